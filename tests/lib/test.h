@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* test.h - cmocka, and a main() that can list its tests.
+ *
+ *     static void clock_going_back_never_grants_more(void **state) { … }
+ *     WEIR_TESTS(test(clock_going_back_never_grants_more), test(…))
+ *
+ * `PROGRAM --list` prints the names, which docs/requirements.md is checked against; `PROGRAM NAME` runs one test;
+ * '*' in NAME matches anything.
+ */
+#ifndef WEIR_TEST_H
+#define WEIR_TEST_H
+
+/* cmocka wants these first. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define test(function) cmocka_unit_test(function)
+
+/* Runs the tests, or lists their names. */
+static inline int weir_tests_main(int argc, char **argv, const struct CMUnitTest *tests, size_t count)
+{
+    if (argc > 1 && strcmp(argv[1], "--list") == 0) {
+        for (size_t i = 0; i < count; i++)
+            puts(tests[i].name);
+        return 0;
+    }
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return _cmocka_run_group_tests(argv[0], tests, count, NULL, NULL);
+}
+
+#define WEIR_TESTS(...)                                                            \
+    int main(int argc, char **argv)                                                \
+    {                                                                              \
+        const struct CMUnitTest tests[] = {__VA_ARGS__};                           \
+        return weir_tests_main(argc, argv, tests, sizeof tests / sizeof tests[0]); \
+    }
+
+/* The seed of a randomised test: WEIR_TEST_SEED, or a fixed one. Printed, so that a failure can be repeated. */
+static inline uint64_t weir_test_seed(void)
+{
+    const char *text = getenv("WEIR_TEST_SEED");
+    uint64_t seed = text != NULL ? strtoull(text, NULL, 0) : UINT64_C(0x5eed0001);
+    print_message("WEIR_TEST_SEED=0x%llx\n", (unsigned long long)seed);
+    return seed;
+}
+
+#endif
