@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* error.h - how the library says what is wrong with an argument.
+ *
+ *     if (capacity == 0)
+ *         return wr_invalid("capacity is 0; it must be 1 ... 4294967295");
+ *
+ * Both functions return WEIR_E_INVAL and set what weir_error_detail() says on this thread. Say what is wrong and what
+ * would be right, in ASCII: the text may end in a log or on any terminal.
+ */
+#ifndef WEIR_BASE_ERROR_H
+#define WEIR_BASE_ERROR_H
+
+#include <stddef.h>
+#include <weir/error.h>
+
+#define WR_NOWHERE ((size_t)-1) /* an offset: the text as a whole is wrong */
+
+/* `why` is kept, not copied: it must be a literal. */
+int wr_invalid(const char *why);
+
+/* For text that does not parse. Formats
+ *     duration "5 parsecs": unknown unit at character 2; use ns, us, ms, s, m, h or d
+ * from `what`, the text, `wrong`, the byte offset `at` (from 0, or WR_NOWHERE) and `right`. Quotes only the first bytes
+ * of a long text, and as printable ASCII: it may come from anybody. NULL is quoted like an empty text. */
+int wr_invalid_text(const char *what, const char *text, size_t text_bytes, const char *wrong, size_t at,
+                    const char *right);
+
+#endif
