@@ -65,7 +65,7 @@ static uint64_t sip(const struct wr_hash_key *key, const uint8_t *data, size_t b
         last |= (uint64_t)data[i] << shift;
     sip_word(&v, last);
     v.c ^= 0xff;
-    for (int i_round = 0; i_round < 3; i_round++)
+    for (int round = 0; round < 3; round++)
         sip_round(&v);
     return v.a ^ v.b ^ v.c ^ v.d;
 }

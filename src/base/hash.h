@@ -9,8 +9,8 @@
  *     is what lets the processor overlap one lookup's cache miss with the next.
  * The value differs from process to process: never store or send it.
  */
-#ifndef WR_BASE_HASH_H
-#define WR_BASE_HASH_H
+#ifndef WEIR_BASE_HASH_H
+#define WEIR_BASE_HASH_H
 
 #include <stdbool.h>
 #include <stddef.h>

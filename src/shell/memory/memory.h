@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* memory.h - what the system gives: memory and random bytes. */
+#ifndef WEIR_SHELL_MEMORY_H
+#define WEIR_SHELL_MEMORY_H
+
+#include <stddef.h>
+#include <weir/memory.h>
+
+/* The given allocator, or the system's for NULL. */
+const weir_allocator *wr_allocator_or_system(const weir_allocator *allocator);
+
+/* Unpredictable bytes. WEIR_E_SYSTEM. */
+int wr_random(void *ret_bytes, size_t bytes);
+
+#endif
