@@ -3,8 +3,8 @@
  *
  * Blocks come zero-filled. Whoever takes remembers the size: giving back needs it again.
  */
-#ifndef WEIR_BASE_ALLOC_H
-#define WEIR_BASE_ALLOC_H
+#ifndef WR_BASE_ALLOC_H
+#define WR_BASE_ALLOC_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,17 +2,13 @@
 /* error.c - the words for what went wrong. */
 #include "base/error.h"
 
+#include "base/buf.h"
+
 #define DETAIL_BYTES 200
-#define QUOTED_BYTES 48 /* of foreign text, escapes included: leaves room for what is wrong and right */
+#define QUOTED_BYTES 48 /* of foreign text, escapes included: leaves room for what is wrong and what is right */
 
 static _Thread_local const char *detail = "no error";
 static _Thread_local char formatted[DETAIL_BYTES];
-
-/* A cursor into `formatted` that cuts what does not fit; always terminated. */
-struct writer {
-    char *next;
-    size_t left; /* bytes, without that of the terminator */
-};
 
 const char *weir_error_text(int code)
 {
@@ -55,79 +51,53 @@ int wr_invalid(const char *why)
     return WEIR_E_INVAL;
 }
 
-static void write_char(struct writer *writer, char c)
-{
-    if (writer->left == 0)
-        return;
-    *writer->next++ = c;
-    *writer->next = '\0';
-    writer->left--;
-}
-
-static void write_string(struct writer *writer, const char *string)
-{
-    while (*string != '\0')
-        write_char(writer, *string++);
-}
-
-static void write_number(struct writer *writer, size_t number)
-{
-    char digits[3 * sizeof number + 1];
-    char *first = digits + sizeof digits - 1;
-    *first = '\0';
-    do {
-        *--first = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    write_string(writer, first);
-}
-
 /* One foreign byte, so that nothing in it can steer a terminal or forge a log line. */
-static void write_escaped(struct writer *writer, unsigned char byte)
+static void append_escaped(struct wr_buf *buf, unsigned char byte)
 {
     static const char hex[] = "0123456789abcdef";
 
-    if (byte >= 0x20 && byte < 0x7f) {
-        if (byte == '"' || byte == '\\')
-            write_char(writer, '\\');
-        write_char(writer, (char)byte);
+    if (byte < 0x20 || byte > 0x7e) {
+        wr_buf_append_string(buf, "\\x");
+        wr_buf_append_char(buf, hex[byte >> 4]);
+        wr_buf_append_char(buf, hex[byte & 15]);
         return;
     }
-    write_string(writer, "\\x");
-    write_char(writer, hex[byte >> 4]);
-    write_char(writer, hex[byte & 15]);
+    if (byte == '"' || byte == '\\')
+        wr_buf_append_char(buf, '\\');
+    wr_buf_append_char(buf, (char)byte);
 }
 
-static void write_quoted(struct writer *writer, const char *text, size_t text_bytes)
+static void append_quoted(struct wr_buf *buf, const char *text, size_t text_bytes)
 {
-    size_t floor = writer->left > QUOTED_BYTES ? writer->left - QUOTED_BYTES : 0;
+    size_t end = buf->length + QUOTED_BYTES;
 
-    write_char(writer, '"');
+    wr_buf_append_char(buf, '"');
     for (size_t i = 0; text != NULL && i < text_bytes; i++) {
-        if (writer->left < floor + sizeof "\\x00...\"") {
-            write_string(writer, "...");
+        if (buf->length >= end) {
+            wr_buf_append_string(buf, "...");
             break;
         }
-        write_escaped(writer, (unsigned char)text[i]);
+        append_escaped(buf, (unsigned char)text[i]);
     }
-    write_char(writer, '"');
+    wr_buf_append_char(buf, '"');
 }
 
 int wr_invalid_text(const char *what, const char *text, size_t text_bytes, const char *wrong, size_t at,
                     const char *right)
 {
-    struct writer writer = {formatted, sizeof formatted - 1};
+    struct wr_buf buf;
 
-    write_string(&writer, what);
-    write_char(&writer, ' ');
-    write_quoted(&writer, text, text_bytes);
-    write_string(&writer, ": ");
-    write_string(&writer, wrong);
+    wr_buf_init_fixed(&buf, formatted, sizeof formatted);
+    wr_buf_append_string(&buf, what);
+    wr_buf_append_char(&buf, ' ');
+    append_quoted(&buf, text, text_bytes);
+    wr_buf_append_string(&buf, ": ");
+    wr_buf_append_string(&buf, wrong);
     if (at != WR_NOWHERE) {
-        write_string(&writer, " at character ");
-        write_number(&writer, at + 1);
+        wr_buf_append_string(&buf, " at character ");
+        wr_buf_append_u64(&buf, at + 1);
     }
-    write_string(&writer, "; ");
-    write_string(&writer, right);
+    wr_buf_append_string(&buf, "; ");
+    wr_buf_append_string(&buf, right);
     return wr_invalid(formatted);
 }

@@ -7,8 +7,8 @@
  * Both functions return WEIR_E_INVAL and set what weir_error_detail() says on this thread. Say what is wrong and what
  * would be right, in ASCII: the text may end in a log or on any terminal.
  */
-#ifndef WEIR_BASE_ERROR_H
-#define WEIR_BASE_ERROR_H
+#ifndef WR_BASE_ERROR_H
+#define WR_BASE_ERROR_H
 
 #include <stddef.h>
 #include <weir/error.h>

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* buf.c - a growing byte buffer with a maximum and a sticky error. */
+#include "base/buf.h"
+
+#include "base/alloc.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define FIRST_ROOM 64 /* most texts fit; then doubling */
+
+void wr_buf_init(struct wr_buf *ret_buf, const weir_allocator *allocator, size_t max)
+{
+    assert(allocator != NULL && max < SIZE_MAX / 2);
+    *ret_buf = (struct wr_buf){.allocator = allocator, .max = max};
+}
+
+void wr_buf_init_fixed(struct wr_buf *ret_buf, char *memory, size_t memory_bytes)
+{
+    assert(memory_bytes >= 1);
+    memory[0] = '\0';
+    *ret_buf = (struct wr_buf){.bytes = memory, .room = memory_bytes, .max = memory_bytes - 1};
+}
+
+static int move_to(struct wr_buf *buf, size_t room)
+{
+    char *bytes = wr_take(buf->allocator, room, 1);
+    if (bytes == NULL)
+        return WEIR_E_NOMEM;
+    if (buf->length > 0)
+        memcpy(bytes, buf->bytes, buf->length);
+    wr_give(buf->allocator, buf->bytes, buf->room, 1);
+    buf->bytes = bytes;
+    buf->room = room;
+    return 0;
+}
+
+/* Makes room for `length` <= max bytes and the '\0'. Never called for a fixed buffer, whose room is its maximum. */
+static int grow(struct wr_buf *buf, size_t length)
+{
+    size_t room = buf->room == 0 ? FIRST_ROOM : buf->room;
+    while (room < length + 1)
+        room *= 2;
+    return move_to(buf, room < buf->max + 1 ? room : buf->max + 1);
+}
+
+void wr_buf_append(struct wr_buf *buf, const void *data, size_t data_bytes)
+{
+    if (buf->error != 0 || data_bytes == 0)
+        return;
+    size_t fits = buf->max - buf->length;
+    size_t wanted = data_bytes < fits ? data_bytes : fits;
+    if (buf->length + wanted + 1 > buf->room) {
+        buf->error = grow(buf, buf->length + wanted);
+        if (buf->error != 0)
+            return;
+    }
+    memcpy(buf->bytes + buf->length, data, wanted);
+    buf->length += wanted;
+    buf->bytes[buf->length] = '\0';
+    if (wanted < data_bytes)
+        buf->error = WEIR_E_SPACE;
+}
+
+void wr_buf_append_char(struct wr_buf *buf, char c)
+{
+    wr_buf_append(buf, &c, 1);
+}
+
+void wr_buf_append_string(struct wr_buf *buf, const char *string)
+{
+    wr_buf_append(buf, string, strlen(string));
+}
+
+void wr_buf_append_u64(struct wr_buf *buf, uint64_t number)
+{
+    char digits[20]; /* of UINT64_MAX */
+    size_t first = sizeof digits;
+
+    do {
+        digits[--first] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    wr_buf_append(buf, digits + first, sizeof digits - first);
+}
+
+int wr_buf_take_string(struct wr_buf *buf, char **ret_string, size_t *ret_bytes)
+{
+    assert(buf->allocator != NULL);
+    int error = buf->error;
+    if (error == 0 && buf->room != buf->length + 1)
+        error = move_to(buf, buf->length + 1); /* exact: whoever gives it back knows only its length */
+    if (error != 0)
+        return error;
+    buf->bytes[buf->length] = '\0';
+    *ret_string = buf->bytes;
+    *ret_bytes = buf->length;
+    wr_buf_init(buf, buf->allocator, buf->max);
+    return 0;
+}
+
+void wr_buf_release(struct wr_buf *buf)
+{
+    if (buf->allocator != NULL)
+        wr_give(buf->allocator, buf->bytes, buf->room, 1);
+    *buf = (struct wr_buf){0};
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* heap.c - a 4-ary min-heap that knows where its items are.
+ *
+ *     place   1 | 2 3 4 5 | 6 7 8 9 | 10 …        parent(p) = (p + 2) / 4, first child(p) = 4p - 2
+ *
+ * Four children instead of two: half the levels, and siblings share one or two cache lines. Keys lie in the nodes, so
+ * that comparing touches no item.
+ */
+#include "base/heap.h"
+
+#include "base/alloc.h"
+
+#include <assert.h>
+#include <stdalign.h>
+#include <string.h>
+
+#define ARITY 4
+#define FIRST_ROOM 16
+
+struct wr_heap_node {
+    int64_t key;
+    uint64_t order; /* of the push */
+    struct wr_heap_item *item;
+};
+
+void wr_heap_init(struct wr_heap *ret_heap, const weir_allocator *allocator, size_t max)
+{
+    assert(max >= 1);
+    *ret_heap = (struct wr_heap){.allocator = allocator, .max = max};
+}
+
+static size_t parent_of(size_t place)
+{
+    return (place + ARITY - 2) / ARITY;
+}
+
+static size_t first_child_of(size_t place)
+{
+    return place * ARITY - (ARITY - 2);
+}
+
+static bool before(const struct wr_heap_node *a, const struct wr_heap_node *b)
+{
+    return a->key != b->key ? a->key < b->key : a->order < b->order;
+}
+
+static struct wr_heap_node *node_at(const struct wr_heap *heap, size_t place)
+{
+    return &heap->nodes[place - 1];
+}
+
+static void set(struct wr_heap *heap, size_t place, struct wr_heap_node node)
+{
+    *node_at(heap, place) = node;
+    node.item->place = place;
+}
+
+/* Puts `node` at the hole `place` or above it, moving later ones down. */
+static void rise(struct wr_heap *heap, size_t place, struct wr_heap_node node)
+{
+    for (; place > 1; place = parent_of(place)) {
+        const struct wr_heap_node *parent = node_at(heap, parent_of(place));
+        if (!before(&node, parent))
+            break;
+        set(heap, place, *parent);
+    }
+    set(heap, place, node);
+}
+
+/* The place of the first of the children, or 0. */
+static size_t first_among_children(const struct wr_heap *heap, size_t place)
+{
+    size_t child = first_child_of(place);
+    if (child > heap->count)
+        return 0;
+    size_t end = heap->count - child < ARITY ? heap->count + 1 : child + ARITY;
+    size_t first = child;
+    for (child++; child < end; child++)
+        if (before(node_at(heap, child), node_at(heap, first)))
+            first = child;
+    return first;
+}
+
+/* Puts `node` at the hole `place` or below it, moving earlier ones up. */
+static void sink(struct wr_heap *heap, size_t place, struct wr_heap_node node)
+{
+    size_t child;
+    while ((child = first_among_children(heap, place)) != 0 && before(node_at(heap, child), &node)) {
+        set(heap, place, *node_at(heap, child));
+        place = child;
+    }
+    set(heap, place, node);
+}
+
+static int grow(struct wr_heap *heap)
+{
+    size_t room = heap->room == 0 ? FIRST_ROOM : heap->room <= heap->max / 2 ? heap->room * 2 : heap->max;
+    if (room > heap->max)
+        room = heap->max;
+    struct wr_heap_node *nodes = wr_take_array(heap->allocator, room, sizeof *nodes, alignof(struct wr_heap_node));
+    if (nodes == NULL)
+        return WEIR_E_NOMEM;
+    if (heap->count > 0)
+        memcpy(nodes, heap->nodes, heap->count * sizeof *nodes);
+    wr_give(heap->allocator, heap->nodes, heap->room * sizeof *nodes, alignof(struct wr_heap_node));
+    heap->nodes = nodes;
+    heap->room = room;
+    return 0;
+}
+
+int wr_heap_push(struct wr_heap *heap, int64_t key, struct wr_heap_item *item)
+{
+    assert(item->place == 0);
+    if (heap->count == heap->max)
+        return WEIR_E_FULL;
+    if (heap->count == heap->room && grow(heap) != 0)
+        return WEIR_E_NOMEM;
+    heap->count++;
+    rise(heap, heap->count, (struct wr_heap_node){key, heap->pushes++, item});
+    return 0;
+}
+
+struct wr_heap_item *wr_heap_peek(const struct wr_heap *heap, int64_t *ret_key)
+{
+    if (heap->count == 0)
+        return NULL;
+    if (ret_key != NULL)
+        *ret_key = heap->nodes[0].key;
+    return heap->nodes[0].item;
+}
+
+struct wr_heap_item *wr_heap_pop(struct wr_heap *heap)
+{
+    struct wr_heap_item *item = wr_heap_peek(heap, NULL);
+    if (item != NULL)
+        wr_heap_remove(heap, item);
+    return item;
+}
+
+void wr_heap_remove(struct wr_heap *heap, struct wr_heap_item *item)
+{
+    size_t place = item->place;
+    if (place == 0)
+        return;
+    assert(place <= heap->count && node_at(heap, place)->item == item);
+    struct wr_heap_node last = *node_at(heap, heap->count);
+    heap->count--;
+    item->place = 0;
+    if (last.item == item)
+        return;
+    /* The last one fills the hole. It may come from another branch, and so belong above as well as below. */
+    if (place > 1 && before(&last, node_at(heap, parent_of(place))))
+        rise(heap, place, last);
+    else
+        sink(heap, place, last);
+}
+
+bool wr_heap_ok(const struct wr_heap *heap)
+{
+    if (heap->count > heap->room || heap->room > heap->max)
+        return false;
+    for (size_t place = 1; place <= heap->count; place++) {
+        if (node_at(heap, place)->item->place != place)
+            return false;
+        if (place > 1 && !before(node_at(heap, parent_of(place)), node_at(heap, place)))
+            return false;
+    }
+    return true;
+}
+
+void wr_heap_release(struct wr_heap *heap)
+{
+    for (size_t place = 1; place <= heap->count; place++)
+        node_at(heap, place)->item->place = 0;
+    wr_give(heap->allocator, heap->nodes, heap->room * sizeof *heap->nodes, alignof(struct wr_heap_node));
+    *heap = (struct wr_heap){0};
+}

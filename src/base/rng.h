@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* rng.h - a seeded generator: the same seed gives the same numbers, everywhere and for ever.
+ *
+ * xoshiro256** (Blackman and Vigna), which passes the usual batteries in a few instructions. Fit for jitter, sampling
+ * and tests; not for secrets. Whoever needs chance owns a generator: there is none for all.
+ */
+#ifndef WR_BASE_RNG_H
+#define WR_BASE_RNG_H
+
+#include "base/bits.h"
+
+struct wr_rng {
+    uint64_t s[4]; /* never all zero */
+};
+
+/* splitmix64, as the authors of xoshiro advise: seeds that differ in one bit give unrelated sequences. */
+static inline void wr_rng_init(struct wr_rng *ret_rng, uint64_t seed)
+{
+    for (int i = 0; i < 4; i++) {
+        seed += UINT64_C(0x9e3779b97f4a7c15);
+        uint64_t z = seed;
+        z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+        ret_rng->s[i] = z ^ z >> 31;
+    }
+}
+
+/* Any 64 bits. */
+static inline uint64_t wr_rng_next(struct wr_rng *rng)
+{
+    uint64_t *s = rng->s;
+    uint64_t x = s[1] * 5;
+    uint64_t next = (x << 7 | x >> 57) * 9;
+    uint64_t t = s[1] << 17;
+
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = s[3] << 45 | s[3] >> 19;
+    return next;
+}
+
+/* 0 … n - 1, each equally likely; n is at least 1.
+ * The high half of next * n is the number (Lemire, 2019). The lowest 2^64 mod n products of each would come once too
+ * often: those are drawn again. */
+static inline uint64_t wr_rng_below(struct wr_rng *rng, uint64_t n)
+{
+    assert(n >= 1);
+    wr_u128 product = (wr_u128)wr_rng_next(rng) * n;
+    if ((uint64_t)product < n) {
+        uint64_t surplus = (0 - n) % n;
+        while ((uint64_t)product < surplus)
+            product = (wr_u128)wr_rng_next(rng) * n;
+    }
+    return (uint64_t)(product >> 64);
+}
+
+/* 0 <= x < 1, in steps of 2^-53. */
+static inline double wr_rng_unit(struct wr_rng *rng)
+{
+    return (double)(wr_rng_next(rng) >> 11) * 0x1p-53;
+}
+
+#endif
