@@ -1,0 +1,70 @@
+# The front door. tools/setup fetches what is missing and Meson builds; there is no build logic here.
+#
+#   make            build/weir, build/libweir.so, build/libweir.a
+#   make test       every suite, in one ordinary build
+#   make asan       unit, sim and net suites under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make tsan       the same under ThreadSanitizer
+#   make clang      the same, built with clang
+#   make coverage   which lines the tests reach
+#   make bench      the hot paths on this machine; make bench-peers adds others' libraries
+#   make format     lay out the code
+#   make install    PREFIX=/usr/local DESTDIR=
+#   make clean
+#
+# B is the build folder, FLAGS are further words for `meson setup`: make test B=/tmp/b FLAGS=--werror
+
+B = build
+FLAGS =
+SUITES = --suite unit --suite sim --suite net
+RUN = meson test --print-errorlogs
+
+all: $(B)/build.ninja
+	@ninja -C $(B)
+
+$(B)/build.ninja: | setup
+	@meson setup $(B) $(FLAGS)
+
+setup:
+	@tools/setup
+
+test: setup all
+	@$(RUN) -C $(B) --no-rebuild
+
+# Any report of a sanitizer ends the test, and a slow program is given more time.
+sanitized: all
+	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
+		$(RUN) -C $(B) --no-rebuild --timeout-multiplier 5 $(SUITES)
+
+asan:
+	@$(MAKE) sanitized B=$(B)-asan FLAGS="$(FLAGS) -Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all"
+
+tsan:
+	@$(MAKE) sanitized B=$(B)-tsan FLAGS="$(FLAGS) -Db_sanitize=thread"
+
+clang:
+	@CC=clang $(MAKE) sanitized B=$(B)-clang
+
+coverage:
+	@tools/setup coverage
+	@$(MAKE) all B=$(B)-coverage FLAGS="$(FLAGS) -Db_coverage=true"
+	@$(RUN) -C $(B)-coverage --no-suite guards
+	@gcovr --root . --filter src/ --exclude-throw-branches --print-summary $(B)-coverage
+
+bench: all
+	@ninja -C $(B) bench
+
+bench-peers: all
+	@tools/setup bench
+	@ninja -C $(B) bench-peers
+
+format:
+	@git ls-files -z '*.c' '*.h' | xargs -0 $$(command -v clang-format-14 || command -v clang-format) -i
+
+install: all
+	@$(if $(PREFIX),meson configure $(B) --prefix=$(PREFIX))
+	@meson install -C $(B)
+
+clean:
+	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-clang $(B)-coverage
+
+.PHONY: all setup test sanitized asan tsan clang coverage bench bench-peers format install clean

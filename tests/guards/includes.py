@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Includes point only down: a room may include its own headers and those of the floors below it."""
+import os
+import re
+
+import guard
+
+# From the ground up; ARCHITECTURE.md tells what each room is for.
+FLOORS = '''include base core/limit core/pace core/rules core/admit core/plan
+            shell/memory shell/clock shell/table shell/hosts shell/config shell/store shell/share shell/sitemap shell/net
+            shell/counter shell/engine shell/serve sim cli'''.split()
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^">]+)[">]', re.M)
+
+
+def room_of(path):
+    """src/core/limit/x.c -> core/limit, include/weir/x.h -> include, src/x.c -> ''."""
+    return 'include' if path.startswith('include/') else os.path.dirname(path)[len('src/'):]
+
+
+def may_use(room, other):
+    if room == 'sim':  # whole crawls in virtual time: core must be enough for them
+        return other in ('sim', 'include', 'base') or other.startswith('core/')
+    return FLOORS.index(other) <= FLOORS.index(room)
+
+
+def target(root, path, quote, name):
+    """The file of the project that an include means, or None where it means a system header."""
+    places = [f'include/{name}', f'src/{name}']
+    if quote == '"':
+        places.insert(0, os.path.normpath(f'{os.path.dirname(path)}/{name}'))
+    return next((place for place in places if os.path.isfile(os.path.join(root, place))), None)
+
+
+def findings(root, _build):
+    for path in guard.tracked(root, '.c', '.h'):
+        if not path.startswith(('src/', 'include/')):
+            continue
+        room = room_of(path)
+        if room not in FLOORS:
+            yield f'{path}: the room "{room}" has no floor; give it one in {os.path.basename(__file__)}'
+            continue
+        for match in INCLUDE.finditer(guard.bare(guard.read(root, path))):
+            quote, name = match.groups()
+            hit = target(root, path, quote, name)
+            if hit is None:
+                if quote == '"' or name.startswith('weir/'):
+                    yield f'{path}: includes "{name}", which is not there'
+            elif quote == '"' and name.startswith('.'):
+                yield f'{path}: includes "{name}"; write it from src/ on'
+            elif quote == '"' and hit.startswith('include/'):
+                yield f'{path}: includes "{name}"; write <{name}>, as our users do'
+            elif not may_use(room, room_of(hit)):
+                yield f'{path}: {room} may not include {room_of(hit)} ({name})'
+
+
+HEADERS = {'include/weir/a.h': '', 'src/base/b.h': '', 'src/core/limit/l.h': '', 'src/shell/clock/c.h': '',
+           'src/sim/s.h': ''}
+BAD = {
+    'an include that points up': {**HEADERS, 'src/core/limit/x.c': '#include "shell/clock/c.h"\n'},
+    'base including core': {**HEADERS, 'src/base/x.c': '#include "core/limit/l.h"\n'},
+    'a public header that includes a private one': {**HEADERS, 'include/weir/x.h': '#include "base/b.h"\n'},
+    'sim using the shell': {**HEADERS, 'src/sim/x.c': '#include "shell/clock/c.h"\n'},
+    'the library using sim': {**HEADERS, 'src/shell/clock/x.c': '#include "sim/s.h"\n'},
+    'a room without a floor': {**HEADERS, 'src/attic/x.c': 'int x;\n'},
+    'an include by a path that climbs': {**HEADERS, 'src/core/limit/x.c': '#include "../../shell/clock/c.h"\n'},
+    'a header that is missing': {**HEADERS, 'src/base/x.c': '#include "base/gone.h"\n'},
+}
+GOOD = {**HEADERS, 'src/sim/x.c': '#include "core/limit/l.h"\n#include <stdint.h>\n#include <weir/a.h>\n',
+        'src/cli/x.c': '#include "sim/s.h"\n#include "shell/clock/c.h"\n/*\n#include "nowhere.h"\n*/\n'}
+
+if __name__ == '__main__':
+    guard.main(findings, BAD, GOOD)

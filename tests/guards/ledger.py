@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""docs/requirements.md and docs/faults.md are whole and true.
+
+Each requirement has one row, `| S3-8 | a few words | test_name, other_test |` or `| … | not yet |`, and each test that is
+named is in the list of a test program that Meson runs. Tests that are no program of tests (guards, examples) are
+named as Meson names them.
+"""
+import json
+import os
+import re
+import subprocess
+
+import guard
+
+LEDGERS = {
+    'docs/requirements.md': {'S0-': 108, 'S1-': 32, 'S2-': 32, 'S3-': 47, 'S4-': 19, 'R': 30, 'U': 16},
+    'docs/faults.md': {'V': 10, 'A': 20, 'B': 15, 'C': 12, 'D': 10, 'E': 7, 'F': 11, 'G': 10, 'H': 6, 'I': 7, 'J': 15,
+                       'K': 7, 'L': 5},
+}
+ROW = re.compile(r'^\| *((?:S\d-|[A-Z])\d+) *\|(.*)\|([^|]*)\| *$')
+NOT_YET = 'not yet'
+
+
+def names_of(test):
+    """The names under which one of Meson's tests may be cited."""
+    program = next((word for word in test['cmd'] if os.path.basename(word).startswith('test_')), None)
+    if program is None:
+        return {test['name']}
+    run = subprocess.run([program, '--list'], capture_output=True, text=True, timeout=20)
+    if run.returncode:
+        raise SystemExit(f'{program} --list ended with {run.returncode}')
+    return set(run.stdout.split())
+
+
+def known_tests(build):
+    with open(os.path.join(build, 'meson-info', 'intro-tests.json'), encoding='utf-8') as file:
+        tests = json.load(file)
+    return set().union(*(names_of(test) for test in tests))
+
+
+def check(root, path, series, known):
+    wanted = [f'{letter}{number}' for letter, last in series.items() for number in range(1, last + 1)]
+    seen = set()
+    for number, line in enumerate(guard.read(root, path).split('\n'), 1):
+        if not re.match(r'\| *[A-Z]\d', line):
+            continue
+        match = ROW.match(line)
+        if not match:
+            yield f'{path}:{number}: not a row of the form | id | words | tests |'
+            continue
+        name, words, tests = (part.strip() for part in match.groups())
+        if name not in wanted:
+            yield f'{path}:{number}: there is no {name}'
+        if name in seen:
+            yield f'{path}:{number}: {name} a second time'
+        seen.add(name)
+        if not words:
+            yield f'{path}:{number}: {name} without words'
+        for test in [] if tests == NOT_YET else tests.split(','):
+            if test.strip() not in known:
+                yield f'{path}:{number}: {name} names the test "{test.strip()}", which no test program has'
+    for name in wanted:
+        if name not in seen:
+            yield f'{path}: {name} has no row'
+
+
+def findings(root, build):
+    known = known_tests(build)
+    for path, series in LEDGERS.items():
+        yield from check(root, path, series, known)
+
+
+def tree(**changes):
+    """A sound pair of ledgers with some rows changed, and one test program, `seen`."""
+    files = {'meson-info/intro-tests.json': json.dumps([{'name': 'seen', 'cmd': ['/bin/true']}])}
+    for path, series in LEDGERS.items():
+        rows = {f'{letter}{n}': f'| {letter}{n} | words | not yet |' for letter, last in series.items()
+                for n in range(1, last + 1)}
+        rows.update({name: row for name, row in changes.items() if name in rows})
+        files[path] = '\n'.join(rows.values())
+    return files
+
+
+BAD = {
+    'a missing row': tree(V8=''),
+    'a second row': tree(V8='| V8 | words | not yet |\n| V8 | words | not yet |'),
+    'a number that does not exist': tree(V10='| V10 | words | not yet |\n| V11 | words | not yet |'),
+    'a test that does not exist': tree(V8='| V8 | words | seen, unseen |'),
+    'an empty test': tree(V8='| V8 | words | |'),
+    'a row without words': tree(V8='| V8 | | seen |'),
+    'a broken row': tree(V8='| V8 | words'),
+}
+GOOD = tree(V8='| V8 | words | seen |')
+
+if __name__ == '__main__':
+    guard.main(findings, BAD, GOOD)

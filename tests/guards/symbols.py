@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Base and core call nothing of the world, and no room calls a room above it.
+
+Judged by the symbols that each room's static library leaves undefined: what a header hides, the linker still sees.
+"""
+import os
+import re
+import subprocess
+import tempfile
+
+import guard
+from includes import FLOORS, may_use
+
+# All that base and core may have of libc. No clock, socket, thread, stdio or malloc; nothing that depends on the locale.
+LIBC = set('''memcpy memmove memset memcmp memchr
+              strlen strnlen strcmp strncmp strchr strrchr strspn strcspn strstr
+              __memcpy_chk __memmove_chk __memset_chk
+              __assert_fail __stack_chk_fail __tls_get_addr _GLOBAL_OFFSET_TABLE_'''.split())
+# libgcc: 128-bit arithmetic, bit counting, and which instructions this processor has.
+LIBGCC = re.compile(r'__(u?(div|mod|divmod)|mul|mulo|ashl|ashr|lshr|popcount|clz|ctz)[sdt]i[234]?$'
+                    r'|__cpu_(model|indicator_init)$')
+
+
+def symbols(library):
+    """({name: object} undefined, {name} defined) of one static library."""
+    text = subprocess.run(['nm', '-A', '-P', library], capture_output=True, text=True, check=True).stdout
+    undefined, defined = {}, set()
+    for line in text.splitlines():
+        where, name, kind = re.match(r'.*\[(.*?)\]: (\S+) (\S)', line).groups()
+        if kind in 'Uwv':
+            undefined.setdefault(name, where)
+        elif kind.isupper():
+            defined.add(name)
+    return {name: where for name, where in undefined.items() if name not in defined}, defined
+
+
+def libraries(build):
+    """{room: path} of the rooms that have been built."""
+    found = {}
+    for room in FLOORS:
+        path = os.path.join(build, 'src', room, f'libweir_{room.replace("/", "_")}.a')
+        if os.path.exists(path):
+            found[room] = path
+    return found
+
+
+def findings(_root, build):
+    rooms = {room: symbols(path) for room, path in libraries(build).items()}
+    if 'base' not in rooms:
+        yield f'{build}: no room has been built there'
+    home = {name: room for room, (_, defined) in rooms.items() for name in defined}
+    for room, (undefined, _) in rooms.items():
+        pure = room == 'base' or room.startswith('core/')
+        for name, where in sorted(undefined.items()):
+            if name in home:
+                if not may_use(room, home[name]):
+                    yield f'{room} ({where}): calls {name} of {home[name]}, which is above it'
+            elif name.startswith(('wr_', 'weir_')):
+                yield f'{room} ({where}): calls {name}, which no room defines'
+            elif pure and name not in LIBC and not LIBGCC.match(name):
+                yield f'{room} ({where}): calls {name}; base and core may not'
+
+
+def compile_room(build, room, text):
+    folder = os.path.join(build, 'src', room)
+    os.makedirs(folder, exist_ok=True)
+    with tempfile.NamedTemporaryFile('w', suffix='.c') as source:
+        source.write(text)
+        source.flush()
+        subprocess.run([os.environ.get('CC', 'cc').split()[0], '-O0', '-w', '-c', source.name, '-o', f'{folder}/x.o'],
+                       check=True)
+    subprocess.run(['ar', 'crs', f'{folder}/libweir_{room.replace("/", "_")}.a', f'{folder}/x.o'], check=True)
+
+
+def compiled(rooms):
+    """findings() of rooms given as text."""
+    with tempfile.TemporaryDirectory() as build:
+        for room, text in rooms.items():
+            compile_room(build, room, text)
+        return list(findings(build, build))
+
+
+def judged(root, build):
+    """A self-test tree is compiled first; the real one has been."""
+    if root != build:
+        return findings(root, build)
+    rooms = {os.path.dirname(name)[len('src/'):]: guard.read(root, name) for name in guard.tracked(root, '.c')}
+    return compiled(rooms)
+
+
+BASE = {'src/base/b.c': 'int wr_b(void) { return 0; }\n'}
+LIMIT = 'int wr_l(void) { return 0; }\n'
+BAD = {
+    what: {**BASE, 'src/core/limit/l.c': text} for what, text in {
+        'a clock in core': 'int clock_gettime(int, void *);\nint wr_l(void) { return clock_gettime(1, 0); }\n',
+        'malloc in core': 'void *malloc(unsigned long);\nvoid *wr_l(void) { return malloc(1); }\n',
+        'printing in core': 'int puts(const char *);\nint wr_l(void) { return puts(""); }\n',
+        'a lock in core': 'int pthread_mutex_lock(void *);\nint wr_l(void) { return pthread_mutex_lock(0); }\n',
+        'a socket in core': 'int socket(int, int, int);\nint wr_l(void) { return socket(1, 1, 1); }\n',
+        'a call of something that does not exist': 'int wr_gone(void);\nint wr_l(void) { return wr_gone(); }\n',
+    }.items()
+}
+BAD['a call that points up'] = {'src/base/b.c': 'int wr_l(void);\nint wr_b(void) { return wr_l(); }\n',
+                                'src/core/limit/l.c': LIMIT}
+BAD['an empty build'] = {}
+GOOD = {**BASE, 'src/core/limit/l.c': 'int wr_b(void);\nvoid *memset(void *, int, unsigned long);\n'
+        'int wr_l(char *c, int n) { memset(c, 0, n); return wr_b(); }\n'
+        '__int128 wr_d(__int128 a, __int128 b) { return a / b; }\n',
+        'src/shell/clock/c.c': 'int clock_gettime(int, void *);\nint wr_c(void) { return clock_gettime(1, 0); }\n'}
+
+if __name__ == '__main__':
+    guard.main(judged, BAD, GOOD)

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""tools/tally, by whose figures CI stands or falls, counts right. (The guard of the guards' bookkeeping.)"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import guard
+
+OK = '[ RUN      ] {0}\n[       OK ] {0}\n'
+FAILED = '[ RUN      ] {0}\n[  FAILED  ] {0}\n'
+
+
+def log(name, result, stdout='', stderr=''):
+    return json.dumps({'name': name, 'result': result, 'stdout': stdout, 'stderr': stderr})
+
+
+# what -> ([(build, its exit status, its tests)], the last line, the exit status)
+CASES = {
+    'two cases and a test that is one case': (
+        [('a', 0, [log('p', 'OK', OK.format('x') + 'no newline' + OK.format('y')), log('g', 'OK')])],
+        '3 passed, 0 failed', 0),
+    'the same case in two builds is one case': (
+        [('a', 0, [log('p', 'OK', OK.format('x'))]), ('b', 0, [log('p', 'OK', OK.format('x'))])],
+        '1 passed, 0 failed', 0),
+    'a case that fails in one build has failed': (
+        [('a', 0, [log('p', 'OK', OK.format('x'))]), ('b', 1, [log('p', 'FAIL', FAILED.format('x'))])],
+        '0 passed, 1 failed', 1),
+    'cmocka lists a failure twice, and it counts once': (
+        [('a', 1, [log('p', 'FAIL', OK.format('y') + FAILED.format('x'),
+                       '[  FAILED  ] 1 test(s), listed below:\n[  FAILED  ] x\n')])], '1 passed, 1 failed', 1),
+    'a crash fails the case that ran': (
+        [('a', 1, [log('p', 'ERROR', OK.format('y') + '[ RUN      ] x\n')])], '1 passed, 1 failed', 1),
+    'a program that fails though its cases pass has failed': (
+        [('a', 1, [log('p', 'FAIL', OK.format('x'), 'WARNING: ThreadSanitizer: data race')])],
+        '1 passed, 1 failed', 1),
+    'a skipped test is neither': ([('a', 0, [log('g', 'SKIP'), log('h', 'OK')])], '1 passed, 0 failed', 0),
+    'a build that broke before its tests has failed': ([('a', 2, [])], '0 passed, 1 failed', 1),
+    'a build that ran nothing has failed': ([('a', 0, [])], '0 passed, 1 failed', 1),
+}
+
+
+def main(root):
+    wrong = 0
+    for what, (builds, line, status) in CASES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            words = []
+            for name, ended, tests in builds:
+                if tests:
+                    guard.write_tree(folder, {f'{name}/meson-logs/testlog.json': '\n'.join(tests) + '\n'})
+                words.append(f'{name}:{ended}:{os.path.join(folder, name)}')
+            run = subprocess.run([sys.executable, os.path.join(root, 'tools', 'tally'), *words], capture_output=True,
+                                 text=True)
+            last = (run.stdout.splitlines() or [''])[-1]
+            if (last, run.returncode) != (line, status):
+                print(f'{what}: "{last}" and {run.returncode}, wanted "{line}" and {status}{run.stderr}')
+                wrong += 1
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == '__main__':
+    main(sys.argv[1])

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""clang-tidy is content with src/. The checks, each with its reason, stand in .clang-tidy."""
+import concurrent.futures
+import json
+import os
+import shutil
+import subprocess
+
+import guard
+
+CONFIG = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '.clang-tidy')
+TOOL = shutil.which('clang-tidy-14') or shutil.which('clang-tidy')
+
+
+def sources(root, build):
+    """The C files of src/ that this build compiles, each once."""
+    with open(os.path.join(build, 'compile_commands.json'), encoding='utf-8') as file:
+        entries = json.load(file)
+    paths = {os.path.realpath(os.path.join(entry['directory'], entry['file'])) for entry in entries}
+    src = os.path.realpath(os.path.join(root, 'src')) + os.sep
+    return sorted(path for path in paths if path.startswith(src))
+
+
+def tidy(build, path):
+    run = subprocess.run([TOOL, '--quiet', f'--config-file={CONFIG}', '-p', build, path],
+                         capture_output=True, text=True)
+    lines = [line for line in run.stdout.splitlines() if ': error: ' in line or ': warning: ' in line]
+    if run.returncode and not lines:
+        lines = [f'{path}: clang-tidy ended with {run.returncode}: {run.stderr.strip()[-500:]}']
+    return lines
+
+
+def findings(root, build):
+    if TOOL is None:
+        raise guard.Skip('there is no clang-tidy here')
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for lines in pool.map(lambda path: tidy(build, path), sources(root, build)):
+            for line in lines:
+                yield line.replace(os.path.realpath(root) + os.sep, '')
+
+
+def compiled(text):
+    """A self-test tree: one file and the database that compiles it."""
+    return {'src/x.c': text, 'compile_commands.json': json.dumps(
+        [{'directory': '/', 'file': 'src/x.c', 'command': 'cc -std=c17 -c src/x.c'}])}
+
+
+def judged(root, build):
+    if root == build:  # the database must name the temporary folder
+        path = os.path.join(build, 'compile_commands.json')
+        text = guard.read(build, 'compile_commands.json').replace('"directory": "/"', f'"directory": "{root}"')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+    return findings(root, build)
+
+
+BAD = {
+    'recursion': compiled('int x(int n);\nint x(int n)\n{\n    return n == 0 ? 0 : x(n - 1);\n}\n'),
+    'a macro that falls apart': compiled('#define TWICE(a) a * 2\nint x = TWICE(1);\n'),
+    'a null pointer used': compiled('int x(int *p);\nint x(int *p)\n{\n    if (p)\n        return 0;\n    return *p;\n}\n'),
+}
+GOOD = compiled('int x(int n);\nint x(int n)\n{\n    return n + 1;\n}\n')
+
+if __name__ == '__main__':
+    guard.main(judged, BAD, GOOD)
