@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* bench.c - weir bench: the table of what can be measured. */
+#include "cli/bench/bench.h"
+
+#include "cli/command.h"
+
+static const struct wr_command list[] = {
+    {"limiter", "nanoseconds per decision of every algorithm, and per reading of the clocks", wr_bench_limiter_run},
+    {"table", "nanoseconds and bytes per key of a keyed table, and the bound nobody can beat", wr_bench_table_run},
+};
+
+static const struct wr_commands commands = {
+    .who = "weir bench",
+    .about = "Measures the hot paths on this machine.",
+    .list = list,
+    .count = sizeof list / sizeof list[0],
+};
+
+int wr_bench_run(int argc, char **argv)
+{
+    return wr_commands_run(&commands, argc, argv);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* bench.h - weir bench: the hot paths, on this machine. */
+#ifndef WEIR_CLI_BENCH_H
+#define WEIR_CLI_BENCH_H
+
+/* Exit statuses, of enum wr_exit. */
+int wr_bench_run(int argc, char **argv);
+int wr_bench_limiter_run(int argc, char **argv);
+int wr_bench_table_run(int argc, char **argv);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* bound.c - the least that a keyed limiter can cost. */
+#include "cli/bench/bound.h"
+
+#include <stdbool.h>
+#include <weir/error.h>
+#include <weir/memory.h>
+
+#define SLOT_ALIGN 64 /* no slot of a cache line is shared with somebody else's memory */
+
+int wr_bound_init(struct wr_bound *ret_bound, size_t keys, int64_t cost_ns, int64_t burst_ns)
+{
+    struct wr_bound bound = {.slots = 2, .shift = 63, .cost_ns = cost_ns, .burst_ns = burst_ns};
+    const weir_allocator *system = weir_allocator_system(); /* the table's, so that both get the same kind of pages */
+    for (; bound.slots < keys; bound.shift--)
+        bound.slots *= 2;
+    bound.arrivals = system->take(system->context, bound.slots * sizeof *bound.arrivals, SLOT_ALIGN);
+    if (bound.arrivals == NULL)
+        return WEIR_E_NOMEM;
+    *ret_bound = bound;
+    return 0;
+}
+
+void wr_bound_release(struct wr_bound *bound)
+{
+    const weir_allocator *system = weir_allocator_system();
+    if (bound->arrivals != NULL)
+        system->give(system->context, bound->arrivals, bound->slots * sizeof *bound->arrivals, SLOT_ALIGN);
+}
+
+static inline bool try(struct wr_bound *bound, uint64_t key, int64_t now)
+{
+    _Atomic int64_t *arrival = &bound->arrivals[(key * UINT64_C(0x9E3779B97F4A7C15)) >> bound->shift];
+    int64_t old = atomic_load_explicit(arrival, memory_order_relaxed);
+    for (;;) {
+        int64_t next = (old > now ? old : now) + bound->cost_ns;
+        if (next > now + bound->burst_ns)
+            return false;
+        if (atomic_compare_exchange_weak_explicit(arrival, &old, next, memory_order_acq_rel, memory_order_relaxed))
+            return true;
+    }
+}
+
+size_t wr_bound_pass(struct wr_bound *bound, const weir_clock *clock, const uint64_t *keys, size_t count)
+{
+    size_t granted = 0;
+    for (size_t i = 0; i < count; i++)
+        granted += try(bound, keys[i], weir_clock_now(clock));
+    return granted;
+}

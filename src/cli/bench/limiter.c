@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* limiter.c - weir bench limiter: one decision of each algorithm, and one reading of each clock. */
+#include <stdlib.h>
+#include <weir/limit.h>
+
+#include "cli/bench/bench.h"
+#include "cli/bench/sample.h"
+#include "cli/options.h"
+#include "cli/output.h"
+
+#define ROUNDS 7
+#define STEP_NS 25 /* between the decisions of the pure core, which is told the time */
+
+struct settings {
+    uint64_t ops;
+    bool json;
+};
+
+static const struct wr_option options[] = {
+    {"ops", WR_COUNT(struct settings, ops), .value = "N", .min = 1, .max = 1000000000, .help = "decisions per round"},
+    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+};
+
+static const struct wr_usage usage = {
+    .who = "weir bench limiter",
+    .about = "Measures what one decision costs, in nanoseconds (the median of 7 rounds):\n"
+             "\n"
+             "  limiter   weir_limiter_try, which is safe for threads and reads the fast clock\n"
+             "  stack     weir_stack_try, the pure core, which is given the time\n"
+             "\n"
+             "The limits are so wide that nearly all is granted. The cost of reading each\n"
+             "clock is shown too.\n",
+    .options = options,
+    .count = sizeof options / sizeof options[0],
+};
+
+/* One of the six, so wide that a processor can hardly use it up. */
+enum {
+    ALGORITHMS = 6
+};
+
+static int make_limits(weir_limit ret_limits[ALGORITHMS])
+{
+    int error = weir_limit_token_bucket(&ret_limits[0], 1000000, 1000000000, WEIR_SECOND);
+    error = error != 0 ? error : weir_limit_fixed_window(&ret_limits[1], 1000000000, WEIR_SECOND);
+    error = error != 0 ? error : weir_limit_sliding_window(&ret_limits[2], 1000000000, WEIR_SECOND);
+    error = error != 0 ? error : weir_limit_sliding_log(&ret_limits[3], WEIR_LOG_MAX, WEIR_MILLISECOND);
+    error = error != 0 ? error : weir_limit_leaky_bucket(&ret_limits[4], 1, WEIR_NANOSECOND);
+    return error != 0 ? error : weir_limit_concurrency(&ret_limits[5], WEIR_PERMITS_MAX);
+}
+
+struct row {
+    const char *name;
+    double limiter_ns, stack_ns, granted;
+};
+
+static int64_t now_ns(void)
+{
+    return weir_clock_now(weir_clock_monotonic());
+}
+
+static double measure_clock(const weir_clock *clock, uint64_t ops)
+{
+    struct wr_sample sample = {.count = 0};
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t start_at = now_ns();
+        for (uint64_t i = 0; i < ops; i++)
+            (void)weir_clock_now(clock);
+        wr_sample_add(&sample, (double)(now_ns() - start_at) / (double)ops);
+    }
+    return wr_sample_median(&sample);
+}
+
+static int measure_limiter(const weir_limit *limit, uint64_t ops, struct row *row)
+{
+    struct wr_sample sample = {.count = 0};
+    weir_limiter *limiter;
+    weir_decision decision;
+    uint64_t granted = 0;
+    int error = weir_limiter_new(limit, 1, NULL, &limiter);
+    if (error < 0)
+        return error;
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t start_at = now_ns();
+        for (uint64_t i = 0; i < ops; i++)
+            granted += weir_limiter_try(limiter, 1, &decision) == 0 && decision.verdict == WEIR_GO;
+        wr_sample_add(&sample, (double)(now_ns() - start_at) / (double)ops);
+    }
+    weir_limiter_free(limiter);
+    row->limiter_ns = wr_sample_median(&sample);
+    row->granted = (double)granted / (double)ops / ROUNDS;
+    return 0;
+}
+
+static int measure_stack(const weir_limit *limit, uint64_t ops, struct row *row)
+{
+    struct wr_sample sample = {.count = 0};
+    weir_stack stack;
+    int error = weir_stack_init(&stack, limit, 1);
+    if (error < 0)
+        return error;
+    void *state = calloc(1, stack.state_bytes);
+    if (state == NULL)
+        return WEIR_E_NOMEM;
+    int64_t now = 0;
+    weir_stack_start(&stack, state, now);
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t start_at = now_ns();
+        for (uint64_t i = 0; i < ops; i++)
+            weir_stack_try(&stack, state, now += STEP_NS, 1, NULL);
+        wr_sample_add(&sample, (double)(now_ns() - start_at) / (double)ops);
+    }
+    free(state);
+    row->stack_ns = wr_sample_median(&sample);
+    return 0;
+}
+
+static int measure(uint64_t ops, struct row ret_rows[ALGORITHMS])
+{
+    weir_limit limits[ALGORITHMS];
+    int error = make_limits(limits);
+    for (size_t i = 0; i < ALGORITHMS && error == 0; i++) {
+        ret_rows[i].name = weir_limit_name(&limits[i]);
+        wr_progress("%s", ret_rows[i].name);
+        error = measure_limiter(&limits[i], ops, &ret_rows[i]);
+        error = error != 0 ? error : measure_stack(&limits[i], ops, &ret_rows[i]);
+    }
+    wr_progress("%s", "");
+    return error;
+}
+
+static void print_text(const struct row rows[ALGORITHMS], double monotonic_ns, double fast_ns)
+{
+    wr_print("ns per decision         limiter     stack   granted\n");
+    for (size_t i = 0; i < ALGORITHMS; i++)
+        wr_print("  %-20s%9.1f %9.1f %8.1f %%\n", rows[i].name, rows[i].limiter_ns, rows[i].stack_ns,
+                 100 * rows[i].granted);
+    wr_print("ns per clock reading\n  %-20s%9.1f\n  %-20s%9.1f\n", "monotonic", monotonic_ns, "fast", fast_ns);
+}
+
+static void print_json(const struct row rows[ALGORITHMS], double monotonic_ns, double fast_ns)
+{
+    wr_print("{\"clock_monotonic_ns\": %.2f, \"clock_fast_ns\": %.2f, \"algorithms\": [", monotonic_ns, fast_ns);
+    for (size_t i = 0; i < ALGORITHMS; i++)
+        wr_print("%s\n  {\"name\": \"%s\", \"limiter_ns\": %.2f, \"stack_ns\": %.2f, \"granted\": %.4f}",
+                 i > 0 ? "," : "", rows[i].name, rows[i].limiter_ns, rows[i].stack_ns, rows[i].granted);
+    wr_print("\n]}\n");
+}
+
+int wr_bench_limiter_run(int argc, char **argv)
+{
+    struct settings settings = {.ops = 1000000};
+    struct row rows[ALGORITHMS];
+    int status;
+    if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
+        return status;
+    int error = measure(settings.ops, rows);
+    if (error < 0) {
+        wr_complain("%s", weir_error_text(error));
+        return WR_EXIT_FAILED;
+    }
+    double monotonic_ns = measure_clock(weir_clock_monotonic(), settings.ops);
+    double fast_ns = measure_clock(weir_clock_fast(), settings.ops);
+    (settings.json ? print_json : print_text)(rows, monotonic_ns, fast_ns);
+    return WR_EXIT_OK;
+}

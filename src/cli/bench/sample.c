@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* sample.c - the same thing measured several times. */
+#include "cli/bench/sample.h"
+
+#include <stdlib.h>
+
+void wr_sample_add(struct wr_sample *sample, double value)
+{
+    if (sample->count < WR_SAMPLE_MAX)
+        sample->values[sample->count++] = value;
+}
+
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+double wr_sample_median(struct wr_sample *sample)
+{
+    if (sample->count == 0)
+        return 0;
+    qsort(sample->values, sample->count, sizeof sample->values[0], by_value);
+    return (sample->values[(sample->count - 1) / 2] + sample->values[sample->count / 2]) / 2;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* options_text.c - options in words. */
+#include "cli/options_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <weir/time.h>
+
+#include "cli/output.h"
+
+#define COLUMN 26 /* where the explanations begin */
+
+/* The largest unit that goes into the duration without a remainder: what a person would have written. */
+static void format_duration(int64_t duration_ns, char *ret_text, size_t text_bytes)
+{
+    static const struct {
+        int64_t ns;
+        const char *unit;
+    } units[] = {{WEIR_DAY, "d"},          {WEIR_HOUR, "h"},         {WEIR_MINUTE, "m"},     {WEIR_SECOND, "s"},
+                 {WEIR_MILLISECOND, "ms"}, {WEIR_MICROSECOND, "us"}, {WEIR_NANOSECOND, "ns"}};
+    size_t i = 0;
+    while (duration_ns % units[i].ns != 0)
+        i++;
+    snprintf(ret_text, text_bytes, "%" PRId64 "%s", duration_ns / units[i].ns, duration_ns == 0 ? "" : units[i].unit);
+}
+
+/* "one|two|three" */
+static void join_choices(const struct wr_option *option, const char *between, char *ret_text, size_t text_bytes)
+{
+    size_t used = 0;
+    ret_text[0] = '\0';
+    for (size_t i = 0; option->choices[i] != NULL && used < text_bytes; i++)
+        used += (size_t)snprintf(ret_text + used, text_bytes - used, "%s%s", i > 0 ? between : "", option->choices[i]);
+}
+
+void wr_option_wanted(const struct wr_option *option, char *ret_text, size_t text_bytes)
+{
+    char low[32], high[32], choices[192];
+    switch (option->kind) {
+    case WR_OPTION_COUNT:
+        snprintf(ret_text, text_bytes, "a whole number from %" PRIu64 " to %" PRIu64, option->min, option->max);
+        break;
+    case WR_OPTION_SIZE:
+        snprintf(ret_text, text_bytes, "a size such as 64k or 1.5M, from %" PRIu64 " to %" PRIu64 " bytes", option->min,
+                 option->max);
+        break;
+    case WR_OPTION_DURATION:
+        format_duration((int64_t)option->min, low, sizeof low);
+        format_duration((int64_t)option->max, high, sizeof high);
+        snprintf(ret_text, text_bytes, "a duration such as 500ms or 2h, from %s to %s", low, high);
+        break;
+    case WR_OPTION_CHOICE:
+        join_choices(option, ", ", choices, sizeof choices);
+        snprintf(ret_text, text_bytes, "one of %s", choices);
+        break;
+    case WR_OPTION_FLAG:
+    case WR_OPTION_STRING:
+        snprintf(ret_text, text_bytes, "%s", option->value != NULL ? option->value : "");
+        break;
+    }
+}
+
+/* The default in words, or "" where there is none to tell. */
+static void format_default(const struct wr_option *option, const void *settings, char *ret_text, size_t text_bytes)
+{
+    const void *field = (const char *)settings + option->offset;
+    char duration[32];
+    ret_text[0] = '\0';
+    switch (option->kind) {
+    case WR_OPTION_COUNT:
+    case WR_OPTION_SIZE:
+        snprintf(ret_text, text_bytes, " (default %" PRIu64 ")", *(const uint64_t *)field);
+        break;
+    case WR_OPTION_DURATION:
+        format_duration(*(const int64_t *)field, duration, sizeof duration);
+        snprintf(ret_text, text_bytes, " (default %s)", duration);
+        break;
+    case WR_OPTION_CHOICE:
+        snprintf(ret_text, text_bytes, " (default %s)", option->choices[*(const int *)field]);
+        break;
+    case WR_OPTION_STRING:
+        if (*(const char *const *)field != NULL)
+            snprintf(ret_text, text_bytes, " (default %s)", *(const char *const *)field);
+        break;
+    case WR_OPTION_FLAG:
+        break;
+    }
+}
+
+static void print_option(const char *left, const char *help, const char *default_text)
+{
+    if (strlen(left) + 4 > COLUMN)
+        wr_print("  %s\n%*s%s%s\n", left, COLUMN, "", help, default_text);
+    else
+        wr_print("  %-*s%s%s\n", COLUMN - 2, left, help, default_text);
+}
+
+static void print_line(const struct wr_option *option, const void *settings)
+{
+    char left[256], value[192] = "", default_text[96];
+    if (option->kind == WR_OPTION_CHOICE)
+        join_choices(option, "|", value, sizeof value);
+    else if (option->value != NULL)
+        snprintf(value, sizeof value, "%s", option->value);
+    snprintf(left, sizeof left, "--%s%s%s", option->name, value[0] != '\0' ? " " : "", value);
+    format_default(option, settings, default_text, sizeof default_text);
+    print_option(left, option->help, default_text);
+}
+
+void wr_options_help(const struct wr_usage *usage, const void *settings)
+{
+    wr_print("usage: %s [OPTION]…%s%s\n\n%s\n", usage->who, usage->operands != NULL ? " " : "",
+             usage->operands != NULL ? usage->operands : "", usage->about);
+    for (size_t i = 0; i < usage->count; i++)
+        print_line(&usage->options[i], settings);
+    print_option("--help", "show this text", "");
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* options_text.h - options in words: what a value must be, and a command's --help. */
+#ifndef WEIR_CLI_OPTIONS_TEXT_H
+#define WEIR_CLI_OPTIONS_TEXT_H
+
+#include "cli/options.h"
+
+/* What a value must be: "a whole number from 1 to 100". */
+void wr_option_wanted(const struct wr_option *option, char *ret_text, size_t text_bytes);
+
+/* Prints the command's --help; `settings` holds the defaults. */
+void wr_options_help(const struct wr_usage *usage, const void *settings);
+
+#endif

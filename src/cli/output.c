@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* output.c - what the program says, and whether it arrived. */
+#include "cli/output.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *complainer = "weir";
+static int lost_errno; /* of the first write that failed; stdio only remembers that one did */
+
+void wr_output_init(void)
+{
+    /* Read-only on purpose: what is written to a stream that was closed must fail, not vanish. */
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", O_RDONLY) != fd)
+            _exit(WR_EXIT_FAILED);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+void wr_print(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (vprintf(format, args) < 0 && lost_errno == 0)
+        lost_errno = errno;
+    va_end(args);
+}
+
+void wr_complain_as(const char *who)
+{
+    complainer = who;
+}
+
+void wr_complain(const char *format, ...)
+{
+    char line[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    for (char *c = line; *c != '\0'; c++)
+        if (iscntrl((unsigned char)*c))
+            *c = '?';
+    fprintf(stderr, "%s: %s\n", complainer, line);
+}
+
+void wr_progress(const char *format, ...)
+{
+    if (!isatty(STDERR_FILENO))
+        return;
+    va_list args;
+    va_start(args, format);
+    fputs("\r\033[K", stderr); /* to the line's start, and clear it */
+    vfprintf(stderr, format, args);
+    fflush(stderr);
+    va_end(args);
+}
+
+bool wr_print_finish(void)
+{
+    if (fflush(stdout) != 0 && lost_errno == 0)
+        lost_errno = errno;
+    if (lost_errno == 0 && !ferror(stdout))
+        return true;
+    wr_complain("cannot write to standard output: %s", lost_errno != 0 ? strerror(lost_errno) : "write failed");
+    return false;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* output.h - what the program says: results on standard output, all else on standard error.
+ *
+ * A result that could not be written (closed pipe, full disk) is a failure: commands print with wr_print and
+ * need not look, main ends with wr_print_finish, which does.
+ */
+#ifndef WEIR_CLI_OUTPUT_H
+#define WEIR_CLI_OUTPUT_H
+
+#include <stdbool.h>
+
+enum wr_exit {
+    WR_EXIT_OK = 0,
+    WR_EXIT_FAILED = 1, /* the request was sound, but could not be done */
+    WR_EXIT_USAGE = 2,  /* the request was not understood */
+};
+
+/* Call first. Makes sure that descriptors 0, 1 and 2 are taken, so that no file opened later is mistaken for one of
+ * them, and that a closed pipe is an error to report, not a signal to die of. */
+void wr_output_init(void);
+
+__attribute__((format(printf, 1, 2))) void wr_print(const char *format, ...);
+
+/* Whose complaints follow: "weir" at first, then "weir bench table". The text must stay. */
+void wr_complain_as(const char *who);
+
+/* One line on standard error, "WHO: …", whatever the arguments hold: control characters are shown as '?', and an absurd
+ * length is cut. */
+__attribute__((format(printf, 1, 2))) void wr_complain(const char *format, ...);
+
+/* How far a long command is, shown on standard error if that is a terminal. Each call replaces the line of the last; ""
+ * clears it. */
+__attribute__((format(printf, 1, 2))) void wr_progress(const char *format, ...);
+
+/* Writes out what is left. False, after a complaint, if anything printed was lost. */
+bool wr_print_finish(void);
+
+#endif
