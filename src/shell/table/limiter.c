@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/* limiter.c - one stream of requests: rules, their state, a lock and a line. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "shell/clock/clock.h"
+#include "shell/memory/memory.h"
+#include "shell/table/line.h"
+
+#include <string.h>
+
+struct weir_limiter {
+    struct wr_lock lock; /* of all below but the constants */
+    bool closed;
+    void *state; /* stack.state_bytes */
+    weir_stack stack;
+    struct wr_line line;
+    uint64_t acquired, rejected;
+    const weir_clock *clock;
+    const weir_allocator *allocator;
+    atomic_uint holds; /* the owner's, and one for each ticket in line */
+};
+
+#define NOT_A_LIMITER "limiter is NULL; make one with weir_limiter_new"
+#define NO_PERMITS "permits is 0; it must be 1 to WEIR_PERMITS_MAX"
+
+static struct wr_spot spot_of(weir_limiter *limiter)
+{
+    return (struct wr_spot){&limiter->stack, limiter->state, &limiter->acquired, &limiter->rejected};
+}
+
+static void drop(void *owner)
+{
+    weir_limiter *limiter = owner;
+    if (atomic_fetch_sub_explicit(&limiter->holds, 1, memory_order_acq_rel) != 1)
+        return;
+    wr_give(limiter->allocator, limiter->state, limiter->stack.state_bytes, 8);
+    wr_give(limiter->allocator, limiter, sizeof *limiter, _Alignof(weir_limiter));
+}
+
+static bool enter(struct wr_line *line, struct wr_spot *ret_spot)
+{
+    weir_limiter *limiter = line->owner;
+    wr_lock_take(&limiter->lock);
+    if (limiter->closed)
+        return false;
+    *ret_spot = spot_of(limiter);
+    return true;
+}
+
+static void leave(struct wr_line *line)
+{
+    wr_lock_give(&((weir_limiter *)line->owner)->lock);
+}
+
+static const struct wr_line_ops line_ops = {enter, leave, drop};
+
+/* ---- making ---- */
+
+void weir_limiter_options_init(weir_limiter_options *ret_options)
+{
+    *ret_options = (weir_limiter_options){.size = sizeof *ret_options};
+}
+
+int weir_limiter_new(const weir_limit *limits, size_t count, const weir_limiter_options *options,
+                     weir_limiter **ret_limiter)
+{
+    weir_limiter_options defaults;
+    weir_limiter_options_init(&defaults);
+    options = options != NULL ? options : &defaults;
+    if (ret_limiter == NULL)
+        return wr_invalid("ret_limiter is NULL; it must point to where the limiter goes");
+    if (options->size != sizeof *options)
+        return wr_invalid("options->size is not that of weir_limiter_options; use weir_limiter_options_init");
+    weir_stack stack;
+    if (weir_stack_init(&stack, limits, count) != 0)
+        return WEIR_E_INVAL;
+    const weir_allocator *allocator = wr_allocator_or_system(options->allocator);
+    weir_limiter *limiter = wr_take(allocator, sizeof *limiter, _Alignof(weir_limiter));
+    void *state = wr_take(allocator, stack.state_bytes, 8);
+    if (limiter == NULL || state == NULL) {
+        wr_give(allocator, limiter, sizeof *limiter, _Alignof(weir_limiter));
+        wr_give(allocator, state, stack.state_bytes, 8);
+        return WEIR_E_NOMEM;
+    }
+    limiter->stack = stack;
+    limiter->state = state;
+    limiter->clock = wr_clock_or_fast(options->clock);
+    limiter->allocator = allocator;
+    limiter->line = (struct wr_line){.ops = &line_ops, .owner = limiter, .clock = limiter->clock};
+    atomic_init(&limiter->holds, 1);
+    weir_stack_start(&limiter->stack, state, wr_clock_now(limiter->clock));
+    *ret_limiter = limiter;
+    return 0;
+}
+
+/* ---- deciding ---- */
+
+int weir_limiter_reserve(weir_limiter *limiter, uint32_t permits, weir_receipt *ret_receipt,
+                         weir_decision *ret_decision)
+{
+    if (limiter == NULL)
+        return wr_invalid(NOT_A_LIMITER);
+    if (permits == 0)
+        return wr_invalid(NO_PERMITS);
+    if (ret_decision == NULL)
+        return wr_invalid("ret_decision is NULL; a verdict must be looked at");
+    int64_t now = wr_clock_now(limiter->clock);
+    struct wr_spot spot;
+    bool open = enter(&limiter->line, &spot);
+    if (open)
+        *ret_decision = wr_line_try(&limiter->line, &spot, now, permits, ret_receipt);
+    leave(&limiter->line);
+    return open ? 0 : WEIR_E_CLOSED;
+}
+
+int weir_limiter_try(weir_limiter *limiter, uint32_t permits, weir_decision *ret_decision)
+{
+    return weir_limiter_reserve(limiter, permits, NULL, ret_decision);
+}
+
+/* Ends a call that may have freed permits or changed the rules: whoever is first should look again. */
+static void leave_and_wake(weir_limiter *limiter, int64_t now)
+{
+    struct weir_ticket *first = wr_line_first(&limiter->line, now);
+    leave(&limiter->line);
+    wr_ticket_wake(first);
+}
+
+int weir_limiter_settle(weir_limiter *limiter, weir_receipt *receipt, uint32_t used)
+{
+    if (limiter == NULL)
+        return wr_invalid(NOT_A_LIMITER);
+    if (receipt == NULL)
+        return wr_invalid("receipt is NULL; it must come from weir_limiter_reserve");
+    int64_t now = wr_clock_now(limiter->clock);
+    struct wr_spot spot;
+    bool open = enter(&limiter->line, &spot);
+    if (open)
+        weir_stack_settle(spot.stack, spot.state, now, receipt, used);
+    leave_and_wake(limiter, now);
+    return open ? 0 : WEIR_E_CLOSED;
+}
+
+int weir_limiter_release(weir_limiter *limiter, uint32_t permits)
+{
+    if (limiter == NULL)
+        return wr_invalid(NOT_A_LIMITER);
+    if (permits == 0)
+        return wr_invalid(NO_PERMITS);
+    int64_t now = wr_clock_now(limiter->clock);
+    struct wr_spot spot;
+    bool open = enter(&limiter->line, &spot);
+    if (open)
+        weir_stack_release(spot.stack, spot.state, permits);
+    leave_and_wake(limiter, now);
+    return open ? 0 : WEIR_E_CLOSED;
+}
+
+int weir_limiter_change(weir_limiter *limiter, const weir_limit *limits, size_t count)
+{
+    if (limiter == NULL)
+        return wr_invalid(NOT_A_LIMITER);
+    weir_stack stack;
+    if (weir_stack_init(&stack, limits, count) != 0)
+        return WEIR_E_INVAL;
+    void *state = wr_take(limiter->allocator, stack.state_bytes, 8);
+    if (state == NULL)
+        return WEIR_E_NOMEM;
+    size_t state_bytes = stack.state_bytes; /* of the state that is not needed in the end */
+    int64_t now = wr_clock_now(limiter->clock);
+    struct wr_spot spot;
+    int bad = enter(&limiter->line, &spot) ? 0 : WEIR_E_CLOSED;
+    if (bad == 0)
+        bad = weir_stack_carry(spot.stack, spot.state, &stack, state, now);
+    if (bad == 0) {
+        void *old = limiter->state;
+        limiter->state = state;
+        state = old;
+        state_bytes = limiter->stack.state_bytes;
+        limiter->stack = stack;
+    }
+    leave_and_wake(limiter, now);
+    wr_give(limiter->allocator, state, state_bytes, 8);
+    return bad;
+}
+
+/* ---- waiting ---- */
+
+static int check_wait(const weir_limiter *limiter, uint32_t permits, int64_t timeout_ns)
+{
+    if (limiter == NULL)
+        return wr_invalid(NOT_A_LIMITER);
+    if (permits == 0)
+        return wr_invalid(NO_PERMITS);
+    if (timeout_ns < 0)
+        return wr_invalid("timeout_ns is negative; it must be 0 or more, or WEIR_FOREVER");
+    return 0;
+}
+
+static int join(void *context, struct weir_ticket *ticket)
+{
+    weir_limiter *limiter = context;
+    struct wr_spot spot;
+    int bad = enter(&limiter->line, &spot) ? 0 : WEIR_E_CLOSED;
+    if (bad == 0)
+        bad = wr_line_join(&limiter->line, &spot, ticket);
+    if (bad == 0)
+        atomic_fetch_add_explicit(&limiter->holds, 1, memory_order_relaxed);
+    leave(&limiter->line);
+    return bad;
+}
+
+/* Grants at once if nobody waits and the rules allow, without a ticket. WR_WAITING if not. */
+static int acquire_at_once(weir_limiter *limiter, uint32_t permits, weir_decision *ret_decision)
+{
+    int64_t now = wr_clock_now(limiter->clock);
+    struct wr_spot spot;
+    int result = enter(&limiter->line, &spot) ? WR_WAITING : WEIR_E_CLOSED;
+    if (result == WR_WAITING && limiter->line.head == NULL) {
+        *ret_decision = weir_stack_try(spot.stack, spot.state, now, permits, NULL);
+        if (ret_decision->verdict == WEIR_GO) {
+            limiter->acquired += permits;
+            result = 0;
+        }
+    }
+    leave(&limiter->line);
+    return result;
+}
+
+int weir_limiter_acquire(weir_limiter *limiter, uint32_t permits, int64_t timeout_ns, weir_cancel *cancel,
+                         weir_decision *ret_decision)
+{
+    int result = check_wait(limiter, permits, timeout_ns);
+    if (result != 0)
+        return result;
+    weir_decision decision = {WEIR_WAIT, WEIR_REASON_NONE, 0};
+    if (wr_cancel_fired(cancel))
+        return WEIR_E_CANCELLED;
+    result = acquire_at_once(limiter, permits, &decision);
+    if (result == WR_WAITING)
+        result = wr_wait(limiter->clock, permits, timeout_ns, cancel, join, limiter, &decision);
+    if (ret_decision != NULL)
+        *ret_decision = decision;
+    return result;
+}
+
+int weir_limiter_enqueue(weir_limiter *limiter, uint32_t permits, int64_t timeout_ns, weir_wake *wake, void *context,
+                         weir_ticket **ret_ticket)
+{
+    int bad = check_wait(limiter, permits, timeout_ns);
+    if (bad != 0)
+        return bad;
+    if (wake == NULL || ret_ticket == NULL)
+        return wr_invalid("wake and ret_ticket must not be NULL");
+    return wr_ticket_new(limiter->allocator, limiter->clock, permits, timeout_ns, wake, context, join, limiter,
+                         ret_ticket);
+}
+
+/* ---- looking ---- */
+
+int weir_limiter_peek(weir_limiter *limiter, weir_quota *ret_quota)
+{
+    if (limiter == NULL)
+        return wr_invalid(NOT_A_LIMITER);
+    if (ret_quota == NULL)
+        return wr_invalid("ret_quota is NULL; it must point to where the quota goes");
+    int64_t now = wr_clock_now(limiter->clock);
+    struct wr_spot spot;
+    bool open = enter(&limiter->line, &spot);
+    if (open)
+        weir_stack_peek(spot.stack, spot.state, now, ret_quota);
+    leave(&limiter->line);
+    return open ? 0 : WEIR_E_CLOSED;
+}
+
+int weir_limiter_stats(weir_limiter *limiter, weir_stats *ret_stats)
+{
+    if (limiter == NULL)
+        return wr_invalid(NOT_A_LIMITER);
+    if (ret_stats == NULL)
+        return wr_invalid("ret_stats is NULL; it must point to where the numbers go");
+    int64_t now = wr_clock_now(limiter->clock);
+    struct wr_spot spot;
+    weir_quota quota;
+    bool open = enter(&limiter->line, &spot);
+    if (open) {
+        weir_stack_peek(spot.stack, spot.state, now, &quota);
+        *ret_stats = (weir_stats){.acquired = limiter->acquired,
+                                  .rejected = limiter->rejected,
+                                  .current = quota.remaining,
+                                  .max = quota.limit,
+                                  .queue_depth = limiter->line.depth};
+    }
+    leave(&limiter->line);
+    return open ? 0 : WEIR_E_CLOSED;
+}
+
+/* ---- ending ---- */
+
+void weir_limiter_close(weir_limiter *limiter)
+{
+    if (limiter == NULL)
+        return;
+    struct weir_ticket *ticket;
+    do {
+        wr_lock_take(&limiter->lock);
+        limiter->closed = true;
+        ticket = wr_line_untold(&limiter->line);
+        wr_lock_give(&limiter->lock);
+        wr_ticket_wake(ticket);
+    } while (ticket != NULL);
+}
+
+void weir_limiter_free(weir_limiter *limiter)
+{
+    if (limiter == NULL)
+        return;
+    weir_limiter_close(limiter);
+    drop(limiter);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* line.c - tickets: joining, polling, leaving, waking. */
+#include "shell/table/line.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "shell/clock/clock.h"
+
+/* When to ask again if the only thing in the way is that others are waiting. */
+#define BEHIND_OTHERS_NS WEIR_MILLISECOND
+
+int64_t wr_deadline(int64_t now, int64_t timeout_ns)
+{
+    return timeout_ns > WEIR_DURATION_MAX ? WEIR_FOREVER : now + timeout_ns;
+}
+
+void wr_ticket_init(struct weir_ticket *ret_ticket, uint32_t permits, int64_t deadline_at, weir_wake *wake,
+                    void *context)
+{
+    *ret_ticket = (struct weir_ticket){
+        .permits = permits, .result = WR_WAITING, .deadline_at = deadline_at, .wake = wake, .context = context};
+}
+
+/* ---- the list ---- */
+
+static bool overdue(const struct weir_ticket *ticket, int64_t now)
+{
+    return now > ticket->deadline_at;
+}
+
+static struct weir_ticket *first(const struct wr_line *line, int64_t now)
+{
+    struct weir_ticket *ticket = line->head;
+    while (ticket != NULL && overdue(ticket, now))
+        ticket = ticket->next;
+    return ticket;
+}
+
+static uint32_t most_waiters(const weir_stack *stack)
+{
+    uint32_t most = WEIR_QUEUE_MAX;
+    for (uint32_t i = 0; i < stack->count; i++)
+        most = stack->limits[i].queue_max < most ? stack->limits[i].queue_max : most;
+    return most;
+}
+
+int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_ticket *ticket)
+{
+    for (uint32_t i = 0; i < spot->stack->count; i++)
+        if (ticket->permits > spot->stack->limits[i].permits)
+            return WEIR_E_NEVER;
+    if (line->depth >= most_waiters(spot->stack)) {
+        *spot->rejected += ticket->permits;
+        return WEIR_E_FULL;
+    }
+    ticket->line = line;
+    ticket->prev = line->tail;
+    *(line->tail != NULL ? &line->tail->next : &line->head) = ticket;
+    line->tail = ticket;
+    line->depth++;
+    return 0;
+}
+
+static void unlink_ticket(struct weir_ticket *ticket)
+{
+    struct wr_line *line = ticket->line;
+    *(ticket->prev != NULL ? &ticket->prev->next : &line->head) = ticket->next;
+    *(ticket->next != NULL ? &ticket->next->prev : &line->tail) = ticket->prev;
+    line->depth--;
+    ticket->line = NULL;
+}
+
+static struct weir_ticket *pin(struct weir_ticket *ticket)
+{
+    if (ticket != NULL)
+        atomic_fetch_add_explicit(&ticket->pins, 1, memory_order_relaxed);
+    return ticket;
+}
+
+struct weir_ticket *wr_line_first(struct wr_line *line, int64_t now)
+{
+    return pin(first(line, now));
+}
+
+struct weir_ticket *wr_line_untold(struct wr_line *line)
+{
+    struct weir_ticket *ticket = line->head;
+    while (ticket != NULL && ticket->told)
+        ticket = ticket->next;
+    if (ticket != NULL)
+        ticket->told = true;
+    return pin(ticket);
+}
+
+/* ---- deciding ---- */
+
+weir_decision wr_line_try(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
+                          weir_receipt *ret_receipt)
+{
+    weir_decision decision;
+    if (line == NULL || first(line, now) == NULL) {
+        decision = weir_stack_try(spot->stack, spot->state, now, permits, ret_receipt);
+    } else {
+        decision = weir_stack_ask(spot->stack, spot->state, now, permits);
+        if (decision.verdict == WEIR_GO)
+            decision = (weir_decision){WEIR_WAIT, WEIR_REASON_QUEUE, BEHIND_OTHERS_NS};
+    }
+    *(decision.verdict == WEIR_GO ? spot->acquired : spot->rejected) += permits;
+    return decision;
+}
+
+/* What a ticket that is not first waits for: to be woken, or for the one right before it to become overdue unnoticed.
+ */
+static weir_decision behind(const struct weir_ticket *ticket, const struct weir_ticket *ahead, int64_t now)
+{
+    weir_decision decision = {WEIR_WAIT, WEIR_REASON_QUEUE, WEIR_UNTIL_RELEASE};
+    if (ticket->prev == ahead && ahead->deadline_at != WEIR_FOREVER)
+        decision.wait_ns = ahead->deadline_at + 1 - now;
+    return decision;
+}
+
+static int decide(const struct weir_ticket *ticket, const struct wr_spot *spot, int64_t now,
+                  weir_decision *ret_decision)
+{
+    const struct weir_ticket *ahead = first(ticket->line, now);
+    weir_decision decision = {WEIR_WAIT, WEIR_REASON_QUEUE, 0};
+    if (ahead == ticket)
+        decision = weir_stack_try(spot->stack, spot->state, now, ticket->permits, NULL);
+    else if (!overdue(ticket, now))
+        decision = behind(ticket, ahead, now);
+    *ret_decision = decision;
+    if (decision.verdict == WEIR_GO)
+        return 0;
+    if (decision.verdict == WEIR_DENY)
+        return WEIR_E_NEVER;
+    if (now >= ticket->deadline_at)
+        return WEIR_E_TIMEOUT;
+    if (decision.wait_ns > ticket->deadline_at - now)
+        ret_decision->wait_ns = ticket->deadline_at - now;
+    return WR_WAITING;
+}
+
+/* Ends a ticket's time in line, with the lock held. Returns whom to wake. */
+static struct weir_ticket *leave_line(struct weir_ticket *ticket, const struct wr_spot *spot, int result, int64_t now)
+{
+    struct wr_line *line = ticket->line;
+    unlink_ticket(ticket);
+    ticket->result = result;
+    if (spot != NULL)
+        *(result == 0 ? spot->acquired : spot->rejected) += ticket->permits;
+    return wr_line_first(line, now);
+}
+
+int weir_ticket_poll(weir_ticket *ticket, weir_decision *ret_decision)
+{
+    if (ticket == NULL || ret_decision == NULL)
+        return wr_invalid("ticket and ret_decision must not be NULL");
+    weir_decision decision = {WEIR_GO, WEIR_REASON_NONE, 0};
+    if (ticket->result == WR_WAITING) {
+        struct wr_line *line = ticket->line;
+        const struct wr_line_ops *ops = line->ops;
+        void *owner = line->owner;
+        int64_t now = wr_clock_now(line->clock);
+        struct wr_spot spot;
+        struct weir_ticket *next = NULL;
+        bool open = ops->enter(line, &spot);
+        int result = open ? decide(ticket, &spot, now, &decision) : WEIR_E_CLOSED;
+        if (result != WR_WAITING)
+            next = leave_line(ticket, open ? &spot : NULL, result, now);
+        ops->leave(line);
+        wr_ticket_wake(next);
+        if (result != WR_WAITING)
+            ops->drop(owner);
+    }
+    if (ticket->result < 0)
+        return ticket->result;
+    *ret_decision = decision;
+    return 0;
+}
+
+/* ---- waking ---- */
+
+/* Wakes under way on this thread, innermost first: lets a wake free its own ticket. */
+struct waking {
+    struct weir_ticket *ticket; /* NULL once freed */
+    struct waking *outer;
+};
+
+static _Thread_local struct waking *wakes;
+
+void wr_ticket_wake(struct weir_ticket *ticket)
+{
+    if (ticket == NULL)
+        return;
+    struct waking here = {ticket, wakes};
+    wakes = &here;
+    ticket->wake(ticket->context);
+    wakes = here.outer;
+    if (here.ticket != NULL)
+        atomic_fetch_sub_explicit(&ticket->pins, 1, memory_order_release);
+}
+
+/* Takes this thread's own wakes of the ticket out of the count, and waits for those of others. */
+static void await_wakes(struct weir_ticket *ticket)
+{
+    unsigned own = 0;
+    for (struct waking *wake = wakes; wake != NULL; wake = wake->outer) {
+        if (wake->ticket == ticket) {
+            wake->ticket = NULL;
+            own++;
+        }
+    }
+    for (unsigned tries = 0; atomic_load_explicit(&ticket->pins, memory_order_acquire) != own; tries++)
+        wr_lock_relax(tries);
+}
+
+void wr_ticket_release(struct weir_ticket *ticket)
+{
+    struct wr_line *line = ticket->line;
+    if (line != NULL) {
+        const struct wr_line_ops *ops = line->ops;
+        void *owner = line->owner;
+        int64_t now = wr_clock_now(line->clock);
+        struct wr_spot spot;
+        bool open = ops->enter(line, &spot);
+        struct weir_ticket *next = leave_line(ticket, open ? &spot : NULL, WEIR_E_CANCELLED, now);
+        ops->leave(line);
+        wr_ticket_wake(next);
+        ops->drop(owner);
+    }
+    await_wakes(ticket);
+}
+
+/* ---- tickets for event loops ---- */
+
+int wr_ticket_new(const weir_allocator *allocator, const weir_clock *clock, uint32_t permits, int64_t timeout_ns,
+                  weir_wake *wake, void *context, wr_join *join, void *join_context, weir_ticket **ret_ticket)
+{
+    weir_ticket *ticket = wr_take(allocator, sizeof *ticket, _Alignof(weir_ticket));
+    if (ticket == NULL)
+        return WEIR_E_NOMEM;
+    wr_ticket_init(ticket, permits, wr_deadline(wr_clock_now(clock), timeout_ns), wake, context);
+    ticket->allocator = allocator;
+    int bad = join(join_context, ticket);
+    if (bad != 0) {
+        wr_give(allocator, ticket, sizeof *ticket, _Alignof(weir_ticket));
+        return bad;
+    }
+    *ret_ticket = ticket;
+    return 0;
+}
+
+void weir_ticket_free(weir_ticket *ticket)
+{
+    if (ticket == NULL)
+        return;
+    wr_ticket_release(ticket);
+    wr_give(ticket->allocator, ticket, sizeof *ticket, _Alignof(weir_ticket));
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* line.h - standing in line: first come, first served, for limiters and for keys of a table.
+ *
+ *     head ──▶ ticket ──▶ ticket ──▶ ticket ◀── tail        each: permits, deadline, how to wake its owner
+ *
+ * Nobody hands permits out. Whoever is first polls when its time has come, takes the permits itself under the owner's
+ * lock, leaves, and wakes the next. So a grant cannot race a time-out or a cancellation, and no permit is ever given to
+ * somebody who has gone.
+ *
+ * Rules:
+ *  1. Only the first ticket that is not overdue may take. While there is one, try is refused.
+ *  2. A ticket is linked, unlinked and polled by its owner alone. Others only wake it, and pin it while they do.
+ *  3. Whoever leaves the line wakes the new first one.
+ *  4. Wakes are called with no lock held. A ticket's memory stays until the last wake has returned.
+ *  5. An overdue ticket whose owner does not come is passed over, not waited for.
+ */
+#ifndef WEIR_SHELL_TABLE_LINE_H
+#define WEIR_SHELL_TABLE_LINE_H
+
+#include "shell/table/lock.h"
+
+#include <stdbool.h>
+#include <weir/limit.h>
+
+struct wr_line;
+
+/* What is decided on, valid while the owner's lock is held. */
+struct wr_spot {
+    const weir_stack *stack;
+    void *state;
+    uint64_t *acquired; /* permits granted */
+    uint64_t *rejected; /* permits refused */
+};
+
+/* What a line needs of the limiter or table that it belongs to. */
+struct wr_line_ops {
+    /* Takes the owner's lock. False if closed: then there is no spot. */
+    bool (*enter)(struct wr_line *line, struct wr_spot *ret_spot);
+    /* Gives the lock back; an empty line may be gone after this. */
+    void (*leave)(struct wr_line *line);
+    /* A ticket in line holds the owner's memory; this lets go of it, with no lock held. */
+    void (*drop)(void *owner);
+};
+
+struct wr_line {
+    const struct wr_line_ops *ops;
+    void *owner;
+    const weir_clock *clock;
+    struct weir_ticket *head, *tail;
+    uint32_t depth;
+};
+
+struct weir_ticket {
+    struct wr_line *line; /* NULL: not in line */
+    struct weir_ticket *next, *prev;
+    uint32_t permits;
+    int result;          /* WR_WAITING, 0 once granted, or why it never will be */
+    int64_t deadline_at; /* WEIR_FOREVER: none */
+    weir_wake *wake;
+    void *context;
+    const weir_allocator *allocator; /* of a ticket made for an event loop */
+    bool told;                       /* that the line has closed */
+    atomic_uint pins;                /* wakes under way */
+};
+
+#define WR_WAITING 1
+
+/* now + timeout, where WEIR_FOREVER stays what it is. */
+int64_t wr_deadline(int64_t now, int64_t timeout_ns);
+
+/* Fills a ticket that is not in line yet. */
+void wr_ticket_init(struct weir_ticket *ret_ticket, uint32_t permits, int64_t deadline_at, weir_wake *wake,
+                    void *context);
+
+/* Leaves the line, if in it, and waits for wakes under way. The memory is the caller's again. */
+void wr_ticket_release(struct weir_ticket *ticket);
+
+/* ---- with the owner's lock held ---- */
+
+/* Puts the ticket at the end; the caller has taken a hold of the owner for it. WEIR_E_FULL, WEIR_E_NEVER. */
+int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_ticket *ticket);
+
+/* Try for somebody who is not in line. `line` may be NULL. */
+weir_decision wr_line_try(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
+                          weir_receipt *ret_receipt);
+
+/* The first in line, pinned, to be given to wr_ticket_wake. NULL if nobody waits. */
+struct weir_ticket *wr_line_first(struct wr_line *line, int64_t now);
+
+/* The next one that was not told that the line has closed, pinned. NULL when all were. */
+struct weir_ticket *wr_line_untold(struct wr_line *line);
+
+/* ---- with no lock held ---- */
+
+/* Wakes and unpins. NULL is fine. */
+void wr_ticket_wake(struct weir_ticket *ticket);
+
+/* Blocks until a ticket is granted or fails. `join` is called once to put it in line; its error ends the call. */
+typedef int wr_join(void *context, struct weir_ticket *ticket);
+int wr_wait(const weir_clock *clock, uint32_t permits, int64_t timeout_ns, weir_cancel *cancel, wr_join *join,
+            void *context, weir_decision *ret_decision);
+
+/* Makes a ticket on the heap and puts it in line. */
+int wr_ticket_new(const weir_allocator *allocator, const weir_clock *clock, uint32_t permits, int64_t timeout_ns,
+                  weir_wake *wake, void *context, wr_join *join, void *join_context, weir_ticket **ret_ticket);
+
+/* ---- cancellation; NULL tokens never fire ---- */
+
+struct wr_parker;
+
+struct wr_cancel_link {
+    struct wr_parker *parker;
+    struct wr_cancel_link *next;
+};
+
+void wr_cancel_join(weir_cancel *cancel, struct wr_cancel_link *link);
+void wr_cancel_leave(weir_cancel *cancel, struct wr_cancel_link *link);
+bool wr_cancel_fired(const weir_cancel *cancel);
+
+#endif
