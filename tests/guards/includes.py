@@ -15,8 +15,12 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^">]+)[">]', re.M)
 
 
 def room_of(path):
-    """src/core/limit/x.c -> core/limit, include/weir/x.h -> include, src/x.c -> ''."""
-    return 'include' if path.startswith('include/') else os.path.dirname(path)[len('src/'):]
+    """src/core/limit/x.c -> core/limit, src/cli/bench/x.c -> cli, include/weir/x.h -> include. A folder that is on no floor
+    and in no room is its own name."""
+    folder = room = 'include' if path.startswith('include/') else os.path.dirname(path)[len('src/'):]
+    while room and room not in FLOORS:
+        room = os.path.dirname(room)
+    return room or folder
 
 
 def may_use(room, other):
@@ -65,10 +69,11 @@ BAD = {
     'the library using sim': {**HEADERS, 'src/shell/clock/x.c': '#include "sim/s.h"\n'},
     'a room without a floor': {**HEADERS, 'src/attic/x.c': 'int x;\n'},
     'an include by a path that climbs': {**HEADERS, 'src/core/limit/x.c': '#include "../../shell/clock/c.h"\n'},
+    'a nested folder that reaches out of its room': {**HEADERS, 'src/core/limit/in/x.c': '#include "sim/s.h"\n'},
     'a header that is missing': {**HEADERS, 'src/base/x.c': '#include "base/gone.h"\n'},
 }
 GOOD = {**HEADERS, 'src/sim/x.c': '#include "core/limit/l.h"\n#include <stdint.h>\n#include <weir/a.h>\n',
-        'src/cli/x.c': '#include "sim/s.h"\n#include "shell/clock/c.h"\n/*\n#include "nowhere.h"\n*/\n'}
+        'src/cli/in/x.c': '#include "sim/s.h"\n#include "shell/clock/c.h"\n/*\n#include "nowhere.h"\n*/\n'}
 
 if __name__ == '__main__':
     guard.main(findings, BAD, GOOD)
