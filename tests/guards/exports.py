@@ -7,7 +7,7 @@ import subprocess
 
 import guard
 
-PROMISE = re.compile(r'\bWEIR_API\b[^;{]*?\b(\w+)\s*\(')
+PROMISE = re.compile(r'^WEIR_API\b[^;{]*?\b(\w+)\s*\(', re.M)
 
 
 def exported(library):

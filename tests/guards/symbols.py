@@ -27,7 +27,7 @@ def symbols(library):
     text = subprocess.run(['nm', '-A', '-P', library], capture_output=True, text=True, check=True).stdout
     undefined, defined = {}, set()
     for line in text.splitlines():
-        where, name, kind = re.match(r'.*\[(.*?)\]: (\S+) (\S)', line).groups()
+        where, name, kind = re.match(r'.*\[(?:.*/)?(.*?)\]: (\S+) (\S)', line).groups()
         if kind in 'Uwv':
             undefined.setdefault(name, where)
         elif kind.isupper():

@@ -4,6 +4,7 @@
 import concurrent.futures
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -35,9 +36,9 @@ def findings(root, build):
     if TOOL is None:
         raise guard.Skip('there is no clang-tidy here')
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for lines in pool.map(lambda path: tidy(build, path), sources(root, build)):
-            for line in lines:
-                yield line.replace(os.path.realpath(root) + os.sep, '')
+        found = pool.map(lambda path: tidy(build, path), sources(root, build))
+    # A header's fault shows in every file that includes it.
+    yield from sorted({re.sub(r'^\S*?/(?=(src|include)/)', '', line) for lines in found for line in lines})
 
 
 def compiled(text):
@@ -57,7 +58,8 @@ def judged(root, build):
 
 BAD = {
     'recursion': compiled('int x(int n);\nint x(int n)\n{\n    return n == 0 ? 0 : x(n - 1);\n}\n'),
-    'a macro that falls apart': compiled('#define TWICE(a) a * 2\nint x = TWICE(1);\n'),
+    'a memset with its arguments swapped': compiled('#include <string.h>\nvoid x(char *c);\nvoid x(char *c)\n{\n'
+                                                    '    memset(c, sizeof(int), 0);\n}\n'),
     'a null pointer used': compiled('int x(int *p);\nint x(int *p)\n{\n    if (p)\n        return 0;\n    return *p;\n}\n'),
 }
 GOOD = compiled('int x(int n);\nint x(int n)\n{\n    return n + 1;\n}\n')

@@ -10,7 +10,7 @@ import guard
 CALLS = {
     **dict.fromkeys('strcpy strcat strncpy strncat stpcpy stpncpy'.split(), 'a buffer of base, or memcpy with a checked size'),
     **dict.fromkeys('sprintf vsprintf'.split(), 'snprintf'),
-    **dict.fromkeys('gets scanf sscanf fscanf'.split(), 'read and parse apart'),
+    'gets': 'a read with a bound',
     **dict.fromkeys('strtok strtok_r'.split(), 'a parser that leaves its input alone'),
     **dict.fromkeys('alloca strdupa'.split(), 'memory with a stated bound'),
     **dict.fromkeys('atoi atol atoll atof'.split(), "the number parser of base, which knows errors"),
