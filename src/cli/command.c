@@ -2,6 +2,7 @@
 /* command.c - finds the command that was asked for, or says which there are. */
 #include "cli/command.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "cli/nearest.h"
@@ -40,31 +41,32 @@ static int refuse(const struct wr_commands *commands, const char *name)
     return WR_EXIT_USAGE;
 }
 
-/* "help bench table" is "bench table --help". */
-static int help_on(const struct wr_commands *commands, int argc, char **argv)
+/* "help bench table" is "bench table --help". False if that has too many words to be sound. */
+static bool turn_help_round(int argc, char **argv, char **ret_words)
 {
-    char help_option[] = "--help";
-    char *words[WORDS_MAX];
-    if (argc == 0)
-        return help(commands);
-    if (argc >= WORDS_MAX)
-        return refuse(commands, argv[WORDS_MAX - 1]);
-    memcpy(words, argv, (size_t)argc * sizeof *argv);
-    words[argc] = help_option;
-    return wr_commands_run(commands, argc + 1, words);
+    static char help_option[] = "--help";
+    if (argc > WORDS_MAX)
+        return false;
+    memcpy(ret_words, argv + 1, (size_t)(argc - 1) * sizeof *argv);
+    ret_words[argc - 1] = help_option;
+    return true;
 }
 
 int wr_commands_run(const struct wr_commands *commands, int argc, char **argv)
 {
+    char *words[WORDS_MAX];
     wr_complain_as(commands->who);
-    if (argc == 0) {
+    if (argc <= 0) {
         wr_complain("a command is missing; \"%s --help\" lists those there are", commands->who);
         return WR_EXIT_USAGE;
     }
-    if (strcmp(argv[0], "--help") == 0)
+    if (strcmp(argv[0], "help") == 0) {
+        if (!turn_help_round(argc, argv, words))
+            return refuse(commands, argv[argc - 1]);
+        argv = words;
+    }
+    if (strcmp(argv[0], "help") == 0 || strcmp(argv[0], "--help") == 0)
         return help(commands);
-    if (strcmp(argv[0], "help") == 0)
-        return help_on(commands, argc - 1, argv + 1);
     const struct wr_command *command = find(commands, argv[0]);
     return command != NULL ? command->run(argc - 1, argv + 1) : refuse(commands, argv[0]);
 }

@@ -13,7 +13,7 @@ static const struct wr_command list[] = {
 
 static const struct wr_commands commands = {
     .who = "weir",
-    .about = "Decides when a request may go.",
+    .about = "Decides when a request may go. \"weir --version\" tells which weir this is.",
     .list = list,
     .count = sizeof list / sizeof list[0],
 };

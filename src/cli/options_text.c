@@ -90,7 +90,7 @@ static void format_default(const struct wr_option *option, const void *settings,
 
 static void print_option(const char *left, const char *help, const char *default_text)
 {
-    if (strlen(left) + 4 > COLUMN)
+    if (strlen(left) + 3 > COLUMN)
         wr_print("  %s\n%*s%s%s\n", left, COLUMN, "", help, default_text);
     else
         wr_print("  %-*s%s%s\n", COLUMN - 2, left, help, default_text);
