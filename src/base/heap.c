@@ -92,11 +92,8 @@ static void sink(struct wr_heap *heap, size_t place, struct wr_heap_node node)
     set(heap, place, node);
 }
 
-static int grow(struct wr_heap *heap)
+static int set_room(struct wr_heap *heap, size_t room)
 {
-    size_t room = heap->room == 0 ? FIRST_ROOM : heap->room <= heap->max / 2 ? heap->room * 2 : heap->max;
-    if (room > heap->max)
-        room = heap->max;
     struct wr_heap_node *nodes = wr_take_array(heap->allocator, room, sizeof *nodes, alignof(struct wr_heap_node));
     if (nodes == NULL)
         return WEIR_E_NOMEM;
@@ -106,6 +103,18 @@ static int grow(struct wr_heap *heap)
     heap->nodes = nodes;
     heap->room = room;
     return 0;
+}
+
+static int grow(struct wr_heap *heap)
+{
+    size_t room = heap->room == 0 ? FIRST_ROOM : heap->room <= heap->max / 2 ? heap->room * 2 : heap->max;
+    return set_room(heap, room < heap->max ? room : heap->max);
+}
+
+int wr_heap_reserve(struct wr_heap *heap, size_t count)
+{
+    assert(count <= heap->max);
+    return count <= heap->room ? 0 : set_room(heap, count);
 }
 
 int wr_heap_push(struct wr_heap *heap, int64_t key, struct wr_heap_item *item)

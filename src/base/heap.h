@@ -39,6 +39,9 @@ struct wr_heap {
 /* At most `max` items, which is at least 1. Takes no memory yet. */
 void wr_heap_init(struct wr_heap *ret_heap, const weir_allocator *allocator, size_t max);
 
+/* Takes memory for `count` items (at most `max`) in all, so that pushing them cannot fail. WEIR_E_NOMEM. */
+int wr_heap_reserve(struct wr_heap *heap, size_t count);
+
 /* WEIR_E_FULL, WEIR_E_NOMEM: the heap is as it was. The item must be in no heap. */
 int wr_heap_push(struct wr_heap *heap, int64_t key, struct wr_heap_item *item);
 

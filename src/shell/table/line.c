@@ -44,6 +44,16 @@ static uint32_t most_waiters(const weir_stack *stack)
     return most;
 }
 
+static void link_last(struct wr_line *line, struct weir_ticket *ticket)
+{
+    ticket->line = line;
+    ticket->next = NULL;
+    ticket->prev = line->tail;
+    *(line->tail != NULL ? &line->tail->next : &line->head) = ticket;
+    line->tail = ticket;
+    line->depth++;
+}
+
 int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_ticket *ticket)
 {
     for (uint32_t i = 0; i < spot->stack->count; i++)
@@ -53,11 +63,7 @@ int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_t
         *spot->rejected += ticket->permits;
         return WEIR_E_FULL;
     }
-    ticket->line = line;
-    ticket->prev = line->tail;
-    *(line->tail != NULL ? &line->tail->next : &line->head) = ticket;
-    line->tail = ticket;
-    line->depth++;
+    link_last(line, ticket);
     return 0;
 }
 
@@ -82,29 +88,34 @@ struct weir_ticket *wr_line_first(struct wr_line *line, int64_t now)
     return pin(first(line, now));
 }
 
+/* Those who were told go to the end, so that telling a million takes a million steps. */
 struct weir_ticket *wr_line_untold(struct wr_line *line)
 {
     struct weir_ticket *ticket = line->head;
-    while (ticket != NULL && ticket->told)
-        ticket = ticket->next;
-    if (ticket != NULL)
-        ticket->told = true;
+    if (ticket == NULL || ticket->told)
+        return NULL;
+    unlink_ticket(ticket);
+    link_last(line, ticket);
+    ticket->told = true;
     return pin(ticket);
 }
 
 /* ---- deciding ---- */
 
+weir_decision wr_line_ask(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits)
+{
+    weir_decision decision = weir_stack_ask(spot->stack, spot->state, now, permits);
+    if (decision.verdict == WEIR_GO && line != NULL && first(line, now) != NULL)
+        decision = (weir_decision){WEIR_WAIT, WEIR_REASON_QUEUE, BEHIND_OTHERS_NS};
+    return decision;
+}
+
 weir_decision wr_line_try(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
                           weir_receipt *ret_receipt)
 {
-    weir_decision decision;
-    if (line == NULL || first(line, now) == NULL) {
-        decision = weir_stack_try(spot->stack, spot->state, now, permits, ret_receipt);
-    } else {
-        decision = weir_stack_ask(spot->stack, spot->state, now, permits);
-        if (decision.verdict == WEIR_GO)
-            decision = (weir_decision){WEIR_WAIT, WEIR_REASON_QUEUE, BEHIND_OTHERS_NS};
-    }
+    bool behind_others = line != NULL && first(line, now) != NULL;
+    weir_decision decision = behind_others ? wr_line_ask(line, spot, now, permits)
+                                           : weir_stack_try(spot->stack, spot->state, now, permits, ret_receipt);
     *(decision.verdict == WEIR_GO ? spot->acquired : spot->rejected) += permits;
     return decision;
 }

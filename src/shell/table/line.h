@@ -80,7 +80,8 @@ void wr_ticket_release(struct weir_ticket *ticket);
 /* Puts the ticket at the end; the caller has taken a hold of the owner for it. WEIR_E_FULL, WEIR_E_NEVER. */
 int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_ticket *ticket);
 
-/* Try for somebody who is not in line. `line` may be NULL. */
+/* Ask and try for somebody who is not in line. `line` may be NULL. */
+weir_decision wr_line_ask(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits);
 weir_decision wr_line_try(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
                           weir_receipt *ret_receipt);
 

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* batch.c - many keys at once: side by side, or all or nothing. */
+#include "shell/table/table.h"
+
+/* ---- side by side ---- */
+
+/* Misses that a processor can have under way at once. */
+#define AT_ONCE 16
+
+static int check_items(const weir_table *table, const weir_table_item *items, size_t count)
+{
+    if (items == NULL && count > 0)
+        return wr_invalid("items is NULL; it must point to `count` items");
+    if (table == NULL)
+        return wr_invalid("table is NULL; make one with weir_table_new");
+    for (size_t i = 0; i < count; i++)
+        if (wr_table_check(table, items[i].key, items[i].key_bytes, items[i].permits) != 0)
+            return WEIR_E_INVAL;
+    return 0;
+}
+
+/* Three passes, so that the cache misses of each pass overlap: hash and fetch the control bytes, fetch the entries,
+ * decide. */
+static void try_some(weir_table *table, weir_table_item *items, size_t count, int64_t now)
+{
+    struct wr_query queries[AT_ONCE];
+    struct wr_shard *shards[AT_ONCE];
+    for (size_t i = 0; i < count; i++) {
+        queries[i] = wr_table_query(table, items[i].key, items[i].key_bytes, items[i].permits, now);
+        shards[i] = wr_table_shard(table, queries[i].hash);
+        __builtin_prefetch(shards[i], 1);
+    }
+    for (size_t i = 0; i < count; i++) {
+        wr_lock_take(&shards[i]->lock);
+        wr_shard_prefetch(shards[i], &table->layout, queries[i].hash);
+        wr_lock_give(&shards[i]->lock);
+    }
+    for (size_t i = 0; i < count; i++) {
+        wr_lock_take(&shards[i]->lock);
+        items[i].error = wr_table_decide(table, shards[i], &queries[i], NULL, &items[i].decision);
+        wr_lock_give(&shards[i]->lock);
+    }
+}
+
+int weir_table_try_many(weir_table *table, weir_table_item *items, size_t count)
+{
+    int bad = check_items(table, items, count);
+    if (bad != 0)
+        return bad;
+    int64_t now = wr_clock_now(table->clock);
+    for (size_t i = 0; i < count; i += AT_ONCE)
+        try_some(table, items + i, count - i < AT_ONCE ? count - i : AT_ONCE, now);
+    return 0;
+}
+
+/* ---- all or nothing ---- */
+
+struct part {
+    struct wr_query query;
+    struct wr_shard *shard;
+    struct wr_entry *entry; /* NULL: the overflow limiter */
+};
+
+static int check_parts(const weir_table_part *parts, size_t count, const weir_decision *ret_decision)
+{
+    if (parts == NULL || count < 1 || count > WEIR_STACK_MAX)
+        return wr_invalid("parts must be 1 to WEIR_STACK_MAX");
+    if (ret_decision == NULL)
+        return wr_invalid("ret_decision is NULL; a verdict must be looked at");
+    for (size_t i = 0; i < count; i++) {
+        if (wr_table_check(parts[i].table, parts[i].key, parts[i].key_bytes, parts[i].permits) != 0)
+            return WEIR_E_INVAL;
+        if (parts[i].table->clock != parts[0].table->clock)
+            return wr_invalid("all tables of one decision must have the same clock");
+    }
+    return 0;
+}
+
+/* The next shard after `after` in the order of addresses; NULL at the end. Locking in this order cannot deadlock. */
+static struct wr_shard *next_shard(const struct part *set, size_t count, const struct wr_shard *after)
+{
+    struct wr_shard *next = NULL;
+    for (size_t i = 0; i < count; i++)
+        if ((uintptr_t)set[i].shard > (uintptr_t)after && (next == NULL || (uintptr_t)set[i].shard < (uintptr_t)next))
+            next = set[i].shard;
+    return next;
+}
+
+/* Makes all keys first: making one may move the entries of its shard, so entries are looked up when all are there. A
+ * key made for one part may have been evicted for another; then that one is decided by the overflow limiter. */
+static int look_up(weir_table_part *parts, struct part *set, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct wr_entry *entry;
+        if (set[i].shard->closed)
+            return WEIR_E_CLOSED;
+        int bad = wr_table_get(parts[i].table, set[i].shard, &set[i].query, &entry);
+        if (bad != 0)
+            return bad;
+    }
+    for (size_t i = 0; i < count; i++)
+        set[i].entry = wr_table_find(parts[i].table, set[i].shard, &set[i].query);
+    return 0;
+}
+
+/* The part with the longest wait, or `count` if all would be granted. Changes nothing. */
+static size_t strictest(weir_table_part *parts, struct part *set, size_t count, weir_decision *ret_decision)
+{
+    size_t worst = count;
+    for (size_t i = 0; i < count; i++) {
+        weir_decision decision = wr_table_ask_entry(parts[i].table, set[i].shard, set[i].entry, &set[i].query);
+        bool worse = decision.verdict > ret_decision->verdict ||
+                     (decision.verdict == ret_decision->verdict && decision.wait_ns > ret_decision->wait_ns);
+        if (decision.verdict == WEIR_GO || (worst != count && !worse))
+            continue;
+        worst = i;
+        *ret_decision = decision;
+    }
+    return worst;
+}
+
+/* Charges the parts in order. One can still refuse if it shares its limiter with an earlier part; then all is given
+ * back, and under the same locks that is exact. */
+static weir_decision charge(weir_table_part *parts, struct part *set, size_t count, size_t *ret_part)
+{
+    weir_decision decision = {WEIR_GO, WEIR_REASON_NONE, 0};
+    size_t i = 0;
+    for (; i < count && decision.verdict == WEIR_GO; i++) {
+        parts[i].receipt = (weir_receipt){0};
+        decision = wr_table_try_entry(parts[i].table, set[i].shard, set[i].entry, &set[i].query, &parts[i].receipt);
+    }
+    if (decision.verdict == WEIR_GO)
+        return decision;
+    *ret_part = --i;
+    while (i-- > 0) {
+        wr_table_settle_entry(parts[i].table, set[i].shard, set[i].entry, set[i].query.now, &parts[i].receipt, 0);
+        set[i].shard->acquired -= set[i].query.permits;
+    }
+    return decision;
+}
+
+static weir_decision try_parts(weir_table_part *parts, struct part *set, size_t count, size_t *ret_part)
+{
+    weir_decision decision = {WEIR_GO, WEIR_REASON_NONE, 0};
+    size_t worst = strictest(parts, set, count, &decision);
+    if (worst == count)
+        return charge(parts, set, count, ret_part);
+    set[worst].shard->rejected += set[worst].query.permits;
+    if (set[worst].entry != NULL)
+        wr_entry_deny(set[worst].entry);
+    *ret_part = worst;
+    return decision;
+}
+
+int weir_table_try_all(weir_table_part *parts, size_t count, weir_decision *ret_decision, size_t *ret_part)
+{
+    struct part set[WEIR_STACK_MAX];
+    int bad = check_parts(parts, count, ret_decision);
+    if (bad != 0)
+        return bad;
+    int64_t now = wr_clock_now(parts[0].table->clock);
+    for (size_t i = 0; i < count; i++) {
+        set[i].query = wr_table_query(parts[i].table, parts[i].key, parts[i].key_bytes, parts[i].permits, now);
+        set[i].shard = wr_table_shard(parts[i].table, set[i].query.hash);
+    }
+    for (struct wr_shard *shard = next_shard(set, count, NULL); shard != NULL; shard = next_shard(set, count, shard))
+        wr_lock_take(&shard->lock);
+    bad = look_up(parts, set, count);
+    size_t part = 0;
+    if (bad == 0)
+        *ret_decision = try_parts(parts, set, count, &part);
+    for (struct wr_shard *shard = next_shard(set, count, NULL); shard != NULL; shard = next_shard(set, count, shard))
+        wr_lock_give(&shard->lock);
+    if (bad == 0 && ret_part != NULL)
+        *ret_part = part;
+    return bad;
+}

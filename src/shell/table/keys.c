@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* keys.c - forgetting keys, and listing them. */
+#include "base/heap.h"
+#include "shell/table/table.h"
+
+#include <stdlib.h>
+
+#define MOST_IN_TOP 1000
+
+int weir_table_remove(weir_table *table, const char *key, size_t key_bytes)
+{
+    int bad = wr_table_check_key(table, key, key_bytes);
+    if (bad != 0)
+        return bad;
+    struct wr_query query = wr_table_query(table, key, key_bytes, 1, wr_clock_now(table->clock));
+    struct wr_shard *shard = wr_table_shard(table, query.hash);
+    struct wr_key_line *line = NULL;
+    wr_lock_take(&shard->lock);
+    struct wr_entry *entry = wr_table_find(table, shard, &query);
+    bad = shard->closed ? WEIR_E_CLOSED : entry == NULL ? WEIR_E_ABSENT : 0;
+    if (bad == 0) {
+        if ((entry->flags & WR_WAITED_FOR) != 0)
+            line = wr_key_line_detach(table, shard, entry);
+        wr_table_forget(table, shard, entry);
+        shard->keys_removed++;
+    }
+    wr_lock_give(&shard->lock);
+    if (line != NULL)
+        wr_key_line_end(line);
+    return bad;
+}
+
+/* ---- by predicate ---- */
+
+static weir_table_entry describe(weir_table *table, struct wr_shard *shard, struct wr_entry *entry, int64_t now)
+{
+    uint32_t tick = wr_table_tick(table, now);
+    weir_table_entry row = {.key = wr_entry_key(entry, &table->layout),
+                            .key_bytes = entry->key_bytes,
+                            .plan = entry->plan,
+                            .denied = entry->denied,
+                            .constrains = !wr_entry_idle(table, shard, entry, now)};
+    row.idle_ns = tick > entry->used_at ? (int64_t)(tick - entry->used_at) << WR_TICK_SHIFT : 0;
+    weir_stack_peek(wr_entry_stack(table, shard, entry), wr_entry_state(entry), now, &row.quota);
+    return row;
+}
+
+/* Removes from slot `from` on what is wanted, up to the first that is waited for: its line must be ended without the
+ * lock. Returns where to go on. */
+static size_t remove_some(weir_table *table, struct wr_shard *shard, size_t from, weir_table_wanted *wanted,
+                          void *context, size_t *removed, struct wr_key_line **ret_line)
+{
+    int64_t now = wr_clock_now(table->clock);
+    size_t slot = from;
+    struct wr_entry *entry;
+    while ((entry = wr_shard_next(shard, &table->layout, from, &slot)) != NULL) {
+        from = slot + 1;
+        weir_table_entry row = describe(table, shard, entry, now);
+        if (!wanted(context, &row))
+            continue;
+        if ((entry->flags & WR_WAITED_FOR) != 0)
+            *ret_line = wr_key_line_detach(table, shard, entry);
+        wr_table_forget(table, shard, entry);
+        shard->keys_removed++;
+        ++*removed;
+        if (*ret_line != NULL)
+            return from;
+    }
+    return SIZE_MAX;
+}
+
+size_t weir_table_remove_where(weir_table *table, weir_table_wanted *wanted, void *context)
+{
+    size_t removed = 0;
+    for (size_t i = 0; table != NULL && wanted != NULL && i < table->shard_count; i++) {
+        struct wr_shard *shard = &table->shards[i];
+        for (size_t slot = 0; slot != SIZE_MAX;) {
+            struct wr_key_line *line = NULL;
+            wr_lock_take(&shard->lock);
+            slot = shard->closed ? SIZE_MAX : remove_some(table, shard, slot, wanted, context, &removed, &line);
+            wr_lock_give(&shard->lock);
+            if (line != NULL)
+                wr_key_line_end(line);
+        }
+    }
+    return removed;
+}
+
+static bool expired(void *context, const weir_table_entry *entry)
+{
+    const weir_table *table = context;
+    return !entry->constrains && entry->idle_ns >= table->ttl_ns;
+}
+
+size_t weir_table_sweep(weir_table *table)
+{
+    return table == NULL || table->ttl_ns == 0 ? 0 : weir_table_remove_where(table, expired, table);
+}
+
+/* ---- the top ---- */
+
+struct row {
+    struct wr_heap_item item;
+    weir_table_entry entry;
+    int64_t rank; /* larger comes first */
+    char key[WEIR_KEY_MAX];
+};
+
+/* A search for the `most` highest-ranked keys: a heap whose first is the one to drop next. */
+struct search {
+    weir_table_order order;
+    size_t most, count;
+    struct row *rows;
+    struct wr_heap heap;
+};
+
+/* What the caller gets is one block: its size, then the entries, then their keys. */
+struct answer {
+    size_t bytes;
+    weir_table_entry entries[];
+};
+
+static int64_t rank_of(weir_table_order order, const weir_table_entry *entry)
+{
+    switch (order) {
+    case WEIR_TOP_DENIED:
+        return entry->denied;
+    case WEIR_TOP_USED: /* the share that is used, in 2^-32 */
+        return (int64_t)(((uint64_t)(entry->quota.limit - entry->quota.remaining) << 32) / entry->quota.limit);
+    case WEIR_TOP_RECENT:
+        return -entry->idle_ns;
+    }
+    return 0;
+}
+
+static void consider(struct search *search, const weir_table_entry *entry)
+{
+    int64_t rank = rank_of(search->order, entry), weakest;
+    struct row *row;
+    if (search->count < search->most) {
+        row = &search->rows[search->count++];
+    } else {
+        (void)wr_heap_peek(&search->heap, &weakest);
+        if (rank <= weakest)
+            return;
+        row = (struct row *)wr_heap_pop(&search->heap);
+    }
+    row->entry = *entry;
+    row->rank = rank;
+    memcpy(row->key, entry->key, entry->key_bytes);
+    (void)wr_heap_push(&search->heap, rank, &row->item); /* has room: reserved, or just popped */
+}
+
+static void search_shard(weir_table *table, struct wr_shard *shard, struct search *search)
+{
+    size_t slot = 0;
+    wr_lock_take(&shard->lock);
+    int64_t now = wr_clock_now(table->clock);
+    for (struct wr_entry *entry = wr_shard_next(shard, &table->layout, 0, &slot); entry != NULL;
+         entry = wr_shard_next(shard, &table->layout, slot + 1, &slot)) {
+        weir_table_entry row = describe(table, shard, entry, now);
+        consider(search, &row);
+    }
+    wr_lock_give(&shard->lock);
+}
+
+/* Empties the heap into an answer, the weakest last. */
+static struct answer *answer_of(weir_table *table, struct search *search)
+{
+    size_t bytes = sizeof(struct answer) + search->count * sizeof(weir_table_entry);
+    for (size_t i = 0; i < search->count; i++)
+        bytes += search->rows[i].entry.key_bytes;
+    struct answer *answer = wr_take(table->allocator, bytes, _Alignof(struct answer));
+    if (answer == NULL)
+        return NULL;
+    answer->bytes = bytes;
+    char *keys = (char *)&answer->entries[search->count];
+    for (size_t i = search->count; i-- > 0;) {
+        struct row *row = (struct row *)wr_heap_pop(&search->heap);
+        answer->entries[i] = row->entry;
+        answer->entries[i].key = memcpy(keys, row->key, row->entry.key_bytes);
+        keys += row->entry.key_bytes;
+    }
+    return answer;
+}
+
+int weir_table_top(weir_table *table, weir_table_order order, size_t most, weir_table_entry **ret_entries,
+                   size_t *ret_count)
+{
+    if (table == NULL || ret_entries == NULL || ret_count == NULL)
+        return wr_invalid("table, ret_entries and ret_count must not be NULL");
+    if (most < 1 || most > MOST_IN_TOP)
+        return wr_invalid("most must be 1 to 1000");
+    if ((unsigned)order > WEIR_TOP_RECENT)
+        return wr_invalid("order must be WEIR_TOP_DENIED, WEIR_TOP_USED or WEIR_TOP_RECENT");
+    struct search search = {.order = order, .most = most};
+    search.rows = wr_take_array(table->allocator, most, sizeof *search.rows, _Alignof(struct row));
+    wr_heap_init(&search.heap, table->allocator, most);
+    struct answer *answer = NULL;
+    if (search.rows != NULL && wr_heap_reserve(&search.heap, most) == 0) {
+        for (size_t i = 0; i < table->shard_count; i++)
+            search_shard(table, &table->shards[i], &search);
+        answer = answer_of(table, &search);
+    }
+    wr_heap_release(&search.heap);
+    wr_give(table->allocator, search.rows, most * sizeof *search.rows, _Alignof(struct row));
+    if (answer == NULL)
+        return WEIR_E_NOMEM;
+    *ret_entries = answer->entries;
+    *ret_count = search.count;
+    return 0;
+}
+
+void weir_table_top_free(weir_table *table, weir_table_entry *entries)
+{
+    if (table == NULL || entries == NULL)
+        return;
+    struct answer *answer = (struct answer *)(void *)((char *)entries - offsetof(struct answer, entries));
+    wr_give(table->allocator, answer, answer->bytes, _Alignof(struct answer));
+}
+
+/* ---- numbers ---- */
+
+int weir_table_stats_get(weir_table *table, weir_table_stats *ret_stats)
+{
+    if (table == NULL || ret_stats == NULL)
+        return wr_invalid("table and ret_stats must not be NULL");
+    weir_table_stats sum = {.max_keys = table->max_keys,
+                            .keys = atomic_load(&table->keys),
+                            .memory_bytes =
+                                sizeof *table + table->shard_count * sizeof *table->shards + table->state_bytes};
+    for (size_t i = 0; i < table->shard_count; i++) {
+        struct wr_shard *shard = &table->shards[i];
+        wr_lock_take(&shard->lock);
+        sum.acquired += shard->acquired;
+        sum.rejected += shard->rejected;
+        sum.created += shard->keys_created;
+        sum.removed += shard->keys_removed;
+        sum.evicted += shard->keys_evicted;
+        sum.overflowed += shard->overflowed;
+        sum.waiters += wr_shard_waiters(shard);
+        sum.memory_bytes += wr_shard_bytes(shard, &table->layout);
+        wr_lock_give(&shard->lock);
+    }
+    *ret_stats = sum;
+    return 0;
+}

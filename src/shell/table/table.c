@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* table.c - making a table, changing its rules, ending it. */
+#include "shell/table/table.h"
+
+#include "base/bits.h"
+#include "shell/memory/memory.h"
+
+#define DEFAULT_MAX_KEYS 1000000
+#define KEYS_PER_SHARD 512
+#define FEWEST_SHARDS 16
+#define MOST_SHARDS ((size_t)1 << 21)
+#define FEWEST_INLINE_BYTES 24
+
+void weir_table_options_init(weir_table_options *ret_options)
+{
+    *ret_options = (weir_table_options){.size = sizeof *ret_options};
+}
+
+static int check_options(const weir_table_options *options)
+{
+    if (options->size != sizeof *options)
+        return wr_invalid("options->size is not that of weir_table_options; use weir_table_options_init");
+    if (options->max_keys > WEIR_KEYS_MAX)
+        return wr_invalid("max_keys must be 1 to WEIR_KEYS_MAX, or 0 for 1000000");
+    if (options->shards > MOST_SHARDS)
+        return wr_invalid("shards must be 1 to 2097152, or 0 for the default");
+    if (options->ttl_ns < 0 || options->ttl_ns > WEIR_DURATION_MAX)
+        return wr_invalid("ttl_ns must be 0 (never) to WEIR_DURATION_MAX");
+    if (options->sweep_every_ns < 0 || options->sweep_every_ns > WEIR_DURATION_MAX)
+        return wr_invalid("sweep_every_ns must be 0 (no thread) to WEIR_DURATION_MAX");
+    if (options->sweep_every_ns > 0 && options->ttl_ns == 0)
+        return wr_invalid("sweep_every_ns needs a ttl_ns: what should the sweep forget?");
+    return 0;
+}
+
+/* An entry is whole cache lines; what header and state leave of them is for the key. */
+static struct wr_layout layout_for(uint32_t state_bytes)
+{
+    uint32_t offset = (uint32_t)sizeof(struct wr_entry) + (state_bytes + 7) / 8 * 8;
+    uint32_t bytes = (offset + FEWEST_INLINE_BYTES + WR_LINE_BYTES - 1) / WR_LINE_BYTES * WR_LINE_BYTES;
+    return (struct wr_layout){.entry_bytes = bytes, .key_offset = offset, .inline_bytes = bytes - offset};
+}
+
+static size_t shards_for(const weir_table_options *options, size_t max_keys)
+{
+    size_t shards = options->shards;
+    if (shards == 0) {
+        shards = max_keys / KEYS_PER_SHARD;
+        shards = shards < FEWEST_SHARDS ? FEWEST_SHARDS : shards;
+    }
+    return wr_round_up_pow2(shards);
+}
+
+static void fill(weir_table *table, const weir_stack *stack, const weir_table_options *options)
+{
+    table->clock = wr_clock_or_fast(options->clock);
+    table->max_keys = options->max_keys != 0 ? options->max_keys : DEFAULT_MAX_KEYS;
+    table->shard_count = shards_for(options, table->max_keys);
+    table->shard_bits = (unsigned)__builtin_ctzll(table->shard_count);
+    table->state_bytes = stack->state_bytes;
+    table->layout = layout_for(stack->state_bytes);
+    table->plans[0][0] = *stack;
+    atomic_init(&table->plan_count, 1);
+    table->plan_of = options->plan_of;
+    table->plan_context = options->plan_context;
+    table->made_at = wr_clock_now(table->clock);
+    table->ttl_ns = options->ttl_ns;
+    table->sweep_every_ns = options->sweep_every_ns;
+    atomic_init(&table->holds, 1);
+}
+
+/* All that a new table needs but its thread. What was taken is given back by free_table. */
+static int furnish(weir_table *table)
+{
+    uint8_t secret[WR_HASH_SECRET_BYTES];
+    int bad = wr_random(secret, sizeof secret);
+    if (bad != 0)
+        return bad;
+    wr_hash_key_init(&table->hash_key, secret);
+    table->shards =
+        wr_take_array(table->allocator, table->shard_count, sizeof *table->shards, _Alignof(struct wr_shard));
+    table->overflow.state = wr_take(table->allocator, table->state_bytes, 8);
+    if (table->shards == NULL || table->overflow.state == NULL)
+        return WEIR_E_NOMEM;
+    weir_stack_start(&table->plans[0][0], table->overflow.state, table->made_at);
+    return 0;
+}
+
+static void free_table(weir_table *table)
+{
+    for (size_t i = 0; table->shards != NULL && i < table->shard_count; i++)
+        wr_shard_release(&table->shards[i], &table->layout, table->allocator);
+    wr_give(table->allocator, table->shards, table->shard_count * sizeof *table->shards, _Alignof(struct wr_shard));
+    wr_give(table->allocator, table->overflow.state, table->state_bytes, 8);
+    (void)pthread_mutex_destroy(&table->changing);
+    wr_give(table->allocator, table, sizeof *table, _Alignof(weir_table));
+}
+
+void wr_table_drop(void *owner)
+{
+    weir_table *table = owner;
+    if (atomic_fetch_sub_explicit(&table->holds, 1, memory_order_acq_rel) == 1)
+        free_table(table);
+}
+
+int weir_table_new(const weir_limit *limits, size_t count, const weir_table_options *options, weir_table **ret_table)
+{
+    weir_table_options defaults;
+    weir_table_options_init(&defaults);
+    options = options != NULL ? options : &defaults;
+    if (ret_table == NULL)
+        return wr_invalid("ret_table is NULL; it must point to where the table goes");
+    weir_stack stack;
+    if (check_options(options) != 0 || weir_stack_init(&stack, limits, count) != 0)
+        return WEIR_E_INVAL;
+    const weir_allocator *allocator = wr_allocator_or_system(options->allocator);
+    weir_table *table = wr_take(allocator, sizeof *table, _Alignof(weir_table));
+    if (table == NULL)
+        return WEIR_E_NOMEM;
+    table->allocator = allocator;
+    if (pthread_mutex_init(&table->changing, NULL) != 0) {
+        wr_give(allocator, table, sizeof *table, _Alignof(weir_table));
+        return WEIR_E_SYSTEM;
+    }
+    fill(table, &stack, options);
+    int bad = furnish(table);
+    if (bad == 0)
+        bad = wr_janitor_start(table);
+    if (bad != 0) {
+        free_table(table);
+        return bad;
+    }
+    *ret_table = table;
+    return 0;
+}
+
+/* ---- plans ---- */
+
+static int check_plan(const weir_table *table, const weir_limit *limits, size_t count, weir_stack *ret_stack)
+{
+    if (table == NULL)
+        return wr_invalid("table is NULL; make one with weir_table_new");
+    if (weir_stack_init(ret_stack, limits, count) != 0)
+        return WEIR_E_INVAL;
+    if (ret_stack->state_bytes > table->state_bytes)
+        return wr_invalid("these rules need more state per key than the table was made for; make plan 0 the largest");
+    return 0;
+}
+
+int weir_table_add_plan(weir_table *table, const weir_limit *limits, size_t count)
+{
+    weir_stack stack;
+    if (check_plan(table, limits, count, &stack) != 0)
+        return WEIR_E_INVAL;
+    (void)pthread_mutex_lock(&table->changing);
+    unsigned plan = atomic_load(&table->plan_count);
+    int result = (int)plan;
+    if (plan == WEIR_PLANS_MAX) {
+        result = wr_invalid("the table has WEIR_PLANS_MAX plans already");
+    } else {
+        table->plans[0][plan] = table->plans[1][plan] = stack;
+        atomic_store(&table->plan_count, plan + 1);
+    }
+    (void)pthread_mutex_unlock(&table->changing);
+    return result;
+}
+
+/* A change under way: the old rules of one plan, the new ones, and room to carry a state over. */
+struct change {
+    weir_table *table;
+    const weir_stack *from, *to;
+    void *scratch; /* table->state_bytes */
+    uint32_t plan;
+    int64_t now;
+};
+
+static void carry(const struct change *change, void *state)
+{
+    memset(change->scratch, 0, change->table->state_bytes);
+    (void)weir_stack_carry(change->from, state, change->to, change->scratch, change->now); /* shapes were compared */
+    memcpy(state, change->scratch, change->table->state_bytes);
+}
+
+static void change_shard(const struct change *change, struct wr_shard *shard)
+{
+    const struct wr_layout *layout = &change->table->layout;
+    wr_lock_take(&shard->lock);
+    size_t slot = 0;
+    for (struct wr_entry *entry = wr_shard_next(shard, layout, 0, &slot); entry != NULL;
+         entry = wr_shard_next(shard, layout, slot + 1, &slot))
+        if (entry->plan == change->plan)
+            carry(change, wr_entry_state(entry));
+    shard->change_parity = !shard->change_parity;
+    wr_shard_mark_changed(shard);
+    struct weir_ticket *first;
+    while ((first = wr_shard_changed(shard, change->now)) != NULL) {
+        wr_lock_give(&shard->lock);
+        wr_ticket_wake(first);
+        wr_lock_take(&shard->lock);
+    }
+    wr_lock_give(&shard->lock);
+}
+
+static void change_overflow(const struct change *change)
+{
+    struct wr_overflow *overflow = &change->table->overflow;
+    wr_lock_take(&overflow->lock);
+    if (change->plan == 0)
+        carry(change, overflow->state);
+    overflow->change_parity = !overflow->change_parity;
+    wr_lock_give(&overflow->lock);
+}
+
+/* Whether the states of one can be carried over to the other: tried on a state of no use. */
+static int check_shape(struct change *change)
+{
+    void *state = wr_take(change->table->allocator, change->table->state_bytes, 8);
+    change->scratch = wr_take(change->table->allocator, change->table->state_bytes, 8);
+    int bad = state == NULL || change->scratch == NULL ? WEIR_E_NOMEM : 0;
+    if (bad == 0) {
+        weir_stack_start(change->from, state, change->now);
+        bad = weir_stack_carry(change->from, state, change->to, change->scratch, change->now);
+    }
+    wr_give(change->table->allocator, state, change->table->state_bytes, 8);
+    return bad;
+}
+
+static int change_plan(weir_table *table, uint32_t plan, const weir_stack *stack)
+{
+    if (plan >= atomic_load(&table->plan_count))
+        return wr_invalid("no such plan; weir_table_add_plan tells its number");
+    bool idle = !table->change_parity;
+    struct change change = {.table = table,
+                            .from = &table->plans[!idle][plan],
+                            .to = stack,
+                            .plan = plan,
+                            .now = wr_clock_now(table->clock)};
+    int bad = check_shape(&change);
+    if (bad == 0) {
+        memcpy(table->plans[idle], table->plans[!idle], sizeof table->plans[idle]);
+        table->plans[idle][plan] = *stack;
+        change_overflow(&change);
+        for (size_t i = 0; i < table->shard_count; i++)
+            change_shard(&change, &table->shards[i]);
+        table->change_parity = idle;
+    }
+    wr_give(table->allocator, change.scratch, table->state_bytes, 8);
+    return bad;
+}
+
+int weir_table_change(weir_table *table, uint32_t plan, const weir_limit *limits, size_t count)
+{
+    weir_stack stack;
+    if (check_plan(table, limits, count, &stack) != 0)
+        return WEIR_E_INVAL;
+    (void)pthread_mutex_lock(&table->changing);
+    int bad = change_plan(table, plan, &stack);
+    (void)pthread_mutex_unlock(&table->changing);
+    return bad;
+}
+
+/* ---- ending ---- */
+
+static void close_shard(struct wr_shard *shard)
+{
+    struct weir_ticket *ticket;
+    do {
+        wr_lock_take(&shard->lock);
+        shard->closed = true;
+        ticket = wr_shard_untold(shard);
+        wr_lock_give(&shard->lock);
+        wr_ticket_wake(ticket);
+    } while (ticket != NULL);
+}
+
+void weir_table_close(weir_table *table)
+{
+    if (table == NULL)
+        return;
+    wr_janitor_stop(table);
+    for (size_t i = 0; i < table->shard_count; i++)
+        close_shard(&table->shards[i]);
+}
+
+void weir_table_free(weir_table *table)
+{
+    if (table == NULL)
+        return;
+    weir_table_close(table);
+    wr_table_drop(table);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* table.h - what the parts of a table share.
+ *
+ *     table.c      making, changing, ending            keys.c     forgetting and listing keys
+ *     decide.c     one key: find or make, decide       keyline.c  waiting for a key
+ *     batch.c      many keys at once                   shard.c    where keys live
+ *
+ * Locks: a shard's lock guards its keys, lines and numbers. The overflow lock may be taken while holding a shard's. Two
+ * shards are only ever locked in the order of their addresses (batch.c). `changing` is taken before any of them.
+ */
+#ifndef WEIR_SHELL_TABLE_TABLE_H
+#define WEIR_SHELL_TABLE_TABLE_H
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "shell/clock/clock.h"
+#include "shell/table/shard.h"
+
+#include <weir/table.h>
+
+#define WR_TICK_SHIFT 26 /* used_at counts 67 ms: 9 years fit */
+
+/* Shared by new keys when no key can be forgotten. */
+struct wr_overflow {
+    struct wr_lock lock;
+    bool change_parity;
+    void *state; /* of plan 0 */
+};
+
+struct wr_janitor {
+    bool running;
+    pthread_t thread;
+    struct wr_parker parker;
+    atomic_bool stop;
+};
+
+struct weir_table {
+    const weir_clock *clock;
+    struct wr_shard *shards;
+    size_t shard_count;
+    unsigned shard_bits;
+    struct wr_layout layout;
+    struct wr_hash_key hash_key;
+    size_t max_keys;
+    int64_t made_at;
+    atomic_size_t keys;
+    uint32_t state_bytes; /* room for state in an entry */
+    /* Two sets of plans: a change fills the idle one and moves shard after shard over to it. */
+    weir_stack plans[2][WEIR_PLANS_MAX];
+    atomic_uint plan_count;
+    weir_plan_of *plan_of;
+    void *plan_context;
+    struct wr_overflow overflow;
+    pthread_mutex_t changing;
+    bool change_parity; /* the set that is complete; under `changing` */
+    const weir_allocator *allocator;
+    atomic_uint holds; /* the owner's, and one for each ticket in line */
+    int64_t ttl_ns, sweep_every_ns;
+    struct wr_janitor janitor;
+};
+
+/* One question about one key. */
+struct wr_query {
+    const char *key;
+    size_t key_bytes;
+    uint64_t hash;
+    int64_t now;
+    uint32_t permits;
+};
+
+#define WR_IN_OVERFLOW 1 /* weir_receipt.place */
+
+/* WEIR_E_INVAL unless table and key are sound. */
+int wr_table_check_key(const weir_table *table, const char *key, size_t key_bytes);
+int wr_table_check(const weir_table *table, const char *key, size_t key_bytes, uint32_t permits);
+
+static inline struct wr_query wr_table_query(const weir_table *table, const char *key, size_t key_bytes,
+                                             uint32_t permits, int64_t now)
+{
+    return (struct wr_query){key, key_bytes, wr_hash(&table->hash_key, key, key_bytes), now, permits};
+}
+
+static inline struct wr_shard *wr_table_shard(const weir_table *table, uint64_t hash)
+{
+    return &table->shards[(hash >> 1) >> (63 - table->shard_bits)];
+}
+
+static inline uint32_t wr_table_tick(const weir_table *table, int64_t now)
+{
+    return now <= table->made_at ? 0 : (uint32_t)((uint64_t)(now - table->made_at) >> WR_TICK_SHIFT);
+}
+
+static inline const weir_stack *wr_entry_stack(const weir_table *table, const struct wr_shard *shard,
+                                               const struct wr_entry *entry)
+{
+    return &table->plans[shard->change_parity][entry->plan];
+}
+
+static inline struct wr_spot wr_entry_spot(weir_table *table, struct wr_shard *shard, struct wr_entry *entry)
+{
+    return (struct wr_spot){wr_entry_stack(table, shard, entry), wr_entry_state(entry), &shard->acquired,
+                            &shard->rejected};
+}
+
+static inline struct wr_entry *wr_table_find(const weir_table *table, const struct wr_shard *shard,
+                                             const struct wr_query *query)
+{
+    return wr_shard_find(shard, &table->layout, query->hash, query->key, query->key_bytes);
+}
+
+/* ---- with the shard's lock held ---- */
+
+/* The key's entry, made if need be. *ret_entry is NULL if only the overflow limiter is left. WEIR_E_NOMEM. */
+int wr_table_get(weir_table *table, struct wr_shard *shard, const struct wr_query *query, struct wr_entry **ret_entry);
+
+/* Get, then try. WEIR_E_CLOSED, WEIR_E_NOMEM. */
+int wr_table_decide(weir_table *table, struct wr_shard *shard, const struct wr_query *query, weir_receipt *ret_receipt,
+                    weir_decision *ret_decision);
+
+/* The parts of a decision, for an entry or, with NULL, for the overflow limiter. */
+weir_decision wr_table_ask_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry,
+                                 const struct wr_query *query);
+weir_decision wr_table_try_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry,
+                                 const struct wr_query *query, weir_receipt *ret_receipt);
+void wr_table_settle_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry, int64_t now,
+                           weir_receipt *receipt, uint32_t used);
+
+/* For a blocking acquire: 0 if granted at once, WR_WAITING if it must stand in line, or an error. */
+int wr_table_acquire_now(weir_table *table, struct wr_shard *shard, const struct wr_query *query,
+                         weir_decision *ret_decision);
+
+/* Whether an entry may be forgotten: it decides as a new one would, and nobody waits. */
+bool wr_entry_idle(weir_table *table, struct wr_shard *shard, struct wr_entry *entry, int64_t now);
+
+/* Forgets an entry nobody waits for. */
+void wr_table_forget(weir_table *table, struct wr_shard *shard, struct wr_entry *entry);
+
+/* ---- lines of keys (keyline.c) ---- */
+
+/* The line for an entry that is waited for; with the lock held. */
+struct wr_line *wr_key_line(const weir_table *table, const struct wr_shard *shard, const struct wr_entry *entry);
+
+/* Takes the line of an entry out, so that the entry can be forgotten; with the lock held. Then, with none,
+ * wr_key_line_end fails those who stood in it. */
+struct wr_key_line *wr_key_line_detach(weir_table *table, struct wr_shard *shard, struct wr_entry *entry);
+void wr_key_line_end(struct wr_key_line *line);
+
+/* The next ticket of any line of a closed shard that was not told, pinned; with the lock held. */
+struct weir_ticket *wr_shard_untold(struct wr_shard *shard);
+
+/* Callers that wait for keys of this shard; with the lock held. */
+size_t wr_shard_waiters(const struct wr_shard *shard);
+
+/* After the rules changed: marks all lines, and then gives the first of each marked one, pinned, until NULL; with the
+ * lock held. */
+void wr_shard_mark_changed(struct wr_shard *shard);
+struct weir_ticket *wr_shard_changed(struct wr_shard *shard, int64_t now);
+
+/* Lets go of the table; the last one frees it. */
+void wr_table_drop(void *table);
+
+/* ---- janitor.c ---- */
+
+int wr_janitor_start(weir_table *table);
+void wr_janitor_stop(weir_table *table);
+
+#endif
