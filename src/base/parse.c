@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/* parse.c - a scanner over one short text, which knows where it stands when something is wrong. */
+#include "base/parse.h"
+
+#include "base/bits.h"
+#include "base/buf.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#define DIGITS_MAX 20          /* of UINT64_MAX: longer is absurd, also if it begins with zeros */
+#define FRACTION_DIGITS_MAX 18 /* 10^18 times the largest unit fits in 128 bits, and is finer than any unit needs */
+
+struct unit {
+    const char *name;
+    uint64_t scale; /* in ns or bytes */
+};
+
+/* What is parsed, and the words for what would be right. */
+struct kind {
+    const char *name;
+    const char *like;  /* an example */
+    const char *units; /* which there are */
+    const char *whole; /* complaint about a fraction of the smallest unit */
+    const char *most;  /* names `max` */
+    uint64_t max;      /* in the smallest unit */
+    bool any_case;     /* of units, whose names are in small letters */
+};
+
+struct scanner {
+    const struct kind *kind;
+    const char *text;
+    size_t bytes;
+    size_t at; /* the next byte */
+};
+
+/* whole + fraction / 10^fraction_digits */
+struct quantity {
+    size_t at; /* where it stands */
+    uint64_t whole;
+    uint64_t fraction;
+    size_t fraction_digits;
+};
+
+/* ---- what all of them share ---- */
+
+static int refuse(const struct scanner *scanner, const char *wrong, size_t at, const char *right)
+{
+    return wr_invalid_text(scanner->kind->name, scanner->text, scanner->bytes, wrong, at, right);
+}
+
+static int scanner_init(struct scanner *ret_scanner, const struct kind *kind, const char *text, size_t text_bytes)
+{
+    *ret_scanner = (struct scanner){kind, text, text == NULL ? 0 : text_bytes, 0};
+    return ret_scanner->bytes > 0 ? 0 : refuse(ret_scanner, "empty", WR_NOWHERE, kind->like);
+}
+
+static bool at_end(const struct scanner *scanner)
+{
+    return scanner->at == scanner->bytes;
+}
+
+static bool at_byte(const struct scanner *scanner, char byte)
+{
+    return !at_end(scanner) && scanner->text[scanner->at] == byte;
+}
+
+static bool at_digit(const struct scanner *scanner)
+{
+    return !at_end(scanner) && scanner->text[scanner->at] >= '0' && scanner->text[scanner->at] <= '9';
+}
+
+static int refuse_here(const struct scanner *scanner, const char *wrong)
+{
+    return refuse(scanner, at_end(scanner) ? "incomplete" : wrong, scanner->at, scanner->kind->like);
+}
+
+static int scan_digits(struct scanner *scanner, uint64_t *ret_number)
+{
+    size_t start = scanner->at;
+    uint64_t number = 0;
+
+    for (; at_digit(scanner); scanner->at++) {
+        uint64_t digit = (uint64_t)(scanner->text[scanner->at] - '0');
+        if (scanner->at - start == DIGITS_MAX || __builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, digit, &number))
+            return refuse(scanner, "too many digits", start, scanner->kind->like);
+    }
+    if (scanner->at == start)
+        return refuse_here(scanner, "not a digit");
+    *ret_number = number;
+    return 0;
+}
+
+/* Zeros at the end count for nothing: "1.50" is "1.5". */
+static int scan_fraction(struct scanner *scanner, struct quantity *quantity)
+{
+    size_t start = scanner->at;
+    size_t zeros = 0;
+
+    for (; at_digit(scanner); scanner->at++) {
+        if (scanner->text[scanner->at] == '0') {
+            zeros++;
+            continue;
+        }
+        if (quantity->fraction_digits + zeros >= FRACTION_DIGITS_MAX)
+            return refuse(scanner, "too many digits", start, "write it in a smaller unit");
+        for (; zeros > 0; zeros--, quantity->fraction_digits++)
+            quantity->fraction *= 10;
+        quantity->fraction = quantity->fraction * 10 + (uint64_t)(scanner->text[scanner->at] - '0');
+        quantity->fraction_digits++;
+    }
+    return scanner->at == start ? refuse_here(scanner, "not a digit") : 0;
+}
+
+static int scan_quantity(struct scanner *scanner, struct quantity *ret_quantity)
+{
+    struct quantity quantity = {.at = scanner->at};
+    int error = scan_digits(scanner, &quantity.whole);
+
+    if (error == 0 && at_byte(scanner, '.')) {
+        scanner->at++;
+        error = scan_fraction(scanner, &quantity);
+    }
+    if (error == 0)
+        *ret_quantity = quantity;
+    return error;
+}
+
+static char lowered(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool is_unit(const struct unit *unit, const char *name, size_t name_bytes, bool any_case)
+{
+    if (strlen(unit->name) != name_bytes)
+        return false;
+    for (size_t i = 0; i < name_bytes; i++)
+        if ((any_case ? lowered(name[i]) : name[i]) != unit->name[i])
+            return false;
+    return true;
+}
+
+/* A unit is all that follows up to the next digit, so that "5sx" is no "5s". False if there is no such unit; the
+ * scanner then stays before it. */
+static bool scan_unit(struct scanner *scanner, const struct unit *units, uint64_t *ret_scale)
+{
+    struct scanner end = *scanner;
+
+    while (!at_end(&end) && !at_digit(&end))
+        end.at++;
+    for (; units->name != NULL; units++)
+        if (is_unit(units, scanner->text + scanner->at, end.at - scanner->at, scanner->kind->any_case)) {
+            *scanner = end;
+            *ret_scale = units->scale;
+            return true;
+        }
+    return false;
+}
+
+/* Adds quantity * scale to *sum, exactly. */
+static int add_scaled(const struct scanner *scanner, const struct quantity *quantity, uint64_t scale, uint64_t *sum)
+{
+    const struct kind *kind = scanner->kind;
+    wr_u128 fraction = (wr_u128)quantity->fraction * scale;
+
+    for (size_t i = 0; i < quantity->fraction_digits; i++, fraction /= 10)
+        if (fraction % 10 != 0)
+            return refuse(scanner, kind->whole, quantity->at, "use fewer digits");
+    wr_u128 total = *sum + (wr_u128)quantity->whole * scale + fraction;
+    if (total > kind->max)
+        return refuse(scanner, "too large", quantity->at, kind->most);
+    *sum = (uint64_t)total;
+    return 0;
+}
+
+/* ---- numbers ---- */
+
+int wr_parse_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max, uint64_t *ret_number)
+{
+    char range[64]; /* two numbers of 20 digits and the words */
+    struct kind kind = {.name = "number", .like = range};
+    struct wr_buf buf;
+    struct scanner scanner;
+    uint64_t number = 0;
+
+    wr_buf_init_fixed(&buf, range, sizeof range);
+    wr_buf_append_string(&buf, "use ");
+    wr_buf_append_u64(&buf, min);
+    wr_buf_append_string(&buf, " ... ");
+    wr_buf_append_u64(&buf, max);
+    int error = scanner_init(&scanner, &kind, text, text_bytes);
+    if (error == 0)
+        error = scan_digits(&scanner, &number);
+    if (error != 0)
+        return error;
+    if (!at_end(&scanner))
+        return refuse_here(&scanner, "not a digit");
+    if (number < min || number > max)
+        return refuse(&scanner, number < min ? "too small" : "too large", WR_NOWHERE, range);
+    *ret_number = number;
+    return 0;
+}
+
+/* ---- durations ---- */
+
+static const struct kind duration_kind = {
+    .name = "duration",
+    .like = "use for example 500ms, 1.5s or 1h30m",
+    .units = "use ns, us, ms, s, m, h or d",
+    .whole = "not a whole number of nanoseconds",
+    .most = "use at most 13343d",
+    .max = (uint64_t)WEIR_DURATION_MAX,
+};
+
+static const struct unit duration_units[] = {
+    {"ns", (uint64_t)WEIR_NANOSECOND},  {"us", (uint64_t)WEIR_MICROSECOND},
+    {"ms", (uint64_t)WEIR_MILLISECOND}, {"s", (uint64_t)WEIR_SECOND},
+    {"m", (uint64_t)WEIR_MINUTE},       {"h", (uint64_t)WEIR_HOUR},
+    {"d", (uint64_t)WEIR_DAY},          {NULL, 0},
+};
+
+/* One part. `before` is the unit of the part before it, or 0. */
+static int scan_part(struct scanner *scanner, uint64_t before, bool bare_is_seconds, uint64_t *ret_scale, uint64_t *sum)
+{
+    struct quantity quantity;
+    int error = scan_quantity(scanner, &quantity);
+    if (error != 0)
+        return error;
+
+    uint64_t scale = (uint64_t)WEIR_SECOND;
+    size_t unit_at = scanner->at;
+    bool is_bare = at_end(scanner) && before == 0 && bare_is_seconds;
+    if (!is_bare && !scan_unit(scanner, duration_units, &scale))
+        return refuse(scanner, at_end(scanner) ? "no unit" : "unknown unit", unit_at, scanner->kind->units);
+    if (before != 0 && scale >= before)
+        return refuse(scanner, "unit out of order", unit_at, "go from large to small, each once, as in 1h30m");
+    *ret_scale = scale;
+    return add_scaled(scanner, &quantity, scale, sum);
+}
+
+/* To the end of the text. */
+static int scan_duration(struct scanner *scanner, bool bare_is_seconds, int64_t *ret_duration_ns)
+{
+    uint64_t scale = 0, sum = 0;
+    do {
+        int error = scan_part(scanner, scale, bare_is_seconds, &scale, &sum);
+        if (error != 0)
+            return error;
+    } while (!at_end(scanner));
+    *ret_duration_ns = (int64_t)sum;
+    return 0;
+}
+
+int wr_parse_duration(const char *text, size_t text_bytes, int64_t *ret_duration_ns)
+{
+    struct scanner scanner;
+    int error = scanner_init(&scanner, &duration_kind, text, text_bytes);
+    return error != 0 ? error : scan_duration(&scanner, true, ret_duration_ns);
+}
+
+/* ---- sizes ---- */
+
+static const struct kind size_kind = {
+    .name = "size",
+    .like = "use for example 4096, 64k, 10MB or 1.5GiB",
+    .units = "use k, M, G or T, alone or with B or iB",
+    .whole = "not a whole number of bytes",
+    .most = "use at most 1048576T",
+    .max = WR_BYTES_MAX,
+    .any_case = true,
+};
+
+static const struct unit size_units[] = {
+    {"b", 1},
+    {"k", UINT64_C(1) << 10},
+    {"m", UINT64_C(1) << 20},
+    {"g", UINT64_C(1) << 30},
+    {"t", UINT64_C(1) << 40},
+    {"kib", UINT64_C(1) << 10},
+    {"mib", UINT64_C(1) << 20},
+    {"gib", UINT64_C(1) << 30},
+    {"tib", UINT64_C(1) << 40},
+    {"kb", UINT64_C(1000)},
+    {"mb", UINT64_C(1000000)},
+    {"gb", UINT64_C(1000000000)},
+    {"tb", UINT64_C(1000000000000)},
+    {NULL, 0},
+};
+
+int wr_parse_bytes(const char *text, size_t text_bytes, uint64_t *ret_bytes)
+{
+    struct scanner scanner;
+    struct quantity quantity;
+    uint64_t scale = 1, bytes = 0;
+    int error = scanner_init(&scanner, &size_kind, text, text_bytes);
+
+    if (error == 0)
+        error = scan_quantity(&scanner, &quantity);
+    if (error != 0)
+        return error;
+    if (!at_end(&scanner) && (!scan_unit(&scanner, size_units, &scale) || !at_end(&scanner)))
+        return refuse(&scanner, "unknown unit", scanner.at, size_kind.units);
+    error = add_scaled(&scanner, &quantity, scale, &bytes);
+    if (error == 0)
+        *ret_bytes = bytes;
+    return error;
+}
+
+/* ---- rates ---- */
+
+/* Units and maximum are those of the period. */
+static const struct kind rate_kind = {
+    .name = "rate",
+    .like = "use for example 10/s, 5/10s or 1/day",
+    .units = "use ns, us, ms, s, m, h or d",
+    .whole = "not a whole number of nanoseconds",
+    .most = "use a period of at most 13343d",
+    .max = (uint64_t)WEIR_DURATION_MAX,
+};
+
+/* Words read better where there is no number: "1/day". */
+static const struct unit period_words[] = {
+    {"second", (uint64_t)WEIR_SECOND},
+    {"minute", (uint64_t)WEIR_MINUTE},
+    {"hour", (uint64_t)WEIR_HOUR},
+    {"day", (uint64_t)WEIR_DAY},
+    {NULL, 0},
+};
+
+static int scan_period(struct scanner *scanner, int64_t *ret_period_ns)
+{
+    size_t start = scanner->at;
+    uint64_t scale;
+
+    if (at_end(scanner) || at_digit(scanner))
+        return scan_duration(scanner, false, ret_period_ns);
+    if (!(scan_unit(scanner, duration_units, &scale) || scan_unit(scanner, period_words, &scale)) || !at_end(scanner))
+        return refuse(scanner, "unknown unit", start, scanner->kind->units);
+    *ret_period_ns = (int64_t)scale;
+    return 0;
+}
+
+int wr_parse_rate(const char *text, size_t text_bytes, uint32_t *ret_count, int64_t *ret_period_ns)
+{
+    struct scanner scanner;
+    uint64_t count = 0;
+    int64_t period_ns = 0;
+    int error = scanner_init(&scanner, &rate_kind, text, text_bytes);
+
+    if (error == 0)
+        error = scan_digits(&scanner, &count);
+    if (error != 0)
+        return error;
+    if (!at_byte(&scanner, '/'))
+        return refuse_here(&scanner, "not a digit or '/'");
+    if (count < 1 || count > WR_RATE_COUNT_MAX)
+        return refuse(&scanner, count < 1 ? "too small" : "too large", 0, "use a count of 1 ... 4294967295");
+    size_t period_at = ++scanner.at;
+    error = scan_period(&scanner, &period_ns);
+    if (error != 0)
+        return error;
+    if (period_ns == 0)
+        return refuse(&scanner, "no time at all", period_at, rate_kind.like);
+    *ret_count = (uint32_t)count;
+    *ret_period_ns = period_ns;
+    return 0;
+}

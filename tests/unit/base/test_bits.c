@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* test_bits.c - whole numbers. */
+#include "base/bits.h"
+#include "lib/test.h"
+
+static void rounding_up_gives_the_next_power_of_two(void **state)
+{
+    (void)state;
+    static const size_t rows[][2] = {
+        {1, 1}, {2, 2}, {3, 4}, {4, 4}, {5, 8}, {1000, 1024}, {1025, 2048}, {SIZE_MAX / 2, SIZE_MAX / 2 + 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_true(wr_round_up_pow2(rows[i][0]) == rows[i][1]);
+}
+
+WEIR_TESTS(test(rounding_up_gives_the_next_power_of_two))

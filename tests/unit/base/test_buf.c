@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* test_buf.c - putting text together. */
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "lib/alloc.h"
+#include "lib/test.h"
+
+/* Gives the text of a buffer back and checks that nothing is left. */
+static void expect_taken(test_allocator *test, struct wr_buf *buf, const char *expected)
+{
+    char *string = NULL;
+    size_t bytes = 0;
+    assert_int_equal(wr_buf_take_string(buf, &string, &bytes), 0);
+    assert_string_equal(string, expected);
+    assert_int_equal(bytes, strlen(expected));
+    wr_give(&test->allocator, string, bytes + 1, 1);
+    wr_buf_release(buf);
+    assert_int_equal(test->live_bytes, 0);
+}
+
+static void pieces_become_one_string(void **state)
+{
+    (void)state;
+    test_allocator test;
+    struct wr_buf buf;
+    test_allocator_init(&test);
+    wr_buf_init(&buf, &test.allocator, 1000);
+    wr_buf_append_string(&buf, "limit=");
+    wr_buf_append_u64(&buf, 0);
+    wr_buf_append_char(&buf, ',');
+    wr_buf_append_u64(&buf, UINT64_MAX);
+    wr_buf_append_string(&buf, "");
+    wr_buf_append(&buf, NULL, 0);
+    wr_buf_append(&buf, ";windowless", 7);
+    expect_taken(&test, &buf, "limit=0,18446744073709551615;window");
+}
+
+static void empty_buffer_takes_no_memory_until_its_string_is_wanted(void **state)
+{
+    (void)state;
+    test_allocator test;
+    struct wr_buf buf;
+    test_allocator_init(&test);
+    wr_buf_init(&buf, &test.allocator, 0);
+    wr_buf_append_string(&buf, "");
+    assert_int_equal(test.takes, 0);
+    expect_taken(&test, &buf, "");
+}
+
+static void buffer_grows_to_its_maximum_and_no_further(void **state)
+{
+    (void)state;
+    static const size_t maxima[] = {0, 1, 63, 64, 65, 127, 128, 1000};
+    for (size_t i = 0; i < sizeof maxima / sizeof maxima[0]; i++) {
+        test_allocator test;
+        struct wr_buf buf;
+        test_allocator_init(&test);
+        wr_buf_init(&buf, &test.allocator, maxima[i]);
+        for (size_t n = 0; n < maxima[i]; n++)
+            wr_buf_append_char(&buf, 'x');
+        assert_int_equal(buf.error, 0);
+        wr_buf_append_char(&buf, 'y');
+        assert_int_equal(buf.error, WEIR_E_SPACE);
+        assert_int_equal(buf.length, maxima[i]);
+        assert_in_range(test.live_bytes, 0, maxima[i] + 1);
+        wr_buf_release(&buf);
+        assert_int_equal(test.live_bytes, 0);
+    }
+}
+
+static void first_error_sticks_and_nothing_follows_it(void **state)
+{
+    (void)state;
+    test_allocator test;
+    struct wr_buf buf;
+    char *string = NULL;
+    size_t bytes = 77;
+    test_allocator_init(&test);
+    wr_buf_init(&buf, &test.allocator, 5);
+    wr_buf_append_string(&buf, "abc");
+    wr_buf_append_string(&buf, "defg");
+    wr_buf_append_char(&buf, 'h');
+    assert_string_equal(buf.bytes, "abcde");
+    assert_int_equal(wr_buf_take_string(&buf, &string, &bytes), WEIR_E_SPACE);
+    assert_null(string);
+    assert_int_equal(bytes, 77);
+    wr_buf_release(&buf);
+    assert_int_equal(test.live, 0);
+}
+
+static void fixed_buffer_cuts_and_stays_terminated(void **state)
+{
+    (void)state;
+    char memory[8];
+    struct wr_buf buf;
+    memset(memory, '#', sizeof memory);
+    wr_buf_init_fixed(&buf, memory, sizeof memory - 1);
+    assert_string_equal(memory, "");
+    wr_buf_append_string(&buf, "abcd");
+    wr_buf_append_u64(&buf, 12);
+    assert_int_equal(buf.error, 0);
+    assert_string_equal(memory, "abcd12");
+    wr_buf_append_u64(&buf, 345);
+    assert_int_equal(buf.error, WEIR_E_SPACE);
+    assert_string_equal(memory, "abcd12");
+    assert_int_equal(memory[7], '#');
+    wr_buf_release(&buf);
+}
+
+/* Fails the 1st, 2nd, 3rd … take until all goes well. */
+static void every_failing_allocation_is_told_at_the_end(void **state)
+{
+    (void)state;
+    int error = WEIR_E_NOMEM;
+    long n = 0;
+    while (error != 0) {
+        test_allocator test;
+        struct wr_buf buf;
+        char *string = NULL;
+        size_t bytes = 0;
+        test_allocator_init(&test);
+        test.fail_at = ++n;
+        wr_buf_init(&buf, &test.allocator, 1000);
+        for (int i = 0; i < 100; i++)
+            wr_buf_append_string(&buf, "abc");
+        error = wr_buf_take_string(&buf, &string, &bytes);
+        if (error == 0)
+            wr_give(&test.allocator, string, bytes + 1, 1);
+        else
+            assert_int_equal(error, WEIR_E_NOMEM);
+        wr_buf_release(&buf);
+        assert_int_equal(test.live, 0);
+    }
+    assert_in_range(n, 4, 6); /* 64, 128, 256, 512 and the exact copy */
+}
+
+static void string_that_cannot_be_taken_can_be_taken_later(void **state)
+{
+    (void)state;
+    test_allocator test;
+    struct wr_buf buf;
+    char *string = NULL;
+    size_t bytes = 0;
+    test_allocator_init(&test);
+    wr_buf_init(&buf, &test.allocator, 1000);
+    wr_buf_append_string(&buf, "abc");
+    test.fail_at = 1;
+    assert_int_equal(wr_buf_take_string(&buf, &string, &bytes), WEIR_E_NOMEM);
+    wr_buf_append_string(&buf, "def");
+    expect_taken(&test, &buf, "abcdef");
+}
+
+WEIR_TESTS(test(pieces_become_one_string), test(empty_buffer_takes_no_memory_until_its_string_is_wanted),
+           test(buffer_grows_to_its_maximum_and_no_further), test(first_error_sticks_and_nothing_follows_it),
+           test(fixed_buffer_cuts_and_stays_terminated), test(every_failing_allocation_is_told_at_the_end),
+           test(string_that_cannot_be_taken_can_be_taken_later))
