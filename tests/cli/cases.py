@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""A program of tests in Python, as tests/lib/test.h makes one in C.
+
+Every function whose name does not begin with '_' and that stands in the program itself is a test, and its name is a
+sentence. `PROGRAM --list` prints the names; `PROGRAM ARGUMENT…` runs them all and marks each as cmocka does, which is
+what tools/tally counts.
+"""
+import sys
+import traceback
+import types
+
+
+def tests_of(module):
+    return {name: value for name, value in vars(module).items()
+            if isinstance(value, types.FunctionType) and value.__module__ == '__main__' and not name.startswith('_')}
+
+
+def _passed(name, test):
+    print(f'[ RUN      ] {name}', flush=True)
+    try:
+        test()
+    except Exception:  # a failed test, whatever it is that failed
+        traceback.print_exc(file=sys.stdout)
+        print(f'[  FAILED  ] {name}', flush=True)
+        return False
+    print(f'[       OK ] {name}', flush=True)
+    return True
+
+
+def main():
+    tests = tests_of(sys.modules['__main__'])
+    if sys.argv[1:] == ['--list']:
+        print('\n'.join(tests))
+        sys.exit(0)
+    results = [_passed(name, test) for name, test in tests.items()]
+    sys.exit(0 if results and all(results) else 1)

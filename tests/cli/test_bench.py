@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir bench: the numbers are there and can be true. How large they are decides no test."""
+import json
+
+import cases
+from program import weir
+
+SMALL = ['--keys', '2000', '--ops', '4000', '--seconds', '0', '--json']
+
+
+def _table(*words):
+    run = weir('bench', 'table', *SMALL, *words)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def table_tells_its_settings_and_measures_the_bound_beside():
+    result = _table()
+    assert (result['keys'], result['key_length'], result['dist'], result['threads'], result['batch'],
+            result['clock']) == (2000, 24, 'uniform', 1, 1, 'fast')
+    assert result['rounds'] >= 3 and result['ops'] == 4000
+    assert 0 < result['ns_per_decision'] < 1e6 and 0 < result['bound_ns'] < 1e6
+    assert abs(result['ratio'] - result['ns_per_decision'] / result['bound_ns']) < 0.01 * result['ratio'] + 0.01
+    assert abs(result['decisions_per_second'] * result['ns_per_decision'] - 1e9) < 1e7
+
+
+def table_holds_all_its_keys():
+    for keys in ('1', '2000', '50000'):
+        result = _table('--keys', keys)
+        assert result['keys_held'] == int(keys), result
+
+
+def memory_per_key_is_that_of_the_table():
+    # Pages are counted, so few keys would tell little.
+    assert 16 < _table('--keys', '200000')['bytes_per_key'] < 1000
+
+
+def most_decisions_over_many_keys_are_granted_and_few_over_one():
+    # 4000 of one key take far less than the 3.9 s in which its bucket would grant them.
+    assert _table()['granted'] > 0.9
+    assert _table('--dist', 'one', '--ops', '100000')['granted'] < 0.9
+
+
+def every_distribution_clock_length_batch_and_number_of_threads_works():
+    for words in (['--dist', 'one'], ['--dist', 'zipf'], ['--dist', 'zipf', '--keys', '1'], ['--clock', 'monotonic'],
+                  ['--key-length', '3'], ['--key-length', '1024'], ['--batch', '16'], ['--batch', '1024'],
+                  ['--threads', '3'], ['--threads', '2', '--batch', '7', '--dist', 'zipf'], ['--ops', '1']):
+        result = _table(*words)
+        assert result['ns_per_decision'] > 0, words
+        assert 0 <= result['granted'] <= 1, words
+
+
+def table_is_told_in_words_without_json():
+    run = weir('bench', 'table', *SMALL[:-1])
+    assert run.returncode == 0
+    for word in ('2000 keys of 24 bytes', 'table', 'bound', 'ratio', 'bytes per key'):
+        assert word in run.stdout, word
+
+
+def limiter_measures_all_six_algorithms_and_both_clocks():
+    run = weir('bench', 'limiter', '--ops', '20000', '--json')
+    assert run.returncode == 0, run.stderr
+    result = json.loads(run.stdout)
+    assert result['clock_monotonic_ns'] > 0 and result['clock_fast_ns'] > 0
+    assert [row['name'] for row in result['algorithms']] == ['token_bucket', 'fixed_window', 'sliding_window',
+                                                             'sliding_log', 'leaky_bucket', 'concurrency']
+    for row in result['algorithms']:
+        assert row['limiter_ns'] > 0 and row['stack_ns'] > 0 and 0 < row['granted'] <= 1, row
+
+
+def limiter_is_told_in_words_without_json():
+    run = weir('bench', 'limiter', '--ops', '1000')
+    assert run.returncode == 0 and 'sliding_log' in run.stdout and 'monotonic' in run.stdout
+
+
+if __name__ == '__main__':
+    cases.main()

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The command line: help, version, and one line for every mistake that says what would be right."""
+import os
+import re
+import subprocess
+import sys
+
+import cases
+from program import refusal, weir
+
+
+def help_lists_every_command():
+    run = weir('--help')
+    assert run.returncode == 0 and run.stderr == ''
+    assert re.search(r'^  bench +\S', run.stdout, re.M)
+    assert '--version' in run.stdout
+    assert weir('help').stdout == run.stdout
+
+
+def help_of_a_command_is_the_same_from_both_ends():
+    for words in (['bench'], ['bench', 'table'], ['bench', 'limiter']):
+        run = weir(*words, '--help')
+        assert run.returncode == 0 and run.stderr == ''
+        assert run.stdout.startswith('usage: weir ' + ' '.join(words))
+        assert weir('help', *words).stdout == run.stdout
+    assert weir('bench', 'help', 'table').stdout == weir('bench', 'table', '--help').stdout
+
+
+def help_names_each_option_with_its_default():
+    text = weir('bench', 'table', '--help').stdout
+    for option in ('keys N', 'key-length L', 'dist one|uniform|zipf', 'threads T', 'batch B', 'clock fast|monotonic'):
+        assert re.search(rf'^  --{re.escape(option)} .*\(default \w+\)$', text, re.M), option
+    assert re.search(r'^  --json +\S', text, re.M)
+
+
+def help_fits_a_terminal_of_a_hundred_columns():
+    for words in (['--help'], ['bench', '--help'], ['bench', 'table', '--help'], ['bench', 'limiter', '--help']):
+        for line in weir(*words).stdout.splitlines():
+            assert len(line) <= 100, line
+
+
+def help_is_shown_even_beside_a_mistake():
+    assert weir('bench', 'table', '--kees', '5', '--help').returncode == 0
+
+
+def version_is_that_of_the_library():
+    run = weir('--version')
+    assert run.returncode == 0 and re.fullmatch(r'weir \d+\.\d+\.\d+\n', run.stdout)
+
+
+def missing_command_is_refused():
+    assert '"weir --help"' in refusal()
+    assert '"weir bench --help"' in refusal('bench')
+
+
+def unknown_command_is_refused_with_the_nearest():
+    assert 'did you mean "weir bench"?' in refusal('benhc')
+    assert 'did you mean "weir bench table"?' in refusal('bench', 'tabel')
+    assert '"weir --help"' in refusal('xylophone')
+    assert '"weir --help"' in refusal('help', 'xylophone')
+    assert '"weir --help"' in refusal('--xylophone')
+    assert '"weir --help"' in refusal('')
+
+
+def unknown_option_is_refused_with_the_nearest():
+    assert refusal('bench', 'table', '--kees', '5') == 'weir bench table: unknown option --kees; did you mean --keys?'
+    assert '"weir bench table --help"' in refusal('bench', 'table', '--xylophone')
+    assert '"weir bench table --help"' in refusal('bench', 'table', '-k')
+    assert 'did you mean --keys?' in refusal('bench', 'table', '--key=5')
+
+
+def number_that_is_none_or_out_of_range_is_refused():
+    wanted = 'a whole number from 1 to 1000000000'
+    for bad in ('', 'x', '12x', '-1', '+1', '0', '1000000001', '99999999999999999999999', '1e6', ' 1', '0x10', '1,000'):
+        assert wanted in refusal('bench', 'table', '--keys', bad), bad
+        assert wanted in refusal('bench', 'table', f'--keys={bad}'), bad
+
+
+def missing_value_is_refused():
+    assert 'needs a value: a whole number from 1' in refusal('bench', 'table', '--keys')
+    assert 'needs a value: one of one, uniform, zipf' in refusal('bench', 'table', '--dist')
+
+
+def unknown_choice_is_refused_with_all_there_are():
+    assert 'one of one, uniform, zipf' in refusal('bench', 'table', '--dist', 'zip')
+    assert 'one of fast, monotonic' in refusal('bench', 'table', '--clock', 'Fast')
+
+
+def value_for_a_flag_is_refused():
+    assert 'write just --json' in refusal('bench', 'table', '--json=yes')
+
+
+def unexpected_operand_is_refused():
+    assert 'unexpected "now"' in refusal('bench', 'table', 'now')
+    assert 'unexpected "--json"' in refusal('bench', 'table', '--', '--json')
+
+
+def settings_that_contradict_each_other_are_refused():
+    assert 'only 1024 keys of --key-length 2' in refusal('bench', 'table', '--keys', '1025', '--key-length', '2')
+    assert '--ops of --key-length 1024 can be at most' in refusal('bench', 'table', '--ops', '1000000000',
+                                                                  '--key-length', '1024')
+
+
+def refusal_stays_one_line_whatever_the_words_hold():
+    assert '?' in refusal('bench', 'table', '--keys', '5\n\x1b[31m6')
+    assert len(refusal('bench', 'table', '--keys', '9' * 100000)) < 2000
+    assert len(refusal('x' * 100000)) < 2000
+    assert len(refusal('bench', 'table', '--' + 'x' * 100000)) < 2000
+    refusal(*['help'] * 100)
+
+
+def option_with_equals_sign_or_blank_is_the_same_and_the_last_counts():
+    run = weir('bench', 'limiter', '--json', '--ops', 'x', '--ops=10')
+    assert run.returncode == 2
+    run = weir('bench', 'table', '--json', '--keys=7', '--keys', '5', '--ops', '10', '--seconds=0')
+    assert run.returncode == 0 and '"keys": 5,' in run.stdout
+
+
+def output_that_cannot_be_written_is_a_failure():
+    with open('/dev/full', 'w') as full:
+        run = subprocess.run([sys.argv[1], '--help'], stdout=full, stderr=subprocess.PIPE, text=True, timeout=20)
+    assert run.returncode == 1 and 'No space left' in run.stderr
+
+
+def closed_pipe_is_a_failure_and_no_signal():
+    reader, writer = os.pipe()
+    os.close(reader)
+    run = subprocess.run([sys.argv[1], '--version'], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=20)
+    os.close(writer)
+    assert run.returncode == 1 and run.stderr == 'weir: cannot write to standard output: Broken pipe\n'
+
+
+def closed_standard_output_is_a_failure():
+    run = subprocess.run(['sh', '-c', 'exec "$0" "$@" >&-', sys.argv[1], 'bench', 'table', '--keys', '5', '--ops', '5',
+                          '--seconds', '0'], stderr=subprocess.PIPE, text=True, timeout=20)
+    assert run.returncode == 1 and 'cannot write to standard output' in run.stderr
+
+
+def progress_is_not_shown_where_nobody_looks():
+    run = weir('bench', 'table', '--keys', '5', '--ops', '5', '--seconds', '0')
+    assert run.returncode == 0 and run.stderr == ''
+
+
+if __name__ == '__main__':
+    cases.main()

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The man pages are sound mdoc, and say what the headers say. The first argument is the source folder."""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+import cases
+
+
+def _pages():
+    pages = sorted(glob.glob(os.path.join(sys.argv[1], 'man', '*.[1-9]')))
+    assert pages
+    return pages
+
+
+def _read(path):
+    with open(path, encoding='utf-8') as file:
+        return file.read()
+
+
+def _plain(text):
+    """A declaration with one blank between words and none elsewhere."""
+    return re.sub(r' ?([(),*]) ?', r'\1', ' '.join(text.split()))
+
+
+def _declared():
+    """{function: its prototype} of all public headers."""
+    found = {}
+    for path in glob.glob(os.path.join(sys.argv[1], 'include', 'weir', '*.h')):
+        text = re.sub(r'/\*.*?\*/', '', _read(path), flags=re.S)
+        for prototype in re.findall(r'^WEIR_API\s+([^;#]+);', text, re.M):
+            found[re.search(r'(weir_\w+)\s*\(', prototype).group(1)] = _plain(prototype)
+    assert len(found) > 50
+    return found
+
+
+def _macro_words(line):
+    return [quoted or bare for quoted, bare in re.findall(r'"([^"]*)"|(\S+)', line)]
+
+
+def _shown(page):
+    """{function: its prototype} of a page's SYNOPSIS. Types of callbacks are left out."""
+    found, returned, name, parameters = {}, '', None, []
+    for line in re.search(r'\.Sh SYNOPSIS\n(.*?)\n\.Sh ', _read(page), re.S).group(1).split('\n'):
+        macro, *words = _macro_words(line) or ['']
+        if macro == '.Ft':
+            returned = ' '.join(words)
+        elif macro == '.Fn' and not returned.startswith('typedef'):
+            found[words[0]] = _plain(f'{returned} {words[0]}({", ".join(words[1:])})')
+        elif macro == '.Fo':
+            name, parameters = words[0], []
+        elif macro == '.Fa' and name:
+            parameters += words
+        elif macro == '.Fc':
+            found[name] = _plain(f'{returned} {name}({", ".join(parameters)})')
+            name = None
+    return found
+
+
+def _named(page):
+    return set(re.findall(r'^\.Nm (\S+)', _read(page).split('.Sh SYNOPSIS')[0], re.M))
+
+
+def _library_pages():
+    return [page for page in _pages() if page.endswith('.3')]
+
+
+def pages_are_sound_mdoc():
+    run = subprocess.run(['mandoc', '-T', 'lint', '-W', 'warning', *_pages()], capture_output=True, text=True)
+    assert run.returncode == 0 and run.stdout == '', run.stdout
+
+
+def every_public_function_has_one_page():
+    for function in _declared():
+        pages = [os.path.basename(page) for page in _library_pages() if function in _named(page)]
+        assert len(pages) == 1, f'{function}: {pages}'
+
+
+def every_prototype_in_a_page_is_the_headers():
+    declared = _declared()
+    for page in _library_pages():
+        shown = _shown(page)
+        assert set(shown) == {name for name in _named(page) if name != 'libweir'}, page
+        for function, prototype in shown.items():
+            assert function in declared, f'{page}: {function} is in no header'
+            assert prototype == declared[function], f'{page}: {prototype}\nheader: {declared[function]}'
+
+
+def every_page_is_installed():
+    listed = _read(os.path.join(sys.argv[1], 'man', 'meson.build'))
+    for page in _pages():
+        assert f"'{os.path.basename(page)}'" in listed, page
+
+
+def every_reference_to_our_own_pages_leads_somewhere():
+    known = {os.path.splitext(os.path.basename(page))[0] for page in _pages()} | set(_declared())
+    for page in _pages():
+        for name in re.findall(r'^\.(?:It )?Xr (\S+) ', _read(page), re.M):
+            assert not re.match('(lib)?weir', name) or name in known, f'{page}: {name}'
+
+
+def every_error_code_is_explained():
+    codes = re.findall(r'X\((WEIR_E_\w+),', _read(os.path.join(sys.argv[1], 'include', 'weir', 'error.h')))
+    text = _read(os.path.join(sys.argv[1], 'man', 'weir_error.3'))
+    assert codes
+    for code in codes:
+        assert f'.It Dv {code}\n' in text, code
+
+
+def every_option_of_bench_is_in_its_page():
+    text = _read(os.path.join(sys.argv[1], 'man', 'weir-bench.1'))
+    for path in glob.glob(os.path.join(sys.argv[1], 'src', 'cli', 'bench', '*.c')):
+        for option in re.findall(r'^    \{"([a-z-]+)", WR_', _read(path), re.M):
+            assert f'.It Fl -{option}' in text, option
+
+
+if __name__ == '__main__':
+    cases.main()
