@@ -78,7 +78,7 @@ static int measure_limiter(const weir_limit *limit, uint64_t ops, struct row *ro
     weir_decision decision;
     uint64_t granted = 0;
     int error = weir_limiter_new(limit, 1, NULL, &limiter);
-    if (error < 0)
+    if (error != 0)
         return error;
     for (int round = 0; round < ROUNDS; round++) {
         int64_t start_at = now_ns();
@@ -97,7 +97,7 @@ static int measure_stack(const weir_limit *limit, uint64_t ops, struct row *row)
     struct wr_sample sample = {.count = 0};
     weir_stack stack;
     int error = weir_stack_init(&stack, limit, 1);
-    if (error < 0)
+    if (error != 0)
         return error;
     void *state = calloc(1, stack.state_bytes);
     if (state == NULL)
@@ -155,7 +155,7 @@ int wr_bench_limiter_run(int argc, char **argv)
     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
         return status;
     int error = measure(settings.ops, rows);
-    if (error < 0) {
+    if (error != 0) {
         wr_complain("%s", weir_error_text(error));
         return WR_EXIT_FAILED;
     }

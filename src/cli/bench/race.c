@@ -48,7 +48,7 @@ static int fill_table(struct race *race)
     for (size_t i = 0; i < keys; i++) {
         wr_stream_key(i, race->options->key_bytes, key);
         int error = weir_table_try(race->table, key, race->options->key_bytes, 1, &decision);
-        if (error < 0)
+        if (error != 0)
             return error;
         if (i % CHUNK == 0)
             wr_progress("filling: %zu of %zu keys", i, keys);
@@ -71,7 +71,7 @@ static int make_table(struct race *race, struct wr_race_result *result)
     error = error != 0 ? error : weir_table_new(&limit, 1, &options, &race->table);
     error = error != 0 ? error : fill_table(race);
     error = error != 0 ? error : weir_table_stats_get(race->table, &stats);
-    if (error < 0)
+    if (error != 0)
         return error;
     double fill_ns = (double)(weir_clock_now(weir_clock_monotonic()) - start_at);
     result->keys_held = stats.keys;
@@ -194,7 +194,7 @@ static int run_rounds(struct race *race, struct wr_race_result *result)
         wr_progress("round %zu", rounds + 1);
         int error = run_round(race, pass_bound, &bound);
         error = error != 0 ? error : run_round(race, pass_table, &table);
-        if (error < 0)
+        if (error != 0)
             return error;
         wr_sample_add(&granted, granted_share(race));
         passed_ns = weir_clock_now(weir_clock_monotonic()) - start_at;

@@ -135,7 +135,7 @@ int wr_bench_table_run(int argc, char **argv)
     struct wr_race_options race = race_of(&settings);
     struct wr_race_result result;
     int error = wr_race_run(&race, &result);
-    if (error < 0) {
+    if (error != 0) {
         wr_complain("%s", weir_error_text(error));
         return WR_EXIT_FAILED;
     }
