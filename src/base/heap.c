@@ -107,7 +107,7 @@ static int set_room(struct wr_heap *heap, size_t room)
 
 static int grow(struct wr_heap *heap)
 {
-    size_t room = heap->room == 0 ? FIRST_ROOM : heap->room <= heap->max / 2 ? heap->room * 2 : heap->max;
+    size_t room = heap->room == 0 ? FIRST_ROOM : heap->room * 2;
     return set_room(heap, room < heap->max ? room : heap->max);
 }
 

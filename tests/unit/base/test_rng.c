@@ -44,17 +44,23 @@ static void same_seed_same_numbers_and_neighbours_differ(void **state)
     }
 }
 
-/* With n = 3 * 2^62 a plain remainder would give the lowest third of the range twice as often as the rest. */
+/* With n = 3 * 2^62 there are four numbers for every three: a plain remainder would give the lowest third of the range
+ * twice as often as the others, and a plain product every third number. */
 static void below_has_no_bias(void **state)
 {
     (void)state;
     struct wr_rng rng;
-    unsigned thirds[3] = {0};
+    unsigned thirds[3] = {0}, residues[3] = {0};
     wr_rng_init(&rng, weir_test_seed());
-    for (int i = 0; i < 30000; i++)
-        thirds[wr_rng_below(&rng, UINT64_C(3) << 62) >> 62]++;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 30000; i++) {
+        uint64_t number = wr_rng_below(&rng, UINT64_C(3) << 62);
+        thirds[number >> 62]++;
+        residues[number % 3]++;
+    }
+    for (int i = 0; i < 3; i++) {
         assert_in_range(thirds[i], 9500, 10500); /* six standard deviations */
+        assert_in_range(residues[i], 9500, 10500);
+    }
 }
 
 static void below_reaches_every_number_and_stays_below(void **state)
