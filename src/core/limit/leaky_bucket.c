@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* leaky_bucket.c - evenly spaced starts, no burst: one at a time, and then the line is closed for an interval.
+ *
+ * A request of n permits is one start that closes the line for n intervals. The bucket itself, in which requests wait
+ * for their turn, is the queue of whoever blocks; its size is limit->queue_max.
+ */
+#include "core/limit/algorithm.h"
+
+struct leak {
+    int64_t next_at; /* the earliest next start */
+};
+
+static size_t state_bytes(const weir_limit *limit)
+{
+    (void)limit;
+    return sizeof(struct leak);
+}
+
+/* As if the last start had been long ago, so that a change to a longer interval does not delay the first. */
+static void start(const weir_limit *limit, void *state, int64_t now)
+{
+    (void)limit;
+    ((struct leak *)state)->next_at = now - WEIR_DURATION_MAX;
+}
+
+static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
+{
+    (void)limit, (void)permits;
+    const struct leak *leak = state;
+    return now >= leak->next_at ? 0 : leak->next_at - now;
+}
+
+/* Tells this next start from all others: instants that differ only far up, or by little, differ here too. */
+static uint32_t next_mark(int64_t next_at)
+{
+    return (uint32_t)((uint64_t)next_at * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
+{
+    struct leak *leak = state;
+    int64_t from_at = now > leak->next_at ? now : leak->next_at;
+    wr_i128 next_at = from_at + (wr_i128)limit->period_ns * permits;
+    int64_t most_at = now + 2 * WEIR_DURATION_MAX; /* where settling for much more than was taken ends */
+
+    if (next_at > most_at)
+        next_at = from_at > most_at ? from_at : most_at;
+    leak->next_at = (int64_t)next_at;
+    return next_mark(leak->next_at);
+}
+
+/* Only the last start can be taken back: a later one is spaced from it. Then the line is open from that start's own
+ * instant on, which was an interval after the one before, or later. */
+static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
+{
+    (void)now;
+    struct leak *leak = state;
+    wr_i128 next_at = leak->next_at - (wr_i128)limit->period_ns * permits;
+    if (mark == next_mark(leak->next_at) && next_at >= at)
+        leak->next_at = (int64_t)next_at;
+}
+
+/* One start, whatever it weighs. */
+static void peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
+{
+    int64_t wait_ns = ask(limit, state, now, 1);
+    *ret_quota = (weir_quota){
+        .limit = 1,
+        .remaining = wait_ns == 0,
+        .reset_ns = wait_ns,
+        .period_ns = limit->period_ns,
+    };
+}
+
+static bool fresh(const weir_limit *limit, const void *state, int64_t now)
+{
+    return ask(limit, state, now, 1) == 0;
+}
+
+/* The new interval counts from the last start at once, and keeps nobody waiting for more than one of it. */
+static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
+{
+    int64_t last_at = ((const struct leak *)from_state)->next_at - from->period_ns;
+    ((struct leak *)to_state)->next_at = (last_at < now ? last_at : now) + to->period_ns;
+}
+
+const weir_algorithm wr_leaky_bucket = {
+    .size = sizeof(weir_algorithm),
+    .name = "leaky_bucket",
+    .reason = WEIR_REASON_PACE,
+    .state_bytes = state_bytes,
+    .start = start,
+    .ask = ask,
+    .take = take,
+    .give = give,
+    .peek = peek,
+    .fresh = fresh,
+    .carry = carry,
+};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* stack.c - rules that are checked together: all are asked, and only if all grant is any charged. */
+#include "base/error.h"
+#include "core/limit/bucket.h"
+
+static const weir_decision go = {.verdict = WEIR_GO, .reason = WEIR_REASON_NONE, .wait_ns = 0};
+
+int weir_stack_init(weir_stack *ret_stack, const weir_limit *limits, size_t count)
+{
+    weir_stack stack = {.count = (uint32_t)count};
+
+    if (ret_stack == NULL || limits == NULL)
+        return wr_invalid("rules: a pointer is NULL; there must be at least one rule, and a place for the result");
+    if (count < 1 || count > WEIR_STACK_MAX)
+        return wr_invalid("rules: there must be 1 ... 8 (WEIR_STACK_MAX) of them");
+    for (size_t i = 0; i < count; i++) {
+        int bad = wr_limit_check(&limits[i]);
+        if (bad != 0)
+            return bad;
+        stack.limits[i] = limits[i];
+        stack.offsets[i] = stack.state_bytes;
+        stack.state_bytes += (uint32_t)(limits[i].algorithm->state_bytes(&limits[i]) + 7) / 8 * 8;
+    }
+    if (stack.state_bytes == 0) /* only algorithms of others, without a state; no allocator gives 0 bytes */
+        stack.state_bytes = 8;
+    *ret_stack = stack;
+    return 0;
+}
+
+static void *state_of(const weir_stack *stack, void *state, uint32_t i)
+{
+    return (char *)state + stack->offsets[i];
+}
+
+static const void *peek_at(const weir_stack *stack, const void *state, uint32_t i)
+{
+    return (const char *)state + stack->offsets[i];
+}
+
+void weir_stack_start(const weir_stack *stack, void *state, int64_t now)
+{
+    for (uint32_t i = 0; i < stack->count; i++)
+        stack->limits[i].algorithm->start(&stack->limits[i], state_of(stack, state, i), now);
+}
+
+static weir_decision ask_one(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
+{
+    if (permits > limit->permits)
+        return (weir_decision){.verdict = WEIR_DENY, .reason = limit->algorithm->reason, .wait_ns = WEIR_UNTIL_RELEASE};
+    int64_t wait_ns = limit->algorithm->ask(limit, state, now, permits);
+    if (wait_ns <= 0)
+        return go;
+    return (weir_decision){.verdict = WEIR_WAIT, .reason = limit->algorithm->reason, .wait_ns = wait_ns};
+}
+
+/* The rule that holds longest decides: "never" above "until a release" above any time; the first of equals. */
+static weir_decision ask_all(const weir_stack *stack, const void *state, int64_t now, uint32_t permits)
+{
+    weir_decision longest = go;
+
+    if (permits == 0)
+        return go;
+    for (uint32_t i = 0; i < stack->count; i++) {
+        weir_decision decision = ask_one(&stack->limits[i], peek_at(stack, state, i), now, permits);
+        if (decision.verdict > longest.verdict ||
+            (decision.verdict == longest.verdict && decision.wait_ns > longest.wait_ns))
+            longest = decision;
+    }
+    return longest;
+}
+
+static void take_all(const weir_stack *stack, void *state, int64_t now, uint32_t permits, weir_receipt *ret_receipt)
+{
+    weir_receipt receipt = {.at = now, .permits = permits};
+
+    for (uint32_t i = 0; i < stack->count && permits > 0; i++)
+        receipt.marks[i] = stack->limits[i].algorithm->take(&stack->limits[i], state_of(stack, state, i), now, permits);
+    if (ret_receipt != NULL)
+        *ret_receipt = receipt;
+}
+
+weir_decision weir_stack_ask(const weir_stack *stack, const void *state, int64_t now, uint32_t permits)
+{
+    return ask_all(stack, state, now, permits);
+}
+
+void weir_stack_take(const weir_stack *stack, void *state, int64_t now, uint32_t permits, weir_receipt *ret_receipt)
+{
+    take_all(stack, state, now, permits, ret_receipt);
+}
+
+/* One smooth bucket is what most have: asked and taken in one. */
+static weir_decision try_bucket(const weir_limit *limit, void *state, int64_t now, uint32_t permits,
+                                weir_receipt *ret_receipt)
+{
+    if (ret_receipt == NULL)
+        return wr_bucket_try(limit, state, now, permits, NULL);
+    weir_receipt receipt = {.at = now, .permits = permits};
+    weir_decision decision = wr_bucket_try(limit, state, now, permits, &receipt.marks[0]);
+    *ret_receipt = decision.verdict == WEIR_GO ? receipt : (weir_receipt){0};
+    return decision;
+}
+
+weir_decision weir_stack_try(const weir_stack *stack, void *state, int64_t now, uint32_t permits,
+                             weir_receipt *ret_receipt)
+{
+    const weir_limit *first = &stack->limits[0];
+
+    /* Below: 1 … first->permits. */
+    if (stack->count == 1 && first->algorithm == &wr_token_bucket && permits - 1 < first->permits)
+        return try_bucket(first, state, now, permits, ret_receipt);
+    weir_decision decision = ask_all(stack, state, now, permits);
+    if (decision.verdict == WEIR_GO)
+        take_all(stack, state, now, permits, ret_receipt);
+    else if (ret_receipt != NULL)
+        *ret_receipt = (weir_receipt){0};
+    return decision;
+}
+
+static void give_all(const weir_stack *stack, void *state, int64_t now, const weir_receipt *receipt, uint32_t permits)
+{
+    for (uint32_t i = 0; i < stack->count; i++)
+        stack->limits[i].algorithm->give(&stack->limits[i], state_of(stack, state, i), now, receipt->at,
+                                         receipt->marks[i], permits);
+}
+
+void weir_stack_settle(const weir_stack *stack, void *state, int64_t now, weir_receipt *receipt, uint32_t used)
+{
+    uint32_t taken = receipt->permits;
+
+    receipt->permits = 0;
+    if (taken > used)
+        give_all(stack, state, now, receipt, taken - used);
+    else if (taken > 0 && used > taken)
+        take_all(stack, state, now, used - taken, NULL);
+}
+
+void weir_stack_release(const weir_stack *stack, void *state, uint32_t permits)
+{
+    for (uint32_t i = 0; i < stack->count; i++) {
+        const weir_limit *limit = &stack->limits[i];
+        if (limit->algorithm->release != NULL && permits > 0)
+            limit->algorithm->release(limit, state_of(stack, state, i), permits);
+    }
+}
+
+/* Whether less of `a` is left than of `b`, by share; of equals the one that takes longer. */
+static bool scarcer(const weir_quota *a, const weir_quota *b)
+{
+    uint64_t share_a = (uint64_t)a->remaining * b->limit;
+    uint64_t share_b = (uint64_t)b->remaining * a->limit;
+    return share_a < share_b || (share_a == share_b && a->reset_ns > b->reset_ns);
+}
+
+void weir_stack_peek(const weir_stack *stack, const void *state, int64_t now, weir_quota *ret_quota)
+{
+    weir_quota least = {0};
+
+    for (uint32_t i = 0; i < stack->count; i++) {
+        weir_quota quota = {0};
+        stack->limits[i].algorithm->peek(&stack->limits[i], peek_at(stack, state, i), now, &quota);
+        if (i == 0 || scarcer(&quota, &least))
+            least = quota;
+    }
+    *ret_quota = least;
+}
+
+bool weir_stack_fresh(const weir_stack *stack, const void *state, int64_t now)
+{
+    for (uint32_t i = 0; i < stack->count; i++) {
+        const weir_limit *limit = &stack->limits[i];
+        if (!limit->algorithm->fresh(limit, peek_at(stack, state, i), now))
+            return false;
+    }
+    return true;
+}
+
+int weir_stack_carry(const weir_stack *from, const void *from_state, const weir_stack *to, void *to_state, int64_t now)
+{
+    bool same = from->count == to->count;
+
+    for (uint32_t i = 0; same && i < from->count; i++)
+        same = from->limits[i].algorithm == to->limits[i].algorithm;
+    if (!same)
+        return wr_invalid("change of rules: the algorithms differ; there must be the same ones in the same order");
+    for (uint32_t i = 0; i < to->count; i++) {
+        const weir_algorithm *algorithm = to->limits[i].algorithm;
+        if (algorithm->carry != NULL)
+            algorithm->carry(&from->limits[i], peek_at(from, from_state, i), &to->limits[i], state_of(to, to_state, i),
+                             now);
+        else
+            algorithm->start(&to->limits[i], state_of(to, to_state, i), now);
+    }
+    return 0;
+}

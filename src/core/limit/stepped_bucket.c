@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* stepped_bucket.c - the token bucket whose permits come all at once at the end of each period.
+ *
+ * The periods follow each other from the start on, and whoever looks late finds all the steps since: none is lost and
+ * the grid does not drift. Kept is what is missing, not what is there, so that "full" is 0 whatever the capacity.
+ */
+#include "core/limit/mark.h"
+
+struct steps {
+    int64_t step_at;  /* the last step that has been counted */
+    uint64_t missing; /* permits, at that step */
+    uint32_t mark;    /* see mark.h */
+};
+
+static size_t state_bytes(const weir_limit *limit)
+{
+    (void)limit;
+    return sizeof(struct steps);
+}
+
+static void start(const weir_limit *limit, void *state, int64_t now)
+{
+    struct steps *steps = state;
+    steps->step_at = now;
+    steps->missing = limit->permits - limit->initial;
+    steps->mark = wr_mark_start(now);
+}
+
+/* The state as it is at `now`. A clock that went back finds it as it was left: no step is counted twice. */
+static struct steps steps_at(const weir_limit *limit, const void *state, int64_t now)
+{
+    struct steps steps = *(const struct steps *)state;
+    if (now - steps.step_at < limit->period_ns)
+        return steps;
+    uint64_t count = (uint64_t)(now - steps.step_at) / (uint64_t)limit->period_ns;
+    steps.step_at += (int64_t)count * limit->period_ns;
+    /* The division first: count x refill might not fit. */
+    steps.missing -= count > steps.missing / limit->refill ? steps.missing : count * limit->refill;
+    return steps;
+}
+
+/* How many steps bring back `permits`. */
+static int64_t steps_for(const weir_limit *limit, uint64_t permits)
+{
+    return (int64_t)(permits / limit->refill + (permits % limit->refill != 0));
+}
+
+static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
+{
+    struct steps steps = steps_at(limit, state, now);
+    uint64_t wanted = steps.missing + permits;
+    if (wanted <= limit->permits)
+        return 0;
+    return steps.step_at + steps_for(limit, wanted - limit->permits) * limit->period_ns - now;
+}
+
+/* Settling may charge more than the bucket holds: up to WEIR_DURATION_MAX beyond an empty one, as for the smooth one.
+ */
+static uint64_t missing_max(const weir_limit *limit)
+{
+    wr_u128 most = (wr_u128)(WEIR_DURATION_MAX / limit->period_ns) * limit->refill + limit->permits;
+    return most < INT64_MAX ? (uint64_t)most : INT64_MAX;
+}
+
+static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
+{
+    struct steps *steps = state;
+    uint64_t most = missing_max(limit);
+
+    *steps = steps_at(limit, state, now);
+    if (steps->missing < most)
+        steps->missing = most - steps->missing > permits ? steps->missing + permits : most;
+    return wr_mark_taken(steps->mark, limit, steps->missing);
+}
+
+static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
+{
+    struct steps *steps = state;
+
+    *steps = steps_at(limit, state, now);
+    uint64_t owed = (uint64_t)wr_mark_owed(steps->mark, limit, mark, permits);
+    uint64_t since = at < steps->step_at ? (uint64_t)(steps->step_at - at - 1) / (uint64_t)limit->period_ns + 1 : 0;
+    if (owed == 0 || since > (owed - 1) / limit->refill)
+        return; /* all came back by itself */
+    uint64_t back = owed - since * limit->refill;
+    back = back < permits ? back : permits;
+    steps->missing -= back < steps->missing ? back : steps->missing;
+    steps->mark = wr_mark_given(steps->mark, limit, permits);
+}
+
+static void peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
+{
+    uint64_t missing = steps_at(limit, state, now).missing;
+    *ret_quota = (weir_quota){
+        .limit = limit->permits,
+        .remaining = missing < limit->permits ? (uint32_t)(limit->permits - missing) : 0,
+        .reset_ns = ask(limit, state, now, limit->permits),
+        .period_ns = steps_for(limit, limit->permits) * limit->period_ns,
+    };
+}
+
+/* A bucket with at least its initial permits may be forgotten: a new one would grant no more, now or later. */
+static bool fresh(const weir_limit *limit, const void *state, int64_t now)
+{
+    return steps_at(limit, state, now).missing <= limit->permits - limit->initial;
+}
+
+/* Permits left are carried over. */
+static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
+{
+    struct steps old = steps_at(from, from_state, now);
+    struct steps *steps = to_state;
+    bool same = from->permits == to->permits && from->refill == to->refill && from->period_ns == to->period_ns;
+    uint64_t most = missing_max(to);
+
+    *steps = old;
+    if (same)
+        return; /* and receipts stay good */
+    int64_t left = (int64_t)from->permits - (int64_t)old.missing;
+    steps->missing = left < to->permits ? (uint64_t)(to->permits - left) : 0;
+    steps->missing = steps->missing < most ? steps->missing : most;
+    steps->step_at = wr_window_carry(old.step_at, to->period_ns, now);
+    steps->mark = wr_mark_renew(old.mark);
+}
+
+const weir_algorithm wr_stepped_bucket = {
+    .size = sizeof(weir_algorithm),
+    .name = "token_bucket",
+    .reason = WEIR_REASON_TOKENS,
+    .state_bytes = state_bytes,
+    .start = start,
+    .ask = ask,
+    .take = take,
+    .give = give,
+    .peek = peek,
+    .fresh = fresh,
+    .carry = carry,
+};

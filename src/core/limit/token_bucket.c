@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* token_bucket.c - the smooth token bucket: what is not on the hot path of bucket.h.
+ *
+ * Here times are 128-bit counts of 1/refill ns, in which one permit is exactly period_ns.
+ */
+#include "core/limit/bucket.h"
+
+static size_t state_bytes(const weir_limit *limit)
+{
+    (void)limit;
+    return sizeof(struct wr_bucket);
+}
+
+static void start(const weir_limit *limit, void *state, int64_t now)
+{
+    (void)limit;
+    struct wr_bucket *bucket = state;
+    bucket->full_at = now;
+    bucket->mark = wr_mark_start(now);
+}
+
+static wr_i128 parts(const weir_limit *limit, int64_t ns, uint32_t rem)
+{
+    return (wr_i128)ns * limit->refill + rem;
+}
+
+/* The debt at `now`, 0 or more. */
+static wr_i128 debt_at(const weir_limit *limit, const struct wr_bucket *bucket, int64_t now)
+{
+    wr_i128 debt = parts(limit, bucket->full_at - now, bucket->full_rem);
+    return debt > 0 ? debt : 0;
+}
+
+/* Makes the bucket full `debt` after `now`, or before, if negative. */
+static void set_debt(const weir_limit *limit, struct wr_bucket *bucket, int64_t now, wr_i128 debt)
+{
+    int64_t ns = (int64_t)(debt / limit->refill);
+    int64_t rem = (int64_t)(debt % limit->refill);
+    bucket->full_at = now + ns - (rem < 0);
+    bucket->full_rem = (uint32_t)(rem < 0 ? rem + limit->refill : rem);
+}
+
+static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
+{
+    int64_t wait_ns = wr_bucket_wait(limit, wr_bucket_end(limit, state, now, permits), now);
+    return wait_ns > 0 ? wait_ns : 0;
+}
+
+/* Settling may charge more than the bucket holds. The debt ends WEIR_DURATION_MAX beyond a full one, where int64_t
+ * would soon end too; but a clock that went back does not make it smaller. */
+static void overcharge(const weir_limit *limit, struct wr_bucket *bucket, int64_t now, uint32_t permits)
+{
+    wr_i128 before = debt_at(limit, bucket, now);
+    wr_i128 most = parts(limit, limit->full_ns + WEIR_DURATION_MAX, limit->full_rem);
+    wr_i128 after = before + (wr_i128)limit->period_ns * permits;
+    if (after > most)
+        after = before > most ? before : most;
+    set_debt(limit, bucket, now, after);
+}
+
+static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
+{
+    struct wr_bucket *bucket = state;
+    uint32_t mark = 0;
+
+    if (permits <= limit->permits && wr_bucket_try(limit, bucket, now, permits, &mark).verdict == WEIR_GO)
+        return mark;
+    overcharge(limit, bucket, now, permits);
+    struct wr_fine end = {.ns = bucket->full_at, .rem = bucket->full_rem};
+    return wr_bucket_mark(limit, bucket->mark, end, now);
+}
+
+static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
+{
+    struct wr_bucket *bucket = state;
+    wr_i128 asked = (wr_i128)limit->period_ns * permits;
+    wr_i128 owed = (wr_i128)limit->period_ns * wr_mark_owed(bucket->mark, limit, mark, permits);
+    wr_i128 back = owed - parts(limit, now - at, 0);
+
+    if (owed == 0 || back <= 0)
+        return;
+    set_debt(limit, bucket, now, parts(limit, bucket->full_at - now, bucket->full_rem) - (back < asked ? back : asked));
+    bucket->mark = wr_mark_given(bucket->mark, limit, permits);
+}
+
+static void peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
+{
+    wr_i128 left = parts(limit, limit->full_ns, limit->full_rem) - debt_at(limit, state, now);
+    *ret_quota = (weir_quota){
+        .limit = limit->permits,
+        .remaining = left > 0 ? (uint32_t)(left / limit->period_ns) : 0,
+        .reset_ns = ask(limit, state, now, limit->permits),
+        .period_ns = limit->full_ns + (limit->full_rem > 0),
+    };
+}
+
+static bool fresh(const weir_limit *limit, const void *state, int64_t now)
+{
+    return debt_at(limit, state, now) == 0;
+}
+
+/* Permits left are carried over, in whole ones and a part of one; of the part less than 1/refill ns is lost. */
+static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
+{
+    const struct wr_bucket *old = from_state;
+    struct wr_bucket *bucket = to_state;
+    bool same = from->permits == to->permits && from->refill == to->refill && from->period_ns == to->period_ns;
+
+    *bucket = *old;
+    if (same)
+        return; /* and receipts stay good */
+    wr_i128 left = parts(from, from->full_ns, from->full_rem) - debt_at(from, old, now);
+    wr_i128 part = left % from->period_ns;
+    part += part < 0 ? from->period_ns : 0;
+    wr_i128 whole = (left - part) / from->period_ns;
+    /* So deep in debt that the products below would not fit: as deep as the new bucket can be. */
+    if (whole < -WEIR_DURATION_MAX)
+        whole = -WEIR_DURATION_MAX;
+    wr_i128 new_left = whole * to->period_ns + part * to->period_ns / from->period_ns;
+    wr_i128 debt = parts(to, to->full_ns, to->full_rem) - new_left;
+    wr_i128 most = parts(to, to->full_ns + WEIR_DURATION_MAX, to->full_rem);
+    set_debt(to, bucket, now, debt < 0 ? 0 : debt > most ? most : debt);
+    bucket->mark = wr_mark_renew(old->mark);
+}
+
+const weir_algorithm wr_token_bucket = {
+    .size = sizeof(weir_algorithm),
+    .name = "token_bucket",
+    .reason = WEIR_REASON_TOKENS,
+    .state_bytes = state_bytes,
+    .start = start,
+    .ask = ask,
+    .take = take,
+    .give = give,
+    .peek = peek,
+    .fresh = fresh,
+    .carry = carry,
+};
