@@ -24,7 +24,7 @@ extern "C" {
     X(WEIR_E_TIMEOUT, -3, "the deadline passed before the request could be admitted") \
     X(WEIR_E_CANCELLED, -4, "cancelled while waiting")                                \
     X(WEIR_E_CLOSED, -5, "the object has been closed")                                \
-    X(WEIR_E_FULL, -6, "the waiting queue is full")                                   \
+    X(WEIR_E_FULL, -6, "there is no room for more")                                   \
     X(WEIR_E_NEVER, -7, "more permits than the limit can ever grant at once")         \
     X(WEIR_E_ABSENT, -8, "no such key")                                               \
     X(WEIR_E_SPACE, -9, "the buffer is too small")                                    \

@@ -101,10 +101,18 @@ static inline AES __m128i short_block(const uint8_t *data, size_t bytes)
     return _mm_set_epi64x((long long)high, (long long)low);
 }
 
+/* The length times two secret odd words. Plainly xored in, it would cancel against the first bytes: "aaaa" and "`aaaa"
+ * would collide under every key. */
+static inline AES __m128i secret_length(const uint8_t *words, size_t bytes)
+{
+    uint64_t low = bytes * (load64(words) | 1), high = bytes * (load64(words + 8) | 1);
+    return _mm_set_epi64x((long long)high, (long long)low);
+}
+
 static AES uint64_t aes(const struct wr_hash_key *key, const uint8_t *data, size_t bytes)
 {
     const __m128i *keys = (const __m128i *)(const void *)key->secret;
-    __m128i state = _mm_xor_si128(keys[0], _mm_cvtsi64_si128((long long)bytes));
+    __m128i state = _mm_xor_si128(keys[0], secret_length(key->secret + 5 * sizeof *keys, bytes));
     if (bytes < 16) {
         state = _mm_xor_si128(state, short_block(data, bytes));
     } else {
