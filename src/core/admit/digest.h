@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* digest.h - a name for a value that must not be shown. */
+#ifndef WEIR_CORE_ADMIT_DIGEST_H
+#define WEIR_CORE_ADMIT_DIGEST_H
+
+#include "core/admit/span.h"
+
+#include <stdint.h>
+
+#define WR_SHA256_BYTES 32
+
+/* SHA-256 (FIPS 180-4) of `first` and then `second`. */
+void wr_sha256(struct wr_span first, struct wr_span second, uint8_t ret_digest[WR_SHA256_BYTES]);
+
+#endif

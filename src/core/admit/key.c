@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* key.c - what of a request says who is asking. */
+#include "core/admit/key.h"
+
+#include "base/error.h"
+#include "core/admit/address.h"
+#include "core/admit/digest.h"
+#include "core/admit/request.h"
+#include "core/admit/route.h"
+
+#define DIGEST_SHOWN_BYTES 16 /* of 32: nobody finds two tokens with the same 128 bits */
+
+void weir_key_init(weir_key *ret_key, weir_key_kind kind)
+{
+    if (ret_key == NULL)
+        return;
+    *ret_key = (weir_key){
+        .size = sizeof *ret_key,
+        .kind = kind,
+        .header = kind == WEIR_KEY_IP ? "x-forwarded-for" : "x-user-id",
+        .fallback = kind == WEIR_KEY_IP     ? "unknown"
+                    : kind == WEIR_KEY_USER ? "anonymous"
+                                            : NULL,
+        .hops = WEIR_HOPS_TRUSTED,
+        .v4_prefix = 32,
+        .v6_prefix = 64,
+        .separator = ':',
+    };
+}
+
+const char *weir_fault_name(weir_fault fault)
+{
+    static const char *const names[] = {
+#define X(fault, name) name,
+        WEIR_FAULTS(X)
+#undef X
+    };
+    return (unsigned)fault < sizeof names / sizeof names[0] ? names[fault] : names[0];
+}
+
+static weir_fault address_value(const weir_key *key, const weir_request *request, struct wr_writer *scratch)
+{
+    struct wr_address address;
+    weir_fault fault = wr_request_client(request, key, &address);
+
+    if (fault == WEIR_FAULT_NONE)
+        wr_write_network(scratch, &address, key->v4_prefix, key->v6_prefix);
+    return fault;
+}
+
+static weir_fault route_value(const weir_key *key, const weir_request *request, struct wr_writer *scratch)
+{
+    if (key->with_method) {
+        wr_write_method(scratch, (struct wr_span){request->method, request->method_bytes});
+        wr_write_char(scratch, ' ');
+    }
+    return wr_write_route(scratch, (struct wr_span){request->target, request->target_bytes});
+}
+
+static weir_fault custom_value(const weir_key *key, const weir_request *request, struct wr_writer *scratch)
+{
+    scratch->bytes = key->custom(key->custom_context, request, scratch->data, scratch->room);
+    if (scratch->bytes == 0)
+        return WEIR_FAULT_MISSING;
+    return wr_writer_full(scratch) ? WEIR_FAULT_LONG : WEIR_FAULT_NONE;
+}
+
+/* The value that a key that is not composite asks for: in `scratch`, or where it lies anyway. */
+static weir_fault find_value(const weir_key *key, const weir_request *request, struct wr_writer *scratch,
+                             struct wr_span *ret_value)
+{
+    weir_fault fault = WEIR_FAULT_NONE;
+
+    switch (key->kind) {
+    case WEIR_KEY_USER:
+        return wr_request_header(request, key->header, ret_value);
+    case WEIR_KEY_IP:
+        fault = address_value(key, request, scratch);
+        break;
+    case WEIR_KEY_ROUTE:
+        fault = route_value(key, request, scratch);
+        break;
+    case WEIR_KEY_CUSTOM:
+        fault = custom_value(key, request, scratch);
+        break;
+    default:
+        wr_write_text(scratch, "__global__");
+        break;
+    }
+    *ret_value = (struct wr_span){scratch->data, scratch->bytes};
+    return fault;
+}
+
+static void write_digest(struct wr_writer *writer, const char *secret, struct wr_span value)
+{
+    uint8_t digest[WR_SHA256_BYTES];
+
+    wr_sha256(wr_span_of(secret), value, digest);
+    wr_write_char(writer, '#');
+    for (int i = 0; i < DIGEST_SHOWN_BYTES; i++)
+        wr_write_hex(writer, digest[i], 2, WR_HEX_SMALL);
+}
+
+/* Writes the value of a key that is not composite. */
+static weir_fault write_simple(struct wr_writer *writer, const weir_key *key, const weir_request *request)
+{
+    char data[WEIR_KEY_MAX];
+    struct wr_writer scratch = {data, sizeof data, 0};
+    struct wr_span value;
+    weir_fault fault = find_value(key, request, &scratch, &value);
+
+    if (fault != WEIR_FAULT_NONE)
+        return fault;
+    if (value.bytes > WEIR_KEY_MAX && key->secret == NULL)
+        return WEIR_FAULT_LONG;
+    if (!wr_span_clean(value))
+        return WEIR_FAULT_BYTES;
+    if (key->secret != NULL)
+        write_digest(writer, key->secret, value);
+    else
+        wr_write_span(writer, value);
+    return WEIR_FAULT_NONE;
+}
+
+/* After a fault writes the key that stands in, if there is one for it. */
+static weir_fault fall_back(struct wr_writer *writer, const weir_key *key, weir_fault fault)
+{
+    if (fault == WEIR_FAULT_NONE || key->fallback == NULL || (fault != WEIR_FAULT_MISSING && !key->share_malformed))
+        return fault;
+    writer->bytes = 0;
+    wr_write_text(writer, key->fallback);
+    return WEIR_FAULT_NONE;
+}
+
+static weir_fault write_composite(struct wr_writer *writer, const weir_key *key, const weir_request *request)
+{
+    for (size_t i = 0; i < key->parts_count; i++) {
+        char data[WEIR_KEY_MAX];
+        struct wr_writer part = {data, sizeof data, 0};
+        weir_fault fault = fall_back(&part, key->parts[i], write_simple(&part, key->parts[i], request));
+        if (fault != WEIR_FAULT_NONE)
+            return fault;
+        if (i > 0)
+            wr_write_char(writer, key->separator);
+        wr_write_escaped(writer, (struct wr_span){data, part.bytes}, key->separator);
+    }
+    return wr_writer_full(writer) ? WEIR_FAULT_LONG : WEIR_FAULT_NONE;
+}
+
+weir_fault wr_key_extract(const weir_key *key, const weir_request *request, char *buffer, size_t *ret_bytes)
+{
+    struct wr_writer writer = {buffer, WEIR_KEY_MAX, 0};
+    bool is_composite = key->kind == WEIR_KEY_COMPOSITE;
+    weir_fault fault = is_composite ? write_composite(&writer, key, request) : write_simple(&writer, key, request);
+
+    fault = fall_back(&writer, key, fault);
+    if (fault == WEIR_FAULT_NONE)
+        *ret_bytes = writer.bytes;
+    return fault;
+}
+
+int weir_key_extract(const weir_key *key, const weir_request *request, char *buffer, size_t *ret_bytes,
+                     weir_fault *ret_fault)
+{
+    weir_fault fault;
+    int error = wr_key_check(key);
+
+    if (error == 0)
+        error = wr_request_check(request);
+    if (error == 0 && (buffer == NULL || ret_bytes == NULL))
+        error = wr_invalid("the buffer or ret_bytes is NULL; give a buffer of WEIR_KEY_MAX bytes and a size_t");
+    if (error < 0)
+        return error;
+    fault = wr_key_extract(key, request, buffer, ret_bytes);
+    if (ret_fault != NULL)
+        *ret_fault = fault;
+    return fault == WEIR_FAULT_NONE ? 0 : WEIR_E_ABSENT;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* request.c - headers, and who is really asking. */
+#include "core/admit/request.h"
+
+#include "base/error.h"
+
+void weir_request_init(weir_request *ret_request, const char *method, const char *target, const char *peer)
+{
+    struct wr_span spans[] = {wr_span_of(method), wr_span_of(target), wr_span_of(peer)};
+
+    if (ret_request == NULL)
+        return;
+    *ret_request = (weir_request){
+        .size = sizeof *ret_request,
+        .method = spans[0].data,
+        .method_bytes = spans[0].bytes,
+        .target = spans[1].data,
+        .target_bytes = spans[1].bytes,
+        .peer = spans[2].data,
+        .peer_bytes = spans[2].bytes,
+    };
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        char low_a = (char)(*a >= 'A' && *a <= 'Z' ? *a + 32 : *a);
+        char low_b = (char)(*b >= 'A' && *b <= 'Z' ? *b + 32 : *b);
+        if (low_a != low_b)
+            return false;
+        if (low_a == '\0')
+            return true;
+    }
+}
+
+const char *weir_header_list_find(void *context, const char *name, size_t index, size_t *ret_bytes)
+{
+    const weir_header_list *list = context;
+
+    for (size_t i = 0; list != NULL && i < list->count; i++) {
+        const weir_header *header = &list->headers[i];
+        if (header->name == NULL || header->value == NULL || !same_name(header->name, name) || index-- > 0)
+            continue;
+        *ret_bytes = strlen(header->value);
+        return header->value;
+    }
+    return NULL;
+}
+
+int wr_request_check(const weir_request *request)
+{
+    if (request == NULL || request->size != sizeof *request)
+        return wr_invalid("the request is NULL or not filled by weir_request_init; fill it first");
+    if ((request->method == NULL && request->method_bytes > 0) || (request->host == NULL && request->host_bytes > 0) ||
+        (request->target == NULL && request->target_bytes > 0) || (request->peer == NULL && request->peer_bytes > 0))
+        return wr_invalid("a text of the request is NULL but has bytes; what is not known has 0 bytes");
+    return 0;
+}
+
+bool wr_header_name_ok(const char *name)
+{
+    if (name == NULL || name[0] == '\0')
+        return false;
+    for (; *name != '\0'; name++) {
+        bool fits = (*name >= 'a' && *name <= 'z') || (*name >= '0' && *name <= '9') || *name == '-' || *name == '_';
+        if (!fits)
+            return false;
+    }
+    return true;
+}
+
+static bool header_at(const weir_request *request, const char *name, size_t index, struct wr_span *ret_value)
+{
+    struct wr_span value = {NULL, 0};
+
+    if (request->header == NULL)
+        return false;
+    value.data = request->header(request->header_context, name, index, &value.bytes);
+    if (value.data == NULL)
+        return false;
+    *ret_value = wr_span_trim(value);
+    return true;
+}
+
+weir_fault wr_request_header(const weir_request *request, const char *name, struct wr_span *ret_value)
+{
+    struct wr_span value, second;
+
+    if (!header_at(request, name, 0, &value))
+        return WEIR_FAULT_MISSING;
+    if (header_at(request, name, 1, &second))
+        return WEIR_FAULT_REPEATED; /* which one would the service behind us believe? */
+    if (value.bytes == 0)
+        return WEIR_FAULT_MISSING;
+    *ret_value = value;
+    return WEIR_FAULT_NONE;
+}
+
+/* ---- hops ---------------------------------------------------------------------------------------------- */
+
+/* The parts of a list header, over all its lines in order (RFC 9110 5.3). */
+struct hops {
+    const weir_request *request;
+    const char *name;
+    size_t line; /* the next */
+    struct wr_span rest;
+};
+
+/* The next part that is not empty. */
+static bool next_hop(struct hops *hops, struct wr_span *ret_hop)
+{
+    for (;;) {
+        while (hops->rest.bytes == 0) {
+            if (!header_at(hops->request, hops->name, hops->line, &hops->rest))
+                return false;
+            hops->line++;
+        }
+        size_t comma = wr_span_find(hops->rest, ',');
+        struct wr_span hop = wr_span_trim((struct wr_span){hops->rest.data, comma});
+        hops->rest = wr_span_after(hops->rest, comma < hops->rest.bytes ? comma + 1 : comma);
+        if (hop.bytes > 0) {
+            *ret_hop = hop;
+            return true;
+        }
+    }
+}
+
+static bool is_trusted(const weir_key *key, const struct wr_address *address)
+{
+    for (size_t i = 0; i < key->trusted_count; i++) {
+        if (wr_network_holds(&key->trusted[i], address))
+            return true;
+    }
+    return false;
+}
+
+/* Walks the list from the left and ends with what a walk from the right would stop at: the right-most hop that is not
+ * trusted; or, where only trusted ones follow something that is no address (or the start), the left-most of them. That
+ * needs one pass, however long the list is. */
+static bool last_untrusted(const weir_request *request, const weir_key *key, struct wr_address *ret_address)
+{
+    struct hops hops = {request, key->header, 0, {NULL, 0}};
+    struct wr_address address, best;
+    struct wr_span hop;
+    bool found = false;
+
+    while (next_hop(&hops, &hop)) {
+        if (!wr_address_parse_peer(hop, &address)) {
+            found = false;
+        } else if (!found || !is_trusted(key, &address)) {
+            best = address;
+            found = true;
+        }
+    }
+    if (found)
+        *ret_address = best;
+    return found;
+}
+
+/* A Unix socket, as servers write it. */
+static bool has_no_address(struct wr_span peer)
+{
+    return peer.bytes == 0 || (peer.bytes >= 5 && memcmp(peer.data, "unix:", 5) == 0);
+}
+
+static weir_fault client_by_trust(const weir_request *request, const weir_key *key, struct wr_address *ret_address)
+{
+    struct wr_span peer = {request->peer, request->peer_bytes};
+    struct wr_address address;
+    bool has_address = wr_address_parse_peer(peer, &address);
+    bool is_proxy = has_address ? is_trusted(key, &address) : key->trust_unix && has_no_address(peer);
+
+    if (is_proxy && last_untrusted(request, key, &address))
+        has_address = true;
+    if (!has_address)
+        return WEIR_FAULT_MISSING;
+    *ret_address = address;
+    return WEIR_FAULT_NONE;
+}
+
+static weir_fault client_by_claim(const weir_request *request, const weir_key *key, struct wr_address *ret_address)
+{
+    struct hops forwarded = {request, key->header, 0, {NULL, 0}};
+    struct hops real = {request, "x-real-ip", 0, {NULL, 0}};
+    struct wr_span hop;
+
+    if (!next_hop(&forwarded, &hop) && !next_hop(&real, &hop))
+        return WEIR_FAULT_MISSING;
+    return wr_address_parse_peer(hop, ret_address) ? WEIR_FAULT_NONE : WEIR_FAULT_ADDRESS;
+}
+
+weir_fault wr_request_client(const weir_request *request, const weir_key *key, struct wr_address *ret_address)
+{
+    if (key->hops == WEIR_HOPS_FIRST)
+        return client_by_claim(request, key, ret_address);
+    return client_by_trust(request, key, ret_address);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* route.c - all spellings of a path that servers take for the same are one key.
+ *
+ * Otherwise "/login", "/%6Cogin", "//login" and "/x/../login" would each have a limit of its own, and the limit would
+ * be none. Where two servers may differ ("/a" and "/a/", "/A" and "/a", "%2F" and "/") they stay apart.
+ */
+#include "core/admit/route.h"
+
+/* What may stand in a path as it is (pchar, RFC 3986 3.3). */
+static bool is_plain(char c)
+{
+    if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
+        return true;
+    return c != '\0' && strchr("-._~!$&'()*+,;=:@", c) != NULL;
+}
+
+/* Takes one byte, perhaps written as %XX, off the front. */
+static char take_byte(struct wr_span *path)
+{
+    const char *at = path->data;
+
+    if (path->bytes >= 3 && at[0] == '%' && wr_hex_value(at[1]) >= 0 && wr_hex_value(at[2]) >= 0) {
+        *path = wr_span_after(*path, 3);
+        return (char)(wr_hex_value(at[1]) << 4 | wr_hex_value(at[2]));
+    }
+    *path = wr_span_after(*path, 1);
+    return at[0];
+}
+
+/* Writes up to the next '/' or the end. */
+static void write_segment(struct wr_writer *writer, struct wr_span *path)
+{
+    while (path->bytes > 0 && path->data[0] != '/') {
+        char c = take_byte(path);
+        if (is_plain(c)) {
+            wr_write_char(writer, c);
+            continue;
+        }
+        wr_write_char(writer, '%');
+        wr_write_hex(writer, (unsigned char)c, 2, WR_HEX_CAPITAL);
+    }
+}
+
+/* Takes back the '/' and segment written last, if there is one after `base`. */
+static void drop_segment(struct wr_writer *writer, size_t base)
+{
+    while (writer->bytes > base && writer->data[--writer->bytes] != '/')
+        continue;
+}
+
+/* RFC 3986 5.2.4, and empty segments go too. `path` is empty or begins with '/'. */
+static weir_fault write_path(struct wr_writer *writer, struct wr_span path)
+{
+    size_t base = writer->bytes;
+
+    while (path.bytes > 0) {
+        size_t start = writer->bytes;
+        path = wr_span_after(path, 1);
+        wr_write_char(writer, '/');
+        write_segment(writer, &path);
+        if (wr_writer_full(writer))
+            return WEIR_FAULT_LONG;
+
+        struct wr_span segment = {writer->data + start + 1, writer->bytes - start - 1};
+        bool is_dot = segment.bytes == 1 && segment.data[0] == '.';
+        bool is_dots = segment.bytes == 2 && memcmp(segment.data, "..", 2) == 0;
+        if (segment.bytes > 0 && !is_dot && !is_dots)
+            continue;
+        writer->bytes = start;
+        if (is_dots)
+            drop_segment(writer, base);
+        if (path.bytes == 0)
+            wr_write_char(writer, '/');
+    }
+    return WEIR_FAULT_NONE;
+}
+
+/* Bytes of "http://authority" at the front; 0 if there is none. */
+static size_t origin_bytes(struct wr_span target)
+{
+    size_t scheme = wr_span_find(target, ':');
+
+    if (scheme == 0 || target.bytes < scheme + 3 || memcmp(target.data + scheme, "://", 3) != 0)
+        return 0;
+    struct wr_span rest = wr_span_after(target, scheme + 3);
+    return scheme + 3 + wr_span_find(rest, '/');
+}
+
+weir_fault wr_write_route(struct wr_writer *writer, struct wr_span target)
+{
+    target.bytes = wr_span_find(target, '#');
+    target.bytes = wr_span_find(target, '?');
+    if (target.bytes == 0)
+        return WEIR_FAULT_MISSING;
+    if (target.bytes == 1 && target.data[0] == '*') { /* OPTIONS * */
+        wr_write_char(writer, '*');
+        return wr_writer_full(writer) ? WEIR_FAULT_LONG : WEIR_FAULT_NONE;
+    }
+    if (target.data[0] != '/') {
+        size_t origin = origin_bytes(target);
+        if (origin == 0)
+            return WEIR_FAULT_BYTES;
+        target = wr_span_after(target, origin);
+        if (target.bytes == 0)
+            target = wr_span_of("/");
+    }
+    return write_path(writer, target);
+}
+
+void wr_write_method(struct wr_writer *writer, struct wr_span method)
+{
+    static const char *const known[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (method.bytes == strlen(known[i]) && memcmp(method.data, known[i], method.bytes) == 0) {
+            wr_write_span(writer, method);
+            return;
+        }
+    }
+    wr_write_text(writer, "OTHER");
+}

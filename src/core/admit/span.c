@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* span.c - which bytes are text. */
+#include "core/admit/span.h"
+
+#include <stdint.h>
+
+/* Bytes of the UTF-8 sequence at the start, 0 if it is none: over-long forms, surrogates and all beyond U+10FFFF are
+ * none (RFC 3629). The span is not empty and its first byte not ASCII. */
+static size_t sequence_bytes(struct wr_span span)
+{
+    const uint8_t *at = (const uint8_t *)span.data;
+    size_t bytes = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+    uint32_t least = bytes == 4 ? 0x10000 : bytes == 3 ? 0x800 : 0x80;
+    uint32_t point = at[0] & (0x7fu >> bytes);
+
+    if (at[0] < 0xc2 || at[0] > 0xf4 || span.bytes < bytes)
+        return 0;
+    for (size_t i = 1; i < bytes; i++) {
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+        point = point << 6 | (at[i] & 0x3fu);
+    }
+    if (point < least || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
+        return 0;
+    return bytes;
+}
+
+bool wr_span_clean(struct wr_span span)
+{
+    while (span.bytes > 0) {
+        uint8_t byte = (uint8_t)span.data[0];
+        size_t bytes = byte < 0x80 ? 1 : sequence_bytes(span);
+        if (byte < 0x20 || byte == 0x7f || bytes == 0)
+            return false;
+        span = wr_span_after(span, bytes);
+    }
+    return true;
+}

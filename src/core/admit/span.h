@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* span.h - a piece of text that belongs to somebody else. */
+#ifndef WEIR_CORE_ADMIT_SPAN_H
+#define WEIR_CORE_ADMIT_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct wr_span {
+    const char *data; /* may be NULL if there are no bytes */
+    size_t bytes;
+};
+
+static inline struct wr_span wr_span_of(const char *text)
+{
+    return (struct wr_span){text, text == NULL ? 0 : strlen(text)};
+}
+
+/* Drops the first `bytes`, of which there must be as many. */
+static inline struct wr_span wr_span_after(struct wr_span span, size_t bytes)
+{
+    return (struct wr_span){span.data + bytes, span.bytes - bytes};
+}
+
+/* Where `byte` first is; span.bytes if nowhere. */
+static inline size_t wr_span_find(struct wr_span span, char byte)
+{
+    const char *hit = span.bytes == 0 ? NULL : memchr(span.data, byte, span.bytes);
+    return hit == NULL ? span.bytes : (size_t)(hit - span.data);
+}
+
+/* Without blanks and tabs at both ends (OWS, RFC 9110 5.6.3). */
+static inline struct wr_span wr_span_trim(struct wr_span span)
+{
+    while (span.bytes > 0 && (span.data[0] == ' ' || span.data[0] == '\t'))
+        span = wr_span_after(span, 1);
+    while (span.bytes > 0 && (span.data[span.bytes - 1] == ' ' || span.data[span.bytes - 1] == '\t'))
+        span.bytes--;
+    return span;
+}
+
+/* 0 … 15, or -1 if it is no hex digit. */
+static inline int wr_hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* Whether it is UTF-8 without control characters, NUL among them: may be shown, logged and compared. */
+bool wr_span_clean(struct wr_span span);
+
+#endif

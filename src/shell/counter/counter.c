@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* counter.c - makes and frees counters. */
+#include "shell/counter/counter.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "core/admit/key.h"
+#include "core/admit/request.h"
+#include "shell/clock/clock.h"
+#include "shell/memory/memory.h"
+
+#include <string.h>
+
+void weir_counter_options_init(weir_counter_options *ret_options)
+{
+    if (ret_options != NULL)
+        *ret_options = (weir_counter_options){.size = sizeof *ret_options};
+}
+
+/* ---- checks -------------------------------------------------------------------------------------------- */
+
+/* A String of RFC 9651, as it goes into the RateLimit field. */
+static int check_name(const char *name)
+{
+    static const char right[] = "use 1 ... 64 printable ASCII characters";
+
+    if (name == NULL)
+        return wr_invalid_text("rule name", NULL, 0, "it is NULL", WR_NOWHERE, right);
+    for (size_t i = 0; name[i] != '\0'; i++) {
+        if (i == WEIR_RULE_NAME_MAX)
+            return wr_invalid_text("rule name", name, i, "too long", WR_NOWHERE, right);
+        if (name[i] < 0x20 || name[i] > 0x7e)
+            return wr_invalid_text("rule name", name, strlen(name), "not printable ASCII", i, right);
+    }
+    if (name[0] == '\0')
+        return wr_invalid_text("rule name", name, 0, "it is empty", WR_NOWHERE, right);
+    return 0;
+}
+
+static int check_repository(const weir_repository *repository, bool alone)
+{
+    if (repository == NULL || repository->size != sizeof *repository)
+        return wr_invalid(
+            "a rule's repository is NULL or its size is not set; give one as weir_table_repository makes it");
+    if (repository->attempt == NULL)
+        return wr_invalid("a rule's repository has no attempt; every repository must offer it");
+    if (!alone && (repository->reserve == NULL || repository->settle == NULL))
+        return wr_invalid("a repository without reserve and settle can only serve a counter of one rule");
+    return 0;
+}
+
+static int check_rule(const weir_rule *rule, bool alone)
+{
+    int error;
+
+    if (rule->size != sizeof *rule)
+        return wr_invalid("a rule is not filled by weir_rule_init; fill it first");
+    error = check_name(rule->name);
+    if (error == 0 && rule->key != NULL)
+        error = wr_key_check(rule->key);
+    if (error == 0)
+        error = check_repository(rule->repository, alone);
+    if (error == 0 && (rule->permits == 0 || rule->cost_max == 0))
+        error = wr_invalid("a rule's permits or cost_max is 0; both are 1 ... 4294967295");
+    if (error == 0 && rule->cost_header != NULL && !wr_header_name_ok(rule->cost_header))
+        error = wr_invalid("a rule's cost_header is not a name in lower case; use one as x-cost, or NULL");
+    if (error == 0 && rule->owns_repository && rule->repository->free == NULL)
+        error = wr_invalid("owns_repository, but the repository has no free; clear one or set the other");
+    return error;
+}
+
+static int check_rules(const weir_rule *rules, size_t count)
+{
+    if (rules == NULL || count == 0 || count > WEIR_RULES_MAX)
+        return wr_invalid("a counter has 1 ... 1000 rules");
+    for (size_t i = 0; i < count; i++) {
+        int error = check_rule(&rules[i], count == 1);
+        if (error < 0)
+            return error;
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(rules[j].name, rules[i].name) == 0)
+                return wr_invalid_text("rule name", rules[i].name, strlen(rules[i].name), "two rules have it",
+                                       WR_NOWHERE, "callers tell rules apart by their names: give each its own");
+        }
+    }
+    return 0;
+}
+
+/* ---- new and free -------------------------------------------------------------------------------------- */
+
+/* The counter and its posts in one block: posts begin at the first cache line after the struct. */
+#define POSTS_AT ((sizeof(weir_counter) + WR_CACHE_LINE - 1) / WR_CACHE_LINE * WR_CACHE_LINE)
+
+static size_t block_bytes(size_t count)
+{
+    return POSTS_AT + count * sizeof(struct wr_post);
+}
+
+int weir_counter_new(const weir_rule *rules, size_t count, const weir_counter_options *options,
+                     weir_counter **ret_counter)
+{
+    weir_counter_options chosen;
+    int error = check_rules(rules, count);
+
+    if (error == 0 && ret_counter == NULL)
+        error = wr_invalid("ret_counter is NULL; give where the counter is to go");
+    if (error == 0 && options != NULL && options->size != sizeof *options)
+        error = wr_invalid("the options are not filled by weir_counter_options_init; fill them first");
+    if (error < 0)
+        return error;
+    weir_counter_options_init(&chosen);
+    if (options != NULL)
+        chosen = *options;
+    chosen.clock = wr_clock_or_fast(chosen.clock);
+    chosen.allocator = wr_allocator_or_system(chosen.allocator);
+
+    weir_counter *counter = wr_take(chosen.allocator, block_bytes(count), WR_CACHE_LINE);
+    if (counter == NULL)
+        return WEIR_E_NOMEM;
+    counter->options = chosen;
+    counter->count = (uint32_t)count;
+    counter->posts = (struct wr_post *)(void *)((char *)counter + POSTS_AT);
+    for (size_t i = 0; i < count; i++) {
+        counter->posts[i].rule = rules[i];
+        counter->posts[i].repository = *rules[i].repository;
+    }
+    *ret_counter = counter;
+    return 0;
+}
+
+/* Whether a later post owns the same repository: then that one frees it. */
+static bool is_owned_again(const weir_counter *counter, uint32_t index)
+{
+    const struct wr_post *post = &counter->posts[index];
+
+    for (uint32_t i = index + 1; i < counter->count; i++) {
+        const struct wr_post *other = &counter->posts[i];
+        if (other->rule.owns_repository && other->repository.context == post->repository.context &&
+            other->repository.free == post->repository.free)
+            return true;
+    }
+    return false;
+}
+
+void weir_counter_free(weir_counter *counter)
+{
+    if (counter == NULL)
+        return;
+    for (uint32_t i = 0; i < counter->count; i++) {
+        struct wr_post *post = &counter->posts[i];
+        if (post->rule.owns_repository && !is_owned_again(counter, i))
+            post->repository.free(post->repository.context);
+    }
+    wr_give(counter->options.allocator, counter, block_bytes(counter->count), WR_CACHE_LINE);
+}
+
+int weir_counter_stats(const weir_counter *counter, uint32_t rule, weir_rule_stats *ret_stats)
+{
+    if (counter == NULL || rule >= counter->count || ret_stats == NULL)
+        return wr_invalid("no such counter or rule, or ret_stats is NULL; rules count from 0");
+    struct wr_post *post = &counter->posts[rule];
+    *ret_stats = (weir_rule_stats){
+        .granted = atomic_load_explicit(&post->tallies[WEIR_OUTCOME_GRANTED], memory_order_relaxed),
+        .refused = atomic_load_explicit(&post->tallies[WEIR_OUTCOME_REFUSED], memory_order_relaxed),
+        .malformed = atomic_load_explicit(&post->tallies[WEIR_OUTCOME_MALFORMED], memory_order_relaxed),
+        .failed = atomic_load_explicit(&post->tallies[WEIR_OUTCOME_FAILED], memory_order_relaxed),
+    };
+    return 0;
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/* decide.c - asks the rules, and takes back what was taken in vain.
+ *
+ * First the rules in force, in order: each reserves. The first that refuses ends it, and what the others reserved is
+ * given back, so that a refusal charges nothing. Then the rules in shadow, which cannot refuse. A rule is asked at most
+ * once, and only rules before the refusing one are ever charged for a moment: a caller over its own limit, whose rule
+ * stands first, never touches what it shares with others.
+ */
+#include "shell/counter/counter.h"
+
+#include "base/error.h"
+#include "core/admit/fields.h"
+#include "core/admit/key.h"
+#include "core/admit/request.h"
+#include "shell/clock/clock.h"
+
+#include <string.h>
+
+/* How long a caller waits: not at all, or until an instant. */
+struct patience {
+    bool waits;
+    int64_t until; /* by the counter's clock, or WEIR_FOREVER */
+    weir_cancel *cancel;
+};
+
+static const struct patience none = {false, 0, NULL};
+
+/* ---- one rule ------------------------------------------------------------------------------------------ */
+
+static weir_ruling *add_ruling(weir_admission *admission, const weir_counter *counter, uint32_t rule)
+{
+    weir_ruling *ruling = &admission->rulings[admission->count];
+
+    memset(ruling, 0, sizeof *ruling);
+    ruling->name = counter->posts[rule].rule.name;
+    ruling->rule = rule;
+    ruling->shadow = counter->posts[rule].rule.shadow;
+    ruling->key_at = admission->count * WEIR_KEY_MAX;
+    admission->count++;
+    return ruling;
+}
+
+/* Whether the request may go on after this ruling. */
+static bool passes(const weir_counter *counter, const weir_ruling *ruling)
+{
+    if (ruling->outcome == WEIR_OUTCOME_GRANTED || ruling->shadow)
+        return true;
+    return ruling->outcome == WEIR_OUTCOME_FAILED && counter->posts[ruling->rule].rule.open_on_error;
+}
+
+/* What an answer of the repository comes to. */
+static void note_answer(weir_ruling *ruling, int error, uint32_t permits)
+{
+    ruling->error = error;
+    if (error == 0 && ruling->decision.verdict == WEIR_GO) {
+        ruling->outcome = WEIR_OUTCOME_GRANTED;
+        ruling->permits = permits;
+    } else if (error == 0 || error == WEIR_E_TIMEOUT || error == WEIR_E_CANCELLED || error == WEIR_E_FULL) {
+        ruling->outcome = WEIR_OUTCOME_REFUSED;
+    } else if (error == WEIR_E_NEVER) {
+        ruling->outcome = WEIR_OUTCOME_REFUSED;
+        ruling->decision.verdict = WEIR_DENY;
+    } else {
+        ruling->outcome = WEIR_OUTCOME_FAILED;
+    }
+    if (ruling->outcome == WEIR_OUTCOME_REFUSED && ruling->decision.verdict == WEIR_GO)
+        ruling->decision.verdict = WEIR_WAIT; /* it would have been granted a moment too late */
+}
+
+/* Takes permits without waiting, with a receipt if the repository gives any. */
+static void take_now(const weir_repository *repository, weir_ruling *ruling, const char *key, uint32_t permits)
+{
+    bool reserves = repository->reserve != NULL && repository->settle != NULL;
+    int error;
+
+    if (reserves)
+        error = repository->reserve(repository->context, key, ruling->key_bytes, permits, &ruling->receipt,
+                                    &ruling->decision);
+    else
+        error = repository->attempt(repository->context, key, ruling->key_bytes, permits, &ruling->decision);
+    note_answer(ruling, error, permits);
+    ruling->reserved = reserves && ruling->outcome == WEIR_OUTCOME_GRANTED;
+}
+
+static int64_t left_ns(const weir_counter *counter, const struct patience *patience)
+{
+    if (patience->until == WEIR_FOREVER)
+        return WEIR_FOREVER;
+    int64_t left = patience->until - wr_clock_now(counter->options.clock);
+    return left < 0 ? 0 : left;
+}
+
+static void take(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling, uint32_t permits,
+                 const struct patience *patience)
+{
+    const weir_repository *repository = &counter->posts[ruling->rule].repository;
+    const char *key = admission->keys + ruling->key_at;
+
+    take_now(repository, ruling, key, permits);
+    if (!patience->waits || ruling->shadow || ruling->outcome != WEIR_OUTCOME_REFUSED ||
+        ruling->decision.verdict == WEIR_DENY)
+        return;
+    int error = repository->acquire(repository->context, key, ruling->key_bytes, permits, left_ns(counter, patience),
+                                    patience->cancel, &ruling->decision);
+    if (error == 0)
+        ruling->decision = (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
+    note_answer(ruling, error, permits);
+}
+
+/* Ends what a ruling has in flight. */
+static int release(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling)
+{
+    const weir_repository *repository = &counter->posts[ruling->rule].repository;
+    uint32_t permits = ruling->permits;
+
+    ruling->permits = 0;
+    if (permits == 0 || repository->release == NULL)
+        return 0;
+    return repository->release(repository->context, admission->keys + ruling->key_at, ruling->key_bytes, permits);
+}
+
+/* Gives back what a ruling has taken: all of it if there is a receipt, else what is in flight. */
+static int give_back(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling)
+{
+    const weir_repository *repository = &counter->posts[ruling->rule].repository;
+
+    if (ruling->permits == 0 || !ruling->reserved || ruling->receipt.permits == 0)
+        return release(counter, admission, ruling);
+    ruling->permits = 0;
+    return repository->settle(repository->context, admission->keys + ruling->key_at, ruling->key_bytes,
+                              &ruling->receipt, 0);
+}
+
+/* ---- all rules ----------------------------------------------------------------------------------------- */
+
+static void start(weir_admission *admission)
+{
+    admission->allowed = true;
+    admission->count = 0;
+    admission->retry_after_s = 0;
+}
+
+/* If the last ruling refuses, so does the admission, and nothing stays charged. Where giving back fails, it stays
+ * charged: too much, but never too little. */
+static void conclude(const weir_counter *counter, weir_admission *admission)
+{
+    const weir_ruling *last = &admission->rulings[admission->count - 1];
+
+    if (passes(counter, last))
+        return;
+    admission->allowed = false;
+    admission->retry_after_s = wr_retry_after_s(last);
+    for (uint32_t i = 0; i + 1 < admission->count; i++)
+        (void)give_back(counter, admission, &admission->rulings[i]);
+}
+
+static void peek_quota(const weir_counter *counter, const weir_admission *admission, weir_ruling *ruling)
+{
+    const weir_repository *repository = &counter->posts[ruling->rule].repository;
+
+    if (counter->options.without_quota || repository->peek == NULL || ruling->key_bytes == 0 ||
+        ruling->outcome == WEIR_OUTCOME_FAILED)
+        return;
+    weir_quota quota;
+    if (repository->peek(repository->context, admission->keys + ruling->key_at, ruling->key_bytes, &quota) == 0)
+        ruling->quota = quota;
+}
+
+/* Looks at what is left, counts, and tells whoever wants to know of refusals. */
+static void finish(weir_counter *counter, const weir_request *request, weir_admission *admission)
+{
+    for (uint32_t i = 0; i < admission->count; i++) {
+        weir_ruling *ruling = &admission->rulings[i];
+        bool was_given_back = !admission->allowed && ruling->outcome == WEIR_OUTCOME_GRANTED;
+        peek_quota(counter, admission, ruling);
+        if (!was_given_back)
+            atomic_fetch_add_explicit(&counter->posts[ruling->rule].tallies[ruling->outcome], 1, memory_order_relaxed);
+    }
+    if (counter->options.rejected == NULL)
+        return;
+    for (uint32_t i = 0; i < admission->count; i++) {
+        if (admission->rulings[i].outcome != WEIR_OUTCOME_GRANTED)
+            counter->options.rejected(counter->options.rejected_context, request, admission, &admission->rulings[i]);
+    }
+}
+
+static void rule_on(const weir_counter *counter, uint32_t rule, const weir_request *request, weir_admission *admission,
+                    const struct patience *patience)
+{
+    const weir_rule *asked = &counter->posts[rule].rule;
+    weir_ruling *ruling = add_ruling(admission, counter, rule);
+    uint32_t permits = 0;
+    size_t key_bytes = 0;
+
+    ruling->fault = wr_rule_cost(asked, request, &permits);
+    if (ruling->fault == WEIR_FAULT_NONE)
+        ruling->fault = wr_key_extract(asked->key, request, admission->keys + ruling->key_at, &key_bytes);
+    ruling->key_bytes = (uint32_t)key_bytes;
+    if (ruling->fault != WEIR_FAULT_NONE)
+        ruling->outcome = WEIR_OUTCOME_MALFORMED;
+    else
+        take(counter, admission, ruling, permits, patience);
+}
+
+/* Asks the rules in force, or those in shadow, until one refuses. */
+static int ask_rules(const weir_counter *counter, const weir_request *request, bool shadow,
+                     const struct patience *patience, weir_admission *admission)
+{
+    for (uint32_t i = 0; i < counter->count && admission->allowed; i++) {
+        const weir_rule *rule = &counter->posts[i].rule;
+        if (rule->shadow != shadow || rule->key == NULL)
+            continue;
+        if (rule->applies != NULL && !rule->applies(rule->applies_context, request))
+            continue;
+        if (admission->count == WEIR_RULINGS_MAX)
+            return wr_invalid("more than 8 rules apply to one request; narrow what they apply to");
+        rule_on(counter, i, request, admission, patience);
+        conclude(counter, admission);
+    }
+    return 0;
+}
+
+static int decide(weir_counter *counter, const weir_request *request, const struct patience *patience,
+                  weir_admission *ret_admission)
+{
+    int error = wr_request_check(request);
+
+    if (error == 0 && (counter == NULL || ret_admission == NULL))
+        error = wr_invalid("the counter or ret_admission is NULL; give both");
+    if (error < 0)
+        return error;
+    start(ret_admission);
+    error = ask_rules(counter, request, false, patience, ret_admission);
+    if (error < 0) {
+        ret_admission->allowed = false;
+        (void)weir_counter_cancel(counter, ret_admission);
+        return error;
+    }
+    (void)ask_rules(counter, request, true, &none, ret_admission); /* too many in shadow must not refuse */
+    finish(counter, request, ret_admission);
+    return 0;
+}
+
+static int decide_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes, uint32_t permits,
+                      const struct patience *patience, weir_admission *ret_admission)
+{
+    if (counter == NULL || rule >= counter->count || ret_admission == NULL)
+        return wr_invalid("no such counter or rule, or ret_admission is NULL; rules count from 0");
+    if (key == NULL || key_bytes == 0 || key_bytes > WEIR_KEY_MAX)
+        return wr_invalid("the key is NULL, empty or too long; a key has 1 ... 1024 bytes");
+    start(ret_admission);
+    weir_ruling *ruling = add_ruling(ret_admission, counter, rule);
+    memcpy(ret_admission->keys + ruling->key_at, key, key_bytes);
+    ruling->key_bytes = (uint32_t)key_bytes;
+    take(counter, ret_admission, ruling, permits > 0 ? permits : counter->posts[rule].rule.permits, patience);
+    conclude(counter, ret_admission);
+    finish(counter, NULL, ret_admission);
+    return 0;
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------------- */
+
+static int be_patient(const weir_counter *counter, int64_t timeout_ns, weir_cancel *cancel,
+                      struct patience *ret_patience)
+{
+    if (counter == NULL)
+        return wr_invalid("the counter is NULL; give one");
+    if (timeout_ns < 0 || (timeout_ns > WEIR_DURATION_MAX && timeout_ns != WEIR_FOREVER))
+        return wr_invalid("the time-out is negative or too long; use 0 ... WEIR_DURATION_MAX, or WEIR_FOREVER");
+    for (uint32_t i = 0; i < counter->count; i++) {
+        if (!counter->posts[i].rule.shadow && counter->posts[i].repository.acquire == NULL)
+            return wr_invalid("a rule's repository has no acquire, so nobody can wait for it; use try");
+    }
+    *ret_patience = (struct patience){.waits = true, .until = WEIR_FOREVER, .cancel = cancel};
+    if (timeout_ns != WEIR_FOREVER)
+        ret_patience->until = wr_clock_now(counter->options.clock) + timeout_ns;
+    return 0;
+}
+
+/* What `allow` returns for an answer. */
+static int error_of(const weir_admission *admission)
+{
+    if (admission->allowed)
+        return 0;
+    const weir_ruling *last = &admission->rulings[admission->count - 1];
+    if (last->outcome == WEIR_OUTCOME_MALFORMED)
+        return wr_invalid_text("rule", last->name, strlen(last->name), weir_fault_name(last->fault), WR_NOWHERE,
+                               "the request has no key or cost that the rule can use");
+    if (last->error < 0)
+        return last->error;
+    return last->decision.verdict == WEIR_DENY ? WEIR_E_NEVER : WEIR_E_TIMEOUT;
+}
+
+int weir_counter_try(weir_counter *counter, const weir_request *request, weir_admission *ret_admission)
+{
+    return decide(counter, request, &none, ret_admission);
+}
+
+int weir_counter_try_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes, uint32_t permits,
+                         weir_admission *ret_admission)
+{
+    return decide_key(counter, rule, key, key_bytes, permits, &none, ret_admission);
+}
+
+int weir_counter_allow(weir_counter *counter, const weir_request *request, int64_t timeout_ns, weir_cancel *cancel,
+                       weir_admission *ret_admission)
+{
+    struct patience patience;
+    int error = be_patient(counter, timeout_ns, cancel, &patience);
+
+    if (error == 0)
+        error = decide(counter, request, &patience, ret_admission);
+    return error < 0 ? error : error_of(ret_admission);
+}
+
+int weir_counter_allow_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes, uint32_t permits,
+                           int64_t timeout_ns, weir_cancel *cancel, weir_admission *ret_admission)
+{
+    struct patience patience;
+    int error = be_patient(counter, timeout_ns, cancel, &patience);
+
+    if (error == 0)
+        error = decide_key(counter, rule, key, key_bytes, permits, &patience, ret_admission);
+    return error < 0 ? error : error_of(ret_admission);
+}
+
+/* ---- afterwards ---------------------------------------------------------------------------------------- */
+
+static int check_filled(const weir_counter *counter, const weir_admission *admission)
+{
+    if (counter == NULL || admission == NULL || admission->count > WEIR_RULINGS_MAX)
+        return wr_invalid("the counter or admission is NULL, or the admission was never filled by this counter");
+    for (uint32_t i = 0; i < admission->count; i++) {
+        if (admission->rulings[i].rule >= counter->count)
+            return wr_invalid("the admission comes from another counter; give it to its own");
+    }
+    return 0;
+}
+
+/* Ends all rulings in one way. Returns the first error, but ends the others all the same. */
+static int end_all(weir_counter *counter, weir_admission *admission,
+                   int (*end)(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling))
+{
+    int first = 0;
+    int error = check_filled(counter, admission);
+
+    if (error < 0)
+        return error;
+    for (uint32_t i = 0; i < admission->count; i++) {
+        error = end(counter, admission, &admission->rulings[i]);
+        first = first < 0 ? first : error;
+    }
+    return first;
+}
+
+int weir_counter_release(weir_counter *counter, weir_admission *admission)
+{
+    return end_all(counter, admission, release);
+}
+
+int weir_counter_cancel(weir_counter *counter, weir_admission *admission)
+{
+    return end_all(counter, admission, give_back);
+}
+
+int weir_counter_release_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes, uint32_t permits)
+{
+    if (counter == NULL || rule >= counter->count)
+        return wr_invalid("no such counter or rule; rules count from 0");
+    if (key == NULL || key_bytes == 0 || key_bytes > WEIR_KEY_MAX)
+        return wr_invalid("the key is NULL, empty or too long; a key has 1 ... 1024 bytes");
+    const struct wr_post *post = &counter->posts[rule];
+    if (post->repository.release == NULL)
+        return 0;
+    return post->repository.release(post->repository.context, key, key_bytes,
+                                    permits > 0 ? permits : post->rule.permits);
+}
+
+int weir_counter_settle(weir_counter *counter, weir_admission *admission, uint32_t ruling, uint32_t used)
+{
+    int error = check_filled(counter, admission);
+
+    if (error < 0)
+        return error;
+    if (ruling >= admission->count || !admission->rulings[ruling].reserved)
+        return wr_invalid("no such ruling, or it has no receipt; settle one that was granted at once");
+    weir_ruling *settled = &admission->rulings[ruling];
+    const weir_repository *repository = &counter->posts[settled->rule].repository;
+    if (settled->permits == 0 || settled->receipt.permits == 0)
+        return 0;
+    error = repository->settle(repository->context, admission->keys + settled->key_at, settled->key_bytes,
+                               &settled->receipt, used);
+    if (error == 0)
+        settled->permits = used;
+    return error;
+}
