@@ -239,7 +239,7 @@ int weir_table_stats_get(weir_table *table, weir_table_stats *ret_stats)
         sum.evicted += shard->keys_evicted;
         sum.overflowed += shard->overflowed;
         sum.waiters += wr_shard_waiters(shard);
-        sum.memory_bytes += wr_shard_bytes(shard, &table->layout);
+        sum.memory_bytes += wr_shard_bytes(shard, &table->layout) + shard->long_key_bytes;
         wr_lock_give(&shard->lock);
     }
     *ret_stats = sum;

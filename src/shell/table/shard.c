@@ -71,8 +71,8 @@ static bool rebuild(struct wr_shard *shard, const struct wr_layout *layout, cons
     return true;
 }
 
-static bool store_key(struct wr_entry *entry, const struct wr_layout *layout, const weir_allocator *allocator,
-                      const char *key, size_t key_bytes)
+static bool store_key(struct wr_shard *shard, struct wr_entry *entry, const struct wr_layout *layout,
+                      const weir_allocator *allocator, const char *key, size_t key_bytes)
 {
     unsigned char *at = (unsigned char *)entry + layout->key_offset;
     if (key_bytes <= layout->inline_bytes) {
@@ -84,13 +84,17 @@ static bool store_key(struct wr_entry *entry, const struct wr_layout *layout, co
         return false;
     memcpy(copy, key, key_bytes);
     memcpy(at, &copy, sizeof copy);
+    shard->long_key_bytes += key_bytes;
     return true;
 }
 
-static void give_key(const struct wr_entry *entry, const struct wr_layout *layout, const weir_allocator *allocator)
+static void give_key(struct wr_shard *shard, const struct wr_entry *entry, const struct wr_layout *layout,
+                     const weir_allocator *allocator)
 {
-    if (entry->key_bytes > layout->inline_bytes)
-        wr_give(allocator, (void *)(uintptr_t)wr_entry_key(entry, layout), entry->key_bytes, 1);
+    if (entry->key_bytes <= layout->inline_bytes)
+        return;
+    wr_give(allocator, (void *)(uintptr_t)wr_entry_key(entry, layout), entry->key_bytes, 1);
+    shard->long_key_bytes -= entry->key_bytes;
 }
 
 struct wr_entry *wr_shard_add(struct wr_shard *shard, const struct wr_layout *layout, const weir_allocator *allocator,
@@ -101,7 +105,7 @@ struct wr_entry *wr_shard_add(struct wr_shard *shard, const struct wr_layout *la
     size_t slot = free_slot(shard, (uint32_t)hash);
     struct wr_entry *entry = wr_slot(shard, layout, slot);
     memset(entry, 0, layout->entry_bytes);
-    if (!store_key(entry, layout, allocator, key, key_bytes))
+    if (!store_key(shard, entry, layout, allocator, key, key_bytes))
         return NULL;
     entry->hash = (uint32_t)hash;
     entry->key_bytes = (uint16_t)key_bytes;
@@ -116,7 +120,7 @@ void wr_shard_remove(struct wr_shard *shard, const struct wr_layout *layout, con
 {
     size_t slot = slot_of(shard, layout, entry);
     assert(shard->control[slot] > WR_REMOVED);
-    give_key(entry, layout, allocator);
+    give_key(shard, entry, layout, allocator);
     /* A search passes a full group by; it must go on doing so if this one was full. */
     bool passed_by = wr_match(shard->control + slot / WR_GROUP * WR_GROUP, WR_EMPTY) == 0;
     shard->control[slot] = passed_by ? WR_REMOVED : WR_EMPTY;
@@ -151,6 +155,6 @@ void wr_shard_release(struct wr_shard *shard, const struct wr_layout *layout, co
     size_t slot = 0;
     for (struct wr_entry *entry = wr_shard_next(shard, layout, 0, &slot); entry != NULL;
          entry = wr_shard_next(shard, layout, slot + 1, &slot))
-        give_key(entry, layout, allocator);
+        give_key(shard, entry, layout, allocator);
     wr_give(allocator, shard->control, wr_shard_bytes(shard, layout), WR_LINE_BYTES);
 }

@@ -66,6 +66,7 @@ struct wr_shard {
     /* Cold. */
     uint32_t hand; /* where the search for somebody to evict goes on */
     uint64_t keys_created, keys_removed, keys_evicted, overflowed;
+    size_t long_key_bytes; /* of keys that are not inline */
 };
 
 static inline void *wr_entry_state(struct wr_entry *entry)

@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: MIT */
+/* test_limiter.c - one limiter: try, acquire in order, reserve, change, close. (S3-1 … S3-7, S3-37 … S3-44) */
+#include "lib/alloc.h"
+#include "lib/test.h"
+#include "lib/worker.h"
+
+#define WORKERS 8
+
+struct fixture {
+    weir_clock *clock;
+    weir_limiter *limiter;
+    atomic_int finished;
+    test_worker workers[WORKERS];
+};
+
+static void set_up(struct fixture *fixture, const weir_limit *limits, size_t count)
+{
+    *fixture = (struct fixture){0};
+    assert_int_equal(weir_clock_fake_new(WEIR_HOUR, NULL, &fixture->clock), 0);
+    weir_limiter_options options;
+    weir_limiter_options_init(&options);
+    options.clock = fixture->clock;
+    assert_int_equal(weir_limiter_new(limits, count, &options, &fixture->limiter), 0);
+}
+
+static void tear_down(struct fixture *fixture)
+{
+    weir_limiter_free(fixture->limiter);
+    weir_clock_fake_free(fixture->clock);
+}
+
+static weir_decision try_for(struct fixture *fixture, uint32_t permits)
+{
+    weir_decision decision;
+    assert_int_equal(weir_limiter_try(fixture->limiter, permits, &decision), 0);
+    return decision;
+}
+
+static bool goes(struct fixture *fixture, uint32_t permits)
+{
+    return try_for(fixture, permits).verdict == WEIR_GO;
+}
+
+static weir_stats stats_of(struct fixture *fixture)
+{
+    weir_stats stats;
+    assert_int_equal(weir_limiter_stats(fixture->limiter, &stats), 0);
+    return stats;
+}
+
+/* Starts worker `i` and waits until it stands in line. */
+static void start_waiting(struct fixture *fixture, int i, uint32_t permits, int64_t timeout_ns, weir_cancel *cancel)
+{
+    int waiting = weir_clock_fake_waiters(fixture->clock);
+    fixture->workers[i] = (test_worker){.limiter = fixture->limiter,
+                                        .permits = permits,
+                                        .timeout_ns = timeout_ns,
+                                        .cancel = cancel,
+                                        .finished = &fixture->finished};
+    test_worker_start(&fixture->workers[i]);
+    test_await_waiters(fixture->clock, waiting + 1);
+}
+
+static void advance(struct fixture *fixture, int64_t by_ns)
+{
+    assert_int_equal(weir_clock_fake_advance(fixture->clock, by_ns), 0);
+}
+
+/* ---- try ---- */
+
+static void try_grants_what_is_there_and_says_how_long_to_wait(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 2, 1, WEIR_SECOND), 0);
+    struct fixture fixture;
+    set_up(&fixture, &limit, 1);
+    assert_true(goes(&fixture, 2));
+    weir_decision decision = try_for(&fixture, 1);
+    assert_int_equal(decision.verdict, WEIR_WAIT);
+    assert_int_equal(decision.reason, WEIR_REASON_TOKENS);
+    assert_true(decision.wait_ns == WEIR_SECOND);
+    assert_int_equal(try_for(&fixture, 3).verdict, WEIR_DENY);
+    advance(&fixture, WEIR_SECOND);
+    assert_true(goes(&fixture, 1));
+    tear_down(&fixture);
+}
+
+static void statistics_count_permits_and_waiters(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 4, 1, WEIR_SECOND), 0);
+    struct fixture fixture;
+    set_up(&fixture, &limit, 1);
+    assert_true(goes(&fixture, 3));
+    assert_false(goes(&fixture, 2));
+    weir_stats stats = stats_of(&fixture);
+    assert_int_equal(stats.acquired, 3);
+    assert_int_equal(stats.rejected, 2);
+    assert_int_equal(stats.current, 1);
+    assert_int_equal(stats.max, 4);
+    assert_int_equal(stats.queue_depth, 0);
+    start_waiting(&fixture, 0, 2, WEIR_FOREVER, NULL);
+    assert_int_equal(stats_of(&fixture).queue_depth, 1);
+    advance(&fixture, WEIR_SECOND);
+    test_worker_join(&fixture.workers[0]);
+    stats = stats_of(&fixture);
+    assert_int_equal(stats.acquired, 5);
+    assert_int_equal(stats.queue_depth, 0);
+    tear_down(&fixture);
+}
+
+static void reserve_settles_for_what_was_used(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 10, 1, WEIR_SECOND), 0);
+    static const struct {
+        uint32_t reserved, used, left;
+    } rows[] = {{4, 4, 6}, {4, 1, 9}, {4, 0, 10}, {4, 7, 3}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct fixture fixture;
+        set_up(&fixture, &limit, 1);
+        weir_receipt receipt;
+        weir_decision decision;
+        assert_int_equal(weir_limiter_reserve(fixture.limiter, rows[i].reserved, &receipt, &decision), 0);
+        assert_int_equal(decision.verdict, WEIR_GO);
+        assert_int_equal(weir_limiter_settle(fixture.limiter, &receipt, rows[i].used), 0);
+        assert_int_equal(weir_limiter_settle(fixture.limiter, &receipt, 0), 0); /* settles once */
+        assert_int_equal(stats_of(&fixture).current, rows[i].left);
+        tear_down(&fixture);
+    }
+}
+
+/* ---- first come, first served ---- */
+
+static void pass_time(struct fixture *fixture)
+{
+    advance(fixture, WEIR_SECOND);
+}
+
+static void release_one(struct fixture *fixture)
+{
+    assert_int_equal(weir_limiter_release(fixture->limiter, 1), 0);
+}
+
+/* Drains the limiter, lines up eight, and makes one permit available at a time. */
+static void expect_fifo(const weir_limit *limit, void (*make_one_available)(struct fixture *))
+{
+    struct fixture fixture;
+    set_up(&fixture, limit, 1);
+    assert_true(goes(&fixture, 1));
+    for (int i = 0; i < WORKERS; i++)
+        start_waiting(&fixture, i, 1, WEIR_FOREVER, NULL);
+    for (int i = 0; i < WORKERS; i++) {
+        make_one_available(&fixture);
+        test_await_number(&fixture.finished, i + 1);
+        test_await_waiters(fixture.clock, WORKERS - 1 - i);
+        assert_int_equal(atomic_load(&fixture.finished), i + 1);
+    }
+    for (int i = 0; i < WORKERS; i++) {
+        test_worker_join(&fixture.workers[i]);
+        assert_int_equal(fixture.workers[i].result, 0);
+        assert_int_equal(fixture.workers[i].place, i);
+    }
+    tear_down(&fixture);
+}
+
+static void waiters_are_served_in_the_order_they_came(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_SECOND), 0);
+    expect_fifo(&limit, pass_time);
+    assert_int_equal(weir_limit_stepped_bucket(&limit, 1, 1, WEIR_SECOND, 1), 0);
+    expect_fifo(&limit, pass_time);
+    assert_int_equal(weir_limit_leaky_bucket(&limit, WORKERS, WEIR_SECOND), 0);
+    expect_fifo(&limit, pass_time);
+    assert_int_equal(weir_limit_fixed_window(&limit, 1, WEIR_SECOND), 0);
+    expect_fifo(&limit, pass_time);
+    assert_int_equal(weir_limit_sliding_log(&limit, 1, WEIR_SECOND), 0);
+    expect_fifo(&limit, pass_time);
+    assert_int_equal(weir_limit_concurrency(&limit, 1), 0);
+    expect_fifo(&limit, release_one);
+}
+
+static void try_is_refused_while_somebody_waits(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 5, 1, WEIR_SECOND), 0);
+    struct fixture fixture;
+    set_up(&fixture, &limit, 1);
+    assert_true(goes(&fixture, 5));
+    start_waiting(&fixture, 0, 5, WEIR_FOREVER, NULL);
+    advance(&fixture, 3 * WEIR_SECOND); /* three permits are there, but somebody waits for five */
+    weir_decision decision = try_for(&fixture, 1);
+    assert_int_equal(decision.verdict, WEIR_WAIT);
+    assert_int_equal(decision.reason, WEIR_REASON_QUEUE);
+    assert_true(decision.wait_ns > 0);
+    assert_int_equal(stats_of(&fixture).rejected, 1);
+    advance(&fixture, 2 * WEIR_SECOND);
+    test_worker_join(&fixture.workers[0]);
+    assert_int_equal(fixture.workers[0].result, 0);
+    tear_down(&fixture);
+}
+
+static void a_stream_of_tries_cannot_starve_a_waiter(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 3, 1, WEIR_SECOND), 0);
+    struct fixture fixture;
+    set_up(&fixture, &limit, 1);
+    assert_true(goes(&fixture, 3));
+    start_waiting(&fixture, 0, 3, WEIR_FOREVER, NULL);
+    for (int i = 0; i < 30; i++) {
+        assert_false(goes(&fixture, 1));
+        if (i % 10 == 9)
+            advance(&fixture, WEIR_SECOND);
+    }
+    test_worker_join(&fixture.workers[0]);
+    assert_int_equal(fixture.workers[0].result, 0);
+    tear_down(&fixture);
+}
+
+static void a_large_request_is_not_overtaken_by_small_ones(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 4, 1, WEIR_SECOND), 0);
+    struct fixture fixture;
+    set_up(&fixture, &limit, 1);
+    assert_true(goes(&fixture, 4));
+    start_waiting(&fixture, 0, 4, WEIR_FOREVER, NULL);
+    start_waiting(&fixture, 1, 1, WEIR_FOREVER, NULL);
+    for (int i = 0; i < 3; i++) {
+        advance(&fixture, WEIR_SECOND);
+        assert_int_equal(atomic_load(&fixture.finished), 0);
+    }
+    advance(&fixture, WEIR_SECOND);
+    test_worker_join(&fixture.workers[0]);
+    test_await_waiters(fixture.clock, 1);
+    advance(&fixture, WEIR_SECOND);
+    test_worker_join(&fixture.workers[1]);
+    assert_int_equal(fixture.workers[0].place, 0);
+    assert_int_equal(fixture.workers[1].place, 1);
+    tear_down(&fixture);
+}
+
+static void leaky_bucket_refuses_waiters_beyond_its_capacity(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_leaky_bucket(&limit, 2, WEIR_SECOND), 0);
+    struct fixture fixture;
+    set_up(&fixture, &limit, 1);
+    assert_true(goes(&fixture, 1));
+    assert_int_equal(try_for(&fixture, 1).reason, WEIR_REASON_PACE);
+    start_waiting(&fixture, 0, 1, WEIR_FOREVER, NULL);
+    start_waiting(&fixture, 1, 1, WEIR_FOREVER, NULL);
+    assert_int_equal(weir_limiter_acquire(fixture.limiter, 1, WEIR_FOREVER, NULL, NULL), WEIR_E_FULL);
+    for (int i = 0; i < 2; i++) {
+        advance(&fixture, WEIR_SECOND);
+        test_worker_join(&fixture.workers[i]);
+        test_await_waiters(fixture.clock, 1 - i);
+    }
+    tear_down(&fixture);
+}
+
+/* ---- deadlines and cancellation ---- */
+
+static void acquire_ends_at_its_deadline(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_HOUR), 0);
+    struct fixture fixture;
+    set_up(&fixture, &limit, 1);
+    assert_true(goes(&fixture, 1));
+    start_waiting(&fixture, 0, 1, 5 * WEIR_SECOND, NULL);
+    advance(&fixture, 5 * WEIR_SECOND - 1);
+    assert_int_equal(atomic_load(&fixture.finished), 0);
+    advance(&fixture, 1);
+    test_worker_join(&fixture.workers[0]);
+    assert_int_equal(fixture.workers[0].result, WEIR_E_TIMEOUT);
+    assert_int_equal(fixture.workers[0].decision.reason, WEIR_REASON_TOKENS);
+    assert_int_equal(stats_of(&fixture).rejected, 1);
+    tear_down(&fixture);
+}
+
+static void acquire_without_patience_is_a_try(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_SECOND), 0);
+    struct fixture fixture;
+    set_up(&fixture, &limit, 1);
+    weir_decision decision;
+    assert_int_equal(weir_limiter_acquire(fixture.limiter, 1, 0, NULL, &decision), 0);
+    assert_int_equal(weir_limiter_acquire(fixture.limiter, 1, 0, NULL, &decision), WEIR_E_TIMEOUT);
+    assert_true(decision.wait_ns == WEIR_SECOND);
+    assert_int_equal(weir_limiter_acquire(fixture.limiter, 2, 0, NULL, &decision), WEIR_E_NEVER);
+    tear_down(&fixture);
+}
+
+static void a_waiter_that_leaves_lets_the_next_one_go(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 2, 1, WEIR_SECOND), 0);
+    struct fixture fixture;
+    set_up(&fixture, &limit, 1);
+    weir_cancel *cancel;
+    assert_int_equal(weir_cancel_new(NULL, &cancel), 0);
+    assert_true(goes(&fixture, 2));
+    start_waiting(&fixture, 0, 2, WEIR_FOREVER, cancel); /* first in line, and then cancelled */
+    start_waiting(&fixture, 1, 2, WEIR_SECOND, NULL);    /* then this is, and times out */
+    start_waiting(&fixture, 2, 1, WEIR_FOREVER, NULL);   /* then this one, for whom there is a permit by then */
+    weir_cancel_fire(cancel);
+    test_worker_join(&fixture.workers[0]);
+    assert_int_equal(fixture.workers[0].result, WEIR_E_CANCELLED);
+    test_await_waiters(fixture.clock, 2);
+    advance(&fixture, WEIR_SECOND);
+    test_worker_join(&fixture.workers[1]);
+    test_worker_join(&fixture.workers[2]);
+    assert_int_equal(fixture.workers[1].result, WEIR_E_TIMEOUT);
+    assert_int_equal(fixture.workers[2].result, 0);
+    assert_int_equal(weir_limiter_acquire(fixture.limiter, 1, WEIR_FOREVER, cancel, NULL), WEIR_E_CANCELLED);
+    weir_cancel_free(cancel);
+    tear_down(&fixture);
+}
+
+static void a_waiter_that_timed_out_takes_no_permit(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_concurrency(&limit, 1), 0);
+    struct fixture fixture;
+    set_up(&fixture, &limit, 1);
+    assert_true(goes(&fixture, 1));
+    start_waiting(&fixture, 0, 1, WEIR_SECOND, NULL);
+    start_waiting(&fixture, 1, 1, WEIR_FOREVER, NULL);
+    advance(&fixture, WEIR_SECOND);
+    test_worker_join(&fixture.workers[0]);
+    assert_int_equal(fixture.workers[0].result, WEIR_E_TIMEOUT);
+    release_one(&fixture);
+    test_worker_join(&fixture.workers[1]);
+    assert_int_equal(fixture.workers[1].result, 0);
+    assert_false(goes(&fixture, 1));
+    release_one(&fixture);
+    release_one(&fixture); /* nothing is in flight: a no-op, not a second permit */
+    assert_true(goes(&fixture, 1));
+    assert_false(goes(&fixture, 1));
+    tear_down(&fixture);
+}
+
+/* ---- change and close ---- */
+
+static void changed_rules_hold_at_once_for_those_who_wait(void **state)
+{
+    (void)state;
+    weir_limit fast, slow, other;
+    assert_int_equal(weir_limit_token_bucket(&fast, 10, 10, WEIR_SECOND), 0);
+    assert_int_equal(weir_limit_token_bucket(&slow, 10, 1, WEIR_SECOND), 0);
+    assert_int_equal(weir_limit_concurrency(&other, 1), 0);
+    struct fixture fixture;
+    set_up(&fixture, &fast, 1);
+    assert_true(goes(&fixture, 10));
+    for (int i = 0; i < WORKERS; i++)
+        start_waiting(&fixture, i, 1, WEIR_FOREVER, NULL);
+    assert_int_equal(weir_limiter_change(fixture.limiter, &slow, 1), 0);
+    assert_int_equal(weir_limiter_change(fixture.limiter, &other, 1), WEIR_E_INVAL);
+    advance(&fixture, WEIR_SECOND - 1); /* ten a second would have let nine go */
+    assert_int_equal(atomic_load(&fixture.finished), 0);
+    advance(&fixture, 1);
+    test_await_number(&fixture.finished, 1);
+    test_await_waiters(fixture.clock, WORKERS - 1);
+    assert_int_equal(atomic_load(&fixture.finished), 1);
+    assert_int_equal(weir_limiter_change(fixture.limiter, &fast, 1), 0);
+    for (int i = 1; i < WORKERS; i++) {
+        advance(&fixture, 100 * WEIR_MILLISECOND);
+        test_await_number(&fixture.finished, i + 1);
+        test_await_waiters(fixture.clock, WORKERS - 1 - i);
+    }
+    for (int i = 0; i < WORKERS; i++)
+        test_worker_join(&fixture.workers[i]);
+    tear_down(&fixture);
+}
+
+static void closing_fails_all_waiters_and_all_later_calls(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_HOUR), 0);
+    struct fixture fixture;
+    set_up(&fixture, &limit, 1);
+    assert_true(goes(&fixture, 1));
+    for (int i = 0; i < WORKERS; i++)
+        start_waiting(&fixture, i, 1, WEIR_FOREVER, NULL);
+    weir_limiter_close(fixture.limiter);
+    for (int i = 0; i < WORKERS; i++) {
+        test_worker_join(&fixture.workers[i]);
+        assert_int_equal(fixture.workers[i].result, WEIR_E_CLOSED);
+    }
+    weir_limiter_close(fixture.limiter);
+    weir_decision decision;
+    weir_receipt receipt = {0};
+    weir_stats stats;
+    weir_quota quota;
+    weir_limiter *limiter = fixture.limiter;
+    assert_int_equal(weir_limiter_try(limiter, 1, &decision), WEIR_E_CLOSED);
+    assert_int_equal(weir_limiter_acquire(limiter, 1, WEIR_FOREVER, NULL, &decision), WEIR_E_CLOSED);
+    assert_int_equal(weir_limiter_reserve(limiter, 1, &receipt, &decision), WEIR_E_CLOSED);
+    assert_int_equal(weir_limiter_settle(limiter, &receipt, 0), WEIR_E_CLOSED);
+    assert_int_equal(weir_limiter_release(limiter, 1), WEIR_E_CLOSED);
+    assert_int_equal(weir_limiter_change(limiter, &limit, 1), WEIR_E_CLOSED);
+    assert_int_equal(weir_limiter_stats(limiter, &stats), WEIR_E_CLOSED);
+    assert_int_equal(weir_limiter_peek(limiter, &quota), WEIR_E_CLOSED);
+    assert_string_equal(weir_error_text(WEIR_E_CLOSED), "the object has been closed");
+    tear_down(&fixture);
+}
+
+static void freeing_under_waiters_fails_them_and_leaks_nothing(void **state)
+{
+    (void)state;
+    test_allocator allocator;
+    test_allocator_init(&allocator);
+    weir_limit limit;
+    assert_int_equal(weir_limit_concurrency(&limit, 1), 0);
+    struct fixture fixture = {0};
+    assert_int_equal(weir_clock_fake_new(0, NULL, &fixture.clock), 0);
+    weir_limiter_options options = {.size = sizeof options, .clock = fixture.clock, .allocator = &allocator.allocator};
+    assert_int_equal(weir_limiter_new(&limit, 1, &options, &fixture.limiter), 0);
+    assert_true(goes(&fixture, 1));
+    for (int i = 0; i < WORKERS; i++)
+        start_waiting(&fixture, i, 1, WEIR_FOREVER, NULL);
+    weir_limiter_free(fixture.limiter);
+    for (int i = 0; i < WORKERS; i++) {
+        test_worker_join(&fixture.workers[i]);
+        assert_int_equal(fixture.workers[i].result, WEIR_E_CLOSED);
+    }
+    assert_int_equal(allocator.live, 0);
+    weir_limiter_free(NULL);
+    weir_clock_fake_free(fixture.clock);
+}
+
+/* ---- bad input, no memory ---- */
+
+static void bad_arguments_are_refused_and_change_nothing(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 3, 1, WEIR_SECOND), 0);
+    struct fixture fixture;
+    set_up(&fixture, &limit, 1);
+    weir_limiter *limiter = fixture.limiter, *made = NULL;
+    weir_limiter_options options = {.size = 3};
+    weir_decision decision;
+    weir_receipt receipt;
+    weir_ticket *ticket = NULL;
+    assert_int_equal(weir_limiter_new(&limit, 1, &options, &made), WEIR_E_INVAL);
+    assert_non_null(strstr(weir_error_detail(), "weir_limiter_options_init"));
+    assert_int_equal(weir_limiter_new(NULL, 1, NULL, &made), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_new(&limit, 0, NULL, &made), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_new(&limit, 9, NULL, &made), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_new(&limit, 1, NULL, NULL), WEIR_E_INVAL);
+    assert_null(made);
+    assert_int_equal(weir_limiter_try(NULL, 1, &decision), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_try(limiter, 0, &decision), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_try(limiter, 1, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_acquire(limiter, 1, -1, NULL, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_acquire(limiter, 0, 1, NULL, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_reserve(limiter, 1, &receipt, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_settle(limiter, NULL, 1), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_release(limiter, 0), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_change(limiter, NULL, 1), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_enqueue(limiter, 1, 0, NULL, NULL, &ticket), WEIR_E_INVAL);
+    assert_int_equal(weir_ticket_poll(NULL, &decision), WEIR_E_INVAL);
+    assert_int_equal(weir_cancel_new(NULL, NULL), WEIR_E_INVAL);
+    weir_limiter_close(NULL);
+    weir_cancel_fire(NULL);
+    weir_cancel_free(NULL);
+    weir_ticket_free(NULL);
+    assert_int_equal(stats_of(&fixture).current, 3);
+    tear_down(&fixture);
+}
+
+static void wake_nobody(void *context)
+{
+    (void)context;
+}
+
+/* Runs every call that takes memory while the n-th taking fails; 0 when none was left to fail. */
+static int use_everything(test_allocator *allocator)
+{
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_HOUR), 0);
+    weir_limiter_options options = {.size = sizeof options, .allocator = &allocator->allocator};
+    weir_limiter *limiter = NULL;
+    weir_ticket *ticket = NULL;
+    weir_cancel *cancel = NULL;
+    weir_decision decision;
+    int bad = weir_limiter_new(&limit, 1, &options, &limiter);
+    if (bad == 0) {
+        bad = weir_limiter_enqueue(limiter, 1, WEIR_FOREVER, wake_nobody, NULL, &ticket);
+        int changed = weir_limiter_change(limiter, &limit, 1);
+        int made = weir_cancel_new(&allocator->allocator, &cancel);
+        bad = bad != 0 ? bad : changed != 0 ? changed : made;
+        if (ticket != NULL)
+            assert_int_equal(weir_ticket_poll(ticket, &decision), 0);
+        else
+            assert_int_equal(weir_limiter_try(limiter, 1, &decision), 0);
+        assert_int_equal(decision.verdict, WEIR_GO); /* still usable */
+    }
+    weir_ticket_free(ticket);
+    weir_cancel_free(cancel);
+    weir_limiter_free(limiter);
+    return bad;
+}
+
+static void every_call_survives_want_of_memory(void **state)
+{
+    (void)state;
+    test_allocator allocator;
+    int bad = WEIR_E_NOMEM;
+    for (long n = 1; bad != 0; n++) {
+        test_allocator_init(&allocator);
+        allocator.fail_at = n;
+        bad = use_everything(&allocator);
+        assert_true(bad == 0 || bad == WEIR_E_NOMEM);
+        assert_int_equal(allocator.live, 0);
+        assert_in_range(n, 1, 20);
+    }
+}
+
+static void deciding_takes_no_memory(void **state)
+{
+    (void)state;
+    test_allocator allocator;
+    test_allocator_init(&allocator);
+    weir_limit limit;
+    assert_int_equal(weir_limit_sliding_log(&limit, 100, WEIR_SECOND), 0);
+    weir_limiter_options options = {.size = sizeof options, .allocator = &allocator.allocator};
+    weir_limiter *limiter;
+    assert_int_equal(weir_limiter_new(&limit, 1, &options, &limiter), 0);
+    long takes = allocator.takes;
+    weir_decision decision;
+    weir_receipt receipt;
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(weir_limiter_reserve(limiter, 1, &receipt, &decision), 0);
+        if (decision.verdict == WEIR_GO && i % 2 == 0)
+            assert_int_equal(weir_limiter_settle(limiter, &receipt, 0), 0);
+    }
+    assert_int_equal(allocator.takes, takes);
+    weir_limiter_free(limiter);
+}
+
+WEIR_TESTS(test(try_grants_what_is_there_and_says_how_long_to_wait), test(statistics_count_permits_and_waiters),
+           test(reserve_settles_for_what_was_used), test(waiters_are_served_in_the_order_they_came),
+           test(try_is_refused_while_somebody_waits), test(a_stream_of_tries_cannot_starve_a_waiter),
+           test(a_large_request_is_not_overtaken_by_small_ones), test(leaky_bucket_refuses_waiters_beyond_its_capacity),
+           test(acquire_ends_at_its_deadline), test(acquire_without_patience_is_a_try),
+           test(a_waiter_that_leaves_lets_the_next_one_go), test(a_waiter_that_timed_out_takes_no_permit),
+           test(changed_rules_hold_at_once_for_those_who_wait), test(closing_fails_all_waiters_and_all_later_calls),
+           test(freeing_under_waiters_fails_them_and_leaks_nothing), test(bad_arguments_are_refused_and_change_nothing),
+           test(every_call_survives_want_of_memory), test(deciding_takes_no_memory))

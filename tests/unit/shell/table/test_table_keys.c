@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* test_table_keys.c - bounded: eviction, overflow, expiry, floods, lists. (R9, S0-70 … S0-72, S3-36, J3, J4, U15) */
+#include "lib/alloc.h"
+#include "lib/test.h"
+#include "lib/worker.h"
+
+struct fixture {
+    weir_clock *clock;
+    weir_table *table;
+    weir_table_options options;
+};
+
+static void set_up(struct fixture *fixture, const weir_limit *limit)
+{
+    assert_int_equal(weir_clock_fake_new(WEIR_HOUR, NULL, &fixture->clock), 0);
+    fixture->options.size = sizeof fixture->options;
+    fixture->options.clock = fixture->clock;
+    assert_int_equal(weir_table_new(limit, 1, &fixture->options, &fixture->table), 0);
+}
+
+static void tear_down(struct fixture *fixture)
+{
+    weir_table_free(fixture->table);
+    weir_clock_fake_free(fixture->clock);
+}
+
+static weir_limit bucket(uint32_t capacity, uint32_t refill, int64_t period_ns)
+{
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, capacity, refill, period_ns), 0);
+    return limit;
+}
+
+static bool goes(weir_table *table, const char *key)
+{
+    weir_decision decision;
+    assert_int_equal(weir_table_try(table, key, strlen(key), 1, &decision), 0);
+    return decision.verdict == WEIR_GO;
+}
+
+static bool goes_number(weir_table *table, unsigned number)
+{
+    char key[24];
+    (void)snprintf(key, sizeof key, "stranger-%u", number);
+    return goes(table, key);
+}
+
+static bool known(weir_table *table, const char *key)
+{
+    weir_quota quota;
+    int found = weir_table_peek(table, key, strlen(key), &quota);
+    assert_true(found == 0 || found == WEIR_E_ABSENT);
+    return found == 0;
+}
+
+static weir_table_stats stats_of(weir_table *table)
+{
+    weir_table_stats stats;
+    assert_int_equal(weir_table_stats_get(table, &stats), 0);
+    return stats;
+}
+
+static void advance(struct fixture *fixture, int64_t by_ns)
+{
+    assert_int_equal(weir_clock_fake_advance(fixture->clock, by_ns), 0);
+}
+
+/* ---- a full table ---- */
+
+static void there_are_never_more_than_max_keys(void **state)
+{
+    (void)state;
+    weir_limit limit = bucket(1, 1, WEIR_SECOND);
+    struct fixture fixture = {.options = {.max_keys = 1000}};
+    set_up(&fixture, &limit);
+    for (unsigned i = 0; i < 10000; i++) {
+        (void)goes_number(fixture.table, i);
+        if (i % 100 == 99)
+            advance(&fixture, 100 * WEIR_MILLISECOND);
+        assert_in_range(stats_of(fixture.table).keys, 1, 1000);
+    }
+    weir_table_stats stats = stats_of(fixture.table);
+    assert_int_equal(stats.created - stats.evicted, stats.keys);
+    assert_true(stats.evicted > 0);
+    tear_down(&fixture);
+}
+
+static void a_full_table_forgets_only_keys_that_are_as_good_as_new(void **state)
+{
+    (void)state;
+    weir_limit limit = bucket(1, 1, WEIR_MINUTE);
+    struct fixture fixture = {.options = {.max_keys = 64, .shards = 1}};
+    set_up(&fixture, &limit);
+    for (unsigned i = 0; i < 32; i++)
+        assert_true(goes_number(fixture.table, i));
+    advance(&fixture, WEIR_MINUTE); /* these 32 are as good as new */
+    for (unsigned i = 32; i < 64; i++)
+        assert_true(goes_number(fixture.table, i)); /* and these are drained */
+    for (unsigned i = 64; i < 96; i++)
+        assert_true(goes_number(fixture.table, i)); /* take the places of the first 32 */
+    assert_int_equal(stats_of(fixture.table).evicted, 32);
+    for (unsigned i = 32; i < 96; i++)
+        assert_false(goes_number(fixture.table, i)); /* none of the drained ones was forgotten */
+    tear_down(&fixture);
+}
+
+static void when_nothing_can_be_forgotten_new_keys_share_one_limiter(void **state)
+{
+    (void)state;
+    weir_limit limit = bucket(5, 1, WEIR_MINUTE);
+    struct fixture fixture = {.options = {.max_keys = 32}};
+    set_up(&fixture, &limit);
+    for (unsigned i = 0; i < 32; i++)
+        assert_true(goes_number(fixture.table, i));
+    unsigned granted = 0;
+    for (unsigned i = 100; i < 200; i++)
+        granted += goes_number(fixture.table, i);
+    assert_int_equal(granted, 5); /* neither none nor all */
+    weir_table_stats stats = stats_of(fixture.table);
+    assert_int_equal(stats.overflowed, 100);
+    assert_int_equal(stats.keys, 32);
+    assert_true(goes_number(fixture.table, 0)); /* known keys go on as before */
+    /* A reservation with the shared limiter is given back to it. */
+    advance(&fixture, 2 * WEIR_MINUTE);
+    for (unsigned i = 0; i < 32; i++)
+        for (int j = 0; j < 5; j++)
+            (void)goes_number(fixture.table, i); /* keep all of them drained */
+    weir_receipt receipt;
+    weir_decision decision;
+    assert_int_equal(weir_table_reserve(fixture.table, "new", 3, 2, &receipt, &decision), 0);
+    assert_int_equal(decision.verdict, WEIR_GO);
+    assert_false(goes(fixture.table, "newer"));
+    assert_int_equal(weir_table_settle(fixture.table, "new", 3, &receipt, 0), 0);
+    assert_true(goes(fixture.table, "newer"));
+    assert_int_equal(weir_table_acquire(fixture.table, "newest", 6, 2, WEIR_FOREVER, NULL, NULL), WEIR_E_FULL);
+    tear_down(&fixture);
+}
+
+static void permits_in_flight_keep_a_key_from_being_forgotten(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_concurrency(&limit, 2), 0);
+    struct fixture fixture = {.options = {.max_keys = 16, .shards = 1, .ttl_ns = WEIR_SECOND}};
+    set_up(&fixture, &limit);
+    assert_true(goes(fixture.table, "in flight"));
+    advance(&fixture, WEIR_HOUR);
+    for (unsigned i = 0; i < 1000; i++) {
+        char key[24];
+        int length = snprintf(key, sizeof key, "stranger-%u", i);
+        (void)goes_number(fixture.table, i);
+        assert_int_equal(weir_table_release(fixture.table, key, (size_t)length, 1), 0);
+    }
+    advance(&fixture, WEIR_HOUR);
+    assert_int_equal(weir_table_sweep(fixture.table), 15); /* all others */
+    assert_true(known(fixture.table, "in flight"));
+    assert_true(goes(fixture.table, "in flight"));
+    assert_false(goes(fixture.table, "in flight"));
+    tear_down(&fixture);
+}
+
+/* ---- floods ---- */
+
+/* Ten times as many strangers as there is room: a drained key stays drained, one that is in use is served, and memory
+ * does not grow. */
+static void a_flood_of_strangers_neither_frees_the_drained_nor_starves_the_known(void **state)
+{
+    (void)state;
+    enum {
+        MAX_KEYS = 10000,
+        STRANGERS = 200000
+    };
+    test_allocator allocator;
+    test_allocator_init(&allocator);
+    weir_limit limit = bucket(10, 10, WEIR_SECOND);
+    struct fixture fixture = {.options = {.max_keys = MAX_KEYS, .allocator = &allocator.allocator}};
+    set_up(&fixture, &limit);
+    for (int i = 0; i < 10; i++)
+        assert_true(goes(fixture.table, "drained"));
+    assert_true(goes(fixture.table, "known") && goes(fixture.table, "known"));
+    long bytes_when_full = 0;
+    for (unsigned i = 0; i < STRANGERS; i++) {
+        (void)goes_number(fixture.table, i);
+        if (i % 1000 == 999) {
+            advance(&fixture, 10 * WEIR_MILLISECOND);
+            assert_true(goes(fixture.table, "known")); /* ten a second is its right */
+            advance(&fixture, 90 * WEIR_MILLISECOND);
+            (void)goes(fixture.table, "drained");
+            assert_false(goes(fixture.table, "drained"));
+        }
+        if (i == 2 * MAX_KEYS)
+            bytes_when_full = allocator.live_bytes;
+    }
+    assert_int_equal(stats_of(fixture.table).keys, MAX_KEYS);
+    assert_in_range(allocator.live_bytes, 1, bytes_when_full + bytes_when_full / 10);
+    tear_down(&fixture);
+    assert_int_equal(allocator.live, 0);
+}
+
+/* ---- expiry ---- */
+
+static void keys_never_expire_unless_asked_to(void **state)
+{
+    (void)state;
+    weir_limit limit = bucket(1, 1, WEIR_SECOND);
+    struct fixture fixture = {0};
+    set_up(&fixture, &limit);
+    assert_true(goes(fixture.table, "k"));
+    advance(&fixture, 1000 * WEIR_DAY);
+    assert_int_equal(weir_table_sweep(fixture.table), 0);
+    assert_true(known(fixture.table, "k"));
+    tear_down(&fixture);
+}
+
+static void a_sweep_forgets_the_idle_and_spares_the_active_and_the_constraining(void **state)
+{
+    (void)state;
+    weir_limit limit = bucket(100, 1, WEIR_MINUTE);
+    struct fixture fixture = {.options = {.ttl_ns = 2 * WEIR_MINUTE}};
+    set_up(&fixture, &limit);
+    assert_true(goes(fixture.table, "idle"));
+    for (int i = 0; i < 50; i++)
+        assert_true(goes(fixture.table, "drained"));
+    advance(&fixture, 90 * WEIR_SECOND);
+    assert_true(goes(fixture.table, "active"));
+    advance(&fixture, 60 * WEIR_SECOND);
+    assert_int_equal(weir_table_sweep(fixture.table), 1);
+    assert_false(known(fixture.table, "idle"));
+    assert_true(known(fixture.table, "drained"));
+    assert_true(known(fixture.table, "active"));
+    assert_int_equal(stats_of(fixture.table).removed, 1);
+    tear_down(&fixture);
+}
+
+static void a_janitor_sweeps_by_itself_and_stops_with_the_table(void **state)
+{
+    (void)state;
+    weir_limit limit = bucket(1, 1, WEIR_SECOND);
+    struct fixture fixture = {.options = {.ttl_ns = WEIR_MINUTE, .sweep_every_ns = 30 * WEIR_SECOND}};
+    set_up(&fixture, &limit);
+    test_await_waiters(fixture.clock, 1);
+    assert_true(goes(fixture.table, "k"));
+    for (int i = 0; i < 4; i++) {
+        advance(&fixture, 30 * WEIR_SECOND);
+        test_await_waiters(fixture.clock, 1);
+    }
+    for (int tries = 0; known(fixture.table, "k"); tries++)
+        assert_in_range(tries, 0, 100000000);
+    tear_down(&fixture); /* would hang if the thread did not stop */
+}
+
+static bool is_of_tenant(void *context, const weir_table_entry *entry)
+{
+    const char *tenant = context;
+    return entry->key_bytes > strlen(tenant) && memcmp(entry->key, tenant, strlen(tenant)) == 0;
+}
+
+static void keys_are_removed_by_predicate(void **state)
+{
+    (void)state;
+    weir_limit limit = bucket(1, 1, WEIR_HOUR);
+    struct fixture fixture = {0};
+    set_up(&fixture, &limit);
+    char key[24];
+    for (int i = 0; i < 1000; i++) {
+        (void)snprintf(key, sizeof key, "%s:%d", i % 4 == 0 ? "acme" : "other", i);
+        assert_true(goes(fixture.table, key));
+    }
+    atomic_int finished = 0;
+    test_worker worker = {
+        .table = fixture.table, .key = "acme:0", .permits = 1, .timeout_ns = WEIR_FOREVER, .finished = &finished};
+    test_worker_start(&worker);
+    test_await_waiters(fixture.clock, 1);
+    assert_int_equal(weir_table_remove_where(fixture.table, is_of_tenant, "acme:"), 250);
+    test_worker_join(&worker);
+    assert_int_equal(worker.result, WEIR_E_CLOSED);
+    assert_int_equal(stats_of(fixture.table).keys, 750);
+    assert_true(goes(fixture.table, "acme:0"));
+    assert_false(goes(fixture.table, "other:1"));
+    assert_int_equal(weir_table_remove_where(fixture.table, NULL, NULL), 0);
+    tear_down(&fixture);
+}
+
+static void places_of_removed_keys_are_used_again(void **state)
+{
+    (void)state;
+    test_allocator allocator;
+    test_allocator_init(&allocator);
+    weir_limit limit = bucket(1, 1, WEIR_HOUR);
+    struct fixture fixture = {.options = {.shards = 1, .allocator = &allocator.allocator}};
+    set_up(&fixture, &limit);
+    for (unsigned i = 0; i < 500; i++)
+        assert_true(goes_number(fixture.table, i));
+    long bytes = allocator.live_bytes;
+    for (unsigned i = 500; i < 50000; i++) {
+        char key[24];
+        int length = snprintf(key, sizeof key, "stranger-%u", i - 500);
+        assert_int_equal(weir_table_remove(fixture.table, key, (size_t)length), 0);
+        assert_true(goes_number(fixture.table, i));
+    }
+    for (unsigned i = 49500; i < 50000; i++)
+        assert_false(goes_number(fixture.table, i));
+    assert_in_range(allocator.live_bytes, 1, bytes * 2);
+    tear_down(&fixture);
+}
+
+/* ---- lists ---- */
+
+static void the_top_lists_keys_in_the_order_asked_for(void **state)
+{
+    (void)state;
+    weir_limit limit = bucket(100, 1, WEIR_HOUR);
+    struct fixture fixture = {0};
+    set_up(&fixture, &limit);
+    char key[24];
+    weir_decision decision;
+    for (int i = 0; i < 200; i++) {
+        int length = snprintf(key, sizeof key, "key-%03d", i);
+        assert_int_equal(weir_table_try(fixture.table, key, (size_t)length, (uint32_t)(1 + i % 100), &decision), 0);
+        for (int j = 0; j < i % 17; j++)
+            assert_int_equal(weir_table_try(fixture.table, key, (size_t)length, 100, &decision), 0);
+        advance(&fixture, WEIR_SECOND);
+    }
+    weir_table_entry *entries;
+    size_t count;
+    assert_int_equal(weir_table_top(fixture.table, WEIR_TOP_DENIED, 20, &entries, &count), 0);
+    assert_int_equal(count, 20);
+    assert_int_equal(entries[0].denied, 16);
+    for (size_t i = 1; i < count; i++)
+        assert_true(entries[i].denied <= entries[i - 1].denied);
+    weir_table_top_free(fixture.table, entries);
+    assert_int_equal(weir_table_top(fixture.table, WEIR_TOP_USED, 1000, &entries, &count), 0);
+    assert_int_equal(count, 200);
+    for (size_t i = 1; i < count; i++)
+        assert_true(entries[i].quota.remaining >= entries[i - 1].quota.remaining);
+    weir_table_top_free(fixture.table, entries);
+    assert_int_equal(weir_table_top(fixture.table, WEIR_TOP_RECENT, 3, &entries, &count), 0);
+    assert_memory_equal(entries[0].key, "key-199", 7);
+    assert_memory_equal(entries[2].key, "key-197", 7);
+    assert_true(entries[0].constrains);
+    weir_table_top_free(fixture.table, entries);
+    assert_int_equal(weir_table_top(fixture.table, WEIR_TOP_RECENT, 0, &entries, &count), WEIR_E_INVAL);
+    assert_int_equal(weir_table_top(fixture.table, (weir_table_order)9, 1, &entries, &count), WEIR_E_INVAL);
+    weir_table_top_free(fixture.table, NULL);
+    tear_down(&fixture);
+}
+
+WEIR_TESTS(test(there_are_never_more_than_max_keys), test(a_full_table_forgets_only_keys_that_are_as_good_as_new),
+           test(when_nothing_can_be_forgotten_new_keys_share_one_limiter),
+           test(permits_in_flight_keep_a_key_from_being_forgotten),
+           test(a_flood_of_strangers_neither_frees_the_drained_nor_starves_the_known),
+           test(keys_never_expire_unless_asked_to),
+           test(a_sweep_forgets_the_idle_and_spares_the_active_and_the_constraining),
+           test(a_janitor_sweeps_by_itself_and_stops_with_the_table), test(keys_are_removed_by_predicate),
+           test(places_of_removed_keys_are_used_again), test(the_top_lists_keys_in_the_order_asked_for))

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/* test_ticket.c - standing in line without a thread; waking, freeing, racing. (K3) */
+#include "lib/alloc.h"
+#include "lib/test.h"
+#include "lib/worker.h"
+
+struct loop {
+    weir_clock *clock;
+    weir_limiter *limiter;
+    int woken;
+    weir_ticket *frees; /* freed by the wake */
+};
+
+static void set_up(struct loop *loop, const weir_limit *limit)
+{
+    *loop = (struct loop){0};
+    assert_int_equal(weir_clock_fake_new(0, NULL, &loop->clock), 0);
+    weir_limiter_options options = {.size = sizeof options, .clock = loop->clock};
+    assert_int_equal(weir_limiter_new(limit, 1, &options, &loop->limiter), 0);
+}
+
+static void tear_down(struct loop *loop)
+{
+    weir_limiter_free(loop->limiter);
+    weir_clock_fake_free(loop->clock);
+}
+
+static void wake(void *context)
+{
+    struct loop *loop = context;
+    loop->woken++;
+    weir_ticket *ticket = loop->frees;
+    loop->frees = NULL;
+    weir_ticket_free(ticket);
+}
+
+static weir_ticket *stand_in_line(struct loop *loop, uint32_t permits, int64_t timeout_ns)
+{
+    weir_ticket *ticket = NULL;
+    assert_int_equal(weir_limiter_enqueue(loop->limiter, permits, timeout_ns, wake, loop, &ticket), 0);
+    return ticket;
+}
+
+static weir_decision poll_ticket(weir_ticket *ticket)
+{
+    weir_decision decision;
+    assert_int_equal(weir_ticket_poll(ticket, &decision), 0);
+    return decision;
+}
+
+static void ticket_is_granted_at_once_if_nothing_is_in_the_way(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_SECOND), 0);
+    struct loop loop;
+    set_up(&loop, &limit);
+    weir_ticket *ticket = stand_in_line(&loop, 1, WEIR_FOREVER);
+    assert_int_equal(poll_ticket(ticket).verdict, WEIR_GO);
+    assert_int_equal(poll_ticket(ticket).verdict, WEIR_GO); /* stays granted, is not charged again */
+    weir_ticket_free(ticket);
+    assert_int_equal(loop.woken, 0);
+    tear_down(&loop);
+}
+
+static void ticket_says_when_to_poll_again(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_SECOND), 0);
+    struct loop loop;
+    set_up(&loop, &limit);
+    weir_ticket *first = stand_in_line(&loop, 1, WEIR_FOREVER), *second = stand_in_line(&loop, 1, WEIR_FOREVER);
+    assert_int_equal(poll_ticket(second).verdict, WEIR_WAIT); /* not before the first, though a permit is there */
+    assert_int_equal(poll_ticket(first).verdict, WEIR_GO);
+    assert_int_equal(loop.woken, 1); /* the second: its turn */
+    weir_decision decision = poll_ticket(second);
+    assert_int_equal(decision.verdict, WEIR_WAIT);
+    assert_true(decision.wait_ns == WEIR_SECOND);
+    assert_int_equal(weir_clock_fake_advance(loop.clock, WEIR_SECOND), 0);
+    assert_int_equal(poll_ticket(second).verdict, WEIR_GO);
+    weir_ticket_free(first);
+    weir_ticket_free(second);
+    tear_down(&loop);
+}
+
+static void release_wakes_the_first_in_line(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_concurrency(&limit, 1), 0);
+    struct loop loop;
+    set_up(&loop, &limit);
+    weir_decision decision;
+    assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
+    weir_ticket *ticket = stand_in_line(&loop, 1, WEIR_FOREVER);
+    decision = poll_ticket(ticket);
+    assert_int_equal(decision.reason, WEIR_REASON_CONCURRENCY);
+    assert_true(decision.wait_ns == WEIR_UNTIL_RELEASE);
+    assert_int_equal(weir_limiter_release(loop.limiter, 1), 0);
+    assert_int_equal(loop.woken, 1);
+    assert_int_equal(poll_ticket(ticket).verdict, WEIR_GO);
+    weir_ticket_free(ticket);
+    tear_down(&loop);
+}
+
+static void ticket_that_leaves_wakes_the_next(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 2, 1, WEIR_SECOND), 0);
+    struct loop loop;
+    set_up(&loop, &limit);
+    weir_decision decision;
+    assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
+    weir_ticket *large = stand_in_line(&loop, 2, WEIR_FOREVER), *small = stand_in_line(&loop, 1, WEIR_FOREVER);
+    assert_int_equal(poll_ticket(large).verdict, WEIR_WAIT);
+    assert_int_equal(poll_ticket(small).verdict, WEIR_WAIT);
+    weir_ticket_free(large);
+    assert_int_equal(loop.woken, 1);
+    assert_int_equal(poll_ticket(small).verdict, WEIR_GO);
+    weir_ticket_free(small);
+    tear_down(&loop);
+}
+
+static void overdue_ticket_that_nobody_polls_is_passed_over(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_HOUR), 0);
+    struct loop loop;
+    set_up(&loop, &limit);
+    weir_ticket *lazy = stand_in_line(&loop, 1, WEIR_SECOND), *next = stand_in_line(&loop, 1, WEIR_FOREVER);
+    weir_decision decision = poll_ticket(next);
+    assert_true(decision.wait_ns == WEIR_SECOND + 1); /* when the one before becomes overdue */
+    assert_int_equal(weir_clock_fake_advance(loop.clock, WEIR_SECOND + 1), 0);
+    assert_int_equal(poll_ticket(next).verdict, WEIR_GO);
+    assert_int_equal(weir_ticket_poll(lazy, &decision), WEIR_E_TIMEOUT);
+    assert_int_equal(weir_ticket_poll(lazy, &decision), WEIR_E_TIMEOUT);
+    weir_ticket_free(lazy);
+    weir_ticket_free(next);
+    tear_down(&loop);
+}
+
+static void wake_may_free_its_own_ticket(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_concurrency(&limit, 1), 0);
+    struct loop loop;
+    set_up(&loop, &limit);
+    weir_decision decision;
+    assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
+    loop.frees = stand_in_line(&loop, 1, WEIR_FOREVER);
+    assert_int_equal(weir_limiter_release(loop.limiter, 1), 0);
+    assert_int_equal(loop.woken, 1);
+    assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
+    assert_int_equal(decision.verdict, WEIR_GO); /* nobody is in line any more */
+    tear_down(&loop);
+}
+
+static void closing_wakes_everybody_and_tickets_outlive_the_limiter(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_concurrency(&limit, 1), 0);
+    struct loop loop;
+    set_up(&loop, &limit);
+    weir_decision decision;
+    assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
+    weir_ticket *tickets[100];
+    for (int i = 0; i < 100; i++)
+        tickets[i] = stand_in_line(&loop, 1, WEIR_FOREVER);
+    weir_limiter_free(loop.limiter);
+    assert_int_equal(loop.woken, 100);
+    for (int i = 0; i < 100; i += 2)
+        assert_int_equal(weir_ticket_poll(tickets[i], &decision), WEIR_E_CLOSED);
+    for (int i = 0; i < 100; i++)
+        weir_ticket_free(tickets[i]);
+    weir_clock_fake_free(loop.clock);
+}
+
+static void enqueue_refuses_what_can_never_be_granted(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_leaky_bucket(&limit, 2, WEIR_SECOND), 0);
+    struct loop loop;
+    set_up(&loop, &limit);
+    weir_ticket *tickets[2], *none = NULL;
+    assert_int_equal(weir_limiter_enqueue(loop.limiter, 3, WEIR_FOREVER, wake, &loop, &none), WEIR_E_NEVER);
+    tickets[0] = stand_in_line(&loop, 1, WEIR_FOREVER);
+    tickets[1] = stand_in_line(&loop, 1, WEIR_FOREVER);
+    assert_int_equal(weir_limiter_enqueue(loop.limiter, 1, WEIR_FOREVER, wake, &loop, &none), WEIR_E_FULL);
+    assert_null(none);
+    weir_ticket_free(tickets[0]);
+    weir_ticket_free(tickets[1]);
+    tear_down(&loop);
+}
+
+/* ---- races, on real threads and real time ---- */
+
+#define THREADS 8
+#define AT_MOST 3
+
+struct race {
+    weir_limiter *limiter;
+    weir_cancel *cancel;
+    atomic_int in_flight, most_in_flight, grants, seed;
+};
+
+/* Acquires with deadlines of a few microseconds, so that grants, time-outs and releases collide all the time. */
+static void *race_for_permits(void *context)
+{
+    struct race *race = context;
+    unsigned seed = (unsigned)atomic_fetch_add(&race->seed, 1);
+    for (int i = 0; i < 4000; i++) {
+        int64_t timeout_ns = (int64_t)(rand_r(&seed) % 40) * WEIR_MICROSECOND;
+        if (weir_limiter_acquire(race->limiter, 1, timeout_ns, race->cancel, NULL) != 0)
+            continue;
+        atomic_fetch_add(&race->grants, 1);
+        int now = atomic_fetch_add(&race->in_flight, 1) + 1;
+        int most = atomic_load(&race->most_in_flight);
+        while (now > most && !atomic_compare_exchange_weak(&race->most_in_flight, &most, now))
+            ;
+        atomic_fetch_sub(&race->in_flight, 1);
+        (void)weir_limiter_release(race->limiter, 1);
+    }
+    return NULL;
+}
+
+static void no_permit_is_lost_or_doubled_when_grants_race_deadlines(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    struct race race = {0};
+    assert_int_equal(weir_limit_concurrency(&limit, AT_MOST), 0);
+    assert_int_equal(weir_limiter_new(&limit, 1, NULL, &race.limiter), 0);
+    assert_int_equal(weir_cancel_new(NULL, &race.cancel), 0);
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, race_for_permits, &race), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_in_range(atomic_load(&race.most_in_flight), 1, AT_MOST);
+    weir_stats stats;
+    assert_int_equal(weir_limiter_stats(race.limiter, &stats), 0);
+    assert_int_equal(stats.current, AT_MOST); /* all came back */
+    assert_int_equal(stats.queue_depth, 0);
+    assert_int_equal(stats.acquired, atomic_load(&race.grants));
+    weir_cancel_free(race.cancel);
+    weir_limiter_free(race.limiter);
+}
+
+/* Waits for a permit that will not come until it is cancelled or the limiter is closed. */
+static void *wait_for_the_end(void *context)
+{
+    struct race *race = context;
+    int result;
+    do
+        result = weir_limiter_acquire(race->limiter, 1, 50 * WEIR_MICROSECOND, race->cancel, NULL);
+    while (result == WEIR_E_TIMEOUT);
+    return (void *)(intptr_t)result;
+}
+
+static void cancel_and_close_race_with_waiters_and_win(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_concurrency(&limit, 1), 0);
+    for (int round = 0; round < 40; round++) {
+        struct race race = {0};
+        weir_decision decision;
+        assert_int_equal(weir_limiter_new(&limit, 1, NULL, &race.limiter), 0);
+        assert_int_equal(weir_cancel_new(NULL, &race.cancel), 0);
+        assert_int_equal(weir_limiter_try(race.limiter, 1, &decision), 0);
+        pthread_t threads[THREADS];
+        for (int i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, wait_for_the_end, &race), 0);
+        if (round % 2 == 0)
+            weir_cancel_fire(race.cancel);
+        else
+            weir_limiter_close(race.limiter);
+        for (int i = 0; i < THREADS; i++) {
+            void *result;
+            pthread_join(threads[i], &result);
+            assert_int_equal((int)(intptr_t)result, round % 2 == 0 ? WEIR_E_CANCELLED : WEIR_E_CLOSED);
+        }
+        weir_cancel_free(race.cancel);
+        weir_limiter_free(race.limiter);
+    }
+}
+
+WEIR_TESTS(test(ticket_is_granted_at_once_if_nothing_is_in_the_way), test(ticket_says_when_to_poll_again),
+           test(release_wakes_the_first_in_line), test(ticket_that_leaves_wakes_the_next),
+           test(overdue_ticket_that_nobody_polls_is_passed_over), test(wake_may_free_its_own_ticket),
+           test(closing_wakes_everybody_and_tickets_outlive_the_limiter),
+           test(enqueue_refuses_what_can_never_be_granted),
+           test(no_permit_is_lost_or_doubled_when_grants_race_deadlines),
+           test(cancel_and_close_race_with_waiters_and_win))
