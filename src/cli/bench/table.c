@@ -38,7 +38,7 @@ static const struct wr_option options[] = {
     {"batch", WR_COUNT(struct settings, batch), .value = "B", .min = 1, .max = WR_RACE_BATCH_MAX,
      .help = "keys per call"},
     {"ops", WR_COUNT(struct settings, ops), .value = "N", .min = 0, .max = 1000000000,
-     .help = "decisions per thread and round; 0: 4000000, or what fits 256 MiB"},
+     .help = "decisions per thread and round; 0: 4 million, fewer if long"},
     {"seconds", WR_COUNT(struct settings, seconds), .value = "S", .min = 0, .max = 3600,
      .help = "add rounds until so much time has passed; 0: three rounds"},
     {"clock", WR_CHOICE(struct settings, clock), .choices = clocks, .help = "which clock is read for each decision"},
