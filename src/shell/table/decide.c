@@ -55,12 +55,12 @@ static bool better_victim(const struct wr_entry *entry, const struct wr_entry *b
 static struct wr_entry *find_victim(weir_table *table, struct wr_shard *shard, int64_t now)
 {
     struct wr_entry *best = NULL;
-    size_t slots = (size_t)shard->groups * WR_GROUP;
+    size_t slots = (size_t)shard->block.groups * WR_GROUP;
     uint32_t tick = wr_table_tick(table, now);
     for (size_t i = 0; i < EVICT_SLOTS && i < slots; i++) {
         shard->hand = shard->hand + 1 >= slots ? 0 : shard->hand + 1;
-        struct wr_entry *entry = wr_slot(shard, &table->layout, shard->hand);
-        if (shard->control[shard->hand] <= WR_REMOVED || !better_victim(entry, best))
+        struct wr_entry *entry = wr_slot(&shard->block, &table->layout, shard->hand);
+        if (shard->block.control[shard->hand] <= WR_REMOVED || !better_victim(entry, best))
             continue;
         if ((entry->flags & WR_PROVEN) != 0 && tick < entry->used_at + PROVEN_TICKS)
             continue;

@@ -44,9 +44,8 @@ static uint32_t most_waiters(const weir_stack *stack)
     return most;
 }
 
-static void link_last(struct wr_line *line, struct weir_ticket *ticket)
+static void append(struct wr_line *line, struct weir_ticket *ticket)
 {
-    ticket->line = line;
     ticket->next = NULL;
     ticket->prev = line->tail;
     *(line->tail != NULL ? &line->tail->next : &line->head) = ticket;
@@ -63,17 +62,16 @@ int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_t
         *spot->rejected += ticket->permits;
         return WEIR_E_FULL;
     }
-    link_last(line, ticket);
+    ticket->line = line;
+    append(line, ticket);
     return 0;
 }
 
-static void unlink_ticket(struct weir_ticket *ticket)
+static void take_out(struct wr_line *line, struct weir_ticket *ticket)
 {
-    struct wr_line *line = ticket->line;
     *(ticket->prev != NULL ? &ticket->prev->next : &line->head) = ticket->next;
     *(ticket->next != NULL ? &ticket->next->prev : &line->tail) = ticket->prev;
     line->depth--;
-    ticket->line = NULL;
 }
 
 static struct weir_ticket *pin(struct weir_ticket *ticket)
@@ -94,8 +92,8 @@ struct weir_ticket *wr_line_untold(struct wr_line *line)
     struct weir_ticket *ticket = line->head;
     if (ticket == NULL || ticket->told)
         return NULL;
-    unlink_ticket(ticket);
-    link_last(line, ticket);
+    take_out(line, ticket);
+    append(line, ticket);
     ticket->told = true;
     return pin(ticket);
 }
@@ -155,7 +153,8 @@ static int decide(const struct weir_ticket *ticket, const struct wr_spot *spot, 
 static struct weir_ticket *leave_line(struct weir_ticket *ticket, const struct wr_spot *spot, int result, int64_t now)
 {
     struct wr_line *line = ticket->line;
-    unlink_ticket(ticket);
+    take_out(line, ticket);
+    ticket->line = NULL;
     ticket->result = result;
     if (spot != NULL)
         *(result == 0 ? spot->acquired : spot->rejected) += ticket->permits;

@@ -9,7 +9,7 @@
  *
  * Rules:
  *  1. Only the first ticket that is not overdue may take. While there is one, try is refused.
- *  2. A ticket is linked, unlinked and polled by its owner alone. Others only wake it, and pin it while they do.
+ *  2. A ticket joins, polls and leaves by its owner's hand alone. Others only wake it, and pin it while they do.
  *  3. Whoever leaves the line wakes the new first one.
  *  4. Wakes are called with no lock held. A ticket's memory stays until the last wake has returned.
  *  5. An overdue ticket whose owner does not come is passed over, not waited for.

@@ -22,35 +22,34 @@ static size_t block_bytes(uint32_t groups, const struct wr_layout *layout)
 
 size_t wr_shard_bytes(const struct wr_shard *shard, const struct wr_layout *layout)
 {
-    return shard->groups == 0 ? 0 : block_bytes(shard->groups, layout);
+    return shard->block.groups == 0 ? 0 : block_bytes(shard->block.groups, layout);
 }
 
 static size_t slot_of(const struct wr_shard *shard, const struct wr_layout *layout, const struct wr_entry *entry)
 {
-    return (size_t)((const unsigned char *)entry - shard->slots) / layout->entry_bytes;
+    return (size_t)((const unsigned char *)entry - shard->block.slots) / layout->entry_bytes;
 }
 
 /* Where a key of this hash goes: the first slot that is empty or removed. */
-static size_t free_slot(const struct wr_shard *shard, uint32_t hash)
+static size_t free_slot(const struct wr_block *block, uint32_t hash)
 {
-    uint32_t group = wr_home(shard, hash);
+    uint32_t group = wr_home(block, hash);
     for (;;) {
-        const uint8_t *control = shard->control + (size_t)group * WR_GROUP;
+        const uint8_t *control = block->control + (size_t)group * WR_GROUP;
         uint32_t free = wr_match(control, WR_EMPTY) | wr_match(control, WR_REMOVED);
         if (free != 0)
             return (size_t)group * WR_GROUP + (uint32_t)__builtin_ctz(free);
-        group = group + 1 == shard->groups ? 0 : group + 1;
+        group = group + 1 == block->groups ? 0 : group + 1;
     }
 }
 
-/* Makes a block in which `live` + 1 keys leave room to grow by a quarter, and moves everything over. */
+/* Moves everything into a new block: a larger one, or one of the same size if removed keys take up the room. */
 static bool rebuild(struct wr_shard *shard, const struct wr_layout *layout, const weir_allocator *allocator)
 {
-    uint32_t groups = shard->groups;
+    uint32_t groups = shard->block.groups;
     if (groups == 0 || shard->live >= most_slots(groups) - most_slots(groups) / 8)
         groups += groups / 4 + 1;
-    struct wr_shard grown = *shard;
-    grown.groups = groups;
+    struct wr_block grown = {.groups = groups};
     grown.control = wr_take(allocator, block_bytes(groups, layout), WR_LINE_BYTES);
     if (grown.control == NULL)
         return false;
@@ -59,13 +58,11 @@ static bool rebuild(struct wr_shard *shard, const struct wr_layout *layout, cons
     for (struct wr_entry *entry = wr_shard_next(shard, layout, 0, &slot); entry != NULL;
          entry = wr_shard_next(shard, layout, slot + 1, &slot)) {
         size_t to = free_slot(&grown, entry->hash);
-        grown.control[to] = shard->control[slot];
+        grown.control[to] = shard->block.control[slot];
         memcpy(wr_slot(&grown, layout, to), entry, layout->entry_bytes);
     }
-    wr_give(allocator, shard->control, wr_shard_bytes(shard, layout), WR_LINE_BYTES);
-    shard->groups = groups;
-    shard->control = grown.control;
-    shard->slots = grown.slots;
+    wr_give(allocator, shard->block.control, wr_shard_bytes(shard, layout), WR_LINE_BYTES);
+    shard->block = grown;
     shard->removed = 0;
     shard->hand = 0;
     return true;
@@ -100,17 +97,17 @@ static void give_key(struct wr_shard *shard, const struct wr_entry *entry, const
 struct wr_entry *wr_shard_add(struct wr_shard *shard, const struct wr_layout *layout, const weir_allocator *allocator,
                               uint64_t hash, const char *key, size_t key_bytes)
 {
-    if (shard->live + shard->removed >= most_slots(shard->groups) && !rebuild(shard, layout, allocator))
+    if (shard->live + shard->removed >= most_slots(shard->block.groups) && !rebuild(shard, layout, allocator))
         return NULL;
-    size_t slot = free_slot(shard, (uint32_t)hash);
-    struct wr_entry *entry = wr_slot(shard, layout, slot);
+    size_t slot = free_slot(&shard->block, (uint32_t)hash);
+    struct wr_entry *entry = wr_slot(&shard->block, layout, slot);
     memset(entry, 0, layout->entry_bytes);
     if (!store_key(shard, entry, layout, allocator, key, key_bytes))
         return NULL;
     entry->hash = (uint32_t)hash;
     entry->key_bytes = (uint16_t)key_bytes;
-    shard->removed -= shard->control[slot] == WR_REMOVED;
-    shard->control[slot] = wr_tag(hash);
+    shard->removed -= shard->block.control[slot] == WR_REMOVED;
+    shard->block.control[slot] = wr_tag(hash);
     shard->live++;
     return entry;
 }
@@ -119,11 +116,11 @@ void wr_shard_remove(struct wr_shard *shard, const struct wr_layout *layout, con
                      struct wr_entry *entry)
 {
     size_t slot = slot_of(shard, layout, entry);
-    assert(shard->control[slot] > WR_REMOVED);
+    assert(shard->block.control[slot] > WR_REMOVED);
     give_key(shard, entry, layout, allocator);
     /* A search passes a full group by; it must go on doing so if this one was full. */
-    bool passed_by = wr_match(shard->control + slot / WR_GROUP * WR_GROUP, WR_EMPTY) == 0;
-    shard->control[slot] = passed_by ? WR_REMOVED : WR_EMPTY;
+    bool passed_by = wr_match(shard->block.control + slot / WR_GROUP * WR_GROUP, WR_EMPTY) == 0;
+    shard->block.control[slot] = passed_by ? WR_REMOVED : WR_EMPTY;
     shard->removed += passed_by;
     shard->live--;
 }
@@ -131,10 +128,10 @@ void wr_shard_remove(struct wr_shard *shard, const struct wr_layout *layout, con
 struct wr_entry *wr_shard_next(const struct wr_shard *shard, const struct wr_layout *layout, size_t from,
                                size_t *ret_slot)
 {
-    for (size_t slot = from; slot < (size_t)shard->groups * WR_GROUP; slot++) {
-        if (shard->control[slot] > WR_REMOVED) {
+    for (size_t slot = from; slot < (size_t)shard->block.groups * WR_GROUP; slot++) {
+        if (shard->block.control[slot] > WR_REMOVED) {
             *ret_slot = slot;
-            return wr_slot(shard, layout, slot);
+            return wr_slot(&shard->block, layout, slot);
         }
     }
     return NULL;
@@ -142,12 +139,12 @@ struct wr_entry *wr_shard_next(const struct wr_shard *shard, const struct wr_lay
 
 void wr_shard_prefetch(const struct wr_shard *shard, const struct wr_layout *layout, uint64_t hash)
 {
-    if (shard->groups == 0)
+    if (shard->block.groups == 0)
         return;
-    uint32_t group = wr_home(shard, (uint32_t)hash);
-    uint32_t hits = wr_match(shard->control + (size_t)group * WR_GROUP, wr_tag(hash));
+    uint32_t group = wr_home(&shard->block, (uint32_t)hash);
+    uint32_t hits = wr_match(shard->block.control + (size_t)group * WR_GROUP, wr_tag(hash));
     if (hits != 0)
-        __builtin_prefetch(wr_slot(shard, layout, group * WR_GROUP + (uint32_t)__builtin_ctz(hits)), 1);
+        __builtin_prefetch(wr_slot(&shard->block, layout, group * WR_GROUP + (uint32_t)__builtin_ctz(hits)), 1);
 }
 
 void wr_shard_release(struct wr_shard *shard, const struct wr_layout *layout, const weir_allocator *allocator)
@@ -156,5 +153,5 @@ void wr_shard_release(struct wr_shard *shard, const struct wr_layout *layout, co
     for (struct wr_entry *entry = wr_shard_next(shard, layout, 0, &slot); entry != NULL;
          entry = wr_shard_next(shard, layout, slot + 1, &slot))
         give_key(shard, entry, layout, allocator);
-    wr_give(allocator, shard->control, wr_shard_bytes(shard, layout), WR_LINE_BYTES);
+    wr_give(allocator, shard->block.control, wr_shard_bytes(shard, layout), WR_LINE_BYTES);
 }

@@ -53,11 +53,16 @@ struct wr_layout {
 /* The lines of the keys of one shard that are waited for. */
 struct wr_key_line;
 
+/* Where the entries of a shard are. */
+struct wr_block {
+    uint32_t groups;      /* 0: none yet */
+    uint8_t *control;     /* the memory */
+    unsigned char *slots; /* inside it */
+};
+
 struct wr_shard {
     _Alignas(WR_LINE_BYTES) struct wr_lock lock;
-    uint32_t groups;      /* 0: no block yet */
-    uint8_t *control;     /* the block */
-    unsigned char *slots; /* inside the block */
+    struct wr_block block;
     uint64_t acquired, rejected;
     struct wr_key_line *lines;
     uint32_t live, removed; /* slots */
@@ -90,9 +95,9 @@ static inline const char *wr_entry_key(const struct wr_entry *entry, const struc
     return key;
 }
 
-static inline struct wr_entry *wr_slot(const struct wr_shard *shard, const struct wr_layout *layout, size_t slot)
+static inline struct wr_entry *wr_slot(const struct wr_block *block, const struct wr_layout *layout, size_t slot)
 {
-    return (struct wr_entry *)(void *)(shard->slots + slot * layout->entry_bytes);
+    return (struct wr_entry *)(void *)(block->slots + slot * layout->entry_bytes);
 }
 
 /* 2 … 255, from bits that choose neither shard nor group. */
@@ -101,9 +106,9 @@ static inline uint8_t wr_tag(uint64_t hash)
     return (uint8_t)(2 + ((hash >> 32 & 0xff) * 254 >> 8));
 }
 
-static inline uint32_t wr_home(const struct wr_shard *shard, uint32_t hash)
+static inline uint32_t wr_home(const struct wr_block *block, uint32_t hash)
 {
-    return (uint32_t)((uint64_t)hash * shard->groups >> 32);
+    return (uint32_t)((uint64_t)hash * block->groups >> 32);
 }
 
 /* A bit for each of the group's 16 control bytes that equals `byte`. */
@@ -140,20 +145,21 @@ static inline bool wr_same_key(const char *a, const char *b, size_t bytes)
 static inline struct wr_entry *wr_shard_find(const struct wr_shard *shard, const struct wr_layout *layout,
                                              uint64_t hash, const char *key, size_t key_bytes)
 {
-    if (shard->groups == 0)
+    const struct wr_block *block = &shard->block;
+    if (block->groups == 0)
         return NULL;
-    uint32_t group = wr_home(shard, (uint32_t)hash);
+    uint32_t group = wr_home(block, (uint32_t)hash);
     for (;;) {
-        const uint8_t *control = shard->control + (size_t)group * WR_GROUP;
+        const uint8_t *control = block->control + (size_t)group * WR_GROUP;
         for (uint32_t hits = wr_match(control, wr_tag(hash)); hits != 0; hits &= hits - 1) {
-            struct wr_entry *entry = wr_slot(shard, layout, group * WR_GROUP + (uint32_t)__builtin_ctz(hits));
+            struct wr_entry *entry = wr_slot(block, layout, group * WR_GROUP + (uint32_t)__builtin_ctz(hits));
             if (entry->hash == (uint32_t)hash && entry->key_bytes == key_bytes &&
                 wr_same_key(wr_entry_key(entry, layout), key, key_bytes))
                 return entry;
         }
         if (wr_match(control, WR_EMPTY) != 0)
             return NULL;
-        group = group + 1 == shard->groups ? 0 : group + 1;
+        group = group + 1 == block->groups ? 0 : group + 1;
     }
 }
 

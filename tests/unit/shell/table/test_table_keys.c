@@ -89,17 +89,17 @@ static void a_full_table_forgets_only_keys_that_are_as_good_as_new(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_MINUTE);
-    struct fixture fixture = {.options = {.max_keys = 64, .shards = 1}};
+    struct fixture fixture = {.options = {.max_keys = 32, .shards = 1}};
     set_up(&fixture, &limit);
-    for (unsigned i = 0; i < 32; i++)
+    for (unsigned i = 0; i < 16; i++)
         assert_true(goes_number(fixture.table, i));
-    advance(&fixture, WEIR_MINUTE); /* these 32 are as good as new */
-    for (unsigned i = 32; i < 64; i++)
+    advance(&fixture, WEIR_MINUTE); /* these 16 are as good as new */
+    for (unsigned i = 16; i < 32; i++)
         assert_true(goes_number(fixture.table, i)); /* and these are drained */
-    for (unsigned i = 64; i < 96; i++)
-        assert_true(goes_number(fixture.table, i)); /* take the places of the first 32 */
-    assert_int_equal(stats_of(fixture.table).evicted, 32);
-    for (unsigned i = 32; i < 96; i++)
+    for (unsigned i = 32; i < 48; i++)
+        assert_true(goes_number(fixture.table, i)); /* take the places of the first 16 */
+    assert_int_equal(stats_of(fixture.table).evicted, 16);
+    for (unsigned i = 16; i < 48; i++)
         assert_false(goes_number(fixture.table, i)); /* none of the drained ones was forgotten */
     tear_down(&fixture);
 }
