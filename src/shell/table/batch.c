@@ -37,7 +37,7 @@ static void try_some(weir_table *table, weir_table_item *items, size_t count, in
     }
     for (size_t i = 0; i < count; i++) {
         wr_lock_take(&shards[i]->lock);
-        items[i].error = wr_table_decide(table, shards[i], &queries[i], NULL, &items[i].decision);
+        items[i].error = wr_table_decide_fast(table, shards[i], &queries[i], &items[i].decision);
         wr_lock_give(&shards[i]->lock);
     }
 }

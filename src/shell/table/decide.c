@@ -119,9 +119,7 @@ int wr_table_get(weir_table *table, struct wr_shard *shard, const struct wr_quer
     struct wr_entry *entry = wr_table_find(table, shard, query);
     if (__builtin_expect(entry == NULL, 0))
         return make_key(table, shard, query, ret_entry);
-    uint32_t tick = wr_table_tick(table, query->now);
-    entry->used_at = tick > entry->used_at ? tick : entry->used_at;
-    entry->flags |= WR_PROVEN;
+    wr_entry_touch(entry, wr_table_tick(table, query->now));
     *ret_entry = entry;
     return 0;
 }
@@ -229,7 +227,14 @@ int weir_table_reserve(weir_table *table, const char *key, size_t key_bytes, uin
 
 int weir_table_try(weir_table *table, const char *key, size_t key_bytes, uint32_t permits, weir_decision *ret_decision)
 {
-    return weir_table_reserve(table, key, key_bytes, permits, NULL, ret_decision);
+    if (__builtin_expect(ret_decision == NULL || wr_table_check(table, key, key_bytes, permits) != 0, 0))
+        return weir_table_reserve(table, key, key_bytes, permits, NULL, ret_decision); /* says what is wrong */
+    struct wr_query query = wr_table_query(table, key, key_bytes, permits, wr_clock_now(table->clock));
+    struct wr_shard *shard = wr_table_shard(table, query.hash);
+    wr_lock_take(&shard->lock);
+    int bad = wr_table_decide_fast(table, shard, &query, ret_decision);
+    wr_lock_give(&shard->lock);
+    return bad;
 }
 
 /* ---- giving back ---- */

@@ -30,6 +30,26 @@ static size_t slot_of(const struct wr_shard *shard, const struct wr_layout *layo
     return (size_t)((const unsigned char *)entry - shard->block.slots) / layout->entry_bytes;
 }
 
+struct wr_entry *wr_shard_find(const struct wr_shard *shard, const struct wr_layout *layout, uint64_t hash,
+                               const char *key, size_t key_bytes)
+{
+    const struct wr_block *block = &shard->block;
+    if (block->groups == 0)
+        return NULL;
+    uint32_t group = wr_home(block, (uint32_t)hash);
+    for (;;) {
+        const uint8_t *control = block->control + (size_t)group * WR_GROUP;
+        for (uint32_t hits = wr_match(control, wr_tag(hash)); hits != 0; hits &= hits - 1) {
+            struct wr_entry *entry = wr_slot(block, layout, group * WR_GROUP + (uint32_t)__builtin_ctz(hits));
+            if (wr_entry_is(entry, layout, hash, key, key_bytes))
+                return entry;
+        }
+        if (wr_match(control, WR_EMPTY) != 0)
+            return NULL;
+        group = group + 1 == block->groups ? 0 : group + 1;
+    }
+}
+
 /* Where a key of this hash goes: the first slot that is empty or removed. */
 static size_t free_slot(const struct wr_block *block, uint32_t hash)
 {
@@ -48,7 +68,7 @@ static bool rebuild(struct wr_shard *shard, const struct wr_layout *layout, cons
 {
     uint32_t groups = shard->block.groups;
     if (groups == 0 || shard->live >= most_slots(groups) - most_slots(groups) / 8)
-        groups += groups / 4 + 1;
+        groups += groups / 8 + 1;
     struct wr_block grown = {.groups = groups};
     grown.control = wr_take(allocator, block_bytes(groups, layout), WR_LINE_BYTES);
     if (grown.control == NULL)

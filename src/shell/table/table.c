@@ -51,6 +51,14 @@ static size_t shards_for(const weir_table_options *options, size_t max_keys)
     return wr_round_up_pow2(shards);
 }
 
+/* Plan 0 of the set `parity` has been set. */
+static void note_lone_bucket(weir_table *table, bool parity)
+{
+    const weir_stack *stack = &table->plans[parity][0];
+    bool lone = stack->count == 1 && stack->limits[0].algorithm == &wr_token_bucket;
+    table->lone_bucket[parity] = lone ? &stack->limits[0] : NULL;
+}
+
 static void fill(weir_table *table, const weir_stack *stack, const weir_table_options *options)
 {
     table->clock = wr_clock_or_fast(options->clock);
@@ -60,6 +68,7 @@ static void fill(weir_table *table, const weir_stack *stack, const weir_table_op
     table->state_bytes = stack->state_bytes;
     table->layout = layout_for(stack->state_bytes);
     table->plans[0][0] = *stack;
+    note_lone_bucket(table, 0);
     atomic_init(&table->plan_count, 1);
     table->plan_of = options->plan_of;
     table->plan_context = options->plan_context;
@@ -239,6 +248,7 @@ static int change_plan(weir_table *table, uint32_t plan, const weir_stack *stack
     if (bad == 0) {
         memcpy(table->plans[idle], table->plans[!idle], sizeof table->plans[idle]);
         table->plans[idle][plan] = *stack;
+        note_lone_bucket(table, idle);
         change_overflow(&change);
         for (size_t i = 0; i < table->shard_count; i++)
             change_shard(&change, &table->shards[i]);

