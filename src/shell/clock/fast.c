@@ -39,9 +39,8 @@ static _Thread_local struct anchor mine __attribute__((tls_model("initial-exec")
 
 static struct {
     pthread_once_t once;
-    uint64_t ns_per_tick; /* 32.32 fixed point */
-    uint64_t anchor_ticks;
-    atomic_bool trusted;
+    uint64_t ns_per_tick;          /* 32.32 fixed point */
+    _Atomic uint64_t anchor_ticks; /* how long an anchor holds; 0: not at all, the counter is not to be trusted */
 } counter = {.once = PTHREAD_ONCE_INIT};
 
 static int64_t ticks_to_ns(uint64_t ticks)
@@ -82,20 +81,19 @@ static void calibrate(void)
     uint64_t ticks = second.ticks - first.ticks;
     if (ticks >> 31 != 0 || ticks == 0)
         return;
-    counter.ns_per_tick = ((uint64_t)(second.at - first.at) << 32) / ticks;
-    counter.anchor_ticks =
-        ticks / (uint64_t)(CALIBRATE_NS / WEIR_MICROSECOND) * (uint64_t)(ANCHOR_NS / WEIR_MICROSECOND);
-    atomic_store_explicit(&counter.trusted, true, memory_order_relaxed);
+    uint64_t passed_ns = (uint64_t)(second.at - first.at);
+    counter.ns_per_tick = (passed_ns << 32) / ticks;
+    atomic_store_explicit(&counter.anchor_ticks, ticks * (uint64_t)ANCHOR_NS / passed_ns, memory_order_relaxed);
 }
 
-static int64_t drop_anchor(void)
+static __attribute__((noinline)) int64_t drop_anchor(void)
 {
     struct anchor fresh = read_pair();
     uint64_t age = fresh.ticks - mine.ticks;
-    if (mine.ticks != 0 && age < 2 * counter.anchor_ticks) {
+    if (mine.ticks != 0 && age < 2 * atomic_load_explicit(&counter.anchor_ticks, memory_order_relaxed)) {
         int64_t error_ns = mine.at + ticks_to_ns(age) - fresh.at;
         if (error_ns > TRUST_NS || error_ns < -TRUST_NS)
-            atomic_store_explicit(&counter.trusted, false, memory_order_relaxed);
+            atomic_store_explicit(&counter.anchor_ticks, 0, memory_order_relaxed);
     }
     fresh.last_at = fresh.at > mine.last_at ? fresh.at : mine.last_at;
     mine = fresh;
@@ -106,7 +104,7 @@ static int64_t fast_now(const weir_clock *clock)
 {
     (void)clock;
     uint64_t ticks = __rdtsc() - mine.ticks;
-    if (ticks >= counter.anchor_ticks || !atomic_load_explicit(&counter.trusted, memory_order_relaxed))
+    if (__builtin_expect(ticks >= atomic_load_explicit(&counter.anchor_ticks, memory_order_relaxed), 0))
         return drop_anchor();
     int64_t now = mine.at + ticks_to_ns(ticks);
     mine.last_at = now > mine.last_at ? now : mine.last_at;
@@ -117,7 +115,7 @@ const weir_clock *weir_clock_fast(void)
 {
     static const weir_clock fast = {fast_now, wr_monotonic_wait};
     (void)pthread_once(&counter.once, calibrate);
-    return atomic_load_explicit(&counter.trusted, memory_order_relaxed) ? &fast : weir_clock_monotonic();
+    return atomic_load_explicit(&counter.anchor_ticks, memory_order_relaxed) != 0 ? &fast : weir_clock_monotonic();
 }
 
 #else
