@@ -23,8 +23,13 @@ def sources(root, build):
     return sorted(path for path in paths if path.startswith(src))
 
 
+# The analyzer walks paths until it has seen so many states. A tenth of its default finds what it finds here anyway, in a
+# tenth of the time, and keeps the guard in every `make test`.
+PATIENCE = [f'--extra-arg={word}' for word in ('-Xclang', '-analyzer-config', '-Xclang', 'max-nodes=20000')]
+
+
 def tidy(build, path):
-    run = subprocess.run([TOOL, '--quiet', f'--config-file={CONFIG}', '-p', build, path],
+    run = subprocess.run([TOOL, '--quiet', f'--config-file={CONFIG}', *PATIENCE, '-p', build, path],
                          capture_output=True, text=True)
     lines = [line for line in run.stdout.splitlines() if ': error: ' in line or ': warning: ' in line]
     if run.returncode and not lines:

@@ -19,10 +19,12 @@ CALLS = {
     **dict.fromkeys('system popen'.split(), 'no shell'),
     **dict.fromkeys('tmpnam tempnam mktemp'.split(), 'mkstemp'),
 }
+# In tests, AddressSanitizer sees what these would do.
+COPIES = {'strcpy', 'strcat'}
 CALL = re.compile(r'(?<![\w.>])(' + '|'.join(CALLS) + r')\s*\(')
 
 # Names that say nothing. Foreign names are not ours to judge.
-WORDS = re.compile(r'(?:^|_)(?:utils?|common|misc|destroy)(?:_|$)|(?:^|_)(?:handle|process|do)_')
+WORDS = re.compile(r'(?:^|_)(?:utils?|common|misc|destroy)(?:_|$)|(?:^|_)(?:handle|process)_|(?:^|_)do_(?!not_)')
 FOREIGN = re.compile(r'pthread_|sem_|mtx_|cnd_|__|_[A-Z]')
 
 # 'path' that may include stdio.h although it is in the library, and why.
@@ -39,6 +41,8 @@ def findings(root, _build):
         library = path.startswith('src/') and not path.startswith('src/cli/')
         for number, line in enumerate(guard.bare(guard.read(root, path)).split('\n'), 1):
             for call in CALL.findall(line):
+                if call in COPIES and path.startswith('tests/'):
+                    continue
                 yield f'{path}:{number}: {call}; instead: {CALLS[call]}'
             if library and STDIO.match(line) and path not in STDIO_ALLOWED:
                 yield f'{path}:{number}: a library never prints: no stdio.h outside cli'
@@ -53,10 +57,10 @@ BAD = {what: {name: text} for what, name, text in (
     ('stdio in the library', 'src/shell/table/x.c', '#include <stdio.h>\n'),
     ('a file named utils', 'src/base/utils.c', 'int x;\n'),
     ('a function named handle_', 'src/base/x.c', 'int wr_handle_it(void);\n'),
-    ('a function named do_', 'src/base/x.c', 'int do_it(void);\n'),
+    ('a function named do_', 'src/base/x.c', 'int wr_do_it(void);\n'),
     ('a function named destroy', 'src/base/x.c', 'int wr_map_destroy(void);\n'),
 )}
-GOOD = {'src/cli/x.c': '#include <stdio.h>\n/* strcpy(a, b) in utils */\nint undo_it(void) { return pthread_mutex_destroy(0); }\n'
+GOOD = {'src/cli/x.c': '#include <stdio.h>\n/* strcpy(a, b) in utils */\nint undo_it_if_they_do_not_mind(void) { return pthread_mutex_destroy(0); }\n'
         'const char *t = "atoi(1)"; int my_strcpy(int); int y(struct s *p) { return p->rand(1); }\n'}
 
 if __name__ == '__main__':
