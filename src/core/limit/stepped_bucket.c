@@ -113,7 +113,7 @@ static void carry(const weir_limit *from, const void *from_state, const weir_lim
     bool same = from->permits == to->permits && from->refill == to->refill && from->period_ns == to->period_ns;
     uint64_t most = missing_max(to);
 
-    *steps = old;
+    *steps = *(const struct steps *)from_state;
     if (same)
         return; /* and receipts stay good */
     int64_t left = (int64_t)from->permits - (int64_t)old.missing;

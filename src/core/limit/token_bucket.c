@@ -46,12 +46,17 @@ static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint
     return wait_ns > 0 ? wait_ns : 0;
 }
 
-/* Settling may charge more than the bucket holds. The debt ends WEIR_DURATION_MAX beyond a full one, where int64_t
- * would soon end too; but a clock that went back does not make it smaller. */
+/* Where a debt ends: WEIR_DURATION_MAX beyond an empty bucket's, for int64_t soon ends too. */
+static wr_i128 debt_max(const weir_limit *limit)
+{
+    return parts(limit, limit->full_ns + WEIR_DURATION_MAX, limit->full_rem);
+}
+
+/* Settling may charge more than the bucket holds. A clock that went back does not make the debt smaller. */
 static void overcharge(const weir_limit *limit, struct wr_bucket *bucket, int64_t now, uint32_t permits)
 {
     wr_i128 before = debt_at(limit, bucket, now);
-    wr_i128 most = parts(limit, limit->full_ns + WEIR_DURATION_MAX, limit->full_rem);
+    wr_i128 most = debt_max(limit);
     wr_i128 after = before + (wr_i128)limit->period_ns * permits;
     if (after > most)
         after = before > most ? before : most;
@@ -113,12 +118,11 @@ static void carry(const weir_limit *from, const void *from_state, const weir_lim
     wr_i128 part = left % from->period_ns;
     part += part < 0 ? from->period_ns : 0;
     wr_i128 whole = (left - part) / from->period_ns;
-    /* So deep in debt that the products below would not fit: as deep as the new bucket can be. */
-    if (whole < -WEIR_DURATION_MAX)
-        whole = -WEIR_DURATION_MAX;
-    wr_i128 new_left = whole * to->period_ns + part * to->period_ns / from->period_ns;
-    wr_i128 debt = parts(to, to->full_ns, to->full_rem) - new_left;
-    wr_i128 most = parts(to, to->full_ns + WEIR_DURATION_MAX, to->full_rem);
+    wr_i128 most = debt_max(to);
+    if (whole < -(most / to->period_ns) - 1) /* deeper in debt than the new bucket can be; the product might not fit */
+        whole = -(most / to->period_ns) - 1;
+    left = whole * to->period_ns + part * to->period_ns / from->period_ns;
+    wr_i128 debt = parts(to, to->full_ns, to->full_rem) - left;
     set_debt(to, bucket, now, debt < 0 ? 0 : debt > most ? most : debt);
     bucket->mark = wr_mark_renew(old->mark);
 }

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* model.h - slow, obviously right limiters to hold the fast ones against.
+ *
+ * Each knows only how to say whether n permits would go at an instant. How long one has to wait, what is left and when
+ * it is reset all follow from that: the test looks one nanosecond before and at the instant that the limiter names.
+ *     smooth bucket    permits as a fraction, refilled by elapsed time, like a text book
+ *     stepped bucket   the same with whole periods
+ *     windows          the list of charges, each with the number of its window; counted anew each time
+ *     log              all instants; counted anew each time
+ *     leaky bucket     the earliest next start
+ *     concurrency      a number
+ */
+#ifndef WEIR_TEST_LIMIT_MODEL_H
+#define WEIR_TEST_LIMIT_MODEL_H
+
+#include "core/limit/algorithm.h"
+#include "lib/test.h"
+
+enum kind {
+    SMOOTH,
+    STEPPED,
+    FIXED,
+    SLIDING,
+    LOGGED,
+    LEAKY,
+    AT_ONCE,
+    KINDS,
+};
+
+#define CHARGES_MAX 4096
+
+struct charge {
+    int64_t slot; /* number of the window; or the instant, for the log */
+    uint64_t count;
+};
+
+struct model {
+    enum kind kind;
+    weir_limit limit;
+    int64_t last_at;  /* buckets: when `left` was; leaky: the next start; windows: where number 0 begins */
+    wr_i128 left;     /* smooth: in parts of 1/period_ns permit; stepped: permits */
+    uint64_t given;   /* buckets: units given back so far */
+    uint64_t changes; /* of the rule */
+    int64_t slot;     /* windows: the newest that was charged */
+    uint64_t in_flight;
+    size_t charges;
+    struct charge charge[CHARGES_MAX];
+};
+
+/* What the model needs to know to take something back. */
+struct model_receipt {
+    int64_t at;
+    int64_t charged; /* windows: which one; log: the instant; leaky: the next start after it */
+    uint64_t missing, given, changes;
+    bool too_late; /* charged so much later than `at` that the limiter's mark cannot say it */
+};
+
+static inline int64_t floor_div(wr_i128 a, int64_t b)
+{
+    return (int64_t)(a / b - (a % b < 0));
+}
+
+static inline void model_start(struct model *ret_model, enum kind kind, const weir_limit *limit, int64_t now)
+{
+    memset(ret_model, 0, offsetof(struct model, charge));
+    ret_model->kind = kind;
+    ret_model->limit = *limit;
+    ret_model->last_at = kind == LEAKY ? INT64_MIN / 4 : now;
+    ret_model->left = kind == SMOOTH ? (wr_i128)limit->permits * limit->period_ns : limit->initial;
+}
+
+/* ---- buckets: what is left at an instant, as last_at and left would be then -------------------------------------- */
+
+static inline wr_i128 smooth_left(const struct model *model, int64_t now)
+{
+    wr_i128 most = (wr_i128)model->limit.permits * model->limit.period_ns;
+    wr_i128 left = model->left + (wr_i128)(now - model->last_at) * model->limit.refill;
+    return left < most ? left : most;
+}
+
+static inline wr_i128 stepped_left(const struct model *model, int64_t now, int64_t *ret_last_at)
+{
+    int64_t steps = now > model->last_at ? floor_div(now - model->last_at, model->limit.period_ns) : 0;
+    wr_i128 left = model->left + (wr_i128)steps * model->limit.refill;
+    *ret_last_at = model->last_at + steps * model->limit.period_ns;
+    return left < model->limit.permits ? left : model->limit.permits;
+}
+
+/* A debt ends WEIR_DURATION_MAX beyond an empty bucket. */
+static inline wr_i128 deepest(enum kind kind, const weir_limit *limit)
+{
+    return -(wr_i128)(kind == SMOOTH ? WEIR_DURATION_MAX : WEIR_DURATION_MAX / limit->period_ns) * limit->refill;
+}
+
+static inline void take_bucket(struct model *model, wr_i128 before, wr_i128 parts)
+{
+    wr_i128 least = deepest(model->kind, &model->limit);
+    least = before < least ? before : least;
+    model->left = before - parts > least ? before - parts : least;
+}
+
+/* ---- windows and logs: counted anew each time ------------------------------------------------------------------- */
+
+static inline int64_t slot_of(const struct model *model, int64_t now)
+{
+    int64_t slot = floor_div(now - model->last_at, model->limit.period_ns);
+    return slot > model->slot ? slot : model->slot;
+}
+
+static inline uint64_t counted(const struct model *model, int64_t first, int64_t last)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < model->charges; i++)
+        count += model->charge[i].slot >= first && model->charge[i].slot <= last ? model->charge[i].count : 0;
+    return count;
+}
+
+static inline void charge(struct model *model, int64_t slot, uint64_t count)
+{
+    /* Only what can no longer matter is forgotten; the log drops beyond its quota, as documented. */
+    size_t kept = 0;
+    for (size_t i = 0; i < model->charges; i++)
+        if (model->kind == LOGGED || model->charge[i].slot >= slot - 1)
+            model->charge[kept++] = model->charge[i];
+    model->charges = kept;
+    assert_true(model->charges < CHARGES_MAX);
+    model->charge[model->charges++] = (struct charge){slot, count};
+    uint64_t all = counted(model, INT64_MIN, INT64_MAX);
+    for (size_t i = 0; model->kind == LOGGED && all > model->limit.permits; i++) {
+        uint64_t excess = all - model->limit.permits;
+        uint64_t drop = model->charge[i].count < excess ? model->charge[i].count : excess;
+        model->charge[i].count -= drop;
+        all -= drop;
+    }
+    while (model->kind == LOGGED && model->charges > 0 && model->charge[0].count == 0)
+        memmove(model->charge, model->charge + 1, --model->charges * sizeof model->charge[0]);
+}
+
+static inline void uncharge(struct model *model, int64_t slot, uint64_t count)
+{
+    for (size_t i = 0; i < model->charges && count > 0; i++) {
+        if (model->charge[i].slot == slot) {
+            uint64_t drop = model->charge[i].count < count ? model->charge[i].count : count;
+            model->charge[i].count -= drop;
+            count -= drop;
+        }
+    }
+}
+
+/* ---- the verbs ------------------------------------------------------------------------------------------------- */
+
+static inline bool sliding_grants(const struct model *model, int64_t now, uint32_t permits)
+{
+    int64_t slot = slot_of(model, now), window_ns = model->limit.period_ns;
+    int64_t elapsed_ns = now - model->last_at - slot * window_ns;
+    wr_i128 prev = counted(model, slot - 1, slot - 1), curr = counted(model, slot, slot);
+    elapsed_ns = elapsed_ns > 0 ? elapsed_ns : 0;
+    /* prev x (1 - elapsed/window) + curr + (n - 1) < max, times window */
+    return prev * (window_ns - elapsed_ns) + (curr + permits - 1) * window_ns <
+           (wr_i128)model->limit.permits * window_ns;
+}
+
+static inline bool model_grants(const struct model *model, int64_t now, uint32_t permits)
+{
+    int64_t slot, ignored;
+    if (permits > model->limit.permits)
+        return false;
+    switch (model->kind) {
+    case SMOOTH:
+        return smooth_left(model, now) >= (wr_i128)permits * model->limit.period_ns;
+    case STEPPED:
+        return stepped_left(model, now, &ignored) >= permits;
+    case FIXED:
+        slot = slot_of(model, now);
+        return counted(model, slot, slot) + permits <= model->limit.permits;
+    case SLIDING:
+        return sliding_grants(model, now, permits);
+    case LOGGED:
+        return counted(model, now - model->limit.period_ns + 1, INT64_MAX) + permits <= model->limit.permits;
+    case LEAKY:
+        return now >= model->last_at;
+    default:
+        return model->in_flight + permits <= model->limit.permits;
+    }
+}
+
+static inline bool model_fresh(const struct model *model, int64_t now)
+{
+    int64_t slot, ignored;
+    switch (model->kind) {
+    case STEPPED:
+        return stepped_left(model, now, &ignored) >= model->limit.initial;
+    case FIXED:
+        slot = slot_of(model, now);
+        return counted(model, slot, slot) == 0;
+    case SLIDING:
+        slot = slot_of(model, now);
+        return counted(model, slot - 1, slot) == 0;
+    case LEAKY:
+        return model_grants(model, now, 1);
+    default:
+        return model_grants(model, now, model->limit.permits);
+    }
+}
+
+/* Large buckets remember what is missing in units of several permits: a capacity is at most 2^16 units. */
+static inline uint64_t unit_of(const struct model *model)
+{
+    uint64_t unit = 1;
+    while (model->limit.permits / unit > UINT16_MAX)
+        unit *= 2;
+    return unit;
+}
+
+static inline uint64_t units_missing(const struct model *model)
+{
+    wr_i128 most = model->limit.permits, part = model->kind == SMOOTH ? model->limit.period_ns : 1;
+    wr_i128 missing = (most * part - model->left) / part;
+    return (uint64_t)(missing < most ? missing : most) / unit_of(model);
+}
+
+static inline void take_window(struct model *model, int64_t now, uint32_t permits, struct model_receipt *receipt)
+{
+    receipt->charged = model->slot = slot_of(model, now);
+    receipt->too_late = model->last_at + model->slot * model->limit.period_ns - now > UINT32_MAX;
+    charge(model, model->slot, permits);
+}
+
+static inline void take_log(struct model *model, int64_t now, uint32_t permits, struct model_receipt *receipt)
+{
+    int64_t at = now;
+    for (size_t i = 0; i < model->charges; i++)
+        at = model->charge[i].count > 0 && model->charge[i].slot > at ? model->charge[i].slot : at;
+    receipt->charged = at;
+    receipt->too_late = at - now > UINT32_MAX;
+    charge(model, at, permits);
+}
+
+/* As for buckets a debt ends, here two WEIR_DURATION_MAX from now. */
+static inline void take_leaky(struct model *model, int64_t now, uint32_t permits)
+{
+    int64_t from_at = now > model->last_at ? now : model->last_at;
+    int64_t most_at = now + 2 * WEIR_DURATION_MAX > from_at ? now + 2 * WEIR_DURATION_MAX : from_at;
+    wr_i128 next_at = from_at + (wr_i128)permits * model->limit.period_ns;
+    model->last_at = next_at < most_at ? (int64_t)next_at : most_at;
+}
+
+static inline void model_take(struct model *model, int64_t now, uint32_t permits, struct model_receipt *ret_receipt)
+{
+    struct model_receipt receipt = {.at = now, .changes = model->changes, .given = model->given};
+    switch (model->kind) {
+    case SMOOTH:
+        take_bucket(model, smooth_left(model, now), (wr_i128)permits * model->limit.period_ns);
+        model->last_at = now;
+        break;
+    case STEPPED:
+        take_bucket(model, stepped_left(model, now, &model->last_at), permits);
+        break;
+    case FIXED:
+    case SLIDING:
+        take_window(model, now, permits, &receipt);
+        break;
+    case LOGGED:
+        take_log(model, now, permits, &receipt);
+        break;
+    case LEAKY:
+        take_leaky(model, now, permits);
+        receipt.charged = model->last_at;
+        break;
+    default:
+        model->in_flight += permits;
+    }
+    receipt.missing = model->kind <= STEPPED ? units_missing(model) : 0;
+    *ret_receipt = receipt;
+}
+
+/* The rule of mark.h: min(k, max(k, p - g) - e), in the model's parts. */
+static inline void give_bucket(struct model *model, int64_t now, const struct model_receipt *receipt, uint32_t permits)
+{
+    wr_i128 part = model->kind == SMOOTH ? model->limit.period_ns : 1, unit = unit_of(model);
+    wr_i128 behind = (wr_i128)receipt->missing - (wr_i128)(model->given - receipt->given);
+    wr_i128 came = (wr_i128)(now - receipt->at) * model->limit.refill;
+    if (model->kind == STEPPED) {
+        int64_t at = receipt->at;
+        model->left = stepped_left(model, now, &model->last_at);
+        /* steps in (at, last_at] */
+        came = at < model->last_at ? -(wr_i128)floor_div(at - model->last_at, model->limit.period_ns) : 0;
+        came *= model->limit.refill;
+    }
+    wr_i128 back = (behind * unit > permits ? behind * unit : permits) * part - came;
+    back = back < permits * part ? back : permits * part;
+    if (receipt->changes != model->changes || behind < -(1 << 20) || back <= 0)
+        return;
+    model->left += back;
+    model->given += (uint64_t)((permits + unit - 1) / unit);
+}
+
+static inline void model_give(struct model *model, int64_t now, const struct model_receipt *receipt, uint32_t permits)
+{
+    switch (model->kind) {
+    case SMOOTH:
+    case STEPPED:
+        give_bucket(model, now, receipt, permits);
+        break;
+    case FIXED:
+    case SLIDING:
+        model->slot = slot_of(model, now);
+        uncharge(model, receipt->charged, permits);
+        break;
+    case LOGGED:
+        uncharge(model, receipt->charged, permits);
+        break;
+    case LEAKY:
+        if (model->last_at == receipt->charged &&
+            model->last_at - receipt->at >= (wr_i128)permits * model->limit.period_ns)
+            model->last_at -= permits * model->limit.period_ns;
+        break;
+    default:
+        model->in_flight -= permits < model->in_flight ? permits : model->in_flight;
+    }
+}
+
+static inline void model_release(struct model *model, uint32_t permits)
+{
+    if (model->kind == AT_ONCE)
+        model->in_flight -= permits < model->in_flight ? permits : model->in_flight;
+}
+
+/* ---- a change of the rule ---------------------------------------------------------------------------------------- */
+
+/* Windows: the start of the current one is kept while now is inside, else it is now. */
+static inline void carry_window(struct model *model, const weir_limit *to, int64_t now)
+{
+    int64_t slot = slot_of(model, now);
+    int64_t start_at = model->last_at + slot * model->limit.period_ns;
+    uint64_t prev = counted(model, slot - 1, slot - 1), curr = counted(model, slot, slot);
+    model->last_at = now - start_at < to->period_ns ? start_at : now;
+    model->slot = 0;
+    model->charges = 2;
+    model->charge[0] = (struct charge){-1, prev};
+    model->charge[1] = (struct charge){0, curr};
+}
+
+static inline void carry_bucket(struct model *model, const weir_limit *to, int64_t now)
+{
+    const weir_limit *from = &model->limit;
+    if (from->permits == to->permits && from->refill == to->refill && from->period_ns == to->period_ns)
+        return;
+    if (model->kind == SMOOTH) {
+        wr_i128 left = smooth_left(model, now) * to->period_ns;
+        model->left = left / from->period_ns - (left % from->period_ns < 0);
+        model->last_at = now;
+    } else {
+        model->left = stepped_left(model, now, &model->last_at);
+        model->last_at = now - model->last_at < to->period_ns ? model->last_at : now;
+    }
+    wr_i128 most = model->kind == SMOOTH ? (wr_i128)to->permits * to->period_ns : to->permits;
+    wr_i128 least = deepest(model->kind, to);
+    model->left = model->left < most ? model->left : most;
+    model->left = model->left > least ? model->left : least;
+    model->changes++;
+}
+
+static inline void model_carry(struct model *model, const weir_limit *to, int64_t now)
+{
+    if (model->kind <= STEPPED)
+        carry_bucket(model, to, now);
+    if (model->kind == FIXED || model->kind == SLIDING)
+        carry_window(model, to, now);
+    if (model->kind == LEAKY) {
+        int64_t last_at = model->last_at - model->limit.period_ns;
+        model->last_at = (last_at < now ? last_at : now) + to->period_ns;
+    }
+    model->limit = *to;
+    if (model->kind == LOGGED)
+        charge(model, INT64_MIN / 4, 0); /* drops what is beyond the new quota */
+}
+
+#endif

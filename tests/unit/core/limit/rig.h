@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* rig.h - rules with a state under them, and timelines to run them along. */
+#ifndef WEIR_TEST_LIMIT_RIG_H
+#define WEIR_TEST_LIMIT_RIG_H
+
+#include "lib/test.h"
+#include <weir/limit.h>
+
+#define MS WEIR_MILLISECOND
+#define T0 (1000 * WEIR_SECOND) /* where timelines begin; not 0, so that the clock can go back */
+
+struct rig {
+    weir_stack stack;
+    void *state; /* on the heap at its exact size, so that sanitizers see a step beyond it */
+};
+
+static inline void rig_init(struct rig *ret_rig, const weir_limit *limits, size_t count, int64_t now)
+{
+    assert_int_equal(weir_stack_init(&ret_rig->stack, limits, count), 0);
+    ret_rig->state = calloc(1, ret_rig->stack.state_bytes);
+    assert_non_null(ret_rig->state);
+    weir_stack_start(&ret_rig->stack, ret_rig->state, now);
+}
+
+static inline void rig_release(struct rig *rig)
+{
+    free(rig->state);
+    rig->state = NULL;
+}
+
+static inline bool rig_try(struct rig *rig, int64_t now, uint32_t permits)
+{
+    return weir_stack_try(&rig->stack, rig->state, now, permits, NULL).verdict == WEIR_GO;
+}
+
+static inline weir_receipt rig_reserve(struct rig *rig, int64_t now, uint32_t permits)
+{
+    weir_receipt receipt;
+    weir_decision decision = weir_stack_try(&rig->stack, rig->state, now, permits, &receipt);
+    assert_int_equal(decision.verdict, WEIR_GO);
+    assert_int_equal(receipt.permits, permits);
+    return receipt;
+}
+
+static inline void rig_settle(struct rig *rig, int64_t now, weir_receipt *receipt, uint32_t used)
+{
+    weir_stack_settle(&rig->stack, rig->state, now, receipt, used);
+    assert_int_equal(receipt->permits, 0);
+}
+
+static inline int64_t rig_wait(const struct rig *rig, int64_t now, uint32_t permits)
+{
+    return weir_stack_ask(&rig->stack, rig->state, now, permits).wait_ns;
+}
+
+static inline weir_quota rig_peek(const struct rig *rig, int64_t now)
+{
+    weir_quota quota;
+    weir_stack_peek(&rig->stack, rig->state, now, &quota);
+    return quota;
+}
+
+/* Puts other rules in force. */
+static inline void rig_change(struct rig *rig, const weir_limit *limits, size_t count, int64_t now)
+{
+    struct rig old = *rig;
+    rig_init(rig, limits, count, now);
+    memset(rig->state, 0, rig->stack.state_bytes);
+    assert_int_equal(weir_stack_carry(&old.stack, old.state, &rig->stack, rig->state, now), 0);
+    rig_release(&old);
+}
+
+/* How many single permits go at `now`; takes them. */
+static inline uint32_t rig_drain(struct rig *rig, int64_t now)
+{
+    uint32_t count = 0;
+    while (rig_try(rig, now, 1))
+        count++;
+    return count;
+}
+
+/* One row of a timeline: at this instant after T0 so many permits are asked for, and this is the wait: 0 for "go",
+ * NEVER for "deny". TRY takes what is granted, ASK does not. */
+#define NEVER (-1)
+enum verb {
+    TRY,
+    ASK,
+    FORCE, /* take, granted or not; the wait is ignored */
+    RELEASE,
+};
+struct tick {
+    int64_t at_ns;
+    enum verb verb;
+    uint32_t permits;
+    int64_t wait_ns;
+};
+
+static inline weir_decision tick_run(struct rig *rig, const struct tick *tick)
+{
+    weir_decision decision = {.verdict = WEIR_GO};
+    int64_t now = T0 + tick->at_ns;
+
+    if (tick->verb == TRY)
+        decision = weir_stack_try(&rig->stack, rig->state, now, tick->permits, NULL);
+    else if (tick->verb == ASK)
+        decision = weir_stack_ask(&rig->stack, rig->state, now, tick->permits);
+    else if (tick->verb == FORCE)
+        weir_stack_take(&rig->stack, rig->state, now, tick->permits, NULL);
+    else
+        weir_stack_release(&rig->stack, rig->state, tick->permits);
+    return decision;
+}
+
+static inline void timeline(struct rig *rig, const struct tick *ticks, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        weir_decision decision = tick_run(rig, &ticks[i]);
+        int64_t wait_ns = decision.verdict == WEIR_DENY ? NEVER : decision.wait_ns;
+        bool told = (decision.verdict == WEIR_GO) == (decision.reason == WEIR_REASON_NONE);
+        if (ticks[i].verb <= ASK && (wait_ns != ticks[i].wait_ns || !told))
+            fail_msg("row %zu: waits %lld ns (%s), not %lld", i, (long long)wait_ns, weir_reason_name(decision.reason),
+                     (long long)ticks[i].wait_ns);
+    }
+}
+
+/* A timeline of one rule, from T0 on. */
+#define TIMELINE(limit, ...)                                       \
+    do {                                                           \
+        const struct tick ticks_[] = {__VA_ARGS__};                \
+        struct rig rig_;                                           \
+        rig_init(&rig_, &(limit), 1, T0);                          \
+        timeline(&rig_, ticks_, sizeof ticks_ / sizeof ticks_[0]); \
+        rig_release(&rig_);                                        \
+    } while (0)
+
+#endif

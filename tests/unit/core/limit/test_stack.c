@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules checked together; an algorithm of one's own among them (S3-46). */
+#include "rig.h"
+#include "spaced.h"
+
+/* "2 a second and 5 a minute" and 4 at once. */
+static size_t three_rules(weir_limit limits[3])
+{
+    assert_int_equal(weir_limit_token_bucket(&limits[0], 2, 2, WEIR_SECOND), 0);
+    assert_int_equal(weir_limit_fixed_window(&limits[1], 5, WEIR_MINUTE), 0);
+    assert_int_equal(weir_limit_concurrency(&limits[2], 4), 0);
+    return 3;
+}
+
+static void all_rules_must_grant(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_limit limits[3];
+    rig_init(&rig, limits, three_rules(limits), T0);
+    const struct tick ticks[] = {
+        {0, TRY, 2, 0},
+        {0, TRY, 1, 500 * MS},                   /* the bucket */
+        {1000 * MS, TRY, 2, 0},                  /* 4 in flight, 4 this minute */
+        {1000 * MS, TRY, 1, WEIR_UNTIL_RELEASE}, /* bucket and concurrency */
+        {1000 * MS, RELEASE, 4, 0},
+        {2000 * MS, TRY, 2, 58 * WEIR_SECOND}, /* the window */
+        {2000 * MS, TRY, 1, 0},
+        {2000 * MS, TRY, 1, 58 * WEIR_SECOND},
+        {2000 * MS, TRY, 3, NEVER}, /* more than the bucket holds */
+        {WEIR_MINUTE, TRY, 2, 0},
+    };
+    timeline(&rig, ticks, sizeof ticks / sizeof ticks[0]);
+    rig_release(&rig);
+}
+
+/* All checked, then all committed: whichever rule refuses, no other is charged. */
+static void denial_charges_nothing_in_any_rule(void **state)
+{
+    (void)state;
+    weir_limit limits[3];
+    size_t count = three_rules(limits);
+    for (size_t order = 0; order < 3; order++) {
+        weir_limit turned[3] = {limits[order], limits[(order + 1) % 3], limits[(order + 2) % 3]};
+        struct rig rig;
+        unsigned char before[128];
+        rig_init(&rig, turned, count, T0);
+        assert_true(rig_try(&rig, T0, 2));
+        memcpy(before, rig.state, rig.stack.state_bytes);
+        assert_false(rig_try(&rig, T0 + 1, 1)); /* tokens */
+        assert_false(rig_try(&rig, T0 + 1, 3)); /* never */
+        assert_memory_equal(rig.state, before, rig.stack.state_bytes);
+        assert_true(rig_try(&rig, T0 + WEIR_SECOND, 2));
+        memcpy(before, rig.state, rig.stack.state_bytes);
+        assert_false(rig_try(&rig, T0 + 2 * WEIR_SECOND, 1)); /* concurrency alone */
+        assert_memory_equal(rig.state, before, rig.stack.state_bytes);
+        rig_release(&rig);
+    }
+}
+
+static void decision_is_that_of_the_rule_that_holds_longest(void **state)
+{
+    (void)state;
+    weir_limit limits[3];
+    size_t count = three_rules(limits);
+    for (size_t order = 0; order < 3; order++) {
+        weir_limit turned[3] = {limits[order], limits[(order + 1) % 3], limits[(order + 2) % 3]};
+        struct rig rig;
+        rig_init(&rig, turned, count, T0);
+        weir_stack_take(&rig.stack, rig.state, T0, 5, NULL);
+        weir_decision decision = weir_stack_ask(&rig.stack, rig.state, T0, 1);
+        assert_int_equal(decision.reason, WEIR_REASON_CONCURRENCY);
+        assert_int_equal(decision.wait_ns, WEIR_UNTIL_RELEASE);
+        decision = weir_stack_ask(&rig.stack, rig.state, T0, 3); /* never above until release */
+        assert_int_equal(decision.verdict, WEIR_DENY);
+        assert_int_equal(decision.reason, WEIR_REASON_TOKENS);
+        weir_stack_release(&rig.stack, rig.state, 5);
+        decision = weir_stack_ask(&rig.stack, rig.state, T0, 1);
+        assert_int_equal(decision.reason, WEIR_REASON_TOKENS);
+        assert_int_equal(decision.wait_ns, WEIR_MINUTE);
+        rig_release(&rig);
+    }
+}
+
+static void asking_for_nothing_is_granted_and_charges_nothing(void **state)
+{
+    (void)state;
+    weir_limit limits[3];
+    for (size_t count = 1; count <= three_rules(limits); count += 2) {
+        struct rig rig;
+        rig_init(&rig, limits, count, T0);
+        weir_receipt receipt = {.permits = 77};
+        assert_int_equal(weir_stack_try(&rig.stack, rig.state, T0, 0, &receipt).verdict, WEIR_GO);
+        assert_int_equal(receipt.permits, 0);
+        weir_stack_take(&rig.stack, rig.state, T0, 0, &receipt);
+        rig_settle(&rig, T0, &receipt, 3);
+        assert_true(weir_stack_fresh(&rig.stack, rig.state, T0));
+        rig_release(&rig);
+    }
+}
+
+static void quota_is_that_of_the_smallest_share(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_limit limits[3];
+    rig_init(&rig, limits, three_rules(limits), T0);
+    assert_true(rig_try(&rig, T0, 1));
+    assert_int_equal(rig_peek(&rig, T0).limit, 2); /* 1/2, 4/5, 3/4 */
+    assert_int_equal(rig_peek(&rig, T0 + WEIR_SECOND).limit, 4);
+    weir_stack_release(&rig.stack, rig.state, 1);
+    assert_int_equal(rig_peek(&rig, T0 + WEIR_SECOND).limit, 5);
+    weir_stack_take(&rig.stack, rig.state, T0 + WEIR_SECOND, 4, NULL);
+    weir_stack_release(&rig.stack, rig.state, 4);
+    weir_quota quota = rig_peek(&rig, T0 + WEIR_SECOND); /* both at 0: the one that takes longer */
+    assert_int_equal(quota.limit, 5);
+    assert_int_equal(quota.reset_ns, 59 * WEIR_SECOND);
+    rig_release(&rig);
+}
+
+static void stack_is_fresh_when_all_its_rules_are(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_limit limits[3];
+    rig_init(&rig, limits, three_rules(limits), T0);
+    assert_true(weir_stack_fresh(&rig.stack, rig.state, T0));
+    assert_true(rig_try(&rig, T0, 1));
+    assert_false(weir_stack_fresh(&rig.stack, rig.state, T0 + WEIR_DAY)); /* one in flight */
+    weir_stack_release(&rig.stack, rig.state, 1);
+    assert_false(weir_stack_fresh(&rig.stack, rig.state, T0 + WEIR_MINUTE - 1));
+    assert_true(weir_stack_fresh(&rig.stack, rig.state, T0 + WEIR_MINUTE));
+    rig_release(&rig);
+}
+
+static void stack_is_of_one_to_eight_rules(void **state)
+{
+    (void)state;
+    weir_limit limits[WEIR_STACK_MAX + 1];
+    weir_stack stack = {.count = 4711};
+    for (size_t i = 0; i <= WEIR_STACK_MAX; i++)
+        assert_int_equal(weir_limit_concurrency(&limits[i], 1), 0);
+    assert_int_equal(weir_stack_init(&stack, limits, 0), WEIR_E_INVAL);
+    assert_int_equal(weir_stack_init(&stack, limits, WEIR_STACK_MAX + 1), WEIR_E_INVAL);
+    assert_non_null(strstr(weir_error_detail(), "1 ... 8"));
+    assert_int_equal(weir_stack_init(&stack, limits, SIZE_MAX), WEIR_E_INVAL);
+    assert_int_equal(weir_stack_init(&stack, NULL, 1), WEIR_E_INVAL);
+    assert_int_equal(weir_stack_init(NULL, limits, 1), WEIR_E_INVAL);
+    limits[3].algorithm = NULL;
+    assert_int_equal(weir_stack_init(&stack, limits, 4), WEIR_E_INVAL);
+    assert_int_equal(stack.count, 4711);
+    limits[3] = limits[0];
+    assert_int_equal(weir_stack_init(&stack, limits, WEIR_STACK_MAX), 0);
+    assert_int_equal(stack.state_bytes, 64);
+}
+
+/* S3-46 */
+static void own_algorithm_runs_in_a_stack_like_ours(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_limit limits[3];
+    int64_t gap_ns = 200 * MS;
+    assert_int_equal(weir_limit_custom(&limits[0], &spaced_algorithm, 4, 0, &gap_ns), 0);
+    assert_int_equal(weir_limit_token_bucket(&limits[1], 2, 1, WEIR_SECOND), 0);
+    assert_int_equal(weir_limit_custom(&limits[2], &spaced_algorithm, 100, 0, &gap_ns), 0);
+    rig_init(&rig, limits, 3, T0);
+    assert_int_equal(rig.stack.offsets[1] % 8, 0);
+    assert_true(weir_stack_fresh(&rig.stack, rig.state, T0));
+    const struct tick ticks[] = {{0, TRY, 1, 0},
+                                 {0, TRY, 1, 200 * MS},
+                                 {200 * MS, TRY, 1, 0},
+                                 {200 * MS, TRY, 1, 800 * MS},
+                                 {WEIR_HOUR, TRY, 2, 0},
+                                 {2 * WEIR_HOUR, TRY, 1, WEIR_UNTIL_RELEASE},
+                                 {2 * WEIR_HOUR, RELEASE, 1, 0},
+                                 {2 * WEIR_HOUR, TRY, 5, NEVER}};
+    timeline(&rig, ticks, sizeof ticks / sizeof ticks[0]);
+    assert_int_equal(weir_stack_ask(&rig.stack, rig.state, T0 + 2 * WEIR_HOUR, 1).reason, WEIR_REASON_JOB_LIMIT);
+    assert_int_equal(rig_peek(&rig, T0 + 2 * WEIR_HOUR).limit, 4);
+    rig_release(&rig);
+}
+
+static void own_algorithm_gives_back_and_starts_anew_on_a_change(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_limit limit;
+    int64_t gap_ns = 0;
+    assert_int_equal(weir_limit_custom(&limit, &spaced_algorithm, 4, 0, &gap_ns), 0);
+    rig_init(&rig, &limit, 1, T0);
+    weir_receipt receipt = rig_reserve(&rig, T0, 3);
+    assert_int_equal(rig_peek(&rig, T0).remaining, 1);
+    rig_settle(&rig, T0, &receipt, 1);
+    assert_int_equal(rig_peek(&rig, T0).remaining, 3);
+    rig_change(&rig, &limit, 1, T0); /* it has no carry */
+    assert_int_equal(rig_peek(&rig, T0).remaining, 4);
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(all_rules_must_grant), test(denial_charges_nothing_in_any_rule),
+           test(decision_is_that_of_the_rule_that_holds_longest),
+           test(asking_for_nothing_is_granted_and_charges_nothing), test(quota_is_that_of_the_smallest_share),
+           test(stack_is_fresh_when_all_its_rules_are), test(stack_is_of_one_to_eight_rules),
+           test(own_algorithm_runs_in_a_stack_like_ours), test(own_algorithm_gives_back_and_starts_anew_on_a_change))
