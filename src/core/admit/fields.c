@@ -180,16 +180,20 @@ const char *weir_field_name(weir_field field)
 
 /* ---- the public functions ------------------------------------------------------------------------------ */
 
-static int check(const weir_admission *admission, int64_t wall_ns, const char *buffer, size_t buffer_bytes,
-                 const size_t *ret_bytes)
+static bool arguments_ok(const weir_admission *admission, int64_t wall_ns, const char *buffer, size_t buffer_bytes,
+                         const size_t *ret_bytes)
 {
+    const char *why = NULL;
+
     if (admission == NULL || admission->count > WEIR_RULINGS_MAX)
-        return wr_invalid("the admission is NULL or was never filled; give one that a counter has filled");
-    if (buffer == NULL || buffer_bytes == 0 || ret_bytes == NULL)
-        return wr_invalid("no buffer or no ret_bytes; give WEIR_FIELDS_BYTES_MAX bytes to be sure");
-    if (wall_ns < 0 || wall_ns > INT64_MAX - WEIR_DURATION_MAX)
-        return wr_invalid("wall_ns is no time of day; give what weir_wall_now returns");
-    return 0;
+        why = "the admission is NULL or was never filled; give one that a counter has filled";
+    else if (buffer == NULL || buffer_bytes == 0 || ret_bytes == NULL)
+        why = "no buffer or no ret_bytes; give WEIR_FIELDS_BYTES_MAX bytes to be sure";
+    else if (wall_ns < 0 || wall_ns > INT64_MAX - WEIR_DURATION_MAX)
+        why = "wall_ns is no time of day; give what weir_wall_now returns";
+    if (why != NULL)
+        (void)wr_invalid(why);
+    return why == NULL;
 }
 
 /* Terminates and reports what was written. */
@@ -208,10 +212,9 @@ int weir_field_format(const weir_admission *admission, weir_field field, int64_t
                       size_t buffer_bytes, size_t *ret_bytes)
 {
     struct wr_writer writer = {buffer, buffer_bytes, 0};
-    int error = check(admission, wall_ns, buffer, buffer_bytes, ret_bytes);
 
-    if (error < 0)
-        return error;
+    if (!arguments_ok(admission, wall_ns, buffer, buffer_bytes, ret_bytes))
+        return WEIR_E_INVAL;
     if (weir_field_name(field) == NULL)
         return wr_invalid("no such field; use one of WEIR_FIELD_RETRY_AFTER ... WEIR_FIELD_X_RESET");
     write_value(&writer, admission, field, wall_ns);
@@ -222,10 +225,9 @@ int weir_fields_format(const weir_admission *admission, unsigned fields, int64_t
                        size_t buffer_bytes, size_t *ret_bytes)
 {
     struct wr_writer writer = {buffer, buffer_bytes, 0};
-    int error = check(admission, wall_ns, buffer, buffer_bytes, ret_bytes);
 
-    if (error < 0)
-        return error;
+    if (!arguments_ok(admission, wall_ns, buffer, buffer_bytes, ret_bytes))
+        return WEIR_E_INVAL;
     if ((fields & ~(unsigned)WEIR_FIELDS_ALL) != 0)
         return wr_invalid("fields has bits that are no field; use WEIR_FIELDS_ALL or some of it");
     for (unsigned bit = WEIR_FIELD_RETRY_AFTER; bit <= WEIR_FIELD_X_RESET; bit <<= 1) {

@@ -162,16 +162,15 @@ weir_fault wr_key_extract(const weir_key *key, const weir_request *request, char
 int weir_key_extract(const weir_key *key, const weir_request *request, char *buffer, size_t *ret_bytes,
                      weir_fault *ret_fault)
 {
-    weir_fault fault;
     int error = wr_key_check(key);
 
     if (error == 0)
         error = wr_request_check(request);
-    if (error == 0 && (buffer == NULL || ret_bytes == NULL))
-        error = wr_invalid("the buffer or ret_bytes is NULL; give a buffer of WEIR_KEY_MAX bytes and a size_t");
     if (error < 0)
         return error;
-    fault = wr_key_extract(key, request, buffer, ret_bytes);
+    if (buffer == NULL || ret_bytes == NULL)
+        return wr_invalid("the buffer or ret_bytes is NULL; give a buffer of WEIR_KEY_MAX bytes and a size_t");
+    weir_fault fault = wr_key_extract(key, request, buffer, ret_bytes);
     if (ret_fault != NULL)
         *ret_fault = fault;
     return fault == WEIR_FAULT_NONE ? 0 : WEIR_E_ABSENT;

@@ -18,13 +18,16 @@ static bool is_plain(char c)
 static char take_byte(struct wr_span *path)
 {
     const char *at = path->data;
+    bool is_escape = path->bytes >= 3 && at[0] == '%';
+    int high = is_escape ? wr_hex_value(at[1]) : -1;
+    int low = is_escape ? wr_hex_value(at[2]) : -1;
 
-    if (path->bytes >= 3 && at[0] == '%' && wr_hex_value(at[1]) >= 0 && wr_hex_value(at[2]) >= 0) {
-        *path = wr_span_after(*path, 3);
-        return (char)(wr_hex_value(at[1]) << 4 | wr_hex_value(at[2]));
+    if (high < 0 || low < 0) {
+        *path = wr_span_after(*path, 1);
+        return at[0];
     }
-    *path = wr_span_after(*path, 1);
-    return at[0];
+    *path = wr_span_after(*path, 3);
+    return (char)(high * 16 + low);
 }
 
 /* Writes up to the next '/' or the end. */

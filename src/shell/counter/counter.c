@@ -102,12 +102,12 @@ int weir_counter_new(const weir_rule *rules, size_t count, const weir_counter_op
     weir_counter_options chosen;
     int error = check_rules(rules, count);
 
-    if (error == 0 && ret_counter == NULL)
-        error = wr_invalid("ret_counter is NULL; give where the counter is to go");
-    if (error == 0 && options != NULL && options->size != sizeof *options)
-        error = wr_invalid("the options are not filled by weir_counter_options_init; fill them first");
     if (error < 0)
         return error;
+    if (ret_counter == NULL)
+        return wr_invalid("ret_counter is NULL; give where the counter is to go");
+    if (options != NULL && options->size != sizeof *options)
+        return wr_invalid("the options are not filled by weir_counter_options_init; fill them first");
     weir_counter_options_init(&chosen);
     if (options != NULL)
         chosen = *options;

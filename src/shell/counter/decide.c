@@ -225,10 +225,10 @@ static int decide(weir_counter *counter, const weir_request *request, const stru
 {
     int error = wr_request_check(request);
 
-    if (error == 0 && (counter == NULL || ret_admission == NULL))
-        error = wr_invalid("the counter or ret_admission is NULL; give both");
     if (error < 0)
         return error;
+    if (counter == NULL || ret_admission == NULL)
+        return wr_invalid("the counter or ret_admission is NULL; give both");
     start(ret_admission);
     error = ask_rules(counter, request, false, patience, ret_admission);
     if (error < 0) {
@@ -305,7 +305,7 @@ int weir_counter_try_key(weir_counter *counter, uint32_t rule, const char *key, 
 int weir_counter_allow(weir_counter *counter, const weir_request *request, int64_t timeout_ns, weir_cancel *cancel,
                        weir_admission *ret_admission)
 {
-    struct patience patience;
+    struct patience patience = none;
     int error = be_patient(counter, timeout_ns, cancel, &patience);
 
     if (error == 0)
@@ -316,7 +316,7 @@ int weir_counter_allow(weir_counter *counter, const weir_request *request, int64
 int weir_counter_allow_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes, uint32_t permits,
                            int64_t timeout_ns, weir_cancel *cancel, weir_admission *ret_admission)
 {
-    struct patience patience;
+    struct patience patience = none;
     int error = be_patient(counter, timeout_ns, cancel, &patience);
 
     if (error == 0)

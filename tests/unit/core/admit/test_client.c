@@ -198,7 +198,7 @@ static void a_long_list_of_hops_is_read_to_its_end(void **state)
     (void)state;
     for (int i = 0; i < HOPS; i++)
         memcpy(value + 9 * i, "1.2.3.4 ,", 9);
-    strcpy(value + 9 * HOPS, "203.0.113.7");
+    memcpy(value + 9 * HOPS, "203.0.113.7", sizeof "203.0.113.7");
     assert_int_equal(weir_network_parse("10.0.0.0/8", &proxy), 0);
     weir_key_init(&key, WEIR_KEY_IP);
     key.trusted = &proxy;

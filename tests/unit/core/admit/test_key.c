@@ -256,7 +256,7 @@ static void different_parts_never_make_the_same_key(void **state)
         triple_draw(&triples[i], &rng);
         for (int j = 0; j < 3; j++)
             texts[j] = triples[i].parts[j];
-        strcpy(triples[i].key, key_of(&key, &request));
+        snprintf(triples[i].key, sizeof triples[i].key, "%s", key_of(&key, &request));
     }
     for (int i = 0; i < TRIPLES; i++) {
         for (int j = 0; j < i; j++)
@@ -376,7 +376,7 @@ static void a_secret_value_does_not_show_in_its_key(void **state)
     weir_key_init(&key, WEIR_KEY_USER);
     key.secret = "pepper";
     user_init(&request, token); /* longer than a key may be */
-    strcpy(first, key_of(&key, &request.request));
+    snprintf(first, sizeof first, "%s", key_of(&key, &request.request));
     assert_int_equal(strlen(first), 33);
     assert_int_equal(first[0], '#');
     assert_null(strstr(first, "tt"));
@@ -385,7 +385,7 @@ static void a_secret_value_does_not_show_in_its_key(void **state)
     assert_string_not_equal(key_of(&key, &request.request), first);
     token[0] = 'T';
     key.secret = "pepper";
-    strcpy(other, key_of(&key, &request.request));
+    snprintf(other, sizeof other, "%s", key_of(&key, &request.request));
     assert_string_not_equal(other, first);
     user_init(&request, NULL);
     assert_string_equal(key_of(&key, &request.request), "anonymous");
