@@ -7,6 +7,7 @@
 static void a_refusal_by_a_later_rule_charges_the_earlier_ones_nothing(void **state)
 {
     struct rig *rig = rig_new();
+    weir_rule_stats stats;
 
     (void)state;
     rig_add(rig, "ip", WEIR_KEY_IP, window(10));
@@ -25,6 +26,9 @@ static void a_refusal_by_a_later_rule_charges_the_earlier_ones_nothing(void **st
         assert_int_equal(weir_counter_release(rig->counter, &rig->admission), 0);
         assert_int_equal(rig_left(rig, 1, PEER), 8);
     }
+    assert_int_equal(weir_counter_stats(rig->counter, 0, &stats), 0);
+    assert_int_equal(stats.granted, 2); /* nor is it counted */
+    assert_int_equal(stats.refused, 0);
     rig_free(rig);
 }
 
