@@ -27,7 +27,7 @@ static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint
 {
     (void)limit, (void)permits;
     const struct leak *leak = state;
-    return now >= leak->next_at ? 0 : leak->next_at - now;
+    return leak->next_at > now ? leak->next_at - now : 0;
 }
 
 /* Tells this next start from all others: instants that differ only far up, or by little, differ here too. */

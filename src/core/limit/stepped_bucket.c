@@ -80,7 +80,7 @@ static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, 
     *steps = steps_at(limit, state, now);
     uint64_t owed = (uint64_t)wr_mark_owed(steps->mark, limit, mark, permits);
     uint64_t since = at < steps->step_at ? (uint64_t)(steps->step_at - at - 1) / (uint64_t)limit->period_ns + 1 : 0;
-    if (owed == 0 || since > (owed - 1) / limit->refill)
+    if (owed == 0 || since > (owed - 1) / limit->refill || steps->missing == 0)
         return; /* all came back by itself */
     uint64_t back = owed - since * limit->refill;
     back = back < permits ? back : permits;

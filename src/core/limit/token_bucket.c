@@ -31,13 +31,10 @@ static wr_i128 debt_at(const weir_limit *limit, const struct wr_bucket *bucket, 
     return debt > 0 ? debt : 0;
 }
 
-/* Makes the bucket full `debt` after `now`, or before, if negative. */
 static void set_debt(const weir_limit *limit, struct wr_bucket *bucket, int64_t now, wr_i128 debt)
 {
-    int64_t ns = (int64_t)(debt / limit->refill);
-    int64_t rem = (int64_t)(debt % limit->refill);
-    bucket->full_at = now + ns - (rem < 0);
-    bucket->full_rem = (uint32_t)(rem < 0 ? rem + limit->refill : rem);
+    bucket->full_at = now + (int64_t)(debt / limit->refill);
+    bucket->full_rem = (uint32_t)(debt % limit->refill);
 }
 
 static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
@@ -78,13 +75,15 @@ static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t
 static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
 {
     struct wr_bucket *bucket = state;
+    wr_i128 debt = debt_at(limit, bucket, now);
     wr_i128 asked = (wr_i128)limit->period_ns * permits;
     wr_i128 owed = (wr_i128)limit->period_ns * wr_mark_owed(bucket->mark, limit, mark, permits);
     wr_i128 back = owed - parts(limit, now - at, 0);
 
-    if (owed == 0 || back <= 0)
+    if (owed == 0 || back <= 0 || debt == 0)
         return;
-    set_debt(limit, bucket, now, parts(limit, bucket->full_at - now, bucket->full_rem) - (back < asked ? back : asked));
+    back = back < asked ? back : asked;
+    set_debt(limit, bucket, now, back < debt ? debt - back : 0);
     bucket->mark = wr_mark_given(bucket->mark, limit, permits);
 }
 

@@ -288,10 +288,13 @@ static inline void give_bucket(struct model *model, int64_t now, const struct mo
         came *= model->limit.refill;
     }
     wr_i128 back = (behind * unit > permits ? behind * unit : permits) * part - came;
+    wr_i128 left = model->kind == SMOOTH ? smooth_left(model, now) : model->left;
+    wr_i128 most = model->limit.permits * part;
     back = back < permits * part ? back : permits * part;
-    if (receipt->changes != model->changes || behind < -(1 << 20) || back <= 0)
+    if (receipt->changes != model->changes || behind < -(1 << 20) || back <= 0 || left == most)
         return;
-    model->left += back;
+    model->left = left + back < most ? left + back : most;
+    model->last_at = model->kind == SMOOTH ? now : model->last_at;
     model->given += (uint64_t)((permits + unit - 1) / unit);
 }
 

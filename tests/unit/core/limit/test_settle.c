@@ -247,6 +247,29 @@ static void leaky_bucket_takes_back_the_last_start_only(void **state)
     rig_release(&rig);
 }
 
+/* Charges so large that they were cut off cannot be told apart later: they stay. */
+static void charges_that_were_cut_off_are_not_given_back(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_limit limit;
+    weir_receipt receipt;
+    assert_int_equal(weir_limit_sliding_window(&limit, UINT32_MAX, WEIR_SECOND), 0);
+    rig_init(&rig, &limit, 1, T0);
+    assert_true(rig_try(&rig, T0, UINT32_MAX - 5));
+    weir_stack_take(&rig.stack, rig.state, T0, 10, &receipt);
+    rig_settle(&rig, T0, &receipt, 0);
+    assert_int_equal(rig_peek(&rig, T0).remaining, 0); /* 5 at most */
+    rig_release(&rig);
+
+    assert_int_equal(weir_limit_leaky_bucket(&limit, 1, WEIR_DURATION_MAX), 0);
+    rig_init(&rig, &limit, 1, T0);
+    weir_stack_take(&rig.stack, rig.state, T0, UINT32_MAX, &receipt);
+    rig_settle(&rig, T0, &receipt, 1);
+    assert_int_equal(rig_wait(&rig, T0, 1), 2 * WEIR_DURATION_MAX);
+    rig_release(&rig);
+}
+
 /* What estimates are for: each reserves five, uses one, and says so three seconds later. */
 static void estimates_under_load_cost_what_they_used(void **state)
 {
@@ -369,5 +392,5 @@ WEIR_TESTS(test(cancel_gives_back_exactly_what_was_taken), test(settling_for_les
            test(cancel_after_nearly_a_full_refill_gives_no_second_burst), test(several_cancels_give_no_second_burst),
            test(receipt_of_a_forgotten_state_gives_nothing), test(windows_take_back_only_what_they_counted),
            test(reservation_with_a_stale_now_is_given_back), test(leaky_bucket_takes_back_the_last_start_only),
-           test(estimates_under_load_cost_what_they_used), test(settling_never_grants_more_than_would_have_been),
-           test(settling_at_once_is_exact_in_any_order))
+           test(charges_that_were_cut_off_are_not_given_back), test(estimates_under_load_cost_what_they_used),
+           test(settling_never_grants_more_than_would_have_been), test(settling_at_once_is_exact_in_any_order))

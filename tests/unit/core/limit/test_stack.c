@@ -49,6 +49,9 @@ static void denial_charges_nothing_in_any_rule(void **state)
         memcpy(before, rig.state, rig.stack.state_bytes);
         assert_false(rig_try(&rig, T0 + 1, 1)); /* tokens */
         assert_false(rig_try(&rig, T0 + 1, 3)); /* never */
+        weir_receipt receipt = {.permits = 77};
+        assert_int_equal(weir_stack_try(&rig.stack, rig.state, T0 + 1, 1, &receipt).verdict, WEIR_WAIT);
+        assert_int_equal(receipt.permits, 0);
         assert_memory_equal(rig.state, before, rig.stack.state_bytes);
         assert_true(rig_try(&rig, T0 + WEIR_SECOND, 2));
         memcpy(before, rig.state, rig.stack.state_bytes);
