@@ -12,8 +12,9 @@
 #include <sys/random.h>
 #include <weir/error.h>
 
-/* Blocks from here on come straight from the kernel: zeroed without being touched, and given back when freed. */
-#define MAP_FROM_BYTES ((size_t)256 << 10)
+/* Blocks from here on come straight from the kernel: zeroed without being touched, and given back when freed. A heap
+ * would keep the holes that growing tables leave behind: a sixth of their size. */
+#define MAP_FROM_BYTES ((size_t)32 << 10)
 #define PAGE_ALIGN 4096
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 

@@ -50,13 +50,16 @@ struct wr_entry *wr_shard_find(const struct wr_shard *shard, const struct wr_lay
     }
 }
 
-/* Where a key of this hash goes: the first slot that is empty or removed. */
+/* Where a key of this hash goes: its pair if one of the two is free, else the first free slot from its home group on.
+ */
 static size_t free_slot(const struct wr_block *block, uint32_t hash)
 {
     uint32_t group = wr_home(block, hash);
-    for (;;) {
+    uint32_t wanted = 3u << wr_pair(hash);
+    for (;; wanted = 0) {
         const uint8_t *control = block->control + (size_t)group * WR_GROUP;
         uint32_t free = wr_match(control, WR_EMPTY) | wr_match(control, WR_REMOVED);
+        free = (free & wanted) != 0 ? free & wanted : free;
         if (free != 0)
             return (size_t)group * WR_GROUP + (uint32_t)__builtin_ctz(free);
         group = group + 1 == block->groups ? 0 : group + 1;

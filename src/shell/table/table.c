@@ -8,6 +8,7 @@
 #define DEFAULT_MAX_KEYS 1000000
 #define KEYS_PER_SHARD 512
 #define FEWEST_SHARDS 16
+#define USUAL_SHARDS 16384 /* most by default: each may be a mapping of its own, and the kernel allows 65530 */
 #define MOST_SHARDS ((size_t)1 << 21)
 #define FEWEST_INLINE_BYTES 24
 
@@ -46,7 +47,7 @@ static size_t shards_for(const weir_table_options *options, size_t max_keys)
     size_t shards = options->shards;
     if (shards == 0) {
         shards = max_keys / KEYS_PER_SHARD;
-        shards = shards < FEWEST_SHARDS ? FEWEST_SHARDS : shards;
+        shards = shards < FEWEST_SHARDS ? FEWEST_SHARDS : shards > USUAL_SHARDS ? USUAL_SHARDS : shards;
     }
     return wr_round_up_pow2(shards);
 }
