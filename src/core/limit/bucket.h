@@ -30,6 +30,13 @@ struct wr_fine {
     uint32_t rem;
 };
 
+/* first ? a : b, for the compiler to make no branch of: whether a key near its limit may go is hard to foretell, and a
+ * wrong guess costs more than all the rest. */
+static inline int64_t wr_pick(bool first, int64_t a, int64_t b)
+{
+    return b ^ ((a ^ b) & -(int64_t)first);
+}
+
 /* What `permits` cost; at most limit->permits, so that it is at most full_ns. */
 static inline struct wr_fine wr_bucket_cost(const weir_limit *limit, uint32_t permits)
 {
@@ -48,11 +55,11 @@ static inline struct wr_fine wr_bucket_end(const weir_limit *limit, const struct
 {
     struct wr_fine cost = wr_bucket_cost(limit, permits);
     bool owing = bucket->full_at >= now;
-    uint64_t rem = (uint64_t)(owing ? bucket->full_rem : 0) + cost.rem;
+    uint64_t rem = (uint64_t)wr_pick(owing, bucket->full_rem, 0) + cost.rem;
     bool whole = rem >= limit->refill;
     return (struct wr_fine){
-        .ns = (owing ? bucket->full_at : now) + cost.ns + whole,
-        .rem = (uint32_t)(rem - (whole ? limit->refill : 0)),
+        .ns = wr_pick(owing, bucket->full_at, now) + cost.ns + whole,
+        .rem = (uint32_t)(rem - (uint64_t)wr_pick(whole, limit->refill, 0)),
     };
 }
 
@@ -69,8 +76,7 @@ static inline uint32_t wr_bucket_mark(const weir_limit *limit, uint32_t mark, st
     return wr_mark_taken(mark, limit, debt / (uint64_t)limit->period_ns);
 }
 
-/* Ask and take in one. `permits` is 1 … limit->permits; `ret_mark` may be NULL, and is set only if granted. Stores
- * without a branch on the verdict, which is hard to foretell when a key is near its limit. */
+/* Ask and take in one. `permits` is 1 … limit->permits; `ret_mark` may be NULL, and is set only if granted. */
 static inline weir_decision wr_bucket_try(const weir_limit *limit, struct wr_bucket *bucket, int64_t now,
                                           uint32_t permits, uint32_t *ret_mark)
 {
@@ -78,14 +84,14 @@ static inline weir_decision wr_bucket_try(const weir_limit *limit, struct wr_buc
     int64_t wait_ns = wr_bucket_wait(limit, end, now);
     bool go = wait_ns <= 0;
 
-    bucket->full_at = go ? end.ns : bucket->full_at;
-    bucket->full_rem = go ? end.rem : bucket->full_rem;
+    bucket->full_at = wr_pick(go, end.ns, bucket->full_at);
+    bucket->full_rem = (uint32_t)wr_pick(go, end.rem, bucket->full_rem);
     if (ret_mark != NULL && go)
         *ret_mark = wr_bucket_mark(limit, bucket->mark, end, now);
     return (weir_decision){
-        .verdict = go ? WEIR_GO : WEIR_WAIT,
-        .reason = go ? WEIR_REASON_NONE : WEIR_REASON_TOKENS,
-        .wait_ns = go ? 0 : wait_ns,
+        .verdict = (weir_verdict)wr_pick(go, WEIR_GO, WEIR_WAIT),
+        .reason = (weir_reason)wr_pick(go, WEIR_REASON_NONE, WEIR_REASON_TOKENS),
+        .wait_ns = wr_pick(go, 0, wait_ns),
     };
 }
 

@@ -89,32 +89,38 @@ void weir_stack_take(const weir_stack *stack, void *state, int64_t now, uint32_t
     take_all(stack, state, now, permits, ret_receipt);
 }
 
-/* One smooth bucket is what most have: asked and taken in one. */
-static weir_decision try_bucket(const weir_limit *limit, void *state, int64_t now, uint32_t permits,
-                                weir_receipt *ret_receipt)
+/* Whether the rules are what most have, one smooth bucket, asked for 1 … all that it holds. */
+static inline bool one_bucket(const weir_stack *stack, uint32_t permits)
 {
-    if (ret_receipt == NULL)
-        return wr_bucket_try(limit, state, now, permits, NULL);
+    return stack->count == 1 && stack->limits[0].algorithm == &wr_token_bucket &&
+           permits - 1 < stack->limits[0].permits;
+}
+
+static __attribute__((noinline)) weir_decision try_any(const weir_stack *stack, void *state, int64_t now,
+                                                       uint32_t permits, weir_receipt *ret_receipt)
+{
     weir_receipt receipt = {.at = now, .permits = permits};
-    weir_decision decision = wr_bucket_try(limit, state, now, permits, &receipt.marks[0]);
-    *ret_receipt = decision.verdict == WEIR_GO ? receipt : (weir_receipt){0};
+    weir_decision decision;
+
+    if (one_bucket(stack, permits)) {
+        decision = wr_bucket_try(&stack->limits[0], state, now, permits, &receipt.marks[0]);
+    } else {
+        decision = ask_all(stack, state, now, permits);
+        if (decision.verdict == WEIR_GO)
+            take_all(stack, state, now, permits, &receipt);
+    }
+    if (ret_receipt != NULL)
+        *ret_receipt = decision.verdict == WEIR_GO ? receipt : (weir_receipt){0};
     return decision;
 }
 
+/* The shortest way, asked and taken in one, keeps to itself, so that it has nothing to save and restore. */
 weir_decision weir_stack_try(const weir_stack *stack, void *state, int64_t now, uint32_t permits,
                              weir_receipt *ret_receipt)
 {
-    const weir_limit *first = &stack->limits[0];
-
-    /* Below: 1 … first->permits. */
-    if (stack->count == 1 && first->algorithm == &wr_token_bucket && permits - 1 < first->permits)
-        return try_bucket(first, state, now, permits, ret_receipt);
-    weir_decision decision = ask_all(stack, state, now, permits);
-    if (decision.verdict == WEIR_GO)
-        take_all(stack, state, now, permits, ret_receipt);
-    else if (ret_receipt != NULL)
-        *ret_receipt = (weir_receipt){0};
-    return decision;
+    if (ret_receipt == NULL && one_bucket(stack, permits))
+        return wr_bucket_try(&stack->limits[0], state, now, permits, NULL);
+    return try_any(stack, state, now, permits, ret_receipt);
 }
 
 static void give_all(const weir_stack *stack, void *state, int64_t now, const weir_receipt *receipt, uint32_t permits)
