@@ -38,6 +38,12 @@ static inline uint32_t wr_late_mark(int64_t charged_at, int64_t now)
     return late_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)late_ns;
 }
 
+/* A mark that tells an instant from others, be they close by or far off. */
+static inline uint32_t wr_instant_mark(int64_t at)
+{
+    return (uint32_t)((uint64_t)at * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
 /* A window that is measured anew with another length: its start is kept while `now` lies inside, else it is now. What
  * was counted stays counted in both cases, for nobody knows how recent it is. */
 static inline int64_t wr_window_carry(int64_t start_at, int64_t window_ns, int64_t now)

@@ -30,12 +30,6 @@ static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint
     return leak->next_at > now ? leak->next_at - now : 0;
 }
 
-/* Tells this next start from all others: instants that differ only far up, or by little, differ here too. */
-static uint32_t next_mark(int64_t next_at)
-{
-    return (uint32_t)((uint64_t)next_at * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-}
-
 static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
 {
     struct leak *leak = state;
@@ -46,17 +40,17 @@ static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t
     if (next_at > most_at)
         next_at = from_at > most_at ? from_at : most_at;
     leak->next_at = (int64_t)next_at;
-    return next_mark(leak->next_at);
+    return wr_instant_mark(leak->next_at);
 }
 
-/* Only the last start can be taken back: a later one is spaced from it. Then the line is open from that start's own
- * instant on, which was an interval after the one before, or later. */
+/* Only the last start can be taken back, and the mark tells it: a later one is spaced from it. Then the line is open
+ * from that start's own instant on, which was an interval after the one before, or later. */
 static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
 {
     (void)now;
     struct leak *leak = state;
     wr_i128 next_at = leak->next_at - (wr_i128)limit->period_ns * permits;
-    if (mark == next_mark(leak->next_at) && next_at >= at)
+    if (mark == wr_instant_mark(leak->next_at) && next_at >= at)
         leak->next_at = (int64_t)next_at;
 }
 

@@ -224,7 +224,7 @@ static int remake(const weir_limit *limit, weir_limit *ret_limit)
 
 int wr_limit_check(const weir_limit *limit)
 {
-    weir_limit again;
+    weir_limit again = {0};
 
     if (limit->algorithm == NULL)
         return wr_invalid("rule: it has no algorithm; make it with one of the weir_limit functions");

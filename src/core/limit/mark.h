@@ -27,12 +27,6 @@
 
 #define WR_MARK_REACH (1 << 20) /* units given back since, after which a receipt counts as that of another state */
 
-/* The mark of a new state. The multiplier spreads instants that are close together. */
-static inline uint32_t wr_mark_start(int64_t now)
-{
-    return (uint32_t)((uint64_t)now * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-}
-
 /* No receipt from before matches any more. */
 static inline uint32_t wr_mark_renew(uint32_t mark)
 {

@@ -23,7 +23,7 @@ static void start(const weir_limit *limit, void *state, int64_t now)
     struct steps *steps = state;
     steps->step_at = now;
     steps->missing = limit->permits - limit->initial;
-    steps->mark = wr_mark_start(now);
+    steps->mark = wr_instant_mark(now);
 }
 
 /* The state as it is at `now`. A clock that went back finds it as it was left: no step is counted twice. */

@@ -16,7 +16,7 @@ static void start(const weir_limit *limit, void *state, int64_t now)
     (void)limit;
     struct wr_bucket *bucket = state;
     bucket->full_at = now;
-    bucket->mark = wr_mark_start(now);
+    bucket->mark = wr_instant_mark(now);
 }
 
 static wr_i128 parts(const weir_limit *limit, int64_t ns, uint32_t rem)
