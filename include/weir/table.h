@@ -153,6 +153,7 @@ typedef struct weir_table_stats {
     uint64_t evicted;            /* keys that made room for new ones */
     uint64_t overflowed;         /* decisions by the overflow limiter */
     size_t keys, max_keys;
+    size_t shards;
     size_t waiters;
     size_t memory_bytes; /* taken from the allocator */
 } weir_table_stats;

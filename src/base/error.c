@@ -45,10 +45,9 @@ const char *weir_error_detail(void)
     return detail;
 }
 
-int wr_invalid(const char *why)
+void wr_error_note(const char *why)
 {
     detail = why;
-    return WEIR_E_INVAL;
 }
 
 /* One foreign byte, so that nothing in it can steer a terminal or forge a log line. */

@@ -15,8 +15,15 @@
 
 #define WR_NOWHERE ((size_t)-1) /* an offset: the text as a whole is wrong */
 
-/* `why` is kept, not copied: it must be a literal. */
-int wr_invalid(const char *why);
+/* Sets the detail. `why` is kept, not copied: it must be a literal. */
+void wr_error_note(const char *why);
+
+/* Inline, so that compilers and analyzers see that it is never 0. */
+static inline int wr_invalid(const char *why)
+{
+    wr_error_note(why);
+    return WEIR_E_INVAL;
+}
 
 /* For text that does not parse. Formats
  *     duration "5 parsecs": unknown unit at character 2; use ns, us, ms, s, m, h or d

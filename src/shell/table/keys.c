@@ -226,6 +226,7 @@ int weir_table_stats_get(weir_table *table, weir_table_stats *ret_stats)
     if (table == NULL || ret_stats == NULL)
         return wr_invalid("table and ret_stats must not be NULL");
     weir_table_stats sum = {.max_keys = table->max_keys,
+                            .shards = table->shard_count,
                             .keys = atomic_load(&table->keys),
                             .memory_bytes =
                                 sizeof *table + table->shard_count * sizeof *table->shards + table->state_bytes};

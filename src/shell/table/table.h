@@ -166,7 +166,7 @@ struct wr_line *wr_key_line(const weir_table *table, const struct wr_shard *shar
 /* Takes the line of an entry out, so that the entry can be forgotten; with the lock held. Then, with none,
  * wr_key_line_end fails those who stood in it. */
 struct wr_key_line *wr_key_line_detach(weir_table *table, struct wr_shard *shard, struct wr_entry *entry);
-void wr_key_line_end(struct wr_key_line *line);
+void wr_key_line_end(struct wr_key_line *of);
 
 /* The next ticket of any line of a closed shard that was not told, pinned; with the lock held. */
 struct weir_ticket *wr_shard_untold(struct wr_shard *shard);
@@ -180,7 +180,7 @@ void wr_shard_mark_changed(struct wr_shard *shard);
 struct weir_ticket *wr_shard_changed(struct wr_shard *shard, int64_t now);
 
 /* Lets go of the table; the last one frees it. */
-void wr_table_drop(void *table);
+void wr_table_drop(void *owner);
 
 /* ---- janitor.c ---- */
 

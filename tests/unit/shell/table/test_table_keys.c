@@ -159,6 +159,25 @@ static void permits_in_flight_keep_a_key_from_being_forgotten(void **state)
     tear_down(&fixture);
 }
 
+static void zero_options_mean_the_defaults_and_shards_are_a_power_of_two(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t max_keys, shards, expected_keys, expected_shards;
+    } rows[] = {{0, 0, 1000000, 2048}, {100, 0, 100, 16},    {20000000, 0, 20000000, 16384},
+                {0, 1, 1000000, 1},    {0, 16, 1000000, 16}, {0, 17, 1000000, 32}};
+    weir_limit limit = bucket(1, 1, WEIR_SECOND);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct fixture fixture = {.options = {.max_keys = rows[i].max_keys, .shards = rows[i].shards}};
+        set_up(&fixture, &limit);
+        weir_table_stats stats = stats_of(fixture.table);
+        assert_int_equal(stats.max_keys, rows[i].expected_keys);
+        assert_int_equal(stats.shards, rows[i].expected_shards);
+        assert_true(goes(fixture.table, "k"));
+        tear_down(&fixture);
+    }
+}
+
 /* ---- floods ---- */
 
 /* Ten times as many strangers as there is room: a drained key stays drained, one that is in use is served, and memory
@@ -345,7 +364,8 @@ static void the_top_lists_keys_in_the_order_asked_for(void **state)
     tear_down(&fixture);
 }
 
-WEIR_TESTS(test(there_are_never_more_than_max_keys), test(a_full_table_forgets_only_keys_that_are_as_good_as_new),
+WEIR_TESTS(test(there_are_never_more_than_max_keys), test(zero_options_mean_the_defaults_and_shards_are_a_power_of_two),
+           test(a_full_table_forgets_only_keys_that_are_as_good_as_new),
            test(when_nothing_can_be_forgotten_new_keys_share_one_limiter),
            test(permits_in_flight_keep_a_key_from_being_forgotten),
            test(a_flood_of_strangers_neither_frees_the_drained_nor_starves_the_known),
