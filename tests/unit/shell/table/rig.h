@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* rig.h - tables on a fake clock, for the tests of hostile and scarce times. */
+#ifndef WEIR_TEST_TABLE_RIG_H
+#define WEIR_TEST_TABLE_RIG_H
+
+#include "lib/test.h"
+#include "lib/worker.h"
+
+/* Sanitizers map terabytes, want large stacks, and are slow. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+#define KEY_BYTES 32 /* room for the keys made here */
+
+static inline weir_limit bucket(uint32_t capacity, uint32_t refill, int64_t period_ns)
+{
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, capacity, refill, period_ns), 0);
+    return limit;
+}
+
+static inline weir_limit concurrency(uint32_t permits)
+{
+    weir_limit limit;
+    assert_int_equal(weir_limit_concurrency(&limit, permits), 0);
+    return limit;
+}
+
+static inline weir_clock *fake_clock(void)
+{
+    weir_clock *clock;
+    assert_int_equal(weir_clock_fake_new(WEIR_DAY, NULL, &clock), 0);
+    return clock;
+}
+
+static inline void advance(weir_clock *clock, int64_t by_ns)
+{
+    assert_int_equal(weir_clock_fake_advance(clock, by_ns), 0);
+}
+
+static inline weir_table *table_of(weir_limit limit, const weir_clock *clock, size_t max_keys)
+{
+    weir_table_options options = {.size = sizeof options, .clock = clock, .max_keys = max_keys};
+    weir_table *table;
+    assert_int_equal(weir_table_new(&limit, 1, &options, &table), 0);
+    return table;
+}
+
+static inline weir_decision try_key(weir_table *table, const char *key, uint32_t permits)
+{
+    weir_decision decision;
+    assert_int_equal(weir_table_try(table, key, strlen(key), permits, &decision), 0);
+    return decision;
+}
+
+static inline bool goes(weir_table *table, const char *key)
+{
+    return try_key(table, key, 1).verdict == WEIR_GO;
+}
+
+static inline weir_table_stats stats_of(weir_table *table)
+{
+    weir_table_stats stats;
+    assert_int_equal(weir_table_stats_get(table, &stats), 0);
+    return stats;
+}
+
+#endif
