@@ -29,7 +29,7 @@ static void *worker(void *unused)
     (void)unused;
     while (atomic_fetch_sub(&jobs_left, 1) > 0) {
         /* Blocks until both rules grant, first come first served; gives up after five seconds. */
-        int error = weir_limiter_acquire(limiter, 1, 5 * WEIR_SECOND, NULL, NULL);
+        int error = weir_limiter_acquire(limiter, 1, 5 * WEIR_SECOND, NULL, NULL, NULL);
         if (error < 0) {
             fprintf(stderr, "%s\n", weir_error_text(error));
             return NULL;

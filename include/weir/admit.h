@@ -313,7 +313,7 @@ WEIR_API int weir_counter_try(weir_counter *counter, const weir_request *request
  * admitted, and only then; WEIR_E_TIMEOUT, WEIR_E_CANCELLED, WEIR_E_CLOSED, WEIR_E_FULL, WEIR_E_NEVER or the
  * repository's own error; WEIR_E_INVAL also if the request is malformed. The admission is filled unless arguments were
  * wrong. Rules are waited for in their order, and what one has granted it holds while the next is waited for. If that
- * fails, all is given back, except that a rule which had itself to be waited for gets back only permits in flight. */
+ * fails, all is given back. */
 WEIR_API int weir_counter_allow(weir_counter *counter, const weir_request *request, int64_t timeout_ns,
                                 weir_cancel *cancel, weir_admission *ret_admission);
 
@@ -331,7 +331,7 @@ WEIR_API int weir_counter_release_key(weir_counter *counter, uint32_t rule, cons
 WEIR_API int weir_counter_release(weir_counter *counter, weir_admission *admission);
 
 /* The request really cost `used` permits of this ruling's rule: as weir_limiter_settle, once. WEIR_E_INVAL if the
- * ruling has no receipt: it did not grant, or only after waiting, or its repository cannot reserve. */
+ * ruling has no receipt: it did not grant, or its repository cannot reserve or settle. */
 WEIR_API int weir_counter_settle(weir_counter *counter, weir_admission *admission, uint32_t ruling, uint32_t used);
 
 /* The request was not served after all: gives back what all rules have taken and was not settled, and ends its permits

@@ -199,10 +199,11 @@ WEIR_API int weir_limiter_try(weir_limiter *limiter, uint32_t permits, weir_deci
 
 /* Takes `permits`, waiting for at most `timeout_ns` (WEIR_FOREVER: as long as it takes; 0: as try, though not
  * past others). First come, first served. 0 when granted. WEIR_E_TIMEOUT, WEIR_E_CANCELLED, WEIR_E_CLOSED,
- * WEIR_E_FULL, WEIR_E_NEVER, WEIR_E_NOMEM, WEIR_E_INVAL: nothing was taken. `cancel` and
- * `ret_decision` may be NULL; the latter tells in any case what held last and for how long. */
+ * WEIR_E_FULL, WEIR_E_NEVER, WEIR_E_NOMEM, WEIR_E_INVAL: nothing was taken. `cancel`, `ret_receipt` and
+ * `ret_decision` may be NULL; the receipt is filled if granted, the decision tells in any case what held last and
+ * for how long. */
 WEIR_API int weir_limiter_acquire(weir_limiter *limiter, uint32_t permits, int64_t timeout_ns, weir_cancel *cancel,
-                                  weir_decision *ret_decision);
+                                  weir_receipt *ret_receipt, weir_decision *ret_decision);
 
 /* As try, with a receipt if granted. */
 WEIR_API int weir_limiter_reserve(weir_limiter *limiter, uint32_t permits, weir_receipt *ret_receipt,
@@ -256,6 +257,9 @@ WEIR_API int weir_limiter_enqueue(weir_limiter *limiter, uint32_t permits, int64
  * those behind wait for you. */
 WEIR_API int weir_ticket_poll(weir_ticket *ticket, weir_decision *ret_decision);
 
+/* The receipt of a granted ticket, always the same one: settle it once. WEIR_E_INVAL unless granted. */
+WEIR_API int weir_ticket_receipt(const weir_ticket *ticket, weir_receipt *ret_receipt);
+
 /* Leaves the queue if still in it; granted permits stay taken. When this returns, `wake` is not running (but
  * for the very call that frees) and will not be called again. NULL is fine. */
 WEIR_API void weir_ticket_free(weir_ticket *ticket);
@@ -264,14 +268,15 @@ WEIR_API void weir_ticket_free(weir_ticket *ticket);
 
 /* An algorithm is a set of pure functions over a rule and a state of fixed size. Yours runs wherever ours do:
  * in limiters, tables, stacks and queues. `now` may stand still or go back between calls; then it must not
- * grant more. `permits` is 1 … limit->permits. */
+ * grant more. `permits` is at least 1, and in `ask` at most limit->permits. `take` can be given more, through
+ * settle or weir_stack_take (an overcharge), and so can `give` and `release`. */
 typedef struct weir_algorithm {
     size_t size; /* of this struct */
     const char *name;
     weir_reason reason; /* what a refusal says */
     /* Bytes of state (at most 1 MiB), aligned to 8. */
     size_t (*state_bytes)(const weir_limit *limit);
-    /* Makes a new state out of zeroed memory. */
+    /* Makes a new state out of zeroed memory, also when called in place of a NULL `carry`. */
     void (*start)(const weir_limit *limit, void *state, int64_t now);
     /* 0: may be taken now. Else the wait in ns, or WEIR_UNTIL_RELEASE. */
     int64_t (*ask)(const weir_limit *limit, const void *state, int64_t now, uint32_t permits);
@@ -284,7 +289,7 @@ typedef struct weir_algorithm {
     void (*peek)(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota);
     /* Whether the state decides as a new one would: it may be forgotten. */
     bool (*fresh)(const weir_limit *limit, const void *state, int64_t now);
-    /* Fills the zeroed `to_state` with what `from_state` has used. NULL: starts anew. */
+    /* Fills the zeroed `to_state` with what `from_state` has used. NULL: `start` is called instead. */
     void (*carry)(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now);
 } weir_algorithm;
 

@@ -74,7 +74,8 @@ WEIR_API int weir_table_change(weir_table *table, uint32_t plan, const weir_limi
 WEIR_API int weir_table_try(weir_table *table, const char *key, size_t key_bytes, uint32_t permits,
                             weir_decision *ret_decision);
 WEIR_API int weir_table_acquire(weir_table *table, const char *key, size_t key_bytes, uint32_t permits,
-                                int64_t timeout_ns, weir_cancel *cancel, weir_decision *ret_decision);
+                                int64_t timeout_ns, weir_cancel *cancel, weir_receipt *ret_receipt,
+                                weir_decision *ret_decision);
 WEIR_API int weir_table_enqueue(weir_table *table, const char *key, size_t key_bytes, uint32_t permits,
                                 int64_t timeout_ns, weir_wake *wake, void *context, weir_ticket **ret_ticket);
 WEIR_API int weir_table_reserve(weir_table *table, const char *key, size_t key_bytes, uint32_t permits,
@@ -175,7 +176,7 @@ typedef struct weir_repository {
     void *context;
     int (*attempt)(void *context, const char *key, size_t key_bytes, uint32_t permits, weir_decision *ret_decision);
     int (*acquire)(void *context, const char *key, size_t key_bytes, uint32_t permits, int64_t timeout_ns,
-                   weir_cancel *cancel, weir_decision *ret_decision);
+                   weir_cancel *cancel, weir_receipt *ret_receipt, weir_decision *ret_decision);
     int (*reserve)(void *context, const char *key, size_t key_bytes, uint32_t permits, weir_receipt *ret_receipt,
                    weir_decision *ret_decision);
     int (*settle)(void *context, const char *key, size_t key_bytes, weir_receipt *receipt, uint32_t used);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* time.h - instants, durations and clocks.
  *
- * All times are int64_t nanoseconds. An instant is monotonic: it counts from an arbitrary point and must
- * never be stored or sent. A duration is at most WEIR_DURATION_MAX; longer ones are refused at the door,
- * so that sums of an instant and a few durations cannot overflow.
+ * All times are int64_t nanoseconds. An instant is monotonic: it counts from an arbitrary point, lies within
+ * 2^61 ns of it either way, and must never be stored or sent. A duration is at most WEIR_DURATION_MAX; longer
+ * ones are refused at the door, so that sums of an instant and a few durations cannot overflow.
  *
  * Objects take a weir_clock in their options; NULL means weir_clock_fast(). Tests use a fake clock: time
  * stands still until the test moves it, and blocked calls wake when their time has come.

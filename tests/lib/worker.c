@@ -35,9 +35,9 @@ static void *work(void *context)
     test_worker *worker = context;
     worker->result = worker->table != NULL
                          ? weir_table_acquire(worker->table, worker->key, strlen(worker->key), worker->permits,
-                                              worker->timeout_ns, worker->cancel, &worker->decision)
+                                              worker->timeout_ns, worker->cancel, &worker->receipt, &worker->decision)
                          : weir_limiter_acquire(worker->limiter, worker->permits, worker->timeout_ns, worker->cancel,
-                                                &worker->decision);
+                                                &worker->receipt, &worker->decision);
     worker->place = atomic_fetch_add(worker->finished, 1);
     return NULL;
 }

@@ -25,6 +25,7 @@ typedef struct test_worker {
     atomic_int *finished; /* counted up at the end */
     int place;            /* out: how many had finished before */
     int result;           /* out */
+    weir_receipt receipt; /* out, if granted */
     weir_decision decision;
 } test_worker;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* decide.c - asks the rules, and takes back what was taken in vain.
  *
- * First the rules in force, in order: each reserves. The first that refuses ends it, and what the others reserved is
- * given back, so that a refusal charges nothing. Then the rules in shadow, which cannot refuse. A rule is asked at most
- * once, and only rules before the refusing one are ever charged for a moment: a caller over its own limit, whose rule
- * stands first, never touches what it shares with others.
+ * First the rules in force, in order: each reserves, after waiting if the caller does. The first that refuses ends it,
+ * and what the others reserved is given back, so that a refusal charges nothing. Then the rules in shadow, which cannot
+ * refuse. A rule is asked at most once, and only rules before the refusing one are ever charged for a moment: a caller
+ * over its own limit, whose rule stands first, never touches what it shares with others.
  */
 #include "shell/counter/counter.h"
 
@@ -55,6 +55,7 @@ static void note_answer(weir_ruling *ruling, int error, uint32_t permits)
     if (error == 0 && ruling->decision.verdict == WEIR_GO) {
         ruling->outcome = WEIR_OUTCOME_GRANTED;
         ruling->permits = permits;
+        ruling->reserved = ruling->receipt.permits > 0;
     } else if (error == 0 || error == WEIR_E_TIMEOUT || error == WEIR_E_CANCELLED || error == WEIR_E_FULL) {
         ruling->outcome = WEIR_OUTCOME_REFUSED;
     } else if (error == WEIR_E_NEVER) {
@@ -67,21 +68,6 @@ static void note_answer(weir_ruling *ruling, int error, uint32_t permits)
         ruling->decision.verdict = WEIR_WAIT; /* it would have been granted a moment too late */
 }
 
-/* Takes permits without waiting, with a receipt if the repository gives any. */
-static void take_now(const weir_repository *repository, weir_ruling *ruling, const char *key, uint32_t permits)
-{
-    bool reserves = repository->reserve != NULL && repository->settle != NULL;
-    int error;
-
-    if (reserves)
-        error = repository->reserve(repository->context, key, ruling->key_bytes, permits, &ruling->receipt,
-                                    &ruling->decision);
-    else
-        error = repository->attempt(repository->context, key, ruling->key_bytes, permits, &ruling->decision);
-    note_answer(ruling, error, permits);
-    ruling->reserved = reserves && ruling->outcome == WEIR_OUTCOME_GRANTED;
-}
-
 static int64_t left_ns(const weir_counter *counter, const struct patience *patience)
 {
     if (patience->until == WEIR_FOREVER)
@@ -90,20 +76,25 @@ static int64_t left_ns(const weir_counter *counter, const struct patience *patie
     return left < 0 ? 0 : left;
 }
 
+/* Takes permits, with a receipt if the repository gives any and takes it back. */
 static void take(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling, uint32_t permits,
                  const struct patience *patience)
 {
     const weir_repository *repository = &counter->posts[ruling->rule].repository;
     const char *key = admission->keys + ruling->key_at;
+    weir_receipt *receipt = repository->settle != NULL ? &ruling->receipt : NULL;
+    int error;
 
-    take_now(repository, ruling, key, permits);
-    if (!patience->waits || ruling->shadow || ruling->outcome != WEIR_OUTCOME_REFUSED ||
-        ruling->decision.verdict == WEIR_DENY)
-        return;
-    int error = repository->acquire(repository->context, key, ruling->key_bytes, permits, left_ns(counter, patience),
-                                    patience->cancel, &ruling->decision);
-    if (error == 0)
-        ruling->decision = (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
+    if (patience->waits && !ruling->shadow) {
+        error = repository->acquire(repository->context, key, ruling->key_bytes, permits, left_ns(counter, patience),
+                                    patience->cancel, receipt, &ruling->decision);
+        if (error == 0)
+            ruling->decision = (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
+    } else if (repository->reserve != NULL && receipt != NULL) {
+        error = repository->reserve(repository->context, key, ruling->key_bytes, permits, receipt, &ruling->decision);
+    } else {
+        error = repository->attempt(repository->context, key, ruling->key_bytes, permits, &ruling->decision);
+    }
     note_answer(ruling, error, permits);
 }
 
@@ -124,7 +115,7 @@ static int give_back(const weir_counter *counter, weir_admission *admission, wei
 {
     const weir_repository *repository = &counter->posts[ruling->rule].repository;
 
-    if (ruling->permits == 0 || !ruling->reserved || ruling->receipt.permits == 0)
+    if (ruling->permits == 0 || ruling->receipt.permits == 0)
         return release(counter, admission, ruling);
     ruling->permits = 0;
     return repository->settle(repository->context, admission->keys + ruling->key_at, ruling->key_bytes,
@@ -383,7 +374,7 @@ int weir_counter_settle(weir_counter *counter, weir_admission *admission, uint32
     if (error < 0)
         return error;
     if (ruling >= admission->count || !admission->rulings[ruling].reserved)
-        return wr_invalid("no such ruling, or it has no receipt; settle one that was granted at once");
+        return wr_invalid("no such ruling, or it has no receipt; settle one that was granted");
     weir_ruling *settled = &admission->rulings[ruling];
     const weir_repository *repository = &counter->posts[settled->rule].repository;
     if (settled->permits == 0 || settled->receipt.permits == 0)

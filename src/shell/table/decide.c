@@ -189,20 +189,20 @@ int wr_table_decide(weir_table *table, struct wr_shard *shard, const struct wr_q
 }
 
 int wr_table_acquire_now(weir_table *table, struct wr_shard *shard, const struct wr_query *query,
-                         weir_decision *ret_decision)
+                         weir_receipt *ret_receipt, weir_decision *ret_decision)
 {
     struct wr_entry *entry;
     int bad = shard->closed ? WEIR_E_CLOSED : wr_table_get(table, shard, query, &entry);
     if (bad != 0)
         return bad;
     if (entry == NULL) {
-        *ret_decision = decide_overflow(table, shard, query, NULL);
+        *ret_decision = decide_overflow(table, shard, query, ret_receipt);
         return ret_decision->verdict == WEIR_GO ? 0 : WEIR_E_FULL;
     }
     if ((entry->flags & WR_WAITED_FOR) != 0)
         return WR_WAITING;
     struct wr_spot spot = wr_entry_spot(table, shard, entry);
-    *ret_decision = weir_stack_try(spot.stack, spot.state, query->now, query->permits, NULL);
+    *ret_decision = weir_stack_try(spot.stack, spot.state, query->now, query->permits, ret_receipt);
     if (ret_decision->verdict != WEIR_GO)
         return WR_WAITING;
     shard->acquired += query->permits;
@@ -276,7 +276,7 @@ int weir_table_settle(weir_table *table, const char *key, size_t key_bytes, weir
     if (bad != 0)
         return bad;
     if (receipt == NULL)
-        return wr_invalid("receipt is NULL; it must come from weir_table_reserve");
+        return wr_invalid("receipt is NULL; it must come from weir_table_reserve or weir_table_acquire");
     struct weir_ticket *first = NULL;
     struct wr_query query = wr_table_query(table, key, key_bytes, 1, wr_clock_now(table->clock));
     struct wr_shard *shard = wr_table_shard(table, query.hash);

@@ -141,7 +141,7 @@ static int check_wait(const weir_table *table, const char *key, size_t key_bytes
 }
 
 int weir_table_acquire(weir_table *table, const char *key, size_t key_bytes, uint32_t permits, int64_t timeout_ns,
-                       weir_cancel *cancel, weir_decision *ret_decision)
+                       weir_cancel *cancel, weir_receipt *ret_receipt, weir_decision *ret_decision)
 {
     int result = check_wait(table, key, key_bytes, permits, timeout_ns);
     if (result != 0)
@@ -150,12 +150,15 @@ int weir_table_acquire(weir_table *table, const char *key, size_t key_bytes, uin
         return WEIR_E_CANCELLED;
     struct joining joining = {table, wr_table_query(table, key, key_bytes, permits, wr_clock_now(table->clock))};
     struct wr_shard *shard = wr_table_shard(table, joining.query.hash);
+    weir_receipt receipt;
     weir_decision decision = {WEIR_WAIT, WEIR_REASON_NONE, 0};
     wr_lock_take(&shard->lock);
-    result = wr_table_acquire_now(table, shard, &joining.query, &decision);
+    result = wr_table_acquire_now(table, shard, &joining.query, &receipt, &decision);
     wr_lock_give(&shard->lock);
     if (result == WR_WAITING)
-        result = wr_wait(table->clock, permits, timeout_ns, cancel, join, &joining, &decision);
+        result = wr_wait(table->clock, permits, timeout_ns, cancel, join, &joining, &receipt, &decision);
+    if (ret_receipt != NULL && result == 0)
+        *ret_receipt = receipt;
     if (ret_decision != NULL)
         *ret_decision = decision;
     return result;

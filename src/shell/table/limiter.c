@@ -131,7 +131,7 @@ int weir_limiter_settle(weir_limiter *limiter, weir_receipt *receipt, uint32_t u
     if (limiter == NULL)
         return wr_invalid(NOT_A_LIMITER);
     if (receipt == NULL)
-        return wr_invalid("receipt is NULL; it must come from weir_limiter_reserve");
+        return wr_invalid("receipt is NULL; it must come from weir_limiter_reserve or weir_limiter_acquire");
     int64_t now = wr_clock_now(limiter->clock);
     struct wr_spot spot;
     bool open = enter(&limiter->line, &spot);
@@ -211,13 +211,14 @@ static int join(void *context, struct weir_ticket *ticket)
 }
 
 /* Grants at once if nobody waits and the rules allow, without a ticket. WR_WAITING if not. */
-static int acquire_at_once(weir_limiter *limiter, uint32_t permits, weir_decision *ret_decision)
+static int acquire_at_once(weir_limiter *limiter, uint32_t permits, weir_receipt *ret_receipt,
+                           weir_decision *ret_decision)
 {
     int64_t now = wr_clock_now(limiter->clock);
     struct wr_spot spot;
     int result = enter(&limiter->line, &spot) ? WR_WAITING : WEIR_E_CLOSED;
     if (result == WR_WAITING && limiter->line.head == NULL) {
-        *ret_decision = weir_stack_try(spot.stack, spot.state, now, permits, NULL);
+        *ret_decision = weir_stack_try(spot.stack, spot.state, now, permits, ret_receipt);
         if (ret_decision->verdict == WEIR_GO) {
             limiter->acquired += permits;
             result = 0;
@@ -228,17 +229,20 @@ static int acquire_at_once(weir_limiter *limiter, uint32_t permits, weir_decisio
 }
 
 int weir_limiter_acquire(weir_limiter *limiter, uint32_t permits, int64_t timeout_ns, weir_cancel *cancel,
-                         weir_decision *ret_decision)
+                         weir_receipt *ret_receipt, weir_decision *ret_decision)
 {
     int result = check_wait(limiter, permits, timeout_ns);
     if (result != 0)
         return result;
+    weir_receipt receipt;
     weir_decision decision = {WEIR_WAIT, WEIR_REASON_NONE, 0};
     if (wr_cancel_fired(cancel))
         return WEIR_E_CANCELLED;
-    result = acquire_at_once(limiter, permits, &decision);
+    result = acquire_at_once(limiter, permits, &receipt, &decision);
     if (result == WR_WAITING)
-        result = wr_wait(limiter->clock, permits, timeout_ns, cancel, join, limiter, &decision);
+        result = wr_wait(limiter->clock, permits, timeout_ns, cancel, join, limiter, &receipt, &decision);
+    if (ret_receipt != NULL && result == 0)
+        *ret_receipt = receipt;
     if (ret_decision != NULL)
         *ret_decision = decision;
     return result;

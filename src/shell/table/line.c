@@ -128,13 +128,12 @@ static weir_decision behind(const struct weir_ticket *ticket, const struct weir_
     return decision;
 }
 
-static int decide(const struct weir_ticket *ticket, const struct wr_spot *spot, int64_t now,
-                  weir_decision *ret_decision)
+static int decide(struct weir_ticket *ticket, const struct wr_spot *spot, int64_t now, weir_decision *ret_decision)
 {
     const struct weir_ticket *ahead = first(ticket->line, now);
     weir_decision decision = {WEIR_WAIT, WEIR_REASON_QUEUE, 0};
     if (ahead == ticket)
-        decision = weir_stack_try(spot->stack, spot->state, now, ticket->permits, NULL);
+        decision = weir_stack_try(spot->stack, spot->state, now, ticket->permits, &ticket->receipt);
     else if (!overdue(ticket, now))
         decision = behind(ticket, ahead, now);
     *ret_decision = decision;
@@ -185,6 +184,16 @@ int weir_ticket_poll(weir_ticket *ticket, weir_decision *ret_decision)
     if (ticket->result < 0)
         return ticket->result;
     *ret_decision = decision;
+    return 0;
+}
+
+int weir_ticket_receipt(const weir_ticket *ticket, weir_receipt *ret_receipt)
+{
+    if (ticket == NULL || ret_receipt == NULL)
+        return wr_invalid("ticket and ret_receipt must not be NULL");
+    if (ticket->result != 0)
+        return wr_invalid("the ticket is not granted; poll it until the verdict is WEIR_GO");
+    *ret_receipt = ticket->receipt;
     return 0;
 }
 

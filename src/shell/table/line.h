@@ -54,8 +54,9 @@ struct weir_ticket {
     struct wr_line *line; /* NULL: not in line */
     struct weir_ticket *next, *prev;
     uint32_t permits;
-    int result;          /* WR_WAITING, 0 once granted, or why it never will be */
-    int64_t deadline_at; /* WEIR_FOREVER: none */
+    int result;           /* WR_WAITING, 0 once granted, or why it never will be */
+    weir_receipt receipt; /* once granted */
+    int64_t deadline_at;  /* WEIR_FOREVER: none */
     weir_wake *wake;
     void *context;
     const weir_allocator *allocator; /* of a ticket made for an event loop */
@@ -96,10 +97,11 @@ struct weir_ticket *wr_line_untold(struct wr_line *line);
 /* Wakes and unpins. NULL is fine. */
 void wr_ticket_wake(struct weir_ticket *ticket);
 
-/* Blocks until a ticket is granted or fails. `join` is called once to put it in line; its error ends the call. */
+/* Blocks until a ticket is granted, with a receipt, or fails. `join` is called once to put it in line; its error ends
+ * the call. */
 typedef int wr_join(void *context, struct weir_ticket *ticket);
 int wr_wait(const weir_clock *clock, uint32_t permits, int64_t timeout_ns, weir_cancel *cancel, wr_join *join,
-            void *context, weir_decision *ret_decision);
+            void *context, weir_receipt *ret_receipt, weir_decision *ret_decision);
 
 /* Makes a ticket on the heap and puts it in line. */
 int wr_ticket_new(const weir_allocator *allocator, const weir_clock *clock, uint32_t permits, int64_t timeout_ns,

@@ -9,9 +9,9 @@ static int repository_attempt(void *context, const char *key, size_t key_bytes, 
 }
 
 static int repository_acquire(void *context, const char *key, size_t key_bytes, uint32_t permits, int64_t timeout_ns,
-                              weir_cancel *cancel, weir_decision *ret_decision)
+                              weir_cancel *cancel, weir_receipt *ret_receipt, weir_decision *ret_decision)
 {
-    return weir_table_acquire(context, key, key_bytes, permits, timeout_ns, cancel, ret_decision);
+    return weir_table_acquire(context, key, key_bytes, permits, timeout_ns, cancel, ret_receipt, ret_decision);
 }
 
 static int repository_reserve(void *context, const char *key, size_t key_bytes, uint32_t permits,

@@ -148,9 +148,9 @@ weir_decision wr_table_try_entry(weir_table *table, struct wr_shard *shard, stru
 void wr_table_settle_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry, int64_t now,
                            weir_receipt *receipt, uint32_t used);
 
-/* For a blocking acquire: 0 if granted at once, WR_WAITING if it must stand in line, or an error. */
+/* For a blocking acquire: 0 and a receipt if granted at once, WR_WAITING if it must stand in line, or an error. */
 int wr_table_acquire_now(weir_table *table, struct wr_shard *shard, const struct wr_query *query,
-                         weir_decision *ret_decision);
+                         weir_receipt *ret_receipt, weir_decision *ret_decision);
 
 /* Whether an entry may be forgotten: it decides as a new one would, and nobody waits. */
 bool wr_entry_idle(weir_table *table, struct wr_shard *shard, struct wr_entry *entry, int64_t now);

@@ -26,7 +26,7 @@ static int await_ticket(struct weir_ticket *ticket, struct wr_parker *parker, co
 }
 
 int wr_wait(const weir_clock *clock, uint32_t permits, int64_t timeout_ns, weir_cancel *cancel, wr_join *join,
-            void *context, weir_decision *ret_decision)
+            void *context, weir_receipt *ret_receipt, weir_decision *ret_decision)
 {
     struct wr_parker parker;
     if (wr_parker_init(&parker) != 0)
@@ -41,6 +41,8 @@ int wr_wait(const weir_clock *clock, uint32_t permits, int64_t timeout_ns, weir_
     wr_ticket_release(&ticket);
     wr_cancel_leave(cancel, &link);
     wr_parker_release(&parker);
+    if (result == 0)
+        *ret_receipt = ticket.receipt;
     return result;
 }
 

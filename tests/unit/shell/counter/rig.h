@@ -148,22 +148,22 @@ static inline int script_attempt(void *context, const char *key, size_t key_byte
     return script->error;
 }
 
-static inline int script_acquire(void *context, const char *key, size_t key_bytes, uint32_t permits, int64_t timeout_ns,
-                                 weir_cancel *cancel, weir_decision *ret_decision)
-{
-    (void)timeout_ns;
-    (void)cancel;
-    return script_attempt(context, key, key_bytes, permits, ret_decision);
-}
-
 static inline int script_reserve(void *context, const char *key, size_t key_bytes, uint32_t permits,
                                  weir_receipt *ret_receipt, weir_decision *ret_decision)
 {
     int error = script_attempt(context, key, key_bytes, permits, ret_decision);
 
-    if (error == 0 && ret_decision->verdict == WEIR_GO)
+    if (error == 0 && ret_decision->verdict == WEIR_GO && ret_receipt != NULL)
         *ret_receipt = (weir_receipt){.permits = permits};
     return error;
+}
+
+static inline int script_acquire(void *context, const char *key, size_t key_bytes, uint32_t permits, int64_t timeout_ns,
+                                 weir_cancel *cancel, weir_receipt *ret_receipt, weir_decision *ret_decision)
+{
+    (void)timeout_ns;
+    (void)cancel;
+    return script_reserve(context, key, key_bytes, permits, ret_receipt, ret_decision);
 }
 
 static inline int script_settle(void *context, const char *key, size_t key_bytes, weir_receipt *receipt, uint32_t used)

@@ -159,6 +159,8 @@ static void waiting_callers_can_be_cancelled_and_turned_away(void **state)
     test_await_waiters(rig->clock, 1);
     weir_cancel_fire(cancel);
     assert_int_equal(caller_end(first), WEIR_E_CANCELLED);
+    assert_int_equal(weir_counter_allow_key(rig->counter, 0, "free", 4, 0, 0, cancel, &rig->admission),
+                     WEIR_E_CANCELLED);
 
     struct caller *second = caller_start(rig, NULL, WEIR_FOREVER, NULL, &finished);
     test_await_waiters(rig->clock, 1);
@@ -188,6 +190,93 @@ static void a_caller_that_gives_up_leaves_earlier_rules_uncharged(void **state)
     assert_int_equal(weir_clock_fake_advance(rig->clock, WEIR_SECOND), 0);
     assert_int_equal(caller_end(caller), WEIR_E_TIMEOUT);
     assert_int_equal(rig_left(rig, 0, "203.0.113.7"), 4);
+    rig_free(rig);
+}
+
+/* A second window has begun when the first rule grants; the caller gives up in the midst of it. */
+static void a_rule_that_was_waited_for_gets_all_back_if_a_later_one_refuses(void **state)
+{
+    struct rig *rig = rig_new();
+    atomic_int finished = 0;
+
+    (void)state;
+    rig_add(rig, "window", WEIR_KEY_IP, window(1));
+    rig_add(rig, "at once", WEIR_KEY_IP, at_once(1));
+    rig_open(rig);
+    assert_true(rig_try(rig));
+    struct caller *caller = caller_start(rig, NULL, 90 * WEIR_SECOND, NULL, &finished);
+    test_await_waiters(rig->clock, 1);
+    assert_int_equal(weir_clock_fake_advance(rig->clock, WEIR_MINUTE), 0); /* now it waits for the second rule */
+    while (weir_clock_fake_waiters(rig->clock) != 1 || rig_left(rig, 0, "203.0.113.7") != 0)
+        assert_int_equal(atomic_load(&finished), 0);
+    assert_int_equal(weir_clock_fake_advance(rig->clock, 30 * WEIR_SECOND), 0);
+    assert_int_equal(caller_end(caller), WEIR_E_TIMEOUT);
+    assert_int_equal(rig_left(rig, 0, "203.0.113.7"), 1);
+    rig_free(rig);
+}
+
+/* The same where the later rule's store fails. */
+static void a_rule_that_was_waited_for_gets_all_back_if_a_later_one_fails(void **state)
+{
+    struct script script = {.error = WEIR_E_NOMEM};
+    struct rig *rig = rig_new();
+    atomic_int finished = 0;
+
+    (void)state;
+    rig_add(rig, "window", WEIR_KEY_IP, window(1));
+    rig_add_store(rig, "broken", WEIR_KEY_IP, script_repository(&script));
+    rig_open(rig);
+    assert_true(rig_try_key(rig, 0, "203.0.113.7"));
+    struct caller *caller = caller_start(rig, NULL, WEIR_FOREVER, NULL, &finished);
+    test_await_waiters(rig->clock, 1);
+    assert_int_equal(weir_clock_fake_advance(rig->clock, WEIR_MINUTE), 0);
+    assert_int_equal(caller_end(caller), WEIR_E_NOMEM);
+    assert_int_equal(script.asked, 1);
+    assert_int_equal(rig_left(rig, 0, "203.0.113.7"), 1);
+    rig_free(rig);
+}
+
+static void what_was_waited_for_can_be_settled_and_cancelled(void **state)
+{
+    struct rig *rig = rig_new();
+    atomic_int finished = 0;
+
+    (void)state;
+    rig_add(rig, "ip", WEIR_KEY_IP, window(2))->permits = 2;
+    rig_open(rig);
+    assert_true(rig_try(rig));
+    for (int cancels = 0; cancels < 2; cancels++) {
+        struct caller *caller = caller_start(rig, NULL, WEIR_FOREVER, NULL, &finished);
+        test_await_waiters(rig->clock, 1);
+        assert_int_equal(weir_clock_fake_advance(rig->clock, WEIR_MINUTE), 0);
+        assert_int_equal(pthread_join(caller->thread, NULL), 0);
+        assert_int_equal(caller->result, 0);
+        assert_true(caller->admission.rulings[0].reserved);
+        assert_int_equal(rig_left(rig, 0, "203.0.113.7"), 0);
+        if (cancels == 0)
+            assert_int_equal(weir_counter_settle(rig->counter, &caller->admission, 0, 1), 0);
+        else
+            assert_int_equal(weir_counter_cancel(rig->counter, &caller->admission), 0);
+        assert_int_equal(rig_left(rig, 0, "203.0.113.7"), cancels == 0 ? 1 : 2);
+        free(caller);
+    }
+    rig_free(rig);
+}
+
+static void a_store_that_cannot_settle_is_not_asked_for_a_receipt(void **state)
+{
+    struct script script = {0};
+    struct rig *rig = rig_new();
+
+    (void)state;
+    rig_add_store(rig, "r", WEIR_KEY_IP, script_repository(&script));
+    rig->repositories[0].settle = NULL;
+    rig_open(rig);
+    assert_int_equal(weir_counter_allow(rig->counter, &rig->request, 0, NULL, &rig->admission), 0);
+    assert_false(rig->admission.rulings[0].reserved);
+    assert_int_equal(weir_counter_settle(rig->counter, &rig->admission, 0, 0), WEIR_E_INVAL);
+    assert_int_equal(weir_counter_cancel(rig->counter, &rig->admission), 0);
+    assert_int_equal(script.released, 1);
     rig_free(rig);
 }
 
@@ -278,6 +367,10 @@ static void bad_waits_are_refused(void **state)
 WEIR_TESTS(test(what_may_go_does_not_wait), test(without_patience_it_is_refused_at_once),
            test(a_caller_waits_until_its_time_has_come), test(a_caller_gives_up_at_its_deadline),
            test(a_release_lets_the_next_caller_in), test(waiting_callers_can_be_cancelled_and_turned_away),
-           test(a_caller_that_gives_up_leaves_earlier_rules_uncharged), test(the_deadline_is_one_for_all_rules),
+           test(a_caller_that_gives_up_leaves_earlier_rules_uncharged),
+           test(a_rule_that_was_waited_for_gets_all_back_if_a_later_one_refuses),
+           test(a_rule_that_was_waited_for_gets_all_back_if_a_later_one_fails),
+           test(what_was_waited_for_can_be_settled_and_cancelled),
+           test(a_store_that_cannot_settle_is_not_asked_for_a_receipt), test(the_deadline_is_one_for_all_rules),
            test(more_than_a_limit_holds_is_not_waited_for), test(errors_of_a_wait_are_told),
            test(bad_waits_are_refused))

@@ -260,7 +260,7 @@ static void leaky_bucket_refuses_waiters_beyond_its_capacity(void **state)
     assert_int_equal(try_for(&fixture, 1).reason, WEIR_REASON_PACE);
     start_waiting(&fixture, 0, 1, WEIR_FOREVER, NULL);
     start_waiting(&fixture, 1, 1, WEIR_FOREVER, NULL);
-    assert_int_equal(weir_limiter_acquire(fixture.limiter, 1, WEIR_FOREVER, NULL, NULL), WEIR_E_FULL);
+    assert_int_equal(weir_limiter_acquire(fixture.limiter, 1, WEIR_FOREVER, NULL, NULL, NULL), WEIR_E_FULL);
     for (int i = 0; i < 2; i++) {
         advance(&fixture, WEIR_SECOND);
         test_worker_join(&fixture.workers[i]);
@@ -298,10 +298,10 @@ static void acquire_without_patience_is_a_try(void **state)
     struct fixture fixture;
     set_up(&fixture, &limit, 1);
     weir_decision decision;
-    assert_int_equal(weir_limiter_acquire(fixture.limiter, 1, 0, NULL, &decision), 0);
-    assert_int_equal(weir_limiter_acquire(fixture.limiter, 1, 0, NULL, &decision), WEIR_E_TIMEOUT);
+    assert_int_equal(weir_limiter_acquire(fixture.limiter, 1, 0, NULL, NULL, &decision), 0);
+    assert_int_equal(weir_limiter_acquire(fixture.limiter, 1, 0, NULL, NULL, &decision), WEIR_E_TIMEOUT);
     assert_true(decision.wait_ns == WEIR_SECOND);
-    assert_int_equal(weir_limiter_acquire(fixture.limiter, 2, 0, NULL, &decision), WEIR_E_NEVER);
+    assert_int_equal(weir_limiter_acquire(fixture.limiter, 2, 0, NULL, NULL, &decision), WEIR_E_NEVER);
     tear_down(&fixture);
 }
 
@@ -327,7 +327,7 @@ static void a_waiter_that_leaves_lets_the_next_one_go(void **state)
     test_worker_join(&fixture.workers[2]);
     assert_int_equal(fixture.workers[1].result, WEIR_E_TIMEOUT);
     assert_int_equal(fixture.workers[2].result, 0);
-    assert_int_equal(weir_limiter_acquire(fixture.limiter, 1, WEIR_FOREVER, cancel, NULL), WEIR_E_CANCELLED);
+    assert_int_equal(weir_limiter_acquire(fixture.limiter, 1, WEIR_FOREVER, cancel, NULL, NULL), WEIR_E_CANCELLED);
     weir_cancel_free(cancel);
     tear_down(&fixture);
 }
@@ -411,7 +411,7 @@ static void closing_fails_all_waiters_and_all_later_calls(void **state)
     weir_quota quota;
     weir_limiter *limiter = fixture.limiter;
     assert_int_equal(weir_limiter_try(limiter, 1, &decision), WEIR_E_CLOSED);
-    assert_int_equal(weir_limiter_acquire(limiter, 1, WEIR_FOREVER, NULL, &decision), WEIR_E_CLOSED);
+    assert_int_equal(weir_limiter_acquire(limiter, 1, WEIR_FOREVER, NULL, NULL, &decision), WEIR_E_CLOSED);
     assert_int_equal(weir_limiter_reserve(limiter, 1, &receipt, &decision), WEIR_E_CLOSED);
     assert_int_equal(weir_limiter_settle(limiter, &receipt, 0), WEIR_E_CLOSED);
     assert_int_equal(weir_limiter_release(limiter, 1), WEIR_E_CLOSED);
@@ -470,8 +470,8 @@ static void bad_arguments_are_refused_and_change_nothing(void **state)
     assert_int_equal(weir_limiter_try(NULL, 1, &decision), WEIR_E_INVAL);
     assert_int_equal(weir_limiter_try(limiter, 0, &decision), WEIR_E_INVAL);
     assert_int_equal(weir_limiter_try(limiter, 1, NULL), WEIR_E_INVAL);
-    assert_int_equal(weir_limiter_acquire(limiter, 1, -1, NULL, NULL), WEIR_E_INVAL);
-    assert_int_equal(weir_limiter_acquire(limiter, 0, 1, NULL, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_acquire(limiter, 1, -1, NULL, NULL, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_acquire(limiter, 0, 1, NULL, NULL, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_limiter_reserve(limiter, 1, &receipt, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_limiter_settle(limiter, NULL, 1), WEIR_E_INVAL);
     assert_int_equal(weir_limiter_release(limiter, 0), WEIR_E_INVAL);

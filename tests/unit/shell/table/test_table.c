@@ -196,7 +196,7 @@ static void waiters_of_a_key_are_served_in_order_and_others_do_not_wait(void **s
         start_waiting(&fixture, &workers[i], "busy", WEIR_FOREVER);
     assert_int_equal(try_key(fixture.table, "busy", 1).verdict, WEIR_WAIT);
     assert_true(goes(fixture.table, "idle", 1));
-    assert_int_equal(weir_table_acquire(fixture.table, "idle too", 8, 1, WEIR_FOREVER, NULL, NULL), 0);
+    assert_int_equal(weir_table_acquire(fixture.table, "idle too", 8, 1, WEIR_FOREVER, NULL, NULL, NULL), 0);
     assert_int_equal(stats_of(fixture.table).waiters, 6);
     for (int i = 0; i < 6; i++) {
         assert_int_equal(weir_clock_fake_advance(fixture.clock, WEIR_SECOND), 0);
@@ -277,7 +277,7 @@ static void closing_a_table_fails_its_waiters_and_later_calls(void **state)
     weir_receipt receipt = {0};
     weir_table *table = fixture.table;
     assert_int_equal(weir_table_try(table, "a", 1, 1, &decision), WEIR_E_CLOSED);
-    assert_int_equal(weir_table_acquire(table, "a", 1, 1, 0, NULL, NULL), WEIR_E_CLOSED);
+    assert_int_equal(weir_table_acquire(table, "a", 1, 1, 0, NULL, NULL, NULL), WEIR_E_CLOSED);
     assert_int_equal(weir_table_settle(table, "a", 1, &receipt, 0), WEIR_E_CLOSED);
     assert_int_equal(weir_table_release(table, "a", 1, 1), WEIR_E_CLOSED);
     assert_int_equal(weir_table_peek(table, "a", 1, &quota), WEIR_E_CLOSED);
@@ -472,7 +472,7 @@ static void the_table_is_a_repository(void **state)
     weir_quota quota;
     assert_int_equal(store.attempt(store.context, "k", 1, 1, &decision), 0);
     assert_int_equal(decision.verdict, WEIR_GO);
-    assert_int_equal(store.acquire(store.context, "k", 1, 1, 0, NULL, &decision), WEIR_E_TIMEOUT);
+    assert_int_equal(store.acquire(store.context, "k", 1, 1, 0, NULL, NULL, &decision), WEIR_E_TIMEOUT);
     assert_int_equal(store.peek(store.context, "k", 1, &quota), 0);
     assert_int_equal(store.remove(store.context, "k", 1), 0);
     assert_int_equal(store.attempt(store.context, "k", 1, 1, &decision), 0);
@@ -499,7 +499,7 @@ static void bad_keys_and_options_are_refused(void **state)
     assert_non_null(strstr(weir_error_detail(), "WEIR_KEY_MAX"));
     assert_int_equal(weir_table_try(table, "k", 1, 0, &decision), WEIR_E_INVAL);
     assert_int_equal(weir_table_try(table, "k", 1, 1, NULL), WEIR_E_INVAL);
-    assert_int_equal(weir_table_acquire(table, "k", 1, 1, -5, NULL, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_table_acquire(table, "k", 1, 1, -5, NULL, NULL, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_table_settle(table, "k", 1, NULL, 0), WEIR_E_INVAL);
     assert_int_equal(weir_table_peek(table, "k", 1, NULL), WEIR_E_INVAL);
     assert_int_equal(stats_of(table).keys, 0);

@@ -132,7 +132,7 @@ static void when_nothing_can_be_forgotten_new_keys_share_one_limiter(void **stat
     assert_false(goes(fixture.table, "newer"));
     assert_int_equal(weir_table_settle(fixture.table, "new", 3, &receipt, 0), 0);
     assert_true(goes(fixture.table, "newer"));
-    assert_int_equal(weir_table_acquire(fixture.table, "newest", 6, 2, WEIR_FOREVER, NULL, NULL), WEIR_E_FULL);
+    assert_int_equal(weir_table_acquire(fixture.table, "newest", 6, 2, WEIR_FOREVER, NULL, NULL, NULL), WEIR_E_FULL);
     tear_down(&fixture);
 }
 

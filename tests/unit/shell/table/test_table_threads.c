@@ -141,7 +141,7 @@ static void *use_keys(void *context)
         key_of(key, sizeof key, number);
         int result = wr_rng_below(&rng, 2) == 0 ? weir_table_try(chaos->table, key, strlen(key), 1, &decision)
                                                 : weir_table_acquire(chaos->table, key, strlen(key), 1,
-                                                                     100 * WEIR_MICROSECOND, NULL, &decision);
+                                                                     100 * WEIR_MICROSECOND, NULL, NULL, &decision);
         if (result == 0 && decision.verdict != WEIR_GO)
             result = WEIR_E_TIMEOUT;
         hold_and_release(chaos, number, result);

@@ -216,7 +216,7 @@ static void *race_for_permits(void *context)
     unsigned seed = (unsigned)atomic_fetch_add(&race->seed, 1);
     for (int i = 0; i < 4000; i++) {
         int64_t timeout_ns = (int64_t)(rand_r(&seed) % 40) * WEIR_MICROSECOND;
-        if (weir_limiter_acquire(race->limiter, 1, timeout_ns, race->cancel, NULL) != 0)
+        if (weir_limiter_acquire(race->limiter, 1, timeout_ns, race->cancel, NULL, NULL) != 0)
             continue;
         atomic_fetch_add(&race->grants, 1);
         int now = atomic_fetch_add(&race->in_flight, 1) + 1;
@@ -258,7 +258,7 @@ static void *wait_for_the_end(void *context)
     struct race *race = context;
     int result;
     do
-        result = weir_limiter_acquire(race->limiter, 1, 50 * WEIR_MICROSECOND, race->cancel, NULL);
+        result = weir_limiter_acquire(race->limiter, 1, 50 * WEIR_MICROSECOND, race->cancel, NULL, NULL);
     while (result == WEIR_E_TIMEOUT);
     return (void *)(intptr_t)result;
 }
