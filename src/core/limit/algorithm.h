@@ -29,6 +29,10 @@ extern const weir_algorithm wr_concurrency;
  * only queue_max may be. */
 int wr_limit_check(const weir_limit *limit);
 
+/* Whether both have the same algorithms in the same order, so that the state of one can be carried over to the other.
+ */
+bool wr_stack_same_shape(const weir_stack *a, const weir_stack *b);
+
 /* The mark of algorithms that charge to an instant: how much later than `now` that was, because the clock went back or
  * another thread was faster. `at` plus the mark is then the instant again. A step back of more than 4 s does not fit:
  * such a charge may not be found again, and stays. */

@@ -2,6 +2,7 @@
 /* stack.c - rules that are checked together: all are asked, and only if all grant is any charged. */
 #include "base/error.h"
 #include "core/limit/bucket.h"
+#include "core/limit/compare.h"
 
 static const weir_decision go = {.verdict = WEIR_GO, .reason = WEIR_REASON_NONE, .wait_ns = 0};
 
@@ -54,7 +55,7 @@ static weir_decision ask_one(const weir_limit *limit, const void *state, int64_t
 }
 
 /* The rule that holds longest decides: "never" above "until a release" above any time; the first of equals. */
-static weir_decision ask_all(const weir_stack *stack, const void *state, int64_t now, uint32_t permits)
+weir_decision weir_stack_ask(const weir_stack *stack, const void *state, int64_t now, uint32_t permits)
 {
     weir_decision longest = go;
 
@@ -62,14 +63,13 @@ static weir_decision ask_all(const weir_stack *stack, const void *state, int64_t
         return go;
     for (uint32_t i = 0; i < stack->count; i++) {
         weir_decision decision = ask_one(&stack->limits[i], peek_at(stack, state, i), now, permits);
-        if (decision.verdict > longest.verdict ||
-            (decision.verdict == longest.verdict && decision.wait_ns > longest.wait_ns))
+        if (wr_decision_worse(&decision, &longest))
             longest = decision;
     }
     return longest;
 }
 
-static void take_all(const weir_stack *stack, void *state, int64_t now, uint32_t permits, weir_receipt *ret_receipt)
+void weir_stack_take(const weir_stack *stack, void *state, int64_t now, uint32_t permits, weir_receipt *ret_receipt)
 {
     weir_receipt receipt = {.at = now, .permits = permits};
 
@@ -77,16 +77,6 @@ static void take_all(const weir_stack *stack, void *state, int64_t now, uint32_t
         receipt.marks[i] = stack->limits[i].algorithm->take(&stack->limits[i], state_of(stack, state, i), now, permits);
     if (ret_receipt != NULL)
         *ret_receipt = receipt;
-}
-
-weir_decision weir_stack_ask(const weir_stack *stack, const void *state, int64_t now, uint32_t permits)
-{
-    return ask_all(stack, state, now, permits);
-}
-
-void weir_stack_take(const weir_stack *stack, void *state, int64_t now, uint32_t permits, weir_receipt *ret_receipt)
-{
-    take_all(stack, state, now, permits, ret_receipt);
 }
 
 /* Whether the rules are what most have, one smooth bucket, asked for 1 … all that it holds. */
@@ -105,9 +95,9 @@ static __attribute__((noinline)) weir_decision try_any(const weir_stack *stack, 
     if (one_bucket(stack, permits)) {
         decision = wr_bucket_try(&stack->limits[0], state, now, permits, &receipt.marks[0]);
     } else {
-        decision = ask_all(stack, state, now, permits);
+        decision = weir_stack_ask(stack, state, now, permits);
         if (decision.verdict == WEIR_GO)
-            take_all(stack, state, now, permits, &receipt);
+            weir_stack_take(stack, state, now, permits, &receipt);
     }
     if (ret_receipt != NULL)
         *ret_receipt = decision.verdict == WEIR_GO ? receipt : (weir_receipt){0};
@@ -138,7 +128,7 @@ void weir_stack_settle(const weir_stack *stack, void *state, int64_t now, weir_r
     if (taken > used)
         give_all(stack, state, now, receipt, taken - used);
     else if (taken > 0 && used > taken)
-        take_all(stack, state, now, used - taken, NULL);
+        weir_stack_take(stack, state, now, used - taken, NULL);
 }
 
 void weir_stack_release(const weir_stack *stack, void *state, uint32_t permits)
@@ -150,14 +140,6 @@ void weir_stack_release(const weir_stack *stack, void *state, uint32_t permits)
     }
 }
 
-/* Whether less of `a` is left than of `b`, by share; of equals the one that takes longer. */
-static bool scarcer(const weir_quota *a, const weir_quota *b)
-{
-    uint64_t share_a = (uint64_t)a->remaining * b->limit;
-    uint64_t share_b = (uint64_t)b->remaining * a->limit;
-    return share_a < share_b || (share_a == share_b && a->reset_ns > b->reset_ns);
-}
-
 void weir_stack_peek(const weir_stack *stack, const void *state, int64_t now, weir_quota *ret_quota)
 {
     weir_quota least = {0};
@@ -165,7 +147,7 @@ void weir_stack_peek(const weir_stack *stack, const void *state, int64_t now, we
     for (uint32_t i = 0; i < stack->count; i++) {
         weir_quota quota = {0};
         stack->limits[i].algorithm->peek(&stack->limits[i], peek_at(stack, state, i), now, &quota);
-        if (i == 0 || scarcer(&quota, &least))
+        if (i == 0 || wr_quota_scarcer(&quota, &least))
             least = quota;
     }
     *ret_quota = least;
@@ -181,13 +163,18 @@ bool weir_stack_fresh(const weir_stack *stack, const void *state, int64_t now)
     return true;
 }
 
+bool wr_stack_same_shape(const weir_stack *a, const weir_stack *b)
+{
+    bool same = a->count == b->count;
+
+    for (uint32_t i = 0; same && i < a->count; i++)
+        same = a->limits[i].algorithm == b->limits[i].algorithm;
+    return same;
+}
+
 int weir_stack_carry(const weir_stack *from, const void *from_state, const weir_stack *to, void *to_state, int64_t now)
 {
-    bool same = from->count == to->count;
-
-    for (uint32_t i = 0; same && i < from->count; i++)
-        same = from->limits[i].algorithm == to->limits[i].algorithm;
-    if (!same)
+    if (!wr_stack_same_shape(from, to))
         return wr_invalid("change of rules: the algorithms differ; there must be the same ones in the same order");
     for (uint32_t i = 0; i < to->count; i++) {
         const weir_algorithm *algorithm = to->limits[i].algorithm;

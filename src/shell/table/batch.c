@@ -2,6 +2,8 @@
 /* batch.c - many keys at once: side by side, or all or nothing. */
 #include "shell/table/table.h"
 
+#include "core/limit/compare.h"
+
 /* ---- side by side ---- */
 
 /* Misses that a processor can have under way at once. */
@@ -103,18 +105,16 @@ static int look_up(weir_table_part *parts, struct part *set, size_t count)
     return 0;
 }
 
-/* The part with the longest wait, or `count` if all would be granted. Changes nothing. */
+/* The part with the longest wait, or `count` if all would be granted; *ret_decision is WEIR_GO at first. */
 static size_t strictest(weir_table_part *parts, struct part *set, size_t count, weir_decision *ret_decision)
 {
     size_t worst = count;
     for (size_t i = 0; i < count; i++) {
         weir_decision decision = wr_table_ask_entry(parts[i].table, set[i].shard, set[i].entry, &set[i].query);
-        bool worse = decision.verdict > ret_decision->verdict ||
-                     (decision.verdict == ret_decision->verdict && decision.wait_ns > ret_decision->wait_ns);
-        if (decision.verdict == WEIR_GO || (worst != count && !worse))
-            continue;
-        worst = i;
-        *ret_decision = decision;
+        if (wr_decision_worse(&decision, ret_decision)) {
+            worst = i;
+            *ret_decision = decision;
+        }
     }
     return worst;
 }

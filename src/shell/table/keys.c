@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* keys.c - forgetting keys, and listing them. */
-#include "base/heap.h"
 #include "shell/table/table.h"
 
-#include <stdlib.h>
+#include "base/heap.h"
+#include "core/limit/compare.h"
 
 #define MOST_IN_TOP 1000
 
@@ -102,7 +102,6 @@ size_t weir_table_sweep(weir_table *table)
 struct row {
     struct wr_heap_item item;
     weir_table_entry entry;
-    int64_t rank; /* larger comes first */
     char key[WEIR_KEY_MAX];
 };
 
@@ -120,13 +119,14 @@ struct answer {
     weir_table_entry entries[];
 };
 
+/* Larger comes first. */
 static int64_t rank_of(weir_table_order order, const weir_table_entry *entry)
 {
     switch (order) {
     case WEIR_TOP_DENIED:
         return entry->denied;
-    case WEIR_TOP_USED: /* the share that is used, in 2^-32 */
-        return (int64_t)(((uint64_t)(entry->quota.limit - entry->quota.remaining) << 32) / entry->quota.limit);
+    case WEIR_TOP_USED:
+        return -(int64_t)wr_quota_share(&entry->quota);
     case WEIR_TOP_RECENT:
         return -entry->idle_ns;
     }
@@ -146,7 +146,6 @@ static void consider(struct search *search, const weir_table_entry *entry)
         row = (struct row *)wr_heap_pop(&search->heap);
     }
     row->entry = *entry;
-    row->rank = rank;
     memcpy(row->key, entry->key, entry->key_bytes);
     (void)wr_heap_push(&search->heap, rank, &row->item); /* has room: reserved, or just popped */
 }

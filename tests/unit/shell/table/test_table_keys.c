@@ -364,6 +364,74 @@ static void the_top_lists_keys_in_the_order_asked_for(void **state)
     tear_down(&fixture);
 }
 
+/* An algorithm of others that grants everything and tells no quota. */
+static size_t no_bytes(const weir_limit *limit)
+{
+    (void)limit;
+    return 0;
+}
+
+static void start_nothing(const weir_limit *limit, void *state, int64_t now)
+{
+    (void)limit, (void)state, (void)now;
+}
+
+static int64_t ask_nothing(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
+{
+    (void)limit, (void)state, (void)now, (void)permits;
+    return 0;
+}
+
+static uint32_t take_nothing(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
+{
+    (void)limit, (void)state, (void)now, (void)permits;
+    return 0;
+}
+
+static void give_nothing(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
+{
+    (void)limit, (void)state, (void)now, (void)at, (void)mark, (void)permits;
+}
+
+static void tell_nothing(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
+{
+    (void)limit, (void)state, (void)now;
+    *ret_quota = (weir_quota){0};
+}
+
+static bool always_fresh(const weir_limit *limit, const void *state, int64_t now)
+{
+    (void)limit, (void)state, (void)now;
+    return true;
+}
+
+static void the_top_lists_keys_whose_algorithm_tells_no_limit(void **state)
+{
+    (void)state;
+    static const weir_algorithm silent = {.size = sizeof silent,
+                                          .name = "silent",
+                                          .reason = WEIR_REASON_GLOBAL,
+                                          .state_bytes = no_bytes,
+                                          .start = start_nothing,
+                                          .ask = ask_nothing,
+                                          .take = take_nothing,
+                                          .give = give_nothing,
+                                          .peek = tell_nothing,
+                                          .fresh = always_fresh};
+    weir_limit limit;
+    assert_int_equal(weir_limit_custom(&limit, &silent, 1, 0, NULL), 0);
+    struct fixture fixture = {0};
+    set_up(&fixture, &limit);
+    assert_true(goes(fixture.table, "a") && goes(fixture.table, "b"));
+    weir_table_entry *entries;
+    size_t count;
+    assert_int_equal(weir_table_top(fixture.table, WEIR_TOP_USED, 1, &entries, &count), 0);
+    assert_int_equal(count, 1);
+    assert_int_equal(entries[0].quota.limit, 0);
+    weir_table_top_free(fixture.table, entries);
+    tear_down(&fixture);
+}
+
 WEIR_TESTS(test(there_are_never_more_than_max_keys), test(zero_options_mean_the_defaults_and_shards_are_a_power_of_two),
            test(a_full_table_forgets_only_keys_that_are_as_good_as_new),
            test(when_nothing_can_be_forgotten_new_keys_share_one_limiter),
@@ -372,4 +440,5 @@ WEIR_TESTS(test(there_are_never_more_than_max_keys), test(zero_options_mean_the_
            test(keys_never_expire_unless_asked_to),
            test(a_sweep_forgets_the_idle_and_spares_the_active_and_the_constraining),
            test(a_janitor_sweeps_by_itself_and_stops_with_the_table), test(keys_are_removed_by_predicate),
-           test(places_of_removed_keys_are_used_again), test(the_top_lists_keys_in_the_order_asked_for))
+           test(places_of_removed_keys_are_used_again), test(the_top_lists_keys_in_the_order_asked_for),
+           test(the_top_lists_keys_whose_algorithm_tells_no_limit))
