@@ -73,4 +73,9 @@ static inline weir_table_stats stats_of(weir_table *table)
     return stats;
 }
 
+static inline void wake_nobody(void *context)
+{
+    (void)context;
+}
+
 #endif

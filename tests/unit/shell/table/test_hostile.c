@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hostile.c - floods, crowds, clocks that jump, and an end while others wait. (H1, H3, H6, I4, J3, J4, K3) */
+/* test_hostile.c - floods, crowds, clocks that jump, an end while others wait, and what one key costs the
+ * others. (H1, H3, H6, I4, J3, J4, K3, S0-10, S0-13, S0-78, R9) */
 #include "rig.h"
+#include "shell/clock/clock.h"
 
+#include <sched.h>
 #include <time.h>
 
 #define WORKERS 8
@@ -379,7 +382,146 @@ static void one_cancel_ends_waits_for_many_keys_and_leaves_the_keys_as_they_were
     weir_clock_fake_free(clock);
 }
 
-WEIR_TESTS(test(two_million_strangers_cost_linear_time_flat_memory_and_no_known_key),
+/* ---- S0-10, S0-13, S0-78, R9: what one key costs the others ---- */
+
+#define NEIGHBOURS 40
+
+struct street {
+    weir_table *table;
+    atomic_int making, made, finished, next;
+};
+
+/* Runs with the lock of the new key's shard held, and takes its time. */
+static uint32_t think_for_long(void *context, const char *key, size_t key_bytes)
+{
+    struct street *street = context;
+    if (key_bytes != 4 || memcmp(key, "slow", 4) != 0)
+        return 0;
+    atomic_store(&street->making, 1);
+    while (atomic_load(&street->made) == 0)
+        (void)sched_yield();
+    return 0;
+}
+
+static void *make_slowly(void *context)
+{
+    struct street *street = context;
+    weir_decision decision;
+    (void)weir_table_try(street->table, "slow", 4, 1, &decision);
+    return NULL;
+}
+
+static void *ask_next_door(void *context)
+{
+    struct street *street = context;
+    weir_decision decision;
+    char key[KEY_BYTES];
+    int bytes = snprintf(key, sizeof key, "neighbour-%d", atomic_fetch_add(&street->next, 1));
+    (void)weir_table_try(street->table, key, (size_t)bytes, 1, &decision);
+    atomic_fetch_add(&street->finished, 1);
+    return NULL;
+}
+
+static void a_lock_held_for_one_key_does_not_hold_up_the_others(void **state)
+{
+    (void)state;
+    weir_limit limit = bucket(1, 1, WEIR_SECOND);
+    struct street street = {0};
+    weir_table_options options = {
+        .size = sizeof options, .shards = 16, .plan_of = think_for_long, .plan_context = &street};
+    pthread_t slow, threads[NEIGHBOURS];
+    assert_int_equal(weir_table_new(&limit, 1, &options, &street.table), 0);
+    assert_int_equal(pthread_create(&slow, NULL, make_slowly, &street), 0);
+    test_await_number(&street.making, 1);
+    for (int i = 0; i < NEIGHBOURS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_next_door, &street), 0);
+    test_await_number(&street.finished, NEIGHBOURS / 2); /* all but the two or three that share its shard */
+    atomic_store(&street.made, 1);
+    pthread_join(slow, NULL);
+    for (int i = 0; i < NEIGHBOURS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(stats_of(street.table).keys, NEIGHBOURS + 1);
+    weir_table_free(street.table);
+}
+
+static atomic_int clock_reads;
+
+static int64_t read_and_count(const weir_clock *clock)
+{
+    (void)clock;
+    atomic_fetch_add(&clock_reads, 1);
+    return WEIR_HOUR;
+}
+
+static void a_decision_reads_the_clock_once(void **state)
+{
+    (void)state;
+    const weir_clock clock = {.now = read_and_count};
+    weir_table *table = table_of(bucket(1, 1, WEIR_HOUR), &clock, 0);
+    weir_decision decision;
+    weir_receipt receipt;
+    weir_table_item items[40];
+    weir_table_part parts[2] = {{.table = table, .key = "a", .key_bytes = 1, .permits = 1},
+                                {.table = table, .key = "b", .key_bytes = 1, .permits = 1}};
+    for (size_t i = 0; i < 40; i++)
+        items[i] = (weir_table_item){.key = "items", .key_bytes = 1 + i % 5, .permits = 1};
+    for (int i = 0; i < 2; i++) { /* granted, and refused */
+        atomic_store(&clock_reads, 0);
+        (void)goes(table, "k");
+        assert_int_equal(atomic_load(&clock_reads), 1);
+        assert_int_equal(weir_table_reserve(table, "r", 1, 1, &receipt, &decision), 0);
+        assert_int_equal(atomic_load(&clock_reads), 2);
+        assert_int_equal(weir_table_try_many(table, items, 40), 0);
+        assert_int_equal(atomic_load(&clock_reads), 3);
+        assert_int_equal(weir_table_try_all(parts, 2, &decision, NULL), 0);
+        assert_int_equal(atomic_load(&clock_reads), 4);
+    }
+    weir_table_free(table);
+}
+
+static bool known(weir_table *table, const char *key)
+{
+    weir_quota quota;
+    return weir_table_peek(table, key, strlen(key), &quota) == 0;
+}
+
+static void a_key_that_is_asked_for_or_waited_for_is_not_forgotten(void **state)
+{
+    (void)state;
+    weir_clock *clock = fake_clock();
+    weir_limit limit = bucket(2, 1, WEIR_SECOND);
+    weir_table_options options = {
+        .size = sizeof options, .clock = clock, .max_keys = 16, .shards = 1, .ttl_ns = 2 * WEIR_MINUTE};
+    weir_table *table;
+    weir_ticket *ticket;
+    weir_decision decision;
+    assert_int_equal(weir_table_new(&limit, 1, &options, &table), 0);
+    assert_true(goes(table, "idle") && goes(table, "asked"));
+    /* Nobody has polled it, so the limiter itself is as good as new. */
+    assert_int_equal(weir_table_enqueue(table, "waited", 6, 1, WEIR_FOREVER, wake_nobody, NULL, &ticket), 0);
+    advance(clock, 90 * WEIR_SECOND);
+    assert_int_equal(try_key(table, "asked", 3).verdict, WEIR_DENY); /* a refusal counts as well */
+    advance(clock, 60 * WEIR_SECOND);
+    assert_int_equal(weir_table_sweep(table), 1);
+    assert_true(!known(table, "idle") && known(table, "asked") && known(table, "waited"));
+    advance(clock, WEIR_HOUR);
+    for (int i = 0; i < 200; i++) { /* full, and making room all the time */
+        char key[KEY_BYTES];
+        (void)snprintf(key, sizeof key, "stranger-%d", i);
+        (void)goes(table, key);
+        advance(clock, WEIR_SECOND);
+    }
+    assert_true(stats_of(table).evicted > 100 && known(table, "waited"));
+    assert_int_equal(weir_ticket_poll(ticket, &decision), 0);
+    assert_int_equal(decision.verdict, WEIR_GO);
+    weir_ticket_free(ticket);
+    weir_table_free(table);
+    weir_clock_fake_free(clock);
+}
+
+WEIR_TESTS(test(a_lock_held_for_one_key_does_not_hold_up_the_others), test(a_decision_reads_the_clock_once),
+           test(a_key_that_is_asked_for_or_waited_for_is_not_forgotten),
+           test(two_million_strangers_cost_linear_time_flat_memory_and_no_known_key),
            test(keys_that_look_alike_cost_no_more_than_random_ones),
            test(sixty_four_threads_on_one_key_get_exactly_the_burst),
            test(sixty_four_who_wait_for_one_key_are_all_served),

@@ -72,7 +72,7 @@ static const char *use_objects_of_its_own(void)
     return NULL;
 }
 
-static void a_child_of_a_process_that_uses_weir_can_use_weir(void **state)
+static void a_child_made_by_fork_can_use_weir(void **state)
 {
     (void)state;
     weir_clock *clock = fake_clock();
@@ -178,11 +178,6 @@ static void a_table_that_runs_out_of_memory_says_so_and_keeps_what_it_has(void *
 
 #define SMALL_STACK_BYTES ((size_t)64 << 10)
 
-static void wake_nobody(void *context)
-{
-    (void)context;
-}
-
 static bool want_none(void *context, const weir_table_entry *entry)
 {
     (void)context;
@@ -212,11 +207,14 @@ static int use_limiter(const weir_limit *limits)
     bad |= weir_limiter_try(limiter, 1, &decision);
     bad |= weir_limiter_reserve(limiter, 2, &receipt, &decision);
     bad |= weir_limiter_settle(limiter, &receipt, 1);
+    bad |= weir_limiter_acquire(limiter, 1, WEIR_FOREVER, NULL, &receipt, &decision);
+    bad |= weir_limiter_settle(limiter, &receipt, 0);
+    bad |= weir_limiter_acquire(limiter, 99, 1, NULL, NULL, &decision) != WEIR_E_TIMEOUT; /* waits */
     bad |= weir_limiter_release(limiter, 1);
     bad |= weir_limiter_change(limiter, limits, WEIR_STACK_MAX);
     bad |= weir_limiter_peek(limiter, &quota) | weir_limiter_stats(limiter, &stats);
     bad |= weir_limiter_enqueue(limiter, 1, WEIR_FOREVER, wake_nobody, NULL, &ticket);
-    bad |= weir_ticket_poll(ticket, &decision);
+    bad |= weir_ticket_poll(ticket, &decision) | weir_ticket_receipt(ticket, &receipt);
     weir_ticket_free(ticket);
     weir_limiter_close(limiter);
     weir_limiter_free(limiter);
@@ -254,6 +252,9 @@ static int use_table(const weir_limit *limits)
     bad |= weir_table_try(table, longest, sizeof longest, 1, &decision);
     bad |= weir_table_reserve(table, longest, sizeof longest, 2, &receipt, &decision);
     bad |= weir_table_settle(table, longest, sizeof longest, &receipt, 1);
+    bad |= weir_table_acquire(table, longest, sizeof longest, 1, WEIR_FOREVER, NULL, &receipt, &decision);
+    bad |= weir_table_settle(table, longest, sizeof longest, &receipt, 0);
+    bad |= weir_table_acquire(table, longest, sizeof longest, 99, 1, NULL, NULL, &decision) != WEIR_E_TIMEOUT;
     bad |= weir_table_release(table, longest, sizeof longest, 1);
     bad |= weir_table_enqueue(table, "line", 4, 1, WEIR_FOREVER, wake_nobody, NULL, &ticket);
     bad |= weir_ticket_poll(ticket, &decision);
@@ -323,6 +324,5 @@ static void every_call_runs_on_a_stack_of_64_kilobytes(void **state)
 }
 
 WEIR_TESTS(test(permits_of_a_thread_that_ended_stay_in_flight_until_somebody_releases_them),
-           test(a_child_of_a_process_that_uses_weir_can_use_weir),
-           test(a_table_that_runs_out_of_memory_says_so_and_keeps_what_it_has),
+           test(a_child_made_by_fork_can_use_weir), test(a_table_that_runs_out_of_memory_says_so_and_keeps_what_it_has),
            test(every_call_runs_on_a_stack_of_64_kilobytes))
