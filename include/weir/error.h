@@ -44,7 +44,7 @@ WEIR_API const char *weir_error_text(int code);
 WEIR_API const char *weir_error_name(int code);
 
 /* What was wrong in the last call on this thread that returned WEIR_E_INVAL, and what would be right.
- * Stays as it is until the next such call. Never NULL. */
+ * Stays as it is until the next such call: one that returns anything else leaves it alone. Never NULL. */
 WEIR_API const char *weir_error_detail(void);
 
 #ifdef __cplusplus

@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #define DIGITS_MAX 20          /* of UINT64_MAX: longer is absurd, also if it begins with zeros */
@@ -33,6 +32,9 @@ struct scanner {
     const char *text;
     size_t bytes;
     size_t at; /* the next byte */
+    /* Why the text was refused; it becomes a sentence only where somebody is to read it. */
+    const char *wrong, *right;
+    size_t wrong_at;
 };
 
 /* whole + fraction / 10^fraction_digits */
@@ -45,14 +47,26 @@ struct quantity {
 
 /* ---- what all of them share ---- */
 
-static int refuse(const struct scanner *scanner, const char *wrong, size_t at, const char *right)
+static int refuse(struct scanner *scanner, const char *wrong, size_t at, const char *right)
 {
-    return wr_invalid_text(scanner->kind->name, scanner->text, scanner->bytes, wrong, at, right);
+    scanner->wrong = wrong;
+    scanner->wrong_at = at;
+    scanner->right = right;
+    return WEIR_E_INVAL;
+}
+
+/* Says it, if there was an error. */
+static int conclude(const struct scanner *scanner, int error)
+{
+    if (error == 0)
+        return 0;
+    return wr_invalid_text(scanner->kind->name, scanner->text, scanner->bytes, scanner->wrong, scanner->wrong_at,
+                           scanner->right);
 }
 
 static int scanner_init(struct scanner *ret_scanner, const struct kind *kind, const char *text, size_t text_bytes)
 {
-    *ret_scanner = (struct scanner){kind, text, text == NULL ? 0 : text_bytes, 0};
+    *ret_scanner = (struct scanner){.kind = kind, .text = text, .bytes = text == NULL ? 0 : text_bytes};
     return ret_scanner->bytes > 0 ? 0 : refuse(ret_scanner, "empty", WR_NOWHERE, kind->like);
 }
 
@@ -71,7 +85,7 @@ static bool at_digit(const struct scanner *scanner)
     return !at_end(scanner) && scanner->text[scanner->at] >= '0' && scanner->text[scanner->at] <= '9';
 }
 
-static int refuse_here(const struct scanner *scanner, const char *wrong)
+static int refuse_here(struct scanner *scanner, const char *wrong)
 {
     return refuse(scanner, at_end(scanner) ? "incomplete" : wrong, scanner->at, scanner->kind->like);
 }
@@ -161,7 +175,7 @@ static bool scan_unit(struct scanner *scanner, const struct unit *units, uint64_
 }
 
 /* Adds quantity * scale to *sum, exactly. */
-static int add_scaled(const struct scanner *scanner, const struct quantity *quantity, uint64_t scale, uint64_t *sum)
+static int add_scaled(struct scanner *scanner, const struct quantity *quantity, uint64_t scale, uint64_t *sum)
 {
     const struct kind *kind = scanner->kind;
     wr_u128 fraction = (wr_u128)quantity->fraction * scale;
@@ -178,30 +192,47 @@ static int add_scaled(const struct scanner *scanner, const struct quantity *quan
 
 /* ---- numbers ---- */
 
+/* What would be right is `range`, a text that need not be there yet. */
+static int scan_u64(struct scanner *scanner, uint64_t min, uint64_t max, const char *range, uint64_t *ret_number)
+{
+    uint64_t number = 0;
+
+    if (scanner->bytes == 0)
+        return refuse(scanner, "empty", WR_NOWHERE, range);
+    int error = scan_digits(scanner, &number);
+    if (error != 0)
+        return error;
+    if (!at_end(scanner))
+        return refuse_here(scanner, "not a digit");
+    if (number < min || number > max)
+        return refuse(scanner, number < min ? "too small" : "too large", WR_NOWHERE, range);
+    *ret_number = number;
+    return 0;
+}
+
+bool wr_scan_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max, uint64_t *ret_number)
+{
+    static const struct kind kind = {.name = "number"};
+    struct scanner scanner = {.kind = &kind, .text = text, .bytes = text == NULL ? 0 : text_bytes};
+
+    return scan_u64(&scanner, min, max, NULL, ret_number) == 0;
+}
+
 int wr_parse_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max, uint64_t *ret_number)
 {
     char range[64]; /* two numbers of 20 digits and the words */
     struct kind kind = {.name = "number", .like = range};
+    struct scanner scanner = {.kind = &kind, .text = text, .bytes = text == NULL ? 0 : text_bytes};
     struct wr_buf buf;
-    struct scanner scanner;
-    uint64_t number = 0;
 
+    if (scan_u64(&scanner, min, max, range, ret_number) == 0)
+        return 0;
     wr_buf_init_fixed(&buf, range, sizeof range);
     wr_buf_append_string(&buf, "use ");
     wr_buf_append_u64(&buf, min);
     wr_buf_append_string(&buf, " ... ");
     wr_buf_append_u64(&buf, max);
-    int error = scanner_init(&scanner, &kind, text, text_bytes);
-    if (error == 0)
-        error = scan_digits(&scanner, &number);
-    if (error != 0)
-        return error;
-    if (!at_end(&scanner))
-        return refuse_here(&scanner, "not a digit");
-    if (number < min || number > max)
-        return refuse(&scanner, number < min ? "too small" : "too large", WR_NOWHERE, range);
-    *ret_number = number;
-    return 0;
+    return conclude(&scanner, WEIR_E_INVAL);
 }
 
 /* ---- durations ---- */
@@ -258,7 +289,9 @@ int wr_parse_duration(const char *text, size_t text_bytes, int64_t *ret_duration
 {
     struct scanner scanner;
     int error = scanner_init(&scanner, &duration_kind, text, text_bytes);
-    return error != 0 ? error : scan_duration(&scanner, true, ret_duration_ns);
+    if (error == 0)
+        error = scan_duration(&scanner, true, ret_duration_ns);
+    return conclude(&scanner, error);
 }
 
 /* ---- sizes ---- */
@@ -290,23 +323,30 @@ static const struct unit size_units[] = {
     {NULL, 0},
 };
 
-int wr_parse_bytes(const char *text, size_t text_bytes, uint64_t *ret_bytes)
+static int scan_bytes(struct scanner *scanner, uint64_t *ret_bytes)
 {
-    struct scanner scanner;
     struct quantity quantity;
     uint64_t scale = 1, bytes = 0;
-    int error = scanner_init(&scanner, &size_kind, text, text_bytes);
+    int error = scan_quantity(scanner, &quantity);
 
-    if (error == 0)
-        error = scan_quantity(&scanner, &quantity);
     if (error != 0)
         return error;
-    if (!at_end(&scanner) && (!scan_unit(&scanner, size_units, &scale) || !at_end(&scanner)))
-        return refuse(&scanner, "unknown unit", scanner.at, size_kind.units);
-    error = add_scaled(&scanner, &quantity, scale, &bytes);
+    if (!at_end(scanner) && (!scan_unit(scanner, size_units, &scale) || !at_end(scanner)))
+        return refuse(scanner, "unknown unit", scanner->at, size_kind.units);
+    error = add_scaled(scanner, &quantity, scale, &bytes);
     if (error == 0)
         *ret_bytes = bytes;
     return error;
+}
+
+int wr_parse_bytes(const char *text, size_t text_bytes, uint64_t *ret_bytes)
+{
+    struct scanner scanner;
+    int error = scanner_init(&scanner, &size_kind, text, text_bytes);
+
+    if (error == 0)
+        error = scan_bytes(&scanner, ret_bytes);
+    return conclude(&scanner, error);
 }
 
 /* ---- rates ---- */
@@ -343,28 +383,35 @@ static int scan_period(struct scanner *scanner, int64_t *ret_period_ns)
     return 0;
 }
 
-int wr_parse_rate(const char *text, size_t text_bytes, uint32_t *ret_count, int64_t *ret_period_ns)
+static int scan_rate(struct scanner *scanner, uint32_t *ret_count, int64_t *ret_period_ns)
 {
-    struct scanner scanner;
     uint64_t count = 0;
     int64_t period_ns = 0;
-    int error = scanner_init(&scanner, &rate_kind, text, text_bytes);
+    int error = scan_digits(scanner, &count);
 
-    if (error == 0)
-        error = scan_digits(&scanner, &count);
     if (error != 0)
         return error;
-    if (!at_byte(&scanner, '/'))
-        return refuse_here(&scanner, "not a digit or '/'");
+    if (!at_byte(scanner, '/'))
+        return refuse_here(scanner, "not a digit or '/'");
     if (count < 1 || count > WR_RATE_COUNT_MAX)
-        return refuse(&scanner, count < 1 ? "too small" : "too large", 0, "use a count of 1 ... 4294967295");
-    size_t period_at = ++scanner.at;
-    error = scan_period(&scanner, &period_ns);
+        return refuse(scanner, count < 1 ? "too small" : "too large", 0, "use a count of 1 ... 4294967295");
+    size_t period_at = ++scanner->at;
+    error = scan_period(scanner, &period_ns);
     if (error != 0)
         return error;
     if (period_ns == 0)
-        return refuse(&scanner, "no time at all", period_at, rate_kind.like);
+        return refuse(scanner, "no time at all", period_at, rate_kind.like);
     *ret_count = (uint32_t)count;
     *ret_period_ns = period_ns;
     return 0;
+}
+
+int wr_parse_rate(const char *text, size_t text_bytes, uint32_t *ret_count, int64_t *ret_period_ns)
+{
+    struct scanner scanner;
+    int error = scanner_init(&scanner, &rate_kind, text, text_bytes);
+
+    if (error == 0)
+        error = scan_rate(&scanner, ret_count, ret_period_ns);
+    return conclude(&scanner, error);
 }

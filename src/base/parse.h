@@ -11,6 +11,7 @@
 #ifndef WR_BASE_PARSE_H
 #define WR_BASE_PARSE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <weir/time.h>
@@ -20,6 +21,10 @@
 
 /* "0", "4294967295": a whole number from min to max. */
 int wr_parse_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max, uint64_t *ret_number);
+
+/* The same without a word: weir_error_detail() stays as it is, for where a stranger's bad number is no error of ours.
+ */
+bool wr_scan_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max, uint64_t *ret_number);
 
 /* "500ms", "1.5s", "1h30m", "90": parts of a number and a unit (ns us ms s m h d), from the largest unit to the
  * smallest, each once. A bare number is seconds. A whole number of nanoseconds, 0 … WEIR_DURATION_MAX. */

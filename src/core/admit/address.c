@@ -291,7 +291,7 @@ int weir_network_parse(const char *text, weir_network *ret_network)
     bool is_v4 = wr_span_find(bare, ':') == bare.bytes; /* a prefix counts the bits of the spelling */
     uint64_t prefix = is_v4 ? 32 : 128;
     if (bare.bytes < span.bytes &&
-        wr_parse_u64(span.data + bare.bytes + 1, span.bytes - bare.bytes - 1, 0, prefix, &prefix) < 0)
+        !wr_scan_u64(span.data + bare.bytes + 1, span.bytes - bare.bytes - 1, 0, prefix, &prefix))
         return wr_invalid_text("network", span.data, span.bytes, "the prefix is not a number of its bits",
                                bare.bytes + 1, right);
     if (is_v4)

@@ -22,7 +22,7 @@ weir_fault wr_rule_cost(const weir_rule *rule, const weir_request *request, uint
         weir_fault fault = wr_request_header(request, rule->cost_header, &value);
         if (fault == WEIR_FAULT_REPEATED)
             return fault;
-        if (fault == WEIR_FAULT_NONE && wr_parse_u64(value.data, value.bytes, 1, rule->cost_max, &permits) < 0)
+        if (fault == WEIR_FAULT_NONE && !wr_scan_u64(value.data, value.bytes, 1, rule->cost_max, &permits))
             return WEIR_FAULT_COST;
     }
     *ret_permits = (uint32_t)permits;

@@ -60,6 +60,33 @@ static void numbers_are_read_exactly(void **state)
     }
 }
 
+static void scanning_and_success_say_nothing(void **state)
+{
+    static const char *const texts[] = {"", "0", "101", "-5", "x", "5 ", "50", "18446744073709551616"};
+    const char *detail;
+    int64_t duration_ns;
+    uint64_t number, bytes;
+    uint32_t count;
+
+    (void)state;
+    (void)wr_parse_duration("5 parsecs", 9, &duration_ns);
+    detail = weir_error_detail();
+    char *before = strdup(detail);
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        number = 99;
+        assert_int_equal(wr_scan_u64(texts[i], strlen(texts[i]), 1, 100, &number), strcmp(texts[i], "50") == 0);
+        assert_int_equal(number, strcmp(texts[i], "50") == 0 ? 50 : 99);
+    }
+    assert_false(wr_scan_u64(NULL, 0, 0, 9, &number));
+    assert_int_equal(wr_parse_u64("7", 1, 0, 9, &number), 0);
+    assert_int_equal(wr_parse_duration("1h30m", 5, &duration_ns), 0);
+    assert_int_equal(wr_parse_bytes("1.5k", 4, &bytes), 0);
+    assert_int_equal(wr_parse_rate("10/s", 4, &count, &duration_ns), 0);
+    assert_ptr_equal(weir_error_detail(), detail);
+    assert_string_equal(weir_error_detail(), before);
+    free(before);
+}
+
 static void wrong_numbers_are_refused_with_what_where_and_why(void **state)
 {
     (void)state;
@@ -367,9 +394,9 @@ static void any_text_is_read_within_bounds_or_refused_with_words(void **state)
     assert_true(durations > 1000 && sizes > 1000 && rates > 100); /* or the letters are ill chosen */
 }
 
-WEIR_TESTS(test(numbers_are_read_exactly), test(wrong_numbers_are_refused_with_what_where_and_why),
-           test(durations_are_read_exactly), test(wrong_durations_are_refused_with_what_where_and_why),
-           test(zero_byte_and_null_are_refused), test(sizes_are_read_exactly),
-           test(wrong_sizes_are_refused_with_what_where_and_why), test(rates_are_read_exactly),
-           test(wrong_rates_are_refused_with_what_where_and_why),
+WEIR_TESTS(test(numbers_are_read_exactly), test(scanning_and_success_say_nothing),
+           test(wrong_numbers_are_refused_with_what_where_and_why), test(durations_are_read_exactly),
+           test(wrong_durations_are_refused_with_what_where_and_why), test(zero_byte_and_null_are_refused),
+           test(sizes_are_read_exactly), test(wrong_sizes_are_refused_with_what_where_and_why),
+           test(rates_are_read_exactly), test(wrong_rates_are_refused_with_what_where_and_why),
            test(any_text_is_read_within_bounds_or_refused_with_words))
