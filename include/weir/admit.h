@@ -15,7 +15,7 @@
  *
  * Which verb?
  *     try              now or not at all; the admission says why not, and when to come again
- *     allow            block until it may go
+ *     acquire          block until it may go
  *     release          the request has ended (matters to limits on requests in flight only)
  *     settle, cancel   correct what it cost, or take it back
  *     …_key            the same for a key that you have already
@@ -118,7 +118,7 @@ typedef enum weir_hops {
     X(WEIR_FAULT_LONG, "too_long")     /* more than WEIR_KEY_MAX bytes */                                              \
     X(WEIR_FAULT_BYTES, "bad_bytes")   /* control characters, NUL, not UTF-8; a target that is neither path nor URI */ \
     X(WEIR_FAULT_REPEATED, "repeated") /* the header is there twice */                                                 \
-    X(WEIR_FAULT_ADDRESS, "no_address") /* not an address */                                                           \
+    X(WEIR_FAULT_ADDRESS, "no_address") /* not an address: of the peer, or with WEIR_HOPS_FIRST in the header */       \
     X(WEIR_FAULT_COST, "bad_cost")      /* not a number from 1 to cost_max */
 
 typedef enum weir_fault {
@@ -162,15 +162,16 @@ typedef struct weir_key {
 
 WEIR_API void weir_key_init(weir_key *ret_key, weir_key_kind kind);
 
-/* Writes a request's key to `buffer` of WEIR_KEY_MAX bytes. 0; WEIR_E_ABSENT: there is none, and *ret_fault (may be
- * NULL) says why; WEIR_E_INVAL.
+/* Writes a request's key to `buffer`, without a terminator; WEIR_KEY_MAX bytes are enough for any. 0; WEIR_E_ABSENT:
+ * there is none, and *ret_fault (may be NULL) says why; WEIR_E_SPACE, WEIR_E_INVAL. *ret_fault is set whenever the
+ * request was looked at.
  *
  * Routes: every byte has one spelling ("/%61" is "/a", a blank is "%20"), "." and ".." are resolved and empty parts
  * dropped, as most servers do. "%2F" is not "/", "/a/" is not "/a", and case matters.
  * Composites: parts are joined by the separator; where it, or '\', is in a part, a '\' goes before it, so that
  * different parts never make the same key: "a:b" and "c" are "a\:b:c". */
-WEIR_API int weir_key_extract(const weir_key *key, const weir_request *request, char *buffer, size_t *ret_bytes,
-                              weir_fault *ret_fault);
+WEIR_API int weir_key_extract(const weir_key *key, const weir_request *request, char *buffer, size_t buffer_bytes,
+                              size_t *ret_bytes, weir_fault *ret_fault);
 
 /* ---- rules --------------------------------------------------------------------------------------------- */
 
@@ -216,7 +217,7 @@ typedef struct weir_ruling {
     weir_outcome outcome;
     bool shadow;            /* never refuses, whatever the outcome */
     weir_fault fault;       /* with MALFORMED */
-    int error;              /* with FAILED, and what ended an `allow`: WEIR_E_… */
+    int error;              /* with FAILED, and what ended an `acquire`: WEIR_E_… */
     weir_decision decision; /* with GRANTED and REFUSED */
     weir_quota quota;       /* after this request; limit 0: not known */
     uint32_t permits;       /* taken and not given back yet */
@@ -247,7 +248,12 @@ WEIR_API int weir_admission_status(const weir_admission *admission);
 
 /* RateLimit and RateLimit-Policy are those of draft-ietf-httpapi-ratelimit-headers-10. They list every rule whose quota
  * is known and that is not in shadow; X-RateLimit-* is about the decisive one. X-RateLimit-Reset is a Unix time. All
- * times are rounded up. The rule that refused says when to come again, the others when they are whole again. */
+ * times are rounded up. The rule that refused says when to come again, the others when they are whole again. A policy
+ * is over whole seconds: a rule that gives 2 in 200 ms is told as q=10;w=1.
+ *
+ * One admission rule is one member, however many limits its table has. Of a table with several (10/s and 1000/h, say)
+ * it tells the one with the smallest share left, so that the policy may change from one answer to the next. Where
+ * callers read these fields, make one admission rule per window, each with a table of its own. */
 typedef enum weir_field {
     WEIR_FIELD_RETRY_AFTER = 1,
     WEIR_FIELD_RATELIMIT = 2,
@@ -314,15 +320,15 @@ WEIR_API int weir_counter_try(weir_counter *counter, const weir_request *request
  * repository's own error; WEIR_E_INVAL also if the request is malformed. The admission is filled unless arguments were
  * wrong. Rules are waited for in their order, and what one has granted it holds while the next is waited for. If that
  * fails, all is given back. */
-WEIR_API int weir_counter_allow(weir_counter *counter, const weir_request *request, int64_t timeout_ns,
-                                weir_cancel *cancel, weir_admission *ret_admission);
+WEIR_API int weir_counter_acquire(weir_counter *counter, const weir_request *request, int64_t timeout_ns,
+                                  weir_cancel *cancel, weir_admission *ret_admission);
 
 /* For one rule and a key of 1 … WEIR_KEY_MAX bytes, any bytes. `permits` 0: what the rule says. */
 WEIR_API int weir_counter_try_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes,
                                   uint32_t permits, weir_admission *ret_admission);
-WEIR_API int weir_counter_allow_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes,
-                                    uint32_t permits, int64_t timeout_ns, weir_cancel *cancel,
-                                    weir_admission *ret_admission);
+WEIR_API int weir_counter_acquire_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes,
+                                      uint32_t permits, int64_t timeout_ns, weir_cancel *cancel,
+                                      weir_admission *ret_admission);
 WEIR_API int weir_counter_release_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes,
                                       uint32_t permits);
 
@@ -343,7 +349,7 @@ typedef struct weir_rule_stats {
     uint64_t granted, refused, malformed, failed;
 } weir_rule_stats;
 
-WEIR_API int weir_counter_stats(const weir_counter *counter, uint32_t rule, weir_rule_stats *ret_stats);
+WEIR_API int weir_counter_stats_get(const weir_counter *counter, uint32_t rule, weir_rule_stats *ret_stats);
 
 #ifdef __cplusplus
 }

@@ -11,10 +11,12 @@
  */
 #include "core/admit/fields.h"
 
+#include "base/bits.h"
 #include "base/error.h"
 #include "core/admit/writer.h"
 
 #define NO_TIME (-1)
+#define INTEGER_MAX UINT64_C(999999999999999) /* of Structured Fields: 15 digits */
 
 static int64_t seconds_up(int64_t ns)
 {
@@ -96,15 +98,26 @@ static void write_limit(struct wr_writer *writer, const weir_ruling *ruling)
         write_parameter(writer, ";t=", (uint64_t)seconds_up(until));
 }
 
-/* RateLimit-Policy's member: what the rule is. A window below a second becomes one second, which promises too little.
- */
+/* What a quota lets pass in `window_s` seconds, which are its period or more: 2 in 0.2 s are 10 in 1 s. Rounded down:
+ * who goes by it stays within the quota. */
+static uint64_t quota_in(const weir_quota *quota, int64_t window_s)
+{
+    wr_u128 scaled = (wr_u128)quota->limit * (uint64_t)window_s * (uint64_t)WEIR_SECOND / (uint64_t)quota->period_ns;
+
+    return scaled < INTEGER_MAX ? (uint64_t)scaled : INTEGER_MAX;
+}
+
+/* RateLimit-Policy's member: what the rule is, over whole seconds. */
 static void write_policy(struct wr_writer *writer, const weir_ruling *ruling)
 {
-    write_parameter(writer, ";q=", ruling->quota.limit);
-    if (ruling->quota.period_ns == 0)
+    const weir_quota *quota = &ruling->quota;
+    int64_t window_s = seconds_up(quota->period_ns);
+
+    write_parameter(writer, ";q=", window_s == 0 ? quota->limit : quota_in(quota, window_s));
+    if (window_s == 0)
         wr_write_text(writer, ";qu=\"concurrent-requests\"");
     else
-        write_parameter(writer, ";w=", (uint64_t)seconds_up(ruling->quota.period_ns));
+        write_parameter(writer, ";w=", (uint64_t)window_s);
 }
 
 static void write_list(struct wr_writer *writer, const weir_admission *admission,

@@ -159,9 +159,11 @@ weir_fault wr_key_extract(const weir_key *key, const weir_request *request, char
     return fault;
 }
 
-int weir_key_extract(const weir_key *key, const weir_request *request, char *buffer, size_t *ret_bytes,
-                     weir_fault *ret_fault)
+int weir_key_extract(const weir_key *key, const weir_request *request, char *buffer, size_t buffer_bytes,
+                     size_t *ret_bytes, weir_fault *ret_fault)
 {
+    char data[WEIR_KEY_MAX];
+    size_t bytes = 0;
     int error = wr_key_check(key);
 
     if (error == 0)
@@ -170,8 +172,14 @@ int weir_key_extract(const weir_key *key, const weir_request *request, char *buf
         return error;
     if (buffer == NULL || ret_bytes == NULL)
         return wr_invalid("the buffer or ret_bytes is NULL; give a buffer of WEIR_KEY_MAX bytes and a size_t");
-    weir_fault fault = wr_key_extract(key, request, buffer, ret_bytes);
+    weir_fault fault = wr_key_extract(key, request, data, &bytes);
     if (ret_fault != NULL)
         *ret_fault = fault;
-    return fault == WEIR_FAULT_NONE ? 0 : WEIR_E_ABSENT;
+    if (fault != WEIR_FAULT_NONE)
+        return WEIR_E_ABSENT;
+    if (bytes > buffer_bytes)
+        return WEIR_E_SPACE;
+    memcpy(buffer, data, bytes);
+    *ret_bytes = bytes;
+    return 0;
 }

@@ -165,7 +165,7 @@ static bool has_no_address(struct wr_span peer)
 
 static weir_fault client_by_trust(const weir_request *request, const weir_key *key, struct wr_address *ret_address)
 {
-    struct wr_span peer = {request->peer, request->peer_bytes};
+    struct wr_span peer = wr_span_trim((struct wr_span){request->peer, request->peer_bytes});
     struct wr_address address;
     bool has_address = wr_address_parse_peer(peer, &address);
     bool is_proxy = has_address ? is_trusted(key, &address) : key->trust_unix && has_no_address(peer);
@@ -173,7 +173,7 @@ static weir_fault client_by_trust(const weir_request *request, const weir_key *k
     if (is_proxy && last_untrusted(request, key, &address))
         has_address = true;
     if (!has_address)
-        return WEIR_FAULT_MISSING;
+        return has_no_address(peer) ? WEIR_FAULT_MISSING : WEIR_FAULT_ADDRESS;
     *ret_address = address;
     return WEIR_FAULT_NONE;
 }

@@ -154,7 +154,7 @@ void weir_counter_free(weir_counter *counter)
     wr_give(counter->options.allocator, counter, block_bytes(counter->count), WR_CACHE_LINE);
 }
 
-int weir_counter_stats(const weir_counter *counter, uint32_t rule, weir_rule_stats *ret_stats)
+int weir_counter_stats_get(const weir_counter *counter, uint32_t rule, weir_rule_stats *ret_stats)
 {
     if (counter == NULL || rule >= counter->count || ret_stats == NULL)
         return wr_invalid("no such counter or rule, or ret_stats is NULL; rules count from 0");

@@ -193,9 +193,9 @@ static void rule_on(const weir_counter *counter, uint32_t rule, const weir_reque
         take(counter, admission, ruling, permits, patience);
 }
 
-/* Asks the rules in force, or those in shadow, until one refuses. */
-static int ask_rules(const weir_counter *counter, const weir_request *request, bool shadow,
-                     const struct patience *patience, weir_admission *admission)
+/* Asks the rules in force, or those in shadow, until one refuses. False if there is no room for all of them. */
+static bool ask_rules(const weir_counter *counter, const weir_request *request, bool shadow,
+                      const struct patience *patience, weir_admission *admission)
 {
     for (uint32_t i = 0; i < counter->count && admission->allowed; i++) {
         const weir_rule *rule = &counter->posts[i].rule;
@@ -204,11 +204,11 @@ static int ask_rules(const weir_counter *counter, const weir_request *request, b
         if (rule->applies != NULL && !rule->applies(rule->applies_context, request))
             continue;
         if (admission->count == WEIR_RULINGS_MAX)
-            return wr_invalid("more than 8 rules apply to one request; narrow what they apply to");
+            return false;
         rule_on(counter, i, request, admission, patience);
         conclude(counter, admission);
     }
-    return 0;
+    return true;
 }
 
 static int decide(weir_counter *counter, const weir_request *request, const struct patience *patience,
@@ -221,11 +221,10 @@ static int decide(weir_counter *counter, const weir_request *request, const stru
     if (counter == NULL || ret_admission == NULL)
         return wr_invalid("the counter or ret_admission is NULL; give both");
     start(ret_admission);
-    error = ask_rules(counter, request, false, patience, ret_admission);
-    if (error < 0) {
+    if (!ask_rules(counter, request, false, patience, ret_admission)) {
         ret_admission->allowed = false;
         (void)weir_counter_cancel(counter, ret_admission);
-        return error;
+        return wr_invalid("more than 8 rules apply to one request; narrow what they apply to");
     }
     (void)ask_rules(counter, request, true, &none, ret_admission); /* too many in shadow must not refuse */
     finish(counter, request, ret_admission);
@@ -268,7 +267,7 @@ static int be_patient(const weir_counter *counter, int64_t timeout_ns, weir_canc
     return 0;
 }
 
-/* What `allow` returns for an answer. */
+/* What `acquire` returns for an answer. */
 static int error_of(const weir_admission *admission)
 {
     if (admission->allowed)
@@ -293,8 +292,8 @@ int weir_counter_try_key(weir_counter *counter, uint32_t rule, const char *key, 
     return decide_key(counter, rule, key, key_bytes, permits, &none, ret_admission);
 }
 
-int weir_counter_allow(weir_counter *counter, const weir_request *request, int64_t timeout_ns, weir_cancel *cancel,
-                       weir_admission *ret_admission)
+int weir_counter_acquire(weir_counter *counter, const weir_request *request, int64_t timeout_ns, weir_cancel *cancel,
+                         weir_admission *ret_admission)
 {
     struct patience patience = none;
     int error = be_patient(counter, timeout_ns, cancel, &patience);
@@ -304,8 +303,8 @@ int weir_counter_allow(weir_counter *counter, const weir_request *request, int64
     return error < 0 ? error : error_of(ret_admission);
 }
 
-int weir_counter_allow_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes, uint32_t permits,
-                           int64_t timeout_ns, weir_cancel *cancel, weir_admission *ret_admission)
+int weir_counter_acquire_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes, uint32_t permits,
+                             int64_t timeout_ns, weir_cancel *cancel, weir_admission *ret_admission)
 {
     struct patience patience = none;
     int error = be_patient(counter, timeout_ns, cancel, &patience);

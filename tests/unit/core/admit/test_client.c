@@ -24,7 +24,7 @@ static const char *key_of(const weir_key *key, const struct example *example)
     weir_request_init(&request, "GET", "/", example->peer);
     request.header = weir_header_list_find;
     request.header_context = &list;
-    if (weir_key_extract(key, &request, buffer, &bytes, NULL) < 0)
+    if (weir_key_extract(key, &request, buffer, WEIR_KEY_MAX, &bytes, NULL) < 0)
         return NULL;
     buffer[bytes] = '\0';
     return buffer;
@@ -52,7 +52,8 @@ static void forged_headers_are_ignored_unless_the_peer_is_a_trusted_proxy(void *
         {"IPv6", "[2001:db8:1:2::3]:99", {{"X-Forwarded-For", "198.51.100.1"}}, "2001:db8:1:2::/64"},
         {"Unix socket", "unix:", {{"X-Forwarded-For", "198.51.100.1"}}, "unknown"},
         {"unknown peer", NULL, {{"X-Forwarded-For", "198.51.100.1"}}, "unknown"},
-        {"odd peer", "localhost", {{"X-Forwarded-For", "198.51.100.1"}}, "unknown"},
+        {"blank peer", " ", {{"X-Forwarded-For", "198.51.100.1"}}, "unknown"},
+        {"odd peer", "localhost", {{"X-Forwarded-For", "198.51.100.1"}}, NULL},
     };
     weir_network proxies;
     weir_key key;
@@ -126,6 +127,30 @@ static void a_proxy_may_name_the_caller_in_another_header(void **state)
     check(&key, examples, sizeof examples / sizeof examples[0]);
 }
 
+/* J5: who cannot be told apart by what they say must not share the key of those who say nothing. */
+static void an_unreadable_peer_is_malformed_not_missing(void **state)
+{
+    static const char *const peers[] = {"garbage", "999.1.1.1", "1.2.3", "01.2.3.4", "[::1", "::1]:80", "1.2.3.4:x"};
+    char buffer[WEIR_KEY_MAX];
+    weir_key key;
+
+    (void)state;
+    weir_key_init(&key, WEIR_KEY_IP);
+    for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++) {
+        weir_request request;
+        weir_fault fault = WEIR_FAULT_NONE;
+        size_t bytes = 4711;
+        weir_request_init(&request, "GET", "/", peers[i]);
+        key.share_malformed = false;
+        assert_int_equal(weir_key_extract(&key, &request, buffer, sizeof buffer, &bytes, &fault), WEIR_E_ABSENT);
+        assert_int_equal(fault, WEIR_FAULT_ADDRESS);
+        assert_int_equal(bytes, 4711);
+        key.share_malformed = true;
+        assert_int_equal(weir_key_extract(&key, &request, buffer, sizeof buffer, &bytes, &fault), 0);
+        assert_memory_equal(buffer, "unknown", bytes);
+    }
+}
+
 static void a_unix_socket_is_trusted_only_if_we_say_so(void **state)
 {
     static const struct example examples[] = {
@@ -135,7 +160,7 @@ static void a_unix_socket_is_trusted_only_if_we_say_so(void **state)
         {"garbage", "unix:", {{"X-Forwarded-For", "203.0.113.7, x"}}, "unknown"},
         {"nothing", "unix:", {{NULL, NULL}}, "unknown"},
         {"an address is not a Unix socket", "203.0.113.7", {{"X-Forwarded-For", "1.1.1.1"}}, "203.0.113.7"},
-        {"nor is garbage", "unknown", {{"X-Forwarded-For", "1.1.1.1"}}, "unknown"},
+        {"nor is garbage", "unknown", {{"X-Forwarded-For", "1.1.1.1"}}, NULL},
     };
     weir_key key;
 
@@ -208,6 +233,6 @@ static void a_long_list_of_hops_is_read_to_its_end(void **state)
 
 WEIR_TESTS(test(forged_headers_are_ignored_unless_the_peer_is_a_trusted_proxy),
            test(behind_trusted_proxies_the_right_most_untrusted_hop_is_the_caller),
-           test(a_proxy_may_name_the_caller_in_another_header), test(a_unix_socket_is_trusted_only_if_we_say_so),
-           test(first_hop_mode_takes_the_first_forwarded_address),
+           test(a_proxy_may_name_the_caller_in_another_header), test(an_unreadable_peer_is_malformed_not_missing),
+           test(a_unix_socket_is_trusted_only_if_we_say_so), test(first_hop_mode_takes_the_first_forwarded_address),
            test(a_mapped_address_and_its_ipv4_address_are_one_caller), test(a_long_list_of_hops_is_read_to_its_end))

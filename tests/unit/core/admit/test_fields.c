@@ -141,14 +141,32 @@ static void the_reset_time_is_rounded_once(void **state)
     assert_lines(&admission, WEIR_FIELD_X_RESET, WALL + 400 * WEIR_MILLISECOND, "X-RateLimit-Reset: 1700000001\r\n");
 }
 
-static void a_window_below_a_second_promises_too_little_rather_than_too_much(void **state)
+static void a_policy_is_scaled_to_whole_seconds(void **state)
 {
-    static weir_admission admission;
+    static const struct {
+        uint32_t limit;
+        int64_t period_ns;
+        const char *policy;
+    } cases[] = {
+        {2, 200 * WEIR_MILLISECOND, "q=10;w=1"},
+        {5, WEIR_SECOND, "q=5;w=1"},
+        {3, 1500 * WEIR_MILLISECOND, "q=4;w=2"},
+        {1, 1500 * WEIR_MILLISECOND, "q=1;w=2"}, /* 1.33: never more than the rule */
+        {7, 2 * WEIR_SECOND + 1, "q=10;w=3"},
+        {100, 10 * WEIR_SECOND, "q=100;w=10"},
+        {UINT32_MAX, WEIR_DURATION_MAX, "q=4294967296;w=1152921505"},
+        {UINT32_MAX, 1, "q=999999999999999;w=1"}, /* the most that an Integer holds (RFC 9651 3.3.1) */
+    };
 
     (void)state;
-    admission = (weir_admission){.allowed = true};
-    granted(&admission, "x", 5, 5, 0, 100 * WEIR_MILLISECOND);
-    assert_lines(&admission, WEIR_FIELD_RATELIMIT_POLICY, WALL, "RateLimit-Policy: \"x\";q=5;w=1\r\n");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static weir_admission admission;
+        char expected[80];
+        admission = (weir_admission){.allowed = true};
+        granted(&admission, "x", cases[i].limit, 1, 0, cases[i].period_ns);
+        snprintf(expected, sizeof expected, "RateLimit-Policy: \"x\";%s\r\n", cases[i].policy);
+        assert_lines(&admission, WEIR_FIELD_RATELIMIT_POLICY, WALL, expected);
+    }
 }
 
 static void where_no_clock_tells_no_time_is_told(void **state)
@@ -284,8 +302,7 @@ static void bad_arguments_are_refused(void **state)
 WEIR_TESTS(test(an_allowed_request_is_told_what_is_left), test(a_refused_request_is_told_when_to_come_again),
            test(several_rules_are_members_of_one_list), test(names_are_escaped_as_structured_field_strings),
            test(every_time_is_rounded_up), test(the_reset_time_is_rounded_once),
-           test(a_window_below_a_second_promises_too_little_rather_than_too_much),
-           test(where_no_clock_tells_no_time_is_told), test(without_a_quota_there_is_nothing_to_tell),
-           test(one_value_can_be_had_without_its_name), test(a_buffer_of_any_size_is_never_overrun),
-           test(the_largest_admission_fits_the_stated_size), test(statuses_fit_the_outcome),
-           test(bad_arguments_are_refused))
+           test(a_policy_is_scaled_to_whole_seconds), test(where_no_clock_tells_no_time_is_told),
+           test(without_a_quota_there_is_nothing_to_tell), test(one_value_can_be_had_without_its_name),
+           test(a_buffer_of_any_size_is_never_overrun), test(the_largest_admission_fits_the_stated_size),
+           test(statuses_fit_the_outcome), test(bad_arguments_are_refused))

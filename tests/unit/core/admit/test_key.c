@@ -33,7 +33,7 @@ static const char *key_of(const weir_key *key, const weir_request *request)
     size_t bytes = 0;
     weir_fault fault = WEIR_FAULT_NONE;
 
-    if (weir_key_extract(key, request, buffer, &bytes, &fault) < 0)
+    if (weir_key_extract(key, request, buffer, WEIR_KEY_MAX, &bytes, &fault) < 0)
         fail_msg("no key: %s, %s", weir_fault_name(fault), weir_error_detail());
     buffer[bytes] = '\0';
     return buffer;
@@ -45,7 +45,7 @@ static weir_fault fault_of(const weir_key *key, const weir_request *request)
     size_t bytes = 4711;
     weir_fault fault = WEIR_FAULT_NONE;
 
-    assert_int_equal(weir_key_extract(key, request, buffer, &bytes, &fault), WEIR_E_ABSENT);
+    assert_int_equal(weir_key_extract(key, request, buffer, WEIR_KEY_MAX, &bytes, &fault), WEIR_E_ABSENT);
     assert_int_equal(bytes, 4711);
     return fault;
 }
@@ -349,6 +349,24 @@ static void what_is_well_formed_is_taken_as_it_is(void **state)
     }
 }
 
+static void a_key_that_does_not_fit_the_buffer_is_told_so(void **state)
+{
+    char buffer[8] = "1234567";
+    size_t bytes = 4711;
+    weir_key key;
+    struct request request;
+
+    (void)state;
+    weir_key_init(&key, WEIR_KEY_USER);
+    user_init(&request, "alice");
+    assert_int_equal(weir_key_extract(&key, &request.request, buffer, 4, &bytes, NULL), WEIR_E_SPACE);
+    assert_string_equal(buffer, "1234567");
+    assert_int_equal(bytes, 4711);
+    assert_int_equal(weir_key_extract(&key, &request.request, buffer, 5, &bytes, NULL), 0);
+    assert_int_equal(bytes, 5);
+    assert_string_equal(buffer, "alice67");
+}
+
 static void a_missing_key_is_refused_where_nothing_stands_in(void **state)
 {
     weir_key key;
@@ -450,7 +468,7 @@ static void assert_refused(const weir_key *key, const char *because)
     weir_request request;
 
     weir_request_init(&request, "GET", "/", "203.0.113.7");
-    assert_int_equal(weir_key_extract(key, &request, buffer, &bytes, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_key_extract(key, &request, buffer, WEIR_KEY_MAX, &bytes, NULL), WEIR_E_INVAL);
     assert_non_null(strstr(weir_error_detail(), because));
     assert_int_equal(bytes, 4711);
 }
@@ -514,14 +532,14 @@ static void bad_requests_and_buffers_are_refused(void **state)
     (void)state;
     weir_key_init(&key, WEIR_KEY_GLOBAL);
     weir_request_init(&request, "GET", "/", NULL);
-    assert_int_equal(weir_key_extract(&key, NULL, buffer, &bytes, NULL), WEIR_E_INVAL);
-    assert_int_equal(weir_key_extract(&key, &request, NULL, &bytes, NULL), WEIR_E_INVAL);
-    assert_int_equal(weir_key_extract(&key, &request, buffer, NULL, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_key_extract(&key, NULL, buffer, WEIR_KEY_MAX, &bytes, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_key_extract(&key, &request, NULL, WEIR_KEY_MAX, &bytes, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_key_extract(&key, &request, buffer, WEIR_KEY_MAX, NULL, NULL), WEIR_E_INVAL);
     request.peer_bytes = 3;
-    assert_int_equal(weir_key_extract(&key, &request, buffer, &bytes, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_key_extract(&key, &request, buffer, WEIR_KEY_MAX, &bytes, NULL), WEIR_E_INVAL);
     assert_non_null(strstr(weir_error_detail(), "0 bytes"));
     request.size = 0;
-    assert_int_equal(weir_key_extract(&key, &request, buffer, &bytes, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_key_extract(&key, &request, buffer, WEIR_KEY_MAX, &bytes, NULL), WEIR_E_INVAL);
     weir_key_init(NULL, WEIR_KEY_IP);
     weir_request_init(NULL, NULL, NULL, NULL);
 }
@@ -539,7 +557,8 @@ WEIR_TESTS(test(the_global_key_is_the_same_for_all), test(the_user_key_is_a_head
            test(the_route_key_is_the_path), test(a_custom_key_is_what_the_function_says),
            test(a_composite_key_joins_its_parts), test(a_composite_has_no_key_if_a_part_has_none),
            test(different_parts_never_make_the_same_key), test(malformed_keys_are_refused_or_share_one_key),
-           test(what_is_well_formed_is_taken_as_it_is), test(a_missing_key_is_refused_where_nothing_stands_in),
-           test(a_secret_value_does_not_show_in_its_key), test(costs_from_a_header_are_checked),
-           test(a_repeated_cost_is_refused), test(keys_that_make_no_sense_are_refused),
-           test(bad_requests_and_buffers_are_refused), test(faults_have_names))
+           test(what_is_well_formed_is_taken_as_it_is), test(a_key_that_does_not_fit_the_buffer_is_told_so),
+           test(a_missing_key_is_refused_where_nothing_stands_in), test(a_secret_value_does_not_show_in_its_key),
+           test(costs_from_a_header_are_checked), test(a_repeated_cost_is_refused),
+           test(keys_that_make_no_sense_are_refused), test(bad_requests_and_buffers_are_refused),
+           test(faults_have_names))

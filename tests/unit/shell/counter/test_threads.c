@@ -54,7 +54,7 @@ static void threads_at_one_rule_are_admitted_exactly_its_limit(void **state)
     rig_open(rig);
     crowd_run(&crowd, try_often);
     assert_int_equal(atomic_load(&crowd.allowed), 777);
-    assert_int_equal(weir_counter_stats(rig->counter, 0, &stats), 0);
+    assert_int_equal(weir_counter_stats_get(rig->counter, 0, &stats), 0);
     assert_int_equal(stats.granted, 777);
     assert_int_equal(stats.refused, THREADS * ROUNDS - 777);
     rig_free(rig);
@@ -130,7 +130,7 @@ static void *wait_in_turn(void *context)
 
     weir_request_init(&request, "GET", "/", "192.0.2.1");
     for (int i = 0; i < ROUNDS / 10; i++) {
-        if (weir_counter_allow(crowd->rig->counter, &request, WEIR_FOREVER, NULL, &admission) != 0)
+        if (weir_counter_acquire(crowd->rig->counter, &request, WEIR_FOREVER, NULL, &admission) != 0)
             break;
         if (atomic_fetch_add(&crowd->inside, 1) >= crowd->inside_max)
             atomic_fetch_add(&crowd->too_many, 1);

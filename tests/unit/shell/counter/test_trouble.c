@@ -175,9 +175,9 @@ static void bad_calls_are_refused_and_change_nothing(void **state)
     assert_int_equal(weir_counter_release_key(rig->counter, 9, "a", 1, 1), WEIR_E_INVAL);
     assert_int_equal(weir_counter_release_key(rig->counter, 0, NULL, 1, 1), WEIR_E_INVAL);
     assert_int_equal(weir_counter_release_key(rig->counter, 0, megabyte, sizeof megabyte, 1), WEIR_E_INVAL);
-    assert_int_equal(weir_counter_stats(NULL, 0, &stats), WEIR_E_INVAL);
-    assert_int_equal(weir_counter_stats(rig->counter, 1, &stats), WEIR_E_INVAL);
-    assert_int_equal(weir_counter_stats(rig->counter, 0, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_counter_stats_get(NULL, 0, &stats), WEIR_E_INVAL);
+    assert_int_equal(weir_counter_stats_get(rig->counter, 1, &stats), WEIR_E_INVAL);
+    assert_int_equal(weir_counter_stats_get(rig->counter, 0, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_counter_release(NULL, admission), WEIR_E_INVAL);
     assert_int_equal(weir_counter_release(rig->counter, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_counter_cancel(rig->counter, NULL), WEIR_E_INVAL);

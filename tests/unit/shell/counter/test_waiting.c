@@ -23,10 +23,10 @@ static void *call(void *context)
 
     if (caller->key == NULL)
         caller->result =
-            weir_counter_allow(rig->counter, &rig->request, caller->timeout_ns, caller->cancel, &caller->admission);
+            weir_counter_acquire(rig->counter, &rig->request, caller->timeout_ns, caller->cancel, &caller->admission);
     else
-        caller->result = weir_counter_allow_key(rig->counter, 0, caller->key, strlen(caller->key), 0,
-                                                caller->timeout_ns, caller->cancel, &caller->admission);
+        caller->result = weir_counter_acquire_key(rig->counter, 0, caller->key, strlen(caller->key), 0,
+                                                  caller->timeout_ns, caller->cancel, &caller->admission);
     caller->place = atomic_fetch_add(caller->finished, 1);
     return NULL;
 }
@@ -63,8 +63,8 @@ static void what_may_go_does_not_wait(void **state)
     (void)state;
     rig_add(rig, "ip", WEIR_KEY_IP, window(2));
     rig_open(rig);
-    assert_int_equal(weir_counter_allow(rig->counter, &rig->request, WEIR_FOREVER, NULL, &rig->admission), 0);
-    assert_int_equal(weir_counter_allow_key(rig->counter, 0, "203.0.113.7", 11, 0, 0, NULL, &rig->admission), 0);
+    assert_int_equal(weir_counter_acquire(rig->counter, &rig->request, WEIR_FOREVER, NULL, &rig->admission), 0);
+    assert_int_equal(weir_counter_acquire_key(rig->counter, 0, "203.0.113.7", 11, 0, 0, NULL, &rig->admission), 0);
     assert_int_equal(rig_left(rig, 0, "203.0.113.7"), 0);
     assert_true(rig->admission.rulings[0].reserved);
     rig_free(rig);
@@ -78,7 +78,7 @@ static void without_patience_it_is_refused_at_once(void **state)
     rig_add(rig, "ip", WEIR_KEY_IP, window(1));
     rig_open(rig);
     assert_true(rig_try(rig));
-    assert_int_equal(weir_counter_allow(rig->counter, &rig->request, 0, NULL, &rig->admission), WEIR_E_TIMEOUT);
+    assert_int_equal(weir_counter_acquire(rig->counter, &rig->request, 0, NULL, &rig->admission), WEIR_E_TIMEOUT);
     assert_false(rig->admission.allowed);
     assert_int_equal(rig->admission.rulings[0].outcome, WEIR_OUTCOME_REFUSED);
     assert_int_equal(rig->admission.rulings[0].error, WEIR_E_TIMEOUT);
@@ -159,7 +159,7 @@ static void waiting_callers_can_be_cancelled_and_turned_away(void **state)
     test_await_waiters(rig->clock, 1);
     weir_cancel_fire(cancel);
     assert_int_equal(caller_end(first), WEIR_E_CANCELLED);
-    assert_int_equal(weir_counter_allow_key(rig->counter, 0, "free", 4, 0, 0, cancel, &rig->admission),
+    assert_int_equal(weir_counter_acquire_key(rig->counter, 0, "free", 4, 0, 0, cancel, &rig->admission),
                      WEIR_E_CANCELLED);
 
     struct caller *second = caller_start(rig, NULL, WEIR_FOREVER, NULL, &finished);
@@ -272,7 +272,7 @@ static void a_store_that_cannot_settle_is_not_asked_for_a_receipt(void **state)
     rig_add_store(rig, "r", WEIR_KEY_IP, script_repository(&script));
     rig->repositories[0].settle = NULL;
     rig_open(rig);
-    assert_int_equal(weir_counter_allow(rig->counter, &rig->request, 0, NULL, &rig->admission), 0);
+    assert_int_equal(weir_counter_acquire(rig->counter, &rig->request, 0, NULL, &rig->admission), 0);
     assert_false(rig->admission.rulings[0].reserved);
     assert_int_equal(weir_counter_settle(rig->counter, &rig->admission, 0, 0), WEIR_E_INVAL);
     assert_int_equal(weir_counter_cancel(rig->counter, &rig->admission), 0);
@@ -310,7 +310,7 @@ static void more_than_a_limit_holds_is_not_waited_for(void **state)
     (void)state;
     rig_add(rig, "ip", WEIR_KEY_IP, window(5))->permits = 6;
     rig_open(rig);
-    assert_int_equal(weir_counter_allow(rig->counter, &rig->request, WEIR_FOREVER, NULL, &rig->admission),
+    assert_int_equal(weir_counter_acquire(rig->counter, &rig->request, WEIR_FOREVER, NULL, &rig->admission),
                      WEIR_E_NEVER);
     rig_free(rig);
 }
@@ -333,7 +333,7 @@ static void errors_of_a_wait_are_told(void **state)
     rig_open(rig);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         script.error = cases[i].error;
-        assert_int_equal(weir_counter_allow(rig->counter, &rig->request, 0, NULL, &rig->admission), cases[i].error);
+        assert_int_equal(weir_counter_acquire(rig->counter, &rig->request, 0, NULL, &rig->admission), cases[i].error);
         assert_int_equal(rig->admission.rulings[0].outcome, cases[i].outcome);
     }
     rig_free(rig);
@@ -347,18 +347,18 @@ static void bad_waits_are_refused(void **state)
     (void)state;
     rig_add_store(rig, "r", WEIR_KEY_IP, script_repository(&script));
     rig_open(rig);
-    assert_int_equal(weir_counter_allow(NULL, &rig->request, 0, NULL, &rig->admission), WEIR_E_INVAL);
-    assert_int_equal(weir_counter_allow(rig->counter, NULL, 0, NULL, &rig->admission), WEIR_E_INVAL);
-    assert_int_equal(weir_counter_allow(rig->counter, &rig->request, 0, NULL, NULL), WEIR_E_INVAL);
-    assert_int_equal(weir_counter_allow(rig->counter, &rig->request, -1, NULL, &rig->admission), WEIR_E_INVAL);
-    assert_int_equal(weir_counter_allow(rig->counter, &rig->request, WEIR_DURATION_MAX + 1, NULL, &rig->admission),
+    assert_int_equal(weir_counter_acquire(NULL, &rig->request, 0, NULL, &rig->admission), WEIR_E_INVAL);
+    assert_int_equal(weir_counter_acquire(rig->counter, NULL, 0, NULL, &rig->admission), WEIR_E_INVAL);
+    assert_int_equal(weir_counter_acquire(rig->counter, &rig->request, 0, NULL, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_counter_acquire(rig->counter, &rig->request, -1, NULL, &rig->admission), WEIR_E_INVAL);
+    assert_int_equal(weir_counter_acquire(rig->counter, &rig->request, WEIR_DURATION_MAX + 1, NULL, &rig->admission),
                      WEIR_E_INVAL);
     assert_int_equal(script.asked, 0);
     weir_counter_free(rig->counter);
     rig->counter = NULL;
     rig->repositories[0].acquire = NULL;
     rig_open(rig);
-    assert_int_equal(weir_counter_allow(rig->counter, &rig->request, 0, NULL, &rig->admission), WEIR_E_INVAL);
+    assert_int_equal(weir_counter_acquire(rig->counter, &rig->request, 0, NULL, &rig->admission), WEIR_E_INVAL);
     assert_non_null(strstr(weir_error_detail(), "acquire"));
     assert_true(rig_try(rig));
     rig_free(rig);
