@@ -2,7 +2,8 @@
 /* admission.c - may this HTTP request be served, and which headers tell the caller?
  *
  * Any server will do: the request is handed over as method, target, address of the peer, and a function that finds
- * headers. Each address may ask twice a minute.
+ * headers. Each address may ask twice a minute and 100 times an hour. That is one rule per window, so that callers
+ * are told of both.
  *
  *     cc admission.c $(pkg-config --cflags --libs weir)
  */
@@ -33,16 +34,43 @@ static int answer(const char *target, const char *forwarded_for)
     return weir_admission_status(&admission);
 }
 
-int main(void)
+/* A rule that grants each key so many requests per window. Its table belongs to the counter that is made of it. */
+static int make_rule(const char *name, const weir_key *key, uint32_t requests, int64_t window_ns,
+                     weir_repository *ret_repository, weir_rule *ret_rule)
 {
     weir_limit limit;
     weir_table *table;
+
+    if (weir_limit_fixed_window(&limit, requests, window_ns) < 0 || weir_table_new(&limit, 1, NULL, &table) < 0)
+        return -1;
+    *ret_repository = weir_table_repository(table);
+    weir_rule_init(ret_rule, name, key, ret_repository);
+    ret_rule->owns_repository = true;
+    return 0;
+}
+
+static int open_counter(const weir_key *key)
+{
+    weir_repository repositories[2];
+    weir_rule rules[2];
+
+    if (make_rule("minute", key, 2, WEIR_MINUTE, &repositories[0], &rules[0]) < 0)
+        return -1;
+    if (make_rule("hour", key, 100, WEIR_HOUR, &repositories[1], &rules[1]) == 0) {
+        if (weir_counter_new(rules, 2, NULL, &counter) == 0)
+            return 0;
+        repositories[1].free(repositories[1].context);
+    }
+    repositories[0].free(repositories[0].context);
+    return -1;
+}
+
+int main(void)
+{
     weir_network proxies;
     weir_key key;
-    weir_rule rule;
 
-    if (weir_limit_fixed_window(&limit, 2, WEIR_MINUTE) < 0 || weir_table_new(&limit, 1, NULL, &table) < 0 ||
-        weir_network_parse("10.0.0.0/8", &proxies) < 0)
+    if (weir_network_parse("10.0.0.0/8", &proxies) < 0)
         return 1;
 
     /* The caller is the address itself, or the one our proxies name: what strangers write there is not believed. */
@@ -50,12 +78,8 @@ int main(void)
     key.trusted = &proxies;
     key.trusted_count = 1;
 
-    weir_repository addresses = weir_table_repository(table);
-    weir_rule_init(&rule, "per-ip", &key, &addresses);
-    rule.owns_repository = true;
-    if (weir_counter_new(&rule, 1, NULL, &counter) < 0) {
+    if (open_counter(&key) < 0) {
         fprintf(stderr, "%s\n", weir_error_detail());
-        weir_table_free(table);
         return 1;
     }
 
