@@ -9,6 +9,16 @@
 
 /* Wide enough for the product of any two 64-bit numbers. gcc and clang have them on every 64-bit machine. */
 __extension__ typedef unsigned __int128 wr_u128;
+__extension__ typedef __int128 wr_i128;
+
+#define WR_CACHE_LINE 64 /* bytes; what two threads write must not share one */
+
+/* The smallest multiple of `step` that is at least `n`. It must fit. */
+static inline size_t wr_round_up(size_t n, size_t step)
+{
+    assert(step >= 1 && n <= SIZE_MAX - (step - 1));
+    return (n + step - 1) / step * step;
+}
 
 /* The smallest power of two that is at least `n`, which is 1 … SIZE_MAX / 2. */
 static inline size_t wr_round_up_pow2(size_t n)

@@ -2,6 +2,7 @@
 /* error.c - the words for what went wrong. */
 #include "base/error.h"
 
+#include "base/ascii.h"
 #include "base/buf.h"
 
 #define DETAIL_BYTES 200
@@ -55,7 +56,7 @@ static void append_escaped(struct wr_buf *buf, unsigned char byte)
 {
     static const char hex[] = "0123456789abcdef";
 
-    if (byte < 0x20 || byte > 0x7e) {
+    if (!wr_ascii_is_printable((char)byte)) {
         wr_buf_append_string(buf, "\\x");
         wr_buf_append_char(buf, hex[byte >> 4]);
         wr_buf_append_char(buf, hex[byte & 15]);

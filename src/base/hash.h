@@ -10,8 +10,8 @@
  *     choice of bytes can make up for a different length.
  * The value differs from process to process: never store or send it.
  */
-#ifndef WEIR_BASE_HASH_H
-#define WEIR_BASE_HASH_H
+#ifndef WR_BASE_HASH_H
+#define WR_BASE_HASH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,6 +2,7 @@
 /* parse.c - a scanner over one short text, which knows where it stands when something is wrong. */
 #include "base/parse.h"
 
+#include "base/ascii.h"
 #include "base/bits.h"
 #include "base/buf.h"
 #include "base/error.h"
@@ -82,7 +83,7 @@ static bool at_byte(const struct scanner *scanner, char byte)
 
 static bool at_digit(const struct scanner *scanner)
 {
-    return !at_end(scanner) && scanner->text[scanner->at] >= '0' && scanner->text[scanner->at] <= '9';
+    return !at_end(scanner) && wr_ascii_is_digit(scanner->text[scanner->at]);
 }
 
 static int refuse_here(struct scanner *scanner, const char *wrong)
@@ -142,19 +143,11 @@ static int scan_quantity(struct scanner *scanner, struct quantity *ret_quantity)
     return error;
 }
 
-static char lowered(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 static bool is_unit(const struct unit *unit, const char *name, size_t name_bytes, bool any_case)
 {
     if (strlen(unit->name) != name_bytes)
         return false;
-    for (size_t i = 0; i < name_bytes; i++)
-        if ((any_case ? lowered(name[i]) : name[i]) != unit->name[i])
-            return false;
-    return true;
+    return any_case ? wr_ascii_same(name, unit->name, name_bytes) : memcmp(name, unit->name, name_bytes) == 0;
 }
 
 /* A unit is all that follows up to the next digit, so that "5sx" is no "5s". False if there is no such unit; the

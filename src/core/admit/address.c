@@ -2,6 +2,7 @@
 /* address.c - reads IP addresses and networks. */
 #include "core/admit/address.h"
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/parse.h"
 
@@ -20,7 +21,7 @@ static bool take_decimal(struct wr_span *text, size_t digits_max, unsigned max, 
     unsigned number = 0;
     size_t digits = 0;
 
-    for (; digits < text->bytes && text->data[digits] >= '0' && text->data[digits] <= '9'; digits++) {
+    for (; digits < text->bytes && wr_ascii_is_digit(text->data[digits]); digits++) {
         if (digits == digits_max || (digits == 1 && text->data[0] == '0'))
             return false;
         number = number * 10 + (unsigned)(text->data[digits] - '0');
@@ -60,10 +61,10 @@ static bool take_group(struct wr_span *text, uint8_t ret_group[2])
     unsigned group = 0;
     size_t digits = 0;
 
-    for (; digits < text->bytes && wr_hex_value(text->data[digits]) >= 0; digits++) {
+    for (; digits < text->bytes && wr_ascii_hex_value(text->data[digits]) >= 0; digits++) {
         if (digits == 4)
             return false;
-        group = group << 4 | (unsigned)wr_hex_value(text->data[digits]);
+        group = group << 4 | (unsigned)wr_ascii_hex_value(text->data[digits]);
     }
     if (digits == 0)
         return false;
@@ -133,8 +134,7 @@ bool wr_address_parse(struct wr_span text, struct wr_address *ret_address)
 
 static bool is_zone_byte(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-' ||
-           c == '_' || c == '~';
+    return wr_ascii_is_alnum(c) || c == '.' || c == '-' || c == '_' || c == '~';
 }
 
 /* Drops "%eth0" (RFC 4007 11): the zone is ours, not the caller's. */

@@ -5,10 +5,10 @@
  * is an address only if no reader could take it for another: four decimal octets without leading zeros (which some read
  * as octal), or RFC 4291 2.2; then what comes with it in practice: brackets, a port, a zone, both dropped.
  */
-#ifndef WEIR_CORE_ADMIT_ADDRESS_H
-#define WEIR_CORE_ADMIT_ADDRESS_H
+#ifndef WR_CORE_ADMIT_ADDRESS_H
+#define WR_CORE_ADMIT_ADDRESS_H
 
-#include "core/admit/span.h"
+#include "base/span.h"
 #include "core/admit/writer.h"
 
 #include <stdint.h>

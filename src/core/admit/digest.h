@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* digest.h - a name for a value that must not be shown. */
-#ifndef WEIR_CORE_ADMIT_DIGEST_H
-#define WEIR_CORE_ADMIT_DIGEST_H
+#ifndef WR_CORE_ADMIT_DIGEST_H
+#define WR_CORE_ADMIT_DIGEST_H
 
-#include "core/admit/span.h"
+#include "base/span.h"
 
 #include <stdint.h>
 

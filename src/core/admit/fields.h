@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fields.h - when to come again. */
-#ifndef WEIR_CORE_ADMIT_FIELDS_H
-#define WEIR_CORE_ADMIT_FIELDS_H
+#ifndef WR_CORE_ADMIT_FIELDS_H
+#define WR_CORE_ADMIT_FIELDS_H
 
 #include <weir/admit.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* key.h - keys out of requests, for those who have checked them before. */
-#ifndef WEIR_CORE_ADMIT_KEY_H
-#define WEIR_CORE_ADMIT_KEY_H
+#ifndef WR_CORE_ADMIT_KEY_H
+#define WR_CORE_ADMIT_KEY_H
 
 #include <weir/admit.h>
 

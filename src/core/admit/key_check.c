@@ -2,6 +2,7 @@
 /* key_check.c - refuses keys that make no sense, before the first request comes. */
 #include "core/admit/key.h"
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "core/admit/request.h"
 
@@ -53,7 +54,7 @@ static int check_composite(const weir_key *key)
 {
     if (key->parts == NULL || key->parts_count < 2 || key->parts_count > WEIR_KEY_PARTS_MAX)
         return wr_invalid("a composite key has 2 ... 8 parts");
-    if (key->separator <= ' ' || key->separator == '\\' || key->separator == 0x7f)
+    if (!wr_ascii_is_printable(key->separator) || key->separator == ' ' || key->separator == '\\')
         return wr_invalid("the separator is not printable ASCII other than \\; use one as :");
     if (key->secret != NULL)
         return wr_invalid("a composite key has no secret of its own; set it in the part that is one");

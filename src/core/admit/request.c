@@ -2,6 +2,7 @@
 /* request.c - headers, and who is really asking. */
 #include "core/admit/request.h"
 
+#include "base/ascii.h"
 #include "base/error.h"
 
 void weir_request_init(weir_request *ret_request, const char *method, const char *target, const char *peer)
@@ -23,14 +24,8 @@ void weir_request_init(weir_request *ret_request, const char *method, const char
 
 static bool same_name(const char *a, const char *b)
 {
-    for (;; a++, b++) {
-        char low_a = (char)(*a >= 'A' && *a <= 'Z' ? *a + 32 : *a);
-        char low_b = (char)(*b >= 'A' && *b <= 'Z' ? *b + 32 : *b);
-        if (low_a != low_b)
-            return false;
-        if (low_a == '\0')
-            return true;
-    }
+    size_t bytes = strlen(a);
+    return strlen(b) == bytes && wr_ascii_same(a, b, bytes);
 }
 
 const char *weir_header_list_find(void *context, const char *name, size_t index, size_t *ret_bytes)
@@ -62,8 +57,8 @@ bool wr_header_name_ok(const char *name)
     if (name == NULL || name[0] == '\0')
         return false;
     for (; *name != '\0'; name++) {
-        bool fits = (*name >= 'a' && *name <= 'z') || (*name >= '0' && *name <= '9') || *name == '-' || *name == '_';
-        if (!fits)
+        bool is_capital = wr_ascii_lower(*name) != *name;
+        if (is_capital || !(wr_ascii_is_alnum(*name) || *name == '-' || *name == '_'))
             return false;
     }
     return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* request.h - looking into a request. */
-#ifndef WEIR_CORE_ADMIT_REQUEST_H
-#define WEIR_CORE_ADMIT_REQUEST_H
+#ifndef WR_CORE_ADMIT_REQUEST_H
+#define WR_CORE_ADMIT_REQUEST_H
 
 #include "core/admit/address.h"
 

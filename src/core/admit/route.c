@@ -6,12 +6,12 @@
  */
 #include "core/admit/route.h"
 
+#include "base/ascii.h"
+
 /* What may stand in a path as it is (pchar, RFC 3986 3.3). */
 static bool is_plain(char c)
 {
-    if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
-        return true;
-    return c != '\0' && strchr("-._~!$&'()*+,;=:@", c) != NULL;
+    return wr_ascii_is_alnum(c) || (c != '\0' && strchr("-._~!$&'()*+,;=:@", c) != NULL);
 }
 
 /* Takes one byte, perhaps written as %XX, off the front. */
@@ -19,8 +19,8 @@ static char take_byte(struct wr_span *path)
 {
     const char *at = path->data;
     bool is_escape = path->bytes >= 3 && at[0] == '%';
-    int high = is_escape ? wr_hex_value(at[1]) : -1;
-    int low = is_escape ? wr_hex_value(at[2]) : -1;
+    int high = is_escape ? wr_ascii_hex_value(at[1]) : -1;
+    int low = is_escape ? wr_ascii_hex_value(at[2]) : -1;
 
     if (high < 0 || low < 0) {
         *path = wr_span_after(*path, 1);

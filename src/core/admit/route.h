@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* route.h - the path of a request, written in one way. */
-#ifndef WEIR_CORE_ADMIT_ROUTE_H
-#define WEIR_CORE_ADMIT_ROUTE_H
+#ifndef WR_CORE_ADMIT_ROUTE_H
+#define WR_CORE_ADMIT_ROUTE_H
 
 #include "core/admit/writer.h"
 

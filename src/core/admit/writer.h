@@ -6,10 +6,10 @@
  * this one is inline, can be wound back by setting `bytes`, and leaves all of the room to the key, having no
  * terminator.
  */
-#ifndef WEIR_CORE_ADMIT_WRITER_H
-#define WEIR_CORE_ADMIT_WRITER_H
+#ifndef WR_CORE_ADMIT_WRITER_H
+#define WR_CORE_ADMIT_WRITER_H
 
-#include "core/admit/span.h"
+#include "base/span.h"
 
 #include <stdint.h>
 

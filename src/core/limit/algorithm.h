@@ -13,8 +13,6 @@
 #include "base/bits.h"
 #include <weir/limit.h>
 
-__extension__ typedef __int128 wr_i128;
-
 #define WR_STATE_BYTES_MAX ((size_t)1 << 20)
 
 extern const weir_algorithm wr_token_bucket;

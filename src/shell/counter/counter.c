@@ -3,6 +3,8 @@
 #include "shell/counter/counter.h"
 
 #include "base/alloc.h"
+#include "base/ascii.h"
+#include "base/bits.h"
 #include "base/error.h"
 #include "core/admit/key.h"
 #include "core/admit/request.h"
@@ -29,7 +31,7 @@ static int check_name(const char *name)
     for (size_t i = 0; name[i] != '\0'; i++) {
         if (i == WEIR_RULE_NAME_MAX)
             return wr_invalid_text("rule name", name, i, "too long", WR_NOWHERE, right);
-        if (name[i] < 0x20 || name[i] > 0x7e)
+        if (!wr_ascii_is_printable(name[i]))
             return wr_invalid_text("rule name", name, strlen(name), "not printable ASCII", i, right);
     }
     if (name[0] == '\0')
@@ -88,12 +90,15 @@ static int check_rules(const weir_rule *rules, size_t count)
 
 /* ---- new and free -------------------------------------------------------------------------------------- */
 
-/* The counter and its posts in one block: posts begin at the first cache line after the struct. */
-#define POSTS_AT ((sizeof(weir_counter) + WR_CACHE_LINE - 1) / WR_CACHE_LINE * WR_CACHE_LINE)
+/* The counter and its rules are one block: rules begin at the first cache line after the struct. */
+static size_t rules_at(void)
+{
+    return wr_round_up(sizeof(weir_counter), WR_CACHE_LINE);
+}
 
 static size_t block_bytes(size_t count)
 {
-    return POSTS_AT + count * sizeof(struct wr_post);
+    return rules_at() + count * sizeof(struct wr_counted_rule);
 }
 
 int weir_counter_new(const weir_rule *rules, size_t count, const weir_counter_options *options,
@@ -119,24 +124,24 @@ int weir_counter_new(const weir_rule *rules, size_t count, const weir_counter_op
         return WEIR_E_NOMEM;
     counter->options = chosen;
     counter->count = (uint32_t)count;
-    counter->posts = (struct wr_post *)(void *)((char *)counter + POSTS_AT);
+    counter->rules = (struct wr_counted_rule *)(void *)((char *)counter + rules_at());
     for (size_t i = 0; i < count; i++) {
-        counter->posts[i].rule = rules[i];
-        counter->posts[i].repository = *rules[i].repository;
+        counter->rules[i].rule = rules[i];
+        counter->rules[i].repository = *rules[i].repository;
     }
     *ret_counter = counter;
     return 0;
 }
 
-/* Whether a later post owns the same repository: then that one frees it. */
+/* Whether a later rule owns the same repository: then that one frees it. */
 static bool is_owned_again(const weir_counter *counter, uint32_t index)
 {
-    const struct wr_post *post = &counter->posts[index];
+    const struct wr_counted_rule *counted = &counter->rules[index];
 
     for (uint32_t i = index + 1; i < counter->count; i++) {
-        const struct wr_post *other = &counter->posts[i];
-        if (other->rule.owns_repository && other->repository.context == post->repository.context &&
-            other->repository.free == post->repository.free)
+        const struct wr_counted_rule *other = &counter->rules[i];
+        if (other->rule.owns_repository && other->repository.context == counted->repository.context &&
+            other->repository.free == counted->repository.free)
             return true;
     }
     return false;
@@ -147,9 +152,9 @@ void weir_counter_free(weir_counter *counter)
     if (counter == NULL)
         return;
     for (uint32_t i = 0; i < counter->count; i++) {
-        struct wr_post *post = &counter->posts[i];
-        if (post->rule.owns_repository && !is_owned_again(counter, i))
-            post->repository.free(post->repository.context);
+        struct wr_counted_rule *counted = &counter->rules[i];
+        if (counted->rule.owns_repository && !is_owned_again(counter, i))
+            counted->repository.free(counted->repository.context);
     }
     wr_give(counter->options.allocator, counter, block_bytes(counter->count), WR_CACHE_LINE);
 }
@@ -158,12 +163,12 @@ int weir_counter_stats_get(const weir_counter *counter, uint32_t rule, weir_rule
 {
     if (counter == NULL || rule >= counter->count || ret_stats == NULL)
         return wr_invalid("no such counter or rule, or ret_stats is NULL; rules count from 0");
-    struct wr_post *post = &counter->posts[rule];
+    struct wr_counted_rule *counted = &counter->rules[rule];
     *ret_stats = (weir_rule_stats){
-        .granted = atomic_load_explicit(&post->tallies[WEIR_OUTCOME_GRANTED], memory_order_relaxed),
-        .refused = atomic_load_explicit(&post->tallies[WEIR_OUTCOME_REFUSED], memory_order_relaxed),
-        .malformed = atomic_load_explicit(&post->tallies[WEIR_OUTCOME_MALFORMED], memory_order_relaxed),
-        .failed = atomic_load_explicit(&post->tallies[WEIR_OUTCOME_FAILED], memory_order_relaxed),
+        .granted = atomic_load_explicit(&counted->tallies[WEIR_OUTCOME_GRANTED], memory_order_relaxed),
+        .refused = atomic_load_explicit(&counted->tallies[WEIR_OUTCOME_REFUSED], memory_order_relaxed),
+        .malformed = atomic_load_explicit(&counted->tallies[WEIR_OUTCOME_MALFORMED], memory_order_relaxed),
+        .failed = atomic_load_explicit(&counted->tallies[WEIR_OUTCOME_FAILED], memory_order_relaxed),
     };
     return 0;
 }

@@ -13,6 +13,7 @@
 #include "core/admit/key.h"
 #include "core/admit/request.h"
 #include "shell/clock/clock.h"
+#include "shell/table/line.h"
 
 #include <string.h>
 
@@ -32,9 +33,9 @@ static weir_ruling *add_ruling(weir_admission *admission, const weir_counter *co
     weir_ruling *ruling = &admission->rulings[admission->count];
 
     memset(ruling, 0, sizeof *ruling);
-    ruling->name = counter->posts[rule].rule.name;
+    ruling->name = counter->rules[rule].rule.name;
     ruling->rule = rule;
-    ruling->shadow = counter->posts[rule].rule.shadow;
+    ruling->shadow = counter->rules[rule].rule.shadow;
     ruling->key_at = admission->count * WEIR_KEY_MAX;
     admission->count++;
     return ruling;
@@ -45,7 +46,7 @@ static bool passes(const weir_counter *counter, const weir_ruling *ruling)
 {
     if (ruling->outcome == WEIR_OUTCOME_GRANTED || ruling->shadow)
         return true;
-    return ruling->outcome == WEIR_OUTCOME_FAILED && counter->posts[ruling->rule].rule.open_on_error;
+    return ruling->outcome == WEIR_OUTCOME_FAILED && counter->rules[ruling->rule].rule.open_on_error;
 }
 
 /* What an answer of the repository comes to. */
@@ -80,7 +81,7 @@ static int64_t left_ns(const weir_counter *counter, const struct patience *patie
 static void take(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling, uint32_t permits,
                  const struct patience *patience)
 {
-    const weir_repository *repository = &counter->posts[ruling->rule].repository;
+    const weir_repository *repository = &counter->rules[ruling->rule].repository;
     const char *key = admission->keys + ruling->key_at;
     weir_receipt *receipt = repository->settle != NULL ? &ruling->receipt : NULL;
     int error;
@@ -101,7 +102,7 @@ static void take(const weir_counter *counter, weir_admission *admission, weir_ru
 /* Ends what a ruling has in flight. */
 static int release(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling)
 {
-    const weir_repository *repository = &counter->posts[ruling->rule].repository;
+    const weir_repository *repository = &counter->rules[ruling->rule].repository;
     uint32_t permits = ruling->permits;
 
     ruling->permits = 0;
@@ -113,7 +114,7 @@ static int release(const weir_counter *counter, weir_admission *admission, weir_
 /* Gives back what a ruling has taken: all of it if there is a receipt, else what is in flight. */
 static int give_back(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling)
 {
-    const weir_repository *repository = &counter->posts[ruling->rule].repository;
+    const weir_repository *repository = &counter->rules[ruling->rule].repository;
 
     if (ruling->permits == 0 || ruling->receipt.permits == 0)
         return release(counter, admission, ruling);
@@ -147,7 +148,7 @@ static void conclude(const weir_counter *counter, weir_admission *admission)
 
 static void peek_quota(const weir_counter *counter, const weir_admission *admission, weir_ruling *ruling)
 {
-    const weir_repository *repository = &counter->posts[ruling->rule].repository;
+    const weir_repository *repository = &counter->rules[ruling->rule].repository;
 
     if (counter->options.without_quota || repository->peek == NULL || ruling->key_bytes == 0 ||
         ruling->outcome == WEIR_OUTCOME_FAILED)
@@ -165,7 +166,7 @@ static void finish(weir_counter *counter, const weir_request *request, weir_admi
         bool was_given_back = !admission->allowed && ruling->outcome == WEIR_OUTCOME_GRANTED;
         peek_quota(counter, admission, ruling);
         if (!was_given_back)
-            atomic_fetch_add_explicit(&counter->posts[ruling->rule].tallies[ruling->outcome], 1, memory_order_relaxed);
+            atomic_fetch_add_explicit(&counter->rules[ruling->rule].tallies[ruling->outcome], 1, memory_order_relaxed);
     }
     if (counter->options.rejected == NULL)
         return;
@@ -178,7 +179,7 @@ static void finish(weir_counter *counter, const weir_request *request, weir_admi
 static void rule_on(const weir_counter *counter, uint32_t rule, const weir_request *request, weir_admission *admission,
                     const struct patience *patience)
 {
-    const weir_rule *asked = &counter->posts[rule].rule;
+    const weir_rule *asked = &counter->rules[rule].rule;
     weir_ruling *ruling = add_ruling(admission, counter, rule);
     uint32_t permits = 0;
     size_t key_bytes = 0;
@@ -198,7 +199,7 @@ static bool ask_rules(const weir_counter *counter, const weir_request *request, 
                       const struct patience *patience, weir_admission *admission)
 {
     for (uint32_t i = 0; i < counter->count && admission->allowed; i++) {
-        const weir_rule *rule = &counter->posts[i].rule;
+        const weir_rule *rule = &counter->rules[i].rule;
         if (rule->shadow != shadow || rule->key == NULL)
             continue;
         if (rule->applies != NULL && !rule->applies(rule->applies_context, request))
@@ -242,7 +243,7 @@ static int decide_key(weir_counter *counter, uint32_t rule, const char *key, siz
     weir_ruling *ruling = add_ruling(ret_admission, counter, rule);
     memcpy(ret_admission->keys + ruling->key_at, key, key_bytes);
     ruling->key_bytes = (uint32_t)key_bytes;
-    take(counter, ret_admission, ruling, permits > 0 ? permits : counter->posts[rule].rule.permits, patience);
+    take(counter, ret_admission, ruling, permits > 0 ? permits : counter->rules[rule].rule.permits, patience);
     conclude(counter, ret_admission);
     finish(counter, NULL, ret_admission);
     return 0;
@@ -255,10 +256,10 @@ static int be_patient(const weir_counter *counter, int64_t timeout_ns, weir_canc
 {
     if (counter == NULL)
         return wr_invalid("the counter is NULL; give one");
-    if (timeout_ns < 0 || (timeout_ns > WEIR_DURATION_MAX && timeout_ns != WEIR_FOREVER))
-        return wr_invalid("the time-out is negative or too long; use 0 ... WEIR_DURATION_MAX, or WEIR_FOREVER");
+    if (wr_timeout_check(timeout_ns) != 0)
+        return WEIR_E_INVAL;
     for (uint32_t i = 0; i < counter->count; i++) {
-        if (!counter->posts[i].rule.shadow && counter->posts[i].repository.acquire == NULL)
+        if (!counter->rules[i].rule.shadow && counter->rules[i].repository.acquire == NULL)
             return wr_invalid("a rule's repository has no acquire, so nobody can wait for it; use try");
     }
     *ret_patience = (struct patience){.waits = true, .until = WEIR_FOREVER, .cancel = cancel};
@@ -359,11 +360,11 @@ int weir_counter_release_key(weir_counter *counter, uint32_t rule, const char *k
         return wr_invalid("no such counter or rule; rules count from 0");
     if (key == NULL || key_bytes == 0 || key_bytes > WEIR_KEY_MAX)
         return wr_invalid("the key is NULL, empty or too long; a key has 1 ... 1024 bytes");
-    const struct wr_post *post = &counter->posts[rule];
-    if (post->repository.release == NULL)
+    const struct wr_counted_rule *counted = &counter->rules[rule];
+    if (counted->repository.release == NULL)
         return 0;
-    return post->repository.release(post->repository.context, key, key_bytes,
-                                    permits > 0 ? permits : post->rule.permits);
+    return counted->repository.release(counted->repository.context, key, key_bytes,
+                                       permits > 0 ? permits : counted->rule.permits);
 }
 
 int weir_counter_settle(weir_counter *counter, weir_admission *admission, uint32_t ruling, uint32_t used)
@@ -375,7 +376,7 @@ int weir_counter_settle(weir_counter *counter, weir_admission *admission, uint32
     if (ruling >= admission->count || !admission->rulings[ruling].reserved)
         return wr_invalid("no such ruling, or it has no receipt; settle one that was granted");
     weir_ruling *settled = &admission->rulings[ruling];
-    const weir_repository *repository = &counter->posts[settled->rule].repository;
+    const weir_repository *repository = &counter->rules[settled->rule].repository;
     if (settled->permits == 0 || settled->receipt.permits == 0)
         return 0;
     error = repository->settle(repository->context, admission->keys + settled->key_at, settled->key_bytes,

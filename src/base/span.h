@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* span.h - a piece of text that belongs to somebody else. */
-#ifndef WEIR_CORE_ADMIT_SPAN_H
-#define WEIR_CORE_ADMIT_SPAN_H
+#ifndef WR_BASE_SPAN_H
+#define WR_BASE_SPAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,18 +38,6 @@ static inline struct wr_span wr_span_trim(struct wr_span span)
     while (span.bytes > 0 && (span.data[span.bytes - 1] == ' ' || span.data[span.bytes - 1] == '\t'))
         span.bytes--;
     return span;
-}
-
-/* 0 … 15, or -1 if it is no hex digit. */
-static inline int wr_hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
 }
 
 /* Whether it is UTF-8 without control characters, NUL among them: may be shown, logged and compared. */

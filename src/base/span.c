@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* span.c - which bytes are text. */
-#include "core/admit/span.h"
+#include "base/span.h"
 
 #include <stdint.h>
 
