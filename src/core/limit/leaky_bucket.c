@@ -71,11 +71,17 @@ static bool fresh(const weir_limit *limit, const void *state, int64_t now)
     return ask(limit, state, now, 1) == 0;
 }
 
-/* The new interval counts from the last start at once, and keeps nobody waiting for more than one of it. */
+/* The intervals that are still to pass become as many new ones, counted from where the first of them began. So the new
+ * spacing holds at once, nothing charged is forgotten, and the same rule put in force again changes nothing. */
 static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
 {
-    int64_t last_at = ((const struct leak *)from_state)->next_at - from->period_ns;
-    ((struct leak *)to_state)->next_at = (last_at < now ? last_at : now) + to->period_ns;
+    int64_t next_at = ((const struct leak *)from_state)->next_at;
+    int64_t intervals = next_at - now > from->period_ns ? (next_at - now - 1) / from->period_ns + 1 : 1;
+    int64_t began_at = next_at - intervals * from->period_ns;
+
+    if (intervals > to->permits) /* more than one request can be charged: an overcharge, which ends here */
+        intervals = to->permits;
+    ((struct leak *)to_state)->next_at = began_at + intervals * to->period_ns;
 }
 
 const weir_algorithm wr_leaky_bucket = {

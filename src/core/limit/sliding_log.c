@@ -12,6 +12,8 @@
 
 struct log {
     uint32_t head, len;
+    uint32_t lost; /* instants that still counted when a smaller quota had no room for them; older than all here */
+    uint32_t unused;
     int64_t at[];
 };
 
@@ -116,16 +118,29 @@ static bool fresh(const weir_limit *limit, const void *state, int64_t now)
     return count_inside(limit, state, now) == 0;
 }
 
-/* Keeps the newest that fit. */
+/* How many instants count now but are not among the newest `kept`. They may be remembered from an earlier change. */
+static uint32_t count_lost(const weir_limit *limit, const struct log *log, uint32_t kept, int64_t now)
+{
+    uint32_t inside = count_inside(limit, log, now);
+    if (inside < kept || inside == 0)
+        return 0; /* the oldest of those kept is outside, and so are all before it */
+    return log->lost + inside - kept;
+}
+
+/* Keeps the newest that fit, and how many did not. A larger quota takes those in again, at the instant of the oldest
+ * that was kept: a bit late, for their own are gone, but never forgotten. */
 static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
 {
-    (void)now;
     const struct log *old = from_state;
     struct log *log = to_state;
+    uint32_t kept = old->len < to->permits ? old->len : to->permits;
+    uint32_t lost = count_lost(from, old, kept, now);
+    uint32_t back = lost < to->permits - kept ? lost : to->permits - kept;
 
-    log->len = old->len < to->permits ? old->len : to->permits;
+    log->lost = lost - back;
+    log->len = back + kept;
     for (uint32_t i = 0; i < log->len; i++)
-        log->at[i] = instant(from, old, old->len - log->len + i);
+        log->at[i] = instant(from, old, old->len - kept + (i < back ? 0 : i - back));
 }
 
 const weir_algorithm wr_sliding_log = {

@@ -43,6 +43,7 @@ struct model {
     uint64_t changes; /* of the rule */
     int64_t slot;     /* windows: the newest that was charged */
     uint64_t in_flight;
+    uint64_t lost; /* log: instants that counted when a smaller quota had no room for them */
     size_t charges;
     struct charge charge[CHARGES_MAX];
 };
@@ -364,19 +365,39 @@ static inline void carry_bucket(struct model *model, const weir_limit *to, int64
     model->changes++;
 }
 
+/* The intervals still to pass, and at least the one before the next start, become as many new ones. */
+static inline void carry_leaky(struct model *model, const weir_limit *to, int64_t now)
+{
+    int64_t intervals = -floor_div(now - (wr_i128)model->last_at, model->limit.period_ns);
+    intervals = intervals > 1 ? intervals : 1;
+    model->last_at -= intervals * model->limit.period_ns;
+    model->last_at += (intervals < to->permits ? intervals : to->permits) * to->period_ns;
+}
+
+/* Drops what is beyond the new quota, and takes in again what a smaller one had dropped. */
+static inline void carry_log(struct model *model, uint64_t inside)
+{
+    charge(model, INT64_MIN / 4, 0);
+    uint64_t kept = counted(model, INT64_MIN, INT64_MAX);
+    model->lost = inside >= kept && inside > 0 ? model->lost + inside - kept : 0;
+    uint64_t back = model->limit.permits - kept < model->lost ? model->limit.permits - kept : model->lost;
+    model->lost -= back;
+    if (back > 0)
+        model->charge[0].count += back;
+}
+
 static inline void model_carry(struct model *model, const weir_limit *to, int64_t now)
 {
     if (model->kind <= STEPPED)
         carry_bucket(model, to, now);
     if (model->kind == FIXED || model->kind == SLIDING)
         carry_window(model, to, now);
-    if (model->kind == LEAKY) {
-        int64_t last_at = model->last_at - model->limit.period_ns;
-        model->last_at = (last_at < now ? last_at : now) + to->period_ns;
-    }
+    if (model->kind == LEAKY)
+        carry_leaky(model, to, now);
+    uint64_t inside = counted(model, now - model->limit.period_ns + 1, INT64_MAX);
     model->limit = *to;
     if (model->kind == LOGGED)
-        charge(model, INT64_MIN / 4, 0); /* drops what is beyond the new quota */
+        carry_log(model, inside);
 }
 
 #endif

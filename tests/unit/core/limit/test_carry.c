@@ -152,6 +152,44 @@ static void log_keeps_the_newest_instants(void **state)
     rig_release(&rig);
 }
 
+/* Whatever is put in force, and however often: at one instant a quota grants no more than its largest. */
+static void quotas_that_shrink_and_grow_again_forget_nothing(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_limit ten, one;
+    uint32_t granted = 0;
+    assert_int_equal(weir_limit_sliding_log(&ten, 10, WEIR_SECOND), 0);
+    assert_int_equal(weir_limit_sliding_log(&one, 1, WEIR_SECOND), 0);
+    rig_init(&rig, &ten, 1, T0);
+    for (int i = 0; i < 5; i++) {
+        while (rig_try(&rig, T0, 1))
+            granted++;
+        rig_change(&rig, &one, 1, T0);
+        rig_change(&rig, &ten, 1, T0);
+    }
+    assert_int_equal(granted, 10);
+    assert_false(rig_try(&rig, T0 + WEIR_SECOND - 1, 1));
+    assert_true(rig_try(&rig, T0 + WEIR_SECOND, 10));
+    rig_release(&rig);
+}
+
+static void the_same_rule_put_in_force_again_grants_nothing(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_limit leaky;
+    int64_t granted = 0;
+    assert_int_equal(weir_limit_leaky_bucket(&leaky, 100, WEIR_SECOND), 0);
+    rig_init(&rig, &leaky, 1, T0);
+    for (int64_t i = 0; i < 100; i++) {
+        granted += rig_try(&rig, T0 + i * WEIR_SECOND, 100) ? 100 : 0;
+        rig_change(&rig, &leaky, 1, T0 + i * WEIR_SECOND);
+    }
+    assert_int_equal(granted, 100);
+    rig_release(&rig);
+}
+
 static void leaky_bucket_spaces_the_next_start_from_the_last(void **state)
 {
     (void)state;
@@ -161,7 +199,8 @@ static void leaky_bucket_spaces_the_next_start_from_the_last(void **state)
     assert_int_equal(weir_limit_leaky_bucket(&fast, 9, 100 * MS), 0);
     CHANGES({second, second, 1, 300 * MS, 1, 700 * MS}, {second, slow, 1, 300 * MS, 1, 4700 * MS},
             {second, fast, 1, 30 * MS, 1, 70 * MS}, {second, fast, 1, 300 * MS, 1, 0},
-            {second, slow, 1, 4 * WEIR_SECOND, 1, WEIR_SECOND}, {second, slow, 8, 300 * MS, 1, 5 * WEIR_SECOND},
+            {second, slow, 1, 4 * WEIR_SECOND, 1, WEIR_SECOND}, {second, slow, 8, 300 * MS, 1, 39700 * MS},
+            {second, second, 8, 300 * MS, 1, 7700 * MS},
             {second, slow, 0, 300 * MS, 1, 0} /* nothing has started yet */);
 }
 
@@ -194,9 +233,12 @@ static void receipts_survive_only_an_unchanged_rule(void **state)
         rig_change(&rig, &rules[i], 1, T0);
         rig_settle(&rig, T0, &first, 0);
         assert_int_equal(rig_peek(&rig, T0).remaining, 7);
-        rig_change(&rig, &others[i], 1, T0);
-        rig_settle(&rig, T0, &second, 0);
-        assert_int_equal(rig_peek(&rig, T0).remaining, 7);
+        for (int j = 0; j < 100; j++) { /* and a void one never becomes good again */
+            weir_receipt again = second;
+            rig_change(&rig, &(j % 2 == 0 ? others : rules)[i], 1, T0);
+            rig_settle(&rig, T0, &again, 0);
+            assert_int_equal(rig_peek(&rig, T0).remaining, 7);
+        }
         rig_release(&rig);
     }
 }
@@ -224,5 +266,7 @@ WEIR_TESTS(test(new_rate_is_in_force_at_once_without_a_leftover_burst), test(buc
            test(deepest_debts_and_largest_rules_carry_without_overflow),
            test(stepped_bucket_carries_the_permits_left_and_its_grid), test(windows_keep_what_they_counted),
            test(sliding_windows_keep_both_counts), test(log_keeps_the_newest_instants),
+           test(quotas_that_shrink_and_grow_again_forget_nothing),
+           test(the_same_rule_put_in_force_again_grants_nothing),
            test(leaky_bucket_spaces_the_next_start_from_the_last), test(concurrency_keeps_what_is_in_flight),
            test(receipts_survive_only_an_unchanged_rule), test(other_algorithms_are_refused_and_nothing_is_touched))

@@ -83,7 +83,7 @@ static void state_is_eight_bytes_per_permit(void **state)
     struct rig rig;
     weir_limit limit = logged(100, WEIR_SECOND);
     rig_init(&rig, &limit, 1, T0);
-    assert_int_equal(rig.stack.state_bytes, 808);
+    assert_int_equal(rig.stack.state_bytes, 816);
     rig_release(&rig);
 }
 
