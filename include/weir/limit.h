@@ -197,11 +197,12 @@ WEIR_API int weir_limiter_new(const weir_limit *limits, size_t count, const weir
  * or WEIR_E_INVAL or WEIR_E_CLOSED. */
 WEIR_API int weir_limiter_try(weir_limiter *limiter, uint32_t permits, weir_decision *ret_decision);
 
-/* Takes `permits`, waiting for at most `timeout_ns` (WEIR_FOREVER: as long as it takes; 0: as try, though not
- * past others). First come, first served. 0 when granted. WEIR_E_TIMEOUT, WEIR_E_CANCELLED, WEIR_E_CLOSED,
- * WEIR_E_FULL, WEIR_E_NEVER, WEIR_E_NOMEM, WEIR_E_INVAL: nothing was taken. `cancel`, `ret_receipt` and
- * `ret_decision` may be NULL; the receipt is filled if granted, the decision tells in any case what held last and
- * for how long. */
+/* Takes `permits`, waiting for at most `timeout_ns` (0 … WEIR_DURATION_MAX, or WEIR_FOREVER: as long as it takes; 0: as
+ * try, though not past others). First come, first served. Waits until the deadline even if the wait is known to be
+ * longer. 0 when granted. WEIR_E_TIMEOUT, WEIR_E_CANCELLED, WEIR_E_CLOSED, WEIR_E_FULL, WEIR_E_NEVER, WEIR_E_NOMEM,
+ * WEIR_E_SYSTEM, WEIR_E_INVAL: nothing was taken. `cancel`, `ret_receipt` and `ret_decision` may be NULL; the receipt
+ * is filled if granted. The decision also tells who failed what holds, and for how long from now: WEIR_WAIT with
+ * WEIR_REASON_NONE where nothing does, or nobody could be asked. Only WEIR_E_INVAL leaves it alone. */
 WEIR_API int weir_limiter_acquire(weir_limiter *limiter, uint32_t permits, int64_t timeout_ns, weir_cancel *cancel,
                                   weir_receipt *ret_receipt, weir_decision *ret_decision);
 

@@ -10,7 +10,9 @@
  * Bounded: there are never more than `max_keys` keys. A new key in a full table takes the place of one whose
  * limiter is as good as new. A key that still constrains (a drained bucket, permits in flight, waiters) is never
  * forgotten. Where nothing can be forgotten, new keys share one overflow limiter of the same rules: neither
- * refused outright nor unlimited.
+ * refused outright nor unlimited. But permits in flight cannot be shared by strangers, for nobody could tell whose a
+ * release ends: if a rule of plan 0 minds releases (concurrency), new keys are refused until a key has nothing in
+ * flight.
  *
  * Keys come from strangers: they are hashed with a secret, random key, so that nobody can choose keys that
  * collide.
@@ -152,7 +154,7 @@ typedef struct weir_table_stats {
     uint64_t acquired, rejected; /* permits, over all keys */
     uint64_t created, removed;   /* keys: made; swept or removed */
     uint64_t evicted;            /* keys that made room for new ones */
-    uint64_t overflowed;         /* decisions by the overflow limiter */
+    uint64_t overflowed;         /* decisions by the overflow limiter, or that there can be none */
     size_t keys, max_keys;
     size_t shards;
     size_t waiters;

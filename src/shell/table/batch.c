@@ -145,9 +145,7 @@ static weir_decision try_parts(weir_table_part *parts, struct part *set, size_t 
     size_t worst = strictest(parts, set, count, &decision);
     if (worst == count)
         return charge(parts, set, count, ret_part);
-    set[worst].shard->rejected += set[worst].query.permits;
-    if (set[worst].entry != NULL)
-        wr_entry_deny(set[worst].entry);
+    wr_table_refuse_entry(set[worst].shard, set[worst].entry, set[worst].query.permits);
     *ret_part = worst;
     return decision;
 }

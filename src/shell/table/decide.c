@@ -126,53 +126,62 @@ int wr_table_get(weir_table *table, struct wr_shard *shard, const struct wr_quer
 
 /* ---- deciding ---- */
 
-static weir_decision decide_overflow(weir_table *table, struct wr_shard *shard, const struct wr_query *query,
-                                     weir_receipt *ret_receipt)
+/* What a new key is told by a full table whose overflow limiter cannot be shared. */
+static const weir_decision full = {WEIR_WAIT, WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE};
+
+/* Where an entry or, with NULL, the overflow limiter is decided on; until leave. */
+static struct wr_spot enter(weir_table *table, struct wr_shard *shard, struct wr_entry *entry)
 {
     struct wr_overflow *overflow = &table->overflow;
+    if (entry != NULL)
+        return wr_entry_spot(table, shard, entry);
     wr_lock_take(&overflow->lock);
-    weir_decision decision = weir_stack_try(&table->plans[overflow->change_parity][0], overflow->state, query->now,
-                                            query->permits, ret_receipt);
-    wr_lock_give(&overflow->lock);
-    shard->overflowed++;
-    *(decision.verdict == WEIR_GO ? &shard->acquired : &shard->rejected) += query->permits;
-    if (ret_receipt != NULL && decision.verdict == WEIR_GO)
-        ret_receipt->place = WR_IN_OVERFLOW;
-    return decision;
+    return (struct wr_spot){&table->plans[overflow->change_parity][0], overflow->state, &shard->acquired,
+                            &shard->rejected, NULL};
 }
 
-static weir_decision decide_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry,
-                                  const struct wr_query *query, weir_receipt *ret_receipt)
+static void leave(weir_table *table, const struct wr_entry *entry)
 {
-    struct wr_line *line = (entry->flags & WR_WAITED_FOR) != 0 ? wr_key_line(table, shard, entry) : NULL;
-    struct wr_spot spot = wr_entry_spot(table, shard, entry);
-    weir_decision decision = wr_line_try(line, &spot, query->now, query->permits, ret_receipt);
-    if (decision.verdict != WEIR_GO)
-        wr_entry_deny(entry);
-    return decision;
+    if (entry == NULL)
+        wr_lock_give(&table->overflow.lock);
 }
 
 weir_decision wr_table_try_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry,
                                  const struct wr_query *query, weir_receipt *ret_receipt)
 {
-    return entry != NULL ? decide_entry(table, shard, entry, query, ret_receipt)
-                         : decide_overflow(table, shard, query, ret_receipt);
+    if (entry == NULL && table->overflow.refuses) {
+        wr_table_refuse_entry(shard, NULL, query->permits);
+        return full;
+    }
+    struct wr_line *line = wr_key_line(table, shard, entry);
+    struct wr_spot spot = enter(table, shard, entry);
+    weir_decision decision = wr_line_try(line, &spot, query->now, query->permits, ret_receipt);
+    leave(table, entry);
+    shard->overflowed += entry == NULL;
+    if (entry == NULL && ret_receipt != NULL && decision.verdict == WEIR_GO)
+        ret_receipt->place = WR_IN_OVERFLOW;
+    return decision;
 }
 
 weir_decision wr_table_ask_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry,
                                  const struct wr_query *query)
 {
-    if (entry == NULL) {
-        struct wr_overflow *overflow = &table->overflow;
-        wr_lock_take(&overflow->lock);
-        weir_decision decision =
-            weir_stack_ask(&table->plans[overflow->change_parity][0], overflow->state, query->now, query->permits);
-        wr_lock_give(&overflow->lock);
-        return decision;
-    }
-    struct wr_line *line = (entry->flags & WR_WAITED_FOR) != 0 ? wr_key_line(table, shard, entry) : NULL;
-    struct wr_spot spot = wr_entry_spot(table, shard, entry);
-    return wr_line_ask(line, &spot, query->now, query->permits);
+    if (entry == NULL && table->overflow.refuses)
+        return full;
+    struct wr_line *line = wr_key_line(table, shard, entry);
+    struct wr_spot spot = enter(table, shard, entry);
+    weir_decision decision = wr_line_ask(line, &spot, query->now, query->permits);
+    leave(table, entry);
+    return decision;
+}
+
+void wr_table_refuse_entry(struct wr_shard *shard, struct wr_entry *entry, uint32_t permits)
+{
+    shard->rejected += permits;
+    if (entry != NULL)
+        wr_entry_deny(entry);
+    else
+        shard->overflowed++;
 }
 
 int wr_table_decide(weir_table *table, struct wr_shard *shard, const struct wr_query *query, weir_receipt *ret_receipt,
@@ -189,24 +198,24 @@ int wr_table_decide(weir_table *table, struct wr_shard *shard, const struct wr_q
 }
 
 int wr_table_acquire_now(weir_table *table, struct wr_shard *shard, const struct wr_query *query,
-                         weir_receipt *ret_receipt, weir_decision *ret_decision)
+                         const weir_cancel *cancel, weir_receipt *ret_receipt, weir_decision *ret_decision)
 {
     struct wr_entry *entry;
     int bad = shard->closed ? WEIR_E_CLOSED : wr_table_get(table, shard, query, &entry);
     if (bad != 0)
         return bad;
-    if (entry == NULL) {
-        *ret_decision = decide_overflow(table, shard, query, ret_receipt);
-        return ret_decision->verdict == WEIR_GO ? 0 : WEIR_E_FULL;
+    if (entry != NULL) {
+        struct wr_spot spot = wr_entry_spot(table, shard, entry);
+        return wr_line_acquire(wr_key_line(table, shard, entry), &spot, query->now, query->permits, cancel, ret_receipt,
+                               ret_decision);
     }
-    if ((entry->flags & WR_WAITED_FOR) != 0)
-        return WR_WAITING;
-    struct wr_spot spot = wr_entry_spot(table, shard, entry);
-    *ret_decision = weir_stack_try(spot.stack, spot.state, query->now, query->permits, ret_receipt);
-    if (ret_decision->verdict != WEIR_GO)
-        return WR_WAITING;
-    shard->acquired += query->permits;
-    return 0;
+    if (wr_cancel_fired(cancel)) {
+        *ret_decision = wr_table_ask_entry(table, shard, NULL, query);
+        wr_table_refuse_entry(shard, NULL, query->permits);
+        return WEIR_E_CANCELLED;
+    }
+    *ret_decision = wr_table_try_entry(table, shard, NULL, query, ret_receipt);
+    return ret_decision->verdict == WEIR_GO ? 0 : WEIR_E_FULL;
 }
 
 int weir_table_reserve(weir_table *table, const char *key, size_t key_bytes, uint32_t permits,
@@ -237,98 +246,83 @@ int weir_table_try(weir_table *table, const char *key, size_t key_bytes, uint32_
     return bad;
 }
 
-/* ---- giving back ---- */
+/* ---- keys that are there ---- */
 
-static void settle_overflow(weir_table *table, int64_t now, weir_receipt *receipt, uint32_t used)
+int wr_table_visit(weir_table *table, const char *key, size_t key_bytes, struct wr_visit *ret_visit)
 {
-    struct wr_overflow *overflow = &table->overflow;
-    wr_lock_take(&overflow->lock);
-    weir_stack_settle(&table->plans[overflow->change_parity][0], overflow->state, now, receipt, used);
-    wr_lock_give(&overflow->lock);
+    int bad = wr_table_check_key(table, key, key_bytes);
+    if (bad != 0)
+        return bad;
+    struct wr_query query = wr_table_query(table, key, key_bytes, 1, wr_clock_now(table->clock));
+    struct wr_shard *shard = wr_table_shard(table, query.hash);
+    wr_lock_take(&shard->lock);
+    if (shard->closed) {
+        wr_lock_give(&shard->lock);
+        return WEIR_E_CLOSED;
+    }
+    *ret_visit = (struct wr_visit){table, shard, wr_table_find(table, shard, &query), query.now};
+    return 0;
 }
 
-static void release_overflow(weir_table *table, uint32_t permits)
+/* Ends a visit after which whoever is first in line for the key should look again. */
+static void end_and_wake(const struct wr_visit *visit)
 {
-    struct wr_overflow *overflow = &table->overflow;
-    wr_lock_take(&overflow->lock);
-    weir_stack_release(&table->plans[overflow->change_parity][0], overflow->state, permits);
-    wr_lock_give(&overflow->lock);
-}
-
-/* Whoever is first in line for this entry should look again; with the lock held. */
-static struct weir_ticket *first_for(weir_table *table, struct wr_shard *shard, struct wr_entry *entry, int64_t now)
-{
-    return (entry->flags & WR_WAITED_FOR) != 0 ? wr_line_first(wr_key_line(table, shard, entry), now) : NULL;
+    struct wr_line *line = wr_key_line(visit->table, visit->shard, visit->entry);
+    struct weir_ticket *first = line != NULL ? wr_line_first(line, visit->now) : NULL;
+    wr_lock_give(&visit->shard->lock);
+    wr_ticket_wake(first);
 }
 
 void wr_table_settle_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry, int64_t now,
                            weir_receipt *receipt, uint32_t used)
 {
     if (receipt->place == WR_IN_OVERFLOW)
-        settle_overflow(table, now, receipt, used);
-    else if (entry != NULL)
-        weir_stack_settle(wr_entry_stack(table, shard, entry), wr_entry_state(entry), now, receipt, used);
+        entry = NULL;
+    else if (entry == NULL)
+        return;
+    struct wr_spot spot = enter(table, shard, entry);
+    weir_stack_settle(spot.stack, spot.state, now, receipt, used);
+    leave(table, entry);
 }
 
 int weir_table_settle(weir_table *table, const char *key, size_t key_bytes, weir_receipt *receipt, uint32_t used)
 {
-    int bad = wr_table_check_key(table, key, key_bytes);
-    if (bad != 0)
-        return bad;
+    struct wr_visit visit;
     if (receipt == NULL)
         return wr_invalid("receipt is NULL; it must come from weir_table_reserve or weir_table_acquire");
-    struct weir_ticket *first = NULL;
-    struct wr_query query = wr_table_query(table, key, key_bytes, 1, wr_clock_now(table->clock));
-    struct wr_shard *shard = wr_table_shard(table, query.hash);
-    wr_lock_take(&shard->lock);
-    struct wr_entry *entry = wr_table_find(table, shard, &query);
-    bad = shard->closed ? WEIR_E_CLOSED : 0;
-    if (bad == 0)
-        wr_table_settle_entry(table, shard, entry, query.now, receipt, used);
-    if (bad == 0 && entry != NULL)
-        first = first_for(table, shard, entry, query.now);
-    wr_lock_give(&shard->lock);
-    wr_ticket_wake(first);
-    return bad;
+    int bad = wr_table_visit(table, key, key_bytes, &visit);
+    if (bad != 0)
+        return bad;
+    wr_table_settle_entry(table, visit.shard, visit.entry, visit.now, receipt, used);
+    end_and_wake(&visit);
+    return 0;
 }
 
 int weir_table_release(weir_table *table, const char *key, size_t key_bytes, uint32_t permits)
 {
+    struct wr_visit visit;
     int bad = wr_table_check(table, key, key_bytes, permits);
+    if (bad == 0)
+        bad = wr_table_visit(table, key, key_bytes, &visit);
     if (bad != 0)
         return bad;
-    struct weir_ticket *first = NULL;
-    struct wr_query query = wr_table_query(table, key, key_bytes, permits, wr_clock_now(table->clock));
-    struct wr_shard *shard = wr_table_shard(table, query.hash);
-    wr_lock_take(&shard->lock);
-    struct wr_entry *entry = wr_table_find(table, shard, &query);
-    if (shard->closed) {
-        bad = WEIR_E_CLOSED;
-    } else if (entry == NULL) {
-        release_overflow(table, permits);
-    } else {
-        weir_stack_release(wr_entry_stack(table, shard, entry), wr_entry_state(entry), permits);
-        first = first_for(table, shard, entry, query.now);
-    }
-    wr_lock_give(&shard->lock);
-    wr_ticket_wake(first);
-    return bad;
+    if (visit.entry != NULL)
+        weir_stack_release(wr_entry_stack(table, visit.shard, visit.entry), wr_entry_state(visit.entry), permits);
+    end_and_wake(&visit);
+    return 0;
 }
 
 int weir_table_peek(weir_table *table, const char *key, size_t key_bytes, weir_quota *ret_quota)
 {
-    int bad = wr_table_check_key(table, key, key_bytes);
-    if (bad != 0)
-        return bad;
+    struct wr_visit visit;
     if (ret_quota == NULL)
         return wr_invalid("ret_quota is NULL; it must point to where the quota goes");
-    struct wr_query query = wr_table_query(table, key, key_bytes, 1, wr_clock_now(table->clock));
-    struct wr_shard *shard = wr_table_shard(table, query.hash);
-    wr_lock_take(&shard->lock);
-    struct wr_entry *entry = wr_table_find(table, shard, &query);
-    bad = shard->closed ? WEIR_E_CLOSED : entry == NULL ? WEIR_E_ABSENT : 0;
-    if (bad == 0)
-        weir_stack_peek(wr_entry_stack(table, shard, entry), wr_entry_state(entry), query.now, ret_quota);
-    wr_lock_give(&shard->lock);
-    return bad;
+    int bad = wr_table_visit(table, key, key_bytes, &visit);
+    if (bad != 0)
+        return bad;
+    if (visit.entry != NULL)
+        weir_stack_peek(wr_entry_stack(table, visit.shard, visit.entry), wr_entry_state(visit.entry), visit.now,
+                        ret_quota);
+    wr_lock_give(&visit.shard->lock);
+    return visit.entry != NULL ? 0 : WEIR_E_ABSENT;
 }

@@ -22,35 +22,40 @@ static struct wr_key_line *key_line_of(struct wr_line *line)
     return (struct wr_key_line *)line; /* the line is its first member */
 }
 
-static struct wr_entry *entry_of(const weir_table *table, const struct wr_key_line *of)
+static struct wr_entry *entry_of(const weir_table *table, const struct wr_key_line *queue)
 {
-    return wr_shard_find(of->shard, &table->layout, of->hash, of->key, of->key_bytes);
+    return wr_shard_find(queue->shard, &table->layout, queue->hash, queue->key, queue->key_bytes);
 }
 
 static bool enter(struct wr_line *line, struct wr_spot *ret_spot)
 {
     weir_table *table = line->owner;
-    struct wr_key_line *of = key_line_of(line);
-    wr_lock_take(&of->shard->lock);
-    if (of->shard->closed || of->detached)
+    struct wr_key_line *queue = key_line_of(line);
+    wr_lock_take(&queue->shard->lock);
+    if (queue->shard->closed || queue->detached)
         return false;
-    *ret_spot = wr_entry_spot(table, of->shard, entry_of(table, of));
+    *ret_spot = wr_entry_spot(table, queue->shard, entry_of(table, queue));
     return true;
 }
 
-/* Frees a line that nobody stands in; with the lock held. */
-static void end_if_empty(weir_table *table, struct wr_key_line *of)
+/* Takes a line out of its shard's list: its key is not waited for any more. With the lock held. */
+static void unlink_line(weir_table *table, const struct wr_key_line *queue)
 {
-    if (of->line.depth != 0)
+    struct wr_key_line **link = &queue->shard->lines;
+    while (*link != queue)
+        link = &(*link)->next;
+    *link = queue->next;
+    entry_of(table, queue)->flags &= (uint8_t)~WR_WAITED_FOR;
+}
+
+/* Frees a line that nobody stands in; with the lock held. */
+static void end_if_empty(weir_table *table, struct wr_key_line *queue)
+{
+    if (queue->line.depth != 0)
         return;
-    if (!of->detached) {
-        struct wr_key_line **link = &of->shard->lines;
-        while (*link != of)
-            link = &(*link)->next;
-        *link = of->next;
-        entry_of(table, of)->flags &= (uint8_t)~WR_WAITED_FOR;
-    }
-    wr_give(table->allocator, of, sizeof *of + of->key_bytes, _Alignof(struct wr_key_line));
+    if (!queue->detached)
+        unlink_line(table, queue);
+    wr_give(table->allocator, queue, sizeof *queue + queue->key_bytes, _Alignof(struct wr_key_line));
 }
 
 static void leave(struct wr_line *line)
@@ -62,36 +67,41 @@ static void leave(struct wr_line *line)
 
 static const struct wr_line_ops line_ops = {enter, leave, wr_table_drop};
 
+/* NULL if nobody waits for the entry, or it is none. */
 static struct wr_key_line *line_for(const weir_table *table, const struct wr_shard *shard, const struct wr_entry *entry)
 {
+    if (entry == NULL || (entry->flags & WR_WAITED_FOR) == 0)
+        return NULL;
     const char *key = wr_entry_key(entry, &table->layout);
-    struct wr_key_line *of = shard->lines;
-    while (of != NULL && !((uint32_t)of->hash == entry->hash && of->key_bytes == entry->key_bytes &&
-                           wr_same_key(of->key, key, of->key_bytes)))
-        of = of->next;
-    return of;
+    struct wr_key_line *queue = shard->lines;
+    while (queue != NULL && !((uint32_t)queue->hash == entry->hash && queue->key_bytes == entry->key_bytes &&
+                              wr_same_key(queue->key, key, queue->key_bytes)))
+        queue = queue->next;
+    return queue;
 }
 
 struct wr_line *wr_key_line(const weir_table *table, const struct wr_shard *shard, const struct wr_entry *entry)
 {
-    return &line_for(table, shard, entry)->line;
+    struct wr_key_line *queue = line_for(table, shard, entry);
+    return queue != NULL ? &queue->line : NULL;
 }
 
 static struct wr_key_line *make_line(weir_table *table, struct wr_shard *shard, struct wr_entry *entry,
                                      const struct wr_query *query)
 {
-    struct wr_key_line *of = wr_take(table->allocator, sizeof *of + query->key_bytes, _Alignof(struct wr_key_line));
-    if (of == NULL)
+    struct wr_key_line *queue =
+        wr_take(table->allocator, sizeof *queue + query->key_bytes, _Alignof(struct wr_key_line));
+    if (queue == NULL)
         return NULL;
-    of->line = (struct wr_line){.ops = &line_ops, .owner = table, .clock = table->clock};
-    of->shard = shard;
-    of->hash = query->hash;
-    of->key_bytes = query->key_bytes;
-    memcpy(of->key, query->key, query->key_bytes);
-    of->next = shard->lines;
-    shard->lines = of;
+    queue->line = (struct wr_line){.ops = &line_ops, .owner = table, .clock = table->clock};
+    queue->shard = shard;
+    queue->hash = query->hash;
+    queue->key_bytes = query->key_bytes;
+    memcpy(queue->key, query->key, query->key_bytes);
+    queue->next = shard->lines;
+    shard->lines = queue;
     entry->flags |= WR_WAITED_FOR;
-    return of;
+    return queue;
 }
 
 /* ---- joining ---- */
@@ -109,15 +119,18 @@ static int join_shard(weir_table *table, struct wr_shard *shard, const struct wr
     int bad = shard->closed ? WEIR_E_CLOSED : wr_table_get(table, shard, query, &entry);
     if (bad != 0)
         return bad;
-    if (entry == NULL)
+    if (entry == NULL) {
+        wr_table_refuse_entry(shard, NULL, query->permits);
         return WEIR_E_FULL;
-    struct wr_key_line *of =
-        (entry->flags & WR_WAITED_FOR) != 0 ? line_for(table, shard, entry) : make_line(table, shard, entry, query);
-    if (of == NULL)
+    }
+    struct wr_key_line *queue = line_for(table, shard, entry);
+    if (queue == NULL)
+        queue = make_line(table, shard, entry, query);
+    if (queue == NULL)
         return WEIR_E_NOMEM;
     struct wr_spot spot = wr_entry_spot(table, shard, entry);
-    bad = wr_line_join(&of->line, &spot, ticket);
-    end_if_empty(table, of);
+    bad = wr_line_join(&queue->line, &spot, ticket);
+    end_if_empty(table, queue);
     return bad;
 }
 
@@ -135,9 +148,8 @@ static int join(void *context, struct weir_ticket *ticket)
 
 static int check_wait(const weir_table *table, const char *key, size_t key_bytes, uint32_t permits, int64_t timeout_ns)
 {
-    if (timeout_ns < 0)
-        return wr_invalid("timeout_ns is negative; it must be 0 or more, or WEIR_FOREVER");
-    return wr_table_check(table, key, key_bytes, permits);
+    int bad = wr_timeout_check(timeout_ns);
+    return bad != 0 ? bad : wr_table_check(table, key, key_bytes, permits);
 }
 
 int weir_table_acquire(weir_table *table, const char *key, size_t key_bytes, uint32_t permits, int64_t timeout_ns,
@@ -146,22 +158,16 @@ int weir_table_acquire(weir_table *table, const char *key, size_t key_bytes, uin
     int result = check_wait(table, key, key_bytes, permits, timeout_ns);
     if (result != 0)
         return result;
-    if (wr_cancel_fired(cancel))
-        return WEIR_E_CANCELLED;
     struct joining joining = {table, wr_table_query(table, key, key_bytes, permits, wr_clock_now(table->clock))};
     struct wr_shard *shard = wr_table_shard(table, joining.query.hash);
     weir_receipt receipt;
     weir_decision decision = {WEIR_WAIT, WEIR_REASON_NONE, 0};
     wr_lock_take(&shard->lock);
-    result = wr_table_acquire_now(table, shard, &joining.query, &receipt, &decision);
+    result = wr_table_acquire_now(table, shard, &joining.query, cancel, &receipt, &decision);
     wr_lock_give(&shard->lock);
     if (result == WR_WAITING)
         result = wr_wait(table->clock, permits, timeout_ns, cancel, join, &joining, &receipt, &decision);
-    if (ret_receipt != NULL && result == 0)
-        *ret_receipt = receipt;
-    if (ret_decision != NULL)
-        *ret_decision = decision;
-    return result;
+    return wr_wait_tell(result, &receipt, decision, ret_receipt, ret_decision);
 }
 
 int weir_table_enqueue(weir_table *table, const char *key, size_t key_bytes, uint32_t permits, int64_t timeout_ns,
@@ -181,55 +187,55 @@ int weir_table_enqueue(weir_table *table, const char *key, size_t key_bytes, uin
 
 struct wr_key_line *wr_key_line_detach(weir_table *table, struct wr_shard *shard, struct wr_entry *entry)
 {
-    struct wr_key_line *of = line_for(table, shard, entry);
-    struct wr_key_line **link = &shard->lines;
-    while (*link != of)
-        link = &(*link)->next;
-    *link = of->next;
-    of->detached = true;
-    of->line.depth++; /* ours: keeps the line until all were told */
-    entry->flags &= (uint8_t)~WR_WAITED_FOR;
-    return of;
+    struct wr_key_line *queue = line_for(table, shard, entry);
+    if (queue == NULL)
+        return NULL;
+    unlink_line(table, queue);
+    queue->detached = true;
+    queue->line.depth++; /* ours: keeps the line until all were told */
+    return queue;
 }
 
-void wr_key_line_end(struct wr_key_line *of)
+void wr_key_line_end(struct wr_key_line *queue)
 {
-    weir_table *table = of->line.owner;
-    struct wr_shard *shard = of->shard;
+    if (queue == NULL)
+        return;
+    weir_table *table = queue->line.owner;
+    struct wr_shard *shard = queue->shard;
     struct weir_ticket *ticket;
     do {
         wr_lock_take(&shard->lock);
-        ticket = wr_line_untold(&of->line);
+        ticket = wr_line_untold(&queue->line);
         wr_lock_give(&shard->lock);
         wr_ticket_wake(ticket);
     } while (ticket != NULL);
     wr_lock_take(&shard->lock);
-    of->line.depth--;
-    end_if_empty(table, of);
+    queue->line.depth--;
+    end_if_empty(table, queue);
     wr_lock_give(&shard->lock);
 }
 
 struct weir_ticket *wr_shard_untold(struct wr_shard *shard)
 {
     struct weir_ticket *ticket = NULL;
-    for (struct wr_key_line *of = shard->lines; of != NULL && ticket == NULL; of = of->next)
-        ticket = wr_line_untold(&of->line);
+    for (struct wr_key_line *queue = shard->lines; queue != NULL && ticket == NULL; queue = queue->next)
+        ticket = wr_line_untold(&queue->line);
     return ticket;
 }
 
 void wr_shard_mark_changed(struct wr_shard *shard)
 {
-    for (struct wr_key_line *of = shard->lines; of != NULL; of = of->next)
-        of->changed = true;
+    for (struct wr_key_line *queue = shard->lines; queue != NULL; queue = queue->next)
+        queue->changed = true;
 }
 
 struct weir_ticket *wr_shard_changed(struct wr_shard *shard, int64_t now)
 {
     struct weir_ticket *first = NULL;
-    for (struct wr_key_line *of = shard->lines; of != NULL && first == NULL; of = of->next) {
-        if (of->changed)
-            first = wr_line_first(&of->line, now);
-        of->changed = false;
+    for (struct wr_key_line *queue = shard->lines; queue != NULL && first == NULL; queue = queue->next) {
+        if (queue->changed)
+            first = wr_line_first(&queue->line, now);
+        queue->changed = false;
     }
     return first;
 }
@@ -237,7 +243,7 @@ struct weir_ticket *wr_shard_changed(struct wr_shard *shard, int64_t now)
 size_t wr_shard_waiters(const struct wr_shard *shard)
 {
     size_t waiters = 0;
-    for (const struct wr_key_line *of = shard->lines; of != NULL; of = of->next)
-        waiters += of->line.depth;
+    for (const struct wr_key_line *queue = shard->lines; queue != NULL; queue = queue->next)
+        waiters += queue->line.depth;
     return waiters;
 }

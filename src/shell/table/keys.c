@@ -7,27 +7,25 @@
 
 #define MOST_IN_TOP 1000
 
+/* Forgets an entry, and gives back the line that wr_key_line_end must end without the lock. */
+static struct wr_key_line *remove_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry)
+{
+    struct wr_key_line *line = wr_key_line_detach(table, shard, entry);
+    wr_table_forget(table, shard, entry);
+    shard->keys_removed++;
+    return line;
+}
+
 int weir_table_remove(weir_table *table, const char *key, size_t key_bytes)
 {
-    int bad = wr_table_check_key(table, key, key_bytes);
+    struct wr_visit visit;
+    int bad = wr_table_visit(table, key, key_bytes, &visit);
     if (bad != 0)
         return bad;
-    struct wr_query query = wr_table_query(table, key, key_bytes, 1, wr_clock_now(table->clock));
-    struct wr_shard *shard = wr_table_shard(table, query.hash);
-    struct wr_key_line *line = NULL;
-    wr_lock_take(&shard->lock);
-    struct wr_entry *entry = wr_table_find(table, shard, &query);
-    bad = shard->closed ? WEIR_E_CLOSED : entry == NULL ? WEIR_E_ABSENT : 0;
-    if (bad == 0) {
-        if ((entry->flags & WR_WAITED_FOR) != 0)
-            line = wr_key_line_detach(table, shard, entry);
-        wr_table_forget(table, shard, entry);
-        shard->keys_removed++;
-    }
-    wr_lock_give(&shard->lock);
-    if (line != NULL)
-        wr_key_line_end(line);
-    return bad;
+    struct wr_key_line *line = visit.entry != NULL ? remove_entry(table, visit.shard, visit.entry) : NULL;
+    wr_lock_give(&visit.shard->lock);
+    wr_key_line_end(line);
+    return visit.entry != NULL ? 0 : WEIR_E_ABSENT;
 }
 
 /* ---- by predicate ---- */
@@ -45,28 +43,19 @@ static weir_table_entry describe(weir_table *table, struct wr_shard *shard, stru
     return row;
 }
 
-/* Removes from slot `from` on what is wanted, up to the first that is waited for: its line must be ended without the
- * lock. Returns where to go on. */
-static size_t remove_some(weir_table *table, struct wr_shard *shard, size_t from, weir_table_wanted *wanted,
-                          void *context, size_t *removed, struct wr_key_line **ret_line)
+/* Removes from *slot on what is wanted, up to the first that is waited for: its line must be ended without the lock. */
+static void remove_some(weir_table *table, struct wr_shard *shard, size_t *slot, weir_table_wanted *wanted,
+                        void *context, size_t *removed, struct wr_key_line **ret_line)
 {
     int64_t now = wr_clock_now(table->clock);
-    size_t slot = from;
     struct wr_entry *entry;
-    while ((entry = wr_shard_next(shard, &table->layout, from, &slot)) != NULL) {
-        from = slot + 1;
+    while (*ret_line == NULL && (entry = wr_shard_next(shard, &table->layout, slot)) != NULL) {
         weir_table_entry row = describe(table, shard, entry, now);
         if (!wanted(context, &row))
             continue;
-        if ((entry->flags & WR_WAITED_FOR) != 0)
-            *ret_line = wr_key_line_detach(table, shard, entry);
-        wr_table_forget(table, shard, entry);
-        shard->keys_removed++;
+        *ret_line = remove_entry(table, shard, entry);
         ++*removed;
-        if (*ret_line != NULL)
-            return from;
     }
-    return SIZE_MAX;
 }
 
 size_t weir_table_remove_where(weir_table *table, weir_table_wanted *wanted, void *context)
@@ -74,14 +63,16 @@ size_t weir_table_remove_where(weir_table *table, weir_table_wanted *wanted, voi
     size_t removed = 0;
     for (size_t i = 0; table != NULL && wanted != NULL && i < table->shard_count; i++) {
         struct wr_shard *shard = &table->shards[i];
-        for (size_t slot = 0; slot != SIZE_MAX;) {
-            struct wr_key_line *line = NULL;
+        struct wr_key_line *line;
+        size_t slot = 0;
+        do {
+            line = NULL;
             wr_lock_take(&shard->lock);
-            slot = shard->closed ? SIZE_MAX : remove_some(table, shard, slot, wanted, context, &removed, &line);
+            if (!shard->closed)
+                remove_some(table, shard, &slot, wanted, context, &removed, &line);
             wr_lock_give(&shard->lock);
-            if (line != NULL)
-                wr_key_line_end(line);
-        }
+            wr_key_line_end(line);
+        } while (line != NULL);
     }
     return removed;
 }
@@ -153,10 +144,10 @@ static void consider(struct search *search, const weir_table_entry *entry)
 static void search_shard(weir_table *table, struct wr_shard *shard, struct search *search)
 {
     size_t slot = 0;
+    struct wr_entry *entry;
     wr_lock_take(&shard->lock);
     int64_t now = wr_clock_now(table->clock);
-    for (struct wr_entry *entry = wr_shard_next(shard, &table->layout, 0, &slot); entry != NULL;
-         entry = wr_shard_next(shard, &table->layout, slot + 1, &slot)) {
+    while ((entry = wr_shard_next(shard, &table->layout, &slot)) != NULL) {
         weir_table_entry row = describe(table, shard, entry, now);
         consider(search, &row);
     }

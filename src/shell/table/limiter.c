@@ -25,7 +25,7 @@ struct weir_limiter {
 
 static struct wr_spot spot_of(weir_limiter *limiter)
 {
-    return (struct wr_spot){&limiter->stack, limiter->state, &limiter->acquired, &limiter->rejected};
+    return (struct wr_spot){&limiter->stack, limiter->state, &limiter->acquired, &limiter->rejected, NULL};
 }
 
 static void drop(void *owner)
@@ -192,9 +192,7 @@ static int check_wait(const weir_limiter *limiter, uint32_t permits, int64_t tim
         return wr_invalid(NOT_A_LIMITER);
     if (permits == 0)
         return wr_invalid(NO_PERMITS);
-    if (timeout_ns < 0)
-        return wr_invalid("timeout_ns is negative; it must be 0 or more, or WEIR_FOREVER");
-    return 0;
+    return wr_timeout_check(timeout_ns);
 }
 
 static int join(void *context, struct weir_ticket *ticket)
@@ -210,20 +208,14 @@ static int join(void *context, struct weir_ticket *ticket)
     return bad;
 }
 
-/* Grants at once if nobody waits and the rules allow, without a ticket. WR_WAITING if not. */
-static int acquire_at_once(weir_limiter *limiter, uint32_t permits, weir_receipt *ret_receipt,
-                           weir_decision *ret_decision)
+static int acquire_at_once(weir_limiter *limiter, uint32_t permits, const weir_cancel *cancel,
+                           weir_receipt *ret_receipt, weir_decision *ret_decision)
 {
     int64_t now = wr_clock_now(limiter->clock);
     struct wr_spot spot;
-    int result = enter(&limiter->line, &spot) ? WR_WAITING : WEIR_E_CLOSED;
-    if (result == WR_WAITING && limiter->line.head == NULL) {
-        *ret_decision = weir_stack_try(spot.stack, spot.state, now, permits, ret_receipt);
-        if (ret_decision->verdict == WEIR_GO) {
-            limiter->acquired += permits;
-            result = 0;
-        }
-    }
+    int result = WEIR_E_CLOSED;
+    if (enter(&limiter->line, &spot))
+        result = wr_line_acquire(&limiter->line, &spot, now, permits, cancel, ret_receipt, ret_decision);
     leave(&limiter->line);
     return result;
 }
@@ -236,16 +228,10 @@ int weir_limiter_acquire(weir_limiter *limiter, uint32_t permits, int64_t timeou
         return result;
     weir_receipt receipt;
     weir_decision decision = {WEIR_WAIT, WEIR_REASON_NONE, 0};
-    if (wr_cancel_fired(cancel))
-        return WEIR_E_CANCELLED;
-    result = acquire_at_once(limiter, permits, &receipt, &decision);
+    result = acquire_at_once(limiter, permits, cancel, &receipt, &decision);
     if (result == WR_WAITING)
         result = wr_wait(limiter->clock, permits, timeout_ns, cancel, join, limiter, &receipt, &decision);
-    if (ret_receipt != NULL && result == 0)
-        *ret_receipt = receipt;
-    if (ret_decision != NULL)
-        *ret_decision = decision;
-    return result;
+    return wr_wait_tell(result, &receipt, decision, ret_receipt, ret_decision);
 }
 
 int weir_limiter_enqueue(weir_limiter *limiter, uint32_t permits, int64_t timeout_ns, weir_wake *wake, void *context,

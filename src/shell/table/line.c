@@ -9,6 +9,13 @@
 /* When to ask again if the only thing in the way is that others are waiting. */
 #define BEHIND_OTHERS_NS WEIR_MILLISECOND
 
+int wr_timeout_check(int64_t timeout_ns)
+{
+    if (timeout_ns < 0 || (timeout_ns > WEIR_DURATION_MAX && timeout_ns != WEIR_FOREVER))
+        return wr_invalid("timeout_ns must be 0 to WEIR_DURATION_MAX, or WEIR_FOREVER");
+    return 0;
+}
+
 int64_t wr_deadline(int64_t now, int64_t timeout_ns)
 {
     return timeout_ns > WEIR_DURATION_MAX ? WEIR_FOREVER : now + timeout_ns;
@@ -55,12 +62,13 @@ static void append(struct wr_line *line, struct weir_ticket *ticket)
 
 int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_ticket *ticket)
 {
+    int bad = line->depth >= most_waiters(spot->stack) ? WEIR_E_FULL : 0;
     for (uint32_t i = 0; i < spot->stack->count; i++)
         if (ticket->permits > spot->stack->limits[i].permits)
-            return WEIR_E_NEVER;
-    if (line->depth >= most_waiters(spot->stack)) {
-        *spot->rejected += ticket->permits;
-        return WEIR_E_FULL;
+            bad = WEIR_E_NEVER;
+    if (bad != 0) {
+        wr_spot_count(spot, false, ticket->permits);
+        return bad;
     }
     ticket->line = line;
     append(line, ticket);
@@ -100,6 +108,13 @@ struct weir_ticket *wr_line_untold(struct wr_line *line)
 
 /* ---- deciding ---- */
 
+void wr_spot_count(const struct wr_spot *spot, bool granted, uint32_t permits)
+{
+    *(granted ? spot->acquired : spot->rejected) += permits;
+    if (!granted && spot->denied != NULL)
+        *spot->denied += *spot->denied != UINT32_MAX;
+}
+
 weir_decision wr_line_ask(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits)
 {
     weir_decision decision = weir_stack_ask(spot->stack, spot->state, now, permits);
@@ -114,37 +129,55 @@ weir_decision wr_line_try(const struct wr_line *line, const struct wr_spot *spot
     bool behind_others = line != NULL && first(line, now) != NULL;
     weir_decision decision = behind_others ? wr_line_ask(line, spot, now, permits)
                                            : weir_stack_try(spot->stack, spot->state, now, permits, ret_receipt);
-    *(decision.verdict == WEIR_GO ? spot->acquired : spot->rejected) += permits;
+    wr_spot_count(spot, decision.verdict == WEIR_GO, permits);
     return decision;
 }
 
-/* What a ticket that is not first waits for: to be woken, or for the one right before it to become overdue unnoticed.
- */
-static weir_decision behind(const struct weir_ticket *ticket, const struct weir_ticket *ahead, int64_t now)
+int wr_line_acquire(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
+                    const weir_cancel *cancel, weir_receipt *ret_receipt, weir_decision *ret_decision)
 {
-    weir_decision decision = {WEIR_WAIT, WEIR_REASON_QUEUE, WEIR_UNTIL_RELEASE};
-    if (ticket->prev == ahead && ahead->deadline_at != WEIR_FOREVER)
-        decision.wait_ns = ahead->deadline_at + 1 - now;
-    return decision;
+    bool cancelled = wr_cancel_fired(cancel);
+    if (cancelled || (line != NULL && line->head != NULL)) {
+        *ret_decision = wr_line_ask(line, spot, now, permits);
+        if (cancelled)
+            wr_spot_count(spot, false, permits);
+        return cancelled ? WEIR_E_CANCELLED : WR_WAITING;
+    }
+    *ret_decision = weir_stack_try(spot->stack, spot->state, now, permits, ret_receipt);
+    if (ret_decision->verdict != WEIR_GO)
+        return WR_WAITING;
+    wr_spot_count(spot, true, permits);
+    return 0;
 }
 
-static int decide(struct weir_ticket *ticket, const struct wr_spot *spot, int64_t now, weir_decision *ret_decision)
+/* When a ticket that is not first should look again: when woken, or when the one right before it has become overdue
+ * unnoticed. */
+static int64_t behind_ns(const struct weir_ticket *ticket, const struct weir_ticket *ahead, int64_t now)
+{
+    bool next = ahead != NULL && ticket->prev == ahead && ahead->deadline_at != WEIR_FOREVER;
+    return next ? ahead->deadline_at + 1 - now : WEIR_UNTIL_RELEASE;
+}
+
+/* The decision is what the rules say, so that somebody who gives up knows when to come back. Only the time until the
+ * next poll minds the deadline. */
+static int decide(struct weir_ticket *ticket, const struct wr_spot *spot, int64_t now, weir_decision *ret_decision,
+                  int64_t *ret_poll_ns)
 {
     const struct weir_ticket *ahead = first(ticket->line, now);
-    weir_decision decision = {WEIR_WAIT, WEIR_REASON_QUEUE, 0};
-    if (ahead == ticket)
-        decision = weir_stack_try(spot->stack, spot->state, now, ticket->permits, &ticket->receipt);
-    else if (!overdue(ticket, now))
-        decision = behind(ticket, ahead, now);
-    *ret_decision = decision;
-    if (decision.verdict == WEIR_GO)
-        return 0;
-    if (decision.verdict == WEIR_DENY)
+    if (ahead == ticket) {
+        *ret_decision = weir_stack_try(spot->stack, spot->state, now, ticket->permits, &ticket->receipt);
+        if (ret_decision->verdict == WEIR_GO)
+            return 0;
+    } else {
+        *ret_decision = wr_line_ask(ticket->line, spot, now, ticket->permits);
+    }
+    if (ret_decision->verdict == WEIR_DENY)
         return WEIR_E_NEVER;
     if (now >= ticket->deadline_at)
         return WEIR_E_TIMEOUT;
-    if (decision.wait_ns > ticket->deadline_at - now)
-        ret_decision->wait_ns = ticket->deadline_at - now;
+    int64_t poll_ns = ahead == ticket ? ret_decision->wait_ns : behind_ns(ticket, ahead, now);
+    int64_t left_ns = ticket->deadline_at == WEIR_FOREVER ? WEIR_FOREVER : ticket->deadline_at - now;
+    *ret_poll_ns = poll_ns < left_ns ? poll_ns : left_ns;
     return WR_WAITING;
 }
 
@@ -156,8 +189,27 @@ static struct weir_ticket *leave_line(struct weir_ticket *ticket, const struct w
     ticket->line = NULL;
     ticket->result = result;
     if (spot != NULL)
-        *(result == 0 ? spot->acquired : spot->rejected) += ticket->permits;
+        wr_spot_count(spot, result == 0, ticket->permits);
     return wr_line_first(line, now);
+}
+
+int wr_ticket_poll(struct weir_ticket *ticket, weir_decision *ret_decision, int64_t *ret_poll_ns)
+{
+    struct wr_line *line = ticket->line;
+    const struct wr_line_ops *ops = line->ops;
+    void *owner = line->owner;
+    int64_t now = wr_clock_now(line->clock);
+    struct wr_spot spot;
+    struct weir_ticket *next = NULL;
+    bool open = ops->enter(line, &spot);
+    int result = open ? decide(ticket, &spot, now, ret_decision, ret_poll_ns) : WEIR_E_CLOSED;
+    if (result != WR_WAITING)
+        next = leave_line(ticket, open ? &spot : NULL, result, now);
+    ops->leave(line);
+    wr_ticket_wake(next);
+    if (result != WR_WAITING)
+        ops->drop(owner);
+    return result;
 }
 
 int weir_ticket_poll(weir_ticket *ticket, weir_decision *ret_decision)
@@ -165,24 +217,12 @@ int weir_ticket_poll(weir_ticket *ticket, weir_decision *ret_decision)
     if (ticket == NULL || ret_decision == NULL)
         return wr_invalid("ticket and ret_decision must not be NULL");
     weir_decision decision = {WEIR_GO, WEIR_REASON_NONE, 0};
-    if (ticket->result == WR_WAITING) {
-        struct wr_line *line = ticket->line;
-        const struct wr_line_ops *ops = line->ops;
-        void *owner = line->owner;
-        int64_t now = wr_clock_now(line->clock);
-        struct wr_spot spot;
-        struct weir_ticket *next = NULL;
-        bool open = ops->enter(line, &spot);
-        int result = open ? decide(ticket, &spot, now, &decision) : WEIR_E_CLOSED;
-        if (result != WR_WAITING)
-            next = leave_line(ticket, open ? &spot : NULL, result, now);
-        ops->leave(line);
-        wr_ticket_wake(next);
-        if (result != WR_WAITING)
-            ops->drop(owner);
-    }
-    if (ticket->result < 0)
-        return ticket->result;
+    int64_t poll_ns;
+    int result = ticket->result == WR_WAITING ? wr_ticket_poll(ticket, &decision, &poll_ns) : ticket->result;
+    if (result < 0)
+        return result;
+    if (result == WR_WAITING)
+        decision.wait_ns = poll_ns;
     *ret_decision = decision;
     return 0;
 }
@@ -233,7 +273,7 @@ static void await_wakes(struct weir_ticket *ticket)
         wr_lock_relax(tries);
 }
 
-void wr_ticket_release(struct weir_ticket *ticket)
+void wr_ticket_release(struct weir_ticket *ticket, weir_decision *ret_decision)
 {
     struct wr_line *line = ticket->line;
     if (line != NULL) {
@@ -243,6 +283,8 @@ void wr_ticket_release(struct weir_ticket *ticket)
         struct wr_spot spot;
         bool open = ops->enter(line, &spot);
         struct weir_ticket *next = leave_line(ticket, open ? &spot : NULL, WEIR_E_CANCELLED, now);
+        if (open && ret_decision != NULL)
+            *ret_decision = wr_line_ask(line, &spot, now, ticket->permits);
         ops->leave(line);
         wr_ticket_wake(next);
         ops->drop(owner);
@@ -273,6 +315,6 @@ void weir_ticket_free(weir_ticket *ticket)
 {
     if (ticket == NULL)
         return;
-    wr_ticket_release(ticket);
+    wr_ticket_release(ticket, NULL);
     wr_give(ticket->allocator, ticket, sizeof *ticket, _Alignof(weir_ticket));
 }

@@ -30,6 +30,7 @@ struct wr_spot {
     void *state;
     uint64_t *acquired; /* permits granted */
     uint64_t *rejected; /* permits refused */
+    uint32_t *denied;   /* refusals; stops at its maximum. NULL: nobody counts them */
 };
 
 /* What a line needs of the limiter or table that it belongs to. */
@@ -66,6 +67,9 @@ struct weir_ticket {
 
 #define WR_WAITING 1
 
+/* WEIR_E_INVAL unless it is a duration or WEIR_FOREVER. */
+int wr_timeout_check(int64_t timeout_ns);
+
 /* now + timeout, where WEIR_FOREVER stays what it is. */
 int64_t wr_deadline(int64_t now, int64_t timeout_ns);
 
@@ -73,18 +77,31 @@ int64_t wr_deadline(int64_t now, int64_t timeout_ns);
 void wr_ticket_init(struct weir_ticket *ret_ticket, uint32_t permits, int64_t deadline_at, weir_wake *wake,
                     void *context);
 
-/* Leaves the line, if in it, and waits for wakes under way. The memory is the caller's again. */
-void wr_ticket_release(struct weir_ticket *ticket);
+/* As weir_ticket_poll, for a ticket that is not granted yet: 0, WR_WAITING or why it never will be. The decision tells
+ * what holds and for how long in any case (but WEIR_E_CLOSED), and ret_poll_ns, if WR_WAITING, when to poll again. */
+int wr_ticket_poll(struct weir_ticket *ticket, weir_decision *ret_decision, int64_t *ret_poll_ns);
+
+/* Leaves the line, if in it, and waits for wakes under way. The memory is the caller's again. If it was in line, the
+ * decision (may be NULL) tells what would hold now. */
+void wr_ticket_release(struct weir_ticket *ticket, weir_decision *ret_decision);
 
 /* ---- with the owner's lock held ---- */
 
 /* Puts the ticket at the end; the caller has taken a hold of the owner for it. WEIR_E_FULL, WEIR_E_NEVER. */
 int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_ticket *ticket);
 
+/* Counts what was decided. */
+void wr_spot_count(const struct wr_spot *spot, bool granted, uint32_t permits);
+
 /* Ask and try for somebody who is not in line. `line` may be NULL. */
 weir_decision wr_line_ask(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits);
 weir_decision wr_line_try(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
                           weir_receipt *ret_receipt);
+
+/* The beginning of a blocking acquire: 0 if granted at once, WR_WAITING if it must stand in line, or
+ * WEIR_E_CANCELLED. */
+int wr_line_acquire(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
+                    const weir_cancel *cancel, weir_receipt *ret_receipt, weir_decision *ret_decision);
 
 /* The first in line, pinned, to be given to wr_ticket_wake. NULL if nobody waits. */
 struct weir_ticket *wr_line_first(struct wr_line *line, int64_t now);
@@ -98,10 +115,14 @@ struct weir_ticket *wr_line_untold(struct wr_line *line);
 void wr_ticket_wake(struct weir_ticket *ticket);
 
 /* Blocks until a ticket is granted, with a receipt, or fails. `join` is called once to put it in line; its error ends
- * the call. */
+ * the call and leaves the decision as it was. */
 typedef int wr_join(void *context, struct weir_ticket *ticket);
 int wr_wait(const weir_clock *clock, uint32_t permits, int64_t timeout_ns, weir_cancel *cancel, wr_join *join,
             void *context, weir_receipt *ret_receipt, weir_decision *ret_decision);
+
+/* The end of a blocking acquire: gives the caller what it asked for. Returns `result`. */
+int wr_wait_tell(int result, const weir_receipt *receipt, weir_decision decision, weir_receipt *ret_receipt,
+                 weir_decision *ret_decision);
 
 /* Makes a ticket on the heap and puts it in line. */
 int wr_ticket_new(const weir_allocator *allocator, const weir_clock *clock, uint32_t permits, int64_t timeout_ns,

@@ -78,10 +78,10 @@ static bool rebuild(struct wr_shard *shard, const struct wr_layout *layout, cons
         return false;
     grown.slots = grown.control + control_bytes(groups);
     size_t slot = 0;
-    for (struct wr_entry *entry = wr_shard_next(shard, layout, 0, &slot); entry != NULL;
-         entry = wr_shard_next(shard, layout, slot + 1, &slot)) {
+    struct wr_entry *entry;
+    while ((entry = wr_shard_next(shard, layout, &slot)) != NULL) {
         size_t to = free_slot(&grown, entry->hash);
-        grown.control[to] = shard->block.control[slot];
+        grown.control[to] = shard->block.control[slot - 1];
         memcpy(wr_slot(&grown, layout, to), entry, layout->entry_bytes);
     }
     wr_give(allocator, shard->block.control, wr_shard_bytes(shard, layout), WR_LINE_BYTES);
@@ -148,14 +148,12 @@ void wr_shard_remove(struct wr_shard *shard, const struct wr_layout *layout, con
     shard->live--;
 }
 
-struct wr_entry *wr_shard_next(const struct wr_shard *shard, const struct wr_layout *layout, size_t from,
-                               size_t *ret_slot)
+struct wr_entry *wr_shard_next(const struct wr_shard *shard, const struct wr_layout *layout, size_t *slot)
 {
-    for (size_t slot = from; slot < (size_t)shard->block.groups * WR_GROUP; slot++) {
-        if (shard->block.control[slot] > WR_REMOVED) {
-            *ret_slot = slot;
-            return wr_slot(&shard->block, layout, slot);
-        }
+    while (*slot < (size_t)shard->block.groups * WR_GROUP) {
+        size_t here = (*slot)++;
+        if (shard->block.control[here] > WR_REMOVED)
+            return wr_slot(&shard->block, layout, here);
     }
     return NULL;
 }
@@ -173,8 +171,8 @@ void wr_shard_prefetch(const struct wr_shard *shard, const struct wr_layout *lay
 void wr_shard_release(struct wr_shard *shard, const struct wr_layout *layout, const weir_allocator *allocator)
 {
     size_t slot = 0;
-    for (struct wr_entry *entry = wr_shard_next(shard, layout, 0, &slot); entry != NULL;
-         entry = wr_shard_next(shard, layout, slot + 1, &slot))
+    struct wr_entry *entry;
+    while ((entry = wr_shard_next(shard, layout, &slot)) != NULL)
         give_key(shard, entry, layout, allocator);
     wr_give(allocator, shard->block.control, wr_shard_bytes(shard, layout), WR_LINE_BYTES);
 }

@@ -208,9 +208,8 @@ void wr_shard_remove(struct wr_shard *shard, const struct wr_layout *layout, con
 /* Frees the block and all keys. */
 void wr_shard_release(struct wr_shard *shard, const struct wr_layout *layout, const weir_allocator *allocator);
 
-/* The first entry in slot `from` or later, and its slot; NULL at the end. */
-struct wr_entry *wr_shard_next(const struct wr_shard *shard, const struct wr_layout *layout, size_t from,
-                               size_t *ret_slot);
+/* Walks over the entries: begin with a *slot of 0. The next entry, and the slot after it; NULL at the end. */
+struct wr_entry *wr_shard_next(const struct wr_shard *shard, const struct wr_layout *layout, size_t *slot);
 
 /* Bytes of the block. */
 size_t wr_shard_bytes(const struct wr_shard *shard, const struct wr_layout *layout);

@@ -60,6 +60,15 @@ static void note_lone_bucket(weir_table *table, bool parity)
     table->lone_bucket[parity] = lone ? &stack->limits[0] : NULL;
 }
 
+/* Whether a rule has permits in flight. */
+static bool has_release(const weir_stack *stack)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < stack->count; i++)
+        has = has || stack->limits[i].algorithm->release != NULL;
+    return has;
+}
+
 static void fill(weir_table *table, const weir_stack *stack, const weir_table_options *options)
 {
     table->clock = wr_clock_or_fast(options->clock);
@@ -70,6 +79,7 @@ static void fill(weir_table *table, const weir_stack *stack, const weir_table_op
     table->layout = layout_for(stack->state_bytes);
     table->plans[0][0] = *stack;
     note_lone_bucket(table, 0);
+    table->overflow.refuses = has_release(stack);
     atomic_init(&table->plan_count, 1);
     table->plan_of = options->plan_of;
     table->plan_context = options->plan_context;
@@ -193,11 +203,10 @@ static void carry(const struct change *change, void *state)
 
 static void change_shard(const struct change *change, struct wr_shard *shard)
 {
-    const struct wr_layout *layout = &change->table->layout;
     wr_lock_take(&shard->lock);
     size_t slot = 0;
-    for (struct wr_entry *entry = wr_shard_next(shard, layout, 0, &slot); entry != NULL;
-         entry = wr_shard_next(shard, layout, slot + 1, &slot))
+    struct wr_entry *entry;
+    while ((entry = wr_shard_next(shard, &change->table->layout, &slot)) != NULL)
         if (entry->plan == change->plan)
             carry(change, wr_entry_state(entry));
     shard->change_parity = !shard->change_parity;
@@ -221,20 +230,6 @@ static void change_overflow(const struct change *change)
     wr_lock_give(&overflow->lock);
 }
 
-/* Whether the states of one can be carried over to the other: tried on a state of no use. */
-static int check_shape(struct change *change)
-{
-    void *state = wr_take(change->table->allocator, change->table->state_bytes, 8);
-    change->scratch = wr_take(change->table->allocator, change->table->state_bytes, 8);
-    int bad = state == NULL || change->scratch == NULL ? WEIR_E_NOMEM : 0;
-    if (bad == 0) {
-        weir_stack_start(change->from, state, change->now);
-        bad = weir_stack_carry(change->from, state, change->to, change->scratch, change->now);
-    }
-    wr_give(change->table->allocator, state, change->table->state_bytes, 8);
-    return bad;
-}
-
 static int change_plan(weir_table *table, uint32_t plan, const weir_stack *stack)
 {
     if (plan >= atomic_load(&table->plan_count))
@@ -245,18 +240,20 @@ static int change_plan(weir_table *table, uint32_t plan, const weir_stack *stack
                             .to = stack,
                             .plan = plan,
                             .now = wr_clock_now(table->clock)};
-    int bad = check_shape(&change);
-    if (bad == 0) {
-        memcpy(table->plans[idle], table->plans[!idle], sizeof table->plans[idle]);
-        table->plans[idle][plan] = *stack;
-        note_lone_bucket(table, idle);
-        change_overflow(&change);
-        for (size_t i = 0; i < table->shard_count; i++)
-            change_shard(&change, &table->shards[i]);
-        table->change_parity = idle;
-    }
+    if (!wr_stack_same_shape(change.from, stack))
+        return wr_invalid("the algorithms differ; there must be the same ones in the same order");
+    change.scratch = wr_take(table->allocator, table->state_bytes, 8);
+    if (change.scratch == NULL)
+        return WEIR_E_NOMEM;
+    memcpy(table->plans[idle], table->plans[!idle], sizeof table->plans[idle]);
+    table->plans[idle][plan] = *stack;
+    note_lone_bucket(table, idle);
+    change_overflow(&change);
+    for (size_t i = 0; i < table->shard_count; i++)
+        change_shard(&change, &table->shards[i]);
+    table->change_parity = idle;
     wr_give(table->allocator, change.scratch, table->state_bytes, 8);
-    return bad;
+    return 0;
 }
 
 int weir_table_change(weir_table *table, uint32_t plan, const weir_limit *limits, size_t count)

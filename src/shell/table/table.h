@@ -25,7 +25,8 @@
 struct wr_overflow {
     struct wr_lock lock;
     bool change_parity;
-    void *state; /* of plan 0 */
+    bool refuses; /* strangers cannot share permits in flight: nobody could tell whose a release ends */
+    void *state;  /* of plan 0 */
 };
 
 struct wr_janitor {
@@ -101,7 +102,7 @@ static inline const weir_stack *wr_entry_stack(const weir_table *table, const st
 static inline struct wr_spot wr_entry_spot(weir_table *table, struct wr_shard *shard, struct wr_entry *entry)
 {
     return (struct wr_spot){wr_entry_stack(table, shard, entry), wr_entry_state(entry), &shard->acquired,
-                            &shard->rejected};
+                            &shard->rejected, &entry->denied};
 }
 
 static inline struct wr_entry *wr_table_find(const weir_table *table, const struct wr_shard *shard,
@@ -140,33 +141,46 @@ static inline int wr_table_decide_fast(weir_table *table, struct wr_shard *shard
     return 0;
 }
 
+/* A visit to a key that may be there: its entry, or NULL, and the shard's lock until the visit ends. Visiting fails
+ * without a lock: WEIR_E_INVAL, WEIR_E_CLOSED. */
+struct wr_visit {
+    weir_table *table;
+    struct wr_shard *shard;
+    struct wr_entry *entry;
+    int64_t now;
+};
+
+int wr_table_visit(weir_table *table, const char *key, size_t key_bytes, struct wr_visit *ret_visit);
+
 /* The parts of a decision, for an entry or, with NULL, for the overflow limiter. */
 weir_decision wr_table_ask_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry,
                                  const struct wr_query *query);
 weir_decision wr_table_try_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry,
                                  const struct wr_query *query, weir_receipt *ret_receipt);
+/* Counts a refusal that was only asked about. */
+void wr_table_refuse_entry(struct wr_shard *shard, struct wr_entry *entry, uint32_t permits);
 void wr_table_settle_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry, int64_t now,
                            weir_receipt *receipt, uint32_t used);
 
-/* For a blocking acquire: 0 and a receipt if granted at once, WR_WAITING if it must stand in line, or an error. */
+/* As wr_line_acquire. WEIR_E_FULL if the overflow limiter refuses, for nobody stands in line there. */
 int wr_table_acquire_now(weir_table *table, struct wr_shard *shard, const struct wr_query *query,
-                         weir_receipt *ret_receipt, weir_decision *ret_decision);
+                         const weir_cancel *cancel, weir_receipt *ret_receipt, weir_decision *ret_decision);
 
 /* Whether an entry may be forgotten: it decides as a new one would, and nobody waits. */
 bool wr_entry_idle(weir_table *table, struct wr_shard *shard, struct wr_entry *entry, int64_t now);
 
-/* Forgets an entry nobody waits for. */
+/* Forgets an entry that nobody waits for any more. */
 void wr_table_forget(weir_table *table, struct wr_shard *shard, struct wr_entry *entry);
 
 /* ---- lines of keys (keyline.c) ---- */
 
-/* The line for an entry that is waited for; with the lock held. */
+/* The line for an entry, or NULL if nobody waits; with the lock held. */
 struct wr_line *wr_key_line(const weir_table *table, const struct wr_shard *shard, const struct wr_entry *entry);
 
-/* Takes the line of an entry out, so that the entry can be forgotten; with the lock held. Then, with none,
- * wr_key_line_end fails those who stood in it. */
+/* Takes the line of an entry out, if there is one, so that the entry can be forgotten; with the lock held. Then, with
+ * none, wr_key_line_end fails those who stood in it. NULL is fine. */
 struct wr_key_line *wr_key_line_detach(weir_table *table, struct wr_shard *shard, struct wr_entry *entry);
-void wr_key_line_end(struct wr_key_line *of);
+void wr_key_line_end(struct wr_key_line *queue);
 
 /* The next ticket of any line of a closed shard that was not told, pinned; with the lock held. */
 struct weir_ticket *wr_shard_untold(struct wr_shard *shard);

@@ -16,12 +16,13 @@ static int await_ticket(struct weir_ticket *ticket, struct wr_parker *parker, co
                         weir_cancel *cancel, weir_decision *ret_decision)
 {
     for (;;) {
+        int64_t poll_ns;
         if (wr_cancel_fired(cancel))
             return WEIR_E_CANCELLED;
-        int bad = weir_ticket_poll(ticket, ret_decision);
-        if (bad != 0 || ret_decision->verdict == WEIR_GO)
-            return bad;
-        wr_park(parker, clock, wr_deadline(wr_clock_now(clock), ret_decision->wait_ns));
+        int result = wr_ticket_poll(ticket, ret_decision, &poll_ns);
+        if (result != WR_WAITING)
+            return result;
+        wr_park(parker, clock, wr_deadline(wr_clock_now(clock), poll_ns));
     }
 }
 
@@ -38,11 +39,23 @@ int wr_wait(const weir_clock *clock, uint32_t permits, int64_t timeout_ns, weir_
     int result = join(context, &ticket);
     if (result == 0)
         result = await_ticket(&ticket, &parker, clock, cancel, ret_decision);
-    wr_ticket_release(&ticket);
+    wr_ticket_release(&ticket, ret_decision);
     wr_cancel_leave(cancel, &link);
     wr_parker_release(&parker);
     if (result == 0)
         *ret_receipt = ticket.receipt;
+    return result;
+}
+
+int wr_wait_tell(int result, const weir_receipt *receipt, weir_decision decision, weir_receipt *ret_receipt,
+                 weir_decision *ret_decision)
+{
+    if (result != 0 && decision.verdict == WEIR_GO)
+        decision.verdict = WEIR_WAIT; /* nothing held any more, but nothing was taken either */
+    if (ret_receipt != NULL && result == 0)
+        *ret_receipt = *receipt;
+    if (ret_decision != NULL)
+        *ret_decision = decision;
     return result;
 }
 

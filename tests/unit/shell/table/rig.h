@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.h - tables on a fake clock, for the tests of hostile and scarce times. */
+/* rig.h - limiters and tables on a fake clock. */
 #ifndef WEIR_TEST_TABLE_RIG_H
 #define WEIR_TEST_TABLE_RIG_H
 
@@ -44,6 +44,14 @@ static inline weir_clock *fake_clock(void)
 static inline void advance(weir_clock *clock, int64_t by_ns)
 {
     assert_int_equal(weir_clock_fake_advance(clock, by_ns), 0);
+}
+
+static inline weir_limiter *limiter_of(weir_limit limit, const weir_clock *clock)
+{
+    weir_limiter_options options = {.size = sizeof options, .clock = clock};
+    weir_limiter *limiter;
+    assert_int_equal(weir_limiter_new(&limit, 1, &options, &limiter), 0);
+    return limiter;
 }
 
 static inline weir_table *table_of(weir_limit limit, const weir_clock *clock, size_t max_keys)

@@ -286,6 +286,7 @@ static void acquire_ends_at_its_deadline(void **state)
     test_worker_join(&fixture.workers[0]);
     assert_int_equal(fixture.workers[0].result, WEIR_E_TIMEOUT);
     assert_int_equal(fixture.workers[0].decision.reason, WEIR_REASON_TOKENS);
+    assert_true(fixture.workers[0].decision.wait_ns == WEIR_HOUR - 5 * WEIR_SECOND); /* when to come back */
     assert_int_equal(stats_of(&fixture).rejected, 1);
     tear_down(&fixture);
 }
@@ -448,6 +449,11 @@ static void freeing_under_waiters_fails_them_and_leaks_nothing(void **state)
 
 /* ---- bad input, no memory ---- */
 
+static void wake_nobody(void *context)
+{
+    (void)context;
+}
+
 static void bad_arguments_are_refused_and_change_nothing(void **state)
 {
     (void)state;
@@ -471,6 +477,10 @@ static void bad_arguments_are_refused_and_change_nothing(void **state)
     assert_int_equal(weir_limiter_try(limiter, 0, &decision), WEIR_E_INVAL);
     assert_int_equal(weir_limiter_try(limiter, 1, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_limiter_acquire(limiter, 1, -1, NULL, NULL, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_acquire(limiter, 1, WEIR_DURATION_MAX + 1, NULL, NULL, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_acquire(limiter, 1, WEIR_FOREVER - 1, NULL, NULL, NULL), WEIR_E_INVAL);
+    assert_non_null(strstr(weir_error_detail(), "WEIR_DURATION_MAX"));
+    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_FOREVER - 1, wake_nobody, NULL, &ticket), WEIR_E_INVAL);
     assert_int_equal(weir_limiter_acquire(limiter, 0, 1, NULL, NULL, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_limiter_reserve(limiter, 1, &receipt, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_limiter_settle(limiter, NULL, 1), WEIR_E_INVAL);
@@ -485,11 +495,6 @@ static void bad_arguments_are_refused_and_change_nothing(void **state)
     weir_ticket_free(NULL);
     assert_int_equal(stats_of(&fixture).current, 3);
     tear_down(&fixture);
-}
-
-static void wake_nobody(void *context)
-{
-    (void)context;
 }
 
 /* Runs every call that takes memory while the n-th taking fails; 0 when none was left to fail. */

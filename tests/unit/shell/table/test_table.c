@@ -500,6 +500,7 @@ static void bad_keys_and_options_are_refused(void **state)
     assert_int_equal(weir_table_try(table, "k", 1, 0, &decision), WEIR_E_INVAL);
     assert_int_equal(weir_table_try(table, "k", 1, 1, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_table_acquire(table, "k", 1, 1, -5, NULL, NULL, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_table_acquire(table, "k", 1, 1, WEIR_DURATION_MAX + 1, NULL, NULL, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_table_settle(table, "k", 1, NULL, 0), WEIR_E_INVAL);
     assert_int_equal(weir_table_peek(table, "k", 1, NULL), WEIR_E_INVAL);
     assert_int_equal(stats_of(table).keys, 0);

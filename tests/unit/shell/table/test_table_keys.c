@@ -159,6 +159,58 @@ static void permits_in_flight_keep_a_key_from_being_forgotten(void **state)
     tear_down(&fixture);
 }
 
+/* Permits in flight cannot be shared by strangers: a release by key could not tell whose it ends. */
+static void a_full_table_of_permits_in_flight_refuses_newcomers_until_one_is_idle(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_concurrency(&limit, 2), 0);
+    struct fixture fixture = {.options = {.max_keys = 16, .shards = 1}};
+    set_up(&fixture, &limit);
+    for (unsigned i = 0; i < 16; i++)
+        assert_true(goes_number(fixture.table, i));
+    weir_decision decision;
+    assert_int_equal(weir_table_try(fixture.table, "new", 3, 1, &decision), 0);
+    assert_int_equal(decision.verdict, WEIR_WAIT);
+    assert_int_equal(decision.reason, WEIR_REASON_CONCURRENCY);
+    assert_true(decision.wait_ns == WEIR_UNTIL_RELEASE);
+    assert_int_equal(weir_table_acquire(fixture.table, "new", 3, 1, WEIR_FOREVER, NULL, NULL, &decision), WEIR_E_FULL);
+    assert_int_equal(decision.reason, WEIR_REASON_CONCURRENCY);
+    weir_table_part parts[] = {{.table = fixture.table, .key = "stranger-0", .key_bytes = 10, .permits = 1},
+                               {.table = fixture.table, .key = "new", .key_bytes = 3, .permits = 1}};
+    size_t part;
+    assert_int_equal(weir_table_try_all(parts, 2, &decision, &part), 0);
+    assert_int_equal(decision.reason, WEIR_REASON_CONCURRENCY);
+    assert_int_equal(part, 1);
+    weir_table_stats stats = stats_of(fixture.table);
+    assert_int_equal(stats.overflowed, 3);
+    assert_int_equal(stats.rejected, 3);
+    assert_int_equal(stats.acquired, 16);
+    advance(&fixture, WEIR_MINUTE);
+    assert_int_equal(weir_table_release(fixture.table, "stranger-7", 10, 1), 0);
+    assert_true(goes(fixture.table, "new")); /* in the place of the one that is idle */
+    assert_false(goes(fixture.table, "newer"));
+    tear_down(&fixture);
+}
+
+static void releasing_a_strangers_key_frees_nobodys_permit(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_concurrency(&limit, 1), 0);
+    struct fixture fixture = {.options = {.max_keys = 16, .shards = 1}};
+    set_up(&fixture, &limit);
+    for (unsigned i = 0; i < 16; i++)
+        assert_true(goes_number(fixture.table, i));
+    for (unsigned i = 0; i < 100; i++) {
+        assert_int_equal(weir_table_release(fixture.table, "unheard-of", 10, 1), 0);
+        assert_false(goes(fixture.table, "new"));
+    }
+    for (unsigned i = 0; i < 16; i++)
+        assert_false(goes_number(fixture.table, i));
+    tear_down(&fixture);
+}
+
 static void zero_options_mean_the_defaults_and_shards_are_a_power_of_two(void **state)
 {
     (void)state;
@@ -436,6 +488,8 @@ WEIR_TESTS(test(there_are_never_more_than_max_keys), test(zero_options_mean_the_
            test(a_full_table_forgets_only_keys_that_are_as_good_as_new),
            test(when_nothing_can_be_forgotten_new_keys_share_one_limiter),
            test(permits_in_flight_keep_a_key_from_being_forgotten),
+           test(a_full_table_of_permits_in_flight_refuses_newcomers_until_one_is_idle),
+           test(releasing_a_strangers_key_frees_nobodys_permit),
            test(a_flood_of_strangers_neither_frees_the_drained_nor_starves_the_known),
            test(keys_never_expire_unless_asked_to),
            test(a_sweep_forgets_the_idle_and_spares_the_active_and_the_constraining),

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* test_waiting.c - what those are told who waited in vain. (S3-37 … S3-44) */
+#include "rig.h"
+
+struct waiting {
+    weir_clock *clock;
+    weir_limiter *limiter; /* or: */
+    weir_table *table;
+    atomic_int finished;
+    test_worker workers[4];
+};
+
+/* Starts worker `i` and waits until it stands in line. */
+static void start_waiting(struct waiting *waiting, int i, uint32_t permits, int64_t timeout_ns, weir_cancel *cancel)
+{
+    int before = weir_clock_fake_waiters(waiting->clock);
+    waiting->workers[i] = (test_worker){.limiter = waiting->limiter,
+                                        .table = waiting->table,
+                                        .key = "k",
+                                        .permits = permits,
+                                        .timeout_ns = timeout_ns,
+                                        .cancel = cancel,
+                                        .finished = &waiting->finished};
+    test_worker_start(&waiting->workers[i]);
+    test_await_waiters(waiting->clock, before + 1);
+}
+
+static void expect_told(weir_decision decision, weir_verdict verdict, weir_reason reason, int64_t wait_ns)
+{
+    assert_int_equal(decision.verdict, verdict);
+    assert_int_equal(decision.reason, reason);
+    assert_true(decision.wait_ns == wait_ns);
+}
+
+/* Ends worker `i`, which failed with `error`. */
+static weir_decision told(struct waiting *waiting, int i, int error)
+{
+    test_worker_join(&waiting->workers[i]);
+    assert_int_equal(waiting->workers[i].result, error);
+    return waiting->workers[i].decision;
+}
+
+static weir_decision refused(weir_limiter *limiter, uint32_t permits, weir_cancel *cancel, int error)
+{
+    weir_decision decision;
+    assert_int_equal(weir_limiter_acquire(limiter, permits, 0, cancel, NULL, &decision), error);
+    return decision;
+}
+
+static void acquire_that_fails_tells_what_held_and_for_how_long(void **state)
+{
+    (void)state;
+    weir_limit limit = bucket(2, 1, WEIR_MINUTE);
+    limit.queue_max = 2;
+    struct waiting waiting = {.clock = fake_clock()};
+    waiting.limiter = limiter_of(limit, waiting.clock);
+    weir_cancel *cancel;
+    assert_int_equal(weir_cancel_new(NULL, &cancel), 0);
+    assert_int_equal(weir_limiter_acquire(waiting.limiter, 2, 0, NULL, NULL, NULL), 0);
+    start_waiting(&waiting, 0, 2, WEIR_FOREVER, NULL);
+    start_waiting(&waiting, 1, 1, 30 * WEIR_SECOND, NULL);
+    expect_told(refused(waiting.limiter, 1, NULL, WEIR_E_FULL), WEIR_WAIT, WEIR_REASON_TOKENS, WEIR_MINUTE);
+    expect_told(refused(waiting.limiter, 3, NULL, WEIR_E_NEVER), WEIR_DENY, WEIR_REASON_TOKENS, WEIR_UNTIL_RELEASE);
+    advance(waiting.clock, 30 * WEIR_SECOND); /* behind another, and timed out: the rule would hold it for 30 s more */
+    expect_told(told(&waiting, 1, WEIR_E_TIMEOUT), WEIR_WAIT, WEIR_REASON_TOKENS, 30 * WEIR_SECOND);
+    start_waiting(&waiting, 2, 1, 30 * WEIR_SECOND, NULL);
+    advance(waiting.clock, 30 * WEIR_SECOND); /* there is a permit, but somebody is first */
+    expect_told(told(&waiting, 2, WEIR_E_TIMEOUT), WEIR_WAIT, WEIR_REASON_QUEUE, WEIR_MILLISECOND);
+    start_waiting(&waiting, 3, 2, WEIR_FOREVER, cancel);
+    advance(waiting.clock, 20 * WEIR_SECOND);
+    weir_cancel_fire(cancel);
+    expect_told(told(&waiting, 3, WEIR_E_CANCELLED), WEIR_WAIT, WEIR_REASON_TOKENS, 40 * WEIR_SECOND);
+    expect_told(refused(waiting.limiter, 2, cancel, WEIR_E_CANCELLED), WEIR_WAIT, WEIR_REASON_TOKENS, 40 * WEIR_SECOND);
+    advance(waiting.clock, 40 * WEIR_SECOND);
+    (void)told(&waiting, 0, 0);
+    advance(waiting.clock, 2 * WEIR_MINUTE); /* nothing but the token holds */
+    expect_told(refused(waiting.limiter, 1, cancel, WEIR_E_CANCELLED), WEIR_WAIT, WEIR_REASON_NONE, 0);
+    weir_limiter_free(waiting.limiter);
+    weir_cancel_free(cancel);
+    weir_clock_fake_free(waiting.clock);
+}
+
+static void count_wakes(void *context)
+{
+    ++*(int *)context;
+}
+
+static uint32_t denials_of_the_only_key(weir_table *table)
+{
+    weir_table_entry *entries;
+    size_t count;
+    assert_int_equal(weir_table_top(table, WEIR_TOP_DENIED, 1, &entries, &count), 0);
+    assert_int_equal(count, 1);
+    uint32_t denied = entries[0].denied;
+    weir_table_top_free(table, entries);
+    return denied;
+}
+
+static void waiters_that_time_out_count_as_refused_and_learn_when_to_come_back(void **state)
+{
+    (void)state;
+    struct waiting waiting = {.clock = fake_clock()};
+    waiting.table = table_of(bucket(1, 1, WEIR_MINUTE), waiting.clock, 0);
+    weir_ticket *ticket;
+    weir_decision decision;
+    int woken = 0;
+    assert_true(goes(waiting.table, "k"));
+    for (int i = 0; i < 2; i++)
+        start_waiting(&waiting, i, 1, WEIR_SECOND, NULL);
+    assert_int_equal(weir_table_enqueue(waiting.table, "k", 1, 1, WEIR_SECOND, count_wakes, &woken, &ticket), 0);
+    assert_int_equal(denials_of_the_only_key(waiting.table), 0);
+    advance(waiting.clock, WEIR_SECOND);
+    for (int i = 0; i < 2; i++)
+        expect_told(told(&waiting, i, WEIR_E_TIMEOUT), WEIR_WAIT, WEIR_REASON_TOKENS, 59 * WEIR_SECOND);
+    assert_int_equal(weir_ticket_poll(ticket, &decision), WEIR_E_TIMEOUT);
+    weir_ticket_free(ticket);
+    assert_int_equal(denials_of_the_only_key(waiting.table), 3);
+    assert_int_equal(stats_of(waiting.table).rejected, 3);
+    weir_table_free(waiting.table);
+    weir_clock_fake_free(waiting.clock);
+}
+
+/* Only what a ticket's owner is told about its next poll minds the deadline. */
+static void a_poll_says_when_to_poll_again_at_the_latest(void **state)
+{
+    (void)state;
+    weir_clock *clock = fake_clock();
+    weir_limiter *limiter = limiter_of(bucket(1, 1, WEIR_MINUTE), clock);
+    weir_ticket *ticket;
+    weir_decision decision;
+    int woken = 0;
+    assert_int_equal(weir_limiter_try(limiter, 1, &decision), 0);
+    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_SECOND, count_wakes, &woken, &ticket), 0);
+    assert_int_equal(weir_ticket_poll(ticket, &decision), 0);
+    expect_told(decision, WEIR_WAIT, WEIR_REASON_TOKENS, WEIR_SECOND);
+    weir_ticket_free(ticket);
+    weir_limiter_free(limiter);
+    weir_clock_fake_free(clock);
+}
+
+WEIR_TESTS(test(acquire_that_fails_tells_what_held_and_for_how_long),
+           test(waiters_that_time_out_count_as_refused_and_learn_when_to_come_back),
+           test(a_poll_says_when_to_poll_again_at_the_latest))
