@@ -62,11 +62,6 @@ void wr_buf_append(struct wr_buf *buf, const void *data, size_t data_bytes)
         buf->error = WEIR_E_SPACE;
 }
 
-void wr_buf_append_char(struct wr_buf *buf, char c)
-{
-    wr_buf_append(buf, &c, 1);
-}
-
 void wr_buf_append_string(struct wr_buf *buf, const char *string)
 {
     wr_buf_append(buf, string, strlen(string));
@@ -82,6 +77,21 @@ void wr_buf_append_u64(struct wr_buf *buf, uint64_t number)
         number /= 10;
     } while (number > 0);
     wr_buf_append(buf, digits + first, sizeof digits - first);
+}
+
+void wr_buf_append_hex(struct wr_buf *buf, uint32_t number, int digits, const char *alphabet)
+{
+    while (digits-- > 0)
+        wr_buf_append_char(buf, alphabet[number >> (4 * digits) & 15]);
+}
+
+void wr_buf_append_escaped(struct wr_buf *buf, struct wr_span span, char special)
+{
+    for (size_t i = 0; i < span.bytes; i++) {
+        if (span.data[i] == special || span.data[i] == '\\')
+            wr_buf_append_char(buf, '\\');
+        wr_buf_append_char(buf, span.data[i]);
+    }
 }
 
 int wr_buf_take_string(struct wr_buf *buf, char **ret_string, size_t *ret_bytes)

@@ -9,11 +9,13 @@
  *
  * Appending never fails by itself: the first error sticks, nothing is appended after it, and wr_buf_take_string (or
  * `error`) tells at the end. A buffer in memory of the caller's (wr_buf_init_fixed) takes none and needs no release.
+ * Keys and response fields are made in such a one for every request, so single characters are appended in line.
  */
 #ifndef WR_BASE_BUF_H
 #define WR_BASE_BUF_H
 
-#include <stddef.h>
+#include "base/span.h"
+
 #include <stdint.h>
 #include <weir/error.h>
 #include <weir/memory.h>
@@ -34,9 +36,53 @@ void wr_buf_init(struct wr_buf *ret_buf, const weir_allocator *allocator, size_t
 void wr_buf_init_fixed(struct wr_buf *ret_buf, char *memory, size_t memory_bytes);
 
 void wr_buf_append(struct wr_buf *buf, const void *data, size_t data_bytes);
-void wr_buf_append_char(struct wr_buf *buf, char c);
 void wr_buf_append_string(struct wr_buf *buf, const char *string);
 void wr_buf_append_u64(struct wr_buf *buf, uint64_t number);
+
+/* The lowest `digits` hex digits, in the capitals or small letters of `alphabet`. */
+#define WR_HEX_SMALL "0123456789abcdef"
+#define WR_HEX_CAPITAL "0123456789ABCDEF"
+void wr_buf_append_hex(struct wr_buf *buf, uint32_t number, int digits, const char *alphabet);
+
+/* `span` with a '\' before each byte that is `special` or '\'. */
+void wr_buf_append_escaped(struct wr_buf *buf, struct wr_span span, char special);
+
+static inline void wr_buf_append_char(struct wr_buf *buf, char c)
+{
+    if (buf->error != 0 || buf->length + 1 >= buf->room) {
+        wr_buf_append(buf, &c, 1);
+        return;
+    }
+    buf->bytes[buf->length++] = c;
+    buf->bytes[buf->length] = '\0';
+}
+
+static inline void wr_buf_append_span(struct wr_buf *buf, struct wr_span span)
+{
+    wr_buf_append(buf, span.data, span.bytes);
+}
+
+/* What is in it from `start` on. Good until the next change. */
+static inline struct wr_span wr_buf_from(const struct wr_buf *buf, size_t start)
+{
+    return (struct wr_span){buf->bytes == NULL ? NULL : buf->bytes + start, buf->length - start};
+}
+
+/* Takes back all but the first `length` bytes. An error stays. */
+static inline void wr_buf_cut(struct wr_buf *buf, size_t length)
+{
+    if (length >= buf->length)
+        return;
+    buf->length = length;
+    buf->bytes[length] = '\0';
+}
+
+/* Empty again, and without error. */
+static inline void wr_buf_clear(struct wr_buf *buf)
+{
+    wr_buf_cut(buf, 0);
+    buf->error = 0;
+}
 
 /* Hands the text over as a terminated block of exactly *ret_bytes + 1 bytes: give it back with
  * wr_give(allocator, string, bytes + 1, 1). The buffer is empty again. After an error (that of an append, or

@@ -54,12 +54,9 @@ void wr_error_note(const char *why)
 /* One foreign byte, so that nothing in it can steer a terminal or forge a log line. */
 static void append_escaped(struct wr_buf *buf, unsigned char byte)
 {
-    static const char hex[] = "0123456789abcdef";
-
     if (!wr_ascii_is_printable((char)byte)) {
         wr_buf_append_string(buf, "\\x");
-        wr_buf_append_char(buf, hex[byte >> 4]);
-        wr_buf_append_char(buf, hex[byte & 15]);
+        wr_buf_append_hex(buf, byte, 2, WR_HEX_SMALL);
         return;
     }
     if (byte == '"' || byte == '\\')

@@ -207,12 +207,12 @@ static void mask(struct wr_address *address, unsigned prefix)
     }
 }
 
-static void write_v4(struct wr_writer *writer, const uint8_t octets[4])
+static void append_v4(struct wr_buf *buf, const uint8_t octets[4])
 {
     for (int i = 0; i < 4; i++) {
         if (i > 0)
-            wr_write_char(writer, '.');
-        wr_write_decimal(writer, octets[i]);
+            wr_buf_append_char(buf, '.');
+        wr_buf_append_u64(buf, octets[i]);
     }
 }
 
@@ -240,26 +240,25 @@ static void find_gap(const struct wr_address *address, int *ret_first, int *ret_
     *ret_count = count;
 }
 
-static void write_v6(struct wr_writer *writer, const struct wr_address *address)
+static void append_v6(struct wr_buf *buf, const struct wr_address *address)
 {
     int gap, gap_count;
 
     find_gap(address, &gap, &gap_count);
     for (int i = 0; i < GROUPS; i++) {
         if (i == gap) {
-            wr_write_text(writer, "::");
+            wr_buf_append_string(buf, "::");
             i += gap_count - 1;
             continue;
         }
         if (i > 0 && i != gap + gap_count)
-            wr_write_char(writer, ':');
+            wr_buf_append_char(buf, ':');
         unsigned group = group_of(address, i);
-        wr_write_hex(writer, group, group > 0xfff ? 4 : group > 0xff ? 3 : group > 0xf ? 2 : 1, WR_HEX_SMALL);
+        wr_buf_append_hex(buf, group, group > 0xfff ? 4 : group > 0xff ? 3 : group > 0xf ? 2 : 1, WR_HEX_SMALL);
     }
 }
 
-void wr_write_network(struct wr_writer *writer, const struct wr_address *address, unsigned v4_prefix,
-                      unsigned v6_prefix)
+void wr_network_append(struct wr_buf *buf, const struct wr_address *address, unsigned v4_prefix, unsigned v6_prefix)
 {
     struct wr_address network = *address;
     bool is_v4 = wr_address_is_v4(address);
@@ -268,12 +267,12 @@ void wr_write_network(struct wr_writer *writer, const struct wr_address *address
 
     mask(&network, 128 - bits + prefix);
     if (is_v4)
-        write_v4(writer, network.bytes + sizeof mapped);
+        append_v4(buf, network.bytes + sizeof mapped);
     else
-        write_v6(writer, &network);
+        append_v6(buf, &network);
     if (prefix < bits) {
-        wr_write_char(writer, '/');
-        wr_write_decimal(writer, prefix);
+        wr_buf_append_char(buf, '/');
+        wr_buf_append_u64(buf, prefix);
     }
 }
 

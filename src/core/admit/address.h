@@ -8,8 +8,7 @@
 #ifndef WR_CORE_ADMIT_ADDRESS_H
 #define WR_CORE_ADMIT_ADDRESS_H
 
-#include "base/span.h"
-#include "core/admit/writer.h"
+#include "base/buf.h"
 
 #include <stdint.h>
 #include <weir/admit.h>
@@ -29,7 +28,6 @@ bool wr_address_is_v4(const struct wr_address *address);
 bool wr_network_holds(const weir_network *network, const struct wr_address *address);
 
 /* The network of that many leading bits, by RFC 5952: "192.0.2.1", "192.0.2.0/24", "2001:db8::/64". */
-void wr_write_network(struct wr_writer *writer, const struct wr_address *address, unsigned v4_prefix,
-                      unsigned v6_prefix);
+void wr_network_append(struct wr_buf *buf, const struct wr_address *address, unsigned v4_prefix, unsigned v6_prefix);
 
 #endif

@@ -9,93 +9,29 @@
  * '"' and '\' escaped), numbers are Integers. Times are whole seconds, rounded up: a caller that believes us must never
  * come too early. No key is ever written (the draft's pk): it may be a secret, or somebody else's.
  */
-#include "core/admit/fields.h"
-
 #include "base/bits.h"
+#include "base/buf.h"
 #include "base/error.h"
-#include "core/admit/writer.h"
+#include "core/admit/admission.h"
 
-#define NO_TIME (-1)
 #define INTEGER_MAX UINT64_C(999999999999999) /* of Structured Fields: 15 digits */
-
-static int64_t seconds_up(int64_t ns)
-{
-    return ns <= 0 ? 0 : (ns - 1) / WEIR_SECOND + 1;
-}
-
-/* Until when a ruling's numbers hold: for what was refused, until it may be granted, so that the time is the same as
- * that of Retry-After (draft, section 6); else until all is there again. NO_TIME if no clock tells. */
-static int64_t until_ns(const weir_ruling *ruling)
-{
-    if (ruling->outcome != WEIR_OUTCOME_REFUSED)
-        return ruling->quota.period_ns == 0 ? NO_TIME : ruling->quota.reset_ns;
-    if (ruling->decision.verdict == WEIR_DENY || ruling->decision.wait_ns == WEIR_UNTIL_RELEASE)
-        return NO_TIME;
-    return ruling->decision.wait_ns;
-}
-
-int64_t wr_retry_after_s(const weir_ruling *ruling)
-{
-    if (ruling->outcome == WEIR_OUTCOME_FAILED)
-        return 1; /* failures pass, but nobody knows when */
-    if (ruling->outcome != WEIR_OUTCOME_REFUSED || ruling->decision.verdict == WEIR_DENY)
-        return 0;
-    int64_t seconds = seconds_up(until_ns(ruling));
-    return seconds < 1 ? 1 : seconds;
-}
-
-/* Whether callers are told of it. */
-static bool is_shown(const weir_ruling *ruling)
-{
-    return !ruling->shadow && ruling->quota.limit > 0;
-}
-
-const weir_ruling *weir_admission_decisive(const weir_admission *admission)
-{
-    const weir_ruling *least = NULL;
-
-    if (admission == NULL)
-        return NULL;
-    if (!admission->allowed)
-        return admission->count == 0 ? NULL : &admission->rulings[admission->count - 1];
-    for (uint32_t i = 0; i < admission->count; i++) {
-        const weir_ruling *ruling = &admission->rulings[i];
-        if (!is_shown(ruling))
-            continue;
-        if (least == NULL || (uint64_t)ruling->quota.remaining * least->quota.limit <
-                                 (uint64_t)least->quota.remaining * ruling->quota.limit)
-            least = ruling;
-    }
-    return least;
-}
-
-int weir_admission_status(const weir_admission *admission)
-{
-    const weir_ruling *ruling = weir_admission_decisive(admission);
-
-    if (admission == NULL || (!admission->allowed && ruling == NULL))
-        return 503;
-    if (admission->allowed)
-        return 200;
-    return ruling->outcome == WEIR_OUTCOME_MALFORMED ? 400 : ruling->outcome == WEIR_OUTCOME_FAILED ? 503 : 429;
-}
 
 /* ---- values -------------------------------------------------------------------------------------------- */
 
-static void write_parameter(struct wr_writer *writer, const char *name, uint64_t value)
+static void append_parameter(struct wr_buf *buf, const char *name, uint64_t value)
 {
-    wr_write_text(writer, name);
-    wr_write_decimal(writer, value);
+    wr_buf_append_string(buf, name);
+    wr_buf_append_u64(buf, value);
 }
 
 /* RateLimit's member: what is left. */
-static void write_limit(struct wr_writer *writer, const weir_ruling *ruling)
+static void append_limit(struct wr_buf *buf, const weir_ruling *ruling)
 {
-    int64_t until = until_ns(ruling);
+    int64_t until = wr_ruling_until_ns(ruling);
 
-    write_parameter(writer, ";r=", ruling->quota.remaining);
-    if (until != NO_TIME)
-        write_parameter(writer, ";t=", (uint64_t)seconds_up(until));
+    append_parameter(buf, ";r=", ruling->quota.remaining);
+    if (until != WR_NO_TIME)
+        append_parameter(buf, ";t=", (uint64_t)wr_seconds_up(until));
 }
 
 /* What a quota lets pass in `window_s` seconds, which are its period or more: 2 in 0.2 s are 10 in 1 s. Rounded down:
@@ -108,65 +44,65 @@ static uint64_t quota_in(const weir_quota *quota, int64_t window_s)
 }
 
 /* RateLimit-Policy's member: what the rule is, over whole seconds. */
-static void write_policy(struct wr_writer *writer, const weir_ruling *ruling)
+static void append_policy(struct wr_buf *buf, const weir_ruling *ruling)
 {
     const weir_quota *quota = &ruling->quota;
-    int64_t window_s = seconds_up(quota->period_ns);
+    int64_t window_s = wr_seconds_up(quota->period_ns);
 
-    write_parameter(writer, ";q=", window_s == 0 ? quota->limit : quota_in(quota, window_s));
+    append_parameter(buf, ";q=", window_s == 0 ? quota->limit : quota_in(quota, window_s));
     if (window_s == 0)
-        wr_write_text(writer, ";qu=\"concurrent-requests\"");
+        wr_buf_append_string(buf, ";qu=\"concurrent-requests\"");
     else
-        write_parameter(writer, ";w=", (uint64_t)window_s);
+        append_parameter(buf, ";w=", (uint64_t)window_s);
 }
 
-static void write_list(struct wr_writer *writer, const weir_admission *admission,
-                       void (*write_member)(struct wr_writer *writer, const weir_ruling *ruling))
+static void append_list(struct wr_buf *buf, const weir_admission *admission,
+                        void (*append_member)(struct wr_buf *buf, const weir_ruling *ruling))
 {
     const char *between = "\"";
 
     for (uint32_t i = 0; i < admission->count; i++) {
         const weir_ruling *ruling = &admission->rulings[i];
-        if (!is_shown(ruling))
+        if (!wr_ruling_is_shown(ruling))
             continue;
-        wr_write_text(writer, between);
-        wr_write_escaped(writer, wr_span_of(ruling->name), '"');
-        wr_write_char(writer, '"');
-        write_member(writer, ruling);
+        wr_buf_append_string(buf, between);
+        wr_buf_append_escaped(buf, wr_span_of(ruling->name), '"');
+        wr_buf_append_char(buf, '"');
+        append_member(buf, ruling);
         between = ", \"";
     }
 }
 
-static void write_x(struct wr_writer *writer, const weir_admission *admission, weir_field field, int64_t wall_ns)
+static void append_x(struct wr_buf *buf, const weir_admission *admission, weir_field field, int64_t wall_ns)
 {
     const weir_ruling *ruling = weir_admission_decisive(admission);
 
-    if (ruling == NULL || !is_shown(ruling))
+    if (ruling == NULL || !wr_ruling_is_shown(ruling))
         return;
-    int64_t until = until_ns(ruling);
+    int64_t until = wr_ruling_until_ns(ruling);
     if (field == WEIR_FIELD_X_LIMIT)
-        wr_write_decimal(writer, ruling->quota.limit);
+        wr_buf_append_u64(buf, ruling->quota.limit);
     else if (field == WEIR_FIELD_X_REMAINING)
-        wr_write_decimal(writer, ruling->quota.remaining);
-    else if (until != NO_TIME)
-        wr_write_decimal(writer, (uint64_t)seconds_up(wall_ns + until));
+        wr_buf_append_u64(buf, ruling->quota.remaining);
+    else if (until != WR_NO_TIME)
+        wr_buf_append_u64(buf, (uint64_t)wr_seconds_up(wall_ns + until));
 }
 
-static void write_value(struct wr_writer *writer, const weir_admission *admission, weir_field field, int64_t wall_ns)
+static void append_value(struct wr_buf *buf, const weir_admission *admission, weir_field field, int64_t wall_ns)
 {
     switch (field) {
     case WEIR_FIELD_RETRY_AFTER:
         if (admission->retry_after_s > 0)
-            wr_write_decimal(writer, (uint64_t)admission->retry_after_s);
+            wr_buf_append_u64(buf, (uint64_t)admission->retry_after_s);
         break;
     case WEIR_FIELD_RATELIMIT:
-        write_list(writer, admission, write_limit);
+        append_list(buf, admission, append_limit);
         break;
     case WEIR_FIELD_RATELIMIT_POLICY:
-        write_list(writer, admission, write_policy);
+        append_list(buf, admission, append_policy);
         break;
     default:
-        write_x(writer, admission, field, wall_ns);
+        append_x(buf, admission, field, wall_ns);
         break;
     }
 }
@@ -209,52 +145,53 @@ static bool arguments_ok(const weir_admission *admission, int64_t wall_ns, const
     return why == NULL;
 }
 
-/* Terminates and reports what was written. */
-static int finish(struct wr_writer *writer, size_t *ret_bytes)
+static int finish(const struct wr_buf *buf, size_t *ret_bytes)
 {
-    size_t bytes = writer->bytes;
-
-    wr_write_char(writer, '\0');
-    if (wr_writer_full(writer))
-        return WEIR_E_SPACE;
-    *ret_bytes = bytes;
-    return 0;
+    if (buf->error == 0)
+        *ret_bytes = buf->length;
+    return buf->error;
 }
 
 int weir_field_format(const weir_admission *admission, weir_field field, int64_t wall_ns, char *buffer,
                       size_t buffer_bytes, size_t *ret_bytes)
 {
-    struct wr_writer writer = {buffer, buffer_bytes, 0};
+    struct wr_buf buf;
 
     if (!arguments_ok(admission, wall_ns, buffer, buffer_bytes, ret_bytes))
         return WEIR_E_INVAL;
     if (weir_field_name(field) == NULL)
         return wr_invalid("no such field; use one of WEIR_FIELD_RETRY_AFTER ... WEIR_FIELD_X_RESET");
-    write_value(&writer, admission, field, wall_ns);
-    return finish(&writer, ret_bytes);
+    wr_buf_init_fixed(&buf, buffer, buffer_bytes);
+    append_value(&buf, admission, field, wall_ns);
+    return finish(&buf, ret_bytes);
+}
+
+static void append_line(struct wr_buf *buf, const weir_admission *admission, weir_field field, int64_t wall_ns)
+{
+    size_t start = buf->length;
+
+    wr_buf_append_string(buf, weir_field_name(field));
+    wr_buf_append_string(buf, ": ");
+    size_t value = buf->length;
+    append_value(buf, admission, field, wall_ns);
+    if (buf->length == value)
+        wr_buf_cut(buf, start); /* does not apply */
+    else
+        wr_buf_append_string(buf, "\r\n");
 }
 
 int weir_fields_format(const weir_admission *admission, unsigned fields, int64_t wall_ns, char *buffer,
                        size_t buffer_bytes, size_t *ret_bytes)
 {
-    struct wr_writer writer = {buffer, buffer_bytes, 0};
+    struct wr_buf buf;
 
     if (!arguments_ok(admission, wall_ns, buffer, buffer_bytes, ret_bytes))
         return WEIR_E_INVAL;
     if ((fields & ~(unsigned)WEIR_FIELDS_ALL) != 0)
         return wr_invalid("fields has bits that are no field; use WEIR_FIELDS_ALL or some of it");
-    for (unsigned bit = WEIR_FIELD_RETRY_AFTER; bit <= WEIR_FIELD_X_RESET; bit <<= 1) {
-        size_t start = writer.bytes;
-        if ((fields & bit) == 0)
-            continue;
-        wr_write_text(&writer, weir_field_name((weir_field)bit));
-        wr_write_text(&writer, ": ");
-        size_t value = writer.bytes;
-        write_value(&writer, admission, (weir_field)bit, wall_ns);
-        if (writer.bytes == value)
-            writer.bytes = start; /* does not apply */
-        else
-            wr_write_text(&writer, "\r\n");
-    }
-    return finish(&writer, ret_bytes);
+    wr_buf_init_fixed(&buf, buffer, buffer_bytes);
+    for (unsigned bit = WEIR_FIELD_RETRY_AFTER; bit <= WEIR_FIELD_X_RESET; bit <<= 1)
+        if ((fields & bit) != 0)
+            append_line(&buf, admission, (weir_field)bit, wall_ns);
+    return finish(&buf, ret_bytes);
 }

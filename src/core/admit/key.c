@@ -38,35 +38,36 @@ const char *weir_fault_name(weir_fault fault)
     return (unsigned)fault < sizeof names / sizeof names[0] ? names[fault] : names[0];
 }
 
-static weir_fault address_value(const weir_key *key, const weir_request *request, struct wr_writer *scratch)
+static weir_fault address_value(const weir_key *key, const weir_request *request, struct wr_buf *scratch)
 {
     struct wr_address address;
     weir_fault fault = wr_request_client(request, key, &address);
 
     if (fault == WEIR_FAULT_NONE)
-        wr_write_network(scratch, &address, key->v4_prefix, key->v6_prefix);
+        wr_network_append(scratch, &address, key->v4_prefix, key->v6_prefix);
     return fault;
 }
 
-static weir_fault route_value(const weir_key *key, const weir_request *request, struct wr_writer *scratch)
+static weir_fault route_value(const weir_key *key, const weir_request *request, struct wr_buf *scratch)
 {
     if (key->with_method) {
-        wr_write_method(scratch, (struct wr_span){request->method, request->method_bytes});
-        wr_write_char(scratch, ' ');
+        wr_method_append(scratch, (struct wr_span){request->method, request->method_bytes});
+        wr_buf_append_char(scratch, ' ');
     }
-    return wr_write_route(scratch, (struct wr_span){request->target, request->target_bytes});
+    return wr_route_append(scratch, (struct wr_span){request->target, request->target_bytes});
 }
 
-static weir_fault custom_value(const weir_key *key, const weir_request *request, struct wr_writer *scratch)
+static weir_fault custom_value(const weir_key *key, const weir_request *request, struct wr_buf *scratch,
+                               struct wr_span *ret_value)
 {
-    scratch->bytes = key->custom(key->custom_context, request, scratch->data, scratch->room);
-    if (scratch->bytes == 0)
-        return WEIR_FAULT_MISSING;
-    return wr_writer_full(scratch) ? WEIR_FAULT_LONG : WEIR_FAULT_NONE;
+    size_t bytes = key->custom(key->custom_context, request, scratch->bytes, WEIR_KEY_MAX);
+
+    *ret_value = (struct wr_span){scratch->bytes, bytes};
+    return bytes == 0 ? WEIR_FAULT_MISSING : bytes > WEIR_KEY_MAX ? WEIR_FAULT_LONG : WEIR_FAULT_NONE;
 }
 
 /* The value that a key that is not composite asks for: in `scratch`, or where it lies anyway. */
-static weir_fault find_value(const weir_key *key, const weir_request *request, struct wr_writer *scratch,
+static weir_fault find_value(const weir_key *key, const weir_request *request, struct wr_buf *scratch,
                              struct wr_span *ret_value)
 {
     weir_fault fault = WEIR_FAULT_NONE;
@@ -81,34 +82,34 @@ static weir_fault find_value(const weir_key *key, const weir_request *request, s
         fault = route_value(key, request, scratch);
         break;
     case WEIR_KEY_CUSTOM:
-        fault = custom_value(key, request, scratch);
-        break;
+        return custom_value(key, request, scratch, ret_value);
     default:
-        wr_write_text(scratch, "__global__");
+        wr_buf_append_string(scratch, "__global__");
         break;
     }
-    *ret_value = (struct wr_span){scratch->data, scratch->bytes};
+    *ret_value = wr_buf_from(scratch, 0);
     return fault;
 }
 
-static void write_digest(struct wr_writer *writer, const char *secret, struct wr_span value)
+static void append_digest(struct wr_buf *buf, const char *secret, struct wr_span value)
 {
     uint8_t digest[WR_SHA256_BYTES];
 
     wr_sha256(wr_span_of(secret), value, digest);
-    wr_write_char(writer, '#');
+    wr_buf_append_char(buf, '#');
     for (int i = 0; i < DIGEST_SHOWN_BYTES; i++)
-        wr_write_hex(writer, digest[i], 2, WR_HEX_SMALL);
+        wr_buf_append_hex(buf, digest[i], 2, WR_HEX_SMALL);
 }
 
 /* Writes the value of a key that is not composite. */
-static weir_fault write_simple(struct wr_writer *writer, const weir_key *key, const weir_request *request)
+static weir_fault append_simple(struct wr_buf *buf, const weir_key *key, const weir_request *request)
 {
-    char data[WEIR_KEY_MAX];
-    struct wr_writer scratch = {data, sizeof data, 0};
+    char memory[WR_KEY_BUFFER];
+    struct wr_buf scratch;
     struct wr_span value;
-    weir_fault fault = find_value(key, request, &scratch, &value);
 
+    wr_buf_init_fixed(&scratch, memory, sizeof memory);
+    weir_fault fault = find_value(key, request, &scratch, &value);
     if (fault != WEIR_FAULT_NONE)
         return fault;
     if (value.bytes > WEIR_KEY_MAX && key->secret == NULL)
@@ -116,54 +117,50 @@ static weir_fault write_simple(struct wr_writer *writer, const weir_key *key, co
     if (!wr_span_clean(value))
         return WEIR_FAULT_BYTES;
     if (key->secret != NULL)
-        write_digest(writer, key->secret, value);
+        append_digest(buf, key->secret, value);
     else
-        wr_write_span(writer, value);
+        wr_buf_append_span(buf, value);
     return WEIR_FAULT_NONE;
 }
 
 /* After a fault writes the key that stands in, if there is one for it. */
-static weir_fault fall_back(struct wr_writer *writer, const weir_key *key, weir_fault fault)
+static weir_fault fall_back(struct wr_buf *buf, const weir_key *key, weir_fault fault)
 {
     if (fault == WEIR_FAULT_NONE || key->fallback == NULL || (fault != WEIR_FAULT_MISSING && !key->share_malformed))
         return fault;
-    writer->bytes = 0;
-    wr_write_text(writer, key->fallback);
+    wr_buf_clear(buf);
+    wr_buf_append_string(buf, key->fallback);
     return WEIR_FAULT_NONE;
 }
 
-static weir_fault write_composite(struct wr_writer *writer, const weir_key *key, const weir_request *request)
+static weir_fault append_composite(struct wr_buf *buf, const weir_key *key, const weir_request *request)
 {
     for (size_t i = 0; i < key->parts_count; i++) {
-        char data[WEIR_KEY_MAX];
-        struct wr_writer part = {data, sizeof data, 0};
-        weir_fault fault = fall_back(&part, key->parts[i], write_simple(&part, key->parts[i], request));
+        char memory[WR_KEY_BUFFER];
+        struct wr_buf part;
+        wr_buf_init_fixed(&part, memory, sizeof memory);
+        weir_fault fault = fall_back(&part, key->parts[i], append_simple(&part, key->parts[i], request));
         if (fault != WEIR_FAULT_NONE)
             return fault;
         if (i > 0)
-            wr_write_char(writer, key->separator);
-        wr_write_escaped(writer, (struct wr_span){data, part.bytes}, key->separator);
+            wr_buf_append_char(buf, key->separator);
+        wr_buf_append_escaped(buf, wr_buf_from(&part, 0), key->separator);
     }
-    return wr_writer_full(writer) ? WEIR_FAULT_LONG : WEIR_FAULT_NONE;
+    return buf->error != 0 ? WEIR_FAULT_LONG : WEIR_FAULT_NONE;
 }
 
-weir_fault wr_key_extract(const weir_key *key, const weir_request *request, char *buffer, size_t *ret_bytes)
+weir_fault wr_key_extract(const weir_key *key, const weir_request *request, struct wr_buf *buf)
 {
-    struct wr_writer writer = {buffer, WEIR_KEY_MAX, 0};
     bool is_composite = key->kind == WEIR_KEY_COMPOSITE;
-    weir_fault fault = is_composite ? write_composite(&writer, key, request) : write_simple(&writer, key, request);
 
-    fault = fall_back(&writer, key, fault);
-    if (fault == WEIR_FAULT_NONE)
-        *ret_bytes = writer.bytes;
-    return fault;
+    return fall_back(buf, key, is_composite ? append_composite(buf, key, request) : append_simple(buf, key, request));
 }
 
 int weir_key_extract(const weir_key *key, const weir_request *request, char *buffer, size_t buffer_bytes,
                      size_t *ret_bytes, weir_fault *ret_fault)
 {
-    char data[WEIR_KEY_MAX];
-    size_t bytes = 0;
+    char memory[WR_KEY_BUFFER];
+    struct wr_buf buf;
     int error = wr_key_check(key);
 
     if (error == 0)
@@ -172,14 +169,15 @@ int weir_key_extract(const weir_key *key, const weir_request *request, char *buf
         return error;
     if (buffer == NULL || ret_bytes == NULL)
         return wr_invalid("the buffer or ret_bytes is NULL; give a buffer of WEIR_KEY_MAX bytes and a size_t");
-    weir_fault fault = wr_key_extract(key, request, data, &bytes);
+    wr_buf_init_fixed(&buf, memory, sizeof memory);
+    weir_fault fault = wr_key_extract(key, request, &buf);
     if (ret_fault != NULL)
         *ret_fault = fault;
     if (fault != WEIR_FAULT_NONE)
         return WEIR_E_ABSENT;
-    if (bytes > buffer_bytes)
+    if (buf.length > buffer_bytes)
         return WEIR_E_SPACE;
-    memcpy(buffer, data, bytes);
-    *ret_bytes = bytes;
+    memcpy(buffer, buf.bytes, buf.length);
+    *ret_bytes = buf.length;
     return 0;
 }

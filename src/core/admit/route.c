@@ -31,49 +31,52 @@ static char take_byte(struct wr_span *path)
 }
 
 /* Writes up to the next '/' or the end. */
-static void write_segment(struct wr_writer *writer, struct wr_span *path)
+static void append_segment(struct wr_buf *buf, struct wr_span *path)
 {
     while (path->bytes > 0 && path->data[0] != '/') {
         char c = take_byte(path);
         if (is_plain(c)) {
-            wr_write_char(writer, c);
+            wr_buf_append_char(buf, c);
             continue;
         }
-        wr_write_char(writer, '%');
-        wr_write_hex(writer, (unsigned char)c, 2, WR_HEX_CAPITAL);
+        wr_buf_append_char(buf, '%');
+        wr_buf_append_hex(buf, (unsigned char)c, 2, WR_HEX_CAPITAL);
     }
 }
 
 /* Takes back the '/' and segment written last, if there is one after `base`. */
-static void drop_segment(struct wr_writer *writer, size_t base)
+static void drop_segment(struct wr_buf *buf, size_t base)
 {
-    while (writer->bytes > base && writer->data[--writer->bytes] != '/')
+    size_t length = buf->length;
+
+    while (length > base && buf->bytes[--length] != '/')
         continue;
+    wr_buf_cut(buf, length);
 }
 
 /* RFC 3986 5.2.4, and empty segments go too. `path` is empty or begins with '/'. */
-static weir_fault write_path(struct wr_writer *writer, struct wr_span path)
+static weir_fault append_path(struct wr_buf *buf, struct wr_span path)
 {
-    size_t base = writer->bytes;
+    size_t base = buf->length;
 
     while (path.bytes > 0) {
-        size_t start = writer->bytes;
+        size_t start = buf->length;
         path = wr_span_after(path, 1);
-        wr_write_char(writer, '/');
-        write_segment(writer, &path);
-        if (wr_writer_full(writer))
+        wr_buf_append_char(buf, '/');
+        append_segment(buf, &path);
+        if (buf->error != 0)
             return WEIR_FAULT_LONG;
 
-        struct wr_span segment = {writer->data + start + 1, writer->bytes - start - 1};
+        struct wr_span segment = {buf->bytes + start + 1, buf->length - start - 1};
         bool is_dot = segment.bytes == 1 && segment.data[0] == '.';
         bool is_dots = segment.bytes == 2 && memcmp(segment.data, "..", 2) == 0;
         if (segment.bytes > 0 && !is_dot && !is_dots)
             continue;
-        writer->bytes = start;
+        wr_buf_cut(buf, start);
         if (is_dots)
-            drop_segment(writer, base);
+            drop_segment(buf, base);
         if (path.bytes == 0)
-            wr_write_char(writer, '/');
+            wr_buf_append_char(buf, '/');
     }
     return WEIR_FAULT_NONE;
 }
@@ -89,15 +92,15 @@ static size_t origin_bytes(struct wr_span target)
     return scheme + 3 + wr_span_find(rest, '/');
 }
 
-weir_fault wr_write_route(struct wr_writer *writer, struct wr_span target)
+weir_fault wr_route_append(struct wr_buf *buf, struct wr_span target)
 {
     target.bytes = wr_span_find(target, '#');
     target.bytes = wr_span_find(target, '?');
     if (target.bytes == 0)
         return WEIR_FAULT_MISSING;
     if (target.bytes == 1 && target.data[0] == '*') { /* OPTIONS * */
-        wr_write_char(writer, '*');
-        return wr_writer_full(writer) ? WEIR_FAULT_LONG : WEIR_FAULT_NONE;
+        wr_buf_append_char(buf, '*');
+        return buf->error != 0 ? WEIR_FAULT_LONG : WEIR_FAULT_NONE;
     }
     if (target.data[0] != '/') {
         size_t origin = origin_bytes(target);
@@ -107,17 +110,17 @@ weir_fault wr_write_route(struct wr_writer *writer, struct wr_span target)
         if (target.bytes == 0)
             target = wr_span_of("/");
     }
-    return write_path(writer, target);
+    return append_path(buf, target);
 }
 
-void wr_write_method(struct wr_writer *writer, struct wr_span method)
+void wr_method_append(struct wr_buf *buf, struct wr_span method)
 {
     static const char *const known[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (method.bytes == strlen(known[i]) && memcmp(method.data, known[i], method.bytes) == 0) {
-            wr_write_span(writer, method);
+            wr_buf_append_span(buf, method);
             return;
         }
     }
-    wr_write_text(writer, "OTHER");
+    wr_buf_append_string(buf, "OTHER");
 }

@@ -3,15 +3,15 @@
 #ifndef WR_CORE_ADMIT_ROUTE_H
 #define WR_CORE_ADMIT_ROUTE_H
 
-#include "core/admit/writer.h"
+#include "base/buf.h"
 
 #include <weir/admit.h>
 
 /* The path of a request target (RFC 9112 3.2), without query and fragment. WEIR_FAULT_NONE, _MISSING, _BYTES (neither a
  * path nor a URI), _LONG. */
-weir_fault wr_write_route(struct wr_writer *writer, struct wr_span target);
+weir_fault wr_route_append(struct wr_buf *buf, struct wr_span target);
 
 /* The method if RFC 9110 or RFC 5789 knows it, else "OTHER": callers must not be able to make up keys. */
-void wr_write_method(struct wr_writer *writer, struct wr_span method);
+void wr_method_append(struct wr_buf *buf, struct wr_span method);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rule.c - what a request costs. */
-#include "core/admit/key.h"
+#include "core/admit/rule.h"
 
 #include "base/parse.h"
 #include "core/admit/request.h"

@@ -9,9 +9,10 @@
 #include "shell/counter/counter.h"
 
 #include "base/error.h"
-#include "core/admit/fields.h"
+#include "core/admit/admission.h"
 #include "core/admit/key.h"
 #include "core/admit/request.h"
+#include "core/admit/rule.h"
 #include "shell/clock/clock.h"
 #include "shell/table/line.h"
 
@@ -39,6 +40,12 @@ static weir_ruling *add_ruling(weir_admission *admission, const weir_counter *co
     ruling->key_at = admission->count * WEIR_KEY_MAX;
     admission->count++;
     return ruling;
+}
+
+static void set_key(weir_admission *admission, weir_ruling *ruling, const char *key, size_t key_bytes)
+{
+    memcpy(admission->keys + ruling->key_at, key, key_bytes);
+    ruling->key_bytes = (uint32_t)key_bytes;
 }
 
 /* Whether the request may go on after this ruling. */
@@ -181,17 +188,20 @@ static void rule_on(const weir_counter *counter, uint32_t rule, const weir_reque
 {
     const weir_rule *asked = &counter->rules[rule].rule;
     weir_ruling *ruling = add_ruling(admission, counter, rule);
+    char memory[WR_KEY_BUFFER];
+    struct wr_buf key;
     uint32_t permits = 0;
-    size_t key_bytes = 0;
 
+    wr_buf_init_fixed(&key, memory, sizeof memory);
     ruling->fault = wr_rule_cost(asked, request, &permits);
     if (ruling->fault == WEIR_FAULT_NONE)
-        ruling->fault = wr_key_extract(asked->key, request, admission->keys + ruling->key_at, &key_bytes);
-    ruling->key_bytes = (uint32_t)key_bytes;
-    if (ruling->fault != WEIR_FAULT_NONE)
+        ruling->fault = wr_key_extract(asked->key, request, &key);
+    if (ruling->fault != WEIR_FAULT_NONE) {
         ruling->outcome = WEIR_OUTCOME_MALFORMED;
-    else
-        take(counter, admission, ruling, permits, patience);
+        return;
+    }
+    set_key(admission, ruling, key.bytes, key.length);
+    take(counter, admission, ruling, permits, patience);
 }
 
 /* Asks the rules in force, or those in shadow, until one refuses. False if there is no room for all of them. */
@@ -241,8 +251,7 @@ static int decide_key(weir_counter *counter, uint32_t rule, const char *key, siz
         return wr_invalid("the key is NULL, empty or too long; a key has 1 ... 1024 bytes");
     start(ret_admission);
     weir_ruling *ruling = add_ruling(ret_admission, counter, rule);
-    memcpy(ret_admission->keys + ruling->key_at, key, key_bytes);
-    ruling->key_bytes = (uint32_t)key_bytes;
+    set_key(ret_admission, ruling, key, key_bytes);
     take(counter, ret_admission, ruling, permits > 0 ? permits : counter->rules[rule].rule.permits, patience);
     conclude(counter, ret_admission);
     finish(counter, NULL, ret_admission);

@@ -150,7 +150,70 @@ static void string_that_cannot_be_taken_can_be_taken_later(void **state)
     expect_taken(&test, &buf, "abcdef");
 }
 
-WEIR_TESTS(test(pieces_become_one_string), test(empty_buffer_takes_no_memory_until_its_string_is_wanted),
+static void numbers_and_escapes_are_written(void **state)
+{
+    (void)state;
+    char memory[64];
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, memory, sizeof memory);
+    wr_buf_append_hex(&buf, 0xBEEF, 4, WR_HEX_SMALL);
+    wr_buf_append_hex(&buf, 0xBEEF, 2, WR_HEX_CAPITAL);
+    wr_buf_append_hex(&buf, 0xA, 6, WR_HEX_CAPITAL);
+    wr_buf_append_span(&buf, wr_span_of(" "));
+    wr_buf_append_escaped(&buf, wr_span_of("a\"b\\c:"), '"');
+    wr_buf_append_span(&buf, (struct wr_span){NULL, 0});
+    assert_int_equal(buf.error, 0);
+    assert_string_equal(memory, "beefEF00000A a\\\"b\\\\c:");
+    assert_int_equal(buf.length, strlen(memory));
+}
+
+static void what_was_appended_can_be_taken_back(void **state)
+{
+    (void)state;
+    char memory[6];
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, memory, sizeof memory);
+    wr_buf_append_string(&buf, "abcd");
+    assert_memory_equal(wr_buf_from(&buf, 1).data, "bcd", 3);
+    assert_int_equal(wr_buf_from(&buf, 1).bytes, 3);
+    assert_int_equal(wr_buf_from(&buf, 4).bytes, 0);
+    wr_buf_cut(&buf, 9);
+    assert_string_equal(memory, "abcd");
+    wr_buf_cut(&buf, 2);
+    assert_string_equal(memory, "ab");
+    wr_buf_append_char(&buf, 'x');
+    wr_buf_append_string(&buf, "yzzz");
+    assert_string_equal(memory, "abxyz");
+    wr_buf_cut(&buf, 1);
+    wr_buf_append_char(&buf, 'q');
+    assert_int_equal(buf.error, WEIR_E_SPACE);
+    assert_string_equal(memory, "a");
+    wr_buf_clear(&buf);
+    wr_buf_append_char(&buf, 'n');
+    assert_int_equal(buf.error, 0);
+    assert_string_equal(memory, "n");
+}
+
+static void an_empty_growing_buffer_can_be_cleared(void **state)
+{
+    (void)state;
+    test_allocator test;
+    struct wr_buf buf;
+    test_allocator_init(&test);
+    wr_buf_init(&buf, &test.allocator, 100);
+    wr_buf_clear(&buf);
+    assert_int_equal(wr_buf_from(&buf, 0).bytes, 0);
+    test.fail_at = 1;
+    wr_buf_append_char(&buf, 'x');
+    assert_int_equal(buf.error, WEIR_E_NOMEM);
+    wr_buf_clear(&buf);
+    wr_buf_append_char(&buf, 'y');
+    expect_taken(&test, &buf, "y");
+}
+
+WEIR_TESTS(test(numbers_and_escapes_are_written), test(what_was_appended_can_be_taken_back),
+           test(an_empty_growing_buffer_can_be_cleared), test(pieces_become_one_string),
+           test(empty_buffer_takes_no_memory_until_its_string_is_wanted),
            test(buffer_grows_to_its_maximum_and_no_further), test(first_error_sticks_and_nothing_follows_it),
            test(fixed_buffer_cuts_and_stays_terminated), test(every_failing_allocation_is_told_at_the_end),
            test(string_that_cannot_be_taken_can_be_taken_later))

@@ -9,14 +9,14 @@
 static const char *canonical(const char *text, unsigned v4_prefix, unsigned v6_prefix)
 {
     static char buffer[64];
-    struct wr_writer writer = {buffer, sizeof buffer - 1, 0};
+    struct wr_buf buf;
     struct wr_address address;
 
     if (!wr_address_parse_peer(wr_span_of(text), &address))
         return "-";
-    wr_write_network(&writer, &address, v4_prefix, v6_prefix);
-    assert_false(wr_writer_full(&writer));
-    buffer[writer.bytes] = '\0';
+    wr_buf_init_fixed(&buf, buffer, sizeof buffer);
+    wr_network_append(&buf, &address, v4_prefix, v6_prefix);
+    assert_int_equal(buf.error, 0);
     return buffer;
 }
 
@@ -212,9 +212,10 @@ static void what_is_written_reads_as_the_same_address(void **state)
         for (int i = 0; i < 16; i++) /* many zeros, so that runs of them come up */
             address.bytes[i] = (uint8_t)(wr_rng_below(&rng, 3) == 0 ? wr_rng_next(&rng) : 0);
         char buffer[64];
-        struct wr_writer writer = {buffer, sizeof buffer, 0};
-        wr_write_network(&writer, &address, 32, 128);
-        assert_true(wr_address_parse((struct wr_span){buffer, writer.bytes}, &again));
+        struct wr_buf buf;
+        wr_buf_init_fixed(&buf, buffer, sizeof buffer);
+        wr_network_append(&buf, &address, 32, 128);
+        assert_true(wr_address_parse(wr_buf_from(&buf, 0), &again));
         assert_memory_equal(&address, &again, sizeof address);
     }
 }

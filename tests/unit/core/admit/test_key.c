@@ -3,7 +3,7 @@
 #include "lib/test.h"
 
 #include "base/rng.h"
-#include "core/admit/key.h"
+#include "core/admit/rule.h"
 
 struct request {
     weir_request request;

@@ -9,11 +9,10 @@ static char buffer[WEIR_KEY_MAX + 1];
 
 static weir_fault route(const char *target)
 {
-    struct wr_writer writer = {buffer, WEIR_KEY_MAX, 0};
-    weir_fault fault = wr_write_route(&writer, wr_span_of(target));
+    struct wr_buf buf;
 
-    buffer[fault == WEIR_FAULT_NONE ? writer.bytes : 0] = '\0';
-    return fault;
+    wr_buf_init_fixed(&buf, buffer, sizeof buffer);
+    return wr_route_append(&buf, wr_span_of(target));
 }
 
 static void all_spellings_of_a_path_are_one_route(void **state)
@@ -139,9 +138,9 @@ static void callers_cannot_make_up_methods(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct wr_writer writer = {buffer, WEIR_KEY_MAX, 0};
-        wr_write_method(&writer, wr_span_of(cases[i].method));
-        buffer[writer.bytes] = '\0';
+        struct wr_buf buf;
+        wr_buf_init_fixed(&buf, buffer, sizeof buffer);
+        wr_method_append(&buf, wr_span_of(cases[i].method));
         assert_string_equal(buffer, cases[i].expected);
     }
 }
