@@ -4,8 +4,8 @@
 #include <weir/version.h>
 
 #include "cli/bench/bench.h"
-#include "cli/command.h"
-#include "cli/output.h"
+#include "cli/kit/command.h"
+#include "cli/kit/output.h"
 
 static const struct wr_command list[] = {
     {"bench", "measure the hot paths on this machine", wr_bench_run},

@@ -5,9 +5,9 @@
 #include <unistd.h>
 #include <weir/time.h>
 
-#include "cli/nearest.h"
-#include "cli/options.h"
-#include "cli/output.h"
+#include "cli/kit/nearest.h"
+#include "cli/kit/options.h"
+#include "cli/kit/output.h"
 
 struct settings {
     bool flag;

@@ -2,7 +2,7 @@
 /* bench.c - weir bench: the table of what can be measured. */
 #include "cli/bench/bench.h"
 
-#include "cli/command.h"
+#include "cli/kit/command.h"
 
 static const struct wr_command list[] = {
     {"limiter", "nanoseconds per decision of every algorithm, and per reading of the clocks", wr_bench_limiter_run},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bench.h - weir bench: the hot paths, on this machine. */
-#ifndef WEIR_CLI_BENCH_H
-#define WEIR_CLI_BENCH_H
+#ifndef WR_CLI_BENCH_BENCH_H
+#define WR_CLI_BENCH_BENCH_H
 
 /* Exit statuses, of enum wr_exit. */
 int wr_bench_run(int argc, char **argv);

@@ -5,8 +5,8 @@
  * multiplicative hash of a 64-bit key. It stores no key, so that colliding keys share a bucket; it cannot forget,
  * count, queue or explain. Nobody would use it, but nothing that does more can be faster.
  */
-#ifndef WEIR_CLI_BENCH_BOUND_H
-#define WEIR_CLI_BENCH_BOUND_H
+#ifndef WR_CLI_BENCH_BOUND_H
+#define WR_CLI_BENCH_BOUND_H
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* crew.h - several threads that do the same work at the same time. */
-#ifndef WEIR_CLI_BENCH_CREW_H
-#define WEIR_CLI_BENCH_CREW_H
+#ifndef WR_CLI_BENCH_CREW_H
+#define WR_CLI_BENCH_CREW_H
 
 #include <stddef.h>
 #include <stdint.h>

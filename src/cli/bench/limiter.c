@@ -5,8 +5,8 @@
 
 #include "cli/bench/bench.h"
 #include "cli/bench/sample.h"
-#include "cli/options.h"
-#include "cli/output.h"
+#include "cli/kit/options.h"
+#include "cli/kit/output.h"
 
 #define ROUNDS 7
 #define STEP_NS 25 /* between the decisions of the pure core, which is told the time */

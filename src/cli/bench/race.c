@@ -10,7 +10,7 @@
 #include "cli/bench/bound.h"
 #include "cli/bench/crew.h"
 #include "cli/bench/sample.h"
-#include "cli/output.h"
+#include "cli/kit/output.h"
 
 #define ROUNDS_MIN 3
 #define CHUNK (1 << 18) /* keys between two signs of life */

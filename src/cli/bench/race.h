@@ -4,8 +4,8 @@
  * They take turns, round by round, and the median of the rounds counts: what else happens on the machine then hits
  * both.
  */
-#ifndef WEIR_CLI_BENCH_RACE_H
-#define WEIR_CLI_BENCH_RACE_H
+#ifndef WR_CLI_BENCH_RACE_H
+#define WR_CLI_BENCH_RACE_H
 
 #include <weir/table.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sample.h - the same thing measured several times. */
-#ifndef WEIR_CLI_BENCH_SAMPLE_H
-#define WEIR_CLI_BENCH_SAMPLE_H
+#ifndef WR_CLI_BENCH_SAMPLE_H
+#define WR_CLI_BENCH_SAMPLE_H
 
 #include <stddef.h>
 

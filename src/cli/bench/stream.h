@@ -4,8 +4,8 @@
  * They lie one after the other, as texts and as numbers: a server has the key in its cache when it decides, so reading
  * it must not cost a miss here either.
  */
-#ifndef WEIR_CLI_BENCH_STREAM_H
-#define WEIR_CLI_BENCH_STREAM_H
+#ifndef WR_CLI_BENCH_STREAM_H
+#define WR_CLI_BENCH_STREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>

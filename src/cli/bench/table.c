@@ -5,8 +5,8 @@
 #include "cli/bench/bench.h"
 #include "cli/bench/crew.h"
 #include "cli/bench/race.h"
-#include "cli/options.h"
-#include "cli/output.h"
+#include "cli/kit/options.h"
+#include "cli/kit/output.h"
 
 #define OPS_DEFAULT 4000000
 #define STREAM_BYTES_MAX (UINT64_C(256) << 20) /* of keys per thread, when nobody says how many */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* options.c - parsing of options by their table. */
-#include "cli/options.h"
+#include "cli/kit/options.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <weir/error.h>
 
 #include "base/parse.h"
-#include "cli/nearest.h"
-#include "cli/options_text.h"
-#include "cli/output.h"
+#include "cli/kit/nearest.h"
+#include "cli/kit/options_text.h"
+#include "cli/kit/output.h"
 
 /* What is still to be read, and where the next operand goes. */
 struct reader {

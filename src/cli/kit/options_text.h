@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* options_text.h - options in words: what a value must be, and a command's --help. */
-#ifndef WEIR_CLI_OPTIONS_TEXT_H
-#define WEIR_CLI_OPTIONS_TEXT_H
+#ifndef WR_CLI_KIT_OPTIONS_TEXT_H
+#define WR_CLI_KIT_OPTIONS_TEXT_H
 
-#include "cli/options.h"
+#include "cli/kit/options.h"
 
 /* What a value must be: "a whole number from 1 to 100". */
 void wr_option_wanted(const struct wr_option *option, char *ret_text, size_t text_bytes);

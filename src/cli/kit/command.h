@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* command.h - tables of commands: "weir" has one, "weir bench" another. */
-#ifndef WEIR_CLI_COMMAND_H
-#define WEIR_CLI_COMMAND_H
+#ifndef WR_CLI_KIT_COMMAND_H
+#define WR_CLI_KIT_COMMAND_H
 
 #include <stddef.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* command.c - finds the command that was asked for, or says which there are. */
-#include "cli/command.h"
+#include "cli/kit/command.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "cli/nearest.h"
-#include "cli/output.h"
+#include "cli/kit/nearest.h"
+#include "cli/kit/output.h"
 
 #define WORDS_MAX 8 /* of a command and its --help */
 

@@ -15,8 +15,8 @@
  * Users write --keys 5 or --keys=5; of two the last counts; "--" ends the options; other words are operands and
  * may stand anywhere. Every mistake is answered with one line that says what would be right.
  */
-#ifndef WEIR_CLI_OPTIONS_H
-#define WEIR_CLI_OPTIONS_H
+#ifndef WR_CLI_KIT_OPTIONS_H
+#define WR_CLI_KIT_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

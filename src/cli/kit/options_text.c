@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* options_text.c - options in words. */
-#include "cli/options_text.h"
+#include "cli/kit/options_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <weir/time.h>
 
-#include "cli/output.h"
+#include "cli/kit/output.h"
 
 #define COLUMN 26 /* where the explanations begin */
 

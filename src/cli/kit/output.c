@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* output.c - what the program says, and whether it arrived. */
-#include "cli/output.h"
+#include "cli/kit/output.h"
 
 #include <ctype.h>
 #include <errno.h>

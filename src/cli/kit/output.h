@@ -4,8 +4,8 @@
  * A result that could not be written (closed pipe, full disk) is a failure: commands print with wr_print and
  * need not look, main ends with wr_print_finish, which does.
  */
-#ifndef WEIR_CLI_OUTPUT_H
-#define WEIR_CLI_OUTPUT_H
+#ifndef WR_CLI_KIT_OUTPUT_H
+#define WR_CLI_KIT_OUTPUT_H
 
 #include <stdbool.h>
 
