@@ -14,7 +14,7 @@
 #include "core/admit/request.h"
 #include "core/admit/rule.h"
 #include "shell/clock/clock.h"
-#include "shell/table/line.h"
+#include "shell/line/line.h"
 
 #include <string.h>
 

@@ -14,11 +14,11 @@
  * Invariants: entries are found from their home group on, up to the first group with an empty slot; live + removed
  * never fills a block, so there is one. Everything here runs with the shard's lock held.
  */
-#ifndef WEIR_SHELL_TABLE_SHARD_H
-#define WEIR_SHELL_TABLE_SHARD_H
+#ifndef WR_SHELL_TABLE_SHARD_H
+#define WR_SHELL_TABLE_SHARD_H
 
 #include "base/alloc.h"
-#include "shell/table/line.h"
+#include "shell/line/line.h"
 
 #include <string.h>
 

@@ -8,8 +8,8 @@
  * Locks: a shard's lock guards its keys, lines and numbers. The overflow lock may be taken while holding a shard's. Two
  * shards are only ever locked in the order of their addresses (batch.c). `changing` is taken before any of them.
  */
-#ifndef WEIR_SHELL_TABLE_TABLE_H
-#define WEIR_SHELL_TABLE_TABLE_H
+#ifndef WR_SHELL_TABLE_TABLE_H
+#define WR_SHELL_TABLE_TABLE_H
 
 #include "base/error.h"
 #include "base/hash.h"

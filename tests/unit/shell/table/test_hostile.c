@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hostile.c - floods, crowds, clocks that jump, an end while others wait, and what one key costs the
  * others. (H1, H3, H6, I4, J3, J4, K3, S0-10, S0-13, S0-78, R9) */
-#include "rig.h"
+#include "lib/rig.h"
 #include "shell/clock/clock.h"
 
 #include <sched.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_scarce.c - threads that end, processes that fork, little memory, little stack. (K5, L2, L3) */
-#include "rig.h"
+#include "lib/rig.h"
 
 #include <limits.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_waiting.c - what those are told who waited in vain. (S3-37 … S3-44) */
-#include "rig.h"
+#include "lib/rig.h"
 
 struct waiting {
     weir_clock *clock;

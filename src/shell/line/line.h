@@ -14,10 +14,10 @@
  *  4. Wakes are called with no lock held. A ticket's memory stays until the last wake has returned.
  *  5. An overdue ticket whose owner does not come is passed over, not waited for.
  */
-#ifndef WEIR_SHELL_TABLE_LINE_H
-#define WEIR_SHELL_TABLE_LINE_H
+#ifndef WR_SHELL_LINE_LINE_H
+#define WR_SHELL_LINE_LINE_H
 
-#include "shell/table/lock.h"
+#include "shell/line/lock.h"
 
 #include <stdbool.h>
 #include <weir/limit.h>

@@ -5,8 +5,8 @@
  * finds it taken spins for a moment and then lets other threads run, so a holder that lost its processor gets it back.
  * Nothing that can block or call out may run under it.
  */
-#ifndef WEIR_SHELL_TABLE_LOCK_H
-#define WEIR_SHELL_TABLE_LOCK_H
+#ifndef WR_SHELL_LINE_LOCK_H
+#define WR_SHELL_LINE_LOCK_H
 
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rig.h - limiters and tables on a fake clock. */
-#ifndef WEIR_TEST_TABLE_RIG_H
-#define WEIR_TEST_TABLE_RIG_H
+#ifndef WEIR_TEST_RIG_H
+#define WEIR_TEST_RIG_H
 
 #include "lib/test.h"
 #include "lib/worker.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* lock.c - waiting for a lock that is held for nanoseconds, by a thread that may have lost its processor. */
-#include "shell/table/lock.h"
+#include "shell/line/lock.h"
 
 #include <sched.h>
 #include <stddef.h>

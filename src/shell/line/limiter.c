@@ -3,8 +3,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "shell/clock/clock.h"
+#include "shell/line/line.h"
 #include "shell/memory/memory.h"
-#include "shell/table/line.h"
 
 #include <string.h>
 

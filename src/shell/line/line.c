@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* line.c - tickets: joining, polling, leaving, waking. */
-#include "shell/table/line.h"
+#include "shell/line/line.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
