@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - weir(1): the table of its commands. */
-#include <string.h>
 #include <weir/version.h>
 
 #include "cli/bench/bench.h"
@@ -11,26 +10,17 @@ static const struct wr_command list[] = {
     {"bench", "measure the hot paths on this machine", wr_bench_run},
 };
 
-static const struct wr_commands commands = {
-    .who = "weir",
-    .about = "Decides when a request may go. \"weir --version\" tells which weir this is.",
-    .list = list,
-    .count = sizeof list / sizeof list[0],
-};
-
-static int run(int argc, char **argv)
-{
-    if (argc > 0 && strcmp(argv[0], "--version") == 0) {
-        wr_print("weir %s\n", weir_version());
-        return WR_EXIT_OK;
-    }
-    return wr_commands_run(&commands, argc, argv);
-}
-
 int main(int argc, char **argv)
 {
+    const struct wr_commands commands = {
+        .who = "weir",
+        .about = "Decides when a request may go. \"weir --version\" tells which weir this is.",
+        .version = weir_version(),
+        .list = list,
+        .count = sizeof list / sizeof list[0],
+    };
     wr_output_init();
-    int status = run(argc - 1, argv + 1);
+    int status = wr_commands_run(&commands, argc - 1, argv + 1);
     if (!wr_print_finish() && status == WR_EXIT_OK)
         status = WR_EXIT_FAILED;
     return status;

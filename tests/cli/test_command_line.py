@@ -14,8 +14,10 @@ def help_lists_every_command():
     run = weir('--help')
     assert run.returncode == 0 and run.stderr == ''
     assert re.search(r'^  bench +\S', run.stdout, re.M)
+    assert re.search(r'^  help +\S', run.stdout, re.M)
     assert '--version' in run.stdout
     assert weir('help').stdout == run.stdout
+    assert weir('-h').stdout == run.stdout
 
 
 def help_of_a_command_is_the_same_from_both_ends():
@@ -24,6 +26,7 @@ def help_of_a_command_is_the_same_from_both_ends():
         assert run.returncode == 0 and run.stderr == ''
         assert run.stdout.startswith('usage: weir ' + ' '.join(words))
         assert weir('help', *words).stdout == run.stdout
+        assert weir(*words, '-h').stdout == run.stdout
     assert weir('bench', 'help', 'table').stdout == weir('bench', 'table', '--help').stdout
 
 
@@ -49,6 +52,18 @@ def version_is_that_of_the_library():
     assert run.returncode == 0 and re.fullmatch(r'weir \d+\.\d+\.\d+\n', run.stdout)
 
 
+def version_stands_alone():
+    assert refusal('--version', 'extra') == 'weir: unexpected "extra"; --version stands alone'
+
+
+def two_dashes_end_the_options_of_the_program():
+    assert weir('--', 'bench', '--help').stdout == weir('bench', '--help').stdout
+    assert weir('bench', '--', 'table', '--help').stdout == weir('bench', 'table', '--help').stdout
+    assert 'unknown command "--version"' in refusal('--', '--version')
+    assert 'unknown command "--help"' in refusal('--', '--help')
+    assert 'a command is missing' in refusal('--')
+
+
 def missing_command_is_refused():
     assert '"weir --help"' in refusal()
     assert '"weir bench --help"' in refusal('bench')
@@ -60,6 +75,10 @@ def unknown_command_is_refused_with_the_nearest():
     assert '"weir --help"' in refusal('xylophone')
     assert '"weir --help"' in refusal('help', 'xylophone')
     assert '"weir --help"' in refusal('--xylophone')
+    assert refusal('--verson') == 'weir: unknown option --verson; did you mean --version?'
+    assert 'did you mean --help?' in refusal('bench', '--hlep')
+    assert '"weir bench --help"' in refusal('bench', '--version')
+    assert '"weir --help"' in refusal('-v')
     assert '"weir --help"' in refusal('')
 
 
@@ -71,10 +90,25 @@ def unknown_option_is_refused_with_the_nearest():
 
 
 def number_that_is_none_or_out_of_range_is_refused():
-    wanted = 'a whole number from 1 to 1000000000'
+    wanted = 'use 1 ... 1000000000'
     for bad in ('', 'x', '12x', '-1', '+1', '0', '1000000001', '99999999999999999999999', '1e6', ' 1', '0x10', '1,000'):
         assert wanted in refusal('bench', 'table', '--keys', bad), bad
         assert wanted in refusal('bench', 'table', f'--keys={bad}'), bad
+
+
+def refusal_of_a_value_says_what_is_wrong_and_where():
+    assert refusal('bench', 'table', '--keys', '12x') == \
+        'weir bench table: --keys: number "12x": not a digit at character 3; use 1 ... 1000000000'
+    assert 'unknown unit at character 2; use ns, us, ms, s, m, h or d' in refusal('bench', 'table', '--seconds', '5w')
+    assert 'from 0 to 1d' in refusal('bench', 'table', '--seconds', '1d1s')
+
+
+def seconds_are_durations():
+    for time in ('0', '0.001', '1ms', '1ms500us'):
+        run = weir('bench', 'table', '--keys', '5', '--ops', '10', '--seconds', time)
+        assert run.returncode == 0, run.stderr
+    assert 'needs a value: a duration such as' in refusal('bench', 'table', '--seconds')
+    assert 'unexpected "now"' in refusal('bench', 'table', '--seconds', '1h30m', 'now')
 
 
 def missing_value_is_refused():
@@ -103,7 +137,8 @@ def settings_that_contradict_each_other_are_refused():
 
 
 def refusal_stays_one_line_whatever_the_words_hold():
-    assert '?' in refusal('bench', 'table', '--keys', '5\n\x1b[31m6')
+    assert '"5\\x0a\\x1b[31m6"' in refusal('bench', 'table', '--keys', '5\n\x1b[31m6')
+    assert '"x?y"' in refusal('x\ny')
     assert len(refusal('bench', 'table', '--keys', '9' * 100000)) < 2000
     assert len(refusal('x' * 100000)) < 2000
     assert len(refusal('bench', 'table', '--' + 'x' * 100000)) < 2000

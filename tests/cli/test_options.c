@@ -153,11 +153,12 @@ static void wrong_number_of_operands_is_refused(void **state)
 static void value_out_of_range_is_refused_with_the_range(void **state)
 {
     (void)state;
-    assert_refused(PARSE("--count", "0"), "a whole number from 1 to 18446744073709551615");
+    assert_refused(PARSE("--count", "0"), "--count: number \"0\": too small; use 1 ... 18446744073709551615");
     assert_refused(PARSE("--size", "1023"), "a size such as 64k or 1.5M, from 1024 to 1048576 bytes");
     assert_refused(PARSE("--size", "2M"), "from 1024 to 1048576 bytes");
     assert_refused(PARSE("--duration", "61m"), "a duration such as 500ms or 2h, from 0 to 1h");
-    assert_refused(PARSE("--duration=1.5 s"), "--duration cannot be \"1.5 s\"");
+    assert_refused(PARSE("--duration=1.5 s"), "--duration: duration \"1.5 s\": unknown unit at character 4");
+    assert_refused(PARSE("--size=64q"), "--size: size \"64q\": unknown unit at character 3");
     assert_refused(PARSE("--colour", "blue"), "one of red, green");
     assert_refused(PARSE("--name"), "--name needs a value: NAME");
 }
@@ -178,7 +179,7 @@ static void help_shows_defaults_of_every_kind(void **state)
                                   "  --duration TIME         a duration (default 90s)\n"
                                   "  --colour red|green      a choice (default green)\n"
                                   "  --name NAME             a text (default weir)\n"
-                                  "  --help                  show this text\n");
+                                  "  -h, --help              show this text\n");
 }
 
 static void nearest_word_is_one_that_was_meant(void **state)

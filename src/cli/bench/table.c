@@ -13,7 +13,8 @@
 #define STREAM_BYTES_LIMIT (UINT64_C(4) << 30) /* when somebody does */
 
 struct settings {
-    uint64_t keys, key_length, threads, batch, ops, seconds, seed;
+    uint64_t keys, key_length, threads, batch, ops, seed;
+    int64_t least_ns;
     int dist, clock;
     bool json;
 };
@@ -39,7 +40,7 @@ static const struct wr_option options[] = {
      .help = "keys per call"},
     {"ops", WR_COUNT(struct settings, ops), .value = "N", .min = 0, .max = 1000000000,
      .help = "decisions per thread and round; 0: 4 million, fewer if long"},
-    {"seconds", WR_COUNT(struct settings, seconds), .value = "S", .min = 0, .max = 3600,
+    {"seconds", WR_DURATION(struct settings, least_ns), .value = "TIME", .min = 0, .max = (uint64_t)WEIR_DAY,
      .help = "add rounds until so much time has passed; 0: three rounds"},
     {"clock", WR_CHOICE(struct settings, clock), .choices = clocks, .help = "which clock is read for each decision"},
     {"seed", WR_COUNT(struct settings, seed), .value = "N", .min = 0, .max = UINT64_MAX,
@@ -117,7 +118,7 @@ static struct wr_race_options race_of(const struct settings *settings)
         .threads = settings->threads,
         .batch = settings->batch,
         .ops = settings->ops,
-        .least_ns = (int64_t)settings->seconds * WEIR_SECOND,
+        .least_ns = settings->least_ns,
         .clock = settings->clock == CLOCK_IS_FAST ? weir_clock_fast() : weir_clock_monotonic(),
         .seed = settings->seed,
     };
@@ -125,8 +126,13 @@ static struct wr_race_options race_of(const struct settings *settings)
 
 int wr_bench_table_run(int argc, char **argv)
 {
-    struct settings settings = {
-        .keys = 1000000, .key_length = 24, .dist = WR_DIST_UNIFORM, .threads = 1, .batch = 1, .seconds = 5, .seed = 1};
+    struct settings settings = {.keys = 1000000,
+                                .key_length = 24,
+                                .dist = WR_DIST_UNIFORM,
+                                .threads = 1,
+                                .batch = 1,
+                                .least_ns = 5 * WEIR_SECOND,
+                                .seed = 1};
     int status;
     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
         return status;

@@ -23,11 +23,22 @@ static int help(const struct wr_commands *commands)
     wr_print("usage: %s COMMAND [OPTION]…\n\n%s\n\n", commands->who, commands->about);
     for (size_t i = 0; i < commands->count; i++)
         wr_print("  %-12s%s\n", commands->list[i].name, commands->list[i].summary);
+    wr_print("  %-12s%s\n", "help", "explain a command");
     wr_print("\n\"%s COMMAND --help\" tells more about one.\n", commands->who);
     return WR_EXIT_OK;
 }
 
-static int refuse(const struct wr_commands *commands, const char *name)
+static int version(const struct wr_commands *commands, int argc, char **argv)
+{
+    if (argc > 1) {
+        wr_complain("unexpected \"%s\"; --version stands alone", argv[1]);
+        return WR_EXIT_USAGE;
+    }
+    wr_print("%s %s\n", commands->who, commands->version);
+    return WR_EXIT_OK;
+}
+
+static int refuse_command(const struct wr_commands *commands, const char *name)
 {
     struct wr_nearest nearest = {.word = name};
     wr_nearest_offer(&nearest, "help");
@@ -36,9 +47,31 @@ static int refuse(const struct wr_commands *commands, const char *name)
     if (nearest.best != NULL)
         wr_complain("unknown command \"%s\"; did you mean \"%s %s\"?", name, commands->who, nearest.best);
     else
-        wr_complain("unknown %s \"%s\"; \"%s --help\" lists those there are", name[0] == '-' ? "option" : "command",
-                    name, commands->who);
+        wr_complain("unknown command \"%s\"; \"%s --help\" lists those there are", name, commands->who);
     return WR_EXIT_USAGE;
+}
+
+static int refuse_option(const struct wr_commands *commands, const char *name)
+{
+    struct wr_nearest nearest = {.word = name + strspn(name, "-")};
+    wr_nearest_offer(&nearest, "help");
+    if (commands->version != NULL)
+        wr_nearest_offer(&nearest, "version");
+    if (nearest.best != NULL)
+        wr_complain("unknown option %s; did you mean --%s?", name, nearest.best);
+    else
+        wr_complain("unknown option %s; a command comes first, \"%s --help\" lists them", name, commands->who);
+    return WR_EXIT_USAGE;
+}
+
+static int run_command(const struct wr_commands *commands, int argc, char **argv)
+{
+    if (argc <= 0) {
+        wr_complain("a command is missing; \"%s --help\" lists those there are", commands->who);
+        return WR_EXIT_USAGE;
+    }
+    const struct wr_command *command = find(commands, argv[0]);
+    return command != NULL ? command->run(argc - 1, argv + 1) : refuse_command(commands, argv[0]);
 }
 
 /* "help bench table" is "bench table --help". False if that has too many words to be sound. */
@@ -56,17 +89,18 @@ int wr_commands_run(const struct wr_commands *commands, int argc, char **argv)
 {
     char *words[WORDS_MAX];
     wr_complain_as(commands->who);
-    if (argc <= 0) {
-        wr_complain("a command is missing; \"%s --help\" lists those there are", commands->who);
-        return WR_EXIT_USAGE;
-    }
-    if (strcmp(argv[0], "help") == 0) {
+    if (argc > 0 && strcmp(argv[0], "--") == 0)
+        return run_command(commands, argc - 1, argv + 1);
+    if (argc > 0 && strcmp(argv[0], "help") == 0) {
         if (!turn_help_round(argc, argv, words))
-            return refuse(commands, argv[argc - 1]);
+            return refuse_command(commands, argv[argc - 1]);
         argv = words;
     }
-    if (strcmp(argv[0], "help") == 0 || strcmp(argv[0], "--help") == 0)
+    if (argc <= 0 || argv[0][0] != '-')
+        return run_command(commands, argc, argv);
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
         return help(commands);
-    const struct wr_command *command = find(commands, argv[0]);
-    return command != NULL ? command->run(argc - 1, argv + 1) : refuse(commands, argv[0]);
+    if (commands->version != NULL && strcmp(argv[0], "--version") == 0)
+        return version(commands, argc, argv);
+    return refuse_option(commands, argv[0]);
 }

@@ -13,13 +13,14 @@ struct wr_command {
 };
 
 struct wr_commands {
-    const char *who;   /* "weir bench" */
-    const char *about; /* one line for --help */
+    const char *who;     /* "weir bench" */
+    const char *about;   /* one line for --help */
+    const char *version; /* of the program; NULL: there is no --version */
     const struct wr_command *list;
     size_t count;
 };
 
-/* Runs the command that argv[0] names. Knows --help and help by itself. Returns an exit status. */
+/* Runs the command that argv[0] names. Knows help, --help, -h, --version and "--" by itself. Returns an exit status. */
 int wr_commands_run(const struct wr_commands *commands, int argc, char **argv);
 
 #endif

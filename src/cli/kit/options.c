@@ -64,22 +64,35 @@ static bool store_choice(const struct wr_option *option, const char *text, int *
     return complain_value(option, text);
 }
 
-static bool store_number(const struct wr_option *option, const char *text, uint64_t *ret_number)
+/* What the parser said: it knows where the mistake is. */
+static bool complain_detail(const struct wr_option *option)
 {
-    uint64_t number = 0;
-    int error = option->kind == WR_OPTION_SIZE ? wr_parse_bytes(text, strlen(text), &number)
-                                               : wr_parse_u64(text, strlen(text), 0, UINT64_MAX, &number);
-    if (error < 0 || number < option->min || number > option->max)
+    wr_complain("--%s: %s", option->name, weir_error_detail());
+    return false;
+}
+
+static bool store_count(const struct wr_option *option, const char *text, uint64_t *ret_count)
+{
+    return wr_parse_u64(text, strlen(text), option->min, option->max, ret_count) == 0 || complain_detail(option);
+}
+
+static bool store_size(const struct wr_option *option, const char *text, uint64_t *ret_bytes)
+{
+    uint64_t bytes = 0;
+    if (wr_parse_bytes(text, strlen(text), &bytes) < 0)
+        return complain_detail(option);
+    if (bytes < option->min || bytes > option->max)
         return complain_value(option, text);
-    *ret_number = number;
+    *ret_bytes = bytes;
     return true;
 }
 
 static bool store_duration(const struct wr_option *option, const char *text, int64_t *ret_duration)
 {
     int64_t duration = 0;
-    if (wr_parse_duration(text, strlen(text), &duration) < 0 || (uint64_t)duration < option->min ||
-        (uint64_t)duration > option->max)
+    if (wr_parse_duration(text, strlen(text), &duration) < 0)
+        return complain_detail(option);
+    if ((uint64_t)duration < option->min || (uint64_t)duration > option->max)
         return complain_value(option, text);
     *ret_duration = duration;
     return true;
@@ -93,8 +106,9 @@ static bool store(const struct wr_option *option, const char *text, void *settin
         *(bool *)field = true;
         return true;
     case WR_OPTION_COUNT:
+        return store_count(option, text, field);
     case WR_OPTION_SIZE:
-        return store_number(option, text, field);
+        return store_size(option, text, field);
     case WR_OPTION_DURATION:
         return store_duration(option, text, field);
     case WR_OPTION_CHOICE:
@@ -163,7 +177,7 @@ static bool operands_ok(const struct reader *reader)
 static bool asks_for_help(int argc, char **argv)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return true;
     return false;
 }

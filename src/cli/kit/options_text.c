@@ -114,5 +114,5 @@ void wr_options_help(const struct wr_usage *usage, const void *settings)
              usage->operands != NULL ? usage->operands : "", usage->about);
     for (size_t i = 0; i < usage->count; i++)
         print_line(&usage->options[i], settings);
-    print_option("--help", "show this text", "");
+    print_option("-h, --help", "show this text", "");
 }
