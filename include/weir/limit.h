@@ -55,7 +55,7 @@ extern "C" {
 typedef enum weir_verdict {
     WEIR_GO,   /* granted, and charged */
     WEIR_WAIT, /* not now: ask again after wait_ns */
-    WEIR_DENY, /* never: more permits than the limit holds */
+    WEIR_DENY, /* never: more permits than the limit holds; wait_ns is WEIR_UNTIL_RELEASE */
 } weir_verdict;
 
 /* One vocabulary for what holds a request back: in decisions, logs, metrics and on screens. */
@@ -84,12 +84,13 @@ typedef enum weir_reason {
 /* "tokens", "concurrency", …; "none" for a number that is no reason. */
 WEIR_API const char *weir_reason_name(weir_reason reason);
 
-#define WEIR_UNTIL_RELEASE INT64_MAX /* wait_ns when only somebody's release can change the answer */
+#define WEIR_UNTIL_RELEASE INT64_MAX /* wait_ns when no time can change the answer: do not add to it */
 
 typedef struct weir_decision {
     weir_verdict verdict;
     weir_reason reason; /* what held; NONE with WEIR_GO */
-    int64_t wait_ns;    /* until the answer may change; 0 with WEIR_GO; WEIR_UNTIL_RELEASE where no time can be told */
+    int64_t wait_ns; /* until the answer may change; 0 with WEIR_GO; WEIR_UNTIL_RELEASE if only a release, or nothing,
+                        can change it */
 } weir_decision;
 
 /* What is left, for people and response headers. */
@@ -144,7 +145,8 @@ WEIR_API int weir_limit_sliding_window(weir_limit *ret_limit, uint32_t permits, 
 /* At most `permits` (<= WEIR_LOG_MAX) in any half-open window. */
 WEIR_API int weir_limit_sliding_log(weir_limit *ret_limit, uint32_t permits, int64_t window_ns);
 
-/* One start per `interval_ns`; at most `capacity` waiters, and further ones are refused at once. */
+/* One start per `interval_ns`; at most `capacity` waiters, and further ones are refused at once. The permits of one
+ * request, at most `capacity` too, start together, and the next start waits for all their intervals. */
 WEIR_API int weir_limit_leaky_bucket(weir_limit *ret_limit, uint32_t capacity, int64_t interval_ns);
 
 /* At most `permits` in flight; every granted permit must be released. */
@@ -170,13 +172,13 @@ typedef struct weir_limiter_options {
     const weir_allocator *allocator; /* NULL: the system's */
 } weir_limiter_options;
 
-typedef struct weir_stats {
+typedef struct weir_limiter_stats {
     uint64_t acquired;    /* permits granted */
     uint64_t rejected;    /* permits refused: by try, or by an acquire that failed */
     uint32_t current;     /* permits that would be granted now */
     uint32_t max;         /* the most that can be granted */
     uint32_t queue_depth; /* callers that wait */
-} weir_stats;
+} weir_limiter_stats;
 
 /* A receipt for permits taken: lets them be given back. All zero is "nothing taken". */
 typedef struct weir_receipt {
@@ -186,6 +188,7 @@ typedef struct weir_receipt {
     uint32_t marks[WEIR_STACK_MAX]; /* of the algorithms */
 } weir_receipt;
 
+/* NULL is fine. */
 WEIR_API void weir_limiter_options_init(weir_limiter_options *ret_options);
 
 /* Makes a limiter of `count` rules (1 … WEIR_STACK_MAX), which are copied. `options` may be NULL.
@@ -206,27 +209,29 @@ WEIR_API int weir_limiter_try(weir_limiter *limiter, uint32_t permits, weir_deci
 WEIR_API int weir_limiter_acquire(weir_limiter *limiter, uint32_t permits, int64_t timeout_ns, weir_cancel *cancel,
                                   weir_receipt *ret_receipt, weir_decision *ret_decision);
 
-/* As try, with a receipt if granted. */
+/* As try, with a receipt if granted; with NULL it takes without one. */
 WEIR_API int weir_limiter_reserve(weir_limiter *limiter, uint32_t permits, weir_receipt *ret_receipt,
                                   weir_decision *ret_decision);
 
 /* Ends a reservation: `used` permits were really used. Fewer than reserved gives the rest back, more charges
  * the difference whatever the limit says, 0 cancels. Gives back exactly what was taken and not yet come back by
  * itself. For concurrency the permits stay taken until released, but for what is given back here.
- * A receipt settles once; again is a no-op. */
+ * A receipt settles once; again is a no-op. WEIR_E_INVAL, WEIR_E_CLOSED. */
 WEIR_API int weir_limiter_settle(weir_limiter *limiter, weir_receipt *receipt, uint32_t used);
 
-/* Ends `permits` in flight. Only concurrency minds; with nothing in flight a no-op. */
+/* Ends `permits` in flight. Only concurrency minds; with nothing in flight a no-op. WEIR_E_INVAL, WEIR_E_CLOSED. */
 WEIR_API int weir_limiter_release(weir_limiter *limiter, uint32_t permits);
 
 /* Puts other rules in force at once, of the same algorithms in the same order. What has been used stays used:
- * permits left are carried over, but never more than the new rule holds. */
+ * permits left are carried over, but never more than the new rule holds. WEIR_E_INVAL (also if the algorithms
+ * differ), WEIR_E_NOMEM, WEIR_E_CLOSED: the old rules stay in force. */
 WEIR_API int weir_limiter_change(weir_limiter *limiter, const weir_limit *limits, size_t count);
 
-/* The strictest rule's quota. */
+/* The strictest rule's quota. WEIR_E_INVAL, WEIR_E_CLOSED. */
 WEIR_API int weir_limiter_peek(weir_limiter *limiter, weir_quota *ret_quota);
 
-WEIR_API int weir_limiter_stats(weir_limiter *limiter, weir_stats *ret_stats);
+/* WEIR_E_INVAL, WEIR_E_CLOSED. */
+WEIR_API int weir_limiter_stats_get(weir_limiter *limiter, weir_limiter_stats *ret_stats);
 
 /* Fails all waiters and all later calls with WEIR_E_CLOSED. May be called again. */
 WEIR_API void weir_limiter_close(weir_limiter *limiter);
@@ -254,8 +259,8 @@ WEIR_API int weir_limiter_enqueue(weir_limiter *limiter, uint32_t permits, int64
                                   void *context, weir_ticket **ret_ticket);
 
 /* 0 with WEIR_GO: the permits are yours. 0 with WEIR_WAIT: poll again after wait_ns or when woken, whichever is
- * first. WEIR_E_TIMEOUT or WEIR_E_CLOSED: it will never be granted. A granted ticket stays granted. Poll on time:
- * those behind wait for you. */
+ * first. WEIR_E_TIMEOUT, WEIR_E_CLOSED, or WEIR_E_NEVER (the rules were changed to less than it wants): it will never
+ * be granted. A granted ticket stays granted. Poll on time: those behind wait for you. */
 WEIR_API int weir_ticket_poll(weir_ticket *ticket, weir_decision *ret_decision);
 
 /* The receipt of a granted ticket, always the same one: settle it once. WEIR_E_INVAL unless granted. */

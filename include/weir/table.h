@@ -37,6 +37,7 @@ extern "C" {
 #define WEIR_KEY_MAX 1024 /* bytes */
 #define WEIR_PLANS_MAX 16
 #define WEIR_KEYS_MAX 1000000000
+#define WEIR_TOP_MAX 1000 /* keys in one list */
 
 typedef struct weir_table weir_table;
 
@@ -57,16 +58,17 @@ typedef struct weir_table_options {
     const weir_allocator *allocator; /* default: the system's */
 } weir_table_options;
 
+/* NULL is fine. */
 WEIR_API void weir_table_options_init(weir_table_options *ret_options);
 
-/* Makes a table whose keys each get `count` rules, which are copied. WEIR_E_INVAL, WEIR_E_NOMEM, WEIR_E_SYSTEM (no
- * thread or no random bytes to be had). */
+/* Makes a table whose keys each get `count` rules, which are copied. `options` may be NULL. WEIR_E_INVAL, WEIR_E_NOMEM,
+ * WEIR_E_SYSTEM (no thread or no random bytes to be had). */
 WEIR_API int weir_table_new(const weir_limit *limits, size_t count, const weir_table_options *options,
                             weir_table **ret_table);
 
-/* Adds rules for keys that `plan_of` puts on them; returns the plan's number (1, 2, …) or an error. Their state may be
- * no larger than that of plan 0. */
-WEIR_API int weir_table_add_plan(weir_table *table, const weir_limit *limits, size_t count);
+/* Adds rules for keys that `plan_of` puts on them. *ret_plan (may be NULL) is the plan's number: 1, 2, … Their state
+ * may be no larger than that of plan 0. WEIR_E_INVAL, WEIR_E_FULL (there are WEIR_PLANS_MAX). */
+WEIR_API int weir_table_add_plan(weir_table *table, const weir_limit *limits, size_t count, uint32_t *ret_plan);
 
 /* Changes a plan's rules at once for all keys, as weir_limiter_change does. WEIR_E_INVAL also if the new state would
  * be larger than the table was made for. */
@@ -144,8 +146,8 @@ typedef enum weir_table_order {
     WEIR_TOP_RECENT, /* least idle first */
 } weir_table_order;
 
-/* The first `most` (1 … 1000) keys in that order, without stopping traffic. *ret_entries is one block: give it to
- * weir_table_top_free. WEIR_E_INVAL, WEIR_E_NOMEM. */
+/* The first `most` (1 … WEIR_TOP_MAX) keys in that order, without stopping traffic. *ret_entries is one block: give it
+ * to weir_table_top_free. WEIR_E_INVAL, WEIR_E_NOMEM. */
 WEIR_API int weir_table_top(weir_table *table, weir_table_order order, size_t most, weir_table_entry **ret_entries,
                             size_t *ret_count);
 WEIR_API void weir_table_top_free(weir_table *table, weir_table_entry *entries);

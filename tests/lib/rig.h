@@ -62,6 +62,28 @@ static inline weir_table *table_of(weir_limit limit, const weir_clock *clock, si
     return table;
 }
 
+/* A table on a clock of its own; fill in the options that matter first. */
+struct keyed {
+    weir_clock *clock;
+    weir_table *table;
+    weir_table_options options;
+    atomic_int finished;
+};
+
+static inline void keyed_set_up(struct keyed *keyed, const weir_limit *limit)
+{
+    keyed->clock = fake_clock();
+    keyed->options.size = sizeof keyed->options;
+    keyed->options.clock = keyed->clock;
+    assert_int_equal(weir_table_new(limit, 1, &keyed->options, &keyed->table), 0);
+}
+
+static inline void keyed_tear_down(struct keyed *keyed)
+{
+    weir_table_free(keyed->table);
+    weir_clock_fake_free(keyed->clock);
+}
+
 static inline weir_decision try_key(weir_table *table, const char *key, uint32_t permits)
 {
     weir_decision decision;
@@ -69,9 +91,29 @@ static inline weir_decision try_key(weir_table *table, const char *key, uint32_t
     return decision;
 }
 
+static inline bool takes(weir_table *table, const char *key, uint32_t permits)
+{
+    return try_key(table, key, permits).verdict == WEIR_GO;
+}
+
 static inline bool goes(weir_table *table, const char *key)
 {
-    return try_key(table, key, 1).verdict == WEIR_GO;
+    return takes(table, key, 1);
+}
+
+static inline uint32_t remaining(weir_table *table, const char *key)
+{
+    weir_quota quota;
+    assert_int_equal(weir_table_peek(table, key, strlen(key), &quota), 0);
+    return quota.remaining;
+}
+
+static inline bool known(weir_table *table, const char *key)
+{
+    weir_quota quota;
+    int found = weir_table_peek(table, key, strlen(key), &quota);
+    assert_true(found == 0 || found == WEIR_E_ABSENT);
+    return found == 0;
 }
 
 static inline weir_table_stats stats_of(weir_table *table)

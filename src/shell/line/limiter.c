@@ -58,7 +58,8 @@ static const struct wr_line_ops line_ops = {enter, leave, drop};
 
 void weir_limiter_options_init(weir_limiter_options *ret_options)
 {
-    *ret_options = (weir_limiter_options){.size = sizeof *ret_options};
+    if (ret_options != NULL)
+        *ret_options = (weir_limiter_options){.size = sizeof *ret_options};
 }
 
 int weir_limiter_new(const weir_limit *limits, size_t count, const weir_limiter_options *options,
@@ -263,7 +264,7 @@ int weir_limiter_peek(weir_limiter *limiter, weir_quota *ret_quota)
     return open ? 0 : WEIR_E_CLOSED;
 }
 
-int weir_limiter_stats(weir_limiter *limiter, weir_stats *ret_stats)
+int weir_limiter_stats_get(weir_limiter *limiter, weir_limiter_stats *ret_stats)
 {
     if (limiter == NULL)
         return wr_invalid(NOT_A_LIMITER);
@@ -275,11 +276,11 @@ int weir_limiter_stats(weir_limiter *limiter, weir_stats *ret_stats)
     bool open = enter(&limiter->line, &spot);
     if (open) {
         weir_stack_peek(spot.stack, spot.state, now, &quota);
-        *ret_stats = (weir_stats){.acquired = limiter->acquired,
-                                  .rejected = limiter->rejected,
-                                  .current = quota.remaining,
-                                  .max = quota.limit,
-                                  .queue_depth = limiter->line.depth};
+        *ret_stats = (weir_limiter_stats){.acquired = limiter->acquired,
+                                          .rejected = limiter->rejected,
+                                          .current = quota.remaining,
+                                          .max = quota.limit,
+                                          .queue_depth = limiter->line.depth};
     }
     leave(&limiter->line);
     return open ? 0 : WEIR_E_CLOSED;

@@ -5,8 +5,6 @@
 #include "base/heap.h"
 #include "core/limit/compare.h"
 
-#define MOST_IN_TOP 1000
-
 /* Forgets an entry, and gives back the line that wr_key_line_end must end without the lock. */
 static struct wr_key_line *remove_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry)
 {
@@ -179,8 +177,8 @@ int weir_table_top(weir_table *table, weir_table_order order, size_t most, weir_
 {
     if (table == NULL || ret_entries == NULL || ret_count == NULL)
         return wr_invalid("table, ret_entries and ret_count must not be NULL");
-    if (most < 1 || most > MOST_IN_TOP)
-        return wr_invalid("most must be 1 to 1000");
+    if (most < 1 || most > WEIR_TOP_MAX)
+        return wr_invalid("most must be 1 to WEIR_TOP_MAX (1000)");
     if ((unsigned)order > WEIR_TOP_RECENT)
         return wr_invalid("order must be WEIR_TOP_DENIED, WEIR_TOP_USED or WEIR_TOP_RECENT");
     struct search search = {.order = order, .most = most};

@@ -14,7 +14,8 @@
 
 void weir_table_options_init(weir_table_options *ret_options)
 {
-    *ret_options = (weir_table_options){.size = sizeof *ret_options};
+    if (ret_options != NULL)
+        *ret_options = (weir_table_options){.size = sizeof *ret_options};
 }
 
 static int check_options(const weir_table_options *options)
@@ -167,22 +168,23 @@ static int check_plan(const weir_table *table, const weir_limit *limits, size_t 
     return 0;
 }
 
-int weir_table_add_plan(weir_table *table, const weir_limit *limits, size_t count)
+int weir_table_add_plan(weir_table *table, const weir_limit *limits, size_t count, uint32_t *ret_plan)
 {
     weir_stack stack;
     if (check_plan(table, limits, count, &stack) != 0)
         return WEIR_E_INVAL;
     (void)pthread_mutex_lock(&table->changing);
     unsigned plan = atomic_load(&table->plan_count);
-    int result = (int)plan;
-    if (plan == WEIR_PLANS_MAX) {
-        result = wr_invalid("the table has WEIR_PLANS_MAX plans already");
-    } else {
+    if (plan < WEIR_PLANS_MAX) {
         table->plans[0][plan] = table->plans[1][plan] = stack;
         atomic_store(&table->plan_count, plan + 1);
     }
     (void)pthread_mutex_unlock(&table->changing);
-    return result;
+    if (plan == WEIR_PLANS_MAX)
+        return WEIR_E_FULL;
+    if (ret_plan != NULL)
+        *ret_plan = plan;
+    return 0;
 }
 
 /* A change under way: the old rules of one plan, the new ones, and room to carry a state over. */

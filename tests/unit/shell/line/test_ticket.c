@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_ticket.c - standing in line without a thread; waking, freeing, racing. (K3) */
 #include "lib/alloc.h"
-#include "lib/test.h"
-#include "lib/worker.h"
+#include "lib/rig.h"
 
 struct loop {
     weir_clock *clock;
@@ -14,9 +13,8 @@ struct loop {
 static void set_up(struct loop *loop, const weir_limit *limit)
 {
     *loop = (struct loop){0};
-    assert_int_equal(weir_clock_fake_new(0, NULL, &loop->clock), 0);
-    weir_limiter_options options = {.size = sizeof options, .clock = loop->clock};
-    assert_int_equal(weir_limiter_new(limit, 1, &options, &loop->limiter), 0);
+    loop->clock = fake_clock();
+    loop->limiter = limiter_of(*limit, loop->clock);
 }
 
 static void tear_down(struct loop *loop)
@@ -51,8 +49,7 @@ static weir_decision poll_ticket(weir_ticket *ticket)
 static void ticket_is_granted_at_once_if_nothing_is_in_the_way(void **state)
 {
     (void)state;
-    weir_limit limit;
-    assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_SECOND), 0);
+    weir_limit limit = bucket(1, 1, WEIR_SECOND);
     struct loop loop;
     set_up(&loop, &limit);
     weir_ticket *ticket = stand_in_line(&loop, 1, WEIR_FOREVER);
@@ -66,8 +63,7 @@ static void ticket_is_granted_at_once_if_nothing_is_in_the_way(void **state)
 static void ticket_says_when_to_poll_again(void **state)
 {
     (void)state;
-    weir_limit limit;
-    assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_SECOND), 0);
+    weir_limit limit = bucket(1, 1, WEIR_SECOND);
     struct loop loop;
     set_up(&loop, &limit);
     weir_ticket *first = stand_in_line(&loop, 1, WEIR_FOREVER), *second = stand_in_line(&loop, 1, WEIR_FOREVER);
@@ -77,7 +73,7 @@ static void ticket_says_when_to_poll_again(void **state)
     weir_decision decision = poll_ticket(second);
     assert_int_equal(decision.verdict, WEIR_WAIT);
     assert_true(decision.wait_ns == WEIR_SECOND);
-    assert_int_equal(weir_clock_fake_advance(loop.clock, WEIR_SECOND), 0);
+    advance(loop.clock, WEIR_SECOND);
     assert_int_equal(poll_ticket(second).verdict, WEIR_GO);
     weir_ticket_free(first);
     weir_ticket_free(second);
@@ -87,8 +83,7 @@ static void ticket_says_when_to_poll_again(void **state)
 static void release_wakes_the_first_in_line(void **state)
 {
     (void)state;
-    weir_limit limit;
-    assert_int_equal(weir_limit_concurrency(&limit, 1), 0);
+    weir_limit limit = concurrency(1);
     struct loop loop;
     set_up(&loop, &limit);
     weir_decision decision;
@@ -107,8 +102,7 @@ static void release_wakes_the_first_in_line(void **state)
 static void ticket_that_leaves_wakes_the_next(void **state)
 {
     (void)state;
-    weir_limit limit;
-    assert_int_equal(weir_limit_token_bucket(&limit, 2, 1, WEIR_SECOND), 0);
+    weir_limit limit = bucket(2, 1, WEIR_SECOND);
     struct loop loop;
     set_up(&loop, &limit);
     weir_decision decision;
@@ -126,14 +120,13 @@ static void ticket_that_leaves_wakes_the_next(void **state)
 static void overdue_ticket_that_nobody_polls_is_passed_over(void **state)
 {
     (void)state;
-    weir_limit limit;
-    assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_HOUR), 0);
+    weir_limit limit = bucket(1, 1, WEIR_HOUR);
     struct loop loop;
     set_up(&loop, &limit);
     weir_ticket *lazy = stand_in_line(&loop, 1, WEIR_SECOND), *next = stand_in_line(&loop, 1, WEIR_FOREVER);
     weir_decision decision = poll_ticket(next);
     assert_true(decision.wait_ns == WEIR_SECOND + 1); /* when the one before becomes overdue */
-    assert_int_equal(weir_clock_fake_advance(loop.clock, WEIR_SECOND + 1), 0);
+    advance(loop.clock, WEIR_SECOND + 1);
     assert_int_equal(poll_ticket(next).verdict, WEIR_GO);
     assert_int_equal(weir_ticket_poll(lazy, &decision), WEIR_E_TIMEOUT);
     assert_int_equal(weir_ticket_poll(lazy, &decision), WEIR_E_TIMEOUT);
@@ -145,8 +138,7 @@ static void overdue_ticket_that_nobody_polls_is_passed_over(void **state)
 static void wake_may_free_its_own_ticket(void **state)
 {
     (void)state;
-    weir_limit limit;
-    assert_int_equal(weir_limit_concurrency(&limit, 1), 0);
+    weir_limit limit = concurrency(1);
     struct loop loop;
     set_up(&loop, &limit);
     weir_decision decision;
@@ -162,8 +154,7 @@ static void wake_may_free_its_own_ticket(void **state)
 static void closing_wakes_everybody_and_tickets_outlive_the_limiter(void **state)
 {
     (void)state;
-    weir_limit limit;
-    assert_int_equal(weir_limit_concurrency(&limit, 1), 0);
+    weir_limit limit = concurrency(1);
     struct loop loop;
     set_up(&loop, &limit);
     weir_decision decision;
@@ -243,8 +234,8 @@ static void no_permit_is_lost_or_doubled_when_grants_race_deadlines(void **state
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     assert_in_range(atomic_load(&race.most_in_flight), 1, AT_MOST);
-    weir_stats stats;
-    assert_int_equal(weir_limiter_stats(race.limiter, &stats), 0);
+    weir_limiter_stats stats;
+    assert_int_equal(weir_limiter_stats_get(race.limiter, &stats), 0);
     assert_int_equal(stats.current, AT_MOST); /* all came back */
     assert_int_equal(stats.queue_depth, 0);
     assert_int_equal(stats.acquired, atomic_load(&race.grants));
@@ -266,8 +257,7 @@ static void *wait_for_the_end(void *context)
 static void cancel_and_close_race_with_waiters_and_win(void **state)
 {
     (void)state;
-    weir_limit limit;
-    assert_int_equal(weir_limit_concurrency(&limit, 1), 0);
+    weir_limit limit = concurrency(1);
     for (int round = 0; round < 40; round++) {
         struct race race = {0};
         weir_decision decision;

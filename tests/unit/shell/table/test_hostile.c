@@ -479,12 +479,6 @@ static void a_decision_reads_the_clock_once(void **state)
     weir_table_free(table);
 }
 
-static bool known(weir_table *table, const char *key)
-{
-    weir_quota quota;
-    return weir_table_peek(table, key, strlen(key), &quota) == 0;
-}
-
 static void a_key_that_is_asked_for_or_waited_for_is_not_forgotten(void **state)
 {
     (void)state;

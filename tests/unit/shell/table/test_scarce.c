@@ -199,7 +199,7 @@ static int use_limiter(const weir_limit *limits)
     weir_decision decision;
     weir_receipt receipt;
     weir_quota quota;
-    weir_stats stats;
+    weir_limiter_stats stats;
     weir_ticket *ticket;
     int bad = weir_limiter_new(limits, WEIR_STACK_MAX, NULL, &limiter);
     if (bad != 0)
@@ -212,7 +212,7 @@ static int use_limiter(const weir_limit *limits)
     bad |= weir_limiter_acquire(limiter, 99, 1, NULL, NULL, &decision) != WEIR_E_TIMEOUT; /* waits */
     bad |= weir_limiter_release(limiter, 1);
     bad |= weir_limiter_change(limiter, limits, WEIR_STACK_MAX);
-    bad |= weir_limiter_peek(limiter, &quota) | weir_limiter_stats(limiter, &stats);
+    bad |= weir_limiter_peek(limiter, &quota) | weir_limiter_stats_get(limiter, &stats);
     bad |= weir_limiter_enqueue(limiter, 1, WEIR_FOREVER, wake_nobody, NULL, &ticket);
     bad |= weir_ticket_poll(ticket, &decision) | weir_ticket_receipt(ticket, &receipt);
     weir_ticket_free(ticket);
@@ -248,7 +248,7 @@ static int use_table(const weir_limit *limits)
     int bad = weir_table_new(limits, WEIR_STACK_MAX, NULL, &table);
     if (bad != 0)
         return bad;
-    bad |= weir_table_add_plan(table, limits, WEIR_STACK_MAX) != 1;
+    bad |= weir_table_add_plan(table, limits, WEIR_STACK_MAX, NULL);
     bad |= weir_table_try(table, longest, sizeof longest, 1, &decision);
     bad |= weir_table_reserve(table, longest, sizeof longest, 2, &receipt, &decision);
     bad |= weir_table_settle(table, longest, sizeof longest, &receipt, 1);

@@ -1,63 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_table.c - many keys: deciding, waiting, plans, batches, all or nothing. (S3-20 … S3-36, S0-9 … S0-13) */
 #include "lib/alloc.h"
-#include "lib/test.h"
-#include "lib/worker.h"
-
-struct fixture {
-    weir_clock *clock;
-    weir_table *table;
-    weir_table_options options;
-    atomic_int finished;
-};
-
-static void set_up(struct fixture *fixture, const weir_limit *limit)
-{
-    assert_int_equal(weir_clock_fake_new(WEIR_HOUR, NULL, &fixture->clock), 0);
-    if (fixture->options.size == 0)
-        weir_table_options_init(&fixture->options);
-    fixture->options.clock = fixture->clock;
-    assert_int_equal(weir_table_new(limit, 1, &fixture->options, &fixture->table), 0);
-}
-
-static void tear_down(struct fixture *fixture)
-{
-    weir_table_free(fixture->table);
-    weir_clock_fake_free(fixture->clock);
-}
-
-static weir_decision try_key(weir_table *table, const char *key, uint32_t permits)
-{
-    weir_decision decision;
-    assert_int_equal(weir_table_try(table, key, strlen(key), permits, &decision), 0);
-    return decision;
-}
-
-static bool goes(weir_table *table, const char *key, uint32_t permits)
-{
-    return try_key(table, key, permits).verdict == WEIR_GO;
-}
-
-static uint32_t remaining(weir_table *table, const char *key)
-{
-    weir_quota quota;
-    assert_int_equal(weir_table_peek(table, key, strlen(key), &quota), 0);
-    return quota.remaining;
-}
-
-static weir_table_stats stats_of(weir_table *table)
-{
-    weir_table_stats stats;
-    assert_int_equal(weir_table_stats_get(table, &stats), 0);
-    return stats;
-}
-
-static weir_limit bucket(uint32_t capacity, uint32_t refill, int64_t period_ns)
-{
-    weir_limit limit;
-    assert_int_equal(weir_limit_token_bucket(&limit, capacity, refill, period_ns), 0);
-    return limit;
-}
+#include "lib/rig.h"
 
 /* ---- keys ---- */
 
@@ -65,25 +9,25 @@ static void each_key_has_a_limiter_of_its_own(void **state)
 {
     (void)state;
     weir_limit limit = bucket(2, 1, WEIR_SECOND);
-    struct fixture fixture = {0};
-    set_up(&fixture, &limit);
-    assert_true(goes(fixture.table, "alice", 2));
-    assert_false(goes(fixture.table, "alice", 1));
-    assert_true(goes(fixture.table, "bob", 2));
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &limit);
+    assert_true(takes(fixture.table, "alice", 2));
+    assert_false(takes(fixture.table, "alice", 1));
+    assert_true(takes(fixture.table, "bob", 2));
     assert_true(try_key(fixture.table, "alice", 1).wait_ns == WEIR_SECOND);
-    assert_int_equal(weir_clock_fake_advance(fixture.clock, WEIR_SECOND), 0);
-    assert_true(goes(fixture.table, "alice", 1)); /* the same limiter as before */
-    assert_false(goes(fixture.table, "alice", 1));
+    advance(fixture.clock, WEIR_SECOND);
+    assert_true(takes(fixture.table, "alice", 1)); /* the same limiter as before */
+    assert_false(takes(fixture.table, "alice", 1));
     assert_int_equal(stats_of(fixture.table).keys, 2);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void keys_are_bytes_of_any_kind_and_length(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_HOUR);
-    struct fixture fixture = {0};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &limit);
     char key[WEIR_KEY_MAX + 1];
     weir_decision decision;
     memset(key, 'x', sizeof key);
@@ -95,7 +39,7 @@ static void keys_are_bytes_of_any_kind_and_length(void **state)
         }
     }
     assert_int_equal(stats_of(fixture.table).keys, WEIR_KEY_MAX);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void a_hundred_thousand_keys_keep_their_states_while_the_table_grows(void **state)
@@ -105,28 +49,28 @@ static void a_hundred_thousand_keys_keep_their_states_while_the_table_grows(void
         KEYS = 100000
     };
     weir_limit limit = bucket(5, 1, WEIR_HOUR);
-    struct fixture fixture = {0};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &limit);
     char key[32];
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < KEYS; i++) {
             (void)snprintf(key, sizeof key, "user:%d", i);
             if (round == 0)
-                assert_true(goes(fixture.table, key, (uint32_t)(1 + i % 5)));
+                assert_true(takes(fixture.table, key, (uint32_t)(1 + i % 5)));
             else
                 assert_int_equal(remaining(fixture.table, key), 4 - i % 5);
         }
     }
     assert_int_equal(stats_of(fixture.table).created, KEYS);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void looking_and_releasing_never_make_a_key(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
-    struct fixture fixture = {0};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &limit);
     weir_quota quota;
     weir_receipt receipt = {.permits = 1};
     assert_int_equal(weir_table_peek(fixture.table, "ghost", 5, &quota), WEIR_E_ABSENT);
@@ -134,30 +78,29 @@ static void looking_and_releasing_never_make_a_key(void **state)
     assert_int_equal(weir_table_settle(fixture.table, "ghost", 5, &receipt, 0), 0);
     assert_int_equal(weir_table_remove(fixture.table, "ghost", 5), WEIR_E_ABSENT);
     assert_int_equal(stats_of(fixture.table).keys, 0);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void released_permits_come_back_to_their_key_and_never_more(void **state)
 {
     (void)state;
-    weir_limit limit;
-    assert_int_equal(weir_limit_concurrency(&limit, 2), 0);
-    struct fixture fixture = {0};
-    set_up(&fixture, &limit);
-    assert_true(goes(fixture.table, "k", 2));
+    weir_limit limit = concurrency(2);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &limit);
+    assert_true(takes(fixture.table, "k", 2));
     assert_int_equal(try_key(fixture.table, "k", 1).reason, WEIR_REASON_CONCURRENCY);
     for (int i = 0; i < 5; i++)
         assert_int_equal(weir_table_release(fixture.table, "k", 1, 1), 0);
     assert_int_equal(remaining(fixture.table, "k"), 2);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void reservations_of_a_key_are_settled(void **state)
 {
     (void)state;
     weir_limit limit = bucket(10, 1, WEIR_HOUR);
-    struct fixture fixture = {0};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &limit);
     weir_receipt receipt;
     weir_decision decision;
     assert_int_equal(weir_table_reserve(fixture.table, "k", 1, 6, &receipt, &decision), 0);
@@ -167,15 +110,15 @@ static void reservations_of_a_key_are_settled(void **state)
     /* A key that was forgotten in between has nothing to give back to. */
     assert_int_equal(weir_table_reserve(fixture.table, "k", 1, 6, &receipt, &decision), 0);
     assert_int_equal(weir_table_remove(fixture.table, "k", 1), 0);
-    assert_true(goes(fixture.table, "k", 7));
-    assert_int_equal(weir_clock_fake_advance(fixture.clock, 1), 0);
+    assert_true(takes(fixture.table, "k", 7));
+    advance(fixture.clock, 1);
     assert_int_equal(weir_table_settle(fixture.table, "k", 1, &receipt, 0), 0);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 /* ---- waiting ---- */
 
-static void start_waiting(struct fixture *fixture, test_worker *worker, const char *key, int64_t timeout_ns)
+static void start_waiting(struct keyed *fixture, test_worker *worker, const char *key, int64_t timeout_ns)
 {
     int waiting = weir_clock_fake_waiters(fixture->clock);
     *worker = (test_worker){
@@ -188,57 +131,57 @@ static void waiters_of_a_key_are_served_in_order_and_others_do_not_wait(void **s
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
-    struct fixture fixture = {0};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &limit);
     test_worker workers[6];
-    assert_true(goes(fixture.table, "busy", 1));
+    assert_true(takes(fixture.table, "busy", 1));
     for (int i = 0; i < 6; i++)
         start_waiting(&fixture, &workers[i], "busy", WEIR_FOREVER);
     assert_int_equal(try_key(fixture.table, "busy", 1).verdict, WEIR_WAIT);
-    assert_true(goes(fixture.table, "idle", 1));
+    assert_true(takes(fixture.table, "idle", 1));
     assert_int_equal(weir_table_acquire(fixture.table, "idle too", 8, 1, WEIR_FOREVER, NULL, NULL, NULL), 0);
     assert_int_equal(stats_of(fixture.table).waiters, 6);
     for (int i = 0; i < 6; i++) {
-        assert_int_equal(weir_clock_fake_advance(fixture.clock, WEIR_SECOND), 0);
+        advance(fixture.clock, WEIR_SECOND);
         test_worker_join(&workers[i]);
         test_await_waiters(fixture.clock, 5 - i);
         assert_int_equal(workers[i].result, 0);
         assert_int_equal(workers[i].place, i);
     }
     assert_int_equal(stats_of(fixture.table).waiters, 0);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void waiters_survive_the_growth_of_their_shard(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
-    struct fixture fixture = {.options = {.size = sizeof fixture.options, .shards = 1}};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {.options = {.shards = 1}};
+    keyed_set_up(&fixture, &limit);
     test_worker worker;
-    assert_true(goes(fixture.table, "waits", 1));
+    assert_true(takes(fixture.table, "waits", 1));
     start_waiting(&fixture, &worker, "waits", WEIR_FOREVER);
     char key[16];
     for (int i = 0; i < 5000; i++) {
         (void)snprintf(key, sizeof key, "%d", i);
-        assert_true(goes(fixture.table, key, 1));
+        assert_true(takes(fixture.table, key, 1));
     }
-    assert_int_equal(weir_clock_fake_advance(fixture.clock, WEIR_SECOND), 0);
+    advance(fixture.clock, WEIR_SECOND);
     test_worker_join(&worker);
     assert_int_equal(worker.result, 0);
-    assert_false(goes(fixture.table, "waits", 1));
-    tear_down(&fixture);
+    assert_false(takes(fixture.table, "waits", 1));
+    keyed_tear_down(&fixture);
 }
 
 static void removing_a_key_fails_its_waiters_only(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
-    struct fixture fixture = {0};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &limit);
     test_worker gone[3], stays;
-    assert_true(goes(fixture.table, "gone", 1));
-    assert_true(goes(fixture.table, "stays", 1));
+    assert_true(takes(fixture.table, "gone", 1));
+    assert_true(takes(fixture.table, "stays", 1));
     for (int i = 0; i < 3; i++)
         start_waiting(&fixture, &gone[i], "gone", WEIR_FOREVER);
     start_waiting(&fixture, &stays, "stays", WEIR_FOREVER);
@@ -247,23 +190,23 @@ static void removing_a_key_fails_its_waiters_only(void **state)
         test_worker_join(&gone[i]);
         assert_int_equal(gone[i].result, WEIR_E_CLOSED);
     }
-    assert_true(goes(fixture.table, "gone", 1)); /* a new one */
-    assert_int_equal(weir_clock_fake_advance(fixture.clock, WEIR_SECOND), 0);
+    assert_true(takes(fixture.table, "gone", 1)); /* a new one */
+    advance(fixture.clock, WEIR_SECOND);
     test_worker_join(&stays);
     assert_int_equal(stays.result, 0);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void closing_a_table_fails_its_waiters_and_later_calls(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
-    struct fixture fixture = {0};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &limit);
     test_worker workers[4];
     static const char *const keys[] = {"a", "b", "a", "b"};
-    assert_true(goes(fixture.table, "a", 1));
-    assert_true(goes(fixture.table, "b", 1));
+    assert_true(takes(fixture.table, "a", 1));
+    assert_true(takes(fixture.table, "b", 1));
     for (int i = 0; i < 4; i++)
         start_waiting(&fixture, &workers[i], keys[i], WEIR_FOREVER);
     weir_table_close(fixture.table);
@@ -282,7 +225,7 @@ static void closing_a_table_fails_its_waiters_and_later_calls(void **state)
     assert_int_equal(weir_table_release(table, "a", 1, 1), WEIR_E_CLOSED);
     assert_int_equal(weir_table_peek(table, "a", 1, &quota), WEIR_E_CLOSED);
     assert_int_equal(weir_table_remove(table, "a", 1), WEIR_E_CLOSED);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void count_wakes(void *context)
@@ -293,14 +236,13 @@ static void count_wakes(void *context)
 static void event_loops_wait_for_keys(void **state)
 {
     (void)state;
-    weir_limit limit;
-    assert_int_equal(weir_limit_concurrency(&limit, 1), 0);
-    struct fixture fixture = {0};
-    set_up(&fixture, &limit);
+    weir_limit limit = concurrency(1);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &limit);
     weir_ticket *ticket;
     weir_decision decision;
     int woken = 0;
-    assert_true(goes(fixture.table, "k", 1));
+    assert_true(takes(fixture.table, "k", 1));
     assert_int_equal(weir_table_enqueue(fixture.table, "k", 1, 1, WEIR_FOREVER, count_wakes, &woken, &ticket), 0);
     assert_int_equal(weir_ticket_poll(ticket, &decision), 0);
     assert_int_equal(decision.verdict, WEIR_WAIT);
@@ -314,7 +256,7 @@ static void event_loops_wait_for_keys(void **state)
     weir_ticket_free(ticket);
     assert_int_equal(weir_table_release(fixture.table, "k", 1, 1), 0);
     assert_int_equal(remaining(fixture.table, "k"), 1);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 /* ---- plans and changes ---- */
@@ -329,32 +271,38 @@ static void keys_have_the_rules_of_their_plan(void **state)
 {
     (void)state;
     weir_limit standard = bucket(1, 1, WEIR_SECOND), pro = bucket(5, 1, WEIR_SECOND), large[2] = {pro, pro};
-    struct fixture fixture = {.options = {.size = sizeof fixture.options, .plan_of = pro_if_it_says_so}};
-    set_up(&fixture, &standard);
-    assert_int_equal(weir_table_add_plan(fixture.table, &pro, 1), 1);
-    assert_int_equal(weir_table_add_plan(fixture.table, large, 2), WEIR_E_INVAL); /* needs more state */
-    assert_true(goes(fixture.table, "pro:x", 5));
+    struct keyed fixture = {.options = {.plan_of = pro_if_it_says_so}};
+    keyed_set_up(&fixture, &standard);
+    uint32_t plan = 0;
+    assert_int_equal(weir_table_add_plan(fixture.table, &pro, 1, &plan), 0);
+    assert_int_equal(plan, 1);
+    assert_int_equal(weir_table_add_plan(fixture.table, large, 2, NULL), WEIR_E_INVAL); /* needs more state */
+    assert_true(takes(fixture.table, "pro:x", 5));
     assert_int_equal(try_key(fixture.table, "free:x", 5).verdict, WEIR_DENY);
-    assert_true(goes(fixture.table, "free:x", 1));
+    assert_true(takes(fixture.table, "free:x", 1));
     weir_limit more = bucket(9, 1, WEIR_SECOND);
     assert_int_equal(weir_table_change(fixture.table, 1, &more, 1), 0);
     assert_int_equal(weir_table_change(fixture.table, 2, &more, 1), WEIR_E_INVAL);
     assert_int_equal(try_key(fixture.table, "free:x", 2).verdict, WEIR_DENY);
     assert_int_equal(remaining(fixture.table, "pro:x"), 0); /* what was used stays used */
-    assert_true(goes(fixture.table, "pro:y", 9));
-    tear_down(&fixture);
+    assert_true(takes(fixture.table, "pro:y", 9));
+    for (uint32_t i = 2; i < WEIR_PLANS_MAX; i++)
+        assert_int_equal(weir_table_add_plan(fixture.table, &pro, 1, NULL), 0);
+    assert_int_equal(weir_table_add_plan(fixture.table, &pro, 1, &plan), WEIR_E_FULL);
+    assert_int_equal(plan, 1);
+    keyed_tear_down(&fixture);
 }
 
 static void changed_rules_hold_for_all_keys_and_carry_over_what_was_used(void **state)
 {
     (void)state;
     weir_limit before = bucket(10, 10, WEIR_SECOND), after = bucket(4, 1, WEIR_SECOND), other;
-    struct fixture fixture = {0};
-    set_up(&fixture, &before);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &before);
     char key[16];
     for (int i = 0; i < 2000; i++) {
         (void)snprintf(key, sizeof key, "%d", i);
-        assert_true(goes(fixture.table, key, (uint32_t)(1 + i % 10)));
+        assert_true(takes(fixture.table, key, (uint32_t)(1 + i % 10)));
     }
     assert_int_equal(weir_limit_concurrency(&other, 1), 0);
     assert_int_equal(weir_table_change(fixture.table, 0, &other, 1), WEIR_E_INVAL);
@@ -364,7 +312,7 @@ static void changed_rules_hold_for_all_keys_and_carry_over_what_was_used(void **
         int left = 9 - i % 10;
         assert_int_equal(remaining(fixture.table, key), left < 4 ? left : 4);
     }
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void a_change_wakes_those_who_wait_for_keys(void **state)
@@ -373,15 +321,15 @@ static void a_change_wakes_those_who_wait_for_keys(void **state)
     weir_limit one, two;
     assert_int_equal(weir_limit_concurrency(&one, 1), 0);
     assert_int_equal(weir_limit_concurrency(&two, 2), 0);
-    struct fixture fixture = {0};
-    set_up(&fixture, &one);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &one);
     test_worker worker;
-    assert_true(goes(fixture.table, "k", 1));
+    assert_true(takes(fixture.table, "k", 1));
     start_waiting(&fixture, &worker, "k", WEIR_FOREVER);
     assert_int_equal(weir_table_change(fixture.table, 0, &two, 1), 0);
     test_worker_join(&worker);
     assert_int_equal(worker.result, 0);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 /* ---- many keys at once ---- */
@@ -393,9 +341,9 @@ static void a_batch_decides_as_single_calls_do(void **state)
         ITEMS = 50
     };
     weir_limit limit = bucket(3, 1, WEIR_SECOND);
-    struct fixture fixture = {0}, single = {0};
-    set_up(&fixture, &limit);
-    set_up(&single, &limit);
+    struct keyed fixture = {0}, single = {0};
+    keyed_set_up(&fixture, &limit);
+    keyed_set_up(&single, &limit);
     char keys[ITEMS][8];
     weir_table_item items[ITEMS];
     for (int i = 0; i < ITEMS; i++) {
@@ -414,16 +362,16 @@ static void a_batch_decides_as_single_calls_do(void **state)
     assert_int_equal(weir_table_try_many(fixture.table, items, ITEMS), WEIR_E_INVAL);
     assert_int_equal(stats_of(fixture.table).rejected, before.rejected); /* nothing was decided */
     assert_int_equal(weir_table_try_many(fixture.table, NULL, 0), 0);
-    tear_down(&fixture);
-    tear_down(&single);
+    keyed_tear_down(&fixture);
+    keyed_tear_down(&single);
 }
 
 static void all_parts_grant_or_nothing_is_charged(void **state)
 {
     (void)state;
     weir_limit wide = bucket(100, 1, WEIR_SECOND), narrow = bucket(3, 1, WEIR_SECOND);
-    struct fixture fixture = {0};
-    set_up(&fixture, &wide);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &wide);
     weir_table *users;
     assert_int_equal(weir_table_new(&narrow, 1, &fixture.options, &users), 0);
     weir_table_part parts[] = {{.table = fixture.table, .key = "everybody", .key_bytes = 9, .permits = 1},
@@ -456,7 +404,7 @@ static void all_parts_grant_or_nothing_is_charged(void **state)
     assert_int_equal(weir_table_try_all(twice, 0, &decision, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_table_try_all(twice, 9, &decision, NULL), WEIR_E_INVAL);
     weir_table_free(users);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 /* ---- repository ---- */
@@ -465,8 +413,8 @@ static void the_table_is_a_repository(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_HOUR);
-    struct fixture fixture = {0};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &limit);
     weir_repository store = weir_table_repository(fixture.table);
     weir_decision decision;
     weir_quota quota;
@@ -487,8 +435,8 @@ static void bad_keys_and_options_are_refused(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
-    struct fixture fixture = {0};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &limit);
     static char megabyte[1 << 20];
     weir_decision decision;
     weir_table *made = NULL, *table = fixture.table;
@@ -516,9 +464,10 @@ static void bad_keys_and_options_are_refused(void **state)
     assert_int_equal(weir_table_new(NULL, 1, NULL, &made), WEIR_E_INVAL);
     assert_int_equal(weir_table_new(&limit, 1, NULL, NULL), WEIR_E_INVAL);
     assert_null(made);
+    weir_table_options_init(NULL);
     weir_table_free(NULL);
     weir_table_close(NULL);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 /* Runs every call that takes memory while the n-th taking fails. */
@@ -575,15 +524,15 @@ static void deciding_on_known_keys_takes_no_memory(void **state)
     test_allocator allocator;
     test_allocator_init(&allocator);
     weir_limit limit = bucket(2, 1, WEIR_HOUR);
-    struct fixture fixture = {.options = {.size = sizeof fixture.options, .allocator = &allocator.allocator}};
-    set_up(&fixture, &limit);
-    assert_true(goes(fixture.table, "k", 1));
+    struct keyed fixture = {.options = {.allocator = &allocator.allocator}};
+    keyed_set_up(&fixture, &limit);
+    assert_true(takes(fixture.table, "k", 1));
     long takes = allocator.takes;
     for (int i = 0; i < 1000; i++)
         (void)try_key(fixture.table, "k", 1);
     assert_int_equal(allocator.takes, takes);
     assert_int_equal(stats_of(fixture.table).memory_bytes, allocator.live_bytes);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
     assert_int_equal(allocator.live, 0);
 }
 

@@ -1,42 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_table_keys.c - bounded: eviction, overflow, expiry, floods, lists. (R9, S0-70 … S0-72, S3-36, J3, J4, U15) */
 #include "lib/alloc.h"
-#include "lib/test.h"
-#include "lib/worker.h"
-
-struct fixture {
-    weir_clock *clock;
-    weir_table *table;
-    weir_table_options options;
-};
-
-static void set_up(struct fixture *fixture, const weir_limit *limit)
-{
-    assert_int_equal(weir_clock_fake_new(WEIR_HOUR, NULL, &fixture->clock), 0);
-    fixture->options.size = sizeof fixture->options;
-    fixture->options.clock = fixture->clock;
-    assert_int_equal(weir_table_new(limit, 1, &fixture->options, &fixture->table), 0);
-}
-
-static void tear_down(struct fixture *fixture)
-{
-    weir_table_free(fixture->table);
-    weir_clock_fake_free(fixture->clock);
-}
-
-static weir_limit bucket(uint32_t capacity, uint32_t refill, int64_t period_ns)
-{
-    weir_limit limit;
-    assert_int_equal(weir_limit_token_bucket(&limit, capacity, refill, period_ns), 0);
-    return limit;
-}
-
-static bool goes(weir_table *table, const char *key)
-{
-    weir_decision decision;
-    assert_int_equal(weir_table_try(table, key, strlen(key), 1, &decision), 0);
-    return decision.verdict == WEIR_GO;
-}
+#include "lib/rig.h"
 
 static bool goes_number(weir_table *table, unsigned number)
 {
@@ -45,55 +10,35 @@ static bool goes_number(weir_table *table, unsigned number)
     return goes(table, key);
 }
 
-static bool known(weir_table *table, const char *key)
-{
-    weir_quota quota;
-    int found = weir_table_peek(table, key, strlen(key), &quota);
-    assert_true(found == 0 || found == WEIR_E_ABSENT);
-    return found == 0;
-}
-
-static weir_table_stats stats_of(weir_table *table)
-{
-    weir_table_stats stats;
-    assert_int_equal(weir_table_stats_get(table, &stats), 0);
-    return stats;
-}
-
-static void advance(struct fixture *fixture, int64_t by_ns)
-{
-    assert_int_equal(weir_clock_fake_advance(fixture->clock, by_ns), 0);
-}
-
 /* ---- a full table ---- */
 
 static void there_are_never_more_than_max_keys(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
-    struct fixture fixture = {.options = {.max_keys = 1000}};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {.options = {.max_keys = 1000}};
+    keyed_set_up(&fixture, &limit);
     for (unsigned i = 0; i < 10000; i++) {
         (void)goes_number(fixture.table, i);
         if (i % 100 == 99)
-            advance(&fixture, 100 * WEIR_MILLISECOND);
+            advance(fixture.clock, 100 * WEIR_MILLISECOND);
         assert_in_range(stats_of(fixture.table).keys, 1, 1000);
     }
     weir_table_stats stats = stats_of(fixture.table);
     assert_int_equal(stats.created - stats.evicted, stats.keys);
     assert_true(stats.evicted > 0);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void a_full_table_forgets_only_keys_that_are_as_good_as_new(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_MINUTE);
-    struct fixture fixture = {.options = {.max_keys = 32, .shards = 1}};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {.options = {.max_keys = 32, .shards = 1}};
+    keyed_set_up(&fixture, &limit);
     for (unsigned i = 0; i < 16; i++)
         assert_true(goes_number(fixture.table, i));
-    advance(&fixture, WEIR_MINUTE); /* these 16 are as good as new */
+    advance(fixture.clock, WEIR_MINUTE); /* these 16 are as good as new */
     for (unsigned i = 16; i < 32; i++)
         assert_true(goes_number(fixture.table, i)); /* and these are drained */
     for (unsigned i = 32; i < 48; i++)
@@ -101,15 +46,15 @@ static void a_full_table_forgets_only_keys_that_are_as_good_as_new(void **state)
     assert_int_equal(stats_of(fixture.table).evicted, 16);
     for (unsigned i = 16; i < 48; i++)
         assert_false(goes_number(fixture.table, i)); /* none of the drained ones was forgotten */
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void when_nothing_can_be_forgotten_new_keys_share_one_limiter(void **state)
 {
     (void)state;
     weir_limit limit = bucket(5, 1, WEIR_MINUTE);
-    struct fixture fixture = {.options = {.max_keys = 32}};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {.options = {.max_keys = 32}};
+    keyed_set_up(&fixture, &limit);
     for (unsigned i = 0; i < 32; i++)
         assert_true(goes_number(fixture.table, i));
     unsigned granted = 0;
@@ -121,7 +66,7 @@ static void when_nothing_can_be_forgotten_new_keys_share_one_limiter(void **stat
     assert_int_equal(stats.keys, 32);
     assert_true(goes_number(fixture.table, 0)); /* known keys go on as before */
     /* A reservation with the shared limiter is given back to it. */
-    advance(&fixture, 2 * WEIR_MINUTE);
+    advance(fixture.clock, 2 * WEIR_MINUTE);
     for (unsigned i = 0; i < 32; i++)
         for (int j = 0; j < 5; j++)
             (void)goes_number(fixture.table, i); /* keep all of them drained */
@@ -133,40 +78,38 @@ static void when_nothing_can_be_forgotten_new_keys_share_one_limiter(void **stat
     assert_int_equal(weir_table_settle(fixture.table, "new", 3, &receipt, 0), 0);
     assert_true(goes(fixture.table, "newer"));
     assert_int_equal(weir_table_acquire(fixture.table, "newest", 6, 2, WEIR_FOREVER, NULL, NULL, NULL), WEIR_E_FULL);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void permits_in_flight_keep_a_key_from_being_forgotten(void **state)
 {
     (void)state;
-    weir_limit limit;
-    assert_int_equal(weir_limit_concurrency(&limit, 2), 0);
-    struct fixture fixture = {.options = {.max_keys = 16, .shards = 1, .ttl_ns = WEIR_SECOND}};
-    set_up(&fixture, &limit);
+    weir_limit limit = concurrency(2);
+    struct keyed fixture = {.options = {.max_keys = 16, .shards = 1, .ttl_ns = WEIR_SECOND}};
+    keyed_set_up(&fixture, &limit);
     assert_true(goes(fixture.table, "in flight"));
-    advance(&fixture, WEIR_HOUR);
+    advance(fixture.clock, WEIR_HOUR);
     for (unsigned i = 0; i < 1000; i++) {
         char key[24];
         int length = snprintf(key, sizeof key, "stranger-%u", i);
         (void)goes_number(fixture.table, i);
         assert_int_equal(weir_table_release(fixture.table, key, (size_t)length, 1), 0);
     }
-    advance(&fixture, WEIR_HOUR);
+    advance(fixture.clock, WEIR_HOUR);
     assert_int_equal(weir_table_sweep(fixture.table), 15); /* all others */
     assert_true(known(fixture.table, "in flight"));
     assert_true(goes(fixture.table, "in flight"));
     assert_false(goes(fixture.table, "in flight"));
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 /* Permits in flight cannot be shared by strangers: a release by key could not tell whose it ends. */
 static void a_full_table_of_permits_in_flight_refuses_newcomers_until_one_is_idle(void **state)
 {
     (void)state;
-    weir_limit limit;
-    assert_int_equal(weir_limit_concurrency(&limit, 2), 0);
-    struct fixture fixture = {.options = {.max_keys = 16, .shards = 1}};
-    set_up(&fixture, &limit);
+    weir_limit limit = concurrency(2);
+    struct keyed fixture = {.options = {.max_keys = 16, .shards = 1}};
+    keyed_set_up(&fixture, &limit);
     for (unsigned i = 0; i < 16; i++)
         assert_true(goes_number(fixture.table, i));
     weir_decision decision;
@@ -186,20 +129,19 @@ static void a_full_table_of_permits_in_flight_refuses_newcomers_until_one_is_idl
     assert_int_equal(stats.overflowed, 3);
     assert_int_equal(stats.rejected, 3);
     assert_int_equal(stats.acquired, 16);
-    advance(&fixture, WEIR_MINUTE);
+    advance(fixture.clock, WEIR_MINUTE);
     assert_int_equal(weir_table_release(fixture.table, "stranger-7", 10, 1), 0);
     assert_true(goes(fixture.table, "new")); /* in the place of the one that is idle */
     assert_false(goes(fixture.table, "newer"));
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void releasing_a_strangers_key_frees_nobodys_permit(void **state)
 {
     (void)state;
-    weir_limit limit;
-    assert_int_equal(weir_limit_concurrency(&limit, 1), 0);
-    struct fixture fixture = {.options = {.max_keys = 16, .shards = 1}};
-    set_up(&fixture, &limit);
+    weir_limit limit = concurrency(1);
+    struct keyed fixture = {.options = {.max_keys = 16, .shards = 1}};
+    keyed_set_up(&fixture, &limit);
     for (unsigned i = 0; i < 16; i++)
         assert_true(goes_number(fixture.table, i));
     for (unsigned i = 0; i < 100; i++) {
@@ -208,7 +150,7 @@ static void releasing_a_strangers_key_frees_nobodys_permit(void **state)
     }
     for (unsigned i = 0; i < 16; i++)
         assert_false(goes_number(fixture.table, i));
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void zero_options_mean_the_defaults_and_shards_are_a_power_of_two(void **state)
@@ -220,13 +162,13 @@ static void zero_options_mean_the_defaults_and_shards_are_a_power_of_two(void **
                 {0, 1, 1000000, 1},    {0, 16, 1000000, 16}, {0, 17, 1000000, 32}};
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct fixture fixture = {.options = {.max_keys = rows[i].max_keys, .shards = rows[i].shards}};
-        set_up(&fixture, &limit);
+        struct keyed fixture = {.options = {.max_keys = rows[i].max_keys, .shards = rows[i].shards}};
+        keyed_set_up(&fixture, &limit);
         weir_table_stats stats = stats_of(fixture.table);
         assert_int_equal(stats.max_keys, rows[i].expected_keys);
         assert_int_equal(stats.shards, rows[i].expected_shards);
         assert_true(goes(fixture.table, "k"));
-        tear_down(&fixture);
+        keyed_tear_down(&fixture);
     }
 }
 
@@ -244,8 +186,8 @@ static void a_flood_of_strangers_neither_frees_the_drained_nor_starves_the_known
     test_allocator allocator;
     test_allocator_init(&allocator);
     weir_limit limit = bucket(10, 10, WEIR_SECOND);
-    struct fixture fixture = {.options = {.max_keys = MAX_KEYS, .allocator = &allocator.allocator}};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {.options = {.max_keys = MAX_KEYS, .allocator = &allocator.allocator}};
+    keyed_set_up(&fixture, &limit);
     for (int i = 0; i < 10; i++)
         assert_true(goes(fixture.table, "drained"));
     assert_true(goes(fixture.table, "known") && goes(fixture.table, "known"));
@@ -253,9 +195,9 @@ static void a_flood_of_strangers_neither_frees_the_drained_nor_starves_the_known
     for (unsigned i = 0; i < STRANGERS; i++) {
         (void)goes_number(fixture.table, i);
         if (i % 1000 == 999) {
-            advance(&fixture, 10 * WEIR_MILLISECOND);
+            advance(fixture.clock, 10 * WEIR_MILLISECOND);
             assert_true(goes(fixture.table, "known")); /* ten a second is its right */
-            advance(&fixture, 90 * WEIR_MILLISECOND);
+            advance(fixture.clock, 90 * WEIR_MILLISECOND);
             (void)goes(fixture.table, "drained");
             assert_false(goes(fixture.table, "drained"));
         }
@@ -264,7 +206,7 @@ static void a_flood_of_strangers_neither_frees_the_drained_nor_starves_the_known
     }
     assert_int_equal(stats_of(fixture.table).keys, MAX_KEYS);
     assert_in_range(allocator.live_bytes, 1, bytes_when_full + bytes_when_full / 10);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
     assert_int_equal(allocator.live, 0);
 }
 
@@ -274,50 +216,50 @@ static void keys_never_expire_unless_asked_to(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
-    struct fixture fixture = {0};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &limit);
     assert_true(goes(fixture.table, "k"));
-    advance(&fixture, 1000 * WEIR_DAY);
+    advance(fixture.clock, 1000 * WEIR_DAY);
     assert_int_equal(weir_table_sweep(fixture.table), 0);
     assert_true(known(fixture.table, "k"));
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void a_sweep_forgets_the_idle_and_spares_the_active_and_the_constraining(void **state)
 {
     (void)state;
     weir_limit limit = bucket(100, 1, WEIR_MINUTE);
-    struct fixture fixture = {.options = {.ttl_ns = 2 * WEIR_MINUTE}};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {.options = {.ttl_ns = 2 * WEIR_MINUTE}};
+    keyed_set_up(&fixture, &limit);
     assert_true(goes(fixture.table, "idle"));
     for (int i = 0; i < 50; i++)
         assert_true(goes(fixture.table, "drained"));
-    advance(&fixture, 90 * WEIR_SECOND);
+    advance(fixture.clock, 90 * WEIR_SECOND);
     assert_true(goes(fixture.table, "active"));
-    advance(&fixture, 60 * WEIR_SECOND);
+    advance(fixture.clock, 60 * WEIR_SECOND);
     assert_int_equal(weir_table_sweep(fixture.table), 1);
     assert_false(known(fixture.table, "idle"));
     assert_true(known(fixture.table, "drained"));
     assert_true(known(fixture.table, "active"));
     assert_int_equal(stats_of(fixture.table).removed, 1);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void a_janitor_sweeps_by_itself_and_stops_with_the_table(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
-    struct fixture fixture = {.options = {.ttl_ns = WEIR_MINUTE, .sweep_every_ns = 30 * WEIR_SECOND}};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {.options = {.ttl_ns = WEIR_MINUTE, .sweep_every_ns = 30 * WEIR_SECOND}};
+    keyed_set_up(&fixture, &limit);
     test_await_waiters(fixture.clock, 1);
     assert_true(goes(fixture.table, "k"));
     for (int i = 0; i < 4; i++) {
-        advance(&fixture, 30 * WEIR_SECOND);
+        advance(fixture.clock, 30 * WEIR_SECOND);
         test_await_waiters(fixture.clock, 1);
     }
     for (int tries = 0; known(fixture.table, "k"); tries++)
         assert_in_range(tries, 0, 100000000);
-    tear_down(&fixture); /* would hang if the thread did not stop */
+    keyed_tear_down(&fixture); /* would hang if the thread did not stop */
 }
 
 static bool is_of_tenant(void *context, const weir_table_entry *entry)
@@ -330,8 +272,8 @@ static void keys_are_removed_by_predicate(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_HOUR);
-    struct fixture fixture = {0};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &limit);
     char key[24];
     for (int i = 0; i < 1000; i++) {
         (void)snprintf(key, sizeof key, "%s:%d", i % 4 == 0 ? "acme" : "other", i);
@@ -349,7 +291,7 @@ static void keys_are_removed_by_predicate(void **state)
     assert_true(goes(fixture.table, "acme:0"));
     assert_false(goes(fixture.table, "other:1"));
     assert_int_equal(weir_table_remove_where(fixture.table, NULL, NULL), 0);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 static void places_of_removed_keys_are_used_again(void **state)
@@ -358,8 +300,8 @@ static void places_of_removed_keys_are_used_again(void **state)
     test_allocator allocator;
     test_allocator_init(&allocator);
     weir_limit limit = bucket(1, 1, WEIR_HOUR);
-    struct fixture fixture = {.options = {.shards = 1, .allocator = &allocator.allocator}};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {.options = {.shards = 1, .allocator = &allocator.allocator}};
+    keyed_set_up(&fixture, &limit);
     for (unsigned i = 0; i < 500; i++)
         assert_true(goes_number(fixture.table, i));
     long bytes = allocator.live_bytes;
@@ -372,7 +314,7 @@ static void places_of_removed_keys_are_used_again(void **state)
     for (unsigned i = 49500; i < 50000; i++)
         assert_false(goes_number(fixture.table, i));
     assert_in_range(allocator.live_bytes, 1, bytes * 2);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 /* ---- lists ---- */
@@ -381,8 +323,8 @@ static void the_top_lists_keys_in_the_order_asked_for(void **state)
 {
     (void)state;
     weir_limit limit = bucket(100, 1, WEIR_HOUR);
-    struct fixture fixture = {0};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &limit);
     char key[24];
     weir_decision decision;
     for (int i = 0; i < 200; i++) {
@@ -390,7 +332,7 @@ static void the_top_lists_keys_in_the_order_asked_for(void **state)
         assert_int_equal(weir_table_try(fixture.table, key, (size_t)length, (uint32_t)(1 + i % 100), &decision), 0);
         for (int j = 0; j < i % 17; j++)
             assert_int_equal(weir_table_try(fixture.table, key, (size_t)length, 100, &decision), 0);
-        advance(&fixture, WEIR_SECOND);
+        advance(fixture.clock, WEIR_SECOND);
     }
     weir_table_entry *entries;
     size_t count;
@@ -413,7 +355,7 @@ static void the_top_lists_keys_in_the_order_asked_for(void **state)
     assert_int_equal(weir_table_top(fixture.table, WEIR_TOP_RECENT, 0, &entries, &count), WEIR_E_INVAL);
     assert_int_equal(weir_table_top(fixture.table, (weir_table_order)9, 1, &entries, &count), WEIR_E_INVAL);
     weir_table_top_free(fixture.table, NULL);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 /* An algorithm of others that grants everything and tells no quota. */
@@ -472,8 +414,8 @@ static void the_top_lists_keys_whose_algorithm_tells_no_limit(void **state)
                                           .fresh = always_fresh};
     weir_limit limit;
     assert_int_equal(weir_limit_custom(&limit, &silent, 1, 0, NULL), 0);
-    struct fixture fixture = {0};
-    set_up(&fixture, &limit);
+    struct keyed fixture = {0};
+    keyed_set_up(&fixture, &limit);
     assert_true(goes(fixture.table, "a") && goes(fixture.table, "b"));
     weir_table_entry *entries;
     size_t count;
@@ -481,7 +423,7 @@ static void the_top_lists_keys_whose_algorithm_tells_no_limit(void **state)
     assert_int_equal(count, 1);
     assert_int_equal(entries[0].quota.limit, 0);
     weir_table_top_free(fixture.table, entries);
-    tear_down(&fixture);
+    keyed_tear_down(&fixture);
 }
 
 WEIR_TESTS(test(there_are_never_more_than_max_keys), test(zero_options_mean_the_defaults_and_shards_are_a_power_of_two),
