@@ -16,7 +16,7 @@ int main(void)
     /* A rule is a plain value. If its numbers make no sense, weir says which, and what would be right. */
     if (weir_limit_token_bucket(&limit, 0, 1, WEIR_MINUTE) == 0)
         return 1;
-    printf("refused: %s\n", weir_error_name(WEIR_E_INVAL));
+    printf("refused: %s\n", weir_error_detail());
 
     if (weir_limit_token_bucket(&limit, 5, 1, WEIR_MINUTE) < 0 || weir_limiter_new(&limit, 1, NULL, &limiter) < 0) {
         fprintf(stderr, "%s\n", weir_error_detail());
@@ -31,8 +31,11 @@ int main(void)
             granted++;
     }
     printf("granted %d of 8\n", granted);
-    printf("held by %s, ask again in %lld s\n", weir_reason_name(decision.reason),
-           (long long)((decision.wait_ns + WEIR_SECOND - 1) / WEIR_SECOND));
+    if (decision.wait_ns == WEIR_UNTIL_RELEASE) /* only concurrency says so: no time can be told */
+        printf("held by %s, ask again when a request has ended\n", weir_reason_name(decision.reason));
+    else
+        printf("held by %s, ask again in %lld s\n", weir_reason_name(decision.reason),
+               (long long)((decision.wait_ns - 1) / WEIR_SECOND + 1));
 
     weir_limiter_free(limiter);
     return granted == 5 ? 0 : 1;
