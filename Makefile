@@ -15,6 +15,7 @@
 
 B = build
 FLAGS =
+PREFIX = /usr/local
 SUITES = --suite unit --suite sim --suite net
 RUN = meson test --print-errorlogs
 
@@ -62,7 +63,7 @@ format:
 	@git ls-files -z '*.c' '*.h' | xargs -0 $$(command -v clang-format-14 || command -v clang-format) -i
 
 install: all
-	@$(if $(PREFIX),meson configure $(B) --prefix=$(PREFIX))
+	@meson configure $(B) --prefix=$(PREFIX)
 	@meson install -C $(B)
 
 clean:
