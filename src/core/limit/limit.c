@@ -93,44 +93,36 @@ int weir_limit_stepped_bucket(weir_limit *ret_limit, uint32_t capacity, uint32_t
     return 0;
 }
 
-int weir_limit_fixed_window(weir_limit *ret_limit, uint32_t permits, int64_t window_ns)
+/* What the three windows have in common. */
+static int make_window(weir_limit *ret_limit, const weir_algorithm *algorithm, uint32_t permits, int64_t window_ns)
 {
     if (ret_limit == NULL)
-        return wr_invalid("fixed window: ret_limit is NULL; it must point to a weir_limit");
+        return wr_invalid("window: ret_limit is NULL; it must point to a weir_limit");
     if (permits == 0)
-        return wr_invalid("fixed window: permits is 0; it must be 1 ... 4294967295");
+        return wr_invalid("window: permits is 0; it must be 1 ... 4294967295");
     if (!period_ok(window_ns))
-        return wr_invalid("fixed window: the window must be 1 ns ... 2^60 ns (36 years)");
-    *ret_limit = (weir_limit){
-        .algorithm = &wr_fixed_window, .permits = permits, .period_ns = window_ns, .queue_max = WEIR_QUEUE_MAX};
+        return wr_invalid("window: it must be 1 ns ... 2^60 ns (36 years) long");
+    *ret_limit =
+        (weir_limit){.algorithm = algorithm, .permits = permits, .period_ns = window_ns, .queue_max = WEIR_QUEUE_MAX};
     return 0;
+}
+
+int weir_limit_fixed_window(weir_limit *ret_limit, uint32_t permits, int64_t window_ns)
+{
+    return make_window(ret_limit, &wr_fixed_window, permits, window_ns);
 }
 
 int weir_limit_sliding_window(weir_limit *ret_limit, uint32_t permits, int64_t window_ns)
 {
-    if (ret_limit == NULL)
-        return wr_invalid("sliding window: ret_limit is NULL; it must point to a weir_limit");
-    if (permits == 0)
-        return wr_invalid("sliding window: permits is 0; it must be 1 ... 4294967295");
-    if (!period_ok(window_ns))
-        return wr_invalid("sliding window: the window must be 1 ns ... 2^60 ns (36 years)");
-    *ret_limit = (weir_limit){
-        .algorithm = &wr_sliding_window, .permits = permits, .period_ns = window_ns, .queue_max = WEIR_QUEUE_MAX};
-    return 0;
+    return make_window(ret_limit, &wr_sliding_window, permits, window_ns);
 }
 
 int weir_limit_sliding_log(weir_limit *ret_limit, uint32_t permits, int64_t window_ns)
 {
-    if (ret_limit == NULL)
-        return wr_invalid("sliding log: ret_limit is NULL; it must point to a weir_limit");
     if (permits == 0 || permits > WEIR_LOG_MAX)
         return wr_invalid("sliding log: permits must be 1 ... 65536 (WEIR_LOG_MAX), for each costs 8 bytes; for more "
                           "take a sliding window");
-    if (!period_ok(window_ns))
-        return wr_invalid("sliding log: the window must be 1 ns ... 2^60 ns (36 years)");
-    *ret_limit = (weir_limit){
-        .algorithm = &wr_sliding_log, .permits = permits, .period_ns = window_ns, .queue_max = WEIR_QUEUE_MAX};
-    return 0;
+    return make_window(ret_limit, &wr_sliding_log, permits, window_ns);
 }
 
 int weir_limit_leaky_bucket(weir_limit *ret_limit, uint32_t capacity, int64_t interval_ns)

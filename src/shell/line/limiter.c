@@ -20,8 +20,15 @@ struct weir_limiter {
     atomic_uint holds; /* the owner's, and one for each ticket in line */
 };
 
-#define NOT_A_LIMITER "limiter is NULL; make one with weir_limiter_new"
-#define NO_PERMITS "permits is 0; it must be 1 to WEIR_PERMITS_MAX"
+static int check(const weir_limiter *limiter)
+{
+    return limiter != NULL ? 0 : wr_invalid("limiter is NULL; make one with weir_limiter_new");
+}
+
+static int check_permits(const weir_limiter *limiter, uint32_t permits)
+{
+    return permits != 0 ? check(limiter) : wr_invalid("permits is 0; it must be 1 to WEIR_PERMITS_MAX");
+}
 
 static struct wr_spot spot_of(weir_limiter *limiter)
 {
@@ -99,10 +106,9 @@ int weir_limiter_new(const weir_limit *limits, size_t count, const weir_limiter_
 int weir_limiter_reserve(weir_limiter *limiter, uint32_t permits, weir_receipt *ret_receipt,
                          weir_decision *ret_decision)
 {
-    if (limiter == NULL)
-        return wr_invalid(NOT_A_LIMITER);
-    if (permits == 0)
-        return wr_invalid(NO_PERMITS);
+    int bad = check_permits(limiter, permits);
+    if (bad != 0)
+        return bad;
     if (ret_decision == NULL)
         return wr_invalid("ret_decision is NULL; a verdict must be looked at");
     int64_t now = wr_clock_now(limiter->clock);
@@ -129,8 +135,9 @@ static void leave_and_wake(weir_limiter *limiter, int64_t now)
 
 int weir_limiter_settle(weir_limiter *limiter, weir_receipt *receipt, uint32_t used)
 {
-    if (limiter == NULL)
-        return wr_invalid(NOT_A_LIMITER);
+    int bad = check(limiter);
+    if (bad != 0)
+        return bad;
     if (receipt == NULL)
         return wr_invalid("receipt is NULL; it must come from weir_limiter_reserve or weir_limiter_acquire");
     int64_t now = wr_clock_now(limiter->clock);
@@ -144,10 +151,9 @@ int weir_limiter_settle(weir_limiter *limiter, weir_receipt *receipt, uint32_t u
 
 int weir_limiter_release(weir_limiter *limiter, uint32_t permits)
 {
-    if (limiter == NULL)
-        return wr_invalid(NOT_A_LIMITER);
-    if (permits == 0)
-        return wr_invalid(NO_PERMITS);
+    int bad = check_permits(limiter, permits);
+    if (bad != 0)
+        return bad;
     int64_t now = wr_clock_now(limiter->clock);
     struct wr_spot spot;
     bool open = enter(&limiter->line, &spot);
@@ -159,8 +165,9 @@ int weir_limiter_release(weir_limiter *limiter, uint32_t permits)
 
 int weir_limiter_change(weir_limiter *limiter, const weir_limit *limits, size_t count)
 {
-    if (limiter == NULL)
-        return wr_invalid(NOT_A_LIMITER);
+    int bad = check(limiter);
+    if (bad != 0)
+        return bad;
     weir_stack stack;
     if (weir_stack_init(&stack, limits, count) != 0)
         return WEIR_E_INVAL;
@@ -170,7 +177,7 @@ int weir_limiter_change(weir_limiter *limiter, const weir_limit *limits, size_t 
     size_t state_bytes = stack.state_bytes; /* of the state that is not needed in the end */
     int64_t now = wr_clock_now(limiter->clock);
     struct wr_spot spot;
-    int bad = enter(&limiter->line, &spot) ? 0 : WEIR_E_CLOSED;
+    bad = enter(&limiter->line, &spot) ? 0 : WEIR_E_CLOSED;
     if (bad == 0)
         bad = weir_stack_carry(spot.stack, spot.state, &stack, state, now);
     if (bad == 0) {
@@ -189,11 +196,8 @@ int weir_limiter_change(weir_limiter *limiter, const weir_limit *limits, size_t 
 
 static int check_wait(const weir_limiter *limiter, uint32_t permits, int64_t timeout_ns)
 {
-    if (limiter == NULL)
-        return wr_invalid(NOT_A_LIMITER);
-    if (permits == 0)
-        return wr_invalid(NO_PERMITS);
-    return wr_timeout_check(timeout_ns);
+    int bad = check_permits(limiter, permits);
+    return bad != 0 ? bad : wr_timeout_check(timeout_ns);
 }
 
 static int join(void *context, struct weir_ticket *ticket)
@@ -251,8 +255,9 @@ int weir_limiter_enqueue(weir_limiter *limiter, uint32_t permits, int64_t timeou
 
 int weir_limiter_peek(weir_limiter *limiter, weir_quota *ret_quota)
 {
-    if (limiter == NULL)
-        return wr_invalid(NOT_A_LIMITER);
+    int bad = check(limiter);
+    if (bad != 0)
+        return bad;
     if (ret_quota == NULL)
         return wr_invalid("ret_quota is NULL; it must point to where the quota goes");
     int64_t now = wr_clock_now(limiter->clock);
@@ -266,8 +271,9 @@ int weir_limiter_peek(weir_limiter *limiter, weir_quota *ret_quota)
 
 int weir_limiter_stats_get(weir_limiter *limiter, weir_limiter_stats *ret_stats)
 {
-    if (limiter == NULL)
-        return wr_invalid(NOT_A_LIMITER);
+    int bad = check(limiter);
+    if (bad != 0)
+        return bad;
     if (ret_stats == NULL)
         return wr_invalid("ret_stats is NULL; it must point to where the numbers go");
     int64_t now = wr_clock_now(limiter->clock);

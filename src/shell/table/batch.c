@@ -13,8 +13,8 @@ static int check_items(const weir_table *table, const weir_table_item *items, si
 {
     if (items == NULL && count > 0)
         return wr_invalid("items is NULL; it must point to `count` items");
-    if (table == NULL)
-        return wr_invalid("table is NULL; make one with weir_table_new");
+    if (wr_table_check_table(table) != 0)
+        return WEIR_E_INVAL;
     for (size_t i = 0; i < count; i++)
         if (wr_table_check(table, items[i].key, items[i].key_bytes, items[i].permits) != 0)
             return WEIR_E_INVAL;

@@ -10,15 +10,18 @@
  * those we know. */
 #define PROVEN_TICKS ((10 * WEIR_SECOND) >> WR_TICK_SHIFT)
 
+int wr_table_check_table(const weir_table *table)
+{
+    return table != NULL ? 0 : wr_invalid("table is NULL; make one with weir_table_new");
+}
+
 int wr_table_check_key(const weir_table *table, const char *key, size_t key_bytes)
 {
-    if (table == NULL)
-        return wr_invalid("table is NULL; make one with weir_table_new");
     if (key == NULL)
         return wr_invalid("key is NULL; it must be 1 to WEIR_KEY_MAX bytes");
     if (key_bytes == 0 || key_bytes > WEIR_KEY_MAX)
         return wr_invalid("key_bytes must be 1 to WEIR_KEY_MAX; hash longer keys first");
-    return 0;
+    return wr_table_check_table(table);
 }
 
 int wr_table_check(const weir_table *table, const char *key, size_t key_bytes, uint32_t permits)
@@ -136,8 +139,8 @@ static struct wr_spot enter(weir_table *table, struct wr_shard *shard, struct wr
     if (entry != NULL)
         return wr_entry_spot(table, shard, entry);
     wr_lock_take(&overflow->lock);
-    return (struct wr_spot){&table->plans[overflow->change_parity][0], overflow->state, &shard->acquired,
-                            &shard->rejected, NULL};
+    return (struct wr_spot){&table->plans[overflow->plan_set][0], overflow->state, &shard->acquired, &shard->rejected,
+                            NULL};
 }
 
 static void leave(weir_table *table, const struct wr_entry *entry)

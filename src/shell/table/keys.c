@@ -175,8 +175,10 @@ static struct answer *answer_of(weir_table *table, struct search *search)
 int weir_table_top(weir_table *table, weir_table_order order, size_t most, weir_table_entry **ret_entries,
                    size_t *ret_count)
 {
-    if (table == NULL || ret_entries == NULL || ret_count == NULL)
-        return wr_invalid("table, ret_entries and ret_count must not be NULL");
+    if (wr_table_check_table(table) != 0)
+        return WEIR_E_INVAL;
+    if (ret_entries == NULL || ret_count == NULL)
+        return wr_invalid("ret_entries and ret_count must not be NULL");
     if (most < 1 || most > WEIR_TOP_MAX)
         return wr_invalid("most must be 1 to WEIR_TOP_MAX (1000)");
     if ((unsigned)order > WEIR_TOP_RECENT)
@@ -211,8 +213,10 @@ void weir_table_top_free(weir_table *table, weir_table_entry *entries)
 
 int weir_table_stats_get(weir_table *table, weir_table_stats *ret_stats)
 {
-    if (table == NULL || ret_stats == NULL)
-        return wr_invalid("table and ret_stats must not be NULL");
+    if (wr_table_check_table(table) != 0)
+        return WEIR_E_INVAL;
+    if (ret_stats == NULL)
+        return wr_invalid("ret_stats is NULL; it must point to where the numbers go");
     weir_table_stats sum = {.max_keys = table->max_keys,
                             .shards = table->shard_count,
                             .keys = atomic_load(&table->keys),

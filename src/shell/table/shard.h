@@ -68,7 +68,7 @@ struct wr_shard {
     struct wr_key_line *lines;
     uint32_t live, removed; /* slots */
     bool closed;
-    bool change_parity; /* which of the table's two sets of plans is in force here */
+    bool plan_set; /* which of the table's two sets of plans is in force here */
     /* Cold. */
     uint32_t hand; /* where the search for somebody to evict goes on */
     uint64_t keys_created, keys_removed, keys_evicted, overflowed;

@@ -53,12 +53,12 @@ static size_t shards_for(const weir_table_options *options, size_t max_keys)
     return wr_round_up_pow2(shards);
 }
 
-/* Plan 0 of the set `parity` has been set. */
-static void note_lone_bucket(weir_table *table, bool parity)
+/* Plan 0 of plan set `set` has been set. */
+static void note_lone_bucket(weir_table *table, bool set)
 {
-    const weir_stack *stack = &table->plans[parity][0];
+    const weir_stack *stack = &table->plans[set][0];
     bool lone = stack->count == 1 && stack->limits[0].algorithm == &wr_token_bucket;
-    table->lone_bucket[parity] = lone ? &stack->limits[0] : NULL;
+    table->lone_bucket[set] = lone ? &stack->limits[0] : NULL;
 }
 
 /* Whether a rule has permits in flight. */
@@ -159,9 +159,7 @@ int weir_table_new(const weir_limit *limits, size_t count, const weir_table_opti
 
 static int check_plan(const weir_table *table, const weir_limit *limits, size_t count, weir_stack *ret_stack)
 {
-    if (table == NULL)
-        return wr_invalid("table is NULL; make one with weir_table_new");
-    if (weir_stack_init(ret_stack, limits, count) != 0)
+    if (wr_table_check_table(table) != 0 || weir_stack_init(ret_stack, limits, count) != 0)
         return WEIR_E_INVAL;
     if (ret_stack->state_bytes > table->state_bytes)
         return wr_invalid("these rules need more state per key than the table was made for; make plan 0 the largest");
@@ -211,7 +209,7 @@ static void change_shard(const struct change *change, struct wr_shard *shard)
     while ((entry = wr_shard_next(shard, &change->table->layout, &slot)) != NULL)
         if (entry->plan == change->plan)
             carry(change, wr_entry_state(entry));
-    shard->change_parity = !shard->change_parity;
+    shard->plan_set = !shard->plan_set;
     wr_shard_mark_changed(shard);
     struct weir_ticket *first;
     while ((first = wr_shard_changed(shard, change->now)) != NULL) {
@@ -228,7 +226,7 @@ static void change_overflow(const struct change *change)
     wr_lock_take(&overflow->lock);
     if (change->plan == 0)
         carry(change, overflow->state);
-    overflow->change_parity = !overflow->change_parity;
+    overflow->plan_set = !overflow->plan_set;
     wr_lock_give(&overflow->lock);
 }
 
@@ -236,7 +234,7 @@ static int change_plan(weir_table *table, uint32_t plan, const weir_stack *stack
 {
     if (plan >= atomic_load(&table->plan_count))
         return wr_invalid("no such plan; weir_table_add_plan tells its number");
-    bool idle = !table->change_parity;
+    bool idle = !table->plan_set;
     struct change change = {.table = table,
                             .from = &table->plans[!idle][plan],
                             .to = stack,
@@ -253,7 +251,7 @@ static int change_plan(weir_table *table, uint32_t plan, const weir_stack *stack
     change_overflow(&change);
     for (size_t i = 0; i < table->shard_count; i++)
         change_shard(&change, &table->shards[i]);
-    table->change_parity = idle;
+    table->plan_set = idle;
     wr_give(table->allocator, change.scratch, table->state_bytes, 8);
     return 0;
 }

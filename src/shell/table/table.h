@@ -24,7 +24,7 @@
 /* Shared by new keys when no key can be forgotten. */
 struct wr_overflow {
     struct wr_lock lock;
-    bool change_parity;
+    bool plan_set;
     bool refuses; /* strangers cannot share permits in flight: nobody could tell whose a release ends */
     void *state;  /* of plan 0 */
 };
@@ -55,7 +55,7 @@ struct weir_table {
     void *plan_context;
     struct wr_overflow overflow;
     pthread_mutex_t changing;
-    bool change_parity; /* the set that is complete; under `changing` */
+    bool plan_set; /* the set that is complete; under `changing` */
     const weir_allocator *allocator;
     atomic_uint holds; /* the owner's, and one for each ticket in line */
     int64_t ttl_ns, sweep_every_ns;
@@ -73,7 +73,8 @@ struct wr_query {
 
 #define WR_IN_OVERFLOW 1 /* weir_receipt.place */
 
-/* WEIR_E_INVAL unless table and key are sound. */
+/* WEIR_E_INVAL unless there is a table; and its key is sound; and permits are asked for. */
+int wr_table_check_table(const weir_table *table);
 int wr_table_check_key(const weir_table *table, const char *key, size_t key_bytes);
 int wr_table_check(const weir_table *table, const char *key, size_t key_bytes, uint32_t permits);
 
@@ -96,7 +97,7 @@ static inline uint32_t wr_table_tick(const weir_table *table, int64_t now)
 static inline const weir_stack *wr_entry_stack(const weir_table *table, const struct wr_shard *shard,
                                                const struct wr_entry *entry)
 {
-    return &table->plans[shard->change_parity][entry->plan];
+    return &table->plans[shard->plan_set][entry->plan];
 }
 
 static inline struct wr_spot wr_entry_spot(weir_table *table, struct wr_shard *shard, struct wr_entry *entry)
@@ -127,7 +128,7 @@ static inline int wr_table_decide_fast(weir_table *table, struct wr_shard *shard
                                        weir_decision *ret_decision)
 {
     struct wr_entry *entry = wr_shard_glance(shard, &table->layout, query->hash, query->key, query->key_bytes);
-    const weir_limit *bucket = table->lone_bucket[shard->change_parity];
+    const weir_limit *bucket = table->lone_bucket[shard->plan_set];
     bool plain = entry != NULL && bucket != NULL && !shard->closed && query->permits <= bucket->permits &&
                  (entry->plan | (entry->flags & WR_WAITED_FOR)) == 0;
     if (__builtin_expect(!plain, 0))

@@ -24,8 +24,8 @@ static void constructors_refuse_zero_and_absurd_values(void **state)
     refused(weir_limit_token_bucket(&l, 1, 0, 1), &l, "refill is 0", "1 ... 4294967295");
     refused(weir_limit_stepped_bucket(&l, 0, 1, 1, 1), &l, "capacity is 0", "1 ... 4294967295");
     refused(weir_limit_stepped_bucket(&l, 1, 0, 1, 1), &l, "refill is 0", "1 ... 4294967295");
-    refused(weir_limit_fixed_window(&l, 0, 1), &l, "fixed window", "1 ... 4294967295");
-    refused(weir_limit_sliding_window(&l, 0, 1), &l, "sliding window", "1 ... 4294967295");
+    refused(weir_limit_fixed_window(&l, 0, 1), &l, "window", "1 ... 4294967295");
+    refused(weir_limit_sliding_window(&l, 0, 1), &l, "window", "1 ... 4294967295");
     refused(weir_limit_sliding_log(&l, 0, 1), &l, "sliding log", "1 ... 65536");
     refused(weir_limit_sliding_log(&l, WEIR_LOG_MAX + 1, 1), &l, "sliding log", "1 ... 65536");
     refused(weir_limit_leaky_bucket(&l, 0, 1), &l, "leaky bucket", "1 ... 4294967295");
@@ -67,9 +67,9 @@ static void null_is_refused(void **state)
     const weir_limit untouched = {.permits = 4711};
     refused(weir_limit_token_bucket(NULL, 1, 1, 1), &untouched, "token bucket", "NULL");
     refused(weir_limit_stepped_bucket(NULL, 1, 1, 1, 1), &untouched, "token bucket", "NULL");
-    refused(weir_limit_fixed_window(NULL, 1, 1), &untouched, "fixed window", "NULL");
-    refused(weir_limit_sliding_window(NULL, 1, 1), &untouched, "sliding window", "NULL");
-    refused(weir_limit_sliding_log(NULL, 1, 1), &untouched, "sliding log", "NULL");
+    refused(weir_limit_fixed_window(NULL, 1, 1), &untouched, "window", "NULL");
+    refused(weir_limit_sliding_window(NULL, 1, 1), &untouched, "window", "NULL");
+    refused(weir_limit_sliding_log(NULL, 1, 1), &untouched, "window", "NULL");
     refused(weir_limit_leaky_bucket(NULL, 1, 1), &untouched, "leaky bucket", "NULL");
     refused(weir_limit_concurrency(NULL, 1), &untouched, "concurrency", "NULL");
     refused(weir_limit_custom(NULL, &spaced_algorithm, 1, 1, NULL), &untouched, "custom rule", "NULL");
