@@ -6,7 +6,7 @@
 #include <weir/error.h>
 #include <weir/memory.h>
 
-#define SLOT_ALIGN 64 /* no slot of a cache line is shared with somebody else's memory */
+#include "base/bits.h"
 
 int wr_bound_init(struct wr_bound *ret_bound, size_t keys, int64_t cost_ns, int64_t burst_ns)
 {
@@ -14,7 +14,7 @@ int wr_bound_init(struct wr_bound *ret_bound, size_t keys, int64_t cost_ns, int6
     const weir_allocator *system = weir_allocator_system(); /* the table's, so that both get the same kind of pages */
     for (; bound.slots < keys; bound.shift--)
         bound.slots *= 2;
-    bound.arrivals = system->take(system->context, bound.slots * sizeof *bound.arrivals, SLOT_ALIGN);
+    bound.arrivals = system->take(system->context, bound.slots * sizeof *bound.arrivals, WR_CACHE_LINE);
     if (bound.arrivals == NULL)
         return WEIR_E_NOMEM;
     *ret_bound = bound;
@@ -25,7 +25,7 @@ void wr_bound_release(struct wr_bound *bound)
 {
     const weir_allocator *system = weir_allocator_system();
     if (bound->arrivals != NULL)
-        system->give(system->context, bound->arrivals, bound->slots * sizeof *bound->arrivals, SLOT_ALIGN);
+        system->give(system->context, bound->arrivals, bound->slots * sizeof *bound->arrivals, WR_CACHE_LINE);
 }
 
 static inline bool try(struct wr_bound *bound, uint64_t key, int64_t now)
