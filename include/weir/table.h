@@ -47,10 +47,11 @@ typedef uint32_t weir_plan_of(void *context, const char *key, size_t key_bytes);
 
 /* Fill with weir_table_options_init, then change what you need. 0 means the default. */
 typedef struct weir_table_options {
-    size_t size;            /* of this struct */
-    size_t max_keys;        /* default 1 000 000; up to WEIR_KEYS_MAX */
-    size_t shards;          /* locks; rounded up to a power of two; default: one per 512 keys, 16 to 16384 */
-    int64_t ttl_ns;         /* idle time after which a sweep forgets a key; default 0: never */
+    size_t size;     /* of this struct */
+    size_t max_keys; /* default 1 000 000; up to WEIR_KEYS_MAX */
+    size_t shards;   /* locks; rounded up to a power of two; default: one per 512 keys, 16 to 16384; fewer if max_keys <
+                        1024 */
+    int64_t ttl_ns;  /* idle time after which a sweep forgets a key; default 0: never */
     int64_t sweep_every_ns; /* > 0: a thread sweeps this often; default 0: no thread, call weir_table_sweep */
     weir_plan_of *plan_of;  /* default: every key has plan 0 */
     void *plan_context;

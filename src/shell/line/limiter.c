@@ -171,7 +171,8 @@ int weir_limiter_change(weir_limiter *limiter, const weir_limit *limits, size_t 
     weir_stack stack;
     if (weir_stack_init(&stack, limits, count) != 0)
         return WEIR_E_INVAL;
-    void *state = wr_take(limiter->allocator, stack.state_bytes, 8);
+    const weir_allocator *allocator = limiter->allocator; /* a wake may free the limiter */
+    void *state = wr_take(allocator, stack.state_bytes, 8);
     if (state == NULL)
         return WEIR_E_NOMEM;
     size_t state_bytes = stack.state_bytes; /* of the state that is not needed in the end */
@@ -188,7 +189,7 @@ int weir_limiter_change(weir_limiter *limiter, const weir_limit *limits, size_t 
         limiter->stack = stack;
     }
     leave_and_wake(limiter, now);
-    wr_give(limiter->allocator, state, state_bytes, 8);
+    wr_give(allocator, state, state_bytes, 8);
     return bad;
 }
 
@@ -203,11 +204,12 @@ static int check_wait(const weir_limiter *limiter, uint32_t permits, int64_t tim
 static int join(void *context, struct weir_ticket *ticket)
 {
     weir_limiter *limiter = context;
+    int64_t now = wr_clock_now(limiter->clock);
     struct wr_spot spot;
     int bad = enter(&limiter->line, &spot) ? 0 : WEIR_E_CLOSED;
     if (bad == 0)
-        bad = wr_line_join(&limiter->line, &spot, ticket);
-    if (bad == 0)
+        bad = wr_line_join(&limiter->line, &spot, ticket, now);
+    if (ticket->line != NULL)
         atomic_fetch_add_explicit(&limiter->holds, 1, memory_order_relaxed);
     leave(&limiter->line);
     return bad;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* line.c - tickets: joining, polling, leaving, waking. */
+/* line.c - tickets: joining, polling, leaving. */
 #include "shell/line/line.h"
 
 #include "base/alloc.h"
@@ -35,14 +35,6 @@ static bool overdue(const struct weir_ticket *ticket, int64_t now)
     return now > ticket->deadline_at;
 }
 
-static struct weir_ticket *first(const struct wr_line *line, int64_t now)
-{
-    struct weir_ticket *ticket = line->head;
-    while (ticket != NULL && overdue(ticket, now))
-        ticket = ticket->next;
-    return ticket;
-}
-
 static uint32_t most_waiters(const weir_stack *stack)
 {
     uint32_t most = WEIR_QUEUE_MAX;
@@ -60,26 +52,62 @@ static void append(struct wr_line *line, struct weir_ticket *ticket)
     line->depth++;
 }
 
-int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_ticket *ticket)
+static void take_out(struct wr_line *line, struct weir_ticket *ticket)
 {
+    struct weir_ticket **head = ticket->late ? &line->late : &line->head;
+    *(ticket->prev != NULL ? &ticket->prev->next : head) = ticket->next;
+    if (ticket->next != NULL)
+        ticket->next->prev = ticket->prev;
+    else if (!ticket->late)
+        line->tail = ticket->prev;
+    line->depth -= !ticket->late;
+}
+
+static void move_aside(struct wr_line *line, struct weir_ticket *ticket)
+{
+    take_out(line, ticket);
+    ticket->late = true;
+    ticket->prev = NULL;
+    ticket->next = line->late;
+    if (line->late != NULL)
+        line->late->prev = ticket;
+    line->late = ticket;
+}
+
+/* The first that is not overdue, or NULL. */
+static struct weir_ticket *first(struct wr_line *line, int64_t now)
+{
+    while (line->head != NULL && overdue(line->head, now))
+        move_aside(line, line->head);
+    return line->head;
+}
+
+/* The one before, of those that are not overdue, or NULL. */
+static struct weir_ticket *before(struct weir_ticket *ticket, int64_t now)
+{
+    while (ticket->prev != NULL && overdue(ticket->prev, now))
+        move_aside(ticket->line, ticket->prev);
+    return ticket->prev;
+}
+
+int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_ticket *ticket, int64_t now)
+{
+    weir_decision decision = {.verdict = WEIR_WAIT};
+    if (now >= ticket->deadline_at && first(line, now) == NULL) /* by the first poll it would be overdue */
+        decision = weir_stack_try(spot->stack, spot->state, now, ticket->permits, &ticket->receipt);
     int bad = line->depth >= most_waiters(spot->stack) ? WEIR_E_FULL : 0;
     for (uint32_t i = 0; i < spot->stack->count; i++)
         if (ticket->permits > spot->stack->limits[i].permits)
             bad = WEIR_E_NEVER;
-    if (bad != 0) {
-        wr_spot_count(spot, false, ticket->permits);
+    if (decision.verdict == WEIR_GO || bad != 0) {
+        ticket->result = bad;
+        wr_spot_count(spot, bad == 0, ticket->permits);
         return bad;
     }
     ticket->line = line;
+    line->members++;
     append(line, ticket);
     return 0;
-}
-
-static void take_out(struct wr_line *line, struct weir_ticket *ticket)
-{
-    *(ticket->prev != NULL ? &ticket->prev->next : &line->head) = ticket->next;
-    *(ticket->next != NULL ? &ticket->next->prev : &line->tail) = ticket->prev;
-    line->depth--;
 }
 
 static struct weir_ticket *pin(struct weir_ticket *ticket)
@@ -115,7 +143,7 @@ void wr_spot_count(const struct wr_spot *spot, bool granted, uint32_t permits)
         *spot->denied += *spot->denied != UINT32_MAX;
 }
 
-weir_decision wr_line_ask(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits)
+weir_decision wr_line_ask(struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits)
 {
     weir_decision decision = weir_stack_ask(spot->stack, spot->state, now, permits);
     if (decision.verdict == WEIR_GO && line != NULL && first(line, now) != NULL)
@@ -123,21 +151,23 @@ weir_decision wr_line_ask(const struct wr_line *line, const struct wr_spot *spot
     return decision;
 }
 
-weir_decision wr_line_try(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
+weir_decision wr_line_try(struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
                           weir_receipt *ret_receipt)
 {
     bool behind_others = line != NULL && first(line, now) != NULL;
     weir_decision decision = behind_others ? wr_line_ask(line, spot, now, permits)
                                            : weir_stack_try(spot->stack, spot->state, now, permits, ret_receipt);
+    if (behind_others && ret_receipt != NULL)
+        *ret_receipt = (weir_receipt){0}; /* as the stack does when it refuses */
     wr_spot_count(spot, decision.verdict == WEIR_GO, permits);
     return decision;
 }
 
-int wr_line_acquire(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
+int wr_line_acquire(struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
                     const weir_cancel *cancel, weir_receipt *ret_receipt, weir_decision *ret_decision)
 {
     bool cancelled = wr_cancel_fired(cancel);
-    if (cancelled || (line != NULL && line->head != NULL)) {
+    if (cancelled || (line != NULL && first(line, now) != NULL)) {
         *ret_decision = wr_line_ask(line, spot, now, permits);
         if (cancelled)
             wr_spot_count(spot, false, permits);
@@ -150,47 +180,56 @@ int wr_line_acquire(const struct wr_line *line, const struct wr_spot *spot, int6
     return 0;
 }
 
-/* When a ticket that is not first should look again: when woken, or when the one right before it has become overdue
- * unnoticed. */
-static int64_t behind_ns(const struct weir_ticket *ticket, const struct weir_ticket *ahead, int64_t now)
-{
-    bool next = ahead != NULL && ticket->prev == ahead && ahead->deadline_at != WEIR_FOREVER;
-    return next ? ahead->deadline_at + 1 - now : WEIR_UNTIL_RELEASE;
-}
-
 /* The decision is what the rules say, so that somebody who gives up knows when to come back. Only the time until the
- * next poll minds the deadline. */
+ * next poll minds the deadline, and that of the one before. */
 static int decide(struct weir_ticket *ticket, const struct wr_spot *spot, int64_t now, weir_decision *ret_decision,
                   int64_t *ret_poll_ns)
 {
-    const struct weir_ticket *ahead = first(ticket->line, now);
-    if (ahead == ticket) {
+    int64_t until = ticket->deadline_at;
+    if (first(ticket->line, now) == ticket) {
         *ret_decision = weir_stack_try(spot->stack, spot->state, now, ticket->permits, &ticket->receipt);
         if (ret_decision->verdict == WEIR_GO)
             return 0;
+        if (ret_decision->wait_ns < until - now)
+            until = now + ret_decision->wait_ns;
     } else {
         *ret_decision = wr_line_ask(ticket->line, spot, now, ticket->permits);
     }
     if (ret_decision->verdict == WEIR_DENY)
         return WEIR_E_NEVER;
-    if (now >= ticket->deadline_at)
+    if (ticket->late || now >= ticket->deadline_at)
         return WEIR_E_TIMEOUT;
-    int64_t poll_ns = ahead == ticket ? ret_decision->wait_ns : behind_ns(ticket, ahead, now);
-    int64_t left_ns = ticket->deadline_at == WEIR_FOREVER ? WEIR_FOREVER : ticket->deadline_at - now;
-    *ret_poll_ns = poll_ns < left_ns ? poll_ns : left_ns;
+    const struct weir_ticket *ahead = before(ticket, now);
+    if (ahead != NULL && ahead->deadline_at < until)
+        until = ahead->deadline_at + 1;
+    *ret_poll_ns = until == WEIR_FOREVER ? WEIR_FOREVER : until - now;
     return WR_WAITING;
 }
 
-/* Ends a ticket's time in line, with the lock held. Returns whom to wake. */
-static struct weir_ticket *leave_line(struct weir_ticket *ticket, const struct wr_spot *spot, int result, int64_t now)
+/* Whom a ticket that leaves must wake. */
+struct left {
+    struct weir_ticket *first, *behind; /* pinned, or NULL */
+};
+
+/* Ends a ticket's time in line, with the lock held. */
+static struct left leave_line(struct weir_ticket *ticket, const struct wr_spot *spot, int result, int64_t now)
 {
     struct wr_line *line = ticket->line;
+    struct weir_ticket *behind = ticket->late ? NULL : ticket->next;
     take_out(line, ticket);
+    line->members--;
     ticket->line = NULL;
     ticket->result = result;
     if (spot != NULL)
         wr_spot_count(spot, result == 0, ticket->permits);
-    return wr_line_first(line, now);
+    struct weir_ticket *ahead = first(line, now);
+    return (struct left){pin(ahead), behind != ahead ? pin(behind) : NULL};
+}
+
+static void wake_left(struct left left)
+{
+    wr_ticket_wake(left.first);
+    wr_ticket_wake(left.behind);
 }
 
 int wr_ticket_poll(struct weir_ticket *ticket, weir_decision *ret_decision, int64_t *ret_poll_ns)
@@ -200,13 +239,13 @@ int wr_ticket_poll(struct weir_ticket *ticket, weir_decision *ret_decision, int6
     void *owner = line->owner;
     int64_t now = wr_clock_now(line->clock);
     struct wr_spot spot;
-    struct weir_ticket *next = NULL;
+    struct left left = {NULL, NULL};
     bool open = ops->enter(line, &spot);
     int result = open ? decide(ticket, &spot, now, ret_decision, ret_poll_ns) : WEIR_E_CLOSED;
     if (result != WR_WAITING)
-        next = leave_line(ticket, open ? &spot : NULL, result, now);
+        left = leave_line(ticket, open ? &spot : NULL, result, now);
     ops->leave(line);
-    wr_ticket_wake(next);
+    wake_left(left);
     if (result != WR_WAITING)
         ops->drop(owner);
     return result;
@@ -237,42 +276,6 @@ int weir_ticket_receipt(const weir_ticket *ticket, weir_receipt *ret_receipt)
     return 0;
 }
 
-/* ---- waking ---- */
-
-/* Wakes under way on this thread, innermost first: lets a wake free its own ticket. */
-struct waking {
-    struct weir_ticket *ticket; /* NULL once freed */
-    struct waking *outer;
-};
-
-static _Thread_local struct waking *wakes;
-
-void wr_ticket_wake(struct weir_ticket *ticket)
-{
-    if (ticket == NULL)
-        return;
-    struct waking here = {ticket, wakes};
-    wakes = &here;
-    ticket->wake(ticket->context);
-    wakes = here.outer;
-    if (here.ticket != NULL)
-        atomic_fetch_sub_explicit(&ticket->pins, 1, memory_order_release);
-}
-
-/* Takes this thread's own wakes of the ticket out of the count, and waits for those of others. */
-static void await_wakes(struct weir_ticket *ticket)
-{
-    unsigned own = 0;
-    for (struct waking *wake = wakes; wake != NULL; wake = wake->outer) {
-        if (wake->ticket == ticket) {
-            wake->ticket = NULL;
-            own++;
-        }
-    }
-    for (unsigned tries = 0; atomic_load_explicit(&ticket->pins, memory_order_acquire) != own; tries++)
-        wr_lock_relax(tries);
-}
-
 void wr_ticket_release(struct weir_ticket *ticket, weir_decision *ret_decision)
 {
     struct wr_line *line = ticket->line;
@@ -282,14 +285,14 @@ void wr_ticket_release(struct weir_ticket *ticket, weir_decision *ret_decision)
         int64_t now = wr_clock_now(line->clock);
         struct wr_spot spot;
         bool open = ops->enter(line, &spot);
-        struct weir_ticket *next = leave_line(ticket, open ? &spot : NULL, WEIR_E_CANCELLED, now);
+        struct left left = leave_line(ticket, open ? &spot : NULL, WEIR_E_CANCELLED, now);
         if (open && ret_decision != NULL)
             *ret_decision = wr_line_ask(line, &spot, now, ticket->permits);
         ops->leave(line);
-        wr_ticket_wake(next);
+        wake_left(left);
         ops->drop(owner);
     }
-    await_wakes(ticket);
+    wr_ticket_await_wakes(ticket);
 }
 
 /* ---- tickets for event loops ---- */

@@ -2,17 +2,20 @@
 /* line.h - standing in line: first come, first served, for limiters and for keys of a table.
  *
  *     head ──▶ ticket ──▶ ticket ──▶ ticket ◀── tail        each: permits, deadline, how to wake its owner
+ *     late ──▶ ticket ──▶ ticket                            overdue, and not fetched yet
  *
  * Nobody hands permits out. Whoever is first polls when its time has come, takes the permits itself under the owner's
  * lock, leaves, and wakes the next. So a grant cannot race a time-out or a cancellation, and no permit is ever given to
  * somebody who has gone.
  *
  * Rules:
- *  1. Only the first ticket that is not overdue may take. While there is one, try is refused.
- *  2. A ticket joins, polls and leaves by its owner's hand alone. Others only wake it, and pin it while they do.
- *  3. Whoever leaves the line wakes the new first one.
- *  4. Wakes are called with no lock held. A ticket's memory stays until the last wake has returned.
- *  5. An overdue ticket whose owner does not come is passed over, not waited for.
+ *  1. Only the first ticket may take. While there is one, try is refused.
+ *  2. A ticket joins, polls and leaves by its owner's hand alone. Others wake it, pinning it while they do, or move it
+ *     aside to the late ones once it is overdue, so that nobody waits for somebody who does not come.
+ *  3. Each ticket looks again when the one before it becomes overdue. Whoever leaves wakes the new first one, and the
+ * one behind itself, who has another one before it now.
+ *  4. Wakes are called with no lock held, and not from within a wake: those wait until it returns. A ticket's memory
+ *     stays until the last wake has returned.
  */
 #ifndef WR_SHELL_LINE_LINE_H
 #define WR_SHELL_LINE_LINE_H
@@ -47,8 +50,9 @@ struct wr_line {
     const struct wr_line_ops *ops;
     void *owner;
     const weir_clock *clock;
-    struct weir_ticket *head, *tail;
-    uint32_t depth;
+    struct weir_ticket *head, *tail, *late;
+    uint32_t depth;   /* tickets that wait */
+    uint32_t members; /* and the late ones, and whoever else needs the line to stay */
 };
 
 struct weir_ticket {
@@ -61,8 +65,11 @@ struct weir_ticket {
     weir_wake *wake;
     void *context;
     const weir_allocator *allocator; /* of a ticket made for an event loop */
+    bool late;                       /* moved aside */
     bool told;                       /* that the line has closed */
-    atomic_uint pins;                /* wakes under way */
+    atomic_uint pins;                /* wakes to come or under way */
+    atomic_bool wake_due;            /* some thread is about to wake it */
+    struct weir_ticket *wake_next;   /* in that thread's list */
 };
 
 #define WR_WAITING 1
@@ -87,20 +94,21 @@ void wr_ticket_release(struct weir_ticket *ticket, weir_decision *ret_decision);
 
 /* ---- with the owner's lock held ---- */
 
-/* Puts the ticket at the end; the caller has taken a hold of the owner for it. WEIR_E_FULL, WEIR_E_NEVER. */
-int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_ticket *ticket);
+/* Grants the ticket if nobody waits and the rules allow, or puts it at the end; then (ticket->line is set) it needs a
+ * hold of the owner. WEIR_E_FULL, WEIR_E_NEVER. */
+int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_ticket *ticket, int64_t now);
 
 /* Counts what was decided. */
 void wr_spot_count(const struct wr_spot *spot, bool granted, uint32_t permits);
 
 /* Ask and try for somebody who is not in line. `line` may be NULL. */
-weir_decision wr_line_ask(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits);
-weir_decision wr_line_try(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
+weir_decision wr_line_ask(struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits);
+weir_decision wr_line_try(struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
                           weir_receipt *ret_receipt);
 
 /* The beginning of a blocking acquire: 0 if granted at once, WR_WAITING if it must stand in line, or
  * WEIR_E_CANCELLED. */
-int wr_line_acquire(const struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
+int wr_line_acquire(struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
                     const weir_cancel *cancel, weir_receipt *ret_receipt, weir_decision *ret_decision);
 
 /* The first in line, pinned, to be given to wr_ticket_wake. NULL if nobody waits. */
@@ -111,8 +119,12 @@ struct weir_ticket *wr_line_untold(struct wr_line *line);
 
 /* ---- with no lock held ---- */
 
-/* Wakes and unpins. NULL is fine. */
+/* Wakes and unpins, now or, from within a wake, once that has returned. NULL is fine. */
 void wr_ticket_wake(struct weir_ticket *ticket);
+
+/* Returns when no wake of the ticket is under way any more, but for one that is calling this, and none will come. It
+ * must be out of the line. */
+void wr_ticket_await_wakes(struct weir_ticket *ticket);
 
 /* Blocks until a ticket is granted, with a receipt, or fails. `join` is called once to put it in line; its error ends
  * the call and leaves the decision as it was. */

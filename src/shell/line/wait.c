@@ -37,7 +37,9 @@ int wr_wait(const weir_clock *clock, uint32_t permits, int64_t timeout_ns, weir_
     struct wr_cancel_link link = {.parker = &parker};
     wr_cancel_join(cancel, &link);
     int result = join(context, &ticket);
-    if (result == 0)
+    if (result == 0 && ticket.line == NULL)
+        *ret_decision = (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
+    else if (result == 0)
         result = await_ticket(&ticket, &parker, clock, cancel, ret_decision);
     wr_ticket_release(&ticket, ret_decision);
     wr_cancel_leave(cancel, &link);

@@ -51,7 +51,7 @@ static void unlink_line(weir_table *table, const struct wr_key_line *queue)
 /* Frees a line that nobody stands in; with the lock held. */
 static void end_if_empty(weir_table *table, struct wr_key_line *queue)
 {
-    if (queue->line.depth != 0)
+    if (queue->line.members != 0)
         return;
     if (!queue->detached)
         unlink_line(table, queue);
@@ -129,7 +129,7 @@ static int join_shard(weir_table *table, struct wr_shard *shard, const struct wr
     if (queue == NULL)
         return WEIR_E_NOMEM;
     struct wr_spot spot = wr_entry_spot(table, shard, entry);
-    bad = wr_line_join(&queue->line, &spot, ticket);
+    bad = wr_line_join(&queue->line, &spot, ticket, query->now);
     end_if_empty(table, queue);
     return bad;
 }
@@ -140,7 +140,7 @@ static int join(void *context, struct weir_ticket *ticket)
     struct wr_shard *shard = wr_table_shard(joining->table, joining->query.hash);
     wr_lock_take(&shard->lock);
     int bad = join_shard(joining->table, shard, &joining->query, ticket);
-    if (bad == 0)
+    if (ticket->line != NULL)
         atomic_fetch_add_explicit(&joining->table->holds, 1, memory_order_relaxed);
     wr_lock_give(&shard->lock);
     return bad;
@@ -192,7 +192,7 @@ struct wr_key_line *wr_key_line_detach(weir_table *table, struct wr_shard *shard
         return NULL;
     unlink_line(table, queue);
     queue->detached = true;
-    queue->line.depth++; /* ours: keeps the line until all were told */
+    queue->line.members++; /* ours: keeps the line until all were told */
     return queue;
 }
 
@@ -210,7 +210,7 @@ void wr_key_line_end(struct wr_key_line *queue)
         wr_ticket_wake(ticket);
     } while (ticket != NULL);
     wr_lock_take(&shard->lock);
-    queue->line.depth--;
+    queue->line.members--;
     end_if_empty(table, queue);
     wr_lock_give(&shard->lock);
 }

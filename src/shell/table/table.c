@@ -7,8 +7,9 @@
 
 #define DEFAULT_MAX_KEYS 1000000
 #define KEYS_PER_SHARD 512
-#define FEWEST_SHARDS 16
-#define USUAL_SHARDS 16384 /* most by default: each may be a mapping of its own, and the kernel allows 65530 */
+#define FEWEST_SHARDS 16         /* but for tables that would have too few keys in each: */
+#define FEWEST_KEYS_PER_SHARD 64 /* among so many there is nearly always one to evict, if there is one at all */
+#define USUAL_SHARDS 16384       /* most by default: each may be a mapping of its own, and the kernel allows 65530 */
 #define MOST_SHARDS ((size_t)1 << 21)
 #define FEWEST_INLINE_BYTES 24
 
@@ -47,8 +48,10 @@ static size_t shards_for(const weir_table_options *options, size_t max_keys)
 {
     size_t shards = options->shards;
     if (shards == 0) {
+        size_t fewest = max_keys / FEWEST_KEYS_PER_SHARD;
+        fewest = fewest < 1 ? 1 : fewest > FEWEST_SHARDS ? FEWEST_SHARDS : fewest;
         shards = max_keys / KEYS_PER_SHARD;
-        shards = shards < FEWEST_SHARDS ? FEWEST_SHARDS : shards > USUAL_SHARDS ? USUAL_SHARDS : shards;
+        shards = shards < fewest ? fewest : shards > USUAL_SHARDS ? USUAL_SHARDS : shards;
     }
     return wr_round_up_pow2(shards);
 }
@@ -211,13 +214,20 @@ static void change_shard(const struct change *change, struct wr_shard *shard)
             carry(change, wr_entry_state(entry));
     shard->plan_set = !shard->plan_set;
     wr_shard_mark_changed(shard);
+    wr_lock_give(&shard->lock);
+}
+
+/* Lets the first of each line that was marked look at the new rules. */
+static void wake_changed(weir_table *table, struct wr_shard *shard)
+{
     struct weir_ticket *first;
-    while ((first = wr_shard_changed(shard, change->now)) != NULL) {
+    do {
+        int64_t now = wr_clock_now(table->clock);
+        wr_lock_take(&shard->lock);
+        first = wr_shard_changed(shard, now);
         wr_lock_give(&shard->lock);
         wr_ticket_wake(first);
-        wr_lock_take(&shard->lock);
-    }
-    wr_lock_give(&shard->lock);
+    } while (first != NULL);
 }
 
 static void change_overflow(const struct change *change)
@@ -261,9 +271,13 @@ int weir_table_change(weir_table *table, uint32_t plan, const weir_limit *limits
     weir_stack stack;
     if (check_plan(table, limits, count, &stack) != 0)
         return WEIR_E_INVAL;
+    atomic_fetch_add_explicit(&table->holds, 1, memory_order_relaxed); /* a wake may free the table */
     (void)pthread_mutex_lock(&table->changing);
     int bad = change_plan(table, plan, &stack);
-    (void)pthread_mutex_unlock(&table->changing);
+    (void)pthread_mutex_unlock(&table->changing); /* before the wakes: they may change the table too */
+    for (size_t i = 0; bad == 0 && i < table->shard_count; i++)
+        wake_changed(table, &table->shards[i]);
+    wr_table_drop(table);
     return bad;
 }
 

@@ -135,6 +135,170 @@ static void overdue_ticket_that_nobody_polls_is_passed_over(void **state)
     tear_down(&loop);
 }
 
+/* Two that do not come stand before one that waits for ever: its turn comes when both are overdue, without a wake. */
+static void nobody_waits_for_those_who_do_not_come(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_HOUR), 0);
+    struct loop loop;
+    set_up(&loop, &limit);
+    weir_ticket *lazy[] = {stand_in_line(&loop, 1, 3 * WEIR_SECOND), stand_in_line(&loop, 1, WEIR_SECOND)};
+    weir_ticket *last = stand_in_line(&loop, 1, WEIR_FOREVER);
+    weir_decision decision = poll_ticket(last);
+    assert_true(decision.wait_ns == WEIR_SECOND + 1); /* when the one before it becomes overdue */
+    assert_int_equal(weir_clock_fake_advance(loop.clock, decision.wait_ns), 0);
+    decision = poll_ticket(last);
+    assert_true(decision.wait_ns == 2 * WEIR_SECOND); /* and then the other one */
+    assert_int_equal(weir_clock_fake_advance(loop.clock, decision.wait_ns), 0);
+    assert_int_equal(poll_ticket(last).verdict, WEIR_GO);
+    assert_int_equal(loop.woken, 0);
+    assert_int_equal(weir_ticket_poll(lazy[0], &decision), WEIR_E_TIMEOUT);
+    weir_ticket_free(lazy[0]);
+    weir_ticket_free(lazy[1]);
+    weir_ticket_free(last);
+    tear_down(&loop);
+}
+
+/* The one in the middle leaves: the one behind it must learn that it now waits for somebody with a deadline. */
+static void one_who_leaves_tells_the_one_behind(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_HOUR), 0);
+    struct loop loop;
+    set_up(&loop, &limit);
+    weir_ticket *lazy = stand_in_line(&loop, 1, WEIR_SECOND), *middle = stand_in_line(&loop, 1, WEIR_FOREVER);
+    weir_ticket *last = stand_in_line(&loop, 1, WEIR_FOREVER);
+    assert_true(poll_ticket(last).wait_ns == WEIR_UNTIL_RELEASE);
+    weir_ticket_free(middle);
+    assert_int_equal(loop.woken, 2); /* the first, and the one behind */
+    assert_true(poll_ticket(last).wait_ns == WEIR_SECOND + 1);
+    weir_ticket_free(lazy);
+    weir_ticket_free(last);
+    tear_down(&loop);
+}
+
+static void enqueue_without_patience_is_granted_if_permits_are_there(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_HOUR), 0);
+    struct loop loop;
+    set_up(&loop, &limit);
+    weir_ticket *now = stand_in_line(&loop, 1, 0), *never = stand_in_line(&loop, 1, 0);
+    assert_int_equal(weir_clock_fake_advance(loop.clock, 1), 0);
+    assert_int_equal(poll_ticket(now).verdict, WEIR_GO);
+    weir_decision decision;
+    assert_int_equal(weir_ticket_poll(never, &decision), WEIR_E_TIMEOUT);
+    weir_ticket_free(now);
+    weir_ticket_free(never);
+    tear_down(&loop);
+}
+
+enum {
+    CROWD = 100000
+};
+
+struct crowd {
+    weir_limiter *limiter;
+    int granted, deepest, depth;
+};
+
+/* One of the crowd: polls as soon as it is woken, and lets go at once. */
+struct member {
+    struct crowd *crowd;
+    weir_ticket *ticket;
+};
+
+static void poll_and_release(void *context)
+{
+    struct member *member = context;
+    struct crowd *crowd = member->crowd;
+    weir_decision decision;
+    crowd->depth++;
+    crowd->deepest = crowd->depth > crowd->deepest ? crowd->depth : crowd->deepest;
+    if (weir_ticket_poll(member->ticket, &decision) == 0 && decision.verdict == WEIR_GO) {
+        crowd->granted++;
+        assert_int_equal(weir_limiter_release(crowd->limiter, 1), 0);
+    }
+    crowd->depth--;
+}
+
+static void wakes_that_wake_do_not_nest(void **state)
+{
+    (void)state;
+    static struct crowd crowd;
+    static struct member members[CROWD];
+    weir_limit limit;
+    weir_decision decision;
+    assert_int_equal(weir_limit_concurrency(&limit, 1), 0);
+    assert_int_equal(weir_limiter_new(&limit, 1, NULL, &crowd.limiter), 0);
+    assert_int_equal(weir_limiter_try(crowd.limiter, 1, &decision), 0);
+    for (int i = 0; i < CROWD; i++) {
+        members[i].crowd = &crowd;
+        assert_int_equal(
+            weir_limiter_enqueue(crowd.limiter, 1, WEIR_FOREVER, poll_and_release, &members[i], &members[i].ticket), 0);
+    }
+    assert_int_equal(weir_limiter_release(crowd.limiter, 1), 0);
+    assert_int_equal(crowd.granted, CROWD);
+    assert_int_equal(crowd.deepest, 1);
+    for (int i = 0; i < CROWD; i++)
+        weir_ticket_free(members[i].ticket);
+    weir_limiter_free(crowd.limiter);
+}
+
+/* A crowd that times out together: a try, and each poll, passes over it once and not once each. */
+static void a_crowd_that_is_overdue_is_passed_over_once(void **state)
+{
+    (void)state;
+    static weir_ticket *tickets[CROWD];
+    weir_limit limit;
+    weir_decision decision;
+    assert_int_equal(weir_limit_concurrency(&limit, 1), 0);
+    struct loop loop;
+    set_up(&loop, &limit);
+    assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
+    for (int i = 0; i < CROWD; i++)
+        tickets[i] = stand_in_line(&loop, 1, WEIR_SECOND);
+    assert_int_equal(weir_clock_fake_advance(loop.clock, 2 * WEIR_SECOND), 0);
+    int64_t began = weir_clock_now(weir_clock_monotonic());
+    for (int i = CROWD - 1; i >= 0; i--) {
+        assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
+        assert_int_equal(weir_ticket_poll(tickets[i], &decision), WEIR_E_TIMEOUT);
+        weir_ticket_free(tickets[i]);
+    }
+    assert_true(weir_clock_now(weir_clock_monotonic()) - began < 10 * WEIR_SECOND); /* minutes, if quadratic */
+    tear_down(&loop);
+}
+
+static void free_the_limiter(void *context)
+{
+    struct loop *loop = context;
+    weir_limiter *limiter = loop->limiter;
+    loop->limiter = NULL;
+    weir_limiter_free(limiter);
+}
+
+static void a_wake_may_free_the_limiter_that_is_being_changed(void **state)
+{
+    (void)state;
+    weir_limit one, two;
+    assert_int_equal(weir_limit_concurrency(&one, 1), 0);
+    assert_int_equal(weir_limit_concurrency(&two, 2), 0);
+    struct loop loop;
+    set_up(&loop, &one);
+    weir_decision decision;
+    weir_ticket *ticket;
+    assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
+    assert_int_equal(weir_limiter_enqueue(loop.limiter, 1, WEIR_FOREVER, free_the_limiter, &loop, &ticket), 0);
+    assert_int_equal(weir_limiter_change(loop.limiter, &two, 1), 0);
+    assert_null(loop.limiter);
+    assert_int_equal(weir_ticket_poll(ticket, &decision), WEIR_E_CLOSED);
+    weir_ticket_free(ticket);
+    tear_down(&loop);
+}
+
 static void wake_may_free_its_own_ticket(void **state)
 {
     (void)state;
@@ -283,7 +447,10 @@ static void cancel_and_close_race_with_waiters_and_win(void **state)
 
 WEIR_TESTS(test(ticket_is_granted_at_once_if_nothing_is_in_the_way), test(ticket_says_when_to_poll_again),
            test(release_wakes_the_first_in_line), test(ticket_that_leaves_wakes_the_next),
-           test(overdue_ticket_that_nobody_polls_is_passed_over), test(wake_may_free_its_own_ticket),
+           test(overdue_ticket_that_nobody_polls_is_passed_over), test(nobody_waits_for_those_who_do_not_come),
+           test(one_who_leaves_tells_the_one_behind), test(enqueue_without_patience_is_granted_if_permits_are_there),
+           test(wakes_that_wake_do_not_nest), test(a_crowd_that_is_overdue_is_passed_over_once),
+           test(a_wake_may_free_the_limiter_that_is_being_changed), test(wake_may_free_its_own_ticket),
            test(closing_wakes_everybody_and_tickets_outlive_the_limiter),
            test(enqueue_refuses_what_can_never_be_granted),
            test(no_permit_is_lost_or_doubled_when_grants_race_deadlines),

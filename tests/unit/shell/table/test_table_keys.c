@@ -158,7 +158,7 @@ static void zero_options_mean_the_defaults_and_shards_are_a_power_of_two(void **
     (void)state;
     static const struct {
         size_t max_keys, shards, expected_keys, expected_shards;
-    } rows[] = {{0, 0, 1000000, 2048}, {100, 0, 100, 16},    {20000000, 0, 20000000, 16384},
+    } rows[] = {{0, 0, 1000000, 2048}, {100, 0, 100, 1},     {20000000, 0, 20000000, 16384},
                 {0, 1, 1000000, 1},    {0, 16, 1000000, 16}, {0, 17, 1000000, 32}};
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
