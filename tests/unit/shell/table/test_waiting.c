@@ -80,11 +80,6 @@ static void acquire_that_fails_tells_what_held_and_for_how_long(void **state)
     weir_clock_fake_free(waiting.clock);
 }
 
-static void count_wakes(void *context)
-{
-    ++*(int *)context;
-}
-
 static uint32_t denials_of_the_only_key(weir_table *table)
 {
     weir_table_entry *entries;
@@ -103,11 +98,10 @@ static void waiters_that_time_out_count_as_refused_and_learn_when_to_come_back(v
     waiting.table = table_of(bucket(1, 1, WEIR_MINUTE), waiting.clock, 0);
     weir_ticket *ticket;
     weir_decision decision;
-    int woken = 0;
     assert_true(goes(waiting.table, "k"));
     for (int i = 0; i < 2; i++)
         start_waiting(&waiting, i, 1, WEIR_SECOND, NULL);
-    assert_int_equal(weir_table_enqueue(waiting.table, "k", 1, 1, WEIR_SECOND, count_wakes, &woken, &ticket), 0);
+    assert_int_equal(weir_table_enqueue(waiting.table, "k", 1, 1, WEIR_SECOND, wake_nobody, NULL, &ticket), 0);
     assert_int_equal(denials_of_the_only_key(waiting.table), 0);
     advance(waiting.clock, WEIR_SECOND);
     for (int i = 0; i < 2; i++)
@@ -128,9 +122,8 @@ static void a_poll_says_when_to_poll_again_at_the_latest(void **state)
     weir_limiter *limiter = limiter_of(bucket(1, 1, WEIR_MINUTE), clock);
     weir_ticket *ticket;
     weir_decision decision;
-    int woken = 0;
     assert_int_equal(weir_limiter_try(limiter, 1, &decision), 0);
-    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_SECOND, count_wakes, &woken, &ticket), 0);
+    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_SECOND, wake_nobody, NULL, &ticket), 0);
     assert_int_equal(weir_ticket_poll(ticket, &decision), 0);
     expect_told(decision, WEIR_WAIT, WEIR_REASON_TOKENS, WEIR_SECOND);
     weir_ticket_free(ticket);
