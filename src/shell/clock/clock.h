@@ -4,8 +4,8 @@
  * A parker is where one thread sleeps: wr_park returns when wr_unpark was called, when the instant has come, or for no
  * reason; so park in a loop that asks anew what it waits for. An unpark that comes before the park is not lost.
  */
-#ifndef WEIR_SHELL_CLOCK_H
-#define WEIR_SHELL_CLOCK_H
+#ifndef WR_SHELL_CLOCK_CLOCK_H
+#define WR_SHELL_CLOCK_CLOCK_H
 
 #include <pthread.h>
 #include <stdbool.h>

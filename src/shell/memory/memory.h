@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* memory.h - what the system gives: memory and random bytes. */
-#ifndef WEIR_SHELL_MEMORY_H
-#define WEIR_SHELL_MEMORY_H
+#ifndef WR_SHELL_MEMORY_MEMORY_H
+#define WR_SHELL_MEMORY_MEMORY_H
 
 #include <stddef.h>
 #include <weir/memory.h>
