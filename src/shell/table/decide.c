@@ -241,8 +241,10 @@ int weir_table_try(weir_table *table, const char *key, size_t key_bytes, uint32_
 {
     if (__builtin_expect(ret_decision == NULL || wr_table_check(table, key, key_bytes, permits) != 0, 0))
         return weir_table_reserve(table, key, key_bytes, permits, NULL, ret_decision); /* says what is wrong */
-    struct wr_query query = wr_table_query(table, key, key_bytes, permits, wr_clock_now(table->clock));
+    struct wr_query query = wr_table_query(table, key, key_bytes, permits, 0);
     struct wr_shard *shard = wr_table_shard(table, query.hash);
+    wr_shard_hint(shard, &table->layout, query.hash);
+    query.now = wr_clock_now(table->clock); /* while memory is on its way */
     wr_lock_take(&shard->lock);
     int bad = wr_table_decide_fast(table, shard, &query, ret_decision);
     wr_lock_give(&shard->lock);

@@ -10,14 +10,9 @@ static uint32_t most_slots(uint32_t groups)
     return groups * 13;
 }
 
-static size_t control_bytes(uint32_t groups)
-{
-    return ((size_t)groups * WR_GROUP + WR_LINE_BYTES - 1) / WR_LINE_BYTES * WR_LINE_BYTES;
-}
-
 static size_t block_bytes(uint32_t groups, const struct wr_layout *layout)
 {
-    return control_bytes(groups) + (size_t)groups * WR_GROUP * layout->entry_bytes;
+    return wr_control_bytes(groups) + (size_t)groups * WR_GROUP * layout->entry_bytes;
 }
 
 size_t wr_shard_bytes(const struct wr_shard *shard, const struct wr_layout *layout)
@@ -36,7 +31,7 @@ struct wr_entry *wr_shard_find(const struct wr_shard *shard, const struct wr_lay
     const struct wr_block *block = &shard->block;
     if (block->groups == 0)
         return NULL;
-    uint32_t group = wr_home(block, (uint32_t)hash);
+    uint32_t group = wr_home(block->groups, (uint32_t)hash);
     for (;;) {
         const uint8_t *control = block->control + (size_t)group * WR_GROUP;
         for (uint32_t hits = wr_match(control, wr_tag(hash)); hits != 0; hits &= hits - 1) {
@@ -54,7 +49,7 @@ struct wr_entry *wr_shard_find(const struct wr_shard *shard, const struct wr_lay
  */
 static size_t free_slot(const struct wr_block *block, uint32_t hash)
 {
-    uint32_t group = wr_home(block, hash);
+    uint32_t group = wr_home(block->groups, hash);
     uint32_t wanted = 3u << wr_pair(hash);
     for (;; wanted = 0) {
         const uint8_t *control = block->control + (size_t)group * WR_GROUP;
@@ -76,7 +71,7 @@ static bool rebuild(struct wr_shard *shard, const struct wr_layout *layout, cons
     grown.control = wr_take(allocator, block_bytes(groups, layout), WR_LINE_BYTES);
     if (grown.control == NULL)
         return false;
-    grown.slots = grown.control + control_bytes(groups);
+    grown.slots = grown.control + wr_control_bytes(groups);
     size_t slot = 0;
     struct wr_entry *entry;
     while ((entry = wr_shard_next(shard, layout, &slot)) != NULL) {
@@ -86,6 +81,8 @@ static bool rebuild(struct wr_shard *shard, const struct wr_layout *layout, cons
     }
     wr_give(allocator, shard->block.control, wr_shard_bytes(shard, layout), WR_LINE_BYTES);
     shard->block = grown;
+    atomic_store_explicit(&shard->hint_groups, grown.groups, memory_order_relaxed);
+    atomic_store_explicit(&shard->hint_control, grown.control, memory_order_relaxed);
     shard->removed = 0;
     shard->hand = 0;
     return true;
@@ -162,7 +159,7 @@ void wr_shard_prefetch(const struct wr_shard *shard, const struct wr_layout *lay
 {
     if (shard->block.groups == 0)
         return;
-    uint32_t group = wr_home(&shard->block, (uint32_t)hash);
+    uint32_t group = wr_home(shard->block.groups, (uint32_t)hash);
     uint32_t hits = wr_match(shard->block.control + (size_t)group * WR_GROUP, wr_tag(hash));
     if (hits != 0)
         __builtin_prefetch(wr_slot(&shard->block, layout, group * WR_GROUP + (uint32_t)__builtin_ctz(hits)), 1);

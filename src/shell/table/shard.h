@@ -7,17 +7,18 @@
  *     control  │ tag … tag │ tag … tag │ …          0 empty, 1 removed, else 8 bits of the key's hash
  *     slots    │ entry │ entry │ …                  entry: header 16 │ state of the rules │ key, or pointer to it
  *
- * The control bytes of a million keys are a megabyte and stay near, and most keys lie where their hash says, so a
- * decision costs about one miss: the entry's line. Shards are small so that growing one (by an eighth; memory stays
- * tight) stalls nobody for long.
+ * The control bytes of a million keys are a megabyte and stay near, and most keys lie where their hash says; both are
+ * fetched at once, so a decision waits about once for memory. Shards are small so that growing one (by an eighth;
+ * memory stays tight) stalls nobody for long.
  *
  * Invariants: entries are found from their home group on, up to the first group with an empty slot; live + removed
- * never fills a block, so there is one. Everything here runs with the shard's lock held.
+ * never fills a block, so there is one. Everything here but wr_shard_hint runs with the shard's lock held.
  */
 #ifndef WR_SHELL_TABLE_SHARD_H
 #define WR_SHELL_TABLE_SHARD_H
 
 #include "base/alloc.h"
+#include "base/bits.h"
 #include "shell/line/line.h"
 
 #include <string.h>
@@ -63,6 +64,8 @@ struct wr_block {
 
 struct wr_shard {
     _Alignas(WR_LINE_BYTES) struct wr_lock lock;
+    _Atomic uint32_t hint_groups; /* these two: the block as wr_shard_hint reads it, without the lock */
+    _Atomic(uint8_t *) hint_control;
     struct wr_block block;
     uint64_t acquired, rejected;
     struct wr_key_line *lines;
@@ -115,9 +118,10 @@ static inline uint8_t wr_tag(uint64_t hash)
     return (uint8_t)(tag + (tag < 2 ? 2 : 0));
 }
 
-static inline uint32_t wr_home(const struct wr_block *block, uint32_t hash)
+/* The group where the search for a key begins. */
+static inline uint32_t wr_home(uint32_t groups, uint32_t hash)
 {
-    return (uint32_t)((uint64_t)hash * block->groups >> 32);
+    return (uint32_t)((uint64_t)hash * groups >> 32);
 }
 
 /* The even slot, within its home group, of the pair of slots that a key takes if one of them is free. */
@@ -170,11 +174,23 @@ static inline bool wr_entry_is(const struct wr_entry *entry, const struct wr_lay
 struct wr_entry *wr_shard_find(const struct wr_shard *shard, const struct wr_layout *layout, uint64_t hash,
                                const char *key, size_t key_bytes);
 
-/* Four of five keys lie in their pair: fetching both slots together with the control bytes makes one wait of two. */
-static inline void wr_prefetch_pair(const struct wr_block *block, const struct wr_layout *layout, size_t slot)
+/* Bytes of control, in whole lines; the slots follow. */
+static inline size_t wr_control_bytes(uint32_t groups)
 {
-    __builtin_prefetch(wr_slot(block, layout, slot), 1);
-    __builtin_prefetch(wr_slot(block, layout, slot + 1), 1);
+    return wr_round_up((size_t)groups * WR_GROUP, WR_LINE_BYTES);
+}
+
+/* Begins to fetch what finding this key will need: its control bytes, and the pair of slots in which three of four keys
+ * lie; together they cost one wait. Needs no lock: what it reads may be out of date, and then it fetches in vain. */
+static inline void wr_shard_hint(const struct wr_shard *shard, const struct wr_layout *layout, uint64_t hash)
+{
+    uint32_t groups = atomic_load_explicit(&shard->hint_groups, memory_order_relaxed);
+    uintptr_t control = (uintptr_t)atomic_load_explicit(&shard->hint_control, memory_order_relaxed);
+    size_t first = (size_t)wr_home(groups, (uint32_t)hash) * WR_GROUP;
+    uintptr_t pair = control + wr_control_bytes(groups) + (first + wr_pair((uint32_t)hash)) * layout->entry_bytes;
+    __builtin_prefetch((const void *)(control + first));
+    __builtin_prefetch((const void *)pair, 1);
+    __builtin_prefetch((const void *)(pair + layout->entry_bytes), 1);
 }
 
 /* The key's entry if it is where it nearly always is, the first of its tag in its home group; else NULL, and it may be
@@ -185,8 +201,7 @@ static inline struct wr_entry *wr_shard_glance(const struct wr_shard *shard, con
     const struct wr_block *block = &shard->block;
     if (__builtin_expect(block->groups == 0, 0))
         return NULL;
-    size_t first = (size_t)wr_home(block, (uint32_t)hash) * WR_GROUP;
-    wr_prefetch_pair(block, layout, first + wr_pair((uint32_t)hash));
+    size_t first = (size_t)wr_home(block->groups, (uint32_t)hash) * WR_GROUP;
     uint32_t hits = wr_match(block->control + first, wr_tag(hash));
     if (__builtin_expect(hits == 0, 0))
         return NULL;
