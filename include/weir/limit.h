@@ -34,7 +34,8 @@
  * that stands still or goes back only ever delays.
  *
  * Threads: weir_limiter and weir_cancel may be used from any thread. weir_limit is a plain value. The
- * weir_stack functions at the end are pure: no clock, no lock, no allocation.
+ * weir_stack functions at the end are pure: no clock, no lock, no allocation. Permits belong to the limiter, not
+ * to the thread that took them. After fork() a child may use what it makes itself, and nothing made before.
  */
 #ifndef WEIR_LIMIT_H
 #define WEIR_LIMIT_H
@@ -250,7 +251,8 @@ WEIR_API void weir_cancel_free(weir_cancel *cancel);
 /* ---- event loops: stand in the queue without a thread -------------------------------------------------- */
 
 /* Called when polling the ticket may have become worthwhile: from whichever thread caused it, with no lock
- * held. Usually it just wakes the loop (uv_async_send, eventfd). It may call weir, also to free its ticket. */
+ * held, and never from within another wake. Usually it just wakes the loop (uv_async_send, eventfd). It may call
+ * weir, also to free its own ticket; to free another, whose wake may be running elsewhere, could wait for ever. */
 typedef void weir_wake(void *context);
 
 /* Stands in the queue for `permits`, until `timeout_ns` has passed. Then call weir_ticket_poll at once and as
