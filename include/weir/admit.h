@@ -117,7 +117,7 @@ typedef enum weir_hops {
     X(WEIR_FAULT_MISSING, "missing")   /* not there, or empty */                                                       \
     X(WEIR_FAULT_LONG, "too_long")     /* more than WEIR_KEY_MAX bytes */                                              \
     X(WEIR_FAULT_BYTES, "bad_bytes")   /* control characters, NUL, not UTF-8; a target that is neither path nor URI */ \
-    X(WEIR_FAULT_REPEATED, "repeated") /* the header is there twice */                                                 \
+    X(WEIR_FAULT_REPEATED, "repeated") /* the header is there twice, or a list in too many lines */                    \
     X(WEIR_FAULT_ADDRESS, "no_address") /* not an address: of the peer, or with WEIR_HOPS_FIRST in the header */       \
     X(WEIR_FAULT_COST, "bad_cost")      /* not a number from 1 to cost_max */
 
@@ -134,6 +134,7 @@ WEIR_API const char *weir_fault_name(weir_fault fault);
 typedef size_t weir_key_custom(void *context, const weir_request *request, char *buffer, size_t buffer_bytes);
 
 #define WEIR_KEY_PARTS_MAX 8
+#define WEIR_HEADER_LINES_MAX 64 /* lines over which a list of forwarding addresses may be spread */
 
 /* What of a request is its key. Fill with weir_key_init, then change what you need. */
 typedef struct weir_key {

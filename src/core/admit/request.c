@@ -164,7 +164,10 @@ static weir_fault client_by_trust(const weir_request *request, const weir_key *k
     struct wr_address address;
     bool has_address = wr_address_parse_peer(peer, &address);
     bool is_proxy = has_address ? is_trusted(key, &address) : key->trust_unix && has_no_address(peer);
+    struct wr_span beyond;
 
+    if (is_proxy && header_at(request, key->header, WEIR_HEADER_LINES_MAX, &beyond))
+        return WEIR_FAULT_REPEATED; /* finding the n-th line may take n steps: a bound on what a caller can cost us */
     if (is_proxy && last_untrusted(request, key, &address))
         has_address = true;
     if (!has_address)

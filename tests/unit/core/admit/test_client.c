@@ -231,7 +231,37 @@ static void a_long_list_of_hops_is_read_to_its_end(void **state)
     check(&key, &example, 1);
 }
 
-WEIR_TESTS(test(forged_headers_are_ignored_unless_the_peer_is_a_trusted_proxy),
+/* J1: what a caller can cost us is bounded, and lines beyond the bound are not believed but refused. */
+static void forwarding_lines_without_end_are_refused(void **state)
+{
+    (void)state;
+    static weir_header lines[WEIR_HEADER_LINES_MAX + 1];
+    for (size_t i = 0; i <= WEIR_HEADER_LINES_MAX; i++)
+        lines[i] = (weir_header){"X-Forwarded-For", "203.0.113.7"};
+    weir_network proxies;
+    assert_int_equal(weir_network_parse("10.0.0.0/8", &proxies), 0);
+    weir_key key;
+    weir_key_init(&key, WEIR_KEY_IP);
+    key.trusted = &proxies;
+    key.trusted_count = 1;
+    weir_request request;
+    weir_request_init(&request, "GET", "/", "10.0.0.1");
+    weir_header_list list = {lines, WEIR_HEADER_LINES_MAX};
+    request.header = weir_header_list_find;
+    request.header_context = &list;
+    char buffer[WEIR_KEY_MAX];
+    size_t bytes;
+    weir_fault fault;
+    assert_int_equal(weir_key_extract(&key, &request, buffer, sizeof buffer, &bytes, &fault), 0);
+    assert_int_equal(fault, WEIR_FAULT_NONE);
+    assert_memory_equal(buffer, "203.0.113.7", bytes);
+    list.count++;
+    assert_int_equal(weir_key_extract(&key, &request, buffer, sizeof buffer, &bytes, &fault), WEIR_E_ABSENT);
+    assert_int_equal(fault, WEIR_FAULT_REPEATED);
+}
+
+WEIR_TESTS(test(forwarding_lines_without_end_are_refused),
+           test(forged_headers_are_ignored_unless_the_peer_is_a_trusted_proxy),
            test(behind_trusted_proxies_the_right_most_untrusted_hop_is_the_caller),
            test(a_proxy_may_name_the_caller_in_another_header), test(an_unreadable_peer_is_malformed_not_missing),
            test(a_unix_socket_is_trusted_only_if_we_say_so), test(first_hop_mode_takes_the_first_forwarded_address),
