@@ -131,6 +131,112 @@ static void a_poll_says_when_to_poll_again_at_the_latest(void **state)
     weir_clock_fake_free(clock);
 }
 
+/* ---- wakes during a change ---- */
+
+struct woken {
+    struct keyed *keyed;
+    const weir_limit *limit;
+    int count;
+};
+
+static void count_wake(void *context)
+{
+    ((struct woken *)context)->count++;
+}
+
+static void change_add_and_close(void *context)
+{
+    struct woken *woken = context;
+    weir_table *table = woken->keyed->table;
+    if (woken->count++ > 0)
+        return;
+    assert_int_equal(weir_table_change(table, 0, woken->limit, 1), 0);
+    assert_int_equal(weir_table_add_plan(table, woken->limit, 1, NULL), 0);
+    weir_table_close(table);
+}
+
+static weir_ticket *wait_for(struct keyed *keyed, const char *key, int64_t timeout_ns, weir_wake *wake, void *context)
+{
+    weir_ticket *ticket;
+    assert_int_equal(weir_table_enqueue(keyed->table, key, strlen(key), 1, timeout_ns, wake, context, &ticket), 0);
+    return ticket;
+}
+
+/* Would hang if a change held its lock while it wakes. */
+static void a_wake_may_change_and_close_the_table_that_is_being_changed(void **state)
+{
+    (void)state;
+    weir_limit one, two;
+    assert_int_equal(weir_limit_concurrency(&one, 1), 0);
+    assert_int_equal(weir_limit_concurrency(&two, 2), 0);
+    struct keyed keyed = {0};
+    keyed_set_up(&keyed, &one);
+    struct woken woken = {&keyed, &two, 0};
+    assert_int_equal(try_key(keyed.table, "k", 1).verdict, WEIR_GO);
+    weir_ticket *ticket = wait_for(&keyed, "k", WEIR_FOREVER, change_add_and_close, &woken);
+    assert_int_equal(weir_table_change(keyed.table, 0, &two, 1), 0);
+    assert_true(woken.count > 0);
+    weir_decision decision;
+    assert_int_equal(weir_ticket_poll(ticket, &decision), WEIR_E_CLOSED);
+    weir_ticket_free(ticket);
+    keyed_tear_down(&keyed);
+}
+
+static void move_the_clock(void *context)
+{
+    struct woken *woken = context;
+    woken->count++;
+    assert_int_equal(weir_clock_fake_advance(woken->keyed->clock, 10 * WEIR_SECOND), 0);
+}
+
+/* Time passes while a change wakes: whoever is first by then is woken, not who was first when it began. */
+static void a_change_wakes_by_the_time_it_is_and_not_by_that_of_its_beginning(void **state)
+{
+    (void)state;
+    weir_limit one, two;
+    assert_int_equal(weir_limit_concurrency(&one, 1), 0);
+    assert_int_equal(weir_limit_concurrency(&two, 2), 0);
+    struct keyed keyed = {.options = {.shards = 1}};
+    keyed_set_up(&keyed, &one);
+    struct woken slow = {&keyed, &two, 0}, late = slow, next = slow;
+    assert_int_equal(try_key(keyed.table, "a", 1).verdict, WEIR_GO);
+    assert_int_equal(try_key(keyed.table, "b", 1).verdict, WEIR_GO);
+    weir_ticket *tickets[] = {wait_for(&keyed, "b", WEIR_SECOND, count_wake, &late),
+                              wait_for(&keyed, "b", WEIR_FOREVER, count_wake, &next),
+                              wait_for(&keyed, "a", WEIR_FOREVER, move_the_clock, &slow)};
+    assert_int_equal(weir_table_change(keyed.table, 0, &two, 1), 0);
+    assert_int_equal(slow.count, 1);
+    assert_int_equal(late.count, 0);
+    assert_int_equal(next.count, 1);
+    for (int i = 0; i < 3; i++)
+        weir_ticket_free(tickets[i]);
+    keyed_tear_down(&keyed);
+}
+
+/* A receipt from before must not look like one for this reserve. */
+static void reserve_that_is_refused_behind_others_leaves_an_empty_receipt(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 2, 1, WEIR_HOUR), 0);
+    struct keyed keyed = {0};
+    keyed_set_up(&keyed, &limit);
+    struct woken woken = {&keyed, &limit, 0};
+    weir_receipt receipt;
+    weir_decision decision;
+    assert_int_equal(weir_table_reserve(keyed.table, "k", 1, 1, &receipt, &decision), 0);
+    assert_int_equal(receipt.permits, 1);
+    weir_ticket *ticket = wait_for(&keyed, "k", WEIR_FOREVER, count_wake, &woken);
+    assert_int_equal(weir_table_reserve(keyed.table, "k", 1, 1, &receipt, &decision), 0);
+    assert_int_equal(decision.reason, WEIR_REASON_QUEUE);
+    assert_int_equal(receipt.permits, 0);
+    weir_ticket_free(ticket);
+    keyed_tear_down(&keyed);
+}
+
 WEIR_TESTS(test(acquire_that_fails_tells_what_held_and_for_how_long),
            test(waiters_that_time_out_count_as_refused_and_learn_when_to_come_back),
-           test(a_poll_says_when_to_poll_again_at_the_latest))
+           test(a_poll_says_when_to_poll_again_at_the_latest),
+           test(a_wake_may_change_and_close_the_table_that_is_being_changed),
+           test(a_change_wakes_by_the_time_it_is_and_not_by_that_of_its_beginning),
+           test(reserve_that_is_refused_behind_others_leaves_an_empty_receipt))
