@@ -28,7 +28,8 @@ extern "C" {
     X(WEIR_E_NEVER, -7, "more permits than the limit can ever grant at once")         \
     X(WEIR_E_ABSENT, -8, "no such key")                                               \
     X(WEIR_E_SPACE, -9, "the buffer is too small")                                    \
-    X(WEIR_E_SYSTEM, -10, "a system call failed")
+    X(WEIR_E_SYSTEM, -10, "a system call failed")                                     \
+    X(WEIR_E_CIRCUIT, -11, "the host's circuit breaker is open")
 
 enum weir_error_code {
     WEIR_OK = 0,

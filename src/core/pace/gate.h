@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* gate.h - one host's gate: when may the next request to it start, and which bound says so?
+ *
+ *     earliest start = max( last start + interval,      interval = max(minimum, Crawl-delay, 1/max_rate)
+ *                           strategy,                   strategy.h
+ *                           Retry-After, quota reset,   what the server said
+ *                           breaker )                   breaker.h
+ *     and only while in flight < min(max_in_flight, strategy's cap), nothing is reserved but unsent, and not paused
+ *
+ * A request's life:  ask (GO) -> reserve -> sent -> tell        the usual way
+ *                                reserve -> give                not used after all
+ *                                reserve -> sent -> drop        given up; nothing is known of it
+ *
+ * A gate is a header, and behind it, as the options ask: latency ring, error window, strategy. It holds no pointers and
+ * may be copied. Pure: `now` is an argument; one that goes back is taken as the latest seen, so it can only delay.
+ */
+#ifndef WR_CORE_PACE_GATE_H
+#define WR_CORE_PACE_GATE_H
+
+#include "core/pace/strategy.h"
+
+struct wr_gate;
+
+/* What a start needs to remember until it is answered. */
+struct wr_gate_start {
+    uint32_t seq;
+    uint32_t in_flight;
+    int64_t sent_at;
+};
+
+/* What a tell changed, for events and counters. */
+enum wr_gate_news {
+    WR_NEWS_DELAY = 1,       /* the learned delay */
+    WR_NEWS_RETRY_AFTER = 2, /* a server-directed wait began or grew */
+    WR_NEWS_BREAKER = 4,     /* the breaker's state */
+    WR_NEWS_REJECTED = 8,    /* it was a rejection */
+    WR_NEWS_HOPELESS = 16,   /* cancel_after was reached, just now */
+};
+
+/* Bytes of a gate under these options, a multiple of 8. */
+size_t wr_gate_bytes(const weir_pace_options *options);
+
+/* Fills zeroed memory. `memory` may be NULL; `wall_now` matters only with it. R23: with a memory the first start waits
+ * one full interval, a stored window is clamped and honoured, an open breaker is half open. */
+void wr_gate_init(struct wr_gate *gate, const weir_pace_options *options, const weir_pace_memory *memory, int64_t now,
+                  int64_t wall_now);
+
+/* Whether a request may start now. Changes nothing. WEIR_UNTIL_RELEASE where only an answer or a send can change it. */
+weir_decision wr_gate_ask(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
+
+/* Every bound on its own, in the order of the reasons. Returns how many, at most WEIR_PACE_BOUNDS_MAX. */
+size_t wr_gate_bounds(const struct wr_gate *gate, const weir_pace_options *options, int64_t now,
+                      weir_pace_bound ret_bounds[WEIR_PACE_BOUNDS_MAX]);
+
+/* After GO: counts it in flight and holds the gate until sent or given back. Returns the reservation's number. */
+uint32_t wr_gate_reserve(struct wr_gate *gate, const weir_pace_options *options, int64_t now);
+void wr_gate_give(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now);
+
+/* It is being written. */
+struct wr_gate_start wr_gate_sent(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now);
+
+/* How it ended. `unit` is a random number, 0 <= unit < 1, for the jitter. Returns news, a set of wr_gate_news. */
+uint32_t wr_gate_tell(struct wr_gate *gate, const weir_pace_options *options, const struct wr_gate_start *start,
+                      const weir_outcome *outcome, int64_t now, double unit);
+
+/* It was given up after it was sent. */
+void wr_gate_drop(struct wr_gate *gate, const weir_pace_options *options, const struct wr_gate_start *start,
+                  int64_t now);
+
+void wr_gate_robots_delay(struct wr_gate *gate, int64_t delay_ns, int64_t now);
+void wr_gate_pause(struct wr_gate *gate, bool paused);
+
+/* A server-directed window learned elsewhere: no start before `until`. Never shortens. */
+void wr_gate_hold(struct wr_gate *gate, const weir_pace_options *options, int64_t until, int64_t now);
+
+/* Fills `to` (zeroed, of wr_gate_bytes(to_options)) with what `from` knows. Both have the same strategy, ring and
+ * window. */
+void wr_gate_carry(const struct wr_gate *from, const weir_pace_options *from_options, struct wr_gate *to,
+                   const weir_pace_options *to_options, int64_t now);
+
+void wr_gate_remember(const struct wr_gate *gate, const weir_pace_options *options, int64_t now, int64_t wall_now,
+                      weir_pace_memory *ret_memory);
+/* Whether its memory changed since wr_gate_saved. */
+bool wr_gate_unsaved(const struct wr_gate *gate);
+void wr_gate_saved(struct wr_gate *gate);
+
+/* R9: nothing in flight or reserved, now past every bound and twice the interval after the last start, breaker closed,
+ * not paused. Whether unsaved learning matters is the caller's to say. */
+bool wr_gate_forgettable(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
+
+/* All of weir_pace_entry but key, key_bytes and waiters. */
+void wr_gate_look(const struct wr_gate *gate, const weir_pace_options *options, int64_t now,
+                  weir_pace_entry *ret_entry);
+
+/* Asserted invariants. */
+bool wr_gate_ok(const struct wr_gate *gate, const weir_pace_options *options);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* none.c - no strategy: only the gate's own bounds hold. */
+#include "core/pace/strategy.h"
+
+#include <math.h>
+
+static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+{
+    (void)options, (void)state, (void)memory, (void)now;
+}
+
+static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+{
+    (void)options, (void)state, (void)start, (void)now;
+}
+
+static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+{
+    (void)options, (void)state, (void)answer, (void)now;
+}
+
+static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+{
+    (void)options, (void)state, (void)now;
+    return (struct wr_want){0, WEIR_REASON_NONE, UINT32_MAX, (double)INFINITY, 0};
+}
+
+static void remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
+{
+    (void)options, (void)state, (void)now, (void)memory;
+}
+
+static bool settled(const weir_pace_options *options, const void *state, int64_t now)
+{
+    (void)options, (void)state, (void)now;
+    return true;
+}
+
+static const char *mode(const void *state)
+{
+    (void)state;
+    return "free";
+}
+
+const struct wr_strategy wr_none = {
+    .name = "none",
+    .state_bytes = 0,
+    .start = start,
+    .sent = sent,
+    .tell = tell,
+    .want = want,
+    .remember = remember,
+    .settled = settled,
+    .mode = mode,
+};

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* sim.h - modelled origins in virtual time: how close to a host's true limit does a pacer stay?
+ *
+ * A scenario is one origin (or a crowd of them) as docs/scenarios.md describes it. wr_sim_run drives one gate against
+ * it, event by event, from a seed: the same seed gives the same run, everywhere. The score compares what was delivered
+ * with an oracle that knows the limit.
+ */
+#ifndef WR_SIM_SIM_H
+#define WR_SIM_SIM_H
+
+#include "base/alloc.h"
+#include "core/pace/gate.h"
+
+enum wr_service_law {
+    WR_LAW_LOGNORMAL,
+    WR_LAW_UNIFORM
+};
+enum wr_limiter_kind {
+    WR_LIMITER_NONE,
+    WR_LIMITER_TOKEN_BUCKET,
+    WR_LIMITER_FIXED_WINDOW,
+    WR_LIMITER_SLIDING_BAN,
+    WR_LIMITER_CONCURRENCY,
+};
+enum wr_vary_kind {
+    WR_VARY_NONE,
+    WR_VARY_STEP,
+    WR_VARY_JUMP,
+    WR_VARY_SINE,
+    WR_VARY_WALK
+};
+
+struct wr_origin {
+    struct {
+        int64_t mean_ns;
+        double sigma;
+        enum wr_service_law law;
+        double tail;
+    } service;
+    struct {
+        enum wr_limiter_kind kind;
+        double rate, burst; /* token bucket */
+        uint32_t quota;     /* window, ban */
+        int64_t window_ns, ban_ns;
+        int status;   /* of a ban */
+        bool extend;  /* a request during the ban prolongs it */
+        uint32_t max; /* concurrency */
+    } limiter;
+    struct {
+        uint32_t servers, queue;
+    } station; /* servers 0: none */
+    struct {
+        int status;
+        bool retry_after, headers;
+    } reject;
+    struct {
+        double p500, p503;
+    } errors;
+    struct {
+        int64_t from_ns, to_ns;
+    } outage; /* to 0: none */
+    struct {
+        enum wr_vary_kind kind;
+        int64_t period_ns;
+    } vary;
+    double cross; /* share of the rate taken by others */
+};
+
+#define WR_MIX_MAX 32
+
+struct wr_scenario {
+    char name[64];
+    int64_t duration_ns;
+    uint32_t workers, seeds;
+    struct {
+        int64_t rtt_ns, jitter_ns;
+    } network;
+    struct wr_origin origin;
+    uint32_t backlog; /* 0: always work to do */
+    struct {
+        uint32_t hosts;
+        double zipf;
+        uint32_t largest;
+        uint64_t seed;
+    } crowd; /* hosts 0: none */
+    struct {
+        double weight;
+        struct wr_origin origin;
+    } mix[WR_MIX_MAX];
+    uint32_t mix_count;
+};
+
+/* Fills in every default. */
+void wr_scenario_init(struct wr_scenario *ret_scenario);
+
+/* NULL, or what is wrong with it and what would be right. */
+const char *wr_scenario_wrong(const struct wr_scenario *scenario);
+
+/* Draws the index-th fresh scenario out of the families' ranges. */
+void wr_scenario_random(uint64_t seed, uint32_t index, struct wr_scenario *ret_scenario);
+
+/* Who is tried: a strategy of weir's or one for comparison, with its numbers. */
+struct wr_sim_pacer {
+    char name[64];                      /* as given, "aimd:alpha=0.1" */
+    const struct wr_strategy *strategy; /* NULL: the options' */
+    weir_pace_options options;
+};
+
+/* Sets a pacer by its text, NAME[:key=value,…]; keys are those of weir_pace_options_set and the short ones of the
+ * published rules (alpha, beta, start, max, min, burst). WEIR_E_INVAL. */
+int wr_sim_pacer_named(const char *text, struct wr_sim_pacer *ret_pacer);
+
+/* The names that wr_sim_pacer_named knows, NULL at the end, each with a line of what it is. */
+struct wr_sim_pacer_name {
+    const char *name, *what;
+};
+const struct wr_sim_pacer_name *wr_sim_pacer_names(void);
+
+struct wr_score {
+    double goodput;  /* 200s / oracle, not clipped */
+    double rejected; /* caused by us / sent */
+    double sent, ok, rejections, waste, oracle;
+    double t90_s, recovery_s; /* NAN: never, or nothing to recover from */
+    double latency_inflation; /* mean / unloaded mean */
+    double overshoot;         /* worst second: sent / allowed */
+    double makespan_s;        /* with a backlog, else NAN */
+    double bans;              /* times that a ban began */
+};
+
+/* What happened, for traces and plots. */
+struct wr_sim_event {
+    int64_t at;
+    enum {
+        WR_SIM_SENT,
+        WR_SIM_ANSWERED
+    } kind;
+    int status; /* answered */
+    int64_t latency_ns;
+    uint32_t in_flight;
+    double rate, limit; /* what the pacer wants and the origin allows per second, now */
+    const char *mode;
+};
+typedef void wr_sim_listener(void *context, const struct wr_sim_event *event);
+
+struct wr_sim_run {
+    const struct wr_scenario *scenario;
+    const struct wr_sim_pacer *pacer;
+    uint64_t seed;
+    const weir_pace_memory *memory; /* of an earlier run; NULL: cold */
+    weir_pace_memory *ret_memory;   /* may be NULL */
+    wr_sim_listener *listener;      /* may be NULL */
+    void *context;
+    const weir_allocator *allocator;
+};
+
+/* WEIR_E_NOMEM. */
+int wr_sim_run(const struct wr_sim_run *run, struct wr_score *ret_score);
+
+/* The mean over `seeds` runs (0: the scenario's) from `seed` on; warm: each run is preceded by one whose memory it
+ * gets. */
+int wr_sim_score(const struct wr_scenario *scenario, const struct wr_sim_pacer *pacer, uint32_t seeds, uint64_t seed,
+                 bool warm, const weir_allocator *allocator, struct wr_score *ret_score);
+
+#endif
