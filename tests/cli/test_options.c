@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include <weir/time.h>
 
-#include "cli/kit/nearest.h"
+#include "base/nearest.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cli/kit/nearest.h"
+#include "base/nearest.h"
 #include "cli/kit/output.h"
 
 #define WORDS_MAX 8 /* of a command and its --help */

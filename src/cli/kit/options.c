@@ -6,8 +6,8 @@
 #include <string.h>
 #include <weir/error.h>
 
+#include "base/nearest.h"
 #include "base/parse.h"
-#include "cli/kit/nearest.h"
 #include "cli/kit/options_text.h"
 #include "cli/kit/output.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* nearest.h - what the user may have meant by a word that we do not know. */
-#ifndef WR_CLI_KIT_NEAREST_H
-#define WR_CLI_KIT_NEAREST_H
+#ifndef WR_BASE_NEAREST_H
+#define WR_BASE_NEAREST_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* nearest.c - the known word with the fewest letters changed, added or left out. */
-#include "cli/kit/nearest.h"
+#include "base/nearest.h"
 
 #include <string.h>
 
