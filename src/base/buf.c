@@ -79,6 +79,24 @@ void wr_buf_append_u64(struct wr_buf *buf, uint64_t number)
     wr_buf_append(buf, digits + first, sizeof digits - first);
 }
 
+void wr_buf_append_number(struct wr_buf *buf, double number)
+{
+    const uint64_t scale = UINT64_C(1000000000);
+
+    if (number < 0)
+        wr_buf_append_char(buf, '-');
+    number = number < 0 ? -number : number;
+    assert(number < 1e18);
+    uint64_t whole = (uint64_t)number;
+    uint64_t decimals = (uint64_t)((number - (double)whole) * (double)scale + 0.5);
+    wr_buf_append_u64(buf, whole + decimals / scale);
+    decimals %= scale;
+    if (decimals > 0)
+        wr_buf_append_char(buf, '.');
+    for (uint64_t digit = scale / 10; decimals > 0; decimals %= digit, digit /= 10)
+        wr_buf_append_char(buf, (char)('0' + decimals / digit));
+}
+
 void wr_buf_append_hex(struct wr_buf *buf, uint32_t number, int digits, const char *alphabet)
 {
     while (digits-- > 0)

@@ -39,6 +39,9 @@ void wr_buf_append(struct wr_buf *buf, const void *data, size_t data_bytes);
 void wr_buf_append_string(struct wr_buf *buf, const char *string);
 void wr_buf_append_u64(struct wr_buf *buf, uint64_t number);
 
+/* A finite number below 10^18, as people write it: "0.004", "20"; at most nine decimals. */
+void wr_buf_append_number(struct wr_buf *buf, double number);
+
 /* The lowest `digits` hex digits, in the capitals or small letters of `alphabet`. */
 #define WR_HEX_SMALL "0123456789abcdef"
 #define WR_HEX_CAPITAL "0123456789ABCDEF"

@@ -228,6 +228,54 @@ int wr_parse_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max
     return conclude(&scanner, WEIR_E_INVAL);
 }
 
+/* Nearest double for up to 15 digits: both sides of the division are exact then. */
+static double quantity_value(const struct quantity *quantity)
+{
+    uint64_t scale = 1, digits;
+
+    for (size_t i = 0; i < quantity->fraction_digits; i++)
+        scale *= 10;
+    if (__builtin_mul_overflow(quantity->whole, scale, &digits) ||
+        __builtin_add_overflow(digits, quantity->fraction, &digits))
+        return (double)quantity->whole + (double)quantity->fraction / (double)scale;
+    return (double)digits / (double)scale;
+}
+
+static int scan_number(struct scanner *scanner, double min, double max, const char *range, double *ret_number)
+{
+    struct quantity quantity;
+
+    if (scanner->bytes == 0)
+        return refuse(scanner, "empty", WR_NOWHERE, range);
+    int error = scan_quantity(scanner, &quantity);
+    if (error != 0)
+        return error;
+    if (!at_end(scanner))
+        return refuse_here(scanner, "not a digit");
+    double number = quantity_value(&quantity);
+    if (number < min || number > max)
+        return refuse(scanner, number < min ? "too small" : "too large", WR_NOWHERE, range);
+    *ret_number = number;
+    return 0;
+}
+
+int wr_parse_number(const char *text, size_t text_bytes, double min, double max, double *ret_number)
+{
+    char range[80]; /* two numbers of at most 28 characters, and the words */
+    struct kind kind = {.name = "number", .like = range};
+    struct scanner scanner = {.kind = &kind, .text = text, .bytes = text == NULL ? 0 : text_bytes};
+    struct wr_buf buf;
+
+    if (scan_number(&scanner, min, max, range, ret_number) == 0)
+        return 0;
+    wr_buf_init_fixed(&buf, range, sizeof range);
+    wr_buf_append_string(&buf, "use ");
+    wr_buf_append_number(&buf, min);
+    wr_buf_append_string(&buf, " ... ");
+    wr_buf_append_number(&buf, max);
+    return conclude(&scanner, WEIR_E_INVAL);
+}
+
 /* ---- durations ---- */
 
 static const struct kind duration_kind = {

@@ -2,8 +2,8 @@
 /* parse.h - numbers, durations, sizes and rates, as people write them.
  *
  * Exact: digits become integers without a detour through floating point, and what does not come out whole is refused
- * rather than rounded. Strict: no signs, spaces, exponents or separators, and nothing before or after. The text is
- * `text_bytes` long and need not be terminated.
+ * rather than rounded. (wr_parse_number is for what is a double anyway.) Strict: no signs, spaces, exponents or
+ * separators, and nothing before or after. The text is `text_bytes` long and need not be terminated.
  *
  * All return 0, or WEIR_E_INVAL with the outputs untouched; weir_error_detail() then quotes the text and says what is
  * wrong, where, and what would be right.
@@ -22,7 +22,11 @@
 /* "0", "4294967295": a whole number from min to max. */
 int wr_parse_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max, uint64_t *ret_number);
 
-/* The same without a word: weir_error_detail() stays as it is, for where a stranger's bad number is no error of ours.
+/* "0.25", "20": a number from min to max, which are finite and at most 10^18. Whatever the locale. */
+int wr_parse_number(const char *text, size_t text_bytes, double min, double max, double *ret_number);
+
+/* As wr_parse_u64 without a word: weir_error_detail() stays as it is, for where a stranger's bad number is no error of
+ * ours.
  */
 bool wr_scan_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max, uint64_t *ret_number);
 

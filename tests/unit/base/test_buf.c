@@ -167,6 +167,29 @@ static void numbers_and_escapes_are_written(void **state)
     assert_int_equal(buf.length, strlen(memory));
 }
 
+static void decimal_numbers_are_written_as_people_write_them(void **state)
+{
+    (void)state;
+    static const struct {
+        double number;
+        const char *text;
+    } rows[] = {{0, "0"},
+                {20, "20"},
+                {0.004, "0.004"},
+                {-1.5, "-1.5"},
+                {0.1 + 0.2, "0.3"},
+                {0.9999999999, "1"},
+                {0.000000001, "0.000000001"},
+                {1e17, "100000000000000000"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char memory[40];
+        struct wr_buf buf;
+        wr_buf_init_fixed(&buf, memory, sizeof memory);
+        wr_buf_append_number(&buf, rows[i].number);
+        assert_string_equal(memory, rows[i].text);
+    }
+}
+
 static void what_was_appended_can_be_taken_back(void **state)
 {
     (void)state;
@@ -211,9 +234,9 @@ static void an_empty_growing_buffer_can_be_cleared(void **state)
     expect_taken(&test, &buf, "y");
 }
 
-WEIR_TESTS(test(numbers_and_escapes_are_written), test(what_was_appended_can_be_taken_back),
-           test(an_empty_growing_buffer_can_be_cleared), test(pieces_become_one_string),
-           test(empty_buffer_takes_no_memory_until_its_string_is_wanted),
+WEIR_TESTS(test(numbers_and_escapes_are_written), test(decimal_numbers_are_written_as_people_write_them),
+           test(what_was_appended_can_be_taken_back), test(an_empty_growing_buffer_can_be_cleared),
+           test(pieces_become_one_string), test(empty_buffer_takes_no_memory_until_its_string_is_wanted),
            test(buffer_grows_to_its_maximum_and_no_further), test(first_error_sticks_and_nothing_follows_it),
            test(fixed_buffer_cuts_and_stays_terminated), test(every_failing_allocation_is_told_at_the_end),
            test(string_that_cannot_be_taken_can_be_taken_later))

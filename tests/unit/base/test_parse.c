@@ -113,6 +113,48 @@ static void wrong_numbers_are_refused_with_what_where_and_why(void **state)
     }
 }
 
+static void decimal_numbers_are_read_to_the_nearest_double(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double number;
+    } rows[] = {{"0", 0},
+                {"0.2", 0.2},
+                {"007.50", 7.5},
+                {"0.1234567890123", 0.1234567890123},
+                {"1000000000000000000", 1e18},
+                {"99999999999999999.25", 99999999999999999.25},
+                {"0.000000000000000001", 1e-18}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        double number = 99;
+        assert_int_equal(wr_parse_number(rows[i].text, strlen(rows[i].text), 0, 1e18, &number), 0);
+        assert_true(number == rows[i].number);
+    }
+}
+
+static void wrong_decimal_numbers_are_refused_with_what_where_and_why(void **state)
+{
+    (void)state;
+    static const struct refusal rows[] = {
+        {"", "number \"\": empty; use 0.5 ... 20"},
+        {"nan", "number \"nan\": not a digit at character 1; use 0.5 ... 20"},
+        {".inf", "number \".inf\": not a digit at character 1; use 0.5 ... 20"},
+        {"-1", "number \"-1\": not a digit at character 1; use 0.5 ... 20"},
+        {"1.", "number \"1.\": incomplete at character 3; use 0.5 ... 20"},
+        {"1e1", "number \"1e1\": not a digit at character 2; use 0.5 ... 20"},
+        {"1,5", "number \"1,5\": not a digit at character 2; use 0.5 ... 20"},
+        {"0.4999", "number \"0.4999\": too small; use 0.5 ... 20"},
+        {"20.001", "number \"20.001\": too large; use 0.5 ... 20"},
+        {"999999999999999999999", "number \"999999999999999999999\": too many digits at character 1; use 0.5 ... 20"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        double number = 77;
+        expect_refused(wr_parse_number(rows[i].text, strlen(rows[i].text), 0.5, 20, &number), &rows[i]);
+        assert_true(number == 77);
+    }
+}
+
 /* ---- durations ---- */
 
 static void durations_are_read_exactly(void **state)
@@ -395,7 +437,9 @@ static void any_text_is_read_within_bounds_or_refused_with_words(void **state)
 }
 
 WEIR_TESTS(test(numbers_are_read_exactly), test(scanning_and_success_say_nothing),
-           test(wrong_numbers_are_refused_with_what_where_and_why), test(durations_are_read_exactly),
+           test(wrong_numbers_are_refused_with_what_where_and_why),
+           test(decimal_numbers_are_read_to_the_nearest_double),
+           test(wrong_decimal_numbers_are_refused_with_what_where_and_why), test(durations_are_read_exactly),
            test(wrong_durations_are_refused_with_what_where_and_why), test(zero_byte_and_null_are_refused),
            test(sizes_are_read_exactly), test(wrong_sizes_are_refused_with_what_where_and_why),
            test(rates_are_read_exactly), test(wrong_rates_are_refused_with_what_where_and_why),
