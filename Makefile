@@ -2,9 +2,10 @@
 #
 #   make            build/weir, build/libweir.so, build/libweir.a
 #   make test       every suite, in one ordinary build
-#   make asan       unit, sim and net suites under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make asan       unit, sim, net and fuzz suites under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make tsan       the same under ThreadSanitizer
 #   make clang      the same, built with clang
+#   make fuzz       every parser for FUZZ_SECONDS (60) against made-up input (clang)
 #   make coverage   which lines the tests reach
 #   make bench      the hot paths on this machine; make bench-peers adds others' libraries
 #   make format     lay out the code
@@ -16,7 +17,8 @@
 B = build
 FLAGS =
 PREFIX = /usr/local
-SUITES = --suite unit --suite sim --suite net
+SUITES = --suite unit --suite sim --suite net --suite fuzz
+FUZZ_SECONDS = 60
 RUN = meson test --print-errorlogs
 
 all: $(B)/build.ninja
@@ -45,6 +47,11 @@ tsan:
 clang:
 	@CC=clang $(MAKE) sanitized B=$(B)-clang
 
+# FUZZ are the targets, all of them without it: make fuzz FUZZ=url FUZZ_SECONDS=600
+fuzz:
+	@CC=clang $(MAKE) all B=$(B)-fuzz FLAGS="$(FLAGS) -Dfuzz=true -Db_sanitize=address,undefined"
+	@tests/fuzz/run $(B)-fuzz $(FUZZ_SECONDS) $(FUZZ)
+
 # Atomic counters: without them, threads leave branches that were taken a negative number of times.
 coverage:
 	@tools/setup coverage
@@ -67,6 +74,6 @@ install: all
 	@meson install -C $(B)
 
 clean:
-	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-clang $(B)-coverage
+	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-clang $(B)-fuzz $(B)-coverage
 
-.PHONY: all setup test sanitized asan tsan clang coverage bench bench-peers format install clean
+.PHONY: all setup test sanitized asan tsan clang fuzz coverage bench bench-peers format install clean
