@@ -3,11 +3,14 @@
 #include "base/buf.h"
 
 #include "base/alloc.h"
+#include "base/ascii.h"
 
 #include <assert.h>
 #include <string.h>
+#include <weir/time.h>
 
-#define FIRST_ROOM 64 /* most texts fit; then doubling */
+#define QUOTED_BYTES 48 /* of foreign text, escapes included: leaves room for what is wrong and what is right */
+#define FIRST_ROOM 64   /* most texts fit; then doubling */
 
 void wr_buf_init(struct wr_buf *ret_buf, const weir_allocator *allocator, size_t max)
 {
@@ -97,6 +100,22 @@ void wr_buf_append_number(struct wr_buf *buf, double number)
         wr_buf_append_char(buf, (char)('0' + decimals / digit));
 }
 
+void wr_buf_append_duration(struct wr_buf *buf, int64_t duration_ns)
+{
+    static const struct {
+        int64_t ns;
+        const char *name;
+    } units[] = {{WEIR_DAY, "d"},          {WEIR_HOUR, "h"},         {WEIR_MINUTE, "m"},     {WEIR_SECOND, "s"},
+                 {WEIR_MILLISECOND, "ms"}, {WEIR_MICROSECOND, "us"}, {WEIR_NANOSECOND, "ns"}};
+    size_t i = 0;
+
+    assert(duration_ns >= 0);
+    while (duration_ns % units[i].ns != 0)
+        i++;
+    wr_buf_append_u64(buf, (uint64_t)(duration_ns / units[i].ns));
+    wr_buf_append_string(buf, duration_ns == 0 ? "" : units[i].name);
+}
+
 void wr_buf_append_hex(struct wr_buf *buf, uint32_t number, int digits, const char *alphabet)
 {
     while (digits-- > 0)
@@ -110,6 +129,33 @@ void wr_buf_append_escaped(struct wr_buf *buf, struct wr_span span, char special
             wr_buf_append_char(buf, '\\');
         wr_buf_append_char(buf, span.data[i]);
     }
+}
+
+static void append_foreign(struct wr_buf *buf, unsigned char byte)
+{
+    if (!wr_ascii_is_printable((char)byte)) {
+        wr_buf_append_string(buf, "\\x");
+        wr_buf_append_hex(buf, byte, 2, WR_HEX_SMALL);
+        return;
+    }
+    if (byte == '"' || byte == '\\')
+        wr_buf_append_char(buf, '\\');
+    wr_buf_append_char(buf, (char)byte);
+}
+
+void wr_buf_append_quoted(struct wr_buf *buf, struct wr_span span)
+{
+    size_t end = buf->length + QUOTED_BYTES;
+
+    wr_buf_append_char(buf, '"');
+    for (size_t i = 0; i < span.bytes; i++) {
+        if (buf->length >= end) {
+            wr_buf_append_string(buf, "...");
+            break;
+        }
+        append_foreign(buf, (unsigned char)span.data[i]);
+    }
+    wr_buf_append_char(buf, '"');
 }
 
 int wr_buf_take_string(struct wr_buf *buf, char **ret_string, size_t *ret_bytes)

@@ -42,6 +42,9 @@ void wr_buf_append_u64(struct wr_buf *buf, uint64_t number);
 /* A finite number below 10^18, as people write it: "0.004", "20"; at most nine decimals. */
 void wr_buf_append_number(struct wr_buf *buf, double number);
 
+/* A duration of at least 0 ns in the largest unit that leaves no remainder: "90s", "2h", "0". */
+void wr_buf_append_duration(struct wr_buf *buf, int64_t duration_ns);
+
 /* The lowest `digits` hex digits, in the capitals or small letters of `alphabet`. */
 #define WR_HEX_SMALL "0123456789abcdef"
 #define WR_HEX_CAPITAL "0123456789ABCDEF"
@@ -49,6 +52,10 @@ void wr_buf_append_hex(struct wr_buf *buf, uint32_t number, int digits, const ch
 
 /* `span` with a '\' before each byte that is `special` or '\'. */
 void wr_buf_append_escaped(struct wr_buf *buf, struct wr_span span, char special);
+
+/* The first bytes of `span` between quotes, as printable ASCII: nothing in a stranger's text can steer a terminal or
+ * forge a line of a log. */
+void wr_buf_append_quoted(struct wr_buf *buf, struct wr_span span);
 
 static inline void wr_buf_append_char(struct wr_buf *buf, char c)
 {

@@ -2,11 +2,9 @@
 /* error.c - the words for what went wrong. */
 #include "base/error.h"
 
-#include "base/ascii.h"
 #include "base/buf.h"
 
 #define DETAIL_BYTES 200
-#define QUOTED_BYTES 48 /* of foreign text, escapes included: leaves room for what is wrong and what is right */
 
 static _Thread_local const char *detail = "no error";
 static _Thread_local char formatted[DETAIL_BYTES];
@@ -51,34 +49,6 @@ void wr_error_note(const char *why)
     detail = why;
 }
 
-/* One foreign byte, so that nothing in it can steer a terminal or forge a log line. */
-static void append_escaped(struct wr_buf *buf, unsigned char byte)
-{
-    if (!wr_ascii_is_printable((char)byte)) {
-        wr_buf_append_string(buf, "\\x");
-        wr_buf_append_hex(buf, byte, 2, WR_HEX_SMALL);
-        return;
-    }
-    if (byte == '"' || byte == '\\')
-        wr_buf_append_char(buf, '\\');
-    wr_buf_append_char(buf, (char)byte);
-}
-
-static void append_quoted(struct wr_buf *buf, const char *text, size_t text_bytes)
-{
-    size_t end = buf->length + QUOTED_BYTES;
-
-    wr_buf_append_char(buf, '"');
-    for (size_t i = 0; text != NULL && i < text_bytes; i++) {
-        if (buf->length >= end) {
-            wr_buf_append_string(buf, "...");
-            break;
-        }
-        append_escaped(buf, (unsigned char)text[i]);
-    }
-    wr_buf_append_char(buf, '"');
-}
-
 int wr_invalid_text(const char *what, const char *text, size_t text_bytes, const char *wrong, size_t at,
                     const char *right)
 {
@@ -87,7 +57,7 @@ int wr_invalid_text(const char *what, const char *text, size_t text_bytes, const
     wr_buf_init_fixed(&buf, formatted, sizeof formatted);
     wr_buf_append_string(&buf, what);
     wr_buf_append_char(&buf, ' ');
-    append_quoted(&buf, text, text_bytes);
+    wr_buf_append_quoted(&buf, (struct wr_span){text, text == NULL ? 0 : text_bytes});
     wr_buf_append_string(&buf, ": ");
     wr_buf_append_string(&buf, wrong);
     if (at != WR_NOWHERE) {

@@ -5,24 +5,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <weir/time.h>
 
+#include "base/buf.h"
 #include "cli/kit/output.h"
 
 #define COLUMN 26 /* where the explanations begin */
 
-/* The largest unit that goes into the duration without a remainder: what a person would have written. */
 static void format_duration(int64_t duration_ns, char *ret_text, size_t text_bytes)
 {
-    static const struct {
-        int64_t ns;
-        const char *unit;
-    } units[] = {{WEIR_DAY, "d"},          {WEIR_HOUR, "h"},         {WEIR_MINUTE, "m"},     {WEIR_SECOND, "s"},
-                 {WEIR_MILLISECOND, "ms"}, {WEIR_MICROSECOND, "us"}, {WEIR_NANOSECOND, "ns"}};
-    size_t i = 0;
-    while (duration_ns % units[i].ns != 0)
-        i++;
-    snprintf(ret_text, text_bytes, "%" PRId64 "%s", duration_ns / units[i].ns, duration_ns == 0 ? "" : units[i].unit);
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, ret_text, text_bytes);
+    wr_buf_append_duration(&buf, duration_ns);
 }
 
 /* "one|two|three" */
