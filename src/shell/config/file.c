@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* file.c - a file's text, as far as it may be long. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "shell/config/config.h"
+
+static int fail(const char *path, const char *wrong, char *ret_why, size_t why_bytes)
+{
+    struct wr_buf why;
+    wr_buf_init_fixed(&why, ret_why, why_bytes);
+    wr_buf_append_string(&why, path);
+    wr_buf_append_string(&why, ": ");
+    wr_buf_append_string(&why, wrong);
+    return WEIR_E_SYSTEM;
+}
+
+/* All that comes out of the descriptor: it may be a pipe. Returns 0 or an errno. */
+static int read_all(int fd, struct wr_buf *text)
+{
+    char piece[4096];
+    for (;;) {
+        ssize_t got = read(fd, piece, sizeof piece);
+        if (got == 0)
+            return 0;
+        if (got < 0 && errno != EINTR)
+            return errno;
+        if (got > 0)
+            wr_buf_append(text, piece, (size_t)got);
+        if (text->error != 0)
+            return 0;
+    }
+}
+
+static int read_text(const char *path, struct wr_buf *text, char *ret_why, size_t why_bytes)
+{
+    char words[128];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int failure = fd < 0 ? errno : read_all(fd, text);
+    if (fd >= 0)
+        close(fd);
+    if (failure != 0)
+        return fail(path, strerror_r(failure, words, sizeof words), ret_why, why_bytes);
+    if (text->error == WEIR_E_SPACE) {
+        fail(path, "longer than 1 MiB; a configuration is shorter", ret_why, why_bytes);
+        return WEIR_E_INVAL;
+    }
+    if (text->error == WEIR_E_NOMEM) {
+        fail(path, "out of memory", ret_why, why_bytes);
+        return WEIR_E_NOMEM;
+    }
+    return 0;
+}
+
+int wr_config_read(const struct wr_config_schema *schema, const char *path, const weir_allocator *allocator,
+                   void *settings, char *ret_why, size_t why_bytes)
+{
+    struct wr_buf text;
+    wr_buf_init(&text, allocator, WR_CONFIG_BYTES_MAX);
+    int error = read_text(path, &text, ret_why, why_bytes);
+    if (error == 0)
+        error = wr_config_parse(schema, path, text.bytes, text.length, allocator, settings, ret_why, why_bytes);
+    wr_buf_release(&text);
+    return error;
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/* parse.c - walks over libyaml's events, with the schemas they are for on a small stack. */
+#include <assert.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "base/alloc.h"
+#include "base/nearest.h"
+#include "shell/config/config.h"
+#include "shell/config/value.h"
+
+/* A mapping or a list that has begun and not ended. */
+struct frame {
+    const struct wr_config_schema *schema; /* NULL: a list */
+    const struct wr_config_field *field;   /* mapping: whose value comes next, NULL: a key does; list: the list */
+    char *base;                            /* of the struct that holds the fields, or the list */
+    uint64_t seen;                         /* bits of the fields that came */
+    yaml_mark_t start;
+};
+
+struct reader {
+    yaml_parser_t yaml;
+    yaml_event_t event;
+    const struct wr_config_schema *schema;
+    char *settings;
+    struct frame frames[WR_CONFIG_DEPTH_MAX];
+    size_t depth;
+    size_t documents;
+    const char *file, *text;
+    struct wr_buf why;
+};
+
+/* ---- what is wrong ---- */
+
+static struct wr_buf *complain_at(struct reader *reader, size_t line, size_t column)
+{
+    wr_buf_clear(&reader->why);
+    wr_buf_append_string(&reader->why, reader->file);
+    wr_buf_append_char(&reader->why, ':');
+    wr_buf_append_u64(&reader->why, line + 1);
+    wr_buf_append_char(&reader->why, ':');
+    wr_buf_append_u64(&reader->why, column + 1);
+    wr_buf_append_string(&reader->why, ": ");
+    return &reader->why;
+}
+
+/* Line and column are those of the event. */
+static struct wr_buf *complain(struct reader *reader)
+{
+    return complain_at(reader, reader->event.start_mark.line, reader->event.start_mark.column);
+}
+
+static int refuse(struct reader *reader, const char *why)
+{
+    wr_buf_append_string(complain(reader), why);
+    return WEIR_E_INVAL;
+}
+
+/* Columns count characters, as libyaml's do. */
+static struct wr_buf *complain_at_offset(struct reader *reader, size_t offset)
+{
+    size_t line = 0, column = 0;
+    for (size_t i = 0; i < offset; i++) {
+        column += ((unsigned char)reader->text[i] & 0xc0) != 0x80;
+        if (reader->text[i] == '\n') {
+            line++;
+            column = 0;
+        }
+    }
+    return complain_at(reader, line, column);
+}
+
+/* What libyaml says. */
+static int refuse_yaml(struct reader *reader)
+{
+    const yaml_parser_t *yaml = &reader->yaml;
+    if (yaml->error == YAML_MEMORY_ERROR)
+        return WEIR_E_NOMEM;
+    struct wr_buf *why = yaml->error == YAML_READER_ERROR
+                             ? complain_at_offset(reader, yaml->problem_offset)
+                             : complain_at(reader, yaml->problem_mark.line, yaml->problem_mark.column);
+    if (yaml->context != NULL) {
+        wr_buf_append_string(why, yaml->context);
+        wr_buf_append_string(why, ", ");
+    }
+    wr_buf_append_string(why, yaml->problem != NULL ? yaml->problem : "not YAML");
+    wr_buf_append_string(why, yaml->error == YAML_READER_ERROR
+                                  ? "; it must be UTF-8 text"
+                                  : "; write lines of \"key: value\", and indent them alike, with blanks");
+    return WEIR_E_INVAL;
+}
+
+static struct wr_span value_of(const yaml_event_t *event)
+{
+    return (struct wr_span){(const char *)event->data.scalar.value, event->data.scalar.length};
+}
+
+static int refuse_value(struct reader *reader, const struct wr_config_field *field)
+{
+    struct wr_buf *why = complain(reader);
+    wr_buf_append_string(why, field->name != NULL ? field->name : "an item");
+    switch (reader->event.type) {
+    case YAML_SCALAR_EVENT:
+        wr_buf_append_string(why, " is ");
+        wr_buf_append_quoted(why, value_of(&reader->event));
+        break;
+    case YAML_MAPPING_START_EVENT:
+        wr_buf_append_string(why, " is a mapping");
+        break;
+    default:
+        wr_buf_append_string(why, " is a list");
+        break;
+    }
+    wr_buf_append_string(why, "; it must be ");
+    wr_config_append_wanted(why, field);
+    return WEIR_E_INVAL;
+}
+
+static int refuse_key(struct reader *reader, const struct wr_config_schema *schema)
+{
+    struct wr_span key = value_of(&reader->event);
+    char word[64] = "";
+    memcpy(word, key.data, key.bytes < sizeof word ? key.bytes : sizeof word - 1);
+    struct wr_nearest nearest = {.word = word};
+    for (size_t i = 0; i < schema->count; i++)
+        wr_nearest_offer(&nearest, schema->fields[i].name);
+
+    struct wr_buf *why = complain(reader);
+    wr_buf_append_string(why, "unknown key ");
+    wr_buf_append_quoted(why, key);
+    wr_buf_append_string(why, " in ");
+    wr_buf_append_string(why, schema->name);
+    wr_buf_append_string(why, nearest.best != NULL ? "; did you mean \"" : "; there are ");
+    if (nearest.best != NULL) {
+        wr_buf_append_string(why, nearest.best);
+        wr_buf_append_string(why, "\"?");
+        return WEIR_E_INVAL;
+    }
+    for (size_t i = 0; i < schema->count; i++) {
+        wr_buf_append_string(why, i > 0 ? ", " : "");
+        wr_buf_append_string(why, schema->fields[i].name);
+    }
+    return WEIR_E_INVAL;
+}
+
+/* ---- values ---- */
+
+static uint32_t *count_of(const struct frame *frame)
+{
+    return (uint32_t *)(void *)(frame->base + frame->field->count_offset);
+}
+
+/* Where the next value belongs: its field, and the struct that the field is in. NULL where no value may stand. */
+static const struct wr_config_field *next_field(struct reader *reader, char **ret_base)
+{
+    struct frame *frame = &reader->frames[reader->depth - 1];
+    *ret_base = frame->base;
+    if (frame->schema != NULL)
+        return frame->field;
+    *ret_base = frame->base + frame->field->offset + *count_of(frame) * frame->field->bytes;
+    return frame->field->item;
+}
+
+/* The frame has got its value. */
+static void value_came(struct reader *reader)
+{
+    struct frame *frame = &reader->frames[reader->depth - 1];
+    if (frame->schema != NULL)
+        frame->field = NULL;
+    else
+        ++*count_of(frame);
+}
+
+static int take_key(struct reader *reader, struct frame *frame)
+{
+    struct wr_span key = value_of(&reader->event);
+    const struct wr_config_schema *schema = frame->schema;
+    size_t i = 0;
+    while (i < schema->count &&
+           (strlen(schema->fields[i].name) != key.bytes || memcmp(schema->fields[i].name, key.data, key.bytes) != 0))
+        i++;
+    if (i == schema->count)
+        return refuse_key(reader, schema);
+    if ((frame->seen >> i & 1) != 0) {
+        struct wr_buf *why = complain(reader);
+        wr_buf_append_string(why, schema->fields[i].name);
+        wr_buf_append_string(why, " stands here for the second time; leave one of them out");
+        return WEIR_E_INVAL;
+    }
+    frame->seen |= UINT64_C(1) << i;
+    frame->field = &schema->fields[i];
+    return 0;
+}
+
+static int refuse_longer(struct reader *reader, const struct frame *list)
+{
+    struct wr_buf *why = complain(reader);
+    wr_buf_append_string(why, list->field->name);
+    wr_buf_append_string(why, " is too long; it must be ");
+    wr_config_append_wanted(why, list->field);
+    return WEIR_E_INVAL;
+}
+
+/* A value is about to begin: is there room for it? */
+static int expect_value(struct reader *reader)
+{
+    if (reader->depth == 0)
+        return reader->event.type == YAML_MAPPING_START_EVENT
+                   ? 0
+                   : refuse(reader, "no mapping; write lines of \"key: value\"");
+    const struct frame *frame = &reader->frames[reader->depth - 1];
+    if (frame->schema == NULL && *count_of(frame) == frame->field->max)
+        return refuse_longer(reader, frame);
+    if (frame->field == NULL && reader->event.type != YAML_SCALAR_EVENT)
+        return refuse(reader, "a key that is no word; write lines of \"key: value\"");
+    return 0;
+}
+
+static int take_scalar(struct reader *reader)
+{
+    struct frame *frame = &reader->frames[reader->depth - 1];
+    char *base;
+    if (frame->field == NULL)
+        return take_key(reader, frame);
+    const struct wr_config_field *field = next_field(reader, &base);
+    bool quoted = reader->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    if (frame->schema == NULL)
+        memset(base, 0, frame->field->bytes); /* what a list held by default */
+    if (!wr_config_store(field, value_of(&reader->event), quoted, base))
+        return refuse_value(reader, field);
+    value_came(reader);
+    return 0;
+}
+
+static void push(struct reader *reader, struct frame frame)
+{
+    assert(reader->depth < WR_CONFIG_DEPTH_MAX); /* the schemas are finite, and ours */
+    frame.start = reader->event.start_mark;
+    reader->frames[reader->depth++] = frame;
+}
+
+static int open_mapping(struct reader *reader)
+{
+    char *base;
+    if (reader->depth == 0) {
+        push(reader, (struct frame){.schema = reader->schema, .base = reader->settings});
+        return 0;
+    }
+    bool is_item = reader->frames[reader->depth - 1].schema == NULL;
+    const struct wr_config_field *field = next_field(reader, &base);
+    if (field->kind != WR_CONFIG_IS_MAPPING)
+        return refuse_value(reader, field);
+    assert(field->schema->count <= WR_CONFIG_FIELDS_MAX);
+    base += field->offset;
+    if (is_item)
+        memset(base, 0, field->schema->bytes);
+    if (is_item && field->schema->init != NULL)
+        field->schema->init(base);
+    push(reader, (struct frame){.schema = field->schema, .base = base});
+    return 0;
+}
+
+static int open_list(struct reader *reader)
+{
+    char *base;
+    const struct wr_config_field *field = next_field(reader, &base);
+    if (field->kind != WR_CONFIG_IS_LIST)
+        return refuse_value(reader, field);
+    push(reader, (struct frame){.field = field, .base = base});
+    *count_of(&reader->frames[reader->depth - 1]) = 0;
+    return 0;
+}
+
+/* Whether all that must be there came, and makes sense together. */
+static int close_mapping(struct reader *reader)
+{
+    const struct frame *frame = &reader->frames[reader->depth - 1];
+    const struct wr_config_schema *schema = frame->schema;
+    for (size_t i = 0; i < schema->count; i++)
+        if (schema->fields[i].required && (frame->seen >> i & 1) == 0) {
+            struct wr_buf *why = complain_at(reader, frame->start.line, frame->start.column);
+            wr_buf_append_string(why, schema->fields[i].name);
+            wr_buf_append_string(why, " is missing; it must be ");
+            wr_config_append_wanted(why, &schema->fields[i]);
+            return WEIR_E_INVAL;
+        }
+    const char *wrong = schema->wrong != NULL ? schema->wrong(frame->base) : NULL;
+    if (wrong == NULL)
+        return 0;
+    wr_buf_append_string(complain_at(reader, frame->start.line, frame->start.column), wrong);
+    return WEIR_E_INVAL;
+}
+
+static void pop(struct reader *reader)
+{
+    reader->depth--;
+    if (reader->depth > 0)
+        value_came(reader);
+}
+
+/* ---- events ---- */
+
+/* Anchors and tags make a file mean what it does not say. */
+static int refuse_marks(struct reader *reader, const yaml_char_t *anchor, const yaml_char_t *tag)
+{
+    if (anchor != NULL)
+        return refuse(reader, "an anchor (&); write the value out where it belongs");
+    if (tag != NULL)
+        return refuse(reader, "a tag (!); write the plain value");
+    return 0;
+}
+
+static int take_value(struct reader *reader)
+{
+    const yaml_event_t *event = &reader->event;
+    int error = 0;
+    if (event->type == YAML_SCALAR_EVENT)
+        error = refuse_marks(reader, event->data.scalar.anchor, event->data.scalar.tag);
+    else if (event->type == YAML_MAPPING_START_EVENT)
+        error = refuse_marks(reader, event->data.mapping_start.anchor, event->data.mapping_start.tag);
+    else
+        error = refuse_marks(reader, event->data.sequence_start.anchor, event->data.sequence_start.tag);
+    if (error == 0)
+        error = expect_value(reader);
+    if (error != 0)
+        return error;
+    if (event->type == YAML_SCALAR_EVENT)
+        return take_scalar(reader);
+    return event->type == YAML_MAPPING_START_EVENT ? open_mapping(reader) : open_list(reader);
+}
+
+static int take_event(struct reader *reader)
+{
+    int error = 0;
+    switch (reader->event.type) {
+    case YAML_DOCUMENT_START_EVENT:
+        return reader->documents++ > 0 ? refuse(reader, "a second document; there may be only one") : 0;
+    case YAML_ALIAS_EVENT:
+        return refuse(reader, "an alias (*); write the value out where it belongs");
+    case YAML_SCALAR_EVENT:
+    case YAML_MAPPING_START_EVENT:
+    case YAML_SEQUENCE_START_EVENT:
+        return take_value(reader);
+    case YAML_MAPPING_END_EVENT:
+        error = close_mapping(reader);
+        if (error == 0)
+            pop(reader);
+        return error;
+    case YAML_SEQUENCE_END_EVENT:
+        pop(reader);
+        return 0;
+    case YAML_STREAM_END_EVENT:
+        return reader->documents == 0 ? refuse(reader, "empty; write lines of \"key: value\"") : 0;
+    default:
+        return 0;
+    }
+}
+
+static int walk(struct reader *reader)
+{
+    for (;;) {
+        if (yaml_parser_parse(&reader->yaml, &reader->event) == 0)
+            return refuse_yaml(reader);
+        int error = take_event(reader);
+        bool end = reader->event.type == YAML_STREAM_END_EVENT;
+        yaml_event_delete(&reader->event);
+        if (error != 0 || end)
+            return error;
+    }
+}
+
+/* libyaml complains of tabs in words that help nobody. */
+static int refuse_tab(struct reader *reader, size_t text_bytes)
+{
+    const char *tab = memchr(reader->text, '\t', text_bytes);
+    if (tab == NULL)
+        return 0;
+    wr_buf_append_string(complain_at_offset(reader, (size_t)(tab - reader->text)), "a tab; write blanks");
+    return WEIR_E_INVAL;
+}
+
+static int parse(struct reader *reader, const char *text, size_t text_bytes)
+{
+    /* An editor of Windows may have marked it as UTF-8. */
+    size_t mark_bytes = text_bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    text_bytes -= mark_bytes;
+    reader->text = text_bytes > 0 ? text + mark_bytes : "";
+    int error = refuse_tab(reader, text_bytes);
+    if (error != 0)
+        return error;
+    if (yaml_parser_initialize(&reader->yaml) == 0)
+        return WEIR_E_NOMEM;
+    yaml_parser_set_input_string(&reader->yaml, (const unsigned char *)reader->text, text_bytes);
+    yaml_parser_set_encoding(&reader->yaml, YAML_UTF8_ENCODING);
+    error = walk(reader);
+    yaml_parser_delete(&reader->yaml);
+    return error;
+}
+
+int wr_config_parse(const struct wr_config_schema *schema, const char *file, const char *text, size_t text_bytes,
+                    const weir_allocator *allocator, void *settings, char *ret_why, size_t why_bytes)
+{
+    /* A copy is filled in, so that a failure leaves the settings alone. */
+    char *copy = wr_take(allocator, schema->bytes, _Alignof(max_align_t));
+    struct reader reader = {.schema = schema, .settings = copy, .file = file};
+    int error = WEIR_E_NOMEM;
+    assert(schema->count <= WR_CONFIG_FIELDS_MAX && text_bytes <= WR_CONFIG_BYTES_MAX);
+    wr_buf_init_fixed(&reader.why, ret_why, why_bytes);
+    if (copy != NULL) {
+        memcpy(copy, settings, schema->bytes);
+        error = parse(&reader, text, text_bytes);
+    }
+    if (error == 0)
+        memcpy(settings, copy, schema->bytes);
+    if (error == WEIR_E_NOMEM) {
+        wr_buf_clear(&reader.why);
+        wr_buf_append_string(&reader.why, file);
+        wr_buf_append_string(&reader.why, ": out of memory");
+    }
+    wr_give(allocator, copy, schema->bytes, _Alignof(max_align_t));
+    return error;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* value.c - single values: from text into their fields, and in words. */
+#include "shell/config/value.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/parse.h"
+
+static bool is(struct wr_span text, const char *word)
+{
+    return strlen(word) == text.bytes && memcmp(text.data, word, text.bytes) == 0;
+}
+
+/* What YAML calls null: somebody wrote a key and no value. */
+static bool is_nothing(struct wr_span text, bool quoted)
+{
+    return !quoted && (text.bytes == 0 || is(text, "~") || is(text, "null") || is(text, "Null") || is(text, "NULL"));
+}
+
+static bool store_text(const struct wr_config_field *field, struct wr_span text, char *ret_text)
+{
+    if (text.bytes == 0 || text.bytes >= field->bytes || !wr_span_clean(text))
+        return false;
+    memcpy(ret_text, text.data, text.bytes);
+    memset(ret_text + text.bytes, 0, field->bytes - text.bytes);
+    return true;
+}
+
+static bool store_bool(struct wr_span text, bool *ret_bool)
+{
+    if (!is(text, "true") && !is(text, "false"))
+        return false;
+    *ret_bool = is(text, "true");
+    return true;
+}
+
+static bool store_count(const struct wr_config_field *field, struct wr_span text, void *ret_count)
+{
+    uint64_t count;
+    if (!wr_scan_u64(text.data, text.bytes, field->min, field->max, &count))
+        return false;
+    assert(field->bytes == sizeof(uint64_t) || field->max <= INT32_MAX || field->max == UINT32_MAX);
+    if (field->bytes == sizeof(uint64_t))
+        *(uint64_t *)ret_count = count;
+    else
+        *(uint32_t *)ret_count = (uint32_t)count;
+    return true;
+}
+
+static bool store_duration(const struct wr_config_field *field, struct wr_span text, int64_t *ret_duration_ns)
+{
+    int64_t duration_ns;
+    if (wr_parse_duration(text.data, text.bytes, &duration_ns) < 0 || (uint64_t)duration_ns < field->min ||
+        (uint64_t)duration_ns > field->max)
+        return false;
+    *ret_duration_ns = duration_ns;
+    return true;
+}
+
+static bool store_size(const struct wr_config_field *field, struct wr_span text, uint64_t *ret_bytes)
+{
+    uint64_t bytes;
+    if (wr_parse_bytes(text.data, text.bytes, &bytes) < 0 || bytes < field->min || bytes > field->max)
+        return false;
+    *ret_bytes = bytes;
+    return true;
+}
+
+static bool store_choice(const struct wr_config_field *field, struct wr_span text, void *ret_choice)
+{
+    assert(field->bytes == sizeof(int));
+    for (int i = 0; field->choices[i] != NULL; i++)
+        if (is(text, field->choices[i])) {
+            memcpy(ret_choice, &i, sizeof i);
+            return true;
+        }
+    return false;
+}
+
+bool wr_config_store(const struct wr_config_field *field, struct wr_span text, bool quoted, char *base)
+{
+    void *place = base + field->offset;
+    if (is_nothing(text, quoted))
+        return false;
+    switch (field->kind) {
+    case WR_CONFIG_IS_TEXT:
+        return store_text(field, text, place);
+    case WR_CONFIG_IS_BOOL:
+        return !quoted && store_bool(text, place);
+    case WR_CONFIG_IS_COUNT:
+        return !quoted && store_count(field, text, place);
+    case WR_CONFIG_IS_NUMBER:
+        return !quoted && wr_parse_number(text.data, text.bytes, field->least, field->most, place) == 0;
+    case WR_CONFIG_IS_DURATION:
+        return store_duration(field, text, place);
+    case WR_CONFIG_IS_SIZE:
+        return store_size(field, text, place);
+    case WR_CONFIG_IS_CHOICE:
+        return store_choice(field, text, place);
+    case WR_CONFIG_IS_MAPPING:
+    case WR_CONFIG_IS_LIST:
+        break;
+    }
+    return false;
+}
+
+/* ---- in words ---- */
+
+static void append_names(struct wr_buf *buf, const struct wr_config_schema *schema)
+{
+    for (size_t i = 0; i < schema->count; i++) {
+        wr_buf_append_string(buf, i > 0 ? ", " : "");
+        wr_buf_append_string(buf, schema->fields[i].name);
+    }
+}
+
+static void append_choices(struct wr_buf *buf, const char *const *choices)
+{
+    for (size_t i = 0; choices[i] != NULL; i++) {
+        wr_buf_append_string(buf, i > 0 ? ", " : "");
+        wr_buf_append_string(buf, choices[i]);
+    }
+}
+
+static void append_bound(struct wr_buf *buf, const struct wr_config_field *field, uint64_t bound)
+{
+    if (field->kind == WR_CONFIG_IS_DURATION)
+        wr_buf_append_duration(buf, (int64_t)bound);
+    else
+        wr_buf_append_u64(buf, bound);
+}
+
+/* ", MIN ... MAX" */
+static void append_range(struct wr_buf *buf, const struct wr_config_field *field)
+{
+    wr_buf_append_string(buf, ", ");
+    append_bound(buf, field, field->min);
+    wr_buf_append_string(buf, " ... ");
+    append_bound(buf, field, field->max);
+}
+
+static void append_number_range(struct wr_buf *buf, const struct wr_config_field *field)
+{
+    wr_buf_append_string(buf, ", ");
+    wr_buf_append_number(buf, field->least);
+    wr_buf_append_string(buf, " ... ");
+    wr_buf_append_number(buf, field->most);
+}
+
+static void append_kind(struct wr_buf *buf, const struct wr_config_field *field)
+{
+    switch (field->kind) {
+    case WR_CONFIG_IS_TEXT:
+        wr_buf_append_string(buf, "a text without control characters, of 1 ... ");
+        wr_buf_append_u64(buf, field->bytes - 1);
+        wr_buf_append_string(buf, " bytes");
+        break;
+    case WR_CONFIG_IS_BOOL:
+        wr_buf_append_string(buf, "true or false");
+        break;
+    case WR_CONFIG_IS_COUNT:
+        wr_buf_append_string(buf, "a whole number");
+        append_range(buf, field);
+        break;
+    case WR_CONFIG_IS_NUMBER:
+        wr_buf_append_string(buf, "a number");
+        append_number_range(buf, field);
+        break;
+    case WR_CONFIG_IS_DURATION:
+        wr_buf_append_string(buf, "a duration such as 500ms or 2h");
+        append_range(buf, field);
+        break;
+    case WR_CONFIG_IS_SIZE:
+        wr_buf_append_string(buf, "a size such as 64k or 1.5M, in bytes");
+        append_range(buf, field);
+        break;
+    case WR_CONFIG_IS_CHOICE:
+        wr_buf_append_string(buf, "one of ");
+        append_choices(buf, field->choices);
+        break;
+    case WR_CONFIG_IS_MAPPING:
+        wr_buf_append_string(buf, "a mapping of ");
+        append_names(buf, field->schema);
+        break;
+    case WR_CONFIG_IS_LIST:
+        wr_buf_append_string(buf, "a list of at most ");
+        wr_buf_append_u64(buf, field->max);
+        break;
+    }
+}
+
+void wr_config_append_wanted(struct wr_buf *buf, const struct wr_config_field *field)
+{
+    append_kind(buf, field);
+    if (field->what == NULL)
+        return;
+    wr_buf_append_string(buf, " (");
+    wr_buf_append_string(buf, field->what);
+    wr_buf_append_string(buf, ")");
+}

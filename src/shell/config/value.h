@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* value.h - single values: from text into their fields, and in words. */
+#ifndef WR_SHELL_CONFIG_VALUE_H
+#define WR_SHELL_CONFIG_VALUE_H
+
+#include "base/buf.h"
+#include "shell/config/config.h"
+
+/* Stores a value in the struct at `base`. False, and nothing stored, if it is not what the field takes. `quoted`: it
+ * stood in quotes, and is text whatever it looks like. */
+bool wr_config_store(const struct wr_config_field *field, struct wr_span text, bool quoted, char *base);
+
+/* What the field takes: "a whole number, 1 ... 500 (in cm)". */
+void wr_config_append_wanted(struct wr_buf *buf, const struct wr_config_field *field);
+
+#endif
