@@ -299,6 +299,11 @@ typedef struct weir_algorithm {
     bool (*fresh)(const weir_limit *limit, const void *state, int64_t now);
     /* Fills the zeroed `to_state` with what `from_state` has used. NULL: `start` is called instead. */
     void (*carry)(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now);
+    /* After a refusal: what holds now, of several bounds. NULL: `reason`. */
+    weir_reason (*why)(const weir_limit *limit, const void *state, int64_t now);
+    /* After a refusal: 0 if it is worth waiting, or the WEIR_E_ code with which acquire and tickets fail instead.
+     * NULL: 0. */
+    int (*give_up)(const weir_limit *limit, const void *state, int64_t now);
 } weir_algorithm;
 
 /* ---- the pure core ------------------------------------------------------------------------------------- */

@@ -31,6 +31,9 @@ int wr_limit_check(const weir_limit *limit);
  */
 bool wr_stack_same_shape(const weir_stack *a, const weir_stack *b);
 
+/* After a refusal: 0, or the error of the first rule that is not worth waiting for. */
+int wr_stack_give_up(const weir_stack *stack, const void *state, int64_t now);
+
 /* The mark of algorithms that charge to an instant: how much later than `now` that was, because the clock went back or
  * another thread was faster. `at` plus the mark is then the instant again. A step back of more than 4 s does not fit:
  * such a charge may not be found again, and stays. */

@@ -165,7 +165,7 @@ static int check_algorithm(const weir_algorithm *algorithm)
         return wr_invalid("algorithm: its reason is none; it must be one of the others of weir_reason");
     if (algorithm->state_bytes == NULL || algorithm->start == NULL || algorithm->ask == NULL ||
         algorithm->take == NULL || algorithm->give == NULL || algorithm->peek == NULL || algorithm->fresh == NULL)
-        return wr_invalid("algorithm: a function is NULL; only release and carry may be");
+        return wr_invalid("algorithm: a function is NULL; only release, carry, why and give_up may be");
     return 0;
 }
 

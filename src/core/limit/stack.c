@@ -51,7 +51,9 @@ static weir_decision ask_one(const weir_limit *limit, const void *state, int64_t
     int64_t wait_ns = limit->algorithm->ask(limit, state, now, permits);
     if (wait_ns <= 0)
         return go;
-    return (weir_decision){.verdict = WEIR_WAIT, .reason = limit->algorithm->reason, .wait_ns = wait_ns};
+    weir_reason reason =
+        limit->algorithm->why != NULL ? limit->algorithm->why(limit, state, now) : limit->algorithm->reason;
+    return (weir_decision){.verdict = WEIR_WAIT, .reason = reason, .wait_ns = wait_ns};
 }
 
 /* The rule that holds longest decides: "never" above "until a release" above any time; the first of equals. */
@@ -67,6 +69,18 @@ weir_decision weir_stack_ask(const weir_stack *stack, const void *state, int64_t
             longest = decision;
     }
     return longest;
+}
+
+int wr_stack_give_up(const weir_stack *stack, const void *state, int64_t now)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; i < stack->count && error >= 0; i++) {
+        const weir_limit *limit = &stack->limits[i];
+        if (limit->algorithm->give_up != NULL)
+            error = limit->algorithm->give_up(limit, peek_at(stack, state, i), now);
+    }
+    return error < 0 ? error : 0;
 }
 
 void weir_stack_take(const weir_stack *stack, void *state, int64_t now, uint32_t permits, weir_receipt *ret_receipt)

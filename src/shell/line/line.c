@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "core/limit/algorithm.h"
 #include "shell/clock/clock.h"
 
 /* When to ask again if the only thing in the way is that others are waiting. */
@@ -90,12 +91,23 @@ static struct weir_ticket *before(struct weir_ticket *ticket, int64_t now)
     return ticket->prev;
 }
 
+/* 0, or why nobody should wait who does not insist. */
+static int give_up(const struct wr_spot *spot, int64_t now, uint32_t permits)
+{
+    int error = wr_stack_give_up(spot->stack, spot->state, now);
+    return error < 0 && weir_stack_ask(spot->stack, spot->state, now, permits).verdict != WEIR_GO ? error : 0;
+}
+
 int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_ticket *ticket, int64_t now)
 {
     weir_decision decision = {.verdict = WEIR_WAIT};
     if (now >= ticket->deadline_at && first(line, now) == NULL) /* by the first poll it would be overdue */
         decision = weir_stack_try(spot->stack, spot->state, now, ticket->permits, &ticket->receipt);
-    int bad = line->depth >= most_waiters(spot->stack) ? WEIR_E_FULL : 0;
+    int bad = 0;
+    if (decision.verdict != WEIR_GO && line->depth >= most_waiters(spot->stack))
+        bad = WEIR_E_FULL;
+    else if (decision.verdict != WEIR_GO && !ticket->insists)
+        bad = give_up(spot, now, ticket->permits);
     for (uint32_t i = 0; i < spot->stack->count; i++)
         if (ticket->permits > spot->stack->limits[i].permits)
             bad = WEIR_E_NEVER;
@@ -199,6 +211,9 @@ static int decide(struct weir_ticket *ticket, const struct wr_spot *spot, int64_
         return WEIR_E_NEVER;
     if (ticket->late || now >= ticket->deadline_at)
         return WEIR_E_TIMEOUT;
+    int bad = ticket->insists ? 0 : give_up(spot, now, ticket->permits);
+    if (bad < 0)
+        return bad;
     const struct weir_ticket *ahead = before(ticket, now);
     if (ahead != NULL && ahead->deadline_at < until)
         until = ahead->deadline_at + 1;
@@ -244,6 +259,8 @@ int wr_ticket_poll(struct weir_ticket *ticket, weir_decision *ret_decision, int6
     int result = open ? decide(ticket, &spot, now, ret_decision, ret_poll_ns) : WEIR_E_CLOSED;
     if (result != WR_WAITING)
         left = leave_line(ticket, open ? &spot : NULL, result, now);
+    else if (ticket->insists && give_up(&spot, now, ticket->permits) != 0)
+        left.behind = pin(ticket->next); /* who may not insist */
     ops->leave(line);
     wake_left(left);
     if (result != WR_WAITING)

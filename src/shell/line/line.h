@@ -59,6 +59,7 @@ struct weir_ticket {
     struct wr_line *line; /* NULL: not in line */
     struct weir_ticket *next, *prev;
     uint32_t permits;
+    bool insists;         /* waits also for what an algorithm would give up on */
     int result;           /* WR_WAITING, 0 once granted, or why it never will be */
     weir_receipt receipt; /* once granted */
     int64_t deadline_at;  /* WEIR_FOREVER: none */
@@ -95,7 +96,7 @@ void wr_ticket_release(struct weir_ticket *ticket, weir_decision *ret_decision);
 /* ---- with the owner's lock held ---- */
 
 /* Grants the ticket if nobody waits and the rules allow, or puts it at the end; then (ticket->line is set) it needs a
- * hold of the owner. WEIR_E_FULL, WEIR_E_NEVER. */
+ * hold of the owner. WEIR_E_FULL, WEIR_E_NEVER, or what an algorithm gives up with. */
 int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_ticket *ticket, int64_t now);
 
 /* Counts what was decided. */

@@ -57,11 +57,99 @@ int weir_table_try_many(weir_table *table, weir_table_item *items, size_t count)
 
 /* ---- all or nothing ---- */
 
-struct part {
-    struct wr_query query;
-    struct wr_shard *shard;
-    struct wr_entry *entry; /* NULL: the overflow limiter */
-};
+/* The next shard after `after` in the order of addresses; NULL at the end. Locking in this order cannot deadlock. */
+static struct wr_shard *next_shard(const struct wr_part *parts, size_t count, const struct wr_shard *after)
+{
+    struct wr_shard *next = NULL;
+    for (size_t i = 0; i < count; i++) {
+        struct wr_shard *shard = parts[i].shard;
+        if ((uintptr_t)shard > (uintptr_t)after && (next == NULL || (uintptr_t)shard < (uintptr_t)next))
+            next = shard;
+    }
+    return next;
+}
+
+void wr_parts_lock(struct wr_part *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        parts[i].shard = wr_table_shard(parts[i].table, parts[i].query.hash);
+    for (struct wr_shard *at = next_shard(parts, count, NULL); at != NULL; at = next_shard(parts, count, at))
+        wr_lock_take(&at->lock);
+}
+
+void wr_parts_unlock(const struct wr_part *parts, size_t count)
+{
+    for (struct wr_shard *at = next_shard(parts, count, NULL); at != NULL; at = next_shard(parts, count, at))
+        wr_lock_give(&at->lock);
+}
+
+void wr_parts_find(struct wr_part *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        parts[i].entry = wr_table_find(parts[i].table, parts[i].shard, &parts[i].query);
+}
+
+/* Makes all keys first: making one may move the entries of its shard, so entries are looked up when all are there. A
+ * key made for one part may have been evicted for another; then that one is decided by the overflow limiter. */
+int wr_parts_get(struct wr_part *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].shard->closed)
+            return WEIR_E_CLOSED;
+        int bad = wr_table_get(parts[i].table, parts[i].shard, &parts[i].query, &parts[i].entry);
+        if (bad != 0)
+            return bad;
+    }
+    if (count > 1)
+        wr_parts_find(parts, count);
+    return 0;
+}
+
+/* The part with the longest wait, or `count` if all would be granted; *ret_decision is WEIR_GO at first. */
+static size_t strictest(struct wr_part *parts, size_t count, weir_decision *ret_decision)
+{
+    size_t worst = count;
+    for (size_t i = 0; i < count; i++) {
+        weir_decision decision = wr_table_ask_entry(parts[i].table, parts[i].shard, parts[i].entry, &parts[i].query);
+        if (wr_decision_worse(&decision, ret_decision)) {
+            worst = i;
+            *ret_decision = decision;
+        }
+    }
+    return worst;
+}
+
+/* Charges the parts in order. One can still refuse if it shares its limiter with an earlier part; then all is given
+ * back, and under the same locks that is exact. */
+static weir_decision charge(struct wr_part *parts, size_t count, size_t *ret_part)
+{
+    weir_decision decision = {WEIR_GO, WEIR_REASON_NONE, 0};
+    size_t i = 0;
+    for (; i < count && decision.verdict == WEIR_GO; i++) {
+        parts[i].receipt = (weir_receipt){0};
+        decision =
+            wr_table_try_entry(parts[i].table, parts[i].shard, parts[i].entry, &parts[i].query, &parts[i].receipt);
+    }
+    if (decision.verdict == WEIR_GO)
+        return decision;
+    *ret_part = --i;
+    while (i-- > 0) {
+        wr_table_settle_entry(parts[i].table, parts[i].shard, parts[i].entry, parts[i].query.now, &parts[i].receipt, 0);
+        parts[i].shard->acquired -= parts[i].query.permits;
+    }
+    return decision;
+}
+
+weir_decision wr_parts_try(struct wr_part *parts, size_t count, size_t *ret_part)
+{
+    weir_decision decision = {WEIR_GO, WEIR_REASON_NONE, 0};
+    size_t worst = count > 1 ? strictest(parts, count, &decision) : count;
+    if (worst == count)
+        return charge(parts, count, ret_part);
+    wr_table_refuse_entry(parts[worst].shard, parts[worst].entry, parts[worst].query.permits);
+    *ret_part = worst;
+    return decision;
+}
 
 static int check_parts(const weir_table_part *parts, size_t count, const weir_decision *ret_decision)
 {
@@ -78,97 +166,25 @@ static int check_parts(const weir_table_part *parts, size_t count, const weir_de
     return 0;
 }
 
-/* The next shard after `after` in the order of addresses; NULL at the end. Locking in this order cannot deadlock. */
-static struct wr_shard *next_shard(const struct part *set, size_t count, const struct wr_shard *after)
-{
-    struct wr_shard *next = NULL;
-    for (size_t i = 0; i < count; i++)
-        if ((uintptr_t)set[i].shard > (uintptr_t)after && (next == NULL || (uintptr_t)set[i].shard < (uintptr_t)next))
-            next = set[i].shard;
-    return next;
-}
-
-/* Makes all keys first: making one may move the entries of its shard, so entries are looked up when all are there. A
- * key made for one part may have been evicted for another; then that one is decided by the overflow limiter. */
-static int look_up(weir_table_part *parts, struct part *set, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct wr_entry *entry;
-        if (set[i].shard->closed)
-            return WEIR_E_CLOSED;
-        int bad = wr_table_get(parts[i].table, set[i].shard, &set[i].query, &entry);
-        if (bad != 0)
-            return bad;
-    }
-    for (size_t i = 0; i < count; i++)
-        set[i].entry = wr_table_find(parts[i].table, set[i].shard, &set[i].query);
-    return 0;
-}
-
-/* The part with the longest wait, or `count` if all would be granted; *ret_decision is WEIR_GO at first. */
-static size_t strictest(weir_table_part *parts, struct part *set, size_t count, weir_decision *ret_decision)
-{
-    size_t worst = count;
-    for (size_t i = 0; i < count; i++) {
-        weir_decision decision = wr_table_ask_entry(parts[i].table, set[i].shard, set[i].entry, &set[i].query);
-        if (wr_decision_worse(&decision, ret_decision)) {
-            worst = i;
-            *ret_decision = decision;
-        }
-    }
-    return worst;
-}
-
-/* Charges the parts in order. One can still refuse if it shares its limiter with an earlier part; then all is given
- * back, and under the same locks that is exact. */
-static weir_decision charge(weir_table_part *parts, struct part *set, size_t count, size_t *ret_part)
-{
-    weir_decision decision = {WEIR_GO, WEIR_REASON_NONE, 0};
-    size_t i = 0;
-    for (; i < count && decision.verdict == WEIR_GO; i++) {
-        parts[i].receipt = (weir_receipt){0};
-        decision = wr_table_try_entry(parts[i].table, set[i].shard, set[i].entry, &set[i].query, &parts[i].receipt);
-    }
-    if (decision.verdict == WEIR_GO)
-        return decision;
-    *ret_part = --i;
-    while (i-- > 0) {
-        wr_table_settle_entry(parts[i].table, set[i].shard, set[i].entry, set[i].query.now, &parts[i].receipt, 0);
-        set[i].shard->acquired -= set[i].query.permits;
-    }
-    return decision;
-}
-
-static weir_decision try_parts(weir_table_part *parts, struct part *set, size_t count, size_t *ret_part)
-{
-    weir_decision decision = {WEIR_GO, WEIR_REASON_NONE, 0};
-    size_t worst = strictest(parts, set, count, &decision);
-    if (worst == count)
-        return charge(parts, set, count, ret_part);
-    wr_table_refuse_entry(set[worst].shard, set[worst].entry, set[worst].query.permits);
-    *ret_part = worst;
-    return decision;
-}
-
 int weir_table_try_all(weir_table_part *parts, size_t count, weir_decision *ret_decision, size_t *ret_part)
 {
-    struct part set[WEIR_STACK_MAX];
+    struct wr_part set[WEIR_STACK_MAX];
     int bad = check_parts(parts, count, ret_decision);
     if (bad != 0)
         return bad;
     int64_t now = wr_clock_now(parts[0].table->clock);
     for (size_t i = 0; i < count; i++) {
+        set[i].table = parts[i].table;
         set[i].query = wr_table_query(parts[i].table, parts[i].key, parts[i].key_bytes, parts[i].permits, now);
-        set[i].shard = wr_table_shard(parts[i].table, set[i].query.hash);
     }
-    for (struct wr_shard *shard = next_shard(set, count, NULL); shard != NULL; shard = next_shard(set, count, shard))
-        wr_lock_take(&shard->lock);
-    bad = look_up(parts, set, count);
     size_t part = 0;
+    wr_parts_lock(set, count);
+    bad = wr_parts_get(set, count);
     if (bad == 0)
-        *ret_decision = try_parts(parts, set, count, &part);
-    for (struct wr_shard *shard = next_shard(set, count, NULL); shard != NULL; shard = next_shard(set, count, shard))
-        wr_lock_give(&shard->lock);
+        *ret_decision = wr_parts_try(set, count, &part);
+    wr_parts_unlock(set, count);
+    for (size_t i = 0; bad == 0 && ret_decision->verdict == WEIR_GO && i < count; i++)
+        parts[i].receipt = set[i].receipt;
     if (bad == 0 && ret_part != NULL)
         *ret_part = part;
     return bad;

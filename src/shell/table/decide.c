@@ -253,24 +253,29 @@ int weir_table_try(weir_table *table, const char *key, size_t key_bytes, uint32_
 
 /* ---- keys that are there ---- */
 
+struct wr_visit wr_table_enter(weir_table *table, const struct wr_query *query)
+{
+    struct wr_shard *shard = wr_table_shard(table, query->hash);
+    wr_lock_take(&shard->lock);
+    return (struct wr_visit){table, shard, wr_table_find(table, shard, query), query->now};
+}
+
 int wr_table_visit(weir_table *table, const char *key, size_t key_bytes, struct wr_visit *ret_visit)
 {
     int bad = wr_table_check_key(table, key, key_bytes);
     if (bad != 0)
         return bad;
     struct wr_query query = wr_table_query(table, key, key_bytes, 1, wr_clock_now(table->clock));
-    struct wr_shard *shard = wr_table_shard(table, query.hash);
-    wr_lock_take(&shard->lock);
-    if (shard->closed) {
-        wr_lock_give(&shard->lock);
+    struct wr_visit visit = wr_table_enter(table, &query);
+    if (visit.shard->closed) {
+        wr_lock_give(&visit.shard->lock);
         return WEIR_E_CLOSED;
     }
-    *ret_visit = (struct wr_visit){table, shard, wr_table_find(table, shard, &query), query.now};
+    *ret_visit = visit;
     return 0;
 }
 
-/* Ends a visit after which whoever is first in line for the key should look again. */
-static void end_and_wake(const struct wr_visit *visit)
+void wr_visit_end_and_wake(const struct wr_visit *visit)
 {
     struct wr_line *line = wr_key_line(visit->table, visit->shard, visit->entry);
     struct weir_ticket *first = line != NULL ? wr_line_first(line, visit->now) : NULL;
@@ -299,7 +304,7 @@ int weir_table_settle(weir_table *table, const char *key, size_t key_bytes, weir
     if (bad != 0)
         return bad;
     wr_table_settle_entry(table, visit.shard, visit.entry, visit.now, receipt, used);
-    end_and_wake(&visit);
+    wr_visit_end_and_wake(&visit);
     return 0;
 }
 
@@ -313,7 +318,7 @@ int weir_table_release(weir_table *table, const char *key, size_t key_bytes, uin
         return bad;
     if (visit.entry != NULL)
         weir_stack_release(wr_entry_stack(table, visit.shard, visit.entry), wr_entry_state(visit.entry), permits);
-    end_and_wake(&visit);
+    wr_visit_end_and_wake(&visit);
     return 0;
 }
 

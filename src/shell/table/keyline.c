@@ -106,11 +106,6 @@ static struct wr_key_line *make_line(weir_table *table, struct wr_shard *shard, 
 
 /* ---- joining ---- */
 
-struct joining {
-    weir_table *table;
-    struct wr_query query;
-};
-
 /* A key that finds no place in a full table cannot be waited for: WEIR_E_FULL. */
 static int join_shard(weir_table *table, struct wr_shard *shard, const struct wr_query *query,
                       struct weir_ticket *ticket)
@@ -134,16 +129,34 @@ static int join_shard(weir_table *table, struct wr_shard *shard, const struct wr
     return bad;
 }
 
+int wr_table_join(weir_table *table, const struct wr_query *query, struct weir_ticket *ticket)
+{
+    struct wr_shard *shard = wr_table_shard(table, query->hash);
+    ticket->insists = query->insists;
+    wr_lock_take(&shard->lock);
+    int bad = join_shard(table, shard, query, ticket);
+    if (ticket->line != NULL)
+        atomic_fetch_add_explicit(&table->holds, 1, memory_order_relaxed);
+    wr_lock_give(&shard->lock);
+    return bad;
+}
+
+struct joining {
+    weir_table *table;
+    struct wr_query query;
+};
+
 static int join(void *context, struct weir_ticket *ticket)
 {
     struct joining *joining = context;
-    struct wr_shard *shard = wr_table_shard(joining->table, joining->query.hash);
-    wr_lock_take(&shard->lock);
-    int bad = join_shard(joining->table, shard, &joining->query, ticket);
-    if (ticket->line != NULL)
-        atomic_fetch_add_explicit(&joining->table->holds, 1, memory_order_relaxed);
-    wr_lock_give(&shard->lock);
-    return bad;
+    return wr_table_join(joining->table, &joining->query, ticket);
+}
+
+int wr_table_wait(weir_table *table, const struct wr_query *query, int64_t timeout_ns, weir_cancel *cancel,
+                  weir_receipt *ret_receipt, weir_decision *ret_decision)
+{
+    struct joining joining = {table, *query};
+    return wr_wait(table->clock, query->permits, timeout_ns, cancel, join, &joining, ret_receipt, ret_decision);
 }
 
 static int check_wait(const weir_table *table, const char *key, size_t key_bytes, uint32_t permits, int64_t timeout_ns)
@@ -158,15 +171,15 @@ int weir_table_acquire(weir_table *table, const char *key, size_t key_bytes, uin
     int result = check_wait(table, key, key_bytes, permits, timeout_ns);
     if (result != 0)
         return result;
-    struct joining joining = {table, wr_table_query(table, key, key_bytes, permits, wr_clock_now(table->clock))};
-    struct wr_shard *shard = wr_table_shard(table, joining.query.hash);
+    struct wr_query query = wr_table_query(table, key, key_bytes, permits, wr_clock_now(table->clock));
+    struct wr_shard *shard = wr_table_shard(table, query.hash);
     weir_receipt receipt;
     weir_decision decision = {WEIR_WAIT, WEIR_REASON_NONE, 0};
     wr_lock_take(&shard->lock);
-    result = wr_table_acquire_now(table, shard, &joining.query, cancel, &receipt, &decision);
+    result = wr_table_acquire_now(table, shard, &query, cancel, &receipt, &decision);
     wr_lock_give(&shard->lock);
     if (result == WR_WAITING)
-        result = wr_wait(table->clock, permits, timeout_ns, cancel, join, &joining, &receipt, &decision);
+        result = wr_table_wait(table, &query, timeout_ns, cancel, &receipt, &decision);
     return wr_wait_tell(result, &receipt, decision, ret_receipt, ret_decision);
 }
 

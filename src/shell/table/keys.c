@@ -86,6 +86,23 @@ size_t weir_table_sweep(weir_table *table)
     return table == NULL || table->ttl_ns == 0 ? 0 : weir_table_remove_where(table, expired, table);
 }
 
+/* ---- one after the other ---- */
+
+bool wr_table_walk(weir_table *table, struct wr_walk *walk, wr_table_each *each, void *context)
+{
+    bool paused = false;
+    for (; walk->shard < table->shard_count && !paused; walk->shard += !paused) {
+        struct wr_shard *shard = &table->shards[walk->shard];
+        struct wr_entry *entry;
+        wr_lock_take(&shard->lock);
+        while (!paused && (entry = wr_shard_next(shard, &table->layout, &walk->slot)) != NULL)
+            paused = !each(context, shard, entry);
+        wr_lock_give(&shard->lock);
+        walk->slot = paused ? walk->slot : 0;
+    }
+    return paused;
+}
+
 /* ---- the top ---- */
 
 struct row {

@@ -266,18 +266,30 @@ static int change_plan(weir_table *table, uint32_t plan, const weir_stack *stack
     return 0;
 }
 
-int weir_table_change(weir_table *table, uint32_t plan, const weir_limit *limits, size_t count)
+int wr_table_change_rules(weir_table *table, uint32_t plan, const weir_limit *limits, size_t count)
 {
     weir_stack stack;
     if (check_plan(table, limits, count, &stack) != 0)
         return WEIR_E_INVAL;
-    atomic_fetch_add_explicit(&table->holds, 1, memory_order_relaxed); /* a wake may free the table */
     (void)pthread_mutex_lock(&table->changing);
     int bad = change_plan(table, plan, &stack);
     (void)pthread_mutex_unlock(&table->changing); /* before the wakes: they may change the table too */
-    for (size_t i = 0; bad == 0 && i < table->shard_count; i++)
+    return bad;
+}
+
+void wr_table_wake_changed(weir_table *table)
+{
+    atomic_fetch_add_explicit(&table->holds, 1, memory_order_relaxed); /* a wake may free the table */
+    for (size_t i = 0; i < table->shard_count; i++)
         wake_changed(table, &table->shards[i]);
     wr_table_drop(table);
+}
+
+int weir_table_change(weir_table *table, uint32_t plan, const weir_limit *limits, size_t count)
+{
+    int bad = wr_table_change_rules(table, plan, limits, count);
+    if (bad == 0)
+        wr_table_wake_changed(table);
     return bad;
 }
 

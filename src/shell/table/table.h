@@ -69,6 +69,7 @@ struct wr_query {
     uint64_t hash;
     int64_t now;
     uint32_t permits;
+    bool insists; /* as a ticket's */
 };
 
 #define WR_IN_OVERFLOW 1 /* weir_receipt.place */
@@ -81,7 +82,7 @@ int wr_table_check(const weir_table *table, const char *key, size_t key_bytes, u
 static inline struct wr_query wr_table_query(const weir_table *table, const char *key, size_t key_bytes,
                                              uint32_t permits, int64_t now)
 {
-    return (struct wr_query){key, key_bytes, wr_hash(&table->hash_key, key, key_bytes), now, permits};
+    return (struct wr_query){key, key_bytes, wr_hash(&table->hash_key, key, key_bytes), now, permits, false};
 }
 
 static inline struct wr_shard *wr_table_shard(const weir_table *table, uint64_t hash)
@@ -153,6 +154,12 @@ struct wr_visit {
 
 int wr_table_visit(weir_table *table, const char *key, size_t key_bytes, struct wr_visit *ret_visit);
 
+/* The same for a query that was checked; the table may be closed. */
+struct wr_visit wr_table_enter(weir_table *table, const struct wr_query *query);
+
+/* Ends a visit after which whoever is first in line for the key should look again. */
+void wr_visit_end_and_wake(const struct wr_visit *visit);
+
 /* The parts of a decision, for an entry or, with NULL, for the overflow limiter. */
 weir_decision wr_table_ask_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry,
                                  const struct wr_query *query);
@@ -178,6 +185,14 @@ void wr_table_forget(weir_table *table, struct wr_shard *shard, struct wr_entry 
 /* The line for an entry, or NULL if nobody waits; with the lock held. */
 struct wr_line *wr_key_line(const weir_table *table, const struct wr_shard *shard, const struct wr_entry *entry);
 
+/* Puts a ticket in line, with no lock held; it holds the table until it has left. As wr_line_join; WEIR_E_CLOSED,
+ * WEIR_E_NOMEM. */
+int wr_table_join(weir_table *table, const struct wr_query *query, struct weir_ticket *ticket);
+
+/* As wr_wait, with no lock held. */
+int wr_table_wait(weir_table *table, const struct wr_query *query, int64_t timeout_ns, weir_cancel *cancel,
+                  weir_receipt *ret_receipt, weir_decision *ret_decision);
+
 /* Takes the line of an entry out, if there is one, so that the entry can be forgotten; with the lock held. Then, with
  * none, wr_key_line_end fails those who stood in it. NULL is fine. */
 struct wr_key_line *wr_key_line_detach(weir_table *table, struct wr_shard *shard, struct wr_entry *entry);
@@ -196,6 +211,47 @@ struct weir_ticket *wr_shard_changed(struct wr_shard *shard, int64_t now);
 
 /* Lets go of the table; the last one frees it. */
 void wr_table_drop(void *owner);
+
+/* ---- several keys at once (batch.c) ---- */
+
+struct wr_part {
+    weir_table *table;
+    struct wr_query query;
+    struct wr_shard *shard; /* once locked */
+    struct wr_entry *entry; /* once found; NULL: the overflow limiter */
+    weir_receipt receipt;   /* once granted */
+};
+
+/* Locks the shards of all parts, in an order that cannot deadlock. */
+void wr_parts_lock(struct wr_part *parts, size_t count);
+void wr_parts_unlock(const struct wr_part *parts, size_t count);
+
+/* Looks all keys up; `get` makes those that are new: WEIR_E_CLOSED, WEIR_E_NOMEM. */
+void wr_parts_find(struct wr_part *parts, size_t count);
+int wr_parts_get(struct wr_part *parts, size_t count);
+
+/* All or nothing. *ret_part is the part that refused. */
+weir_decision wr_parts_try(struct wr_part *parts, size_t count, size_t *ret_part);
+
+/* ---- walking (keys.c) ---- */
+
+/* Where a walk over all keys is; zeroed at the beginning. */
+struct wr_walk {
+    size_t shard, slot;
+};
+
+/* Called with the shard's lock held. False: pause here. */
+typedef bool wr_table_each(void *context, struct wr_shard *shard, struct wr_entry *entry);
+
+/* Calls `each` for entry after entry. False at the end; true if `each` wanted a pause: call again to go on. A shard
+ * that grows during a pause is walked on in its new order: keys may be missed or met twice. */
+bool wr_table_walk(weir_table *table, struct wr_walk *walk, wr_table_each *each, void *context);
+
+/* ---- changing (table.c) ---- */
+
+/* As weir_table_change, without waking anybody: wr_table_wake_changed does that, with no lock held. */
+int wr_table_change_rules(weir_table *table, uint32_t plan, const weir_limit *limits, size_t count);
+void wr_table_wake_changed(weir_table *table);
 
 /* ---- janitor.c ---- */
 

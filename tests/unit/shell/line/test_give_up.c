@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* test_give_up.c - algorithms of several bounds: they say which one holds, and whether waiting is worth it. */
+#include "lib/rig.h"
+
+/* Held by whatever the mood says: NONE goes, BREAKER is not worth waiting for. */
+struct mood {
+    _Atomic weir_reason held_by;
+};
+
+static weir_reason mood_of(const weir_limit *limit)
+{
+    return atomic_load(&((const struct mood *)limit->params)->held_by);
+}
+
+static size_t no_bytes(const weir_limit *limit)
+{
+    (void)limit;
+    return 0;
+}
+
+static void start(const weir_limit *limit, void *state, int64_t now)
+{
+    (void)limit, (void)state, (void)now;
+}
+
+static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
+{
+    (void)state, (void)now, (void)permits;
+    return mood_of(limit) == WEIR_REASON_NONE ? 0 : WEIR_UNTIL_RELEASE;
+}
+
+static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
+{
+    (void)limit, (void)state, (void)now, (void)permits;
+    return 0;
+}
+
+static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
+{
+    (void)limit, (void)state, (void)now, (void)at, (void)mark, (void)permits;
+}
+
+static void peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
+{
+    (void)limit, (void)state, (void)now;
+    *ret_quota = (weir_quota){.limit = 1};
+}
+
+static bool fresh(const weir_limit *limit, const void *state, int64_t now)
+{
+    (void)limit, (void)state, (void)now;
+    return true;
+}
+
+static weir_reason why(const weir_limit *limit, const void *state, int64_t now)
+{
+    (void)state, (void)now;
+    return mood_of(limit);
+}
+
+static int give_up(const weir_limit *limit, const void *state, int64_t now)
+{
+    (void)state, (void)now;
+    return mood_of(limit) == WEIR_REASON_BREAKER ? WEIR_E_CIRCUIT : 0;
+}
+
+static const weir_algorithm moody = {.size = sizeof moody,
+                                     .name = "moody",
+                                     .reason = WEIR_REASON_PAUSED,
+                                     .state_bytes = no_bytes,
+                                     .start = start,
+                                     .ask = ask,
+                                     .take = take,
+                                     .give = give,
+                                     .peek = peek,
+                                     .fresh = fresh,
+                                     .why = why,
+                                     .give_up = give_up};
+
+static weir_limit moody_limit(struct mood *mood)
+{
+    weir_limit limit;
+    assert_int_equal(weir_limit_custom(&limit, &moody, 1, 0, mood), 0);
+    return limit;
+}
+
+static void refusal_says_which_bound_of_an_algorithm_holds(void **state)
+{
+    (void)state;
+    struct mood mood = {WEIR_REASON_CONCURRENCY};
+    weir_clock *clock = fake_clock();
+    weir_limiter *limiter = limiter_of(moody_limit(&mood), clock);
+    weir_decision decision;
+    assert_int_equal(weir_limiter_try(limiter, 1, &decision), 0);
+    assert_int_equal(decision.reason, WEIR_REASON_CONCURRENCY);
+    mood.held_by = WEIR_REASON_RETRY_AFTER;
+    assert_int_equal(weir_limiter_try(limiter, 1, &decision), 0);
+    assert_int_equal(decision.reason, WEIR_REASON_RETRY_AFTER);
+    weir_limiter_free(limiter);
+    weir_clock_fake_free(clock);
+}
+
+static void acquire_fails_at_once_where_waiting_is_not_worth_it(void **state)
+{
+    (void)state;
+    struct mood mood = {WEIR_REASON_BREAKER};
+    weir_clock *clock = fake_clock();
+    weir_limiter *limiter = limiter_of(moody_limit(&mood), clock);
+    weir_decision decision;
+    assert_int_equal(weir_limiter_acquire(limiter, 1, WEIR_FOREVER, NULL, NULL, &decision), WEIR_E_CIRCUIT);
+    assert_int_equal(decision.verdict, WEIR_WAIT);
+    assert_int_equal(decision.reason, WEIR_REASON_BREAKER);
+    weir_ticket *ticket;
+    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_FOREVER, wake_nobody, NULL, &ticket), WEIR_E_CIRCUIT);
+    mood.held_by = WEIR_REASON_NONE;
+    assert_int_equal(weir_limiter_acquire(limiter, 1, WEIR_FOREVER, NULL, NULL, &decision), 0);
+    weir_limiter_free(limiter);
+    weir_clock_fake_free(clock);
+}
+
+static void all_who_wait_fail_when_waiting_is_not_worth_it_any_more(void **state)
+{
+    (void)state;
+    struct mood mood = {WEIR_REASON_CONCURRENCY};
+    weir_clock *clock = fake_clock();
+    weir_table *table = table_of(moody_limit(&mood), clock, 10);
+    atomic_int finished = 0;
+    test_worker workers[3];
+    for (int i = 0; i < 3; i++) {
+        workers[i] =
+            (test_worker){.table = table, .key = "k", .permits = 1, .timeout_ns = WEIR_FOREVER, .finished = &finished};
+        test_worker_start(&workers[i]);
+        test_await_waiters(clock, i + 1);
+    }
+    mood.held_by = WEIR_REASON_BREAKER;
+    assert_int_equal(weir_table_release(table, "k", 1, 1), 0); /* wakes the first, and each wakes the next */
+    for (int i = 0; i < 3; i++) {
+        test_worker_join(&workers[i]);
+        assert_int_equal(workers[i].result, WEIR_E_CIRCUIT);
+        assert_int_equal(workers[i].decision.reason, WEIR_REASON_BREAKER);
+    }
+    weir_table_free(table);
+    weir_clock_fake_free(clock);
+}
+
+WEIR_TESTS(test(refusal_says_which_bound_of_an_algorithm_holds),
+           test(acquire_fails_at_once_where_waiting_is_not_worth_it),
+           test(all_who_wait_fail_when_waiting_is_not_worth_it_any_more))
