@@ -128,13 +128,13 @@ static void own_algorithm_is_checked_before_it_runs(void **state)
     REFUSED(a.name = "", "no name", "give it one");
     REFUSED(a.reason = WEIR_REASON_NONE, "reason", "weir_reason");
     REFUSED(a.reason = (weir_reason)9999, "reason", "weir_reason");
-    REFUSED(a.state_bytes = NULL, "NULL", "only release and carry");
-    REFUSED(a.start = NULL, "NULL", "only release and carry");
-    REFUSED(a.ask = NULL, "NULL", "only release and carry");
-    REFUSED(a.take = NULL, "NULL", "only release and carry");
-    REFUSED(a.give = NULL, "NULL", "only release and carry");
-    REFUSED(a.peek = NULL, "NULL", "only release and carry");
-    REFUSED(a.fresh = NULL, "NULL", "only release and carry");
+    REFUSED(a.state_bytes = NULL, "NULL", "only release, carry");
+    REFUSED(a.start = NULL, "NULL", "only release, carry");
+    REFUSED(a.ask = NULL, "NULL", "only release, carry");
+    REFUSED(a.take = NULL, "NULL", "only release, carry");
+    REFUSED(a.give = NULL, "NULL", "only release, carry");
+    REFUSED(a.peek = NULL, "NULL", "only release, carry");
+    REFUSED(a.fresh = NULL, "NULL", "only release, carry");
     REFUSED(a.state_bytes = too_much, "state", "1 MiB");
 #undef REFUSED
     refused(weir_limit_custom(&l, NULL, 1, 1, NULL), &l, "algorithm", "NULL");
