@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* limiter.c - the limits that origins have.
+ *
+ *     token_bucket   a token per request, `rate` new ones a second (times the factor), at most `burst`. Others take
+ *                    theirs at random instants.
+ *     fixed_window   `quota` per window; windows begin at 0.63, 1.63, … of their length: nobody's clock starts with
+ * ours sliding_ban    at most `quota` let in within any `window`; one more bans for `ban` concurrency    at most `max`
+ * inside
+ */
+#include "sim/origin.h"
+
+#include <math.h>
+#include <stdalign.h>
+
+#define WINDOW_PHASE 0.37
+#define ALMOST 1e-9 /* of a token: what sums of floats may lack */
+
+static double seconds(int64_t ns)
+{
+    return (double)ns * 1e-9;
+}
+
+static int64_t whole_seconds(double s)
+{
+    return s <= 1 ? WEIR_SECOND : (int64_t)ceil(s - ALMOST) * WEIR_SECOND;
+}
+
+static uint32_t ring_size(const struct wr_origin *origin)
+{
+    if (origin->limiter.kind == WR_LIMITER_SLIDING_BAN)
+        return (uint32_t)ceil(origin->limiter.quota * 2.5); /* a jump may raise it */
+    return origin->limiter.kind == WR_LIMITER_CONCURRENCY ? (uint32_t)ceil(origin->limiter.max * 2.5) : 0;
+}
+
+int wr_turnstile_init(struct wr_site *site)
+{
+    const struct wr_origin *origin = site->origin;
+    struct wr_turnstile *turnstile = &site->turnstile;
+
+    *turnstile = (struct wr_turnstile){.level = origin->limiter.burst, .window = INT64_MIN, .banned_until = INT64_MIN};
+    turnstile->others_sum = INFINITY;
+    if (origin->cross > 0)
+        turnstile->others_sum = wr_chance_gap(&site->others) / (origin->cross * origin->limiter.rate);
+    turnstile->room = ring_size(origin);
+    if (turnstile->room == 0)
+        return 0;
+    turnstile->times = wr_take_array(site->allocator, turnstile->room, sizeof *turnstile->times, alignof(int64_t));
+    return turnstile->times == NULL ? WEIR_E_NOMEM : 0;
+}
+
+void wr_turnstile_release(struct wr_site *site)
+{
+    wr_give(site->allocator, site->turnstile.times, site->turnstile.room * sizeof *site->turnstile.times,
+            alignof(int64_t));
+    site->turnstile.times = NULL;
+}
+
+/* A quota or a maximum, as it is now: at least 1. */
+static uint32_t varied(const struct wr_site *site, uint32_t number, int64_t now)
+{
+    if (site->vary.kind == WR_VARY_NONE)
+        return number;
+    double here = floor(number * wr_vary_factor(&site->vary, seconds(now)) + ALMOST);
+    return here < 1 ? 1 : (uint32_t)here;
+}
+
+/* ---- token bucket --------------------------------------------------------------------------------------- */
+
+static void fill_to(struct wr_site *site, double sum)
+{
+    struct wr_turnstile *bucket = &site->turnstile;
+    bucket->level += site->origin->limiter.rate * (sum - bucket->level_sum);
+    if (bucket->level > site->origin->limiter.burst)
+        bucket->level = site->origin->limiter.burst;
+    bucket->level_sum = sum;
+}
+
+/* Others send `cross` of the rate, so their gaps are even in the factor's integral, like the refill. */
+static void fill(struct wr_site *site, int64_t now)
+{
+    struct wr_turnstile *bucket = &site->turnstile;
+    double sum = site->vary.kind == WR_VARY_NONE ? seconds(now) : wr_vary_sum(&site->vary, seconds(now));
+    while (bucket->others_sum <= sum) {
+        fill_to(site, bucket->others_sum);
+        if (bucket->level >= 1)
+            bucket->level -= 1;
+        bucket->others_sum += wr_chance_gap(&site->others) / (site->origin->cross * site->origin->limiter.rate);
+    }
+    fill_to(site, sum);
+}
+
+static double token_wait_s(const struct wr_site *site, double tokens, int64_t now)
+{
+    double rate = site->origin->limiter.rate * wr_vary_factor(&site->vary, seconds(now));
+    return tokens <= 0 ? 0 : tokens / rate;
+}
+
+static bool bucket_ask(struct wr_site *site, int64_t now, double *ret_wait_s)
+{
+    fill(site, now);
+    if (site->turnstile.level < 1 - ALMOST) {
+        *ret_wait_s = token_wait_s(site, 1 - site->turnstile.level, now);
+        return false;
+    }
+    site->turnstile.level -= 1;
+    return true;
+}
+
+/* ---- windows -------------------------------------------------------------------------------------------- */
+
+static int64_t phase_ns(int64_t window_ns)
+{
+    return (int64_t)(WINDOW_PHASE * (double)window_ns);
+}
+
+static int64_t window_end(const struct wr_site *site)
+{
+    int64_t length = site->origin->limiter.window_ns;
+    return (site->turnstile.window + 1) * length - phase_ns(length);
+}
+
+static void turn_window(struct wr_site *site, int64_t now)
+{
+    int64_t length = site->origin->limiter.window_ns;
+    int64_t window = (now + phase_ns(length)) / length;
+    if (window != site->turnstile.window) {
+        site->turnstile.window = window;
+        site->turnstile.used = 0;
+    }
+}
+
+static bool window_ask(struct wr_site *site, int64_t now, double *ret_wait_s)
+{
+    turn_window(site, now);
+    if (site->turnstile.used >= varied(site, site->origin->limiter.quota, now)) {
+        *ret_wait_s = seconds(window_end(site) - now);
+        return false;
+    }
+    site->turnstile.used++;
+    return true;
+}
+
+static void slide(struct wr_turnstile *log, int64_t before)
+{
+    while (log->count > 0 && log->times[log->first] <= before) {
+        log->first = log->first + 1 == log->room ? 0 : log->first + 1;
+        log->count--;
+    }
+}
+
+static bool ban_ask(struct wr_site *site, int64_t now, double *ret_wait_s)
+{
+    struct wr_turnstile *log = &site->turnstile;
+    bool banned = now < log->banned_until;
+    slide(log, now - site->origin->limiter.window_ns);
+    if (!banned && log->count < varied(site, site->origin->limiter.quota, now)) {
+        uint64_t place = (uint64_t)log->first + log->count++;
+        log->times[place < log->room ? place : place - log->room] = now;
+        return true;
+    }
+    if (!banned)
+        log->bans++;
+    if (!banned || site->origin->limiter.extend)
+        log->banned_until = now + site->origin->limiter.ban_ns;
+    *ret_wait_s = seconds(log->banned_until - now);
+    return false;
+}
+
+/* ---- concurrency ---------------------------------------------------------------------------------------- */
+
+static void let_out(struct wr_turnstile *inside, int64_t now)
+{
+    for (uint32_t i = 0; i < inside->count;)
+        if (inside->times[i] <= now)
+            inside->times[i] = inside->times[--inside->count];
+        else
+            i++;
+}
+
+static bool inside_ask(struct wr_site *site, int64_t now, double *ret_wait_s)
+{
+    if (site->turnstile.count >= varied(site, site->origin->limiter.max, now))
+        let_out(&site->turnstile, now);
+    *ret_wait_s = seconds(site->origin->service.mean_ns);
+    return site->turnstile.count < varied(site, site->origin->limiter.max, now);
+}
+
+void wr_turnstile_leaves(struct wr_site *site, int64_t done_at)
+{
+    if (site->origin->limiter.kind == WR_LIMITER_CONCURRENCY)
+        site->turnstile.times[site->turnstile.count++] = done_at;
+}
+
+/* ---- all ------------------------------------------------------------------------------------------------ */
+
+static bool ask(struct wr_site *site, int64_t now, double *ret_wait_s)
+{
+    switch (site->origin->limiter.kind) {
+    case WR_LIMITER_TOKEN_BUCKET:
+        return bucket_ask(site, now, ret_wait_s);
+    case WR_LIMITER_FIXED_WINDOW:
+        return window_ask(site, now, ret_wait_s);
+    case WR_LIMITER_SLIDING_BAN:
+        return ban_ask(site, now, ret_wait_s);
+    case WR_LIMITER_CONCURRENCY:
+        return inside_ask(site, now, ret_wait_s);
+    case WR_LIMITER_NONE:
+        break;
+    }
+    return true;
+}
+
+bool wr_turnstile_ask(struct wr_site *site, int64_t now, struct wr_reply *reply)
+{
+    const struct wr_origin *origin = site->origin;
+    double wait_s = 0;
+    if (ask(site, now, &wait_s))
+        return true;
+    bool bans = origin->limiter.kind == WR_LIMITER_SLIDING_BAN;
+    reply->cause = WR_REPLY_TOO_MUCH;
+    reply->status = bans ? origin->limiter.status : origin->reject.status;
+    reply->done_at = now + WR_REJECT_NS;
+    if (origin->reject.retry_after)
+        reply->retry_after_ns = whole_seconds(wait_s);
+    return false;
+}
+
+static void set_headers(struct wr_reply *reply, uint32_t limit, int64_t remaining, double reset_s)
+{
+    reply->quota_limit = limit;
+    reply->quota_remaining = remaining > 0 ? remaining : 0;
+    reply->quota_reset_ns = whole_seconds(reset_s);
+}
+
+void wr_turnstile_headers(struct wr_site *site, int64_t now, struct wr_reply *reply)
+{
+    const struct wr_turnstile *turnstile = &site->turnstile;
+    uint32_t quota = varied(site, site->origin->limiter.quota, now);
+    double burst = site->origin->limiter.burst;
+    int64_t free_at = now;
+
+    switch (site->origin->limiter.kind) {
+    case WR_LIMITER_TOKEN_BUCKET:
+        set_headers(reply, (uint32_t)burst, (int64_t)turnstile->level,
+                    token_wait_s(site, burst - turnstile->level, now));
+        return;
+    case WR_LIMITER_FIXED_WINDOW:
+        set_headers(reply, quota, (int64_t)quota - turnstile->used, seconds(window_end(site) - now));
+        return;
+    case WR_LIMITER_SLIDING_BAN:
+        if (turnstile->count > 0)
+            free_at = turnstile->times[turnstile->first] + site->origin->limiter.window_ns;
+        if (now < turnstile->banned_until)
+            set_headers(reply, quota, 0, seconds(turnstile->banned_until - now));
+        else
+            set_headers(reply, quota, (int64_t)quota - turnstile->count, seconds(free_at - now));
+        return;
+    case WR_LIMITER_CONCURRENCY:
+    case WR_LIMITER_NONE:
+        return; /* no quota to speak of */
+    }
+}

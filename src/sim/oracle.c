@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* oracle.c - the integral of what an origin allows. */
+#include "sim/oracle.h"
+
+#include <math.h>
+
+#define TAIL_EXTRA 19 /* a request in the tail takes twenty times as long */
+
+static double service_s(const struct wr_origin *origin)
+{
+    return (double)origin->service.mean_ns * 1e-9 * (1 + TAIL_EXTRA * origin->service.tail);
+}
+
+/* Both ways; a half-normal's mean is sqrt(2/pi) deviations. */
+static double trip_s(const struct wr_scenario *scenario)
+{
+    return ((double)scenario->network.rtt_ns + 2 * sqrt(M_2_PI) * (double)scenario->network.jitter_ns) * 1e-9;
+}
+
+double wr_oracle_latency(const struct wr_origin *origin, const struct wr_scenario *scenario)
+{
+    return service_s(origin) + trip_s(scenario);
+}
+
+static double limiter_rate(const struct wr_origin *origin, const struct wr_scenario *scenario)
+{
+    double window_s = (double)origin->limiter.window_ns * 1e-9;
+    switch (origin->limiter.kind) {
+    case WR_LIMITER_TOKEN_BUCKET:
+        return origin->limiter.rate * (1 - origin->cross);
+    case WR_LIMITER_FIXED_WINDOW:
+    case WR_LIMITER_SLIDING_BAN:
+        return origin->limiter.quota / window_s;
+    case WR_LIMITER_CONCURRENCY:
+        return origin->limiter.max / wr_oracle_latency(origin, scenario);
+    case WR_LIMITER_NONE:
+        break;
+    }
+    return INFINITY;
+}
+
+/* Per second, by all bounds. The limiter varies, or, where there is none, the service's speed. */
+static double allowed(const struct wr_origin *origin, const struct wr_scenario *scenario, double factor)
+{
+    double speed = origin->limiter.kind == WR_LIMITER_NONE ? factor : 1;
+    double rate = scenario->workers / (service_s(origin) / speed + trip_s(scenario));
+    rate = fmin(rate, limiter_rate(origin, scenario) * factor);
+    if (origin->station.servers > 0)
+        rate = fmin(rate, origin->station.servers * speed / service_s(origin));
+    return rate;
+}
+
+static double honest(const struct wr_origin *origin)
+{
+    return (1 - origin->errors.p500) * (1 - origin->errors.p503);
+}
+
+/* As if there were no outage and no errors. */
+static double let_in(const struct wr_site *site, const struct wr_scenario *scenario, double from, double to)
+{
+    if (to <= from)
+        return 0;
+    double factor = (wr_vary_sum(&site->vary, to) - wr_vary_sum(&site->vary, from)) / (to - from);
+    return allowed(site->origin, scenario, factor) * (to - from);
+}
+
+double wr_oracle_between(const struct wr_site *site, const struct wr_scenario *scenario, double from, double to)
+{
+    double down = (double)site->origin->outage.from_ns * 1e-9;
+    double up = fmax(down, (double)site->origin->outage.to_ns * 1e-9);
+    double before = let_in(site, scenario, from, fmin(to, down));
+    double after = let_in(site, scenario, fmax(from, up), to);
+    return (before + after) * honest(site->origin);
+}
+
+static double burst(const struct wr_site *site)
+{
+    bool bucket = site->origin->limiter.kind == WR_LIMITER_TOKEN_BUCKET;
+    return bucket ? site->origin->limiter.burst * honest(site->origin) : 0;
+}
+
+/* Second by second, for a factor's mean over longer says little of the least of several bounds. */
+double wr_oracle_total(const struct wr_site *site, const struct wr_scenario *scenario)
+{
+    double end = (double)scenario->duration_ns * 1e-9;
+    double sum = burst(site);
+    for (double t = 0; t < end; t++)
+        sum += wr_oracle_between(site, scenario, t, fmin(t + 1, end));
+    return sum;
+}
+
+double wr_oracle_rate(const struct wr_site *site, const struct wr_scenario *scenario, double t)
+{
+    double ns = t * 1e9;
+    if (ns >= (double)site->origin->outage.from_ns && ns < (double)site->origin->outage.to_ns)
+        return 0;
+    return allowed(site->origin, scenario, wr_vary_factor(&site->vary, t));
+}
+
+double wr_oracle_makespan(const struct wr_site *site, const struct wr_scenario *scenario, uint32_t backlog)
+{
+    double end = (double)scenario->duration_ns * 1e-9;
+    double left = backlog - burst(site);
+    double latency = wr_oracle_latency(site->origin, scenario);
+    double t = 0;
+    for (; t < end && left > 0; t++) {
+        double more = wr_oracle_between(site, scenario, t, fmin(t + 1, end));
+        if (more >= left)
+            return fmin(end, t + left / more + latency);
+        left -= more;
+    }
+    return fmin(end, t + latency);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* run.c - one pacer against one origin, event by event.
+ *
+ *     send at t --(rtt/2 + jitter)--> arrive --(origin)--> done --(rtt/2 + jitter)--> answer: tell
+ *
+ * Between events the pacer is asked until it says no. Without jitter requests arrive in the order in which they were
+ * sent, so the origin can answer at once, and a request costs one event; with jitter its arrival is one, too.
+ */
+#include "sim/run.h"
+
+#include "base/heap.h"
+#include "sim/driver.h"
+#include "sim/score.h"
+
+#include <math.h>
+#include <stdalign.h>
+#include <string.h>
+
+struct request {
+    struct wr_heap_item item; /* first */
+    bool arrived;
+    int64_t sent_at;
+    struct wr_gate_start start;
+    struct wr_reply reply;
+};
+
+struct play {
+    const struct wr_sim_run *run;
+    const struct wr_scenario *scenario;
+    uint32_t backlog; /* 0: no end of work */
+    int64_t now;
+    struct wr_site site;
+    struct wr_driver driver;
+    struct wr_tally tally;
+    struct wr_heap events;
+    struct request *requests; /* one for each worker */
+    struct request **idle;    /* a stack of those that are free */
+    uint32_t idle_count;
+    struct wr_chance network, pacer;
+};
+
+static int64_t trip_ns(struct play *play)
+{
+    double jitter_ns = (double)play->scenario->network.jitter_ns;
+    int64_t ns = play->scenario->network.rtt_ns / 2;
+    return jitter_ns > 0 ? ns + (int64_t)fabs(jitter_ns * wr_chance_normal(&play->network)) : ns;
+}
+
+static void report(struct play *play, const struct request *request, int kind)
+{
+    struct wr_sim_event event = {
+        .at = play->now,
+        .kind = kind,
+        .status = kind == WR_SIM_ANSWERED ? request->reply.status : 0,
+        .latency_ns = kind == WR_SIM_ANSWERED ? play->now - request->sent_at : 0,
+        .in_flight = play->scenario->workers - play->idle_count,
+        .limit = wr_oracle_rate(&play->site, play->scenario, (double)play->now * 1e-9),
+    };
+    wr_driver_look(&play->driver, play->now, &event);
+    play->run->listener(play->run->context, &event);
+}
+
+static void push(struct play *play, struct request *request, int64_t at)
+{
+    int error = wr_heap_push(&play->events, at, &request->item);
+    assert(error == 0); /* there is room for every worker */
+    (void)error;
+}
+
+static void arrive(struct play *play, struct request *request, int64_t at)
+{
+    wr_site_arrive(&play->site, at, &request->reply);
+    request->arrived = true;
+    push(play, request, request->reply.done_at + trip_ns(play));
+}
+
+static void send(struct play *play)
+{
+    struct request *request = play->idle[--play->idle_count];
+    *request = (struct request){.sent_at = play->now};
+    request->start = wr_driver_sent(&play->driver, play->now);
+    wr_tally_sent(&play->tally, play->now);
+    if (play->run->listener != NULL)
+        report(play, request, WR_SIM_SENT);
+    int64_t arrives_at = play->now + trip_ns(play);
+    if (play->scenario->network.jitter_ns > 0)
+        push(play, request, arrives_at);
+    else
+        arrive(play, request, arrives_at);
+}
+
+static void answer(struct play *play, struct request *request)
+{
+    int64_t latency_ns = play->now - request->sent_at;
+    wr_tally_answered(&play->tally, play->now, &request->reply, latency_ns);
+    wr_driver_tell(&play->driver, &request->start, &request->reply, play->now, wr_chance_unit(&play->pacer));
+    play->idle[play->idle_count++] = request;
+    if (play->run->listener != NULL)
+        report(play, request, WR_SIM_ANSWERED);
+}
+
+static bool has_work(const struct play *play)
+{
+    if (play->idle_count == 0)
+        return false;
+    uint32_t in_flight = play->scenario->workers - play->idle_count;
+    return play->backlog == 0 || play->tally.ok + in_flight < play->backlog;
+}
+
+/* Sends what may go. Returns when to ask again, if nothing else happens. */
+static int64_t send_all(struct play *play)
+{
+    while (has_work(play)) {
+        int64_t wait_ns = wr_driver_ask(&play->driver, play->now);
+        if (wait_ns == WEIR_UNTIL_RELEASE)
+            return INT64_MAX;
+        if (wait_ns > 0)
+            return play->now + wait_ns;
+        send(play);
+    }
+    return INT64_MAX;
+}
+
+static bool finished(const struct play *play)
+{
+    return play->backlog > 0 && play->tally.ok >= play->backlog;
+}
+
+static void play_all(struct play *play)
+{
+    int64_t end_at = play->scenario->duration_ns;
+    while (!finished(play)) {
+        int64_t wake_at = send_all(play);
+        int64_t event_at = INT64_MAX;
+        struct wr_heap_item *item = wr_heap_peek(&play->events, &event_at);
+        int64_t next_at = wake_at < event_at ? wake_at : event_at;
+        if (next_at >= end_at)
+            return;
+        play->now = next_at;
+        if (event_at > next_at)
+            continue;
+        wr_heap_pop(&play->events);
+        struct request *request = (struct request *)item;
+        if (request->arrived)
+            answer(play, request);
+        else
+            arrive(play, request, play->now);
+    }
+}
+
+/* ---- beginning and end ---------------------------------------------------------------------------------- */
+
+static int take_requests(struct play *play)
+{
+    uint32_t workers = play->scenario->workers;
+    const weir_allocator *allocator = play->run->allocator;
+    play->requests = wr_take_array(allocator, workers, sizeof *play->requests, alignof(struct request));
+    play->idle = wr_take_array(allocator, workers, sizeof *play->idle, alignof(struct request *));
+    if (play->requests == NULL || play->idle == NULL)
+        return WEIR_E_NOMEM;
+    while (play->idle_count < workers) {
+        play->idle[play->idle_count] = &play->requests[workers - 1 - play->idle_count];
+        play->idle_count++;
+    }
+    return wr_heap_reserve(&play->events, workers);
+}
+
+static void give_requests(struct play *play)
+{
+    size_t workers = play->scenario->workers;
+    wr_heap_release(&play->events);
+    wr_give(play->run->allocator, play->idle, workers * sizeof *play->idle, alignof(struct request *));
+    wr_give(play->run->allocator, play->requests, workers * sizeof *play->requests, alignof(struct request));
+}
+
+/* All of play's parts can be released when zeroed. */
+static int init_parts(struct play *play, const struct wr_origin *origin)
+{
+    const struct wr_sim_run *run = play->run;
+    int error = wr_site_init(&play->site, origin, play->scenario->duration_ns, run->seed, run->allocator);
+    if (error == 0)
+        error = wr_driver_init(&play->driver, run->pacer, run->memory, run->allocator);
+    if (error == 0)
+        error = wr_tally_init(&play->tally, play->scenario->duration_ns, run->allocator);
+    if (error == 0)
+        error = take_requests(play);
+    return error;
+}
+
+int wr_play(const struct wr_sim_run *run, const struct wr_origin *origin, uint32_t backlog, struct wr_score *ret_score,
+            double *ret_ideal_s)
+{
+    struct play play = {.run = run, .scenario = run->scenario, .backlog = backlog};
+    wr_chance_init(&play.network, run->seed, WR_STREAM_NETWORK);
+    wr_chance_init(&play.pacer, run->seed, WR_STREAM_PACER);
+    wr_heap_init(&play.events, run->allocator, run->scenario->workers);
+    int error = init_parts(&play, origin);
+    if (error == 0) {
+        play_all(&play);
+        wr_tally_score(&play.tally, &play.site, run->scenario, backlog, ret_score, ret_ideal_s);
+        if (run->ret_memory != NULL)
+            wr_driver_remember(&play.driver, run->scenario->duration_ns, run->ret_memory);
+    }
+    give_requests(&play);
+    wr_tally_release(&play.tally);
+    wr_driver_release(&play.driver);
+    wr_site_release(&play.site);
+    return error;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* score.c - what a run is worth. */
+#include "sim/score.h"
+
+#include <math.h>
+#include <stdalign.h>
+
+#define SPAN_S 10   /* over which a rate is measured: long enough for a few answers at 0.2/s */
+#define REACHED 0.9 /* of the oracle's rate */
+
+int wr_tally_init(struct wr_tally *ret_tally, int64_t duration_ns, const weir_allocator *allocator)
+{
+    size_t seconds = (size_t)((duration_ns + WEIR_SECOND - 1) / WEIR_SECOND);
+    uint32_t *counts = wr_take_array(allocator, 2 * seconds, sizeof *counts, alignof(uint32_t));
+    if (counts == NULL)
+        return WEIR_E_NOMEM;
+    *ret_tally =
+        (struct wr_tally){.sent_in = counts, .ok_in = counts + seconds, .seconds = seconds, .allocator = allocator};
+    return 0;
+}
+
+void wr_tally_release(struct wr_tally *tally)
+{
+    wr_give(tally->allocator, tally->sent_in, 2 * tally->seconds * sizeof *tally->sent_in, alignof(uint32_t));
+    tally->sent_in = NULL;
+}
+
+void wr_tally_sent(struct wr_tally *tally, int64_t now)
+{
+    tally->sent++;
+    tally->sent_in[now / WEIR_SECOND]++;
+}
+
+void wr_tally_answered(struct wr_tally *tally, int64_t now, const struct wr_reply *reply, int64_t latency_ns)
+{
+    switch (reply->cause) {
+    case WR_REPLY_GOOD:
+        tally->ok++;
+        tally->ok_in[now / WEIR_SECOND]++;
+        tally->latency_ns += (double)latency_ns;
+        tally->last_ok_at = now;
+        break;
+    case WR_REPLY_TOO_MUCH:
+        tally->rejections++;
+        break;
+    case WR_REPLY_OUTAGE:
+        tally->waste++;
+        break;
+    case WR_REPLY_BROKEN:
+        break;
+    }
+}
+
+static bool touches_outage(const struct wr_origin *origin, size_t from)
+{
+    return (int64_t)from * WEIR_SECOND < origin->outage.to_ns &&
+           (int64_t)(from + SPAN_S) * WEIR_SECOND > origin->outage.from_ns;
+}
+
+/* The beginning of the first SPAN_S seconds, not before `from`, that bring REACHED of what the oracle brings; NAN. */
+static double reached(const struct wr_tally *tally, const struct wr_site *site, const struct wr_scenario *scenario,
+                      size_t from)
+{
+    for (size_t s = from; s + SPAN_S <= tally->seconds; s++) {
+        if (touches_outage(site->origin, s))
+            continue;
+        uint64_t ok = 0;
+        for (size_t i = 0; i < SPAN_S; i++)
+            ok += tally->ok_in[s + i];
+        if ((double)ok >= REACHED * wr_oracle_between(site, scenario, (double)s, (double)(s + SPAN_S)))
+            return (double)s;
+    }
+    return NAN;
+}
+
+static double recovery(const struct wr_tally *tally, const struct wr_site *site, const struct wr_scenario *scenario)
+{
+    double at = site->origin->outage.to_ns > 0 ? (double)site->origin->outage.to_ns * 1e-9 : wr_vary_rise(&site->vary);
+    if (isnan(at))
+        return NAN;
+    return reached(tally, site, scenario, (size_t)ceil(at)) - at;
+}
+
+/* In the worst second: sent / allowed, one request always being allowed. Outages are not ours to overshoot. */
+static double overshoot(const struct wr_tally *tally, const struct wr_site *site, const struct wr_scenario *scenario)
+{
+    double worst = 0;
+    for (size_t s = 0; s < tally->seconds; s++) {
+        double rate = tally->sent_in[s] > 1 ? wr_oracle_rate(site, scenario, (double)s + 0.5) : 0;
+        if (rate > 0)
+            worst = fmax(worst, tally->sent_in[s] / fmax(1, rate));
+    }
+    return worst;
+}
+
+/* With a backlog: how long the oracle needs, against how long it took. A run that did not end in time is taken to go on
+ * as it went. */
+static double makespan_s(const struct wr_tally *tally, const struct wr_scenario *scenario, uint32_t backlog)
+{
+    if (tally->ok >= backlog)
+        return (double)tally->last_ok_at * 1e-9;
+    return (double)scenario->duration_ns * 1e-9 * backlog / fmax(1, (double)tally->ok);
+}
+
+void wr_tally_score(const struct wr_tally *tally, const struct wr_site *site, const struct wr_scenario *scenario,
+                    uint32_t backlog, struct wr_score *ret_score, double *ret_ideal_s)
+{
+    double ok = (double)tally->ok, sent = (double)tally->sent;
+    double oracle = wr_oracle_total(site, scenario);
+    *ret_ideal_s = backlog > 0 ? wr_oracle_makespan(site, scenario, backlog) : (double)NAN;
+    *ret_score = (struct wr_score){
+        .goodput = ok / oracle,
+        .rejected = sent > 0 ? (double)tally->rejections / sent : 0,
+        .sent = sent,
+        .ok = ok,
+        .rejections = (double)tally->rejections,
+        .waste = (double)tally->waste,
+        .oracle = oracle,
+        .t90_s = reached(tally, site, scenario, 0),
+        .recovery_s = recovery(tally, site, scenario),
+        .latency_inflation =
+            ok > 0 ? tally->latency_ns * 1e-9 / ok / wr_oracle_latency(site->origin, scenario) : (double)NAN,
+        .overshoot = overshoot(tally, site, scenario),
+        .makespan_s = NAN,
+        .bans = site->turnstile.bans,
+    };
+    if (backlog > 0) {
+        ret_score->oracle = backlog;
+        ret_score->makespan_s = makespan_s(tally, scenario, backlog);
+        ret_score->goodput = *ret_ideal_s / ret_score->makespan_s;
+    }
+}
+
+void wr_score_add(struct wr_score *sum, const struct wr_score *more)
+{
+    sum->goodput += more->goodput;
+    sum->rejected += more->rejected;
+    sum->sent += more->sent;
+    sum->ok += more->ok;
+    sum->rejections += more->rejections;
+    sum->waste += more->waste;
+    sum->oracle += more->oracle;
+    sum->t90_s += more->t90_s;
+    sum->recovery_s += more->recovery_s;
+    sum->latency_inflation += more->latency_inflation;
+    sum->overshoot += more->overshoot;
+    sum->makespan_s += more->makespan_s;
+    sum->bans += more->bans;
+}
+
+void wr_score_divide(struct wr_score *sum, double by)
+{
+    sum->goodput /= by;
+    sum->rejected /= by;
+    sum->sent /= by;
+    sum->ok /= by;
+    sum->rejections /= by;
+    sum->waste /= by;
+    sum->oracle /= by;
+    sum->t90_s /= by;
+    sum->recovery_s /= by;
+    sum->latency_inflation /= by;
+    sum->overshoot /= by;
+    sum->makespan_s /= by;
+    sum->bans /= by;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* table.c - one strategy, bare, against the listed scenarios: table NAME [warm] [SEEDS [SEED]]. For trying things out.
+ */
+#include "sim/listed.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+int main(int argc, char **argv)
+{
+    struct wr_sim_pacer pacer = {.name = "?", .strategy = NULL};
+    int at = 1;
+    for (int i = 0; i <= WEIR_STRATEGY_NONE && argc > 1; i++) {
+        const struct wr_strategy *strategy = wr_strategy_of((weir_strategy)i);
+        if (strategy != NULL && strcmp(strategy->name, argv[1]) == 0)
+            pacer.options.strategy = (weir_strategy)i, at = 2;
+    }
+    bool warm = argc > at && strcmp(argv[at], "warm") == 0;
+    at += warm;
+    uint32_t seeds = argc > at ? (uint32_t)strtoul(argv[at++], NULL, 0) : 0;
+    uint64_t seed = argc > at ? strtoull(argv[at], NULL, 0) : 1;
+    double goodput = 0, rejected = 0, all = 0;
+    clock_t began = clock();
+    printf("%-26s goodput rejected   sent      ok     rej.  waste   t90 recov. latency oversh. bans\n", "");
+    for (size_t i = 0; i < LISTED_COUNT; i++) {
+        struct wr_score s;
+        if (wr_sim_score(&listed[i], &pacer, seeds, seed, warm, weir_allocator_system(), &s) < 0)
+            return 1;
+        printf("%-26s %7.4f %8.5f %8.1f %8.1f %6.1f %5.1f %6.1f %6.1f %6.2f %6.2f %5.2f\n", listed[i].name, s.goodput,
+               s.rejected, s.sent, s.ok, s.rejections, s.waste, s.t90_s, s.recovery_s, s.latency_inflation, s.overshoot,
+               s.bans);
+        goodput += fmin(1, s.goodput), rejected += s.rejected, all += s.sent * (seeds ? seeds : listed[i].seeds);
+    }
+    double took = (double)(clock() - began) / CLOCKS_PER_SEC;
+    printf("mean goodput %.4f rejected %.5f; %.0f requests, %.0f ns each\n", goodput / LISTED_COUNT,
+           rejected / LISTED_COUNT, all, took / all * 1e9);
+    return 0;
+}
