@@ -34,7 +34,7 @@ struct play {
     struct wr_tally tally;
     struct wr_heap events;
     struct request *requests; /* one for each worker */
-    struct request **idle;    /* a stack of those that are free */
+    uint32_t *idle;           /* a stack of those that are free */
     uint32_t idle_count;
     struct wr_chance network, pacer;
 };
@@ -76,7 +76,7 @@ static void arrive(struct play *play, struct request *request, int64_t at)
 
 static void send(struct play *play)
 {
-    struct request *request = play->idle[--play->idle_count];
+    struct request *request = &play->requests[play->idle[--play->idle_count]];
     *request = (struct request){.sent_at = play->now};
     request->start = wr_driver_sent(&play->driver, play->now);
     wr_tally_sent(&play->tally, play->now);
@@ -94,7 +94,7 @@ static void answer(struct play *play, struct request *request)
     int64_t latency_ns = play->now - request->sent_at;
     wr_tally_answered(&play->tally, play->now, &request->reply, latency_ns);
     wr_driver_tell(&play->driver, &request->start, &request->reply, play->now, wr_chance_unit(&play->pacer));
-    play->idle[play->idle_count++] = request;
+    play->idle[play->idle_count++] = (uint32_t)(request - play->requests);
     if (play->run->listener != NULL)
         report(play, request, WR_SIM_ANSWERED);
 }
@@ -155,11 +155,11 @@ static int take_requests(struct play *play)
     uint32_t workers = play->scenario->workers;
     const weir_allocator *allocator = play->run->allocator;
     play->requests = wr_take_array(allocator, workers, sizeof *play->requests, alignof(struct request));
-    play->idle = wr_take_array(allocator, workers, sizeof *play->idle, alignof(struct request *));
+    play->idle = wr_take_array(allocator, workers, sizeof *play->idle, alignof(uint32_t));
     if (play->requests == NULL || play->idle == NULL)
         return WEIR_E_NOMEM;
     while (play->idle_count < workers) {
-        play->idle[play->idle_count] = &play->requests[workers - 1 - play->idle_count];
+        play->idle[play->idle_count] = workers - 1 - play->idle_count;
         play->idle_count++;
     }
     return wr_heap_reserve(&play->events, workers);
@@ -169,7 +169,7 @@ static void give_requests(struct play *play)
 {
     size_t workers = play->scenario->workers;
     wr_heap_release(&play->events);
-    wr_give(play->run->allocator, play->idle, workers * sizeof *play->idle, alignof(struct request *));
+    wr_give(play->run->allocator, play->idle, workers * sizeof *play->idle, alignof(uint32_t));
     wr_give(play->run->allocator, play->requests, workers * sizeof *play->requests, alignof(struct request));
 }
 
