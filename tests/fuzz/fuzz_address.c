@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_address.c - what proxies write as an address: read or refused, and what is read is written so that it reads the
  * same. */
-#include "core/admit/address.h"
+#include "base/address.h"
 
 #include "fuzz/fuzz.h"
 
@@ -12,7 +12,7 @@ static void check_spelling(const struct wr_address *address)
     struct wr_address again;
 
     wr_buf_init_fixed(&buf, text, sizeof text);
-    wr_network_append(&buf, address, 32, 128);
+    wr_address_append(&buf, address);
     fuzz_check(buf.error == 0);
     fuzz_check(wr_address_parse(wr_buf_from(&buf, 0), &again));
     fuzz_check(memcmp(&again, address, sizeof again) == 0);

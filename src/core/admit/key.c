@@ -3,8 +3,8 @@
 #include "core/admit/key.h"
 
 #include "base/error.h"
-#include "core/admit/address.h"
 #include "core/admit/digest.h"
+#include "core/admit/network.h"
 #include "core/admit/request.h"
 #include "core/admit/route.h"
 

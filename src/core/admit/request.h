@@ -3,7 +3,7 @@
 #ifndef WR_CORE_ADMIT_REQUEST_H
 #define WR_CORE_ADMIT_REQUEST_H
 
-#include "core/admit/address.h"
+#include "core/admit/network.h"
 
 /* WEIR_E_INVAL unless it can be looked into. */
 int wr_request_check(const weir_request *request);

@@ -3,7 +3,7 @@
 #include "lib/test.h"
 
 #include "base/rng.h"
-#include "core/admit/address.h"
+#include "core/admit/network.h"
 
 /* The canonical text of what a peer writes, or "-". */
 static const char *canonical(const char *text, unsigned v4_prefix, unsigned v6_prefix)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* address.c - reads IP addresses and networks. */
-#include "core/admit/address.h"
+/* address.c - reads and writes IP addresses. */
+#include "base/address.h"
 
 #include "base/ascii.h"
-#include "base/error.h"
-#include "base/parse.h"
 
 #define GROUPS 8 /* of 16 bits */
 
@@ -95,7 +93,7 @@ static int take_groups(struct wr_span *text, int most, uint8_t *ret_bytes)
     return -1;
 }
 
-static bool parse_v6(struct wr_span text, uint8_t ret_bytes[16])
+bool wr_address_parse_v6(struct wr_span text, struct wr_address *ret_address)
 {
     uint8_t left[16] = {0}, right[16];
     int lefts = 0, rights = 0;
@@ -117,7 +115,7 @@ static bool parse_v6(struct wr_span text, uint8_t ret_bytes[16])
     }
     if (text.bytes != 0)
         return false;
-    memcpy(ret_bytes, left, sizeof left);
+    memcpy(ret_address->bytes, left, sizeof left);
     return true;
 }
 
@@ -126,7 +124,7 @@ bool wr_address_parse(struct wr_span text, struct wr_address *ret_address)
     uint8_t octets[4];
 
     if (!parse_v4(text, octets))
-        return parse_v6(text, ret_address->bytes);
+        return wr_address_parse_v6(text, ret_address);
     memcpy(ret_address->bytes, mapped, sizeof mapped);
     memcpy(ret_address->bytes + sizeof mapped, octets, sizeof octets);
     return true;
@@ -168,7 +166,7 @@ static bool is_port(struct wr_span text)
 /* "2001:db8::1%eth0": an IPv6 address, perhaps with a zone. */
 static bool parse_zoned(struct wr_span text, struct wr_address *ret_address)
 {
-    return drop_zone(&text) && parse_v6(text, ret_address->bytes);
+    return drop_zone(&text) && wr_address_parse_v6(text, ret_address);
 }
 
 bool wr_address_parse_peer(struct wr_span text, struct wr_address *ret_address)
@@ -184,27 +182,6 @@ bool wr_address_parse_peer(struct wr_span text, struct wr_address *ret_address)
     if (wr_span_find(text, '.') < colon && colon < text.bytes) /* a dot first: IPv4 with a port */
         return is_port(wr_span_after(text, colon)) && wr_address_parse((struct wr_span){text.data, colon}, ret_address);
     return wr_address_parse(text, ret_address) || parse_zoned(text, ret_address);
-}
-
-bool wr_network_holds(const weir_network *network, const struct wr_address *address)
-{
-    size_t whole = network->prefix / 8;
-    unsigned rest = network->prefix % 8;
-
-    if (memcmp(network->address, address->bytes, whole) != 0)
-        return false;
-    return rest == 0 || (network->address[whole] ^ address->bytes[whole]) >> (8 - rest) == 0;
-}
-
-/* Clears all bits after the first `prefix`. */
-static void mask(struct wr_address *address, unsigned prefix)
-{
-    for (unsigned i = 0; i < sizeof address->bytes; i++) {
-        if (8 * i >= prefix)
-            address->bytes[i] = 0;
-        else if (8 * i + 8 > prefix)
-            address->bytes[i] &= (uint8_t)(0xff00 >> (prefix - 8 * i));
-    }
 }
 
 static void append_v4(struct wr_buf *buf, const uint8_t octets[4])
@@ -240,7 +217,7 @@ static void find_gap(const struct wr_address *address, int *ret_first, int *ret_
     *ret_count = count;
 }
 
-static void append_v6(struct wr_buf *buf, const struct wr_address *address)
+void wr_address_append_v6(struct wr_buf *buf, const struct wr_address *address)
 {
     int gap, gap_count;
 
@@ -258,49 +235,10 @@ static void append_v6(struct wr_buf *buf, const struct wr_address *address)
     }
 }
 
-void wr_network_append(struct wr_buf *buf, const struct wr_address *address, unsigned v4_prefix, unsigned v6_prefix)
+void wr_address_append(struct wr_buf *buf, const struct wr_address *address)
 {
-    struct wr_address network = *address;
-    bool is_v4 = wr_address_is_v4(address);
-    unsigned bits = is_v4 ? 32 : 128;
-    unsigned prefix = is_v4 ? v4_prefix : v6_prefix;
-
-    mask(&network, 128 - bits + prefix);
-    if (is_v4)
-        append_v4(buf, network.bytes + sizeof mapped);
+    if (wr_address_is_v4(address))
+        append_v4(buf, address->bytes + sizeof mapped);
     else
-        append_v6(buf, &network);
-    if (prefix < bits) {
-        wr_buf_append_char(buf, '/');
-        wr_buf_append_u64(buf, prefix);
-    }
-}
-
-int weir_network_parse(const char *text, weir_network *ret_network)
-{
-    static const char right[] = "use an address and a prefix, as 10.0.0.0/8 or 2001:db8::/32";
-    struct wr_span span = wr_span_of(text);
-    struct wr_span bare = {span.data, wr_span_find(span, '/')};
-    struct wr_address address, masked;
-
-    if (text == NULL || ret_network == NULL)
-        return wr_invalid("NULL; give a text as 10.0.0.0/8 and a network to fill");
-    if (!wr_address_parse(bare, &address))
-        return wr_invalid_text("network", span.data, span.bytes, "not an IP address", WR_NOWHERE, right);
-    bool is_v4 = wr_span_find(bare, ':') == bare.bytes; /* a prefix counts the bits of the spelling */
-    uint64_t prefix = is_v4 ? 32 : 128;
-    if (bare.bytes < span.bytes &&
-        !wr_scan_u64(span.data + bare.bytes + 1, span.bytes - bare.bytes - 1, 0, prefix, &prefix))
-        return wr_invalid_text("network", span.data, span.bytes, "the prefix is not a number of its bits",
-                               bare.bytes + 1, right);
-    if (is_v4)
-        prefix += 96;
-    masked = address;
-    mask(&masked, (unsigned)prefix);
-    if (memcmp(&masked, &address, sizeof address) != 0)
-        return wr_invalid_text("network", span.data, span.bytes, "bits are set beyond the prefix", WR_NOWHERE,
-                               "set them to 0, or make the prefix longer");
-    memcpy(ret_network->address, address.bytes, sizeof address.bytes);
-    ret_network->prefix = (uint8_t)prefix;
-    return 0;
+        wr_address_append_v6(buf, address);
 }

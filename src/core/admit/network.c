@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* network.c - reads networks, and says who is in them. */
+#include "core/admit/network.h"
+
+#include "base/error.h"
+#include "base/parse.h"
+
+bool wr_network_holds(const weir_network *network, const struct wr_address *address)
+{
+    size_t whole = network->prefix / 8;
+    unsigned rest = network->prefix % 8;
+
+    if (memcmp(network->address, address->bytes, whole) != 0)
+        return false;
+    return rest == 0 || (network->address[whole] ^ address->bytes[whole]) >> (8 - rest) == 0;
+}
+
+/* Clears all bits after the first `prefix`. */
+static void mask(struct wr_address *address, unsigned prefix)
+{
+    for (unsigned i = 0; i < sizeof address->bytes; i++) {
+        if (8 * i >= prefix)
+            address->bytes[i] = 0;
+        else if (8 * i + 8 > prefix)
+            address->bytes[i] &= (uint8_t)(0xff00 >> (prefix - 8 * i));
+    }
+}
+
+void wr_network_append(struct wr_buf *buf, const struct wr_address *address, unsigned v4_prefix, unsigned v6_prefix)
+{
+    struct wr_address network = *address;
+    bool is_v4 = wr_address_is_v4(address);
+    unsigned bits = is_v4 ? 32 : 128;
+    unsigned prefix = is_v4 ? v4_prefix : v6_prefix;
+
+    mask(&network, 128 - bits + prefix);
+    wr_address_append(buf, &network);
+    if (prefix < bits) {
+        wr_buf_append_char(buf, '/');
+        wr_buf_append_u64(buf, prefix);
+    }
+}
+
+int weir_network_parse(const char *text, weir_network *ret_network)
+{
+    static const char right[] = "use an address and a prefix, as 10.0.0.0/8 or 2001:db8::/32";
+    struct wr_span span = wr_span_of(text);
+    struct wr_span bare = {span.data, wr_span_find(span, '/')};
+    struct wr_address address, masked;
+
+    if (text == NULL || ret_network == NULL)
+        return wr_invalid("NULL; give a text as 10.0.0.0/8 and a network to fill");
+    if (!wr_address_parse(bare, &address))
+        return wr_invalid_text("network", span.data, span.bytes, "not an IP address", WR_NOWHERE, right);
+    bool is_v4 = wr_span_find(bare, ':') == bare.bytes; /* a prefix counts the bits of the spelling */
+    uint64_t prefix = is_v4 ? 32 : 128;
+    if (bare.bytes < span.bytes &&
+        !wr_scan_u64(span.data + bare.bytes + 1, span.bytes - bare.bytes - 1, 0, prefix, &prefix))
+        return wr_invalid_text("network", span.data, span.bytes, "the prefix is not a number of its bits",
+                               bare.bytes + 1, right);
+    if (is_v4)
+        prefix += 96;
+    masked = address;
+    mask(&masked, (unsigned)prefix);
+    if (memcmp(&masked, &address, sizeof address) != 0)
+        return wr_invalid_text("network", span.data, span.bytes, "bits are set beyond the prefix", WR_NOWHERE,
+                               "set them to 0, or make the prefix longer");
+    memcpy(ret_network->address, address.bytes, sizeof address.bytes);
+    ret_network->prefix = (uint8_t)prefix;
+    return 0;
+}
