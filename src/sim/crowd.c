@@ -78,6 +78,7 @@ static int run_before(const struct wr_sim_run *run, weir_pace_memory *ret_memory
     struct wr_score score;
     before.seed = ~run->seed;
     before.ret_memory = ret_memory;
+    before.listener = NULL;
     return wr_sim_run(&before, &score);
 }
 
@@ -98,24 +99,36 @@ static int run_seeds(struct wr_sim_run *run, uint32_t seeds, weir_pace_memory *m
     return 0;
 }
 
-int wr_sim_score(const struct wr_scenario *scenario, const struct wr_sim_pacer *pacer, uint32_t seeds, uint64_t seed,
-                 bool warm, const weir_allocator *allocator, struct wr_score *ret_score)
+static int score(struct wr_sim_run *run, uint32_t seeds, bool warm, struct wr_score *ret_score)
 {
-    struct wr_sim_run run = {.scenario = scenario, .pacer = pacer, .seed = seed, .allocator = allocator};
-    size_t hosts = scenario->crowd.hosts > 0 ? scenario->crowd.hosts : 1;
+    size_t hosts = run->scenario->crowd.hosts > 0 ? run->scenario->crowd.hosts : 1;
     size_t bytes = hosts * sizeof(weir_pace_memory);
     weir_pace_memory *memory = NULL;
     struct wr_score sum;
 
-    if (seeds == 0)
-        seeds = scenario->seeds;
-    if (warm && (memory = wr_take(allocator, bytes, alignof(weir_pace_memory))) == NULL)
+    if (warm && (memory = wr_take(run->allocator, bytes, alignof(weir_pace_memory))) == NULL)
         return WEIR_E_NOMEM;
-    int error = run_seeds(&run, seeds, memory, &sum);
-    wr_give(allocator, memory, bytes, alignof(weir_pace_memory));
+    int error = run_seeds(run, seeds, memory, &sum);
+    wr_give(run->allocator, memory, bytes, alignof(weir_pace_memory));
     if (error < 0)
         return error;
     wr_score_divide(&sum, seeds);
     *ret_score = sum;
     return 0;
+}
+
+int wr_sim_score(const struct wr_scenario *scenario, const struct wr_sim_pacer *pacer, uint32_t seeds, uint64_t seed,
+                 bool warm, const weir_allocator *allocator, struct wr_score *ret_score)
+{
+    struct wr_sim_run run = {.scenario = scenario, .pacer = pacer, .seed = seed, .allocator = allocator};
+    return score(&run, seeds == 0 ? scenario->seeds : seeds, warm, ret_score);
+}
+
+int wr_sim_watch(const struct wr_scenario *scenario, const struct wr_sim_pacer *pacer, uint64_t seed, bool warm,
+                 const weir_allocator *allocator, wr_sim_listener *listener, void *context, struct wr_score *ret_score)
+{
+    struct wr_sim_run run = {.scenario = scenario, .pacer = pacer, .seed = seed, .allocator = allocator};
+    run.listener = listener;
+    run.context = context;
+    return score(&run, 1, warm, ret_score);
 }

@@ -161,4 +161,8 @@ int wr_sim_run(const struct wr_sim_run *run, struct wr_score *ret_score);
 int wr_sim_score(const struct wr_scenario *scenario, const struct wr_sim_pacer *pacer, uint32_t seeds, uint64_t seed,
                  bool warm, const weir_allocator *allocator, struct wr_score *ret_score);
 
+/* The first of those runs, watched. */
+int wr_sim_watch(const struct wr_scenario *scenario, const struct wr_sim_pacer *pacer, uint64_t seed, bool warm,
+                 const weir_allocator *allocator, wr_sim_listener *listener, void *context, struct wr_score *ret_score);
+
 #endif
