@@ -15,6 +15,7 @@ struct settings {
     int64_t duration;
     int choice;
     const char *string;
+    struct wr_option_list list;
 };
 
 static const char *const colours[] = {"red", "green", NULL};
@@ -27,6 +28,7 @@ static const struct wr_option options[] = {
      .help = "a duration"},
     {"colour", WR_CHOICE(struct settings, choice), .choices = colours, .help = "a choice"},
     {"name", WR_STRING(struct settings, string), .value = "NAME", .help = "a text"},
+    {"also", WR_LIST(struct settings, list), .value = "WORD", .help = "a word of several"},
 };
 
 static const struct wr_usage usage = {
@@ -120,6 +122,28 @@ static void every_kind_of_value_is_stored(void **state)
     assert_string_equal(run.settings.string, "");
 }
 
+static void list_keeps_all_that_are_given_in_order(void **state)
+{
+    (void)state;
+    struct run run = PARSE("--also", "a", "x", "--also=b", "--also", "a");
+    assert_true(run.go);
+    assert_int_equal(run.settings.list.count, 3);
+    assert_string_equal(run.settings.list.items[0], "a");
+    assert_string_equal(run.settings.list.items[1], "b");
+    assert_string_equal(run.settings.list.items[2], "a");
+    assert_refused(PARSE("--also"), "needs a value: WORD");
+}
+
+static void list_that_is_too_long_is_refused(void **state)
+{
+    (void)state;
+    char *words[WR_OPTION_LIST_MAX + 2] = {NULL};
+    char word[] = "--also=a";
+    for (size_t i = 0; i <= WR_OPTION_LIST_MAX; i++)
+        words[i] = word;
+    assert_refused(parse(&usage, stderr, words), "more than 64 times");
+}
+
 static void value_may_look_like_an_option(void **state)
 {
     (void)state;
@@ -179,6 +203,7 @@ static void help_shows_defaults_of_every_kind(void **state)
                                   "  --duration TIME         a duration (default 90s)\n"
                                   "  --colour red|green      a choice (default green)\n"
                                   "  --name NAME             a text (default weir)\n"
+                                  "  --also WORD             a word of several\n"
                                   "  -h, --help              show this text\n");
 }
 
@@ -204,6 +229,7 @@ static void nearest_word_is_one_that_was_meant(void **state)
 }
 
 WEIR_TESTS(test(nothing_given_leaves_the_defaults), test(every_kind_of_value_is_stored),
+           test(list_keeps_all_that_are_given_in_order), test(list_that_is_too_long_is_refused),
            test(value_may_look_like_an_option), test(operands_may_stand_anywhere_and_come_in_order),
            test(wrong_number_of_operands_is_refused), test(value_out_of_range_is_refused_with_the_range),
            test(help_shows_defaults_of_every_kind), test(nearest_word_is_one_that_was_meant))

@@ -98,6 +98,16 @@ static bool store_duration(const struct wr_option *option, const char *text, int
     return true;
 }
 
+static bool store_item(const struct wr_option *option, const char *text, struct wr_option_list *list)
+{
+    if (list->count == WR_OPTION_LIST_MAX) {
+        wr_complain("--%s is given more than %d times", option->name, WR_OPTION_LIST_MAX);
+        return false;
+    }
+    list->items[list->count++] = text;
+    return true;
+}
+
 static bool store(const struct wr_option *option, const char *text, void *settings)
 {
     void *field = (char *)settings + option->offset;
@@ -116,6 +126,8 @@ static bool store(const struct wr_option *option, const char *text, void *settin
     case WR_OPTION_STRING:
         *(const char **)field = text;
         return true;
+    case WR_OPTION_LIST:
+        return store_item(option, text, field);
     }
     return false;
 }

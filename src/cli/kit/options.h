@@ -12,8 +12,8 @@
  *     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
  *         return status;
  *
- * Users write --keys 5 or --keys=5; of two the last counts; "--" ends the options; other words are operands and
- * may stand anywhere. Every mistake is answered with one line that says what would be right.
+ * Users write --keys 5 or --keys=5; of two the last counts, but for lists, which keep all; "--" ends the options; other
+ * words are operands and may stand anywhere. Every mistake is answered with one line that says what would be right.
  */
 #ifndef WR_CLI_KIT_OPTIONS_H
 #define WR_CLI_KIT_OPTIONS_H
@@ -29,6 +29,14 @@ enum wr_option_kind {
     WR_OPTION_DURATION, /* int64_t, ns: "500ms", "2h" */
     WR_OPTION_CHOICE,   /* int, index into choices */
     WR_OPTION_STRING,   /* const char *, into argv */
+    WR_OPTION_LIST,     /* struct wr_option_list, of all that were given */
+};
+
+#define WR_OPTION_LIST_MAX 64
+
+struct wr_option_list {
+    const char *items[WR_OPTION_LIST_MAX]; /* into argv */
+    size_t count;
 };
 
 struct wr_option {
@@ -50,6 +58,7 @@ struct wr_option {
 #define WR_DURATION(settings, field) WR_FIELD(settings, field, int64_t, WR_OPTION_DURATION)
 #define WR_CHOICE(settings, field) WR_FIELD(settings, field, int, WR_OPTION_CHOICE)
 #define WR_STRING(settings, field) WR_FIELD(settings, field, const char *, WR_OPTION_STRING)
+#define WR_LIST(settings, field) WR_FIELD(settings, field, struct wr_option_list, WR_OPTION_LIST)
 
 struct wr_usage {
     const char *who;      /* the whole command, "weir bench table" */

@@ -49,6 +49,7 @@ void wr_option_wanted(const struct wr_option *option, char *ret_text, size_t tex
         break;
     case WR_OPTION_FLAG:
     case WR_OPTION_STRING:
+    case WR_OPTION_LIST:
         snprintf(ret_text, text_bytes, "%s", option->value != NULL ? option->value : "");
         break;
     }
@@ -77,6 +78,7 @@ static void format_default(const struct wr_option *option, const void *settings,
             snprintf(ret_text, text_bytes, " (default %s)", *(const char *const *)field);
         break;
     case WR_OPTION_FLAG:
+    case WR_OPTION_LIST:
         break;
     }
 }
