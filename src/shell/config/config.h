@@ -57,7 +57,8 @@ struct wr_config_field {
     const struct wr_config_field *item;    /* list; not itself a list */
     size_t count_offset;                   /* list */
     bool required;
-    const char *what; /* it means, in a few words; may be NULL */
+    const char *instead_of; /* another field, which may not be there, and must if this one is not; may be NULL */
+    const char *what;       /* it means, in a few words; may be NULL */
 };
 
 struct wr_config_schema {

@@ -271,19 +271,53 @@ static int open_list(struct reader *reader)
     return 0;
 }
 
+static bool has_come(const struct frame *frame, const char *name)
+{
+    for (size_t i = 0; i < frame->schema->count; i++)
+        if (strcmp(frame->schema->fields[i].name, name) == 0)
+            return (frame->seen >> i & 1) != 0;
+    return false;
+}
+
+static int refuse_missing(struct reader *reader, const struct frame *frame, const struct wr_config_field *field)
+{
+    struct wr_buf *why = complain_at(reader, frame->start.line, frame->start.column);
+    wr_buf_append_string(why, field->name);
+    wr_buf_append_string(why, " is missing; it must be ");
+    wr_config_append_wanted(why, field);
+    return WEIR_E_INVAL;
+}
+
+static int refuse_both(struct reader *reader, const struct frame *frame, const struct wr_config_field *field)
+{
+    struct wr_buf *why = complain_at(reader, frame->start.line, frame->start.column);
+    wr_buf_append_string(why, "both ");
+    wr_buf_append_string(why, field->name);
+    wr_buf_append_string(why, " and ");
+    wr_buf_append_string(why, field->instead_of);
+    wr_buf_append_string(why, "; leave one of them out");
+    return WEIR_E_INVAL;
+}
+
+/* Whether a field that must be there came. */
+static int check_presence(struct reader *reader, const struct frame *frame, const struct wr_config_field *field)
+{
+    bool came = has_come(frame, field->name);
+    if (field->instead_of != NULL && came == has_come(frame, field->instead_of))
+        return came ? refuse_both(reader, frame, field) : refuse_missing(reader, frame, field);
+    return field->required && !came ? refuse_missing(reader, frame, field) : 0;
+}
+
 /* Whether all that must be there came, and makes sense together. */
 static int close_mapping(struct reader *reader)
 {
     const struct frame *frame = &reader->frames[reader->depth - 1];
     const struct wr_config_schema *schema = frame->schema;
-    for (size_t i = 0; i < schema->count; i++)
-        if (schema->fields[i].required && (frame->seen >> i & 1) == 0) {
-            struct wr_buf *why = complain_at(reader, frame->start.line, frame->start.column);
-            wr_buf_append_string(why, schema->fields[i].name);
-            wr_buf_append_string(why, " is missing; it must be ");
-            wr_config_append_wanted(why, &schema->fields[i]);
-            return WEIR_E_INVAL;
-        }
+    for (size_t i = 0; i < schema->count; i++) {
+        int error = check_presence(reader, frame, &schema->fields[i]);
+        if (error != 0)
+            return error;
+    }
     const char *wrong = schema->wrong != NULL ? schema->wrong(frame->base) : NULL;
     if (wrong == NULL)
         return 0;

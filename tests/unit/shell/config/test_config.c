@@ -27,7 +27,7 @@ struct door {
     bool open;
     uint32_t width;
     uint64_t serial;
-    int status;
+    int status, code;
     double gap;
     int64_t close_ns;
     uint64_t weight;
@@ -74,6 +74,7 @@ static const struct wr_config_field fields[] = {
     {"open", WR_CONFIG_BOOL(struct door, open)},
     {"width", WR_CONFIG_COUNT(struct door, width), .min = 1, .max = 500, .what = "in cm"},
     {"serial", WR_CONFIG_COUNT(struct door, serial), .max = UINT64_MAX},
+    {"code", WR_CONFIG_COUNT(struct door, code), .max = 99, .instead_of = "status"},
     {"status", WR_CONFIG_COUNT(struct door, status), .min = 400, .max = 599},
     {"gap", WR_CONFIG_NUMBER(struct door, gap), .least = 0, .most = 1.5},
     {"close", WR_CONFIG_DURATION(struct door, close_ns), .min = 1000, .max = (uint64_t)WEIR_HOUR},
@@ -154,7 +155,7 @@ static void what_is_not_said_keeps_its_default(void **state)
     (void)state;
     struct door door = defaults;
     char why[WR_CONFIG_WHY_BYTES];
-    static const char text[] = "\xef\xbb\xbf---\r\nname: 'a b'\r\n";
+    static const char text[] = "\xef\xbb\xbf---\r\nname: 'a b'\r\ncode: 5\r\n";
     assert_int_equal(parse_with(weir_allocator_system(), text, strlen(text), &door, why), 0);
     assert_string_equal(door.name, "a b");
     assert_int_equal(door.width, 90);
@@ -192,6 +193,8 @@ static void wrong_keys_are_refused_where_they_stand(void **state)
          "door.yaml:1:19: angle stands here for the second time; leave one of them out"},
         {"width: 5\n", "door.yaml:1:1: name is missing; it must be a text without control characters, of 1 ... 7 bytes "
                        "(what it is called)"},
+        {"name: x\n", "door.yaml:1:1: code is missing; it must be a whole number, 0 ... 99"},
+        {"name: x\ncode: 5\nstatus: 400\n", "door.yaml:1:1: both code and status; leave one of them out"},
         {"name: x\nknob: {}\n", "door.yaml:2:7: turns is missing; it must be a whole number, 0 ... 9 (to the left)"},
         {"name: x\nlock: { screws: 13 }\n", "door.yaml:2:7: 13 screws; take 12"},
         {"? {a: b}\n: c\n", "door.yaml:1:3: a key that is no word; write lines of \"key: value\""},
@@ -260,7 +263,7 @@ static void files_that_are_no_configuration_are_refused(void **state)
         {"---\n", "door.yaml:2:1: no mapping; write lines of \"key: value\""},
         {"hello\n", "door.yaml:1:1: no mapping; write lines of \"key: value\""},
         {"- a\n", "door.yaml:1:1: no mapping; write lines of \"key: value\""},
-        {"name: x\n---\nname: y\n", "door.yaml:2:1: a second document; there may be only one"},
+        {"name: x\ncode: 5\n---\nname: y\n", "door.yaml:3:1: a second document; there may be only one"},
         {"name: &a x\n", "door.yaml:1:7: an anchor (&); write the value out where it belongs"},
         {"lock: &a { screws: 1 }\n", "door.yaml:1:7: an anchor (&); write the value out where it belongs"},
         {"colours: &a [ b ]\n", "door.yaml:1:10: an anchor (&); write the value out where it belongs"},
