@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* draw.c - fresh scenarios out of the families' ranges.
+ *
+ * Families take turns, so that any number of scenarios is a fair mix. What spans decades is drawn evenly in its
+ * logarithm. Rates and services are such that 64 workers suffice: the limit that is looked for is the origin's.
+ */
+#include "base/buf.h"
+#include "sim/chance.h"
+#include "sim/sim.h"
+
+#include <math.h>
+
+struct draw {
+    struct wr_chance chance;
+    struct wr_scenario *scenario;
+    struct wr_origin *origin;
+    struct wr_buf name;
+};
+
+/* Two digits: enough for a limit, and good to read in a name. */
+static double rounded(double number)
+{
+    double unit = pow(10, floor(log10(number)) - 1);
+    return unit < 1 ? round(number / unit) / round(1 / unit) : round(number / unit) * unit;
+}
+
+static double in_decades(struct draw *draw, double least, double most)
+{
+    return rounded(least * exp(wr_chance_unit(&draw->chance) * log(most / least)));
+}
+
+static uint32_t whole(struct draw *draw, uint32_t least, uint32_t most)
+{
+    return least + (uint32_t)wr_rng_below(&draw->chance.rng, most - least + 1);
+}
+
+static bool coin(struct draw *draw)
+{
+    return wr_rng_below(&draw->chance.rng, 2) == 1;
+}
+
+static int64_t ms(double number)
+{
+    return (int64_t)(number * 1e6);
+}
+
+static void say(struct draw *draw, const char *word, double number)
+{
+    wr_buf_append_string(&draw->name, word);
+    wr_buf_append_number(&draw->name, number);
+}
+
+static void note(struct draw *draw, const char *word, bool is)
+{
+    if (is)
+        wr_buf_append_string(&draw->name, word);
+}
+
+static void set_service(struct draw *draw, double mean_ms, double sigma)
+{
+    draw->origin->service.mean_ns = ms(mean_ms);
+    draw->origin->service.sigma = sigma;
+}
+
+/* Nothing but workers bounds these. */
+static void set_free(struct draw *draw)
+{
+    draw->scenario->workers = 16;
+    set_service(draw, in_decades(draw, 100, 400), 0.5);
+    say(draw, "-free", (double)draw->origin->service.mean_ns / 1e6);
+    note(draw, "ms", true);
+}
+
+static void set_bucket(struct draw *draw, double least, double most, double most_burst)
+{
+    draw->origin->limiter.kind = WR_LIMITER_TOKEN_BUCKET;
+    draw->origin->limiter.rate = in_decades(draw, least, most);
+    draw->origin->limiter.burst = round(in_decades(draw, 1, most_burst));
+    say(draw, "-tb", draw->origin->limiter.rate);
+    say(draw, "-b", draw->origin->limiter.burst);
+}
+
+static void set_station(struct draw *draw, uint32_t servers, double rate)
+{
+    draw->origin->station.servers = servers;
+    draw->origin->station.queue = whole(draw, 10, 50);
+    set_service(draw, servers / rate * 1000, 0.01 * whole(draw, 50, 90));
+    say(draw, "-q", servers);
+    say(draw, "-", rounded(rate));
+    note(draw, "rps", true);
+}
+
+/* Few servers where they would have to be slow: at most 1.5 s. */
+static void set_queue(struct draw *draw, double least, double most)
+{
+    double rate = in_decades(draw, least, most);
+    uint32_t servers = whole(draw, 1, 8);
+    set_station(draw, (uint32_t)fmin(servers, fmax(1, floor(1.5 * rate))), rate);
+}
+
+/* ---- the families --------------------------------------------------------------------------------------- */
+
+static void bare_bucket(struct draw *draw)
+{
+    set_bucket(draw, 0.2, 200, 100);
+}
+
+static void bucket_with_retry_after(struct draw *draw)
+{
+    draw->origin->reject.retry_after = true;
+    set_bucket(draw, 0.2, 200, 100);
+    note(draw, "-ra", true);
+}
+
+/* From 1000 an hour to 600 a minute. */
+static void fixed_window(struct draw *draw)
+{
+    static const int windows_s[] = {60, 60, 300, 600, 3600};
+    int window_s = windows_s[whole(draw, 0, 4)];
+    double rate = in_decades(draw, 0.28, 10);
+    draw->origin->limiter.kind = WR_LIMITER_FIXED_WINDOW;
+    draw->origin->limiter.window_ns = window_s * WEIR_SECOND;
+    draw->origin->limiter.quota = (uint32_t)fmax(10, rounded(rate * window_s));
+    draw->origin->reject.headers = coin(draw);
+    draw->origin->reject.retry_after = coin(draw);
+    if (window_s == 3600)
+        draw->scenario->duration_ns = 2 * WEIR_HOUR;
+    say(draw, "-fw", draw->origin->limiter.quota);
+    say(draw, "-", window_s);
+    note(draw, "s", true);
+    note(draw, "-hdr", draw->origin->reject.headers);
+    note(draw, "-ra", draw->origin->reject.retry_after);
+}
+
+static void sliding_ban(struct draw *draw)
+{
+    static const int windows_s[] = {10, 20, 30, 60};
+    int window_s = windows_s[whole(draw, 0, 3)];
+    double ban_s = whole(draw, 30, 120);
+    draw->origin->limiter.kind = WR_LIMITER_SLIDING_BAN;
+    draw->origin->limiter.window_ns = window_s * WEIR_SECOND;
+    draw->origin->limiter.quota = (uint32_t)fmax(10, rounded(in_decades(draw, 1, 10) * window_s));
+    draw->origin->limiter.ban_ns = (int64_t)ban_s * WEIR_SECOND;
+    draw->origin->limiter.status = coin(draw) ? 403 : 429;
+    draw->origin->reject.retry_after = coin(draw);
+    say(draw, "-sw", draw->origin->limiter.quota);
+    say(draw, "-", window_s);
+    say(draw, "s-ban", ban_s);
+    note(draw, "-403", draw->origin->limiter.status == 403);
+    note(draw, "-ra", draw->origin->reject.retry_after);
+}
+
+static void queue(struct draw *draw)
+{
+    set_queue(draw, 2, 80);
+}
+
+static void varying(struct draw *draw)
+{
+    static const enum wr_vary_kind kinds[] = {WR_VARY_NONE, WR_VARY_STEP, WR_VARY_STEP, WR_VARY_SINE, WR_VARY_WALK};
+    uint32_t kind = whole(draw, 0, 4);
+    draw->origin->vary.kind = kinds[kind];
+    if (kind == 1)
+        set_queue(draw, 10, 80);
+    else
+        set_bucket(draw, 5, 50, 30);
+    if (kind == 0)
+        draw->origin->cross = 0.01 * whole(draw, 10, 50);
+    if (kind == 3)
+        draw->origin->vary.period_ns = whole(draw, 300, 900) * WEIR_SECOND;
+    if (kind == 4)
+        draw->origin->vary.period_ns = whole(draw, 30, 120) * WEIR_SECOND;
+    static const char *const words[] = {"-cross", "-step", "-step", "-sine", "-walk"};
+    note(draw, words[kind], true);
+    if (kind == 0)
+        wr_buf_append_number(&draw->name, draw->origin->cross);
+    if (kind >= 3)
+        wr_buf_append_number(&draw->name, (double)draw->origin->vary.period_ns / 1e9);
+}
+
+static void flaky(struct draw *draw)
+{
+    double percent = whole(draw, 1, 5);
+    bool busy = coin(draw);
+    if (coin(draw))
+        set_free(draw);
+    else
+        set_bucket(draw, 5, 50, 30);
+    *(busy ? &draw->origin->errors.p503 : &draw->origin->errors.p500) = percent / 100;
+    say(draw, busy ? "-503x" : "-500x", percent);
+}
+
+static void unlimited(struct draw *draw)
+{
+    bool tail = coin(draw);
+    set_service(draw, in_decades(draw, 100, 400), tail ? 0.7 : 0.01 * whole(draw, 100, 180));
+    if (tail)
+        draw->origin->service.tail = 0.001 * whole(draw, 5, 30);
+    say(draw, "-free", (double)draw->origin->service.mean_ns / 1e6);
+    say(draw, tail ? "ms-tail" : "ms-sig", tail ? draw->origin->service.tail : draw->origin->service.sigma);
+}
+
+static void outage(struct draw *draw)
+{
+    uint32_t length_s = whole(draw, 60, 300);
+    if (coin(draw))
+        set_free(draw);
+    else
+        set_bucket(draw, 2, 50, 30);
+    draw->origin->outage.from_ns = 300 * WEIR_SECOND;
+    draw->origin->outage.to_ns = (300 + length_s) * WEIR_SECOND;
+    draw->scenario->duration_ns = (900 + length_s) * WEIR_SECOND;
+    say(draw, "-out", length_s);
+}
+
+static void concurrency(struct draw *draw)
+{
+    draw->origin->limiter.kind = WR_LIMITER_CONCURRENCY;
+    draw->origin->limiter.max = whole(draw, 2, 32);
+    set_service(draw, in_decades(draw, 100, 800), 0.01 * whole(draw, 30, 90));
+    say(draw, "-conc", draw->origin->limiter.max);
+    say(draw, "-", (double)draw->origin->service.mean_ns / 1e6);
+    note(draw, "ms", true);
+}
+
+static void slow(struct draw *draw)
+{
+    double mean_s = whole(draw, 3, 6); /* a third to five thirds of it: 1 ... 10 s */
+    uint32_t servers = whole(draw, 2, 8);
+    draw->scenario->duration_ns = WEIR_HOUR;
+    draw->origin->service.law = WR_LAW_UNIFORM;
+    set_service(draw, mean_s * 1000, 0.5);
+    if (coin(draw))
+        set_station(draw, servers, servers / mean_s);
+    say(draw, "-", mean_s);
+    note(draw, "s", true);
+}
+
+static void (*const families[])(struct draw *draw) = {
+    bare_bucket,  bucket_with_retry_after,
+    fixed_window, sliding_ban,
+    queue,        varying,
+    flaky,        unlimited,
+    outage,       concurrency,
+    slow,
+};
+
+void wr_scenario_random(uint64_t seed, uint32_t index, struct wr_scenario *ret_scenario)
+{
+    size_t family = index % (sizeof families / sizeof *families);
+    struct draw draw = {.scenario = ret_scenario, .origin = &ret_scenario->origin};
+
+    wr_scenario_init(ret_scenario);
+    wr_chance_init(&draw.chance, (seed << 32) + index, WR_STREAM_DRAW);
+    wr_buf_init_fixed(&draw.name, ret_scenario->name, sizeof ret_scenario->name);
+    say(&draw, "P", (double)family + 1);
+    say(&draw, "-r", index);
+    ret_scenario->network.rtt_ns = ms(in_decades(&draw, 10, 100));
+    set_service(&draw, in_decades(&draw, 20, 100), 0.01 * whole(&draw, 30, 80));
+    families[family](&draw);
+}
