@@ -17,6 +17,8 @@ LIBC = set('''memcpy memmove memset memcmp memchr
               strlen strnlen strcmp strncmp strchr strrchr strspn strcspn strstr
               __memcpy_chk __memmove_chk __memset_chk
               __assert_fail __stack_chk_fail __tls_get_addr _GLOBAL_OFFSET_TABLE_'''.split())
+# Arithmetic on what is estimated.
+LIBM = set('sqrt cbrt exp exp2 log log2 log10 pow fmin fmax floor ceil'.split())
 # libgcc: 128-bit arithmetic, bit counting, and which instructions this processor has.
 LIBGCC = re.compile(r'__(u?(div|mod|divmod)|mul|mulo|ashl|ashr|lshr|popcount|clz|ctz)[sdt]i[234]?$'
                     r'|__cpu_(model|indicator_init)$')
@@ -58,7 +60,7 @@ def findings(_root, build):
                     yield f'{room} ({where}): calls {name} of {home[name]}, which is above it'
             elif name.startswith(('wr_', 'weir_')):
                 yield f'{room} ({where}): calls {name}, which no room defines'
-            elif pure and name not in LIBC and not LIBGCC.match(name):
+            elif pure and name not in LIBC | LIBM and not LIBGCC.match(name):
                 yield f'{room} ({where}): calls {name}; base and core may not'
 
 
