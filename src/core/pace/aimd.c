@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* aimd.c - additive increase, multiplicative decrease, on a token bucket. */
+#include "core/pace/aimd.h"
+#include "base/bits.h"
+#include "core/pace/rate.h"
+#include "core/pace/strategy.h"
+
+enum mode {
+    HOLD,
+    RAISE,
+    CUT
+};
+
+/* What an empty bucket needs to fill. */
+static int64_t full_ns(const weir_pace_options *options, const struct wr_aimd *aimd)
+{
+    double burst = options->burst < 1 ? 1 : options->burst;
+    return wr_ns_up(burst * (double)aimd->interval_ns);
+}
+
+static void set_rate(const weir_pace_options *options, struct wr_aimd *aimd, double rate)
+{
+    aimd->rate = wr_within(rate, options->min_rate, options->rate_ceiling);
+    aimd->interval_ns = wr_rate_interval(aimd->rate);
+}
+
+/* The missing tokens stay missing: their time is stretched as the interval is, and rounded up. */
+static void change_rate(const weir_pace_options *options, struct wr_aimd *aimd, double rate, int64_t now)
+{
+    int64_t before_ns = aimd->interval_ns;
+    int64_t debt_ns = aimd->full_at - now;
+
+    set_rate(options, aimd, rate);
+    if (debt_ns > 0)
+        aimd->full_at = now + (int64_t)(((wr_i128)debt_ns * aimd->interval_ns + before_ns - 1) / before_ns);
+}
+
+/* A host that is known begins with an empty bucket: a restart is no burst. */
+static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+{
+    struct wr_aimd *aimd = state;
+    bool known = memory != NULL && memory->delay_ns > 0;
+
+    set_rate(options, aimd, known ? wr_interval_rate(memory->delay_ns) : options->initial_rate);
+    aimd->full_at = memory != NULL ? now + full_ns(options, aimd) : now;
+    aimd->target_ns = options->latency_target_ns;
+    aimd->safe_ns = known ? memory->floor_ns : 0;
+    aimd->held_until = now;
+}
+
+static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+{
+    (void)options, (void)start;
+    struct wr_aimd *aimd = state;
+    aimd->full_at = (aimd->full_at > now ? aimd->full_at : now) + aimd->interval_ns;
+}
+
+/* The target is the mean rounded up beyond itself, so that an answer that is as quick as always is below it. */
+static void follow(const weir_pace_options *options, struct wr_aimd *aimd, int64_t latency_ns)
+{
+    double ahead = (double)(latency_ns - aimd->target_ns) * options->latency_weight;
+    double mean = (double)aimd->target_ns + ahead;
+    aimd->target_ns = wr_ns_up(mean) + 1;
+}
+
+/* S0-39: a Retry-After is one decrease, also if all that was in flight comes back with one. */
+static bool overloaded(const struct wr_answer *answer, bool directed_again, bool slow)
+{
+    if (answer->retry_after_ns > 0)
+        return !directed_again;
+    return answer->status == 429 || answer->status >= 500 || slow;
+}
+
+static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+{
+    struct wr_aimd *aimd = state;
+    bool answered = answer->kind == WR_ANSWER_OK;
+    bool slow = answered && (double)answer->latency_ns >= options->degrade_factor * (double)aimd->target_ns;
+    bool good = answered && answer->status < 400 && answer->latency_ns < aimd->target_ns;
+
+    aimd->mode = HOLD;
+    if (overloaded(answer, now < aimd->held_until, slow)) {
+        aimd->mode = CUT;
+        change_rate(options, aimd, aimd->rate * options->decrease, now);
+    } else if (good && answer->retry_after_ns <= 0) {
+        aimd->mode = RAISE;
+        aimd->safe_ns = aimd->interval_ns;
+        change_rate(options, aimd, aimd->rate + options->increase, now);
+    }
+    if (answer->retry_after_ns > 0 && now + answer->retry_after_ns > aimd->held_until)
+        aimd->held_until = now + answer->retry_after_ns;
+    if (answered)
+        follow(options, aimd, answer->latency_ns);
+}
+
+static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+{
+    const struct wr_aimd *aimd = state;
+    int64_t full = full_ns(options, aimd);
+    int64_t debt_ns = aimd->full_at > now ? aimd->full_at - now : 0;
+
+    return (struct wr_want){
+        .earliest_at = aimd->full_at - full + aimd->interval_ns,
+        .reason = WEIR_REASON_TOKENS,
+        .cap = UINT32_MAX,
+        .rate = aimd->rate,
+        .tokens = (double)(full - debt_ns) / (double)aimd->interval_ns,
+    };
+}
+
+static void remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
+{
+    (void)options, (void)now;
+    const struct wr_aimd *aimd = state;
+    memory->delay_ns = aimd->interval_ns;
+    memory->floor_ns = aimd->safe_ns;
+}
+
+static bool settled(const weir_pace_options *options, const void *state, int64_t now)
+{
+    (void)options;
+    const struct wr_aimd *aimd = state;
+    return now >= aimd->full_at;
+}
+
+static const char *mode(const void *state)
+{
+    static const char *const names[] = {[HOLD] = "hold", [RAISE] = "raise", [CUT] = "cut"};
+    const struct wr_aimd *aimd = state;
+    return names[aimd->mode];
+}
+
+const struct wr_strategy wr_aimd = {
+    .name = "aimd",
+    .state_bytes = sizeof(struct wr_aimd),
+    .start = start,
+    .sent = sent,
+    .tell = tell,
+    .want = want,
+    .remember = remember,
+    .settled = settled,
+    .mode = mode,
+};

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* fixed.c - one start per interval, whatever the answers say: a leaky bucket's constant output. */
+#include "core/pace/rate.h"
+#include "core/pace/strategy.h"
+
+#define INTERVAL_NS WEIR_SECOND /* where the options name none */
+
+struct fixed {
+    int64_t next_at; /* of the next start */
+};
+
+static int64_t interval_of(const weir_pace_options *options)
+{
+    return options->min_interval_ns > 0 ? options->min_interval_ns : INTERVAL_NS;
+}
+
+static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+{
+    struct fixed *fixed = state;
+    fixed->next_at = memory != NULL ? now + interval_of(options) : now;
+}
+
+/* Spacing is between starts, not between permits: nothing is owed for time that passed unused. */
+static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+{
+    (void)start;
+    struct fixed *fixed = state;
+    fixed->next_at = now + interval_of(options);
+}
+
+static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+{
+    (void)options, (void)state, (void)answer, (void)now;
+}
+
+static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+{
+    (void)now;
+    const struct fixed *fixed = state;
+    return (struct wr_want){
+        .earliest_at = fixed->next_at,
+        .reason = WEIR_REASON_PACE,
+        .cap = UINT32_MAX,
+        .rate = wr_interval_rate(interval_of(options)),
+    };
+}
+
+static void remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
+{
+    (void)state, (void)now;
+    memory->delay_ns = memory->floor_ns = interval_of(options);
+}
+
+static bool settled(const weir_pace_options *options, const void *state, int64_t now)
+{
+    (void)options;
+    const struct fixed *fixed = state;
+    return now >= fixed->next_at;
+}
+
+static const char *mode(const void *state)
+{
+    (void)state;
+    return "fixed";
+}
+
+const struct wr_strategy wr_fixed = {
+    .name = "fixed",
+    .state_bytes = sizeof(struct fixed),
+    .start = start,
+    .sent = sent,
+    .tell = tell,
+    .want = want,
+    .remember = remember,
+    .settled = settled,
+    .mode = mode,
+};

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* gradient.c - as many in flight as the host takes without getting slower.
+ *
+ *     gradient = TOLERANCE * low / short       1 or more: quick enough; less: requests queue over there
+ *     window   = window * gradient + growth    once per round trip, while the window is used
+ *     interval = short / window                Little's law: starts are spread, and a window below 1 is a slow pace
+ *
+ * `short` is the moving mean of latencies and `low` its lowest, which rises so slowly that a queue of our own making is
+ * never taken for the host's nature. A rejection cuts the window once per round trip, and growth is slow near the
+ * window that was refused and quick away from it, so that a hard limit is tried rarely and a new one is found.
+ */
+#include "core/pace/rate.h"
+#include "core/pace/strategy.h"
+
+#include <math.h>
+
+#define SHORT_WEIGHT 0.25     /* of one round trip's mean */
+#define LOW_RISE_NS WEIR_HOUR /* in which low doubles: a host that got slower for good is believed then */
+#define TOLERANCE 2.0         /* latency may double before anything is done about it: it is a noisy thing */
+#define GRADIENT_LEAST 0.5    /* one step never takes more than half */
+#define REFUSED_CUT 0.8
+#define GROWTH_LEAST 0.001 /* at the window that was refused */
+#define WINDOW_MAX 1000.0
+#define LATENCY_LEAST_NS WEIR_MICROSECOND /* it is divided by */
+
+struct gradient {
+    double window;   /* requests in flight to aim at; may be below 1 */
+    double refused;  /* the window at the last rejection; 0: none yet */
+    double short_ns; /* 0: no answer yet */
+    double low_ns;
+    double sum_ns; /* latencies of this round trip */
+    int64_t interval_ns;
+    int64_t next_at;
+    int64_t stepped_at; /* when this round trip began */
+    int64_t cut_at;     /* rejections of what was sent before are one and the same */
+    int64_t safe_ns;    /* the interval at the last step without trouble; 0: none */
+    uint32_t answers;   /* of this round trip */
+    uint32_t used;      /* most in flight in it */
+};
+
+static void set_window(const weir_pace_options *options, struct gradient *gradient, double window)
+{
+    double seconds = gradient->short_ns / (double)WEIR_SECOND;
+    gradient->window = wr_within(window, options->min_rate * seconds, WINDOW_MAX);
+    gradient->interval_ns = wr_ns_up(gradient->short_ns / gradient->window);
+}
+
+static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+{
+    struct gradient *gradient = state;
+    bool known = memory != NULL && memory->delay_ns > 0;
+
+    gradient->interval_ns = known ? memory->delay_ns : wr_rate_interval(options->initial_rate);
+    gradient->safe_ns = known ? memory->floor_ns : 0;
+    gradient->next_at = memory != NULL ? now + gradient->interval_ns : now;
+    gradient->cut_at = gradient->stepped_at = now;
+}
+
+static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+{
+    (void)options;
+    struct gradient *gradient = state;
+    gradient->next_at = now + gradient->interval_ns;
+    if (gradient->used < start->in_flight)
+        gradient->used = start->in_flight;
+}
+
+/* The latencies of one round trip. */
+static void measure(struct gradient *gradient, int64_t now)
+{
+    double mean_ns = gradient->sum_ns / gradient->answers;
+    gradient->short_ns += SHORT_WEIGHT * (mean_ns - gradient->short_ns);
+    gradient->low_ns *= 1 + (double)(now - gradient->stepped_at) / (double)LOW_RISE_NS;
+    if (gradient->low_ns > gradient->short_ns)
+        gradient->low_ns = gradient->short_ns;
+}
+
+static double growth(const struct gradient *gradient)
+{
+    double window = gradient->window;
+    double away = gradient->refused > 0 ? window / gradient->refused - 1 : 1;
+    return (window < 1 ? window : sqrt(window)) * wr_within(away * away, GROWTH_LEAST, 1);
+}
+
+/* Once per round trip. A window that is not used does not grow: nothing is known of it. */
+static void step(const weir_pace_options *options, struct gradient *gradient, int64_t now)
+{
+    measure(gradient, now);
+    double ratio = wr_within(TOLERANCE * gradient->low_ns / gradient->short_ns, GRADIENT_LEAST, 1);
+    bool used = gradient->used * 2 >= gradient->window;
+
+    if (ratio >= 1)
+        gradient->safe_ns = gradient->interval_ns;
+    set_window(options, gradient, gradient->window * ratio + (used ? growth(gradient) : 0));
+    gradient->answers = gradient->used = 0;
+    gradient->sum_ns = 0;
+    gradient->stepped_at = now;
+}
+
+static void first_answer(const weir_pace_options *options, struct gradient *gradient, double latency_ns)
+{
+    gradient->short_ns = gradient->low_ns = latency_ns;
+    set_window(options, gradient, latency_ns / (double)gradient->interval_ns);
+}
+
+static void cut(const weir_pace_options *options, struct gradient *gradient, int64_t now)
+{
+    gradient->cut_at = gradient->stepped_at = now;
+    gradient->answers = gradient->used = 0;
+    gradient->sum_ns = 0;
+    if (gradient->short_ns > 0) {
+        gradient->refused = gradient->window;
+        set_window(options, gradient, gradient->window * REFUSED_CUT);
+        return;
+    }
+    double rate = wr_interval_rate(gradient->interval_ns) * REFUSED_CUT; /* before the first answer */
+    gradient->interval_ns = wr_rate_interval(rate < options->min_rate ? options->min_rate : rate);
+}
+
+static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+{
+    struct gradient *gradient = state;
+    double latency_ns = answer->latency_ns > LATENCY_LEAST_NS ? (double)answer->latency_ns : LATENCY_LEAST_NS;
+
+    if (answer->kind == WR_ANSWER_REJECTED && answer->sent_at >= gradient->cut_at)
+        cut(options, gradient, now);
+    if (answer->kind != WR_ANSWER_OK)
+        return;
+    if (gradient->short_ns <= 0)
+        first_answer(options, gradient, latency_ns);
+    gradient->sum_ns += latency_ns;
+    gradient->answers++;
+    if (answer->sent_at >= gradient->stepped_at)
+        step(options, gradient, now);
+}
+
+static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+{
+    (void)options, (void)now;
+    const struct gradient *gradient = state;
+    return (struct wr_want){
+        .earliest_at = gradient->next_at,
+        .reason = WEIR_REASON_PACE,
+        .cap = gradient->short_ns > 0 ? (uint32_t)gradient->window + 1 : 1,
+        .rate = wr_interval_rate(gradient->interval_ns),
+    };
+}
+
+static void remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
+{
+    (void)options, (void)now;
+    const struct gradient *gradient = state;
+    memory->delay_ns = gradient->interval_ns;
+    memory->floor_ns = gradient->safe_ns;
+}
+
+static bool settled(const weir_pace_options *options, const void *state, int64_t now)
+{
+    (void)options;
+    const struct gradient *gradient = state;
+    return now >= gradient->next_at;
+}
+
+static const char *mode(const void *state)
+{
+    const struct gradient *gradient = state;
+    return gradient->refused > 0 ? "near" : "open";
+}
+
+const struct wr_strategy wr_gradient = {
+    .name = "gradient",
+    .state_bytes = sizeof(struct gradient),
+    .start = start,
+    .sent = sent,
+    .tell = tell,
+    .want = want,
+    .remember = remember,
+    .settled = settled,
+    .mode = mode,
+};

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* learned.c - the delay that grows with each 429 and is probed downwards. */
+#include "core/pace/learned.h"
+#include "core/pace/rate.h"
+#include "core/pace/strategy.h"
+
+/* What is above the base halves with every half-life; in whole ones, so that steps stay exact. */
+static int64_t aged(const weir_pace_options *options, int64_t delay_ns, int64_t for_ns)
+{
+    int64_t halvings = for_ns > 0 ? for_ns / options->half_life_ns : 0;
+    int64_t above_ns = delay_ns - options->base_delay_ns;
+    return above_ns <= 0 ? delay_ns : options->base_delay_ns + (halvings < 63 ? above_ns >> halvings : 0);
+}
+
+static int64_t delay_now(const weir_pace_options *options, const struct wr_learned *learned, int64_t now)
+{
+    return aged(options, learned->delay_ns, now - learned->next_at);
+}
+
+static int64_t floor_now(const weir_pace_options *options, const struct wr_learned *learned, int64_t now)
+{
+    return aged(options, learned->floor_ns, now - learned->floor_at);
+}
+
+static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+{
+    struct wr_learned *learned = state;
+    int64_t delay_ns = memory != NULL ? memory->delay_ns : 0;
+
+    learned->delay_ns = wr_ns_within(delay_ns, options->base_delay_ns, options->max_delay_ns);
+    learned->floor_ns = memory != NULL ? wr_ns_within(memory->floor_ns, 0, options->max_delay_ns) : 0;
+    learned->floor_at = now;
+    learned->next_at = memory != NULL ? now + learned->delay_ns : now;
+}
+
+static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+{
+    (void)start;
+    struct wr_learned *learned = state;
+    learned->delay_ns = delay_now(options, learned, now);
+    learned->next_at = now + learned->delay_ns;
+}
+
+/* The trial of the last probe ends well, and the next begins where there is room. */
+static void probe(const weir_pace_options *options, struct wr_learned *learned, int64_t now)
+{
+    int64_t least_ns = floor_now(options, learned, now);
+    if (least_ns < options->base_delay_ns)
+        least_ns = options->base_delay_ns;
+    int64_t delay_ns = learned->delay_ns - options->delay_down_ns;
+    if (delay_ns < least_ns)
+        delay_ns = least_ns;
+
+    learned->successes = 0;
+    learned->before_ns = 0;
+    if (delay_ns >= learned->delay_ns)
+        return;
+    learned->before_ns = learned->delay_ns;
+    learned->probed_at = now;
+    learned->delay_ns = delay_ns;
+}
+
+static void succeeded(const weir_pace_options *options, struct wr_learned *learned, int64_t now)
+{
+    if (++learned->successes >= options->probe_after)
+        probe(options, learned, now);
+}
+
+/* What was sent before the probe says that the delay before it was too short as well. */
+static void rejected(const weir_pace_options *options, struct wr_learned *learned, int64_t sent_at, int64_t now)
+{
+    bool failed_probe = learned->before_ns > 0 && sent_at >= learned->probed_at;
+    int64_t delay_ns = learned->before_ns > 0 ? learned->before_ns : learned->delay_ns;
+
+    if (failed_probe) {
+        learned->floor_ns = delay_ns;
+        learned->floor_at = now;
+    } else {
+        delay_ns += options->delay_up_ns;
+    }
+    learned->delay_ns = delay_ns < options->max_delay_ns ? delay_ns : options->max_delay_ns;
+    learned->before_ns = 0;
+    learned->successes = 0;
+    if (learned->next_at < now + learned->delay_ns)
+        learned->next_at = now + learned->delay_ns;
+}
+
+static bool teaches(const weir_pace_options *options, int status)
+{
+    return status == 429 || (status == 403 && options->learn_on_403) || (status == 503 && options->learn_on_503);
+}
+
+/* Errors that say nothing about pace neither count as success nor end a row of them. */
+static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+{
+    if (teaches(options, answer->status))
+        rejected(options, state, answer->sent_at, now);
+    else if (answer->kind == WR_ANSWER_OK)
+        succeeded(options, state, now);
+}
+
+static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+{
+    const struct wr_learned *learned = state;
+    return (struct wr_want){
+        .earliest_at = learned->next_at,
+        .reason = WEIR_REASON_PACE,
+        .cap = UINT32_MAX,
+        .rate = wr_interval_rate(delay_now(options, learned, now)),
+    };
+}
+
+static void remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
+{
+    const struct wr_learned *learned = state;
+    memory->delay_ns = delay_now(options, learned, now);
+    memory->floor_ns = floor_now(options, learned, now);
+}
+
+static bool settled(const weir_pace_options *options, const void *state, int64_t now)
+{
+    (void)options;
+    const struct wr_learned *learned = state;
+    return now >= learned->next_at;
+}
+
+static const char *mode(const void *state)
+{
+    const struct wr_learned *learned = state;
+    return learned->before_ns > 0 ? "probe" : "hold";
+}
+
+const struct wr_strategy wr_learned = {
+    .name = "learned",
+    .state_bytes = sizeof(struct wr_learned),
+    .start = start,
+    .sent = sent,
+    .tell = tell,
+    .want = want,
+    .remember = remember,
+    .settled = settled,
+    .mode = mode,
+};

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* pid.c - a PID controller: latency and rejections are held at a set point by the rate.
+ *
+ *     error = min(1 - share / SHARE_SET, 1 - latency / (LATENCY_SET * low))      within ERROR_LEAST … 1
+ *     ln rate += KP * (error - last) + KI * error + KD * (error - 2 last + one before)
+ *
+ * once per sample, which is PERIOD_NS and ANSWERS_LEAST answers or more. `share` is the moving share of rejections,
+ * `low` the latency of this host at its quickest. In this form there is no sum that could wind up: what the bounds cut
+ * off is forgotten. Nor does the rate run ahead of what is really sent (by other bounds, or for want of work).
+ */
+#include "core/pace/rate.h"
+#include "core/pace/strategy.h"
+
+#include <math.h>
+
+#define KP 0.1           /* what a change of the error is worth at once */
+#define KI 0.02          /* +2 % per sample while all is well: some minutes from a few per second to hundreds */
+#define KD 0.05          /* a fall that quickens is answered earlier */
+#define ERROR_LEAST -4.0 /* a rate that is refused outright falls by half in seconds */
+#define PERIOD_NS WEIR_SECOND
+#define ANSWERS_LEAST 4
+#define SHARE_SET 0.01 /* a limit that is never touched is not known */
+#define SHARE_WEIGHT 0.2
+#define LATENCY_SET 2.5 /* room for noise; a tighter one swings on hosts that queue */
+#define LATENCY_WEIGHT 0.3
+#define LOW_RISE 1.0002   /* per sample: a host that got slower for good is believed in an hour */
+#define AHEAD 2.0         /* how far the rate may be above what is sent */
+#define RATE_MAX 100000.0 /* per second */
+
+struct pid {
+    double rate;
+    double last, before; /* errors of the last two samples */
+    double share;
+    double latency_ns; /* 0: no sample yet */
+    double low_ns;
+    double sum_ns; /* latencies of this sample */
+    int64_t interval_ns;
+    int64_t next_at;
+    int64_t sample_at;                    /* when this sample began */
+    int64_t safe_ns;                      /* the interval at the last sample without trouble; 0: none */
+    uint32_t starts, answers, rejections; /* of this sample; answers without rejections */
+    uint32_t unused;
+};
+
+static void set_rate(const weir_pace_options *options, struct pid *pid, double rate)
+{
+    pid->rate = wr_within(rate, options->min_rate, RATE_MAX);
+    pid->interval_ns = wr_rate_interval(pid->rate);
+}
+
+static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+{
+    struct pid *pid = state;
+    bool known = memory != NULL && memory->delay_ns > 0;
+
+    set_rate(options, pid, known ? wr_interval_rate(memory->delay_ns) : options->initial_rate);
+    pid->safe_ns = known ? memory->floor_ns : 0;
+    pid->next_at = memory != NULL ? now + pid->interval_ns : now;
+    pid->sample_at = now;
+}
+
+static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+{
+    (void)options, (void)start;
+    struct pid *pid = state;
+    pid->next_at = now + pid->interval_ns;
+    pid->starts++;
+}
+
+static void measure(struct pid *pid)
+{
+    double share = (double)pid->rejections / (pid->answers + pid->rejections);
+    pid->share += SHARE_WEIGHT * (share - pid->share);
+    if (pid->answers == 0)
+        return;
+    double mean_ns = pid->sum_ns / pid->answers;
+    if (pid->latency_ns <= 0)
+        pid->latency_ns = pid->low_ns = mean_ns;
+    pid->latency_ns += LATENCY_WEIGHT * (mean_ns - pid->latency_ns);
+    pid->low_ns *= LOW_RISE;
+    if (pid->low_ns > pid->latency_ns)
+        pid->low_ns = pid->latency_ns;
+}
+
+/* How well it goes: 1 at best, 0 at the set point. */
+static double error_of(const struct pid *pid)
+{
+    double by_share = 1 - pid->share / SHARE_SET;
+    double by_latency = pid->latency_ns > 0 ? 1 - pid->latency_ns / (LATENCY_SET * pid->low_ns) : 1;
+    return wr_within(by_share < by_latency ? by_share : by_latency, ERROR_LEAST, 1);
+}
+
+static void step(const weir_pace_options *options, struct pid *pid, int64_t now)
+{
+    double seconds = (double)(now - pid->sample_at) / (double)WEIR_SECOND;
+    measure(pid);
+    double error = error_of(pid);
+    double change = KP * (error - pid->last) + KI * error + KD * (error - 2 * pid->last + pid->before);
+    double rate = pid->rate * exp(change);
+
+    if (error > 0 && pid->rejections == 0)
+        pid->safe_ns = pid->interval_ns;
+    if (rate > pid->rate && rate > AHEAD * pid->starts / seconds + 1)
+        rate = pid->rate;
+    set_rate(options, pid, rate);
+    pid->before = pid->last;
+    pid->last = error;
+    pid->sample_at = now;
+    pid->starts = pid->answers = pid->rejections = 0;
+    pid->sum_ns = 0;
+}
+
+static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+{
+    struct pid *pid = state;
+    if (answer->kind == WR_ANSWER_REJECTED) {
+        pid->rejections++;
+    } else if (answer->kind == WR_ANSWER_OK) {
+        pid->answers++;
+        pid->sum_ns += (double)answer->latency_ns;
+    }
+    if (pid->answers + pid->rejections >= ANSWERS_LEAST && now - pid->sample_at >= PERIOD_NS)
+        step(options, pid, now);
+}
+
+static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+{
+    (void)options, (void)now;
+    const struct pid *pid = state;
+    return (struct wr_want){
+        .earliest_at = pid->next_at,
+        .reason = WEIR_REASON_PACE,
+        .cap = UINT32_MAX,
+        .rate = pid->rate,
+    };
+}
+
+static void remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
+{
+    (void)options, (void)now;
+    const struct pid *pid = state;
+    memory->delay_ns = pid->interval_ns;
+    memory->floor_ns = pid->safe_ns;
+}
+
+static bool settled(const weir_pace_options *options, const void *state, int64_t now)
+{
+    (void)options;
+    const struct pid *pid = state;
+    return now >= pid->next_at;
+}
+
+static const char *mode(const void *state)
+{
+    const struct pid *pid = state;
+    return pid->last > 0 ? "rise" : pid->last < 0 ? "fall" : "hold";
+}
+
+const struct wr_strategy wr_pid = {
+    .name = "pid",
+    .state_bytes = sizeof(struct pid),
+    .start = start,
+    .sent = sent,
+    .tell = tell,
+    .want = want,
+    .remember = remember,
+    .settled = settled,
+    .mode = mode,
+};

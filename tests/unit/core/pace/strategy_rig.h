@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* strategy_rig.h - one strategy with a state under it, driven by hand in virtual time. */
+#ifndef WEIR_TEST_PACE_STRATEGY_RIG_H
+#define WEIR_TEST_PACE_STRATEGY_RIG_H
+
+#include "core/pace/strategy.h"
+#include "lib/test.h"
+#include <math.h>
+
+#define MS WEIR_MILLISECOND
+#define T0 (1000 * WEIR_SECOND) /* where timelines begin */
+
+struct rig {
+    const struct wr_strategy *strategy;
+    weir_pace_options options;
+    void *state; /* on the heap at its exact size, so that sanitizers see a step beyond it */
+    uint32_t seq;
+    uint32_t in_flight;
+};
+
+/* The numbers of the requirements, complete. */
+static inline weir_pace_options rig_options(void)
+{
+    return (weir_pace_options){
+        .size = sizeof(weir_pace_options),
+        .initial_rate = 2,
+        .min_rate = 0.25,
+        .rate_ceiling = 8,
+        .burst = 4,
+        .increase = 0.25,
+        .decrease = 0.5,
+        .latency_target_ns = WEIR_SECOND,
+        .degrade_factor = 2,
+        .latency_weight = 0.2,
+        .base_delay_ns = 500 * MS,
+        .max_delay_ns = WEIR_MINUTE,
+        .delay_up_ns = WEIR_SECOND,
+        .delay_down_ns = WEIR_SECOND,
+        .probe_after = 20,
+        .half_life_ns = 6 * WEIR_HOUR,
+    };
+}
+
+static inline void rig_init(struct rig *ret_rig, const struct wr_strategy *strategy, const weir_pace_options *options,
+                            const weir_pace_memory *memory, int64_t now)
+{
+    *ret_rig = (struct rig){.strategy = strategy, .options = *options, .state = calloc(1, strategy->state_bytes)};
+    assert_non_null(ret_rig->state);
+    assert_int_equal(strategy->state_bytes % 8, 0);
+    strategy->start(&ret_rig->options, ret_rig->state, memory, now);
+}
+
+static inline void rig_release(struct rig *rig)
+{
+    free(rig->state);
+    rig->state = NULL;
+}
+
+static inline struct wr_want rig_want(const struct rig *rig, int64_t now)
+{
+    return rig->strategy->want(&rig->options, rig->state, now);
+}
+
+/* How long until the next start; 0: it may be now. */
+static inline int64_t rig_wait(const struct rig *rig, int64_t now)
+{
+    int64_t earliest_at = rig_want(rig, now).earliest_at;
+    return earliest_at > now ? earliest_at - now : 0;
+}
+
+static inline void rig_send(struct rig *rig, int64_t now)
+{
+    struct wr_start start = {.seq = ++rig->seq, .in_flight = ++rig->in_flight};
+    rig->strategy->sent(&rig->options, rig->state, &start, now);
+}
+
+/* Sends if it may, as a gate would. */
+static inline bool rig_try(struct rig *rig, int64_t now)
+{
+    if (rig_wait(rig, now) > 0 || rig->in_flight >= rig_want(rig, now).cap)
+        return false;
+    rig_send(rig, now);
+    return true;
+}
+
+static inline enum wr_answer_kind rig_kind(int status)
+{
+    if (status == 0)
+        return WR_ANSWER_LOST;
+    if (status == 429 || status == 403 || status == 503)
+        return WR_ANSWER_REJECTED;
+    return status >= 500 ? WR_ANSWER_ERROR : WR_ANSWER_OK;
+}
+
+/* An answer to what was sent latency_ns ago; retry_after_ns -1: none. */
+static inline void rig_tell(struct rig *rig, int64_t now, int status, int64_t latency_ns, int64_t retry_after_ns)
+{
+    rig->in_flight -= rig->in_flight > 0;
+    struct wr_answer answer = {
+        .kind = rig_kind(status),
+        .status = status,
+        .seq = rig->seq,
+        .in_flight_then = rig->in_flight + 1,
+        .in_flight = rig->in_flight,
+        .sent_at = now - latency_ns,
+        .latency_ns = latency_ns,
+        .retry_after_ns = retry_after_ns,
+        .quota_limit = -1,
+        .quota_remaining = -1,
+        .quota_reset_ns = -1,
+    };
+    rig->strategy->tell(&rig->options, rig->state, &answer, now);
+}
+
+static inline weir_pace_memory rig_memory(const struct rig *rig, int64_t now)
+{
+    weir_pace_memory memory = {0};
+    rig->strategy->remember(&rig->options, rig->state, now, &memory);
+    return memory;
+}
+
+#define assert_near(a, b, within)                                                              \
+    do {                                                                                       \
+        double left = (a), right = (b);                                                        \
+        if (!(fabs(left - right) <= (within)))                                                 \
+            fail_msg("%s is %.9g, which is not within %g of %.9g", #a, left, (within), right); \
+    } while (0)
+
+#endif

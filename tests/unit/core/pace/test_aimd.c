@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* Additive increase, multiplicative decrease, on a token bucket: S0-14 … S0-27, S0-39, S0-84, S0-85, R2, R3, R22, R25.
+ */
+#include "strategy_rig.h"
+
+static struct rig aimd(weir_pace_options options)
+{
+    struct rig rig;
+    rig_init(&rig, &wr_aimd, &options, NULL, T0);
+    return rig;
+}
+
+static double rate(const struct rig *rig)
+{
+    return rig_want(rig, T0).rate;
+}
+
+/* S0-14, S0-18, S0-84 */
+static void bucket_starts_full_refills_by_the_rate_and_stops_at_its_capacity(void **state)
+{
+    (void)state;
+    const struct {
+        int64_t at_ms;
+        int grants;
+        double tokens_left;
+    } rows[] = {
+        {0, 4, 0}, {499, 0, 0.998}, {500, 1, 0}, {1750, 2, 0.5}, {2000, 1, 0}, {3600000, 4, 0}, {3600500, 1, 0},
+    };
+    struct rig rig = aimd(rig_options());
+    assert_near(rig_want(&rig, T0).tokens, 4, 1e-9);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t now = T0 + rows[i].at_ms * MS;
+        int grants = 0;
+        while (rig_try(&rig, now))
+            grants++;
+        assert_int_equal(grants, rows[i].grants);
+        assert_near(rig_want(&rig, now).tokens, rows[i].tokens_left, 1e-9);
+        assert_int_equal(rig_want(&rig, now).reason, WEIR_REASON_TOKENS);
+    }
+    rig_release(&rig);
+}
+
+/* S0-15, S0-84: capacity 1, two a second: half a second, and a quarter of it after a quarter. */
+static void wait_is_the_missing_part_of_a_token_over_the_rate(void **state)
+{
+    (void)state;
+    weir_pace_options options = rig_options();
+    options.burst = 1;
+    struct rig rig = aimd(options);
+    assert_int_equal(rig_wait(&rig, T0), 0);
+    rig_send(&rig, T0);
+    assert_int_equal(rig_wait(&rig, T0), 500 * MS);
+    assert_int_equal(rig_wait(&rig, T0 + 250 * MS), 250 * MS);
+    assert_int_equal(rig_wait(&rig, T0 + 499 * MS), 1 * MS);
+    assert_int_equal(rig_wait(&rig, T0 + 500 * MS), 0);
+    rig_release(&rig);
+}
+
+/* S0-18: after any number of grants the tokens are what came in less the grants, to the last one. */
+static void each_start_takes_exactly_one_token(void **state)
+{
+    (void)state;
+    weir_pace_options options = rig_options();
+    options.initial_rate = 3; /* a token is no whole number of ns */
+    struct rig rig = aimd(options);
+    int64_t granted = 0;
+    for (int64_t now = T0; now <= T0 + WEIR_HOUR; now += 100 * MS)
+        granted += rig_try(&rig, now);
+    assert_in_range(granted, 4 + 3 * 3600 - 1, 4 + 3 * 3600);
+    rig_release(&rig);
+}
+
+/* S0-19 */
+static void first_rate_is_the_initial_one_within_its_bounds(void **state)
+{
+    (void)state;
+    const double rows[][2] = {{2, 2}, {100, 8}, {0.01, 0.25}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        weir_pace_options options = rig_options();
+        options.initial_rate = rows[i][0];
+        struct rig rig = aimd(options);
+        assert_near(rate(&rig), rows[i][1], 0);
+        rig_release(&rig);
+    }
+}
+
+/* S0-20, S0-21, S0-22, S0-25, S0-27, R22, R25: what one answer does to a rate of 4. */
+static void one_answer_raises_cuts_or_leaves_the_rate(void **state)
+{
+    (void)state;
+    const struct {
+        int status;
+        int64_t latency_ms;
+        double rate;
+    } rows[] = {
+        {200, 1, 4.25}, {204, 999, 4.25}, {304, 100, 4.25},                              /* good */
+        {200, 1000, 4}, {200, 1500, 4},   {301, 1999, 4},                                /* the dead band */
+        {200, 2000, 2}, {301, 60000, 2},                                                 /* too slow */
+        {429, 1, 2},    {500, 1, 2},      {502, 1, 2},      {503, 1, 2}, {504, 5000, 2}, /* overloaded */
+        {404, 1, 4},    {400, 1, 4},      {401, 1, 4},      {403, 1, 4},                 /* say nothing about pace */
+        {0, 30000, 4}, /* nor does a lost connection */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        weir_pace_options options = rig_options();
+        options.initial_rate = 4;
+        struct rig rig = aimd(options);
+        rig_send(&rig, T0);
+        rig_tell(&rig, T0 + rows[i].latency_ms * MS, rows[i].status, rows[i].latency_ms * MS, -1);
+        if (fabs(rate(&rig) - rows[i].rate) > 1e-12)
+            fail_msg("%d after %lld ms: %g", rows[i].status, (long long)rows[i].latency_ms, rate(&rig));
+        rig_release(&rig);
+    }
+}
+
+/* S0-24: the target is a moving mean that begins at the configured one. */
+static void target_follows_what_is_usual_for_the_host(void **state)
+{
+    (void)state;
+    struct rig rig = aimd(rig_options());
+    int64_t now = T0;
+    rig_tell(&rig, now, 200, 600 * MS, -1); /* 1000 -> 920 */
+    assert_near(rate(&rig), 2.25, 1e-12);
+    rig_tell(&rig, now, 200, 930 * MS, -1); /* in the dead band now; -> 922 */
+    assert_near(rate(&rig), 2.25, 1e-12);
+    rig_tell(&rig, now, 200, 921 * MS, -1);
+    assert_near(rate(&rig), 2.5, 1e-12);
+    for (int i = 0; i < 100; i++)
+        rig_tell(&rig, now, 404, 5000 * MS, -1); /* a host that is slow by nature */
+    double slow = rate(&rig);
+    rig_tell(&rig, now, 200, 4900 * MS, -1);
+    assert_near(rate(&rig), slow + 0.25, 1e-12);
+    rig_release(&rig);
+}
+
+/* A host as regular as a clock must not be stuck at the edge of the dead band. */
+static void latency_that_never_changes_still_raises(void **state)
+{
+    (void)state;
+    struct rig rig = aimd(rig_options());
+    for (int i = 0; i < 1000; i++)
+        rig_tell(&rig, T0 + i * MS, 200, 40 * MS, -1);
+    assert_near(rate(&rig), 8, 0);
+    rig_tell(&rig, T0 + WEIR_SECOND, 429, 40 * MS, -1);
+    rig_tell(&rig, T0 + WEIR_SECOND, 200, 40 * MS, -1);
+    assert_near(rate(&rig), 4.25, 1e-12);
+    rig_release(&rig);
+}
+
+/* S0-23 */
+static void rate_never_leaves_its_bounds(void **state)
+{
+    (void)state;
+    const int answers[] = {200, 429, 503, 404, 0};
+    struct rig rig = aimd(rig_options());
+    bool least = false, most = false;
+    for (int i = 0; i < 5000; i++) {
+        int run = i / 50 % 5; /* long runs of the same, so that both ends are reached */
+        rig_tell(&rig, T0 + i * MS, answers[run], 10 * MS, -1);
+        assert_true(rate(&rig) >= 0.25 && rate(&rig) <= 8);
+        least = least || rate(&rig) <= 0.25;
+        most = most || rate(&rig) >= 8;
+    }
+    assert_true(least && most);
+    rig_release(&rig);
+}
+
+/* S0-85, R3: once per answer. */
+static void rate_climbs_in_a_line_and_falls_by_halves(void **state)
+{
+    (void)state;
+    const struct {
+        int status, times;
+        double rate;
+    } rows[] = {{200, 4, 3},   {200, 8, 5},     {429, 1, 2.5}, {503, 1, 1.25},
+                {200, 1, 1.5}, {429, 2, 0.375}, {500, 5, 0.25}};
+    struct rig rig = aimd(rig_options());
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (int k = 0; k < rows[i].times; k++)
+            rig_tell(&rig, T0, rows[i].status, 10 * MS, -1);
+        assert_near(rate(&rig), rows[i].rate, 1e-12);
+    }
+    rig_release(&rig);
+}
+
+/* S0-39: the ten that were in flight all come back with the same Retry-After. */
+static void retry_after_is_one_decrease(void **state)
+{
+    (void)state;
+    weir_pace_options options = rig_options();
+    options.initial_rate = 8;
+    struct rig rig = aimd(options);
+    for (int i = 0; i < 10; i++)
+        rig_tell(&rig, T0 + i * MS, i % 2 == 0 ? 429 : 503, 10 * MS, 30 * WEIR_SECOND);
+    assert_near(rate(&rig), 4, 0);
+    rig_tell(&rig, T0 + 31 * WEIR_SECOND, 429, 10 * MS, WEIR_SECOND); /* a new one */
+    assert_near(rate(&rig), 2, 0);
+    rig_tell(&rig, T0 + 40 * WEIR_SECOND, 200, 10 * MS, WEIR_SECOND); /* also on a good answer */
+    assert_near(rate(&rig), 1, 0);
+    rig_release(&rig);
+}
+
+static void change_of_the_rate_keeps_the_tokens(void **state)
+{
+    (void)state;
+    struct rig rig = aimd(rig_options());
+    for (int i = 0; i < 3; i++)
+        rig_send(&rig, T0);
+    assert_near(rig_want(&rig, T0).tokens, 1, 1e-9);
+    rig_tell(&rig, T0, 429, MS, -1);
+    assert_near(rig_want(&rig, T0).tokens, 1, 1e-8);
+    assert_int_equal(rig_wait(&rig, T0), 0);
+    rig_send(&rig, T0);
+    assert_int_equal(rig_wait(&rig, T0), WEIR_SECOND);
+    rig_tell(&rig, T0 + 500 * MS, 200, MS, -1); /* half a token is there, and the other half takes 0.4 s */
+    assert_near(rig_want(&rig, T0 + 500 * MS).tokens, 0.5, 1e-8);
+    assert_int_equal(rig_wait(&rig, T0 + 500 * MS), 400 * MS);
+    rig_release(&rig);
+}
+
+/* R2, R23: what is stored is the interval and the last safe one; a known host begins with it and without a burst. */
+static void memory_is_the_interval_and_the_last_safe_one(void **state)
+{
+    (void)state;
+    struct rig rig = aimd(rig_options());
+    assert_int_equal(rig_memory(&rig, T0).delay_ns, 500 * MS);
+    assert_int_equal(rig_memory(&rig, T0).floor_ns, 0);
+    for (int i = 0; i < 8; i++)
+        rig_tell(&rig, T0, 200, MS, -1); /* 4 per second, the last was safe at 3.75 */
+    rig_tell(&rig, T0, 429, MS, -1);
+    weir_pace_memory memory = rig_memory(&rig, T0);
+    assert_int_equal(memory.delay_ns, 500 * MS);
+    assert_int_equal(memory.floor_ns, 266666667);
+    memory.delay_ns = WEIR_SECOND;
+    struct rig later;
+    rig_init(&later, &wr_aimd, &rig.options, &memory, T0);
+    assert_near(rate(&later), 1, 0);
+    assert_int_equal(rig_wait(&later, T0), WEIR_SECOND);
+    assert_true(rig_try(&later, T0 + WEIR_SECOND));
+    assert_false(rig_try(&later, T0 + WEIR_SECOND));
+    memory.delay_ns = WEIR_DAY;
+    rig_release(&later);
+    rig_init(&later, &wr_aimd, &rig.options, &memory, T0);
+    assert_near(rate(&later), 0.25, 0);
+    rig_release(&later);
+    rig_release(&rig);
+}
+
+static void host_may_be_forgotten_once_its_bucket_is_full(void **state)
+{
+    (void)state;
+    struct rig rig = aimd(rig_options());
+    assert_true(wr_aimd.settled(&rig.options, rig.state, T0));
+    rig_send(&rig, T0);
+    assert_false(wr_aimd.settled(&rig.options, rig.state, T0 + 499 * MS));
+    assert_true(wr_aimd.settled(&rig.options, rig.state, T0 + 500 * MS));
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(bucket_starts_full_refills_by_the_rate_and_stops_at_its_capacity),
+           test(wait_is_the_missing_part_of_a_token_over_the_rate), test(each_start_takes_exactly_one_token),
+           test(first_rate_is_the_initial_one_within_its_bounds), test(one_answer_raises_cuts_or_leaves_the_rate),
+           test(target_follows_what_is_usual_for_the_host), test(latency_that_never_changes_still_raises),
+           test(rate_never_leaves_its_bounds), test(rate_climbs_in_a_line_and_falls_by_halves),
+           test(retry_after_is_one_decrease), test(change_of_the_rate_keeps_the_tokens),
+           test(memory_is_the_interval_and_the_last_safe_one), test(host_may_be_forgotten_once_its_bucket_is_full))

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* The learned delay: S2-1 … S2-6, S2-26, S2-27, S2-30, R2, R3, R4, U2, U3, U7. */
+#include "strategy_rig.h"
+
+static struct rig learned(weir_pace_options options)
+{
+    struct rig rig;
+    rig_init(&rig, &wr_learned, &options, NULL, T0);
+    return rig;
+}
+
+static int64_t delay_ms(const struct rig *rig, int64_t now)
+{
+    return rig_memory(rig, now).delay_ns / MS;
+}
+
+/* `times` answers of this status, each sent when it may be and answered after 10 ms. Returns when the last came. */
+static int64_t answers(struct rig *rig, int64_t now, int status, int times)
+{
+    for (int i = 0; i < times; i++) {
+        now += rig_wait(rig, now);
+        rig_send(rig, now);
+        now += 10 * MS;
+        rig_tell(rig, now, status, 10 * MS, -1);
+    }
+    return now;
+}
+
+/* S2-1: at least the base, from the first start on; S1-3: and none before it. */
+static void starts_are_the_delay_apart(void **state)
+{
+    (void)state;
+    struct rig rig = learned(rig_options());
+    assert_int_equal(rig_wait(&rig, T0), 0);
+    rig_send(&rig, T0);
+    assert_int_equal(rig_wait(&rig, T0), 500 * MS);
+    assert_int_equal(rig_wait(&rig, T0 + 400 * MS), 100 * MS);
+    assert_int_equal(rig_wait(&rig, T0 + 500 * MS), 0);
+    assert_int_equal(rig_want(&rig, T0).reason, WEIR_REASON_PACE);
+    rig_release(&rig);
+}
+
+/* S2-2, S2-30, R3 */
+static void each_429_of_a_streak_adds_a_second_up_to_the_cap(void **state)
+{
+    (void)state;
+    struct rig rig = learned(rig_options());
+    int64_t now = T0;
+    for (int i = 1; i <= 59; i++) {
+        now = answers(&rig, now, 429, 1);
+        assert_int_equal(delay_ms(&rig, now), 500 + 1000 * i);
+    }
+    now = answers(&rig, now, 429, 5);
+    assert_int_equal(delay_ms(&rig, now), 60000);
+    rig_release(&rig);
+}
+
+/* S2-27: the next start waits the new delay from the moment it was refused. */
+static void after_a_429_the_whole_new_delay_is_waited(void **state)
+{
+    (void)state;
+    struct rig rig = learned(rig_options());
+    rig_send(&rig, T0);
+    rig_tell(&rig, T0 + 300 * MS, 429, 300 * MS, -1);
+    assert_int_equal(rig_wait(&rig, T0 + 300 * MS), 1500 * MS);
+    rig_release(&rig);
+}
+
+/* S2-3, S2-26, S2-30 */
+static void twenty_good_answers_in_a_row_begin_a_probe(void **state)
+{
+    (void)state;
+    struct rig rig = learned(rig_options());
+    int64_t now = answers(&rig, T0, 429, 3);
+    now = answers(&rig, now, 200, 19);
+    assert_int_equal(delay_ms(&rig, now), 3500);
+    assert_string_equal(wr_learned.mode(rig.state), "hold");
+    now = answers(&rig, now, 200, 1);
+    assert_int_equal(delay_ms(&rig, now), 2500);
+    assert_string_equal(wr_learned.mode(rig.state), "probe");
+    now = answers(&rig, now, 200, 20);
+    assert_int_equal(delay_ms(&rig, now), 1500);
+    now = answers(&rig, now, 200, 20);
+    assert_int_equal(delay_ms(&rig, now), 500);
+    rig_release(&rig);
+}
+
+/* S2-26: a 429 ends the row. */
+static void row_of_good_answers_begins_anew_after_a_429(void **state)
+{
+    (void)state;
+    struct rig rig = learned(rig_options());
+    int64_t now = answers(&rig, T0, 429, 2);
+    now = answers(&rig, now, 200, 19);
+    now = answers(&rig, now, 429, 1);
+    assert_int_equal(delay_ms(&rig, now), 3500);
+    now = answers(&rig, now, 200, 19);
+    assert_int_equal(delay_ms(&rig, now), 3500);
+    now = answers(&rig, now, 200, 1);
+    assert_int_equal(delay_ms(&rig, now), 2500);
+    rig_release(&rig);
+}
+
+/* S2-4, S2-5, S2-30, U7: the floor is the delay before the probe, not the one that failed. */
+static void failed_probe_goes_back_and_its_floor_is_the_last_safe_delay(void **state)
+{
+    (void)state;
+    struct rig rig = learned(rig_options());
+    int64_t now = answers(&rig, T0, 429, 3);
+    now = answers(&rig, now, 200, 20); /* the probe: 2.5 s */
+    assert_int_equal(rig_memory(&rig, now).floor_ns, 0);
+    now = answers(&rig, now, 429, 1);
+    assert_int_equal(delay_ms(&rig, now), 3500);
+    assert_int_equal(rig_memory(&rig, now).floor_ns, 3500 * MS);
+    now = answers(&rig, now, 200, 100);
+    assert_int_equal(delay_ms(&rig, now), 3500); /* never below the floor again */
+    now = answers(&rig, now, 429, 1);
+    assert_int_equal(delay_ms(&rig, now), 4500); /* a plain 429 */
+    now = answers(&rig, now, 200, 100);
+    assert_int_equal(delay_ms(&rig, now), 3500);
+    assert_int_equal(rig_memory(&rig, now).floor_ns, 3500 * MS);
+    rig_release(&rig);
+}
+
+/* S2-4: a probe is on trial until as many good answers came as began it. */
+static void probe_that_was_confirmed_cannot_fail_later(void **state)
+{
+    (void)state;
+    struct rig rig = learned(rig_options());
+    weir_pace_memory memory = {.delay_ns = 5 * WEIR_SECOND, .floor_ns = 4 * WEIR_SECOND};
+    rig_release(&rig);
+    rig_init(&rig, &wr_learned, &rig.options, &memory, T0);
+    int64_t now = answers(&rig, T0, 200, 20);
+    assert_int_equal(delay_ms(&rig, now), 4000);
+    now = answers(&rig, now, 200, 20);
+    assert_string_equal(wr_learned.mode(rig.state), "hold");
+    now = answers(&rig, now, 429, 1);
+    assert_int_equal(delay_ms(&rig, now), 5000);
+    assert_int_equal(rig_memory(&rig, now).floor_ns, 4000 * MS);
+    rig_release(&rig);
+}
+
+/* An answer to what was sent at the delay before tells of that delay. */
+static void late_429_from_before_the_probe_raises_the_delay_before_it(void **state)
+{
+    (void)state;
+    struct rig rig = learned(rig_options());
+    int64_t now = answers(&rig, T0, 429, 3);
+    now = answers(&rig, now, 200, 20);
+    assert_int_equal(delay_ms(&rig, now), 2500);
+    rig_tell(&rig, now + 1, 429, 4 * WEIR_SECOND, -1);
+    assert_int_equal(delay_ms(&rig, now + 1), 4500);
+    assert_int_equal(rig_memory(&rig, now).floor_ns, 0);
+    rig_release(&rig);
+}
+
+/* S2-5 */
+static void probes_never_go_below_the_base(void **state)
+{
+    (void)state;
+    weir_pace_options options = rig_options();
+    options.base_delay_ns = 800 * MS;
+    struct rig rig = learned(options);
+    int64_t now = answers(&rig, T0, 200, 100);
+    assert_int_equal(delay_ms(&rig, now), 800);
+    now = answers(&rig, now, 429, 1);
+    assert_int_equal(delay_ms(&rig, now), 1800);
+    now = answers(&rig, now, 200, 60);
+    assert_int_equal(delay_ms(&rig, now), 800);
+    rig_release(&rig);
+}
+
+/* U7: steps of half a second, and of any ns, are exact. U2: the numbers its users settled on. */
+static void steps_are_exact_to_the_nanosecond(void **state)
+{
+    (void)state;
+    weir_pace_options options = rig_options();
+    options.delay_up_ns = 500 * MS + 1;
+    options.delay_down_ns = 500 * MS;
+    options.probe_after = 5;
+    struct rig rig = learned(options);
+    int64_t now = answers(&rig, T0, 429, 7);
+    assert_int_equal(rig_memory(&rig, now).delay_ns, 4000 * MS + 7);
+    now = answers(&rig, now, 200, 15);
+    assert_int_equal(rig_memory(&rig, now).delay_ns, 2500 * MS + 7);
+    rig_release(&rig);
+}
+
+/* U2: from 21 s to 10 s took an hour with the numbers of the plan; with those of its users it takes ten minutes. */
+static void recovery_takes_as_long_as_its_numbers_say(void **state)
+{
+    (void)state;
+    const struct {
+        uint32_t probe_after;
+        int64_t down_ns;
+        int64_t least_min, most_min;
+    } rows[] = {{20, WEIR_SECOND, 55, 60}, {5, WEIR_SECOND, 13, 15}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        weir_pace_options options = rig_options();
+        options.probe_after = rows[i].probe_after;
+        options.delay_down_ns = rows[i].down_ns;
+        weir_pace_memory memory = {.delay_ns = 21 * WEIR_SECOND};
+        struct rig rig;
+        rig_init(&rig, &wr_learned, &options, &memory, T0);
+        int64_t now = T0;
+        while (delay_ms(&rig, now) > 10000)
+            now = answers(&rig, now, 200, 1);
+        assert_in_range((now - T0) / WEIR_MINUTE, rows[i].least_min, rows[i].most_min);
+        rig_release(&rig);
+    }
+}
+
+/* R4 */
+static void blocks_teach_only_where_asked(void **state)
+{
+    (void)state;
+    const struct {
+        int status;
+        bool on_403, on_503;
+        int64_t delay_ms;
+    } rows[] = {
+        {429, false, false, 1500}, {403, false, true, 500}, {403, true, false, 1500}, {503, true, false, 500},
+        {503, false, true, 1500},  {500, true, true, 500},  {404, true, true, 500},   {0, true, true, 500},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        weir_pace_options options = rig_options();
+        options.learn_on_403 = rows[i].on_403;
+        options.learn_on_503 = rows[i].on_503;
+        struct rig rig = learned(options);
+        int64_t now = answers(&rig, T0, rows[i].status, 1);
+        assert_int_equal(delay_ms(&rig, now), rows[i].delay_ms);
+        rig_release(&rig);
+    }
+}
+
+/* S2-13: errors of other kinds are no success, and end no row of them. */
+static void errors_that_say_nothing_about_pace_are_passed_over(void **state)
+{
+    (void)state;
+    const int others[] = {500, 503, 403, 0};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct rig rig = learned(rig_options());
+        int64_t now = answers(&rig, T0, 429, 2);
+        now = answers(&rig, now, 200, 19);
+        now = answers(&rig, now, others[i], 30);
+        assert_int_equal(delay_ms(&rig, now), 2500);
+        now = answers(&rig, now, 404, 1); /* an answer like any other */
+        assert_int_equal(delay_ms(&rig, now), 1500);
+        rig_release(&rig);
+    }
+}
+
+/* U3: what was learned in a spike is not held against the host for ever; but only idleness forgets. */
+static void delay_above_the_base_halves_with_every_half_life_of_idleness(void **state)
+{
+    (void)state;
+    struct rig rig = learned(rig_options());
+    int64_t now = answers(&rig, T0, 429, 8); /* 8.5 s */
+    int64_t due_at = now + rig_wait(&rig, now);
+    assert_int_equal(delay_ms(&rig, due_at + 6 * WEIR_HOUR - 1), 8500);
+    assert_int_equal(delay_ms(&rig, due_at + 6 * WEIR_HOUR), 4500);
+    assert_int_equal(delay_ms(&rig, due_at + 12 * WEIR_HOUR), 2500);
+    assert_int_equal(delay_ms(&rig, due_at + 10000 * WEIR_HOUR), 500);
+    now = due_at + 7 * WEIR_HOUR;
+    rig_send(&rig, now);
+    assert_int_equal(rig_wait(&rig, now), 4500 * MS);
+    rig_release(&rig);
+
+    rig = learned(rig_options());
+    now = answers(&rig, T0, 429, 60);
+    for (int i = 0; i < 1000; i++) { /* seventeen hours at a minute each, always asked in time */
+        now += rig_wait(&rig, now);
+        rig_send(&rig, now);
+    }
+    assert_int_equal(delay_ms(&rig, now), 60000);
+    rig_release(&rig);
+}
+
+/* U2, U3: a host that got better is found again, for its floor ages. */
+static void floor_ages_so_that_a_better_host_is_found_again(void **state)
+{
+    (void)state;
+    struct rig rig = learned(rig_options());
+    int64_t now = answers(&rig, T0, 429, 4);
+    now = answers(&rig, now, 200, 20);
+    now = answers(&rig, now, 429, 1);
+    int64_t found_at = now;
+    assert_int_equal(rig_memory(&rig, now).floor_ns, 4500 * MS);
+    while (now < found_at + 6 * WEIR_HOUR - WEIR_MINUTE)
+        now = answers(&rig, now, 200, 1);
+    assert_int_equal(delay_ms(&rig, now), 4500);
+    while (now < found_at + 8 * WEIR_HOUR)
+        now = answers(&rig, now, 200, 1);
+    assert_int_equal(rig_memory(&rig, now).floor_ns, 2500 * MS);
+    assert_int_equal(delay_ms(&rig, now), 2500);
+    while (now < found_at + 50 * WEIR_HOUR)
+        now = answers(&rig, now, 200, 1);
+    assert_int_equal(delay_ms(&rig, now), 515); /* 4 s, eight times halved, is hardly worth a word */
+    rig_release(&rig);
+}
+
+/* S2-6, S2-9, R2, R23: seeded with what was stored, within its bounds, and one delay before the first start. */
+static void stored_delay_and_floor_are_where_a_known_host_begins(void **state)
+{
+    (void)state;
+    const struct {
+        int64_t stored_ms, floor_ms, delay_ms;
+    } rows[] = {{0, 0, 500}, {7000, 6000, 7000}, {900000, 900000, 60000}, {100, 50, 500}};
+    weir_pace_options options = rig_options();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        weir_pace_memory memory = {.delay_ns = rows[i].stored_ms * MS, .floor_ns = rows[i].floor_ms * MS};
+        struct rig rig;
+        rig_init(&rig, &wr_learned, &options, &memory, T0);
+        assert_int_equal(delay_ms(&rig, T0), rows[i].delay_ms);
+        assert_int_equal(rig_wait(&rig, T0), rows[i].delay_ms * MS);
+        assert_true(rig_memory(&rig, T0).floor_ns <= options.max_delay_ns);
+        rig_release(&rig);
+    }
+    weir_pace_memory memory = {.delay_ns = 7 * WEIR_SECOND, .floor_ns = 6 * WEIR_SECOND};
+    struct rig rig;
+    rig_init(&rig, &wr_learned, &options, &memory, T0);
+    int64_t now = answers(&rig, T0, 200, 100);
+    assert_int_equal(delay_ms(&rig, now), 6000);
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(starts_are_the_delay_apart), test(each_429_of_a_streak_adds_a_second_up_to_the_cap),
+           test(after_a_429_the_whole_new_delay_is_waited), test(twenty_good_answers_in_a_row_begin_a_probe),
+           test(row_of_good_answers_begins_anew_after_a_429),
+           test(failed_probe_goes_back_and_its_floor_is_the_last_safe_delay),
+           test(probe_that_was_confirmed_cannot_fail_later),
+           test(late_429_from_before_the_probe_raises_the_delay_before_it), test(probes_never_go_below_the_base),
+           test(steps_are_exact_to_the_nanosecond), test(recovery_takes_as_long_as_its_numbers_say),
+           test(blocks_teach_only_where_asked), test(errors_that_say_nothing_about_pace_are_passed_over),
+           test(delay_above_the_base_halves_with_every_half_life_of_idleness),
+           test(floor_ages_so_that_a_better_host_is_found_again),
+           test(stored_delay_and_floor_are_where_a_known_host_begins))
