@@ -45,8 +45,14 @@ size_t wr_gate_bytes(const weir_pace_options *options);
 void wr_gate_init(struct wr_gate *gate, const weir_pace_options *options, const weir_pace_memory *memory, int64_t now,
                   int64_t wall_now);
 
-/* Whether a request may start now. Changes nothing. WEIR_UNTIL_RELEASE where only an answer or a send can change it. */
+/* Whether a request may start now. Changes nothing. WEIR_UNTIL_RELEASE where only an answer can change it; a send or an
+ * answer may change any other wait too. BREAKER with a wait: it is open; with WEIR_UNTIL_RELEASE: half open, and all
+ * probes are in flight. */
 weir_decision wr_gate_ask(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
+
+/* The same for who holds this reservation and has not sent yet: an answer may have come since that forbids it. */
+weir_decision wr_gate_ask_again(const struct wr_gate *gate, const weir_pace_options *options, uint32_t seq,
+                                int64_t now);
 
 /* Every bound on its own, in the order of the reasons. Returns how many, at most WEIR_PACE_BOUNDS_MAX. */
 size_t wr_gate_bounds(const struct wr_gate *gate, const weir_pace_options *options, int64_t now,
@@ -59,7 +65,9 @@ void wr_gate_give(struct wr_gate *gate, const weir_pace_options *options, uint32
 /* It is being written. */
 struct wr_gate_start wr_gate_sent(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now);
 
-/* How it ended. `unit` is a random number, 0 <= unit < 1, for the jitter. Returns news, a set of wr_gate_news. */
+/* How it ended. `start` may be NULL: feedback of somebody who held no reservation. `unit` is a random number, 0 <= unit
+ * < 1, for the jitter: a wait for the server or the breaker longer than jitter_over_ns gets up to 10 % longer. Returns
+ * news, a set of wr_gate_news. */
 uint32_t wr_gate_tell(struct wr_gate *gate, const weir_pace_options *options, const struct wr_gate_start *start,
                       const weir_outcome *outcome, int64_t now, double unit);
 

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* bounds.c - what a gate says: whether a request may start, what holds it back, and until when. Changes nothing. */
+#include "core/pace/state.h"
+
+#include <math.h>
+#include <string.h>
+
+bool wr_gate_expired(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
+{
+    return gate->reserved && now - gate->reserved_at >= options->reservation_max_ns;
+}
+
+int64_t wr_gate_delay(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
+{
+    int64_t interval_ns = wr_gate_interval(gate, options);
+    int64_t wanted_ns = wr_rate_interval(wr_strategy_of(options->strategy)->want(options, gate + 1, now).rate);
+    return wanted_ns > interval_ns ? wanted_ns : interval_ns;
+}
+
+/* One who asks. The holder of a reservation does not stand in its own way. */
+struct asker {
+    const struct wr_gate *gate;
+    const weir_pace_options *options;
+    int64_t t; /* as the gate knows time */
+    bool holds;
+    weir_breaker_state breaker;
+    struct wr_want want;
+};
+
+static struct asker asker_of(const struct wr_gate *gate, const weir_pace_options *options, int64_t now, bool holds)
+{
+    struct asker asker = {.gate = gate, .options = options, .holds = holds};
+    asker.t = now > gate->latest_at ? now : gate->latest_at;
+    asker.breaker = wr_breaker_state(&gate->breaker, asker.t);
+    asker.want = wr_strategy_of(options->strategy)->want(options, gate + 1, asker.t);
+    return asker;
+}
+
+/* In flight without the asker. */
+static uint32_t others_in_flight(const struct asker *asker)
+{
+    const struct wr_gate *gate = asker->gate;
+    return gate->in_flight - (asker->holds || wr_gate_expired(gate, asker->options, asker->t));
+}
+
+static uint32_t most_in_flight(const struct asker *asker)
+{
+    uint32_t cap = asker->want.cap;
+    if (asker->options->max_in_flight > 0 && asker->options->max_in_flight < cap)
+        cap = asker->options->max_in_flight;
+    return cap;
+}
+
+static bool probing(const struct asker *asker)
+{
+    return asker->breaker == WEIR_BREAKER_HALF_OPEN && others_in_flight(asker) >= wr_breaker_budget(asker->options);
+}
+
+static bool reserved_by_another(const struct asker *asker)
+{
+    return asker->gate->reserved && !asker->holds && !wr_gate_expired(asker->gate, asker->options, asker->t);
+}
+
+/* The latest of the bounds that time alone lifts. */
+static int64_t earliest(const struct asker *asker, weir_reason *ret_reason)
+{
+    const struct wr_gate *gate = asker->gate;
+    int64_t interval_ns = wr_gate_interval(gate, asker->options);
+    int64_t at = gate->last_start_at + interval_ns;
+    bool robots = interval_ns > 0 && interval_ns == gate->robots_delay_ns;
+    *ret_reason = robots ? WEIR_REASON_ROBOTS_DELAY : WEIR_REASON_PACE;
+    if (asker->want.earliest_at > at) {
+        at = asker->want.earliest_at;
+        *ret_reason = asker->want.reason;
+    }
+    if (gate->hold_until > at) {
+        at = gate->hold_until;
+        *ret_reason = (weir_reason)gate->hold_reason;
+    }
+    if (reserved_by_another(asker) && gate->reserved_at + asker->options->reservation_max_ns > at) {
+        at = gate->reserved_at + asker->options->reservation_max_ns;
+        *ret_reason = WEIR_REASON_PACE;
+    }
+    return at;
+}
+
+static weir_decision wait_for(weir_reason reason, int64_t wait_ns)
+{
+    return (weir_decision){WEIR_WAIT, reason, wait_ns};
+}
+
+/* An open breaker goes first: it is the one that a caller may not want to wait for. */
+static weir_decision decide(const struct asker *asker, int64_t now)
+{
+    weir_reason reason;
+    if (asker->breaker == WEIR_BREAKER_OPEN)
+        return wait_for(WEIR_REASON_BREAKER, asker->gate->breaker.open_until - now);
+    if (asker->gate->paused)
+        return wait_for(WEIR_REASON_PAUSED, WEIR_UNTIL_RELEASE);
+    if (others_in_flight(asker) >= most_in_flight(asker))
+        return wait_for(WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE);
+    if (probing(asker))
+        return wait_for(WEIR_REASON_BREAKER, WEIR_UNTIL_RELEASE);
+    int64_t at = earliest(asker, &reason);
+    if (at > asker->t)
+        return wait_for(reason, at - now);
+    return (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
+}
+
+weir_decision wr_gate_ask(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
+{
+    if (options->off)
+        return (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
+    struct asker asker = asker_of(gate, options, now, false);
+    return decide(&asker, now);
+}
+
+weir_decision wr_gate_ask_again(const struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now)
+{
+    if (options->off)
+        return (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
+    struct asker asker = asker_of(gate, options, now, false);
+    asker.holds = gate->reserved && gate->seq == seq && !wr_gate_expired(gate, options, asker.t);
+    return decide(&asker, now);
+}
+
+/* ---- each bound on its own ---- */
+
+struct list {
+    weir_pace_bound *bounds;
+    size_t count;
+    int64_t now;
+};
+
+static void list_until(struct list *list, weir_reason reason, int64_t until, int64_t value_ns)
+{
+    int64_t wait_ns = until > list->now ? until - list->now : 0;
+    list->bounds[list->count++] = (weir_pace_bound){reason, wait_ns, value_ns};
+}
+
+static void list_if(struct list *list, weir_reason reason, bool holds)
+{
+    list->bounds[list->count++] = (weir_pace_bound){reason, holds ? WEIR_UNTIL_RELEASE : 0, 0};
+}
+
+static void list_hold(struct list *list, const struct wr_gate *gate, weir_reason reason)
+{
+    list_until(list, reason, gate->hold_reason == reason ? gate->hold_until : list->now, 0);
+}
+
+static void list_pace(struct list *list, const struct asker *asker)
+{
+    const struct wr_gate *gate = asker->gate;
+    weir_pace_options own = *asker->options;
+    int64_t wanted_ns = wr_rate_interval(asker->want.rate);
+    struct wr_gate plain = *gate;
+    plain.robots_delay_ns = 0;
+    int64_t interval_ns = wr_gate_interval(&plain, &own);
+    int64_t until = gate->last_start_at + interval_ns;
+    if (gate->hold_reason == WEIR_REASON_PACE && gate->hold_until > until)
+        until = gate->hold_until;
+    if (reserved_by_another(asker))
+        until = gate->reserved_at + own.reservation_max_ns;
+    list_until(list, WEIR_REASON_PACE, until, interval_ns);
+    if (asker->want.reason != WEIR_REASON_NONE)
+        list_until(list, asker->want.reason, asker->want.earliest_at, wanted_ns);
+    list_until(list, WEIR_REASON_ROBOTS_DELAY, gate->last_start_at + gate->robots_delay_ns, gate->robots_delay_ns);
+}
+
+size_t wr_gate_bounds(const struct wr_gate *gate, const weir_pace_options *options, int64_t now,
+                      weir_pace_bound ret_bounds[WEIR_PACE_BOUNDS_MAX])
+{
+    struct asker asker = asker_of(gate, options, now, false);
+    struct list list = {.bounds = ret_bounds, .now = asker.t};
+    if (options->off)
+        return 0;
+    list_pace(&list, &asker);
+    list_hold(&list, gate, WEIR_REASON_RETRY_AFTER);
+    list_hold(&list, gate, WEIR_REASON_RATE_LIMIT_RESET);
+    if (asker.breaker == WEIR_BREAKER_OPEN)
+        list_until(&list, WEIR_REASON_BREAKER, gate->breaker.open_until, options->open_ns);
+    else
+        list_if(&list, WEIR_REASON_BREAKER, probing(&asker));
+    list_if(&list, WEIR_REASON_CONCURRENCY, others_in_flight(&asker) >= most_in_flight(&asker));
+    list_if(&list, WEIR_REASON_PAUSED, gate->paused);
+    return list.count;
+}
+
+/* ---- looking ---- */
+
+bool wr_gate_forgettable(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
+{
+    struct asker asker = asker_of(gate, options, now, false);
+    weir_reason reason;
+    if (options->off)
+        return true;
+    return others_in_flight(&asker) == 0 && !gate->paused && asker.breaker == WEIR_BREAKER_CLOSED &&
+           earliest(&asker, &reason) <= asker.t &&
+           (asker.t - gate->last_start_at) / 2 >= wr_gate_delay(gate, options, asker.t) &&
+           wr_strategy_of(options->strategy)->settled(options, gate + 1, asker.t);
+}
+
+static const void *part(const struct wr_gate *gate, size_t offset)
+{
+    return (const char *)gate + offset;
+}
+
+void wr_gate_look(const struct wr_gate *gate, const weir_pace_options *options, int64_t now, weir_pace_entry *ret_entry)
+{
+    const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
+    struct asker asker = asker_of(gate, options, now, false);
+    const struct wr_latency *latency = part(gate, wr_latency_offset(strategy));
+    const struct wr_window *window = part(gate, wr_window_offset(strategy, options));
+    struct wr_window_sums sums = wr_window_sum(window, options, asker.t);
+    weir_pace_entry entry = {.key = ret_entry->key, .key_bytes = ret_entry->key_bytes, .waiters = ret_entry->waiters};
+    if (!options->off) {
+        entry.rate = asker.want.rate;
+        entry.tokens = asker.want.tokens;
+        entry.delay_ns = wr_gate_delay(gate, options, asker.t);
+        entry.mean_latency_ns = (int64_t)latency->mean_ns;
+        entry.p95_latency_ns = wr_latency_p95(latency, options);
+        entry.error_rate = wr_window_error_rate(&sums);
+        entry.breaker = asker.breaker;
+        entry.consecutive_failures = gate->breaker.failures;
+        entry.error_streak = gate->streak < 0 ? (uint32_t)-gate->streak : 0;
+        entry.success_streak = gate->streak > 0 ? (uint32_t)gate->streak : 0;
+        entry.in_flight = others_in_flight(&asker);
+        entry.cap = most_in_flight(&asker);
+        entry.starts = gate->seq - gate->reserved;
+        entry.rejected = gate->rejected;
+        entry.decision = decide(&asker, now);
+        entry.last_success_at = gate->succeeded ? gate->last_success_at : 0;
+        const char *mode = strategy->mode(gate + 1);
+        memcpy(entry.mode, mode, strnlen(mode, sizeof entry.mode - 1));
+    }
+    *ret_entry = entry;
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/* gate.c - what a gate hears: reservations, starts and answers. What it says to them is in bounds.c. */
+#include "core/pace/state.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#define PUSH_BACK_NS                                                                                 \
+    (100 * WEIR_MILLISECOND) /* after a rejection, or a host that rejects all makes its callers spin \
+                              */
+#define JITTER 0.1           /* of a long wait */
+#define OUTAGE_SHARE 10      /* under tide the breaker is open for the outage so far divided by this */
+#define NOTED_CHANGE 0.01    /* of the rate, that is worth telling */
+
+/* ---- parts ---- */
+
+size_t wr_gate_bytes(const weir_pace_options *options)
+{
+    const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
+    return wr_round_up(wr_window_offset(strategy, options) + wr_window_bytes(options), 8);
+}
+
+static void *part(struct wr_gate *gate, size_t offset)
+{
+    return (char *)gate + offset;
+}
+
+static struct wr_latency *latency_of(struct wr_gate *gate, const struct wr_strategy *strategy)
+{
+    return part(gate, wr_latency_offset(strategy));
+}
+
+static struct wr_window *window_of(struct wr_gate *gate, const struct wr_strategy *strategy,
+                                   const weir_pace_options *options)
+{
+    return part(gate, wr_window_offset(strategy, options));
+}
+
+/* ---- time ---- */
+
+/* Time as the gate knows it: it does not go back, and a reservation that was not used in time is no more. */
+static int64_t advance(struct wr_gate *gate, const weir_pace_options *options, int64_t now)
+{
+    if (now > gate->latest_at)
+        gate->latest_at = now;
+    if (wr_gate_expired(gate, options, gate->latest_at)) {
+        gate->reserved = false;
+        gate->in_flight--;
+    }
+    return gate->latest_at;
+}
+
+/* A long wait is made a little longer, so that not all who wait come back at once. */
+static int64_t jittered(const weir_pace_options *options, int64_t wait_ns, double unit)
+{
+    if (wait_ns <= options->jitter_over_ns || !(unit > 0 && unit < 1))
+        return wait_ns;
+    return wait_ns + (int64_t)((double)wait_ns * JITTER * unit);
+}
+
+static bool is_server_directed(const struct wr_gate *gate)
+{
+    return gate->hold_reason == WEIR_REASON_RETRY_AFTER || gate->hold_reason == WEIR_REASON_RATE_LIMIT_RESET;
+}
+
+/* No start before `until`. Never shortens; a wait that the server named stays one when our own makes it longer. Returns
+ * whether that is news. */
+static bool hold(struct wr_gate *gate, int64_t until, weir_reason reason, int64_t now)
+{
+    if (until <= gate->hold_until || until <= now)
+        return false;
+    if (reason != WEIR_REASON_PACE || gate->hold_until <= now || !is_server_directed(gate))
+        gate->hold_reason = (uint8_t)reason;
+    gate->hold_until = until;
+    return true;
+}
+
+void wr_gate_hold(struct wr_gate *gate, const weir_pace_options *options, int64_t until, int64_t now)
+{
+    int64_t t = advance(gate, options, now);
+    if (options->off)
+        return;
+    until = until - t > options->retry_after_max_ns ? t + options->retry_after_max_ns : until;
+    if (hold(gate, until, WEIR_REASON_RETRY_AFTER, t))
+        gate->unsaved = true;
+}
+
+/* ---- a new gate ---- */
+
+void wr_gate_init(struct wr_gate *gate, const weir_pace_options *options, const weir_pace_memory *memory, int64_t now,
+                  int64_t wall_now)
+{
+    const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
+    weir_pace_memory aged;
+
+    gate->latest_at = now;
+    gate->last_start_at = gate->hold_until = gate->breaker.open_until = now - WEIR_DURATION_MAX;
+    wr_latency_init(latency_of(gate, strategy), options);
+    wr_window_init(window_of(gate, strategy, options), options, now);
+    if (memory != NULL)
+        aged = wr_memory_aged(memory, options, wall_now);
+    strategy->start(options, gate + 1, memory == NULL ? NULL : &aged, now);
+    gate->noted_rate = (float)strategy->want(options, gate + 1, now).rate;
+    if (memory == NULL)
+        return;
+    gate->robots_delay_ns = aged.robots_delay_ns;
+    hold(gate, now + wr_memory_wait(memory, options, wall_now), WEIR_REASON_RETRY_AFTER, now);
+    hold(gate, now + wr_gate_delay(gate, options, now), WEIR_REASON_PACE, now);
+    if (aged.breaker_open && options->breaker)
+        wr_breaker_trip(&gate->breaker, now);
+}
+
+void wr_gate_carry(const struct wr_gate *from, const weir_pace_options *from_options, struct wr_gate *to,
+                   const weir_pace_options *to_options, int64_t now)
+{
+    assert(wr_gate_bytes(from_options) == wr_gate_bytes(to_options));
+    memcpy(to, from, wr_gate_bytes(to_options));
+    int64_t t = advance(to, to_options, now);
+    if (to->hold_until - t > to_options->retry_after_max_ns)
+        to->hold_until = t + to_options->retry_after_max_ns;
+    if (!to_options->breaker)
+        to->breaker.tripped = false;
+    to->unsaved = true;
+}
+
+/* ---- starts ---- */
+
+uint32_t wr_gate_reserve(struct wr_gate *gate, const weir_pace_options *options, int64_t now)
+{
+    int64_t t = advance(gate, options, now);
+    if (options->off)
+        return 0;
+    assert(!gate->reserved);
+    gate->reserved = true;
+    gate->reserved_at = t;
+    gate->in_flight++;
+    gate->seq += gate->seq == UINT32_MAX ? 2 : 1; /* 0 is none */
+    return gate->seq;
+}
+
+void wr_gate_give(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now)
+{
+    advance(gate, options, now);
+    if (!gate->reserved || gate->seq != seq)
+        return; /* it was taken back already */
+    gate->reserved = false;
+    gate->in_flight--;
+    gate->seq--; /* nobody else has one, and strategies count starts by their numbers */
+}
+
+struct wr_gate_start wr_gate_sent(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now)
+{
+    int64_t t = advance(gate, options, now);
+    if (options->off)
+        return (struct wr_gate_start){.sent_at = t};
+    if (gate->reserved && gate->seq == seq)
+        gate->reserved = false;
+    else
+        gate->in_flight++; /* too late, and taken back, but on its way all the same */
+    gate->last_start_at = t;
+    const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
+    strategy->sent(options, gate + 1, &(struct wr_start){seq, gate->in_flight}, t);
+    return (struct wr_gate_start){seq, gate->in_flight, t};
+}
+
+static void leave(struct wr_gate *gate)
+{
+    gate->in_flight -= gate->in_flight > gate->reserved;
+}
+
+void wr_gate_drop(struct wr_gate *gate, const weir_pace_options *options, const struct wr_gate_start *start,
+                  int64_t now)
+{
+    advance(gate, options, now);
+    if (!options->off && start->seq != 0)
+        leave(gate);
+}
+
+/* ---- answers ---- */
+
+static enum wr_answer_kind kind_of(int status)
+{
+    if (status < 100 || status > 599)
+        return WR_ANSWER_LOST; /* none, or nothing that HTTP knows */
+    if (status == 429 || status == 403 || status == 503)
+        return WR_ANSWER_REJECTED;
+    return status >= 500 ? WR_ANSWER_ERROR : WR_ANSWER_OK;
+}
+
+/* Said, and clamped. */
+static int64_t said_ns(bool is_said, int64_t duration_ns, const weir_pace_options *options)
+{
+    return is_said ? wr_ns_within(duration_ns, 0, options->retry_after_max_ns) : -1;
+}
+
+static int64_t said_count(bool is_said, int64_t count)
+{
+    return is_said && count >= 0 ? count : -1;
+}
+
+static struct wr_answer answer_of(const struct wr_gate *gate, const weir_pace_options *options,
+                                  const struct wr_gate_start *start, const weir_outcome *outcome, int64_t now)
+{
+    int64_t latency_ns = wr_ns_within(outcome->latency_ns, 0, WEIR_DURATION_MAX);
+    if (latency_ns == 0 && start != NULL)
+        latency_ns = wr_ns_within(now - start->sent_at, 0, WEIR_DURATION_MAX);
+    struct wr_answer answer = {
+        .kind = kind_of(outcome->status),
+        .status = outcome->status,
+        .seq = start != NULL ? start->seq : gate->seq,
+        .in_flight_then = start != NULL ? start->in_flight : gate->in_flight,
+        .in_flight = gate->in_flight,
+        .sent_at = start != NULL ? start->sent_at : now - latency_ns,
+        .latency_ns = latency_ns,
+        .retry_after_ns = said_ns(outcome->has_retry_after, outcome->retry_after_ns, options),
+        .quota_limit = said_count(outcome->has_quota, outcome->quota_limit),
+        .quota_remaining = said_count(outcome->has_quota, outcome->quota_remaining),
+        .quota_reset_ns =
+            said_ns(outcome->has_quota && outcome->quota_reset_ns != -1, outcome->quota_reset_ns, options),
+    };
+    if (answer.kind == WR_ANSWER_LOST)
+        answer.status = 0;
+    return answer;
+}
+
+/* Streaks and counters. */
+static uint32_t count(struct wr_gate *gate, const struct wr_answer *answer, int64_t now)
+{
+    if (answer->kind == WR_ANSWER_OK) {
+        gate->streak = gate->streak < 0 ? 1 : gate->streak + (gate->streak < INT32_MAX);
+        gate->last_success_at = now;
+        gate->succeeded = true;
+        gate->hopeless = 0;
+    } else if (answer->kind == WR_ANSWER_REJECTED) {
+        gate->streak = gate->streak > 0 ? -1 : gate->streak - (gate->streak > INT32_MIN);
+        gate->rejected += gate->rejected < UINT32_MAX;
+        return WR_NEWS_REJECTED;
+    } else if (gate->streak > 0) {
+        gate->streak = 0;
+    }
+    return 0;
+}
+
+/* What the server told us to wait for; of several the longest. Without a reset, a quota of nothing at all waits as long
+ * as an open breaker would; a quota that is used up waits for the strategy to notice. */
+static uint32_t obey(struct wr_gate *gate, const weir_pace_options *options, const struct wr_answer *answer,
+                     int64_t now, double unit)
+{
+    bool held = false;
+    int64_t reset_ns = answer->quota_reset_ns;
+    if (answer->retry_after_ns > 0)
+        held |= hold(gate, now + jittered(options, answer->retry_after_ns, unit), WEIR_REASON_RETRY_AFTER, now);
+    if (reset_ns < 0 && answer->quota_limit == 0)
+        reset_ns = options->open_ns;
+    if (reset_ns > 0 && (answer->quota_remaining == 0 || answer->quota_limit == 0))
+        held |= hold(gate, now + jittered(options, reset_ns, unit), WEIR_REASON_RATE_LIMIT_RESET, now);
+    gate->unsaved |= held;
+    if (answer->kind == WR_ANSWER_REJECTED && options->strategy != WEIR_STRATEGY_TIDE)
+        hold(gate, now + PUSH_BACK_NS, WEIR_REASON_PACE, now);
+    return held ? WR_NEWS_RETRY_AFTER : 0;
+}
+
+static enum wr_window_kind window_kind(const struct wr_answer *answer, enum wr_health health)
+{
+    if (health != WR_HEALTH_BAD)
+        return health == WR_HEALTH_GOOD ? WR_WINDOW_OK : WR_WINDOW_SOFT;
+    if (answer->status == 0)
+        return WR_WINDOW_LOST;
+    return answer->status == 429 ? WR_WINDOW_REJECTED : WR_WINDOW_SERVER;
+}
+
+/* Tide wants to know soon that an outage is over: it is worth a tenth of its length to find out. */
+static int64_t open_time(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
+{
+    if (options->strategy != WEIR_STRATEGY_TIDE || !gate->succeeded)
+        return options->open_ns;
+    int64_t share_ns = (now - gate->last_success_at) / OUTAGE_SHARE;
+    share_ns = share_ns < WEIR_SECOND ? WEIR_SECOND : share_ns;
+    return share_ns < options->open_ns ? share_ns : options->open_ns;
+}
+
+static uint32_t judge(struct wr_gate *gate, const weir_pace_options *options, struct wr_window *window,
+                      const struct wr_answer *answer, int64_t now, double unit)
+{
+    enum wr_health health = wr_health_of(options, answer->status, answer->retry_after_ns >= 0);
+    wr_window_add(window, options, window_kind(answer, health), now);
+    if (!options->breaker)
+        return 0;
+    int64_t open_ns = jittered(options, open_time(gate, options, now), unit);
+    if (!wr_breaker_tell(&gate->breaker, options, window, health, answer->sent_at, now, open_ns))
+        return 0;
+    gate->unsaved = true;
+    return WR_NEWS_BREAKER;
+}
+
+/* What the strategy made of it. */
+static uint32_t notice(struct wr_gate *gate, const weir_pace_options *options, const struct wr_strategy *strategy,
+                       const struct wr_answer *answer, int64_t now)
+{
+    uint32_t news = 0;
+    double rate = strategy->want(options, gate + 1, now).rate;
+    double noted = (double)gate->noted_rate;
+    if (rate != noted && !(fabs(rate - noted) <= NOTED_CHANGE * noted)) {
+        gate->noted_rate = (float)rate;
+        gate->unsaved = true;
+        news |= WR_NEWS_DELAY;
+    }
+    if (answer->status == 429 && options->cancel_after > 0 && wr_rate_interval(rate) >= options->cancel_delay_ns) {
+        gate->hopeless = (uint16_t)(gate->hopeless + (gate->hopeless < UINT16_MAX));
+        news |= gate->hopeless == options->cancel_after ? WR_NEWS_HOPELESS : 0;
+    }
+    return news;
+}
+
+uint32_t wr_gate_tell(struct wr_gate *gate, const weir_pace_options *options, const struct wr_gate_start *start,
+                      const weir_outcome *outcome, int64_t now, double unit)
+{
+    int64_t t = advance(gate, options, now);
+    if (options->off || (start != NULL && start->seq == 0))
+        return 0;
+    if (start != NULL)
+        leave(gate);
+    const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
+    struct wr_answer answer = answer_of(gate, options, start, outcome, t);
+    if (answer.kind != WR_ANSWER_LOST)
+        wr_latency_add(latency_of(gate, strategy), options, answer.latency_ns);
+    uint32_t news = count(gate, &answer, t);
+    news |= obey(gate, options, &answer, t, unit);
+    news |= judge(gate, options, window_of(gate, strategy, options), &answer, t, unit);
+    strategy->tell(options, gate + 1, &answer, t);
+    return news | notice(gate, options, strategy, &answer, t);
+}
+
+/* ---- the rest ---- */
+
+void wr_gate_robots_delay(struct wr_gate *gate, int64_t delay_ns, int64_t now)
+{
+    gate->latest_at = now > gate->latest_at ? now : gate->latest_at;
+    delay_ns = wr_ns_within(delay_ns, 0, WEIR_DURATION_MAX);
+    gate->unsaved |= delay_ns != gate->robots_delay_ns;
+    gate->robots_delay_ns = delay_ns;
+}
+
+void wr_gate_pause(struct wr_gate *gate, bool paused)
+{
+    gate->paused = paused;
+}
+
+bool wr_gate_unsaved(const struct wr_gate *gate)
+{
+    return gate->unsaved;
+}
+
+void wr_gate_saved(struct wr_gate *gate)
+{
+    gate->unsaved = false;
+}
+
+bool wr_gate_ok(const struct wr_gate *gate, const weir_pace_options *options)
+{
+    int64_t latest_hold = gate->latest_at + options->retry_after_max_ns + options->retry_after_max_ns / 8;
+    return gate->last_start_at <= gate->latest_at && gate->in_flight >= gate->reserved &&
+           (!gate->reserved || (gate->seq != 0 && gate->reserved_at <= gate->latest_at)) &&
+           gate->robots_delay_ns >= 0 && gate->robots_delay_ns <= WEIR_DURATION_MAX &&
+           (gate->hold_until <= latest_hold || gate->hold_reason == WEIR_REASON_PACE) &&
+           gate->breaker.open_until - gate->latest_at <= options->open_ns + options->open_ns / 8;
+}

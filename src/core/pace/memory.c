@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* memory.c - what outlives the process: remembered, aged and clamped. */
+#include "core/pace/memory.h"
+
+#include "core/pace/state.h"
+
+#include <math.h>
+
+/* a - b, or 0 if that is negative; the most there is if it does not fit. */
+static int64_t time_between(int64_t a, int64_t b)
+{
+    int64_t ns;
+    if (a <= b)
+        return 0;
+    return __builtin_sub_overflow(a, b, &ns) ? INT64_MAX : ns;
+}
+
+static int64_t aged_ns(int64_t delay_ns, const weir_pace_options *options, double half_lives)
+{
+    delay_ns = wr_ns_within(delay_ns, 0, options->max_delay_ns);
+    if (delay_ns <= options->base_delay_ns)
+        return delay_ns;
+    return options->base_delay_ns + (int64_t)((double)(delay_ns - options->base_delay_ns) * exp2(-half_lives));
+}
+
+weir_pace_memory wr_memory_aged(const weir_pace_memory *memory, const weir_pace_options *options, int64_t wall_now)
+{
+    weir_pace_memory aged = *memory;
+    int64_t age_ns = memory->saved_wall_at > 0 ? time_between(wall_now, memory->saved_wall_at) : 0;
+    double half_lives = (double)age_ns / (double)options->half_life_ns;
+    aged.delay_ns = aged_ns(memory->delay_ns, options, half_lives);
+    aged.floor_ns = aged_ns(memory->floor_ns, options, half_lives);
+    aged.robots_delay_ns = wr_ns_within(memory->robots_delay_ns, 0, WEIR_DURATION_MAX);
+    aged.block_ns = wr_ns_within(memory->block_ns, 0, WEIR_DURATION_MAX);
+    if (!(memory->rate > 0 && memory->rate <= 1e9))
+        aged.rate = 0;
+    return aged;
+}
+
+int64_t wr_memory_wait(const weir_pace_memory *memory, const weir_pace_options *options, int64_t wall_now)
+{
+    int64_t wait_ns = time_between(memory->retry_wall_at, wall_now);
+    if (memory->saved_wall_at > 0) {
+        int64_t then_ns = time_between(memory->retry_wall_at, memory->saved_wall_at);
+        wait_ns = then_ns < wait_ns ? then_ns : wait_ns;
+    }
+    return wr_ns_within(wait_ns, 0, options->retry_after_max_ns);
+}
+
+void wr_gate_remember(const struct wr_gate *gate, const weir_pace_options *options, int64_t now, int64_t wall_now,
+                      weir_pace_memory *ret_memory)
+{
+    int64_t t = now > gate->latest_at ? now : gate->latest_at;
+    weir_pace_memory memory = {
+        .robots_delay_ns = gate->robots_delay_ns,
+        .saved_wall_at = wall_now,
+        .breaker_open = gate->breaker.tripped,
+    };
+    wr_strategy_of(options->strategy)->remember(options, gate + 1, t, &memory);
+    if (gate->hold_until > t && gate->hold_reason != WEIR_REASON_PACE)
+        memory.retry_wall_at = wall_now + (gate->hold_until - t);
+    *ret_memory = memory;
+}

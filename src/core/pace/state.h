@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* state.h - what a gate is made of. Only the files of the gate look inside.
+ *
+ *     | header | strategy | latency ring | error window |      at most 512 bytes with the defaults
+ */
+#ifndef WR_CORE_PACE_STATE_H
+#define WR_CORE_PACE_STATE_H
+
+#include "base/bits.h"
+#include "core/pace/breaker.h"
+#include "core/pace/gate.h"
+#include "core/pace/latency.h"
+#include "core/pace/memory.h"
+#include "core/pace/rate.h"
+#include "core/pace/window.h"
+
+struct wr_gate {
+    int64_t latest_at;     /* of all that was seen */
+    int64_t last_start_at; /* long ago, if there was none */
+    int64_t hold_until;    /* no start before: what the server named, or a pause of our own */
+    int64_t reserved_at;   /* if `reserved` */
+    int64_t last_success_at;
+    int64_t robots_delay_ns;
+    struct wr_breaker breaker;
+    uint32_t seq;       /* of the last start, or of the reservation */
+    uint32_t in_flight; /* reservation included */
+    uint32_t rejected;
+    int32_t streak;      /* of good answers; negative: of rejections */
+    float noted_rate;    /* the strategy's when WR_NEWS_DELAY was last given */
+    uint16_t hopeless;   /* 429s in a row at cancel_delay_ns or more */
+    uint8_t hold_reason; /* RETRY_AFTER, RATE_LIMIT_RESET or PACE */
+    bool reserved : 1;   /* a request may be written any moment; nothing else may start */
+    bool paused : 1;     /* by somebody */
+    bool unsaved : 1;    /* there is something to remember */
+    bool succeeded : 1;  /* last_success_at is true */
+};
+
+/* The interval between starts that holds whatever the strategy says. */
+static inline int64_t wr_gate_interval(const struct wr_gate *gate, const weir_pace_options *options)
+{
+    int64_t interval_ns = options->min_interval_ns;
+    if (gate->robots_delay_ns > interval_ns)
+        interval_ns = gate->robots_delay_ns;
+    if (options->max_rate > 0) {
+        int64_t spacing_ns = wr_rate_interval(options->max_rate);
+        interval_ns = spacing_ns > interval_ns ? spacing_ns : interval_ns;
+    }
+    return interval_ns;
+}
+
+/* Between starts: the interval, or the strategy's if that is longer. */
+int64_t wr_gate_delay(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
+
+/* Whether there is a reservation that was not used in time. */
+bool wr_gate_expired(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
+
+static inline size_t wr_latency_offset(const struct wr_strategy *strategy)
+{
+    return sizeof(struct wr_gate) + wr_round_up(strategy->state_bytes, 8);
+}
+
+static inline size_t wr_window_offset(const struct wr_strategy *strategy, const weir_pace_options *options)
+{
+    return wr_latency_offset(strategy) + wr_round_up(wr_latency_bytes(options), _Alignof(struct wr_window));
+}
+
+#endif

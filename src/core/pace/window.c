@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* window.c - a ring of buckets that count failures. */
+#include "core/pace/window.h"
+
+#include "base/bits.h"
+
+#include <string.h>
+
+static size_t bucket_count(const weir_pace_options *options)
+{
+    return (size_t)((options->window_ns + options->window_step_ns - 1) / options->window_step_ns);
+}
+
+size_t wr_window_bytes(const weir_pace_options *options)
+{
+    return sizeof(struct wr_window) + bucket_count(options) * (sizeof(uint16_t) + WR_WINDOW_KINDS);
+}
+
+/* Instants may be negative; bucket numbers count from the first there can be. */
+static uint32_t number_at(const weir_pace_options *options, int64_t now)
+{
+    return (uint32_t)((uint64_t)(now + ((int64_t)1 << 62)) / (uint64_t)options->window_step_ns);
+}
+
+static uint8_t *failures_of(const struct wr_window *window, unsigned kind, unsigned bucket)
+{
+    return (uint8_t *)(uintptr_t)(window->totals + window->count) + kind * window->count + bucket;
+}
+
+void wr_window_init(struct wr_window *window, const weir_pace_options *options, int64_t now)
+{
+    window->count = (uint8_t)bucket_count(options);
+    window->head = number_at(options, now);
+}
+
+static void empty(struct wr_window *window, unsigned bucket)
+{
+    window->totals[bucket] = 0;
+    for (unsigned kind = 0; kind < WR_WINDOW_KINDS; kind++)
+        *failures_of(window, kind, bucket) = 0;
+}
+
+void wr_window_clear(struct wr_window *window)
+{
+    for (unsigned i = 0; i < window->count; i++)
+        empty(window, i);
+}
+
+/* Goes on to the bucket of `now`; those passed over are empty then. */
+static void advance(struct wr_window *window, const weir_pace_options *options, int64_t now)
+{
+    uint32_t number = number_at(options, now);
+    uint32_t passed = number - window->head;
+    window->head = number;
+    for (uint32_t i = 0; i < passed && i < window->count; i++) {
+        window->at = (uint8_t)(window->at + 1 < window->count ? window->at + 1 : 0);
+        empty(window, window->at);
+    }
+}
+
+static void halve(struct wr_window *window, unsigned bucket)
+{
+    window->totals[bucket] /= 2;
+    for (unsigned kind = 0; kind < WR_WINDOW_KINDS; kind++)
+        *failures_of(window, kind, bucket) /= 2;
+}
+
+void wr_window_add(struct wr_window *window, const weir_pace_options *options, enum wr_window_kind kind, int64_t now)
+{
+    advance(window, options, now);
+    if (window->totals[window->at] == UINT16_MAX ||
+        (kind != WR_WINDOW_OK && *failures_of(window, kind, window->at) == UINT8_MAX))
+        halve(window, window->at);
+    window->totals[window->at]++;
+    if (kind != WR_WINDOW_OK)
+        ++*failures_of(window, kind, window->at);
+}
+
+struct wr_window_sums wr_window_sum(const struct wr_window *window, const weir_pace_options *options, int64_t now)
+{
+    struct wr_window_sums sums = {0};
+    uint32_t passed = number_at(options, now) - window->head;
+    unsigned kept = passed < window->count ? window->count - passed : 0; /* from `at` back */
+    unsigned bucket = window->at;
+
+    for (unsigned i = 0; i < kept; i++) {
+        sums.total += window->totals[bucket];
+        for (unsigned kind = 0; kind < WR_WINDOW_KINDS; kind++)
+            sums.failures[kind] += *failures_of(window, kind, bucket);
+        bucket = bucket > 0 ? bucket - 1 : window->count - 1u;
+    }
+    return sums;
+}
+
+double wr_window_error_rate(const struct wr_window_sums *sums)
+{
+    uint32_t failures = 0;
+    for (unsigned kind = 0; kind < WR_WINDOW_KINDS; kind++)
+        failures += sums->failures[kind];
+    return sums->total > 0 ? (double)failures / sums->total : 0;
+}
