@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* The limits of modelled origins, each against a timeline computed by hand. */
+#include "rig.h"
+
+static struct wr_scenario bucket(double rate, double burst)
+{
+    struct wr_scenario scenario = plain_scenario();
+    scenario.origin.limiter.kind = WR_LIMITER_TOKEN_BUCKET;
+    scenario.origin.limiter.rate = rate;
+    scenario.origin.limiter.burst = burst;
+    return scenario;
+}
+
+static struct wr_scenario window(uint32_t quota, int64_t window_ns)
+{
+    struct wr_scenario scenario = plain_scenario();
+    scenario.origin.limiter.kind = WR_LIMITER_FIXED_WINDOW;
+    scenario.origin.limiter.quota = quota;
+    scenario.origin.limiter.window_ns = window_ns;
+    return scenario;
+}
+
+static struct wr_scenario ban(uint32_t quota, int64_t window_ns, int64_t ban_ns)
+{
+    struct wr_scenario scenario = window(quota, window_ns);
+    scenario.origin.limiter.kind = WR_LIMITER_SLIDING_BAN;
+    scenario.origin.limiter.ban_ns = ban_ns;
+    return scenario;
+}
+
+static void bucket_lets_in_its_burst_and_then_its_rate(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = bucket(2, 3);
+    ARRIVALS(scenario, OK(0), OK(0), OK(0), NO(0), NO(499 * MS), OK(500 * MS), NO(501 * MS), OK(1000 * MS),
+             /* full again, and no fuller */
+             OK(60 * S), OK(60 * S), OK(60 * S), NO(60 * S));
+}
+
+static void bucket_that_rejects_takes_nothing(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = bucket(0.2, 1);
+    ARRIVALS(scenario, OK(0), NO(1 * S), NO(2 * S), NO(3 * S), NO(4 * S), OK(5 * S), NO(9999 * MS), OK(10 * S));
+}
+
+static void retry_after_is_in_whole_seconds_rounded_up(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = bucket(0.4, 1);
+    scenario.origin.reject.retry_after = true;
+    ARRIVALS(scenario, OK(0), {0, 429, 3 * S, 2 * MS}, {499 * MS, 429, 3 * S, 2 * MS}, {500 * MS, 429, 2 * S, 2 * MS},
+             {2400 * MS, 429, 1 * S, 2 * MS}, OK(2500 * MS));
+}
+
+static void windows_turn_over_at_63_hundredths(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = window(2, 100 * S);
+    ARRIVALS(scenario, OK(0), OK(1 * S), NO(2 * S), NO(62999 * MS), OK(63 * S), OK(64 * S), NO(162999 * MS),
+             OK(163 * S));
+}
+
+static void window_says_when_it_ends(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = window(1, 100 * S);
+    scenario.origin.reject.retry_after = true;
+    ARRIVALS(scenario, OK(0), {2500 * MS, 429, 61 * S, 2 * MS}, {62999 * MS, 429, 1 * S, 2 * MS}, OK(63 * S));
+}
+
+static void quota_over_too_much_within_a_sliding_window_bans(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = ban(2, 10 * S, 30 * S);
+    scenario.origin.limiter.status = 403;
+    ARRIVALS(scenario, OK(0), OK(9 * S), OK(10 * S) /* the first is 10 s old */, {18 * S, 403, -1, 2 * MS},
+             {47999 * MS, 403, -1, 2 * MS}, OK(48 * S), OK(48 * S), {49 * S, 403, -1, 2 * MS});
+}
+
+static void ban_is_as_long_whether_or_not_one_knocks_unless_it_extends(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = ban(1, 1 * S, 30 * S);
+    scenario.origin.reject.retry_after = true;
+    ARRIVALS(scenario, OK(0), {500 * MS, 429, 30 * S, 2 * MS}, {20500 * MS, 429, 10 * S, 2 * MS}, OK(30500 * MS));
+    scenario.origin.limiter.extend = true;
+    ARRIVALS(scenario, OK(0), {500 * MS, 429, 30 * S, 2 * MS}, {20500 * MS, 429, 30 * S, 2 * MS},
+             {30500 * MS, 429, 30 * S, 2 * MS}, OK(60500 * MS));
+}
+
+static void concurrency_counts_those_that_are_inside(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = plain_scenario();
+    scenario.origin.limiter.kind = WR_LIMITER_CONCURRENCY;
+    scenario.origin.limiter.max = 2;
+    scenario.origin.reject.status = 503;
+    ARRIVALS(scenario, OK(0), OK(50 * MS), {99 * MS, 503, -1, 2 * MS}, OK(100 * MS), {149 * MS, 503, -1, 2 * MS},
+             OK(150 * MS));
+}
+
+static void without_a_limiter_everything_is_let_in(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = plain_scenario();
+    ARRIVALS(scenario, OK(0), OK(0), OK(0), OK(0), OK(0), OK(0), OK(0), OK(0));
+}
+
+/* ---- variation ------------------------------------------------------------------------------------------ */
+
+static void bucket_of_a_step_refills_at_a_quarter_in_the_middle_third(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = bucket(1, 1);
+    scenario.duration_ns = 30 * S;
+    scenario.origin.vary.kind = WR_VARY_STEP;
+    ARRIVALS(scenario, OK(0), OK(1 * S), OK(9500 * MS),
+             /* half a token until 10 s, the other half in 2 s */
+             NO(11999 * MS), OK(12 * S), NO(15999 * MS), OK(16 * S),
+             /* three quarters until 19 s, the last quarter in 1 s */
+             NO(19 * S), OK(20 * S), OK(21 * S));
+}
+
+static void quota_of_a_jump_is_larger_in_the_second_half(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = window(2, 100 * S);
+    scenario.duration_ns = 126 * S;
+    scenario.origin.vary.kind = WR_VARY_JUMP;
+    ARRIVALS(scenario, OK(0), OK(0), NO(0), OK(63 * S), OK(63 * S), OK(63 * S), OK(63 * S), OK(63 * S), NO(63 * S));
+}
+
+static void without_a_limiter_the_service_varies(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = plain_scenario();
+    scenario.duration_ns = 30 * S;
+    scenario.origin.vary.kind = WR_VARY_STEP;
+    ARRIVALS(scenario, OK(0), {15 * S, 200, -1, 400 * MS}, OK(20 * S));
+}
+
+/* At 1000 requests in 1000 s of others, the bucket's 2000 tokens leave about half. */
+static void others_take_their_share_of_a_bucket(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = bucket(2, 2);
+    struct wr_site site;
+    struct wr_reply reply;
+    int ok = 0;
+    scenario.origin.cross = 0.5;
+    assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
+    for (int64_t at = 0; at < 1000 * S; at += 900 * MS) {
+        wr_site_arrive(&site, at, &reply);
+        ok += reply.status == 200;
+    }
+    wr_site_release(&site);
+    assert_in_range(ok, 900, 1090); /* of 1112 */
+}
+
+/* ---- headers -------------------------------------------------------------------------------------------- */
+
+static void check_headers(struct wr_site *site, int64_t at, int64_t limit, int64_t remaining, int64_t reset_ns)
+{
+    struct wr_reply reply;
+    wr_site_arrive(site, at, &reply);
+    assert_int_equal(reply.quota_limit, limit);
+    assert_int_equal(reply.quota_remaining, remaining);
+    assert_int_equal(reply.quota_reset_ns, reset_ns);
+}
+
+static void headers_count_a_window_down(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = window(3, 100 * S);
+    struct wr_site site;
+    scenario.origin.reject.headers = true;
+    assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
+    check_headers(&site, 0, 3, 2, 63 * S);
+    check_headers(&site, 500 * MS, 3, 1, 63 * S);
+    check_headers(&site, 62 * S, 3, 0, 1 * S);
+    check_headers(&site, 62 * S, 3, 0, 1 * S); /* a rejection */
+    check_headers(&site, 63 * S, 3, 2, 100 * S);
+    wr_site_release(&site);
+}
+
+static void headers_tell_of_a_bucket_and_of_a_ban(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = bucket(1, 4);
+    struct wr_site site;
+    scenario.origin.reject.headers = true;
+    assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
+    check_headers(&site, 0, 4, 3, 1 * S);
+    check_headers(&site, 500 * MS, 4, 2, 2 * S); /* 2.5 tokens; 1.5 s until it is full */
+    wr_site_release(&site);
+
+    scenario = ban(1, 10 * S, 30 * S);
+    scenario.origin.reject.headers = true;
+    assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
+    check_headers(&site, 0, 1, 0, 10 * S);
+    check_headers(&site, 4 * S, 1, 0, 30 * S);
+    assert_int_equal(site.turnstile.bans, 1);
+    wr_site_release(&site);
+}
+
+static void origin_without_headers_says_nothing(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = window(3, 100 * S);
+    struct wr_site site;
+    assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
+    check_headers(&site, 0, -1, -1, -1);
+    wr_site_release(&site);
+}
+
+WEIR_TESTS(test(bucket_lets_in_its_burst_and_then_its_rate), test(bucket_that_rejects_takes_nothing),
+           test(retry_after_is_in_whole_seconds_rounded_up), test(windows_turn_over_at_63_hundredths),
+           test(window_says_when_it_ends), test(quota_over_too_much_within_a_sliding_window_bans),
+           test(ban_is_as_long_whether_or_not_one_knocks_unless_it_extends),
+           test(concurrency_counts_those_that_are_inside), test(without_a_limiter_everything_is_let_in),
+           test(bucket_of_a_step_refills_at_a_quarter_in_the_middle_third),
+           test(quota_of_a_jump_is_larger_in_the_second_half), test(without_a_limiter_the_service_varies),
+           test(others_take_their_share_of_a_bucket), test(headers_count_a_window_down),
+           test(headers_tell_of_a_bucket_and_of_a_ban), test(origin_without_headers_says_nothing))

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* What is behind the limiter: station, service times, errors, outage. */
+#include "lib/alloc.h"
+#include "rig.h"
+
+static struct wr_scenario station(uint32_t servers, uint32_t queue)
+{
+    struct wr_scenario scenario = plain_scenario();
+    scenario.origin.station.servers = servers;
+    scenario.origin.station.queue = queue;
+    return scenario;
+}
+
+static void station_serves_in_order_and_turns_away_who_finds_the_queue_full(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = station(1, 2);
+    ARRIVALS(scenario, OK(0), {10 * MS, 200, -1, 190 * MS}, {20 * MS, 200, -1, 280 * MS}, {30 * MS, 503, -1, 2 * MS},
+             {99 * MS, 503, -1, 2 * MS}, {100 * MS, 200, -1, 300 * MS}, {101 * MS, 503, -1, 2 * MS}, OK(500 * MS));
+}
+
+static void station_serves_as_many_at_once_as_it_has_servers(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = station(2, 1);
+    ARRIVALS(scenario, OK(0), OK(40 * MS), {50 * MS, 200, -1, 150 * MS}, {60 * MS, 503, -1, 2 * MS},
+             {100 * MS, 200, -1, 140 * MS}, {139 * MS, 503, -1, 2 * MS}, {140 * MS, 200, -1, 160 * MS});
+}
+
+static void station_without_a_queue_serves_or_turns_away(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = station(1, 0);
+    scenario.origin.reject.retry_after = true;
+    ARRIVALS(scenario, OK(0), {99 * MS, 503, 1 * S, 2 * MS}, OK(100 * MS));
+}
+
+static void limiter_stands_before_the_station(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = station(1, 10);
+    scenario.origin.limiter.kind = WR_LIMITER_TOKEN_BUCKET;
+    scenario.origin.limiter.rate = 1;
+    scenario.origin.limiter.burst = 2;
+    ARRIVALS(scenario, OK(0), {0, 200, -1, 200 * MS}, NO(0));
+}
+
+static void every_answer_in_an_outage_is_a_503_and_costs_nothing(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = plain_scenario();
+    scenario.origin.limiter.kind = WR_LIMITER_TOKEN_BUCKET;
+    scenario.origin.limiter.rate = 0.001;
+    scenario.origin.limiter.burst = 2;
+    scenario.origin.outage.from_ns = 10 * S;
+    scenario.origin.outage.to_ns = 20 * S;
+    ARRIVALS(scenario, OK(9999 * MS), {10 * S, 503, -1, 2 * MS}, {19999 * MS, 503, -1, 2 * MS}, OK(20 * S), NO(21 * S));
+}
+
+/* Mean and deviation of many service times, in ms. */
+static void measure(const struct wr_scenario *scenario, double *ret_mean, double *ret_deviation)
+{
+    enum {
+        MANY = 200000
+    };
+    struct wr_site site;
+    struct wr_reply reply;
+    double sum = 0, squares = 0;
+    assert_int_equal(wr_site_init(&site, &scenario->origin, 1000 * S, 7, weir_allocator_system()), 0);
+    for (int i = 0; i < MANY; i++) {
+        wr_site_arrive(&site, 0, &reply);
+        double ms = (double)reply.done_at / 1e6;
+        sum += ms, squares += ms * ms;
+    }
+    wr_site_release(&site);
+    *ret_mean = sum / MANY;
+    *ret_deviation = sqrt(squares / MANY - *ret_mean * *ret_mean);
+}
+
+static void assert_near(double is, double should, double share)
+{
+    if (!(fabs(is - should) <= share * should))
+        fail_msg("%g, should be %g", is, should);
+}
+
+static void service_times_have_the_mean_and_the_spread_that_were_asked_for(void **state)
+{
+    (void)state;
+    double mean, deviation;
+    struct wr_scenario scenario = plain_scenario();
+    scenario.origin.service.sigma = 0.5;
+    measure(&scenario, &mean, &deviation);
+    assert_near(mean, 100, 0.01);
+    assert_near(deviation, 100 * sqrt(exp(0.25) - 1), 0.02);
+
+    scenario.origin.service.law = WR_LAW_UNIFORM; /* 33 ... 167 ms */
+    measure(&scenario, &mean, &deviation);
+    assert_near(mean, 100, 0.01);
+    assert_near(deviation, 400.0 / 3 / sqrt(12), 0.02);
+
+    scenario.origin.service.law = WR_LAW_LOGNORMAL;
+    scenario.origin.service.sigma = 0;
+    scenario.origin.service.tail = 0.02; /* of 2 s each */
+    measure(&scenario, &mean, &deviation);
+    assert_near(mean, 100 * (1 + 19 * 0.02), 0.02);
+}
+
+static void errors_come_as_often_as_asked_for_and_take_their_time(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = plain_scenario();
+    struct wr_site site;
+    struct wr_reply reply;
+    int broken = 0, busy = 0;
+    scenario.origin.errors.p500 = 0.05;
+    scenario.origin.errors.p503 = 0.02;
+    assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 7, weir_allocator_system()), 0);
+    for (int i = 0; i < 100000; i++) {
+        wr_site_arrive(&site, 0, &reply);
+        assert_int_equal(reply.cause, reply.status == 200 ? WR_REPLY_GOOD : WR_REPLY_BROKEN);
+        assert_int_equal(reply.done_at, 100 * MS);
+        broken += reply.status == 500;
+        busy += reply.status == 503;
+    }
+    wr_site_release(&site);
+    assert_in_range(broken, 4800, 5200);
+    assert_in_range(busy, 1780, 2020);
+}
+
+/* Two pacers that send a different number of requests meet the same errors in the same order, and the same others. */
+static void streams_of_chance_do_not_disturb_each_other(void **state)
+{
+    (void)state;
+    struct wr_chance one, other;
+    wr_chance_init(&one, 5, WR_STREAM_SERVICE);
+    wr_chance_init(&other, 5, WR_STREAM_FAULTS);
+    assert_true(wr_chance_unit(&one) != wr_chance_unit(&other));
+    wr_chance_init(&other, 6, WR_STREAM_SERVICE);
+    assert_true(wr_chance_unit(&one) != wr_chance_unit(&other));
+}
+
+static void origin_that_gets_no_memory_says_so_and_leaks_nothing(void **state)
+{
+    (void)state;
+    test_allocator memory;
+    struct wr_scenario scenario = station(3, 5);
+    scenario.origin.limiter.kind = WR_LIMITER_SLIDING_BAN;
+    scenario.origin.vary.kind = WR_VARY_WALK;
+    scenario.origin.vary.period_ns = 10 * S;
+    for (int n = 1;; n++) {
+        struct wr_site site;
+        test_allocator_init(&memory);
+        memory.fail_at = n;
+        int error = wr_site_init(&site, &scenario.origin, 1000 * S, 1, &memory.allocator);
+        if (error == 0)
+            wr_site_release(&site);
+        assert_int_equal(memory.live, 0);
+        if (error == 0) {
+            assert_int_equal(n, 4); /* walk, ring and station */
+            return;
+        }
+        assert_int_equal(error, WEIR_E_NOMEM);
+    }
+}
+
+WEIR_TESTS(test(station_serves_in_order_and_turns_away_who_finds_the_queue_full),
+           test(station_serves_as_many_at_once_as_it_has_servers), test(station_without_a_queue_serves_or_turns_away),
+           test(limiter_stands_before_the_station), test(every_answer_in_an_outage_is_a_503_and_costs_nothing),
+           test(service_times_have_the_mean_and_the_spread_that_were_asked_for),
+           test(errors_come_as_often_as_asked_for_and_take_their_time),
+           test(streams_of_chance_do_not_disturb_each_other),
+           test(origin_that_gets_no_memory_says_so_and_leaks_nothing))
