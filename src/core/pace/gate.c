@@ -51,6 +51,11 @@ static int64_t advance(struct wr_gate *gate, const weir_pace_options *options, i
     return gate->latest_at;
 }
 
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* A long wait is made a little longer, so that not all who wait come back at once. */
 static int64_t jittered(const weir_pace_options *options, int64_t wait_ns, double unit)
 {
@@ -81,8 +86,7 @@ void wr_gate_hold(struct wr_gate *gate, const weir_pace_options *options, int64_
     int64_t t = advance(gate, options, now);
     if (options->off)
         return;
-    until = until - t > options->retry_after_max_ns ? t + options->retry_after_max_ns : until;
-    if (hold(gate, until, WEIR_REASON_RETRY_AFTER, t))
+    if (hold(gate, sooner(until, t + options->retry_after_max_ns), WEIR_REASON_RETRY_AFTER, t))
         gate->unsaved = true;
 }
 
@@ -117,8 +121,8 @@ void wr_gate_carry(const struct wr_gate *from, const weir_pace_options *from_opt
     assert(wr_gate_bytes(from_options) == wr_gate_bytes(to_options));
     memcpy(to, from, wr_gate_bytes(to_options));
     int64_t t = advance(to, to_options, now);
-    if (to->hold_until - t > to_options->retry_after_max_ns)
-        to->hold_until = t + to_options->retry_after_max_ns;
+    to->hold_until = sooner(to->hold_until, t + to_options->retry_after_max_ns);
+    to->breaker.open_until = sooner(to->breaker.open_until, t + to_options->open_ns);
     if (!to_options->breaker)
         to->breaker.tripped = false;
     to->unsaved = true;
@@ -276,8 +280,7 @@ static int64_t open_time(const struct wr_gate *gate, const weir_pace_options *op
     if (options->strategy != WEIR_STRATEGY_TIDE || !gate->succeeded)
         return options->open_ns;
     int64_t share_ns = (now - gate->last_success_at) / OUTAGE_SHARE;
-    share_ns = share_ns < WEIR_SECOND ? WEIR_SECOND : share_ns;
-    return share_ns < options->open_ns ? share_ns : options->open_ns;
+    return sooner(share_ns < WEIR_SECOND ? WEIR_SECOND : share_ns, options->open_ns);
 }
 
 static uint32_t judge(struct wr_gate *gate, const weir_pace_options *options, struct wr_window *window,

@@ -11,7 +11,7 @@
 
 size_t wr_latency_bytes(const weir_pace_options *options)
 {
-    return sizeof(struct wr_latency) + options->latency_ring * sizeof(uint16_t);
+    return offsetof(struct wr_latency, samples) + options->latency_ring * sizeof(uint16_t);
 }
 
 void wr_latency_init(struct wr_latency *latency, const weir_pace_options *options)

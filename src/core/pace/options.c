@@ -308,7 +308,7 @@ static int set_strategy(weir_pace_options *options, const char *text)
 
 int weir_pace_options_set(weir_pace_options *options, const char *name, const char *value)
 {
-    weir_profile profile;
+    weir_profile profile = WEIR_PROFILE_ADAPTIVE;
     if (options == NULL || name == NULL || value == NULL)
         return wr_invalid("NULL; give options, a name and a text");
     if (strcmp(name, "strategy") == 0)

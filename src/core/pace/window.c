@@ -13,13 +13,13 @@ static size_t bucket_count(const weir_pace_options *options)
 
 size_t wr_window_bytes(const weir_pace_options *options)
 {
-    return sizeof(struct wr_window) + bucket_count(options) * (sizeof(uint16_t) + WR_WINDOW_KINDS);
+    return offsetof(struct wr_window, totals) + bucket_count(options) * (sizeof(uint16_t) + WR_WINDOW_KINDS);
 }
 
-/* Instants may be negative; bucket numbers count from the first there can be. */
+/* The number of the bucket of `now`, which may be negative. */
 static uint32_t number_at(const weir_pace_options *options, int64_t now)
 {
-    return (uint32_t)((uint64_t)(now + ((int64_t)1 << 62)) / (uint64_t)options->window_step_ns);
+    return (uint32_t)(now / options->window_step_ns - (now % options->window_step_ns < 0));
 }
 
 static uint8_t *failures_of(const struct wr_window *window, unsigned kind, unsigned bucket)

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* The error window: S0-28, S0-29, S0-86. */
+#include "base/rng.h"
+#include "core/pace/window.h"
+#include "rig.h"
+
+static struct wr_window *window_new(const weir_pace_options *options, int64_t now)
+{
+    struct wr_window *window = calloc(1, wr_window_bytes(options));
+    assert_non_null(window);
+    wr_window_init(window, options, now);
+    return window;
+}
+
+static uint32_t total_at(const struct wr_window *window, const weir_pace_options *options, int64_t now)
+{
+    return wr_window_sum(window, options, now).total;
+}
+
+static double rate_at(const struct wr_window *window, const weir_pace_options *options, int64_t now)
+{
+    struct wr_window_sums sums = wr_window_sum(window, options, now);
+    return wr_window_error_rate(&sums);
+}
+
+/* S0-28 */
+static void answers_are_counted_by_kind(void **state)
+{
+    (void)state;
+    weir_pace_options options = bare_options();
+    struct wr_window *window = window_new(&options, T0);
+    for (unsigned i = 0; i <= WR_WINDOW_OK; i++)
+        for (unsigned kind = i; kind <= WR_WINDOW_OK; kind++)
+            wr_window_add(window, &options, (enum wr_window_kind)kind, T0 + (int64_t)i * S);
+    struct wr_window_sums sums = wr_window_sum(window, &options, T0 + 4 * S);
+    assert_int_equal(sums.total, 1 + 2 + 3 + 4 + 5);
+    for (unsigned kind = 0; kind < WR_WINDOW_KINDS; kind++)
+        assert_int_equal(sums.failures[kind], kind + 1);
+    wr_window_clear(window);
+    assert_int_equal(total_at(window, &options, T0 + 4 * S), 0);
+    free(window);
+}
+
+/* S0-29 */
+static void error_rate_is_errors_over_answers_and_0_without_any(void **state)
+{
+    (void)state;
+    weir_pace_options options = bare_options();
+    struct wr_window *window = window_new(&options, T0);
+    assert_true(rate_at(window, &options, T0) == 0);
+    wr_window_add(window, &options, WR_WINDOW_SERVER, T0);
+    assert_true(rate_at(window, &options, T0) == 1);
+    wr_window_add(window, &options, WR_WINDOW_OK, T0);
+    wr_window_add(window, &options, WR_WINDOW_OK, T0);
+    wr_window_add(window, &options, WR_WINDOW_SOFT, T0);
+    assert_true(rate_at(window, &options, T0) == 0.5);
+    assert_true(rate_at(window, &options, T0 + WEIR_HOUR) == 0);
+    free(window);
+}
+
+/* S0-86: T0 is a multiple of 2 s. */
+static void buckets_fall_out_at_their_edge_and_not_a_nanosecond_sooner(void **state)
+{
+    (void)state;
+    weir_pace_options options = bare_options();
+    struct wr_window *window = window_new(&options, T0);
+    wr_window_add(window, &options, WR_WINDOW_OK, T0);
+    wr_window_add(window, &options, WR_WINDOW_OK, T0 + 2 * S - 1);
+    wr_window_add(window, &options, WR_WINDOW_OK, T0 + 2 * S);
+    assert_int_equal(total_at(window, &options, T0 + 30 * S - 1), 3);
+    assert_int_equal(total_at(window, &options, T0 + 30 * S), 1);
+    assert_int_equal(total_at(window, &options, T0 + 32 * S - 1), 1);
+    assert_int_equal(total_at(window, &options, T0 + 32 * S), 0);
+    wr_window_add(window, &options, WR_WINDOW_OK, T0 + 30 * S); /* in the place of the first */
+    assert_int_equal(total_at(window, &options, T0 + 30 * S), 2);
+    wr_window_add(window, &options, WR_WINDOW_OK, T0 + WEIR_DAY);
+    assert_int_equal(total_at(window, &options, T0 + WEIR_DAY), 1);
+    free(window);
+}
+
+static void full_buckets_are_halved_and_keep_their_share(void **state)
+{
+    (void)state;
+    weir_pace_options options = bare_options();
+    struct wr_window *window = window_new(&options, T0);
+    for (int i = 0; i < 400000; i++)
+        wr_window_add(window, &options, i % 4 == 0 ? WR_WINDOW_LOST : WR_WINDOW_OK, T0);
+    assert_true(rate_at(window, &options, T0) > 0.245 && rate_at(window, &options, T0) < 0.255);
+    wr_window_clear(window);
+    for (int i = 0; i < 400000; i++)
+        wr_window_add(window, &options, WR_WINDOW_OK, T0);
+    assert_true(total_at(window, &options, T0) >= 32767);
+    free(window);
+}
+
+static void buckets_are_as_long_before_time_0_as_after_it(void **state)
+{
+    (void)state;
+    weir_pace_options options = bare_options();
+    struct wr_window *window = window_new(&options, -S);
+    wr_window_add(window, &options, WR_WINDOW_OK, -S);
+    assert_int_equal(total_at(window, &options, 28 * S - 1), 1);
+    assert_int_equal(total_at(window, &options, 28 * S), 0);
+    free(window);
+}
+
+/* Against a list of all that happened. */
+static void window_counts_what_a_list_would(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][2] = {{30 * S, 2 * S}, {S, S}, {10 * S, 3 * S}, {128 * S, S}, {MS, MS}};
+    struct wr_rng rng;
+    wr_rng_init(&rng, weir_test_seed());
+    for (size_t shape = 0; shape < sizeof shapes / sizeof *shapes; shape++) {
+        weir_pace_options options = bare_options();
+        int64_t step_ns = options.window_step_ns = shapes[shape][1], at[200];
+        options.window_ns = shapes[shape][0];
+        int64_t buckets = (options.window_ns + step_ns - 1) / step_ns, now = T0;
+        struct wr_window *window = window_new(&options, now);
+        for (int i = 0; i < 200; i++) {
+            uint32_t kept = 0;
+            now += (int64_t)wr_rng_below(&rng, (uint64_t)(wr_rng_below(&rng, 8) == 0 ? 30 * S : step_ns));
+            wr_window_add(window, &options, WR_WINDOW_OK, at[i] = now);
+            for (int j = 0; j <= i; j++)
+                kept += now / step_ns - at[j] / step_ns < buckets;
+            assert_int_equal(total_at(window, &options, now), kept);
+        }
+        free(window);
+    }
+}
+
+WEIR_TESTS(test(answers_are_counted_by_kind), test(error_rate_is_errors_over_answers_and_0_without_any),
+           test(buckets_fall_out_at_their_edge_and_not_a_nanosecond_sooner),
+           test(full_buckets_are_halved_and_keep_their_share), test(buckets_are_as_long_before_time_0_as_after_it),
+           test(window_counts_what_a_list_would))
