@@ -2,48 +2,54 @@
 /* driver.c - asking and telling whom a run tries. */
 #include "sim/driver.h"
 
+#include <assert.h>
 #include <stdalign.h>
 #include <string.h>
 
-static const struct wr_strategy *strategy_of(const struct wr_sim_pacer *pacer)
-{
-    return pacer->strategy != NULL ? pacer->strategy : wr_strategy_of(pacer->options.strategy);
-}
+#define BEGAN_WALL_AT (1700000000 * WEIR_SECOND) /* some day */
+#define REST_NS WEIR_HOUR                        /* between a run and the one that gets its memory */
 
 int wr_driver_init(struct wr_driver *ret_driver, const struct wr_sim_pacer *pacer, const weir_pace_memory *memory,
                    const weir_allocator *allocator)
 {
-    const struct wr_strategy *strategy = strategy_of(pacer);
-    struct wr_driver driver = {.pacer = pacer, .options = &pacer->options, .allocator = allocator};
-    driver.state_bytes = strategy->state_bytes > 0 ? strategy->state_bytes : 1;
-    driver.state = wr_take(allocator, driver.state_bytes, alignof(max_align_t));
-    if (driver.state == NULL)
+    struct wr_driver driver = {.pacer = pacer, .allocator = allocator};
+    const struct wr_strategy *bare = pacer->strategy;
+
+    driver.block_bytes = bare == NULL ? wr_gate_bytes(&pacer->options) : bare->state_bytes + 1;
+    driver.block = wr_take(allocator, driver.block_bytes, alignof(max_align_t));
+    if (driver.block == NULL)
         return WEIR_E_NOMEM;
-    strategy->start(driver.options, driver.state, memory, 0);
+    if (bare != NULL) {
+        driver.state = driver.block;
+        bare->start(&pacer->options, driver.state, memory, 0);
+    } else {
+        driver.gate = driver.block;
+        wr_gate_init(driver.gate, &pacer->options, memory, 0, BEGAN_WALL_AT + REST_NS);
+    }
     *ret_driver = driver;
     return 0;
 }
 
 void wr_driver_release(struct wr_driver *driver)
 {
-    wr_give(driver->allocator, driver->state, driver->state_bytes, alignof(max_align_t));
-    driver->state = NULL;
+    wr_give(driver->allocator, driver->block, driver->block_bytes, alignof(max_align_t));
+    driver->block = NULL;
 }
 
-int64_t wr_driver_ask(const struct wr_driver *driver, int64_t now)
+/* ---- bare ----------------------------------------------------------------------------------------------- */
+
+static int64_t bare_ask(const struct wr_driver *driver, int64_t now)
 {
-    struct wr_want want = strategy_of(driver->pacer)->want(driver->options, driver->state, now);
+    struct wr_want want = driver->pacer->strategy->want(&driver->pacer->options, driver->state, now);
     if (driver->in_flight >= want.cap)
         return WEIR_UNTIL_RELEASE;
-    int64_t at = want.earliest_at > driver->held_until ? want.earliest_at : driver->held_until;
-    return at > now ? at - now : 0;
+    return want.earliest_at > now ? want.earliest_at - now : 0;
 }
 
-struct wr_gate_start wr_driver_sent(struct wr_driver *driver, int64_t now)
+static struct wr_gate_start bare_sent(struct wr_driver *driver, int64_t now)
 {
-    driver->in_flight++;
-    struct wr_start start = {.seq = ++driver->seq, .in_flight = driver->in_flight};
-    strategy_of(driver->pacer)->sent(driver->options, driver->state, &start, now);
+    struct wr_start start = {.seq = ++driver->seq, .in_flight = ++driver->in_flight};
+    driver->pacer->strategy->sent(&driver->pacer->options, driver->state, &start, now);
     return (struct wr_gate_start){.seq = start.seq, .in_flight = start.in_flight, .sent_at = now};
 }
 
@@ -54,39 +60,95 @@ static enum wr_answer_kind kind_of(int status)
     return status >= 500 ? WR_ANSWER_ERROR : WR_ANSWER_OK;
 }
 
-void wr_driver_tell(struct wr_driver *driver, const struct wr_gate_start *start, const struct wr_reply *reply,
-                    int64_t now, double unit)
+static void bare_tell(struct wr_driver *driver, const struct wr_gate_start *start, const struct wr_reply *reply,
+                      int64_t now)
 {
-    (void)unit;
-    driver->in_flight--;
     struct wr_answer answer = {
         .kind = kind_of(reply->status),
         .status = reply->status,
         .seq = start->seq,
         .in_flight_then = start->in_flight,
-        .in_flight = driver->in_flight,
+        .in_flight = --driver->in_flight,
         .sent_at = start->sent_at,
         .latency_ns = now - start->sent_at,
+        .retry_after_ns = -1,
+        .quota_limit = -1,
+        .quota_remaining = -1,
+        .quota_reset_ns = -1,
+    };
+    driver->pacer->strategy->tell(&driver->pacer->options, driver->state, &answer, now);
+}
+
+/* ---- a gate --------------------------------------------------------------------------------------------- */
+
+static struct wr_gate_start gate_sent(struct wr_driver *driver, int64_t now)
+{
+    uint32_t seq = wr_gate_reserve(driver->gate, &driver->pacer->options, now);
+    return wr_gate_sent(driver->gate, &driver->pacer->options, seq, now);
+}
+
+static void gate_tell(struct wr_driver *driver, const struct wr_gate_start *start, const struct wr_reply *reply,
+                      int64_t now, double unit)
+{
+    weir_outcome outcome = {
+        .size = sizeof outcome,
+        .status = reply->status,
+        .latency_ns = now - start->sent_at,
+        .has_retry_after = reply->retry_after_ns >= 0,
         .retry_after_ns = reply->retry_after_ns,
+        .has_quota = reply->quota_limit >= 0 && !driver->pacer->deaf,
         .quota_limit = reply->quota_limit,
         .quota_remaining = reply->quota_remaining,
         .quota_reset_ns = reply->quota_reset_ns,
     };
-    if (driver->pacer->strategy == NULL && reply->retry_after_ns >= 0 &&
-        now + reply->retry_after_ns > driver->held_until)
-        driver->held_until = now + reply->retry_after_ns;
-    strategy_of(driver->pacer)->tell(driver->options, driver->state, &answer, now);
+    wr_gate_tell(driver->gate, &driver->pacer->options, start, &outcome, now, unit);
+    assert(wr_gate_ok(driver->gate, &driver->pacer->options));
 }
 
-void wr_driver_look(const struct wr_driver *driver, int64_t now, struct wr_sim_event *event)
+/* ---- either --------------------------------------------------------------------------------------------- */
+
+int64_t wr_driver_ask(const struct wr_driver *driver, int64_t now)
 {
-    const struct wr_strategy *strategy = strategy_of(driver->pacer);
-    event->rate = strategy->want(driver->options, driver->state, now).rate;
-    event->mode = strategy->mode(driver->state);
+    return driver->gate == NULL ? bare_ask(driver, now)
+                                : wr_gate_ask(driver->gate, &driver->pacer->options, now).wait_ns;
+}
+
+struct wr_gate_start wr_driver_sent(struct wr_driver *driver, int64_t now)
+{
+    return driver->gate == NULL ? bare_sent(driver, now) : gate_sent(driver, now);
+}
+
+void wr_driver_tell(struct wr_driver *driver, const struct wr_gate_start *start, const struct wr_reply *reply,
+                    int64_t now, double unit)
+{
+    if (driver->gate == NULL)
+        bare_tell(driver, start, reply, now);
+    else
+        gate_tell(driver, start, reply, now, unit);
+}
+
+void wr_driver_look(struct wr_driver *driver, int64_t now, struct wr_sim_event *event)
+{
+    const weir_pace_options *options = &driver->pacer->options;
+    if (driver->gate == NULL) {
+        event->rate = driver->pacer->strategy->want(options, driver->state, now).rate;
+        event->mode = driver->pacer->strategy->mode(driver->state);
+        return;
+    }
+    weir_pace_entry entry = {.key = NULL};
+    wr_gate_look(driver->gate, options, now, &entry);
+    event->rate = entry.rate;
+    memcpy(driver->mode, entry.mode, sizeof driver->mode);
+    event->mode = driver->mode;
 }
 
 void wr_driver_remember(const struct wr_driver *driver, int64_t now, weir_pace_memory *ret_memory)
 {
+    const weir_pace_options *options = &driver->pacer->options;
+    if (driver->gate != NULL) {
+        wr_gate_remember(driver->gate, options, now, BEGAN_WALL_AT, ret_memory);
+        return;
+    }
     *ret_memory = (weir_pace_memory){0};
-    strategy_of(driver->pacer)->remember(driver->options, driver->state, now, ret_memory);
+    driver->pacer->strategy->remember(options, driver->state, now, ret_memory);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* driver.h - whom the simulator asks: a gate, as weir's users do, or a bare strategy.
  *
- * The comparison pacers are run bare, as published: they know no Retry-After, no breaker and no rate-limit headers.
+ * The comparison pacers are run bare, as published: they know no Retry-After, no breaker and no rate-limit fields.
  */
 #ifndef WR_SIM_DRIVER_H
 #define WR_SIM_DRIVER_H
@@ -10,11 +10,12 @@
 
 struct wr_driver {
     const struct wr_sim_pacer *pacer;
-    const weir_pace_options *options;
-    void *state; /* a gate, or a strategy's state */
-    size_t state_bytes;
-    uint32_t seq, in_flight; /* bare */
-    int64_t held_until;      /* bare */
+    struct wr_gate *gate; /* NULL: bare */
+    void *state;          /* of the bare strategy */
+    uint32_t seq, in_flight;
+    char mode[sizeof((weir_pace_entry *)NULL)->mode];
+    void *block; /* what gate or state lies in */
+    size_t block_bytes;
     const weir_allocator *allocator;
 };
 
@@ -29,9 +30,10 @@ struct wr_gate_start wr_driver_sent(struct wr_driver *driver, int64_t now);
 void wr_driver_tell(struct wr_driver *driver, const struct wr_gate_start *start, const struct wr_reply *reply,
                     int64_t now, double unit);
 
-/* For those who listen: starts per second, and a word. */
-void wr_driver_look(const struct wr_driver *driver, int64_t now, struct wr_sim_event *event);
+/* For those who listen: starts per second, and a word that is good until the next look. */
+void wr_driver_look(struct wr_driver *driver, int64_t now, struct wr_sim_event *event);
 
+/* A run that gets this memory begins an hour later. */
 void wr_driver_remember(const struct wr_driver *driver, int64_t now, weir_pace_memory *ret_memory);
 
 #endif

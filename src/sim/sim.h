@@ -101,13 +101,15 @@ void wr_scenario_random(uint64_t seed, uint32_t index, struct wr_scenario *ret_s
 
 /* Who is tried: a strategy of weir's or one for comparison, with its numbers. */
 struct wr_sim_pacer {
-    char name[64];                      /* as given, "aimd:alpha=0.1" */
-    const struct wr_strategy *strategy; /* NULL: the options' */
+    char name[128];                     /* as given, "aimd:alpha=0.1" */
+    const struct wr_strategy *strategy; /* one for comparison, run bare; NULL: a gate with these options */
     weir_pace_options options;
+    bool deaf; /* the gate is not told of rate-limit fields */
 };
 
-/* Sets a pacer by its text, NAME[:key=value,…]; keys are those of weir_pace_options_set and the short ones of the
- * published rules (alpha, beta, start, max, min, burst). WEIR_E_INVAL. */
+/* Sets a pacer by its text, NAME[:key=value,…]; keys are those of weir_pace_options_set, the short ones of the
+ * published rules (alpha, beta, start, max, min, degrade, target, interval), and headers=true|false: whether it is told
+ * of rate-limit fields. WEIR_E_INVAL. */
 int wr_sim_pacer_named(const char *text, struct wr_sim_pacer *ret_pacer);
 
 /* The names that wr_sim_pacer_named knows, NULL at the end, each with a line of what it is. */
@@ -146,8 +148,8 @@ struct wr_sim_run {
     const struct wr_scenario *scenario;
     const struct wr_sim_pacer *pacer;
     uint64_t seed;
-    const weir_pace_memory *memory; /* of an earlier run; NULL: cold */
-    weir_pace_memory *ret_memory;   /* may be NULL */
+    const weir_pace_memory *memory; /* of an earlier run, one for each host of a crowd; NULL: cold */
+    weir_pace_memory *ret_memory;   /* as many; may be NULL */
     wr_sim_listener *listener;      /* may be NULL */
     void *context;
     const weir_allocator *allocator;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c - one strategy, bare, against the listed scenarios: table NAME [warm] [SEEDS [SEED]]. For trying things out.
+/* table.c - one pacer against the listed scenarios: table PACER [warm] [SEEDS [SEED]]. For trying things out.
  */
 #include "sim/listed.h"
 
@@ -11,12 +11,11 @@
 
 int main(int argc, char **argv)
 {
-    struct wr_sim_pacer pacer = {.name = "?", .strategy = NULL};
-    int at = 1;
-    for (int i = 0; i <= WEIR_STRATEGY_NONE && argc > 1; i++) {
-        const struct wr_strategy *strategy = wr_strategy_of((weir_strategy)i);
-        if (strategy != NULL && strcmp(strategy->name, argv[1]) == 0)
-            pacer.options.strategy = (weir_strategy)i, at = 2;
+    struct wr_sim_pacer pacer;
+    int at = 2;
+    if (wr_sim_pacer_named(argc > 1 ? argv[1] : "tide", &pacer) < 0) {
+        fprintf(stderr, "%s\n", weir_error_detail());
+        return 2;
     }
     bool warm = argc > at && strcmp(argv[at], "warm") == 0;
     at += warm;

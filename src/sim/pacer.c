@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* pacer.c - who can be tried, by name. */
+#include "base/error.h"
+#include "core/pace/options.h"
+#include "sim/sim.h"
+
+#include <string.h>
+
+#define KEY_MAX 31   /* bytes */
+#define VALUE_MAX 31 /* bytes of a number or a duration */
+
+/* How a rule is run. */
+enum how {
+    WEIRS = 0,    /* as weir's users have it */
+    UNCAPPED = 1, /* the workers are the only cap: it is the origin's limit that is looked for */
+    DEAF = 2,     /* rate-limit fields are kept from it: the published rule knows none */
+    WITHOUT = 4,  /* breaker and jitter: the published rule has neither */
+    LEARNS_503 = 8,
+};
+
+/* name, profile, strategy, how, what it is */
+#define PACERS(X)                                                                                                 \
+    X("tide", ADAPTIVE, TIDE, UNCAPPED, "weir's default: finds the limit and stays below it")                     \
+    X("fixed", STRICT, FIXED, DEAF | WITHOUT, "one start a second, whatever happens")                             \
+    X("aimd", AIMD, AIMD, DEAF, "additive increase, multiplicative decrease, with a token bucket")                \
+    X("learned", LEARNED, LEARNED, DEAF | WITHOUT | LEARNS_503, "a delay that grows with each 429 and is probed") \
+    X("both", ORIGIN_TUNED, BOTH, WEIRS, "aimd and learned together, the slower wins: profile origin-tuned")      \
+    X("gradient", AIMD, GRADIENT, WEIRS, "a rate that follows the gradient of latency")                           \
+    X("pid", AIMD, PID, WEIRS, "a rate that holds latency at its target")                                         \
+    X("none", UNLIMITED, NONE, WEIRS, "everything at once: as many as there are workers, but for Retry-After")    \
+    X("adaptive", ADAPTIVE, TIDE, WEIRS, "tide as weir crawl has it: at most 8 starts a second and 8 in flight")  \
+    X("strict", STRICT, FIXED, WEIRS, "fixed with breaker and rate-limit fields")
+
+static const struct wr_sim_pacer_name names[] = {
+#define X(name, profile, strategy, how, what) {name, what},
+    PACERS(X){NULL, NULL},
+#undef X
+};
+
+static const struct {
+    weir_profile profile;
+    weir_strategy strategy;
+    int how;
+} rules[] = {
+#define X(name, profile, strategy, how, what) {WEIR_PROFILE_##profile, WEIR_STRATEGY_##strategy, how},
+    PACERS(X)
+#undef X
+};
+
+const struct wr_sim_pacer_name *wr_sim_pacer_names(void)
+{
+    return names;
+}
+
+static void set_rule(struct wr_sim_pacer *pacer, size_t place)
+{
+    weir_pace_options *options = &pacer->options;
+    weir_pace_options_profile(options, rules[place].profile);
+    options->strategy = rules[place].strategy;
+    if (rules[place].how & UNCAPPED) {
+        options->max_rate = 0;
+        options->max_in_flight = 0;
+    }
+    if (rules[place].how & WITHOUT) {
+        options->breaker = false;
+        options->jitter_over_ns = WEIR_DURATION_MAX;
+    }
+    options->learn_on_503 |= (rules[place].how & LEARNS_503) != 0;
+    pacer->deaf = (rules[place].how & DEAF) != 0;
+}
+
+/* ---- numbers -------------------------------------------------------------------------------------------- */
+
+/* The published rules' own words. */
+static const char *full_name(const weir_pace_options *options, const char *key)
+{
+    static const char *const words[][2] = {
+        {"alpha", "increase"},         {"beta", "decrease"},         {"start", "initial_rate"},    {"min", "min_rate"},
+        {"degrade", "degrade_factor"}, {"target", "latency_target"}, {"interval", "min_interval"},
+    };
+    bool tide = options->strategy == WEIR_STRATEGY_TIDE || options->strategy == WEIR_STRATEGY_NONE;
+    if (strcmp(key, "max") == 0)
+        return tide ? "max_rate" : "rate_ceiling";
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(key, words[i][0]) == 0)
+            return words[i][1];
+    return key;
+}
+
+static int set_headers(struct wr_sim_pacer *pacer, const char *value)
+{
+    bool heard = strcmp(value, "true") == 0;
+    if (!heard && strcmp(value, "false") != 0)
+        return wr_invalid_text("headers", value, strlen(value), "unknown", WR_NOWHERE, "use true or false");
+    pacer->deaf = !heard;
+    return 0;
+}
+
+static int set_one(struct wr_sim_pacer *pacer, const char *key, const char *value)
+{
+    if (strcmp(key, "headers") == 0)
+        return set_headers(pacer, value);
+    return weir_pace_options_set(&pacer->options, full_name(&pacer->options, key), value);
+}
+
+/* Reads "key=value" and sets it. */
+static int set_pair(struct wr_sim_pacer *pacer, const char *text, size_t bytes)
+{
+    char key[KEY_MAX + 1] = "", value[VALUE_MAX + 1] = "";
+    const char *equals = memchr(text, '=', bytes);
+    size_t key_bytes = equals == NULL ? bytes : (size_t)(equals - text);
+    size_t value_bytes = equals == NULL ? 0 : bytes - key_bytes - 1;
+
+    if (equals == NULL || key_bytes == 0 || key_bytes > KEY_MAX || value_bytes == 0 || value_bytes > VALUE_MAX)
+        return wr_invalid_text("pacer's option", text, bytes, "is none", WR_NOWHERE, "write key=value");
+    memcpy(key, text, key_bytes);
+    memcpy(value, equals + 1, value_bytes);
+    return set_one(pacer, key, value);
+}
+
+static int set_pairs(struct wr_sim_pacer *pacer, const char *text)
+{
+    while (*text != '\0') {
+        size_t bytes = strcspn(text, ",");
+        int error = set_pair(pacer, text, bytes);
+        if (error < 0)
+            return error;
+        text += bytes;
+        text += *text == ',' && text[1] != '\0'; /* a comma at the end is a pair that is missing */
+        if (*text == ',')
+            return wr_invalid("a pacer's options end with a comma; write NAME:key=value,key=value");
+    }
+    return 0;
+}
+
+/* ---- by name -------------------------------------------------------------------------------------------- */
+
+int wr_sim_pacer_named(const char *text, struct wr_sim_pacer *ret_pacer)
+{
+    struct wr_sim_pacer pacer = {.strategy = NULL};
+    size_t name_bytes = strcspn(text, ":");
+    size_t place = 0;
+
+    if (strlen(text) >= sizeof pacer.name)
+        return wr_invalid_text("pacer", text, strlen(text), "too long", WR_NOWHERE, "use at most 127 characters");
+    while (names[place].name != NULL &&
+           (strlen(names[place].name) != name_bytes || memcmp(names[place].name, text, name_bytes) != 0))
+        place++;
+    if (names[place].name == NULL)
+        return wr_invalid_text("pacer", text, name_bytes, "unknown", WR_NOWHERE, "weir simulate --help lists them");
+    memcpy(pacer.name, text, strlen(text));
+    set_rule(&pacer, place);
+    if (wr_strategy_of(pacer.options.strategy) == NULL)
+        return wr_invalid("this pacer is not built yet; use another");
+    int error = text[name_bytes] == ':' ? set_pairs(&pacer, text + name_bytes + 1) : 0;
+    if (error == 0)
+        error = wr_pace_options_check(&pacer.options, &pacer.options);
+    if (error == 0)
+        *ret_pacer = pacer;
+    return error;
+}
