@@ -204,18 +204,18 @@ WEIR_API void weir_rule_init(weir_rule *ret_rule, const char *name, const weir_k
 
 /* ---- admissions ---------------------------------------------------------------------------------------- */
 
-typedef enum weir_outcome {
+typedef enum weir_ruling_outcome {
     WEIR_OUTCOME_GRANTED,   /* and charged */
     WEIR_OUTCOME_REFUSED,   /* `decision` says for how long */
     WEIR_OUTCOME_MALFORMED, /* `fault` says why */
     WEIR_OUTCOME_FAILED,    /* the repository failed: `error` says how */
-} weir_outcome;
+} weir_ruling_outcome;
 
 /* What one rule says of one request. */
 typedef struct weir_ruling {
     const char *name; /* the rule's */
     uint32_t rule;    /* its index */
-    weir_outcome outcome;
+    weir_ruling_outcome outcome;
     bool shadow;            /* never refuses, whatever the outcome */
     weir_fault fault;       /* with MALFORMED */
     int error;              /* with FAILED, and what ended an `acquire`: WEIR_E_… */

@@ -319,7 +319,7 @@ static void errors_of_a_wait_are_told(void **state)
 {
     static const struct {
         int error;
-        weir_outcome outcome;
+        weir_ruling_outcome outcome;
     } cases[] = {{WEIR_E_FULL, WEIR_OUTCOME_REFUSED},
                  {WEIR_E_NEVER, WEIR_OUTCOME_REFUSED},
                  {WEIR_E_CANCELLED, WEIR_OUTCOME_REFUSED},
