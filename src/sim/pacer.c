@@ -2,6 +2,7 @@
 /* pacer.c - who can be tried, by name. */
 #include "base/error.h"
 #include "core/pace/options.h"
+#include "sim/peers/peers.h"
 #include "sim/sim.h"
 
 #include <string.h>
@@ -31,19 +32,35 @@ enum how {
     X("adaptive", ADAPTIVE, TIDE, WEIRS, "tide as weir crawl has it: at most 8 starts a second and 8 in flight")  \
     X("strict", STRICT, FIXED, WEIRS, "fixed with breaker and rate-limit fields")
 
+/* name, rule, what it is; these run bare */
+#define PEERS(X)                                                                                      \
+    X("autothrottle-1", autothrottle_1, "Scrapy's AutoThrottle, one request in flight on average")    \
+    X("autothrottle-8", autothrottle_8, "Scrapy's AutoThrottle, eight requests in flight on average") \
+    X("cubic", cubic, "the AWS SDKs' client rate limiter (adaptive retry mode)")                      \
+    X("vegas", vegas, "VegasLimit of Netflix concurrency-limits")                                     \
+    X("gradient2", gradient2, "Gradient2Limit of Netflix concurrency-limits")
+
 static const struct wr_sim_pacer_name names[] = {
 #define X(name, profile, strategy, how, what) {name, what},
-    PACERS(X){NULL, NULL},
+    PACERS(X)
 #undef X
+#define X(name, rule, what) {name, what},
+        PEERS(X)
+#undef X
+            {NULL, NULL},
 };
 
 static const struct {
     weir_profile profile;
     weir_strategy strategy;
     int how;
+    const struct wr_strategy *peer;
 } rules[] = {
-#define X(name, profile, strategy, how, what) {WEIR_PROFILE_##profile, WEIR_STRATEGY_##strategy, how},
+#define X(name, profile, strategy, how, what) {WEIR_PROFILE_##profile, WEIR_STRATEGY_##strategy, how, NULL},
     PACERS(X)
+#undef X
+#define X(name, rule, what) {WEIR_PROFILE_UNLIMITED, WEIR_STRATEGY_NONE, DEAF | WITHOUT, &wr_peer_##rule},
+        PEERS(X)
 #undef X
 };
 
@@ -57,6 +74,7 @@ static void set_rule(struct wr_sim_pacer *pacer, size_t place)
     weir_pace_options *options = &pacer->options;
     weir_pace_options_profile(options, rules[place].profile);
     options->strategy = rules[place].strategy;
+    pacer->strategy = rules[place].peer;
     if (rules[place].how & UNCAPPED) {
         options->max_rate = 0;
         options->max_in_flight = 0;
@@ -152,6 +170,8 @@ int wr_sim_pacer_named(const char *text, struct wr_sim_pacer *ret_pacer)
     set_rule(&pacer, place);
     if (wr_strategy_of(pacer.options.strategy) == NULL)
         return wr_invalid("this pacer is not built yet; use another");
+    if (pacer.strategy != NULL && text[name_bytes] == ':')
+        return wr_invalid("this pacer has the numbers of its publication; name it without options");
     int error = text[name_bytes] == ':' ? set_pairs(&pacer, text + name_bytes + 1) : 0;
     if (error == 0)
         error = wr_pace_options_check(&pacer.options, &pacer.options);

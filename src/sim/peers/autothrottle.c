@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* autothrottle.c - Scrapy's AutoThrottle extension (docs.scrapy.org, "AutoThrottle extension").
+ *
+ *     target = latency / N
+ *     delay  = max(target, (delay + target) / 2), at most 60 s; starts at 5 s
+ *     an answer that is no 200 may not make the delay shorter
+ *
+ * Each wait is the delay times 0.5 … 1.5 (RANDOMIZE_DOWNLOAD_DELAY), with 8 requests in flight at most
+ * (CONCURRENT_REQUESTS_PER_DOMAIN).
+ */
+#include "base/rng.h"
+#include "core/pace/rate.h"
+#include "sim/peers/peers.h"
+
+#define START_NS (5.0 * (double)WEIR_SECOND)
+#define MAX_NS (60.0 * (double)WEIR_SECOND)
+#define IN_FLIGHT_MAX 8
+
+struct autothrottle {
+    struct wr_rng rng;
+    double delay_ns;
+    double concurrency; /* the target, N */
+    int64_t next_at;
+};
+
+static void start_with(void *state, double concurrency, int64_t now)
+{
+    struct autothrottle *throttle = state;
+    wr_rng_init(&throttle->rng, 1);
+    throttle->delay_ns = START_NS;
+    throttle->concurrency = concurrency;
+    throttle->next_at = now;
+}
+
+static void start_1(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+{
+    (void)options, (void)memory;
+    start_with(state, 1, now);
+}
+
+static void start_8(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+{
+    (void)options, (void)memory;
+    start_with(state, 8, now);
+}
+
+static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+{
+    (void)options, (void)start;
+    struct autothrottle *throttle = state;
+    throttle->next_at = now + wr_ns_up(throttle->delay_ns * (0.5 + wr_rng_unit(&throttle->rng)));
+}
+
+static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+{
+    (void)options, (void)now;
+    struct autothrottle *throttle = state;
+    double target_ns = (double)answer->latency_ns / throttle->concurrency;
+    double delay_ns = (throttle->delay_ns + target_ns) / 2;
+    delay_ns = wr_within(delay_ns, target_ns, target_ns > MAX_NS ? target_ns : MAX_NS);
+    delay_ns = delay_ns > MAX_NS ? MAX_NS : delay_ns;
+    if (answer->status == 200 || delay_ns > throttle->delay_ns)
+        throttle->delay_ns = delay_ns;
+}
+
+static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+{
+    (void)options, (void)now;
+    const struct autothrottle *throttle = state;
+    return (struct wr_want){
+        .earliest_at = throttle->next_at,
+        .reason = WEIR_REASON_PACE,
+        .cap = IN_FLIGHT_MAX,
+        .rate = (double)WEIR_SECOND / throttle->delay_ns,
+    };
+}
+
+const struct wr_strategy wr_peer_autothrottle_1 = {
+    .name = "autothrottle-1",
+    .state_bytes = sizeof(struct autothrottle),
+    .start = start_1,
+    .sent = sent,
+    .tell = tell,
+    .want = want,
+    .remember = wr_peer_remember,
+    .settled = wr_peer_settled,
+    .mode = wr_peer_mode,
+};
+
+const struct wr_strategy wr_peer_autothrottle_8 = {
+    .name = "autothrottle-8",
+    .state_bytes = sizeof(struct autothrottle),
+    .start = start_8,
+    .sent = sent,
+    .tell = tell,
+    .want = want,
+    .remember = wr_peer_remember,
+    .settled = wr_peer_settled,
+    .mode = wr_peer_mode,
+};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* peers.c - what the pacers of others have in common: they remember nothing. */
+#include "sim/peers/peers.h"
+
+#include <math.h>
+
+void wr_peer_sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+{
+    (void)options, (void)state, (void)start, (void)now;
+}
+
+void wr_peer_remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
+{
+    (void)options, (void)state, (void)now, (void)memory;
+}
+
+bool wr_peer_settled(const weir_pace_options *options, const void *state, int64_t now)
+{
+    (void)options, (void)state, (void)now;
+    return false;
+}
+
+const char *wr_peer_mode(const void *state)
+{
+    (void)state;
+    return "peer";
+}
+
+struct wr_want wr_peer_limit(double limit)
+{
+    return (struct wr_want){
+        .reason = WEIR_REASON_CONCURRENCY,
+        .cap = limit < 1 ? 1 : (uint32_t)limit,
+        .rate = (double)INFINITY,
+    };
+}

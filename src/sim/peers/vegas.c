@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* vegas.c - VegasLimit of Netflix concurrency-limits.
+ *
+ *     queue = ceil(limit * (1 - least / latency))      least: the shortest latency seen since the last probe
+ *     step  = max(1, whole part of log10 limit)
+ *
+ *     dropped                limit -= step
+ *     in flight * 2 < limit  stays
+ *     queue <= step          limit += 6 step
+ *     queue < 3 step         limit += step
+ *     queue > 6 step         limit -= step
+ *
+ * A probe, after 30 limit answers times 0.5 … 1 at random, forgets the shortest latency. Starts at 20, within 1 … 1000.
+ */
+#include "base/rng.h"
+#include "sim/peers/peers.h"
+
+#include <math.h>
+
+#define START 20.0
+#define MOST 1000.0
+#define ALPHA 3
+#define BETA 6
+#define PROBE_EVERY 30.0
+
+struct vegas {
+    struct wr_rng rng;
+    double limit;
+    double least_ns; /* 0: none yet */
+    double jitter;   /* of the next probe */
+    uint32_t answers;
+    uint32_t unused;
+};
+
+static void draw_jitter(struct vegas *vegas)
+{
+    vegas->jitter = 0.5 + 0.5 * wr_rng_unit(&vegas->rng);
+}
+
+static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+{
+    (void)options, (void)memory, (void)now;
+    struct vegas *vegas = state;
+    wr_rng_init(&vegas->rng, 1);
+    vegas->limit = START;
+    draw_jitter(vegas);
+}
+
+static double change(const struct vegas *vegas, const struct wr_answer *answer)
+{
+    double queue = ceil(vegas->limit * (1 - vegas->least_ns / (double)answer->latency_ns));
+    double step = fmax(1, floor(log10(vegas->limit)));
+
+    if (wr_peer_dropped(answer))
+        return -step;
+    if (answer->in_flight_then * 2.0 < vegas->limit)
+        return 0;
+    if (queue <= step)
+        return BETA * step;
+    if (queue < ALPHA * step)
+        return step;
+    return queue > BETA * step ? -step : 0;
+}
+
+static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+{
+    (void)options, (void)now;
+    struct vegas *vegas = state;
+    double latency_ns = (double)answer->latency_ns;
+
+    if (++vegas->answers >= vegas->jitter * PROBE_EVERY * vegas->limit) {
+        draw_jitter(vegas);
+        vegas->answers = 0;
+        vegas->least_ns = latency_ns;
+    } else if (vegas->least_ns <= 0 || latency_ns < vegas->least_ns) {
+        vegas->least_ns = latency_ns;
+    } else {
+        vegas->limit = fmax(1, fmin(MOST, vegas->limit + change(vegas, answer)));
+    }
+}
+
+static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+{
+    (void)options, (void)now;
+    const struct vegas *vegas = state;
+    return wr_peer_limit(vegas->limit);
+}
+
+const struct wr_strategy wr_peer_vegas = {
+    .name = "vegas",
+    .state_bytes = sizeof(struct vegas),
+    .start = start,
+    .sent = wr_peer_sent,
+    .tell = tell,
+    .want = want,
+    .remember = wr_peer_remember,
+    .settled = wr_peer_settled,
+    .mode = wr_peer_mode,
+};
