@@ -267,7 +267,7 @@ static int parse(const struct option *option, const char *text, double *ret_valu
 {
     int64_t duration_ns;
     if (option->kind != DURATION)
-        return wr_parse_number(text, strlen(text), 0, 1e18, ret_value);
+        return wr_parse_number(text, strlen(text), 0, option->max, ret_value);
     int error = wr_parse_duration(text, strlen(text), &duration_ns);
     if (error == 0)
         *ret_value = (double)duration_ns;
