@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* test_http_field.c - lines of a head, Content-Type and X-Robots-Tag. */
+#include "lib/test.h"
+
+#include "core/rules/http_field.h"
+
+#define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
+
+static void assert_span(struct wr_span span, const char *text)
+{
+    assert_int_equal(span.bytes, strlen(text));
+    assert_memory_equal(span.data == NULL ? "" : span.data, text, span.bytes);
+}
+
+/* C9 */
+static void a_line_is_taken_apart_or_refused(void **state)
+{
+    static const struct {
+        const char *line, *name, *value; /* name NULL: refused */
+    } rows[] = {
+        {"Name: value", "Name", "value"},
+        {"Name: value\r\n", "Name", "value"},
+        {"Name:value\n", "Name", "value"},
+        {"Name:\t  value \t", "Name", "value"},
+        {"Name:", "Name", ""},
+        {"Name : value", "Name", "value"},
+        {"a!#$%&'*+-.^_`|~9: b: c", "a!#$%&'*+-.^_`|~9", "b: c"},
+        {"Name: \xc3\xa9\xff", "Name", "\xc3\xa9\xff"},
+        {"", NULL, NULL},
+        {"\r\n", NULL, NULL},
+        {"Name", NULL, NULL},
+        {":", NULL, NULL},
+        {" Name: value", NULL, NULL},
+        {"\tName: value", NULL, NULL},
+        {"Na me: value", NULL, NULL},
+        {"N\xc3\xa4me: value", NULL, NULL},
+        {"Na(me: value", NULL, NULL},
+        {"Name: a\rb", NULL, NULL},
+        {"Name: a\nb", NULL, NULL},
+        {"Name: a\r\r\n", NULL, NULL},
+        {"HTTP/1.1 200 OK", NULL, NULL},
+        {"HTTP/1.1 200 OK: fine", NULL, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct wr_span name = {"untouched", 9}, value = name;
+        bool is_field = wr_field_parse(wr_span_of(rows[i].line), &name, &value);
+        assert_true(is_field == (rows[i].name != NULL));
+        assert_span(name, is_field ? rows[i].name : "untouched");
+        assert_span(value, is_field ? rows[i].value : "untouched");
+    }
+}
+
+static void a_zero_byte_makes_a_line_no_field(void **state)
+{
+    struct wr_span name, value;
+
+    (void)state;
+    assert_false(wr_field_parse((struct wr_span){"Na\0e: value", 11}, &name, &value));
+    assert_false(wr_field_parse((struct wr_span){"Name: va\0ue", 11}, &name, &value));
+    assert_false(wr_field_parse((struct wr_span){NULL, 0}, &name, &value));
+}
+
+static void names_are_the_same_in_any_case(void **state)
+{
+    (void)state;
+    assert_true(wr_field_is(wr_span_of("RETRY-after"), "Retry-After"));
+    assert_false(wr_field_is(wr_span_of("Retry-Afte"), "Retry-After"));
+    assert_false(wr_field_is(wr_span_of("Retry-After-"), "Retry-After"));
+    assert_true(wr_field_is((struct wr_span){NULL, 0}, ""));
+}
+
+static void content_type_gives_type_and_charset(void **state)
+{
+    static const struct {
+        const char *value, *type, *charset;
+    } rows[] = {
+        {"text/html", "text/html", ""},
+        {"text/html; charset=utf-8", "text/html", "utf-8"},
+        {"text/html;charset=\"utf-8\"", "text/html", "utf-8"},
+        {"Text/HTML ; Charset = ISO-8859-1 ; x=y", "Text/HTML", "ISO-8859-1"},
+        {"text/html; profile=\"a;charset=koi8-r\"; charset=utf-8", "text/html", "utf-8"},
+        {"text/html; profile=\"a\\\";charset=x\"; charset=utf-8", "text/html", "utf-8"},
+        {"text/html; charset=a; charset=b", "text/html", "a"},
+        {"text/html; charset=", "text/html", ""},
+        {"text/html; charset=\"", "text/html", ""},
+        {"text/html; charset=\"utf-8", "text/html", "utf-8"},
+        {"text/html; charset", "text/html", ""},
+        {"text/html;", "text/html", ""},
+        {";charset=utf-8", "", "utf-8"},
+        {"", "", ""},
+        {"text/html; x=\"\\", "text/html", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct wr_content_type found = wr_content_type_parse(wr_span_of(rows[i].value));
+        assert_span(found.type, rows[i].type);
+        assert_span(found.charset, rows[i].charset);
+    }
+}
+
+static void robots_tags_are_for_all_or_for_the_one_they_name(void **state)
+{
+    enum {
+        F = WR_ROBOTS_NOFOLLOW,
+        I = WR_ROBOTS_NOINDEX
+    };
+    static const struct {
+        const char *value;
+        unsigned wishes;
+    } rows[] = {
+        {"nofollow", F},
+        {"NoIndex", I},
+        {"noindex, nofollow", F | I},
+        {"none", F | I},
+        {"all", 0},
+        {"index, follow", 0},
+        {"nofollowing", 0},
+        {"", 0},
+        {", ,nofollow,", F},
+        {"googlebot: nofollow", 0},
+        {"weir: nofollow", F},
+        {"WEIR : noindex, nofollow", F | I},
+        {"weirdo: nofollow", 0},
+        {"googlebot: noindex, nofollow, weir: noindex", I},
+        {"noindex, googlebot: nofollow", I},
+        {"unavailable_after: 25 Jun 2010 15:00:00 PST, nofollow", F},
+        {"max-snippet: -1, nofollow, max-image-preview: large", F},
+        {": nofollow", 0},
+        {"weir:", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        assert_int_equal(wr_robots_wishes(wr_span_of(rows[i].value), wr_span_of("weir")), rows[i].wishes);
+    assert_int_equal(wr_robots_wishes(wr_span_of("weir: nofollow"), (struct wr_span){NULL, 0}), 0);
+}
+
+WEIR_TESTS(test(a_line_is_taken_apart_or_refused), test(a_zero_byte_makes_a_line_no_field),
+           test(names_are_the_same_in_any_case), test(content_type_gives_type_and_charset),
+           test(robots_tags_are_for_all_or_for_the_one_they_name))
