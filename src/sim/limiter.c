@@ -15,11 +15,6 @@
 #define WINDOW_PHASE 0.37
 #define ALMOST 1e-9 /* of a token: what sums of floats may lack */
 
-static double seconds(int64_t ns)
-{
-    return (double)ns * 1e-9;
-}
-
 static int64_t whole_seconds(double s)
 {
     return s <= 1 ? WEIR_SECOND : (int64_t)ceil(s - ALMOST) * WEIR_SECOND;
@@ -60,7 +55,7 @@ static uint32_t varied(const struct wr_site *site, uint32_t number, int64_t now)
 {
     if (site->vary.kind == WR_VARY_NONE)
         return number;
-    double here = floor(number * wr_vary_factor(&site->vary, seconds(now)) + ALMOST);
+    double here = floor(number * wr_vary_factor(&site->vary, wr_seconds(now)) + ALMOST);
     return here < 1 ? 1 : (uint32_t)here;
 }
 
@@ -79,7 +74,7 @@ static void fill_to(struct wr_site *site, double sum)
 static void fill(struct wr_site *site, int64_t now)
 {
     struct wr_turnstile *bucket = &site->turnstile;
-    double sum = site->vary.kind == WR_VARY_NONE ? seconds(now) : wr_vary_sum(&site->vary, seconds(now));
+    double sum = site->vary.kind == WR_VARY_NONE ? wr_seconds(now) : wr_vary_sum(&site->vary, wr_seconds(now));
     while (bucket->others_sum <= sum) {
         fill_to(site, bucket->others_sum);
         if (bucket->level >= 1)
@@ -91,7 +86,7 @@ static void fill(struct wr_site *site, int64_t now)
 
 static double token_wait_s(const struct wr_site *site, double tokens, int64_t now)
 {
-    double rate = site->origin->limiter.rate * wr_vary_factor(&site->vary, seconds(now));
+    double rate = site->origin->limiter.rate * wr_vary_factor(&site->vary, wr_seconds(now));
     return tokens <= 0 ? 0 : tokens / rate;
 }
 
@@ -133,7 +128,7 @@ static bool window_ask(struct wr_site *site, int64_t now, double *ret_wait_s)
 {
     turn_window(site, now);
     if (site->turnstile.used >= varied(site, site->origin->limiter.quota, now)) {
-        *ret_wait_s = seconds(window_end(site) - now);
+        *ret_wait_s = wr_seconds(window_end(site) - now);
         return false;
     }
     site->turnstile.used++;
@@ -162,7 +157,7 @@ static bool ban_ask(struct wr_site *site, int64_t now, double *ret_wait_s)
         log->bans++;
     if (!banned || site->origin->limiter.extend)
         log->banned_until = now + site->origin->limiter.ban_ns;
-    *ret_wait_s = seconds(log->banned_until - now);
+    *ret_wait_s = wr_seconds(log->banned_until - now);
     return false;
 }
 
@@ -181,7 +176,7 @@ static bool inside_ask(struct wr_site *site, int64_t now, double *ret_wait_s)
 {
     if (site->turnstile.count >= varied(site, site->origin->limiter.max, now))
         let_out(&site->turnstile, now);
-    *ret_wait_s = seconds(site->origin->service.mean_ns);
+    *ret_wait_s = wr_seconds(site->origin->service.mean_ns);
     return site->turnstile.count < varied(site, site->origin->limiter.max, now);
 }
 
@@ -245,15 +240,15 @@ void wr_turnstile_headers(struct wr_site *site, int64_t now, struct wr_reply *re
                     token_wait_s(site, burst - turnstile->level, now));
         return;
     case WR_LIMITER_FIXED_WINDOW:
-        set_headers(reply, quota, (int64_t)quota - turnstile->used, seconds(window_end(site) - now));
+        set_headers(reply, quota, (int64_t)quota - turnstile->used, wr_seconds(window_end(site) - now));
         return;
     case WR_LIMITER_SLIDING_BAN:
         if (turnstile->count > 0)
             free_at = turnstile->times[turnstile->first] + site->origin->limiter.window_ns;
         if (now < turnstile->banned_until)
-            set_headers(reply, quota, 0, seconds(turnstile->banned_until - now));
+            set_headers(reply, quota, 0, wr_seconds(turnstile->banned_until - now));
         else
-            set_headers(reply, quota, (int64_t)quota - turnstile->count, seconds(free_at - now));
+            set_headers(reply, quota, (int64_t)quota - turnstile->count, wr_seconds(free_at - now));
         return;
     case WR_LIMITER_CONCURRENCY:
     case WR_LIMITER_NONE:

@@ -8,13 +8,13 @@
 
 static double service_s(const struct wr_origin *origin)
 {
-    return (double)origin->service.mean_ns * 1e-9 * (1 + TAIL_EXTRA * origin->service.tail);
+    return wr_seconds(origin->service.mean_ns) * (1 + TAIL_EXTRA * origin->service.tail);
 }
 
 /* Both ways; a half-normal's mean is sqrt(2/pi) deviations. */
 static double trip_s(const struct wr_scenario *scenario)
 {
-    return ((double)scenario->network.rtt_ns + 2 * sqrt(M_2_PI) * (double)scenario->network.jitter_ns) * 1e-9;
+    return wr_seconds(scenario->network.rtt_ns) + 2 * sqrt(M_2_PI) * wr_seconds(scenario->network.jitter_ns);
 }
 
 double wr_oracle_latency(const struct wr_origin *origin, const struct wr_scenario *scenario)
@@ -24,7 +24,7 @@ double wr_oracle_latency(const struct wr_origin *origin, const struct wr_scenari
 
 static double limiter_rate(const struct wr_origin *origin, const struct wr_scenario *scenario)
 {
-    double window_s = (double)origin->limiter.window_ns * 1e-9;
+    double window_s = wr_seconds(origin->limiter.window_ns);
     switch (origin->limiter.kind) {
     case WR_LIMITER_TOKEN_BUCKET:
         return origin->limiter.rate * (1 - origin->cross);
@@ -66,8 +66,8 @@ static double let_in(const struct wr_site *site, const struct wr_scenario *scena
 
 double wr_oracle_between(const struct wr_site *site, const struct wr_scenario *scenario, double from, double to)
 {
-    double down = (double)site->origin->outage.from_ns * 1e-9;
-    double up = fmax(down, (double)site->origin->outage.to_ns * 1e-9);
+    double down = wr_seconds(site->origin->outage.from_ns);
+    double up = fmax(down, wr_seconds(site->origin->outage.to_ns));
     double before = let_in(site, scenario, from, fmin(to, down));
     double after = let_in(site, scenario, fmax(from, up), to);
     return (before + after) * honest(site->origin);
@@ -82,7 +82,7 @@ static double burst(const struct wr_site *site)
 /* Second by second, for a factor's mean over longer says little of the least of several bounds. */
 double wr_oracle_total(const struct wr_site *site, const struct wr_scenario *scenario)
 {
-    double end = (double)scenario->duration_ns * 1e-9;
+    double end = wr_seconds(scenario->duration_ns);
     double sum = burst(site);
     for (double t = 0; t < end; t++)
         sum += wr_oracle_between(site, scenario, t, fmin(t + 1, end));
@@ -99,7 +99,7 @@ double wr_oracle_rate(const struct wr_site *site, const struct wr_scenario *scen
 
 double wr_oracle_makespan(const struct wr_site *site, const struct wr_scenario *scenario, uint32_t backlog)
 {
-    double end = (double)scenario->duration_ns * 1e-9;
+    double end = wr_seconds(scenario->duration_ns);
     double left = backlog - burst(site);
     double latency = wr_oracle_latency(site->origin, scenario);
     double t = 0;

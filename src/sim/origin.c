@@ -68,7 +68,7 @@ static int64_t service_ns(struct wr_site *site, int64_t now)
     if (wr_chance_happens(&site->service, origin->service.tail))
         ns *= TAIL_FACTOR;
     if (site->vary.kind != WR_VARY_NONE && origin->limiter.kind == WR_LIMITER_NONE)
-        ns /= wr_vary_factor(&site->vary, (double)now * 1e-9);
+        ns /= wr_vary_factor(&site->vary, wr_seconds(now));
     return (int64_t)ns;
 }
 

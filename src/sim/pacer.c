@@ -136,19 +136,16 @@ static int set_pair(struct wr_sim_pacer *pacer, const char *text, size_t bytes)
     return set_one(pacer, key, value);
 }
 
+/* Pairs with commas between them; there is at least one. */
 static int set_pairs(struct wr_sim_pacer *pacer, const char *text)
 {
-    while (*text != '\0') {
+    for (;;) {
         size_t bytes = strcspn(text, ",");
         int error = set_pair(pacer, text, bytes);
-        if (error < 0)
+        if (error < 0 || text[bytes] == '\0')
             return error;
-        text += bytes;
-        text += *text == ',' && text[1] != '\0'; /* a comma at the end is a pair that is missing */
-        if (*text == ',')
-            return wr_invalid("a pacer's options end with a comma; write NAME:key=value,key=value");
+        text += bytes + 1;
     }
-    return 0;
 }
 
 /* ---- by name -------------------------------------------------------------------------------------------- */

@@ -54,7 +54,7 @@ static void report(struct play *play, const struct request *request, int kind)
         .status = kind == WR_SIM_ANSWERED ? request->reply.status : 0,
         .latency_ns = kind == WR_SIM_ANSWERED ? play->now - request->sent_at : 0,
         .in_flight = play->scenario->workers - play->idle_count,
-        .limit = wr_oracle_rate(&play->site, play->scenario, (double)play->now * 1e-9),
+        .limit = wr_oracle_rate(&play->site, play->scenario, wr_seconds(play->now)),
     };
     wr_driver_look(&play->driver, play->now, &event);
     play->run->listener(play->run->context, &event);

@@ -75,7 +75,7 @@ static double reached(const struct wr_tally *tally, const struct wr_site *site, 
 
 static double recovery(const struct wr_tally *tally, const struct wr_site *site, const struct wr_scenario *scenario)
 {
-    double at = site->origin->outage.to_ns > 0 ? (double)site->origin->outage.to_ns * 1e-9 : wr_vary_rise(&site->vary);
+    double at = site->origin->outage.to_ns > 0 ? wr_seconds(site->origin->outage.to_ns) : wr_vary_rise(&site->vary);
     if (isnan(at))
         return NAN;
     return reached(tally, site, scenario, (size_t)ceil(at)) - at;
@@ -86,7 +86,7 @@ static double overshoot(const struct wr_tally *tally, const struct wr_site *site
 {
     double worst = 0;
     for (size_t s = 0; s < tally->seconds; s++) {
-        double rate = tally->sent_in[s] > 1 ? wr_oracle_rate(site, scenario, (double)s + 0.5) : 0;
+        double rate = tally->sent_in[s] > 0 ? wr_oracle_rate(site, scenario, (double)s + 0.5) : 0;
         if (rate > 0)
             worst = fmax(worst, tally->sent_in[s] / fmax(1, rate));
     }
@@ -98,8 +98,8 @@ static double overshoot(const struct wr_tally *tally, const struct wr_site *site
 static double makespan_s(const struct wr_tally *tally, const struct wr_scenario *scenario, uint32_t backlog)
 {
     if (tally->ok >= backlog)
-        return (double)tally->last_ok_at * 1e-9;
-    return (double)scenario->duration_ns * 1e-9 * backlog / fmax(1, (double)tally->ok);
+        return wr_seconds(tally->last_ok_at);
+    return wr_seconds(scenario->duration_ns) * backlog / fmax(1, (double)tally->ok);
 }
 
 void wr_tally_score(const struct wr_tally *tally, const struct wr_site *site, const struct wr_scenario *scenario,

@@ -44,8 +44,8 @@ int wr_vary_init(struct wr_vary *ret_vary, const struct wr_origin *origin, int64
 {
     struct wr_vary vary = {
         .kind = origin->vary.kind,
-        .end_s = (double)duration_ns / 1e9,
-        .period_s = (double)origin->vary.period_ns / 1e9,
+        .end_s = wr_seconds(duration_ns),
+        .period_s = wr_seconds(origin->vary.period_ns),
         .allocator = allocator,
     };
     if (vary.kind == WR_VARY_WALK) {

@@ -5,6 +5,12 @@
 
 #include "sim/sim.h"
 
+/* Divided, not multiplied by 1e-9: whole seconds come out whole. */
+static inline double wr_seconds(int64_t ns)
+{
+    return (double)ns / 1e9;
+}
+
 struct wr_vary {
     enum wr_vary_kind kind;
     double end_s;    /* of the run */
