@@ -371,12 +371,13 @@ typedef struct weir_pace_entry {
     weir_breaker_state breaker;
     uint32_t consecutive_failures;
     uint32_t error_streak, success_streak;
-    uint32_t in_flight, cap;
+    uint32_t in_flight;
+    uint32_t cap; /* most in flight; UINT32_MAX: any number */
     uint32_t waiters;
-    uint64_t starts, rejected;
-    weir_decision decision;  /* now */
-    int64_t last_success_at; /* by the pacer's clock; 0: none */
-    char mode[12];           /* the strategy's own word: "cruise", "probe", … */
+    uint64_t starts, rejected; /* modulo 2^32 */
+    weir_decision decision;    /* now */
+    int64_t last_success_at;   /* by the pacer's clock; 0: none */
+    char mode[12];             /* the strategy's own word: "cruise", "probe", … */
 } weir_pace_entry;
 
 typedef struct weir_pacer_stats {

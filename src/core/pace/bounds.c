@@ -5,6 +5,11 @@
 #include <math.h>
 #include <string.h>
 
+bool wr_gate_spaces(const struct wr_gate *gate, const weir_pace_options *options)
+{
+    return options->strategy != WEIR_STRATEGY_NONE || wr_gate_interval(gate, options) > 0;
+}
+
 bool wr_gate_expired(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
 {
     return gate->reserved && now - gate->reserved_at >= options->reservation_max_ns;
@@ -24,16 +29,16 @@ struct asker {
     int64_t t; /* as the gate knows time */
     bool holds;
     weir_breaker_state breaker;
-    struct wr_want want;
+    const struct wr_want *want;
 };
 
-static struct asker asker_of(const struct wr_gate *gate, const weir_pace_options *options, int64_t now, bool holds)
+/* `want` is where to put what the strategy wants: a copy would cost as much as all the rest of an ask. */
+static struct asker asker_of(const struct wr_gate *gate, const weir_pace_options *options, int64_t now,
+                             struct wr_want *want)
 {
-    struct asker asker = {.gate = gate, .options = options, .holds = holds};
-    asker.t = now > gate->latest_at ? now : gate->latest_at;
-    asker.breaker = wr_breaker_state(&gate->breaker, asker.t);
-    asker.want = wr_strategy_of(options->strategy)->want(options, gate + 1, asker.t);
-    return asker;
+    int64_t t = now > gate->latest_at ? now : gate->latest_at;
+    *want = wr_strategy_of(options->strategy)->want(options, gate + 1, t);
+    return (struct asker){gate, options, t, false, wr_breaker_state(&gate->breaker, t), want};
 }
 
 /* In flight without the asker. */
@@ -45,7 +50,7 @@ static uint32_t others_in_flight(const struct asker *asker)
 
 static uint32_t most_in_flight(const struct asker *asker)
 {
-    uint32_t cap = asker->want.cap;
+    uint32_t cap = asker->want->cap;
     if (asker->options->max_in_flight > 0 && asker->options->max_in_flight < cap)
         cap = asker->options->max_in_flight;
     return cap;
@@ -69,9 +74,9 @@ static int64_t earliest(const struct asker *asker, weir_reason *ret_reason)
     int64_t at = gate->last_start_at + interval_ns;
     bool robots = interval_ns > 0 && interval_ns == gate->robots_delay_ns;
     *ret_reason = robots ? WEIR_REASON_ROBOTS_DELAY : WEIR_REASON_PACE;
-    if (asker->want.earliest_at > at) {
-        at = asker->want.earliest_at;
-        *ret_reason = asker->want.reason;
+    if (asker->want->earliest_at > at) {
+        at = asker->want->earliest_at;
+        *ret_reason = asker->want->reason;
     }
     if (gate->hold_until > at) {
         at = gate->hold_until;
@@ -111,7 +116,8 @@ weir_decision wr_gate_ask(const struct wr_gate *gate, const weir_pace_options *o
 {
     if (options->off)
         return (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
-    struct asker asker = asker_of(gate, options, now, false);
+    struct wr_want want;
+    struct asker asker = asker_of(gate, options, now, &want);
     return decide(&asker, now);
 }
 
@@ -119,7 +125,8 @@ weir_decision wr_gate_ask_again(const struct wr_gate *gate, const weir_pace_opti
 {
     if (options->off)
         return (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
-    struct asker asker = asker_of(gate, options, now, false);
+    struct wr_want want;
+    struct asker asker = asker_of(gate, options, now, &want);
     asker.holds = gate->reserved && gate->seq == seq && !wr_gate_expired(gate, options, asker.t);
     return decide(&asker, now);
 }
@@ -151,26 +158,23 @@ static void list_hold(struct list *list, const struct wr_gate *gate, weir_reason
 static void list_pace(struct list *list, const struct asker *asker)
 {
     const struct wr_gate *gate = asker->gate;
-    weir_pace_options own = *asker->options;
-    int64_t wanted_ns = wr_rate_interval(asker->want.rate);
-    struct wr_gate plain = *gate;
-    plain.robots_delay_ns = 0;
-    int64_t interval_ns = wr_gate_interval(&plain, &own);
+    int64_t interval_ns = wr_own_interval(asker->options);
     int64_t until = gate->last_start_at + interval_ns;
     if (gate->hold_reason == WEIR_REASON_PACE && gate->hold_until > until)
         until = gate->hold_until;
-    if (reserved_by_another(asker))
-        until = gate->reserved_at + own.reservation_max_ns;
+    if (reserved_by_another(asker) && gate->reserved_at + asker->options->reservation_max_ns > until)
+        until = gate->reserved_at + asker->options->reservation_max_ns;
     list_until(list, WEIR_REASON_PACE, until, interval_ns);
-    if (asker->want.reason != WEIR_REASON_NONE)
-        list_until(list, asker->want.reason, asker->want.earliest_at, wanted_ns);
+    if (asker->want->reason != WEIR_REASON_NONE)
+        list_until(list, asker->want->reason, asker->want->earliest_at, wr_rate_interval(asker->want->rate));
     list_until(list, WEIR_REASON_ROBOTS_DELAY, gate->last_start_at + gate->robots_delay_ns, gate->robots_delay_ns);
 }
 
 size_t wr_gate_bounds(const struct wr_gate *gate, const weir_pace_options *options, int64_t now,
                       weir_pace_bound ret_bounds[WEIR_PACE_BOUNDS_MAX])
 {
-    struct asker asker = asker_of(gate, options, now, false);
+    struct wr_want want;
+    struct asker asker = asker_of(gate, options, now, &want);
     struct list list = {.bounds = ret_bounds, .now = asker.t};
     if (options->off)
         return 0;
@@ -190,7 +194,8 @@ size_t wr_gate_bounds(const struct wr_gate *gate, const weir_pace_options *optio
 
 bool wr_gate_forgettable(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
 {
-    struct asker asker = asker_of(gate, options, now, false);
+    struct wr_want want;
+    struct asker asker = asker_of(gate, options, now, &want);
     weir_reason reason;
     if (options->off)
         return true;
@@ -208,14 +213,15 @@ static const void *part(const struct wr_gate *gate, size_t offset)
 void wr_gate_look(const struct wr_gate *gate, const weir_pace_options *options, int64_t now, weir_pace_entry *ret_entry)
 {
     const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
-    struct asker asker = asker_of(gate, options, now, false);
+    struct wr_want want;
+    struct asker asker = asker_of(gate, options, now, &want);
     const struct wr_latency *latency = part(gate, wr_latency_offset(strategy));
     const struct wr_window *window = part(gate, wr_window_offset(strategy, options));
     struct wr_window_sums sums = wr_window_sum(window, options, asker.t);
     weir_pace_entry entry = {.key = ret_entry->key, .key_bytes = ret_entry->key_bytes, .waiters = ret_entry->waiters};
     if (!options->off) {
-        entry.rate = asker.want.rate;
-        entry.tokens = asker.want.tokens;
+        entry.rate = want.rate;
+        entry.tokens = want.tokens;
         entry.delay_ns = wr_gate_delay(gate, options, asker.t);
         entry.mean_latency_ns = (int64_t)latency->mean_ns;
         entry.p95_latency_ns = wr_latency_p95(latency, options);

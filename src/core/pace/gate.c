@@ -156,7 +156,7 @@ void wr_gate_give(struct wr_gate *gate, const weir_pace_options *options, uint32
 struct wr_gate_start wr_gate_sent(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now)
 {
     int64_t t = advance(gate, options, now);
-    if (options->off)
+    if (seq == 0)
         return (struct wr_gate_start){.sent_at = t};
     if (gate->reserved && gate->seq == seq)
         gate->reserved = false;
@@ -177,7 +177,7 @@ void wr_gate_drop(struct wr_gate *gate, const weir_pace_options *options, const 
                   int64_t now)
 {
     advance(gate, options, now);
-    if (!options->off && start->seq != 0)
+    if (start->seq != 0)
         leave(gate);
 }
 
@@ -320,10 +320,10 @@ uint32_t wr_gate_tell(struct wr_gate *gate, const weir_pace_options *options, co
                       const weir_outcome *outcome, int64_t now, double unit)
 {
     int64_t t = advance(gate, options, now);
+    if (start != NULL && start->seq != 0)
+        leave(gate);
     if (options->off || (start != NULL && start->seq == 0))
         return 0;
-    if (start != NULL)
-        leave(gate);
     const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
     struct wr_answer answer = answer_of(gate, options, start, outcome, t);
     if (answer.kind != WR_ANSWER_LOST)

@@ -58,9 +58,14 @@ weir_decision wr_gate_ask_again(const struct wr_gate *gate, const weir_pace_opti
 size_t wr_gate_bounds(const struct wr_gate *gate, const weir_pace_options *options, int64_t now,
                       weir_pace_bound ret_bounds[WEIR_PACE_BOUNDS_MAX]);
 
-/* After GO: counts it in flight and holds the gate until sent or given back. Returns the reservation's number. */
+/* After GO: counts it in flight and holds the gate until sent or given back, so there is never more than one. Returns
+ * the reservation's number, which becomes the start's; 0 if pacing is off. */
 uint32_t wr_gate_reserve(struct wr_gate *gate, const weir_pace_options *options, int64_t now);
 void wr_gate_give(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now);
+
+/* Whether starts are spaced at all. If not (`unlimited`), do not hold the gate while connecting: call wr_gate_sent at
+ * once. */
+bool wr_gate_spaces(const struct wr_gate *gate, const weir_pace_options *options);
 
 /* It is being written. */
 struct wr_gate_start wr_gate_sent(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now);

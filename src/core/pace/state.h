@@ -35,17 +35,18 @@ struct wr_gate {
     bool succeeded : 1;  /* last_success_at is true */
 };
 
-/* The interval between starts that holds whatever the strategy says. */
+/* Our own interval between starts. */
+static inline int64_t wr_own_interval(const weir_pace_options *options)
+{
+    int64_t spacing_ns = options->max_rate > 0 ? wr_rate_interval(options->max_rate) : 0;
+    return spacing_ns > options->min_interval_ns ? spacing_ns : options->min_interval_ns;
+}
+
+/* With Crawl-delay: what holds whatever the strategy says. */
 static inline int64_t wr_gate_interval(const struct wr_gate *gate, const weir_pace_options *options)
 {
-    int64_t interval_ns = options->min_interval_ns;
-    if (gate->robots_delay_ns > interval_ns)
-        interval_ns = gate->robots_delay_ns;
-    if (options->max_rate > 0) {
-        int64_t spacing_ns = wr_rate_interval(options->max_rate);
-        interval_ns = spacing_ns > interval_ns ? spacing_ns : interval_ns;
-    }
-    return interval_ns;
+    int64_t interval_ns = wr_own_interval(options);
+    return gate->robots_delay_ns > interval_ns ? gate->robots_delay_ns : interval_ns;
 }
 
 /* Between starts: the interval, or the strategy's if that is longer. */
