@@ -5,9 +5,11 @@
 #include "cli/bench/bench.h"
 #include "cli/kit/command.h"
 #include "cli/kit/output.h"
+#include "cli/simulate/simulate.h"
 
 static const struct wr_command list[] = {
     {"bench", "measure the hot paths on this machine", wr_bench_run},
+    {"simulate", "try pacers against modelled hosts, in virtual time", wr_simulate_run},
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* describe.c - a scenario in a few words. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "cli/simulate/scenario.h"
+
+__attribute__((format(printf, 2, 3))) static void say(struct wr_buf *buf, const char *format, ...)
+{
+    char piece[128];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(piece, sizeof piece, format, args);
+    va_end(args);
+    wr_buf_append_string(buf, piece);
+}
+
+static void say_limiter(struct wr_buf *buf, const struct wr_origin *origin)
+{
+    switch (origin->limiter.kind) {
+    case WR_LIMITER_TOKEN_BUCKET:
+        say(buf, "token bucket, %g/s, burst %g", origin->limiter.rate, origin->limiter.burst);
+        return;
+    case WR_LIMITER_FIXED_WINDOW:
+        say(buf, "window, %" PRIu32 " per ", origin->limiter.quota);
+        wr_buf_append_duration(buf, origin->limiter.window_ns);
+        return;
+    case WR_LIMITER_SLIDING_BAN:
+        say(buf, "sliding window, %" PRIu32 " per ", origin->limiter.quota);
+        wr_buf_append_duration(buf, origin->limiter.window_ns);
+        wr_buf_append_string(buf, ", more are banned for ");
+        wr_buf_append_duration(buf, origin->limiter.ban_ns);
+        say(buf, " (%d)", origin->limiter.status);
+        return;
+    case WR_LIMITER_CONCURRENCY:
+        say(buf, "at most %" PRIu32 " at a time", origin->limiter.max);
+        return;
+    case WR_LIMITER_NONE:
+        break;
+    }
+    wr_buf_append_string(buf, origin->station.servers > 0 ? "" : "no limit");
+}
+
+static void say_station(struct wr_buf *buf, const struct wr_origin *origin)
+{
+    if (origin->station.servers == 0)
+        return;
+    wr_buf_append_string(buf, buf->length > 0 ? ", " : "");
+    say(buf, "%" PRIu32 " server%s, queue of %" PRIu32, origin->station.servers, origin->station.servers > 1 ? "s" : "",
+        origin->station.queue);
+}
+
+static void say_trouble(struct wr_buf *buf, const struct wr_origin *origin)
+{
+    static const char *const varies[] = {
+        [WR_VARY_STEP] = ", a quarter in the middle third",
+        [WR_VARY_JUMP] = ", 2.5 times in the second half",
+        [WR_VARY_SINE] = ", swells and ebbs",
+        [WR_VARY_WALK] = ", wanders",
+    };
+    if (origin->reject.retry_after)
+        wr_buf_append_string(buf, ", Retry-After");
+    if (origin->reject.headers)
+        wr_buf_append_string(buf, ", X-RateLimit");
+    if (origin->vary.kind != WR_VARY_NONE)
+        wr_buf_append_string(buf, varies[origin->vary.kind]);
+    if (origin->cross > 0)
+        say(buf, ", others take %g %%", 100 * origin->cross);
+    if (origin->errors.p500 > 0)
+        say(buf, ", %g %% are 500", 100 * origin->errors.p500);
+    if (origin->errors.p503 > 0)
+        say(buf, ", %g %% are 503", 100 * origin->errors.p503);
+    if (origin->outage.to_ns > 0) {
+        wr_buf_append_string(buf, ", down for ");
+        wr_buf_append_duration(buf, origin->outage.to_ns - origin->outage.from_ns);
+    }
+    if (origin->service.tail > 0 || origin->service.sigma > 1)
+        wr_buf_append_string(buf, ", heavy-tailed latency");
+    if (origin->service.mean_ns > WEIR_SECOND)
+        say(buf, ", answers take %g s", (double)origin->service.mean_ns * 1e-9);
+}
+
+void wr_scenario_describe(const struct wr_scenario *scenario, char *ret_text, size_t text_bytes)
+{
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, ret_text, text_bytes);
+    if (scenario->crowd.hosts > 0) {
+        say(&buf, "%" PRIu32 " hosts of %" PRIu32 " kinds, the largest with %" PRIu32 " URLs", scenario->crowd.hosts,
+            scenario->mix_count, scenario->crowd.largest);
+        return;
+    }
+    say_limiter(&buf, &scenario->origin);
+    say_station(&buf, &scenario->origin);
+    say_trouble(&buf, &scenario->origin);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* matrix.c - every pacer against every scenario, on several threads. */
+#include "cli/simulate/matrix.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "cli/kit/output.h"
+
+#define PATIENCE_NS WEIR_SECOND /* what ends before needs no progress */
+
+static volatile sig_atomic_t interrupted;
+
+struct crew {
+    const struct wr_matrix *matrix;
+    struct wr_cell *cells;
+    size_t count;
+    atomic_size_t next; /* cell to begin */
+    atomic_size_t done;
+    int64_t began_at;
+    pthread_mutex_t said; /* one voice at a time */
+};
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+/* The second Ctrl-C is not caught: it ends the program at once. */
+static void catch_interrupt(struct sigaction *ret_before)
+{
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    interrupted = 0;
+    sigaction(SIGINT, &action, ret_before);
+}
+
+static void run_cell(const struct wr_matrix *matrix, size_t index, struct wr_cell *cell)
+{
+    size_t count = wr_catalog_count(matrix->catalog);
+    struct wr_scenario room;
+    const struct wr_scenario *scenario = wr_catalog_get(matrix->catalog, index % count, &room);
+    memcpy(cell->scenario, scenario->name, sizeof cell->scenario);
+    cell->seeds = matrix->seeds > 0 ? matrix->seeds : scenario->seeds;
+    cell->error = wr_sim_score(scenario, &matrix->pacers[index / count], cell->seeds, matrix->seed, matrix->warm,
+                               matrix->allocator, &cell->score);
+    cell->done = cell->error == 0;
+}
+
+static void tell_progress(struct crew *crew)
+{
+    size_t done = atomic_load(&crew->done);
+    int64_t spent_ns = weir_clock_now(weir_clock_monotonic()) - crew->began_at;
+    if (spent_ns < PATIENCE_NS)
+        return;
+    pthread_mutex_lock(&crew->said);
+    wr_progress("%zu of %zu simulated, %lld s", done, crew->count, (long long)(spent_ns / WEIR_SECOND));
+    pthread_mutex_unlock(&crew->said);
+}
+
+static void *work(void *context)
+{
+    struct crew *crew = context;
+    for (;;) {
+        size_t index = interrupted ? crew->count : atomic_fetch_add(&crew->next, 1);
+        if (index >= crew->count)
+            return NULL;
+        run_cell(crew->matrix, index, &crew->cells[index]);
+        atomic_fetch_add(&crew->done, crew->cells[index].done);
+        tell_progress(crew);
+    }
+}
+
+size_t wr_matrix_run(const struct wr_matrix *matrix, struct wr_cell *cells)
+{
+    struct crew crew = {.matrix = matrix, .cells = cells};
+    pthread_t threads[WR_MATRIX_JOBS_MAX];
+    struct sigaction before;
+    size_t made = 0;
+
+    crew.count = matrix->pacer_count * wr_catalog_count(matrix->catalog);
+    crew.began_at = weir_clock_now(weir_clock_monotonic());
+    pthread_mutex_init(&crew.said, NULL);
+    catch_interrupt(&before);
+    /* This thread works, too: if no other can be made, it does all. */
+    while (made + 1 < matrix->jobs && made + 1 < crew.count && made < WR_MATRIX_JOBS_MAX &&
+           pthread_create(&threads[made], NULL, work, &crew) == 0)
+        made++;
+    work(&crew);
+    for (size_t i = 0; i < made; i++)
+        pthread_join(threads[i], NULL);
+    sigaction(SIGINT, &before, NULL);
+    pthread_mutex_destroy(&crew.said);
+    wr_progress("%s", "");
+    return atomic_load(&crew.done);
+}

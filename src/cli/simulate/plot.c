@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/* plot.c - one panel for each pacer, one below the other, over the same time and on the same scale.
+ *
+ *      name of the scenario                                         legend
+ *      pacer                                            goodput · rejected
+ *     r |        . . . . . . . . . limit
+ *     a |    /\___/\__________ delivered, sent
+ *     t |   /
+ *     e |__/_________________________________________________
+ *         | |    |           rejections: a tick for each moment, longer where there were more
+ *        ▒▒▒▒░░░░████████    what the pacer was doing
+ *        0      5 min     10 min
+ */
+#include "cli/simulate/plot.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cli/simulate/report.h"
+#include "cli/simulate/scenario.h"
+
+/* All in pixels. */
+#define WIDTH 960
+#define LEFT 58
+#define RIGHT 18
+#define PLOT_WIDTH (WIDTH - LEFT - RIGHT)
+#define HEAD_HEIGHT 74  /* title and legend */
+#define PANEL_HEAD 26   /* the pacer's name */
+#define PLOT_HEIGHT 190 /* the curves */
+#define RUG_HEIGHT 14   /* the rejections */
+#define BAND_HEIGHT 9   /* the modes */
+#define AXIS_HEIGHT 44  /* times, and room below them */
+#define PANEL_HEIGHT (PANEL_HEAD + PLOT_HEIGHT + RUG_HEIGHT + BAND_HEIGHT + AXIS_HEIGHT)
+#define FOOT_HEIGHT 34 /* legend of the modes */
+
+#define POINTS 300        /* of a curve, at most */
+#define STEADY_ANSWERS 6  /* a point stands for at least so many requests on average, or curves are noise */
+#define TICKS 600         /* of rejections, at most */
+#define OVERSHOOT_MAX 2.2 /* times the limit: what is above is cut off, or a pacer that hammers flattens all others */
+
+struct plot {
+    FILE *file;
+    const struct wr_scenario *scenario;
+    const struct wr_track *tracks;
+    size_t count;
+    double duration_s, top; /* the ends of the axes */
+    double limits[WR_TRACK_BINS];
+    const char *modes[WR_TRACK_MODES];
+    int mode_count;
+};
+
+static const char style[] =
+    "<style>\n"
+    "text { font-family: system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif; font-size: 12px;"
+    " fill: #57606a; }\n"
+    ".title { font-size: 17px; font-weight: 600; fill: #1f2328; }\n"
+    ".name { font-size: 13px; font-weight: 600; fill: #1f2328; }\n"
+    ".paper { fill: #ffffff; }\n"
+    ".grid { stroke: #e7e9ec; stroke-width: 1; }\n"
+    ".axis { stroke: #afb8c1; stroke-width: 1; }\n"
+    ".limit { fill: none; stroke: #57606a; stroke-width: 1.4; stroke-dasharray: 5 3; }\n"
+    ".water { fill: #1f6feb; fill-opacity: 0.10; }\n"
+    ".sent { fill: none; stroke: #e08e0b; stroke-width: 1.2; stroke-linejoin: round; }\n"
+    ".delivered { fill: none; stroke: #1f6feb; stroke-width: 1.8; stroke-linejoin: round; }\n"
+    ".rejected { stroke: #cf222e; stroke-width: 1.5; }\n"
+    "@media (prefers-color-scheme: dark) {\n"
+    "text { fill: #9198a1; } .title, .name { fill: #e6edf3; } .paper { fill: #0d1117; }\n"
+    ".grid { stroke: #21262d; } .axis { stroke: #484f58; } .limit { stroke: #9198a1; } .water { fill: #58a6ff; }\n"
+    ".sent { stroke: #f0b23e; } .delivered { stroke: #58a6ff; } .rejected { stroke: #ff6a69; }\n"
+    "}\n"
+    "</style>\n";
+
+/* ---- small things ---- */
+
+static void write_escaped(FILE *file, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        switch (*text) {
+        case '&':
+            fputs("&amp;", file);
+            break;
+        case '<':
+            fputs("&lt;", file);
+            break;
+        case '>':
+            fputs("&gt;", file);
+            break;
+        case '"':
+            fputs("&quot;", file);
+            break;
+        default:
+            fputc((unsigned char)*text < 0x20 ? '?' : *text, file);
+        }
+    }
+}
+
+static void write_text(FILE *file, const char *class, const char *anchor, double x, double y, const char *text)
+{
+    fprintf(file, "<text class=\"%s\" text-anchor=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, anchor, x, y);
+    write_escaped(file, text);
+    fputs("</text>\n", file);
+}
+
+static double x_of(const struct plot *plot, double at_s)
+{
+    return LEFT + PLOT_WIDTH * at_s / plot->duration_s;
+}
+
+/* Within the panel whose curves end at `bottom`. */
+static double y_of(const struct plot *plot, double bottom, double rate)
+{
+    double share = rate / plot->top;
+    return bottom - PLOT_HEIGHT * (share < 1 ? share : 1);
+}
+
+/* 1, 2 or 5 times a power of ten, so that there are about `count` steps up to `end`. */
+static double round_step(double end, double count)
+{
+    double raw = end / count, power = pow(10, floor(log10(raw))), digit = raw / power;
+    return power * (digit > 5 ? 10 : digit > 2 ? 5 : digit > 1 ? 2 : 1);
+}
+
+static const char *mode_colour(const struct plot *plot, const char *name)
+{
+    static const struct {
+        const char *name, *colour;
+    } known[] = {
+        {"start", "#e3a008"},  {"bisect", "#a371f7"},  {"cruise", "#2da44e"}, {"probe", "#1b9fd0"},
+        {"verify", "#3b6fe0"}, {"blocked", "#d1475c"}, {"hold", "#8b949e"},   {"fixed", "#8b949e"},
+        {"free", "#8b949e"},   {"raise", "#1b9fd0"},   {"cut", "#d1475c"},
+    };
+    static const char *const others[] = {"#12a594", "#db61a2", "#7a9a01", "#d4703b", "#8d6e63", "#6e7781"};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].name, name) == 0)
+            return known[i].colour;
+    size_t mode = 0;
+    while (mode < (size_t)plot->mode_count && strcmp(plot->modes[mode], name) != 0)
+        mode++;
+    return others[mode % (sizeof others / sizeof others[0])];
+}
+
+/* ---- what is drawn ---- */
+
+/* Of all pacers, as one may have been silent where another one was not; then from bin to bin. */
+static void find_limits(struct plot *plot)
+{
+    double last = (double)NAN;
+    for (size_t i = 0; i < WR_TRACK_BINS; i++) {
+        plot->limits[i] = (double)NAN;
+        for (size_t track = 0; isnan(plot->limits[i]) && track < plot->count; track++)
+            plot->limits[i] = plot->tracks[track].bins[i].limit;
+        if (isnan(plot->limits[i]))
+            plot->limits[i] = last;
+        last = plot->limits[i];
+    }
+}
+
+static void find_modes(struct plot *plot)
+{
+    for (size_t track = 0; track < plot->count; track++)
+        for (int i = 0; i < plot->tracks[track].mode_count; i++) {
+            const char *mode = plot->tracks[track].modes[i];
+            int known = 0;
+            while (known < plot->mode_count && strcmp(plot->modes[known], mode) != 0)
+                known++;
+            if (known == plot->mode_count && known < WR_TRACK_MODES)
+                plot->modes[plot->mode_count++] = mode;
+        }
+}
+
+/* Bins that make one point of a curve. */
+static size_t bins_per_point(const struct wr_track *track)
+{
+    double sent = 0;
+    for (size_t i = 0; i < WR_TRACK_BINS; i++)
+        sent += track->bins[i].sent;
+    double bins = fmax(WR_TRACK_BINS / POINTS, ceil(STEADY_ANSWERS * WR_TRACK_BINS / fmax(sent, 1)));
+    return bins < WR_TRACK_BINS / 10 ? (size_t)bins : WR_TRACK_BINS / 10;
+}
+
+/* Per second, over the bins that make the point; `offset` is that of the count in struct wr_bin. */
+static double point_rate(const struct wr_track *track, size_t from, size_t bins, size_t offset)
+{
+    double sum = 0;
+    size_t to = from + bins < WR_TRACK_BINS ? from + bins : WR_TRACK_BINS;
+    for (size_t i = from; i < to; i++)
+        sum += *(const uint32_t *)(const void *)((const char *)&track->bins[i] + offset);
+    return sum / ((double)(to - from) * track->bin_s);
+}
+
+static void find_top(struct plot *plot)
+{
+    double limit = 0, sent = 0;
+    for (size_t i = 0; i < WR_TRACK_BINS; i++)
+        limit = plot->limits[i] > limit ? plot->limits[i] : limit; /* NAN is not */
+    for (size_t track = 0; track < plot->count; track++) {
+        size_t bins = bins_per_point(&plot->tracks[track]);
+        for (size_t i = 0; i < WR_TRACK_BINS; i += bins)
+            sent = fmax(sent, point_rate(&plot->tracks[track], i, bins, offsetof(struct wr_bin, sent)));
+    }
+    double top = fmax(limit, limit > 0 ? fmin(sent, OVERSHOOT_MAX * limit) : sent);
+    plot->top = top > 0 ? 1.08 * top : 1;
+}
+
+/* ---- a panel ---- */
+
+static void draw_grid(const struct plot *plot, double bottom)
+{
+    double step = round_step(plot->top, 5);
+    char text[32];
+    for (int i = 0; i * step <= plot->top; i++) {
+        double y = y_of(plot, bottom, i * step);
+        fprintf(plot->file, "<line class=\"%s\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n",
+                i == 0 ? "axis" : "grid", LEFT, LEFT + PLOT_WIDTH, y, y);
+        snprintf(text, sizeof text, "%g", i * step);
+        write_text(plot->file, "", "end", LEFT - 8, y + 4, text);
+    }
+    fprintf(plot->file, "<text text-anchor=\"middle\" transform=\"translate(14 %.1f) rotate(-90)\">requests/s</text>\n",
+            bottom - PLOT_HEIGHT / 2.0);
+}
+
+/* Times in seconds, minutes or hours, whichever make short numbers. */
+static void draw_times(const struct plot *plot, double y)
+{
+    static const struct {
+        double s;
+        const char *name;
+    } units[] = {{3600, "h"}, {60, "min"}, {1, "s"}};
+    static const double steps[] = {1,   2,   5,   10,   15,   20,   30,    60,    120,
+                                   300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400};
+    size_t unit = 0, step = 0;
+    char text[32];
+    while (step + 1 < sizeof steps / sizeof steps[0] && plot->duration_s / steps[step] > 10)
+        step++;
+    while (steps[step] < units[unit].s)
+        unit++;
+    for (double at_s = 0; at_s <= plot->duration_s * 1.0001; at_s += steps[step]) {
+        double x = x_of(plot, at_s);
+        fprintf(plot->file, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", x, x, y, y + 4);
+        snprintf(text, sizeof text, at_s > 0 ? "%g %s" : "%g", at_s / units[unit].s, units[unit].name);
+        write_text(plot->file, "", at_s + steps[step] / 3 > plot->duration_s ? "end" : "middle", x, y + 17, text);
+    }
+}
+
+static void draw_limit(const struct plot *plot, double bottom)
+{
+    double before = (double)NAN, bin_s = plot->duration_s / WR_TRACK_BINS;
+    size_t first = 0;
+    while (first < WR_TRACK_BINS && isnan(plot->limits[first]))
+        first++;
+    if (first == WR_TRACK_BINS)
+        return;
+    fprintf(plot->file, "<path class=\"limit\" d=\"M%d %.1f", LEFT, y_of(plot, bottom, plot->limits[first]));
+    for (size_t i = first; i < WR_TRACK_BINS; i++) {
+        double y = y_of(plot, bottom, plot->limits[i]);
+        if (fabs(y - before) < 0.05)
+            continue;
+        if (fabs(y - before) > 3) /* a step, not a slope */
+            fprintf(plot->file, "H%.1f", x_of(plot, (double)i * bin_s));
+        fprintf(plot->file, "L%.1f %.1f", x_of(plot, (double)i * bin_s), y);
+        before = y;
+    }
+    fprintf(plot->file, "H%d\"/>\n", LEFT + PLOT_WIDTH);
+}
+
+/* `closed`: down to the axis, to be filled. */
+static void draw_curve(const struct plot *plot, const struct wr_track *track, double bottom, const char *class,
+                       size_t offset, bool closed)
+{
+    size_t bins = bins_per_point(track);
+    char verb = 'M';
+    fprintf(plot->file, "<path class=\"%s\" d=\"", class);
+    for (size_t i = 0; i < WR_TRACK_BINS; i += bins, verb = 'L') {
+        size_t to = i + bins < WR_TRACK_BINS ? i + bins : WR_TRACK_BINS;
+        fprintf(plot->file, "%c%.1f %.1f", verb, x_of(plot, (double)(i + to) / 2 * track->bin_s),
+                y_of(plot, bottom, point_rate(track, i, bins, offset)));
+    }
+    if (closed)
+        fprintf(plot->file, "V%.1fH%.1fZ", bottom, x_of(plot, (double)bins / 2 * track->bin_s));
+    fputs("\"/>\n", plot->file);
+}
+
+/* A tick is the longer the more rejections it stands for: one is half as long as a hundred. */
+static void draw_rejections(const struct plot *plot, const struct wr_track *track, double top)
+{
+    size_t bins = WR_TRACK_BINS / TICKS;
+    fputs("<path class=\"rejected\" d=\"", plot->file);
+    for (size_t i = 0; i < WR_TRACK_BINS; i += bins) {
+        uint32_t rejected = 0;
+        for (size_t bin = i; bin < i + bins; bin++)
+            rejected += track->bins[bin].rejected;
+        if (rejected == 0)
+            continue;
+        double height = fmin(RUG_HEIGHT - 3, 5 * (1 + log10(rejected) / 2));
+        fprintf(plot->file, "M%.1f %.1fv%.1f", x_of(plot, ((double)i + (double)bins / 2) * track->bin_s), top + 2,
+                height);
+    }
+    fputs("\"/>\n", plot->file);
+}
+
+static void draw_modes(const struct plot *plot, const struct wr_track *track, double top)
+{
+    size_t from = 0;
+    int mode = -1;
+    for (size_t i = 0; i <= WR_TRACK_BINS; i++) {
+        int here = i == WR_TRACK_BINS ? -2 : track->bins[i].mode;
+        if (here == -1 || here == mode)
+            continue;
+        if (mode >= 0)
+            fprintf(plot->file, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>\n",
+                    x_of(plot, (double)from * track->bin_s), top, PLOT_WIDTH * (double)(i - from) / WR_TRACK_BINS,
+                    BAND_HEIGHT, mode_colour(plot, track->modes[mode]));
+        from = mode < 0 ? 0 : i;
+        mode = here;
+    }
+}
+
+static void draw_panel(const struct plot *plot, const struct wr_track *track, double top)
+{
+    const struct wr_score *score = &track->score;
+    double bottom = top + PANEL_HEAD + PLOT_HEIGHT;
+    char text[128];
+    snprintf(text, sizeof text, "goodput %.1f %%  ·  rejected %.2f %% (%.0f of %.0f)", 100 * score->goodput,
+             100 * score->rejected, score->rejections, score->sent);
+    write_text(plot->file, "name", "start", LEFT, top + 15, track->pacer->name);
+    write_text(plot->file, "", "end", LEFT + PLOT_WIDTH, top + 15, text);
+    draw_grid(plot, bottom);
+    draw_curve(plot, track, bottom, "water", offsetof(struct wr_bin, ok), true);
+    draw_limit(plot, bottom);
+    draw_curve(plot, track, bottom, "sent", offsetof(struct wr_bin, sent), false);
+    draw_curve(plot, track, bottom, "delivered", offsetof(struct wr_bin, ok), false);
+    draw_rejections(plot, track, bottom);
+    draw_modes(plot, track, bottom + RUG_HEIGHT);
+    draw_times(plot, bottom + RUG_HEIGHT + BAND_HEIGHT);
+}
+
+/* ---- legends ---- */
+
+static void draw_legend(const struct plot *plot)
+{
+    static const struct {
+        const char *class, *name;
+    } lines[] = {
+        {"limit", "what the origin allows"}, {"sent", "sent"}, {"delivered", "delivered"}, {"rejected", "rejected"}};
+    static const int widths[] = {172, 66, 96, 84};
+    double x = LEFT;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; x += widths[i++]) {
+        bool tick = i == sizeof lines / sizeof lines[0] - 1;
+        fprintf(plot->file, "<path class=\"%s\" d=\"M%.0f %dh%d%s\"/>\n", lines[i].class, x + (tick ? 9 : 0),
+                tick ? 47 : 52, tick ? 0 : 22, tick ? "v10" : "");
+        write_text(plot->file, "", "start", x + (tick ? 16 : 28), 56, lines[i].name);
+    }
+}
+
+static void draw_mode_legend(const struct plot *plot, double top)
+{
+    double x = LEFT;
+    for (int i = 0; i < plot->mode_count; i++) {
+        fprintf(plot->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"9\" rx=\"2\" fill=\"%s\"/>\n", x, top,
+                mode_colour(plot, plot->modes[i]));
+        write_text(plot->file, "", "start", x + 18, top + 9, plot->modes[i]);
+        x += 36 + 7 * (double)strlen(plot->modes[i]);
+    }
+}
+
+void wr_plot_write(FILE *file, const struct wr_scenario *scenario, const struct wr_track *tracks, size_t count)
+{
+    struct plot plot = {.file = file, .scenario = scenario, .tracks = tracks, .count = count};
+    double height = HEAD_HEIGHT + (double)count * PANEL_HEIGHT + FOOT_HEIGHT;
+    char description[256], title[384];
+    plot.duration_s = (double)scenario->duration_ns * 1e-9;
+    find_limits(&plot);
+    find_modes(&plot);
+    find_top(&plot);
+    wr_scenario_describe(scenario, description, sizeof description);
+    snprintf(title, sizeof title, "%s: %s", scenario->name, description);
+    fprintf(file,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" width=\"%d\" height=\"%.0f\" "
+            "role=\"img\">\n",
+            WIDTH, height, WIDTH, height);
+    fputs("<title>", file);
+    write_escaped(file, title);
+    fprintf(file, "</title>\n%s<rect class=\"paper\" width=\"%d\" height=\"%.0f\" rx=\"6\"/>\n", style, WIDTH, height);
+    write_text(file, "title", "start", LEFT, 30, title);
+    draw_legend(&plot);
+    for (size_t i = 0; i < count; i++)
+        draw_panel(&plot, &tracks[i], HEAD_HEIGHT + (double)i * PANEL_HEIGHT);
+    draw_mode_legend(&plot, height - FOOT_HEIGHT);
+    fputs("</svg>\n", file);
+}

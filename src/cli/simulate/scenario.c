@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* scenario.c - what may stand in a scenario file, and in which field it ends. */
+#include "cli/simulate/scenario.h"
+
+#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
+#define MONTH ((uint64_t)(30 * WEIR_DAY))
+
+/* ---- an origin; every schema from here to origin_schema is a group in struct wr_origin ---- */
+
+static const char *const laws[] = {[WR_LAW_LOGNORMAL] = "lognormal", [WR_LAW_UNIFORM] = "uniform", NULL};
+static const char *const limiters[] = {
+    [WR_LIMITER_NONE] = "none",
+    [WR_LIMITER_TOKEN_BUCKET] = "token_bucket",
+    [WR_LIMITER_FIXED_WINDOW] = "fixed_window",
+    [WR_LIMITER_SLIDING_BAN] = "sliding_ban",
+    [WR_LIMITER_CONCURRENCY] = "concurrency",
+    NULL,
+};
+static const char *const varies[] = {
+    [WR_VARY_NONE] = "none", [WR_VARY_STEP] = "step", [WR_VARY_JUMP] = "jump",
+    [WR_VARY_SINE] = "sine", [WR_VARY_WALK] = "walk", NULL,
+};
+
+static const struct wr_config_field service_fields[] = {
+    {"mean", WR_CONFIG_DURATION(struct wr_origin, service.mean_ns), .min = WEIR_MICROSECOND, .max = WEIR_HOUR,
+     .what = "time to answer"},
+    {"sigma", WR_CONFIG_NUMBER(struct wr_origin, service.sigma), .least = 0, .most = 3, .what = "of the lognormal law"},
+    {"law", WR_CONFIG_CHOICE(struct wr_origin, service.law), .choices = laws},
+    {"tail", WR_CONFIG_NUMBER(struct wr_origin, service.tail), .least = 0, .most = 1,
+     .what = "probability of 20 times as long"},
+};
+static const struct wr_config_schema service_schema = {
+    .name = "service", .fields = service_fields, .count = COUNT(service_fields)};
+
+static const struct wr_config_field limiter_fields[] = {
+    {"kind", WR_CONFIG_CHOICE(struct wr_origin, limiter.kind), .choices = limiters, .required = true},
+    {"rate", WR_CONFIG_NUMBER(struct wr_origin, limiter.rate), .least = 1e-6, .most = 1e6, .what = "tokens per second"},
+    {"burst", WR_CONFIG_NUMBER(struct wr_origin, limiter.burst), .least = 1, .most = 1e7, .what = "most tokens"},
+    {"quota", WR_CONFIG_COUNT(struct wr_origin, limiter.quota), .min = 1, .max = 10000000,
+     .what = "requests per window"},
+    {"window", WR_CONFIG_DURATION(struct wr_origin, limiter.window_ns), .min = WEIR_MILLISECOND, .max = MONTH},
+    {"ban", WR_CONFIG_DURATION(struct wr_origin, limiter.ban_ns), .min = WEIR_MILLISECOND, .max = MONTH,
+     .what = "how long all is refused"},
+    {"status", WR_CONFIG_COUNT(struct wr_origin, limiter.status), .min = 400, .max = 599, .what = "of a ban"},
+    {"extend", WR_CONFIG_BOOL(struct wr_origin, limiter.extend), .what = "whether a request prolongs the ban"},
+    {"max", WR_CONFIG_COUNT(struct wr_origin, limiter.max), .min = 1, .max = 65536, .what = "most at the same time"},
+};
+static const struct wr_config_schema limiter_schema = {
+    .name = "limiter", .fields = limiter_fields, .count = COUNT(limiter_fields)};
+
+static const struct wr_config_field station_fields[] = {
+    {"servers", WR_CONFIG_COUNT(struct wr_origin, station.servers), .max = 4096, .what = "0: no station"},
+    {"queue", WR_CONFIG_COUNT(struct wr_origin, station.queue), .max = 10000000,
+     .what = "most that wait; more get a 503"},
+};
+static const struct wr_config_schema station_schema = {
+    .name = "station", .fields = station_fields, .count = COUNT(station_fields)};
+
+static const struct wr_config_field reject_fields[] = {
+    {"status", WR_CONFIG_COUNT(struct wr_origin, reject.status), .min = 400, .max = 599, .what = "of a rejection"},
+    {"retry_after", WR_CONFIG_BOOL(struct wr_origin, reject.retry_after), .what = "whether it says when to come back"},
+    {"headers", WR_CONFIG_BOOL(struct wr_origin, reject.headers), .what = "whether answers carry X-RateLimit-*"},
+};
+static const struct wr_config_schema reject_schema = {
+    .name = "reject", .fields = reject_fields, .count = COUNT(reject_fields)};
+
+static const struct wr_config_field errors_fields[] = {
+    {"p500", WR_CONFIG_NUMBER(struct wr_origin, errors.p500), .least = 0, .most = 0.99, .what = "probability of a 500"},
+    {"p503", WR_CONFIG_NUMBER(struct wr_origin, errors.p503), .least = 0, .most = 0.99, .what = "probability of a 503"},
+};
+static const struct wr_config_schema errors_schema = {
+    .name = "errors", .fields = errors_fields, .count = COUNT(errors_fields)};
+
+static const struct wr_config_field outage_fields[] = {
+    {"from", WR_CONFIG_DURATION(struct wr_origin, outage.from_ns), .max = MONTH, .required = true},
+    {"to", WR_CONFIG_DURATION(struct wr_origin, outage.to_ns), .max = MONTH, .required = true},
+};
+static const char *outage_wrong(const void *settings)
+{
+    const struct wr_origin *origin = settings;
+    return origin->outage.to_ns <= origin->outage.from_ns ? "the outage ends before it begins; from must be before to"
+                                                          : NULL;
+}
+static const struct wr_config_schema outage_schema = {
+    .name = "outage", .fields = outage_fields, .count = COUNT(outage_fields), .wrong = outage_wrong};
+
+static const struct wr_config_field vary_fields[] = {
+    {"kind", WR_CONFIG_CHOICE(struct wr_origin, vary.kind), .choices = varies, .required = true},
+    {"period", WR_CONFIG_DURATION(struct wr_origin, vary.period_ns), .max = 365 * WEIR_DAY, .what = "of sine and walk"},
+};
+static const struct wr_config_schema vary_schema = {.name = "vary", .fields = vary_fields, .count = COUNT(vary_fields)};
+
+static const struct wr_config_field origin_fields[] = {
+    {"service", WR_CONFIG_GROUP(&service_schema)},
+    {"limiter", WR_CONFIG_GROUP(&limiter_schema)},
+    {"station", WR_CONFIG_GROUP(&station_schema)},
+    {"reject", WR_CONFIG_GROUP(&reject_schema)},
+    {"errors", WR_CONFIG_GROUP(&errors_schema)},
+    {"outage", WR_CONFIG_GROUP(&outage_schema)},
+    {"vary", WR_CONFIG_GROUP(&vary_schema)},
+    {"cross", WR_CONFIG_NUMBER(struct wr_origin, cross), .least = 0, .most = 0.99,
+     .what = "share of the rate that others take"},
+};
+static const struct wr_config_schema origin_schema = {
+    .name = "origin", .fields = origin_fields, .count = COUNT(origin_fields)};
+
+/* ---- the scenario ---- */
+
+static const struct wr_config_field network_fields[] = {
+    {"rtt", WR_CONFIG_DURATION(struct wr_scenario, network.rtt_ns), .max = WEIR_MINUTE, .what = "there and back"},
+    {"jitter", WR_CONFIG_DURATION(struct wr_scenario, network.jitter_ns), .max = WEIR_MINUTE,
+     .what = "standard deviation of one way"},
+};
+static const struct wr_config_schema network_schema = {
+    .name = "network", .fields = network_fields, .count = COUNT(network_fields)};
+
+static const struct wr_config_field crowd_fields[] = {
+    {"hosts", WR_CONFIG_COUNT(struct wr_scenario, crowd.hosts), .min = 1, .max = 100000, .required = true},
+    {"zipf", WR_CONFIG_NUMBER(struct wr_scenario, crowd.zipf), .least = 0, .most = 5,
+     .what = "the host of rank k has largest/k^zipf URLs"},
+    {"largest", WR_CONFIG_COUNT(struct wr_scenario, crowd.largest), .min = 1, .max = 10000000,
+     .what = "URLs of the first host"},
+    {"seed", WR_CONFIG_COUNT(struct wr_scenario, crowd.seed), .max = UINT64_MAX,
+     .what = "of which host is of which kind"},
+};
+static const struct wr_config_schema crowd_schema = {
+    .name = "crowd", .fields = crowd_fields, .count = COUNT(crowd_fields)};
+
+/* One of the mix, of which sim.h has no name. */
+struct kind {
+    double weight;
+    struct wr_origin origin;
+};
+_Static_assert(sizeof(struct kind) == sizeof(((struct wr_scenario *)NULL)->mix[0]), "struct kind is an item of mix");
+
+static void kind_init(void *settings)
+{
+    struct wr_scenario scenario;
+    wr_scenario_init(&scenario);
+    *(struct kind *)settings = (struct kind){.weight = 1, .origin = scenario.origin};
+}
+static const struct wr_config_field kind_fields[] = {
+    {"weight", WR_CONFIG_NUMBER(struct kind, weight), .least = 1e-6, .most = 1e6,
+     .what = "how many hosts are of this kind"},
+    {"origin", WR_CONFIG_MAPPING(struct kind, origin, &origin_schema), .required = true},
+};
+static const struct wr_config_schema kind_schema = {.name = "the mix",
+                                                    .bytes = sizeof(struct kind),
+                                                    .fields = kind_fields,
+                                                    .count = COUNT(kind_fields),
+                                                    .init = kind_init};
+static const struct wr_config_field mix_item = {.kind = WR_CONFIG_IS_MAPPING, .schema = &kind_schema};
+
+static const struct wr_config_field fields[] = {
+    {"name", WR_CONFIG_TEXT(struct wr_scenario, name), .required = true, .what = "what tables call it"},
+    {"duration", WR_CONFIG_DURATION(struct wr_scenario, duration_ns), .min = WEIR_SECOND, .max = MONTH,
+     .what = "simulated time"},
+    {"workers", WR_CONFIG_COUNT(struct wr_scenario, workers), .min = 1, .max = 65536,
+     .what = "most requests in flight"},
+    {"seeds", WR_CONFIG_COUNT(struct wr_scenario, seeds), .min = 1, .max = 10000, .what = "runs"},
+    {"network", WR_CONFIG_GROUP(&network_schema)},
+    {"origin", WR_CONFIG_MAPPING(struct wr_scenario, origin, &origin_schema), .instead_of = "crowd"},
+    {"backlog", WR_CONFIG_COUNT(struct wr_scenario, backlog), .max = 10000000,
+     .what = "URLs in all; 0: no end of them"},
+    {"crowd", WR_CONFIG_GROUP(&crowd_schema)},
+    {"mix", WR_CONFIG_LIST(struct wr_scenario, mix, mix_count, &mix_item)},
+};
+
+static const char *scenario_wrong(const void *settings)
+{
+    const struct wr_scenario *scenario = settings;
+    if (scenario->mix_count > 0 && scenario->crowd.hosts == 0)
+        return "a mix without a crowd; say how many hosts there are";
+    return wr_scenario_wrong(scenario);
+}
+static const struct wr_config_schema schema = {
+    .name = "a scenario",
+    .bytes = sizeof(struct wr_scenario),
+    .fields = fields,
+    .count = COUNT(fields),
+    .wrong = scenario_wrong,
+};
+
+int wr_scenario_read(const char *path, const weir_allocator *allocator, struct wr_scenario *ret_scenario,
+                     char ret_why[WR_CONFIG_WHY_BYTES])
+{
+    struct wr_scenario scenario;
+    wr_scenario_init(&scenario);
+    int error = wr_config_read(&schema, path, allocator, &scenario, ret_why, WR_CONFIG_WHY_BYTES);
+    if (error == 0)
+        *ret_scenario = scenario;
+    return error;
+}
+
+int wr_scenario_parse(const char *file, const char *text, size_t text_bytes, const weir_allocator *allocator,
+                      struct wr_scenario *ret_scenario, char ret_why[WR_CONFIG_WHY_BYTES])
+{
+    struct wr_scenario scenario;
+    wr_scenario_init(&scenario);
+    int error = wr_config_parse(&schema, file, text, text_bytes, allocator, &scenario, ret_why, WR_CONFIG_WHY_BYTES);
+    if (error == 0)
+        *ret_scenario = scenario;
+    return error;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* simulate.c - weir simulate: how close to a host's limit does a pacer stay? */
+#include "cli/simulate/simulate.h"
+
+#include <inttypes.h>
+#include <stdalign.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/kit/options.h"
+#include "cli/kit/output.h"
+#include "cli/simulate/report.h"
+#include "cli/simulate/scenario.h"
+#include "cli/simulate/watch.h"
+
+#define PACER_DEFAULT "tide"
+#define OPERANDS_MAX 10000
+
+struct settings {
+    struct wr_option_list pacers, scenarios;
+    uint64_t random, seeds, seed, jobs;
+    bool warm, each, json, list;
+    const char *plot, *trace;
+};
+
+static const struct wr_option options[] = {
+    {"pacer", WR_LIST(struct settings, pacers), .value = "NAME[:KEY=VALUE,…]",
+     .help = "who is tried; may be repeated (default " PACER_DEFAULT ")"},
+    {"scenario", WR_LIST(struct settings, scenarios), .value = "FILE|DIR|NAME",
+     .help = "against which origins; may be repeated"},
+    {"random", WR_COUNT(struct settings, random), .value = "N", .min = 0, .max = 100000,
+     .help = "and against N origins drawn afresh by --seed"},
+    {"seeds", WR_COUNT(struct settings, seeds), .value = "N", .min = 0, .max = 10000,
+     .help = "runs of each; 0: as many as the scenario says"},
+    {"seed", WR_COUNT(struct settings, seed), .value = "S", .min = 0, .max = UINT64_MAX,
+     .help = "of the first run, and of what is drawn"},
+    {"warm", WR_FLAG(struct settings, warm), .help = "with what a run before it learned of the host"},
+    {"each", WR_FLAG(struct settings, each), .help = "a row for each scenario, not for each family"},
+    {"json", WR_FLAG(struct settings, json), .help = "a JSON object for each pacer and scenario"},
+    {"plot", WR_STRING(struct settings, plot), .value = "OUT.svg", .help = "draw the first run against one scenario"},
+    {"trace", WR_STRING(struct settings, trace), .value = "FILE",
+     .help = "write each event of that run, a JSON object on a line"},
+    {"jobs", WR_COUNT(struct settings, jobs), .value = "N", .min = 0, .max = WR_MATRIX_JOBS_MAX,
+     .help = "runs at the same time; 0: one for each core"},
+    {"list", WR_FLAG(struct settings, list), .help = "list the pacers and the built-in scenarios"},
+};
+
+static const struct wr_usage usage = {
+    .who = "weir simulate",
+    .operands = "[FILE|DIR|NAME]…",
+    .operands_max = OPERANDS_MAX,
+    .about = "Tries pacers against modelled origins, in virtual time: 30 minutes take a moment, and\n"
+             "the same seed gives the same figures everywhere. An oracle knows each origin's true\n"
+             "limit. Goodput is what was delivered, as a share of what the oracle allows; rejected is\n"
+             "the share of requests that the origin refused because of us. A good pacer has much of\n"
+             "the first and little of the second.\n"
+             "\n"
+             "Without a scenario, those that weir carries are run: P1 to P12, a family of origins each.\n"
+             "\n"
+             "  weir simulate                                   tide against all that are built in\n"
+             "  weir simulate --pacer tide --pacer aimd P1 P4   two pacers, two families\n"
+             "  weir simulate --pacer aimd:alpha=0.1,start=1,max=500,burst=5\n"
+             "  weir simulate P6a --plot step.svg               see it find a limit that moves\n"
+             "  weir simulate --random 500 --seed 7             origins that nobody tuned for\n"
+             "  weir simulate my-api.yaml                       your own; weir-simulate(1) has the format\n",
+    .options = options,
+    .count = sizeof options / sizeof options[0],
+};
+
+static int fail(int error)
+{
+    wr_complain("%s", weir_error_text(error));
+    return WR_EXIT_FAILED;
+}
+
+/* ---- --list ---- */
+
+static int list_all(void)
+{
+    struct wr_catalog catalog;
+    char text[256];
+    wr_catalog_init(&catalog, weir_allocator_system());
+    int status = wr_catalog_add_builtins(&catalog);
+    wr_print("Pacers:\n");
+    for (const struct wr_sim_pacer_name *name = wr_sim_pacer_names(); name->name != NULL; name++)
+        wr_print("  %-24s%s\n", name->name, name->what);
+    wr_print("\nScenarios:\n");
+    for (size_t i = 0; i < catalog.listed; i++) {
+        wr_scenario_describe(catalog.list[i], text, sizeof text);
+        wr_print("  %-24s%s\n", catalog.list[i]->name, text);
+    }
+    wr_catalog_release(&catalog);
+    return status;
+}
+
+/* ---- what is to be run ---- */
+
+static int name_pacers(const struct wr_option_list *names, struct wr_sim_pacer *ret_pacers, size_t *ret_count)
+{
+    static const struct wr_option_list usual = {.items = {PACER_DEFAULT}, .count = 1};
+    if (names->count == 0)
+        names = &usual;
+    for (size_t i = 0; i < names->count; i++)
+        if (wr_sim_pacer_named(names->items[i], &ret_pacers[i]) < 0) {
+            wr_complain("--pacer %s: %s", names->items[i], weir_error_detail());
+            return WR_EXIT_USAGE;
+        }
+    *ret_count = names->count;
+    return WR_EXIT_OK;
+}
+
+static int fill_catalog(const struct settings *settings, int argc, char **argv, struct wr_catalog *catalog)
+{
+    int status = WR_EXIT_OK;
+    for (size_t i = 0; status == WR_EXIT_OK && i < settings->scenarios.count; i++)
+        status = wr_catalog_add(catalog, settings->scenarios.items[i]);
+    for (int i = 0; status == WR_EXIT_OK && i < argc; i++)
+        status = wr_catalog_add(catalog, argv[i]);
+    catalog->drawn = (uint32_t)settings->random;
+    catalog->seed = settings->seed;
+    if (status == WR_EXIT_OK && wr_catalog_count(catalog) == 0)
+        status = wr_catalog_add_builtins(catalog);
+    return status;
+}
+
+static size_t cores(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1 : count > WR_MATRIX_JOBS_MAX ? WR_MATRIX_JOBS_MAX : (size_t)count;
+}
+
+/* ---- running it ---- */
+
+static int report(const struct settings *settings, const struct wr_matrix *matrix, const struct wr_cell *cells)
+{
+    if (settings->json)
+        wr_report_json(matrix, cells);
+    else if (!wr_report_table(matrix, cells, settings->each))
+        return fail(WEIR_E_NOMEM);
+    return WR_EXIT_OK;
+}
+
+/* Why not all are done. */
+static int complain_undone(const struct wr_cell *cells, size_t count, size_t done)
+{
+    for (size_t i = 0; i < count; i++)
+        if (cells[i].error != 0)
+            return fail(cells[i].error);
+    wr_complain("stopped: %zu of %zu were simulated", done, count);
+    return WR_EXIT_FAILED;
+}
+
+static int run(const struct settings *settings, const struct wr_matrix *matrix)
+{
+    size_t count = matrix->pacer_count * wr_catalog_count(matrix->catalog);
+    struct wr_cell *cells = wr_take_array(matrix->allocator, count, sizeof *cells, alignof(struct wr_cell));
+    if (cells == NULL)
+        return fail(WEIR_E_NOMEM);
+    size_t done = wr_matrix_run(matrix, cells);
+    int status = done > 0 ? report(settings, matrix, cells) : WR_EXIT_OK;
+    if (status == WR_EXIT_OK && done < count)
+        status = complain_undone(cells, count, done);
+    wr_give(matrix->allocator, cells, count * sizeof *cells, alignof(struct wr_cell));
+    return status;
+}
+
+static int simulate(const struct settings *settings, const struct wr_catalog *catalog)
+{
+    struct wr_sim_pacer pacers[WR_OPTION_LIST_MAX];
+    struct wr_matrix matrix = {
+        .catalog = catalog,
+        .pacers = pacers,
+        .seeds = (uint32_t)settings->seeds,
+        .seed = settings->seed,
+        .warm = settings->warm,
+        .jobs = settings->jobs > 0 ? settings->jobs : cores(),
+        .allocator = catalog->allocator,
+    };
+    int status = name_pacers(&settings->pacers, pacers, &matrix.pacer_count);
+    /* First what may be refused, then what takes long. */
+    if (status == WR_EXIT_OK && (settings->trace != NULL || settings->plot != NULL))
+        status = wr_watch(&matrix, settings->trace, settings->plot);
+    return status == WR_EXIT_OK ? run(settings, &matrix) : status;
+}
+
+int wr_simulate_run(int argc, char **argv)
+{
+    struct settings settings = {.seed = 1};
+    struct wr_catalog catalog;
+    int status;
+    if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
+        return status;
+    if (settings.list)
+        return list_all();
+    wr_catalog_init(&catalog, weir_allocator_system());
+    status = fill_catalog(&settings, argc, argv, &catalog);
+    if (status == WR_EXIT_OK)
+        status = simulate(&settings, &catalog);
+    wr_catalog_release(&catalog);
+    return status;
+}

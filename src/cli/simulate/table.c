@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* table.c - the scores as a table: families by pacers, and what they are on the whole. */
+#include <math.h>
+#include <stdalign.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ascii.h"
+#include "cli/kit/output.h"
+#include "cli/simulate/report.h"
+
+#define FAMILY_BYTES sizeof((struct wr_scenario *)NULL)->name
+#define NAME_COLUMNS 30 /* of a row's name */
+#define CELL_COLUMNS 13
+
+/* One scenario's place among the rows. */
+struct place {
+    char row[FAMILY_BYTES];
+    size_t index; /* of the scenario */
+    bool each;
+};
+
+struct table {
+    const struct wr_matrix *matrix;
+    const struct wr_cell *cells;
+    size_t count; /* of scenarios */
+    struct place *places;
+    double *numbers; /* room for a column */
+};
+
+const char *wr_family_title(const char *family)
+{
+    static const char *const titles[] = {
+        "token bucket", "bucket, Retry-After",  "fixed window", "sliding window, ban",
+        "queue",        "capacity that varies", "flaky",        "no limit, heavy tail",
+        "outage",       "concurrency limit",    "slow answers", "a crowd, makespan",
+    };
+    char *end;
+    unsigned long number = family[0] == 'P' ? strtoul(family + 1, &end, 10) : 0;
+    return number >= 1 && number <= sizeof titles / sizeof titles[0] && *end == '\0' ? titles[number - 1] : "";
+}
+
+/* "P1" of "P1a-tb0.2-b5"; the whole name where it is none of that kind. */
+static void family_of(const char *name, char ret_family[FAMILY_BYTES])
+{
+    size_t length = 1;
+    while (name[0] == 'P' && wr_ascii_is_digit(name[length]))
+        length++;
+    snprintf(ret_family, FAMILY_BYTES, "%.*s", (int)(length > 1 ? length : FAMILY_BYTES), name);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *one = a, *other = b;
+    int order = strverscmp(one->row, other->row);
+    if (order == 0 || one->each)
+        return (one->index > other->index) - (one->index < other->index);
+    return order;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double one = *(const double *)a, other = *(const double *)b;
+    return (one > other) - (one < other);
+}
+
+/* Scenarios that no pacer finished have no name, and no place. Returns how many have. */
+static size_t find_places(struct table *table, bool each)
+{
+    size_t placed = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const char *name = "";
+        for (size_t pacer = 0; name[0] == '\0' && pacer < table->matrix->pacer_count; pacer++)
+            name = table->cells[pacer * table->count + i].scenario;
+        if (name[0] == '\0')
+            continue;
+        struct place *place = &table->places[placed++];
+        *place = (struct place){.index = i, .each = each};
+        if (each)
+            memcpy(place->row, name, sizeof place->row);
+        else
+            family_of(name, place->row);
+    }
+    qsort(table->places, placed, sizeof *table->places, compare_places);
+    return placed;
+}
+
+/* ---- cells ---- */
+
+/* " 96.9 / 0.51": shares in %, the second to two digits that count; the slashes of a column stand below each other. */
+static void print_pair(double goodput, double rejected_share)
+{
+    char text[16];
+    int decimals = rejected_share >= 0.0995 ? 0 : rejected_share >= 0.00995 ? 1 : 2;
+    snprintf(text, sizeof text, "%.*f", decimals, 100 * rejected_share);
+    if (isnan(goodput))
+        wr_print("  %*s", CELL_COLUMNS, "-     ");
+    else
+        wr_print("  %*.1f / %-4s", CELL_COLUMNS - 7, 100 * goodput, text);
+}
+
+/* Goodput counts as at most 1: a burst that the oracle did not foresee makes up for no other origin. */
+static double clipped(const struct wr_score *score)
+{
+    return score->goodput < 1 ? score->goodput : 1;
+}
+
+static double rejected(const struct wr_score *score)
+{
+    return score->rejected;
+}
+
+typedef double measure(const struct wr_score *score);
+
+/* The numbers of one pacer over some places, in `numbers`. Returns how many. */
+static size_t collect(const struct table *table, size_t pacer, size_t from, size_t to, measure *of)
+{
+    size_t found = 0;
+    for (size_t i = from; i < to; i++) {
+        const struct wr_cell *cell = &table->cells[pacer * table->count + table->places[i].index];
+        if (cell->done)
+            table->numbers[found++] = of(&cell->score);
+    }
+    return found;
+}
+
+static double mean(const struct table *table, size_t pacer, size_t from, size_t to, measure *of)
+{
+    double sum = 0;
+    size_t found = collect(table, pacer, from, to, of);
+    for (size_t i = 0; i < found; i++)
+        sum += table->numbers[i];
+    return found > 0 ? sum / (double)found : (double)NAN;
+}
+
+static double quantile(const struct table *table, size_t pacer, size_t to, measure *of, double share)
+{
+    size_t found = collect(table, pacer, 0, to, of);
+    if (found == 0)
+        return (double)NAN;
+    qsort(table->numbers, found, sizeof *table->numbers, compare_numbers);
+    double at = share * (double)(found - 1);
+    size_t below = (size_t)at;
+    double above = table->numbers[below + 1 < found ? below + 1 : below];
+    return table->numbers[below] + (at - (double)below) * (above - table->numbers[below]);
+}
+
+/* At low rates a share says little: learning costs a few rejections, however few requests there are. */
+static double passes(const struct wr_score *score)
+{
+    return score->goodput >= 0.95 && (score->rejected <= 0.005 || score->rejections <= 6);
+}
+
+/* ---- rows ---- */
+
+static void print_name(const char *name, const char *title)
+{
+    char text[FAMILY_BYTES + 64];
+    snprintf(text, sizeof text, title[0] != '\0' ? "%-4s %s" : "%s%s", name, title);
+    wr_print("%-*s", NAME_COLUMNS, text);
+}
+
+static void print_mean(const struct table *table, const char *name, size_t from, size_t to)
+{
+    print_name(name, wr_family_title(name));
+    for (size_t pacer = 0; pacer < table->matrix->pacer_count; pacer++)
+        print_pair(mean(table, pacer, from, to, clipped), mean(table, pacer, from, to, rejected));
+    wr_print("\n");
+}
+
+/* Goodput from below, rejections from above: what the unlucky get. */
+static void print_quantile(const struct table *table, const char *name, size_t placed, double share)
+{
+    print_name(name, "");
+    for (size_t pacer = 0; pacer < table->matrix->pacer_count; pacer++)
+        print_pair(quantile(table, pacer, placed, clipped, share), quantile(table, pacer, placed, rejected, 1 - share));
+    wr_print("\n");
+}
+
+static void print_passes(const struct table *table, size_t placed)
+{
+    print_name("pass", "");
+    for (size_t pacer = 0; pacer < table->matrix->pacer_count; pacer++) {
+        char text[32];
+        snprintf(text, sizeof text, "%.1f %%     ", 100 * mean(table, pacer, 0, placed, passes));
+        wr_print("  %*s", CELL_COLUMNS, text);
+    }
+    wr_print("\n");
+}
+
+static size_t print_rows(const struct table *table, size_t placed)
+{
+    size_t rows = 0, to;
+    for (size_t from = 0; from < placed; from = to, rows++) {
+        bool each = table->places[from].each;
+        for (to = from + 1; !each && to < placed && strcmp(table->places[to].row, table->places[from].row) == 0;)
+            to++;
+        print_mean(table, table->places[from].row, from, to);
+    }
+    return rows;
+}
+
+/* A pacer with numbers of its own is too long for a column: it gets a number, and its full name below the table. */
+static void label_of(const struct wr_matrix *matrix, size_t pacer, char *ret_label, size_t label_bytes)
+{
+    const char *name = matrix->pacers[pacer].name;
+    size_t length = strcspn(name, ":");
+    if (name[length] == '\0' && length <= CELL_COLUMNS)
+        snprintf(ret_label, label_bytes, "%.*s", CELL_COLUMNS, name);
+    else
+        snprintf(ret_label, label_bytes, "%.*s [%zu]", (int)(length < 8 ? length : 8), name, pacer + 1);
+}
+
+static void print_head(const struct wr_matrix *matrix, size_t placed)
+{
+    char label[32];
+    wr_print("%zu scenario%s, %s. Goodput in %% of the oracle / rejected in %% of sent.\n\n%-*s", placed,
+             placed == 1 ? "" : "s", matrix->warm ? "warm" : "cold", NAME_COLUMNS, "");
+    for (size_t pacer = 0; pacer < matrix->pacer_count; pacer++) {
+        label_of(matrix, pacer, label, sizeof label);
+        wr_print("  %*s", CELL_COLUMNS, label);
+    }
+    wr_print("\n");
+}
+
+static void print_foot(const struct wr_matrix *matrix)
+{
+    char label[32];
+    const char *before = "\n";
+    for (size_t pacer = 0; pacer < matrix->pacer_count; pacer++) {
+        label_of(matrix, pacer, label, sizeof label);
+        if (strcmp(label, matrix->pacers[pacer].name) == 0)
+            continue;
+        wr_print("%s%s is %s\n", before, label, matrix->pacers[pacer].name);
+        before = "";
+    }
+}
+
+static bool is_one_family(const struct table *table, size_t placed)
+{
+    return placed > 0 && strcmp(table->places[0].row, table->places[placed - 1].row) == 0;
+}
+
+static void print(struct table *table, bool each)
+{
+    size_t placed = find_places(table, each);
+    if (!each && is_one_family(table, placed))
+        placed = find_places(table, true);
+    print_head(table->matrix, placed);
+    if (print_rows(table, placed) > 1)
+        print_mean(table, "mean", 0, placed);
+    if (table->matrix->catalog->drawn > 0) {
+        print_quantile(table, "median", placed, 0.5);
+        print_quantile(table, "p10", placed, 0.1);
+        print_passes(table, placed);
+    }
+    print_foot(table->matrix);
+}
+
+bool wr_report_table(const struct wr_matrix *matrix, const struct wr_cell *cells, bool each)
+{
+    const weir_allocator *allocator = matrix->allocator;
+    struct table table = {.matrix = matrix, .cells = cells, .count = wr_catalog_count(matrix->catalog)};
+    table.places = wr_take_array(allocator, table.count, sizeof *table.places, alignof(struct place));
+    table.numbers = wr_take_array(allocator, table.count, sizeof *table.numbers, alignof(double));
+    bool taken = table.places != NULL && table.numbers != NULL;
+    if (taken)
+        print(&table, each);
+    wr_give(allocator, table.places, table.count * sizeof *table.places, alignof(struct place));
+    wr_give(allocator, table.numbers, table.count * sizeof *table.numbers, alignof(double));
+    return taken;
+}

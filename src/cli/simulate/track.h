@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* track.h - what happened in one run, told line by line in a trace and added up over time for a plot. */
+#ifndef WR_CLI_SIMULATE_TRACK_H
+#define WR_CLI_SIMULATE_TRACK_H
+
+#include <stdio.h>
+
+#include "sim/sim.h"
+
+#define WR_TRACK_BINS 2400 /* of equal length: more than a plot has pixels */
+#define WR_TRACK_MODES 16  /* words that a pacer has for what it is doing; further ones count as the last */
+#define WR_TRACK_MODE_BYTES 16
+
+struct wr_bin {
+    uint32_t sent, ok, rejected; /* rejected: 429, 403 and 503, the origin's outage among them */
+    double limit;                /* per second, at the end; NAN: nothing happened */
+    int mode;                    /* -1: nothing happened */
+};
+
+struct wr_track {
+    const struct wr_sim_pacer *pacer;
+    FILE *trace; /* may be NULL */
+    double bin_s;
+    struct wr_bin bins[WR_TRACK_BINS];
+    char modes[WR_TRACK_MODES][WR_TRACK_MODE_BYTES];
+    int mode_count;
+    struct wr_score score;
+};
+
+void wr_track_init(struct wr_track *ret_track, const struct wr_sim_pacer *pacer, const struct wr_scenario *scenario,
+                   FILE *trace);
+
+wr_sim_listener wr_track_hear; /* its context is the track */
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* watch.c - one run of each pacer against one scenario, for --trace and --plot. */
+#include "cli/simulate/watch.h"
+
+#include <errno.h>
+#include <stdalign.h>
+#include <string.h>
+
+#include "cli/kit/output.h"
+#include "cli/simulate/plot.h"
+
+static bool open_output(const char *path, FILE **ret_file)
+{
+    if (path == NULL)
+        return true;
+    FILE *file = fopen(path, "we");
+    if (file == NULL)
+        wr_complain("cannot write %s: %s", path, strerror(errno));
+    else
+        *ret_file = file;
+    return file != NULL;
+}
+
+static bool close_output(const char *path, FILE *file)
+{
+    if (file == NULL)
+        return true;
+    bool lost = ferror(file) != 0;
+    errno = 0;
+    if (fclose(file) == 0 && !lost)
+        return true;
+    wr_complain("cannot write %s: %s", path, errno != 0 ? strerror(errno) : "write failed");
+    return false;
+}
+
+static int watch(const struct wr_matrix *matrix, const struct wr_scenario *scenario, FILE *trace, FILE *plot)
+{
+    size_t count = matrix->pacer_count;
+    struct wr_track *tracks = wr_take_array(matrix->allocator, count, sizeof *tracks, alignof(struct wr_track));
+    int error = tracks == NULL ? WEIR_E_NOMEM : 0;
+    for (size_t i = 0; error == 0 && i < count; i++) {
+        wr_track_init(&tracks[i], &matrix->pacers[i], scenario, trace);
+        error = wr_sim_watch(scenario, &matrix->pacers[i], matrix->seed, matrix->warm, matrix->allocator, wr_track_hear,
+                             &tracks[i], &tracks[i].score);
+    }
+    if (error == 0 && plot != NULL)
+        wr_plot_write(plot, scenario, tracks, count);
+    wr_give(matrix->allocator, tracks, count * sizeof *tracks, alignof(struct wr_track));
+    return error;
+}
+
+static int check(const struct wr_matrix *matrix, const struct wr_scenario *scenario)
+{
+    if (wr_catalog_count(matrix->catalog) == 1 && scenario->crowd.hosts == 0)
+        return WR_EXIT_OK;
+    if (wr_catalog_count(matrix->catalog) == 1)
+        wr_complain("--plot and --trace show one host; %s is a crowd of them", scenario->name);
+    else
+        wr_complain("--plot and --trace show one scenario, not %zu; choose it with --scenario",
+                    wr_catalog_count(matrix->catalog));
+    return WR_EXIT_USAGE;
+}
+
+int wr_watch(const struct wr_matrix *matrix, const char *trace_path, const char *plot_path)
+{
+    struct wr_scenario room;
+    const struct wr_scenario *scenario = wr_catalog_get(matrix->catalog, 0, &room);
+    FILE *trace = NULL, *plot = NULL;
+    int status = check(matrix, scenario);
+    if (status != WR_EXIT_OK)
+        return status;
+    if (!open_output(trace_path, &trace) || !open_output(plot_path, &plot)) {
+        status = WR_EXIT_FAILED;
+    } else {
+        int error = watch(matrix, scenario, trace, plot);
+        if (error != 0) {
+            wr_complain("%s", weir_error_text(error));
+            status = WR_EXIT_FAILED;
+        }
+    }
+    bool written = close_output(trace_path, trace);
+    written = close_output(plot_path, plot) && written;
+    return written ? status : WR_EXIT_FAILED;
+}
