@@ -12,7 +12,7 @@
 
 #define FAMILY_BYTES sizeof((struct wr_scenario *)NULL)->name
 #define NAME_COLUMNS 30 /* of a row's name */
-#define CELL_COLUMNS 13
+#define CELL_COLUMNS 14 /* "autothrottle-8" */
 
 /* One scenario's place among the rows. */
 struct place {
