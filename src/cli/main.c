@@ -3,12 +3,14 @@
 #include <weir/version.h>
 
 #include "cli/bench/bench.h"
+#include "cli/headers/headers.h"
 #include "cli/kit/command.h"
 #include "cli/kit/output.h"
 #include "cli/simulate/simulate.h"
 
 static const struct wr_command list[] = {
     {"bench", "measure the hot paths on this machine", wr_bench_run},
+    {"headers", "say what a response's header tells of limits", wr_headers_run},
     {"simulate", "try pacers against modelled hosts, in virtual time", wr_simulate_run},
 };
 

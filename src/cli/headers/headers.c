@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* headers.c - weir headers: reads header lines, says what weir makes of them. */
+#include "cli/headers/headers.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "cli/kit/options.h"
+#include "cli/kit/output.h"
+#include "core/rules/http_field.h"
+#include "core/rules/http_limits.h"
+
+#define HEAD_MAX ((size_t)256 * 1024)  /* bytes; a response with more is not read to its end either */
+#define NOW_MAX_S UINT64_C(9000000000) /* in 2255: nanoseconds since 1970 fit into 64 bits */
+
+struct settings {
+    const char *now;
+    bool json;
+};
+
+static const struct wr_option options[] = {
+    {"now", WR_STRING(struct settings, now), .value = "EPOCH", .help = "seconds since 1970 (default: now)"},
+    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+};
+
+static const struct wr_usage usage = {
+    .who = "weir headers",
+    .about = "Reads the header lines of a response from standard input, as curl -sI prints them, and\n"
+             "says what weir makes of Retry-After, RateLimit, X-RateLimit-* and their kin:\n"
+             "\n"
+             "  retry_after_s   seconds until the next request may start\n"
+             "  limit           requests per window of the tightest quota\n"
+             "  remaining       what is left of it\n"
+             "  reset_s         seconds until it is full again\n"
+             "\n"
+             "What is not said is null in JSON, and - else. Of several heads the last counts.\n",
+    .options = options,
+    .count = sizeof options / sizeof options[0],
+};
+
+/* Continuations join the line before them (RFC 9112 5.2): their line ends become blanks. */
+static void unfold(char *text, size_t bytes)
+{
+    for (size_t i = 1; i + 1 < bytes; i++) {
+        bool is_folded = text[i] == '\n' && (text[i + 1] == ' ' || text[i + 1] == '\t');
+        bool is_empty = text[i - 1] == '\n' || (text[i - 1] == '\r' && (i == 1 || text[i - 2] == '\n'));
+        if (is_folded && !is_empty) {
+            text[i] = ' ';
+            text[i - 1] = text[i - 1] == '\r' ? ' ' : text[i - 1];
+        }
+    }
+}
+
+static bool is_status_line(struct wr_span text)
+{
+    return text.bytes >= 5 && memcmp(text.data, "HTTP/", 5) == 0;
+}
+
+static bool is_empty_line(struct wr_span line)
+{
+    return line.bytes == 0 || (line.bytes == 1 && line.data[0] == '\r');
+}
+
+/* Up to the end of the last head; what follows is a body. */
+static struct wr_limits_said read_heads(struct wr_span text, int64_t now_ns)
+{
+    struct wr_limits limits;
+    struct wr_span name, value;
+
+    wr_limits_init(&limits, now_ns);
+    while (text.bytes > 0) {
+        size_t end = wr_span_find(text, '\n');
+        struct wr_span line = {text.data, end};
+        text = wr_span_after(text, end < text.bytes ? end + 1 : end);
+        if (is_status_line(line))
+            wr_limits_init(&limits, now_ns);
+        else if (wr_field_parse(line, &name, &value))
+            wr_limits_field(&limits, name, value);
+        if (is_empty_line(line) && !is_status_line(text))
+            break;
+    }
+    return wr_limits_result(&limits);
+}
+
+/* ---- output -------------------------------------------------------------------------------------------- */
+
+/* "1.25": all digits that are not 0. */
+static void format_seconds(int64_t ns, const char *absent, char *ret_text, size_t text_bytes)
+{
+    int digits = 9;
+    int64_t fraction = ns % WEIR_SECOND;
+
+    if (ns < 0) {
+        snprintf(ret_text, text_bytes, "%s", absent);
+        return;
+    }
+    for (; digits > 0 && fraction % 10 == 0; digits--)
+        fraction /= 10;
+    if (digits == 0)
+        snprintf(ret_text, text_bytes, "%" PRId64, ns / WEIR_SECOND);
+    else
+        snprintf(ret_text, text_bytes, "%" PRId64 ".%0*" PRId64, ns / WEIR_SECOND, digits, fraction);
+}
+
+static void format_count(int64_t count, const char *absent, char *ret_text, size_t text_bytes)
+{
+    if (count < 0)
+        snprintf(ret_text, text_bytes, "%s", absent);
+    else
+        snprintf(ret_text, text_bytes, "%" PRId64, count);
+}
+
+static void print_said(const struct wr_limits_said *said, bool json)
+{
+    const char *absent = json ? "null" : "-";
+    char retry_after[32], limit[32], remaining[32], reset[32];
+
+    format_seconds(said->retry_after_ns, absent, retry_after, sizeof retry_after);
+    format_count(said->limit, absent, limit, sizeof limit);
+    format_count(said->remaining, absent, remaining, sizeof remaining);
+    format_seconds(said->reset_ns, absent, reset, sizeof reset);
+    wr_print(json ? "{\"retry_after_s\": %s, \"limit\": %s, \"remaining\": %s, \"reset_s\": %s}\n"
+                  : "retry_after_s  %s\nlimit          %s\nremaining      %s\nreset_s        %s\n",
+             retry_after, limit, remaining, reset);
+}
+
+/* ---- the command --------------------------------------------------------------------------------------- */
+
+static bool read_now(const char *text, int64_t *ret_ns)
+{
+    uint64_t now_s;
+
+    if (text == NULL) {
+        *ret_ns = weir_wall_now();
+        return true;
+    }
+    if (wr_parse_u64(text, strlen(text), 0, NOW_MAX_S, &now_s) < 0) {
+        wr_complain("--now: %s", weir_error_detail());
+        return false;
+    }
+    *ret_ns = (int64_t)now_s * WEIR_SECOND;
+    return true;
+}
+
+int wr_headers_run(int argc, char **argv)
+{
+    static char text[HEAD_MAX + 1];
+    struct settings settings = {.now = NULL};
+    int64_t now_ns;
+    int status;
+
+    if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
+        return status;
+    if (!read_now(settings.now, &now_ns))
+        return WR_EXIT_USAGE;
+    size_t bytes = fread(text, 1, sizeof text, stdin);
+    if (ferror(stdin)) {
+        wr_complain("cannot read standard input: %s", strerror(errno));
+        return WR_EXIT_FAILED;
+    }
+    if (bytes > HEAD_MAX) {
+        wr_complain("more than %zu bytes on standard input; give one response's header", HEAD_MAX);
+        return WR_EXIT_FAILED;
+    }
+    unfold(text, bytes);
+    struct wr_limits_said said = read_heads((struct wr_span){text, bytes}, now_ns);
+    print_said(&said, settings.json);
+    return WR_EXIT_OK;
+}
