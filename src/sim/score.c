@@ -102,33 +102,43 @@ static double makespan_s(const struct wr_tally *tally, const struct wr_scenario 
     return wr_seconds(scenario->duration_ns) * backlog / fmax(1, (double)tally->ok);
 }
 
-void wr_tally_score(const struct wr_tally *tally, const struct wr_site *site, const struct wr_scenario *scenario,
-                    uint32_t backlog, struct wr_score *ret_score, double *ret_ideal_s)
+/* All but what depends on whether there is a backlog. */
+static struct wr_score score_of(const struct wr_tally *tally, const struct wr_site *site,
+                                const struct wr_scenario *scenario)
 {
     double ok = (double)tally->ok, sent = (double)tally->sent;
-    double oracle = wr_oracle_total(site, scenario);
-    *ret_ideal_s = backlog > 0 ? wr_oracle_makespan(site, scenario, backlog) : (double)NAN;
-    *ret_score = (struct wr_score){
-        .goodput = ok / oracle,
+    double unloaded_s = wr_oracle_latency(site->origin, scenario);
+    return (struct wr_score){
         .rejected = sent > 0 ? (double)tally->rejections / sent : 0,
         .sent = sent,
         .ok = ok,
         .rejections = (double)tally->rejections,
         .waste = (double)tally->waste,
-        .oracle = oracle,
         .t90_s = reached(tally, site, scenario, 0),
         .recovery_s = recovery(tally, site, scenario),
-        .latency_inflation =
-            ok > 0 ? tally->latency_ns * 1e-9 / ok / wr_oracle_latency(site->origin, scenario) : (double)NAN,
+        .latency_inflation = ok > 0 ? tally->latency_ns / 1e9 / ok / unloaded_s : (double)NAN,
         .overshoot = overshoot(tally, site, scenario),
-        .makespan_s = NAN,
         .bans = site->turnstile.bans,
     };
-    if (backlog > 0) {
-        ret_score->oracle = backlog;
-        ret_score->makespan_s = makespan_s(tally, scenario, backlog);
-        ret_score->goodput = *ret_ideal_s / ret_score->makespan_s;
+}
+
+void wr_tally_score(const struct wr_tally *tally, const struct wr_site *site, const struct wr_scenario *scenario,
+                    uint32_t backlog, struct wr_score *ret_score, double *ret_ideal_s)
+{
+    if (backlog == 0) {
+        *ret_score = score_of(tally, site, scenario);
+        ret_score->oracle = wr_oracle_total(site, scenario);
+        ret_score->goodput = ret_score->ok / ret_score->oracle;
+        ret_score->makespan_s = *ret_ideal_s = NAN;
+        return;
     }
+    struct wr_tally worked = *tally; /* what comes after the last URL does not count */
+    worked.seconds = (size_t)(tally->last_ok_at / WEIR_SECOND + 1);
+    *ret_score = score_of(&worked, site, scenario);
+    ret_score->oracle = backlog;
+    ret_score->makespan_s = makespan_s(tally, scenario, backlog);
+    *ret_ideal_s = wr_oracle_makespan(site, scenario, backlog);
+    ret_score->goodput = *ret_ideal_s / ret_score->makespan_s;
 }
 
 void wr_score_add(struct wr_score *sum, const struct wr_score *more)
