@@ -1,66 +1,87 @@
 /* SPDX-License-Identifier: MIT */
-/* gradient2.c - Gradient2Limit of Netflix concurrency-limits.
+/* gradient2.c - Gradient2Limit of Netflix concurrency-limits, fed by its WindowedLimit.
  *
- *     long     = moving mean of latencies over 600 answers (the plain mean of the first ten); over 2 latency: times
- * 0.95 gradient = 1.5 long / latency, within 0.5 … 1 limit    = 0.8 limit + 0.2 (limit * gradient + 4), while half of
- * it is in flight
+ * Once a second, or after ten answers if that is later, with the mean latency of all answers since:
+ *     long     = moving mean over 600 such seconds (the plain mean of the first ten); over twice the latency: times 0.9
+ *     gradient = long / latency, within 0.5 … 1
+ *     limit    = 0.8 limit + 0.2 (limit * gradient + 4), if half of it was in flight
  *
- * Starts at 20, within 20 … 200. Drops count like any answer.
+ * Drops count like any answer. The first release, which had no tolerance; and it starts at 4 instead of 20, which is a
+ * server's idea of little.
  */
 #include "sim/peers/peers.h"
 
 #include <math.h>
 
-#define START 20.0
-#define LEAST 20.0
+#define START 4.0
+#define LEAST 1.0
 #define MOST 200.0
 #define SMOOTH 0.2
 #define QUEUE 4.0
-#define TOLERANCE 1.5
 #define LONG_WINDOW 600.0
 #define WARM_UP 10
+#define WINDOW_NS WEIR_SECOND
+#define WINDOW_ANSWERS 10
 
 struct gradient2 {
     double limit;
     double long_ns;
-    double sum_ns; /* of the first ones */
-    uint32_t answers;
+    double long_sum_ns; /* of the first ones */
+    uint32_t windows;   /* up to WARM_UP */
+    uint32_t answers;   /* of this window */
+    uint32_t in_flight; /* most in this window */
     uint32_t unused;
+    double sum_ns; /* of this window's latencies */
+    int64_t ends_at;
 };
 
 static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
 {
-    (void)options, (void)memory, (void)now;
+    (void)options, (void)memory;
     struct gradient2 *gradient = state;
     gradient->limit = START;
+    gradient->ends_at = now + WINDOW_NS;
 }
 
 static void measure(struct gradient2 *gradient, double latency_ns)
 {
-    if (gradient->answers < WARM_UP) {
-        gradient->answers++;
-        gradient->sum_ns += latency_ns;
-        gradient->long_ns = gradient->sum_ns / gradient->answers;
+    if (gradient->windows < WARM_UP) {
+        gradient->windows++;
+        gradient->long_sum_ns += latency_ns;
+        gradient->long_ns = gradient->long_sum_ns / gradient->windows;
     } else {
         gradient->long_ns += 2 / (LONG_WINDOW + 1) * (latency_ns - gradient->long_ns);
     }
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+static void update(struct gradient2 *gradient, double latency_ns, uint32_t in_flight)
 {
-    (void)options, (void)now;
-    struct gradient2 *gradient = state;
-    double latency_ns = (double)answer->latency_ns;
-
     measure(gradient, latency_ns);
     double long_ns = gradient->long_ns;
     if (long_ns > 2 * latency_ns)
-        gradient->long_ns *= 0.95;
-    if (answer->in_flight_then < gradient->limit / 2)
+        gradient->long_ns *= 0.9;
+    if (in_flight < gradient->limit / 2)
         return;
-    double ratio = fmax(0.5, fmin(1, TOLERANCE * long_ns / latency_ns));
+    double ratio = fmax(0.5, fmin(1, long_ns / latency_ns));
     double limit = gradient->limit * (1 - SMOOTH) + SMOOTH * (gradient->limit * ratio + QUEUE);
     gradient->limit = fmax(LEAST, fmin(MOST, limit));
+}
+
+static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+{
+    (void)options;
+    struct gradient2 *gradient = state;
+
+    gradient->answers++;
+    gradient->sum_ns += (double)answer->latency_ns;
+    if (gradient->in_flight < answer->in_flight_then)
+        gradient->in_flight = answer->in_flight_then;
+    if (now < gradient->ends_at || gradient->answers < WINDOW_ANSWERS)
+        return;
+    update(gradient, gradient->sum_ns / gradient->answers, gradient->in_flight);
+    gradient->answers = gradient->in_flight = 0;
+    gradient->sum_ns = 0;
+    gradient->ends_at = now + WINDOW_NS;
 }
 
 static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)

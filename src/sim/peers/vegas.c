@@ -11,6 +11,7 @@
  *     queue > 6 step         limit -= step
  *
  * A probe, after 30 limit answers times 0.5 … 1 at random, forgets the shortest latency. Starts at 20, within 1 … 1000.
+ * The latency of a drop is nobody's latency: it counts for nothing else.
  */
 #include "base/rng.h"
 #include "sim/peers/peers.h"
@@ -46,13 +47,10 @@ static void start(const weir_pace_options *options, void *state, const weir_pace
     draw_jitter(vegas);
 }
 
-static double change(const struct vegas *vegas, const struct wr_answer *answer)
+static double change(const struct vegas *vegas, const struct wr_answer *answer, double step)
 {
     double queue = ceil(vegas->limit * (1 - vegas->least_ns / (double)answer->latency_ns));
-    double step = fmax(1, floor(log10(vegas->limit)));
 
-    if (wr_peer_dropped(answer))
-        return -step;
     if (answer->in_flight_then * 2.0 < vegas->limit)
         return 0;
     if (queue <= step)
@@ -67,15 +65,19 @@ static void tell(const weir_pace_options *options, void *state, const struct wr_
     (void)options, (void)now;
     struct vegas *vegas = state;
     double latency_ns = (double)answer->latency_ns;
+    double step = fmax(1, floor(log10(vegas->limit)));
+    bool probes = ++vegas->answers >= vegas->jitter * PROBE_EVERY * vegas->limit;
 
-    if (++vegas->answers >= vegas->jitter * PROBE_EVERY * vegas->limit) {
+    if (wr_peer_dropped(answer)) {
+        vegas->limit = fmax(1, vegas->limit - step);
+    } else if (probes) {
         draw_jitter(vegas);
         vegas->answers = 0;
         vegas->least_ns = latency_ns;
     } else if (vegas->least_ns <= 0 || latency_ns < vegas->least_ns) {
         vegas->least_ns = latency_ns;
     } else {
-        vegas->limit = fmax(1, fmin(MOST, vegas->limit + change(vegas, answer)));
+        vegas->limit = fmax(1, fmin(MOST, vegas->limit + change(vegas, answer, step)));
     }
 }
 
