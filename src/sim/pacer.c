@@ -17,17 +17,19 @@ enum how {
     DEAF = 2,     /* rate-limit fields are kept from it: the published rule knows none */
     WITHOUT = 4,  /* breaker and jitter: the published rule has neither */
     LEARNS_503 = 8,
+    STUDIED =
+        16, /* with what the study behind reference.csv had: least rate 0.1, one probe of the breaker, no jitter */
 };
 
 /* name, profile, strategy, how, what it is */
 #define PACERS(X)                                                                                                 \
     X("tide", ADAPTIVE, TIDE, UNCAPPED, "weir's default: finds the limit and stays below it")                     \
     X("fixed", STRICT, FIXED, DEAF | WITHOUT, "one start a second, whatever happens")                             \
-    X("aimd", AIMD, AIMD, DEAF, "additive increase, multiplicative decrease, with a token bucket")                \
+    X("aimd", AIMD, AIMD, DEAF | STUDIED, "additive increase, multiplicative decrease, with a token bucket")      \
     X("learned", LEARNED, LEARNED, DEAF | WITHOUT | LEARNS_503, "a delay that grows with each 429 and is probed") \
     X("both", ORIGIN_TUNED, BOTH, WEIRS, "aimd and learned together, the slower wins: profile origin-tuned")      \
-    X("gradient", AIMD, GRADIENT, WEIRS, "a rate that follows the gradient of latency")                           \
-    X("pid", AIMD, PID, WEIRS, "a rate that holds latency at its target")                                         \
+    X("gradient", AIMD, GRADIENT, WEIRS, "as many in flight as the latency allows")                               \
+    X("pid", AIMD, PID, WEIRS, "a rate that holds latency and rejections at a set point")                         \
     X("none", UNLIMITED, NONE, WEIRS, "everything at once: as many as there are workers, but for Retry-After")    \
     X("adaptive", ADAPTIVE, TIDE, WEIRS, "tide as weir crawl has it: at most 8 starts a second and 8 in flight")  \
     X("strict", STRICT, FIXED, WEIRS, "fixed with breaker and rate-limit fields")
@@ -81,6 +83,11 @@ static void set_rule(struct wr_sim_pacer *pacer, size_t place)
     }
     if (rules[place].how & WITHOUT) {
         options->breaker = false;
+        options->jitter_over_ns = WEIR_DURATION_MAX;
+    }
+    if (rules[place].how & STUDIED) {
+        options->min_rate = 0.1;
+        options->probes = 1;
         options->jitter_over_ns = WEIR_DURATION_MAX;
     }
     options->learn_on_503 |= (rules[place].how & LEARNS_503) != 0;

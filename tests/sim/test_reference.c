@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The study that the scenarios come from left figures for each pacer and scenario: a pacer of one start a second has no
- * choices to make, so its rows must come out to the last request. */
+/* The study that the scenarios come from left figures for each pacer and scenario. A pacer of one start a second has no
+ * choices to make, so its rows must come out to the last request. The others depend on the random stream, and on what
+ * the study did not say: here are the rows that differ, and why. */
 #include "lib/test.h"
 #include "sim/listed.h"
 
@@ -11,11 +12,11 @@ struct row {
     double goodput, rejected, waste, latency_inflation, sent, ok, rejections;
 };
 
-/* The fixed row of a scenario in reference.csv. */
-static struct row fixed_row(const char *scenario)
+/* The row of a pacer and a scenario in reference.csv. */
+static struct row row_of(const char *pacer, const char *scenario)
 {
     const char *folder = getenv("WEIR_SCENARIOS");
-    char path[1024], line[512];
+    char path[1024], line[512], name[64];
     struct row row = {.sent = 0};
     assert_non_null(folder);
     snprintf(path, sizeof path, "%s/reference.csv", folder);
@@ -23,23 +24,23 @@ static struct row fixed_row(const char *scenario)
     assert_non_null(file);
     while (row.sent == 0 && fgets(line, sizeof line, file) != NULL) {
         struct row r;
-        if (sscanf(line, "fixed,%63[^,],%lf,%lf,%*f,%*f,%lf,%lf,%lf,%lf,%lf", r.scenario, &r.goodput, &r.rejected,
-                   &r.waste, &r.latency_inflation, &r.sent, &r.ok, &r.rejections) == 8 &&
-            strcmp(r.scenario, scenario) == 0)
+        if (sscanf(line, "%63[^,],%63[^,],%lf,%lf,%*f,%*f,%lf,%lf,%lf,%lf,%lf", name, r.scenario, &r.goodput,
+                   &r.rejected, &r.waste, &r.latency_inflation, &r.sent, &r.ok, &r.rejections) == 9 &&
+            strcmp(name, pacer) == 0 && strcmp(r.scenario, scenario) == 0)
             row = r;
     }
     fclose(file);
     if (row.sent == 0)
-        fail_msg("reference.csv has no row for fixed and %s", scenario);
+        fail_msg("reference.csv has no row for %s and %s", pacer, scenario);
     return row;
 }
 
-static struct wr_score score_of(const char *pacer_text, const struct wr_scenario *scenario)
+static struct wr_score score_of(const char *pacer_text, const struct wr_scenario *scenario, uint32_t seeds)
 {
     struct wr_sim_pacer pacer;
     struct wr_score score;
     assert_int_equal(wr_sim_pacer_named(pacer_text, &pacer), 0);
-    assert_int_equal(wr_sim_score(scenario, &pacer, 0, 1, false, weir_allocator_system(), &score), 0);
+    assert_int_equal(wr_sim_score(scenario, &pacer, seeds, 1, false, weir_allocator_system(), &score), 0);
     return score;
 }
 
@@ -62,8 +63,8 @@ static void fixed_rows_of_the_reference_come_out_exactly(void **state)
     int exact = 0;
     for (size_t i = 0; i < LISTED_COUNT; i++) {
         const char *name = listed[i].name;
-        struct row row = fixed_row(name);
-        struct wr_score score = score_of("fixed", &listed[i]);
+        struct row row = row_of("fixed", name);
+        struct wr_score score = score_of("fixed", &listed[i], 0);
         bool chance = has_chance(&listed[i]);
         assert_close(name, "sent", score.sent, row.sent, 0);
         assert_close(name, "ok", score.ok, row.ok, chance ? 10 + 0.005 * row.ok : 0);
@@ -102,4 +103,103 @@ static void sending_everything_brings_what_the_oracle_says(void **state)
     assert_int_equal(judged, 21);
 }
 
-WEIR_TESTS(test(fixed_rows_of_the_reference_come_out_exactly), test(sending_everything_brings_what_the_oracle_says))
+/* A row that may be further from the reference than the others. */
+struct odd {
+    const char *scenario;
+    double goodput, rejected; /* slack */
+    const char *why;
+};
+
+#define SLACK 0.04 /* of goodput and of rejected */
+
+/* All rows of a pacer, but those that send more than `most` requests: they would take minutes. */
+static int compare(const char *pacer, const char *text, uint32_t seeds, double most, const struct odd *odds)
+{
+    int compared = 0;
+    for (size_t i = 0; i < LISTED_COUNT; i++) {
+        const char *name = listed[i].name;
+        struct row row = row_of(pacer, name);
+        struct odd slack = {.goodput = SLACK, .rejected = SLACK};
+        for (const struct odd *odd = odds; odd != NULL && odd->scenario != NULL; odd++)
+            if (strcmp(odd->scenario, name) == 0)
+                slack = *odd;
+        if (row.sent > most)
+            continue;
+        struct wr_score score = score_of(text, &listed[i], seeds);
+        assert_close(name, "goodput", score.goodput, row.goodput, slack.goodput);
+        assert_close(name, "rejected", score.rejected, row.rejected, slack.rejected);
+        compared++;
+    }
+    return compared;
+}
+
+static void aimd_rows_of_the_reference_come_out_within_a_few_points(void **state)
+{
+    (void)state;
+    const struct odd odds[] = {
+        {"P3b-fw1000-h-hdr", SLACK, 0.07,
+         "its breaker did not count a 429 with rate-limit fields; ours is not told of them"},
+        {"P4c-sw20-10-ban120-403", SLACK, 0.6, "its breaker counted 403s; S0-38 says that 4xx never count"},
+        {"P7a-tb20-500x2", 0.31, SLACK, "it did not cut on 500; R25 says that every 5xx cuts"},
+        {"P9b-tb20-out60", 0.08, SLACK, "a random walk: 0.40 +- 0.04 over forty seeds, of which it took two"},
+        {NULL, 0, 0, NULL},
+    };
+    assert_int_equal(compare("aimd", "aimd:alpha=0.1,start=1,max=500,burst=5", 3, INFINITY, odds), 34);
+}
+
+static void learned_rows_of_the_reference_come_out_within_a_few_points(void **state)
+{
+    (void)state;
+    const struct odd odds[] = {
+        {"P4c-sw20-10-ban120-403", 0.14, 0.14,
+         "exactly at the limit, where its floats tipped over and integers do not"},
+        {"P5c-q2-2rps", 0.12, SLACK, "nine or ten chance rejections: 0.90 +- 0.12 over thirty seeds"},
+        {NULL, 0, 0, NULL},
+    };
+    assert_int_equal(compare("learned", "learned", 3, INFINITY, odds), 34);
+}
+
+static void autothrottle_rows_of_the_reference_come_out_within_a_few_points(void **state)
+{
+    (void)state;
+    assert_int_equal(compare("autothrottle-1", "autothrottle-1", 1, INFINITY, NULL), 34);
+    assert_int_equal(compare("autothrottle-8", "autothrottle-8", 1, INFINITY, NULL), 34);
+}
+
+static void cubic_rows_of_the_reference_come_out_within_a_few_points(void **state)
+{
+    (void)state;
+    assert_int_equal(compare("cubic", "cubic", 1, 500000, NULL), 33);
+}
+
+static void vegas_rows_of_the_reference_come_out_within_a_few_points(void **state)
+{
+    (void)state;
+    const struct odd odds[] = {
+        {"P7b-free-500x5", 0.25, 0, "a random walk: 0.55 to 0.95, by the seed"},
+        {"P9a-free-out60", 0.1, 0, "the same"},
+        {"P11b-q4-2..10s", SLACK, 0.08, "a hundred rejections more or less, by the seed"},
+        {NULL, 0, 0, NULL},
+    };
+    assert_int_equal(compare("vegas", "vegas", 3, 200000, odds), 31);
+}
+
+static void gradient2_rows_of_the_reference_come_out_within_a_few_points(void **state)
+{
+    (void)state;
+    const struct odd odds[] = {
+        {"P6c-q8-step", SLACK, 0.09, "rejected in a few bursts after the step, by the seed"},
+        {"P8a-free-sig1.5", 0.08, 0, "climbs past one-second means of a heavy tail, by the seed"},
+        {"P8b-free-tail2-x20", 0.08, 0, "the same"},
+        {NULL, 0, 0, NULL},
+    };
+    assert_int_equal(compare("gradient2", "gradient2", 1, 1000000, odds), 10);
+}
+
+WEIR_TESTS(test(fixed_rows_of_the_reference_come_out_exactly), test(sending_everything_brings_what_the_oracle_says),
+           test(aimd_rows_of_the_reference_come_out_within_a_few_points),
+           test(learned_rows_of_the_reference_come_out_within_a_few_points),
+           test(autothrottle_rows_of_the_reference_come_out_within_a_few_points),
+           test(cubic_rows_of_the_reference_come_out_within_a_few_points),
+           test(vegas_rows_of_the_reference_come_out_within_a_few_points),
+           test(gradient2_rows_of_the_reference_come_out_within_a_few_points))
