@@ -21,19 +21,20 @@
 #define ANSWERS_LEAST 4
 #define SHARE_SET 0.01 /* a limit that is never touched is not known */
 #define SHARE_WEIGHT 0.2
-#define LATENCY_SET 2.5 /* room for noise; a tighter one swings on hosts that queue */
-#define LATENCY_WEIGHT 0.3
-#define LOW_RISE 1.0002   /* per sample: a host that got slower for good is believed in an hour */
-#define AHEAD 2.0         /* how far the rate may be above what is sent */
-#define RATE_MAX 100000.0 /* per second */
+#define LATENCY_SET 2.5                   /* room for noise; a tighter one swings on hosts that queue */
+#define LATENCY_ANSWERS 100.0             /* the mean is over so many, */
+#define LATENCY_WEIGHT 0.3                /* or over the last few samples */
+#define LOW_RISE 0.0002                   /* per sample: a host that got slower for good is believed in an hour */
+#define AHEAD 2.0                         /* how far the rate may be above what is sent */
+#define LATENCY_LEAST_NS WEIR_MICROSECOND /* so that logarithms are above 0 */
+#define RATE_MAX 100000.0                 /* per second */
 
 struct pid {
     double rate;
     double last, before; /* errors of the last two samples */
     double share;
-    double latency_ns; /* 0: no sample yet */
-    double low_ns;
-    double sum_ns; /* latencies of this sample */
+    double latency, low; /* ln ns */
+    double sum;          /* of this sample, ln ns */
     int64_t interval_ns;
     int64_t next_at;
     int64_t sample_at;                    /* when this sample began */
@@ -73,20 +74,19 @@ static void measure(struct pid *pid)
     pid->share += SHARE_WEIGHT * (share - pid->share);
     if (pid->answers == 0)
         return;
-    double mean_ns = pid->sum_ns / pid->answers;
-    if (pid->latency_ns <= 0)
-        pid->latency_ns = pid->low_ns = mean_ns;
-    pid->latency_ns += LATENCY_WEIGHT * (mean_ns - pid->latency_ns);
-    pid->low_ns *= LOW_RISE;
-    if (pid->low_ns > pid->latency_ns)
-        pid->low_ns = pid->latency_ns;
+    double mean = pid->sum / pid->answers;
+    double weight = wr_within(pid->answers / LATENCY_ANSWERS, 0, LATENCY_WEIGHT);
+    pid->latency += (pid->latency > 0 ? weight : 1) * (mean - pid->latency);
+    pid->low += LOW_RISE;
+    if (pid->low > pid->latency || pid->low < 1)
+        pid->low = pid->latency;
 }
 
 /* How well it goes: 1 at best, 0 at the set point. */
 static double error_of(const struct pid *pid)
 {
     double by_share = 1 - pid->share / SHARE_SET;
-    double by_latency = pid->latency_ns > 0 ? 1 - pid->latency_ns / (LATENCY_SET * pid->low_ns) : 1;
+    double by_latency = 1 - exp(pid->latency - pid->low) / LATENCY_SET;
     return wr_within(by_share < by_latency ? by_share : by_latency, ERROR_LEAST, 1);
 }
 
@@ -107,7 +107,7 @@ static void step(const weir_pace_options *options, struct pid *pid, int64_t now)
     pid->last = error;
     pid->sample_at = now;
     pid->starts = pid->answers = pid->rejections = 0;
-    pid->sum_ns = 0;
+    pid->sum = 0;
 }
 
 static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
@@ -117,7 +117,7 @@ static void tell(const weir_pace_options *options, void *state, const struct wr_
         pid->rejections++;
     } else if (answer->kind == WR_ANSWER_OK) {
         pid->answers++;
-        pid->sum_ns += (double)answer->latency_ns;
+        pid->sum += log(answer->latency_ns > LATENCY_LEAST_NS ? (double)answer->latency_ns : LATENCY_LEAST_NS);
     }
     if (pid->answers + pid->rejections >= ANSWERS_LEAST && now - pid->sample_at >= PERIOD_NS)
         step(options, pid, now);
