@@ -1,6 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-/* The gate's own bounds: spacing, reservations, in flight. */
+/* The gate's own bounds: spacing, reservations, in flight, pauses, time: S1-1 … S1-5, S1-16, S0-48, R1, R9, R13, R24,
+ * V1, H1, H3, K7. */
 #include "rig.h"
+#include <math.h>
+
+/* S1-3, S1-4, S1-5 */
+static void first_start_is_at_once_and_the_next_an_interval_later(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
+    rig_send(&rig, T0);
+    assert_waits(&rig, T0, WEIR_REASON_PACE, S);
+    assert_waits(&rig, T0 + 300 * MS, WEIR_REASON_PACE, 700 * MS);
+    assert_waits(&rig, T0 + S - 1, WEIR_REASON_PACE, 1);
+    rig_send(&rig, T0 + S);
+    rig_send(&rig, T0 + 5 * S);
+    assert_waits(&rig, T0 + 5 * S, WEIR_REASON_PACE, S); /* nothing was saved up */
+    rig_release(&rig);
+}
+
+/* S1-2 */
+static void interval_is_the_longest_of_all(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = bare_options();
+    options.min_interval_ns = S;
+    options.max_rate = 0.5;
+    rig_init(&rig, options);
+    rig_send(&rig, T0);
+    assert_waits(&rig, T0, WEIR_REASON_PACE, 2 * S);
+    wr_gate_robots_delay(rig.gate, 1500 * MS, T0);
+    assert_waits(&rig, T0, WEIR_REASON_PACE, 2 * S);
+    wr_gate_robots_delay(rig.gate, 5 * S, T0);
+    assert_waits(&rig, T0, WEIR_REASON_ROBOTS_DELAY, 5 * S);
+    wr_gate_robots_delay(rig.gate, -7, T0);
+    assert_waits(&rig, T0, WEIR_REASON_PACE, 2 * S);
+    wr_gate_robots_delay(rig.gate, INT64_MAX, T0);
+    assert_waits(&rig, T0, WEIR_REASON_ROBOTS_DELAY, WEIR_DURATION_MAX);
+    rig_release(&rig);
+}
 
 /* S1-16 */
 static void calls_at_0_and_500_and_1200_ms_start_a_second_apart(void **state)
@@ -17,4 +57,459 @@ static void calls_at_0_and_500_and_1200_ms_start_a_second_apart(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(calls_at_0_and_500_and_1200_ms_start_a_second_apart))
+/* R1: aimd has four tokens at first. */
+static void crawl_delay_forbids_bursts(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
+    for (int i = 0; i < 4; i++)
+        rig_send(&rig, T0);
+    assert_waits(&rig, T0, WEIR_REASON_TOKENS, 500 * MS);
+    rig_release(&rig);
+    rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
+    wr_gate_robots_delay(rig.gate, S, T0);
+    rig_send(&rig, T0);
+    assert_waits(&rig, T0, WEIR_REASON_ROBOTS_DELAY, S);
+    rig_release(&rig);
+}
+
+/* DESIGN: a slow connect followed by a reused connection must not put two requests closer together. */
+static void start_counts_from_the_send_and_nothing_starts_before_it(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
+    uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0);
+    assert_waits(&rig, T0 + 10 * S, WEIR_REASON_PACE, 110 * S);
+    assert_int_equal(wr_gate_ask_again(rig.gate, &rig.options, seq, T0 + 10 * S).verdict, WEIR_GO);
+    assert_int_equal(rig_look(&rig, T0).in_flight, 1);
+    assert_int_equal(rig_look(&rig, T0).starts, 0);
+    struct wr_gate_start start = wr_gate_sent(rig.gate, &rig.options, seq, T0 + 10 * S);
+    assert_true(start.seq == 1 && start.in_flight == 1 && start.sent_at == T0 + 10 * S);
+    assert_waits(&rig, T0 + 10 * S, WEIR_REASON_PACE, S);
+    rig_send(&rig, T0 + 11 * S);
+    assert_int_equal(rig_look(&rig, T0 + 11 * S).starts, 2);
+    rig_release(&rig);
+}
+
+static void reservation_that_is_given_back_leaves_no_trace(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
+    rig_send(&rig, T0);
+    uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0 + S);
+    wr_gate_give(rig.gate, &rig.options, seq, T0 + S);
+    wr_gate_give(rig.gate, &rig.options, seq, T0 + S); /* again: nothing */
+    assert_int_equal(rig_look(&rig, T0 + S).in_flight, 1);
+    assert_int_equal(rig_send(&rig, T0 + S).seq, 2); /* strategies count by these */
+    rig_release(&rig);
+}
+
+static void reservation_that_is_not_used_in_time_is_taken_back(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
+    uint32_t lost = wr_gate_reserve(rig.gate, &rig.options, T0);
+    assert_waits(&rig, T0 + 120 * S - 1, WEIR_REASON_PACE, 1);
+    assert_true(rig_goes(&rig, T0 + 120 * S));
+    assert_int_equal(rig_look(&rig, T0 + 120 * S).in_flight, 0);
+    uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0 + 120 * S);
+    assert_int_not_equal(seq, lost);
+    wr_gate_give(rig.gate, &rig.options, lost, T0 + 121 * S); /* is not the other's */
+    assert_false(rig_goes(&rig, T0 + 121 * S));
+    assert_int_not_equal(wr_gate_ask_again(rig.gate, &rig.options, lost, T0 + 121 * S).verdict, WEIR_GO);
+    wr_gate_sent(rig.gate, &rig.options, seq, T0 + 121 * S);
+    struct wr_gate_start late = wr_gate_sent(rig.gate, &rig.options, lost, T0 + 130 * S); /* written all the same */
+    assert_int_equal(rig_look(&rig, T0 + 130 * S).in_flight, 2);
+    assert_waits(&rig, T0 + 130 * S, WEIR_REASON_PACE, S);
+    rig_tell(&rig, late, 200, T0 + 130 * S);
+    assert_int_equal(rig_look(&rig, T0 + 130 * S).in_flight, 1);
+    rig_release(&rig);
+}
+
+/* K2: an answer between reserving and sending. */
+static void holder_of_a_reservation_can_ask_whether_it_still_may(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, bare_options());
+    struct wr_gate_start first = rig_send(&rig, T0);
+    uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0);
+    assert_int_equal(wr_gate_ask_again(rig.gate, &rig.options, seq, T0).verdict, WEIR_GO);
+    rig_tell_retry_after(&rig, first, 429, 10 * S, T0);
+    weir_decision decision = wr_gate_ask_again(rig.gate, &rig.options, seq, T0);
+    assert_true(decision.reason == WEIR_REASON_RETRY_AFTER && decision.wait_ns == 10 * S);
+    rig_release(&rig);
+}
+
+static void gate_without_spacing_says_so(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, bare_options());
+    assert_false(wr_gate_spaces(rig.gate, &rig.options));
+    wr_gate_robots_delay(rig.gate, S, T0);
+    assert_true(wr_gate_spaces(rig.gate, &rig.options));
+    rig_release(&rig);
+    rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
+    assert_true(wr_gate_spaces(rig.gate, &rig.options));
+    rig_release(&rig);
+}
+
+/* R13, V1 */
+static void requests_in_flight_never_exceed_the_most_allowed(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = bare_options();
+    options.max_in_flight = 2;
+    rig_init(&rig, options);
+    struct wr_gate_start first = rig_send(&rig, T0), second = rig_send(&rig, T0);
+    assert_waits(&rig, T0 + WEIR_DAY, WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE);
+    rig_tell(&rig, first, 200, T0 + WEIR_DAY);
+    rig_send(&rig, T0 + WEIR_DAY);
+    assert_waits(&rig, T0 + WEIR_DAY, WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE);
+    wr_gate_drop(rig.gate, &rig.options, &second, T0 + WEIR_DAY);
+    assert_true(rig_goes(&rig, T0 + WEIR_DAY));
+    assert_int_equal(rig_look(&rig, T0 + WEIR_DAY).cap, 2);
+    rig_release(&rig);
+}
+
+static void more_ends_than_starts_do_no_harm(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = bare_options();
+    options.max_in_flight = 1;
+    rig_init(&rig, options);
+    struct wr_gate_start start = rig_send(&rig, T0);
+    for (int i = 0; i < 3; i++)
+        wr_gate_drop(rig.gate, &rig.options, &start, T0);
+    wr_gate_reserve(rig.gate, &rig.options, T0);
+    wr_gate_drop(rig.gate, &rig.options, &start, T0); /* does not free what is reserved */
+    assert_true(wr_gate_ok(rig.gate, &rig.options));
+    assert_false(rig_goes(&rig, T0));
+    rig_release(&rig);
+}
+
+static void paused_host_waits_until_it_is_resumed(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, bare_options());
+    wr_gate_pause(rig.gate, true);
+    assert_waits(&rig, T0 + WEIR_DAY, WEIR_REASON_PAUSED, WEIR_UNTIL_RELEASE);
+    wr_gate_pause(rig.gate, false);
+    assert_true(rig_goes(&rig, T0));
+    rig_release(&rig);
+}
+
+/* H1 */
+static void clock_going_back_only_delays(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
+    struct wr_gate_start start = rig_send(&rig, T0);
+    assert_waits(&rig, T0 - WEIR_HOUR, WEIR_REASON_PACE, WEIR_HOUR + S);
+    rig_tell_retry_after(&rig, start, 429, 10 * S, T0 - WEIR_HOUR); /* counts from the latest seen */
+    assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 10 * S);
+    assert_waits(&rig, T0 - WEIR_HOUR, WEIR_REASON_RETRY_AFTER, WEIR_HOUR + 10 * S);
+    rig_send(&rig, T0 + 10 * S);
+    assert_waits(&rig, T0, WEIR_REASON_PACE, 11 * S);
+    rig_release(&rig);
+}
+
+/* H3 */
+static void after_8_hours_asleep_there_is_one_start_and_no_burst(void **state)
+{
+    (void)state;
+    static const weir_profile profiles[] = {WEIR_PROFILE_STRICT, WEIR_PROFILE_LEARNED};
+    for (size_t i = 0; i < 2; i++) {
+        struct rig rig;
+        rig_init(&rig, profile_options(profiles[i]));
+        rig_answer(&rig, 200, T0);
+        int64_t now = T0 + 8 * WEIR_HOUR;
+        rig_answer(&rig, 200, now);
+        assert_waits(&rig, now, WEIR_REASON_PACE, profiles[i] == WEIR_PROFILE_STRICT ? S : 500 * MS);
+        rig_release(&rig);
+    }
+    struct rig rig;
+    int starts = 0;
+    rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
+    rig_answer(&rig, 404, T0);
+    for (; rig_goes(&rig, T0 + 8 * WEIR_HOUR); starts++)
+        rig_send(&rig, T0 + 8 * WEIR_HOUR);
+    assert_int_equal(starts, 4); /* one bucket full */
+    rig_release(&rig);
+}
+
+static void instants_before_0_and_far_away_are_like_all_others(void **state)
+{
+    (void)state;
+    static const int64_t begins[] = {0, -WEIR_DURATION_MAX, WEIR_DURATION_MAX, -2 * WEIR_DURATION_MAX + 1,
+                                     2 * WEIR_DURATION_MAX - WEIR_DAY};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        struct rig rig;
+        weir_pace_options options = profile_options(WEIR_PROFILE_STRICT);
+        int64_t now = begins[i];
+        rig_restore(&rig, options, NULL, now, 0);
+        rig_answer(&rig, 200, now);
+        assert_waits(&rig, now, WEIR_REASON_PACE, S);
+        rig_tell_retry_after(&rig, rig_send(&rig, now + S), 503, INT64_MAX, now + S);
+        assert_waits(&rig, now + S, WEIR_REASON_RETRY_AFTER, WEIR_DAY);
+        assert_true(rig_look(&rig, now + S).error_rate == 0.5);
+        rig_release(&rig);
+    }
+}
+
+/* R24, S0-48, S1-30 */
+static void pacing_that_is_off_lets_all_go_and_knows_nothing(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = profile_options(WEIR_PROFILE_STRICT);
+    options.off = true;
+    rig_init(&rig, options);
+    wr_gate_robots_delay(rig.gate, WEIR_HOUR, T0);
+    wr_gate_pause(rig.gate, true);
+    wr_gate_hold(rig.gate, &rig.options, T0 + WEIR_HOUR, T0);
+    for (int i = 0; i < 100; i++) {
+        struct wr_gate_start start = rig_send(&rig, T0);
+        assert_int_equal(rig_tell_retry_after(&rig, start, 429, WEIR_HOUR, T0), 0);
+    }
+    weir_pace_entry entry = rig_look(&rig, T0), empty = {0};
+    assert_memory_equal(&entry, &empty, sizeof entry);
+    weir_pace_bound bounds[WEIR_PACE_BOUNDS_MAX];
+    assert_int_equal(wr_gate_bounds(rig.gate, &rig.options, T0, bounds), 0);
+    rig_release(&rig);
+}
+
+/* Puts other numbers in force. */
+static void change(struct rig *rig, weir_pace_options options, int64_t now)
+{
+    struct rig old = *rig;
+    assert_int_equal(wr_pace_options_check(&options, &rig->options), 0);
+    rig->gate = calloc(1, wr_gate_bytes(&rig->options));
+    assert_non_null(rig->gate);
+    wr_gate_carry(old.gate, &old.options, rig->gate, &rig->options, now);
+    assert_true(wr_gate_ok(rig->gate, &rig->options));
+    rig_release(&old);
+}
+
+/* K7 */
+static void new_rate_holds_at_once_and_without_leftovers(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = bare_options();
+    options.max_rate = 10;
+    rig_init(&rig, options);
+    for (int i = 0; i < 5; i++)
+        rig_send(&rig, T0 + i * 100 * MS);
+    options.max_rate = 1;
+    change(&rig, options, T0 + 450 * MS);
+    assert_waits(&rig, T0 + 450 * MS, WEIR_REASON_PACE, 950 * MS);
+    rig_send(&rig, T0 + 1400 * MS);
+    assert_waits(&rig, T0 + 1400 * MS, WEIR_REASON_PACE, S);
+    options.max_rate = 100;
+    change(&rig, options, T0 + 1400 * MS);
+    assert_waits(&rig, T0 + 1400 * MS, WEIR_REASON_PACE, 10 * MS);
+    assert_int_equal(rig_look(&rig, T0).in_flight, 6);
+    rig_release(&rig);
+}
+
+/* K7: a bucket of four shrinks to one. */
+static void burst_that_was_saved_up_is_not_carried_into_a_smaller_bucket(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = profile_options(WEIR_PROFILE_AIMD);
+    rig_init(&rig, options);
+    options.burst = 1;
+    change(&rig, options, T0);
+    rig_send(&rig, T0);
+    assert_false(rig_goes(&rig, T0));
+    rig_release(&rig);
+}
+
+static void change_keeps_waits_within_the_new_bounds(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = bare_options();
+    options.breaker = true;
+    rig_init(&rig, options);
+    rig_tell_retry_after(&rig, rig_send(&rig, T0), 503, WEIR_HOUR, T0);
+    options.retry_after_max_ns = WEIR_MINUTE;
+    change(&rig, options, T0);
+    assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, WEIR_MINUTE);
+    for (int i = 0; i < 5; i++)
+        rig_tell_all(&rig, NULL, (weir_outcome){.status = 500}, T0, 0);
+    assert_waits(&rig, T0, WEIR_REASON_BREAKER, 15 * S);
+    options.open_ns = S;
+    change(&rig, options, T0);
+    assert_waits(&rig, T0, WEIR_REASON_BREAKER, S);
+    options.breaker = false;
+    change(&rig, options, T0);
+    assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, WEIR_MINUTE);
+    rig_release(&rig);
+}
+
+/* What was in flight when pacing was switched off is not in flight for ever. */
+static void switching_off_and_on_again_loses_no_ends(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = bare_options();
+    rig_init(&rig, options);
+    struct wr_gate_start first = rig_send(&rig, T0), second = rig_send(&rig, T0);
+    uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0);
+    options.off = true;
+    change(&rig, options, T0);
+    rig_tell(&rig, first, 200, T0);
+    wr_gate_drop(rig.gate, &rig.options, &second, T0);
+    struct wr_gate_start third = wr_gate_sent(rig.gate, &rig.options, seq, T0);
+    struct wr_gate_start free = rig_send(&rig, T0); /* one that is not counted */
+    options.off = false;
+    change(&rig, options, T0);
+    rig_tell(&rig, free, 200, T0);
+    assert_int_equal(rig_look(&rig, T0).in_flight, 1);
+    rig_tell(&rig, third, 200, T0);
+    assert_int_equal(rig_look(&rig, T0).in_flight, 0);
+    rig_release(&rig);
+}
+
+/* R9 */
+static void host_may_be_forgotten_only_when_nothing_holds(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = profile_options(WEIR_PROFILE_STRICT);
+#define FORGETTABLE(at) wr_gate_forgettable(rig.gate, &rig.options, (at))
+    rig_init(&rig, options);
+    assert_true(FORGETTABLE(T0));
+    struct wr_gate_start start = rig_send(&rig, T0);
+    assert_false(FORGETTABLE(T0 + WEIR_DAY)); /* in flight */
+    rig_tell(&rig, start, 200, T0);
+    assert_false(FORGETTABLE(T0 + 2 * S - 1)); /* twice the interval */
+    assert_true(FORGETTABLE(T0 + 2 * S));
+    uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0 + 2 * S);
+    assert_false(FORGETTABLE(T0 + 4 * S));
+    assert_true(FORGETTABLE(T0 + 122 * S)); /* nobody will send that */
+    wr_gate_give(rig.gate, &rig.options, seq, T0 + 4 * S);
+    wr_gate_pause(rig.gate, true);
+    assert_false(FORGETTABLE(T0 + WEIR_DAY));
+    wr_gate_pause(rig.gate, false);
+    wr_gate_hold(rig.gate, &rig.options, T0 + 100 * S, T0 + 4 * S);
+    assert_false(FORGETTABLE(T0 + 100 * S - 1));
+    assert_true(FORGETTABLE(T0 + 100 * S));
+    for (int i = 0; i < 5; i++)
+        rig_tell_all(&rig, NULL, (weir_outcome){.status = 500}, T0 + 100 * S, 0);
+    assert_false(FORGETTABLE(T0 + WEIR_DAY)); /* half open */
+    rig_release(&rig);
+#undef FORGETTABLE
+}
+
+/* `weir why` */
+static void every_bound_is_listed_with_its_own_wait(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = profile_options(WEIR_PROFILE_AIMD);
+    options.min_interval_ns = 100 * MS;
+    options.max_in_flight = 1;
+    rig_init(&rig, options);
+    wr_gate_robots_delay(rig.gate, 300 * MS, T0);
+    rig_tell_retry_after(&rig, rig_send(&rig, T0), 429, 7 * S, T0);
+    struct wr_gate_start start = rig_send(&rig, T0 + 7 * S);
+    weir_pace_bound bounds[WEIR_PACE_BOUNDS_MAX];
+    size_t count = wr_gate_bounds(rig.gate, &rig.options, T0 + 7 * S, bounds);
+    static const weir_pace_bound wanted[] = {
+        {WEIR_REASON_PACE, 100 * MS, 100 * MS},
+        {WEIR_REASON_TOKENS, 0, S},
+        {WEIR_REASON_ROBOTS_DELAY, 300 * MS, 300 * MS},
+        {WEIR_REASON_RETRY_AFTER, 0, 0},
+        {WEIR_REASON_RATE_LIMIT_RESET, 0, 0},
+        {WEIR_REASON_BREAKER, 0, 0},
+        {WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE, 0},
+        {WEIR_REASON_PAUSED, 0, 0},
+    };
+    assert_int_equal(count, sizeof wanted / sizeof *wanted);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(bounds[i].reason, wanted[i].reason);
+        assert_int_equal(bounds[i].wait_ns, wanted[i].wait_ns);
+        assert_int_equal(bounds[i].value_ns, wanted[i].value_ns);
+    }
+    rig_tell_retry_after(&rig, start, 503, 9 * S, T0 + 7 * S);
+    wr_gate_bounds(rig.gate, &rig.options, T0 + 8 * S, bounds);
+    assert_int_equal(bounds[3].wait_ns, 8 * S);
+    rig_release(&rig);
+}
+
+static void look_shows_what_the_gate_knows(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = profile_options(WEIR_PROFILE_AIMD);
+    rig_init(&rig, options);
+    weir_pace_entry entry = {.key = "a", .key_bytes = 1, .waiters = 7};
+    weir_outcome good = {.status = 200, .latency_ns = 500 * MS}, bad = {.status = 429, .latency_ns = 2 * MS};
+    struct wr_gate_start first = rig_send(&rig, T0), second = rig_send(&rig, T0);
+    rig_send(&rig, T0);
+    rig_tell_all(&rig, &first, good, T0 + S, 0);
+    rig_tell_all(&rig, &second, bad, T0 + S, 0);
+    wr_gate_look(rig.gate, &rig.options, T0 + S, &entry);
+    assert_true(entry.key != NULL && entry.key_bytes == 1 && entry.waiters == 7); /* the caller's */
+    assert_true(fabs(entry.rate - 1.125) < 1e-9);
+    assert_true(entry.tokens > 2 && entry.tokens <= 4);
+    assert_int_equal(entry.delay_ns, 888888889);
+    assert_true(entry.p95_latency_ns > 499 * MS && entry.p95_latency_ns <= 500 * MS);
+    assert_true(entry.mean_latency_ns > 720 * MS && entry.mean_latency_ns < 721 * MS);
+    assert_true(entry.error_rate == 0.5);
+    assert_true(entry.breaker == WEIR_BREAKER_CLOSED && entry.consecutive_failures == 1);
+    assert_true(entry.error_streak == 1 && entry.success_streak == 0);
+    assert_true(entry.in_flight == 1 && entry.cap == UINT32_MAX);
+    assert_true(entry.starts == 3 && entry.rejected == 1);
+    assert_true(entry.decision.reason == WEIR_REASON_PACE && entry.decision.wait_ns == 100 * MS);
+    assert_int_equal(entry.last_success_at, T0 + S);
+    assert_true(strlen(entry.mode) > 0);
+    rig_release(&rig);
+}
+
+/* 512 bytes for a host with everything at its default. */
+static void gate_with_any_strategy_is_at_most_512_bytes(void **state)
+{
+    (void)state;
+    weir_pace_options options = profile_options(WEIR_PROFILE_UNLIMITED);
+    size_t bare = wr_gate_bytes(&options);
+    assert_true(bare + 192 <= 512); /* what tide may have */
+    for (int i = 0; weir_strategy_name((weir_strategy)i) != NULL; i++) {
+        options.strategy = (weir_strategy)i;
+        if (wr_strategy_of(options.strategy) == NULL)
+            continue;
+        print_message("%s: %zu bytes\n", weir_strategy_name(options.strategy), wr_gate_bytes(&options));
+        assert_true(wr_strategy_of(options.strategy)->state_bytes <= 192);
+        assert_true(wr_gate_bytes(&options) <= 512);
+        assert_int_equal(wr_gate_bytes(&options) % 8, 0);
+    }
+}
+
+WEIR_TESTS(test(first_start_is_at_once_and_the_next_an_interval_later), test(interval_is_the_longest_of_all),
+           test(calls_at_0_and_500_and_1200_ms_start_a_second_apart), test(crawl_delay_forbids_bursts),
+           test(start_counts_from_the_send_and_nothing_starts_before_it),
+           test(reservation_that_is_given_back_leaves_no_trace),
+           test(reservation_that_is_not_used_in_time_is_taken_back),
+           test(holder_of_a_reservation_can_ask_whether_it_still_may), test(gate_without_spacing_says_so),
+           test(requests_in_flight_never_exceed_the_most_allowed), test(more_ends_than_starts_do_no_harm),
+           test(paused_host_waits_until_it_is_resumed), test(clock_going_back_only_delays),
+           test(after_8_hours_asleep_there_is_one_start_and_no_burst),
+           test(instants_before_0_and_far_away_are_like_all_others),
+           test(pacing_that_is_off_lets_all_go_and_knows_nothing), test(new_rate_holds_at_once_and_without_leftovers),
+           test(burst_that_was_saved_up_is_not_carried_into_a_smaller_bucket),
+           test(change_keeps_waits_within_the_new_bounds), test(switching_off_and_on_again_loses_no_ends),
+           test(host_may_be_forgotten_only_when_nothing_holds), test(every_bound_is_listed_with_its_own_wait),
+           test(look_shows_what_the_gate_knows), test(gate_with_any_strategy_is_at_most_512_bytes))
