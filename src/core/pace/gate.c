@@ -105,12 +105,14 @@ void wr_gate_init(struct wr_gate *gate, const weir_pace_options *options, const 
     if (memory != NULL)
         aged = wr_memory_aged(memory, options, wall_now);
     strategy->start(options, gate + 1, memory == NULL ? NULL : &aged, now);
-    gate->noted_rate = (float)strategy->want(options, gate + 1, now).rate;
+    double rate = strategy->want(options, gate + 1, now).rate;
+    gate->noted_rate = (float)rate;
     if (memory == NULL)
         return;
     gate->robots_delay_ns = aged.robots_delay_ns;
+    gate->last_start_at = now; /* there may have been one just before; so a crash loop is no burst */
     hold(gate, now + wr_memory_wait(memory, options, wall_now), WEIR_REASON_RETRY_AFTER, now);
-    hold(gate, now + wr_gate_delay(gate, options, now), WEIR_REASON_PACE, now);
+    hold(gate, now + sooner(wr_rate_interval(rate), options->retry_after_max_ns), WEIR_REASON_PACE, now);
     if (aged.breaker_open && options->breaker)
         wr_breaker_trip(&gate->breaker, now);
 }
@@ -120,11 +122,13 @@ void wr_gate_carry(const struct wr_gate *from, const weir_pace_options *from_opt
 {
     assert(wr_gate_bytes(from_options) == wr_gate_bytes(to_options));
     memcpy(to, from, wr_gate_bytes(to_options));
-    int64_t t = advance(to, to_options, now);
+    int64_t t = advance(to, from_options, now); /* a reservation that has expired does not come back */
     to->hold_until = sooner(to->hold_until, t + to_options->retry_after_max_ns);
     to->breaker.open_until = sooner(to->breaker.open_until, t + to_options->open_ns);
-    if (!to_options->breaker)
+    if (!to_options->breaker) {
         to->breaker.tripped = false;
+        to->breaker.failures = 0;
+    }
     to->unsaved = true;
 }
 
@@ -256,7 +260,7 @@ static uint32_t obey(struct wr_gate *gate, const weir_pace_options *options, con
     if (answer->retry_after_ns > 0)
         held |= hold(gate, now + jittered(options, answer->retry_after_ns, unit), WEIR_REASON_RETRY_AFTER, now);
     if (reset_ns < 0 && answer->quota_limit == 0)
-        reset_ns = options->open_ns;
+        reset_ns = sooner(options->open_ns, options->retry_after_max_ns);
     if (reset_ns > 0 && (answer->quota_remaining == 0 || answer->quota_limit == 0))
         held |= hold(gate, now + jittered(options, reset_ns, unit), WEIR_REASON_RATE_LIMIT_RESET, now);
     gate->unsaved |= held;
@@ -366,6 +370,6 @@ bool wr_gate_ok(const struct wr_gate *gate, const weir_pace_options *options)
     return gate->last_start_at <= gate->latest_at && gate->in_flight >= gate->reserved &&
            (!gate->reserved || (gate->seq != 0 && gate->reserved_at <= gate->latest_at)) &&
            gate->robots_delay_ns >= 0 && gate->robots_delay_ns <= WEIR_DURATION_MAX &&
-           (gate->hold_until <= latest_hold || gate->hold_reason == WEIR_REASON_PACE) &&
+           gate->hold_until <= latest_hold &&
            gate->breaker.open_until - gate->latest_at <= options->open_ns + options->open_ns / 8;
 }

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/* What answers do to a gate: S0-2, S0-16, S0-17, S0-39, S0-40, S0-89, S2-6, S2-14, S2-23, R3, R4, R25, U4, A15, A19,
+ * C1, C4 … C8, K2. */
+#include "rig.h"
+
+static weir_outcome quota(int64_t limit, int64_t remaining, int64_t reset_ns)
+{
+    return (weir_outcome){.status = 200,
+                          .has_quota = true,
+                          .quota_limit = limit,
+                          .quota_remaining = remaining,
+                          .quota_reset_ns = reset_ns};
+}
+
+/* A bare gate that got one such answer at T0. */
+static void rig_told(struct rig *ret_rig, weir_outcome outcome)
+{
+    rig_init(ret_rig, bare_options());
+    struct wr_gate_start start = rig_send(ret_rig, T0);
+    rig_tell_all(ret_rig, &start, outcome, T0, 0);
+}
+
+/* S0-40, S0-89, S0-16 */
+static void nothing_starts_before_retry_after_has_passed(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
+    assert_true(rig_tell_retry_after(&rig, rig_send(&rig, T0), 429, 30 * S, T0) & WR_NEWS_RETRY_AFTER);
+    assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 30 * S);
+    assert_waits(&rig, T0 + 30 * S - 1, WEIR_REASON_RETRY_AFTER, 1);
+    rig_send(&rig, T0 + 30 * S);
+    rig_release(&rig);
+}
+
+static void retry_after_counts_on_every_status(void **state)
+{
+    (void)state;
+    static const int statuses[] = {200, 301, 404, 403, 429, 500, 503};
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        struct rig rig;
+        rig_told(&rig, (weir_outcome){.status = statuses[i], .has_retry_after = true, .retry_after_ns = 5 * S});
+        assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 5 * S);
+        rig_release(&rig);
+    }
+}
+
+/* C1, as numbers: never wraps to 0 or the past. */
+static void absurd_waits_are_clamped(void **state)
+{
+    (void)state;
+    static const int64_t waits[][2] = {{0, 0},
+                                       {-1, 0},
+                                       {INT64_MIN, 0},
+                                       {1, 1},
+                                       {WEIR_DAY, WEIR_DAY},
+                                       {WEIR_DAY + 1, WEIR_DAY},
+                                       {WEIR_DURATION_MAX, WEIR_DAY},
+                                       {INT64_MAX, WEIR_DAY}};
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        struct rig rig;
+        rig_told(&rig, (weir_outcome){.status = 200, .has_retry_after = true, .retry_after_ns = waits[i][0]});
+        assert_int_equal(rig_ask(&rig, T0).wait_ns, waits[i][1]);
+        assert_int_equal((rig.news & WR_NEWS_RETRY_AFTER) != 0, waits[i][1] > 0);
+        rig_release(&rig);
+    }
+}
+
+/* C4, K2 */
+static void most_restrictive_wait_wins_whatever_comes_first(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_outcome both = quota(100, 0, 60 * S);
+    both.has_retry_after = true;
+    both.retry_after_ns = 10 * S;
+    rig_told(&rig, both);
+    assert_waits(&rig, T0, WEIR_REASON_RATE_LIMIT_RESET, 60 * S);
+    rig_release(&rig);
+    both.retry_after_ns = 70 * S;
+    rig_told(&rig, both);
+    assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 70 * S);
+    rig_release(&rig);
+
+    rig_init(&rig, bare_options());
+    struct wr_gate_start first = rig_send(&rig, T0), second = rig_send(&rig, T0);
+    rig_tell_retry_after(&rig, first, 429, 30 * S, T0);
+    assert_int_equal(rig_tell_retry_after(&rig, second, 429, 5 * S, T0 + S) & WR_NEWS_RETRY_AFTER, 0);
+    assert_waits(&rig, T0 + S, WEIR_REASON_RETRY_AFTER, 29 * S);
+    wr_gate_hold(rig.gate, &rig.options, T0 + 20 * S, T0 + S); /* nor does one learned elsewhere shorten it */
+    assert_waits(&rig, T0 + S, WEIR_REASON_RETRY_AFTER, 29 * S);
+    wr_gate_hold(rig.gate, &rig.options, INT64_MAX, T0 + S);
+    assert_waits(&rig, T0 + S, WEIR_REASON_RETRY_AFTER, WEIR_DAY);
+    rig_release(&rig);
+}
+
+/* C5 */
+static void generous_quota_never_raises_the_pace(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = bare_options();
+    options.max_rate = 2;
+    rig_init(&rig, options);
+    struct wr_gate_start start = rig_send(&rig, T0);
+    rig_tell_all(&rig, &start, quota(INT64_MAX, 1000000000000000000, 1), T0, 0);
+    assert_waits(&rig, T0, WEIR_REASON_PACE, 500 * MS);
+    rig_release(&rig);
+}
+
+/* C6 */
+static void quota_that_is_used_up_waits_for_its_reset(void **state)
+{
+    (void)state;
+    static const int64_t resets[][2] = {{60 * S, 60 * S},      {1000000000000000 * 1000, WEIR_DAY},
+                                        {INT64_MAX, WEIR_DAY}, {0, 0},
+                                        {-5 * S, 0}, /* past: proceed */
+                                        {INT64_MIN, 0}};
+    struct rig rig;
+    for (size_t i = 0; i < sizeof resets / sizeof *resets; i++) {
+        rig_told(&rig, quota(100, 0, resets[i][0]));
+        assert_int_equal(rig_ask(&rig, T0).wait_ns, resets[i][1]);
+        rig_release(&rig);
+        rig_told(&rig, quota(100, 1, resets[i][0])); /* not used up */
+        assert_true(rig_goes(&rig, T0));
+        rig_release(&rig);
+    }
+    rig_told(&rig, quota(-1, -1, 60 * S));
+    assert_true(rig_goes(&rig, T0));
+    rig_release(&rig);
+    rig_told(&rig, quota(100, 0, -1)); /* missing: a 429 will say */
+    assert_true(rig_goes(&rig, T0));
+    rig_release(&rig);
+    weir_outcome not_said = {.status = 200, .quota_remaining = 0, .quota_reset_ns = S}; /* without has_quota */
+    rig_told(&rig, not_said);
+    assert_true(rig_goes(&rig, T0));
+    rig_release(&rig);
+}
+
+/* C8 */
+static void quota_of_nothing_pauses_the_host(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_told(&rig, quota(0, -1, 60 * S));
+    assert_waits(&rig, T0, WEIR_REASON_RATE_LIMIT_RESET, 60 * S);
+    rig_release(&rig);
+    rig_told(&rig, quota(0, 0, -1));
+    assert_waits(&rig, T0, WEIR_REASON_RATE_LIMIT_RESET, 15 * S);
+    rig_release(&rig);
+}
+
+/* S0-17 */
+static void jitter_lengthens_long_waits_by_up_to_a_tenth_and_never_shortens(void **state)
+{
+    (void)state;
+    static const double units[] = {0, 0.25, 0.5, 0.999};
+    struct rig rig;
+    for (size_t i = 0; i < 4; i++) {
+        weir_outcome outcome = {.status = 429, .has_retry_after = true, .retry_after_ns = 100 * S};
+        rig_init(&rig, bare_options());
+        rig_tell_all(&rig, NULL, outcome, T0, units[i]);
+        assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 100 * S + (int64_t)(10 * units[i] * (double)S));
+        assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 100 * S + (int64_t)(10 * units[i] * (double)S)); /* stays */
+        rig_release(&rig);
+        outcome.retry_after_ns = S; /* not longer than jitter_over */
+        rig_init(&rig, bare_options());
+        rig_tell_all(&rig, NULL, outcome, T0, units[i]);
+        assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, S);
+        rig_release(&rig);
+    }
+    rig_init(&rig, bare_options()); /* a unit that is none */
+    rig_tell_all(&rig, NULL, (weir_outcome){.status = 429, .has_retry_after = true, .retry_after_ns = WEIR_DAY}, T0,
+                 1e9);
+    assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, WEIR_DAY);
+    rig_release(&rig);
+}
+
+/* U4, A15: where nothing else slows down, a host that rejects everything gets ten requests a second, not a storm. */
+static void each_rejection_pushes_back_by_100_ms(void **state)
+{
+    (void)state;
+    static const int rejections[] = {429, 403, 503};
+    struct rig rig;
+    for (size_t i = 0; i < 3; i++) {
+        rig_told(&rig, (weir_outcome){.status = rejections[i]});
+        assert_waits(&rig, T0, WEIR_REASON_PACE, 100 * MS);
+        rig_release(&rig);
+    }
+    int starts = 0;
+    rig_init(&rig, bare_options());
+    for (int64_t now = T0; now < T0 + 60 * S; now += MS)
+        if (rig_goes(&rig, now)) {
+            rig_answer(&rig, 429, now);
+            starts++;
+        }
+    assert_int_equal(starts, 600);
+    rig_release(&rig);
+}
+
+/* A15 */
+static void breaker_opens_on_endless_429s_without_retry_after(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = bare_options();
+    int starts = 0;
+    options.breaker = true;
+    rig_init(&rig, options);
+    for (int64_t now = T0; now < T0 + 600 * S; now += 10 * MS)
+        if (rig_goes(&rig, now)) {
+            rig_answer(&rig, 429, now);
+            starts++;
+        }
+    assert_in_range(starts, 5 + 38, 5 + 42); /* five, and then one every 15 s */
+    rig_release(&rig);
+}
+
+/* A push-back of our own does not hide that the server named a time. */
+static void own_push_back_does_not_end_a_wait_that_the_server_named(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_memory memory;
+    rig_init(&rig, bare_options());
+    struct wr_gate_start first = rig_send(&rig, T0), second = rig_send(&rig, T0);
+    rig_tell_retry_after(&rig, first, 429, 1 * S, T0);
+    rig_tell(&rig, second, 429, T0 + 950 * MS);
+    assert_waits(&rig, T0 + 950 * MS, WEIR_REASON_RETRY_AFTER, 100 * MS);
+    wr_gate_remember(rig.gate, &rig.options, T0 + 950 * MS, WALL0, &memory);
+    assert_int_equal(memory.retry_wall_at, WALL0 + 100 * MS);
+    rig_release(&rig);
+}
+
+/* R3, S0-39: Retry-After, window, streaks and one cut; the next answer counts anew. */
+static void one_response_has_one_effect_on_each_part(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
+    uint32_t news = rig_tell_retry_after(&rig, rig_send(&rig, T0), 429, 2 * S, T0);
+    assert_int_equal(news, WR_NEWS_REJECTED | WR_NEWS_RETRY_AFTER | WR_NEWS_DELAY);
+    weir_pace_entry entry = rig_look(&rig, T0);
+    assert_true(entry.rate == 1); /* halved once */
+    assert_true(entry.error_streak == 1 && entry.rejected == 1 && entry.error_rate == 1);
+    assert_int_equal(entry.consecutive_failures, 0); /* R7 */
+    rig_tell_retry_after(&rig, rig_send(&rig, T0 + 2 * S), 429, 2 * S, T0 + 2 * S);
+    assert_true(rig_look(&rig, T0 + 2 * S).rate == 0.5);
+    rig_release(&rig);
+}
+
+/* S2-6 */
+static void streaks_count_good_answers_and_rejections_in_a_row(void **state)
+{
+    (void)state;
+    static const struct {
+        int status;
+        uint32_t successes, errors;
+    } rows[] = {{200, 1, 0}, {304, 2, 0}, {404, 3, 0}, {500, 0, 0}, {200, 1, 0}, {429, 0, 1}, {503, 0, 2},
+                {500, 0, 2}, {0, 0, 2},   {403, 0, 3}, {200, 1, 0}, {0, 0, 0},   {200, 1, 0}, {200, 2, 0}};
+    struct rig rig;
+    rig_init(&rig, bare_options());
+    assert_int_equal(rig_look(&rig, T0).last_success_at, 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t now = T0 + (int64_t)i * S;
+        rig_answer(&rig, rows[i].status, now);
+        weir_pace_entry entry = rig_look(&rig, now);
+        assert_int_equal(entry.success_streak, rows[i].successes);
+        assert_int_equal(entry.error_streak, rows[i].errors);
+        assert_int_equal((rig.news & WR_NEWS_REJECTED) != 0,
+                         rows[i].errors > 0 && rows[i].status > 100 && rows[i].status != 500);
+        if (rows[i].successes > 0)
+            assert_int_equal(entry.last_success_at, now);
+    }
+    rig_release(&rig);
+}
+
+static void latency_is_what_was_told_or_the_time_since_the_send(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = bare_options();
+    options.latency_weight = 1;
+    rig_init(&rig, options);
+    rig_tell(&rig, rig_send(&rig, T0), 200, T0 + 300 * MS);
+    assert_int_equal(rig_look(&rig, T0).mean_latency_ns, 300 * MS);
+    struct wr_gate_start start = rig_send(&rig, T0 + S);
+    rig_tell_all(&rig, &start, (weir_outcome){.status = 200, .latency_ns = 200 * MS}, T0 + 9 * S, 0);
+    assert_int_equal(rig_look(&rig, T0).mean_latency_ns, 200 * MS);
+    rig_tell(&rig, rig_send(&rig, T0 + 10 * S), 0, T0 + 70 * S); /* a time-out is no latency */
+    assert_int_equal(rig_look(&rig, T0).mean_latency_ns, 200 * MS);
+    rig_release(&rig);
+}
+
+/* S0-2: from somebody who holds no permit. */
+static void feedback_without_a_start_is_heard_and_ends_nothing(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, bare_options());
+    rig_send(&rig, T0);
+    rig_tell_all(&rig, NULL, (weir_outcome){.status = 429, .has_retry_after = true, .retry_after_ns = 9 * S}, T0, 0);
+    assert_int_equal(rig_look(&rig, T0).in_flight, 1);
+    assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 9 * S);
+    rig_release(&rig);
+}
+
+/* S2-14 */
+static void hopeless_is_said_once_after_so_many_429s_at_the_longest_delay(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = profile_options(WEIR_PROFILE_LEARNED);
+    int64_t now = T0;
+    int rejections = 0, said = 0;
+    options.cancel_after = 20;
+    options.breaker = false;
+    rig_init(&rig, options);
+    for (int round = 0; round < 2; round++) {
+        for (rejections = said = 0; rejections < 200; rejections++) {
+            now += 61 * S;
+            bool at_most = rig_look(&rig, now).delay_ns >= 60 * S;
+            if (rig_answer(&rig, 429, now) & WR_NEWS_HOPELESS) {
+                said++;
+                assert_true(at_most);
+                assert_in_range(rejections, 20 - 1, 60 + 20);
+            }
+        }
+        assert_int_equal(said, 1);
+        rig_answer(&rig, 200, now + 61 * S); /* a success, and it may be said again */
+        now += 61 * S;
+    }
+    rig_release(&rig);
+    options.cancel_after = 0; /* the default */
+    rig_init(&rig, options);
+    for (now = T0; now < T0 + WEIR_DAY; now += 61 * S)
+        assert_int_equal(rig_answer(&rig, 429, now) & WR_NEWS_HOPELESS, 0);
+    rig_release(&rig);
+}
+
+/* S2-23 */
+static void change_of_the_learned_delay_is_news(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = profile_options(WEIR_PROFILE_LEARNED);
+    int changes = 0;
+    int64_t now = T0;
+    options.breaker = false;
+    rig_init(&rig, options);
+    assert_true(rig_answer(&rig, 429, now) & WR_NEWS_DELAY);
+    assert_true(wr_gate_unsaved(rig.gate));
+    assert_int_equal(rig_look(&rig, now).delay_ns, 1500 * MS);
+    wr_gate_saved(rig.gate);
+    for (int i = 0; i < 19; i++)
+        changes += (rig_answer(&rig, 200, now += 2 * S) & WR_NEWS_DELAY) != 0;
+    assert_int_equal(changes, 0);
+    assert_false(wr_gate_unsaved(rig.gate));
+    assert_true(rig_answer(&rig, 200, now += 2 * S) & WR_NEWS_DELAY); /* the 20th: a probe */
+    assert_true(wr_gate_unsaved(rig.gate));
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(nothing_starts_before_retry_after_has_passed), test(retry_after_counts_on_every_status),
+           test(absurd_waits_are_clamped), test(most_restrictive_wait_wins_whatever_comes_first),
+           test(generous_quota_never_raises_the_pace), test(quota_that_is_used_up_waits_for_its_reset),
+           test(quota_of_nothing_pauses_the_host),
+           test(jitter_lengthens_long_waits_by_up_to_a_tenth_and_never_shortens),
+           test(each_rejection_pushes_back_by_100_ms), test(breaker_opens_on_endless_429s_without_retry_after),
+           test(own_push_back_does_not_end_a_wait_that_the_server_named),
+           test(one_response_has_one_effect_on_each_part), test(streaks_count_good_answers_and_rejections_in_a_row),
+           test(latency_is_what_was_told_or_the_time_since_the_send),
+           test(feedback_without_a_start_is_heard_and_ends_nothing),
+           test(hopeless_is_said_once_after_so_many_429s_at_the_longest_delay),
+           test(change_of_the_learned_delay_is_news))

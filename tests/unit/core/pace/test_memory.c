@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* What outlives a gate: R23, U3, S2-7 … S2-9, F2, H2. */
+#include "core/pace/memory.h"
+#include "rig.h"
+#include <math.h>
+
+static int64_t base = 500 * MS;
+
+/* R23 */
+static void known_host_waits_one_full_interval_after_a_restart(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_memory memory = {.delay_ns = 4 * S, .saved_wall_at = WALL0};
+    rig_restore(&rig, profile_options(WEIR_PROFILE_LEARNED), &memory, T0, WALL0);
+    assert_waits(&rig, T0, WEIR_REASON_PACE, 4 * S);
+    rig_send(&rig, T0 + 4 * S);
+    rig_release(&rig);
+    memory = (weir_pace_memory){.robots_delay_ns = 7 * S, .saved_wall_at = WALL0};
+    rig_restore(&rig, bare_options(), &memory, T0, WALL0);
+    assert_waits(&rig, T0, WEIR_REASON_ROBOTS_DELAY, 7 * S);
+    rig_send(&rig, T0 + 7 * S);
+    assert_waits(&rig, T0 + 7 * S, WEIR_REASON_ROBOTS_DELAY, 7 * S);
+    rig_release(&rig);
+    memory = (weir_pace_memory){.delay_ns = 0}; /* known, but nothing was learned */
+    rig_restore(&rig, profile_options(WEIR_PROFILE_STRICT), &memory, T0, WALL0);
+    assert_waits(&rig, T0, WEIR_REASON_PACE, S);
+    rig_release(&rig);
+}
+
+/* R23, V2, F2 */
+static void window_that_the_server_named_is_honoured_after_a_restart(void **state)
+{
+    (void)state;
+    struct rig rig, again;
+    weir_pace_memory memory;
+    rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
+    rig_tell_retry_after(&rig, rig_send(&rig, T0), 429, WEIR_HOUR, T0);
+    assert_true(wr_gate_unsaved(rig.gate));
+    wr_gate_remember(rig.gate, &rig.options, T0 + WEIR_MINUTE, WALL0, &memory);
+    assert_int_equal(memory.retry_wall_at, WALL0 + 59 * WEIR_MINUTE);
+    assert_int_equal(memory.saved_wall_at, WALL0);
+    /* Another process, whose clock began elsewhere, ten minutes later. */
+    rig_restore(&again, profile_options(WEIR_PROFILE_AIMD), &memory, 5 * S, WALL0 + 10 * WEIR_MINUTE);
+    assert_waits(&again, 5 * S, WEIR_REASON_RETRY_AFTER, 49 * WEIR_MINUTE);
+    rig_release(&again);
+    rig_restore(&again, profile_options(WEIR_PROFILE_AIMD), &memory, 5 * S, WALL0 + 2 * WEIR_HOUR);
+    assert_int_not_equal(rig_ask(&again, 5 * S).reason, WEIR_REASON_RETRY_AFTER); /* over; one interval */
+    assert_false(rig_goes(&again, 5 * S));
+    rig_release(&again);
+    rig_release(&rig);
+}
+
+/* S2-8: our own pauses are not stored. */
+static void own_push_back_is_forgotten(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_memory memory;
+    rig_init(&rig, bare_options());
+    rig_answer(&rig, 429, T0);
+    assert_waits(&rig, T0, WEIR_REASON_PACE, 100 * MS);
+    wr_gate_remember(rig.gate, &rig.options, T0, WALL0, &memory);
+    assert_int_equal(memory.retry_wall_at, 0);
+    rig_release(&rig);
+}
+
+/* H2 */
+static void stored_deadline_is_clamped_however_the_wall_clock_was_set(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t retry_wall_at, saved_wall_at, wall_now, wait_ns;
+    } rows[] = {
+        {WALL0 + WEIR_HOUR, WALL0, WALL0 + WEIR_MINUTE, 59 * WEIR_MINUTE},
+        {WALL0 + WEIR_HOUR, WALL0, WALL0 - WEIR_DAY, WEIR_HOUR}, /* set back: no longer than it was */
+        {WALL0 + WEIR_HOUR, WALL0, 0, WEIR_HOUR},                /* 1970 */
+        {WALL0 + WEIR_HOUR, WALL0, WALL0 + 400 * WEIR_DAY, 0},   /* set forward */
+        {WALL0 + 3650 * WEIR_DAY, WALL0, WALL0, WEIR_DAY},       /* never years */
+        {WALL0 + 3650 * WEIR_DAY, 0, WALL0, WEIR_DAY},           /* when it was saved is not known */
+        {INT64_MAX, INT64_MIN, INT64_MIN, WEIR_DAY},             /* a damaged store */
+        {INT64_MIN, INT64_MAX, INT64_MAX, 0},
+        {0, WALL0, WALL0, 0},
+    };
+    weir_pace_options options = bare_options();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        weir_pace_memory memory = {.retry_wall_at = rows[i].retry_wall_at, .saved_wall_at = rows[i].saved_wall_at};
+        assert_int_equal(wr_memory_wait(&memory, &options, rows[i].wall_now), rows[i].wait_ns);
+    }
+}
+
+/* U3 */
+static void what_is_above_the_base_halves_in_each_half_life(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t age_ns;
+        double share;
+    } rows[] = {
+        {0, 1},        {6 * WEIR_HOUR, 0.5}, {12 * WEIR_HOUR, 0.25}, {3 * WEIR_HOUR, 0.70710678}, {3650 * WEIR_DAY, 0},
+        {-WEIR_DAY, 1} /* saved tomorrow */};
+    weir_pace_options options = profile_options(WEIR_PROFILE_LEARNED);
+    weir_pace_memory memory = {.delay_ns = 60 * S, .floor_ns = 10 * S, .saved_wall_at = WALL0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        weir_pace_memory aged = wr_memory_aged(&memory, &options, WALL0 + rows[i].age_ns);
+        double delay = (double)base + rows[i].share * (double)(60 * S - base);
+        double floor = (double)base + rows[i].share * (double)(10 * S - base);
+        assert_true(fabs((double)aged.delay_ns - delay) < (double)MS &&
+                    fabs((double)aged.floor_ns - floor) < (double)MS);
+    }
+    memory.delay_ns = base / 2; /* below the base: as it is */
+    assert_int_equal(wr_memory_aged(&memory, &options, WALL0 + WEIR_DAY).delay_ns, base / 2);
+}
+
+static void damaged_memory_is_put_into_range(void **state)
+{
+    (void)state;
+    weir_pace_options options = profile_options(WEIR_PROFILE_LEARNED);
+    weir_pace_memory worst = {.delay_ns = INT64_MAX,
+                              .floor_ns = INT64_MIN,
+                              .robots_delay_ns = INT64_MAX,
+                              .retry_wall_at = INT64_MAX,
+                              .saved_wall_at = INT64_MIN,
+                              .rate = (double)NAN,
+                              .cap = UINT32_MAX,
+                              .traits = UINT32_MAX,
+                              .block_ns = INT64_MIN,
+                              .breaker_open = true};
+    weir_pace_memory aged = wr_memory_aged(&worst, &options, WALL0);
+    assert_true(aged.delay_ns == 60 * S && aged.floor_ns == 0 && aged.robots_delay_ns == WEIR_DURATION_MAX);
+    assert_true(aged.rate == 0 && aged.block_ns == 0);
+    for (int i = 0; weir_strategy_name((weir_strategy)i) != NULL; i++) {
+        struct rig rig;
+        options.strategy = (weir_strategy)i;
+        if (wr_strategy_of(options.strategy) == NULL)
+            continue;
+        rig_restore(&rig, options, &worst, T0, WALL0);
+        assert_true(rig_ask(&rig, T0).wait_ns <= WEIR_DURATION_MAX);
+        rig_answer(&rig, 200, T0 + WEIR_DURATION_MAX); /* after 36 years of Crawl-delay */
+        rig_release(&rig);
+    }
+}
+
+/* S2-9 */
+static void what_was_learned_is_known_again(void **state)
+{
+    (void)state;
+    struct rig rig, again;
+    weir_pace_memory memory;
+    weir_pace_options options = profile_options(WEIR_PROFILE_LEARNED);
+    options.breaker = false;
+    rig_init(&rig, options);
+    for (int64_t i = 0; i < 5; i++)
+        rig_answer(&rig, 429, T0 + i * 10 * S);
+    wr_gate_remember(rig.gate, &rig.options, T0 + 60 * S, WALL0, &memory);
+    assert_int_equal(memory.delay_ns, 5500 * MS);
+    rig_restore(&again, options, &memory, 5 * S, WALL0);
+    assert_int_equal(rig_look(&again, 5 * S).delay_ns, 5500 * MS);
+    rig_release(&rig);
+    rig_release(&again);
+}
+
+static void crawl_delay_is_stored_and_changes_are_unsaved(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_memory memory;
+    rig_init(&rig, bare_options());
+    assert_false(wr_gate_unsaved(rig.gate));
+    wr_gate_robots_delay(rig.gate, 3 * S, T0);
+    assert_true(wr_gate_unsaved(rig.gate));
+    wr_gate_saved(rig.gate);
+    wr_gate_robots_delay(rig.gate, 3 * S, T0);
+    assert_false(wr_gate_unsaved(rig.gate)); /* as before */
+    wr_gate_remember(rig.gate, &rig.options, T0, WALL0, &memory);
+    assert_int_equal(memory.robots_delay_ns, 3 * S);
+    assert_false(memory.breaker_open);
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(known_host_waits_one_full_interval_after_a_restart),
+           test(window_that_the_server_named_is_honoured_after_a_restart), test(own_push_back_is_forgotten),
+           test(stored_deadline_is_clamped_however_the_wall_clock_was_set),
+           test(what_is_above_the_base_halves_in_each_half_life), test(damaged_memory_is_put_into_range),
+           test(what_was_learned_is_known_again), test(crawl_delay_is_stored_and_changes_are_unsaved))
