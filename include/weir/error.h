@@ -29,7 +29,8 @@ extern "C" {
     X(WEIR_E_ABSENT, -8, "no such key")                                               \
     X(WEIR_E_SPACE, -9, "the buffer is too small")                                    \
     X(WEIR_E_SYSTEM, -10, "a system call failed")                                     \
-    X(WEIR_E_CIRCUIT, -11, "the host's circuit breaker is open")
+    X(WEIR_E_CIRCUIT, -11, "the host's circuit breaker is open")                      \
+    X(WEIR_E_WITHDRAWN, -12, "the permit was withdrawn before the request was sent")
 
 enum weir_error_code {
     WEIR_OK = 0,
@@ -44,8 +45,8 @@ WEIR_API const char *weir_error_text(int code);
 /* The name of a code, such as "WEIR_E_INVAL"; "WEIR_OK" for 0. Never NULL. */
 WEIR_API const char *weir_error_name(int code);
 
-/* What was wrong in the last call on this thread that returned WEIR_E_INVAL, and what would be right.
- * Stays as it is until the next such call: one that returns anything else leaves it alone. Never NULL. */
+/* What was wrong in the last call on this thread that returned WEIR_E_INVAL, and what would be right; or what a pacer's
+ * acquire waited for in vain. Stays as it is until the next such call: others leave it alone. Never NULL. */
 WEIR_API const char *weir_error_detail(void);
 
 #ifdef __cplusplus

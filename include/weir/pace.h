@@ -30,7 +30,18 @@
  * you write, and spacing counts from there, however long connecting took; meanwhile nobody else starts on this host.
  * Without the flag the request counts as sent when granted.
  *
- * Threads: every function may be called from any thread; one permit is used by one thread at a time.
+ * Groups: beside the host's own gate a request may have to pass one that all hosts of a registrable domain share, and
+ * one of the address it goes to. All are asked, and the strictest wins. Their keys are "domain:example.co.uk" and
+ * "address:192.0.2.1": they can be looked at, paused and stored like others, but not acquired.
+ *
+ * Bounded: there are never more than max_hosts keys, groups included. A new one takes the place of one that constrains
+ * nothing any more; where there is none, it is refused (WEIR_E_FULL; try says WEIR_WAIT): to let strangers share a gate
+ * would break the promise to each of them.
+ *
+ * Threads: every function may be called from any thread; one permit is used by one thread at a time. Permits do not
+ * belong to the thread that acquired them: one that it leaves behind unsent comes back after reservation_max_ns, one
+ * that was sent stays in flight until somebody tells or releases it. After fork() a child may use what it makes itself,
+ * and nothing made before.
  */
 #ifndef WEIR_PACE_H
 #define WEIR_PACE_H
@@ -180,8 +191,7 @@ typedef struct weir_pacer weir_pacer;
     X(WEIR_PACE_RETRY_AFTER, "retry_after") /* the server named a time: wait_ns */          \
     X(WEIR_PACE_BREAKER, "breaker")         /* the breaker's state */                       \
     X(WEIR_PACE_REJECTED, "rejected")       /* a 429, or what counts like one: status */    \
-    X(WEIR_PACE_HOPELESS, "hopeless")       /* cancel_after was reached */                  \
-    X(WEIR_PACE_FORGOTTEN, "forgotten")     /* the host was evicted or swept */
+    X(WEIR_PACE_HOPELESS, "hopeless")       /* cancel_after was reached */
 
 typedef enum weir_pace_event_kind {
 #define X(kind, name) kind,
@@ -195,13 +205,16 @@ typedef enum weir_breaker_state {
     WEIR_BREAKER_HALF_OPEN,
 } weir_breaker_state;
 
+/* "waiting", "changed", …; NULL for a number that is none. */
+WEIR_API const char *weir_pace_event_name(weir_pace_event_kind kind);
+
 typedef struct weir_pace_event {
     weir_pace_event_kind kind;
     const char *key; /* not terminated; valid during the call */
     size_t key_bytes;
-    weir_reason reason;
-    int64_t wait_ns;
-    int64_t delay_ns; /* between starts, as learned so far */
+    weir_reason reason; /* what holds now */
+    int64_t wait_ns;    /* for how long; may be WEIR_UNTIL_RELEASE */
+    int64_t delay_ns;   /* between starts, as learned so far */
     uint32_t error_streak;
     int status;
     weir_breaker_state breaker;
@@ -230,21 +243,24 @@ typedef struct weir_pacer_options {
     weir_pace_listener *listener;
     void *listener_context;
     const weir_clock *clock;         /* default: weir_clock_fast() */
+    const weir_clock *wall;          /* ns since 1970, for what is stored; default: the system's */
     const weir_allocator *allocator; /* default: the system's */
 } weir_pacer_options;
 
-/* A permit for one request. Plain memory of the caller's; zeroed once told or released. Do not copy it. */
+/* A permit for one request, in memory of the caller's. It may be handed on, but not used from two copies. */
 typedef struct weir_permit {
-    weir_pacer *pacer; /* NULL: nothing is held */
-    int64_t granted_at, sent_at;
-    int64_t waited_ns; /* how long acquire held the caller */
-    weir_reason waited_for;
-    uint32_t seqs[3]; /* of the host's, the domain's and the address's gate */
-    uint32_t in_flight[3];
-    uint8_t gates; /* which of them it holds: bits */
+    weir_pacer *pacer;      /* NULL: nothing is held */
+    int64_t granted_at;     /* by the pacer's clock */
+    int64_t waited_ns;      /* how long the caller was held */
+    weir_reason waited_for; /* what held it at first; NONE: nothing did */
     bool sent;
-    uint16_t key_bytes, domain_at; /* the domain is the key from there on */
-    uint16_t address_bytes;
+    /* The rest is the pacer's: the gates that are held, host, domain, address, and where they are found again. */
+    uint8_t gates;
+    uint16_t key_bytes, domain_at, domain_bytes, address_bytes;
+    struct {
+        int64_t sent_at;
+        uint32_t life, seq, in_flight;
+    } held[3];
     char key[WEIR_PACE_KEY_MAX + 1];
     char address[WEIR_ADDRESS_MAX + 1];
 } weir_permit;
@@ -272,7 +288,9 @@ WEIR_API int weir_pacer_new(const weir_pace_options *pace, const weir_pacer_opti
 #define WEIR_WAITS_BREAKER 2u /* wait for an open breaker instead of WEIR_E_CIRCUIT */
 
 /* Waits until a request to this key may start, first come first served, for at most `timeout_ns`. WEIR_E_CIRCUIT: the
- * breaker is open. Else as weir_limiter_acquire. `cancel` and `ret_decision` may be NULL. */
+ * breaker is open. WEIR_E_FULL: max_hosts. Else as weir_limiter_acquire; after WEIR_E_CANCELLED, WEIR_E_TIMEOUT and
+ * WEIR_E_CIRCUIT weir_error_detail names the key and what held it. `cancel` and `ret_decision` may be NULL. Whatever
+ * the permit held before is forgotten; after a failure it holds nothing. */
 WEIR_API int weir_pacer_acquire(weir_pacer *pacer, const char *key, size_t key_bytes, uint32_t flags,
                                 int64_t timeout_ns, weir_cancel *cancel, weir_permit *ret_permit,
                                 weir_decision *ret_decision);
@@ -287,7 +305,8 @@ WEIR_API int weir_pacer_try(weir_pacer *pacer, const char *key, size_t key_bytes
                             weir_permit *ret_permit, weir_decision *ret_decision);
 
 /* For event loops: stands in the queue, as weir_limiter_enqueue. Poll as weir_ticket_poll; on WEIR_GO the permit is
- * filled. `address` may be NULL. */
+ * handed over, once. WEIR_E_WITHDRAWN: the host named a time in the very moment of granting; enqueue anew. `address`
+ * may be NULL. Free every ticket: the pacer stays until then. */
 typedef struct weir_pace_ticket weir_pace_ticket;
 WEIR_API int weir_pacer_enqueue(weir_pacer *pacer, const char *key, size_t key_bytes, const char *address,
                                 uint32_t flags, int64_t timeout_ns, weir_wake *wake, void *context,
@@ -295,20 +314,25 @@ WEIR_API int weir_pacer_enqueue(weir_pacer *pacer, const char *key, size_t key_b
 WEIR_API int weir_pace_ticket_poll(weir_pace_ticket *ticket, weir_permit *ret_permit, weir_decision *ret_decision);
 WEIR_API void weir_pace_ticket_free(weir_pace_ticket *ticket);
 
-/* The request is being written now: fixes its start. Again, or without WEIR_REPORTS_SENT: a no-op. */
+/* The request is being written now: fixes its start. WEIR_E_WITHDRAWN: do not write it. Since the permit was granted
+ * the host named a time, was paused, or more than reservation_max_ns went by; the permit holds nothing any more, so
+ * acquire anew. Called again, or without WEIR_REPORTS_SENT: a no-op. */
 WEIR_API int weir_permit_sent(weir_permit *permit);
 
-/* The request ended so: the host's gate learns, and the permit is let go. A permit that holds nothing: a no-op. */
+/* The request ended so: its gates learn, and the permit is let go. A permit that holds nothing: a no-op. One that was
+ * not sent counts as sent now: tell of a connection that failed, too. WEIR_E_INVAL. */
 WEIR_API int weir_permit_tell(weir_permit *permit, const weir_outcome *outcome);
 
 /* The request was given up, and nothing is known of it. One that was not sent is given back. A permit that holds
  * nothing: a no-op, so it may be repeated. */
 WEIR_API void weir_permit_release(weir_permit *permit);
 
-/* Feedback without a permit, by key, for those who do not hold one. No-op for a key that is not known. */
+/* Feedback by key, for those who do not hold the permit; it ends nothing in flight. A key that is not known, or that
+ * can be none: a no-op. */
 WEIR_API int weir_pacer_tell(weir_pacer *pacer, const char *key, size_t key_bytes, const weir_outcome *outcome);
 
-/* robots.txt said Crawl-delay: at least this between starts, and no burst. 0 takes it back. Makes the key. */
+/* robots.txt said Crawl-delay: at least this between starts, and no burst. 0 takes it back. Makes the key.
+ * WEIR_E_INVAL, WEIR_E_FULL, WEIR_E_NOMEM, WEIR_E_CLOSED: so do all that make a key. */
 WEIR_API int weir_pacer_robots_delay(weir_pacer *pacer, const char *key, size_t key_bytes, int64_t delay_ns);
 
 /* No starts (or starts again). Makes the key. */
@@ -341,12 +365,12 @@ WEIR_API int weir_pacer_seed(weir_pacer *pacer, const char *key, size_t key_byte
 /* One key's memory now. WEIR_E_ABSENT. */
 WEIR_API int weir_pacer_memory(weir_pacer *pacer, const char *key, size_t key_bytes, weir_pace_memory *ret_memory);
 
-/* Calls `save` for every key whose memory changed since it was last saved, and counts it as saved if that returns true.
- * No lock is held. Returns how many were saved. */
+/* Calls `save` for every key whose memory changed since it was last saved, and counts it as saved if that returns true
+ * and nothing changed meanwhile: the last word is never lost. No lock is held. Returns how many were saved. */
 typedef bool weir_pacer_save(void *context, const char *key, size_t key_bytes, const weir_pace_memory *memory);
 WEIR_API size_t weir_pacer_export(weir_pacer *pacer, weir_pacer_save *save, void *context);
 
-/* Forgets a key; waiters on it fail with WEIR_E_CLOSED. WEIR_E_ABSENT. */
+/* Forgets a key, and what it forbade; waiters on it fail with WEIR_E_CLOSED. WEIR_E_ABSENT. */
 WEIR_API int weir_pacer_forget(weir_pacer *pacer, const char *key, size_t key_bytes);
 
 /* ---- looking ------------------------------------------------------------------------------------------- */
@@ -387,10 +411,12 @@ typedef struct weir_pacer_stats {
     uint64_t retries;
     uint64_t rejected;  /* answers 429, or what counts like one */
     uint64_t waited_ns; /* by all acquires together */
+    uint64_t evicted;   /* hosts that made room for new ones */
     size_t hosts, open_circuits, half_open_circuits, waiters;
     size_t memory_bytes;
 } weir_pacer_stats;
 
+/* Over all keys, without stopping traffic. Looks at every one, so do not call it a thousand times a second. */
 WEIR_API int weir_pacer_stats_get(weir_pacer *pacer, weir_pacer_stats *ret_stats);
 
 /* One key, and its bounds (at most WEIR_PACE_BOUNDS_MAX; `ret_bounds` may be NULL). The entry's key is the caller's.
@@ -404,7 +430,7 @@ WEIR_API int weir_pacer_top(weir_pacer *pacer, size_t most, weir_pace_entry **re
 WEIR_API void weir_pacer_top_free(weir_pacer *pacer, weir_pace_entry *entries);
 
 /* How many requests of a job that wants `concurrency` should be in flight to this key now: one less for each full
- * concurrency_step_ns that the delay is above its base, at least 1. */
+ * concurrency_step_ns that the delay is above its base, no more than the gate lets in flight, at least 1. */
 WEIR_API uint32_t weir_pacer_concurrency(weir_pacer *pacer, const char *key, size_t key_bytes, uint32_t concurrency);
 
 /* Forgets idle keys now. Returns how many. */

@@ -49,6 +49,19 @@ void wr_error_note(const char *why)
     detail = why;
 }
 
+void wr_error_note_text(const char *what, const char *text, size_t text_bytes, const char *why)
+{
+    struct wr_buf buf;
+
+    wr_buf_init_fixed(&buf, formatted, sizeof formatted);
+    wr_buf_append_string(&buf, what);
+    wr_buf_append_char(&buf, ' ');
+    wr_buf_append_quoted(&buf, (struct wr_span){text, text_bytes});
+    wr_buf_append_char(&buf, ' ');
+    wr_buf_append_string(&buf, why);
+    wr_error_note(formatted);
+}
+
 int wr_invalid_text(const char *what, const char *text, size_t text_bytes, const char *wrong, size_t at,
                     const char *right)
 {

@@ -15,7 +15,8 @@
 
 #define WR_NOWHERE ((size_t)-1) /* an offset: the text as a whole is wrong */
 
-/* Sets the detail. `why` is kept, not copied: it must be a literal. */
+/* Sets the detail of an error that may be another than WEIR_E_INVAL. `why` is kept, not copied: it must be a literal.
+ */
 void wr_error_note(const char *why);
 
 /* Inline, so that compilers and analyzers see that it is never 0. */
@@ -24,6 +25,11 @@ static inline int wr_invalid(const char *why)
     wr_error_note(why);
     return WEIR_E_INVAL;
 }
+
+/* Sets the detail to
+ *     what "text" why
+ * with the text quoted as wr_invalid_text does. Keeps nothing. */
+void wr_error_note_text(const char *what, const char *text, size_t text_bytes, const char *why);
 
 /* For text that does not parse. Formats
  *     duration "5 parsecs": unknown unit at character 2; use ns, us, ms, s, m, h or d

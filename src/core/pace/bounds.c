@@ -210,6 +210,11 @@ static const void *part(const struct wr_gate *gate, size_t offset)
     return (const char *)gate + offset;
 }
 
+weir_breaker_state wr_gate_breaker(const struct wr_gate *gate, int64_t now)
+{
+    return wr_breaker_state(&gate->breaker, now > gate->latest_at ? now : gate->latest_at);
+}
+
 void wr_gate_look(const struct wr_gate *gate, const weir_pace_options *options, int64_t now, weir_pace_entry *ret_entry)
 {
     const struct wr_strategy *strategy = wr_strategy_of(options->strategy);

@@ -101,6 +101,8 @@ void wr_gate_saved(struct wr_gate *gate);
  * not paused. Whether unsaved learning matters is the caller's to say. */
 bool wr_gate_forgettable(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
 
+weir_breaker_state wr_gate_breaker(const struct wr_gate *gate, int64_t now);
+
 /* All of weir_pace_entry but key, key_bytes and waiters. */
 void wr_gate_look(const struct wr_gate *gate, const weir_pace_options *options, int64_t now,
                   weir_pace_entry *ret_entry);

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* acquire.c - asking for a permit: now, or waiting for it. */
+#include "core/limit/algorithm.h"
+#include "shell/hosts/hosts.h"
+
+static bool sends(const struct wr_asking *asking)
+{
+    return (asking->flags & WEIR_REPORTS_SENT) == 0;
+}
+
+static bool insists(const struct wr_asking *asking)
+{
+    return (asking->flags & WEIR_WAITS_BREAKER) != 0;
+}
+
+/* ---- beginning and end ---- */
+
+static int check_asking(const weir_pacer *pacer, const char *key, size_t key_bytes, uint32_t flags, int64_t timeout_ns,
+                        const weir_permit *ret_permit)
+{
+    int bad = wr_pacer_check(pacer, key, key_bytes);
+    if (bad != 0)
+        return bad;
+    if (ret_permit == NULL)
+        return wr_invalid("ret_permit is NULL; it must point to where the permit goes");
+    if ((flags & ~WR_FLAGS_ALL) != 0)
+        return wr_invalid("flags must be of WEIR_REPORTS_SENT and WEIR_WAITS_BREAKER, or 0");
+    if (wr_key_is_group(key, key_bytes))
+        return wr_invalid("a key that begins with domain: or address: is a group's; acquire a host's");
+    return wr_timeout_check(timeout_ns);
+}
+
+int wr_asking_begin(struct wr_asking *ret_asking, weir_pacer *pacer, const char *key, size_t key_bytes,
+                    const char *address, uint32_t flags, int64_t timeout_ns, weir_permit *ret_permit)
+{
+    int bad = check_asking(pacer, key, key_bytes, flags, timeout_ns, ret_permit);
+    if (bad != 0)
+        return bad;
+    ret_permit->pacer = NULL;
+    if (wr_permit_address(ret_permit, pacer, key, key_bytes, address) != 0)
+        return WEIR_E_INVAL;
+    int64_t now = wr_clock_now(pacer->clock);
+    ret_permit->granted_at = now;
+    ret_permit->waited_ns = 0;
+    ret_permit->waited_for = WEIR_REASON_NONE;
+    ret_permit->gates = 0;
+    ret_permit->sent = false;
+    bool off = atomic_load_explicit(&pacer->off, memory_order_relaxed);
+    *ret_asking = (struct wr_asking){.pacer = pacer,
+                                     .permit = ret_permit,
+                                     .flags = flags,
+                                     .began_at = now,
+                                     .deadline_at = wr_deadline(now, timeout_ns),
+                                     .decision = {off ? WEIR_GO : WEIR_WAIT, WEIR_REASON_NONE, 0}};
+    return off ? 1 : 0;
+}
+
+static void say_why(const struct wr_asking *asking, int result)
+{
+    static const char *const held_by[] = {
+#define X(reason, name) [reason] = "is held by " name,
+        WEIR_REASONS(X)
+#undef X
+    };
+    const char *what = result == WEIR_E_CANCELLED ? "domain rate limiter cancelled:"
+                       : result == WEIR_E_TIMEOUT ? "domain rate limiter timed out:"
+                       : result == WEIR_E_CIRCUIT ? "domain rate limiter refused:"
+                                                  : NULL;
+    if (what != NULL)
+        wr_error_note_text(what, asking->permit->key, asking->permit->key_bytes, held_by[asking->decision.reason]);
+}
+
+static void count_grant(struct wr_asking *asking, struct wr_tally *tally)
+{
+    weir_permit *permit = asking->permit;
+    wr_count(&tally->requests, 1);
+    if (permit->waited_for == WEIR_REASON_NONE)
+        return;
+    permit->granted_at = wr_clock_now(asking->pacer->clock);
+    permit->waited_ns = permit->granted_at > asking->began_at ? permit->granted_at - asking->began_at : 0;
+    wr_count(&tally->waited_ns, (uint64_t)permit->waited_ns);
+    if (permit->waited_ns > asking->pacer->throttled_over_ns)
+        wr_count(&tally->throttled, 1);
+}
+
+int wr_asking_end(struct wr_asking *asking, uint64_t hash, int result)
+{
+    struct wr_tally *tally = wr_pacer_tally(asking->pacer, hash);
+    if (result == 0) {
+        asking->decision = (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
+        asking->permit->pacer = asking->pacer;
+        count_grant(asking, tally);
+        return 0;
+    }
+    if (result == WEIR_E_CIRCUIT)
+        wr_count(&tally->denied, 1);
+    if (asking->decision.verdict == WEIR_GO)
+        asking->decision.verdict = WEIR_WAIT; /* nothing held any more, but nothing was taken either */
+    say_why(asking, result);
+    return result;
+}
+
+/* ---- now ---- */
+
+/* Whether somebody who does not insist need not wait, for a breaker is open; with the locks held. */
+static bool is_open(const struct wr_gates *gates)
+{
+    bool open = false;
+    for (size_t i = 0; i < gates->count && !open; i++) {
+        const struct wr_part *part = &gates->parts[i];
+        open = part->entry != NULL && wr_stack_give_up(wr_entry_stack(part->table, part->shard, part->entry),
+                                                       wr_entry_state(part->entry), part->query.now) != 0;
+    }
+    return open;
+}
+
+/* 0 if granted; 1 if not; WEIR_E_CIRCUIT, WEIR_E_FULL, WEIR_E_CLOSED, WEIR_E_NOMEM. */
+static int try_now(struct wr_asking *asking, struct wr_gates *gates)
+{
+    size_t refuser = 0;
+    wr_parts_lock(gates->parts, gates->count);
+    int result = wr_parts_get(gates->parts, gates->count);
+    if (result == 0) {
+        asking->decision = wr_parts_try(gates->parts, gates->count, &refuser);
+        if (asking->decision.verdict == WEIR_GO)
+            wr_permit_grant(asking->permit, gates, sends(asking));
+        else if (gates->parts[refuser].entry == NULL)
+            result = WEIR_E_FULL;
+        else
+            result = is_open(gates) ? WEIR_E_CIRCUIT : 1;
+    }
+    wr_parts_unlock(gates->parts, gates->count);
+    return result;
+}
+
+int weir_pacer_try(weir_pacer *pacer, const char *key, size_t key_bytes, const char *address, uint32_t flags,
+                   weir_permit *ret_permit, weir_decision *ret_decision)
+{
+    struct wr_asking asking;
+    struct wr_gates gates;
+    if (ret_decision == NULL)
+        return wr_invalid("ret_decision is NULL; a verdict must be looked at");
+    int result = wr_asking_begin(&asking, pacer, key, key_bytes, address, flags, 0, ret_permit);
+    if (result == 0) {
+        wr_gates_init(&gates, pacer, ret_permit, asking.began_at, insists(&asking));
+        result = try_now(&asking, &gates);
+        if (result <= 0)
+            result = wr_asking_end(&asking, gates.parts[0].query.hash, result);
+        if (result == WEIR_E_CIRCUIT || result == WEIR_E_FULL)
+            result = 0; /* the decision says it */
+    }
+    if (result < 0)
+        return result;
+    *ret_decision = asking.decision;
+    return 0;
+}
+
+/* ---- waiting ---- */
+
+void wr_asking_wait(struct wr_asking *asking, const struct wr_query *query)
+{
+    weir_pace_event event = {.kind = WEIR_PACE_WAITING,
+                             .key = query->key,
+                             .key_bytes = query->key_bytes,
+                             .reason = asking->decision.reason,
+                             .wait_ns = asking->decision.wait_ns};
+    if (asking->permit->waited_for == WEIR_REASON_NONE)
+        asking->permit->waited_for = asking->decision.reason;
+    wr_pacer_say(asking->pacer, &event);
+}
+
+void wr_asking_took(struct wr_asking *asking, size_t i, const weir_receipt *receipt)
+{
+    asking->permit->held[i].life = 0; /* known once confirmed */
+    asking->permit->held[i].seq = receipt->marks[0];
+    asking->permit->gates = (uint8_t)(i + 1);
+}
+
+void wr_asking_give(struct wr_asking *asking)
+{
+    asking->permit->pacer = asking->pacer;
+    weir_permit_release(asking->permit);
+    asking->permit->gates = 0;
+}
+
+int wr_asking_confirm(struct wr_asking *asking)
+{
+    asking->permit->pacer = asking->pacer;
+    int result = wr_permit_confirm(asking->permit, sends(asking));
+    if (result != 0)
+        asking->permit->gates = 0;
+    return result;
+}
+
+/* Reserves one gate, waiting for it if need be. */
+static int take_gate(struct wr_asking *asking, struct wr_part *part, weir_cancel *cancel, weir_receipt *ret_receipt)
+{
+    weir_table *table = part->table;
+    part->query.now = wr_clock_now(table->clock);
+    part->shard = wr_table_shard(table, part->query.hash);
+    wr_lock_take(&part->shard->lock);
+    int result = wr_table_acquire_now(table, part->shard, &part->query, cancel, ret_receipt, &asking->decision);
+    wr_lock_give(&part->shard->lock);
+    if (result != WR_WAITING)
+        return result;
+    int64_t left_ns = WEIR_FOREVER;
+    if (asking->deadline_at != WEIR_FOREVER)
+        left_ns = asking->deadline_at > part->query.now ? asking->deadline_at - part->query.now : 0;
+    if (left_ns > 0)
+        wr_asking_wait(asking, &part->query);
+    return wr_table_wait(table, &part->query, left_ns, cancel, ret_receipt, &asking->decision);
+}
+
+/* One gate after the other. What was taken before one failed is given back. */
+static int take_gates(struct wr_asking *asking, struct wr_gates *gates, weir_cancel *cancel)
+{
+    for (size_t i = 0; i < gates->count; i++) {
+        weir_receipt receipt;
+        int result = take_gate(asking, &gates->parts[i], cancel, &receipt);
+        if (result != 0) {
+            wr_asking_give(asking);
+            return result;
+        }
+        wr_asking_took(asking, i, &receipt);
+    }
+    return 0;
+}
+
+/* Until all are held and none has changed its mind meanwhile. */
+static int wait_for_all(struct wr_asking *asking, struct wr_gates *gates, weir_cancel *cancel)
+{
+    int result;
+    do {
+        result = take_gates(asking, gates, cancel);
+        if (result == 0)
+            result = wr_asking_confirm(asking);
+    } while (result == WEIR_E_WITHDRAWN);
+    return result;
+}
+
+int weir_pacer_acquire_at(weir_pacer *pacer, const char *key, size_t key_bytes, const char *address, uint32_t flags,
+                          int64_t timeout_ns, weir_cancel *cancel, weir_permit *ret_permit, weir_decision *ret_decision)
+{
+    struct wr_asking asking;
+    struct wr_gates gates;
+    int result = wr_asking_begin(&asking, pacer, key, key_bytes, address, flags, timeout_ns, ret_permit);
+    if (result < 0)
+        return result;
+    if (result == 0) {
+        wr_gates_init(&gates, pacer, ret_permit, asking.began_at, insists(&asking));
+        result = wr_cancel_fired(cancel) ? WEIR_E_CANCELLED : try_now(&asking, &gates);
+        bool waits = result == 1 || (result == WEIR_E_CIRCUIT && insists(&asking));
+        if (waits) {
+            wr_pacer_hold(pacer);
+            result = wait_for_all(&asking, &gates, cancel);
+        }
+        result = wr_asking_end(&asking, gates.parts[0].query.hash, result);
+        if (waits)
+            wr_pacer_drop(pacer);
+    } else {
+        result = 0;
+    }
+    if (ret_decision != NULL)
+        *ret_decision = asking.decision;
+    return result;
+}
+
+int weir_pacer_acquire(weir_pacer *pacer, const char *key, size_t key_bytes, uint32_t flags, int64_t timeout_ns,
+                       weir_cancel *cancel, weir_permit *ret_permit, weir_decision *ret_decision)
+{
+    return weir_pacer_acquire_at(pacer, key, key_bytes, NULL, flags, timeout_ns, cancel, ret_permit, ret_decision);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* group.c - the gates that a request passes: its host's, and those of its registrable domain and its address. */
+#include "shell/hosts/hosts.h"
+
+#include "base/address.h"
+
+#include <libpsl.h>
+
+static const struct wr_span domain_prefix = {"domain:", 7}, address_prefix = {"address:", 8};
+
+#define NAME_MAX_BYTES 253 /* of the DNS; so that its group's key is none too long */
+
+/* ---- domains ---- */
+
+bool wr_domains_known(void)
+{
+    return psl_builtin() != NULL;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Whether a name could be one of the DNS: ASCII, and no address, whose last part is a number. */
+static bool is_name(const char *name, size_t bytes)
+{
+    size_t last = bytes;
+    if (bytes > NAME_MAX_BYTES)
+        return false;
+    for (size_t i = 0; i < bytes; i++) {
+        if ((unsigned char)name[i] <= ' ' || (unsigned char)name[i] > '~' || name[i] == ':' || name[i] == '[')
+            return false;
+        last = name[i] == '.' ? i + 1 : last;
+    }
+    return last < bytes && !is_digit(name[last]);
+}
+
+size_t wr_domain_find(const char *key, size_t key_bytes, size_t *ret_at)
+{
+    char name[WEIR_PACE_KEY_MAX + 1];
+    const char *port = memchr(key, ':', key_bytes);
+    size_t bytes = port != NULL ? (size_t)(port - key) : key_bytes;
+    if (!is_name(key, bytes))
+        return 0;
+    memcpy(name, key, bytes);
+    name[bytes] = '\0';
+    const char *domain = psl_registrable_domain(psl_builtin(), name);
+    if (domain == NULL)
+        return 0;
+    *ret_at = (size_t)(domain - name);
+    return bytes - *ret_at;
+}
+
+/* ---- keys ---- */
+
+static bool begins(const char *key, size_t key_bytes, struct wr_span prefix)
+{
+    return key_bytes > prefix.bytes && memcmp(key, prefix.data, prefix.bytes) == 0;
+}
+
+/* "domain:8080" is a host and its port. */
+bool wr_key_is_group(const char *key, size_t key_bytes)
+{
+    if (!begins(key, key_bytes, domain_prefix) && !begins(key, key_bytes, address_prefix))
+        return false;
+    size_t at = (size_t)((const char *)memchr(key, ':', key_bytes) - key) + 1;
+    while (at < key_bytes && is_digit(key[at]))
+        at++;
+    return at < key_bytes;
+}
+
+static int take_address(weir_permit *permit, const char *text)
+{
+    struct wr_address address;
+    struct wr_buf buf;
+    if (!wr_address_parse_peer(wr_span_of(text), &address))
+        return wr_invalid_text("address", text, strlen(text), "not a numeric address", WR_NOWHERE,
+                               "use one like 192.0.2.1 or 2001:db8::1");
+    wr_buf_init_fixed(&buf, permit->address, sizeof permit->address);
+    wr_address_append(&buf, &address);
+    permit->address_bytes = (uint16_t)buf.length;
+    return 0;
+}
+
+int wr_permit_address(weir_permit *permit, const weir_pacer *pacer, const char *key, size_t key_bytes,
+                      const char *address)
+{
+    size_t domain_at = 0, domain_bytes = 0;
+    permit->address_bytes = 0;
+    if (address != NULL && (pacer->groups & WEIR_GROUP_ADDRESS) != 0 && take_address(permit, address) != 0)
+        return WEIR_E_INVAL;
+    if ((pacer->groups & WEIR_GROUP_DOMAIN) != 0)
+        domain_bytes = wr_domain_find(key, key_bytes, &domain_at);
+    memcpy(permit->key, key, key_bytes);
+    permit->key[key_bytes] = '\0';
+    permit->key_bytes = (uint16_t)key_bytes;
+    permit->domain_at = (uint16_t)domain_at;
+    permit->domain_bytes = (uint16_t)domain_bytes;
+    return 0;
+}
+
+/* ---- gates ---- */
+
+static void add(struct wr_gates *gates, const weir_pacer *pacer, const char *key, size_t key_bytes, int64_t now,
+                bool insists)
+{
+    struct wr_part *part = &gates->parts[gates->count++];
+    part->table = pacer->table;
+    part->query = wr_table_query(pacer->table, key, key_bytes, 1, now);
+    part->query.insists = insists;
+}
+
+/* prefix + name, in `text`. Returns its length. */
+static size_t join(char *text, struct wr_span prefix, const char *name, size_t name_bytes)
+{
+    memcpy(text, prefix.data, prefix.bytes);
+    memcpy(text + prefix.bytes, name, name_bytes);
+    return prefix.bytes + name_bytes;
+}
+
+void wr_gates_init(struct wr_gates *ret_gates, const weir_pacer *pacer, const weir_permit *permit, int64_t now,
+                   bool insists)
+{
+    ret_gates->count = 0;
+    add(ret_gates, pacer, permit->key, permit->key_bytes, now, insists);
+    if (permit->domain_bytes > 0) {
+        size_t bytes = join(ret_gates->domain, domain_prefix, permit->key + permit->domain_at, permit->domain_bytes);
+        add(ret_gates, pacer, ret_gates->domain, bytes, now, insists);
+    }
+    if (permit->address_bytes > 0) {
+        size_t bytes = join(ret_gates->address, address_prefix, permit->address, permit->address_bytes);
+        add(ret_gates, pacer, ret_gates->address, bytes, now, insists);
+    }
+}
+
+struct wr_called wr_gates_call(const struct wr_gates *gates, int64_t now)
+{
+    struct wr_called called = {{NULL}};
+    for (size_t i = 0; i < gates->count; i++) {
+        const struct wr_part *part = &gates->parts[i];
+        struct wr_line *line = wr_key_line(part->table, part->shard, part->entry);
+        called.first[i] = line != NULL ? wr_line_first(line, now) : NULL;
+    }
+    return called;
+}
+
+void wr_called_wake(const struct wr_called *called)
+{
+    for (size_t i = 0; i < WR_GATES; i++)
+        wr_ticket_wake(called->first[i]);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* hosts.h - what the parts of a pacer share.
+ *
+ *     rule.c     one host's gate as an algorithm, so     acquire.c  asking: now, or waiting for it
+ *                that a weir_table can hold the gates    ticket.c   waiting in an event loop
+ *     group.c    the keys of domains and addresses       permit.c   sending, telling, giving back
+ *     pacer.c    making, changing, ending                learned.c  seeding, saving, pausing
+ *                                                        look.c     looking
+ *
+ * A request passes up to three gates: its host's, its domain's, its address's. To try, all their shards are locked at
+ * once, in an order that cannot deadlock. To wait, they are taken one after the other, always in this order, and those
+ * that are held are held as reserved but unsent: nothing else starts there. Nobody who holds an address waits, nobody
+ * who holds a domain waits but for an address, so there is no circle. All are marked as sent together, and only if each
+ * still agrees: while we waited for the next, somebody may have been told to go away.
+ *
+ * The listener, and whatever else is not ours, is called with no lock held.
+ */
+#ifndef WR_SHELL_HOSTS_HOSTS_H
+#define WR_SHELL_HOSTS_HOSTS_H
+
+#include "core/pace/gate.h"
+#include "core/pace/options.h"
+#include "shell/table/table.h"
+
+#include <weir/pace.h>
+
+#define WR_GATES 3                         /* host, domain, address */
+#define WR_GROUP_KEY_MAX WEIR_PACE_KEY_MAX /* "domain:" and a name of 253 bytes fit */
+
+/* ---- one host in the table ---- */
+
+/* The state of the algorithm `wr_host_gate`. */
+struct wr_host {
+    uint32_t life;    /* tells a host from what had its key before: old permits do not end new flights. Never 0 */
+    uint32_t changes; /* of what is worth storing: shows whether what was saved is the last word */
+    /* struct wr_gate */
+};
+
+extern const weir_algorithm wr_host_gate;
+
+/* What the rule's params point to. */
+struct wr_host_rule {
+    weir_pace_options pace;
+    weir_pacer *pacer;
+};
+
+/* A host, as seen with its shard's lock held. */
+struct wr_seen {
+    struct wr_host *host;
+    struct wr_gate *gate;
+    const weir_pace_options *pace;
+    int64_t now;
+};
+
+/* `entry` must not be NULL. */
+struct wr_seen wr_host_see(const weir_table *table, const struct wr_shard *shard, struct wr_entry *entry, int64_t now);
+
+/* ---- the pacer ---- */
+
+#define WR_TALLIES 16 /* so that threads rarely count in the same cache line; a power of two */
+
+struct wr_tally {
+    _Alignas(WR_CACHE_LINE) _Atomic uint64_t requests;
+    _Atomic uint64_t throttled, denied, retries, rejected, waited_ns;
+};
+
+struct weir_pacer {
+    weir_table *table;
+    const weir_clock *clock;
+    const weir_clock *wall; /* NULL: the system's */
+    const weir_allocator *allocator;
+    uint32_t groups;
+    bool keeps_unsaved;
+    int64_t throttled_over_ns;
+    uint64_t seed;
+    weir_pace_listener *listener;
+    void *listener_context;
+    atomic_bool off;
+    atomic_uint lives; /* given to hosts so far */
+    atomic_uint holds; /* the owner's, and one for each that waits or has a ticket */
+    /* Two rules, as the table has two sets of plans: a change fills the idle one. */
+    struct wr_host_rule rules[2];
+    pthread_mutex_t changing;
+    bool rule_set; /* the one in force; under `changing` */
+    struct wr_tally tallies[WR_TALLIES];
+};
+
+int64_t wr_pacer_wall(const weir_pacer *pacer);
+
+/* WEIR_E_INVAL unless there is a pacer, and its key is sound. */
+int wr_pacer_check(const weir_pacer *pacer, const char *key, size_t key_bytes);
+
+static inline struct wr_tally *wr_pacer_tally(weir_pacer *pacer, uint64_t hash)
+{
+    return &pacer->tallies[hash & (WR_TALLIES - 1)];
+}
+
+static inline void wr_count(_Atomic uint64_t *number, uint64_t by)
+{
+    (void)atomic_fetch_add_explicit(number, by, memory_order_relaxed);
+}
+
+void wr_pacer_hold(weir_pacer *pacer);
+void wr_pacer_drop(weir_pacer *pacer);
+
+/* Calls the listener, if there is one; with no lock held. */
+void wr_pacer_say(const weir_pacer *pacer, const weir_pace_event *event);
+
+/* ---- groups (group.c) ---- */
+
+/* Where the registrable domain is in a host key: its bytes, 0 if it has none. */
+size_t wr_domain_find(const char *key, size_t key_bytes, size_t *ret_at);
+
+/* Whether the public suffix list is there. */
+bool wr_domains_known(void);
+
+/* Whether it is the key of a group. */
+bool wr_key_is_group(const char *key, size_t key_bytes);
+
+/* Fills in the permit's key and those of its groups. `address` may be NULL. WEIR_E_INVAL. */
+int wr_permit_address(weir_permit *permit, const weir_pacer *pacer, const char *key, size_t key_bytes,
+                      const char *address);
+
+/* ---- the gates of one request (group.c) ---- */
+
+struct wr_gates {
+    struct wr_part parts[WR_GATES]; /* their keys point into the permit, or here: */
+    size_t count;
+    char domain[WR_GROUP_KEY_MAX], address[WR_GROUP_KEY_MAX];
+};
+
+void wr_gates_init(struct wr_gates *ret_gates, const weir_pacer *pacer, const weir_permit *permit, int64_t now,
+                   bool insists);
+
+/* The first in line of each gate, to be woken without the lock. */
+struct wr_called {
+    struct weir_ticket *first[WR_GATES];
+};
+
+/* With the locks held, and then without. */
+struct wr_called wr_gates_call(const struct wr_gates *gates, int64_t now);
+void wr_called_wake(const struct wr_called *called);
+
+/* ---- permits (permit.c) ---- */
+
+/* With the locks held: all gates were reserved just now. Marks the request as sent, too, if `sends`. */
+void wr_permit_grant(weir_permit *permit, struct wr_gates *gates, bool sends);
+
+/* The last word before sending: whether all gates still agree. Marks the request as sent if `sends`. Else
+ * WEIR_E_WITHDRAWN, and the permit holds nothing. */
+int wr_permit_confirm(weir_permit *permit, bool sends);
+
+/* ---- asking (acquire.c) ---- */
+
+#define WR_FLAGS_ALL (WEIR_REPORTS_SENT | WEIR_WAITS_BREAKER)
+
+/* One caller's request. */
+struct wr_asking {
+    weir_pacer *pacer;
+    weir_permit *permit;
+    uint32_t flags;
+    int64_t began_at;
+    int64_t deadline_at;
+    weir_decision decision; /* the latest */
+};
+
+/* Checks, and fills a permit that holds nothing. 1: pacing is off, and the permit is fine as it is. */
+int wr_asking_begin(struct wr_asking *ret_asking, weir_pacer *pacer, const char *key, size_t key_bytes,
+                    const char *address, uint32_t flags, int64_t timeout_ns, weir_permit *ret_permit);
+
+/* It begins to wait at the gate of this query, as the decision says. */
+void wr_asking_wait(struct wr_asking *asking, const struct wr_query *query);
+
+/* Gate `i` is reserved. */
+void wr_asking_took(struct wr_asking *asking, size_t i, const weir_receipt *receipt);
+
+/* After a failure: gives back what was taken. */
+void wr_asking_give(struct wr_asking *asking);
+
+/* All gates are reserved: as wr_permit_confirm. */
+int wr_asking_confirm(struct wr_asking *asking);
+
+/* Counts how it ended, and notes why it failed. `hash` is the host key's. Returns `result`. */
+int wr_asking_end(struct wr_asking *asking, uint64_t hash, int result);
+
+#endif

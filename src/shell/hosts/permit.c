@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* permit.c - what becomes of a permit: sent, told, or given back. */
+#include "shell/hosts/hosts.h"
+
+/* ---- sending ---- */
+
+static void mark_sent(weir_permit *permit, size_t i, const struct wr_seen *seen)
+{
+    struct wr_gate_start start = wr_gate_sent(seen->gate, seen->pace, permit->held[i].seq, seen->now);
+    permit->held[i].seq = start.seq;
+    permit->held[i].in_flight = start.in_flight;
+    permit->held[i].sent_at = start.sent_at;
+}
+
+void wr_permit_grant(weir_permit *permit, struct wr_gates *gates, bool sends)
+{
+    for (size_t i = 0; i < gates->count; i++) {
+        const struct wr_part *part = &gates->parts[i];
+        struct wr_seen seen = wr_host_see(part->table, part->shard, part->entry, part->query.now);
+        permit->held[i].life = seen.host->life;
+        permit->held[i].seq = part->receipt.marks[0];
+        if (sends)
+            mark_sent(permit, i, &seen);
+    }
+    permit->gates = (uint8_t)gates->count;
+    permit->sent = sends;
+}
+
+/* Whether the host is the one that the permit's gate is held of: it may have been forgotten, and made anew. A gate that
+ * was waited for is taken as what it is when it is first looked at. */
+static bool is_held(weir_permit *permit, size_t i, const struct wr_seen *seen)
+{
+    if (permit->held[i].life == 0)
+        permit->held[i].life = seen->host->life;
+    return permit->held[i].life == seen->host->life;
+}
+
+static void give_gate(const weir_permit *permit, size_t i, const struct wr_seen *seen)
+{
+    if (permit->sent) {
+        struct wr_gate_start start = {permit->held[i].seq, permit->held[i].in_flight, permit->held[i].sent_at};
+        wr_gate_drop(seen->gate, seen->pace, &start, seen->now);
+    } else {
+        wr_gate_give(seen->gate, seen->pace, permit->held[i].seq, seen->now);
+    }
+}
+
+/* Fills in what is held; those that are not are left out. Returns whether all are, and let it start. */
+static bool all_agree(weir_permit *permit, const struct wr_gates *gates, int64_t now, struct wr_seen ret_seen[WR_GATES])
+{
+    bool agree = true;
+    for (size_t i = 0; i < gates->count; i++) {
+        const struct wr_part *part = &gates->parts[i];
+        ret_seen[i].host = NULL;
+        if (part->entry != NULL) {
+            ret_seen[i] = wr_host_see(part->table, part->shard, part->entry, now);
+            ret_seen[i].host = is_held(permit, i, &ret_seen[i]) ? ret_seen[i].host : NULL;
+        }
+        agree = agree && ret_seen[i].host != NULL &&
+                wr_gate_ask_again(ret_seen[i].gate, ret_seen[i].pace, permit->held[i].seq, now).verdict == WEIR_GO;
+    }
+    return agree;
+}
+
+int wr_permit_confirm(weir_permit *permit, bool sends)
+{
+    struct wr_gates gates;
+    struct wr_seen seen[WR_GATES];
+    int64_t now = wr_clock_now(permit->pacer->clock);
+    wr_gates_init(&gates, permit->pacer, permit, now, false);
+    wr_parts_lock(gates.parts, gates.count);
+    wr_parts_find(gates.parts, gates.count);
+    bool agree = all_agree(permit, &gates, now, seen);
+    for (size_t i = 0; i < gates.count && (sends || !agree); i++) {
+        if (agree)
+            mark_sent(permit, i, &seen[i]);
+        else if (seen[i].host != NULL)
+            give_gate(permit, i, &seen[i]);
+    }
+    struct wr_called called = wr_gates_call(&gates, now);
+    wr_parts_unlock(gates.parts, gates.count);
+    wr_called_wake(&called);
+    permit->sent = agree && sends;
+    if (!agree)
+        permit->pacer = NULL;
+    return agree ? 0 : WEIR_E_WITHDRAWN;
+}
+
+int weir_permit_sent(weir_permit *permit)
+{
+    if (permit == NULL)
+        return wr_invalid("permit is NULL; it must come from weir_pacer_acquire or weir_pacer_try");
+    return permit->pacer == NULL || permit->sent ? 0 : wr_permit_confirm(permit, true);
+}
+
+/* ---- telling ---- */
+
+/* What a tell changed, for the listener. */
+struct news {
+    uint32_t set; /* of wr_gate_news */
+    weir_pace_event event;
+};
+
+/* A number that differs from tell to tell, and is the same again for the same seed. */
+static double unit_of(const weir_pacer *pacer, const struct wr_seen *seen, uint32_t seq)
+{
+    uint64_t x = pacer->seed + ((uint64_t)seen->host->life << 32 | seq) * UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (double)((x ^ x >> 31) >> 11) * 0x1p-53;
+}
+
+static void describe(const struct wr_seen *seen, const weir_outcome *outcome, weir_pace_event *ret_event)
+{
+    weir_pace_entry entry = {.key = NULL};
+    wr_gate_look(seen->gate, seen->pace, seen->now, &entry);
+    *ret_event = (weir_pace_event){.reason = entry.decision.reason,
+                                   .wait_ns = entry.decision.wait_ns,
+                                   .delay_ns = entry.delay_ns,
+                                   .error_streak = entry.error_streak,
+                                   .status = outcome->status,
+                                   .breaker = entry.breaker};
+}
+
+/* With the lock held. `start` may be NULL. */
+static struct news tell_gate(const weir_pacer *pacer, const struct wr_seen *seen, const struct wr_gate_start *start,
+                             const weir_outcome *outcome)
+{
+    struct news news;
+    double unit = unit_of(pacer, seen, start != NULL ? start->seq : seen->host->changes);
+    news.set = wr_gate_tell(seen->gate, seen->pace, start, outcome, seen->now, unit);
+    if ((news.set & (WR_NEWS_DELAY | WR_NEWS_RETRY_AFTER | WR_NEWS_BREAKER)) != 0)
+        seen->host->changes++;
+    if (news.set != 0 && pacer->listener != NULL)
+        describe(seen, outcome, &news.event);
+    return news;
+}
+
+/* With no lock held. */
+static void say_news(const weir_pacer *pacer, const struct wr_query *query, struct news *news)
+{
+    static const struct {
+        enum wr_gate_news news;
+        weir_pace_event_kind kind;
+    } kinds[] = {
+        {WR_NEWS_REJECTED, WEIR_PACE_REJECTED}, {WR_NEWS_RETRY_AFTER, WEIR_PACE_RETRY_AFTER},
+        {WR_NEWS_DELAY, WEIR_PACE_CHANGED},     {WR_NEWS_BREAKER, WEIR_PACE_BREAKER},
+        {WR_NEWS_HOPELESS, WEIR_PACE_HOPELESS},
+    };
+    if (news->set == 0 || pacer->listener == NULL)
+        return;
+    news->event.key = query->key;
+    news->event.key_bytes = query->key_bytes;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        news->event.kind = kinds[i].kind;
+        if ((news->set & kinds[i].news) != 0)
+            wr_pacer_say(pacer, &news->event);
+    }
+}
+
+static int check_outcome(const weir_outcome *outcome)
+{
+    if (outcome == NULL)
+        return wr_invalid("outcome is NULL; weir_permit_release ends a request of which nothing is known");
+    if (outcome->size != sizeof *outcome)
+        return wr_invalid("outcome->size is not that of weir_outcome");
+    return 0;
+}
+
+static void count_outcome(weir_pacer *pacer, uint64_t hash, const weir_outcome *outcome, uint32_t news)
+{
+    struct wr_tally *tally = wr_pacer_tally(pacer, hash);
+    if (outcome->attempt > 1)
+        wr_count(&tally->retries, 1);
+    if ((news & WR_NEWS_REJECTED) != 0)
+        wr_count(&tally->rejected, 1);
+}
+
+/* The end of a request at one of its gates. Without an outcome it is given back, or dropped. */
+static uint32_t end_gate(weir_permit *permit, struct wr_gates *gates, size_t i, const weir_outcome *outcome)
+{
+    weir_pacer *pacer = permit->pacer;
+    const struct wr_query *query = &gates->parts[i].query;
+    struct wr_visit visit = wr_table_enter(pacer->table, query);
+    struct news news = {.set = 0};
+    if (visit.entry != NULL) {
+        struct wr_seen seen = wr_host_see(pacer->table, visit.shard, visit.entry, visit.now);
+        bool held = is_held(permit, i, &seen);
+        if (held && outcome == NULL)
+            give_gate(permit, i, &seen);
+        if (held && outcome != NULL && !permit->sent)
+            mark_sent(permit, i, &seen);
+        struct wr_gate_start start = {permit->held[i].seq, permit->held[i].in_flight, permit->held[i].sent_at};
+        if (held && outcome != NULL)
+            news = tell_gate(pacer, &seen, &start, outcome);
+    }
+    wr_visit_end_and_wake(&visit);
+    say_news(pacer, query, &news);
+    return news.set;
+}
+
+/* Ends it at all gates. Returns the host's news. */
+static uint32_t end_permit(weir_permit *permit, const weir_outcome *outcome, uint64_t *ret_hash)
+{
+    struct wr_gates gates;
+    uint32_t news = 0;
+    wr_gates_init(&gates, permit->pacer, permit, wr_clock_now(permit->pacer->clock), false);
+    for (size_t i = permit->gates; i-- > 0;) /* the host's last: whoever waits there finds the others free */
+        news = end_gate(permit, &gates, i, outcome);
+    *ret_hash = gates.parts[0].query.hash;
+    return news;
+}
+
+int weir_permit_tell(weir_permit *permit, const weir_outcome *outcome)
+{
+    uint64_t hash;
+    if (permit == NULL)
+        return wr_invalid("permit is NULL; it must come from weir_pacer_acquire or weir_pacer_try");
+    if (check_outcome(outcome) != 0)
+        return WEIR_E_INVAL;
+    if (permit->pacer == NULL)
+        return 0;
+    uint32_t news = end_permit(permit, outcome, &hash);
+    count_outcome(permit->pacer, hash, outcome, news);
+    permit->pacer = NULL;
+    return 0;
+}
+
+void weir_permit_release(weir_permit *permit)
+{
+    uint64_t hash;
+    if (permit == NULL || permit->pacer == NULL)
+        return;
+    (void)end_permit(permit, NULL, &hash);
+    permit->pacer = NULL;
+}
+
+/* ---- without a permit ---- */
+
+static uint32_t tell_key(weir_pacer *pacer, const struct wr_query *query, const weir_outcome *outcome)
+{
+    struct wr_visit visit = wr_table_enter(pacer->table, query);
+    struct news news = {.set = 0};
+    if (visit.entry != NULL) {
+        struct wr_seen seen = wr_host_see(pacer->table, visit.shard, visit.entry, visit.now);
+        news = tell_gate(pacer, &seen, NULL, outcome);
+    }
+    wr_visit_end_and_wake(&visit);
+    say_news(pacer, query, &news);
+    return news.set;
+}
+
+int weir_pacer_tell(weir_pacer *pacer, const char *key, size_t key_bytes, const weir_outcome *outcome)
+{
+    weir_permit nobody;
+    struct wr_gates gates;
+    uint32_t news = 0;
+    if (pacer == NULL)
+        return wr_invalid("pacer is NULL; make one with weir_pacer_new");
+    if (check_outcome(outcome) != 0)
+        return WEIR_E_INVAL;
+    if (key == NULL || key_bytes == 0 || key_bytes > WEIR_PACE_KEY_MAX)
+        return 0;
+    (void)wr_permit_address(&nobody, pacer, key, key_bytes, NULL);
+    wr_gates_init(&gates, pacer, &nobody, wr_clock_now(pacer->clock), false);
+    for (size_t i = gates.count; i-- > 0;)
+        news = tell_key(pacer, &gates.parts[i].query, outcome);
+    count_outcome(pacer, gates.parts[0].query.hash, outcome, news);
+    return 0;
+}

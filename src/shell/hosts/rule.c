@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* rule.c - one host's gate as an algorithm of limit.h: so a table shards, bounds, evicts and sweeps the hosts, and its
+ * lines let callers wait for them, as they do with any limiter. */
+#include "shell/hosts/hosts.h"
+
+static const struct wr_host_rule *rule_of(const weir_limit *limit)
+{
+    return limit->params;
+}
+
+static const weir_pace_options *pace_of(const weir_limit *limit)
+{
+    return &rule_of(limit)->pace;
+}
+
+static struct wr_gate *gate_of(void *state)
+{
+    return (struct wr_gate *)((struct wr_host *)state + 1);
+}
+
+static const struct wr_gate *gate_in(const void *state)
+{
+    return (const struct wr_gate *)((const struct wr_host *)state + 1);
+}
+
+struct wr_seen wr_host_see(const weir_table *table, const struct wr_shard *shard, struct wr_entry *entry, int64_t now)
+{
+    void *state = wr_entry_state(entry);
+    return (struct wr_seen){state, gate_of(state), pace_of(&wr_entry_stack(table, shard, entry)->limits[0]), now};
+}
+
+static size_t state_bytes(const weir_limit *limit)
+{
+    return sizeof(struct wr_host) + wr_gate_bytes(pace_of(limit));
+}
+
+static void start(const weir_limit *limit, void *state, int64_t now)
+{
+    struct wr_host *host = state;
+    do
+        host->life = atomic_fetch_add_explicit(&rule_of(limit)->pacer->lives, 1, memory_order_relaxed) + 1;
+    while (host->life == 0);
+    wr_gate_init(gate_of(state), pace_of(limit), NULL, now, 0);
+}
+
+static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
+{
+    (void)permits;
+    return wr_gate_ask(gate_in(state), pace_of(limit), now).wait_ns;
+}
+
+static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
+{
+    (void)permits;
+    return wr_gate_reserve(gate_of(state), pace_of(limit), now);
+}
+
+static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
+{
+    (void)at, (void)permits;
+    wr_gate_give(gate_of(state), pace_of(limit), mark, now);
+}
+
+/* Requests end by being told, with their outcome. But there are some in flight, and that this function is here lets the
+ * table know: strangers cannot share a gate. */
+static void release(const weir_limit *limit, void *state, uint32_t permits)
+{
+    (void)limit, (void)state, (void)permits;
+}
+
+static void peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
+{
+    weir_decision decision = wr_gate_ask(gate_in(state), pace_of(limit), now);
+    *ret_quota =
+        (weir_quota){.limit = 1, .remaining = decision.verdict == WEIR_GO ? 1 : 0, .reset_ns = decision.wait_ns};
+}
+
+static bool fresh(const weir_limit *limit, const void *state, int64_t now)
+{
+    return wr_gate_forgettable(gate_in(state), pace_of(limit), now) &&
+           !(rule_of(limit)->pacer->keeps_unsaved && wr_gate_unsaved(gate_in(state)));
+}
+
+static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
+{
+    const struct wr_host *was = from_state;
+    *(struct wr_host *)to_state = (struct wr_host){.life = was->life, .changes = was->changes + 1};
+    wr_gate_carry(gate_in(from_state), pace_of(from), gate_of(to_state), pace_of(to), now);
+}
+
+static weir_reason why(const weir_limit *limit, const void *state, int64_t now)
+{
+    return wr_gate_ask(gate_in(state), pace_of(limit), now).reason;
+}
+
+static int give_up(const weir_limit *limit, const void *state, int64_t now)
+{
+    weir_decision decision = wr_gate_ask(gate_in(state), pace_of(limit), now);
+    bool open = decision.reason == WEIR_REASON_BREAKER && decision.wait_ns != WEIR_UNTIL_RELEASE;
+    return open ? WEIR_E_CIRCUIT : 0;
+}
+
+const weir_algorithm wr_host_gate = {
+    .size = sizeof(weir_algorithm),
+    .name = "gate",
+    .reason = WEIR_REASON_PACE,
+    .state_bytes = state_bytes,
+    .start = start,
+    .ask = ask,
+    .take = take,
+    .give = give,
+    .release = release,
+    .peek = peek,
+    .fresh = fresh,
+    .carry = carry,
+    .why = why,
+    .give_up = give_up,
+};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* ticket.c - waiting for a permit without a thread: one ticket after the other, at the host, the domain, the address.
+ */
+#include "shell/hosts/hosts.h"
+
+struct weir_pace_ticket {
+    const weir_allocator *allocator;
+    struct wr_asking asking;
+    struct wr_gates gates;
+    size_t stage;                         /* the gate that it waits for */
+    struct weir_ticket tickets[WR_GATES]; /* of each gate; used once, for a wake of it may still be under way */
+    bool waits;                           /* said already, at this stage */
+    int result;                           /* WR_WAITING, 0 once handed over, or why it never will be */
+    weir_permit permit;
+    weir_wake *wake;
+    void *context;
+};
+
+static int join_stage(weir_pace_ticket *ticket)
+{
+    struct wr_part *part = &ticket->gates.parts[ticket->stage];
+    struct weir_ticket *at = &ticket->tickets[ticket->stage];
+    part->query.now = wr_clock_now(part->table->clock);
+    wr_ticket_init(at, 1, ticket->asking.deadline_at, ticket->wake, ticket->context);
+    ticket->waits = false;
+    return wr_table_join(part->table, &part->query, at);
+}
+
+/* Passes as many gates as let it. As wr_ticket_poll. */
+static int advance(weir_pace_ticket *ticket, int64_t *ret_poll_ns)
+{
+    int result = 0;
+    while (result == 0 && ticket->stage < ticket->gates.count) {
+        struct weir_ticket *at = &ticket->tickets[ticket->stage];
+        result = at->result == WR_WAITING ? wr_ticket_poll(at, &ticket->asking.decision, ret_poll_ns) : at->result;
+        if (result != 0)
+            break;
+        wr_asking_took(&ticket->asking, ticket->stage, &at->receipt);
+        if (++ticket->stage < ticket->gates.count)
+            result = join_stage(ticket);
+    }
+    return result != 0 ? result : wr_asking_confirm(&ticket->asking);
+}
+
+static int poll_gates(weir_pace_ticket *ticket)
+{
+    int64_t poll_ns = 0;
+    int result = advance(ticket, &poll_ns);
+    if (result == WR_WAITING && !ticket->waits) {
+        ticket->waits = true;
+        wr_asking_wait(&ticket->asking, &ticket->gates.parts[ticket->stage].query);
+    }
+    if (result == WR_WAITING) {
+        ticket->asking.decision.wait_ns = poll_ns;
+        return result;
+    }
+    if (result != 0)
+        wr_asking_give(&ticket->asking);
+    return wr_asking_end(&ticket->asking, ticket->gates.parts[0].query.hash, result);
+}
+
+int weir_pace_ticket_poll(weir_pace_ticket *ticket, weir_permit *ret_permit, weir_decision *ret_decision)
+{
+    if (ticket == NULL || ret_permit == NULL || ret_decision == NULL)
+        return wr_invalid("ticket, ret_permit and ret_decision must not be NULL");
+    if (ticket->result == 0)
+        return wr_invalid("the ticket's permit was handed over already; free the ticket");
+    if (ticket->result == WR_WAITING && ticket->gates.count > 0)
+        ticket->result = poll_gates(ticket);
+    else if (ticket->result == WR_WAITING)
+        ticket->result = 0; /* pacing is off */
+    if (ticket->result < 0)
+        return ticket->result;
+    *ret_decision = ticket->asking.decision;
+    ret_permit->pacer = NULL;
+    if (ticket->result == 0) {
+        *ret_permit = ticket->permit;
+        ticket->permit.pacer = NULL;
+    }
+    return 0;
+}
+
+int weir_pacer_enqueue(weir_pacer *pacer, const char *key, size_t key_bytes, const char *address, uint32_t flags,
+                       int64_t timeout_ns, weir_wake *wake, void *context, weir_pace_ticket **ret_ticket)
+{
+    struct wr_asking asking;
+    weir_permit permit;
+    if (wake == NULL || ret_ticket == NULL)
+        return wr_invalid("wake and ret_ticket must not be NULL");
+    int result = wr_asking_begin(&asking, pacer, key, key_bytes, address, flags, timeout_ns, &permit);
+    if (result < 0)
+        return result;
+    weir_pace_ticket *ticket = wr_take(pacer->allocator, sizeof *ticket, _Alignof(weir_pace_ticket));
+    if (ticket == NULL)
+        return WEIR_E_NOMEM;
+    ticket->allocator = pacer->allocator;
+    ticket->asking = asking;
+    ticket->permit = permit;
+    ticket->asking.permit = &ticket->permit;
+    ticket->result = WR_WAITING;
+    ticket->wake = wake;
+    ticket->context = context;
+    if (result == 0) {
+        wr_gates_init(&ticket->gates, pacer, &ticket->permit, asking.began_at, (flags & WEIR_WAITS_BREAKER) != 0);
+        result = join_stage(ticket);
+    }
+    if (result < 0) {
+        result = wr_asking_end(&ticket->asking, ticket->gates.parts[0].query.hash, result);
+        wr_give(pacer->allocator, ticket, sizeof *ticket, _Alignof(weir_pace_ticket));
+        return result;
+    }
+    wr_pacer_hold(pacer);
+    *ret_ticket = ticket;
+    return 0;
+}
+
+void weir_pace_ticket_free(weir_pace_ticket *ticket)
+{
+    if (ticket == NULL)
+        return;
+    for (size_t i = 0; i < WR_GATES; i++)
+        wr_ticket_release(&ticket->tickets[i], NULL);
+    if (ticket->result == WR_WAITING)
+        wr_asking_give(&ticket->asking);
+    wr_pacer_drop(ticket->asking.pacer);
+    wr_give(ticket->allocator, ticket, sizeof *ticket, _Alignof(weir_pace_ticket));
+}
