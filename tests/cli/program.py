@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Runs weir, whose path is the test program's first argument."""
+import os
 import subprocess
 import sys
 
 
 def weir(*words, **more):
     """The finished run: returncode, stdout and stderr as text."""
-    return subprocess.run([sys.argv[1], *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
-                          **more)
+    return subprocess.run([os.path.abspath(sys.argv[1]), *words], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=60, **more)
 
 
 def refusal(*words):

@@ -110,11 +110,12 @@ def every_error_code_is_explained():
         assert f'.It Dv {code}\n' in text, code
 
 
-def every_option_of_bench_is_in_its_page():
-    text = _read(os.path.join(sys.argv[1], 'man', 'weir-bench.1'))
-    for path in glob.glob(os.path.join(sys.argv[1], 'src', 'cli', 'bench', '*.c')):
-        for option in re.findall(r'^    \{"([a-z-]+)", WR_', _read(path), re.M):
-            assert f'.It Fl -{option}' in text, option
+def every_option_of_a_command_is_in_its_page():
+    for command in ('bench', 'simulate'):
+        text = _read(os.path.join(sys.argv[1], 'man', f'weir-{command}.1'))
+        for path in glob.glob(os.path.join(sys.argv[1], 'src', 'cli', command, '*.c')):
+            for option in re.findall(r'^    \{"([a-z-]+)", WR_(?!CONFIG)', _read(path), re.M):
+                assert f'.It Fl -{option}' in text, f'{command} --{option}'
 
 
 if __name__ == '__main__':

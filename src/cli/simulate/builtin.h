@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 struct wr_builtin {
-    const char *file; /* "P1a-tb0.2-b5.yaml" */
+    const char *name; /* of the file, without .yaml: "P1a-tb0.2-b5" */
     const char *text;
 };
 

@@ -76,7 +76,7 @@ static int add_builtin(struct wr_catalog *catalog, const struct wr_builtin *buil
 {
     struct wr_scenario scenario;
     char why[WR_CONFIG_WHY_BYTES];
-    if (wr_scenario_parse(builtin->file, builtin->text, strlen(builtin->text), catalog->allocator, &scenario, why) == 0)
+    if (wr_scenario_parse(builtin->name, builtin->text, strlen(builtin->text), catalog->allocator, &scenario, why) == 0)
         return add(catalog, &scenario);
     wr_complain("%s", why);
     return WR_EXIT_FAILED;
@@ -135,19 +135,19 @@ static int add_folder(struct wr_catalog *catalog, const char *folder)
 
 /* ---- names ---- */
 
-/* "P1" and "P1a" name P1a-tb0.2-b5.yaml; "P1" does not name P10a-conc4.yaml. */
-static bool is_named(const char *file, const char *name)
+/* "P1" and "P1a" begin P1a-tb0.2-b5; "P1" does not begin P10a-conc4. */
+static bool begins(const char *beginning, const char *name)
 {
-    size_t length = strlen(name);
-    return length > 0 && strncmp(file, name, length) == 0 &&
-           !(wr_ascii_is_digit(name[length - 1]) && wr_ascii_is_digit(file[length]));
+    size_t length = strlen(beginning);
+    return length > 0 && strncmp(name, beginning, length) == 0 &&
+           !(wr_ascii_is_digit(beginning[length - 1]) && wr_ascii_is_digit(name[length]));
 }
 
 static int refuse_name(const char *name)
 {
     struct wr_nearest nearest = {.word = name};
     for (size_t i = 0; i < wr_builtins_count; i++)
-        wr_nearest_offer(&nearest, wr_builtins[i].file);
+        wr_nearest_offer(&nearest, wr_builtins[i].name);
     if (nearest.best != NULL)
         wr_complain("%s: no such file, folder or built-in scenario; did you mean %s?", name, nearest.best);
     else
@@ -161,7 +161,7 @@ static int add_builtins_named(struct wr_catalog *catalog, const char *name)
     size_t before = catalog->listed;
     int status = WR_EXIT_OK;
     for (size_t i = 0; status == WR_EXIT_OK && i < wr_builtins_count; i++)
-        if (is_named(wr_builtins[i].file, name))
+        if (begins(name, wr_builtins[i].name))
             status = add_builtin(catalog, &wr_builtins[i]);
     return status == WR_EXIT_OK && catalog->listed == before ? refuse_name(name) : status;
 }

@@ -19,17 +19,17 @@ def quoted(line):
 
 
 def main(folder, out, depfile):
-    names = sorted((name for name in os.listdir(folder) if name.endswith('.yaml')), key=natural)
+    names = sorted((name[:-len('.yaml')] for name in os.listdir(folder) if name.endswith('.yaml')), key=natural)
+    paths = [os.path.join(folder, f'{name}.yaml') for name in names]
     with open(out, 'w', encoding='utf-8') as file:
         file.write('#include "cli/simulate/builtin.h"\n\nconst struct wr_builtin wr_builtins[] = {\n')
-        for name in names:
-            with open(os.path.join(folder, name), encoding='utf-8') as text:
+        for name, path in zip(names, paths):
+            with open(path, encoding='utf-8') as text:
                 lines = '\n     '.join(quoted(line) for line in text.read().splitlines())
             file.write(f'    {{"{name}",\n     {lines}}},\n')
         file.write('};\n\nconst size_t wr_builtins_count = sizeof wr_builtins / sizeof wr_builtins[0];\n')
     with open(depfile, 'w', encoding='utf-8') as file:  # the folder, too: files come and go
-        paths = [folder, *(os.path.join(folder, name) for name in names)]
-        file.write(f'{out}: ' + ' '.join(path.replace(' ', '\\ ') for path in paths) + '\n')
+        file.write(f'{out}: ' + ' '.join(path.replace(' ', '\\ ') for path in [folder, *paths]) + '\n')
 
 
 if __name__ == '__main__':

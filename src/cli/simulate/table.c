@@ -2,6 +2,7 @@
 /* table.c - the scores as a table: families by pacers, and what they are on the whole. */
 #include <math.h>
 #include <stdalign.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,8 @@ struct table {
     size_t count; /* of scenarios */
     struct place *places;
     double *numbers; /* room for a column */
+    char line[2048];
+    size_t length; /* of the line */
 };
 
 const char *wr_family_title(const char *family)
@@ -88,16 +91,36 @@ static size_t find_places(struct table *table, bool each)
 
 /* ---- cells ---- */
 
+__attribute__((format(printf, 2, 3))) static void put(struct table *table, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(table->line + table->length, sizeof table->line - table->length, format, args);
+    va_end(args);
+    table->length += (size_t)length;
+    if (table->length >= sizeof table->line)
+        table->length = sizeof table->line - 1;
+}
+
+/* Without the blanks that a last column is padded with. */
+static void end_line(struct table *table)
+{
+    while (table->length > 0 && table->line[table->length - 1] == ' ')
+        table->length--;
+    wr_print("%.*s\n", (int)table->length, table->line);
+    table->length = 0;
+}
+
 /* " 96.9 / 0.51": shares in %, the second to two digits that count; the slashes of a column stand below each other. */
-static void print_pair(double goodput, double rejected_share)
+static void print_pair(struct table *table, double goodput, double rejected_share)
 {
     char text[16];
     int decimals = rejected_share >= 0.0995 ? 0 : rejected_share >= 0.00995 ? 1 : 2;
     snprintf(text, sizeof text, "%.*f", decimals, 100 * rejected_share);
     if (isnan(goodput))
-        wr_print("  %*s", CELL_COLUMNS, "-     ");
+        put(table, "  %*s", CELL_COLUMNS, "-     ");
     else
-        wr_print("  %*.1f / %-4s", CELL_COLUMNS - 7, 100 * goodput, text);
+        put(table, "  %*.1f / %-4s", CELL_COLUMNS - 7, 100 * goodput, text);
 }
 
 /* Goodput counts as at most 1: a burst that the oracle did not foresee makes up for no other origin. */
@@ -154,42 +177,43 @@ static double passes(const struct wr_score *score)
 
 /* ---- rows ---- */
 
-static void print_name(const char *name, const char *title)
+static void print_name(struct table *table, const char *name, const char *title)
 {
     char text[FAMILY_BYTES + 64];
     snprintf(text, sizeof text, title[0] != '\0' ? "%-4s %s" : "%s%s", name, title);
-    wr_print("%-*s", NAME_COLUMNS, text);
+    put(table, "%-*s", NAME_COLUMNS, text);
 }
 
-static void print_mean(const struct table *table, const char *name, size_t from, size_t to)
+static void print_mean(struct table *table, const char *name, size_t from, size_t to)
 {
-    print_name(name, wr_family_title(name));
+    print_name(table, name, wr_family_title(name));
     for (size_t pacer = 0; pacer < table->matrix->pacer_count; pacer++)
-        print_pair(mean(table, pacer, from, to, clipped), mean(table, pacer, from, to, rejected));
-    wr_print("\n");
+        print_pair(table, mean(table, pacer, from, to, clipped), mean(table, pacer, from, to, rejected));
+    end_line(table);
 }
 
 /* Goodput from below, rejections from above: what the unlucky get. */
-static void print_quantile(const struct table *table, const char *name, size_t placed, double share)
+static void print_quantile(struct table *table, const char *name, size_t placed, double share)
 {
-    print_name(name, "");
+    print_name(table, name, "");
     for (size_t pacer = 0; pacer < table->matrix->pacer_count; pacer++)
-        print_pair(quantile(table, pacer, placed, clipped, share), quantile(table, pacer, placed, rejected, 1 - share));
-    wr_print("\n");
+        print_pair(table, quantile(table, pacer, placed, clipped, share),
+                   quantile(table, pacer, placed, rejected, 1 - share));
+    end_line(table);
 }
 
-static void print_passes(const struct table *table, size_t placed)
+static void print_passes(struct table *table, size_t placed)
 {
-    print_name("pass", "");
+    print_name(table, "pass", "");
     for (size_t pacer = 0; pacer < table->matrix->pacer_count; pacer++) {
         char text[32];
         snprintf(text, sizeof text, "%.1f %%     ", 100 * mean(table, pacer, 0, placed, passes));
-        wr_print("  %*s", CELL_COLUMNS, text);
+        put(table, "  %*s", CELL_COLUMNS, text);
     }
-    wr_print("\n");
+    end_line(table);
 }
 
-static size_t print_rows(const struct table *table, size_t placed)
+static size_t print_rows(struct table *table, size_t placed)
 {
     size_t rows = 0, to;
     for (size_t from = 0; from < placed; from = to, rows++) {
@@ -212,16 +236,18 @@ static void label_of(const struct wr_matrix *matrix, size_t pacer, char *ret_lab
         snprintf(ret_label, label_bytes, "%.*s [%zu]", (int)(length < 8 ? length : 8), name, pacer + 1);
 }
 
-static void print_head(const struct wr_matrix *matrix, size_t placed)
+static void print_head(struct table *table, size_t placed)
 {
+    const struct wr_matrix *matrix = table->matrix;
     char label[32];
-    wr_print("%zu scenario%s, %s. Goodput in %% of the oracle / rejected in %% of sent.\n\n%-*s", placed,
-             placed == 1 ? "" : "s", matrix->warm ? "warm" : "cold", NAME_COLUMNS, "");
+    wr_print("%zu scenario%s, %s. Goodput in %% of the oracle / rejected in %% of sent.\n\n", placed,
+             placed == 1 ? "" : "s", matrix->warm ? "warm" : "cold");
+    put(table, "%-*s", NAME_COLUMNS, "");
     for (size_t pacer = 0; pacer < matrix->pacer_count; pacer++) {
         label_of(matrix, pacer, label, sizeof label);
-        wr_print("  %*s", CELL_COLUMNS, label);
+        put(table, "  %*s", CELL_COLUMNS, label);
     }
-    wr_print("\n");
+    end_line(table);
 }
 
 static void print_foot(const struct wr_matrix *matrix)
@@ -247,7 +273,7 @@ static void print(struct table *table, bool each)
     size_t placed = find_places(table, each);
     if (!each && is_one_family(table, placed))
         placed = find_places(table, true);
-    print_head(table->matrix, placed);
+    print_head(table, placed);
     if (print_rows(table, placed) > 1)
         print_mean(table, "mean", 0, placed);
     if (table->matrix->catalog->drawn > 0) {

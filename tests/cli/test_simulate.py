@@ -1,0 +1,341 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir simulate: what it runs, what it prints, and what it refuses. How good the pacers are is for tests/sim to say.
+
+The second argument is the source folder.
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as xml
+
+import cases
+from program import refusal, weir
+
+MEMBERS = ['pacer', 'scenario', 'seeds', 'warm', 'goodput', 'rejected', 'sent', 'ok', 'rejections', 'waste', 'oracle',
+           't90_s', 'recovery_s', 'latency_inflation', 'overshoot']
+SCENARIO = 'name: mine\nduration: 60s\nseeds: 1\norigin:\n  limiter: { kind: token_bucket, rate: 5, burst: 5 }\n'
+
+
+def _simulate(*words):
+    run = weir('simulate', *words)
+    assert run.returncode == 0 and run.stderr == '', run.stderr
+    return run.stdout
+
+
+def _objects(*words):
+    return [json.loads(line) for line in _simulate(*words, '--json').splitlines()]
+
+
+def _files():
+    return sorted(name[:-len('.yaml')] for name in os.listdir(os.path.join(sys.argv[2], 'scenarios'))
+                  if name.endswith('.yaml'))
+
+
+def _with(files, look):
+    """look(folder) in a folder with these files; returns what it returns."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in files.items():
+            with open(os.path.join(folder, name), 'w' if isinstance(text, str) else 'wb') as file:
+                file.write(text)
+        return look(folder)
+
+
+def _refused(text, *words):
+    """The refusal of a scenario file with this text, from after its path."""
+    def look(folder):
+        path = os.path.join(folder, 'x.yaml')
+        line = refusal('simulate', '--pacer', 'fixed', *words, path)
+        assert line.startswith(f'weir simulate: {path}'), line
+        return line[len(f'weir simulate: {path}'):]
+    return _with({'x.yaml': text}, look)
+
+
+# ---- what is run ----
+
+def every_built_in_scenario_runs_without_a_source_folder():
+    run = weir('simulate', '--pacer', 'fixed', '--seeds', '1', '--json', cwd='/')
+    assert run.returncode == 0, run.stderr
+    assert sorted(json.loads(line)['scenario'] for line in run.stdout.splitlines()) == _files()
+
+
+def folder_and_built_in_scenarios_are_the_same():
+    words = ['--pacer', 'fixed', '--seeds', '1', '--json']
+    assert _simulate(*words, '--scenario', os.path.join(sys.argv[2], 'scenarios')) == _simulate(*words)
+
+
+def families_and_names_choose_among_the_built_in_scenarios():
+    def names(*words):
+        return [found['scenario'] for found in _objects('--pacer', 'fixed', '--seeds', '1', *words)]
+    assert names('P4') == [name for name in _files() if name.startswith('P4')]
+    assert all(re.match('P1[a-z]', name) for name in names('--scenario', 'P1'))
+    assert names('P9b', '--scenario=P9a') == ['P9a-free-out60', 'P9b-tb20-out60']
+    assert names('P10a-conc4') == ['P10a-conc4']
+
+
+def files_and_random_ones_run_together():
+    def look(folder):
+        return _objects('--pacer', 'fixed', '--random', '3', os.path.join(folder, 'a.yaml'))
+    found = _with({'a.yaml': SCENARIO}, look)
+    assert len(found) == 4 and found[0]['scenario'] == 'mine' and found[0]['seeds'] == 1
+
+
+def folder_gives_its_yaml_files_in_the_order_of_people():
+    files = {f'{name}.yaml': SCENARIO.replace('mine', name) for name in ('s10', 's9')}
+    files['s1.yml'] = SCENARIO.replace('mine', 's1')
+    files['notes.txt'] = files['.hidden.yaml'] = 'no scenario'
+    found = _with(files, lambda folder: _objects('--pacer', 'fixed', folder))
+    assert [row['scenario'] for row in found] == ['s1', 's9', 's10']
+
+
+def seeds_are_the_scenarios_unless_given():
+    assert _objects('--pacer', 'fixed', 'P1a')[0]['seeds'] == 3
+    assert _objects('--pacer', 'fixed', 'P1a', '--seeds', '2')[0]['seeds'] == 2
+
+
+def scenario_in_the_manual_is_read_and_holds_the_defaults():
+    with open(os.path.join(sys.argv[2], 'man', 'weir-simulate.1'), encoding='utf-8') as file:
+        blocks = re.findall(r'\.Bd -literal -offset indent\n(.*?)\.Ed', file.read(), re.S)
+    shown, kinds, more, crowd = blocks[:4]
+    bare = {'x.yaml': 'name: my-api\norigin: {}\n'}
+    words = ['--pacer', 'none', '--seeds', '1', '--json']
+    def run(folder):
+        return _simulate(*words, os.path.join(folder, 'x.yaml'))
+    assert _with({'x.yaml': shown}, run) == _with(bare, run)
+    for kind in re.findall(r'\{.*?\}', kinds, re.S):
+        _with({'x.yaml': f'name: x\norigin:\n  limiter: {kind}\n{more}'}, run)
+    _with({'x.yaml': f'name: x\n{crowd}'.replace('1000', '5')}, run)
+
+
+# ---- what is printed ----
+
+def json_has_an_object_for_each_pacer_and_scenario():
+    found = _objects('--pacer', 'fixed', '--pacer', 'aimd:max=500', 'P1', 'P9')
+    assert [row['pacer'] for row in found] == ['fixed'] * 7 + ['aimd:max=500'] * 7
+    for row in found:
+        assert list(row) == MEMBERS, row
+        assert row['warm'] is False and row['sent'] > 0 and row['oracle'] > 0
+        assert abs(row['goodput'] - row['ok'] / row['oracle']) < 1e-3, row
+        assert abs(row['rejected'] - row['rejections'] / row['sent']) < 0.02, row
+
+
+def time_that_never_comes_is_null():
+    row = _objects('--pacer', 'fixed', 'P1d')[0]
+    assert row['t90_s'] is None and row['recovery_s'] is None
+
+
+def fixed_rate_scores_what_arithmetic_says():
+    row = _objects('--pacer', 'fixed', 'P1c')[0]
+    assert row['sent'] == 1800 and row['rejections'] == 0
+    assert abs(row['goodput'] - 1800 / (20 * 1800 + 20)) < 1e-3
+
+
+def same_seed_gives_the_same_output_on_any_number_of_threads():
+    words = ['--pacer', 'aimd', '--pacer', 'cubic', '--random', '6', '--seed', '9', '--seeds', '2', 'P1c', 'P6d', '--json']
+    one = _simulate(*words, '--jobs', '1')
+    assert one == _simulate(*words, '--jobs', '5')
+    assert one == _simulate(*words)
+    assert one != _simulate(*words, '--seed', '10')
+
+
+def warm_is_said_and_makes_a_difference():
+    cold, warm = (_objects('--pacer', 'learned', 'P1a', *word)[0] for word in ([], ['--warm']))
+    assert warm['warm'] is True and warm['rejections'] < cold['rejections']
+
+
+def table_has_a_row_for_each_family_and_one_of_means():
+    lines = _simulate('--pacer', 'fixed', '--pacer', 'aimd:max=500', 'P1', 'P5', 'P10', '--seeds', '1').splitlines()
+    assert lines[0].startswith('10 scenarios, cold.')
+    assert lines[2].split() == ['fixed', 'aimd', '[2]']
+    assert [line.split()[0] for line in lines[3:7]] == ['P1', 'P5', 'P10', 'mean']
+    assert all(re.search(r'( +\d+\.\d / \d+(\.\d+)?){2}$', line) for line in lines[3:7]), lines
+    assert lines[-1] == 'aimd [2] is aimd:max=500'
+    assert 'median' not in ''.join(lines)
+
+
+def table_clips_goodput_and_means_are_over_scenarios():
+    words = ['--pacer', 'none', '--seeds', '1', 'P1', 'P5']
+    wanted = [min(row['goodput'], 1) for row in _objects(*words)]
+    mean = re.search(r'^mean +([\d.]+) /', _simulate(*words), re.M).group(1)
+    assert abs(float(mean) - 100 * sum(wanted) / len(wanted)) < 0.06
+
+
+def table_of_one_family_has_a_row_for_each_scenario():
+    text = _simulate('--pacer', 'fixed', 'P10', '--seeds', '1')
+    assert 'P10a-conc4' in text and 'P10b-conc20' in text
+    assert 'P1a-tb0.2-b5' in _simulate('--pacer', 'fixed', 'P1', 'P10', '--seeds', '1', '--each')
+
+
+def random_ones_end_with_median_percentile_and_who_passes():
+    words = ['--pacer', 'fixed', '--pacer', 'gradient', '--random', '40', '--seeds', '1', '--seed', '3']
+    lines = {line.split()[0]: line for line in _simulate(*words).splitlines() if line}
+    rows = [row for row in _objects(*words) if row['pacer'] == 'gradient']
+    passed = [row for row in rows if row['goodput'] >= 0.95 and (row['rejected'] <= 0.005 or row['rejections'] <= 6)]
+    assert len(rows) == 40 and len({row['scenario'] for row in rows}) == 40
+    assert lines['pass'].split()[-2:] == [f'{100 * len(passed) / 40:.1f}', '%']
+    goodput = sorted(min(row['goodput'], 1) for row in rows)
+    assert abs(float(lines['median'].split()[-3]) - 50 * (goodput[19] + goodput[20])) < 0.06
+    assert abs(float(lines['p10'].split()[-3]) - 100 * (goodput[3] + 0.9 * (goodput[4] - goodput[3]))) < 0.06
+
+
+def list_names_pacers_and_scenarios():
+    text = _simulate('--list')
+    for name in ('tide', 'aimd', 'autothrottle-8', 'gradient2', *_files()):
+        assert re.search(rf'^  {re.escape(name)} +\S', text, re.M), name
+    assert all(len(line) <= 120 for line in text.splitlines())
+
+
+def help_teaches_with_examples():
+    text = _simulate('--help')
+    for words in ('weir simulate --random', '--plot step.svg', 'aimd:alpha=0.1,start=1,max=500,burst=5'):
+        assert words in text, words
+    assert all(len(line) <= 100 for line in text.splitlines())
+
+
+# ---- plots and traces ----
+
+def _watch(*words):
+    """The trace's objects and the plot's text."""
+    def look(folder):
+        trace, plot = os.path.join(folder, 't'), os.path.join(folder, 'p.svg')
+        _simulate(*words, '--trace', trace, '--plot', plot)
+        with open(trace, encoding='utf-8') as lines, open(plot, encoding='utf-8') as text:
+            return [json.loads(line) for line in lines], text.read()
+    return _with({}, look)
+
+
+def trace_tells_each_event_of_the_run_that_is_scored():
+    events, _ = _watch('--pacer', 'aimd', 'P1b', '--seeds', '1')
+    score = _objects('--pacer', 'aimd', 'P1b', '--seeds', '1')[0]
+    assert sum(event['kind'] == 'sent' for event in events) == score['sent']
+    assert sum(event['status'] == 200 for event in events) == score['ok']
+    assert sum(event['status'] == 429 for event in events) == score['rejections']
+    times = [event['time_s'] for event in events]
+    assert times == sorted(times) and times[-1] <= 1800
+    for event in events:
+        assert list(event) == ['pacer', 'time_s', 'kind', 'status', 'latency_s', 'in_flight', 'rate', 'limit', 'mode']
+        assert (event['status'] is None) == (event['kind'] == 'sent') and event['limit'] == 2 and event['mode']
+
+
+def trace_of_a_warm_run_is_that_run_alone():
+    events, _ = _watch('--pacer', 'learned', 'P1a', '--seeds', '1', '--warm')
+    score = _objects('--pacer', 'learned', 'P1a', '--seeds', '1', '--warm')[0]
+    assert sum(event['kind'] == 'sent' for event in events) == score['sent']
+
+
+def plot_is_xml_that_needs_nothing_else():
+    _, text = _watch('--pacer', 'fixed', '--pacer', 'aimd:max=500', 'P6a')
+    root = xml.fromstring(text)
+    words = [''.join(node.itertext()) for node in root.iter('{http://www.w3.org/2000/svg}text')]
+    assert {'fixed', 'aimd:max=500', 'requests/s', 'sent', 'delivered', 'rejected', '30 min'} <= set(words), words
+    assert any(word.startswith('P6a-tb40-step: ') for word in words)
+    assert 'prefers-color-scheme: dark' in text
+    for foreign in ('<script', 'href', '@import', 'url(', '@font-face'):
+        assert foreign not in text, foreign
+    assert not re.search(r'nan|inf', re.sub(r'<title>.*?</title>|<text.*?</text>', '', text)), 'a number that is none'
+
+
+def plot_escapes_what_a_file_says():
+    def look(folder):
+        out = os.path.join(folder, 'p.svg')
+        _simulate('--pacer', 'fixed', os.path.join(folder, 'x.yaml'), '--plot', out)
+        with open(out, encoding='utf-8') as file:
+            return file.read()
+    text = _with({'x.yaml': SCENARIO.replace('mine', '\'<b a="1">&amp;\'')}, look)
+    xml.fromstring(text)
+    assert '&lt;b a=&quot;1&quot;&gt;&amp;amp;: ' in text
+
+
+def every_built_in_scenario_can_be_drawn():
+    for name in _files():
+        if not name.startswith('P12'):
+            xml.fromstring(_simulate('--pacer', 'fixed', name, '--seeds', '1', '--json', '--plot', '/dev/stdout').split('\n{')[0])
+
+
+def several_scenarios_or_a_crowd_cannot_be_drawn():
+    assert 'one scenario, not 3; choose it with --scenario' in refusal('simulate', '--pacer', 'fixed', 'P4', '--plot',
+                                                                      '/dev/null')
+    crowd = 'name: x\ncrowd: { hosts: 2 }\nmix: [ { origin: {} } ]\n'
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'x.yaml')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(crowd)
+        assert 'is a crowd' in refusal('simulate', '--pacer', 'fixed', path, '--trace', '/dev/null')
+
+
+def plot_that_cannot_be_written_is_a_failure():
+    for out, why in (('/nowhere/x.svg', 'No such file'), ('/dev/full', 'No space left')):
+        for option in ('--plot', '--trace'):
+            run = weir('simulate', '--pacer', 'fixed', 'P1c', option, out)
+            assert run.returncode == 1 and f'cannot write {out}: {why}' in run.stderr, run.stderr
+
+
+# ---- what is refused ----
+
+def bad_file_is_refused_with_line_and_column():
+    assert _refused(SCENARIO + 'worker: 5\n') == \
+        ':6:1: unknown key "worker" in a scenario; did you mean "workers"?'
+    assert _refused(SCENARIO.replace('rate', 'rats')).startswith(':5:34: unknown key "rats" in limiter')
+    assert _refused(SCENARIO.replace('60s', '60 s')).startswith(':2:11: duration is "60 s"; it must be a duration')
+    assert _refused(SCENARIO.replace('rate: 5', 'rate: .nan')).startswith(':5:40: rate is ".nan"; it must be a number')
+    assert _refused(SCENARIO.replace('rate: 5', 'rate: 1e9')).startswith(':5:40: rate is "1e9"')
+    assert _refused(SCENARIO.replace('token_bucket', 'tokenbucket')).startswith(':5:20: kind is "tokenbucket"; it must be')
+    assert _refused('name: x\n').startswith(':1:1: origin is missing')
+    assert _refused('origin: {}\n').startswith(':1:1: name is missing')
+    assert _refused('name: x\nmix: [ { origin: {} } ]\norigin: {}\n').startswith(':1:1: a mix without a crowd')
+    assert _refused('name: x\ncrowd: { hosts: 2 }\norigin: {}\n').startswith(':1:1: both origin and crowd')
+    assert _refused('name: x\ncrowd: { hosts: 2 }\n').startswith(':1:1: a crowd needs a mix')
+    assert _refused('name: x\norigin: { outage: { from: 5s, to: 5s } }\n').startswith(':2:19: the outage ends before')
+    assert _refused('').startswith(':1:1: empty')
+    assert _refused(b'name: \xff\n').startswith(':1:7: invalid leading UTF-8 octet')
+    assert _refused('x' * (1 << 20) + 'x').startswith(': longer than 1 MiB')
+
+
+def one_bad_file_of_a_folder_is_named():
+    def look(folder):
+        return refusal('simulate', '--pacer', 'fixed', folder)
+    assert '/b.yaml:1:1: unknown key "no"' in _with({'a.yaml': SCENARIO, 'b.yaml': 'no: 1\n'}, look)
+    assert 'no scenarios there' in _with({'a.txt': ''}, look)
+
+
+def scenario_that_is_nowhere_is_refused_with_the_nearest():
+    assert 'did you mean P10a-conc4?' in refusal('simulate', '--pacer', 'fixed', 'P10a-cnc4')
+    assert '"weir simulate --list"' in refusal('simulate', '--pacer', 'fixed', 'nothing')
+    run = weir('simulate', '--pacer', 'fixed', '--scenario', '/nowhere/x.yaml')
+    assert run.returncode == 1 and run.stderr == 'weir simulate: /nowhere/x.yaml: No such file or directory\n'
+
+
+def unknown_pacer_or_key_is_refused():
+    assert '--pacer tied' in refusal('simulate', '--pacer', 'tied')
+    assert 'xx' in refusal('simulate', '--pacer', 'aimd:xx=1')
+    assert '--seeds' in refusal('simulate', '--seeds', '-1')
+    assert 'unknown option --pacers' in refusal('simulate', '--pacers', 'fixed')
+
+
+# ---- stopping ----
+
+def _interrupted(after_s):
+    """(status, rows, complaint) of a long run that gets a Ctrl-C."""
+    with subprocess.Popen([sys.argv[1], 'simulate', '--pacer', 'fixed', '--random', '50000', '--seeds', '50', '--json'],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        time.sleep(after_s)
+        run.send_signal(signal.SIGINT)
+        out, complaint = run.communicate(timeout=50)
+    return run.returncode, [json.loads(line) for line in out.splitlines()], complaint
+
+
+def interrupt_prints_what_is_finished():
+    for after_s in (0.5, 2, 8, 20):  # a loaded machine may not have begun
+        status, rows, complaint = _interrupted(after_s)
+        if rows:
+            break
+    assert status == 1 and complaint == f'weir simulate: stopped: {len(rows)} of 50000 were simulated\n', complaint
+
+
+if __name__ == '__main__':
+    cases.main()
