@@ -40,7 +40,9 @@ enum how {
     X("autothrottle-8", autothrottle_8, "Scrapy's AutoThrottle, eight requests in flight on average") \
     X("cubic", cubic, "the AWS SDKs' client rate limiter (adaptive retry mode)")                      \
     X("vegas", vegas, "VegasLimit of Netflix concurrency-limits")                                     \
-    X("gradient2", gradient2, "Gradient2Limit of Netflix concurrency-limits")
+    X("gradient2", gradient2, "Gradient2Limit of Netflix concurrency-limits")                         \
+    X("envoy", envoy, "the gradient controller of Envoy's adaptive concurrency filter")               \
+    X("bbr", bbr, "TCP's BBR, with requests for packets")
 
 static const struct wr_sim_pacer_name names[] = {
 #define X(name, profile, strategy, how, what) {name, what},

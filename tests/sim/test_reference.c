@@ -196,10 +196,31 @@ static void gradient2_rows_of_the_reference_come_out_within_a_few_points(void **
     assert_int_equal(compare("gradient2", "gradient2", 1, 1000000, odds), 10);
 }
 
+static void envoy_rows_of_the_reference_come_out_within_a_few_points(void **state)
+{
+    (void)state;
+    assert_int_equal(compare("envoy", "envoy", 1, 1100000, NULL), 10);
+}
+
+/* The study says no more than "BBR-like". Where latencies vary, much depends on how the shortest is taken. */
+static void bbr_rows_of_the_reference_come_out_alike(void **state)
+{
+    (void)state;
+    const struct odd odds[] = {
+        {"P5a-q1-20rps", SLACK, 0.3, "more queue"},  {"P5c-q2-2rps", SLACK, 0.25, "the same"},
+        {"P11b-q4-2..10s", SLACK, 0.25, "the same"}, {"P7b-free-500x5", 0.27, SLACK, "a smaller window"},
+        {"P7c-free-503x1", 0.2, SLACK, "the same"},  {"P9a-free-out60", 0.22, SLACK, "the same"},
+        {"P10a-conc4", 0.06, 0.12, "the same"},      {NULL, 0, 0, NULL},
+    };
+    assert_int_equal(compare("bbr", "bbr", 1, 200000, odds), 25);
+}
+
 WEIR_TESTS(test(fixed_rows_of_the_reference_come_out_exactly), test(sending_everything_brings_what_the_oracle_says),
            test(aimd_rows_of_the_reference_come_out_within_a_few_points),
            test(learned_rows_of_the_reference_come_out_within_a_few_points),
            test(autothrottle_rows_of_the_reference_come_out_within_a_few_points),
            test(cubic_rows_of_the_reference_come_out_within_a_few_points),
            test(vegas_rows_of_the_reference_come_out_within_a_few_points),
-           test(gradient2_rows_of_the_reference_come_out_within_a_few_points))
+           test(gradient2_rows_of_the_reference_come_out_within_a_few_points),
+           test(envoy_rows_of_the_reference_come_out_within_a_few_points),
+           test(bbr_rows_of_the_reference_come_out_alike))

@@ -15,6 +15,10 @@ extern const struct wr_strategy wr_peer_autothrottle_1, wr_peer_autothrottle_8;
 extern const struct wr_strategy wr_peer_cubic;
 /* Netflix concurrency-limits: VegasLimit and Gradient2Limit. */
 extern const struct wr_strategy wr_peer_vegas, wr_peer_gradient2;
+/* The gradient controller of Envoy's adaptive concurrency filter. */
+extern const struct wr_strategy wr_peer_envoy;
+/* TCP's BBR, with requests for packets. */
+extern const struct wr_strategy wr_peer_bbr;
 
 /* What none of them does more about. */
 void wr_peer_sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now);
