@@ -119,11 +119,11 @@ static inline weir_pace_memory rig_memory(const struct rig *rig, int64_t now)
     return memory;
 }
 
-#define assert_near(a, b, within)                                                              \
-    do {                                                                                       \
-        double left = (a), right = (b);                                                        \
-        if (!(fabs(left - right) <= (within)))                                                 \
-            fail_msg("%s is %.9g, which is not within %g of %.9g", #a, left, (within), right); \
+#define assert_near(a, b, within)                                                                      \
+    do {                                                                                               \
+        double left = (a), right = (b);                                                                \
+        if (!(fabs(left - right) <= (within)))                                                         \
+            fail_msg("%s is %.9g, which is not within %g of %.9g", #a, left, (double)(within), right); \
     } while (0)
 
 #endif

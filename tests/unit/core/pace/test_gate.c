@@ -178,7 +178,7 @@ static void requests_in_flight_never_exceed_the_most_allowed(void **state)
     rig_release(&rig);
 }
 
-static void more_ends_than_starts_do_no_harm(void **state)
+static void more_ends_than_starts_free_nothing(void **state)
 {
     (void)state;
     struct rig rig;
@@ -504,7 +504,7 @@ WEIR_TESTS(test(first_start_is_at_once_and_the_next_an_interval_later), test(int
            test(reservation_that_is_given_back_leaves_no_trace),
            test(reservation_that_is_not_used_in_time_is_taken_back),
            test(holder_of_a_reservation_can_ask_whether_it_still_may), test(gate_without_spacing_says_so),
-           test(requests_in_flight_never_exceed_the_most_allowed), test(more_ends_than_starts_do_no_harm),
+           test(requests_in_flight_never_exceed_the_most_allowed), test(more_ends_than_starts_free_nothing),
            test(paused_host_waits_until_it_is_resumed), test(clock_going_back_only_delays),
            test(after_8_hours_asleep_there_is_one_start_and_no_burst),
            test(instants_before_0_and_far_away_are_like_all_others),
