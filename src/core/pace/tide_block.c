@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* tide_block.c - tide: when nothing is accepted any more. Single probes find the end; its length and what was accepted
+ * before tell an outage, a slow bucket, the end of a window and a ban apart.
+ *
+ *     first long block   the quota is what was accepted before; a window and a ban look the same. Hold a rate that is
+ *                        safe if the quota is per minute, and climb to what would be safe per ten seconds.
+ *     second             as long as the first: a ban, and what was accepted since tells the window. Otherwise a window:
+ *                        it ended twice, and the quota is what was accepted in between.
+ */
+#include "core/pace/tide.h"
+#include <math.h>
+
+/* Elapsed seconds at which probes are sent: just after usual lengths of bans, and some in between. */
+static const float probe_at[] = {2,      7.65f, 15.3f, 30.6f, 43.3f, 61.2f, 86.5f, 122.4f,
+                                 173.0f, 245,   306,   432,   612,   905,   1810,  3610};
+
+void wr_tide_block(struct wr_tide *tide, const struct wr_answer *answer, int64_t now)
+{
+    tide->mode = WR_TIDE_BLOCKED;
+    tide->outage = answer->status == 503;
+    tide->phase = 0; /* here: seconds after which the last probe failed */
+    tide->cut_seq = tide->sent_seq;
+    if (tide->next_at < now + TIDE_BLOCK_PAUSE_NS)
+        tide->next_at = now + TIDE_BLOCK_PAUSE_NS;
+}
+
+static float next_probe(const struct wr_tide *tide, float elapsed)
+{
+    if (tide->outage)
+        return elapsed < 3 ? TIDE_OUTAGE_FIRST : elapsed * TIDE_OUTAGE_STEP;
+    if (tide->blocks > 0) {
+        float middle = (tide->block_least + tide->block_most) / 2;
+        if (elapsed < 0.94f * middle)
+            return middle;
+        if (elapsed < 0.98f * tide->block_most)
+            return tide->block_most;
+    }
+    for (size_t i = 0; i < sizeof probe_at / sizeof *probe_at; i++)
+        if (probe_at[i] > 1.15f * elapsed)
+            return probe_at[i];
+    return 1.5f * elapsed;
+}
+
+void wr_tide_probe_failed(struct wr_tide *tide, int64_t now)
+{
+    float elapsed = wr_tide_seconds(now - tide->block_at);
+    wr_tide_cut(tide);
+    tide->phase = elapsed;
+    int64_t at = tide->block_at + (int64_t)((double)next_probe(tide, elapsed) * 1e9);
+    if (tide->next_at < at)
+        tide->next_at = at;
+}
+
+static void hold(struct wr_tide *tide, float rate)
+{
+    tide->mode = WR_TIDE_HOLD;
+    tide->rate = tide->centre = wr_tide_most(rate, 0.001f);
+    tide->climbing = false;
+    tide->marked = false;
+}
+
+static float hold_rate(const struct wr_tide *tide, float window)
+{
+    return TIDE_HOLD_SHARE * tide->quota / window;
+}
+
+/* The longest of the usual windows within; 0: none. */
+static float usual_window(float least, float most)
+{
+    static const float windows[] = {3600, 900, 600, 300, 60, 10, 1};
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++)
+        if (windows[i] > least && windows[i] <= most)
+            return windows[i];
+    return 0;
+}
+
+/* The second ban of the same length came `span` seconds after the first ended, `n` were accepted in between. */
+static void hold_ban(struct wr_tide *tide, float n, float span)
+{
+    tide->traits |= WR_TIDE_BANS;
+    if (n <= 1.02f * tide->quota + 1) { /* all of them were counted: the window is longer than that */
+        float window =
+            span < TIDE_WINDOW_SHORT ? TIDE_WINDOW_SHORT : usual_window(span, wr_tide_most(TIDE_WINDOW_LONG, 2 * span));
+        hold(tide, hold_rate(tide, window > 0 ? window : 2 * span));
+    } else if (tide->climbing) { /* quota = the sum over the window of a rate that grew by e-folds up to this */
+        float rest = 1 - TIDE_CLIMB * tide->quota / tide->resume;
+        float window = rest > 0.05f ? -logf(rest) / TIDE_CLIMB : TIDE_WINDOW_LONG;
+        float usual = usual_window(0.8f * window, 1.25f * window);
+        hold(tide, hold_rate(tide, usual > 0 ? usual : window));
+    } else {
+        hold(tide, TIDE_HOLD_AGAIN * tide->resume);
+    }
+}
+
+/* The first long block ended after `length`; `n` were accepted in the `span` seconds before. */
+static void hold_quota(struct wr_tide *tide, float n, float span, float length)
+{
+    tide->quota =
+        n - wr_tide_most(0, span - TIDE_WINDOW_SHORT) * 1.2f; /* the first seconds are out of a short window */
+    hold(tide, TIDE_HOLD_SHARE * n / wr_tide_least(span + length, TIDE_WINDOW_LONG));
+    tide->climbing = tide->rate < hold_rate(tide, TIDE_WINDOW_SHORT);
+}
+
+static void resume(struct wr_tide *tide)
+{
+    tide->marked = false;
+    if (tide->resume_mode == WR_TIDE_CRUISE) {
+        wr_tide_cruise(tide, tide->resume, tide->margin, tide->span);
+    } else if (tide->resume_mode == WR_TIDE_SEARCH) {
+        wr_tide_search(tide, tide->resume, tide->bad);
+    } else if (tide->resume_mode == WR_TIDE_START) {
+        wr_tide_restart(tide, tide->resume);
+    } else {
+        tide->mode = WR_TIDE_HOLD;
+        tide->rate = tide->resume;
+    }
+}
+
+static void long_block(struct wr_tide *tide, const struct wr_answer *answer, float length)
+{
+    float n = (float)tide->accepted - 1, span = wr_tide_seconds(tide->block_at - tide->free_at);
+    float least = tide->phase, early = length - least;
+    bool first = tide->blocks == 0;
+    bool alike = !first && least <= 1.03f * tide->block_most && 1.03f * length >= tide->block_least;
+    float most_window = span + length + tide->free_early;
+
+    if (tide->blocks < UINT8_MAX)
+        tide->blocks++;
+    if (first) {
+        hold_quota(tide, n, span, length);
+    } else if (alike) {
+        hold_ban(tide, n, span);
+    } else {
+        float window = usual_window(span + least, most_window);
+        wr_tide_cruise(tide, n / (window > 0 ? window : most_window), 0.01f, 2 * TIDE_SPAN_NEW);
+        wr_tide_mark(tide, answer);
+        tide->blocks = 0;
+    }
+    if (alike) {
+        least = wr_tide_most(least, tide->block_least);
+        length = wr_tide_least(length, tide->block_most);
+    }
+    tide->block_least = least;
+    tide->block_most = length;
+    tide->free_early = early;
+    tide->free_at = answer->sent_at;
+    tide->accepted = 1;
+}
+
+void wr_tide_probe_accepted(struct wr_tide *tide, const struct wr_answer *answer, int64_t now)
+{
+    float length = wr_tide_seconds(answer->sent_at - tide->block_at);
+    float since = wr_tide_seconds(tide->block_at - (tide->marked ? tide->empty_at : tide->free_at));
+    (void)now;
+    tide->streak = 0;
+    if (tide->outage) {
+        resume(tide);
+    } else if (tide->resume_mode >= WR_TIDE_CRUISE && length < TIDE_BLOCK_BRIEF * since) {
+        float n = tide->marked ? (float)(answer->seq - tide->empty_seq - tide->refused) : (float)tide->accepted;
+        wr_tide_cruise(tide, wr_tide_least(n / (since + length), tide->resume), tide->margin, tide->span);
+        wr_tide_mark(tide, answer);
+    } else if (length < TIDE_BLOCK_SHORT) { /* a token came after that time */
+        float rate = length < 2 ? wr_tide_most(1.2f / length, tide->rate / 2) : 1.2f / length;
+        wr_tide_search(tide, wr_tide_least(rate, tide->resume / 2), tide->resume);
+    } else {
+        long_block(tide, answer, length);
+    }
+    wr_tide_cut(tide);
+}
+
+/* Climbs, where that is to be tried; else asks for a little more when a ban would cost little of the time since. */
+void wr_tide_hold_accepted(struct wr_tide *tide, int64_t now)
+{
+    float since = wr_tide_seconds(now - tide->free_at);
+    if (tide->climbing) {
+        float most = hold_rate(tide, TIDE_WINDOW_SHORT);
+        tide->rate = wr_tide_least(most, tide->centre * expf(TIDE_CLIMB * since));
+        tide->climbing = tide->rate < most;
+    } else if (since > TIDE_PATIENCE * tide->block_most && tide->paced) {
+        tide->rate *= 1.03f;
+        tide->free_at = now;
+    }
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* tide_cap.c - tide: how many requests may be in flight. Latency shows a queue: beyond a point more requests only wait
+ * longer. Rejections that come whenever so many are in flight show a limit of concurrency.
+ */
+#include "core/pace/tide.h"
+#include <math.h>
+
+#define CAP_MOST 100000.0f
+#define CROWD_WAIT_MOST 16 /* log2 */
+
+void wr_tide_cap_sent(struct wr_tide *tide, const struct wr_start *start)
+{
+    float in_flight = (float)start->in_flight;
+    tide->flight += (in_flight - tide->flight) / 32;
+    if (in_flight >= (float)(uint32_t)tide->cap)
+        tide->epoch_full++;
+}
+
+/* log2 of x within 0.09, in a few instructions. */
+static float rough_log2(int64_t x)
+{
+    uint64_t n = x > 1 ? (uint64_t)x : 1;
+    int top = 63 - __builtin_clzll(n);
+    uint64_t rest = n << (63 - top) & ~(UINT64_C(1) << 63);
+    return (float)top + (float)(rest >> 40) * 0x1p-23f;
+}
+
+static void begin_epoch(struct wr_tide *tide, int64_t now)
+{
+    tide->epoch_n = tide->epoch_full = 0;
+    tide->epoch_logs = 0;
+    tide->epoch_at = now;
+}
+
+static void try_more(struct wr_tide *tide)
+{
+    if (tide->traits & WR_TIDE_CONCURRENCY) {
+        if (tide->cap_up++ < (1u << tide->crowd_wait) / tide->epoch_n)
+            return;
+        tide->cap += 1;
+        tide->crowd_wait += tide->crowd_wait < CROWD_WAIT_MOST;
+        tide->cap_up = 0;
+        return;
+    }
+    static const float factors[] = {1.1f, 1.2f, 1.4f};
+    tide->cap = wr_tide_least(tide->cap * factors[tide->cap_up] + 0.5f, CAP_MOST);
+    tide->cap_up += tide->cap_up < 2;
+}
+
+/* A whole epoch's latencies are known. */
+static void end_epoch(struct wr_tide *tide, int64_t now)
+{
+    float mean = tide->epoch_logs / (float)tide->epoch_n;
+    float rate = (float)tide->epoch_n / wr_tide_most(wr_tide_seconds(now - tide->epoch_at), 1e-6f);
+    bool full = 2 * tide->epoch_full >= tide->epoch_n;
+
+    if (tide->base <= 0)
+        tide->base = mean;
+    if (mean < tide->base)
+        tide->base += TIDE_BASE_FALLS * (mean - tide->base);
+    float queue = mean - tide->base;
+    if (tide->cap_test) {
+        tide->cap_test = false;
+        if (rate < TIDE_CAP_FELL * tide->epoch_rate) {
+            tide->cap /= TIDE_CAP_TEST;
+            tide->base += TIDE_BASE_RISES * queue;
+        }
+    } else if (!full) {
+        return;
+    } else if (!tide->cap_found) {
+        if (queue > TIDE_QUEUE_HIGH) {
+            tide->cap = wr_tide_most(TIDE_CAP_FIRST, 1.5f * tide->cap * exp2f(-queue) + 2);
+            tide->cap_found = true;
+        }
+    } else if (queue > TIDE_QUEUE_HIGH && tide->cap > 2) {
+        tide->cap_test = true;
+        tide->cap_up = 0;
+        tide->cap *= TIDE_CAP_TEST;
+        tide->epoch_rate = rate;
+    } else if (queue < TIDE_QUEUE_LOW) {
+        try_more(tide);
+    }
+}
+
+void wr_tide_cap_accepted(struct wr_tide *tide, const struct wr_answer *answer, int64_t now)
+{
+    tide->epoch_logs += rough_log2(answer->latency_ns);
+    tide->epoch_n++;
+    if (!tide->cap_found && 2 * (float)answer->in_flight_then >= tide->cap)
+        tide->cap = wr_tide_least(tide->cap + TIDE_CAP_GROWS, CAP_MOST);
+    float enough = tide->cap_found ? wr_tide_most(TIDE_EPOCH, TIDE_EPOCH_CAPS * tide->cap)
+                                   : wr_tide_most(TIDE_EPOCH_FIRST, tide->cap / 2);
+    if ((float)tide->epoch_n < enough)
+        return;
+    end_epoch(tide, now);
+    begin_epoch(tide, now);
+}
+
+static void set_cap(struct wr_tide *tide, float cap)
+{
+    tide->cap = wr_tide_most(1, floorf(cap));
+    tide->cap_found = true;
+    tide->cap_test = false;
+    tide->cap_up = 0;
+    tide->epoch_n = tide->epoch_full = 0;
+    tide->epoch_logs = 0;
+}
+
+/* A limit of concurrency rejects at the same number in flight whatever the rate, or far above the usual number. */
+static bool points_at_crowd(struct wr_tide *tide, const struct wr_answer *answer)
+{
+    float n = (float)answer->in_flight_then;
+    bool spike = n >= 1.1f * tide->flight + 1;
+    bool alike = fabsf(n - (float)tide->crowd_at) <= wr_tide_most(spike, 0.1f * n);
+    bool whatever = n >= 3 && alike && fabsf(log2f(tide->rate / wr_tide_most(tide->crowd_rate, 0.001f))) > 0.4f;
+
+    if (!alike)
+        tide->crowd_n = 0;
+    tide->crowd_n += spike || whatever;
+    tide->crowd_at = answer->in_flight_then < UINT16_MAX ? (uint16_t)answer->in_flight_then : UINT16_MAX;
+    tide->crowd_rate = tide->rate;
+    return tide->crowd_n >= TIDE_CROWD;
+}
+
+bool wr_tide_cap_rejected(struct wr_tide *tide, const struct wr_answer *answer)
+{
+    float n = (float)answer->in_flight_then;
+    if (answer->status == 403 || answer->retry_after_ns >= TIDE_BLOCK_RETRY_NS)
+        return false;
+    if (tide->traits & WR_TIDE_CONCURRENCY) {
+        if (n < tide->cap - 1)
+            return false;
+        set_cap(tide, wr_tide_least(n, tide->cap) - 1);
+    } else if (points_at_crowd(tide, answer)) {
+        tide->traits |= WR_TIDE_CONCURRENCY;
+        tide->crowd_n = 0;
+        set_cap(tide, n - 1);
+        float before = wr_tide_most(tide->rate, tide->mode == WR_TIDE_CRUISE ? tide->centre : tide->resume);
+        wr_tide_restart(tide, 1.5f * before);
+    } else {
+        return false;
+    }
+    wr_tide_cut(tide);
+    return true;
+}

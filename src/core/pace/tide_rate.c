@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* tide_rate.c - tide: measuring the limit from empty to empty, and the modes start, search and cruise. */
+#include "core/pace/tide.h"
+#include <math.h>
+
+/* What a rejection says of the limit. */
+struct measure {
+    float n;           /* accepted since the last one; < 0: unknown */
+    float least, most; /* limit; they differ by whether waits that the server asked for overflowed the bucket */
+    float rate;        /* at which the rejected request was sent */
+};
+
+/* One reaction per round trip: what was sent before a cut is not blamed on what comes after. */
+void wr_tide_cut(struct wr_tide *tide)
+{
+    tide->cut_seq = tide->sent_seq;
+    tide->phase = 0;
+}
+
+void wr_tide_mark(struct wr_tide *tide, const struct wr_answer *answer)
+{
+    tide->marked = true;
+    tide->empty_at = answer->sent_at;
+    tide->empty_seq = answer->seq;
+    tide->refused = 0;
+    tide->held = 0;
+}
+
+void wr_tide_restart(struct wr_tide *tide, float rate)
+{
+    tide->mode = WR_TIDE_START;
+    tide->rate = rate;
+    tide->bad = INFINITY;
+    tide->marked = false;
+    wr_tide_cut(tide);
+}
+
+void wr_tide_search(struct wr_tide *tide, float rate, float bad)
+{
+    tide->mode = WR_TIDE_SEARCH;
+    tide->rate = wr_tide_most(rate, 0.001f);
+    tide->bad = bad;
+    wr_tide_cut(tide);
+}
+
+/* How many requests may pass between measurements, at most. */
+static float span_most(const struct wr_tide *tide)
+{
+    bool low = tide->centre < TIDE_LOW * tide->peak;
+    float most = low ? wr_tide_most(TIDE_SPAN_LOW, TIDE_SPAN_LOW_S * tide->centre)
+                     : wr_tide_most(TIDE_SPAN_MOST, TIDE_SPAN_S * tide->centre);
+    return wr_tide_most(most, TIDE_PENALTY * tide->penalty * tide->centre);
+}
+
+void wr_tide_cruise(struct wr_tide *tide, float centre, float margin, float span)
+{
+    tide->mode = WR_TIDE_CRUISE;
+    tide->centre = wr_tide_most(centre, 0.001f);
+    tide->peak = wr_tide_most(tide->peak * TIDE_PEAK_FADES, centre);
+    tide->margin = wr_tide_within(margin, TIDE_MARGIN_LEAST, TIDE_MARGIN_MOST);
+    float least = wr_tide_most(TIDE_SPAN_LEAST, TIDE_SPAN_FLIGHT * tide->flight);
+    float dear = TIDE_PENALTY * tide->penalty * centre;
+    if (span < dear)
+        span = wr_tide_least(4 * span, dear);
+    tide->span = wr_tide_within(span, least, wr_tide_most(least, span_most(tide)));
+    tide->rate = tide->centre * (1 - tide->margin);
+    tide->back = false;
+    wr_tide_cut(tide);
+}
+
+static float cruise_rate(const struct wr_tide *tide, float phase)
+{
+    float x = phase - 1;
+    float rise = x <= 1 ? x * x * x : expf(TIDE_GROWTH * (x - 1));
+    return tide->centre * (1 + wr_tide_least(tide->margin * rise, 1));
+}
+
+/* Of a span, per request: slower while rejections are owed. */
+static float cruise_step(const struct wr_tide *tide)
+{
+    float debt = wr_tide_most(0, -tide->credit);
+    if (tide->centre < TIDE_LOW * tide->peak)
+        debt *= 0.25f;
+    return 1 / (tide->span * (1 + TIDE_DEBT * debt));
+}
+
+static struct measure measure(const struct wr_tide *tide, const struct wr_answer *answer)
+{
+    struct measure m = {.n = -1, .rate = tide->rate};
+    if (tide->mode == WR_TIDE_CRUISE) {
+        float phase = tide->phase - (float)(tide->sent_seq - answer->seq) * cruise_step(tide);
+        m.rate = wr_tide_least(m.rate, cruise_rate(tide, wr_tide_most(phase, 0)));
+    }
+    if (!tide->marked)
+        return m;
+    m.n = (float)(answer->seq - tide->empty_seq - tide->refused) - 1;
+    float elapsed = wr_tide_most(wr_tide_seconds(answer->sent_at - tide->empty_at), 1e-6f);
+    float n = wr_tide_most(m.n, 0.5f);
+    m.least = wr_tide_least(n / elapsed, m.rate);
+    m.most = wr_tide_least(n / wr_tide_most(elapsed - tide->held, 1e-6f), m.rate);
+    return m;
+}
+
+/* Too early to measure: by what was accepted since the cut. */
+static float guess(const struct wr_tide *tide, float rate)
+{
+    float n = tide->phase;
+    return n < 2 ? rate / 2 : wr_tide_least(0.9f, 0.98f * n / (n + 1)) * rate;
+}
+
+/* The first measurement also shows how deep the bucket was when it was full. */
+static void learn_burst(struct wr_tide *tide, float limit)
+{
+    if (tide->peak > 0 || tide->blocks > 0)
+        return;
+    tide->burst = wr_tide_most(0, (float)tide->empty_seq - 1 - limit * wr_tide_seconds(tide->empty_at - tide->free_at));
+}
+
+static void search_rejected(struct wr_tide *tide, const struct measure *m)
+{
+    if (m->n < TIDE_MEASURED) {
+        wr_tide_search(tide, guess(tide, tide->rate), tide->rate);
+        return;
+    }
+    float limit = sqrtf(m->least * m->most);
+    learn_burst(tide, limit);
+    if (tide->burst < TIDE_BURST && m->rate > TIDE_NEAR * limit)
+        wr_tide_search(tide, sqrtf(limit * m->rate), m->rate);
+    else
+        wr_tide_cruise(tide, limit * (1 - 0.4f / m->n), wr_tide_most(0.4f / m->n, 0.01f), 2 * m->n);
+}
+
+/* Had the limit been what was measured all along, the bucket must have held so many: what was sent beyond the limit
+ * while the rate grew by e-folds. */
+static float tokens_needed(const struct wr_tide *tide, const struct measure *m)
+{
+    return logf(m->rate / m->most) / (TIDE_GROWTH * cruise_step(tide));
+}
+
+static void cruise_rejected(struct wr_tide *tide, const struct measure *m)
+{
+    float phase = tide->phase, margin = tide->margin, span = tide->span;
+    if (m->n < 0) {
+        wr_tide_cruise(tide, wr_tide_least(tide->centre, m->rate * (1 - margin)), margin, span);
+        return;
+    }
+    if (m->n < TIDE_MEASURED) {
+        tide->phase *= span;
+        wr_tide_search(tide, guess(tide, m->rate), m->rate);
+        tide->back = true;
+        return;
+    }
+    float limit = sqrtf(m->least * m->most);
+    if (phase < 1 && limit < tide->centre * (1 - 3 / m->n - margin)) /* it fell */
+        wr_tide_cruise(tide, limit * (1 - 0.4f / m->n), 0.4f / m->n + 0.01f, m->n);
+    else if (phase > TIDE_LATE && tokens_needed(tide, m) > TIDE_ROSE_BURST * tide->burst + TIDE_ROSE_TOKENS)
+        wr_tide_cruise(tide, sqrtf(limit * m->rate), TIDE_MARGIN_NEW,
+                       m->rate > TIDE_NEAR * m->most ? TIDE_SPAN_NEW : span); /* it rose */
+    else if (phase < TIDE_EARLY)
+        wr_tide_cruise(tide, limit, margin * TIDE_MARGIN_UP,
+                       limit < (1 - TIDE_SAME) * tide->centre ? TIDE_MOVED * span : span);
+    else
+        wr_tide_cruise(tide, limit, margin * TIDE_MARGIN_DOWN,
+                       span * (fabsf(limit / tide->centre - 1) < TIDE_SAME ? 4 : 2));
+}
+
+void wr_tide_rejected(struct wr_tide *tide, const struct wr_answer *answer)
+{
+    struct measure m = measure(tide, answer);
+    enum wr_tide_mode mode = tide->mode;
+
+    if (mode == WR_TIDE_START)
+        wr_tide_search(tide, tide->rate / 2, tide->rate);
+    else if (mode == WR_TIDE_SEARCH)
+        search_rejected(tide, &m);
+    else if (mode == WR_TIDE_CRUISE)
+        cruise_rejected(tide, &m);
+    else if (m.n >= TIDE_MEASURED && !(tide->traits & WR_TIDE_BANS)) /* held a bucket for a quota */
+        wr_tide_cruise(tide, m.least, TIDE_MARGIN_NEW, TIDE_SPAN_NEW);
+    else
+        tide->rate *= TIDE_HOLD_AGAIN;
+    if (m.n < 0 || m.n >= TIDE_ACCUMULATE)
+        wr_tide_mark(tide, answer);
+    else
+        tide->refused++;
+}
+
+static void search_accepted(struct wr_tide *tide)
+{
+    tide->phase += 1;
+    if (tide->phase < (tide->bad > 4 * tide->rate ? TIDE_CLEAN_FAR : TIDE_CLEAN))
+        return;
+    tide->phase = 0;
+    if (tide->back && tide->rate * TIDE_NEAR > tide->centre) {
+        wr_tide_cruise(tide, wr_tide_least(tide->centre, tide->rate), tide->margin * TIDE_MARGIN_UP, tide->span / 2);
+    } else if (tide->rate * TIDE_NEAR > tide->bad) {
+        wr_tide_cruise(tide, tide->rate, TIDE_MARGIN_NEW, TIDE_SPAN_NEW);
+    } else {
+        tide->rate = sqrtf(tide->rate * tide->bad);
+    }
+}
+
+static void cruise_accepted(struct wr_tide *tide)
+{
+    tide->phase += cruise_step(tide);
+    tide->rate = cruise_rate(tide, tide->phase);
+    if (tide->rate >= 2 * tide->centre) {
+        tide->centre *= 2;
+        tide->phase = 2;
+    }
+}
+
+/* Only starts that the rate itself held back show that the rate is fine. */
+void wr_tide_accepted(struct wr_tide *tide, const struct wr_answer *answer, int64_t now)
+{
+    (void)now;
+    if (!tide->paced)
+        return;
+    if (tide->mode == WR_TIDE_SEARCH) {
+        search_accepted(tide);
+    } else if (tide->mode == WR_TIDE_CRUISE) {
+        cruise_accepted(tide);
+    } else if (tide->rate * tide->gap < TIDE_AHEAD) {
+        float n = wr_tide_most(TIDE_GROW_LEAST, (float)answer->in_flight);
+        tide->rate *= 1 + 1 / wr_tide_most(n, TIDE_GROW_S * tide->rate);
+    }
+}
