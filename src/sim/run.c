@@ -50,7 +50,7 @@ static void report(struct play *play, const struct request *request, int kind)
 {
     struct wr_sim_event event = {
         .at = play->now,
-        .kind = kind,
+        .kind = kind == WR_SIM_ANSWERED ? WR_SIM_ANSWERED : WR_SIM_SENT,
         .status = kind == WR_SIM_ANSWERED ? request->reply.status : 0,
         .latency_ns = kind == WR_SIM_ANSWERED ? play->now - request->sent_at : 0,
         .in_flight = play->scenario->workers - play->idle_count,

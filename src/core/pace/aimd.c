@@ -31,8 +31,10 @@ static void change_rate(const weir_pace_options *options, struct wr_aimd *aimd, 
     int64_t debt_ns = aimd->full_at - now;
 
     set_rate(options, aimd, rate);
-    if (debt_ns > 0)
-        aimd->full_at = now + (int64_t)(((wr_i128)debt_ns * aimd->interval_ns + before_ns - 1) / before_ns);
+    if (debt_ns <= 0)
+        return;
+    wr_i128 stretched_ns = ((wr_i128)debt_ns * aimd->interval_ns + before_ns - 1) / before_ns;
+    aimd->full_at = now + (stretched_ns < WEIR_DURATION_MAX ? (int64_t)stretched_ns : WEIR_DURATION_MAX);
 }
 
 /* A host that is known begins with an empty bucket: a restart is no burst. */

@@ -245,6 +245,29 @@ static void memory_is_the_interval_and_the_last_safe_one(void **state)
     rig_release(&rig);
 }
 
+/* The slowest rate, the largest burst and the deepest cut that options allow; sanitizers watch. */
+static void extreme_numbers_do_not_overflow(void **state)
+{
+    (void)state;
+    weir_pace_options options = rig_options();
+    options.min_rate = 1e-9;
+    options.rate_ceiling = 1e9;
+    options.burst = 1e9;
+    options.decrease = 0.001;
+    options.increase = 1e9;
+    struct rig rig = aimd(options);
+    int64_t now = T0;
+    for (int i = 0; i < 2000; i++) {
+        for (int k = 0; k < 5 && rig_wait(&rig, now) == 0; k++)
+            rig_send(&rig, now);
+        rig_tell(&rig, now, i / 10 % 2 == 0 ? 200 : 429, 10 * MS, i % 3 == 0 ? WEIR_DURATION_MAX : -1);
+        assert_true(rig_wait(&rig, now) <= 2 * WEIR_DURATION_MAX);
+        assert_true(rig_want(&rig, now).tokens <= 1e9);
+        now += i % 7 == 0 ? WEIR_DAY : MS;
+    }
+    rig_release(&rig);
+}
+
 static void host_may_be_forgotten_once_its_bucket_is_full(void **state)
 {
     (void)state;
@@ -262,4 +285,5 @@ WEIR_TESTS(test(bucket_starts_full_refills_by_the_rate_and_stops_at_its_capacity
            test(target_follows_what_is_usual_for_the_host), test(latency_that_never_changes_still_raises),
            test(rate_never_leaves_its_bounds), test(rate_climbs_in_a_line_and_falls_by_halves),
            test(retry_after_is_one_decrease), test(change_of_the_rate_keeps_the_tokens),
-           test(memory_is_the_interval_and_the_last_safe_one), test(host_may_be_forgotten_once_its_bucket_is_full))
+           test(memory_is_the_interval_and_the_last_safe_one), test(extreme_numbers_do_not_overflow),
+           test(host_may_be_forgotten_once_its_bucket_is_full))
