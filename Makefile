@@ -8,6 +8,7 @@
 #   make fuzz       every parser for FUZZ_SECONDS (60) against made-up input (clang)
 #   make coverage   which lines the tests reach
 #   make bench      the hot paths on this machine; make bench-peers adds others' libraries
+#   make plots      the pictures of docs/guide
 #   make format     lay out the code
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make clean
@@ -66,6 +67,24 @@ bench-peers: all
 	@tools/setup bench
 	@ninja -C $(B) bench-peers
 
+# Each line: the picture, the scenario, and who is shown.
+define PLOTS
+bucket  P1c  tide  aimd:alpha=0.1,start=1,max=500,burst=5  cubic
+window  P3c  tide  learned
+ban     P4a  tide  cubic
+queue   P5b  tide  gradient2
+step    P6a  tide  aimd:alpha=0.1,start=1,max=500,burst=5  vegas
+free    P8a  tide  autothrottle-8
+outage  P9b  tide  aimd:alpha=0.1,start=1,max=500,burst=5
+endef
+export PLOTS
+
+plots: all
+	@mkdir -p docs/guide/img
+	@echo "$$PLOTS" | while read -r picture scenario pacers; do \
+		$(B)/weir simulate $$scenario $$(printf ' --pacer %s' $$pacers) --plot docs/guide/img/$$picture.svg || exit; \
+	done
+
 format:
 	@git ls-files -z '*.c' '*.h' | xargs -0 $$(command -v clang-format-14 || command -v clang-format) -i
 
@@ -76,4 +95,4 @@ install: all
 clean:
 	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-clang $(B)-fuzz $(B)-coverage
 
-.PHONY: all setup test sanitized asan tsan clang fuzz coverage bench bench-peers format install clean
+.PHONY: all setup test sanitized asan tsan clang fuzz coverage bench bench-peers plots format install clean

@@ -32,8 +32,11 @@ def _objects(*words):
     return [json.loads(line) for line in _simulate(*words, '--json').splitlines()]
 
 
+FOLDERS = ['scenarios', 'scenarios/more']
+
+
 def _files():
-    return sorted(name[:-len('.yaml')] for name in os.listdir(os.path.join(sys.argv[2], 'scenarios'))
+    return sorted(name[:-len('.yaml')] for folder in FOLDERS for name in os.listdir(os.path.join(sys.argv[2], folder))
                   if name.endswith('.yaml'))
 
 
@@ -66,7 +69,8 @@ def every_built_in_scenario_runs_without_a_source_folder():
 
 def folder_and_built_in_scenarios_are_the_same():
     words = ['--pacer', 'fixed', '--seeds', '1', '--json']
-    assert _simulate(*words, '--scenario', os.path.join(sys.argv[2], 'scenarios')) == _simulate(*words)
+    folders = _simulate(*words, *(os.path.join(sys.argv[2], folder) for folder in FOLDERS))
+    assert sorted(folders.splitlines()) == sorted(_simulate(*words).splitlines())
 
 
 def families_and_names_choose_among_the_built_in_scenarios():
@@ -75,6 +79,7 @@ def families_and_names_choose_among_the_built_in_scenarios():
     assert names('P4') == [name for name in _files() if name.startswith('P4')]
     assert all(re.match('P1[a-z]', name) for name in names('--scenario', 'P1'))
     assert names('P9b', '--scenario=P9a') == ['P9a-free-out60', 'P9b-tb20-out60']
+    assert names('P12') == [name for name in _files() if name.startswith('P12')]
     assert names('P10a-conc4') == ['P10a-conc4']
 
 
@@ -116,7 +121,8 @@ def scenario_in_the_manual_is_read_and_holds_the_defaults():
 
 def json_has_an_object_for_each_pacer_and_scenario():
     found = _objects('--pacer', 'fixed', '--pacer', 'aimd:max=500', 'P1', 'P9')
-    assert [row['pacer'] for row in found] == ['fixed'] * 7 + ['aimd:max=500'] * 7
+    count = len([name for name in _files() if re.match('P[19][a-z]', name)])
+    assert [row['pacer'] for row in found] == ['fixed'] * count + ['aimd:max=500'] * count
     for row in found:
         assert list(row) == MEMBERS, row
         assert row['warm'] is False and row['sent'] > 0 and row['oracle'] > 0
@@ -149,8 +155,8 @@ def warm_is_said_and_makes_a_difference():
 
 
 def table_has_a_row_for_each_family_and_one_of_means():
-    lines = _simulate('--pacer', 'fixed', '--pacer', 'aimd:max=500', 'P1', 'P5', 'P10', '--seeds', '1').splitlines()
-    assert lines[0].startswith('10 scenarios, cold.')
+    lines = _simulate('--pacer', 'fixed', '--pacer', 'aimd:max=500', 'P1a', 'P10a', 'P5a', 'P5b', '--seeds', '1').splitlines()
+    assert lines[0].startswith('4 scenarios, cold.')
     assert lines[2].split() == ['fixed', 'aimd', '[2]']
     assert [line.split()[0] for line in lines[3:7]] == ['P1', 'P5', 'P10', 'mean']
     assert all(re.search(r'( +\d+\.\d / \d+(\.\d+)?){2}$', line) for line in lines[3:7]), lines
@@ -258,7 +264,7 @@ def every_built_in_scenario_can_be_drawn():
 
 
 def several_scenarios_or_a_crowd_cannot_be_drawn():
-    assert 'one scenario, not 3; choose it with --scenario' in refusal('simulate', '--pacer', 'fixed', 'P4', '--plot',
+    assert 'one scenario, not 2; choose it with --scenario' in refusal('simulate', '--pacer', 'fixed', 'P4a', 'P4b', '--plot',
                                                                       '/dev/null')
     crowd = 'name: x\ncrowd: { hosts: 2 }\nmix: [ { origin: {} } ]\n'
     with tempfile.TemporaryDirectory() as folder:

@@ -32,7 +32,7 @@ static void say_limiter(struct wr_buf *buf, const struct wr_origin *origin)
         wr_buf_append_duration(buf, origin->limiter.window_ns);
         wr_buf_append_string(buf, ", more are banned for ");
         wr_buf_append_duration(buf, origin->limiter.ban_ns);
-        say(buf, " (%d)", origin->limiter.status);
+        say(buf, " (%d)%s", origin->limiter.status, origin->limiter.extend ? ", and again if they go on" : "");
         return;
     case WR_LIMITER_CONCURRENCY:
         say(buf, "at most %" PRIu32 " at a time", origin->limiter.max);

@@ -1,35 +1,36 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the scenario files of a folder as C, so that the program has them wherever it is.
+"""Writes the scenario files of folders as C, so that the program has them wherever it is.
 
-usage: embed.py FOLDER OUT.c DEPFILE
+usage: embed.py OUT.c DEPFILE FOLDER…
 """
 import os
 import re
 import sys
 
 
-def natural(name):
-    """P2 before P10."""
-    return [int(part) if part.isdigit() else part for part in re.split(r'(\d+)', name)]
+def natural(path):
+    """P2 before P10, wherever they lie."""
+    return [int(part) if part.isdigit() else part for part in re.split(r'(\d+)', os.path.basename(path))]
 
 
 def quoted(line):
     return '"' + line.replace('\\', '\\\\').replace('"', '\\"').replace('?', '\\?') + '\\n"'
 
 
-def main(folder, out, depfile):
-    names = sorted((name[:-len('.yaml')] for name in os.listdir(folder) if name.endswith('.yaml')), key=natural)
-    paths = [os.path.join(folder, f'{name}.yaml') for name in names]
+def main(out, depfile, *folders):
+    paths = sorted((os.path.join(folder, name) for folder in folders for name in os.listdir(folder)
+                    if name.endswith('.yaml')), key=natural)
     with open(out, 'w', encoding='utf-8') as file:
         file.write('#include "cli/simulate/builtin.h"\n\nconst struct wr_builtin wr_builtins[] = {\n')
-        for name, path in zip(names, paths):
+        for path in paths:
+            name = os.path.basename(path)[:-len('.yaml')]
             with open(path, encoding='utf-8') as text:
                 lines = '\n     '.join(quoted(line) for line in text.read().splitlines())
             file.write(f'    {{"{name}",\n     {lines}}},\n')
         file.write('};\n\nconst size_t wr_builtins_count = sizeof wr_builtins / sizeof wr_builtins[0];\n')
-    with open(depfile, 'w', encoding='utf-8') as file:  # the folder, too: files come and go
-        file.write(f'{out}: ' + ' '.join(path.replace(' ', '\\ ') for path in [folder, *paths]) + '\n')
+    with open(depfile, 'w', encoding='utf-8') as file:  # the folders, too: files come and go
+        file.write(f'{out}: ' + ' '.join(path.replace(' ', '\\ ') for path in [*folders, *paths]) + '\n')
 
 
 if __name__ == '__main__':

@@ -127,7 +127,7 @@ static const char *mode_colour(const struct plot *plot, const char *name)
     } known[] = {
         {"start", "#e3a008"},  {"bisect", "#a371f7"},  {"cruise", "#2da44e"}, {"probe", "#1b9fd0"},
         {"verify", "#3b6fe0"}, {"blocked", "#d1475c"}, {"hold", "#8b949e"},   {"fixed", "#8b949e"},
-        {"free", "#8b949e"},   {"raise", "#1b9fd0"},   {"cut", "#d1475c"},
+        {"free", "#8b949e"},   {"peer", "#8b949e"},    {"raise", "#1b9fd0"},  {"cut", "#d1475c"},
     };
     static const char *const others[] = {"#12a594", "#db61a2", "#7a9a01", "#d4703b", "#8d6e63", "#6e7781"};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
@@ -298,21 +298,23 @@ static void draw_rejections(const struct plot *plot, const struct wr_track *trac
     fputs("\"/>\n", plot->file);
 }
 
-static void draw_modes(const struct plot *plot, const struct wr_track *track, double top)
+/* All stretches of one mode are one path: some pacers change their mind with every answer. */
+static void draw_mode(const struct plot *plot, const struct wr_track *track, double top, int mode)
 {
-    size_t from = 0;
-    int mode = -1;
+    int current = -1;
+    double from = 0;
+    fprintf(plot->file, "<path fill=\"%s\" d=\"", mode_colour(plot, track->modes[mode]));
     for (size_t i = 0; i <= WR_TRACK_BINS; i++) {
         int here = i == WR_TRACK_BINS ? -2 : track->bins[i].mode;
-        if (here == -1 || here == mode)
+        if (here == -1 || here == current)
             continue;
-        if (mode >= 0)
-            fprintf(plot->file, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>\n",
-                    x_of(plot, (double)from * track->bin_s), top, PLOT_WIDTH * (double)(i - from) / WR_TRACK_BINS,
-                    BAND_HEIGHT, mode_colour(plot, track->modes[mode]));
-        from = mode < 0 ? 0 : i;
-        mode = here;
+        double x = current < 0 ? LEFT : x_of(plot, (double)i * track->bin_s); /* the first begins where time does */
+        if (current == mode)
+            fprintf(plot->file, "M%.1f %.1fH%.1fv%dH%.1fz", from, top, x, BAND_HEIGHT, from);
+        from = x;
+        current = here;
     }
+    fputs("\"/>\n", plot->file);
 }
 
 static void draw_panel(const struct plot *plot, const struct wr_track *track, double top)
@@ -330,7 +332,8 @@ static void draw_panel(const struct plot *plot, const struct wr_track *track, do
     draw_curve(plot, track, bottom, "sent", offsetof(struct wr_bin, sent), false);
     draw_curve(plot, track, bottom, "delivered", offsetof(struct wr_bin, ok), false);
     draw_rejections(plot, track, bottom);
-    draw_modes(plot, track, bottom + RUG_HEIGHT);
+    for (int mode = 0; mode < track->mode_count; mode++)
+        draw_mode(plot, track, bottom + RUG_HEIGHT, mode);
     draw_times(plot, bottom + RUG_HEIGHT + BAND_HEIGHT);
 }
 

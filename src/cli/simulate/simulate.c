@@ -83,11 +83,11 @@ static int list_all(void)
     int status = wr_catalog_add_builtins(&catalog);
     wr_print("Pacers:\n");
     for (const struct wr_sim_pacer_name *name = wr_sim_pacer_names(); name->name != NULL; name++)
-        wr_print("  %-24s%s\n", name->name, name->what);
+        wr_print("  %-28s%s\n", name->name, name->what);
     wr_print("\nScenarios:\n");
     for (size_t i = 0; i < catalog.listed; i++) {
         wr_scenario_describe(catalog.list[i], text, sizeof text);
-        wr_print("  %-24s%s\n", catalog.list[i]->name, text);
+        wr_print("  %-28s%s\n", catalog.list[i]->name, text);
     }
     wr_catalog_release(&catalog);
     return status;
