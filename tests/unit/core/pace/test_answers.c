@@ -287,7 +287,8 @@ static void latency_is_what_was_told_or_the_time_since_the_send(void **state)
     struct wr_gate_start start = rig_send(&rig, T0 + S);
     rig_tell_all(&rig, &start, (weir_outcome){.status = 200, .latency_ns = 200 * MS}, T0 + 9 * S, 0);
     assert_int_equal(rig_look(&rig, T0).mean_latency_ns, 200 * MS);
-    rig_tell(&rig, rig_send(&rig, T0 + 10 * S), 0, T0 + 70 * S); /* a time-out is no latency */
+    rig_tell(&rig, rig_send(&rig, T0 + 10 * S), 0, T0 + 70 * S);   /* a time-out is no latency */
+    rig_tell(&rig, rig_send(&rig, T0 + 80 * S), 999, T0 + 90 * S); /* A19: nor is what is no answer */
     assert_int_equal(rig_look(&rig, T0).mean_latency_ns, 200 * MS);
     rig_release(&rig);
 }

@@ -305,8 +305,6 @@ static void open_time_is_jittered_upwards_only(void **state)
 static void under_tide_only_a_broken_host_opens_it(void **state)
 {
     (void)state;
-    if (wr_strategy_of(WEIR_STRATEGY_TIDE) == NULL)
-        skip();
     static const int rejections[] = {429, 403, 503}, failures[] = {0, 500, 502, 504};
     struct rig rig;
     for (size_t i = 0; i < 3; i++) {
@@ -327,8 +325,6 @@ static void under_tide_only_a_broken_host_opens_it(void **state)
 static void under_tide_the_end_of_an_outage_is_noticed_within_a_tenth_of_its_length(void **state)
 {
     (void)state;
-    if (wr_strategy_of(WEIR_STRATEGY_TIDE) == NULL)
-        skip();
     struct rig rig;
     int64_t now = T0 + S, probes = 0;
     weir_pace_options options = tide_options();

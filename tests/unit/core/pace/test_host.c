@@ -16,6 +16,11 @@ static void check(const struct spelling *spellings, size_t count)
         if (strcmp(key, wanted) != 0 || (error == 0) != (spellings[i].key != NULL))
             fail_msg("\"%s\" is %d, \"%s\", not \"%s\"", spellings[i].host, error, key, wanted);
         assert_int_equal(error == 0 ? bytes : 99, error == 0 ? strlen(wanted) : 99);
+        char again[WEIR_PACE_KEY_MAX + 1];
+        if (error == 0) { /* a key is its own key */
+            assert_int_equal(weir_host_key(key, bytes, again, sizeof again, NULL), 0);
+            assert_string_equal(again, key);
+        }
     }
 }
 #define CHECK(...)                                                   \
