@@ -18,7 +18,7 @@ LIBC = set('''memcpy memmove memset memcmp memchr
               __memcpy_chk __memmove_chk __memset_chk
               __assert_fail __stack_chk_fail __tls_get_addr _GLOBAL_OFFSET_TABLE_'''.split())
 # Arithmetic on what is estimated.
-LIBM = set('sqrt cbrt exp exp2 log log2 log10 pow fmin fmax floor ceil'.split())
+LIBM = {name + kind for name in 'sqrt cbrt exp exp2 log log2 log10 pow fmin fmax floor ceil'.split() for kind in ('', 'f')}
 # libgcc: 128-bit arithmetic, bit counting, and which instructions this processor has.
 LIBGCC = re.compile(r'__(u?(div|mod|divmod)|mul|mulo|ashl|ashr|lshr|popcount|clz|ctz)[sdt]i[234]?$'
                     r'|__cpu_(model|indicator_init)$')
