@@ -233,7 +233,7 @@ typedef enum weir_pace_group {
 typedef struct weir_pacer_options {
     size_t size;               /* of this struct */
     size_t max_hosts;          /* default 1 000 000 */
-    size_t shards;             /* as weir_table_options.shards */
+    size_t shards;             /* locks; rounded up to a power of two; default: one per 4096 hosts, 16 or more */
     int64_t ttl_ns;            /* idle time after which a host is forgotten, if it constrains nothing; default 2 min */
     int64_t sweep_every_ns;    /* > 0: a thread sweeps this often; default ttl/2; < 0: no thread */
     uint32_t groups;           /* of weir_pace_group; default none */

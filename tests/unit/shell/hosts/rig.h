@@ -5,6 +5,7 @@
 
 #include "lib/rig.h"
 
+#include <sched.h>
 #include <weir/pace.h>
 
 #define MS WEIR_MILLISECOND
@@ -127,6 +128,18 @@ static inline bool host_known(struct pacing *pacing, const char *key)
     int found = weir_pacer_look(pacing->pacer, key, strlen(key), &entry, NULL, NULL);
     assert_true(found == 0 || found == WEIR_E_ABSENT);
     return found == 0;
+}
+
+/* For what another thread will do soon: fails the test after ten seconds. */
+static inline int64_t patience_ends_at(void)
+{
+    return weir_clock_now(weir_clock_monotonic()) + 10 * WEIR_SECOND;
+}
+
+static inline void keep_waiting(int64_t until)
+{
+    assert_true(weir_clock_now(weir_clock_monotonic()) < until);
+    (void)sched_yield();
 }
 
 static inline weir_pacer_stats pacer_stats(struct pacing *pacing)
