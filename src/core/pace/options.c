@@ -5,7 +5,9 @@
  */
 #include "core/pace/options.h"
 
+#include "base/buf.h"
 #include "base/error.h"
+#include "base/nearest.h"
 #include "base/parse.h"
 
 #include <math.h>
@@ -88,6 +90,8 @@ static const struct {
     {"learn_on_403", offsetof(weir_pace_options, learn_on_403)},
     {"learn_on_503", offsetof(weir_pace_options, learn_on_503)},
 };
+
+#define SWITCH_COUNT (sizeof switches / sizeof *switches)
 
 /* ---- names ---- */
 
@@ -306,6 +310,23 @@ static int set_strategy(weir_pace_options *options, const char *text)
     return 0;
 }
 
+static int refuse_name(const char *name)
+{
+    char right[64];
+    struct wr_nearest nearest = {.word = name};
+    struct wr_buf buf;
+    wr_nearest_offer(&nearest, "strategy");
+    wr_nearest_offer(&nearest, "profile");
+    for (size_t i = 0; i < SWITCH_COUNT; i++)
+        wr_nearest_offer(&nearest, switches[i].name);
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        wr_nearest_offer(&nearest, options_known[i].name);
+    wr_buf_init_fixed(&buf, right, sizeof right);
+    wr_buf_append_string(&buf, nearest.best != NULL ? "did you mean " : "use for example max_rate or open");
+    wr_buf_append_string(&buf, nearest.best != NULL ? nearest.best : "");
+    return wr_invalid_text("option", name, strlen(name), "unknown", WR_NOWHERE, right);
+}
+
 int weir_pace_options_set(weir_pace_options *options, const char *name, const char *value)
 {
     weir_profile profile = WEIR_PROFILE_ADAPTIVE;
@@ -315,11 +336,11 @@ int weir_pace_options_set(weir_pace_options *options, const char *name, const ch
         return set_strategy(options, value);
     if (strcmp(name, "profile") == 0)
         return weir_profile_named(value, &profile) == 0 ? weir_pace_options_profile(options, profile) : WEIR_E_INVAL;
-    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
+    for (size_t i = 0; i < SWITCH_COUNT; i++)
         if (strcmp(name, switches[i].name) == 0)
             return set_switch((bool *)((char *)options + switches[i].offset), value);
     for (size_t i = 0; i < OPTION_COUNT; i++)
         if (strcmp(name, options_known[i].name) == 0)
             return set_number(options, &options_known[i], value);
-    return wr_invalid_text("option", name, strlen(name), "unknown", WR_NOWHERE, "weir_pace(3) lists them");
+    return refuse_name(name);
 }

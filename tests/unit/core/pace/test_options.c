@@ -287,6 +287,10 @@ static void bad_texts_are_refused_and_change_nothing(void **state)
             fail_msg("%s=%s was taken", bad[i][0], bad[i][1]);
         assert_same(&o, &normal);
     }
+    assert_int_equal(weir_pace_options_set(&o, "max_rates", "1"), WEIR_E_INVAL);
+    assert_string_equal(weir_error_detail(), "option \"max_rates\": unknown; did you mean max_rate");
+    assert_int_equal(weir_pace_options_set(&o, "xyzzy", "1"), WEIR_E_INVAL);
+    assert_non_null(strstr(weir_error_detail(), "use for example max_rate or open"));
     assert_int_equal(weir_pace_options_set(NULL, "open", "1s"), WEIR_E_INVAL);
     assert_int_equal(weir_pace_options_set(&o, NULL, "1s"), WEIR_E_INVAL);
     assert_int_equal(weir_pace_options_set(&o, "open", NULL), WEIR_E_INVAL);
