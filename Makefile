@@ -6,6 +6,7 @@
 #   make tsan       the same under ThreadSanitizer
 #   make clang      the same, built with clang
 #   make fuzz       every parser for FUZZ_SECONDS (60) against made-up input (clang)
+#   make sim-long   the laws of pacing in 20 000 random worlds instead of 400
 #   make coverage   which lines the tests reach
 #   make bench      the hot paths on this machine; make bench-peers adds others' libraries
 #   make plots      the pictures of docs/guide
@@ -52,6 +53,9 @@ clang:
 fuzz:
 	@CC=clang $(MAKE) all B=$(B)-fuzz FLAGS="$(FLAGS) -Dfuzz=true -Db_sanitize=address,undefined"
 	@tests/fuzz/run $(B)-fuzz $(FUZZ_SECONDS) $(FUZZ)
+
+sim-long: all
+	@WEIR_LAW_SEEDS=$${WEIR_LAW_SEEDS:-20000} $(B)/tests/sim/test_sim_laws
 
 # Atomic counters: without them, threads leave branches that were taken a negative number of times.
 coverage:

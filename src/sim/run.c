@@ -46,13 +46,16 @@ static int64_t trip_ns(struct play *play)
     return jitter_ns > 0 ? ns + (int64_t)fabs(jitter_ns * wr_chance_normal(&play->network)) : ns;
 }
 
-static void report(struct play *play, const struct request *request, int kind)
+static void report(struct play *play, const struct request *request, bool answered)
 {
     struct wr_sim_event event = {
         .at = play->now,
-        .kind = kind == WR_SIM_ANSWERED ? WR_SIM_ANSWERED : WR_SIM_SENT,
-        .status = kind == WR_SIM_ANSWERED ? request->reply.status : 0,
-        .latency_ns = kind == WR_SIM_ANSWERED ? play->now - request->sent_at : 0,
+        .kind = answered ? WR_SIM_ANSWERED : WR_SIM_SENT,
+        .status = answered ? request->reply.status : 0,
+        .latency_ns = answered ? play->now - request->sent_at : 0,
+        .retry_after_ns = answered ? request->reply.retry_after_ns : -1,
+        .quota_remaining = answered ? request->reply.quota_remaining : -1,
+        .quota_reset_ns = answered ? request->reply.quota_reset_ns : -1,
         .in_flight = play->scenario->workers - play->idle_count,
         .limit = wr_oracle_rate(&play->site, play->scenario, wr_seconds(play->now)),
     };
@@ -81,7 +84,7 @@ static void send(struct play *play)
     request->start = wr_driver_sent(&play->driver, play->now);
     wr_tally_sent(&play->tally, play->now);
     if (play->run->listener != NULL)
-        report(play, request, WR_SIM_SENT);
+        report(play, request, false);
     int64_t arrives_at = play->now + trip_ns(play);
     if (play->scenario->network.jitter_ns > 0)
         push(play, request, arrives_at);
@@ -96,7 +99,7 @@ static void answer(struct play *play, struct request *request)
     wr_driver_tell(&play->driver, &request->start, &request->reply, play->now, wr_chance_unit(&play->pacer));
     play->idle[play->idle_count++] = (uint32_t)(request - play->requests);
     if (play->run->listener != NULL)
-        report(play, request, WR_SIM_ANSWERED);
+        report(play, request, true);
 }
 
 static bool has_work(const struct play *play)

@@ -136,8 +136,10 @@ struct wr_sim_event {
         WR_SIM_SENT,
         WR_SIM_ANSWERED
     } kind;
-    int status; /* answered */
+    int status; /* of an answer, as are the next four */
     int64_t latency_ns;
+    int64_t retry_after_ns;                  /* -1: none */
+    int64_t quota_remaining, quota_reset_ns; /* -1: no headers */
     uint32_t in_flight;
     double rate, limit; /* what the pacer wants and the origin allows per second, now */
     const char *mode;
