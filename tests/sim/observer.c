@@ -6,8 +6,9 @@
 #include <stdio.h>
 
 #define LONG_AGO (-WEIR_DURATION_MAX)
-#define SAID_SLACK_NS 1   /* of a delay that the gate says by way of a rate */
-#define BUCKET_SLACK 1e-6 /* of a token: the observer's own rounding */
+#define SAID_SLACK 1e-6 /* of a delay that the gate says by way of a rate, which may be kept as a float */
+#define TIDE_SLACK_NS WEIR_MILLISECOND /* a timer this late puts off one start, not all after it: tide.c says so */
+#define BUCKET_SLACK 1e-6              /* of a token: the observer's own rounding */
 
 static void breaks(struct observer *observer, const char *law, int64_t by_ns)
 {
@@ -84,8 +85,9 @@ static void check_spacing(struct observer *observer)
     int64_t interval_ns = interval_of(observer);
     not_before(observer, observer->last_start_at + interval_ns, "V1: closer than interval and Crawl-delay");
     not_before(observer, observer->known_since + interval_ns, "V1, R23: a known host's first start waits an interval");
+    int64_t slack_ns = observer->options->strategy == WEIR_STRATEGY_TIDE ? TIDE_SLACK_NS : 0;
     if (!paces_by_bucket(observer) && observer->options->strategy != WEIR_STRATEGY_NONE)
-        not_before(observer, observer->last_start_at + observer->least_delay_ns - SAID_SLACK_NS,
+        not_before(observer, observer->last_start_at + observer->least_delay_ns - slack_ns,
                    "V1: closer than the adaptive delay");
     if (observer->options->strategy == WEIR_STRATEGY_LEARNED || observer->options->strategy == WEIR_STRATEGY_BOTH)
         not_before(observer, observer->last_start_at + observer->options->base_delay_ns, "V1: closer than base_delay");
@@ -168,7 +170,7 @@ void observer_look(struct observer *observer, const struct wr_gate *gate, int64_
     wr_gate_look(gate, observer->options, now, &entry);
     double delay_ns = 1e9 / entry.rate;
     if (delay_ns < (double)observer->least_delay_ns)
-        observer->least_delay_ns = (int64_t)delay_ns;
+        observer->least_delay_ns = (int64_t)(delay_ns * (1 - SAID_SLACK));
     if (entry.breaker != WEIR_BREAKER_CLOSED)
         observer->troubled_at = observer->here;
     if (entry.breaker == WEIR_BREAKER_HALF_OPEN && observer->seen != WEIR_BREAKER_HALF_OPEN)
