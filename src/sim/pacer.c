@@ -171,7 +171,7 @@ int wr_sim_pacer_named(const char *text, struct wr_sim_pacer *ret_pacer)
            (strlen(names[place].name) != name_bytes || memcmp(names[place].name, text, name_bytes) != 0))
         place++;
     if (names[place].name == NULL)
-        return wr_invalid_text("pacer", text, name_bytes, "unknown", WR_NOWHERE, "weir simulate --help lists them");
+        return wr_invalid_text("pacer", text, name_bytes, "unknown", WR_NOWHERE, "weir simulate --list shows them");
     memcpy(pacer.name, text, strlen(text));
     set_rule(&pacer, place);
     if (wr_strategy_of(pacer.options.strategy) == NULL)

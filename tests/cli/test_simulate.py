@@ -317,7 +317,9 @@ def scenario_that_is_nowhere_is_refused_with_the_nearest():
 
 
 def unknown_pacer_or_key_is_refused():
-    assert '--pacer tied' in refusal('simulate', '--pacer', 'tied')
+    assert refusal('simulate', '--pacer', 'tied') == 'weir simulate: unknown pacer "tied"; did you mean tide?'
+    assert 'did you mean aimd?' in refusal('simulate', '--pacer', 'amid:alpha=1')
+    assert '--list' in refusal('simulate', '--pacer', 'xylophone')
     assert 'xx' in refusal('simulate', '--pacer', 'aimd:xx=1')
     assert '--seeds' in refusal('simulate', '--seeds', '-1')
     assert 'unknown option --pacers' in refusal('simulate', '--pacers', 'fixed')

@@ -125,11 +125,11 @@ static const char *mode_colour(const struct plot *plot, const char *name)
     static const struct {
         const char *name, *colour;
     } known[] = {
-        {"start", "#e3a008"},  {"bisect", "#a371f7"},  {"cruise", "#2da44e"}, {"probe", "#1b9fd0"},
-        {"verify", "#3b6fe0"}, {"blocked", "#d1475c"}, {"hold", "#8b949e"},   {"fixed", "#8b949e"},
-        {"free", "#8b949e"},   {"peer", "#8b949e"},    {"raise", "#1b9fd0"},  {"cut", "#d1475c"},
+        {"start", "#e3a008"}, {"search", "#a371f7"}, {"cruise", "#2da44e"},
+        {"probe", "#1b9fd0"}, {"verify", "#3b6fe0"}, {"blocked", "#d1475c"},
+        {"hold", "#8b949e"},  {"raise", "#1b9fd0"},  {"cut", "#d4703b"},
     };
-    static const char *const others[] = {"#12a594", "#db61a2", "#7a9a01", "#d4703b", "#8d6e63", "#6e7781"};
+    static const char *const others[] = {"#6e7781", "#12a594", "#db61a2", "#7a9a01", "#8d6e63", "#57606a"};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(known[i].name, name) == 0)
             return known[i].colour;

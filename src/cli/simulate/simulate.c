@@ -4,9 +4,11 @@
 
 #include <inttypes.h>
 #include <stdalign.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/nearest.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
 #include "cli/simulate/report.h"
@@ -95,16 +97,28 @@ static int list_all(void)
 
 /* ---- what is to be run ---- */
 
+static int refuse_pacer(const char *text)
+{
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(text, ":"), text);
+    struct wr_nearest nearest = {.word = word};
+    for (const struct wr_sim_pacer_name *name = wr_sim_pacer_names(); name->name != NULL; name++)
+        wr_nearest_offer(&nearest, name->name);
+    if (nearest.best != NULL && nearest.distance > 0)
+        wr_complain("unknown pacer \"%s\"; did you mean %s?", word, nearest.best);
+    else
+        wr_complain("--pacer %s: %s", text, weir_error_detail());
+    return WR_EXIT_USAGE;
+}
+
 static int name_pacers(const struct wr_option_list *names, struct wr_sim_pacer *ret_pacers, size_t *ret_count)
 {
     static const struct wr_option_list usual = {.items = {PACER_DEFAULT}, .count = 1};
     if (names->count == 0)
         names = &usual;
     for (size_t i = 0; i < names->count; i++)
-        if (wr_sim_pacer_named(names->items[i], &ret_pacers[i]) < 0) {
-            wr_complain("--pacer %s: %s", names->items[i], weir_error_detail());
-            return WR_EXIT_USAGE;
-        }
+        if (wr_sim_pacer_named(names->items[i], &ret_pacers[i]) < 0)
+            return refuse_pacer(names->items[i]);
     *ret_count = names->count;
     return WR_EXIT_OK;
 }
