@@ -166,8 +166,9 @@ WEIR_API int weir_profile_named(const char *name, weir_profile *ret_profile);
 WEIR_API void weir_pace_options_init(weir_pace_options *ret_options);
 /* WEIR_E_INVAL. */
 WEIR_API int weir_pace_options_profile(weir_pace_options *ret_options, weir_profile profile);
-/* Sets one option by its name and a text, "max_rate" "2.5", "open" "15s": for flags and files. The names are those of
- * the fields without _ns; weir_pace(3) lists them. WEIR_E_INVAL. */
+/* Sets one option by its name and a text, "max_rate" "2.5", "open" "15s", "breaker" "off": for flags and files. The
+ * names are those of the fields without _ns, and retry_base, retry_max, retry_attempts, blocking_retries; "profile"
+ * sets all of them. WEIR_E_INVAL. */
 WEIR_API int weir_pace_options_set(weir_pace_options *options, const char *name, const char *value);
 
 /* Full jitter: uniform between 0 and min(max, base * 2^(attempt - 1)); `attempt` counts from 1, `unit` is a random
