@@ -4,11 +4,9 @@
 
 #include <math.h>
 
-#define TAIL_EXTRA 19 /* a request in the tail takes twenty times as long */
-
 static double service_s(const struct wr_origin *origin)
 {
-    return wr_seconds(origin->service.mean_ns) * (1 + TAIL_EXTRA * origin->service.tail);
+    return wr_seconds(origin->service.mean_ns) * (1 + (WR_TAIL_FACTOR - 1) * origin->service.tail);
 }
 
 /* Both ways; a half-normal's mean is sqrt(2/pi) deviations. */

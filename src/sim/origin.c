@@ -6,8 +6,6 @@
 #include <stdalign.h>
 #include <string.h>
 
-#define TAIL_FACTOR 20 /* a request in the tail takes this many times as long */
-
 /* ---- the station: c servers and a queue, first come first served --------------------------------------- */
 
 static int station_init(struct wr_site *site)
@@ -66,7 +64,7 @@ static int64_t service_ns(struct wr_site *site, int64_t now)
                     ? mean / 3 + wr_chance_unit(&site->service) * mean * 4 / 3
                     : site->service_scale_ns * exp(origin->service.sigma * wr_chance_normal(&site->service));
     if (wr_chance_happens(&site->service, origin->service.tail))
-        ns *= TAIL_FACTOR;
+        ns *= WR_TAIL_FACTOR;
     if (site->vary.kind != WR_VARY_NONE && origin->limiter.kind == WR_LIMITER_NONE)
         ns /= wr_vary_factor(&site->vary, wr_seconds(now));
     return (int64_t)ns;

@@ -16,6 +16,7 @@
 #include "sim/vary.h"
 
 #define WR_REJECT_NS 2000000 /* what saying no takes */
+#define WR_TAIL_FACTOR 20    /* a request in the tail takes this many times as long */
 
 enum wr_reply_cause {
     WR_REPLY_GOOD,     /* 200 */

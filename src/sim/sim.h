@@ -2,8 +2,8 @@
 /* sim.h - modelled origins in virtual time: how close to a host's true limit does a pacer stay?
  *
  * A scenario is one origin (or a crowd of them) as docs/scenarios.md describes it. wr_sim_run drives one gate against
- * it, event by event, from a seed: the same seed gives the same run, everywhere. The score compares what was delivered
- * with an oracle that knows the limit.
+ * it, event by event, from a seed: the same seed gives the same run, to the bit on one machine, and elsewhere as far as
+ * the mathematical library agrees. The score compares what was delivered with an oracle that knows the limit.
  */
 #ifndef WR_SIM_SIM_H
 #define WR_SIM_SIM_H

@@ -80,8 +80,7 @@ static void score_is_the_mean_of_its_seeds(void **state)
 /* 1/s, burst 1, service of exactly 50 ms, round trip 50 ms. */
 static struct wr_scenario one_a_second(void)
 {
-    struct wr_scenario scenario = listed[4];
-    assert_string_equal(scenario.name, "P1e-tb10-b1strict");
+    struct wr_scenario scenario = *listed_named("P1e-tb10-b1strict");
     scenario.duration_ns = 1000 * WEIR_SECOND;
     scenario.origin.limiter.rate = 1;
     scenario.origin.service.sigma = 0;
@@ -224,7 +223,7 @@ static void crowd_is_the_same_for_every_run_and_pacer(void **state)
 static void warm_run_begins_with_what_the_run_before_learned(void **state)
 {
     (void)state;
-    struct wr_scenario scenario = listed[0];
+    struct wr_scenario scenario = *listed_named("P1a-tb0.2-b5");
     struct wr_sim_pacer pacer = pacer_named("learned");
     struct wr_score cold, warm;
     assert_int_equal(wr_sim_score(&scenario, &pacer, 1, 1, false, weir_allocator_system(), &cold), 0);
