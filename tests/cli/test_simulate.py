@@ -90,6 +90,15 @@ def files_and_random_ones_run_together():
     assert len(found) == 4 and found[0]['scenario'] == 'mine' and found[0]['seeds'] == 1
 
 
+def drawn_scenario_can_be_named():
+    words = ['--pacer', 'fixed', '--seed', '7', '--seeds', '1']
+    drawn = _objects(*words, '--random', '15')
+    assert _objects(*words, 'P4-r14') == drawn[14:] == _objects(*words, drawn[14]['scenario'])
+    assert 'under --seed 8 that is P4-r14' in refusal('simulate', '--seed', '8', drawn[14]['scenario'])
+    assert 'that is P4-r14' in refusal('simulate', 'P5-r14')
+    assert '--list' in refusal('simulate', 'P4-r')
+
+
 def folder_gives_its_yaml_files_in_the_order_of_people():
     files = {f'{name}.yaml': SCENARIO.replace('mine', name) for name in ('s10', 's9')}
     files['s1.yml'] = SCENARIO.replace('mine', 's1')

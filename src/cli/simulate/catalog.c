@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "base/ascii.h"
 #include "base/buf.h"
 #include "base/nearest.h"
+#include "base/parse.h"
 #include "cli/kit/output.h"
 #include "cli/simulate/builtin.h"
 #include "cli/simulate/scenario.h"
@@ -156,14 +158,29 @@ static int refuse_name(const char *name)
     return WR_EXIT_USAGE;
 }
 
-static int add_builtins_named(struct wr_catalog *catalog, const char *name)
+/* "P4-r14" is what --random draws as its 14th from 0, under the same seed. */
+static int add_drawn(struct wr_catalog *catalog, const char *name)
+{
+    const char *number = strstr(name, "-r");
+    struct wr_scenario scenario;
+    uint64_t index;
+    if (number == NULL || !wr_scan_u64(number + 2, strspn(number + 2, "0123456789"), 0, UINT32_MAX, &index))
+        return refuse_name(name);
+    wr_scenario_random(catalog->seed, (uint32_t)index, &scenario);
+    if (begins(name, scenario.name))
+        return add(catalog, &scenario);
+    wr_complain("%s: under --seed %" PRIu64 " that is %s", name, catalog->seed, scenario.name);
+    return WR_EXIT_USAGE;
+}
+
+static int add_called(struct wr_catalog *catalog, const char *name)
 {
     size_t before = catalog->listed;
     int status = WR_EXIT_OK;
     for (size_t i = 0; status == WR_EXIT_OK && i < wr_builtins_count; i++)
         if (begins(name, wr_builtins[i].name))
             status = add_builtin(catalog, &wr_builtins[i]);
-    return status == WR_EXIT_OK && catalog->listed == before ? refuse_name(name) : status;
+    return status == WR_EXIT_OK && catalog->listed == before ? add_drawn(catalog, name) : status;
 }
 
 int wr_catalog_add(struct wr_catalog *catalog, const char *what)
@@ -171,7 +188,7 @@ int wr_catalog_add(struct wr_catalog *catalog, const char *what)
     struct stat about;
     if (stat(what, &about) != 0) {
         if (errno == ENOENT && strchr(what, '/') == NULL)
-            return add_builtins_named(catalog, what);
+            return add_called(catalog, what);
         wr_complain("%s: %s", what, strerror(errno));
         return WR_EXIT_FAILED;
     }

@@ -16,7 +16,8 @@ struct wr_catalog {
 void wr_catalog_init(struct wr_catalog *ret_catalog, const weir_allocator *allocator);
 
 /* Adds a file, the files of a folder that end in .yaml or .yml, or, where there is no such path, the built-in scenarios
- * of that name: "P4" is P4a, P4b and so on. Returns an exit status, after a complaint if it is not 0. */
+ * of that name ("P4" is P4a, P4b and so on) or the drawn one ("P4-r14", by `seed`). Returns an exit status, after a
+ * complaint if it is not 0. */
 int wr_catalog_add(struct wr_catalog *catalog, const char *what);
 int wr_catalog_add_builtins(struct wr_catalog *catalog);
 

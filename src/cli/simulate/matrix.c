@@ -2,6 +2,7 @@
 /* matrix.c - every pacer against every scenario, on several threads. */
 #include "cli/simulate/matrix.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -9,7 +10,8 @@
 
 #include "cli/kit/output.h"
 
-#define PATIENCE_NS WEIR_SECOND /* what ends before needs no progress */
+#define PATIENCE_NS WEIR_SECOND            /* what ends before needs no progress */
+#define REPEAT_NS (100 * WEIR_MILLISECOND) /* nobody reads faster */
 
 static volatile sig_atomic_t interrupted;
 
@@ -20,7 +22,8 @@ struct crew {
     atomic_size_t next; /* cell to begin */
     atomic_size_t done;
     int64_t began_at;
-    pthread_mutex_t said; /* one voice at a time */
+    pthread_mutex_t voice; /* of what follows, and one at a time */
+    int64_t said_at;
 };
 
 static void on_interrupt(int number)
@@ -53,12 +56,15 @@ static void run_cell(const struct wr_matrix *matrix, size_t index, struct wr_cel
 static void tell_progress(struct crew *crew)
 {
     size_t done = atomic_load(&crew->done);
-    int64_t spent_ns = weir_clock_now(weir_clock_monotonic()) - crew->began_at;
-    if (spent_ns < PATIENCE_NS)
+    int64_t now = weir_clock_now(weir_clock_monotonic());
+    if (now - crew->began_at < PATIENCE_NS)
         return;
-    pthread_mutex_lock(&crew->said);
-    wr_progress("%zu of %zu simulated, %lld s", done, crew->count, (long long)(spent_ns / WEIR_SECOND));
-    pthread_mutex_unlock(&crew->said);
+    pthread_mutex_lock(&crew->voice);
+    if (now - crew->said_at >= REPEAT_NS) {
+        wr_progress("%zu of %zu simulated, %" PRId64 " s", done, crew->count, (now - crew->began_at) / WEIR_SECOND);
+        crew->said_at = now;
+    }
+    pthread_mutex_unlock(&crew->voice);
 }
 
 static void *work(void *context)
@@ -83,7 +89,7 @@ size_t wr_matrix_run(const struct wr_matrix *matrix, struct wr_cell *cells)
 
     crew.count = matrix->pacer_count * wr_catalog_count(matrix->catalog);
     crew.began_at = weir_clock_now(weir_clock_monotonic());
-    pthread_mutex_init(&crew.said, NULL);
+    pthread_mutex_init(&crew.voice, NULL);
     catch_interrupt(&before);
     /* This thread works, too: if no other can be made, it does all. */
     while (made + 1 < matrix->jobs && made + 1 < crew.count && made < WR_MATRIX_JOBS_MAX &&
@@ -93,7 +99,7 @@ size_t wr_matrix_run(const struct wr_matrix *matrix, struct wr_cell *cells)
     for (size_t i = 0; i < made; i++)
         pthread_join(threads[i], NULL);
     sigaction(SIGINT, &before, NULL);
-    pthread_mutex_destroy(&crew.said);
+    pthread_mutex_destroy(&crew.voice);
     wr_progress("%s", "");
     return atomic_load(&crew.done);
 }

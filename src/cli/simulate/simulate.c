@@ -64,6 +64,7 @@ static const struct wr_usage usage = {
              "  weir simulate --pacer aimd:alpha=0.1,start=1,max=500,burst=5\n"
              "  weir simulate P6a --plot step.svg               see it find a limit that moves\n"
              "  weir simulate --random 500 --seed 7             origins that nobody tuned for\n"
+             "  weir simulate P4-r14 --seed 7 --plot ban.svg    and one of them\n"
              "  weir simulate my-api.yaml                       your own; weir-simulate(1) has the format\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
@@ -126,12 +127,12 @@ static int name_pacers(const struct wr_option_list *names, struct wr_sim_pacer *
 static int fill_catalog(const struct settings *settings, int argc, char **argv, struct wr_catalog *catalog)
 {
     int status = WR_EXIT_OK;
+    catalog->seed = settings->seed;
     for (size_t i = 0; status == WR_EXIT_OK && i < settings->scenarios.count; i++)
         status = wr_catalog_add(catalog, settings->scenarios.items[i]);
     for (int i = 0; status == WR_EXIT_OK && i < argc; i++)
         status = wr_catalog_add(catalog, argv[i]);
     catalog->drawn = (uint32_t)settings->random;
-    catalog->seed = settings->seed;
     if (status == WR_EXIT_OK && wr_catalog_count(catalog) == 0)
         status = wr_catalog_add_builtins(catalog);
     return status;
