@@ -58,6 +58,39 @@ def table_is_told_in_words_without_json():
         assert word in run.stdout, word
 
 
+def _pace(*words):
+    run = weir('bench', 'pace', '--hosts', '500', '--ops', '2000', '--json', *words)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def pace_measures_a_hot_host_and_all_of_them():
+    result = _pace()
+    assert (result['hosts'], result['threads'], result['ops'], result['profile']) == (500, 1, 2000, 'adaptive')
+    for name in ('hot_ns_per_request', 'hot_reported_ns_per_request', 'uniform_ns_per_request',
+                 'uniform_reported_ns_per_request', 'fill_ns_per_host'):
+        assert 0 < result[name] < 1e7, name
+    assert result['hosts_held'] == 500
+    assert 0.5 < result['uniform_granted'] <= 1 and 0 < result['hot_granted'] <= 1, result
+
+
+def memory_per_host_is_that_of_the_pacer():
+    assert 100 < _pace('--hosts', '50000')['bytes_per_host'] < 1500
+
+
+def pace_works_with_every_profile_and_several_threads():
+    for words in (['--profile', 'strict'], ['--profile', 'aimd'], ['--profile', 'learned'], ['--profile', 'unlimited'],
+                  ['--profile', 'origin-tuned'], ['--threads', '3'], ['--hosts', '1']):
+        assert _pace(*words)['hot_ns_per_request'] > 0, words
+
+
+def pace_is_told_in_words_without_json():
+    run = weir('bench', 'pace', '--hosts', '50', '--ops', '100')
+    assert run.returncode == 0
+    for word in ('50 hosts', 'one hot host', 'all hosts alike', 'bytes per host'):
+        assert word in run.stdout, word
+
+
 def limiter_measures_all_six_algorithms_and_both_clocks():
     run = weir('bench', 'limiter', '--ops', '20000', '--json')
     assert run.returncode == 0, run.stderr

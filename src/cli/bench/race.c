@@ -2,13 +2,12 @@
 /* race.c - a weir_table against the bound. */
 #include "cli/bench/race.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/bench/bound.h"
 #include "cli/bench/crew.h"
+#include "cli/bench/resident.h"
 #include "cli/bench/sample.h"
 #include "cli/kit/output.h"
 
@@ -26,19 +25,6 @@ struct race {
     struct wr_stream *streams; /* one per thread */
     size_t *granted;           /* one per thread, of the last round */
 };
-
-/* Pages in memory now, in bytes; 0 if the system does not tell. */
-static size_t resident_bytes(void)
-{
-    size_t all = 0, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (file == NULL)
-        return 0;
-    if (fscanf(file, "%zu %zu", &all, &resident) != 2)
-        resident = 0;
-    fclose(file);
-    return resident * (size_t)sysconf(_SC_PAGESIZE);
-}
 
 static int fill_table(struct race *race)
 {
@@ -66,7 +52,7 @@ static int make_table(struct race *race, struct wr_race_result *result)
     options.max_keys = race->options->keys;
     options.clock = race->options->clock;
     int error = weir_limit_token_bucket(&limit, CAPACITY, 1, COST_NS);
-    size_t before_bytes = resident_bytes();
+    size_t before_bytes = wr_resident_bytes();
     int64_t start_at = weir_clock_now(weir_clock_monotonic());
     error = error != 0 ? error : weir_table_new(&limit, 1, &options, &race->table);
     error = error != 0 ? error : fill_table(race);
@@ -75,7 +61,7 @@ static int make_table(struct race *race, struct wr_race_result *result)
         return error;
     double fill_ns = (double)(weir_clock_now(weir_clock_monotonic()) - start_at);
     result->keys_held = stats.keys;
-    result->bytes_per_key = ((double)resident_bytes() - (double)before_bytes) / (double)stats.keys;
+    result->bytes_per_key = ((double)wr_resident_bytes() - (double)before_bytes) / (double)stats.keys;
     result->fill_ns = fill_ns / (double)race->options->keys;
     return 0;
 }

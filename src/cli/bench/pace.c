@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* pace.c - weir bench pace: what a request through a pacer costs, and what it remembers of a host. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <weir/pace.h>
+
+#include "cli/bench/bench.h"
+#include "cli/bench/crew.h"
+#include "cli/bench/resident.h"
+#include "cli/bench/sample.h"
+#include "cli/bench/stream.h"
+#include "cli/kit/options.h"
+#include "cli/kit/output.h"
+#include "shell/clock/clock.h"
+
+#define ROUNDS 3
+#define KEY_BYTES 24 /* as hosts have them */
+#define LEAP 1000000 /* the pacer's time goes by so much faster, so that nearly every request may start at once */
+#define CHUNK (1 << 16)
+
+struct settings {
+    uint64_t hosts, threads, ops, seed;
+    int profile;
+    bool json;
+};
+
+static const char *const profiles[] = {
+#define X(profile, name) [profile] = (name),
+    WEIR_PROFILES(X)
+#undef X
+        NULL};
+
+static const struct wr_option options[] = {
+    {"hosts", WR_COUNT(struct settings, hosts), .value = "N", .min = 1, .max = 100000000, .help = "hosts in the pacer"},
+    {"threads", WR_COUNT(struct settings, threads), .value = "T", .min = 1, .max = WR_CREW_MAX,
+     .help = "threads that ask at the same time"},
+    {"ops", WR_COUNT(struct settings, ops), .value = "N", .min = 1, .max = 10000000,
+     .help = "requests per thread and round"},
+    {"profile", WR_CHOICE(struct settings, profile), .choices = profiles, .help = "whose strategy is measured"},
+    {"seed", WR_COUNT(struct settings, seed), .value = "N", .min = 0, .max = UINT64_MAX,
+     .help = "of the sequence of hosts"},
+    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+};
+
+static const struct wr_usage usage = {
+    .who = "weir bench pace",
+    .about = "Fills a pacer with hosts, then acquires permits and tells their outcome, at one hot\n"
+             "host and at all of them alike. The profile has no maximum, and time goes by a\n"
+             "million times as fast as it does, so that nearly every request may start at once.\n"
+             "\n"
+             "  ns_per_request   acquire and tell, wall time over the requests of all threads, the\n"
+             "                   clock read included; the median of 3 rounds\n"
+             "  reported         the same with WEIR_REPORTS_SENT: acquire, sent and tell\n"
+             "  bytes_per_host   growth of the resident memory while the pacer was filled\n",
+    .options = options,
+    .count = sizeof options / sizeof options[0],
+};
+
+/* ---- a clock in a hurry ---- */
+
+struct hasty {
+    weir_clock clock;
+    int64_t began_at;
+};
+
+static int64_t hasty_now(const weir_clock *clock)
+{
+    const struct hasty *hasty = (const struct hasty *)clock; /* its first member */
+    return (wr_clock_now(weir_clock_fast()) - hasty->began_at) * LEAP;
+}
+
+/* ---- measuring ---- */
+
+struct measured {
+    double ns[2], granted[2]; /* told only, and reported as sent */
+};
+
+struct result {
+    struct measured hot, uniform;
+    double fill_ns, bytes_per_host;
+    weir_pacer_stats stats;
+};
+
+struct bench {
+    const struct settings *settings;
+    weir_pacer *pacer;
+    struct wr_stream *streams; /* one per thread */
+    size_t *granted;           /* one per thread, of the last round */
+    uint32_t flags;
+};
+
+/* One request that is answered at once. 1 if it could start, 0 if not, or an error. */
+static int request(weir_pacer *pacer, const char *key, uint32_t flags)
+{
+    weir_permit permit;
+    weir_decision decision;
+    weir_outcome outcome = {.size = sizeof outcome, .status = 200, .latency_ns = 50 * WEIR_MILLISECOND};
+    int error = weir_pacer_try(pacer, key, KEY_BYTES, NULL, flags, &permit, &decision);
+    if (error != 0 || decision.verdict != WEIR_GO)
+        return error;
+    if ((flags & WEIR_REPORTS_SENT) != 0 && weir_permit_sent(&permit) != 0)
+        return 0;
+    error = weir_permit_tell(&permit, &outcome);
+    return error != 0 ? error : 1;
+}
+
+static void pass(void *context, size_t thread)
+{
+    struct bench *bench = context;
+    const struct wr_stream *stream = &bench->streams[thread];
+    size_t granted = 0;
+    for (size_t i = 0; i < stream->count; i++)
+        granted += request(bench->pacer, stream->texts + i * KEY_BYTES, bench->flags) == 1;
+    bench->granted[thread] = granted;
+}
+
+static double granted_share(const struct bench *bench, double requests)
+{
+    size_t granted = 0;
+    for (size_t i = 0; i < bench->settings->threads; i++)
+        granted += bench->granted[i];
+    return (double)granted / requests;
+}
+
+/* Adds a round's numbers to the samples. */
+static int run_round(struct bench *bench, struct wr_sample *ns, struct wr_sample *granted)
+{
+    int64_t wall_ns;
+    double requests = (double)(bench->settings->ops * bench->settings->threads);
+    int error = wr_crew_run(bench->settings->threads, pass, bench, &wall_ns);
+    if (error != 0)
+        return error;
+    wr_sample_add(ns, (double)wall_ns / requests);
+    wr_sample_add(granted, granted_share(bench, requests));
+    return 0;
+}
+
+static int draw_streams(struct bench *bench, enum wr_dist dist)
+{
+    const struct settings *settings = bench->settings;
+    int error = 0;
+    for (size_t i = 0; i < settings->threads && error == 0; i++)
+        error = wr_stream_init(&bench->streams[i], settings->ops, settings->hosts, KEY_BYTES, dist, settings->seed + i);
+    return error;
+}
+
+static void release_streams(struct bench *bench)
+{
+    for (size_t i = 0; i < bench->settings->threads; i++) {
+        wr_stream_release(&bench->streams[i]);
+        bench->streams[i] = (struct wr_stream){.count = 0};
+    }
+}
+
+static int measure(struct bench *bench, enum wr_dist dist, struct measured *ret_measured)
+{
+    static struct wr_sample ns[2], granted[2];
+    int error = draw_streams(bench, dist);
+    for (int i = 0; i < 2; i++)
+        ns[i].count = granted[i].count = 0;
+    for (int round = 0; round < ROUNDS && error == 0; round++) {
+        for (int i = 0; i < 2 && error == 0; i++) {
+            wr_progress("%s hosts, round %d", dist == WR_DIST_ONE ? "hot" : "uniform", round + 1);
+            bench->flags = i == 0 ? 0 : WEIR_REPORTS_SENT;
+            error = run_round(bench, &ns[i], &granted[i]);
+        }
+    }
+    release_streams(bench);
+    for (int i = 0; i < 2 && error == 0; i++) {
+        ret_measured->ns[i] = wr_sample_median(&ns[i]);
+        ret_measured->granted[i] = wr_sample_median(&granted[i]);
+    }
+    return error;
+}
+
+/* ---- the pacer ---- */
+
+static int make_pacer(struct bench *bench, const weir_clock *clock)
+{
+    weir_pace_options pace;
+    weir_pacer_options pacer;
+    weir_pacer_options_init(&pacer);
+    pacer.max_hosts = bench->settings->hosts;
+    pacer.sweep_every_ns = -1;
+    pacer.seed = bench->settings->seed + 1;
+    pacer.clock = clock;
+    int error = weir_pace_options_profile(&pace, (weir_profile)bench->settings->profile);
+    pace.max_rate = 0;
+    pace.max_in_flight = 0;
+    return error != 0 ? error : weir_pacer_new(&pace, &pacer, &bench->pacer);
+}
+
+/* First of all, so that what grows meanwhile is the pacer's and nothing else's. */
+static int fill_pacer(struct bench *bench, const weir_clock *clock, struct result *result)
+{
+    char key[KEY_BYTES];
+    uint64_t hosts = bench->settings->hosts;
+    size_t before_bytes = wr_resident_bytes();
+    int64_t start_at = weir_clock_now(weir_clock_monotonic());
+    int error = make_pacer(bench, clock);
+    for (uint64_t i = 0; i < hosts && error >= 0; i++) {
+        wr_stream_key(i, KEY_BYTES, key);
+        error = request(bench->pacer, key, 0);
+        if (i % CHUNK == 0)
+            wr_progress("filling: %" PRIu64 " of %" PRIu64 " hosts", i, hosts);
+    }
+    if (error < 0)
+        return error;
+    result->fill_ns = (double)(weir_clock_now(weir_clock_monotonic()) - start_at) / (double)hosts;
+    result->bytes_per_host = ((double)wr_resident_bytes() - (double)before_bytes) / (double)hosts;
+    return weir_pacer_stats_get(bench->pacer, &result->stats);
+}
+
+static int run(const struct settings *settings, struct result *ret_result)
+{
+    struct hasty hasty = {.clock = {.now = hasty_now}, .began_at = wr_clock_now(weir_clock_fast())};
+    struct bench bench = {.settings = settings,
+                          .streams = calloc(settings->threads, sizeof *bench.streams),
+                          .granted = calloc(settings->threads, sizeof *bench.granted)};
+    int error = bench.streams == NULL || bench.granted == NULL ? WEIR_E_NOMEM : 0;
+    error = error != 0 ? error : fill_pacer(&bench, &hasty.clock, ret_result);
+    error = error != 0 ? error : measure(&bench, WR_DIST_ONE, &ret_result->hot);
+    error = error != 0 ? error : measure(&bench, WR_DIST_UNIFORM, &ret_result->uniform);
+    wr_progress("%s", "");
+    weir_pacer_free(bench.pacer);
+    free(bench.streams);
+    free(bench.granted);
+    return error;
+}
+
+/* ---- printing ---- */
+
+static void print_json(const struct settings *settings, const struct result *result)
+{
+    wr_print("{\"hosts\": %" PRIu64 ", \"threads\": %" PRIu64 ", \"ops\": %" PRIu64 ", \"profile\": \"%s\",\n",
+             settings->hosts, settings->threads, settings->ops, profiles[settings->profile]);
+    wr_print(" \"hot_ns_per_request\": %.1f, \"hot_reported_ns_per_request\": %.1f, \"hot_granted\": %.4f,\n",
+             result->hot.ns[0], result->hot.ns[1], result->hot.granted[0]);
+    wr_print(" \"uniform_ns_per_request\": %.1f, \"uniform_reported_ns_per_request\": %.1f,"
+             " \"uniform_granted\": %.4f,\n",
+             result->uniform.ns[0], result->uniform.ns[1], result->uniform.granted[0]);
+    wr_print(" \"hosts_held\": %zu, \"bytes_per_host\": %.1f, \"fill_ns_per_host\": %.1f}\n", result->stats.hosts,
+             result->bytes_per_host, result->fill_ns);
+}
+
+static void print_text(const struct settings *settings, const struct result *result)
+{
+    wr_print("%" PRIu64 " hosts, threads %" PRIu64 ", profile %s\n", settings->hosts, settings->threads,
+             profiles[settings->profile]);
+    wr_print("ns per request       acquire, tell   acquire, sent, tell   granted\n");
+    wr_print("  one hot host            %10.1f            %10.1f  %6.1f %%\n", result->hot.ns[0], result->hot.ns[1],
+             100 * result->hot.granted[0]);
+    wr_print("  all hosts alike         %10.1f            %10.1f  %6.1f %%\n", result->uniform.ns[0],
+             result->uniform.ns[1], 100 * result->uniform.granted[0]);
+    wr_print("memory  %.1f bytes per host, %zu hosts held\n", result->bytes_per_host, result->stats.hosts);
+}
+
+int wr_bench_pace_run(int argc, char **argv)
+{
+    struct settings settings = {
+        .hosts = 1000000, .threads = 1, .ops = 1000000, .seed = 1, .profile = WEIR_PROFILE_ADAPTIVE};
+    struct result result = {.fill_ns = 0};
+    int status;
+    if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
+        return status;
+    int error = run(&settings, &result);
+    if (error != 0) {
+        wr_complain("%s", weir_error_text(error));
+        return WR_EXIT_FAILED;
+    }
+    (settings.json ? print_json : print_text)(&settings, &result);
+    return WR_EXIT_OK;
+}
