@@ -8,10 +8,16 @@
 
 #include <stdint.h>
 
-/* A set of bytes: a bit for each ASCII character, and always all bytes from 0x80 on. */
+/* A set of bytes: a bit for each. */
 struct wr_percent_set {
-    uint64_t low, high;
+    uint64_t words[4];
 };
+
+/* These ASCII characters, and all bytes from 0x80 on. */
+#define WR_PERCENT_SET(low, high)                \
+    {                                            \
+        {(low), (high), UINT64_MAX, UINT64_MAX}, \
+    }
 
 #define WR_LOW(c) (UINT64_C(1) << (c))         /* of NUL … '?' */
 #define WR_HIGH(c) (UINT64_C(1) << ((c)-0x40)) /* of '@' … DEL */
@@ -22,7 +28,7 @@ struct wr_percent_set {
 static inline bool wr_percent_set_has(const struct wr_percent_set *set, char c)
 {
     unsigned char byte = (unsigned char)c;
-    return byte >= 0x80 || ((byte < 0x40 ? set->low : set->high) >> (byte & 0x3f) & 1) != 0;
+    return (set->words[byte >> 6] >> (byte & 63) & 1) != 0;
 }
 
 /* Whether RFC 3986 2.3 calls it unreserved: encoded or not, it means the same. */

@@ -24,17 +24,15 @@
 #define QUERY_LOW (WR_LOW_CONTROLS | WR_LOW(' ') | WR_LOW('"') | WR_LOW('#') | WR_LOW('<') | WR_LOW('>'))
 #define PATH_HIGH (WR_HIGH_CONTROLS | WR_HIGH('^') | WR_HIGH('`') | WR_HIGH('{') | WR_HIGH('}'))
 
-static const struct wr_percent_set fragment_set = {
-    WR_LOW_CONTROLS | WR_LOW(' ') | WR_LOW('"') | WR_LOW('<') | WR_LOW('>'),
-    WR_HIGH_CONTROLS | WR_HIGH('`'),
-};
-static const struct wr_percent_set query_set = {QUERY_LOW | WR_LOW('\''), WR_HIGH_CONTROLS};
+static const struct wr_percent_set fragment_set = WR_PERCENT_SET(
+    WR_LOW_CONTROLS | WR_LOW(' ') | WR_LOW('"') | WR_LOW('<') | WR_LOW('>'), WR_HIGH_CONTROLS | WR_HIGH('`'));
+static const struct wr_percent_set query_set = WR_PERCENT_SET(QUERY_LOW | WR_LOW('\''), WR_HIGH_CONTROLS);
 /* With '/' and '\', which end a segment. */
-static const struct wr_percent_set path_set = {QUERY_LOW | WR_LOW('?') | WR_LOW('/'), PATH_HIGH | WR_HIGH('\\')};
-static const struct wr_percent_set userinfo_set = {
-    QUERY_LOW | WR_LOW('?') | WR_LOW('/') | WR_LOW(':') | WR_LOW(';') | WR_LOW('='),
-    PATH_HIGH | WR_HIGH('@') | WR_HIGH('[') | WR_HIGH('\\') | WR_HIGH(']') | WR_HIGH('|'),
-};
+static const struct wr_percent_set path_set =
+    WR_PERCENT_SET(QUERY_LOW | WR_LOW('?') | WR_LOW('/'), PATH_HIGH | WR_HIGH('\\'));
+static const struct wr_percent_set userinfo_set =
+    WR_PERCENT_SET(QUERY_LOW | WR_LOW('?') | WR_LOW('/') | WR_LOW(':') | WR_LOW(';') | WR_LOW('='),
+                   PATH_HIGH | WR_HIGH('@') | WR_HIGH('[') | WR_HIGH('\\') | WR_HIGH(']') | WR_HIGH('|'));
 
 struct parser {
     struct wr_span input; /* what is left of it */

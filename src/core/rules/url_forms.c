@@ -48,7 +48,7 @@ void wr_url_append_robots(struct wr_buf *buf, const struct wr_url *url)
 
 void wr_url_append_canonical(struct wr_buf *buf, const struct wr_url *url)
 {
-    static const struct wr_percent_set nothing = {0, 0};
+    static const struct wr_percent_set nothing = {{0}};
 
     append_origin(buf, url);
     wr_percent_append_normal(buf, wr_url_target(url), &nothing);
