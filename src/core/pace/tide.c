@@ -124,14 +124,26 @@ static void note_wait(struct wr_tide *tide, const struct wr_answer *answer, bool
     }
 }
 
-/* Whether this 503 is one of those that come whatever the rate. */
+static void note_streak(struct wr_tide *tide, const struct wr_answer *answer)
+{
+    if (tide->streak == 0) {
+        tide->resume = tide->mode == WR_TIDE_CRUISE ? tide->centre : tide->rate;
+        tide->resume_mode = tide->mode;
+        tide->block_at = answer->sent_at;
+    }
+    tide->streak += tide->streak < UINT8_MAX;
+}
+
+/* Whether this 503 is one of those that come whatever the rate. A host that says 429 means the rate by that. */
 static bool is_stray(struct wr_tide *tide, const struct wr_answer *answer)
 {
+    if (answer->status == 429)
+        tide->traits |= WR_TIDE_STRAY_503;
     if (answer->status != 503 || answer->retry_after_ns >= 0 || tide->mode == WR_TIDE_BLOCKED)
         return false;
     tide->stray += (1 - tide->stray) / 32;
     if (tide->traits & WR_TIDE_STRAY_503)
-        return tide->stray < TIDE_STRAY_SHARE;
+        return tide->stray < TIDE_STRAY_SHARE && tide->streak + 1 < TIDE_STREAK_503;
     if (tide->mode == WR_TIDE_START && tide->stray < 2.5f / 32) {
         if (++tide->strays >= TIDE_STRAYS_START)
             tide->traits |= WR_TIDE_STRAY_503;
@@ -159,14 +171,18 @@ static bool turns_stray(struct wr_tide *tide, const struct wr_answer *answer)
 static bool is_block(const struct wr_tide *tide, const struct wr_answer *answer)
 {
     int most = answer->status == 503 ? TIDE_STREAK_503 : TIDE_STREAK;
-    return tide->streak >= most || answer->retry_after_ns >= TIDE_BLOCK_RETRY_NS;
+    bool spent = tide->mode == WR_TIDE_HOLD && tide->blocks > 0 && (float)tide->accepted >= 0.98f * tide->quota;
+    return tide->streak >= most || spent || answer->retry_after_ns >= TIDE_BLOCK_RETRY_NS;
 }
 
 static void rejected(struct wr_tide *tide, const struct wr_answer *answer, bool fresh, int64_t now)
 {
     note_wait(tide, answer, fresh, now);
-    if (is_stray(tide, answer))
+    if (is_stray(tide, answer)) {
+        if (fresh)
+            note_streak(tide, answer);
         return;
+    }
     tide->credit = wr_tide_most(tide->credit - 1, TIDE_CREDIT_LEAST);
     if (tide->marked && !fresh && (int32_t)(answer->seq - tide->empty_seq) > 0)
         tide->refused++;
@@ -178,17 +194,14 @@ static void rejected(struct wr_tide *tide, const struct wr_answer *answer, bool 
     }
     if (wr_tide_cap_rejected(tide, answer))
         return;
-    if (tide->streak == 0) {
-        tide->resume = tide->mode == WR_TIDE_CRUISE ? tide->centre : tide->rate;
-        tide->resume_mode = tide->mode;
-        tide->block_at = answer->sent_at;
-    }
-    tide->streak++;
+    note_streak(tide, answer);
     if (is_block(tide, answer))
         wr_tide_block(tide, answer, now);
     else if (answer->status != 403 && !turns_stray(tide, answer)) /* a single 403 may be the page's own */
         wr_tide_rejected(tide, answer);
     int64_t next_at = now + wr_tide_interval(tide->rate);
+    if (tide->mode == WR_TIDE_SEARCH)
+        next_at += answer->latency_ns; /* what is still in flight tells more before another is sent */
     if (tide->mode != WR_TIDE_BLOCKED && tide->next_at < next_at)
         tide->next_at = next_at;
 }

@@ -169,7 +169,7 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_MARGIN_NEW 0.02f
 #define TIDE_MARGIN_UP 1.5f
 #define TIDE_MARGIN_DOWN 0.7f
-#define TIDE_EARLY 0.75f /* phase before which a rejection came early */
+#define TIDE_EARLY 1.0f /* phase before which a rejection came early */
 #define TIDE_SPAN_NEW 24.0f
 #define TIDE_SPAN_LEAST 12.0f
 #define TIDE_SPAN_MOST 300.0f /* one rejection in 600 requests */
@@ -178,16 +178,19 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_SPAN_LOW_S 5.0f
 #define TIDE_LOW 0.7f          /* share of the peak below which that holds */
 #define TIDE_PEAK_FADES 0.985f /* per rejection */
-#define TIDE_SPAN_FLIGHT 10.0f /* times the number in flight at least: answers come late, the rate must not run away \
-                                */
-#define TIDE_PENALTY 100.0f    /* the time between rejections is at least this many times what one costs */
-#define TIDE_SAME 0.02f        /* a measurement this close confirms the last */
-#define TIDE_LATE 2.0f         /* phase after which a rejection came late: a static limit comes about then */
-#define TIDE_ROSE_BURST 1.5f   /* times the known burst, and ... */
-#define TIDE_ROSE_TOKENS 5.0f  /* ... tokens more: a full bucket does not explain it, the limit rose */
-#define TIDE_GROWTH 2.77f      /* e-folds per span from phase 2 on */
+#define TIDE_FLOOR 0.2f        /* of the peak */
+#define TIDE_RATE_LEAST 0.001f
+#define TIDE_SPAN_FLIGHT                                                                                            \
+    10.0f                     /* times the number in flight at least: answers come late, the rate must not run away \
+                               */
+#define TIDE_PENALTY 100.0f   /* the time between rejections is at least this many times what one costs */
+#define TIDE_SAME 0.02f       /* a measurement this close confirms the last */
+#define TIDE_LATE 2.0f        /* phase after which a rejection came late: a static limit comes about then */
+#define TIDE_ROSE_BURST 1.5f  /* times the known burst, and ... */
+#define TIDE_ROSE_TOKENS 5.0f /* ... tokens more: a full bucket does not explain it, the limit rose */
+#define TIDE_GROWTH 2.77f     /* e-folds per span from phase 2 on */
 
-#define TIDE_MOVED 0.7f /* of the span when the limit moves */
+#define TIDE_MOVED 1.3f /* of the span when the limit moves */
 
 /* budget */
 #define TIDE_DEBT 0.5f
@@ -202,11 +205,12 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_BLOCK_PAUSE_NS INT64_C(1000000000) /* before the first probe */
 #define TIDE_BLOCK_SHORT 6.0f                   /* s: up to here it may be a slow bucket */
 #define TIDE_BLOCK_BRIEF 0.25f  /* of the time since the quota was whole: the end of a window, met a little early */
-#define TIDE_OUTAGE_FIRST 3.3f  /* s until the first probes of an outage */
-#define TIDE_OUTAGE_STEP 1.25f  /* its end is noticed within a fourth of its length, an eighth on average */
+#define TIDE_OUTAGE_PAUSE 4.0f  /* s between probes of an outage, or ... */
+#define TIDE_OUTAGE_SHARE 0.1f  /* ... of the time since it began: its end is noticed within a tenth of its length */
+#define TIDE_BAN_LONG 130.0f    /* s: what lasts longer is a window's rest rather than a ban */
 #define TIDE_HOLD_SHARE 0.98f   /* of a quota: what jitter may push together */
-#define TIDE_HOLD_AGAIN 0.9f    /* of a rate that was banned */
-#define TIDE_CLIMB 0.05f        /* e-folds per second */
+#define TIDE_HOLD_AGAIN 0.93f   /* of a rate that was banned */
+#define TIDE_CLIMB 0.03f        /* e-folds per second */
 #define TIDE_PATIENCE 100.0f    /* bans cost time: ask again after this many times the length of the last */
 #define TIDE_WINDOW_SHORT 10.0f /* s: quotas are per 10 s or per minute, more often than not */
 #define TIDE_WINDOW_LONG 60.0f
@@ -221,15 +225,18 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_CAP_FIRST 4.0f
 #define TIDE_CAP_GROWS 0.7f    /* per success: times 1.7 in a round trip */
 #define TIDE_EPOCH_FIRST 16.0f /* successes: latencies are judged by their mean */
-#define TIDE_EPOCH 64.0f
+#define TIDE_EPOCH 96.0f
 #define TIDE_EPOCH_CAPS 4.0f  /* or this many times the cap */
 #define TIDE_QUEUE_LOW 0.5f   /* log2 of latency / unloaded: 1.4 times, no queue to speak of */
 #define TIDE_QUEUE_HIGH 1.23f /* 2.3 times: more in flight only wait longer */
+#define TIDE_QUEUE_FIRST 0.8f /* while the cap grows at first: what was sent meanwhile waits too */
+#define TIDE_QUEUE_FULL 1.0f
+#define TIDE_QUEUE_CUT 0.7f
 #define TIDE_BASE_FALLS 0.15f /* of the difference, per epoch */
 #define TIDE_CAP_TEST 0.8f
-#define TIDE_CAP_FELL 0.86f   /* a test that lowers the answers per second below this share is undone */
-#define TIDE_BASE_RISES 0.25f /* of the seeming queue, then: it was only a heavy tail */
-#define TIDE_CROWD 4          /* rejections that point at concurrency, in a row */
+#define TIDE_CAP_FELL 0.9f   /* a test that lowers the answers per second below this share is undone */
+#define TIDE_BASE_RISES 0.5f /* of the seeming queue, then: it was only a heavy tail */
+#define TIDE_CROWD 4         /* rejections that point at concurrency, in a row */
 
 /* ---- the parts ----------------------------------------------------------------------------------------- */
 

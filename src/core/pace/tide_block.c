@@ -27,7 +27,7 @@ void wr_tide_block(struct wr_tide *tide, const struct wr_answer *answer, int64_t
 static float next_probe(const struct wr_tide *tide, float elapsed)
 {
     if (tide->outage)
-        return elapsed < 3 ? TIDE_OUTAGE_FIRST : elapsed * TIDE_OUTAGE_STEP;
+        return elapsed + wr_tide_most(TIDE_OUTAGE_PAUSE, TIDE_OUTAGE_SHARE * elapsed);
     if (tide->blocks > 0) {
         float middle = (tide->block_least + tide->block_most) / 2;
         if (elapsed < 0.94f * middle)
@@ -74,31 +74,35 @@ static float usual_window(float least, float most)
     return 0;
 }
 
-/* The second ban of the same length came `span` seconds after the first ended, `n` were accepted in between. */
+/* A ban as long as the one before came `span` seconds after that ended, `n` were accepted in between. */
 static void hold_ban(struct wr_tide *tide, float n, float span)
 {
+    bool known = tide->traits & WR_TIDE_BANS;
+    float beyond = n - tide->quota; /* those were out of the window when the ban came */
     tide->traits |= WR_TIDE_BANS;
-    if (n <= 1.02f * tide->quota + 1) { /* all of them were counted: the window is longer than that */
+    if (known || (!tide->climbing && beyond > 1)) {
+        hold(tide, TIDE_HOLD_AGAIN * tide->resume);
+    } else if (beyond <= 0.02f * tide->quota + 1) { /* all were in it: it is longer than that */
         float window =
             span < TIDE_WINDOW_SHORT ? TIDE_WINDOW_SHORT : usual_window(span, wr_tide_most(TIDE_WINDOW_LONG, 2 * span));
         hold(tide, hold_rate(tide, window > 0 ? window : 2 * span));
-    } else if (tide->climbing) { /* quota = the sum over the window of a rate that grew by e-folds up to this */
-        float rest = 1 - TIDE_CLIMB * tide->quota / tide->resume;
-        float window = rest > 0.05f ? -logf(rest) / TIDE_CLIMB : TIDE_WINDOW_LONG;
-        float usual = usual_window(0.8f * window, 1.25f * window);
-        hold(tide, hold_rate(tide, usual > 0 ? usual : window));
-    } else {
-        hold(tide, TIDE_HOLD_AGAIN * tide->resume);
+    } else { /* the climb sent `beyond` before the window began: centre / CLIMB * (e^(CLIMB * t) - 1) */
+        float window = span - logf(1 + TIDE_CLIMB * beyond / tide->centre) / TIDE_CLIMB;
+        hold(tide, TIDE_HOLD_SHARE * hold_rate(tide, wr_tide_most(window, 1)));
     }
 }
 
 /* The first long block ended after `length`; `n` were accepted in the `span` seconds before. */
 static void hold_quota(struct wr_tide *tide, float n, float span, float length)
 {
-    tide->quota =
-        n - wr_tide_most(0, span - TIDE_WINDOW_SHORT) * 1.2f; /* the first seconds are out of a short window */
-    hold(tide, TIDE_HOLD_SHARE * n / wr_tide_least(span + length, TIDE_WINDOW_LONG));
-    tide->climbing = tide->rate < hold_rate(tide, TIDE_WINDOW_SHORT);
+    float early = wr_tide_most(0, span - TIDE_WINDOW_SHORT) * 1.2f; /* the first seconds are out of a short window */
+    tide->quota = n - early;
+    if (length > TIDE_BAN_LONG) {
+        hold(tide, TIDE_HOLD_SHARE * n / (span + length));
+    } else {
+        hold(tide, TIDE_HOLD_SHARE * n / wr_tide_least(span + length, TIDE_WINDOW_LONG));
+        tide->climbing = tide->rate < hold_rate(tide, TIDE_WINDOW_SHORT);
+    }
 }
 
 static void resume(struct wr_tide *tide)
@@ -159,8 +163,10 @@ void wr_tide_probe_accepted(struct wr_tide *tide, const struct wr_answer *answer
         float n = tide->marked ? (float)(answer->seq - tide->empty_seq - tide->refused) : (float)tide->accepted;
         wr_tide_cruise(tide, wr_tide_least(n / (since + length), tide->resume), tide->margin, tide->span);
         wr_tide_mark(tide, answer);
-    } else if (length < TIDE_BLOCK_SHORT) { /* a token came after that time */
-        float rate = length < 2 ? wr_tide_most(1.2f / length, tide->rate / 2) : 1.2f / length;
+    } else if (tide->phase < TIDE_BLOCK_SHORT && length < 2 * TIDE_BLOCK_SHORT) { /* a token came after that time */
+        float rate = 1.2f / sqrtf(length * wr_tide_most(tide->phase, 0.1f));
+        if (length < 2)
+            rate = wr_tide_most(rate, tide->rate / 2);
         wr_tide_search(tide, wr_tide_least(rate, tide->resume / 2), tide->resume);
     } else {
         long_block(tide, answer, length);

@@ -68,7 +68,7 @@ static void end_epoch(struct wr_tide *tide, int64_t now)
     } else if (!full) {
         return;
     } else if (!tide->cap_found) {
-        if (queue > TIDE_QUEUE_HIGH) {
+        if (queue > TIDE_QUEUE_FIRST) {
             tide->cap = wr_tide_most(TIDE_CAP_FIRST, 1.5f * tide->cap * exp2f(-queue) + 2);
             tide->cap_found = true;
         }
@@ -122,12 +122,21 @@ static bool points_at_crowd(struct wr_tide *tide, const struct wr_answer *answer
     return tide->crowd_n >= TIDE_CROWD;
 }
 
+/* Answers take long of late: what rejects is the end of a queue. */
+static bool queue_is_full(const struct wr_tide *tide)
+{
+    return tide->base > 0 && tide->epoch_n >= 8 &&
+           tide->epoch_logs / (float)tide->epoch_n - tide->base > TIDE_QUEUE_FULL;
+}
+
 bool wr_tide_cap_rejected(struct wr_tide *tide, const struct wr_answer *answer)
 {
     float n = (float)answer->in_flight_then;
     if (answer->status == 403 || answer->retry_after_ns >= TIDE_BLOCK_RETRY_NS)
         return false;
-    if (tide->traits & WR_TIDE_CONCURRENCY) {
+    if (queue_is_full(tide)) {
+        set_cap(tide, TIDE_QUEUE_CUT * wr_tide_least(n, tide->cap));
+    } else if (tide->traits & WR_TIDE_CONCURRENCY) {
         if (n < tide->cap - 1)
             return false;
         set_cap(tide, wr_tide_least(n, tide->cap) - 1);

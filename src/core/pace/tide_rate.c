@@ -35,10 +35,16 @@ void wr_tide_restart(struct wr_tide *tide, float rate)
     wr_tide_cut(tide);
 }
 
+/* Single rejections alone do not bring the rate to nothing: others may use up the limit, whatever we do. */
+static float floor_rate(const struct wr_tide *tide)
+{
+    return wr_tide_most(TIDE_RATE_LEAST, tide->streak > 1 ? 0 : TIDE_FLOOR * tide->peak);
+}
+
 void wr_tide_search(struct wr_tide *tide, float rate, float bad)
 {
     tide->mode = WR_TIDE_SEARCH;
-    tide->rate = wr_tide_most(rate, 0.001f);
+    tide->rate = wr_tide_most(rate, floor_rate(tide));
     tide->bad = bad;
     wr_tide_cut(tide);
 }
@@ -55,7 +61,7 @@ static float span_most(const struct wr_tide *tide)
 void wr_tide_cruise(struct wr_tide *tide, float centre, float margin, float span)
 {
     tide->mode = WR_TIDE_CRUISE;
-    tide->centre = wr_tide_most(centre, 0.001f);
+    tide->centre = wr_tide_most(centre, floor_rate(tide));
     tide->peak = wr_tide_most(tide->peak * TIDE_PEAK_FADES, centre);
     tide->margin = wr_tide_within(margin, TIDE_MARGIN_LEAST, TIDE_MARGIN_MOST);
     float least = wr_tide_most(TIDE_SPAN_LEAST, TIDE_SPAN_FLIGHT * tide->flight);
@@ -104,8 +110,7 @@ static struct measure measure(const struct wr_tide *tide, const struct wr_answer
 /* Too early to measure: by what was accepted since the cut. */
 static float guess(const struct wr_tide *tide, float rate)
 {
-    float n = tide->phase;
-    return n < 2 ? rate / 2 : wr_tide_least(0.9f, 0.98f * n / (n + 1)) * rate;
+    return (tide->phase + 1) / (tide->phase + 2) * rate;
 }
 
 /* The first measurement also shows how deep the bucket was when it was full. */
@@ -150,7 +155,7 @@ static void cruise_rejected(struct wr_tide *tide, const struct measure *m)
         tide->back = true;
         return;
     }
-    float limit = sqrtf(m->least * m->most);
+    float limit = wr_tide_within(tide->centre, m->least, m->most);
     if (phase < 1 && limit < tide->centre * (1 - 3 / m->n - margin)) /* it fell */
         wr_tide_cruise(tide, limit * (1 - 0.4f / m->n), 0.4f / m->n + 0.01f, m->n);
     else if (phase > TIDE_LATE && tokens_needed(tide, m) > TIDE_ROSE_BURST * tide->burst + TIDE_ROSE_TOKENS)
