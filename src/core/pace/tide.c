@@ -131,7 +131,8 @@ static void note_streak(struct wr_tide *tide, const struct wr_answer *answer)
         tide->resume_mode = tide->mode;
         tide->block_at = answer->sent_at;
     }
-    tide->streak += tide->streak < UINT8_MAX;
+    if (tide->streak < UINT8_MAX)
+        tide->streak++;
 }
 
 /* Whether this 503 is one of those that come whatever the rate. A host that says 429 means the rate by that. */

@@ -38,13 +38,15 @@ static void try_more(struct wr_tide *tide)
         if (tide->cap_up++ < (1u << tide->crowd_wait) / tide->epoch_n)
             return;
         tide->cap += 1;
-        tide->crowd_wait += tide->crowd_wait < CROWD_WAIT_MOST;
+        if (tide->crowd_wait < CROWD_WAIT_MOST)
+            tide->crowd_wait++;
         tide->cap_up = 0;
         return;
     }
     static const float factors[] = {1.1f, 1.2f, 1.4f};
     tide->cap = wr_tide_least(tide->cap * factors[tide->cap_up] + 0.5f, CAP_MOST);
-    tide->cap_up += tide->cap_up < 2;
+    if (tide->cap_up < 2)
+        tide->cap_up++;
 }
 
 /* A whole epoch's latencies are known. */
@@ -116,7 +118,8 @@ static bool points_at_crowd(struct wr_tide *tide, const struct wr_answer *answer
 
     if (!alike)
         tide->crowd_n = 0;
-    tide->crowd_n += spike || whatever;
+    if (spike || whatever)
+        tide->crowd_n++;
     tide->crowd_at = answer->in_flight_then < UINT16_MAX ? (uint16_t)answer->in_flight_then : UINT16_MAX;
     tide->crowd_rate = tide->rate;
     return tide->crowd_n >= TIDE_CROWD;
