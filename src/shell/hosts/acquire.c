@@ -37,7 +37,7 @@ int wr_asking_begin(struct wr_asking *ret_asking, weir_pacer *pacer, const char 
     if (bad != 0)
         return bad;
     ret_permit->pacer = NULL;
-    if (wr_permit_address(ret_permit, pacer, key, key_bytes, address) != 0)
+    if (wr_permit_fill(ret_permit, pacer, key, key_bytes, address) != 0)
         return WEIR_E_INVAL;
     int64_t now = wr_clock_now(pacer->clock);
     ret_permit->granted_at = now;

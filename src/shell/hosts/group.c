@@ -83,8 +83,7 @@ static int take_address(weir_permit *permit, const char *text)
     return 0;
 }
 
-int wr_permit_address(weir_permit *permit, const weir_pacer *pacer, const char *key, size_t key_bytes,
-                      const char *address)
+int wr_permit_fill(weir_permit *permit, const weir_pacer *pacer, const char *key, size_t key_bytes, const char *address)
 {
     size_t domain_at = 0, domain_bytes = 0;
     permit->address_bytes = 0;

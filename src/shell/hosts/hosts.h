@@ -118,8 +118,8 @@ bool wr_domains_known(void);
 bool wr_key_is_group(const char *key, size_t key_bytes);
 
 /* Fills in the permit's key and those of its groups. `address` may be NULL. WEIR_E_INVAL. */
-int wr_permit_address(weir_permit *permit, const weir_pacer *pacer, const char *key, size_t key_bytes,
-                      const char *address);
+int wr_permit_fill(weir_permit *permit, const weir_pacer *pacer, const char *key, size_t key_bytes,
+                   const char *address);
 
 /* ---- the gates of one request (group.c) ---- */
 

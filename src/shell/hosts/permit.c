@@ -77,7 +77,9 @@ int wr_permit_confirm(weir_permit *permit, bool sends)
         else if (seen[i].host != NULL)
             give_gate(permit, i, &seen[i]);
     }
-    struct wr_called called = wr_gates_call(&gates, now);
+    struct wr_called called = {{NULL}};
+    if (sends || !agree)
+        called = wr_gates_call(&gates, now);
     wr_parts_unlock(gates.parts, gates.count);
     wr_called_wake(&called);
     permit->sent = agree && sends;
@@ -261,7 +263,7 @@ int weir_pacer_tell(weir_pacer *pacer, const char *key, size_t key_bytes, const 
         return WEIR_E_INVAL;
     if (key == NULL || key_bytes == 0 || key_bytes > WEIR_PACE_KEY_MAX)
         return 0;
-    (void)wr_permit_address(&nobody, pacer, key, key_bytes, NULL);
+    (void)wr_permit_fill(&nobody, pacer, key, key_bytes, NULL);
     wr_gates_init(&gates, pacer, &nobody, wr_clock_now(pacer->clock), false);
     for (size_t i = gates.count; i-- > 0;)
         news = tell_key(pacer, &gates.parts[i].query, outcome);
