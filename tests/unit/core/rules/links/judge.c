@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* judge.c - the links of a page as gumbo's tree has them. */
+#include "finds.h"
+
+#include <gumbo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *value_of(const GumboElement *element, const char *name)
+{
+    const GumboAttribute *attribute = gumbo_get_attribute(&element->attributes, name);
+    return attribute == NULL ? NULL : attribute->value;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+    for (size_t bytes; list != NULL && *list != '\0'; list += bytes) {
+        list += strspn(list, " \t\n\f\r");
+        bytes = strcspn(list, " \t\n\f\r");
+        if (bytes == strlen(word) && strncasecmp(list, word, bytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add(struct finds *finds, const char *kind, const GumboElement *element, const char *name)
+{
+    const char *url = value_of(element, name);
+    bool has_rel = strcmp(kind, "a") == 0 || strcmp(kind, "area") == 0 || strcmp(kind, "link") == 0;
+
+    if (url != NULL)
+        finds_add(finds, kind, has_rel && has_word(value_of(element, "rel"), "nofollow"), url, strlen(url));
+}
+
+/* The pages' srcsets have no commas in URLs. */
+static void add_candidates(struct finds *finds, const char *list)
+{
+    for (size_t bytes; list != NULL && *list != '\0'; list += bytes) {
+        list += strspn(list, " \t\n\f\r,");
+        size_t url = strcspn(list, " \t\n\f\r,");
+        bytes = strcspn(list, ",");
+        if (url > 0)
+            finds_add(finds, "image", false, list, url);
+    }
+}
+
+static void add_refresh(struct finds *finds, const GumboElement *element)
+{
+    const char *equiv = value_of(element, "http-equiv"), *content = value_of(element, "content");
+    size_t bytes;
+
+    if (equiv == NULL || content == NULL || strcasecmp(equiv, "refresh") != 0)
+        return;
+    content += strspn(content, " \t\n\f\r");
+    bytes = strspn(content, "0123456789.");
+    if (bytes == 0 || strspn(content + bytes, " \t\n\f\r;,") == 0)
+        return;
+    content += bytes + strspn(content + bytes, " \t\n\f\r;,");
+    if (*content == '\0')
+        return;
+    if (strncasecmp(content, "url", 3) == 0 && content[3 + strspn(content + 3, " \t\n\f\r")] == '=')
+        content = strchr(content, '=') + 1;
+    content += strspn(content, " \t\n\f\r");
+    bytes = *content == '"' || *content == '\'' ? strcspn(content + 1, (char[]){*content, '\0'}) : strlen(content);
+    finds_add(finds, "refresh", false, content + (*content == '"' || *content == '\''), bytes);
+}
+
+static void look(struct finds *finds, const GumboElement *element, bool *has_base)
+{
+    bool is_html = element->tag_namespace == GUMBO_NAMESPACE_HTML;
+
+    if (element->tag == GUMBO_TAG_A && element->tag_namespace != GUMBO_NAMESPACE_MATHML) {
+        add(finds, "a", element, "href"); /* of svg also xlink:href, which gumbo calls href */
+        return;
+    }
+    if (!is_html)
+        return;
+    switch (element->tag) {
+    case GUMBO_TAG_AREA:
+        add(finds, "area", element, "href");
+        break;
+    case GUMBO_TAG_LINK:
+        add(finds, "link", element, "href");
+        break;
+    case GUMBO_TAG_IFRAME:
+    case GUMBO_TAG_FRAME:
+        add(finds, "frame", element, "src");
+        break;
+    case GUMBO_TAG_IMG:
+        add(finds, "image", element, "src");
+        add_candidates(finds, value_of(element, "srcset"));
+        break;
+    case GUMBO_TAG_SOURCE:
+        add_candidates(finds, value_of(element, "srcset"));
+        break;
+    case GUMBO_TAG_BASE:
+        if (!*has_base && value_of(element, "href") != NULL) {
+            add(finds, "base", element, "href");
+            *has_base = true;
+        }
+        break;
+    case GUMBO_TAG_META:
+        add_refresh(finds, element);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The next node in document order; templates' content is no part of the page, but for shadow roots. */
+static const GumboNode *next_node(const GumboNode *node, const GumboNode *root)
+{
+    bool is_open = node->type == GUMBO_NODE_DOCUMENT || node->type == GUMBO_NODE_ELEMENT ||
+                   (node->type == GUMBO_NODE_TEMPLATE && value_of(&node->v.element, "shadowrootmode") != NULL);
+    const GumboVector *children =
+        node->type == GUMBO_NODE_DOCUMENT ? &node->v.document.children : &node->v.element.children;
+
+    if (is_open && children->length > 0)
+        return children->data[0];
+    while (node != root) {
+        const GumboNode *parent = node->parent;
+        children = parent->type == GUMBO_NODE_DOCUMENT ? &parent->v.document.children : &parent->v.element.children;
+        if (node->index_within_parent + 1 < children->length)
+            return children->data[node->index_within_parent + 1];
+        node = parent;
+    }
+    return NULL;
+}
+
+static void judge(struct finds *finds, const char *page, size_t bytes)
+{
+    GumboOutput *output = gumbo_parse_with_options(&kGumboDefaultOptions, page, bytes);
+    bool has_base = false;
+
+    for (const GumboNode *node = output->document; node != NULL; node = next_node(node, output->document))
+        if (node->type == GUMBO_NODE_ELEMENT || node->type == GUMBO_NODE_TEMPLATE)
+            look(finds, &node->v.element, &has_base);
+}
+
+bool finds_judge(struct finds *finds, const char *page, size_t bytes)
+{
+    int status = 0;
+    struct finds *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                                0); /* at one address in both */
+
+    if (shared == MAP_FAILED)
+        return false;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        finds_clear(shared);
+        judge(shared, page, bytes);
+        _exit(0);
+    }
+    bool is_judged = child > 0 && waitpid(child, &status, 0) == child && status == 0;
+    finds_clear(finds);
+    for (size_t i = 0; is_judged && i < shared->count; i++) {
+        size_t length = strlen(shared->lines[i]) + 1;
+        memcpy(finds->text + finds->used, shared->lines[i], length);
+        finds->lines[finds->count++] = finds->text + finds->used;
+        finds->used += length;
+    }
+    munmap(shared, sizeof *shared);
+    finds_sort(finds);
+    return is_judged;
+}
