@@ -107,5 +107,15 @@ def limiter_is_told_in_words_without_json():
     assert run.returncode == 0 and 'sliding_log' in run.stdout and 'monotonic' in run.stdout
 
 
+def links_measures_a_page_and_plain_text():
+    run = weir('bench', 'links', '--json')
+    assert run.returncode == 0, run.stderr
+    result = json.loads(run.stdout)
+    assert 11500 < result['page_bytes'] < 12800 and result['links'] == 35
+    assert 0 < result['us_per_page'] < 1e6 and result['page_gb_per_s'] > 0 and result['text_gb_per_s'] > 0
+    assert result['text_bytes'] == 1048576
+    assert '35 links' in weir('bench', 'links').stdout
+
+
 if __name__ == '__main__':
     cases.main()

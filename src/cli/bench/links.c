@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* links.c - weir bench links: the link scanner, on a page such as a crawl meets and on plain text. */
+#include <stdio.h>
+#include <string.h>
+#include <weir/time.h>
+
+#include "base/rng.h"
+#include "cli/bench/bench.h"
+#include "cli/bench/sample.h"
+#include "cli/kit/options.h"
+#include "cli/kit/output.h"
+#include "core/rules/links.h"
+
+#define ROUNDS 301 /* short ones: most are over before a neighbour wants the processor */
+#define PAGES_PER_ROUND 50
+#define PAGE_BYTES ((size_t)16 * 1024)
+#define TEXT_BYTES ((size_t)1024 * 1024)
+
+struct settings {
+    bool json;
+};
+
+static const struct wr_option options[] = {
+    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+};
+
+static const struct wr_usage usage = {
+    .who = "weir bench links",
+    .about = "Measures how fast links are found (the median of 301 rounds):\n"
+             "\n"
+             "  page   12 KB of markup as it is on the web, with 35 links\n"
+             "  text   1 MB of text in one paragraph\n",
+    .options = options,
+    .count = sizeof options / sizeof options[0],
+};
+
+/* ---- pages --------------------------------------------------------------------------------------------- */
+
+struct page {
+    struct wr_rng rng;
+    size_t bytes;
+    char text[PAGE_BYTES];
+};
+
+static void put(struct page *page, const char *text)
+{
+    size_t bytes = strlen(text);
+
+    if (bytes > sizeof page->text - page->bytes)
+        return;
+    memcpy(page->text + page->bytes, text, bytes);
+    page->bytes += bytes;
+}
+
+static void put_words(struct page *page, int count)
+{
+    static const char *const words[] = {"the ",    "quick ",   "brown ",   "fox ",   "jumps ",   "over ",
+                                        "lazy ",   "dogs ",    "while ",   "seven ", "wizards ", "mix ",
+                                        "potent ", "elixirs ", "beneath ", "towers "};
+
+    for (int i = 0; i < count; i++)
+        put(page, words[wr_rng_below(&page->rng, sizeof words / sizeof words[0])]);
+}
+
+static void put_link(struct page *page, const char *before, const char *path, int number)
+{
+    char text[96];
+
+    snprintf(text, sizeof text, "%s%s%d\">", before, path, number);
+    put(page, text);
+    put_words(page, 2);
+    put(page, "</a>");
+}
+
+static void make_page(struct page *page)
+{
+    page->bytes = 0;
+    wr_rng_init(&page->rng, 1);
+    put(page,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Weirs</title>\n"
+        "<link rel=\"canonical\" href=\"https://www.example.org/articles/2026/weirs\">\n"
+        "<link rel=\"stylesheet\" href=\"/static/css/main.css\">\n<script src=\"/static/js/app.js\" defer></script>\n"
+        "</head>\n<body class=\"page article\">\n<nav class=\"menu\">\n<ul>\n");
+    for (int i = 0; i < 8; i++) {
+        put_link(page, "<li class=\"item\"><a class=\"link\" href=\"", "/section/index.html?from=nav&amp;pos=", i);
+        put(page, "</li>\n");
+    }
+    put(page, "</ul>\n</nav>\n<main id=\"content\">\n");
+    for (int i = 0; i < 24; i++) {
+        put(page, "<div class=\"card\" data-kind=\"article\"><h2>");
+        put_words(page, 4);
+        put(page, "</h2>\n<p>");
+        put_words(page, 20);
+        put_link(page, "<a title=\"Read on\" href=\"", "/articles/2026/november/", i);
+        put_words(page, 20);
+        put(page, "</p>\n<span class=\"meta\"><b>today</b> <i>by nobody</i></span></div>\n");
+    }
+    put(page,
+        "</main>\n<footer><p><a href=\"/imprint\">Imprint</a> <a rel=\"nofollow\" href=\"https://other.example/\">Other"
+        "</a></p></footer>\n<script>\nwindow.data = {\"a\": 1, \"b\": \"x < y\"};\n</script>\n</body>\n</html>\n");
+}
+
+/* ---- measuring ----------------------------------------------------------------------------------------- */
+
+static void count(void *context, const struct wr_link *link)
+{
+    (void)link;
+    ++*(uint64_t *)context;
+}
+
+/* Nanoseconds per page; the links of one go to *ret_links. */
+static double measure(const char *page, size_t bytes, int pages, uint64_t *ret_links)
+{
+    static struct wr_links links;
+    static struct wr_sample sample;
+    uint64_t found = 0;
+    struct wr_links_options scan = {.kinds = WR_LINKS_PAGES, .found = count, .context = &found};
+
+    sample.count = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t start_at = weir_clock_now(weir_clock_monotonic());
+        for (int i = 0; i < pages; i++) {
+            wr_links_init(&links, &scan);
+            wr_links_feed(&links, page, bytes);
+        }
+        int64_t took_ns = weir_clock_now(weir_clock_monotonic()) - start_at;
+        wr_sample_add(&sample, (double)took_ns / pages);
+    }
+    *ret_links = found / (uint64_t)pages / ROUNDS;
+    return wr_sample_median(&sample);
+}
+
+int wr_bench_links_run(int argc, char **argv)
+{
+    static struct page page;
+    static char text[TEXT_BYTES];
+    struct settings settings = {.json = false};
+    uint64_t links, none;
+    int status;
+
+    if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
+        return status;
+    make_page(&page);
+    for (size_t at = 0; at < sizeof text; at++)
+        text[at] = at < 3 ? "<p>"[at] : "words in a paragraph, and no markup in them "[at % 44];
+    double page_ns = measure(page.text, page.bytes, PAGES_PER_ROUND, &links);
+    double text_ns = measure(text, sizeof text, 1, &none);
+    wr_print(settings.json ? "{\"page_bytes\": %zu, \"links\": %llu, \"us_per_page\": %.2f, \"page_gb_per_s\": %.3f, "
+                             "\"text_bytes\": %zu, \"text_gb_per_s\": %.2f}\n"
+                           : "page of %zu bytes with %llu links: %.2f us, %.3f GB/s\ntext of %zu bytes: %.2f GB/s\n",
+             page.bytes, (unsigned long long)links, page_ns / 1e3, (double)page.bytes / page_ns, sizeof text,
+             (double)sizeof text / text_ns);
+    return WR_EXIT_OK;
+}
