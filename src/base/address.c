@@ -13,6 +13,16 @@ bool wr_address_is_v4(const struct wr_address *address)
     return memcmp(address->bytes, mapped, sizeof mapped) == 0;
 }
 
+bool wr_address_begins(const struct wr_address *address, const uint8_t prefix[16], unsigned bits)
+{
+    size_t whole = bits / 8;
+    unsigned rest = bits % 8;
+
+    if (memcmp(prefix, address->bytes, whole) != 0)
+        return false;
+    return rest == 0 || (prefix[whole] ^ address->bytes[whole]) >> (8 - rest) == 0;
+}
+
 /* Takes a decimal number of at most `digits_max` digits, without leading zeros, off the front of `text`. */
 static bool take_decimal(struct wr_span *text, size_t digits_max, unsigned max, unsigned *ret_number)
 {

@@ -27,6 +27,9 @@ bool wr_address_parse_peer(struct wr_span text, struct wr_address *ret_address);
 
 bool wr_address_is_v4(const struct wr_address *address);
 
+/* Whether the first `bits` (0 … 128) are those of `prefix`. For IPv4 add 96 to what is written after the slash. */
+bool wr_address_begins(const struct wr_address *address, const uint8_t prefix[16], unsigned bits);
+
 /* By RFC 5952: "192.0.2.1" (also for ::ffff:192.0.2.1), "2001:db8::1". */
 void wr_address_append(struct wr_buf *buf, const struct wr_address *address);
 

@@ -7,12 +7,7 @@
 
 bool wr_network_holds(const weir_network *network, const struct wr_address *address)
 {
-    size_t whole = network->prefix / 8;
-    unsigned rest = network->prefix % 8;
-
-    if (memcmp(network->address, address->bytes, whole) != 0)
-        return false;
-    return rest == 0 || (network->address[whole] ^ address->bytes[whole]) >> (8 - rest) == 0;
+    return wr_address_begins(address, network->address, network->prefix);
 }
 
 /* Clears all bits after the first `prefix`. */
