@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* handler.c - a limiter or a pacer around somebody's HTTP library: acquire, send, read the head, tell, release. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "core/rules/http_field.h"
+#include "core/rules/http_limits.h"
+#include "shell/clock/clock.h"
+#include "shell/memory/memory.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <weir/handler.h>
+
+struct weir_handler {
+    weir_handler_options options; /* with clock and allocator filled in */
+    weir_repository repository;
+    atomic_size_t holds; /* the owner's, and one for each exchange */
+};
+
+struct weir_exchange {
+    weir_handler *handler;
+    bool is_held;    /* what was taken is to be released */
+    bool reads_head; /* the fields of the answer are looked at */
+    bool is_answered;
+    int64_t sent_at, answered_at;
+    weir_permit permit;
+    struct wr_limits limits; /* once answered */
+    weir_said said;          /* once ended */
+    size_t key_bytes;
+    char key[]; /* of a repository */
+};
+
+/* ---- the policy ---- */
+
+void weir_handler_options_init(weir_handler_options *ret_options)
+{
+    if (ret_options != NULL)
+        *ret_options = (weir_handler_options){.size = sizeof *ret_options, .acquire_timeout_ns = WEIR_FOREVER};
+}
+
+static int check_options(const weir_handler_options *options)
+{
+    if (options == NULL || options->size != sizeof *options)
+        return wr_invalid("options is NULL or its size is not set; use weir_handler_options_init");
+    int count = (options->pacer != NULL) + (options->limiter != NULL) + (options->repository != NULL);
+    if (count != 1)
+        return wr_invalid("a handler needs one of pacer, limiter and repository");
+    if (options->repository != NULL &&
+        (options->repository->size != sizeof(weir_repository) || options->repository->acquire == NULL))
+        return wr_invalid("repository: its size is not set, or it has no acquire");
+    if (options->pacer == NULL && (options->reports_sent || options->waits_breaker))
+        return wr_invalid("reports_sent and waits_breaker are for pacers; clear them");
+    bool waits = options->acquire_timeout_ns >= 0 && options->acquire_timeout_ns <= WEIR_DURATION_MAX;
+    if (!waits && options->acquire_timeout_ns != WEIR_FOREVER)
+        return wr_invalid("acquire_timeout_ns must be 0 ... WEIR_DURATION_MAX, or WEIR_FOREVER");
+    return 0;
+}
+
+int weir_handler_new(const weir_handler_options *options, weir_handler **ret_handler)
+{
+    if (ret_handler == NULL)
+        return wr_invalid("ret_handler is NULL; it must point to where the handler goes");
+    if (check_options(options) != 0)
+        return WEIR_E_INVAL;
+    const weir_allocator *allocator = wr_allocator_or_system(options->allocator);
+    weir_handler *handler = wr_take(allocator, sizeof *handler, _Alignof(weir_handler));
+    if (handler == NULL)
+        return WEIR_E_NOMEM;
+    handler->options = *options;
+    handler->options.allocator = allocator;
+    handler->options.clock = wr_clock_or_fast(options->clock);
+    if (options->repository != NULL) {
+        handler->repository = *options->repository;
+        handler->options.repository = &handler->repository;
+    }
+    atomic_init(&handler->holds, 1);
+    *ret_handler = handler;
+    return 0;
+}
+
+void weir_handler_free(weir_handler *handler)
+{
+    if (handler != NULL && atomic_fetch_sub(&handler->holds, 1) == 1)
+        wr_give(handler->options.allocator, handler, sizeof *handler, _Alignof(weir_handler));
+}
+
+/* ---- its turn ---- */
+
+static size_t exchange_bytes(size_t key_bytes)
+{
+    return sizeof(weir_exchange) + key_bytes;
+}
+
+static weir_exchange *make_exchange(weir_handler *handler, const char *key, size_t key_bytes)
+{
+    const weir_handler_options *options = &handler->options;
+    if (options->repository == NULL || key == NULL)
+        key_bytes = 0; /* the permit has it, or nobody needs it */
+    weir_exchange *exchange = wr_take(options->allocator, exchange_bytes(key_bytes), _Alignof(weir_exchange));
+    if (exchange == NULL)
+        return NULL;
+    (void)atomic_fetch_add(&handler->holds, 1);
+    exchange->handler = handler;
+    exchange->reads_head = options->respect_server_headers || options->pacer != NULL;
+    exchange->said = (weir_said){WR_NOT_SAID, WR_NOT_SAID, WR_NOT_SAID, WR_NOT_SAID};
+    exchange->key_bytes = key_bytes;
+    if (key_bytes > 0)
+        memcpy(exchange->key, key, key_bytes);
+    return exchange;
+}
+
+static int acquire(weir_exchange *exchange, const char *key, size_t key_bytes, weir_cancel *cancel,
+                   weir_decision *ret_decision)
+{
+    const weir_handler *handler = exchange->handler;
+    const weir_handler_options *options = &handler->options;
+    uint32_t flags =
+        (options->reports_sent ? WEIR_REPORTS_SENT : 0) | (options->waits_breaker ? WEIR_WAITS_BREAKER : 0);
+    weir_receipt receipt;
+    if (options->pacer != NULL)
+        return weir_pacer_acquire(options->pacer, key, key_bytes, flags, options->acquire_timeout_ns, cancel,
+                                  &exchange->permit, ret_decision);
+    if (options->limiter != NULL)
+        return weir_limiter_acquire(options->limiter, 1, options->acquire_timeout_ns, cancel, &receipt, ret_decision);
+    return handler->repository.acquire(handler->repository.context, key, key_bytes, 1, options->acquire_timeout_ns,
+                                       cancel, &receipt, ret_decision);
+}
+
+int weir_handler_begin(weir_handler *handler, const char *key, size_t key_bytes, weir_cancel *cancel,
+                       weir_exchange **ret_exchange)
+{
+    weir_decision decision = {WEIR_WAIT, WEIR_REASON_NONE, 0};
+    if (handler == NULL || ret_exchange == NULL)
+        return wr_invalid("handler and ret_exchange must not be NULL");
+    if (key == NULL && handler->options.limiter == NULL)
+        return wr_invalid("key is NULL, which only a limiter does not mind");
+    if (key_bytes > WEIR_KEY_MAX)
+        return wr_invalid("key_bytes must be at most WEIR_KEY_MAX; hash longer keys first");
+    weir_exchange *exchange = make_exchange(handler, key, key_bytes);
+    if (exchange == NULL)
+        return WEIR_E_NOMEM;
+    int error = acquire(exchange, key, key_bytes, cancel, &decision);
+    if (error == 0) {
+        exchange->is_held = true;
+        exchange->sent_at = wr_clock_now(handler->options.clock);
+        *ret_exchange = exchange;
+        return 0;
+    }
+    if (error != WEIR_E_INVAL && error != WEIR_E_NOMEM && handler->options.on_rejected != NULL)
+        handler->options.on_rejected(handler->options.rejected_context, key, key_bytes, error, &decision);
+    weir_exchange_free(exchange);
+    return error;
+}
+
+int weir_exchange_sent(weir_exchange *exchange)
+{
+    if (exchange == NULL)
+        return wr_invalid("exchange is NULL; it must come from weir_handler_begin");
+    if (!exchange->is_held || exchange->permit.pacer == NULL || exchange->permit.sent)
+        return 0;
+    int error = weir_permit_sent(&exchange->permit);
+    exchange->is_held = error == 0;
+    exchange->sent_at = wr_clock_now(exchange->handler->options.clock);
+    return error;
+}
+
+/* ---- the answer ---- */
+
+/* Whether the head is of interest still. */
+static bool reads(const weir_exchange *exchange)
+{
+    return exchange != NULL && exchange->reads_head && exchange->is_held;
+}
+
+static void begin_head(weir_exchange *exchange)
+{
+    const weir_handler_options *options = &exchange->handler->options;
+    wr_limits_init(&exchange->limits, options->wall != NULL ? wr_clock_now(options->wall) : weir_wall_now());
+    if (!exchange->is_answered)
+        exchange->answered_at = wr_clock_now(options->clock);
+    exchange->is_answered = true;
+}
+
+static void read_field(weir_exchange *exchange, struct wr_span name, struct wr_span value)
+{
+    if (!exchange->is_answered)
+        begin_head(exchange);
+    wr_limits_field(&exchange->limits, name, value);
+}
+
+void weir_exchange_header(weir_exchange *exchange, const char *name, const char *value)
+{
+    if (reads(exchange) && name != NULL && value != NULL)
+        read_field(exchange, wr_span_of(name), wr_span_of(value));
+}
+
+static bool is_status_line(const char *line, size_t line_bytes)
+{
+    return line_bytes >= 5 && memcmp(line, "HTTP/", 5) == 0;
+}
+
+void weir_exchange_line(weir_exchange *exchange, const char *line, size_t line_bytes)
+{
+    struct wr_span name, value;
+    if (!reads(exchange) || line == NULL)
+        return;
+    if (is_status_line(line, line_bytes))
+        begin_head(exchange);
+    else if (wr_field_parse((struct wr_span){line, line_bytes}, &name, &value))
+        read_field(exchange, name, value);
+}
+
+/* ---- its end ---- */
+
+static void release(weir_exchange *exchange)
+{
+    const weir_handler *handler = exchange->handler;
+    if (handler->options.limiter != NULL)
+        (void)weir_limiter_release(handler->options.limiter, 1);
+    else if (handler->options.repository != NULL && handler->repository.release != NULL)
+        (void)handler->repository.release(handler->repository.context, exchange->key, exchange->key_bytes, 1);
+    else
+        weir_permit_release(&exchange->permit);
+    exchange->is_held = false;
+}
+
+static void tell(weir_exchange *exchange, const struct wr_limits_said *said, int status)
+{
+    weir_outcome outcome = {.size = sizeof outcome, .status = status};
+    wr_limits_tell(said, &outcome);
+    if (exchange->is_answered && exchange->answered_at > exchange->sent_at)
+        outcome.latency_ns = exchange->answered_at - exchange->sent_at;
+    (void)weir_permit_tell(&exchange->permit, &outcome);
+}
+
+void weir_exchange_end(weir_exchange *exchange, int status)
+{
+    if (exchange == NULL || !exchange->is_held)
+        return;
+    struct wr_limits_said said = {WR_NOT_SAID, WR_NOT_SAID, WR_NOT_SAID, WR_NOT_SAID};
+    if (exchange->is_answered)
+        said = wr_limits_result(&exchange->limits);
+    exchange->said = (weir_said){said.retry_after_ns, said.limit, said.remaining, said.reset_ns};
+    if (exchange->handler->options.pacer != NULL)
+        tell(exchange, &said, status);
+    release(exchange);
+}
+
+const weir_said *weir_exchange_said(const weir_exchange *exchange)
+{
+    if (exchange == NULL)
+        return NULL;
+    const weir_said *said = &exchange->said;
+    bool is_any = said->retry_after_ns >= 0 || said->limit >= 0 || said->remaining >= 0 || said->reset_ns >= 0;
+    return is_any ? said : NULL;
+}
+
+void weir_exchange_free(weir_exchange *exchange)
+{
+    if (exchange == NULL)
+        return;
+    weir_handler *handler = exchange->handler;
+    if (exchange->is_held)
+        release(exchange);
+    wr_give(handler->options.allocator, exchange, exchange_bytes(exchange->key_bytes), _Alignof(weir_exchange));
+    weir_handler_free(handler);
+}
