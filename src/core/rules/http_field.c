@@ -3,6 +3,7 @@
 #include "core/rules/http_field.h"
 
 #include "base/ascii.h"
+#include "core/rules/http_number.h"
 
 bool wr_field_is(struct wr_span name, const char *word)
 {
@@ -90,6 +91,33 @@ struct wr_content_type wr_content_type_parse(struct wr_span value)
             found.charset = unquoted(wr_span_trim(parameter));
     }
     return found;
+}
+
+/* ---- Cache-Control ------------------------------------------------------------------------------------- */
+
+/* What one directive says: of several, the shortest time counts. */
+static int64_t fresh_ns(struct wr_span directive)
+{
+    struct wr_numbers seconds;
+    struct wr_span name = wr_span_trim(take_until(&directive, '='));
+    if (wr_field_is(name, "no-cache") || wr_field_is(name, "no-store"))
+        return 0;
+    if (!wr_field_is(name, "max-age"))
+        return WEIR_FOREVER;
+    if (!wr_numbers_parse(unquoted(wr_span_trim(directive)), &seconds))
+        return 0; /* RFC 9111 4.2.1: what is invalid is stale */
+    return wr_number_ns(&seconds.first, WEIR_SECOND, WEIR_DURATION_MAX);
+}
+
+int64_t wr_max_age_ns(struct wr_span cache_control)
+{
+    int64_t least_ns = WEIR_FOREVER;
+
+    while (cache_control.bytes > 0) {
+        int64_t ns = fresh_ns(take_until(&cache_control, ','));
+        least_ns = ns < least_ns ? ns : least_ns;
+    }
+    return least_ns == WEIR_FOREVER ? -1 : least_ns;
 }
 
 /* ---- X-Robots-Tag -------------------------------------------------------------------------------------- */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* http_field.h - one line of a response's head, and the fields that say what its body is. */
+/* http_field.h - one line of a response's head, and the fields that say what its body is and for how long. */
 #ifndef WR_CORE_RULES_HTTP_FIELD_H
 #define WR_CORE_RULES_HTTP_FIELD_H
 
 #include "base/span.h"
 
 #include <stdint.h>
+#include <weir/time.h>
 
 /* Takes "Name: value" apart, with or without CR and LF at its end; blanks around the value and before the colon (RFC
  * 9112 5.1) are dropped. False for what is no field: a status line, the empty line, a name that is no token, a value
@@ -22,6 +23,10 @@ struct wr_content_type {
 };
 
 struct wr_content_type wr_content_type_parse(struct wr_span value);
+
+/* Cache-Control (RFC 9111 5.2.2): for how long the response may be taken for fresh, at most WEIR_DURATION_MAX; 0 for
+ * no-cache and no-store, and for a max-age that is no number; -1 if it does not say. */
+int64_t wr_max_age_ns(struct wr_span cache_control);
 
 /* What a page asks of robots: X-Robots-Tag, and the content of <meta name=robots>. */
 enum wr_robots_wish {

@@ -138,6 +138,37 @@ static void robots_tags_are_for_all_or_for_the_one_they_name(void **state)
     assert_int_equal(wr_robots_wishes(wr_span_of("weir: nofollow"), (struct wr_span){NULL, 0}), 0);
 }
 
-WEIR_TESTS(test(a_line_is_taken_apart_or_refused), test(a_zero_byte_makes_a_line_no_field),
-           test(names_are_the_same_in_any_case), test(content_type_gives_type_and_charset),
-           test(robots_tags_are_for_all_or_for_the_one_they_name))
+static void cache_control_says_for_how_long_at_most(void **state)
+{
+    static const struct {
+        const char *value;
+        int64_t ns;
+    } rows[] = {
+        {"max-age=60", WEIR_MINUTE},
+        {"public, Max-Age=3600, must-revalidate", WEIR_HOUR},
+        {"max-age=\"60\"", WEIR_MINUTE},
+        {"max-age = 60", WEIR_MINUTE},
+        {"max-age=60, max-age=30", 30 * WEIR_SECOND},
+        {"no-cache", 0},
+        {"no-store, max-age=60", 0},
+        {"no-cache=\"Set-Cookie, max-age=9\", max-age=60", 0},
+        {"x=\"max-age=1\", max-age=60", WEIR_MINUTE},
+        {"max-age=0", 0},
+        {"max-age=-1", 0},
+        {"max-age=soon", 0},
+        {"max-age", 0},
+        {"max-age=99999999999999999999999999", WEIR_DURATION_MAX},
+        {"s-maxage=60", -1},
+        {"public", -1},
+        {"", -1},
+        {",,", -1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        assert_int_equal(wr_max_age_ns(wr_span_of(rows[i].value)), rows[i].ns);
+}
+
+WEIR_TESTS(test(cache_control_says_for_how_long_at_most), test(a_line_is_taken_apart_or_refused),
+           test(a_zero_byte_makes_a_line_no_field), test(names_are_the_same_in_any_case),
+           test(content_type_gives_type_and_charset), test(robots_tags_are_for_all_or_for_the_one_they_name))

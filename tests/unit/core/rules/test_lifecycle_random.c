@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* test_lifecycle_random.c - one robots.txt, told anything in any order: V3, K4. */
+#include "lib/test.h"
+
+#include "base/rng.h"
+#include "core/rules/lifecycle.h"
+
+#define S WEIR_SECOND
+#define M WEIR_MINUTE
+#define H WEIR_HOUR
+#define D WEIR_DAY
+#define COUNT(rows) (sizeof rows / sizeof rows[0])
+
+/* What an onlooker knows who sees only the events and the actions. */
+struct onlooker {
+    bool fetching, was_conditional;
+    bool knows;       /* a 2xx or 4xx came, or a 304 for the like */
+    int64_t known_at; /* when it was asked for */
+    int64_t started_at;
+    int64_t failed_at; /* -1: the last fetch did not fail */
+    int hops;
+};
+
+static void check_action(const struct onlooker *seen, const struct wr_life_options *options,
+                         enum wr_life_event_kind kind, struct wr_life_action action, int64_t now)
+{
+    bool opens = action.holds == WR_HOLDS_RULES || action.holds == WR_HOLDS_ALLOW;
+    int64_t age_ns = now - seen->known_at;
+    if (options->on_error != WR_ON_ERROR_ALLOW && opens) /* V3 */
+        assert_true(seen->knows && age_ns < (seen->failed_at >= 0 ? 30 * D : 24 * H));
+    if (!seen->knows && seen->failed_at < 0)
+        assert_int_equal(action.holds, WR_HOLDS_WAIT);
+    if (action.holds == WR_HOLDS_RULES)
+        assert_true(seen->knows);
+    if (action.fetch == WR_FETCH_PLAIN || action.fetch == WR_FETCH_CONDITIONAL) {
+        assert_int_equal(kind, WR_LIFE_WANTED);
+        assert_false(seen->fetching);
+        if (seen->failed_at >= 0) /* no hot loop */
+            assert_true(now - seen->failed_at >= 5 * S / 2);
+        else if (seen->knows)
+            assert_true(age_ns >= H);
+    }
+    if (action.holds == WR_HOLDS_WAIT && action.until != WEIR_FOREVER) /* bounded, and never over already */
+        assert_true(action.until > now && action.until - now <= 24 * H);
+    if (action.until == WEIR_FOREVER)
+        assert_true(seen->fetching || action.fetch == WR_FETCH_PLAIN || action.fetch == WR_FETCH_CONDITIONAL ||
+                    kind != WR_LIFE_WANTED);
+}
+
+static void watch(struct onlooker *seen, const struct wr_life_event *event, struct wr_life_action action, int64_t now)
+{
+    if (event->kind == WR_LIFE_STARTED && !seen->fetching) {
+        seen->fetching = true;
+        seen->started_at = now;
+        seen->hops = 0;
+    } else if (event->kind >= WR_LIFE_ANSWERED && event->kind <= WR_LIFE_FAILED && seen->fetching) {
+        if (action.fetch == WR_FETCH_ON) {
+            assert_true(++seen->hops <= 5);
+            return;
+        }
+        seen->fetching = false;
+        bool same = event->status == 304 && seen->was_conditional && seen->hops == 0;
+        bool good = event->kind == WR_LIFE_ANSWERED && (action.copy != WR_COPY_KEEP || same);
+        seen->failed_at = good ? -1 : now;
+        seen->knows |= good;
+        seen->known_at = good ? seen->started_at : seen->known_at;
+    } else if (event->kind == WR_LIFE_LOADED && !seen->knows && !seen->fetching && seen->failed_at < 0) {
+        seen->knows = true;
+        seen->known_at = event->age_ns >= 0 ? now - event->age_ns : now - 30 * D;
+    }
+}
+
+static struct wr_life_event any_event(struct wr_rng *rng)
+{
+    static const int statuses[] = {200, 200, 200, 304, 404, 403, 429, 500, 503, 301, 302, 308, 0, 100, 999};
+    static const int64_t spans[] = {-1, 0, 1, 10 * S, H, 20 * H, 2 * D, 40 * D, WEIR_DURATION_MAX, INT64_MAX};
+    static const enum wr_life_event_kind kinds[] = {WR_LIFE_WANTED,   WR_LIFE_WANTED, WR_LIFE_STARTED, WR_LIFE_ANSWERED,
+                                                    WR_LIFE_ANSWERED, WR_LIFE_FAILED, WR_LIFE_LOADED};
+    return (struct wr_life_event){.kind = kinds[wr_rng_below(rng, COUNT(kinds))],
+                                  .status = statuses[wr_rng_below(rng, COUNT(statuses))],
+                                  .leads = wr_rng_below(rng, 4) > 0,
+                                  .has_validators = wr_rng_below(rng, 2) > 0,
+                                  .has_rules = wr_rng_below(rng, 2) > 0,
+                                  .max_age_ns = spans[wr_rng_below(rng, COUNT(spans))],
+                                  .retry_after_ns = spans[wr_rng_below(rng, COUNT(spans))],
+                                  .age_ns = spans[wr_rng_below(rng, 7)],
+                                  .unit = wr_rng_unit(rng)};
+}
+
+/* V3, K4: with events in any order nothing opens before it may, one fetch is under way, and nobody asks in a loop. */
+static void random_events_never_open_what_is_unknown_nor_fetch_twice_or_at_once_again(void **state)
+{
+    (void)state;
+    static const int64_t steps[] = {0, 0, 1, S, 3 * S, 10 * S, 10 * M, H, 5 * H, 21 * H, 10 * D};
+    uint64_t seed = weir_test_seed();
+    for (uint64_t run = 0; run < 20000; run++) {
+        struct wr_rng rng;
+        wr_rng_init(&rng, seed + run);
+        struct wr_lifecycle life = {.fetching = false};
+        struct wr_life_options options = {.on_error = (enum wr_on_error)(run % 3)};
+        assert_int_equal(wr_life_options_check(&options, &options), 0);
+        struct onlooker seen = {.failed_at = -1};
+        int64_t now = 100 * D;
+        for (int i = 0; i < 60; i++) {
+            now += steps[wr_rng_below(&rng, COUNT(steps))];
+            struct wr_life_event event = any_event(&rng);
+            bool conditional = !seen.fetching && life.has_validators;
+            struct wr_life_action action = wr_lifecycle_step(&life, &options, &event, now);
+            if (event.kind == WR_LIFE_STARTED && !seen.fetching)
+                seen.was_conditional = conditional;
+            watch(&seen, &event, action, now);
+            assert_true(wr_lifecycle_ok(&life, &options));
+            assert_int_equal(life.fetching, seen.fetching);
+            check_action(&seen, &options, event.kind, action, now);
+        }
+    }
+}
+
+WEIR_TESTS(test(random_events_never_open_what_is_unknown_nor_fetch_twice_or_at_once_again))
