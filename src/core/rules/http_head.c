@@ -230,7 +230,7 @@ static struct wr_span take_text(const struct wr_head *head, size_t *cursor)
 
 bool wr_head_next(const struct wr_head *head, size_t *cursor, struct wr_span *ret_name, struct wr_span *ret_value)
 {
-    if (*cursor >= head->text.length)
+    if (head->text.bytes == NULL || *cursor >= head->text.length)
         return false;
     *ret_name = take_text(head, cursor);
     *ret_value = wr_span_trim(take_text(head, cursor));

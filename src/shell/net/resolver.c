@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: MIT */
+/* resolver.c - names, the queues in which they wait, and the threads that look them up.
+ *
+ * A name is in one list at a time: kept (an answer is known), quick or slow (waits for a lookup), running. All under
+ * one lock, which no lookup holds.
+ *
+ * A worker that finds nothing to do parks. Whoever queues a name or takes one while others wait wakes one worker, so
+ * while names wait, one worker at least is awake, looking up, or parked until the next young lookup becomes slow: that
+ * is when another may start.
+ */
+#include "shell/net/resolver.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "shell/clock/clock.h"
+#include "shell/memory/memory.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#define THREADS_DEFAULT 32
+#define THREADS_MAX 1024
+#define NAMES_DEFAULT 16384
+#define NAMES_MAX ((uint32_t)1 << 24)
+#define FOUND_DEFAULT (5 * WEIR_MINUTE)
+#define ABSENT_DEFAULT (30 * WEIR_SECOND)
+#define FAILED_DEFAULT (5 * WEIR_SECOND)
+#define SLOW_DEFAULT WEIR_SECOND
+#define SLOW_FOR (5 * WEIR_MINUTE)      /* how long a domain is held to be slow; one quick answer ends it */
+#define SLOW_MARKS 1024                 /* a power of two */
+#define STACK_BYTES ((size_t)512 << 10) /* glibc's resolver needs some 100 KB */
+
+struct names {
+    struct wr_name *first, *last;
+    uint32_t count;
+};
+
+struct wr_name {
+    struct wr_name *prev, *next; /* in `in` */
+    struct names *in;
+    struct wr_query *queries;
+    struct wr_answer answer;
+    int64_t until;      /* the answer is good before; kept only */
+    int64_t started_at; /* running only */
+    bool is_slow;       /* started as one */
+    uint16_t bytes;
+    char text[]; /* terminated */
+};
+
+struct worker {
+    struct worker *next; /* idle */
+    struct wr_parker parker;
+    struct wr_resolver *resolver;
+};
+
+struct wr_resolver {
+    struct wr_resolver_options options;
+    pthread_mutex_t lock;
+    struct wr_hash_key hash_key;
+    struct wr_map map;
+    struct names kept; /* the least used first */
+    struct names quick, slow, running;
+    struct worker *idle;
+    uint32_t workers;
+    uint64_t lookups;
+    bool is_closed;
+    int64_t slow_until[SLOW_MARKS]; /* by the hash of a domain */
+};
+
+/* ---- lists --------------------------------------------------------------------------------------------- */
+
+static void leave(struct wr_name *name)
+{
+    struct names *names = name->in;
+
+    *(name->prev != NULL ? &name->prev->next : &names->first) = name->next;
+    *(name->next != NULL ? &name->next->prev : &names->last) = name->prev;
+    names->count--;
+    name->in = NULL;
+}
+
+static void join(struct names *names, struct wr_name *name)
+{
+    name->prev = names->last;
+    name->next = NULL;
+    *(names->last != NULL ? &names->last->next : &names->first) = name;
+    names->last = name;
+    names->count++;
+    name->in = names;
+}
+
+static void move(struct wr_name *name, struct names *to)
+{
+    leave(name);
+    join(to, name);
+}
+
+static void forget(struct wr_resolver *resolver, struct wr_name *name)
+{
+    leave(name);
+    (void)wr_map_remove(&resolver->map, name->text, name->bytes);
+    wr_give(resolver->options.allocator, name, sizeof *name + name->bytes + 1, _Alignof(struct wr_name));
+}
+
+static int remember(struct wr_resolver *resolver, struct wr_span text, struct wr_name **ret_name)
+{
+    if (resolver->map.count == resolver->options.names_max && resolver->kept.first != NULL)
+        forget(resolver, resolver->kept.first);
+    struct wr_name *name =
+        wr_take(resolver->options.allocator, sizeof *name + text.bytes + 1, _Alignof(struct wr_name));
+    if (name == NULL)
+        return WEIR_E_NOMEM;
+    name->bytes = (uint16_t)text.bytes;
+    memcpy(name->text, text.data, text.bytes);
+    int error = wr_map_put(&resolver->map, name->text, name->bytes, name, NULL);
+    if (error < 0) {
+        wr_give(resolver->options.allocator, name, sizeof *name + name->bytes + 1, _Alignof(struct wr_name));
+        return error;
+    }
+    *ret_name = name;
+    return 0;
+}
+
+/* ---- who is slow --------------------------------------------------------------------------------------- */
+
+/* The mark of the last two labels: names under one domain mostly have the same servers. Of two that share a mark by
+ * chance one may wait a little longer than it must. */
+static int64_t *mark_of(struct wr_resolver *resolver, const struct wr_name *name)
+{
+    size_t from = name->bytes;
+    int dots = 0;
+
+    while (from > 0 && dots < 2) {
+        from--;
+        dots += name->text[from] == '.' && from + 1 < name->bytes;
+    }
+    from += dots == 2;
+    uint64_t hash = wr_hash(&resolver->hash_key, name->text + from, name->bytes - from);
+    return &resolver->slow_until[hash & (SLOW_MARKS - 1)];
+}
+
+static bool is_young(const struct wr_resolver *resolver, const struct wr_name *name, int64_t now)
+{
+    return !name->is_slow && now - name->started_at < resolver->options.slow_ns;
+}
+
+/* The next name to look up, or NULL; then *ret_wake_at is when to look again. */
+static struct wr_name *choose(struct wr_resolver *resolver, int64_t now, int64_t *ret_wake_at)
+{
+    uint32_t slow_places = resolver->options.threads / 2, young = 0;
+    int64_t wake_at = WEIR_FOREVER;
+
+    for (struct wr_name *name = resolver->running.first; name != NULL; name = name->next) {
+        if (is_young(resolver, name, now)) {
+            young++;
+            if (wake_at == WEIR_FOREVER) /* they are in the order of their starts */
+                wake_at = name->started_at + resolver->options.slow_ns;
+        } else {
+            *mark_of(resolver, name) = now + SLOW_FOR;
+        }
+    }
+    if (young < resolver->options.threads - slow_places)
+        while (resolver->quick.first != NULL) {
+            if (*mark_of(resolver, resolver->quick.first) <= now)
+                return resolver->quick.first;
+            move(resolver->quick.first, &resolver->slow);
+        }
+    if (resolver->running.count - young < slow_places && resolver->slow.first != NULL) {
+        resolver->slow.first->is_slow = true;
+        return resolver->slow.first;
+    }
+    *ret_wake_at = resolver->quick.first != NULL ? wake_at : WEIR_FOREVER;
+    return NULL;
+}
+
+/* ---- workers ------------------------------------------------------------------------------------------- */
+
+static void release(struct wr_resolver *resolver)
+{
+    const weir_allocator *allocator = resolver->options.allocator;
+    struct names *const lists[] = {&resolver->kept, &resolver->quick, &resolver->slow};
+
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        while (lists[i]->first != NULL)
+            forget(resolver, lists[i]->first);
+    wr_map_release(&resolver->map);
+    (void)pthread_mutex_destroy(&resolver->lock);
+    wr_give(allocator, resolver, sizeof *resolver, _Alignof(struct wr_resolver));
+}
+
+static int64_t kept_for(const struct wr_resolver_options *options, const struct wr_answer *answer)
+{
+    switch ((enum wr_answer_kind)answer->kind) {
+    case WR_ANSWER_FOUND:
+        return options->found_ns;
+    case WR_ANSWER_ABSENT:
+        return options->absent_ns;
+    case WR_ANSWER_FAILED:
+        break;
+    }
+    return options->failed_ns;
+}
+
+/* Tells all who asked. */
+static void answer(struct wr_resolver *resolver, struct wr_name *name, const struct wr_answer *found)
+{
+    int64_t now = wr_clock_now(resolver->options.clock);
+
+    if (now - name->started_at < resolver->options.slow_ns)
+        *mark_of(resolver, name) = 0;
+    name->is_slow = false;
+    name->answer = *found;
+    name->until = now + kept_for(&resolver->options, found);
+    move(name, &resolver->kept);
+    while (name->queries != NULL) {
+        struct wr_query *query = name->queries;
+        name->queries = query->next;
+        if (query->next != NULL)
+            query->next->back = &name->queries;
+        query->name = NULL;
+        query->answer = *found;
+        query->on_answer(query);
+    }
+}
+
+static void leave_idle(struct wr_resolver *resolver, struct worker *worker)
+{
+    struct worker **link = &resolver->idle;
+
+    while (*link != NULL && *link != worker)
+        link = &(*link)->next;
+    if (*link != NULL)
+        *link = worker->next;
+}
+
+static int start_worker(struct wr_resolver *resolver);
+
+/* Sees to it that somebody looks after the names that wait. */
+static int call_worker(struct wr_resolver *resolver)
+{
+    struct worker *worker = resolver->idle;
+
+    if (worker != NULL) {
+        resolver->idle = worker->next;
+        wr_unpark(&worker->parker);
+        return 0;
+    }
+    if (resolver->workers < resolver->options.threads && start_worker(resolver) < 0 && resolver->workers == 0)
+        return WEIR_E_SYSTEM;
+    return 0;
+}
+
+static void look_up(struct wr_resolver *resolver, struct wr_name *name)
+{
+    const struct wr_resolver_options *options = &resolver->options;
+    struct wr_answer found = {.kind = WR_ANSWER_FAILED};
+
+    name->started_at = wr_clock_now(options->clock);
+    move(name, &resolver->running);
+    resolver->lookups++;
+    if (resolver->quick.first != NULL || resolver->slow.first != NULL)
+        (void)call_worker(resolver);
+    (void)pthread_mutex_unlock(&resolver->lock);
+    options->lookup(options->lookup_context, name->text, &found);
+    (void)pthread_mutex_lock(&resolver->lock);
+    answer(resolver, name, &found);
+}
+
+static void idle(struct wr_resolver *resolver, struct worker *worker, int64_t wake_at)
+{
+    worker->next = resolver->idle;
+    resolver->idle = worker;
+    (void)pthread_mutex_unlock(&resolver->lock);
+    wr_park(&worker->parker, resolver->options.clock, wake_at);
+    (void)pthread_mutex_lock(&resolver->lock);
+    leave_idle(resolver, worker);
+}
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    struct wr_resolver *resolver = worker->resolver;
+    const weir_allocator *allocator = resolver->options.allocator;
+
+    (void)pthread_mutex_lock(&resolver->lock);
+    while (!resolver->is_closed) {
+        int64_t wake_at = WEIR_FOREVER;
+        struct wr_name *name = choose(resolver, wr_clock_now(resolver->options.clock), &wake_at);
+        if (name == NULL) {
+            idle(resolver, worker, wake_at);
+            continue;
+        }
+        look_up(resolver, name);
+    }
+    bool is_last = --resolver->workers == 0;
+    (void)pthread_mutex_unlock(&resolver->lock);
+    if (is_last)
+        release(resolver);
+    wr_parker_release(&worker->parker);
+    wr_give(allocator, worker, sizeof *worker, _Alignof(struct worker));
+    return NULL;
+}
+
+/* No signal of the program's is ours to take. */
+static int start_thread(struct worker *worker)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+
+    if (pthread_attr_init(&attributes) != 0)
+        return WEIR_E_SYSTEM;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failure = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    failure = failure != 0 ? failure : pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    failure = failure != 0 ? failure : pthread_create(&thread, &attributes, work, worker);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_attr_destroy(&attributes);
+    return failure == 0 ? 0 : WEIR_E_SYSTEM;
+}
+
+static int start_worker(struct wr_resolver *resolver)
+{
+    const weir_allocator *allocator = resolver->options.allocator;
+    struct worker *worker = wr_take(allocator, sizeof *worker, _Alignof(struct worker));
+
+    if (worker == NULL)
+        return WEIR_E_NOMEM;
+    worker->resolver = resolver;
+    int error = wr_parker_init(&worker->parker);
+    if (error < 0)
+        goto give;
+    error = start_thread(worker);
+    if (error < 0)
+        goto release_parker;
+    resolver->workers++;
+    return 0;
+release_parker:
+    wr_parker_release(&worker->parker);
+give:
+    wr_give(allocator, worker, sizeof *worker, _Alignof(struct worker));
+    return error;
+}
+
+/* ---- asking -------------------------------------------------------------------------------------------- */
+
+static void add_query(struct wr_name *name, struct wr_query *query)
+{
+    query->name = name;
+    query->next = name->queries;
+    query->back = &name->queries;
+    if (query->next != NULL)
+        query->next->back = &query->next;
+    name->queries = query;
+}
+
+static void remove_query(struct wr_query *query)
+{
+    *query->back = query->next;
+    if (query->next != NULL)
+        query->next->back = query->back;
+    query->name = NULL;
+}
+
+/* With the lock held. */
+static int ask(struct wr_resolver *resolver, struct wr_span text, struct wr_query *query, bool *ret_is_ready)
+{
+    int64_t now = wr_clock_now(resolver->options.clock);
+    struct wr_name *name = wr_map_get(&resolver->map, text.data, text.bytes);
+    int error = 0;
+
+    if (name == NULL) {
+        error = remember(resolver, text, &name);
+        if (error < 0)
+            return error;
+        join(&resolver->quick, name);
+    } else if (name->in == &resolver->kept) {
+        *ret_is_ready = now < name->until;
+        move(name, *ret_is_ready ? &resolver->kept : &resolver->quick);
+        query->answer = name->answer;
+        if (*ret_is_ready)
+            return 0;
+    }
+    *ret_is_ready = false;
+    add_query(name, query);
+    if (name->in == &resolver->quick)
+        error = call_worker(resolver);
+    if (error < 0) {
+        remove_query(query);
+        forget(resolver, name);
+    }
+    return error;
+}
+
+int wr_resolver_ask(struct wr_resolver *resolver, struct wr_span name, struct wr_query *query, bool *ret_is_ready)
+{
+    if (name.bytes == 0 || name.bytes > WR_NAME_MAX || wr_span_find(name, '\0') != name.bytes)
+        return wr_invalid("a name to look up has 1 ... 254 bytes, none of them 0");
+    (void)pthread_mutex_lock(&resolver->lock);
+    int error = ask(resolver, name, query, ret_is_ready);
+    (void)pthread_mutex_unlock(&resolver->lock);
+    return error;
+}
+
+void wr_resolver_withdraw(struct wr_resolver *resolver, struct wr_query *query)
+{
+    (void)pthread_mutex_lock(&resolver->lock);
+    struct wr_name *name = query->name;
+    if (name != NULL) {
+        remove_query(query);
+        if (name->queries == NULL && name->in != &resolver->running) /* nobody waits for it any more */
+            forget(resolver, name);
+    }
+    (void)pthread_mutex_unlock(&resolver->lock);
+}
+
+void wr_resolver_stats(struct wr_resolver *resolver, struct wr_resolver_stats *ret_stats)
+{
+    (void)pthread_mutex_lock(&resolver->lock);
+    *ret_stats = (struct wr_resolver_stats){
+        .threads = resolver->workers,
+        .running = resolver->running.count,
+        .waiting = resolver->quick.count + resolver->slow.count,
+        .names = (uint32_t)resolver->map.count,
+        .lookups = resolver->lookups,
+    };
+    (void)pthread_mutex_unlock(&resolver->lock);
+}
+
+/* ---- making and ending --------------------------------------------------------------------------------- */
+
+static int64_t or_default(int64_t value, int64_t otherwise)
+{
+    return value != 0 ? value : otherwise;
+}
+
+static int fill(const struct wr_resolver_options *given, struct wr_resolver_options *ret_options)
+{
+    struct wr_resolver_options options = *given;
+
+    options.allocator = wr_allocator_or_system(given->allocator);
+    options.clock = wr_clock_or_fast(given->clock);
+    options.threads = (uint32_t)or_default(given->threads, THREADS_DEFAULT);
+    options.names_max = (uint32_t)or_default(given->names_max, NAMES_DEFAULT);
+    options.found_ns = or_default(given->found_ns, FOUND_DEFAULT);
+    options.absent_ns = or_default(given->absent_ns, ABSENT_DEFAULT);
+    options.failed_ns = or_default(given->failed_ns, FAILED_DEFAULT);
+    options.slow_ns = or_default(given->slow_ns, SLOW_DEFAULT);
+    options.lookup = given->lookup != NULL ? given->lookup : wr_lookup_system;
+    if (options.threads < 2 || options.threads > THREADS_MAX)
+        return wr_invalid("a resolver has 2 ... 1024 threads");
+    if (options.names_max < options.threads || options.names_max > NAMES_MAX)
+        return wr_invalid("a resolver knows as many names as it has threads at least, and 2^24 at most");
+    const int64_t durations[] = {options.found_ns, options.absent_ns, options.failed_ns, options.slow_ns};
+    for (size_t i = 0; i < sizeof durations / sizeof durations[0]; i++)
+        if (durations[i] < 0 || durations[i] > WEIR_DURATION_MAX)
+            return wr_invalid("a resolver's duration is 1 ns ... 2^60 ns");
+    *ret_options = options;
+    return 0;
+}
+
+int wr_resolver_new(const struct wr_resolver_options *options, struct wr_resolver **ret_resolver)
+{
+    struct wr_resolver_options filled;
+    uint8_t secret[WR_HASH_SECRET_BYTES];
+    int error = fill(options, &filled);
+
+    if (error < 0)
+        return error;
+    if (wr_random(secret, sizeof secret) < 0)
+        return WEIR_E_SYSTEM;
+    struct wr_resolver *resolver = wr_take(filled.allocator, sizeof *resolver, _Alignof(struct wr_resolver));
+    if (resolver == NULL)
+        return WEIR_E_NOMEM;
+    resolver->options = filled;
+    wr_hash_key_init(&resolver->hash_key, secret);
+    wr_map_init(&resolver->map, filled.allocator, &resolver->hash_key, filled.names_max);
+    if (pthread_mutex_init(&resolver->lock, NULL) != 0) {
+        wr_give(filled.allocator, resolver, sizeof *resolver, _Alignof(struct wr_resolver));
+        return WEIR_E_SYSTEM;
+    }
+    *ret_resolver = resolver;
+    return 0;
+}
+
+void wr_resolver_free(struct wr_resolver *resolver)
+{
+    if (resolver == NULL)
+        return;
+    (void)pthread_mutex_lock(&resolver->lock);
+    resolver->is_closed = true;
+    bool is_alone = resolver->workers == 0;
+    while (resolver->idle != NULL)
+        (void)call_worker(resolver);
+    (void)pthread_mutex_unlock(&resolver->lock);
+    if (is_alone)
+        release(resolver);
+}
