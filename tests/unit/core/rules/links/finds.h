@@ -36,4 +36,7 @@ void finds_scan(struct finds *finds, const char *page, size_t bytes, size_t piec
 /* By gumbo, in a child process: hostile nesting may overflow its stack. False if the child died. */
 bool finds_judge(struct finds *finds, const char *page, size_t bytes);
 
+/* The same in this process, for pages that do not nest deep. */
+void finds_judge_here(struct finds *finds, const char *page, size_t bytes);
+
 #endif

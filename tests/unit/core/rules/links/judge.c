@@ -137,9 +137,17 @@ static void judge(struct finds *finds, const char *page, size_t bytes)
     GumboOutput *output = gumbo_parse_with_options(&kGumboDefaultOptions, page, bytes);
     bool has_base = false;
 
+    finds_clear(finds);
     for (const GumboNode *node = output->document; node != NULL; node = next_node(node, output->document))
         if (node->type == GUMBO_NODE_ELEMENT || node->type == GUMBO_NODE_TEMPLATE)
             look(finds, &node->v.element, &has_base);
+    gumbo_destroy_output(&kGumboDefaultOptions, output);
+}
+
+void finds_judge_here(struct finds *finds, const char *page, size_t bytes)
+{
+    judge(finds, page, bytes);
+    finds_sort(finds);
 }
 
 bool finds_judge(struct finds *finds, const char *page, size_t bytes)
@@ -153,7 +161,6 @@ bool finds_judge(struct finds *finds, const char *page, size_t bytes)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        finds_clear(shared);
         judge(shared, page, bytes);
         _exit(0);
     }
