@@ -52,8 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (bytes > PAGE_MAX)
         return 0;
     for (size_t i = 0; i < bytes; i++) {
-        if (data[i] >= 0x80)
-            return 0; /* gumbo replaces what is no UTF-8 */
+        if (data[i] >= 0x7f || (data[i] < ' ' && memchr("\t\n\f\r", data[i], 4) == NULL))
+            return 0; /* gumbo replaces what is no UTF-8, and control characters */
         page[i] = (char)data[i];
         lower[i] = (char)tolower(data[i]);
     }

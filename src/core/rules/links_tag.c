@@ -169,6 +169,8 @@ static enum wr_links_slot slot_of(const struct wr_links_name *name)
 {
     if (name->bytes > 8)
         return slot_of_long(name);
+    if (name->words[0] >> (8 * (name->bytes - 1)) == 0)
+        return WR_SLOT_NONE; /* it begins with NUL, which the word does not show */
     switch (name->words[0]) {
     case N4('h', 'r', 'e', 'f'):
         return WR_SLOT_HREF;

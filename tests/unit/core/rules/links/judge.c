@@ -37,15 +37,20 @@ static void add(struct finds *finds, const char *kind, const GumboElement *eleme
         finds_add(finds, kind, has_rel && has_word(value_of(element, "rel"), "nofollow"), url, strlen(url));
 }
 
-/* The pages' srcsets have no commas in URLs. */
+/* A candidate is a word, and what follows up to a comma that is in no parentheses; a word that ends in commas stands
+ * alone. */
 static void add_candidates(struct finds *finds, const char *list)
 {
-    for (size_t bytes; list != NULL && *list != '\0'; list += bytes) {
-        list += strspn(list, " \t\n\f\r,");
-        size_t url = strcspn(list, " \t\n\f\r,");
-        bytes = strcspn(list, ",");
-        if (url > 0)
-            finds_add(finds, "image", false, list, url);
+    while (list != NULL && *(list += strspn(list, " \t\n\f\r,")) != '\0') {
+        const char *url = list;
+        size_t bytes = strcspn(url, " \t\n\f\r");
+        list += bytes;
+        if (url[bytes - 1] != ',')
+            for (bool in_parentheses = false; *list != '\0' && (in_parentheses || *list != ','); list++)
+                in_parentheses = *list == '(' || (in_parentheses && *list != ')');
+        while (url[bytes - 1] == ',')
+            bytes--;
+        finds_add(finds, "image", false, url, bytes);
     }
 }
 
@@ -60,7 +65,9 @@ static void add_refresh(struct finds *finds, const GumboElement *element)
     bytes = strspn(content, "0123456789.");
     if (bytes == 0 || strspn(content + bytes, " \t\n\f\r;,") == 0)
         return;
-    content += bytes + strspn(content + bytes, " \t\n\f\r;,");
+    content += bytes + strspn(content + bytes, " \t\n\f\r");
+    content += *content == ';' || *content == ',';
+    content += strspn(content, " \t\n\f\r");
     if (*content == '\0')
         return;
     if (strncasecmp(content, "url", 3) == 0 && content[3 + strspn(content + 3, " \t\n\f\r")] == '=')

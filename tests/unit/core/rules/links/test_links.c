@@ -89,6 +89,7 @@ static void the_first_base_counts_and_hostile_values_are_as_the_standard_reads_t
     assert_string_equal(told_of("<base target=x><base href=1><base href=2><svg><base href=3 /></svg>"), "base 1@15\n");
     assert_string_equal(told_of("<base href='javascript:x'><a href=y>"), "base javascript:x@0\na y@26\n");
     assert_string_equal(told_of("<a href='java&#115;cript&colon;x'>"), "a javascript:x@0\n");
+    assert_string_equal(told_by("<a \0href='x' h\0ref=x>", 21, (struct wr_links_options){.kinds = 0}), "");
     assert_string_equal(told_by("<a href='a\0b'>", 14, (struct wr_links_options){.kinds = 0}), "a a\xef\xbf\xbd"
                                                                                                "b@0\n");
 }
