@@ -20,6 +20,8 @@
  * Retries and breakers of your own go inside an exchange (one turn for all attempts) or around it (a turn for each,
  * which is kinder to the server): both work.
  *
+ * With libcurl, weir/curl.h does all this in the place of curl_easy_perform.
+ *
  * Threads: a handler may be used from any thread, an exchange by one at a time.
  */
 #ifndef WEIR_HANDLER_H
