@@ -150,10 +150,11 @@ static inline int64_t wr_tide_interval(float rate)
 /* ---- the numbers --------------------------------------------------------------------------------------- */
 
 /* start */
-#define TIDE_FIRST_RATE 1.0f /* nobody minds one a second */
-#define TIDE_GROW_LEAST 6.0f /* successes per e-fold at least, so that small quotas are met gently */
-#define TIDE_GROW_S 1.0f     /* seconds per e-fold at least, so that what is in flight overshoots little */
-#define TIDE_AHEAD 2.0f      /* times what is really sent: a rate beyond it is not tested */
+#define TIDE_FIRST_RATE 1.0f  /* nobody minds one a second */
+#define TIDE_GROW_LEAST 6.0f  /* successes per e-fold at least, so that small quotas are met gently */
+#define TIDE_GROW_S 1.0f      /* seconds per e-fold at least, so that what is in flight overshoots little */
+#define TIDE_GROW_FAST 200.0f /* per second: from here on growth slows down, so much is in flight */
+#define TIDE_AHEAD 2.0f       /* times what is really sent: a rate beyond it is not tested */
 
 /* search */
 #define TIDE_CLEAN 12.0f     /* successes that show a rate good: enough to notice it is 8 % too high */
@@ -177,9 +178,10 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_SPAN_LOW 24.0f   /* the same two when it was faster of late: it may come back */
 #define TIDE_SPAN_LOW_S 5.0f
 #define TIDE_LOW 0.7f          /* share of the peak below which that holds */
-#define TIDE_PEAK_FADES 0.985f /* per rejection */
+#define TIDE_PEAK_FADES 0.995f /* per rejection */
 #define TIDE_FLOOR 0.2f        /* of the peak */
 #define TIDE_RATE_LEAST 0.001f
+#define TIDE_RATE_MOST 1e6f
 #define TIDE_SPAN_FLIGHT                                                                                            \
     10.0f                     /* times the number in flight at least: answers come late, the rate must not run away \
                                */
@@ -202,7 +204,7 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_STREAK 3                           /* rejections in a row that are a block */
 #define TIDE_STREAK_503 4                       /* 503s have other reasons too */
 #define TIDE_BLOCK_RETRY_NS INT64_C(5000000000) /* a Retry-After this long is one at once */
-#define TIDE_BLOCK_PAUSE_NS INT64_C(1000000000) /* before the first probe */
+#define TIDE_BLOCK_PAUSE_NS INT64_C(2000000000) /* before the first probe */
 #define TIDE_BLOCK_SHORT 6.0f                   /* s: up to here it may be a slow bucket */
 #define TIDE_BLOCK_BRIEF 0.25f  /* of the time since the quota was whole: the end of a window, met a little early */
 #define TIDE_OUTAGE_PAUSE 4.0f  /* s between probes of an outage, or ... */

@@ -28,7 +28,7 @@ static float next_probe(const struct wr_tide *tide, float elapsed)
 {
     if (tide->outage)
         return elapsed + wr_tide_most(TIDE_OUTAGE_PAUSE, TIDE_OUTAGE_SHARE * elapsed);
-    if (tide->blocks > 0) {
+    if (tide->blocks > 0 && tide->block_most < TIDE_BAN_LONG) {
         float middle = (tide->block_least + tide->block_most) / 2;
         if (elapsed < 0.94f * middle)
             return middle;

@@ -125,10 +125,12 @@ static bool points_at_crowd(struct wr_tide *tide, const struct wr_answer *answer
     return tide->crowd_n >= TIDE_CROWD;
 }
 
-/* Answers take long of late: what rejects is the end of a queue. */
+/* Answers take long of late: what rejects is the end of a queue. Where it is known to be something else, only a long
+ * look shows that. */
 static bool queue_is_full(const struct wr_tide *tide)
 {
-    return tide->base > 0 && tide->epoch_n >= 8 &&
+    uint32_t enough = tide->traits & WR_TIDE_CONCURRENCY ? 48 : 12;
+    return tide->base > 0 && tide->epoch_n >= enough &&
            tide->epoch_logs / (float)tide->epoch_n - tide->base > TIDE_QUEUE_FULL;
 }
 

@@ -38,7 +38,7 @@ void wr_tide_restart(struct wr_tide *tide, float rate)
 /* Single rejections alone do not bring the rate to nothing: others may use up the limit, whatever we do. */
 static float floor_rate(const struct wr_tide *tide)
 {
-    return wr_tide_most(TIDE_RATE_LEAST, tide->streak > 1 ? 0 : TIDE_FLOOR * tide->peak);
+    return wr_tide_most(TIDE_RATE_LEAST, tide->streak > 2 ? 0 : TIDE_FLOOR * tide->peak);
 }
 
 void wr_tide_search(struct wr_tide *tide, float rate, float bad)
@@ -225,8 +225,9 @@ void wr_tide_accepted(struct wr_tide *tide, const struct wr_answer *answer, int6
         search_accepted(tide);
     } else if (tide->mode == WR_TIDE_CRUISE) {
         cruise_accepted(tide);
-    } else if (tide->rate * tide->gap < TIDE_AHEAD) {
+    } else if (tide->rate * tide->gap < TIDE_AHEAD && tide->rate < TIDE_RATE_MOST) {
         float n = wr_tide_most(TIDE_GROW_LEAST, (float)answer->in_flight);
-        tide->rate *= 1 + 1 / wr_tide_most(n, TIDE_GROW_S * tide->rate);
+        float seconds = TIDE_GROW_S * (1 + tide->rate / TIDE_GROW_FAST);
+        tide->rate *= 1 + 1 / wr_tide_most(n, seconds * tide->rate);
     }
 }

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* tide, transition by transition, by answers made by hand: starting, measuring, searching, hovering, headers, warm
+ * starts. Blocks and requests in flight are in test_tide_block.c. */
+#include "tide_rig.h"
+
+static void start_sends_one_a_second_and_doubles_within_eight_successes(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    int64_t now = T0;
+    assert_int_equal(rig_wait(&rig, now), 0);
+    assert_mode(&rig, "start");
+    assert_near(rate_at(&rig, now), 1, 1e-6);
+    now = succeed(&rig, now, 8);
+    assert_true(rate_at(&rig, now) > 2);
+    assert_mode(&rig, "start");
+    rig_release(&rig);
+}
+
+static void first_rejection_halves_the_rate_and_searches(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    int64_t now = succeed(&rig, T0, 20);
+    double before = rate_at(&rig, now);
+    now = answer(&rig, now, 429);
+    assert_near(rate_at(&rig, now), before / 2, before * 0.01);
+    assert_mode(&rig, "search");
+    rig_release(&rig);
+}
+
+/* A bucket of 10 with 5 a second, once it was met: within a few measurements the rate is 5. */
+static void rejections_measure_the_limit_within_one_over_n(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    struct bucket bucket = {.rate = 5, .burst = 10, .tokens = 10, .at = T0};
+    int64_t now = T0;
+    int rejections = 0;
+    while (rejections < 12)
+        now = step_bucket(&rig, &bucket, now, &rejections);
+    assert_mode(&rig, "cruise");
+    assert_near(rate_at(&rig, now), 5, 0.15);
+    weir_pace_memory memory = rig_memory(&rig, now);
+    assert_near(memory.rate, 5, 0.03);
+    rig_release(&rig);
+}
+
+/* Over half an hour: what the bucket gives is used up, at one rejection in hundreds. */
+static void cruise_hovers_around_the_limit_and_is_rarely_rejected(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    struct bucket bucket = {.rate = 5, .burst = 10, .tokens = 10, .at = T0};
+    int64_t now = T0;
+    int rejections = 0, sent = 0;
+    for (; now < T0 + 30 * WEIR_MINUTE; sent++)
+        now = step_bucket(&rig, &bucket, now, &rejections);
+    assert_true(sent - rejections > 0.99 * 5 * 1800);
+    assert_true(rejections < 0.004 * sent);
+    rig_release(&rig);
+}
+
+/* What was sent before the cut is rejected too: that is no news. */
+static void one_round_trip_gets_one_reaction(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    int64_t now = succeed(&rig, T0, 30);
+    struct wr_answer answers[5];
+    for (int i = 0; i < 5; i++) {
+        now += rig_wait(&rig, now);
+        rig_send(&rig, now);
+        answers[i] = (struct wr_answer){.kind = WR_ANSWER_REJECTED,
+                                        .status = 429,
+                                        .seq = rig.seq,
+                                        .in_flight_then = rig.in_flight,
+                                        .sent_at = now,
+                                        .latency_ns = LATENCY,
+                                        .retry_after_ns = -1,
+                                        .quota_remaining = -1,
+                                        .quota_reset_ns = -1};
+    }
+    now += LATENCY;
+    rig.strategy->tell(&rig.options, rig.state, &answers[0], now);
+    double rate = rate_at(&rig, now);
+    for (int i = 1; i < 5; i++)
+        rig.strategy->tell(&rig.options, rig.state, &answers[i], now + i);
+    assert_near(rate_at(&rig, now + 5), rate, 0);
+    rig_release(&rig);
+}
+
+static void clean_search_goes_up_to_the_geometric_mean(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    int64_t now = succeed(&rig, T0, 20);
+    double bad = rate_at(&rig, now);
+    now = answer(&rig, now, 429);
+    now = succeed(&rig, now, 12);
+    assert_near(rate_at(&rig, now), sqrt(bad * bad / 2), bad * 0.01);
+    assert_mode(&rig, "search");
+    now = succeed(&rig, now, 60);
+    assert_mode(&rig, "cruise");
+    rig_release(&rig);
+}
+
+/* It rises from 5 to 20: found again without being told. */
+static void limit_that_rose_is_found(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    struct bucket bucket = {.rate = 5, .burst = 5, .tokens = 5, .at = T0};
+    int64_t now = T0;
+    int rejections = 0;
+    while (now < T0 + 10 * WEIR_MINUTE)
+        now = step_bucket(&rig, &bucket, now, &rejections);
+    bucket.rate = 20;
+    int64_t until = now + 6 * WEIR_MINUTE;
+    while (now < until)
+        now = step_bucket(&rig, &bucket, now, &rejections);
+    assert_near(rate_at(&rig, now), 20, 2);
+    rig_release(&rig);
+}
+
+static void limit_that_fell_is_followed_within_seconds(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    struct bucket bucket = {.rate = 20, .burst = 5, .tokens = 5, .at = T0};
+    int64_t now = T0;
+    int rejections = 0;
+    while (now < T0 + 10 * WEIR_MINUTE)
+        now = step_bucket(&rig, &bucket, now, &rejections);
+    bucket.rate = 5;
+    int before = rejections;
+    int64_t until = now + 10 * WEIR_SECOND;
+    while (now < until)
+        now = step_bucket(&rig, &bucket, now, &rejections);
+    assert_true(rate_at(&rig, now) < 6);
+    assert_true(rejections - before <= 12);
+    rig_release(&rig);
+}
+
+/* Someone who asks once in ten seconds learns nothing about more. */
+static void slow_work_does_not_raise_the_rate(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    int64_t now = succeed(&rig, T0, 10);
+    double rate = rate_at(&rig, now);
+    for (int i = 0; i < 500; i++)
+        now = answer(&rig, now + 10 * WEIR_SECOND, 200);
+    assert_near(rate_at(&rig, now), rate, rate * 0.01);
+    rig_release(&rig);
+}
+
+/* A gate that lets through 2 a second: the rate stays near that, and does not claim more. */
+static void bound_of_the_gate_is_no_evidence_of_capacity(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    int64_t now = T0, last = T0 - WEIR_SECOND;
+    for (int i = 0; i < 2000; i++) {
+        now += rig_wait(&rig, now);
+        now = now > last + WEIR_SECOND / 2 ? now : last + WEIR_SECOND / 2;
+        last = now;
+        rig_send(&rig, now);
+        now += LATENCY;
+        rig_tell(&rig, now, 200, LATENCY, -1);
+    }
+    assert_true(rate_at(&rig, now) < 2.7); /* one step beyond 2.25, where it notices */
+    rig_release(&rig);
+}
+
+static void idle_time_spoils_the_measurement_and_not_the_rate(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    struct bucket bucket = {.rate = 5, .burst = 10, .tokens = 10, .at = T0};
+    int64_t now = T0;
+    int rejections = 0;
+    while (now < T0 + 5 * WEIR_MINUTE)
+        now = step_bucket(&rig, &bucket, now, &rejections);
+    double rate = rate_at(&rig, now);
+    now += WEIR_HOUR;
+    now = answer(&rig, now, 200);
+    now = answer(&rig, now, 429);
+    assert_true(rate_at(&rig, now) > 0.9 * rate);
+    rig_release(&rig);
+}
+
+/* Broken pages say nothing about pace (R25). */
+static void other_5xx_and_lost_answers_leave_the_rate_alone(void **state)
+{
+    (void)state;
+    const int statuses[] = {500, 502, 504, 0};
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        struct rig rig = tide(NULL);
+        int64_t now = succeed(&rig, T0, 20);
+        double rate = rate_at(&rig, now);
+        for (int n = 0; n < 5; n++)
+            now = answer(&rig, now, statuses[i]);
+        assert_true(rate_at(&rig, now) >= rate);
+        assert_mode(&rig, "start");
+        rig_release(&rig);
+    }
+}
+
+static void single_403_is_the_pages_own(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    int64_t now = succeed(&rig, T0, 20);
+    double rate = rate_at(&rig, now);
+    for (int i = 0; i < 10; i++) {
+        now = answer(&rig, now, 403);
+        now = succeed(&rig, now, 3);
+    }
+    assert_true(rate_at(&rig, now) >= rate);
+    assert_mode(&rig, "start");
+    rig_release(&rig);
+}
+
+static void single_503s_that_come_whatever_the_rate_are_recognised(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    int64_t now = T0;
+    for (int i = 0; i < 40; i++) {
+        now = succeed(&rig, now, 30);
+        now = answer(&rig, now, 503);
+    }
+    assert_true(rig_memory(&rig, now).traits & WR_TIDE_STRAY_503);
+    double rate = rate_at(&rig, now);
+    now = answer(&rig, now, 503);
+    assert_near(rate_at(&rig, now), rate, 0);
+    rig_release(&rig);
+}
+
+static void quota_of_headers_is_spread_over_the_time_until_reset(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    int64_t now = succeed(&rig, T0, 30);
+    assert_true(rate_at(&rig, now) > 2);
+    now += rig_wait(&rig, now);
+    rig_send(&rig, now);
+    now += LATENCY;
+    rig.in_flight--;
+    struct wr_answer answer = {.kind = WR_ANSWER_OK,
+                               .status = 200,
+                               .seq = rig.seq,
+                               .in_flight_then = 1,
+                               .sent_at = now - LATENCY,
+                               .latency_ns = LATENCY,
+                               .retry_after_ns = -1,
+                               .quota_limit = 60,
+                               .quota_remaining = 30,
+                               .quota_reset_ns = 60 * WEIR_SECOND};
+    rig.strategy->tell(&rig.options, rig.state, &answer, now);
+    assert_near(rate_at(&rig, now), 0.5, 1e-6);
+    assert_true(rate_at(&rig, now + 61 * WEIR_SECOND) > 2);
+    rig_release(&rig);
+}
+
+static void warm_start_begins_just_below_what_was_known(void **state)
+{
+    (void)state;
+    weir_pace_memory memory = {.rate = 12, .cap = 9};
+    struct rig rig = tide(&memory);
+    assert_mode(&rig, "cruise");
+    double rate = rate_at(&rig, T0);
+    assert_true(rate < 12 && rate > 0.95 * 12);
+    assert_int_equal(rig_want(&rig, T0).cap, 9);
+    rig_release(&rig);
+}
+
+/* It is 3 now, and was 12: no trust without confirmation. */
+static void warm_start_is_corrected_by_the_first_rejections(void **state)
+{
+    (void)state;
+    weir_pace_memory memory = {.rate = 12, .cap = 9};
+    struct rig rig = tide(&memory);
+    struct bucket bucket = {.rate = 3, .burst = 5, .tokens = 5, .at = T0};
+    int64_t now = T0;
+    int rejections = 0;
+    while (now < T0 + WEIR_MINUTE)
+        now = step_bucket(&rig, &bucket, now, &rejections);
+    assert_near(rate_at(&rig, now), 3, 0.5);
+    assert_true(rejections < 15);
+    rig_release(&rig);
+}
+
+static void memory_says_what_a_run_learned(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    int64_t now = succeed(&rig, T0, 40);
+    weir_pace_memory memory = rig_memory(&rig, now);
+    assert_true(memory.traits & WR_TIDE_FREE);
+    assert_near(memory.rate, rate_at(&rig, now), 1e-3);
+    assert_near((double)memory.delay_ns, 1e9 / memory.rate, 2);
+    rig_release(&rig);
+    rig_init(&rig, &wr_tide, &rig.options, &memory, T0);
+    assert_mode(&rig, "start");
+    assert_near(rate_at(&rig, T0), memory.rate, 1e-3);
+    rig_release(&rig);
+}
+
+/* The gate sees to it that time does not go back; forward it may jump. */
+static void jumps_of_time_do_no_harm(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    int64_t now = T0;
+    for (int i = 0; i < 60; i++) {
+        now = answer(&rig, now, i % 7 == 6 ? 429 : 200);
+        now += i % 5 == 4 ? 1000 * WEIR_HOUR : 0;
+        double rate = rate_at(&rig, now);
+        assert_true(rate > 0 && rate < 1e6);
+        assert_true(rig_wait(&rig, now) < WEIR_HOUR);
+    }
+    rig_release(&rig);
+}
+
+static void state_is_small(void **state)
+{
+    (void)state;
+    assert_true(wr_tide.state_bytes <= 192);
+}
+
+WEIR_TESTS(test(start_sends_one_a_second_and_doubles_within_eight_successes),
+           test(first_rejection_halves_the_rate_and_searches), test(rejections_measure_the_limit_within_one_over_n),
+           test(cruise_hovers_around_the_limit_and_is_rarely_rejected), test(one_round_trip_gets_one_reaction),
+           test(clean_search_goes_up_to_the_geometric_mean), test(limit_that_rose_is_found),
+           test(limit_that_fell_is_followed_within_seconds), test(slow_work_does_not_raise_the_rate),
+           test(bound_of_the_gate_is_no_evidence_of_capacity), test(idle_time_spoils_the_measurement_and_not_the_rate),
+           test(other_5xx_and_lost_answers_leave_the_rate_alone), test(single_403_is_the_pages_own),
+           test(single_503s_that_come_whatever_the_rate_are_recognised),
+           test(quota_of_headers_is_spread_over_the_time_until_reset),
+           test(warm_start_begins_just_below_what_was_known), test(warm_start_is_corrected_by_the_first_rejections),
+           test(memory_says_what_a_run_learned), test(jumps_of_time_do_no_harm), test(state_is_small))
