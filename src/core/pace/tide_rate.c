@@ -210,7 +210,7 @@ static void cruise_accepted(struct wr_tide *tide)
     tide->phase += cruise_step(tide);
     tide->rate = cruise_rate(tide, tide->phase);
     if (tide->rate >= 2 * tide->centre) {
-        tide->centre *= 2;
+        tide->centre = wr_tide_least(2 * tide->centre, TIDE_RATE_MOST);
         tide->phase = 2;
     }
 }
