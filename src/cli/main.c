@@ -6,12 +6,16 @@
 #include "cli/headers/headers.h"
 #include "cli/kit/command.h"
 #include "cli/kit/output.h"
+#include "cli/robots/robots.h"
 #include "cli/simulate/simulate.h"
+#include "cli/url/url.h"
 
 static const struct wr_command list[] = {
     {"bench", "measure the hot paths on this machine", wr_bench_run},
     {"headers", "say what a response's header tells of limits", wr_headers_run},
+    {"robots", "say what a robots.txt allows, and which line decides", wr_robots_run},
     {"simulate", "try pacers against modelled hosts, in virtual time", wr_simulate_run},
+    {"url", "show a URL the way weir sees it", wr_url_run},
 };
 
 int main(int argc, char **argv)

@@ -117,5 +117,16 @@ def links_measures_a_page_and_plain_text():
     assert '35 links' in weir('bench', 'links').stdout
 
 
+def robots_measures_reading_and_asking_and_the_worst():
+    run = weir('bench', 'robots', '--json')
+    assert run.returncode == 0, run.stderr
+    result = json.loads(run.stdout)
+    assert result['rules'] == 1000 and result['text_bytes'] > 20000 and 0 < result['allowed'] <= 1
+    assert result['parse_mb_per_s'] > 0 and result['match_ns'] > 0 and result['hostile_ms'] > 0
+    assert 0 < result['block_bytes'] < 4 * result['text_bytes']
+    run = weir('bench', 'robots', '--rules', '50', '--wild', '100', '--seed', '7')
+    assert run.returncode == 0 and 'match_ns' in run.stdout
+
+
 if __name__ == '__main__':
     cases.main()

@@ -27,6 +27,27 @@ static bool is_normal(struct wr_span pattern)
     return true;
 }
 
+static uint32_t hash_of(struct wr_span prefix)
+{
+    uint64_t hash = 0;
+
+    for (size_t i = 0; i < prefix.bytes; i++)
+        hash = wr_robots_hash_add(hash, (unsigned char)prefix.data[i]);
+    return wr_robots_hash_finish(hash);
+}
+
+/* Both in one go, which is a good part of the time that a large file takes. */
+static void scan(struct wr_robots_draft *draft, struct wr_span pattern)
+{
+    uint64_t hash = 0;
+    size_t prefix = 0;
+
+    for (; prefix < pattern.bytes && !wr_percent_set_has(&wr_robots_odd, pattern.data[prefix]); prefix++)
+        hash = wr_robots_hash_add(hash, (unsigned char)pattern.data[prefix]);
+    draft->is_normal = is_normal(wr_span_after(pattern, prefix));
+    draft->hash = wr_robots_hash_finish(hash);
+}
+
 /* The pieces between '*' in the normal form of percent.h, and a run of '*' as one. */
 static void append_pattern(struct wr_buf *buf, struct wr_span pattern)
 {
@@ -71,7 +92,7 @@ static size_t strings_room(const struct wr_robots_plan *plan)
     for (uint32_t i = 0; i < plan->facts.rules; i++) {
         struct wr_robots_draft *draft = &plan->drafts[i];
         struct wr_span pattern = pattern_of(path_of(plan, draft));
-        draft->is_normal = is_normal(pattern);
+        scan(draft, pattern);
         bytes += draft->path_bytes + (draft->is_normal ? 0 : 3 * pattern.bytes);
     }
     for (uint32_t i = 0; i < plan->facts.sitemaps; i++)
@@ -126,6 +147,7 @@ static bool fill_rule(struct wr_robots *robots, uint32_t index, struct wr_span p
         .pattern_at = (uint32_t)(pattern.data - strings->bytes),
         .path_at = (uint32_t)start,
         .line = draft->line,
+        .place = draft->is_normal ? draft->hash : hash_of((struct wr_span){pattern.data, prefix_bytes}),
         .pattern_bytes = (uint16_t)pattern.bytes,
         .prefix_bytes = (uint16_t)prefix_bytes,
         .path_bytes = (uint16_t)(path.bytes < UINT16_MAX ? path.bytes : UINT16_MAX),
@@ -153,16 +175,6 @@ static void fill_strings(struct wr_robots *robots, const struct wr_robots_plan *
 
 /* ---- index ---- */
 
-static uint32_t slot_of(const struct wr_robots *robots, const struct wr_robots_compiled *rule)
-{
-    const char *prefix = robots->strings + rule->pattern_at;
-    uint64_t hash = 0;
-
-    for (size_t i = 0; i < rule->prefix_bytes; i++)
-        hash = wr_robots_hash_add(hash, (unsigned char)prefix[i]);
-    return wr_robots_slot(robots, hash);
-}
-
 /* Counts the rules of each slot and from that tells each rule its place: linear, and of equals the first in the file
  * comes first. */
 static void place_rules(struct wr_robots *robots)
@@ -170,8 +182,11 @@ static void place_rules(struct wr_robots *robots)
     uint32_t *slots = robots->slots;
     size_t slot_count = (size_t)1 << robots->slot_bits;
 
-    for (uint32_t i = 0; i < robots->facts.rules; i++)
-        slots[robots->rules[i].place = slot_of(robots, &robots->rules[i])]++;
+    for (uint32_t i = 0; i < robots->facts.rules; i++) {
+        struct wr_robots_compiled *rule = &robots->rules[i];
+        rule->place = wr_robots_slot(robots, rule->place);
+        slots[rule->place]++;
+    }
     for (size_t i = 1; i <= slot_count; i++) /* where each ends */
         slots[i] += slots[i - 1];
     for (uint32_t i = robots->facts.rules; i > 0; i--) { /* down to where it begins */

@@ -114,17 +114,38 @@ static bool has_blank(struct wr_span value)
     return false;
 }
 
+/* Nearly all lines of nearly all files are spelled so; reading letter by letter takes a fifth of all the time. */
+static enum wr_robots_key usual_key(struct wr_span line, size_t *ret_bytes)
+{
+    static const char disallow[] = "Disallow:", allow[] = "Allow:";
+
+    if (line.bytes >= sizeof disallow - 1 && memcmp(line.data, disallow, sizeof disallow - 1) == 0) {
+        *ret_bytes = sizeof disallow - 1;
+        return WR_ROBOTS_DISALLOW;
+    }
+    if (line.bytes >= sizeof allow - 1 && memcmp(line.data, allow, sizeof allow - 1) == 0) {
+        *ret_bytes = sizeof allow - 1;
+        return WR_ROBOTS_ALLOW;
+    }
+    return WR_ROBOTS_OTHER;
+}
+
 enum wr_robots_key wr_robots_line_split(struct wr_span line, struct wr_span *ret_value)
 {
     char name[NAME_MAX];
     size_t bytes = 0;
+    enum wr_robots_key key = usual_key(line, &bytes);
 
+    if (key != WR_ROBOTS_OTHER) {
+        *ret_value = trim(wr_span_after(line, bytes));
+        return key;
+    }
     take_word(&line, name, &bytes);
     if (is_half(name, bytes)) {
         line = wr_span_trim(line);
         take_word(&line, name, &bytes);
     }
-    enum wr_robots_key key = find_key(name, bytes);
+    key = find_key(name, bytes);
     if (key == WR_ROBOTS_OTHER || line.bytes == 0)
         return WR_ROBOTS_OTHER;
     bool after_blank = is_blank(line.data[0]);

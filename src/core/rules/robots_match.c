@@ -140,7 +140,7 @@ static const struct wr_robots_compiled *find_rule(struct question *question)
             break;
         for (; at < length; at++)
             hash = wr_robots_hash_add(hash, (unsigned char)question->path.data[at]);
-        best = find_in_slot(question, wr_robots_slot(robots, hash), length, best);
+        best = find_in_slot(question, wr_robots_slot(robots, wr_robots_hash_finish(hash)), length, best);
     }
     return best;
 }

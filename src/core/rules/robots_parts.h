@@ -70,6 +70,7 @@ struct wr_robots_draft {
     uint32_t path_bytes : 30; /* not 0 */
     uint32_t allows : 1;
     uint32_t is_normal : 1; /* by wr_robots_compile: as written it is in normal form */
+    uint32_t hash;          /* by wr_robots_compile, then: of its prefix */
 };
 
 /* What the pieces between '*' need a path to have, as bits of hashes: if it lacks one it need not be searched. */
@@ -81,7 +82,7 @@ struct wr_robots_compiled {
     uint32_t pattern_at; /* in strings: the path in normal form, '*' for any, without a '$' at the end */
     uint32_t path_at;    /* in strings: as written; often the same bytes */
     uint32_t line;
-    uint32_t place; /* while compiling: its slot, and then its index */
+    uint32_t place; /* while compiling: its prefix's hash, its slot, and then its index */
     uint16_t pattern_bytes;
     uint16_t prefix_bytes;
     uint16_t path_bytes; /* cut at UINT16_MAX */
@@ -124,15 +125,20 @@ static inline void wr_robots_traits_add(struct wr_robots_traits *traits, unsigne
     traits->pairs |= UINT64_C(1) << ((before * 37u + byte) & 63);
 }
 
-/* A polynomial, so that it grows with the prefix; and the slot of it. */
+/* Of a prefix, byte by byte; finished, its highest bits are the slot. */
 static inline uint64_t wr_robots_hash_add(uint64_t hash, unsigned char byte)
 {
     return (hash + byte + 1) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static inline uint32_t wr_robots_slot(const struct wr_robots *robots, uint64_t hash)
+static inline uint32_t wr_robots_hash_finish(uint64_t hash)
 {
-    return (uint32_t)((hash ^ hash >> 29) * UINT64_C(0xbf58476d1ce4e5b9) >> (64 - robots->slot_bits));
+    return (uint32_t)((hash ^ hash >> 29) * UINT64_C(0xbf58476d1ce4e5b9) >> 32);
+}
+
+static inline uint32_t wr_robots_slot(const struct wr_robots *robots, uint32_t hash)
+{
+    return hash >> (32 - robots->slot_bits);
 }
 
 #endif

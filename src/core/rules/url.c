@@ -189,6 +189,8 @@ static enum wr_url_fault append_port(struct wr_buf *buf, struct wr_span text, st
         if (port > UINT16_MAX)
             return WR_URL_PORT;
     }
+    if (given && port == 0)
+        return WR_URL_PORT;
     url->port = (uint16_t)(given ? port : usual);
     if (url->port != usual) {
         wr_buf_append_char(buf, ':');

@@ -17,6 +17,7 @@
  *   - a host is a name that DNS can look up (labels of 1 … 63 bytes, 253 in all, letters, digits, '-' and '_') or an
  *     address. The standard also lets through quotes, empty labels and ".."; those must not reach a store, a file name
  *     or a log (D7);
+ *   - nobody listens at port 0;
  *   - a URL of more than WR_URL_MAX bytes is refused (D6, C12);
  *   - bytes that are not UTF-8 stay themselves, percent-encoded, where browsers would write U+FFFD: the server that
  *     wrote them gets them back.
@@ -42,7 +43,7 @@
     X(WR_URL_IDNA, "its host is not a valid internationalized name")                                      \
     X(WR_URL_V4, "its host ends in a number, but is not an IPv4 address")                                 \
     X(WR_URL_V6, "its host is not an IPv6 address in brackets")                                           \
-    X(WR_URL_PORT, "its port is not a number from 0 to 65535")                                            \
+    X(WR_URL_PORT, "its port is not a number from 1 to 65535")                                            \
     X(WR_URL_LONG, "it is longer than 8192 bytes")                                                        \
     X(WR_URL_MEMORY, "there is no memory left")
 

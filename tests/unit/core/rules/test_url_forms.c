@@ -4,6 +4,8 @@
 
 #include "base/rng.h"
 
+#include <weir/pace.h>
+
 typedef void form(struct wr_buf *buf, const struct wr_url *url);
 
 static void check_form(form *append, const char *input, const char *expected)
@@ -44,10 +46,23 @@ static void politeness_key_is_the_host_and_an_unusual_port(void **state)
         {"http://[0:0::1]/", "[::1]"},
         {"http://[::1]:8080/", "[::1]:8080"},
         {"http://b\303\274cher.example:81/", "xn--bcher-kva.example:81"},
-        {"http://example.com:0/", "example.com:0"},
     };
     (void)state;
     check_forms(wr_url_append_key, cases);
+}
+
+static void politeness_key_is_that_of_the_host_where_both_know_the_port(void **state)
+{
+    static const char *const hosts[] = {
+        "example.com",          "EXAMPLE.com.:80", "a_b.example:8080",        "127.0.0.1:81",
+        "[2001:DB8::0:1]:8443", "[::1]",           "xn--bcher-kva.example:1", "x.:65535"};
+    char input[64], key[WEIR_PACE_KEY_MAX + 1];
+    (void)state;
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        snprintf(input, sizeof input, "http://%s/", hosts[i]);
+        assert_int_equal(weir_host_key(hosts[i], strlen(hosts[i]), key, sizeof key, NULL), 0);
+        check_form(wr_url_append_key, input, key);
+    }
 }
 
 /* B13 */
@@ -218,8 +233,9 @@ static void whatever_is_accepted_is_stable_and_its_canonical_form_too(void **sta
     assert_true(accepted > 20000);
 }
 
-WEIR_TESTS(test(politeness_key_is_the_host_and_an_unusual_port), test(robots_are_asked_for_by_scheme_host_and_port),
-           test(spellings_of_one_page_have_one_canonical_form), test(parts_of_a_url_can_be_had),
-           test(urls_longer_than_the_maximum_are_refused), test(a_million_dot_segments_need_no_room),
-           test(every_smaller_memory_is_too_small_and_never_overrun),
+WEIR_TESTS(test(politeness_key_is_the_host_and_an_unusual_port),
+           test(politeness_key_is_that_of_the_host_where_both_know_the_port),
+           test(robots_are_asked_for_by_scheme_host_and_port), test(spellings_of_one_page_have_one_canonical_form),
+           test(parts_of_a_url_can_be_had), test(urls_longer_than_the_maximum_are_refused),
+           test(a_million_dot_segments_need_no_room), test(every_smaller_memory_is_too_small_and_never_overrun),
            test(whatever_is_accepted_is_stable_and_its_canonical_form_too))

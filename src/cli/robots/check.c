@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* check.c - weir robots check: may these URLs be fetched? */
+#include <inttypes.h>
+
+#include "cli/kit/foreign.h"
+#include "cli/kit/options.h"
+#include "cli/kit/output.h"
+#include "cli/robots/robots.h"
+#include "core/rules/url.h"
+#include "shell/net/idna.h"
+
+#define URLS_MAX 1000000
+
+struct settings {
+    const char *agent, *file;
+};
+
+static const struct wr_option options[] = {
+    {"agent", WR_STRING(struct settings, agent), .value = "NAME", .help = "the crawler's product token, as weir"},
+    {"file", WR_STRING(struct settings, file), .value = "FILE", .help = "the robots.txt; - is standard input"},
+};
+
+static const struct wr_usage usage = {
+    .who = "weir robots check",
+    .operands = "URL…",
+    .operands_min = 1,
+    .operands_max = URLS_MAX,
+    .about = "Prints a line for each URL (or path, such as /a?b): allow or deny, the line of the\n"
+             "file that decides or -, and the URL, with tabs between. The file speaks for all\n"
+             "of them, whatever their hosts.\n"
+             "\n"
+             "The status is 0 if all are allowed, 1 if any is denied, and 2 if the file cannot\n"
+             "be read or a URL is none.\n",
+    .options = options,
+    .count = sizeof options / sizeof options[0],
+};
+
+static void print_answer(const struct wr_robots_answer *answer, const char *input)
+{
+    wr_print("%s\t", answer->allowed ? "allow" : "deny");
+    if (answer->line == 0)
+        wr_print("-");
+    else if (answer->gave_up)
+        wr_print("%" PRIu32 ": too costly to match", answer->line);
+    else {
+        wr_print("%" PRIu32 ": %s: ", answer->line, answer->allowed ? "Allow" : "Disallow");
+        wr_print_foreign(answer->path);
+    }
+    wr_print("\t");
+    wr_print_foreign(wr_span_of(input));
+    wr_print("\n");
+}
+
+/* The status for this URL alone. */
+static int check(const struct wr_robots *robots, const struct wr_url *base, const char *input)
+{
+    char memory[WR_URL_ROOM], text[128];
+    struct wr_buf buf;
+    struct wr_url url;
+    enum wr_url_fault fault = wr_url_parse(wr_span_of(input), base, wr_idna_libidn2(), memory, sizeof memory, &url);
+
+    if (fault != WR_URL_OK) {
+        wr_buf_init_fixed(&buf, text, sizeof text);
+        wr_buf_append_quoted(&buf, wr_span_of(input));
+        wr_complain("%s: %s", text, wr_url_fault_text(fault));
+        return WR_EXIT_USAGE;
+    }
+    struct wr_robots_answer answer = wr_robots_match(robots, wr_url_target(&url));
+    print_answer(&answer, input);
+    return answer.allowed ? WR_EXIT_OK : WR_EXIT_FAILED;
+}
+
+int wr_robots_check_run(int argc, char **argv)
+{
+    struct settings settings = {.agent = NULL};
+    char memory[WR_URL_ROOM];
+    struct wr_url base; /* of paths; its host plays no part */
+    struct wr_robots *robots;
+    int status;
+
+    if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
+        return status;
+    if (!wr_robots_load(settings.agent, settings.file, &robots))
+        return WR_EXIT_USAGE;
+    status = WR_EXIT_OK;
+    (void)wr_url_parse(wr_span_of("http://host.invalid/"), NULL, NULL, memory, sizeof memory, &base);
+    for (int i = 0; i < argc; i++) {
+        int one = check(robots, &base, argv[i]);
+        status = one > status ? one : status;
+    }
+    wr_robots_free(robots);
+    return status;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* robots.c - weir robots: the table of its commands, and how they read their file. */
+#include "cli/robots/robots.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/kit/command.h"
+#include "cli/kit/output.h"
+
+static const struct wr_command list[] = {
+    {"check", "say whether URLs may be fetched, and which line decides", wr_robots_check_run},
+    {"show", "list the rules, delays and sitemaps for an agent", wr_robots_show_run},
+};
+
+static const struct wr_commands commands = {
+    .who = "weir robots",
+    .about = "Reads a robots.txt the way weir does, by RFC 9309.",
+    .list = list,
+    .count = sizeof list / sizeof list[0],
+};
+
+int wr_robots_run(int argc, char **argv)
+{
+    return wr_commands_run(&commands, argc, argv);
+}
+
+/* At most one byte more than is read: the parser then knows that there was more. */
+static bool read_all(FILE *file, char **ret_text, size_t *ret_bytes)
+{
+    char *text = malloc(WR_ROBOTS_MAX + 1);
+
+    if (text == NULL) {
+        errno = ENOMEM;
+        return false;
+    }
+    *ret_bytes = fread(text, 1, WR_ROBOTS_MAX + 1, file);
+    *ret_text = text;
+    if (!ferror(file))
+        return true;
+    free(text);
+    return false;
+}
+
+static bool read_file(const char *name, char **ret_text, size_t *ret_bytes)
+{
+    bool is_stdin = strcmp(name, "-") == 0;
+    FILE *file = is_stdin ? stdin : fopen(name, "rb");
+    bool is_read = file != NULL && read_all(file, ret_text, ret_bytes);
+
+    if (!is_read)
+        wr_complain("cannot read %s: %s", is_stdin ? "standard input" : name, strerror(errno));
+    if (file != NULL && !is_stdin)
+        fclose(file);
+    return is_read;
+}
+
+bool wr_robots_load(const char *agent, const char *file, struct wr_robots **ret_robots)
+{
+    struct wr_robots_options options = {.agent = wr_span_of(agent), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
+    char *text;
+    size_t bytes;
+
+    if (agent == NULL || file == NULL) {
+        wr_complain("%s is missing; give --agent NAME and --file FILE", agent == NULL ? "--agent" : "--file");
+        return false;
+    }
+    if (!read_file(file, &text, &bytes))
+        return false;
+    int error = wr_robots_parse((struct wr_span){text, bytes}, &options, weir_allocator_system(), ret_robots);
+    free(text);
+    if (error != 0)
+        wr_complain("%s", weir_error_text(error));
+    return error == 0;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* show.c - weir robots show: what a robots.txt says to an agent. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "cli/kit/foreign.h"
+#include "cli/kit/options.h"
+#include "cli/kit/output.h"
+#include "cli/robots/robots.h"
+
+struct settings {
+    const char *agent, *file;
+    bool json;
+};
+
+static const struct wr_option options[] = {
+    {"agent", WR_STRING(struct settings, agent), .value = "NAME", .help = "the crawler's product token, as weir"},
+    {"file", WR_STRING(struct settings, file), .value = "FILE", .help = "the robots.txt; - is standard input"},
+    {"json", WR_FLAG(struct settings, json), .help = "print JSON: crawl_delay, request_rate, sitemaps, rules"},
+};
+
+static const struct wr_usage usage = {
+    .who = "weir robots show",
+    .about = "Prints what a robots.txt says to an agent: the rules that apply to it, in the order\n"
+             "of the file, how long to wait between requests, and all sitemaps.\n",
+    .options = options,
+    .count = sizeof options / sizeof options[0],
+};
+
+static void print_seconds(int64_t ns)
+{
+    char memory[64];
+    struct wr_buf buf;
+
+    wr_buf_init_fixed(&buf, memory, sizeof memory);
+    wr_buf_append_number(&buf, (double)ns / WEIR_SECOND);
+    wr_print("%s", memory);
+}
+
+/* ---- rules ---- */
+
+static int by_line(const void *left, const void *right)
+{
+    const struct wr_robots_rule *a = left, *b = right;
+    return (a->line > b->line) - (a->line < b->line);
+}
+
+/* In the order of the file; NULL if there are none or no memory. */
+static struct wr_robots_rule *sorted_rules(const struct wr_robots *robots)
+{
+    uint32_t count = wr_robots_facts(robots)->rules;
+    struct wr_robots_rule *rules = count == 0 ? NULL : calloc(count, sizeof *rules);
+
+    for (uint32_t i = 0; rules != NULL && i < count; i++)
+        rules[i] = wr_robots_rule(robots, i);
+    if (rules != NULL)
+        qsort(rules, count, sizeof *rules, by_line);
+    return rules;
+}
+
+/* ---- JSON ---- */
+
+static void print_pace_json(const struct wr_robots_facts *facts)
+{
+    wr_print("{\"crawl_delay\": ");
+    if (facts->delay_ns < 0)
+        wr_print("null");
+    else
+        print_seconds(facts->delay_ns);
+    wr_print(", \"request_rate\": ");
+    if (facts->rate_requests == 0) {
+        wr_print("null");
+        return;
+    }
+    wr_print("{\"requests\": %" PRIu32 ", \"seconds\": ", facts->rate_requests);
+    print_seconds(facts->rate_period_ns);
+    wr_print("}");
+}
+
+static void print_json(const struct wr_robots *robots, const struct wr_robots_rule *rules)
+{
+    const struct wr_robots_facts *facts = wr_robots_facts(robots);
+
+    print_pace_json(facts);
+    wr_print(", \"sitemaps\": [");
+    for (uint32_t i = 0; i < facts->sitemaps; i++) {
+        wr_print("%s", i > 0 ? ", " : "");
+        wr_print_json_string(wr_robots_sitemap(robots, i));
+    }
+    wr_print("], \"rules\": [");
+    for (uint32_t i = 0; i < facts->rules; i++) {
+        wr_print("%s\n  {\"line\": %" PRIu32 ", \"allow\": %s, \"path\": ", i > 0 ? "," : "", rules[i].line,
+                 rules[i].allows ? "true" : "false");
+        wr_print_json_string(rules[i].path);
+        wr_print("}");
+    }
+    wr_print("]}\n");
+}
+
+/* ---- words ---- */
+
+static void print_pace(const struct wr_robots_facts *facts)
+{
+    wr_print("crawl_delay   ");
+    if (facts->delay_ns < 0)
+        wr_print("-");
+    else
+        print_seconds(facts->delay_ns);
+    wr_print("\nrequest_rate  ");
+    if (facts->rate_requests == 0)
+        wr_print("-");
+    else {
+        wr_print("%" PRIu32 "/", facts->rate_requests);
+        print_seconds(facts->rate_period_ns);
+    }
+    wr_print("\n");
+}
+
+static void print_words(const struct wr_robots *robots, const struct wr_robots_rule *rules)
+{
+    const struct wr_robots_facts *facts = wr_robots_facts(robots);
+
+    print_pace(facts);
+    for (uint32_t i = 0; i < facts->sitemaps; i++) {
+        wr_print("sitemap       ");
+        wr_print_foreign(wr_robots_sitemap(robots, i));
+        wr_print("\n");
+    }
+    for (uint32_t i = 0; i < facts->rules; i++) {
+        wr_print("%6" PRIu32 ": %s: ", rules[i].line, rules[i].allows ? "Allow" : "Disallow");
+        wr_print_foreign(rules[i].path);
+        wr_print("\n");
+    }
+}
+
+/* ---- the command ---- */
+
+/* What was not taken as it stands. */
+static void complain_of_bounds(const struct wr_robots_facts *facts)
+{
+    if (facts->is_clamped)
+        wr_complain("it asks to wait longer than a day between requests; a day is what is kept");
+    if (facts->is_cut)
+        wr_complain("it is longer than 1 MiB; what follows is not read");
+}
+
+int wr_robots_show_run(int argc, char **argv)
+{
+    struct settings settings = {.agent = NULL};
+    struct wr_robots *robots;
+    int status;
+
+    if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
+        return status;
+    if (!wr_robots_load(settings.agent, settings.file, &robots))
+        return settings.agent == NULL || settings.file == NULL ? WR_EXIT_USAGE : WR_EXIT_FAILED;
+    struct wr_robots_rule *rules = sorted_rules(robots);
+    if (rules == NULL && wr_robots_facts(robots)->rules > 0) {
+        wr_complain("%s", weir_error_text(WEIR_E_NOMEM));
+        status = WR_EXIT_FAILED;
+    } else {
+        complain_of_bounds(wr_robots_facts(robots));
+        (settings.json ? print_json : print_words)(robots, rules);
+        status = WR_EXIT_OK;
+    }
+    free(rules);
+    wr_robots_free(robots);
+    return status;
+}
