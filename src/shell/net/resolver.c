@@ -48,10 +48,20 @@ struct wr_name {
     char text[]; /* terminated */
 };
 
+enum place {
+    AT_HOME,     /* has the resolver's lock, or will not be long */
+    IN_LOOKUP,   /* may be away for long */
+    LEFT_BEHIND, /* the resolver has gone meanwhile */
+};
+
+/* Of the system's memory: a lookup may outlast the resolver and its allocator. */
 struct worker {
-    struct worker *next; /* idle */
-    struct wr_parker parker;
+    struct worker *next;          /* idle */
+    struct worker *other, **back; /* of all */
     struct wr_resolver *resolver;
+    struct wr_parker parker;
+    enum place place; /* under parker.lock */
+    char text[WR_NAME_MAX + 1];
 };
 
 struct wr_resolver {
@@ -61,8 +71,9 @@ struct wr_resolver {
     struct wr_map map;
     struct names kept; /* the least used first */
     struct names quick, slow, running;
-    struct worker *idle;
+    struct worker *idle, *all;
     uint32_t workers;
+    pthread_cond_t changed; /* when closed: a worker left */
     uint64_t lookups;
     bool is_closed;
     int64_t slow_until[SLOW_MARKS]; /* by the hash of a domain */
@@ -176,19 +187,6 @@ static struct wr_name *choose(struct wr_resolver *resolver, int64_t now, int64_t
 
 /* ---- workers ------------------------------------------------------------------------------------------- */
 
-static void release(struct wr_resolver *resolver)
-{
-    const weir_allocator *allocator = resolver->options.allocator;
-    struct names *const lists[] = {&resolver->kept, &resolver->quick, &resolver->slow};
-
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-        while (lists[i]->first != NULL)
-            forget(resolver, lists[i]->first);
-    wr_map_release(&resolver->map);
-    (void)pthread_mutex_destroy(&resolver->lock);
-    wr_give(allocator, resolver, sizeof *resolver, _Alignof(struct wr_resolver));
-}
-
 static int64_t kept_for(const struct wr_resolver_options *options, const struct wr_answer *answer)
 {
     switch ((enum wr_answer_kind)answer->kind) {
@@ -251,20 +249,37 @@ static int call_worker(struct wr_resolver *resolver)
     return 0;
 }
 
-static void look_up(struct wr_resolver *resolver, struct wr_name *name)
+/* False if the resolver has gone meanwhile. */
+static bool come_home(struct worker *worker)
 {
-    const struct wr_resolver_options *options = &resolver->options;
+    (void)pthread_mutex_lock(&worker->parker.lock);
+    bool is_welcome = worker->place == IN_LOOKUP;
+    worker->place = AT_HOME;
+    (void)pthread_mutex_unlock(&worker->parker.lock);
+    return is_welcome;
+}
+
+static bool look_up(struct worker *worker, struct wr_name *name)
+{
+    struct wr_resolver *resolver = worker->resolver;
+    wr_lookup *lookup = resolver->options.lookup;
+    void *context = resolver->options.lookup_context;
     struct wr_answer found = {.kind = WR_ANSWER_FAILED};
 
-    name->started_at = wr_clock_now(options->clock);
+    name->started_at = wr_clock_now(resolver->options.clock);
     move(name, &resolver->running);
     resolver->lookups++;
     if (resolver->quick.first != NULL || resolver->slow.first != NULL)
         (void)call_worker(resolver);
+    memcpy(worker->text, name->text, (size_t)name->bytes + 1);
+    worker->place = IN_LOOKUP; /* whoever looks at it has the resolver's lock, which we have */
     (void)pthread_mutex_unlock(&resolver->lock);
-    options->lookup(options->lookup_context, name->text, &found);
+    lookup(context, worker->text, &found);
+    if (!come_home(worker))
+        return false;
     (void)pthread_mutex_lock(&resolver->lock);
     answer(resolver, name, &found);
+    return true;
 }
 
 static void idle(struct wr_resolver *resolver, struct worker *worker, int64_t wake_at)
@@ -277,28 +292,42 @@ static void idle(struct wr_resolver *resolver, struct worker *worker, int64_t wa
     leave_idle(resolver, worker);
 }
 
+static void bury(struct worker *worker)
+{
+    wr_parker_release(&worker->parker);
+    wr_give(weir_allocator_system(), worker, sizeof *worker, _Alignof(struct worker));
+}
+
+/* With the resolver's lock held. */
+static void sign_off(struct worker *worker)
+{
+    *worker->back = worker->other;
+    if (worker->other != NULL)
+        worker->other->back = worker->back;
+    worker->resolver->workers--;
+}
+
 static void *work(void *argument)
 {
     struct worker *worker = argument;
     struct wr_resolver *resolver = worker->resolver;
-    const weir_allocator *allocator = resolver->options.allocator;
+    bool is_left_behind = false;
 
     (void)pthread_mutex_lock(&resolver->lock);
-    while (!resolver->is_closed) {
+    while (!is_left_behind && !resolver->is_closed) {
         int64_t wake_at = WEIR_FOREVER;
         struct wr_name *name = choose(resolver, wr_clock_now(resolver->options.clock), &wake_at);
-        if (name == NULL) {
+        if (name != NULL)
+            is_left_behind = !look_up(worker, name);
+        else
             idle(resolver, worker, wake_at);
-            continue;
-        }
-        look_up(resolver, name);
     }
-    bool is_last = --resolver->workers == 0;
-    (void)pthread_mutex_unlock(&resolver->lock);
-    if (is_last)
-        release(resolver);
-    wr_parker_release(&worker->parker);
-    wr_give(allocator, worker, sizeof *worker, _Alignof(struct worker));
+    if (!is_left_behind) {
+        sign_off(worker);
+        (void)pthread_cond_signal(&resolver->changed);
+        (void)pthread_mutex_unlock(&resolver->lock);
+    }
+    bury(worker);
     return NULL;
 }
 
@@ -323,25 +352,26 @@ static int start_thread(struct worker *worker)
 
 static int start_worker(struct wr_resolver *resolver)
 {
-    const weir_allocator *allocator = resolver->options.allocator;
-    struct worker *worker = wr_take(allocator, sizeof *worker, _Alignof(struct worker));
+    struct worker *worker = wr_take(weir_allocator_system(), sizeof *worker, _Alignof(struct worker));
 
     if (worker == NULL)
         return WEIR_E_NOMEM;
     worker->resolver = resolver;
-    int error = wr_parker_init(&worker->parker);
-    if (error < 0)
-        goto give;
-    error = start_thread(worker);
-    if (error < 0)
-        goto release_parker;
+    if (wr_parker_init(&worker->parker) < 0) {
+        wr_give(weir_allocator_system(), worker, sizeof *worker, _Alignof(struct worker));
+        return WEIR_E_SYSTEM;
+    }
+    if (start_thread(worker) < 0) {
+        bury(worker);
+        return WEIR_E_SYSTEM;
+    }
+    worker->other = resolver->all;
+    worker->back = &resolver->all;
+    if (worker->other != NULL)
+        worker->other->back = &worker->other;
+    resolver->all = worker;
     resolver->workers++;
     return 0;
-release_parker:
-    wr_parker_release(&worker->parker);
-give:
-    wr_give(allocator, worker, sizeof *worker, _Alignof(struct worker));
-    return error;
 }
 
 /* ---- asking -------------------------------------------------------------------------------------------- */
@@ -477,12 +507,39 @@ int wr_resolver_new(const struct wr_resolver_options *options, struct wr_resolve
     resolver->options = filled;
     wr_hash_key_init(&resolver->hash_key, secret);
     wr_map_init(&resolver->map, filled.allocator, &resolver->hash_key, filled.names_max);
-    if (pthread_mutex_init(&resolver->lock, NULL) != 0) {
-        wr_give(filled.allocator, resolver, sizeof *resolver, _Alignof(struct wr_resolver));
-        return WEIR_E_SYSTEM;
-    }
+    (void)pthread_mutex_init(&resolver->lock, NULL); /* with no attributes, neither can fail */
+    (void)pthread_cond_init(&resolver->changed, NULL);
     *ret_resolver = resolver;
     return 0;
+}
+
+static void release(struct wr_resolver *resolver)
+{
+    const weir_allocator *allocator = resolver->options.allocator;
+    struct names *const lists[] = {&resolver->kept, &resolver->quick, &resolver->slow, &resolver->running};
+
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        while (lists[i]->first != NULL)
+            forget(resolver, lists[i]->first);
+    wr_map_release(&resolver->map);
+    (void)pthread_cond_destroy(&resolver->changed);
+    (void)pthread_mutex_destroy(&resolver->lock);
+    wr_give(allocator, resolver, sizeof *resolver, _Alignof(struct wr_resolver));
+}
+
+/* Lets those go who are in a lookup: they touch nothing of ours any more. */
+static void leave_behind(struct wr_resolver *resolver)
+{
+    for (struct worker *worker = resolver->all, *next; worker != NULL; worker = next) {
+        next = worker->other;
+        (void)pthread_mutex_lock(&worker->parker.lock);
+        bool is_away = worker->place == IN_LOOKUP;
+        if (is_away) {
+            sign_off(worker);
+            worker->place = LEFT_BEHIND;
+        }
+        (void)pthread_mutex_unlock(&worker->parker.lock);
+    }
 }
 
 void wr_resolver_free(struct wr_resolver *resolver)
@@ -491,10 +548,11 @@ void wr_resolver_free(struct wr_resolver *resolver)
         return;
     (void)pthread_mutex_lock(&resolver->lock);
     resolver->is_closed = true;
-    bool is_alone = resolver->workers == 0;
+    leave_behind(resolver);
     while (resolver->idle != NULL)
         (void)call_worker(resolver);
+    while (resolver->workers > 0)
+        (void)pthread_cond_wait(&resolver->changed, &resolver->lock);
     (void)pthread_mutex_unlock(&resolver->lock);
-    if (is_alone)
-        release(resolver);
+    release(resolver);
 }

@@ -53,16 +53,16 @@ void wr_lookup_system(void *context, const char *name, struct wr_answer *ret_ans
 
 /* Fields that are 0 have their defaults. */
 struct wr_resolver_options {
-    const weir_allocator *allocator; /* these two must stay until the last lookup has ended, even after _free */
+    const weir_allocator *allocator; /* the threads' own memory is the system's */
     const weir_clock *clock;
-    uint32_t threads;   /* 32; at least 2, at most 1024 */
-    uint32_t names_max; /* known, waited for or looked up: 16384 */
-    int64_t found_ns;   /* how long answers are kept: 5 minutes */
-    int64_t absent_ns;  /* 30 s */
-    int64_t failed_ns;  /* 5 s */
-    int64_t slow_ns;    /* 1 s */
-    wr_lookup *lookup;  /* wr_lookup_system */
-    void *lookup_context;
+    uint32_t threads;     /* 32; at least 2, at most 1024 */
+    uint32_t names_max;   /* known, waited for or looked up: 16384 */
+    int64_t found_ns;     /* how long answers are kept: 5 minutes */
+    int64_t absent_ns;    /* 30 s */
+    int64_t failed_ns;    /* 5 s */
+    int64_t slow_ns;      /* 1 s */
+    wr_lookup *lookup;    /* wr_lookup_system */
+    void *lookup_context; /* must stay until the last lookup has ended, even after _free */
 };
 
 struct wr_resolver;
@@ -94,8 +94,8 @@ struct wr_resolver_stats {
 };
 void wr_resolver_stats(struct wr_resolver *resolver, struct wr_resolver_stats *ret_stats);
 
-/* Nothing may be asked any more. Does not wait for lookups that run: the last of them takes the memory with it. NULL is
- * fine. */
+/* Nothing may be asked any more. Does not wait for lookups that run, which may take minutes: their threads end by
+ * themselves. NULL is fine. */
 void wr_resolver_free(struct wr_resolver *resolver);
 
 #endif
