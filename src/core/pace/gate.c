@@ -241,7 +241,7 @@ static uint32_t count(struct wr_gate *gate, const struct wr_answer *answer, int6
         gate->succeeded = true;
         gate->hopeless = 0;
     } else if (answer->kind == WR_ANSWER_REJECTED) {
-        gate->streak = gate->streak > 0 ? -1 : gate->streak - (gate->streak > INT32_MIN);
+        gate->streak = gate->streak > 0 ? -1 : gate->streak - (gate->streak > -INT32_MAX);
         gate->rejected += gate->rejected < UINT32_MAX;
         return WR_NEWS_REJECTED;
     } else if (gate->streak > 0) {

@@ -40,8 +40,8 @@ struct gradient {
 
 static void set_window(const weir_pace_options *options, struct gradient *gradient, double window)
 {
-    double seconds = gradient->short_ns / (double)WEIR_SECOND;
-    gradient->window = wr_within(window, options->min_rate * seconds, WINDOW_MAX);
+    double least = options->min_rate * gradient->short_ns / (double)WEIR_SECOND;
+    gradient->window = fmin(fmax(window, least), WINDOW_MAX);
     gradient->interval_ns = wr_ns_up(gradient->short_ns / gradient->window);
 }
 

@@ -45,7 +45,7 @@ struct pid {
 
 static void set_rate(const weir_pace_options *options, struct pid *pid, double rate)
 {
-    pid->rate = wr_within(rate, options->min_rate, RATE_MAX);
+    pid->rate = fmin(fmax(rate, options->min_rate), RATE_MAX);
     pid->interval_ns = wr_rate_interval(pid->rate);
 }
 

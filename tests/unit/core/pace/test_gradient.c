@@ -107,7 +107,22 @@ static void window_that_is_not_used_does_not_grow(void **state)
     rig_release(&rig);
 }
 
+/* The largest least rate there is, at answers of an hour: no number of requests that a cap could not hold. */
+static void window_is_bounded_whatever_the_least_rate_asks_for(void **state)
+{
+    (void)state;
+    weir_pace_options options = rig_options();
+    struct rig rig;
+    options.min_rate = 1e9;
+    rig_init(&rig, &wr_gradient, &options, NULL, T0);
+    for (int i = 1; i <= 10; i++) {
+        rig_tell(&rig, T0 + i * WEIR_DAY, i % 3 == 0 ? 429 : 200, WEIR_HOUR, -1);
+        assert_in_range(rig_want(&rig, T0).cap, 1, 1001);
+    }
+    rig_release(&rig);
+}
+
 WEIR_TESTS(test(begins_at_the_initial_rate_with_one_in_flight), test(queue_is_kept_full_and_short),
            test(host_without_a_limit_is_asked_by_all_workers), test(refusals_cut_the_window_and_the_limit_is_held),
            test(one_round_trip_cuts_once), test(rate_stays_above_its_least),
-           test(window_that_is_not_used_does_not_grow))
+           test(window_that_is_not_used_does_not_grow), test(window_is_bounded_whatever_the_least_rate_asks_for))

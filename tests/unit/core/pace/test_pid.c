@@ -116,6 +116,21 @@ static void broken_pages_say_nothing_about_pace(void **state)
     rig_release(&rig);
 }
 
+static void most_is_the_most_whatever_the_least_rate_asks_for(void **state)
+{
+    (void)state;
+    weir_pace_options options = rig_options();
+    struct rig rig;
+    options.min_rate = 1e9;
+    rig_init(&rig, &wr_pid, &options, NULL, T0);
+    for (int i = 1; i <= 100; i++) {
+        rig_tell(&rig, T0 + i * WEIR_SECOND, 200, 10 * MS, -1);
+        assert_near(rate(&rig), 100000, 0);
+    }
+    rig_release(&rig);
+}
+
 WEIR_TESTS(test(begins_at_the_initial_rate), test(limit_is_held_without_wild_swings),
            test(latency_is_held_at_its_set_point), test(controller_does_not_wind_up_at_other_bounds),
-           test(long_time_at_the_least_rate_is_left_at_once), test(broken_pages_say_nothing_about_pace))
+           test(long_time_at_the_least_rate_is_left_at_once), test(broken_pages_say_nothing_about_pace),
+           test(most_is_the_most_whatever_the_least_rate_asks_for))
