@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* limiter.c - the limits that origins have.
  *
- *     token_bucket   a token per request, `rate` new ones a second (times the factor), at most `burst`. Others take
- *                    theirs at random instants.
- *     fixed_window   `quota` per window; windows begin at 0.63, 1.63, … of their length: nobody's clock starts with
- * ours sliding_ban    at most `quota` let in within any `window`; one more bans for `ban` concurrency    at most `max`
- * inside
+ *     token_bucket   a token per request, `rate` new ones a second (times the factor), at most `burst`;
+ *                    others take theirs at random instants
+ *     fixed_window   `quota` per window; windows begin at 0.63, 1.63, … of their length, for a server's
+ *                    clock does not start with ours
+ *     sliding_ban    at most `quota` let in within any `window`; one more bans for `ban`
+ *     concurrency    at most `max` inside
  */
 #include "sim/origin.h"
 
@@ -13,18 +14,20 @@
 #include <stdalign.h>
 
 #define WINDOW_PHASE 0.37
-#define ALMOST 1e-9 /* of a token: what sums of floats may lack */
+#define ALMOST 1e-9    /* of a token: what sums of floats may lack */
+#define SAID_MAX_S 1e9 /* the longest wait that is said: a large bucket that fills slowly needs centuries */
 
+/* Rounded up, at least 1. */
 static int64_t whole_seconds(double s)
 {
-    return s <= 1 ? WEIR_SECOND : (int64_t)ceil(s - ALMOST) * WEIR_SECOND;
+    return s <= 1 ? WEIR_SECOND : (int64_t)ceil(fmin(s, SAID_MAX_S) - ALMOST) * WEIR_SECOND;
 }
 
 static uint32_t ring_size(const struct wr_origin *origin)
 {
     if (origin->limiter.kind == WR_LIMITER_SLIDING_BAN)
-        return (uint32_t)ceil(origin->limiter.quota * 2.5); /* a jump may raise it */
-    return origin->limiter.kind == WR_LIMITER_CONCURRENCY ? (uint32_t)ceil(origin->limiter.max * 2.5) : 0;
+        return (uint32_t)ceil(origin->limiter.quota * WR_VARY_MOST);
+    return origin->limiter.kind == WR_LIMITER_CONCURRENCY ? (uint32_t)ceil(origin->limiter.max * WR_VARY_MOST) : 0;
 }
 
 int wr_turnstile_init(struct wr_site *site)

@@ -4,7 +4,8 @@
 
 #include <math.h>
 #include <stdalign.h>
-#include <string.h>
+
+#define SERVICE_MAX_NS (30 * WEIR_DAY)
 
 /* ---- the station: c servers and a queue, first come first served --------------------------------------- */
 
@@ -56,6 +57,7 @@ static void wait_until(struct wr_station *station, int64_t begins_at)
 
 /* ---- service ------------------------------------------------------------------------------------------- */
 
+/* At least 1 ns, for pacers divide by it, and at most what no run outlasts: sigma may be 3. */
 static int64_t service_ns(struct wr_site *site, int64_t now)
 {
     const struct wr_origin *origin = site->origin;
@@ -67,7 +69,7 @@ static int64_t service_ns(struct wr_site *site, int64_t now)
         ns *= WR_TAIL_FACTOR;
     if (site->vary.kind != WR_VARY_NONE && origin->limiter.kind == WR_LIMITER_NONE)
         ns /= wr_vary_factor(&site->vary, wr_seconds(now));
-    return (int64_t)ns;
+    return (int64_t)fmin(fmax(ns, 1), (double)SERVICE_MAX_NS);
 }
 
 /* When the service ends, or -1 if the queue is full. */

@@ -15,7 +15,6 @@
 #include <stdalign.h>
 
 #define STEP_FACTOR 0.25
-#define JUMP_FACTOR 2.5
 #define SINE_SWING 0.5
 #define WALK_MIN 0.3
 #define WALK_MAX 1.5
@@ -75,7 +74,7 @@ double wr_vary_factor(const struct wr_vary *vary, double t)
     case WR_VARY_STEP:
         return t >= vary->end_s / 3 && t < vary->end_s * 2 / 3 ? STEP_FACTOR : 1;
     case WR_VARY_JUMP:
-        return t >= vary->end_s / 2 ? JUMP_FACTOR : 1;
+        return t >= vary->end_s / 2 ? WR_VARY_MOST : 1;
     case WR_VARY_SINE:
         return 1 + SINE_SWING * sin(2 * M_PI * t / vary->period_s);
     case WR_VARY_WALK:
@@ -104,7 +103,7 @@ double wr_vary_sum(const struct wr_vary *vary, double t)
     case WR_VARY_STEP:
         return t - (1 - STEP_FACTOR) * overlap(t, vary->end_s / 3, vary->end_s * 2 / 3);
     case WR_VARY_JUMP:
-        return t + (JUMP_FACTOR - 1) * overlap(t, vary->end_s / 2, INFINITY);
+        return t + (WR_VARY_MOST - 1) * overlap(t, vary->end_s / 2, INFINITY);
     case WR_VARY_SINE:
         return t + SINE_SWING * vary->period_s / (2 * M_PI) * (1 - cos(2 * M_PI * t / vary->period_s));
     case WR_VARY_WALK:

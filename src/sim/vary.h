@@ -5,6 +5,8 @@
 
 #include "sim/sim.h"
 
+#define WR_VARY_MOST 2.5 /* the largest factor: a jump's */
+
 /* Divided, not multiplied by 1e-9: whole seconds come out whole. */
 static inline double wr_seconds(int64_t ns)
 {

@@ -204,6 +204,21 @@ static void headers_tell_of_a_bucket_and_of_a_ban(void **state)
     wr_site_release(&site);
 }
 
+/* A bucket that gets a token in eleven days: ten thousand of them take longer than 64 bits have nanoseconds. */
+static void wait_that_is_said_is_at_most_a_billion_seconds(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = bucket(1e-6, 1e7);
+    struct wr_site site;
+    scenario.origin.reject.headers = true;
+    assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
+    check_headers(&site, 0, 10000000, 9999999, 1000000 * S);
+    for (int i = 0; i < 20000; i++)
+        wr_site_arrive(&site, 0, &(struct wr_reply){0});
+    check_headers(&site, 0, 10000000, 9979998, 1000000000 * S);
+    wr_site_release(&site);
+}
+
 static void origin_without_headers_says_nothing(void **state)
 {
     (void)state;
@@ -222,4 +237,5 @@ WEIR_TESTS(test(bucket_lets_in_its_burst_and_then_its_rate), test(bucket_that_re
            test(bucket_of_a_step_refills_at_a_quarter_in_the_middle_third),
            test(quota_of_a_jump_is_larger_in_the_second_half), test(without_a_limiter_the_service_varies),
            test(others_take_their_share_of_a_bucket), test(headers_count_a_window_down),
-           test(headers_tell_of_a_bucket_and_of_a_ban), test(origin_without_headers_says_nothing))
+           test(headers_tell_of_a_bucket_and_of_a_ban), test(wait_that_is_said_is_at_most_a_billion_seconds),
+           test(origin_without_headers_says_nothing))

@@ -105,6 +105,28 @@ static void service_times_have_the_mean_and_the_spread_that_were_asked_for(void 
     assert_near(mean, 100 * (1 + 19 * 0.02), 0.02);
 }
 
+/* Pacers divide by latencies, and clocks add them up. */
+static void service_takes_at_least_a_nanosecond_and_never_overflows(void **state)
+{
+    (void)state;
+    const int64_t means_ns[] = {WEIR_MICROSECOND, WEIR_HOUR};
+    struct wr_reply reply;
+    for (size_t i = 0; i < 2; i++) {
+        struct wr_scenario scenario = plain_scenario();
+        struct wr_site site;
+        scenario.origin.service.mean_ns = means_ns[i];
+        scenario.origin.service.sigma = 3;
+        scenario.origin.service.tail = 0.5;
+        assert_null(wr_scenario_wrong(&scenario));
+        assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 7, weir_allocator_system()), 0);
+        for (int k = 0; k < 100000; k++) {
+            wr_site_arrive(&site, 0, &reply);
+            assert_in_range(reply.done_at, 1, 30 * WEIR_DAY);
+        }
+        wr_site_release(&site);
+    }
+}
+
 static void errors_come_as_often_as_asked_for_and_take_their_time(void **state)
 {
     (void)state;
@@ -167,6 +189,7 @@ WEIR_TESTS(test(station_serves_in_order_and_turns_away_who_finds_the_queue_full)
            test(station_serves_as_many_at_once_as_it_has_servers), test(station_without_a_queue_serves_or_turns_away),
            test(limiter_stands_before_the_station), test(every_answer_in_an_outage_is_a_503_and_costs_nothing),
            test(service_times_have_the_mean_and_the_spread_that_were_asked_for),
+           test(service_takes_at_least_a_nanosecond_and_never_overflows),
            test(errors_come_as_often_as_asked_for_and_take_their_time),
            test(streams_of_chance_do_not_disturb_each_other),
            test(origin_that_gets_no_memory_says_so_and_leaks_nothing))
