@@ -32,7 +32,8 @@ static void run_listed(bool warm, struct mean *ret_all, struct mean ret_families
 {
     for (size_t i = 0; i < LISTED_COUNT; i++) {
         struct wr_score score = score_of(listed(i), warm);
-        int family = atoi(listed(i)->name + 1);
+        long family = strtol(listed(i)->name + 1, NULL, 10);
+        assert_true(family >= 1 && family <= 11);
         add(ret_all, &score);
         add(&ret_families[family], &score);
     }

@@ -130,6 +130,8 @@ static void note_streak(struct wr_tide *tide, const struct wr_answer *answer)
         tide->resume = tide->mode == WR_TIDE_CRUISE ? tide->centre : tide->rate;
         tide->resume_mode = tide->mode;
         tide->block_at = answer->sent_at;
+        if (tide->blocks == 0)
+            tide->quota = TIDE_WINDOW_SHORT / tide->gap;
     }
     if (tide->streak < UINT8_MAX)
         tide->streak++;

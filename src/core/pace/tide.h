@@ -78,7 +78,7 @@ struct wr_tide {
     float header_rate;
 
     /* Blocks. */
-    float quota;                   /* accepted before the first block */
+    float quota;                   /* accepted before the first block, within a short window */
     float block_least, block_most; /* the last one's length was between these, s */
     float free_early;              /* free_at may have been this much earlier, s */
 
@@ -211,7 +211,8 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_OUTAGE_SHARE 0.1f  /* ... of the time since it began: its end is noticed within a tenth of its length */
 #define TIDE_BAN_LONG 130.0f    /* s: what lasts longer is a window's rest rather than a ban */
 #define TIDE_HOLD_SHARE 0.98f   /* of a quota: what jitter may push together */
-#define TIDE_HOLD_AGAIN 0.93f   /* of a rate that was banned */
+#define TIDE_HOLD_AGAIN 0.88f   /* of a rate that was banned */
+#define TIDE_HOLD_AT_LAST 0.7f  /* of one that was banned again and again */
 #define TIDE_CLIMB 0.03f        /* e-folds per second */
 #define TIDE_PATIENCE 100.0f    /* bans cost time: ask again after this many times the length of the last */
 #define TIDE_WINDOW_SHORT 10.0f /* s: quotas are per 10 s or per minute, more often than not */

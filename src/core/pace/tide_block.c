@@ -34,6 +34,8 @@ static float next_probe(const struct wr_tide *tide, float elapsed)
             return middle;
         if (elapsed < 0.98f * tide->block_most)
             return tide->block_most;
+    } else if (tide->blocks > 0 && elapsed < 0.9f * (tide->block_most - tide->block_least)) {
+        return tide->block_most - tide->block_least; /* what ended it last time may have been this silence */
     }
     for (size_t i = 0; i < sizeof probe_at / sizeof *probe_at; i++)
         if (probe_at[i] > 1.15f * elapsed)
@@ -64,6 +66,12 @@ static float hold_rate(const struct wr_tide *tide, float window)
     return TIDE_HOLD_SHARE * tide->quota / window;
 }
 
+/* What would be safe if the quota were for a short window; after a long block that is a minute. */
+static float climb_most(const struct wr_tide *tide, float length)
+{
+    return hold_rate(tide, length > TIDE_BAN_LONG ? TIDE_WINDOW_LONG : TIDE_WINDOW_SHORT);
+}
+
 /* The longest of the usual windows within; 0: none. */
 static float usual_window(float least, float most)
 {
@@ -74,19 +82,26 @@ static float usual_window(float least, float most)
     return 0;
 }
 
+/* All `n` that were accepted in `span` seconds were in the window, so it is longer than that. */
+static void hold_longer(struct wr_tide *tide, float span)
+{
+    float window = span < TIDE_WINDOW_SHORT ? TIDE_WINDOW_SHORT : usual_window(span, 2 * span + TIDE_WINDOW_LONG);
+    hold(tide, hold_rate(tide, window > 0 ? window : 2 * span));
+}
+
 /* A ban as long as the one before came `span` seconds after that ended, `n` were accepted in between. */
 static void hold_ban(struct wr_tide *tide, float n, float span)
 {
-    bool known = tide->traits & WR_TIDE_BANS;
     float beyond = n - tide->quota; /* those were out of the window when the ban came */
+    bool within = beyond <= 0.02f * tide->quota + 1;
     tide->traits |= WR_TIDE_BANS;
-    if (known || (!tide->climbing && beyond > 1)) {
-        hold(tide, TIDE_HOLD_AGAIN * tide->resume);
-    } else if (beyond <= 0.02f * tide->quota + 1) { /* all were in it: it is longer than that */
-        float window =
-            span < TIDE_WINDOW_SHORT ? TIDE_WINDOW_SHORT : usual_window(span, wr_tide_most(TIDE_WINDOW_LONG, 2 * span));
-        hold(tide, hold_rate(tide, window > 0 ? window : 2 * span));
-    } else { /* the climb sent `beyond` before the window began: centre / CLIMB * (e^(CLIMB * t) - 1) */
+    if (n < tide->quota / 2) /* what was sent before the last ban counted too */
+        hold_longer(tide, wr_tide_most(span + tide->block_most, TIDE_WINDOW_SHORT));
+    else if (tide->blocks > 2 || (!tide->climbing && !within)) /* it was nearly right, or had better be now */
+        hold(tide, (tide->blocks > 3 ? TIDE_HOLD_AT_LAST : TIDE_HOLD_AGAIN) * tide->resume);
+    else if (within)
+        hold_longer(tide, span);
+    else { /* the climb sent `beyond` before the window began: centre / CLIMB * (e^(CLIMB * t) - 1) */
         float window = span - logf(1 + TIDE_CLIMB * beyond / tide->centre) / TIDE_CLIMB;
         hold(tide, TIDE_HOLD_SHARE * hold_rate(tide, wr_tide_most(window, 1)));
     }
@@ -96,13 +111,10 @@ static void hold_ban(struct wr_tide *tide, float n, float span)
 static void hold_quota(struct wr_tide *tide, float n, float span, float length)
 {
     float early = wr_tide_most(0, span - TIDE_WINDOW_SHORT) * 1.2f; /* the first seconds are out of a short window */
-    tide->quota = n - early;
-    if (length > TIDE_BAN_LONG) {
-        hold(tide, TIDE_HOLD_SHARE * n / (span + length));
-    } else {
-        hold(tide, TIDE_HOLD_SHARE * n / wr_tide_least(span + length, TIDE_WINDOW_LONG));
-        tide->climbing = tide->rate < hold_rate(tide, TIDE_WINDOW_SHORT);
-    }
+    tide->quota = wr_tide_least(n - early, tide->quota);            /* or what was sent in one, at the last rate */
+    float window = length > TIDE_BAN_LONG ? span + length : wr_tide_least(span + length, TIDE_WINDOW_LONG);
+    hold(tide, TIDE_HOLD_SHARE * n / window);
+    tide->climbing = tide->rate < climb_most(tide, length);
 }
 
 static void resume(struct wr_tide *tide)
@@ -167,6 +179,8 @@ void wr_tide_probe_accepted(struct wr_tide *tide, const struct wr_answer *answer
         float rate = 1.2f / sqrtf(length * wr_tide_most(tide->phase, 0.1f));
         if (length < 2)
             rate = wr_tide_most(rate, tide->rate / 2);
+        else if (length > TIDE_BLOCK_SHORT && tide->blocks == 0) /* or a short window began anew */
+            rate = wr_tide_most(rate, ((float)tide->accepted - 1) / (since + length));
         wr_tide_search(tide, wr_tide_least(rate, tide->resume / 2), tide->resume);
     } else {
         long_block(tide, answer, length);
@@ -179,7 +193,7 @@ void wr_tide_hold_accepted(struct wr_tide *tide, int64_t now)
 {
     float since = wr_tide_seconds(now - tide->free_at);
     if (tide->climbing) {
-        float most = hold_rate(tide, TIDE_WINDOW_SHORT);
+        float most = climb_most(tide, tide->block_most);
         tide->rate = wr_tide_least(most, tide->centre * expf(TIDE_CLIMB * since));
         tide->climbing = tide->rate < most;
     } else if (since > TIDE_PATIENCE * tide->block_most && tide->paced) {

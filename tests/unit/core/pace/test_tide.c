@@ -309,7 +309,7 @@ static void memory_says_what_a_run_learned(void **state)
 }
 
 /* The gate sees to it that time does not go back; forward it may jump. */
-static void jumps_of_time_do_no_harm(void **state)
+static void time_that_jumps_is_survived(void **state)
 {
     (void)state;
     struct rig rig = tide(NULL);
@@ -340,4 +340,4 @@ WEIR_TESTS(test(start_sends_one_a_second_and_doubles_within_eight_successes),
            test(single_503s_that_come_whatever_the_rate_are_recognised),
            test(quota_of_headers_is_spread_over_the_time_until_reset),
            test(warm_start_begins_just_below_what_was_known), test(warm_start_is_corrected_by_the_first_rejections),
-           test(memory_says_what_a_run_learned), test(jumps_of_time_do_no_harm), test(state_is_small))
+           test(memory_says_what_a_run_learned), test(time_that_jumps_is_survived), test(state_is_small))
