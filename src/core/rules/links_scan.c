@@ -51,9 +51,11 @@ static const char *take_name(struct wr_links_name *name, const char *at, const c
     for (; at < end && !is_class(*at, stops) && bytes < 8; at++, bytes++)
         word = word << 8 | (uint8_t)wr_ascii_lower(*at);
     name->words[0] = word;
-    for (; at < end && !is_class(*at, stops); at++, bytes++)
+    for (; at < end && !is_class(*at, stops); at++) {
         if (bytes < 16)
             name->words[1] = name->words[1] << 8 | (uint8_t)wr_ascii_lower(*at);
+        bytes += bytes <= 16; /* more are not counted: it is too long */
+    }
     name->bytes = bytes;
     return at;
 }

@@ -468,11 +468,11 @@ static void foreign_started(struct wr_links *links)
         report_anchor(links, WR_LINK_A, has(links, WR_SLOT_HREF) ? WR_SLOT_HREF : WR_SLOT_XLINK);
     if (links->is_closed)
         return;
-    if (tag == TAG_A)
+    if (tag == TAG_A) {
         links->anchors[top] = (uint8_t)(links->anchors[top] + (links->anchors[top] < UINT8_MAX));
-    else if ((tag == TAG_SVG && frame == FRAME_SVG) || (tag == TAG_MATH && frame == FRAME_MATH))
+    } else if ((tag == TAG_SVG && frame == FRAME_SVG) || (tag == TAG_MATH && frame == FRAME_MATH)) {
         push(links, frame);
-    else if (is_island(links, tag)) {
+    } else if (is_island(links, tag)) {
         push(links, island_of(&links->name));
         links->is_bare_island = true;
     }
@@ -494,9 +494,9 @@ static void started(struct wr_links *links)
         report_links(links);
     if (links->is_full)
         return;
-    if (tag == TAG_A)
+    if (tag == TAG_A) {
         links->is_in_anchor = true;
-    else if (tag == TAG_SVG || tag == TAG_MATH) {
+    } else if (tag == TAG_SVG || tag == TAG_MATH) {
         if (!links->is_closed)
             push(links, (uint8_t)(tag == TAG_SVG ? FRAME_SVG : FRAME_MATH));
     } else if (tag == TAG_TEMPLATE) {
