@@ -165,7 +165,7 @@ struct wr_gate_start wr_gate_sent(struct wr_gate *gate, const weir_pace_options 
     if (gate->reserved && gate->seq == seq)
         gate->reserved = false;
     else
-        gate->in_flight++; /* too late, and taken back, but on its way all the same */
+        gate->in_flight++; /* taken back, and sent by somebody who did not ask again: on its way all the same */
     gate->last_start_at = t;
     const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
     strategy->sent(options, gate + 1, &(struct wr_start){seq, gate->in_flight}, t);

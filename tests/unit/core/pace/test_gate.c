@@ -116,11 +116,13 @@ static void reservation_that_is_not_used_in_time_is_taken_back(void **state)
     assert_waits(&rig, T0 + 120 * S - 1, WEIR_REASON_PACE, 1);
     assert_true(rig_goes(&rig, T0 + 120 * S));
     assert_int_equal(rig_look(&rig, T0 + 120 * S).in_flight, 0);
+    assert_int_equal(wr_gate_ask_again(rig.gate, &rig.options, lost, T0 + 120 * S - 1).verdict, WEIR_GO);
+    assert_int_equal(wr_gate_ask_again(rig.gate, &rig.options, lost, T0 + 120 * S).verdict, WEIR_DENY);
     uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0 + 120 * S);
     assert_int_not_equal(seq, lost);
     wr_gate_give(rig.gate, &rig.options, lost, T0 + 121 * S); /* is not the other's */
     assert_false(rig_goes(&rig, T0 + 121 * S));
-    assert_int_not_equal(wr_gate_ask_again(rig.gate, &rig.options, lost, T0 + 121 * S).verdict, WEIR_GO);
+    assert_int_equal(wr_gate_ask_again(rig.gate, &rig.options, lost, T0 + 121 * S).verdict, WEIR_DENY);
     wr_gate_sent(rig.gate, &rig.options, seq, T0 + 121 * S);
     struct wr_gate_start late = wr_gate_sent(rig.gate, &rig.options, lost, T0 + 130 * S); /* written all the same */
     assert_int_equal(rig_look(&rig, T0 + 130 * S).in_flight, 2);
