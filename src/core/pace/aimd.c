@@ -14,8 +14,7 @@ enum mode {
 /* What an empty bucket needs to fill. */
 static int64_t full_ns(const weir_pace_options *options, const struct wr_aimd *aimd)
 {
-    double burst = options->burst < 1 ? 1 : options->burst;
-    return wr_ns_up(burst * (double)aimd->interval_ns);
+    return wr_ns_up(options->burst * (double)aimd->interval_ns);
 }
 
 static void set_rate(const weir_pace_options *options, struct wr_aimd *aimd, double rate)

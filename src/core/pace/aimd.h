@@ -23,7 +23,7 @@ struct wr_aimd {
     int64_t target_ns;   /* the moving mean of latencies */
     int64_t safe_ns;     /* the interval at the last good answer; 0: none yet */
     int64_t held_until;  /* end of the last Retry-After */
-    uint64_t mode;
+    uint8_t mode;        /* of enum mode */
 };
 
 #endif

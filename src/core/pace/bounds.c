@@ -15,13 +15,6 @@ bool wr_gate_expired(const struct wr_gate *gate, const weir_pace_options *option
     return gate->reserved && now - gate->reserved_at >= options->reservation_max_ns;
 }
 
-int64_t wr_gate_delay(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
-{
-    int64_t interval_ns = wr_gate_interval(gate, options);
-    int64_t wanted_ns = wr_rate_interval(wr_strategy_of(options->strategy)->want(options, gate + 1, now).rate);
-    return wanted_ns > interval_ns ? wanted_ns : interval_ns;
-}
-
 /* One who asks. The holder of a reservation does not stand in its own way. */
 struct asker {
     const struct wr_gate *gate;
@@ -36,7 +29,7 @@ struct asker {
 static struct asker asker_of(const struct wr_gate *gate, const weir_pace_options *options, int64_t now,
                              struct wr_want *want)
 {
-    int64_t t = now > gate->latest_at ? now : gate->latest_at;
+    int64_t t = wr_gate_time(gate, now);
     *want = wr_strategy_of(options->strategy)->want(options, gate + 1, t);
     return (struct asker){gate, options, t, false, wr_breaker_state(&gate->breaker, t), want};
 }
@@ -194,6 +187,14 @@ size_t wr_gate_bounds(const struct wr_gate *gate, const weir_pace_options *optio
 
 /* ---- looking ---- */
 
+/* Between starts: the interval, or the strategy's if that is longer. */
+static int64_t delay_of(const struct asker *asker)
+{
+    int64_t interval_ns = wr_gate_interval(asker->gate, asker->options);
+    int64_t wanted_ns = wr_rate_interval(asker->want->rate);
+    return wanted_ns > interval_ns ? wanted_ns : interval_ns;
+}
+
 bool wr_gate_forgettable(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
 {
     struct wr_want want;
@@ -202,8 +203,7 @@ bool wr_gate_forgettable(const struct wr_gate *gate, const weir_pace_options *op
     if (options->off)
         return true;
     return others_in_flight(&asker) == 0 && !gate->paused && asker.breaker == WEIR_BREAKER_CLOSED &&
-           earliest(&asker, &reason) <= asker.t &&
-           (asker.t - gate->last_start_at) / 2 >= wr_gate_delay(gate, options, asker.t) &&
+           earliest(&asker, &reason) <= asker.t && (asker.t - gate->last_start_at) / 2 >= delay_of(&asker) &&
            wr_strategy_of(options->strategy)->settled(options, gate + 1, asker.t);
 }
 
@@ -214,7 +214,7 @@ static const void *part(const struct wr_gate *gate, size_t offset)
 
 weir_breaker_state wr_gate_breaker(const struct wr_gate *gate, int64_t now)
 {
-    return wr_breaker_state(&gate->breaker, now > gate->latest_at ? now : gate->latest_at);
+    return wr_breaker_state(&gate->breaker, wr_gate_time(gate, now));
 }
 
 void wr_gate_look(const struct wr_gate *gate, const weir_pace_options *options, int64_t now, weir_pace_entry *ret_entry)
@@ -229,7 +229,7 @@ void wr_gate_look(const struct wr_gate *gate, const weir_pace_options *options, 
     if (!options->off) {
         entry.rate = want.rate;
         entry.tokens = want.tokens;
-        entry.delay_ns = wr_gate_delay(gate, options, asker.t);
+        entry.delay_ns = delay_of(&asker);
         entry.mean_latency_ns = (int64_t)latency->mean_ns;
         entry.p95_latency_ns = wr_latency_p95(latency, options);
         entry.error_rate = wr_window_error_rate(&sums);

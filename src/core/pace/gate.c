@@ -6,12 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-#define PUSH_BACK_NS                                                                                 \
-    (100 * WEIR_MILLISECOND) /* after a rejection, or a host that rejects all makes its callers spin \
-                              */
-#define JITTER 0.1           /* of a long wait */
-#define OUTAGE_SHARE 10      /* under tide the breaker is open for the outage so far divided by this */
-#define NOTED_CHANGE 0.01    /* of the rate, that is worth telling */
+#define PUSH_BACK_NS (100 * WEIR_MILLISECOND) /* after a rejection, or who asks a host that rejects all spins */
+#define JITTER 0.1                            /* of a long wait */
+#define OUTAGE_SHARE 10                       /* under tide the breaker is open for the outage so far divided by this */
+#define NOTED_CHANGE 0.01                     /* of the rate, that is worth telling */
 
 /* ---- parts ---- */
 
@@ -39,11 +37,10 @@ static struct wr_window *window_of(struct wr_gate *gate, const struct wr_strateg
 
 /* ---- time ---- */
 
-/* Time as the gate knows it: it does not go back, and a reservation that was not used in time is no more. */
+/* It is now, and a reservation that was not used in time is no more. */
 static int64_t advance(struct wr_gate *gate, const weir_pace_options *options, int64_t now)
 {
-    if (now > gate->latest_at)
-        gate->latest_at = now;
+    gate->latest_at = wr_gate_time(gate, now);
     if (wr_gate_expired(gate, options, gate->latest_at)) {
         gate->reserved = false;
         gate->in_flight--;
@@ -308,7 +305,7 @@ static uint32_t notice(struct wr_gate *gate, const weir_pace_options *options, c
     uint32_t news = 0;
     double rate = strategy->want(options, gate + 1, now).rate;
     double noted = (double)gate->noted_rate;
-    if (rate != noted && !(fabs(rate - noted) <= NOTED_CHANGE * noted)) {
+    if (fabs(rate - noted) > NOTED_CHANGE * noted) {
         gate->noted_rate = (float)rate;
         gate->unsaved = true;
         news |= WR_NEWS_DELAY;
@@ -343,7 +340,7 @@ uint32_t wr_gate_tell(struct wr_gate *gate, const weir_pace_options *options, co
 
 void wr_gate_robots_delay(struct wr_gate *gate, int64_t delay_ns, int64_t now)
 {
-    gate->latest_at = now > gate->latest_at ? now : gate->latest_at;
+    gate->latest_at = wr_gate_time(gate, now);
     delay_ns = wr_ns_within(delay_ns, 0, WEIR_DURATION_MAX);
     gate->unsaved |= delay_ns != gate->robots_delay_ns;
     gate->robots_delay_ns = delay_ns;

@@ -11,7 +11,7 @@
  *                                reserve -> give                not used after all
  *                                reserve -> sent -> drop        given up; nothing is known of it
  *
- * A gate is a header, and behind it, as the options ask: latency ring, error window, strategy. It holds no pointers and
+ * A gate is a header, and behind it, as the options ask: strategy, latency ring, error window. It holds no pointers and
  * may be copied. Pure: `now` is an argument; one that goes back is taken as the latest seen, so it can only delay.
  */
 #ifndef WR_CORE_PACE_GATE_H

@@ -21,7 +21,6 @@ struct wr_learned {
     int64_t probed_at;  /* when that began */
     int64_t next_at;    /* of the next start */
     uint32_t successes; /* in a row */
-    uint32_t unused;
 };
 
 #endif

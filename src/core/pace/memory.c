@@ -50,7 +50,7 @@ int64_t wr_memory_wait(const weir_pace_memory *memory, const weir_pace_options *
 void wr_gate_remember(const struct wr_gate *gate, const weir_pace_options *options, int64_t now, int64_t wall_now,
                       weir_pace_memory *ret_memory)
 {
-    int64_t t = now > gate->latest_at ? now : gate->latest_at;
+    int64_t t = wr_gate_time(gate, now);
     weir_pace_memory memory = {
         .robots_delay_ns = gate->robots_delay_ns,
         .saved_wall_at = wall_now,

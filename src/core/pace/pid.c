@@ -40,7 +40,6 @@ struct pid {
     int64_t sample_at;                    /* when this sample began */
     int64_t safe_ns;                      /* the interval at the last sample without trouble; 0: none */
     uint32_t starts, answers, rejections; /* of this sample; answers without rejections */
-    uint32_t unused;
 };
 
 static void set_rate(const weir_pace_options *options, struct pid *pid, double rate)

@@ -35,6 +35,12 @@ struct wr_gate {
     bool succeeded : 1;  /* last_success_at is true */
 };
 
+/* Time as the gate knows it: a clock that goes back stands still. */
+static inline int64_t wr_gate_time(const struct wr_gate *gate, int64_t now)
+{
+    return now > gate->latest_at ? now : gate->latest_at;
+}
+
 /* Our own interval between starts. */
 static inline int64_t wr_own_interval(const weir_pace_options *options)
 {
@@ -48,9 +54,6 @@ static inline int64_t wr_gate_interval(const struct wr_gate *gate, const weir_pa
     int64_t interval_ns = wr_own_interval(options);
     return gate->robots_delay_ns > interval_ns ? gate->robots_delay_ns : interval_ns;
 }
-
-/* Between starts: the interval, or the strategy's if that is longer. */
-int64_t wr_gate_delay(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
 
 /* Whether there is a reservation that was not used in time. */
 bool wr_gate_expired(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);

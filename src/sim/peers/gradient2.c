@@ -30,8 +30,7 @@ struct gradient2 {
     uint32_t windows;   /* up to WARM_UP */
     uint32_t answers;   /* of this window */
     uint32_t in_flight; /* most in this window */
-    uint32_t unused;
-    double sum_ns; /* of this window's latencies */
+    double sum_ns;      /* of this window's latencies */
     int64_t ends_at;
 };
 

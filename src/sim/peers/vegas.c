@@ -30,7 +30,6 @@ struct vegas {
     double least_ns; /* 0: none yet */
     double jitter;   /* of the next probe */
     uint32_t answers;
-    uint32_t unused;
 };
 
 static void draw_jitter(struct vegas *vegas)
