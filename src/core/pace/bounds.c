@@ -34,11 +34,11 @@ static struct asker asker_of(const struct wr_gate *gate, const weir_pace_options
     return (struct asker){gate, options, t, false, wr_breaker_state(&gate->breaker, t), want};
 }
 
-/* In flight without the asker. */
+/* In flight without what is reserved: that is the asker's own, or stands in its way until it is sent, given back or
+ * expires, which no answer need tell of. */
 static uint32_t others_in_flight(const struct asker *asker)
 {
-    const struct wr_gate *gate = asker->gate;
-    return gate->in_flight - (asker->holds || wr_gate_expired(gate, asker->options, asker->t));
+    return asker->gate->in_flight - asker->gate->reserved;
 }
 
 static uint32_t most_in_flight(const struct asker *asker)
@@ -237,7 +237,7 @@ void wr_gate_look(const struct wr_gate *gate, const weir_pace_options *options, 
         entry.consecutive_failures = gate->breaker.failures;
         entry.error_streak = gate->streak < 0 ? (uint32_t)-gate->streak : 0;
         entry.success_streak = gate->streak > 0 ? (uint32_t)gate->streak : 0;
-        entry.in_flight = others_in_flight(&asker);
+        entry.in_flight = others_in_flight(&asker) + reserved_by_another(&asker);
         entry.cap = most_in_flight(&asker);
         entry.starts = gate->seq - gate->reserved;
         entry.rejected = gate->rejected;

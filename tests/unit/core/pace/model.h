@@ -81,7 +81,7 @@ static inline weir_decision model_ask(struct model copy, int64_t now)
     struct model *model = &copy;
     model_see(model, now);
     int64_t t = model->latest_at, at = model->pushed_until;
-    uint32_t in_flight = model->flying + model->reserved;
+    uint32_t in_flight = model->flying; /* what is reserved goes by the clock */
     uint32_t probes = model->options.strategy == WEIR_STRATEGY_TIDE ? 1 : model->options.probes;
     if (model->tripped && t < model->open_until)
         return (weir_decision){WEIR_WAIT, WEIR_REASON_BREAKER, model->open_until - now};

@@ -132,6 +132,44 @@ static void reservation_that_is_not_used_in_time_is_taken_back(void **state)
     rig_release(&rig);
 }
 
+/* Nobody may come to tell of a reservation that was left behind: its end must be said as a time, also where only an
+ * answer could make room otherwise. */
+static void reservation_left_behind_is_waited_for_by_the_clock(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_options options = bare_options();
+    options.max_in_flight = 2;
+    rig_init(&rig, options);
+    struct wr_gate_start start = rig_send(&rig, T0);
+    wr_gate_reserve(rig.gate, &rig.options, T0);
+    assert_waits(&rig, T0, WEIR_REASON_PACE, 120 * S);
+    assert_true(rig_goes(&rig, T0 + 120 * S));
+    rig_send(&rig, T0 + 120 * S);
+    assert_waits(&rig, T0 + 120 * S, WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE);
+    rig_tell(&rig, start, 200, T0 + 120 * S);
+    assert_true(rig_goes(&rig, T0 + 120 * S));
+    rig_release(&rig);
+}
+
+/* E6 */
+static void probe_left_behind_unsent_is_waited_for_by_the_clock(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, profile_options(WEIR_PROFILE_ADAPTIVE));
+    for (int i = 0; i < 5; i++)
+        rig_answer(&rig, 500, T0 + i * 2 * S);
+    int64_t half_open_at = T0 + 8 * S + rig_ask(&rig, T0 + 8 * S).wait_ns;
+    wr_gate_reserve(rig.gate, &rig.options, half_open_at);
+    assert_int_equal(rig_look(&rig, half_open_at).breaker, WEIR_BREAKER_HALF_OPEN);
+    assert_waits(&rig, half_open_at, WEIR_REASON_PACE, 120 * S);
+    assert_true(rig_goes(&rig, half_open_at + 120 * S));
+    rig_send(&rig, half_open_at + 120 * S);
+    assert_waits(&rig, half_open_at + 150 * S, WEIR_REASON_BREAKER, WEIR_UNTIL_RELEASE);
+    rig_release(&rig);
+}
+
 /* K2: an answer between reserving and sending. */
 static void holder_of_a_reservation_can_ask_whether_it_still_may(void **state)
 {
@@ -508,6 +546,8 @@ WEIR_TESTS(test(first_start_is_at_once_and_the_next_an_interval_later), test(int
            test(start_counts_from_the_send_and_nothing_starts_before_it),
            test(reservation_that_is_given_back_leaves_no_trace),
            test(reservation_that_is_not_used_in_time_is_taken_back),
+           test(reservation_left_behind_is_waited_for_by_the_clock),
+           test(probe_left_behind_unsent_is_waited_for_by_the_clock),
            test(holder_of_a_reservation_can_ask_whether_it_still_may), test(gate_without_spacing_says_so),
            test(requests_in_flight_never_exceed_the_most_allowed), test(more_ends_than_starts_free_nothing),
            test(paused_host_waits_until_it_is_resumed), test(clock_going_back_only_delays),
