@@ -209,7 +209,7 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_BLOCK_BRIEF 0.25f  /* of the time since the quota was whole: the end of a window, met a little early */
 #define TIDE_OUTAGE_PAUSE 4.0f  /* s between probes of an outage, or ... */
 #define TIDE_OUTAGE_SHARE 0.1f  /* ... of the time since it began: its end is noticed within a tenth of its length */
-#define TIDE_BAN_LONG 130.0f    /* s: what lasts longer is a window's rest rather than a ban */
+#define TIDE_BAN_LONG 180.0f    /* s: what lasts longer is a window's rest rather than a ban */
 #define TIDE_HOLD_SHARE 0.98f   /* of a quota: what jitter may push together */
 #define TIDE_HOLD_AGAIN 0.88f   /* of a rate that was banned */
 #define TIDE_HOLD_AT_LAST 0.7f  /* of one that was banned again and again */

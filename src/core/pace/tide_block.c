@@ -112,7 +112,7 @@ static void hold_quota(struct wr_tide *tide, float n, float span, float length)
 {
     float early = wr_tide_most(0, span - TIDE_WINDOW_SHORT) * 1.2f; /* the first seconds are out of a short window */
     tide->quota = wr_tide_least(n - early, tide->quota);            /* or what was sent in one, at the last rate */
-    float window = length > TIDE_BAN_LONG ? span + length : wr_tide_least(span + length, TIDE_WINDOW_LONG);
+    float window = length > TIDE_BAN_LONG ? span + length : TIDE_WINDOW_LONG;
     hold(tide, TIDE_HOLD_SHARE * n / window);
     tide->climbing = tide->rate < climb_most(tide, length);
 }
@@ -142,7 +142,10 @@ static void long_block(struct wr_tide *tide, const struct wr_answer *answer, flo
 
     if (tide->blocks < UINT8_MAX)
         tide->blocks++;
-    if (first) {
+    if (first && tide->resume_mode == WR_TIDE_CRUISE) { /* a window's end is met shortly before it: this punishes */
+        tide->traits |= WR_TIDE_BANS;
+        hold(tide, TIDE_HOLD_AGAIN * tide->resume);
+    } else if (first) {
         hold_quota(tide, n, span, length);
     } else if (alike) {
         hold_ban(tide, n, span);
