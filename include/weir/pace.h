@@ -130,7 +130,8 @@ typedef struct weir_pace_options {
     int64_t window_ns;      /* of the error rate; default 30 s */
     int64_t window_step_ns; /* one bucket of it; default 2 s; at most WEIR_WINDOW_BUCKETS of them */
 
-    /* Breaker. */
+    /* Breaker. A 403 is no failure; but consecutive_failures rejections in a row that end in one are a ban, and wait
+     * open_ns as well. */
     bool breaker;                  /* default true, false under unlimited */
     double error_threshold;        /* share of answers; default 0.5 */
     uint32_t min_samples;          /* default 10 */

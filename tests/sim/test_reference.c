@@ -140,7 +140,6 @@ static void aimd_rows_of_the_reference_come_out_within_a_few_points(void **state
     const struct odd odds[] = {
         {"P3b-fw1000-h-hdr", SLACK, 0.07,
          "its breaker did not count a 429 with rate-limit fields; ours is not told of them"},
-        {"P4c-sw20-10-ban120-403", SLACK, 0.6, "its breaker counted 403s; S0-38 says that 4xx never count"},
         {"P7a-tb20-500x2", 0.31, SLACK, "it did not cut on 500; R25 says that every 5xx cuts"},
         {"P9b-tb20-out60", 0.08, SLACK, "a random walk: 0.40 +- 0.04 over forty seeds, of which it took two"},
         {NULL, 0, 0, NULL},

@@ -46,7 +46,7 @@ static uint32_t most_in_flight(const struct asker *asker)
     uint32_t cap = asker->want->cap;
     if (asker->options->max_in_flight > 0 && asker->options->max_in_flight < cap)
         cap = asker->options->max_in_flight;
-    return cap;
+    return asker->gate->banned ? 1 : cap;
 }
 
 static bool probing(const struct asker *asker)

@@ -123,6 +123,7 @@ void wr_gate_carry(const struct wr_gate *from, const weir_pace_options *from_opt
     to->hold_until = sooner(to->hold_until, t + to_options->retry_after_max_ns);
     to->breaker.open_until = sooner(to->breaker.open_until, t + to_options->open_ns);
     if (!to_options->breaker) {
+        to->banned = false;
         to->breaker.tripped = false;
         to->breaker.failures = 0;
     }
@@ -236,6 +237,7 @@ static uint32_t count(struct wr_gate *gate, const struct wr_answer *answer, int6
         gate->streak = gate->streak < 0 ? 1 : gate->streak + (gate->streak < INT32_MAX);
         gate->last_success_at = now;
         gate->succeeded = true;
+        gate->banned = false;
         gate->hopeless = 0;
     } else if (answer->kind == WR_ANSWER_REJECTED) {
         gate->streak = gate->streak > 0 ? -1 : gate->streak - (gate->streak > -INT32_MAX);
@@ -245,6 +247,21 @@ static uint32_t count(struct wr_gate *gate, const struct wr_answer *answer, int6
         gate->streak = 0;
     }
     return 0;
+}
+
+/* A 403 never trips the breaker (S0-38), for it may be about a page. But as many rejections in a row as would trip it
+ * are a ban: the host is left alone as long, and then asked by one request at a time. Tide does so by itself. */
+static void push_back(struct wr_gate *gate, const weir_pace_options *options, const struct wr_answer *answer,
+                      int64_t now, double unit)
+{
+    if (answer->kind != WR_ANSWER_REJECTED || options->strategy == WEIR_STRATEGY_TIDE)
+        return;
+    hold(gate, now + PUSH_BACK_NS, WEIR_REASON_PACE, now);
+    if (answer->status != 403 || !options->breaker || gate->streak > -(int64_t)options->consecutive_failures)
+        return;
+    int64_t ban_ns = sooner(options->open_ns, options->retry_after_max_ns);
+    hold(gate, now + jittered(options, ban_ns, unit), WEIR_REASON_PACE, now);
+    gate->banned = true;
 }
 
 /* What the server told us to wait for; of several the longest. Without a reset, a quota of nothing at all waits as long
@@ -261,8 +278,6 @@ static uint32_t obey(struct wr_gate *gate, const weir_pace_options *options, con
     if (reset_ns > 0 && (answer->quota_remaining == 0 || answer->quota_limit == 0))
         held |= hold(gate, now + jittered(options, reset_ns, unit), WEIR_REASON_RATE_LIMIT_RESET, now);
     gate->unsaved |= held;
-    if (answer->kind == WR_ANSWER_REJECTED && options->strategy != WEIR_STRATEGY_TIDE)
-        hold(gate, now + PUSH_BACK_NS, WEIR_REASON_PACE, now);
     return held ? WR_NEWS_RETRY_AFTER : 0;
 }
 
@@ -331,6 +346,7 @@ uint32_t wr_gate_tell(struct wr_gate *gate, const weir_pace_options *options, co
         wr_latency_add(latency_of(gate, strategy), options, answer.latency_ns);
     uint32_t news = count(gate, &answer, t);
     news |= obey(gate, options, &answer, t, unit);
+    push_back(gate, options, &answer, t, unit);
     news |= judge(gate, options, window_of(gate, strategy, options), &answer, t, unit);
     strategy->tell(options, gate + 1, &answer, t);
     return news | notice(gate, options, strategy, &answer, t);

@@ -33,6 +33,7 @@ struct wr_gate {
     bool paused : 1;     /* by somebody */
     bool unsaved : 1;    /* there is something to remember */
     bool succeeded : 1;  /* last_success_at is true */
+    bool banned : 1;     /* by 403s in a row: one request at a time asks whether it is over */
 };
 
 /* Time as the gate knows it: a clock that goes back stands still. */

@@ -20,6 +20,8 @@ struct model {
     int64_t sends[LIST_MAX], holds[LIST_MAX]; /* holds: what the server named */
     size_t send_count, hold_count;
     int64_t pushed_until; /* of our own, and forgotten on restart */
+    uint32_t rejections;  /* in a row */
+    bool banned;
     struct model_answer {
         int64_t at;
         bool counts, bad;
@@ -87,6 +89,8 @@ static inline weir_decision model_ask(struct model copy, int64_t now)
         return (weir_decision){WEIR_WAIT, WEIR_REASON_BREAKER, model->open_until - now};
     if (model->paused)
         return (weir_decision){WEIR_WAIT, WEIR_REASON_PAUSED, WEIR_UNTIL_RELEASE};
+    if (model->banned && in_flight > 0)
+        return (weir_decision){WEIR_WAIT, WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE};
     if (model->options.max_in_flight > 0 && in_flight >= model->options.max_in_flight)
         return (weir_decision){WEIR_WAIT, WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE};
     if (model->tripped && in_flight >= probes)
@@ -154,6 +158,17 @@ static inline void model_judge(struct model *model, bool counts, bool bad, int64
     }
 }
 
+static inline void model_push_back(struct model *model, int status)
+{
+    int64_t until = model->latest_at + 100 * MS;
+    if (status == 403 && model->options.breaker && model->rejections >= model->options.consecutive_failures) {
+        int64_t over_at = model->latest_at + model_clamp(model, model->options.open_ns);
+        until = over_at > until ? over_at : until;
+        model->banned = true;
+    }
+    model->pushed_until = until > model->pushed_until ? until : model->pushed_until;
+}
+
 /* An answer to something sent at `sent_at`. */
 static inline void model_tell(struct model *model, int64_t sent_at, const weir_outcome *outcome)
 {
@@ -172,10 +187,16 @@ static inline void model_tell(struct model *model, int64_t sent_at, const weir_o
         else if (outcome->quota_limit == 0)
             model_hold(model, t + model_clamp(model, model->options.open_ns));
     }
-    if (!tide && (status == 429 || status == 403 || status == 503))
-        model->pushed_until = t + 100 * MS;
-    if (!failure && status != 403)
+    if (status == 429 || status == 403 || status == 503) {
+        model->rejections++;
+        if (!tide)
+            model_push_back(model, status);
+    }
+    if (!failure && status != 403) {
         model->success_at = t;
+        model->rejections = 0;
+        model->banned = false;
+    }
     model_judge(model, !unsaid, failure, sent_at);
 }
 
@@ -188,7 +209,10 @@ static inline void model_change(struct model *model, const weir_pace_options *op
         model->holds[i] = model->holds[i] < latest_hold ? model->holds[i] : latest_hold;
     if (model->open_until > model->latest_at + options->open_ns)
         model->open_until = model->latest_at + options->open_ns;
+    if (model->pushed_until > latest_hold)
+        model->pushed_until = latest_hold;
     if (!options->breaker) {
+        model->banned = false;
         model->tripped = false;
         model->in_a_row = 0;
     }
@@ -206,6 +230,7 @@ static inline void model_restart(struct model *model, int64_t now, int64_t away_
     model->answer_count = model->in_a_row = model->good_probes = 0;
     model->open_until = model->tripped ? now : INT64_MIN;
     model->success_at = model->pushed_until = INT64_MIN;
+    model->rejections = model->banned = 0;
 }
 
 #endif

@@ -216,6 +216,42 @@ static void breaker_opens_on_endless_429s_without_retry_after(void **state)
     rig_release(&rig);
 }
 
+/* S0-38, R4: where nobody else treats it, a ban that answers 403 is not hammered, and the breaker stays out of it. */
+static void row_of_403s_is_a_ban_and_is_left_alone_as_long_as_an_open_breaker(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
+    for (int64_t i = 0; i < 4; i++) {
+        rig_answer(&rig, 403, T0 + i * S);
+        assert_waits(&rig, T0 + i * S, WEIR_REASON_PACE, 100 * MS);
+    }
+    rig_answer(&rig, 403, T0 + 4 * S);
+    assert_waits(&rig, T0 + 4 * S, WEIR_REASON_PACE, 15 * S);
+    struct wr_gate_start probe = rig_send(&rig, T0 + 19 * S);
+    assert_waits(&rig, T0 + 19 * S, WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE); /* one asks whether it is over */
+    rig_tell(&rig, probe, 403, T0 + 19 * S);
+    assert_waits(&rig, T0 + 19 * S, WEIR_REASON_PACE, 15 * S);
+    rig_answer(&rig, 404, T0 + 34 * S);
+    for (int i = 0; i < 3; i++)
+        rig_send(&rig, T0 + 34 * S); /* and it is */
+    assert_int_equal(rig_look(&rig, T0 + 34 * S).breaker, WEIR_BREAKER_CLOSED);
+    rig_release(&rig);
+}
+
+/* S0-38: private pages here and there are not. */
+static void pages_that_are_forbidden_between_others_are_no_ban(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
+    for (int64_t i = 0; i < 100; i++) {
+        rig_answer(&rig, i % 5 == 0 ? 200 : 403, T0 + i * S);
+        assert_true(rig_ask(&rig, T0 + i * S).wait_ns <= 100 * MS);
+    }
+    rig_release(&rig);
+}
+
 /* A push-back of our own does not hide that the server named a time. */
 static void own_push_back_does_not_end_a_wait_that_the_server_named(void **state)
 {
@@ -368,6 +404,8 @@ WEIR_TESTS(test(nothing_starts_before_retry_after_has_passed), test(retry_after_
            test(quota_of_nothing_pauses_the_host),
            test(jitter_lengthens_long_waits_by_up_to_a_tenth_and_never_shortens),
            test(each_rejection_pushes_back_by_100_ms), test(breaker_opens_on_endless_429s_without_retry_after),
+           test(row_of_403s_is_a_ban_and_is_left_alone_as_long_as_an_open_breaker),
+           test(pages_that_are_forbidden_between_others_are_no_ban),
            test(own_push_back_does_not_end_a_wait_that_the_server_named),
            test(one_response_has_one_effect_on_each_part), test(streaks_count_good_answers_and_rejections_in_a_row),
            test(latency_is_what_was_told_or_the_time_since_the_send),
