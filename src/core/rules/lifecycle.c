@@ -117,19 +117,33 @@ static bool is_redirect(int status)
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
+/* An ETag of another place says nothing of this one. */
+static bool is_direct(const struct wr_lifecycle *life)
+{
+    return life->hops == 0;
+}
+
+static enum wr_life_copy copy_after(const struct wr_lifecycle *life, int status)
+{
+    if (status >= 200 && status <= 299)
+        return WR_COPY_READ;
+    if (status == 304 && life->conditional && is_direct(life))
+        return WR_COPY_CONFIRM;
+    if (is_redirect(status) || (status >= 400 && status <= 499 && status != 429))
+        return WR_COPY_DROP;
+    return WR_COPY_KEEP;
+}
+
 struct wr_life_action wr_lifecycle_foresee(const struct wr_lifecycle *life, const struct wr_life_event *event)
 {
-    static const struct wr_life_action on = {.fetch = WR_FETCH_ON}, drop = {.copy = WR_COPY_DROP},
-                                       read = {.copy = WR_COPY_READ}, nothing = {.fetch = WR_FETCH_NOT};
+    struct wr_life_action told = {.fetch = WR_FETCH_NOT};
     if (!life->fetching || event->kind != WR_LIFE_ANSWERED)
-        return nothing;
-    if (is_redirect(event->status))
-        return event->leads && life->hops < WR_ROBOTS_HOPS ? on : drop;
-    if (event->status >= 200 && event->status <= 299)
-        return read;
-    if (event->status >= 400 && event->status <= 499 && event->status != 429)
-        return drop;
-    return nothing;
+        return told;
+    if (is_redirect(event->status) && event->leads && life->hops < WR_ROBOTS_HOPS)
+        told.fetch = WR_FETCH_ON;
+    else
+        told.copy = copy_after(life, event->status);
+    return told;
 }
 
 /* From now on the copy is what was just fetched. */
@@ -163,20 +177,18 @@ static struct wr_life_action end(struct wr_lifecycle *life, const struct wr_life
                                  const struct wr_life_event *event, int64_t now)
 {
     struct wr_life_action told = wr_lifecycle_foresee(life, event);
-    bool direct = life->hops == 0; /* an ETag of another place says nothing of this one */
     if (told.fetch == WR_FETCH_ON) {
         life->hops++;
         return told;
     }
-    bool same = event->kind == WR_LIFE_ANSWERED && event->status == 304 && life->conditional && direct;
     life->fetching = false;
-    if (told.copy == WR_COPY_KEEP && !same) {
+    if (told.copy == WR_COPY_KEEP) {
         fail(life, options, event, now);
         return told;
     }
-    if (!same) {
+    if (told.copy != WR_COPY_CONFIRM) {
         life->has_rules = told.copy == WR_COPY_READ;
-        life->has_validators = life->has_rules && event->has_validators && direct;
+        life->has_validators = life->has_rules && event->has_validators && is_direct(life);
     }
     renew(life, options, event->max_age_ns);
     return told;
@@ -240,12 +252,9 @@ enum wr_life_state wr_lifecycle_state(const struct wr_lifecycle *life, int64_t n
     return life->fetching ? WR_LIFE_FETCHING : WR_LIFE_UNKNOWN;
 }
 
-enum wr_life_worth wr_lifecycle_worth(const struct wr_lifecycle *life, int64_t now)
+bool wr_lifecycle_forgettable(const struct wr_lifecycle *life, int64_t now)
 {
-    bool waits = life->failures > 0 && now < life->retry_at;
-    if (life->fetching || (waits && life->named_time))
-        return WR_WORTH_PROMISE;
-    return waits ? WR_WORTH_BACKOFF : WR_WORTH_FETCH;
+    return !life->fetching && !(life->named_time && now < life->retry_at);
 }
 
 struct wr_ruling wr_lifecycle_rule(const struct wr_life_action *action, const struct wr_robots *robots,

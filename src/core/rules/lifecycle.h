@@ -110,9 +110,10 @@ enum wr_life_fetch {
 };
 
 enum wr_life_copy {
-    WR_COPY_KEEP, /* as it was */
-    WR_COPY_READ, /* the body that came holds the rules; its validators go with them */
-    WR_COPY_DROP, /* there are no rules any more */
+    WR_COPY_KEEP,    /* as it was */
+    WR_COPY_CONFIRM, /* as it was, and as good as new */
+    WR_COPY_READ,    /* the body that came holds the rules; its validators go with them */
+    WR_COPY_DROP,    /* there are no rules any more */
 };
 
 enum wr_life_holds {
@@ -134,7 +135,7 @@ struct wr_life_action {
 struct wr_life_action wr_lifecycle_step(struct wr_lifecycle *life, const struct wr_life_options *options,
                                         const struct wr_life_event *event, int64_t now);
 
-/* What an ANSWERED with this event would do to fetch and copy; both "not" and "keep": nothing, or it failed. Lets the
+/* What an ANSWERED with this event would do to fetch and copy; neither: it fails. Lets the
  * caller read the body first, and tell FAILED if that does not work. */
 struct wr_life_action wr_lifecycle_foresee(const struct wr_lifecycle *life, const struct wr_life_event *event);
 
@@ -156,14 +157,9 @@ enum wr_life_state wr_lifecycle_state(const struct wr_lifecycle *life, int64_t n
 /* "fresh", …; NULL for a number that is none. */
 const char *wr_life_state_name(enum wr_life_state state);
 
-/* What would be lost with it. */
-enum wr_life_worth {
-    WR_WORTH_FETCH,   /* nothing that cannot be fetched again */
-    WR_WORTH_BACKOFF, /* our own: a host that fails would be asked again too soon */
-    WR_WORTH_PROMISE, /* a fetch under way, or a time that the server named: it must stay */
-};
-
-enum wr_life_worth wr_lifecycle_worth(const struct wr_lifecycle *life, int64_t now);
+/* Whether nothing is lost that cannot be fetched again: no fetch is under way, and the server named no time that is
+ * still to come (L5). A backoff of our own may go: to ask once too often costs no more than to have forgotten rules. */
+bool wr_lifecycle_forgettable(const struct wr_lifecycle *life, int64_t now);
 
 /* May this page be fetched now? */
 struct wr_ruling {

@@ -23,8 +23,8 @@ enum what {
     LOST,   /* no answer */
 };
 
-/* What is expected of fetches is written f, c (conditional), o (on); of the copy r (read), d (drop); of pages w, r
- * (rules), a, d. '.' is none, or keep. */
+/* What is expected of fetches is written f, c (conditional), o (on); of the copy s (same), r (read), d (drop); of pages
+ * w, r (rules), a, d. '.' is none, or keep. */
 struct moment {
     int64_t at; /* since T0 */
     enum what what;
@@ -75,7 +75,7 @@ static void live(struct world *world, const struct moment *moments, size_t count
     for (size_t i = 0; i < count; i++) {
         const struct moment *moment = &moments[i];
         struct wr_life_action action = tell(world, moment->what, moment->status, moment->at);
-        char got[4] = {".fco"[action.fetch], ".rd"[action.copy], "wrad"[action.holds], '\0'};
+        char got[4] = {".fco"[action.fetch], ".srd"[action.copy], "wrad"[action.holds], '\0'};
         int64_t wait_ns = action.until == WEIR_FOREVER ? -1 : action.until - (T0 + moment->at);
         if (strcmp(got, moment->expected) != 0 || wait_ns != moment->wait_ns)
             fail_msg("moment %zu: %s and %lld s, and not %s and %lld s", i, got, (long long)(wait_ns / S),
@@ -114,7 +114,7 @@ static void copy_is_refreshed_while_it_serves_and_not_used_for_more_than_a_day(v
         {24 * H, ASK, 0, "..w", -1},    {25 * H, GOT, 200, ".rr", 0}, /* as it was at 21 h */
         {42 * H - 1, ASK, 0, "..r", 0}, {42 * H, ASK, 0, "c.r", 0},
         {100 * H, ASK, 0, "c.w", -1}, /* and not wanted for long */
-        {100 * H, START, 0, "..w", -1}, {100 * H, GOT, 304, "..r", 0},
+        {100 * H, START, 0, "..w", -1}, {100 * H, GOT, 304, ".sr", 0},
         {120 * H, ASK, 0, "..r", 0},    {121 * H, ASK, 0, "c.r", 0},
     };
     struct world world = world_of(WR_ON_ERROR_RFC9309);
@@ -413,7 +413,7 @@ static void stored_copy_of_any_age_is_good_again_once_confirmed(void **state)
     (void)wr_lifecycle_step(&world.life, &world.options, &loaded, T0);
     static const struct moment moments[] = {
         {0, ASK, 0, "c.w", -1},     {0, START, 0, "..w", -1},     {0, GOT, 503, "..w", 5 * S},
-        {5 * S, ASK, 0, "c.w", -1}, {5 * S, START, 0, "..w", -1}, {5 * S, GOT, 304, "..r", 0},
+        {5 * S, ASK, 0, "c.w", -1}, {5 * S, START, 0, "..w", -1}, {5 * S, GOT, 304, ".sr", 0},
     };
     live_all(&world, moments);
 }
@@ -435,25 +435,24 @@ static void store_does_not_overrule_what_is_known(void **state)
 
 /* ---- forgetting ---- */
 
-/* L5, R23 */
-static void what_a_server_asked_for_is_worth_more_than_what_we_chose(void **state)
+/* L5 */
+static void what_is_under_way_or_named_by_the_server_is_not_forgotten(void **state)
 {
     (void)state;
     struct world world = world_of(WR_ON_ERROR_RFC9309);
-    assert_int_equal(wr_lifecycle_worth(&world.life, T0), WR_WORTH_FETCH);
+    assert_true(wr_lifecycle_forgettable(&world.life, T0));
     (void)tell(&world, START, 0, 0);
-    assert_int_equal(wr_lifecycle_worth(&world.life, T0), WR_WORTH_PROMISE); /* it is on the wire */
+    assert_false(wr_lifecycle_forgettable(&world.life, T0));
     (void)tell(&world, GOT, 500, 0);
-    assert_int_equal(wr_lifecycle_worth(&world.life, T0 + 4 * S), WR_WORTH_BACKOFF);
-    assert_int_equal(wr_lifecycle_worth(&world.life, T0 + 5 * S), WR_WORTH_FETCH);
+    assert_true(wr_lifecycle_forgettable(&world.life, T0));
     world.retry_after_ns = H;
     (void)tell(&world, START, 0, 10 * S);
     (void)tell(&world, GOT, 503, 10 * S);
-    assert_int_equal(wr_lifecycle_worth(&world.life, T0 + H), WR_WORTH_PROMISE);
-    assert_int_equal(wr_lifecycle_worth(&world.life, T0 + H + 10 * S), WR_WORTH_FETCH);
-    (void)tell(&world, START, 0, 2 * H);
-    (void)tell(&world, GOT, 200, 2 * H);
-    assert_int_equal(wr_lifecycle_worth(&world.life, T0 + 2 * H), WR_WORTH_FETCH);
+    assert_false(wr_lifecycle_forgettable(&world.life, T0 + H));
+    assert_true(wr_lifecycle_forgettable(&world.life, T0 + H + 10 * S));
+    (void)tell(&world, START, 0, 20 * S);
+    (void)tell(&world, GOT, 200, 20 * S);
+    assert_true(wr_lifecycle_forgettable(&world.life, T0 + 20 * S));
 }
 
 /* ---- rulings ---- */
@@ -574,6 +573,6 @@ WEIR_TESTS(test(page_waits_until_robots_is_known_and_it_is_asked_for_once),
            test(rules_behind_a_redirect_count_without_their_validators),
            test(unchanged_counts_only_for_the_place_that_was_asked), test(stored_copy_is_used_by_its_age),
            test(stored_copy_of_any_age_is_good_again_once_confirmed), test(store_does_not_overrule_what_is_known),
-           test(what_a_server_asked_for_is_worth_more_than_what_we_chose),
+           test(what_is_under_way_or_named_by_the_server_is_not_forgotten),
            test(ruling_names_the_line_that_decided_or_how_long_to_wait), test(clock_going_back_only_delays),
            test(options_out_of_bounds_are_refused_with_the_reason), test(modes_and_states_have_names))

@@ -60,7 +60,8 @@ static void watch(struct onlooker *seen, const struct wr_life_event *event, stru
         }
         seen->fetching = false;
         bool same = event->status == 304 && seen->was_conditional && seen->hops == 0;
-        bool good = event->kind == WR_LIFE_ANSWERED && (action.copy != WR_COPY_KEEP || same);
+        assert_true(action.copy != WR_COPY_CONFIRM || same);
+        bool good = event->kind == WR_LIFE_ANSWERED && action.copy != WR_COPY_KEEP;
         seen->failed_at = good ? -1 : now;
         seen->knows |= good;
         seen->known_at = good ? seen->started_at : seen->known_at;

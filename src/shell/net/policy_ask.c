@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* policy_ask.c - one answer: as far as known now. */
+#include "shell/net/policy_parts.h"
+
+/* The gate's key is in the URL of the robots.txt: what is between the scheme and the path. */
+static struct wr_span gate_key(const struct wr_policy *policy)
+{
+    struct wr_span key = {policy->key, policy->key_bytes};
+    key = wr_span_after(key, wr_span_find(key, ':') + strlen("://"));
+    key.bytes -= strlen("/robots.txt");
+    return key;
+}
+
+/* Between reading the delay and telling it, it may have changed, and somebody else may have told the new one before us:
+ * so look again. */
+int wr_policy_tell_delay(struct wr_policies *policies, struct wr_policy *policy, int64_t delay_ns)
+{
+    struct wr_span key = gate_key(policy);
+    for (;;) {
+        int bad = weir_pacer_robots_delay(policies->options.pacer, key.data, key.bytes, delay_ns);
+        wr_policies_lock(policies);
+        int64_t latest_ns = wr_policy_delay(policy);
+        bool done = bad != 0 || latest_ns == delay_ns;
+        policy->holds -= done;
+        wr_policies_unlock(policies);
+        if (done)
+            return bad;
+        delay_ns = latest_ns;
+    }
+}
+
+/* What was seen of a policy with the lock held. */
+struct glance {
+    struct wr_policy *policy;
+    struct wr_life_action action;
+    struct wr_rules *rules;        /* held */
+    struct wr_robots_fetch *fetch; /* to be sent */
+    int64_t delay_ns;              /* if not 0, the policy is held */
+};
+
+static int glance(struct wr_policies *policies, int64_t now, struct glance *glance)
+{
+    struct wr_policy *policy = glance->policy;
+    struct wr_life_event wanted = {.kind = WR_LIFE_WANTED};
+    glance->action = wr_lifecycle_step(&policy->life, &policies->options.life, &wanted, now);
+    if (glance->action.fetch != WR_FETCH_NOT) {
+        glance->fetch = wr_fetch_start(policies, policy, glance->action.fetch, now);
+        if (glance->fetch != NULL)
+            return 0;
+        if (glance->action.holds == WR_HOLDS_WAIT)
+            return WEIR_E_NOMEM; /* else it serves, and is refreshed another time */
+    }
+    glance->rules = wr_rules_hold(policy->rules);
+    glance->delay_ns = wr_policy_delay(policy);
+    policy->holds += glance->delay_ns > 0;
+    return 0;
+}
+
+static int rule(struct wr_policies *policies, struct glance *glance, struct wr_span target, int64_t now,
+                struct wr_ruling *ret_ruling)
+{
+    const struct wr_robots *robots = glance->rules != NULL ? glance->rules->robots : NULL;
+    struct wr_ruling ruling = wr_lifecycle_rule(&glance->action, robots, target, now);
+    wr_rules_drop(policies, glance->rules);
+    int bad = glance->delay_ns > 0 ? wr_policy_tell_delay(policies, glance->policy, glance->delay_ns) : 0;
+    if (bad == 0 || ruling.decision.verdict != WEIR_GO)
+        *ret_ruling = ruling;
+    return ruling.decision.verdict == WEIR_GO ? bad : 0;
+}
+
+int wr_policy_ask(struct wr_policies *policies, struct wr_policy *policy, const struct wr_url *url,
+                  struct wr_span target, struct wr_ruling *ret_ruling)
+{
+    for (;;) {
+        int64_t now = wr_clock_now(policies->clock);
+        struct glance seen = {.policy = policy};
+        wr_policies_lock(policies);
+        int bad = policies->closed ? WEIR_E_CLOSED : 0;
+        if (bad == 0 && policy == NULL)
+            bad = wr_policy_get(policies, url, now, &seen.policy);
+        if (bad == 0)
+            bad = glance(policies, now, &seen);
+        wr_policies_unlock(policies);
+        if (bad != 0)
+            return bad;
+        if (seen.fetch == NULL)
+            return rule(policies, &seen, target, now, ret_ruling);
+        wr_fetch_send(seen.fetch); /* it may have ended already: look again */
+    }
+}
+
+int wr_policies_ask(struct wr_policies *policies, const struct wr_url *url, struct wr_ruling *ret_ruling)
+{
+    return wr_policy_ask(policies, NULL, url, wr_url_target(url), ret_ruling);
+}
