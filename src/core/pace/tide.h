@@ -149,97 +149,100 @@ static inline int64_t wr_tide_interval(float rate)
 
 /* ---- the numbers --------------------------------------------------------------------------------------- */
 
-/* start */
+/* Of any rate. */
+#define TIDE_RATE_LEAST 0.001f
+#define TIDE_RATE_MOST 1e6f
+
+/* start: one a second, growing with success. */
 #define TIDE_FIRST_RATE 1.0f  /* nobody minds one a second */
 #define TIDE_GROW_LEAST 6.0f  /* successes per e-fold at least, so that small quotas are met gently */
 #define TIDE_GROW_S 1.0f      /* seconds per e-fold at least, so that what is in flight overshoots little */
-#define TIDE_GROW_FAST 200.0f /* per second: from here on growth slows down, so much is in flight */
+#define TIDE_GROW_FAST 200.0f /* starts per second: from here on it slows down, for so much is in flight */
 #define TIDE_AHEAD 2.0f       /* times what is really sent: a rate beyond it is not tested */
 
-/* search */
-#define TIDE_CLEAN 12.0f     /* successes that show a rate good: enough to notice it is 8 % too high */
-#define TIDE_CLEAN_FAR 5.0f  /* the same when the rate is far below what is bad */
+/* search: between a rate that was accepted and one that was not. */
+#define TIDE_CLEAN 12.0f     /* successes that show a rate good: enough to notice that it is 8 % too high */
+#define TIDE_CLEAN_FAR 5.0f  /* the same while the rate is far below what is bad */
 #define TIDE_NEAR 1.12f      /* bad / rate from which cruise finds the rest */
-#define TIDE_MEASURED 5.0f   /* accepted from which a measurement is worth more than halving */
+#define TIDE_MEASURED 5.0f   /* accepted from which a measurement is worth more than a guess */
 #define TIDE_ACCUMULATE 8.0f /* accepted below which the next measurement begins at the same rejection */
-#define TIDE_BURST 3.0f      /* a bucket this deep does not overflow while we hover */
+#define TIDE_BURST 3.0f      /* a bucket this deep does not overflow within a search: what is measured is exact */
 
-/* cruise */
-#define TIDE_MARGIN_LEAST 0.004f
-#define TIDE_MARGIN_MOST 0.06f
+/* cruise: how far below the limit to set out. */
+#define TIDE_MARGIN_LEAST 0.004f /* what is lost at a host that never changes */
+#define TIDE_MARGIN_MOST 0.06f   /* a limit that falls faster is better followed by measuring again */
 #define TIDE_MARGIN_NEW 0.02f
-#define TIDE_MARGIN_UP 1.5f
-#define TIDE_MARGIN_DOWN 0.7f
-#define TIDE_EARLY 1.0f /* phase before which a rejection came early */
+#define TIDE_MARGIN_UP 1.5f   /* after an early rejection */
+#define TIDE_MARGIN_DOWN 0.7f /* after one in time */
+#define TIDE_EARLY 1.0f       /* phase before which a rejection came early: the limit had not been reached */
+#define TIDE_FLOOR 0.2f       /* of the peak: single rejections do not bring the rate below it */
+
+/* cruise: how many requests until it is asked again. */
 #define TIDE_SPAN_NEW 24.0f
 #define TIDE_SPAN_LEAST 12.0f
-#define TIDE_SPAN_MOST 300.0f /* one rejection in 600 requests */
-#define TIDE_SPAN_S 10.0f     /* or this many seconds, if that is longer: fast hosts need not be asked more often */
-#define TIDE_SPAN_LOW 24.0f   /* the same two when it was faster of late: it may come back */
-#define TIDE_SPAN_LOW_S 5.0f
+#define TIDE_SPAN_MOST 300.0f  /* one rejection in 600 requests */
+#define TIDE_SPAN_S 10.0f      /* or this many seconds, if they are more: fast hosts need not be asked more often */
+#define TIDE_SPAN_LOW 24.0f    /* the same two when it was faster of late, and may come back */
+#define TIDE_SPAN_LOW_S 5.0f   /* s */
 #define TIDE_LOW 0.7f          /* share of the peak below which that holds */
-#define TIDE_PEAK_FADES 0.995f /* per rejection */
-#define TIDE_FLOOR 0.2f        /* of the peak */
-#define TIDE_RATE_LEAST 0.001f
-#define TIDE_RATE_MOST 1e6f
-#define TIDE_SPAN_FLIGHT                                                                                            \
-    10.0f                     /* times the number in flight at least: answers come late, the rate must not run away \
-                               */
-#define TIDE_PENALTY 100.0f   /* the time between rejections is at least this many times what one costs */
-#define TIDE_SAME 0.02f       /* a measurement this close confirms the last */
-#define TIDE_LATE 2.0f        /* phase after which a rejection came late: a static limit comes about then */
-#define TIDE_ROSE_BURST 1.5f  /* times the known burst, and ... */
-#define TIDE_ROSE_TOKENS 5.0f /* ... tokens more: a full bucket does not explain it, the limit rose */
-#define TIDE_GROWTH 2.77f     /* e-folds per span from phase 2 on */
+#define TIDE_PEAK_FADES 0.995f /* per measurement */
+#define TIDE_SPAN_FLIGHT 10.0f /* times the number in flight at least: answers come late */
+#define TIDE_PENALTY 100.0f    /* times what a rejection costs (Retry-After): at most 1 % of the time is lost */
+#define TIDE_SAME 0.02f        /* a measurement this close confirms the last: four times the span; else twice */
+#define TIDE_MOVED 1.3f        /* times the span when the limit falls: stay below it for longer */
+#define TIDE_GROWTH 2.77f      /* e-folds per span from phase 2 on: times 16, so a limit that rose is soon found */
+#define TIDE_LATE 2.0f         /* phase after which a rejection came late: one of a static limit comes about then */
+#define TIDE_ROSE_BURST 1.5f   /* times the known burst, and ... */
+#define TIDE_ROSE_TOKENS 5.0f  /* ... tokens more: a full bucket does not explain that it came so late: it rose */
 
-#define TIDE_MOVED 1.3f /* of the span when the limit moves */
+/* The budget of rejections: while they are owed, cruise asks more slowly. */
+#define TIDE_CREDIT 4.0f        /* learning may cost this many */
+#define TIDE_CREDIT_LEAST -4.0f /* what is forgiven beyond */
+#define TIDE_EARN 0.003f        /* per success */
+#define TIDE_DEBT 0.5f          /* of a span longer for each that is owed */
 
-/* budget */
-#define TIDE_DEBT 0.5f
-#define TIDE_CREDIT 4.0f /* learning may cost this many rejections */
-#define TIDE_CREDIT_LEAST -4.0f
-#define TIDE_EARN 0.003f /* per success */
-
-/* blocks */
+/* blocked: single probes. */
 #define TIDE_STREAK 3                           /* rejections in a row that are a block */
-#define TIDE_STREAK_503 4                       /* 503s have other reasons too */
+#define TIDE_STREAK_503 4                       /* of 503s, which have other reasons too */
 #define TIDE_BLOCK_RETRY_NS INT64_C(5000000000) /* a Retry-After this long is one at once */
 #define TIDE_BLOCK_PAUSE_NS INT64_C(2000000000) /* before the first probe */
-#define TIDE_BLOCK_SHORT 6.0f                   /* s: up to here it may be a slow bucket */
-#define TIDE_BLOCK_BRIEF 0.25f  /* of the time since the quota was whole: the end of a window, met a little early */
-#define TIDE_OUTAGE_PAUSE 4.0f  /* s between probes of an outage, or ... */
-#define TIDE_OUTAGE_SHARE 0.1f  /* ... of the time since it began: its end is noticed within a tenth of its length */
-#define TIDE_BAN_LONG 180.0f    /* s: what lasts longer is a window's rest rather than a ban */
-#define TIDE_HOLD_SHARE 0.98f   /* of a quota: what jitter may push together */
-#define TIDE_HOLD_AGAIN 0.88f   /* of a rate that was banned */
-#define TIDE_HOLD_AT_LAST 0.7f  /* of one that was banned again and again */
-#define TIDE_CLIMB 0.03f        /* e-folds per second */
-#define TIDE_PATIENCE 100.0f    /* bans cost time: ask again after this many times the length of the last */
-#define TIDE_WINDOW_SHORT 10.0f /* s: quotas are per 10 s or per minute, more often than not */
-#define TIDE_WINDOW_LONG 60.0f
+#define TIDE_BLOCK_SHORT 6.0f                   /* s: if a probe failed no later, it may be a slow bucket */
+#define TIDE_BLOCK_BRIEF 0.25f /* of the time since the quota was whole: the end of a window, met a little early */
+#define TIDE_OUTAGE_PAUSE 4.0f /* s between probes of an outage, or ... */
+#define TIDE_OUTAGE_SHARE 0.1f /* ... of the time since it began: its end is noticed within a tenth of its length */
 
-/* strays */
+/* hold: a quota, and perhaps a ban. */
+#define TIDE_WINDOW_SHORT 10.0f /* s: quotas are per ten seconds or per minute, more often than not */
+#define TIDE_WINDOW_LONG 60.0f  /* s */
+#define TIDE_BAN_LONG 180.0f    /* s: what lasts longer is the rest of a window rather than a ban */
+#define TIDE_CLIMB 0.03f /* e-folds per second: a window of 30 s is told from one of 60 s by where the climb ends */
+#define TIDE_HOLD_SHARE 0.98f  /* of a quota: jitter may push requests together */
+#define TIDE_HOLD_AGAIN 0.88f  /* of a rate that was banned */
+#define TIDE_HOLD_AT_LAST 0.7f /* of one that was banned again and again */
+#define TIDE_PATIENCE 100.0f   /* times the length of the last ban until a little more is tried */
+
+/* Strays: single rejections that come whatever the rate. */
 #define TIDE_STRAYS 6          /* single 503s ... */
-#define TIDE_STRAYS_FALL 0.93f /* ... while the rate fell so much: they come whatever the rate */
-#define TIDE_STRAYS_START 3    /* single 503s while the rate grew: the same */
-#define TIDE_STRAY_SHARE 0.2f  /* more of late, and they are no strays */
+#define TIDE_STRAYS_FALL 0.93f /* ... while the rate fell so much */
+#define TIDE_STRAYS_START 3    /* single 503s while it grew */
+#define TIDE_STRAY_SHARE 0.2f  /* of the last 32 answers: more are no strays */
 
-/* cap */
+/* cap: latencies are judged by the mean of their logarithm over an epoch. */
 #define TIDE_CAP_FIRST 4.0f
-#define TIDE_CAP_GROWS 0.7f    /* per success: times 1.7 in a round trip */
-#define TIDE_EPOCH_FIRST 16.0f /* successes: latencies are judged by their mean */
-#define TIDE_EPOCH 96.0f
-#define TIDE_EPOCH_CAPS 4.0f  /* or this many times the cap */
-#define TIDE_QUEUE_LOW 0.5f   /* log2 of latency / unloaded: 1.4 times, no queue to speak of */
-#define TIDE_QUEUE_HIGH 1.23f /* 2.3 times: more in flight only wait longer */
-#define TIDE_QUEUE_FIRST 0.8f /* while the cap grows at first: what was sent meanwhile waits too */
-#define TIDE_QUEUE_FULL 1.0f
-#define TIDE_QUEUE_CUT 0.7f
-#define TIDE_BASE_FALLS 0.15f /* of the difference, per epoch */
-#define TIDE_CAP_TEST 0.8f
-#define TIDE_CAP_FELL 0.9f   /* a test that lowers the answers per second below this share is undone */
-#define TIDE_BASE_RISES 0.5f /* of the seeming queue, then: it was only a heavy tail */
-#define TIDE_CROWD 4         /* rejections that point at concurrency, in a row */
+#define TIDE_CAP_GROWS 0.7f    /* per success at first: times 1.7 in a round trip */
+#define TIDE_EPOCH_FIRST 16.0f /* successes, at first */
+#define TIDE_EPOCH 96.0f       /* successes, or ... */
+#define TIDE_EPOCH_CAPS 4.0f   /* ... times the cap */
+#define TIDE_QUEUE_LOW 0.5f    /* log2 of latency / unloaded: 1.4 times, no queue to speak of: more may fly */
+#define TIDE_QUEUE_HIGH 1.23f  /* 2.3 times: more only wait longer */
+#define TIDE_QUEUE_FIRST 0.8f  /* while the cap grows at first, for what was sent meanwhile waits too */
+#define TIDE_QUEUE_FULL 1.0f   /* a rejection while answers take twice the time is of a full queue ... */
+#define TIDE_QUEUE_CUT 0.7f    /* ... and this share is enough to fill the servers */
+#define TIDE_CAP_TEST 0.8f     /* a smaller cap is tried for an epoch */
+#define TIDE_CAP_FELL 0.9f     /* and undone if it lowers the answers per second below this share ... */
+#define TIDE_BASE_RISES 0.5f   /* ... by this part of what seemed a queue, and was a heavy tail */
+#define TIDE_BASE_FALLS 0.15f  /* of the difference, per epoch: one fast epoch is chance */
+#define TIDE_CROWD 4           /* rejections in a row that point at the number in flight */
 
 /* ---- the parts ----------------------------------------------------------------------------------------- */
 
