@@ -4,6 +4,8 @@
 
 #include "base/buf.h"
 
+#include <string.h>
+
 #define DETAIL_BYTES 200
 
 static _Thread_local const char *detail = "no error";
@@ -60,6 +62,19 @@ void wr_error_note_text(const char *what, const char *text, size_t text_bytes, c
     wr_buf_append_char(&buf, ' ');
     wr_buf_append_string(&buf, why);
     wr_error_note(formatted);
+}
+
+int wr_invalid_in(const char *where)
+{
+    char text[DETAIL_BYTES];
+    struct wr_buf buf;
+
+    wr_buf_init_fixed(&buf, text, sizeof text);
+    wr_buf_append_string(&buf, where);
+    wr_buf_append_string(&buf, ": ");
+    wr_buf_append_string(&buf, detail);
+    memcpy(formatted, text, buf.length + 1); /* the detail may have stood there */
+    return wr_invalid(formatted);
 }
 
 int wr_invalid_text(const char *what, const char *text, size_t text_bytes, const char *wrong, size_t at,

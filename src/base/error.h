@@ -4,7 +4,7 @@
  *     if (capacity == 0)
  *         return wr_invalid("capacity is 0; it must be 1 ... 4294967295");
  *
- * Both functions return WEIR_E_INVAL and set what weir_error_detail() says on this thread. Say what is wrong and what
+ * These functions return WEIR_E_INVAL and set what weir_error_detail() says on this thread. Say what is wrong and what
  * would be right, in ASCII: the text may end in a log or on any terminal.
  */
 #ifndef WR_BASE_ERROR_H
@@ -30,6 +30,9 @@ static inline int wr_invalid(const char *why)
  *     what "text" why
  * with the text quoted as wr_invalid_text does. Keeps nothing. */
 void wr_error_note_text(const char *what, const char *text, size_t text_bytes, const char *why);
+
+/* Puts `where` and a colon before the detail, and returns WEIR_E_INVAL: for one that knows what was parsed. */
+int wr_invalid_in(const char *where);
 
 /* For text that does not parse. Formats
  *     duration "5 parsecs": unknown unit at character 2; use ns, us, ms, s, m, h or d

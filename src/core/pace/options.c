@@ -281,21 +281,20 @@ static int parse(const struct option *option, const char *text, double *ret_valu
 static int set_number(weir_pace_options *options, const struct option *option, const char *text)
 {
     double value;
-    int error = parse(option, text, &value);
-    if (error != 0)
-        return error;
+    if (parse(option, text, &value) != 0)
+        return wr_invalid_in(option->name);
     if ((value != 0 && !in_range(option, value)) || (option->kind == COUNT && value != floor(value)))
         return wr_invalid(option->right);
     set_value(options, option, value == 0 ? option->normal : value);
     return 0;
 }
 
-static int set_switch(bool *ret_on, const char *text)
+static int set_switch(bool *ret_on, const char *name, const char *text)
 {
     static const char *const words[] = {"true", "yes", "on", "1", "false", "no", "off", "0"};
     size_t place = place_of(text, words, 8);
     if (place == 8)
-        return wr_invalid_text("switch", text, strlen(text), "unknown", WR_NOWHERE, "use true or false");
+        return wr_invalid_text(name, text, strlen(text), "unknown", WR_NOWHERE, "use true or false");
     *ret_on = place < 4;
     return 0;
 }
@@ -323,7 +322,10 @@ static int refuse_name(const char *name)
         wr_nearest_offer(&nearest, options_known[i].name);
     wr_buf_init_fixed(&buf, right, sizeof right);
     wr_buf_append_string(&buf, nearest.best != NULL ? "did you mean " : "use for example max_rate or open");
-    wr_buf_append_string(&buf, nearest.best != NULL ? nearest.best : "");
+    if (nearest.best != NULL) {
+        wr_buf_append_string(&buf, nearest.best);
+        wr_buf_append_char(&buf, '?');
+    }
     return wr_invalid_text("option", name, strlen(name), "unknown", WR_NOWHERE, right);
 }
 
@@ -338,7 +340,7 @@ int weir_pace_options_set(weir_pace_options *options, const char *name, const ch
         return weir_profile_named(value, &profile) == 0 ? weir_pace_options_profile(options, profile) : WEIR_E_INVAL;
     for (size_t i = 0; i < SWITCH_COUNT; i++)
         if (strcmp(name, switches[i].name) == 0)
-            return set_switch((bool *)((char *)options + switches[i].offset), value);
+            return set_switch((bool *)((char *)options + switches[i].offset), name, value);
     for (size_t i = 0; i < OPTION_COUNT; i++)
         if (strcmp(name, options_known[i].name) == 0)
             return set_number(options, &options_known[i], value);

@@ -165,7 +165,7 @@ static int check_outcome(const weir_outcome *outcome)
     if (outcome == NULL)
         return wr_invalid("outcome is NULL; weir_permit_release ends a request of which nothing is known");
     if (outcome->size != sizeof *outcome)
-        return wr_invalid("outcome->size is not that of weir_outcome");
+        return wr_invalid("outcome->size is not that of weir_outcome; set it to sizeof(weir_outcome)");
     return 0;
 }
 

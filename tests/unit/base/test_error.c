@@ -46,6 +46,8 @@ static void detail_is_what_was_said_last(void **state)
     assert_string_equal(weir_error_detail(), "colour \"blu\": incomplete at character 4; use blue");
     wr_invalid_text("colour", NULL, 5, "empty", WR_NOWHERE, "use blue");
     assert_string_equal(weir_error_detail(), "colour \"\": empty; use blue");
+    assert_int_equal(wr_invalid_in("door"), WEIR_E_INVAL);
+    assert_string_equal(weir_error_detail(), "door: colour \"\": empty; use blue");
 }
 
 static void *detail_of_a_new_thread(void *ret_detail)

@@ -288,7 +288,12 @@ static void bad_texts_are_refused_and_change_nothing(void **state)
         assert_same(&o, &normal);
     }
     assert_int_equal(weir_pace_options_set(&o, "max_rates", "1"), WEIR_E_INVAL);
-    assert_string_equal(weir_error_detail(), "option \"max_rates\": unknown; did you mean max_rate");
+    assert_string_equal(weir_error_detail(), "option \"max_rates\": unknown; did you mean max_rate?");
+    assert_int_equal(weir_pace_options_set(&o, "open", "15 parsecs"), WEIR_E_INVAL);
+    assert_string_equal(weir_error_detail(),
+                        "open: duration \"15 parsecs\": unknown unit at character 3; use ns, us, ms, s, m, h or d");
+    assert_int_equal(weir_pace_options_set(&o, "breaker", "maybe"), WEIR_E_INVAL);
+    assert_string_equal(weir_error_detail(), "breaker \"maybe\": unknown; use true or false");
     assert_int_equal(weir_pace_options_set(&o, "xyzzy", "1"), WEIR_E_INVAL);
     assert_non_null(strstr(weir_error_detail(), "use for example max_rate or open"));
     assert_int_equal(weir_pace_options_set(NULL, "open", "1s"), WEIR_E_INVAL);
