@@ -45,8 +45,28 @@ static const struct wr_config_field limiter_fields[] = {
     {"extend", WR_CONFIG_BOOL(struct wr_origin, limiter.extend), .what = "whether a request prolongs the ban"},
     {"max", WR_CONFIG_COUNT(struct wr_origin, limiter.max), .min = 1, .max = 65536, .what = "most at the same time"},
 };
+/* A number of another kind is a slip: it would be ignored, and a default be used in silence. */
+static const char *limiter_wrong(const void *settings)
+{
+    const struct wr_origin *origin = settings;
+    struct wr_scenario normal;
+    wr_scenario_init(&normal);
+    bool bans = origin->limiter.kind == WR_LIMITER_SLIDING_BAN;
+    bool has_window = bans || origin->limiter.kind == WR_LIMITER_FIXED_WINDOW;
+#define SET(number) (origin->limiter.number != normal.origin.limiter.number)
+    if (origin->limiter.kind != WR_LIMITER_TOKEN_BUCKET && (SET(rate) || SET(burst)))
+        return "rate and burst are of a token_bucket; leave them out, or set kind to that";
+    if (!has_window && (SET(quota) || SET(window_ns)))
+        return "quota and window are of a fixed_window or sliding_ban; leave them out, or set kind to one of them";
+    if (!bans && (SET(ban_ns) || SET(status) || SET(extend)))
+        return "ban, status and extend are of a sliding_ban; leave them out, or set kind to that";
+    if (origin->limiter.kind != WR_LIMITER_CONCURRENCY && SET(max))
+        return "max is of a limit on concurrency; leave it out, or set kind to that";
+#undef SET
+    return NULL;
+}
 static const struct wr_config_schema limiter_schema = {
-    .name = "limiter", .fields = limiter_fields, .count = COUNT(limiter_fields)};
+    .name = "limiter", .fields = limiter_fields, .count = COUNT(limiter_fields), .wrong = limiter_wrong};
 
 static const struct wr_config_field station_fields[] = {
     {"servers", WR_CONFIG_COUNT(struct wr_origin, station.servers), .max = 4096, .what = "0: no station"},
@@ -88,7 +108,14 @@ static const struct wr_config_field vary_fields[] = {
     {"kind", WR_CONFIG_CHOICE(struct wr_origin, vary.kind), .choices = varies, .required = true},
     {"period", WR_CONFIG_DURATION(struct wr_origin, vary.period_ns), .max = 365 * WEIR_DAY, .what = "of sine and walk"},
 };
-static const struct wr_config_schema vary_schema = {.name = "vary", .fields = vary_fields, .count = COUNT(vary_fields)};
+static const char *vary_wrong(const void *settings)
+{
+    const struct wr_origin *origin = settings;
+    bool periodic = origin->vary.kind == WR_VARY_SINE || origin->vary.kind == WR_VARY_WALK;
+    return periodic && origin->vary.period_ns == 0 ? "sine and walk need a period; add one, such as period: 10m" : NULL;
+}
+static const struct wr_config_schema vary_schema = {
+    .name = "vary", .fields = vary_fields, .count = COUNT(vary_fields), .wrong = vary_wrong};
 
 static const struct wr_config_field origin_fields[] = {
     {"service", WR_CONFIG_GROUP(&service_schema)},
