@@ -22,17 +22,19 @@ enum how {
 };
 
 /* name, profile, strategy, how, what it is */
-#define PACERS(X)                                                                                                 \
-    X("tide", ADAPTIVE, TIDE, UNCAPPED, "weir's default: finds the limit and stays below it")                     \
-    X("fixed", STRICT, FIXED, DEAF | WITHOUT, "one start a second, whatever happens")                             \
-    X("aimd", AIMD, AIMD, DEAF | STUDIED, "additive increase, multiplicative decrease, with a token bucket")      \
-    X("learned", LEARNED, LEARNED, DEAF | WITHOUT | LEARNS_503, "a delay that grows with each 429 and is probed") \
-    X("both", ORIGIN_TUNED, BOTH, WEIRS, "aimd and learned together, the slower wins: profile origin-tuned")      \
-    X("gradient", AIMD, GRADIENT, WEIRS, "as many in flight as the latency allows")                               \
-    X("pid", AIMD, PID, WEIRS, "a rate that holds latency and rejections at a set point")                         \
-    X("none", UNLIMITED, NONE, WEIRS, "everything at once: as many as there are workers, but for Retry-After")    \
-    X("adaptive", ADAPTIVE, TIDE, WEIRS, "tide as weir crawl has it: at most 8 starts a second and 8 in flight")  \
-    X("strict", STRICT, FIXED, WEIRS, "fixed with breaker and rate-limit fields")
+#define PACERS(X)                                                                                                  \
+    X("tide", ADAPTIVE, TIDE, UNCAPPED, "weir's own: finds the limit and stays below it; no caps but the workers") \
+    X("fixed", STRICT, FIXED, DEAF | WITHOUT, "one start a second, whatever happens")                              \
+    X("aimd", AIMD, AIMD, DEAF | STUDIED, "additive increase, multiplicative decrease, with a token bucket")       \
+    X("learned", LEARNED, LEARNED, DEAF | WITHOUT | LEARNS_503, "a delay that grows with each 429 and is probed")  \
+    X("both", ORIGIN_TUNED, BOTH, WEIRS, "aimd and learned together, the slower wins")                             \
+    X("gradient", AIMD, GRADIENT, WEIRS, "as many in flight as the latency allows")                                \
+    X("pid", AIMD, PID, WEIRS, "a rate that holds latency and rejections at a set point")                          \
+    X("none", UNLIMITED, NONE, WEIRS, "everything at once: as many as there are workers, but for Retry-After")     \
+    X("adaptive", ADAPTIVE, TIDE, WEIRS, "the default profile: tide, at most 8 starts a second and 8 in flight")   \
+    X("strict", STRICT, FIXED, WEIRS, "the profile: fixed with breaker and rate-limit fields")                     \
+    X("unlimited", UNLIMITED, NONE, WEIRS, "the profile: none")                                                    \
+    X("origin-tuned", ORIGIN_TUNED, BOTH, WEIRS, "the profile: both")
 
 /* name, rule, what it is; these run bare */
 #define PEERS(X)                                                                                      \
@@ -139,7 +141,7 @@ static int set_pair(struct wr_sim_pacer *pacer, const char *text, size_t bytes)
     size_t value_bytes = equals == NULL ? 0 : bytes - key_bytes - 1;
 
     if (equals == NULL || key_bytes == 0 || key_bytes > KEY_MAX || value_bytes == 0 || value_bytes > VALUE_MAX)
-        return wr_invalid_text("pacer's option", text, bytes, "is none", WR_NOWHERE, "write key=value");
+        return wr_invalid_text("option", text, bytes, "not a key and a value", WR_NOWHERE, "write key=value");
     memcpy(key, text, key_bytes);
     memcpy(value, equals + 1, value_bytes);
     return set_one(pacer, key, value);

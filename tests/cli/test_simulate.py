@@ -18,7 +18,7 @@ import cases
 from program import refusal, weir
 
 MEMBERS = ['pacer', 'scenario', 'seeds', 'warm', 'goodput', 'rejected', 'sent', 'ok', 'rejections', 'waste', 'oracle',
-           't90_s', 'recovery_s', 'latency_inflation', 'overshoot']
+           't90_s', 'recovery_s', 'latency_inflation', 'overshoot', 'bans']
 SCENARIO = 'name: mine\nduration: 60s\nseeds: 1\norigin:\n  limiter: { kind: token_bucket, rate: 5, burst: 5 }\n'
 
 
@@ -306,9 +306,22 @@ def bad_file_is_refused_with_line_and_column():
     assert _refused('name: x\ncrowd: { hosts: 2 }\norigin: {}\n').startswith(':1:1: both origin and crowd')
     assert _refused('name: x\ncrowd: { hosts: 2 }\n').startswith(':1:1: a crowd needs a mix')
     assert _refused('name: x\norigin: { outage: { from: 5s, to: 5s } }\n').startswith(':2:19: the outage ends before')
+    assert _refused('name: x\norigin: { vary: { kind: sine } }\n').startswith(':2:17: sine and walk need a period')
     assert _refused('').startswith(':1:1: empty')
     assert _refused(b'name: \xff\n').startswith(':1:7: invalid leading UTF-8 octet')
     assert _refused('x' * (1 << 20) + 'x').startswith(': longer than 1 MiB')
+
+
+def number_that_is_of_another_kind_of_limiter_is_refused():
+    for kind, number, wrong in (
+            ('token_bucket', 'quota: 500', 'quota and window are of a fixed_window or sliding_ban'),
+            ('concurrency', 'window: 5m', 'quota and window are of a fixed_window or sliding_ban'),
+            ('fixed_window', 'rate: 5', 'rate and burst are of a token_bucket'),
+            ('none', 'burst: 5', 'rate and burst are of a token_bucket'),
+            ('fixed_window', 'ban: 5s', 'ban, status and extend are of a sliding_ban'),
+            ('sliding_ban', 'max: 5', 'max is of a limit on concurrency')):
+        text = 'name: x\norigin:\n  limiter: { kind: ' + kind + ', ' + number + ' }\n'
+        assert _refused(text).startswith(':3:12: ' + wrong), text
 
 
 def one_bad_file_of_a_folder_is_named():
@@ -330,6 +343,8 @@ def unknown_pacer_or_key_is_refused():
     assert 'did you mean aimd?' in refusal('simulate', '--pacer', 'amid:alpha=1')
     assert '--list' in refusal('simulate', '--pacer', 'xylophone')
     assert 'xx' in refusal('simulate', '--pacer', 'aimd:xx=1')
+    assert 'option "burst": not a key and a value; write key=value' in refusal('simulate', '--pacer', 'aimd:burst')
+    assert 'max_rate: number "x": not a digit' in refusal('simulate', '--pacer', 'tide:max_rate=x')
     assert '--seeds' in refusal('simulate', '--seeds', '-1')
     assert 'unknown option --pacers' in refusal('simulate', '--pacers', 'fixed')
 

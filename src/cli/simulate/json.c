@@ -54,6 +54,7 @@ static void print_cell(const struct wr_matrix *matrix, const struct wr_sim_pacer
     print_member("recovery_s", score->recovery_s);
     print_member("latency_inflation", score->latency_inflation);
     print_member("overshoot", score->overshoot);
+    print_member("bans", score->bans);
     wr_print("}\n");
 }
 

@@ -155,6 +155,12 @@ static void find_limits(struct plot *plot)
     }
 }
 
+/* The pacers of others do not say what they are doing: no colour for that. */
+static bool tells(const char *mode)
+{
+    return strcmp(mode, "peer") != 0;
+}
+
 static void find_modes(struct plot *plot)
 {
     for (size_t track = 0; track < plot->count; track++)
@@ -163,7 +169,7 @@ static void find_modes(struct plot *plot)
             int known = 0;
             while (known < plot->mode_count && strcmp(plot->modes[known], mode) != 0)
                 known++;
-            if (known == plot->mode_count && known < WR_TRACK_MODES)
+            if (known == plot->mode_count && known < WR_TRACK_MODES && tells(mode))
                 plot->modes[plot->mode_count++] = mode;
         }
 }
@@ -333,7 +339,8 @@ static void draw_panel(const struct plot *plot, const struct wr_track *track, do
     draw_curve(plot, track, bottom, "delivered", offsetof(struct wr_bin, ok), false);
     draw_rejections(plot, track, bottom);
     for (int mode = 0; mode < track->mode_count; mode++)
-        draw_mode(plot, track, bottom + RUG_HEIGHT, mode);
+        if (tells(track->modes[mode]))
+            draw_mode(plot, track, bottom + RUG_HEIGHT, mode);
     draw_times(plot, bottom + RUG_HEIGHT + BAND_HEIGHT);
 }
 

@@ -61,6 +61,8 @@ static const struct wr_usage usage = {
              "\n"
              "  weir simulate                                   tide against all that are built in\n"
              "  weir simulate --pacer tide --pacer aimd P1 P4   two pacers, two families\n"
+             "  weir simulate --pacer adaptive:max_rate=20      tide with its usual caps, and one changed;\n"
+             "                                                  weir_pace(3) has the keys\n"
              "  weir simulate --pacer aimd:alpha=0.1,start=1,max=500,burst=5\n"
              "  weir simulate P6a --plot step.svg               see it find a limit that moves\n"
              "  weir simulate --random 500 --seed 7             origins that nobody tuned for\n"
