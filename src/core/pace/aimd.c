@@ -94,6 +94,12 @@ static void tell(const weir_pace_options *options, void *state, const struct wr_
         follow(options, aimd, answer->latency_ns);
 }
 
+static void change(const weir_pace_options *options, void *state, int64_t now)
+{
+    struct wr_aimd *aimd = state;
+    change_rate(options, aimd, aimd->rate, now);
+}
+
 static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
 {
     const struct wr_aimd *aimd = state;
@@ -138,6 +144,7 @@ const struct wr_strategy wr_aimd = {
     .sent = sent,
     .tell = tell,
     .want = want,
+    .change = change,
     .remember = remember,
     .settled = settled,
     .mode = mode,

@@ -30,6 +30,13 @@ static void tell(const weir_pace_options *options, void *state, const struct wr_
     wr_learned.tell(options, &both->learned, answer, now);
 }
 
+static void change(const weir_pace_options *options, void *state, int64_t now)
+{
+    struct both *both = state;
+    wr_aimd.change(options, &both->aimd, now);
+    wr_learned.change(options, &both->learned, now);
+}
+
 static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
 {
     const struct both *both = state;
@@ -73,6 +80,7 @@ const struct wr_strategy wr_both = {
     .sent = sent,
     .tell = tell,
     .want = want,
+    .change = change,
     .remember = remember,
     .settled = settled,
     .mode = mode,

@@ -128,6 +128,9 @@ void wr_gate_carry(const struct wr_gate *from, const weir_pace_options *from_opt
         to->breaker.failures = 0;
     }
     to->unsaved = true;
+    const struct wr_strategy *strategy = wr_strategy_of(to_options->strategy);
+    if (strategy->change != NULL)
+        strategy->change(to_options, to + 1, t);
 }
 
 /* ---- starts ---- */

@@ -99,6 +99,16 @@ static void tell(const weir_pace_options *options, void *state, const struct wr_
         succeeded(options, state, now);
 }
 
+/* The next start is as far from the last as the delay is now. */
+static void change(const weir_pace_options *options, void *state, int64_t now)
+{
+    (void)now;
+    struct wr_learned *learned = state;
+    int64_t delay_ns = wr_ns_within(learned->delay_ns, options->base_delay_ns, options->max_delay_ns);
+    learned->next_at += delay_ns - learned->delay_ns;
+    learned->delay_ns = delay_ns;
+}
+
 static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
 {
     const struct wr_learned *learned = state;
@@ -137,6 +147,7 @@ const struct wr_strategy wr_learned = {
     .sent = sent,
     .tell = tell,
     .want = want,
+    .change = change,
     .remember = remember,
     .settled = settled,
     .mode = mode,

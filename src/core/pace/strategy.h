@@ -58,6 +58,8 @@ struct wr_strategy {
     void (*sent)(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now);
     void (*tell)(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now);
     struct wr_want (*want)(const weir_pace_options *options, const void *state, int64_t now);
+    /* These options hold from now on, instead of others. NULL: there is nothing to adapt. */
+    void (*change)(const weir_pace_options *options, void *state, int64_t now);
     /* Fills the strategy's part: delay_ns, floor_ns, rate, cap, traits, block_ns. */
     void (*remember)(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory);
     /* Whether it decides as a new one would, or as its memory would: it may be forgotten. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The gate's own bounds: spacing, reservations, in flight, pauses, time: S1-1 … S1-5, S1-16, S0-48, R1, R9, R13, R24,
- * V1, H1, H3, K7. */
+ * V1, H1, H3. */
 #include "rig.h"
 #include <math.h>
 
@@ -326,105 +326,12 @@ static void pacing_that_is_off_lets_all_go_and_knows_nothing(void **state)
         struct wr_gate_start start = rig_send(&rig, T0);
         assert_int_equal(rig_tell_retry_after(&rig, start, 429, WEIR_HOUR, T0), 0);
     }
+    assert_int_equal(wr_gate_ask_again(rig.gate, &rig.options, 0, T0).verdict, WEIR_GO);
+    assert_true(wr_gate_forgettable(rig.gate, &rig.options, T0));
     weir_pace_entry entry = rig_look(&rig, T0), empty = {0};
     assert_memory_equal(&entry, &empty, sizeof entry);
     weir_pace_bound bounds[WEIR_PACE_BOUNDS_MAX];
     assert_int_equal(wr_gate_bounds(rig.gate, &rig.options, T0, bounds), 0);
-    rig_release(&rig);
-}
-
-/* Puts other numbers in force. */
-static void change(struct rig *rig, weir_pace_options options, int64_t now)
-{
-    struct rig old = *rig;
-    assert_int_equal(wr_pace_options_check(&options, &rig->options), 0);
-    rig->gate = calloc(1, wr_gate_bytes(&rig->options));
-    assert_non_null(rig->gate);
-    wr_gate_carry(old.gate, &old.options, rig->gate, &rig->options, now);
-    assert_true(wr_gate_ok(rig->gate, &rig->options));
-    rig_release(&old);
-}
-
-/* K7 */
-static void new_rate_holds_at_once_and_without_leftovers(void **state)
-{
-    (void)state;
-    struct rig rig;
-    weir_pace_options options = bare_options();
-    options.max_rate = 10;
-    rig_init(&rig, options);
-    for (int i = 0; i < 5; i++)
-        rig_send(&rig, T0 + i * 100 * MS);
-    options.max_rate = 1;
-    change(&rig, options, T0 + 450 * MS);
-    assert_waits(&rig, T0 + 450 * MS, WEIR_REASON_PACE, 950 * MS);
-    rig_send(&rig, T0 + 1400 * MS);
-    assert_waits(&rig, T0 + 1400 * MS, WEIR_REASON_PACE, S);
-    options.max_rate = 100;
-    change(&rig, options, T0 + 1400 * MS);
-    assert_waits(&rig, T0 + 1400 * MS, WEIR_REASON_PACE, 10 * MS);
-    assert_int_equal(rig_look(&rig, T0).in_flight, 6);
-    rig_release(&rig);
-}
-
-/* K7: a bucket of four shrinks to one. */
-static void burst_that_was_saved_up_is_not_carried_into_a_smaller_bucket(void **state)
-{
-    (void)state;
-    struct rig rig;
-    weir_pace_options options = profile_options(WEIR_PROFILE_AIMD);
-    rig_init(&rig, options);
-    options.burst = 1;
-    change(&rig, options, T0);
-    rig_send(&rig, T0);
-    assert_false(rig_goes(&rig, T0));
-    rig_release(&rig);
-}
-
-static void change_keeps_waits_within_the_new_bounds(void **state)
-{
-    (void)state;
-    struct rig rig;
-    weir_pace_options options = bare_options();
-    options.breaker = true;
-    rig_init(&rig, options);
-    rig_tell_retry_after(&rig, rig_send(&rig, T0), 503, WEIR_HOUR, T0);
-    options.retry_after_max_ns = WEIR_MINUTE;
-    change(&rig, options, T0);
-    assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, WEIR_MINUTE);
-    for (int i = 0; i < 5; i++)
-        rig_tell_all(&rig, NULL, (weir_outcome){.status = 500}, T0, 0);
-    assert_waits(&rig, T0, WEIR_REASON_BREAKER, 15 * S);
-    options.open_ns = S;
-    change(&rig, options, T0);
-    assert_waits(&rig, T0, WEIR_REASON_BREAKER, S);
-    options.breaker = false;
-    change(&rig, options, T0);
-    assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, WEIR_MINUTE);
-    rig_release(&rig);
-}
-
-/* What was in flight when pacing was switched off is not in flight for ever. */
-static void switching_off_and_on_again_loses_no_ends(void **state)
-{
-    (void)state;
-    struct rig rig;
-    weir_pace_options options = bare_options();
-    rig_init(&rig, options);
-    struct wr_gate_start first = rig_send(&rig, T0), second = rig_send(&rig, T0);
-    uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0);
-    options.off = true;
-    change(&rig, options, T0);
-    rig_tell(&rig, first, 200, T0);
-    wr_gate_drop(rig.gate, &rig.options, &second, T0);
-    struct wr_gate_start third = wr_gate_sent(rig.gate, &rig.options, seq, T0);
-    struct wr_gate_start free = rig_send(&rig, T0); /* one that is not counted */
-    options.off = false;
-    change(&rig, options, T0);
-    rig_tell(&rig, free, 200, T0);
-    assert_int_equal(rig_look(&rig, T0).in_flight, 1);
-    rig_tell(&rig, third, 200, T0);
-    assert_int_equal(rig_look(&rig, T0).in_flight, 0);
     rig_release(&rig);
 }
 
@@ -495,6 +402,32 @@ static void every_bound_is_listed_with_its_own_wait(void **state)
     rig_release(&rig);
 }
 
+/* The first of the list is our own spacing, whatever makes it longer; the last but two is the breaker. */
+static void push_backs_reservations_and_the_breaker_are_listed_until_they_end(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_bound bounds[WEIR_PACE_BOUNDS_MAX];
+    weir_pace_options options = bare_options();
+    options.breaker = true;
+    rig_init(&rig, options);
+    rig_answer(&rig, 429, T0);
+    size_t count = wr_gate_bounds(rig.gate, &rig.options, T0 + 30 * MS, bounds);
+    assert_int_equal(count, 7); /* no strategy */
+    assert_true(bounds[0].reason == WEIR_REASON_PACE && bounds[0].wait_ns == 70 * MS);
+    wr_gate_reserve(rig.gate, &rig.options, T0 + S);
+    wr_gate_bounds(rig.gate, &rig.options, T0 + 2 * S, bounds);
+    assert_int_equal(bounds[0].wait_ns, 119 * S);
+    for (int i = 0; i < 5; i++)
+        rig_tell_all(&rig, NULL, (weir_outcome){.status = 500}, T0 + 2 * S, 0);
+    wr_gate_bounds(rig.gate, &rig.options, T0 + 7 * S, bounds);
+    assert_int_equal(bounds[4].reason, WEIR_REASON_BREAKER);
+    assert_true(bounds[4].wait_ns == 10 * S && bounds[4].value_ns == 15 * S);
+    assert_int_equal(wr_gate_breaker(rig.gate, T0 + 7 * S), WEIR_BREAKER_OPEN);
+    assert_int_equal(wr_gate_breaker(rig.gate, T0 + 17 * S), WEIR_BREAKER_HALF_OPEN);
+    rig_release(&rig);
+}
+
 static void look_shows_what_the_gate_knows(void **state)
 {
     (void)state;
@@ -553,8 +486,7 @@ WEIR_TESTS(test(first_start_is_at_once_and_the_next_an_interval_later), test(int
            test(paused_host_waits_until_it_is_resumed), test(clock_going_back_only_delays),
            test(after_8_hours_asleep_there_is_one_start_and_no_burst),
            test(instants_before_0_and_far_away_are_like_all_others),
-           test(pacing_that_is_off_lets_all_go_and_knows_nothing), test(new_rate_holds_at_once_and_without_leftovers),
-           test(burst_that_was_saved_up_is_not_carried_into_a_smaller_bucket),
-           test(change_keeps_waits_within_the_new_bounds), test(switching_off_and_on_again_loses_no_ends),
-           test(host_may_be_forgotten_only_when_nothing_holds), test(every_bound_is_listed_with_its_own_wait),
+           test(pacing_that_is_off_lets_all_go_and_knows_nothing), test(host_may_be_forgotten_only_when_nothing_holds),
+           test(every_bound_is_listed_with_its_own_wait),
+           test(push_backs_reservations_and_the_breaker_are_listed_until_they_end),
            test(look_shows_what_the_gate_knows), test(gate_with_any_strategy_is_at_most_512_bytes))
