@@ -179,7 +179,7 @@ static int read_line(struct parser *parser, struct wr_span line, uint32_t number
         add_sitemap(parser, value);
         return 0;
     case WR_ROBOTS_OTHER:
-        return 0;
+        break;
     }
     return 0;
 }

@@ -112,14 +112,13 @@ static bool is_name(struct wr_span name)
 
 /* ---- IPv4 ---- */
 
-/* "10", "0x1f", "017", "0x" (which is 0); what is too large for an address comes out as V4_VALUES. False: no number. */
+/* "10", "0x1f", "017", "0x" (which is 0); what is too large for an address comes out as V4_VALUES. False: no number.
+ * `text` is not empty. */
 static bool parse_v4_number(struct wr_span text, uint64_t *ret_number)
 {
     unsigned radix = 10;
     uint64_t number = 0;
 
-    if (text.bytes == 0)
-        return false;
     if (text.bytes >= 2 && text.data[0] == '0') {
         bool is_hex = wr_ascii_lower(text.data[1]) == 'x';
         radix = is_hex ? 16 : 8;

@@ -171,6 +171,22 @@ static void a_file_of_slow_patterns_denies_what_it_makes_too_costly(void **state
     }
 }
 
+/* B3: each place looks right at both ends. */
+static void pieces_that_nearly_match_everywhere_are_given_up_too(void **state)
+{
+    static char path[8001];
+    struct rig rig;
+    (void)state;
+    add("User-agent: *\n");
+    add_many("Disallow: /*abba\n", WR_ROBOTS_MAX);
+    read_text(&rig);
+    memset(path, 'a', sizeof path - 1);
+    memcpy(path, "/bbaaba", 7);
+    assert_true(ask(&rig, path).gave_up && !ask(&rig, path).allowed);
+    assert_int_equal(verdict(&rig, "/xabbay"), -2);
+    rig_release(&rig);
+}
+
 static void rules_with_one_prefix_are_no_slower_than_their_number(void **state)
 {
     struct rig rig;
@@ -290,6 +306,7 @@ WEIR_TESTS(fresh(text_beyond_the_cap_is_not_read_and_what_came_before_counts), f
            fresh(a_hundred_thousand_groups_are_read), fresh(as_many_rules_as_fit_take_bounded_memory),
            fresh(patterns_made_to_be_slow_are_answered_at_once),
            fresh(a_file_of_slow_patterns_denies_what_it_makes_too_costly),
+           fresh(pieces_that_nearly_match_everywhere_are_given_up_too),
            fresh(rules_with_one_prefix_are_no_slower_than_their_number), fresh(prefixes_of_every_length_are_found),
            fresh(sitemaps_are_capped_and_judged_like_links),
            fresh(every_want_of_memory_is_reported_and_leaves_nothing_behind),
