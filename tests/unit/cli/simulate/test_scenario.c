@@ -15,8 +15,7 @@ static const char whole[] = "name: all of it\n"
                             "network: { rtt: 20ms, jitter: 3ms }\n"
                             "origin:\n"
                             "  service: { mean: 80ms, sigma: 1.5, law: uniform, tail: 0.02 }\n"
-                            "  limiter: { kind: token_bucket, rate: 12.5, burst: 3, quota: 4, window: 5s, ban: 6s, "
-                            "status: 403, extend: true, max: 8 }\n"
+                            "  limiter: { kind: token_bucket, rate: 12.5, burst: 3 }\n"
                             "  station: { servers: 9, queue: 10 }\n"
                             "  reject: { status: 503, retry_after: true, headers: true }\n"
                             "  errors: { p500: 0.25, p503: 0.125 }\n"
@@ -55,11 +54,6 @@ static void every_key_ends_in_its_field(void **state)
     assert_int_equal(origin->service.law, WR_LAW_UNIFORM);
     assert_int_equal(origin->limiter.kind, WR_LIMITER_TOKEN_BUCKET);
     assert_true(origin->limiter.rate == 12.5 && origin->limiter.burst == 3);
-    assert_int_equal(origin->limiter.quota, 4);
-    assert_true(origin->limiter.window_ns == 5 * WEIR_SECOND && origin->limiter.ban_ns == 6 * WEIR_SECOND);
-    assert_int_equal(origin->limiter.status, 403);
-    assert_true(origin->limiter.extend);
-    assert_int_equal(origin->limiter.max, 8);
     assert_int_equal(origin->station.servers, 9);
     assert_int_equal(origin->station.queue, 10);
     assert_int_equal(origin->reject.status, 503);
@@ -70,6 +64,31 @@ static void every_key_ends_in_its_field(void **state)
     assert_true(origin->vary.period_ns == 30 * WEIR_SECOND);
     assert_true(origin->cross == 0.4);
     assert_int_equal(scenario.crowd.hosts, 0);
+}
+
+static void every_kind_of_limiter_has_numbers_of_its_own(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario =
+        parsed("name: x\norigin: { limiter: { kind: sliding_ban, quota: 4, window: 5s, ban: 6s, "
+               "status: 403, extend: true } }\n");
+    assert_int_equal(scenario.origin.limiter.kind, WR_LIMITER_SLIDING_BAN);
+    assert_int_equal(scenario.origin.limiter.quota, 4);
+    assert_int_equal(scenario.origin.limiter.window_ns, 5 * WEIR_SECOND);
+    assert_int_equal(scenario.origin.limiter.ban_ns, 6 * WEIR_SECOND);
+    assert_int_equal(scenario.origin.limiter.status, 403);
+    assert_true(scenario.origin.limiter.extend);
+    scenario = parsed("name: x\norigin: { limiter: { kind: concurrency, max: 8 } }\n");
+    assert_int_equal(scenario.origin.limiter.max, 8);
+
+    static const char *const slips[] = {"fixed_window, rate: 5", "token_bucket, quota: 5", "fixed_window, ban: 5s",
+                                        "token_bucket, max: 5",  "concurrency, burst: 5",  "none, status: 403"};
+    for (size_t i = 0; i < sizeof slips / sizeof *slips; i++) {
+        char text[128], why[WR_CONFIG_WHY_BYTES];
+        snprintf(text, sizeof text, "name: x\norigin: { limiter: { kind: %s } }\n", slips[i]);
+        assert_int_equal(parse(text, weir_allocator_system(), &scenario, why), WEIR_E_INVAL);
+        assert_memory_equal(why, "x.yaml:2:20: ", 13);
+    }
 }
 
 static void what_is_not_said_is_the_simulators_default(void **state)
@@ -205,7 +224,7 @@ static void broken_files_are_read_within_bounds_or_refused(void **state)
     assert_true(read > 200 && refused > 1000); /* or the words are ill chosen */
 }
 
-WEIR_TESTS(test(every_key_ends_in_its_field), test(what_is_not_said_is_the_simulators_default),
-           test(crowd_has_a_mix_of_origins_each_with_the_defaults), test(built_in_scenarios_are_read_and_put_in_words),
-           test(description_names_what_matters), test(every_failing_allocation_is_told),
-           test(broken_files_are_read_within_bounds_or_refused))
+WEIR_TESTS(test(every_key_ends_in_its_field), test(every_kind_of_limiter_has_numbers_of_its_own),
+           test(what_is_not_said_is_the_simulators_default), test(crowd_has_a_mix_of_origins_each_with_the_defaults),
+           test(built_in_scenarios_are_read_and_put_in_words), test(description_names_what_matters),
+           test(every_failing_allocation_is_told), test(broken_files_are_read_within_bounds_or_refused))
