@@ -175,7 +175,6 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_MARGIN_UP 1.5f   /* after an early rejection */
 #define TIDE_MARGIN_DOWN 0.7f /* after one in time */
 #define TIDE_EARLY 1.0f       /* phase before which a rejection came early: the limit had not been reached */
-#define TIDE_FLOOR 0.2f       /* of the peak: single rejections do not bring the rate below it */
 
 /* cruise: how many requests until it is asked again. */
 #define TIDE_SPAN_NEW 24.0f

@@ -56,7 +56,7 @@ void wr_tide_probe_failed(struct wr_tide *tide, int64_t now)
 static void hold(struct wr_tide *tide, float rate)
 {
     tide->mode = WR_TIDE_HOLD;
-    tide->rate = tide->centre = wr_tide_most(rate, 0.001f);
+    tide->rate = tide->centre = wr_tide_most(rate, TIDE_RATE_LEAST);
     tide->climbing = false;
     tide->marked = false;
 }

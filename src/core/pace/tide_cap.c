@@ -114,7 +114,8 @@ static bool points_at_crowd(struct wr_tide *tide, const struct wr_answer *answer
     float n = (float)answer->in_flight_then;
     bool spike = n >= 1.1f * tide->flight + 1;
     bool alike = fabsf(n - (float)tide->crowd_at) <= wr_tide_most(spike, 0.1f * n);
-    bool whatever = n >= 3 && alike && fabsf(log2f(tide->rate / wr_tide_most(tide->crowd_rate, 0.001f))) > 0.4f;
+    bool whatever =
+        n >= 3 && alike && fabsf(log2f(tide->rate / wr_tide_most(tide->crowd_rate, TIDE_RATE_LEAST))) > 0.4f;
 
     if (!alike)
         tide->crowd_n = 0;

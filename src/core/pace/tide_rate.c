@@ -35,16 +35,10 @@ void wr_tide_restart(struct wr_tide *tide, float rate)
     wr_tide_cut(tide);
 }
 
-/* Single rejections alone do not bring the rate to nothing: others may use up the limit, whatever we do. */
-static float floor_rate(const struct wr_tide *tide)
-{
-    return wr_tide_most(TIDE_RATE_LEAST, tide->streak > 2 ? 0 : TIDE_FLOOR * tide->peak);
-}
-
 void wr_tide_search(struct wr_tide *tide, float rate, float bad)
 {
     tide->mode = WR_TIDE_SEARCH;
-    tide->rate = wr_tide_most(rate, floor_rate(tide));
+    tide->rate = wr_tide_most(rate, TIDE_RATE_LEAST);
     tide->bad = bad;
     wr_tide_cut(tide);
 }
@@ -61,7 +55,7 @@ static float span_most(const struct wr_tide *tide)
 void wr_tide_cruise(struct wr_tide *tide, float centre, float margin, float span)
 {
     tide->mode = WR_TIDE_CRUISE;
-    tide->centre = wr_tide_most(centre, floor_rate(tide));
+    tide->centre = wr_tide_most(centre, TIDE_RATE_LEAST);
     tide->peak = wr_tide_most(tide->peak * TIDE_PEAK_FADES, centre);
     tide->margin = wr_tide_within(margin, TIDE_MARGIN_LEAST, TIDE_MARGIN_MOST);
     float least = wr_tide_most(TIDE_SPAN_LEAST, TIDE_SPAN_FLIGHT * tide->flight);
