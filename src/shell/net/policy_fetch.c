@@ -17,8 +17,7 @@ struct fetch {
 
 static void free_hop(struct fetch *fetch)
 {
-    if (fetch->hop_text != NULL)
-        wr_give(fetch->policies->allocator, fetch->hop_text, (size_t)fetch->seen.url.bytes + 1, 1);
+    wr_give(fetch->policies->allocator, fetch->hop_text, WR_URL_ROOM, 1);
 }
 
 static void free_fetch(struct fetch *fetch)
@@ -65,20 +64,20 @@ void wr_fetch_send(struct wr_robots_fetch *seen)
 
 /* ---- a hop ---- */
 
-/* Where a redirect leads, in memory of its own: *ret_text, or NULL if it leads nowhere. WEIR_E_NOMEM. */
+/* Where a redirect leads, in a block of its own: *ret_text, or NULL if it leads nowhere. WEIR_E_NOMEM. Not on the
+ * stack: a fetcher that ends at once comes back here for every hop. */
 static int resolve(const struct fetch *fetch, struct wr_span location, struct wr_url *ret_url, char **ret_text)
 {
-    char memory[WR_URL_ROOM];
     *ret_text = NULL;
-    if (location.bytes == 0 ||
-        wr_url_parse(location, &fetch->seen.url, wr_idna_libidn2(), memory, sizeof memory, ret_url) != WR_URL_OK)
+    if (location.bytes == 0)
         return 0;
-    char *text = wr_take(fetch->policies->allocator, (size_t)ret_url->bytes + 1, 1);
+    char *text = wr_take(fetch->policies->allocator, WR_URL_ROOM, 1);
     if (text == NULL)
         return WEIR_E_NOMEM;
-    memcpy(text, memory, ret_url->bytes);
-    ret_url->text = text;
-    *ret_text = text;
+    if (wr_url_parse(location, &fetch->seen.url, wr_idna_libidn2(), text, WR_URL_ROOM, ret_url) == WR_URL_OK)
+        *ret_text = text;
+    else
+        wr_give(fetch->policies->allocator, text, WR_URL_ROOM, 1);
     return 0;
 }
 
@@ -214,8 +213,7 @@ void wr_robots_fetch_end(struct wr_robots_fetch *seen, const struct wr_robots_fe
         follow(fetch, &url, text);
         return;
     }
-    if (text != NULL)
-        wr_give(fetch->policies->allocator, text, (size_t)url.bytes + 1, 1);
+    wr_give(fetch->policies->allocator, text, WR_URL_ROOM, 1);
     yield.copy = action.copy;
     if (action.copy == WR_COPY_READ)
         read_rules(fetch, fetched, &yield);

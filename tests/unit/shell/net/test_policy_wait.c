@@ -146,6 +146,33 @@ static void fetcher_is_called_with_no_lock_held_and_may_end_at_once(void **state
     site_tear_down(&site);
 }
 
+/* L3: a fetcher that ends at once is called from within itself, five times at most. */
+static void redirects_on_a_small_stack_fit(void **state)
+{
+    (void)state;
+    static const struct page pages[] = {{"http://z.test/robots.txt", 200, .body = "User-agent: *\nDisallow: /x\n"},
+                                        {"http://y.test/robots.txt", 301, .location = "http://z.test/robots.txt"},
+                                        {"http://x.test/robots.txt", 301, .location = "http://y.test/robots.txt"},
+                                        {"http://w.test/robots.txt", 301, .location = "http://x.test/robots.txt"},
+                                        {"http://v.test/robots.txt", 301, .location = "http://w.test/robots.txt"},
+                                        {A, 301, .location = "http://v.test/robots.txt"}};
+    struct site site;
+    struct caller caller = {.site = &site, .url = "http://a.test/x"};
+    pthread_attr_t attributes;
+    if (SANITIZED)
+        skip();
+    site_set_up(&site);
+    site_serve_all(&site, pages);
+    assert_int_equal(pthread_attr_init(&attributes), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attributes, 65536), 0);
+    assert_int_equal(pthread_create(&caller.thread, &attributes, call, &caller), 0);
+    assert_int_equal(caller_join(&caller), 0);
+    assert_string_equal(said(caller.ruling), "deny@2");
+    assert_int_equal(atomic_load(&site.sent), 6);
+    assert_int_equal(pthread_attr_destroy(&attributes), 0);
+    site_tear_down(&site);
+}
+
 /* S4-12, R11: those who wait for a host that fails ask again when it is time, once for all of them. */
 static void waiting_threads_fetch_again_after_the_backoff(void **state)
 {
@@ -556,7 +583,7 @@ static void asking_waiting_ending_and_evicting_at_once_is_safe_and_never_fetches
 
 WEIR_TESTS(test(fifty_threads_that_want_a_new_host_cause_one_fetch),
            test(readers_of_known_hosts_never_wait_for_a_fetch),
-           test(fetcher_is_called_with_no_lock_held_and_may_end_at_once),
+           test(fetcher_is_called_with_no_lock_held_and_may_end_at_once), test(redirects_on_a_small_stack_fit),
            test(waiting_threads_fetch_again_after_the_backoff), test(waiting_ends_by_deadline_cancellation_and_closing),
            test(page_that_waits_at_the_gate_is_judged_again_before_it_goes),
            test(acquiring_with_reports_sent_leaves_the_sending_to_the_caller),
