@@ -255,6 +255,13 @@ def plot_is_xml_that_needs_nothing_else():
     assert not re.search(r'nan|inf', re.sub(r'<title>.*?</title>|<text.*?</text>', '', text)), 'a number that is none'
 
 
+def plot_names_the_modes_of_pacers_that_have_some():
+    _, text = _watch('--pacer', 'aimd', '--pacer', 'vegas', 'P1b', '--seeds', '1')
+    assert "pacer's mode:" in text.replace('&apos;', "'").replace('&#39;', "'") and '>raise<' in text and '>peer<' not in text
+    _, text = _watch('--pacer', 'vegas', 'P1b', '--seeds', '1')
+    assert 'mode:' not in text
+
+
 def plot_escapes_what_a_file_says():
     def look(folder):
         out = os.path.join(folder, 'p.svg')

@@ -364,7 +364,9 @@ static void draw_legend(const struct plot *plot)
 
 static void draw_mode_legend(const struct plot *plot, double top)
 {
-    double x = LEFT;
+    double x = LEFT + 96;
+    if (plot->mode_count > 0)
+        write_text(plot->file, "", "start", LEFT, top + 9, "pacer's mode:");
     for (int i = 0; i < plot->mode_count; i++) {
         fprintf(plot->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"9\" rx=\"2\" fill=\"%s\"/>\n", x, top,
                 mode_colour(plot, plot->modes[i]));
