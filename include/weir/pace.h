@@ -11,6 +11,8 @@
  *     weir_outcome outcome = {.size = sizeof outcome, .status = 200, .latency_ns = took_ns};
  *     weir_permit_tell(&permit, &outcome);
  *
+ * Tell what the answer said, too: has_retry_after and has_quota. weir/handler.h reads header fields for you.
+ *
  * Keys are strings: a host ("example.org", "example.org:8080"; see weir_host_key), an API token, a route: whatever the
  * other side counts by.
  *
