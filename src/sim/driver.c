@@ -15,16 +15,16 @@ int wr_driver_init(struct wr_driver *ret_driver, const struct wr_sim_pacer *pace
     struct wr_driver driver = {.pacer = pacer, .allocator = allocator};
     const struct wr_strategy *bare = pacer->strategy;
 
-    driver.block_bytes = bare == NULL ? wr_gate_bytes(&pacer->options) : bare->state_bytes + 1;
-    driver.block = wr_take(allocator, driver.block_bytes, alignof(max_align_t));
-    if (driver.block == NULL)
+    driver.bytes = bare == NULL ? wr_gate_bytes(&pacer->options) : bare->state_bytes + 1; /* it may have none */
+    void *block = wr_take(allocator, driver.bytes, alignof(max_align_t));
+    if (block == NULL)
         return WEIR_E_NOMEM;
     if (bare != NULL) {
-        driver.state = driver.block;
-        bare->start(&pacer->options, driver.state, memory, 0);
+        driver.state = block;
+        bare->start(&pacer->options, block, NULL, 0);
     } else {
-        driver.gate = driver.block;
-        wr_gate_init(driver.gate, &pacer->options, memory, 0, BEGAN_WALL_AT + REST_NS);
+        driver.gate = block;
+        wr_gate_init(block, &pacer->options, memory, 0, BEGAN_WALL_AT + REST_NS);
     }
     *ret_driver = driver;
     return 0;
@@ -32,8 +32,9 @@ int wr_driver_init(struct wr_driver *ret_driver, const struct wr_sim_pacer *pace
 
 void wr_driver_release(struct wr_driver *driver)
 {
-    wr_give(driver->allocator, driver->block, driver->block_bytes, alignof(max_align_t));
-    driver->block = NULL;
+    void *block = driver->gate != NULL ? driver->gate : driver->state;
+    wr_give(driver->allocator, block, driver->bytes, alignof(max_align_t));
+    driver->gate = driver->state = NULL;
 }
 
 /* ---- bare ----------------------------------------------------------------------------------------------- */
@@ -53,18 +54,11 @@ static struct wr_gate_start bare_sent(struct wr_driver *driver, int64_t now)
     return (struct wr_gate_start){.seq = start.seq, .in_flight = start.in_flight, .sent_at = now};
 }
 
-static enum wr_answer_kind kind_of(int status)
-{
-    if (status == 429 || status == 403 || status == 503)
-        return WR_ANSWER_REJECTED;
-    return status >= 500 ? WR_ANSWER_ERROR : WR_ANSWER_OK;
-}
-
 static void bare_tell(struct wr_driver *driver, const struct wr_gate_start *start, const struct wr_reply *reply,
                       int64_t now)
 {
     struct wr_answer answer = {
-        .kind = kind_of(reply->status),
+        .kind = wr_answer_kind(reply->status),
         .status = reply->status,
         .seq = start->seq,
         .in_flight_then = start->in_flight,
@@ -144,11 +138,7 @@ void wr_driver_look(struct wr_driver *driver, int64_t now, struct wr_sim_event *
 
 void wr_driver_remember(const struct wr_driver *driver, int64_t now, weir_pace_memory *ret_memory)
 {
-    const weir_pace_options *options = &driver->pacer->options;
-    if (driver->gate != NULL) {
-        wr_gate_remember(driver->gate, options, now, BEGAN_WALL_AT, ret_memory);
-        return;
-    }
     *ret_memory = (weir_pace_memory){0};
-    driver->pacer->strategy->remember(options, driver->state, now, ret_memory);
+    if (driver->gate != NULL)
+        wr_gate_remember(driver->gate, &driver->pacer->options, now, BEGAN_WALL_AT, ret_memory);
 }

@@ -10,12 +10,11 @@
 
 struct wr_driver {
     const struct wr_sim_pacer *pacer;
-    struct wr_gate *gate; /* NULL: bare */
-    void *state;          /* of the bare strategy */
-    uint32_t seq, in_flight;
+    struct wr_gate *gate;    /* NULL: bare */
+    void *state;             /* of the bare strategy; NULL: a gate */
+    size_t bytes;            /* of either */
+    uint32_t seq, in_flight; /* bare */
     char mode[sizeof((weir_pace_entry *)NULL)->mode];
-    void *block; /* what gate or state lies in */
-    size_t block_bytes;
     const weir_allocator *allocator;
 };
 
@@ -33,7 +32,7 @@ void wr_driver_tell(struct wr_driver *driver, const struct wr_gate_start *start,
 /* For those who listen: starts per second, and a word that is good until the next look. */
 void wr_driver_look(struct wr_driver *driver, int64_t now, struct wr_sim_event *event);
 
-/* A run that gets this memory begins an hour later. */
+/* What a gate remembers; nothing, if it is bare. A run that gets this memory begins an hour later. */
 void wr_driver_remember(const struct wr_driver *driver, int64_t now, weir_pace_memory *ret_memory);
 
 #endif

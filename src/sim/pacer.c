@@ -176,8 +176,6 @@ int wr_sim_pacer_named(const char *text, struct wr_sim_pacer *ret_pacer)
         return wr_invalid_text("pacer", text, name_bytes, "unknown", WR_NOWHERE, "weir simulate --list shows them");
     memcpy(pacer.name, text, strlen(text));
     set_rule(&pacer, place);
-    if (wr_strategy_of(pacer.options.strategy) == NULL)
-        return wr_invalid("this pacer is not built yet; use another");
     if (pacer.strategy != NULL && text[name_bytes] == ':')
         return wr_invalid("this pacer has the numbers of its publication; name it without options");
     int error = text[name_bytes] == ':' ? set_pairs(&pacer, text + name_bytes + 1) : 0;

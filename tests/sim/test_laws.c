@@ -73,10 +73,8 @@ static void vary_bounds(struct world *world, weir_pace_options *options)
 static void draw_options(struct world *world)
 {
     weir_pace_options *options = &world->options;
-    do {
-        weir_pace_options_profile(options, (weir_profile)below(world, WEIR_PROFILE_ORIGIN_TUNED + 1));
-        options->strategy = (weir_strategy)below(world, WEIR_STRATEGY_NONE + 1);
-    } while (wr_strategy_of(options->strategy) == NULL);
+    weir_pace_options_profile(options, (weir_profile)below(world, WEIR_PROFILE_ORIGIN_TUNED + 1));
+    options->strategy = (weir_strategy)below(world, WEIR_STRATEGY_NONE + 1);
     vary_bounds(world, options);
     options->burst = 1 + (double)below(world, 10);
     options->rate_ceiling = 1 + (double)below(world, 100);

@@ -37,11 +37,8 @@ static void send(struct rig *rig, int64_t now, uint32_t in_flight)
 
 static void tell(struct rig *rig, int64_t now, int status, int64_t latency_ns, uint32_t in_flight)
 {
-    bool rejected = status == 429 || status == 403 || status == 503;
     struct wr_answer answer = {
-        .kind = rejected        ? WR_ANSWER_REJECTED
-                : status >= 500 ? WR_ANSWER_ERROR
-                                : WR_ANSWER_OK,
+        .kind = wr_answer_kind(status),
         .status = status,
         .seq = rig->seq,
         .in_flight_then = in_flight,

@@ -188,15 +188,6 @@ void wr_gate_drop(struct wr_gate *gate, const weir_pace_options *options, const 
 
 /* ---- answers ---- */
 
-static enum wr_answer_kind kind_of(int status)
-{
-    if (status < 100 || status > 599)
-        return WR_ANSWER_LOST; /* none, or nothing that HTTP knows */
-    if (status == 429 || status == 403 || status == 503)
-        return WR_ANSWER_REJECTED;
-    return status >= 500 ? WR_ANSWER_ERROR : WR_ANSWER_OK;
-}
-
 /* Said, and clamped. */
 static int64_t said_ns(bool is_said, int64_t duration_ns, const weir_pace_options *options)
 {
@@ -215,7 +206,7 @@ static struct wr_answer answer_of(const struct wr_gate *gate, const weir_pace_op
     if (latency_ns == 0 && start != NULL)
         latency_ns = wr_ns_within(now - start->sent_at, 0, WEIR_DURATION_MAX);
     struct wr_answer answer = {
-        .kind = kind_of(outcome->status),
+        .kind = wr_answer_kind(outcome->status),
         .status = outcome->status,
         .seq = start != NULL ? start->seq : gate->seq,
         .in_flight_then = start != NULL ? start->in_flight : gate->in_flight,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* strategy.c - the strategies by name. */
+/* strategy.c - which strategies there are, and what kinds of answers they hear of. */
 #include "core/pace/strategy.h"
+
+#include <assert.h>
 
 static const struct wr_strategy *const strategies[WEIR_STRATEGY_NONE + 1] = {
     [WEIR_STRATEGY_TIDE] = &wr_tide,       [WEIR_STRATEGY_FIXED] = &wr_fixed, [WEIR_STRATEGY_AIMD] = &wr_aimd,
@@ -10,5 +12,15 @@ static const struct wr_strategy *const strategies[WEIR_STRATEGY_NONE + 1] = {
 
 const struct wr_strategy *wr_strategy_of(weir_strategy strategy)
 {
-    return (unsigned)strategy <= WEIR_STRATEGY_NONE ? strategies[strategy] : NULL;
+    assert((unsigned)strategy <= WEIR_STRATEGY_NONE);
+    return strategies[strategy];
+}
+
+enum wr_answer_kind wr_answer_kind(int status)
+{
+    if (status < 100 || status > 599)
+        return WR_ANSWER_LOST;
+    if (status == 429 || status == 403 || status == 503)
+        return WR_ANSWER_REJECTED;
+    return status >= 500 ? WR_ANSWER_ERROR : WR_ANSWER_OK;
 }

@@ -27,6 +27,9 @@ enum wr_answer_kind {
     WR_ANSWER_LOST,     /* no answer: network error or time-out */
 };
 
+/* 0, and all that HTTP does not know, is LOST. */
+enum wr_answer_kind wr_answer_kind(int status);
+
 struct wr_answer {
     enum wr_answer_kind kind;
     int status;

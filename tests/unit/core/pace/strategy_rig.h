@@ -83,21 +83,12 @@ static inline bool rig_try(struct rig *rig, int64_t now)
     return true;
 }
 
-static inline enum wr_answer_kind rig_kind(int status)
-{
-    if (status == 0)
-        return WR_ANSWER_LOST;
-    if (status == 429 || status == 403 || status == 503)
-        return WR_ANSWER_REJECTED;
-    return status >= 500 ? WR_ANSWER_ERROR : WR_ANSWER_OK;
-}
-
 /* An answer to what was sent latency_ns ago; retry_after_ns -1: none. */
 static inline void rig_tell(struct rig *rig, int64_t now, int status, int64_t latency_ns, int64_t retry_after_ns)
 {
     rig->in_flight -= rig->in_flight > 0;
     struct wr_answer answer = {
-        .kind = rig_kind(status),
+        .kind = wr_answer_kind(status),
         .status = status,
         .seq = rig->seq,
         .in_flight_then = rig->in_flight + 1,
