@@ -14,12 +14,10 @@
 
 #include <math.h>
 #include <stdalign.h>
-#include <string.h>
 
 struct request {
     struct wr_heap_item item; /* first */
     bool arrived;
-    int64_t sent_at;
     struct wr_gate_start start;
     struct wr_reply reply;
 };
@@ -52,7 +50,7 @@ static void report(struct play *play, const struct request *request, bool answer
         .at = play->now,
         .kind = answered ? WR_SIM_ANSWERED : WR_SIM_SENT,
         .status = answered ? request->reply.status : 0,
-        .latency_ns = answered ? play->now - request->sent_at : 0,
+        .latency_ns = answered ? play->now - request->start.sent_at : 0,
         .retry_after_ns = answered ? request->reply.retry_after_ns : -1,
         .quota_remaining = answered ? request->reply.quota_remaining : -1,
         .quota_reset_ns = answered ? request->reply.quota_reset_ns : -1,
@@ -80,7 +78,7 @@ static void arrive(struct play *play, struct request *request, int64_t at)
 static void send(struct play *play)
 {
     struct request *request = &play->requests[play->idle[--play->idle_count]];
-    *request = (struct request){.sent_at = play->now};
+    request->arrived = false;
     request->start = wr_driver_sent(&play->driver, play->now);
     wr_tally_sent(&play->tally, play->now);
     if (play->run->listener != NULL)
@@ -94,7 +92,7 @@ static void send(struct play *play)
 
 static void answer(struct play *play, struct request *request)
 {
-    int64_t latency_ns = play->now - request->sent_at;
+    int64_t latency_ns = play->now - request->start.sent_at;
     wr_tally_answered(&play->tally, play->now, &request->reply, latency_ns);
     wr_driver_tell(&play->driver, &request->start, &request->reply, play->now, wr_chance_unit(&play->pacer));
     play->idle[play->idle_count++] = (uint32_t)(request - play->requests);

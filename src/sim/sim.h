@@ -66,6 +66,12 @@ struct wr_origin {
     double cross; /* share of the rate taken by others */
 };
 
+/* Of a crowd's hosts, those of one kind. */
+struct wr_mix {
+    double weight;
+    struct wr_origin origin;
+};
+
 #define WR_MIX_MAX 32
 
 struct wr_scenario {
@@ -83,10 +89,7 @@ struct wr_scenario {
         uint32_t largest;
         uint64_t seed;
     } crowd; /* hosts 0: none */
-    struct {
-        double weight;
-        struct wr_origin origin;
-    } mix[WR_MIX_MAX];
+    struct wr_mix mix[WR_MIX_MAX];
     uint32_t mix_count;
 };
 

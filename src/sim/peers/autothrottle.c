@@ -12,6 +12,8 @@
 #include "core/pace/rate.h"
 #include "sim/peers/peers.h"
 
+#include <math.h>
+
 #define START_NS (5.0 * (double)WEIR_SECOND)
 #define MAX_NS (60.0 * (double)WEIR_SECOND)
 #define IN_FLIGHT_MAX 8
@@ -56,9 +58,7 @@ static void tell(const weir_pace_options *options, void *state, const struct wr_
     (void)options, (void)now;
     struct autothrottle *throttle = state;
     double target_ns = (double)answer->latency_ns / throttle->concurrency;
-    double delay_ns = (throttle->delay_ns + target_ns) / 2;
-    delay_ns = wr_within(delay_ns, target_ns, target_ns > MAX_NS ? target_ns : MAX_NS);
-    delay_ns = delay_ns > MAX_NS ? MAX_NS : delay_ns;
+    double delay_ns = fmin(fmax(target_ns, (throttle->delay_ns + target_ns) / 2), MAX_NS);
     if (answer->status == 200 || delay_ns > throttle->delay_ns)
         throttle->delay_ns = delay_ns;
 }
@@ -82,8 +82,6 @@ const struct wr_strategy wr_peer_autothrottle_1 = {
     .sent = sent,
     .tell = tell,
     .want = want,
-    .remember = wr_peer_remember,
-    .settled = wr_peer_settled,
     .mode = wr_peer_mode,
 };
 
@@ -94,7 +92,5 @@ const struct wr_strategy wr_peer_autothrottle_8 = {
     .sent = sent,
     .tell = tell,
     .want = want,
-    .remember = wr_peer_remember,
-    .settled = wr_peer_settled,
     .mode = wr_peer_mode,
 };

@@ -183,7 +183,5 @@ const struct wr_strategy wr_peer_bbr = {
     .sent = sent,
     .tell = tell,
     .want = want,
-    .remember = wr_peer_remember,
-    .settled = wr_peer_settled,
     .mode = wr_peer_mode,
 };

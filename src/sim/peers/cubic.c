@@ -117,7 +117,5 @@ const struct wr_strategy wr_peer_cubic = {
     .sent = sent,
     .tell = tell,
     .want = want,
-    .remember = wr_peer_remember,
-    .settled = wr_peer_settled,
     .mode = wr_peer_mode,
 };

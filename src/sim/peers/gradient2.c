@@ -97,7 +97,5 @@ const struct wr_strategy wr_peer_gradient2 = {
     .sent = wr_peer_sent,
     .tell = tell,
     .want = want,
-    .remember = wr_peer_remember,
-    .settled = wr_peer_settled,
     .mode = wr_peer_mode,
 };

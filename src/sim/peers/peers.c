@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* peers.c - what the pacers of others have in common: they remember nothing. */
+/* peers.c - what the pacers of others have in common. */
 #include "sim/peers/peers.h"
 
 #include <math.h>
@@ -7,17 +7,6 @@
 void wr_peer_sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
 {
     (void)options, (void)state, (void)start, (void)now;
-}
-
-void wr_peer_remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
-{
-    (void)options, (void)state, (void)now, (void)memory;
-}
-
-bool wr_peer_settled(const weir_pace_options *options, const void *state, int64_t now)
-{
-    (void)options, (void)state, (void)now;
-    return false;
 }
 
 const char *wr_peer_mode(const void *state)

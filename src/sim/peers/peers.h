@@ -2,7 +2,7 @@
 /* peers.h - the pacers of others, for comparison: each from its published rule, with its published numbers.
  *
  * They know nothing of Retry-After, rate-limit headers or Crawl-delay, and have no breaker: the rule, and nothing else.
- * They take no options and remember nothing.
+ * They take no options and remember nothing, so they have no functions for that.
  */
 #ifndef WR_SIM_PEERS_PEERS_H
 #define WR_SIM_PEERS_PEERS_H
@@ -22,8 +22,6 @@ extern const struct wr_strategy wr_peer_bbr;
 
 /* What none of them does more about. */
 void wr_peer_sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now);
-void wr_peer_remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory);
-bool wr_peer_settled(const weir_pace_options *options, const void *state, int64_t now);
 const char *wr_peer_mode(const void *state);
 
 /* As many in flight as the limit's whole part, at any rate. */
