@@ -15,7 +15,4 @@ bool wr_report_table(const struct wr_matrix *matrix, const struct wr_cell *cells
 /* `text` as a JSON string, quotes included. */
 void wr_json_quote(const char *text, char *ret_text, size_t text_bytes);
 
-/* What is known of a family such as "P4", or "". */
-const char *wr_family_title(const char *family);
-
 #endif

@@ -153,26 +153,19 @@ static const struct wr_config_field crowd_fields[] = {
 static const struct wr_config_schema crowd_schema = {
     .name = "crowd", .fields = crowd_fields, .count = COUNT(crowd_fields)};
 
-/* One of the mix, of which sim.h has no name. */
-struct kind {
-    double weight;
-    struct wr_origin origin;
-};
-_Static_assert(sizeof(struct kind) == sizeof(((struct wr_scenario *)NULL)->mix[0]), "struct kind is an item of mix");
-
 static void kind_init(void *settings)
 {
     struct wr_scenario scenario;
     wr_scenario_init(&scenario);
-    *(struct kind *)settings = (struct kind){.weight = 1, .origin = scenario.origin};
+    *(struct wr_mix *)settings = scenario.mix[0];
 }
 static const struct wr_config_field kind_fields[] = {
-    {"weight", WR_CONFIG_NUMBER(struct kind, weight), .least = 1e-6, .most = 1e6,
+    {"weight", WR_CONFIG_NUMBER(struct wr_mix, weight), .least = 1e-6, .most = 1e6,
      .what = "how many hosts are of this kind"},
-    {"origin", WR_CONFIG_MAPPING(struct kind, origin, &origin_schema), .required = true},
+    {"origin", WR_CONFIG_MAPPING(struct wr_mix, origin, &origin_schema), .required = true},
 };
 static const struct wr_config_schema kind_schema = {.name = "the mix",
-                                                    .bytes = sizeof(struct kind),
+                                                    .bytes = sizeof(struct wr_mix),
                                                     .fields = kind_fields,
                                                     .count = COUNT(kind_fields),
                                                     .init = kind_init};

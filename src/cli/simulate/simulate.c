@@ -52,10 +52,10 @@ static const struct wr_usage usage = {
     .operands = "[FILE|DIR|NAME]…",
     .operands_max = OPERANDS_MAX,
     .about = "Tries pacers against modelled origins, in virtual time: 30 minutes take a moment, and\n"
-             "the same seed gives the same figures everywhere. An oracle knows each origin's true\n"
-             "limit. Goodput is what was delivered, as a share of what the oracle allows; rejected is\n"
-             "the share of requests that the origin refused because of us. A good pacer has much of\n"
-             "the first and little of the second.\n"
+             "the same seed gives the same figures. An oracle knows each origin's true limit. Goodput\n"
+             "is what was delivered, as a share of what the oracle allows; rejected is the share of\n"
+             "requests that the origin refused because of us. A good pacer has much of the first and\n"
+             "little of the second.\n"
              "\n"
              "Without a scenario, those that weir carries are run: P1 to P12, a family of origins each.\n"
              "\n"

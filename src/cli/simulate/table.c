@@ -32,7 +32,8 @@ struct table {
     size_t length; /* of the line */
 };
 
-const char *wr_family_title(const char *family)
+/* What is known of a family such as "P4", or "". */
+static const char *title_of(const char *family)
 {
     static const char *const titles[] = {
         "token bucket", "bucket, Retry-After",  "fixed window", "sliding window, ban",
@@ -186,7 +187,7 @@ static void print_name(struct table *table, const char *name, const char *title)
 
 static void print_mean(struct table *table, const char *name, size_t from, size_t to)
 {
-    print_name(table, name, wr_family_title(name));
+    print_name(table, name, title_of(name));
     for (size_t pacer = 0; pacer < table->matrix->pacer_count; pacer++)
         print_pair(table, mean(table, pacer, from, to, clipped), mean(table, pacer, from, to, rejected));
     end_line(table);
