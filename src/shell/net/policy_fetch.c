@@ -53,13 +53,18 @@ struct wr_robots_fetch *wr_fetch_start(struct wr_policies *policies, struct wr_p
     return &fetch->seen;
 }
 
-void wr_fetch_send(struct wr_robots_fetch *seen)
+static struct fetch *whole(struct wr_robots_fetch *seen)
 {
-    struct wr_policies *policies = ((struct fetch *)seen)->policies;
+    return (struct fetch *)seen;
+}
+
+void wr_fetch_send(struct wr_robots_fetch *fetch)
+{
+    struct wr_policies *policies = whole(fetch)->policies;
     wr_policies_lock(policies);
     policies->fetches++;
     wr_policies_unlock(policies);
-    policies->options.fetch(policies->options.fetch_context, seen);
+    policies->options.fetch(policies->options.fetch_context, fetch);
 }
 
 /* ---- a hop ---- */
@@ -199,9 +204,8 @@ static void read_rules(const struct fetch *fetch, const struct wr_robots_fetched
     }
 }
 
-void wr_robots_fetch_end(struct wr_robots_fetch *seen, const struct wr_robots_fetched *fetched)
+static void finish(struct fetch *fetch, const struct wr_robots_fetched *fetched)
 {
-    struct fetch *fetch = (struct fetch *)seen;
     struct wr_url url;
     char *text;
     int bad = resolve(fetch, fetched->location, &url, &text);
@@ -219,4 +223,9 @@ void wr_robots_fetch_end(struct wr_robots_fetch *seen, const struct wr_robots_fe
         read_rules(fetch, fetched, &yield);
     save(fetch, &yield, fetched);
     end(fetch, &yield);
+}
+
+void wr_robots_fetch_end(struct wr_robots_fetch *fetch, const struct wr_robots_fetched *fetched)
+{
+    finish(whole(fetch), fetched);
 }

@@ -182,7 +182,7 @@ static struct wr_span key_of(const struct wr_url *url, char memory[WR_POLICY_KEY
     wr_buf_init_fixed(&buf, memory, WR_POLICY_KEY_MAX + 1);
     wr_url_append_robots(&buf, url);
     assert(buf.error == 0);
-    return wr_buf_from(&buf, 0);
+    return (struct wr_span){memory, buf.length};
 }
 
 struct wr_policy *wr_policy_find(struct wr_policies *policies, const struct wr_url *url)
