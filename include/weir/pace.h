@@ -335,8 +335,9 @@ WEIR_API void weir_permit_release(weir_permit *permit);
  * can be none: a no-op. */
 WEIR_API int weir_pacer_tell(weir_pacer *pacer, const char *key, size_t key_bytes, const weir_outcome *outcome);
 
-/* robots.txt said Crawl-delay: at least this between starts, and no burst. 0 takes it back. Makes the key.
- * WEIR_E_INVAL, WEIR_E_FULL, WEIR_E_NOMEM, WEIR_E_CLOSED: so do all that make a key. */
+/* robots.txt said Crawl-delay: at least this between starts, and no burst. 0 takes it back. Makes the key, which is
+ * kept for a day after its last use: robots.txt must be read again by then. WEIR_E_INVAL, WEIR_E_FULL, WEIR_E_NOMEM,
+ * WEIR_E_CLOSED: so do all that make a key. */
 WEIR_API int weir_pacer_robots_delay(weir_pacer *pacer, const char *key, size_t key_bytes, int64_t delay_ns);
 
 /* No starts (or starts again). Makes the key. */

@@ -5,6 +5,10 @@
 #include <math.h>
 #include <string.h>
 
+/* How long after its last use a gate is kept for what a new one would not know. */
+#define ROBOTS_NS WEIR_DAY /* Crawl-delay: as long as robots.txt may be (RFC 9309 2.4) */
+#define STORY_NS WEIR_HOUR /* a breaker half open, a strategy in the middle of something; but dead hosts must go */
+
 bool wr_gate_spaces(const struct wr_gate *gate, const weir_pace_options *options)
 {
     return options->strategy != WEIR_STRATEGY_NONE || wr_gate_interval(gate, options) > 0;
@@ -195,6 +199,17 @@ static int64_t delay_of(const struct asker *asker)
     return wanted_ns > interval_ns ? wanted_ns : interval_ns;
 }
 
+/* Whether what a new gate would not know is too old to matter. */
+static bool outdated(const struct asker *asker)
+{
+    const struct wr_gate *gate = asker->gate;
+    int64_t story_at = gate->breaker.open_until > gate->latest_at ? gate->breaker.open_until : gate->latest_at;
+    bool settled = asker->breaker == WEIR_BREAKER_CLOSED &&
+                   wr_strategy_of(asker->options->strategy)->settled(asker->options, gate + 1, asker->t);
+    return (settled || asker->t - story_at >= STORY_NS) &&
+           (gate->robots_delay_ns == 0 || asker->t - gate->latest_at >= ROBOTS_NS);
+}
+
 bool wr_gate_forgettable(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
 {
     struct wr_want want;
@@ -202,9 +217,9 @@ bool wr_gate_forgettable(const struct wr_gate *gate, const weir_pace_options *op
     weir_reason reason;
     if (options->off)
         return true;
-    return others_in_flight(&asker) == 0 && !gate->paused && asker.breaker == WEIR_BREAKER_CLOSED &&
+    return others_in_flight(&asker) == 0 && !gate->paused && asker.breaker != WEIR_BREAKER_OPEN &&
            earliest(&asker, &reason) <= asker.t && (asker.t - gate->last_start_at) / 2 >= delay_of(&asker) &&
-           wr_strategy_of(options->strategy)->settled(options, gate + 1, asker.t);
+           outdated(&asker);
 }
 
 static const void *part(const struct wr_gate *gate, size_t offset)

@@ -98,8 +98,9 @@ void wr_gate_remember(const struct wr_gate *gate, const weir_pace_options *optio
 bool wr_gate_unsaved(const struct wr_gate *gate);
 void wr_gate_saved(struct wr_gate *gate);
 
-/* R9: nothing in flight or reserved, now past every bound and twice the interval after the last start, breaker closed,
- * not paused. Whether unsaved learning matters is the caller's to say. */
+/* R9: nothing in flight or reserved, now past every bound and twice the interval after the last start, not paused; and
+ * breaker closed and strategy settled, or nothing happened for an hour; and no Crawl-delay, or nothing happened for a
+ * day. Whether unsaved learning matters is the caller's to say. */
 bool wr_gate_forgettable(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
 
 weir_breaker_state wr_gate_breaker(const struct wr_gate *gate, int64_t now);

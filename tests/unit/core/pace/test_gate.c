@@ -361,8 +361,47 @@ static void host_may_be_forgotten_only_when_nothing_holds(void **state)
     assert_true(FORGETTABLE(T0 + 100 * S));
     for (int i = 0; i < 5; i++)
         rig_tell_all(&rig, NULL, (weir_outcome){.status = 500}, T0 + 100 * S, 0);
-    assert_false(FORGETTABLE(T0 + WEIR_DAY)); /* half open */
+    assert_false(FORGETTABLE(T0 + 115 * S + WEIR_HOUR - 1)); /* half open */
+    assert_true(FORGETTABLE(T0 + 115 * S + WEIR_HOUR));      /* V6: a dead host does not keep its place for ever */
     rig_release(&rig);
+}
+
+/* V1: a host that is asked every few minutes keeps its Crawl-delay, until robots.txt is too old itself. */
+static void crawl_delay_is_not_forgotten_within_a_day(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
+    wr_gate_robots_delay(rig.gate, 10 * S, T0);
+    assert_false(FORGETTABLE(T0 + WEIR_DAY - 1));
+    assert_true(FORGETTABLE(T0 + WEIR_DAY));
+    rig_tell(&rig, rig_send(&rig, T0 + WEIR_HOUR), 200, T0 + WEIR_HOUR);
+    assert_false(FORGETTABLE(T0 + WEIR_HOUR + WEIR_DAY - 1));
+    assert_true(FORGETTABLE(T0 + WEIR_HOUR + WEIR_DAY));
+    wr_gate_robots_delay(rig.gate, 0, T0 + WEIR_HOUR);
+    assert_true(FORGETTABLE(T0 + 2 * WEIR_HOUR));
+    rig_release(&rig);
+}
+
+/* V6 */
+static void host_is_forgotten_whatever_its_strategy_was_doing(void **state)
+{
+    (void)state;
+    static const int answers[] = {200, 429, 503, 403, 500, 0};
+    for (int strategy = 0; weir_strategy_name((weir_strategy)strategy) != NULL; strategy++)
+        for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+            struct rig rig;
+            weir_pace_options options = profile_options(WEIR_PROFILE_ADAPTIVE);
+            options.strategy = (weir_strategy)strategy;
+            rig_init(&rig, options);
+            int64_t now = T0;
+            for (int k = 0; k < 6; k++) {
+                now += rig_ask(&rig, now).wait_ns;
+                rig_answer(&rig, answers[i], now);
+            }
+            assert_true(FORGETTABLE(now + WEIR_DAY));
+            rig_release(&rig);
+        }
 #undef FORGETTABLE
 }
 
@@ -487,6 +526,7 @@ WEIR_TESTS(test(first_start_is_at_once_and_the_next_an_interval_later), test(int
            test(after_8_hours_asleep_there_is_one_start_and_no_burst),
            test(instants_before_0_and_far_away_are_like_all_others),
            test(pacing_that_is_off_lets_all_go_and_knows_nothing), test(host_may_be_forgotten_only_when_nothing_holds),
+           test(crawl_delay_is_not_forgotten_within_a_day), test(host_is_forgotten_whatever_its_strategy_was_doing),
            test(every_bound_is_listed_with_its_own_wait),
            test(push_backs_reservations_and_the_breaker_are_listed_until_they_end),
            test(look_shows_what_the_gate_knows), test(gate_with_any_strategy_is_at_most_512_bytes))

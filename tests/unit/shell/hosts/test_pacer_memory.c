@@ -44,20 +44,20 @@ static void sweep_spares_what_still_forbids_something(void **state)
     for (int i = 0; i < 4; i++)
         assert_int_equal(weir_pacer_tell(pacing.pacer, "open", 4, &outcome), 0);
     assert_int_equal(weir_pacer_pause(pacing.pacer, "paused", 6, true), 0);
-    assert_int_equal(weir_pacer_robots_delay(pacing.pacer, "slow", 4, 10 * WEIR_MINUTE), 0);
+    assert_int_equal(weir_pacer_robots_delay(pacing.pacer, "slow", 4, 10 * WEIR_SECOND), 0);
     fetch(&pacing, "slow", 200);
     fetch(&pacing, "idle", 200);
-    pass(&pacing, 15 * WEIR_MINUTE); /* the TTL is 2 minutes, but less than two of slow's intervals went by */
+    pass(&pacing, 20 * WEIR_MINUTE); /* the TTL is 2 minutes */
     assert_int_equal(weir_pacer_sweep(pacing.pacer), 1);
     static const char *const spared[] = {"in_flight", "retry_after", "open", "paused", "slow"};
     for (size_t i = 0; i < sizeof spared / sizeof *spared; i++)
         assert_true(host_known(&pacing, spared[i]));
     assert_false(host_known(&pacing, "idle"));
-    pass(&pacing, 5 * WEIR_MINUTE);
-    assert_int_equal(weir_pacer_sweep(pacing.pacer), 1); /* slow */
     tell(&in_flight, 200);
     pass(&pacing, WEIR_HOUR);
-    assert_int_equal(weir_pacer_sweep(pacing.pacer), 2); /* but not what is paused, nor half open */
+    assert_int_equal(weir_pacer_sweep(pacing.pacer), 2); /* but not what is paused, half open, or has a Crawl-delay */
+    pass(&pacing, WEIR_DAY);
+    assert_int_equal(weir_pacer_sweep(pacing.pacer), 2); /* now only what is paused is left */
     pacing_tear_down(&pacing);
 }
 
