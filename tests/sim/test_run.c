@@ -231,15 +231,22 @@ static void warm_run_begins_with_what_the_run_before_learned(void **state)
     assert_true(warm.rejections < cold.rejections);
 }
 
+/* Delays of 1, 2 and 4 s for 40, 20 and 13 URLs: the last host takes longest, for its own delay, 13 times. */
 static void each_host_of_a_crowd_has_a_memory_of_its_own(void **state)
 {
     (void)state;
     struct wr_scenario scenario = small_crowd();
-    struct wr_sim_pacer pacer = pacer_named("learned");
+    struct wr_sim_pacer pacer = pacer_named("learned:probe_after=1000");
+    const weir_pace_memory memory[3] = {
+        {.delay_ns = WEIR_SECOND}, {.delay_ns = 2 * WEIR_SECOND}, {.delay_ns = 4 * WEIR_SECOND}};
+    weir_pace_memory after[3];
+    struct wr_sim_run run = {&scenario, &pacer, 1, memory, after, NULL, NULL, weir_allocator_system()};
     struct wr_score score;
-    scenario.mix[0].origin.reject.retry_after = false;
-    assert_int_equal(wr_sim_score(&scenario, &pacer, 1, 1, true, weir_allocator_system(), &score), 0);
-    assert_true(score.ok == 73);
+    assert_int_equal(wr_sim_run(&run, &score), 0);
+    assert_true(score.ok == 73 && score.rejections == 0);
+    assert_true(fabs(score.makespan_s - 52.1) < 1e-9);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(after[i].delay_ns, memory[i].delay_ns);
 }
 
 static void run_that_gets_no_memory_says_so_and_leaks_nothing(void **state)

@@ -149,16 +149,31 @@ static void errors_come_as_often_as_asked_for_and_take_their_time(void **state)
     assert_in_range(busy, 1780, 2020);
 }
 
-/* Two pacers that send a different number of requests meet the same errors in the same order, and the same others. */
+/* However many dice are thrown for the service, the same requests are broken; and by another seed others are. */
 static void streams_of_chance_do_not_disturb_each_other(void **state)
 {
     (void)state;
-    struct wr_chance one, other;
-    wr_chance_init(&one, 5, WR_STREAM_SERVICE);
-    wr_chance_init(&other, 5, WR_STREAM_FAULTS);
-    assert_true(wr_chance_unit(&one) != wr_chance_unit(&other));
-    wr_chance_init(&other, 6, WR_STREAM_SERVICE);
-    assert_true(wr_chance_unit(&one) != wr_chance_unit(&other));
+    struct wr_scenario plain = plain_scenario();
+    plain.origin.errors.p500 = 0.5;
+    struct wr_scenario tailed = plain;
+    tailed.origin.service.tail = 0.5;
+    struct wr_site one, other, foreign;
+    struct wr_reply reply, again;
+    int differ = 0;
+    assert_int_equal(wr_site_init(&one, &plain.origin, 1000 * S, 5, weir_allocator_system()), 0);
+    assert_int_equal(wr_site_init(&other, &tailed.origin, 1000 * S, 5, weir_allocator_system()), 0);
+    assert_int_equal(wr_site_init(&foreign, &plain.origin, 1000 * S, 6, weir_allocator_system()), 0);
+    for (int i = 0; i < 1000; i++) {
+        wr_site_arrive(&one, 0, &reply);
+        wr_site_arrive(&other, 0, &again);
+        assert_int_equal(reply.status, again.status);
+        wr_site_arrive(&foreign, 0, &again);
+        differ += reply.status != again.status;
+    }
+    assert_in_range(differ, 400, 600);
+    wr_site_release(&one);
+    wr_site_release(&other);
+    wr_site_release(&foreign);
 }
 
 static void origin_that_gets_no_memory_says_so_and_leaks_nothing(void **state)
