@@ -124,9 +124,7 @@ weir_decision wr_gate_ask_again(const struct wr_gate *gate, const weir_pace_opti
         return (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
     struct wr_want want;
     struct asker asker = asker_of(gate, options, now, &want);
-    if (!gate->reserved || gate->seq != seq || wr_gate_expired(gate, options, asker.t))
-        return (weir_decision){WEIR_DENY, WEIR_REASON_PACE, WEIR_UNTIL_RELEASE};
-    asker.holds = true;
+    asker.holds = gate->reserved && gate->seq == seq && !wr_gate_expired(gate, options, asker.t);
     return decide(&asker, now);
 }
 

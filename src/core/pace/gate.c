@@ -135,6 +135,12 @@ void wr_gate_carry(const struct wr_gate *from, const weir_pace_options *from_opt
 
 /* ---- starts ---- */
 
+static uint32_t next_number(struct wr_gate *gate)
+{
+    gate->seq += gate->seq == UINT32_MAX ? 2 : 1; /* 0 is none */
+    return gate->seq;
+}
+
 uint32_t wr_gate_reserve(struct wr_gate *gate, const weir_pace_options *options, int64_t now)
 {
     int64_t t = advance(gate, options, now);
@@ -144,8 +150,7 @@ uint32_t wr_gate_reserve(struct wr_gate *gate, const weir_pace_options *options,
     gate->reserved = true;
     gate->reserved_at = t;
     gate->in_flight++;
-    gate->seq += gate->seq == UINT32_MAX ? 2 : 1; /* 0 is none */
-    return gate->seq;
+    return next_number(gate);
 }
 
 void wr_gate_give(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now)
@@ -163,10 +168,12 @@ struct wr_gate_start wr_gate_sent(struct wr_gate *gate, const weir_pace_options 
     int64_t t = advance(gate, options, now);
     if (seq == 0)
         return (struct wr_gate_start){.sent_at = t};
-    if (gate->reserved && gate->seq == seq)
+    if (gate->reserved && gate->seq == seq) {
         gate->reserved = false;
-    else
-        gate->in_flight++; /* taken back, and sent by somebody who did not ask again: on its way all the same */
+    } else { /* too late, and taken back, but on its way: numbers are in the order of starts */
+        gate->in_flight++;
+        seq = gate->reserved ? seq : next_number(gate);
+    }
     gate->last_start_at = t;
     const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
     strategy->sent(options, gate + 1, &(struct wr_start){seq, gate->in_flight}, t);

@@ -51,7 +51,7 @@ void wr_gate_init(struct wr_gate *gate, const weir_pace_options *options, const 
 weir_decision wr_gate_ask(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
 
 /* The same for who holds this reservation and has not sent yet: an answer may have come since that forbids it.
- * WEIR_DENY: it was not used in time and is taken back. */
+ * Who did not use it in time is judged like anybody else. */
 weir_decision wr_gate_ask_again(const struct wr_gate *gate, const weir_pace_options *options, uint32_t seq,
                                 int64_t now);
 
