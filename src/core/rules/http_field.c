@@ -50,6 +50,16 @@ bool wr_field_parse(struct wr_span line, struct wr_span *ret_name, struct wr_spa
     return true;
 }
 
+bool wr_field_is_sound(struct wr_span name, struct wr_span value)
+{
+    for (size_t i = 0; i < value.bytes; i++) {
+        unsigned char c = (unsigned char)value.data[i];
+        if ((c < 0x20 && c != '\t') || c == 0x7f)
+            return false;
+    }
+    return is_token(name);
+}
+
 /* ---- Content-Type -------------------------------------------------------------------------------------- */
 
 /* Up to a byte that is not within quotes, or all. */

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* deadline.c - when a transfer has lasted too long: connecting, the first byte, the whole, and a body that drips.
+ *
+ * Each transfer under way is in one heap, by the earliest instant at which it might be overdue. A step that was made in
+ * time does not move it, unless the next must be made sooner: what was made is seen when its instant comes.
+ */
+#include "shell/net/state.h"
+
+#include "shell/clock/clock.h"
+
+static uint64_t wire_bytes(struct wr_transfer *transfer)
+{
+    curl_off_t body = 0;
+
+    (void)curl_easy_getinfo(transfer->easy, CURLINFO_SIZE_DOWNLOAD_T, &body);
+    return (uint64_t)body + transfer->head.bytes;
+}
+
+/* When the step that it is in must be made, and how it ends if not. */
+static int64_t step_due_at(const struct wr_transfer *transfer, enum wr_net_end *ret_end)
+{
+    const struct wr_net_options *options = &transfer->net->options;
+    const struct wr_net_result *result = &transfer->result;
+
+    if (result->first_byte_at != 0) {
+        *ret_end = WR_NET_TOO_SLOW;
+        return transfer->speed_at + options->speed_ns;
+    }
+    if (result->sent_at != 0) {
+        *ret_end = WR_NET_FIRST_BYTE_TIMEOUT;
+        return result->sent_at + options->first_byte_ns;
+    }
+    *ret_end = WR_NET_CONNECT_TIMEOUT;
+    return result->asked_at + options->connect_ns;
+}
+
+static int64_t due_at(const struct wr_transfer *transfer, enum wr_net_end *ret_end)
+{
+    int64_t total = transfer->result.asked_at + transfer->net->options.total_ns;
+    int64_t step = step_due_at(transfer, ret_end);
+
+    if (step <= total)
+        return step;
+    *ret_end = WR_NET_TOTAL_TIMEOUT;
+    return total;
+}
+
+static void arm(struct wr_net *net, int64_t now)
+{
+    int64_t at;
+
+    if (wr_heap_peek(&net->dues, &at) == NULL || at >= net->due_armed_at)
+        return;
+    uint64_t after_ms = at <= now ? 0 : (uint64_t)((at - now + WEIR_MILLISECOND - 1) / WEIR_MILLISECOND);
+    net->due_armed_at = at;
+    uv_update_time(net->options.loop);
+    (void)uv_timer_start(&net->due_timer, wr_due_on_timer, after_ms, 0);
+}
+
+int wr_due_begin(struct wr_transfer *transfer)
+{
+    enum wr_net_end end;
+
+    transfer->due_at = due_at(transfer, &end);
+    int error = wr_heap_push(&transfer->net->dues, transfer->due_at, &transfer->due);
+    if (error == 0)
+        arm(transfer->net, transfer->result.asked_at);
+    return error;
+}
+
+void wr_due_change(struct wr_transfer *transfer, int64_t now)
+{
+    enum wr_net_end end;
+    int64_t at = due_at(transfer, &end);
+
+    if (at >= transfer->due_at)
+        return;
+    wr_heap_remove(&transfer->net->dues, &transfer->due);
+    transfer->due_at = at;
+    (void)wr_heap_push(&transfer->net->dues, at, &transfer->due); /* has the room that it left */
+    arm(transfer->net, now);
+}
+
+void wr_due_end(struct wr_transfer *transfer)
+{
+    wr_heap_remove(&transfer->net->dues, &transfer->due);
+}
+
+/* A window of speed has ended: whether enough came. Begins the next. */
+static bool is_fast_enough(struct wr_transfer *transfer, int64_t now)
+{
+    const struct wr_net_options *options = &transfer->net->options;
+    uint64_t bytes = wire_bytes(transfer);
+    double least = (double)options->speed_min * ((double)(now - transfer->speed_at) / (double)WEIR_SECOND);
+
+    if ((double)(bytes - transfer->speed_bytes) < least)
+        return false;
+    transfer->speed_at = now;
+    transfer->speed_bytes = bytes;
+    return true;
+}
+
+static void look(struct wr_transfer *transfer, int64_t now)
+{
+    enum wr_net_end end;
+    int64_t at = due_at(transfer, &end);
+
+    if (at <= now && !(end == WR_NET_TOO_SLOW && is_fast_enough(transfer, now))) {
+        wr_transfer_set_end(transfer, end, NULL);
+        wr_transfer_end(transfer);
+        return;
+    }
+    transfer->due_at = due_at(transfer, &end);
+    (void)wr_heap_push(&transfer->net->dues, transfer->due_at, &transfer->due);
+}
+
+void wr_due_on_timer(uv_timer_t *timer)
+{
+    struct wr_net *net = timer->data;
+    int64_t now = wr_clock_now(net->clock);
+    int64_t at;
+
+    net->due_armed_at = WEIR_FOREVER;
+    while (wr_heap_peek(&net->dues, &at) != NULL && at <= now) {
+        struct wr_heap_item *item = wr_heap_pop(&net->dues);
+        look((struct wr_transfer *)((char *)item - offsetof(struct wr_transfer, due)), now);
+    }
+    arm(net, now);
+    wr_net_settle(net);
+}

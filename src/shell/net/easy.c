@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/* easy.c - a transfer's handle of libcurl: its options, its callbacks, and the addresses that it may know. */
+#include "shell/net/state.h"
+
+#include "base/alloc.h"
+#include "core/rules/http_field.h"
+#include "shell/clock/clock.h"
+
+#define CONNECT_MS_MAX ((int64_t)86400 * 1000)
+#define VALIDATOR_MAX 1024 /* bytes; more is not echoed */
+
+/* ---- callbacks ----------------------------------------------------------------------------------------- */
+
+/* The host that is connected to. */
+static const char *peer_of(const struct wr_transfer *transfer)
+{
+    return transfer->net->proxy.is_set ? transfer->net->proxy.host : transfer->host;
+}
+
+static bool is_v6(const char *host)
+{
+    return strchr(host, ':') != NULL;
+}
+
+/* libcurl is about to look a name up. It never does: all names are pinned, and what is not pinned is a mistake of ours.
+ * IPv6 addresses cannot be pinned, and need no looking up. */
+static int on_resolve(void *resolver, void *reserved, void *context)
+{
+    (void)resolver;
+    (void)reserved;
+    return !is_v6(peer_of(context));
+}
+
+static void note_send(struct wr_transfer *transfer, const char *address, int port, int64_t now)
+{
+    struct wr_net_result *result = &transfer->result;
+
+    (void)wr_address_parse(wr_span_of(address), &result->address);
+    result->port = (uint16_t)port;
+    result->sends++;
+    result->sent_at = now;
+    transfer->is_pin_known = true;
+}
+
+static int on_send(void *context, char *address, char *local_address, int port, int local_port)
+{
+    struct wr_transfer *transfer = context;
+    int64_t now = wr_clock_now(transfer->net->clock);
+
+    (void)local_address;
+    (void)local_port;
+    if (transfer->result.sends > 0 && !transfer->is_idempotent) {
+        wr_transfer_set_end(transfer, WR_NET_BROKEN, "the connection had died, and the request must not be sent twice");
+        return CURL_PREREQFUNC_ABORT;
+    }
+    struct wr_net_send send = {.port = (uint16_t)port, .number = transfer->result.sends + 1, .now = now};
+    (void)wr_address_parse(wr_span_of(address), &send.address);
+    if (transfer->is_cancelled ||
+        (transfer->calls.before_send != NULL && !transfer->calls.before_send(transfer->context, &send))) {
+        wr_transfer_set_end(transfer, transfer->is_cancelled ? WR_NET_CANCELLED : WR_NET_REFUSED, NULL);
+        return CURL_PREREQFUNC_ABORT;
+    }
+    note_send(transfer, address, port, now);
+    wr_due_change(transfer, now);
+    return CURL_PREREQFUNC_OK;
+}
+
+/* Connections beyond this many are closed after use, so that libcurl's cache never fills: once it is full, each return
+ * of a connection walks over all of it. */
+static bool is_crowded(const struct wr_net *net)
+{
+    return net->connections > net->options.connections_max - net->options.connections_max / 8;
+}
+
+/* False: the transfer is over. */
+static bool tell_head(struct wr_transfer *transfer)
+{
+    transfer->is_head_told = true;
+    transfer->result.status = transfer->head.status;
+    if (is_crowded(transfer->net)) {
+        transfer->has_settings = true;
+        (void)curl_easy_setopt(transfer->easy, CURLOPT_FORBID_REUSE, 1L);
+    }
+    if (transfer->calls.on_head == NULL || transfer->calls.on_head(transfer->context, &transfer->head))
+        return true;
+    transfer->result.is_truncated = true;
+    wr_transfer_set_end(transfer, WR_NET_DONE, NULL);
+    return false;
+}
+
+static size_t on_header(char *data, size_t each, size_t count, void *context)
+{
+    struct wr_transfer *transfer = context;
+    struct wr_span line = {data, each * count};
+
+    if (transfer->result.first_byte_at == 0) {
+        transfer->result.first_byte_at = transfer->speed_at = wr_clock_now(transfer->net->clock);
+        wr_due_change(transfer, transfer->speed_at);
+    }
+    enum wr_head_fault fault = wr_head_line(&transfer->head, line);
+    if (fault != WR_HEAD_OK)
+        wr_transfer_set_end(transfer, fault == WR_HEAD_MEMORY ? WR_NET_SCARCE : WR_NET_PROTOCOL,
+                            wr_head_fault_text(fault));
+    if (transfer->is_cancelled)
+        wr_transfer_set_end(transfer, WR_NET_CANCELLED, NULL);
+    if (transfer->has_end)
+        return 0;
+    if (wr_head_is_whole(&transfer->head) && !transfer->is_head_told && !tell_head(transfer))
+        return 0;
+    return line.bytes;
+}
+
+static size_t on_data(char *data, size_t each, size_t count, void *context)
+{
+    struct wr_transfer *transfer = context;
+    size_t bytes = each * count;
+    uint64_t left = transfer->body_max - transfer->result.body_bytes;
+    size_t wanted = bytes <= left ? bytes : (size_t)left;
+
+    if (transfer->is_cancelled) {
+        wr_transfer_set_end(transfer, WR_NET_CANCELLED, NULL);
+        return 0;
+    }
+    transfer->result.body_bytes += wanted;
+    bool goes_on =
+        transfer->calls.on_body == NULL || wanted == 0 || transfer->calls.on_body(transfer->context, data, wanted);
+    if (goes_on && wanted == bytes)
+        return bytes;
+    transfer->result.is_truncated = true;
+    wr_transfer_set_end(transfer, WR_NET_DONE, NULL);
+    return 0;
+}
+
+/* ---- options that are the same for all ----------------------------------------------------------------- */
+
+static void set_limits(CURL *easy, const struct wr_net_options *options)
+{
+    int64_t connect_ms = options->connect_ns / WEIR_MILLISECOND;
+
+    /* libcurl divides it among the addresses, so that a dead one leaves time for the next */
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
+                     (long)(connect_ms < 1                ? 1
+                            : connect_ms > CONNECT_MS_MAX ? CONNECT_MS_MAX
+                                                          : connect_ms));
+    curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, (long)(options->idle_ns / WEIR_SECOND));
+    curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L); /* what is pinned stays; all else goes */
+}
+
+static void set_proxy(CURL *easy, const struct wr_proxy *proxy)
+{
+    curl_easy_setopt(easy, CURLOPT_PROXY, proxy->url); /* "": nor that of the environment */
+    curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+    curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    if (proxy->user[0] != '\0') {
+        curl_easy_setopt(easy, CURLOPT_PROXYUSERNAME, proxy->user);
+        curl_easy_setopt(easy, CURLOPT_PROXYPASSWORD, proxy->password);
+    }
+}
+
+static void set_callbacks(struct wr_transfer *transfer)
+{
+    CURL *easy = transfer->easy;
+
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)transfer);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->said);
+    curl_easy_setopt(easy, CURLOPT_RESOLVER_START_FUNCTION, on_resolve);
+    curl_easy_setopt(easy, CURLOPT_RESOLVER_START_DATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, wr_socket_open);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, wr_socket_close);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, transfer->net); /* a connection outlives its first transfer */
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_send);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+}
+
+/* libcurl checks its arguments, which are ours, and copies strings: the last one tells whether it had the memory. */
+static int set_all(struct wr_transfer *transfer)
+{
+    const struct wr_net_options *options = &transfer->net->options;
+    CURL *easy = transfer->easy;
+
+    set_callbacks(transfer);
+    set_limits(easy, options);
+    set_proxy(easy, &transfer->net->proxy);
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+    curl_easy_setopt(easy, CURLOPT_SHARE, transfer->share);
+    /* With a folder of certificates libcurl keeps none of them in memory, and reads all for each connection: 20 ms. */
+    curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+    if (options->ca_file != NULL)
+        curl_easy_setopt(easy, CURLOPT_CAINFO, options->ca_file);
+    if (options->agent != NULL)
+        curl_easy_setopt(easy, CURLOPT_USERAGENT, options->agent);
+    return curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "") == CURLE_OK ? 0 : WEIR_E_NOMEM; /* all it knows */
+}
+
+int wr_easy_new(struct wr_transfer *transfer)
+{
+    transfer->easy = curl_easy_init();
+    transfer->share = curl_share_init();
+    transfer->pin[0] = '\0';
+    if (transfer->easy != NULL && transfer->share != NULL &&
+        curl_share_setopt(transfer->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) == CURLSHE_OK && set_all(transfer) == 0)
+        return 0;
+    wr_easy_free(transfer);
+    return WEIR_E_NOMEM;
+}
+
+void wr_easy_free(struct wr_transfer *transfer)
+{
+    if (transfer->easy != NULL)
+        curl_easy_cleanup(transfer->easy);
+    if (transfer->share != NULL)
+        (void)curl_share_cleanup(transfer->share);
+    transfer->easy = NULL;
+    transfer->share = NULL;
+}
+
+/* ---- one request --------------------------------------------------------------------------------------- */
+
+/* Only an addition that fails leaves the list as it was. */
+static int append(struct curl_slist **list, const char *text)
+{
+    struct curl_slist *longer = curl_slist_append(*list, text);
+
+    if (longer == NULL)
+        return WEIR_E_NOMEM;
+    *list = longer;
+    return 0;
+}
+
+static int add_field(struct wr_transfer *transfer, struct wr_span name, struct wr_span value)
+{
+    struct wr_buf line;
+
+    wr_buf_init(&line, transfer->net->allocator, transfer->net->options.head_max);
+    wr_buf_append_span(&line, name);
+    wr_buf_append_string(&line, value.bytes > 0 ? ": " : ";"); /* libcurl's way to say: empty, but there */
+    wr_buf_append_span(&line, value);
+    int error = line.error != 0 ? line.error : append(&transfer->fields, line.bytes);
+    wr_buf_release(&line);
+    return error;
+}
+
+static int add_validator(struct wr_transfer *transfer, const char *name, struct wr_span value)
+{
+    if (value.bytes == 0 || value.bytes > VALIDATOR_MAX || !wr_field_is_sound(wr_span_of(name), value))
+        return 0;
+    return add_field(transfer, wr_span_of(name), value);
+}
+
+static int set_fields(struct wr_transfer *transfer, const struct wr_net_request *request)
+{
+    int error = add_validator(transfer, "If-None-Match", request->etag);
+
+    if (error == 0)
+        error = add_validator(transfer, "If-Modified-Since", request->last_modified);
+    if (error == 0 && request->body.bytes > 0)
+        error = append(&transfer->fields, "Expect:"); /* no waiting for "100 Continue" */
+    for (size_t i = 0; error == 0 && i < request->field_count; i++)
+        error = add_field(transfer, request->fields[i].name, request->fields[i].value);
+    if (error == 0 && transfer->fields != NULL)
+        curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->fields);
+    return error;
+}
+
+/* A plain GET is what a fresh handle does; other methods leave settings behind. */
+static int set_method(struct wr_transfer *transfer, const struct wr_net_request *request)
+{
+    CURL *easy = transfer->easy;
+    CURLcode code = CURLE_OK;
+
+    if (request->method == NULL || strcmp(request->method, "GET") == 0)
+        return 0;
+    transfer->has_settings = true;
+    if (strcmp(request->method, "HEAD") == 0)
+        return curl_easy_setopt(easy, CURLOPT_NOBODY, 1L) == CURLE_OK ? 0 : WEIR_E_NOMEM;
+    if (request->body.bytes > 0 || strcmp(request->method, "POST") == 0) {
+        curl_easy_setopt(easy, CURLOPT_POST, 1L);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.bytes);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request->body.bytes > 0 ? request->body.data : "");
+    }
+    code = curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
+    return code == CURLE_OK ? 0 : WEIR_E_NOMEM;
+}
+
+/* HTTP/2 only where TLS agrees on it; there, a second request waits for the first connection and shares it. */
+static void set_version(struct wr_transfer *transfer)
+{
+    curl_easy_setopt(transfer->easy, CURLOPT_HTTP_VERSION,
+                     transfer->is_https ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(transfer->easy, CURLOPT_PIPEWAIT, transfer->is_https ? 1L : 0L);
+}
+
+static int set_url(struct wr_transfer *transfer, const struct wr_url *url)
+{
+    char text[WR_URL_ROOM];
+    struct wr_buf buf;
+
+    wr_buf_init_fixed(&buf, text, sizeof text);
+    wr_buf_append_string(&buf, url->is_https ? "https://" : "http://");
+    wr_buf_append_span(&buf, wr_url_part(url, url->host_at, url->fragment_at));
+    return curl_easy_setopt(transfer->easy, CURLOPT_URL, text) == CURLE_OK ? 0 : WEIR_E_NOMEM;
+}
+
+int wr_easy_set(struct wr_transfer *transfer, const struct wr_net_request *request)
+{
+    int error = set_url(transfer, request->url);
+
+    if (error == 0)
+        error = set_fields(transfer, request);
+    if (error == 0)
+        error = set_method(transfer, request);
+    set_version(transfer);
+    if (request->is_last) {
+        transfer->has_settings = true;
+        curl_easy_setopt(transfer->easy, CURLOPT_FORBID_REUSE, 1L);
+    }
+    transfer->said[0] = '\0';
+    return error;
+}
+
+void wr_easy_clear(struct wr_transfer *transfer)
+{
+    if (transfer->fields != NULL)
+        curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, NULL);
+    curl_slist_free_all(transfer->fields);
+    transfer->fields = NULL;
+    if (transfer->pins != NULL)
+        curl_easy_setopt(transfer->easy, CURLOPT_RESOLVE, NULL);
+    curl_slist_free_all(transfer->pins);
+    transfer->pins = NULL;
+    /* A pin that libcurl may not have taken in: what is in its cache is unknown. So is what a failed reset leaves. */
+    if (transfer->pin[0] != '\0' && !transfer->is_pin_known) {
+        wr_easy_free(transfer);
+        return;
+    }
+    if (!transfer->has_settings)
+        return;
+    transfer->has_settings = false;
+    curl_easy_reset(transfer->easy);
+    if (set_all(transfer) < 0)
+        wr_easy_free(transfer);
+}
+
+/* ---- pins ---------------------------------------------------------------------------------------------- */
+
+static int set_pins(struct wr_transfer *transfer, const char *pin)
+{
+    char removal[WR_NAME_MAX + sizeof "-:65535"];
+    struct wr_span old = wr_span_of(transfer->pin);
+    struct wr_buf buf;
+    int error = 0;
+
+    if (old.bytes > 0) { /* "host:port:…", of which the first two */
+        size_t host_end = wr_span_find(old, ':');
+        size_t port_end = host_end + 1 + wr_span_find(wr_span_after(old, host_end + 1), ':');
+        wr_buf_init_fixed(&buf, removal, sizeof removal);
+        wr_buf_append_char(&buf, '-');
+        wr_buf_append(&buf, old.data, port_end);
+        error = append(&transfer->pins, removal);
+    }
+    if (error == 0)
+        error = append(&transfer->pins, pin);
+    if (error == 0)
+        curl_easy_setopt(transfer->easy, CURLOPT_RESOLVE, transfer->pins);
+    return error;
+}
+
+int wr_easy_pin(struct wr_transfer *transfer, const struct wr_answer *answer)
+{
+    const struct wr_proxy *proxy = &transfer->net->proxy;
+    char pin[WR_PIN_MAX];
+    struct wr_buf buf;
+
+    if (is_v6(peer_of(transfer)))
+        return 0;
+    wr_buf_init_fixed(&buf, pin, sizeof pin);
+    wr_buf_append_string(&buf, peer_of(transfer));
+    wr_buf_append_char(&buf, ':');
+    wr_buf_append_u64(&buf, proxy->is_set ? proxy->port : transfer->port);
+    for (size_t i = 0; i < answer->count; i++) {
+        wr_buf_append_char(&buf, i == 0 ? ':' : ',');
+        wr_address_append(&buf, &answer->list[i]);
+    }
+    if (strcmp(pin, transfer->pin) == 0)
+        return 0;
+    int error = set_pins(transfer, pin);
+    if (error < 0)
+        return error;
+    memcpy(transfer->pin, pin, buf.length + 1);
+    transfer->is_pin_known = false;
+    return 0;
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/* net.c - making a net, closing it, and calls from other threads. */
+#include "shell/net/state.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "core/rules/http_field.h"
+#include "shell/clock/clock.h"
+#include "shell/memory/memory.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#define TRANSFERS_DEFAULT 256
+#define TRANSFERS_MAX 65536
+#define CONNECTIONS_MAX (1 << 20)
+#define DESCRIPTORS_LEFT 64 /* for the rest of the program */
+#define HEAD_DEFAULT ((uint32_t)256 << 10)
+#define BODY_DEFAULT ((uint64_t)32 << 20)
+
+/* ---- from other threads, and later --------------------------------------------------------------------- */
+
+void wr_net_wake(struct wr_net *net)
+{
+    (void)uv_async_send(&net->wake);
+}
+
+void wr_net_post(struct wr_net *net, struct wr_net_call *call)
+{
+    call->next = NULL;
+    (void)pthread_mutex_lock(&net->post_lock);
+    *net->posted_end = call;
+    net->posted_end = &call->next;
+    (void)pthread_mutex_unlock(&net->post_lock);
+    wr_net_wake(net);
+}
+
+static void run_posted(struct wr_net *net)
+{
+    (void)pthread_mutex_lock(&net->post_lock);
+    struct wr_net_call *call = net->posted;
+    net->posted = NULL;
+    net->posted_end = &net->posted;
+    (void)pthread_mutex_unlock(&net->post_lock);
+    while (call != NULL) {
+        struct wr_net_call *next = call->next; /* it may be gone after it has run */
+        call->run(call);
+        call = next;
+    }
+}
+
+static void end_cancelled(struct wr_net *net)
+{
+    for (struct wr_transfer *transfer = net->under_way, *next; transfer != NULL; transfer = next) {
+        next = transfer->next;
+        if (transfer->is_cancelled) {
+            wr_transfer_set_end(transfer, WR_NET_CANCELLED, NULL);
+            wr_transfer_end(transfer);
+        }
+    }
+}
+
+void wr_net_settle(struct wr_net *net)
+{
+    CURLMsg *message;
+    int left;
+
+    while ((message = curl_multi_info_read(net->multi, &left)) != NULL) {
+        struct wr_transfer *transfer = NULL;
+        (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
+        wr_result_from_curl(transfer, message->data.result);
+        wr_transfer_end(transfer);
+    }
+    while (net->ended != NULL)
+        wr_transfer_finish(net->ended);
+}
+
+/* ---- closing ------------------------------------------------------------------------------------------- */
+
+static void give_string(struct wr_net *net, const char *string)
+{
+    if (string != NULL)
+        wr_give(net->allocator, (void *)(uintptr_t)string, strlen(string) + 1, 1);
+}
+
+static void release(struct wr_net *net)
+{
+    const weir_allocator *allocator = net->allocator;
+
+    give_string(net, net->options.agent);
+    give_string(net, net->options.ca_file);
+    wr_heap_release(&net->dues);
+    wr_socket_give_spares(net);
+    wr_give(allocator, net->sockets, net->sockets_room * sizeof(struct wr_socket *), _Alignof(struct wr_socket *));
+    (void)pthread_mutex_destroy(&net->post_lock);
+    wr_give(allocator, net, sizeof *net, _Alignof(struct wr_net));
+    curl_global_cleanup();
+}
+
+void wr_net_let_go(struct wr_net *net)
+{
+    if (--net->open_handles == 0)
+        release(net);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    wr_net_let_go(handle->data);
+}
+
+/* The sockets' handles are closed as libcurl closes its connections, before these. */
+static void close_handles(struct wr_net *net)
+{
+    uv_close((uv_handle_t *)&net->curl_timer, on_closed);
+    uv_close((uv_handle_t *)&net->due_timer, on_closed);
+    uv_close((uv_handle_t *)&net->no_wait, on_closed);
+    uv_close((uv_handle_t *)&net->polled, on_closed);
+    uv_close((uv_handle_t *)&net->wake, on_closed);
+}
+
+void wr_net_close(struct wr_net *net)
+{
+    if (net == NULL)
+        return;
+    assert(!net->in_curl);
+    while (net->under_way != NULL) {
+        wr_transfer_set_end(net->under_way, WR_NET_CANCELLED, NULL);
+        wr_transfer_end(net->under_way);
+        wr_net_settle(net);
+    }
+    wr_net_settle(net);
+    run_posted(net); /* answers that were on the way: all transfers are in the pool now */
+    while (net->pool != NULL) {
+        struct wr_transfer *transfer = net->pool;
+        net->pool = transfer->next;
+        wr_transfer_free(transfer);
+    }
+    (void)curl_multi_cleanup(net->multi);
+    close_handles(net);
+}
+
+static void on_wake(uv_async_t *wake)
+{
+    struct wr_net *net = wake->data;
+
+    run_posted(net);
+    end_cancelled(net);
+    wr_net_settle(net);
+}
+
+/* ---- making -------------------------------------------------------------------------------------------- */
+
+static int64_t or_default(int64_t value, int64_t otherwise)
+{
+    return value != 0 ? value : otherwise;
+}
+
+/* As many as the descriptors reach. */
+static uint32_t connections_of(const struct wr_net_options *options)
+{
+    uint64_t wanted = options->connections_max != 0 ? options->connections_max : (uint64_t)4 * options->transfers_max;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+        uint64_t reach = limit.rlim_cur > DESCRIPTORS_LEFT ? limit.rlim_cur - DESCRIPTORS_LEFT : 1;
+        wanted = wanted < reach ? wanted : reach;
+    }
+    return (uint32_t)(wanted < CONNECTIONS_MAX ? wanted : CONNECTIONS_MAX);
+}
+
+static enum wr_guard_class judge_by_guard(void *context, const struct wr_address *address)
+{
+    (void)context;
+    return wr_guard_class(address);
+}
+
+static void fill(const struct wr_net_options *given, struct wr_net_options *ret_options)
+{
+    struct wr_net_options options = *given;
+
+    options.allocator = wr_allocator_or_system(given->allocator);
+    options.clock = wr_clock_or_fast(given->clock);
+    options.judge = given->judge != NULL ? given->judge : judge_by_guard;
+    options.transfers_max = (uint32_t)or_default(given->transfers_max, TRANSFERS_DEFAULT);
+    options.connections_max = connections_of(&options);
+    options.idle_ns = or_default(given->idle_ns, 60 * WEIR_SECOND);
+    options.head_max = (uint32_t)or_default(given->head_max, HEAD_DEFAULT);
+    options.body_max = given->body_max != 0 ? given->body_max : BODY_DEFAULT;
+    options.connect_ns = or_default(given->connect_ns, 15 * WEIR_SECOND);
+    options.first_byte_ns = or_default(given->first_byte_ns, 30 * WEIR_SECOND);
+    options.total_ns = or_default(given->total_ns, 5 * WEIR_MINUTE);
+    options.speed_ns = or_default(given->speed_ns, 30 * WEIR_SECOND);
+    options.speed_min = (uint32_t)or_default(given->speed_min, 64);
+    *ret_options = options;
+}
+
+static int check(const struct wr_net_options *options)
+{
+    const int64_t durations[] = {options->idle_ns, options->connect_ns, options->first_byte_ns, options->total_ns,
+                                 options->speed_ns};
+
+    if (options->loop == NULL || options->resolver == NULL)
+        return wr_invalid("a net needs a loop and a resolver");
+    for (size_t i = 0; i < sizeof durations / sizeof durations[0]; i++)
+        if (durations[i] < 0 || durations[i] > WEIR_DURATION_MAX)
+            return wr_invalid("a net's duration is 1 ns ... 2^60 ns");
+    if (options->head_max > HEAD_DEFAULT)
+        return wr_invalid("a head has 262144 bytes at most: libcurl takes little more");
+    if (options->transfers_max > TRANSFERS_MAX)
+        return wr_invalid("a net has 1 ... 65536 transfers at once");
+    if (options->agent != NULL && !wr_field_is_sound(wr_span_of("User-Agent"), wr_span_of(options->agent)))
+        return wr_invalid("a User-Agent has no control characters");
+    return 0;
+}
+
+static int copy(const weir_allocator *allocator, const char **string)
+{
+    if (*string == NULL)
+        return 0;
+    size_t bytes = strlen(*string) + 1;
+    char *to = wr_take(allocator, bytes, 1);
+    if (to == NULL)
+        return WEIR_E_NOMEM;
+    memcpy(to, *string, bytes);
+    *string = to;
+    return 0;
+}
+
+/* The strings become ours, or stay NULL. */
+static int copy_strings(struct wr_net *net)
+{
+    const char *agent = net->options.agent, *ca_file = net->options.ca_file;
+
+    net->options.agent = net->options.ca_file = NULL;
+    if (copy(net->allocator, &agent) < 0)
+        return WEIR_E_NOMEM;
+    net->options.agent = agent;
+    if (copy(net->allocator, &ca_file) < 0)
+        return WEIR_E_NOMEM;
+    net->options.ca_file = ca_file;
+    return 0;
+}
+
+static int make_multi(struct wr_net *net)
+{
+    net->multi = curl_multi_init();
+    if (net->multi == NULL)
+        return WEIR_E_NOMEM;
+    (void)curl_multi_setopt(net->multi, CURLMOPT_SOCKETFUNCTION, wr_socket_watch);
+    (void)curl_multi_setopt(net->multi, CURLMOPT_SOCKETDATA, net);
+    (void)curl_multi_setopt(net->multi, CURLMOPT_TIMERFUNCTION, wr_socket_set_timer);
+    (void)curl_multi_setopt(net->multi, CURLMOPT_TIMERDATA, net);
+    (void)curl_multi_setopt(net->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)net->options.connections_max);
+    (void)curl_multi_setopt(net->multi, CURLMOPT_MAXCONNECTS, 2L * CONNECTIONS_MAX); /* never full; see is_crowded */
+    return 0;
+}
+
+/* From here on it can only be closed by the loop. */
+static int make_handles(struct wr_net *net)
+{
+    uv_loop_t *loop = net->options.loop;
+
+    if (uv_async_init(loop, &net->wake, on_wake) < 0)
+        return WEIR_E_SYSTEM;
+    (void)uv_timer_init(loop, &net->curl_timer); /* none of these can fail */
+    (void)uv_timer_init(loop, &net->due_timer);
+    (void)uv_idle_init(loop, &net->no_wait);
+    (void)uv_check_init(loop, &net->polled);
+    uv_handle_t *const handles[] = {(uv_handle_t *)&net->wake, (uv_handle_t *)&net->curl_timer,
+                                    (uv_handle_t *)&net->due_timer, (uv_handle_t *)&net->no_wait,
+                                    (uv_handle_t *)&net->polled};
+    for (size_t i = 0; i < sizeof handles / sizeof handles[0]; i++) {
+        handles[i]->data = net;
+        uv_unref(handles[i]); /* the loop runs for as long as there are transfers */
+        net->open_handles++;
+    }
+    return 0;
+}
+
+static void block_sigpipe(void)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGPIPE);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+int wr_net_new(const struct wr_net_options *options, struct wr_net **ret_net)
+{
+    struct wr_net_options filled;
+    struct wr_proxy proxy = {.is_set = false};
+
+    fill(options, &filled);
+    int error = check(&filled);
+    if (error == 0 && filled.proxy != NULL)
+        error = wr_proxy_parse(filled.proxy, &proxy);
+    if (error < 0)
+        return error;
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        return WEIR_E_NOMEM;
+    struct wr_net *net = wr_take(filled.allocator, sizeof *net, _Alignof(struct wr_net));
+    if (net == NULL) {
+        curl_global_cleanup();
+        return WEIR_E_NOMEM;
+    }
+    *net = (struct wr_net){.options = filled, .proxy = proxy, .allocator = filled.allocator, .clock = filled.clock};
+    net->options.proxy = NULL;
+    net->posted_end = &net->posted;
+    net->due_armed_at = WEIR_FOREVER;
+    wr_heap_init(&net->dues, net->allocator, filled.transfers_max);
+    (void)pthread_mutex_init(&net->post_lock, NULL);
+    error = copy_strings(net);
+    if (error == 0)
+        error = make_multi(net);
+    if (error == 0)
+        error = make_handles(net);
+    if (error < 0) {
+        (void)curl_multi_cleanup(net->multi);
+        release(net);
+        return error;
+    }
+    block_sigpipe();
+    *ret_net = net;
+    return 0;
+}
+
+void wr_net_stats(const struct wr_net *net, struct wr_net_stats *ret_stats)
+{
+    *ret_stats = (struct wr_net_stats){
+        .transfers = net->transfers, .connections = net->connections, .started = net->started, .opened = net->opened};
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* socket.c - libcurl's sockets: judged and opened here, watched by libuv.
+ *
+ * When a transfer ends, libcurl stops watching its connection, and the next transfer on it begins to watch again: two
+ * system calls a page for nothing. So a socket that is no longer wanted stays where it is. If something comes while it
+ * is idle, then the server has closed it, or says something that nobody asked: it is shut down, and libcurl will not
+ * use it again. (By itself it would, and take those bytes for the next answer.) That is also why libcurl gets to send
+ * only after the loop has polled: what has come by then is seen first.
+ *
+ * libcurl 7.88 closes sockets that lost the race of addresses, or did not connect in time, without telling; it only
+ * stops watching. Such a socket, from which it has not read yet, is let go at once. And if the next one gets the same
+ * number before that, libcurl would not notice that it is another: it gets another number.
+ */
+#include "shell/net/state.h"
+
+#include "base/alloc.h"
+#include "base/bits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SOCKETS_MIN 64
+
+/* ---- opening and closing ------------------------------------------------------------------------------- */
+
+enum wr_guard_class wr_net_judge(const struct wr_net *net, const struct wr_address *address)
+{
+    if (net->options.allow_private)
+        return WR_GUARD_PUBLIC;
+    return net->options.judge(net->options.judge_context, address);
+}
+
+static bool read_address(const struct curl_sockaddr *from, struct wr_address *ret_address)
+{
+    struct wr_address address = {.bytes = {[10] = 0xff, [11] = 0xff}};
+
+    if (from->family == AF_INET) {
+        const struct sockaddr_in *in = (const void *)&from->addr;
+        memcpy(address.bytes + 12, &in->sin_addr, 4);
+    } else if (from->family == AF_INET6) {
+        const struct sockaddr_in6 *in = (const void *)&from->addr;
+        memcpy(address.bytes, &in->sin6_addr, 16);
+    } else {
+        return false;
+    }
+    *ret_address = address;
+    return true;
+}
+
+static int make_room(struct wr_net *net, size_t fd)
+{
+    if (fd < net->sockets_room)
+        return 0;
+    size_t room = wr_round_up_pow2(fd + 1 < SOCKETS_MIN ? SOCKETS_MIN : fd + 1);
+    struct wr_socket **sockets =
+        wr_take_array(net->allocator, room, sizeof(struct wr_socket *), _Alignof(struct wr_socket *));
+    if (sockets == NULL)
+        return WEIR_E_NOMEM;
+    if (net->sockets_room > 0)
+        memcpy(sockets, net->sockets, net->sockets_room * sizeof(struct wr_socket *));
+    wr_give(net->allocator, net->sockets, net->sockets_room * sizeof(struct wr_socket *), _Alignof(struct wr_socket *));
+    net->sockets = sockets;
+    net->sockets_room = room;
+    return 0;
+}
+
+static struct wr_socket *take_spare(struct wr_net *net)
+{
+    struct wr_socket *spare = net->spares;
+
+    if (spare == NULL)
+        return wr_take(net->allocator, sizeof *spare, _Alignof(struct wr_socket));
+    net->spares = spare->next;
+    return spare;
+}
+
+static void keep_spare(struct wr_net *net, struct wr_socket *spare)
+{
+    spare->next = net->spares;
+    net->spares = spare;
+}
+
+void wr_socket_give_spares(struct wr_net *net)
+{
+    while (net->spares != NULL)
+        wr_give(net->allocator, take_spare(net), sizeof(struct wr_socket), _Alignof(struct wr_socket));
+}
+
+/* All the memory that watching will take. */
+static int reserve(struct wr_net *net, int fd)
+{
+    if (make_room(net, (size_t)fd) < 0)
+        return WEIR_E_NOMEM;
+    struct wr_socket *spare = take_spare(net);
+    if (spare == NULL)
+        return WEIR_E_NOMEM;
+    keep_spare(net, spare);
+    return 0;
+}
+
+/* A number that libcurl does not take for another socket's. -1: errno tells. */
+static int renumber(struct wr_net *net, int fd)
+{
+    while (fd >= 0 && (size_t)fd < net->sockets_room && net->sockets[fd] != NULL) {
+        int other = fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
+        (void)close(fd);
+        fd = other;
+    }
+    return fd;
+}
+
+curl_socket_t wr_socket_open(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct wr_transfer *transfer = context;
+    struct wr_net *net = transfer->net;
+    struct wr_address to;
+
+    transfer->is_pin_known = true;
+    if (purpose != CURLSOCKTYPE_IPCXN || !read_address(address, &to))
+        return CURL_SOCKET_BAD;
+    enum wr_guard_class class = net->proxy.is_set ? WR_GUARD_PUBLIC : wr_net_judge(net, &to);
+    if (class != WR_GUARD_PUBLIC) {
+        transfer->judged = class;
+        return CURL_SOCKET_BAD;
+    }
+    int fd =
+        renumber(net, socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->protocol));
+    if (fd < 0) {
+        transfer->socket_errno = errno;
+        return CURL_SOCKET_BAD;
+    }
+    if (reserve(net, fd) < 0) {
+        transfer->socket_errno = ENOMEM;
+        (void)close(fd);
+        return CURL_SOCKET_BAD;
+    }
+    net->opened++;
+    return fd;
+}
+
+static void on_let_go(uv_handle_t *handle)
+{
+    struct wr_socket *gone = handle->data;
+    struct wr_net *net = gone->net;
+
+    wr_give(net->allocator, gone, sizeof *gone, _Alignof(struct wr_socket));
+    wr_net_let_go(net);
+}
+
+static void let_go(struct wr_socket *watched)
+{
+    watched->net->sockets[watched->fd] = NULL;
+    watched->net->connections--;
+    uv_close((uv_handle_t *)&watched->poll, on_let_go); /* stops watching at once */
+}
+
+int wr_socket_close(void *context, curl_socket_t fd)
+{
+    struct wr_net *net = context;
+
+    if (net->sockets[fd] != NULL)
+        let_go(net->sockets[fd]);
+    return close(fd);
+}
+
+/* ---- watching ------------------------------------------------------------------------------------------ */
+
+static void act(struct wr_net *net, curl_socket_t fd, int events)
+{
+    int running;
+
+    net->in_curl = true;
+    (void)curl_multi_socket_action(net->multi, fd, events, &running);
+    net->in_curl = false;
+    wr_net_settle(net);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct wr_socket *ready = poll->data;
+
+    if (status < 0) /* libuv has stopped it */
+        ready->events = 0;
+    if (!ready->is_wanted) {
+        (void)shutdown(ready->fd, SHUT_RDWR);
+        (void)uv_poll_stop(poll);
+        ready->events = 0;
+        return;
+    }
+    int what = (events & UV_READABLE ? CURL_CSELECT_IN : 0) | (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0);
+    act(ready->net, ready->fd, status < 0 ? CURL_CSELECT_ERR : what);
+}
+
+/* libcurl does not want it any more. */
+static void set_idle(struct wr_socket *watched)
+{
+    if (!watched->has_read) {
+        let_go(watched);
+        return;
+    }
+    watched->is_wanted = false;
+    uv_unref((uv_handle_t *)&watched->poll);
+    if (watched->events != UV_READABLE) { /* writable it is always */
+        watched->events = UV_READABLE;
+        (void)uv_poll_start(&watched->poll, UV_READABLE, on_poll);
+    }
+}
+
+/* NULL: there is no memory; the transfer will end with its time. */
+static struct wr_socket *begin(struct wr_net *net, int fd)
+{
+    struct wr_socket *watched = take_spare(net);
+
+    if (watched == NULL)
+        return NULL;
+    *watched = (struct wr_socket){.net = net, .fd = fd};
+    if (uv_poll_init_socket(net->options.loop, &watched->poll, fd) < 0) {
+        keep_spare(net, watched);
+        return NULL;
+    }
+    watched->poll.data = watched;
+    net->sockets[fd] = watched;
+    net->open_handles++;
+    net->connections++;
+    return watched;
+}
+
+int wr_socket_watch(CURL *easy, curl_socket_t fd, int what, void *context, void *unused)
+{
+    struct wr_net *net = context;
+    struct wr_socket *watched = net->sockets[fd];
+    int events = (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
+
+    (void)easy;
+    (void)unused;
+    if (what == CURL_POLL_REMOVE) {
+        if (watched != NULL)
+            set_idle(watched);
+        return 0;
+    }
+    if (watched == NULL)
+        watched = begin(net, fd);
+    if (watched == NULL)
+        return 0;
+    watched->is_wanted = true;
+    watched->has_read = watched->has_read || (events & UV_READABLE) != 0;
+    uv_ref((uv_handle_t *)&watched->poll);
+    if (events != watched->events && uv_poll_start(&watched->poll, events, on_poll) == 0)
+        watched->events = events;
+    return 0;
+}
+
+/* ---- libcurl's timer ----------------------------------------------------------------------------------- */
+
+static void on_polled(uv_check_t *polled)
+{
+    struct wr_net *net = polled->data;
+
+    (void)uv_check_stop(&net->polled);
+    (void)uv_idle_stop(&net->no_wait);
+    act(net, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static void on_idle(uv_idle_t *no_wait)
+{
+    (void)no_wait;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct wr_net *net = timer->data;
+
+    (void)uv_check_start(&net->polled, on_polled);
+    (void)uv_idle_start(&net->no_wait, on_idle);
+}
+
+int wr_socket_set_timer(CURLM *multi, long after_ms, void *context)
+{
+    struct wr_net *net = context;
+
+    (void)multi;
+    if (after_ms < 0)
+        (void)uv_timer_stop(&net->curl_timer);
+    else
+        (void)uv_timer_start(&net->curl_timer, on_timer, (uint64_t)after_ms, 0);
+    return 0;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* state.h - what the parts of a net share.
+ *
+ *     net.c       making, closing, posting          socket.c   sockets: judged, opened, watched by libuv, closed
+ *     transfer.c  a transfer's life                  easy.c     its handle of libcurl: options and callbacks
+ *     deadline.c  when it has lasted too long        result.c   how it ended, in our words
+ *     proxy.c     the proxy's URL
+ *
+ * libcurl must not be called from inside its callbacks, but for getting and setting options. So a callback only notes
+ * what is to happen, and transfers end in wr_net_settle, which runs after each call into libcurl.
+ */
+#ifndef WR_SHELL_NET_STATE_H
+#define WR_SHELL_NET_STATE_H
+
+#include "base/heap.h"
+#include "shell/net/net.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+
+#define WR_NET_INTERIMS_MAX 16 /* answers 1xx; servers send one or two */
+#define WR_NET_CODINGS_MAX 3   /* layers of Content-Encoding; servers send one */
+#define WR_PIN_MAX (WR_NAME_MAX + sizeof ":65535" + (size_t)WR_ANSWER_MAX * 48) /* "host:port:address,…" */
+
+enum wr_stage {
+    WR_STAGE_IDLE,      /* in the pool */
+    WR_STAGE_POSTED,    /* started from inside libcurl: begins when that has returned */
+    WR_STAGE_RESOLVING, /* asks for addresses */
+    WR_STAGE_CURL,      /* is libcurl's */
+    WR_STAGE_ENDED,     /* on_done is due */
+    WR_STAGE_LEAVING,   /* all is said; an answer for it is still in the queue of calls */
+};
+
+struct wr_transfer {
+    struct wr_net *net;
+    struct wr_transfer *next, *prev; /* in the pool (next only), under way, or ended */
+    struct wr_net_calls calls;
+    void *context;
+    enum wr_stage stage;
+
+    /* libcurl's: they stay from one use to the next */
+    CURL *easy;
+    CURLSH *share;        /* holds what is pinned, for this handle alone: libcurl's cache cannot grow */
+    char pin[WR_PIN_MAX]; /* what is in there; "": nothing */
+    bool is_pin_known;    /* libcurl has taken it */
+    char said[CURL_ERROR_SIZE];
+
+    /* the request */
+    struct curl_slist *fields, *pins;
+    struct wr_query query;
+    struct wr_net_call answered;
+    bool is_answer_posted;
+    bool is_proxy_asked; /* the query is for the proxy's name */
+    bool is_https;
+    bool is_idempotent;
+    bool has_settings; /* beyond those of a plain GET: to be reset */
+    uint16_t port;
+    uint64_t body_max;
+    char host[WR_NAME_MAX + 1]; /* without brackets */
+
+    /* the answer */
+    struct wr_head head;
+    bool is_head_told;
+    bool is_cancelled;
+    enum wr_guard_class judged; /* the last address that was refused */
+    int socket_errno;           /* why there was no socket */
+    struct wr_heap_item due;
+    int64_t due_at; /* where it is in the heap */
+    int64_t speed_at;
+    uint64_t speed_bytes; /* on the wire at speed_at */
+    char words[256];
+    struct wr_net_result result;
+    bool has_end; /* result.end is set: what libcurl says does not matter */
+};
+
+struct wr_socket {
+    uv_poll_t poll;
+    struct wr_net *net;
+    struct wr_socket *next; /* spare */
+    int fd;
+    int events;     /* that libuv watches; 0: none */
+    bool is_wanted; /* by libcurl; else it is idle */
+    bool has_read;  /* libcurl has waited for bytes: it is connected */
+};
+
+struct wr_proxy {
+    bool is_set;
+    char url[WR_NAME_MAX + sizeof "https://[]:65535"]; /* without user and password */
+    char user[256], password[256];                     /* "": none */
+    char host[WR_NAME_MAX + 1];                        /* a name, or an address without brackets */
+    uint16_t port;
+};
+
+struct wr_net {
+    struct wr_net_options options; /* filled; its strings are copies */
+    struct wr_proxy proxy;
+    const weir_allocator *allocator;
+    const weir_clock *clock;
+    CURLM *multi;
+    uv_timer_t curl_timer, due_timer;
+    uv_idle_t no_wait; /* with it the loop polls without waiting */
+    uv_check_t polled; /* when it has polled */
+    uv_async_t wake;
+    int open_handles; /* of libuv */
+    bool in_curl;
+
+    struct wr_socket **sockets; /* by descriptor: those that libcurl watches, or has watched */
+    size_t sockets_room;
+    struct wr_socket *spares; /* so that watching needs no memory */
+    uint32_t connections;
+    uint64_t opened, started;
+
+    struct wr_transfer *pool, *under_way, *ended;
+    uint32_t made, transfers; /* in all, and not in the pool */
+    struct wr_heap dues;
+    int64_t due_armed_at; /* WEIR_FOREVER: the timer sleeps */
+
+    pthread_mutex_t post_lock;
+    struct wr_net_call *posted, **posted_end;
+};
+
+/* ---- net.c ---- */
+
+/* Ends what has ended, after a call into libcurl or a change of ours. */
+void wr_net_settle(struct wr_net *net);
+
+/* wr_net_settle, soon. */
+void wr_net_wake(struct wr_net *net);
+
+/* One handle of libuv less; with the last the net goes. */
+void wr_net_let_go(struct wr_net *net);
+
+/* ---- proxy.c ---- */
+
+/* WEIR_E_INVAL. */
+int wr_proxy_parse(const char *text, struct wr_proxy *ret_proxy);
+
+/* A URL's host, without brackets. */
+void wr_host_copy(struct wr_span host, char ret_host[WR_NAME_MAX + 1]);
+
+/* ---- socket.c ---- */
+
+curl_socket_t wr_socket_open(void *transfer, curlsocktype purpose, struct curl_sockaddr *address);
+int wr_socket_close(void *net, curl_socket_t fd);
+int wr_socket_watch(CURL *easy, curl_socket_t fd, int what, void *net, void *unused);
+int wr_socket_set_timer(CURLM *multi, long after_ms, void *net);
+void wr_socket_give_spares(struct wr_net *net);
+
+/* The class of an address that is blocked, or WR_GUARD_PUBLIC. */
+enum wr_guard_class wr_net_judge(const struct wr_net *net, const struct wr_address *address);
+
+/* ---- transfer.c ---- */
+
+/* Sets how it ends, unless that is known. `words` may be NULL: those of the end. */
+void wr_transfer_set_end(struct wr_transfer *transfer, enum wr_net_end end, const char *words);
+
+/* Takes it from libcurl, and puts it where wr_net_settle finds it. Not inside libcurl. */
+void wr_transfer_end(struct wr_transfer *transfer);
+
+/* Calls on_done, and puts it into the pool. */
+void wr_transfer_finish(struct wr_transfer *transfer);
+
+void wr_transfer_free(struct wr_transfer *transfer);
+
+/* ---- easy.c ---- */
+
+/* A handle with the options that are the same for all. WEIR_E_NOMEM. */
+int wr_easy_new(struct wr_transfer *transfer);
+void wr_easy_free(struct wr_transfer *transfer);
+
+/* The options of one request. WEIR_E_NOMEM. */
+int wr_easy_set(struct wr_transfer *transfer, const struct wr_net_request *request);
+
+/* Pins the name that is connected to (the proxy's, if there is one) to these addresses. WEIR_E_NOMEM. */
+int wr_easy_pin(struct wr_transfer *transfer, const struct wr_answer *answer);
+
+/* Forgets the request. */
+void wr_easy_clear(struct wr_transfer *transfer);
+
+/* ---- deadline.c ---- */
+
+int wr_due_begin(struct wr_transfer *transfer);
+void wr_due_change(struct wr_transfer *transfer, int64_t now); /* after a step was made */
+void wr_due_end(struct wr_transfer *transfer);
+void wr_due_on_timer(uv_timer_t *timer);
+
+/* ---- result.c ---- */
+
+/* What libcurl's result means; sets the end. */
+void wr_result_from_curl(struct wr_transfer *transfer, CURLcode code);
+
+/* The numbers that libcurl knows. */
+void wr_result_fill(struct wr_transfer *transfer);
+
+#endif

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* transfer.c - a transfer's life: from the pool, through the resolver and libcurl, to on_done and back. */
+#include "shell/net/state.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "core/rules/http_field.h"
+#include "shell/clock/clock.h"
+
+/* ---- lists --------------------------------------------------------------------------------------------- */
+
+static void join(struct wr_transfer **list, struct wr_transfer *transfer)
+{
+    transfer->prev = NULL;
+    transfer->next = *list;
+    if (*list != NULL)
+        (*list)->prev = transfer;
+    *list = transfer;
+}
+
+static void leave(struct wr_transfer **list, struct wr_transfer *transfer)
+{
+    *(transfer->prev != NULL ? &transfer->prev->next : list) = transfer->next;
+    if (transfer->next != NULL)
+        transfer->next->prev = transfer->prev;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------- */
+
+void wr_transfer_end(struct wr_transfer *transfer)
+{
+    struct wr_net *net = transfer->net;
+
+    if (transfer->stage == WR_STAGE_ENDED)
+        return;
+    if (transfer->stage == WR_STAGE_RESOLVING)
+        wr_resolver_withdraw(net->options.resolver, &transfer->query);
+    wr_result_fill(transfer);
+    if (transfer->stage == WR_STAGE_CURL)
+        (void)curl_multi_remove_handle(net->multi, transfer->easy);
+    wr_due_end(transfer);
+    transfer->stage = WR_STAGE_ENDED;
+    leave(&net->under_way, transfer);
+    join(&net->ended, transfer);
+}
+
+/* In the pool again, unless an answer to its question is still on the way through the queue of calls. */
+static void recycle(struct wr_transfer *transfer)
+{
+    struct wr_net *net = transfer->net;
+
+    transfer->stage = transfer->is_answer_posted ? WR_STAGE_LEAVING : WR_STAGE_IDLE;
+    if (transfer->is_answer_posted)
+        return;
+    transfer->next = net->pool;
+    net->pool = transfer;
+    if (--net->transfers == 0)
+        uv_unref((uv_handle_t *)&net->wake);
+}
+
+void wr_transfer_finish(struct wr_transfer *transfer)
+{
+    leave(&transfer->net->ended, transfer);
+    transfer->result.done_at = wr_clock_now(transfer->net->clock);
+    transfer->calls.on_done(transfer->context, &transfer->result);
+    wr_easy_clear(transfer);
+    wr_head_clear(&transfer->head);
+    recycle(transfer);
+}
+
+void wr_transfer_free(struct wr_transfer *transfer)
+{
+    const weir_allocator *allocator = transfer->net->allocator;
+
+    wr_easy_free(transfer);
+    wr_head_release(&transfer->head);
+    wr_give(allocator, transfer, sizeof *transfer, _Alignof(struct wr_transfer));
+}
+
+void wr_net_cancel(struct wr_transfer *transfer)
+{
+    if (transfer->stage == WR_STAGE_ENDED)
+        return;
+    transfer->is_cancelled = true;
+    if (!transfer->net->in_curl) {
+        wr_transfer_set_end(transfer, WR_NET_CANCELLED, NULL);
+        wr_transfer_end(transfer);
+    }
+    wr_net_wake(transfer->net);
+}
+
+/* ---- resolving ----------------------------------------------------------------------------------------- */
+
+static void end_soon(struct wr_transfer *transfer, enum wr_net_end end, const char *words)
+{
+    wr_transfer_set_end(transfer, end, words);
+    wr_transfer_end(transfer);
+    wr_net_wake(transfer->net);
+}
+
+/* Leaves out the addresses that are blocked. False if there is none left: the transfer ends. */
+static bool judge(struct wr_transfer *transfer, const struct wr_answer *answer, struct wr_answer *ret_allowed)
+{
+    struct wr_answer allowed = {.kind = WR_ANSWER_FOUND};
+    enum wr_guard_class class = WR_GUARD_PUBLIC;
+
+    for (size_t i = 0; i < answer->count; i++) {
+        enum wr_guard_class each = wr_net_judge(transfer->net, &answer->list[i]);
+        if (each == WR_GUARD_PUBLIC)
+            allowed.list[allowed.count++] = answer->list[i];
+        else
+            class = each;
+    }
+    if (allowed.count == 0) {
+        end_soon(transfer, WR_NET_BLOCKED, wr_guard_text(class));
+        return false;
+    }
+    *ret_allowed = allowed;
+    return true;
+}
+
+/* To libcurl, with these addresses. */
+static void connect_to(struct wr_transfer *transfer, const struct wr_answer *answer)
+{
+    struct wr_net *net = transfer->net;
+
+    transfer->result.resolved_at = wr_clock_now(net->clock);
+    if (wr_easy_pin(transfer, answer) < 0 || curl_multi_add_handle(net->multi, transfer->easy) != CURLM_OK)
+        end_soon(transfer, WR_NET_SCARCE, NULL);
+    else
+        transfer->stage = WR_STAGE_CURL;
+}
+
+/* Asks for the addresses of a host, which may be one itself. True if the answer is there. */
+static bool ask(struct wr_transfer *transfer, const char *host)
+{
+    struct wr_address address;
+    bool is_ready = true;
+
+    transfer->stage = WR_STAGE_RESOLVING;
+    transfer->query.name = NULL;
+    if (wr_address_parse(wr_span_of(host), &address)) {
+        transfer->query.answer = (struct wr_answer){.kind = WR_ANSWER_FOUND};
+        wr_answer_add(&transfer->query.answer, &address);
+    } else if (wr_resolver_ask(transfer->net->options.resolver, wr_span_of(host), &transfer->query, &is_ready) < 0) {
+        end_soon(transfer, WR_NET_SCARCE, "no name can be looked up now");
+        return false;
+    }
+    return is_ready;
+}
+
+static void end_without_name(struct wr_transfer *transfer)
+{
+    if (transfer->is_proxy_asked)
+        end_soon(transfer, WR_NET_PROXY, "its name could not be looked up");
+    else
+        end_soon(transfer, transfer->query.answer.kind == WR_ANSWER_ABSENT ? WR_NET_NO_NAME : WR_NET_NAME_FAILED, NULL);
+}
+
+/* True if the proxy's addresses are to be asked for next: then those of the target were only judged. */
+static bool take_answer(struct wr_transfer *transfer)
+{
+    const struct wr_answer *answer = &transfer->query.answer;
+    struct wr_answer allowed;
+
+    if (answer->kind != WR_ANSWER_FOUND) {
+        end_without_name(transfer);
+        return false;
+    }
+    if (transfer->is_proxy_asked) {
+        connect_to(transfer, answer);
+        return false;
+    }
+    if (!judge(transfer, answer, &allowed))
+        return false;
+    transfer->is_proxy_asked = transfer->net->proxy.is_set;
+    if (!transfer->is_proxy_asked)
+        connect_to(transfer, &allowed);
+    return transfer->is_proxy_asked;
+}
+
+static void go_on(struct wr_transfer *transfer)
+{
+    bool has_answer = true;
+
+    while (has_answer && take_answer(transfer))
+        has_answer = ask(transfer, transfer->net->proxy.host);
+}
+
+/* The first question: for the target, unless only the proxy's address matters. */
+static void ask_first(struct wr_transfer *transfer)
+{
+    const struct wr_net *net = transfer->net;
+
+    transfer->is_proxy_asked = net->proxy.is_set && net->options.allow_private;
+    if (ask(transfer, transfer->is_proxy_asked ? net->proxy.host : transfer->host))
+        go_on(transfer);
+}
+
+/* On the loop's thread. */
+static void on_answered(struct wr_net_call *call)
+{
+    struct wr_transfer *transfer = (struct wr_transfer *)((char *)call - offsetof(struct wr_transfer, answered));
+
+    transfer->is_answer_posted = false;
+    if (transfer->stage == WR_STAGE_POSTED)
+        ask_first(transfer);
+    else if (transfer->stage == WR_STAGE_RESOLVING)
+        go_on(transfer);
+    else if (transfer->stage == WR_STAGE_LEAVING)
+        recycle(transfer);
+}
+
+/* On a thread of the resolver. */
+static void on_answer(struct wr_query *query)
+{
+    struct wr_transfer *transfer = (struct wr_transfer *)((char *)query - offsetof(struct wr_transfer, query));
+
+    transfer->is_answer_posted = true;
+    wr_net_post(transfer->net, &transfer->answered);
+}
+
+/* ---- the start ----------------------------------------------------------------------------------------- */
+
+static int check_fields(const struct wr_net_request *request)
+{
+    static const char *const ours[] = {"Host", "Connection", "Content-Length", "Transfer-Encoding", "TE", "Expect"};
+
+    for (size_t i = 0; i < request->field_count; i++) {
+        const struct wr_net_field *field = &request->fields[i];
+        if (!wr_field_is_sound(field->name, field->value))
+            return wr_invalid("a header field has a name that is a token, and a value without control characters");
+        for (size_t j = 0; j < sizeof ours / sizeof ours[0]; j++)
+            if (wr_field_is(field->name, ours[j]))
+                return wr_invalid("a header field that frames the request is not the caller's to set");
+    }
+    return 0;
+}
+
+static bool has_body(const char *method)
+{
+    return method != NULL && strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0;
+}
+
+static int check(const struct wr_net_request *request)
+{
+    const char *method = request->method;
+
+    if (request->url == NULL)
+        return wr_invalid("a request needs a URL");
+    if (method != NULL && (!wr_field_is_sound(wr_span_of(method), wr_span_of("")) || strcmp(method, "CONNECT") == 0))
+        return wr_invalid("a method is a token, and not CONNECT");
+    if (request->body.bytes > 0 && !has_body(method))
+        return wr_invalid("GET and HEAD have no body");
+    return check_fields(request);
+}
+
+static int make(struct wr_net *net, struct wr_transfer **ret_transfer)
+{
+    const struct wr_head_limits limits = {
+        .bytes_max = net->options.head_max, .interims_max = WR_NET_INTERIMS_MAX, .codings_max = WR_NET_CODINGS_MAX};
+
+    if (net->made == net->options.transfers_max)
+        return WEIR_E_FULL;
+    struct wr_transfer *transfer = wr_take(net->allocator, sizeof *transfer, _Alignof(struct wr_transfer));
+    if (transfer == NULL)
+        return WEIR_E_NOMEM;
+    transfer->net = net;
+    transfer->query.on_answer = on_answer;
+    transfer->answered.run = on_answered;
+    wr_head_init(&transfer->head, net->allocator, &limits);
+    net->made++;
+    transfer->next = net->pool;
+    net->pool = transfer;
+    *ret_transfer = transfer;
+    return 0;
+}
+
+static bool is_idempotent(const char *method)
+{
+    static const char *const safe[] = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"};
+
+    for (size_t i = 0; method != NULL && i < sizeof safe / sizeof safe[0]; i++)
+        if (strcmp(method, safe[i]) == 0)
+            return true;
+    return method == NULL;
+}
+
+static void note_request(struct wr_transfer *transfer, const struct wr_net_request *request)
+{
+    wr_host_copy(wr_url_host(request->url), transfer->host);
+    transfer->port = request->url->port;
+    transfer->is_https = request->url->is_https;
+    transfer->is_idempotent = is_idempotent(request->method);
+    transfer->is_proxy_asked = false;
+    transfer->is_head_told = transfer->is_cancelled = transfer->has_end = false;
+    transfer->body_max = request->body_max != 0 ? request->body_max : transfer->net->options.body_max;
+    transfer->judged = WR_GUARD_PUBLIC;
+    transfer->socket_errno = 0;
+    transfer->speed_at = 0;
+    transfer->speed_bytes = 0;
+    transfer->result = (struct wr_net_result){.asked_at = wr_clock_now(transfer->net->clock)};
+}
+
+/* All that can fail. */
+static int prepare(struct wr_transfer *transfer, const struct wr_net_request *request)
+{
+    int error = transfer->easy != NULL ? 0 : wr_easy_new(transfer);
+
+    if (error < 0)
+        return error;
+    note_request(transfer, request);
+    error = wr_easy_set(transfer, request);
+    if (error == 0)
+        error = wr_due_begin(transfer);
+    if (error < 0)
+        wr_easy_clear(transfer);
+    return error;
+}
+
+static void begin(struct wr_transfer *transfer)
+{
+    struct wr_net *net = transfer->net;
+
+    net->pool = transfer->next;
+    join(&net->under_way, transfer);
+    if (net->transfers++ == 0)
+        uv_ref((uv_handle_t *)&net->wake);
+    net->started++;
+    if (net->in_curl) { /* which can take no transfer now */
+        transfer->stage = WR_STAGE_POSTED;
+        on_answer(&transfer->query);
+    } else {
+        ask_first(transfer);
+    }
+}
+
+int wr_net_start(struct wr_net *net, const struct wr_net_request *request, const struct wr_net_calls *calls,
+                 void *context, struct wr_transfer **ret_transfer)
+{
+    struct wr_transfer *transfer = net->pool;
+    int error = check(request);
+
+    if (error == 0 && transfer == NULL)
+        error = make(net, &transfer);
+    if (error == 0)
+        error = prepare(transfer, request);
+    if (error < 0)
+        return error;
+    transfer->calls = *calls;
+    transfer->context = context;
+    *ret_transfer = transfer;
+    begin(transfer);
+    return 0;
+}

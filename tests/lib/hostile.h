@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* hostile.h - a server that treats a client as the internet does: exact bytes at exact times, one port for each case.
+ *
+ *     static const struct hostile_step steps[] = {
+ *         READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), PAUSE(WEIR_SECOND), RESET, END,
+ *     };
+ *     struct hostile *server = hostile_new();
+ *     int port = hostile_listen(server, &(struct hostile_case){.steps = {steps}});
+ *     … http://127.0.0.1:port/ …
+ *     hostile_request(server, port, 0, &request);          what came, and when
+ *     hostile_free(server);
+ *
+ * The steps are run for each connection; with several lists, the first connection has the first, and so on, and the
+ * last list is for all that follow. Everything that arrives is logged with its instant. Each connection is a thread,
+ * and all end with hostile_free. What fails here fails the test.
+ */
+#ifndef WEIR_TEST_HOSTILE_H
+#define WEIR_TEST_HOSTILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <weir/time.h>
+
+#define HOSTILE_FOREVER (-1)
+
+enum hostile_what {
+    HOSTILE_END,       /* closes the connection */
+    HOSTILE_READ,      /* waits for a request, with the body that its Content-Length tells, and logs it */
+    HOSTILE_SIP,       /* waits for any bytes, and logs them as a request */
+    HOSTILE_SEND,      /* sends the text, or `bytes` of it, as often as `times` says (0: once), after each a pause */
+    HOSTILE_PAUSE,     /* does nothing for pause_ns */
+    HOSTILE_HOLD,      /* does nothing until the client goes */
+    HOSTILE_RESET,     /* ends the connection with a RST */
+    HOSTILE_AGAIN,     /* goes on with the first step */
+    HOSTILE_GREET,     /* the TLS handshake; without this step it comes first. Before it, bytes go in the clear */
+    HOSTILE_ASK_AGAIN, /* a new TLS handshake on the connection (renegotiation, TLS 1.2) */
+};
+
+struct hostile_step {
+    enum hostile_what what;
+    const char *text;
+    size_t bytes; /* 0: up to the '\0' */
+    int times;
+    int64_t pause_ns;
+};
+
+#define END                 \
+    {                       \
+        .what = HOSTILE_END \
+    }
+#define READ                 \
+    {                        \
+        .what = HOSTILE_READ \
+    }
+#define SIP                 \
+    {                       \
+        .what = HOSTILE_SIP \
+    }
+#define HOLD                 \
+    {                        \
+        .what = HOSTILE_HOLD \
+    }
+#define RESET                 \
+    {                         \
+        .what = HOSTILE_RESET \
+    }
+#define AGAIN                 \
+    {                         \
+        .what = HOSTILE_AGAIN \
+    }
+#define GREET                 \
+    {                         \
+        .what = HOSTILE_GREET \
+    }
+#define ASK_AGAIN                 \
+    {                             \
+        .what = HOSTILE_ASK_AGAIN \
+    }
+#define PAUSE(ns)                               \
+    {                                           \
+        .what = HOSTILE_PAUSE, .pause_ns = (ns) \
+    }
+#define SAY(literal)                                                          \
+    {                                                                         \
+        .what = HOSTILE_SEND, .text = (literal), .bytes = sizeof(literal) - 1 \
+    } /* with NULs, too */
+#define REPEAT(literal, count, every_ns)                                                         \
+    {                                                                                            \
+        .what = HOSTILE_SEND, .text = (literal), .bytes = sizeof(literal) - 1, .times = (count), \
+        .pause_ns = (every_ns)                                                                   \
+    }
+
+#define HOSTILE_LISTS 4
+
+struct hostile_tls; /* hostile_tls.h */
+
+struct hostile_case {
+    const struct hostile_step *steps[HOSTILE_LISTS]; /* each ends with HOSTILE_END */
+    const char *address;                             /* NULL: "127.0.0.1" */
+    int port;                                        /* 0: any */
+    const struct hostile_tls *tls;                   /* NULL: no TLS */
+};
+
+struct hostile;
+
+struct hostile *hostile_new(void);
+
+/* The port. Steps, texts and tls must stay until the server is freed. */
+int hostile_listen(struct hostile *server, const struct hostile_case *hostile_case);
+
+/* A port that takes no connection: refuses it at once, or lets it hang. */
+int hostile_refuse(struct hostile *server);
+int hostile_black_hole(struct hostile *server, const char *address, int port);
+
+#define HOSTILE_TEXT_MAX 4096
+
+struct hostile_request {
+    int64_t at;     /* when its last byte was there, by weir_clock_monotonic */
+    int connection; /* from 0 */
+    size_t bytes;   /* in all; `text` holds the first */
+    char text[HOSTILE_TEXT_MAX + 1];
+};
+
+/* The n-th request to that port, from 0; false if there is none. */
+bool hostile_request(struct hostile *server, int port, int n, struct hostile_request *ret_request);
+
+int hostile_requests(struct hostile *server, int port);
+int hostile_connections(struct hostile *server, int port);
+
+/* Waits until so many connections have ended on the server's side; fails the test after ten seconds. */
+void hostile_await_ended(struct hostile *server, int port, int connections);
+
+void hostile_free(struct hostile *server);
+
+#endif
