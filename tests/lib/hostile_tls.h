@@ -15,7 +15,7 @@ enum hostile_certificate {
     HOSTILE_SELF_SIGNED,
     HOSTILE_EXPIRED,
     HOSTILE_OTHER_HOST, /* for "elsewhere.example" */
-    HOSTILE_LONG_CHAIN, /* a hundred authorities, one below the other */
+    HOSTILE_LONG_CHAIN, /* 120 authorities, one below the other */
 };
 
 /* `protocol` is offered by ALPN ("h2"; NULL: none). `is_old`: TLS 1.2 at most. */

@@ -134,6 +134,7 @@ static void a_length_that_is_not_that_of_the_body_ends_the_connection(void **sta
         (void)nanosleep(&nap, NULL);
         rig_get(&rig, rig_url(port), &got);
         assert_string_equal(got.body, "good");
+        assert_int_equal(got.result.sends, 1);
         assert_int_equal(hostile_connections(rig.server, port), 2);
     }
     rig_tear_down(&rig);

@@ -51,6 +51,7 @@ int wr_proxy_parse(const char *text, struct wr_proxy *ret_proxy)
     wr_buf_append_u64(&buf, url.port);
     wr_host_copy(host, proxy.host);
     proxy.port = url.port;
+    proxy.is_https = url.is_https;
     *ret_proxy = proxy;
     return 0;
 }

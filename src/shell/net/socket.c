@@ -3,9 +3,10 @@
  *
  * When a transfer ends, libcurl stops watching its connection, and the next transfer on it begins to watch again: two
  * system calls a page for nothing. So a socket that is no longer wanted stays where it is. If something comes while it
- * is idle, then the server has closed it, or says something that nobody asked: it is shut down, and libcurl will not
- * use it again. (By itself it would, and take those bytes for the next answer.) That is also why libcurl gets to send
- * only after the loop has polled: what has come by then is seen first.
+ * is idle, then the server has closed it, or says something that nobody asked for. libcurl would use it again all the
+ * same: it notices a FIN, but no RST, and takes bytes that came too early for the next answer. So it is made to look as
+ * after a FIN. (With TLS, bytes that come between may be TLS's own, or frames of HTTP/2; those are libcurl's to read.)
+ * That is also why libcurl gets to send only after the loop has polled: what has come by then is seen first.
  *
  * libcurl 7.88 closes sockets that lost the race of addresses, or did not connect in time, without telling; it only
  * stops watching. Such a socket, from which it has not read yet, is let go at once. And if the next one gets the same
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #define SOCKETS_MIN 64
+#define IDLE_READS 64
 
 /* ---- opening and closing ------------------------------------------------------------------------------- */
 
@@ -178,6 +180,23 @@ static void act(struct wr_net *net, curl_socket_t fd, int events)
     wr_net_settle(net);
 }
 
+/* Reads what nobody asked for, or the error that a RST leaves; from then on there is nothing to read. */
+static void end_idle(struct wr_socket *ended)
+{
+    char bin[4096];
+    int reads = 0;
+
+    (void)uv_poll_stop(&ended->poll);
+    ended->events = 0;
+    if (ended->is_tls) {
+        (void)recv(ended->fd, bin, 1, MSG_PEEK | MSG_DONTWAIT);
+        return;
+    }
+    while (reads < IDLE_READS && recv(ended->fd, bin, sizeof bin, MSG_DONTWAIT) > 0)
+        reads++;
+    (void)shutdown(ended->fd, SHUT_RDWR);
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct wr_socket *ready = poll->data;
@@ -185,13 +204,12 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     if (status < 0) /* libuv has stopped it */
         ready->events = 0;
     if (!ready->is_wanted) {
-        (void)shutdown(ready->fd, SHUT_RDWR);
-        (void)uv_poll_stop(poll);
-        ready->events = 0;
+        end_idle(ready);
         return;
     }
+    /* After an error libcurl looks by itself (0): told of one, it would give up where it else sends anew. */
     int what = (events & UV_READABLE ? CURL_CSELECT_IN : 0) | (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0);
-    act(ready->net, ready->fd, status < 0 ? CURL_CSELECT_ERR : what);
+    act(ready->net, ready->fd, status < 0 ? 0 : what);
 }
 
 /* libcurl does not want it any more. */
@@ -210,13 +228,16 @@ static void set_idle(struct wr_socket *watched)
 }
 
 /* NULL: there is no memory; the transfer will end with its time. */
-static struct wr_socket *begin(struct wr_net *net, int fd)
+static struct wr_socket *begin(struct wr_net *net, int fd, CURL *easy)
 {
     struct wr_socket *watched = take_spare(net);
+    struct wr_transfer *transfer = NULL;
 
     if (watched == NULL)
         return NULL;
-    *watched = (struct wr_socket){.net = net, .fd = fd};
+    (void)curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer);
+    *watched = (struct wr_socket){
+        .net = net, .fd = fd, .is_tls = transfer == NULL || transfer->is_https || net->proxy.is_https};
     if (uv_poll_init_socket(net->options.loop, &watched->poll, fd) < 0) {
         keep_spare(net, watched);
         return NULL;
@@ -234,7 +255,6 @@ int wr_socket_watch(CURL *easy, curl_socket_t fd, int what, void *context, void 
     struct wr_socket *watched = net->sockets[fd];
     int events = (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
 
-    (void)easy;
     (void)unused;
     if (what == CURL_POLL_REMOVE) {
         if (watched != NULL)
@@ -242,7 +262,7 @@ int wr_socket_watch(CURL *easy, curl_socket_t fd, int what, void *context, void 
         return 0;
     }
     if (watched == NULL)
-        watched = begin(net, fd);
+        watched = begin(net, fd, easy);
     if (watched == NULL)
         return 0;
     watched->is_wanted = true;

@@ -81,10 +81,12 @@ struct wr_socket {
     int events;     /* that libuv watches; 0: none */
     bool is_wanted; /* by libcurl; else it is idle */
     bool has_read;  /* libcurl has waited for bytes: it is connected */
+    bool is_tls;
 };
 
 struct wr_proxy {
     bool is_set;
+    bool is_https;
     char url[WR_NAME_MAX + sizeof "https://[]:65535"]; /* without user and password */
     char user[256], password[256];                     /* "": none */
     char host[WR_NAME_MAX + 1];                        /* a name, or an address without brackets */

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* test_proxy.c - by way of a proxy, which may fail by itself (E7, V10). */
+#include "net/rig.h"
+
+static const struct hostile_step hello[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), AGAIN, END};
+
+/* A net behind a proxy on `port`. */
+static struct wr_net *behind(struct rig *rig, const char *proxy, bool allow_private)
+{
+    struct wr_net_options options = rig_options();
+    struct wr_net *usual = rig->net;
+
+    options.allocator = &rig->memory.allocator;
+    options.loop = &rig->loop;
+    options.resolver = rig->resolver;
+    options.proxy = proxy;
+    options.allow_private = allow_private;
+    assert_int_equal(wr_net_new(&options, &rig->net), 0);
+    return usual;
+}
+
+static void ended(struct rig *rig, struct wr_net *usual)
+{
+    wr_net_close(rig->net);
+    rig->net = usual;
+    rig_tear_down(rig);
+}
+
+static void the_proxy_is_asked_by_its_name_and_with_its_password(void **state)
+{
+    struct rig rig;
+    struct got got;
+    struct hostile_request request;
+    char proxy[64];
+
+    (void)state;
+    rig_set_up(&rig, rig_options());
+    rig.names[0] = (struct rig_name){"proxy.example", {"127.0.0.1"}};
+    int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {hello}});
+    snprintf(proxy, sizeof proxy, "http://us%%65r:s%%3acret@proxy.example:%d", port);
+    struct wr_net *usual = behind(&rig, proxy, true);
+    rig_get(&rig, "http://site.example/a", &got);
+    assert_int_equal(got.result.end, WR_NET_DONE);
+    assert_string_equal(got.body, "hello");
+    assert_int_equal(rig.lookups, 1); /* the target's name is the proxy's to know */
+    assert_true(hostile_request(rig.server, port, 0, &request));
+    assert_true(strncmp(request.text, "GET http://site.example/a HTTP/1.1\r\nHost: site.example\r\n", 50) == 0);
+    assert_non_null(strstr(request.text, "\r\nProxy-Authorization: Basic dXNlcjpzOmNyZXQ=\r\n"));
+    ended(&rig, usual);
+}
+
+/* E7 */
+static void a_proxy_that_fails_is_blamed_itself(void **state)
+{
+    static const struct hostile_step denied[] = {READ, SAY("HTTP/1.1 407 Who?\r\nContent-Length: 0\r\n\r\n"), AGAIN,
+                                                 END};
+    static const struct hostile_step bad[] = {READ, SAY("HTTP/1.1 502 Bad\r\nContent-Length: 0\r\n\r\n"), AGAIN, END};
+    static const struct {
+        const struct hostile_step *steps;
+        const char *url;
+        enum wr_net_end end;
+        int status;
+    } rows[] = {
+        {denied, "http://site.example/", WR_NET_DONE, 407}, {bad, "http://site.example/", WR_NET_DONE, 502},
+        {denied, "https://site.example/", WR_NET_PROXY, 0}, {bad, "https://site.example/", WR_NET_PROXY, 0},
+        {NULL, "http://site.example/", WR_NET_PROXY, 0},    {NULL, "https://site.example/", WR_NET_PROXY, 0},
+    };
+    struct rig rig;
+    struct got got;
+    char proxy[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        rig_set_up(&rig, rig_options());
+        int port = rows[i].steps == NULL ? hostile_refuse(rig.server)
+                                         : hostile_listen(rig.server, &(struct hostile_case){.steps = {rows[i].steps}});
+        snprintf(proxy, sizeof proxy, "http://user:secret@127.0.0.1:%d", port);
+        struct wr_net *usual = behind(&rig, proxy, true);
+        rig_get(&rig, rows[i].url, &got);
+        if (got.result.end != rows[i].end || got.result.blame != WR_NET_PROXY_HOST)
+            fail_msg("row %zu: %s", i, got.words);
+        assert_int_equal(got.result.status, rows[i].status);
+        assert_null(strstr(got.words, "secret"));
+        ended(&rig, usual);
+    }
+}
+
+/* E7: nobody goes around it. */
+static void without_its_proxy_nothing_is_sent(void **state)
+{
+    struct rig rig;
+    struct got got;
+    char proxy[64];
+
+    (void)state;
+    rig_set_up(&rig, rig_options());
+    int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {hello}});
+    snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", hostile_refuse(rig.server));
+    assert_int_equal(setenv("no_proxy", "*", 1), 0);
+    struct wr_net *usual = behind(&rig, proxy, true);
+    rig_get(&rig, rig_url(port), &got);
+    assert_int_equal(got.result.end, WR_NET_PROXY);
+    assert_int_equal(unsetenv("no_proxy"), 0);
+    ended(&rig, usual);
+    rig_set_up(&rig, rig_options());
+    usual = behind(&rig, "http://absent.example:3128", true);
+    rig_get(&rig, "http://site.example/", &got);
+    assert_int_equal(got.result.end, WR_NET_PROXY);
+    assert_int_equal(got.result.blame, WR_NET_PROXY_HOST);
+    ended(&rig, usual);
+}
+
+/* A12: the proxy may be private; what it is asked for may not. */
+static void behind_a_proxy_the_target_is_judged_before(void **state)
+{
+    struct rig rig;
+    struct got got;
+    char proxy[64];
+
+    (void)state;
+    rig_set_up(&rig, rig_options());
+    rig.names[0] = (struct rig_name){"inside.example", {"10.0.0.1"}};
+    rig.names[1] = (struct rig_name){"outside.example", {"93.184.216.34"}};
+    int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {hello}});
+    snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", port);
+    struct wr_net *usual = behind(&rig, proxy, false);
+    rig_get(&rig, "http://inside.example/", &got);
+    assert_int_equal(got.result.end, WR_NET_BLOCKED);
+    rig_get(&rig, "http://169.254.169.254/latest/meta-data/", &got);
+    assert_int_equal(got.result.end, WR_NET_BLOCKED);
+    assert_int_equal(hostile_connections(rig.server, port), 0);
+    rig_get(&rig, "http://outside.example/", &got);
+    assert_int_equal(got.result.end, WR_NET_DONE);
+    ended(&rig, usual);
+}
+
+static void proxies_that_make_no_sense_are_refused(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "proxy",
+                                      "ftp://proxy:1",
+                                      "http://proxy:99999",
+                                      "http://proxy:1/path",
+                                      "http://a%00b@proxy:1",
+                                      "http://pro xy:1"};
+    struct rig rig;
+    struct wr_net *net;
+
+    (void)state;
+    rig_set_up(&rig, rig_options());
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct wr_net_options options = {.loop = &rig.loop, .resolver = rig.resolver, .proxy = bad[i]};
+        assert_int_equal(wr_net_new(&options, &net), WEIR_E_INVAL);
+    }
+    rig_tear_down(&rig);
+}
+
+WEIR_TESTS(test(the_proxy_is_asked_by_its_name_and_with_its_password), test(a_proxy_that_fails_is_blamed_itself),
+           test(without_its_proxy_nothing_is_sent), test(behind_a_proxy_the_target_is_judged_before),
+           test(proxies_that_make_no_sense_are_refused))

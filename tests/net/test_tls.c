@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* test_tls.c - certificates and handshakes gone wrong (A17), and HTTP/2 where both sides speak it. */
+#include "net/rig.h"
+
+#include "lib/hostile_tls.h"
+
+#include <unistd.h>
+
+static const struct hostile_step hello[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), AGAIN, END};
+
+static char authority[] = "/tmp/weir-authority-XXXXXX";
+
+static void remove_authority(void)
+{
+    (void)unlink(authority);
+}
+
+/* A net that trusts the tests' authority. */
+static struct wr_net_options trusting(void)
+{
+    struct wr_net_options options = rig_options();
+
+    if (strstr(authority, "XXXXXX") != NULL) {
+        int fd = mkstemp(authority);
+        assert_true(fd >= 0);
+        (void)close(fd);
+        (void)atexit(remove_authority);
+        hostile_tls_write_authority(authority);
+    }
+    options.ca_file = authority;
+    options.connect_ns *= 4; /* handshakes take their time */
+    options.first_byte_ns *= 4;
+    options.total_ns *= 2;
+    return options;
+}
+
+static void name_localhost(struct rig *rig)
+{
+    rig->names[0] = (struct rig_name){"localhost", {"127.0.0.1"}};
+}
+
+static int get_tls(struct rig *rig, const struct hostile_tls *tls, const struct hostile_step *steps,
+                   struct got *ret_got)
+{
+    int port = hostile_listen(rig->server, &(struct hostile_case){.steps = {steps}, .tls = tls});
+
+    rig_get(rig, rig_url_of("https", "localhost", port, "/"), ret_got);
+    return port;
+}
+
+static void a_server_that_shows_who_it_is_is_believed(void **state)
+{
+    struct hostile_tls tls;
+    struct rig rig;
+    struct got got;
+
+    (void)state;
+    hostile_tls_init(&tls, HOSTILE_GOOD, NULL, false);
+    rig_set_up(&rig, trusting());
+    name_localhost(&rig);
+    int port = get_tls(&rig, &tls, hello, &got);
+    if (got.result.end != WR_NET_DONE)
+        fail_msg("%s", got.words);
+    assert_string_equal(got.body, "hello");
+    assert_int_equal(got.result.version, 11);
+    rig_get(&rig, rig_url_of("https", "localhost", port, "/"), &got);
+    assert_true(got.result.is_reused);
+    rig_get(&rig, rig_url_of("https", "127.0.0.1", port, "/"), &got); /* is in the certificate, too */
+    assert_int_equal(got.result.end, WR_NET_DONE);
+    rig_tear_down(&rig);
+    hostile_tls_release(&tls);
+}
+
+/* A17: fails closed, in bounded time, and says why. */
+static void a_certificate_that_is_wrong_ends_the_transfer(void **state)
+{
+    static const struct {
+        enum hostile_certificate kind;
+        const char *words;
+    } rows[] = {
+        {HOSTILE_SELF_SIGNED, "self"},
+        {HOSTILE_EXPIRED, "expired"},
+        {HOSTILE_OTHER_HOST, "matches target host"},
+        {HOSTILE_LONG_CHAIN, ""},
+    };
+    struct hostile_tls tls;
+    struct rig rig;
+    struct got got;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        hostile_tls_init(&tls, rows[i].kind, NULL, false);
+        rig_set_up(&rig, trusting());
+        name_localhost(&rig);
+        int port = get_tls(&rig, &tls, hello, &got);
+        if (got.result.end != WR_NET_TLS || strstr(got.words, rows[i].words) == NULL)
+            fail_msg("row %zu: %s", i, got.words);
+        assert_int_equal(got.result.blame, WR_NET_HOST);
+        assert_int_equal(got.result.sends, 0);
+        assert_int_equal(hostile_requests(rig.server, port), 0); /* nothing was said before it was clear to whom */
+        rig_tear_down(&rig);
+        hostile_tls_release(&tls);
+    }
+}
+
+static void a_stranger_is_not_believed_without_the_authority(void **state)
+{
+    struct wr_net_options options = trusting();
+    struct hostile_tls tls;
+    struct rig rig;
+    struct got got;
+
+    (void)state;
+    options.ca_file = NULL;
+    hostile_tls_init(&tls, HOSTILE_GOOD, NULL, false);
+    rig_set_up(&rig, options);
+    name_localhost(&rig);
+    (void)get_tls(&rig, &tls, hello, &got);
+    assert_int_equal(got.result.end, WR_NET_TLS);
+    assert_int_equal(got.result.retry, WR_NET_NEVER);
+    rig_tear_down(&rig);
+    hostile_tls_release(&tls);
+}
+
+/* A17 */
+static void a_handshake_that_stalls_or_is_none_ends(void **state)
+{
+    static const struct hostile_step stalls[] = {HOLD, GREET, END};
+    static const struct hostile_step plain[] = {SAY("HTTP/1.1 400 Speak plainly\r\n\r\n"), HOLD, GREET, END};
+    static const struct hostile_step breaks[] = {SIP, RESET, GREET, END};
+    struct wr_net_options options = trusting();
+    struct hostile_tls tls;
+    struct rig rig;
+    struct got got;
+
+    (void)state;
+    options.connect_ns = 300 * MS * (SANITIZED ? 5 : 1);
+    hostile_tls_init(&tls, HOSTILE_GOOD, NULL, false);
+    rig_set_up(&rig, options);
+    name_localhost(&rig);
+    int port = get_tls(&rig, &tls, stalls, &got);
+    assert_int_equal(got.result.end, WR_NET_CONNECT_TIMEOUT);
+    assert_true(got.result.done_at - got.result.asked_at < 2 * options.connect_ns);
+    hostile_await_ended(rig.server, port, 1);
+    (void)get_tls(&rig, &tls, plain, &got);
+    assert_int_equal(got.result.end, WR_NET_TLS);
+    (void)get_tls(&rig, &tls, breaks, &got);
+    assert_int_equal(got.result.end, WR_NET_TLS);
+    assert_int_equal(got.result.retry, WR_NET_LATER);
+    rig_tear_down(&rig);
+    hostile_tls_release(&tls);
+}
+
+/* A17: renegotiation for ever. */
+static void handshakes_without_end_end(void **state)
+{
+    static const struct hostile_step steps[] = {ASK_AGAIN, AGAIN, END};
+    struct wr_net_options options = trusting();
+    struct hostile_tls tls;
+    struct rig rig;
+    struct got got;
+
+    (void)state;
+    hostile_tls_init(&tls, HOSTILE_GOOD, NULL, true);
+    rig_set_up(&rig, options);
+    name_localhost(&rig);
+    (void)get_tls(&rig, &tls, steps, &got);
+    assert_int_not_equal(got.result.end, WR_NET_DONE);
+    assert_true(got.result.done_at - got.result.asked_at < 2 * options.total_ns);
+    rig_tear_down(&rig);
+    hostile_tls_release(&tls);
+}
+
+/* A18: a body without length that just stops may have been cut by anybody. */
+static void a_body_that_ends_without_farewell_is_broken(void **state)
+{
+    static const struct hostile_step cut[] = {READ, SAY("HTTP/1.1 200 OK\r\n\r\nhel"), PAUSE(20 * MS), RESET, END};
+    static const struct hostile_step whole[] = {READ, SAY("HTTP/1.1 200 OK\r\n\r\nhello"), END};
+    struct hostile_tls tls;
+    struct rig rig;
+    struct got got;
+
+    (void)state;
+    hostile_tls_init(&tls, HOSTILE_GOOD, NULL, false);
+    rig_set_up(&rig, trusting());
+    name_localhost(&rig);
+    (void)get_tls(&rig, &tls, whole, &got);
+    assert_int_equal(got.result.end, WR_NET_DONE);
+    assert_string_equal(got.body, "hello");
+    (void)get_tls(&rig, &tls, cut, &got);
+    assert_int_equal(got.result.end, WR_NET_BROKEN);
+    rig_tear_down(&rig);
+    hostile_tls_release(&tls);
+}
+
+/* ---- HTTP/2, frame by frame -------------------------------------------------------------------------------- */
+
+#define SETTINGS         \
+    "\0\0\0\4\0\0\0\0\0" \
+    "\0\0\0\4\1\0\0\0\0"
+#define HEAD(stream) "\0\0\1\1\4\0\0\0" stream "\x88" /* :status 200 */
+#define BODY(stream) "\0\0\5\0\1\0\0\0" stream "hello"
+#define REFUSE(stream) "\0\0\4\3\0\0\0\0" stream "\0\0\0\7"
+#define GONE(code) "\0\0\x8\7\0\0\0\0\0\0\0\0\0\0\0\0" code
+
+static void http2_is_spoken_where_both_sides_do(void **state)
+{
+    static const struct hostile_step steps[] = {
+        SIP, SAY(SETTINGS HEAD("\1") BODY("\1")), SIP, PAUSE(20 * MS), SAY(HEAD("\3") BODY("\3")), HOLD, END};
+    struct hostile_tls tls;
+    struct rig rig;
+    struct got got[2];
+
+    (void)state;
+    hostile_tls_init(&tls, HOSTILE_GOOD, "h2", false);
+    rig_set_up(&rig, trusting());
+    name_localhost(&rig);
+    int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {steps}, .tls = &tls});
+    memset(got, 0, sizeof got);
+    for (int i = 0; i < 2; i++)
+        rig_start(&rig, rig_url_of("https", "localhost", port, "/"), &got[i]);
+    rig_run(&rig);
+    for (int i = 0; i < 2; i++) {
+        if (got[i].result.end != WR_NET_DONE)
+            fail_msg("%d: %s", i, got[i].words);
+        assert_int_equal(got[i].result.version, 20);
+        assert_string_equal(got[i].body, "hello");
+        assert_int_equal(got[i].sends, 1);
+    }
+    assert_int_equal(hostile_connections(rig.server, port), 1); /* both by the one connection */
+    rig_tear_down(&rig);
+    hostile_tls_release(&tls);
+}
+
+/* A stream that is refused is sent anew by libcurl: the gate is asked for that, too. */
+static void a_refused_stream_is_sent_anew_only_if_the_gate_lets_it(void **state)
+{
+    static const struct hostile_step refuses[] = {SIP, SAY(SETTINGS REFUSE("\1")), HOLD, END};
+    struct hostile_tls tls;
+    struct rig rig;
+    struct got got;
+
+    (void)state;
+    hostile_tls_init(&tls, HOSTILE_GOOD, "h2", false);
+    rig_set_up(&rig, trusting());
+    name_localhost(&rig);
+    int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {refuses}, .tls = &tls});
+    memset(&got, 0, sizeof got);
+    got.refuse_from = 2;
+    rig_start(&rig, rig_url_of("https", "localhost", port, "/"), &got);
+    rig_run(&rig);
+    assert_int_equal(got.result.end, WR_NET_REFUSED);
+    assert_int_equal(got.result.sends, 1);
+    rig_tear_down(&rig);
+    hostile_tls_release(&tls);
+}
+
+static void http2_that_breaks_is_a_failure(void **state)
+{
+    static const struct hostile_step goes[] = {SIP, SAY(SETTINGS HEAD("\1") GONE("\1")), END};
+    static const struct hostile_step garbage[] = {SIP, SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), HOLD,
+                                                  END};
+    static const struct hostile_step huge[] = {SIP, SAY(SETTINGS "\xff\xff\xff\0\0\0\0\0\1"), HOLD, END};
+    const struct hostile_step *const cases[] = {goes, garbage, huge};
+    struct hostile_tls tls;
+    struct rig rig;
+    struct got got;
+
+    (void)state;
+    hostile_tls_init(&tls, HOSTILE_GOOD, "h2", false);
+    rig_set_up(&rig, trusting());
+    name_localhost(&rig);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        (void)get_tls(&rig, &tls, cases[i], &got);
+        if (got.result.end != WR_NET_PROTOCOL && got.result.end != WR_NET_BROKEN)
+            fail_msg("case %zu: %s", i, got.words);
+        assert_int_equal(got.result.retry, WR_NET_LATER);
+    }
+    rig_tear_down(&rig);
+    hostile_tls_release(&tls);
+}
+
+WEIR_TESTS(test(a_server_that_shows_who_it_is_is_believed), test(a_certificate_that_is_wrong_ends_the_transfer),
+           test(a_stranger_is_not_believed_without_the_authority), test(a_handshake_that_stalls_or_is_none_ends),
+           test(handshakes_without_end_end), test(a_body_that_ends_without_farewell_is_broken),
+           test(http2_is_spoken_where_both_sides_do), test(a_refused_stream_is_sent_anew_only_if_the_gate_lets_it),
+           test(http2_that_breaks_is_a_failure))
