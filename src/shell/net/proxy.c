@@ -13,10 +13,12 @@ static bool decode(struct wr_span text, char *ret_text, size_t room)
     wr_buf_init_fixed(&buf, ret_text, room);
     while (text.bytes > 0) {
         int byte = wr_percent_peek(text);
-        wr_buf_append_char(&buf, byte >= 0 ? (char)byte : text.data[0]);
-        text = wr_span_after(text, byte >= 0 ? 3 : 1);
+        if (byte == 0)
+            return false;
+        wr_buf_append_char(&buf, byte > 0 ? (char)byte : text.data[0]);
+        text = wr_span_after(text, byte > 0 ? 3 : 1);
     }
-    return buf.error == 0 && wr_span_find(wr_buf_from(&buf, 0), '\0') == buf.length;
+    return buf.error == 0;
 }
 
 static bool take_user(const struct wr_url *url, struct wr_proxy *proxy)

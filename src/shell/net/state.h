@@ -142,10 +142,11 @@ void wr_host_copy(struct wr_span host, char ret_host[WR_NAME_MAX + 1]);
 
 /* ---- socket.c ---- */
 
-curl_socket_t wr_socket_open(void *transfer, curlsocktype purpose, struct curl_sockaddr *address);
-int wr_socket_close(void *net, curl_socket_t fd);
-int wr_socket_watch(CURL *easy, curl_socket_t fd, int what, void *net, void *unused);
-int wr_socket_set_timer(CURLM *multi, long after_ms, void *net);
+/* libcurl's callbacks; the context of the first is the transfer, of the others the net. */
+curl_socket_t wr_socket_open(void *context, curlsocktype purpose, struct curl_sockaddr *address);
+int wr_socket_close(void *context, curl_socket_t fd);
+int wr_socket_watch(CURL *easy, curl_socket_t fd, int what, void *context, void *unused);
+int wr_socket_set_timer(CURLM *multi, long after_ms, void *context);
 void wr_socket_give_spares(struct wr_net *net);
 
 /* The class of an address that is blocked, or WR_GUARD_PUBLIC. */
