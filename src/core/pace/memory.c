@@ -6,6 +6,9 @@
 
 #include <math.h>
 
+#define RATE_MOST 1e9
+#define CAP_MOST 1000000 /* in flight; strategies count in floats */
+
 /* a - b, or 0 if that is negative; the most there is if it does not fit. */
 static int64_t time_between(int64_t a, int64_t b)
 {
@@ -32,8 +35,9 @@ weir_pace_memory wr_memory_aged(const weir_pace_memory *memory, const weir_pace_
     aged.floor_ns = aged_ns(memory->floor_ns, options, half_lives);
     aged.robots_delay_ns = wr_ns_within(memory->robots_delay_ns, 0, WEIR_DURATION_MAX);
     aged.block_ns = wr_ns_within(memory->block_ns, 0, WEIR_DURATION_MAX);
-    if (!(memory->rate > 0 && memory->rate <= 1e9))
-        aged.rate = 0;
+    double least = wr_interval_rate(options->retry_after_max_ns); /* no start may be years away */
+    aged.rate = memory->rate > 0 && memory->rate <= RATE_MOST ? wr_within(memory->rate, least, RATE_MOST) : 0;
+    aged.cap = memory->cap < CAP_MOST ? memory->cap : CAP_MOST;
     return aged;
 }
 

@@ -155,6 +155,31 @@ static void damaged_memory_is_put_into_range(void **state)
     }
 }
 
+/* H2: of what a damaged store may say of tide, nothing lets a burst through or holds a host for years. */
+static void absurd_rates_are_put_into_range(void **state)
+{
+    (void)state;
+    static const double rates[] = {1e-300,           1e-45,      1e-30, 1e-12, 1e-5, 1, 1e9, 1e10, 1e308, -1,
+                                   (double)INFINITY, (double)NAN};
+    static const uint32_t traits[] = {0, 1, 2, 4, 8, 15, UINT32_MAX};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        for (size_t k = 0; k < sizeof traits / sizeof *traits; k++) {
+            struct rig rig;
+            weir_pace_memory memory = {
+                .rate = rates[i], .traits = traits[k], .cap = UINT32_MAX, .saved_wall_at = WALL0};
+            weir_pace_options options = profile_options(WEIR_PROFILE_ADAPTIVE);
+            options.max_rate = options.max_in_flight = 0;
+            rig_restore(&rig, options, &memory, T0, WALL0);
+            int64_t first_at = T0 + rig_ask(&rig, T0).wait_ns;
+            assert_in_range(first_at - T0, 1, WEIR_DAY);
+            rig_answer(&rig, 200, first_at);
+            assert_true(rig_ask(&rig, first_at).wait_ns <= 2 * WEIR_DAY);
+            weir_pace_entry entry = rig_look(&rig, first_at);
+            assert_true(entry.rate > 1e-6 && entry.delay_ns > 0 && entry.cap > 0 && entry.cap < UINT32_MAX);
+            rig_release(&rig);
+        }
+}
+
 /* S2-9 */
 static void what_was_learned_is_known_again(void **state)
 {
@@ -197,4 +222,5 @@ WEIR_TESTS(test(known_host_waits_one_full_interval_after_a_restart),
            test(window_that_the_server_named_is_unsaved), test(own_push_back_is_forgotten),
            test(stored_deadline_is_clamped_however_the_wall_clock_was_set),
            test(what_is_above_the_base_halves_in_each_half_life), test(damaged_memory_is_put_into_range),
-           test(what_was_learned_is_known_again), test(crawl_delay_is_stored_and_changes_are_unsaved))
+           test(absurd_rates_are_put_into_range), test(what_was_learned_is_known_again),
+           test(crawl_delay_is_stored_and_changes_are_unsaved))
