@@ -138,7 +138,8 @@ static void note_window(struct observer *observer, int64_t ns)
 static bool is_failure(const weir_outcome *outcome)
 {
     bool lost = outcome->status < 100 || outcome->status > 599;
-    return (lost || outcome->status == 429 || outcome->status >= 500) && !outcome->has_retry_after;
+    bool named = outcome->has_retry_after && outcome->retry_after_ns > 0;
+    return (lost || outcome->status == 429 || outcome->status >= 500) && !named;
 }
 
 static bool is_success(const weir_outcome *outcome)

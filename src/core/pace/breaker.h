@@ -34,7 +34,8 @@ enum wr_health {
     WR_HEALTH_UNSAID,
 };
 
-/* Whether what this status means, or none (0), with or without Retry-After, is the host's fault. */
+/* Whether what this status means, or none (0), with or without Retry-After, is the host's fault. A Retry-After of 0 is
+ * none: it makes nobody wait, and must not keep the breaker closed. */
 enum wr_health wr_health_of(const weir_pace_options *options, int status, bool has_retry_after);
 
 weir_breaker_state wr_breaker_state(const struct wr_breaker *breaker, int64_t now);

@@ -303,7 +303,7 @@ static int64_t open_time(const struct wr_gate *gate, const weir_pace_options *op
 static uint32_t judge(struct wr_gate *gate, const weir_pace_options *options, struct wr_window *window,
                       const struct wr_answer *answer, int64_t now, double unit)
 {
-    enum wr_health health = wr_health_of(options, answer->status, answer->retry_after_ns >= 0);
+    enum wr_health health = wr_health_of(options, answer->status, answer->retry_after_ns > 0);
     wr_window_add(window, options, window_kind(answer, health), now);
     if (!options->breaker)
         return 0;

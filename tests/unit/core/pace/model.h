@@ -177,7 +177,8 @@ static inline void model_tell(struct model *model, int64_t sent_at, const weir_o
     bool tide = model->options.strategy == WEIR_STRATEGY_TIDE;
     bool lost = status < 100 || status > 599;
     bool failure = lost || status == 429 || status >= 500;
-    bool unsaid = failure && (outcome->has_retry_after || (tide && (status == 429 || status == 503)));
+    bool named = outcome->has_retry_after && outcome->retry_after_ns > 0;
+    bool unsaid = failure && (named || (tide && (status == 429 || status == 503)));
     model->flying--;
     if (outcome->has_retry_after)
         model_hold(model, t + model_clamp(model, outcome->retry_after_ns));

@@ -258,7 +258,8 @@ static void answers_with_retry_after_never_trip_it(void **state)
     struct rig rig;
     rig_init(&rig, breaker_options());
     for (int i = 0; i < 100; i++) {
-        weir_outcome outcome = {.status = i % 2 ? 429 : 503, .latency_ns = MS, .has_retry_after = true};
+        weir_outcome outcome = {
+            .status = i % 2 ? 429 : 503, .latency_ns = MS, .has_retry_after = true, .retry_after_ns = 1};
         rig_tell_all(&rig, NULL, outcome, T0, 0);
     }
     assert_int_equal(state_at(&rig, T0), WEIR_BREAKER_CLOSED);
@@ -276,6 +277,27 @@ static void answers_with_retry_after_never_trip_it(void **state)
     assert_int_equal(state_at(&rig, T0 + 15 * S), WEIR_BREAKER_HALF_OPEN);
     assert_waits(&rig, T0 + 15 * S, WEIR_REASON_RETRY_AFTER, 30 * S);
     rig_release(&rig);
+}
+
+/* A15: "Retry-After: 0" with every answer is no way to be asked for ever. */
+static void retry_after_of_0_does_not_keep_it_closed(void **state)
+{
+    (void)state;
+    static const struct {
+        weir_profile profile;
+        int status;
+    } rows[] = {
+        {WEIR_PROFILE_ADAPTIVE, 500}, {WEIR_PROFILE_AIMD, 429},    {WEIR_PROFILE_STRICT, 503},
+        {WEIR_PROFILE_STRICT, 502},   {WEIR_PROFILE_LEARNED, 500}, {WEIR_PROFILE_ORIGIN_TUNED, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rig rig;
+        rig_init(&rig, profile_options(rows[i].profile));
+        for (int k = 0; k < 5; k++)
+            rig_tell_retry_after(&rig, rig_send(&rig, T0 + k * 10 * S), rows[i].status, -k, T0 + k * 10 * S);
+        assert_int_equal(state_at(&rig, T0 + 40 * S), WEIR_BREAKER_OPEN);
+        rig_release(&rig);
+    }
 }
 
 static void breaker_that_is_switched_off_never_opens(void **state)
@@ -373,7 +395,8 @@ WEIR_TESTS(test(error_rate_opens_it_once_there_are_enough_samples), test(errors_
            test(half_open_breaker_lets_no_more_probes_fly_than_its_budget),
            test(budget_counts_what_is_reserved_and_what_still_flies_from_before), test(three_good_probes_close_it),
            test(first_bad_probe_opens_it_again_for_the_whole_time), test(answers_to_what_was_sent_before_are_no_probes),
-           test(answers_with_retry_after_never_trip_it), test(breaker_that_is_switched_off_never_opens),
-           test(open_time_is_jittered_upwards_only), test(under_tide_only_a_broken_host_opens_it),
+           test(answers_with_retry_after_never_trip_it), test(retry_after_of_0_does_not_keep_it_closed),
+           test(breaker_that_is_switched_off_never_opens), test(open_time_is_jittered_upwards_only),
+           test(under_tide_only_a_broken_host_opens_it),
            test(under_tide_the_end_of_an_outage_is_noticed_within_a_tenth_of_its_length),
            test(open_breaker_comes_back_half_open))
