@@ -3,6 +3,7 @@
 #include <weir/version.h>
 
 #include "cli/bench/bench.h"
+#include "cli/guard/guard.h"
 #include "cli/headers/headers.h"
 #include "cli/kit/command.h"
 #include "cli/kit/output.h"
@@ -12,6 +13,7 @@
 
 static const struct wr_command list[] = {
     {"bench", "measure the hot paths on this machine", wr_bench_run},
+    {"guard", "say whether an address may be connected to", wr_guard_run},
     {"headers", "say what a response's header tells of limits", wr_headers_run},
     {"robots", "say what a robots.txt allows, and which line decides", wr_robots_run},
     {"simulate", "try pacers against modelled hosts, in virtual time", wr_simulate_run},

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* guard.c - weir guard: judges addresses as every connection of weir is judged. */
+#include "cli/guard/guard.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "cli/kit/foreign.h"
+#include "cli/kit/options.h"
+#include "cli/kit/output.h"
+#include "core/rules/guard.h"
+#include "core/rules/url.h"
+#include "shell/clock/clock.h"
+#include "shell/net/idna.h"
+#include "shell/net/resolver.h"
+
+#define OPERANDS_MAX 1000000
+
+struct settings {
+    int64_t timeout_ns;
+};
+
+static const struct wr_option options[] = {
+    {"timeout", WR_DURATION(struct settings, timeout_ns), .value = "TIME", .min = 1, .max = WEIR_HOUR,
+     .help = "how long to wait for a name's addresses"},
+};
+
+static const struct wr_usage usage = {
+    .who = "weir guard",
+    .operands = "ADDRESS|URL…",
+    .operands_min = 1,
+    .operands_max = OPERANDS_MAX,
+    .about = "Prints a line for each: allowed or blocked, why, and what was asked, with tabs between.\n"
+             "A name is looked up, and weir connects only to those of its addresses that are\n"
+             "allowed. Blocked is what is not meant to be reached from everywhere: loopback, private\n"
+             "and link-local networks, clouds' metadata, what is reserved, and whatever carries\n"
+             "such an address inside. Also what is no URL of http or https.\n"
+             "\n"
+             "The status is 0 if all are allowed and 1 if any is blocked or cannot be looked up.\n",
+    .options = options,
+    .count = sizeof options / sizeof options[0],
+};
+
+/* ---- names --------------------------------------------------------------------------------------------- */
+
+struct waiting {
+    struct wr_query query; /* first */
+    struct wr_parker parker;
+    atomic_bool is_answered;
+};
+
+static void on_answer(struct wr_query *query)
+{
+    struct waiting *waiting = (struct waiting *)query;
+
+    atomic_store(&waiting->is_answered, true);
+    wr_unpark(&waiting->parker);
+}
+
+/* WR_ANSWER_FAILED also when it takes too long. */
+static void look_up(struct wr_resolver *resolver, const char *host, int64_t timeout_ns, struct wr_answer *ret_answer)
+{
+    const weir_clock *clock = weir_clock_monotonic();
+    int64_t until = wr_clock_now(clock) + timeout_ns;
+    struct waiting waiting = {.query.on_answer = on_answer};
+    bool is_ready = false;
+
+    *ret_answer = (struct wr_answer){.kind = WR_ANSWER_FAILED};
+    if (wr_parker_init(&waiting.parker) < 0)
+        return;
+    if (wr_resolver_ask(resolver, wr_span_of(host), &waiting.query, &is_ready) == 0) {
+        while (!is_ready && !atomic_load(&waiting.is_answered) && wr_clock_now(clock) < until)
+            wr_park(&waiting.parker, clock, until);
+        wr_resolver_withdraw(resolver, &waiting.query);
+        if (is_ready || atomic_load(&waiting.is_answered))
+            *ret_answer = waiting.query.answer;
+    }
+    wr_parker_release(&waiting.parker);
+}
+
+/* ---- judging ------------------------------------------------------------------------------------------- */
+
+/* "127.0.0.1 is loopback: this machine" */
+static void append_why(struct wr_buf *why, const struct wr_address *address)
+{
+    if (why->length > 0)
+        wr_buf_append_string(why, "; ");
+    wr_address_append(why, address);
+    wr_buf_append_string(why, " is ");
+    wr_buf_append_string(why, wr_guard_text(wr_guard_class(address)));
+}
+
+static int print_line(bool is_allowed, const char *why, const char *operand)
+{
+    wr_print("%s\t%s\t", is_allowed ? "allowed" : "blocked", why);
+    wr_print_foreign(wr_span_of(operand));
+    wr_print("\n");
+    return is_allowed ? WR_EXIT_OK : WR_EXIT_FAILED;
+}
+
+/* Allowed if one of them is: weir connects to no other. */
+static int judge_all(const struct wr_answer *answer, const char *operand)
+{
+    char text[2048];
+    struct wr_buf why;
+    bool is_allowed = false;
+
+    for (size_t i = 0; i < answer->count; i++)
+        is_allowed = is_allowed || wr_guard_class(&answer->list[i]) == WR_GUARD_PUBLIC;
+    wr_buf_init_fixed(&why, text, sizeof text);
+    for (size_t i = 0; i < answer->count; i++)
+        append_why(&why, &answer->list[i]);
+    return print_line(is_allowed, text, operand);
+}
+
+static int judge_name(struct wr_resolver *resolver, const char *host, int64_t timeout_ns, const char *operand)
+{
+    struct wr_answer answer;
+
+    look_up(resolver, host, timeout_ns, &answer);
+    if (answer.kind == WR_ANSWER_FOUND)
+        return judge_all(&answer, operand);
+    wr_complain("%s: %s", host,
+                answer.kind == WR_ANSWER_ABSENT ? "there is no such host" : "the name could not be looked up");
+    return WR_EXIT_FAILED;
+}
+
+/* The host of a URL, or of what is written as one: 127.1, example.org:8080. */
+static enum wr_url_fault host_of(const char *operand, char ret_host[WR_NAME_MAX + 1])
+{
+    char memory[WR_URL_ROOM], longer[WR_URL_ROOM];
+    struct wr_span input = wr_span_of(operand);
+    struct wr_url url;
+    struct wr_buf buf;
+
+    if (strstr(operand, "://") == NULL) {
+        wr_buf_init_fixed(&buf, longer, sizeof longer);
+        wr_buf_append_string(&buf, "http://");
+        wr_buf_append_string(&buf, operand);
+        input = wr_buf_from(&buf, 0);
+    }
+    enum wr_url_fault fault = wr_url_parse(input, NULL, wr_idna_libidn2(), memory, sizeof memory, &url);
+    if (fault != WR_URL_OK)
+        return fault;
+    struct wr_span host = wr_url_host(&url);
+    if (host.data[0] == '[')
+        host = (struct wr_span){host.data + 1, host.bytes - 2};
+    memcpy(ret_host, host.data, host.bytes);
+    ret_host[host.bytes] = '\0';
+    return WR_URL_OK;
+}
+
+static int judge(struct wr_resolver *resolver, int64_t timeout_ns, const char *operand)
+{
+    struct wr_answer answer = {.kind = WR_ANSWER_FOUND, .count = 1};
+    char host[WR_NAME_MAX + 1];
+
+    if (wr_address_parse(wr_span_of(operand), &answer.list[0]))
+        return judge_all(&answer, operand);
+    enum wr_url_fault fault = host_of(operand, host);
+    if (fault != WR_URL_OK)
+        return print_line(false, wr_url_fault_text(fault), operand);
+    if (wr_address_parse(wr_span_of(host), &answer.list[0]))
+        return judge_all(&answer, operand);
+    return judge_name(resolver, host, timeout_ns, operand);
+}
+
+int wr_guard_run(int argc, char **argv)
+{
+    struct settings settings = {.timeout_ns = 15 * WEIR_SECOND};
+    struct wr_resolver *resolver;
+    int status = WR_EXIT_OK;
+
+    if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
+        return status;
+    int error = wr_resolver_new(&(struct wr_resolver_options){.clock = weir_clock_monotonic()}, &resolver);
+    if (error < 0) {
+        wr_complain("%s", weir_error_text(error));
+        return WR_EXIT_FAILED;
+    }
+    for (int i = 0; i < argc; i++)
+        if (judge(resolver, settings.timeout_ns, argv[i]) != WR_EXIT_OK)
+            status = WR_EXIT_FAILED;
+    wr_resolver_free(resolver);
+    return status;
+}
