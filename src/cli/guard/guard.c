@@ -169,7 +169,7 @@ int wr_guard_run(int argc, char **argv)
 {
     struct settings settings = {.timeout_ns = 15 * WEIR_SECOND};
     struct wr_resolver *resolver;
-    int status = WR_EXIT_OK;
+    int status;
 
     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
         return status;
@@ -178,6 +178,7 @@ int wr_guard_run(int argc, char **argv)
         wr_complain("%s", weir_error_text(error));
         return WR_EXIT_FAILED;
     }
+    status = WR_EXIT_OK;
     for (int i = 0; i < argc; i++)
         if (judge(resolver, settings.timeout_ns, argv[i]) != WR_EXIT_OK)
             status = WR_EXIT_FAILED;
