@@ -103,8 +103,8 @@ typedef struct weir_retry_options {
 /* One host's numbers. Fill with weir_pace_options_init or weir_pace_options_profile, then change what you need. A
  * number of 0 means the default, but where "0: ..." says otherwise. */
 typedef struct weir_pace_options {
-    size_t size; /* of this struct */
-    weir_profile profile;
+    size_t size;          /* of this struct */
+    weir_profile profile; /* whose numbers these were to begin with; decides nothing any more */
     weir_strategy strategy;
     bool off; /* permits at once, feedback ignored, empty snapshot */
 
