@@ -3,6 +3,7 @@
 #include <weir/version.h>
 
 #include "cli/bench/bench.h"
+#include "cli/fetch/fetch.h"
 #include "cli/guard/guard.h"
 #include "cli/headers/headers.h"
 #include "cli/kit/command.h"
@@ -13,6 +14,7 @@
 
 static const struct wr_command list[] = {
     {"bench", "measure the hot paths on this machine", wr_bench_run},
+    {"fetch", "fetch given URLs politely", wr_fetch_run},
     {"guard", "say whether an address may be connected to", wr_guard_run},
     {"headers", "say what a response's header tells of limits", wr_headers_run},
     {"robots", "say what a robots.txt allows, and which line decides", wr_robots_run},

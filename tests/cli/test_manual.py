@@ -111,7 +111,7 @@ def every_error_code_is_explained():
 
 
 def every_option_of_a_command_is_in_its_page():
-    for command in ('bench', 'headers', 'robots', 'simulate', 'url'):
+    for command in ('bench', 'fetch', 'headers', 'robots', 'simulate', 'url'):
         text = _read(os.path.join(sys.argv[1], 'man', f'weir-{command}.1'))
         for path in glob.glob(os.path.join(sys.argv[1], 'src', 'cli', command, '*.c')):
             for option in re.findall(r'^    \{"([a-z-]+)", WR_(?!CONFIG)', _read(path), re.M):

@@ -43,20 +43,43 @@ static uint32_t take_point(struct wr_span *text)
     return point;
 }
 
-static void print_point(uint32_t point)
+static void append_unit(struct wr_buf *buf, uint32_t unit)
 {
-    if (point > 0xffff)
-        wr_print("\\u%04x\\u%04x", 0xd7c0 + (point >> 10), 0xdc00 + (point & 0x3ff));
-    else if (point > 0x7e || point < 0x20 || point == '<' || point == '>')
-        wr_print("\\u%04x", point);
-    else
-        wr_print(point == '"' || point == '\\' ? "\\%c" : "%c", (int)point);
+    wr_buf_append_string(buf, "\\u");
+    wr_buf_append_hex(buf, unit, 4, WR_HEX_SMALL);
+}
+
+static void append_point(struct wr_buf *buf, uint32_t point)
+{
+    if (point > 0xffff) {
+        append_unit(buf, 0xd7c0 + (point >> 10));
+        append_unit(buf, 0xdc00 + (point & 0x3ff));
+    } else if (point > 0x7e || point < 0x20 || point == '<' || point == '>') {
+        append_unit(buf, point);
+    } else {
+        if (point == '"' || point == '\\')
+            wr_buf_append_char(buf, '\\');
+        wr_buf_append_char(buf, (char)point);
+    }
+}
+
+void wr_append_json_string(struct wr_buf *buf, struct wr_span text)
+{
+    wr_buf_append_char(buf, '"');
+    while (text.bytes > 0)
+        append_point(buf, take_point(&text));
+    wr_buf_append_char(buf, '"');
 }
 
 void wr_print_json_string(struct wr_span text)
 {
+    char memory[16];
+    struct wr_buf buf;
     wr_print("\"");
-    while (text.bytes > 0)
-        print_point(take_point(&text));
+    while (text.bytes > 0) {
+        wr_buf_init_fixed(&buf, memory, sizeof memory);
+        append_point(&buf, take_point(&text));
+        wr_print("%s", memory);
+    }
     wr_print("\"");
 }

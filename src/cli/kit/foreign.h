@@ -3,12 +3,13 @@
 #ifndef WR_CLI_KIT_FOREIGN_H
 #define WR_CLI_KIT_FOREIGN_H
 
-#include "base/span.h"
+#include "base/buf.h"
 
 /* '\' as "\\", bytes that are not printable ASCII as "\xNN". */
 void wr_print_foreign(struct wr_span text);
 
 /* A JSON string with its quotes: "\u001b" and so on, '<' among them; what is not UTF-8 as U+FFFD. */
 void wr_print_json_string(struct wr_span text);
+void wr_append_json_string(struct wr_buf *buf, struct wr_span text);
 
 #endif

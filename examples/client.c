@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* client.c - fetch pages politely, one after the other: robots.txt, pacing, redirects and retries are the client's.
+ *
+ *     cc client.c $(pkg-config --cflags --libs weir) -pthread
+ */
+#include "loopback.h"
+
+#include <weir/client.h>
+
+/* A site with a robots.txt, a page that has moved, and one that fails at first. */
+static const char *answer(const char *path, int before)
+{
+    if (strcmp(path, "/robots.txt") == 0)
+        return "HTTP/1.1 200 OK\r\nContent-Length: 35\r\nConnection: close\r\n\r\n"
+               "User-agent: *\r\nDisallow: /private\r\n";
+    if (strcmp(path, "/old") == 0)
+        return "HTTP/1.1 301 Moved\r\nLocation: /new\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    if (strcmp(path, "/flaky") == 0 && before % 2 == 1)
+        return "HTTP/1.1 502 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    return "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n";
+}
+
+int main(void)
+{
+    static const char *const paths[] = {"/flaky", "/old", "/private/diary"};
+    struct loopback server = {.answer = answer};
+    weir_client_options options;
+    weir_client *client;
+
+    /* Most want the defaults: weir_client_new(NULL, &client). */
+    weir_client_options_init(&options);
+    options.agent = "example/1.0 (+https://example.org/bot)"; /* say who you are */
+    options.allow_private = true;                             /* for the server inside this program */
+    if (!loopback_start(&server) || weir_client_new(&options, &client) < 0) {
+        fprintf(stderr, "%s\n", weir_error_detail());
+        return 1;
+    }
+
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        char url[64];
+        weir_response *response;
+
+        snprintf(url, sizeof url, "http://127.0.0.1:%d%s", server.port, paths[i]);
+        int error = weir_client_get(client, url, NULL, NULL, &response);
+        if (error < 0) {
+            fprintf(stderr, "%s\n", weir_error_text(error));
+            return 1;
+        }
+        printf("%s: ", paths[i]);
+        if (response->status != 0)
+            printf("status %d, %zu bytes, hops %u, attempts %u\n", response->status, response->body_bytes,
+                   response->hops, response->attempts);
+        else
+            printf("not fetched (%s): %s in line %u\n", weir_failure_name(response->failure), response->detail,
+                   response->robots_line);
+        weir_response_free(response);
+    }
+
+    weir_client_stats stats;
+    weir_client_stats_get(client, &stats);
+    printf("%d requests on the wire, %d of them for robots.txt\n", (int)stats.requests, (int)stats.robots);
+    weir_client_free(client);
+    loopback_stop(&server);
+    return 0;
+}

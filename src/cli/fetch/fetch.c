@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/* fetch.c - weir fetch: the command, its options, and the URLs that it is given. */
+#include "cli/fetch/fetch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/fetch/report.h"
+#include "cli/kit/options.h"
+#include "cli/kit/output.h"
+
+#define URLS_MAX 1000000
+#define UNFINISHED_MAX 200000 /* of a longer list the rest is read when there is room; about 600 bytes each */
+#define LINE_BYTES 65536
+#define INTERRUPTED 130 /* 128 + SIGINT, as shells have it */
+
+struct settings {
+    const char *urls_file, *out, *agent, *proxy, *ca_file, *max_rate, *statuses;
+    struct wr_option_list headers;
+    int pace, robots_on_error;
+    int64_t interval, timeout, deadline, max_defer;
+    uint64_t per_host, concurrency, redirects, attempts;
+    uint64_t max_body;
+    bool ignore_robots, allow_private, quiet;
+};
+
+static const char *const paces[] = {
+#define X(profile, name) name,
+    WEIR_PROFILES(X)
+#undef X
+        NULL,
+};
+static const char *const on_errors[] = {"rfc9309", "allow", "deny", NULL};
+
+static const struct wr_option options[] = {
+    {"urls-file", WR_STRING(struct settings, urls_file), .value = "FILE",
+     .help = "a URL on each line; - is standard input"},
+    {"out", WR_STRING(struct settings, out), .value = "FILE", .help = "write the lines there, not to standard output"},
+    {"pace", WR_CHOICE(struct settings, pace), .choices = paces, .help = "how each host is paced"},
+    {"interval", WR_DURATION(struct settings, interval), .value = "D", .min = 0, .max = 86400 * UINT64_C(1000000000),
+     .help = "at least this between two starts at a host"},
+    {"max-rate", WR_STRING(struct settings, max_rate), .value = "N",
+     .help = "at most so many starts a second at a host"},
+    {"per-host", WR_COUNT(struct settings, per_host), .value = "N", .min = 0, .max = 10000,
+     .help = "at most so many in flight at a host (0: as the pace says)"},
+    {"concurrency", WR_COUNT(struct settings, concurrency), .value = "N", .min = 1, .max = 10000,
+     .help = "at most so many in flight in all"},
+    {"agent", WR_STRING(struct settings, agent), .value = "TEXT",
+     .help = "User-Agent, and the name that robots.txt is asked for"},
+    {"header", WR_LIST(struct settings, headers), .value = "LINE",
+     .help = "\"Name: value\", for the hosts of the URLs given"},
+    {"proxy", WR_STRING(struct settings, proxy), .value = "URL", .help = "send everything through this proxy"},
+    {"ca-file", WR_STRING(struct settings, ca_file), .value = "FILE",
+     .help = "certificates to trust, instead of the system's"},
+    {"ignore-robots", WR_FLAG(struct settings, ignore_robots),
+     .help = "do not ask robots.txt: for servers of your own"},
+    {"robots-on-error", WR_CHOICE(struct settings, robots_on_error), .choices = on_errors,
+     .help = "while robots.txt cannot be had"},
+    {"allow-private", WR_FLAG(struct settings, allow_private), .help = "also private and loopback addresses"},
+    {"timeout", WR_DURATION(struct settings, timeout), .value = "D", .min = 1, .max = 86400 * UINT64_C(1000000000),
+     .help = "of one request on the wire"},
+    {"deadline", WR_DURATION(struct settings, deadline), .value = "D", .min = 0,
+     .max = 30 * 86400 * UINT64_C(1000000000), .help = "of a URL with all its waiting (0: none)"},
+    {"max-defer", WR_DURATION(struct settings, max_defer), .value = "D", .min = 1,
+     .max = 30 * 86400 * UINT64_C(1000000000), .help = "fail what a host holds off for longer"},
+    {"attempts", WR_COUNT(struct settings, attempts), .value = "N", .min = 1, .max = 100,
+     .help = "tries of what fails for the moment (1: no retries at all)"},
+    {"statuses", WR_STRING(struct settings, statuses), .value = "LIST",
+     .help = "\"403=permanent,500=done\": which are tried again"},
+    {"redirects", WR_COUNT(struct settings, redirects), .value = "N", .min = 0, .max = 1000, .help = "follow so many"},
+    {"max-body", WR_SIZE(struct settings, max_body), .value = "SIZE", .min = 1, .max = UINT64_C(1) << 40,
+     .help = "read no more of a body"},
+    {"quiet", WR_FLAG(struct settings, quiet), .help = "no progress, no summary"},
+};
+
+static const struct wr_usage usage = {
+    .who = "weir fetch",
+    .operands = "[URL…]",
+    .operands_min = 0,
+    .operands_max = URLS_MAX,
+    .about = "Fetches these URLs, many hosts at once and each at its own safe pace: robots.txt,\n"
+             "Crawl-delay, Retry-After and rate limits are obeyed, redirects followed, failures\n"
+             "tried again. Prints a line of JSON for each URL as it finishes.\n"
+             "\n"
+             "The status is 0 if every URL was answered with a status below 400, 1 if not, 2 if\n"
+             "the request was not understood, and 130 after an interrupt: what had finished by\n"
+             "then is printed.\n",
+    .options = options,
+    .count = sizeof options / sizeof options[0],
+};
+
+static volatile bool is_interrupted;
+
+static void interrupt(int signal_number)
+{
+    (void)signal_number;
+    is_interrupted = true;
+}
+
+/* Not restarted: reading a list from a terminal ends, too. */
+static void listen_to_signals(void)
+{
+    struct sigaction action = {.sa_handler = interrupt};
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
+/* ---- options ---- */
+
+static bool make_pace(const struct settings *settings, weir_pace_options *ret_pace)
+{
+    (void)weir_pace_options_profile(ret_pace, (weir_profile)settings->pace);
+    if (settings->interval > 0)
+        ret_pace->min_interval_ns = settings->interval;
+    if (settings->per_host > 0)
+        ret_pace->max_in_flight = (uint32_t)settings->per_host;
+    if (settings->max_rate != NULL && weir_pace_options_set(ret_pace, "max_rate", settings->max_rate) != 0) {
+        wr_complain("--max-rate: %s", weir_error_detail());
+        return false;
+    }
+    if (settings->attempts > 0)
+        ret_pace->retry.attempts = (uint32_t)settings->attempts;
+    return true;
+}
+
+static bool make_client(const struct settings *settings, weir_client **ret_client)
+{
+    static const weir_robots_mode modes[] = {WEIR_ROBOTS_RFC9309, WEIR_ROBOTS_ALLOW, WEIR_ROBOTS_DENY};
+    const char *headers[WR_OPTION_LIST_MAX + 1] = {NULL};
+    weir_client_options how;
+    weir_pace_options pace;
+    if (!make_pace(settings, &pace))
+        return false;
+    memcpy(headers, settings->headers.items, settings->headers.count * sizeof headers[0]);
+    weir_client_options_init(&how);
+    how.pace = &pace;
+    how.agent = settings->agent;
+    how.proxy = settings->proxy;
+    how.ca_file = settings->ca_file;
+    how.statuses = settings->statuses;
+    how.headers = headers;
+    how.robots = settings->ignore_robots ? WEIR_ROBOTS_IGNORE : modes[settings->robots_on_error];
+    how.allow_private = settings->allow_private;
+    how.concurrency = (uint32_t)settings->concurrency;
+    how.max_redirects = settings->redirects > 0 ? (uint32_t)settings->redirects : UINT32_MAX;
+    how.total_timeout_ns = settings->timeout;
+    how.deadline_ns = settings->deadline > 0 ? settings->deadline : WEIR_FOREVER;
+    how.max_defer_ns = settings->max_defer;
+    how.max_body_bytes = settings->max_body;
+    int error = weir_client_new(&how, ret_client);
+    if (error != 0)
+        wr_complain("%s", error == WEIR_E_INVAL ? weir_error_detail() : weir_error_text(error));
+    return error == 0;
+}
+
+/* ---- URLs ---- */
+
+/* What is being done. */
+struct job {
+    const struct settings *settings;
+    struct wr_report report;
+    weir_client *client;
+};
+
+/* One URL, as it was given. */
+struct asked {
+    struct wr_report *report;
+    char url[];
+};
+
+static bool ignore_body(void *context, const char *bytes, size_t count)
+{
+    (void)context, (void)bytes, (void)count;
+    return true;
+}
+
+static void on_fetched(void *context, weir_response *response)
+{
+    struct asked *asked = context;
+    wr_report_finished(asked->report, asked->url, response);
+    weir_response_free(response);
+    free(asked);
+}
+
+/* False if there is no going on. */
+static bool ask(struct job *job, const char *url, size_t url_bytes)
+{
+    weir_fetch_options how;
+    struct asked *asked = malloc(sizeof *asked + url_bytes + 1);
+    if (asked == NULL) {
+        wr_complain("out of memory");
+        return false;
+    }
+    asked->report = &job->report;
+    memcpy(asked->url, url, url_bytes);
+    asked->url[url_bytes] = '\0';
+    weir_fetch_options_init(&how);
+    how.on_body = ignore_body;
+    how.attempts = job->settings->attempts == 1 ? 1 : 0;
+    wr_report_await_room(&job->report, UNFINISHED_MAX, &is_interrupted);
+    wr_report_asked(&job->report);
+    int error = weir_client_fetch(job->client, asked->url, &how, on_fetched, asked, NULL);
+    if (error == 0)
+        return true;
+    wr_report_refused(&job->report, asked->url, error == WEIR_E_INVAL ? weir_error_detail() : weir_error_text(error));
+    free(asked);
+    return error == WEIR_E_INVAL;
+}
+
+/* ---- lists ---- */
+
+/* What is left of a line without blanks around it; 0: nothing, or a comment. */
+static size_t trim_line(char **line)
+{
+    size_t bytes = strcspn(*line, "\r\n");
+    while (bytes > 0 && (**line == ' ' || **line == '\t')) {
+        (*line)++;
+        bytes--;
+    }
+    while (bytes > 0 && ((*line)[bytes - 1] == ' ' || (*line)[bytes - 1] == '\t'))
+        bytes--;
+    return bytes > 0 && **line == '#' ? 0 : bytes;
+}
+
+/* Reads on to the end of a line that did not fit. */
+static void skip_line(FILE *file)
+{
+    int c;
+    do
+        c = fgetc(file);
+    while (c != EOF && c != '\n');
+}
+
+static bool ask_listed(struct job *job, FILE *file)
+{
+    static char memory[LINE_BYTES];
+    bool goes_on = true;
+    while (goes_on && !is_interrupted && fgets(memory, sizeof memory, file) != NULL) {
+        char *line = memory;
+        if (strlen(memory) == sizeof memory - 1 && memory[sizeof memory - 2] != '\n')
+            skip_line(file); /* far too long for a URL; it will be refused */
+        size_t bytes = trim_line(&line);
+        if (bytes > 0)
+            goes_on = ask(job, line, bytes);
+    }
+    if (goes_on && !is_interrupted && ferror(file)) {
+        wr_complain("cannot read %s: %s", job->settings->urls_file, strerror(errno));
+        return false;
+    }
+    return goes_on;
+}
+
+static bool ask_file(struct job *job)
+{
+    const char *name = job->settings->urls_file;
+    bool is_standard = name != NULL && strcmp(name, "-") == 0;
+    if (name == NULL)
+        return true;
+    FILE *file = is_standard ? stdin : fopen(name, "r");
+    if (file == NULL) {
+        wr_complain("cannot open %s: %s", name, strerror(errno));
+        return false;
+    }
+    bool well = ask_listed(job, file);
+    if (!is_standard)
+        (void)fclose(file);
+    return well;
+}
+
+static bool ask_all(struct job *job, int argc, char **argv)
+{
+    for (int i = 0; i < argc && !is_interrupted; i++)
+        if (!ask(job, argv[i], strlen(argv[i])))
+            return false;
+    return ask_file(job);
+}
+
+/* ---- the command ---- */
+
+static int run_job(struct job *job, int argc, char **argv, FILE *out)
+{
+    if (!make_client(job->settings, &job->client))
+        return WR_EXIT_USAGE;
+    if (!wr_report_start(&job->report, out, job->settings->quiet)) {
+        weir_client_free(job->client);
+        return WR_EXIT_FAILED;
+    }
+    wr_report_watch(&job->report, job->client);
+    bool well = ask_all(job, argc, argv);
+    if (well)
+        wr_report_await(&job->report, &is_interrupted);
+    wr_report_silence(&job->report);
+    wr_report_watch(&job->report, NULL);
+    weir_client_free(job->client); /* what has not finished ends here */
+    bool wrote = wr_report_end(&job->report);
+    if (is_interrupted)
+        return INTERRUPTED;
+    return well && wrote && job->report.bad == 0 && job->report.refused == 0 ? WR_EXIT_OK : WR_EXIT_FAILED;
+}
+
+int wr_fetch_run(int argc, char **argv)
+{
+    struct settings settings = {
+        .concurrency = 64,
+        .redirects = 10,
+        .timeout = 2 * WEIR_MINUTE,
+        .max_defer = 30 * WEIR_MINUTE,
+        .max_body = (uint64_t)16 << 20,
+        .attempts = 3,
+    };
+    struct job job = {.settings = &settings};
+    FILE *out = stdout;
+    int status;
+    if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
+        return status;
+    if (argc == 0 && settings.urls_file == NULL) {
+        wr_complain("no URL; give some, or --urls-file FILE");
+        return WR_EXIT_USAGE;
+    }
+    if (settings.out != NULL && (out = fopen(settings.out, "w")) == NULL) {
+        wr_complain("cannot write %s: %s", settings.out, strerror(errno));
+        return WR_EXIT_FAILED;
+    }
+    listen_to_signals();
+    status = run_job(&job, argc, argv, out);
+    if (out != stdout && fclose(out) != 0 && status == WR_EXIT_OK) {
+        wr_complain("cannot write %s: %s", settings.out, strerror(errno));
+        status = WR_EXIT_FAILED;
+    }
+    return status;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* report.c - what became of each URL. */
+#include "cli/fetch/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+#include <weir/time.h>
+
+#include "cli/kit/foreign.h"
+#include "cli/kit/output.h"
+#include "shell/memory/memory.h"
+
+#define LINES_MAX ((size_t)16 << 20)
+#define LINE_MAX ((size_t)128 << 10) /* of one: URLs of 8 KiB, escaped, several times */
+#define LOOK_EVERY_MS 200
+
+/* ---- one line ---- */
+
+static void append_member(struct wr_buf *buf, const char *name, const char *text)
+{
+    wr_buf_append_string(buf, name);
+    if (text == NULL)
+        wr_buf_append_string(buf, "null");
+    else
+        wr_append_json_string(buf, wr_span_of(text));
+}
+
+static void append_count(struct wr_buf *buf, const char *name, uint64_t count)
+{
+    wr_buf_append_string(buf, name);
+    wr_buf_append_u64(buf, count);
+}
+
+/* Microseconds are enough. */
+static void append_seconds(struct wr_buf *buf, const char *name, int64_t ns)
+{
+    uint64_t us = ns > 0 ? (uint64_t)ns / 1000 : 0;
+    wr_buf_append_string(buf, name);
+    wr_buf_append_u64(buf, us / 1000000);
+    wr_buf_append_char(buf, '.');
+    for (uint64_t unit = 100000; unit > 0; unit /= 10)
+        wr_buf_append_char(buf, (char)('0' + us / unit % 10));
+}
+
+/* NULL for what is none. */
+static const char *or_null(const char *text)
+{
+    return text[0] != '\0' ? text : NULL;
+}
+
+static void append_line(struct wr_buf *buf, const char *url, const weir_response *response)
+{
+    bool failed = response->failure != WEIR_FAILURE_NONE;
+    append_member(buf, "{\"url\": ", url);
+    append_member(buf, ", \"final_url\": ", or_null(response->url));
+    if (response->status != 0)
+        append_count(buf, ", \"status\": ", (uint64_t)response->status);
+    else
+        wr_buf_append_string(buf, ", \"status\": null");
+    append_count(buf, ", \"bytes\": ", response->body_bytes);
+    wr_buf_append_string(buf, response->truncated ? ", \"truncated\": true" : ", \"truncated\": false");
+    append_member(buf, ", \"failure\": ", failed ? weir_failure_name(response->failure) : NULL);
+    append_member(buf, ", \"detail\": ", or_null(response->detail));
+    append_count(buf, ", \"attempts\": ", response->attempts);
+    append_count(buf, ", \"hops\": ", response->hops);
+    append_seconds(buf, ", \"waited_s\": ", response->waited_ns);
+    append_member(buf, ", \"waited_for\": ",
+                  response->waited_for != WEIR_REASON_NONE ? weir_reason_name(response->waited_for) : NULL);
+    if (response->latency_ns > 0)
+        append_seconds(buf, ", \"latency_s\": ", response->latency_ns);
+    else
+        wr_buf_append_string(buf, ", \"latency_s\": null");
+    append_seconds(buf, ", \"total_s\": ", response->total_ns);
+    append_member(buf, ", \"address\": ", or_null(response->address));
+    if (response->robots_line != 0)
+        append_count(buf, ", \"robots_line\": ", response->robots_line);
+    wr_buf_append_string(buf, "}\n");
+}
+
+/* ---- what is told ---- */
+
+/* With the lock held. Waits for room; a line is kept as a whole, or not at all. */
+static void add_line(struct wr_report *report, const char *url, const weir_response *response)
+{
+    while (report->lines.length > LINES_MAX && !report->is_lost)
+        (void)pthread_cond_wait(&report->changed, &report->lock);
+    size_t before = report->lines.length;
+    append_line(&report->lines, url, response);
+    if (report->lines.error != 0) {
+        wr_buf_cut(&report->lines, before);
+        report->lines.error = 0;
+        report->is_lost = true;
+    }
+}
+
+static void count(struct wr_report *report, const weir_response *response)
+{
+    report->finished++;
+    report->by_failure[response->failure]++;
+    if (response->failure != WEIR_FAILURE_NONE || response->status >= 400)
+        report->bad++;
+}
+
+void wr_report_asked(struct wr_report *report)
+{
+    (void)pthread_mutex_lock(&report->lock);
+    report->asked++;
+    (void)pthread_mutex_unlock(&report->lock);
+}
+
+void wr_report_finished(struct wr_report *report, const char *url, const weir_response *response)
+{
+    (void)pthread_mutex_lock(&report->lock);
+    if (!report->is_silenced || response->failure != WEIR_FAILURE_CANCELLED)
+        add_line(report, url, response);
+    count(report, response);
+    if (report->finished == report->asked || report->lines.length > LINES_MAX / 2)
+        (void)pthread_cond_broadcast(&report->changed);
+    (void)pthread_mutex_unlock(&report->lock);
+}
+
+void wr_report_refused(struct wr_report *report, const char *url, const char *why)
+{
+    (void)pthread_mutex_lock(&report->lock);
+    append_member(&report->lines, "{\"url\": ", url);
+    append_member(&report->lines, ", \"status\": null, \"failure\": \"url\", \"detail\": ", why);
+    wr_buf_append_string(&report->lines, "}\n");
+    report->asked--;
+    report->refused++;
+    (void)pthread_cond_broadcast(&report->changed);
+    (void)pthread_mutex_unlock(&report->lock);
+}
+
+void wr_report_watch(struct wr_report *report, weir_client *client)
+{
+    (void)pthread_mutex_lock(&report->lock);
+    report->client = client;
+    (void)pthread_mutex_unlock(&report->lock);
+}
+
+void wr_report_silence(struct wr_report *report)
+{
+    (void)pthread_mutex_lock(&report->lock);
+    report->is_silenced = true;
+    (void)pthread_mutex_unlock(&report->lock);
+}
+
+/* ---- waiting ---- */
+
+/* With the lock held. */
+static void wait_a_while(struct wr_report *report)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_EVERY_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    (void)pthread_cond_timedwait(&report->changed, &report->lock, &until);
+}
+
+void wr_report_await_room(struct wr_report *report, uint64_t most, const volatile bool *is_interrupted)
+{
+    (void)pthread_mutex_lock(&report->lock);
+    while (report->asked - report->finished > most && !*is_interrupted && !report->is_lost)
+        wait_a_while(report);
+    (void)pthread_mutex_unlock(&report->lock);
+}
+
+void wr_report_await(struct wr_report *report, const volatile bool *is_interrupted)
+{
+    wr_report_await_room(report, 0, is_interrupted);
+}
+
+/* ---- writing ---- */
+
+static void show_progress(struct wr_report *report)
+{
+    weir_client_stats stats = {.requests = 0};
+    if (report->is_quiet || report->client == NULL)
+        return;
+    (void)weir_client_stats_get(report->client, &stats);
+    double passed_s = (double)(weir_clock_now(weir_clock_monotonic()) - report->began_at) / WEIR_SECOND;
+    wr_progress("%" PRIu64 " of %" PRIu64 ", %" PRIu64 " bad, %.1f/s, %zu in flight, %.1f MB", report->finished,
+                report->asked, report->bad, passed_s > 0 ? (double)report->finished / passed_s : 0, stats.in_flight,
+                (double)stats.body_bytes / 1e6);
+}
+
+/* Takes the lines, and writes them without the lock. */
+static void write_lines(struct wr_report *report)
+{
+    struct wr_buf lines = report->lines;
+    int error = 0;
+    if (lines.length == 0)
+        return;
+    wr_buf_init(&report->lines, wr_allocator_or_system(NULL), LINES_MAX + LINE_MAX);
+    (void)pthread_cond_broadcast(&report->changed);
+    (void)pthread_mutex_unlock(&report->lock);
+    if (fwrite(lines.bytes, 1, lines.length, report->out) != lines.length || fflush(report->out) != 0)
+        error = errno;
+    wr_buf_release(&lines);
+    (void)pthread_mutex_lock(&report->lock);
+    if (error != 0 && !report->is_lost) {
+        report->is_lost = true;
+        report->lost_errno = error;
+        (void)pthread_cond_broadcast(&report->changed);
+    }
+}
+
+static void *write_all(void *context)
+{
+    struct wr_report *report = context;
+    (void)pthread_mutex_lock(&report->lock);
+    while (!report->is_over || report->lines.length > 0) {
+        write_lines(report);
+        show_progress(report);
+        if (!report->is_over && report->lines.length == 0)
+            wait_a_while(report);
+    }
+    (void)pthread_mutex_unlock(&report->lock);
+    return NULL;
+}
+
+/* ---- beginning and end ---- */
+
+bool wr_report_start(struct wr_report *ret_report, FILE *out, bool is_quiet)
+{
+    *ret_report = (struct wr_report){.out = out, .is_quiet = is_quiet};
+    ret_report->began_at = weir_clock_now(weir_clock_monotonic());
+    wr_buf_init(&ret_report->lines, wr_allocator_or_system(NULL), LINES_MAX + LINE_MAX);
+    (void)pthread_mutex_init(&ret_report->lock, NULL);
+    (void)pthread_cond_init(&ret_report->changed, NULL);
+    int error = pthread_create(&ret_report->writer, NULL, write_all, ret_report);
+    if (error != 0)
+        wr_complain("cannot start a thread: %s", strerror(error));
+    return error == 0;
+}
+
+static void sum_up(const struct wr_report *report)
+{
+    double passed_s = (double)(weir_clock_now(weir_clock_monotonic()) - report->began_at) / WEIR_SECOND;
+    uint64_t answered = report->by_failure[WEIR_FAILURE_NONE];
+    fprintf(stderr, "%" PRIu64 " of %" PRIu64 " answered in %.1f s", answered, report->asked + report->refused,
+            passed_s);
+    for (size_t i = 1; i < sizeof report->by_failure / sizeof report->by_failure[0]; i++)
+        if (report->by_failure[i] > 0)
+            fprintf(stderr, ", %" PRIu64 " %s", report->by_failure[i], weir_failure_name((weir_failure)i));
+    if (report->refused > 0)
+        fprintf(stderr, ", %" PRIu64 " no URL", report->refused);
+    fputc('\n', stderr);
+}
+
+bool wr_report_end(struct wr_report *report)
+{
+    (void)pthread_mutex_lock(&report->lock);
+    report->is_over = true;
+    (void)pthread_cond_broadcast(&report->changed);
+    (void)pthread_mutex_unlock(&report->lock);
+    (void)pthread_join(report->writer, NULL);
+    wr_progress("%s", "");
+    if (!report->is_quiet)
+        sum_up(report);
+    if (report->is_lost)
+        wr_complain("cannot write all lines: %s",
+                    report->lost_errno != 0 ? strerror(report->lost_errno) : "out of memory");
+    wr_buf_release(&report->lines);
+    (void)pthread_mutex_destroy(&report->lock);
+    (void)pthread_cond_destroy(&report->changed);
+    return !report->is_lost;
+}

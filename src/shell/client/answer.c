@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* answer.c - what comes after an answer: another hop, another try, or the end. */
+#include "core/rules/redirect.h"
+#include "shell/client/client.h"
+#include "shell/net/idna.h"
+
+/* RFC 9110 9.2.2: doing it twice is as good as once. */
+static bool is_idempotent(const char *method)
+{
+    return strcmp(method, "POST") != 0 && strcmp(method, "PATCH") != 0;
+}
+
+static struct wr_span location_of(const struct wr_buf *head)
+{
+    return wr_span_of(head != NULL && head->length > 0 ? wr_fields_find(head->bytes, head->length, "Location") : NULL);
+}
+
+static bool leads_on(const struct weir_fetch *fetch, int status, const struct wr_buf *head)
+{
+    return fetch->robots == NULL && fetch->client->options.max_redirects > 0 && wr_status_leads(status) &&
+           location_of(head).bytes > 0;
+}
+
+static enum wr_status_class class_of(const struct weir_fetch *fetch, const struct wr_ended *ended)
+{
+    if (fetch->robots != NULL || fetch->tries_once || ended->is_handed_on)
+        return WR_STATUS_DONE;
+    if (ended->failure != WEIR_FAILURE_NONE)
+        return ended->retry == WR_NET_LATER ? WR_STATUS_TRANSIENT : WR_STATUS_PERMANENT;
+    enum wr_status_class class = wr_status_class(&fetch->client->statuses, ended->status);
+    return is_idempotent(fetch->method) ? class : WR_STATUS_DONE;
+}
+
+bool wr_answer_is_last(const struct weir_fetch *fetch, int status, const struct wr_buf *head)
+{
+    struct wr_attempts attempts = fetch->attempts;
+    const struct wr_ended ended = {.status = status};
+    if (leads_on(fetch, status, head))
+        return false;
+    return wr_attempts_after(&attempts, &fetch->retry, class_of(fetch, &ended), 0, wr_client_now(fetch->client), 0)
+               .what != WR_NEXT_QUEUE;
+}
+
+/* ---- another try ---- */
+
+static void back_off(struct weir_fetch *fetch, int64_t delay_ns)
+{
+    weir_client *client = fetch->client;
+    fetch->place = WR_IN_BACKOFF;
+    fetch->retry_at = wr_client_now(client) + delay_ns;
+    fetch->waited_ns += delay_ns;
+    fetch->waited_for = WEIR_REASON_RETRY;
+    wr_lane_drop(fetch);
+    int64_t deadline_at = fetch->attempts.deadline_at;
+    if (wr_due_set(client, &fetch->due, fetch->retry_at < deadline_at ? fetch->retry_at : deadline_at) != 0)
+        wr_fetch_fail(fetch, WEIR_FAILURE_INTERNAL, weir_error_text(WEIR_E_NOMEM));
+}
+
+void wr_answer_defer(struct weir_fetch *fetch, int64_t wait_ns)
+{
+    struct wr_next_attempt next = wr_attempts_defer(&fetch->attempts, wait_ns, wr_client_now(fetch->client));
+    if (next.what == WR_NEXT_QUEUE)
+        back_off(fetch, next.delay_ns);
+    else
+        wr_fetch_fail(fetch, WEIR_FAILURE_DEADLINE, "not finished before the deadline");
+}
+
+/* How long the host's gate stays shut. */
+static int64_t gate_wait(const struct weir_fetch *fetch)
+{
+    weir_pace_entry entry;
+    const struct wr_lane *lane = fetch->lane;
+    if (weir_pacer_look(fetch->client->pacer, lane->key, lane->key_bytes, &entry, NULL, NULL) != 0)
+        return 0;
+    int64_t wait_ns = entry.decision.verdict == WEIR_GO ? 0 : entry.decision.wait_ns;
+    return wait_ns <= WEIR_DURATION_MAX ? wait_ns : 0; /* only a release opens it: the lane will see */
+}
+
+/* Whether it is tried again. */
+static bool tries_again(struct weir_fetch *fetch, const struct wr_ended *ended)
+{
+    weir_client *client = fetch->client;
+    enum wr_status_class class = class_of(fetch, ended);
+    int64_t wait_ns = class == WR_STATUS_DONE || class == WR_STATUS_PERMANENT ? 0 : gate_wait(fetch);
+    struct wr_next_attempt next = wr_attempts_after(&fetch->attempts, &fetch->retry, class, wait_ns,
+                                                    wr_client_now(client), wr_rng_unit(&client->rng));
+    if (next.what != WR_NEXT_QUEUE)
+        return false;
+    back_off(fetch, next.delay_ns);
+    return true;
+}
+
+/* ---- another hop ---- */
+
+static void end_badly(struct weir_fetch *fetch, const struct wr_ended *ended, weir_failure failure, const char *detail)
+{
+    struct wr_ended bad = *ended;
+    bad.failure = failure;
+    bad.detail = detail;
+    wr_fetch_end(fetch, &bad);
+}
+
+static void follow(struct weir_fetch *fetch, const struct wr_ended *ended)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url to;
+    struct wr_redirect redirect =
+        wr_redirect_read(ended->status, wr_span_of(fetch->method), &fetch->url, location_of(ended->head),
+                         wr_idna_libidn2(), memory, sizeof memory, &to);
+    bool takes_body_away = !redirect.keeps_origin && !redirect.becomes_get && fetch->body_bytes > 0;
+    if (redirect.kind == WR_REDIRECT_BAD) {
+        end_badly(fetch, ended, WEIR_FAILURE_REDIRECT, wr_url_fault_text(redirect.fault));
+    } else if (takes_body_away) { /* what was meant for one origin is not sent to another: the caller may */
+        wr_fetch_end(fetch, ended);
+    } else if (fetch->hops == fetch->client->options.max_redirects) {
+        end_badly(fetch, ended, WEIR_FAILURE_REDIRECT, "too many redirects");
+    } else if (wr_fetch_lead(fetch, &to) != 0) {
+        end_badly(fetch, ended, WEIR_FAILURE_INTERNAL, weir_error_text(WEIR_E_NOMEM));
+    } else {
+        fetch->hops++;
+        fetch->sent = 0;
+        fetch->has_left = fetch->has_left || !redirect.keeps_origin;
+        if (redirect.becomes_get) {
+            fetch->method = "GET";
+            fetch->body = NULL;
+            fetch->body_bytes = 0;
+        }
+        wr_lane_drop(fetch);
+        wr_fetch_join(fetch, true);
+    }
+}
+
+void wr_answer_judge(struct weir_fetch *fetch, const struct wr_ended *ended)
+{
+    if (ended->end == WR_NET_REFUSED) { /* the gate said no in the last moment */
+        wr_lane_drop(fetch);
+        wr_fetch_join(fetch, true);
+    } else if (ended->end == WR_NET_SCARCE) {
+        wr_answer_defer(fetch, 0);
+    } else if (ended->failure == WEIR_FAILURE_NONE && leads_on(fetch, ended->status, ended->head)) {
+        follow(fetch, ended);
+    } else if (!tries_again(fetch, ended)) {
+        wr_fetch_end(fetch, ended);
+    }
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* fetch.c - one fetch: what is asked, and how it ends. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "core/rules/http_field.h"
+#include "core/rules/redirect.h"
+#include "shell/client/client.h"
+#include "shell/net/idna.h"
+
+#define TEXTS_MAX ((size_t)1 << 20)
+#define NOWHERE SIZE_MAX
+
+/* ---- checks ---- */
+
+static int check_value(const char *value, const char *what)
+{
+    if (value == NULL || (value[0] != '\0' && wr_header_value_ok(value)))
+        return 0;
+    return wr_invalid_text(what, value, strlen(value), "empty, or with a control character", WR_NOWHERE,
+                           "it must be one line");
+}
+
+static int check_options(const weir_fetch_options *options)
+{
+    if (options->size != sizeof *options)
+        return wr_invalid("options->size is not that of weir_fetch_options; use weir_fetch_options_init");
+    if (options->method != NULL && !wr_method_ok(options->method))
+        return wr_invalid("method must be 1 to 20 letters, such as GET");
+    if (options->key != NULL && (options->key[0] == '\0' || strlen(options->key) > WEIR_PACE_KEY_MAX))
+        return wr_invalid("key must be 1 to WEIR_PACE_KEY_MAX bytes; hash longer keys first");
+    if (options->body == NULL && options->body_bytes > 0)
+        return wr_invalid("body is NULL, but body_bytes is not 0");
+    if (options->deadline_ns != WEIR_FOREVER && (options->deadline_ns < 0 || options->deadline_ns > WEIR_DURATION_MAX))
+        return wr_invalid("deadline_ns must be 1 ns to WEIR_DURATION_MAX, WEIR_FOREVER, or 0 for the client's");
+    if (check_value(options->etag, "etag") != 0 || check_value(options->last_modified, "last_modified") != 0)
+        return WEIR_E_INVAL;
+    return 0;
+}
+
+/* ---- keeping ---- */
+
+/* Offsets of the texts in the block. */
+struct places {
+    size_t method, headers, key, authorization, etag, last_modified;
+};
+
+static size_t append_text(struct wr_buf *buf, const char *text)
+{
+    size_t at = buf->length;
+    if (text == NULL)
+        return NOWHERE;
+    wr_buf_append(buf, text, strlen(text) + 1);
+    return at;
+}
+
+static size_t append_authorization(struct wr_buf *buf, const weir_fetch_options *options, const struct wr_url *url)
+{
+    size_t at = buf->length;
+    size_t user_at = url->is_https ? sizeof "https://" - 1 : sizeof "http://" - 1;
+    bool is_given = false;
+    for (const char *const *line = options->headers; line != NULL && *line != NULL; line++)
+        is_given = is_given || wr_field_is(wr_header_name(*line), "Authorization");
+    if (!wr_url_has_userinfo(url) || is_given)
+        return NOWHERE;
+    wr_headers_append_basic(buf, wr_url_part(url, user_at, (size_t)url->host_at - 1));
+    return at;
+}
+
+static int pack_texts(struct wr_buf *buf, const weir_fetch_options *options, const struct wr_url *url,
+                      struct places *ret_places)
+{
+    ret_places->method = append_text(buf, options->method);
+    ret_places->key = append_text(buf, options->key);
+    ret_places->etag = append_text(buf, options->etag);
+    ret_places->last_modified = append_text(buf, options->last_modified);
+    ret_places->authorization = append_authorization(buf, options, url);
+    ret_places->headers = NOWHERE;
+    if (options->headers != NULL) {
+        ret_places->headers = buf->length;
+        if (wr_headers_pack(buf, options->headers) != 0)
+            return WEIR_E_INVAL;
+    }
+    return buf->error == WEIR_E_SPACE ? wr_invalid("headers have more than 1 MiB") : buf->error;
+}
+
+static const char *text_at(const struct weir_fetch *fetch, size_t at)
+{
+    return at == NOWHERE ? NULL : (const char *)(fetch + 1) + at;
+}
+
+static void fill(struct weir_fetch *fetch, weir_client *client, const weir_fetch_options *options,
+                 const struct places *places)
+{
+    fetch->client = client;
+    fetch->due.ring = wr_fetch_ring;
+    atomic_init(&fetch->holds, 1);
+    fetch->method = options->method != NULL ? text_at(fetch, places->method) : "GET";
+    fetch->headers = text_at(fetch, places->headers);
+    fetch->key = text_at(fetch, places->key);
+    fetch->authorization = text_at(fetch, places->authorization);
+    fetch->etag = text_at(fetch, places->etag);
+    fetch->last_modified = text_at(fetch, places->last_modified);
+    fetch->body = options->body;
+    fetch->body_bytes = options->body_bytes;
+    fetch->max_body_bytes = options->max_body_bytes != 0 ? options->max_body_bytes : client->options.max_body_bytes;
+    fetch->on_body = options->on_body;
+    fetch->body_context = options->context;
+    fetch->asks_robots = client->options.robots != WEIR_ROBOTS_IGNORE && !options->ignore_robots;
+    fetch->retry = client->retry;
+    if (options->attempts != 0)
+        fetch->retry.attempts = options->attempts;
+    fetch->tries_once = options->attempts == 1;
+    int64_t deadline_ns = options->deadline_ns != 0 ? options->deadline_ns : client->options.deadline_ns;
+    fetch->began_at = wr_client_now(client);
+    fetch->attempts.deadline_at = deadline_ns == WEIR_FOREVER ? WEIR_FOREVER : fetch->began_at + deadline_ns;
+}
+
+/* The fetch with its texts behind it. */
+static struct weir_fetch *make(weir_client *client, const weir_fetch_options *options, const struct wr_buf *texts,
+                               const struct places *places)
+{
+    size_t bytes = sizeof(struct weir_fetch) + texts->length;
+    struct weir_fetch *fetch = wr_take(client->allocator, bytes, _Alignof(struct weir_fetch));
+    if (fetch == NULL)
+        return NULL;
+    fetch->block_bytes = bytes;
+    if (texts->length > 0)
+        memcpy(fetch + 1, texts->bytes, texts->length);
+    fill(fetch, client, options, places);
+    return fetch;
+}
+
+static int make_of(weir_client *client, struct wr_url *url, char *url_memory, const weir_fetch_options *options,
+                   struct weir_fetch **ret_fetch)
+{
+    struct wr_buf texts;
+    struct places places;
+    wr_buf_init(&texts, client->allocator, TEXTS_MAX);
+    int error = pack_texts(&texts, options, url, &places);
+    if (error == 0) {
+        wr_url_drop_userinfo(url, url_memory);
+        struct weir_fetch *fetch = make(client, options, &texts, &places);
+        error = fetch == NULL ? WEIR_E_NOMEM : wr_fetch_lead(fetch, url);
+        if (error == 0)
+            *ret_fetch = fetch;
+        else if (fetch != NULL)
+            wr_fetch_drop(fetch);
+    }
+    wr_buf_release(&texts);
+    return error;
+}
+
+int wr_fetch_new(weir_client *client, const char *url, const weir_fetch_options *options, struct weir_fetch **ret_fetch)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url parsed;
+    weir_fetch_options defaults = {.size = sizeof defaults};
+    options = options != NULL ? options : &defaults;
+    if (url == NULL)
+        return wr_invalid("url is NULL; it must be an http or https URL");
+    if (check_options(options) != 0)
+        return WEIR_E_INVAL;
+    enum wr_url_fault fault = wr_url_parse(wr_span_of(url), NULL, wr_idna_libidn2(), memory, sizeof memory, &parsed);
+    if (fault == WR_URL_MEMORY)
+        return WEIR_E_NOMEM;
+    if (fault != WR_URL_OK) {
+        (void)wr_invalid_text("url", url, strlen(url), wr_url_fault_text(fault), WR_NOWHERE,
+                              "it must be an http or https URL");
+        return WEIR_E_INVAL;
+    }
+    return make_of(client, &parsed, memory, options, ret_fetch);
+}
+
+int wr_fetch_lead(struct weir_fetch *fetch, const struct wr_url *url)
+{
+    const weir_allocator *allocator = fetch->client->allocator;
+    char *text = wr_take(allocator, (size_t)url->bytes + 1, 1);
+    if (text == NULL)
+        return WEIR_E_NOMEM;
+    memcpy(text, url->text, (size_t)url->bytes + 1);
+    if (fetch->url.text != NULL)
+        wr_give(allocator, (char *)fetch->url.text, (size_t)fetch->url.bytes + 1, 1);
+    fetch->url = *url;
+    fetch->url.text = text;
+    return 0;
+}
+
+void wr_fetch_drop(struct weir_fetch *fetch)
+{
+    const weir_allocator *allocator = fetch->client->allocator;
+    if (atomic_fetch_sub(&fetch->holds, 1) != 1)
+        return;
+    if (fetch->url.text != NULL)
+        wr_give(allocator, (char *)fetch->url.text, (size_t)fetch->url.bytes + 1, 1);
+    wr_give(allocator, fetch, fetch->block_bytes, _Alignof(struct weir_fetch));
+}
+
+/* ---- going on ---- */
+
+void wr_fetch_join(struct weir_fetch *fetch, bool at_front)
+{
+    fetch->place = WR_NOWHERE_YET;
+    fetch->joined_at = wr_client_now(fetch->client);
+    int error = wr_lane_join(fetch, at_front);
+    if (error == 0) {
+        fetch->place = WR_IN_LANE;
+        error = wr_due_set(fetch->client, &fetch->due, fetch->attempts.deadline_at);
+    }
+    if (error != 0)
+        wr_fetch_fail(fetch, WEIR_FAILURE_INTERNAL, weir_error_text(error));
+}
+
+void wr_fetch_ring(struct wr_due *due)
+{
+    struct weir_fetch *fetch = (struct weir_fetch *)due;
+    if (fetch->place == WR_IN_BACKOFF && fetch->retry_at < fetch->attempts.deadline_at)
+        wr_fetch_join(fetch, true);
+    else
+        wr_fetch_fail(fetch, WEIR_FAILURE_DEADLINE, "not finished before the deadline");
+}
+
+void wr_fetch_enlist(struct weir_fetch *fetch)
+{
+    weir_client *client = fetch->client;
+    fetch->prev_live = NULL;
+    fetch->next_live = client->live;
+    if (client->live != NULL)
+        client->live->prev_live = fetch;
+    client->live = fetch;
+}
+
+static void delist(struct weir_fetch *fetch)
+{
+    *(fetch->prev_live != NULL ? &fetch->prev_live->next_live : &fetch->client->live) = fetch->next_live;
+    if (fetch->next_live != NULL)
+        fetch->next_live->prev_live = fetch->prev_live;
+}
+
+/* ---- the end ---- */
+
+/* Takes it out of wherever it is. */
+static void withdraw(struct weir_fetch *fetch)
+{
+    (void)wr_due_set(fetch->client, &fetch->due, WEIR_FOREVER);
+    if (fetch->place == WR_IN_LANE)
+        wr_lane_leave(fetch);
+    else if (fetch->place == WR_ON_WIRE)
+        wr_ride_stop(fetch);
+    wr_lane_drop(fetch);
+    delist(fetch);
+    fetch->place = WR_OVER;
+}
+
+void wr_fetch_end(struct weir_fetch *fetch, const struct wr_ended *ended)
+{
+    weir_client *client = fetch->client;
+    withdraw(fetch);
+    if (fetch->robots != NULL) {
+        wr_robots_answer(fetch, ended);
+    } else {
+        weir_response *response = wr_response_new(fetch, ended, wr_client_now(client));
+        atomic_fetch_add_explicit(&client->finished, 1, memory_order_relaxed);
+        (void)atomic_fetch_sub(&client->unfinished, 1);
+        fetch->fetched(fetch->context, response);
+    }
+    wr_fetch_drop(fetch);
+}
+
+void wr_fetch_fail(struct weir_fetch *fetch, weir_failure failure, const char *detail)
+{
+    const struct wr_ended ended = {.failure = failure, .detail = detail, .said = wr_nothing_said};
+    wr_fetch_end(fetch, &ended);
+}
+
+/* ---- the caller's side ---- */
+
+int weir_client_fetch(weir_client *client, const char *url, const weir_fetch_options *options, weir_fetched *fetched,
+                      void *context, weir_fetch **ret_fetch)
+{
+    struct weir_fetch *fetch;
+    if (client == NULL || fetched == NULL)
+        return wr_invalid("client and fetched must not be NULL");
+    int error = wr_fetch_new(client, url, options, &fetch);
+    if (error != 0)
+        return error;
+    fetch->fetched = fetched;
+    fetch->context = context;
+    if (ret_fetch != NULL)
+        (void)atomic_fetch_add(&fetch->holds, 1);
+    error = wr_loop_post(client, fetch);
+    if (error == 0 && ret_fetch != NULL)
+        *ret_fetch = fetch;
+    if (error != 0) {
+        atomic_store(&fetch->holds, 1);
+        wr_fetch_drop(fetch);
+    }
+    return error;
+}
+
+void weir_fetch_cancel(weir_fetch *fetch)
+{
+    if (fetch != NULL && !atomic_exchange(&fetch->is_cancelled, true))
+        wr_loop_cancel(fetch);
+}
+
+void weir_fetch_free(weir_fetch *fetch)
+{
+    if (fetch != NULL)
+        wr_fetch_drop(fetch);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* header.c - header lines: what a caller may add to a request. */
+#include "base/ascii.h"
+#include "base/error.h"
+#include "core/rules/http_field.h"
+#include "core/rules/percent.h"
+#include "shell/client/client.h"
+
+#define METHOD_MAX 20
+#define USERINFO_MAX 1024
+
+/* These belong to the connection, or have an option of their own. */
+static const char *const refused[] = {
+    "Connection", "Content-Length",    "Expect",  "Host",       "Keep-Alive", "TE",
+    "Trailer",    "Transfer-Encoding", "Upgrade", "User-Agent",
+};
+
+/* RFC 9110 5.6.2 */
+static bool is_token_char(char c)
+{
+    return wr_ascii_is_alnum(c) || (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+}
+
+bool wr_method_ok(const char *method)
+{
+    size_t bytes = 0;
+    while (wr_ascii_is_alnum(method[bytes]) && bytes <= METHOD_MAX)
+        bytes++;
+    return bytes > 0 && bytes <= METHOD_MAX && method[bytes] == '\0';
+}
+
+bool wr_header_value_ok(const char *value)
+{
+    for (; *value != '\0'; value++)
+        if (((unsigned char)*value < ' ' && *value != '\t') || *value == 0x7f)
+            return false;
+    return true;
+}
+
+struct wr_span wr_header_name(const char *line)
+{
+    size_t bytes = 0;
+    while (is_token_char(line[bytes]))
+        bytes++;
+    return (struct wr_span){line, bytes};
+}
+
+static int check_line(const char *line)
+{
+    struct wr_span name = wr_header_name(line);
+    if (name.bytes == 0 || line[name.bytes] != ':')
+        return wr_invalid_text("header", line, strlen(line), "not a name and a colon", WR_NOWHERE,
+                               "write it as \"Name: value\"");
+    if (!wr_header_value_ok(line + name.bytes))
+        return wr_invalid_text("header", line, strlen(line), "a control character in its value", WR_NOWHERE,
+                               "a header is one line");
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        if (wr_field_is(name, refused[i]))
+            return wr_invalid_text("header", line, strlen(line), "not yours to set", WR_NOWHERE,
+                                   "leave it out; the agent is an option");
+    return 0;
+}
+
+int wr_headers_pack(struct wr_buf *buf, const char *const *lines)
+{
+    for (size_t count = 0; lines != NULL && *lines != NULL; lines++) {
+        if (count++ == WR_HEADERS_MAX)
+            return wr_invalid("there are more than 100 headers");
+        if (check_line(*lines) != 0)
+            return WEIR_E_INVAL;
+        wr_buf_append(buf, *lines, strlen(*lines) + 1);
+    }
+    wr_buf_append_char(buf, '\0');
+    return 0;
+}
+
+static bool same_name(struct wr_span a, struct wr_span b)
+{
+    bool same = a.bytes == b.bytes;
+    for (size_t i = 0; i < a.bytes && same; i++)
+        same = wr_ascii_lower(a.data[i]) == wr_ascii_lower(b.data[i]);
+    return same;
+}
+
+bool wr_headers_has(const char *block, struct wr_span name)
+{
+    const char *line = block != NULL && *block != '\0' ? block : NULL;
+    while (line != NULL && !same_name(wr_header_name(line), name))
+        line = wr_headers_next(line);
+    return line != NULL;
+}
+
+/* RFC 4648 4 */
+static void append_base64(struct wr_buf *buf, const unsigned char *data, size_t bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < bytes; i += 3) {
+        size_t left = bytes - i;
+        uint32_t group = (uint32_t)data[i] << 16 | (left > 1 ? (uint32_t)data[i + 1] << 8 : 0) |
+                         (left > 2 ? (uint32_t)data[i + 2] : 0);
+        wr_buf_append_char(buf, digits[group >> 18]);
+        wr_buf_append_char(buf, digits[group >> 12 & 63]);
+        wr_buf_append_char(buf, left > 1 ? digits[group >> 6 & 63] : '=');
+        wr_buf_append_char(buf, left > 2 ? digits[group & 63] : '=');
+    }
+}
+
+/* RFC 7617 2 */
+void wr_headers_append_basic(struct wr_buf *buf, struct wr_span userinfo)
+{
+    unsigned char plain[USERINFO_MAX + 1];
+    size_t bytes = 0;
+    bool has_colon = false;
+    while (userinfo.bytes > 0 && bytes < USERINFO_MAX) {
+        int byte = wr_percent_peek(userinfo);
+        has_colon = has_colon || userinfo.data[0] == ':';
+        plain[bytes++] = byte >= 0 ? (unsigned char)byte : (unsigned char)userinfo.data[0];
+        userinfo = wr_span_after(userinfo, byte >= 0 ? 3 : 1);
+    }
+    if (!has_colon)
+        plain[bytes++] = ':';
+    wr_buf_append_string(buf, "Authorization: Basic ");
+    append_base64(buf, plain, bytes);
+    wr_buf_append_char(buf, '\0');
+}
+
+/* ---- heads ---- */
+
+void wr_fields_append(struct wr_buf *buf, const struct wr_head *head)
+{
+    struct wr_span name, value;
+    for (size_t cursor = 0; wr_head_next(head, &cursor, &name, &value);) {
+        wr_buf_append_span(buf, name);
+        wr_buf_append_char(buf, '\0');
+        wr_buf_append_span(buf, value);
+        wr_buf_append_char(buf, '\0');
+    }
+}
+
+const char *wr_fields_find(const char *fields, size_t bytes, const char *name)
+{
+    for (const char *field = fields, *end = fields + bytes; field < end;) {
+        const char *value = field + strlen(field) + 1;
+        if (wr_field_is(wr_span_of(field), name))
+            return value;
+        field = value + strlen(value) + 1;
+    }
+    return NULL;
+}

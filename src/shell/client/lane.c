@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/* lane.c - a line of fetches to one origin: who is next, and may it start?
+ *
+ * A lane is known by its name: whether it asks robots.txt, the key of its gate, and the origin. http and https of one
+ * host have a gate in common but a robots.txt each, so one that cannot be had holds up only its own lane.
+ */
+#include "base/alloc.h"
+#include "shell/client/client.h"
+
+#define NAME_MAX_BYTES 1024 /* two names of 253 bytes, scheme, port and marks fit */
+#define LANES_MAX ((size_t)1 << 24)
+
+/* ---- making and finding ---- */
+
+static void append_name(struct wr_buf *buf, const struct weir_fetch *fetch, bool asks_robots, size_t *ret_key_end)
+{
+    wr_buf_append_char(buf, asks_robots ? 'r' : '-');
+    if (fetch->key != NULL && !fetch->has_left)
+        wr_buf_append_string(buf, fetch->key);
+    else
+        wr_url_append_key(buf, &fetch->url);
+    *ret_key_end = buf->length;
+    wr_buf_append_char(buf, '\0');
+    wr_buf_append_span(buf, wr_url_part(&fetch->url, 0, fetch->url.path_at));
+}
+
+static struct wr_lane *make_lane(weir_client *client, const struct wr_buf *name, size_t key_end)
+{
+    struct wr_lane *lane = wr_take(client->allocator, sizeof *lane + name->length, _Alignof(struct wr_lane));
+    if (lane == NULL)
+        return NULL;
+    memcpy(lane->name, name->bytes, name->length);
+    lane->name_bytes = name->length;
+    lane->key = lane->name + 1;
+    lane->key_bytes = key_end - 1;
+    lane->asks_robots = lane->name[0] == 'r';
+    lane->client = client;
+    lane->due.ring = wr_lane_ring;
+    if (wr_map_put(&client->lanes, lane->name, lane->name_bytes, lane, NULL) == 0)
+        return lane;
+    wr_give(client->allocator, lane, sizeof *lane + name->length, _Alignof(struct wr_lane));
+    return NULL;
+}
+
+static struct wr_lane *find_lane(const struct weir_fetch *fetch)
+{
+    weir_client *client = fetch->client;
+    char memory[NAME_MAX_BYTES];
+    struct wr_buf name;
+    size_t key_end;
+    wr_buf_init_fixed(&name, memory, sizeof memory);
+    append_name(&name, fetch, fetch->asks_robots, &key_end);
+    struct wr_lane *lane = wr_map_get(&client->lanes, name.bytes, name.length);
+    return lane != NULL ? lane : make_lane(client, &name, key_end);
+}
+
+struct wr_lane *wr_lane_of_pages(const struct weir_fetch *robots)
+{
+    char memory[NAME_MAX_BYTES];
+    struct wr_buf name;
+    size_t key_end;
+    wr_buf_init_fixed(&name, memory, sizeof memory);
+    append_name(&name, robots, true, &key_end);
+    return wr_map_get(&robots->client->lanes, name.bytes, name.length);
+}
+
+static void leave_robots(struct wr_lane *lane)
+{
+    wr_policy_ticket_free(lane->robots_ticket);
+    lane->robots_ticket = NULL;
+}
+
+static void leave_gate(struct wr_lane *lane)
+{
+    weir_pace_ticket_free(lane->gate_ticket);
+    lane->gate_ticket = NULL;
+}
+
+/* Stops waiting for anything. */
+static void rest(struct wr_lane *lane)
+{
+    leave_robots(lane);
+    leave_gate(lane);
+    (void)wr_due_set(lane->client, &lane->due, WEIR_FOREVER);
+}
+
+static void free_lane(struct wr_lane *lane)
+{
+    weir_client *client = lane->client;
+    rest(lane);
+    wr_loop_forget(lane);
+    (void)wr_map_remove(&client->lanes, lane->name, lane->name_bytes);
+    wr_give(client->allocator, lane, sizeof *lane + lane->name_bytes, _Alignof(struct wr_lane));
+}
+
+/* ---- coming and going ---- */
+
+static void put_first(struct wr_lane *lane, struct weir_fetch *fetch)
+{
+    fetch->prev = NULL;
+    fetch->next = lane->first;
+    *(lane->first != NULL ? &lane->first->prev : &lane->last) = fetch;
+    lane->first = fetch;
+}
+
+static void put_last(struct wr_lane *lane, struct weir_fetch *fetch)
+{
+    fetch->next = NULL;
+    fetch->prev = lane->last;
+    *(lane->last != NULL ? &lane->last->next : &lane->first) = fetch;
+    lane->last = fetch;
+}
+
+int wr_lane_join(struct weir_fetch *fetch, bool at_front)
+{
+    struct wr_lane *lane = find_lane(fetch);
+    if (lane == NULL)
+        return WEIR_E_NOMEM;
+    bool was_empty = lane->first == NULL;
+    fetch->lane = lane;
+    lane->members++;
+    if (at_front)
+        put_first(lane, fetch);
+    else
+        put_last(lane, fetch);
+    if (was_empty) {
+        lane->since = fetch->joined_at;
+        wr_loop_run(lane);
+    }
+    return 0;
+}
+
+static void note_wait(struct weir_fetch *fetch, const struct wr_lane *lane)
+{
+    int64_t waited_ns = wr_client_now(lane->client) - fetch->joined_at;
+    bool was_held = lane->robots_ticket != NULL || lane->gate_ticket != NULL || lane->held_at >= fetch->joined_at;
+    if (was_held)
+        fetch->waited_for = lane->held_by;
+    else if (waited_ns >= WEIR_MILLISECOND)
+        fetch->waited_for = WEIR_REASON_GLOBAL; /* for a slot */
+    fetch->waited_ns += waited_ns;
+}
+
+void wr_lane_leave(struct weir_fetch *fetch)
+{
+    struct wr_lane *lane = fetch->lane;
+    *(fetch->prev != NULL ? &fetch->prev->next : &lane->first) = fetch->next;
+    *(fetch->next != NULL ? &fetch->next->prev : &lane->last) = fetch->prev;
+    fetch->next = fetch->prev = NULL;
+    note_wait(fetch, lane);
+}
+
+void wr_lane_drop(struct weir_fetch *fetch)
+{
+    struct wr_lane *lane = fetch->lane;
+    if (lane == NULL)
+        return;
+    fetch->lane = NULL;
+    if (--lane->members == 0)
+        free_lane(lane);
+    else if (lane->first == NULL)
+        rest(lane);
+}
+
+void wr_lane_ring(struct wr_due *due)
+{
+    wr_loop_run((struct wr_lane *)due);
+}
+
+/* ---- asking ---- */
+
+/* What a host may do for max_defer_ns at most, before what is next in line fails. Its pace is not among them. */
+static bool is_deferral(weir_reason reason)
+{
+    return reason == WEIR_REASON_RETRY_AFTER || reason == WEIR_REASON_RATE_LIMIT_RESET ||
+           reason == WEIR_REASON_BREAKER || reason == WEIR_REASON_ROBOTS;
+}
+
+/* Its first one fails; the lane goes on. */
+static void fail(struct wr_lane *lane, weir_failure failure, const char *detail)
+{
+    wr_loop_run(lane);
+    wr_fetch_fail(lane->first, failure, detail);
+}
+
+/* It waits, and is looked at again when woken or when the time has come. */
+static void hold(struct wr_lane *lane, const weir_decision *decision)
+{
+    weir_client *client = lane->client;
+    int64_t now = wr_client_now(client);
+    int64_t until = decision->wait_ns >= WEIR_DURATION_MAX ? WEIR_FOREVER : now + decision->wait_ns;
+    int64_t give_up_at = is_deferral(decision->reason) ? lane->since + client->options.max_defer_ns : WEIR_FOREVER;
+    lane->held_by = decision->reason;
+    lane->held_at = now;
+    if (now >= give_up_at)
+        fail(lane, WEIR_FAILURE_DEFERRED, weir_reason_name(decision->reason));
+    else if (wr_due_set(client, &lane->due, until < give_up_at ? until : give_up_at) != 0)
+        fail(lane, WEIR_FAILURE_INTERNAL, weir_error_text(WEIR_E_NOMEM));
+}
+
+/* 0 and a ruling, or an error. */
+static int ask_robots(struct wr_lane *lane, struct wr_ruling *ret_ruling)
+{
+    struct wr_policies *policies = lane->client->policies;
+    const struct wr_url *url = &lane->first->url;
+    if (lane->robots_ticket == NULL) {
+        int error = wr_policies_ask(policies, url, ret_ruling);
+        if (error != 0 || ret_ruling->decision.verdict != WEIR_WAIT)
+            return error;
+        error = wr_policies_enqueue(policies, url, WEIR_FOREVER, wr_loop_wake, lane, &lane->robots_ticket);
+        if (error != 0)
+            return error;
+    }
+    return wr_policy_ticket_poll(lane->robots_ticket, wr_url_target(url), ret_ruling);
+}
+
+/* Nobody answers there, neither for robots.txt nor for pages: waiting for it is in vain. */
+static bool is_hopeless(const struct wr_lane *lane)
+{
+    return lane->robots_failure != WEIR_FAILURE_NONE &&
+           (lane->robots_is_final || lane->robots_failures >= lane->client->retry.attempts);
+}
+
+static void deny(struct wr_lane *lane, const struct wr_ruling *ruling)
+{
+    struct weir_fetch *fetch = lane->first;
+    fetch->robots_line = ruling->line;
+    wr_loop_run(lane);
+    wr_fetch_fail(fetch, WEIR_FAILURE_ROBOTS,
+                  ruling->line != 0 ? "robots.txt forbids it" : "robots.txt cannot be had, and so forbids it");
+}
+
+/* Whether robots.txt lets its first one go. If not, what is to be done about it has been done. */
+static bool passes_robots(struct wr_lane *lane)
+{
+    struct wr_ruling ruling;
+    char detail[WR_DETAIL_MAX]; /* the lane may go with its last fetch */
+    if (!lane->asks_robots)
+        return true;
+    int error = ask_robots(lane, &ruling);
+    bool waits = error == 0 && ruling.decision.verdict == WEIR_WAIT;
+    if (waits && !is_hopeless(lane)) {
+        hold(lane, &ruling.decision);
+        return false;
+    }
+    leave_robots(lane);
+    if (error != 0)
+        fail(lane, WEIR_FAILURE_INTERNAL, weir_error_text(error));
+    else if (waits)
+        fail(lane, lane->robots_failure, memcpy(detail, lane->robots_detail, sizeof detail));
+    else if (ruling.decision.verdict == WEIR_DENY)
+        deny(lane, &ruling);
+    return error == 0 && ruling.decision.verdict == WEIR_GO;
+}
+
+/* 0 and a decision, or an error. */
+static int ask_gate(struct wr_lane *lane, weir_permit *ret_permit, weir_decision *ret_decision)
+{
+    weir_client *client = lane->client;
+    uint32_t flags = WEIR_REPORTS_SENT | (client->options.circuit_fails ? 0 : WEIR_WAITS_BREAKER);
+    int error = 0;
+    if (lane->gate_ticket == NULL) {
+        error = weir_pacer_try(client->pacer, lane->key, lane->key_bytes, NULL, flags, ret_permit, ret_decision);
+        if (error != 0 || ret_decision->verdict == WEIR_GO)
+            return error;
+        error = weir_pacer_enqueue(client->pacer, lane->key, lane->key_bytes, NULL, flags, WEIR_FOREVER, wr_loop_wake,
+                                   lane, &lane->gate_ticket);
+        if (error != 0)
+            return error;
+        lane->was_held = true;
+    }
+    error = weir_pace_ticket_poll(lane->gate_ticket, ret_permit, ret_decision);
+    if (error != 0 || ret_decision->verdict == WEIR_GO)
+        leave_gate(lane);
+    return error;
+}
+
+static void fail_at_gate(struct wr_lane *lane, int error)
+{
+    if (error == WEIR_E_WITHDRAWN) /* the host named a time in this very moment: ask again */
+        wr_loop_run(lane);
+    else
+        fail(lane, error == WEIR_E_CIRCUIT ? WEIR_FAILURE_CIRCUIT : WEIR_FAILURE_INTERNAL, weir_error_text(error));
+}
+
+void wr_lane_step(struct wr_lane *lane)
+{
+    weir_permit permit;
+    weir_decision decision;
+    if (lane->first == NULL || !passes_robots(lane))
+        return;
+    int error = ask_gate(lane, &permit, &decision);
+    if (error != 0) {
+        fail_at_gate(lane, error);
+        return;
+    }
+    if (decision.verdict != WEIR_GO) {
+        hold(lane, &decision);
+        return;
+    }
+    bool was_held = lane->was_held;
+    lane->was_held = false;
+    if (was_held && !passes_robots(lane)) { /* rules may have changed meanwhile (B9) */
+        weir_permit_release(&permit);
+        return;
+    }
+    struct weir_fetch *fetch = lane->first;
+    (void)wr_due_set(lane->client, &lane->due, WEIR_FOREVER);
+    wr_lane_leave(fetch);
+    if (lane->first != NULL)
+        wr_loop_run(lane);
+    wr_ride_start(fetch, &permit);
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/* loop.c - the client's thread: what was posted, what is due, and lanes that may go on.
+ *
+ * All of that is done before each wait for the network. Wakes from other threads, and posts, end the wait.
+ */
+#include "base/error.h"
+#include "shell/client/client.h"
+#include "shell/memory/memory.h"
+
+#include <signal.h>
+
+#define DUES_MAX ((size_t)1 << 28)
+#define LANES_MAX ((size_t)1 << 26)
+#define STEPS_MAX 1000       /* at a time: then the network has its turn */
+#define CONNECTIONS_MAX 8192 /* idle ones included: a cache that is full costs libcurl a search for each transfer */
+
+static const struct wr_client_world real_world;
+const struct wr_client_world *wr_client_world = &real_world;
+
+bool wr_loop_is_here(const weir_client *client)
+{
+    return pthread_equal(pthread_self(), client->self) != 0;
+}
+
+/* ---- from other threads ---- */
+
+/* With the lock held, under which the thread ends, too: so the handle is there. */
+static void call(weir_client *client)
+{
+    if (!wr_loop_is_here(client))
+        (void)uv_async_send(&client->async);
+}
+
+int wr_loop_post(weir_client *client, struct weir_fetch *fetch)
+{
+    int error = 0;
+    (void)pthread_mutex_lock(&client->lock);
+    if (client->is_closing)
+        error = WEIR_E_CLOSED;
+    else if (atomic_load(&client->unfinished) >= client->options.queue_max)
+        error = WEIR_E_FULL;
+    if (error == 0) {
+        (void)atomic_fetch_add(&client->unfinished, 1);
+        *(client->inbox_last != NULL ? &client->inbox_last->next : &client->inbox_first) = fetch;
+        client->inbox_last = fetch;
+        call(client);
+    }
+    (void)pthread_mutex_unlock(&client->lock);
+    return error;
+}
+
+void wr_loop_cancel(struct weir_fetch *fetch)
+{
+    weir_client *client = fetch->client;
+    (void)pthread_mutex_lock(&client->lock);
+    if (!client->is_closing) {
+        (void)atomic_fetch_add(&fetch->holds, 1);
+        fetch->next_cancelled = client->cancelled;
+        client->cancelled = fetch;
+        call(client);
+    }
+    (void)pthread_mutex_unlock(&client->lock);
+}
+
+void wr_loop_wake(void *context)
+{
+    struct wr_lane *lane = context;
+    weir_client *client = lane->client;
+    (void)pthread_mutex_lock(&client->lock);
+    if (!lane->is_woken) {
+        lane->is_woken = true;
+        lane->next_woken = client->woken;
+        client->woken = lane;
+        call(client);
+    }
+    (void)pthread_mutex_unlock(&client->lock);
+}
+
+/* ---- lanes ---- */
+
+void wr_loop_run(struct wr_lane *lane)
+{
+    weir_client *client = lane->client;
+    if (lane->runs)
+        return;
+    lane->runs = true;
+    lane->next_to_run = NULL;
+    lane->prev_to_run = client->run_last;
+    *(client->run_last != NULL ? &client->run_last->next_to_run : &client->run_first) = lane;
+    client->run_last = lane;
+}
+
+static void leave_run(struct wr_lane *lane)
+{
+    weir_client *client = lane->client;
+    *(lane->prev_to_run != NULL ? &lane->prev_to_run->next_to_run : &client->run_first) = lane->next_to_run;
+    *(lane->next_to_run != NULL ? &lane->next_to_run->prev_to_run : &client->run_last) = lane->prev_to_run;
+    lane->runs = false;
+}
+
+void wr_loop_forget(struct wr_lane *lane)
+{
+    weir_client *client = lane->client;
+    if (lane->runs)
+        leave_run(lane);
+    (void)pthread_mutex_lock(&client->lock);
+    if (lane->is_woken) {
+        struct wr_lane **place = &client->woken;
+        while (*place != lane)
+            place = &(*place)->next_woken;
+        *place = lane->next_woken;
+    }
+    (void)pthread_mutex_unlock(&client->lock);
+}
+
+/* ---- times ---- */
+
+int wr_due_set(weir_client *client, struct wr_due *due, int64_t at)
+{
+    wr_heap_remove(&client->dues, &due->item);
+    return at == WEIR_FOREVER ? 0 : wr_heap_push(&client->dues, at, &due->item);
+}
+
+static void ring_dues(weir_client *client)
+{
+    int64_t now = wr_client_now(client), at;
+    struct wr_heap_item *item;
+    for (int i = 0; i < STEPS_MAX && (item = wr_heap_peek(&client->dues, &at)) != NULL && at <= now; i++) {
+        (void)wr_heap_pop(&client->dues);
+        ((struct wr_due *)item)->ring((struct wr_due *)item);
+    }
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    (void)timer; /* it only ends the wait */
+}
+
+/* Wakes up for what is due next; at once if there is more to do. */
+static void set_timer(weir_client *client, bool at_once)
+{
+    int64_t at = 0, left_ns = 0;
+    if (!at_once && wr_heap_peek(&client->dues, &at) == NULL) {
+        (void)uv_timer_stop(&client->timer);
+        return;
+    }
+    if (!at_once)
+        left_ns = at - wr_client_now(client);
+    uint64_t left_ms = left_ns > 0 ? (uint64_t)((left_ns + WEIR_MILLISECOND - 1) / WEIR_MILLISECOND) : 0;
+    uv_update_time(&client->loop);
+    (void)uv_timer_start(&client->timer, on_timer, left_ms, 0);
+}
+
+/* ---- what was posted ---- */
+
+static void welcome(weir_client *client, struct weir_fetch *fetch)
+{
+    fetch->next = NULL;
+    wr_fetch_enlist(fetch);
+    if (atomic_load(&fetch->is_cancelled) || client->is_ending)
+        wr_fetch_fail(fetch, WEIR_FAILURE_CANCELLED, "cancelled");
+    else
+        wr_fetch_join(fetch, false);
+}
+
+static void cancel_each(struct weir_fetch *fetch)
+{
+    while (fetch != NULL) {
+        struct weir_fetch *next = fetch->next_cancelled;
+        if (fetch->place != WR_OVER)
+            wr_fetch_fail(fetch, WEIR_FAILURE_CANCELLED, "cancelled");
+        wr_fetch_drop(fetch);
+        fetch = next;
+    }
+}
+
+/* Takes in what came from other threads. */
+static void take_mail(weir_client *client)
+{
+    (void)pthread_mutex_lock(&client->lock);
+    struct weir_fetch *posted = client->inbox_first, *cancelled = client->cancelled;
+    client->inbox_first = client->inbox_last = client->cancelled = NULL;
+    for (struct wr_lane *lane = client->woken; lane != NULL; lane = lane->next_woken) {
+        lane->is_woken = false;
+        wr_loop_run(lane);
+    }
+    client->woken = NULL;
+    (void)pthread_mutex_unlock(&client->lock);
+    while (posted != NULL) {
+        struct weir_fetch *next = posted->next;
+        welcome(client, posted);
+        posted = next;
+    }
+    cancel_each(cancelled);
+}
+
+static bool has_mail(weir_client *client)
+{
+    (void)pthread_mutex_lock(&client->lock);
+    bool has = client->inbox_first != NULL || client->cancelled != NULL || client->woken != NULL;
+    (void)pthread_mutex_unlock(&client->lock);
+    return has;
+}
+
+static bool has_slot(const weir_client *client)
+{
+    return atomic_load_explicit(&client->in_flight, memory_order_relaxed) < client->options.concurrency;
+}
+
+static void run_lanes(weir_client *client)
+{
+    for (int i = 0; i < STEPS_MAX && has_slot(client) && client->run_first != NULL; i++) {
+        struct wr_lane *lane = client->run_first;
+        leave_run(lane);
+        wr_lane_step(lane);
+    }
+}
+
+static void pump(weir_client *client)
+{
+    take_mail(client);
+    ring_dues(client);
+    run_lanes(client);
+    set_timer(client, has_mail(client) || (client->run_first != NULL && has_slot(client)));
+}
+
+/* ---- the end ---- */
+
+static void close_handles(weir_client *client)
+{
+    uv_close((uv_handle_t *)&client->prepare, NULL);
+    uv_close((uv_handle_t *)&client->async, NULL);
+    uv_close((uv_handle_t *)&client->timer, NULL);
+}
+
+/* Nothing is posted any more, and whatever is there ends now. */
+static void end_all(weir_client *client)
+{
+    client->is_ending = true;
+    take_mail(client);
+    while (client->live != NULL)
+        wr_fetch_fail(client->live, WEIR_FAILURE_CANCELLED, "the client was closed");
+    wr_policies_free(client->policies);
+    client->policies = NULL;
+    wr_net_close(client->net);
+    client->net = NULL;
+    close_handles(client);
+}
+
+static bool is_to_end(weir_client *client)
+{
+    (void)pthread_mutex_lock(&client->lock);
+    bool is = client->is_closing;
+    (void)pthread_mutex_unlock(&client->lock);
+    return is;
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    weir_client *client = prepare->data;
+    if (is_to_end(client))
+        end_all(client);
+    else
+        pump(client);
+}
+
+static void on_async(uv_async_t *async)
+{
+    (void)async; /* it only ends the wait */
+}
+
+/* ---- the beginning ---- */
+
+static int make_net(weir_client *client)
+{
+    const weir_client_options *options = &client->options;
+    struct wr_resolver_options names = {.allocator = client->allocator,
+                                        .clock = client->clock,
+                                        .lookup = wr_client_world->lookup,
+                                        .lookup_context = wr_client_world->lookup_context};
+    int error = wr_resolver_new(&names, &client->resolver);
+    if (error != 0)
+        return error;
+    struct wr_net_options net = {
+        .allocator = client->allocator,
+        .clock = client->clock,
+        .loop = &client->loop,
+        .resolver = client->resolver,
+        .agent = options->agent,
+        .proxy = options->proxy,
+        .ca_file = options->ca_file,
+        .allow_private = options->allow_private,
+        .judge = wr_client_world->judge,
+        .judge_context = wr_client_world->judge_context,
+        .transfers_max = 2 * options->concurrency, /* cancelled ones take a moment to end */
+        .connections_max = CONNECTIONS_MAX,
+        .head_max = (uint32_t)options->max_header_bytes,
+        .body_max = options->max_body_bytes,
+        .connect_ns = options->connect_timeout_ns,
+        .first_byte_ns = options->first_byte_timeout_ns,
+        .total_ns = options->total_timeout_ns,
+        .speed_min = (uint32_t)options->min_bytes_per_s,
+    };
+    return wr_net_new(&net, &client->net);
+}
+
+static int make_world(weir_client *client)
+{
+    int error = make_net(client);
+    if (error == 0 && client->options.robots != WEIR_ROBOTS_IGNORE)
+        error = wr_client_policies(client);
+    return error;
+}
+
+/* What the thread tells the one that starts it. */
+struct starting {
+    weir_client *client;
+    uv_sem_t done;
+    int error;
+};
+
+static void *run_thread(void *context)
+{
+    struct starting *starting = context;
+    weir_client *client = starting->client;
+    client->self = pthread_self();
+    int error = make_world(client);
+    if (error != 0)
+        end_all(client);
+    starting->error = error;
+    uv_sem_post(&starting->done);
+    (void)uv_run(&client->loop, UV_RUN_DEFAULT);
+    return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static int start_thread(struct starting *starting)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&starting->client->thread, NULL, run_thread, starting);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed != 0)
+        return WEIR_E_SYSTEM;
+    uv_sem_wait(&starting->done);
+    if (starting->error != 0)
+        (void)pthread_join(starting->client->thread, NULL);
+    if (starting->error == WEIR_E_INVAL) /* the details stayed with that thread */
+        return wr_invalid("the network refuses these options; see proxy, max_header_bytes and the time-outs");
+    return starting->error;
+}
+
+static int open_loop(weir_client *client)
+{
+    if (uv_loop_init(&client->loop) != 0)
+        return WEIR_E_SYSTEM;
+    if (uv_async_init(&client->loop, &client->async, on_async) != 0) {
+        (void)uv_loop_close(&client->loop);
+        return WEIR_E_SYSTEM;
+    }
+    (void)uv_prepare_init(&client->loop, &client->prepare);
+    (void)uv_timer_init(&client->loop, &client->timer);
+    client->prepare.data = client;
+    (void)uv_prepare_start(&client->prepare, on_prepare);
+    return 0;
+}
+
+/* Nothing of the loop is in use any more but its handles, if no thread has closed them. */
+static void close_loop(weir_client *client, bool has_handles)
+{
+    if (has_handles) {
+        close_handles(client);
+        (void)uv_run(&client->loop, UV_RUN_DEFAULT);
+    }
+    (void)uv_loop_close(&client->loop);
+    wr_resolver_free(client->resolver);
+    wr_rides_free(client);
+    wr_heap_release(&client->dues);
+    wr_map_release(&client->lanes);
+}
+
+int wr_loop_start(weir_client *client)
+{
+    uint8_t secret[WR_HASH_SECRET_BYTES];
+    uint64_t seed;
+    struct starting starting = {.client = client};
+    if (wr_random(secret, sizeof secret) != 0 || wr_random(&seed, sizeof seed) != 0)
+        return WEIR_E_SYSTEM;
+    wr_hash_key_init(&client->hash_key, secret);
+    wr_rng_init(&client->rng, seed);
+    wr_heap_init(&client->dues, client->allocator, DUES_MAX);
+    wr_map_init(&client->lanes, client->allocator, &client->hash_key, LANES_MAX);
+    int error = open_loop(client);
+    if (error != 0)
+        return error;
+    if (uv_sem_init(&starting.done, 0) != 0) {
+        close_loop(client, true);
+        return WEIR_E_SYSTEM;
+    }
+    error = start_thread(&starting);
+    uv_sem_destroy(&starting.done);
+    if (error != 0)
+        close_loop(client, !client->is_ending);
+    return error;
+}
+
+void wr_loop_end(weir_client *client)
+{
+    (void)pthread_mutex_lock(&client->lock);
+    if (!client->is_closing) {
+        client->is_closing = true;
+        (void)uv_async_send(&client->async);
+    }
+    (void)pthread_mutex_unlock(&client->lock);
+    (void)pthread_mutex_lock(&client->joining);
+    if (!client->is_joined) {
+        (void)pthread_join(client->thread, NULL);
+        close_loop(client, false);
+    }
+    client->is_joined = true;
+    (void)pthread_mutex_unlock(&client->joining);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* options.c - a client's options: checked, copied, and with their defaults. */
+#include "core/pace/options.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "shell/client/client.h"
+
+#define AGENT "weir/" WEIR_VERSION
+#define AGENT_MAX 1024
+#define TEXTS_MAX ((size_t)1 << 20)
+#define CONCURRENCY_MAX 10000
+#define QUEUE_MAX 1000000
+#define QUEUE_LIMIT ((size_t)100000000)
+#define HEADER_BYTES_MAX ((uint64_t)1 << 30)
+
+void weir_client_options_init(weir_client_options *ret_options)
+{
+    if (ret_options != NULL)
+        *ret_options = (weir_client_options){.size = sizeof *ret_options};
+}
+
+void weir_fetch_options_init(weir_fetch_options *ret_options)
+{
+    if (ret_options != NULL)
+        *ret_options = (weir_fetch_options){.size = sizeof *ret_options};
+}
+
+/* ---- checks ---- */
+
+static int check_times(const weir_client_options *options)
+{
+    const int64_t times[] = {options->connect_timeout_ns, options->first_byte_timeout_ns, options->total_timeout_ns,
+                             options->max_defer_ns};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        if (times[i] < 0 || times[i] > WEIR_DURATION_MAX)
+            return wr_invalid("time-outs must be 1 ns to WEIR_DURATION_MAX, or 0 for the default");
+    if (options->deadline_ns != WEIR_FOREVER && (options->deadline_ns < 0 || options->deadline_ns > WEIR_DURATION_MAX))
+        return wr_invalid("deadline_ns must be 1 ns to WEIR_DURATION_MAX, WEIR_FOREVER, or 0 for the default");
+    return 0;
+}
+
+/* NULL is fine. */
+static int check_text(const char *text, const char *what)
+{
+    if (text == NULL || (text[0] != '\0' && strlen(text) <= AGENT_MAX && wr_header_value_ok(text)))
+        return 0;
+    return wr_invalid_text(what, text, strlen(text), "empty, too long, or with a control character", WR_NOWHERE,
+                           "it must be one line of 1 ... 1024 bytes");
+}
+
+static int check_proxy(const char *proxy)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    if (proxy == NULL || wr_url_parse(wr_span_of(proxy), NULL, NULL, memory, sizeof memory, &url) == WR_URL_OK)
+        return 0;
+    return wr_invalid(
+        "proxy must be http://host:port or https://host:port, perhaps with user:password@ before the host");
+}
+
+static int check_numbers(const weir_client_options *options)
+{
+    if ((unsigned)options->robots > WEIR_ROBOTS_IGNORE)
+        return wr_invalid("robots must be one of weir_robots_mode");
+    double factor = options->robots_delay_factor;
+    if (factor != 0 && !(factor >= 0.01 && factor <= 100))
+        return wr_invalid("robots_delay_factor must be 0.01 to 100, or 0 for 1");
+    if (options->concurrency > CONCURRENCY_MAX)
+        return wr_invalid("concurrency must be 1 to 10000, or 0 for 64");
+    if (options->queue_max > QUEUE_LIMIT)
+        return wr_invalid("queue_max must be 1 to 100000000, or 0 for 1000000");
+    if (options->max_header_bytes > HEADER_BYTES_MAX)
+        return wr_invalid("max_header_bytes must be 1 to 2^30, or 0 for 256 KiB");
+    return 0;
+}
+
+static int check_options(const weir_client_options *options)
+{
+    if (options->size != sizeof *options)
+        return wr_invalid("options->size is not that of weir_client_options; use weir_client_options_init");
+    if (check_times(options) != 0 || check_numbers(options) != 0 || check_text(options->agent, "agent") != 0 ||
+        check_text(options->proxy, "proxy") != 0 || check_proxy(options->proxy) != 0 ||
+        check_text(options->ca_file, "ca_file") != 0)
+        return WEIR_E_INVAL;
+    return 0;
+}
+
+/* ---- defaults ---- */
+
+#define OR(value, otherwise) (value) = (value) != 0 ? (value) : (otherwise)
+
+static void fill_defaults(weir_client_options *options)
+{
+    OR(options->robots_delay_factor, 1.0);
+    OR(options->max_robots, 100000);
+    OR(options->concurrency, 64);
+    OR(options->queue_max, QUEUE_MAX);
+    OR(options->connect_timeout_ns, 10 * WEIR_SECOND);
+    OR(options->first_byte_timeout_ns, 30 * WEIR_SECOND);
+    OR(options->total_timeout_ns, 2 * WEIR_MINUTE);
+    OR(options->deadline_ns, 10 * WEIR_MINUTE);
+    OR(options->max_defer_ns, 30 * WEIR_MINUTE);
+    OR(options->min_bytes_per_s, 64);
+    OR(options->max_header_bytes, (uint64_t)256 << 10);
+    OR(options->max_body_bytes, (uint64_t)16 << 20);
+    OR(options->max_redirects, 10);
+    if (options->max_redirects == UINT32_MAX)
+        options->max_redirects = 0;
+}
+
+/* ---- keeping ---- */
+
+/* Offsets of texts in the block that is being made; 0: none, for the first is never empty. */
+struct places {
+    size_t agent, proxy, ca_file, headers;
+};
+
+static size_t append_text(struct wr_buf *buf, const char *text)
+{
+    size_t at = buf->length;
+    if (text == NULL)
+        return 0;
+    wr_buf_append(buf, text, strlen(text) + 1);
+    return at;
+}
+
+static int pack_texts(struct wr_buf *buf, const weir_client_options *options, struct places *ret_places)
+{
+    ret_places->agent = append_text(buf, options->agent != NULL ? options->agent : AGENT);
+    ret_places->proxy = append_text(buf, options->proxy);
+    ret_places->ca_file = append_text(buf, options->ca_file);
+    ret_places->headers = buf->length;
+    return wr_headers_pack(buf, options->headers);
+}
+
+static int keep_texts(weir_client *client, const weir_client_options *options)
+{
+    struct wr_buf buf;
+    struct places places;
+    wr_buf_init(&buf, client->allocator, TEXTS_MAX);
+    int error = pack_texts(&buf, options, &places);
+    if (error == 0)
+        error = wr_buf_take_string(&buf, &client->texts, &client->texts_bytes);
+    wr_buf_release(&buf);
+    if (error != 0)
+        return error == WEIR_E_SPACE ? wr_invalid("headers have more than 1 MiB") : error;
+    client->options.agent = client->texts + places.agent;
+    client->options.proxy = places.proxy != 0 ? client->texts + places.proxy : NULL;
+    client->options.ca_file = places.ca_file != 0 ? client->texts + places.ca_file : NULL;
+    client->headers = client->texts + places.headers;
+    return 0;
+}
+
+int wr_client_options_keep(weir_client *client, const weir_client_options *options)
+{
+    weir_client_options defaults;
+    weir_pace_options pace;
+    weir_client_options_init(&defaults);
+    options = options != NULL ? options : &defaults;
+    if (check_options(options) != 0)
+        return WEIR_E_INVAL;
+    wr_statuses_init(&client->statuses, WR_STATUSES_JOBS);
+    if (options->statuses != NULL && wr_statuses_parse(&client->statuses, options->statuses) != 0)
+        return WEIR_E_INVAL;
+    if (wr_pace_options_check(options->pace, &pace) != 0)
+        return WEIR_E_INVAL;
+    client->retry = pace.retry;
+    client->options = *options;
+    fill_defaults(&client->options);
+    return keep_texts(client, options);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* response.c - what the caller gets. */
+#include "base/alloc.h"
+#include "shell/client/client.h"
+
+static const char *const failure_names[] = {
+#define X(failure, name) name,
+    WEIR_FAILURES(X)
+#undef X
+};
+
+const char *weir_failure_name(weir_failure failure)
+{
+    return (size_t)failure < sizeof failure_names / sizeof failure_names[0] ? failure_names[failure] : "none";
+}
+
+const weir_said wr_nothing_said = {-1, -1, -1, -1};
+
+/* A response and its texts. */
+struct response {
+    weir_response open; /* first: what the caller sees */
+    const weir_allocator *allocator;
+    char *body, *url;
+    char *head;                            /* see wr_fields_find */
+    size_t body_room, head_room, url_room; /* bytes taken */
+    char detail[WR_DETAIL_MAX];
+    char address[WEIR_ADDRESS_MAX + 1];
+};
+
+/* Delivered where there is no memory for another. Nothing ever changes or frees it. */
+static const struct response no_memory = {
+    .open = {.failure = WEIR_FAILURE_INTERNAL,
+             .detail = "out of memory",
+             .url = "",
+             .address = "",
+             .body = "",
+             .said = {-1, -1, -1, -1}},
+};
+
+static void copy_text(char *to, size_t room, const char *from)
+{
+    size_t bytes = strnlen(from, room - 1);
+    memcpy(to, from, bytes);
+    to[bytes] = '\0';
+}
+
+/* A terminated copy; NULL without memory. */
+static char *copy_bytes(const weir_allocator *allocator, struct wr_span from, size_t *ret_room)
+{
+    char *to = wr_take(allocator, from.bytes + 1, 1);
+    if (to == NULL)
+        return NULL;
+    if (from.data != NULL)
+        memcpy(to, from.data, from.bytes);
+    *ret_room = from.bytes + 1;
+    return to;
+}
+
+static bool take_texts(struct response *response, const struct weir_fetch *fetch, const struct wr_ended *ended)
+{
+    const weir_allocator *allocator = response->allocator;
+    size_t bytes = 0;
+    response->url = copy_bytes(allocator, (struct wr_span){fetch->url.text, fetch->url.bytes}, &response->url_room);
+    if (response->url == NULL)
+        return false;
+    if (ended->head != NULL && ended->head->length > 0) {
+        response->head = copy_bytes(allocator, wr_buf_from(ended->head, 0), &response->head_room);
+        if (response->head == NULL)
+            return false;
+    }
+    if (ended->body != NULL && ended->body->length > 0) {
+        if (wr_buf_take_string(ended->body, &response->body, &bytes) != 0)
+            return false;
+        response->body_room = bytes + 1;
+    }
+    return true;
+}
+
+static void fill(struct response *response, const struct weir_fetch *fetch, const struct wr_ended *ended, int64_t now)
+{
+    copy_text(response->detail, sizeof response->detail, ended->detail != NULL ? ended->detail : "");
+    copy_text(response->address, sizeof response->address, ended->address != NULL ? ended->address : "");
+    response->open = (weir_response){
+        .status = ended->status,
+        .failure = ended->failure,
+        .detail = response->detail,
+        .url = response->url,
+        .address = response->address,
+        .body = response->body != NULL ? response->body : "",
+        .body_bytes = ended->body_bytes,
+        .truncated = ended->is_truncated,
+        .hops = fetch->hops,
+        .attempts = fetch->sent,
+        .waited_ns = fetch->waited_ns,
+        .waited_for = fetch->waited_for,
+        .latency_ns = ended->latency_ns,
+        .total_ns = now - fetch->began_at,
+        .said = ended->said,
+        .robots_line = fetch->robots_line,
+    };
+}
+
+weir_response *wr_response_new(const struct weir_fetch *fetch, const struct wr_ended *ended, int64_t now)
+{
+    const weir_allocator *allocator = fetch->client->allocator;
+    struct response *response = wr_take(allocator, sizeof *response, _Alignof(struct response));
+    if (response == NULL)
+        return (weir_response *)&no_memory.open;
+    response->allocator = allocator;
+    if (!take_texts(response, fetch, ended)) {
+        weir_response_free(&response->open);
+        return (weir_response *)&no_memory.open;
+    }
+    fill(response, fetch, ended, now);
+    return &response->open;
+}
+
+void weir_response_free(weir_response *open)
+{
+    struct response *response = (struct response *)open;
+    if (open == NULL || open == &no_memory.open)
+        return;
+    wr_give(response->allocator, response->body, response->body_room, 1);
+    wr_give(response->allocator, response->head, response->head_room, 1);
+    wr_give(response->allocator, response->url, response->url_room, 1);
+    wr_give(response->allocator, response, sizeof *response, _Alignof(struct response));
+}
+
+const char *weir_response_header(const weir_response *open, const char *name)
+{
+    const struct response *response = (const struct response *)open;
+    if (open == NULL || name == NULL || response->head == NULL)
+        return NULL;
+    return wr_fields_find(response->head, response->head_room - 1, name);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* robots.c - robots.txt files are fetches, too: they pass the gate of their host like all others. */
+#include "shell/client/client.h"
+
+static void end_without_answer(struct wr_robots_fetch *robots)
+{
+    const struct wr_robots_fetched nothing = {.status = 0, .retry_after_ns = -1};
+    wr_robots_fetch_end(robots, &nothing);
+}
+
+/* Redirects and retries are the policy's: it asks for each. */
+static void fetch_robots(void *context, struct wr_robots_fetch *robots)
+{
+    weir_client *client = context;
+    char etag[WR_VALIDATOR_MAX + 1] = "", modified[WR_VALIDATOR_MAX + 1] = "";
+    struct weir_fetch *fetch;
+    memcpy(etag, robots->etag.data != NULL ? robots->etag.data : "", robots->etag.bytes);
+    memcpy(modified, robots->modified.data != NULL ? robots->modified.data : "", robots->modified.bytes);
+    const weir_fetch_options options = {
+        .size = sizeof options,
+        .ignore_robots = true,
+        .attempts = 1,
+        .max_body_bytes = WR_ROBOTS_MAX + 1,
+        .etag = etag[0] != '\0' ? etag : NULL,
+        .last_modified = modified[0] != '\0' ? modified : NULL,
+    };
+    if (client->is_ending || wr_fetch_new(client, robots->url.text, &options, &fetch) != 0) {
+        end_without_answer(robots);
+        return;
+    }
+    fetch->robots = robots;
+    wr_fetch_enlist(fetch);
+    wr_fetch_join(fetch, true);
+}
+
+static struct wr_span field_of(const struct wr_buf *head, const char *name)
+{
+    return wr_span_of(head != NULL && head->length > 0 ? wr_fields_find(head->bytes, head->length, name) : NULL);
+}
+
+/* No fault of the host's, or of nobody's: says nothing about how pages would fare. */
+static bool is_ours(weir_failure failure)
+{
+    return failure == WEIR_FAILURE_CANCELLED || failure == WEIR_FAILURE_DEADLINE || failure == WEIR_FAILURE_DEFERRED ||
+           failure == WEIR_FAILURE_INTERNAL || failure == WEIR_FAILURE_CIRCUIT;
+}
+
+/* Pages that wait for it will fail like it, if it goes on like this. */
+static void note_failure(const struct weir_fetch *fetch, const struct wr_ended *ended)
+{
+    struct wr_lane *lane = fetch->robots->hop == 0 ? wr_lane_of_pages(fetch) : NULL;
+    struct wr_buf detail;
+    if (lane == NULL || is_ours(ended->failure))
+        return;
+    lane->robots_failure = ended->failure;
+    lane->robots_failures = ended->failure != WEIR_FAILURE_NONE ? lane->robots_failures + 1 : 0;
+    lane->robots_is_final = ended->retry == WR_NET_NEVER;
+    wr_buf_init_fixed(&detail, lane->robots_detail, sizeof lane->robots_detail);
+    wr_buf_append_string(&detail, "robots.txt: ");
+    wr_buf_append_string(&detail, ended->detail != NULL ? ended->detail : "");
+}
+
+void wr_robots_answer(struct weir_fetch *fetch, const struct wr_ended *ended)
+{
+    note_failure(fetch, ended);
+    if (ended->failure != WEIR_FAILURE_NONE || ended->head == NULL) {
+        end_without_answer(fetch->robots);
+        return;
+    }
+    const struct wr_robots_fetched fetched = {
+        .status = ended->status,
+        .body = ended->body != NULL ? wr_buf_from(ended->body, 0) : (struct wr_span){NULL, 0},
+        .location = field_of(ended->head, "Location"),
+        .etag = field_of(ended->head, "ETag"),
+        .modified = field_of(ended->head, "Last-Modified"),
+        .cache_control = field_of(ended->head, "Cache-Control"),
+        .retry_after_ns = ended->said.retry_after_ns,
+    };
+    wr_robots_fetch_end(fetch->robots, &fetched);
+}
+
+int wr_client_policies(weir_client *client)
+{
+    static const enum wr_on_error modes[] = {
+        [WEIR_ROBOTS_RFC9309] = WR_ON_ERROR_RFC9309,
+        [WEIR_ROBOTS_ALLOW] = WR_ON_ERROR_ALLOW,
+        [WEIR_ROBOTS_DENY] = WR_ON_ERROR_DENY,
+    };
+    const weir_client_options *options = &client->options;
+    struct wr_policies_options policies = {
+        .pacer = client->pacer,
+        .fetch = fetch_robots,
+        .fetch_context = client,
+        .agent = options->agent,
+        .life = {.on_error = modes[options->robots]},
+        .delay_factor = options->robots_delay_factor,
+        .max_hosts = options->max_robots,
+        .clock = client->clock,
+        .allocator = client->allocator,
+    };
+    return wr_policies_new(&policies, &client->policies);
+}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""A real nginx on loopback, in a temporary folder, that logs when it answered what."""
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+PROGRAM = shutil.which('nginx') or '/usr/sbin/nginx'
+
+CONF = '''
+worker_processes 1; daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;
+events {{ worker_connections 2048; }}
+http {{
+    {temporary}
+    log_format times '$msec $server_port $request_method $request_uri $status "$http_user_agent" "$http_x_test"';
+    access_log {log};
+    keepalive_requests 1000000;
+    {http}
+    server {{ listen {listen}; root {folder}/www; {server} }}
+}}
+'''
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+class Nginx:
+    """with Nginx(server='location /x { … }', files={'robots.txt': '…'}) as nginx: …"""
+
+    def __init__(self, server='', http='', files=None, logs=True, everywhere=False):
+        self.folder = tempfile.mkdtemp(prefix='weir-nginx-')
+        self.port = free_port()
+        self.url = f'http://127.0.0.1:{self.port}'
+        kinds = ('client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi')
+        for path, text in (files or {}).items():
+            place = os.path.join(self.folder, 'www', path)
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            with open(place, 'w', encoding='utf-8') as file:
+                file.write(text)
+        with open(f'{self.folder}/nginx.conf', 'w', encoding='utf-8') as file:
+            file.write(CONF.format(
+                folder=self.folder, temporary=' '.join(f'{kind}_temp_path {self.folder}/{kind};' for kind in kinds),
+                log=f'{self.folder}/access.log times' if logs else 'off', http=http, server=server,
+                listen=self.port if everywhere else f'127.0.0.1:{self.port}'))
+
+    def __enter__(self):
+        self.process = subprocess.Popen([PROGRAM, '-p', self.folder, '-c', f'{self.folder}/nginx.conf'],
+                                        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(200):
+            with socket.socket() as probe:
+                if probe.connect_ex(('127.0.0.1', self.port)) == 0:
+                    return self
+            assert self.process.poll() is None, self.errors()
+            time.sleep(0.05)
+        raise AssertionError('nginx does not listen')
+
+    def __exit__(self, *why):
+        self.process.terminate()
+        self.process.wait()
+        shutil.rmtree(self.folder)
+
+    def errors(self):
+        with open(f'{self.folder}/error.log', encoding='utf-8') as file:
+            return file.read()
+
+    def log(self):
+        """[(seconds, method, path, status, agent, x-test)] in the order of answers."""
+        with open(f'{self.folder}/access.log', encoding='utf-8') as file:
+            lines = [line.split(' ', 5) for line in file]
+        return [(float(at), method, path, int(status), *more.strip().strip('"').split('" "'))
+                for at, _, method, path, status, more in lines]

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* rig.h - a client, and servers on loopback for it. */
+#ifndef WEIR_TEST_CLIENT_RIG_H
+#define WEIR_TEST_CLIENT_RIG_H
+
+#include "lib/origin.h"
+#include "lib/test.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <weir/client.h>
+
+#define MS WEIR_MILLISECOND
+
+/* Arrivals are stamped when a thread of the server runs; a loaded machine may stamp one late and the next in time. */
+#define STAMP_SLACK_NS (3 * MS)
+
+struct rig {
+    weir_client_options options;
+    weir_pace_options pace;
+    weir_client *client;
+};
+
+/* Loopback is allowed, nothing is paced, robots.txt is ignored. Change what matters before rig_start. */
+static inline void rig_init(struct rig *rig)
+{
+    memset(rig, 0, sizeof *rig);
+    weir_client_options_init(&rig->options);
+    assert_int_equal(weir_pace_options_profile(&rig->pace, WEIR_PROFILE_UNLIMITED), 0);
+    rig->options.pace = &rig->pace;
+    rig->options.allow_private = true;
+    rig->options.robots = WEIR_ROBOTS_IGNORE;
+}
+
+static inline void rig_start(struct rig *rig)
+{
+    assert_int_equal(weir_client_new(&rig->options, &rig->client), 0);
+}
+
+static inline void rig_set_up(struct rig *rig)
+{
+    rig_init(rig);
+    rig_start(rig);
+}
+
+static inline void rig_tear_down(struct rig *rig)
+{
+    weir_client_free(rig->client);
+}
+
+/* "http://127.0.0.1:PORT/path"; good until the fourth call after it. */
+static inline const char *url_at(int port, const char *path)
+{
+    static char texts[4][2048];
+    static int next;
+    char *text = texts[next++ % 4];
+    (void)snprintf(text, sizeof texts[0], "http://127.0.0.1:%d%s", port, path);
+    return text;
+}
+
+static inline weir_response *get_with(struct rig *rig, const char *url, const weir_fetch_options *options)
+{
+    weir_response *response;
+    assert_int_equal(weir_client_get(rig->client, url, options, NULL, &response), 0);
+    return response;
+}
+
+static inline weir_response *get(struct rig *rig, const char *url)
+{
+    return get_with(rig, url, NULL);
+}
+
+/* The status alone. */
+static inline int get_status(struct rig *rig, const char *url)
+{
+    weir_response *response = get(rig, url);
+    int status = response->status;
+    weir_response_free(response);
+    return status;
+}
+
+static inline weir_failure get_failure(struct rig *rig, const char *url)
+{
+    weir_response *response = get(rig, url);
+    weir_failure failure = response->failure;
+    weir_response_free(response);
+    return failure;
+}
+
+static inline int64_t monotonic(void)
+{
+    return weir_clock_now(weir_clock_monotonic());
+}
+
+static inline void sleep_ns(int64_t ns)
+{
+    const struct timespec nap = {ns / WEIR_SECOND, ns % WEIR_SECOND};
+    (void)nanosleep(&nap, NULL);
+}
+
+/* Many at once, each of which is counted. */
+struct crowd {
+    struct rig *rig;
+    atomic_int finished;
+    atomic_int statuses[600];
+    atomic_int failures[WEIR_FAILURE_INTERNAL + 1];
+    int asked;
+};
+
+static inline void crowd_count(void *context, weir_response *response)
+{
+    struct crowd *crowd = context;
+    atomic_fetch_add(&crowd->statuses[response->status], 1);
+    atomic_fetch_add(&crowd->failures[response->failure], 1);
+    weir_response_free(response);
+    atomic_fetch_add(&crowd->finished, 1);
+}
+
+static inline void crowd_ask(struct crowd *crowd, const char *url, const weir_fetch_options *options)
+{
+    assert_int_equal(weir_client_fetch(crowd->rig->client, url, options, crowd_count, crowd, NULL), 0);
+    crowd->asked++;
+}
+
+static inline void crowd_await(struct crowd *crowd)
+{
+    int64_t until = monotonic() + 60 * WEIR_SECOND;
+    while (crowd->finished < crowd->asked) {
+        assert_true(monotonic() < until);
+        sleep_ns(MS);
+    }
+}
+
+#endif

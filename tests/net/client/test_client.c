@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: MIT */
+/* test_client.c - the client as its callers meet it: answers, failures, callbacks, cancelling, ending. */
+#include "rig.h"
+
+#include "lib/alloc.h"
+#include "lib/hostile.h"
+
+static struct origin_reply say_hello(void *context, const struct origin_request *request)
+{
+    (void)context;
+    if (strcmp(request->path, "/missing") == 0)
+        return (struct origin_reply){.status = 404, .body = "no such page"};
+    if (strcmp(request->path, "/slow") == 0)
+        return (struct origin_reply){.delay_ns = 20 * WEIR_SECOND};
+    if (strcmp(request->path, "/quota") == 0)
+        return (struct origin_reply){.fields =
+                                         "RateLimit-Limit: 100\r\nRateLimit-Remaining: 42\r\nRateLimit-Reset: 60\r\n"};
+    if (strcmp(request->path, "/same") == 0)
+        return (struct origin_reply){.status = strstr(request->text, "If-None-Match: \"v1\"") != NULL ? 304 : 200,
+                                     .fields = "ETag: \"v1\"\r\n"};
+    return (struct origin_reply){.fields = "Content-Type: text/plain\r\nX-Two: a\r\nx-two: b\r\n"};
+}
+
+/* ---- answers ---- */
+
+static void an_answer_has_status_body_fields_and_times(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    rig_set_up(&rig);
+    weir_response *response = get(&rig, url_at(origin_port(origin), "/a?b#c"));
+    assert_int_equal(response->status, 200);
+    assert_int_equal(response->failure, WEIR_FAILURE_NONE);
+    assert_string_equal(response->detail, "");
+    assert_string_equal(response->body, "hello\n");
+    assert_int_equal(response->body_bytes, 6);
+    assert_false(response->truncated);
+    assert_string_equal(response->url, url_at(origin_port(origin), "/a?b#c"));
+    assert_string_equal(response->address, "127.0.0.1");
+    assert_string_equal(weir_response_header(response, "content-TYPE"), "text/plain");
+    assert_string_equal(weir_response_header(response, "X-Two"), "a");
+    assert_null(weir_response_header(response, "X-Three"));
+    assert_int_equal(response->hops, 0);
+    assert_int_equal(response->attempts, 1);
+    assert_true(response->latency_ns > 0 && response->total_ns >= response->latency_ns);
+    assert_int_equal(response->said.remaining, -1);
+    weir_response_free(response);
+    assert_string_equal(origin_request(origin, 0).path, "/a?b");
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void an_answer_of_any_status_is_an_answer(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    rig_set_up(&rig);
+    weir_response *response = get(&rig, url_at(origin_port(origin), "/missing"));
+    assert_int_equal(response->status, 404);
+    assert_int_equal(response->failure, WEIR_FAILURE_NONE);
+    assert_string_equal(response->body, "no such page");
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void what_an_answer_says_of_limits_is_in_the_response(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    rig_set_up(&rig);
+    weir_response *response = get(&rig, url_at(origin_port(origin), "/quota"));
+    assert_int_equal(response->said.limit, 100);
+    assert_int_equal(response->said.remaining, 42);
+    assert_true(response->said.reset_ns == 60 * WEIR_SECOND);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void what_you_have_is_not_sent_again(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_fetch_options options;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    rig_set_up(&rig);
+    weir_fetch_options_init(&options);
+    options.etag = "\"v1\"";
+    weir_response *response = get_with(&rig, url_at(origin_port(origin), "/same"), &options);
+    assert_int_equal(response->status, 304);
+    assert_int_equal(response->body_bytes, 0);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void method_body_headers_and_agent_are_sent(void **state)
+{
+    (void)state;
+    static const char *const always[] = {"X-Client: c", "X-Both: client", "X-Gone: here", NULL};
+    static const char *const once[] = {"X-Fetch: f", "x-both: fetch", "X-Gone:", NULL};
+    struct rig rig;
+    weir_fetch_options options;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    rig_init(&rig);
+    rig.options.headers = always;
+    rig.options.agent = "tester/1.0 (+https://example.org)";
+    rig_start(&rig);
+    weir_fetch_options_init(&options);
+    options.method = "PUT";
+    options.headers = once;
+    options.body = "payload";
+    options.body_bytes = 7;
+    weir_response_free(get_with(&rig, url_at(origin_port(origin), "/"), &options));
+    struct origin_request request = origin_request(origin, 0);
+    assert_string_equal(request.method, "PUT");
+    assert_non_null(strstr(request.text, "\r\nUser-Agent: tester/1.0 (+https://example.org)\r\n"));
+    assert_non_null(strstr(request.text, "\r\nX-Client: c\r\n"));
+    assert_non_null(strstr(request.text, "\r\nX-Fetch: f\r\n"));
+    assert_non_null(strstr(request.text, "\r\nx-both: fetch\r\n"));
+    assert_null(strstr(request.text, "X-Both: client"));
+    assert_null(strcasestr(request.text, "X-Gone"));
+    assert_non_null(strstr(request.text, "\r\nContent-Length: 7\r\n"));
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void credentials_in_a_url_are_sent_as_a_header_and_shown_nowhere(void **state)
+{
+    (void)state;
+    struct rig rig;
+    char url[100];
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    rig_set_up(&rig);
+    (void)snprintf(url, sizeof url, "http://Aladdin:open%%20sesame@127.0.0.1:%d/", origin_port(origin));
+    weir_response *response = get(&rig, url);
+    assert_int_equal(response->status, 200);
+    assert_string_equal(response->url, url_at(origin_port(origin), "/"));
+    assert_non_null(strstr(origin_request(origin, 0).text,
+                           "\r\nAuthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n")); /* RFC 7617 2 */
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+/* ---- bodies as they come ---- */
+
+struct collector {
+    char text[64];
+    size_t bytes, most;
+};
+
+static bool collect(void *context, const char *bytes, size_t count)
+{
+    struct collector *collector = context;
+    assert_true(collector->bytes + count < sizeof collector->text);
+    memcpy(collector->text + collector->bytes, bytes, count);
+    collector->bytes += count;
+    return collector->bytes < collector->most;
+}
+
+static void a_body_can_be_had_as_it_comes(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct collector collector = {.most = SIZE_MAX};
+    weir_fetch_options options;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    rig_set_up(&rig);
+    weir_fetch_options_init(&options);
+    options.on_body = collect;
+    options.context = &collector;
+    weir_response *response = get_with(&rig, url_at(origin_port(origin), "/"), &options);
+    assert_string_equal(collector.text, "hello\n");
+    assert_string_equal(response->body, "");
+    assert_int_equal(response->body_bytes, 6);
+    assert_false(response->truncated);
+    weir_response_free(response);
+    collector = (struct collector){.most = 1}; /* enough */
+    response = get_with(&rig, url_at(origin_port(origin), "/"), &options);
+    assert_int_equal(response->status, 200);
+    assert_true(response->truncated);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void a_body_that_is_too_large_is_truncated(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_fetch_options options;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    rig_set_up(&rig);
+    weir_fetch_options_init(&options);
+    options.max_body_bytes = 3;
+    weir_response *response = get_with(&rig, url_at(origin_port(origin), "/"), &options);
+    assert_int_equal(response->status, 200);
+    assert_string_equal(response->body, "hel");
+    assert_int_equal(response->body_bytes, 3);
+    assert_true(response->truncated);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+/* ---- what is refused at the door (C10) ---- */
+
+static void control_characters_in_agent_headers_and_values_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"X: a\r\nEvil: b",
+                                      "X: a\nb",
+                                      "X\r: a",
+                                      "X : a",
+                                      "X",
+                                      ": a",
+                                      "X: \x01",
+                                      "",
+                                      "Host: other",
+                                      "content-length: 5",
+                                      "Transfer-Encoding: chunked",
+                                      "User-Agent: x"};
+    weir_client *client;
+    struct rig rig;
+    weir_response *response;
+    weir_fetch_options options;
+    rig_set_up(&rig);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        const char *const lines[] = {bad[i], NULL};
+        weir_client_options client_options = rig.options;
+        client_options.headers = lines;
+        assert_int_equal(weir_client_new(&client_options, &client), WEIR_E_INVAL);
+        weir_fetch_options_init(&options);
+        options.headers = lines;
+        assert_int_equal(weir_client_get(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
+    }
+    weir_client_options client_options = rig.options;
+    client_options.agent = "weir\r\nEvil: x";
+    assert_int_equal(weir_client_new(&client_options, &client), WEIR_E_INVAL);
+    weir_fetch_options_init(&options);
+    options.etag = "\"a\"\r\nEvil: x";
+    assert_int_equal(weir_client_get(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
+    options.etag = NULL;
+    options.method = "GET / HTTP/1.1\r\nX:";
+    assert_int_equal(weir_client_get(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
+    rig_tear_down(&rig);
+}
+
+static void what_is_no_url_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",        "/a",          "ftp://example.org/",        "file:///etc/passwd",
+                                      "http://", "http://a b/", "http://example.org:99999/", "javascript:alert(1)"};
+    struct rig rig;
+    weir_response *response;
+    rig_set_up(&rig);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(weir_client_get(rig.client, bad[i], NULL, NULL, &response), WEIR_E_INVAL);
+        assert_non_null(strstr(weir_error_detail(), "url"));
+    }
+    rig_tear_down(&rig);
+}
+
+static void options_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_client *client;
+    rig_init(&rig);
+#define REFUSED(field, value)                                               \
+    do {                                                                    \
+        weir_client_options options = rig.options;                          \
+        options.field = (value);                                            \
+        assert_int_equal(weir_client_new(&options, &client), WEIR_E_INVAL); \
+    } while (0)
+    REFUSED(size, 1);
+    REFUSED(agent, "");
+    REFUSED(proxy, "http://a\n");
+    REFUSED(robots, (weir_robots_mode)9);
+    REFUSED(robots_delay_factor, 1000);
+    REFUSED(robots_delay_factor, -1);
+    REFUSED(concurrency, 1000000);
+    REFUSED(queue_max, SIZE_MAX);
+    REFUSED(connect_timeout_ns, -1);
+    REFUSED(deadline_ns, -1);
+    REFUSED(statuses, "what");
+    REFUSED(max_header_bytes, UINT64_MAX);
+    assert_int_equal(weir_client_new(&rig.options, NULL), WEIR_E_INVAL);
+    weir_pace_options pace = rig.pace;
+    pace.max_rate = -1;
+    REFUSED(pace, &pace);
+#undef REFUSED
+}
+
+/* ---- callbacks ---- */
+
+struct chain {
+    struct rig *rig;
+    int port, left;
+    atomic_bool done;
+};
+
+static void fetch_next(void *context, weir_response *response)
+{
+    struct chain *chain = context;
+    weir_response *nested;
+    assert_int_equal(response->status, 200);
+    weir_response_free(response);
+    assert_int_equal(weir_client_get(chain->rig->client, "http://127.0.0.1/", NULL, NULL, &nested), WEIR_E_INVAL);
+    if (--chain->left == 0)
+        chain->done = true;
+    else
+        assert_int_equal(weir_client_fetch(chain->rig->client, url_at(chain->port, "/"), NULL, fetch_next, chain, NULL),
+                         0);
+}
+
+static void a_callback_may_ask_for_more_but_not_wait(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    struct chain chain = {.rig = &rig, .port = origin_port(origin), .left = 20};
+    rig_set_up(&rig);
+    assert_int_equal(weir_client_fetch(rig.client, url_at(chain.port, "/"), NULL, fetch_next, &chain, NULL), 0);
+    while (!chain.done)
+        sleep_ns(MS);
+    assert_int_equal(origin_requests(origin), 20);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void many_at_once_stay_within_the_concurrency(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    struct crowd crowd = {.rig = &rig};
+    weir_client_stats stats;
+    rig_init(&rig);
+    rig.options.concurrency = 5;
+    rig_start(&rig);
+    for (int i = 0; i < 300; i++)
+        crowd_ask(&crowd, url_at(origin_port(origin), "/"), NULL);
+    crowd_await(&crowd);
+    assert_int_equal(crowd.statuses[200], 300);
+    assert_int_equal(origin_requests(origin), 300);
+    assert_true(origin_most_at_once(origin) <= 5);
+    assert_int_equal(weir_client_stats_get(rig.client, &stats), 0);
+    assert_int_equal(stats.requests, 300);
+    assert_int_equal(stats.finished, 300);
+    assert_int_equal(stats.unfinished, 0);
+    assert_int_equal(stats.body_bytes, 1800);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void more_than_the_queue_holds_is_refused(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    struct crowd crowd = {.rig = &rig};
+    rig_init(&rig);
+    rig.options.queue_max = 3;
+    rig_start(&rig);
+    for (int i = 0; i < 3; i++)
+        crowd_ask(&crowd, url_at(origin_port(origin), "/slow"), NULL);
+    assert_int_equal(weir_client_fetch(rig.client, url_at(origin_port(origin), "/"), NULL, crowd_count, &crowd, NULL),
+                     WEIR_E_FULL);
+    rig_tear_down(&rig);
+    assert_int_equal(crowd.finished, 3);
+    assert_int_equal(crowd.failures[WEIR_FAILURE_CANCELLED], 3);
+    origin_free(origin);
+}
+
+/* ---- cancelling and ending ---- */
+
+static void a_fetch_on_the_wire_can_be_cancelled(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    struct crowd crowd = {.rig = &rig, .asked = 1};
+    weir_fetch *fetch;
+    rig_set_up(&rig);
+    assert_int_equal(
+        weir_client_fetch(rig.client, url_at(origin_port(origin), "/slow"), NULL, crowd_count, &crowd, &fetch), 0);
+    while (origin_requests(origin) == 0)
+        sleep_ns(MS);
+    weir_fetch_cancel(fetch);
+    weir_fetch_cancel(fetch);
+    crowd_await(&crowd);
+    assert_int_equal(crowd.failures[WEIR_FAILURE_CANCELLED], 1);
+    weir_fetch_cancel(fetch); /* too late: nothing happens */
+    weir_fetch_free(fetch);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+struct getter {
+    struct rig *rig;
+    const char *url;
+    weir_cancel *cancel;
+    weir_failure failure;
+    int error;
+};
+
+static void *get_in_thread(void *context)
+{
+    struct getter *getter = context;
+    weir_response *response;
+    getter->error = weir_client_get(getter->rig->client, getter->url, NULL, getter->cancel, &response);
+    if (getter->error == 0) {
+        getter->failure = response->failure;
+        weir_response_free(response);
+    }
+    return NULL;
+}
+
+static void a_blocking_get_can_be_cancelled_from_another_thread(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    struct getter getter = {.rig = &rig, .url = url_at(origin_port(origin), "/slow")};
+    pthread_t thread;
+    rig_set_up(&rig);
+    assert_int_equal(weir_cancel_new(NULL, &getter.cancel), 0);
+    assert_int_equal(pthread_create(&thread, NULL, get_in_thread, &getter), 0);
+    while (origin_requests(origin) == 0)
+        sleep_ns(MS);
+    weir_cancel_fire(getter.cancel);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(getter.error, 0);
+    assert_int_equal(getter.failure, WEIR_FAILURE_CANCELLED);
+    weir_cancel_free(getter.cancel);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void closing_ends_all_that_is_under_way_or_waits(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    struct crowd crowd = {.rig = &rig};
+    weir_response *response;
+    rig_init(&rig);
+    rig.options.concurrency = 4;
+    rig_start(&rig);
+    for (int i = 0; i < 50; i++)
+        crowd_ask(&crowd, url_at(origin_port(origin), "/slow"), NULL);
+    while (origin_requests(origin) < 4)
+        sleep_ns(MS);
+    int64_t began_at = monotonic();
+    weir_client_close(rig.client);
+    assert_true(monotonic() - began_at < 5 * WEIR_SECOND);
+    assert_int_equal(crowd.finished, 50);
+    assert_int_equal(crowd.failures[WEIR_FAILURE_CANCELLED], 50);
+    assert_int_equal(weir_client_get(rig.client, "http://127.0.0.1/", NULL, NULL, &response), WEIR_E_CLOSED);
+    weir_client_close(rig.client);
+    rig_tear_down(&rig);
+    weir_client_free(NULL);
+    origin_free(origin);
+}
+
+static void a_client_without_work_ends_at_once(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        struct rig rig;
+        rig_set_up(&rig);
+        rig_tear_down(&rig);
+    }
+}
+
+/* ---- time ---- */
+
+static void the_deadline_ends_what_takes_too_long(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_fetch_options options;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    rig_set_up(&rig);
+    weir_fetch_options_init(&options);
+    options.deadline_ns = 200 * MS;
+    int64_t began_at = monotonic();
+    weir_response *response = get_with(&rig, url_at(origin_port(origin), "/slow"), &options);
+    assert_int_equal(response->failure, WEIR_FAILURE_DEADLINE);
+    assert_true(monotonic() - began_at >= 200 * MS && monotonic() - began_at < 5 * WEIR_SECOND);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void the_deadline_counts_waiting_too(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_fetch_options options;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    rig_init(&rig);
+    rig.pace.min_interval_ns = 30 * WEIR_SECOND;
+    rig_start(&rig);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
+    weir_fetch_options_init(&options);
+    options.deadline_ns = 200 * MS;
+    weir_response *response = get_with(&rig, url_at(origin_port(origin), "/"), &options);
+    assert_int_equal(response->failure, WEIR_FAILURE_DEADLINE);
+    assert_int_equal(response->waited_for, WEIR_REASON_PACE);
+    assert_true(response->waited_ns >= 200 * MS);
+    assert_int_equal(origin_requests(origin), 1);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+/* ---- want of memory ---- */
+
+static void want_of_memory_is_an_error_and_nothing_leaks(void **state)
+{
+    (void)state;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    bool through = false;
+    for (long n = 1; !through && n < 400; n++) {
+        test_allocator allocator;
+        struct rig rig;
+        weir_response *response;
+        test_allocator_init(&allocator);
+        rig_init(&rig);
+        rig.options.allocator = &allocator.allocator;
+        allocator.fail_at = n;
+        if (weir_client_new(&rig.options, &rig.client) == 0) {
+            int error = weir_client_get(rig.client, url_at(origin_port(origin), "/"), NULL, NULL, &response);
+            assert_true(error == 0 || error == WEIR_E_NOMEM);
+            if (error == 0) {
+                through = response->status == 200 && allocator.fail_at > 0;
+                weir_response_free(response);
+            }
+            weir_client_free(rig.client);
+        }
+        sleep_ns(MS); /* threads of the resolver give back what they have when they end */
+        assert_int_equal(allocator.live, 0);
+    }
+    assert_true(through);
+    origin_free(origin);
+}
+
+WEIR_TESTS(test(an_answer_has_status_body_fields_and_times), test(an_answer_of_any_status_is_an_answer),
+           test(what_an_answer_says_of_limits_is_in_the_response), test(what_you_have_is_not_sent_again),
+           test(method_body_headers_and_agent_are_sent),
+           test(credentials_in_a_url_are_sent_as_a_header_and_shown_nowhere), test(a_body_can_be_had_as_it_comes),
+           test(a_body_that_is_too_large_is_truncated),
+           test(control_characters_in_agent_headers_and_values_are_refused), test(what_is_no_url_is_refused),
+           test(options_that_make_no_sense_are_refused), test(a_callback_may_ask_for_more_but_not_wait),
+           test(many_at_once_stay_within_the_concurrency), test(more_than_the_queue_holds_is_refused),
+           test(a_fetch_on_the_wire_can_be_cancelled), test(a_blocking_get_can_be_cancelled_from_another_thread),
+           test(closing_ends_all_that_is_under_way_or_waits), test(a_client_without_work_ends_at_once),
+           test(the_deadline_ends_what_takes_too_long), test(the_deadline_counts_waiting_too),
+           test(want_of_memory_is_an_error_and_nothing_leaks))

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* test_client_failures.c - what goes wrong on the wire, and what the client makes of it (A1, A18, E7, U13). */
+#include "rig.h"
+
+#include "lib/hostile.h"
+
+static weir_pace_entry look(struct rig *rig, int port)
+{
+    weir_pace_entry entry = {.key = NULL};
+    char key[64];
+    int bytes = snprintf(key, sizeof key, "127.0.0.1:%d", port);
+    (void)weir_pacer_look(weir_client_pacer(rig->client), key, (size_t)bytes, &entry, NULL, NULL);
+    return entry;
+}
+
+static void rig_init_quick(struct rig *rig)
+{
+    rig_init(rig);
+    rig->pace.retry.base_ns = MS;
+    rig->options.connect_timeout_ns = 300 * MS;
+    rig->options.first_byte_timeout_ns = 300 * MS;
+    rig->options.total_timeout_ns = 2 * WEIR_SECOND;
+}
+
+/* ---- A18 ---- */
+
+static const struct hostile_step resets_in_head[] = {{.what = HOSTILE_READ},
+                                                     {.what = HOSTILE_SEND, .text = "HTTP/1.1 200 OK\r\nContent-"},
+                                                     {.what = HOSTILE_RESET},
+                                                     {.what = HOSTILE_END}};
+static const struct hostile_step resets_in_body[] = {
+    {.what = HOSTILE_READ},
+    {.what = HOSTILE_SEND, .text = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nsome"},
+    {.what = HOSTILE_PAUSE, .pause_ns = 20 * MS},
+    {.what = HOSTILE_RESET},
+    {.what = HOSTILE_END}};
+static const struct hostile_step ends_in_body[] = {
+    {.what = HOSTILE_READ},
+    {.what = HOSTILE_SEND, .text = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nsome"},
+    {.what = HOSTILE_END}};
+static const struct hostile_step answers[] = {
+    {.what = HOSTILE_READ},
+    {.what = HOSTILE_SEND, .text = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole"},
+    {.what = HOSTILE_AGAIN},
+    {.what = HOSTILE_END}};
+
+static void a_get_whose_answer_breaks_is_tried_again(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct hostile *server = hostile_new();
+    int port = hostile_listen(server, &(struct hostile_case){.steps = {resets_in_head, ends_in_body, answers}});
+    rig_init_quick(&rig);
+    rig_start(&rig);
+    weir_response *response = get(&rig, url_at(port, "/"));
+    assert_int_equal(response->status, 200);
+    assert_int_equal(response->failure, WEIR_FAILURE_NONE);
+    assert_string_equal(response->body, "whole"); /* and nothing of what came before */
+    assert_int_equal(response->attempts, 3);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    hostile_free(server);
+}
+
+static void a_part_of_a_body_is_never_taken_for_all_of_it(void **state)
+{
+    (void)state;
+    static const struct hostile_step *const cases[] = {resets_in_body, ends_in_body};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig rig;
+        struct hostile *server = hostile_new();
+        int port = hostile_listen(server, &(struct hostile_case){.steps = {cases[i]}});
+        rig_init_quick(&rig);
+        rig_start(&rig);
+        weir_response *response = get(&rig, url_at(port, "/"));
+        assert_int_equal(response->failure, WEIR_FAILURE_BROKEN);
+        assert_true(response->truncated);
+        assert_true(response->detail[0] != '\0');
+        assert_int_equal(hostile_requests(server, port), 3);
+        assert_int_equal(look(&rig, port).in_flight, 0);
+        assert_true(look(&rig, port).error_rate == 1.0);
+        weir_response_free(response);
+        rig_tear_down(&rig);
+        hostile_free(server);
+    }
+}
+
+static void a_post_that_got_out_is_not_sent_twice(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_fetch_options options;
+    struct hostile *server = hostile_new();
+    int port = hostile_listen(server, &(struct hostile_case){.steps = {resets_in_head}});
+    rig_init_quick(&rig);
+    rig_start(&rig);
+    weir_fetch_options_init(&options);
+    options.method = "POST";
+    options.body = "order";
+    options.body_bytes = 5;
+    weir_response *response = get_with(&rig, url_at(port, "/"), &options);
+    assert_int_equal(response->failure, WEIR_FAILURE_BROKEN);
+    assert_int_equal(response->attempts, 1);
+    assert_int_equal(hostile_requests(server, port), 1);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    hostile_free(server);
+}
+
+struct pieces {
+    size_t bytes;
+};
+
+static bool count_bytes(void *context, const char *bytes, size_t count)
+{
+    (void)bytes;
+    ((struct pieces *)context)->bytes += count;
+    return true;
+}
+
+/* What the caller has been given cannot be taken back: no second attempt may follow it. */
+static void a_body_that_was_handed_on_is_not_begun_anew(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct pieces pieces = {0};
+    weir_fetch_options options;
+    struct hostile *server = hostile_new();
+    int port = hostile_listen(server, &(struct hostile_case){.steps = {resets_in_body}});
+    rig_init_quick(&rig);
+    rig_start(&rig);
+    weir_fetch_options_init(&options);
+    options.on_body = count_bytes;
+    options.context = &pieces;
+    weir_response *response = get_with(&rig, url_at(port, "/"), &options);
+    assert_int_equal(response->failure, WEIR_FAILURE_BROKEN);
+    assert_true(response->truncated);
+    assert_int_equal(pieces.bytes, 4);
+    assert_int_equal(hostile_requests(server, port), 1);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    hostile_free(server);
+}
+
+/* ---- time-outs and refusals ---- */
+
+static const struct hostile_step never_answers[] = {
+    {.what = HOSTILE_READ}, {.what = HOSTILE_HOLD}, {.what = HOSTILE_END}};
+static const struct hostile_step speaks_nonsense[] = {
+    {.what = HOSTILE_READ}, {.what = HOSTILE_SEND, .text = "\x16\x03\x01 what?\r\n\r\n"}, {.what = HOSTILE_END}};
+static const struct hostile_step two_lengths[] = {
+    {.what = HOSTILE_READ},
+    {.what = HOSTILE_SEND, .text = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"},
+    {.what = HOSTILE_END}};
+
+static void a_server_that_never_answers_is_given_up_and_counted(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct hostile *server = hostile_new();
+    int port = hostile_listen(server, &(struct hostile_case){.steps = {never_answers}});
+    rig_init_quick(&rig);
+    rig_start(&rig);
+    int64_t began_at = monotonic();
+    weir_response *response = get(&rig, url_at(port, "/"));
+    assert_int_equal(response->failure, WEIR_FAILURE_FIRST_BYTE_TIMEOUT);
+    assert_int_equal(response->attempts, 3);
+    assert_true(monotonic() - began_at < 5 * WEIR_SECOND);
+    assert_true(look(&rig, port).error_rate == 1.0);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    hostile_free(server);
+}
+
+static void what_is_not_http_is_a_framing_failure(void **state)
+{
+    (void)state;
+    static const struct hostile_step *const cases[] = {speaks_nonsense, two_lengths};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig rig;
+        struct hostile *server = hostile_new();
+        int port = hostile_listen(server, &(struct hostile_case){.steps = {cases[i]}});
+        rig_init_quick(&rig);
+        rig_start(&rig);
+        assert_int_equal(get_failure(&rig, url_at(port, "/")), WEIR_FAILURE_FRAMING);
+        assert_true(look(&rig, port).error_rate == 1.0); /* the host is held responsible */
+        rig_tear_down(&rig);
+        hostile_free(server);
+    }
+}
+
+static void a_port_where_nobody_listens_is_a_connect_failure(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct hostile *server = hostile_new();
+    int port = hostile_refuse(server);
+    weir_fetch_options options;
+    rig_init_quick(&rig);
+    rig_start(&rig);
+    weir_fetch_options_init(&options);
+    options.method = "POST"; /* it never got out, so it may be tried again */
+    weir_response *response = get_with(&rig, url_at(port, "/"), &options);
+    assert_int_equal(response->failure, WEIR_FAILURE_CONNECT);
+    assert_int_equal(response->attempts, 0);
+    assert_true(look(&rig, port).error_rate == 1.0);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    hostile_free(server);
+}
+
+static void a_name_that_is_none_is_a_dns_failure(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init_quick(&rig);
+    rig_start(&rig);
+    assert_int_equal(get_failure(&rig, "http://nobody.invalid/"), WEIR_FAILURE_DNS);
+    rig_tear_down(&rig);
+}
+
+/* U13: however often it is tried, and whatever it waits for. */
+static void the_deadline_holds_over_retries(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_fetch_options options;
+    struct hostile *server = hostile_new();
+    int port = hostile_listen(server, &(struct hostile_case){.steps = {never_answers}});
+    rig_init_quick(&rig);
+    rig.options.first_byte_timeout_ns = 400 * MS;
+    rig_start(&rig);
+    weir_fetch_options_init(&options);
+    options.deadline_ns = 600 * MS;
+    int64_t began_at = monotonic();
+    weir_response *response = get_with(&rig, url_at(port, "/"), &options);
+    assert_int_equal(response->failure, WEIR_FAILURE_DEADLINE);
+    assert_true(monotonic() - began_at >= 600 * MS && monotonic() - began_at < 3 * WEIR_SECOND);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    hostile_free(server);
+}
+
+/* ---- E7 ---- */
+
+static const struct hostile_step wants_password[] = {
+    {.what = HOSTILE_READ},
+    {.what = HOSTILE_SEND, .text = "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"},
+    {.what = HOSTILE_END}};
+
+static void a_proxy_that_fails_is_blamed_and_not_passed_by(void **state)
+{
+    (void)state;
+    struct hostile *server = hostile_new();
+    int target = hostile_listen(server, &(struct hostile_case){.steps = {answers}});
+    const int proxies[] = {hostile_refuse(server),
+                           hostile_listen(server, &(struct hostile_case){.steps = {wants_password}})};
+    for (size_t i = 0; i < sizeof proxies / sizeof proxies[0]; i++) {
+        struct rig rig;
+        char proxy[64];
+        rig_init_quick(&rig);
+        (void)snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", proxies[i]);
+        rig.options.proxy = proxy;
+        rig_start(&rig);
+        assert_int_equal(get_failure(&rig, url_at(target, "/")), WEIR_FAILURE_PROXY);
+        assert_int_equal(hostile_connections(server, target), 0);
+        assert_true(look(&rig, target).error_rate == 0);
+        assert_int_equal(look(&rig, target).in_flight, 0);
+        rig_tear_down(&rig);
+    }
+    hostile_free(server);
+}
+
+WEIR_TESTS(test(a_get_whose_answer_breaks_is_tried_again), test(a_part_of_a_body_is_never_taken_for_all_of_it),
+           test(a_post_that_got_out_is_not_sent_twice), test(a_body_that_was_handed_on_is_not_begun_anew),
+           test(a_server_that_never_answers_is_given_up_and_counted), test(what_is_not_http_is_a_framing_failure),
+           test(a_port_where_nobody_listens_is_a_connect_failure), test(a_name_that_is_none_is_a_dns_failure),
+           test(the_deadline_holds_over_retries), test(a_proxy_that_fails_is_blamed_and_not_passed_by))

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/* test_client_redirect.c - redirects: where they are followed to, and what goes along (A10 to A13, C12, V10). */
+#include "rig.h"
+
+#include "shell/client/client.h"
+
+/* ---- where to ---- */
+
+/* Answers with the Location in its context; /end is the end. */
+static struct origin_reply lead_to(void *context, const struct origin_request *request)
+{
+    if (strcmp(request->path, "/end") == 0)
+        return (struct origin_reply){.body = "the end"};
+    if (strcmp(request->path, "/robots.txt") == 0)
+        return (struct origin_reply){.status = 404};
+    return (struct origin_reply){.status = 302, .fields = context, .body = "on and on"};
+}
+
+static void a_redirect_is_followed_to_its_end(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(lead_to, "Location: end\r\n", NULL);
+    rig_set_up(&rig);
+    weir_response *response = get(&rig, url_at(origin_port(origin), "/start"));
+    assert_int_equal(response->status, 200);
+    assert_int_equal(response->hops, 1);
+    assert_string_equal(response->url, url_at(origin_port(origin), "/end"));
+    assert_string_equal(response->body, "the end");
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void a_loop_ends_at_the_limit(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(lead_to, "Location: /again\r\n", NULL);
+    rig_set_up(&rig);
+    weir_response *response = get(&rig, url_at(origin_port(origin), "/start"));
+    assert_int_equal(response->failure, WEIR_FAILURE_REDIRECT);
+    assert_int_equal(response->status, 302);
+    assert_int_equal(response->hops, 10);
+    assert_string_equal(response->detail, "too many redirects");
+    assert_int_equal(origin_requests(origin), 11);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    rig_init(&rig);
+    rig.options.max_redirects = 3;
+    rig_start(&rig);
+    assert_int_equal(get_failure(&rig, url_at(origin_port(origin), "/start")), WEIR_FAILURE_REDIRECT);
+    assert_int_equal(origin_requests(origin), 11 + 4);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void redirects_can_be_left_to_the_caller(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(lead_to, "Location: /end\r\n", NULL);
+    rig_init(&rig);
+    rig.options.max_redirects = UINT32_MAX;
+    rig_start(&rig);
+    weir_response *response = get(&rig, url_at(origin_port(origin), "/start"));
+    assert_int_equal(response->status, 302);
+    assert_int_equal(response->failure, WEIR_FAILURE_NONE);
+    assert_string_equal(weir_response_header(response, "location"), "/end");
+    assert_string_equal(response->body, "on and on");
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void other_schemes_are_not_followed(void **state)
+{
+    (void)state;
+    static const char *const fields[] = {
+        "Location: file:///etc/passwd\r\n", "Location: ftp://127.0.0.1/\r\n",       "Location: gopher://127.0.0.1/\r\n",
+        "Location: data:text/html,hi\r\n",  "Location: javascript:alert(1)\r\n",    "Location: http://\r\n",
+        "Location: http://a b/\r\n",        "Location: http://127.0.0.1:0x50/\r\n",
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        struct rig rig;
+        struct origin *origin = origin_new(lead_to, (void *)fields[i], NULL);
+        rig_set_up(&rig);
+        weir_response *response = get(&rig, url_at(origin_port(origin), "/start"));
+        assert_int_equal(response->failure, WEIR_FAILURE_REDIRECT);
+        assert_int_equal(response->status, 302);
+        assert_int_equal(origin_requests(origin), 1);
+        weir_response_free(response);
+        rig_tear_down(&rig);
+        origin_free(origin);
+    }
+}
+
+/* C12 */
+static void odd_locations_are_resolved_or_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fields, *path; /* NULL: it is an answer like others */
+    } cases[] = {
+        {"Location: \r\n", NULL},         {"", NULL},
+        {"Location: ?q\r\n", "/start?q"}, {"Location: ./a/../end\r\n", "/end"},
+        {"Location: \\end\r\n", "/end"},  {"Location: /\xc3\xa4\r\n", "/%C3%A4"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig rig;
+        struct origin *origin = origin_new(lead_to, (void *)cases[i].fields, NULL);
+        rig_set_up(&rig);
+        weir_response *response = get(&rig, url_at(origin_port(origin), "/start"));
+        assert_int_equal(origin_requests(origin) > 1, cases[i].path != NULL);
+        if (cases[i].path != NULL)
+            assert_string_equal(origin_request(origin, 1).path, cases[i].path);
+        else
+            assert_int_equal(response->failure, WEIR_FAILURE_NONE);
+        weir_response_free(response);
+        rig_tear_down(&rig);
+        origin_free(origin);
+    }
+}
+
+static struct origin_reply lead_raw(void *context, const struct origin_request *request)
+{
+    (void)request;
+    return (struct origin_reply){.raw = context};
+}
+
+static void a_location_of_64_kilobytes_is_refused(void **state)
+{
+    (void)state;
+    static char huge[65600];
+    struct rig rig;
+    int bytes = snprintf(huge, sizeof huge, "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /");
+    memset(huge + bytes, 'a', 65000);
+    strcpy(huge + bytes + 65000, "\r\n\r\n");
+    struct origin *origin = origin_new(lead_raw, huge, NULL);
+    rig_set_up(&rig);
+    assert_int_equal(get_failure(&rig, url_at(origin_port(origin), "/")), WEIR_FAILURE_REDIRECT);
+    assert_int_equal(origin_requests(origin), 1);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+/* ---- A12: where a guard stands at every hop ---- */
+
+static enum wr_guard_class judge(void *context, const struct wr_address *address)
+{
+    (void)context; /* here, 127.0.0.1 is the internet and everything else an inner network */
+    return address->bytes[15] == 1 ? WR_GUARD_PUBLIC : WR_GUARD_PRIVATE;
+}
+
+static void a_redirect_to_an_inner_address_is_blocked(void **state)
+{
+    (void)state;
+    static const struct wr_client_world guarded = {.judge = judge};
+    const struct wr_client_world *before = wr_client_world;
+    struct rig rig;
+    char location[100];
+    struct origin *inner = origin_new(lead_to, NULL, "127.0.0.2");
+    (void)snprintf(location, sizeof location, "Location: http://127.0.0.2:%d/end\r\n", origin_port(inner));
+    struct origin *origin = origin_new(lead_to, location, NULL);
+    rig_init(&rig);
+    rig.options.allow_private = false;
+    wr_client_world = &guarded;
+    rig_start(&rig);
+    wr_client_world = before;
+    weir_response *response = get(&rig, url_at(origin_port(origin), "/start"));
+    assert_int_equal(response->failure, WEIR_FAILURE_GUARD);
+    assert_int_equal(response->hops, 1);
+    assert_int_equal(origin_requests(origin), 1);
+    assert_int_equal(origin_requests(inner), 0);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+    origin_free(inner);
+}
+
+static void loopback_is_refused_unless_allowed(void **state)
+{
+    (void)state;
+    static const char *const urls[] = {"http://127.0.0.1/",
+                                       "http://localhost/",
+                                       "http://[::1]/",
+                                       "http://0x7f.1/",
+                                       "http://169.254.169.254/latest/meta-data",
+                                       "http://[::ffff:10.0.0.1]/"};
+    struct rig rig;
+    rig_init(&rig);
+    rig.options.allow_private = false;
+    rig_start(&rig);
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++)
+        assert_int_equal(get_failure(&rig, urls[i]), WEIR_FAILURE_GUARD);
+    rig_tear_down(&rig);
+}
+
+/* ---- robots.txt of every hop ---- */
+
+static struct origin_reply forbid(void *context, const struct origin_request *request)
+{
+    (void)context;
+    return (struct origin_reply){.body =
+                                     strcmp(request->path, "/robots.txt") == 0 ? "User-agent: *\nDisallow: /\n" : NULL};
+}
+
+static void every_hop_asks_the_robots_of_its_host(void **state)
+{
+    (void)state;
+    struct rig rig;
+    char location[100];
+    struct origin *strict = origin_new(forbid, NULL, NULL);
+    (void)snprintf(location, sizeof location, "Location: http://127.0.0.1:%d/page\r\n", origin_port(strict));
+    struct origin *origin = origin_new(lead_to, location, NULL);
+    rig_init(&rig);
+    rig.options.robots = WEIR_ROBOTS_RFC9309;
+    rig_start(&rig);
+    weir_response *response = get(&rig, url_at(origin_port(origin), "/start"));
+    assert_int_equal(response->failure, WEIR_FAILURE_ROBOTS);
+    assert_int_equal(response->hops, 1);
+    assert_int_equal(response->robots_line, 2);
+    assert_int_equal(origin_requests(strict), 1);
+    assert_int_equal(origin_asked(strict, "/robots.txt"), 1);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+    origin_free(strict);
+}
+
+/* ---- A13: what goes along ---- */
+
+static const char *const secrets[] = {"Authorization: Bearer s3cret", "Cookie: id=s3cret", "X-Token: s3cret", NULL};
+
+static void own_headers_go_along_within_the_origin(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(lead_to, "Location: /end\r\n", NULL);
+    rig_init(&rig);
+    rig.options.headers = secrets;
+    rig_start(&rig);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/start")), 200);
+    assert_non_null(strstr(origin_request(origin, 1).text, "Bearer s3cret"));
+    assert_non_null(strstr(origin_request(origin, 1).text, "X-Token: s3cret"));
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+/* From origin to other and back again: /start, /over, /end. */
+struct detour {
+    int origin, other;
+    char fields[100];
+};
+
+static struct origin_reply lead_there_and_back(void *context, const struct origin_request *request)
+{
+    struct detour *detour = context;
+    if (strcmp(request->path, "/end") == 0)
+        return (struct origin_reply){.status = 200};
+    if (strcmp(request->path, "/start") == 0)
+        (void)snprintf(detour->fields, sizeof detour->fields, "Location: http://127.0.0.1:%d/over\r\n", detour->other);
+    else
+        (void)snprintf(detour->fields, sizeof detour->fields, "Location: http://127.0.0.1:%d/end\r\n", detour->origin);
+    return (struct origin_reply){.status = 307, .fields = detour->fields};
+}
+
+static void secrets_stay_with_the_origin_they_were_meant_for(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct detour detour;
+    char url[100];
+    struct origin *origin = origin_new(lead_there_and_back, &detour, NULL);
+    struct origin *other = origin_new(lead_there_and_back, &detour, NULL);
+    weir_fetch_options options;
+    detour = (struct detour){.origin = origin_port(origin), .other = origin_port(other)};
+    rig_init(&rig);
+    rig.options.headers = secrets;
+    rig_start(&rig);
+    weir_fetch_options_init(&options);
+    options.headers = (const char *const[]){"X-More: s3cret", NULL};
+    options.etag = "\"s3cret\"";
+    weir_response *response = get_with(&rig, url_at(origin_port(origin), "/start"), &options);
+    assert_int_equal(response->status, 200);
+    assert_int_equal(response->hops, 2);
+    weir_response_free(response);
+    (void)snprintf(url, sizeof url, "http://user:s3cret@127.0.0.1:%d/start", origin_port(origin));
+    weir_client_options plain = rig.options;
+    weir_client *client;
+    plain.headers = NULL;
+    assert_int_equal(weir_client_new(&plain, &client), 0);
+    assert_int_equal(weir_client_get(client, url, NULL, NULL, &response), 0);
+    assert_int_equal(response->status, 200);
+    weir_response_free(response);
+    weir_client_free(client);
+    for (int i = 0; i < origin_requests(other); i++) {
+        assert_null(strstr(origin_request(other, i).text, "s3cret"));
+        assert_null(strcasestr(origin_request(other, i).text, "Authorization"));
+    }
+    assert_int_equal(origin_requests(origin), 4);
+    assert_non_null(strstr(origin_request(origin, 0).text, "X-More: s3cret"));
+    assert_null(strstr(origin_request(origin, 1).text, "s3cret")); /* who sent us back may have been anybody */
+    assert_non_null(strstr(origin_request(origin, 2).text, "Authorization: Basic "));
+    assert_null(strstr(origin_request(origin, 3).text, "Authorization"));
+    rig_tear_down(&rig);
+    origin_free(origin);
+    origin_free(other);
+}
+
+/* ---- methods ---- */
+
+static struct origin_reply lead_by_path(void *context, const struct origin_request *request)
+{
+    int status = (int)strtol(request->path + 1, NULL, 10);
+    if (status == 0)
+        return (struct origin_reply){.status = 200};
+    return (struct origin_reply){.status = status, .fields = context};
+}
+
+static void methods_and_bodies_follow_the_status(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *method, *then;
+        bool keeps_body;
+    } cases[] = {
+        {"/301", "POST", "GET", false}, {"/302", "POST", "GET", false}, {"/303", "PUT", "GET", false},
+        {"/307", "POST", "POST", true}, {"/308", "PUT", "PUT", true},   {"/301", "HEAD", "HEAD", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig rig;
+        struct origin *origin = origin_new(lead_by_path, "Location: /end\r\n", NULL);
+        weir_fetch_options options;
+        rig_set_up(&rig);
+        weir_fetch_options_init(&options);
+        options.method = cases[i].method;
+        if (strcmp(cases[i].method, "HEAD") != 0) {
+            options.body = "data";
+            options.body_bytes = 4;
+        }
+        weir_response *response = get_with(&rig, url_at(origin_port(origin), cases[i].path), &options);
+        assert_int_equal(response->status, 200);
+        struct origin_request second = origin_request(origin, 1);
+        assert_string_equal(second.method, cases[i].then);
+        assert_int_equal(strstr(second.text, "Content-Length: 4") != NULL, cases[i].keeps_body);
+        weir_response_free(response);
+        rig_tear_down(&rig);
+        origin_free(origin);
+    }
+}
+
+static void a_body_is_not_taken_to_another_origin(void **state)
+{
+    (void)state;
+    struct rig rig;
+    char location[100];
+    weir_fetch_options options;
+    struct origin *other = origin_new(lead_by_path, NULL, NULL);
+    (void)snprintf(location, sizeof location, "Location: http://127.0.0.1:%d/end\r\n", origin_port(other));
+    struct origin *origin = origin_new(lead_by_path, location, NULL);
+    rig_set_up(&rig);
+    weir_fetch_options_init(&options);
+    options.method = "POST";
+    options.body = "password";
+    options.body_bytes = 8;
+    weir_response *response = get_with(&rig, url_at(origin_port(origin), "/307"), &options);
+    assert_int_equal(response->status, 307); /* an answer: the caller decides */
+    assert_int_equal(response->failure, WEIR_FAILURE_NONE);
+    assert_int_equal(origin_requests(other), 0);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+    origin_free(other);
+}
+
+WEIR_TESTS(test(a_redirect_is_followed_to_its_end), test(a_loop_ends_at_the_limit),
+           test(redirects_can_be_left_to_the_caller), test(other_schemes_are_not_followed),
+           test(odd_locations_are_resolved_or_refused), test(a_location_of_64_kilobytes_is_refused),
+           test(a_redirect_to_an_inner_address_is_blocked), test(loopback_is_refused_unless_allowed),
+           test(every_hop_asks_the_robots_of_its_host), test(own_headers_go_along_within_the_origin),
+           test(secrets_stay_with_the_origin_they_were_meant_for), test(methods_and_bodies_follow_the_status),
+           test(a_body_is_not_taken_to_another_origin))

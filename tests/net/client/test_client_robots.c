@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* test_client_robots.c - robots.txt as the client obeys it, judged by what the servers logged (V3, U8, S4). */
+#include "rig.h"
+
+/* What a site says, and how. */
+struct site {
+    const char *robots; /* NULL: 404 */
+    int status;         /* of robots.txt; 0: 200 or 404 */
+    int64_t delay_ns;   /* of robots.txt */
+    const char *fields; /* of robots.txt */
+};
+
+static struct origin_reply serve(void *context, const struct origin_request *request)
+{
+    const struct site *site = context;
+    if (strcmp(request->path, "/robots.txt") != 0)
+        return (struct origin_reply){.status = 200};
+    return (struct origin_reply){.status = site->status != 0      ? site->status
+                                           : site->robots != NULL ? 200
+                                                                  : 404,
+                                 .body = site->robots,
+                                 .fields = site->fields,
+                                 .delay_ns = site->delay_ns};
+}
+
+static void rig_init_robots(struct rig *rig, weir_robots_mode mode)
+{
+    rig_init(rig);
+    rig->options.robots = mode;
+}
+
+static void no_page_is_fetched_before_robots_is_known(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct site site = {.robots = "User-agent: *\nDisallow: /no\n", .delay_ns = 150 * MS};
+    struct origin *origin = origin_new(serve, &site, NULL);
+    struct crowd crowd = {.rig = &rig};
+    rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
+    rig_start(&rig);
+    for (int i = 0; i < 10; i++)
+        crowd_ask(&crowd, url_at(origin_port(origin), "/yes"), NULL);
+    crowd_await(&crowd);
+    assert_int_equal(crowd.statuses[200], 10);
+    assert_int_equal(origin_asked(origin, "/robots.txt"), 1); /* one on the wire for all (K4) */
+    assert_string_equal(origin_request(origin, 0).path, "/robots.txt");
+    for (int i = 1; i <= 10; i++)
+        assert_true(origin_request(origin, i).at >= origin_request(origin, 0).done_at - STAMP_SLACK_NS);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void what_robots_forbids_is_not_fetched_and_the_line_is_told(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct site site = {.robots = "User-agent: other\nDisallow: /\n\nUser-agent: *\nAllow: /no/but\nDisallow: /no\n"};
+    struct origin *origin = origin_new(serve, &site, NULL);
+    rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
+    rig_start(&rig);
+    weir_response *response = get(&rig, url_at(origin_port(origin), "/no/really"));
+    assert_int_equal(response->status, 0);
+    assert_int_equal(response->failure, WEIR_FAILURE_ROBOTS);
+    assert_int_equal(response->robots_line, 6);
+    assert_int_equal(response->attempts, 0);
+    weir_response_free(response);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/no/but")), 200);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/yes")), 200);
+    assert_int_equal(origin_asked(origin, "/no/really"), 0);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void the_group_that_names_the_agent_counts(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct site site = {.robots = "User-agent: *\nDisallow: /\n\nUser-agent: tester\nDisallow: /no\n"};
+    struct origin *origin = origin_new(serve, &site, NULL);
+    rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
+    rig.options.agent = "Tester/2.0 (+https://example.org)";
+    rig_start(&rig);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/yes")), 200);
+    assert_int_equal(get_failure(&rig, url_at(origin_port(origin), "/no")), WEIR_FAILURE_ROBOTS);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+/* S1-27, in a tenth of a second instead of five. */
+static void the_crawl_delay_reaches_the_gate(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct site site = {.robots = "User-agent: *\nCrawl-delay: 0.12\n"};
+    struct origin *origin = origin_new(serve, &site, NULL);
+    struct crowd crowd = {.rig = &rig};
+    rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
+    rig_start(&rig);
+    for (int i = 0; i < 6; i++)
+        crowd_ask(&crowd, url_at(origin_port(origin), "/"), NULL);
+    crowd_await(&crowd);
+    assert_int_equal(origin_requests(origin), 7);
+    assert_true(origin_least_gap(origin) >= 120 * MS - STAMP_SLACK_NS); /* robots.txt itself is a start, too */
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void a_crawl_delay_of_five_seconds_spaces_starts_by_five(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct site site = {.robots = "User-agent: *\nCrawl-delay: 5\n"};
+    struct origin *origin = origin_new(serve, &site, NULL);
+    rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
+    rig_start(&rig);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
+    assert_true(origin_least_gap(origin) >= 5 * WEIR_SECOND - STAMP_SLACK_NS);
+    assert_true(origin_least_gap(origin) < 6 * WEIR_SECOND);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void the_crawl_delay_can_be_multiplied(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct site site = {.robots = "User-agent: *\nCrawl-delay: 0.4\n"};
+    struct origin *origin = origin_new(serve, &site, NULL);
+    struct crowd crowd = {.rig = &rig};
+    rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
+    rig.options.robots_delay_factor = 0.25;
+    rig_start(&rig);
+    for (int i = 0; i < 3; i++)
+        crowd_ask(&crowd, url_at(origin_port(origin), "/"), NULL);
+    crowd_await(&crowd);
+    assert_true(origin_least_gap(origin) >= 100 * MS - STAMP_SLACK_NS);
+    assert_true(origin_least_gap(origin) < 390 * MS);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void robots_passes_the_gate_like_every_request(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct site site = {.robots = NULL};
+    struct origin *origin = origin_new(serve, &site, NULL);
+    rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
+    rig.pace.min_interval_ns = 150 * MS;
+    rig_start(&rig);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
+    assert_int_equal(origin_requests(origin), 2);
+    assert_true(origin_least_gap(origin) >= 150 * MS - STAMP_SLACK_NS);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+/* S4-10, S4-11 */
+static void a_slow_robots_holds_up_no_other_host(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct site slow = {.robots = "", .delay_ns = 1500 * MS}, quick = {.robots = ""};
+    struct origin *one = origin_new(serve, &slow, NULL), *two = origin_new(serve, &quick, NULL);
+    struct crowd waits = {.rig = &rig}, goes = {.rig = &rig};
+    rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
+    rig.options.concurrency = 2;
+    rig_start(&rig);
+    for (int i = 0; i < 20; i++)
+        crowd_ask(&waits, url_at(origin_port(one), "/"), NULL);
+    while (origin_requests(one) == 0)
+        sleep_ns(MS);
+    for (int i = 0; i < 50; i++)
+        crowd_ask(&goes, url_at(origin_port(two), "/"), NULL);
+    crowd_await(&goes);
+    assert_int_equal(waits.finished, 0);
+    crowd_await(&waits);
+    assert_int_equal(waits.statuses[200], 20);
+    assert_int_equal(origin_asked(one, "/robots.txt"), 1);
+    rig_tear_down(&rig);
+    origin_free(one);
+    origin_free(two);
+}
+
+/* S4-16, R11 */
+static void while_robots_fails_the_mode_decides(void **state)
+{
+    (void)state;
+    static const struct {
+        weir_robots_mode mode;
+        weir_failure failure;
+        int status;
+    } cases[] = {
+        {WEIR_ROBOTS_RFC9309, WEIR_FAILURE_DEADLINE, 0}, /* waits for it */
+        {WEIR_ROBOTS_ALLOW, WEIR_FAILURE_NONE, 200},
+        {WEIR_ROBOTS_DENY, WEIR_FAILURE_ROBOTS, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig rig;
+        struct site site = {.status = 500};
+        struct origin *origin = origin_new(serve, &site, NULL);
+        rig_init_robots(&rig, cases[i].mode);
+        rig.options.deadline_ns = 500 * MS;
+        rig_start(&rig);
+        weir_response *response = get(&rig, url_at(origin_port(origin), "/"));
+        assert_int_equal(response->failure, cases[i].failure);
+        assert_int_equal(response->status, cases[i].status);
+        if (cases[i].mode == WEIR_ROBOTS_RFC9309)
+            assert_int_equal(response->waited_for, WEIR_REASON_ROBOTS);
+        assert_int_equal(origin_asked(origin, "/"), cases[i].status == 200 ? 1 : 0);
+        weir_response_free(response);
+        rig_tear_down(&rig);
+        origin_free(origin);
+    }
+}
+
+static void without_robots_the_default_rate_really_limits(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct site site = {.status = 500};
+    struct origin *origin = origin_new(serve, &site, NULL);
+    struct crowd crowd = {.rig = &rig};
+    rig_init_robots(&rig, WEIR_ROBOTS_ALLOW);
+    assert_int_equal(weir_pace_options_profile(&rig.pace, WEIR_PROFILE_STRICT), 0);
+    rig.pace.min_interval_ns = 200 * MS;
+    rig_start(&rig);
+    for (int i = 0; i < 5; i++)
+        crowd_ask(&crowd, url_at(origin_port(origin), "/"), NULL);
+    crowd_await(&crowd);
+    assert_int_equal(crowd.statuses[200], 5);
+    assert_true(origin_least_gap(origin) >= 200 * MS - STAMP_SLACK_NS);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void a_robots_that_says_too_many_is_waited_for(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct site site = {.status = 429, .fields = "Retry-After: 100\r\n"};
+    struct origin *origin = origin_new(serve, &site, NULL);
+    rig_init_robots(&rig, WEIR_ROBOTS_ALLOW);
+    rig.options.deadline_ns = 300 * MS;
+    rig_start(&rig);
+    assert_int_equal(get_failure(&rig, url_at(origin_port(origin), "/")), WEIR_FAILURE_DEADLINE);
+    assert_int_equal(origin_requests(origin), 1);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void what_robots_holds_for_too_long_fails(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct site site = {.status = 503};
+    struct origin *origin = origin_new(serve, &site, NULL);
+    struct crowd crowd = {.rig = &rig};
+    rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
+    rig.options.max_defer_ns = 300 * MS;
+    rig_start(&rig);
+    for (int i = 0; i < 5; i++)
+        crowd_ask(&crowd, url_at(origin_port(origin), "/"), NULL);
+    crowd_await(&crowd);
+    assert_int_equal(crowd.failures[WEIR_FAILURE_DEFERRED], 5);
+    assert_int_equal(origin_asked(origin, "/"), 0);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+/* Its pages would fare no better: they fail like it, instead of waiting for a host that is not there. */
+static void a_host_that_is_not_there_fails_as_such(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
+    rig_start(&rig);
+    weir_response *response = get(&rig, "http://nobody.invalid/");
+    assert_int_equal(response->failure, WEIR_FAILURE_DNS);
+    assert_non_null(strstr(response->detail, "robots.txt"));
+    weir_response_free(response);
+    rig_tear_down(&rig);
+}
+
+static void robots_can_be_ignored_by_client_and_by_fetch(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct site site = {.robots = "User-agent: *\nDisallow: /\n"};
+    struct origin *origin = origin_new(serve, &site, NULL);
+    weir_fetch_options options;
+    rig_init_robots(&rig, WEIR_ROBOTS_IGNORE);
+    rig_start(&rig);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
+    rig_tear_down(&rig);
+    rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
+    rig_start(&rig);
+    weir_fetch_options_init(&options);
+    options.ignore_robots = true;
+    weir_response *response = get_with(&rig, url_at(origin_port(origin), "/"), &options);
+    assert_int_equal(response->status, 200);
+    weir_response_free(response);
+    assert_int_equal(origin_asked(origin, "/robots.txt"), 0);
+    assert_int_equal(get_failure(&rig, url_at(origin_port(origin), "/")), WEIR_FAILURE_ROBOTS);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void own_headers_are_not_sent_for_robots(void **state)
+{
+    (void)state;
+    static const char *const headers[] = {"Authorization: Bearer secret", "Cookie: a=b", NULL};
+    struct rig rig;
+    struct site site = {.robots = ""};
+    struct origin *origin = origin_new(serve, &site, NULL);
+    rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
+    rig.options.headers = headers;
+    rig_start(&rig);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
+    assert_null(strstr(origin_request(origin, 0).text, "secret"));
+    assert_null(strstr(origin_request(origin, 0).text, "Cookie"));
+    assert_non_null(strstr(origin_request(origin, 1).text, "secret"));
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static struct origin_reply lead_robots_to(void *context, const struct origin_request *request)
+{
+    if (strcmp(request->path, "/robots.txt") == 0)
+        return (struct origin_reply){.status = 301, .fields = context};
+    return (struct origin_reply){.status = 200};
+}
+
+static void a_robots_elsewhere_passes_the_gate_there(void **state)
+{
+    (void)state;
+    struct rig rig;
+    char location[100];
+    struct site site = {.robots = "User-agent: *\nDisallow: /no\n"};
+    struct origin *other = origin_new(serve, &site, NULL);
+    (void)snprintf(location, sizeof location, "Location: http://127.0.0.1:%d/robots.txt\r\n", origin_port(other));
+    struct origin *origin = origin_new(lead_robots_to, location, NULL);
+    rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
+    rig.pace.min_interval_ns = 200 * MS;
+    rig_start(&rig);
+    assert_int_equal(get_status(&rig, url_at(origin_port(other), "/")), 200); /* robots.txt of its own, and a page */
+    assert_int_equal(get_failure(&rig, url_at(origin_port(origin), "/no")), WEIR_FAILURE_ROBOTS);
+    assert_int_equal(origin_requests(other), 3);
+    assert_true(origin_least_gap(other) >= 200 * MS - STAMP_SLACK_NS);
+    rig_tear_down(&rig);
+    origin_free(origin);
+    origin_free(other);
+}
+
+WEIR_TESTS(test(no_page_is_fetched_before_robots_is_known),
+           test(what_robots_forbids_is_not_fetched_and_the_line_is_told), test(the_group_that_names_the_agent_counts),
+           test(the_crawl_delay_reaches_the_gate), test(a_crawl_delay_of_five_seconds_spaces_starts_by_five),
+           test(the_crawl_delay_can_be_multiplied), test(robots_passes_the_gate_like_every_request),
+           test(a_slow_robots_holds_up_no_other_host), test(while_robots_fails_the_mode_decides),
+           test(without_robots_the_default_rate_really_limits), test(a_robots_that_says_too_many_is_waited_for),
+           test(what_robots_holds_for_too_long_fails), test(a_host_that_is_not_there_fails_as_such),
+           test(robots_can_be_ignored_by_client_and_by_fetch), test(own_headers_are_not_sent_for_robots),
+           test(a_robots_elsewhere_passes_the_gate_there))

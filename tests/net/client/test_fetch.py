@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir fetch, as its users meet it, against a real nginx. The first argument is the program."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'cli'))
+
+import cases  # noqa: E402
+from nginx import Nginx  # noqa: E402
+from program import refusal, weir  # noqa: E402
+
+PAGES = {f'{name}.html': name * 1000 for name in 'abcdef'}
+SLACK_S = 0.02  # nginx stamps whole milliseconds when it has answered; this machine may be busy
+
+
+def _fetch(*words, **more):
+    """({url: its line}, the run)"""
+    run = weir('fetch', '--allow-private', '--quiet', *words, **more)
+    lines = [json.loads(line) for line in run.stdout.splitlines()]
+    return {line['url']: line for line in lines}, run
+
+
+def every_url_has_a_line_that_tells_what_became_of_it():
+    files = {**PAGES, 'robots.txt': 'User-agent: *\nDisallow: /secret\n'}
+    with Nginx('location /old { return 302 /b.html; }', files=files) as nginx:
+        words = [f'{nginx.url}/{path}' for path in ('a.html', 'missing', 'old', 'secret/x')] + ['ftp://example.org/']
+        lines, run = _fetch('--pace', 'unlimited', *words)
+        assert run.returncode == 1 and run.stderr == '', run
+        page = lines[f'{nginx.url}/a.html']
+        assert page['status'] == 200 and page['bytes'] == 1000 and page['failure'] is None, page
+        assert page['attempts'] == 1 and page['hops'] == 0 and not page['truncated'], page
+        assert page['final_url'] == f'{nginx.url}/a.html' and page['address'] == '127.0.0.1', page
+        assert 0 < page['latency_s'] <= page['total_s'], page
+        assert lines[f'{nginx.url}/missing']['status'] == 404
+        moved = lines[f'{nginx.url}/old']
+        assert moved['status'] == 200 and moved['hops'] == 1 and moved['final_url'] == f'{nginx.url}/b.html', moved
+        secret = lines[f'{nginx.url}/secret/x']
+        assert secret['status'] is None and secret['failure'] == 'robots' and secret['robots_line'] == 2, secret
+        bad = lines['ftp://example.org/']
+        assert bad['status'] is None and bad['failure'] == 'url' and 'scheme' in bad['detail'], bad
+        assert len(lines) == 5
+        assert not any(path.startswith('/secret') for _, _, path, *_ in nginx.log())
+
+
+def all_answered_below_400_is_success():
+    with Nginx(files=PAGES) as nginx:
+        lines, run = _fetch('--pace', 'unlimited', *(f'{nginx.url}/{path}' for path in PAGES))
+        assert run.returncode == 0 and len(lines) == len(PAGES), run
+
+
+def a_crawl_delay_spaces_what_nginx_logs():
+    files = {**PAGES, 'robots.txt': 'User-agent: *\nCrawl-delay: 1\n'}
+    with Nginx(files=files) as nginx:
+        _, run = _fetch(*(f'{nginx.url}/{path}' for path in list(PAGES)[:3]))
+        assert run.returncode == 0, run
+        times = [at for at, *_ in nginx.log()]
+        assert len(times) == 4, times
+        gaps = [later - earlier for earlier, later in zip(times, times[1:])]
+        assert min(gaps) >= 1 - SLACK_S, gaps
+
+
+def nothing_arrives_at_nginx_while_retry_after_holds():
+    http = 'limit_req_zone $server_port zone=one:1m rate=60r/m; limit_req_status 429;'
+    server = ('location /x { limit_req zone=one; error_page 429 = @away; }'
+              'location @away { add_header Retry-After 1 always; return 429; }')
+    with Nginx(server, http, files={f'x/{i}': 'page' for i in range(4)}) as nginx:
+        lines, run = _fetch('--pace', 'unlimited', '--per-host', '1', '--ignore-robots',
+                            *(f'{nginx.url}/x/{i}' for i in range(4)))
+        assert run.returncode == 0, run
+        log = nginx.log()
+        turned_away = [at for at, _, _, status, *_ in log if status == 429]
+        assert turned_away, log
+        for said_at in turned_away:
+            after = [at - said_at for at, *_ in log if at > said_at]
+            assert not after or min(after) >= 1 - SLACK_S, log
+        assert any(line['attempts'] > 1 for line in lines.values())
+
+
+def urls_come_from_a_file_or_standard_input_and_lines_go_to_a_file():
+    with Nginx(files=PAGES) as nginx, tempfile.TemporaryDirectory() as folder:
+        text = f'# a comment\n\n  {nginx.url}/a.html  \r\n{nginx.url}/b.html\n{nginx.url}/c.html'
+        with open(f'{folder}/urls', 'w', encoding='utf-8') as file:
+            file.write(text)
+        run = weir('fetch', '--allow-private', '--pace', 'unlimited', '--urls-file', f'{folder}/urls', '--out',
+                   f'{folder}/lines', f'{nginx.url}/d.html')
+        assert run.returncode == 0 and run.stdout == '' and '4 of 4 answered' in run.stderr, run
+        with open(f'{folder}/lines', encoding='utf-8') as file:
+            assert {json.loads(line)['status'] for line in file} == {200}
+        run = subprocess.run([sys.argv[1], 'fetch', '--allow-private', '--pace', 'unlimited', '--urls-file', '-'],
+                             input=text, capture_output=True, text=True, timeout=60)
+        assert run.returncode == 0 and len(run.stdout.splitlines()) == 3, run
+
+
+def agent_and_headers_are_sent_to_the_hosts_given():
+    with Nginx('location /old { return 302 http://localhost:$server_port/a.html; }', files=PAGES) as nginx:
+        _, run = _fetch('--pace', 'unlimited', '--agent', 'tester/1.0', '--header', 'X-Test: yes', f'{nginx.url}/old')
+        assert run.returncode == 0, run
+        log = [(path, agent, test) for _, _, path, _, agent, test in nginx.log() if path != '/robots.txt']
+        assert log == [('/old', 'tester/1.0', 'yes'), ('/a.html', 'tester/1.0', '-')], log
+
+
+def private_addresses_are_refused_unless_allowed():
+    with Nginx(files=PAGES) as nginx:
+        run = weir('fetch', '--quiet', f'{nginx.url}/a.html')
+        assert run.returncode == 1 and json.loads(run.stdout)['failure'] == 'guard', run
+        assert nginx.log() == []
+
+
+def an_interrupt_ends_with_what_has_finished():
+    files = {**PAGES, 'robots.txt': 'User-agent: *\nCrawl-delay: 30\n'}
+    with Nginx(files=files) as slow, Nginx(files=PAGES) as quick:
+        process = subprocess.Popen([sys.argv[1], 'fetch', '--allow-private', '--pace', 'unlimited',
+                                    f'{slow.url}/a.html', f'{slow.url}/b.html', f'{quick.url}/a.html'],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        first = json.loads(process.stdout.readline())
+        assert first['url'] == f'{quick.url}/a.html' and first['status'] == 200, first
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        rest, complaints = process.communicate(timeout=10)
+        assert process.returncode == 130 and rest == '', (process.returncode, rest)
+        assert time.monotonic() - began < 5 and '1 of 3 answered' in complaints, complaints
+
+
+def a_reader_that_goes_away_is_noticed():
+    with Nginx(files=PAGES) as nginx:
+        process = subprocess.Popen([sys.argv[1], 'fetch', '--allow-private', '--quiet', f'{nginx.url}/a.html'],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process.stdout.close()
+        assert process.wait(timeout=30) == 1
+        assert 'cannot write' in process.stderr.read()
+        process.stderr.close()
+
+
+def what_is_not_understood_is_refused():
+    assert 'no URL' in refusal('fetch')
+    assert 'header' in refusal('fetch', '--header', 'X', 'http://example.org/')
+    assert 'agent' in refusal('fetch', '--agent', 'a\nb', 'http://example.org/')
+    assert '--max-rate' in refusal('fetch', '--max-rate', 'fast', 'http://example.org/')
+    assert '--pace' in refusal('fetch', '--pace', 'quick', 'http://example.org/')
+    assert 'proxy' in refusal('fetch', '--proxy', 'gopher://x', 'http://example.org/')
+    run = weir('fetch', '--urls-file', '/nonexistent/urls')
+    assert run.returncode == 1 and 'cannot open' in run.stderr, run
+
+
+if __name__ == '__main__':
+    cases.main()
