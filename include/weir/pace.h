@@ -30,7 +30,8 @@
  *
  * A start is the moment the request is written. Ask for a permit with WEIR_REPORTS_SENT, call weir_permit_sent when
  * you write, and spacing counts from there, however long connecting took; meanwhile nobody else starts on this host.
- * Without the flag the request counts as sent when granted.
+ * Without the flag, and on hosts whose starts are not spaced (unlimited, no Crawl-delay), the request counts as sent
+ * when granted.
  *
  * Groups: beside the host's own gate a request may have to pass one that all hosts of a registrable domain share, and
  * one of the address it goes to. All are asked, and the strictest wins. Their keys are "domain:example.co.uk" and

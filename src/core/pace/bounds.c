@@ -128,6 +128,20 @@ weir_decision wr_gate_ask_again(const struct wr_gate *gate, const weir_pace_opti
     return decide(&asker, now);
 }
 
+weir_decision wr_gate_ask_unwritten(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
+{
+    if (options->off)
+        return (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
+    int64_t t = now > gate->latest_at ? now : gate->latest_at;
+    if (wr_breaker_state(&gate->breaker, t) == WEIR_BREAKER_OPEN)
+        return wait_for(WEIR_REASON_BREAKER, gate->breaker.open_until - now);
+    if (gate->paused)
+        return wait_for(WEIR_REASON_PAUSED, WEIR_UNTIL_RELEASE);
+    if (gate->hold_until > t)
+        return wait_for((weir_reason)gate->hold_reason, gate->hold_until - now);
+    return (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
+}
+
 /* ---- each bound on its own ---- */
 
 struct list {

@@ -65,8 +65,9 @@ uint32_t wr_gate_reserve(struct wr_gate *gate, const weir_pace_options *options,
 void wr_gate_give(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now);
 
 /* Whether starts are spaced at all. If not (`unlimited`), do not hold the gate while connecting: call wr_gate_sent at
- * once. */
+ * once, and wr_gate_ask_unwritten before it is really written: the host may have asked to be left alone since. */
 bool wr_gate_spaces(const struct wr_gate *gate, const weir_pace_options *options);
+weir_decision wr_gate_ask_unwritten(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
 
 /* It is being written. */
 struct wr_gate_start wr_gate_sent(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now);

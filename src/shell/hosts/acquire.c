@@ -171,9 +171,7 @@ void wr_asking_wait(struct wr_asking *asking, const struct wr_query *query)
 
 void wr_asking_took(struct wr_asking *asking, size_t i, const weir_receipt *receipt)
 {
-    asking->permit->held[i].life = 0; /* known once confirmed */
-    asking->permit->held[i].seq = receipt->marks[0];
-    asking->permit->gates = (uint8_t)(i + 1);
+    wr_permit_hold(asking->permit, i, 0, receipt); /* its life is known once confirmed */
 }
 
 void wr_asking_give(struct wr_asking *asking)

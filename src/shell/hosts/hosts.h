@@ -143,6 +143,9 @@ void wr_called_wake(const struct wr_called *called);
 
 /* ---- permits (permit.c) ---- */
 
+/* Gate `i` of the permit, and those before it, are reserved. `life` is that of the host, 0 if not known yet. */
+void wr_permit_hold(weir_permit *permit, size_t i, uint32_t life, const weir_receipt *receipt);
+
 /* With the locks held: all gates were reserved just now. Marks the request as sent, too, if `sends`. */
 void wr_permit_grant(weir_permit *permit, struct wr_gates *gates, bool sends);
 

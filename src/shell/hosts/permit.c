@@ -4,12 +4,33 @@
 
 /* ---- sending ---- */
 
+static struct wr_gate_start start_of(const weir_permit *permit, size_t i)
+{
+    return (struct wr_gate_start){permit->held[i].seq, permit->held[i].in_flight, permit->held[i].sent_at};
+}
+
+/* Whether it counts as sent at this gate; else it is only reserved there. */
+static bool is_started(const weir_permit *permit, size_t i)
+{
+    return permit->held[i].in_flight > 0;
+}
+
 static void mark_sent(weir_permit *permit, size_t i, const struct wr_seen *seen)
 {
-    struct wr_gate_start start = wr_gate_sent(seen->gate, seen->pace, permit->held[i].seq, seen->now);
-    permit->held[i].seq = start.seq;
-    permit->held[i].in_flight = start.in_flight;
+    struct wr_gate_start start = {.sent_at = seen->now};
+    if (!is_started(permit, i)) {
+        start = wr_gate_sent(seen->gate, seen->pace, permit->held[i].seq, seen->now);
+        permit->held[i].seq = start.seq;
+        permit->held[i].in_flight = start.in_flight;
+    }
     permit->held[i].sent_at = start.sent_at;
+}
+
+/* A gate that does not space starts is not held while somebody connects: there it counts as sent at once. */
+static void mark_granted(weir_permit *permit, size_t i, const struct wr_seen *seen, bool sends)
+{
+    if (sends || !wr_gate_spaces(seen->gate, seen->pace))
+        mark_sent(permit, i, seen);
 }
 
 void wr_permit_grant(weir_permit *permit, struct wr_gates *gates, bool sends)
@@ -17,13 +38,18 @@ void wr_permit_grant(weir_permit *permit, struct wr_gates *gates, bool sends)
     for (size_t i = 0; i < gates->count; i++) {
         const struct wr_part *part = &gates->parts[i];
         struct wr_seen seen = wr_host_see(part->table, part->shard, part->entry, part->query.now);
-        permit->held[i].life = seen.host->life;
-        permit->held[i].seq = part->receipt.marks[0];
-        if (sends)
-            mark_sent(permit, i, &seen);
+        wr_permit_hold(permit, i, seen.host->life, &part->receipt);
+        mark_granted(permit, i, &seen, sends);
     }
-    permit->gates = (uint8_t)gates->count;
     permit->sent = sends;
+}
+
+void wr_permit_hold(weir_permit *permit, size_t i, uint32_t life, const weir_receipt *receipt)
+{
+    permit->held[i].life = life;
+    permit->held[i].seq = receipt->marks[0];
+    permit->held[i].in_flight = 0;
+    permit->gates = (uint8_t)(i + 1);
 }
 
 /* Whether the host is the one that the permit's gate is held of: it may have been forgotten, and made anew. A gate that
@@ -37,12 +63,19 @@ static bool is_held(weir_permit *permit, size_t i, const struct wr_seen *seen)
 
 static void give_gate(const weir_permit *permit, size_t i, const struct wr_seen *seen)
 {
-    if (permit->sent) {
-        struct wr_gate_start start = {permit->held[i].seq, permit->held[i].in_flight, permit->held[i].sent_at};
+    struct wr_gate_start start = start_of(permit, i);
+    if (is_started(permit, i))
         wr_gate_drop(seen->gate, seen->pace, &start, seen->now);
-    } else {
-        wr_gate_give(seen->gate, seen->pace, permit->held[i].seq, seen->now);
-    }
+    else
+        wr_gate_give(seen->gate, seen->pace, start.seq, seen->now);
+}
+
+static bool agrees(const weir_permit *permit, size_t i, const struct wr_seen *seen)
+{
+    weir_decision decision = is_started(permit, i)
+                                 ? wr_gate_ask_unwritten(seen->gate, seen->pace, seen->now)
+                                 : wr_gate_ask_again(seen->gate, seen->pace, permit->held[i].seq, seen->now);
+    return decision.verdict == WEIR_GO;
 }
 
 /* Fills in what is held; those that are not are left out. Returns whether all are, and let it start. */
@@ -56,8 +89,7 @@ static bool all_agree(weir_permit *permit, const struct wr_gates *gates, int64_t
             ret_seen[i] = wr_host_see(part->table, part->shard, part->entry, now);
             ret_seen[i].host = is_held(permit, i, &ret_seen[i]) ? ret_seen[i].host : NULL;
         }
-        agree = agree && ret_seen[i].host != NULL &&
-                wr_gate_ask_again(ret_seen[i].gate, ret_seen[i].pace, permit->held[i].seq, now).verdict == WEIR_GO;
+        agree = agree && ret_seen[i].host != NULL && agrees(permit, i, &ret_seen[i]);
     }
     return agree;
 }
@@ -71,15 +103,13 @@ int wr_permit_confirm(weir_permit *permit, bool sends)
     wr_parts_lock(gates.parts, gates.count);
     wr_parts_find(gates.parts, gates.count);
     bool agree = all_agree(permit, &gates, now, seen);
-    for (size_t i = 0; i < gates.count && (sends || !agree); i++) {
+    for (size_t i = 0; i < gates.count; i++) {
         if (agree)
-            mark_sent(permit, i, &seen[i]);
+            mark_granted(permit, i, &seen[i], sends);
         else if (seen[i].host != NULL)
             give_gate(permit, i, &seen[i]);
     }
-    struct wr_called called = {{NULL}};
-    if (sends || !agree)
-        called = wr_gates_call(&gates, now);
+    struct wr_called called = wr_gates_call(&gates, now);
     wr_parts_unlock(gates.parts, gates.count);
     wr_called_wake(&called);
     permit->sent = agree && sends;
@@ -192,7 +222,7 @@ static uint32_t end_gate(weir_permit *permit, struct wr_gates *gates, size_t i, 
             give_gate(permit, i, &seen);
         if (held && outcome != NULL && !permit->sent)
             mark_sent(permit, i, &seen);
-        struct wr_gate_start start = {permit->held[i].seq, permit->held[i].in_flight, permit->held[i].sent_at};
+        struct wr_gate_start start = start_of(permit, i);
         if (held && outcome != NULL)
             news = tell_gate(pacer, &seen, &start, outcome);
     }

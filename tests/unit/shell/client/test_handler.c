@@ -430,7 +430,7 @@ static void a_permit_withdrawn_before_sending_is_not_sent(void **state)
     (void)state;
     struct handling handling = handling_new();
     weir_outcome gone = {.size = sizeof gone, .status = 429, .has_retry_after = true, .retry_after_ns = WEIR_SECOND};
-    handling.options.pacer = pacer_of(&handling, WEIR_PROFILE_UNLIMITED);
+    handling.options.pacer = pacer_of(&handling, WEIR_PROFILE_STRICT);
     handling.options.acquire_timeout_ns = 0;
     handling.options.reports_sent = true;
     start(&handling);

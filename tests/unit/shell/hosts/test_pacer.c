@@ -164,6 +164,35 @@ static void told_retry_after_stops_a_request_that_was_allowed_and_not_yet_sent(v
     pacing_tear_down(&pacing);
 }
 
+/* R24: where starts are not spaced, one who connects slowly holds up nobody. */
+static void slow_connects_hold_up_nobody_where_starts_are_not_spaced(void **state)
+{
+    (void)state;
+    struct pacing pacing;
+    pacing_init(&pacing, WEIR_PROFILE_UNLIMITED);
+    pacing.pace.max_in_flight = 3;
+    pacing_start(&pacing);
+    weir_permit slow[3], more;
+    for (int i = 0; i < 3; i++)
+        slow[i] = acquired(&pacing, "h", WEIR_REPORTS_SENT);
+    assert_int_equal(try_host(&pacing, "h", WEIR_REPORTS_SENT, &more).reason, WEIR_REASON_CONCURRENCY);
+    pass(&pacing, WEIR_SECOND);
+    assert_int_equal(weir_permit_sent(&slow[0]), 0);
+    weir_permit_release(&slow[1]);
+    assert_int_equal(look_at(&pacing, "h").in_flight, 2);
+    weir_outcome outcome = answer_retry_after(503, WEIR_MINUTE);
+    assert_int_equal(weir_permit_tell(&slow[0], &outcome), 0);
+    assert_int_equal(weir_permit_sent(&slow[2]), WEIR_E_WITHDRAWN); /* V2, K2 */
+    assert_null(slow[2].pacer);
+    assert_int_equal(look_at(&pacing, "h").in_flight, 0);
+    assert_int_equal(weir_pacer_robots_delay(pacing.pacer, "h", 1, WEIR_SECOND), 0);
+    pass(&pacing, 2 * WEIR_MINUTE);
+    slow[0] = acquired(&pacing, "h", WEIR_REPORTS_SENT); /* from now on they are */
+    assert_int_equal(try_host(&pacing, "h", WEIR_REPORTS_SENT, &more).reason, WEIR_REASON_PACE);
+    weir_permit_release(&slow[0]);
+    pacing_tear_down(&pacing);
+}
+
 static void pausing_stops_a_request_that_was_allowed_and_not_yet_sent(void **state)
 {
     (void)state;
@@ -436,6 +465,7 @@ WEIR_TESTS(test(first_request_to_a_host_waits_for_nothing),
            test(reservation_that_is_not_used_is_given_back_and_costs_nothing),
            test(permit_that_is_never_sent_comes_back_by_itself),
            test(told_retry_after_stops_a_request_that_was_allowed_and_not_yet_sent),
+           test(slow_connects_hold_up_nobody_where_starts_are_not_spaced),
            test(pausing_stops_a_request_that_was_allowed_and_not_yet_sent),
            test(permit_ends_once_however_often_it_is_told_or_released),
            test(permit_of_a_forgotten_host_does_not_end_what_its_successor_has_in_flight),
