@@ -49,12 +49,37 @@ static void sleep_for(const struct origin *origin, int64_t ns)
     }
 }
 
+/* How much earlier than now the kernel got what was read last. */
+static int64_t age_of(struct msghdr *message)
+{
+    struct timespec stamp, real;
+    struct cmsghdr *control = CMSG_FIRSTHDR(message);
+    if (control == NULL || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_TIMESTAMPNS)
+        return 0;
+    memcpy(&stamp, CMSG_DATA(control), sizeof stamp);
+    clock_gettime(CLOCK_REALTIME, &real);
+    int64_t age_ns = (real.tv_sec - stamp.tv_sec) * WEIR_SECOND + real.tv_nsec - stamp.tv_nsec;
+    return age_ns > 0 ? age_ns : 0;
+}
+
+/* Waits for the first byte, and leaves it there. Returns when it came, by the kernel's word: this thread may have been
+ * late. 0 at the end. */
+static int64_t await_request(int fd)
+{
+    char byte, control[256];
+    struct iovec piece = {&byte, 1};
+    struct msghdr message = {
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    return recvmsg(fd, &message, MSG_PEEK) == 1 ? now() - age_of(&message) : 0;
+}
+
 /* Reads one head, and the body that it announces. False at the end. */
 static bool read_request(int fd, struct origin_request *ret_request)
 {
     size_t length = 0;
     char *end = NULL;
     memset(ret_request, 0, sizeof *ret_request);
+    ret_request->at = await_request(fd);
     while (end == NULL) {
         ssize_t got = recv(fd, ret_request->text + length, 1, 0); /* no further than the head's end */
         if (got <= 0 || length + 2 >= sizeof ret_request->text)
@@ -62,7 +87,6 @@ static bool read_request(int fd, struct origin_request *ret_request)
         length += (size_t)got;
         end = strstr(ret_request->text, "\r\n\r\n");
     }
-    ret_request->at = now();
     const char *announced = strcasestr(ret_request->text, "\r\nContent-Length:");
     for (long left = announced != NULL ? strtol(announced + 17, NULL, 10) : 0; left > 0; left--) {
         char byte;
@@ -117,10 +141,10 @@ static void *serve(void *context)
     while (goes_on && read_request(visit.fd, &request)) {
         struct origin_reply reply = log_request(visit.origin, &request);
         sleep_for(visit.origin, reply.delay_ns);
-        goes_on = send_reply(visit.fd, &reply, strcmp(request.method, "HEAD") == 0);
         pthread_mutex_lock(&visit.origin->lock);
         visit.origin->log[request.number].done_at = now();
         pthread_mutex_unlock(&visit.origin->lock);
+        goes_on = send_reply(visit.fd, &reply, strcmp(request.method, "HEAD") == 0);
     }
     shutdown(visit.fd, SHUT_RDWR);
     return NULL;
@@ -154,6 +178,8 @@ struct origin *origin_new(origin_answer *answer, void *context, const char *addr
     origin->log = calloc(REQUESTS_MAX, sizeof *origin->log);
     pthread_mutex_init(&origin->lock, NULL);
     origin->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int one = 1; /* connections inherit it: what comes before they are accepted is stamped, too */
+    assert_int_equal(setsockopt(origin->listener, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one), 0);
     assert_int_equal(bind(origin->listener, (struct sockaddr *)&at, bytes), 0);
     assert_int_equal(listen(origin->listener, 128), 0);
     assert_int_equal(getsockname(origin->listener, (struct sockaddr *)&at, &bytes), 0);
