@@ -201,9 +201,7 @@ static int take_gate(struct wr_asking *asking, struct wr_part *part, weir_cancel
     wr_lock_give(&part->shard->lock);
     if (result != WR_WAITING)
         return result;
-    int64_t left_ns = WEIR_FOREVER;
-    if (asking->deadline_at != WEIR_FOREVER)
-        left_ns = asking->deadline_at > part->query.now ? asking->deadline_at - part->query.now : 0;
+    int64_t left_ns = wr_time_left(part->query.now, asking->deadline_at);
     if (left_ns > 0)
         wr_asking_wait(asking, &part->query);
     return wr_table_wait(table, &part->query, left_ns, cancel, ret_receipt, &asking->decision);

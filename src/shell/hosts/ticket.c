@@ -27,12 +27,12 @@ static int join_stage(weir_pace_ticket *ticket)
 }
 
 /* Passes as many gates as let it. As wr_ticket_poll. */
-static int advance(weir_pace_ticket *ticket, int64_t *ret_poll_ns)
+static int advance(weir_pace_ticket *ticket, int64_t *ret_poll_at)
 {
     int result = 0;
     while (result == 0 && ticket->stage < ticket->gates.count) {
         struct weir_ticket *at = &ticket->tickets[ticket->stage];
-        result = at->result == WR_WAITING ? wr_ticket_poll(at, &ticket->asking.decision, ret_poll_ns) : at->result;
+        result = at->result == WR_WAITING ? wr_ticket_poll(at, &ticket->asking.decision, ret_poll_at) : at->result;
         if (result != 0)
             break;
         wr_asking_took(&ticket->asking, ticket->stage, &at->receipt);
@@ -44,14 +44,14 @@ static int advance(weir_pace_ticket *ticket, int64_t *ret_poll_ns)
 
 static int poll_gates(weir_pace_ticket *ticket)
 {
-    int64_t poll_ns = 0;
-    int result = advance(ticket, &poll_ns);
+    int64_t poll_at = 0;
+    int result = advance(ticket, &poll_at);
     if (result == WR_WAITING && !ticket->waits) {
         ticket->waits = true;
         wr_asking_wait(&ticket->asking, &ticket->gates.parts[ticket->stage].query);
     }
     if (result == WR_WAITING) {
-        ticket->asking.decision.wait_ns = poll_ns;
+        ticket->asking.decision.wait_ns = wr_time_left(wr_clock_now(ticket->asking.pacer->clock), poll_at);
         return result;
     }
     if (result != 0)

@@ -22,6 +22,13 @@ int64_t wr_deadline(int64_t now, int64_t timeout_ns)
     return timeout_ns > WEIR_DURATION_MAX ? WEIR_FOREVER : now + timeout_ns;
 }
 
+int64_t wr_time_left(int64_t now, int64_t deadline_at)
+{
+    if (deadline_at == WEIR_FOREVER)
+        return WEIR_FOREVER;
+    return deadline_at > now ? deadline_at - now : 0;
+}
+
 void wr_ticket_init(struct weir_ticket *ret_ticket, uint32_t permits, int64_t deadline_at, weir_wake *wake,
                     void *context)
 {
@@ -195,7 +202,7 @@ int wr_line_acquire(struct wr_line *line, const struct wr_spot *spot, int64_t no
 /* The decision is what the rules say, so that somebody who gives up knows when to come back. Only the time until the
  * next poll minds the deadline, and that of the one before. */
 static int decide(struct weir_ticket *ticket, const struct wr_spot *spot, int64_t now, weir_decision *ret_decision,
-                  int64_t *ret_poll_ns)
+                  int64_t *ret_poll_at)
 {
     int64_t until = ticket->deadline_at;
     if (first(ticket->line, now) == ticket) {
@@ -217,7 +224,7 @@ static int decide(struct weir_ticket *ticket, const struct wr_spot *spot, int64_
     const struct weir_ticket *ahead = before(ticket, now);
     if (ahead != NULL && ahead->deadline_at < until)
         until = ahead->deadline_at + 1;
-    *ret_poll_ns = until == WEIR_FOREVER ? WEIR_FOREVER : until - now;
+    *ret_poll_at = until;
     return WR_WAITING;
 }
 
@@ -247,7 +254,7 @@ static void wake_left(struct left left)
     wr_ticket_wake(left.behind);
 }
 
-int wr_ticket_poll(struct weir_ticket *ticket, weir_decision *ret_decision, int64_t *ret_poll_ns)
+int wr_ticket_poll(struct weir_ticket *ticket, weir_decision *ret_decision, int64_t *ret_poll_at)
 {
     struct wr_line *line = ticket->line;
     const struct wr_line_ops *ops = line->ops;
@@ -256,7 +263,7 @@ int wr_ticket_poll(struct weir_ticket *ticket, weir_decision *ret_decision, int6
     struct wr_spot spot;
     struct left left = {NULL, NULL};
     bool open = ops->enter(line, &spot);
-    int result = open ? decide(ticket, &spot, now, ret_decision, ret_poll_ns) : WEIR_E_CLOSED;
+    int result = open ? decide(ticket, &spot, now, ret_decision, ret_poll_at) : WEIR_E_CLOSED;
     if (result != WR_WAITING)
         left = leave_line(ticket, open ? &spot : NULL, result, now);
     else if (ticket->insists && give_up(&spot, now, ticket->permits) != 0)
@@ -273,12 +280,13 @@ int weir_ticket_poll(weir_ticket *ticket, weir_decision *ret_decision)
     if (ticket == NULL || ret_decision == NULL)
         return wr_invalid("ticket and ret_decision must not be NULL");
     weir_decision decision = {WEIR_GO, WEIR_REASON_NONE, 0};
-    int64_t poll_ns;
-    int result = ticket->result == WR_WAITING ? wr_ticket_poll(ticket, &decision, &poll_ns) : ticket->result;
+    int64_t poll_at;
+    const weir_clock *clock = ticket->line != NULL ? ticket->line->clock : NULL;
+    int result = ticket->result == WR_WAITING ? wr_ticket_poll(ticket, &decision, &poll_at) : ticket->result;
     if (result < 0)
         return result;
     if (result == WR_WAITING)
-        decision.wait_ns = poll_ns;
+        decision.wait_ns = wr_time_left(wr_clock_now(clock), poll_at);
     *ret_decision = decision;
     return 0;
 }

@@ -81,13 +81,16 @@ int wr_timeout_check(int64_t timeout_ns);
 /* now + timeout, where WEIR_FOREVER stays what it is. */
 int64_t wr_deadline(int64_t now, int64_t timeout_ns);
 
+/* The other way round; 0 if the deadline is over. */
+int64_t wr_time_left(int64_t now, int64_t deadline_at);
+
 /* Fills a ticket that is not in line yet. */
 void wr_ticket_init(struct weir_ticket *ret_ticket, uint32_t permits, int64_t deadline_at, weir_wake *wake,
                     void *context);
 
 /* As weir_ticket_poll, for a ticket that is not granted yet: 0, WR_WAITING or why it never will be. The decision tells
- * what holds and for how long in any case (but WEIR_E_CLOSED), and ret_poll_ns, if WR_WAITING, when to poll again. */
-int wr_ticket_poll(struct weir_ticket *ticket, weir_decision *ret_decision, int64_t *ret_poll_ns);
+ * what holds and for how long in any case (but WEIR_E_CLOSED), and ret_poll_at, if WR_WAITING, when to poll again. */
+int wr_ticket_poll(struct weir_ticket *ticket, weir_decision *ret_decision, int64_t *ret_poll_at);
 
 /* Leaves the line, if in it, and waits for wakes under way. The memory is the caller's again. If it was in line, the
  * decision (may be NULL) tells what would hold now. */

@@ -16,13 +16,13 @@ static int await_ticket(struct weir_ticket *ticket, struct wr_parker *parker, co
                         weir_cancel *cancel, weir_decision *ret_decision)
 {
     for (;;) {
-        int64_t poll_ns;
+        int64_t poll_at;
         if (wr_cancel_fired(cancel))
             return WEIR_E_CANCELLED;
-        int result = wr_ticket_poll(ticket, ret_decision, &poll_ns);
+        int result = wr_ticket_poll(ticket, ret_decision, &poll_at);
         if (result != WR_WAITING)
             return result;
-        wr_park(parker, clock, wr_deadline(wr_clock_now(clock), poll_ns));
+        wr_park(parker, clock, poll_at);
     }
 }
 
