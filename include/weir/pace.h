@@ -225,7 +225,7 @@ typedef struct weir_pace_event {
     weir_breaker_state breaker;
 } weir_pace_event;
 
-/* Called with no lock held, from the thread that caused it; may call weir. */
+/* Called with no lock held, from the thread that caused it; may call weir, weir_pacer_free too. */
 typedef void weir_pace_listener(void *context, const weir_pace_event *event);
 
 typedef enum weir_pace_group {
@@ -320,8 +320,8 @@ WEIR_API int weir_pace_ticket_poll(weir_pace_ticket *ticket, weir_permit *ret_pe
 WEIR_API void weir_pace_ticket_free(weir_pace_ticket *ticket);
 
 /* The request is being written now: fixes its start. WEIR_E_WITHDRAWN: do not write it. Since the permit was granted
- * the host named a time, was paused, or more than reservation_max_ns went by and another came first; the permit holds
- * nothing any more, so acquire anew. Called again, or without WEIR_REPORTS_SENT: a no-op. */
+ * the host named a time, was paused, got a Crawl-delay, or more than reservation_max_ns went by and another came first;
+ * the permit holds nothing any more, so acquire anew. Called again, or without WEIR_REPORTS_SENT: a no-op. */
 WEIR_API int weir_permit_sent(weir_permit *permit);
 
 /* The request ended so: its gates learn, and the permit is let go. A permit that holds nothing: a no-op. One that was

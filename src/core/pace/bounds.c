@@ -23,8 +23,9 @@ bool wr_gate_expired(const struct wr_gate *gate, const weir_pace_options *option
 struct asker {
     const struct wr_gate *gate;
     const weir_pace_options *options;
-    int64_t t; /* as the gate knows time */
-    bool holds;
+    int64_t t;  /* as the gate knows time */
+    bool holds; /* a reservation */
+    bool flies; /* is counted as sent already */
     weir_breaker_state breaker;
     const struct wr_want *want;
 };
@@ -35,14 +36,15 @@ static struct asker asker_of(const struct wr_gate *gate, const weir_pace_options
 {
     int64_t t = wr_gate_time(gate, now);
     *want = wr_strategy_of(options->strategy)->want(options, gate + 1, t);
-    return (struct asker){gate, options, t, false, wr_breaker_state(&gate->breaker, t), want};
+    return (struct asker){gate, options, t, false, false, wr_breaker_state(&gate->breaker, t), want};
 }
 
 /* In flight without what is reserved: that is the asker's own, or stands in its way until it is sent, given back or
  * expires, which no answer need tell of. */
 static uint32_t others_in_flight(const struct asker *asker)
 {
-    return asker->gate->in_flight - asker->gate->reserved;
+    uint32_t own = (uint32_t)asker->gate->reserved + asker->flies;
+    return asker->gate->in_flight > own ? asker->gate->in_flight - own : 0;
 }
 
 static uint32_t most_in_flight(const struct asker *asker)
@@ -60,7 +62,8 @@ static bool probing(const struct asker *asker)
 
 static bool reserved_by_another(const struct asker *asker)
 {
-    return asker->gate->reserved && !asker->holds && !wr_gate_expired(asker->gate, asker->options, asker->t);
+    return asker->gate->reserved && !asker->holds && !asker->flies &&
+           !wr_gate_expired(asker->gate, asker->options, asker->t);
 }
 
 /* The latest of the bounds that time alone lifts. */
@@ -132,14 +135,12 @@ weir_decision wr_gate_ask_unwritten(const struct wr_gate *gate, const weir_pace_
 {
     if (options->off)
         return (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
-    int64_t t = now > gate->latest_at ? now : gate->latest_at;
-    if (wr_breaker_state(&gate->breaker, t) == WEIR_BREAKER_OPEN)
-        return wait_for(WEIR_REASON_BREAKER, gate->breaker.open_until - now);
-    if (gate->paused)
-        return wait_for(WEIR_REASON_PAUSED, WEIR_UNTIL_RELEASE);
-    if (gate->hold_until > t)
-        return wait_for((weir_reason)gate->hold_reason, gate->hold_until - now);
-    return (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
+    if (wr_gate_spaces(gate, options))
+        return (weir_decision){WEIR_DENY, WEIR_REASON_PACE, 0}; /* others may have been written just now */
+    struct wr_want want;
+    struct asker asker = asker_of(gate, options, now, &want);
+    asker.flies = true;
+    return decide(&asker, now);
 }
 
 /* ---- each bound on its own ---- */

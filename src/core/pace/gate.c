@@ -180,6 +180,11 @@ struct wr_gate_start wr_gate_sent(struct wr_gate *gate, const weir_pace_options 
     return (struct wr_gate_start){seq, gate->in_flight, t};
 }
 
+void wr_gate_written(struct wr_gate *gate, const weir_pace_options *options, int64_t now)
+{
+    gate->last_start_at = advance(gate, options, now);
+}
+
 static void leave(struct wr_gate *gate)
 {
     gate->in_flight -= gate->in_flight > gate->reserved;

@@ -65,9 +65,11 @@ uint32_t wr_gate_reserve(struct wr_gate *gate, const weir_pace_options *options,
 void wr_gate_give(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now);
 
 /* Whether starts are spaced at all. If not (`unlimited`), do not hold the gate while connecting: call wr_gate_sent at
- * once, and wr_gate_ask_unwritten before it is really written: the host may have asked to be left alone since. */
+ * once. Before it is really written call wr_gate_ask_unwritten, for the host may have asked to be left alone since
+ * (WEIR_DENY: starts are spaced by now, so reserve one), and then wr_gate_written. */
 bool wr_gate_spaces(const struct wr_gate *gate, const weir_pace_options *options);
 weir_decision wr_gate_ask_unwritten(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
+void wr_gate_written(struct wr_gate *gate, const weir_pace_options *options, int64_t now);
 
 /* It is being written. */
 struct wr_gate_start wr_gate_sent(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now);

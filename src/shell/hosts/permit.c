@@ -17,12 +17,14 @@ static bool is_started(const weir_permit *permit, size_t i)
 
 static void mark_sent(weir_permit *permit, size_t i, const struct wr_seen *seen)
 {
-    struct wr_gate_start start = {.sent_at = seen->now};
-    if (!is_started(permit, i)) {
-        start = wr_gate_sent(seen->gate, seen->pace, permit->held[i].seq, seen->now);
-        permit->held[i].seq = start.seq;
-        permit->held[i].in_flight = start.in_flight;
+    if (is_started(permit, i)) {
+        wr_gate_written(seen->gate, seen->pace, seen->now);
+        permit->held[i].sent_at = seen->now;
+        return;
     }
+    struct wr_gate_start start = wr_gate_sent(seen->gate, seen->pace, permit->held[i].seq, seen->now);
+    permit->held[i].seq = start.seq;
+    permit->held[i].in_flight = start.in_flight;
     permit->held[i].sent_at = start.sent_at;
 }
 
@@ -250,11 +252,17 @@ int weir_permit_tell(weir_permit *permit, const weir_outcome *outcome)
         return wr_invalid("permit is NULL; it must come from weir_pacer_acquire or weir_pacer_try");
     if (check_outcome(outcome) != 0)
         return WEIR_E_INVAL;
-    if (permit->pacer == NULL)
+    weir_pacer *pacer = permit->pacer;
+    if (pacer == NULL)
         return 0;
+    bool calls = pacer->listener != NULL;
+    if (calls)
+        wr_pacer_hold(pacer); /* it may free the pacer: this may be the last permit */
     uint32_t news = end_permit(permit, outcome, &hash);
-    count_outcome(permit->pacer, hash, outcome, news);
+    count_outcome(pacer, hash, outcome, news);
     permit->pacer = NULL;
+    if (calls)
+        wr_pacer_drop(pacer);
     return 0;
 }
 
@@ -295,8 +303,10 @@ int weir_pacer_tell(weir_pacer *pacer, const char *key, size_t key_bytes, const 
         return 0;
     (void)wr_permit_fill(&nobody, pacer, key, key_bytes, NULL);
     wr_gates_init(&gates, pacer, &nobody, wr_clock_now(pacer->clock), false);
+    wr_pacer_hold(pacer); /* who is called may free it */
     for (size_t i = gates.count; i-- > 0;)
         news = tell_key(pacer, &gates.parts[i].query, outcome);
     count_outcome(pacer, gates.parts[0].query.hash, outcome, news);
+    wr_pacer_drop(pacer);
     return 0;
 }

@@ -185,9 +185,17 @@ static void slow_connects_hold_up_nobody_where_starts_are_not_spaced(void **stat
     assert_int_equal(weir_permit_sent(&slow[2]), WEIR_E_WITHDRAWN); /* V2, K2 */
     assert_null(slow[2].pacer);
     assert_int_equal(look_at(&pacing, "h").in_flight, 0);
-    assert_int_equal(weir_pacer_robots_delay(pacing.pacer, "h", 1, WEIR_SECOND), 0);
     pass(&pacing, 2 * WEIR_MINUTE);
-    slow[0] = acquired(&pacing, "h", WEIR_REPORTS_SENT); /* from now on they are */
+    slow[0] = acquired(&pacing, "h", WEIR_REPORTS_SENT);
+    slow[1] = acquired(&pacing, "h", WEIR_REPORTS_SENT);
+    pass(&pacing, WEIR_MINUTE);
+    assert_int_equal(weir_permit_sent(&slow[1]), 0);
+    assert_int_equal(weir_pacer_robots_delay(pacing.pacer, "h", 1, WEIR_SECOND), 0); /* from now on they are */
+    assert_int_equal(weir_permit_sent(&slow[0]), WEIR_E_WITHDRAWN);
+    assert_int_equal(host_wait(&pacing, "h"), WEIR_SECOND);
+    tell(&slow[1], 200);
+    pass(&pacing, WEIR_SECOND);
+    slow[0] = acquired(&pacing, "h", WEIR_REPORTS_SENT);
     assert_int_equal(try_host(&pacing, "h", WEIR_REPORTS_SENT, &more).reason, WEIR_REASON_PACE);
     weir_permit_release(&slow[0]);
     pacing_tear_down(&pacing);
