@@ -161,8 +161,11 @@ size_t weir_pacer_export(weir_pacer *pacer, weir_pacer_save *save, void *context
     struct wr_walk walk = {0, 0};
     struct export export;
     size_t saved = 0;
-    bool more = pacer != NULL && save != NULL;
-    while (more) {
+    bool more;
+    if (pacer == NULL || save == NULL)
+        return 0;
+    wr_pacer_hold(pacer); /* `save` may free it */
+    do {
         export.pacer = pacer;
         export.wall_now = wr_pacer_wall(pacer);
         export.count = 0;
@@ -174,6 +177,7 @@ size_t weir_pacer_export(weir_pacer *pacer, weir_pacer_save *save, void *context
             note_saved(pacer, copy);
             saved++;
         }
-    }
+    } while (more);
+    wr_pacer_drop(pacer);
     return saved;
 }

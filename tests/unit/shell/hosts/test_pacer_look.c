@@ -226,8 +226,66 @@ static void listener_hears_who_waits_for_what_and_how_long(void **state)
     pacing_tear_down(&pacing);
 }
 
+/* K3 */
+struct ending {
+    weir_pacer *pacer;
+    int times;
+};
+
+static void free_at_once(void *context, const weir_pace_event *event)
+{
+    (void)event;
+    struct ending *ending = context;
+    if (ending->times++ == 0)
+        weir_pacer_free(ending->pacer);
+}
+
+static bool free_while_saving(void *context, const char *key, size_t key_bytes, const weir_pace_memory *memory)
+{
+    (void)key, (void)key_bytes, (void)memory;
+    free_at_once(context, NULL);
+    return true;
+}
+
+static void who_is_called_may_free_the_pacer(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        struct pacing pacing;
+        struct ending ending = {.times = 0};
+        weir_outcome outcome = answer_retry_after(429, WEIR_SECOND);
+        pacing_init(&pacing, WEIR_PROFILE_LEARNED);
+        pacing.options.groups = WEIR_GROUP_DOMAIN;
+        if (way < 3) {
+            pacing.options.listener = free_at_once;
+            pacing.options.listener_context = &ending;
+        }
+        pacing_start(&pacing);
+        ending.pacer = pacing.pacer;
+        weir_permit permit = acquired(&pacing, "www.example.org", 0);
+        if (way == 0) {
+            assert_int_equal(weir_permit_tell(&permit, &outcome), 0);
+        } else if (way == 1) {
+            weir_permit_release(&permit);
+            assert_int_equal(weir_pacer_tell(pacing.pacer, "www.example.org", 15, &outcome), 0);
+        } else if (way == 2) {
+            weir_permit_release(&permit);
+            assert_int_equal(
+                weir_pacer_acquire(pacing.pacer, "www.example.org", 15, 0, WEIR_FOREVER, NULL, &permit, NULL),
+                WEIR_E_CLOSED);
+        } else {
+            weir_permit_release(&permit);
+            assert_int_equal(weir_pacer_robots_delay(pacing.pacer, "example.org", 11, WEIR_SECOND), 0);
+            assert_int_equal(weir_pacer_export(pacing.pacer, free_while_saving, &ending), 1);
+        }
+        assert_true(ending.times > 0);
+        weir_clock_fake_free(pacing.clock);
+        weir_clock_fake_free(pacing.wall);
+    }
+}
+
 WEIR_TESTS(test(caller_can_tell_granted_waited_and_refused_apart), test(look_shows_one_host_and_each_of_its_bounds),
            test(top_lists_the_most_active_hosts_and_no_more_than_asked_for),
            test(recommended_concurrency_falls_with_the_delay_and_comes_back),
            test(listener_hears_what_changed_and_may_call_back), test(hopeless_host_is_told_of_once),
-           test(listener_hears_who_waits_for_what_and_how_long))
+           test(listener_hears_who_waits_for_what_and_how_long), test(who_is_called_may_free_the_pacer))
