@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define PORTS_MAX 64
-#define CONNECTIONS_MAX 256
+#define CONNECTIONS_MAX 2048
 #define REQUESTS_MAX 4096
 #define BODY_MAX ((size_t)1 << 20)
 

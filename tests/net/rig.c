@@ -39,17 +39,15 @@ static void look_up(void *context, const char *name, struct wr_answer *ret_answe
 
 struct wr_net_options rig_options(void)
 {
-    const int64_t slow = SANITIZED ? 5 : 1; /* machines under a sanitizer are */
-
     return (struct wr_net_options){
         .agent = "weir-test/1",
         .allow_private = true,
         .transfers_max = 32,
         .body_max = 1 << 20,
-        .connect_ns = 300 * MS * slow,
-        .first_byte_ns = 300 * MS * slow,
-        .total_ns = 1500 * MS * slow,
-        .speed_ns = 300 * MS * slow,
+        .connect_ns = 300 * MS * SLOW,
+        .first_byte_ns = 300 * MS * SLOW,
+        .total_ns = 1500 * MS * SLOW,
+        .speed_ns = 300 * MS * SLOW,
         .speed_min = 1000,
     };
 }
@@ -118,6 +116,7 @@ static bool on_body(void *context, const char *data, size_t bytes)
     assert_false(got->is_done);
     memcpy(got->body + (GOT_BODY_MAX - kept), data, bytes < kept ? bytes : kept);
     got->body_bytes += bytes;
+    got->bodies++;
     if (got->cancels_in_body)
         wr_net_cancel(got->transfer);
     return got->stop_after == 0 || got->body_bytes < got->stop_after;

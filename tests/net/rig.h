@@ -42,6 +42,7 @@ struct got {
     bool wants_no_body;
     size_t stop_after; /* on_body says no after so many bytes; 0: never */
     bool cancels_in_body;
+    int bodies; /* calls of on_body */
     size_t body_bytes;
     char body[GOT_BODY_MAX + 1]; /* the first of it */
     char fields[4096];           /* "Name: value\n" */
@@ -77,5 +78,6 @@ void rig_memory_mark(void);
 long rig_memory_grown(void);
 
 #define MS WEIR_MILLISECOND
+#define SLOW (SANITIZED ? 5 : 1) /* how much slower things are */
 
 #endif

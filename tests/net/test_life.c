@@ -2,6 +2,8 @@
 /* test_life.c - transfers are started, cancelled and closed at any moment, and nothing is left behind (K3, L1, V6). */
 #include "net/rig.h"
 
+#include "base/rng.h"
+
 #include <sys/resource.h>
 
 static const struct hostile_step hello[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), AGAIN, END};
@@ -65,7 +67,7 @@ static void a_transfer_can_be_cancelled_from_inside_its_calls(void **state)
     rig_start(&rig, rig_url(port), &got);
     rig_run(&rig);
     assert_int_equal(got.result.end, WR_NET_CANCELLED);
-    assert_int_equal(got.body_bytes, 5); /* nothing came after it */
+    assert_int_equal(got.bodies, 1); /* nothing came after it */
     rig_tear_down(&rig);
 }
 
@@ -274,6 +276,93 @@ static void options_that_make_no_sense_are_refused(void **state)
     rig_tear_down(&rig);
 }
 
+/* ---- all at once ------------------------------------------------------------------------------------------- */
+
+#define FATES 400
+#define AT_ONCE 16
+
+struct crowd {
+    struct rig rig;
+    struct wr_rng rng;
+    char urls[8][64];
+    int started, ended, ends[32];
+    struct got *got;
+    int64_t cancel_at[AT_ONCE];
+};
+
+static void note_fate(struct crowd *crowd, const struct got *got)
+{
+    crowd->ended++;
+    crowd->ends[got->result.end]++;
+}
+
+/* Starts one that is not under way, cancels another now and then. */
+static void stir(struct crowd *crowd)
+{
+    int64_t now = weir_clock_now(weir_clock_monotonic());
+
+    for (int i = 0; i < AT_ONCE; i++) {
+        struct got *got = &crowd->got[i];
+        if (got->transfer != NULL && got->is_done) {
+            note_fate(crowd, got);
+            got->transfer = NULL;
+        }
+        if (got->transfer != NULL && now >= crowd->cancel_at[i])
+            wr_net_cancel(got->transfer);
+        if (got->transfer != NULL || crowd->started == FATES)
+            continue;
+        memset(got, 0, sizeof *got);
+        got->stop_after = wr_rng_below(&crowd->rng, 4) == 0 ? 2 : 0;
+        got->wants_no_body = wr_rng_below(&crowd->rng, 8) == 0;
+        got->cancels_in_body = wr_rng_below(&crowd->rng, 8) == 0;
+        got->refuse_from = wr_rng_below(&crowd->rng, 8) == 0 ? 1 : 0;
+        crowd->cancel_at[i] = now + (int64_t)wr_rng_below(&crowd->rng, 10) * 10 * MS * SLOW;
+        if (wr_rng_below(&crowd->rng, 2) == 0)
+            crowd->cancel_at[i] = INT64_MAX;
+        rig_start(&crowd->rig, crowd->urls[wr_rng_below(&crowd->rng, 8)], got);
+        crowd->started++;
+    }
+}
+
+static void transfers_of_every_fate_leave_nothing_behind(void **state)
+{
+    static const struct hostile_step resets[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), RESET,
+                                                 END};
+    static const struct hostile_step leaves[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), END};
+    static const struct hostile_step lies[] = {
+        READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n"), AGAIN, END};
+    const struct hostile_step *const lists[] = {hello, silent, waits, resets, leaves, lies};
+    struct wr_net_options options = rig_options();
+    static struct crowd crowd;
+    struct wr_net_stats stats;
+
+    (void)state;
+    memset(&crowd, 0, sizeof crowd);
+    wr_rng_init(&crowd.rng, weir_test_seed());
+    options.connect_ns = options.first_byte_ns = options.speed_ns = 40 * MS * SLOW;
+    options.connections_max = 20;
+    rig_set_up(&crowd.rig, options);
+    crowd.rig.names[0] = (struct rig_name){"site.example", {"127.0.0.1"}};
+    for (int i = 0; i < 6; i++) {
+        int port = hostile_listen(crowd.rig.server, &(struct hostile_case){.steps = {lists[i]}});
+        snprintf(crowd.urls[i], sizeof crowd.urls[i], "http://%s:%d/", i % 2 == 0 ? "site.example" : "127.0.0.1", port);
+    }
+    snprintf(crowd.urls[6], sizeof crowd.urls[6], "http://absent.example/");
+    snprintf(crowd.urls[7], sizeof crowd.urls[7], "http://127.0.0.1:%d/", hostile_refuse(crowd.rig.server));
+    crowd.got = calloc(AT_ONCE, sizeof *crowd.got);
+    assert_non_null(crowd.got);
+    while (crowd.ended < FATES) {
+        stir(&crowd);
+        (void)uv_run(&crowd.rig.loop, UV_RUN_NOWAIT);
+        wr_net_stats(crowd.rig.net, &stats);
+        assert_true(stats.transfers <= AT_ONCE && stats.connections <= 20);
+    }
+    assert_true(crowd.ends[WR_NET_DONE] > 0 && crowd.ends[WR_NET_CANCELLED] > 0 && crowd.ends[WR_NET_REFUSED] > 0);
+    assert_true(crowd.ends[WR_NET_NO_NAME] > 0 && crowd.ends[WR_NET_CONNECT] > 0 && crowd.ends[WR_NET_PROTOCOL] > 0);
+    rig_tear_down(&crowd.rig);
+    free(crowd.got);
+}
+
 /* ---- other threads ----------------------------------------------------------------------------------------- */
 
 #define POSTERS 4
@@ -364,4 +453,5 @@ WEIR_TESTS(test(a_transfer_can_be_cancelled_at_every_stage), test(a_transfer_can
            test(transfers_are_bounded), test(connections_are_bounded),
            test(without_descriptors_nobody_is_blamed_and_all_goes_on_later), test(want_of_memory_is_told_and_survived),
            test(a_net_that_cannot_be_made_leaves_nothing), test(options_that_make_no_sense_are_refused),
-           test(other_threads_may_post_calls), test(nothing_wakes_a_net_that_has_nothing_to_do))
+           test(transfers_of_every_fate_leave_nothing_behind), test(other_threads_may_post_calls),
+           test(nothing_wakes_a_net_that_has_nothing_to_do))

@@ -369,7 +369,33 @@ static void proxies_of_the_environment_are_ignored(void **state)
     assert_int_equal(unsetenv("all_proxy"), 0);
 }
 
-WEIR_TESTS(test(an_answer_is_told_in_order_and_in_full),
+/* A14: there are no cookies here, so none can be too wide, too many or too large. */
+static void cookies_are_not_kept(void **state)
+{
+    static const struct hostile_step sets[] = {READ,
+                                               SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"),
+                                               REPEAT("Set-Cookie: a=b; Domain=example; Path=/\r\n", 1000, 0),
+                                               SAY("\r\nhello"),
+                                               AGAIN,
+                                               END};
+    struct rig rig;
+    struct got got;
+    struct hostile_request request;
+
+    (void)state;
+    rig_set_up(&rig, rig_options());
+    rig.names[0] = (struct rig_name){"site.example", {"127.0.0.1"}};
+    int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {sets}});
+    for (int i = 0; i < 2; i++) {
+        rig_get(&rig, rig_url_of("http", "site.example", port, "/"), &got);
+        assert_hello(&got);
+    }
+    assert_true(hostile_request(rig.server, port, 1, &request));
+    assert_null(strstr(request.text, "Cookie"));
+    rig_tear_down(&rig);
+}
+
+WEIR_TESTS(test(cookies_are_not_kept), test(an_answer_is_told_in_order_and_in_full),
            test(a_connection_is_used_again_unless_it_was_the_last_request),
            test(neither_user_nor_fragment_of_a_url_is_sent), test(own_fields_and_validators_are_sent),
            test(absurd_validators_are_left_out), test(line_breaks_in_a_request_are_refused_at_the_door),

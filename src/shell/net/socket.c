@@ -152,11 +152,30 @@ static void on_let_go(uv_handle_t *handle)
     wr_net_let_go(net);
 }
 
+/* It is connected, or gone. */
+static void disown(struct wr_socket *watched)
+{
+    if (watched->owner == NULL)
+        return;
+    struct wr_socket **link = &watched->owner->connecting;
+    while (*link != watched)
+        link = &(*link)->next;
+    *link = watched->next;
+    watched->owner = NULL;
+}
+
 static void let_go(struct wr_socket *watched)
 {
+    disown(watched);
     watched->net->sockets[watched->fd] = NULL;
     watched->net->connections--;
     uv_close((uv_handle_t *)&watched->poll, on_let_go); /* stops watching at once */
+}
+
+void wr_socket_leave(struct wr_transfer *transfer)
+{
+    while (transfer->connecting != NULL)
+        let_go(transfer->connecting);
 }
 
 int wr_socket_close(void *context, curl_socket_t fd)
@@ -243,6 +262,11 @@ static struct wr_socket *begin(struct wr_net *net, int fd, CURL *easy)
         return NULL;
     }
     watched->poll.data = watched;
+    if (transfer != NULL) {
+        watched->owner = transfer;
+        watched->next = transfer->connecting;
+        transfer->connecting = watched;
+    }
     net->sockets[fd] = watched;
     net->open_handles++;
     net->connections++;
@@ -266,7 +290,10 @@ int wr_socket_watch(CURL *easy, curl_socket_t fd, int what, void *context, void 
     if (watched == NULL)
         return 0;
     watched->is_wanted = true;
-    watched->has_read = watched->has_read || (events & UV_READABLE) != 0;
+    if (events & UV_READABLE) {
+        watched->has_read = true;
+        disown(watched);
+    }
     uv_ref((uv_handle_t *)&watched->poll);
     if (events != watched->events && uv_poll_start(&watched->poll, events, on_poll) == 0)
         watched->events = events;

@@ -58,6 +58,8 @@ struct wr_transfer {
     uint64_t body_max;
     char host[WR_NAME_MAX + 1]; /* without brackets */
 
+    struct wr_socket *connecting; /* few: libcurl tries an address of each family at once */
+
     /* the answer */
     struct wr_head head;
     bool is_head_told;
@@ -76,7 +78,8 @@ struct wr_transfer {
 struct wr_socket {
     uv_poll_t poll;
     struct wr_net *net;
-    struct wr_socket *next; /* spare */
+    struct wr_socket *next;    /* spare, or the owner's */
+    struct wr_transfer *owner; /* that connects it; NULL when it is connected */
     int fd;
     int events;     /* that libuv watches; 0: none */
     bool is_wanted; /* by libcurl; else it is idle */
@@ -148,6 +151,10 @@ int wr_socket_close(void *context, curl_socket_t fd);
 int wr_socket_watch(CURL *easy, curl_socket_t fd, int what, void *context, void *unused);
 int wr_socket_set_timer(CURLM *multi, long after_ms, void *context);
 void wr_socket_give_spares(struct wr_net *net);
+
+/* Before a transfer is taken from libcurl, which then closes what it was connecting without telling: by the time that
+ * we heard of it, another thread might have a descriptor of that number. */
+void wr_socket_leave(struct wr_transfer *transfer);
 
 /* The class of an address that is blocked, or WR_GUARD_PUBLIC. */
 enum wr_guard_class wr_net_judge(const struct wr_net *net, const struct wr_address *address);

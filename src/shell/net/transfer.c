@@ -36,8 +36,10 @@ void wr_transfer_end(struct wr_transfer *transfer)
     if (transfer->stage == WR_STAGE_RESOLVING)
         wr_resolver_withdraw(net->options.resolver, &transfer->query);
     wr_result_fill(transfer);
-    if (transfer->stage == WR_STAGE_CURL)
+    if (transfer->stage == WR_STAGE_CURL) {
+        wr_socket_leave(transfer);
         (void)curl_multi_remove_handle(net->multi, transfer->easy);
+    }
     wr_due_end(transfer);
     transfer->stage = WR_STAGE_ENDED;
     leave(&net->under_way, transfer);
