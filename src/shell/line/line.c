@@ -279,14 +279,18 @@ int weir_ticket_poll(weir_ticket *ticket, weir_decision *ret_decision)
 {
     if (ticket == NULL || ret_decision == NULL)
         return wr_invalid("ticket and ret_decision must not be NULL");
+    if (ticket->result < 0)
+        return ticket->result;
     weir_decision decision = {WEIR_GO, WEIR_REASON_NONE, 0};
-    int64_t poll_at;
-    const weir_clock *clock = ticket->line != NULL ? ticket->line->clock : NULL;
-    int result = ticket->result == WR_WAITING ? wr_ticket_poll(ticket, &decision, &poll_at) : ticket->result;
-    if (result < 0)
-        return result;
-    if (result == WR_WAITING)
-        decision.wait_ns = wr_time_left(wr_clock_now(clock), poll_at);
+    if (ticket->result == WR_WAITING) {
+        int64_t poll_at;
+        const weir_clock *clock = ticket->line->clock;
+        int result = wr_ticket_poll(ticket, &decision, &poll_at);
+        if (result < 0)
+            return result;
+        if (result == WR_WAITING)
+            decision.wait_ns = wr_time_left(wr_clock_now(clock), poll_at);
+    }
     *ret_decision = decision;
     return 0;
 }
