@@ -8,7 +8,8 @@
 #   make fuzz       every parser for FUZZ_SECONDS (60) against made-up input (clang)
 #   make sim-long   the laws of pacing in 20 000 random worlds instead of 400
 #   make coverage   which lines the tests reach
-#   make bench      the hot paths on this machine; make bench-peers adds others' libraries
+#   make bench      the hot paths on this machine; make bench-peers adds others' libraries; make bench-fetch what HTTP
+#                   costs behind a gate
 #   make plots      the pictures of docs/guide
 #   make format     lay out the code
 #   make install    PREFIX=/usr/local DESTDIR=
@@ -71,6 +72,9 @@ bench-peers: all
 	@tools/setup bench
 	@ninja -C $(B) bench-peers
 
+bench-fetch: all
+	@ninja -C $(B) bench-fetch
+
 # Each line: the picture, the scenario, and who is shown.
 define PLOTS
 bucket  P1c  tide  aimd:alpha=0.1,start=1,max=500,burst=5  cubic
@@ -99,4 +103,4 @@ install: all
 clean:
 	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-clang $(B)-fuzz $(B)-coverage
 
-.PHONY: all setup test sanitized asan tsan clang fuzz coverage bench bench-peers plots format install clean
+.PHONY: all setup test sanitized asan tsan clang fuzz coverage bench bench-peers bench-fetch plots format install clean
