@@ -148,7 +148,7 @@ struct wr_net_options {
     uv_loop_t *loop;              /* must be given, and outlive the net */
     struct wr_resolver *resolver; /* likewise; several nets may have one */
     const char *agent;            /* User-Agent; NULL: none is sent */
-    const char *proxy;            /* http://, https:// or socks5h://, with user and password if it wants them */
+    const char *proxy;            /* http:// or https://, with user and password if it wants them */
     const char *ca_file;          /* certificates to trust; NULL: the system's */
     bool allow_private;           /* judge no address */
     enum wr_guard_class (*judge)(void *context, const struct wr_address *address); /* wr_guard_class; for tests */
