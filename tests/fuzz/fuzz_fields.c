@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_fields.c - any bytes as a response's header: what it says of limits stays within bounds, one more Retry-After
  * never shortens the wait, and one more line that says nothing changes nothing. */
-#include "core/rules/http_field.h"
-#include "core/rules/http_limits.h"
+#include "core/rules/http/field.h"
+#include "core/rules/http/limits.h"
 
 #include "fuzz/fuzz.h"
 

@@ -2,7 +2,7 @@
 /* fuzz_links.c - any bytes as a page: however it is cut into pieces, the links are the same, within it, and bounded.
  *
  * The first byte of the input is the size of the pieces, the second chooses the header's charset. */
-#include "core/rules/links.h"
+#include "core/rules/links/links.h"
 
 #include "fuzz/fuzz.h"
 

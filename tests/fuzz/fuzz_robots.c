@@ -3,8 +3,8 @@
  * listed.
  *
  * The first line of the input is the path, the rest the file. */
-#include "core/rules/robots.h"
-#include "core/rules/url.h"
+#include "core/rules/robots/robots.h"
+#include "core/rules/url/url.h"
 
 #include "fuzz/fuzz.h"
 #include "lib/alloc.h"

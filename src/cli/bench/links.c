@@ -9,7 +9,7 @@
 #include "cli/bench/sample.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
-#include "core/rules/links.h"
+#include "core/rules/links/links.h"
 
 #define ROUNDS 301 /* short ones: most are over before a neighbour wants the processor */
 #define PAGES_PER_ROUND 50

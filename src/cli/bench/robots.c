@@ -11,7 +11,7 @@
 #include "cli/bench/sample.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
-#include "core/rules/robots.h"
+#include "core/rules/robots/robots.h"
 
 #define ROUNDS 101         /* short ones: most are then undisturbed */
 #define ROUND_BYTES 100000 /* to parse, so that a clock can tell */

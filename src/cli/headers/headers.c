@@ -10,8 +10,8 @@
 #include "base/parse.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
-#include "core/rules/http_field.h"
-#include "core/rules/http_limits.h"
+#include "core/rules/http/field.h"
+#include "core/rules/http/limits.h"
 
 #define HEAD_MAX ((size_t)256 * 1024)  /* bytes; a response with more is not read to its end either */
 #define NOW_MAX_S UINT64_C(9000000000) /* in 2255: nanoseconds since 1970 fit into 64 bits */

@@ -6,7 +6,7 @@
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
 #include "cli/robots/robots.h"
-#include "core/rules/url.h"
+#include "core/rules/url/url.h"
 #include "shell/net/idna.h"
 
 #define URLS_MAX 1000000

@@ -3,7 +3,7 @@
 #ifndef WR_CLI_ROBOTS_ROBOTS_H
 #define WR_CLI_ROBOTS_ROBOTS_H
 
-#include "core/rules/robots.h"
+#include "core/rules/robots/robots.h"
 
 /* Exit statuses, of enum wr_exit; `check` has some of its own. */
 int wr_robots_run(int argc, char **argv);

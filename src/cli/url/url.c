@@ -7,7 +7,7 @@
 #include "cli/kit/foreign.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
-#include "core/rules/url.h"
+#include "core/rules/url/url.h"
 #include "shell/net/idna.h"
 
 struct settings {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* answer.c - what comes after an answer: another hop, another try, or the end. */
-#include "core/rules/redirect.h"
+#include "core/rules/url/redirect.h"
 #include "shell/client/client.h"
 #include "shell/net/idna.h"
 

@@ -28,8 +28,8 @@
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/rng.h"
-#include "core/rules/attempts.h"
-#include "core/rules/url.h"
+#include "core/rules/retry/attempts.h"
+#include "core/rules/url/url.h"
 #include "shell/net/net.h"
 #include "shell/net/policy.h"
 

@@ -2,8 +2,8 @@
 /* fetch.c - one fetch: what is asked, and how it ends. */
 #include "base/alloc.h"
 #include "base/error.h"
-#include "core/rules/http_field.h"
-#include "core/rules/redirect.h"
+#include "core/rules/http/field.h"
+#include "core/rules/url/redirect.h"
 #include "shell/client/client.h"
 #include "shell/net/idna.h"
 

@@ -2,8 +2,8 @@
 /* handler.c - a limiter or a pacer around somebody's HTTP library: acquire, send, read the head, tell, release. */
 #include "base/alloc.h"
 #include "base/error.h"
-#include "core/rules/http_field.h"
-#include "core/rules/http_limits.h"
+#include "core/rules/http/field.h"
+#include "core/rules/http/limits.h"
 #include "shell/clock/clock.h"
 #include "shell/memory/memory.h"
 

@@ -2,8 +2,8 @@
 /* header.c - header lines: what a caller may add to a request. */
 #include "base/ascii.h"
 #include "base/error.h"
-#include "core/rules/http_field.h"
-#include "core/rules/percent.h"
+#include "core/rules/http/field.h"
+#include "core/rules/url/percent.h"
 #include "shell/client/client.h"
 
 #define METHOD_MAX 20

@@ -4,7 +4,7 @@
  * A ride that is given up goes on by itself until the net has done with it; the fetch is gone by then.
  */
 #include "base/alloc.h"
-#include "core/rules/http_limits.h"
+#include "core/rules/http/limits.h"
 #include "shell/client/client.h"
 
 #define SKIPPED_MAX ((uint64_t)64 << 10) /* bytes of a body that nobody wants: more, and the connection is cheaper */

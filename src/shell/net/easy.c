@@ -3,7 +3,7 @@
 #include "shell/net/state.h"
 
 #include "base/alloc.h"
-#include "core/rules/http_field.h"
+#include "core/rules/http/field.h"
 #include "shell/clock/clock.h"
 
 #define CONNECT_MS_MAX ((int64_t)86400 * 1000)

@@ -29,9 +29,9 @@
 #ifndef WR_SHELL_NET_NET_H
 #define WR_SHELL_NET_NET_H
 
-#include "core/rules/guard.h"
-#include "core/rules/http_head.h"
-#include "core/rules/url.h"
+#include "core/rules/http/head.h"
+#include "core/rules/url/guard.h"
+#include "core/rules/url/url.h"
 #include "shell/net/resolver.h"
 
 #include <uv.h>

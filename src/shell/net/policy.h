@@ -11,9 +11,9 @@
  *
  * A policy belongs to one scheme, host and port. The first who asks starts the fetch of its robots.txt, with no lock
  * held, and whoever else asks waits for the same one; those who ask about other hosts never do (S4-10, S4-11, K4). When
- * to fetch, what failures mean, and how long rules last is core/rules/lifecycle's to say. Crawl-delay and Request-rate
- * are told to the pacer before the first page may go, and again with every page that may go, for pacers forget idle
- * hosts. http and https of one host share a gate, and the slower of their delays holds.
+ * to fetch, what failures mean, and how long rules last is core/rules/robots/lifecycle's to say. Crawl-delay and
+ * Request-rate are told to the pacer before the first page may go, and again with every page that may go, for pacers
+ * forget idle hosts. http and https of one host share a gate, and the slower of their delays holds.
  *
  * Threads: any, for all functions; one ticket is used by one thread at a time. Nothing of the caller's (fetcher, save,
  * wake) is called with a lock held. There is no thread inside: whoever asks, polls or waits starts what is due.
@@ -25,8 +25,8 @@
 #ifndef WR_SHELL_NET_POLICY_H
 #define WR_SHELL_NET_POLICY_H
 
-#include "core/rules/lifecycle.h"
-#include "core/rules/url.h"
+#include "core/rules/robots/lifecycle.h"
+#include "core/rules/url/url.h"
 
 /* ---- fetching: what the caller brings ---- */
 

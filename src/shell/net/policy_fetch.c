@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* policy_fetch.c - fetching a robots.txt, hop by hop, and what becomes of it. */
-#include "core/rules/http_field.h"
+#include "core/rules/http/field.h"
 #include "shell/net/idna.h"
 #include "shell/net/policy_parts.h"
 

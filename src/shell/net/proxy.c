@@ -3,7 +3,7 @@
 #include "shell/net/state.h"
 
 #include "base/error.h"
-#include "core/rules/percent.h"
+#include "core/rules/url/percent.h"
 
 /* False if it is too long, or has a NUL. */
 static bool decode(struct wr_span text, char *ret_text, size_t room)

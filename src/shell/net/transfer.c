@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "core/rules/http_field.h"
+#include "core/rules/http/field.h"
 #include "shell/clock/clock.h"
 
 /* ---- lists --------------------------------------------------------------------------------------------- */

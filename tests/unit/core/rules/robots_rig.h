@@ -6,7 +6,7 @@
 #include "lib/alloc.h"
 #include "lib/test.h"
 
-#include "core/rules/robots.h"
+#include "core/rules/robots/robots.h"
 
 struct rig {
     test_allocator memory;

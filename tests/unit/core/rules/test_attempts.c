@@ -3,7 +3,7 @@
 #include "lib/test.h"
 
 #include "base/rng.h"
-#include "core/rules/attempts.h"
+#include "core/rules/retry/attempts.h"
 
 #define S WEIR_SECOND
 #define MS WEIR_MILLISECOND

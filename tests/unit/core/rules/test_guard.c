@@ -3,7 +3,7 @@
 #include "lib/test.h"
 
 #include "base/rng.h"
-#include "core/rules/guard.h"
+#include "core/rules/url/guard.h"
 
 static enum wr_guard_class class_of(const char *text)
 {

@@ -3,7 +3,7 @@
 #include "lib/test.h"
 
 #include "base/rng.h"
-#include "core/rules/http_date.h"
+#include "core/rules/http/date.h"
 
 #include <stdbool.h>
 #include <time.h>

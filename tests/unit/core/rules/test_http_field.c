@@ -2,7 +2,7 @@
 /* test_http_field.c - lines of a head, Content-Type and X-Robots-Tag. */
 #include "lib/test.h"
 
-#include "core/rules/http_field.h"
+#include "core/rules/http/field.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
 

@@ -2,7 +2,7 @@
 /* test_http_head.c - heads that are read in one way only, and those that are refused (A4, A6 - A9, A19, C9). */
 #include "lib/test.h"
 
-#include "core/rules/http_head.h"
+#include "core/rules/http/head.h"
 #include "lib/alloc.h"
 
 static const struct wr_head_limits limits = {.bytes_max = 4096, .interims_max = 3, .codings_max = 2};

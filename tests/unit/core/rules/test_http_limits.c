@@ -3,8 +3,8 @@
 #include "lib/test.h"
 
 #include "base/rng.h"
-#include "core/rules/http_field.h"
-#include "core/rules/http_limits.h"
+#include "core/rules/http/field.h"
+#include "core/rules/http/limits.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
 #define NOW_S INT64_C(1794700800) /* 2026-11-15 00:00:00 */

@@ -3,8 +3,8 @@
 #include "lib/test.h"
 
 #include "base/rng.h"
-#include "core/rules/http_field.h"
-#include "core/rules/http_limits.h"
+#include "core/rules/http/field.h"
+#include "core/rules/http/limits.h"
 
 #include <weir/admit.h>
 

@@ -3,7 +3,7 @@
 #include "lib/alloc.h"
 #include "lib/test.h"
 
-#include "core/rules/lifecycle.h"
+#include "core/rules/robots/lifecycle.h"
 
 #define S WEIR_SECOND
 #define M WEIR_MINUTE

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_redirect.c - where answers lead (A10, A11, A13, C12). */
-#include "core/rules/redirect.h"
+#include "core/rules/url/redirect.h"
 #include "lib/test.h"
 
 static char from_memory[WR_URL_ROOM], to_memory[WR_URL_ROOM];

@@ -2,7 +2,7 @@
 /* test_robots_hostile.c - robots.txt made to hurt: too long, too many, too slow (B1 - B3, B12); and no memory. */
 #include "robots_rig.h"
 
-#include "core/rules/url.h"
+#include "core/rules/url/url.h"
 
 #define TEXT_ROOM ((size_t)4 << 20)
 

@@ -2,7 +2,7 @@
 /* test_status.c - the table of status classes: S0-45, S0-46, R4. */
 #include "lib/test.h"
 
-#include "core/rules/status.h"
+#include "core/rules/http/status.h"
 
 #include <weir/error.h>
 

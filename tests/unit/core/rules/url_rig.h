@@ -5,7 +5,7 @@
 
 #include "lib/test.h"
 
-#include "core/rules/url.h"
+#include "core/rules/url/url.h"
 
 struct url_case {
     const char *input, *expected;

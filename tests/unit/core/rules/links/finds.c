@@ -2,7 +2,7 @@
 /* finds.c - sets of links, and our scanner's. */
 #include "finds.h"
 
-#include "core/rules/links.h"
+#include "core/rules/links/links.h"
 
 #include <stdio.h>
 #include <stdlib.h>

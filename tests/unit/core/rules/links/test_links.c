@@ -2,8 +2,8 @@
 /* test_links.c - the link scanner: what it reports, in any pieces, from any page, within bounds. */
 #include "lib/test.h"
 
-#include "core/rules/http_field.h"
-#include "core/rules/links.h"
+#include "core/rules/http/field.h"
+#include "core/rules/links/links.h"
 #include "finds.h"
 #include "pages.h"
 

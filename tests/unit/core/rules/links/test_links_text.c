@@ -3,8 +3,8 @@
 #include "lib/test.h"
 
 #include "base/rng.h"
-#include "core/rules/links_references.h"
-#include "core/rules/links_text.h"
+#include "core/rules/links/references.h"
+#include "core/rules/links/text.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
 

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* field.c - lines, media types, and wishes to robots. */
+#include "core/rules/http/field.h"
+
+#include "base/ascii.h"
+#include "core/rules/http/number.h"
+
+bool wr_field_is(struct wr_span name, const char *word)
+{
+    return name.bytes == strlen(word) && wr_ascii_same(name.data, word, name.bytes);
+}
+
+/* RFC 9110 5.6.2 */
+static bool is_token(struct wr_span text)
+{
+    for (size_t i = 0; i < text.bytes; i++) {
+        char c = text.data[i];
+        if (!wr_ascii_is_alnum(c) && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL))
+            return false;
+    }
+    return text.bytes > 0;
+}
+
+static bool is_value(struct wr_span text)
+{
+    for (size_t i = 0; i < text.bytes; i++)
+        if (text.data[i] == '\r' || text.data[i] == '\n' || text.data[i] == '\0')
+            return false;
+    return true;
+}
+
+static bool has_end(struct wr_span text, char byte)
+{
+    return text.bytes > 0 && text.data[text.bytes - 1] == byte;
+}
+
+bool wr_field_parse(struct wr_span line, struct wr_span *ret_name, struct wr_span *ret_value)
+{
+    line.bytes -= has_end(line, '\n');
+    line.bytes -= has_end(line, '\r');
+    size_t colon = wr_span_find(line, ':');
+    if (colon == line.bytes || line.data[0] == ' ' || line.data[0] == '\t')
+        return false;
+    struct wr_span name = wr_span_trim((struct wr_span){line.data, colon});
+    struct wr_span value = wr_span_trim(wr_span_after(line, colon + 1));
+    if (!is_token(name) || !is_value(value))
+        return false;
+    *ret_name = name;
+    *ret_value = value;
+    return true;
+}
+
+bool wr_field_is_sound(struct wr_span name, struct wr_span value)
+{
+    for (size_t i = 0; i < value.bytes; i++) {
+        unsigned char c = (unsigned char)value.data[i];
+        if ((c < 0x20 && c != '\t') || c == 0x7f)
+            return false;
+    }
+    return is_token(name);
+}
+
+/* ---- Content-Type -------------------------------------------------------------------------------------- */
+
+/* Up to a byte that is not within quotes, or all. */
+static struct wr_span take_until(struct wr_span *text, char byte)
+{
+    struct wr_span part = {text->data, 0};
+    bool quoted = false;
+
+    for (; part.bytes < text->bytes; part.bytes++) {
+        char c = text->data[part.bytes];
+        if (c == byte && !quoted)
+            break;
+        if (quoted && c == '\\' && part.bytes + 1 < text->bytes)
+            part.bytes++;
+        else
+            quoted = quoted != (c == '"');
+    }
+    *text = wr_span_after(*text, part.bytes < text->bytes ? part.bytes + 1 : part.bytes);
+    return part;
+}
+
+/* A charset has no escapes: what stands between the quotes is its name. */
+static struct wr_span unquoted(struct wr_span text)
+{
+    if (text.bytes > 0 && text.data[0] == '"')
+        text = wr_span_after(text, 1);
+    text.bytes -= has_end(text, '"');
+    return wr_span_trim(text);
+}
+
+struct wr_content_type wr_content_type_parse(struct wr_span value)
+{
+    struct wr_content_type found = {.type = wr_span_trim(take_until(&value, ';'))};
+
+    while (value.bytes > 0 && found.charset.bytes == 0) {
+        struct wr_span parameter = take_until(&value, ';');
+        struct wr_span name = wr_span_trim(take_until(&parameter, '='));
+        if (wr_field_is(name, "charset"))
+            found.charset = unquoted(wr_span_trim(parameter));
+    }
+    return found;
+}
+
+/* ---- Cache-Control ------------------------------------------------------------------------------------- */
+
+/* What one directive says: of several, the shortest time counts. */
+static int64_t fresh_ns(struct wr_span directive)
+{
+    struct wr_numbers seconds;
+    struct wr_span name = wr_span_trim(take_until(&directive, '='));
+    if (wr_field_is(name, "no-cache") || wr_field_is(name, "no-store"))
+        return 0;
+    if (!wr_field_is(name, "max-age"))
+        return WEIR_FOREVER;
+    if (!wr_numbers_parse(unquoted(wr_span_trim(directive)), &seconds))
+        return 0; /* RFC 9111 4.2.1: what is invalid is stale */
+    return wr_number_ns(&seconds.first, WEIR_SECOND, WEIR_DURATION_MAX);
+}
+
+int64_t wr_max_age_ns(struct wr_span cache_control)
+{
+    int64_t least_ns = WEIR_FOREVER;
+
+    while (cache_control.bytes > 0) {
+        int64_t ns = fresh_ns(take_until(&cache_control, ','));
+        least_ns = ns < least_ns ? ns : least_ns;
+    }
+    return least_ns == WEIR_FOREVER ? -1 : least_ns;
+}
+
+/* ---- X-Robots-Tag -------------------------------------------------------------------------------------- */
+
+static unsigned wish_of(struct wr_span word)
+{
+    if (wr_field_is(word, "none"))
+        return WR_ROBOTS_NOFOLLOW | WR_ROBOTS_NOINDEX;
+    if (wr_field_is(word, "nofollow"))
+        return WR_ROBOTS_NOFOLLOW;
+    return wr_field_is(word, "noindex") ? WR_ROBOTS_NOINDEX : 0;
+}
+
+/* Rules with a value of their own: what stands before their colon names no robot. */
+static bool is_rule(struct wr_span word)
+{
+    return wr_field_is(word, "unavailable_after") || wr_field_is(word, "max-snippet") ||
+           wr_field_is(word, "max-image-preview") || wr_field_is(word, "max-video-preview");
+}
+
+unsigned wr_robots_wishes(struct wr_span value, struct wr_span agent)
+{
+    unsigned wishes = 0;
+    bool for_us = true;
+
+    while (value.bytes > 0) {
+        size_t comma = wr_span_find(value, ',');
+        struct wr_span word = wr_span_trim((struct wr_span){value.data, comma});
+        value = wr_span_after(value, comma < value.bytes ? comma + 1 : comma);
+        size_t colon = wr_span_find(word, ':');
+        struct wr_span before = wr_span_trim((struct wr_span){word.data, colon});
+        if (colon < word.bytes && !is_rule(before)) { /* all that follows is for this robot */
+            for_us = before.bytes == agent.bytes && wr_ascii_same(before.data, agent.data, agent.bytes);
+            word = wr_span_trim(wr_span_after(word, colon + 1));
+        }
+        wishes |= for_us ? wish_of(word) : 0;
+    }
+    return wishes;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* head.c - reads heads, and refuses those that may be read in two ways. */
+#include "core/rules/http/head.h"
+
+#include "base/ascii.h"
+#include "base/parse.h"
+#include "core/rules/http/field.h"
+
+#define KEEP_BYTES 8192 /* of text, from one response to the next; usual heads have less than 2000 */
+
+enum place {
+    PLACE_START, /* before a status line */
+    PLACE_FIELDS,
+    PLACE_TRAILER, /* the final head has ended */
+};
+
+static const char *const texts[] = {
+#define X(fault, text) text,
+    WR_HEAD_FAULTS(X)
+#undef X
+};
+
+const char *wr_head_fault_text(enum wr_head_fault fault)
+{
+    return texts[fault];
+}
+
+void wr_head_init(struct wr_head *ret_head, const weir_allocator *allocator, const struct wr_head_limits *limits)
+{
+    *ret_head = (struct wr_head){.limits = *limits, .length = -1};
+    wr_buf_init(&ret_head->text, allocator, limits->bytes_max);
+}
+
+void wr_head_clear(struct wr_head *head)
+{
+    struct wr_buf text = head->text;
+
+    wr_head_init(head, text.allocator, &head->limits);
+    if (text.room > KEEP_BYTES) {
+        wr_buf_release(&text);
+        return;
+    }
+    wr_buf_clear(&text);
+    head->text = text;
+}
+
+void wr_head_release(struct wr_head *head)
+{
+    wr_buf_release(&head->text);
+}
+
+bool wr_head_is_whole(const struct wr_head *head)
+{
+    return head->place == PLACE_TRAILER;
+}
+
+/* ---- one line ------------------------------------------------------------------------------------------ */
+
+/* "HTTP/1.1 200 OK", "HTTP/2 200": 0 if it is not that. */
+static int status_of(struct wr_span line)
+{
+    size_t blank = wr_span_find(line, ' ');
+    int status = 0;
+
+    if (line.bytes < 5 || memcmp(line.data, "HTTP/", 5) != 0 || line.bytes < blank + 4)
+        return 0;
+    for (size_t i = blank + 1; i < blank + 4; i++) {
+        if (!wr_ascii_is_digit(line.data[i]))
+            return 0;
+        status = status * 10 + (line.data[i] - '0');
+    }
+    struct wr_span rest = wr_span_after(line, blank + 4);
+    return rest.bytes == 0 || strchr(" \r\n", rest.data[0]) != NULL ? status : 0;
+}
+
+static enum wr_head_fault take_status(struct wr_head *head, struct wr_span line)
+{
+    int status = status_of(line);
+
+    if (status < 100 || status > 599 || status == 101) /* 101: to what? we asked for nothing else */
+        return WR_HEAD_STATUS;
+    if (status < 200 && ++head->interims > head->limits.interims_max)
+        return WR_HEAD_INTERIMS;
+    head->status = status;
+    head->place = PLACE_FIELDS;
+    head->length = -1;
+    head->has_transfer = false;
+    head->codings = 0;
+    head->last_is_framing = false;
+    head->last_is_left_out = true;
+    wr_buf_clear(&head->text);
+    return WR_HEAD_OK;
+}
+
+static enum wr_head_fault take_length(struct wr_head *head, struct wr_span value)
+{
+    uint64_t length;
+
+    if (!wr_scan_u64(value.data, value.bytes, 0, INT64_MAX, &length))
+        return WR_HEAD_LENGTH;
+    if (head->length >= 0 && head->length != (int64_t)length)
+        return WR_HEAD_LENGTHS;
+    head->length = (int64_t)length;
+    return head->has_transfer ? WR_HEAD_BOTH : WR_HEAD_OK;
+}
+
+/* We ask for no other coding (TE), so there is none to expect; "identity" was one, and servers remain that send it. */
+static enum wr_head_fault take_transfer(struct wr_head *head, struct wr_span value)
+{
+    if (head->has_transfer || !(wr_field_is(value, "chunked") || wr_field_is(value, "identity")))
+        return WR_HEAD_TRANSFER;
+    head->has_transfer = true;
+    return head->length >= 0 ? WR_HEAD_BOTH : WR_HEAD_OK;
+}
+
+static enum wr_head_fault take_codings(struct wr_head *head, struct wr_span value)
+{
+    for (bool more = true; more;) {
+        size_t comma = wr_span_find(value, ',');
+        struct wr_span coding = wr_span_trim((struct wr_span){value.data, comma});
+        if (coding.bytes > 0 && !wr_field_is(coding, "identity") && ++head->codings > head->limits.codings_max)
+            return WR_HEAD_CODINGS;
+        more = comma < value.bytes;
+        value = wr_span_after(value, comma + more);
+    }
+    return WR_HEAD_OK;
+}
+
+/* The fields that libcurl goes by. It knows them only when the colon follows at once. */
+static enum wr_head_fault take_framing(struct wr_head *head, struct wr_span line, struct wr_span value, bool is_sound)
+{
+    struct wr_span name = wr_span_trim((struct wr_span){line.data, wr_span_find(line, ':')});
+    enum wr_head_fault (*take)(struct wr_head *, struct wr_span) = NULL;
+
+    if (wr_field_is(name, "Content-Length"))
+        take = take_length;
+    else if (wr_field_is(name, "Transfer-Encoding"))
+        take = take_transfer;
+    else if (wr_field_is(name, "Content-Encoding"))
+        take = take_codings;
+    head->last_is_framing = take != NULL;
+    if (take == NULL)
+        return WR_HEAD_OK;
+    if (!is_sound || name.data != line.data || line.data[name.bytes] != ':')
+        return WR_HEAD_FIELD;
+    return take(head, value);
+}
+
+static enum wr_head_fault take_field(struct wr_head *head, struct wr_span line)
+{
+    struct wr_span name = {NULL, 0}, value = {NULL, 0};
+    bool is_sound = wr_field_parse(line, &name, &value);
+    enum wr_head_fault fault = take_framing(head, line, value, is_sound);
+
+    if (fault != WR_HEAD_OK)
+        return fault;
+    head->last_is_left_out = !is_sound;
+    if (!is_sound)
+        return WR_HEAD_OK;
+    wr_buf_append_span(&head->text, name);
+    wr_buf_append_char(&head->text, '\n');
+    wr_buf_append_span(&head->text, value);
+    wr_buf_append_char(&head->text, '\n');
+    return head->text.error == 0 ? WR_HEAD_OK : WR_HEAD_MEMORY;
+}
+
+/* More of the last field's value. */
+static enum wr_head_fault take_fold(struct wr_head *head, struct wr_span more)
+{
+    if (head->last_is_framing)
+        return WR_HEAD_FIELD;
+    if (head->last_is_left_out)
+        return WR_HEAD_OK;
+    wr_buf_cut(&head->text, head->text.length - 1);
+    wr_buf_append_char(&head->text, ' ');
+    for (size_t i = 0; i < more.bytes; i++) /* control characters that a value must not have are blanks here */
+        wr_buf_append_char(&head->text, strchr("\r\n", more.data[i]) != NULL ? ' ' : more.data[i]);
+    wr_buf_append_char(&head->text, '\n');
+    return head->text.error == 0 ? WR_HEAD_OK : WR_HEAD_MEMORY;
+}
+
+static struct wr_span without_end(struct wr_span line)
+{
+    line.bytes -= line.bytes > 0 && line.data[line.bytes - 1] == '\n';
+    line.bytes -= line.bytes > 0 && line.data[line.bytes - 1] == '\r';
+    return line;
+}
+
+/* libcurl takes a chunk size as 0x10 for 0 and the chunk for a trailer: that shows here. */
+static enum wr_head_fault take_trailer(struct wr_span line)
+{
+    struct wr_span name, value;
+    return line.bytes == 0 || wr_field_parse(line, &name, &value) ? WR_HEAD_OK : WR_HEAD_TRAILER;
+}
+
+enum wr_head_fault wr_head_line(struct wr_head *head, struct wr_span line)
+{
+    if (line.bytes > head->limits.bytes_max - head->bytes)
+        return WR_HEAD_LARGE;
+    head->bytes += (uint32_t)line.bytes;
+    line = without_end(line);
+    switch ((enum place)head->place) {
+    case PLACE_START:
+        return take_status(head, line);
+    case PLACE_FIELDS:
+        if (line.bytes == 0) {
+            head->place = head->status < 200 ? PLACE_START : PLACE_TRAILER;
+            return WR_HEAD_OK;
+        }
+        if (line.data[0] == ' ' || line.data[0] == '\t')
+            return take_fold(head, wr_span_trim(line));
+        return take_field(head, line);
+    case PLACE_TRAILER:
+        break;
+    }
+    return take_trailer(line);
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------- */
+
+/* Up to the next '\n'. */
+static struct wr_span take_text(const struct wr_head *head, size_t *cursor)
+{
+    struct wr_span rest = wr_buf_from(&head->text, *cursor);
+    size_t end = wr_span_find(rest, '\n');
+
+    *cursor += end + 1;
+    return (struct wr_span){rest.data, end};
+}
+
+bool wr_head_next(const struct wr_head *head, size_t *cursor, struct wr_span *ret_name, struct wr_span *ret_value)
+{
+    if (head->text.bytes == NULL || *cursor >= head->text.length)
+        return false;
+    *ret_name = take_text(head, cursor);
+    *ret_value = wr_span_trim(take_text(head, cursor));
+    return true;
+}
+
+bool wr_head_find(const struct wr_head *head, const char *name, struct wr_span *ret_value)
+{
+    struct wr_span each, value;
+
+    for (size_t cursor = 0; wr_head_next(head, &cursor, &each, &value);)
+        if (wr_field_is(each, name)) {
+            *ret_value = value;
+            return true;
+        }
+    return false;
+}

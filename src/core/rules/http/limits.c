@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/* limits.c - from fields to quotas, and from quotas to the tightest. */
+#include "core/rules/http/limits.h"
+
+#include "base/bits.h"
+#include "core/rules/http/date.h"
+#include "core/rules/http/limits_name.h"
+#include "core/rules/http/number.h"
+#include "core/rules/http/structured.h"
+
+#define NO_TIME INT64_MIN
+
+/* A reset below this is a number of seconds (32 years of them), from here on it is an instant: 2001-09-09 and later. */
+#define EPOCH_S UINT64_C(1000000000)
+#define EPOCH_MS (EPOCH_S * 1000)
+
+/* Of FNV-1a: names of families, of members, and of what has no name never meet. */
+#define FAMILY_SEED UINT64_C(0xcbf29ce484222325)
+#define MEMBER_SEED (FAMILY_SEED + 1)
+#define NAMELESS_POLICY (FAMILY_SEED + 2)
+#define NAMELESS_QUOTA (FAMILY_SEED + 3)
+
+void wr_limits_init(struct wr_limits *ret_limits, int64_t wall_now_ns)
+{
+    *ret_limits = (struct wr_limits){
+        .now_ms = wall_now_ns / WEIR_MILLISECOND, .date_ms = NO_TIME, .retry = {WR_NOT_SAID, NO_TIME}};
+}
+
+/* ---- times --------------------------------------------------------------------------------------------- */
+
+static void note_after(struct wr_limits_time *time, int64_t after_ns)
+{
+    if (after_ns > time->after_ns)
+        time->after_ns = after_ns;
+}
+
+static void note_at(struct wr_limits_time *time, int64_t at_ms)
+{
+    if (at_ms > time->at_ms)
+        time->at_ms = at_ms;
+}
+
+static void note_date(struct wr_limits_time *time, struct wr_span value, int64_t now_ms)
+{
+    int64_t at;
+
+    if (wr_http_date_parse(value, now_ms / 1000, &at))
+        note_at(time, at * 1000);
+    else if (wr_iso_date_parse(value, &at))
+        note_at(time, at);
+}
+
+static int64_t instant_ms(const struct wr_number *seconds)
+{
+    return (int64_t)seconds->whole * 1000 + (seconds->nanos + 999999) / 1000000;
+}
+
+/* A number whose sender may have meant a duration or an instant. Too large for either, it is far in the future: what is
+ * meant as microseconds is longer than it should be, never shorter. */
+static void note_reset(struct wr_limits_time *time, const struct wr_number *number)
+{
+    if (number->whole < EPOCH_S)
+        note_after(time, wr_number_ns(number, WEIR_SECOND, WR_LIMITS_MAX_NS));
+    else if (number->whole < EPOCH_MS)
+        note_at(time, instant_ms(number));
+    else
+        note_at(time, (int64_t)number->whole);
+}
+
+static void note_reset_ms(struct wr_limits_time *time, const struct wr_number *number)
+{
+    if (number->whole < EPOCH_MS)
+        note_after(time, wr_number_ns(number, WEIR_MILLISECOND, WR_LIMITS_MAX_NS));
+    else
+        note_at(time, (int64_t)number->whole);
+}
+
+static void parse_retry(struct wr_limits *limits, struct wr_span value, int64_t unit_ns)
+{
+    struct wr_numbers numbers;
+
+    if (wr_numbers_parse(value, &numbers))
+        note_after(&limits->retry, wr_number_ns(&numbers.most, unit_ns, WR_LIMITS_MAX_NS));
+    else
+        note_date(&limits->retry, value, limits->now_ms);
+}
+
+static void parse_reset(struct wr_limits_time *time, const struct wr_limits_name *name, struct wr_span value,
+                        int64_t now_ms)
+{
+    struct wr_numbers numbers;
+    int64_t after_ns;
+
+    if (!wr_numbers_parse(value, &numbers)) {
+        if (wr_number_duration(value, WR_LIMITS_MAX_NS, &after_ns))
+            note_after(time, after_ns);
+        else
+            note_date(time, value, now_ms);
+    } else if (name->is_ms) {
+        note_reset_ms(time, &numbers.most);
+    } else if (name->role == WR_ROLE_RESET_AFTER) {
+        note_after(time, wr_number_ns(&numbers.most, WEIR_SECOND, WR_LIMITS_MAX_NS));
+    } else {
+        note_reset(time, &numbers.most);
+    }
+}
+
+/* ---- quotas -------------------------------------------------------------------------------------------- */
+
+static const struct wr_limits_quota nothing = {
+    .limit = WR_NOT_SAID, .remaining = WR_NOT_SAID, .reset = {WR_NOT_SAID, NO_TIME}};
+
+/* NULL if there are too many. */
+static struct wr_limits_quota *quota_of(struct wr_limits *limits, uint64_t name)
+{
+    for (uint32_t i = 0; i < limits->count; i++)
+        if (limits->quotas[i].name == name)
+            return &limits->quotas[i];
+    if (limits->count == WR_LIMITS_QUOTAS_MAX)
+        return NULL;
+    struct wr_limits_quota *quota = &limits->quotas[limits->count++];
+    *quota = nothing;
+    quota->name = name;
+    return quota;
+}
+
+static void note_least(int64_t *least, int64_t number)
+{
+    if (number >= 0 && (*least == WR_NOT_SAID || number < *least))
+        *least = number;
+}
+
+/* What is said twice of one quota, by a proxy and by the server behind it, counts as the stricter says. */
+static void merge(struct wr_limits *limits, const struct wr_limits_quota *said)
+{
+    struct wr_limits_quota *quota = quota_of(limits, said->name);
+
+    if (quota == NULL)
+        return;
+    note_least(&quota->limit, said->limit);
+    note_least(&quota->remaining, said->remaining);
+    note_after(&quota->reset, said->reset.after_ns);
+    note_at(&quota->reset, said->reset.at_ms);
+    quota->unit = said->unit != WR_UNIT_REQUESTS ? said->unit : quota->unit;
+}
+
+static void parse_quota(struct wr_limits *limits, const struct wr_limits_name *name, struct wr_span value)
+{
+    struct wr_limits_quota said = nothing;
+    struct wr_numbers numbers;
+
+    said.name = name->quota;
+    said.unit = name->is_other_unit ? WR_UNIT_OTHER : WR_UNIT_REQUESTS;
+    if (name->role == WR_ROLE_RESET || name->role == WR_ROLE_RESET_AFTER)
+        parse_reset(&said.reset, name, value, limits->now_ms);
+    else if (!wr_numbers_parse(value, &numbers))
+        return;
+    else if (name->role == WR_ROLE_LIMIT) /* "1000, 10;w=1, 1000;w=3600": the first is the one that is counted down */
+        said.limit = (int64_t)numbers.first.whole;
+    else
+        said.remaining = (int64_t)numbers.least.whole;
+    merge(limits, &said);
+}
+
+/* ---- structured fields --------------------------------------------------------------------------------- */
+
+static bool is_word(struct wr_span text, const char *word)
+{
+    return text.bytes == strlen(word) && memcmp(text.data, word, text.bytes) == 0;
+}
+
+static bool is_named(const struct wr_sf_value *value)
+{
+    return value->kind == WR_SF_STRING || value->kind == WR_SF_TOKEN;
+}
+
+/* A parameter of RateLimit (r, t) or RateLimit-Policy (q, qu), or an entry of draft -07's Dictionary. Of two with one
+ * name the last counts. */
+static void note_parameter(struct wr_limits_quota *said, struct wr_span name, const struct wr_sf_value *value)
+{
+    struct wr_number seconds = {(uint64_t)value->number, 0};
+
+    if (is_word(name, "qu") && is_named(value)) {
+        bool at_once = is_word(value->text, "concurrent-requests");
+        said->unit = at_once ? WR_UNIT_AT_ONCE : is_word(value->text, "requests") ? WR_UNIT_REQUESTS : WR_UNIT_OTHER;
+    } else if (value->kind != WR_SF_INTEGER || value->number < 0) {
+        return;
+    } else if (is_word(name, "r") || is_word(name, "remaining")) {
+        said->remaining = value->number;
+    } else if (is_word(name, "q") || is_word(name, "limit")) {
+        said->limit = value->number;
+    } else if (is_word(name, "t") || is_word(name, "reset")) {
+        said->reset = nothing.reset;
+        note_reset(&said->reset, &seconds);
+    }
+}
+
+/* "100;w=60", a policy without a name, is how drafts up to -07 wrote it. */
+static struct wr_limits_quota member_of(const struct wr_sf_value *item)
+{
+    struct wr_limits_quota said = nothing;
+
+    said.name = is_named(item) ? wr_limits_name_hash(MEMBER_SEED, item->text) : NAMELESS_POLICY;
+    if (item->kind == WR_SF_INTEGER && item->number >= 0)
+        said.limit = item->number;
+    return said;
+}
+
+/* Reads a List; without `limits` it only looks whether it is one. */
+static bool parse_list(struct wr_limits *limits, struct wr_span value)
+{
+    struct wr_sf sf = {.rest = value};
+    struct wr_sf_value item;
+    struct wr_span name;
+    int more;
+
+    while ((more = wr_sf_member(&sf, &item)) > 0) {
+        struct wr_limits_quota said = member_of(&item);
+        bool is_quota = is_named(&item) || item.kind == WR_SF_INTEGER;
+        while ((more = wr_sf_parameter(&sf, &name, &item)) > 0)
+            note_parameter(&said, name, &item);
+        if (more < 0)
+            break;
+        if (limits != NULL && is_quota)
+            merge(limits, &said);
+    }
+    return more == 0;
+}
+
+/* Reads draft -07's Dictionary, "limit=100, remaining=50, reset=30", which is one quota. */
+static void parse_entries(struct wr_limits *limits, struct wr_span value)
+{
+    struct wr_limits_quota said = nothing;
+    struct wr_sf sf = {.rest = value};
+    struct wr_sf_value item;
+    struct wr_span name;
+    int more;
+
+    said.name = NAMELESS_QUOTA;
+    while ((more = wr_sf_entry(&sf, &name, &item)) > 0) {
+        note_parameter(&said, name, &item);
+        while ((more = wr_sf_parameter(&sf, &name, &item)) > 0)
+            continue;
+        if (more < 0)
+            break;
+    }
+    if (more == 0)
+        merge(limits, &said);
+}
+
+/* RFC 9651 4.2: a field that is malformed anywhere is ignored as a whole, so a List is read twice. */
+static void parse_structured(struct wr_limits *limits, struct wr_span value)
+{
+    if (parse_list(NULL, value))
+        (void)parse_list(limits, value);
+    else
+        parse_entries(limits, value);
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------- */
+
+void wr_limits_field(struct wr_limits *limits, struct wr_span name, struct wr_span value)
+{
+    struct wr_limits_name known;
+    int64_t date_s;
+
+    value = wr_span_trim(value);
+    if (!wr_limits_name_parse(name, FAMILY_SEED, &known))
+        return;
+    switch (known.role) {
+    case WR_ROLE_DATE:
+        if (wr_http_date_parse(value, limits->now_ms / 1000, &date_s))
+            limits->date_ms = date_s * 1000;
+        break;
+    case WR_ROLE_RETRY:
+        parse_retry(limits, value, known.is_ms ? WEIR_MILLISECOND : WEIR_SECOND);
+        break;
+    case WR_ROLE_STRUCTURED:
+    case WR_ROLE_POLICY:
+        parse_structured(limits, value);
+        break;
+    default:
+        parse_quota(limits, &known, value);
+        break;
+    }
+}
+
+/* From now; an instant that has passed is 0. The server's clock is what its instants are measured by: the Date field,
+ * which is rounded down, so the result errs by less than a second, and on the long side. */
+static int64_t duration_of(const struct wr_limits *limits, const struct wr_limits_time *time)
+{
+    int64_t now_ms = limits->date_ms != NO_TIME ? limits->date_ms : limits->now_ms;
+    int64_t duration_ns = time->after_ns;
+
+    if (time->at_ms != NO_TIME) {
+        int64_t until_ms = time->at_ms > now_ms ? time->at_ms - now_ms : 0;
+        int64_t until_ns =
+            until_ms < WR_LIMITS_MAX_NS / WEIR_MILLISECOND ? until_ms * WEIR_MILLISECOND : WR_LIMITS_MAX_NS;
+        duration_ns = until_ns > duration_ns ? until_ns : duration_ns;
+    }
+    return duration_ns;
+}
+
+/* What can be compared comes before what cannot. */
+static int rank(const struct wr_limits_said *said)
+{
+    if (said->remaining < 0)
+        return 0;
+    if (said->remaining == 0)
+        return 3;
+    return said->reset_ns >= 0 ? 2 : 1;
+}
+
+static bool is_tighter(const struct wr_limits_said *a, const struct wr_limits_said *b)
+{
+    if (rank(a) != rank(b))
+        return rank(a) > rank(b);
+    switch (rank(a)) {
+    case 3:
+        return a->reset_ns > b->reset_ns;
+    case 2: /* a->remaining / a->reset < b->remaining / b->reset */
+        return (wr_u128)a->remaining * (wr_u128)b->reset_ns < (wr_u128)b->remaining * (wr_u128)a->reset_ns;
+    case 1:
+        return a->remaining < b->remaining;
+    default:
+        return (uint64_t)a->limit < (uint64_t)b->limit; /* one that is not said is the largest */
+    }
+}
+
+/* False if a quota says nothing about requests per time. */
+static bool said_of(const struct wr_limits *limits, const struct wr_limits_quota *quota,
+                    struct wr_limits_said *ret_said)
+{
+    bool used_up = quota->remaining == 0 || quota->limit == 0;
+
+    if (quota->unit == WR_UNIT_AT_ONCE || (quota->unit == WR_UNIT_OTHER && !used_up))
+        return false;
+    ret_said->limit = quota->unit == WR_UNIT_OTHER ? WR_NOT_SAID : quota->limit;
+    ret_said->remaining = used_up ? 0 : quota->remaining;
+    ret_said->reset_ns = duration_of(limits, &quota->reset);
+    return ret_said->limit >= 0 || ret_said->remaining >= 0 || ret_said->reset_ns >= 0;
+}
+
+struct wr_limits_said wr_limits_result(const struct wr_limits *limits)
+{
+    struct wr_limits_said best = {WR_NOT_SAID, WR_NOT_SAID, WR_NOT_SAID, WR_NOT_SAID}, said = best;
+    bool found = false;
+
+    for (uint32_t i = 0; i < limits->count; i++)
+        if (said_of(limits, &limits->quotas[i], &said) && (!found || is_tighter(&said, &best))) {
+            best = said;
+            found = true;
+        }
+    best.retry_after_ns = duration_of(limits, &limits->retry);
+    return best;
+}
+
+void wr_limits_tell(const struct wr_limits_said *said, weir_outcome *outcome)
+{
+    outcome->has_retry_after = said->retry_after_ns >= 0;
+    outcome->retry_after_ns = said->retry_after_ns >= 0 ? said->retry_after_ns : 0;
+    outcome->has_quota = said->limit >= 0 || said->remaining >= 0 || said->reset_ns >= 0;
+    outcome->quota_limit = said->limit;
+    outcome->quota_remaining = said->remaining;
+    outcome->quota_reset_ns = said->reset_ns;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* limits_name.c - the names of rate-limit fields, taken apart.
+ *
+ *     x-   ratelimit   -remaining  -requests           openai
+ *     x-   ratelimit   -requests   -reset              linear
+ *     anthropic-  ratelimit  -requests  -limit
+ *     x-   rate-limit  -reset                          twitter
+ *     \_ before _/     \_ words: one is the role, the rest tell quotas apart _/
+ */
+#include "core/rules/http/limits_name.h"
+
+#include "base/ascii.h"
+
+#define NAME_MAX_BYTES 64 /* longer ones are nobody's */
+
+uint64_t wr_limits_name_hash(uint64_t hash, struct wr_span text)
+{
+    for (size_t i = 0; i < text.bytes; i++)
+        hash = (hash ^ (uint8_t)text.data[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static bool is_word(struct wr_span text, const char *word)
+{
+    return text.bytes == strlen(word) && memcmp(text.data, word, text.bytes) == 0;
+}
+
+/* Names that are no family. */
+static bool find_single(struct wr_span name, struct wr_limits_name *ret_name)
+{
+    static const struct {
+        const char *name;
+        enum wr_limits_role role;
+        bool is_ms;
+    } singles[] = {
+        {"date", WR_ROLE_DATE, false},
+        {"retry-after", WR_ROLE_RETRY, false},
+        {"x-retry-after", WR_ROLE_RETRY, false},
+        {"retry-after-ms", WR_ROLE_RETRY, true},
+        {"x-ms-retry-after-ms", WR_ROLE_RETRY, true},
+        {"ratelimit", WR_ROLE_STRUCTURED, false},
+    };
+
+    for (size_t i = 0; i < sizeof singles / sizeof singles[0]; i++)
+        if (is_word(name, singles[i].name)) {
+            *ret_name = (struct wr_limits_name){.role = singles[i].role, .is_ms = singles[i].is_ms};
+            return true;
+        }
+    return false;
+}
+
+/* Where "ratelimit" or "rate-limit" stands as a whole word; false if nowhere. */
+static bool find_stem(struct wr_span name, size_t *ret_at, size_t *ret_bytes)
+{
+    for (size_t i = 0; i + 9 <= name.bytes; i++) {
+        struct wr_span rest = wr_span_after(name, i);
+        size_t bytes = memcmp(rest.data, "ratelimit", 9) == 0 ? 9 : 10;
+        bool is_stem = bytes == 9 || (rest.bytes >= 10 && memcmp(rest.data, "rate-limit", 10) == 0);
+        if (is_stem && (i == 0 || name.data[i - 1] == '-') && (rest.bytes == bytes || rest.data[bytes] == '-')) {
+            *ret_at = i;
+            *ret_bytes = bytes;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_other_unit(struct wr_span word)
+{
+    static const char *const units[] = {"tokens", "token", "complexity", "bytes", "cost", "points"};
+
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (is_word(word, units[i]))
+            return true;
+    return false;
+}
+
+/* Whether a word tells the role, or more of it. */
+static bool note_role(struct wr_limits_name *name, struct wr_span word, bool *has_role)
+{
+    static const struct {
+        const char *word;
+        enum wr_limits_role role;
+    } roles[] = {
+        {"limit", WR_ROLE_LIMIT},   {"max", WR_ROLE_LIMIT},   {"remaining", WR_ROLE_REMAINING},
+        {"reset", WR_ROLE_RESET},   {"next", WR_ROLE_RESET},  {"resettime", WR_ROLE_RESET},
+        {"policy", WR_ROLE_POLICY}, {"retry", WR_ROLE_RETRY},
+    };
+
+    if (is_word(word, "ms")) {
+        name->is_ms = true;
+        return true;
+    }
+    if (*has_role && is_word(word, "after")) {
+        name->role = name->role == WR_ROLE_RESET ? WR_ROLE_RESET_AFTER : name->role;
+        return true;
+    }
+    for (size_t i = 0; !*has_role && i < sizeof roles / sizeof roles[0]; i++)
+        if (is_word(word, roles[i].word)) {
+            name->role = roles[i].role;
+            return *has_role = true;
+        }
+    return false;
+}
+
+static bool parse_family(struct wr_span before, struct wr_span words, uint64_t seed, struct wr_limits_name *ret_name)
+{
+    struct wr_limits_name name = {.quota = wr_limits_name_hash(seed, before)};
+    bool has_role = words.bytes == 0; /* Zendesk's X-Rate-Limit */
+
+    name.role = WR_ROLE_LIMIT;
+    while (words.bytes > 0) {
+        words = wr_span_after(words, 1); /* the dash */
+        struct wr_span word = {words.data, wr_span_find(words, '-')};
+        words = wr_span_after(words, word.bytes);
+        if (note_role(&name, word, &has_role))
+            continue;
+        name.quota = wr_limits_name_hash(wr_limits_name_hash(name.quota, (struct wr_span){"-", 1}), word);
+        name.is_other_unit = name.is_other_unit || is_other_unit(word);
+    }
+    if (has_role)
+        *ret_name = name;
+    return has_role;
+}
+
+bool wr_limits_name_parse(struct wr_span name, uint64_t seed, struct wr_limits_name *ret_name)
+{
+    char bytes[NAME_MAX_BYTES];
+    struct wr_span lower = {bytes, name.bytes};
+    size_t at, stem;
+
+    if (name.bytes > NAME_MAX_BYTES)
+        return false;
+    for (size_t i = 0; i < name.bytes; i++)
+        bytes[i] = wr_ascii_lower(name.data[i]);
+    if (find_single(lower, ret_name))
+        return true;
+    if (!find_stem(lower, &at, &stem))
+        return false;
+    return parse_family((struct wr_span){bytes, at}, wr_span_after(lower, at + stem), seed, ret_name);
+}

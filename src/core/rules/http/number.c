@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* number.c - digits, however many. */
+#include "core/rules/http/number.h"
+
+#include "base/ascii.h"
+#include "base/bits.h"
+
+#include <weir/time.h>
+
+#define NANO_DIGITS 9
+
+static bool at_digit(struct wr_span text)
+{
+    return text.bytes > 0 && wr_ascii_is_digit(text.data[0]);
+}
+
+static uint32_t take_nanos(struct wr_span *text)
+{
+    uint32_t nanos = 0, scale = 100000000;
+    bool rest = false;
+
+    for (; at_digit(*text); *text = wr_span_after(*text, 1)) {
+        uint32_t digit = (uint32_t)(text->data[0] - '0');
+        nanos += digit * scale;
+        rest = rest || (scale == 0 && digit > 0);
+        scale /= 10;
+    }
+    return nanos + rest;
+}
+
+static bool take_number(struct wr_span *text, struct wr_number *ret_number)
+{
+    struct wr_number number = {0, 0};
+
+    if (!at_digit(*text))
+        return false;
+    for (; at_digit(*text); *text = wr_span_after(*text, 1)) {
+        number.whole = number.whole * 10 + (uint64_t)(text->data[0] - '0');
+        number.whole = number.whole < WR_NUMBER_MAX ? number.whole : WR_NUMBER_MAX;
+    }
+    if (text->bytes > 0 && text->data[0] == '.') {
+        *text = wr_span_after(*text, 1);
+        if (!at_digit(*text))
+            return false;
+        number.nanos = take_nanos(text);
+    }
+    *ret_number = number;
+    return true;
+}
+
+/* Up to the comma that ends a member, or the end. Strings may have commas in them. */
+static void skip_parameters(struct wr_span *text)
+{
+    bool quoted = false;
+
+    for (; text->bytes > 0 && (quoted || text->data[0] != ','); *text = wr_span_after(*text, 1))
+        quoted = quoted != (text->data[0] == '"');
+}
+
+static bool is_less(const struct wr_number *a, const struct wr_number *b)
+{
+    return a->whole != b->whole ? a->whole < b->whole : a->nanos < b->nanos;
+}
+
+static bool take_member(struct wr_span *text, struct wr_number *ret_number)
+{
+    *text = wr_span_trim(*text);
+    if (!take_number(text, ret_number))
+        return false;
+    *text = wr_span_trim(*text);
+    if (text->bytes > 0 && text->data[0] == ';')
+        skip_parameters(text);
+    return text->bytes == 0 || text->data[0] == ',';
+}
+
+bool wr_numbers_parse(struct wr_span text, struct wr_numbers *ret_numbers)
+{
+    struct wr_numbers numbers;
+    struct wr_number number;
+
+    if (!take_member(&text, &number))
+        return false;
+    numbers = (struct wr_numbers){number, number, number};
+    while (text.bytes > 0) {
+        text = wr_span_after(text, 1); /* the comma */
+        if (!take_member(&text, &number))
+            return false;
+        if (is_less(&number, &numbers.least))
+            numbers.least = number;
+        if (is_less(&numbers.most, &number))
+            numbers.most = number;
+    }
+    *ret_numbers = numbers;
+    return true;
+}
+
+int64_t wr_number_ns(const struct wr_number *number, int64_t unit_ns, int64_t max_ns)
+{
+    wr_u128 second = 1000000000;
+    wr_u128 ns =
+        (wr_u128)number->whole * (wr_u128)unit_ns + ((wr_u128)number->nanos * (wr_u128)unit_ns + second - 1) / second;
+
+    return ns < (wr_u128)max_ns ? (int64_t)ns : max_ns;
+}
+
+/* h, m, s, ms, us, ns, of which "m" and "ms" begin alike. 0: no unit. */
+static int64_t take_unit(struct wr_span *text)
+{
+    static const struct {
+        const char *name;
+        int64_t ns;
+    } units[] = {
+        {"ms", WEIR_MILLISECOND}, {"us", WEIR_MICROSECOND}, {"ns", WEIR_NANOSECOND}, {"s", WEIR_SECOND},
+        {"m", WEIR_MINUTE},       {"h", WEIR_HOUR},         {"d", WEIR_DAY},
+    };
+
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        size_t bytes = strlen(units[i].name);
+        if (text->bytes >= bytes && memcmp(text->data, units[i].name, bytes) == 0) {
+            *text = wr_span_after(*text, bytes);
+            return units[i].ns;
+        }
+    }
+    return 0;
+}
+
+bool wr_number_duration(struct wr_span text, int64_t max_ns, int64_t *ret_ns)
+{
+    struct wr_number number;
+    int64_t sum_ns = 0;
+
+    if (text.bytes == 0)
+        return false;
+    while (text.bytes > 0) {
+        if (!take_number(&text, &number))
+            return false;
+        int64_t unit_ns = take_unit(&text);
+        if (unit_ns == 0)
+            return false;
+        sum_ns += wr_number_ns(&number, unit_ns, max_ns - sum_ns);
+    }
+    *ret_ns = sum_ns;
+    return true;
+}

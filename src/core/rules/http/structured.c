@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* structured.c - the grammar of RFC 9651 4.2, from left to right. */
+#include "core/rules/http/structured.h"
+
+#include "base/ascii.h"
+
+#define INTEGER_DIGITS 15
+#define DECIMAL_DIGITS 12 /* before the point */
+#define FRACTION_DIGITS 3
+
+/* The next byte, or '\0' at the end. No grammar below has a NUL in it. */
+static char peek(const struct wr_sf *sf)
+{
+    return sf->rest.bytes > 0 ? sf->rest.data[0] : '\0';
+}
+
+static bool take(struct wr_sf *sf, char byte)
+{
+    if (sf->rest.bytes == 0 || sf->rest.data[0] != byte)
+        return false;
+    sf->rest = wr_span_after(sf->rest, 1);
+    return true;
+}
+
+static void skip_spaces(struct wr_sf *sf)
+{
+    while (take(sf, ' '))
+        continue;
+}
+
+static void skip_blanks(struct wr_sf *sf)
+{
+    while (take(sf, ' ') || take(sf, '\t'))
+        continue;
+}
+
+/* What was taken since the rest was `before`. */
+static struct wr_span since(const struct wr_sf *sf, struct wr_span before)
+{
+    return (struct wr_span){before.data, before.bytes - sf->rest.bytes};
+}
+
+/* ---- bare items ---------------------------------------------------------------------------------------- */
+
+static size_t take_digits(struct wr_sf *sf, size_t most, int64_t *ret_number)
+{
+    size_t digits = 0;
+    int64_t number = 0;
+
+    for (; wr_ascii_is_digit(peek(sf)); digits++) {
+        if (digits == most)
+            return 0;
+        number = number * 10 + (peek(sf) - '0');
+        sf->rest = wr_span_after(sf->rest, 1);
+    }
+    *ret_number = number;
+    return digits;
+}
+
+static int take_number(struct wr_sf *sf, struct wr_sf_value *ret_value)
+{
+    bool negative = take(sf, '-');
+    int64_t fraction, number = 0;
+    size_t digits = take_digits(sf, INTEGER_DIGITS, &number);
+
+    if (digits == 0)
+        return -1;
+    *ret_value = (struct wr_sf_value){.kind = WR_SF_INTEGER, .number = negative ? -number : number};
+    if (!take(sf, '.'))
+        return 1;
+    ret_value->kind = WR_SF_DECIMAL;
+    return digits <= DECIMAL_DIGITS && take_digits(sf, FRACTION_DIGITS, &fraction) > 0 ? 1 : -1;
+}
+
+/* After the opening quote. A Display String's escapes (RFC 9651 3.3.8) have no quote in them. */
+static int take_string(struct wr_sf *sf, enum wr_sf_kind kind, struct wr_sf_value *ret_value)
+{
+    struct wr_span before = sf->rest;
+
+    while (wr_ascii_is_printable(peek(sf)) && peek(sf) != '"') {
+        bool escaped = kind == WR_SF_STRING && take(sf, '\\');
+        if (escaped && peek(sf) != '"' && peek(sf) != '\\')
+            return -1;
+        sf->rest = wr_span_after(sf->rest, 1);
+    }
+    *ret_value = (struct wr_sf_value){.kind = kind, .text = since(sf, before)};
+    return take(sf, '"') ? 1 : -1;
+}
+
+static bool is_token_byte(char c)
+{
+    return c != '\0' && (wr_ascii_is_alnum(c) || strchr("!#$%&'*+-.^_`|~:/", c) != NULL);
+}
+
+static int take_token(struct wr_sf *sf, struct wr_sf_value *ret_value)
+{
+    struct wr_span before = sf->rest;
+
+    while (is_token_byte(peek(sf)))
+        sf->rest = wr_span_after(sf->rest, 1);
+    *ret_value = (struct wr_sf_value){.kind = WR_SF_TOKEN, .text = since(sf, before)};
+    return 1;
+}
+
+/* After the opening colon. */
+static int take_bytes(struct wr_sf *sf)
+{
+    while (wr_ascii_is_alnum(peek(sf)) || (peek(sf) != '\0' && strchr("+/=", peek(sf)) != NULL))
+        sf->rest = wr_span_after(sf->rest, 1);
+    return take(sf, ':') ? 1 : -1;
+}
+
+static int take_item(struct wr_sf *sf, struct wr_sf_value *ret_value)
+{
+    char first = peek(sf);
+
+    if (first == '-' || wr_ascii_is_digit(first))
+        return take_number(sf, ret_value);
+    if (first == '*' || wr_ascii_is_alpha(first))
+        return take_token(sf, ret_value);
+    if (take(sf, '"'))
+        return take_string(sf, WR_SF_STRING, ret_value);
+    *ret_value = (struct wr_sf_value){.kind = WR_SF_OTHER};
+    if (take(sf, '%'))
+        return take(sf, '"') ? take_string(sf, WR_SF_OTHER, ret_value) : -1;
+    if (take(sf, ':'))
+        return take_bytes(sf);
+    if (take(sf, '?'))
+        return take(sf, '0') || take(sf, '1') ? 1 : -1;
+    if (take(sf, '@')) {
+        int more = take_number(sf, ret_value);
+        more = ret_value->kind == WR_SF_INTEGER ? more : -1;
+        ret_value->kind = WR_SF_OTHER;
+        return more;
+    }
+    return -1;
+}
+
+/* A key of a Dictionary or a parameter (RFC 9651 4.2.3.3). */
+static bool take_key(struct wr_sf *sf, struct wr_span *ret_name)
+{
+    struct wr_span before = sf->rest;
+    bool is_lower = peek(sf) >= 'a' && peek(sf) <= 'z';
+
+    if (!is_lower && peek(sf) != '*')
+        return false;
+    for (char c = peek(sf); (c >= 'a' && c <= 'z') || wr_ascii_is_digit(c) || (c != '\0' && strchr("_-.*", c) != NULL);
+         c = peek(sf))
+        sf->rest = wr_span_after(sf->rest, 1);
+    *ret_name = since(sf, before);
+    return true;
+}
+
+/* ---- members ------------------------------------------------------------------------------------------- */
+
+/* To the first member, or over the comma to the next; 0 at the end, -1 where a comma is missing or has nothing behind.
+ */
+static int next_member(struct wr_sf *sf)
+{
+    if (!sf->started) {
+        sf->started = true;
+        sf->rest = wr_span_trim(sf->rest);
+        return sf->rest.bytes > 0;
+    }
+    skip_blanks(sf);
+    if (sf->rest.bytes == 0)
+        return 0;
+    if (!take(sf, ','))
+        return -1;
+    skip_blanks(sf);
+    return sf->rest.bytes > 0 ? 1 : -1;
+}
+
+int wr_sf_member(struct wr_sf *sf, struct wr_sf_value *ret_value)
+{
+    int more = next_member(sf);
+
+    return more > 0 ? take_item(sf, ret_value) : more;
+}
+
+/* "=value", or nothing, which is true. */
+static int take_assigned(struct wr_sf *sf, struct wr_sf_value *ret_value)
+{
+    *ret_value = (struct wr_sf_value){.kind = WR_SF_OTHER};
+    return take(sf, '=') ? take_item(sf, ret_value) : 1;
+}
+
+int wr_sf_entry(struct wr_sf *sf, struct wr_span *ret_name, struct wr_sf_value *ret_value)
+{
+    int more = next_member(sf);
+
+    if (more <= 0)
+        return more;
+    return take_key(sf, ret_name) ? take_assigned(sf, ret_value) : -1;
+}
+
+int wr_sf_parameter(struct wr_sf *sf, struct wr_span *ret_name, struct wr_sf_value *ret_value)
+{
+    if (!take(sf, ';'))
+        return 0;
+    skip_spaces(sf);
+    return take_key(sf, ret_name) ? take_assigned(sf, ret_value) : -1;
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/* scan.c - from text to tags: the HTML standard's tokenisation (13.2.5), one function for each state.
+ *
+ *     text ─'<'─► tag open ─► tag name ─► before attribute ◄──────────────┐
+ *      ▲                          │           │  │                        │
+ *      │                          │           │  attribute ─'='─► value ──┘
+ *      └──────────── '>' ─────────┴───────────┘
+ *
+ * Comments, CDATA sections and raw text are beside.c's.
+ *
+ * A function is given the bytes from `at` to `end`, at least one, and returns where it stopped: at `end`, or where
+ * another state goes on. Nothing is remembered about earlier bytes but what is in `links`, so pages may be cut
+ * anywhere.
+ */
+#include "core/rules/links/scan.h"
+
+#include "base/ascii.h"
+#include "core/rules/links/text.h"
+
+/* Classes of bytes. */
+enum {
+    SPACE = 1,
+    SLASH = 2,
+    MORE = 4, /* '>' */
+    EQUALS = 8,
+};
+
+static const uint8_t classes[256] = {
+    ['\t'] = SPACE, ['\n'] = SPACE, ['\f'] = SPACE, ['\r'] = SPACE,
+    [' '] = SPACE,  ['/'] = SLASH,  ['>'] = MORE,   ['='] = EQUALS,
+};
+
+static bool is_class(char c, unsigned any)
+{
+    return (classes[(uint8_t)c] & any) != 0;
+}
+
+static const char *skip_spaces(const char *at, const char *end)
+{
+    while (at < end && is_class(*at, SPACE))
+        at++;
+    return at;
+}
+
+/* Takes the bytes up to one of these classes into a name, which is nearly always one word. */
+static const char *take_name(struct wr_links_name *name, const char *at, const char *end, unsigned stops)
+{
+    uint32_t bytes = name->bytes;
+    uint64_t word = name->words[0];
+
+    for (; at < end && !is_class(*at, stops) && bytes < 8; at++, bytes++)
+        word = word << 8 | (uint8_t)wr_ascii_lower(*at);
+    name->words[0] = word;
+    for (; at < end && !is_class(*at, stops); at++) {
+        if (bytes < 16)
+            name->words[1] = name->words[1] << 8 | (uint8_t)wr_ascii_lower(*at);
+        bytes += bytes <= 16; /* more are not counted: it is too long */
+    }
+    name->bytes = bytes;
+    return at;
+}
+
+/* ---- values -------------------------------------------------------------------------------------------- */
+
+static void begin_value(struct wr_links *links)
+{
+    links->slot = links->wanted != 0 ? (uint8_t)wr_links_slot_of(links) : WR_SLOT_NONE;
+    links->is_dropped = false;
+    if (links->slot != WR_SLOT_NONE)
+        links->starts[links->slot] = links->used;
+}
+
+static void put(struct wr_links *links, const char *bytes, size_t count)
+{
+    if (count > sizeof links->text - links->used) {
+        links->is_dropped = true;
+        return;
+    }
+    memcpy(links->text + links->used, bytes, count);
+    links->used = (uint16_t)(links->used + count);
+}
+
+/* One byte that is not taken as it is: NUL is U+FFFD (13.2.5), and Latin-1 becomes UTF-8. */
+static void put_odd(struct wr_links *links, char byte)
+{
+    char bytes[4];
+    uint32_t point = byte == '\0' ? 0xfffd : links->is_latin1 ? wr_latin1_point((uint8_t)byte) : (uint8_t)byte;
+    bool is_point = byte == '\0' || links->is_latin1;
+
+    put(links, is_point ? bytes : &byte, is_point ? wr_utf8_put(point, bytes) : 1);
+}
+
+static void put_value(struct wr_links *links, const char *at, const char *end)
+{
+    if (links->slot == WR_SLOT_NONE || links->is_dropped || at == end)
+        return;
+    if (!links->is_latin1 && memchr(at, '\0', (size_t)(end - at)) == NULL) {
+        put(links, at, (size_t)(end - at));
+        return;
+    }
+    for (; at < end && !links->is_dropped; at++)
+        put_odd(links, *at);
+}
+
+/* Of several attributes with one name the first counts: wr_links_slot_of gives no slot to the others. */
+static void end_value(struct wr_links *links)
+{
+    if (links->slot == WR_SLOT_NONE)
+        return;
+    uint16_t start = links->starts[links->slot];
+    if (links->is_dropped)
+        links->used = start;
+    else
+        links->used = (uint16_t)(start + wr_references_decode(links->text + start, (size_t)(links->used - start)));
+    links->ends[links->slot] = links->used;
+    links->has |= links->is_dropped ? 0 : 1u << links->slot;
+    links->wanted &= ~(1u << links->slot);
+    links->slot = WR_SLOT_NONE;
+}
+
+/* ---- tags ---------------------------------------------------------------------------------------------- */
+
+void wr_links_begin(struct wr_links *links, bool is_end)
+{
+    links->name = (struct wr_links_name){{0, 0}, 0};
+    links->is_end = is_end;
+    links->is_closed = false;
+    links->wanted = links->has = 0;
+    links->used = 0;
+    links->slot = WR_SLOT_NONE;
+    links->state = WR_IN_TAG_NAME;
+}
+
+/* At a byte of class SPACE, SLASH or MORE that ends a name or a value. Returns what is behind it. */
+static const char *go_on(struct wr_links *links, const char *at)
+{
+    if (*at == '>')
+        wr_links_tagged(links);
+    else
+        links->state = *at == '/' ? WR_IN_SELF_CLOSING : WR_BEFORE_ATTRIBUTE;
+    return at + 1;
+}
+
+static const char *in_tag_open(struct wr_links *links, const char *at)
+{
+    if (wr_ascii_is_alpha(*at)) {
+        wr_links_begin(links, false);
+        return at;
+    }
+    links->state = *at == '/'   ? WR_IN_END_TAG_OPEN
+                   : *at == '!' ? WR_IN_MARKUP
+                   : *at == '?' ? WR_IN_BOGUS_COMMENT
+                                : WR_IN_TEXT;
+    return links->state == WR_IN_TEXT ? at : at + 1;
+}
+
+static const char *in_end_tag_open(struct wr_links *links, const char *at)
+{
+    if (wr_ascii_is_alpha(*at)) {
+        wr_links_begin(links, true);
+        return at;
+    }
+    links->state = *at == '>' ? WR_IN_TEXT : WR_IN_BOGUS_COMMENT;
+    return *at == '>' ? at + 1 : at;
+}
+
+/* Over the attributes of a tag of which nothing is wanted, all states of it in one; NULL if the tag does not end here.
+ */
+static const char *skip_attributes(const char *at, const char *end)
+{
+    while (at < end) {
+        if (is_class(*at, SPACE | SLASH)) {
+            at++;
+            continue;
+        }
+        if (*at == '>')
+            return at + 1;
+        do
+            at++; /* the first byte of a name may be '=' */
+        while (at < end && !is_class(*at, SPACE | SLASH | MORE | EQUALS));
+        at = skip_spaces(at, end);
+        if (at == end || *at != '=')
+            continue;
+        at = skip_spaces(at + 1, end);
+        if (at < end && (*at == '"' || *at == '\'')) {
+            const char *quote = wr_links_find(at + 1, end, *at);
+            at = quote < end ? quote + 1 : end;
+            continue;
+        }
+        while (at < end && !is_class(*at, SPACE | MORE))
+            at++;
+    }
+    return NULL;
+}
+
+/* A '=' here is the first byte of a name. */
+static const char *before_attribute(struct wr_links *links, const char *at, const char *end)
+{
+    at = skip_spaces(at, end);
+    if (at == end)
+        return end;
+    if (is_class(*at, SLASH | MORE))
+        return go_on(links, at);
+    links->attribute = (struct wr_links_name){{0, 0}, 0};
+    links->state = WR_IN_ATTRIBUTE;
+    return take_name(&links->attribute, at, at + 1, 0);
+}
+
+static const char *in_attribute(struct wr_links *links, const char *at, const char *end)
+{
+    at = take_name(&links->attribute, at, end, SPACE | SLASH | MORE | EQUALS);
+    if (at == end)
+        return end;
+    begin_value(links);
+    if (is_class(*at, EQUALS | SPACE)) {
+        links->state = *at == '=' ? WR_BEFORE_VALUE : WR_AFTER_ATTRIBUTE;
+        return at + 1;
+    }
+    end_value(links);
+    return go_on(links, at);
+}
+
+static const char *after_attribute(struct wr_links *links, const char *at, const char *end)
+{
+    at = skip_spaces(at, end);
+    if (at == end)
+        return end;
+    if (*at == '=') {
+        links->state = WR_BEFORE_VALUE;
+        return at + 1;
+    }
+    end_value(links);
+    links->state = WR_BEFORE_ATTRIBUTE;
+    return at;
+}
+
+static const char *before_value(struct wr_links *links, const char *at, const char *end)
+{
+    at = skip_spaces(at, end);
+    if (at == end)
+        return end;
+    if (*at == '>') {
+        end_value(links);
+        return go_on(links, at);
+    }
+    links->state = *at == '"' ? WR_IN_VALUE_DOUBLE : *at == '\'' ? WR_IN_VALUE_SINGLE : WR_IN_VALUE_BARE;
+    return links->state == WR_IN_VALUE_BARE ? at : at + 1;
+}
+
+static const char *in_value_quoted(struct wr_links *links, const char *at, const char *end, char quote)
+{
+    const char *stop = wr_links_find(at, end, quote);
+
+    put_value(links, at, stop);
+    if (stop == end)
+        return end;
+    end_value(links);
+    links->state = WR_AFTER_VALUE;
+    return stop + 1;
+}
+
+static const char *in_value_bare(struct wr_links *links, const char *at, const char *end)
+{
+    const char *stop = at;
+
+    while (stop < end && !is_class(*stop, SPACE | MORE))
+        stop++;
+    put_value(links, at, stop);
+    if (stop == end)
+        return end;
+    end_value(links);
+    return go_on(links, stop);
+}
+
+static const char *after_value(struct wr_links *links, const char *at)
+{
+    if (is_class(*at, SPACE | SLASH | MORE))
+        return go_on(links, at);
+    links->state = WR_BEFORE_ATTRIBUTE;
+    return at;
+}
+
+static const char *in_self_closing(struct wr_links *links, const char *at)
+{
+    links->state = WR_BEFORE_ATTRIBUTE;
+    links->is_closed = *at == '>';
+    return *at == '>' ? go_on(links, at) : at;
+}
+
+/* ---- the usual way ------------------------------------------------------------------------------------- */
+
+/* The states of attributes in the order in which they usually follow: a loop over all states, which jumps to one after
+ * the other through a table, is guessed wrong by processors half of the time. */
+static const char *run_attributes(struct wr_links *links, const char *at, const char *end)
+{
+    while (at < end && links->state == WR_BEFORE_ATTRIBUTE) {
+        at = before_attribute(links, at, end);
+        if (at < end && links->state == WR_IN_ATTRIBUTE)
+            at = in_attribute(links, at, end);
+        if (at < end && links->state == WR_BEFORE_VALUE)
+            at = before_value(links, at, end);
+        if (at < end && links->state == WR_IN_VALUE_DOUBLE)
+            at = in_value_quoted(links, at, end, '"');
+        if (at < end && links->state == WR_AFTER_VALUE)
+            at = after_value(links, at);
+    }
+    return at;
+}
+
+static const char *in_tag_name(struct wr_links *links, const char *at, const char *end)
+{
+    at = take_name(&links->name, at, end, SPACE | SLASH | MORE);
+    if (at == end)
+        return end;
+    wr_links_named(links);
+    return run_attributes(links, go_on(links, at), end);
+}
+
+/* Over "<p class=x>" or "</p>" as a whole, if it ends here and nothing in it matters; else NULL. */
+static const char *skip_tag(const struct wr_links *links, const char *at, const char *end)
+{
+    struct wr_links_name name = {{0, 0}, 0};
+    bool is_end = *at == '/';
+
+    at += is_end;
+    if (links->depth > 0 || at == end || !wr_ascii_is_alpha(*at))
+        return NULL;
+    at = take_name(&name, at, end, SPACE | SLASH | MORE);
+    bool is_dull = wr_links_is_dull(&name);
+    if (at == end || !is_dull)
+        return NULL;
+    return *at == '>' ? at + 1 : skip_attributes(at, end);
+}
+
+static const char *in_text(struct wr_links *links, const char *at, const char *end)
+{
+    while (links->state == WR_IN_TEXT) {
+        at = wr_links_find(at, end, '<');
+        if (at == end)
+            return end;
+        const char *next = at + 1 < end ? skip_tag(links, at + 1, end) : NULL;
+        if (next != NULL) {
+            at = next;
+            continue;
+        }
+        links->tag_at = links->chunk_at + (uint64_t)(at++ - links->chunk);
+        links->state = WR_IN_TAG_OPEN;
+        if (at < end && wr_ascii_is_alpha(*at)) {
+            wr_links_begin(links, false);
+            at = in_tag_name(links, at, end);
+        }
+    }
+    return at;
+}
+
+/* ---- all states ---------------------------------------------------------------------------------------- */
+
+static const char *step(struct wr_links *links, const char *at, const char *end)
+{
+    switch ((enum wr_links_state)links->state) {
+    case WR_IN_TEXT:
+        return in_text(links, at, end);
+    case WR_IN_TAG_OPEN:
+        return in_tag_open(links, at);
+    case WR_IN_END_TAG_OPEN:
+        return in_end_tag_open(links, at);
+    case WR_IN_TAG_NAME:
+        return in_tag_name(links, at, end);
+    case WR_BEFORE_ATTRIBUTE:
+        return before_attribute(links, at, end);
+    case WR_IN_ATTRIBUTE:
+        return in_attribute(links, at, end);
+    case WR_AFTER_ATTRIBUTE:
+        return after_attribute(links, at, end);
+    case WR_BEFORE_VALUE:
+        return before_value(links, at, end);
+    case WR_IN_VALUE_DOUBLE:
+        return in_value_quoted(links, at, end, '"');
+    case WR_IN_VALUE_SINGLE:
+        return in_value_quoted(links, at, end, '\'');
+    case WR_IN_VALUE_BARE:
+        return in_value_bare(links, at, end);
+    case WR_AFTER_VALUE:
+        return after_value(links, at);
+    case WR_IN_SELF_CLOSING:
+        return in_self_closing(links, at);
+    default:
+        return wr_links_beside(links, at, end);
+    }
+}
+
+void wr_links_scan(struct wr_links *links, const char *bytes, size_t count)
+{
+    const char *at = bytes, *end = bytes + count;
+
+    links->chunk = bytes;
+    while (at < end)
+        at = step(links, at, end);
+    links->chunk_at += count;
+    links->chunk = NULL;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* scan.h - between the parts of the link scanner: links.c (bytes to text), scan.c (text to tags),
+ * tag.c (tags to links). */
+#ifndef WR_CORE_RULES_LINKS_SCAN_H
+#define WR_CORE_RULES_LINKS_SCAN_H
+
+#include "core/rules/links/links.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+/* What the next byte is part of, named as in the HTML standard's tokenisation, 13.2.5. */
+enum wr_links_state {
+    WR_IN_TEXT,
+    WR_IN_TAG_OPEN, /* after '<' */
+    WR_IN_END_TAG_OPEN,
+    WR_IN_TAG_NAME,
+    WR_BEFORE_ATTRIBUTE,
+    WR_IN_ATTRIBUTE,
+    WR_AFTER_ATTRIBUTE,
+    WR_BEFORE_VALUE,
+    WR_IN_VALUE_DOUBLE,
+    WR_IN_VALUE_SINGLE,
+    WR_IN_VALUE_BARE,
+    WR_AFTER_VALUE,
+    WR_IN_SELF_CLOSING, /* after '/' */
+    WR_IN_MARKUP,       /* after "<!" */
+    WR_IN_MARKUP_DASH,
+    WR_IN_MARKUP_CDATA,
+    WR_IN_BOGUS_COMMENT,
+    WR_IN_COMMENT_START,
+    WR_IN_COMMENT,
+    WR_IN_COMMENT_BANG, /* after "--!" */
+    WR_IN_CDATA,
+    WR_IN_RAW_TEXT,
+    WR_IN_RAW_OPEN,
+    WR_IN_RAW_END, /* after "</", matching the name */
+    WR_IN_SCRIPT,
+    WR_IN_SCRIPT_OPEN,
+    WR_IN_SCRIPT_BANG, /* after "<!" or "<!-" */
+    WR_IN_SCRIPT_WORD, /* after "<" or "</" in what is escaped: is it "script"? */
+    WR_IN_PLAIN_TEXT,  /* to the end */
+};
+
+/* Where the byte is, or `end`. It is mostly near, nearer than a call of memchr is worth. */
+static inline const char *wr_links_find(const char *at, const char *end, char byte)
+{
+#ifdef __SSE2__
+    for (int i = 0; i < 4 && end - at >= 16; i++, at += 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+        int hits = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte)));
+        if (hits != 0)
+            return at + __builtin_ctz((unsigned)hits);
+    }
+#endif
+    const char *hit = memchr(at, byte, (size_t)(end - at));
+    return hit != NULL ? hit : end;
+}
+
+/* scan.c: text that is ASCII where it matters, and comes in any pieces. */
+void wr_links_scan(struct wr_links *links, const char *bytes, size_t count);
+
+/* A tag begins; its name is next. */
+void wr_links_begin(struct wr_links *links, bool is_end);
+
+/* beside.c: one step in a state that is no tag's; as the functions of scan.c. */
+const char *wr_links_beside(struct wr_links *links, const char *at, const char *end);
+
+/* tag.c: whether a tag of this name matters nowhere but in svg and math. */
+bool wr_links_is_dull(const struct wr_links_name *name);
+/* The tag's name is complete; sets what is wanted of its attributes. */
+void wr_links_named(struct wr_links *links);
+/* The slot of the attribute whose name is complete. */
+enum wr_links_slot wr_links_slot_of(const struct wr_links *links);
+/* The tag is complete: reports its links and says in which state the text goes on. */
+void wr_links_tagged(struct wr_links *links);
+/* Whether CDATA sections count here: in svg and math. */
+bool wr_links_has_cdata(const struct wr_links *links);
+/* The name whose end tag ends the raw text. */
+const char *wr_links_raw_name(const struct wr_links *links);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* attempts.c - counts a request's attempts and decides about the next. */
+#include "core/rules/retry/attempts.h"
+
+#include <assert.h>
+
+#define ATTEMPTS 3
+#define BLOCKING_RETRIES 3
+
+const char *wr_next_name(enum wr_next next)
+{
+    static const char *const names[] = {
+#define X(next, name) name,
+        WR_NEXTS(X)
+#undef X
+    };
+    return (size_t)next < sizeof names / sizeof names[0] ? names[next] : NULL;
+}
+
+/* Again after `delay_ns`, unless the deadline comes first: nobody waits for what may not happen. */
+static struct wr_next_attempt again(const struct wr_attempts *attempts, enum wr_next how, int64_t delay_ns,
+                                    int64_t until_ns, int64_t now)
+{
+    bool is_late = attempts->deadline_at != WEIR_FOREVER && now + until_ns >= attempts->deadline_at;
+
+    return is_late ? (struct wr_next_attempt){WR_NEXT_LATE, 0} : (struct wr_next_attempt){how, delay_ns};
+}
+
+/* Counts it. False if the budget is spent. */
+static bool count(struct wr_attempts *attempts, const weir_retry_options *options, enum wr_status_class ended)
+{
+    uint32_t most = options->attempts > 0 ? options->attempts : ATTEMPTS;
+    uint32_t most_blocks = options->blocking_retries > 0 ? options->blocking_retries : BLOCKING_RETRIES;
+
+    if (ended == WR_STATUS_BLOCKING)
+        return ++attempts->blocks <= most_blocks;
+    return ++attempts->failures < most;
+}
+
+struct wr_next_attempt wr_attempts_after(struct wr_attempts *attempts, const weir_retry_options *options,
+                                         enum wr_status_class ended, int64_t gate_wait_ns, int64_t now, double unit)
+{
+    assert(gate_wait_ns >= 0 && gate_wait_ns <= WEIR_DURATION_MAX);
+    if (ended == WR_STATUS_DONE)
+        return (struct wr_next_attempt){WR_NEXT_DONE, 0};
+    if (ended == WR_STATUS_PERMANENT)
+        return (struct wr_next_attempt){WR_NEXT_PERMANENT, 0};
+    if (!count(attempts, options, ended))
+        return (struct wr_next_attempt){WR_NEXT_SPENT, 0};
+    int64_t backoff_ns = weir_retry_delay_ns(options, attempts->failures + attempts->blocks, unit);
+    int64_t longer_ns = backoff_ns > gate_wait_ns ? backoff_ns : gate_wait_ns;
+    if (attempts->is_inline)
+        return again(attempts, WR_NEXT_SLEEP, backoff_ns, longer_ns, now);
+    return again(attempts, WR_NEXT_QUEUE, longer_ns, longer_ns, now);
+}
+
+struct wr_next_attempt wr_attempts_defer(const struct wr_attempts *attempts, int64_t wait_ns, int64_t now)
+{
+    assert(wait_ns >= 0 && wait_ns <= WEIR_DURATION_MAX);
+    int64_t delay_ns = wait_ns > WR_PUSH_BACK_NS ? wait_ns : WR_PUSH_BACK_NS;
+
+    return again(attempts, attempts->is_inline ? WR_NEXT_SLEEP : WR_NEXT_QUEUE, delay_ns, delay_ns, now);
+}

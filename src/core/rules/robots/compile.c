@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* compile.c - the rules that apply, in one block that is quick to ask. */
+#include "core/rules/robots/parts.h"
+
+#include <assert.h>
+
+/* ---- patterns ---- */
+
+const struct wr_percent_set wr_robots_odd = WR_PERCENT_SET(
+    WR_LOW_CONTROLS | WR_LOW(' ') | WR_LOW('"') | WR_LOW('<') | WR_LOW('>') | WR_LOW('*') | WR_LOW('$') | WR_LOW('%'),
+    WR_HIGH_CONTROLS | WR_HIGH('\\') | WR_HIGH('^') | WR_HIGH('`') | WR_HIGH('{') | WR_HIGH('|') | WR_HIGH('}'));
+
+/* A path in normal form has at most three times WR_URL_MAX bytes, and a pattern at most one '*' more than bytes that it
+ * matches, so a longer one matches nothing. */
+#define PATTERN_MAX UINT16_MAX
+
+/* Whether its normal form is what is written. */
+static bool is_normal(struct wr_span pattern)
+{
+    for (size_t i = 0; i < pattern.bytes; i++) {
+        char c = pattern.data[i];
+        if (!wr_percent_set_has(&wr_robots_odd, c))
+            continue;
+        if (c != '*' || (i > 0 && pattern.data[i - 1] == '*'))
+            return false;
+    }
+    return true;
+}
+
+static uint32_t hash_of(struct wr_span prefix)
+{
+    uint64_t hash = 0;
+
+    for (size_t i = 0; i < prefix.bytes; i++)
+        hash = wr_robots_hash_add(hash, (unsigned char)prefix.data[i]);
+    return wr_robots_hash_finish(hash);
+}
+
+/* Both in one go, which is a good part of the time that a large file takes. */
+static void scan(struct wr_robots_draft *draft, struct wr_span pattern)
+{
+    uint64_t hash = 0;
+    size_t prefix = 0;
+
+    for (; prefix < pattern.bytes && !wr_percent_set_has(&wr_robots_odd, pattern.data[prefix]); prefix++)
+        hash = wr_robots_hash_add(hash, (unsigned char)pattern.data[prefix]);
+    draft->is_normal = is_normal(wr_span_after(pattern, prefix));
+    draft->hash = wr_robots_hash_finish(hash);
+}
+
+/* The pieces between '*' in the normal form of percent.h, and a run of '*' as one. */
+static void append_pattern(struct wr_buf *buf, struct wr_span pattern)
+{
+    size_t start = buf->length;
+
+    while (pattern.bytes > 0) {
+        size_t piece = wr_span_find(pattern, '*');
+        wr_percent_append_normal(buf, (struct wr_span){pattern.data, piece}, &wr_robots_odd);
+        pattern = wr_span_after(pattern, piece);
+        if (pattern.bytes == 0)
+            return;
+        if (buf->length == start || buf->bytes[buf->length - 1] != '*')
+            wr_buf_append_char(buf, '*');
+        pattern = wr_span_after(pattern, 1);
+    }
+}
+
+static struct wr_span path_of(const struct wr_robots_plan *plan, const struct wr_robots_draft *draft)
+{
+    return (struct wr_span){plan->text + draft->path_at, draft->path_bytes};
+}
+
+static bool is_anchored(struct wr_span path)
+{
+    return path.data[path.bytes - 1] == '$';
+}
+
+/* Without the '$' that ties it to the end. */
+static struct wr_span pattern_of(struct wr_span path)
+{
+    path.bytes -= is_anchored(path) ? 1 : 0;
+    return path;
+}
+
+/* ---- strings ---- */
+
+/* Room for paths as written, and for their normal form where that is another. */
+static size_t strings_room(const struct wr_robots_plan *plan)
+{
+    size_t bytes = 1; /* a buffer's '\0' */
+
+    for (uint32_t i = 0; i < plan->facts.rules; i++) {
+        struct wr_robots_draft *draft = &plan->drafts[i];
+        struct wr_span pattern = pattern_of(path_of(plan, draft));
+        scan(draft, pattern);
+        bytes += draft->path_bytes + (draft->is_normal ? 0 : 3 * pattern.bytes);
+    }
+    for (uint32_t i = 0; i < plan->facts.sitemaps; i++)
+        bytes += plan->sitemaps[i].bytes;
+    return bytes;
+}
+
+/* Of the pieces after the prefix. */
+static struct wr_robots_traits needs_of(struct wr_span pattern, size_t prefix_bytes)
+{
+    struct wr_robots_traits needs = {0}, all = {0};
+
+    for (size_t i = prefix_bytes; i < pattern.bytes; i++) {
+        if (pattern.data[i] == '*')
+            continue;
+        bool begins_piece = pattern.data[i - 1] == '*';
+        wr_robots_traits_add(begins_piece ? &all : &needs, (unsigned char)pattern.data[i - 1],
+                             (unsigned char)pattern.data[i]);
+    }
+    needs.bytes |= all.bytes;
+    return needs;
+}
+
+/* As written, and in normal form if that is another, which is returned. */
+static struct wr_span append_path(struct wr_buf *strings, struct wr_span path, bool path_is_normal)
+{
+    struct wr_span pattern = pattern_of(path);
+    size_t start = strings->length;
+
+    wr_buf_append_span(strings, path);
+    if (path_is_normal)
+        return (struct wr_span){strings->bytes + start, pattern.bytes};
+    append_pattern(strings, pattern);
+    start += path.bytes;
+    return (struct wr_span){strings->bytes + start, strings->length - start};
+}
+
+/* False if nothing can match it; nothing is left of it then. */
+static bool fill_rule(struct wr_robots *robots, uint32_t index, struct wr_span path,
+                      const struct wr_robots_draft *draft, struct wr_buf *strings)
+{
+    size_t start = strings->length;
+    struct wr_span pattern = append_path(strings, path, draft->is_normal);
+
+    if (pattern.bytes > PATTERN_MAX) {
+        wr_buf_cut(strings, start);
+        return false;
+    }
+    size_t prefix_bytes = wr_span_find(pattern, '*');
+    robots->needs[index] = needs_of(pattern, prefix_bytes);
+    robots->rules[index] = (struct wr_robots_compiled){
+        .pattern_at = (uint32_t)(pattern.data - strings->bytes),
+        .path_at = (uint32_t)start,
+        .line = draft->line,
+        .place = draft->is_normal ? draft->hash : hash_of((struct wr_span){pattern.data, prefix_bytes}),
+        .pattern_bytes = (uint16_t)pattern.bytes,
+        .prefix_bytes = (uint16_t)prefix_bytes,
+        .path_bytes = (uint16_t)(path.bytes < UINT16_MAX ? path.bytes : UINT16_MAX),
+        .allows = draft->allows,
+        .is_anchored = is_anchored(path),
+    };
+    return true;
+}
+
+static void fill_strings(struct wr_robots *robots, const struct wr_robots_plan *plan, size_t strings_bytes)
+{
+    struct wr_buf strings;
+    uint32_t count = 0;
+
+    wr_buf_init_fixed(&strings, robots->strings, strings_bytes);
+    for (uint32_t i = 0; i < plan->facts.rules; i++)
+        count += fill_rule(robots, count, path_of(plan, &plan->drafts[i]), &plan->drafts[i], &strings) ? 1 : 0;
+    robots->facts.rules = count;
+    for (uint32_t i = 0; i < plan->facts.sitemaps; i++) {
+        robots->sitemaps[i] = (struct wr_span){strings.bytes + strings.length, plan->sitemaps[i].bytes};
+        wr_buf_append_span(&strings, plan->sitemaps[i]);
+    }
+    assert(strings.error == 0);
+}
+
+/* ---- index ---- */
+
+/* Counts the rules of each slot and from that tells each rule its place: linear, and of equals the first in the file
+ * comes first. */
+static void place_rules(struct wr_robots *robots)
+{
+    uint32_t *slots = robots->slots;
+    size_t slot_count = (size_t)1 << robots->slot_bits;
+
+    for (uint32_t i = 0; i < robots->facts.rules; i++) {
+        struct wr_robots_compiled *rule = &robots->rules[i];
+        rule->place = wr_robots_slot(robots, rule->place);
+        slots[rule->place]++;
+    }
+    for (size_t i = 1; i <= slot_count; i++) /* where each ends */
+        slots[i] += slots[i - 1];
+    for (uint32_t i = robots->facts.rules; i > 0; i--) { /* down to where it begins */
+        struct wr_robots_compiled *rule = &robots->rules[i - 1];
+        rule->place = --slots[rule->place];
+    }
+}
+
+/* Swaps until each is in its place: every swap brings one home. */
+static void move_rules(struct wr_robots *robots)
+{
+    for (uint32_t i = 0; i < robots->facts.rules; i++)
+        while (robots->rules[i].place != i) {
+            uint32_t home = robots->rules[i].place;
+            struct wr_robots_compiled rule = robots->rules[home];
+            struct wr_robots_traits needs = robots->needs[home];
+            robots->rules[home] = robots->rules[i];
+            robots->needs[home] = robots->needs[i];
+            robots->rules[i] = rule;
+            robots->needs[i] = needs;
+        }
+}
+
+static void fill_lengths(struct wr_robots *robots)
+{
+    uint64_t seen[(PATTERN_MAX + 1) / 64] = {0};
+
+    for (uint32_t i = 0; i < robots->facts.rules; i++)
+        seen[robots->rules[i].prefix_bytes / 64] |= UINT64_C(1) << robots->rules[i].prefix_bytes % 64;
+    for (size_t i = 0; i < sizeof seen / sizeof seen[0]; i++)
+        for (uint64_t left = seen[i]; left != 0; left &= left - 1)
+            robots->lengths[robots->length_count++] = (uint16_t)(i * 64 + (size_t)__builtin_ctzll(left));
+}
+
+/* ---- the block ---- */
+
+/* As many slots as rules, or up to twice. */
+static uint32_t slot_bits_for(uint32_t rules)
+{
+    uint32_t bits = 1;
+
+    while (rules >> bits > 0)
+        bits++;
+    return bits;
+}
+
+static struct wr_robots *take_block(const struct wr_robots_facts *facts, size_t strings_bytes,
+                                    const weir_allocator *allocator)
+{
+    uint32_t slot_bits = slot_bits_for(facts->rules);
+    size_t needs_at = sizeof(struct wr_robots);
+    size_t rules_at = needs_at + facts->rules * sizeof(struct wr_robots_traits);
+    size_t sitemaps_at = rules_at + facts->rules * sizeof(struct wr_robots_compiled);
+    size_t slots_at = sitemaps_at + facts->sitemaps * sizeof(struct wr_span);
+    size_t lengths_at = slots_at + (((size_t)1 << slot_bits) + 1) * sizeof(uint32_t);
+    size_t strings_at = lengths_at + facts->rules * sizeof(uint16_t);
+    size_t bytes = strings_at + strings_bytes;
+    char *block = wr_take(allocator, bytes, _Alignof(struct wr_robots));
+
+    if (block == NULL)
+        return NULL;
+    struct wr_robots *robots = (struct wr_robots *)block;
+    *robots = (struct wr_robots){
+        .allocator = allocator,
+        .facts = *facts,
+        .needs = (struct wr_robots_traits *)(block + needs_at),
+        .rules = (struct wr_robots_compiled *)(block + rules_at),
+        .sitemaps = (struct wr_span *)(block + sitemaps_at),
+        .slots = (uint32_t *)(block + slots_at),
+        .lengths = (uint16_t *)(block + lengths_at),
+        .strings = block + strings_at,
+        .slot_bits = slot_bits,
+    };
+    robots->facts.block_bytes = bytes;
+    return robots;
+}
+
+int wr_robots_compile(const struct wr_robots_plan *plan, const weir_allocator *allocator, struct wr_robots **ret_robots)
+{
+    size_t strings_bytes = strings_room(plan);
+    struct wr_robots *robots = take_block(&plan->facts, strings_bytes, allocator);
+
+    if (robots == NULL)
+        return WEIR_E_NOMEM;
+    fill_strings(robots, plan, strings_bytes);
+    place_rules(robots);
+    move_rules(robots);
+    fill_lengths(robots);
+    *ret_robots = robots;
+    return 0;
+}
+
+void wr_robots_free(struct wr_robots *robots)
+{
+    if (robots != NULL)
+        wr_give(robots->allocator, robots, robots->facts.block_bytes, _Alignof(struct wr_robots));
+}
+
+/* ---- looking ---- */
+
+const struct wr_robots_facts *wr_robots_facts(const struct wr_robots *robots)
+{
+    return &robots->facts;
+}
+
+int64_t wr_robots_interval_ns(const struct wr_robots *robots)
+{
+    const struct wr_robots_facts *facts = &robots->facts;
+    int64_t delay_ns = facts->delay_ns < 0 ? 0 : facts->delay_ns;
+    int64_t each_ns = 0;
+
+    if (facts->rate_requests > 0)
+        each_ns = facts->rate_period_ns / facts->rate_requests + (facts->rate_period_ns % facts->rate_requests != 0);
+    return delay_ns > each_ns ? delay_ns : each_ns;
+}
+
+struct wr_span wr_robots_sitemap(const struct wr_robots *robots, uint32_t index)
+{
+    assert(index < robots->facts.sitemaps);
+    return robots->sitemaps[index];
+}
+
+struct wr_robots_rule wr_robots_rule(const struct wr_robots *robots, uint32_t index)
+{
+    assert(index < robots->facts.rules);
+    const struct wr_robots_compiled *rule = &robots->rules[index];
+    return (struct wr_robots_rule){
+        .allows = rule->allows,
+        .line = rule->line,
+        .path = {robots->strings + rule->path_at, rule->path_bytes},
+    };
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* match.c - may this path be fetched? */
+#include "core/rules/robots/parts.h"
+
+#include "core/rules/url/url.h"
+
+#include <assert.h>
+
+#define NORMAL_ROOM (3 * WR_URL_MAX + 1)
+
+struct question {
+    const struct wr_robots *robots;
+    struct wr_span path;         /* in normal form */
+    struct wr_robots_traits has; /* of it */
+    uint64_t work;               /* so far, of WR_ROBOTS_WORK_MAX */
+};
+
+/* ---- one rule ---- */
+
+/* Where `piece` first is in `text`; text.bytes if nowhere. The ends are compared first: a library call for each byte
+ * would be most of the time. A step is one byte, or some by the library. */
+static size_t find_piece(struct question *question, struct wr_span text, struct wr_span piece)
+{
+    char first = piece.data[0], last = piece.data[piece.bytes - 1];
+    size_t starts = text.bytes < piece.bytes ? 0 : text.bytes - piece.bytes + 1;
+
+    for (size_t at = 0; at < starts; at++) {
+        const char *here = text.data + at;
+        question->work++;
+        if (here[0] != first || here[piece.bytes - 1] != last)
+            continue;
+        question->work += 4 + piece.bytes / 16;
+        if (memcmp(here, piece.data, piece.bytes) == 0)
+            return at;
+        if (question->work >= WR_ROBOTS_WORK_MAX)
+            break;
+    }
+    return text.bytes;
+}
+
+/* Each piece at its first place: if that fails, no other places succeed. So no place is tried twice. */
+static bool pieces_match(struct question *question, struct wr_span path, struct wr_span pieces)
+{
+    while (pieces.bytes > 0) {
+        pieces = wr_span_after(pieces, 1); /* the '*' */
+        struct wr_span piece = {pieces.data, wr_span_find(pieces, '*')};
+        pieces = wr_span_after(pieces, piece.bytes);
+        if (piece.bytes == 0)
+            continue;
+        size_t at = find_piece(question, path, piece);
+        if (at == path.bytes)
+            return false;
+        path = wr_span_after(path, at + piece.bytes);
+    }
+    return true;
+}
+
+/* An anchored rule's last piece is at the path's end or nowhere: takes it off both. */
+static bool take_tail(struct wr_span *path, struct wr_span *pieces)
+{
+    size_t star = pieces->bytes;
+
+    while (pieces->data[star - 1] != '*')
+        star--;
+    struct wr_span tail = wr_span_after(*pieces, star);
+    if (tail.bytes > path->bytes || memcmp(path->data + path->bytes - tail.bytes, tail.data, tail.bytes) != 0)
+        return false;
+    path->bytes -= tail.bytes;
+    pieces->bytes = star - 1;
+    return true;
+}
+
+/* The prefix is known to match. */
+static bool rule_matches(struct question *question, const struct wr_robots_compiled *rule)
+{
+    const char *pattern = question->robots->strings + rule->pattern_at;
+    struct wr_span pieces = {pattern + rule->prefix_bytes, (size_t)rule->pattern_bytes - rule->prefix_bytes};
+    struct wr_span path = wr_span_after(question->path, rule->prefix_bytes);
+
+    if (pieces.bytes == 0)
+        return !rule->is_anchored || path.bytes == 0;
+    question->work += 16;
+    return (!rule->is_anchored || take_tail(&path, &pieces)) && pieces_match(question, path, pieces);
+}
+
+static size_t octets(const struct wr_robots_compiled *rule)
+{
+    return (size_t)rule->pattern_bytes + (rule->is_anchored ? 1 : 0);
+}
+
+/* RFC 9309 2.2.2: most octets, then allowing; then, so that the answer is always the same, the first in the file. */
+static bool is_stronger(const struct wr_robots_compiled *rule, const struct wr_robots_compiled *than)
+{
+    if (than == NULL)
+        return true;
+    if (octets(rule) != octets(than))
+        return octets(rule) > octets(than);
+    return rule->allows != than->allows ? rule->allows : rule->line < than->line;
+}
+
+/* ---- all rules ---- */
+
+static bool lacks(const struct wr_robots_traits *has, const struct wr_robots_traits *needs)
+{
+    return ((needs->bytes & ~has->bytes) | (needs->pairs & ~has->pairs)) != 0;
+}
+
+/* The strongest of `best` and the rules in a slot whose prefix is the path's first `length` bytes; where the work is
+ * too much, the rule it came to. */
+static const struct wr_robots_compiled *find_in_slot(struct question *question, uint32_t slot, size_t length,
+                                                     const struct wr_robots_compiled *best)
+{
+    const struct wr_robots *robots = question->robots;
+    uint32_t end = robots->slots[slot + 1];
+
+    question->work += end - robots->slots[slot];
+    for (uint32_t i = robots->slots[slot]; i < end; i++) {
+        const struct wr_robots_compiled *rule = &robots->rules[i];
+        if (lacks(&question->has, &robots->needs[i]) || rule->prefix_bytes != length || !is_stronger(rule, best))
+            continue;
+        if (memcmp(robots->strings + rule->pattern_at, question->path.data, length) == 0 &&
+            rule_matches(question, rule))
+            best = rule;
+        if (question->work >= WR_ROBOTS_WORK_MAX)
+            return rule;
+    }
+    return best;
+}
+
+static const struct wr_robots_compiled *find_rule(struct question *question)
+{
+    const struct wr_robots *robots = question->robots;
+    const struct wr_robots_compiled *best = NULL;
+    uint64_t hash = 0;
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < robots->length_count && question->work < WR_ROBOTS_WORK_MAX; i++) {
+        size_t length = robots->lengths[i];
+        if (length > question->path.bytes)
+            break;
+        for (; at < length; at++)
+            hash = wr_robots_hash_add(hash, (unsigned char)question->path.data[at]);
+        best = find_in_slot(question, wr_robots_slot(robots, wr_robots_hash_finish(hash)), length, best);
+    }
+    return best;
+}
+
+/* ---- the path ---- */
+
+/* Notes the traits of the path; false if it is not in normal form. */
+static bool note_traits(struct question *question)
+{
+    struct wr_span path = question->path;
+    struct wr_robots_traits has = {0};
+    unsigned char before = 0;
+    bool is_odd = false;
+
+    for (size_t i = 0; i < path.bytes; i++) {
+        wr_robots_traits_add(&has, before, (unsigned char)path.data[i]);
+        is_odd |= wr_percent_set_has(&wr_robots_odd, path.data[i]);
+        before = (unsigned char)path.data[i];
+    }
+    question->has = has;
+    return !is_odd;
+}
+
+static struct wr_robots_answer answer(const struct question *question, const struct wr_robots_compiled *rule)
+{
+    if (rule == NULL)
+        return (struct wr_robots_answer){.allowed = true};
+    bool gave_up = question->work >= WR_ROBOTS_WORK_MAX;
+    return (struct wr_robots_answer){
+        .allowed = rule->allows && !gave_up,
+        .gave_up = gave_up,
+        .line = rule->line,
+        .path = {question->robots->strings + rule->path_at, rule->path_bytes},
+    };
+}
+
+/* RFC 9309 2.2.2: whoever may not read the rules cannot obey them. */
+static bool is_rules_file(struct wr_span path)
+{
+    static const char name[] = "/robots.txt";
+    return path.bytes == sizeof name - 1 && memcmp(path.data, name, path.bytes) == 0;
+}
+
+static struct wr_robots_answer ask(struct question *question)
+{
+    return answer(question, is_rules_file(question->path) ? NULL : find_rule(question));
+}
+
+/* With the path in normal form, which is made on the stack. */
+__attribute__((noinline)) static struct wr_robots_answer ask_odd(const struct wr_robots *robots, struct wr_span path)
+{
+    char memory[NORMAL_ROOM];
+    struct wr_buf buf;
+
+    wr_buf_init_fixed(&buf, memory, sizeof memory);
+    wr_percent_append_normal(&buf, path, &wr_robots_odd);
+    assert(buf.error == 0);
+    struct question question = {.robots = robots, .path = {memory, buf.length}};
+    note_traits(&question);
+    return ask(&question);
+}
+
+struct wr_robots_answer wr_robots_match(const struct wr_robots *robots, struct wr_span target)
+{
+    struct question question = {.robots = robots, .path = target};
+
+    assert(target.bytes <= WR_URL_MAX);
+    if (robots->facts.rules == 0)
+        return (struct wr_robots_answer){.allowed = true};
+    return note_traits(&question) ? ask(&question) : ask_odd(robots, target);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* parse.c - which lines speak to us.
+ *
+ * A group is some User-agent lines and the rules after them; the next User-agent line after a rule begins another (RFC
+ * 9309 2.2.1). One pass notes the rules of the groups that name us and of those for '*' as drafts that point into the
+ * text; then it is known whose rules count, how many there are and how long, and one block is taken for them.
+ */
+#include "core/rules/robots/parts.h"
+
+#include "base/ascii.h"
+#include "base/bits.h"
+
+enum owner {
+    OWNER_ALL,   /* "User-agent: *" */
+    OWNER_NAMED, /* "User-agent: " and our token */
+    OWNERS,
+};
+
+struct parser {
+    const weir_allocator *allocator;
+    struct wr_span text;
+    struct wr_span agent;
+    int64_t delay_max_ns;
+    struct wr_robots_draft *drafts; /* of all owners until one is named, then only of that */
+    size_t count, room;
+    struct wr_robots_facts facts[OWNERS];
+    struct wr_span sitemaps[WR_ROBOTS_SITEMAPS_MAX];
+    uint32_t sitemap_count;
+    unsigned group; /* whom the group we are in speaks to: bits of enum owner */
+    bool has_rules; /* the group we are in */
+    bool is_named;  /* some group named us */
+};
+
+/* ---- lines ---- */
+
+static bool is_star(struct wr_span agent)
+{
+    return agent.bytes > 0 && agent.data[0] == '*' && (agent.bytes == 1 || (unsigned char)agent.data[1] <= ' ');
+}
+
+static bool names_us(const struct parser *parser, struct wr_span agent)
+{
+    struct wr_span token = wr_robots_token(agent);
+    return token.bytes > 0 && token.bytes == parser->agent.bytes &&
+           wr_ascii_same(token.data, parser->agent.data, token.bytes);
+}
+
+static void add_agent(struct parser *parser, struct wr_span agent)
+{
+    if (parser->has_rules) {
+        parser->group = 0;
+        parser->has_rules = false;
+    }
+    if (is_star(agent))
+        parser->group |= 1u << OWNER_ALL;
+    else if (names_us(parser, agent)) {
+        parser->group |= 1u << OWNER_NAMED;
+        if (!parser->is_named)
+            parser->count = 0; /* what was said to all is not for us */
+        parser->is_named = true;
+    }
+}
+
+/* Enough at first for a file that is nothing but rules for us of the usual length. */
+static int grow(struct parser *parser)
+{
+    size_t room = parser->room == 0 ? 16 + parser->text.bytes / 24 : parser->room * 2;
+    struct wr_robots_draft *drafts =
+        wr_take_array(parser->allocator, room, sizeof *drafts, _Alignof(struct wr_robots_draft));
+
+    if (drafts == NULL)
+        return WEIR_E_NOMEM;
+    if (parser->count > 0)
+        memcpy(drafts, parser->drafts, parser->count * sizeof *drafts);
+    wr_give(parser->allocator, parser->drafts, parser->room * sizeof *drafts, _Alignof(struct wr_robots_draft));
+    parser->drafts = drafts;
+    parser->room = room;
+    return 0;
+}
+
+static bool speaks_to(const struct parser *parser, enum owner owner)
+{
+    return (parser->group & 1u << owner) != 0;
+}
+
+/* An empty path matches nothing, but still is a rule, after which a group ends. */
+static int add_rule(struct parser *parser, bool allows, struct wr_span path, uint32_t line)
+{
+    parser->has_rules = true;
+    if (path.bytes == 0 || !speaks_to(parser, parser->is_named ? OWNER_NAMED : OWNER_ALL))
+        return 0;
+    if (parser->count == parser->room) {
+        int error = grow(parser);
+        if (error != 0)
+            return error;
+    }
+    parser->drafts[parser->count++] = (struct wr_robots_draft){
+        .path_at = (uint32_t)(path.data - parser->text.data),
+        .path_bytes = (uint32_t)path.bytes & 0x3fffffff,
+        .line = line,
+        .allows = allows,
+    };
+    return 0;
+}
+
+/* Of several delays the longest (B11). */
+static void add_delay(struct parser *parser, struct wr_span value)
+{
+    int64_t delay_ns;
+
+    if (!wr_robots_delay_parse(value, &delay_ns))
+        return;
+    bool is_clamped = delay_ns > parser->delay_max_ns;
+    delay_ns = is_clamped ? parser->delay_max_ns : delay_ns;
+    for (enum owner owner = 0; owner < OWNERS; owner++) {
+        struct wr_robots_facts *facts = &parser->facts[owner];
+        if (!speaks_to(parser, owner))
+            continue;
+        facts->is_clamped |= is_clamped;
+        if (delay_ns > facts->delay_ns)
+            facts->delay_ns = delay_ns;
+    }
+}
+
+static bool is_slower(int64_t period_ns, uint32_t requests, const struct wr_robots_facts *than)
+{
+    return than->rate_requests == 0 ||
+           (wr_u128)period_ns * than->rate_requests > (wr_u128)than->rate_period_ns * requests;
+}
+
+/* Of several rates the slowest; at least one request in the longest delay. */
+static void add_rate(struct parser *parser, struct wr_span value)
+{
+    uint32_t requests;
+    int64_t period_ns;
+
+    if (!wr_robots_rate_parse(value, &requests, &period_ns))
+        return;
+    wr_u128 longest_ns = (wr_u128)parser->delay_max_ns * requests;
+    bool is_clamped = (wr_u128)period_ns > longest_ns;
+    period_ns = is_clamped ? (int64_t)longest_ns : period_ns;
+    for (enum owner owner = 0; owner < OWNERS; owner++) {
+        struct wr_robots_facts *facts = &parser->facts[owner];
+        if (!speaks_to(parser, owner))
+            continue;
+        facts->is_clamped |= is_clamped;
+        if (is_slower(period_ns, requests, facts)) {
+            facts->rate_period_ns = period_ns;
+            facts->rate_requests = requests;
+        }
+    }
+}
+
+static void add_sitemap(struct parser *parser, struct wr_span value)
+{
+    if (value.bytes > 0 && parser->sitemap_count < WR_ROBOTS_SITEMAPS_MAX)
+        parser->sitemaps[parser->sitemap_count++] = value;
+}
+
+static int read_line(struct parser *parser, struct wr_span line, uint32_t number)
+{
+    struct wr_span value;
+
+    switch (wr_robots_line_split(line, &value)) {
+    case WR_ROBOTS_AGENT:
+        add_agent(parser, value);
+        return 0;
+    case WR_ROBOTS_ALLOW:
+        return add_rule(parser, true, value, number);
+    case WR_ROBOTS_DISALLOW:
+        return add_rule(parser, false, value, number);
+    case WR_ROBOTS_DELAY:
+        add_delay(parser, value);
+        return 0;
+    case WR_ROBOTS_RATE:
+        add_rate(parser, value);
+        return 0;
+    case WR_ROBOTS_SITEMAP:
+        add_sitemap(parser, value);
+        return 0;
+    case WR_ROBOTS_OTHER:
+        break;
+    }
+    return 0;
+}
+
+static int read_lines(struct parser *parser)
+{
+    struct wr_robots_lines lines;
+    struct wr_span line;
+    int error = 0;
+
+    wr_robots_lines_init(&lines, parser->text);
+    while (error == 0 && wr_robots_lines_next(&lines, &line))
+        if (line.bytes > 0)
+            error = read_line(parser, line, lines.number);
+    return error;
+}
+
+static int compile(const struct parser *parser, bool is_cut, struct wr_robots **ret_robots)
+{
+    struct wr_robots_plan plan = {
+        .facts = parser->facts[parser->is_named ? OWNER_NAMED : OWNER_ALL],
+        .text = parser->text.data,
+        .drafts = parser->drafts,
+        .sitemaps = parser->sitemaps,
+    };
+
+    plan.facts.is_named = parser->is_named;
+    plan.facts.is_cut = is_cut;
+    plan.facts.rules = (uint32_t)parser->count;
+    plan.facts.sitemaps = parser->sitemap_count;
+    return wr_robots_compile(&plan, parser->allocator, ret_robots);
+}
+
+int wr_robots_parse(struct wr_span text, const struct wr_robots_options *options, const weir_allocator *allocator,
+                    struct wr_robots **ret_robots)
+{
+    struct parser parser = {
+        .allocator = allocator,
+        .agent = wr_robots_token(options->agent),
+        .delay_max_ns = options->delay_max_ns,
+        .facts = {{.delay_ns = -1}, {.delay_ns = -1}},
+    };
+    struct wr_buf transcoded;
+    bool is_cut;
+
+    wr_buf_init(&transcoded, allocator, 2 * WR_ROBOTS_MAX); /* of two bytes of UTF-16 at most three */
+    int error = wr_robots_read(text, &transcoded, &parser.text, &is_cut);
+    if (error == 0)
+        error = read_lines(&parser);
+    if (error == 0)
+        error = compile(&parser, is_cut, ret_robots);
+    wr_give(allocator, parser.drafts, parser.room * sizeof *parser.drafts, _Alignof(struct wr_robots_draft));
+    wr_buf_release(&transcoded);
+    return error;
+}

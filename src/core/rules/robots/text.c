@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* text.c - from the bytes that a server sent to text. */
+#include "core/rules/robots/parts.h"
+
+#include "base/ascii.h"
+
+/* Drops as much of a byte order mark as is there: it is broken where a proxy has been at work. */
+static struct wr_span skip_mark(struct wr_span text)
+{
+    static const char mark[3] = "\xef\xbb\xbf";
+    size_t bytes = 0;
+
+    while (bytes < sizeof mark && bytes < text.bytes && text.data[bytes] == mark[bytes])
+        bytes++;
+    return wr_span_after(text, bytes);
+}
+
+static bool begins_with(struct wr_span text, const char *word)
+{
+    size_t bytes = strlen(word);
+    return text.bytes >= bytes && wr_ascii_same(text.data, word, bytes);
+}
+
+/* Rules begin with a letter or a '#'. A page may quote some, but it is no robots.txt (B5). */
+static bool is_page(struct wr_span text)
+{
+    static const char *const words[] = {"<!doctype", "<html", "<head", "<body", "<?xml", "<svg"};
+
+    while (text.bytes > 0 && (unsigned char)text.data[0] <= ' ')
+        text = wr_span_after(text, 1);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (begins_with(text, words[i]))
+            return true;
+    return false;
+}
+
+/* ---- UTF-16 ---- */
+
+enum order {
+    ORDER_NONE, /* not UTF-16 */
+    ORDER_LITTLE,
+    ORDER_BIG,
+};
+
+/* By its mark, or by the zeros beside the first two letters. */
+static enum order order_of(struct wr_span text)
+{
+    const unsigned char *at = (const unsigned char *)text.data;
+
+    if (text.bytes >= 2 && at[0] == 0xff && at[1] == 0xfe)
+        return ORDER_LITTLE;
+    if (text.bytes >= 2 && at[0] == 0xfe && at[1] == 0xff)
+        return ORDER_BIG;
+    if (text.bytes < 4)
+        return ORDER_NONE;
+    if (at[0] != 0 && at[1] == 0 && at[2] != 0 && at[3] == 0)
+        return ORDER_LITTLE;
+    return at[0] == 0 && at[1] != 0 && at[2] == 0 && at[3] != 0 ? ORDER_BIG : ORDER_NONE;
+}
+
+static uint32_t unit_at(struct wr_span text, size_t at, enum order order)
+{
+    const unsigned char *bytes = (const unsigned char *)text.data + at;
+    return order == ORDER_BIG ? (uint32_t)bytes[0] << 8 | bytes[1] : (uint32_t)bytes[1] << 8 | bytes[0];
+}
+
+static void append_point(struct wr_buf *buf, uint32_t point)
+{
+    if (point < 0x80) {
+        wr_buf_append_char(buf, (char)point);
+        return;
+    }
+    static const uint32_t leads[] = {0, 0xc0, 0xe0, 0xf0};
+    int more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+    wr_buf_append_char(buf, (char)(leads[more] | point >> (6 * more)));
+    while (more-- > 0)
+        wr_buf_append_char(buf, (char)(0x80 | (point >> (6 * more) & 0x3f)));
+}
+
+/* A surrogate without its other half is U+FFFD. */
+static void transcode(struct wr_buf *buf, struct wr_span text, enum order order)
+{
+    for (size_t at = 0; at + 2 <= text.bytes; at += 2) {
+        uint32_t point = unit_at(text, at, order);
+        if (point == 0xfeff && at == 0)
+            continue;
+        if (point >= 0xd800 && point < 0xe000) {
+            uint32_t low = at + 4 <= text.bytes ? unit_at(text, at + 2, order) : 0;
+            bool is_pair = point < 0xdc00 && low >= 0xdc00 && low < 0xe000;
+            point = is_pair ? 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00) : 0xfffd;
+            at += is_pair ? 2 : 0;
+        }
+        append_point(buf, point);
+    }
+}
+
+/* ---- all of it ---- */
+
+/* Without the line at the end, of which something may be missing: half of "Allow: /public" would allow all. */
+static struct wr_span drop_last_line(struct wr_span text)
+{
+    while (text.bytes > 0 && text.data[text.bytes - 1] != '\n' && text.data[text.bytes - 1] != '\r')
+        text.bytes--;
+    return text;
+}
+
+int wr_robots_read(struct wr_span text, struct wr_buf *buf, struct wr_span *ret_text, bool *ret_cut)
+{
+    bool cut = text.bytes > WR_ROBOTS_MAX;
+
+    if (cut)
+        text.bytes = WR_ROBOTS_MAX;
+    enum order order = order_of(text);
+    if (order != ORDER_NONE) {
+        transcode(buf, text, order);
+        if (buf->error != 0)
+            return buf->error;
+        text = (struct wr_span){buf->bytes == NULL ? "" : buf->bytes, buf->length};
+    }
+    if (cut)
+        text = drop_last_line(text);
+    text = skip_mark(text);
+    if (is_page(text))
+        text.bytes = 0;
+    *ret_text = text;
+    *ret_cut = cut;
+    return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* redirect.c - where an answer leads, and what may go along. */
+#include "core/rules/url/redirect.h"
+
+static bool is_method(struct wr_span method, const char *name)
+{
+    return method.bytes == strlen(name) && memcmp(method.data, name, method.bytes) == 0;
+}
+
+bool wr_status_leads(int status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+/* 303 asks for a GET; 301 and 302 mean one after POST, for that is what everybody does. */
+static bool becomes_get(int status, struct wr_span method)
+{
+    if (status == 303)
+        return !is_method(method, "GET") && !is_method(method, "HEAD");
+    return (status == 301 || status == 302) && is_method(method, "POST");
+}
+
+void wr_url_drop_userinfo(struct wr_url *url, char *memory)
+{
+    size_t host_at = url->is_https ? sizeof "https://" - 1 : sizeof "http://" - 1;
+    uint16_t by = (uint16_t)(url->host_at - host_at);
+    memmove(memory + host_at, memory + url->host_at, (size_t)(url->bytes - url->host_at) + 1);
+    url->host_at = (uint16_t)(url->host_at - by);
+    url->host_end = (uint16_t)(url->host_end - by);
+    url->path_at = (uint16_t)(url->path_at - by);
+    url->query_at = (uint16_t)(url->query_at - by);
+    url->fragment_at = (uint16_t)(url->fragment_at - by);
+    url->bytes = (uint16_t)(url->bytes - by);
+}
+
+struct wr_redirect wr_redirect_read(int status, struct wr_span method, const struct wr_url *from,
+                                    struct wr_span location, const struct wr_idna *idna, char *memory,
+                                    size_t memory_bytes, struct wr_url *ret_to)
+{
+    struct wr_url to;
+    if (!wr_status_leads(status) || location.bytes == 0)
+        return (struct wr_redirect){.kind = WR_REDIRECT_NOT};
+    enum wr_url_fault fault = wr_url_parse(location, from, idna, memory, memory_bytes, &to);
+    if (fault != WR_URL_OK)
+        return (struct wr_redirect){.kind = WR_REDIRECT_BAD, .fault = fault};
+    wr_url_drop_userinfo(&to, memory);
+    *ret_to = to;
+    return (struct wr_redirect){.kind = WR_REDIRECT_FOLLOW,
+                                .keeps_origin = wr_url_same_origin(from, &to),
+                                .becomes_get = becomes_get(status, method)};
+}
