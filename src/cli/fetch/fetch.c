@@ -10,6 +10,7 @@
 #include "cli/fetch/report.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
+#include "core/rules/url.h"
 
 #define URLS_MAX 1000000
 #define UNFINISHED_MAX 200000 /* of a longer list the rest is read when there is room; about 600 bytes each */
@@ -179,6 +180,7 @@ static bool ignore_body(void *context, const char *bytes, size_t count)
 static void on_fetched(void *context, weir_response *response)
 {
     struct asked *asked = context;
+    wr_url_hide_user(asked->url);
     wr_report_finished(asked->report, asked->url, response);
     weir_response_free(response);
     free(asked);
@@ -204,6 +206,7 @@ static bool ask(struct job *job, const char *url, size_t url_bytes)
     int error = weir_client_fetch(job->client, asked->url, &how, on_fetched, asked, NULL);
     if (error == 0)
         return true;
+    wr_url_hide_user(asked->url);
     wr_report_refused(&job->report, asked->url, error == WEIR_E_INVAL ? weir_error_detail() : weir_error_text(error));
     free(asked);
     return error == WEIR_E_INVAL;

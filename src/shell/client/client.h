@@ -312,6 +312,7 @@ struct wr_client_world {
     void *judge_context;
     wr_lookup *lookup;
     void *lookup_context;
+    struct wr_life_options life; /* of robots.txt files, but for on_error */
 };
 extern const struct wr_client_world *wr_client_world;
 

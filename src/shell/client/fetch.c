@@ -9,6 +9,7 @@
 
 #define TEXTS_MAX ((size_t)1 << 20)
 #define NOWHERE SIZE_MAX
+#define SHOWN_MAX 2000 /* bytes of a URL that is refused */
 
 /* ---- checks ---- */
 
@@ -150,6 +151,18 @@ static int make_of(weir_client *client, struct wr_url *url, char *url_memory, co
     return error;
 }
 
+/* Details may be logged: without the password. */
+static int refuse_url(const char *url, enum wr_url_fault fault)
+{
+    char shown[SHOWN_MAX + 1];
+    size_t bytes = strnlen(url, SHOWN_MAX);
+    memcpy(shown, url, bytes);
+    shown[bytes] = '\0';
+    wr_url_hide_user(shown);
+    return wr_invalid_text("url", shown, strlen(shown), wr_url_fault_text(fault), WR_NOWHERE,
+                           "it must be an http or https URL");
+}
+
 int wr_fetch_new(weir_client *client, const char *url, const weir_fetch_options *options, struct weir_fetch **ret_fetch)
 {
     char memory[WR_URL_ROOM];
@@ -163,11 +176,8 @@ int wr_fetch_new(weir_client *client, const char *url, const weir_fetch_options 
     enum wr_url_fault fault = wr_url_parse(wr_span_of(url), NULL, wr_idna_libidn2(), memory, sizeof memory, &parsed);
     if (fault == WR_URL_MEMORY)
         return WEIR_E_NOMEM;
-    if (fault != WR_URL_OK) {
-        (void)wr_invalid_text("url", url, strlen(url), wr_url_fault_text(fault), WR_NOWHERE,
-                              "it must be an http or https URL");
-        return WEIR_E_INVAL;
-    }
+    if (fault != WR_URL_OK)
+        return refuse_url(url, fault);
     return make_of(client, &parsed, memory, options, ret_fetch);
 }
 

@@ -45,19 +45,22 @@ struct wr_span wr_header_name(const char *line)
     return (struct wr_span){line, bytes};
 }
 
+/* Only the name is shown, for values may be secret. */
+static int refuse_line(struct wr_span name, const char *wrong, const char *right)
+{
+    return wr_invalid_text("header", name.data, name.bytes, wrong, WR_NOWHERE, right);
+}
+
 static int check_line(const char *line)
 {
     struct wr_span name = wr_header_name(line);
     if (name.bytes == 0 || line[name.bytes] != ':')
-        return wr_invalid_text("header", line, strlen(line), "not a name and a colon", WR_NOWHERE,
-                               "write it as \"Name: value\"");
+        return refuse_line(name, "not a name and a colon", "write it as \"Name: value\"");
     if (!wr_header_value_ok(line + name.bytes))
-        return wr_invalid_text("header", line, strlen(line), "a control character in its value", WR_NOWHERE,
-                               "a header is one line");
+        return refuse_line(name, "a control character in its value", "a header is one line");
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         if (wr_field_is(name, refused[i]))
-            return wr_invalid_text("header", line, strlen(line), "not yours to set", WR_NOWHERE,
-                                   "leave it out; the agent is an option");
+            return refuse_line(name, "not yours to set", "leave it out; the agent is an option");
     return 0;
 }
 

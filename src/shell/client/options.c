@@ -52,10 +52,12 @@ static int check_proxy(const char *proxy)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
-    if (proxy == NULL || wr_url_parse(wr_span_of(proxy), NULL, NULL, memory, sizeof memory, &url) == WR_URL_OK)
+    if (proxy == NULL || (strlen(proxy) <= AGENT_MAX && wr_header_value_ok(proxy) &&
+                          wr_url_parse(wr_span_of(proxy), NULL, NULL, memory, sizeof memory, &url) == WR_URL_OK))
         return 0;
-    return wr_invalid(
-        "proxy must be http://host:port or https://host:port, perhaps with user:password@ before the host");
+    return wr_invalid(/* without its text, which may have a password */
+                      "proxy must be http://host:port or https://host:port, perhaps with user:password@ before the "
+                      "host");
 }
 
 static int check_numbers(const weir_client_options *options)
@@ -79,8 +81,7 @@ static int check_options(const weir_client_options *options)
     if (options->size != sizeof *options)
         return wr_invalid("options->size is not that of weir_client_options; use weir_client_options_init");
     if (check_times(options) != 0 || check_numbers(options) != 0 || check_text(options->agent, "agent") != 0 ||
-        check_text(options->proxy, "proxy") != 0 || check_proxy(options->proxy) != 0 ||
-        check_text(options->ca_file, "ca_file") != 0)
+        check_proxy(options->proxy) != 0 || check_text(options->ca_file, "ca_file") != 0)
         return WEIR_E_INVAL;
     return 0;
 }

@@ -92,11 +92,12 @@ int wr_client_policies(weir_client *client)
         .fetch = fetch_robots,
         .fetch_context = client,
         .agent = options->agent,
-        .life = {.on_error = modes[options->robots]},
+        .life = wr_client_world->life,
         .delay_factor = options->robots_delay_factor,
         .max_hosts = options->max_robots,
         .clock = client->clock,
         .allocator = client->allocator,
     };
+    policies.life.on_error = modes[options->robots];
     return wr_policies_new(&policies, &client->policies);
 }

@@ -2,6 +2,7 @@
 /* forms.c - what is made of a URL: its key, its robots.txt, its canonical form. */
 #include "core/rules/url/url.h"
 
+#include "base/ascii.h"
 #include "core/rules/url/percent.h"
 
 /* "example.org." and "example.org" are the same name to everybody but a few servers. */
@@ -52,4 +53,30 @@ void wr_url_append_canonical(struct wr_buf *buf, const struct wr_url *url)
 
     append_origin(buf, url);
     wr_percent_append_normal(buf, wr_url_target(url), &nothing);
+}
+
+/* Whether the parser passes over it, wherever it stands. */
+static bool is_nothing(char c)
+{
+    return c > '\0' && c <= ' ';
+}
+
+/* Where the authority begins, if there is one: behind "https:", slashes of either kind, or both. */
+static size_t authority_at(const char *text)
+{
+    size_t at = 0;
+    while (wr_ascii_is_alnum(text[at]) || is_nothing(text[at]))
+        at++;
+    at = text[at] == ':' ? at + 1 : 0;
+    while (text[at] == '/' || text[at] == '\\' || is_nothing(text[at]))
+        at++;
+    return at;
+}
+
+void wr_url_hide_user(char *text)
+{
+    size_t at = authority_at(text), bytes = strcspn(text + at, "/\\?#"), end = bytes;
+    while (end > 0 && text[at + end - 1] != '@')
+        end--;
+    memmove(text + at, text + at + end, strlen(text + at + end) + 1);
 }

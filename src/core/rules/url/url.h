@@ -107,6 +107,9 @@ static inline bool wr_url_has_userinfo(const struct wr_url *url)
     return url->text[url->host_at - 1] == '@';
 }
 
+/* Takes user name and password out of a terminated text that is a URL, or was meant to be one: for what is shown. */
+void wr_url_hide_user(char *text);
+
 /* The politeness key (S0-7, R12): the host without the dot at its end, and the port if it is not the scheme's.
  * "http://Example.ORG.:80/a" is "example.org", as with weir_host_key; but that one drops 80 and 443 because it is told
  * no scheme, and here the port 443 under http stays, for it is another server than the one at port 80. */

@@ -233,7 +233,33 @@ static void whatever_is_accepted_is_stable_and_its_canonical_form_too(void **sta
     assert_true(accepted > 20000);
 }
 
-WEIR_TESTS(test(politeness_key_is_the_host_and_an_unusual_port),
+static void a_shown_url_has_neither_user_nor_password(void **state)
+{
+    static const char *const cases[][2] = {
+        {"http://user:secret@example.org/a@b", "http://example.org/a@b"},
+        {"https://a:b@c@example.org", "https://example.org"},
+        {"https://example.org/@name?a@b#c@d", "https://example.org/@name?a@b#c@d"},
+        {"http:\\\\user:secret@example.org", "http:\\\\example.org"},
+        {" ht\ntp:/\t/user:secret@[", " ht\ntp:/\t/["},
+        {"//user:secret@x", "//x"},
+        {"user:secret@x", "user:x"},
+        {"secret@x", "x"},
+        {"http:user:secret@x?@", "http:x?@"},
+        {"http://user:secret@", "http://"},
+        {"http://@", "http://"},
+        {"http:", "http:"},
+        {"", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[100];
+        (void)snprintf(text, sizeof text, "%s", cases[i][0]);
+        wr_url_hide_user(text);
+        assert_string_equal(text, cases[i][1]);
+    }
+}
+
+WEIR_TESTS(test(a_shown_url_has_neither_user_nor_password), test(politeness_key_is_the_host_and_an_unusual_port),
            test(politeness_key_is_that_of_the_host_where_both_know_the_port),
            test(robots_are_asked_for_by_scheme_host_and_port), test(spellings_of_one_page_have_one_canonical_form),
            test(parts_of_a_url_can_be_had), test(urls_longer_than_the_maximum_are_refused),
