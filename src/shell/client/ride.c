@@ -8,8 +8,7 @@
 #include "shell/client/client.h"
 
 #define SKIPPED_MAX ((uint64_t)64 << 10) /* bytes of a body that nobody wants: more, and the connection is cheaper */
-#define HEAD_MAX ((size_t)1 << 20)
-#define KEPT_MAX ((size_t)64 << 10) /* room of buffers that are kept for the next ride */
+#define KEPT_MAX ((size_t)64 << 10)      /* room for a head that is kept for the next ride */
 
 struct wr_ride {
     weir_client *client;
@@ -36,24 +35,27 @@ static struct wr_ride *take_ride(weir_client *client)
         if (ride == NULL)
             return NULL;
         ride->client = client;
-        wr_buf_init(&ride->head, client->allocator, HEAD_MAX);
+        wr_buf_init(&ride->head, client->allocator, (size_t)client->options.max_header_bytes);
     }
     (void)atomic_fetch_add_explicit(&client->in_flight, 1, memory_order_relaxed);
     return ride;
 }
 
-static void empty_buf(struct wr_buf *buf)
+/* For the next answer. */
+static void empty_head(struct wr_ride *ride)
 {
-    if (buf->room > KEPT_MAX)
-        wr_buf_release(buf);
-    wr_buf_clear(buf);
+    if (ride->head.room > KEPT_MAX) {
+        wr_buf_release(&ride->head);
+        wr_buf_init(&ride->head, ride->client->allocator, (size_t)ride->client->options.max_header_bytes);
+    }
+    wr_buf_clear(&ride->head);
 }
 
 static void give_ride(struct wr_ride *ride)
 {
     weir_client *client = ride->client;
     (void)atomic_fetch_sub_explicit(&client->in_flight, 1, memory_order_relaxed);
-    empty_buf(&ride->head);
+    empty_head(ride);
     wr_buf_release(&ride->body);
     ride->fetch = NULL;
     ride->next_spare = client->spare_rides;
@@ -205,9 +207,9 @@ static struct wr_ended describe(struct wr_ride *ride, const struct wr_net_result
         ended.detail = "this is the proxy's answer, not the host's";
         ended.retry = result->status == 407 ? WR_NET_NEVER : WR_NET_LATER;
     }
-    if (is_whole && ride->body.error == WEIR_E_NOMEM) {
+    if (is_whole && (ride->head.error == WEIR_E_NOMEM || ride->body.error == WEIR_E_NOMEM)) {
         ended.failure = WEIR_FAILURE_INTERNAL;
-        ended.detail = "out of memory for the body";
+        ended.detail = "out of memory for the answer";
     }
     return ended;
 }

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* test_client_stages.c - wherever a fetch is stuck, its deadline, its caller and the client's end get it out (U13,
+ * S0-44). */
+#include "rig.h"
+
+#include "lib/hostile.h"
+#include "shell/client/client.h"
+
+/* A fetch that will not end by itself within a minute. */
+struct stuck {
+    struct rig rig;
+    struct hostile *server;
+    struct origin *origin;
+    char url[200];
+    struct crowd ahead; /* others, that are in its way */
+};
+
+static void point_to(struct stuck *stuck, int port, const char *path)
+{
+    (void)snprintf(stuck->url, sizeof stuck->url, "http://127.0.0.1:%d%s", port, path);
+}
+
+static void stick_to(struct stuck *stuck, const struct hostile_step *steps)
+{
+    point_to(stuck, hostile_listen(stuck->server, &(struct hostile_case){.steps = {steps}}), "/");
+    rig_start(&stuck->rig);
+}
+
+/* ---- where it may be stuck ---- */
+
+static atomic_bool may_answer;
+static atomic_int lookups;
+
+static void look_up_slowly(void *context, const char *name, struct wr_answer *ret_answer)
+{
+    (void)context, (void)name;
+    atomic_fetch_add(&lookups, 1);
+    while (!may_answer)
+        sleep_ns(5 * MS);
+    ret_answer->kind = WR_ANSWER_FAILED;
+    atomic_fetch_sub(&lookups, 1);
+}
+
+static void in_its_name(struct stuck *stuck)
+{
+    static const struct wr_client_world slow = {.lookup = look_up_slowly};
+    const struct wr_client_world *before = wr_client_world;
+    may_answer = false;
+    (void)snprintf(stuck->url, sizeof stuck->url, "http://slow.example/");
+    wr_client_world = &slow;
+    rig_start(&stuck->rig);
+    wr_client_world = before;
+}
+
+static void in_connecting(struct stuck *stuck)
+{
+    point_to(stuck, hostile_black_hole(stuck->server, "127.0.0.1", 0), "/");
+    rig_start(&stuck->rig);
+}
+
+static void in_silence(struct stuck *stuck)
+{
+    static const struct hostile_step steps[] = {READ, HOLD, END};
+    stick_to(stuck, steps);
+}
+
+static void in_a_head_that_drips(struct stuck *stuck)
+{
+    static const struct hostile_step steps[] = {READ, SAY("HTTP/1.1 200 OK\r\nX: "), REPEAT("x", 2000, 30 * MS), END};
+    stick_to(stuck, steps);
+}
+
+static void in_a_body_that_drips(struct stuck *stuck)
+{
+    static const struct hostile_step steps[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"),
+                                                REPEAT("x", 2000, 30 * MS), END};
+    stick_to(stuck, steps);
+}
+
+static void in_robots(struct stuck *stuck)
+{
+    static const struct hostile_step steps[] = {READ, HOLD, END};
+    stuck->rig.options.robots = WEIR_ROBOTS_RFC9309;
+    stick_to(stuck, steps);
+}
+
+static struct origin_reply by_path(void *context, const struct origin_request *request)
+{
+    (void)context;
+    int status = (int)strtol(request->path + 1, NULL, 10);
+    return (struct origin_reply){.status = status,
+                                 .fields = status == 429 ? "Retry-After: 60\r\n" : NULL,
+                                 .delay_ns = strcmp(request->path, "/slow") == 0 ? WEIR_MINUTE : 0};
+}
+
+static int start_with_origin(struct stuck *stuck)
+{
+    stuck->origin = origin_new(by_path, NULL, NULL);
+    rig_start(&stuck->rig);
+    return origin_port(stuck->origin);
+}
+
+static void fetch_first(struct stuck *stuck, const char *path)
+{
+    weir_fetch_options once;
+    weir_fetch_options_init(&once);
+    once.attempts = 1;
+    weir_response_free(get_with(&stuck->rig, url_at(origin_port(stuck->origin), path), &once));
+}
+
+static void at_the_gate(struct stuck *stuck)
+{
+    stuck->rig.pace.min_interval_ns = WEIR_MINUTE;
+    point_to(stuck, start_with_origin(stuck), "/200");
+    fetch_first(stuck, "/200");
+}
+
+static void in_a_window(struct stuck *stuck)
+{
+    point_to(stuck, start_with_origin(stuck), "/200");
+    fetch_first(stuck, "/429");
+}
+
+static void at_an_open_breaker(struct stuck *stuck)
+{
+    assert_int_equal(weir_pace_options_profile(&stuck->rig.pace, WEIR_PROFILE_AIMD), 0);
+    stuck->rig.pace.consecutive_failures = 1;
+    stuck->rig.pace.open_ns = WEIR_MINUTE;
+    point_to(stuck, start_with_origin(stuck), "/200");
+    fetch_first(stuck, "/500");
+}
+
+static void before_a_slot(struct stuck *stuck)
+{
+    stuck->rig.options.concurrency = 1;
+    point_to(stuck, start_with_origin(stuck), "/200");
+    crowd_ask(&stuck->ahead, url_at(origin_port(stuck->origin), "/slow"), NULL);
+    while (origin_requests(stuck->origin) == 0)
+        sleep_ns(MS);
+}
+
+static void before_a_retry(struct stuck *stuck)
+{
+    point_to(stuck, start_with_origin(stuck), "/429");
+}
+
+static const struct stage {
+    const char *name;
+    void (*get_stuck)(struct stuck *stuck);
+    weir_reason reason; /* it waits for */
+    bool waits_in_vain; /* it is known at once that the deadline comes first, so the answer is delivered */
+} stages[] = {
+    {"its name", in_its_name, WEIR_REASON_NONE, false},
+    {"connecting", in_connecting, WEIR_REASON_NONE, false},
+    {"silence", in_silence, WEIR_REASON_NONE, false},
+    {"a head that drips", in_a_head_that_drips, WEIR_REASON_NONE, false},
+    {"a body that drips", in_a_body_that_drips, WEIR_REASON_NONE, false},
+    {"robots.txt", in_robots, WEIR_REASON_ROBOTS, false},
+    {"the gate", at_the_gate, WEIR_REASON_PACE, false},
+    {"a window", in_a_window, WEIR_REASON_RETRY_AFTER, false},
+    {"an open breaker", at_an_open_breaker, WEIR_REASON_BREAKER, false},
+    {"a slot", before_a_slot, WEIR_REASON_GLOBAL, false},
+    {"a retry", before_a_retry, WEIR_REASON_RETRY, true},
+};
+#define STAGES (sizeof stages / sizeof stages[0])
+
+static void set_up(struct stuck *stuck, const struct stage *stage)
+{
+    memset(stuck, 0, sizeof *stuck);
+    stuck->ahead.rig = &stuck->rig;
+    stuck->server = hostile_new();
+    rig_init(&stuck->rig);
+    stuck->rig.options.connect_timeout_ns = WEIR_MINUTE;
+    stuck->rig.options.first_byte_timeout_ns = WEIR_MINUTE;
+    stage->get_stuck(stuck);
+}
+
+static void tear_down(struct stuck *stuck)
+{
+    rig_tear_down(&stuck->rig);
+    may_answer = true;
+    while (lookups > 0)
+        sleep_ns(MS);
+    if (stuck->origin != NULL)
+        origin_free(stuck->origin);
+    hostile_free(stuck->server);
+}
+
+/* ---- what gets it out ---- */
+
+static void the_deadline_holds_at_every_stage(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < STAGES; i++) {
+        struct stuck stuck;
+        weir_fetch_options options;
+        set_up(&stuck, &stages[i]);
+        weir_fetch_options_init(&options);
+        options.deadline_ns = 300 * MS;
+        int64_t began_at = monotonic();
+        weir_response *response = get_with(&stuck.rig, stuck.url, &options);
+        int64_t took_ns = monotonic() - began_at;
+        if (response->failure != (stages[i].waits_in_vain ? WEIR_FAILURE_NONE : WEIR_FAILURE_DEADLINE))
+            fail_msg("%s: %s", stages[i].name, weir_failure_name(response->failure));
+        assert_true(took_ns < 5 * WEIR_SECOND && (took_ns >= 300 * MS || stages[i].waits_in_vain));
+        if (!stages[i].waits_in_vain)
+            assert_int_equal(response->waited_for, stages[i].reason);
+        weir_response_free(response);
+        tear_down(&stuck);
+    }
+}
+
+static void a_fetch_can_be_cancelled_at_every_stage(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < STAGES; i++) {
+        struct stuck stuck;
+        struct crowd crowd = {.rig = &stuck.rig, .asked = 1};
+        weir_fetch *fetch;
+        set_up(&stuck, &stages[i]);
+        assert_int_equal(weir_client_fetch(stuck.rig.client, stuck.url, NULL, crowd_count, &crowd, &fetch), 0);
+        sleep_ns(100 * MS); /* until it is stuck */
+        assert_int_equal(crowd.finished, 0);
+        weir_fetch_cancel(fetch);
+        int64_t began_at = monotonic();
+        crowd_await(&crowd);
+        assert_true(monotonic() - began_at < 5 * WEIR_SECOND);
+        if (crowd.failures[WEIR_FAILURE_CANCELLED] != 1)
+            fail_msg("%s: not cancelled", stages[i].name);
+        weir_fetch_free(fetch);
+        tear_down(&stuck);
+    }
+}
+
+struct getter {
+    struct stuck *stuck;
+    weir_cancel *cancel;
+    weir_failure failure;
+};
+
+static void *get_in_thread(void *context)
+{
+    struct getter *getter = context;
+    weir_response *response;
+    if (weir_client_get(getter->stuck->rig.client, getter->stuck->url, NULL, getter->cancel, &response) == 0) {
+        getter->failure = response->failure;
+        weir_response_free(response);
+    }
+    return NULL;
+}
+
+static void a_blocking_get_can_be_cancelled_at_every_stage(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < STAGES; i++) {
+        struct stuck stuck;
+        struct getter getter = {.stuck = &stuck};
+        pthread_t thread;
+        set_up(&stuck, &stages[i]);
+        assert_int_equal(weir_cancel_new(NULL, &getter.cancel), 0);
+        assert_int_equal(pthread_create(&thread, NULL, get_in_thread, &getter), 0);
+        if (i % 2 == 0) /* or before it has begun */
+            sleep_ns(50 * MS);
+        weir_cancel_fire(getter.cancel);
+        int64_t began_at = monotonic();
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_true(monotonic() - began_at < 5 * WEIR_SECOND);
+        if (getter.failure != WEIR_FAILURE_CANCELLED)
+            fail_msg("%s: not cancelled", stages[i].name);
+        weir_cancel_free(getter.cancel);
+        tear_down(&stuck);
+    }
+}
+
+/* S0-44: no retry outlives the client. */
+static void closing_ends_what_is_stuck_at_every_stage(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < STAGES; i++) {
+        struct stuck stuck;
+        struct crowd crowd = {.rig = &stuck.rig};
+        set_up(&stuck, &stages[i]);
+        for (int k = 0; k < 3; k++)
+            crowd_ask(&crowd, stuck.url, NULL);
+        sleep_ns(100 * MS); /* until they are stuck */
+        int64_t began_at = monotonic();
+        weir_client_close(stuck.rig.client);
+        assert_true(monotonic() - began_at < 5 * WEIR_SECOND);
+        if (crowd.failures[WEIR_FAILURE_CANCELLED] != 3)
+            fail_msg("%s: %d of 3 cancelled", stages[i].name, crowd.failures[WEIR_FAILURE_CANCELLED]);
+        assert_int_equal(crowd.finished, 3);
+        int sent = stuck.origin != NULL ? origin_requests(stuck.origin) : 0;
+        sleep_ns(100 * MS);
+        assert_int_equal(stuck.origin != NULL ? origin_requests(stuck.origin) : 0, sent);
+        tear_down(&stuck);
+    }
+}
+
+/* S0-47: who was turned away may come later, who was cancelled does not want to. */
+static void an_open_circuit_is_not_a_cancellation(void **state)
+{
+    (void)state;
+    struct stuck stuck;
+    struct crowd crowd = {.rig = &stuck.rig};
+    memset(&stuck, 0, sizeof stuck);
+    stuck.server = hostile_new();
+    rig_init(&stuck.rig);
+    stuck.rig.options.circuit_fails = true;
+    at_an_open_breaker(&stuck);
+    weir_response *response = get(&stuck.rig, stuck.url);
+    assert_int_equal(response->failure, WEIR_FAILURE_CIRCUIT);
+    assert_string_equal(weir_failure_name(response->failure), "circuit");
+    assert_int_equal(response->attempts, 0);
+    weir_response_free(response);
+    crowd_ask(&crowd, stuck.url, NULL); /* "try later" may be done in the callback; here it is counted */
+    crowd_await(&crowd);
+    assert_int_equal(crowd.failures[WEIR_FAILURE_CIRCUIT], 1);
+    assert_int_equal(crowd.failures[WEIR_FAILURE_CANCELLED], 0);
+    tear_down(&stuck);
+}
+
+WEIR_TESTS(test(the_deadline_holds_at_every_stage), test(a_fetch_can_be_cancelled_at_every_stage),
+           test(a_blocking_get_can_be_cancelled_at_every_stage), test(closing_ends_what_is_stuck_at_every_stage),
+           test(an_open_circuit_is_not_a_cancellation))
