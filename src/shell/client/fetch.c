@@ -159,8 +159,9 @@ static int refuse_url(const char *url, enum wr_url_fault fault)
     memcpy(shown, url, bytes);
     shown[bytes] = '\0';
     wr_url_hide_user(shown);
-    return wr_invalid_text("url", shown, strlen(shown), wr_url_fault_text(fault), WR_NOWHERE,
-                           "it must be an http or https URL");
+    (void)wr_invalid_text("url", shown, strlen(shown), wr_url_fault_text(fault), WR_NOWHERE,
+                          "it must be an http or https URL");
+    return WEIR_E_INVAL;
 }
 
 int wr_fetch_new(weir_client *client, const char *url, const weir_fetch_options *options, struct weir_fetch **ret_fetch)
