@@ -10,7 +10,7 @@
 #include "cli/fetch/report.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
-#include "core/rules/url.h"
+#include "core/rules/url/url.h"
 
 #define URLS_MAX 1000000
 #define UNFINISHED_MAX 200000 /* of a longer list the rest is read when there is room; about 600 bytes each */
