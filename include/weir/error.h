@@ -45,8 +45,8 @@ WEIR_API const char *weir_error_text(int code);
 /* The name of a code, such as "WEIR_E_INVAL"; "WEIR_OK" for 0. Never NULL. */
 WEIR_API const char *weir_error_name(int code);
 
-/* What was wrong in the last call on this thread that returned WEIR_E_INVAL, and what would be right; or what a pacer's
- * acquire waited for in vain. Stays as it is until the next such call: others leave it alone. Never NULL. */
+/* What was wrong in the last call on this thread that returned WEIR_E_INVAL, and what would be right. Stays as it is
+ * until the next such call: others leave it alone, but those of pace.h, which speak of every failure. Never NULL. */
 WEIR_API const char *weir_error_detail(void);
 
 #ifdef __cplusplus

@@ -26,6 +26,10 @@ static inline int wr_invalid(const char *why)
     return WEIR_E_INVAL;
 }
 
+/* Of a negative code that says all there is to say: sets the detail to its text, so that an older one is not taken for
+ * this one's. WEIR_E_INVAL has set it already. Returns `code`. */
+int wr_failed(int code);
+
 /* Sets the detail to
  *     what "text" why
  * with the text quoted as wr_invalid_text does. Keeps nothing. */

@@ -13,16 +13,26 @@ struct wr_rng {
     uint64_t s[4]; /* never all zero */
 };
 
-/* splitmix64, as the authors of xoshiro advise: seeds that differ in one bit give unrelated sequences. */
+/* Number `n` (from 1) of the sequence that splitmix64 (Steele, Lea, Flood) makes of a seed: chance without a state. */
+static inline uint64_t wr_rng_pick(uint64_t seed, uint64_t n)
+{
+    uint64_t z = seed + n * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* As the authors of xoshiro advise: seeds that differ in one bit give unrelated sequences. */
 static inline void wr_rng_init(struct wr_rng *ret_rng, uint64_t seed)
 {
-    for (int i = 0; i < 4; i++) {
-        seed += UINT64_C(0x9e3779b97f4a7c15);
-        uint64_t z = seed;
-        z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-        z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-        ret_rng->s[i] = z ^ z >> 31;
-    }
+    for (uint64_t i = 0; i < 4; i++)
+        ret_rng->s[i] = wr_rng_pick(seed, i + 1);
+}
+
+/* 0 <= x < 1, in steps of 2^-53, of any 64 bits. */
+static inline double wr_rng_unit_of(uint64_t bits)
+{
+    return (double)(bits >> 11) * 0x1p-53;
 }
 
 /* Any 64 bits. */
@@ -60,7 +70,7 @@ static inline uint64_t wr_rng_below(struct wr_rng *rng, uint64_t n)
 /* 0 <= x < 1, in steps of 2^-53. */
 static inline double wr_rng_unit(struct wr_rng *rng)
 {
-    return (double)(wr_rng_next(rng) >> 11) * 0x1p-53;
+    return wr_rng_unit_of(wr_rng_next(rng));
 }
 
 #endif

@@ -16,7 +16,7 @@ bool wr_gate_spaces(const struct wr_gate *gate, const weir_pace_options *options
 
 bool wr_gate_expired(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
 {
-    return gate->reserved && now - gate->reserved_at >= options->reservation_max_ns;
+    return gate->reserved && !gate->kept && now - gate->reserved_at >= options->reservation_max_ns;
 }
 
 /* One who asks. The holder of a reservation does not stand in its own way. */
@@ -66,6 +66,17 @@ static bool reserved_by_another(const struct asker *asker)
            !wr_gate_expired(asker->gate, asker->options, asker->t);
 }
 
+/* When what another has reserved comes back by itself at the latest; at `at` if nothing is reserved, or that is later.
+ */
+static int64_t unreserved(const struct asker *asker, int64_t at)
+{
+    if (!reserved_by_another(asker))
+        return at;
+    int64_t from = asker->gate->kept ? asker->t : asker->gate->reserved_at;
+    int64_t until = from + asker->options->reservation_max_ns;
+    return until > at ? until : at;
+}
+
 /* The latest of the bounds that time alone lifts. */
 static int64_t earliest(const struct asker *asker, weir_reason *ret_reason)
 {
@@ -82,11 +93,10 @@ static int64_t earliest(const struct asker *asker, weir_reason *ret_reason)
         at = gate->hold_until;
         *ret_reason = (weir_reason)gate->hold_reason;
     }
-    if (reserved_by_another(asker) && gate->reserved_at + asker->options->reservation_max_ns > at) {
-        at = gate->reserved_at + asker->options->reservation_max_ns;
+    int64_t free_at = unreserved(asker, at);
+    if (free_at > at)
         *ret_reason = WEIR_REASON_PACE;
-    }
-    return at;
+    return free_at;
 }
 
 static weir_decision wait_for(weir_reason reason, int64_t wait_ns)
@@ -174,9 +184,7 @@ static void list_pace(struct list *list, const struct asker *asker)
     int64_t until = gate->last_start_at + interval_ns;
     if (gate->hold_reason == WEIR_REASON_PACE && gate->hold_until > until)
         until = gate->hold_until;
-    if (reserved_by_another(asker) && gate->reserved_at + asker->options->reservation_max_ns > until)
-        until = gate->reserved_at + asker->options->reservation_max_ns;
-    list_until(list, WEIR_REASON_PACE, until, interval_ns);
+    list_until(list, WEIR_REASON_PACE, unreserved(asker, until), interval_ns);
     if (asker->want->reason != WEIR_REASON_NONE)
         list_until(list, asker->want->reason, asker->want->earliest_at, wr_rate_interval(asker->want->rate));
     list_until(list, WEIR_REASON_ROBOTS_DELAY, gate->last_start_at + gate->robots_delay_ns, gate->robots_delay_ns);

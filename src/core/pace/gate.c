@@ -148,9 +148,19 @@ uint32_t wr_gate_reserve(struct wr_gate *gate, const weir_pace_options *options,
         return 0;
     assert(!gate->reserved);
     gate->reserved = true;
+    gate->kept = false;
     gate->reserved_at = t;
     gate->in_flight++;
     return next_number(gate);
+}
+
+void wr_gate_keep(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, bool keeps, int64_t now)
+{
+    int64_t t = advance(gate, options, now);
+    if (!gate->reserved || gate->seq != seq)
+        return; /* it was taken back already */
+    gate->kept = keeps;
+    gate->reserved_at = t;
 }
 
 void wr_gate_give(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now)

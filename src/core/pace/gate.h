@@ -64,6 +64,10 @@ size_t wr_gate_bounds(const struct wr_gate *gate, const weir_pace_options *optio
 uint32_t wr_gate_reserve(struct wr_gate *gate, const weir_pace_options *options, int64_t now);
 void wr_gate_give(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now);
 
+/* Whether the reservation stays for as long as its holder waits for another gate. When it does no more, its time begins
+ * anew. */
+void wr_gate_keep(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, bool keeps, int64_t now);
+
 /* Whether starts are spaced at all. If not (`unlimited`), do not hold the gate while connecting: call wr_gate_sent at
  * once. Before it is really written call wr_gate_ask_unwritten, for the host may have asked to be left alone since
  * (WEIR_DENY: starts are spaced by now, so reserve one), and then wr_gate_written. */

@@ -97,7 +97,7 @@ int weir_host_key(const char *host, size_t host_bytes, char *ret_key, size_t key
         wr_buf_append_u64(&buf, port);
     }
     if (buf.length >= key_size)
-        return WEIR_E_SPACE;
+        return wr_failed(WEIR_E_SPACE);
     memcpy(ret_key, key, buf.length + 1);
     if (ret_bytes != NULL)
         *ret_bytes = buf.length;

@@ -30,6 +30,7 @@ struct wr_gate {
     uint16_t hopeless;   /* 429s in a row at cancel_delay_ns or more */
     uint8_t hold_reason; /* RETRY_AFTER, RATE_LIMIT_RESET or PACE */
     bool reserved : 1;   /* a request may be written any moment; nothing else may start */
+    bool kept : 1;       /* the reservation does not expire: its holder waits for another gate */
     bool paused : 1;     /* by somebody */
     bool unsaved : 1;    /* there is something to remember */
     bool succeeded : 1;  /* last_success_at is true */

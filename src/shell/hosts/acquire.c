@@ -55,7 +55,7 @@ int wr_asking_begin(struct wr_asking *ret_asking, weir_pacer *pacer, const char 
     return off ? 1 : 0;
 }
 
-static void say_why(const struct wr_asking *asking, int result)
+int wr_asking_fail(const struct wr_asking *asking, int result)
 {
     static const char *const held_by[] = {
 #define X(reason, name) [reason] = "is held by " name,
@@ -66,8 +66,10 @@ static void say_why(const struct wr_asking *asking, int result)
                        : result == WEIR_E_TIMEOUT ? "domain rate limiter timed out:"
                        : result == WEIR_E_CIRCUIT ? "domain rate limiter refused:"
                                                   : NULL;
+    (void)wr_failed(result);
     if (what != NULL)
         wr_error_note_text(what, asking->permit->key, asking->permit->key_bytes, held_by[asking->decision.reason]);
+    return result;
 }
 
 static void count_grant(struct wr_asking *asking, struct wr_tally *tally)
@@ -96,8 +98,7 @@ int wr_asking_end(struct wr_asking *asking, uint64_t hash, int result)
         wr_count(&tally->denied, 1);
     if (asking->decision.verdict == WEIR_GO)
         asking->decision.verdict = WEIR_WAIT; /* nothing held any more, but nothing was taken either */
-    say_why(asking, result);
-    return result;
+    return wr_asking_fail(asking, result);
 }
 
 /* ---- now ---- */
@@ -169,9 +170,23 @@ void wr_asking_wait(struct wr_asking *asking, const struct wr_query *query)
     wr_pacer_say(asking->pacer, &event);
 }
 
-void wr_asking_took(struct wr_asking *asking, size_t i, const weir_receipt *receipt)
+static void see_life(void *context, const struct wr_entry *entry)
 {
-    wr_permit_hold(asking->permit, i, 0, receipt); /* its life is known once confirmed */
+    uint32_t *life = context;
+    *life = wr_entry_host(entry)->life;
+}
+
+struct wr_witness wr_life_witness(uint32_t *ret_life)
+{
+    return (struct wr_witness){see_life, ret_life};
+}
+
+void wr_asking_took(struct wr_asking *asking, const struct wr_gates *gates, size_t i, uint32_t life,
+                    const weir_receipt *receipt)
+{
+    wr_permit_hold(asking->permit, i, life, receipt);
+    if (i + 1 < gates->count)
+        wr_permit_keep(asking->permit, &gates->parts[i], i);
 }
 
 void wr_asking_give(struct wr_asking *asking)
@@ -191,20 +206,24 @@ int wr_asking_confirm(struct wr_asking *asking)
 }
 
 /* Reserves one gate, waiting for it if need be. */
-static int take_gate(struct wr_asking *asking, struct wr_part *part, weir_cancel *cancel, weir_receipt *ret_receipt)
+static int take_gate(struct wr_asking *asking, struct wr_part *part, weir_cancel *cancel, uint32_t *ret_life,
+                     weir_receipt *ret_receipt)
 {
     weir_table *table = part->table;
+    struct wr_witness witness = wr_life_witness(ret_life);
     part->query.now = wr_clock_now(table->clock);
     part->shard = wr_table_shard(table, part->query.hash);
     wr_lock_take(&part->shard->lock);
     int result = wr_table_acquire_now(table, part->shard, &part->query, cancel, ret_receipt, &asking->decision);
+    if (result == 0)
+        see_life(ret_life, wr_table_find(table, part->shard, &part->query));
     wr_lock_give(&part->shard->lock);
     if (result != WR_WAITING)
         return result;
     int64_t left_ns = wr_time_left(part->query.now, asking->deadline_at);
     if (left_ns > 0)
         wr_asking_wait(asking, &part->query);
-    return wr_table_wait(table, &part->query, left_ns, cancel, ret_receipt, &asking->decision);
+    return wr_table_wait(table, &part->query, left_ns, cancel, &witness, ret_receipt, &asking->decision);
 }
 
 /* One gate after the other. What was taken before one failed is given back. */
@@ -212,12 +231,13 @@ static int take_gates(struct wr_asking *asking, struct wr_gates *gates, weir_can
 {
     for (size_t i = 0; i < gates->count; i++) {
         weir_receipt receipt;
-        int result = take_gate(asking, &gates->parts[i], cancel, &receipt);
+        uint32_t life;
+        int result = take_gate(asking, &gates->parts[i], cancel, &life, &receipt);
         if (result != 0) {
             wr_asking_give(asking);
             return result;
         }
-        wr_asking_took(asking, i, &receipt);
+        wr_asking_took(asking, gates, i, life, &receipt);
     }
     return 0;
 }

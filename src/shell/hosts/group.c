@@ -3,6 +3,7 @@
 #include "shell/hosts/hosts.h"
 
 #include "base/address.h"
+#include "base/ascii.h"
 
 #include <libpsl.h>
 
@@ -17,11 +18,6 @@ bool wr_domains_known(void)
     return psl_builtin() != NULL;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Whether a name could be one of the DNS: ASCII, and no address, whose last part is a number. */
 static bool is_name(const char *name, size_t bytes)
 {
@@ -33,7 +29,7 @@ static bool is_name(const char *name, size_t bytes)
             return false;
         last = name[i] == '.' ? i + 1 : last;
     }
-    return last < bytes && !is_digit(name[last]);
+    return last < bytes && !wr_ascii_is_digit(name[last]);
 }
 
 size_t wr_domain_find(const char *key, size_t key_bytes, size_t *ret_at)
@@ -65,7 +61,7 @@ bool wr_key_is_group(const char *key, size_t key_bytes)
     if (!begins(key, key_bytes, domain_prefix) && !begins(key, key_bytes, address_prefix))
         return false;
     size_t at = (size_t)((const char *)memchr(key, ':', key_bytes) - key) + 1;
-    while (at < key_bytes && is_digit(key[at]))
+    while (at < key_bytes && wr_ascii_is_digit(key[at]))
         at++;
     return at < key_bytes;
 }

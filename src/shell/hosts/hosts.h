@@ -9,9 +9,9 @@
  *
  * A request passes up to three gates: its host's, its domain's, its address's. To try, all their shards are locked at
  * once, in an order that cannot deadlock. To wait, they are taken one after the other, always in this order, and those
- * that are held are held as reserved but unsent: nothing else starts there. Nobody who holds an address waits, nobody
- * who holds a domain waits but for an address, so there is no circle. All are marked as sent together, and only if each
- * still agrees: while we waited for the next, somebody may have been told to go away.
+ * that are held are held as reserved but unsent, for as long as it takes: nothing else starts there. Nobody who holds
+ * an address waits, nobody who holds a domain waits but for an address, so there is no circle. All are marked as sent
+ * together, and only if each still agrees: while we waited for the next, somebody may have been told to go away.
  *
  * The listener, and whatever else is not ours, is called with no lock held.
  */
@@ -31,12 +31,17 @@
 
 /* The state of the algorithm `wr_host_gate`. */
 struct wr_host {
-    uint32_t life;    /* tells a host from what had its key before: old permits do not end new flights. Never 0 */
+    uint32_t life;    /* tells a host from what had its key before: old permits do not end new flights */
     uint32_t changes; /* of what is worth storing: shows whether what was saved is the last word */
     /* struct wr_gate */
 };
 
 extern const weir_algorithm wr_host_gate;
+
+static inline const struct wr_host *wr_entry_host(const struct wr_entry *entry)
+{
+    return (const struct wr_host *)(const void *)(entry + 1);
+}
 
 /* What the rule's params point to. */
 struct wr_host_rule {
@@ -143,8 +148,11 @@ void wr_called_wake(const struct wr_called *called);
 
 /* ---- permits (permit.c) ---- */
 
-/* Gate `i` of the permit, and those before it, are reserved. `life` is that of the host, 0 if not known yet. */
+/* Gate `i` of the permit, and those before it, are reserved. `life` is that of the host. */
 void wr_permit_hold(weir_permit *permit, size_t i, uint32_t life, const weir_receipt *receipt);
+
+/* Gate `i` stays reserved while the next is waited for, however long that takes. With no lock held. */
+void wr_permit_keep(const weir_permit *permit, const struct wr_part *part, size_t i);
 
 /* With the locks held: all gates were reserved just now. Marks the request as sent, too, if `sends`. */
 void wr_permit_grant(weir_permit *permit, struct wr_gates *gates, bool sends);
@@ -174,14 +182,21 @@ int wr_asking_begin(struct wr_asking *ret_asking, weir_pacer *pacer, const char 
 /* It begins to wait at the gate of this query, as the decision says. */
 void wr_asking_wait(struct wr_asking *asking, const struct wr_query *query);
 
+/* Notes the life of the host whose line is joined. */
+struct wr_witness wr_life_witness(uint32_t *ret_life);
+
 /* Gate `i` is reserved. */
-void wr_asking_took(struct wr_asking *asking, size_t i, const weir_receipt *receipt);
+void wr_asking_took(struct wr_asking *asking, const struct wr_gates *gates, size_t i, uint32_t life,
+                    const weir_receipt *receipt);
 
 /* After a failure: gives back what was taken. */
 void wr_asking_give(struct wr_asking *asking);
 
 /* All gates are reserved: as wr_permit_confirm. */
 int wr_asking_confirm(struct wr_asking *asking);
+
+/* Notes why it failed. Returns `result`. */
+int wr_asking_fail(const struct wr_asking *asking, int result);
 
 /* Counts how it ended, and notes why it failed. `hash` is the host key's. Returns `result`. */
 int wr_asking_end(struct wr_asking *asking, uint64_t hash, int result);

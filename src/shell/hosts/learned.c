@@ -17,7 +17,7 @@ static int visit_or_make(weir_pacer *pacer, const char *key, size_t key_bytes, s
         bad = WEIR_E_FULL;
     if (bad != 0) {
         wr_lock_give(&visit.shard->lock);
-        return bad;
+        return wr_failed(bad);
     }
     *ret_visit = visit;
     *ret_seen = wr_host_see(pacer->table, visit.shard, visit.entry, visit.now);
@@ -99,13 +99,13 @@ int weir_pacer_memory(weir_pacer *pacer, const char *key, size_t key_bytes, weir
         wr_gate_remember(seen.gate, seen.pace, seen.now, wall_now, ret_memory);
     }
     wr_lock_give(&visit.shard->lock);
-    return visit.entry != NULL ? 0 : WEIR_E_ABSENT;
+    return visit.entry != NULL ? 0 : wr_failed(WEIR_E_ABSENT);
 }
 
 int weir_pacer_forget(weir_pacer *pacer, const char *key, size_t key_bytes)
 {
     int bad = wr_pacer_check(pacer, key, key_bytes);
-    return bad != 0 ? bad : weir_table_remove(pacer->table, key, key_bytes);
+    return bad != 0 ? bad : wr_failed(weir_table_remove(pacer->table, key, key_bytes));
 }
 
 /* ---- all of them ---- */

@@ -44,7 +44,8 @@ int weir_pacer_look(weir_pacer *pacer, const char *key, size_t key_bytes, weir_p
         return wr_invalid("ret_entry is NULL; it must point to where the host goes");
     if ((ret_bounds == NULL) != (ret_count == NULL))
         return wr_invalid("ret_bounds and ret_count go together: both or none");
-    return !is_off(pacer) && look(pacer, key, key_bytes, ret_entry, ret_bounds, ret_count) ? 0 : WEIR_E_ABSENT;
+    bool found = !is_off(pacer) && look(pacer, key, key_bytes, ret_entry, ret_bounds, ret_count);
+    return found ? 0 : wr_failed(WEIR_E_ABSENT);
 }
 
 uint32_t weir_pacer_concurrency(weir_pacer *pacer, const char *key, size_t key_bytes, uint32_t concurrency)
@@ -115,14 +116,14 @@ int weir_pacer_top(weir_pacer *pacer, size_t most, weir_pace_entry **ret_entries
     }
     int bad = weir_table_top(pacer->table, WEIR_TOP_RECENT, most != 0 ? most : TOP_DEFAULT, &rows, &count);
     if (bad != 0)
-        return bad;
+        return wr_failed(bad);
     struct answer *answer = answer_for(pacer, rows, count);
     if (answer != NULL) {
         *ret_count = fill(pacer, answer, rows, count);
         *ret_entries = answer->entries;
     }
     weir_table_top_free(pacer->table, rows);
-    return answer != NULL ? 0 : WEIR_E_NOMEM;
+    return answer != NULL ? 0 : wr_failed(WEIR_E_NOMEM);
 }
 
 void weir_pacer_top_free(weir_pacer *pacer, weir_pace_entry *entries)

@@ -132,14 +132,19 @@ int weir_pacer_new(const weir_pace_options *pace, const weir_pacer_options *opti
     const weir_allocator *allocator = wr_allocator_or_system(options->allocator);
     weir_pacer *pacer = wr_take(allocator, sizeof *pacer, _Alignof(weir_pacer));
     if (pacer == NULL)
-        return WEIR_E_NOMEM;
+        return wr_failed(WEIR_E_NOMEM);
     pacer->allocator = allocator;
-    int bad = pthread_mutex_init(&pacer->changing, NULL) == 0 ? fill(pacer, &checked, options) : WEIR_E_SYSTEM;
-    if (bad == 0)
-        bad = make_table(pacer, options);
+    int bad = pthread_mutex_init(&pacer->changing, NULL) == 0 ? 0 : WEIR_E_SYSTEM;
+    if (bad == 0) {
+        bad = fill(pacer, &checked, options);
+        if (bad == 0)
+            bad = make_table(pacer, options);
+        if (bad != 0)
+            (void)pthread_mutex_destroy(&pacer->changing);
+    }
     if (bad != 0) {
         wr_give(allocator, pacer, sizeof *pacer, _Alignof(weir_pacer));
-        return bad;
+        return wr_failed(bad);
     }
     *ret_pacer = pacer;
     return 0;

@@ -2,6 +2,8 @@
 /* permit.c - what becomes of a permit: sent, told, or given back. */
 #include "shell/hosts/hosts.h"
 
+#include "base/rng.h"
+
 /* ---- sending ---- */
 
 static struct wr_gate_start start_of(const weir_permit *permit, size_t i)
@@ -33,6 +35,8 @@ static void mark_granted(weir_permit *permit, size_t i, const struct wr_seen *se
 {
     if (sends || !wr_gate_spaces(seen->gate, seen->pace))
         mark_sent(permit, i, seen);
+    else
+        wr_gate_keep(seen->gate, seen->pace, permit->held[i].seq, false, seen->now);
 }
 
 void wr_permit_grant(weir_permit *permit, struct wr_gates *gates, bool sends)
@@ -54,13 +58,21 @@ void wr_permit_hold(weir_permit *permit, size_t i, uint32_t life, const weir_rec
     permit->gates = (uint8_t)(i + 1);
 }
 
-/* Whether the host is the one that the permit's gate is held of: it may have been forgotten, and made anew. A gate that
- * was waited for is taken as what it is when it is first looked at. */
-static bool is_held(weir_permit *permit, size_t i, const struct wr_seen *seen)
+/* Whether the host is the one that the permit's gate is held of: it may have been forgotten, and made anew. */
+static bool is_held(const weir_permit *permit, size_t i, const struct wr_seen *seen)
 {
-    if (permit->held[i].life == 0)
-        permit->held[i].life = seen->host->life;
     return permit->held[i].life == seen->host->life;
+}
+
+void wr_permit_keep(const weir_permit *permit, const struct wr_part *part, size_t i)
+{
+    struct wr_visit visit = wr_table_enter(part->table, &part->query);
+    if (visit.entry != NULL) {
+        struct wr_seen seen = wr_host_see(visit.table, visit.shard, visit.entry, visit.now);
+        if (is_held(permit, i, &seen))
+            wr_gate_keep(seen.gate, seen.pace, permit->held[i].seq, true, seen.now);
+    }
+    wr_lock_give(&visit.shard->lock);
 }
 
 static void give_gate(const weir_permit *permit, size_t i, const struct wr_seen *seen)
@@ -124,7 +136,7 @@ int weir_permit_sent(weir_permit *permit)
 {
     if (permit == NULL)
         return wr_invalid("permit is NULL; it must come from weir_pacer_acquire or weir_pacer_try");
-    return permit->pacer == NULL || permit->sent ? 0 : wr_permit_confirm(permit, true);
+    return permit->pacer == NULL || permit->sent ? 0 : wr_failed(wr_permit_confirm(permit, true));
 }
 
 /* ---- telling ---- */
@@ -138,10 +150,7 @@ struct news {
 /* A number that differs from tell to tell, and is the same again for the same seed. */
 static double unit_of(const weir_pacer *pacer, const struct wr_seen *seen, uint32_t seq)
 {
-    uint64_t x = pacer->seed + ((uint64_t)seen->host->life << 32 | seq) * UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (double)((x ^ x >> 31) >> 11) * 0x1p-53;
+    return wr_rng_unit_of(wr_rng_pick(pacer->seed, (uint64_t)seen->host->life << 32 | seq));
 }
 
 static void describe(const struct wr_seen *seen, const weir_outcome *outcome, weir_pace_event *ret_event)

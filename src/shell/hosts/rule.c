@@ -37,9 +37,7 @@ static size_t state_bytes(const weir_limit *limit)
 static void start(const weir_limit *limit, void *state, int64_t now)
 {
     struct wr_host *host = state;
-    do
-        host->life = atomic_fetch_add_explicit(&rule_of(limit)->pacer->lives, 1, memory_order_relaxed) + 1;
-    while (host->life == 0);
+    host->life = atomic_fetch_add_explicit(&rule_of(limit)->pacer->lives, 1, memory_order_relaxed);
     wr_gate_init(gate_of(state), pace_of(limit), NULL, now, 0);
 }
 

@@ -9,6 +9,7 @@ struct weir_pace_ticket {
     struct wr_gates gates;
     size_t stage;                         /* the gate that it waits for */
     struct weir_ticket tickets[WR_GATES]; /* of each gate; used once, for a wake of it may still be under way */
+    uint32_t life;                        /* of the host that it waits for */
     bool waits;                           /* said already, at this stage */
     int result;                           /* WR_WAITING, 0 once handed over, or why it never will be */
     weir_permit permit;
@@ -23,7 +24,8 @@ static int join_stage(weir_pace_ticket *ticket)
     part->query.now = wr_clock_now(part->table->clock);
     wr_ticket_init(at, 1, ticket->asking.deadline_at, ticket->wake, ticket->context);
     ticket->waits = false;
-    return wr_table_join(part->table, &part->query, at);
+    struct wr_witness witness = wr_life_witness(&ticket->life);
+    return wr_table_join(part->table, &part->query, at, &witness);
 }
 
 /* Passes as many gates as let it. As wr_ticket_poll. */
@@ -35,7 +37,7 @@ static int advance(weir_pace_ticket *ticket, int64_t *ret_poll_at)
         result = at->result == WR_WAITING ? wr_ticket_poll(at, &ticket->asking.decision, ret_poll_at) : at->result;
         if (result != 0)
             break;
-        wr_asking_took(&ticket->asking, ticket->stage, &at->receipt);
+        wr_asking_took(&ticket->asking, &ticket->gates, ticket->stage, ticket->life, &at->receipt);
         if (++ticket->stage < ticket->gates.count)
             result = join_stage(ticket);
     }
@@ -70,7 +72,7 @@ int weir_pace_ticket_poll(weir_pace_ticket *ticket, weir_permit *ret_permit, wei
     else if (ticket->result == WR_WAITING)
         ticket->result = 0; /* pacing is off */
     if (ticket->result < 0)
-        return ticket->result;
+        return wr_asking_fail(&ticket->asking, ticket->result); /* maybe not for the first time */
     *ret_decision = ticket->asking.decision;
     ret_permit->pacer = NULL;
     if (ticket->result == 0) {
@@ -92,7 +94,7 @@ int weir_pacer_enqueue(weir_pacer *pacer, const char *key, size_t key_bytes, con
         return result;
     weir_pace_ticket *ticket = wr_take(pacer->allocator, sizeof *ticket, _Alignof(weir_pace_ticket));
     if (ticket == NULL)
-        return WEIR_E_NOMEM;
+        return wr_failed(WEIR_E_NOMEM);
     ticket->allocator = pacer->allocator;
     ticket->asking = asking;
     ticket->permit = permit;

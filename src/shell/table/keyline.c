@@ -108,7 +108,7 @@ static struct wr_key_line *make_line(weir_table *table, struct wr_shard *shard, 
 
 /* A key that finds no place in a full table cannot be waited for: WEIR_E_FULL. */
 static int join_shard(weir_table *table, struct wr_shard *shard, const struct wr_query *query,
-                      struct weir_ticket *ticket)
+                      struct weir_ticket *ticket, const struct wr_witness *witness)
 {
     struct wr_entry *entry;
     int bad = shard->closed ? WEIR_E_CLOSED : wr_table_get(table, shard, query, &entry);
@@ -123,18 +123,21 @@ static int join_shard(weir_table *table, struct wr_shard *shard, const struct wr
         queue = make_line(table, shard, entry, query);
     if (queue == NULL)
         return WEIR_E_NOMEM;
+    if (witness != NULL)
+        witness->see(witness->context, entry);
     struct wr_spot spot = wr_entry_spot(table, shard, entry);
     bad = wr_line_join(&queue->line, &spot, ticket, query->now);
     end_if_empty(table, queue);
     return bad;
 }
 
-int wr_table_join(weir_table *table, const struct wr_query *query, struct weir_ticket *ticket)
+int wr_table_join(weir_table *table, const struct wr_query *query, struct weir_ticket *ticket,
+                  const struct wr_witness *witness)
 {
     struct wr_shard *shard = wr_table_shard(table, query->hash);
     ticket->insists = query->insists;
     wr_lock_take(&shard->lock);
-    int bad = join_shard(table, shard, query, ticket);
+    int bad = join_shard(table, shard, query, ticket, witness);
     if (ticket->line != NULL)
         atomic_fetch_add_explicit(&table->holds, 1, memory_order_relaxed);
     wr_lock_give(&shard->lock);
@@ -144,18 +147,19 @@ int wr_table_join(weir_table *table, const struct wr_query *query, struct weir_t
 struct joining {
     weir_table *table;
     struct wr_query query;
+    const struct wr_witness *witness;
 };
 
 static int join(void *context, struct weir_ticket *ticket)
 {
     struct joining *joining = context;
-    return wr_table_join(joining->table, &joining->query, ticket);
+    return wr_table_join(joining->table, &joining->query, ticket, joining->witness);
 }
 
 int wr_table_wait(weir_table *table, const struct wr_query *query, int64_t timeout_ns, weir_cancel *cancel,
-                  weir_receipt *ret_receipt, weir_decision *ret_decision)
+                  const struct wr_witness *witness, weir_receipt *ret_receipt, weir_decision *ret_decision)
 {
-    struct joining joining = {table, *query};
+    struct joining joining = {table, *query, witness};
     return wr_wait(table->clock, query->permits, timeout_ns, cancel, join, &joining, ret_receipt, ret_decision);
 }
 
@@ -179,7 +183,7 @@ int weir_table_acquire(weir_table *table, const char *key, size_t key_bytes, uin
     result = wr_table_acquire_now(table, shard, &query, cancel, &receipt, &decision);
     wr_lock_give(&shard->lock);
     if (result == WR_WAITING)
-        result = wr_table_wait(table, &query, timeout_ns, cancel, &receipt, &decision);
+        result = wr_table_wait(table, &query, timeout_ns, cancel, NULL, &receipt, &decision);
     return wr_wait_tell(result, &receipt, decision, ret_receipt, ret_decision);
 }
 
@@ -191,7 +195,7 @@ int weir_table_enqueue(weir_table *table, const char *key, size_t key_bytes, uin
         return bad;
     if (wake == NULL || ret_ticket == NULL)
         return wr_invalid("wake and ret_ticket must not be NULL");
-    struct joining joining = {table, wr_table_query(table, key, key_bytes, permits, wr_clock_now(table->clock))};
+    struct joining joining = {table, wr_table_query(table, key, key_bytes, permits, wr_clock_now(table->clock)), NULL};
     return wr_ticket_new(table->allocator, table->clock, permits, timeout_ns, wake, context, join, &joining,
                          ret_ticket);
 }

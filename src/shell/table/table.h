@@ -185,13 +185,21 @@ void wr_table_forget(weir_table *table, struct wr_shard *shard, struct wr_entry 
 /* The line for an entry, or NULL if nobody waits; with the lock held. */
 struct wr_line *wr_key_line(const weir_table *table, const struct wr_shard *shard, const struct wr_entry *entry);
 
+/* Who wants to see the entry that a ticket joins: a line ends with its entry, so it is also the one that grants. Called
+ * with the shard's lock held. NULL: nobody does. */
+struct wr_witness {
+    void (*see)(void *context, const struct wr_entry *entry);
+    void *context;
+};
+
 /* Puts a ticket in line, with no lock held; it holds the table until it has left. As wr_line_join; WEIR_E_CLOSED,
  * WEIR_E_NOMEM. */
-int wr_table_join(weir_table *table, const struct wr_query *query, struct weir_ticket *ticket);
+int wr_table_join(weir_table *table, const struct wr_query *query, struct weir_ticket *ticket,
+                  const struct wr_witness *witness);
 
 /* As wr_wait, with no lock held. */
 int wr_table_wait(weir_table *table, const struct wr_query *query, int64_t timeout_ns, weir_cancel *cancel,
-                  weir_receipt *ret_receipt, weir_decision *ret_decision);
+                  const struct wr_witness *witness, weir_receipt *ret_receipt, weir_decision *ret_decision);
 
 /* Takes the line of an entry out, if there is one, so that the entry can be forgotten; with the lock held. Then, with
  * none, wr_key_line_end fails those who stood in it. NULL is fine. */

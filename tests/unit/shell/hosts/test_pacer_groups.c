@@ -279,6 +279,94 @@ static void host_that_says_no_while_we_wait_at_the_domain_is_obeyed(void **state
     pacing_tear_down(&pacing);
 }
 
+/* Waits at the domain for longer than reservation_max_ns: what it holds of its host stays held, and nobody gets before
+ * it. */
+static void place_is_kept_however_long_one_waits_at_the_domain(void **state)
+{
+    (void)state;
+    struct pacing pacing;
+    groups_set_up(&pacing, WEIR_GROUP_DOMAIN);
+    fetch(&pacing, "www.example.org", 200);
+    assert_int_equal(weir_pacer_pause(pacing.pacer, "domain:example.org", 18, true), 0);
+    struct fetcher first, second;
+    fetcher_wait(&first, &pacing, "a.example.org", WEIR_REPORTS_SENT, WEIR_FOREVER, NULL);
+    fetcher_wait(&second, &pacing, "a.example.org", 0, WEIR_FOREVER, NULL);
+    for (int i = 0; i < 5; i++) {
+        pass(&pacing, WEIR_MINUTE);
+        test_await_waiters(pacing.clock, 2);
+        assert_int_equal(look_at(&pacing, "a.example.org").waiters, 1);
+        assert_int_equal(look_at(&pacing, "domain:example.org").waiters, 1);
+    }
+    assert_int_equal(weir_pacer_sweep(pacing.pacer), 1); /* www, and not what somebody holds */
+    assert_int_equal(weir_pacer_pause(pacing.pacer, "domain:example.org", 18, false), 0);
+    assert_int_equal(fetcher_join(&first), 0);
+    pass(&pacing, WEIR_MINUTE);
+    assert_int_equal(weir_permit_sent(&first.permit), 0); /* its two minutes began when it was granted */
+    pass(&pacing, WEIR_SECOND);
+    assert_int_equal(fetcher_join(&second), 0);
+    assert_true(second.permit.held[0].sent_at == first.permit.held[0].sent_at + WEIR_SECOND);
+    tell(&first.permit, 200);
+    tell(&second.permit, 200);
+    pacing_tear_down(&pacing);
+}
+
+static void ticket_keeps_its_place_however_long_it_waits_at_the_address(void **state)
+{
+    (void)state;
+    struct pacing pacing;
+    groups_set_up(&pacing, WEIR_GROUP_ADDRESS);
+    assert_int_equal(weir_pacer_pause(pacing.pacer, "address:192.0.2.1", 17, true), 0);
+    weir_pace_ticket *tickets[2];
+    weir_permit permits[2];
+    weir_decision decision;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(
+            weir_pacer_enqueue(pacing.pacer, "h", 1, "192.0.2.1", 0, WEIR_FOREVER, wake_nobody, NULL, &tickets[i]), 0);
+    for (int i = 0; i < 3; i++, pass(&pacing, WEIR_MINUTE))
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(weir_pace_ticket_poll(tickets[k], &permits[k], &decision), 0);
+            assert_int_equal(decision.verdict, WEIR_WAIT);
+        }
+    assert_int_equal(weir_pacer_pause(pacing.pacer, "address:192.0.2.1", 17, false), 0);
+    assert_int_equal(weir_pace_ticket_poll(tickets[1], &permits[1], &decision), 0);
+    assert_int_equal(decision.verdict, WEIR_WAIT);
+    assert_int_equal(weir_pace_ticket_poll(tickets[0], &permits[0], &decision), 0);
+    assert_int_equal(decision.verdict, WEIR_GO);
+    tell(&permits[0], 200);
+    for (int i = 0; i < 2; i++)
+        weir_pace_ticket_free(tickets[i]);
+    pacing_tear_down(&pacing);
+}
+
+/* Its host was forgotten while it waited at the address, and made anew by somebody who holds it now. */
+static void one_whose_host_was_forgotten_does_not_end_what_its_successor_holds(void **state)
+{
+    (void)state;
+    for (int frees = 0; frees < 2; frees++) {
+        struct pacing pacing;
+        groups_set_up(&pacing, WEIR_GROUP_ADDRESS);
+        assert_int_equal(weir_pacer_pause(pacing.pacer, "address:192.0.2.1", 17, true), 0);
+        weir_pace_ticket *ticket;
+        weir_permit permit;
+        weir_decision decision;
+        assert_int_equal(
+            weir_pacer_enqueue(pacing.pacer, "h", 1, "192.0.2.1", 0, WEIR_FOREVER, wake_nobody, NULL, &ticket), 0);
+        assert_int_equal(weir_pace_ticket_poll(ticket, &permit, &decision), 0);
+        assert_int_equal(look_at(&pacing, "h").in_flight, 1);
+        assert_int_equal(weir_pacer_forget(pacing.pacer, "h", 1), 0);
+        weir_permit successor = acquired(&pacing, "h", WEIR_REPORTS_SENT);
+        assert_int_equal(weir_pacer_pause(pacing.pacer, "address:192.0.2.1", 17, false), 0);
+        if (!frees)
+            assert_int_equal(weir_pace_ticket_poll(ticket, &permit, &decision), WEIR_E_WITHDRAWN);
+        weir_pace_ticket_free(ticket);
+        assert_int_equal(look_at(&pacing, "h").in_flight, 1);
+        assert_int_equal(look_at(&pacing, "address:192.0.2.1").in_flight, 0);
+        assert_int_equal(weir_permit_sent(&successor), 0);
+        tell(&successor, 200);
+        pacing_tear_down(&pacing);
+    }
+}
+
 static void open_breaker_of_a_domain_fails_its_hosts_and_holds_nothing(void **state)
 {
     (void)state;
@@ -347,5 +435,8 @@ WEIR_TESTS(test(hosts_of_one_registrable_domain_share_a_gate_and_no_others),
            test(siblings_wait_at_the_domain_in_the_order_in_which_they_came),
            test(one_who_leaves_while_waiting_at_the_domain_gives_its_host_back),
            test(host_that_says_no_while_we_wait_at_the_domain_is_obeyed),
+           test(place_is_kept_however_long_one_waits_at_the_domain),
+           test(ticket_keeps_its_place_however_long_it_waits_at_the_address),
+           test(one_whose_host_was_forgotten_does_not_end_what_its_successor_holds),
            test(open_breaker_of_a_domain_fails_its_hosts_and_holds_nothing),
            test(ticket_passes_one_gate_after_the_other))

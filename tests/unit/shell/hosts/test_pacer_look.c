@@ -136,6 +136,15 @@ static void listen(void *context, const weir_pace_event *event)
     heard->events[heard->count++] = *event;
 }
 
+/* As pacing_init, and the events are heard. */
+static void listening_init(struct pacing *pacing, struct heard *heard, weir_profile profile)
+{
+    pacing_init(pacing, profile);
+    *heard = (struct heard){.pacing = pacing};
+    pacing->options.listener = listen;
+    pacing->options.listener_context = heard;
+}
+
 static const weir_pace_event *heard_of(const struct heard *heard, weir_pace_event_kind kind)
 {
     for (int i = 0; i < heard->count; i++)
@@ -148,10 +157,8 @@ static void listener_hears_what_changed_and_may_call_back(void **state)
 {
     (void)state;
     struct pacing pacing;
-    struct heard heard = {.pacing = &pacing};
-    pacing_init(&pacing, WEIR_PROFILE_LEARNED);
-    pacing.options.listener = listen;
-    pacing.options.listener_context = &heard;
+    struct heard heard;
+    listening_init(&pacing, &heard, WEIR_PROFILE_LEARNED);
     pacing.pace.consecutive_failures = 3;
     pacing_start(&pacing);
     fetch(&pacing, "h", 200);
@@ -184,10 +191,8 @@ static void hopeless_host_is_told_of_once(void **state)
 {
     (void)state;
     struct pacing pacing;
-    struct heard heard = {.pacing = &pacing};
-    pacing_init(&pacing, WEIR_PROFILE_LEARNED);
-    pacing.options.listener = listen;
-    pacing.options.listener_context = &heard;
+    struct heard heard;
+    listening_init(&pacing, &heard, WEIR_PROFILE_LEARNED);
     pacing.pace.max_delay_ns = pacing.pace.cancel_delay_ns = 2 * WEIR_SECOND;
     pacing.pace.cancel_after = 3;
     pacing.pace.breaker = false;
@@ -207,10 +212,8 @@ static void listener_hears_who_waits_for_what_and_how_long(void **state)
 {
     (void)state;
     struct pacing pacing;
-    struct heard heard = {.pacing = &pacing};
-    pacing_init(&pacing, WEIR_PROFILE_STRICT);
-    pacing.options.listener = listen;
-    pacing.options.listener_context = &heard;
+    struct heard heard;
+    listening_init(&pacing, &heard, WEIR_PROFILE_STRICT);
     pacing_start(&pacing);
     fetch(&pacing, "example.org", 200);
     pass(&pacing, 250 * MS);
