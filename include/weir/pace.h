@@ -262,6 +262,7 @@ typedef struct weir_permit {
     /* The rest is the pacer's: the gates that are held, host, domain, address, and where they are found again. */
     uint8_t gates;
     uint16_t key_bytes, domain_at, domain_bytes, address_bytes;
+    uint64_t hash; /* of the key */
     struct {
         int64_t sent_at;
         uint32_t life, seq, in_flight;

@@ -51,13 +51,6 @@ void wr_error_note(const char *why)
     detail = why;
 }
 
-int wr_failed(int code)
-{
-    if (code < 0 && code != WEIR_E_INVAL)
-        wr_error_note(weir_error_text(code));
-    return code;
-}
-
 void wr_error_note_text(const char *what, const char *text, size_t text_bytes, const char *why)
 {
     struct wr_buf buf;

@@ -28,7 +28,12 @@ static inline int wr_invalid(const char *why)
 
 /* Of a negative code that says all there is to say: sets the detail to its text, so that an older one is not taken for
  * this one's. WEIR_E_INVAL has set it already. Returns `code`. */
-int wr_failed(int code);
+static inline int wr_failed(int code)
+{
+    if (code < 0 && code != WEIR_E_INVAL)
+        wr_error_note(weir_error_text(code));
+    return code;
+}
 
 /* Sets the detail to
  *     what "text" why

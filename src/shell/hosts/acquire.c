@@ -39,7 +39,8 @@ int wr_asking_begin(struct wr_asking *ret_asking, weir_pacer *pacer, const char 
     ret_permit->pacer = NULL;
     if (wr_permit_fill(ret_permit, pacer, key, key_bytes, address) != 0)
         return WEIR_E_INVAL;
-    int64_t now = wr_clock_now(pacer->clock);
+    wr_shard_hint(wr_table_shard(pacer->table, ret_permit->hash), &pacer->table->layout, ret_permit->hash);
+    int64_t now = wr_clock_now(pacer->clock); /* while memory is on its way */
     ret_permit->granted_at = now;
     ret_permit->waited_ns = 0;
     ret_permit->waited_for = WEIR_REASON_NONE;
@@ -115,10 +116,35 @@ static bool is_open(const struct wr_gates *gates)
     return open;
 }
 
+/* What nearly always is the case, in a third of the instructions: one gate, a host that is known, nobody in line, and
+ * it may go. False: nothing was taken, and the long way must be asked. */
+static bool goes_at_once(struct wr_asking *asking, const struct wr_part *part)
+{
+    const struct wr_query *query = &part->query;
+    weir_table *table = part->table;
+    struct wr_shard *shard = wr_table_shard(table, query->hash);
+    bool goes = false;
+    wr_lock_take(&shard->lock);
+    struct wr_entry *entry = wr_shard_glance_large(shard, &table->layout, query->hash, query->key, query->key_bytes);
+    if (entry != NULL && !shard->closed && (entry->flags & WR_WAITED_FOR) == 0) {
+        struct wr_seen seen = wr_host_see(table, shard, entry, query->now);
+        goes = wr_gate_ask(seen.gate, seen.pace, seen.now).verdict == WEIR_GO;
+        if (goes) {
+            wr_entry_touch(entry, wr_table_tick(table, query->now));
+            shard->acquired++;
+            wr_permit_grant_one(asking->permit, &seen, sends(asking));
+        }
+    }
+    wr_lock_give(&shard->lock);
+    return goes;
+}
+
 /* 0 if granted; 1 if not; WEIR_E_CIRCUIT, WEIR_E_FULL, WEIR_E_CLOSED, WEIR_E_NOMEM. */
 static int try_now(struct wr_asking *asking, struct wr_gates *gates)
 {
     size_t refuser = 0;
+    if (gates->count == 1 && goes_at_once(asking, &gates->parts[0]))
+        return 0;
     wr_parts_lock(gates->parts, gates->count);
     int result = wr_parts_get(gates->parts, gates->count);
     if (result == 0) {
@@ -184,7 +210,7 @@ struct wr_witness wr_life_witness(uint32_t *ret_life)
 void wr_asking_took(struct wr_asking *asking, const struct wr_gates *gates, size_t i, uint32_t life,
                     const weir_receipt *receipt)
 {
-    wr_permit_hold(asking->permit, i, life, receipt);
+    wr_permit_hold(asking->permit, i, life, receipt->marks[0]);
     if (i + 1 < gates->count)
         wr_permit_keep(asking->permit, &gates->parts[i], i);
 }

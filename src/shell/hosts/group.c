@@ -90,6 +90,7 @@ int wr_permit_fill(weir_permit *permit, const weir_pacer *pacer, const char *key
     memcpy(permit->key, key, key_bytes);
     permit->key[key_bytes] = '\0';
     permit->key_bytes = (uint16_t)key_bytes;
+    permit->hash = wr_hash(&pacer->table->hash_key, key, key_bytes);
     permit->domain_at = (uint16_t)domain_at;
     permit->domain_bytes = (uint16_t)domain_bytes;
     return 0;
@@ -97,12 +98,11 @@ int wr_permit_fill(weir_permit *permit, const weir_pacer *pacer, const char *key
 
 /* ---- gates ---- */
 
-static void add(struct wr_gates *gates, const weir_pacer *pacer, const char *key, size_t key_bytes, int64_t now,
-                bool insists)
+static void add(struct wr_gates *gates, const weir_pacer *pacer, struct wr_query query, bool insists)
 {
     struct wr_part *part = &gates->parts[gates->count++];
     part->table = pacer->table;
-    part->query = wr_table_query(pacer->table, key, key_bytes, 1, now);
+    part->query = query;
     part->query.insists = insists;
 }
 
@@ -118,14 +118,14 @@ void wr_gates_init(struct wr_gates *ret_gates, const weir_pacer *pacer, const we
                    bool insists)
 {
     ret_gates->count = 0;
-    add(ret_gates, pacer, permit->key, permit->key_bytes, now, insists);
+    add(ret_gates, pacer, (struct wr_query){permit->key, permit->key_bytes, permit->hash, now, 1, false}, insists);
     if (permit->domain_bytes > 0) {
         size_t bytes = join(ret_gates->domain, domain_prefix, permit->key + permit->domain_at, permit->domain_bytes);
-        add(ret_gates, pacer, ret_gates->domain, bytes, now, insists);
+        add(ret_gates, pacer, wr_table_query(pacer->table, ret_gates->domain, bytes, 1, now), insists);
     }
     if (permit->address_bytes > 0) {
         size_t bytes = join(ret_gates->address, address_prefix, permit->address, permit->address_bytes);
-        add(ret_gates, pacer, ret_gates->address, bytes, now, insists);
+        add(ret_gates, pacer, wr_table_query(pacer->table, ret_gates->address, bytes, 1, now), insists);
     }
 }
 

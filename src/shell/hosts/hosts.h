@@ -148,14 +148,18 @@ void wr_called_wake(const struct wr_called *called);
 
 /* ---- permits (permit.c) ---- */
 
-/* Gate `i` of the permit, and those before it, are reserved. `life` is that of the host. */
-void wr_permit_hold(weir_permit *permit, size_t i, uint32_t life, const weir_receipt *receipt);
+/* Gate `i` of the permit, and those before it, are reserved. `life` is that of the host, `seq` the reservation's
+ * number. */
+void wr_permit_hold(weir_permit *permit, size_t i, uint32_t life, uint32_t seq);
 
 /* Gate `i` stays reserved while the next is waited for, however long that takes. With no lock held. */
 void wr_permit_keep(const weir_permit *permit, const struct wr_part *part, size_t i);
 
 /* With the locks held: all gates were reserved just now. Marks the request as sent, too, if `sends`. */
 void wr_permit_grant(weir_permit *permit, struct wr_gates *gates, bool sends);
+
+/* The same for the only gate there is, which said WEIR_GO: reserves it. */
+void wr_permit_grant_one(weir_permit *permit, const struct wr_seen *seen, bool sends);
 
 /* The last word before sending: whether all gates still agree. Marks the request as sent if `sends`. Else
  * WEIR_E_WITHDRAWN, and the permit holds nothing. */

@@ -44,16 +44,23 @@ void wr_permit_grant(weir_permit *permit, struct wr_gates *gates, bool sends)
     for (size_t i = 0; i < gates->count; i++) {
         const struct wr_part *part = &gates->parts[i];
         struct wr_seen seen = wr_host_see(part->table, part->shard, part->entry, part->query.now);
-        wr_permit_hold(permit, i, seen.host->life, &part->receipt);
+        wr_permit_hold(permit, i, seen.host->life, part->receipt.marks[0]);
         mark_granted(permit, i, &seen, sends);
     }
     permit->sent = sends;
 }
 
-void wr_permit_hold(weir_permit *permit, size_t i, uint32_t life, const weir_receipt *receipt)
+void wr_permit_grant_one(weir_permit *permit, const struct wr_seen *seen, bool sends)
+{
+    wr_permit_hold(permit, 0, seen->host->life, wr_gate_reserve(seen->gate, seen->pace, seen->now));
+    mark_granted(permit, 0, seen, sends);
+    permit->sent = sends;
+}
+
+void wr_permit_hold(weir_permit *permit, size_t i, uint32_t life, uint32_t seq)
 {
     permit->held[i].life = life;
-    permit->held[i].seq = receipt->marks[0];
+    permit->held[i].seq = seq;
     permit->held[i].in_flight = 0;
     permit->gates = (uint8_t)(i + 1);
 }
@@ -143,8 +150,8 @@ int weir_permit_sent(weir_permit *permit)
 
 /* What a tell changed, for the listener. */
 struct news {
-    uint32_t set; /* of wr_gate_news */
-    weir_pace_event event;
+    uint32_t set;          /* of wr_gate_news */
+    weir_pace_event event; /* if there are some, and somebody listens */
 };
 
 /* A number that differs from tell to tell, and is the same again for the same seed. */
@@ -166,17 +173,15 @@ static void describe(const struct wr_seen *seen, const weir_outcome *outcome, we
 }
 
 /* With the lock held. `start` may be NULL. */
-static struct news tell_gate(const weir_pacer *pacer, const struct wr_seen *seen, const struct wr_gate_start *start,
-                             const weir_outcome *outcome)
+static void tell_gate(const weir_pacer *pacer, const struct wr_seen *seen, const struct wr_gate_start *start,
+                      const weir_outcome *outcome, struct news *ret_news)
 {
-    struct news news;
     double unit = unit_of(pacer, seen, start != NULL ? start->seq : seen->host->changes);
-    news.set = wr_gate_tell(seen->gate, seen->pace, start, outcome, seen->now, unit);
-    if ((news.set & (WR_NEWS_DELAY | WR_NEWS_RETRY_AFTER | WR_NEWS_BREAKER)) != 0)
+    ret_news->set = wr_gate_tell(seen->gate, seen->pace, start, outcome, seen->now, unit);
+    if ((ret_news->set & (WR_NEWS_DELAY | WR_NEWS_RETRY_AFTER | WR_NEWS_BREAKER)) != 0)
         seen->host->changes++;
-    if (news.set != 0 && pacer->listener != NULL)
-        describe(seen, outcome, &news.event);
-    return news;
+    if (ret_news->set != 0 && pacer->listener != NULL)
+        describe(seen, outcome, &ret_news->event);
 }
 
 /* With no lock held. */
@@ -225,7 +230,8 @@ static uint32_t end_gate(weir_permit *permit, struct wr_gates *gates, size_t i, 
     weir_pacer *pacer = permit->pacer;
     const struct wr_query *query = &gates->parts[i].query;
     struct wr_visit visit = wr_table_enter(pacer->table, query);
-    struct news news = {.set = 0};
+    struct news news;
+    news.set = 0; /* the rest is large, and rarely needed */
     if (visit.entry != NULL) {
         struct wr_seen seen = wr_host_see(pacer->table, visit.shard, visit.entry, visit.now);
         bool held = is_held(permit, i, &seen);
@@ -235,7 +241,7 @@ static uint32_t end_gate(weir_permit *permit, struct wr_gates *gates, size_t i, 
             mark_sent(permit, i, &seen);
         struct wr_gate_start start = start_of(permit, i);
         if (held && outcome != NULL)
-            news = tell_gate(pacer, &seen, &start, outcome);
+            tell_gate(pacer, &seen, &start, outcome, &news);
     }
     wr_visit_end_and_wake(&visit);
     say_news(pacer, query, &news);
@@ -289,10 +295,11 @@ void weir_permit_release(weir_permit *permit)
 static uint32_t tell_key(weir_pacer *pacer, const struct wr_query *query, const weir_outcome *outcome)
 {
     struct wr_visit visit = wr_table_enter(pacer->table, query);
-    struct news news = {.set = 0};
+    struct news news;
+    news.set = 0;
     if (visit.entry != NULL) {
         struct wr_seen seen = wr_host_see(pacer->table, visit.shard, visit.entry, visit.now);
-        news = tell_gate(pacer, &seen, NULL, outcome);
+        tell_gate(pacer, &seen, NULL, outcome, &news);
     }
     wr_visit_end_and_wake(&visit);
     say_news(pacer, query, &news);

@@ -193,10 +193,10 @@ static inline void wr_shard_hint(const struct wr_shard *shard, const struct wr_l
     __builtin_prefetch((const void *)(pair + layout->entry_bytes), 1);
 }
 
-/* The key's entry if it is where it nearly always is, the first of its tag in its home group; else NULL, and it may be
- * elsewhere. */
-static inline struct wr_entry *wr_shard_glance(const struct wr_shard *shard, const struct wr_layout *layout,
-                                               uint64_t hash, const char *key, size_t key_bytes)
+/* The entry that a key of this hash nearly always has, the first of its tag in its home group; NULL if there is none.
+ */
+static inline struct wr_entry *wr_shard_guess(const struct wr_shard *shard, const struct wr_layout *layout,
+                                              uint64_t hash)
 {
     const struct wr_block *block = &shard->block;
     if (__builtin_expect(block->groups == 0, 0))
@@ -205,7 +205,27 @@ static inline struct wr_entry *wr_shard_glance(const struct wr_shard *shard, con
     uint32_t hits = wr_match(block->control + first, wr_tag(hash));
     if (__builtin_expect(hits == 0, 0))
         return NULL;
-    struct wr_entry *entry = wr_slot(block, layout, first + (uint32_t)__builtin_ctz(hits));
+    return wr_slot(block, layout, first + (uint32_t)__builtin_ctz(hits));
+}
+
+/* The key's entry if it is that one; else NULL, and it may be elsewhere. */
+static inline struct wr_entry *wr_shard_glance(const struct wr_shard *shard, const struct wr_layout *layout,
+                                               uint64_t hash, const char *key, size_t key_bytes)
+{
+    struct wr_entry *entry = wr_shard_guess(shard, layout, hash);
+    bool is = entry != NULL && wr_entry_is(entry, layout, hash, key, key_bytes);
+    return __builtin_expect(is, 1) ? entry : NULL;
+}
+
+/* The same where entries are many lines: fetches all of them at once, not one after the other as they are needed. */
+static inline struct wr_entry *wr_shard_glance_large(const struct wr_shard *shard, const struct wr_layout *layout,
+                                                     uint64_t hash, const char *key, size_t key_bytes)
+{
+    struct wr_entry *entry = wr_shard_guess(shard, layout, hash);
+    if (__builtin_expect(entry == NULL, 0))
+        return NULL;
+    for (uint32_t at = layout->entry_bytes; at > 0; at -= WR_LINE_BYTES)
+        __builtin_prefetch((const char *)entry + at - WR_LINE_BYTES, 1);
     return __builtin_expect(wr_entry_is(entry, layout, hash, key, key_bytes), 1) ? entry : NULL;
 }
 
