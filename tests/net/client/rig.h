@@ -99,6 +99,10 @@ static inline void sleep_ns(int64_t ns)
     (void)nanosleep(&nap, NULL);
 }
 
+/* Of net/rig.c: bytes of memory that the process has used at most since the last call of rig_memory_mark. */
+void rig_memory_mark(void);
+long rig_memory_grown(void);
+
 /* Fails with the times, if two arrivals were closer together than this. */
 static inline void assert_spaced(struct origin *origin, int64_t least_ns)
 {

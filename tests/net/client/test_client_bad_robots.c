@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* test_client_bad_robots.c - robots.txt files that are none, never end, move, change and lie, on the wire (B, V3). */
+#include "rig.h"
+
+#include "shell/client/client.h"
+
+/* ---- what comes instead of rules ---- */
+
+/* Answers robots.txt as the context says, and pages with 200. */
+struct site {
+    int status; /* 0: 200 */
+    const char *fields, *body, *raw;
+};
+
+static struct origin_reply serve(void *context, const struct origin_request *request)
+{
+    const struct site *site = context;
+    if (strcmp(request->path, "/robots.txt") != 0)
+        return (struct origin_reply){.status = 200};
+    return (struct origin_reply){.status = site->status, .fields = site->fields, .body = site->body, .raw = site->raw};
+}
+
+static void start_obeying(struct rig *rig, int64_t deadline_ns)
+{
+    rig_init(rig);
+    rig->options.robots = WEIR_ROBOTS_RFC9309;
+    rig->options.first_byte_timeout_ns = WEIR_SECOND;
+    rig->options.deadline_ns = deadline_ns;
+    rig_start(rig);
+}
+
+#define HEAD "HTTP/1.1 200 OK\r\n"
+
+static void what_can_be_read_is_obeyed_and_what_is_no_rule_is_none(void **state)
+{
+    (void)state;
+    static const struct {
+        struct site site;
+        bool is_denied; /* /no */
+    } cases[] = {
+        {{.body = "\xef\xbb\xbfUser-agent: *\rDisallow: /no"}, true},         /* B4: a mark, lone CR, no end */
+        {{.body = "\xef\xbbUser-agent: *\nDisallow: /no\n"}, true},           /* half a mark */
+        {{.body = "User-agent: *\n\xff\xfe\x01junk\nDisallow: /no\n"}, true}, /* invalid UTF-8 */
+        {{.raw = HEAD "\r\nUser-agent: *\nDisallow: /no\n"}, true},           /* no length: until it closes */
+        {{.body = "<html><body>Disallow: /no</body></html>"}, false},         /* B5 */
+        {{.body = "\x89PNG\r\n\x1a\n Disallow: /no"}, false},                 /* an image */
+        {{.body = ""}, false},                                                /* nothing */
+        {{.status = 401, .body = "User-agent: *\nDisallow: /\n"}, false},     /* B7 */
+        {{.status = 403, .body = "User-agent: *\nDisallow: /\n"}, false},
+        {{.status = 404}, false},
+        {{.status = 410}, false},                             /* gone */
+        {{.body = "User-agent: *\nDisallow: /%6Eo\n"}, true}, /* B14 */
+        {{.body = "User-agent: *\nCrawl-delay: nan\nCrawl-delay: -5\nCrawl-delay: 0x10\nDisallow: /no\n"}, true},
+        {{.body = "User-agent: *\nCrawl-delay: 0.0000001\nDisallow: /no\n"}, true}, /* B10 */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig rig;
+        struct origin *origin = origin_new(serve, (void *)&cases[i].site, NULL);
+        start_obeying(&rig, WEIR_MINUTE);
+        weir_failure failure = get_failure(&rig, url_at(origin_port(origin), "/no"));
+        if (failure != (cases[i].is_denied ? WEIR_FAILURE_ROBOTS : WEIR_FAILURE_NONE))
+            fail_msg("case %zu: %s", i, weir_failure_name(failure));
+        assert_int_equal(origin_asked(origin, "/no"), !cases[i].is_denied);
+        assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/yes")), 200);
+        rig_tear_down(&rig);
+        origin_free(origin);
+    }
+}
+
+/* B6, B7: nothing is known, so no page is asked for, and robots.txt itself is not asked for at once again. */
+static void while_nothing_is_known_no_page_is_fetched(void **state)
+{
+    (void)state;
+    static const struct site cases[] = {
+        {.status = 500},
+        {.status = 503},
+        {.status = 429},
+        {.raw = ""},                                                /* no answer */
+        {.raw = "what?\r\n\r\n"},                                   /* not HTTP */
+        {.raw = HEAD "Content-Length: 500\r\n\r\nUser-agent: *\n"}, /* half of it: could be the wrong half */
+        {.raw = HEAD "Content-Encoding: gzip\r\n\r\nnot gzip"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig rig;
+        struct origin *origin = origin_new(serve, (void *)&cases[i], NULL);
+        struct crowd crowd = {.rig = &rig};
+        start_obeying(&rig, 2 * WEIR_SECOND);
+        for (int k = 0; k < 5; k++)
+            crowd_ask(&crowd, url_at(origin_port(origin), "/"), NULL);
+        crowd_await(&crowd);
+        assert_int_equal(crowd.statuses[200], 0);
+        assert_int_equal(origin_asked(origin, "/"), 0);
+        assert_in_range(origin_asked(origin, "/robots.txt"), 1, 2);
+        rig_tear_down(&rig);
+        origin_free(origin);
+    }
+}
+
+/* ---- B1, B2: without end ---- */
+
+#define ENDLESS_BYTES ((size_t)60 << 20)
+
+static void robots_without_end_is_read_as_far_as_it_goes(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"# and so on\n", "x", "User-agent: a\nDisallow: /a\n", "Disallow: /*a*a*a$\n"};
+    char *endless = malloc(ENDLESS_BYTES + 1);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct rig rig;
+        struct site site = {.raw = endless};
+        size_t at = (size_t)snprintf(endless, ENDLESS_BYTES, HEAD "\r\nUser-agent: *\nDisallow: /no\n");
+        for (size_t bytes = strlen(lines[i]); at + bytes <= ENDLESS_BYTES; at += bytes)
+            memcpy(endless + at, lines[i], bytes);
+        endless[at] = '\0';
+        struct origin *origin = origin_new(serve, &site, NULL);
+        start_obeying(&rig, WEIR_MINUTE);
+        rig_memory_mark();
+        assert_int_equal(get_failure(&rig, url_at(origin_port(origin), "/no")), WEIR_FAILURE_ROBOTS);
+        assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/yes")), 200);
+        assert_true(rig_memory_grown() < 16 << 20);
+        rig_tear_down(&rig);
+        origin_free(origin);
+    }
+    free(endless);
+}
+
+/* ---- B8: moved ---- */
+
+/* robots.txt leads to /1, /2 … as far as the context says. */
+static struct origin_reply lead_on(void *context, const struct origin_request *request)
+{
+    static _Thread_local char location[64];
+    int hops = *(const int *)context, hop = (int)strtol(request->path + 1, NULL, 10);
+    if (strcmp(request->path, "/no") == 0 || strcmp(request->path, "/yes") == 0)
+        return (struct origin_reply){.status = 200};
+    if (hop == hops)
+        return (struct origin_reply){.body = "User-agent: *\nDisallow: /no\n"};
+    (void)snprintf(location, sizeof location, "Location: /%d\r\n", hop + 1);
+    return (struct origin_reply){.status = 301, .fields = location};
+}
+
+static void five_redirects_of_robots_are_followed(void **state)
+{
+    (void)state;
+    for (int hops = 4; hops <= 7; hops++) {
+        struct rig rig;
+        struct origin *origin = origin_new(lead_on, &hops, NULL);
+        start_obeying(&rig, WEIR_MINUTE);
+        assert_int_equal(get_failure(&rig, url_at(origin_port(origin), "/no")),
+                         hops <= 5 ? WEIR_FAILURE_ROBOTS : WEIR_FAILURE_NONE); /* beyond that: as if there were none */
+        assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/yes")), 200);
+        rig_tear_down(&rig);
+        origin_free(origin);
+    }
+}
+
+/* ---- B9: changed ---- */
+
+struct changing {
+    atomic_bool is_strict;
+};
+
+static struct origin_reply serve_changing(void *context, const struct origin_request *request)
+{
+    struct changing *changing = context;
+    if (strcmp(request->path, "/robots.txt") != 0)
+        return (struct origin_reply){.status = 200};
+    return (struct origin_reply){.fields = "Cache-Control: max-age=1\r\n",
+                                 .body = changing->is_strict ? "User-agent: *\nDisallow: /\n"
+                                                             : "User-agent: *\nCrawl-delay: 0.3\n"};
+}
+
+static void rules_that_change_hold_for_what_waits_already(void **state)
+{
+    (void)state;
+    static const struct wr_client_world hasty = {.life = {.refresh_min_ns = WEIR_SECOND}};
+    const struct wr_client_world *before = wr_client_world;
+    struct rig rig;
+    struct changing changing = {false};
+    struct origin *origin = origin_new(serve_changing, &changing, NULL);
+    struct crowd crowd = {.rig = &rig};
+    rig_init(&rig);
+    rig.options.robots = WEIR_ROBOTS_RFC9309;
+    wr_client_world = &hasty;
+    rig_start(&rig);
+    wr_client_world = before;
+    for (int i = 0; i < 20; i++) /* six seconds of work */
+        crowd_ask(&crowd, url_at(origin_port(origin), "/"), NULL);
+    while (origin_asked(origin, "/") < 2)
+        sleep_ns(MS);
+    changing.is_strict = true;
+    crowd_await(&crowd);
+    assert_int_equal(origin_asked(origin, "/robots.txt"), 2);
+    assert_in_range(crowd.statuses[200], 2, 12);
+    assert_int_equal(crowd.failures[WEIR_FAILURE_ROBOTS], 20 - crowd.statuses[200]);
+    assert_string_equal(origin_request(origin, origin_requests(origin) - 1).path, "/robots.txt");
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+/* ---- K4, S4-10: one for all ---- */
+
+#define THREADS 50
+
+struct visitor {
+    struct rig *rig;
+    const char *url;
+    pthread_t thread;
+    int status;
+};
+
+static void *visit(void *context)
+{
+    struct visitor *visitor = context;
+    weir_response *response;
+    if (weir_client_get(visitor->rig->client, visitor->url, NULL, NULL, &response) == 0) {
+        visitor->status = response->status;
+        weir_response_free(response);
+    }
+    return NULL;
+}
+
+static struct origin_reply serve_slowly(void *context, const struct origin_request *request)
+{
+    (void)context;
+    bool is_robots = strcmp(request->path, "/robots.txt") == 0;
+    return (struct origin_reply){.body = is_robots ? "" : NULL, .delay_ns = is_robots ? 500 * MS : 0};
+}
+
+static void fifty_threads_at_a_new_host_cause_one_robots_on_the_wire(void **state)
+{
+    (void)state;
+    static struct visitor visitors[THREADS];
+    struct rig rig;
+    char url[64];
+    struct origin *origin = origin_new(serve_slowly, NULL, NULL);
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/", origin_port(origin));
+    start_obeying(&rig, WEIR_MINUTE);
+    for (int i = 0; i < THREADS; i++) {
+        visitors[i] = (struct visitor){.rig = &rig, .url = url};
+        assert_int_equal(pthread_create(&visitors[i].thread, NULL, visit, &visitors[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(visitors[i].thread, NULL), 0);
+        assert_int_equal(visitors[i].status, 200);
+    }
+    assert_int_equal(origin_asked(origin, "/robots.txt"), 1);
+    int64_t known_at = origin_request(origin, 0).done_at;
+    for (int i = 1; i < origin_requests(origin); i++) /* and no page before it */
+        assert_true(origin_request(origin, i).at >= known_at - STAMP_SLACK_NS);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+/* S4-11 */
+static void pages_of_a_known_host_flow_while_another_is_asked(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct site quick = {.body = ""};
+    struct origin *known = origin_new(serve, &quick, NULL), *slow = origin_new(serve_slowly, NULL, NULL);
+    struct crowd waits = {.rig = &rig};
+    start_obeying(&rig, WEIR_MINUTE);
+    assert_int_equal(get_status(&rig, url_at(origin_port(known), "/")), 200);
+    crowd_ask(&waits, url_at(origin_port(slow), "/"), NULL);
+    while (origin_requests(slow) == 0)
+        sleep_ns(MS);
+    int flowed = 0;
+    for (; origin_request(slow, 0).done_at == 0; flowed++)
+        assert_int_equal(get_status(&rig, url_at(origin_port(known), "/")), 200);
+    assert_true(flowed >= 3); /* in half a second: hundreds, where there is a processor free */
+    crowd_await(&waits);
+    assert_int_equal(waits.statuses[200], 1);
+    rig_tear_down(&rig);
+    origin_free(known);
+    origin_free(slow);
+}
+
+WEIR_TESTS(test(what_can_be_read_is_obeyed_and_what_is_no_rule_is_none),
+           test(while_nothing_is_known_no_page_is_fetched), test(robots_without_end_is_read_as_far_as_it_goes),
+           test(five_redirects_of_robots_are_followed), test(rules_that_change_hold_for_what_waits_already),
+           test(fifty_threads_at_a_new_host_cause_one_robots_on_the_wire),
+           test(pages_of_a_known_host_flow_while_another_is_asked))

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* test_client_memory.c - what servers send takes no more than the limits say, and want of memory harms nobody (V6, L1,
+ * L3). */
+#include "rig.h"
+
+#include "lib/alloc.h"
+#include "lib/hostile.h"
+#include "lib/rig.h"
+
+#define KB ((size_t)1 << 10)
+#define MB ((size_t)1 << 20)
+
+/* ---- V6 ---- */
+
+#define AT_ONCE 20
+
+static char block[64 << 10];
+
+/* Bodies of 64 MB each, of which one megabyte is wanted; the half of them with a length that says so. */
+static void bodies_take_no_more_memory_than_is_wanted(void **state)
+{
+    (void)state;
+    const struct hostile_step endless[] = {READ,
+                                           SAY("HTTP/1.1 200 OK\r\n\r\n"),
+                                           {.what = HOSTILE_SEND, .text = block, .bytes = sizeof block, .times = 1024},
+                                           END};
+    const struct hostile_step announced[] = {
+        READ,
+        SAY("HTTP/1.1 200 OK\r\nContent-Length: 67108864\r\n\r\n"),
+        {.what = HOSTILE_SEND, .text = block, .bytes = sizeof block, .times = 1024},
+        END};
+    struct rig rig;
+    struct hostile *server = hostile_new();
+    const int ports[] = {hostile_listen(server, &(struct hostile_case){.steps = {endless}}),
+                         hostile_listen(server, &(struct hostile_case){.steps = {announced}})};
+    struct crowd crowd = {.rig = &rig};
+    memset(block, 'x', sizeof block);
+    rig_init(&rig);
+    rig.options.max_body_bytes = MB;
+    rig_start(&rig);
+    rig_memory_mark();
+    for (int i = 0; i < AT_ONCE; i++)
+        crowd_ask(&crowd, url_at(ports[i % 2], "/"), NULL);
+    crowd_await(&crowd);
+    assert_int_equal(crowd.statuses[200], AT_ONCE);
+    /* Each has a megabyte, a second one while it grows, and what libcurl keeps. */
+    assert_true(rig_memory_grown() < (long)(AT_ONCE * 3 * MB));
+    rig_tear_down(&rig);
+    hostile_free(server);
+}
+
+static struct origin_reply say_hello(void *context, const struct origin_request *request)
+{
+    (void)context, (void)request;
+    return (struct origin_reply){.status = 200};
+}
+
+/* Many fetches that wait cost what their struct and their URL cost, and give it back. */
+static void what_waits_takes_little_and_gives_it_back(void **state)
+{
+    (void)state;
+    enum {
+        WAITING = 20000
+    };
+    struct rig rig;
+    test_allocator allocator;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    struct crowd crowd = {.rig = &rig};
+    test_allocator_init(&allocator);
+    rig_init(&rig);
+    rig.options.allocator = &allocator.allocator;
+    rig.pace.min_interval_ns = WEIR_MINUTE;
+    rig_start(&rig);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
+    for (int i = 0; i < WAITING; i++)
+        crowd_ask(&crowd, url_at(origin_port(origin), "/waiting"), NULL);
+    assert_true(allocator.live_bytes < (long)(WAITING * KB));
+    rig_tear_down(&rig);
+    assert_int_equal(crowd.failures[WEIR_FAILURE_CANCELLED], WAITING);
+    assert_int_equal(allocator.live, 0);
+    origin_free(origin);
+}
+
+/* ---- L1 ---- */
+
+/* robots.txt, a page that moves, fails, and has a quota: all that a client does. */
+static struct origin_reply serve_all(void *context, const struct origin_request *request)
+{
+    (void)context;
+    if (strcmp(request->path, "/robots.txt") == 0)
+        return (struct origin_reply){.body = "User-agent: *\nDisallow: /no\n", .fields = "ETag: \"r\"\r\n"};
+    if (strcmp(request->path, "/old") == 0)
+        return (struct origin_reply){.status = 301, .fields = "Location: /new?a=b\r\n"};
+    if (request->number % 2 == 0)
+        return (struct origin_reply){.status = 500};
+    return (struct origin_reply){.fields = "RateLimit-Remaining: 10\r\n"};
+}
+
+/* One client's life, in which the n-th allocation fails. True if none did. */
+static bool live_with_want(struct origin *origin, long n, bool for_ever)
+{
+    static const char *const headers[] = {"X-Some: thing", NULL};
+    test_allocator allocator;
+    struct rig rig;
+    weir_response *response;
+    weir_fetch_options options;
+    bool went_well = false;
+    test_allocator_init(&allocator);
+    rig_init(&rig);
+    rig.options.allocator = &allocator.allocator;
+    rig.options.robots = WEIR_ROBOTS_ALLOW;
+    rig.options.headers = headers;
+    rig.options.deadline_ns = 20 * WEIR_SECOND;
+    rig.pace.retry.base_ns = MS;
+    weir_fetch_options_init(&options);
+    options.headers = headers;
+    options.etag = "\"e\"";
+    allocator.fail_for_ever = for_ever;
+    allocator.fail_at = n;
+    if (weir_client_new(&rig.options, &rig.client) == 0) {
+        int error = weir_client_get(rig.client, url_at(origin_port(origin), "/old"), &options, NULL, &response);
+        assert_true(error == 0 || error == WEIR_E_NOMEM);
+        if (error == 0) {
+            went_well = response->status == 200 && response->failure == WEIR_FAILURE_NONE && allocator.fail_at > 0;
+            weir_response_free(response);
+        }
+        allocator.fail_at = 0;
+        error = weir_client_get(rig.client, url_at(origin_port(origin), "/new"), NULL, NULL, &response);
+        assert_int_equal(error, 0); /* it is as good as new */
+        assert_int_equal(response->status, 200);
+        weir_response_free(response);
+        weir_client_free(rig.client);
+    }
+    for (int i = 0; i < 1000 && allocator.live > 0; i++)
+        sleep_ns(MS); /* threads of the resolver give back what they have when they end */
+    assert_int_equal(allocator.live, 0);
+    return went_well;
+}
+
+static void whatever_allocation_fails_the_client_stays_usable(void **state)
+{
+    (void)state;
+    for (int for_ever = 0; for_ever < 2; for_ever++) {
+        bool through = false;
+        for (long n = 1; !through && n < 600; n++) {
+            struct origin *origin = origin_new(serve_all, NULL, NULL);
+            through = live_with_want(origin, n, for_ever != 0);
+            origin_free(origin);
+        }
+        assert_true(through);
+    }
+}
+
+/* ---- L3 ---- */
+
+struct small {
+    struct rig *rig;
+    int port, status, error;
+};
+
+static void *get_with_a_small_stack(void *context)
+{
+    struct small *small = context;
+    weir_response *response;
+    char url[64];
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/old", small->port);
+    small->error = weir_client_get(small->rig->client, url, NULL, NULL, &response);
+    if (small->error == 0) {
+        small->status = response->status;
+        weir_response_free(response);
+    }
+    return NULL;
+}
+
+static void a_stack_of_64_kilobytes_is_enough_to_ask(void **state)
+{
+    (void)state;
+    struct rig rig;
+    pthread_t thread;
+    pthread_attr_t attributes;
+    struct origin *origin = origin_new(serve_all, NULL, NULL);
+    rig_init(&rig);
+    rig.options.robots = WEIR_ROBOTS_RFC9309;
+    rig.pace.retry.base_ns = MS;
+    rig_start(&rig);
+    struct small small = {.rig = &rig, .port = origin_port(origin)};
+    assert_int_equal(pthread_attr_init(&attributes), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attributes, SANITIZED ? MB : 64 * KB), 0);
+    assert_int_equal(pthread_create(&thread, &attributes, get_with_a_small_stack, &small), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(small.error, 0);
+    assert_int_equal(small.status, 200);
+    (void)pthread_attr_destroy(&attributes);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+WEIR_TESTS(test(bodies_take_no_more_memory_than_is_wanted), test(what_waits_takes_little_and_gives_it_back),
+           test(whatever_allocation_fails_the_client_stays_usable), test(a_stack_of_64_kilobytes_is_enough_to_ask))
