@@ -55,6 +55,41 @@ static void a_loop_ends_at_the_limit(void **state)
     origin_free(origin);
 }
 
+/* /0 leads to /1, and so on up to /1000. */
+static struct origin_reply lead_far(void *context, const struct origin_request *request)
+{
+    char *location = context;
+    long hop = strtol(request->path + 1, NULL, 10);
+    if (hop == 1000)
+        return (struct origin_reply){.body = "the end"};
+    (void)snprintf(location, 64, "Location: /%ld\r\n", hop + 1);
+    return (struct origin_reply){.status = 301, .fields = location};
+}
+
+static void a_chain_of_a_thousand_ends_at_the_limit(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t max, hops;
+        weir_failure failure;
+    } cases[] = {{0, 10, WEIR_FAILURE_REDIRECT}, {999, 999, WEIR_FAILURE_REDIRECT}, {1000, 1000, WEIR_FAILURE_NONE}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig rig;
+        char location[64];
+        struct origin *origin = origin_new(lead_far, location, NULL);
+        rig_init(&rig);
+        rig.options.max_redirects = cases[i].max;
+        rig_start(&rig);
+        weir_response *response = get(&rig, url_at(origin_port(origin), "/0"));
+        assert_int_equal(response->failure, cases[i].failure);
+        assert_int_equal(response->hops, cases[i].hops);
+        assert_int_equal(origin_requests(origin), cases[i].hops + 1);
+        weir_response_free(response);
+        rig_tear_down(&rig);
+        origin_free(origin);
+    }
+}
+
 static void redirects_can_be_left_to_the_caller(void **state)
 {
     (void)state;
@@ -375,9 +410,9 @@ static void a_body_is_not_taken_to_another_origin(void **state)
 }
 
 WEIR_TESTS(test(a_redirect_is_followed_to_its_end), test(a_loop_ends_at_the_limit),
-           test(redirects_can_be_left_to_the_caller), test(other_schemes_are_not_followed),
-           test(odd_locations_are_resolved_or_refused), test(a_location_of_64_kilobytes_is_refused),
-           test(a_redirect_to_an_inner_address_is_blocked), test(loopback_is_refused_unless_allowed),
-           test(every_hop_asks_the_robots_of_its_host), test(own_headers_go_along_within_the_origin),
-           test(secrets_stay_with_the_origin_they_were_meant_for), test(methods_and_bodies_follow_the_status),
-           test(a_body_is_not_taken_to_another_origin))
+           test(a_chain_of_a_thousand_ends_at_the_limit), test(redirects_can_be_left_to_the_caller),
+           test(other_schemes_are_not_followed), test(odd_locations_are_resolved_or_refused),
+           test(a_location_of_64_kilobytes_is_refused), test(a_redirect_to_an_inner_address_is_blocked),
+           test(loopback_is_refused_unless_allowed), test(every_hop_asks_the_robots_of_its_host),
+           test(own_headers_go_along_within_the_origin), test(secrets_stay_with_the_origin_they_were_meant_for),
+           test(methods_and_bodies_follow_the_status), test(a_body_is_not_taken_to_another_origin))

@@ -105,6 +105,17 @@ def agent_and_headers_are_sent_to_the_hosts_given():
         assert log == [('/old', 'tester/1.0', 'yes'), ('/a.html', 'tester/1.0', '-')], log
 
 
+def lines_and_complaints_show_no_password():
+    with Nginx(files=PAGES) as nginx:
+        url = nginx.url.replace('//', '//user:s3cret@')
+        run = weir('fetch', '--allow-private', f'{url}/a.html', url.replace('http:', 'ftp:'), 'http://user:s3cret@[/')
+        assert 's3cret' not in run.stdout + run.stderr, run
+        lines = [json.loads(line) for line in run.stdout.splitlines()]
+        assert {line['url'] for line in lines} == {f'{nginx.url}/a.html', nginx.url.replace('http:', 'ftp:'), 'http://[/'}
+    for words in (('--proxy', 'socks5://user:s3cret@x'), ('--header', 'Authorization: s3cret\n'), ('--header', 'X s3cret')):
+        assert 's3cret' not in refusal('fetch', *words, 'http://example.org/')
+
+
 def private_addresses_are_refused_unless_allowed():
     with Nginx(files=PAGES) as nginx:
         run = weir('fetch', '--quiet', f'{nginx.url}/a.html')
