@@ -8,7 +8,6 @@
 #include "shell/client/client.h"
 
 #define NAME_MAX_BYTES 1024 /* two names of 253 bytes, scheme, port and marks fit */
-#define LANES_MAX ((size_t)1 << 24)
 
 /* ---- making and finding ---- */
 
