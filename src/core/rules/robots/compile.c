@@ -27,6 +27,23 @@ static bool is_normal(struct wr_span pattern)
     return true;
 }
 
+/* Reads a pattern up to its first '*', or to what is not in normal form. Most end there: this is half of the time that
+ * a large file takes. */
+static void scan(struct wr_robots_draft *draft, struct wr_span pattern)
+{
+    const char *at = pattern.data, *end = pattern.data + pattern.bytes;
+    uint64_t hash = 0;
+
+    for (; at < end && !wr_percent_set_has(&wr_robots_odd, *at); at++)
+        hash = wr_robots_hash_add(hash, (unsigned char)*at);
+    draft->is_normal = at == end || is_normal((struct wr_span){at, (size_t)(end - at)});
+    if (pattern.bytes <= PATTERN_MAX) {
+        draft->hash = wr_robots_hash_finish(hash);
+        draft->pattern_bytes = (uint16_t)pattern.bytes;
+        draft->prefix_bytes = (uint16_t)(at - pattern.data);
+    }
+}
+
 static uint32_t hash_of(struct wr_span prefix)
 {
     uint64_t hash = 0;
@@ -34,18 +51,6 @@ static uint32_t hash_of(struct wr_span prefix)
     for (size_t i = 0; i < prefix.bytes; i++)
         hash = wr_robots_hash_add(hash, (unsigned char)prefix.data[i]);
     return wr_robots_hash_finish(hash);
-}
-
-/* Both in one go, which is a good part of the time that a large file takes. */
-static void scan(struct wr_robots_draft *draft, struct wr_span pattern)
-{
-    uint64_t hash = 0;
-    size_t prefix = 0;
-
-    for (; prefix < pattern.bytes && !wr_percent_set_has(&wr_robots_odd, pattern.data[prefix]); prefix++)
-        hash = wr_robots_hash_add(hash, (unsigned char)pattern.data[prefix]);
-    draft->is_normal = is_normal(wr_span_after(pattern, prefix));
-    draft->hash = wr_robots_hash_finish(hash);
 }
 
 /* The pieces between '*' in the normal form of percent.h, and a run of '*' as one. */
@@ -65,24 +70,19 @@ static void append_pattern(struct wr_buf *buf, struct wr_span pattern)
     }
 }
 
+/* ---- strings ---- */
+
+/* Without the '$' that ties it to the end. */
+static struct wr_span pattern_of(struct wr_span path, const struct wr_robots_draft *draft)
+{
+    path.bytes -= draft->is_anchored;
+    return path;
+}
+
 static struct wr_span path_of(const struct wr_robots_plan *plan, const struct wr_robots_draft *draft)
 {
     return (struct wr_span){plan->text + draft->path_at, draft->path_bytes};
 }
-
-static bool is_anchored(struct wr_span path)
-{
-    return path.data[path.bytes - 1] == '$';
-}
-
-/* Without the '$' that ties it to the end. */
-static struct wr_span pattern_of(struct wr_span path)
-{
-    path.bytes -= is_anchored(path) ? 1 : 0;
-    return path;
-}
-
-/* ---- strings ---- */
 
 /* Room for paths as written, and for their normal form where that is another. */
 static size_t strings_room(const struct wr_robots_plan *plan)
@@ -91,69 +91,40 @@ static size_t strings_room(const struct wr_robots_plan *plan)
 
     for (uint32_t i = 0; i < plan->facts.rules; i++) {
         struct wr_robots_draft *draft = &plan->drafts[i];
-        struct wr_span pattern = pattern_of(path_of(plan, draft));
-        scan(draft, pattern);
-        bytes += draft->path_bytes + (draft->is_normal ? 0 : 3 * pattern.bytes);
+        struct wr_span path = path_of(plan, draft);
+        draft->is_anchored = path.data[path.bytes - 1] == '$';
+        scan(draft, pattern_of(path, draft));
+        bytes += draft->is_normal ? path.bytes : 4 * path.bytes;
     }
     for (uint32_t i = 0; i < plan->facts.sitemaps; i++)
         bytes += plan->sitemaps[i].bytes;
     return bytes;
 }
 
-/* Of the pieces after the prefix. */
-static struct wr_robots_traits needs_of(struct wr_span pattern, size_t prefix_bytes)
+/* The normal form, where it is not what is written. False if it is too long. */
+static bool append_normal(struct wr_buf *strings, struct wr_span pattern, struct wr_robots_draft *draft)
 {
-    struct wr_robots_traits needs = {0}, all = {0};
-
-    for (size_t i = prefix_bytes; i < pattern.bytes; i++) {
-        if (pattern.data[i] == '*')
-            continue;
-        bool begins_piece = pattern.data[i - 1] == '*';
-        wr_robots_traits_add(begins_piece ? &all : &needs, (unsigned char)pattern.data[i - 1],
-                             (unsigned char)pattern.data[i]);
-    }
-    needs.bytes |= all.bytes;
-    return needs;
-}
-
-/* As written, and in normal form if that is another, which is returned. */
-static struct wr_span append_path(struct wr_buf *strings, struct wr_span path, bool path_is_normal)
-{
-    struct wr_span pattern = pattern_of(path);
-    size_t start = strings->length;
-
-    wr_buf_append_span(strings, path);
-    if (path_is_normal)
-        return (struct wr_span){strings->bytes + start, pattern.bytes};
     append_pattern(strings, pattern);
-    start += path.bytes;
-    return (struct wr_span){strings->bytes + start, strings->length - start};
+    pattern = wr_buf_from(strings, draft->pattern_at);
+    if (pattern.bytes > PATTERN_MAX)
+        return false;
+    draft->pattern_bytes = (uint16_t)pattern.bytes;
+    draft->prefix_bytes = (uint16_t)wr_span_find(pattern, '*');
+    draft->hash = hash_of((struct wr_span){pattern.data, draft->prefix_bytes});
+    return true;
 }
 
 /* False if nothing can match it; nothing is left of it then. */
-static bool fill_rule(struct wr_robots *robots, uint32_t index, struct wr_span path,
-                      const struct wr_robots_draft *draft, struct wr_buf *strings)
+static bool append_rule(struct wr_buf *strings, struct wr_span path, struct wr_robots_draft *draft)
 {
-    size_t start = strings->length;
-    struct wr_span pattern = append_path(strings, path, draft->is_normal);
+    struct wr_span pattern = pattern_of(path, draft);
 
-    if (pattern.bytes > PATTERN_MAX) {
-        wr_buf_cut(strings, start);
+    draft->pattern_at = (uint32_t)strings->length;
+    if (draft->is_normal ? pattern.bytes > PATTERN_MAX : !append_normal(strings, pattern, draft)) {
+        wr_buf_cut(strings, draft->pattern_at);
         return false;
     }
-    size_t prefix_bytes = wr_span_find(pattern, '*');
-    robots->needs[index] = needs_of(pattern, prefix_bytes);
-    robots->rules[index] = (struct wr_robots_compiled){
-        .pattern_at = (uint32_t)(pattern.data - strings->bytes),
-        .path_at = (uint32_t)start,
-        .line = draft->line,
-        .place = draft->is_normal ? draft->hash : hash_of((struct wr_span){pattern.data, prefix_bytes}),
-        .pattern_bytes = (uint16_t)pattern.bytes,
-        .prefix_bytes = (uint16_t)prefix_bytes,
-        .path_bytes = (uint16_t)(path.bytes < UINT16_MAX ? path.bytes : UINT16_MAX),
-        .allows = draft->allows,
-        .is_anchored = is_anchored(path),
-    };
+    wr_buf_append_span(strings, path);
     return true;
 }
 
@@ -163,8 +134,11 @@ static void fill_strings(struct wr_robots *robots, const struct wr_robots_plan *
     uint32_t count = 0;
 
     wr_buf_init_fixed(&strings, robots->strings, strings_bytes);
-    for (uint32_t i = 0; i < plan->facts.rules; i++)
-        count += fill_rule(robots, count, path_of(plan, &plan->drafts[i]), &plan->drafts[i], &strings) ? 1 : 0;
+    for (uint32_t i = 0; i < plan->facts.rules; i++) {
+        struct wr_robots_draft draft = plan->drafts[i];
+        if (append_rule(&strings, path_of(plan, &draft), &draft))
+            plan->drafts[count++] = draft;
+    }
     robots->facts.rules = count;
     for (uint32_t i = 0; i < plan->facts.sitemaps; i++) {
         robots->sitemaps[i] = (struct wr_span){strings.bytes + strings.length, plan->sitemaps[i].bytes};
@@ -173,41 +147,52 @@ static void fill_strings(struct wr_robots *robots, const struct wr_robots_plan *
     assert(strings.error == 0);
 }
 
-/* ---- index ---- */
+/* ---- rules ---- */
 
-/* Counts the rules of each slot and from that tells each rule its place: linear, and of equals the first in the file
- * comes first. */
-static void place_rules(struct wr_robots *robots)
+/* The traits of the pieces after the prefix. */
+static uint64_t needs_of(const char *pattern, const struct wr_robots_draft *draft)
+{
+    uint64_t needs = 0;
+
+    for (size_t i = draft->prefix_bytes; i < draft->pattern_bytes; i++) {
+        unsigned char byte = (unsigned char)pattern[i];
+        if (byte == '*')
+            continue;
+        needs |= wr_robots_trait(byte);
+        if (pattern[i - 1] != '*')
+            needs |= wr_robots_pair_trait((unsigned char)pattern[i - 1], byte);
+    }
+    return needs;
+}
+
+static void fill_rule(struct wr_robots *robots, uint32_t index, const struct wr_robots_draft *draft)
+{
+    robots->needs[index] = needs_of(robots->strings + draft->pattern_at, draft);
+    robots->rules[index] = (struct wr_robots_compiled){
+        .pattern_at = draft->pattern_at,
+        .line = draft->line,
+        .pattern_bytes = draft->pattern_bytes,
+        .prefix_bytes = draft->prefix_bytes,
+        .path_bytes = (uint16_t)(draft->path_bytes < UINT16_MAX ? draft->path_bytes : UINT16_MAX),
+        .allows = draft->allows,
+        .is_anchored = draft->is_anchored,
+        .is_normal = draft->is_normal,
+    };
+}
+
+/* Counts the rules of each slot, from that knows where each slot begins, and puts each rule where its slot's last one
+ * ended. Counted two slots further on, `slots` end up as they should be. */
+static void fill_rules(struct wr_robots *robots, const struct wr_robots_draft *drafts)
 {
     uint32_t *slots = robots->slots;
     size_t slot_count = (size_t)1 << robots->slot_bits;
 
-    for (uint32_t i = 0; i < robots->facts.rules; i++) {
-        struct wr_robots_compiled *rule = &robots->rules[i];
-        rule->place = wr_robots_slot(robots, rule->place);
-        slots[rule->place]++;
-    }
-    for (size_t i = 1; i <= slot_count; i++) /* where each ends */
-        slots[i] += slots[i - 1];
-    for (uint32_t i = robots->facts.rules; i > 0; i--) { /* down to where it begins */
-        struct wr_robots_compiled *rule = &robots->rules[i - 1];
-        rule->place = --slots[rule->place];
-    }
-}
-
-/* Swaps until each is in its place: every swap brings one home. */
-static void move_rules(struct wr_robots *robots)
-{
     for (uint32_t i = 0; i < robots->facts.rules; i++)
-        while (robots->rules[i].place != i) {
-            uint32_t home = robots->rules[i].place;
-            struct wr_robots_compiled rule = robots->rules[home];
-            struct wr_robots_traits needs = robots->needs[home];
-            robots->rules[home] = robots->rules[i];
-            robots->needs[home] = robots->needs[i];
-            robots->rules[i] = rule;
-            robots->needs[i] = needs;
-        }
+        slots[wr_robots_slot(robots, drafts[i].hash) + 2]++;
+    for (size_t i = 2; i < slot_count + 2; i++)
+        slots[i] += slots[i - 1];
+    for (uint32_t i = 0; i < robots->facts.rules; i++)
+        fill_rule(robots, slots[wr_robots_slot(robots, drafts[i].hash) + 1]++, &drafts[i]);
 }
 
 static void fill_lengths(struct wr_robots *robots)
@@ -238,10 +223,10 @@ static struct wr_robots *take_block(const struct wr_robots_facts *facts, size_t 
 {
     uint32_t slot_bits = slot_bits_for(facts->rules);
     size_t needs_at = sizeof(struct wr_robots);
-    size_t rules_at = needs_at + facts->rules * sizeof(struct wr_robots_traits);
+    size_t rules_at = needs_at + facts->rules * sizeof(uint64_t);
     size_t sitemaps_at = rules_at + facts->rules * sizeof(struct wr_robots_compiled);
     size_t slots_at = sitemaps_at + facts->sitemaps * sizeof(struct wr_span);
-    size_t lengths_at = slots_at + (((size_t)1 << slot_bits) + 1) * sizeof(uint32_t);
+    size_t lengths_at = slots_at + (((size_t)1 << slot_bits) + 2) * sizeof(uint32_t);
     size_t strings_at = lengths_at + facts->rules * sizeof(uint16_t);
     size_t bytes = strings_at + strings_bytes;
     char *block = wr_take(allocator, bytes, _Alignof(struct wr_robots));
@@ -252,7 +237,7 @@ static struct wr_robots *take_block(const struct wr_robots_facts *facts, size_t 
     *robots = (struct wr_robots){
         .allocator = allocator,
         .facts = *facts,
-        .needs = (struct wr_robots_traits *)(block + needs_at),
+        .needs = (uint64_t *)(block + needs_at),
         .rules = (struct wr_robots_compiled *)(block + rules_at),
         .sitemaps = (struct wr_span *)(block + sitemaps_at),
         .slots = (uint32_t *)(block + slots_at),
@@ -272,8 +257,7 @@ int wr_robots_compile(const struct wr_robots_plan *plan, const weir_allocator *a
     if (robots == NULL)
         return WEIR_E_NOMEM;
     fill_strings(robots, plan, strings_bytes);
-    place_rules(robots);
-    move_rules(robots);
+    fill_rules(robots, plan->drafts);
     fill_lengths(robots);
     *ret_robots = robots;
     return 0;
@@ -316,6 +300,6 @@ struct wr_robots_rule wr_robots_rule(const struct wr_robots *robots, uint32_t in
     return (struct wr_robots_rule){
         .allows = rule->allows,
         .line = rule->line,
-        .path = {robots->strings + rule->path_at, rule->path_bytes},
+        .path = wr_robots_path(robots, rule),
     };
 }

@@ -14,22 +14,30 @@ static size_t find_from(struct wr_span text, size_t from, char byte)
 
 void wr_robots_lines_init(struct wr_robots_lines *ret_lines, struct wr_span text)
 {
-    *ret_lines =
-        (struct wr_robots_lines){.text = text, .lf_at = wr_span_find(text, '\n'), .cr_at = wr_span_find(text, '\r')};
+    *ret_lines = (struct wr_robots_lines){.text = text,
+                                          .lf_at = wr_span_find(text, '\n'),
+                                          .cr_at = wr_span_find(text, '\r'),
+                                          .hash_at = wr_span_find(text, '#')};
 }
 
 /* Also of controls: a NUL at either end means nothing. */
-static struct wr_span trim(struct wr_span span)
+static struct wr_span trim_front(struct wr_span span)
 {
     while (span.bytes > 0 && (unsigned char)span.data[0] <= ' ')
         span = wr_span_after(span, 1);
+    return span;
+}
+
+static struct wr_span trim(struct wr_span span)
+{
+    span = trim_front(span);
     while (span.bytes > 0 && (unsigned char)span.data[span.bytes - 1] <= ' ')
         span.bytes--;
     return span;
 }
 
-/* Lines end with LF, CR or CRLF. The place of the next LF and CR is remembered: whichever a file does not use is looked
- * for once. */
+/* Lines end with LF, CR or CRLF. The place of the next LF, CR and '#' is remembered: whichever a file does not use is
+ * looked for once. */
 bool wr_robots_lines_next(struct wr_robots_lines *lines, struct wr_span *ret_line)
 {
     struct wr_span text = lines->text;
@@ -40,9 +48,11 @@ bool wr_robots_lines_next(struct wr_robots_lines *lines, struct wr_span *ret_lin
         lines->lf_at = find_from(text, lines->at, '\n');
     if (lines->cr_at < lines->at)
         lines->cr_at = find_from(text, lines->at, '\r');
+    if (lines->hash_at < lines->at)
+        lines->hash_at = find_from(text, lines->at, '#');
     size_t end = lines->lf_at < lines->cr_at ? lines->lf_at : lines->cr_at;
-    struct wr_span line = {text.data + lines->at, end - lines->at};
-    line.bytes = wr_span_find(line, '#');
+    size_t text_end = lines->hash_at < end ? lines->hash_at : end;
+    struct wr_span line = {text.data + lines->at, text_end - lines->at};
     lines->at = end + (end == lines->cr_at && lines->lf_at == end + 1 ? 2 : 1);
     lines->number++;
     *ret_line = trim(line);
@@ -137,7 +147,7 @@ enum wr_robots_key wr_robots_line_split(struct wr_span line, struct wr_span *ret
     enum wr_robots_key key = usual_key(line, &bytes);
 
     if (key != WR_ROBOTS_OTHER) {
-        *ret_value = trim(wr_span_after(line, bytes));
+        *ret_value = trim_front(wr_span_after(line, bytes));
         return key;
     }
     take_word(&line, name, &bytes);
@@ -149,9 +159,9 @@ enum wr_robots_key wr_robots_line_split(struct wr_span line, struct wr_span *ret
     if (key == WR_ROBOTS_OTHER || line.bytes == 0)
         return WR_ROBOTS_OTHER;
     bool after_blank = is_blank(line.data[0]);
-    line = trim(line);
+    line = trim_front(line);
     if (line.data[0] == ':')
-        *ret_value = trim(wr_span_after(line, 1));
+        *ret_value = trim_front(wr_span_after(line, 1));
     else if (after_blank && !has_blank(line)) /* a missing colon; more words are prose */
         *ret_value = line;
     else

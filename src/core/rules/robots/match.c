@@ -10,9 +10,9 @@
 
 struct question {
     const struct wr_robots *robots;
-    struct wr_span path;         /* in normal form */
-    struct wr_robots_traits has; /* of it */
-    uint64_t work;               /* so far, of WR_ROBOTS_WORK_MAX */
+    struct wr_span path; /* in normal form */
+    uint64_t has;        /* traits of it */
+    uint64_t work;       /* so far, of WR_ROBOTS_WORK_MAX */
 };
 
 /* ---- one rule ---- */
@@ -100,11 +100,6 @@ static bool is_stronger(const struct wr_robots_compiled *rule, const struct wr_r
 
 /* ---- all rules ---- */
 
-static bool lacks(const struct wr_robots_traits *has, const struct wr_robots_traits *needs)
-{
-    return ((needs->bytes & ~has->bytes) | (needs->pairs & ~has->pairs)) != 0;
-}
-
 /* The strongest of `best` and the rules in a slot whose prefix is the path's first `length` bytes; where the work is
  * too much, the rule it came to. */
 static const struct wr_robots_compiled *find_in_slot(struct question *question, uint32_t slot, size_t length,
@@ -116,7 +111,7 @@ static const struct wr_robots_compiled *find_in_slot(struct question *question, 
     question->work += end - robots->slots[slot];
     for (uint32_t i = robots->slots[slot]; i < end; i++) {
         const struct wr_robots_compiled *rule = &robots->rules[i];
-        if (lacks(&question->has, &robots->needs[i]) || rule->prefix_bytes != length || !is_stronger(rule, best))
+        if ((robots->needs[i] & ~question->has) != 0 || rule->prefix_bytes != length || !is_stronger(rule, best))
             continue;
         if (memcmp(robots->strings + rule->pattern_at, question->path.data, length) == 0 &&
             rule_matches(question, rule))
@@ -151,14 +146,15 @@ static const struct wr_robots_compiled *find_rule(struct question *question)
 static bool note_traits(struct question *question)
 {
     struct wr_span path = question->path;
-    struct wr_robots_traits has = {0};
     unsigned char before = 0;
+    uint64_t has = 0;
     bool is_odd = false;
 
     for (size_t i = 0; i < path.bytes; i++) {
-        wr_robots_traits_add(&has, before, (unsigned char)path.data[i]);
+        unsigned char byte = (unsigned char)path.data[i];
+        has |= wr_robots_trait(byte) | wr_robots_pair_trait(before, byte);
         is_odd |= wr_percent_set_has(&wr_robots_odd, path.data[i]);
-        before = (unsigned char)path.data[i];
+        before = byte;
     }
     question->has = has;
     return !is_odd;
@@ -173,7 +169,7 @@ static struct wr_robots_answer answer(const struct question *question, const str
         .allowed = rule->allows && !gave_up,
         .gave_up = gave_up,
         .line = rule->line,
-        .path = {question->robots->strings + rule->path_at, rule->path_bytes},
+        .path = wr_robots_path(question->robots, rule),
     };
 }
 

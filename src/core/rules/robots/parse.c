@@ -96,7 +96,7 @@ static int add_rule(struct parser *parser, bool allows, struct wr_span path, uin
     }
     parser->drafts[parser->count++] = (struct wr_robots_draft){
         .path_at = (uint32_t)(path.data - parser->text.data),
-        .path_bytes = (uint32_t)path.bytes & 0x3fffffff,
+        .path_bytes = (uint32_t)path.bytes & 0x1fffffff,
         .line = line,
         .allows = allows,
     };

@@ -40,8 +40,8 @@ enum wr_robots_key {
 struct wr_robots_lines {
     struct wr_span text;
     size_t at;
-    size_t lf_at, cr_at; /* where the next of them is; the end if there is none */
-    uint32_t number;     /* of the line last read, from 1 */
+    size_t lf_at, cr_at, hash_at; /* where the next of them is; the end if there is none */
+    uint32_t number;              /* of the line last read, from 1 */
 };
 
 void wr_robots_lines_init(struct wr_robots_lines *ret_lines, struct wr_span text);
@@ -63,41 +63,41 @@ bool wr_robots_rate_parse(struct wr_span value, uint32_t *ret_requests, int64_t 
 
 /* ---- compiled ---- */
 
-/* A rule that applies. Small, because a large file has many. */
+/* A rule that applies. Small, because a large file has many, and memory that is fresh costs more than reading. */
 struct wr_robots_draft {
     uint32_t path_at; /* in the text, which may have 2 MiB */
     uint32_t line;
-    uint32_t path_bytes : 30; /* not 0 */
+    uint32_t path_bytes : 29; /* not 0 */
     uint32_t allows : 1;
-    uint32_t is_normal : 1; /* by wr_robots_compile: as written it is in normal form */
-    uint32_t hash;          /* by wr_robots_compile, then: of its prefix */
-};
-
-/* What the pieces between '*' need a path to have, as bits of hashes: if it lacks one it need not be searched. */
-struct wr_robots_traits {
-    uint64_t bytes, pairs;
+    uint32_t is_anchored : 1;
+    uint32_t is_normal : 1; /* as written it is in normal form */
+    uint32_t hash;          /* of the prefix; this and what follows is by wr_robots_compile */
+    uint32_t pattern_at;    /* in strings */
+    uint16_t pattern_bytes;
+    uint16_t prefix_bytes;
 };
 
 struct wr_robots_compiled {
-    uint32_t pattern_at; /* in strings: the path in normal form, '*' for any, without a '$' at the end */
-    uint32_t path_at;    /* in strings: as written; often the same bytes */
+    uint32_t pattern_at; /* in strings: the path in normal form, '*' for any, without a '$' at the end. The path as
+                            written follows it, if it is another */
     uint32_t line;
-    uint32_t place; /* while compiling: its prefix's hash, its slot, and then its index */
     uint16_t pattern_bytes;
     uint16_t prefix_bytes;
     uint16_t path_bytes; /* cut at UINT16_MAX */
-    bool allows;
-    bool is_anchored; /* '$': matches at the path's end only */
+    bool allows : 1;
+    bool is_anchored : 1; /* '$': matches at the path's end only */
+    bool is_normal : 1;   /* as written it is in normal form */
 };
 
 struct wr_robots {
     const weir_allocator *allocator;
     struct wr_robots_facts facts;
-    struct wr_robots_traits *needs; /* of each rule; apart, because most rules fail by them */
+    uint64_t *needs; /* traits of each rule's pieces; apart, because most rules fail by them */
     struct wr_robots_compiled *rules;
     struct wr_span *sitemaps; /* into strings */
-    uint32_t *slots;          /* where the rules of each begin; those of the last end at slots[2^slot_bits] */
-    uint16_t *lengths;        /* of prefixes, from the shortest */
+    uint32_t
+        *slots; /* where the rules of each begin, and at [2^slot_bits] where the last end; one more for compiling */
+    uint16_t *lengths; /* of prefixes, from the shortest */
     char *strings;
     uint32_t length_count;
     uint32_t slot_bits;
@@ -119,10 +119,22 @@ int wr_robots_compile(const struct wr_robots_plan *plan, const weir_allocator *a
  * which mean something else in a pattern. The rest is percent-encoded. */
 extern const struct wr_percent_set wr_robots_odd;
 
-static inline void wr_robots_traits_add(struct wr_robots_traits *traits, unsigned char before, unsigned char byte)
+static inline struct wr_span wr_robots_path(const struct wr_robots *robots, const struct wr_robots_compiled *rule)
 {
-    traits->bytes |= UINT64_C(1) << (byte & 63);
-    traits->pairs |= UINT64_C(1) << ((before * 37u + byte) & 63);
+    uint32_t path_at = rule->pattern_at + (rule->is_normal ? 0 : rule->pattern_bytes);
+    return (struct wr_span){robots->strings + path_at, rule->path_bytes};
+}
+
+/* Traits are what the pieces between '*' need a path to have, as bits of hashes: each byte, and each two in a row. A
+ * path that lacks one need not be searched. */
+static inline uint64_t wr_robots_trait(unsigned char byte)
+{
+    return UINT64_C(1) << (byte & 63);
+}
+
+static inline uint64_t wr_robots_pair_trait(unsigned char before, unsigned char byte)
+{
+    return UINT64_C(1) << ((before * 37u + byte) & 63);
 }
 
 /* Of a prefix, byte by byte, in two cycles each: bytes meet in the same bits only 64 apart. What is missing in the way

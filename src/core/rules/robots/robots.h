@@ -15,7 +15,7 @@
  * colon, "Disalow" and its like. A page of HTML in place of rules holds none. Crawl-delay, Request-rate and Sitemap are
  * read too; Crawl-delay speaks to the agents named before it and ends no group.
  *
- * Bounded: WR_ROBOTS_MAX bytes of text are read; compiled it is one block, of at most 54 bytes per rule and four times
+ * Bounded: WR_ROBOTS_MAX bytes of text are read; compiled it is one block, of at most 38 bytes per rule and four times
  * the rules' text; and matching takes at most WR_ROBOTS_WORK_MAX steps, beyond which the answer is no.
  */
 #ifndef WR_CORE_RULES_ROBOTS_ROBOTS_H
@@ -31,7 +31,7 @@
 #define WR_ROBOTS_MAX ((size_t)1 << 20)   /* bytes; RFC 9309 2.5 asks for 500 KiB. What follows is not read */
 #define WR_ROBOTS_SITEMAPS_MAX 1000       /* further ones are left out */
 #define WR_ROBOTS_DELAY_MAX_NS (WEIR_DAY) /* the usual delay_max_ns */
-#define WR_ROBOTS_WORK_MAX 2000000        /* steps of about a ns: only files made to be slow come near */
+#define WR_ROBOTS_WORK_MAX 1000000        /* steps of about a ns: only files made to be slow come near */
 
 struct wr_robots_options {
     struct wr_span agent; /* "weir", or "weir/1.0 (+https://…)": the product token is what counts */

@@ -8,15 +8,24 @@
 
 #include <stdint.h>
 
-/* A set of bytes: a bit for each. */
+/* A set of bytes. A whole byte says for each whether it is in: that is half the work of looking up a bit. */
 struct wr_percent_set {
-    uint64_t words[4];
+    uint8_t has[256];
 };
 
+#define WR_PERCENT_8(bits, at)                                                                      \
+    (bits) >> (at)&1, (bits) >> ((at) + 1) & 1, (bits) >> ((at) + 2) & 1, (bits) >> ((at) + 3) & 1, \
+        (bits) >> ((at) + 4) & 1, (bits) >> ((at) + 5) & 1, (bits) >> ((at) + 6) & 1, (bits) >> ((at) + 7) & 1
+#define WR_PERCENT_64(bits)                                                                       \
+    WR_PERCENT_8(bits, 0), WR_PERCENT_8(bits, 8), WR_PERCENT_8(bits, 16), WR_PERCENT_8(bits, 24), \
+        WR_PERCENT_8(bits, 32), WR_PERCENT_8(bits, 40), WR_PERCENT_8(bits, 48), WR_PERCENT_8(bits, 56)
+
 /* These ASCII characters, and all bytes from 0x80 on. */
-#define WR_PERCENT_SET(low, high)                \
-    {                                            \
-        {(low), (high), UINT64_MAX, UINT64_MAX}, \
+#define WR_PERCENT_SET(low, high)                                                                         \
+    {                                                                                                     \
+        {                                                                                                 \
+            WR_PERCENT_64(low), WR_PERCENT_64(high), WR_PERCENT_64(UINT64_MAX), WR_PERCENT_64(UINT64_MAX) \
+        }                                                                                                 \
     }
 
 #define WR_LOW(c) (UINT64_C(1) << (c))         /* of NUL … '?' */
@@ -27,8 +36,7 @@ struct wr_percent_set {
 
 static inline bool wr_percent_set_has(const struct wr_percent_set *set, char c)
 {
-    unsigned char byte = (unsigned char)c;
-    return (set->words[byte >> 6] >> (byte & 63) & 1) != 0;
+    return set->has[(unsigned char)c] != 0;
 }
 
 /* Whether RFC 3986 2.3 calls it unreserved: encoded or not, it means the same. */
