@@ -105,7 +105,7 @@ static size_t strings_room(const struct wr_robots_plan *plan)
 static bool append_normal(struct wr_buf *strings, struct wr_span pattern, struct wr_robots_draft *draft)
 {
     append_pattern(strings, pattern);
-    pattern = wr_buf_from(strings, draft->pattern_at);
+    pattern = (struct wr_span){strings->bytes + draft->pattern_at, strings->length - draft->pattern_at};
     if (pattern.bytes > PATTERN_MAX)
         return false;
     draft->pattern_bytes = (uint16_t)pattern.bytes;
