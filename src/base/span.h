@@ -30,6 +30,12 @@ static inline size_t wr_span_find(struct wr_span span, char byte)
     return hit == NULL ? span.bytes : (size_t)(hit - span.data);
 }
 
+/* Whether it is just this word. */
+static inline bool wr_span_is(struct wr_span span, const char *word)
+{
+    return span.bytes == strlen(word) && (span.bytes == 0 || memcmp(span.data, word, span.bytes) == 0);
+}
+
 /* Without blanks and tabs at both ends (OWS, RFC 9110 5.6.3). */
 static inline struct wr_span wr_span_trim(struct wr_span span)
 {

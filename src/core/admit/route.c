@@ -117,7 +117,7 @@ void wr_method_append(struct wr_buf *buf, struct wr_span method)
 {
     static const char *const known[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (method.bytes == strlen(known[i]) && memcmp(method.data, known[i], method.bytes) == 0) {
+        if (wr_span_is(method, known[i])) {
             wr_buf_append_span(buf, method);
             return;
         }

@@ -164,11 +164,6 @@ static void parse_quota(struct wr_limits *limits, const struct wr_limits_name *n
 
 /* ---- structured fields --------------------------------------------------------------------------------- */
 
-static bool is_word(struct wr_span text, const char *word)
-{
-    return text.bytes == strlen(word) && memcmp(text.data, word, text.bytes) == 0;
-}
-
 static bool is_named(const struct wr_sf_value *value)
 {
     return value->kind == WR_SF_STRING || value->kind == WR_SF_TOKEN;
@@ -180,16 +175,16 @@ static void note_parameter(struct wr_limits_quota *said, struct wr_span name, co
 {
     struct wr_number seconds = {(uint64_t)value->number, 0};
 
-    if (is_word(name, "qu") && is_named(value)) {
-        bool at_once = is_word(value->text, "concurrent-requests");
-        said->unit = at_once ? WR_UNIT_AT_ONCE : is_word(value->text, "requests") ? WR_UNIT_REQUESTS : WR_UNIT_OTHER;
+    if (wr_span_is(name, "qu") && is_named(value)) {
+        bool at_once = wr_span_is(value->text, "concurrent-requests");
+        said->unit = at_once ? WR_UNIT_AT_ONCE : wr_span_is(value->text, "requests") ? WR_UNIT_REQUESTS : WR_UNIT_OTHER;
     } else if (value->kind != WR_SF_INTEGER || value->number < 0) {
         return;
-    } else if (is_word(name, "r") || is_word(name, "remaining")) {
+    } else if (wr_span_is(name, "r") || wr_span_is(name, "remaining")) {
         said->remaining = value->number;
-    } else if (is_word(name, "q") || is_word(name, "limit")) {
+    } else if (wr_span_is(name, "q") || wr_span_is(name, "limit")) {
         said->limit = value->number;
-    } else if (is_word(name, "t") || is_word(name, "reset")) {
+    } else if (wr_span_is(name, "t") || wr_span_is(name, "reset")) {
         said->reset = nothing.reset;
         note_reset(&said->reset, &seconds);
     }

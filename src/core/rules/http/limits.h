@@ -6,15 +6,21 @@
  *     wr_limits_field(&limits, name, value);           for each field of the response, in any order
  *     struct wr_limits_said said = wr_limits_result(&limits);
  *
- * Read are
- *     Retry-After             seconds or a date; and retry-after-ms, x-ms-retry-after-ms, x-ratelimit-retry-after
- *     RateLimit               "name";r=50;t=30, … (draft-ietf-httpapi-ratelimit-headers-10), and limit=100,
- * remaining=50, reset=30 (-07) RateLimit-Policy        "name";q=100;w=60, … and 100;w=60; X-RateLimit-Policy the same
- *     RateLimit-Limit, -Remaining, -Reset; X-RateLimit-*, X-Rate-Limit-*, VENDOR-RateLimit-*, with words that tell
- * several quotas apart in front or behind: -Limit-Requests, -Requests-Limit, -Remaining-Minute Date by which instants
- * of the server's clock become durations, however wrong that clock is A reset is a number of seconds from now, an
- * instant in seconds or in milliseconds since 1970, a date (HTTP or ISO), or a duration such as 6m0s.
- * docs/internals/headers.md lists who sends what.
+ * Read are, in any case of letters:
+ *
+ * Retry-After: seconds or a date; and retry-after-ms, x-ms-retry-after-ms, x-ratelimit-retry-after.
+ *
+ * RateLimit: "name";r=50;t=30, … (draft-ietf-httpapi-ratelimit-headers-10), or limit=100, remaining=50, reset=30 (-07).
+ *
+ * RateLimit-Policy, X-RateLimit-Policy: "name";q=100;w=60, … or 100;w=60.
+ *
+ * RateLimit-Limit, -Remaining, -Reset; X-RateLimit-*, X-Rate-Limit-*, VENDOR-RateLimit-*; with words that tell several
+ * quotas apart in front or behind: -Limit-Requests, -Requests-Limit, -Remaining-Minute.
+ *
+ * Date: by it instants of the server's clock become durations, however wrong that clock is.
+ *
+ * A reset is a number of seconds from now, an instant in seconds or in milliseconds since 1970, a date (HTTP or ISO),
+ * or a duration such as 6m0s. docs/internals/headers.md lists who sends what.
  *
  * Where several quotas are told, the tightest counts, as a whole: one that is used up, for the longest time; else the
  * one with the least left per second. What is malformed counts as not said. Nothing here can make anybody faster: these
@@ -28,10 +34,8 @@
 #include <stdint.h>
 #include <weir/pace.h>
 
-#define WR_LIMITS_MAX_NS                                                                                    \
-    (31 * WEIR_DAY)             /* longer is taken as this: no quota in use is counted by more than a month \
-                                 */
-#define WR_LIMITS_QUOTAS_MAX 16 /* further ones of a response are ignored */
+#define WR_LIMITS_MAX_NS (31 * WEIR_DAY) /* longer is taken as this: no quota is counted by more than a month */
+#define WR_LIMITS_QUOTAS_MAX 16          /* further ones of a response are ignored */
 #define WR_NOT_SAID INT64_C(-1)
 
 /* Durations count from when the response came. Each may be WR_NOT_SAID. */

@@ -20,11 +20,6 @@ uint64_t wr_limits_name_hash(uint64_t hash, struct wr_span text)
     return hash;
 }
 
-static bool is_word(struct wr_span text, const char *word)
-{
-    return text.bytes == strlen(word) && memcmp(text.data, word, text.bytes) == 0;
-}
-
 /* Names that are no family. */
 static bool find_single(struct wr_span name, struct wr_limits_name *ret_name)
 {
@@ -42,7 +37,7 @@ static bool find_single(struct wr_span name, struct wr_limits_name *ret_name)
     };
 
     for (size_t i = 0; i < sizeof singles / sizeof singles[0]; i++)
-        if (is_word(name, singles[i].name)) {
+        if (wr_span_is(name, singles[i].name)) {
             *ret_name = (struct wr_limits_name){.role = singles[i].role, .is_ms = singles[i].is_ms};
             return true;
         }
@@ -70,7 +65,7 @@ static bool is_other_unit(struct wr_span word)
     static const char *const units[] = {"tokens", "token", "complexity", "bytes", "cost", "points"};
 
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (is_word(word, units[i]))
+        if (wr_span_is(word, units[i]))
             return true;
     return false;
 }
@@ -87,16 +82,16 @@ static bool note_role(struct wr_limits_name *name, struct wr_span word, bool *ha
         {"policy", WR_ROLE_POLICY}, {"retry", WR_ROLE_RETRY},
     };
 
-    if (is_word(word, "ms")) {
+    if (wr_span_is(word, "ms")) {
         name->is_ms = true;
         return true;
     }
-    if (*has_role && is_word(word, "after")) {
+    if (*has_role && wr_span_is(word, "after")) {
         name->role = name->role == WR_ROLE_RESET ? WR_ROLE_RESET_AFTER : name->role;
         return true;
     }
     for (size_t i = 0; !*has_role && i < sizeof roles / sizeof roles[0]; i++)
-        if (is_word(word, roles[i].word)) {
+        if (wr_span_is(word, roles[i].word)) {
             name->role = roles[i].role;
             return *has_role = true;
         }

@@ -49,7 +49,7 @@ static bool parse_entry(struct wr_span entry, struct wr_statuses *statuses)
     if (!wr_scan_u64(number.data, number.bytes, 0, WR_STATUS_MAX, &status) || (status > 0 && status < 100))
         return false;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (word.bytes == strlen(names[i]) && memcmp(word.data, names[i], word.bytes) == 0) {
+        if (wr_span_is(word, names[i])) {
             statuses->of[status] = (uint8_t)i;
             return true;
         }

@@ -3,12 +3,14 @@
 #include "core/rules/robots/lifecycle.h"
 
 #include "base/error.h"
+#include "core/rules/redirect.h"
 
 #define USE_NS (24 * WEIR_HOUR)
 #define REFRESH_MIN_NS WEIR_HOUR
 #define SERVE_NS (30 * WEIR_DAY)
 #define RETRY_BASE_NS (5 * WEIR_SECOND)
 #define RETRY_MAX_NS (15 * WEIR_MINUTE)
+#define PARTIAL_CONTENT 206        /* nobody asked for a part, and rules may be in the other */
 #define RETRY_LEAST_NS WEIR_SECOND /* of both: whoever fails is not asked in a loop */
 
 const char *wr_on_error_name(enum wr_on_error mode)
@@ -112,11 +114,6 @@ static struct wr_life_action action_of(const struct wr_lifecycle *life, const st
 
 /* ---- a fetch ends ---- */
 
-static bool is_redirect(int status)
-{
-    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
-}
-
 /* An ETag of another place says nothing of this one. */
 static bool is_direct(const struct wr_lifecycle *life)
 {
@@ -125,11 +122,11 @@ static bool is_direct(const struct wr_lifecycle *life)
 
 static enum wr_life_copy copy_after(const struct wr_lifecycle *life, int status)
 {
-    if (status >= 200 && status <= 299)
+    if (status >= 200 && status <= 299 && status != PARTIAL_CONTENT)
         return WR_COPY_READ;
     if (status == 304 && life->conditional && is_direct(life))
         return WR_COPY_CONFIRM;
-    if (is_redirect(status) || (status >= 400 && status <= 499 && status != 429))
+    if (wr_status_leads(status) || (status >= 400 && status <= 499 && status != 429))
         return WR_COPY_DROP;
     return WR_COPY_KEEP;
 }
@@ -139,7 +136,7 @@ struct wr_life_action wr_lifecycle_foresee(const struct wr_lifecycle *life, cons
     struct wr_life_action told = {.fetch = WR_FETCH_NOT};
     if (!life->fetching || event->kind != WR_LIFE_ANSWERED)
         return told;
-    if (is_redirect(event->status) && event->leads && life->hops < WR_ROBOTS_HOPS)
+    if (wr_status_leads(event->status) && event->leads && life->hops < WR_ROBOTS_HOPS)
         told.fetch = WR_FETCH_ON;
     else
         told.copy = copy_after(life, event->status);

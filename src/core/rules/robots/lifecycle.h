@@ -23,7 +23,7 @@
  *     304              the copy is as good as new; only if it was asked for
  *     429              wait, in every mode: to take it for an absent file would be to hammer who said "too many"
  *     other 4xx        there is no robots.txt (401 and 403 too): everything is allowed
- *     all else         failed: 5xx, time-out, DNS, TLS
+ *     all else         failed: 5xx, time-out, DNS, TLS, an answer that was cut, 206, a 304 that nobody asked for
  *
  * While nothing is known because fetching fails, `on_error` decides. What is known goes before it: an old copy serves
  * in every mode, for then it is still the host's last word.

@@ -3,6 +3,7 @@
 #include "core/rules/robots/parts.h"
 
 #include "base/ascii.h"
+#include "core/rules/links_text.h"
 
 /* Drops as much of a byte order mark as is there: it is broken where a proxy has been at work. */
 static struct wr_span skip_mark(struct wr_span text)
@@ -64,22 +65,11 @@ static uint32_t unit_at(struct wr_span text, size_t at, enum order order)
     return order == ORDER_BIG ? (uint32_t)bytes[0] << 8 | bytes[1] : (uint32_t)bytes[1] << 8 | bytes[0];
 }
 
-static void append_point(struct wr_buf *buf, uint32_t point)
-{
-    if (point < 0x80) {
-        wr_buf_append_char(buf, (char)point);
-        return;
-    }
-    static const uint32_t leads[] = {0, 0xc0, 0xe0, 0xf0};
-    int more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
-    wr_buf_append_char(buf, (char)(leads[more] | point >> (6 * more)));
-    while (more-- > 0)
-        wr_buf_append_char(buf, (char)(0x80 | (point >> (6 * more) & 0x3f)));
-}
-
 /* A surrogate without its other half is U+FFFD. */
 static void transcode(struct wr_buf *buf, struct wr_span text, enum order order)
 {
+    char bytes[4];
+
     for (size_t at = 0; at + 2 <= text.bytes; at += 2) {
         uint32_t point = unit_at(text, at, order);
         if (point == 0xfeff && at == 0)
@@ -90,7 +80,7 @@ static void transcode(struct wr_buf *buf, struct wr_span text, enum order order)
             point = is_pair ? 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00) : 0xfffd;
             at += is_pair ? 2 : 0;
         }
-        append_point(buf, point);
+        wr_buf_append(buf, bytes, wr_utf8_put(point, bytes));
     }
 }
 

@@ -2,11 +2,6 @@
 /* redirect.c - where an answer leads, and what may go along. */
 #include "core/rules/url/redirect.h"
 
-static bool is_method(struct wr_span method, const char *name)
-{
-    return method.bytes == strlen(name) && memcmp(method.data, name, method.bytes) == 0;
-}
-
 bool wr_status_leads(int status)
 {
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
@@ -16,8 +11,8 @@ bool wr_status_leads(int status)
 static bool becomes_get(int status, struct wr_span method)
 {
     if (status == 303)
-        return !is_method(method, "GET") && !is_method(method, "HEAD");
-    return (status == 301 || status == 302) && is_method(method, "POST");
+        return !wr_span_is(method, "GET") && !wr_span_is(method, "HEAD");
+    return (status == 301 || status == 302) && wr_span_is(method, "POST");
 }
 
 void wr_url_drop_userinfo(struct wr_url *url, char *memory)

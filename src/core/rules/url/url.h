@@ -17,6 +17,8 @@
  *   - a host is a name that DNS can look up (labels of 1 … 63 bytes, 253 in all, letters, digits, '-' and '_') or an
  *     address. The standard also lets through quotes, empty labels and ".."; those must not reach a store, a file name
  *     or a log (D7);
+ *   - internationalized names are those of IDNA 2008, as libidn2 has it: a symbol such as U+2603 is known by its ASCII
+ *     form only (xn--n3h);
  *   - nobody listens at port 0;
  *   - a URL of more than WR_URL_MAX bytes is refused (D6, C12);
  *   - bytes that are not UTF-8 stay themselves, percent-encoded, where browsers would write U+FFFD: the server that
