@@ -2,7 +2,7 @@
 /* fuzz_redirect.c - where a Location leads: to an http URL without a stranger's password, or nowhere (A11 to A13, C12).
  *
  * The input is "URL NUL Location". */
-#include "core/rules/redirect.h"
+#include "core/rules/url/redirect.h"
 #include "shell/net/idna.h"
 
 #include "fuzz/fuzz.h"

@@ -3,7 +3,7 @@
 #include "core/rules/robots/lifecycle.h"
 
 #include "base/error.h"
-#include "core/rules/redirect.h"
+#include "core/rules/url/redirect.h"
 
 #define USE_NS (24 * WEIR_HOUR)
 #define REFRESH_MIN_NS WEIR_HOUR

@@ -3,7 +3,7 @@
 #include "core/rules/robots/parts.h"
 
 #include "base/ascii.h"
-#include "core/rules/links_text.h"
+#include "core/rules/links/text.h"
 
 /* Drops as much of a byte order mark as is there: it is broken where a proxy has been at work. */
 static struct wr_span skip_mark(struct wr_span text)
