@@ -47,9 +47,8 @@ static void back_off(struct weir_fetch *fetch, int64_t delay_ns)
 {
     weir_client *client = fetch->client;
     fetch->place = WR_IN_BACKOFF;
-    fetch->retry_at = wr_client_now(client) + delay_ns;
-    fetch->waited_ns += delay_ns;
-    fetch->waited_for = WEIR_REASON_RETRY;
+    fetch->joined_at = wr_client_now(client);
+    fetch->retry_at = fetch->joined_at + delay_ns;
     wr_lane_drop(fetch);
     int64_t deadline_at = fetch->attempts.deadline_at;
     if (wr_due_set(client, &fetch->due, fetch->retry_at < deadline_at ? fetch->retry_at : deadline_at) != 0)

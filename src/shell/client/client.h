@@ -91,8 +91,9 @@ struct weir_fetch {
     /* How it goes. */
     struct wr_attempts attempts;
     uint32_t hops;
-    uint32_t sent; /* requests of this hop */
-    int64_t began_at, joined_at, retry_at, waited_ns;
+    uint32_t sent;                                    /* requests of this hop */
+    int64_t began_at, joined_at, retry_at, waited_ns; /* joined_at: its lane, or the time before it is tried again */
+    int64_t longest_ns;                               /* of what it waited for at a time */
     weir_reason waited_for;
     uint32_t robots_line;
 };
@@ -132,6 +133,9 @@ void wr_fetch_fail(struct weir_fetch *fetch, weir_failure failure, const char *d
 
 /* Puts it into its lane. */
 void wr_fetch_join(struct weir_fetch *fetch, bool at_front);
+
+/* It has waited for that since joined_at. */
+void wr_fetch_waited(struct weir_fetch *fetch, weir_reason reason);
 
 /* Its deadline, or the time to try again, has come. */
 void wr_fetch_ring(struct wr_due *due);

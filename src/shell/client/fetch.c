@@ -208,8 +208,20 @@ void wr_fetch_drop(struct weir_fetch *fetch)
 
 /* ---- going on ---- */
 
+void wr_fetch_waited(struct weir_fetch *fetch, weir_reason reason)
+{
+    int64_t waited_ns = wr_client_now(fetch->client) - fetch->joined_at;
+    fetch->waited_ns += waited_ns;
+    if (reason == WEIR_REASON_NONE || waited_ns < fetch->longest_ns)
+        return;
+    fetch->longest_ns = waited_ns;
+    fetch->waited_for = reason;
+}
+
 void wr_fetch_join(struct weir_fetch *fetch, bool at_front)
 {
+    if (fetch->place == WR_IN_BACKOFF)
+        wr_fetch_waited(fetch, WEIR_REASON_RETRY);
     fetch->place = WR_NOWHERE_YET;
     fetch->joined_at = wr_client_now(fetch->client);
     int error = wr_lane_join(fetch, at_front);
@@ -255,6 +267,8 @@ static void withdraw(struct weir_fetch *fetch)
     (void)wr_due_set(fetch->client, &fetch->due, WEIR_FOREVER);
     if (fetch->place == WR_IN_LANE)
         wr_lane_leave(fetch);
+    else if (fetch->place == WR_IN_BACKOFF)
+        wr_fetch_waited(fetch, WEIR_REASON_RETRY);
     else if (fetch->place == WR_ON_WIRE)
         wr_ride_stop(fetch);
     wr_lane_drop(fetch);

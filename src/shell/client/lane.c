@@ -129,15 +129,13 @@ int wr_lane_join(struct weir_fetch *fetch, bool at_front)
     return 0;
 }
 
-static void note_wait(struct weir_fetch *fetch, const struct wr_lane *lane)
+/* What the first in line waits for, or did. */
+static weir_reason reason_of(const struct weir_fetch *fetch, const struct wr_lane *lane)
 {
-    int64_t waited_ns = wr_client_now(lane->client) - fetch->joined_at;
-    bool was_held = lane->robots_ticket != NULL || lane->gate_ticket != NULL || lane->held_at >= fetch->joined_at;
-    if (was_held)
-        fetch->waited_for = lane->held_by;
-    else if (waited_ns >= WEIR_MILLISECOND)
-        fetch->waited_for = WEIR_REASON_GLOBAL; /* for a slot */
-    fetch->waited_ns += waited_ns;
+    if (lane->robots_ticket != NULL || lane->gate_ticket != NULL || lane->held_at >= fetch->joined_at)
+        return lane->held_by;
+    bool is_long = wr_client_now(lane->client) - fetch->joined_at >= WEIR_MILLISECOND;
+    return is_long ? WEIR_REASON_GLOBAL : WEIR_REASON_NONE; /* for a slot */
 }
 
 void wr_lane_leave(struct weir_fetch *fetch)
@@ -146,7 +144,7 @@ void wr_lane_leave(struct weir_fetch *fetch)
     *(fetch->prev != NULL ? &fetch->prev->next : &lane->first) = fetch->next;
     *(fetch->next != NULL ? &fetch->next->prev : &lane->last) = fetch->prev;
     fetch->next = fetch->prev = NULL;
-    note_wait(fetch, lane);
+    wr_fetch_waited(fetch, reason_of(fetch, lane));
 }
 
 void wr_lane_drop(struct weir_fetch *fetch)
@@ -189,6 +187,10 @@ static void hold(struct wr_lane *lane, const weir_decision *decision)
     int64_t now = wr_client_now(client);
     int64_t until = decision->wait_ns >= WEIR_DURATION_MAX ? WEIR_FOREVER : now + decision->wait_ns;
     int64_t give_up_at = is_deferral(decision->reason) ? lane->since + client->options.max_defer_ns : WEIR_FOREVER;
+    if (decision->reason != lane->held_by && lane->held_at >= lane->first->joined_at) { /* it waits for something new */
+        wr_fetch_waited(lane->first, lane->held_by);
+        lane->first->joined_at = now;
+    }
     lane->held_by = decision->reason;
     lane->held_at = now;
     if (now >= give_up_at)

@@ -155,6 +155,27 @@ static void robots_passes_the_gate_like_every_request(void **state)
     origin_free(origin);
 }
 
+/* Of several waits the longest is named, and all of them are added up. */
+static void what_held_a_fetch_longest_is_told(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct site site = {.robots = "", .delay_ns = 400 * MS};
+    struct origin *origin = origin_new(serve, &site, NULL);
+    rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
+    rig.pace.min_interval_ns = 600 * MS; /* robots.txt is a start: its page waits for the gate, too */
+    rig_start(&rig);
+    weir_response *response = get(&rig, url_at(origin_port(origin), "/"));
+    assert_int_equal(response->waited_for, WEIR_REASON_ROBOTS);
+    assert_true(response->waited_ns >= 590 * MS && response->waited_ns <= response->total_ns);
+    weir_response_free(response);
+    response = get(&rig, url_at(origin_port(origin), "/"));
+    assert_int_equal(response->waited_for, WEIR_REASON_PACE);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
 /* S4-10, S4-11 */
 static void a_slow_robots_holds_up_no_other_host(void **state)
 {
@@ -356,8 +377,8 @@ WEIR_TESTS(test(no_page_is_fetched_before_robots_is_known),
            test(what_robots_forbids_is_not_fetched_and_the_line_is_told), test(the_group_that_names_the_agent_counts),
            test(the_crawl_delay_reaches_the_gate), test(a_crawl_delay_of_five_seconds_spaces_starts_by_five),
            test(the_crawl_delay_can_be_multiplied), test(robots_passes_the_gate_like_every_request),
-           test(a_slow_robots_holds_up_no_other_host), test(while_robots_fails_the_mode_decides),
-           test(without_robots_the_default_rate_really_limits), test(a_robots_that_says_too_many_is_waited_for),
-           test(what_robots_holds_for_too_long_fails), test(a_host_that_is_not_there_fails_as_such),
-           test(robots_can_be_ignored_by_client_and_by_fetch), test(own_headers_are_not_sent_for_robots),
-           test(a_robots_elsewhere_passes_the_gate_there))
+           test(what_held_a_fetch_longest_is_told), test(a_slow_robots_holds_up_no_other_host),
+           test(while_robots_fails_the_mode_decides), test(without_robots_the_default_rate_really_limits),
+           test(a_robots_that_says_too_many_is_waited_for), test(what_robots_holds_for_too_long_fails),
+           test(a_host_that_is_not_there_fails_as_such), test(robots_can_be_ignored_by_client_and_by_fetch),
+           test(own_headers_are_not_sent_for_robots), test(a_robots_elsewhere_passes_the_gate_there))

@@ -232,6 +232,35 @@ static void a_fetch_can_be_cancelled_at_every_stage(void **state)
     }
 }
 
+static void keep_response(void *context, weir_response *response)
+{
+    atomic_store((_Atomic(weir_response *) *)context, response);
+}
+
+/* What did not happen is not told. */
+static void who_is_cancelled_has_waited_no_longer_than_it_took(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < STAGES; i++) {
+        struct stuck stuck;
+        _Atomic(weir_response *) place = NULL;
+        weir_fetch *fetch;
+        set_up(&stuck, &stages[i]);
+        assert_int_equal(weir_client_fetch(stuck.rig.client, stuck.url, NULL, keep_response, &place, &fetch), 0);
+        sleep_ns(100 * MS); /* until it is stuck */
+        weir_fetch_cancel(fetch);
+        weir_fetch_free(fetch);
+        while (place == NULL)
+            sleep_ns(MS);
+        weir_response *response = place;
+        assert_true(response->waited_ns <= response->total_ns);
+        if (response->waited_for != stages[i].reason)
+            fail_msg("%s: %s", stages[i].name, weir_reason_name(response->waited_for));
+        weir_response_free(response);
+        tear_down(&stuck);
+    }
+}
+
 struct getter {
     struct stuck *stuck;
     weir_cancel *cancel;
@@ -320,5 +349,6 @@ static void an_open_circuit_is_not_a_cancellation(void **state)
 }
 
 WEIR_TESTS(test(the_deadline_holds_at_every_stage), test(a_fetch_can_be_cancelled_at_every_stage),
+           test(who_is_cancelled_has_waited_no_longer_than_it_took),
            test(a_blocking_get_can_be_cancelled_at_every_stage), test(closing_ends_what_is_stuck_at_every_stage),
            test(an_open_circuit_is_not_a_cancellation))
