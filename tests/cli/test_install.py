@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What is installed can be used: programs link with it, shared and static, and run. The arguments are the source folder,
+the build folder and the compiler."""
+import os
+import subprocess
+import sys
+import tempfile
+
+import cases
+
+PACKAGES = ['libpsl', 'libidn2', 'libcurl', 'libuv']  # as README names them for who links libweir.a
+
+
+def _output(*words, **environment):
+    run = subprocess.run(words, capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
+    assert run.returncode == 0, f'{words}: {run.stdout}{run.stderr}'
+    return run.stdout
+
+
+class _Installed:
+    """The library below a folder of its own, as packagers have it."""
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        root = self.folder.name
+        _output('meson', 'install', '-C', sys.argv[2], '--no-rebuild', '--quiet', DESTDIR=root)
+        found = [path for path, _, names in os.walk(root) if 'weir.pc' in names]
+        assert len(found) == 1, found
+        self.libraries = os.path.dirname(found[0])
+        with open(os.path.join(found[0], 'weir.pc'), encoding='utf-8') as file:
+            prefix = file.readline().strip().split('=')[1]
+        self.path, self.prefix = found[0], root + prefix
+        return self
+
+    def __exit__(self, *_):
+        self.folder.cleanup()
+
+    def flags(self, *options):
+        return _output('pkg-config', f'--define-variable=prefix={self.prefix}', *options, 'weir',
+                       PKG_CONFIG_PATH=self.path).split()
+
+    def prints(self, *libraries):
+        """What examples/pacer.c prints, linked with these."""
+        program = os.path.join(self.folder.name, 'program')
+        source = os.path.join(sys.argv[1], 'examples', 'pacer.c')
+        _output(*sys.argv[3:], source, '-o', program, *self.flags('--cflags'), *libraries)
+        return _output(program, LD_LIBRARY_PATH=self.libraries)
+
+
+def _shown():
+    with open(os.path.join(sys.argv[1], 'examples', 'pacer.out'), encoding='utf-8') as file:
+        return file.read()
+
+
+def program_links_with_the_installed_library():
+    with _Installed() as installed:
+        assert installed.prints(*installed.flags('--libs'), '-pthread') == _shown()
+
+
+def program_links_with_the_static_library_and_runs_without_the_shared_one():
+    with _Installed() as installed:
+        needs = _output('pkg-config', '--libs', *PACKAGES).split()
+        text = installed.prints('-L' + installed.libraries, '-l:libweir.a', *needs, '-pthread', '-lm')
+        assert text == _shown()
+        needed = _output('ldd', os.path.join(installed.folder.name, 'program'))
+        assert 'libweir' not in needed, needed
+
+
+def static_library_is_documented_as_it_is_tested():
+    words = '-l:libweir.a $(pkg-config --libs ' + ' '.join(PACKAGES) + ') -pthread -lm'
+    for name in 'README.md', 'man/libweir.3':
+        with open(os.path.join(sys.argv[1], name), encoding='utf-8') as file:
+            assert words in ' '.join(file.read().replace('\\-', '-').split()), name
+
+
+if __name__ == '__main__':
+    cases.main()
