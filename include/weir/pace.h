@@ -38,8 +38,9 @@
  * "address:192.0.2.1": they can be looked at, paused and stored like others, but not acquired.
  *
  * Bounded: there are never more than max_hosts keys, groups included. A new one takes the place of one that constrains
- * nothing any more; where there is none, it is refused (WEIR_E_FULL; try says WEIR_WAIT): to let strangers share a gate
- * would break the promise to each of them.
+ * nothing any more (a breaker half open or learning half done do so for an hour, a Crawl-delay for a day); where there
+ * is none, it is refused (WEIR_E_FULL; try says WEIR_WAIT): to let strangers share a gate would break the promise to
+ * each of them.
  *
  * Threads: every function may be called from any thread; one permit is used by one thread at a time. Permits do not
  * belong to the thread that acquired them: one that it leaves behind unsent comes back after reservation_max_ns, one

@@ -34,8 +34,8 @@ weir_pace_memory wr_memory_aged(const weir_pace_memory *memory, const weir_pace_
     aged.delay_ns = aged_ns(memory->delay_ns, options, half_lives);
     aged.floor_ns = aged_ns(memory->floor_ns, options, half_lives);
     aged.robots_delay_ns = wr_ns_within(memory->robots_delay_ns, 0, WEIR_DURATION_MAX);
-    aged.block_ns = wr_ns_within(memory->block_ns, 0, WEIR_DURATION_MAX);
-    double least = wr_interval_rate(options->retry_after_max_ns); /* no start may be years away */
+    aged.block_ns = wr_ns_within(memory->block_ns, 0, options->retry_after_max_ns); /* no start may be years away */
+    double least = wr_interval_rate(options->retry_after_max_ns);
     aged.rate = memory->rate > 0 && memory->rate <= RATE_MOST ? wr_within(memory->rate, least, RATE_MOST) : 0;
     aged.cap = memory->cap < CAP_MOST ? memory->cap : CAP_MOST;
     return aged;

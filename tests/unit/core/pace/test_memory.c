@@ -2,6 +2,8 @@
 /* What outlives a gate: R23, U3, S2-7 … S2-9, F2, H2. */
 #include "core/pace/memory.h"
 #include "rig.h"
+
+#include "base/rng.h"
 #include <math.h>
 
 static int64_t base = 500 * MS;
@@ -199,6 +201,95 @@ static void what_was_learned_is_known_again(void **state)
     rig_release(&again);
 }
 
+/* What the statuses, each a while after the one before, taught a gate of this strategy. */
+static void learn(struct rig *rig, weir_strategy strategy, const int *statuses)
+{
+    weir_pace_options options = profile_options(WEIR_PROFILE_ADAPTIVE);
+    options.strategy = strategy;
+    rig_init(rig, options);
+    wr_gate_robots_delay(rig->gate, 3 * S, T0);
+    int64_t now = T0;
+    for (size_t i = 0; i < 200; i++) {
+        for (weir_decision decision = rig_ask(rig, now); decision.verdict != WEIR_GO; decision = rig_ask(rig, now))
+            now += decision.wait_ns;
+        rig_answer(rig, statuses[i % 8], now);
+        now += 700 * MS;
+    }
+}
+
+/* What is stored, and seeded, and stored again is the same, however often. */
+static void what_is_seeded_is_stored_as_it_was(void **state)
+{
+    (void)state;
+    static const int histories[][8] = {{200, 200, 200, 200, 200, 200, 200, 200},
+                                       {200, 200, 200, 429, 200, 200, 200, 200},
+                                       {429, 429, 429, 429, 429, 429, 429, 429},
+                                       {500, 500, 500, 500, 500, 500, 0, 0},
+                                       {200, 403, 403, 403, 403, 403, 403, 403}};
+    for (int i = 0; weir_strategy_name((weir_strategy)i) != NULL; i++)
+        for (size_t k = 0; k < sizeof histories / sizeof *histories; k++) {
+            struct rig rig;
+            weir_pace_memory first, again;
+            learn(&rig, (weir_strategy)i, histories[k]);
+            wr_gate_remember(rig.gate, &rig.options, T0 + WEIR_DAY, WALL0, &first);
+            weir_pace_options options = rig.options;
+            rig_release(&rig);
+            again = first;
+            for (int round = 0; round < 3; round++) {
+                rig_restore(&rig, options, &again, T0, WALL0);
+                wr_gate_remember(rig.gate, &rig.options, T0, WALL0, &again);
+                rig_release(&rig);
+            }
+            assert_true(again.delay_ns == first.delay_ns && again.floor_ns == first.floor_ns);
+            assert_true(again.rate == first.rate && again.cap == first.cap && again.traits == first.traits);
+            assert_true(again.block_ns == first.block_ns);
+            assert_int_equal(again.robots_delay_ns, first.robots_delay_ns);
+            assert_int_equal(again.breaker_open, first.breaker_open);
+            assert_int_equal(again.saved_wall_at, first.saved_wall_at);
+        }
+}
+
+static weir_pace_memory random_memory(struct wr_rng *rng)
+{
+    weir_pace_memory memory;
+    unsigned char bytes[sizeof memory];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = wr_rng_below(rng, 4) == 0 ? 0 : (unsigned char)wr_rng_next(rng);
+    bytes[offsetof(weir_pace_memory, breaker_open)] &= 1;
+    memcpy(&memory, bytes, sizeof memory);
+    return memory;
+}
+
+/* H2: whatever a store gives back, the host is asked again within a day or its Crawl-delay, and goes on from there. */
+static void stored_bytes_of_any_kind_start_a_sound_gate(void **state)
+{
+    (void)state;
+    struct wr_rng rng;
+    wr_rng_init(&rng, weir_test_seed());
+    for (int i = 0; i < 4000; i++) {
+        struct rig rig;
+        weir_pace_memory memory = random_memory(&rng), again;
+        weir_pace_options options = profile_options(WEIR_PROFILE_ADAPTIVE);
+        options.strategy = (weir_strategy)(i % (WEIR_STRATEGY_NONE + 1));
+        options.max_rate = options.max_in_flight = 0;
+        rig_restore(&rig, options, &memory, T0, WALL0);
+        int64_t now = T0, most_ns = 2 * WEIR_DAY;
+        for (int k = 0; k < 8; k++) {
+            weir_decision decision = rig_ask(&rig, now);
+            int64_t robots_ns = memory.robots_delay_ns > 0 ? memory.robots_delay_ns : 0;
+            assert_true(decision.wait_ns <= (robots_ns > most_ns ? robots_ns : most_ns));
+            if (decision.verdict == WEIR_GO)
+                rig_answer(&rig, k % 3 == 2 ? 429 : 200, now);
+            now += decision.wait_ns < WEIR_DAY ? decision.wait_ns : WEIR_DAY;
+            assert_true(wr_gate_ok(rig.gate, &rig.options));
+        }
+        wr_gate_remember(rig.gate, &rig.options, now, WALL0, &again);
+        assert_true(again.delay_ns >= 0 && again.delay_ns <= WEIR_DURATION_MAX && again.floor_ns >= 0);
+        assert_true(again.rate >= 0 && again.rate <= 1e9 && again.cap <= 1000000 && again.block_ns >= 0);
+        rig_release(&rig);
+    }
+}
+
 static void crawl_delay_is_stored_and_changes_are_unsaved(void **state)
 {
     (void)state;
@@ -223,4 +314,5 @@ WEIR_TESTS(test(known_host_waits_one_full_interval_after_a_restart),
            test(stored_deadline_is_clamped_however_the_wall_clock_was_set),
            test(what_is_above_the_base_halves_in_each_half_life), test(damaged_memory_is_put_into_range),
            test(absurd_rates_are_put_into_range), test(what_was_learned_is_known_again),
+           test(what_is_seeded_is_stored_as_it_was), test(stored_bytes_of_any_kind_start_a_sound_gate),
            test(crawl_delay_is_stored_and_changes_are_unsaved))

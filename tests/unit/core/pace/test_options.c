@@ -301,7 +301,75 @@ static void bad_texts_are_refused_and_change_nothing(void **state)
     assert_int_equal(weir_pace_options_set(&o, "open", NULL), WEIR_E_INVAL);
 }
 
+/* Every option by its name, with texts that somebody may try: refused, or taken and in range. */
+static void no_text_sets_an_option_out_of_range(void **state)
+{
+    (void)state;
+    static char long_text[5000];
+    memset(long_text, '9', sizeof long_text - 1);
+    static const char *const names[] = {"min_interval",
+                                        "max_rate",
+                                        "max_in_flight",
+                                        "retry_after_max",
+                                        "reservation_max",
+                                        "jitter_over",
+                                        "initial_rate",
+                                        "min_rate",
+                                        "rate_ceiling",
+                                        "burst",
+                                        "increase",
+                                        "decrease",
+                                        "open",
+                                        "latency_target",
+                                        "degrade_factor",
+                                        "latency_weight",
+                                        "latency_ring",
+                                        "window",
+                                        "window_step",
+                                        "breaker",
+                                        "error_threshold",
+                                        "min_samples",
+                                        "consecutive_failures",
+                                        "probes",
+                                        "base_delay",
+                                        "max_delay",
+                                        "delay_up",
+                                        "delay_down",
+                                        "probe_after",
+                                        "learn_on_403",
+                                        "learn_on_503",
+                                        "half_life",
+                                        "cancel_after",
+                                        "cancel_delay",
+                                        "concurrency_step",
+                                        "retry_base",
+                                        "retry_max",
+                                        "retry_attempts",
+                                        "blocking_retries",
+                                        "off",
+                                        "strategy",
+                                        "profile"};
+    const char *const texts[] = {
+        "",     " ",    "0",     "-0",         "+1",         "1",          "0.5",       "1e999",
+        "1e-9", "nan",  "NaN",   "inf",        "-inf",       "0x10",       "0x1p3",     "1,5",
+        "1 ",   " 1",   "1\n",   "\xff",       "1s",         "1000000d",   "36000000d", "99999999999999999999",
+        "1ns",  "-1ms", "1.5ms", "4294967295", "4294967296", "2147483648", "true",      long_text};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+            weir_pace_options o, before, checked;
+            weir_pace_options_init(&o);
+            before = o;
+            int result = weir_pace_options_set(&o, names[i], texts[k]);
+            assert_true(result == 0 || result == WEIR_E_INVAL);
+            if (result != 0)
+                assert_same(&o, &before);
+            else if (wr_pace_options_check(&o, &checked) != 0) /* two that do not fit together can still be mended */
+                assert_true(strstr(weir_error_detail(), "at most that") != NULL ||
+                            strstr(weir_error_detail(), "128 steps") != NULL);
+        }
+}
+
 WEIR_TESTS(test(every_number_has_the_default_of_the_documents), test(profiles_choose_strategy_and_numbers),
            test(names_and_numbers_fit_together), test(zero_means_the_default),
            test(what_is_invalid_is_refused_with_what_would_be_right), test(every_option_can_be_set_by_its_name),
-           test(bad_texts_are_refused_and_change_nothing))
+           test(bad_texts_are_refused_and_change_nothing), test(no_text_sets_an_option_out_of_range))
