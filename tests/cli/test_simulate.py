@@ -319,6 +319,38 @@ def bad_file_is_refused_with_line_and_column():
     assert _refused('x' * (1 << 20) + 'x').startswith(': longer than 1 MiB')
 
 
+def file_that_is_meant_to_hurt_is_refused_at_once():
+    bomb = 'a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n'
+    for text, why in ((bomb, ':1:1: unknown key "a"'), ('name: &n x\norigin: *n\n', ':1:7: an anchor (&)'),
+                      ('!!python/object:os.system x\n', ':1:1: a tag (!)'), ('<<: {}\n' + SCENARIO, ':1:1: unknown key'),
+                      ('name: ' + '[' * 100000, ':1:7: name is a list'), ('origin: ' + '{a: ' * 50000, ':1:10: unknown key'),
+                      (SCENARIO + 'duration: 30s\n', ':6:1: duration stands here for the second time'),
+                      (SCENARIO.replace('burst: 5', 'rate: 6'), ':5:43: rate stands here for the second time'),
+                      (SCENARIO + '---\n' + SCENARIO, ':6:1: a second document'),
+                      (SCENARIO.encode() + b'\0', ':6:1: control characters'), (SCENARIO.encode('utf-16'), ':1:1: invalid'),
+                      (SCENARIO.replace('mine', 'x' * 100000), ':1:7: name is "xxx'),
+                      (SCENARIO.replace('mine', '"a\\nb"'), ':1:7: name is "a\\x0ab"')):
+        assert _refused(text).startswith(why), (text[:60], _refused(text))
+    for duration in '-1s', '0', '1ns', '100000d', '9' * 30, '.inf', '~', '""', '0x10':
+        assert _refused(SCENARIO.replace('60s', duration)).startswith(':2:11: duration is '), duration
+
+    def look(folder):
+        os.symlink('x.yaml', os.path.join(folder, 'x.yaml'))
+        os.symlink('.', os.path.join(folder, 'again'))
+        return [weir('simulate', '--pacer', 'fixed', os.path.join(folder, name)) for name in ('x.yaml', 'again')]
+    link, circle = _with({}, look)
+    assert link.returncode == 1 and 'symbolic links' in link.stderr, link.stderr
+    assert circle.returncode == 1 and 'symbolic links' in circle.stderr, circle.stderr  # the folder's x.yaml
+
+
+def standard_output_that_cannot_be_written_is_a_failure():
+    for words in ['P1c'], ['P1c', '--json'], ['--list'], ['--help']:
+        with open('/dev/full', 'w', encoding='utf-8') as full:
+            run = subprocess.run([sys.argv[1], 'simulate', '--pacer', 'fixed', *words], stdout=full, stderr=subprocess.PIPE,
+                                 text=True, timeout=60)
+        assert run.returncode == 1 and 'cannot write to standard output: No space left' in run.stderr, run.stderr
+
+
 def number_that_is_of_another_kind_of_limiter_is_refused():
     for kind, number, wrong in (
             ('token_bucket', 'quota: 500', 'quota and window are of a fixed_window or sliding_ban'),
