@@ -32,7 +32,7 @@ static void recall(struct wr_tide *tide, const weir_pace_memory *memory)
     float rate = (float)memory->rate;
     if (tide->traits & WR_TIDE_BANS) {
         tide->mode = WR_TIDE_HOLD;
-        tide->rate = tide->centre = rate;
+        tide->rate = tide->centre = wr_tide_most(rate, TIDE_RATE_FLOOR); /* if less was right, it will be again */
     } else if (tide->traits & (WR_TIDE_FREE | WR_TIDE_CONCURRENCY)) {
         tide->traits &= (uint8_t)~WR_TIDE_FREE;
         wr_tide_restart(tide, rate);
@@ -53,7 +53,7 @@ static void start(const weir_pace_options *options, void *state, const weir_pace
     tide->cap = TIDE_CAP_FIRST;
     tide->flight = 1;
     tide->gap = 1 / TIDE_FIRST_RATE;
-    tide->crowd_wait = 9;
+    tide->crowd_wait = TIDE_CROWD_WAIT;
     tide->paced = true;
     wr_tide_restart(tide, TIDE_FIRST_RATE);
     if (memory != NULL && memory->rate > 0)
@@ -77,26 +77,32 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
     if (start->in_flight == 1 && late > interval + SLACK_NS)
         tide->marked = false; /* idle: the bucket may have overflowed */
     tide->gap += (wr_tide_seconds(late + interval) - tide->gap) / 8;
+    tide->by_header = header && tide->mode != WR_TIDE_BLOCKED;
     tide->next_at = late > 0 && late <= SLACK_NS ? tide->next_at + interval : now + interval;
     tide->sent_seq = start->seq;
     wr_tide_cap_sent(tide, start);
 }
 
-/* What the server says it still allows, spread over the time until it allows more. */
+/* What the server says it still allows, spread over the time until it allows more. The last word holds: a start that
+ * was put off by an earlier one is moved. */
 static void read_headers(struct wr_tide *tide, const struct wr_answer *answer, int64_t now)
 {
     if (answer->quota_remaining < 0 || answer->quota_reset_ns <= 0)
         return;
-    float left = (float)answer->quota_remaining - (float)answer->in_flight;
-    tide->header_rate = wr_tide_most(left, 0.5f) / wr_tide_seconds(answer->quota_reset_ns);
+    float left = (float)answer->quota_remaining - (float)answer->in_flight, before = tide->header_rate;
+    tide->header_rate = wr_tide_most(left, 1) / wr_tide_seconds(answer->quota_reset_ns);
     tide->header_until = now + answer->quota_reset_ns;
+    if (tide->by_header) {
+        tide->by_header = headers_hold(tide, now);
+        tide->next_at += wr_tide_interval(tide->by_header ? tide->header_rate : tide->rate) - wr_tide_interval(before);
+    }
 }
 
 static void accepted(struct wr_tide *tide, const struct wr_answer *answer, bool fresh, int64_t now)
 {
     tide->accepted++;
     tide->credit = wr_tide_least(tide->credit + TIDE_EARN, TIDE_CREDIT);
-    tide->stray *= 1 - 1 / 32.0f;
+    tide->share *= 1 - 1 / 32.0f;
     if (!fresh)
         return;
     if (tide->mode == WR_TIDE_BLOCKED) {
@@ -142,12 +148,14 @@ static bool is_stray(struct wr_tide *tide, const struct wr_answer *answer)
 {
     if (answer->status == 429)
         tide->traits |= WR_TIDE_STRAY_503;
-    if (answer->status != 503 || answer->retry_after_ns >= 0 || tide->mode == WR_TIDE_BLOCKED)
+    if (tide->mode == WR_TIDE_BLOCKED)
         return false;
-    tide->stray += (1 - tide->stray) / 32;
+    tide->share += (1 - tide->share) / 32;
+    if (answer->status != 503 || answer->retry_after_ns >= 0)
+        return false;
     if (tide->traits & WR_TIDE_STRAY_503)
-        return tide->stray < TIDE_STRAY_SHARE && tide->streak + 1 < TIDE_STREAK_503;
-    if (tide->mode == WR_TIDE_START && tide->stray < 2.5f / 32) {
+        return tide->share < TIDE_STRAY_SHARE && tide->streak + 1 < TIDE_STREAK_503;
+    if (tide->mode == WR_TIDE_START && tide->share < 2.5f / 32) {
         if (++tide->strays >= TIDE_STRAYS_START)
             tide->traits |= WR_TIDE_STRAY_503;
         return true;
@@ -171,6 +179,13 @@ static bool turns_stray(struct wr_tide *tide, const struct wr_answer *answer)
     return true;
 }
 
+/* A single 403 may be the page's own. Many are not, perhaps: then it is as slow as nobody minds, and no slower. */
+static void forbidden(struct wr_tide *tide)
+{
+    if (tide->share > TIDE_403_SHARE && tide->rate > TIDE_FIRST_RATE && tide->mode != WR_TIDE_HOLD)
+        wr_tide_search(tide, wr_tide_most(tide->rate / 2, TIDE_FIRST_RATE), tide->rate);
+}
+
 static bool is_block(const struct wr_tide *tide, const struct wr_answer *answer)
 {
     int most = answer->status == 503 ? TIDE_STREAK_503 : TIDE_STREAK;
@@ -180,6 +195,7 @@ static bool is_block(const struct wr_tide *tide, const struct wr_answer *answer)
 
 static void rejected(struct wr_tide *tide, const struct wr_answer *answer, bool fresh, int64_t now)
 {
+    tide->by_header = false; /* what comes now may put off the next start for other reasons */
     note_wait(tide, answer, fresh, now);
     if (is_stray(tide, answer)) {
         if (fresh)
@@ -200,7 +216,9 @@ static void rejected(struct wr_tide *tide, const struct wr_answer *answer, bool 
     note_streak(tide, answer);
     if (is_block(tide, answer))
         wr_tide_block(tide, answer, now);
-    else if (answer->status != 403 && !turns_stray(tide, answer)) /* a single 403 may be the page's own */
+    else if (answer->status == 403)
+        forbidden(tide);
+    else if (!turns_stray(tide, answer))
         wr_tide_rejected(tide, answer);
     int64_t next_at = now + wr_tide_interval(tide->rate);
     if (tide->mode == WR_TIDE_SEARCH)
@@ -256,12 +274,12 @@ static void remember(const weir_pace_options *options, const void *state, int64_
     memory->delay_ns = memory->floor_ns = wr_tide_interval(rate);
 }
 
+/* A new one would not be faster, and would not have to learn of a block again. */
 static bool settled(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options, (void)now;
     const struct wr_tide *tide = state;
-    return tide->mode == WR_TIDE_CRUISE || tide->mode == WR_TIDE_HOLD ||
-           (tide->mode == WR_TIDE_START && tide->sent_seq == 0);
+    return tide->mode <= WR_TIDE_CRUISE && tide->rate >= TIDE_FIRST_RATE && tide->cap >= TIDE_CAP_FIRST;
 }
 
 static const char *mode(const void *state)

@@ -66,7 +66,7 @@ struct wr_tide {
     float centre;  /* cruise: the limit, as measured. hold: where a climb began */
     float margin;  /* cruise: share of centre */
     float span;    /* cruise: requests from margin below up to centre */
-    float phase;   /* cruise: how far, in spans. search: successes at this rate */
+    float phase;   /* cruise: how far, in spans. search: successes at this rate. hold: share that was last added */
     float bad;     /* search: a rate that was rejected */
     float peak;    /* the highest centre of late */
     float credit;  /* rejections that may be spent on asking */
@@ -89,7 +89,7 @@ struct wr_tide {
     float epoch_rate; /* answers per second in the epoch before a test */
     float flight;     /* mean number in flight at starts */
     float crowd_rate; /* the rate at the last rejection that may have been of concurrency */
-    float stray;      /* recent share of 503s; while they are strays */
+    float share;      /* of rejections among the last 32 answers, unless blocked */
 
     uint32_t sent_seq;   /* the latest start */
     uint32_t cut_seq;    /* the latest start before the last cut: answers to those say nothing new */
@@ -100,10 +100,10 @@ struct wr_tide {
     uint32_t epoch_full; /* of its starts, those that filled the cap */
     float stray_rate;    /* the rate when the single 503s began */
 
-    uint16_t crowd_at;  /* in flight at that rejection */
-    uint8_t crowd_n;    /* such rejections in a row */
-    uint8_t crowd_wait; /* log2 of successes until a higher cap is tried */
-    uint8_t mode;       /* wr_tide_mode */
+    uint16_t crowd_at;      /* in flight at that rejection */
+    uint8_t crowd_n : 4;    /* such rejections in a row */
+    uint8_t crowd_wait : 4; /* log2 of successes until a higher cap is tried */
+    uint8_t mode;           /* wr_tide_mode */
     uint8_t resume_mode;
     uint8_t traits;     /* wr_tide_trait */
     uint8_t streak;     /* rejections in a row of starts after a cut */
@@ -114,9 +114,12 @@ struct wr_tide {
     bool paced : 1;     /* the last start came when the rate allowed it: not cap, work or headers held it back */
     bool outage : 1;    /* blocked by 503s */
     bool climbing : 1;  /* hold: looking for a shorter window */
+    bool no_window : 1; /* hold: the block was not the rest of a window, though it was long */
     bool cap_found : 1; /* the first growth of the cap has ended */
     bool cap_test : 1;  /* this epoch tries a smaller cap */
     bool back : 1;      /* search: centre was the limit until just now */
+    bool by_header : 1; /* header_rate set next_at */
+    bool cap_tried : 1; /* the last change of a cap of concurrency was upwards */
 };
 
 static_assert(sizeof(struct wr_tide) <= 192, "a million hosts have one each");
@@ -150,7 +153,8 @@ static inline int64_t wr_tide_interval(float rate)
 /* ---- the numbers --------------------------------------------------------------------------------------- */
 
 /* Of any rate. */
-#define TIDE_RATE_LEAST 0.001f
+#define TIDE_RATE_LEAST 0.001f      /* what a window or a ban may ask for, and memory */
+#define TIDE_RATE_FLOOR (1 / 60.0f) /* single rejections push no lower: what is slower learns nothing for hours */
 #define TIDE_RATE_MOST 1e6f
 
 /* start: one a second, growing with success. */
@@ -194,6 +198,12 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_ROSE_BURST 1.5f   /* times the known burst, and ... */
 #define TIDE_ROSE_TOKENS 5.0f  /* ... tokens more: a full bucket does not explain that it came so late: it rose */
 
+/* Far below what it once bore, or at the floor: it starts again from there, for to search and cruise would take hours.
+ */
+#define TIDE_FAR 0.1f       /* of the peak ... */
+#define TIDE_FAR_CLEAN 5.0f /* ... after so many successes in a row */
+#define TIDE_FAR_FADES 0.5f /* of the peak is left when that is rejected soon: it may never come back */
+
 /* The budget of rejections: while they are owed, cruise asks more slowly. */
 #define TIDE_CREDIT 4.0f        /* learning may cost this many */
 #define TIDE_CREDIT_LEAST -4.0f /* what is forgiven beyond */
@@ -218,13 +228,15 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_HOLD_SHARE 0.98f  /* of a quota: jitter may push requests together */
 #define TIDE_HOLD_AGAIN 0.88f  /* of a rate that was banned */
 #define TIDE_HOLD_AT_LAST 0.7f /* of one that was banned again and again */
-#define TIDE_PATIENCE 100.0f   /* times the length of the last ban until a little more is tried */
+#define TIDE_PATIENCE 100.0f   /* times the length of the last ban until a little more is tried ... */
+#define TIDE_HOLD_MORE 0.03f   /* ... twice as much each time */
 
 /* Strays: single rejections that come whatever the rate. */
 #define TIDE_STRAYS 6          /* single 503s ... */
 #define TIDE_STRAYS_FALL 0.93f /* ... while the rate fell so much */
 #define TIDE_STRAYS_START 3    /* single 503s while it grew */
 #define TIDE_STRAY_SHARE 0.2f  /* of the last 32 answers: more are no strays */
+#define TIDE_403_SHARE 0.3f    /* of the last 32 answers: more 403s may be about the rate */
 
 /* cap: latencies are judged by the mean of their logarithm over an epoch. */
 #define TIDE_CAP_FIRST 4.0f
@@ -242,6 +254,9 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_BASE_RISES 0.5f   /* ... by this part of what seemed a queue, and was a heavy tail */
 #define TIDE_BASE_FALLS 0.15f  /* of the difference, per epoch: one fast epoch is chance */
 #define TIDE_CROWD 4           /* rejections in a row that point at the number in flight */
+#define TIDE_CROWD_WAIT 9      /* log2 of successes until one more is tried: fewer after success, more after failure */
+#define TIDE_CROWD_WAIT_LEAST 6
+#define TIDE_CROWD_WAIT_MOST 14 /* epochs of 96 are counted in 8 bits */
 
 /* ---- the parts ----------------------------------------------------------------------------------------- */
 

@@ -69,7 +69,7 @@ static float hold_rate(const struct wr_tide *tide, float window)
 /* What would be safe if the quota were for a short window; after a long block that is a minute. */
 static float climb_most(const struct wr_tide *tide, float length)
 {
-    return hold_rate(tide, length > TIDE_BAN_LONG ? TIDE_WINDOW_LONG : TIDE_WINDOW_SHORT);
+    return hold_rate(tide, length > TIDE_BAN_LONG && !tide->no_window ? TIDE_WINDOW_LONG : TIDE_WINDOW_SHORT);
 }
 
 /* The longest of the usual windows within; 0: none. */
@@ -145,9 +145,11 @@ static void long_block(struct wr_tide *tide, const struct wr_answer *answer, flo
     if (first && tide->resume_mode == WR_TIDE_CRUISE) { /* a window's end is met shortly before it: this punishes */
         tide->traits |= WR_TIDE_BANS;
         hold(tide, TIDE_HOLD_AGAIN * tide->resume);
+    } else if (first && n < TIDE_MEASURED) { /* too few to be a quota */
+        wr_tide_restart(tide, wr_tide_least(tide->resume, TIDE_FIRST_RATE));
     } else if (first) {
         hold_quota(tide, n, span, length);
-    } else if (alike) {
+    } else if (alike || tide->no_window) {
         hold_ban(tide, n, span);
     } else {
         float window = usual_window(span + least, most_window);
@@ -191,7 +193,26 @@ void wr_tide_probe_accepted(struct wr_tide *tide, const struct wr_answer *answer
     wr_tide_cut(tide);
 }
 
-/* Climbs, where that is to be tried; else asks for a little more when a ban would cost little of the time since. */
+/* More than twice the quota went through since a block that seemed to be the rest of a window: it was none. So it was a
+ * ban, and the quota is for a shorter window; or it was nothing, if that does not bring another. */
+static bool no_window(struct wr_tide *tide, float since, int64_t now)
+{
+    if (tide->blocks != 1 || tide->block_most < TIDE_BAN_LONG || (float)tide->accepted < 2 * tide->quota)
+        return false;
+    if (!tide->no_window) {
+        tide->no_window = true;
+        tide->centre = tide->rate;
+        tide->climbing = tide->rate < climb_most(tide, tide->block_most);
+        tide->free_at = now;
+        tide->accepted = 1;
+    } else if (since > 2 * tide->block_most) {
+        wr_tide_restart(tide, tide->rate);
+    }
+    return true;
+}
+
+/* Climbs, where that is to be tried; else asks for more when a ban would cost little of the time since: a little at
+ * first, and more each time that it goes well. */
 void wr_tide_hold_accepted(struct wr_tide *tide, int64_t now)
 {
     float since = wr_tide_seconds(now - tide->free_at);
@@ -199,8 +220,9 @@ void wr_tide_hold_accepted(struct wr_tide *tide, int64_t now)
         float most = climb_most(tide, tide->block_most);
         tide->rate = wr_tide_least(most, tide->centre * expf(TIDE_CLIMB * since));
         tide->climbing = tide->rate < most;
-    } else if (since > TIDE_PATIENCE * tide->block_most && tide->paced) {
-        tide->rate *= 1.03f;
+    } else if (!no_window(tide, since, now) && since > TIDE_PATIENCE * tide->block_most && tide->paced) {
+        tide->phase = wr_tide_within(2 * tide->phase, TIDE_HOLD_MORE, 1);
+        tide->rate = wr_tide_least(tide->rate * (1 + tide->phase), TIDE_RATE_MOST);
         tide->free_at = now;
     }
 }

@@ -6,7 +6,6 @@
 #include <math.h>
 
 #define CAP_MOST 100000.0f
-#define CROWD_WAIT_MOST 16 /* log2 */
 
 void wr_tide_cap_sent(struct wr_tide *tide, const struct wr_start *start)
 {
@@ -38,8 +37,9 @@ static void try_more(struct wr_tide *tide)
         if (tide->cap_up++ < (1u << tide->crowd_wait) / tide->epoch_n)
             return;
         tide->cap += 1;
-        if (tide->crowd_wait < CROWD_WAIT_MOST)
-            tide->crowd_wait++;
+        if (tide->cap_tried && tide->crowd_wait > TIDE_CROWD_WAIT_LEAST) /* the last one was not in vain */
+            tide->crowd_wait--;
+        tide->cap_tried = true;
         tide->cap_up = 0;
         return;
     }
@@ -135,6 +135,17 @@ static bool queue_is_full(const struct wr_tide *tide)
            tide->epoch_logs / (float)tide->epoch_n - tide->base > TIDE_QUEUE_FULL;
 }
 
+/* The limit is below the cap: more is tried later if it was tried in vain, and soon if the limit fell. */
+static void crowd_wait(struct wr_tide *tide)
+{
+    unsigned wait = tide->crowd_wait + (tide->cap_tried ? 2u : 0);
+    tide->crowd_n = tide->cap_tried ? 0 : (tide->crowd_n + 1u) & 15;
+    if (tide->crowd_n >= TIDE_CROWD)
+        wait = TIDE_CROWD_WAIT;
+    tide->crowd_wait = (wait < TIDE_CROWD_WAIT_MOST ? wait : TIDE_CROWD_WAIT_MOST) & 15;
+    tide->cap_tried = false;
+}
+
 bool wr_tide_cap_rejected(struct wr_tide *tide, const struct wr_answer *answer)
 {
     float n = (float)answer->in_flight_then;
@@ -145,6 +156,7 @@ bool wr_tide_cap_rejected(struct wr_tide *tide, const struct wr_answer *answer)
     } else if (tide->traits & WR_TIDE_CONCURRENCY) {
         if (n < tide->cap - 1)
             return false;
+        crowd_wait(tide);
         set_cap(tide, wr_tide_least(n, tide->cap) - 1);
     } else if (points_at_crowd(tide, answer)) {
         tide->traits |= WR_TIDE_CONCURRENCY;

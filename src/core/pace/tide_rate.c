@@ -31,7 +31,7 @@ void wr_tide_restart(struct wr_tide *tide, float rate)
     tide->mode = WR_TIDE_START;
     tide->rate = rate;
     tide->bad = INFINITY;
-    tide->marked = false;
+    tide->marked = tide->back = false;
     wr_tide_cut(tide);
 }
 
@@ -163,13 +163,21 @@ static void cruise_rejected(struct wr_tide *tide, const struct measure *m)
                        span * (fabsf(limit / tide->centre - 1) < TIDE_SAME ? 4 : 2));
 }
 
+static void start_rejected(struct wr_tide *tide)
+{
+    if (tide->rate < TIDE_FAR * tide->peak)
+        tide->peak *= TIDE_FAR_FADES;
+    wr_tide_search(tide, tide->rate / 2, tide->rate);
+}
+
 void wr_tide_rejected(struct wr_tide *tide, const struct wr_answer *answer)
 {
     struct measure m = measure(tide, answer);
     enum wr_tide_mode mode = tide->mode;
+    float floor = wr_tide_least(TIDE_RATE_FLOOR, mode == WR_TIDE_CRUISE ? tide->centre : tide->rate);
 
     if (mode == WR_TIDE_START)
-        wr_tide_search(tide, tide->rate / 2, tide->rate);
+        start_rejected(tide);
     else if (mode == WR_TIDE_SEARCH)
         search_rejected(tide, &m);
     else if (mode == WR_TIDE_CRUISE)
@@ -178,6 +186,8 @@ void wr_tide_rejected(struct wr_tide *tide, const struct wr_answer *answer)
         wr_tide_cruise(tide, m.least, TIDE_MARGIN_NEW, TIDE_SPAN_NEW);
     else
         tide->rate *= TIDE_HOLD_AGAIN;
+    tide->rate = wr_tide_most(tide->rate, floor);
+    tide->centre = wr_tide_most(tide->centre, floor);
     if (m.n < 0 || m.n >= TIDE_ACCUMULATE)
         wr_tide_mark(tide, answer);
     else
@@ -209,12 +219,21 @@ static void cruise_accepted(struct wr_tide *tide)
     }
 }
 
+/* Far below what it once bore, or as slow as can be, and nothing was rejected for a while. */
+static bool is_far(const struct wr_tide *tide)
+{
+    float clean = tide->mode == WR_TIDE_CRUISE ? tide->phase * tide->span : tide->phase;
+    return tide->rate < wr_tide_most(TIDE_FAR * tide->peak, 1.5f * TIDE_RATE_FLOOR) && clean >= TIDE_FAR_CLEAN;
+}
+
 /* Only starts that the rate itself held back show that the rate is fine. */
 void wr_tide_accepted(struct wr_tide *tide, const struct wr_answer *answer, int64_t now)
 {
     (void)now;
     if (!tide->paced)
         return;
+    if (tide->mode != WR_TIDE_START && is_far(tide))
+        wr_tide_restart(tide, wr_tide_most(tide->rate, TIDE_RATE_FLOOR));
     if (tide->mode == WR_TIDE_SEARCH) {
         search_accepted(tide);
     } else if (tide->mode == WR_TIDE_CRUISE) {

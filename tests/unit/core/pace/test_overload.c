@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Hosts that break down, driven event by event through their gates under aimd: S0-8, S0-94, S0-95, S0-97. */
+/* Hosts that break down, driven event by event through their gates: under aimd S0-8, S0-94, S0-95, S0-97; under tide
+ * E4.
+ */
 #include "rig.h"
 
 #define LATENCY_NS (50 * MS)
@@ -18,10 +20,10 @@ struct site {
     int64_t opened_at, closed_at; /* of the breaker, first; 0: not yet */
 };
 
-static void site_init(struct site *ret_site, int status, int64_t overload_at, int64_t over_at)
+static void site_init(struct site *ret_site, weir_profile profile, int status, int64_t overload_at, int64_t over_at)
 {
     *ret_site = (struct site){.status = status, .overload_at = overload_at, .over_at = over_at};
-    rig_init(&ret_site->rig, profile_options(WEIR_PROFILE_AIMD));
+    rig_init(&ret_site->rig, profile_options(profile));
 }
 
 /* When something happens next. */
@@ -94,7 +96,7 @@ static void breaker_opens_within_5_s_of_an_overload_and_recovers_by_itself(void 
         int64_t overload_at = T0 + begins_s[i / 4] * S, over_at = overload_at + 100 * S;
         static struct site site;
         struct site *sites[] = {&site};
-        site_init(&site, statuses[i % 4], overload_at, over_at);
+        site_init(&site, WEIR_PROFILE_AIMD, statuses[i % 4], overload_at, over_at);
         run(sites, 1, over_at + 120 * S);
         assert_in_range(site.opened_at, overload_at, overload_at + 5 * S);
         assert_in_range(site.closed_at, over_at, over_at + 30 * S);
@@ -110,7 +112,7 @@ static void most_answers_are_good_although_the_host_breaks_down(void **state)
     (void)state;
     static struct site site;
     struct site *sites[] = {&site};
-    site_init(&site, 503, T0 + 60 * S, T0 + 160 * S);
+    site_init(&site, WEIR_PROFILE_AIMD, 503, T0 + 60 * S, T0 + 160 * S);
     run(sites, 1, T0 + 400 * S);
     assert_true(site.bad * 10 < site.starts);
     rig_release(&site.rig);
@@ -122,9 +124,9 @@ static void host_that_fails_leaves_the_others_untouched(void **state)
     (void)state;
     static struct site alone, beside, bad;
     struct site *one[] = {&alone}, *two[] = {&bad, &beside};
-    site_init(&alone, 200, 0, 0);
-    site_init(&beside, 200, 0, 0);
-    site_init(&bad, 503, T0 + 5 * S, INT64_MAX);
+    site_init(&alone, WEIR_PROFILE_AIMD, 200, 0, 0);
+    site_init(&beside, WEIR_PROFILE_AIMD, 200, 0, 0);
+    site_init(&bad, WEIR_PROFILE_AIMD, 503, T0 + 5 * S, INT64_MAX);
     run(one, 1, T0 + 200 * S);
     run(two, 2, T0 + 200 * S);
     assert_true(bad.opened_at > 0 && bad.closed_at == 0);
@@ -137,5 +139,35 @@ static void host_that_fails_leaves_the_others_untouched(void **state)
     rig_release(&bad.rig);
 }
 
+static int64_t least_spacing(const struct site *site, int64_t from_at)
+{
+    int64_t least_ns = INT64_MAX;
+    for (size_t i = 1; i < site->starts; i++)
+        if (site->starts_at[i - 1] >= from_at && site->starts_at[i] - site->starts_at[i - 1] < least_ns)
+            least_ns = site->starts_at[i] - site->starts_at[i - 1];
+    return least_ns;
+}
+
+/* E4: whatever is seen of it, nothing at all or a gateway's 503. */
+static void host_that_is_gone_for_an_hour_is_asked_rarely_and_resumed_politely_within_a_tenth_of_it(void **state)
+{
+    (void)state;
+    const int statuses[] = {0, 502, 503};
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        int64_t gone_at = T0 + 300 * S, back_at = gone_at + WEIR_HOUR;
+        static struct site site;
+        struct site *sites[] = {&site};
+        site_init(&site, WEIR_PROFILE_ADAPTIVE, statuses[i], gone_at, back_at);
+        run(sites, 1, back_at + 600 * S);
+        assert_true(starts_between(&site, gone_at - 10 * S, gone_at) >= 79);
+        assert_true(site.bad <= 8 + 3600 / 15 + 20);                            /* what was in flight, and probes */
+        assert_true(starts_between(&site, back_at, back_at + 360 * S) > 0);     /* noticed */
+        assert_true(starts_between(&site, back_at, back_at + 600 * S) >= 600);  /* and believed */
+        assert_true(least_spacing(&site, gone_at + 10 * S) >= S / 8 - S / 100); /* and no burst */
+        rig_release(&site.rig);
+    }
+}
+
 WEIR_TESTS(test(breaker_opens_within_5_s_of_an_overload_and_recovers_by_itself),
-           test(most_answers_are_good_although_the_host_breaks_down), test(host_that_fails_leaves_the_others_untouched))
+           test(most_answers_are_good_although_the_host_breaks_down), test(host_that_fails_leaves_the_others_untouched),
+           test(host_that_is_gone_for_an_hour_is_asked_rarely_and_resumed_politely_within_a_tenth_of_it))

@@ -201,9 +201,22 @@ static void limit_of_concurrency_is_found_and_kept(void **state)
     rig_release(&rig);
 }
 
+static void limit_of_concurrency_that_rose_is_found_however_long_it_was_kept(void **state)
+{
+    (void)state;
+    weir_pace_memory memory = {.rate = 200, .cap = 4, .traits = WR_TIDE_CONCURRENCY};
+    struct rig rig = tide(&memory);
+    int64_t now = crowd(&rig, T0, 200000, 200 * MS, 1e9, 4);
+    assert_int_equal(rig_want(&rig, now).cap, 4);
+    now = crowd(&rig, now, 60000, 200 * MS, 1e9, 10);
+    assert_int_equal(rig_want(&rig, now).cap, 10);
+    rig_release(&rig);
+}
+
 WEIR_TESTS(test(three_rejections_in_a_row_are_a_block_of_single_probes), test(pauses_between_probes_grow),
            test(long_retry_after_is_a_block_at_once), test(outage_is_probed_gently_and_left_at_the_old_rate),
            test(ban_is_held_below_after_its_second_time), test(warm_start_after_a_ban_does_not_try_the_limit),
            test(quota_per_window_is_found), test(cap_grows_while_answers_do_not_slow_down),
            test(cap_stops_where_a_queue_begins), test(cap_test_is_undone_for_heavy_tails),
-           test(limit_of_concurrency_is_found_and_kept))
+           test(limit_of_concurrency_is_found_and_kept),
+           test(limit_of_concurrency_that_rose_is_found_however_long_it_was_kept))
