@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/* flight.c - requests that are under way, and what becomes of them. */
+#include "core/plan/state.h"
+
+static struct wr_plan_host *host_of(const struct wr_task *task)
+{
+    bool is_page = (task->flags & (WR_TASK_ROBOTS | WR_TASK_ERRAND)) == 0;
+    return is_page ? ((struct wr_lane *)task->owner)->host : task->owner;
+}
+
+static struct wr_lane *lane_of(const struct wr_task *task)
+{
+    bool is_page = (task->flags & (WR_TASK_ROBOTS | WR_TASK_ERRAND)) == 0;
+    return is_page ? task->owner : NULL;
+}
+
+static struct wr_task *flying(const struct wr_plan *plan, uint32_t number)
+{
+    struct wr_task *task = wr_task_at(&plan->pool, number);
+    assert((task->flags & WR_TASK_FLIES) != 0);
+    return task;
+}
+
+static struct wr_gate_start start_of(const struct wr_task *task)
+{
+    return (struct wr_gate_start){task->seq, task->in_flight, task->at};
+}
+
+static void set_start(struct wr_task *task, struct wr_gate_start start)
+{
+    task->seq = start.seq;
+    task->in_flight = start.in_flight;
+    task->at = start.sent_at;
+}
+
+void wr_task_reserve(struct wr_plan *plan, struct wr_plan_host *host, uint32_t number, int64_t now)
+{
+    struct wr_task *task = wr_task_at(&plan->pool, number);
+    struct wr_gate *gate = wr_host_gate_of(host);
+    struct wr_lane *lane = lane_of(task);
+    task->flags |= WR_TASK_FLIES;
+    task->seq = wr_gate_reserve(gate, &plan->options.pace, now);
+    if (!wr_gate_spaces(gate, &plan->options.pace)) {
+        set_start(task, wr_gate_sent(gate, &plan->options.pace, task->seq, now));
+        task->flags |= WR_TASK_LOOSE;
+    }
+    plan->in_flight++;
+    if (lane != NULL) {
+        lane->in_flight++;
+        lane->job->in_flight++;
+        host->could_at[wr_is_https(task)] = now;
+    }
+}
+
+/* It flies no more. */
+static void land(struct wr_plan *plan, struct wr_task *task)
+{
+    struct wr_lane *lane = lane_of(task);
+    task->flags &= (uint8_t) ~(WR_TASK_FLIES | WR_TASK_SENT | WR_TASK_LOOSE);
+    task->at = 0;
+    plan->in_flight--;
+    if (lane != NULL) {
+        lane->in_flight--;
+        lane->job->in_flight--;
+    }
+}
+
+void wr_task_end(struct wr_plan *plan, uint32_t number)
+{
+    const struct wr_task *task = wr_task_at(&plan->pool, number);
+    struct wr_lane *lane = lane_of(task);
+    host_of(task)->claims--;
+    if (lane != NULL)
+        wr_job_task_ended(lane->job, 1);
+    wr_pool_give(&plan->pool, number);
+    plan->starved = false;
+}
+
+/* ---- before it is written ---- */
+
+weir_decision wr_plan_may_send(const struct wr_plan *plan, uint32_t number, int64_t now)
+{
+    const struct wr_task *task = flying(plan, number);
+    const struct wr_gate *gate = wr_host_gate_of(host_of(task));
+    if ((task->flags & WR_TASK_LOOSE) != 0)
+        return wr_gate_ask_unwritten(gate, &plan->options.pace, now);
+    return wr_gate_ask_again(gate, &plan->options.pace, task->seq, now);
+}
+
+static void step_robots(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, enum wr_life_event_kind kind,
+                        int64_t now)
+{
+    struct wr_life_event event = {.kind = kind, .retry_after_ns = -1, .unit = wr_rng_unit(&plan->rng)};
+    wr_lifecycle_step(&host->robots[is_https], &plan->options.robots, &event, now);
+}
+
+void wr_plan_sent(struct wr_plan *plan, uint32_t number, int64_t now)
+{
+    struct wr_task *task = flying(plan, number);
+    struct wr_plan_host *host = host_of(task);
+    struct wr_gate *gate = wr_host_gate_of(host);
+    assert((task->flags & WR_TASK_SENT) == 0);
+    task->flags |= WR_TASK_SENT;
+    if ((task->flags & WR_TASK_LOOSE) != 0)
+        wr_gate_written(gate, &plan->options.pace, now);
+    else
+        set_start(task, wr_gate_sent(gate, &plan->options.pace, task->seq, now));
+    if ((task->flags & WR_TASK_ROBOTS) != 0) /* of a hop it changes nothing */
+        step_robots(plan, host, wr_is_https(task), WR_LIFE_STARTED, now);
+    wr_host_settle(plan, host, now);
+}
+
+/* Of a job that is over nothing is kept. */
+static bool is_unwanted(struct wr_plan *plan, struct wr_lane *lane, uint32_t number)
+{
+    if (lane == NULL || !lane->job->ended)
+        return false;
+    wr_task_end(plan, number);
+    if (lane->in_flight == 0 && !lane->loading)
+        wr_lane_free(plan, lane);
+    return true;
+}
+
+/* A robots.txt that was not sent has not failed: it is asked for again. */
+static void give_robots(struct wr_plan *plan, struct wr_plan_host *host, uint32_t number, bool was_sent, int64_t now)
+{
+    bool is_https = wr_is_https(wr_task_at(&plan->pool, number));
+    uint8_t bit = (uint8_t)(1U << is_https);
+    host->asked &= (uint8_t)~bit;
+    if (was_sent)
+        step_robots(plan, host, is_https, WR_LIFE_FAILED, now);
+    else if (host->robots[is_https].fetching)
+        host->hop |= bit;
+    wr_task_end(plan, number);
+}
+
+static void drop_start(struct wr_plan *plan, const struct wr_task *task, int64_t now)
+{
+    struct wr_gate *gate = wr_host_gate_of(host_of(task));
+    if ((task->flags & (WR_TASK_SENT | WR_TASK_LOOSE)) != 0)
+        wr_gate_drop(gate, &plan->options.pace, &(struct wr_gate_start){task->seq, task->in_flight, task->at}, now);
+    else
+        wr_gate_give(gate, &plan->options.pace, task->seq, now);
+}
+
+void wr_plan_given(struct wr_plan *plan, uint32_t number, int64_t now)
+{
+    struct wr_task *task = flying(plan, number);
+    struct wr_plan_host *host = host_of(task);
+    struct wr_lane *lane = lane_of(task);
+    bool was_sent = (task->flags & WR_TASK_SENT) != 0;
+    drop_start(plan, task, now);
+    land(plan, task);
+    host->pushed_until = now + WR_PUSH_BACK_NS;
+    if ((task->flags & WR_TASK_ROBOTS) != 0)
+        give_robots(plan, host, number, was_sent, now);
+    else if (lane == NULL)
+        wr_tasks_push_front(&plan->pool, &host->errands, number);
+    else if (!is_unwanted(plan, lane, number))
+        wr_lane_push_back(plan, lane, number);
+    wr_host_settle(plan, host, now);
+}
+
+void wr_plan_dropped(struct wr_plan *plan, uint32_t number, int64_t now)
+{
+    wr_plan_given(plan, number, now);
+}
+
+/* ---- answers ---- */
+
+/* S2-17: each full step of learned delay above the base is one request less. */
+static uint32_t steps_of(const struct wr_plan *plan, const struct wr_gate *gate, int64_t now)
+{
+    weir_pace_entry entry = {.key = NULL};
+    wr_gate_look(gate, &plan->options.pace, now, &entry);
+    int64_t above_ns = entry.delay_ns - plan->options.pace.base_delay_ns;
+    int64_t steps = above_ns > 0 ? above_ns / plan->options.pace.concurrency_step_ns : 0;
+    return steps < UINT32_MAX ? (uint32_t)steps : UINT32_MAX;
+}
+
+static uint32_t tell_gate(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task,
+                          const weir_outcome *outcome, int64_t now)
+{
+    struct wr_gate *gate = wr_host_gate_of(host);
+    struct wr_gate_start start = start_of(task);
+    uint32_t news = wr_gate_tell(gate, &plan->options.pace, &start, outcome, now, wr_rng_unit(&plan->rng));
+    if ((news & WR_NEWS_DELAY) != 0)
+        host->steps = steps_of(plan, gate, now);
+    plan->stats.rejected += (news & WR_NEWS_REJECTED) != 0;
+    return news;
+}
+
+static void count_bytes(struct wr_job *job, uint64_t bytes)
+{
+    uint64_t *left = &job->left[WR_DRAW_BYTES];
+    if (!job->options.draws_bytes || job->ended)
+        return;
+    *left -= bytes < *left ? bytes : *left;
+    if (*left == 0 && job->is_last[WR_DRAW_BYTES]) {
+        job->says_over = true;
+        job->over = WR_DRAW_BYTES;
+    }
+}
+
+/* Whether and when to try again. */
+static struct wr_fate judge(struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task, int status,
+                            int64_t now)
+{
+    static const enum wr_fate_kind kinds[] = {
+        [WR_NEXT_DONE] = WR_FATE_DONE,        [WR_NEXT_QUEUE] = WR_FATE_AGAIN,  [WR_NEXT_SLEEP] = WR_FATE_AGAIN,
+        [WR_NEXT_PERMANENT] = WR_FATE_FAILED, [WR_NEXT_SPENT] = WR_FATE_FAILED, [WR_NEXT_LATE] = WR_FATE_FAILED};
+    weir_decision gate = wr_gate_ask(wr_host_gate_of(host), &plan->options.pace, now);
+    bool is_timed = gate.verdict == WEIR_WAIT && gate.wait_ns != WEIR_UNTIL_RELEASE;
+    struct wr_attempts attempts = {.failures = task->failures, .blocks = task->blocks, .deadline_at = WEIR_FOREVER};
+    struct wr_next_attempt next =
+        wr_attempts_after(&attempts, &plan->options.pace.retry, wr_status_class(&plan->statuses, status),
+                          is_timed ? gate.wait_ns : 0, now, wr_rng_unit(&plan->rng));
+    task->failures = (uint8_t)(attempts.failures < UINT8_MAX ? attempts.failures : UINT8_MAX);
+    task->blocks = (uint8_t)(attempts.blocks < UINT8_MAX ? attempts.blocks : UINT8_MAX);
+    uint32_t tries =
+        attempts.failures + attempts.blocks + (next.what == WR_NEXT_DONE || next.what == WR_NEXT_PERMANENT);
+    return (struct wr_fate){.kind = kinds[next.what], .why = next.what, .at = now + next.delay_ns, .attempts = tries};
+}
+
+struct wr_fate wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
+                            int64_t now)
+{
+    struct wr_task *task = flying(plan, number);
+    struct wr_plan_host *host = host_of(task);
+    struct wr_lane *lane = lane_of(task);
+    struct wr_fate fate = {.kind = WR_FATE_DONE, .why = WR_NEXT_DONE};
+    assert((task->flags & WR_TASK_ROBOTS) == 0);
+    uint32_t news = tell_gate(plan, host, task, outcome, now);
+    land(plan, task);
+    if (lane != NULL) {
+        fate = judge(plan, host, task, outcome->status, now);
+        count_bytes(lane->job, bytes);
+    }
+    fate.news = news;
+    if (fate.kind == WR_FATE_AGAIN) {
+        plan->stats.retries++;
+        task->at = fate.at > 0 ? fate.at : 1;
+        if (!is_unwanted(plan, lane, number))
+            wr_lane_push(plan, lane, number, now);
+    } else if (!is_unwanted(plan, lane, number)) {
+        wr_task_end(plan, number);
+    }
+    wr_host_settle(plan, host, now);
+    return fate;
+}
+
+/* ---- robots.txt ---- */
+
+struct wr_life_action wr_plan_robots_came(struct wr_plan *plan, struct wr_plan_host *host, bool is_https,
+                                          const struct wr_life_event *event, struct wr_robots *rules, bool stays,
+                                          int64_t now)
+{
+    struct wr_life_event said = *event;
+    uint8_t bit = (uint8_t)(1U << is_https);
+    said.unit = wr_rng_unit(&plan->rng);
+    struct wr_life_action action = wr_lifecycle_step(&host->robots[is_https], &plan->options.robots, &said, now);
+    host->claims -= (host->away & bit) != 0;
+    host->away &= (uint8_t)~bit;
+    if (action.fetch == WR_FETCH_ON) {
+        host->hop |= stays ? bit : 0;
+        host->away |= stays ? 0 : bit;
+        host->claims += !stays;
+    }
+    if (action.copy == WR_COPY_READ || action.copy == WR_COPY_DROP)
+        wr_host_set_rules(host, is_https, action.copy == WR_COPY_READ ? rules : NULL, now);
+    if (action.copy != WR_COPY_READ)
+        wr_robots_free(rules);
+    wr_host_settle(plan, host, now);
+    return action;
+}
+
+struct wr_life_action wr_plan_robots_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,
+                                          const struct wr_life_event *event, struct wr_robots *rules, bool stays,
+                                          int64_t now)
+{
+    struct wr_task *task = flying(plan, number);
+    struct wr_plan_host *host = host_of(task);
+    bool is_https = wr_is_https(task);
+    assert((task->flags & WR_TASK_ROBOTS) != 0);
+    tell_gate(plan, host, task, outcome, now);
+    land(plan, task);
+    host->claims++; /* not to be forgotten in between */
+    host->asked &= (uint8_t) ~(1U << is_https);
+    wr_task_end(plan, number);
+    struct wr_life_action action = wr_plan_robots_came(plan, host, is_https, event, rules, stays, now);
+    host->claims--;
+    wr_host_settle(plan, host, now);
+    return action;
+}
+
+int wr_plan_errand(struct wr_plan *plan, const struct wr_url *url, uint64_t tag, int64_t now)
+{
+    char memory[WEIR_PACE_KEY_MAX + 1];
+    struct wr_plan_host *host;
+    struct wr_buf buf;
+    uint32_t number;
+    wr_buf_init_fixed(&buf, memory, sizeof memory);
+    wr_url_append_key(&buf, url);
+    int error = wr_host_need(plan, (struct wr_span){memory, buf.length}, now, &host);
+    if (error == 0)
+        error = wr_pool_take(&plan->pool, wr_url_target(url), &number);
+    if (error != 0)
+        return error;
+    struct wr_task *task = wr_task_at(&plan->pool, number);
+    task->owner = host;
+    task->fingerprint = tag;
+    task->flags |= (uint8_t)(WR_TASK_ERRAND | (url->is_https ? WR_TASK_HTTPS : 0));
+    host->claims++;
+    wr_tasks_push(&plan->pool, &host->errands, number);
+    wr_host_settle(plan, host, now);
+    return 0;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* hosts.c - the hosts of a plan: found, made, and forgotten when there is no room and nothing is lost by it. */
+#include "core/plan/state.h"
+
+#include <stdalign.h>
+
+static char *key_of(const struct wr_plan *plan, struct wr_plan_host *host)
+{
+    return (char *)(host + 1) + plan->gate_bytes;
+}
+
+static size_t bytes_of(size_t gate_bytes, size_t key_bytes)
+{
+    return wr_round_up(sizeof(struct wr_plan_host) + gate_bytes + key_bytes, 8);
+}
+
+size_t wr_plan_host_bytes(const struct wr_plan_options *options, size_t key_bytes)
+{
+    size_t elsewhere = sizeof(struct wr_map_slot) * 2 + sizeof(int64_t) * 3; /* map and heap */
+    return bytes_of(wr_gate_bytes(&options->pace), key_bytes) + sizeof(struct wr_lane) + elsewhere;
+}
+
+struct wr_plan_host *wr_plan_host_find(const struct wr_plan *plan, struct wr_span key)
+{
+    return wr_map_get(&plan->hosts, key.data, key.bytes);
+}
+
+struct wr_span wr_plan_host_key(const struct wr_plan_host *host)
+{
+    const char *block = (const char *)host;
+    size_t at = host->key_at;
+    return (struct wr_span){block + at, host->key_bytes};
+}
+
+struct wr_gate *wr_plan_host_gate(struct wr_plan_host *host)
+{
+    return wr_host_gate_of(host);
+}
+
+/* ---- lanes ---- */
+
+struct wr_lane *wr_lane_find(const struct wr_plan_host *host, const struct wr_job *job)
+{
+    struct wr_lane *lane = host->lanes;
+    while (lane != NULL && lane->job != job)
+        lane = lane->beside;
+    return lane;
+}
+
+int wr_lane_need(struct wr_plan *plan, struct wr_plan_host *host, struct wr_job *job, struct wr_lane **ret_lane)
+{
+    struct wr_lane *lane = wr_lane_find(host, job);
+    if (lane == NULL) {
+        lane = wr_take(plan->options.allocator, sizeof *lane, alignof(struct wr_lane));
+        if (lane == NULL)
+            return WEIR_E_NOMEM;
+        lane->host = host;
+        lane->job = job;
+        lane->fifo[0] = lane->fifo[1] = lane->delayed = WR_TASKS_NONE;
+        lane->after = WR_PLAN_FRONT;
+        lane->beside = host->lanes;
+        host->lanes = lane;
+        wr_list_push(&job->lanes, &lane->of_job);
+        plan->host_bytes_sum += sizeof *lane;
+    }
+    *ret_lane = lane;
+    return 0;
+}
+
+void wr_lane_free(struct wr_plan *plan, struct wr_lane *lane)
+{
+    struct wr_lane **place = &lane->host->lanes;
+    while (*place != lane)
+        place = &(*place)->beside;
+    *place = lane->beside;
+    if (lane->job->stirred == &lane->of_job)
+        lane->job->stirred = lane->of_job.next;
+    wr_link_take(&lane->ready);
+    wr_link_take(&lane->loads);
+    wr_link_take(&lane->of_job);
+    plan->lanes -= lane->active;
+    plan->host_bytes_sum -= sizeof *lane;
+    wr_give(plan->options.allocator, lane, sizeof *lane, alignof(struct wr_lane));
+}
+
+/* ---- hosts ---- */
+
+void wr_host_set_rules(struct wr_plan_host *host, bool is_https, struct wr_robots *rules, int64_t now)
+{
+    int64_t longest_ns = 0;
+    if (host->rules[is_https] != rules)
+        wr_robots_free(host->rules[is_https]);
+    host->rules[is_https] = rules;
+    for (int i = 0; i < WR_ORIGINS; i++) {
+        int64_t ns = host->rules[i] != NULL ? wr_robots_interval_ns(host->rules[i]) : 0;
+        longest_ns = ns > longest_ns ? ns : longest_ns;
+    }
+    wr_gate_robots_delay(wr_host_gate_of(host), longest_ns, now);
+}
+
+void wr_host_free(struct wr_plan *plan, struct wr_plan_host *host)
+{
+    struct wr_span key = wr_plan_host_key(host);
+    while (host->lanes != NULL)
+        wr_lane_free(plan, host->lanes);
+    wr_host_unplace(plan, host);
+    wr_link_take(&host->expires);
+    wr_link_take(&host->unsaved);
+    wr_link_take(&host->recalls);
+    for (int i = 0; i < WR_ORIGINS; i++)
+        wr_robots_free(host->rules[i]);
+    wr_map_remove(&plan->hosts, key.data, key.bytes);
+    plan->host_bytes_sum -= host->bytes;
+    wr_give(plan->options.allocator, host, host->bytes, 16);
+}
+
+static bool is_forgettable(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
+{
+    return host->claims == 0 && !wr_gate_unsaved(wr_host_gate_of(host)) &&
+           wr_gate_forgettable(wr_host_gate_of(host), &plan->options.pace, now) &&
+           wr_lifecycle_forgettable(&host->robots[0], now) && wr_lifecycle_forgettable(&host->robots[1], now);
+}
+
+/* Of those that have been idle longest. Those that may not go yet go to the end of the line. */
+static bool evict(struct wr_plan *plan, int64_t now)
+{
+    for (int i = 0; i < WR_EVICT_LOOKS && plan->idle.first != NULL; i++) {
+        struct wr_plan_host *host = WR_LINKED(plan->idle.first, struct wr_plan_host, place);
+        if (is_forgettable(plan, host, now)) {
+            wr_host_free(plan, host);
+            return true;
+        }
+        wr_link_take(&host->place);
+        wr_list_push(&plan->idle, &host->place);
+    }
+    return false;
+}
+
+/* In the heap, for one more: a host must never fail to find its place. */
+static int make_room(struct wr_plan *plan)
+{
+    size_t room = plan->timed.room;
+    if (plan->hosts.count < room)
+        return 0;
+    room = room == 0 ? 64 : room * 2;
+    return wr_heap_reserve(&plan->timed, room < plan->options.max_hosts ? room : plan->options.max_hosts);
+}
+
+static int make(struct wr_plan *plan, struct wr_span key, int64_t now, struct wr_plan_host **ret_host)
+{
+    size_t bytes = bytes_of(plan->gate_bytes, key.bytes);
+    struct wr_plan_host *host = wr_take(plan->options.allocator, bytes, 16);
+    if (host == NULL)
+        return WEIR_E_NOMEM;
+    host->bytes = bytes;
+    host->key_bytes = (uint16_t)key.bytes;
+    host->key_at = (uint32_t)(sizeof *host + plan->gate_bytes);
+    host->errands = WR_TASKS_NONE;
+    memcpy(key_of(plan, host), key.data, key.bytes);
+    wr_gate_init(wr_host_gate_of(host), &plan->options.pace, NULL, now, 0);
+    int error = make_room(plan);
+    if (error == 0)
+        error = wr_map_put(&plan->hosts, key_of(plan, host), key.bytes, host, NULL);
+    if (error != 0) {
+        wr_give(plan->options.allocator, host, bytes, 16);
+        return error;
+    }
+    host->could_at[0] = host->could_at[1] = now;
+    plan->host_bytes_sum += bytes;
+    *ret_host = host;
+    return 0;
+}
+
+int wr_host_need(struct wr_plan *plan, struct wr_span key, int64_t now, struct wr_plan_host **ret_host)
+{
+    struct wr_plan_host *host = wr_plan_host_find(plan, key);
+    if (host != NULL) {
+        *ret_host = host;
+        return 0;
+    }
+    assert(key.bytes <= WEIR_PACE_KEY_MAX);
+    if (plan->hosts.count >= plan->options.max_hosts && !evict(plan, now))
+        return WEIR_E_FULL;
+    return make(plan, key, now, ret_host);
+}
+
+void wr_plan_host_changed(struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
+{
+    wr_host_settle(plan, host, now);
+}
+
+/* ---- memory ---- */
+
+static void recall_robots(const struct wr_plan *plan, struct wr_plan_host *host, const struct wr_plan_memory *memory,
+                          int64_t now)
+{
+    for (int i = 0; i < WR_ORIGINS; i++) {
+        if (!memory->robots[i].is_known)
+            continue;
+        struct wr_life_event event = {.kind = WR_LIFE_LOADED,
+                                      .has_rules = memory->robots[i].rules != NULL,
+                                      .has_validators = memory->robots[i].has_validators,
+                                      .max_age_ns = memory->robots[i].max_age_ns,
+                                      .age_ns = memory->robots[i].age_ns};
+        wr_lifecycle_step(&host->robots[i], &plan->options.robots, &event, now);
+        wr_host_set_rules(host, i == 1, memory->robots[i].rules, now);
+    }
+}
+
+void wr_plan_remember(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_plan_memory *memory, int64_t now,
+                      int64_t wall_now)
+{
+    if (host->remembered) {
+        for (int i = 0; i < WR_ORIGINS; i++)
+            if (memory->robots[i].is_known)
+                wr_robots_free(memory->robots[i].rules);
+        return;
+    }
+    host->remembered = true;
+    if (memory->pace != NULL) {
+        memset(wr_host_gate_of(host), 0, plan->gate_bytes);
+        wr_gate_init(wr_host_gate_of(host), &plan->options.pace, memory->pace, now, wall_now);
+    }
+    recall_robots(plan, host, memory, now);
+    wr_host_settle(plan, host, now);
+}
+
+const struct wr_plan_host *wr_plan_save(struct wr_plan *plan, int64_t now, int64_t wall_now,
+                                        weir_pace_memory *ret_memory)
+{
+    while (plan->unsaved.first != NULL) {
+        struct wr_plan_host *host = WR_LINKED(plan->unsaved.first, struct wr_plan_host, unsaved);
+        struct wr_gate *gate = wr_host_gate_of(host);
+        wr_link_take(&host->unsaved);
+        if (!wr_gate_unsaved(gate))
+            continue;
+        wr_gate_remember(gate, &plan->options.pace, now, wall_now, ret_memory);
+        wr_gate_saved(gate);
+        return host;
+    }
+    return NULL;
+}

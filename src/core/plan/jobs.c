@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* jobs.c - the jobs of a plan: their limits, their budgets, and how they end. */
+#include "base/error.h"
+#include "core/plan/state.h"
+
+#define PURGE_BATCH 64 /* lanes of a job that is over, at once */
+
+struct wr_job *wr_job_find(const struct wr_plan *plan, uint32_t id)
+{
+    for (uint32_t i = 0; i < plan->options.max_jobs && id != 0; i++)
+        if (plan->jobs[i].options.id == id)
+            return &plan->jobs[i];
+    return NULL;
+}
+
+static struct wr_job *free_place(const struct wr_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->options.max_jobs; i++)
+        if (plan->jobs[i].options.id == 0)
+            return &plan->jobs[i];
+    return NULL;
+}
+
+int wr_plan_job_add(struct wr_plan *plan, const struct wr_plan_job *options)
+{
+    if (options->id == 0 || wr_job_find(plan, options->id) != NULL)
+        return wr_invalid("a job needs an id of its own, not 0");
+    struct wr_job *job = free_place(plan);
+    if (job == NULL)
+        return WEIR_E_FULL;
+    *job = (struct wr_job){.options = *options};
+    job->is_last[WR_DRAW_PAGES] = job->is_last[WR_DRAW_BYTES] = false;
+    return 0;
+}
+
+int wr_plan_job_change(struct wr_plan *plan, const struct wr_plan_job *options)
+{
+    struct wr_job *job = wr_job_find(plan, options->id);
+    if (job == NULL)
+        return WEIR_E_ABSENT;
+    job->options.concurrency = options->concurrency;
+    job->options.deadline_at = options->deadline_at;
+    return 0;
+}
+
+int wr_plan_job_pause(struct wr_plan *plan, uint32_t id, bool paused)
+{
+    struct wr_job *job = wr_job_find(plan, id);
+    if (job == NULL)
+        return WEIR_E_ABSENT;
+    job->paused = paused;
+    job->stirred = job->lanes.first; /* its hosts are looked at again, a few at a time */
+    return 0;
+}
+
+int wr_plan_job_end(struct wr_plan *plan, uint32_t id)
+{
+    struct wr_job *job = wr_job_find(plan, id);
+    if (job == NULL)
+        return WEIR_E_ABSENT;
+    job->ended = true;
+    job->stirred = NULL;
+    job->says_over = false;
+    job->says_drained = true; /* when it is true */
+    return 0;
+}
+
+static bool is_drained(const struct wr_job *job)
+{
+    if (job->ended)
+        return job->lanes.first == NULL && job->in_flight == 0 && !job->listing;
+    return job->open == 0;
+}
+
+int wr_plan_job_forget(struct wr_plan *plan, uint32_t id)
+{
+    struct wr_job *job = wr_job_find(plan, id);
+    if (job == NULL)
+        return WEIR_E_ABSENT;
+    if (!is_drained(job) || job->listing)
+        return wr_invalid("something of the job is left; wait for it to be drained");
+    while (job->lanes.first != NULL)
+        wr_lane_free(plan, WR_LINKED(job->lanes.first, struct wr_lane, of_job));
+    *job = (struct wr_job){.in_flight = 0};
+    return 0;
+}
+
+int wr_plan_grant(struct wr_plan *plan, uint32_t id, enum wr_draw what, uint64_t count, bool is_last)
+{
+    struct wr_job *job = wr_job_find(plan, id);
+    if (job == NULL)
+        return WEIR_E_ABSENT;
+    job->drawing[what] = false;
+    job->left[what] += count;
+    job->is_last[what] |= is_last;
+    if (what == WR_DRAW_BYTES && job->is_last[what] && job->left[what] == 0) {
+        job->says_over = !job->ended;
+        job->over = what;
+    }
+    return 0;
+}
+
+bool wr_job_may_start(const struct wr_job *job)
+{
+    bool out_of_bytes = job->options.draws_bytes && job->left[WR_DRAW_BYTES] == 0;
+    bool is_busy = job->options.concurrency > 0 && job->in_flight >= job->options.concurrency;
+    return !job->paused && !job->ended && !out_of_bytes && !is_busy;
+}
+
+void wr_job_task_ended(struct wr_job *job, uint64_t count)
+{
+    job->open -= count < job->open ? count : job->open;
+    if (job->open == 0 && !job->ended)
+        job->says_drained = true;
+}
+
+int64_t wr_jobs_deadline(const struct wr_plan *plan)
+{
+    int64_t at = WEIR_FOREVER;
+    for (uint32_t i = 0; i < plan->options.max_jobs; i++) {
+        const struct wr_job *job = &plan->jobs[i];
+        if (job->options.id == 0 || job->ended)
+            continue;
+        if (job->options.deadline_at != 0 && job->options.deadline_at < at)
+            at = job->options.deadline_at;
+        if (job->dormant > 0 && !job->listing && job->hosts_at < at && job->full)
+            at = job->hosts_at;
+    }
+    return at;
+}
+
+/* ---- a job that is over ---- */
+
+static void purge_lane(struct wr_plan *plan, struct wr_lane *lane)
+{
+    uint32_t task;
+    for (int origin = 0; origin < WR_ORIGINS; origin++)
+        while ((task = wr_lane_pop_any(plan, lane, origin == 1)) != WR_NO_TASK)
+            wr_task_end(plan, task);
+    lane->in_store = 0;
+    wr_link_take(&lane->ready);
+    wr_link_take(&lane->loads);
+}
+
+static void purge(struct wr_plan *plan, struct wr_job *job, int64_t now)
+{
+    struct wr_link *link = job->lanes.first;
+    for (int i = 0; i < PURGE_BATCH && link != NULL; i++) {
+        struct wr_lane *lane = WR_LINKED(link, struct wr_lane, of_job);
+        struct wr_plan_host *host = lane->host;
+        link = link->next;
+        purge_lane(plan, lane);
+        if (lane->in_flight == 0 && !lane->loading)
+            wr_lane_free(plan, lane);
+        wr_host_settle(plan, host, now);
+    }
+}
+
+/* A job was paused or goes on: what its hosts can do has changed. */
+static void stir(struct wr_plan *plan, struct wr_job *job, int64_t now)
+{
+    for (int i = 0; i < PURGE_BATCH && job->stirred != NULL; i++) {
+        struct wr_lane *lane = WR_LINKED(job->stirred, struct wr_lane, of_job);
+        job->stirred = job->stirred->next;
+        wr_host_settle(plan, lane->host, now);
+    }
+}
+
+/* ---- what they say ---- */
+
+static bool says_draw(struct wr_job *job, enum wr_draw what, uint64_t chunk, struct wr_plan_action *ret_action)
+{
+    bool draws = what == WR_DRAW_PAGES ? job->options.draws_pages : job->options.draws_bytes;
+    if (!draws || job->drawing[what] || job->is_last[what] || job->left[what] > chunk / 2)
+        return false;
+    job->drawing[what] = true;
+    *ret_action = (struct wr_plan_action){.kind = WR_PLAN_DRAW, .job = job->options.id, .draw = what, .count = chunk};
+    return true;
+}
+
+static bool says_end(struct wr_job *job, int64_t now, struct wr_plan_action *ret_action)
+{
+    if (!job->ended && !job->timed_out && job->options.deadline_at != 0 && now >= job->options.deadline_at) {
+        job->timed_out = job->says_over = true;
+        job->over = WR_DRAWS;
+    }
+    if (job->says_over) {
+        job->says_over = false;
+        *ret_action = (struct wr_plan_action){.kind = WR_PLAN_OVER, .job = job->options.id, .draw = job->over};
+        return true;
+    }
+    if (job->says_drained && is_drained(job)) {
+        job->says_drained = false;
+        job->dormant = 0;
+        *ret_action = (struct wr_plan_action){.kind = WR_PLAN_DRAINED, .job = job->options.id};
+        return true;
+    }
+    return false;
+}
+
+/* Asks for hosts when there is room for some. */
+static bool says_hosts(struct wr_plan *plan, struct wr_job *job, int64_t now, struct wr_plan_action *ret_action)
+{
+    bool has_room = plan->hosts.count < plan->options.max_hosts || plan->idle.first != NULL;
+    if (job->dormant == 0 || job->listing || job->ended || !has_room || now < job->hosts_at)
+        return false;
+    job->listing = true;
+    job->full = false;
+    *ret_action = (struct wr_plan_action){
+        .kind = WR_PLAN_HOSTS, .job = job->options.id, .after = {job->hosts_after, INT32_MIN}, .count = WR_HOSTS_CHUNK};
+    return true;
+}
+
+bool wr_jobs_say(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action)
+{
+    for (uint32_t i = 0; i < plan->options.max_jobs; i++) {
+        struct wr_job *job = &plan->jobs[i];
+        if (job->options.id == 0)
+            continue;
+        if (job->ended && job->lanes.first != NULL)
+            purge(plan, job, now);
+        if (job->stirred != NULL)
+            stir(plan, job, now);
+        if (says_end(job, now, ret_action))
+            return true;
+        if (!job->ended && (says_draw(job, WR_DRAW_PAGES, WR_DRAW_CHUNK, ret_action) ||
+                            says_draw(job, WR_DRAW_BYTES, WR_DRAW_CHUNK_BYTES, ret_action)))
+            return true;
+        if (says_hosts(plan, job, now, ret_action))
+            return true;
+    }
+    return false;
+}
+
+/* ---- hosts that sleep in the store ---- */
+
+int wr_plan_host_waits(struct wr_plan *plan, uint32_t id, struct wr_span key, uint64_t queued, int64_t now)
+{
+    struct wr_job *job = wr_job_find(plan, id);
+    struct wr_plan_host *host;
+    struct wr_lane *lane;
+    if (job == NULL || job->ended || queued == 0)
+        return job == NULL ? WEIR_E_ABSENT : 0;
+    host = wr_plan_host_find(plan, key);
+    if (host != NULL && wr_lane_find(host, job) != NULL)
+        return 0;
+    int error = wr_host_need(plan, key, now, &host);
+    if (error == 0)
+        error = wr_lane_need(plan, host, job, &lane);
+    if (!job->listing)
+        job->open += queued;
+    if (error != 0) {
+        job->full = job->listing;
+        job->missed = job->missed || !job->listing;
+        job->dormant += job->listing ? 0 : queued;
+        return error;
+    }
+    if (job->listing) {
+        job->dormant -= queued < job->dormant ? queued : job->dormant;
+        job->found++;
+    }
+    lane->in_store = queued;
+    wr_host_settle(plan, host, now);
+    return 0;
+}
+
+void wr_plan_hosts_listed(struct wr_plan *plan, uint32_t id, int64_t last_id, bool is_end, int64_t now)
+{
+    struct wr_job *job = wr_job_find(plan, id);
+    if (job == NULL || !job->listing)
+        return;
+    job->listing = false;
+    job->hosts_after = last_id;
+    job->hosts_at = job->full ? now + WEIR_SECOND : now;
+    if (!is_end)
+        return;
+    /* A whole pass that brought nothing: those who were thought to sleep have been loaded with others of their host. */
+    if (job->found == 0 && !job->missed && !job->full)
+        job->dormant = 0;
+    job->hosts_after = 0;
+    job->found = 0;
+    job->missed = false;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* known.h - which URLs were seen: a set of 64-bit fingerprints, open-addressed, that grows only when told to.
+ *
+ * Two URLs share a fingerprint with probability n²/2^65: one in 370 000 for ten million.
+ */
+#ifndef WR_CORE_PLAN_KNOWN_H
+#define WR_CORE_PLAN_KNOWN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <weir/memory.h>
+
+struct wr_known {
+    const weir_allocator *allocator;
+    uint64_t *slots; /* 0: free */
+    size_t room;     /* a power of two */
+    size_t count;
+    size_t max;      /* most slots */
+    bool incomplete; /* there are others that are not in it */
+};
+
+/* At most `max` fingerprints, rounded up to a power of two. WEIR_E_NOMEM. */
+int wr_known_init(struct wr_known *ret_known, const weir_allocator *allocator, size_t max);
+void wr_known_release(struct wr_known *known);
+
+bool wr_known_has(const struct wr_known *known, uint32_t job, uint64_t fingerprint);
+/* Where there is no room, it becomes incomplete. */
+void wr_known_add(struct wr_known *known, uint32_t job, uint64_t fingerprint);
+
+/* Half full, and may still grow. */
+bool wr_known_is_crowded(const struct wr_known *known);
+/* Twice as large. WEIR_E_FULL, WEIR_E_NOMEM: as it was. */
+int wr_known_grow(struct wr_known *known);
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* lane.c - one job's queue at one host: the window in memory, and the rest in the store. */
+#include "core/plan/state.h"
+
+static uint32_t in_window(const struct wr_lane *lane)
+{
+    return lane->queued[0] + lane->queued[1] + lane->in_flight;
+}
+
+/* What each lane may have in memory, so that all can have some. */
+static uint32_t share(const struct wr_plan *plan)
+{
+    uint32_t lanes = plan->lanes > 0 ? plan->lanes : 1;
+    uint32_t each = plan->options.max_tasks / lanes;
+    each = each > WR_LOAD_LEAST ? each : WR_LOAD_LEAST;
+    return each < plan->options.window ? each : plan->options.window;
+}
+
+void wr_lane_want(struct wr_plan *plan, struct wr_lane *lane)
+{
+    bool active = lane->in_store > 0 || in_window(lane) > 0;
+    plan->lanes += active;
+    plan->lanes -= lane->active;
+    lane->active = active;
+    if (!lane->loading && !lane->job->ended && lane->in_store > 0 && in_window(lane) <= share(plan) / 2)
+        wr_list_push(&plan->loads, &lane->loads);
+}
+
+bool wr_loads_say(struct wr_plan *plan, struct wr_plan_action *ret_action)
+{
+    if (plan->loads.first == NULL || plan->starved || plan->pool.used >= plan->options.max_tasks)
+        return false;
+    struct wr_lane *lane = WR_LINKED(plan->loads.first, struct wr_lane, loads);
+    uint32_t most = share(plan), has = in_window(lane);
+    uint32_t room = plan->options.max_tasks - plan->pool.used;
+    uint32_t count = most > has ? most - has : 1;
+    wr_link_take(&lane->loads);
+    lane->loading = true;
+    lane->since = 0;
+    lane->host->claims++;
+    *ret_action = (struct wr_plan_action){.kind = WR_PLAN_LOAD,
+                                          .job = lane->job->options.id,
+                                          .host = lane->host,
+                                          .after = lane->after,
+                                          .count = count < room ? count : room,
+                                          .wants_memory = !lane->host->remembered};
+    return true;
+}
+
+/* ---- what comes ---- */
+
+int wr_plan_load(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id, const struct wr_plan_row *row,
+                 int64_t now)
+{
+    struct wr_job *job = wr_job_find(plan, id);
+    struct wr_lane *lane = job != NULL ? wr_lane_find(host, job) : NULL;
+    uint32_t number;
+    if (lane == NULL || job->ended)
+        return 0;
+    int error = wr_pool_take(&plan->pool, wr_url_target(row->url), &number);
+    if (error != 0) {
+        plan->starved = plan->pool.used > 0;
+        return error;
+    }
+    struct wr_task *task = wr_task_at(&plan->pool, number);
+    task->fingerprint = row->fingerprint;
+    task->owner = lane;
+    task->depth = (uint16_t)(row->depth < UINT16_MAX ? row->depth : UINT16_MAX);
+    task->hops = (uint8_t)(row->hops < UINT8_MAX ? row->hops : UINT8_MAX);
+    task->failures = (uint8_t)(row->attempts < UINT8_MAX ? row->attempts : UINT8_MAX);
+    task->flags |= row->url->is_https ? WR_TASK_HTTPS : 0;
+    task->at = row->not_before_ns > 0 ? now + row->not_before_ns : 0;
+    host->claims++;
+    lane->after = row->position;
+    lane->in_store -= lane->in_store > 0;
+    wr_lane_push(plan, lane, number, now);
+    return 0;
+}
+
+void wr_plan_loaded(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id, bool is_end, uint32_t accepted,
+                    int64_t now)
+{
+    struct wr_job *job = wr_job_find(plan, id);
+    struct wr_lane *lane = job != NULL ? wr_lane_find(host, job) : NULL;
+    host->claims--;
+    if (lane != NULL) {
+        lane->loading = false;
+        if (is_end)
+            lane->in_store = lane->since;
+        lane->accepted = accepted > lane->accepted ? accepted : lane->accepted;
+        if (job->ended && lane->in_flight == 0)
+            wr_lane_free(plan, lane);
+    }
+    wr_host_settle(plan, host, now);
+}
+
+/* ---- the window ---- */
+
+static bool is_wanted(const struct wr_plan_host *host, bool is_https)
+{
+    const struct wr_lane *lane = host->lanes;
+    while (lane != NULL && lane->queued[is_https] == 0)
+        lane = lane->beside;
+    return lane != NULL;
+}
+
+void wr_lane_push(struct wr_plan *plan, struct wr_lane *lane, uint32_t number, int64_t now)
+{
+    const struct wr_task *task = wr_task_at(&plan->pool, number);
+    bool is_https = wr_is_https(task);
+    if (!is_wanted(lane->host, is_https))
+        lane->host->could_at[is_https] = now; /* nobody has waited for it */
+    lane->queued[is_https]++;
+    if (task->at > 0)
+        wr_tasks_insert(&plan->pool, &lane->delayed, number);
+    else
+        wr_tasks_push(&plan->pool, &lane->fifo[is_https], number);
+}
+
+void wr_lane_push_back(struct wr_plan *plan, struct wr_lane *lane, uint32_t number)
+{
+    bool is_https = wr_is_https(wr_task_at(&plan->pool, number));
+    lane->queued[is_https]++;
+    wr_tasks_push_front(&plan->pool, &lane->fifo[is_https], number);
+}
+
+/* The first of those that are due and whose origin is in the set; and which one is before it. */
+static uint32_t find_delayed(const struct wr_plan *plan, const struct wr_lane *lane, uint32_t open, int64_t now,
+                             uint32_t *ret_before)
+{
+    uint32_t before = WR_NO_TASK;
+    for (uint32_t n = lane->delayed.count > 0 ? lane->delayed.first : WR_NO_TASK; n != WR_NO_TASK;) {
+        const struct wr_task *task = wr_task_at(&plan->pool, n);
+        if (task->at > now)
+            break;
+        if ((open >> wr_is_https(task) & 1) != 0) {
+            *ret_before = before;
+            return n;
+        }
+        before = n;
+        n = task->next;
+    }
+    return WR_NO_TASK;
+}
+
+/* Of the two origins the one whose first task came first. */
+static uint32_t find_fifo(const struct wr_plan *plan, const struct wr_lane *lane, uint32_t open)
+{
+    uint32_t found = WR_NO_TASK;
+    for (uint32_t origin = 0; origin < WR_ORIGINS; origin++) {
+        if ((open >> origin & 1) == 0 || lane->fifo[origin].count == 0)
+            continue;
+        uint32_t first = lane->fifo[origin].first;
+        if (found == WR_NO_TASK ||
+            (int32_t)(wr_task_at(&plan->pool, first)->order - wr_task_at(&plan->pool, found)->order) < 0)
+            found = first;
+    }
+    return found;
+}
+
+uint32_t wr_lane_peek(const struct wr_plan *plan, const struct wr_lane *lane, uint32_t open, int64_t now)
+{
+    uint32_t before;
+    uint32_t found = find_delayed(plan, lane, open, now, &before);
+    return found != WR_NO_TASK ? found : find_fifo(plan, lane, open);
+}
+
+uint32_t wr_lane_pop(struct wr_plan *plan, struct wr_lane *lane, uint32_t open, int64_t now)
+{
+    uint32_t before;
+    uint32_t found = find_delayed(plan, lane, open, now, &before);
+    struct wr_tasks *from = &lane->delayed;
+    if (found == WR_NO_TASK) {
+        found = find_fifo(plan, lane, open);
+        if (found == WR_NO_TASK)
+            return WR_NO_TASK;
+        from = &lane->fifo[wr_is_https(wr_task_at(&plan->pool, found))];
+        before = WR_NO_TASK;
+    }
+    wr_tasks_take(&plan->pool, from, before);
+    lane->queued[wr_is_https(wr_task_at(&plan->pool, found))]--;
+    return found;
+}
+
+uint32_t wr_lane_pop_any(struct wr_plan *plan, struct wr_lane *lane, bool is_https)
+{
+    return wr_lane_pop(plan, lane, 1U << is_https, WEIR_FOREVER);
+}
+
+/* R14, S2-17: fewer at a host that has become slow, never none. What the gate lets in flight it says itself. */
+bool wr_lane_is_full(const struct wr_lane *lane)
+{
+    uint32_t most = lane->job->options.concurrency, steps = lane->host->steps;
+    if (most == 0)
+        return false;
+    most = steps < most ? most - steps : 1;
+    return lane->in_flight >= most;
+}

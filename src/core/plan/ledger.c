@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* ledger.c - what belongs to a whole job. */
+#include "core/plan/ledger.h"
+
+void wr_ledger_init(struct wr_ledger *ret_ledger, uint64_t pages, uint64_t bytes, uint32_t threshold)
+{
+    *ret_ledger = (struct wr_ledger){.left = {[WR_DRAW_PAGES] = pages, [WR_DRAW_BYTES] = bytes},
+                                     .threshold = threshold != 0 ? threshold : WR_LEDGER_THRESHOLD};
+}
+
+uint64_t wr_ledger_draw(struct wr_ledger *ledger, enum wr_draw what, uint64_t count, bool *ret_is_last)
+{
+    uint64_t *left = &ledger->left[what];
+    uint64_t granted = ledger->is_over ? 0 : count < *left ? count : *left;
+    if (*left != WR_LEDGER_UNLIMITED)
+        *left -= granted;
+    *ret_is_last = ledger->is_over || *left == 0;
+    return granted;
+}
+
+enum wr_ledger_end wr_ledger_end_of(const struct wr_fate *fate, int status)
+{
+    if (fate->kind == WR_FATE_DONE)
+        return WR_LEDGER_SUCCESS;
+    return fate->why == WR_NEXT_PERMANENT && status >= 400 && status <= 499 ? WR_LEDGER_ANSWER : WR_LEDGER_FAILURE;
+}
+
+bool wr_ledger_ended(struct wr_ledger *ledger, enum wr_ledger_end end)
+{
+    if (ledger->is_over)
+        return false;
+    if (end == WR_LEDGER_SUCCESS)
+        ledger->streak = 0;
+    bool counts = end == WR_LEDGER_FAILURE || (end == WR_LEDGER_EXPIRED && !ledger->has_many_hosts);
+    if (!counts)
+        return false;
+    ledger->streak += ledger->streak < UINT32_MAX;
+    if (ledger->streak < ledger->threshold)
+        return false;
+    ledger->is_over = true;
+    return true;
+}
+
+bool wr_ledger_open(struct wr_ledger *ledger, int64_t change)
+{
+    ledger->open += (uint64_t)change;
+    return ledger->open == 0 && !ledger->is_over;
+}
+
+void wr_ledger_close(struct wr_ledger *ledger)
+{
+    ledger->is_over = true;
+}
+
+uint32_t wr_ledger_share(uint32_t concurrency, uint32_t index, uint32_t loops)
+{
+    if (concurrency == 0)
+        return 0;
+    uint32_t share = concurrency / loops + (index < concurrency % loops);
+    return share > 0 ? share : 1;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* next.c - what next? Of all that could be done, what is done now. */
+#include "base/buf.h"
+#include "core/plan/state.h"
+
+const char *wr_plan_kind_name(enum wr_plan_kind kind)
+{
+    static const char *const names[] = {
+#define X(kind, name) name,
+        WR_PLAN_KINDS(X)
+#undef X
+    };
+    return (size_t)kind < sizeof names / sizeof names[0] ? names[kind] : NULL;
+}
+
+/* ---- writing it down ---- */
+
+/* Its URL, in the plan's buffer: the host's key is what a canonical URL has as host and port. */
+static struct wr_span write_url(struct wr_plan *plan, const struct wr_plan_host *host, const struct wr_task *task,
+                                size_t *ret_target_at)
+{
+    struct wr_buf buf;
+    struct wr_span key = wr_plan_host_key(host);
+    wr_buf_init_fixed(&buf, plan->url, sizeof plan->url);
+    wr_buf_append(&buf, wr_is_https(task) ? "https://" : "http://", wr_is_https(task) ? 8 : 7);
+    wr_buf_append(&buf, key.data, key.bytes);
+    *ret_target_at = buf.length;
+    assert(buf.length + task->text_bytes < sizeof plan->url);
+    wr_pool_text(&plan->pool, task, plan->url + buf.length);
+    return (struct wr_span){plan->url, buf.length + task->text_bytes};
+}
+
+static struct wr_plan_action action_of(struct wr_plan *plan, enum wr_plan_kind kind, struct wr_plan_host *host,
+                                       uint32_t number)
+{
+    size_t target_at;
+    const struct wr_task *task = wr_task_at(&plan->pool, number);
+    return (struct wr_plan_action){.kind = kind,
+                                   .task = number,
+                                   .fingerprint = task->fingerprint,
+                                   .host = host,
+                                   .url = write_url(plan, host, task, &target_at),
+                                   .depth = task->depth,
+                                   .hops = task->hops,
+                                   .attempts = (uint32_t)task->failures + task->blocks,
+                                   .is_https = wr_is_https(task)};
+}
+
+static struct wr_plan_action page_action(struct wr_plan *plan, enum wr_plan_kind kind, struct wr_lane *lane,
+                                         uint32_t number)
+{
+    struct wr_plan_action action = action_of(plan, kind, lane->host, number);
+    action.job = lane->job->options.id;
+    return action;
+}
+
+/* ---- tasks that end unsent ---- */
+
+static void end_page(struct wr_plan *plan, struct wr_lane *lane, uint32_t number, weir_reason reason, bool is_denied,
+                     struct wr_plan_action *ret_action)
+{
+    struct wr_job *job = lane->job;
+    *ret_action = page_action(plan, WR_PLAN_END, lane, number);
+    ret_action->reason = reason;
+    ret_action->is_denied = is_denied;
+    plan->stats.denied += is_denied;
+    plan->stats.expired += !is_denied;
+    if (is_denied && job->options.draws_pages)
+        job->left[WR_DRAW_PAGES]++; /* it cost nobody anything */
+    wr_task_end(plan, number);
+}
+
+/* Takes out a task of an origin whose tasks expire. */
+static uint32_t pop_expired(struct wr_plan *plan, struct wr_plan_host *host, struct wr_lane **ret_lane)
+{
+    for (struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
+        for (uint32_t origin = 0; origin < WR_ORIGINS; origin++)
+            if ((host->expiring >> origin & 1) != 0 && lane->queued[origin] > 0) {
+                *ret_lane = lane;
+                return wr_lane_pop_any(plan, lane, origin == 1);
+            }
+    return WR_NO_TASK;
+}
+
+static bool has_expired(const struct wr_plan_host *host)
+{
+    for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
+        for (uint32_t origin = 0; origin < WR_ORIGINS; origin++)
+            if ((host->expiring >> origin & 1) != 0 && lane->queued[origin] > 0)
+                return true;
+    return false;
+}
+
+/* One task of a host whose tasks have expired. */
+static bool expire(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action)
+{
+    struct wr_lane *lane;
+    if (plan->expiring.first == NULL)
+        return false;
+    struct wr_plan_host *host = WR_LINKED(plan->expiring.first, struct wr_plan_host, expires);
+    uint32_t number = pop_expired(plan, host, &lane);
+    if (number != WR_NO_TASK)
+        end_page(plan, lane, number, (weir_reason)host->expiring_for, false, ret_action);
+    if (!has_expired(host)) {
+        host->gave_up |= host->expiring;
+        host->expiring = 0;
+        wr_link_take(&host->expires);
+        wr_host_settle(plan, host, now);
+    }
+    return number != WR_NO_TASK;
+}
+
+/* ---- robots.txt and errands ---- */
+
+static bool start_errand(struct wr_plan *plan, struct wr_plan_host *host, int64_t now,
+                         struct wr_plan_action *ret_action)
+{
+    if (host->errands.count == 0)
+        return false;
+    uint32_t number = wr_tasks_take(&plan->pool, &host->errands, WR_NO_TASK);
+    wr_task_reserve(plan, host, number, now);
+    *ret_action = action_of(plan, WR_PLAN_ERRAND, host, number);
+    ret_action->tag = ret_action->fingerprint;
+    return true;
+}
+
+static bool start_robots(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_standing *standing,
+                         int64_t now, struct wr_plan_action *ret_action)
+{
+    uint32_t number, origin = 0;
+    while (origin < WR_ORIGINS && !(host->hop >> origin & 1) && standing->life[origin].fetch == WR_FETCH_NOT)
+        origin++;
+    if (origin == WR_ORIGINS || wr_pool_take(&plan->pool, wr_span_of("/robots.txt"), &number) != 0)
+        return false;
+    struct wr_task *task = wr_task_at(&plan->pool, number);
+    bool is_hop = (host->hop >> origin & 1) != 0;
+    task->owner = host;
+    task->flags |= (uint8_t)(WR_TASK_ROBOTS | (origin == 1 ? WR_TASK_HTTPS : 0));
+    host->claims++;
+    host->hop &= (uint8_t) ~(1U << origin);
+    host->asked |= (uint8_t)(1U << origin);
+    plan->stats.robots++;
+    wr_task_reserve(plan, host, number, now);
+    *ret_action = action_of(plan, WR_PLAN_ROBOTS, host, number);
+    ret_action->is_hop = is_hop;
+    ret_action->is_conditional = standing->life[origin].fetch == WR_FETCH_CONDITIONAL;
+    return true;
+}
+
+/* The host that has been ready longest. It may not be so any more, and then it is put where it belongs. */
+static bool start_urgent(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action)
+{
+    struct wr_standing standing;
+    struct wr_plan_host *host = WR_LINKED(plan->urgent.first, struct wr_plan_host, place);
+    wr_host_stand(plan, host, now, &standing);
+    bool started = standing.urgent && standing.gate.verdict == WEIR_GO &&
+                   (start_errand(plan, host, now, ret_action) || start_robots(plan, host, &standing, now, ret_action));
+    wr_link_take(&host->place);
+    wr_host_settle(plan, host, now);
+    if (!started && wr_link_waits(&host->place)) { /* no room for a robots.txt: after those that end */
+        wr_link_take(&host->place);
+        wr_heap_remove(&plan->timed, &host->timer);
+        wr_heap_push(&plan->timed, now + WR_PUSH_BACK_NS, &host->timer);
+    }
+    return started;
+}
+
+/* ---- pages ---- */
+
+static bool is_allowed(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_standing *standing,
+                       uint32_t number, int64_t now)
+{
+    size_t target_at;
+    const struct wr_task *task = wr_task_at(&plan->pool, number);
+    struct wr_span url = write_url(plan, host, task, &target_at);
+    bool is_https = wr_is_https(task);
+    struct wr_ruling ruling =
+        wr_lifecycle_rule(&standing->life[is_https], host->rules[is_https], wr_span_after(url, target_at), now);
+    return ruling.decision.verdict == WEIR_GO;
+}
+
+/* At one host, the lane that was served longest ago goes first. */
+static struct wr_lane *whose_turn(struct wr_lane *lane)
+{
+    struct wr_lane *first = lane;
+    for (struct wr_lane *other = lane->host->lanes; other != NULL; other = other->beside)
+        if (other->served < first->served && wr_link_waits(&other->ready) && wr_job_may_start(other->job))
+            first = other;
+    return first;
+}
+
+static bool start_page(struct wr_plan *plan, struct wr_lane *lane, int64_t now, struct wr_plan_action *ret_action)
+{
+    struct wr_standing standing;
+    struct wr_plan_host *host = lane->host;
+    wr_host_stand(plan, host, now, &standing);
+    uint32_t number = WR_NO_TASK;
+    if (standing.gate.verdict == WEIR_GO && !standing.urgent && !wr_lane_is_full(lane))
+        number = wr_lane_pop(plan, lane, standing.open, now);
+    if (number == WR_NO_TASK) {
+        wr_host_settle(plan, host, now);
+        return false;
+    }
+    if (!is_allowed(plan, host, &standing, number, now)) {
+        end_page(plan, lane, number, WEIR_REASON_ROBOTS, true, ret_action);
+        if (wr_lane_peek(plan, lane, standing.open, now) == WR_NO_TASK || lane->queued[0] + lane->queued[1] == 0)
+            wr_host_settle(plan, host, now);
+        return true;
+    }
+    lane->served = ++plan->stats.starts;
+    wr_task_reserve(plan, host, number, now);
+    *ret_action = page_action(plan, WR_PLAN_START, lane, number);
+    wr_host_settle(plan, host, now);
+    return true;
+}
+
+/* Jobs take turns. */
+static bool pick(struct wr_plan *plan, int64_t now, bool *ret_acted, struct wr_plan_action *ret_action)
+{
+    uint32_t jobs = plan->options.max_jobs;
+    for (uint32_t i = 0; i < jobs; i++) {
+        struct wr_job *job = &plan->jobs[(plan->turn + i) % jobs];
+        if (job->ready.first == NULL || !wr_job_may_start(job))
+            continue;
+        struct wr_lane *lane = whose_turn(WR_LINKED(job->ready.first, struct wr_lane, ready));
+        plan->turn = (uint32_t)((plan->turn + i + (lane->job == job)) % jobs);
+        *ret_acted = start_page(plan, lane, now, ret_action);
+        return true;
+    }
+    return false;
+}
+
+/* ---- all ---- */
+
+/* Hosts whose time has come, a few at a time. Returns whether there are more. */
+static bool move_due(struct wr_plan *plan, int64_t now)
+{
+    int64_t at;
+    for (int i = 0; i < WR_DUE_BATCH; i++) {
+        struct wr_heap_item *item = wr_heap_peek(&plan->timed, &at);
+        if (item == NULL || at > now)
+            return false;
+        wr_host_settle(plan, (struct wr_plan_host *)(void *)item, now);
+    }
+    return true;
+}
+
+static bool recall(struct wr_plan *plan, struct wr_plan_action *ret_action)
+{
+    if (plan->recalls.first == NULL)
+        return false;
+    struct wr_plan_host *host = WR_LINKED(plan->recalls.first, struct wr_plan_host, recalls);
+    wr_link_take(&host->recalls);
+    host->recalling = true;
+    *ret_action = (struct wr_plan_action){.kind = WR_PLAN_LOAD, .host = host, .wants_memory = true};
+    return true;
+}
+
+/* What needs no wire. */
+static bool prepare(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action)
+{
+    return wr_jobs_say(plan, now, ret_action) || expire(plan, now, ret_action) || recall(plan, ret_action) ||
+           wr_loads_say(plan, ret_action);
+}
+
+void wr_plan_next(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action)
+{
+    for (;;) {
+        bool acted = false, more = move_due(plan, now);
+        if (prepare(plan, now, ret_action))
+            return;
+        if (plan->in_flight < plan->options.max_in_flight) {
+            bool found = plan->urgent.first != NULL;
+            if (found)
+                acted = start_urgent(plan, now, ret_action);
+            else
+                found = pick(plan, now, &acted, ret_action);
+            if (acted)
+                return;
+            more |= found;
+        }
+        if (!more)
+            break;
+    }
+    int64_t at = WEIR_FOREVER, deadline_at = wr_jobs_deadline(plan);
+    wr_heap_peek(&plan->timed, &at);
+    *ret_action = (struct wr_plan_action){.kind = WR_PLAN_IDLE, .at = at < deadline_at ? at : deadline_at};
+}

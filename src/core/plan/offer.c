@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* offer.c - is this URL to be fetched? */
+#include "core/plan/state.h"
+
+const char *wr_offer_name(enum wr_offer_verdict verdict)
+{
+    static const char *const names[] = {
+#define X(verdict, name) name,
+        WR_OFFERS(X)
+#undef X
+    };
+    return (size_t)verdict < sizeof names / sizeof names[0] ? names[verdict] : NULL;
+}
+
+static bool is_too_deep(const struct wr_job *job, const struct wr_offer *offer)
+{
+    uint32_t most = job->options.max_depth;
+    return !offer->is_seed && (offer->depth > UINT16_MAX || (most > 0 && offer->depth > most));
+}
+
+enum wr_offer_verdict wr_plan_screen(const struct wr_plan *plan, const struct wr_offer *offer)
+{
+    const struct wr_plan_options *options = &plan->options;
+    const struct wr_url *url = offer->url;
+    const struct wr_job *job = wr_job_find(plan, offer->job);
+
+    if (job == NULL || job->ended)
+        return WR_OFFER_OVER;
+    if (is_too_deep(job, offer))
+        return WR_OFFER_DEPTH;
+    if (offer->hops > options->max_hops)
+        return WR_OFFER_HOPS;
+    if (!offer->is_seed && options->in_scope != NULL && !options->in_scope(options->context, offer->job, url))
+        return WR_OFFER_SCOPE;
+    if (wr_path_repeats(wr_url_part(url, url->path_at, url->query_at), options->max_repeats))
+        return WR_OFFER_TRAP;
+    return WR_OFFER_NEW;
+}
+
+/* ---- budgets ---- */
+
+/* Which path of which host and job its query belongs to; 0: it has none. */
+static uint64_t path_of(const struct wr_plan *plan, const struct wr_offer *offer)
+{
+    const struct wr_url *url = offer->url;
+    if (url->query_at == url->fragment_at)
+        return 0;
+    struct wr_span path = wr_url_part(url, url->host_at, url->query_at);
+    uint64_t hash = wr_hash(plan->options.hash_key, path.data, path.bytes) ^ (uint64_t)offer->job << 32;
+    return hash != 0 ? hash : 1;
+}
+
+static enum wr_offer_verdict afford(const struct wr_plan *plan, const struct wr_job *job, const struct wr_lane *lane,
+                                    uint64_t path)
+{
+    if (job->options.host_pages > 0 && lane != NULL && lane->accepted >= job->options.host_pages)
+        return WR_OFFER_BUDGET;
+    if (path != 0 && wr_variants_of(&plan->variants, path) >= plan->options.max_variants)
+        return WR_OFFER_TRAP;
+    if (job->options.draws_pages && job->left[WR_DRAW_PAGES] == 0)
+        return job->is_last[WR_DRAW_PAGES] ? WR_OFFER_BUDGET : WR_OFFER_LATER;
+    return WR_OFFER_NEW;
+}
+
+/* ---- accepting ---- */
+
+static struct wr_span key_of(const struct wr_url *url, char memory[WEIR_PACE_KEY_MAX + 1])
+{
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, memory, WEIR_PACE_KEY_MAX + 1);
+    wr_url_append_key(&buf, url);
+    return (struct wr_span){memory, buf.length};
+}
+
+/* The host may not be in memory, for want of room: then the task sleeps in the store until there is some. */
+static int queue(struct wr_plan *plan, struct wr_job *job, struct wr_span key, int64_t now)
+{
+    struct wr_plan_host *host;
+    struct wr_lane *lane;
+    int error = wr_host_need(plan, key, now, &host);
+    if (error == 0)
+        error = wr_lane_need(plan, host, job, &lane);
+    if (error == WEIR_E_FULL) {
+        job->dormant++;
+        job->missed = true;
+        return 0;
+    }
+    if (error != 0)
+        return error;
+    lane->accepted += lane->accepted < UINT32_MAX;
+    lane->in_store++;
+    lane->since += lane->loading;
+    wr_lane_want(plan, lane);
+    wr_link_take(&host->place); /* not idle any more */
+    if (!wr_heap_item_waits(&host->timer) && host->claims == 0)
+        wr_host_settle(plan, host, now);
+    return 0;
+}
+
+enum wr_offer_verdict wr_plan_offer(struct wr_plan *plan, const struct wr_offer *offer, int64_t now)
+{
+    char memory[WEIR_PACE_KEY_MAX + 1];
+    enum wr_offer_verdict verdict = wr_plan_screen(plan, offer);
+    if (verdict != WR_OFFER_NEW)
+        return verdict;
+    if (!offer->is_new) {
+        if (wr_known_has(&plan->known, offer->job, offer->fingerprint))
+            return WR_OFFER_KNOWN;
+    }
+    struct wr_job *job = wr_job_find(plan, offer->job);
+    struct wr_span key = key_of(offer->url, memory);
+    const struct wr_plan_host *host = wr_plan_host_find(plan, key);
+    uint64_t path = path_of(plan, offer);
+    verdict = afford(plan, job, host != NULL ? wr_lane_find(host, job) : NULL, path);
+    if (verdict != WR_OFFER_NEW)
+        return verdict;
+    if (!offer->is_new && plan->known.incomplete)
+        return WR_OFFER_ASK_STORE;
+    if (queue(plan, job, key, now) != 0)
+        return WR_OFFER_MEMORY;
+    wr_known_add(&plan->known, offer->job, offer->fingerprint);
+    if (path != 0)
+        wr_variants_add(&plan->variants, path);
+    if (job->options.draws_pages)
+        job->left[WR_DRAW_PAGES]--;
+    job->open++;
+    job->says_drained = false;
+    return WR_OFFER_NEW;
+}
+
+/* ---- the set ---- */
+
+void wr_plan_known(struct wr_plan *plan, uint32_t job, uint64_t fingerprint)
+{
+    wr_known_add(&plan->known, job, fingerprint);
+}
+
+void wr_plan_known_incomplete(struct wr_plan *plan)
+{
+    plan->known.incomplete = true;
+}
+
+bool wr_plan_is_crowded(const struct wr_plan *plan)
+{
+    return wr_known_is_crowded(&plan->known);
+}
+
+int wr_plan_grow(struct wr_plan *plan)
+{
+    return wr_known_grow(&plan->known);
+}

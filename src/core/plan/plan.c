@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* plan.c - making and ending a plan, and looking at all of it. */
+#include "core/plan/plan.h"
+
+#include "base/error.h"
+#include "core/plan/state.h"
+
+#include <stdalign.h>
+
+#define JOBS 64
+#define HOSTS 100000
+#define TASKS 262144
+#define TEXT_BYTES ((size_t)32 << 20)
+#define KNOWN ((size_t)16 << 20)
+#define WINDOW 64
+#define IN_FLIGHT 256
+#define HOPS 10
+#define REPEATS 3
+#define VARIANTS 1000
+#define MAX_DEFER_NS (30 * WEIR_MINUTE)
+
+static uint32_t or_else(uint32_t number, uint32_t otherwise)
+{
+    return number != 0 ? number : otherwise;
+}
+
+static int check(const struct wr_plan_options *given, struct wr_plan_options *ret_options)
+{
+    struct wr_plan_options options = *given;
+    options.max_jobs = or_else(options.max_jobs, JOBS);
+    options.max_hosts = or_else(options.max_hosts, HOSTS);
+    options.max_tasks = or_else(options.max_tasks, TASKS);
+    options.text_bytes = options.text_bytes != 0 ? options.text_bytes : TEXT_BYTES;
+    options.known_max = options.known_max != 0 ? options.known_max : KNOWN;
+    options.window = or_else(options.window, WINDOW);
+    options.max_in_flight = or_else(options.max_in_flight, IN_FLIGHT);
+    options.max_hops = or_else(options.max_hops, HOPS);
+    options.max_repeats = or_else(options.max_repeats, REPEATS);
+    options.max_variants = or_else(options.max_variants, VARIANTS);
+    options.max_defer_ns = options.max_defer_ns != 0 ? options.max_defer_ns : MAX_DEFER_NS;
+    if (options.hash_key == NULL || options.allocator == NULL)
+        return wr_invalid("a plan needs hash_key and allocator");
+    if (options.max_jobs > 4096 || options.max_hosts > 1U << 28 || options.max_tasks > 1U << 28)
+        return wr_invalid("at most 4096 jobs, and 2^28 hosts and tasks");
+    if (options.window > 4096 || options.max_hops > 255 || options.max_variants > 65534)
+        return wr_invalid("window is at most 4096, max_hops 255, max_variants 65534");
+    if (options.text_bytes < (size_t)1 << 16)
+        return wr_invalid("text_bytes is at least 64 KiB");
+    if (options.max_defer_ns < 0 || options.max_defer_ns > WEIR_DURATION_MAX)
+        return wr_invalid("max_defer_ns is 0 ... WEIR_DURATION_MAX");
+    *ret_options = options;
+    return 0;
+}
+
+static int take_parts(struct wr_plan *plan)
+{
+    const struct wr_plan_options *options = &plan->options;
+    uint32_t beside = options->max_in_flight + WR_POOL_BLOCK; /* robots.txt and errands, beside the windows */
+    plan->jobs = wr_take_array(options->allocator, options->max_jobs, sizeof *plan->jobs, alignof(struct wr_job));
+    int error = plan->jobs == NULL ? WEIR_E_NOMEM : 0;
+    if (error == 0)
+        error = wr_pool_init(&plan->pool, options->allocator, options->max_tasks + beside,
+                             options->text_bytes + (size_t)beside * WR_CELL_TEXT);
+    if (error == 0)
+        error = wr_pool_reserve(&plan->pool, beside);
+    if (error == 0)
+        error = wr_known_init(&plan->known, options->allocator, options->known_max);
+    if (error == 0)
+        error = wr_variants_init(&plan->variants, options->allocator);
+    return error;
+}
+
+int wr_plan_new(const struct wr_plan_options *given, struct wr_plan **ret_plan)
+{
+    struct wr_plan_options options;
+    int error = check(given, &options);
+    if (error != 0)
+        return error;
+    struct wr_plan *plan = wr_take(options.allocator, sizeof *plan, alignof(struct wr_plan));
+    if (plan == NULL)
+        return WEIR_E_NOMEM;
+    plan->options = options;
+    if (options.statuses != NULL)
+        plan->statuses = *options.statuses;
+    else
+        wr_statuses_init(&plan->statuses, WR_STATUSES_JOBS);
+    plan->gate_bytes = wr_round_up(wr_gate_bytes(&options.pace), 8);
+    wr_rng_init(&plan->rng, options.seed);
+    wr_map_init(&plan->hosts, options.allocator, options.hash_key, options.max_hosts);
+    wr_heap_init(&plan->timed, options.allocator, options.max_hosts);
+    plan->pool.allocator = plan->known.allocator = plan->variants.allocator = options.allocator;
+    error = take_parts(plan);
+    if (error != 0) {
+        wr_plan_free(plan);
+        return error;
+    }
+    *ret_plan = plan;
+    return 0;
+}
+
+void wr_plan_free(struct wr_plan *plan)
+{
+    if (plan == NULL)
+        return;
+    const weir_allocator *allocator = plan->options.allocator;
+    const struct wr_map_slot *slot;
+    for (size_t cursor = 0; (slot = wr_map_next(&plan->hosts, &cursor)) != NULL; cursor = 0)
+        wr_host_free(plan, slot->value);
+    wr_map_release(&plan->hosts);
+    wr_heap_release(&plan->timed);
+    wr_pool_release(&plan->pool);
+    wr_known_release(&plan->known);
+    wr_variants_release(&plan->variants);
+    wr_give(allocator, plan->jobs, plan->options.max_jobs * sizeof *plan->jobs, alignof(struct wr_job));
+    wr_give(allocator, plan, sizeof *plan, alignof(struct wr_plan));
+}
+
+void wr_plan_stats_get(const struct wr_plan *plan, struct wr_plan_stats *ret_stats)
+{
+    *ret_stats = plan->stats;
+    ret_stats->hosts = plan->hosts.count;
+    ret_stats->tasks = plan->pool.used;
+    ret_stats->in_flight = plan->in_flight;
+    ret_stats->known = plan->known.count;
+    ret_stats->memory_bytes = sizeof *plan + plan->options.max_jobs * sizeof *plan->jobs +
+                              plan->hosts.room * sizeof(struct wr_map_slot) + plan->timed.room * 3 * sizeof(int64_t) +
+                              wr_pool_bytes(&plan->pool) + plan->known.room * sizeof(uint64_t) +
+                              WR_VARIANT_SLOTS * sizeof(uint64_t) + plan->host_bytes_sum;
+}
+
+/* ---- invariants ---- */
+
+/* What is counted of a host. */
+struct count {
+    uint64_t tasks, in_flight;
+};
+
+static bool lane_ok(const struct wr_lane *lane, struct count *count)
+{
+    uint32_t listed = lane->fifo[0].count + lane->fifo[1].count + lane->delayed.count;
+    count->tasks += listed + lane->in_flight;
+    count->in_flight += lane->in_flight;
+    return listed == lane->queued[0] + lane->queued[1] && (lane->since <= lane->in_store || !lane->loading);
+}
+
+/* Has it something to do, it is somewhere where it will be found. */
+static bool host_ok(struct wr_plan *plan, struct wr_plan_host *host, struct count *count)
+{
+    bool waits = wr_link_waits(&host->place) || wr_heap_item_waits(&host->timer) || host->expiring != 0;
+    uint64_t queued = host->errands.count, flies = 0;
+    for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside) {
+        if (!lane_ok(lane, count))
+            return false;
+        bool stands_still = lane->job->paused || lane->job->ended;
+        waits |= wr_link_waits(&lane->ready) || wr_link_waits(&lane->loads) || lane->loading;
+        queued += stands_still ? 0 : lane->queued[0] + lane->queued[1];
+        flies += lane->in_flight;
+    }
+    count->tasks += host->errands.count;
+    waits |= queued == 0 || flies > 0 || host->claims > host->errands.count + queued || wr_link_waits(&host->recalls) ||
+             host->recalling;
+    return waits && wr_gate_ok(wr_host_gate_of(host), &plan->options.pace) &&
+           wr_lifecycle_ok(&host->robots[0], &plan->options.robots) &&
+           wr_lifecycle_ok(&host->robots[1], &plan->options.robots);
+}
+
+bool wr_plan_ok(const struct wr_plan *plan)
+{
+    struct count count = {0, 0};
+    const struct wr_map_slot *slot;
+    for (size_t cursor = 0; (slot = wr_map_next(&plan->hosts, &cursor)) != NULL;)
+        if (!host_ok((struct wr_plan *)plan, slot->value, &count))
+            return false;
+    uint64_t others = plan->in_flight - count.in_flight; /* robots.txt and errands */
+    return wr_heap_ok(&plan->timed) && count.in_flight <= plan->in_flight &&
+           plan->in_flight <= plan->options.max_in_flight && count.tasks + others == plan->pool.used &&
+           plan->hosts.count <= plan->options.max_hosts;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* plan.h - what next? The heart of a crawl: which URL is fetched when, and what becomes of it.
+ *
+ *     for (;;) {
+ *         wr_plan_next(plan, now, &action);         start a page, fetch a robots.txt, load, …; or idle until action.at
+ *         … carry it out; tell the plan what comes of it, by one of the functions below …
+ *     }
+ *
+ * Pure: no clock (`now` is an argument), no I/O, no lock. There is one plan per loop, and a host belongs to one loop;
+ * the plan owns the gate (core/pace) and the robots.txt (core/rules/lifecycle.h) of each of its hosts. Hosts wait,
+ * nobody else does: a host that may not be asked now sits in a heap under the time at which it may.
+ *
+ *     offered ──▶ store ──load──▶ window of its lane ──start──▶ in flight ──told──▶ done, failed
+ *                                    ▲                             │
+ *                                    └──── again, after a backoff ─┘   given back: at no cost
+ *
+ * A *lane* is one job's queue at one host. Tasks live in the store; a lane holds a window of `window` of them, and asks
+ * for more by LOAD, once at a time, by the position of the last one it got. What is offered goes to the store and
+ * nowhere else, so a window holds nothing that a crash could lose. The store must answer a LOAD after all that was
+ * accepted before it was asked: one queue to one writer does that. A task's identity is (job, fingerprint), the
+ * fingerprint being a keyed hash of its canonical URL, so that every write may be repeated.
+ *
+ * A *start* is what gate.h says. START and ROBOTS hold a reservation: the engine connects, asks wr_plan_may_send just
+ * before it writes, says wr_plan_sent when it does, and then wr_plan_told, or wr_plan_dropped if nothing is known of
+ * how it ended. If it may not send, or cannot, wr_plan_given: the task is where it was, and nothing is counted.
+ *
+ * A *redirect* is a link with one more hop and the same depth: the engine offers its target, and the page that led
+ * there has ended. So each hop is a task of its own host, in whatever loop, under its robots.txt, its gate, the scope
+ * and the budgets; a loop of redirects ends where a URL comes again, and a chain at max_hops. Hops of a robots.txt are
+ * no tasks: within the same host ROBOTS comes again (`is_hop`), and at another host, of whatever loop, they are an
+ * errand (wr_plan_errand), which passes that host's gate before its pages.
+ *
+ * Links to hosts of other loops: wr_plan_screen says whether they are worth posting. They are written with the page
+ * they were found on, and offered to their own loop's plan with `is_stored`; what that refuses has to be ended there.
+ *
+ * Fair: of the hosts the one that is ready longest goes first; jobs take turns, and at one host the job that was served
+ * longest ago. Limits in flight: max_in_flight in all; the gate's per host; per job its concurrency; and per job and
+ * host its concurrency less one for each concurrency_step_ns of learned delay (R14, S2-17).
+ *
+ * Bounded: max_hosts hosts of wr_plan_host_bytes each, max_tasks tasks in windows, text_bytes of their text, known_max
+ * fingerprints of 8 bytes; beyond that offers say ASK_STORE, hosts sleep in the store (HOSTS asks for them when there
+ * is room), and loads are smaller. next, sent, told, given and dropped take no memory.
+ */
+#ifndef WR_CORE_PLAN_PLAN_H
+#define WR_CORE_PLAN_PLAN_H
+
+#include "base/hash.h"
+#include "core/pace/gate.h"
+#include "core/rules/attempts.h"
+#include "core/rules/lifecycle.h"
+#include "core/rules/url.h"
+
+/* ---- making one ---------------------------------------------------------------------------------------- */
+
+/* 0 means the default. */
+struct wr_plan_options {
+    weir_pace_options pace;             /* of every host; have been checked (wr_pace_options_check) */
+    struct wr_life_options robots;      /* have been checked */
+    const struct wr_statuses *statuses; /* whether to try again; NULL: as WR_STATUSES_JOBS */
+    const struct wr_hash_key *hash_key; /* of hosts and paths, secret; must outlive the plan */
+    bool (*in_scope)(void *context, uint32_t job, const struct wr_url *url); /* NULL: all is */
+    void *context;
+    bool ignores_robots;
+    uint32_t max_jobs;      /* at once; 64 */
+    uint32_t max_hosts;     /* in memory; 100 000 */
+    uint32_t max_tasks;     /* in all windows; 262 144 */
+    size_t text_bytes;      /* of their paths and queries; 32 MiB */
+    size_t known_max;       /* fingerprints in memory; 16 Mi, 128 MiB */
+    uint32_t window;        /* tasks of a lane in memory; 64, at most 4096 */
+    uint32_t max_in_flight; /* of all hosts; 256 */
+    uint32_t max_hops;      /* redirects one after the other; 10, at most 255 */
+    uint32_t max_repeats;   /* of the same path segments one after the other; 3 */
+    uint32_t max_variants;  /* queries of one path; 1000, at most 65534 */
+    int64_t max_defer_ns;   /* how long breaker, Retry-After and unknown robots may keep a task waiting; 30 min (R6) */
+    uint64_t seed;          /* of the jitter */
+    const weir_allocator *allocator;
+};
+
+struct wr_plan;
+struct wr_plan_host; /* stays as long as it has tasks, or something was asked of the caller for it */
+
+/* WEIR_E_INVAL, WEIR_E_NOMEM. */
+int wr_plan_new(const struct wr_plan_options *given, struct wr_plan **ret_plan);
+void wr_plan_free(struct wr_plan *plan);
+
+/* ---- jobs ---------------------------------------------------------------------------------------------- */
+
+/* What one job may do here. Budgets of a whole job are drawn from its ledger (ledger.h) by DRAW. 0 means the default;
+ * of the budgets, no limit. */
+struct wr_plan_job {
+    uint32_t id;          /* the store's, not 0 */
+    uint32_t concurrency; /* in flight, of this loop's share; any number */
+    uint32_t max_depth;   /* links from a seed */
+    uint32_t host_pages;  /* accepted per host */
+    int64_t deadline_at;  /* it is over then; 0: never */
+    bool draws_pages;     /* accepted URLs are counted against the ledger */
+    bool draws_bytes;     /* bytes fetched */
+};
+
+/* WEIR_E_FULL: max_jobs. WEIR_E_INVAL: it is here already. */
+int wr_plan_job_add(struct wr_plan *plan, const struct wr_plan_job *options);
+/* Changes its concurrency and deadline. WEIR_E_ABSENT, here and below: no such job. */
+int wr_plan_job_change(struct wr_plan *plan, const struct wr_plan_job *options);
+int wr_plan_job_pause(struct wr_plan *plan, uint32_t id, bool paused);
+/* It is over (cancelled, failed, out of budget): accepts and starts nothing more, and lets its windows go: the tasks
+ * stay in the store as they are. What is in flight may end. DRAINED follows. */
+int wr_plan_job_end(struct wr_plan *plan, uint32_t id);
+/* After DRAINED; makes room for another. WEIR_E_INVAL: something of it is left. */
+int wr_plan_job_forget(struct wr_plan *plan, uint32_t id);
+
+enum wr_draw {
+    WR_DRAW_PAGES,
+    WR_DRAW_BYTES,
+    WR_DRAWS
+};
+/* The ledger's answer to DRAW: so many more; fewer than were asked for: these are the last. Out of bytes the job is
+ * over (OVER follows); out of pages it accepts nothing more. */
+int wr_plan_grant(struct wr_plan *plan, uint32_t id, enum wr_draw what, uint64_t count, bool is_last);
+
+/* ---- URLs ---------------------------------------------------------------------------------------------- */
+
+#define WR_OFFERS(X)                                                                                      \
+    X(WR_OFFER_NEW, "new") /* accepted: write it to the store */                                          \
+    X(WR_OFFER_KNOWN, "known")                                                                            \
+    X(WR_OFFER_ASK_STORE, "ask_store") /* write it if the store has none; if so offer it with `is_new` */ \
+    X(WR_OFFER_LATER, "later")         /* the ledger is being asked: offer it again after the grant */    \
+    X(WR_OFFER_SCOPE, "scope")         /* the rest are refusals */                                        \
+    X(WR_OFFER_DEPTH, "depth")                                                                            \
+    X(WR_OFFER_HOPS, "hops")                                                                              \
+    X(WR_OFFER_BUDGET, "budget") /* the job's pages, or those of this host */                             \
+    X(WR_OFFER_TRAP, "trap")     /* segments that repeat, or too many queries of one path */              \
+    X(WR_OFFER_OVER, "over")     /* the job has ended, or is not known */                                 \
+    X(WR_OFFER_MEMORY, "memory") /* there is none */
+
+enum wr_offer_verdict {
+#define X(verdict, name) verdict,
+    WR_OFFERS(X)
+#undef X
+};
+
+/* "new", …; NULL for a number that is none. */
+const char *wr_offer_name(enum wr_offer_verdict verdict);
+
+/* A link that was found, or a seed. */
+struct wr_offer {
+    uint32_t job;
+    uint64_t fingerprint;
+    const struct wr_url *url; /* canonical */
+    uint32_t depth;           /* of a seed 0 */
+    uint32_t hops;            /* of a redirect's target: one more than of the page that led there */
+    bool is_seed;             /* in every scope and at any depth */
+    bool is_new;              /* the store said so after ASK_STORE */
+};
+
+/* Only scope, depth, hops and segments: whether a link to another loop's host is worth posting. NEW: it is. */
+enum wr_offer_verdict wr_plan_screen(const struct wr_plan *plan, const struct wr_offer *offer);
+enum wr_offer_verdict wr_plan_offer(struct wr_plan *plan, const struct wr_offer *offer, int64_t now);
+
+/* Of a resumed job: this URL is known. When all of them have been told (or nothing was ever stored, as in a new plan)
+ * the set is complete; tell so when it is not: then what is not in it is asked of the store. */
+void wr_plan_known(struct wr_plan *plan, uint32_t job, uint64_t fingerprint);
+void wr_plan_known_incomplete(struct wr_plan *plan);
+/* Whether the set of fingerprints is crowded, and doubling it now: between steps, for it takes memory and time. */
+bool wr_plan_is_crowded(const struct wr_plan *plan);
+int wr_plan_grow(struct wr_plan *plan);
+
+/* ---- what comes out of the store ----------------------------------------------------------------------- */
+
+/* In the order of a host's queue. All zero but the priority: before all. */
+struct wr_plan_position {
+    int64_t id;
+    int32_t priority;
+};
+#define WR_PLAN_FRONT ((struct wr_plan_position){0, INT32_MIN})
+
+/* A host of this loop has `queued` tasks of the job in the store: of a resumed job, and in answer to HOSTS. Hosts that
+ * are here already are left alone. WEIR_E_FULL: no room; HOSTS will ask again. WEIR_E_ABSENT, WEIR_E_NOMEM. */
+int wr_plan_host_waits(struct wr_plan *plan, uint32_t id, struct wr_span key, uint64_t queued, int64_t now);
+/* The answer to HOSTS is complete; `is_end`: there are none after the last. */
+void wr_plan_hosts_listed(struct wr_plan *plan, uint32_t id, int64_t last_id, bool is_end, int64_t now);
+
+/* What the store knows of a host and its robots.txt, [1] that of https. */
+struct wr_plan_memory {
+    const weir_pace_memory *pace; /* NULL: it is new */
+    struct {
+        bool is_known;
+        struct wr_robots *rules; /* NULL: there is none. Becomes the plan's */
+        bool has_validators;
+        int64_t max_age_ns; /* negative: not said */
+        int64_t age_ns;
+    } robots[2];
+};
+/* The first answer to a LOAD with `wants_memory`. */
+void wr_plan_remember(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_plan_memory *memory, int64_t now,
+                      int64_t wall_now);
+
+struct wr_plan_row {
+    uint64_t fingerprint;
+    struct wr_plan_position position;
+    const struct wr_url *url;
+    uint32_t depth, hops, attempts;
+    int64_t not_before_ns; /* from now; 0: at once */
+};
+/* A row of the answer to a LOAD, in order. WEIR_E_NOMEM, WEIR_E_FULL: it was not taken, and what follows must not be
+ * given: end the answer with is_end false. */
+int wr_plan_load(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id, const struct wr_plan_row *row,
+                 int64_t now);
+/* The answer is complete. `is_end`: there were fewer than asked for. `accepted`: tasks of this job and host that the
+ * store has, ended or not; 0: not counted. */
+void wr_plan_loaded(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id, bool is_end, uint32_t accepted,
+                    int64_t now);
+
+/* ---- what next ----------------------------------------------------------------------------------------- */
+
+#define WR_PLAN_KINDS(X)                                                                                         \
+    X(WR_PLAN_IDLE, "idle")       /* nothing until `at`, or (WEIR_FOREVER) until something is told */            \
+    X(WR_PLAN_START, "start")     /* fetch `url`: the task's page */                                             \
+    X(WR_PLAN_ERRAND, "errand")   /* the same for an errand, which `tag` names */                                \
+    X(WR_PLAN_ROBOTS, "robots")   /* fetch `url`: the host's robots.txt; is_hop: the Location of the last one */ \
+    X(WR_PLAN_LOAD, "load")       /* `count` tasks of the job for the host, after `after` */                     \
+    X(WR_PLAN_HOSTS, "hosts")     /* up to `count` hosts with tasks of the job, after `after.id` */              \
+    X(WR_PLAN_END, "end")         /* the task ends unsent: `reason` robots (denied), or what deferred it (R6) */ \
+    X(WR_PLAN_DRAW, "draw")       /* ask the job's ledger for `count` of `draw`, then wr_plan_grant */           \
+    X(WR_PLAN_OVER, "over")       /* out of `draw`, or of time (WR_DRAWS): end the job everywhere */             \
+    X(WR_PLAN_DRAINED, "drained") /* nothing of the job is left here; comes again after more was offered */
+
+enum wr_plan_kind {
+#define X(kind, name) kind,
+    WR_PLAN_KINDS(X)
+#undef X
+};
+
+/* "start", …; NULL for a number that is none. */
+const char *wr_plan_kind_name(enum wr_plan_kind kind);
+
+struct wr_plan_action {
+    enum wr_plan_kind kind;
+    int64_t at;    /* IDLE */
+    uint32_t job;  /* not of ROBOTS and ERRAND */
+    uint32_t task; /* START, ROBOTS, ERRAND: the number by which it is told of; END: not any more */
+    uint64_t fingerprint;
+    struct wr_plan_host *host;
+    struct wr_span url; /* valid until the next call of wr_plan_next */
+    uint32_t depth, hops, attempts;
+    bool is_https;       /* ROBOTS: of which origin */
+    bool is_conditional; /* ROBOTS: send the validators of the copy */
+    bool is_hop;         /* ROBOTS */
+    bool is_denied;      /* END: robots.txt says no; else it was deferred for too long */
+    bool wants_memory;   /* LOAD: wr_plan_remember comes first */
+    uint64_t tag;        /* ERRAND */
+    struct wr_plan_position after;
+    uint64_t count;
+    enum wr_draw draw;
+    weir_reason reason;
+};
+
+void wr_plan_next(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action);
+
+/* ---- requests ------------------------------------------------------------------------------------------ */
+
+/* Asked just before writing. Anything but WEIR_GO: wr_plan_given. */
+weir_decision wr_plan_may_send(const struct wr_plan *plan, uint32_t number, int64_t now);
+void wr_plan_sent(struct wr_plan *plan, uint32_t number, int64_t now);
+/* Not sent after all. It is where it was, for at least 100 ms. */
+void wr_plan_given(struct wr_plan *plan, uint32_t number, int64_t now);
+/* Sent, and nothing is known of how it ended: our own fault, or it was cancelled. As given. */
+void wr_plan_dropped(struct wr_plan *plan, uint32_t number, int64_t now);
+
+#define WR_FATES(X)                                        \
+    X(WR_FATE_DONE, "done")                                \
+    X(WR_FATE_AGAIN, "again") /* queued again, for `at` */ \
+    X(WR_FATE_FAILED, "failed")
+
+enum wr_fate_kind {
+#define X(kind, name) kind,
+    WR_FATES(X)
+#undef X
+};
+
+struct wr_fate {
+    enum wr_fate_kind kind;
+    enum wr_next why;  /* FAILED: permanent or spent */
+    int64_t at;        /* AGAIN */
+    uint32_t attempts; /* so far */
+    uint32_t news;     /* of wr_gate_news: RETRY_AFTER: store the host's memory at once */
+};
+
+/* How a page, or an errand (which is always DONE), ended. */
+struct wr_fate wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
+                            int64_t now);
+
+/* How a robots.txt ended: `event` is ANSWERED or FAILED, its unit is set here. `rules` become the plan's, whatever
+ * comes of them; NULL: there are none. Of what it returns, `fetch` ON: it goes on at its Location, by ROBOTS again if
+ * `stays` (Location is at the same host), else by an errand of the caller's, whose answer is told by
+ * wr_plan_robots_came. `copy`: what to store. */
+struct wr_life_action wr_plan_robots_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,
+                                          const struct wr_life_event *event, struct wr_robots *rules, bool stays,
+                                          int64_t now);
+/* The same for a hop that was an errand. */
+struct wr_life_action wr_plan_robots_came(struct wr_plan *plan, struct wr_plan_host *host, bool is_https,
+                                          const struct wr_life_event *event, struct wr_robots *rules, bool stays,
+                                          int64_t now);
+
+/* A request for a host of this plan on behalf of somebody else: ERRAND follows when its gate opens, before pages.
+ * WEIR_E_FULL, WEIR_E_NOMEM. */
+int wr_plan_errand(struct wr_plan *plan, const struct wr_url *url, uint64_t tag, int64_t now);
+
+/* ---- looking ------------------------------------------------------------------------------------------- */
+
+/* NULL: not here. */
+struct wr_plan_host *wr_plan_host_find(const struct wr_plan *plan, struct wr_span key);
+struct wr_span wr_plan_host_key(const struct wr_plan_host *host);
+/* Its gate, for reports, or to pause it (then call wr_plan_host_changed). */
+struct wr_gate *wr_plan_host_gate(struct wr_plan_host *host);
+void wr_plan_host_changed(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
+
+/* What holds the job's next task at this host, in R28's words, and for how long: NONE, if it may start now. */
+weir_decision wr_plan_why(const struct wr_plan *plan, const struct wr_plan_host *host, uint32_t id, int64_t now);
+
+/* The next host whose memory changed since it was last taken here; NULL: none. Store it. */
+const struct wr_plan_host *wr_plan_save(struct wr_plan *plan, int64_t now, int64_t wall_now,
+                                        weir_pace_memory *ret_memory);
+
+struct wr_plan_stats {
+    size_t hosts, tasks, in_flight, known; /* tasks: in windows and in flight */
+    uint64_t starts, robots, retries, rejected, expired, denied;
+    size_t memory_bytes;
+};
+void wr_plan_stats_get(const struct wr_plan *plan, struct wr_plan_stats *ret_stats);
+
+/* Bytes of a host with a key of so many bytes, and one lane. */
+size_t wr_plan_host_bytes(const struct wr_plan_options *options, size_t key_bytes);
+
+/* Asserted invariants; looks at everything. */
+bool wr_plan_ok(const struct wr_plan *plan);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* settle.c - what can a host do now? If nothing: what holds it, and until when? */
+#include "core/plan/state.h"
+
+static bool may_expire(weir_reason reason)
+{
+    return reason == WEIR_REASON_BREAKER || reason == WEIR_REASON_RETRY_AFTER || reason == WEIR_REASON_RATE_LIMIT_RESET;
+}
+
+/* ---- standing ---- */
+
+static weir_decision wait_until(weir_reason reason, int64_t until, int64_t now)
+{
+    int64_t wait_ns = until == WEIR_FOREVER ? WEIR_UNTIL_RELEASE : until > now ? until - now : 0;
+    return (weir_decision){WEIR_WAIT, reason, wait_ns};
+}
+
+static bool works(const struct wr_lane *lane)
+{
+    return !lane->job->paused && !lane->job->ended;
+}
+
+static int64_t soonest(const struct wr_plan *plan, const struct wr_lane *lane, int64_t now)
+{
+    uint32_t n = lane->delayed.count > 0 ? lane->delayed.first : WR_NO_TASK;
+    while (n != WR_NO_TASK && wr_task_at(&plan->pool, n)->at <= now)
+        n = wr_task_at(&plan->pool, n)->next;
+    return n != WR_NO_TASK ? wr_task_at(&plan->pool, n)->at : WEIR_FOREVER;
+}
+
+static void stand_wanted(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,
+                         struct wr_standing *standing)
+{
+    standing->soonest_at = WEIR_FOREVER;
+    for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside) {
+        if (!works(lane))
+            continue;
+        for (uint32_t origin = 0; origin < WR_ORIGINS; origin++)
+            standing->wanted |= (uint32_t)(lane->queued[origin] > 0) << origin;
+        int64_t at = soonest(plan, lane, now);
+        standing->soonest_at = at < standing->soonest_at ? at : standing->soonest_at;
+    }
+}
+
+static void stand_robots(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now,
+                         struct wr_standing *standing)
+{
+    static const struct wr_life_event wanted = {.kind = WR_LIFE_WANTED};
+    for (uint32_t origin = 0; origin < WR_ORIGINS; origin++) {
+        if ((standing->wanted >> origin & 1) == 0)
+            continue;
+        struct wr_life_action *life = &standing->life[origin];
+        if (plan->options.ignores_robots)
+            *life = (struct wr_life_action){.holds = WR_HOLDS_ALLOW};
+        else
+            *life = wr_lifecycle_step(&host->robots[origin], &plan->options.robots, &wanted, now);
+        standing->open |= (uint32_t)(life->holds != WR_HOLDS_WAIT) << origin;
+        if ((host->asked >> origin & 1) != 0)
+            life->fetch = WR_FETCH_NOT;
+        standing->urgent |= life->fetch != WR_FETCH_NOT;
+    }
+    standing->urgent |= host->hop != 0 || host->errands.count > 0;
+}
+
+static void stand_held(struct wr_standing *standing)
+{
+    bool gated = standing->gate.verdict != WEIR_GO && may_expire(standing->gate.reason);
+    for (uint32_t origin = 0; origin < WR_ORIGINS; origin++) {
+        if ((standing->wanted >> origin & 1) == 0)
+            continue;
+        bool unknown = (standing->open >> origin & 1) == 0;
+        standing->held |= (uint32_t)(gated || unknown) << origin;
+        standing->held_for[origin] = gated ? standing->gate.reason : WEIR_REASON_ROBOTS;
+    }
+}
+
+static bool is_startable(const struct wr_plan *plan, const struct wr_lane *lane, uint32_t open, int64_t now)
+{
+    return works(lane) && !wr_lane_is_full(lane) && wr_lane_peek(plan, lane, open, now) != WR_NO_TASK;
+}
+
+void wr_host_stand(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now, struct wr_standing *ret_standing)
+{
+    struct wr_standing *standing = ret_standing;
+    *standing = (struct wr_standing){.wanted = 0};
+    stand_wanted(plan, host, now, standing);
+    stand_robots(plan, host, now, standing);
+    if (standing->wanted == 0 && !standing->urgent)
+        return;
+    standing->gate = wr_gate_ask(wr_host_gate_of(host), &plan->options.pace, now);
+    if (standing->gate.verdict == WEIR_GO && host->pushed_until > now)
+        standing->gate = wait_until(WEIR_REASON_PACE, host->pushed_until, now);
+    stand_held(standing);
+    for (const struct wr_lane *lane = host->lanes; lane != NULL && !standing->startable; lane = lane->beside)
+        standing->startable = is_startable(plan, lane, standing->open, now);
+}
+
+/* ---- placing ---- */
+
+void wr_host_unplace(struct wr_plan *plan, struct wr_plan_host *host)
+{
+    wr_heap_remove(&plan->timed, &host->timer);
+    wr_link_take(&host->place);
+    for (struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
+        wr_link_take(&lane->ready);
+}
+
+/* When time alone may change something. */
+static int64_t next_change(const struct wr_plan *plan, const struct wr_plan_host *host,
+                           const struct wr_standing *standing, int64_t now)
+{
+    int64_t at = standing->soonest_at, gate_at = WEIR_FOREVER;
+    for (uint32_t origin = 0; origin < WR_ORIGINS; origin++)
+        if ((standing->wanted & ~standing->open) >> origin & 1)
+            at = standing->life[origin].until < at ? standing->life[origin].until : at;
+    if (standing->gate.verdict != WEIR_GO && standing->gate.wait_ns != WEIR_UNTIL_RELEASE)
+        gate_at = now + standing->gate.wait_ns;
+    bool wants_gate = standing->urgent || standing->startable;
+    if (wants_gate || (at != WEIR_FOREVER && gate_at != WEIR_FOREVER && gate_at > at))
+        at = gate_at;
+    for (uint32_t origin = 0; origin < WR_ORIGINS; origin++) {
+        int64_t expires_at = host->could_at[origin] + plan->options.max_defer_ns;
+        if ((standing->held >> origin & 1) && expires_at < at)
+            at = expires_at;
+    }
+    return at;
+}
+
+/* R6: counted from the last time at which a page was possible. */
+static void note_held(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_standing *standing, int64_t now)
+{
+    for (uint32_t origin = 0; origin < WR_ORIGINS; origin++) {
+        uint8_t bit = (uint8_t)(1U << origin);
+        if ((standing->held & bit) == 0) {
+            host->could_at[origin] = now;
+            host->gave_up &= (uint8_t) ~(standing->wanted & bit);
+        } else if ((host->gave_up & bit) != 0 || now - host->could_at[origin] >= plan->options.max_defer_ns) {
+            host->expiring |= bit;
+            host->expiring_for = (uint8_t)standing->held_for[origin];
+            wr_list_push(&plan->expiring, &host->expires);
+        }
+    }
+}
+
+/* The gate is open. A robots.txt and errands go before pages: pages may depend on them. */
+static void ready(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_standing *standing, int64_t now)
+{
+    if (standing->urgent) {
+        wr_list_push(&plan->urgent, &host->place);
+        return;
+    }
+    for (struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
+        if (is_startable(plan, lane, standing->open, now))
+            wr_list_push(&lane->job->ready, &lane->ready);
+}
+
+static bool is_idle(const struct wr_plan_host *host)
+{
+    bool waits = false;
+    for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
+        waits |= lane->in_store > 0;
+    return host->claims == 0 && !waits;
+}
+
+/* What the store knows of a host comes with its first tasks. Where errands have none, it is asked for alone. */
+static void recall(struct wr_plan *plan, struct wr_plan_host *host)
+{
+    bool loads = false;
+    for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
+        loads |= lane->loading || wr_link_waits(&lane->loads);
+    if (host->errands.count > 0 && !loads && !host->recalling)
+        wr_list_push(&plan->recalls, &host->recalls);
+}
+
+void wr_host_settle(struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
+{
+    struct wr_standing standing;
+    wr_host_unplace(plan, host);
+    for (struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
+        wr_lane_want(plan, lane);
+    if (wr_gate_unsaved(wr_host_gate_of(host)))
+        wr_list_push(&plan->unsaved, &host->unsaved);
+    if (!host->remembered) {
+        recall(plan, host);
+        return;
+    }
+    wr_host_stand(plan, host, now, &standing);
+    note_held(plan, host, &standing, now);
+    if (host->expiring != 0)
+        return; /* until that is done */
+    if (standing.gate.verdict == WEIR_GO && (standing.urgent || standing.startable)) {
+        ready(plan, host, &standing, now);
+        if (standing.soonest_at != WEIR_FOREVER) /* another lane's */
+            wr_heap_push(&plan->timed, standing.soonest_at, &host->timer);
+        return;
+    }
+    int64_t at = next_change(plan, host, &standing, now);
+    if (at != WEIR_FOREVER)
+        wr_heap_push(&plan->timed, at > now ? at : now + 1, &host->timer);
+    else if (is_idle(host)) {
+        host->gave_up = 0;
+        wr_list_push(&plan->idle, &host->place);
+    }
+}
+
+/* ---- why ---- */
+
+/* Its next task may be sent as far as it and its host go. */
+static weir_decision why_not_now(const struct wr_plan *plan, const struct wr_lane *lane)
+{
+    weir_reason reason = WEIR_REASON_NONE;
+    if (wr_lane_is_full(lane))
+        reason = WEIR_REASON_CONCURRENCY;
+    else if (!wr_job_may_start(lane->job))
+        reason = WEIR_REASON_JOB_LIMIT;
+    else if (plan->in_flight >= plan->options.max_in_flight)
+        reason = WEIR_REASON_GLOBAL;
+    if (reason == WEIR_REASON_NONE)
+        return (weir_decision){WEIR_GO, reason, 0};
+    return wait_until(reason, WEIR_FOREVER, 0);
+}
+
+weir_decision wr_plan_why(const struct wr_plan *plan, const struct wr_plan_host *host, uint32_t id, int64_t now)
+{
+    struct wr_standing standing;
+    struct wr_job *job = wr_job_find(plan, id);
+    struct wr_lane *lane = job != NULL ? wr_lane_find(host, job) : NULL;
+    if (lane == NULL || lane->queued[0] + lane->queued[1] == 0) {
+        bool waits = lane != NULL && lane->in_store > 0;
+        return waits ? wait_until(WEIR_REASON_QUEUE, WEIR_FOREVER, now) : (weir_decision){.verdict = WEIR_GO};
+    }
+    if (job->paused)
+        return wait_until(WEIR_REASON_PAUSED, WEIR_FOREVER, now);
+    wr_host_stand(plan, (struct wr_plan_host *)host, now, &standing);
+    uint32_t task = wr_lane_peek(plan, lane, standing.open, now);
+    uint32_t any = wr_lane_peek(plan, lane, (1U << WR_ORIGINS) - 1, now);
+    if (task == WR_NO_TASK && any != WR_NO_TASK) {
+        bool is_https = wr_is_https(wr_task_at(&plan->pool, any));
+        return wait_until(WEIR_REASON_ROBOTS, standing.life[is_https].until, now);
+    }
+    if (task == WR_NO_TASK)
+        return wait_until(WEIR_REASON_RETRY, wr_task_at(&plan->pool, lane->delayed.first)->at, now);
+    if (standing.gate.verdict != WEIR_GO)
+        return standing.gate;
+    return why_not_now(plan, lane);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* state.h - what a plan is made of. Only the files of core/plan look inside.
+ *
+ *     plan ── hosts (map) ── host ── gate, robots × 2, errands
+ *       │                     └─ lane ── lane …              one for each job that has been here
+ *       └─ jobs ── job ── ready: lanes whose host may be asked now, the longest ready first
+ *
+ * A host is in the heap (`timed`) under the time at which something may change by itself; ready, that is, itself in
+ * `urgent`, or its lanes in their jobs' ready lists; in the list of the idle if it has nothing to do at all; or
+ * nowhere, until something is told. settle.c puts it there after everything that happens to it.
+ */
+#ifndef WR_CORE_PLAN_STATE_H
+#define WR_CORE_PLAN_STATE_H
+
+#include "base/alloc.h"
+#include "base/heap.h"
+#include "base/map.h"
+#include "base/rng.h"
+#include "core/plan/known.h"
+#include "core/plan/list.h"
+#include "core/plan/plan.h"
+#include "core/plan/pool.h"
+#include "core/plan/trap.h"
+
+#define WR_ORIGINS 2      /* of a host: http and https */
+#define WR_DUE_BATCH 32   /* hosts that are moved before one is picked: 10 000 may be due at once */
+#define WR_LOAD_LEAST 2   /* tasks */
+#define WR_DRAW_CHUNK 256 /* pages */
+#define WR_DRAW_CHUNK_BYTES ((uint64_t)16 << 20)
+#define WR_EVICT_LOOKS 8 /* idle hosts that are looked at to find one that may go */
+#define WR_HOSTS_CHUNK 256
+
+struct wr_lane {
+    struct wr_link ready;   /* in its job's list */
+    struct wr_link loads;   /* in the plan's list of lanes that want to load */
+    struct wr_link of_job;  /* in its job's list of all lanes */
+    struct wr_lane *beside; /* the host's next one */
+    struct wr_plan_host *host;
+    struct wr_job *job;
+    struct wr_tasks fifo[WR_ORIGINS];
+    struct wr_tasks delayed;       /* by ready_at */
+    struct wr_plan_position after; /* of the last one loaded */
+    uint64_t served;               /* the plan's count of starts then */
+    uint64_t in_store;             /* queued there, after `after` */
+    uint64_t since;                /* of them, accepted since the load that is under way was asked for */
+    uint32_t queued[WR_ORIGINS];   /* in fifo and delayed */
+    uint32_t in_flight;
+    uint32_t accepted;
+    bool loading;
+    bool active; /* counted in the plan's lanes */
+};
+
+struct wr_plan_host {
+    struct wr_heap_item timer; /* first */
+    struct wr_link place;      /* in `urgent` or `idle` */
+    struct wr_link expires;    /* in `expiring` */
+    struct wr_link unsaved;
+    struct wr_link recalls; /* in the list of those whose memory alone is wanted */
+    struct wr_lane *lanes;
+    struct wr_tasks errands;
+    struct wr_lifecycle robots[WR_ORIGINS];
+    struct wr_robots *rules[WR_ORIGINS]; /* ours */
+    int64_t could_at[WR_ORIGINS];        /* when a page was last possible (R6) */
+    int64_t pushed_until;                /* something was given back: not again before (U4) */
+    uint32_t claims;                     /* tasks here and in flight, and what the caller was asked for */
+    uint32_t steps;                      /* by which a job's concurrency is lowered here */
+    uint8_t expiring;                    /* bit: origin */
+    uint8_t gave_up;                     /* bit: origin: its tasks have expired, and whatever held them still does */
+    uint8_t hop;                         /* bit: the robots.txt goes on here */
+    uint8_t asked;                       /* bit: the robots.txt is being fetched by a task */
+    uint8_t away;                        /* bit: it goes on elsewhere, by an errand of the caller's */
+    uint8_t expiring_for;                /* weir_reason */
+    bool recalling;                      /* the store is asked for its memory alone */
+    bool remembered;                     /* the store has said what it knows */
+    uint16_t key_bytes;
+    uint32_t key_at; /* in the block */
+    size_t bytes;    /* of the block: this, gate, key */
+};
+
+struct wr_job {
+    struct wr_plan_job options;
+    struct wr_list ready; /* of lanes */
+    struct wr_list lanes; /* all */
+    uint32_t in_flight;
+    uint64_t open;           /* tasks accepted and not ended, wherever they are */
+    uint64_t left[WR_DRAWS]; /* of what was granted */
+    bool is_last[WR_DRAWS], drawing[WR_DRAWS];
+    uint64_t dormant;    /* tasks whose host is not here */
+    int64_t hosts_after; /* the id of the last host that HOSTS listed */
+    int64_t hosts_at;    /* no HOSTS before: there was no room */
+    uint32_t found;      /* hosts that this pass over them brought */
+    bool listing;        /* HOSTS is under way */
+    bool missed;         /* tasks became dormant since the pass began */
+    bool full;           /* and not all of what was listed found room */
+    bool paused, ended, timed_out;
+    struct wr_link *stirred;      /* the next of its lanes whose host is to be looked at again */
+    bool says_drained, says_over; /* an action is due */
+    enum wr_draw over;
+};
+
+struct wr_plan {
+    struct wr_plan_options options;
+    struct wr_statuses statuses;
+    struct wr_rng rng;
+    struct wr_map hosts;
+    struct wr_heap timed;
+    struct wr_list urgent, idle, expiring, unsaved, loads, recalls;
+    struct wr_job *jobs; /* max_jobs; id 0: free */
+    uint32_t turn;       /* the job whose turn it is */
+    struct wr_pool pool;
+    struct wr_known known;
+    struct wr_variants variants;
+    size_t gate_bytes;
+    uint32_t in_flight;
+    uint32_t lanes; /* with tasks in window or store */
+    bool starved;   /* a load found no room; until a task has ended */
+    struct wr_plan_stats stats;
+    size_t host_bytes_sum;
+    char url[WR_URL_ROOM];
+};
+
+/* ---- hosts.c ---- */
+
+static inline struct wr_gate *wr_host_gate_of(struct wr_plan_host *host)
+{
+    return (struct wr_gate *)(host + 1);
+}
+
+/* Found, or made. WEIR_E_FULL, WEIR_E_NOMEM. */
+int wr_host_need(struct wr_plan *plan, struct wr_span key, int64_t now, struct wr_plan_host **ret_host);
+int wr_lane_need(struct wr_plan *plan, struct wr_plan_host *host, struct wr_job *job, struct wr_lane **ret_lane);
+struct wr_lane *wr_lane_find(const struct wr_plan_host *host, const struct wr_job *job);
+void wr_lane_free(struct wr_plan *plan, struct wr_lane *lane);
+void wr_host_free(struct wr_plan *plan, struct wr_plan_host *host);
+/* The rules of an origin have come, or went; tells the gate of Crawl-delay. */
+void wr_host_set_rules(struct wr_plan_host *host, bool is_https, struct wr_robots *rules, int64_t now);
+
+/* ---- jobs.c ---- */
+
+struct wr_job *wr_job_find(const struct wr_plan *plan, uint32_t id);
+/* One of its tasks has ended. */
+void wr_job_task_ended(struct wr_job *job, uint64_t count);
+bool wr_job_may_start(const struct wr_job *job);
+/* Whether the job has something to say; fills it in. */
+bool wr_jobs_say(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action);
+/* The earliest deadline. */
+int64_t wr_jobs_deadline(const struct wr_plan *plan);
+
+/* ---- lane.c ---- */
+
+/* Lists it for LOAD if it wants to. */
+void wr_lane_want(struct wr_plan *plan, struct wr_lane *lane);
+void wr_lane_push(struct wr_plan *plan, struct wr_lane *lane, uint32_t number, int64_t now);
+/* To the front: it was not sent after all. */
+void wr_lane_push_back(struct wr_plan *plan, struct wr_lane *lane, uint32_t number);
+/* Takes out the first task of an origin in the set `open` that is due; WR_NO_TASK. */
+uint32_t wr_lane_peek(const struct wr_plan *plan, const struct wr_lane *lane, uint32_t open, int64_t now);
+uint32_t wr_lane_pop(struct wr_plan *plan, struct wr_lane *lane, uint32_t open, int64_t now);
+/* Of this origin, any. */
+uint32_t wr_lane_pop_any(struct wr_plan *plan, struct wr_lane *lane, bool is_https);
+bool wr_lane_is_full(const struct wr_lane *lane);
+bool wr_loads_say(struct wr_plan *plan, struct wr_plan_action *ret_action);
+
+/* ---- settle.c ---- */
+
+/* What a host can do now, and if nothing, what for. */
+struct wr_standing {
+    weir_decision gate;
+    struct wr_life_action life[WR_ORIGINS]; /* of those that are wanted */
+    uint32_t wanted;                        /* bit: origin: somebody has tasks there */
+    uint32_t open;                          /* bit: origin: its rules are known */
+    uint32_t held;                          /* bit: origin: by what may expire */
+    int64_t soonest_at;                     /* when the next backoff ends that has not; WEIR_FOREVER */
+    bool urgent;                            /* a robots.txt or an errand is to be sent */
+    bool startable;                         /* a page is */
+    weir_reason held_for[WR_ORIGINS];
+};
+
+void wr_host_stand(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now,
+                   struct wr_standing *ret_standing);
+/* Puts it where it belongs. */
+void wr_host_settle(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
+/* Takes it out of heap and lists. */
+void wr_host_unplace(struct wr_plan *plan, struct wr_plan_host *host);
+
+/* ---- flight.c ---- */
+
+/* Reserves a start for this task. */
+void wr_task_reserve(struct wr_plan *plan, struct wr_plan_host *host, uint32_t number, int64_t now);
+/* The task is gone; of a page, the job knows. */
+void wr_task_end(struct wr_plan *plan, uint32_t number);
+
+static inline bool wr_is_https(const struct wr_task *task)
+{
+    return (task->flags & WR_TASK_HTTPS) != 0;
+}
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* test_jobs.c - pausing, cancelling, limits and budgets of jobs. */
+#include "rig.h"
+
+static void a_paused_job_starts_nothing_and_goes_on_where_it_was(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 3);
+    rig_offer_many(&rig, 1, "b.example", 3);
+    struct wr_plan_action action = rig_wait(&rig, rig.now);
+    assert_int_equal(wr_plan_job_pause(rig.plan, 1, true), 0);
+    rig_fetch(&rig, &action, 200);
+    rig.now += M;
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    rig.now += 2 * WEIR_HOUR; /* nothing expires meanwhile */
+    action = rig_next(&rig);
+    assert_kind(action, WR_PLAN_IDLE);
+    assert_int_equal(action.at, WEIR_FOREVER);
+    assert_int_equal(wr_plan_job_pause(rig.plan, 1, false), 0);
+    for (int i = 0; i < 5; i++) {
+        action = rig_wait(&rig, rig.now + S);
+        assert_kind(action, WR_PLAN_START);
+        rig_fetch(&rig, &action, 200);
+    }
+    assert_kind(rig_wait(&rig, rig.now), WR_PLAN_DRAINED);
+    rig_release(&rig);
+}
+
+static void a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    struct wr_plan_stats stats;
+    char host[32];
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_job(&rig, 2);
+    for (int i = 0; i < 200; i++) {
+        snprintf(host, sizeof host, "h%d.example", i);
+        rig_offer_many(&rig, 1, host, 3);
+    }
+    rig_offer_many(&rig, 2, "h7.example", 2);
+    struct wr_plan_action first = rig_page(&rig, rig.now), of_two = rig_page(&rig, rig.now);
+    struct wr_plan_action second = rig_page(&rig, rig.now);
+    assert_int_equal(first.job * 100 + of_two.job * 10 + second.job, 121);
+    assert_int_equal(wr_plan_job_end(rig.plan, 1), 0);
+    assert_offer(rig_offer(&rig, 1, "http://new.example/"), WR_OFFER_OVER);
+    rig_fetch(&rig, &of_two, 200);
+    struct wr_plan_action action = rig_page(&rig, rig.now + 2 * S);
+    assert_int_equal(action.job, 2);
+    rig_fetch(&rig, &action, 200);
+    assert_int_equal(rig_wait(&rig, rig.now).job, 2); /* drained */
+    wr_plan_given(rig.plan, first.task, rig.now);
+    rig_send(&rig, &second);
+    assert_int_equal(rig_tell(&rig, &second, 500).kind, WR_FATE_AGAIN);
+    action = rig_wait(&rig, rig.now + 2 * S);
+    assert_kind(action, WR_PLAN_DRAINED);
+    assert_int_equal(wr_plan_job_forget(rig.plan, action.job), 0);
+    wr_plan_stats_get(rig.plan, &stats);
+    assert_int_equal(stats.tasks, 0);
+    rig_release(&rig);
+}
+
+/* S2-17, S2-18, R14. */
+static void concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_recovers(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    weir_pace_options pace;
+    rig_init(&rig);
+    weir_pace_options_profile(&pace, WEIR_PROFILE_LEARNED);
+    pace.breaker = false;
+    assert_int_equal(wr_pace_options_check(&pace, &rig.options.pace), 0);
+    rig.options.pace.delay_up_ns = 5 * S;
+    rig.options.pace.delay_down_ns = 60 * S;
+    rig.options.pace.probe_after = 2;
+    rig_begin(&rig);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .concurrency = 3}), 0);
+    rig_offer_many(&rig, 1, "a.example", 40);
+    struct wr_plan_action action;
+    for (int i = 0; i < 2; i++) { /* 5.5 s, 10.5 s: one at a time */
+        action = rig_wait(&rig, rig.now + M);
+        rig_fetch(&rig, &action, 429);
+    }
+    struct wr_plan_action first = rig_wait(&rig, rig.now + M);
+    rig_send(&rig, &first);
+    rig.now += M;
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    assert_int_equal(wr_plan_why(rig.plan, first.host, 1, rig.now).reason, WEIR_REASON_CONCURRENCY);
+    rig_tell(&rig, &first, 200);
+    for (int i = 0; i < 3; i++) {
+        action = rig_wait(&rig, rig.now + M);
+        rig_fetch(&rig, &action, 200);
+    }
+    for (int i = 0; i < 3; i++) { /* all three again */
+        action = rig_wait(&rig, rig.now + M);
+        assert_kind(action, WR_PLAN_START);
+        rig_send(&rig, &action);
+    }
+    rig.now += M;
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    rig_release(&rig);
+}
+
+static void a_job_ends_at_its_deadline_once(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .deadline_at = rig.now + 3500 * MS}), 0);
+    rig_offer_many(&rig, 1, "a.example", 10);
+    int64_t began_at = rig.now;
+    for (int i = 0; i < 4; i++) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + S);
+        assert_kind(action, WR_PLAN_START);
+        rig_fetch(&rig, &action, 200);
+    }
+    struct wr_plan_action action = rig_wait(&rig, rig.now + S);
+    assert_kind(action, WR_PLAN_OVER);
+    assert_int_equal(action.draw, WR_DRAWS);
+    assert_int_equal(rig.now, began_at + 3500 * MS);
+    assert_int_equal(wr_plan_job_end(rig.plan, 1), 0);
+    assert_kind(rig_wait(&rig, rig.now), WR_PLAN_DRAINED);
+    rig_release(&rig);
+}
+
+static void bytes_are_drawn_from_the_ledger_and_end_the_job(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    struct wr_ledger ledger;
+    bool is_last;
+    rig_init(&rig);
+    rig_begin(&rig);
+    wr_ledger_init(&ledger, WR_LEDGER_UNLIMITED, 3500, 0);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .draws_bytes = true}), 0);
+    rig_offer_many(&rig, 1, "a.example", 10);
+    int starts = 0;
+    for (;;) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + S);
+        if (action.kind == WR_PLAN_OVER)
+            break;
+        if (action.kind == WR_PLAN_DRAW) {
+            uint64_t granted = wr_ledger_draw(&ledger, action.draw, action.count, &is_last);
+            wr_plan_grant(rig.plan, 1, action.draw, granted, is_last);
+            continue;
+        }
+        rig_fetch(&rig, &action, 200); /* 1000 bytes */
+        starts++;
+    }
+    assert_int_equal(starts, 4);
+    rig_release(&rig);
+}
+
+static void a_resumed_job_loads_what_the_store_has(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 5);
+    rig_offer_many(&rig, 1, "b.example", 5);
+    wr_plan_free(rig.plan);
+    rig.rows[2].ended = rig.rows[7].ended = true;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    for (size_t i = 0; i < rig.count; i++)
+        wr_plan_known(rig.plan, 1, rig.rows[i].fingerprint);
+    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("a.example"), 4, rig.now), 0);
+    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("b.example"), 4, rig.now), 0);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/2"), WR_OFFER_KNOWN);
+    for (int i = 0; i < 8; i++) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + S);
+        assert_kind(action, WR_PLAN_START);
+        rig_fetch(&rig, &action, 200);
+    }
+    assert_kind(rig_wait(&rig, rig.now), WR_PLAN_DRAINED);
+    rig_release(&rig);
+}
+
+static void what_was_learned_is_told_once_for_each_change(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    weir_pace_memory memory;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 2);
+    struct wr_plan_action action = rig_wait(&rig, rig.now);
+    assert_null(wr_plan_save(rig.plan, rig.now, 1700000000 * S, &memory));
+    rig_send(&rig, &action);
+    weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true, .retry_after_ns = 9 * S};
+    wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now);
+    assert_ptr_equal(wr_plan_save(rig.plan, rig.now, 1700000000 * S, &memory), action.host);
+    assert_true(memory.retry_wall_at >= 1700000009 * S);
+    assert_null(wr_plan_save(rig.plan, rig.now, 1700000000 * S, &memory));
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(a_paused_job_starts_nothing_and_goes_on_where_it_was),
+           test(a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all),
+           test(concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_recovers),
+           test(a_job_ends_at_its_deadline_once), test(bytes_are_drawn_from_the_ledger_and_end_the_job),
+           test(a_resumed_job_loads_what_the_store_has), test(what_was_learned_is_told_once_for_each_change))

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* test_ledger.c - what belongs to a whole job: S2-15, S2-16, budgets in chunks, and its end. */
+#include "rig.h"
+
+static bool end_many(struct wr_ledger *ledger, enum wr_ledger_end end, int count)
+{
+    bool fails = false;
+    for (int i = 0; i < count; i++)
+        fails |= wr_ledger_ended(ledger, end);
+    return fails;
+}
+
+static void twenty_failures_in_a_row_fail_the_job_once_and_a_success_ends_the_row(void **state)
+{
+    (void)state;
+    struct wr_ledger ledger;
+    wr_ledger_init(&ledger, 10, 10, 0);
+    assert_false(end_many(&ledger, WR_LEDGER_FAILURE, 19));
+    assert_false(wr_ledger_ended(&ledger, WR_LEDGER_SUCCESS));
+    assert_false(end_many(&ledger, WR_LEDGER_FAILURE, 19));
+    assert_false(end_many(&ledger, WR_LEDGER_ANSWER, 100));
+    assert_true(wr_ledger_ended(&ledger, WR_LEDGER_FAILURE));
+    assert_false(end_many(&ledger, WR_LEDGER_FAILURE, 40));
+    assert_true(ledger.is_over);
+    bool is_last;
+    assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_PAGES, 5, &is_last), 0);
+    assert_true(is_last);
+}
+
+static void tasks_that_expire_fail_a_job_of_one_host_only(void **state)
+{
+    (void)state;
+    struct wr_ledger ledger;
+    wr_ledger_init(&ledger, 10, 10, 3);
+    assert_true(end_many(&ledger, WR_LEDGER_EXPIRED, 3));
+    wr_ledger_init(&ledger, 10, 10, 3);
+    ledger.has_many_hosts = true;
+    assert_false(end_many(&ledger, WR_LEDGER_EXPIRED, 100));
+    assert_true(end_many(&ledger, WR_LEDGER_FAILURE, 3));
+}
+
+static void what_an_end_means_follows_from_fate_and_status(void **state)
+{
+    (void)state;
+    struct wr_fate done = {.kind = WR_FATE_DONE}, spent = {.kind = WR_FATE_FAILED, .why = WR_NEXT_SPENT};
+    struct wr_fate permanent = {.kind = WR_FATE_FAILED, .why = WR_NEXT_PERMANENT};
+    assert_int_equal(wr_ledger_end_of(&done, 200), WR_LEDGER_SUCCESS);
+    assert_int_equal(wr_ledger_end_of(&permanent, 404), WR_LEDGER_ANSWER);
+    assert_int_equal(wr_ledger_end_of(&permanent, 999), WR_LEDGER_FAILURE);
+    assert_int_equal(wr_ledger_end_of(&spent, 429), WR_LEDGER_FAILURE);
+    assert_int_equal(wr_ledger_end_of(&spent, 0), WR_LEDGER_FAILURE);
+}
+
+static void several_loops_draw_no_more_than_there_is(void **state)
+{
+    (void)state;
+    struct wr_ledger ledger;
+    bool is_last = false;
+    uint64_t sum = 0;
+    wr_ledger_init(&ledger, 1000, WR_LEDGER_UNLIMITED, 0);
+    while (!is_last)
+        sum += wr_ledger_draw(&ledger, WR_DRAW_PAGES, 256, &is_last);
+    assert_int_equal(sum, 1000);
+    assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_PAGES, 256, &is_last), 0);
+    assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_BYTES, 1U << 30, &is_last), 1U << 30);
+    assert_false(is_last);
+}
+
+static void a_job_is_complete_when_nothing_is_open_anywhere(void **state)
+{
+    (void)state;
+    struct wr_ledger ledger;
+    wr_ledger_init(&ledger, 10, 10, 0);
+    assert_false(wr_ledger_open(&ledger, 1));  /* a seed */
+    assert_false(wr_ledger_open(&ledger, 2));  /* its links, one posted to another loop */
+    assert_false(wr_ledger_open(&ledger, -1)); /* the seed has ended */
+    assert_false(wr_ledger_open(&ledger, -1)); /* the posted one is known there */
+    assert_true(wr_ledger_open(&ledger, -1));
+}
+
+static void concurrency_is_shared_among_loops(void **state)
+{
+    (void)state;
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < 4; i++)
+        sum += wr_ledger_share(10, i, 4);
+    assert_int_equal(sum, 10);
+    assert_int_equal(wr_ledger_share(0, 1, 4), 0);
+    assert_int_equal(wr_ledger_share(2, 3, 4), 1); /* never none: who has fewer than loops should use fewer */
+}
+
+WEIR_TESTS(test(twenty_failures_in_a_row_fail_the_job_once_and_a_success_ends_the_row),
+           test(tasks_that_expire_fail_a_job_of_one_host_only), test(what_an_end_means_follows_from_fate_and_status),
+           test(several_loops_draw_no_more_than_there_is), test(a_job_is_complete_when_nothing_is_open_anywhere),
+           test(concurrency_is_shared_among_loops))

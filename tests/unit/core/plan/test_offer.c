@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* test_offer.c - which URLs are accepted: known ones, scope, depth, budgets, traps (A20), and where memory ends (D3).
+ */
+#include "rig.h"
+
+#include "core/plan/trap.h"
+
+static void a_url_is_new_once_and_for_each_job(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_job(&rig, 2);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_OFFER_KNOWN);
+    assert_offer(rig_offer(&rig, 2, "http://a.example/"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/b"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 3, "http://a.example/"), WR_OFFER_OVER);
+    rig_release(&rig);
+}
+
+static bool only_a(void *context, uint32_t job, const struct wr_url *url)
+{
+    (void)context, (void)job;
+    struct wr_span host = wr_url_host(url);
+    return host.bytes == 9 && memcmp(host.data, "a.example", 9) == 0;
+}
+
+static void scope_depth_and_hops_are_refused_by_name_but_a_seed_never_by_scope(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig.options.in_scope = only_a;
+    rig_begin(&rig);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .max_depth = 3}), 0);
+    assert_offer(rig_offer_at(&rig, 1, "http://a.example/3", 3, 0), WR_OFFER_NEW);
+    assert_offer(rig_offer_at(&rig, 1, "http://a.example/4", 4, 0), WR_OFFER_DEPTH);
+    assert_offer(rig_offer_at(&rig, 1, "http://a.example/h", 1, 10), WR_OFFER_NEW);
+    assert_offer(rig_offer_at(&rig, 1, "http://a.example/i", 1, 11), WR_OFFER_HOPS);
+    assert_offer(rig_offer(&rig, 1, "http://b.example/"), WR_OFFER_SCOPE);
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    assert_int_equal(wr_url_parse(wr_span_of("http://b.example/"), NULL, NULL, memory, sizeof memory, &url), WR_URL_OK);
+    struct wr_offer seed = {.job = 1, .fingerprint = 77, .url = &url, .is_seed = true};
+    assert_offer(wr_plan_screen(rig.plan, &seed), WR_OFFER_NEW);
+    assert_offer(wr_plan_offer(rig.plan, &seed, rig.now), WR_OFFER_NEW);
+    rig_release(&rig);
+}
+
+static void paths_that_repeat_themselves_are_a_trap(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        bool repeats;
+    } table[] = {{"/", false},
+                 {"/a/a/a", false},
+                 {"/a/a/a/a", true},
+                 {"/a/b/a/b/a/b", false},
+                 {"/a/b/a/b/a/b/a/b", true},
+                 {"/x/a/b/c/a/b/c/a/b/c/a/b/c/y", true},
+                 {"/a/b/c/d/a/b/c/d/a/b/c/d/a/b/c/e", false},
+                 {"/2024/01/01/2024/02/02", false},
+                 {"////", true},
+                 {"/a//a//b", false}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (wr_path_repeats(wr_span_of(table[i].path), 3) != table[i].repeats)
+            fail_msg("%s", table[i].path);
+    char deep[300] = "";
+    for (int i = 0; i < 64; i++)
+        snprintf(deep + strlen(deep), sizeof deep - strlen(deep), "/%d", i);
+    assert_true(wr_path_repeats(wr_span_of(deep), 3));
+}
+
+static void one_path_has_so_many_queries_and_no_more(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    char url[64];
+    rig_init(&rig);
+    rig.options.max_variants = 50;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    for (int i = 0; i < 50; i++) {
+        snprintf(url, sizeof url, "http://a.example/calendar?day=%d", i);
+        assert_offer(rig_offer(&rig, 1, url), WR_OFFER_NEW);
+    }
+    assert_offer(rig_offer(&rig, 1, "http://a.example/calendar?day=50"), WR_OFFER_TRAP);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/calendar?day=1"), WR_OFFER_KNOWN);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/other?day=50"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://b.example/calendar?day=50"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/calendar"), WR_OFFER_NEW);
+    rig_release(&rig);
+}
+
+static void a_host_has_so_many_pages_and_others_are_not_starved(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .host_pages = 10}), 0);
+    rig_offer_many(&rig, 1, "a.example", 10);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/more"), WR_OFFER_BUDGET);
+    assert_offer(rig_offer(&rig, 1, "https://a.example/more"), WR_OFFER_BUDGET);
+    assert_offer(rig_offer(&rig, 1, "http://a.example:81/more"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://b.example/more"), WR_OFFER_NEW);
+    rig_release(&rig);
+}
+
+/* The store knows how many there were before a restart. */
+static void the_pages_of_a_host_are_counted_across_restarts(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .host_pages = 10}), 0);
+    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("a.example"), 3, rig.now), 0);
+    rig.store_is_slow = true;
+    struct wr_plan_action load = rig_next(&rig);
+    assert_kind(load, WR_PLAN_LOAD);
+    wr_plan_remember(rig.plan, load.host, &(struct wr_plan_memory){.pace = NULL}, rig.now, 0);
+    wr_plan_loaded(rig.plan, load.host, 1, true, 10, rig.now);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/more"), WR_OFFER_BUDGET);
+    rig_release(&rig);
+}
+
+static void pages_are_drawn_in_chunks_and_end_where_the_ledger_does(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .draws_pages = true}), 0);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_OFFER_LATER);
+    struct wr_plan_action draw = rig_next(&rig);
+    assert_kind(draw, WR_PLAN_DRAW);
+    assert_int_equal(draw.draw, WR_DRAW_PAGES);
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_PAGES, 3, true), 0);
+    rig_offer_many(&rig, 1, "a.example", 3);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/more"), WR_OFFER_BUDGET);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/2"), WR_OFFER_KNOWN);
+    assert_kind(rig_next(&rig), WR_PLAN_START);
+    rig_release(&rig);
+}
+
+static void beyond_its_size_the_set_asks_the_store(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    char url[64];
+    int asked = 0;
+    rig_init(&rig);
+    rig.options.known_max = 8192;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    for (int i = 0; i < 7000; i++) {
+        snprintf(url, sizeof url, "http://a.example/%d", i);
+        enum wr_offer_verdict verdict = rig_offer(&rig, 1, url);
+        asked += verdict == WR_OFFER_ASK_STORE;
+        assert_true(verdict == WR_OFFER_NEW || (verdict == WR_OFFER_ASK_STORE && i >= 6144));
+        if (wr_plan_is_crowded(rig.plan))
+            assert_int_equal(wr_plan_grow(rig.plan), 0);
+    }
+    assert_int_equal(asked, 7000 - 6145);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/17"), WR_OFFER_KNOWN);
+    char memory[WR_URL_ROOM];
+    struct wr_url parsed;
+    assert_int_equal(wr_url_parse(wr_span_of(url), NULL, NULL, memory, sizeof memory, &parsed), WR_URL_OK);
+    struct wr_offer again = {.job = 1, .fingerprint = 99, .url = &parsed, .is_new = true};
+    assert_offer(wr_plan_offer(rig.plan, &again, rig.now), WR_OFFER_NEW);
+    rig_release(&rig);
+}
+
+/* D3: hosts for which there is no room sleep in the store, and are asked for later. */
+static void hosts_beyond_the_room_sleep_in_the_store_and_are_asked_for(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    char url[64];
+    int fetched = 0;
+    rig_init(&rig);
+    rig.options.max_hosts = 10;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    for (int i = 0; i < 100; i++) {
+        snprintf(url, sizeof url, "http://h%d.example/", i);
+        assert_offer(rig_offer(&rig, 1, url), WR_OFFER_NEW);
+    }
+    for (;;) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + 5 * S);
+        struct wr_plan_stats stats;
+        wr_plan_stats_get(rig.plan, &stats);
+        assert_true(stats.hosts <= 10);
+        if (action.kind == WR_PLAN_DRAINED)
+            break;
+        if (action.kind == WR_PLAN_START) {
+            rig_fetch(&rig, &action, 200);
+            fetched++;
+            continue;
+        }
+        assert_kind(action, WR_PLAN_HOSTS);
+        size_t i = (size_t)action.after.id;
+        int error = 0;
+        for (; i < 100 && error == 0; i++) {
+            snprintf(url, sizeof url, "h%zu.example", i);
+            if (!rig.rows[i].ended)
+                error = wr_plan_host_waits(rig.plan, 1, wr_span_of(url), 1, rig.now);
+        }
+        wr_plan_hosts_listed(rig.plan, 1, (int64_t)i - (error != 0), i == 100 && error == 0, rig.now);
+    }
+    assert_int_equal(fetched, 100);
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(a_url_is_new_once_and_for_each_job),
+           test(scope_depth_and_hops_are_refused_by_name_but_a_seed_never_by_scope),
+           test(paths_that_repeat_themselves_are_a_trap), test(one_path_has_so_many_queries_and_no_more),
+           test(a_host_has_so_many_pages_and_others_are_not_starved),
+           test(the_pages_of_a_host_are_counted_across_restarts),
+           test(pages_are_drawn_in_chunks_and_end_where_the_ledger_does), test(beyond_its_size_the_set_asks_the_store),
+           test(hosts_beyond_the_room_sleep_in_the_store_and_are_asked_for))

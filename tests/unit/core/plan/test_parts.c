@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* test_parts.c - lists, pool, set of fingerprints, and the table of queries. */
+#include "rig.h"
+
+#include "base/rng.h"
+#include "core/plan/known.h"
+#include "core/plan/list.h"
+#include "core/plan/pool.h"
+#include "core/plan/trap.h"
+
+static void a_list_gives_back_what_came_first_also_when_others_leave(void **state)
+{
+    (void)state;
+    struct wr_list list = {NULL, NULL};
+    struct wr_link links[5] = {{NULL, NULL, NULL}};
+    for (int i = 0; i < 5; i++)
+        wr_list_push(&list, &links[i]);
+    wr_list_push(&list, &links[0]); /* is there already */
+    wr_link_take(&links[2]);
+    wr_link_take(&links[4]);
+    wr_link_take(&links[2]); /* is not there any more */
+    static const int expected[] = {0, 1, 3};
+    for (int i = 0; i < 3; i++) {
+        assert_ptr_equal(list.first, &links[expected[i]]);
+        wr_link_take(list.first);
+    }
+    assert_null(list.first);
+    assert_null(list.last);
+}
+
+static void texts_of_every_length_come_back_as_they_were(void **state)
+{
+    (void)state;
+    static char text[WR_CELL_TEXT * 4], back[sizeof text];
+    test_allocator allocator;
+    struct wr_pool pool;
+    uint32_t number;
+    test_allocator_init(&allocator);
+    assert_int_equal(wr_pool_init(&pool, &allocator.allocator, 10, 1 << 16), 0);
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (char)('a' + i % 26);
+    for (size_t bytes = 0; bytes <= sizeof text; bytes++) {
+        assert_int_equal(wr_pool_take(&pool, (struct wr_span){text, bytes}, &number), 0);
+        wr_pool_text(&pool, wr_task_at(&pool, number), back);
+        assert_memory_equal(back, text, bytes);
+        assert_int_equal(pool.used_cells, (bytes + WR_CELL_TEXT - 1) / WR_CELL_TEXT);
+        wr_pool_give(&pool, number);
+        assert_int_equal(pool.used_cells + pool.used, 0);
+    }
+    wr_pool_release(&pool);
+    assert_int_equal(allocator.live, 0);
+}
+
+static void a_full_pool_takes_no_more_and_loses_nothing(void **state)
+{
+    (void)state;
+    static char text[8000];
+    static uint32_t numbers[2048];
+    test_allocator allocator;
+    struct wr_pool pool;
+    uint32_t count = 0;
+    test_allocator_init(&allocator);
+    memset(text, 'x', sizeof text);
+    assert_int_equal(wr_pool_init(&pool, &allocator.allocator, 2048, 1 << 20), 0);
+    while (wr_pool_take(&pool, (struct wr_span){text, sizeof text}, &numbers[count]) == 0)
+        count++;
+    assert_true(count >= 130 && count < 150);
+    uint32_t cells = pool.used_cells;
+    assert_int_equal(wr_pool_take(&pool, (struct wr_span){text, sizeof text}, &numbers[count]), WEIR_E_FULL);
+    assert_int_equal(pool.used_cells, cells);
+    assert_int_equal(pool.used, count);
+    wr_pool_give(&pool, numbers[0]);
+    assert_int_equal(wr_pool_take(&pool, (struct wr_span){text, sizeof text}, &numbers[0]), 0);
+    wr_pool_release(&pool);
+    assert_int_equal(allocator.live, 0);
+}
+
+static void delayed_tasks_lie_in_the_order_of_their_times(void **state)
+{
+    (void)state;
+    static const int64_t times[] = {5, 3, 9, 3, 1, 9, 7};
+    static const uint32_t expected[] = {4, 1, 3, 0, 6, 2, 5};
+    struct wr_tasks tasks = WR_TASKS_NONE;
+    struct wr_pool pool;
+    uint32_t number;
+    test_allocator allocator;
+    test_allocator_init(&allocator);
+    assert_int_equal(wr_pool_init(&pool, &allocator.allocator, 10, 1 << 16), 0);
+    for (uint32_t i = 0; i < 7; i++) {
+        assert_int_equal(wr_pool_take(&pool, (struct wr_span){NULL, 0}, &number), 0);
+        assert_int_equal(number, i);
+        wr_task_at(&pool, number)->at = times[i];
+        wr_tasks_insert(&pool, &tasks, number);
+    }
+    for (uint32_t i = 0; i < 7; i++)
+        assert_int_equal(wr_tasks_take(&pool, &tasks, WR_NO_TASK), expected[i]);
+    assert_int_equal(tasks.count, 0);
+    wr_pool_release(&pool);
+}
+
+static void fingerprints_are_known_by_job_and_growing_forgets_none(void **state)
+{
+    (void)state;
+    struct wr_known known;
+    struct wr_rng rng;
+    test_allocator allocator;
+    test_allocator_init(&allocator);
+    assert_int_equal(wr_known_init(&known, &allocator.allocator, 100000), 0);
+    for (int pass = 0; pass < 2; pass++) {
+        wr_rng_init(&rng, 5);
+        for (int i = 0; i < 60000; i++) {
+            uint64_t fingerprint = i == 0 ? 0 : wr_rng_next(&rng);
+            assert_int_equal(wr_known_has(&known, 1, fingerprint), pass == 1);
+            assert_false(wr_known_has(&known, 2, fingerprint));
+            wr_known_add(&known, 1, fingerprint);
+            if (wr_known_is_crowded(&known))
+                assert_int_equal(wr_known_grow(&known), 0);
+        }
+    }
+    assert_int_equal(known.count, 60000);
+    assert_int_equal(wr_known_grow(&known), WEIR_E_FULL);
+    assert_false(known.incomplete);
+    wr_known_release(&known);
+    assert_int_equal(allocator.live, 0);
+}
+
+/* A trap stays known however many other paths come along. */
+static void a_path_with_many_queries_is_not_forgotten_for_others(void **state)
+{
+    (void)state;
+    struct wr_variants variants;
+    struct wr_rng rng;
+    test_allocator allocator;
+    test_allocator_init(&allocator);
+    wr_rng_init(&rng, 9);
+    assert_int_equal(wr_variants_init(&variants, &allocator.allocator), 0);
+    uint64_t trap = wr_rng_next(&rng);
+    for (int i = 0; i < 500; i++)
+        wr_variants_add(&variants, trap);
+    for (int i = 0; i < 1000000; i++)
+        wr_variants_add(&variants, wr_rng_next(&rng));
+    assert_int_equal(wr_variants_of(&variants, trap), 500);
+    for (int i = 0; i < 100000; i++)
+        wr_variants_add(&variants, trap);
+    assert_int_equal(wr_variants_of(&variants, trap), 65535);
+    wr_variants_release(&variants);
+}
+
+WEIR_TESTS(test(a_list_gives_back_what_came_first_also_when_others_leave),
+           test(texts_of_every_length_come_back_as_they_were), test(a_full_pool_takes_no_more_and_loses_nothing),
+           test(delayed_tasks_lie_in_the_order_of_their_times),
+           test(fingerprints_are_known_by_job_and_growing_forgets_none),
+           test(a_path_with_many_queries_is_not_forgotten_for_others))

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* test_retry.c - central retries, deferral and its end (R5, R6), and why a host waits (R28). */
+#include "rig.h"
+
+static void begin(struct rig *rig, int urls)
+{
+    rig_init(rig);
+    rig_begin(rig);
+    rig_job(rig, 1);
+    rig_offer_many(rig, 1, "a.example", urls);
+}
+
+static void a_transient_failure_is_tried_three_times_and_a_blocked_one_four(void **state)
+{
+    (void)state;
+    static const struct {
+        int status, tries;
+        enum wr_next why;
+    } table[] = {{0, 3, WR_NEXT_SPENT},   {500, 3, WR_NEXT_SPENT}, {429, 4, WR_NEXT_SPENT},
+                 {503, 4, WR_NEXT_SPENT}, {403, 4, WR_NEXT_SPENT}, {404, 1, WR_NEXT_PERMANENT},
+                 {200, 1, WR_NEXT_DONE},  {304, 1, WR_NEXT_DONE},  {999, 1, WR_NEXT_PERMANENT}};
+    static struct rig rig;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        begin(&rig, 1);
+        struct wr_fate fate = {.kind = WR_FATE_AGAIN};
+        int tries = 0;
+        while (fate.kind == WR_FATE_AGAIN) {
+            struct wr_plan_action action = rig_wait(&rig, rig.now + 20 * S);
+            assert_kind(action, WR_PLAN_START);
+            assert_int_equal(action.attempts, tries);
+            fate = rig_fetch(&rig, &action, table[i].status);
+            assert_int_equal(fate.attempts, ++tries);
+            assert_true(fate.kind != WR_FATE_AGAIN || fate.at >= rig.now);
+        }
+        assert_int_equal(tries, table[i].tries);
+        assert_int_equal(fate.why, table[i].why);
+        assert_kind(rig_wait(&rig, rig.now + S), WR_PLAN_DRAINED);
+        rig_release(&rig);
+    }
+}
+
+/* U1: a task that backs off holds up nobody. */
+static void others_go_on_while_one_backs_off(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig.options.pace.retry.base_ns = rig.options.pace.retry.max_ns = 60 * S;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 4);
+    struct wr_plan_action action = rig_wait(&rig, rig.now);
+    struct wr_fate fate = rig_fetch(&rig, &action, 500);
+    assert_int_equal(fate.kind, WR_FATE_AGAIN);
+    for (int i = 1; i < 4; i++) {
+        char url[64];
+        snprintf(url, sizeof url, "http://a.example/%d", i);
+        action = rig_wait(&rig, rig.now + S);
+        assert_url(action, url);
+        rig_fetch(&rig, &action, 200);
+    }
+    weir_decision why = wr_plan_why(rig.plan, action.host, 1, rig.now);
+    assert_int_equal(why.reason, WEIR_REASON_RETRY);
+    assert_int_equal(why.wait_ns, fate.at - rig.now);
+    action = rig_wait(&rig, fate.at);
+    assert_url(action, "http://a.example/0");
+    assert_int_equal(rig.now, fate.at);
+    rig_release(&rig);
+}
+
+static void a_retry_waits_at_least_for_the_gate(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    begin(&rig, 1);
+    struct wr_plan_action action = rig_wait(&rig, rig.now);
+    rig_send(&rig, &action);
+    weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true, .retry_after_ns = 40 * S};
+    struct wr_fate fate = wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now);
+    assert_true(fate.at >= rig.now + 40 * S);
+    rig_wait(&rig, rig.now + 50 * S);
+    rig_release(&rig);
+}
+
+/* R6: a Retry-After of hours ends the wait; queueing behind the host's own pace never does. */
+static void a_long_retry_after_expires_all_tasks_of_the_host_and_its_own_pace_none(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig.options.window = 4;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 10);
+    struct wr_plan_action action = rig_wait(&rig, rig.now);
+    rig_send(&rig, &action);
+    int64_t at = rig.now;
+    weir_outcome outcome = {.size = sizeof outcome, .status = 503, .has_retry_after = true};
+    outcome.retry_after_ns = 5 * WEIR_HOUR;
+    assert_int_equal(wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now).kind, WR_FATE_AGAIN);
+    for (int i = 0; i < 10; i++) {
+        action = rig_wait(&rig, at + 31 * M);
+        assert_kind(action, WR_PLAN_END);
+        assert_int_equal(action.reason, WEIR_REASON_RETRY_AFTER);
+        assert_true(rig.now >= at + 30 * M);
+        rig_ended(&rig, &action);
+    }
+    assert_kind(rig_wait(&rig, rig.now), WR_PLAN_DRAINED);
+    rig_release(&rig);
+
+    rig_init(&rig);
+    rig.options.pace.min_interval_ns = 20 * M;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 8);
+    for (int i = 0; i < 8; i++) {
+        action = rig_wait(&rig, rig.now + 21 * M);
+        assert_kind(action, WR_PLAN_START);
+        rig_fetch(&rig, &action, 200);
+    }
+    rig_release(&rig);
+}
+
+/* E4: after each probe the wait begins anew, so that an hour without network costs no more than the probes' attempts.
+ */
+static void an_open_breaker_defers_at_no_cost_and_recovers(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig.options.pace.strategy = WEIR_STRATEGY_FIXED;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 400);
+    int64_t began_at = rig.now;
+    int starts = 0, failed = 0, done = 0;
+    while (done + failed < 400) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + 2 * M);
+        assert_kind(action, WR_PLAN_START);
+        bool is_away = rig.now < began_at + WEIR_HOUR;
+        starts += is_away;
+        struct wr_fate fate = rig_fetch(&rig, &action, is_away ? 0 : 200);
+        failed += fate.kind == WR_FATE_FAILED;
+        done += fate.kind == WR_FATE_DONE;
+    }
+    assert_true(starts < 300); /* a probe in 15 s, not one a second */
+    assert_true(done >= 300);
+    rig_release(&rig);
+}
+
+static void every_wait_has_a_reason_and_an_end(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    begin(&rig, 3);
+    struct wr_plan_host *host = wr_plan_host_find(rig.plan, wr_span_of("a.example"));
+    assert_int_equal(wr_plan_why(rig.plan, host, 1, rig.now).reason, WEIR_REASON_QUEUE);
+    struct wr_plan_action action = rig_wait(&rig, rig.now);
+    rig_send(&rig, &action);
+    weir_decision why = wr_plan_why(rig.plan, host, 1, rig.now);
+    assert_int_equal(why.reason, WEIR_REASON_PACE);
+    assert_int_equal(why.wait_ns, S);
+    wr_plan_job_pause(rig.plan, 1, true);
+    assert_int_equal(wr_plan_why(rig.plan, host, 1, rig.now).reason, WEIR_REASON_PAUSED);
+    wr_plan_job_pause(rig.plan, 1, false);
+    weir_outcome outcome = {.size = sizeof outcome, .status = 200, .has_retry_after = true, .retry_after_ns = 9 * S};
+    wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now);
+    why = wr_plan_why(rig.plan, host, 1, rig.now);
+    assert_int_equal(why.reason, WEIR_REASON_RETRY_AFTER);
+    assert_true(why.wait_ns >= 9 * S && why.wait_ns <= 10 * S);
+    rig.now += 10 * S;
+    assert_int_equal(wr_plan_why(rig.plan, host, 1, rig.now).verdict, WEIR_GO);
+    wr_plan_job_change(rig.plan, &(struct wr_plan_job){.id = 1, .concurrency = 1});
+    action = rig_wait(&rig, rig.now);
+    rig_send(&rig, &action);
+    rig.now += 2 * S;
+    assert_int_equal(wr_plan_why(rig.plan, host, 1, rig.now).reason, WEIR_REASON_CONCURRENCY);
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(a_transient_failure_is_tried_three_times_and_a_blocked_one_four),
+           test(others_go_on_while_one_backs_off), test(a_retry_waits_at_least_for_the_gate),
+           test(a_long_retry_after_expires_all_tasks_of_the_host_and_its_own_pace_none),
+           test(an_open_breaker_defers_at_no_cost_and_recovers), test(every_wait_has_a_reason_and_an_end))

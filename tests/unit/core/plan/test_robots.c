@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* test_robots.c - robots.txt before pages: V3, R11, R20, B8, B9, K4, S4. */
+#include "rig.h"
+
+static void obey(struct rig *rig)
+{
+    rig_init(rig);
+    rig->options.ignores_robots = false;
+    rig_begin(rig);
+    rig_job(rig, 1);
+}
+
+static void robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    obey(&rig);
+    rig_offer_many(&rig, 1, "a.example", 3);
+    struct wr_plan_action robots = rig_next(&rig);
+    assert_kind(robots, WR_PLAN_ROBOTS);
+    assert_url(robots, "http://a.example/robots.txt");
+    assert_false(robots.is_conditional);
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    rig.now += 10 * S;
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    int64_t at = rig.now;
+    rig_robots(&rig, &robots, 200, "User-agent: *\nCrawl-delay: 5\n");
+    for (int i = 0; i < 3; i++) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + 6 * S);
+        assert_kind(action, WR_PLAN_START);
+        assert_int_equal(rig.now, at + 5 * S); /* the robots.txt was a request like others */
+        at = rig.now;
+        rig_fetch(&rig, &action, 200);
+    }
+    rig_release(&rig);
+}
+
+static void what_robots_txt_denies_ends_unsent_and_costs_no_time(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    obey(&rig);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/private/1"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/private/2"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/public"), WR_OFFER_NEW);
+    struct wr_plan_action action = rig_next(&rig);
+    int64_t at = rig.now;
+    rig_robots(&rig, &action, 200, "User-agent: *\nDisallow: /private\n");
+    for (int i = 1; i <= 2; i++) {
+        action = rig_wait(&rig, at + S);
+        assert_kind(action, WR_PLAN_END);
+        assert_true(action.is_denied);
+        assert_int_equal(action.reason, WEIR_REASON_ROBOTS);
+        rig_ended(&rig, &action);
+    }
+    action = rig_wait(&rig, at + S);
+    assert_kind(action, WR_PLAN_START);
+    assert_url(action, "http://a.example/public");
+    assert_int_equal(rig.now, at + S);
+    rig_release(&rig);
+}
+
+/* RFC 9309 2.3.1.4: unreachable is not allowed. Retried with backoff; then the tasks expire (R6). */
+static void pages_wait_while_robots_txt_fails_and_expire_after_max_defer(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    obey(&rig);
+    rig_offer_many(&rig, 1, "dead.example", 3);
+    int64_t at = rig.now;
+    int fetches = 0, ends = 0;
+    while (ends < 3) {
+        struct wr_plan_action action = rig_wait(&rig, at + 31 * M);
+        if (action.kind == WR_PLAN_ROBOTS) {
+            weir_decision why = wr_plan_why(rig.plan, action.host, 1, rig.now);
+            assert_int_equal(why.reason, WEIR_REASON_ROBOTS);
+            rig_robots(&rig, &action, fetches++ % 2 == 0 ? 503 : 0, NULL);
+            continue;
+        }
+        assert_kind(action, WR_PLAN_END);
+        assert_false(action.is_denied);
+        assert_int_equal(action.reason, WEIR_REASON_ROBOTS);
+        rig_ended(&rig, &action);
+        ends++;
+    }
+    assert_true(rig.now >= at + 30 * M && rig.now < at + 31 * M);
+    assert_true(fetches >= 4 && fetches < 30);
+    assert_kind(rig_next(&rig), WR_PLAN_DRAINED);
+    /* A host that comes again is tried again. */
+    assert_offer(rig_offer(&rig, 1, "http://dead.example/new"), WR_OFFER_NEW);
+    assert_kind(rig_wait(&rig, rig.now + 20 * M), WR_PLAN_ROBOTS);
+    rig_release(&rig);
+}
+
+static void http_and_https_have_rules_of_their_own_and_do_not_block_each_other(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    obey(&rig);
+    assert_offer(rig_offer(&rig, 1, "https://a.example/s"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/p"), WR_OFFER_NEW);
+    for (int i = 0; i < 2; i++) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + 2 * S);
+        assert_kind(action, WR_PLAN_ROBOTS);
+        rig_robots(&rig, &action, action.is_https ? 503 : 404, NULL);
+    }
+    struct wr_plan_action action = rig_wait(&rig, rig.now + 2 * S);
+    assert_kind(action, WR_PLAN_START);
+    assert_url(action, "http://a.example/p");
+    rig_release(&rig);
+}
+
+static void one_robots_txt_serves_all_jobs(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    obey(&rig);
+    rig_job(&rig, 2);
+    rig_offer_many(&rig, 1, "a.example", 1);
+    rig_offer_many(&rig, 2, "a.example", 1);
+    struct wr_plan_action action = rig_next(&rig);
+    assert_kind(action, WR_PLAN_ROBOTS);
+    rig_robots(&rig, &action, 404, NULL);
+    for (int i = 0; i < 2; i++) {
+        action = rig_page(&rig, rig.now + 2 * S);
+        rig_fetch(&rig, &action, 200);
+    }
+    rig_release(&rig);
+}
+
+static void robots_txt_that_was_not_sent_has_not_failed(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    obey(&rig);
+    rig_offer_many(&rig, 1, "a.example", 1);
+    for (int i = 0; i < 5; i++) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + 200 * MS);
+        assert_kind(action, WR_PLAN_ROBOTS);
+        wr_plan_given(rig.plan, action.task, rig.now);
+    }
+    struct wr_plan_action action = rig_wait(&rig, rig.now + 200 * MS);
+    rig_robots(&rig, &action, 404, NULL);
+    assert_kind(rig_wait(&rig, rig.now + 2 * S), WR_PLAN_START);
+    rig_release(&rig);
+}
+
+/* B8, R20: hops at the same host pass its gate; elsewhere they are errands of that host's gate. */
+static struct wr_life_action redirect(struct rig *rig, const struct wr_plan_action *action, bool stays)
+{
+    weir_outcome outcome = {.size = sizeof outcome, .status = 301};
+    struct wr_life_event event = {
+        .kind = WR_LIFE_ANSWERED, .status = 301, .leads = true, .max_age_ns = -1, .retry_after_ns = -1};
+    rig_send(rig, action);
+    return wr_plan_robots_told(rig->plan, action->task, &outcome, &event, NULL, stays, rig->now);
+}
+
+static void a_robots_txt_that_moves_within_its_host_waits_for_the_gate_at_each_hop(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    obey(&rig);
+    rig_offer_many(&rig, 1, "a.example", 1);
+    struct wr_plan_action action = rig_next(&rig);
+    for (int i = 0; i < 3; i++) {
+        int64_t at = rig.now;
+        assert_int_equal(redirect(&rig, &action, true).fetch, WR_FETCH_ON);
+        action = rig_wait(&rig, rig.now + S);
+        assert_kind(action, WR_PLAN_ROBOTS);
+        assert_true(action.is_hop);
+        assert_int_equal(rig.now, at + S);
+    }
+    rig_robots(&rig, &action, 200, "User-agent: *\nDisallow: /0\n");
+    assert_kind(rig_wait(&rig, rig.now + S), WR_PLAN_END);
+    rig_release(&rig);
+}
+
+static void a_robots_txt_that_moves_to_another_host_passes_that_hosts_gate(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    obey(&rig);
+    rig_offer_many(&rig, 1, "a.example", 1);
+    struct wr_plan_action action = rig_next(&rig);
+    struct wr_plan_host *host = action.host;
+    redirect(&rig, &action, false);
+    assert_int_equal(
+        wr_url_parse(wr_span_of("https://www.a.example/robots.txt?x"), NULL, NULL, memory, sizeof memory, &url),
+        WR_URL_OK);
+    assert_int_equal(wr_plan_errand(rig.plan, &url, 4711, rig.now), 0);
+    action = rig_wait(&rig, rig.now + S);
+    assert_kind(action, WR_PLAN_ERRAND);
+    assert_int_equal(action.tag, 4711);
+    assert_url(action, "https://www.a.example/robots.txt?x");
+    assert_int_equal(rig_fetch(&rig, &action, 200).kind, WR_FATE_DONE);
+    struct wr_life_event event = {.kind = WR_LIFE_ANSWERED, .status = 404, .max_age_ns = -1, .retry_after_ns = -1};
+    assert_int_equal(wr_plan_robots_came(rig.plan, host, false, &event, NULL, false, rig.now).copy, WR_COPY_DROP);
+    action = rig_wait(&rig, rig.now + S);
+    assert_kind(action, WR_PLAN_START);
+    assert_url(action, "http://a.example/0");
+    rig_release(&rig);
+}
+
+/* S4-19, B9: what the store has is used, refreshed when it is old, and queued URLs are judged by what is known last. */
+static void a_stored_robots_txt_is_used_and_refreshed(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    obey(&rig);
+    rig.store_is_slow = true;
+    rig_offer_many(&rig, 1, "a.example", 3);
+    struct wr_plan_action load = rig_next(&rig);
+    struct wr_robots_options options = {.agent = wr_span_of("weir"), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
+    struct wr_plan_memory memory = {.pace = NULL};
+    memory.robots[0].is_known = memory.robots[0].has_validators = true;
+    memory.robots[0].max_age_ns = -1;
+    memory.robots[0].age_ns = 20 * WEIR_HOUR;
+    assert_int_equal(wr_robots_parse(wr_span_of("User-agent: *\nDisallow: /0\nCrawl-delay: 3"), &options,
+                                     rig.options.allocator, &memory.robots[0].rules),
+                     0);
+    wr_plan_remember(rig.plan, load.host, &memory, rig.now, 0);
+    load.wants_memory = false;
+    rig_answer_load(&rig, &load);
+    assert_kind(rig_next(&rig), WR_PLAN_END);
+    struct wr_plan_action action = rig_next(&rig);
+    assert_kind(action, WR_PLAN_START);
+    rig_fetch(&rig, &action, 200);
+    rig.now += 2 * WEIR_HOUR; /* 22 hours old: 7/8 of 24 are over */
+    action = rig_wait(&rig, rig.now);
+    assert_kind(action, WR_PLAN_ROBOTS);
+    assert_true(action.is_conditional);
+    rig_robots(&rig, &action, 200, "User-agent: *\nDisallow: /2\n");
+    action = rig_wait(&rig, rig.now + S);
+    assert_kind(action, WR_PLAN_END);
+    assert_url(action, "http://a.example/2");
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay),
+           test(what_robots_txt_denies_ends_unsent_and_costs_no_time),
+           test(pages_wait_while_robots_txt_fails_and_expire_after_max_defer),
+           test(http_and_https_have_rules_of_their_own_and_do_not_block_each_other),
+           test(one_robots_txt_serves_all_jobs), test(robots_txt_that_was_not_sent_has_not_failed),
+           test(a_robots_txt_that_moves_within_its_host_waits_for_the_gate_at_each_hop),
+           test(a_robots_txt_that_moves_to_another_host_passes_that_hosts_gate),
+           test(a_stored_robots_txt_is_used_and_refreshed))

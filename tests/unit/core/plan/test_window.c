@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* test_window.c - starts, and the window between the store and them. */
+#include "rig.h"
+
+static void one_host_is_asked_in_order_and_at_its_interval_from_the_last_send(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 5);
+    int64_t sent_at = 0;
+    for (int i = 0; i < 5; i++) {
+        char url[64];
+        struct wr_plan_action action = rig_wait(&rig, rig.now + 2 * S);
+        snprintf(url, sizeof url, "http://a.example/%d", i);
+        assert_kind(action, WR_PLAN_START);
+        assert_url(action, url);
+        rig.now += (int64_t)i * 30 * MS; /* connecting */
+        if (i > 0)
+            assert_true(rig.now >= sent_at + S && rig.now <= sent_at + S + 200 * MS);
+        sent_at = rig.now;
+        assert_int_equal(rig_fetch(&rig, &action, 200).kind, WR_FATE_DONE);
+    }
+    assert_kind(rig_wait(&rig, rig.now + S), WR_PLAN_DRAINED);
+    rig_release(&rig);
+}
+
+static void nothing_starts_while_one_is_reserved_but_unsent(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 3);
+    struct wr_plan_action first = rig_wait(&rig, rig.now);
+    assert_kind(first, WR_PLAN_START);
+    rig.now += 5 * S;
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    rig_send(&rig, &first);
+    struct wr_plan_action idle = rig_next(&rig);
+    assert_kind(idle, WR_PLAN_IDLE);
+    assert_int_equal(idle.at, rig.now + S);
+    rig_tell(&rig, &first, 200);
+    rig_release(&rig);
+}
+
+static void what_is_given_back_costs_nothing_and_does_not_spin(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 2);
+    for (int i = 0; i < 10; i++) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + S);
+        int64_t at = rig.now;
+        assert_url(action, "http://a.example/0");
+        assert_int_equal(action.attempts, 0);
+        wr_plan_given(rig.plan, action.task, rig.now);
+        struct wr_plan_action idle = rig_next(&rig);
+        assert_kind(idle, WR_PLAN_IDLE);
+        assert_int_equal(idle.at, at + 100 * MS);
+    }
+    rig_release(&rig);
+}
+
+static void what_was_sent_and_dropped_counts_for_the_interval(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 1);
+    struct wr_plan_action action = rig_wait(&rig, rig.now);
+    rig_send(&rig, &action);
+    int64_t at = rig.now;
+    rig.now += 50 * MS;
+    wr_plan_dropped(rig.plan, action.task, rig.now);
+    action = rig_wait(&rig, at + S);
+    assert_kind(action, WR_PLAN_START);
+    assert_int_equal(rig.now, at + S);
+    rig_release(&rig);
+}
+
+/* An answer that came while connecting forbids what was reserved (gate.h). */
+static void what_was_reserved_is_asked_again_before_it_is_written(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 2);
+    struct wr_plan_action first = rig_wait(&rig, rig.now);
+    rig_send(&rig, &first);
+    struct wr_plan_action second = rig_wait(&rig, rig.now + S);
+    weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true, .retry_after_ns = M};
+    struct wr_fate fate = wr_plan_told(rig.plan, first.task, &outcome, 0, rig.now);
+    assert_int_equal(fate.kind, WR_FATE_AGAIN);
+    assert_true((fate.news & WR_NEWS_RETRY_AFTER) != 0);
+    weir_decision decision = wr_plan_may_send(rig.plan, second.task, rig.now);
+    assert_int_equal(decision.verdict, WEIR_WAIT);
+    assert_int_equal(decision.reason, WEIR_REASON_RETRY_AFTER);
+    wr_plan_given(rig.plan, second.task, rig.now);
+    int64_t at = rig.now;
+    rig_wait(&rig, at + 2 * M);
+    assert_true(rig.now >= at + M);
+    rig_release(&rig);
+}
+
+static void a_window_is_loaded_in_parts_and_in_order(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig.options.window = 8;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 50);
+    rig.store_is_slow = true;
+    int loads = 0, starts = 0;
+    while (starts < 50) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + 2 * S);
+        if (action.kind == WR_PLAN_LOAD) {
+            assert_true(action.count <= 8);
+            assert_int_equal(action.wants_memory, loads == 0);
+            rig_answer_load(&rig, &action);
+            loads++;
+        } else {
+            char url[64];
+            snprintf(url, sizeof url, "http://a.example/%d", starts++);
+            assert_url(action, url);
+            rig_fetch(&rig, &action, 200);
+        }
+    }
+    struct wr_plan_stats stats;
+    wr_plan_stats_get(rig.plan, &stats);
+    assert_true(loads >= 7 && loads <= 14);
+    assert_int_equal(stats.tasks, 0);
+    rig_release(&rig);
+}
+
+static void only_one_load_is_under_way_and_what_comes_meanwhile_is_loaded_too(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig.store_is_slow = true;
+    rig_offer_many(&rig, 1, "a.example", 2);
+    struct wr_plan_action load = rig_next(&rig);
+    assert_kind(load, WR_PLAN_LOAD);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/late"), WR_OFFER_NEW);
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    /* The store had seen only the first two when it was asked. */
+    rig.count = 2;
+    rig_answer_load(&rig, &load);
+    rig.count = 3;
+    load = rig_next(&rig);
+    assert_kind(load, WR_PLAN_LOAD);
+    assert_int_equal(load.after.id, 2);
+    rig_answer_load(&rig, &load);
+    for (int i = 0; i < 3; i++) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + S);
+        assert_kind(action, WR_PLAN_START);
+        rig_fetch(&rig, &action, 200);
+    }
+    assert_kind(rig_wait(&rig, rig.now), WR_PLAN_DRAINED);
+    rig_release(&rig);
+}
+
+/* R23: nothing is sent to a host before the store has said what it knows of it. */
+static void a_stored_window_is_honoured_after_a_restart(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    weir_pace_memory memory = {.retry_wall_at = 1700000000 * S + rig.now + 90 * S,
+                               .saved_wall_at = 1700000000 * S + rig.now - S};
+    rig.memory = &memory;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 1);
+    int64_t at = rig.now;
+    struct wr_plan_action action = rig_wait(&rig, rig.now + 100 * S);
+    assert_kind(action, WR_PLAN_START);
+    assert_true(rig.now >= at + 90 * S);
+    rig_release(&rig);
+}
+
+static void more_than_all_may_have_in_flight_never_starts(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    char host[32];
+    struct wr_plan_action flying[7];
+    rig_init(&rig);
+    rig.options.max_in_flight = 7;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    for (int i = 0; i < 20; i++) {
+        snprintf(host, sizeof host, "h%d.example", i);
+        rig_offer_many(&rig, 1, host, 2);
+    }
+    for (int i = 0; i < 7; i++) {
+        flying[i] = rig_next(&rig);
+        assert_kind(flying[i], WR_PLAN_START);
+    }
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    weir_decision why = wr_plan_why(rig.plan, wr_plan_host_find(rig.plan, wr_span_of("h19.example")), 1, rig.now);
+    assert_int_equal(why.reason, WEIR_REASON_GLOBAL);
+    rig_fetch(&rig, &flying[3], 200);
+    assert_kind(rig_next(&rig), WR_PLAN_START);
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    rig_release(&rig);
+}
+
+/* V6: windows are smaller where there are many, and nobody gets none. */
+static void many_hosts_share_the_tasks_that_there_is_room_for(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    char host[32];
+    rig_init(&rig);
+    rig.options.max_tasks = 256;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    for (int i = 0; i < 100; i++) {
+        snprintf(host, sizeof host, "h%d.example", i);
+        rig_offer_many(&rig, 1, host, 20);
+    }
+    int served[100] = {0};
+    for (int i = 0; i < 100 * 20; i++) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + 5 * S);
+        struct wr_plan_stats stats;
+        assert_kind(action, WR_PLAN_START);
+        served[strtol(action.url.data + 8, NULL, 10)]++;
+        rig_send(&rig, &action);
+        rig_tell(&rig, &action, 200);
+        wr_plan_stats_get(rig.plan, &stats);
+        assert_true(stats.tasks <= 256);
+        if (i == 200)
+            for (int h = 0; h < 100; h++)
+                assert_true(served[h] >= 1);
+    }
+    assert_true(rig.now <= 100 * S + 40 * S);
+    rig_release(&rig);
+}
+
+static void the_steady_path_takes_no_memory(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 40);
+    struct wr_plan_action action = rig_next(&rig);
+    long takes = rig.allocator.takes;
+    for (int i = 0; i < 39; i++) {
+        rig_fetch(&rig, &action, i % 5 == 0 ? 503 : 200);
+        action = rig_wait(&rig, rig.now + M);
+    }
+    assert_int_equal(rig.allocator.takes, takes);
+    rig_release(&rig);
+}
+
+/* L1: each call either works or leaves things as they were. */
+static void memory_that_fails_is_an_error_and_nothing_leaks(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    for (long n = 1; n < 40; n++) {
+        rig_init(&rig);
+        rig.allocator.fail_at = n;
+        if (wr_plan_new(&rig.options, &rig.plan) == 0) {
+            rig.allocator.fail_at = n > 12 ? n - 12 : n;
+            rig_job(&rig, 1);
+            for (int i = 0; i < 100; i++) {
+                char url[64];
+                snprintf(url, sizeof url, "http://h%d.example/", i);
+                enum wr_offer_verdict verdict = rig_offer(&rig, 1, url);
+                assert_true(verdict == WR_OFFER_NEW || verdict == WR_OFFER_MEMORY);
+            }
+            assert_true(wr_plan_ok(rig.plan));
+            wr_plan_free(rig.plan);
+        }
+        assert_int_equal(rig.allocator.live, 0);
+    }
+}
+
+WEIR_TESTS(test(one_host_is_asked_in_order_and_at_its_interval_from_the_last_send),
+           test(nothing_starts_while_one_is_reserved_but_unsent),
+           test(what_is_given_back_costs_nothing_and_does_not_spin),
+           test(what_was_sent_and_dropped_counts_for_the_interval),
+           test(what_was_reserved_is_asked_again_before_it_is_written), test(a_window_is_loaded_in_parts_and_in_order),
+           test(only_one_load_is_under_way_and_what_comes_meanwhile_is_loaded_too),
+           test(a_stored_window_is_honoured_after_a_restart), test(more_than_all_may_have_in_flight_never_starts),
+           test(many_hosts_share_the_tasks_that_there_is_room_for), test(the_steady_path_takes_no_memory),
+           test(memory_that_fails_is_an_error_and_nothing_leaks))
