@@ -7,8 +7,8 @@
  *     }
  *
  * Pure: no clock (`now` is an argument), no I/O, no lock. There is one plan per loop, and a host belongs to one loop;
- * the plan owns the gate (core/pace) and the robots.txt (core/rules/lifecycle.h) of each of its hosts. Hosts wait,
- * nobody else does: a host that may not be asked now sits in a heap under the time at which it may.
+ * the plan owns the gate (core/pace) and the robots.txt (core/rules/robots/lifecycle.h) of each of its hosts. Hosts
+ * wait, nobody else does: a host that may not be asked now sits in a heap under the time at which it may.
  *
  *     offered ──▶ store ──load──▶ window of its lane ──start──▶ in flight ──told──▶ done, failed
  *                                    ▲                             │
@@ -46,9 +46,9 @@
 
 #include "base/hash.h"
 #include "core/pace/gate.h"
-#include "core/rules/attempts.h"
-#include "core/rules/lifecycle.h"
-#include "core/rules/url.h"
+#include "core/rules/retry/attempts.h"
+#include "core/rules/robots/lifecycle.h"
+#include "core/rules/url/url.h"
 
 /* ---- making one ---------------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include "core/pace/options.h"
 #include "core/plan/ledger.h"
 #include "core/plan/plan.h"
-#include "core/rules/robots.h"
+#include "core/rules/robots/robots.h"
 
 #define MS WEIR_MILLISECOND
 #define S WEIR_SECOND
