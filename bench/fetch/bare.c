@@ -94,8 +94,10 @@ int main(int argc, char **argv)
         under_way++;
     while (under_way > 0) {
         int count = epoll_wait(epoll, events, EVENTS, (int)timeout_ms);
-        if (count <= 0)
+        if (count <= 0) {
+            timeout_ms = -1; /* it rings once: to wait no longer again would be to spin */
             curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running);
+        }
         for (int i = 0; i < count; i++) {
             int what = (events[i].events & EPOLLIN ? CURL_CSELECT_IN : 0) |
                        (events[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
