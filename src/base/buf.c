@@ -47,7 +47,7 @@ static int grow(struct wr_buf *buf, size_t length)
     return move_to(buf, room < buf->max + 1 ? room : buf->max + 1);
 }
 
-void wr_buf_append(struct wr_buf *buf, const void *data, size_t data_bytes)
+void wr_buf_append_slowly(struct wr_buf *buf, const void *data, size_t data_bytes)
 {
     if (buf->error != 0 || data_bytes == 0)
         return;
@@ -63,11 +63,6 @@ void wr_buf_append(struct wr_buf *buf, const void *data, size_t data_bytes)
     buf->bytes[buf->length] = '\0';
     if (wanted < data_bytes)
         buf->error = WEIR_E_SPACE;
-}
-
-void wr_buf_append_string(struct wr_buf *buf, const char *string)
-{
-    wr_buf_append(buf, string, strlen(string));
 }
 
 void wr_buf_append_u64(struct wr_buf *buf, uint64_t number)

@@ -9,7 +9,7 @@
  *
  * Appending never fails by itself: the first error sticks, nothing is appended after it, and wr_buf_take_string (or
  * `error`) tells at the end. A buffer in memory of the caller's (wr_buf_init_fixed) takes none and needs no release.
- * Keys and response fields are made in such a one for every request, so single characters are appended in line.
+ * Keys and response fields are made in such a one for every request, so what fits is appended in line.
  */
 #ifndef WR_BASE_BUF_H
 #define WR_BASE_BUF_H
@@ -35,8 +35,24 @@ void wr_buf_init(struct wr_buf *ret_buf, const weir_allocator *allocator, size_t
 /* At most `memory_bytes` - 1 bytes in `memory`, which always hold a terminated string. `memory_bytes` is at least 1. */
 void wr_buf_init_fixed(struct wr_buf *ret_buf, char *memory, size_t memory_bytes);
 
-void wr_buf_append(struct wr_buf *buf, const void *data, size_t data_bytes);
-void wr_buf_append_string(struct wr_buf *buf, const char *string);
+void wr_buf_append_slowly(struct wr_buf *buf, const void *data, size_t data_bytes); /* makes room, or cuts */
+
+static inline void wr_buf_append(struct wr_buf *buf, const void *data, size_t data_bytes)
+{
+    if (data == NULL || buf->error != 0 || data_bytes >= buf->room - buf->length) {
+        wr_buf_append_slowly(buf, data, data_bytes);
+        return;
+    }
+    memcpy(buf->bytes + buf->length, data, data_bytes);
+    buf->length += data_bytes;
+    buf->bytes[buf->length] = '\0';
+}
+
+static inline void wr_buf_append_string(struct wr_buf *buf, const char *string)
+{
+    wr_buf_append(buf, string, strlen(string));
+}
+
 void wr_buf_append_u64(struct wr_buf *buf, uint64_t number);
 
 /* A finite number below 10^18, as people write it: "0.004", "20"; at most nine decimals. */

@@ -63,11 +63,23 @@ static void append_point(struct wr_buf *buf, uint32_t point)
     }
 }
 
+static bool is_plain(char c)
+{
+    return wr_ascii_is_printable(c) && c != '"' && c != '\\' && c != '<' && c != '>';
+}
+
 void wr_append_json_string(struct wr_buf *buf, struct wr_span text)
 {
     wr_buf_append_char(buf, '"');
-    while (text.bytes > 0)
-        append_point(buf, take_point(&text));
+    while (text.bytes > 0) {
+        size_t plain = 0;
+        while (plain < text.bytes && is_plain(text.data[plain]))
+            plain++;
+        wr_buf_append(buf, text.data, plain);
+        text = wr_span_after(text, plain);
+        if (text.bytes > 0)
+            append_point(buf, take_point(&text));
+    }
     wr_buf_append_char(buf, '"');
 }
 

@@ -17,18 +17,21 @@ static const char *peer_of(const struct wr_transfer *transfer)
     return transfer->net->proxy.is_set ? transfer->net->proxy.host : transfer->host;
 }
 
-static bool is_v6(const char *host)
+/* An address needs no looking up, and no pin; that of IPv6 could have none. */
+static bool is_address(const char *host)
 {
-    return strchr(host, ':') != NULL;
+    struct wr_address address;
+
+    return wr_address_parse(wr_span_of(host), &address);
 }
 
 /* libcurl is about to look a name up. It never does: all names are pinned, and what is not pinned is a mistake of ours.
- * IPv6 addresses cannot be pinned, and need no looking up. */
+ */
 static int on_resolve(void *resolver, void *reserved, void *context)
 {
     (void)resolver;
     (void)reserved;
-    return !is_v6(peer_of(context));
+    return !is_address(peer_of(context));
 }
 
 static void note_send(struct wr_transfer *transfer, const char *address, int port, int64_t now)
@@ -325,6 +328,17 @@ int wr_easy_set(struct wr_transfer *transfer, const struct wr_net_request *reque
     return error;
 }
 
+/* Taking a handle out that has had a connection makes libcurl 7.88 walk over all of them, lest one of its is left
+ * (CONNECT_ONLY). Looking for its connection where there is none, it finds that it has none. */
+void wr_easy_forget(struct wr_transfer *transfer)
+{
+    curl_socket_t none;
+
+    curl_easy_setopt(transfer->easy, CURLOPT_SHARE, transfer->net->nowhere);
+    (void)curl_easy_getinfo(transfer->easy, CURLINFO_ACTIVESOCKET, &none);
+    curl_easy_setopt(transfer->easy, CURLOPT_SHARE, transfer->share);
+}
+
 void wr_easy_clear(struct wr_transfer *transfer)
 {
     if (transfer->fields != NULL)
@@ -378,7 +392,7 @@ int wr_easy_pin(struct wr_transfer *transfer, const struct wr_answer *answer)
     char pin[WR_PIN_MAX];
     struct wr_buf buf;
 
-    if (is_v6(peer_of(transfer)))
+    if (is_address(peer_of(transfer)))
         return 0;
     wr_buf_init_fixed(&buf, pin, sizeof pin);
     wr_buf_append_string(&buf, peer_of(transfer));

@@ -70,10 +70,14 @@ void wr_net_settle(struct wr_net *net)
         struct wr_transfer *transfer = NULL;
         (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
         wr_result_from_curl(transfer, message->data.result);
+        wr_easy_forget(transfer);
         wr_transfer_end(transfer);
     }
+    bool was_in = net->in_settle;
+    net->in_settle = true;
     while (net->ended != NULL)
         wr_transfer_finish(net->ended);
+    net->in_settle = was_in;
 }
 
 /* ---- closing ------------------------------------------------------------------------------------------- */
@@ -119,6 +123,13 @@ static void close_handles(struct wr_net *net)
     uv_close((uv_handle_t *)&net->wake, on_closed);
 }
 
+static void end_multi(struct wr_net *net)
+{
+    (void)curl_multi_cleanup(net->multi);
+    if (net->nowhere != NULL)
+        (void)curl_share_cleanup(net->nowhere);
+}
+
 void wr_net_close(struct wr_net *net)
 {
     if (net == NULL)
@@ -136,7 +147,7 @@ void wr_net_close(struct wr_net *net)
         net->pool = transfer->next;
         wr_transfer_free(transfer);
     }
-    (void)curl_multi_cleanup(net->multi);
+    end_multi(net);
     close_handles(net);
 }
 
@@ -245,7 +256,9 @@ static int copy_strings(struct wr_net *net)
 static int make_multi(struct wr_net *net)
 {
     net->multi = curl_multi_init();
-    if (net->multi == NULL)
+    net->nowhere = curl_share_init();
+    if (net->multi == NULL || net->nowhere == NULL ||
+        curl_share_setopt(net->nowhere, CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT) != CURLSHE_OK)
         return WEIR_E_NOMEM;
     (void)curl_multi_setopt(net->multi, CURLMOPT_SOCKETFUNCTION, wr_socket_watch);
     (void)curl_multi_setopt(net->multi, CURLMOPT_SOCKETDATA, net);
@@ -317,7 +330,7 @@ int wr_net_new(const struct wr_net_options *options, struct wr_net **ret_net)
     if (error == 0)
         error = make_handles(net);
     if (error < 0) {
-        (void)curl_multi_cleanup(net->multi);
+        end_multi(net);
         release(net);
         return error;
     }

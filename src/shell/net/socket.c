@@ -316,12 +316,16 @@ static void on_idle(uv_idle_t *no_wait)
     (void)no_wait;
 }
 
-static void on_timer(uv_timer_t *timer)
+/* As soon as the loop has polled, which it does now. */
+static void act_when_polled(struct wr_net *net)
 {
-    struct wr_net *net = timer->data;
-
     (void)uv_check_start(&net->polled, on_polled);
     (void)uv_idle_start(&net->no_wait, on_idle);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    act_when_polled(timer->data);
 }
 
 int wr_socket_set_timer(CURLM *multi, long after_ms, void *context)
@@ -329,9 +333,11 @@ int wr_socket_set_timer(CURLM *multi, long after_ms, void *context)
     struct wr_net *net = context;
 
     (void)multi;
-    if (after_ms < 0)
+    if (after_ms <= 0)
         (void)uv_timer_stop(&net->curl_timer);
-    else
+    if (after_ms == 0 && !net->in_curl && !net->in_settle) /* a start, and not in the middle of what was polled */
+        act_when_polled(net);
+    else if (after_ms >= 0)
         (void)uv_timer_start(&net->curl_timer, on_timer, (uint64_t)after_ms, 0);
     return 0;
 }

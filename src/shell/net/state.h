@@ -102,12 +102,14 @@ struct wr_net {
     const weir_allocator *allocator;
     const weir_clock *clock;
     CURLM *multi;
+    CURLSH *nowhere; /* shares connections, and never has one; see wr_easy_forget */
     uv_timer_t curl_timer, due_timer;
     uv_idle_t no_wait; /* with it the loop polls without waiting */
     uv_check_t polled; /* when it has polled */
     uv_async_t wake;
     int open_handles; /* of libuv */
     bool in_curl;
+    bool in_settle;
 
     struct wr_socket **sockets; /* by descriptor: those that libcurl watches, or has watched */
     size_t sockets_room;
@@ -183,6 +185,9 @@ int wr_easy_set(struct wr_transfer *transfer, const struct wr_net_request *reque
 
 /* Pins the name that is connected to (the proxy's, if there is one) to these addresses. WEIR_E_NOMEM. */
 int wr_easy_pin(struct wr_transfer *transfer, const struct wr_answer *answer);
+
+/* Forgets which connection it had, once libcurl has said that it is done. */
+void wr_easy_forget(struct wr_transfer *transfer);
 
 /* Forgets the request. */
 void wr_easy_clear(struct wr_transfer *transfer);

@@ -49,6 +49,8 @@ static bool find_stem(struct wr_span name, size_t *ret_at, size_t *ret_bytes)
 {
     for (size_t i = 0; i + 9 <= name.bytes; i++) {
         struct wr_span rest = wr_span_after(name, i);
+        if (rest.data[0] != 'r')
+            continue;
         size_t bytes = memcmp(rest.data, "ratelimit", 9) == 0 ? 9 : 10;
         bool is_stem = bytes == 9 || (rest.bytes >= 10 && memcmp(rest.data, "rate-limit", 10) == 0);
         if (is_stem && (i == 0 || name.data[i - 1] == '-') && (rest.bytes == bytes || rest.data[bytes] == '-')) {
