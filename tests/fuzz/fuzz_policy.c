@@ -4,6 +4,7 @@
  *
  * The input is struct knobs, and then, divided by NUL: robots.txt's URL, ETag, Last-Modified, Location, Cache-Control,
  * and the text. */
+#include "core/rules/http/field.h"
 #include "shell/net/idna.h"
 #include "shell/net/policy.h"
 
@@ -62,7 +63,8 @@ static void fetch(void *context, struct wr_robots_fetch *fetch)
                                         .retry_after_ns = world->knobs.retry_after_ns};
 
     world->sent++;
-    fuzz_check(fetch->hop <= WR_ROBOTS_HOPS && fetch->etag.bytes <= WR_VALIDATOR_MAX);
+    fuzz_check(fetch->hop <= WR_ROBOTS_HOPS && !wr_url_has_userinfo(&fetch->url));
+    fuzz_check(wr_field_is_sound(wr_span_of("ETag"), fetch->etag) && fetch->etag.bytes <= WR_VALIDATOR_MAX);
     wr_robots_fetch_end(fetch, &fetched);
 }
 

@@ -75,7 +75,7 @@ typedef void wr_robots_save(void *context, const struct wr_robots_record *record
 
 /* ---- the registry ---- */
 
-#define WR_VALIDATOR_MAX 255                     /* bytes; a longer ETag is not kept */
+#define WR_VALIDATOR_MAX 255                     /* bytes; a longer ETag, or one with controls, is not kept */
 #define WR_POLICIES_BYTES_MIN ((size_t)16 << 20) /* of max_bytes: the largest robots.txt must fit */
 
 /* 0 and NULL mean the default, where there is one. */

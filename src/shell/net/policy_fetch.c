@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* policy_fetch.c - fetching a robots.txt, hop by hop, and what becomes of it. */
 #include "core/rules/http/field.h"
+#include "core/rules/url/redirect.h"
 #include "shell/net/idna.h"
 #include "shell/net/policy_parts.h"
 
@@ -69,8 +70,8 @@ void wr_fetch_send(struct wr_robots_fetch *fetch)
 
 /* ---- a hop ---- */
 
-/* Where a redirect leads, in a block of its own: *ret_text, or NULL if it leads nowhere. WEIR_E_NOMEM. Not on the
- * stack: a fetcher that ends at once comes back here for every hop. */
+/* Where a redirect leads, without a stranger's password, in a block of its own: *ret_text, or NULL if it leads nowhere.
+ * WEIR_E_NOMEM. Not on the stack: a fetcher that ends at once comes back here for every hop. */
 static int resolve(const struct fetch *fetch, struct wr_span location, struct wr_url *ret_url, char **ret_text)
 {
     *ret_text = NULL;
@@ -79,10 +80,12 @@ static int resolve(const struct fetch *fetch, struct wr_span location, struct wr
     char *text = wr_take(fetch->policies->allocator, WR_URL_ROOM, 1);
     if (text == NULL)
         return WEIR_E_NOMEM;
-    if (wr_url_parse(location, &fetch->seen.url, wr_idna_libidn2(), text, WR_URL_ROOM, ret_url) == WR_URL_OK)
+    if (wr_url_parse(location, &fetch->seen.url, wr_idna_libidn2(), text, WR_URL_ROOM, ret_url) == WR_URL_OK) {
+        wr_url_drop_userinfo(ret_url, text);
         *ret_text = text;
-    else
+    } else {
         wr_give(fetch->policies->allocator, text, WR_URL_ROOM, 1);
+    }
     return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* policy_room.c - policies in memory: found by key, at most so many, the least recently used one goes first. */
+#include "core/rules/http/field.h"
 #include "shell/net/policy_parts.h"
 
 #define LOOKS_MAX 1024 /* policies that are looked at for one that may go: some 50 us */
@@ -81,11 +82,18 @@ void wr_policy_free(struct wr_policies *policies, struct wr_policy *policy)
     wr_give(policies->allocator, policy, bytes, _Alignof(struct wr_policy));
 }
 
+/* Nothing, if it is too long, or could not be sent back: a server or a store may have any bytes in it (C11). */
+static struct wr_span usable(struct wr_span validator)
+{
+    bool is_usable = validator.bytes <= WR_VALIDATOR_MAX && wr_field_is_sound(wr_span_of("ETag"), validator);
+    return is_usable ? validator : (struct wr_span){NULL, 0};
+}
+
 static void put_validators(struct wr_policies *policies, struct wr_policy *policy, struct wr_span etag,
                            struct wr_span modified)
 {
-    etag.bytes = etag.bytes <= WR_VALIDATOR_MAX ? etag.bytes : 0;
-    modified.bytes = modified.bytes <= WR_VALIDATOR_MAX ? modified.bytes : 0;
+    etag = usable(etag);
+    modified = usable(modified);
     policy->validators = wr_take(policies->allocator, etag.bytes + modified.bytes, 1);
     if (policy->validators == NULL)
         return; /* then it is fetched without them */

@@ -266,6 +266,42 @@ static void validators_do_not_follow_a_redirect(void **state)
     site_tear_down(&site);
 }
 
+/* A10 to A13 */
+static void password_in_a_robots_location_is_dropped(void **state)
+{
+    (void)state;
+    struct site site;
+    site_set_up(&site);
+    assert_said(&site, "http://a.test/", "wait");
+    site_answer(&site, &(struct page){A, 302, .location = "http://user:secret@b.test/robots.txt"});
+    assert_string_equal(site.log[1], B);
+    site_answer_with(&site, B, 200, "User-agent: *\nDisallow: /x\n");
+    assert_said(&site, "http://a.test/x", "deny@2");
+    site_tear_down(&site);
+}
+
+/* C11 */
+static void validators_that_could_not_be_sent_back_are_dropped(void **state)
+{
+    static const char *const etags[] = {"\"1\"\r\nX-Evil: 1", "\"\x01\"", "\"\x7f\"", "a\nb"};
+    static char long_etag[1 << 20];
+    (void)state;
+    memset(long_etag, 'x', sizeof long_etag - 1);
+    for (size_t i = 0; i <= COUNT(etags); i++) {
+        struct site site;
+        struct page page = {A, 200, .body = "", .etag = i < COUNT(etags) ? etags[i] : long_etag, .modified = "today\r"};
+        site_set_up(&site);
+        assert_said(&site, "http://a.test/", "wait");
+        site_answer(&site, &page);
+        pass(&site.pacing, 21 * H);
+        assert_said(&site, "http://a.test/", "go");
+        assert_string_equal(site.log[1], A); /* and no '?': without conditions */
+        site_answer_with(&site, A, 304, NULL);
+        assert_int_equal(look(&site, A).state, WR_LIFE_FAILING);
+        site_tear_down(&site);
+    }
+}
+
 static void redirects_without_end_are_an_absent_file(void **state)
 {
     (void)state;
@@ -500,6 +536,7 @@ WEIR_TESTS(test(robots_is_fetched_when_first_needed_and_once), test(each_scheme_
            test(under_allow_a_host_without_robots_is_still_limited),
            test(under_deny_a_host_without_robots_gets_no_request),
            test(rules_behind_redirects_are_those_of_the_host_that_was_asked), test(validators_do_not_follow_a_redirect),
+           test(password_in_a_robots_location_is_dropped), test(validators_that_could_not_be_sent_back_are_dropped),
            test(redirects_without_end_are_an_absent_file),
            test(rules_are_refreshed_with_their_validators_while_they_serve), test(max_age_brings_the_refresh_forward),
            test(crawl_delay_and_request_rate_space_the_starts),
