@@ -98,7 +98,7 @@ static void while_nothing_is_known_no_page_is_fetched(void **state)
 
 /* ---- B1, B2: without end ---- */
 
-#define ENDLESS_BYTES ((size_t)60 << 20)
+#define ENDLESS_BYTES ((size_t)24 << 20)
 
 static void robots_without_end_is_read_as_far_as_it_goes(void **state)
 {

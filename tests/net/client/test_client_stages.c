@@ -186,6 +186,14 @@ static void tear_down(struct stuck *stuck)
     hostile_free(stuck->server);
 }
 
+/* Where nothing holds it, a busy machine may. */
+static void assert_reason(const weir_response *response, const struct stage *stage)
+{
+    bool is_idle = stage->reason == WEIR_REASON_NONE && response->waited_for == WEIR_REASON_GLOBAL;
+    if (response->waited_for != stage->reason && !is_idle)
+        fail_msg("%s: held by %s", stage->name, weir_reason_name(response->waited_for));
+}
+
 /* ---- what gets it out ---- */
 
 static void the_deadline_holds_at_every_stage(void **state)
@@ -204,7 +212,7 @@ static void the_deadline_holds_at_every_stage(void **state)
             fail_msg("%s: %s", stages[i].name, weir_failure_name(response->failure));
         assert_true(took_ns < 5 * WEIR_SECOND && (took_ns >= 300 * MS || stages[i].waits_in_vain));
         if (!stages[i].waits_in_vain)
-            assert_int_equal(response->waited_for, stages[i].reason);
+            assert_reason(response, &stages[i]);
         weir_response_free(response);
         tear_down(&stuck);
     }
@@ -247,15 +255,14 @@ static void who_is_cancelled_has_waited_no_longer_than_it_took(void **state)
         weir_fetch *fetch;
         set_up(&stuck, &stages[i]);
         assert_int_equal(weir_client_fetch(stuck.rig.client, stuck.url, NULL, keep_response, &place, &fetch), 0);
-        sleep_ns(100 * MS); /* until it is stuck */
+        sleep_ns(400 * MS); /* until it is stuck */
         weir_fetch_cancel(fetch);
         weir_fetch_free(fetch);
         while (place == NULL)
             sleep_ns(MS);
         weir_response *response = place;
         assert_true(response->waited_ns <= response->total_ns);
-        if (response->waited_for != stages[i].reason)
-            fail_msg("%s: %s", stages[i].name, weir_reason_name(response->waited_for));
+        assert_reason(response, &stages[i]);
         weir_response_free(response);
         tear_down(&stuck);
     }
