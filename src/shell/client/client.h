@@ -154,7 +154,6 @@ struct wr_lane {
     bool runs;                  /* it is in the queue of those that may go on */
     bool is_woken;              /* it is in the list of those; under the lock */
     bool asks_robots;
-    bool was_held;                          /* at the gate: rules may have changed meanwhile */
     struct wr_policy_ticket *robots_ticket; /* waits for robots.txt */
     weir_pace_ticket *gate_ticket;          /* waits for the gate */
     weir_reason held_by;                    /* what holds it, or did last */

@@ -268,7 +268,6 @@ static int ask_gate(struct wr_lane *lane, weir_permit *ret_permit, weir_decision
                                    lane, &lane->gate_ticket);
         if (error != 0)
             return error;
-        lane->was_held = true;
     }
     error = weir_pace_ticket_poll(lane->gate_ticket, ret_permit, ret_decision);
     if (error != 0 || ret_decision->verdict == WEIR_GO)
@@ -284,6 +283,7 @@ static void fail_at_gate(struct wr_lane *lane, int error)
         fail(lane, error == WEIR_E_CIRCUIT ? WEIR_FAILURE_CIRCUIT : WEIR_FAILURE_INTERNAL, weir_error_text(error));
 }
 
+/* Robots.txt is asked each time, for its rules may have changed while it waited at the gate (B9). */
 void wr_lane_step(struct wr_lane *lane)
 {
     weir_permit permit;
@@ -297,12 +297,6 @@ void wr_lane_step(struct wr_lane *lane)
     }
     if (decision.verdict != WEIR_GO) {
         hold(lane, &decision);
-        return;
-    }
-    bool was_held = lane->was_held;
-    lane->was_held = false;
-    if (was_held && !passes_robots(lane)) { /* rules may have changed meanwhile (B9) */
-        weir_permit_release(&permit);
         return;
     }
     struct weir_fetch *fetch = lane->first;
