@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/fetch/report.h"
+#include "cli/fetch/state.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
 #include "core/rules/url/url.h"
@@ -18,7 +19,7 @@
 #define INTERRUPTED 130 /* 128 + SIGINT, as shells have it */
 
 struct settings {
-    const char *urls_file, *out, *agent, *proxy, *ca_file, *max_rate, *statuses;
+    const char *urls_file, *out, *state, *agent, *proxy, *ca_file, *max_rate, *statuses;
     struct wr_option_list headers;
     int pace, robots_on_error;
     int64_t interval, timeout, deadline, max_defer;
@@ -39,6 +40,8 @@ static const struct wr_option options[] = {
     {"urls-file", WR_STRING(struct settings, urls_file), .value = "FILE",
      .help = "a URL on each line; - is standard input"},
     {"out", WR_STRING(struct settings, out), .value = "FILE", .help = "write the lines there, not to standard output"},
+    {"state", WR_STRING(struct settings, state), .value = "FILE",
+     .help = "remember there what hosts were found to bear"},
     {"pace", WR_CHOICE(struct settings, pace), .choices = paces, .help = "how each host is paced"},
     {"interval", WR_DURATION(struct settings, interval), .value = "D", .min = 0, .max = 86400 * UINT64_C(1000000000),
      .help = "at least this between two starts at a host"},
@@ -100,13 +103,37 @@ static void interrupt(int signal_number)
     is_interrupted = true;
 }
 
+/* Threads that are made from here on leave them to this one. */
+static void hold_signals(void)
+{
+    sigset_t ours;
+    (void)sigemptyset(&ours);
+    (void)sigaddset(&ours, SIGINT);
+    (void)sigaddset(&ours, SIGTERM);
+    (void)pthread_sigmask(SIG_BLOCK, &ours, NULL);
+}
+
 /* Not restarted: reading a list from a terminal ends, too. */
 static void listen_to_signals(void)
 {
     struct sigaction action = {.sa_handler = interrupt};
+    sigset_t ours;
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
+    (void)sigemptyset(&ours);
+    (void)sigaddset(&ours, SIGINT);
+    (void)sigaddset(&ours, SIGTERM);
+    (void)pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
 }
+
+/* What is being done. */
+struct job {
+    const struct settings *settings;
+    struct wr_report report;
+    struct wr_state state;
+    weir_pacer *pacer; /* NULL: the client's own */
+    weir_client *client;
+};
 
 /* ---- options ---- */
 
@@ -126,8 +153,22 @@ static bool make_pace(const struct settings *settings, weir_pace_options *ret_pa
     return true;
 }
 
-static bool make_client(const struct settings *settings, weir_client **ret_client)
+/* One that outlives the client, and is written down. */
+static int make_pacer(struct job *job, const weir_pace_options *pace)
 {
+    weir_pacer_options how;
+    if (job->settings->state == NULL)
+        return 0;
+    weir_pacer_options_init(&how);
+    how.keeps_unsaved = true;
+    how.listener = wr_state_listen;
+    how.listener_context = &job->state;
+    return weir_pacer_new(pace, &how, &job->pacer);
+}
+
+static bool make_client(struct job *job)
+{
+    const struct settings *settings = job->settings;
     static const weir_robots_mode modes[] = {WEIR_ROBOTS_RFC9309, WEIR_ROBOTS_ALLOW, WEIR_ROBOTS_DENY};
     const char *headers[WR_OPTION_LIST_MAX + 1] = {NULL};
     weir_client_options how;
@@ -150,20 +191,16 @@ static bool make_client(const struct settings *settings, weir_client **ret_clien
     how.deadline_ns = settings->deadline > 0 ? settings->deadline : WEIR_FOREVER;
     how.max_defer_ns = settings->max_defer;
     how.max_body_bytes = settings->max_body;
-    int error = weir_client_new(&how, ret_client);
+    int error = make_pacer(job, &pace);
+    how.pacer = job->pacer;
+    if (error == 0)
+        error = weir_client_new(&how, &job->client);
     if (error != 0)
         wr_complain("%s", error == WEIR_E_INVAL ? weir_error_detail() : weir_error_text(error));
     return error == 0;
 }
 
 /* ---- URLs ---- */
-
-/* What is being done. */
-struct job {
-    const struct settings *settings;
-    struct wr_report report;
-    weir_client *client;
-};
 
 /* One URL, as it was given. */
 struct asked {
@@ -282,25 +319,40 @@ static bool ask_all(struct job *job, int argc, char **argv)
 
 /* ---- the command ---- */
 
-static int run_job(struct job *job, int argc, char **argv, FILE *out)
+/* False after a complaint; then nothing is left behind. */
+static bool start_job(struct job *job, FILE *out)
 {
-    if (!make_client(job->settings, &job->client))
-        return WR_EXIT_USAGE;
-    if (!wr_report_start(&job->report, out, job->settings->quiet)) {
-        weir_client_free(job->client);
-        return WR_EXIT_FAILED;
-    }
+    if (job->pacer != NULL && !wr_state_start(&job->state, job->pacer))
+        return false;
+    return wr_report_start(&job->report, out, job->settings->quiet);
+}
+
+/* The threads are there. */
+static bool work(struct job *job, int argc, char **argv)
+{
+    listen_to_signals();
     wr_report_watch(&job->report, job->client);
     bool well = ask_all(job, argc, argv);
     if (well)
         wr_report_await(&job->report, &is_interrupted);
     wr_report_silence(&job->report);
     wr_report_watch(&job->report, NULL);
-    weir_client_free(job->client); /* what has not finished ends here */
+    weir_client_close(job->client); /* what has not finished ends here */
     bool wrote = wr_report_end(&job->report);
-    if (is_interrupted)
-        return INTERRUPTED;
-    return well && wrote && job->report.bad == 0 && job->report.refused == 0 ? WR_EXIT_OK : WR_EXIT_FAILED;
+    return well && wrote && job->report.bad == 0 && job->report.refused == 0;
+}
+
+static int run_job(struct job *job, int argc, char **argv, FILE *out)
+{
+    int status = WR_EXIT_USAGE;
+    hold_signals();
+    if (make_client(job))
+        status = start_job(job, out) && work(job, argc, argv) ? WR_EXIT_OK : WR_EXIT_FAILED;
+    weir_client_free(job->client);
+    if (job->settings->state != NULL && !wr_state_close(&job->state) && status == WR_EXIT_OK)
+        status = WR_EXIT_FAILED;
+    weir_pacer_free(job->pacer);
+    return is_interrupted ? INTERRUPTED : status;
 }
 
 int wr_fetch_run(int argc, char **argv)
@@ -322,11 +374,14 @@ int wr_fetch_run(int argc, char **argv)
         wr_complain("no URL; give some, or --urls-file FILE");
         return WR_EXIT_USAGE;
     }
+    if (settings.state != NULL && !wr_state_open(&job.state, settings.state))
+        return WR_EXIT_FAILED;
     if (settings.out != NULL && (out = fopen(settings.out, "w")) == NULL) {
         wr_complain("cannot write %s: %s", settings.out, strerror(errno));
+        if (settings.state != NULL)
+            (void)wr_state_close(&job.state);
         return WR_EXIT_FAILED;
     }
-    listen_to_signals();
     status = run_job(&job, argc, argv, out);
     if (out != stdout && fclose(out) != 0 && status == WR_EXIT_OK) {
         wr_complain("cannot write %s: %s", settings.out, strerror(errno));

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir fetch --state: what hosts said outlives the process. Against a real nginx. The first argument is the program."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'cli'))
+
+import cases  # noqa: E402
+from nginx import Nginx  # noqa: E402
+from program import weir  # noqa: E402
+
+AWAY = 'location /away { add_header Retry-After %d always; return 429; }'
+SLACK_S = 0.05  # nginx stamps whole milliseconds when it has answered
+
+
+def _fetch(state, *words):
+    return weir('fetch', '--allow-private', '--quiet', '--ignore-robots', '--attempts', '1', '--state', state, *words)
+
+
+def _read(path):
+    with open(path, encoding='ascii') as file:
+        return file.read()
+
+
+def _await(is_so, what):
+    until = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < until, what
+        time.sleep(0.02)
+
+
+def a_time_that_was_named_holds_after_a_restart():
+    with Nginx(AWAY % 3, files={'a': 'a'}) as nginx, tempfile.TemporaryDirectory() as folder:
+        state = f'{folder}/state'
+        assert _fetch(state, f'{nginx.url}/away').returncode == 1
+        run = _fetch(state, f'{nginx.url}/a')
+        assert run.returncode == 0, run
+        line = json.loads(run.stdout)
+        assert line['waited_for'] == 'retry_after', line
+        (said_at, *_), (next_at, *_) = nginx.log()
+        assert next_at - said_at >= 3 - SLACK_S, nginx.log()
+
+
+def a_time_that_was_named_holds_after_a_kill():
+    with Nginx(AWAY % 4, files={'a': 'a'}) as nginx, tempfile.TemporaryDirectory() as folder:
+        state = f'{folder}/state'
+        process = subprocess.Popen([sys.argv[1], 'fetch', '--allow-private', '--quiet', '--ignore-robots', '--state', state,
+                                    f'{nginx.url}/away'], stdout=subprocess.DEVNULL)
+        _await(lambda: os.path.exists(state), 'the state is written while the host is waited for')
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert len(nginx.log()) == 1, nginx.log()
+        assert _fetch(state, f'{nginx.url}/a').returncode == 0
+        (said_at, *_), (next_at, *_) = nginx.log()
+        assert next_at - said_at >= 4 - SLACK_S, nginx.log()
+
+
+def an_interrupt_writes_it_too():
+    with Nginx(AWAY % 60, files={'a': 'a'}) as nginx, tempfile.TemporaryDirectory() as folder:
+        state = f'{folder}/state'
+        process = subprocess.Popen([sys.argv[1], 'fetch', '--allow-private', '--quiet', '--ignore-robots', '--state', state,
+                                    f'{nginx.url}/a', f'{nginx.url}/away'], stdout=subprocess.DEVNULL)
+        _await(lambda: len(nginx.log()) == 2, 'both are asked for')
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 130
+        title, host, end = _read(state).splitlines()
+        assert title == 'weir state 1' and end.startswith('end 1 '), _read(state)
+        key, *numbers = host.split('\t')
+        assert key == f'127.0.0.1:{nginx.port}' and int(numbers[3]) > time.time_ns() + 20 * 10**9, host
+
+
+def what_is_not_asked_for_again_is_kept():
+    with Nginx(AWAY % 60, files={'a': 'a'}) as one, Nginx(files={'a': 'a'}) as other, \
+            tempfile.TemporaryDirectory() as folder:
+        state = f'{folder}/state'
+        assert _fetch(state, f'{one.url}/away').returncode == 1
+        host = _read(state).splitlines()[1]
+        assert _fetch(state, f'{other.url}/a').returncode == 0
+        kept = [line for line in _read(state).splitlines() if line.startswith(f'127.0.0.1:{one.port}\t')]
+        assert [line.split('\t')[4] for line in kept] == [host.split('\t')[4]], kept
+
+
+def what_is_damaged_or_not_ours_is_refused_and_kept():
+    with Nginx(AWAY % 60, files={'a': 'a'}) as nginx, tempfile.TemporaryDirectory() as folder:
+        state = f'{folder}/state'
+        assert _fetch(state, f'{nginx.url}/away').returncode == 1
+        whole = _read(state)
+        before = len(nginx.log())
+        digit = whole.index('\t') + 1
+        damaged = {
+            '': 'no state file', 'my diary\n': 'no state file',
+            whole[:-1]: 'damaged', whole[:len(whole) // 2]: 'damaged', whole + 'x\n': 'damaged',
+            whole[:digit] + '9' + whole[digit + 1:]: 'damaged',
+            whole.replace('state 1', 'state 2'): 'another version',
+        }
+        for text, word in damaged.items():
+            with open(state, 'w', encoding='ascii') as file:
+                file.write(text)
+            run = _fetch(state, f'{nginx.url}/a')
+            assert run.returncode == 1 and run.stdout == '' and word in run.stderr, (text, run)
+            assert run.stderr.count('\n') == 1 and _read(state) == text, run
+        assert len(nginx.log()) == before
+        for path in (folder, '/dev/null', f'{folder}/none/state'):
+            run = _fetch(path, f'{nginx.url}/a')
+            assert run.returncode == 1 and '--state' in run.stderr, run
+        assert len(nginx.log()) == before
+
+
+def only_one_process_has_it():
+    with Nginx(AWAY % 60, files={'a': 'a'}) as nginx, tempfile.TemporaryDirectory() as folder:
+        state = f'{folder}/state'
+        process = subprocess.Popen([sys.argv[1], 'fetch', '--allow-private', '--quiet', '--ignore-robots', '--state', state,
+                                    f'{nginx.url}/away'], stdout=subprocess.DEVNULL)
+        _await(lambda: os.path.exists(state), 'the first has it')
+        run = _fetch(state, f'{nginx.url}/a')
+        assert run.returncode == 1 and 'another weir' in run.stderr and run.stdout == '', run
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 130
+        assert len(nginx.log()) == 1, nginx.log()
+
+
+def a_disk_that_is_full_leaves_the_last_one_whole():
+    with Nginx(AWAY % 60, files={'a': 'a'}) as nginx, tempfile.TemporaryDirectory() as folder:
+        state = f'{folder}/state'
+        assert _fetch(state, f'{nginx.url}/away').returncode == 1
+        whole = _read(state)
+        with Nginx(files={'a': 'a'}) as other:
+            small = len(whole) - 10  # of a file: writing fails in the middle
+            limited = subprocess.run(
+                ['sh', '-c', 'trap "" XFSZ; exec prlimit --fsize="$0" "$@"', str(small), sys.argv[1], 'fetch',
+                 '--allow-private', '--quiet', '--ignore-robots', '--state', state, '--out', '/dev/null',
+                 f'{other.url}/a'], capture_output=True, text=True, timeout=60)
+        assert limited.returncode == 1 and 'cannot write' in limited.stderr, limited
+        assert _read(state) == whole
+        assert sorted(os.listdir(folder)) == ['state', 'state.lock'], os.listdir(folder)
+
+
+def lines_that_cannot_be_written_are_complained_about():
+    with Nginx(files={'a': 'a'}) as nginx:
+        run = weir('fetch', '--allow-private', '--quiet', '--out', '/dev/full', f'{nginx.url}/a')
+        assert run.returncode == 1 and 'cannot write' in run.stderr, run
+
+
+if __name__ == '__main__':
+    cases.main()
