@@ -223,8 +223,8 @@ static void on_fetched(void *context, weir_response *response)
     free(asked);
 }
 
-/* False if there is no going on. */
-static bool ask(struct job *job, const char *url, size_t url_bytes)
+/* `line`: of the list, 0 if it is from the command line. False if there is no going on. */
+static bool ask(struct job *job, const char *url, size_t url_bytes, uint64_t line)
 {
     weir_fetch_options how;
     struct asked *asked = malloc(sizeof *asked + url_bytes + 1);
@@ -244,7 +244,8 @@ static bool ask(struct job *job, const char *url, size_t url_bytes)
     if (error == 0)
         return true;
     wr_url_hide_user(asked->url);
-    wr_report_refused(&job->report, asked->url, error == WEIR_E_INVAL ? weir_error_detail() : weir_error_text(error));
+    wr_report_refused(&job->report, asked->url, line,
+                      error == WEIR_E_INVAL ? weir_error_detail() : weir_error_text(error));
     free(asked);
     return error == WEIR_E_INVAL;
 }
@@ -277,13 +278,15 @@ static bool ask_listed(struct job *job, FILE *file)
 {
     static char memory[LINE_BYTES];
     bool goes_on = true;
+    uint64_t number = 0;
     while (goes_on && !is_interrupted && fgets(memory, sizeof memory, file) != NULL) {
         char *line = memory;
+        number++;
         if (strlen(memory) == sizeof memory - 1 && memory[sizeof memory - 2] != '\n')
             skip_line(file); /* far too long for a URL; it will be refused */
         size_t bytes = trim_line(&line);
         if (bytes > 0)
-            goes_on = ask(job, line, bytes);
+            goes_on = ask(job, line, bytes, number);
     }
     if (goes_on && !is_interrupted && ferror(file)) {
         wr_complain("cannot read %s: %s", job->settings->urls_file, strerror(errno));
@@ -312,7 +315,7 @@ static bool ask_file(struct job *job)
 static bool ask_all(struct job *job, int argc, char **argv)
 {
     for (int i = 0; i < argc && !is_interrupted; i++)
-        if (!ask(job, argv[i], strlen(argv[i])))
+        if (!ask(job, argv[i], strlen(argv[i]), 0))
             return false;
     return ask_file(job);
 }

@@ -81,13 +81,17 @@ static void append_line(struct wr_buf *buf, const char *url, const weir_response
 
 /* ---- what is told ---- */
 
-/* With the lock held. Waits for room; a line is kept as a whole, or not at all. */
-static void add_line(struct wr_report *report, const char *url, const weir_response *response)
+/* With the lock held. Waits for room; returns where the line begins. */
+static size_t begin_line(struct wr_report *report)
 {
     while (report->lines.length > LINES_MAX && !report->is_lost)
         (void)pthread_cond_wait(&report->changed, &report->lock);
-    size_t before = report->lines.length;
-    append_line(&report->lines, url, response);
+    return report->lines.length;
+}
+
+/* A line is kept as a whole, or not at all. */
+static void end_line(struct wr_report *report, size_t before)
+{
     if (report->lines.error != 0) {
         wr_buf_cut(&report->lines, before);
         report->lines.error = 0;
@@ -113,20 +117,27 @@ void wr_report_asked(struct wr_report *report)
 void wr_report_finished(struct wr_report *report, const char *url, const weir_response *response)
 {
     (void)pthread_mutex_lock(&report->lock);
-    if (!report->is_silenced || response->failure != WEIR_FAILURE_CANCELLED)
-        add_line(report, url, response);
+    if (!report->is_silenced || response->failure != WEIR_FAILURE_CANCELLED) {
+        size_t before = begin_line(report);
+        append_line(&report->lines, url, response);
+        end_line(report, before);
+    }
     count(report, response);
     if (report->finished == report->asked || report->lines.length > LINES_MAX / 2)
         (void)pthread_cond_broadcast(&report->changed);
     (void)pthread_mutex_unlock(&report->lock);
 }
 
-void wr_report_refused(struct wr_report *report, const char *url, const char *why)
+void wr_report_refused(struct wr_report *report, const char *url, uint64_t line, const char *why)
 {
     (void)pthread_mutex_lock(&report->lock);
+    size_t before = begin_line(report);
     append_member(&report->lines, "{\"url\": ", url);
     append_member(&report->lines, ", \"status\": null, \"failure\": \"url\", \"detail\": ", why);
+    if (line > 0)
+        append_count(&report->lines, ", \"line\": ", line);
     wr_buf_append_string(&report->lines, "}\n");
+    end_line(report, before);
     report->asked--;
     report->refused++;
     (void)pthread_cond_broadcast(&report->changed);

@@ -42,8 +42,8 @@ void wr_report_watch(struct wr_report *report, weir_client *client);
 /* One more URL is asked for. */
 void wr_report_asked(struct wr_report *report);
 
-/* It was no URL, or could not be asked for after all: `why`. */
-void wr_report_refused(struct wr_report *report, const char *url, const char *why);
+/* It was no URL, or could not be asked for after all: `why`. `line`: of the list, or 0. */
+void wr_report_refused(struct wr_report *report, const char *url, uint64_t line, const char *why);
 
 void wr_report_finished(struct wr_report *report, const char *url, const weir_response *response);
 

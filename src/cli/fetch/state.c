@@ -227,8 +227,11 @@ static void *save_often(void *context)
 
 static char *join(const char *path, const char *end)
 {
-    char *joined = malloc(strlen(path) + strlen(end) + 1);
-    return joined != NULL ? strcat(strcpy(joined, path), end) : NULL;
+    size_t room = strlen(path) + strlen(end) + 1;
+    char *joined = malloc(room);
+    if (joined != NULL)
+        (void)snprintf(joined, room, "%s%s", path, end);
+    return joined;
 }
 
 /* A lock of its own: the file itself is replaced by others of its name. */

@@ -13,7 +13,7 @@
 static uint64_t sum_of(struct wr_span text)
 {
     uint64_t sum = UINT64_C(0xcbf29ce484222325); /* FNV-1a: against accidents, not against people */
-    for (size_t i = 0; i < text.bytes; i++)
+    for (size_t i = 0; text.data != NULL && i < text.bytes; i++)
         sum = (sum ^ (uint8_t)text.data[i]) * UINT64_C(0x100000001b3);
     return sum;
 }

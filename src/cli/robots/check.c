@@ -12,12 +12,16 @@
 #define URLS_MAX 1000000
 
 struct settings {
-    const char *agent, *file;
+    struct wr_robots_source source;
 };
 
 static const struct wr_option options[] = {
-    {"agent", WR_STRING(struct settings, agent), .value = "NAME", .help = "the crawler's product token, as weir"},
-    {"file", WR_STRING(struct settings, file), .value = "FILE", .help = "the robots.txt; - is standard input"},
+    {"agent", WR_STRING(struct settings, source.agent), .value = "NAME",
+     .help = "the crawler's product token, as weir"},
+    {"file", WR_STRING(struct settings, source.file), .value = "FILE", .help = "the robots.txt; - is standard input"},
+    {"url", WR_STRING(struct settings, source.url), .value = "URL", .help = "fetch that of the site of this URL"},
+    {"allow-private", WR_FLAG(struct settings, source.allow_private),
+     .help = "also from private and loopback addresses"},
 };
 
 static const struct wr_usage usage = {
@@ -28,6 +32,9 @@ static const struct wr_usage usage = {
     .about = "Prints a line for each URL (or path, such as /a?b): allow or deny, the line of the\n"
              "file that decides or -, and the URL, with tabs between. The file speaks for all\n"
              "of them, whatever their hosts.\n"
+             "\n"
+             "With --url the robots.txt is fetched. A site that has none (404) allows all; one\n"
+             "whose server fails has none that can be read.\n"
              "\n"
              "The status is 0 if all are allowed, 1 if any is denied, and 2 if the file cannot\n"
              "be read or a URL is none.\n",
@@ -72,7 +79,7 @@ static int check(const struct wr_robots *robots, const struct wr_url *base, cons
 
 int wr_robots_check_run(int argc, char **argv)
 {
-    struct settings settings = {.agent = NULL};
+    struct settings settings = {.source = {.agent = NULL}};
     char memory[WR_URL_ROOM];
     struct wr_url base; /* of paths; its host plays no part */
     struct wr_robots *robots;
@@ -80,7 +87,7 @@ int wr_robots_check_run(int argc, char **argv)
 
     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
         return status;
-    if (!wr_robots_load(settings.agent, settings.file, &robots))
+    if (!wr_robots_source_ok(&settings.source) || !wr_robots_load(&settings.source, &robots))
         return WR_EXIT_USAGE;
     status = WR_EXIT_OK;
     (void)wr_url_parse(wr_span_of("http://host.invalid/"), NULL, NULL, memory, sizeof memory, &base);

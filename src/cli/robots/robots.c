@@ -57,17 +57,26 @@ static bool read_file(const char *name, char **ret_text, size_t *ret_bytes)
     return is_read;
 }
 
-bool wr_robots_load(const char *agent, const char *file, struct wr_robots **ret_robots)
+bool wr_robots_source_ok(const struct wr_robots_source *source)
 {
-    struct wr_robots_options options = {.agent = wr_span_of(agent), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
+    if (source->agent == NULL)
+        wr_complain("--agent is missing; give --agent NAME");
+    else if (source->file == NULL && source->url == NULL)
+        wr_complain("--file is missing; give --file FILE, or --url URL");
+    else if (source->file != NULL && source->url != NULL)
+        wr_complain("--file and --url are both given; give one of them");
+    else
+        return true;
+    return false;
+}
+
+bool wr_robots_load(const struct wr_robots_source *source, struct wr_robots **ret_robots)
+{
+    struct wr_robots_options options = {.agent = wr_span_of(source->agent), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
     char *text;
     size_t bytes;
 
-    if (agent == NULL || file == NULL) {
-        wr_complain("%s is missing; give --agent NAME and --file FILE", agent == NULL ? "--agent" : "--file");
-        return false;
-    }
-    if (!read_file(file, &text, &bytes))
+    if (source->url != NULL ? !wr_robots_fetch_text(source, &text, &bytes) : !read_file(source->file, &text, &bytes))
         return false;
     int error = wr_robots_parse((struct wr_span){text, bytes}, &options, weir_allocator_system(), ret_robots);
     free(text);

@@ -10,7 +10,21 @@ int wr_robots_run(int argc, char **argv);
 int wr_robots_check_run(int argc, char **argv);
 int wr_robots_show_run(int argc, char **argv);
 
-/* Reads a file ("-": standard input) for an agent. False, after a complaint, if that cannot be done. */
-bool wr_robots_load(const char *agent, const char *file, struct wr_robots **ret_robots);
+/* What both commands are given. */
+struct wr_robots_source {
+    const char *agent;
+    const char *file; /* "-": standard input */
+    const char *url;  /* any of the site */
+    bool allow_private;
+};
+
+/* Whether there is an agent, and one place to read from; else complains. */
+bool wr_robots_source_ok(const struct wr_robots_source *source);
+
+/* Reads the file, or fetches it, for the agent. False, after a complaint, if that cannot be done. */
+bool wr_robots_load(const struct wr_robots_source *source, struct wr_robots **ret_robots);
+
+/* The robots.txt of the source's site, to be freed; nothing, if there is none. False after a complaint. */
+bool wr_robots_fetch_text(const struct wr_robots_source *source, char **ret_text, size_t *ret_bytes);
 
 #endif

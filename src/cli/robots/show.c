@@ -10,13 +10,17 @@
 #include "cli/robots/robots.h"
 
 struct settings {
-    const char *agent, *file;
+    struct wr_robots_source source;
     bool json;
 };
 
 static const struct wr_option options[] = {
-    {"agent", WR_STRING(struct settings, agent), .value = "NAME", .help = "the crawler's product token, as weir"},
-    {"file", WR_STRING(struct settings, file), .value = "FILE", .help = "the robots.txt; - is standard input"},
+    {"agent", WR_STRING(struct settings, source.agent), .value = "NAME",
+     .help = "the crawler's product token, as weir"},
+    {"file", WR_STRING(struct settings, source.file), .value = "FILE", .help = "the robots.txt; - is standard input"},
+    {"url", WR_STRING(struct settings, source.url), .value = "URL", .help = "fetch that of the site of this URL"},
+    {"allow-private", WR_FLAG(struct settings, source.allow_private),
+     .help = "also from private and loopback addresses"},
     {"json", WR_FLAG(struct settings, json), .help = "print JSON: crawl_delay, request_rate, sitemaps, rules"},
 };
 
@@ -147,14 +151,16 @@ static void complain_of_bounds(const struct wr_robots_facts *facts)
 
 int wr_robots_show_run(int argc, char **argv)
 {
-    struct settings settings = {.agent = NULL};
+    struct settings settings = {.source = {.agent = NULL}};
     struct wr_robots *robots;
     int status;
 
     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
         return status;
-    if (!wr_robots_load(settings.agent, settings.file, &robots))
-        return settings.agent == NULL || settings.file == NULL ? WR_EXIT_USAGE : WR_EXIT_FAILED;
+    if (!wr_robots_source_ok(&settings.source))
+        return WR_EXIT_USAGE;
+    if (!wr_robots_load(&settings.source, &robots))
+        return WR_EXIT_FAILED;
     struct wr_robots_rule *rules = sorted_rules(robots);
     if (rules == NULL && wr_robots_facts(robots)->rules > 0) {
         wr_complain("%s", weir_error_text(WEIR_E_NOMEM));

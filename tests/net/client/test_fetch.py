@@ -97,6 +97,16 @@ def urls_come_from_a_file_or_standard_input_and_lines_go_to_a_file():
         assert run.returncode == 0 and len(run.stdout.splitlines()) == 3, run
 
 
+def lines_of_a_list_that_are_no_urls_are_told_by_number_and_the_rest_goes_on():
+    with Nginx(files=PAGES) as nginx, tempfile.TemporaryDirectory() as folder:
+        with open(f'{folder}/urls', 'w', encoding='utf-8') as file:
+            file.write(f'{nginx.url}/a.html\n# a comment\n\nnonsense\n{"x" * 100000}\n{nginx.url}/b.html\n')
+        lines, run = _fetch('--pace', 'unlimited', '--urls-file', f'{folder}/urls')
+        assert run.returncode == 1 and len(lines) == 4, run
+        assert sorted(line['line'] for line in lines.values() if line['failure'] == 'url') == [4, 5], lines
+        assert lines[f'{nginx.url}/b.html']['status'] == 200, lines
+
+
 def agent_and_headers_are_sent_to_the_hosts_given():
     with Nginx('location /old { return 302 http://localhost:$server_port/a.html; }', files=PAGES) as nginx:
         _, run = _fetch('--pace', 'unlimited', '--agent', 'tester/1.0', '--header', 'X-Test: yes', f'{nginx.url}/old')

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* site.c - weir robots: the robots.txt of a site, fetched like any other page. */
+#include <stdlib.h>
+#include <string.h>
+#include <weir/client.h>
+
+#include "cli/kit/output.h"
+#include "cli/robots/robots.h"
+#include "core/rules/robots/lifecycle.h"
+#include "core/rules/url/url.h"
+#include "shell/net/idna.h"
+
+#define DEADLINE_NS WEIR_MINUTE
+
+/* Its address, or false after a complaint. */
+static bool find_url(const char *site, char ret_url[WR_URL_ROOM])
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    struct wr_buf buf;
+    enum wr_url_fault fault = wr_url_parse(wr_span_of(site), NULL, wr_idna_libidn2(), memory, sizeof memory, &url);
+
+    if (fault != WR_URL_OK) {
+        wr_complain("--url: %s", wr_url_fault_text(fault));
+        return false;
+    }
+    wr_buf_init_fixed(&buf, ret_url, WR_URL_ROOM);
+    wr_url_append_robots(&buf, &url);
+    return true;
+}
+
+/* RFC 9309 2.3.1.3: there is none, so all is allowed. */
+static bool is_absent(const weir_response *response)
+{
+    if (response->failure == WEIR_FAILURE_REDIRECT)
+        return true;
+    return response->failure == WEIR_FAILURE_NONE && response->status >= 300 && response->status <= 499 &&
+           response->status != 429;
+}
+
+static bool take_text(const char *url, const weir_response *response, char **ret_text, size_t *ret_bytes)
+{
+    bool is_there = response->failure == WEIR_FAILURE_NONE && response->status >= 200 && response->status <= 299;
+    size_t bytes = is_there ? response->body_bytes : 0;
+    char *text;
+
+    if (!is_there && !is_absent(response)) {
+        if (response->failure != WEIR_FAILURE_NONE)
+            wr_complain("cannot read %s: %s", url, response->detail);
+        else
+            wr_complain("cannot read %s: the answer is %d; until there is one, nothing there may be fetched", url,
+                        response->status);
+        return false;
+    }
+    text = malloc(bytes + 1);
+    if (text == NULL) {
+        wr_complain("out of memory");
+        return false;
+    }
+    memcpy(text, response->body, bytes);
+    *ret_text = text;
+    *ret_bytes = bytes;
+    return true;
+}
+
+static int fetch(const struct wr_robots_source *source, const char *url, weir_response **ret_response)
+{
+    weir_client_options how;
+    weir_client *client;
+
+    weir_client_options_init(&how);
+    how.agent = source->agent;
+    how.robots = WEIR_ROBOTS_IGNORE; /* it is always allowed itself */
+    how.allow_private = source->allow_private;
+    how.max_redirects = WR_ROBOTS_HOPS;
+    how.max_body_bytes = WR_ROBOTS_MAX + 1;
+    how.deadline_ns = DEADLINE_NS;
+    int error = weir_client_new(&how, &client);
+    if (error != 0)
+        return error;
+    error = weir_client_get(client, url, NULL, NULL, ret_response);
+    weir_client_free(client);
+    return error;
+}
+
+bool wr_robots_fetch_text(const struct wr_robots_source *source, char **ret_text, size_t *ret_bytes)
+{
+    char url[WR_URL_ROOM];
+    weir_response *response;
+
+    if (!find_url(source->url, url))
+        return false;
+    int error = fetch(source, url, &response);
+    if (error != 0) {
+        wr_complain("%s", error == WEIR_E_INVAL ? weir_error_detail() : weir_error_text(error));
+        return false;
+    }
+    bool well = take_text(url, response, ret_text, ret_bytes);
+    weir_response_free(response);
+    return well;
+}
