@@ -6,7 +6,7 @@
  * and the text. */
 #include "core/rules/http/field.h"
 #include "shell/net/idna.h"
-#include "shell/net/policy.h"
+#include "shell/net/policy/policy.h"
 
 #include "fuzz/fuzz.h"
 

@@ -31,7 +31,7 @@
 #include "core/rules/retry/attempts.h"
 #include "core/rules/url/url.h"
 #include "shell/net/net.h"
-#include "shell/net/policy.h"
+#include "shell/net/policy/policy.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -8,7 +8,7 @@
 #include "unit/shell/hosts/rig.h"
 
 #include "shell/net/idna.h"
-#include "shell/net/policy.h"
+#include "shell/net/policy/policy.h"
 
 #define S WEIR_SECOND
 #define H WEIR_HOUR

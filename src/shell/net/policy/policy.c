@@ -4,7 +4,7 @@
 #include "shell/hosts/hosts.h"
 #include "shell/memory/memory.h"
 #include "shell/net/idna.h"
-#include "shell/net/policy_parts.h"
+#include "shell/net/policy/parts.h"
 
 #define AGENT "weir"
 #define AGENT_MAX 1000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* policy_room.c - policies in memory: found by key, at most so many, the least recently used one goes first. */
+/* room.c - policies in memory: found by key, at most so many, the least recently used one goes first. */
 #include "core/rules/http/field.h"
-#include "shell/net/policy_parts.h"
+#include "shell/net/policy/parts.h"
 
 #define LOOKS_MAX 1024 /* policies that are looked at for one that may go: some 50 us */
 

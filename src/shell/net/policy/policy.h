@@ -22,8 +22,8 @@
  * one that is waited for or being fetched, nor one whose server named a time that is still to come (S4-18, L5). If
  * there is none, WEIR_E_FULL.
  */
-#ifndef WR_SHELL_NET_POLICY_H
-#define WR_SHELL_NET_POLICY_H
+#ifndef WR_SHELL_NET_POLICY_POLICY_H
+#define WR_SHELL_NET_POLICY_POLICY_H
 
 #include "core/rules/robots/lifecycle.h"
 #include "core/rules/url/url.h"

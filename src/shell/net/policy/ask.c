@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* policy_ask.c - one answer: as far as known now. */
-#include "shell/net/policy_parts.h"
+/* ask.c - one answer: as far as known now. */
+#include "shell/net/policy/parts.h"
 
 /* The gate's key is in the URL of the robots.txt: what is between the scheme and the path. */
 static struct wr_span gate_key(const struct wr_policy *policy)

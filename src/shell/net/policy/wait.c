@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* policy_wait.c - waiting until robots.txt is known: tickets for event loops, and a thread that parks on one. */
+/* wait.c - waiting until robots.txt is known: tickets for event loops, and a thread that parks on one. */
 #include "base/error.h"
-#include "shell/net/policy_parts.h"
+#include "shell/net/policy/parts.h"
 
 #define WAITERS_MAX WEIR_QUEUE_MAX
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* policy_parts.h - what the parts of the registry share.
+/* parts.h - what the parts of the registry share.
  *
- *     policy.c        making, ending, looking         policy_ask.c    one answer, now
- *     policy_room.c   finding, making room            policy_wait.c   tickets, and waiting
- *     policy_fetch.c  fetching, and what came of it
+ *     policy.c  making, ending, looking         ask.c   one answer, now
+ *     room.c    finding, making room            wait.c  tickets, and waiting
+ *     fetch.c   fetching, and what came of it
  *
  *     map: robots.txt URL ──▶ policy ──▶ rules (counted, so that they are matched without the lock)
  *                              │  ▲
@@ -21,7 +21,7 @@
 #include "base/rng.h"
 #include "shell/clock/clock.h"
 #include "shell/line/line.h"
-#include "shell/net/policy.h"
+#include "shell/net/policy/policy.h"
 
 #define WR_POLICY_KEY_MAX 280 /* "https://", a host of 255, ":65535", "/robots.txt" */
 
@@ -88,7 +88,7 @@ void wr_policies_drop(struct wr_policies *policies);
 
 int64_t wr_policies_wall(const struct wr_policies *policies);
 
-/* ---- policy_room.c: with the lock held ---- */
+/* ---- room.c: with the lock held ---- */
 
 /* The policy of this URL, or NULL. */
 struct wr_policy *wr_policy_find(struct wr_policies *policies, const struct wr_url *url);
@@ -121,7 +121,7 @@ void wr_rules_drop(const struct wr_policies *policies, struct wr_rules *rules);
 size_t wr_rules_bytes(const struct wr_rules *rules);
 int64_t wr_rules_delay(const struct wr_policies *policies, const struct wr_rules *rules);
 
-/* ---- policy_fetch.c ---- */
+/* ---- fetch.c ---- */
 
 /* With the lock held: marks a fetch as started and prepares it; NULL for want of memory, and then nothing happened.
  * Give it to wr_fetch_send without the lock. */
@@ -129,7 +129,7 @@ struct wr_robots_fetch *wr_fetch_start(struct wr_policies *policies, struct wr_p
                                        int64_t now);
 void wr_fetch_send(struct wr_robots_fetch *fetch);
 
-/* ---- policy_ask.c: without the lock ---- */
+/* ---- ask.c: without the lock ---- */
 
 /* As wr_policies_ask; for `policy`, which must be held, or if that is NULL for the url's. */
 int wr_policy_ask(struct wr_policies *policies, struct wr_policy *policy, const struct wr_url *url,
@@ -139,7 +139,7 @@ int wr_policy_ask(struct wr_policies *policies, struct wr_policy *policy, const 
  * weir_pacer_robots_delay. */
 int wr_policy_tell_delay(struct wr_policies *policies, struct wr_policy *policy, int64_t delay_ns);
 
-/* ---- policy_wait.c: without the lock ---- */
+/* ---- wait.c: without the lock ---- */
 
 /* Wakes all tickets of a held policy that have not been told of this round. */
 void wr_policy_wake(struct wr_policies *policies, struct wr_policy *policy);

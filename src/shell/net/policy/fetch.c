@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* policy_fetch.c - fetching a robots.txt, hop by hop, and what becomes of it. */
+/* fetch.c - fetching a robots.txt, hop by hop, and what becomes of it. */
 #include "core/rules/http/field.h"
 #include "core/rules/url/redirect.h"
 #include "shell/net/idna.h"
-#include "shell/net/policy_parts.h"
+#include "shell/net/policy/parts.h"
 
 /* What the fetcher sees is the first part of it. It holds its policy and the registry. */
 struct fetch {
