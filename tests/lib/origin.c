@@ -132,6 +132,13 @@ static bool send_reply(int fd, const struct origin_reply *reply, bool is_head)
     return send_all(fd, head, (size_t)bytes) && (!has_body || send_all(fd, body, strlen(body))) && !reply->closes;
 }
 
+static void stamp(struct origin *origin, int64_t *place)
+{
+    pthread_mutex_lock(&origin->lock);
+    *place = now();
+    pthread_mutex_unlock(&origin->lock);
+}
+
 static void *serve(void *context)
 {
     struct visit visit = *(struct visit *)context;
@@ -141,10 +148,9 @@ static void *serve(void *context)
     while (goes_on && read_request(visit.fd, &request)) {
         struct origin_reply reply = log_request(visit.origin, &request);
         sleep_for(visit.origin, reply.delay_ns);
-        pthread_mutex_lock(&visit.origin->lock);
-        visit.origin->log[request.number].done_at = now();
-        pthread_mutex_unlock(&visit.origin->lock);
+        stamp(visit.origin, &visit.origin->log[request.number].done_at);
         goes_on = send_reply(visit.fd, &reply, strcmp(request.method, "HEAD") == 0);
+        stamp(visit.origin, &visit.origin->log[request.number].told_at);
     }
     shutdown(visit.fd, SHUT_RDWR);
     return NULL;

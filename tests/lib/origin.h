@@ -23,6 +23,7 @@ struct origin_request {
     int number;      /* of all to this origin, from 0 */
     int64_t at;      /* when its first byte came, by weir_clock_monotonic and the kernel's word */
     int64_t done_at; /* when its answer began to be written; 0: not yet */
+    int64_t told_at; /* when all of it was; 0: not yet */
     char method[16];
     char path[1024];
     char text[4096]; /* the head as it came */

@@ -116,6 +116,19 @@ static inline void assert_spaced(struct origin *origin, int64_t least_ns)
     fail_msg("two arrivals were %.3f ms apart, not %.3f", (double)gap_ns / 1e6, (double)least_ns / 1e6);
 }
 
+/* Nothing arrived in the time that an answer named. What was on its way when it was told cannot be called back; and a
+ * busy server may have told it later than it began to. */
+static inline void assert_window_kept(struct origin *origin, int said_by, int64_t window_ns)
+{
+    struct origin_request said = origin_request(origin, said_by);
+    for (int i = 0; i < origin_requests(origin); i++) {
+        int64_t at = origin_request(origin, i).at;
+        if (at >= said.told_at + STAMP_SLACK_NS && at < said.done_at + window_ns - STAMP_SLACK_NS)
+            fail_msg("a request arrived %.3f ms after a wait of %.0f ms was named", (double)(at - said.told_at) / 1e6,
+                     (double)window_ns / 1e6);
+    }
+}
+
 /* Many at once, each of which is counted. */
 struct crowd {
     struct rig *rig;

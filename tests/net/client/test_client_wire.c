@@ -170,18 +170,6 @@ static void *visit(void *context)
     return NULL;
 }
 
-/* What was on its way when the host said so cannot be called back. */
-static void assert_window_kept(struct origin *origin, int said_by, int64_t window_ns)
-{
-    int64_t said_at = origin_request(origin, said_by).done_at;
-    for (int i = 0; i < origin_requests(origin); i++) {
-        int64_t after_ns = origin_request(origin, i).at - said_at;
-        if (after_ns >= STAMP_SLACK_NS && after_ns < window_ns - STAMP_SLACK_NS)
-            fail_msg("a request arrived %.3f ms after a wait of %.0f ms was named", (double)after_ns / 1e6,
-                     (double)window_ns / 1e6);
-    }
-}
-
 static void many_threads_and_hosts_keep_every_interval_and_window(void **state)
 {
     (void)state;
