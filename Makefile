@@ -2,7 +2,7 @@
 #
 #   make            build/weir, build/libweir.so, build/libweir.a
 #   make test       every suite, in one ordinary build
-#   make asan       unit, sim, net and fuzz suites under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make asan       unit, sim, net, store and fuzz suites under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make tsan       the same under ThreadSanitizer
 #   make clang      the same, built with clang
 #   make fuzz       every parser for FUZZ_SECONDS (60) against made-up input (clang)
@@ -20,7 +20,7 @@
 B = build
 FLAGS =
 PREFIX = /usr/local
-SUITES = --suite unit --suite sim --suite net --suite fuzz
+SUITES = --suite unit --suite sim --suite net --suite store --suite fuzz
 FUZZ_SECONDS = 60
 RUN = meson test --print-errorlogs
 

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* backend.h - what a database does for the store. All calls come from one thread at a time.
+ *
+ * Failures: WEIR_E_FULL, WEIR_E_NOMEM and WEIR_E_TIMEOUT may pass, and the transaction is tried again from its
+ * beginning; all others are for good. `why` then says what happened.
+ */
+#ifndef WR_SHELL_STORE_BACKEND_H
+#define WR_SHELL_STORE_BACKEND_H
+
+#include "shell/store/store.h"
+
+#define WR_BACKEND_WHY_BYTES 160
+
+struct wr_backend {
+    const struct wr_backend_kind *kind;
+    struct wr_hash_key hash_key;
+    uint64_t ignored, damaged; /* so far, as in wr_store_stats */
+    char why[WR_BACKEND_WHY_BYTES];
+};
+
+struct wr_backend_kind {
+    const char *name;
+    /* Defaults are filled in. */
+    int (*open)(const struct wr_store_options *options, struct wr_backend **ret_backend);
+    void (*close)(struct wr_backend *backend);
+    /* One transaction: begin, apply and so on, commit; or undo, after any failure. */
+    int (*begin)(struct wr_backend *backend, int64_t wall_now);
+    int (*apply)(struct wr_backend *backend, const struct wr_store_change *change);
+    int (*add_job)(struct wr_backend *backend, struct wr_span settings, int64_t *ret_job);
+    int (*commit)(struct wr_backend *backend);
+    void (*undo)(struct wr_backend *backend);
+    /* After a commit: work that need not be done before it is told. */
+    int (*settle)(struct wr_backend *backend);
+    /* Outside of a transaction. */
+    int (*read)(struct wr_backend *backend, const struct wr_store_query *query, int64_t wall_now);
+};
+
+extern const struct wr_backend_kind wr_backend_sqlite;
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* post.c - handing things to the store's thread, and waiting for it. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "shell/store/state.h"
+
+/* ---- posts --------------------------------------------------------------------------------------------- */
+
+void wr_post_free(struct wr_store *store, struct wr_post *post)
+{
+    wr_give(store->options.allocator, post, post->block_bytes, _Alignof(struct wr_post));
+}
+
+void wr_posts_push(struct wr_posts *posts, struct wr_post *post)
+{
+    post->next = NULL;
+    *(posts->last != NULL ? &posts->last->next : &posts->first) = post;
+    posts->last = post;
+    posts->changes += post->count;
+    posts->bytes += post->block_bytes;
+}
+
+struct wr_post *wr_posts_pop(struct wr_posts *posts)
+{
+    struct wr_post *post = posts->first;
+
+    if (post == NULL)
+        return NULL;
+    posts->first = post->next;
+    if (posts->first == NULL)
+        posts->last = NULL;
+    posts->changes -= post->count;
+    posts->bytes -= post->block_bytes;
+    return post;
+}
+
+void wr_posts_move(struct wr_posts *from, struct wr_posts *to)
+{
+    struct wr_post *post;
+
+    while ((post = wr_posts_pop(from)) != NULL)
+        wr_posts_push(to, post);
+}
+
+static struct wr_span copy_to(char **to, struct wr_span text)
+{
+    struct wr_span copy = {*to, text.bytes};
+
+    if (text.bytes > 0)
+        memcpy(*to, text.data, text.bytes);
+    *to += text.bytes;
+    return copy;
+}
+
+static size_t text_bytes(struct wr_store_change change)
+{
+    struct wr_span *spans[WR_CHANGE_SPANS];
+    size_t bytes = 0, count = wr_store_change_spans(&change, spans);
+
+    for (size_t i = 0; i < count; i++)
+        bytes += spans[i]->bytes;
+    return bytes;
+}
+
+static struct wr_post *make_post(struct wr_store *store, const struct wr_store_change *changes, size_t count,
+                                 struct wr_span settings)
+{
+    struct wr_span *spans[WR_CHANGE_SPANS];
+    size_t bytes = sizeof(struct wr_post) + count * sizeof changes[0] + settings.bytes;
+
+    for (size_t i = 0; i < count; i++)
+        bytes += text_bytes(changes[i]);
+    struct wr_post *post = wr_take(store->options.allocator, bytes, _Alignof(struct wr_post));
+    if (post == NULL)
+        return NULL;
+    char *text = (char *)(post->changes + count);
+    post->block_bytes = bytes;
+    post->count = count;
+    post->settings = copy_to(&text, settings);
+    for (size_t i = 0; i < count; i++) {
+        post->changes[i] = changes[i];
+        size_t span_count = wr_store_change_spans(&post->changes[i], spans);
+        for (size_t s = 0; s < span_count; s++)
+            *spans[s] = copy_to(&text, *spans[s]);
+    }
+    return post;
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------------- */
+
+struct waiter {
+    struct wr_store *store;
+    bool is_over;
+    int error;
+    char why[WR_BACKEND_WHY_BYTES];
+};
+
+static void end_wait(void *context, int error, const char *why)
+{
+    struct waiter *waiter = context;
+    struct wr_store *store = waiter->store;
+    size_t bytes = strnlen(why, sizeof waiter->why - 1);
+
+    (void)pthread_mutex_lock(&store->lock);
+    waiter->error = error;
+    memcpy(waiter->why, why, bytes);
+    waiter->why[bytes] = '\0';
+    waiter->is_over = true;
+    (void)pthread_cond_broadcast(&store->moved);
+    (void)pthread_mutex_unlock(&store->lock);
+}
+
+static int wait_for(struct waiter *waiter)
+{
+    struct wr_store *store = waiter->store;
+
+    (void)pthread_mutex_lock(&store->lock);
+    while (!waiter->is_over)
+        (void)pthread_cond_wait(&store->moved, &store->lock);
+    (void)pthread_mutex_unlock(&store->lock);
+    if (waiter->error != 0)
+        wr_error_note_text("state file", store->options.path, strlen(store->options.path), waiter->why);
+    return waiter->error;
+}
+
+/* ---- the queue ----------------------------------------------------------------------------------------- */
+
+static int check_caller(const struct wr_store *store, bool waits)
+{
+    if (waits && pthread_equal(pthread_self(), store->thread))
+        return wr_invalid("the store's own thread cannot wait for the store; give a done function");
+    return 0;
+}
+
+static int note_failed(const struct wr_store *store)
+{
+    wr_error_note_text("state file", store->options.path, strlen(store->options.path), store->why);
+    return WEIR_E_SYSTEM;
+}
+
+/* Something that is larger than all of the queue goes when there is nothing else. */
+static bool has_room(const struct wr_store *store, const struct wr_post *post)
+{
+    size_t changes = store->posts.changes + store->notes.changes + store->batch_changes;
+    size_t bytes = store->posts.bytes + store->notes.bytes + store->batch_bytes;
+
+    return bytes == 0 || (changes + post->count <= store->options.queue_changes &&
+                          bytes + post->block_bytes <= store->options.queue_bytes);
+}
+
+/* With the lock. WEIR_E_FULL, WEIR_E_SYSTEM. */
+static int await_room(struct wr_store *store, const struct wr_post *post, bool waits)
+{
+    while (store->stats.state != WR_STORE_FAILED && !has_room(store, post)) {
+        store->was_full = true;
+        if (!waits)
+            return WEIR_E_FULL;
+        store->is_urgent = true;
+        wr_unpark(&store->parker);
+        (void)pthread_cond_wait(&store->moved, &store->lock);
+    }
+    return store->stats.state == WR_STORE_FAILED ? note_failed(store) : 0;
+}
+
+static int enqueue(struct wr_store *store, struct wr_post *post, bool waits)
+{
+    (void)pthread_mutex_lock(&store->lock);
+    int error = await_room(store, post, waits);
+    if (error == 0) {
+        bool was_empty = store->posts.first == NULL;
+        if (was_empty)
+            store->posted_at = wr_clock_now(store->options.clock);
+        wr_posts_push(&store->posts, post);
+        store->is_urgent |= waits;
+        if (was_empty || waits || store->posts.changes >= store->options.batch_changes)
+            wr_unpark(&store->parker);
+    }
+    (void)pthread_mutex_unlock(&store->lock);
+    return error;
+}
+
+/* Posts it, which may wait. */
+static int send(struct wr_store *store, struct wr_post *post, wr_store_done *done, void *context)
+{
+    struct waiter waiter = {.store = store};
+
+    post->done = done != NULL ? done : end_wait;
+    post->context = done != NULL ? context : &waiter;
+    int error = enqueue(store, post, done == NULL);
+    if (error != 0) {
+        wr_post_free(store, post);
+        return error;
+    }
+    return done != NULL ? 0 : wait_for(&waiter);
+}
+
+int wr_store_post(struct wr_store *store, const struct wr_store_change *changes, size_t count, wr_store_done *done,
+                  void *context)
+{
+    int error = check_caller(store, done == NULL);
+
+    for (size_t i = 0; i < count && error == 0; i++)
+        error = wr_store_change_check(&changes[i]);
+    if (error != 0)
+        return error;
+    struct wr_post *post = make_post(store, changes, count, (struct wr_span){NULL, 0});
+    return post == NULL ? WEIR_E_NOMEM : send(store, post, done, context);
+}
+
+int wr_store_add_job(struct wr_store *store, struct wr_span settings, int64_t *ret_job)
+{
+    int64_t job = 0;
+    int error = check_caller(store, true);
+
+    if (error != 0)
+        return error;
+    if (settings.bytes > WR_STORE_SETTINGS_MAX || !wr_span_clean(settings))
+        return wr_invalid("a job's settings must be clean text of at most WR_STORE_SETTINGS_MAX bytes");
+    struct wr_post *post = make_post(store, NULL, 0, settings);
+    if (post == NULL)
+        return WEIR_E_NOMEM;
+    post->ret_job = &job;
+    error = send(store, post, NULL, NULL);
+    if (error == 0)
+        *ret_job = job;
+    return error;
+}
+
+/* ---- hosts --------------------------------------------------------------------------------------------- */
+
+/* With the lock. Takes the post over if it returns 0. */
+static int add_note(struct wr_store *store, struct wr_post *post)
+{
+    struct wr_span key = post->changes[0].host.key;
+    int error = await_room(store, post, false);
+
+    if (error == 0)
+        error = wr_map_put(&store->hosts, key.data, key.bytes, post, NULL);
+    if (error != 0)
+        return error;
+    if (store->notes.first == NULL)
+        store->noted_at = wr_clock_now(store->options.clock);
+    wr_posts_push(&store->notes, post);
+    if (store->notes.first == post)
+        wr_unpark(&store->parker);
+    return 0;
+}
+
+int wr_store_note_host(struct wr_store *store, const struct wr_store_host *host)
+{
+    struct wr_store_change change = {.kind = WR_STORE_HOST, .host = *host};
+    int error = wr_store_change_check(&change);
+
+    if (error != 0)
+        return error;
+    bool is_urgent = host->memory.retry_wall_at > wr_clock_now(store->options.wall);
+    (void)pthread_mutex_lock(&store->lock);
+    struct wr_post *note = wr_map_get(&store->hosts, host->key.data, host->key.bytes);
+    if (note != NULL) {
+        note->changes[0].host.memory = host->memory;
+    } else {
+        struct wr_post *post = make_post(store, &change, 1, (struct wr_span){NULL, 0});
+        error = post == NULL ? WEIR_E_NOMEM : add_note(store, post);
+        if (error != 0 && post != NULL)
+            wr_post_free(store, post);
+    }
+    if (error == 0 && is_urgent) {
+        store->noted_at = INT64_MIN / 2; /* due for long */
+        wr_unpark(&store->parker);
+    }
+    (void)pthread_mutex_unlock(&store->lock);
+    return error;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+void wr_ask_free(struct wr_store *store, struct wr_ask *ask)
+{
+    wr_give(store->options.allocator, ask, sizeof *ask + ask->query.key.bytes, _Alignof(struct wr_ask));
+}
+
+static int enqueue_ask(struct wr_store *store, struct wr_ask *ask, bool waits)
+{
+    (void)pthread_mutex_lock(&store->lock);
+    while (waits && store->ask_count >= WR_STORE_READS_MAX)
+        (void)pthread_cond_wait(&store->moved, &store->lock);
+    int error = store->ask_count >= WR_STORE_READS_MAX ? WEIR_E_FULL : 0;
+    if (error == 0) {
+        *(store->last_ask != NULL ? &store->last_ask->next : &store->asks) = ask;
+        store->last_ask = ask;
+        store->ask_count++;
+        wr_unpark(&store->parker);
+    }
+    (void)pthread_mutex_unlock(&store->lock);
+    return error;
+}
+
+int wr_store_read(struct wr_store *store, const struct wr_store_query *query)
+{
+    struct waiter waiter = {.store = store};
+    int error = check_caller(store, query->done == NULL);
+
+    if (error != 0)
+        return error;
+    if (query->what > WR_STORE_CHECK || query->row == NULL || query->key.bytes > WR_URL_MAX)
+        return wr_invalid("a query needs a kind of enum wr_store_what, a row function, and a key that is no longer "
+                          "than WR_URL_MAX");
+    struct wr_ask *ask = wr_take(store->options.allocator, sizeof *ask + query->key.bytes, _Alignof(struct wr_ask));
+    if (ask == NULL)
+        return WEIR_E_NOMEM;
+    char *text = ask->key;
+    ask->query = *query;
+    ask->query.key = copy_to(&text, query->key);
+    /* The reader wants another context than the one who waits. */
+    ask->done = query->done != NULL ? query->done : end_wait;
+    ask->done_context = query->done != NULL ? query->context : &waiter;
+    error = enqueue_ask(store, ask, query->done == NULL);
+    if (error != 0) {
+        wr_ask_free(store, ask);
+        return error;
+    }
+    return query->done != NULL ? 0 : wait_for(&waiter);
+}

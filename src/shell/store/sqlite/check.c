@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* check.c - whether the file is sound and its books agree. Reads all of it. */
+#include "shell/store/sqlite/sqlite.h"
+
+/* Each gives a text for every fault. */
+static const char *const checks[] = {
+    "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check != 'ok'",
+    "SELECT 'job ' || j.id || ': its counters do not agree with its tasks' FROM jobs AS j"
+    " LEFT JOIN (SELECT job, sum(state = 0) AS queued, sum(state = 1) AS done, sum(state = 2) AS failed,"
+    "   sum(bytes) AS bytes FROM tasks GROUP BY job) AS t ON t.job = j.id"
+    " WHERE (j.queued, j.done, j.failed, j.bytes) IS NOT"
+    "   (ifnull(t.queued, 0), ifnull(t.done, 0), ifnull(t.failed, 0), ifnull(t.bytes, 0))",
+    "SELECT 'task ' || id || ': it has no such host' FROM tasks WHERE host NOT IN (SELECT id FROM hosts)",
+    "SELECT 'task ' || id || ': it has no such job' FROM tasks WHERE job NOT IN (SELECT id FROM jobs)",
+    "SELECT 'task ' || id || ': it ended without a verdict' FROM tasks WHERE state != 0 AND verdict = ''",
+    "SELECT 'task ' || id || ': it has no such state' FROM tasks WHERE state NOT IN (0, 1, 2)",
+};
+
+static int run_check(struct wr_sqlite *sqlite, const char *sql, const struct wr_store_query *query, size_t *count)
+{
+    sqlite3_stmt *statement;
+    int code = sqlite3_prepare_v2(sqlite->db, sql, -1, &statement, NULL);
+
+    if (code != SQLITE_OK)
+        return code;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        struct wr_store_row row = {.what = WR_STORE_CHECK};
+        if (query->limit != 0 && *count == query->limit)
+            break;
+        row.text.data = (const char *)sqlite3_column_text(statement, 0);
+        row.text.bytes = (size_t)sqlite3_column_bytes(statement, 0);
+        query->row(query->context, &row);
+        ++*count;
+    }
+    (void)sqlite3_finalize(statement);
+    return code;
+}
+
+int wr_sqlite_check(struct wr_sqlite *sqlite, const struct wr_store_query *query)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+        int error = wr_sqlite_error(sqlite, run_check(sqlite, checks[i], query, &count));
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}

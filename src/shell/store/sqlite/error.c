@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* error.c - SQLite's results, and the backend's functions. */
+#include "base/buf.h"
+#include "shell/store/sqlite/sqlite.h"
+
+#include <errno.h>
+
+const struct wr_backend_kind wr_backend_sqlite = {
+    .name = "sqlite",
+    .open = wr_sqlite_open,
+    .close = wr_sqlite_close,
+    .begin = wr_sqlite_begin,
+    .apply = wr_sqlite_apply,
+    .add_job = wr_sqlite_add_job,
+    .commit = wr_sqlite_commit,
+    .undo = wr_sqlite_undo,
+    .settle = wr_sqlite_settle,
+    .read = wr_sqlite_read,
+};
+
+static bool is_no_room(sqlite3 *db, int code)
+{
+    int system = sqlite3_system_errno(db);
+
+    system = system != 0 ? system : errno; /* a commit that fails does not note it, before 3.41 */
+    return code == SQLITE_FULL ||
+           (code == SQLITE_IOERR_WRITE && (system == ENOSPC || system == EDQUOT || system == EFBIG));
+}
+
+static void say(struct wr_sqlite *sqlite, const char *what, const char *detail)
+{
+    struct wr_buf buf;
+
+    wr_buf_init_fixed(&buf, sqlite->backend.why, sizeof sqlite->backend.why);
+    wr_buf_append_string(&buf, what);
+    wr_buf_append_string(&buf, detail);
+}
+
+int wr_sqlite_error(struct wr_sqlite *sqlite, int code)
+{
+    if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE)
+        return 0;
+    if (is_no_room(sqlite->db, code)) {
+        say(sqlite, "paused: the disk is full", "");
+        return WEIR_E_FULL;
+    }
+    switch (code & 0xff) {
+    case SQLITE_NOMEM:
+        say(sqlite, "paused: out of memory", "");
+        return WEIR_E_NOMEM;
+    case SQLITE_BUSY:
+        say(sqlite, "paused: locked by another process", "");
+        return WEIR_E_TIMEOUT;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        say(sqlite, "is damaged: ", sqlite3_errmsg(sqlite->db));
+        return WEIR_E_SYSTEM;
+    default:
+        say(sqlite, "cannot be used any more: ", sqlite3_errmsg(sqlite->db));
+        return WEIR_E_SYSTEM;
+    }
+}
+
+int wr_sqlite_run(sqlite3_stmt *statement)
+{
+    errno = 0;
+    int code = sqlite3_step(statement);
+    while (code == SQLITE_ROW)
+        code = sqlite3_step(statement);
+    int system = errno;
+    (void)sqlite3_reset(statement);
+    errno = system;
+    return code == SQLITE_DONE ? SQLITE_OK : code;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* read.c - queries as statements. */
+#include "shell/store/sqlite/sqlite.h"
+
+#define CONDEMN_AT_ONCE 256 /* further ones are met again */
+
+static void bind_key(sqlite3_stmt *statement, int at, struct wr_span key)
+{
+    (void)sqlite3_bind_text(statement, at, key.bytes > 0 ? key.data : "", (int)key.bytes, SQLITE_STATIC);
+}
+
+/* Which statement, ready to be stepped. */
+static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_query *query)
+{
+    static const enum wr_statement which[] = {
+        [WR_STORE_JOBS] = WR_SQL_READ_JOBS,         [WR_STORE_TASKS] = WR_SQL_READ_TASKS,
+        [WR_STORE_HOSTS] = WR_SQL_READ_HOSTS,       [WR_STORE_ONE_HOST] = WR_SQL_READ_HOST,
+        [WR_STORE_ONE_ROBOTS] = WR_SQL_READ_ROBOTS, [WR_STORE_OUTPUTS] = WR_SQL_READ_OUTPUTS,
+    };
+    sqlite3_stmt *statement = sqlite->statements[which[query->what]];
+
+    switch (query->what) {
+    case WR_STORE_JOBS:
+        (void)sqlite3_bind_int64(statement, 1, query->after.id);
+        (void)sqlite3_bind_int64(statement, 2, query->job);
+        break;
+    case WR_STORE_TASKS:
+        (void)sqlite3_bind_int64(statement, 1, query->job);
+        bind_key(statement, 2, query->key);
+        (void)sqlite3_bind_int64(statement, 3, query->after.priority);
+        (void)sqlite3_bind_int64(statement, 4, query->after.id);
+        break;
+    case WR_STORE_HOSTS:
+        (void)sqlite3_bind_int64(statement, 1, query->job);
+        (void)sqlite3_bind_int64(statement, 2, query->after.id);
+        break;
+    case WR_STORE_ONE_HOST:
+    case WR_STORE_ONE_ROBOTS:
+        bind_key(statement, 1, query->key);
+        break;
+    case WR_STORE_OUTPUTS:
+    case WR_STORE_CHECK:
+        (void)sqlite3_bind_int64(statement, 1, query->job);
+        break;
+    }
+    return statement;
+}
+
+static bool decode(sqlite3_stmt *statement, const struct wr_store_query *query, int64_t wall_now,
+                   struct wr_store_row *ret_row)
+{
+    ret_row->what = query->what;
+    switch (query->what) {
+    case WR_STORE_JOBS:
+        return wr_row_job(statement, &ret_row->job);
+    case WR_STORE_TASKS:
+        return wr_row_task(statement, query, wall_now, &ret_row->task);
+    case WR_STORE_HOSTS:
+    case WR_STORE_ONE_HOST:
+        return wr_row_host(statement, &ret_row->host);
+    case WR_STORE_ONE_ROBOTS:
+        return wr_row_robots(statement, &ret_row->robots);
+    case WR_STORE_OUTPUTS:
+        return wr_row_output(statement, &ret_row->output);
+    case WR_STORE_CHECK:
+        break;
+    }
+    return false;
+}
+
+int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *query, int64_t wall_now)
+{
+    struct wr_sqlite *sqlite = wr_sqlite_of(backend);
+    int64_t bad[CONDEMN_AT_ONCE];
+    size_t good_count = 0, bad_count = 0;
+    int code = SQLITE_DONE;
+
+    if (query->what == WR_STORE_CHECK)
+        return wr_sqlite_check(sqlite, query);
+    sqlite3_stmt *statement = prepare(sqlite, query);
+    while ((query->limit == 0 || good_count < query->limit) && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        struct wr_store_row row;
+        if (decode(statement, query, wall_now, &row)) {
+            query->row(query->context, &row);
+            good_count++;
+        } else {
+            backend->damaged++;
+            if (bad_count < CONDEMN_AT_ONCE)
+                bad[bad_count++] = sqlite3_column_int64(statement, 0);
+        }
+    }
+    (void)sqlite3_reset(statement);
+    (void)sqlite3_clear_bindings(statement);
+    if (query->what == WR_STORE_TASKS && bad_count > 0)
+        (void)wr_sqlite_condemn(sqlite, query->job, bad, bad_count, wall_now); /* if it fails: they are met again */
+    return wr_sqlite_error(sqlite, code);
+}

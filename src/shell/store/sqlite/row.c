@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* row.c - rows as they are in the file, which anybody may have changed: each value is put into its range, and a row
+ * whose texts make no sense is left out. */
+#include "shell/store/sqlite/sqlite.h"
+
+#include <math.h>
+
+#define MS_MAX (INT64_MAX / WEIR_MILLISECOND)
+
+static int64_t whole(sqlite3_stmt *row, int at, int64_t least, int64_t most)
+{
+    int64_t number = sqlite3_column_int64(row, at);
+
+    if (number < least)
+        return least;
+    return number > most ? most : number;
+}
+
+static int64_t duration(sqlite3_stmt *row, int at)
+{
+    return whole(row, at, 0, WEIR_DURATION_MAX / WEIR_MILLISECOND) * WEIR_MILLISECOND;
+}
+
+static int64_t instant(sqlite3_stmt *row, int at)
+{
+    return whole(row, at, 0, MS_MAX) * WEIR_MILLISECOND;
+}
+
+static struct wr_span bytes_at(sqlite3_stmt *row, int at)
+{
+    const void *data = sqlite3_column_blob(row, at); /* before its size is asked for; text stays as it is */
+
+    return (struct wr_span){data, data == NULL ? 0 : (size_t)sqlite3_column_bytes(row, at)};
+}
+
+/* Clean text of so many bytes. */
+static bool text(sqlite3_stmt *row, int at, size_t least, size_t most, struct wr_span *ret_text)
+{
+    if (sqlite3_column_type(row, at) != SQLITE_TEXT)
+        return false;
+    *ret_text = bytes_at(row, at);
+    return ret_text->bytes >= least && ret_text->bytes <= most && wr_span_clean(*ret_text);
+}
+
+bool wr_row_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t wall_now,
+                 struct wr_store_task *ret_task)
+{
+    int64_t latest = wall_now + WR_STORE_RETRY_MAX_NS, not_before = instant(row, 6);
+
+    *ret_task = (struct wr_store_task){
+        .job = query->job,
+        .host = query->key,
+        .id = sqlite3_column_int64(row, 0),
+        .fingerprint = (uint64_t)sqlite3_column_int64(row, 1),
+        .parent = (uint64_t)sqlite3_column_int64(row, 2),
+        .priority = (int32_t)whole(row, 3, INT32_MIN, INT32_MAX),
+        .depth = (uint32_t)whole(row, 4, 0, UINT32_MAX),
+        .attempts = (uint32_t)whole(row, 5, 0, UINT32_MAX),
+        .not_before_wall_at = not_before < latest ? not_before : latest,
+    };
+    if (!text(row, 8, 1, WR_URL_MAX, &ret_task->referrer)) /* not worth losing the task for */
+        ret_task->referrer = (struct wr_span){NULL, 0};
+    return text(row, 7, 1, WR_URL_MAX, &ret_task->url);
+}
+
+bool wr_row_host(sqlite3_stmt *row, struct wr_store_host *ret_host)
+{
+    double rate = sqlite3_column_double(row, 8);
+
+    *ret_host = (struct wr_store_host){
+        .id = sqlite3_column_int64(row, 0),
+        .queued = (uint64_t)whole(row, 2, 0, INT64_MAX),
+        .memory =
+            {
+                .delay_ns = duration(row, 3),
+                .floor_ns = duration(row, 4),
+                .robots_delay_ns = duration(row, 5),
+                .retry_wall_at = instant(row, 6),
+                .saved_wall_at = instant(row, 7),
+                .rate = isfinite(rate) && rate > 0 ? rate : 0,
+                .cap = (uint32_t)whole(row, 9, 0, UINT32_MAX),
+                .traits = (uint32_t)whole(row, 10, 0, UINT32_MAX),
+                .block_ns = duration(row, 11),
+                .breaker_open = sqlite3_column_int64(row, 12) != 0,
+            },
+    };
+    return text(row, 1, 1, WEIR_PACE_KEY_MAX, &ret_host->key);
+}
+
+bool wr_row_job(sqlite3_stmt *row, struct wr_store_job *ret_job)
+{
+    struct wr_span status;
+
+    *ret_job = (struct wr_store_job){
+        .id = sqlite3_column_int64(row, 0),
+        .created_wall_at = instant(row, 4),
+        .updated_wall_at = instant(row, 5),
+        .queued = (uint64_t)whole(row, 6, 0, INT64_MAX),
+        .done = (uint64_t)whole(row, 7, 0, INT64_MAX),
+        .failed = (uint64_t)whole(row, 8, 0, INT64_MAX),
+        .bytes = (uint64_t)whole(row, 9, 0, INT64_MAX),
+        .retries = (uint64_t)whole(row, 10, 0, INT64_MAX),
+        .rejected = (uint64_t)whole(row, 11, 0, INT64_MAX),
+    };
+    return text(row, 1, 1, WR_STORE_WORD_MAX, &status) && wr_job_status_named(status, &ret_job->status) &&
+           text(row, 2, 0, WR_STORE_WHY_MAX, &ret_job->why) &&
+           text(row, 3, 0, WR_STORE_SETTINGS_MAX, &ret_job->settings);
+}
+
+bool wr_row_robots(sqlite3_stmt *row, struct wr_store_robots *ret_robots)
+{
+    int64_t kind = sqlite3_column_int64(row, 1), max_age_ms = whole(row, 5, -1, WEIR_DURATION_MAX / WEIR_MILLISECOND);
+
+    *ret_robots = (struct wr_store_robots){
+        .kind = kind == WR_STORE_ROBOTS_TEXT ? WR_STORE_ROBOTS_TEXT : WR_STORE_ROBOTS_NONE,
+        .text = bytes_at(row, 2),
+        .etag = bytes_at(row, 3),
+        .modified = bytes_at(row, 4),
+        .max_age_ns = max_age_ms < 0 ? -1 : max_age_ms * WEIR_MILLISECOND,
+        .fetched_wall_at = instant(row, 6),
+    };
+    return (kind == WR_STORE_ROBOTS_TEXT || kind == WR_STORE_ROBOTS_NONE) &&
+           text(row, 0, 1, WR_URL_MAX, &ret_robots->url) && ret_robots->text.bytes <= WR_STORE_ROBOTS_MAX &&
+           ret_robots->etag.bytes <= WR_STORE_VALIDATOR_MAX && ret_robots->modified.bytes <= WR_STORE_VALIDATOR_MAX;
+}
+
+bool wr_row_output(sqlite3_stmt *row, struct wr_store_output *ret_output)
+{
+    *ret_output = (struct wr_store_output){
+        .job = sqlite3_column_int64(row, 0),
+        .bytes = (uint64_t)whole(row, 2, 0, INT64_MAX),
+    };
+    return text(row, 1, 1, WR_STORE_PATH_MAX, &ret_output->path);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* schema.c - the tables, how older files come to have them, and the statements.
+ *
+ * A step takes a file from one version to the next. Steps are never changed once released: write a new one, raise
+ * WR_SQLITE_VERSION, and keep a file of the version before in tests/store/data.
+ *
+ * Times are milliseconds, instants since 1970. A queued task is found by its host (tasks_queued holds nothing else, and
+ * ends with the task's id), any task by its fingerprint.
+ */
+#include "base/buf.h"
+#include "shell/store/sqlite/sqlite.h"
+
+const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
+    /* 0 to 1 */
+    "CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE jobs ("
+    "  id INTEGER PRIMARY KEY,"
+    "  status TEXT NOT NULL,"
+    "  why TEXT NOT NULL DEFAULT '',"
+    "  settings TEXT NOT NULL DEFAULT '',"
+    "  created_at_ms INTEGER NOT NULL,"
+    "  updated_at_ms INTEGER NOT NULL,"
+    "  queued INTEGER NOT NULL DEFAULT 0,"
+    "  done INTEGER NOT NULL DEFAULT 0,"
+    "  failed INTEGER NOT NULL DEFAULT 0,"
+    "  bytes INTEGER NOT NULL DEFAULT 0,"
+    "  retries INTEGER NOT NULL DEFAULT 0,"
+    "  rejected INTEGER NOT NULL DEFAULT 0) STRICT;"
+    "CREATE TABLE hosts ("
+    "  id INTEGER PRIMARY KEY,"
+    "  host TEXT NOT NULL UNIQUE,"
+    "  adaptive_delay_seconds INTEGER NOT NULL DEFAULT 0,"
+    "  adaptive_delay_floor_seconds INTEGER NOT NULL DEFAULT 0,"
+    "  adaptive_delay_ms INTEGER NOT NULL DEFAULT 0,"
+    "  adaptive_delay_floor_ms INTEGER NOT NULL DEFAULT 0,"
+    "  robots_delay_ms INTEGER NOT NULL DEFAULT 0,"
+    "  retry_at_ms INTEGER NOT NULL DEFAULT 0,"
+    "  updated_at_ms INTEGER NOT NULL DEFAULT 0,"
+    "  rate REAL NOT NULL DEFAULT 0,"
+    "  cap INTEGER NOT NULL DEFAULT 0,"
+    "  traits INTEGER NOT NULL DEFAULT 0,"
+    "  block_ms INTEGER NOT NULL DEFAULT 0,"
+    "  breaker_open INTEGER NOT NULL DEFAULT 0) STRICT;"
+    "CREATE TABLE tasks ("
+    "  id INTEGER PRIMARY KEY,"
+    "  job INTEGER NOT NULL,"
+    "  host INTEGER NOT NULL,"
+    "  fingerprint INTEGER NOT NULL,"
+    "  parent INTEGER NOT NULL,"
+    "  state INTEGER NOT NULL DEFAULT 0,"
+    "  priority INTEGER NOT NULL,"
+    "  depth INTEGER NOT NULL,"
+    "  attempts INTEGER NOT NULL DEFAULT 0,"
+    "  not_before_ms INTEGER NOT NULL DEFAULT 0,"
+    "  status INTEGER NOT NULL DEFAULT 0,"
+    "  bytes INTEGER NOT NULL DEFAULT 0,"
+    "  verdict TEXT NOT NULL DEFAULT '',"
+    "  why TEXT NOT NULL DEFAULT '',"
+    "  url TEXT NOT NULL) STRICT;"
+    "CREATE UNIQUE INDEX tasks_known ON tasks (job, fingerprint);"
+    "CREATE INDEX tasks_queued ON tasks (job, host, priority) WHERE state = 0;"
+    "CREATE TABLE robots ("
+    "  url TEXT PRIMARY KEY,"
+    "  kind INTEGER NOT NULL,"
+    "  text BLOB NOT NULL,"
+    "  etag BLOB NOT NULL,"
+    "  modified BLOB NOT NULL,"
+    "  max_age_ms INTEGER NOT NULL,"
+    "  fetched_at_ms INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE outputs (job INTEGER NOT NULL, path TEXT NOT NULL, bytes INTEGER NOT NULL,"
+    "  PRIMARY KEY (job, path)) STRICT, WITHOUT ROWID;",
+};
+
+static const char *const sql[WR_SQL_COUNT] = {
+    [WR_SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [WR_SQL_COMMIT] = "COMMIT",
+    [WR_SQL_ROLLBACK] = "ROLLBACK",
+    [WR_SQL_FOUND] = "INSERT OR IGNORE INTO tasks (job, host, fingerprint, parent, priority, depth, url)"
+                     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    [WR_SQL_ENDED] = "UPDATE tasks SET state = ?3, status = ?4, attempts = ?5, bytes = ?6, verdict = ?7, why = ?8"
+                     " WHERE job = ?1 AND fingerprint = ?2 AND state = 0",
+    [WR_SQL_RETRY] = "UPDATE tasks SET attempts = ?3, status = ?4, not_before_ms = ?5"
+                     " WHERE job = ?1 AND fingerprint = ?2 AND state = 0 AND attempts < ?3",
+    [WR_SQL_STATUS] = "UPDATE jobs SET status = ?2, why = ?3, updated_at_ms = ?4 WHERE id = ?1",
+    [WR_SQL_OUTPUT] = "INSERT INTO outputs (job, path, bytes) VALUES (?1, ?2, ?3)"
+                      " ON CONFLICT (job, path) DO UPDATE SET bytes = excluded.bytes",
+    [WR_SQL_ROBOTS] = "INSERT OR REPLACE INTO robots (url, kind, text, etag, modified, max_age_ms, fetched_at_ms)"
+                      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    [WR_SQL_ROBOTS_SAME] = "UPDATE robots SET max_age_ms = ?2, fetched_at_ms = ?3 WHERE url = ?1",
+    [WR_SQL_HOST] = "INSERT INTO hosts (host, adaptive_delay_seconds, adaptive_delay_floor_seconds, " WR_MEMORY_COLUMNS
+                    ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT (host) DO UPDATE SET"
+                    " adaptive_delay_seconds = ?2, adaptive_delay_floor_seconds = ?3, adaptive_delay_ms = ?4,"
+                    " adaptive_delay_floor_ms = ?5, robots_delay_ms = ?6, retry_at_ms = ?7, updated_at_ms = ?8,"
+                    " rate = ?9, cap = ?10, traits = ?11, block_ms = ?12, breaker_open = ?13",
+    [WR_SQL_HOST_ADD] = "INSERT INTO hosts (host) VALUES (?1)",
+    [WR_SQL_HOST_ID] = "SELECT id FROM hosts WHERE host = ?1",
+    [WR_SQL_JOB_ADD] =
+        "INSERT INTO jobs (status, settings, created_at_ms, updated_at_ms) VALUES ('pending', ?1, ?2, ?2)",
+    [WR_SQL_JOB_STATUS] = "SELECT status IN ('pending', 'running') FROM jobs WHERE id = ?1",
+    [WR_SQL_JOB_TALLY] = "UPDATE jobs SET queued = queued + ?2, done = done + ?3, failed = failed + ?4,"
+                         " bytes = bytes + ?5, retries = retries + ?6, rejected = rejected + ?7, updated_at_ms = ?8"
+                         " WHERE id = ?1",
+    [WR_SQL_CONDEMN] = "UPDATE tasks SET state = 2, verdict = 'damaged' WHERE id = ?1 AND state = 0",
+    [WR_SQL_READ_JOBS] = "SELECT id, status, why, settings, created_at_ms, updated_at_ms, queued, done, failed, bytes,"
+                         " retries, rejected FROM jobs WHERE id > ?1 AND (?2 = 0 OR id = ?2) ORDER BY id",
+    [WR_SQL_READ_TASKS] =
+        "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, p.url"
+        " FROM tasks AS t INDEXED BY tasks_queued"
+        " LEFT JOIN tasks AS p ON t.parent != 0 AND p.job = ?1 AND p.fingerprint = t.parent"
+        " WHERE t.job = ?1 AND t.host = (SELECT id FROM hosts WHERE host = ?2) AND t.state = 0"
+        " AND (t.priority, t.id) > (?3, ?4) ORDER BY t.priority, t.id",
+    [WR_SQL_READ_HOSTS] = "SELECT h.id, h.host, q.queued, " WR_MEMORY_COLUMNS " FROM"
+                          " (SELECT host, count(*) AS queued FROM tasks INDEXED BY tasks_queued"
+                          "  WHERE job = ?1 AND state = 0 AND host > ?2 GROUP BY host ORDER BY host) AS q"
+                          " CROSS JOIN hosts AS h ON h.id = q.host",
+    [WR_SQL_READ_HOST] = "SELECT id, host, 0, " WR_MEMORY_COLUMNS " FROM hosts WHERE host = ?1",
+    [WR_SQL_READ_ROBOTS] =
+        "SELECT url, kind, text, etag, modified, max_age_ms, fetched_at_ms FROM robots WHERE url = ?1",
+    [WR_SQL_READ_OUTPUTS] = "SELECT job, path, bytes FROM outputs WHERE job = ?1 ORDER BY path",
+};
+
+int wr_sqlite_prepare(sqlite3 *db, sqlite3_stmt **ret_statements)
+{
+    for (size_t i = 0; i < WR_SQL_COUNT; i++) {
+        int code = sqlite3_prepare_v3(db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &ret_statements[i], NULL);
+        if (code != SQLITE_OK)
+            return code;
+    }
+    return SQLITE_OK;
+}
+
+/* ---- versions ------------------------------------------------------------------------------------------ */
+
+static int version_of(sqlite3 *db, int *ret_version)
+{
+    sqlite3_stmt *statement;
+    int code = sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &statement, NULL);
+
+    if (code != SQLITE_OK)
+        return code;
+    code = sqlite3_step(statement);
+    if (code == SQLITE_ROW)
+        *ret_version = sqlite3_column_int(statement, 0);
+    (void)sqlite3_finalize(statement);
+    return code == SQLITE_ROW ? SQLITE_OK : code;
+}
+
+static int set_version(sqlite3 *db, int version)
+{
+    char text[40];
+    struct wr_buf buf;
+
+    wr_buf_init_fixed(&buf, text, sizeof text); /* a pragma takes no parameters */
+    wr_buf_append_string(&buf, "PRAGMA user_version = ");
+    wr_buf_append_u64(&buf, (uint64_t)version);
+    return sqlite3_exec(db, text, NULL, NULL, NULL);
+}
+
+int wr_sqlite_migrate(sqlite3 *db, const char *const *steps, int count)
+{
+    int version = 0, code = version_of(db, &version);
+
+    while (code == SQLITE_OK && version >= 0 && version < count) {
+        code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+        if (code == SQLITE_OK)
+            code = sqlite3_exec(db, steps[version], NULL, NULL, NULL);
+        if (code == SQLITE_OK)
+            code = set_version(db, ++version);
+        if (code == SQLITE_OK)
+            code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+        if (code != SQLITE_OK && sqlite3_get_autocommit(db) == 0)
+            (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    return code;
+}
+
+/* ---- a new file ---------------------------------------------------------------------------------------- */
+
+static int put_secret(sqlite3 *db, const void *secret, size_t secret_bytes)
+{
+    sqlite3_stmt *statement;
+    int code = sqlite3_prepare_v2(db, "INSERT INTO secrets VALUES ('fingerprints', ?1)", -1, &statement, NULL);
+
+    if (code != SQLITE_OK)
+        return code;
+    code = sqlite3_bind_blob(statement, 1, secret, (int)secret_bytes, SQLITE_STATIC);
+    if (code == SQLITE_OK)
+        code = wr_sqlite_run(statement);
+    (void)sqlite3_finalize(statement);
+    return code;
+}
+
+unsigned char *wr_sqlite_blank(const void *secret, size_t secret_bytes, size_t *ret_bytes)
+{
+    sqlite3 *db = NULL;
+    sqlite3_int64 bytes = 0;
+    unsigned char *image = NULL;
+    int code = sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+
+    if (code == SQLITE_OK) /* 0x77656972 */
+        code = sqlite3_exec(db, "PRAGMA application_id = 2003134834", NULL, NULL, NULL);
+    if (code == SQLITE_OK)
+        code = wr_sqlite_migrate(db, wr_sqlite_steps, WR_SQLITE_VERSION);
+    if (code == SQLITE_OK)
+        code = put_secret(db, secret, secret_bytes);
+    if (code == SQLITE_OK)
+        image = sqlite3_serialize(db, "main", &bytes, 0);
+    (void)sqlite3_close(db);
+    *ret_bytes = (size_t)bytes;
+    return image;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/* write.c - changes as statements. Texts are bound, never spelled out: what is in them is nobody's command. */
+#include "shell/store/sqlite/sqlite.h"
+
+#include <assert.h>
+#include <math.h>
+
+#define LOG_PAGES 4000 /* the log is put into the file from here on: 16 MB */
+#define TOO_MANY 429
+
+/* ---- values -------------------------------------------------------------------------------------------- */
+
+/* Up: nobody starts earlier for having been stored. */
+static int64_t ms_of(int64_t ns)
+{
+    if (ns <= 0)
+        return 0;
+    return ns / WEIR_MILLISECOND + (ns % WEIR_MILLISECOND > 0);
+}
+
+static int64_t seconds_of(int64_t ns)
+{
+    return ns <= 0 ? 0 : ns / WEIR_SECOND + (ns % WEIR_SECOND > 0);
+}
+
+static void bind_text(sqlite3_stmt *statement, int at, struct wr_span text)
+{
+    (void)sqlite3_bind_text(statement, at, text.bytes > 0 ? text.data : "", (int)text.bytes, SQLITE_STATIC);
+}
+
+static void bind_bytes(sqlite3_stmt *statement, int at, struct wr_span bytes)
+{
+    (void)sqlite3_bind_blob(statement, at, bytes.bytes > 0 ? bytes.data : "", (int)bytes.bytes, SQLITE_STATIC);
+}
+
+static void bind_numbers(sqlite3_stmt *statement, int at, const int64_t *numbers, int count)
+{
+    for (int i = 0; i < count; i++)
+        (void)sqlite3_bind_int64(statement, at + i, numbers[i]);
+}
+
+static sqlite3_stmt *statement_of(struct wr_sqlite *sqlite, enum wr_statement which)
+{
+    return sqlite->statements[which];
+}
+
+/* Binding copies nothing, so it cannot fail: every size was checked when it was posted. */
+static int run(struct wr_sqlite *sqlite, enum wr_statement which)
+{
+    sqlite3_stmt *statement = statement_of(sqlite, which);
+    int code = wr_sqlite_run(statement);
+
+    (void)sqlite3_clear_bindings(statement);
+    return wr_sqlite_error(sqlite, code);
+}
+
+static bool changed(struct wr_sqlite *sqlite)
+{
+    bool is_new = sqlite3_changes(sqlite->db) > 0;
+
+    sqlite->ignored += !is_new;
+    return is_new;
+}
+
+/* ---- jobs ---------------------------------------------------------------------------------------------- */
+
+static int put_tallies(struct wr_sqlite *sqlite)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < sqlite->tally_count && error == 0; i++) {
+        const struct wr_tally *tally = &sqlite->tallies[i];
+        const int64_t numbers[] = {tally->job,   tally->queued,  tally->done,     tally->failed,
+                                   tally->bytes, tally->retries, tally->rejected, sqlite->wall_ms};
+        bind_numbers(statement_of(sqlite, WR_SQL_JOB_TALLY), 1, numbers, 8);
+        error = run(sqlite, WR_SQL_JOB_TALLY);
+    }
+    sqlite->tally_count = 0;
+    return error;
+}
+
+/* The job's in this transaction. WEIR_E_ codes. */
+static int tally_of(struct wr_sqlite *sqlite, int64_t job, struct wr_tally **ret_tally)
+{
+    for (size_t i = sqlite->tally_count; i-- > 0;) {
+        if (sqlite->tallies[i].job == job) {
+            *ret_tally = &sqlite->tallies[i];
+            return 0;
+        }
+    }
+    int error = sqlite->tally_count == WR_TALLIES ? put_tallies(sqlite) : 0;
+    if (error != 0)
+        return error;
+    sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_JOB_STATUS);
+    (void)sqlite3_bind_int64(statement, 1, job);
+    int code = sqlite3_step(statement);
+    bool takes_tasks = code == SQLITE_ROW && sqlite3_column_int(statement, 0) != 0;
+    (void)sqlite3_reset(statement);
+    error = wr_sqlite_error(sqlite, code);
+    if (error != 0)
+        return error;
+    *ret_tally = &sqlite->tallies[sqlite->tally_count++];
+    **ret_tally = (struct wr_tally){.job = job, .takes_tasks = takes_tasks};
+    return 0;
+}
+
+static int put_status(struct wr_sqlite *sqlite, const struct wr_store_status *status)
+{
+    struct wr_tally *tally;
+    sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_STATUS);
+    int error = tally_of(sqlite, status->job, &tally);
+
+    if (error != 0)
+        return error;
+    (void)sqlite3_bind_int64(statement, 1, status->job);
+    bind_text(statement, 2, wr_span_of(wr_job_status_name(status->status)));
+    bind_text(statement, 3, status->why);
+    (void)sqlite3_bind_int64(statement, 4, sqlite->wall_ms);
+    error = run(sqlite, WR_SQL_STATUS);
+    if (error == 0 && changed(sqlite))
+        tally->takes_tasks = !wr_job_is_over(status->status);
+    return error;
+}
+
+int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64_t *ret_job)
+{
+    struct wr_sqlite *sqlite = wr_sqlite_of(backend);
+    sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_JOB_ADD);
+
+    bind_text(statement, 1, settings);
+    (void)sqlite3_bind_int64(statement, 2, sqlite->wall_ms);
+    int error = run(sqlite, WR_SQL_JOB_ADD);
+    if (error == 0)
+        *ret_job = sqlite3_last_insert_rowid(sqlite->db);
+    return error;
+}
+
+/* ---- hosts --------------------------------------------------------------------------------------------- */
+
+static int read_host_id(struct wr_sqlite *sqlite, struct wr_span host, int64_t *ret_id)
+{
+    sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_HOST_ID);
+
+    bind_text(statement, 1, host);
+    int code = sqlite3_step(statement);
+    *ret_id = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    (void)sqlite3_reset(statement);
+    return wr_sqlite_error(sqlite, code);
+}
+
+/* The row of a host that may be new. */
+static int look_up_host(struct wr_sqlite *sqlite, struct wr_span host, int64_t *ret_id)
+{
+    int error = read_host_id(sqlite, host, ret_id);
+
+    if (error != 0 || *ret_id != 0)
+        return error;
+    bind_text(statement_of(sqlite, WR_SQL_HOST_ADD), 1, host);
+    error = run(sqlite, WR_SQL_HOST_ADD);
+    if (error == 0)
+        *ret_id = sqlite3_last_insert_rowid(sqlite->db);
+    return error;
+}
+
+/* Nearly all hosts are in the cache. Two with the same 64-bit hash are not met in this world's time. */
+static int host_id(struct wr_sqlite *sqlite, struct wr_span host, int64_t *ret_id)
+{
+    uint64_t hash = wr_hash(&sqlite->backend.hash_key, host.data, host.bytes);
+    size_t at = hash & (WR_HOST_CACHE - 1);
+
+    if (sqlite->hosts[at].id != 0 && sqlite->hosts[at].hash == hash) {
+        *ret_id = sqlite->hosts[at].id;
+        return 0;
+    }
+    int error = look_up_host(sqlite, host, ret_id);
+    if (error == 0) {
+        sqlite->hosts[at].hash = hash;
+        sqlite->hosts[at].id = *ret_id;
+    }
+    return error;
+}
+
+static int put_host(struct wr_sqlite *sqlite, const struct wr_store_host *host)
+{
+    sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_HOST);
+    const weir_pace_memory *memory = &host->memory;
+    const int64_t before[] = {seconds_of(memory->delay_ns),   seconds_of(memory->floor_ns),
+                              ms_of(memory->delay_ns),        ms_of(memory->floor_ns),
+                              ms_of(memory->robots_delay_ns), ms_of(memory->retry_wall_at),
+                              ms_of(memory->saved_wall_at)};
+    const int64_t after[] = {memory->cap, memory->traits, ms_of(memory->block_ns), memory->breaker_open};
+
+    bind_text(statement, 1, host->key);
+    bind_numbers(statement, 2, before, 7);
+    (void)sqlite3_bind_double(statement, 9, isfinite(memory->rate) ? memory->rate : 0);
+    bind_numbers(statement, 10, after, 4);
+    return run(sqlite, WR_SQL_HOST);
+}
+
+static int put_robots(struct wr_sqlite *sqlite, const struct wr_store_robots *robots)
+{
+    const int64_t times[] = {robots->max_age_ns < 0 ? -1 : ms_of(robots->max_age_ns), ms_of(robots->fetched_wall_at)};
+
+    if (robots->kind == WR_STORE_ROBOTS_SAME) {
+        bind_text(statement_of(sqlite, WR_SQL_ROBOTS_SAME), 1, robots->url);
+        bind_numbers(statement_of(sqlite, WR_SQL_ROBOTS_SAME), 2, times, 2);
+        return run(sqlite, WR_SQL_ROBOTS_SAME);
+    }
+    sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_ROBOTS);
+    bind_text(statement, 1, robots->url);
+    (void)sqlite3_bind_int(statement, 2, (int)robots->kind);
+    bind_bytes(statement, 3, robots->text);
+    bind_bytes(statement, 4, robots->etag);
+    bind_bytes(statement, 5, robots->modified);
+    bind_numbers(statement, 6, times, 2);
+    return run(sqlite, WR_SQL_ROBOTS);
+}
+
+/* ---- tasks --------------------------------------------------------------------------------------------- */
+
+static int put_found(struct wr_sqlite *sqlite, const struct wr_store_task *task)
+{
+    struct wr_tally *tally;
+    int64_t host = 0;
+    sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_FOUND);
+    int error = tally_of(sqlite, task->job, &tally);
+
+    if (error == 0 && !tally->takes_tasks) {
+        sqlite->ignored++;
+        return 0;
+    }
+    if (error == 0)
+        error = host_id(sqlite, task->host, &host);
+    if (error != 0)
+        return error;
+    const int64_t numbers[] = {task->job,      host,       (int64_t)task->fingerprint, (int64_t)task->parent,
+                               task->priority, task->depth};
+    bind_numbers(statement, 1, numbers, 6);
+    bind_text(statement, 7, task->url);
+    error = run(sqlite, WR_SQL_FOUND);
+    if (error == 0 && changed(sqlite))
+        tally->queued++;
+    return error;
+}
+
+static int put_ended(struct wr_sqlite *sqlite, const struct wr_store_ended *ended)
+{
+    struct wr_tally *tally;
+    sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_ENDED);
+    int error = tally_of(sqlite, ended->job, &tally);
+
+    if (error != 0)
+        return error;
+    const int64_t numbers[] = {
+        ended->job,      (int64_t)ended->fingerprint, ended->failed ? WR_TASK_FAILED : WR_TASK_DONE, ended->status,
+        ended->attempts, (int64_t)ended->bytes};
+    bind_numbers(statement, 1, numbers, 6);
+    bind_text(statement, 7, ended->verdict);
+    bind_text(statement, 8, ended->why);
+    error = run(sqlite, WR_SQL_ENDED);
+    if (error == 0 && changed(sqlite)) {
+        tally->queued--;
+        tally->done += !ended->failed;
+        tally->failed += ended->failed;
+        tally->bytes += (int64_t)ended->bytes;
+    }
+    return error;
+}
+
+static int put_retry(struct wr_sqlite *sqlite, const struct wr_store_retry *retry)
+{
+    struct wr_tally *tally;
+    int error = tally_of(sqlite, retry->job, &tally);
+
+    if (error != 0)
+        return error;
+    const int64_t numbers[] = {retry->job, (int64_t)retry->fingerprint, retry->attempts, retry->status,
+                               ms_of(retry->not_before_wall_at)};
+    bind_numbers(statement_of(sqlite, WR_SQL_RETRY), 1, numbers, 5);
+    error = run(sqlite, WR_SQL_RETRY);
+    if (error == 0 && changed(sqlite)) {
+        tally->retries++;
+        tally->rejected += retry->status == TOO_MANY;
+    }
+    return error;
+}
+
+static int put_output(struct wr_sqlite *sqlite, const struct wr_store_output *output)
+{
+    sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_OUTPUT);
+
+    (void)sqlite3_bind_int64(statement, 1, output->job);
+    bind_text(statement, 2, output->path);
+    (void)sqlite3_bind_int64(statement, 3, (int64_t)output->bytes);
+    return run(sqlite, WR_SQL_OUTPUT);
+}
+
+int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *change)
+{
+    struct wr_sqlite *sqlite = wr_sqlite_of(backend);
+
+    switch (change->kind) {
+    case WR_STORE_FOUND:
+        return put_found(sqlite, &change->found);
+    case WR_STORE_ENDED:
+        return put_ended(sqlite, &change->ended);
+    case WR_STORE_RETRY:
+        return put_retry(sqlite, &change->retry);
+    case WR_STORE_STATUS:
+        return put_status(sqlite, &change->status);
+    case WR_STORE_OUTPUT:
+        return put_output(sqlite, &change->output);
+    case WR_STORE_ROBOTS:
+        return put_robots(sqlite, &change->robots);
+    case WR_STORE_HOST:
+        break;
+    }
+    return put_host(sqlite, &change->host);
+}
+
+/* ---- transactions -------------------------------------------------------------------------------------- */
+
+int wr_sqlite_begin(struct wr_backend *backend, int64_t wall_now)
+{
+    struct wr_sqlite *sqlite = wr_sqlite_of(backend);
+
+    assert(sqlite3_get_autocommit(sqlite->db) != 0);
+    sqlite->wall_ms = ms_of(wall_now);
+    sqlite->tally_count = 0;
+    sqlite->ignored = 0;
+    return run(sqlite, WR_SQL_BEGIN);
+}
+
+int wr_sqlite_commit(struct wr_backend *backend)
+{
+    struct wr_sqlite *sqlite = wr_sqlite_of(backend);
+    int error = put_tallies(sqlite);
+
+    if (error == 0)
+        error = run(sqlite, WR_SQL_COMMIT);
+    if (error == 0)
+        backend->ignored += sqlite->ignored;
+    return error;
+}
+
+void wr_sqlite_undo(struct wr_backend *backend)
+{
+    struct wr_sqlite *sqlite = wr_sqlite_of(backend);
+
+    if (sqlite3_get_autocommit(sqlite->db) == 0)
+        (void)wr_sqlite_run(statement_of(sqlite, WR_SQL_ROLLBACK));
+    memset(sqlite->hosts, 0, sizeof sqlite->hosts); /* rows of this transaction are gone */
+}
+
+/* Puts the log into the file. That there is no room for it now is no harm: the log grows, and is tried again. A sync
+ * that fails is the end: what it should have written may be lost, and the next one would not tell. */
+int wr_sqlite_settle(struct wr_backend *backend)
+{
+    struct wr_sqlite *sqlite = wr_sqlite_of(backend);
+
+    if (sqlite->wal_pages < LOG_PAGES)
+        return 0;
+    int code = sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    int error = wr_sqlite_error(sqlite, code);
+    return error == WEIR_E_SYSTEM ? error : 0;
+}
+
+int wr_sqlite_condemn(struct wr_sqlite *sqlite, int64_t job, const int64_t *ids, size_t count, int64_t wall_now)
+{
+    struct wr_tally *tally = NULL;
+    int error = wr_sqlite_begin(&sqlite->backend, wall_now);
+
+    if (error == 0)
+        error = tally_of(sqlite, job, &tally);
+    for (size_t i = 0; i < count && error == 0; i++) {
+        (void)sqlite3_bind_int64(statement_of(sqlite, WR_SQL_CONDEMN), 1, ids[i]);
+        error = run(sqlite, WR_SQL_CONDEMN);
+        if (error == 0 && changed(sqlite)) {
+            tally->queued--;
+            tally->failed++;
+        }
+    }
+    if (error == 0)
+        error = wr_sqlite_commit(&sqlite->backend);
+    if (error != 0)
+        wr_sqlite_undo(&sqlite->backend);
+    return error;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* store.c - opening and closing a store. */
+#include "shell/store/store.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "shell/memory/memory.h"
+#include "shell/store/state.h"
+
+#include <signal.h>
+
+#define BATCH_NS (50 * WEIR_MILLISECOND) /* a page costs half as much among thousands as among hundreds */
+#define BATCH_CHANGES 4096
+#define QUEUE_CHANGES 16384
+#define QUEUE_BYTES ((size_t)32 << 20)
+#define HOSTS_NS WEIR_SECOND
+#define RETRY_NS WEIR_SECOND
+#define BUSY_NS (2 * WEIR_SECOND)
+#define CHECK_NS (2 * WEIR_SECOND)
+
+static int64_t wall_read(const weir_clock *clock)
+{
+    (void)clock;
+    return weir_wall_now();
+}
+
+static const weir_clock system_wall = {wall_read, NULL}; /* nobody waits by it */
+
+static void fill_in(const struct wr_store_options *options, struct wr_store_options *ret_options)
+{
+    *ret_options = *options;
+#define DEFAULT(field, value)    \
+    if (ret_options->field == 0) \
+    ret_options->field = (value)
+    DEFAULT(batch_ns, BATCH_NS);
+    DEFAULT(batch_changes, BATCH_CHANGES);
+    DEFAULT(queue_changes, QUEUE_CHANGES);
+    DEFAULT(queue_bytes, QUEUE_BYTES);
+    DEFAULT(hosts_ns, HOSTS_NS);
+    DEFAULT(retry_ns, RETRY_NS);
+    DEFAULT(busy_ns, BUSY_NS);
+    DEFAULT(check_ns, CHECK_NS);
+    DEFAULT(backend, &wr_backend_sqlite);
+    DEFAULT(clock, weir_clock_monotonic());
+    DEFAULT(wall, &system_wall);
+#undef DEFAULT
+    ret_options->allocator = wr_allocator_or_system(options->allocator);
+}
+
+static int check_options(const struct wr_store_options *options)
+{
+    if (options->path == NULL || options->path[0] == '\0')
+        return wr_invalid("a store needs a path");
+    const int64_t durations[] = {options->batch_ns, options->hosts_ns, options->retry_ns, options->busy_ns,
+                                 options->check_ns};
+    for (size_t i = 0; i < sizeof durations / sizeof durations[0]; i++) {
+        bool may_be_negative = i == sizeof durations / sizeof durations[0] - 1;
+        if ((durations[i] < 0 && !may_be_negative) || durations[i] > WEIR_DURATION_MAX)
+            return wr_invalid("a store's times must be 0 (the default) to WEIR_DURATION_MAX");
+    }
+    return 0;
+}
+
+static int start_thread(struct wr_store *store)
+{
+    sigset_t all, before;
+
+    (void)sigfillset(&all); /* signals are for the program's own threads */
+    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
+    int bad = pthread_create(&store->thread, NULL, wr_store_run, store);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return bad == 0 ? 0 : WEIR_E_SYSTEM;
+}
+
+/* Locks and the thread. Leaves nothing behind if it fails. */
+static int start(struct wr_store *store)
+{
+    if (pthread_mutex_init(&store->lock, NULL) != 0)
+        return WEIR_E_SYSTEM;
+    if (pthread_cond_init(&store->moved, NULL) != 0)
+        goto lock;
+    if (wr_parker_init(&store->parker) != 0)
+        goto moved;
+    if (start_thread(store) == 0)
+        return 0;
+    wr_parker_release(&store->parker);
+moved:
+    (void)pthread_cond_destroy(&store->moved);
+lock:
+    (void)pthread_mutex_destroy(&store->lock);
+    return WEIR_E_SYSTEM;
+}
+
+static void give_back(struct wr_store *store)
+{
+    const weir_allocator *allocator = store->options.allocator;
+
+    wr_map_release(&store->hosts);
+    wr_give(allocator, (char *)(uintptr_t)store->options.path, store->path_bytes, 1);
+    wr_give(allocator, store, sizeof *store, _Alignof(struct wr_store));
+}
+
+/* A store with its own copy of the path, and nothing open. */
+static int make(const struct wr_store_options *options, struct wr_store **ret_store)
+{
+    uint8_t secret[WR_HASH_SECRET_BYTES];
+    const weir_allocator *allocator = options->allocator;
+    size_t path_bytes = strlen(options->path) + 1;
+
+    if (wr_random(secret, sizeof secret) != 0)
+        return WEIR_E_SYSTEM;
+    struct wr_store *store = wr_take(allocator, sizeof *store, _Alignof(struct wr_store));
+    char *path = wr_take(allocator, path_bytes, 1);
+    if (store == NULL || path == NULL) {
+        wr_give(allocator, store, sizeof *store, _Alignof(struct wr_store));
+        wr_give(allocator, path, path_bytes, 1);
+        return WEIR_E_NOMEM;
+    }
+    memcpy(path, options->path, path_bytes);
+    store->options = *options;
+    store->options.path = path;
+    store->path_bytes = path_bytes;
+    wr_hash_key_init(&store->map_key, secret);
+    wr_map_init(&store->hosts, allocator, &store->map_key, options->queue_changes);
+    *ret_store = store;
+    return 0;
+}
+
+int wr_store_open(const struct wr_store_options *options, struct wr_store **ret_store)
+{
+    struct wr_store_options filled;
+    struct wr_store *store;
+
+    int error = check_options(options);
+    if (error != 0)
+        return error;
+    fill_in(options, &filled);
+    error = make(&filled, &store);
+    if (error != 0)
+        return error;
+    error = filled.backend->open(&store->options, &store->backend);
+    if (error != 0) {
+        give_back(store);
+        return error;
+    }
+    error = start(store);
+    if (error != 0) {
+        filled.backend->close(store->backend);
+        give_back(store);
+        wr_error_note("the store's thread could not be started");
+        return error;
+    }
+    *ret_store = store;
+    return 0;
+}
+
+void wr_store_free(struct wr_store *store)
+{
+    if (store == NULL)
+        return;
+    (void)pthread_mutex_lock(&store->lock);
+    store->is_closing = true;
+    wr_unpark(&store->parker);
+    (void)pthread_mutex_unlock(&store->lock);
+    (void)pthread_join(store->thread, NULL);
+    store->backend->kind->close(store->backend);
+    wr_parker_release(&store->parker);
+    (void)pthread_cond_destroy(&store->moved);
+    (void)pthread_mutex_destroy(&store->lock);
+    give_back(store);
+}
+
+const struct wr_hash_key *wr_store_hash_key(const struct wr_store *store)
+{
+    return &store->backend->hash_key;
+}
+
+void wr_store_stats_get(struct wr_store *store, struct wr_store_stats *ret_stats)
+{
+    (void)pthread_mutex_lock(&store->lock);
+    *ret_stats = store->stats;
+    ret_stats->queue_changes = store->posts.changes + store->notes.changes + store->batch_changes;
+    ret_stats->queue_bytes = store->posts.bytes + store->notes.bytes + store->batch_bytes;
+    (void)pthread_mutex_unlock(&store->lock);
+}

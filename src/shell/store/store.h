@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* store.h - what outlives the process: jobs, tasks, hosts and their robots.txt.
+ *
+ *     wr_store_open(&(struct wr_store_options){.path = "weir.db", .may_create = true}, &store);
+ *     wr_store_add_job(store, wr_span_of("{…}"), &job);
+ *     wr_store_post(store, changes, count, done, context);        all of them or none; done(context, 0, "") if stored
+ *     wr_store_read(store, &(struct wr_store_query){.what = WR_STORE_TASKS, …});
+ *     wr_store_free(store);                                       stores all that was posted
+ *
+ * One thread of the store's writes and reads. What is posted waits for a few tens of milliseconds, or until there is
+ * much of it, and goes into one transaction with all else that waits: each post is in it as a whole, and in the order
+ * of posting. So put into one post what must be true together: a page that ended, the tasks found on it, and how far
+ * the output file is.
+ *
+ * Every change may be repeated: a task is (job, fingerprint of its canonical URL), it is found once, ends once, and
+ * counts once. The fingerprint is wr_hash by wr_store_hash_key, whose secret is kept in the store.
+ *
+ * When there is no room on the disk the store pauses: it keeps what was posted, tries again, and goes on when there is
+ * (`changed` tells). Meanwhile reads are answered and posts are taken until the queue is full. Any other failure, that
+ * of a sync above all, is for good: nothing is tried again, and all posts fail.
+ *
+ * Host memory is noted rather than posted: only the last word about a host is written, at most once in hosts_ns, and
+ * none is lost. If the host's server named a time it is written at once.
+ *
+ * Instants are wall time in ns since 1970; the file has milliseconds, durations rounded up. What is read is put into
+ * range; a row that makes no sense is left out, counted, and if it is a task it fails with verdict "damaged".
+ *
+ * Threads: any, for all functions. Functions of the caller's (done, row, sync, changed, room) run on the store's thread
+ * with no lock held; they must be brief and must not wait for the store. What they are given is valid during the call.
+ *
+ * Bounded: queue_changes and queue_bytes of posts and notes, WR_STORE_READS_MAX reads, and the backend's cache (SQLite:
+ * 8 MB).
+ */
+#ifndef WR_SHELL_STORE_STORE_H
+#define WR_SHELL_STORE_STORE_H
+
+#include "base/hash.h"
+#include "base/span.h"
+#include "core/rules/robots/robots.h"
+#include "core/rules/url/url.h"
+
+#include <weir/pace.h>
+
+/* ---- what is kept -------------------------------------------------------------------------------------- */
+
+#define WR_STORE_WORD_MAX 31                      /* bytes of a verdict */
+#define WR_STORE_WHY_MAX 255                      /* of a reason */
+#define WR_STORE_VALIDATOR_MAX 255                /* of an ETag or a date */
+#define WR_STORE_PATH_MAX 4095                    /* of an output file's */
+#define WR_STORE_SETTINGS_MAX ((size_t)1 << 20)   /* of a job's */
+#define WR_STORE_ROBOTS_MAX (WR_ROBOTS_MAX + 1)   /* of a robots.txt: one more, so that a cut line is noticed */
+#define WR_STORE_RETRY_MAX_NS ((int64_t)WEIR_DAY) /* a task is never put off for longer, whatever the clock says */
+
+#define WR_JOB_STATUSES(X)           \
+    X(WR_JOB_PENDING, "pending")     \
+    X(WR_JOB_RUNNING, "running")     \
+    X(WR_JOB_COMPLETED, "completed") \
+    X(WR_JOB_FAILED, "failed")       \
+    X(WR_JOB_CANCELLED, "cancelled") \
+    X(WR_JOB_BLOCKED, "blocked")
+
+enum wr_job_status {
+#define X(status, name) status,
+    WR_JOB_STATUSES(X)
+#undef X
+};
+
+/* "pending", …; NULL for a number that is none. */
+const char *wr_job_status_name(enum wr_job_status status);
+
+/* False for a name that is none. */
+bool wr_job_status_named(struct wr_span name, enum wr_job_status *ret_status);
+
+/* Completed, failed, cancelled or blocked: no new tasks. */
+bool wr_job_is_over(enum wr_job_status status);
+
+/* A job, and how many of its tasks are in which state: the store counts them itself. */
+struct wr_store_job {
+    int64_t id; /* 1, 2, … */
+    enum wr_job_status status;
+    struct wr_span why;      /* it failed, was cancelled or blocked */
+    struct wr_span settings; /* the caller's, any text */
+    int64_t created_wall_at, updated_wall_at;
+    uint64_t queued, done, failed; /* tasks */
+    uint64_t bytes;                /* of the pages that ended */
+    uint64_t retries, rejected;    /* of the retries, after a 429 */
+};
+
+/* Where in a host's queue: by priority, and then first in, first out. */
+struct wr_store_position {
+    int32_t priority; /* the lowest first */
+    int64_t id;
+};
+#define WR_STORE_FRONT ((struct wr_store_position){INT32_MIN, 0}) /* before all */
+
+/* A URL to fetch. Neither host nor url is empty; both are clean text (wr_span_clean). */
+struct wr_store_task {
+    int64_t job;
+    uint64_t fingerprint;
+    struct wr_span host; /* whose queue it is in: a key of at most WEIR_PACE_KEY_MAX bytes */
+    struct wr_span url;  /* at most WR_URL_MAX bytes */
+    uint64_t parent;     /* the fingerprint of the page it was found on; 0: a seed */
+    uint32_t depth;
+    int32_t priority;
+    /* Only of one that is read: */
+    struct wr_span referrer;    /* the parent's URL; empty: none */
+    uint32_t attempts;          /* so far */
+    int64_t not_before_wall_at; /* 0: at once */
+    int64_t id;                 /* with the priority: its position */
+};
+
+/* What is known of a host. */
+struct wr_store_host {
+    struct wr_span key; /* at most WEIR_PACE_KEY_MAX bytes */
+    weir_pace_memory memory;
+    /* Only of one that is read: */
+    int64_t id;
+    uint64_t queued; /* tasks of the job that was asked for; WR_STORE_HOSTS */
+};
+
+enum wr_store_robots_kind {
+    WR_STORE_ROBOTS_TEXT, /* the rules are in `text` */
+    WR_STORE_ROBOTS_NONE, /* there is no robots.txt */
+    WR_STORE_ROBOTS_SAME, /* as stored, and confirmed now; only to be posted. Nothing stored: nothing happens */
+};
+
+struct wr_store_robots {
+    struct wr_span url; /* of the robots.txt: the key */
+    enum wr_store_robots_kind kind;
+    struct wr_span text;           /* as it came, any bytes */
+    struct wr_span etag, modified; /* empty: none */
+    int64_t max_age_ns;            /* negative: not said */
+    int64_t fetched_wall_at;
+};
+
+/* How much of an output file counts: on resume it is cut back to this. */
+struct wr_store_output {
+    int64_t job;
+    struct wr_span path;
+    uint64_t bytes;
+};
+
+/* ---- changing ------------------------------------------------------------------------------------------ */
+
+/* A task ended; unless it is not known, or had ended already. */
+struct wr_store_ended {
+    int64_t job;
+    uint64_t fingerprint;
+    bool failed;
+    int status; /* of the answer; 0: none came */
+    uint32_t attempts;
+    uint64_t bytes;
+    struct wr_span verdict; /* "fetched", "robots", …: a clean word, not empty */
+    struct wr_span why;     /* clean text */
+};
+
+/* A task is tried again, from the place it has in the queue; unless it has had so many attempts already. */
+struct wr_store_retry {
+    int64_t job;
+    uint64_t fingerprint;
+    uint32_t attempts; /* so far: 1, 2, … */
+    int status;        /* of the last answer */
+    int64_t not_before_wall_at;
+};
+
+struct wr_store_status {
+    int64_t job;
+    enum wr_job_status status;
+    struct wr_span why;
+};
+
+enum wr_store_change_kind {
+    WR_STORE_FOUND, /* a task; forgotten if the job has it, is over, or is not known */
+    WR_STORE_ENDED,
+    WR_STORE_RETRY,
+    WR_STORE_STATUS,
+    WR_STORE_OUTPUT,
+    WR_STORE_ROBOTS,
+    WR_STORE_HOST,
+};
+
+struct wr_store_change {
+    enum wr_store_change_kind kind;
+    union {
+        struct wr_store_task found;
+        struct wr_store_ended ended;
+        struct wr_store_retry retry;
+        struct wr_store_status status;
+        struct wr_store_output output;
+        struct wr_store_robots robots;
+        struct wr_store_host host;
+    };
+};
+
+/* 0: it is stored for good, or read. Else it is not, and `why` says why in one line. */
+typedef void wr_store_done(void *context, int error, const char *why);
+
+/* ---- the store ----------------------------------------------------------------------------------------- */
+
+enum wr_store_state {
+    WR_STORE_RUNS,
+    WR_STORE_PAUSED, /* no room; tries again */
+    WR_STORE_FAILED, /* for good */
+};
+
+struct wr_store;
+struct wr_backend_kind;
+
+/* 0 and NULL mean the default. */
+struct wr_store_options {
+    const char *path;       /* copied; not NULL */
+    bool may_create;        /* if there is no such file; else WEIR_E_ABSENT */
+    int64_t batch_ns;       /* a post waits at most so long for others; 50 ms */
+    uint32_t batch_changes; /* from so many on it does not; 4096 */
+    uint32_t queue_changes; /* WEIR_E_FULL beyond; 16384 */
+    size_t queue_bytes;     /* the same; 32 MiB */
+    int64_t hosts_ns;       /* a host's memory is written at most so often; 1 s */
+    int64_t retry_ns;       /* how soon a paused store tries again; 1 s */
+    int64_t busy_ns;        /* how long to wait for who else has the file open; 2 s */
+    int64_t check_ns;       /* how long looking for damage may take at the start; 2 s; negative: not at all */
+    /* Syncs the output files, before a transaction that holds a WR_STORE_OUTPUT is committed. WEIR_E_FULL: no room,
+     * and is tried again. Any other failure is the store's. */
+    int (*sync)(void *context);
+    void (*changed)(void *context, enum wr_store_state state, const char *why);
+    void (*room)(void *context);           /* after a WEIR_E_FULL: half of the queue is free */
+    void *context;                         /* of these three */
+    const struct wr_backend_kind *backend; /* SQLite */
+    const weir_clock *clock;               /* monotonic */
+    const weir_clock *wall;                /* the system's */
+    const weir_allocator *allocator;
+};
+
+/* Refuses what is no state file of ours, and leaves it as it is: weir_error_detail says why in one line. WEIR_E_ABSENT:
+ * there is none. WEIR_E_INVAL: foreign, damaged, or of a newer weir. WEIR_E_SYSTEM: in use, or cannot be opened.
+ * WEIR_E_NOMEM. */
+int wr_store_open(const struct wr_store_options *options, struct wr_store **ret_store);
+
+/* Stores what was posted and noted, and closes. What cannot be stored now, fails. NULL is fine. */
+void wr_store_free(struct wr_store *store);
+
+/* For the fingerprints of URLs; the same on every machine. Stays as long as the store. */
+const struct wr_hash_key *wr_store_hash_key(const struct wr_store *store);
+
+/* All of the changes or none. Everything is copied. If it fails `done` is never called. With `done` NULL it waits, for
+ * room as well, and returns how it went; a paused store may keep it waiting for as long as it is paused. WEIR_E_INVAL:
+ * a text is too long, not clean, or missing. WEIR_E_FULL: wait for `room`. WEIR_E_NOMEM. WEIR_E_SYSTEM: the store has
+ * failed; weir_error_detail says why. */
+int wr_store_post(struct wr_store *store, const struct wr_store_change *changes, size_t count, wr_store_done *done,
+                  void *context);
+
+/* The last word about a host: to be written soon. Errors as of post. */
+int wr_store_note_host(struct wr_store *store, const struct wr_store_host *host);
+
+/* A new job, pending. Waits. */
+int wr_store_add_job(struct wr_store *store, struct wr_span settings, int64_t *ret_job);
+
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+enum wr_store_what {
+    WR_STORE_JOBS,       /* all after `after.id`, by id; or only `job` */
+    WR_STORE_TASKS,      /* of `job`, queued for the host `key`, after `after` */
+    WR_STORE_HOSTS,      /* with queued tasks of `job`, after `after.id`, by id */
+    WR_STORE_ONE_HOST,   /* the host `key` */
+    WR_STORE_ONE_ROBOTS, /* of the robots.txt at `key` */
+    WR_STORE_OUTPUTS,    /* of `job`, by path */
+    WR_STORE_CHECK,      /* a text for each damage found, and for each counter that is wrong */
+};
+
+struct wr_store_row {
+    enum wr_store_what what;
+    union {
+        struct wr_store_job job;
+        struct wr_store_task task;
+        struct wr_store_host host;
+        struct wr_store_robots robots;
+        struct wr_store_output output;
+        struct wr_span text;
+    };
+};
+
+struct wr_store_query {
+    enum wr_store_what what;
+    int64_t job;
+    struct wr_span key;
+    struct wr_store_position after;
+    size_t limit; /* rows at most; 0: all */
+    void (*row)(void *context, const struct wr_store_row *row);
+    wr_store_done *done; /* NULL: waits */
+    void *context;
+};
+
+/* Sees all that was committed before. Errors as of post, but that WEIR_E_FULL means that WR_STORE_READS_MAX reads are
+ * not answered yet: ask again when one is. What is found out while reading goes to `done`. */
+#define WR_STORE_READS_MAX 4096
+int wr_store_read(struct wr_store *store, const struct wr_store_query *query);
+
+struct wr_store_stats {
+    enum wr_store_state state;
+    size_t queue_changes, queue_bytes; /* waiting, notes included */
+    uint64_t commits, changes;         /* so far */
+    uint64_t pauses;
+    uint64_t ignored; /* changes that changed nothing: known tasks, those of jobs that are over */
+    uint64_t damaged; /* rows left out */
+};
+
+void wr_store_stats_get(struct wr_store *store, struct wr_store_stats *ret_stats);
+
+#endif

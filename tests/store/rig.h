@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* rig.h - stores for tests: each in a folder of its own that goes with it. */
+#ifndef WEIR_TEST_STORE_RIG_H
+#define WEIR_TEST_STORE_RIG_H
+
+#include "lib/test.h"
+#include "shell/store/store.h"
+
+#include <stdatomic.h>
+
+#define RIG_PATH 256
+#define RIG_TEXT 8300
+
+/* Every backend must pass the contract's tests. */
+struct rig_backend {
+    const char *name;
+    const struct wr_backend_kind *kind;
+};
+extern const struct rig_backend rig_backends[];
+extern const size_t rig_backend_count;
+
+struct rig {
+    const struct rig_backend *backend;
+    char folder[RIG_PATH];
+    char path[RIG_PATH + 16];
+    struct wr_store_options options; /* change them between set-up and open */
+    struct wr_store *store;
+    atomic_int done, failed; /* answers to posts by rig_post_later */
+    atomic_int paused, rooms, syncs, sync_error;
+    char why[200]; /* of the last that failed */
+};
+
+void rig_set_up(struct rig *rig, const struct rig_backend *backend);
+void rig_tear_down(struct rig *rig);
+void rig_open(struct rig *rig);
+void rig_close(struct rig *rig);
+void rig_reopen(struct rig *rig);
+
+/* The same for every backend: a rig that is set up, in the body's turn. */
+struct rig *rig_first(void);
+struct rig *rig_next(struct rig *rig);
+#define EACH_BACKEND(rig) for (struct rig *rig = rig_first(); rig != NULL; rig = rig_next(rig))
+
+/* ---- writing ---- */
+
+uint64_t rig_fingerprint(const struct rig *rig, const char *url);
+int64_t rig_job(struct rig *rig, const char *settings);
+
+struct wr_store_change rig_found(struct rig *rig, int64_t job, const char *host, const char *url, const char *parent);
+struct wr_store_change rig_ended(struct rig *rig, int64_t job, const char *url, bool failed, const char *verdict);
+struct wr_store_change rig_retry(struct rig *rig, int64_t job, const char *url, uint32_t attempts, int status);
+struct wr_store_change rig_status(int64_t job, enum wr_job_status status, const char *why);
+struct wr_store_change rig_output(int64_t job, const char *path, uint64_t bytes);
+
+/* Waits, and must succeed. */
+void rig_post(struct rig *rig, struct wr_store_change change);
+void rig_post_all(struct rig *rig, const struct wr_store_change *changes, size_t count);
+
+/* Counts rig->done or rig->failed later. */
+void rig_count(void *context, int error, const char *why);
+int rig_post_later(struct rig *rig, struct wr_store_change change);
+
+/* ---- reading ---- */
+
+/* A copy of a row, and of its texts. */
+struct rig_row {
+    struct wr_store_row row;
+    char text[RIG_TEXT];
+};
+
+/* All rows, in memory for free(). */
+struct rig_row *rig_read(struct rig *rig, struct wr_store_query query, size_t *ret_count);
+
+struct wr_store_job rig_look_job(struct rig *rig, int64_t job); /* without its texts */
+
+/* "a,b,c" of the URLs that are queued for the host; for free(). */
+char *rig_queue(struct rig *rig, int64_t job, const char *host);
+
+/* Fails unless the file is sound and the books agree. */
+void rig_check(struct rig *rig);
+
+bool rig_is(struct wr_span span, const char *text);
+
+#endif

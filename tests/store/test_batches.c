@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/* test_batches.c - when things are written: together, in order, soon, and never too late. On a clock that stands still.
+ */
+#include "lib/worker.h"
+#include "store/rig.h"
+
+#include <pthread.h>
+
+/* A store on a fake clock. */
+static weir_clock *open_on_fake_clock(struct rig *rig)
+{
+    weir_clock *clock;
+
+    assert_int_equal(weir_clock_fake_new(WEIR_DAY, NULL, &clock), 0);
+    rig->options.clock = clock;
+    rig->options.batch_ns = 20 * WEIR_MILLISECOND;
+    rig->options.check_ns = -1;
+    rig_open(rig);
+    return clock;
+}
+
+static void close_on_fake_clock(struct rig *rig, weir_clock *clock)
+{
+    rig_close(rig);
+    weir_clock_fake_free(clock);
+}
+
+static void advance(weir_clock *clock, int64_t by_ns)
+{
+    assert_int_equal(weir_clock_fake_advance(clock, by_ns), 0);
+}
+
+static struct wr_store_stats stats_of(struct rig *rig)
+{
+    struct wr_store_stats stats;
+
+    wr_store_stats_get(rig->store, &stats);
+    return stats;
+}
+
+static struct wr_store_change numbered(struct rig *rig, int64_t job, int number)
+{
+    static _Thread_local char url[64];
+
+    snprintf(url, sizeof url, "https://h/%06d", number);
+    return rig_found(rig, job, "h", url, NULL);
+}
+
+static struct wr_store_host host_with_delay(const char *key, int64_t delay_ns)
+{
+    return (struct wr_store_host){.key = wr_span_of(key), .memory = {.delay_ns = delay_ns}};
+}
+
+static int64_t stored_delay(struct rig *rig, const char *key)
+{
+    size_t count;
+    struct wr_store_query query = {.what = WR_STORE_ONE_HOST, .key = wr_span_of(key)};
+    struct rig_row *rows = rig_read(rig, query, &count);
+    int64_t delay_ns = count == 1 ? rows[0].row.host.memory.delay_ns : -1;
+
+    free(rows);
+    return delay_ns;
+}
+
+/* ---- together ------------------------------------------------------------------------------------------ */
+
+static void posts_wait_for_each_other_and_share_a_transaction(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        weir_clock *clock = open_on_fake_clock(rig);
+        int64_t job = rig_job(rig, "");
+        uint64_t before = stats_of(rig).commits;
+        for (int i = 0; i < 10; i++)
+            assert_int_equal(rig_post_later(rig, numbered(rig, job, i)), 0);
+        advance(clock, 20 * WEIR_MILLISECOND - 1);
+        test_await_waiters(clock, 1);
+        assert_int_equal(atomic_load(&rig->done), 0);
+        advance(clock, 1);
+        test_await_number(&rig->done, 10);
+        assert_int_equal(stats_of(rig).commits - before, 1);
+        close_on_fake_clock(rig, clock);
+    }
+}
+
+static void much_is_written_without_waiting(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        rig->options.batch_changes = 8;
+        weir_clock *clock = open_on_fake_clock(rig);
+        int64_t job = rig_job(rig, "");
+        for (int i = 0; i < 8; i++)
+            assert_int_equal(rig_post_later(rig, numbered(rig, job, i)), 0);
+        test_await_number(&rig->done, 8);
+        close_on_fake_clock(rig, clock);
+    }
+}
+
+static void who_waits_takes_the_others_along_at_once(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        weir_clock *clock = open_on_fake_clock(rig);
+        int64_t job = rig_job(rig, "");
+        assert_int_equal(rig_post_later(rig, numbered(rig, job, 1)), 0);
+        rig_post(rig, numbered(rig, job, 2)); /* the clock stands still */
+        assert_int_equal(atomic_load(&rig->done), 1);
+        close_on_fake_clock(rig, clock);
+    }
+}
+
+struct poster {
+    struct rig *rig;
+    int64_t job;
+    int from;
+    pthread_t thread;
+};
+
+static void *post_many(void *context)
+{
+    struct poster *poster = context;
+
+    for (int i = poster->from; i < poster->from + 500; i++)
+        while (rig_post_later(poster->rig, numbered(poster->rig, poster->job, i)) == WEIR_E_FULL)
+            assert_int_equal(wr_store_post(poster->rig->store, NULL, 0, NULL, NULL), 0);
+    return NULL;
+}
+
+static void posts_of_each_thread_are_stored_in_their_order(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        struct poster posters[4];
+        size_t count;
+        int last[4] = {-1, -1, -1, -1};
+        rig->options.queue_changes = 64;
+        rig->options.batch_changes = 16;
+        rig_open(rig);
+        int64_t job = rig_job(rig, "");
+        for (int i = 0; i < 4; i++) {
+            posters[i] = (struct poster){.rig = rig, .job = job, .from = i * 1000};
+            assert_int_equal(pthread_create(&posters[i].thread, NULL, post_many, &posters[i]), 0);
+        }
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(pthread_join(posters[i].thread, NULL), 0);
+        rig_reopen(rig);
+        assert_int_equal(atomic_load(&rig->done), 2000);
+        struct wr_store_query query = {
+            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FRONT};
+        struct rig_row *rows = rig_read(rig, query, &count);
+        assert_int_equal(count, 2000);
+        for (size_t i = 0; i < count; i++) {
+            int number = (int)strtol(rows[i].row.task.url.data + strlen("https://h/"), NULL, 10);
+            assert_true(number > last[number / 1000]);
+            last[number / 1000] = number;
+        }
+        free(rows);
+        rig_check(rig);
+    }
+}
+
+/* ---- hosts --------------------------------------------------------------------------------------------- */
+
+/* U4, S2-10: however often a host changes, it is written once in a while, and as it was last. */
+static void only_the_last_word_about_a_host_is_written(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        weir_clock *clock = open_on_fake_clock(rig);
+        uint64_t before = stats_of(rig).changes;
+        for (int i = 1; i <= 1000; i++) {
+            struct wr_store_host host = host_with_delay("h", i * WEIR_MILLISECOND);
+            assert_int_equal(wr_store_note_host(rig->store, &host), 0);
+        }
+        assert_int_equal(stats_of(rig).queue_changes, 1);
+        assert_int_equal(stored_delay(rig, "h"), -1);
+        advance(clock, WEIR_SECOND);
+        test_await_waiters(clock, 1);
+        assert_int_equal(stored_delay(rig, "h"), 1000 * WEIR_MILLISECOND);
+        assert_int_equal(stats_of(rig).changes - before, 1);
+        close_on_fake_clock(rig, clock);
+    }
+}
+
+/* U7: debouncing dropped the final write. */
+static void the_last_word_is_not_lost_at_the_end(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        rig->options.hosts_ns = WEIR_HOUR;
+        rig_open(rig);
+        for (int i = 1; i <= 100; i++) {
+            struct wr_store_host host = host_with_delay("h", i * WEIR_MILLISECOND);
+            assert_int_equal(wr_store_note_host(rig->store, &host), 0);
+        }
+        rig_reopen(rig);
+        assert_int_equal(stored_delay(rig, "h"), 100 * WEIR_MILLISECOND);
+    }
+}
+
+static void *note_many(void *context)
+{
+    struct poster *poster = context;
+    char key[16];
+
+    for (int i = 1; i <= 2000; i++) {
+        snprintf(key, sizeof key, "h%d", poster->from + i % 3);
+        struct wr_store_host host = host_with_delay(key, i * WEIR_MILLISECOND);
+        while (wr_store_note_host(poster->rig->store, &host) == WEIR_E_FULL)
+            assert_int_equal(wr_store_post(poster->rig->store, NULL, 0, NULL, NULL), 0);
+    }
+    return NULL;
+}
+
+static void the_last_word_is_not_lost_while_others_are_written(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        struct poster posters[3];
+        char key[16];
+        rig->options.hosts_ns = 1; /* always due */
+        rig_open(rig);
+        for (int i = 0; i < 3; i++) {
+            posters[i] = (struct poster){.rig = rig, .from = i * 10};
+            assert_int_equal(pthread_create(&posters[i].thread, NULL, note_many, &posters[i]), 0);
+        }
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(pthread_join(posters[i].thread, NULL), 0);
+        rig_reopen(rig);
+        for (int i = 0; i < 9; i++) {
+            snprintf(key, sizeof key, "h%d", i / 3 * 10 + i % 3);
+            int last = i % 3 == 0 ? 1998 : i % 3 == 1 ? 1999 : 2000;
+            assert_int_equal(stored_delay(rig, key), last * WEIR_MILLISECOND);
+        }
+    }
+}
+
+/* V2, R23. */
+static void a_time_that_a_server_named_is_written_at_once(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        weir_clock *clock = open_on_fake_clock(rig);
+        struct wr_store_host host = host_with_delay("h", WEIR_SECOND);
+        assert_int_equal(wr_store_note_host(rig->store, &host), 0);
+        test_await_waiters(clock, 1);
+        uint64_t before = stats_of(rig).commits;
+        host.memory.retry_wall_at = weir_wall_now() + WEIR_HOUR;
+        assert_int_equal(wr_store_note_host(rig->store, &host), 0);
+        for (int tries = 0; stored_delay(rig, "h") < 0 && tries < 1000; tries++)
+            ; /* each read is answered by the thread that writes */
+        assert_int_equal(stats_of(rig).commits - before, 1);
+        assert_int_equal(stored_delay(rig, "h"), WEIR_SECOND);
+        close_on_fake_clock(rig, clock);
+    }
+}
+
+/* ---- too much ------------------------------------------------------------------------------------------ */
+
+/* I3. */
+static void a_full_queue_is_told_and_so_is_room(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        rig->options.queue_changes = 4;
+        weir_clock *clock = open_on_fake_clock(rig);
+        int64_t job = rig_job(rig, "");
+        struct wr_store_host host = host_with_delay("other", WEIR_SECOND);
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(rig_post_later(rig, numbered(rig, job, i)), 0);
+        assert_int_equal(rig_post_later(rig, numbered(rig, job, 4)), WEIR_E_FULL);
+        assert_int_equal(wr_store_note_host(rig->store, &host), WEIR_E_FULL);
+        assert_int_equal(atomic_load(&rig->rooms), 0);
+        advance(clock, 20 * WEIR_MILLISECOND);
+        test_await_number(&rig->rooms, 1);
+        assert_int_equal(atomic_load(&rig->done), 4);
+        assert_int_equal(rig_post_later(rig, numbered(rig, job, 4)), 0);
+        rig_post_all(rig, NULL, 0);
+        assert_int_equal(atomic_load(&rig->done), 5);
+        assert_int_equal(atomic_load(&rig->rooms), 1);
+        assert_int_equal(rig_look_job(rig, job).queued, 5);
+        close_on_fake_clock(rig, clock);
+    }
+}
+
+static void large_texts_fill_the_queue_and_one_may_be_larger_than_it(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        char *text = calloc(1, WR_STORE_ROBOTS_MAX);
+        assert_non_null(text);
+        struct wr_store_change change = {
+            .kind = WR_STORE_ROBOTS,
+            .robots = {.url = wr_span_of("https://h/robots.txt"), .text = {text, WR_STORE_ROBOTS_MAX}}};
+        rig->options.queue_bytes = WR_STORE_ROBOTS_MAX / 2;
+        weir_clock *clock = open_on_fake_clock(rig);
+        assert_int_equal(rig_post_later(rig, change), 0);
+        assert_int_equal(rig_post_later(rig, change), WEIR_E_FULL);
+        advance(clock, 20 * WEIR_MILLISECOND);
+        test_await_number(&rig->rooms, 1);
+        assert_int_equal(atomic_load(&rig->done), 1);
+        close_on_fake_clock(rig, clock);
+        free(text);
+    }
+}
+
+/* ---- outputs ------------------------------------------------------------------------------------------- */
+
+static void an_output_is_synced_before_its_length_is_stored(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        rig->options.retry_ns = WEIR_MINUTE;
+        weir_clock *clock = open_on_fake_clock(rig);
+        int64_t job = rig_job(rig, "");
+        size_t count;
+        rig_post(rig, numbered(rig, job, 1));
+        assert_int_equal(atomic_load(&rig->syncs), 0); /* there was none to sync */
+        atomic_store(&rig->sync_error, WEIR_E_FULL);
+        const struct wr_store_change changes[] = {rig_ended(rig, job, "https://h/000001", false, "fetched"),
+                                                  numbered(rig, job, 2), rig_output(job, "crawl.jsonl", 55)};
+        assert_int_equal(wr_store_post(rig->store, changes, 3, rig_count, rig), 0);
+        advance(clock, 20 * WEIR_MILLISECOND);
+        test_await_number(&rig->paused, 1);
+        assert_int_equal(atomic_load(&rig->syncs), 1);
+        assert_int_equal(atomic_load(&rig->done), 0);
+        assert_int_equal(rig_look_job(rig, job).done, 0); /* reads are answered, and see none of it */
+        struct wr_store_query query = {.what = WR_STORE_OUTPUTS, .job = job};
+        free(rig_read(rig, query, &count));
+        assert_int_equal(count, 0);
+        atomic_store(&rig->sync_error, 0);
+        test_await_waiters(clock, 1);
+        advance(clock, WEIR_MINUTE);
+        test_await_number(&rig->done, 1);
+        assert_int_equal(rig_look_job(rig, job).done, 1);
+        assert_int_equal(stats_of(rig).state, WR_STORE_RUNS);
+        close_on_fake_clock(rig, clock);
+    }
+}
+
+/* F6: and each post is in the store as a whole, or not at all. */
+static void a_failure_is_for_good_and_nothing_is_half_stored(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        weir_clock *clock = open_on_fake_clock(rig);
+        int64_t job = rig_job(rig, "");
+        rig_post(rig, numbered(rig, job, 1));
+        atomic_store(&rig->sync_error, WEIR_E_SYSTEM);
+        const struct wr_store_change changes[] = {rig_ended(rig, job, "https://h/000001", false, "fetched"),
+                                                  numbered(rig, job, 2), rig_output(job, "crawl.jsonl", 55)};
+        assert_int_equal(wr_store_post(rig->store, changes, 3, rig_count, rig), 0);
+        assert_int_equal(rig_post_later(rig, numbered(rig, job, 3)), 0);
+        advance(clock, 20 * WEIR_MILLISECOND);
+        test_await_number(&rig->failed, 2);
+        assert_true(strlen(rig->why) > 0);
+        atomic_store(&rig->sync_error, 0);
+        struct wr_store_host host = host_with_delay("h", WEIR_SECOND);
+        assert_int_equal(stats_of(rig).state, WR_STORE_FAILED);
+        assert_int_equal(rig_post_later(rig, numbered(rig, job, 4)), WEIR_E_SYSTEM);
+        assert_int_equal(wr_store_post(rig->store, changes, 3, NULL, NULL), WEIR_E_SYSTEM);
+        assert_int_equal(wr_store_note_host(rig->store, &host), WEIR_E_SYSTEM);
+        assert_int_equal(atomic_load(&rig->done), 0);
+        rig_reopen(rig);
+        assert_int_equal(rig_look_job(rig, job).queued, 1);
+        assert_int_equal(rig_look_job(rig, job).done, 0);
+        rig_check(rig);
+        close_on_fake_clock(rig, clock);
+    }
+}
+
+static void what_a_paused_store_could_not_write_is_told_when_it_is_freed(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        weir_clock *clock = open_on_fake_clock(rig);
+        int64_t job = rig_job(rig, "");
+        atomic_store(&rig->sync_error, WEIR_E_FULL);
+        assert_int_equal(rig_post_later(rig, rig_output(job, "crawl.jsonl", 55)), 0);
+        advance(clock, 20 * WEIR_MILLISECOND);
+        test_await_number(&rig->paused, 1);
+        assert_int_equal(rig_post_later(rig, numbered(rig, job, 1)), 0);
+        rig_close(rig);
+        assert_int_equal(atomic_load(&rig->failed), 2);
+        assert_int_equal(atomic_load(&rig->done), 0);
+        weir_clock_fake_free(clock);
+    }
+}
+
+/* ---- callbacks ----------------------------------------------------------------------------------------- */
+
+static void wait_and_post(void *context, int error, const char *why)
+{
+    struct rig *rig = context;
+    int64_t job;
+    struct wr_store_query query = {.what = WR_STORE_JOBS};
+
+    (void)error;
+    (void)why;
+    assert_int_equal(wr_store_add_job(rig->store, wr_span_of(""), &job), WEIR_E_INVAL);
+    assert_int_equal(wr_store_post(rig->store, NULL, 0, NULL, NULL), WEIR_E_INVAL);
+    assert_int_equal(wr_store_read(rig->store, &query), WEIR_E_INVAL);
+    assert_int_equal(wr_store_post(rig->store, NULL, 0, rig_count, rig), 0); /* this it may */
+}
+
+static void a_callback_may_post_but_not_wait(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        rig_open(rig);
+        assert_int_equal(wr_store_post(rig->store, NULL, 0, wait_and_post, rig), 0);
+        test_await_number(&rig->done, 1);
+    }
+}
+
+WEIR_TESTS(test(posts_wait_for_each_other_and_share_a_transaction), test(much_is_written_without_waiting),
+           test(who_waits_takes_the_others_along_at_once), test(posts_of_each_thread_are_stored_in_their_order),
+           test(only_the_last_word_about_a_host_is_written), test(the_last_word_is_not_lost_at_the_end),
+           test(the_last_word_is_not_lost_while_others_are_written),
+           test(a_time_that_a_server_named_is_written_at_once), test(a_full_queue_is_told_and_so_is_room),
+           test(large_texts_fill_the_queue_and_one_may_be_larger_than_it),
+           test(an_output_is_synced_before_its_length_is_stored),
+           test(a_failure_is_for_good_and_nothing_is_half_stored),
+           test(what_a_paused_store_could_not_write_is_told_when_it_is_freed), test(a_callback_may_post_but_not_wait))

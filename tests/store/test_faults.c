@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/* test_faults.c - SQLite on disks that fill up, fail to sync and lose power, and without memory. */
+#include "lib/alloc.h"
+#include "lib/worker.h"
+#include "shell/store/backend.h"
+#include "store/rig.h"
+#include "store/shim.h"
+
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void set_up(struct rig *rig)
+{
+    rig_set_up(rig, rig_backends);
+    rig->options.retry_ns = WEIR_MILLISECOND;
+    rig->options.batch_changes = 8; /* several transactions */
+}
+
+static int try_page(struct rig *rig, int64_t job, int number)
+{
+    char url[64], next[64];
+
+    snprintf(url, sizeof url, "https://h/%06d", number);
+    snprintf(next, sizeof next, "https://h/%06d", number + 1);
+    const struct wr_store_change changes[] = {
+        rig_ended(rig, job, url, false, "fetched"),
+        rig_found(rig, job, "h", next, url),
+        rig_output(job, "crawl.jsonl", (uint64_t)number * 10),
+    };
+    return wr_store_post(rig->store, changes, 3, rig_count, rig);
+}
+
+static void post_page(struct rig *rig, int64_t job, int number)
+{
+    while (try_page(rig, job, number) == WEIR_E_FULL)
+        (void)usleep(1000);
+}
+
+static int64_t begin(struct rig *rig)
+{
+    rig_open(rig);
+    int64_t job = rig_job(rig, "");
+    rig_post(rig, rig_found(rig, job, "h", "https://h/000000", NULL));
+    return job;
+}
+
+/* As many pages are there as should be, and nothing half. */
+static void check_pages(struct rig *rig, int64_t job, uint64_t least, uint64_t most)
+{
+    struct wr_store_job seen = rig_look_job(rig, job);
+    size_t count;
+
+    rig_check(rig);
+    assert_in_range(seen.done, least, most);
+    assert_int_equal(seen.queued, 1);
+    struct wr_store_query query = {.what = WR_STORE_OUTPUTS, .job = job};
+    struct rig_row *rows = rig_read(rig, query, &count);
+    assert_int_equal(count > 0 ? rows[0].row.output.bytes : 0, seen.done > 0 ? (seen.done - 1) * 10 : 0);
+    free(rows);
+}
+
+/* ---- no room ------------------------------------------------------------------------------------------- */
+
+enum {
+    PAGES = 20
+};
+
+/* True: the disk was full at some moment of it. */
+static bool full_at(long n)
+{
+    struct rig rig;
+    set_up(&rig);
+    int64_t job = begin(&rig);
+    atomic_store(&shim.fail_write_at, n);
+    for (int i = 0; i < PAGES; i++)
+        post_page(&rig, job, i);
+    while (atomic_load(&rig.done) < PAGES && atomic_load(&rig.paused) == 0)
+        (void)usleep(100);
+    bool is_paused = atomic_load(&rig.done) < PAGES;
+    if (is_paused) {
+        assert_true(atomic_load(&shim.is_full));
+        atomic_store(&shim.is_full, false);
+        test_await_number(&rig.done, PAGES);
+    } else {
+        rig_close(&rig); /* the disk may be full for that: then the log stays */
+    }
+    bool was_full = is_paused || atomic_load(&shim.is_full);
+    atomic_store(&shim.is_full, false);
+    atomic_store(&shim.fail_write_at, 0);
+    assert_int_equal(atomic_load(&rig.failed), 0);
+    rig_reopen(&rig);
+    check_pages(&rig, job, PAGES, PAGES);
+    rig_tear_down(&rig);
+    return was_full;
+}
+
+/* F5. */
+static void a_full_disk_at_any_write_pauses_the_store_and_loses_nothing(void **state)
+{
+    (void)state;
+    long n = 1;
+    shim_install();
+    while (full_at(n))
+        n++;
+    print_message("full at each of %ld writes\n", n - 1);
+    assert_true(n > 20);
+}
+
+/* The log is put into the file when it is large; until there is room for that, it grows. */
+static void the_log_grows_while_the_file_cannot(void **state)
+{
+    (void)state;
+    struct rig rig;
+    char url[64], *text = calloc(1, WR_STORE_ROBOTS_MAX);
+    struct stat file;
+    assert_non_null(text);
+    shim_install();
+    set_up(&rig);
+    int64_t job = begin(&rig);
+    atomic_store(&shim.only_main, true);
+    atomic_store(&shim.is_full, true);
+    for (int i = 0; i < 24; i++) {
+        snprintf(url, sizeof url, "https://h%d/robots.txt", i);
+        rig_post(&rig,
+                 (struct wr_store_change){.kind = WR_STORE_ROBOTS,
+                                          .robots = {.url = wr_span_of(url), .text = {text, WR_STORE_ROBOTS_MAX}}});
+    }
+    assert_int_equal(stat(rig.path, &file), 0);
+    assert_true(file.st_size < (1 << 20));
+    atomic_store(&shim.is_full, false);
+    post_page(&rig, job, 0);
+    test_await_number(&rig.done, 1);
+    rig_post_all(&rig, NULL, 0); /* after the one before is settled */
+    assert_int_equal(stat(rig.path, &file), 0);
+    assert_true(file.st_size > (20 << 20));
+    assert_int_equal(atomic_load(&rig.paused), 0);
+    rig_reopen(&rig);
+    check_pages(&rig, job, 1, 1);
+    rig_tear_down(&rig);
+    free(text);
+}
+
+/* The same by the real file system: a limit on the size of files. */
+static int run_limited(void)
+{
+    struct rig rig;
+    struct rlimit limit;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    set_up(&rig);
+    rig.options.queue_changes = 64;
+    int64_t job = begin(&rig);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    struct rlimit small = {.rlim_cur = 200 << 10, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    int posted = 0;
+    while (atomic_load(&rig.paused) + atomic_load(&rig.failed) == 0) {
+        if (try_page(&rig, job, posted) == 0)
+            posted++;
+        else
+            (void)usleep(100);
+    }
+    bool paused = atomic_load(&rig.paused) > 0;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    if (!paused) {
+        print_error("not paused: %s\n", rig.why);
+        return 1;
+    }
+    test_await_number(&rig.done, posted);
+    rig_reopen(&rig);
+    check_pages(&rig, job, (uint64_t)posted, (uint64_t)posted);
+    rig_tear_down(&rig);
+    return 0;
+}
+
+static void a_limit_on_file_sizes_is_a_full_disk(void **state)
+{
+    (void)state;
+    int status;
+    shim_install();
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(run_limited());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+/* ---- syncs --------------------------------------------------------------------------------------------- */
+
+/* F6: once a sync failed nobody knows what is on the disk. True: there were as many syncs. */
+static bool sync_fails_at(long n)
+{
+    struct rig rig;
+    set_up(&rig);
+    int64_t job = begin(&rig);
+    atomic_store(&shim.fail_sync_at, n);
+    for (int i = 0; i < PAGES; i++)
+        post_page(&rig, job, i);
+    while (atomic_load(&rig.done) + atomic_load(&rig.failed) < PAGES)
+        (void)usleep(100);
+    int done = atomic_load(&rig.done);
+    bool has_failed = done < PAGES;
+    if (has_failed) {
+        struct wr_store_stats stats;
+        wr_store_stats_get(rig.store, &stats);
+        assert_int_equal(stats.state, WR_STORE_FAILED);
+        assert_true(strstr(rig.why, "cannot be used any more") != NULL);
+        assert_int_equal(atomic_load(&rig.paused), 0);
+    }
+    rig_close(&rig);
+    atomic_store(&shim.fail_sync_at, 0);
+    rig_open(&rig);
+    check_pages(&rig, job, (uint64_t)done, PAGES);
+    rig_tear_down(&rig);
+    return has_failed;
+}
+
+static void a_sync_that_fails_is_the_end_of_the_store(void **state)
+{
+    (void)state;
+    long n = 1;
+    shim_install();
+    while (sync_fails_at(n))
+        n++;
+    assert_true(n > 2);
+}
+
+/* ---- power --------------------------------------------------------------------------------------------- */
+
+/* F4: what was told to be stored is there after a power cut, and the file is sound. */
+static void a_power_cut_loses_nothing_that_was_told(void **state)
+{
+    (void)state;
+    struct wr_rng rng;
+    uint64_t seed = weir_test_seed();
+    int with_loss = 0;
+    shim_install();
+    for (int round = 0; round < 25; round++) {
+        struct rig rig, after;
+        wr_rng_init(&rng, seed + (uint64_t)round);
+        shim_clear();
+        shim.remembers = true;
+        set_up(&rig);
+        set_up(&after);
+        int64_t job = begin(&rig);
+        int posted = 20 + (int)wr_rng_below(&rng, 200), enough = (int)wr_rng_below(&rng, (uint64_t)posted);
+        for (int i = 0; i < posted; i++)
+            post_page(&rig, job, i);
+        test_await_number(&rig.done, enough);
+        int told = atomic_load(&rig.done);
+        shim_cut(after.folder, &rng);
+        with_loss += told < posted;
+        rig_tear_down(&rig);
+        shim_clear();
+        after.options.may_create = false;
+        assert_int_equal(chmod(after.path, 0600), 0);
+        rig_open(&after);
+        check_pages(&after, job, (uint64_t)told, (uint64_t)posted);
+        rig_tear_down(&after);
+    }
+    assert_true(with_loss > 0);
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------- */
+
+static sqlite3_mem_methods real_memory;
+static atomic_long fail_malloc_at; /* the n-th from now; 0: none */
+static atomic_bool fails_for_ever;
+
+static bool refuses(void)
+{
+    long left = atomic_load(&fail_malloc_at);
+    if (left == 0)
+        return false;
+    if (left == 1)
+        return atomic_load(&fails_for_ever) || atomic_compare_exchange_strong(&fail_malloc_at, &left, 0);
+    atomic_fetch_sub(&fail_malloc_at, 1);
+    return false;
+}
+
+static void *poor_malloc(int bytes)
+{
+    return refuses() ? NULL : real_memory.xMalloc(bytes);
+}
+
+static void *poor_realloc(void *block, int bytes)
+{
+    return refuses() ? NULL : real_memory.xRealloc(block, bytes);
+}
+
+static void make_poor(bool is_poor)
+{
+    assert_int_equal(sqlite3_shutdown(), SQLITE_OK);
+    if (real_memory.xMalloc == NULL)
+        assert_int_equal(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real_memory), SQLITE_OK);
+    sqlite3_mem_methods poor = real_memory;
+    if (is_poor) {
+        poor.xMalloc = poor_malloc;
+        poor.xRealloc = poor_realloc;
+    }
+    assert_int_equal(sqlite3_config(SQLITE_CONFIG_MALLOC, &poor), SQLITE_OK);
+    assert_int_equal(sqlite3_initialize(), SQLITE_OK);
+}
+
+/* L1. */
+static void memory_that_fails_while_writing_pauses_and_loses_nothing(void **state)
+{
+    (void)state;
+    int pauses = 0;
+    make_poor(true);
+    for (long n = 1; n < 400; n += n < 100 ? 3 : 23) {
+        struct rig rig;
+        set_up(&rig);
+        int64_t job = begin(&rig);
+        atomic_store(&fail_malloc_at, n);
+        for (int i = 0; i < PAGES; i++)
+            post_page(&rig, job, i);
+        test_await_number(&rig.done, PAGES);
+        atomic_store(&fail_malloc_at, 0);
+        pauses += atomic_load(&rig.paused);
+        assert_int_equal(atomic_load(&rig.failed), 0);
+        rig_reopen(&rig);
+        check_pages(&rig, job, PAGES, PAGES);
+        rig_tear_down(&rig);
+    }
+    make_poor(false);
+    assert_true(pauses > 0);
+}
+
+static void memory_that_fails_while_opening_is_an_error_and_no_harm(void **state)
+{
+    (void)state;
+    struct rig rig;
+    int errors = 0;
+    make_poor(true);
+    set_up(&rig);
+    int64_t job = begin(&rig);
+    rig_close(&rig);
+    for (long n = 1; n < 2000; n += n < 200 ? 7 : 101) {
+        atomic_store(&fails_for_ever, n % 2 == 0);
+        atomic_store(&fail_malloc_at, n);
+        int error = wr_store_open(&rig.options, &rig.store);
+        atomic_store(&fail_malloc_at, 0);
+        errors += error != 0;
+        assert_true(error == 0 || error == WEIR_E_NOMEM || error == WEIR_E_SYSTEM || error == WEIR_E_INVAL);
+        if (error != 0)
+            rig.store = NULL;
+        rig_close(&rig);
+    }
+    atomic_store(&fails_for_ever, false);
+    assert_true(errors > 10);
+    rig_open(&rig);
+    check_pages(&rig, job, 0, 0);
+    rig_tear_down(&rig);
+    make_poor(false);
+}
+
+static void an_allocator_that_fails_is_an_error_and_no_leak(void **state)
+{
+    (void)state;
+    struct rig rig;
+    test_allocator allocator;
+    test_allocator_init(&allocator);
+    set_up(&rig);
+    rig.options.allocator = &allocator.allocator;
+    for (long n = 1; n <= 3; n++) {
+        atomic_store(&allocator.fail_at, n);
+        assert_int_equal(wr_store_open(&rig.options, &rig.store), WEIR_E_NOMEM);
+        assert_int_equal(atomic_load(&allocator.live), 0);
+    }
+    int64_t job = begin(&rig), none;
+    struct wr_store_host host = {.key = wr_span_of("h")};
+    struct wr_store_change change = rig_found(&rig, job, "h", "https://h/x", NULL);
+    struct wr_store_query query = {.what = WR_STORE_JOBS, .row = (void (*)(void *, const struct wr_store_row *))abort};
+    atomic_store(&allocator.fail_at, 1);
+    assert_int_equal(rig_post_later(&rig, change), WEIR_E_NOMEM);
+    atomic_store(&allocator.fail_at, 1);
+    assert_int_equal(wr_store_add_job(rig.store, wr_span_of(""), &none), WEIR_E_NOMEM);
+    for (long n = 1; n <= 2; n++) { /* the note, and the map's room for it */
+        atomic_store(&allocator.fail_at, n);
+        assert_int_equal(wr_store_note_host(rig.store, &host), WEIR_E_NOMEM);
+    }
+    atomic_store(&allocator.fail_at, 1);
+    assert_int_equal(wr_store_read(rig.store, &query), WEIR_E_NOMEM);
+    rig_post(&rig, change);
+    rig_close(&rig);
+    assert_int_equal(atomic_load(&allocator.live), 0);
+    rig_tear_down(&rig);
+}
+
+WEIR_TESTS(test(a_full_disk_at_any_write_pauses_the_store_and_loses_nothing), test(the_log_grows_while_the_file_cannot),
+           test(a_limit_on_file_sizes_is_a_full_disk), test(a_sync_that_fails_is_the_end_of_the_store),
+           test(a_power_cut_loses_nothing_that_was_told),
+           test(memory_that_fails_while_writing_pauses_and_loses_nothing),
+           test(memory_that_fails_while_opening_is_an_error_and_no_harm),
+           test(an_allocator_that_fails_is_an_error_and_no_leak))

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* test_known.c - what every backend must keep of hosts, their robots.txt, and output files. */
+#include "store/rig.h"
+
+/* ---- hosts --------------------------------------------------------------------------------------------- */
+
+static struct wr_store_host known_host(const char *key)
+{
+    return (struct wr_store_host){.key = wr_span_of(key),
+                                  .memory = {.delay_ns = 1500 * WEIR_MILLISECOND,
+                                             .floor_ns = 500 * WEIR_MILLISECOND,
+                                             .robots_delay_ns = 250 * WEIR_MILLISECOND,
+                                             .saved_wall_at = 1700000000 * WEIR_SECOND,
+                                             .rate = 0.75,
+                                             .cap = 3,
+                                             .traits = 0x85,
+                                             .block_ns = WEIR_MINUTE,
+                                             .breaker_open = true}};
+}
+
+static bool read_host(struct rig *rig, const char *key, struct wr_store_host *ret_host)
+{
+    size_t count;
+    struct wr_store_query query = {.what = WR_STORE_ONE_HOST, .key = wr_span_of(key)};
+    struct rig_row *rows = rig_read(rig, query, &count);
+
+    assert_true(count <= 1);
+    if (count == 1)
+        *ret_host = rows[0].row.host;
+    free(rows);
+    return count == 1;
+}
+
+static void what_a_host_tolerated_is_remembered(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        struct wr_store_host seen, host = known_host("a.example:8443");
+        rig_open(rig);
+        assert_false(read_host(rig, "a.example:8443", &seen));
+        assert_int_equal(wr_store_note_host(rig->store, &host), 0);
+        rig_reopen(rig);
+        assert_true(read_host(rig, "a.example:8443", &seen));
+        assert_int_equal(seen.memory.delay_ns, host.memory.delay_ns);
+        assert_int_equal(seen.memory.floor_ns, host.memory.floor_ns);
+        assert_int_equal(seen.memory.robots_delay_ns, host.memory.robots_delay_ns);
+        assert_int_equal(seen.memory.saved_wall_at, host.memory.saved_wall_at);
+        assert_true(seen.memory.rate == host.memory.rate);
+        assert_int_equal(seen.memory.cap, host.memory.cap);
+        assert_int_equal(seen.memory.traits, host.memory.traits);
+        assert_int_equal(seen.memory.block_ns, host.memory.block_ns);
+        assert_true(seen.memory.breaker_open);
+    }
+}
+
+/* U7: half a second must not become none, and nobody may start earlier for having been stored. */
+static void durations_are_rounded_up_never_down(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        struct wr_store_host seen,
+            host = {.key = wr_span_of("h"), .memory = {.delay_ns = 1, .retry_wall_at = 1700000000 * WEIR_SECOND + 1}};
+        rig_open(rig);
+        assert_int_equal(wr_store_note_host(rig->store, &host), 0);
+        rig_reopen(rig);
+        assert_true(read_host(rig, "h", &seen));
+        assert_int_equal(seen.memory.delay_ns, WEIR_MILLISECOND);
+        assert_int_equal(seen.memory.retry_wall_at, 1700000000 * WEIR_SECOND + WEIR_MILLISECOND);
+    }
+}
+
+static void a_host_is_known_by_its_tasks_and_by_its_memory(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        struct wr_store_host seen, host = known_host("h");
+        rig_open(rig);
+        int64_t job = rig_job(rig, "");
+        rig_post(rig, rig_found(rig, job, "h", "https://h/", NULL));
+        assert_true(read_host(rig, "h", &seen));
+        assert_int_equal(seen.memory.delay_ns, 0);
+        int64_t id = seen.id;
+        rig_post(rig, (struct wr_store_change){.kind = WR_STORE_HOST, .host = host});
+        assert_true(read_host(rig, "h", &seen));
+        assert_int_equal(seen.id, id); /* its tasks stay its own */
+        assert_int_equal(seen.memory.delay_ns, host.memory.delay_ns);
+        rig_check(rig);
+    }
+}
+
+static void hosts_with_work_are_listed_in_pieces_with_what_is_known(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        char host[24], url[40];
+        size_t count, seen = 0;
+        rig_open(rig);
+        int64_t job = rig_job(rig, ""), other = rig_job(rig, "");
+        for (int i = 0; i < 50; i++) {
+            snprintf(host, sizeof host, "h%d", i);
+            for (int page = 0; page <= i % 3; page++) {
+                snprintf(url, sizeof url, "https://h%d/%d", i, page);
+                assert_int_equal(rig_post_later(rig, rig_found(rig, job, host, url, NULL)), 0);
+            }
+            struct wr_store_host known = known_host(host);
+            assert_int_equal(wr_store_note_host(rig->store, &known), 0);
+        }
+        assert_int_equal(rig_post_later(rig, rig_found(rig, other, "elsewhere", "https://elsewhere/", NULL)), 0);
+        assert_int_equal(rig_post_later(rig, rig_ended(rig, job, "https://h0/0", false, "fetched")), 0);
+        rig_reopen(rig);
+        struct wr_store_query query = {.what = WR_STORE_HOSTS, .job = job, .limit = 7};
+        do {
+            struct rig_row *rows = rig_read(rig, query, &count);
+            for (size_t i = 0; i < count; i++, seen++) {
+                const struct wr_store_host *row = &rows[i].row.host;
+                int number = (int)strtol(row->key.data + 1, NULL, 10);
+                assert_true(row->id > query.after.id);
+                assert_int_not_equal(number, 0); /* all of its tasks ended */
+                assert_int_equal(row->queued, number % 3 + 1);
+                assert_int_equal(row->memory.cap, 3);
+                query.after.id = row->id;
+            }
+            free(rows);
+        } while (count > 0);
+        assert_int_equal(seen, 49);
+    }
+}
+
+/* What is stored of a host, in a pacer of this profile, as after a restart. */
+static weir_pacer *pacer_with(struct rig *rig, const struct wr_store_host *host, weir_profile profile)
+{
+    weir_pace_options pace;
+    weir_pacer *pacer;
+    struct wr_store_host stored;
+
+    assert_int_equal(wr_store_note_host(rig->store, host), 0);
+    rig_reopen(rig);
+    assert_true(read_host(rig, "h", &stored));
+    assert_int_equal(weir_pace_options_profile(&pace, profile), 0);
+    assert_int_equal(weir_pacer_new(&pace, NULL, &pacer), 0);
+    assert_int_equal(weir_pacer_seed(pacer, "h", 1, &stored.memory), 0);
+    return pacer;
+}
+
+/* U3, S2-9: what is above the base halves in six hours. */
+static void a_learned_delay_has_aged_when_it_is_used_again(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        weir_pace_memory memory;
+        struct wr_store_host host = {
+            .key = wr_span_of("h"),
+            .memory = {.delay_ns = 20500 * WEIR_MILLISECOND, .saved_wall_at = weir_wall_now() - 12 * WEIR_HOUR}};
+        rig_open(rig);
+        weir_pacer *pacer = pacer_with(rig, &host, WEIR_PROFILE_LEARNED);
+        assert_int_equal(weir_pacer_memory(pacer, "h", 1, &memory), 0);
+        assert_in_range(memory.delay_ns, 5400 * WEIR_MILLISECOND, 5500 * WEIR_MILLISECOND);
+        weir_pacer_free(pacer);
+    }
+}
+
+/* F2, V2, R23. */
+static void a_window_that_a_server_named_holds_after_a_restart(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        weir_permit permit;
+        weir_decision decision;
+        int64_t now = weir_wall_now();
+        struct wr_store_host host = {.key = wr_span_of("h"),
+                                     .memory = {.retry_wall_at = now + WEIR_HOUR, .saved_wall_at = now}};
+        rig_open(rig);
+        weir_pacer *pacer = pacer_with(rig, &host, WEIR_PROFILE_UNLIMITED);
+        assert_int_equal(weir_pacer_try(pacer, "h", 1, NULL, 0, &permit, &decision), 0);
+        assert_int_equal(decision.verdict, WEIR_WAIT);
+        assert_int_equal(decision.reason, WEIR_REASON_RETRY_AFTER);
+        assert_in_range(decision.wait_ns, 59 * WEIR_MINUTE, 67 * WEIR_MINUTE);
+        weir_pacer_free(pacer);
+    }
+}
+
+/* ---- robots.txt and outputs ---------------------------------------------------------------------------- */
+
+static struct wr_store_change robots_change(enum wr_store_robots_kind kind, struct wr_span text,
+                                            int64_t fetched_wall_at)
+{
+    return (struct wr_store_change){.kind = WR_STORE_ROBOTS,
+                                    .robots = {.url = wr_span_of("https://h/robots.txt"),
+                                               .kind = kind,
+                                               .text = text,
+                                               .etag = wr_span_of("\"v1\""),
+                                               .modified = wr_span_of("Sun, 15 Nov 2026 00:00:00 GMT"),
+                                               .max_age_ns = kind == WR_STORE_ROBOTS_SAME ? -1 : WEIR_HOUR,
+                                               .fetched_wall_at = fetched_wall_at}};
+}
+
+/* S4-19. */
+static void robots_texts_survive_a_restart_with_their_validators(void **state)
+{
+    (void)state;
+    static const char bytes[] = "User-agent: *\r\nDisallow: /\0\xff'; DROP TABLE robots; --";
+    struct wr_span text = {bytes, sizeof bytes - 1};
+    EACH_BACKEND(rig)
+    {
+        size_t count;
+        struct wr_store_query query = {.what = WR_STORE_ONE_ROBOTS, .key = wr_span_of("https://h/robots.txt")};
+        rig_open(rig);
+        free(rig_read(rig, query, &count));
+        assert_int_equal(count, 0);
+        rig_post(rig, robots_change(WR_STORE_ROBOTS_SAME, text, WEIR_SECOND)); /* nothing is there: nothing happens */
+        rig_post(rig, robots_change(WR_STORE_ROBOTS_TEXT, text, 2 * WEIR_SECOND));
+        rig_post(rig, robots_change(WR_STORE_ROBOTS_SAME, (struct wr_span){NULL, 0}, 3 * WEIR_SECOND));
+        rig_reopen(rig);
+        struct rig_row *rows = rig_read(rig, query, &count);
+        const struct wr_store_robots *robots = &rows[0].row.robots;
+        assert_int_equal(count, 1);
+        assert_int_equal(robots->kind, WR_STORE_ROBOTS_TEXT);
+        assert_int_equal(robots->text.bytes, text.bytes);
+        assert_memory_equal(robots->text.data, bytes, text.bytes);
+        assert_true(rig_is(robots->etag, "\"v1\""));
+        assert_true(rig_is(robots->modified, "Sun, 15 Nov 2026 00:00:00 GMT"));
+        assert_int_equal(robots->max_age_ns, -1);
+        assert_int_equal(robots->fetched_wall_at, 3 * WEIR_SECOND);
+        free(rows);
+        rig_post(rig, robots_change(WR_STORE_ROBOTS_NONE, (struct wr_span){NULL, 0}, 4 * WEIR_SECOND));
+        rows = rig_read(rig, query, &count);
+        assert_int_equal(rows[0].row.robots.kind, WR_STORE_ROBOTS_NONE);
+        assert_int_equal(rows[0].row.robots.text.bytes, 0);
+        assert_int_equal(rows[0].row.robots.max_age_ns, WEIR_HOUR);
+        free(rows);
+    }
+}
+
+static void outputs_are_kept_by_job_and_path(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        size_t count;
+        rig_open(rig);
+        int64_t job = rig_job(rig, "");
+        rig_post(rig, rig_output(job, "crawl.jsonl", 100));
+        rig_post(rig, rig_output(job, "crawl.warc", 7));
+        rig_post(rig, rig_output(job, "crawl.jsonl", 250));
+        rig_post(rig, rig_output(job + 1, "crawl.jsonl", 1));
+        rig_reopen(rig);
+        struct wr_store_query query = {.what = WR_STORE_OUTPUTS, .job = job};
+        struct rig_row *rows = rig_read(rig, query, &count);
+        assert_int_equal(count, 2);
+        assert_true(rig_is(rows[0].row.output.path, "crawl.jsonl"));
+        assert_int_equal(rows[0].row.output.bytes, 250);
+        assert_int_equal(rows[1].row.output.bytes, 7);
+        free(rows);
+    }
+}
+
+WEIR_TESTS(test(what_a_host_tolerated_is_remembered), test(durations_are_rounded_up_never_down),
+           test(a_host_is_known_by_its_tasks_and_by_its_memory),
+           test(hosts_with_work_are_listed_in_pieces_with_what_is_known),
+           test(a_learned_delay_has_aged_when_it_is_used_again),
+           test(a_window_that_a_server_named_holds_after_a_restart),
+           test(robots_texts_survive_a_restart_with_their_validators), test(outputs_are_kept_by_job_and_path))

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+/* test_place.c - which files are opened, and that all others are refused in one clear line and left as they are. */
+#include "shell/store/backend.h"
+#include "store/rig.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void set_up(struct rig *rig)
+{
+    rig_set_up(rig, rig_backends);
+    rig->options.busy_ns = 50 * WEIR_MILLISECOND;
+}
+
+static void write_file(const char *path, const void *bytes, size_t count)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, 0600), 0);
+}
+
+static char *read_file(const char *path, size_t *ret_bytes)
+{
+    struct stat node;
+    FILE *file = fopen(path, "r");
+
+    assert_non_null(file);
+    assert_int_equal(fstat(fileno(file), &node), 0);
+    char *bytes = malloc((size_t)node.st_size + 1);
+    assert_non_null(bytes);
+    *ret_bytes = fread(bytes, 1, (size_t)node.st_size, file);
+    assert_int_equal(*ret_bytes, node.st_size);
+    (void)fclose(file);
+    return bytes;
+}
+
+/* It is refused with this code and a line that has these words. */
+static void expect_refusal(struct rig *rig, int error, const char *words)
+{
+    assert_int_equal(wr_store_open(&rig->options, &rig->store), error);
+    rig->store = NULL;
+    if (strstr(weir_error_detail(), words) == NULL || strchr(weir_error_detail(), '\n') != NULL)
+        fail_msg("\"%s\" does not say \"%s\"", weir_error_detail(), words);
+}
+
+/* The same, and the file is as it was. */
+static void expect_untouched(struct rig *rig, int error, const char *words)
+{
+    size_t before_bytes, after_bytes;
+    char *before = read_file(rig->path, &before_bytes);
+    expect_refusal(rig, error, words);
+    char *after = read_file(rig->path, &after_bytes);
+    assert_int_equal(before_bytes, after_bytes);
+    assert_memory_equal(before, after, before_bytes);
+    free(before);
+    free(after);
+}
+
+static void run_sql(const char *path, const char *sql)
+{
+    sqlite3 *db;
+    char *why = NULL;
+
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
+        fail_msg("%s", why);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* ---- new ones ------------------------------------------------------------------------------------------ */
+
+static void a_new_file_is_for_its_owner_only(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct stat node;
+    char wal[RIG_PATH + 24];
+    mode_t before = umask(0);
+    set_up(&rig);
+    rig_open(&rig);
+    (void)rig_job(&rig, "");
+    (void)umask(before);
+    assert_int_equal(stat(rig.path, &node), 0);
+    assert_int_equal(node.st_mode & 0777, 0600);
+    snprintf(wal, sizeof wal, "%s-wal", rig.path);
+    assert_int_equal(stat(wal, &node), 0);
+    assert_int_equal(node.st_mode & 0777, 0600);
+    snprintf(wal, sizeof wal, "%s-shm", rig.path);
+    assert_int_not_equal(stat(wal, &node), 0); /* no shared memory, which a full disk would turn into SIGBUS */
+    rig_tear_down(&rig);
+}
+
+static void a_missing_file_is_made_only_if_that_was_asked_for(void **state)
+{
+    (void)state;
+    struct rig rig;
+    set_up(&rig);
+    rig.options.may_create = false;
+    expect_refusal(&rig, WEIR_E_ABSENT, "does not exist");
+    assert_int_not_equal(access(rig.path, F_OK), 0);
+    rig_tear_down(&rig);
+}
+
+static void a_missing_folder_is_named(void **state)
+{
+    (void)state;
+    struct rig rig;
+    set_up(&rig);
+    snprintf(rig.path, sizeof rig.path, "%s/no/x.db", rig.folder);
+    expect_refusal(&rig, WEIR_E_SYSTEM, "there is no such folder");
+    rig_tear_down(&rig);
+}
+
+/* ---- what is no state file ----------------------------------------------------------------------------- */
+
+/* F7. */
+static void files_that_are_no_state_files_are_refused_and_left_alone(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t count;
+        const char *words;
+    } files[] = {
+        {"", 0, "is empty"},
+        {"hello", 5, "is no state file"},
+        {"SQLite format 3", 16, "it was cut"}, /* with its NUL */
+        {"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20", 24, "it was cut"},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        struct rig rig;
+        set_up(&rig);
+        write_file(rig.path, files[i].bytes, files[i].count);
+        expect_untouched(&rig, WEIR_E_INVAL, files[i].words);
+        rig_tear_down(&rig);
+    }
+}
+
+static void another_programs_database_is_refused_and_left_alone(void **state)
+{
+    (void)state;
+    struct rig rig;
+    set_up(&rig);
+    run_sql(rig.path, "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
+    assert_int_equal(chmod(rig.path, 0600), 0);
+    expect_untouched(&rig, WEIR_E_INVAL, "another program's database");
+    rig_tear_down(&rig);
+}
+
+static void a_newer_version_is_refused_and_left_alone(void **state)
+{
+    (void)state;
+    struct rig rig;
+    set_up(&rig);
+    rig_open(&rig);
+    rig_close(&rig);
+    run_sql(rig.path, "PRAGMA journal_mode = DELETE; PRAGMA user_version = 99");
+    expect_untouched(&rig, WEIR_E_INVAL, "newer weir");
+    rig_tear_down(&rig);
+}
+
+/* The log may know better than the file's first page. */
+static void a_newer_version_that_is_only_in_the_log_is_refused(void **state)
+{
+    (void)state;
+    struct rig rig;
+    sqlite3 *db;
+    set_up(&rig);
+    rig_open(&rig);
+    rig_close(&rig);
+    pid_t child = fork(); /* ends without tidying up */
+    if (child == 0) {
+        if (sqlite3_open(rig.path, &db) != SQLITE_OK ||
+            sqlite3_exec(db, "PRAGMA user_version = 99", 0, 0, 0) != SQLITE_OK)
+            _exit(1);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    expect_refusal(&rig, WEIR_E_INVAL, "newer weir");
+    rig_tear_down(&rig);
+}
+
+static void fill(struct rig *rig)
+{
+    char url[64];
+
+    rig_open(rig);
+    int64_t job = rig_job(rig, "");
+    for (int i = 0; i < 2000; i++) {
+        snprintf(url, sizeof url, "https://h%d.example/%d", i % 50, i);
+        assert_int_equal(rig_post_later(rig, rig_found(rig, job, "h", url, NULL)), 0);
+    }
+    rig_close(rig);
+}
+
+static void a_damaged_file_is_refused_and_left_alone(void **state)
+{
+    (void)state;
+    struct rig rig;
+    size_t bytes;
+    set_up(&rig);
+    fill(&rig);
+    char *sound = read_file(rig.path, &bytes);
+    assert_true(bytes > 100 * 1024);
+    char *bad = malloc(bytes);
+    assert_non_null(bad);
+    int refused = 0;
+    for (size_t page = 1; page < bytes / 4096; page++) { /* rubbish in the middle of each page in turn */
+        memcpy(bad, sound, bytes);
+        memset(bad + page * 4096, 0xa5, 64);
+        write_file(rig.path, bad, bytes);
+        if (wr_store_open(&rig.options, &rig.store) == 0) { /* a free page */
+            rig_close(&rig);
+            continue;
+        }
+        rig.store = NULL;
+        assert_non_null(strstr(weir_error_detail(), "is damaged"));
+        refused++;
+    }
+    assert_true(refused > (int)(bytes / 4096) * 9 / 10);
+    write_file(rig.path, sound, bytes / 2); /* cut */
+    expect_untouched(&rig, WEIR_E_INVAL, "is damaged");
+    free(sound);
+    free(bad);
+    rig_tear_down(&rig);
+}
+
+static void a_file_without_our_tables_is_refused(void **state)
+{
+    (void)state;
+    static const char *const spoils[] = {
+        "DROP TABLE outputs",  "ALTER TABLE tasks DROP COLUMN why", "DROP INDEX tasks_queued",
+        "DELETE FROM secrets", "UPDATE secrets SET value = x'00'",  "PRAGMA user_version = 0",
+    };
+    for (size_t i = 0; i < sizeof spoils / sizeof spoils[0]; i++) {
+        struct rig rig;
+        set_up(&rig);
+        rig_open(&rig);
+        rig_close(&rig);
+        run_sql(rig.path, spoils[i]);
+        expect_refusal(&rig, WEIR_E_INVAL, "is damaged");
+        rig_tear_down(&rig);
+    }
+}
+
+/* ---- places -------------------------------------------------------------------------------------------- */
+
+/* F8. */
+static void links_folders_and_pipes_are_refused(void **state)
+{
+    (void)state;
+    struct rig rig;
+    char target[RIG_PATH + 24];
+    set_up(&rig);
+    snprintf(target, sizeof target, "%s/target", rig.folder);
+    assert_int_equal(symlink(target, rig.path), 0);
+    expect_refusal(&rig, WEIR_E_SYSTEM, "symbolic link");
+    assert_int_not_equal(access(target, F_OK), 0);
+    assert_int_equal(unlink(rig.path), 0);
+    assert_int_equal(mkdir(rig.path, 0700), 0);
+    expect_refusal(&rig, WEIR_E_SYSTEM, "is a folder");
+    assert_int_equal(rmdir(rig.path), 0);
+    assert_int_equal(mkfifo(rig.path, 0600), 0);
+    expect_refusal(&rig, WEIR_E_SYSTEM, "no regular file");
+    rig_tear_down(&rig);
+}
+
+static void a_log_that_somebody_laid_there_is_refused(void **state)
+{
+    (void)state;
+    struct rig rig;
+    char wal[RIG_PATH + 24];
+    set_up(&rig);
+    rig_open(&rig);
+    rig_close(&rig);
+    snprintf(wal, sizeof wal, "%s-wal", rig.path);
+    assert_int_equal(symlink("/etc/passwd", wal), 0);
+    expect_refusal(&rig, WEIR_E_SYSTEM, "symbolic link");
+    rig_tear_down(&rig);
+}
+
+static void a_file_that_anybody_may_write_is_refused(void **state)
+{
+    (void)state;
+    struct rig rig;
+    set_up(&rig);
+    rig_open(&rig);
+    rig_close(&rig);
+    assert_int_equal(chmod(rig.path, 0666), 0);
+    expect_untouched(&rig, WEIR_E_SYSTEM, "may be written by anybody");
+    rig_tear_down(&rig);
+}
+
+/* Runs it as nobody, if we may: root is refused nothing. The exit status. */
+static int as_nobody(struct rig *rig, const char *words)
+{
+    int status;
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (geteuid() == 0 && seteuid(65534) != 0)
+            _exit(3);
+        int error = wr_store_open(&rig->options, &rig->store);
+        if (error != WEIR_E_SYSTEM || strstr(weir_error_detail(), words) == NULL)
+            print_error("%d \"%s\"\n", error, weir_error_detail());
+        _exit(error == WEIR_E_SYSTEM && strstr(weir_error_detail(), words) != NULL ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void another_users_file_and_a_folder_that_cannot_be_written_are_refused(void **state)
+{
+    (void)state;
+    struct rig rig;
+    set_up(&rig);
+    assert_int_equal(chmod(rig.folder, 0555), 0);
+    assert_int_equal(as_nobody(&rig, "its folder cannot be written"), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(chmod(rig.folder, 0777), 0);
+        rig_open(&rig);
+        rig_close(&rig);
+        assert_int_equal(as_nobody(&rig, "belongs to another user"), 0);
+    }
+    assert_int_equal(chmod(rig.folder, 0700), 0);
+    rig_tear_down(&rig);
+}
+
+static void a_file_that_cannot_be_written_is_refused(void **state)
+{
+    (void)state;
+    struct rig rig;
+    set_up(&rig);
+    rig_open(&rig);
+    rig_close(&rig);
+    assert_int_equal(chmod(rig.path, 0400), 0);
+    if (geteuid() == 0) { /* for whom it can */
+        assert_int_equal(chmod(rig.folder, 0777), 0);
+        assert_int_equal(chown(rig.path, 65534, 65534), 0);
+    }
+    assert_int_equal(as_nobody(&rig, "cannot be written"), 0);
+    rig_tear_down(&rig);
+}
+
+/* ---- others -------------------------------------------------------------------------------------------- */
+
+/* F9: while it lives, and not a moment longer. */
+static void a_file_in_use_is_refused_and_who_has_it_is_named(void **state)
+{
+    (void)state;
+    struct rig rig;
+    char words[64];
+    int ready[2];
+    char byte;
+    set_up(&rig);
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (wr_store_open(&rig.options, &rig.store) != 0 || write(ready[1], "x", 1) != 1)
+            _exit(1);
+        for (;;)
+            (void)pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    snprintf(words, sizeof words, "is in use by process %d;", (int)child);
+    expect_refusal(&rig, WEIR_E_SYSTEM, words);
+    expect_refusal(&rig, WEIR_E_SYSTEM, words); /* refusing took nothing away from it */
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    rig_open(&rig);
+    rig_tear_down(&rig);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+}
+
+static void a_file_that_is_open_here_is_not_opened_again(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct wr_store *second;
+    int status;
+    set_up(&rig);
+    rig_open(&rig);
+    assert_int_equal(wr_store_open(&rig.options, &second), WEIR_E_SYSTEM);
+    assert_non_null(strstr(weir_error_detail(), "in this very process"));
+    pid_t child = fork(); /* and the lock is still there */
+    if (child == 0) {
+        struct stat node;
+        sqlite3 *db;
+        if (stat(rig.path, &node) != 0 || sqlite3_open(rig.path, &db) != SQLITE_OK)
+            _exit(2);
+        _exit(sqlite3_exec(db, "SELECT * FROM jobs", NULL, NULL, NULL) == SQLITE_BUSY ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    rig_tear_down(&rig);
+}
+
+/* G8: another program reads or writes it for a moment. */
+static void a_short_lock_is_waited_for_and_a_long_one_is_not(void **state)
+{
+    (void)state;
+    struct rig rig;
+    sqlite3 *db;
+    set_up(&rig);
+    rig_open(&rig);
+    rig_close(&rig);
+    assert_int_equal(sqlite3_open(rig.path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT", 0, 0, 0), SQLITE_OK);
+    expect_refusal(&rig, WEIR_E_SYSTEM, "is in use by");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    rig_open(&rig);
+    rig_tear_down(&rig);
+}
+
+WEIR_TESTS(test(a_new_file_is_for_its_owner_only), test(a_missing_file_is_made_only_if_that_was_asked_for),
+           test(a_missing_folder_is_named), test(files_that_are_no_state_files_are_refused_and_left_alone),
+           test(another_programs_database_is_refused_and_left_alone), test(a_newer_version_is_refused_and_left_alone),
+           test(a_newer_version_that_is_only_in_the_log_is_refused), test(a_damaged_file_is_refused_and_left_alone),
+           test(a_file_without_our_tables_is_refused), test(links_folders_and_pipes_are_refused),
+           test(a_log_that_somebody_laid_there_is_refused), test(a_file_that_anybody_may_write_is_refused),
+           test(another_users_file_and_a_folder_that_cannot_be_written_are_refused),
+           test(a_file_that_cannot_be_written_is_refused), test(a_file_in_use_is_refused_and_who_has_it_is_named),
+           test(a_file_that_is_open_here_is_not_opened_again), test(a_short_lock_is_waited_for_and_a_long_one_is_not))
