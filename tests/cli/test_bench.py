@@ -128,5 +128,18 @@ def robots_measures_reading_and_asking_and_the_worst():
     assert run.returncode == 0 and 'match_ns' in run.stdout
 
 
+def store_measures_a_crawl_and_its_resume():
+    run = weir('bench', 'store', '--pages', '2000', '--hosts', '20', '--links', '2', '--json')
+    assert run.returncode == 0, run.stderr
+    result = json.loads(run.stdout)
+    assert (result['pages'], result['hosts'], result['links']) == (2000, 20, 2)
+    assert result['hosts_listed'] == 20 and result['tasks_loaded'] == 20
+    assert 50 < result['bytes_per_task'] < 1000 and result['pages_per_s'] > 0 and result['commits'] > 0
+    run = weir('bench', 'store', '--pages', '10', '--hosts', '1')
+    assert run.returncode == 0 and 'bytes per task' in run.stdout
+    run = weir('bench', 'store', '--folder', '/nowhere/at/all')
+    assert run.returncode == 1 and 'No such file' in run.stderr and run.stderr.count('\n') == 1
+
+
 if __name__ == '__main__':
     cases.main()

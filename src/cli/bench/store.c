@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/* store.c - weir bench store: what a page costs the state file. */
+#include "shell/store/store.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/bench/bench.h"
+#include "cli/bench/resident.h"
+#include "cli/kit/options.h"
+#include "cli/kit/output.h"
+
+#define PATH_BYTES 512
+#define READS_AHEAD 256
+#define CHANGES_AHEAD 8192 /* unanswered; half of what the store takes */
+
+struct settings {
+    uint64_t pages, hosts, links;
+    const char *folder;
+    bool json;
+};
+
+static const struct wr_option options[] = {
+    {"pages", WR_COUNT(struct settings, pages), .value = "N", .min = 1, .max = 100000000, .help = "pages to crawl"},
+    {"hosts", WR_COUNT(struct settings, hosts), .value = "N", .min = 1, .max = 10000000, .help = "hosts they are on"},
+    {"links", WR_COUNT(struct settings, links), .value = "N", .min = 0, .max = 1000,
+     .help = "links on a page that are known already"},
+    {"folder", WR_STRING(struct settings, folder), .value = "PATH", .help = "where to put the state file"},
+    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+};
+
+static const struct wr_usage usage = {
+    .who = "weir bench store",
+    .about = "Measures what a crawl's pages cost the state file: each page is found on another one, ends, and brings\n"
+             "one new page; then all are read as on a resume.\n",
+    .options = options,
+    .count = sizeof options / sizeof options[0],
+};
+
+struct result {
+    double write_s, write_cpu_s, open_s, hosts_s, load_s;
+    uint64_t commits, loaded, hosts;
+    size_t file_bytes, resident_bytes;
+};
+
+/* ---- the crawl ----------------------------------------------------------------------------------------- */
+
+struct crawl {
+    const struct settings *settings;
+    char path[PATH_BYTES];
+    struct wr_store *store;
+    int64_t job;
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    uint64_t ahead; /* posts without an answer */
+    int error;
+    uint64_t rows;
+    int64_t last_id;
+};
+
+struct page {
+    char url[96], host[48];
+    uint64_t fingerprint;
+};
+
+static void make_page(const struct crawl *crawl, uint64_t number, struct page *ret_page)
+{
+    assert(crawl->settings->hosts > 0);
+    uint64_t host = number % crawl->settings->hosts;
+    (void)snprintf(ret_page->host, sizeof ret_page->host, "www.host-%" PRIu64 ".example", host);
+    int bytes = snprintf(ret_page->url, sizeof ret_page->url, "https://%s/articles/2026/november/%" PRIu64 ".html",
+                         ret_page->host, number);
+
+    ret_page->fingerprint = wr_hash(wr_store_hash_key(crawl->store), ret_page->url, (size_t)bytes);
+}
+
+static struct wr_store_change found(const struct crawl *crawl, const struct page *page, uint64_t parent)
+{
+    return (struct wr_store_change){.kind = WR_STORE_FOUND,
+                                    .found = {.job = crawl->job,
+                                              .fingerprint = page->fingerprint,
+                                              .host = wr_span_of(page->host),
+                                              .url = wr_span_of(page->url),
+                                              .parent = parent,
+                                              .depth = 1}};
+}
+
+static void answered(void *context, int error, const char *why)
+{
+    struct crawl *crawl = context;
+
+    (void)why;
+    (void)pthread_mutex_lock(&crawl->lock);
+    crawl->ahead--;
+    crawl->error = crawl->error != 0 ? crawl->error : error;
+    (void)pthread_cond_signal(&crawl->moved);
+    (void)pthread_mutex_unlock(&crawl->lock);
+}
+
+/* Returns once at most so many posts are on their way. */
+static int await_answers(struct crawl *crawl, uint64_t most)
+{
+    (void)pthread_mutex_lock(&crawl->lock);
+    while (crawl->ahead > most)
+        (void)pthread_cond_wait(&crawl->moved, &crawl->lock);
+    int error = crawl->error;
+    (void)pthread_mutex_unlock(&crawl->lock);
+    return error;
+}
+
+static void count_ahead(struct crawl *crawl)
+{
+    (void)pthread_mutex_lock(&crawl->lock);
+    crawl->ahead++;
+    (void)pthread_mutex_unlock(&crawl->lock);
+}
+
+static int post(struct crawl *crawl, const struct wr_store_change *changes, size_t count)
+{
+    int error = await_answers(crawl, CHANGES_AHEAD / (crawl->settings->links + 2));
+
+    if (error != 0)
+        return error;
+    count_ahead(crawl);
+    return wr_store_post(crawl->store, changes, count, answered, crawl);
+}
+
+/* The page ends, its links are found: all known, but for the page after it. */
+static int post_page(struct crawl *crawl, uint64_t number)
+{
+    static struct wr_store_change changes[1 + 1 + 1000];
+    static struct page links[1 + 1000];
+    size_t count = 0;
+    struct page page;
+
+    make_page(crawl, number, &page);
+    changes[count++] = (struct wr_store_change){.kind = WR_STORE_ENDED,
+                                                .ended = {.job = crawl->job,
+                                                          .fingerprint = page.fingerprint,
+                                                          .status = 200,
+                                                          .attempts = 1,
+                                                          .bytes = 12345,
+                                                          .verdict = wr_span_of("fetched")}};
+    for (uint64_t i = 0; i <= crawl->settings->links; i++) {
+        uint64_t to = i == 0 ? number + crawl->settings->hosts : (number * 7 + i * 13) % (number + 1);
+        make_page(crawl, to, &links[i]);
+        changes[count++] = found(crawl, &links[i], page.fingerprint);
+    }
+    return post(crawl, changes, count);
+}
+
+static int run_crawl(struct crawl *crawl)
+{
+    int error = 0;
+
+    for (uint64_t host = 0; host < crawl->settings->hosts && error == 0; host++) {
+        struct page seed;
+        make_page(crawl, host, &seed);
+        struct wr_store_change change = found(crawl, &seed, 0);
+        error = post(crawl, &change, 1);
+    }
+    for (uint64_t i = 0; i < crawl->settings->pages && error == 0; i++)
+        error = post_page(crawl, i);
+    int last = await_answers(crawl, 0);
+    return error != 0 ? error : last;
+}
+
+/* ---- the resume ---------------------------------------------------------------------------------------- */
+
+static void count_task(void *context, const struct wr_store_row *row)
+{
+    (void)row;
+    ((struct crawl *)context)->rows++;
+}
+
+struct host_list {
+    struct crawl *crawl;
+    size_t count;
+    char (*keys)[48];
+};
+
+static void take_host(void *context, const struct wr_store_row *row)
+{
+    struct host_list *list = context;
+    struct wr_span key = row->host.key;
+
+    list->crawl->last_id = row->host.id;
+    memcpy(list->keys[list->count], key.data, key.bytes < 47 ? key.bytes : 47);
+    list->keys[list->count++][key.bytes < 47 ? key.bytes : 47] = '\0';
+}
+
+/* Lists the hosts with work in pieces, and then loads some tasks of each. */
+static int run_resume(struct crawl *crawl, struct result *result)
+{
+    struct host_list list = {.crawl = crawl, .keys = calloc(crawl->settings->hosts + 1000, sizeof list.keys[0])};
+    struct wr_store_query query = {.what = WR_STORE_HOSTS, .job = crawl->job, .limit = 1000, .row = take_host};
+    size_t before;
+    int error = list.keys == NULL ? WEIR_E_NOMEM : 0;
+    int64_t start_at = weir_clock_now(weir_clock_monotonic());
+
+    query.context = &list;
+    do {
+        before = list.count;
+        query.after.id = crawl->last_id;
+        error = error != 0 ? error : wr_store_read(crawl->store, &query);
+    } while (error == 0 && list.count > before);
+    result->hosts_s = (double)(weir_clock_now(weir_clock_monotonic()) - start_at) / 1e9;
+    start_at = weir_clock_now(weir_clock_monotonic());
+    query = (struct wr_store_query){.what = WR_STORE_TASKS,
+                                    .job = crawl->job,
+                                    .limit = 10,
+                                    .row = count_task,
+                                    .after = WR_STORE_FRONT,
+                                    .context = crawl};
+    query.done = answered;
+    for (size_t i = 0; i < list.count && error == 0; i++) {
+        query.key = wr_span_of(list.keys[i]);
+        error = await_answers(crawl, READS_AHEAD);
+        count_ahead(crawl);
+        error = error != 0 ? error : wr_store_read(crawl->store, &query);
+    }
+    int last = await_answers(crawl, 0);
+    error = error != 0 ? error : last;
+    result->load_s = (double)(weir_clock_now(weir_clock_monotonic()) - start_at) / 1e9;
+    result->hosts = list.count;
+    result->loaded = crawl->rows;
+    free(list.keys);
+    return error;
+}
+
+/* ---- measuring ----------------------------------------------------------------------------------------- */
+
+static double cpu_s(void)
+{
+    struct rusage usage_now;
+
+    (void)getrusage(RUSAGE_SELF, &usage_now);
+    return (double)(usage_now.ru_utime.tv_sec + usage_now.ru_stime.tv_sec) +
+           (double)(usage_now.ru_utime.tv_usec + usage_now.ru_stime.tv_usec) / 1e6;
+}
+
+static int open_store(struct crawl *crawl)
+{
+    return wr_store_open(&(struct wr_store_options){.path = crawl->path, .may_create = true}, &crawl->store);
+}
+
+static int measure_write(struct crawl *crawl, struct result *result)
+{
+    struct wr_store_stats stats;
+    int error = open_store(crawl);
+
+    if (error != 0)
+        return error;
+    error = wr_store_add_job(crawl->store, wr_span_of("{}"), &crawl->job);
+    double cpu = cpu_s();
+    int64_t start_at = weir_clock_now(weir_clock_monotonic());
+    error = error != 0 ? error : run_crawl(crawl);
+    result->write_s = (double)(weir_clock_now(weir_clock_monotonic()) - start_at) / 1e9;
+    result->write_cpu_s = cpu_s() - cpu;
+    wr_store_stats_get(crawl->store, &stats);
+    result->commits = stats.commits;
+    result->resident_bytes = wr_resident_bytes();
+    wr_store_free(crawl->store);
+    return error;
+}
+
+static int measure(struct crawl *crawl, struct result *result)
+{
+    struct stat file;
+    int error = measure_write(crawl, result);
+
+    if (error != 0)
+        return error;
+    result->file_bytes = stat(crawl->path, &file) == 0 ? (size_t)file.st_size : 0;
+    int64_t start_at = weir_clock_now(weir_clock_monotonic());
+    error = open_store(crawl);
+    if (error != 0)
+        return error;
+    result->open_s = (double)(weir_clock_now(weir_clock_monotonic()) - start_at) / 1e9;
+    error = run_resume(crawl, result);
+    wr_store_free(crawl->store);
+    return error;
+}
+
+static void print(const struct settings *settings, const struct result *result)
+{
+    double pages = (double)settings->pages, tasks = (double)(settings->pages + settings->hosts);
+
+    wr_print(settings->json
+                 ? "{\"pages\": %" PRIu64 ", \"hosts\": %" PRIu64 ", \"links\": %" PRIu64 ", \"pages_per_s\": %.0f, "
+                   "\"us_per_page\": %.2f, \"cpu_us_per_page\": %.2f, \"commits\": %" PRIu64
+                   ", \"bytes_per_task\": %.1f, \"open_s\": %.3f, \"hosts_listed\": %" PRIu64
+                   ", \"list_s\": %.3f, \"tasks_loaded\": %" PRIu64 ", \"load_s\": %.3f, \"resident_mb\": %.1f}\n"
+                 : "%" PRIu64 " pages on %" PRIu64 " hosts, %" PRIu64 " known links on each\n"
+                   "%.0f pages/s, %.2f us per page, %.2f us of processor time; %" PRIu64 " commits\n"
+                   "%.1f bytes per task\n"
+                   "opening %.3f s; %" PRIu64 " hosts listed in %.3f s; %" PRIu64 " tasks loaded in %.3f s\n"
+                   "%.1f MB resident\n",
+             settings->pages, settings->hosts, settings->links, pages / result->write_s, result->write_s * 1e6 / pages,
+             result->write_cpu_s * 1e6 / pages, result->commits, (double)result->file_bytes / tasks, result->open_s,
+             result->hosts, result->hosts_s, result->loaded, result->load_s, (double)result->resident_bytes / 1e6);
+}
+
+int wr_bench_store_run(int argc, char **argv)
+{
+    struct settings settings = {.pages = 100000, .hosts = 1000, .links = 0, .folder = "/tmp"};
+    struct crawl crawl = {.settings = &settings, .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
+    struct result result = {0};
+    char folder[PATH_BYTES - 16];
+    int status;
+
+    if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
+        return status;
+    snprintf(folder, sizeof folder, "%s/weir-bench-XXXXXX", settings.folder);
+    if (mkdtemp(folder) == NULL) {
+        wr_complain("%s: %s", settings.folder, strerror(errno));
+        return WR_EXIT_FAILED;
+    }
+    snprintf(crawl.path, sizeof crawl.path, "%s/weir.db", folder);
+    int error = measure(&crawl, &result);
+    (void)unlink(crawl.path);
+    (void)rmdir(folder);
+    if (error != 0) {
+        wr_complain("%s", error == WEIR_E_NOMEM ? weir_error_text(error) : weir_error_detail());
+        return WR_EXIT_FAILED;
+    }
+    print(&settings, &result);
+    return WR_EXIT_OK;
+}
