@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_faults.c - SQLite on disks that fill up, fail to sync and lose power, and without memory. */
 #include "lib/alloc.h"
+#include "lib/rig.h"
 #include "lib/worker.h"
 #include "shell/store/backend.h"
 #include "store/rig.h"
@@ -189,6 +190,55 @@ static void a_limit_on_file_sizes_is_a_full_disk(void **state)
     assert_int_equal(status, 0);
 }
 
+/* G8: however much is written. */
+static void the_log_stays_small(void **state)
+{
+    (void)state;
+    struct rig rig;
+    char wal[RIG_PATH + 24], *text = calloc(1, WR_STORE_ROBOTS_MAX);
+    struct stat file;
+    assert_non_null(text);
+    shim_install();
+    set_up(&rig);
+    (void)begin(&rig);
+    snprintf(wal, sizeof wal, "%s-wal", rig.path);
+    for (int i = 0; i < 60; i++) {
+        text[0] = (char)i;
+        rig_post(&rig, (struct wr_store_change){
+                           .kind = WR_STORE_ROBOTS,
+                           .robots = {.url = wr_span_of("https://h/robots.txt"), .text = {text, WR_STORE_ROBOTS_MAX}}});
+        assert_int_equal(stat(wal, &file), 0);
+        assert_true(file.st_size < (24 << 20));
+    }
+    rig_tear_down(&rig);
+    free(text);
+}
+
+/* ---- somebody else ------------------------------------------------------------------------------------- */
+
+static void a_file_that_is_removed_or_replaced_is_noticed(void **state)
+{
+    (void)state;
+    shim_install();
+    for (int replaces = 0; replaces < 2; replaces++) {
+        struct rig rig;
+        char away[RIG_PATH + 24];
+        set_up(&rig);
+        int64_t job = begin(&rig);
+        snprintf(away, sizeof away, "%s-away", rig.path);
+        assert_int_equal(rename(rig.path, away), 0);
+        if (replaces) {
+            FILE *other = fopen(rig.path, "w");
+            assert_non_null(other);
+            (void)fclose(other);
+        }
+        assert_int_equal(try_page(&rig, job, 0), 0);
+        test_await_number(&rig.failed, 1);
+        assert_string_equal(rig.why, "was removed or replaced while it was in use");
+        rig_tear_down(&rig);
+    }
+}
+
 /* ---- syncs --------------------------------------------------------------------------------------------- */
 
 /* F6: once a sync failed nobody knows what is on the disk. True: there were as many syncs. */
@@ -359,6 +409,57 @@ static void memory_that_fails_while_opening_is_an_error_and_no_harm(void **state
     make_poor(false);
 }
 
+/* L2: the address space is as large as it is now and little more. */
+static int run_with_little_memory(void)
+{
+    struct rig rig;
+    struct rlimit limit;
+    long pages = 0;
+    int taken = 0, refused = 0;
+    char url[64], *text = calloc(1, WR_STORE_ROBOTS_MAX);
+    set_up(&rig);
+    int64_t job = begin(&rig);
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (text == NULL || file == NULL || fscanf(file, "%ld", &pages) != 1 || getrlimit(RLIMIT_AS, &limit) != 0)
+        return 2;
+    (void)fclose(file);
+    struct rlimit small = {(rlim_t)pages * 4096 + (12 << 20), limit.rlim_max};
+    if (setrlimit(RLIMIT_AS, &small) != 0)
+        return 3;
+    for (int i = 0; i < 200; i++) {
+        snprintf(url, sizeof url, "https://h%d/robots.txt", i);
+        struct wr_store_change change = {.kind = WR_STORE_ROBOTS,
+                                         .robots = {.url = wr_span_of(url), .text = {text, WR_STORE_ROBOTS_MAX}}};
+        int error = rig_post_later(&rig, change);
+        if (error != 0 && error != WEIR_E_NOMEM && error != WEIR_E_FULL)
+            return 4;
+        taken += error == 0;
+        refused += error != 0;
+    }
+    (void)setrlimit(RLIMIT_AS, &limit);
+    test_await_number(&rig.done, taken);
+    rig_reopen(&rig);
+    check_pages(&rig, job, 0, 0);
+    rig_tear_down(&rig);
+    free(text);
+    return taken > 0 && refused > 0 && atomic_load(&rig.failed) == 0 ? 0 : 5;
+}
+
+static void little_memory_refuses_some_and_loses_none(void **state)
+{
+    (void)state;
+    int status;
+    if (SANITIZED)
+        skip(); /* they need terabytes */
+    shim_install();
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(run_with_little_memory());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static void an_allocator_that_fails_is_an_error_and_no_leak(void **state)
 {
     (void)state;
@@ -393,8 +494,9 @@ static void an_allocator_that_fails_is_an_error_and_no_leak(void **state)
 }
 
 WEIR_TESTS(test(a_full_disk_at_any_write_pauses_the_store_and_loses_nothing), test(the_log_grows_while_the_file_cannot),
+           test(the_log_stays_small), test(a_file_that_is_removed_or_replaced_is_noticed),
            test(a_limit_on_file_sizes_is_a_full_disk), test(a_sync_that_fails_is_the_end_of_the_store),
            test(a_power_cut_loses_nothing_that_was_told),
            test(memory_that_fails_while_writing_pauses_and_loses_nothing),
            test(memory_that_fails_while_opening_is_an_error_and_no_harm),
-           test(an_allocator_that_fails_is_an_error_and_no_leak))
+           test(little_memory_refuses_some_and_loses_none), test(an_allocator_that_fails_is_an_error_and_no_leak))

@@ -215,6 +215,27 @@ static void spoilt_tasks_fail_and_the_others_are_loaded(void **state)
     rig_tear_down(&rig);
 }
 
+/* The same if it is their host's row that was spoilt or lost, and none of them could ever be loaded. */
+static void tasks_of_a_spoilt_host_fail_when_hosts_are_listed(void **state)
+{
+    (void)state;
+    static const char *const spoils[] = {"UPDATE hosts SET host = ''", "UPDATE tasks SET host = 99"};
+    for (size_t i = 0; i < sizeof spoils / sizeof spoils[0]; i++) {
+        struct rig rig;
+        size_t count;
+        int64_t job = open_spoilt(&rig, spoils[i]);
+        rig_post(&rig, rig_found(&rig, job, "sound", "https://sound/", NULL));
+        struct rig_row *rows = rig_read(&rig, (struct wr_store_query){.what = WR_STORE_HOSTS, .job = job}, &count);
+        assert_int_equal(count, 1);
+        assert_true(rig_is(rows[0].row.host.key, "sound"));
+        free(rows);
+        assert_int_equal(rig_look_job(&rig, job).queued, 1);
+        assert_int_equal(rig_look_job(&rig, job).failed, 10);
+        assert_int_equal(stats_of(&rig).damaged, 1);
+        rig_tear_down(&rig);
+    }
+}
+
 static void absurd_numbers_of_a_task_are_put_into_range(void **state)
 {
     (void)state;
@@ -331,6 +352,6 @@ static void a_check_finds_books_that_do_not_agree(void **state)
 WEIR_TESTS(test(learned_delays_are_in_the_columns_that_were_promised),
            test(files_of_every_version_are_brought_up_to_date), test(a_new_file_has_the_tables_of_the_newest_version),
            test(each_step_is_whole_and_one_that_fails_leaves_the_version_before),
-           test(spoilt_tasks_fail_and_the_others_are_loaded), test(absurd_numbers_of_a_task_are_put_into_range),
-           test(absurd_numbers_of_a_host_are_put_into_range),
+           test(spoilt_tasks_fail_and_the_others_are_loaded), test(tasks_of_a_spoilt_host_fail_when_hosts_are_listed),
+           test(absurd_numbers_of_a_task_are_put_into_range), test(absurd_numbers_of_a_host_are_put_into_range),
            test(spoilt_hosts_jobs_and_robots_are_left_out_and_counted), test(a_check_finds_books_that_do_not_agree))

@@ -23,7 +23,7 @@
  * none is lost. If the host's server named a time it is written at once.
  *
  * Instants are wall time in ns since 1970; the file has milliseconds, durations rounded up. What is read is put into
- * range; a row that makes no sense is left out, counted, and if it is a task it fails with verdict "damaged".
+ * range; a row that makes no sense is left out, counted, and tasks that cannot be read fail with verdict "damaged".
  *
  * Threads: any, for all functions. Functions of the caller's (done, row, sync, changed, room) run on the store's thread
  * with no lock held; they must be brief and must not wait for the store. What they are given is valid during the call.
@@ -263,7 +263,8 @@ enum wr_store_what {
     WR_STORE_ONE_HOST,   /* the host `key` */
     WR_STORE_ONE_ROBOTS, /* of the robots.txt at `key` */
     WR_STORE_OUTPUTS,    /* of `job`, by path */
-    WR_STORE_CHECK,      /* a text for each damage found, and for each counter that is wrong */
+    WR_STORE_CHECK, /* a text for each damage found and each counter that is wrong; nothing is written while it reads
+                       all */
 };
 
 struct wr_store_row {

@@ -91,7 +91,9 @@ int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *quer
     }
     (void)sqlite3_reset(statement);
     (void)sqlite3_clear_bindings(statement);
-    if (query->what == WR_STORE_TASKS && bad_count > 0)
-        (void)wr_sqlite_condemn(sqlite, query->job, bad, bad_count, wall_now); /* if it fails: they are met again */
+    if (bad_count > 0 && (query->what == WR_STORE_TASKS || query->what == WR_STORE_HOSTS)) {
+        enum wr_statement which = query->what == WR_STORE_TASKS ? WR_SQL_CONDEMN_TASK : WR_SQL_CONDEMN_HOST;
+        (void)wr_sqlite_condemn(sqlite, which, query->job, bad, bad_count, wall_now); /* or they are met again */
+    }
     return wr_sqlite_error(sqlite, code);
 }

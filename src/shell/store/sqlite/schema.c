@@ -100,7 +100,9 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_JOB_TALLY] = "UPDATE jobs SET queued = queued + ?2, done = done + ?3, failed = failed + ?4,"
                          " bytes = bytes + ?5, retries = retries + ?6, rejected = rejected + ?7, updated_at_ms = ?8"
                          " WHERE id = ?1",
-    [WR_SQL_CONDEMN] = "UPDATE tasks SET state = 2, verdict = 'damaged' WHERE id = ?1 AND state = 0",
+    [WR_SQL_CONDEMN_TASK] = "UPDATE tasks SET state = 2, verdict = 'damaged' WHERE id = ?1 AND job = ?2 AND state = 0",
+    [WR_SQL_CONDEMN_HOST] =
+        "UPDATE tasks SET state = 2, verdict = 'damaged' WHERE host = ?1 AND job = ?2 AND state = 0",
     [WR_SQL_READ_JOBS] = "SELECT id, status, why, settings, created_at_ms, updated_at_ms, queued, done, failed, bytes,"
                          " retries, rejected FROM jobs WHERE id > ?1 AND (?2 = 0 OR id = ?2) ORDER BY id",
     [WR_SQL_READ_TASKS] =
@@ -109,10 +111,11 @@ static const char *const sql[WR_SQL_COUNT] = {
         " LEFT JOIN tasks AS p ON t.parent != 0 AND p.job = ?1 AND p.fingerprint = t.parent"
         " WHERE t.job = ?1 AND t.host = (SELECT id FROM hosts WHERE host = ?2) AND t.state = 0"
         " AND (t.priority, t.id) > (?3, ?4) ORDER BY t.priority, t.id",
-    [WR_SQL_READ_HOSTS] = "SELECT h.id, h.host, q.queued, " WR_MEMORY_COLUMNS " FROM"
+    /* A host that has no row makes no sense, and is to be noticed. */
+    [WR_SQL_READ_HOSTS] = "SELECT q.host, h.host, q.queued, " WR_MEMORY_COLUMNS " FROM"
                           " (SELECT host, count(*) AS queued FROM tasks INDEXED BY tasks_queued"
                           "  WHERE job = ?1 AND state = 0 AND host > ?2 GROUP BY host ORDER BY host) AS q"
-                          " CROSS JOIN hosts AS h ON h.id = q.host",
+                          " LEFT JOIN hosts AS h ON h.id = q.host",
     [WR_SQL_READ_HOST] = "SELECT id, host, 0, " WR_MEMORY_COLUMNS " FROM hosts WHERE host = ?1",
     [WR_SQL_READ_ROBOTS] =
         "SELECT url, kind, text, etag, modified, max_age_ms, fetched_at_ms FROM robots WHERE url = ?1",

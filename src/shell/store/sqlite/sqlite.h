@@ -45,7 +45,8 @@ enum wr_statement {
     WR_SQL_JOB_ADD,
     WR_SQL_JOB_STATUS,
     WR_SQL_JOB_TALLY,
-    WR_SQL_CONDEMN,
+    WR_SQL_CONDEMN_TASK,
+    WR_SQL_CONDEMN_HOST,
     WR_SQL_READ_JOBS,
     WR_SQL_READ_TASKS,
     WR_SQL_READ_HOSTS,
@@ -72,6 +73,7 @@ struct wr_sqlite {
     sqlite3 *db;
     sqlite3_stmt *statements[WR_SQL_COUNT];
     const weir_allocator *allocator;
+    const char *path; /* the store's */
     int64_t wall_ms;  /* of this transaction */
     uint64_t ignored; /* by this transaction */
     struct wr_tally tallies[WR_TALLIES];
@@ -81,10 +83,9 @@ struct wr_sqlite {
         uint64_t hash;
         int64_t id;         /* 0: free */
     } hosts[WR_HOST_CACHE]; /* rows that are there for sure */
-    /* Among those open in this process. */
-    struct wr_sqlite *next;
-    dev_t device;
+    dev_t device;           /* which file it is */
     ino_t inode;
+    struct wr_sqlite *next; /* among those open in this process */
 };
 
 static inline struct wr_sqlite *wr_sqlite_of(struct wr_backend *backend)
@@ -130,8 +131,10 @@ int wr_sqlite_commit(struct wr_backend *backend);
 void wr_sqlite_undo(struct wr_backend *backend);
 int wr_sqlite_settle(struct wr_backend *backend);
 
-/* Tasks that make no sense fail. In a transaction of its own. */
-int wr_sqlite_condemn(struct wr_sqlite *sqlite, int64_t job, const int64_t *ids, size_t count, int64_t wall_now);
+/* Tasks that make no sense fail: `which` is WR_SQL_CONDEMN_TASK, and the ids are theirs; or _HOST, and they are those
+ * of hosts. In a transaction of its own. */
+int wr_sqlite_condemn(struct wr_sqlite *sqlite, enum wr_statement which, int64_t job, const int64_t *ids, size_t count,
+                      int64_t wall_now);
 
 /* read.c */
 int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *query, int64_t wall_now);

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <sys/stat.h>
 
 #define LOG_PAGES 4000 /* the log is put into the file from here on: 16 MB */
 #define TOO_MANY 429
@@ -320,11 +321,25 @@ int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *ch
 
 /* ---- transactions -------------------------------------------------------------------------------------- */
 
+/* Whether somebody has removed the file, or put another in its place: what is written now, nobody would find. */
+static bool is_gone(struct wr_sqlite *sqlite)
+{
+    static const char why[] = "was removed or replaced while it was in use";
+    struct stat node;
+
+    if (lstat(sqlite->path, &node) == 0 && node.st_dev == sqlite->device && node.st_ino == sqlite->inode)
+        return false;
+    memcpy(sqlite->backend.why, why, sizeof why);
+    return true;
+}
+
 int wr_sqlite_begin(struct wr_backend *backend, int64_t wall_now)
 {
     struct wr_sqlite *sqlite = wr_sqlite_of(backend);
 
     assert(sqlite3_get_autocommit(sqlite->db) != 0);
+    if (is_gone(sqlite))
+        return WEIR_E_SYSTEM;
     sqlite->wall_ms = ms_of(wall_now);
     sqlite->tally_count = 0;
     sqlite->ignored = 0;
@@ -365,7 +380,8 @@ int wr_sqlite_settle(struct wr_backend *backend)
     return error == WEIR_E_SYSTEM ? error : 0;
 }
 
-int wr_sqlite_condemn(struct wr_sqlite *sqlite, int64_t job, const int64_t *ids, size_t count, int64_t wall_now)
+int wr_sqlite_condemn(struct wr_sqlite *sqlite, enum wr_statement which, int64_t job, const int64_t *ids, size_t count,
+                      int64_t wall_now)
 {
     struct wr_tally *tally = NULL;
     int error = wr_sqlite_begin(&sqlite->backend, wall_now);
@@ -373,12 +389,11 @@ int wr_sqlite_condemn(struct wr_sqlite *sqlite, int64_t job, const int64_t *ids,
     if (error == 0)
         error = tally_of(sqlite, job, &tally);
     for (size_t i = 0; i < count && error == 0; i++) {
-        (void)sqlite3_bind_int64(statement_of(sqlite, WR_SQL_CONDEMN), 1, ids[i]);
-        error = run(sqlite, WR_SQL_CONDEMN);
-        if (error == 0 && changed(sqlite)) {
-            tally->queued--;
-            tally->failed++;
-        }
+        bind_numbers(statement_of(sqlite, which), 1, (const int64_t[]){ids[i], job}, 2);
+        error = run(sqlite, which);
+        int tasks = error == 0 ? sqlite3_changes(sqlite->db) : 0;
+        tally->queued -= tasks;
+        tally->failed += tasks;
     }
     if (error == 0)
         error = wr_sqlite_commit(&sqlite->backend);
