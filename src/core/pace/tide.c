@@ -163,8 +163,7 @@ static bool is_stray(struct wr_tide *tide, const struct wr_answer *answer)
     return false;
 }
 
-/* Six single 503s in a row while the rate fell, few among the answers and not of a certain number in flight: they are
- * not about the rate. Takes it back. */
+/* Six single 503s in a row while the rate fell: they are not about the rate. Takes it back. */
 static bool turns_stray(struct wr_tide *tide, const struct wr_answer *answer)
 {
     if (answer->status != 503 || tide->mode != WR_TIDE_CRUISE)
@@ -173,8 +172,7 @@ static bool turns_stray(struct wr_tide *tide, const struct wr_answer *answer)
         tide->strays = 0;
         tide->stray_rate = tide->rate;
     }
-    bool fell = tide->rate <= TIDE_STRAYS_FALL * tide->stray_rate;
-    if (++tide->strays < TIDE_STRAYS || !fell || tide->share > TIDE_STRAY_SHARE || tide->crowd_n > 0)
+    if (++tide->strays < TIDE_STRAYS || tide->rate > TIDE_STRAYS_FALL * tide->stray_rate)
         return false;
     tide->traits |= WR_TIDE_STRAY_503;
     wr_tide_restart(tide, tide->stray_rate);
@@ -269,8 +267,6 @@ static void remember(const weir_pace_options *options, const void *state, int64_
     if (mode == WR_TIDE_START)
         traits |= WR_TIDE_FREE;
     float rate = tide->mode == WR_TIDE_BLOCKED ? tide->resume : mode == WR_TIDE_CRUISE ? tide->centre : tide->rate;
-    if (traits & WR_TIDE_BANS)
-        rate = wr_tide_most(rate, TIDE_RATE_FLOOR); /* as it will be recalled */
     memory->rate = (double)rate;
     memory->cap = (uint32_t)tide->cap;
     memory->traits = traits | (uint32_t)(tide->base * BASE_STEPS) << BASE_SHIFT;

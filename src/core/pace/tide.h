@@ -24,10 +24,7 @@
  *     search    safe < limit < bad       12 clean -> sqrt(rate * bad); near bad, or measured -> cruise
  *     cruise    the limit is `centre`    measured anew -> cruise; rejected too early to measure -> search
  *     blocked   nothing is accepted      a single probe accepted -> where it came from, or hold
- *     hold      a quota or a ban         a second block tells which: window -> cruise; ban -> hold, and stay below;
- *                                        none, and more than the quota went through -> start
- *
- * search and cruise at the floor, or far below what the host once bore: 5 clean -> start. So nothing gets stuck.
+ *     hold      a quota or a ban         a second block tells which: window -> cruise; ban -> hold, and stay below
  *
  * Parts: tide_rate.c (measuring, start, search, cruise), tide_block.c (blocked, hold), tide_cap.c (requests in flight:
  * queues and limits of concurrency), tide.c (what the gate calls).

@@ -167,7 +167,6 @@ static void start_rejected(struct wr_tide *tide)
 {
     if (tide->rate < TIDE_FAR * tide->peak)
         tide->peak *= TIDE_FAR_FADES;
-    tide->strays = 0; /* those in start are counted apart */
     wr_tide_search(tide, tide->rate / 2, tide->rate);
 }
 

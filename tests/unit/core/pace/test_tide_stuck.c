@@ -99,23 +99,6 @@ static void limit_that_nearly_vanished_is_found_again(void **state)
     rig_release(&rig);
 }
 
-/* Some 503s in start, and one in twenty later: they are not about the rate, and those in start do not hide that. */
-static int unavailable_now_and_then(double t, uint32_t n)
-{
-    (void)t;
-    return n == 7 || n == 15 || n == 17 || (n > 17 && n % 20 == 0) ? 503 : 200;
-}
-
-static void strays_in_start_and_later_are_recognised(void **state)
-{
-    (void)state;
-    struct rig rig = tide(NULL);
-    double highest;
-    int64_t now = live(&rig, T0, unavailable_now_and_then, 0, 600, &highest);
-    assert_true(rate_at(&rig, now) > 10);
-    rig_release(&rig);
-}
-
 /* ---- good and bad in turn ---- */
 
 static int limited_in_turn(double t, uint32_t n)
@@ -254,7 +237,6 @@ static void ban_and_small_crowd_are_worth_keeping(void **state)
 
 WEIR_TESTS(test(block_before_anything_was_accepted_is_no_quota), test(block_that_did_not_come_again_is_forgotten),
            test(memory_of_a_standstill_is_not_believed), test(limit_that_nearly_vanished_is_found_again),
-           test(strays_in_start_and_later_are_recognised),
            test(good_and_bad_in_turn_are_asked_once_a_minute_and_recover_slowly),
            test(many_403s_are_asked_once_a_second), test(later_word_of_the_server_replaces_an_earlier_one),
            test(only_what_holds_back_is_worth_keeping), test(ban_and_small_crowd_are_worth_keeping))
