@@ -13,7 +13,7 @@ static void add(struct wr_limits *limits, const char *name, const char *value)
     wr_limits_field(limits, wr_span_of(name), wr_span_of(value));
 }
 
-static void check_bounds(const struct wr_limits_said *said)
+static void check_bounds(const weir_said *said)
 {
     fuzz_check(said->retry_after_ns >= -1 && said->retry_after_ns <= WR_LIMITS_MAX_NS);
     fuzz_check(said->reset_ns >= -1 && said->reset_ns <= WR_LIMITS_MAX_NS);
@@ -22,11 +22,11 @@ static void check_bounds(const struct wr_limits_said *said)
     fuzz_check(said->limit != 0 || said->remaining == 0);
 }
 
-static void check_more(struct wr_limits *limits, const struct wr_limits_said *said)
+static void check_more(struct wr_limits *limits, const weir_said *said)
 {
     add(limits, "X-RateLimit-Reset", "soon");
     add(limits, "Content-Type", "text/html; charset=\"utf-8\"");
-    struct wr_limits_said again = wr_limits_result(limits);
+    weir_said again = wr_limits_result(limits);
     fuzz_check(memcmp(&again, said, sizeof again) == 0);
     add(limits, "Retry-After", "60");
     again = wr_limits_result(limits);
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         wr_limits_field(&limits, name, value);
         check_words(value);
     }
-    struct wr_limits_said said = wr_limits_result(&limits);
+    weir_said said = wr_limits_result(&limits);
     check_bounds(&said);
     check_more(&limits, &said);
     return 0;

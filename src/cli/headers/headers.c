@@ -65,7 +65,7 @@ static bool is_empty_line(struct wr_span line)
 }
 
 /* Up to the end of the last head; what follows is a body. */
-static struct wr_limits_said read_heads(struct wr_span text, int64_t now_ns)
+static weir_said read_heads(struct wr_span text, int64_t now_ns)
 {
     struct wr_limits limits;
     struct wr_span name, value;
@@ -113,7 +113,7 @@ static void format_count(int64_t count, const char *absent, char *ret_text, size
         snprintf(ret_text, text_bytes, "%" PRId64, count);
 }
 
-static void print_said(const struct wr_limits_said *said, bool json)
+static void print_said(const weir_said *said, bool json)
 {
     const char *absent = json ? "null" : "-";
     char retry_after[32], limit[32], remaining[32], reset[32];
@@ -166,7 +166,7 @@ int wr_headers_run(int argc, char **argv)
         return WR_EXIT_FAILED;
     }
     unfold(text, bytes);
-    struct wr_limits_said said = read_heads((struct wr_span){text, bytes}, now_ns);
+    weir_said said = read_heads((struct wr_span){text, bytes}, now_ns);
     print_said(&said, settings.json);
     return WR_EXIT_OK;
 }

@@ -115,8 +115,6 @@ struct wr_ended {
     weir_said said;
 };
 
-extern const weir_said wr_nothing_said;
-
 /* Checks and copies. `fetched` may be NULL for a robots.txt. WEIR_E_INVAL, WEIR_E_NOMEM. */
 int wr_fetch_new(weir_client *client, const char *url, const weir_fetch_options *options,
                  struct weir_fetch **ret_fetch);

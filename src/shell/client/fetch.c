@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/rules/http/field.h"
+#include "core/rules/http/limits.h"
 #include "core/rules/url/redirect.h"
 #include "shell/client/client.h"
 #include "shell/net/idna.h"
@@ -293,7 +294,7 @@ void wr_fetch_end(struct weir_fetch *fetch, const struct wr_ended *ended)
 
 void wr_fetch_fail(struct weir_fetch *fetch, weir_failure failure, const char *detail)
 {
-    const struct wr_ended ended = {.failure = failure, .detail = detail, .said = wr_nothing_said};
+    const struct wr_ended ended = {.failure = failure, .detail = detail, .said = WR_NOTHING_SAID};
     wr_fetch_end(fetch, &ended);
 }
 

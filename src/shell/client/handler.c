@@ -19,8 +19,7 @@ struct weir_handler {
 
 struct weir_exchange {
     weir_handler *handler;
-    bool is_held;    /* what was taken is to be released */
-    bool reads_head; /* the fields of the answer are looked at */
+    bool is_held; /* what was taken is to be released */
     bool is_answered;
     int64_t sent_at, answered_at;
     weir_permit permit;
@@ -101,8 +100,7 @@ static weir_exchange *make_exchange(weir_handler *handler, const char *key, size
         return NULL;
     (void)atomic_fetch_add(&handler->holds, 1);
     exchange->handler = handler;
-    exchange->reads_head = options->respect_server_headers || options->pacer != NULL;
-    exchange->said = (weir_said){WR_NOT_SAID, WR_NOT_SAID, WR_NOT_SAID, WR_NOT_SAID};
+    exchange->said = (weir_said)WR_NOTHING_SAID;
     exchange->key_bytes = key_bytes;
     if (key_bytes > 0)
         memcpy(exchange->key, key, key_bytes);
@@ -169,7 +167,10 @@ int weir_exchange_sent(weir_exchange *exchange)
 /* Whether the head is of interest still. */
 static bool reads(const weir_exchange *exchange)
 {
-    return exchange != NULL && exchange->reads_head && exchange->is_held;
+    if (exchange == NULL || !exchange->is_held)
+        return false;
+    const weir_handler_options *options = &exchange->handler->options;
+    return options->respect_server_headers || options->pacer != NULL;
 }
 
 static void begin_head(weir_exchange *exchange)
@@ -224,10 +225,10 @@ static void release(weir_exchange *exchange)
     exchange->is_held = false;
 }
 
-static void tell(weir_exchange *exchange, const struct wr_limits_said *said, int status)
+static void tell(weir_exchange *exchange, int status)
 {
     weir_outcome outcome = {.size = sizeof outcome, .status = status};
-    wr_limits_tell(said, &outcome);
+    wr_limits_tell(&exchange->said, &outcome);
     if (exchange->is_answered && exchange->answered_at > exchange->sent_at)
         outcome.latency_ns = exchange->answered_at - exchange->sent_at;
     (void)weir_permit_tell(&exchange->permit, &outcome);
@@ -237,12 +238,10 @@ void weir_exchange_end(weir_exchange *exchange, int status)
 {
     if (exchange == NULL || !exchange->is_held)
         return;
-    struct wr_limits_said said = {WR_NOT_SAID, WR_NOT_SAID, WR_NOT_SAID, WR_NOT_SAID};
     if (exchange->is_answered)
-        said = wr_limits_result(&exchange->limits);
-    exchange->said = (weir_said){said.retry_after_ns, said.limit, said.remaining, said.reset_ns};
+        exchange->said = wr_limits_result(&exchange->limits);
     if (exchange->handler->options.pacer != NULL)
-        tell(exchange, &said, status);
+        tell(exchange, status);
     release(exchange);
 }
 

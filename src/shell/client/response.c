@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* response.c - what the caller gets. */
 #include "base/alloc.h"
+#include "core/rules/http/limits.h"
 #include "shell/client/client.h"
 
 static const char *const failure_names[] = {
@@ -13,8 +14,6 @@ const char *weir_failure_name(weir_failure failure)
 {
     return (size_t)failure < sizeof failure_names / sizeof failure_names[0] ? failure_names[failure] : "none";
 }
-
-const weir_said wr_nothing_said = {-1, -1, -1, -1};
 
 /* A response and its texts. */
 struct response {
@@ -34,7 +33,7 @@ static const struct response no_memory = {
              .url = "",
              .address = "",
              .body = "",
-             .said = {-1, -1, -1, -1}},
+             .said = WR_NOTHING_SAID},
 };
 
 static void copy_text(char *to, size_t room, const char *from)

@@ -113,8 +113,7 @@ static void read_limits(struct wr_ride *ride, const struct wr_head *head)
     wr_limits_init(&limits, weir_wall_now());
     for (size_t cursor = 0; wr_head_next(head, &cursor, &name, &value);)
         wr_limits_field(&limits, name, value);
-    struct wr_limits_said said = wr_limits_result(&limits);
-    ride->said = (weir_said){said.retry_after_ns, said.limit, said.remaining, said.reset_ns};
+    ride->said = wr_limits_result(&limits);
 }
 
 static bool on_head(void *context, const struct wr_head *head)
@@ -171,8 +170,6 @@ static const weir_failure failures[] = {
 static void tell_gate(struct wr_ride *ride, const struct wr_net_result *result)
 {
     weir_outcome outcome = {.size = sizeof outcome, .attempt = ride->fetch->sent};
-    const weir_said *said = &ride->said;
-    struct wr_limits_said limits = {said->retry_after_ns, said->limit, said->remaining, said->reset_ns};
     bool is_hosts = result->end == WR_NET_DONE ? result->blame != WR_NET_PROXY_HOST : result->blame == WR_NET_HOST;
     if (!is_hosts) {
         weir_permit_release(&ride->permit);
@@ -181,7 +178,7 @@ static void tell_gate(struct wr_ride *ride, const struct wr_net_result *result)
     outcome.status = result->end == WR_NET_DONE ? result->status : 0;
     if (result->first_byte_at > result->sent_at)
         outcome.latency_ns = result->first_byte_at - result->sent_at;
-    wr_limits_tell(&limits, &outcome);
+    wr_limits_tell(&ride->said, &outcome);
     (void)weir_permit_tell(&ride->permit, &outcome);
 }
 
@@ -309,7 +306,7 @@ void wr_ride_start(struct weir_fetch *fetch, const weir_permit *permit)
     ride->status = 0;
     ride->body_bytes = 0;
     ride->is_wanted = true;
-    ride->said = wr_nothing_said;
+    ride->said = (weir_said)WR_NOTHING_SAID;
     wr_buf_init(&ride->body, client->allocator, (size_t)fetch->max_body_bytes);
     fetch->ride = ride;
     int error = send_request(fetch, ride);

@@ -297,7 +297,7 @@ static int64_t duration_of(const struct wr_limits *limits, const struct wr_limit
 }
 
 /* What can be compared comes before what cannot. */
-static int rank(const struct wr_limits_said *said)
+static int rank(const weir_said *said)
 {
     if (said->remaining < 0)
         return 0;
@@ -306,7 +306,7 @@ static int rank(const struct wr_limits_said *said)
     return said->reset_ns >= 0 ? 2 : 1;
 }
 
-static bool is_tighter(const struct wr_limits_said *a, const struct wr_limits_said *b)
+static bool is_tighter(const weir_said *a, const weir_said *b)
 {
     if (rank(a) != rank(b))
         return rank(a) > rank(b);
@@ -323,8 +323,7 @@ static bool is_tighter(const struct wr_limits_said *a, const struct wr_limits_sa
 }
 
 /* False if a quota says nothing about requests per time. */
-static bool said_of(const struct wr_limits *limits, const struct wr_limits_quota *quota,
-                    struct wr_limits_said *ret_said)
+static bool said_of(const struct wr_limits *limits, const struct wr_limits_quota *quota, weir_said *ret_said)
 {
     bool used_up = quota->remaining == 0 || quota->limit == 0;
 
@@ -336,9 +335,9 @@ static bool said_of(const struct wr_limits *limits, const struct wr_limits_quota
     return ret_said->limit >= 0 || ret_said->remaining >= 0 || ret_said->reset_ns >= 0;
 }
 
-struct wr_limits_said wr_limits_result(const struct wr_limits *limits)
+weir_said wr_limits_result(const struct wr_limits *limits)
 {
-    struct wr_limits_said best = {WR_NOT_SAID, WR_NOT_SAID, WR_NOT_SAID, WR_NOT_SAID}, said = best;
+    weir_said best = WR_NOTHING_SAID, said = best;
     bool found = false;
 
     for (uint32_t i = 0; i < limits->count; i++)
@@ -350,7 +349,7 @@ struct wr_limits_said wr_limits_result(const struct wr_limits *limits)
     return best;
 }
 
-void wr_limits_tell(const struct wr_limits_said *said, weir_outcome *outcome)
+void wr_limits_tell(const weir_said *said, weir_outcome *outcome)
 {
     outcome->has_retry_after = said->retry_after_ns >= 0;
     outcome->retry_after_ns = said->retry_after_ns >= 0 ? said->retry_after_ns : 0;

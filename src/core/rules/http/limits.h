@@ -4,7 +4,7 @@
  *     struct wr_limits limits;
  *     wr_limits_init(&limits, wall_now_ns);
  *     wr_limits_field(&limits, name, value);           for each field of the response, in any order
- *     struct wr_limits_said said = wr_limits_result(&limits);
+ *     weir_said said = wr_limits_result(&limits);
  *
  * Read are, in any case of letters:
  *
@@ -32,19 +32,15 @@
 #include "base/span.h"
 
 #include <stdint.h>
-#include <weir/pace.h>
+#include <weir/handler.h>
 
 #define WR_LIMITS_MAX_NS (31 * WEIR_DAY) /* longer is taken as this: no quota is counted by more than a month */
 #define WR_LIMITS_QUOTAS_MAX 16          /* further ones of a response are ignored */
 #define WR_NOT_SAID INT64_C(-1)
-
-/* Durations count from when the response came. Each may be WR_NOT_SAID. */
-struct wr_limits_said {
-    int64_t retry_after_ns; /* 0 … WR_LIMITS_MAX_NS */
-    int64_t limit;          /* requests per window */
-    int64_t remaining;      /* 0: used up */
-    int64_t reset_ns;       /* 0 … WR_LIMITS_MAX_NS */
-};
+#define WR_NOTHING_SAID                                    \
+    {                                                      \
+        WR_NOT_SAID, WR_NOT_SAID, WR_NOT_SAID, WR_NOT_SAID \
+    } /* a weir_said */
 
 /* A time as it was told; of several the latest. */
 struct wr_limits_time {
@@ -79,9 +75,10 @@ void wr_limits_init(struct wr_limits *ret_limits, int64_t wall_now_ns);
 /* One field; one that says nothing of limits is ignored. */
 void wr_limits_field(struct wr_limits *limits, struct wr_span name, struct wr_span value);
 
-struct wr_limits_said wr_limits_result(const struct wr_limits *limits);
+/* Its durations are 0 … WR_LIMITS_MAX_NS, if they are said. */
+weir_said wr_limits_result(const struct wr_limits *limits);
 
 /* Puts it into an outcome. */
-void wr_limits_tell(const struct wr_limits_said *said, weir_outcome *outcome);
+void wr_limits_tell(const weir_said *said, weir_outcome *outcome);
 
 #endif

@@ -17,7 +17,7 @@ struct row {
     double retry_after_s, limit, remaining, reset_s;
 };
 
-static struct wr_limits_said read_head(const char *head, size_t bytes)
+static weir_said read_head(const char *head, size_t bytes)
 {
     struct wr_limits limits;
     struct wr_span rest = {head, bytes}, name, value;
@@ -42,7 +42,7 @@ static void assert_seconds(int64_t ns, double seconds, const char *head)
 static void assert_rows(const struct row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct wr_limits_said said = read_head(rows[i].head, strlen(rows[i].head));
+        weir_said said = read_head(rows[i].head, strlen(rows[i].head));
         assert_seconds(said.retry_after_ns, rows[i].retry_after_s, rows[i].head);
         assert_seconds(said.reset_ns, rows[i].reset_s, rows[i].head);
         if (said.limit != (int64_t)rows[i].limit || said.remaining != (int64_t)rows[i].remaining)
@@ -260,7 +260,7 @@ static void twenty_thousand_members_are_read_in_linear_time(void **state)
     for (int i = 0; i < 20000; i++)
         bytes += (size_t)snprintf(head + bytes, sizeof head - bytes, "%s\"%x\";r=%d", i > 0 ? "," : "", i, 30000 - i);
     for (int i = 0; i < 20; i++) {
-        struct wr_limits_said said = read_head(head, bytes);
+        weir_said said = read_head(head, bytes);
         assert_int_equal(said.remaining, 30000 - (WR_LIMITS_QUOTAS_MAX - 1));
     }
 }
@@ -388,7 +388,7 @@ static void what_is_said_becomes_an_outcome(void **state)
 {
     weir_outcome outcome = {.size = sizeof outcome, .status = 429};
     static const char head[] = "Retry-After: 5\nX-RateLimit-Limit: 10\nX-RateLimit-Remaining: 0";
-    struct wr_limits_said said = read_head(head, sizeof head - 1);
+    weir_said said = read_head(head, sizeof head - 1);
 
     (void)state;
     wr_limits_tell(&said, &outcome);
@@ -424,7 +424,7 @@ static void any_head_gives_numbers_within_bounds(void **state)
         memcpy(head, seed, bytes);
         for (uint64_t changes = wr_rng_below(&rng, 4); changes > 0; changes--)
             head[wr_rng_below(&rng, bytes)] = (char)wr_rng_below(&rng, 256);
-        struct wr_limits_said said = read_head(head, bytes);
+        weir_said said = read_head(head, bytes);
         free(head);
         assert_true(said.retry_after_ns >= -1 && said.retry_after_ns <= WR_LIMITS_MAX_NS);
         assert_true(said.reset_ns >= -1 && said.reset_ns <= WR_LIMITS_MAX_NS);

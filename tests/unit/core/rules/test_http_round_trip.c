@@ -10,7 +10,7 @@
 
 #define WALL (1794700800 * WEIR_SECOND)
 
-static struct wr_limits_said read_fields(const weir_admission *admission, unsigned fields, int64_t wall_ns)
+static weir_said read_fields(const weir_admission *admission, unsigned fields, int64_t wall_ns)
 {
     char buffer[WEIR_FIELDS_BYTES_MAX];
     struct wr_span rest = {buffer, 0}, name, value;
@@ -62,7 +62,7 @@ static void every_family_that_admit_writes_is_read_back(void **state)
         quota.remaining = (uint32_t)wr_rng_below(&rng, quota.limit + 1);
         admission = (weir_admission){.allowed = true};
         rule(&admission, "a \"name\" with \\ and, and; in it", quota);
-        struct wr_limits_said said = read_fields(&admission, families[i % 3], WALL);
+        weir_said said = read_fields(&admission, families[i % 3], WALL);
         assert_int_equal(said.limit, quota.limit);
         assert_int_equal(said.remaining, quota.remaining);
         assert_int_equal(said.reset_ns, seconds_up(quota.reset_ns));
@@ -79,7 +79,7 @@ static void a_refusal_is_read_back_with_its_time(void **state)
     rule(&admission, "per-ip", (weir_quota){100, 0, 10 * WEIR_SECOND, 10 * WEIR_SECOND});
     admission.rulings[0].outcome = WEIR_OUTCOME_REFUSED;
     admission.rulings[0].decision = (weir_decision){WEIR_WAIT, WEIR_REASON_TOKENS, 2 * WEIR_SECOND + 1};
-    struct wr_limits_said said = read_fields(&admission, WEIR_FIELDS_ALL, WALL + 1);
+    weir_said said = read_fields(&admission, WEIR_FIELDS_ALL, WALL + 1);
     assert_int_equal(said.retry_after_ns, 3 * WEIR_SECOND);
     assert_int_equal(said.limit, 100);
     assert_int_equal(said.remaining, 0);
@@ -96,7 +96,7 @@ static void of_several_rules_the_tightest_is_read_and_those_in_flight_are_not_qu
     rule(&admission, "user", (weir_quota){50, 25, 30 * WEIR_SECOND, WEIR_MINUTE});
     rule(&admission, "at once", (weir_quota){8, 0, 0, 0});
     rule(&admission, "all", (weir_quota){1000, 10, WEIR_MINUTE, WEIR_HOUR});
-    struct wr_limits_said said = read_fields(&admission, WEIR_FIELD_RATELIMIT | WEIR_FIELD_RATELIMIT_POLICY, WALL);
+    weir_said said = read_fields(&admission, WEIR_FIELD_RATELIMIT | WEIR_FIELD_RATELIMIT_POLICY, WALL);
     assert_int_equal(said.limit, 1000);
     assert_int_equal(said.remaining, 10);
     assert_int_equal(said.reset_ns, WEIR_MINUTE);
