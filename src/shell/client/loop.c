@@ -7,6 +7,7 @@
 #include "shell/client/client.h"
 #include "shell/memory/memory.h"
 
+#include <assert.h>
 #include <signal.h>
 
 #define DUES_MAX ((size_t)1 << 28)
@@ -346,8 +347,7 @@ static int start_thread(struct starting *starting)
     uv_sem_wait(&starting->done);
     if (starting->error != 0)
         (void)pthread_join(starting->client->thread, NULL);
-    if (starting->error == WEIR_E_INVAL) /* the details stayed with that thread */
-        return wr_invalid("the network refuses these options; see proxy, max_header_bytes and the time-outs");
+    assert(starting->error != WEIR_E_INVAL); /* options.c has checked all: the details would stay with that thread */
     return starting->error;
 }
 

@@ -6,12 +6,11 @@
 #include "shell/client/client.h"
 
 #define AGENT "weir/" WEIR_VERSION
-#define AGENT_MAX 1024
+#define TEXT_MAX WR_POLICIES_AGENT_MAX /* bytes of the agent, and of a file's name */
 #define TEXTS_MAX ((size_t)1 << 20)
 #define CONCURRENCY_MAX 10000
 #define QUEUE_MAX 1000000
 #define QUEUE_LIMIT ((size_t)100000000)
-#define HEADER_BYTES_MAX ((uint64_t)1 << 30)
 
 void weir_client_options_init(weir_client_options *ret_options)
 {
@@ -27,22 +26,30 @@ void weir_fetch_options_init(weir_fetch_options *ret_options)
 
 /* ---- checks ---- */
 
+static bool is_duration(int64_t ns)
+{
+    return ns >= 0 && ns <= WEIR_DURATION_MAX;
+}
+
 static int check_times(const weir_client_options *options)
 {
-    const int64_t times[] = {options->connect_timeout_ns, options->first_byte_timeout_ns, options->total_timeout_ns,
-                             options->max_defer_ns};
-    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
-        if (times[i] < 0 || times[i] > WEIR_DURATION_MAX)
-            return wr_invalid("time-outs must be 1 ns to WEIR_DURATION_MAX, or 0 for the default");
-    if (options->deadline_ns != WEIR_FOREVER && (options->deadline_ns < 0 || options->deadline_ns > WEIR_DURATION_MAX))
-        return wr_invalid("deadline_ns must be 1 ns to WEIR_DURATION_MAX, WEIR_FOREVER, or 0 for the default");
+    if (!is_duration(options->connect_timeout_ns))
+        return wr_invalid("connect_timeout_ns must be 1 ns to WEIR_DURATION_MAX, or 0 for 10 s");
+    if (!is_duration(options->first_byte_timeout_ns))
+        return wr_invalid("first_byte_timeout_ns must be 1 ns to WEIR_DURATION_MAX, or 0 for 30 s");
+    if (!is_duration(options->total_timeout_ns))
+        return wr_invalid("total_timeout_ns must be 1 ns to WEIR_DURATION_MAX, or 0 for 2 min");
+    if (!is_duration(options->max_defer_ns))
+        return wr_invalid("max_defer_ns must be 1 ns to WEIR_DURATION_MAX, or 0 for 30 min");
+    if (options->deadline_ns != WEIR_FOREVER && !is_duration(options->deadline_ns))
+        return wr_invalid("deadline_ns must be 1 ns to WEIR_DURATION_MAX, WEIR_FOREVER, or 0 for 10 min");
     return 0;
 }
 
 /* NULL is fine. */
 static int check_text(const char *text, const char *what)
 {
-    if (text == NULL || (text[0] != '\0' && strlen(text) <= AGENT_MAX && wr_header_value_ok(text)))
+    if (text == NULL || (text[0] != '\0' && strlen(text) <= TEXT_MAX && wr_header_value_ok(text)))
         return 0;
     return wr_invalid_text(what, text, strlen(text), "empty, too long, or with a control character", WR_NOWHERE,
                            "it must be one line of 1 ... 1024 bytes");
@@ -50,14 +57,9 @@ static int check_text(const char *text, const char *what)
 
 static int check_proxy(const char *proxy)
 {
-    char memory[WR_URL_ROOM];
-    struct wr_url url;
-    if (proxy == NULL || (strlen(proxy) <= AGENT_MAX && wr_header_value_ok(proxy) &&
-                          wr_url_parse(wr_span_of(proxy), NULL, NULL, memory, sizeof memory, &url) == WR_URL_OK))
-        return 0;
-    return wr_invalid(/* without its text, which may have a password */
-                      "proxy must be http://host:port or https://host:port, perhaps with user:password@ before the "
-                      "host");
+    if (proxy != NULL && !wr_header_value_ok(proxy))
+        return wr_invalid("proxy has a control character; it must be one line"); /* not shown: it may have a password */
+    return proxy != NULL ? wr_net_proxy_check(proxy) : 0;
 }
 
 static int check_numbers(const weir_client_options *options)
@@ -67,12 +69,16 @@ static int check_numbers(const weir_client_options *options)
     double factor = options->robots_delay_factor;
     if (factor != 0 && !(factor >= 0.01 && factor <= 100))
         return wr_invalid("robots_delay_factor must be 0.01 to 100, or 0 for 1");
+    if (options->max_robots > WR_POLICIES_HOSTS_MAX)
+        return wr_invalid("max_robots must be 1 to 10000000, or 0 for 100000");
     if (options->concurrency > CONCURRENCY_MAX)
         return wr_invalid("concurrency must be 1 to 10000, or 0 for 64");
     if (options->queue_max > QUEUE_LIMIT)
         return wr_invalid("queue_max must be 1 to 100000000, or 0 for 1000000");
-    if (options->max_header_bytes > HEADER_BYTES_MAX)
-        return wr_invalid("max_header_bytes must be 1 to 2^30, or 0 for 256 KiB");
+    if (options->min_bytes_per_s > UINT32_MAX)
+        return wr_invalid("min_bytes_per_s must be 1 to 4294967295, or 0 for 64");
+    if (options->max_header_bytes > WR_NET_HEAD_MAX)
+        return wr_invalid("max_header_bytes must be 1 to 262144, or 0 for that");
     return 0;
 }
 
@@ -102,7 +108,7 @@ static void fill_defaults(weir_client_options *options)
     OR(options->deadline_ns, 10 * WEIR_MINUTE);
     OR(options->max_defer_ns, 30 * WEIR_MINUTE);
     OR(options->min_bytes_per_s, 64);
-    OR(options->max_header_bytes, (uint64_t)256 << 10);
+    OR(options->max_header_bytes, WR_NET_HEAD_MAX);
     OR(options->max_body_bytes, (uint64_t)16 << 20);
     OR(options->max_redirects, 10);
     if (options->max_redirects == UINT32_MAX)

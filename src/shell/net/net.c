@@ -16,7 +16,6 @@
 #define TRANSFERS_MAX 65536
 #define CONNECTIONS_MAX (1 << 20)
 #define DESCRIPTORS_LEFT 64 /* for the rest of the program */
-#define HEAD_DEFAULT ((uint32_t)256 << 10)
 #define BODY_DEFAULT ((uint64_t)32 << 20)
 
 /* ---- from other threads, and later --------------------------------------------------------------------- */
@@ -196,7 +195,7 @@ static void fill(const struct wr_net_options *given, struct wr_net_options *ret_
     options.transfers_max = (uint32_t)or_default(given->transfers_max, TRANSFERS_DEFAULT);
     options.connections_max = connections_of(&options);
     options.idle_ns = or_default(given->idle_ns, 60 * WEIR_SECOND);
-    options.head_max = (uint32_t)or_default(given->head_max, HEAD_DEFAULT);
+    options.head_max = (uint32_t)or_default(given->head_max, WR_NET_HEAD_MAX);
     options.body_max = given->body_max != 0 ? given->body_max : BODY_DEFAULT;
     options.connect_ns = or_default(given->connect_ns, 15 * WEIR_SECOND);
     options.first_byte_ns = or_default(given->first_byte_ns, 30 * WEIR_SECOND);
@@ -216,7 +215,7 @@ static int check(const struct wr_net_options *options)
     for (size_t i = 0; i < sizeof durations / sizeof durations[0]; i++)
         if (durations[i] < 0 || durations[i] > WEIR_DURATION_MAX)
             return wr_invalid("a net's duration is 1 ns ... 2^60 ns");
-    if (options->head_max > HEAD_DEFAULT)
+    if (options->head_max > WR_NET_HEAD_MAX)
         return wr_invalid("a head has 262144 bytes at most: libcurl takes little more");
     if (options->transfers_max > TRANSFERS_MAX)
         return wr_invalid("a net has 1 ... 65536 transfers at once");

@@ -141,6 +141,8 @@ struct wr_net_calls {
 
 /* ---- the net ---- */
 
+#define WR_NET_HEAD_MAX ((uint32_t)256 << 10) /* libcurl takes little more */
+
 /* Fields that are 0 have the defaults that stand beside them. */
 struct wr_net_options {
     const weir_allocator *allocator;
@@ -156,7 +158,7 @@ struct wr_net_options {
     uint32_t transfers_max;   /* at once: 256; at most 65536 */
     uint32_t connections_max; /* open, idle ones included: 4 * transfers_max, as far as the descriptors reach */
     int64_t idle_ns;          /* how long a connection may lie idle and still be used: 60 s; whole seconds */
-    uint32_t head_max;        /* bytes: 256 KiB, which is also the most */
+    uint32_t head_max;        /* bytes: WR_NET_HEAD_MAX, which is also the most */
     uint64_t body_max;        /* bytes: 32 MiB */
     int64_t connect_ns;       /* 15 s */
     int64_t first_byte_ns;    /* from the request's sending: 30 s */
@@ -164,6 +166,9 @@ struct wr_net_options {
     int64_t speed_ns;         /* the window for speed_min: 30 s */
     uint32_t speed_min;       /* bytes a second on the wire from the first byte on: 64 */
 };
+
+/* Whether options.proxy may be this. WEIR_E_INVAL; the detail does not show it, for it may have a password. */
+int wr_net_proxy_check(const char *proxy);
 
 /* WEIR_E_INVAL, WEIR_E_NOMEM, WEIR_E_SYSTEM. */
 int wr_net_new(const struct wr_net_options *options, struct wr_net **ret_net);

@@ -58,6 +58,12 @@ int wr_proxy_parse(const char *text, struct wr_proxy *ret_proxy)
     return 0;
 }
 
+int wr_net_proxy_check(const char *proxy)
+{
+    struct wr_proxy parsed;
+    return wr_proxy_parse(proxy, &parsed);
+}
+
 void wr_host_copy(struct wr_span host, char ret_host[WR_NAME_MAX + 1])
 {
     if (host.bytes > 2 && host.data[0] == '[')

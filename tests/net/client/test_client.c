@@ -277,23 +277,33 @@ static void options_that_make_no_sense_are_refused(void **state)
         weir_client_options options = rig.options;                          \
         options.field = (value);                                            \
         assert_int_equal(weir_client_new(&options, &client), WEIR_E_INVAL); \
+        assert_non_null(strstr(weir_error_detail(), #field));               \
     } while (0)
     REFUSED(size, 1);
     REFUSED(agent, "");
     REFUSED(proxy, "http://a\n");
+    REFUSED(proxy, "http://a:1/path");
     REFUSED(robots, (weir_robots_mode)9);
     REFUSED(robots_delay_factor, 1000);
     REFUSED(robots_delay_factor, -1);
     REFUSED(concurrency, 1000000);
     REFUSED(queue_max, SIZE_MAX);
+    REFUSED(max_robots, SIZE_MAX);
     REFUSED(connect_timeout_ns, -1);
+    REFUSED(first_byte_timeout_ns, WEIR_DURATION_MAX + 1);
+    REFUSED(total_timeout_ns, -1);
+    REFUSED(max_defer_ns, WEIR_FOREVER);
+    REFUSED(min_bytes_per_s, UINT64_C(1) << 32);
     REFUSED(deadline_ns, -1);
     REFUSED(statuses, "what");
-    REFUSED(max_header_bytes, UINT64_MAX);
+    REFUSED(max_header_bytes, (256 << 10) + 1);
     assert_int_equal(weir_client_new(&rig.options, NULL), WEIR_E_INVAL);
     weir_pace_options pace = rig.pace;
     pace.max_rate = -1;
-    REFUSED(pace, &pace);
+    weir_client_options options = rig.options;
+    options.pace = &pace;
+    assert_int_equal(weir_client_new(&options, &client), WEIR_E_INVAL);
+    assert_non_null(strstr(weir_error_detail(), "max_rate"));
 #undef REFUSED
 }
 

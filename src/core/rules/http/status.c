@@ -64,7 +64,7 @@ int wr_statuses_parse(struct wr_statuses *statuses, const char *text)
     for (bool more = true; more;) {
         size_t comma = wr_span_find(rest, ',');
         if (!parse_entry((struct wr_span){rest.data, comma}, &changed))
-            return wr_invalid_text("status classes", text, strlen(text), "not STATUS=CLASS", (size_t)(rest.data - text),
+            return wr_invalid_text("statuses", text, strlen(text), "not STATUS=CLASS", (size_t)(rest.data - text),
                                    "use for example 403=permanent, 500=transient; a class is done, transient, blocking "
                                    "or permanent, a status 0 (no answer) or 100 ... 599");
         more = comma < rest.bytes;

@@ -7,9 +7,7 @@
 #include "shell/net/policy/parts.h"
 
 #define AGENT "weir"
-#define AGENT_MAX 1000
 #define MAX_HOSTS 100000
-#define HOSTS_MAX 10000000
 #define MAX_BYTES ((size_t)256 << 20)
 #define FACTOR_MIN 0.01
 #define FACTOR_MAX 100
@@ -23,13 +21,13 @@ static int check(const struct wr_policies_options *options)
         return wr_invalid("pacer is NULL; without one nothing would keep to Crawl-delay");
     if (options->fetch == NULL)
         return wr_invalid("fetch is NULL; it must be a function that fetches robots.txt");
-    if (options->agent != NULL && (options->agent[0] == '\0' || strlen(options->agent) > AGENT_MAX))
-        return wr_invalid("agent must be a product token of 1 to 1000 bytes, or NULL for weir");
+    if (options->agent != NULL && (options->agent[0] == '\0' || strlen(options->agent) > WR_POLICIES_AGENT_MAX))
+        return wr_invalid("agent must be a product token of 1 to 1024 bytes, or NULL for weir");
     if (options->delay_max_ns < 0 || options->delay_max_ns > WEIR_DURATION_MAX)
         return wr_invalid("delay_max_ns must be 1 ns to WEIR_DURATION_MAX, or 0 for a day");
     if (options->delay_factor != 0 && !(options->delay_factor >= FACTOR_MIN && options->delay_factor <= FACTOR_MAX))
         return wr_invalid("delay_factor must be 0.01 to 100, or 0 for 1");
-    if (options->max_hosts > HOSTS_MAX)
+    if (options->max_hosts > WR_POLICIES_HOSTS_MAX)
         return wr_invalid("max_hosts must be 1 to 10000000, or 0 for 100000");
     if (options->max_bytes != 0 && options->max_bytes < WR_POLICIES_BYTES_MIN)
         return wr_invalid("max_bytes must be at least 16 MiB, or 0 for 256 MiB");
@@ -166,7 +164,6 @@ static int load(struct wr_policies *policies, const struct wr_url *url, const st
         return bad;
     struct wr_life_event event = {.kind = WR_LIFE_LOADED,
                                   .has_rules = rules != NULL,
-                                  .has_validators = record->etag.bytes + record->modified.bytes > 0,
                                   .max_age_ns = record->max_age_ns,
                                   .age_ns = age_of(policies, record->fetched_wall_at)};
     if (policy->life.fetching || policy->life.has_copy || policy->life.failures > 0)

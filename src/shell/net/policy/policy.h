@@ -77,6 +77,8 @@ typedef void wr_robots_save(void *context, const struct wr_robots_record *record
 
 #define WR_VALIDATOR_MAX 255                     /* bytes; a longer ETag, or one with controls, is not kept */
 #define WR_POLICIES_BYTES_MIN ((size_t)16 << 20) /* of max_bytes: the largest robots.txt must fit */
+#define WR_POLICIES_HOSTS_MAX ((size_t)10000000) /* of max_hosts */
+#define WR_POLICIES_AGENT_MAX 1024               /* bytes; nobody's product token is longer */
 
 /* 0 and NULL mean the default, where there is one. */
 struct wr_policies_options {
