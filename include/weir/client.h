@@ -18,9 +18,9 @@
  * `failure` says why, and `detail` in words.
  *
  * What fails for the moment (no answer, 500, 502, …) is tried again, three times in all; what a host turns away (429,
- * 403, 503) up to three times more, when the host's gate opens again. Waiting for a turn costs no attempt. POST and
- * PATCH are sent again only if they did not get out. A redirect is followed hop by hop; headers and credentials of
- * yours go to the origin that you asked for, and not beyond it.
+ * 403, 503) up to three times more, when the host's gate opens again. Waiting for a turn costs no attempt. POST, PATCH
+ * and methods of your own are sent again only if they did not get out. A redirect is followed hop by hop; headers and
+ * credentials of yours go to the origin that you asked for, and not beyond it.
  *
  * Threads: everything may be called from any thread. Callbacks come on the client's thread, one at a time; they may
  * call weir, but must not block, and must not close or free the client. After fork() a child may use what it makes

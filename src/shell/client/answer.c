@@ -4,21 +4,10 @@
 #include "shell/client/client.h"
 #include "shell/net/idna.h"
 
-/* RFC 9110 9.2.2: doing it twice is as good as once. */
-static bool is_idempotent(const char *method)
-{
-    return strcmp(method, "POST") != 0 && strcmp(method, "PATCH") != 0;
-}
-
-static struct wr_span location_of(const struct wr_buf *head)
-{
-    return wr_span_of(head != NULL && head->length > 0 ? wr_fields_find(head->bytes, head->length, "Location") : NULL);
-}
-
 static bool leads_on(const struct weir_fetch *fetch, int status, const struct wr_buf *head)
 {
     return fetch->robots == NULL && fetch->client->options.max_redirects > 0 && wr_status_leads(status) &&
-           location_of(head).bytes > 0;
+           wr_fields_value(head, "Location").bytes > 0;
 }
 
 static enum wr_status_class class_of(const struct weir_fetch *fetch, const struct wr_ended *ended)
@@ -28,7 +17,7 @@ static enum wr_status_class class_of(const struct weir_fetch *fetch, const struc
     if (ended->failure != WEIR_FAILURE_NONE)
         return ended->retry == WR_NET_LATER ? WR_STATUS_TRANSIENT : WR_STATUS_PERMANENT;
     enum wr_status_class class = wr_status_class(&fetch->client->statuses, ended->status);
-    return is_idempotent(fetch->method) ? class : WR_STATUS_DONE;
+    return wr_net_is_idempotent(fetch->method) ? class : WR_STATUS_DONE;
 }
 
 bool wr_answer_is_last(const struct weir_fetch *fetch, int status, const struct wr_buf *head)
@@ -48,10 +37,9 @@ static void back_off(struct weir_fetch *fetch, int64_t delay_ns)
     weir_client *client = fetch->client;
     fetch->place = WR_IN_BACKOFF;
     fetch->joined_at = wr_client_now(client);
-    fetch->retry_at = fetch->joined_at + delay_ns;
     wr_lane_drop(fetch);
-    int64_t deadline_at = fetch->attempts.deadline_at;
-    if (wr_due_set(client, &fetch->due, fetch->retry_at < deadline_at ? fetch->retry_at : deadline_at) != 0)
+    int64_t retry_at = fetch->joined_at + delay_ns, deadline_at = fetch->attempts.deadline_at;
+    if (wr_due_set(client, &fetch->due, retry_at < deadline_at ? retry_at : deadline_at) != 0)
         wr_fetch_fail(fetch, WEIR_FAILURE_INTERNAL, weir_error_text(WEIR_E_NOMEM));
 }
 
@@ -104,8 +92,8 @@ static void follow(struct weir_fetch *fetch, const struct wr_ended *ended)
     char memory[WR_URL_ROOM];
     struct wr_url to;
     struct wr_redirect redirect =
-        wr_redirect_read(ended->status, wr_span_of(fetch->method), &fetch->url, location_of(ended->head),
-                         wr_idna_libidn2(), memory, sizeof memory, &to);
+        wr_redirect_read(ended->status, wr_span_of(fetch->method), &fetch->url,
+                         wr_fields_value(ended->head, "Location"), wr_idna_libidn2(), memory, sizeof memory, &to);
     bool takes_body_away = !redirect.keeps_origin && !redirect.becomes_get && fetch->body_bytes > 0;
     if (redirect.kind == WR_REDIRECT_BAD) {
         end_badly(fetch, ended, WEIR_FAILURE_REDIRECT, wr_url_fault_text(redirect.fault));

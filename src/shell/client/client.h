@@ -91,9 +91,9 @@ struct weir_fetch {
     /* How it goes. */
     struct wr_attempts attempts;
     uint32_t hops;
-    uint32_t sent;                                    /* requests of this hop */
-    int64_t began_at, joined_at, retry_at, waited_ns; /* joined_at: its lane, or the time before it is tried again */
-    int64_t longest_ns;                               /* of what it waited for at a time */
+    uint32_t sent;                          /* requests of this hop */
+    int64_t began_at, joined_at, waited_ns; /* joined_at: its lane, or the time before it is tried again */
+    int64_t longest_ns;                     /* of what it waited for at a time */
     weir_reason waited_for;
     uint32_t robots_line;
 };
@@ -115,7 +115,7 @@ struct wr_ended {
     weir_said said;
 };
 
-/* Checks and copies. `fetched` may be NULL for a robots.txt. WEIR_E_INVAL, WEIR_E_NOMEM. */
+/* Checks and copies; who is told of its end is left to the caller. WEIR_E_INVAL, WEIR_E_NOMEM. */
 int wr_fetch_new(weir_client *client, const char *url, const weir_fetch_options *options,
                  struct weir_fetch **ret_fetch);
 
@@ -166,7 +166,7 @@ struct wr_lane {
     char name[];     /* in the map of lanes */
 };
 
-/* WEIR_E_NOMEM, WEIR_E_FULL. */
+/* WEIR_E_NOMEM. */
 int wr_lane_join(struct weir_fetch *fetch, bool at_front);
 
 /* The fetch leaves the line; its lane stays until it rides no more. */
@@ -245,6 +245,9 @@ void wr_fields_append(struct wr_buf *buf, const struct wr_head *head);
 
 /* The first value of that name in such a text, or NULL. */
 const char *wr_fields_find(const char *fields, size_t bytes, const char *name);
+
+/* Likewise, but empty if there is none. `fields` may be NULL. */
+struct wr_span wr_fields_value(const struct wr_buf *fields, const char *name);
 
 /* ---- robots.txt (robots.c) ---- */
 

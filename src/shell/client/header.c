@@ -15,12 +15,6 @@ static const char *const refused[] = {
     "Trailer",    "Transfer-Encoding", "Upgrade", "User-Agent",
 };
 
-/* RFC 9110 5.6.2 */
-static bool is_token_char(char c)
-{
-    return wr_ascii_is_alnum(c) || (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
-}
-
 bool wr_method_ok(const char *method)
 {
     size_t bytes = 0;
@@ -31,16 +25,13 @@ bool wr_method_ok(const char *method)
 
 bool wr_header_value_ok(const char *value)
 {
-    for (; *value != '\0'; value++)
-        if (((unsigned char)*value < ' ' && *value != '\t') || *value == 0x7f)
-            return false;
-    return true;
+    return wr_field_is_sound(wr_span_of("X"), wr_span_of(value));
 }
 
 struct wr_span wr_header_name(const char *line)
 {
     size_t bytes = 0;
-    while (is_token_char(line[bytes]))
+    while (wr_field_is_token_char(line[bytes]))
         bytes++;
     return (struct wr_span){line, bytes};
 }
@@ -79,10 +70,7 @@ int wr_headers_pack(struct wr_buf *buf, const char *const *lines)
 
 static bool same_name(struct wr_span a, struct wr_span b)
 {
-    bool same = a.bytes == b.bytes;
-    for (size_t i = 0; i < a.bytes && same; i++)
-        same = wr_ascii_lower(a.data[i]) == wr_ascii_lower(b.data[i]);
-    return same;
+    return a.bytes == b.bytes && wr_ascii_same(a.data, b.data, a.bytes);
 }
 
 bool wr_headers_has(const char *block, struct wr_span name)
@@ -149,4 +137,10 @@ const char *wr_fields_find(const char *fields, size_t bytes, const char *name)
         field = value + strlen(value) + 1;
     }
     return NULL;
+}
+
+struct wr_span wr_fields_value(const struct wr_buf *fields, const char *name)
+{
+    bool is_empty = fields == NULL || fields->length == 0;
+    return wr_span_of(is_empty ? NULL : wr_fields_find(fields->bytes, fields->length, name));
 }

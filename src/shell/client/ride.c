@@ -16,7 +16,6 @@ struct wr_ride {
     struct wr_transfer *transfer;
     weir_permit permit;
     bool is_wanted; /* the body */
-    int status;
     uint64_t body_bytes;
     weir_said said;
     struct wr_buf head, body;
@@ -121,10 +120,9 @@ static bool on_head(void *context, const struct wr_head *head)
     struct wr_ride *ride = context;
     if (ride->fetch == NULL)
         return false;
-    ride->status = head->status;
     read_limits(ride, head);
     wr_fields_append(&ride->head, head);
-    ride->is_wanted = ride->fetch->on_body == NULL || wr_answer_is_last(ride->fetch, ride->status, &ride->head);
+    ride->is_wanted = ride->fetch->on_body == NULL || wr_answer_is_last(ride->fetch, head->status, &ride->head);
     return true;
 }
 
@@ -303,7 +301,6 @@ void wr_ride_start(struct weir_fetch *fetch, const weir_permit *permit)
     }
     ride->permit = held;
     ride->fetch = fetch;
-    ride->status = 0;
     ride->body_bytes = 0;
     ride->is_wanted = true;
     ride->said = (weir_said)WR_NOTHING_SAID;

@@ -33,12 +33,7 @@ static void fetch_robots(void *context, struct wr_robots_fetch *robots)
     wr_fetch_join(fetch, true);
 }
 
-static struct wr_span field_of(const struct wr_buf *head, const char *name)
-{
-    return wr_span_of(head != NULL && head->length > 0 ? wr_fields_find(head->bytes, head->length, name) : NULL);
-}
-
-/* No fault of the host's, or of nobody's: says nothing about how pages would fare. */
+/* We ended it, not the host: that says nothing about how pages would fare. */
 static bool is_ours(weir_failure failure)
 {
     return failure == WEIR_FAILURE_CANCELLED || failure == WEIR_FAILURE_DEADLINE || failure == WEIR_FAILURE_DEFERRED ||
@@ -70,10 +65,10 @@ void wr_robots_answer(struct weir_fetch *fetch, const struct wr_ended *ended)
     const struct wr_robots_fetched fetched = {
         .status = ended->status,
         .body = ended->body != NULL ? wr_buf_from(ended->body, 0) : (struct wr_span){NULL, 0},
-        .location = field_of(ended->head, "Location"),
-        .etag = field_of(ended->head, "ETag"),
-        .modified = field_of(ended->head, "Last-Modified"),
-        .cache_control = field_of(ended->head, "Cache-Control"),
+        .location = wr_fields_value(ended->head, "Location"),
+        .etag = wr_fields_value(ended->head, "ETag"),
+        .modified = wr_fields_value(ended->head, "Last-Modified"),
+        .cache_control = wr_fields_value(ended->head, "Cache-Control"),
         .retry_after_ns = ended->said.retry_after_ns,
     };
     wr_robots_fetch_end(fetch->robots, &fetched);

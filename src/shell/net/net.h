@@ -109,6 +109,9 @@ struct wr_net_field {
     struct wr_span name, value;
 };
 
+/* Whether doing it twice is as good as once (RFC 9110 9.2.2); of a method that nobody knows it is not. NULL: GET. */
+bool wr_net_is_idempotent(const char *method);
+
 /* All of it is read by wr_net_start and may go afterwards, but for `body`. */
 struct wr_net_request {
     const struct wr_url *url;

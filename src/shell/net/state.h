@@ -163,9 +163,6 @@ enum wr_guard_class wr_net_judge(const struct wr_net *net, const struct wr_addre
 
 /* ---- transfer.c ---- */
 
-/* Sets how it ends, unless that is known. `words` may be NULL: those of the end. */
-void wr_transfer_set_end(struct wr_transfer *transfer, enum wr_net_end end, const char *words);
-
 /* Takes it from libcurl, and puts it where wr_net_settle finds it. Not inside libcurl. */
 void wr_transfer_end(struct wr_transfer *transfer);
 
@@ -200,6 +197,9 @@ void wr_due_end(struct wr_transfer *transfer);
 void wr_due_on_timer(uv_timer_t *timer);
 
 /* ---- result.c ---- */
+
+/* Sets how it ends, unless that is known. `words` may be NULL: those of the end. */
+void wr_transfer_set_end(struct wr_transfer *transfer, enum wr_net_end end, const char *words);
 
 /* What libcurl's result means; sets the end. */
 void wr_result_from_curl(struct wr_transfer *transfer, CURLcode code);

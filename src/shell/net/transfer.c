@@ -278,12 +278,12 @@ static int make(struct wr_net *net, struct wr_transfer **ret_transfer)
     return 0;
 }
 
-static bool is_idempotent(const char *method)
+bool wr_net_is_idempotent(const char *method)
 {
-    static const char *const safe[] = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"};
+    static const char *const those[] = {"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"};
 
-    for (size_t i = 0; method != NULL && i < sizeof safe / sizeof safe[0]; i++)
-        if (strcmp(method, safe[i]) == 0)
+    for (size_t i = 0; method != NULL && i < sizeof those / sizeof those[0]; i++)
+        if (strcmp(method, those[i]) == 0)
             return true;
     return method == NULL;
 }
@@ -293,7 +293,7 @@ static void note_request(struct wr_transfer *transfer, const struct wr_net_reque
     wr_host_copy(wr_url_host(request->url), transfer->host);
     transfer->port = request->url->port;
     transfer->is_https = request->url->is_https;
-    transfer->is_idempotent = is_idempotent(request->method);
+    transfer->is_idempotent = wr_net_is_idempotent(request->method);
     transfer->is_proxy_asked = false;
     transfer->is_head_told = transfer->is_cancelled = transfer->has_end = false;
     transfer->body_max = request->body_max != 0 ? request->body_max : transfer->net->options.body_max;

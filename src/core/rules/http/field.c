@@ -10,14 +10,16 @@ bool wr_field_is(struct wr_span name, const char *word)
     return name.bytes == strlen(word) && wr_ascii_same(name.data, word, name.bytes);
 }
 
-/* RFC 9110 5.6.2 */
+bool wr_field_is_token_char(char c)
+{
+    return wr_ascii_is_alnum(c) || (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+}
+
 static bool is_token(struct wr_span text)
 {
-    for (size_t i = 0; i < text.bytes; i++) {
-        char c = text.data[i];
-        if (!wr_ascii_is_alnum(c) && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL))
+    for (size_t i = 0; i < text.bytes; i++)
+        if (!wr_field_is_token_char(text.data[i]))
             return false;
-    }
     return text.bytes > 0;
 }
 

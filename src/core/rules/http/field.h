@@ -16,6 +16,9 @@ bool wr_field_parse(struct wr_span line, struct wr_span *ret_name, struct wr_spa
 /* Whether a name or token is this one, in any case. */
 bool wr_field_is(struct wr_span name, const char *word);
 
+/* What names and methods are made of (RFC 9110 5.6.2). */
+bool wr_field_is_token_char(char c);
+
 /* Whether we may send it (C10): a name that is a token, a value without control characters but the tab. */
 bool wr_field_is_sound(struct wr_span name, struct wr_span value);
 

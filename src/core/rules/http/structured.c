@@ -3,6 +3,7 @@
 #include "core/rules/http/structured.h"
 
 #include "base/ascii.h"
+#include "core/rules/http/field.h"
 
 #define INTEGER_DIGITS 15
 #define DECIMAL_DIGITS 12 /* before the point */
@@ -89,7 +90,7 @@ static int take_string(struct wr_sf *sf, enum wr_sf_kind kind, struct wr_sf_valu
 
 static bool is_token_byte(char c)
 {
-    return c != '\0' && (wr_ascii_is_alnum(c) || strchr("!#$%&'*+-.^_`|~:/", c) != NULL);
+    return wr_field_is_token_char(c) || c == ':' || c == '/';
 }
 
 static int take_token(struct wr_sf *sf, struct wr_sf_value *ret_value)
