@@ -47,6 +47,7 @@ void wr_task_reserve(struct wr_plan *plan, struct wr_plan_host *host, uint32_t n
     plan->in_flight++;
     if (lane != NULL) {
         lane->in_flight++;
+        wr_tasks_push(&plan->pool, &lane->flying, number);
         lane->job->in_flight++;
         host->could_at[wr_is_https(task)] = now;
     }
@@ -61,6 +62,7 @@ static void land(struct wr_plan *plan, struct wr_task *task)
     plan->in_flight--;
     if (lane != NULL) {
         lane->in_flight--;
+        wr_tasks_remove(&plan->pool, &lane->flying, task);
         lane->job->in_flight--;
     }
 }
@@ -195,6 +197,7 @@ static void count_bytes(struct wr_job *job, uint64_t bytes)
     uint64_t *left = &job->left[WR_DRAW_BYTES];
     if (!job->options.draws_bytes || job->ended)
         return;
+    job->owed_bytes += bytes > *left ? bytes - *left : 0;
     *left -= bytes < *left ? bytes : *left;
     if (*left == 0 && job->is_last[WR_DRAW_BYTES]) {
         job->says_over = true;
@@ -284,13 +287,9 @@ struct wr_life_action wr_plan_robots_told(struct wr_plan *plan, uint32_t number,
     assert((task->flags & WR_TASK_ROBOTS) != 0);
     tell_gate(plan, host, task, outcome, now);
     land(plan, task);
-    host->claims++; /* not to be forgotten in between */
     host->asked &= (uint8_t) ~(1U << is_https);
     wr_task_end(plan, number);
-    struct wr_life_action action = wr_plan_robots_came(plan, host, is_https, event, rules, stays, now);
-    host->claims--;
-    wr_host_settle(plan, host, now);
-    return action;
+    return wr_plan_robots_came(plan, host, is_https, event, rules, stays, now);
 }
 
 int wr_plan_errand(struct wr_plan *plan, const struct wr_url *url, uint64_t tag, int64_t now)

@@ -56,7 +56,7 @@ int wr_lane_need(struct wr_plan *plan, struct wr_plan_host *host, struct wr_job 
             return WEIR_E_NOMEM;
         lane->host = host;
         lane->job = job;
-        lane->fifo[0] = lane->fifo[1] = lane->delayed = WR_TASKS_NONE;
+        lane->fifo[0] = lane->fifo[1] = lane->delayed = lane->flying = WR_TASKS_NONE;
         lane->after = WR_PLAN_FRONT;
         lane->beside = host->lanes;
         host->lanes = lane;
@@ -98,9 +98,9 @@ void wr_host_set_rules(struct wr_plan_host *host, bool is_https, struct wr_robot
     wr_gate_robots_delay(wr_host_gate_of(host), longest_ns, now);
 }
 
-void wr_host_free(struct wr_plan *plan, struct wr_plan_host *host)
+/* All but its place in the map. */
+static void give(struct wr_plan *plan, struct wr_plan_host *host)
 {
-    struct wr_span key = wr_plan_host_key(host);
     while (host->lanes != NULL)
         wr_lane_free(plan, host->lanes);
     wr_host_unplace(plan, host);
@@ -109,9 +109,23 @@ void wr_host_free(struct wr_plan *plan, struct wr_plan_host *host)
     wr_link_take(&host->recalls);
     for (int i = 0; i < WR_ORIGINS; i++)
         wr_robots_free(host->rules[i]);
-    wr_map_remove(&plan->hosts, key.data, key.bytes);
     plan->host_bytes_sum -= host->bytes;
     wr_give(plan->options.allocator, host, host->bytes, 16);
+}
+
+void wr_hosts_free(struct wr_plan *plan)
+{
+    const struct wr_map_slot *slot;
+    for (size_t cursor = 0; (slot = wr_map_next(&plan->hosts, &cursor)) != NULL;)
+        give(plan, slot->value);
+    wr_map_release(&plan->hosts);
+}
+
+static void forget(struct wr_plan *plan, struct wr_plan_host *host)
+{
+    struct wr_span key = wr_plan_host_key(host);
+    wr_map_remove(&plan->hosts, key.data, key.bytes);
+    give(plan, host);
 }
 
 static bool is_forgettable(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
@@ -127,7 +141,7 @@ static bool evict(struct wr_plan *plan, int64_t now)
     for (int i = 0; i < WR_EVICT_LOOKS && plan->idle.first != NULL; i++) {
         struct wr_plan_host *host = WR_LINKED(plan->idle.first, struct wr_plan_host, place);
         if (is_forgettable(plan, host, now)) {
-            wr_host_free(plan, host);
+            forget(plan, host);
             return true;
         }
         wr_link_take(&host->place);

@@ -69,7 +69,7 @@ static bool is_drained(const struct wr_job *job)
 {
     if (job->ended)
         return job->lanes.first == NULL && job->in_flight == 0 && !job->listing;
-    return job->open == 0;
+    return job->open <= 0;
 }
 
 int wr_plan_job_forget(struct wr_plan *plan, uint32_t id)
@@ -91,7 +91,14 @@ int wr_plan_grant(struct wr_plan *plan, uint32_t id, enum wr_draw what, uint64_t
     if (job == NULL)
         return WEIR_E_ABSENT;
     job->drawing[what] = false;
-    job->left[what] += count;
+    if (what == WR_DRAW_BYTES) {
+        uint64_t paid = count < job->owed_bytes ? count : job->owed_bytes;
+        job->owed_bytes -= paid;
+        job->left[what] += count - paid;
+    } else {
+        job->left[what] += count;
+    }
+    job->granted[what] = count;
     job->is_last[what] |= is_last;
     if (what == WR_DRAW_BYTES && job->is_last[what] && job->left[what] == 0) {
         job->says_over = !job->ended;
@@ -107,14 +114,14 @@ bool wr_job_may_start(const struct wr_job *job)
     return !job->paused && !job->ended && !out_of_bytes && !is_busy;
 }
 
-void wr_job_task_ended(struct wr_job *job, uint64_t count)
+void wr_job_task_ended(struct wr_job *job, int64_t count)
 {
-    job->open -= count < job->open ? count : job->open;
-    if (job->open == 0 && !job->ended)
+    job->open -= count;
+    if (job->open <= 0 && !job->ended)
         job->says_drained = true;
 }
 
-int64_t wr_jobs_deadline(const struct wr_plan *plan)
+int64_t wr_jobs_deadline(const struct wr_plan *plan, int64_t now)
 {
     int64_t at = WEIR_FOREVER;
     for (uint32_t i = 0; i < plan->options.max_jobs; i++) {
@@ -123,7 +130,7 @@ int64_t wr_jobs_deadline(const struct wr_plan *plan)
             continue;
         if (job->options.deadline_at != 0 && job->options.deadline_at < at)
             at = job->options.deadline_at;
-        if (job->dormant > 0 && !job->listing && job->hosts_at < at && job->full)
+        if (job->dormant && !job->listing && job->hosts_at > now && job->hosts_at < at)
             at = job->hosts_at;
     }
     return at;
@@ -137,7 +144,7 @@ static void purge_lane(struct wr_plan *plan, struct wr_lane *lane)
     for (int origin = 0; origin < WR_ORIGINS; origin++)
         while ((task = wr_lane_pop_any(plan, lane, origin == 1)) != WR_NO_TASK)
             wr_task_end(plan, task);
-    lane->in_store = 0;
+    lane->in_store = lane->since = 0;
     wr_link_take(&lane->ready);
     wr_link_take(&lane->loads);
 }
@@ -171,7 +178,7 @@ static void stir(struct wr_plan *plan, struct wr_job *job, int64_t now)
 static bool says_draw(struct wr_job *job, enum wr_draw what, uint64_t chunk, struct wr_plan_action *ret_action)
 {
     bool draws = what == WR_DRAW_PAGES ? job->options.draws_pages : job->options.draws_bytes;
-    if (!draws || job->drawing[what] || job->is_last[what] || job->left[what] > chunk / 2)
+    if (!draws || job->drawing[what] || job->is_last[what] || job->left[what] > job->granted[what] / 2)
         return false;
     job->drawing[what] = true;
     *ret_action = (struct wr_plan_action){.kind = WR_PLAN_DRAW, .job = job->options.id, .draw = what, .count = chunk};
@@ -191,7 +198,6 @@ static bool says_end(struct wr_job *job, int64_t now, struct wr_plan_action *ret
     }
     if (job->says_drained && is_drained(job)) {
         job->says_drained = false;
-        job->dormant = 0;
         *ret_action = (struct wr_plan_action){.kind = WR_PLAN_DRAINED, .job = job->options.id};
         return true;
     }
@@ -202,10 +208,9 @@ static bool says_end(struct wr_job *job, int64_t now, struct wr_plan_action *ret
 static bool says_hosts(struct wr_plan *plan, struct wr_job *job, int64_t now, struct wr_plan_action *ret_action)
 {
     bool has_room = plan->hosts.count < plan->options.max_hosts || plan->idle.first != NULL;
-    if (job->dormant == 0 || job->listing || job->ended || !has_room || now < job->hosts_at)
+    if (!job->dormant || job->listing || job->ended || !has_room || now < job->hosts_at)
         return false;
     job->listing = true;
-    job->full = false;
     *ret_action = (struct wr_plan_action){
         .kind = WR_PLAN_HOSTS, .job = job->options.id, .after = {job->hosts_after, INT32_MIN}, .count = WR_HOSTS_CHUNK};
     return true;
@@ -248,17 +253,12 @@ int wr_plan_host_waits(struct wr_plan *plan, uint32_t id, struct wr_span key, ui
     if (error == 0)
         error = wr_lane_need(plan, host, job, &lane);
     if (!job->listing)
-        job->open += queued;
+        job->open += (int64_t)queued;
     if (error != 0) {
-        job->full = job->listing;
-        job->missed = job->missed || !job->listing;
-        job->dormant += job->listing ? 0 : queued;
+        job->full = job->missed = job->dormant = true;
         return error;
     }
-    if (job->listing) {
-        job->dormant -= queued < job->dormant ? queued : job->dormant;
-        job->found++;
-    }
+    job->found += job->listing;
     lane->in_store = queued;
     wr_host_settle(plan, host, now);
     return 0;
@@ -272,11 +272,11 @@ void wr_plan_hosts_listed(struct wr_plan *plan, uint32_t id, int64_t last_id, bo
     job->listing = false;
     job->hosts_after = last_id;
     job->hosts_at = job->full ? now + WEIR_SECOND : now;
+    job->full = false;
     if (!is_end)
         return;
-    /* A whole pass that brought nothing: those who were thought to sleep have been loaded with others of their host. */
-    if (job->found == 0 && !job->missed && !job->full)
-        job->dormant = 0;
+    if (job->found == 0 && !job->missed) /* a whole pass that brought nothing */
+        job->dormant = false;
     job->hosts_after = 0;
     job->found = 0;
     job->missed = false;

@@ -24,6 +24,8 @@ struct wr_known {
 int wr_known_init(struct wr_known *ret_known, const weir_allocator *allocator, size_t max);
 void wr_known_release(struct wr_known *known);
 
+#define WR_KNOWN_REFUSED (UINT32_C(1) << 31) /* with a job: refused although it is in the store */
+
 bool wr_known_has(const struct wr_known *known, uint32_t job, uint64_t fingerprint);
 /* Where there is no room, it becomes incomplete. */
 void wr_known_add(struct wr_known *known, uint32_t job, uint64_t fingerprint);

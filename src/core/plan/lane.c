@@ -49,13 +49,30 @@ bool wr_loads_say(struct wr_plan *plan, struct wr_plan_action *ret_action)
 
 /* ---- what comes ---- */
 
+/* Who found it may not have told yet: then it is accepted by being here, and is not one of those that were counted. */
+static void count_loaded(struct wr_plan *plan, struct wr_lane *lane, uint64_t fingerprint)
+{
+    struct wr_job *job = lane->job;
+    if (wr_known_has(&plan->known, job->options.id, fingerprint)) {
+        lane->in_store -= lane->in_store > 0;
+        lane->since -= lane->since > lane->in_store;
+        return;
+    }
+    if (!plan->known.incomplete) {
+        job->open++;
+        job->left[WR_DRAW_PAGES] -= job->left[WR_DRAW_PAGES] > 0;
+        lane->accepted += lane->accepted < UINT32_MAX;
+    }
+    wr_known_add(&plan->known, job->options.id, fingerprint);
+}
+
 int wr_plan_load(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id, const struct wr_plan_row *row,
                  int64_t now)
 {
     struct wr_job *job = wr_job_find(plan, id);
     struct wr_lane *lane = job != NULL ? wr_lane_find(host, job) : NULL;
     uint32_t number;
-    if (lane == NULL || job->ended)
+    if (lane == NULL || job->ended || wr_known_has(&plan->known, id | WR_KNOWN_REFUSED, row->fingerprint))
         return 0;
     int error = wr_pool_take(&plan->pool, wr_url_target(row->url), &number);
     if (error != 0) {
@@ -72,7 +89,7 @@ int wr_plan_load(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id, c
     task->at = row->not_before_ns > 0 ? now + row->not_before_ns : 0;
     host->claims++;
     lane->after = row->position;
-    lane->in_store -= lane->in_store > 0;
+    count_loaded(plan, lane, row->fingerprint);
     wr_lane_push(plan, lane, number, now);
     return 0;
 }
@@ -185,6 +202,21 @@ uint32_t wr_lane_pop(struct wr_plan *plan, struct wr_lane *lane, uint32_t open, 
 uint32_t wr_lane_pop_any(struct wr_plan *plan, struct wr_lane *lane, bool is_https)
 {
     return wr_lane_pop(plan, lane, 1U << is_https, WEIR_FOREVER);
+}
+
+static bool has(const struct wr_pool *pool, const struct wr_tasks *tasks, uint64_t fingerprint)
+{
+    uint32_t number = tasks->first;
+    for (uint32_t i = 0; i < tasks->count; i++, number = wr_task_at(pool, number)->next)
+        if (wr_task_at(pool, number)->fingerprint == fingerprint)
+            return true;
+    return false;
+}
+
+bool wr_lane_has(const struct wr_plan *plan, const struct wr_lane *lane, uint64_t fingerprint)
+{
+    return has(&plan->pool, &lane->fifo[0], fingerprint) || has(&plan->pool, &lane->fifo[1], fingerprint) ||
+           has(&plan->pool, &lane->delayed, fingerprint) || has(&plan->pool, &lane->flying, fingerprint);
 }
 
 /* R14, S2-17: fewer at a host that has become slow, never none. What the gate lets in flight it says itself. */

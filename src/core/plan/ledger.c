@@ -2,6 +2,8 @@
 /* ledger.c - what belongs to a whole job. */
 #include "core/plan/ledger.h"
 
+#define SHARES 8 /* of what is left, one at most is granted at once: others may want some */
+
 void wr_ledger_init(struct wr_ledger *ret_ledger, uint64_t pages, uint64_t bytes, uint32_t threshold)
 {
     *ret_ledger = (struct wr_ledger){.left = {[WR_DRAW_PAGES] = pages, [WR_DRAW_BYTES] = bytes},
@@ -11,7 +13,8 @@ void wr_ledger_init(struct wr_ledger *ret_ledger, uint64_t pages, uint64_t bytes
 uint64_t wr_ledger_draw(struct wr_ledger *ledger, enum wr_draw what, uint64_t count, bool *ret_is_last)
 {
     uint64_t *left = &ledger->left[what];
-    uint64_t granted = ledger->is_over ? 0 : count < *left ? count : *left;
+    uint64_t most = *left / SHARES + (*left > 0);
+    uint64_t granted = ledger->is_over ? 0 : count < most ? count : most;
     if (*left != WR_LEDGER_UNLIMITED)
         *left -= granted;
     *ret_is_last = ledger->is_over || *left == 0;
@@ -39,12 +42,6 @@ bool wr_ledger_ended(struct wr_ledger *ledger, enum wr_ledger_end end)
         return false;
     ledger->is_over = true;
     return true;
-}
-
-bool wr_ledger_open(struct wr_ledger *ledger, int64_t change)
-{
-    ledger->open += (uint64_t)change;
-    return ledger->open == 0 && !ledger->is_over;
 }
 
 void wr_ledger_close(struct wr_ledger *ledger)

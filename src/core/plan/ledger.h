@@ -3,7 +3,6 @@
  *
  *     DRAW  ──▶ wr_ledger_draw ──▶ wr_plan_grant                  pages and bytes, in chunks
  *     a task ended ──▶ wr_ledger_ended ──▶ true, once: the job has failed; wr_plan_job_end in every plan
- *     accepted, ended ──▶ wr_ledger_open ──▶ true: nothing is left anywhere; it is completed
  *
  * A job fails after `threshold` task failures in a row (S2-15): the answers of all hosts count together, in the order
  * in which they are told. A success ends the row. An answer 4xx neither adds nor ends: the page is at fault, not the
@@ -21,7 +20,6 @@
 /* The caller's to keep, not to change. */
 struct wr_ledger {
     uint64_t left[WR_DRAWS];
-    uint64_t open;      /* tasks accepted and not ended, posted ones included */
     uint32_t threshold; /* UINT32_MAX: never */
     uint32_t streak;
     bool has_many_hosts;
@@ -31,7 +29,8 @@ struct wr_ledger {
 /* Of pages and bytes WR_LEDGER_UNLIMITED: any number; a threshold of 0: the default. */
 void wr_ledger_init(struct wr_ledger *ret_ledger, uint64_t pages, uint64_t bytes, uint32_t threshold);
 
-/* At most `count`; *ret_is_last: there are no more. A job that is over has none. */
+/* At most `count`, and of what is left an eighth, so that one loop does not take all: what it does not use is lost to
+ * the others. *ret_is_last: there are no more. A job that is over has none. */
 uint64_t wr_ledger_draw(struct wr_ledger *ledger, enum wr_draw what, uint64_t count, bool *ret_is_last);
 
 enum wr_ledger_end {
@@ -44,10 +43,6 @@ enum wr_ledger_end {
 enum wr_ledger_end wr_ledger_end_of(const struct wr_fate *fate, int status);
 /* Whether the job fails by it; once, and not if it is over. */
 bool wr_ledger_ended(struct wr_ledger *ledger, enum wr_ledger_end end);
-
-/* So many tasks more, or (negative) fewer, are open. A loop that finds links tells them before the page's end, and who
- * refuses a link that was posted to it takes it back. True if none is left, and the job was not over. */
-bool wr_ledger_open(struct wr_ledger *ledger, int64_t change);
 
 /* The job is over. */
 void wr_ledger_close(struct wr_ledger *ledger);

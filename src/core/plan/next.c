@@ -282,7 +282,7 @@ void wr_plan_next(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_
         if (!more)
             break;
     }
-    int64_t at = WEIR_FOREVER, deadline_at = wr_jobs_deadline(plan);
+    int64_t at = WEIR_FOREVER, deadline_at = wr_jobs_deadline(plan, now);
     wr_heap_peek(&plan->timed, &at);
     *ret_action = (struct wr_plan_action){.kind = WR_PLAN_IDLE, .at = at < deadline_at ? at : deadline_at};
 }

@@ -81,8 +81,7 @@ static int queue(struct wr_plan *plan, struct wr_job *job, struct wr_span key, i
     if (error == 0)
         error = wr_lane_need(plan, host, job, &lane);
     if (error == WEIR_E_FULL) {
-        job->dormant++;
-        job->missed = true;
+        job->dormant = job->missed = true;
         return 0;
     }
     if (error != 0)
@@ -91,31 +90,33 @@ static int queue(struct wr_plan *plan, struct wr_job *job, struct wr_span key, i
     lane->in_store++;
     lane->since += lane->loading;
     wr_lane_want(plan, lane);
-    wr_link_take(&host->place); /* not idle any more */
-    if (!wr_heap_item_waits(&host->timer) && host->claims == 0)
-        wr_host_settle(plan, host, now);
+    if (host->place.list == &plan->idle)
+        wr_link_take(&host->place);
     return 0;
 }
 
-enum wr_offer_verdict wr_plan_offer(struct wr_plan *plan, const struct wr_offer *offer, int64_t now)
+/* Budgets, and whether it is known. */
+static enum wr_offer_verdict judge(const struct wr_plan *plan, const struct wr_offer *offer, const struct wr_job *job,
+                                   struct wr_span key, uint64_t path)
 {
-    char memory[WEIR_PACE_KEY_MAX + 1];
-    enum wr_offer_verdict verdict = wr_plan_screen(plan, offer);
-    if (verdict != WR_OFFER_NEW)
-        return verdict;
-    if (!offer->is_new) {
-        if (wr_known_has(&plan->known, offer->job, offer->fingerprint))
-            return WR_OFFER_KNOWN;
-    }
-    struct wr_job *job = wr_job_find(plan, offer->job);
-    struct wr_span key = key_of(offer->url, memory);
+    if (wr_known_has(&plan->known, offer->job, offer->fingerprint) ||
+        wr_known_has(&plan->known, offer->job | WR_KNOWN_REFUSED, offer->fingerprint))
+        return WR_OFFER_KNOWN;
     const struct wr_plan_host *host = wr_plan_host_find(plan, key);
-    uint64_t path = path_of(plan, offer);
-    verdict = afford(plan, job, host != NULL ? wr_lane_find(host, job) : NULL, path);
-    if (verdict != WR_OFFER_NEW)
-        return verdict;
-    if (!offer->is_new && plan->known.incomplete)
+    const struct wr_lane *lane = host != NULL ? wr_lane_find(host, job) : NULL;
+    /* What is in the store may have been loaded already, and a full set cannot tell. */
+    if (plan->known.incomplete && (offer->is_new || offer->is_stored) && lane != NULL &&
+        wr_lane_has(plan, lane, offer->fingerprint))
+        return WR_OFFER_KNOWN;
+    enum wr_offer_verdict verdict = afford(plan, job, lane, path);
+    if (verdict == WR_OFFER_NEW && !offer->is_new && plan->known.incomplete)
         return WR_OFFER_ASK_STORE;
+    return verdict;
+}
+
+static enum wr_offer_verdict accept(struct wr_plan *plan, const struct wr_offer *offer, struct wr_job *job,
+                                    struct wr_span key, uint64_t path, int64_t now)
+{
     if (queue(plan, job, key, now) != 0)
         return WR_OFFER_MEMORY;
     wr_known_add(&plan->known, offer->job, offer->fingerprint);
@@ -126,6 +127,29 @@ enum wr_offer_verdict wr_plan_offer(struct wr_plan *plan, const struct wr_offer 
     job->open++;
     job->says_drained = false;
     return WR_OFFER_NEW;
+}
+
+/* What is in the store already must not be loaded before its end is. */
+static enum wr_offer_verdict refuse(struct wr_plan *plan, const struct wr_offer *offer, enum wr_offer_verdict verdict)
+{
+    if ((offer->is_stored || offer->is_new) && verdict >= WR_OFFER_SCOPE)
+        wr_known_add(&plan->known, offer->job | WR_KNOWN_REFUSED, offer->fingerprint);
+    return verdict;
+}
+
+enum wr_offer_verdict wr_plan_offer(struct wr_plan *plan, const struct wr_offer *offer, int64_t now)
+{
+    char memory[WEIR_PACE_KEY_MAX + 1];
+    enum wr_offer_verdict verdict = wr_plan_screen(plan, offer);
+    if (verdict != WR_OFFER_NEW)
+        return refuse(plan, offer, verdict);
+    struct wr_job *job = wr_job_find(plan, offer->job);
+    struct wr_span key = key_of(offer->url, memory);
+    uint64_t path = path_of(plan, offer);
+    verdict = judge(plan, offer, job, key, path);
+    if (verdict != WR_OFFER_NEW)
+        return refuse(plan, offer, verdict);
+    return accept(plan, offer, job, key, path, now);
 }
 
 /* ---- the set ---- */

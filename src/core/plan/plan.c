@@ -103,10 +103,7 @@ void wr_plan_free(struct wr_plan *plan)
     if (plan == NULL)
         return;
     const weir_allocator *allocator = plan->options.allocator;
-    const struct wr_map_slot *slot;
-    for (size_t cursor = 0; (slot = wr_map_next(&plan->hosts, &cursor)) != NULL; cursor = 0)
-        wr_host_free(plan, slot->value);
-    wr_map_release(&plan->hosts);
+    wr_hosts_free(plan);
     wr_heap_release(&plan->timed);
     wr_pool_release(&plan->pool);
     wr_known_release(&plan->known);
@@ -122,9 +119,10 @@ void wr_plan_stats_get(const struct wr_plan *plan, struct wr_plan_stats *ret_sta
     ret_stats->tasks = plan->pool.used;
     ret_stats->in_flight = plan->in_flight;
     ret_stats->known = plan->known.count;
+    ret_stats->known_bytes = plan->known.room * sizeof(uint64_t);
     ret_stats->memory_bytes = sizeof *plan + plan->options.max_jobs * sizeof *plan->jobs +
                               plan->hosts.room * sizeof(struct wr_map_slot) + plan->timed.room * 3 * sizeof(int64_t) +
-                              wr_pool_bytes(&plan->pool) + plan->known.room * sizeof(uint64_t) +
+                              wr_pool_bytes(&plan->pool) + ret_stats->known_bytes +
                               WR_VARIANT_SLOTS * sizeof(uint64_t) + plan->host_bytes_sum;
 }
 
@@ -140,7 +138,8 @@ static bool lane_ok(const struct wr_lane *lane, struct count *count)
     uint32_t listed = lane->fifo[0].count + lane->fifo[1].count + lane->delayed.count;
     count->tasks += listed + lane->in_flight;
     count->in_flight += lane->in_flight;
-    return listed == lane->queued[0] + lane->queued[1] && (lane->since <= lane->in_store || !lane->loading);
+    return listed == lane->queued[0] + lane->queued[1] && lane->flying.count == lane->in_flight &&
+           (lane->since <= lane->in_store || !lane->loading);
 }
 
 /* Has it something to do, it is somewhere where it will be found. */
@@ -157,8 +156,7 @@ static bool host_ok(struct wr_plan *plan, struct wr_plan_host *host, struct coun
         flies += lane->in_flight;
     }
     count->tasks += host->errands.count;
-    waits |= queued == 0 || flies > 0 || host->claims > host->errands.count + queued || wr_link_waits(&host->recalls) ||
-             host->recalling;
+    waits |= queued == 0 || flies > 0 || host->claims > queued || wr_link_waits(&host->recalls) || host->recalling;
     return waits && wr_gate_ok(wr_host_gate_of(host), &plan->options.pace) &&
            wr_lifecycle_ok(&host->robots[0], &plan->options.robots) &&
            wr_lifecycle_ok(&host->robots[1], &plan->options.robots);

@@ -32,6 +32,9 @@
  *
  * Links to hosts of other loops: wr_plan_screen says whether they are worth posting. They are written with the page
  * they were found on, and offered to their own loop's plan with `is_stored`; what that refuses has to be ended there.
+ * (One that is loaded before it is offered is accepted by that; one that was refused is not loaded.) If that says
+ * ASK_STORE, it is offered again with `is_new` if the write had found none. A job is completed when nothing is on its
+ * way and the store counts none of its tasks as queued; DRAINED is when to look.
  *
  * Fair: of the hosts the one that is ready longest goes first; jobs take turns, and at one host the job that was served
  * longest ago. Limits in flight: max_in_flight in all; the gate's per host; per job its concurrency; and per job and
@@ -150,6 +153,7 @@ struct wr_offer {
     uint32_t hops;            /* of a redirect's target: one more than of the page that led there */
     bool is_seed;             /* in every scope and at any depth */
     bool is_new;              /* the store said so after ASK_STORE */
+    bool is_stored;           /* it was written already, by another loop: if it is refused, end it */
 };
 
 /* Only scope, depth, hops and segments: whether a link to another loop's host is worth posting. NEW: it is. */
@@ -324,7 +328,7 @@ const struct wr_plan_host *wr_plan_save(struct wr_plan *plan, int64_t now, int64
 struct wr_plan_stats {
     size_t hosts, tasks, in_flight, known; /* tasks: in windows and in flight */
     uint64_t starts, robots, retries, rejected, expired, denied;
-    size_t memory_bytes;
+    size_t memory_bytes, known_bytes; /* all; of it the set of fingerprints */
 };
 void wr_plan_stats_get(const struct wr_plan *plan, struct wr_plan_stats *ret_stats);
 

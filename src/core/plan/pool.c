@@ -222,3 +222,13 @@ uint32_t wr_tasks_take(struct wr_pool *pool, struct wr_tasks *tasks, uint32_t be
     tasks->count--;
     return number;
 }
+
+void wr_tasks_remove(struct wr_pool *pool, struct wr_tasks *tasks, const struct wr_task *task)
+{
+    uint32_t before = WR_NO_TASK, number = tasks->first;
+    while (wr_task_at(pool, number) != task) {
+        before = number;
+        number = wr_task_at(pool, number)->next;
+    }
+    wr_tasks_take(pool, tasks, before);
+}

@@ -89,6 +89,8 @@ void wr_tasks_push(struct wr_pool *pool, struct wr_tasks *tasks, uint32_t number
 void wr_tasks_push_front(struct wr_pool *pool, struct wr_tasks *tasks, uint32_t number);
 /* By its time, after those of the same. */
 void wr_tasks_insert(struct wr_pool *pool, struct wr_tasks *tasks, uint32_t number);
+/* Takes it out, wherever it is. */
+void wr_tasks_remove(struct wr_pool *pool, struct wr_tasks *tasks, const struct wr_task *task);
 /* Takes out the one after `before` (WR_NO_TASK: the first), which must be there. */
 uint32_t wr_tasks_take(struct wr_pool *pool, struct wr_tasks *tasks, uint32_t before);
 

@@ -38,6 +38,7 @@ struct wr_lane {
     struct wr_plan_host *host;
     struct wr_job *job;
     struct wr_tasks fifo[WR_ORIGINS];
+    struct wr_tasks flying;
     struct wr_tasks delayed;       /* by ready_at */
     struct wr_plan_position after; /* of the last one loaded */
     uint64_t served;               /* the plan's count of starts then */
@@ -82,16 +83,18 @@ struct wr_job {
     struct wr_list ready; /* of lanes */
     struct wr_list lanes; /* all */
     uint32_t in_flight;
-    uint64_t open;           /* tasks accepted and not ended, wherever they are */
-    uint64_t left[WR_DRAWS]; /* of what was granted */
+    int64_t open;               /* tasks accepted and not ended, wherever they are */
+    uint64_t left[WR_DRAWS];    /* of what was granted */
+    uint64_t granted[WR_DRAWS]; /* the last time */
+    uint64_t owed_bytes;        /* fetched beyond what was left: a page may be larger */
     bool is_last[WR_DRAWS], drawing[WR_DRAWS];
-    uint64_t dormant;    /* tasks whose host is not here */
     int64_t hosts_after; /* the id of the last host that HOSTS listed */
     int64_t hosts_at;    /* no HOSTS before: there was no room */
     uint32_t found;      /* hosts that this pass over them brought */
     bool listing;        /* HOSTS is under way */
-    bool missed;         /* tasks became dormant since the pass began */
-    bool full;           /* and not all of what was listed found room */
+    bool dormant;        /* the store may have hosts that are not here */
+    bool missed;         /* and there were some for which there was no room, since this pass over them began */
+    bool full;           /* or in the answer that is being given */
     bool paused, ended, timed_out;
     struct wr_link *stirred;      /* the next of its lanes whose host is to be looked at again */
     bool says_drained, says_over; /* an action is due */
@@ -131,7 +134,8 @@ int wr_host_need(struct wr_plan *plan, struct wr_span key, int64_t now, struct w
 int wr_lane_need(struct wr_plan *plan, struct wr_plan_host *host, struct wr_job *job, struct wr_lane **ret_lane);
 struct wr_lane *wr_lane_find(const struct wr_plan_host *host, const struct wr_job *job);
 void wr_lane_free(struct wr_plan *plan, struct wr_lane *lane);
-void wr_host_free(struct wr_plan *plan, struct wr_plan_host *host);
+/* All of them. */
+void wr_hosts_free(struct wr_plan *plan);
 /* The rules of an origin have come, or went; tells the gate of Crawl-delay. */
 void wr_host_set_rules(struct wr_plan_host *host, bool is_https, struct wr_robots *rules, int64_t now);
 
@@ -139,12 +143,12 @@ void wr_host_set_rules(struct wr_plan_host *host, bool is_https, struct wr_robot
 
 struct wr_job *wr_job_find(const struct wr_plan *plan, uint32_t id);
 /* One of its tasks has ended. */
-void wr_job_task_ended(struct wr_job *job, uint64_t count);
+void wr_job_task_ended(struct wr_job *job, int64_t count);
 bool wr_job_may_start(const struct wr_job *job);
 /* Whether the job has something to say; fills it in. */
 bool wr_jobs_say(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action);
 /* The earliest deadline. */
-int64_t wr_jobs_deadline(const struct wr_plan *plan);
+int64_t wr_jobs_deadline(const struct wr_plan *plan, int64_t now);
 
 /* ---- lane.c ---- */
 
@@ -158,6 +162,8 @@ uint32_t wr_lane_peek(const struct wr_plan *plan, const struct wr_lane *lane, ui
 uint32_t wr_lane_pop(struct wr_plan *plan, struct wr_lane *lane, uint32_t open, int64_t now);
 /* Of this origin, any. */
 uint32_t wr_lane_pop_any(struct wr_plan *plan, struct wr_lane *lane, bool is_https);
+/* Whether it has this task. */
+bool wr_lane_has(const struct wr_plan *plan, const struct wr_lane *lane, uint64_t fingerprint);
 bool wr_lane_is_full(const struct wr_lane *lane);
 bool wr_loads_say(struct wr_plan *plan, struct wr_plan_action *ret_action);
 

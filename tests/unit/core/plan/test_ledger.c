@@ -66,18 +66,6 @@ static void several_loops_draw_no_more_than_there_is(void **state)
     assert_false(is_last);
 }
 
-static void a_job_is_complete_when_nothing_is_open_anywhere(void **state)
-{
-    (void)state;
-    struct wr_ledger ledger;
-    wr_ledger_init(&ledger, 10, 10, 0);
-    assert_false(wr_ledger_open(&ledger, 1));  /* a seed */
-    assert_false(wr_ledger_open(&ledger, 2));  /* its links, one posted to another loop */
-    assert_false(wr_ledger_open(&ledger, -1)); /* the seed has ended */
-    assert_false(wr_ledger_open(&ledger, -1)); /* the posted one is known there */
-    assert_true(wr_ledger_open(&ledger, -1));
-}
-
 static void concurrency_is_shared_among_loops(void **state)
 {
     (void)state;
@@ -91,5 +79,5 @@ static void concurrency_is_shared_among_loops(void **state)
 
 WEIR_TESTS(test(twenty_failures_in_a_row_fail_the_job_once_and_a_success_ends_the_row),
            test(tasks_that_expire_fail_a_job_of_one_host_only), test(what_an_end_means_follows_from_fate_and_status),
-           test(several_loops_draw_no_more_than_there_is), test(a_job_is_complete_when_nothing_is_open_anywhere),
+           test(several_loops_draw_no_more_than_there_is), 
            test(concurrency_is_shared_among_loops))
