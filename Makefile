@@ -6,7 +6,7 @@
 #   make tsan       the same under ThreadSanitizer
 #   make clang      the same, built with clang
 #   make fuzz       every parser for FUZZ_SECONDS (60) against made-up input (clang)
-#   make sim-long   the laws of pacing in 20 000 random worlds instead of 400
+#   make sim-long   the laws of pacing in 20 000 random worlds instead of 400, and whole crawls in 20 000 instead of 300
 #   make coverage   which lines the tests reach
 #   make bench      the hot paths on this machine; make bench-peers adds others' libraries; make bench-fetch what HTTP
 #                   costs behind a gate
@@ -57,6 +57,7 @@ fuzz:
 
 sim-long: all
 	@WEIR_LAW_SEEDS=$${WEIR_LAW_SEEDS:-20000} $(B)/tests/sim/test_sim_laws
+	@WEIR_CRAWL_SEEDS=$${WEIR_CRAWL_SEEDS:-20000} $(B)/tests/sim/test_sim_crawl
 
 # Atomic counters: without them, threads leave branches that were taken a negative number of times.
 coverage:

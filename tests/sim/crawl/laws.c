@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* laws.c - watches a whole crawl from outside. */
+#include "sim/crawl/laws.h"
+
+#include <stdio.h>
+
+#define LONG_AGO (-WEIR_DURATION_MAX)
+
+void laws_init(struct laws *laws, const struct wr_plan_options *options)
+{
+    *laws = (struct laws){.options = options};
+    for (int i = 0; i < WEB_HOSTS_MAX; i++) {
+        struct law_host *host = &laws->hosts[i];
+        host->last_send_at = host->window_end = host->known_since = laws->durable_window_end[i] = LONG_AGO;
+    }
+}
+
+void laws_break(struct laws *laws, const char *law, struct wr_span url, int64_t now)
+{
+    if (laws->broken != NULL)
+        return;
+    laws->broken = law;
+    snprintf(laws->detail, sizeof laws->detail, "%.*s at %lld ms", (int)url.bytes, url.data,
+             (long long)(now / WEIR_MILLISECOND));
+}
+
+static int64_t interval_of(const struct laws *laws, const struct law_host *host)
+{
+    const weir_pace_options *pace = &laws->options->pace;
+    int64_t ns = pace->min_interval_ns;
+    if (pace->max_rate > 0 && 1e9 / pace->max_rate > (double)ns)
+        ns = (int64_t)(1e9 / pace->max_rate);
+    for (int i = 0; i < 2; i++)
+        if (host->robots_known[i] && host->delay_ns[i] > ns)
+            ns = host->delay_ns[i];
+    return ns;
+}
+
+static void check_page(struct laws *laws, const struct law_host *host, struct store_row *row, struct wr_span url,
+                       int64_t now)
+{
+    bool is_https = web_is_https(url);
+    if (!laws->options->ignores_robots && !host->robots_known[is_https])
+        laws_break(laws, "V3: a page while robots.txt is unknown", url, now);
+    if (!laws->options->ignores_robots && host->denies[is_https] && web_kind_of(url) == 'x')
+        laws_break(laws, "V3: a page that robots.txt denies", url, now);
+    if (row->flies)
+        laws_break(laws, "V4: a URL twice at once", url, now);
+    if (row->has_ended)
+        laws_break(laws, "V4: a URL that has ended", url, now);
+    row->flies = true;
+    row->sends++;
+    laws->in_flight[row->job]++;
+}
+
+void laws_send(struct laws *laws, struct store_row *row, struct wr_span url, int64_t now)
+{
+    struct law_host *host = &laws->hosts[web_host_of(url)];
+    uint32_t most = laws->options->pace.max_in_flight;
+    if (now < host->last_send_at + interval_of(laws, host))
+        laws_break(laws, "V1: closer than the interval", url, now);
+    if (now < host->known_since + interval_of(laws, host))
+        laws_break(laws, "V1, R23: a known host's first request waits an interval", url, now);
+    if (now < host->window_end)
+        laws_break(laws, "V2: within a server's window", url, now);
+    if (most > 0 && host->in_flight >= most)
+        laws_break(laws, "V1: too many in flight", url, now);
+    if (row != NULL)
+        check_page(laws, host, row, url, now);
+    host->last_send_at = now;
+    host->in_flight++;
+}
+
+void laws_answer(struct laws *laws, struct store_row *row, struct wr_span url, int64_t retry_after_ns, int64_t now)
+{
+    struct law_host *host = &laws->hosts[web_host_of(url)];
+    host->in_flight--;
+    if (retry_after_ns > 0 && now + retry_after_ns > host->window_end)
+        host->window_end = now + retry_after_ns;
+    if (row != NULL) {
+        row->flies = false;
+        laws->in_flight[row->job]--;
+    }
+}
+
+void laws_window_committed(struct laws *laws, uint32_t host)
+{
+    laws->durable_window_end[host] = laws->hosts[host].window_end;
+}
+
+void laws_robots(struct laws *laws, uint32_t index, bool is_https, bool denies, int64_t delay_ns)
+{
+    struct law_host *host = &laws->hosts[index];
+    host->robots_known[is_https] = true;
+    host->denies[is_https] = denies;
+    host->delay_ns[is_https] = delay_ns;
+}
+
+/* What the store does not know is forgotten; what it knows, holds. */
+void laws_restart(struct laws *laws, const struct store *store, int64_t now)
+{
+    memset(laws->in_flight, 0, sizeof laws->in_flight);
+    for (uint32_t i = 0; i < WEB_HOSTS_MAX; i++) {
+        struct law_host *host = &laws->hosts[i];
+        const struct store_host *known = &store->committed[i];
+        host->in_flight = 0;
+        host->window_end = laws->durable_window_end[i];
+        host->known_since = known->has_memory ? now : LONG_AGO;
+        host->last_send_at = known->has_memory ? host->last_send_at : LONG_AGO;
+        for (int o = 0; o < 2; o++) {
+            host->robots_known[o] = known->robots[o].is_known;
+            host->denies[o] = host->denies[o] && known->robots[o].has_rules;
+            host->delay_ns[o] = known->robots[o].has_rules ? host->delay_ns[o] : 0;
+        }
+    }
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* laws.h - watches a whole crawl from outside: by what is sent and what is answered, and by what the store has.
+ *
+ * V1  spacing and requests in flight per host    V2  no request in a window that a server named, across crashes
+ * V3  no page while robots.txt is unknown, none that it denies
+ * V4  no URL twice at once, none that has ended  V6  bounds
+ */
+#ifndef WEIR_TEST_CRAWL_LAWS_H
+#define WEIR_TEST_CRAWL_LAWS_H
+
+#include "core/plan/plan.h"
+#include "sim/crawl/store.h"
+
+struct law_host {
+    int64_t last_send_at, window_end, known_since;
+    uint32_t in_flight;
+    int64_t delay_ns[2]; /* Crawl-delay, as last told */
+    bool robots_known[2], denies[2];
+};
+
+struct laws {
+    const struct wr_plan_options *options;
+    struct law_host hosts[WEB_HOSTS_MAX];
+    int64_t durable_window_end[WEB_HOSTS_MAX];
+    uint32_t in_flight[STORE_JOBS + 1]; /* of each job */
+    const char *broken;                 /* the first law that was */
+    char detail[160];
+};
+
+void laws_init(struct laws *laws, const struct wr_plan_options *options);
+void laws_break(struct laws *laws, const char *law, struct wr_span url, int64_t now);
+/* `row` is NULL for what is no page. */
+void laws_send(struct laws *laws, struct store_row *row, struct wr_span url, int64_t now);
+void laws_answer(struct laws *laws, struct store_row *row, struct wr_span url, int64_t retry_after_ns, int64_t now);
+/* The answer's window is stored. */
+void laws_window_committed(struct laws *laws, uint32_t host);
+void laws_robots(struct laws *laws, uint32_t host, bool is_https, bool denies, int64_t delay_ns);
+void laws_restart(struct laws *laws, const struct store *store, int64_t now);
+
+#endif
