@@ -117,6 +117,25 @@ def links_measures_a_page_and_plain_text():
     assert '35 links' in weir('bench', 'links').stdout
 
 
+def plan_fetches_every_url_once_at_one_a_second_and_host():
+    run = weir('bench', 'plan', '--hosts', '500', '--tasks', '7', '--json')
+    assert run.returncode == 0, run.stderr
+    result = json.loads(run.stdout)
+    assert result['starts'] == 3500 and result['loads'] >= 500
+    assert 6 <= result['virtual_s'] < 7
+    assert 0 < result['ns_per_offer'] < 1e6 and 0 < result['ns_per_url'] < 1e6
+    assert 200 < result['bytes_per_host'] < 2000
+    run = weir('bench', 'plan', '--hosts', '3', '--tasks', '2')
+    assert run.returncode == 0 and '3 hosts, 2 URLs each' in run.stdout and 'bytes per host' in run.stdout
+
+
+def plan_holds_to_what_it_says_of_memory():
+    result = json.loads(weir('bench', 'plan', '--hosts', '20000', '--tasks', '3', '--json').stdout)
+    assert result['tasks_in_memory'] == 60000 and 50 < result['bytes_per_task'] < 300
+    said = 20000 * result['bytes_per_host'] + 60000 * result['bytes_per_task']
+    assert result['resident_bytes'] < 1.5 * said + 2e7
+
+
 def robots_measures_reading_and_asking_and_the_worst():
     run = weir('bench', 'robots', '--json')
     assert run.returncode == 0, run.stderr
