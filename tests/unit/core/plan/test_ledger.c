@@ -79,5 +79,4 @@ static void concurrency_is_shared_among_loops(void **state)
 
 WEIR_TESTS(test(twenty_failures_in_a_row_fail_the_job_once_and_a_success_ends_the_row),
            test(tasks_that_expire_fail_a_job_of_one_host_only), test(what_an_end_means_follows_from_fate_and_status),
-           test(several_loops_draw_no_more_than_there_is), 
-           test(concurrency_is_shared_among_loops))
+           test(several_loops_draw_no_more_than_there_is), test(concurrency_is_shared_among_loops))
