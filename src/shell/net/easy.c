@@ -328,12 +328,14 @@ int wr_easy_set(struct wr_transfer *transfer, const struct wr_net_request *reque
     return error;
 }
 
-/* Taking a handle out that has had a connection makes libcurl 7.88 walk over all of them, lest one of its is left
+/* Taking a handle out that has had a connection makes libcurl 7 walk over all of them, lest one of its is left
  * (CONNECT_ONLY). Looking for its connection where there is none, it finds that it has none. */
 void wr_easy_forget(struct wr_transfer *transfer)
 {
     curl_socket_t none;
 
+    if (transfer->net->nowhere == NULL)
+        return;
     curl_easy_setopt(transfer->easy, CURLOPT_SHARE, transfer->net->nowhere);
     (void)curl_easy_getinfo(transfer->easy, CURLINFO_ACTIVESOCKET, &none);
     curl_easy_setopt(transfer->easy, CURLOPT_SHARE, transfer->share);

@@ -252,12 +252,21 @@ static int copy_strings(struct wr_net *net)
     return 0;
 }
 
+/* Only for the libcurl whose ways are known; others may object, and walk over no more than that one does. */
+static int make_nowhere(struct wr_net *net)
+{
+    if (curl_version_info(CURLVERSION_NOW)->version_num >= 0x080000)
+        return 0;
+    net->nowhere = curl_share_init();
+    if (net->nowhere == NULL || curl_share_setopt(net->nowhere, CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT) != CURLSHE_OK)
+        return WEIR_E_NOMEM;
+    return 0;
+}
+
 static int make_multi(struct wr_net *net)
 {
     net->multi = curl_multi_init();
-    net->nowhere = curl_share_init();
-    if (net->multi == NULL || net->nowhere == NULL ||
-        curl_share_setopt(net->nowhere, CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT) != CURLSHE_OK)
+    if (net->multi == NULL || make_nowhere(net) < 0)
         return WEIR_E_NOMEM;
     (void)curl_multi_setopt(net->multi, CURLMOPT_SOCKETFUNCTION, wr_socket_watch);
     (void)curl_multi_setopt(net->multi, CURLMOPT_SOCKETDATA, net);

@@ -102,7 +102,7 @@ struct wr_net {
     const weir_allocator *allocator;
     const weir_clock *clock;
     CURLM *multi;
-    CURLSH *nowhere; /* shares connections, and never has one; see wr_easy_forget */
+    CURLSH *nowhere; /* shares connections, and never has one; see wr_easy_forget. NULL: not needed */
     uv_timer_t curl_timer, due_timer;
     uv_idle_t no_wait; /* with it the loop polls without waiting */
     uv_check_t polled; /* when it has polled */
