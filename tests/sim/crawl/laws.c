@@ -50,7 +50,8 @@ static void check_page(struct laws *laws, const struct law_host *host, struct st
         laws_break(laws, "V4: a URL that has ended", url, now);
     row->flies = true;
     row->sends++;
-    laws->in_flight[row->job]++;
+    if (++laws->in_flight[row->job] > laws->concurrency && laws->concurrency > 0)
+        laws_break(laws, "R14: more of a job in flight than its concurrency", url, now);
 }
 
 void laws_send(struct laws *laws, struct store_row *row, struct wr_span url, int64_t now)

@@ -3,6 +3,7 @@
  *
  * V1  spacing and requests in flight per host    V2  no request in a window that a server named, across crashes
  * V3  no page while robots.txt is unknown, none that it denies
+ * R14 requests in flight per job
  * V4  no URL twice at once, none that has ended  V6  bounds
  */
 #ifndef WEIR_TEST_CRAWL_LAWS_H
@@ -23,6 +24,7 @@ struct laws {
     struct law_host hosts[WEB_HOSTS_MAX];
     int64_t durable_window_end[WEB_HOSTS_MAX];
     uint32_t in_flight[STORE_JOBS + 1]; /* of each job */
+    uint32_t concurrency;               /* the most of each; 0: any */
     const char *broken;                 /* the first law that was */
     char detail[160];
 };

@@ -323,6 +323,8 @@ static void begin(struct world *world, uint64_t seed)
         world->ledgers[job].has_many_hosts = world_once_in(world, 2);
     }
     laws_init(&world->laws, &world->options);
+    if (world->job_options.concurrency >= world->loops) /* each loop has one at least */
+        world->laws.concurrency = world->job_options.concurrency;
     begin_life(world);
     offer_seeds(world);
     for (uint32_t i = 0; i < world->loops; i++)
