@@ -163,12 +163,28 @@ static void purge(struct wr_plan *plan, struct wr_job *job, int64_t now)
     }
 }
 
+/* A job that stands still needs no memory: others may. Its tasks are loaded anew, from the front; but not while some
+ * are in flight, or have failed before, for the store would not know. */
+static void unload(struct wr_plan *plan, struct wr_lane *lane)
+{
+    uint32_t queued = lane->queued[0] + lane->queued[1];
+    if (lane->in_flight > 0 || lane->loading || lane->delayed.count > 0 || queued == 0)
+        return;
+    uint64_t in_store = lane->in_store + queued;
+    purge_lane(plan, lane);
+    lane->job->open += queued;
+    lane->in_store = in_store;
+    lane->after = WR_PLAN_FRONT;
+}
+
 /* A job was paused or goes on: what its hosts can do has changed. */
 static void stir(struct wr_plan *plan, struct wr_job *job, int64_t now)
 {
     for (int i = 0; i < PURGE_BATCH && job->stirred != NULL; i++) {
         struct wr_lane *lane = WR_LINKED(job->stirred, struct wr_lane, of_job);
         job->stirred = job->stirred->next;
+        if (job->paused)
+            unload(plan, lane);
         wr_host_settle(plan, lane->host, now);
     }
 }

@@ -22,12 +22,15 @@ void wr_lane_want(struct wr_plan *plan, struct wr_lane *lane)
     plan->lanes += active;
     plan->lanes -= lane->active;
     lane->active = active;
-    if (!lane->loading && !lane->job->ended && lane->in_store > 0 && in_window(lane) <= share(plan) / 2)
+    if (!lane->loading && !lane->job->ended && !lane->job->paused && lane->in_store > 0 &&
+        in_window(lane) <= share(plan) / 2)
         wr_list_push(&plan->loads, &lane->loads);
 }
 
 bool wr_loads_say(struct wr_plan *plan, struct wr_plan_action *ret_action)
 {
+    while (plan->loads.first != NULL && WR_LINKED(plan->loads.first, struct wr_lane, loads)->job->paused)
+        wr_link_take(plan->loads.first);
     if (plan->loads.first == NULL || plan->starved || plan->pool.used >= plan->options.max_tasks)
         return false;
     struct wr_lane *lane = WR_LINKED(plan->loads.first, struct wr_lane, loads);

@@ -151,6 +151,9 @@ static bool host_ok(struct wr_plan *plan, struct wr_plan_host *host, struct coun
         if (!lane_ok(lane, count))
             return false;
         bool stands_still = lane->job->paused || lane->job->ended;
+        if (!stands_still && lane->in_store > 0 && lane->queued[0] + lane->queued[1] + lane->in_flight == 0 &&
+            !lane->loading && !wr_link_waits(&lane->loads) && lane->job->stirred == NULL)
+            return false; /* nobody would load it */
         waits |= wr_link_waits(&lane->ready) || wr_link_waits(&lane->loads) || lane->loading;
         queued += stands_still ? 0 : lane->queued[0] + lane->queued[1];
         flies += lane->in_flight;

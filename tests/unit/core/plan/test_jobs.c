@@ -30,6 +30,33 @@ static void a_paused_job_starts_nothing_and_goes_on_where_it_was(void **state)
     rig_release(&rig);
 }
 
+/* What stands still holds no room that others need. */
+static void a_paused_job_lets_go_of_its_windows(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    struct wr_plan_stats stats;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 20);
+    rig_offer_many(&rig, 1, "b.example", 20);
+    struct wr_plan_action action = rig_wait(&rig, rig.now);
+    assert_int_equal(wr_plan_job_pause(rig.plan, 1, true), 0);
+    rig_next(&rig);
+    wr_plan_stats_get(rig.plan, &stats);
+    assert_int_equal(stats.tasks, 20); /* one of a.example is in flight */
+    rig_fetch(&rig, &action, 200);
+    assert_int_equal(wr_plan_job_pause(rig.plan, 1, false), 0);
+    for (int i = 0; i < 39; i++) {
+        action = rig_wait(&rig, rig.now + S);
+        assert_kind(action, WR_PLAN_START);
+        rig_fetch(&rig, &action, 200);
+    }
+    assert_kind(rig_wait(&rig, rig.now), WR_PLAN_DRAINED);
+    rig_release(&rig);
+}
+
 static void a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all(void **state)
 {
     (void)state;
@@ -205,7 +232,7 @@ static void what_was_learned_is_told_once_for_each_change(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(a_paused_job_starts_nothing_and_goes_on_where_it_was),
+WEIR_TESTS(test(a_paused_job_starts_nothing_and_goes_on_where_it_was), test(a_paused_job_lets_go_of_its_windows),
            test(a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all),
            test(concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_recovers),
            test(a_job_ends_at_its_deadline_once), test(bytes_are_drawn_from_the_ledger_and_end_the_job),
