@@ -326,6 +326,11 @@ WEIR_API void weir_pace_ticket_free(weir_pace_ticket *ticket);
  * the permit holds nothing any more, so acquire anew. Called again, or without WEIR_REPORTS_SENT: a no-op. */
 WEIR_API int weir_permit_sent(weir_permit *permit);
 
+/* The head of its answer is there, and the rest may take its time: what it says of waiting (Retry-After, a quota that
+ * is used up) binds all others from now on. The request goes on: tell as well how it ended, of waiting what is left. A
+ * permit that holds nothing: a no-op. WEIR_E_INVAL. */
+WEIR_API int weir_permit_hear(weir_permit *permit, const weir_outcome *outcome);
+
 /* The request ended so: its gates learn, and the permit is let go. A permit that holds nothing: a no-op. One that was
  * not sent counts as sent now: tell of a connection that failed, too. WEIR_E_INVAL. */
 WEIR_API int weir_permit_tell(weir_permit *permit, const weir_outcome *outcome);

@@ -119,7 +119,7 @@ static bool send_all(int fd, const char *text, size_t bytes)
     return true;
 }
 
-static bool send_reply(int fd, const struct origin_reply *reply, bool is_head)
+static bool send_reply(struct origin *origin, int fd, const struct origin_reply *reply, bool is_head)
 {
     char head[4096];
     const char *body = reply->body != NULL ? reply->body : "hello\n";
@@ -129,7 +129,10 @@ static bool send_reply(int fd, const struct origin_reply *reply, bool is_head)
         snprintf(head, sizeof head, "HTTP/1.1 %d Status\r\n%sContent-Length: %zu\r\n\r\n",
                  reply->status != 0 ? reply->status : 200, reply->fields != NULL ? reply->fields : "", strlen(body));
     bool has_body = !is_head && reply->status != 304;
-    return send_all(fd, head, (size_t)bytes) && (!has_body || send_all(fd, body, strlen(body))) && !reply->closes;
+    if (!send_all(fd, head, (size_t)bytes))
+        return false;
+    sleep_for(origin, reply->stall_ns);
+    return (!has_body || send_all(fd, body, strlen(body))) && !reply->closes;
 }
 
 static void stamp(struct origin *origin, int64_t *place)
@@ -149,7 +152,7 @@ static void *serve(void *context)
         struct origin_reply reply = log_request(visit.origin, &request);
         sleep_for(visit.origin, reply.delay_ns);
         stamp(visit.origin, &visit.origin->log[request.number].done_at);
-        goes_on = send_reply(visit.fd, &reply, strcmp(request.method, "HEAD") == 0);
+        goes_on = send_reply(visit.origin, visit.fd, &reply, strcmp(request.method, "HEAD") == 0);
         stamp(visit.origin, &visit.origin->log[request.number].told_at);
     }
     shutdown(visit.fd, SHUT_RDWR);

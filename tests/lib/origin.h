@@ -34,6 +34,7 @@ struct origin_reply {
     const char *fields; /* further ones, each with CRLF; NULL: none */
     const char *body;   /* NULL: "hello\n" */
     int64_t delay_ns;   /* before the answer */
+    int64_t stall_ns;   /* between head and body */
     bool closes;        /* the connection, without saying so */
     const char *raw;    /* instead of all that: these bytes, and then the connection is closed */
 };

@@ -368,6 +368,16 @@ uint32_t wr_gate_tell(struct wr_gate *gate, const weir_pace_options *options, co
     return news | notice(gate, options, strategy, &answer, t);
 }
 
+uint32_t wr_gate_hear(struct wr_gate *gate, const weir_pace_options *options, const struct wr_gate_start *start,
+                      const weir_outcome *outcome, int64_t now, double unit)
+{
+    int64_t t = advance(gate, options, now);
+    if (options->off || start->seq == 0)
+        return 0;
+    struct wr_answer answer = answer_of(gate, options, start, outcome, t);
+    return obey(gate, options, &answer, t, unit);
+}
+
 /* ---- the rest ---- */
 
 void wr_gate_robots_delay(struct wr_gate *gate, int64_t delay_ns, int64_t now)

@@ -84,6 +84,11 @@ struct wr_gate_start wr_gate_sent(struct wr_gate *gate, const weir_pace_options 
 uint32_t wr_gate_tell(struct wr_gate *gate, const weir_pace_options *options, const struct wr_gate_start *start,
                       const weir_outcome *outcome, int64_t now, double unit);
 
+/* The head of the answer to a start is there: what it says of waiting binds at once, and the rest is told at the end.
+ * Returns news. */
+uint32_t wr_gate_hear(struct wr_gate *gate, const weir_pace_options *options, const struct wr_gate_start *start,
+                      const weir_outcome *outcome, int64_t now, double unit);
+
 /* It was given up after it was sent. */
 void wr_gate_drop(struct wr_gate *gate, const weir_pace_options *options, const struct wr_gate_start *start,
                   int64_t now);

@@ -18,6 +18,7 @@ struct wr_ride {
     bool is_wanted; /* the body */
     uint64_t body_bytes;
     weir_said said;
+    int64_t said_at;
     struct wr_buf head, body;
     struct wr_ride *next_spare;
 };
@@ -113,6 +114,34 @@ static void read_limits(struct wr_ride *ride, const struct wr_head *head)
     for (size_t cursor = 0; wr_head_next(head, &cursor, &name, &value);)
         wr_limits_field(&limits, name, value);
     ride->said = wr_limits_result(&limits);
+    ride->said_at = wr_client_now(ride->client);
+}
+
+/* What is left of a time that was named. It stays one. */
+static int64_t what_is_left(const struct wr_ride *ride, int64_t named_ns)
+{
+    if (named_ns <= 0)
+        return named_ns; /* none, or it is over */
+    int64_t left_ns = named_ns - (wr_client_now(ride->client) - ride->said_at);
+    return left_ns > 1 ? left_ns : 1;
+}
+
+static weir_outcome outcome_of(const struct wr_ride *ride, int status)
+{
+    weir_outcome outcome = {.size = sizeof outcome, .status = status, .attempt = ride->fetch->sent};
+    weir_said said = ride->said;
+    said.retry_after_ns = what_is_left(ride, said.retry_after_ns);
+    said.reset_ns = what_is_left(ride, said.reset_ns);
+    wr_limits_tell(&said, &outcome);
+    return outcome;
+}
+
+/* A time that the host names binds all others at once, however slowly the body comes (K2). */
+static void obey_head(struct wr_ride *ride, int status)
+{
+    weir_outcome outcome = outcome_of(ride, status);
+    if ((outcome.has_retry_after || outcome.has_quota) && !wr_net_is_proxys(ride->transfer))
+        (void)weir_permit_hear(&ride->permit, &outcome);
 }
 
 static bool on_head(void *context, const struct wr_head *head)
@@ -121,6 +150,7 @@ static bool on_head(void *context, const struct wr_head *head)
     if (ride->fetch == NULL)
         return false;
     read_limits(ride, head);
+    obey_head(ride, head->status);
     wr_fields_append(&ride->head, head);
     ride->is_wanted = ride->fetch->on_body == NULL || wr_answer_is_last(ride->fetch, head->status, &ride->head);
     return true;
@@ -167,16 +197,14 @@ static const weir_failure failures[] = {
 /* The gate learns what the host did. What was not the host's doing is none of its business (E7). */
 static void tell_gate(struct wr_ride *ride, const struct wr_net_result *result)
 {
-    weir_outcome outcome = {.size = sizeof outcome, .attempt = ride->fetch->sent};
     bool is_hosts = result->end == WR_NET_DONE ? result->blame != WR_NET_PROXY_HOST : result->blame == WR_NET_HOST;
     if (!is_hosts) {
         weir_permit_release(&ride->permit);
         return;
     }
-    outcome.status = result->end == WR_NET_DONE ? result->status : 0;
+    weir_outcome outcome = outcome_of(ride, result->end == WR_NET_DONE ? result->status : 0);
     if (result->first_byte_at > result->sent_at)
         outcome.latency_ns = result->first_byte_at - result->sent_at;
-    wr_limits_tell(&ride->said, &outcome);
     (void)weir_permit_tell(&ride->permit, &outcome);
 }
 

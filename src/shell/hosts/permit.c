@@ -172,16 +172,23 @@ static void describe(const struct wr_seen *seen, const weir_outcome *outcome, we
                                    .breaker = entry.breaker};
 }
 
+/* With the lock held: news->set becomes what is to be saved, and said. */
+static void note_news(const weir_pacer *pacer, const struct wr_seen *seen, const weir_outcome *outcome,
+                      struct news *news)
+{
+    if ((news->set & (WR_NEWS_DELAY | WR_NEWS_RETRY_AFTER | WR_NEWS_BREAKER)) != 0)
+        seen->host->changes++;
+    if (news->set != 0 && pacer->listener != NULL)
+        describe(seen, outcome, &news->event);
+}
+
 /* With the lock held. `start` may be NULL. */
 static void tell_gate(const weir_pacer *pacer, const struct wr_seen *seen, const struct wr_gate_start *start,
                       const weir_outcome *outcome, struct news *ret_news)
 {
     double unit = unit_of(pacer, seen, start != NULL ? start->seq : seen->host->changes);
     ret_news->set = wr_gate_tell(seen->gate, seen->pace, start, outcome, seen->now, unit);
-    if ((ret_news->set & (WR_NEWS_DELAY | WR_NEWS_RETRY_AFTER | WR_NEWS_BREAKER)) != 0)
-        seen->host->changes++;
-    if (ret_news->set != 0 && pacer->listener != NULL)
-        describe(seen, outcome, &ret_news->event);
+    note_news(pacer, seen, outcome, ret_news);
 }
 
 /* With no lock held. */
@@ -278,6 +285,38 @@ int weir_permit_tell(weir_permit *permit, const weir_outcome *outcome)
     permit->pacer = NULL;
     if (calls)
         wr_pacer_drop(pacer);
+    return 0;
+}
+
+static void hear_gate(const weir_permit *permit, const struct wr_query *query, size_t i, const weir_outcome *outcome)
+{
+    weir_pacer *pacer = permit->pacer;
+    struct wr_visit visit = wr_table_enter(pacer->table, query);
+    struct news news;
+    news.set = 0;
+    if (visit.entry != NULL) {
+        struct wr_seen seen = wr_host_see(pacer->table, visit.shard, visit.entry, visit.now);
+        struct wr_gate_start start = start_of(permit, i);
+        if (is_held(permit, i, &seen) && is_started(permit, i))
+            news.set = wr_gate_hear(seen.gate, seen.pace, &start, outcome, seen.now, unit_of(pacer, &seen, start.seq));
+        note_news(pacer, &seen, outcome, &news);
+    }
+    wr_visit_end_and_wake(&visit);
+    say_news(pacer, query, &news);
+}
+
+int weir_permit_hear(weir_permit *permit, const weir_outcome *outcome)
+{
+    struct wr_gates gates;
+    if (permit == NULL)
+        return wr_invalid("permit is NULL; it must come from weir_pacer_acquire or weir_pacer_try");
+    if (check_outcome(outcome) != 0)
+        return WEIR_E_INVAL;
+    if (permit->pacer == NULL)
+        return 0;
+    wr_gates_init(&gates, permit->pacer, permit, wr_clock_now(permit->pacer->clock), false);
+    for (size_t i = 0; i < permit->gates; i++)
+        hear_gate(permit, &gates.parts[i].query, i, outcome);
     return 0;
 }
 

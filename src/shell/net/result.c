@@ -159,7 +159,7 @@ static uint8_t version_of(CURL *easy)
 }
 
 /* With a proxy and without TLS, these are its own words: it is the gateway that could not. */
-static bool is_proxys_answer(const struct wr_transfer *transfer)
+bool wr_net_is_proxys(const struct wr_transfer *transfer)
 {
     int status = transfer->result.status;
 
@@ -180,7 +180,7 @@ void wr_result_fill(struct wr_transfer *transfer)
         result->is_reused = connects == 0;
         result->version = result->first_byte_at != 0 ? version_of(transfer->easy) : 0;
     }
-    if (is_proxys_answer(transfer))
+    if (wr_net_is_proxys(transfer))
         result->blame = WR_NET_PROXY_HOST;
     if (result->sends > 0 && !transfer->is_idempotent)
         result->retry = WR_NET_NEVER;

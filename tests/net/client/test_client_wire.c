@@ -368,8 +368,40 @@ static void a_window_is_kept_by_the_next_client(void **state)
     origin_free(origin);
 }
 
+/* ---- V2, K2: a window begins with the head that names it ---- */
+
+static struct origin_reply turn_away_slowly(void *context, const struct origin_request *request)
+{
+    (void)context;
+    if (request->number == 1)
+        return (struct origin_reply){.status = 429, .fields = "Retry-After: 1\r\n", .stall_ns = 600 * MS};
+    return (struct origin_reply){.delay_ns = 50 * MS};
+}
+
+static void a_window_begins_with_the_head_however_slow_the_body(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(turn_away_slowly, NULL, NULL);
+    struct crowd crowd = {.rig = &rig};
+    rig_init(&rig);
+    rig.pace.max_in_flight = 2;
+    rig_start(&rig);
+    for (int i = 0; i < 6; i++)
+        crowd_ask(&crowd, url_at(origin_port(origin), "/"), NULL);
+    crowd_await(&crowd);
+    assert_int_equal(crowd.statuses[200], 6);
+    int64_t said_at = origin_request(origin, 1).done_at;
+    for (int i = 2; i < origin_requests(origin); i++)
+        if (origin_request(origin, i).at > said_at + STAMP_SLACK_NS)
+            assert_true(origin_request(origin, i).at >= said_at + WEIR_SECOND - STAMP_SLACK_NS);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
 WEIR_TESTS(test(every_kind_of_request_waits_its_turn), test(a_silent_resend_of_libcurl_waits_its_turn),
            test(a_hop_waits_at_the_gate_of_its_host), test(many_threads_and_hosts_keep_every_interval_and_window),
            test(a_server_that_turns_away_sees_the_rate_fall_and_rise),
            test(who_is_always_turned_away_asks_ever_less_and_others_go_on),
-           test(good_and_bad_in_turn_never_exceed_the_polite_rate), test(a_window_is_kept_by_the_next_client))
+           test(good_and_bad_in_turn_never_exceed_the_polite_rate), test(a_window_is_kept_by_the_next_client),
+           test(a_window_begins_with_the_head_however_slow_the_body))

@@ -164,6 +164,31 @@ static void told_retry_after_stops_a_request_that_was_allowed_and_not_yet_sent(v
     pacing_tear_down(&pacing);
 }
 
+/* The request goes on: it is in flight until its end is told, which then adds nothing to the wait. */
+static void a_head_that_names_a_time_binds_before_the_request_ends(void **state)
+{
+    (void)state;
+    struct pacing pacing;
+    pacing_set_up(&pacing, WEIR_PROFILE_STRICT);
+    weir_permit first = acquired(&pacing, "h", 0);
+    pass(&pacing, WEIR_SECOND);
+    weir_permit second = acquired(&pacing, "h", WEIR_REPORTS_SENT);
+    weir_outcome outcome = answer_retry_after(429, 30 * WEIR_SECOND);
+    assert_int_equal(weir_permit_hear(&first, &outcome), 0);
+    assert_int_equal(weir_permit_sent(&second), WEIR_E_WITHDRAWN);
+    assert_int_equal(weir_permit_hear(&second, &outcome), 0); /* holds nothing */
+    assert_int_equal(look_at(&pacing, "h").in_flight, 1);
+    assert_int_equal(look_at(&pacing, "h").error_streak, 0);
+    int64_t wait_ns = host_wait(&pacing, "h");
+    assert_true(wait_ns >= 30 * WEIR_SECOND);
+    pass(&pacing, 5 * WEIR_SECOND);
+    outcome = answer_retry_after(429, 25 * WEIR_SECOND);
+    assert_int_equal(weir_permit_tell(&first, &outcome), 0);
+    assert_int_equal(look_at(&pacing, "h").in_flight, 0);
+    assert_int_equal(host_wait(&pacing, "h"), wait_ns - 5 * WEIR_SECOND);
+    pacing_tear_down(&pacing);
+}
+
 /* R24: where starts are not spaced, one who connects slowly holds up nobody. */
 static void slow_connects_hold_up_nobody_where_starts_are_not_spaced(void **state)
 {
@@ -472,6 +497,7 @@ WEIR_TESTS(test(first_request_to_a_host_waits_for_nothing),
            test(spacing_counts_from_when_a_request_is_written_not_from_when_it_was_allowed),
            test(reservation_that_is_not_used_is_given_back_and_costs_nothing),
            test(permit_that_is_never_sent_comes_back_by_itself),
+           test(a_head_that_names_a_time_binds_before_the_request_ends),
            test(told_retry_after_stops_a_request_that_was_allowed_and_not_yet_sent),
            test(slow_connects_hold_up_nobody_where_starts_are_not_spaced),
            test(pausing_stops_a_request_that_was_allowed_and_not_yet_sent),
