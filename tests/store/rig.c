@@ -225,6 +225,8 @@ static void place_texts(struct rig_row *row, bool copies)
     case WR_STORE_JOBS:
         spans[0] = &to->job.why, spans[1] = &to->job.settings;
         break;
+    case WR_STORE_KNOWN:
+        break;
     case WR_STORE_TASKS:
         spans[0] = &to->task.host, spans[1] = &to->task.url, spans[2] = &to->task.referrer;
         break;

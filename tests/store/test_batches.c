@@ -401,6 +401,90 @@ static void what_a_paused_store_could_not_write_is_told_when_it_is_freed(void **
     }
 }
 
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+/* A crawl that loads, and is told that there is no more, goes to sleep: nothing that it posted may be missing. */
+static void a_load_sees_what_was_posted_before_though_it_is_not_due(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        weir_clock *clock = open_on_fake_clock(rig);
+        int64_t job = rig_job(rig, "");
+        uint64_t before = stats_of(rig).commits;
+        for (int i = 1; i <= 3; i++) {
+            assert_int_equal(rig_post_later(rig, numbered(rig, job, i)), 0);
+            struct wr_store_query query = {
+                .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FRONT};
+            size_t count;
+            free(rig_read(rig, query, &count));
+            assert_int_equal(count, i);
+            query.what = WR_STORE_HOSTS;
+            query.after.id = 0;
+            free(rig_read(rig, query, &count));
+            assert_int_equal(count, 1);
+        }
+        assert_int_equal(atomic_load(&rig->done), 0); /* the clock stands still */
+        assert_int_equal(stats_of(rig).commits, before);
+        advance(clock, 50 * WEIR_MILLISECOND);
+        test_await_number(&rig->done, 3);
+        assert_int_equal(stats_of(rig).commits, before + 1);
+        rig_check(rig);
+        close_on_fake_clock(rig, clock);
+    }
+}
+
+static void count_row(void *context, const struct wr_store_row *row)
+{
+    (void)row;
+    atomic_fetch_add((atomic_int *)context, 1);
+}
+
+static atomic_int load_answers;
+
+static void count_answer(void *context, int error, const char *why)
+{
+    (void)context;
+    (void)why;
+    assert_int_equal(error, 0);
+    atomic_fetch_add(&load_answers, 1);
+}
+
+static void a_load_waits_while_the_store_is_paused_and_then_sees_all(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        atomic_int rows = 0;
+        weir_clock *clock = open_on_fake_clock(rig);
+        int64_t job = rig_job(rig, "");
+        atomic_store(&load_answers, 0);
+        atomic_store(&rig->sync_error, WEIR_E_FULL);
+        const struct wr_store_change changes[] = {numbered(rig, job, 1), rig_output(job, "crawl.jsonl", 55)};
+        assert_int_equal(wr_store_post(rig->store, changes, 2, rig_count, rig), 0);
+        advance(clock, 50 * WEIR_MILLISECOND);
+        test_await_number(&rig->paused, 1);
+        struct wr_store_query query = {.what = WR_STORE_TASKS,
+                                       .job = job,
+                                       .key = wr_span_of("h"),
+                                       .after = WR_STORE_FRONT,
+                                       .row = count_row,
+                                       .done = count_answer,
+                                       .context = &rows};
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(wr_store_read(rig->store, &query), 0);
+        assert_int_equal(rig_look_job(rig, job).queued, 0); /* this is answered */
+        assert_int_equal(atomic_load(&load_answers), 0);
+        atomic_store(&rig->sync_error, 0);
+        test_await_waiters(clock, 1);
+        advance(clock, WEIR_SECOND);
+        test_await_number(&load_answers, 3);
+        assert_int_equal(atomic_load(&rows), 3);
+        assert_int_equal(atomic_load(&rig->done), 1);
+        close_on_fake_clock(rig, clock);
+    }
+}
+
 /* ---- callbacks ----------------------------------------------------------------------------------------- */
 
 static void wait_and_post(void *context, int error, const char *why)
@@ -436,4 +520,6 @@ WEIR_TESTS(test(posts_wait_for_each_other_and_share_a_transaction), test(much_is
            test(large_texts_fill_the_queue_and_one_may_be_larger_than_it),
            test(an_output_is_synced_before_its_length_is_stored),
            test(a_failure_is_for_good_and_nothing_is_half_stored),
-           test(what_a_paused_store_could_not_write_is_told_when_it_is_freed), test(a_callback_may_post_but_not_wait))
+           test(what_a_paused_store_could_not_write_is_told_when_it_is_freed),
+           test(a_load_sees_what_was_posted_before_though_it_is_not_due),
+           test(a_load_waits_while_the_store_is_paused_and_then_sees_all), test(a_callback_may_post_but_not_wait))

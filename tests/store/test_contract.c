@@ -132,6 +132,7 @@ static void a_loaded_task_has_all_that_was_found(void **state)
         struct wr_store_change change =
             rig_found(rig, job, "b.example", "https://b.example/x", "http://a.example:8080/");
         change.found.depth = 7;
+        change.found.hops = 2;
         change.found.priority = -3;
         rig_post(rig, change);
         rig_post(rig, rig_ended(rig, job, "http://a.example:8080/", false, "fetched")); /* a parent stays known */
@@ -147,6 +148,7 @@ static void a_loaded_task_has_all_that_was_found(void **state)
         assert_true(rig_is(task->host, "b.example"));
         assert_true(rig_is(task->referrer, "http://a.example:8080/"));
         assert_int_equal(task->depth, 7);
+        assert_int_equal(task->hops, 2);
         assert_int_equal(task->priority, -3);
         assert_int_equal(task->attempts, 0);
         assert_int_equal(task->not_before_wall_at, 0);
@@ -229,6 +231,58 @@ static void a_task_is_found_once_and_ends_once(void **state)
         assert_int_equal(seen.failed, 0);
         assert_int_equal(seen.bytes, 100);
         rig_check(rig);
+    }
+}
+
+static void who_asks_is_told_which_tasks_were_new(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        bool is_new[3] = {false, true, true};
+        rig_open(rig);
+        int64_t job = rig_job(rig, "");
+        struct wr_store_change changes[] = {rig_found(rig, job, "h", "https://h/1", NULL),
+                                            rig_found(rig, job, "h", "https://h/1", NULL),
+                                            rig_found(rig, job + 1, "h", "https://h/2", NULL)};
+        for (size_t i = 0; i < 3; i++)
+            changes[i].found.ret_is_new = &is_new[i];
+        rig_post_all(rig, changes, 3);
+        assert_true(is_new[0]);
+        assert_false(is_new[1]);
+        assert_false(is_new[2]); /* no such job */
+    }
+}
+
+static void all_fingerprints_of_a_job_are_listed_in_pieces(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        char url[32];
+        size_t count, seen = 0;
+        uint64_t sum = 0, expected = 0;
+        rig_open(rig);
+        int64_t job = rig_job(rig, ""), other = rig_job(rig, "");
+        for (int i = 0; i < 50; i++) {
+            snprintf(url, sizeof url, "https://h/%d", i);
+            expected += rig_fingerprint(rig, url);
+            rig_post(rig, rig_found(rig, job, "h", url, NULL));
+            if (i % 2 == 0)
+                rig_post(rig, rig_ended(rig, job, url, i % 4 == 0, "so"));
+        }
+        rig_post(rig, rig_found(rig, other, "h", "https://h/other", NULL));
+        struct wr_store_query query = {.what = WR_STORE_KNOWN, .job = job, .after.id = INT64_MIN, .limit = 7};
+        do {
+            struct rig_row *rows = rig_read(rig, query, &count);
+            for (size_t i = 0; i < count; i++, seen++) {
+                sum += rows[i].row.task.fingerprint;
+                query.after.id = (int64_t)rows[i].row.task.fingerprint;
+            }
+            free(rows);
+        } while (count > 0);
+        assert_int_equal(seen, 50);
+        assert_true(sum == expected);
     }
 }
 
@@ -488,7 +542,8 @@ WEIR_TESTS(test(a_new_store_is_empty_and_a_job_begins_pending), test(jobs_are_li
            test(every_status_is_kept_with_its_reason), test(a_job_that_is_over_takes_no_tasks),
            test(tasks_come_first_in_first_out_and_by_host), test(a_loaded_task_has_all_that_was_found),
            test(the_lowest_priority_number_comes_first), test(loading_goes_on_where_it_stopped),
-           test(a_task_is_found_once_and_ends_once), test(a_retry_keeps_its_place_and_counts_once),
+           test(a_task_is_found_once_and_ends_once), test(who_asks_is_told_which_tasks_were_new),
+           test(all_fingerprints_of_a_job_are_listed_in_pieces), test(a_retry_keeps_its_place_and_counts_once),
            test(a_task_is_never_put_off_for_years), test(counters_agree_with_the_tasks_whatever_is_repeated),
            test(texts_are_never_commands), test(texts_that_are_too_long_unclean_or_missing_are_refused),
            test(fingerprints_are_the_same_after_a_restart_and_differ_between_stores))

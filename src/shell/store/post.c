@@ -167,12 +167,12 @@ static int enqueue(struct wr_store *store, struct wr_post *post, bool waits)
     (void)pthread_mutex_lock(&store->lock);
     int error = await_room(store, post, waits);
     if (error == 0) {
-        bool was_empty = store->posts.first == NULL;
+        bool was_empty = store->posts.first == NULL && store->batch_bytes == 0;
         if (was_empty)
             store->posted_at = wr_clock_now(store->options.clock);
         wr_posts_push(&store->posts, post);
         store->is_urgent |= waits;
-        if (was_empty || waits || store->posts.changes >= store->options.batch_changes)
+        if (was_empty || waits || store->posts.changes + store->batch_changes >= store->options.batch_changes)
             wr_unpark(&store->parker);
     }
     (void)pthread_mutex_unlock(&store->lock);

@@ -69,7 +69,10 @@ struct wr_store {
     pthread_t thread;
     struct wr_parker parker;
     struct wr_posts batch;
-    int64_t retry_at; /* paused: no transaction before */
+    struct wr_post *applied; /* the last of the batch that is in the transaction; NULL: none is */
+    bool is_open;            /* there is a transaction */
+    bool has_output;         /* with the length of one */
+    int64_t retry_at;        /* paused: no transaction before */
 };
 
 /* change.c. WEIR_E_INVAL. */

@@ -16,7 +16,7 @@
  * counts once. The fingerprint is wr_hash by wr_store_hash_key, whose secret is kept in the store.
  *
  * When there is no room on the disk the store pauses: it keeps what was posted, tries again, and goes on when there is
- * (`changed` tells). Meanwhile reads are answered and posts are taken until the queue is full. Any other failure, that
+ * (`changed` tells). Meanwhile posts are taken until the queue is full. Any other failure, that
  * of a sync above all, is for good: nothing is tried again, and all posts fail.
  *
  * Host memory is noted rather than posted: only the last word about a host is written, at most once in hosts_ns, and
@@ -101,7 +101,9 @@ struct wr_store_task {
     struct wr_span url;  /* at most WR_URL_MAX bytes */
     uint64_t parent;     /* the fingerprint of the page it was found on; 0: a seed */
     uint32_t depth;
+    uint32_t hops; /* redirects on the way to it */
     int32_t priority;
+    bool *ret_is_new; /* posted: whether the job had it not, known when `done` is called; NULL: nobody asks */
     /* Only of one that is read: */
     struct wr_span referrer;    /* the parent's URL; empty: none */
     uint32_t attempts;          /* so far */
@@ -259,6 +261,7 @@ int wr_store_add_job(struct wr_store *store, struct wr_span settings, int64_t *r
 enum wr_store_what {
     WR_STORE_JOBS,       /* all after `after.id`, by id; or only `job` */
     WR_STORE_TASKS,      /* of `job`, queued for the host `key`, after `after` */
+    WR_STORE_KNOWN,      /* of `job`, in any state: only fingerprints, after `after.id` (INT64_MIN: all), as int64_t */
     WR_STORE_HOSTS,      /* with queued tasks of `job`, after `after.id`, by id */
     WR_STORE_ONE_HOST,   /* the host `key` */
     WR_STORE_ONE_ROBOTS, /* of the robots.txt at `key` */
@@ -290,8 +293,10 @@ struct wr_store_query {
     void *context;
 };
 
-/* Sees all that was committed before. Errors as of post, but that WEIR_E_FULL means that WR_STORE_READS_MAX reads are
- * not answered yet: ask again when one is. What is found out while reading goes to `done`. */
+/* TASKS, KNOWN and HOSTS see all that was posted before, whether it is committed or not, and wait while the store is
+ * paused; the others see what is committed, or about to be. Errors as of post, but that WEIR_E_FULL means that
+ * WR_STORE_READS_MAX reads are not answered yet: ask again when one is. What is found out while reading goes to `done`.
+ */
 #define WR_STORE_READS_MAX 4096
 int wr_store_read(struct wr_store *store, const struct wr_store_query *query);
 

@@ -7,24 +7,25 @@ static const char no_room_for_output[] = "the output could not be synced";
 
 /* ---- what is due --------------------------------------------------------------------------------------- */
 
-/* When the next transaction is due; WEIR_FOREVER: there is nothing to write. With the lock. */
+/* When the next commit is due; WEIR_FOREVER: there is nothing to write. With the lock. */
 static int64_t due_at(const struct wr_store *store)
 {
     const struct wr_store_options *options = &store->options;
     int64_t at = WEIR_FOREVER;
 
-    if (store->batch.first != NULL)
+    if (store->stats.state == WR_STORE_PAUSED && store->batch.first != NULL)
         return store->is_closing ? INT64_MIN : store->retry_at;
-    if (store->posts.first != NULL)
+    bool has_posts = store->posts.first != NULL || store->batch.first != NULL;
+    if (has_posts)
         at = store->posted_at + options->batch_ns;
     if (store->notes.first != NULL && store->noted_at + options->hosts_ns < at)
         at = store->noted_at + options->hosts_ns;
-    bool is_much = store->posts.changes >= options->batch_changes;
-    bool is_something = store->posts.first != NULL || store->notes.first != NULL;
+    bool is_much = store->posts.changes + store->batch.changes >= options->batch_changes;
+    bool is_something = has_posts || store->notes.first != NULL;
     return is_something && (is_much || store->is_urgent || store->is_closing) ? INT64_MIN : at;
 }
 
-/* Fills the batch. Notes go with the posts that wait anyway once they are due. With the lock. */
+/* Moves what was posted to the batch, and notes that are due. Who waits for this commit is in it. With the lock. */
 static void gather(struct wr_store *store, int64_t now)
 {
     struct wr_posts *batch = &store->batch;
@@ -39,21 +40,31 @@ static void gather(struct wr_store *store, int64_t now)
     }
     while (store->posts.first != NULL && batch->changes < store->options.batch_changes)
         wr_posts_push(batch, wr_posts_pop(&store->posts));
-    store->posted_at = now;
-    store->is_urgent = store->is_urgent && store->posts.first != NULL;
     store->batch_changes = batch->changes;
     store->batch_bytes = batch->bytes;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
 
-static int apply(struct wr_store *store, const struct wr_post *post, bool *has_output)
+static void close_transaction(struct wr_store *store)
+{
+    store->is_open = store->has_output = false;
+    store->applied = NULL;
+}
+
+static void undo(struct wr_store *store)
+{
+    store->backend->kind->undo(store->backend);
+    close_transaction(store);
+}
+
+static int apply(struct wr_store *store, const struct wr_post *post)
 {
     struct wr_backend *backend = store->backend;
     int error = post->ret_job == NULL ? 0 : backend->kind->add_job(backend, post->settings, post->ret_job);
 
     for (size_t i = 0; i < post->count && error == 0; i++) {
-        *has_output |= post->changes[i].kind == WR_STORE_OUTPUT;
+        store->has_output |= post->changes[i].kind == WR_STORE_OUTPUT;
         error = backend->kind->apply(backend, &post->changes[i]);
     }
     return error;
@@ -69,21 +80,39 @@ static int sync_output(struct wr_store *store)
     return error;
 }
 
-static int transact(struct wr_store *store)
+/* Applies what of the batch is not in the transaction yet, which begins here if need be. Undoes all if it fails. */
+static int extend(struct wr_store *store)
 {
     struct wr_backend *backend = store->backend;
-    bool has_output = false;
-    int error = backend->kind->begin(backend, wr_clock_now(store->options.wall));
+    struct wr_post *next = store->applied == NULL ? store->batch.first : store->applied->next;
+    int error = store->is_open ? 0 : backend->kind->begin(backend, wr_clock_now(store->options.wall));
 
-    for (const struct wr_post *post = store->batch.first; post != NULL && error == 0; post = post->next)
-        error = apply(store, post, &has_output);
-    if (error == 0 && has_output)
+    store->is_open = true;
+    for (; next != NULL && error == 0; next = next->next) {
+        error = apply(store, next);
+        store->applied = next;
+    }
+    if (error != 0)
+        undo(store);
+    return error;
+}
+
+static int commit(struct wr_store *store)
+{
+    int error = extend(store);
+
+    if (error != 0)
+        return error;
+    if (store->has_output)
         error = sync_output(store);
     if (error == 0)
-        error = backend->kind->commit(backend);
-    if (error != 0)
-        backend->kind->undo(backend);
-    return error;
+        error = store->backend->kind->commit(store->backend);
+    if (error != 0) {
+        undo(store);
+        return error;
+    }
+    close_transaction(store);
+    return 0;
 }
 
 /* ---- telling ------------------------------------------------------------------------------------------- */
@@ -124,6 +153,8 @@ static bool make_room(struct wr_store *store, bool is_stored)
     store->stats.changes += is_stored ? store->batch_changes : 0;
     store->stats.ignored = store->backend->ignored;
     store->batch_changes = store->batch_bytes = 0;
+    store->posted_at = wr_clock_now(store->options.clock); /* of those that came meanwhile */
+    store->is_urgent = store->is_urgent && store->posts.first != NULL;
     bool is_half_free = store->posts.changes + store->notes.changes <= store->options.queue_changes / 2 &&
                         store->posts.bytes + store->notes.bytes <= store->options.queue_bytes / 2;
     bool tells = store->was_full && is_half_free;
@@ -164,17 +195,23 @@ static bool may_pass(int error)
     return error == WEIR_E_FULL || error == WEIR_E_NOMEM || error == WEIR_E_TIMEOUT;
 }
 
-static void write_batch(struct wr_store *store, bool is_closing)
+/* The transaction could not be written: it is kept for later, or all is given up. */
+static void fail(struct wr_store *store, int error, bool is_closing)
 {
-    int error = transact(store);
-
     if (may_pass(error) && !is_closing) {
         store->retry_at = wr_clock_now(store->options.clock) + store->options.retry_ns;
         enter(store, WR_STORE_PAUSED, store->backend->why);
-        return;
-    }
-    if (error != 0) {
+    } else {
         give_up(store, error);
+    }
+}
+
+static void write_batch(struct wr_store *store, bool is_closing)
+{
+    int error = commit(store);
+
+    if (error != 0) {
+        fail(store, error, is_closing);
         return;
     }
     enter(store, WR_STORE_RUNS, "");
@@ -183,22 +220,83 @@ static void write_batch(struct wr_store *store, bool is_closing)
         give_up(store, WEIR_E_SYSTEM);
 }
 
-static void read_all(struct wr_store *store, struct wr_ask *ask)
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+/* Whether a reader builds on what it finds: it must see all that was posted before it asked. */
+static bool builds_on(const struct wr_ask *ask)
+{
+    return ask->query.what == WR_STORE_TASKS || ask->query.what == WR_STORE_HOSTS || ask->query.what == WR_STORE_KNOWN;
+}
+
+/* What was posted goes into the transaction now, and is read there; the commit comes when it is due. With no batch
+ * that could be applied now, there is nothing to see but what is committed. True: all is there to be seen. */
+static bool catch_up(struct wr_store *store, bool is_closing)
+{
+    if (store->stats.state != WR_STORE_RUNS) /* only this thread changes it */
+        return store->stats.state == WR_STORE_FAILED || is_closing;
+    for (;;) {
+        (void)pthread_mutex_lock(&store->lock);
+        if (store->posts.first != NULL)
+            gather(store, wr_clock_now(store->options.clock));
+        bool is_all = store->posts.first == NULL;
+        (void)pthread_mutex_unlock(&store->lock);
+        int error = store->batch.first != NULL ? extend(store) : 0;
+        if (error != 0) {
+            fail(store, error, is_closing);
+            return false;
+        }
+        if (is_all)
+            return true;
+        write_batch(store, is_closing); /* it is full */
+        if (store->stats.state != WR_STORE_RUNS)
+            return false;
+    }
+}
+
+static void answer(struct wr_store *store, struct wr_ask *ask)
 {
     struct wr_backend *backend = store->backend;
+    int error = backend->kind->read(backend, &ask->query, wr_clock_now(store->options.wall));
 
-    while (ask != NULL) {
-        struct wr_ask *next = ask->next;
-        int error = backend->kind->read(backend, &ask->query, wr_clock_now(store->options.wall));
-        (void)pthread_mutex_lock(&store->lock);
-        store->stats.damaged = backend->damaged;
-        store->ask_count--;
-        (void)pthread_cond_broadcast(&store->moved);
-        (void)pthread_mutex_unlock(&store->lock);
-        ask->done(ask->done_context, error, error == 0 ? "" : backend->why);
-        wr_ask_free(store, ask);
-        ask = next;
+    (void)pthread_mutex_lock(&store->lock);
+    store->stats.damaged = backend->damaged;
+    store->ask_count--;
+    (void)pthread_cond_broadcast(&store->moved);
+    (void)pthread_mutex_unlock(&store->lock);
+    ask->done(ask->done_context, error, error == 0 ? "" : backend->why);
+    wr_ask_free(store, ask);
+}
+
+/* Answers all, but for those who have to see what a paused store cannot write: they wait. True: there were any. */
+static bool read_all(struct wr_store *store, bool is_closing)
+{
+    bool has_read = false;
+
+    (void)pthread_mutex_lock(&store->lock);
+    struct wr_ask *ask = store->asks, *next, *kept = NULL, **last_kept = &kept;
+    store->asks = store->last_ask = NULL;
+    (void)pthread_mutex_unlock(&store->lock);
+    for (; ask != NULL; ask = next) {
+        next = ask->next;
+        ask->next = NULL;
+        if (builds_on(ask) && !catch_up(store, is_closing)) {
+            *last_kept = ask;
+            last_kept = &ask->next;
+        } else {
+            answer(store, ask);
+            has_read = true;
+        }
     }
+    if (kept == NULL)
+        return has_read;
+    (void)pthread_mutex_lock(&store->lock);
+    *last_kept = store->asks;
+    if (store->last_ask == NULL)
+        for (store->last_ask = kept; store->last_ask->next != NULL; store->last_ask = store->last_ask->next)
+            ;
+    store->asks = kept;
+    (void)pthread_mutex_unlock(&store->lock);
+    return has_read;
 }
 
 /* ---- the thread ---------------------------------------------------------------------------------------- */
@@ -212,15 +310,12 @@ void *wr_store_run(void *context)
         (void)pthread_mutex_lock(&store->lock);
         int64_t at = due_at(store);
         bool is_due = at <= now, is_closing = store->is_closing;
-        if (is_due && store->batch.first == NULL)
+        if (is_due)
             gather(store, now);
-        struct wr_ask *asks = store->asks;
-        store->asks = store->last_ask = NULL;
         (void)pthread_mutex_unlock(&store->lock);
         if (is_due)
             write_batch(store, is_closing);
-        read_all(store, asks);
-        if (is_due || asks != NULL)
+        if (read_all(store, is_closing) || is_due)
             continue;
         if (is_closing)
             return NULL;

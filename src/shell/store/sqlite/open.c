@@ -139,10 +139,11 @@ static int take(struct wr_sqlite *sqlite, const struct wr_store_options *options
                                    "PRAGMA trusted_schema = OFF;"
                                    "BEGIN IMMEDIATE; COMMIT;";
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int64_t busy_ms = options->busy_ns / WEIR_MILLISECOND;
     int code = sqlite3_open_v2(options->path, &sqlite->db, flags, NULL);
 
     if (code == SQLITE_OK)
-        code = sqlite3_busy_timeout(sqlite->db, (int)(options->busy_ns / WEIR_MILLISECOND % INT32_MAX));
+        code = sqlite3_busy_timeout(sqlite->db, (int)(busy_ms < INT32_MAX ? busy_ms : INT32_MAX));
     if (code == SQLITE_OK)
         code = sqlite3_exec(sqlite->db, settings, NULL, NULL, NULL);
     if ((code & 0xff) == SQLITE_BUSY) {

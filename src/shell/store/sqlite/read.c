@@ -13,9 +13,10 @@ static void bind_key(sqlite3_stmt *statement, int at, struct wr_span key)
 static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_query *query)
 {
     static const enum wr_statement which[] = {
-        [WR_STORE_JOBS] = WR_SQL_READ_JOBS,         [WR_STORE_TASKS] = WR_SQL_READ_TASKS,
-        [WR_STORE_HOSTS] = WR_SQL_READ_HOSTS,       [WR_STORE_ONE_HOST] = WR_SQL_READ_HOST,
-        [WR_STORE_ONE_ROBOTS] = WR_SQL_READ_ROBOTS, [WR_STORE_OUTPUTS] = WR_SQL_READ_OUTPUTS,
+        [WR_STORE_JOBS] = WR_SQL_READ_JOBS,       [WR_STORE_TASKS] = WR_SQL_READ_TASKS,
+        [WR_STORE_KNOWN] = WR_SQL_READ_KNOWN,     [WR_STORE_HOSTS] = WR_SQL_READ_HOSTS,
+        [WR_STORE_ONE_HOST] = WR_SQL_READ_HOST,   [WR_STORE_ONE_ROBOTS] = WR_SQL_READ_ROBOTS,
+        [WR_STORE_OUTPUTS] = WR_SQL_READ_OUTPUTS,
     };
     sqlite3_stmt *statement = sqlite->statements[which[query->what]];
 
@@ -30,6 +31,7 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
         (void)sqlite3_bind_int64(statement, 3, query->after.priority);
         (void)sqlite3_bind_int64(statement, 4, query->after.id);
         break;
+    case WR_STORE_KNOWN:
     case WR_STORE_HOSTS:
         (void)sqlite3_bind_int64(statement, 1, query->job);
         (void)sqlite3_bind_int64(statement, 2, query->after.id);
@@ -55,6 +57,9 @@ static bool decode(sqlite3_stmt *statement, const struct wr_store_query *query, 
         return wr_row_job(statement, &ret_row->job);
     case WR_STORE_TASKS:
         return wr_row_task(statement, query, wall_now, &ret_row->task);
+    case WR_STORE_KNOWN:
+        ret_row->task = (struct wr_store_task){.fingerprint = (uint64_t)sqlite3_column_int64(statement, 0)};
+        return true;
     case WR_STORE_HOSTS:
     case WR_STORE_ONE_HOST:
         return wr_row_host(statement, &ret_row->host);

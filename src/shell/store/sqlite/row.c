@@ -55,6 +55,7 @@ bool wr_row_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t 
         .parent = (uint64_t)sqlite3_column_int64(row, 2),
         .priority = (int32_t)whole(row, 3, INT32_MIN, INT32_MAX),
         .depth = (uint32_t)whole(row, 4, 0, UINT32_MAX),
+        .hops = (uint32_t)whole(row, 9, 0, UINT32_MAX),
         .attempts = (uint32_t)whole(row, 5, 0, UINT32_MAX),
         .not_before_wall_at = not_before < latest ? not_before : latest,
     };

@@ -50,6 +50,7 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
     "  state INTEGER NOT NULL DEFAULT 0,"
     "  priority INTEGER NOT NULL,"
     "  depth INTEGER NOT NULL,"
+    "  hops INTEGER NOT NULL,"
     "  attempts INTEGER NOT NULL DEFAULT 0,"
     "  not_before_ms INTEGER NOT NULL DEFAULT 0,"
     "  status INTEGER NOT NULL DEFAULT 0,"
@@ -75,8 +76,8 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_BEGIN] = "BEGIN IMMEDIATE",
     [WR_SQL_COMMIT] = "COMMIT",
     [WR_SQL_ROLLBACK] = "ROLLBACK",
-    [WR_SQL_FOUND] = "INSERT OR IGNORE INTO tasks (job, host, fingerprint, parent, priority, depth, url)"
-                     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    [WR_SQL_FOUND] = "INSERT OR IGNORE INTO tasks (job, host, fingerprint, parent, priority, depth, hops, url)"
+                     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     [WR_SQL_ENDED] = "UPDATE tasks SET state = ?3, status = ?4, attempts = ?5, bytes = ?6, verdict = ?7, why = ?8"
                      " WHERE job = ?1 AND fingerprint = ?2 AND state = 0",
     [WR_SQL_RETRY] = "UPDATE tasks SET attempts = ?3, status = ?4, not_before_ms = ?5"
@@ -106,11 +107,13 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_READ_JOBS] = "SELECT id, status, why, settings, created_at_ms, updated_at_ms, queued, done, failed, bytes,"
                          " retries, rejected FROM jobs WHERE id > ?1 AND (?2 = 0 OR id = ?2) ORDER BY id",
     [WR_SQL_READ_TASKS] =
-        "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, p.url"
+        "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, p.url, t.hops"
         " FROM tasks AS t INDEXED BY tasks_queued"
         " LEFT JOIN tasks AS p ON t.parent != 0 AND p.job = ?1 AND p.fingerprint = t.parent"
         " WHERE t.job = ?1 AND t.host = (SELECT id FROM hosts WHERE host = ?2) AND t.state = 0"
         " AND (t.priority, t.id) > (?3, ?4) ORDER BY t.priority, t.id",
+    [WR_SQL_READ_KNOWN] = "SELECT fingerprint FROM tasks INDEXED BY tasks_known WHERE job = ?1 AND fingerprint > ?2"
+                          " ORDER BY fingerprint",
     /* A host that has no row makes no sense, and is to be noticed. */
     [WR_SQL_READ_HOSTS] = "SELECT q.host, h.host, q.queued, " WR_MEMORY_COLUMNS " FROM"
                           " (SELECT host, count(*) AS queued FROM tasks INDEXED BY tasks_queued"

@@ -63,6 +63,18 @@ static bool changed(struct wr_sqlite *sqlite)
     return is_new;
 }
 
+/* SQLite takes a transaction back by itself when a statement fails, a reading one too: then nothing may be written, for
+ * it would be on its own. */
+static int check_open(struct wr_sqlite *sqlite)
+{
+    static const char why[] = "paused: the transaction was taken back";
+
+    if (sqlite3_get_autocommit(sqlite->db) == 0)
+        return 0;
+    memcpy(sqlite->backend.why, why, sizeof why);
+    return WEIR_E_TIMEOUT;
+}
+
 /* ---- jobs ---------------------------------------------------------------------------------------------- */
 
 static int put_tallies(struct wr_sqlite *sqlite)
@@ -127,10 +139,13 @@ int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64
 {
     struct wr_sqlite *sqlite = wr_sqlite_of(backend);
     sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_JOB_ADD);
+    int error = check_open(sqlite);
 
+    if (error != 0)
+        return error;
     bind_text(statement, 1, settings);
     (void)sqlite3_bind_int64(statement, 2, sqlite->wall_ms);
-    int error = run(sqlite, WR_SQL_JOB_ADD);
+    error = run(sqlite, WR_SQL_JOB_ADD);
     if (error == 0)
         *ret_job = sqlite3_last_insert_rowid(sqlite->db);
     return error;
@@ -226,6 +241,8 @@ static int put_found(struct wr_sqlite *sqlite, const struct wr_store_task *task)
     sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_FOUND);
     int error = tally_of(sqlite, task->job, &tally);
 
+    if (task->ret_is_new != NULL)
+        *task->ret_is_new = false;
     if (error == 0 && !tally->takes_tasks) {
         sqlite->ignored++;
         return 0;
@@ -234,13 +251,16 @@ static int put_found(struct wr_sqlite *sqlite, const struct wr_store_task *task)
         error = host_id(sqlite, task->host, &host);
     if (error != 0)
         return error;
-    const int64_t numbers[] = {task->job,      host,       (int64_t)task->fingerprint, (int64_t)task->parent,
-                               task->priority, task->depth};
-    bind_numbers(statement, 1, numbers, 6);
-    bind_text(statement, 7, task->url);
+    const int64_t numbers[] = {
+        task->job, host, (int64_t)task->fingerprint, (int64_t)task->parent, task->priority, task->depth, task->hops};
+    bind_numbers(statement, 1, numbers, 7);
+    bind_text(statement, 8, task->url);
     error = run(sqlite, WR_SQL_FOUND);
-    if (error == 0 && changed(sqlite))
+    if (error == 0 && changed(sqlite)) {
         tally->queued++;
+        if (task->ret_is_new != NULL)
+            *task->ret_is_new = true;
+    }
     return error;
 }
 
@@ -299,7 +319,10 @@ static int put_output(struct wr_sqlite *sqlite, const struct wr_store_output *ou
 int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *change)
 {
     struct wr_sqlite *sqlite = wr_sqlite_of(backend);
+    int error = check_open(sqlite);
 
+    if (error != 0)
+        return error;
     switch (change->kind) {
     case WR_STORE_FOUND:
         return put_found(sqlite, &change->found);
@@ -349,8 +372,10 @@ int wr_sqlite_begin(struct wr_backend *backend, int64_t wall_now)
 int wr_sqlite_commit(struct wr_backend *backend)
 {
     struct wr_sqlite *sqlite = wr_sqlite_of(backend);
-    int error = put_tallies(sqlite);
+    int error = check_open(sqlite);
 
+    if (error == 0)
+        error = put_tallies(sqlite);
     if (error == 0)
         error = run(sqlite, WR_SQL_COMMIT);
     if (error == 0)
@@ -384,7 +409,8 @@ int wr_sqlite_condemn(struct wr_sqlite *sqlite, enum wr_statement which, int64_t
                       int64_t wall_now)
 {
     struct wr_tally *tally = NULL;
-    int error = wr_sqlite_begin(&sqlite->backend, wall_now);
+    bool is_alone = sqlite3_get_autocommit(sqlite->db) != 0; /* else it goes with what is being written */
+    int error = is_alone ? wr_sqlite_begin(&sqlite->backend, wall_now) : 0;
 
     if (error == 0)
         error = tally_of(sqlite, job, &tally);
@@ -395,7 +421,7 @@ int wr_sqlite_condemn(struct wr_sqlite *sqlite, enum wr_statement which, int64_t
         tally->queued -= tasks;
         tally->failed += tasks;
     }
-    if (error == 0)
+    if (error == 0 && is_alone)
         error = wr_sqlite_commit(&sqlite->backend);
     if (error != 0)
         wr_sqlite_undo(&sqlite->backend);
