@@ -7,6 +7,7 @@
 #   make clang      the same, built with clang
 #   make fuzz       every parser for FUZZ_SECONDS (60) against made-up input (clang)
 #   make sim-long   the laws of pacing in 20 000 random worlds instead of 400, and whole crawls in 20 000 instead of 300
+#   make store-long the state file survives 500 kills instead of 25
 #   make coverage   which lines the tests reach
 #   make bench      the hot paths on this machine; make bench-peers adds others' libraries; make bench-fetch what HTTP
 #                   costs behind a gate
@@ -59,6 +60,9 @@ sim-long: all
 	@WEIR_LAW_SEEDS=$${WEIR_LAW_SEEDS:-20000} $(B)/tests/sim/test_sim_laws
 	@WEIR_CRAWL_SEEDS=$${WEIR_CRAWL_SEEDS:-20000} $(B)/tests/sim/test_sim_crawl
 
+store-long: all
+	@WEIR_KILLS=$${WEIR_KILLS:-500} $(B)/tests/store/test_store_kill
+
 # Atomic counters: without them, threads leave branches that were taken a negative number of times.
 coverage:
 	@tools/setup coverage
@@ -104,4 +108,4 @@ install: all
 clean:
 	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-clang $(B)-fuzz $(B)-coverage
 
-.PHONY: all setup test sanitized asan tsan clang fuzz coverage bench bench-peers bench-fetch plots format install clean
+.PHONY: all setup test sanitized asan tsan clang fuzz store-long coverage bench bench-peers bench-fetch plots format install clean

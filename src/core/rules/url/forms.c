@@ -73,21 +73,9 @@ static size_t authority_at(const char *text)
     return at;
 }
 
-/* Whether what stands where the port does cannot be one: then it is the beginning of a password with a slash. */
-static bool has_no_port(const char *authority, size_t bytes)
-{
-    const char *colon = memchr(authority, ':', bytes);
-    if (colon == NULL || authority[0] == '[')
-        return false;
-    size_t port_bytes = bytes - (size_t)(colon + 1 - authority);
-    return strspn(colon + 1, "0123456789\t\n\r") < port_bytes;
-}
-
 void wr_url_hide_user(char *text)
 {
-    size_t at = authority_at(text), end = strcspn(text + at, "/\\?#");
-    if (memchr(text + at, '@', end) == NULL && has_no_port(text + at, end))
-        end = strlen(text + at);
+    size_t at = authority_at(text), bytes = strcspn(text + at, "/\\?#"), end = bytes;
     while (end > 0 && text[at + end - 1] != '@')
         end--;
     memmove(text + at, text + at + end, strlen(text + at + end) + 1);
