@@ -9,7 +9,7 @@
 static void check_classes(const struct wr_statuses *statuses)
 {
     for (int status = -1; status <= WR_STATUS_MAX + 1; status++)
-        fuzz_check(wr_status_class_name(wr_status_class(statuses, status)) != NULL);
+        fuzz_check((unsigned)wr_status_class(statuses, status) <= WR_STATUS_PERMANENT);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

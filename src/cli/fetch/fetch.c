@@ -34,7 +34,7 @@ static const char *const paces[] = {
 #undef X
         NULL,
 };
-static const char *const on_errors[] = {"rfc9309", "allow", "deny", NULL};
+static const char *const on_errors[] = {"rfc9309", "allow", "deny", NULL}; /* as in weir_robots_mode */
 
 static const struct wr_option options[] = {
     {"urls-file", WR_STRING(struct settings, urls_file), .value = "FILE",
@@ -169,7 +169,6 @@ static int make_pacer(struct job *job, const weir_pace_options *pace)
 static bool make_client(struct job *job)
 {
     const struct settings *settings = job->settings;
-    static const weir_robots_mode modes[] = {WEIR_ROBOTS_RFC9309, WEIR_ROBOTS_ALLOW, WEIR_ROBOTS_DENY};
     const char *headers[WR_OPTION_LIST_MAX + 1] = {NULL};
     weir_client_options how;
     weir_pace_options pace;
@@ -183,7 +182,7 @@ static bool make_client(struct job *job)
     how.ca_file = settings->ca_file;
     how.statuses = settings->statuses;
     how.headers = headers;
-    how.robots = settings->ignore_robots ? WEIR_ROBOTS_IGNORE : modes[settings->robots_on_error];
+    how.robots = settings->ignore_robots ? WEIR_ROBOTS_IGNORE : (weir_robots_mode)settings->robots_on_error;
     how.allow_private = settings->allow_private;
     how.concurrency = (uint32_t)settings->concurrency;
     how.max_redirects = settings->redirects > 0 ? (uint32_t)settings->redirects : UINT32_MAX;

@@ -7,8 +7,6 @@
 
 #include <weir/time.h>
 
-#define NANO_DIGITS 9
-
 static bool at_digit(struct wr_span text)
 {
     return text.bytes > 0 && wr_ascii_is_digit(text.data[0]);

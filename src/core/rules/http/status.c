@@ -11,11 +11,6 @@ static const char *const names[] = {
 #undef X
 };
 
-const char *wr_status_class_name(enum wr_status_class status_class)
-{
-    return (size_t)status_class < sizeof names / sizeof names[0] ? names[status_class] : NULL;
-}
-
 void wr_statuses_init(struct wr_statuses *ret_statuses, enum wr_statuses_preset preset)
 {
     static const uint16_t transient[] = {0, 408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524};

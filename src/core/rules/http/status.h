@@ -40,7 +40,4 @@ int wr_statuses_parse(struct wr_statuses *statuses, const char *text);
 /* Numbers that are no status, such as 999, are permanent: that was not HTTP. */
 enum wr_status_class wr_status_class(const struct wr_statuses *statuses, int status);
 
-/* "transient", …; NULL for a number that is none. */
-const char *wr_status_class_name(enum wr_status_class status_class);
-
 #endif

@@ -7,16 +7,6 @@
 #define ATTEMPTS 3
 #define BLOCKING_RETRIES 3
 
-const char *wr_next_name(enum wr_next next)
-{
-    static const char *const names[] = {
-#define X(next, name) name,
-        WR_NEXTS(X)
-#undef X
-    };
-    return (size_t)next < sizeof names / sizeof names[0] ? names[next] : NULL;
-}
-
 /* Again after `delay_ns`, unless the deadline comes first: nobody waits for what may not happen. */
 static struct wr_next_attempt again(const struct wr_attempts *attempts, enum wr_next how, int64_t delay_ns,
                                     int64_t until_ns, int64_t now)

@@ -25,18 +25,13 @@ struct wr_attempts {
     bool is_inline;      /* the caller sleeps the backoff itself and then acquires, which waits for the gate */
 };
 
-#define WR_NEXTS(X)                                                    \
-    X(WR_NEXT_DONE, "done")                                            \
-    X(WR_NEXT_QUEUE, "queue")         /* put it back for delay_ns */   \
-    X(WR_NEXT_SLEEP, "sleep")         /* inline: sleep for delay_ns */ \
-    X(WR_NEXT_PERMANENT, "permanent") /* it would fail again */        \
-    X(WR_NEXT_SPENT, "spent")         /* no attempt left */            \
-    X(WR_NEXT_LATE, "late")           /* not before the deadline */
-
 enum wr_next {
-#define X(next, name) next,
-    WR_NEXTS(X)
-#undef X
+    WR_NEXT_DONE,
+    WR_NEXT_QUEUE,     /* put it back for delay_ns */
+    WR_NEXT_SLEEP,     /* inline: sleep for delay_ns */
+    WR_NEXT_PERMANENT, /* it would fail again */
+    WR_NEXT_SPENT,     /* no attempt left */
+    WR_NEXT_LATE,      /* not before the deadline */
 };
 
 struct wr_next_attempt {
@@ -51,8 +46,5 @@ struct wr_next_attempt wr_attempts_after(struct wr_attempts *attempts, const wei
 
 /* It was not sent: something holds it for `wait_ns` more. */
 struct wr_next_attempt wr_attempts_defer(const struct wr_attempts *attempts, int64_t wait_ns, int64_t now);
-
-/* "queue", "spent", …; NULL for a number that is none. */
-const char *wr_next_name(enum wr_next next);
 
 #endif

@@ -13,26 +13,6 @@
 #define PARTIAL_CONTENT 206        /* nobody asked for a part, and rules may be in the other */
 #define RETRY_LEAST_NS WEIR_SECOND /* of both: whoever fails is not asked in a loop */
 
-const char *wr_on_error_name(enum wr_on_error mode)
-{
-    static const char *const names[] = {
-#define X(mode, name) name,
-        WR_ON_ERRORS(X)
-#undef X
-    };
-    return (size_t)mode < sizeof names / sizeof names[0] ? names[mode] : NULL;
-}
-
-const char *wr_life_state_name(enum wr_life_state state)
-{
-    static const char *const names[] = {
-#define X(state, name) name,
-        WR_LIFE_STATES(X)
-#undef X
-    };
-    return (size_t)state < sizeof names / sizeof names[0] ? names[state] : NULL;
-}
-
 /* ---- options ---- */
 
 static int64_t or_else(int64_t ns, int64_t otherwise_ns)
@@ -53,7 +33,7 @@ int wr_life_options_check(const struct wr_life_options *options, struct wr_life_
     all.serve_ns = or_else(all.serve_ns, SERVE_NS > all.use_ns ? SERVE_NS : all.use_ns);
     all.retry.base_ns = or_else(all.retry.base_ns, RETRY_BASE_NS);
     all.retry.max_ns = or_else(all.retry.max_ns, RETRY_MAX_NS > all.retry.base_ns ? RETRY_MAX_NS : all.retry.base_ns);
-    if (wr_on_error_name(all.on_error) == NULL)
+    if ((unsigned)all.on_error > WR_ON_ERROR_DENY)
         return wr_invalid("on_error must be rfc9309, allow or deny");
     if (!is_within(all.use_ns, WEIR_MINUTE, WEIR_DURATION_MAX))
         return wr_invalid("robots.txt must be used for 1 minute to WEIR_DURATION_MAX, or 0 for 24 hours");

@@ -38,19 +38,11 @@
 #define WR_ROBOTS_HOPS 5                              /* redirects that are followed (2.3.1.2) */
 #define WR_ROBOTS_RETRY_AFTER_MAX_NS (24 * WEIR_HOUR) /* a longer Retry-After is taken for this */
 
-#define WR_ON_ERRORS(X)                                                                             \
-    X(WR_ON_ERROR_RFC9309, "rfc9309") /* pages wait, with reason robots, until it can be fetched */ \
-    X(WR_ON_ERROR_ALLOW, "allow")     /* all is allowed, at the host's ordinary pace */             \
-    X(WR_ON_ERROR_DENY, "deny")       /* nothing is */
-
 enum wr_on_error {
-#define X(mode, name) mode,
-    WR_ON_ERRORS(X)
-#undef X
+    WR_ON_ERROR_RFC9309, /* pages wait, with reason robots, until it can be fetched */
+    WR_ON_ERROR_ALLOW,   /* all is allowed, at the host's ordinary pace */
+    WR_ON_ERROR_DENY,    /* nothing is */
 };
-
-/* "rfc9309", "allow", "deny"; NULL for a number that is none. */
-const char *wr_on_error_name(enum wr_on_error mode);
 
 /* 0 means the default. */
 struct wr_life_options {
@@ -139,23 +131,15 @@ struct wr_life_action wr_lifecycle_step(struct wr_lifecycle *life, const struct 
  * caller read the body first, and tell FAILED if that does not work. */
 struct wr_life_action wr_lifecycle_foresee(const struct wr_lifecycle *life, const struct wr_life_event *event);
 
-#define WR_LIFE_STATES(X)                                          \
-    X(WR_LIFE_UNKNOWN, "unknown")                                  \
-    X(WR_LIFE_FETCHING, "fetching") /* for the first time */       \
-    X(WR_LIFE_FRESH, "fresh")                                      \
-    X(WR_LIFE_STALE, "stale") /* to be fetched anew when wanted */ \
-    X(WR_LIFE_FAILING, "failing")
-
 enum wr_life_state {
-#define X(state, name) state,
-    WR_LIFE_STATES(X)
-#undef X
+    WR_LIFE_UNKNOWN,
+    WR_LIFE_FETCHING, /* for the first time */
+    WR_LIFE_FRESH,
+    WR_LIFE_STALE, /* to be fetched anew when wanted */
+    WR_LIFE_FAILING,
 };
 
 enum wr_life_state wr_lifecycle_state(const struct wr_lifecycle *life, int64_t now);
-
-/* "fresh", …; NULL for a number that is none. */
-const char *wr_life_state_name(enum wr_life_state state);
 
 /* Whether nothing is lost that cannot be fetched again: no fetch is under way, and the server named no time that is
  * still to come (L5). A backoff of our own may go: to ask once too often costs no more than to have forgotten rules. */

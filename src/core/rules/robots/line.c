@@ -183,8 +183,8 @@ struct wr_span wr_robots_token(struct wr_span text)
 
 /* ---- numbers ---- */
 
-#define DIGITS_MAX 18 /* that are kept; further ones only scale */
-#define SCALE_MAX 1000000
+#define DIGITS_FULL UINT64_C(100000000000000000) /* from here on there are 18; further ones only scale */
+#define SCALE_MAX 1000000                        /* no duration needs a larger one: it would be 0, or too long */
 
 /* A decimal number: digits * 10^scale. */
 struct decimal {
@@ -195,7 +195,7 @@ struct decimal {
 
 static void add_digit(struct decimal *decimal, char c, bool is_fraction)
 {
-    if (decimal->digits >= UINT64_C(100000000000000000)) { /* there are 18 */
+    if (decimal->digits >= DIGITS_FULL) {
         decimal->is_rounded |= c != '0';
         decimal->scale += is_fraction ? 0 : 1;
         return;

@@ -206,7 +206,6 @@ static int compile(const struct parser *parser, bool is_cut, struct wr_robots **
         .sitemaps = parser->sitemaps,
     };
 
-    plan.facts.is_named = parser->is_named;
     plan.facts.is_cut = is_cut;
     plan.facts.rules = (uint32_t)parser->count;
     plan.facts.sitemaps = parser->sitemap_count;

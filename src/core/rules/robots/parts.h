@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* parts.h - how robots.txt is taken apart, and what it is compiled to.
  *
- *     text ── robots_text ── lines ── robots_line ── drafts ── robots_compile ── block ── robots_match ── answer
+ *     text ── text.c ── lines ── line.c, parse.c ── drafts ── compile.c ── block ── match.c ── answer
  *
  * The block:
  *     struct wr_robots | needs | rules | sitemaps | slots | lengths | strings

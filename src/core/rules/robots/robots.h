@@ -64,7 +64,6 @@ struct wr_robots_facts {
     int64_t rate_period_ns; /* Request-rate: so many requests in so much time, the slowest of several; 0: none */
     uint32_t rate_requests;
     uint32_t rules, sitemaps;
-    bool is_named;   /* a group names our agent; else '*' speaks for all */
     bool is_clamped; /* a delay or rate was slower than delay_max_ns */
     bool is_cut;     /* there was more than WR_ROBOTS_MAX */
     size_t block_bytes;

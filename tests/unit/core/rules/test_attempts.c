@@ -174,14 +174,6 @@ static void inline_mode_sleeps_in_the_worker_and_the_queue_frees_it(void **state
     assert_in_range(work_off(false, 4), 330 * MS, 400 * MS);
 }
 
-static void every_answer_has_a_name(void **state)
-{
-    (void)state;
-    assert_string_equal(wr_next_name(WR_NEXT_QUEUE), "queue");
-    assert_string_equal(wr_next_name(WR_NEXT_LATE), "late");
-    assert_null(wr_next_name((enum wr_next)77));
-}
-
 /* S0-96: fewer than three on average, whatever the mix. */
 static void transient_failures_cost_at_most_two_retries(void **state)
 {
@@ -203,4 +195,4 @@ WEIR_TESTS(test(what_fails_for_the_moment_is_tried_three_times_in_all),
            test(done_and_permanent_end_it_at_once), test(the_delay_is_the_longer_of_backoff_and_gate),
            test(what_was_not_sent_costs_no_attempt), test(what_was_not_sent_is_pushed_back_by_a_least_delay),
            test(nothing_waits_beyond_the_deadline), test(inline_mode_sleeps_in_the_worker_and_the_queue_frees_it),
-           test(every_answer_has_a_name), test(transient_failures_cost_at_most_two_retries))
+           test(transient_failures_cost_at_most_two_retries))

@@ -549,17 +549,6 @@ static void options_out_of_bounds_are_refused_with_the_reason(void **state)
     assert_int_equal(checked.retry.max_ns, D);
 }
 
-static void modes_and_states_have_names(void **state)
-{
-    (void)state;
-    assert_string_equal(wr_on_error_name(WR_ON_ERROR_RFC9309), "rfc9309");
-    assert_string_equal(wr_on_error_name(WR_ON_ERROR_DENY), "deny");
-    assert_null(wr_on_error_name((enum wr_on_error)3));
-    assert_string_equal(wr_life_state_name(WR_LIFE_UNKNOWN), "unknown");
-    assert_string_equal(wr_life_state_name(WR_LIFE_FAILING), "failing");
-    assert_null(wr_life_state_name((enum wr_life_state)5));
-}
-
 WEIR_TESTS(test(page_waits_until_robots_is_known_and_it_is_asked_for_once),
            test(copy_is_refreshed_while_it_serves_and_not_used_for_more_than_a_day),
            test(max_age_moves_the_refresh_within_bounds), test(rules_without_validators_are_asked_for_without_them),
@@ -575,4 +564,4 @@ WEIR_TESTS(test(page_waits_until_robots_is_known_and_it_is_asked_for_once),
            test(stored_copy_of_any_age_is_good_again_once_confirmed), test(store_does_not_overrule_what_is_known),
            test(what_is_under_way_or_named_by_the_server_is_not_forgotten),
            test(ruling_names_the_line_that_decided_or_how_long_to_wait), test(clock_going_back_only_delays),
-           test(options_out_of_bounds_are_refused_with_the_reason), test(modes_and_states_have_names))
+           test(options_out_of_bounds_are_refused_with_the_reason))

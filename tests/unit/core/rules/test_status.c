@@ -74,15 +74,6 @@ static void words_that_say_no_class_are_refused_and_change_nothing(void **state)
     assert_memory_equal(&statuses, &before, sizeof statuses);
 }
 
-static void every_class_has_a_name(void **state)
-{
-    (void)state;
-    assert_string_equal(wr_status_class_name(WR_STATUS_DONE), "done");
-    assert_string_equal(wr_status_class_name(WR_STATUS_PERMANENT), "permanent");
-    assert_null(wr_status_class_name((enum wr_status_class)77));
-}
-
 WEIR_TESTS(test(jobs_take_403_429_and_503_as_blocking),
            test(time_outs_and_gateways_are_transient_and_client_errors_permanent),
-           test(classes_can_be_overridden_in_words), test(words_that_say_no_class_are_refused_and_change_nothing),
-           test(every_class_has_a_name))
+           test(classes_can_be_overridden_in_words), test(words_that_say_no_class_are_refused_and_change_nothing))
