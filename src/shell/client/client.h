@@ -297,6 +297,7 @@ struct weir_client {
     struct wr_ride *spare_rides;
     struct wr_resolver *resolver;
     struct wr_rng rng;
+    bool has_own_mail; /* it has put something in the inbox or a list itself: no call ends its wait */
     bool is_ending;
 };
 

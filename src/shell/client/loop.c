@@ -28,7 +28,9 @@ bool wr_loop_is_here(const weir_client *client)
 /* With the lock held, under which the thread ends, too: so the handle is there. */
 static void call(weir_client *client)
 {
-    if (!wr_loop_is_here(client))
+    if (wr_loop_is_here(client))
+        client->has_own_mail = true;
+    else
         (void)uv_async_send(&client->async);
 }
 
@@ -175,10 +177,12 @@ static void cancel_each(struct weir_fetch *fetch)
     }
 }
 
-/* Takes in what came from other threads. */
+/* Takes in what came from other threads, and from this one. */
 static void take_mail(weir_client *client)
 {
+    client->has_own_mail = false;
     (void)pthread_mutex_lock(&client->lock);
+    client->is_ending = client->is_closing;
     struct weir_fetch *posted = client->inbox_first, *cancelled = client->cancelled;
     client->inbox_first = client->inbox_last = client->cancelled = NULL;
     for (struct wr_lane *lane = client->woken; lane != NULL; lane = lane->next_woken) {
@@ -193,14 +197,6 @@ static void take_mail(weir_client *client)
         posted = next;
     }
     cancel_each(cancelled);
-}
-
-static bool has_mail(weir_client *client)
-{
-    (void)pthread_mutex_lock(&client->lock);
-    bool has = client->inbox_first != NULL || client->cancelled != NULL || client->woken != NULL;
-    (void)pthread_mutex_unlock(&client->lock);
-    return has;
 }
 
 static bool has_slot(const weir_client *client)
@@ -219,10 +215,9 @@ static void run_lanes(weir_client *client)
 
 static void pump(weir_client *client)
 {
-    take_mail(client);
     ring_dues(client);
     run_lanes(client);
-    set_timer(client, has_mail(client) || (client->run_first != NULL && has_slot(client)));
+    set_timer(client, client->has_own_mail || (client->run_first != NULL && has_slot(client)));
 }
 
 /* ---- the end ---- */
@@ -238,7 +233,6 @@ static void close_handles(weir_client *client)
 static void end_all(weir_client *client)
 {
     client->is_ending = true;
-    take_mail(client);
     while (client->live != NULL)
         wr_fetch_fail(client->live, WEIR_FAILURE_CANCELLED, "the client was closed");
     wr_policies_free(client->policies);
@@ -248,18 +242,11 @@ static void end_all(weir_client *client)
     close_handles(client);
 }
 
-static bool is_to_end(weir_client *client)
-{
-    (void)pthread_mutex_lock(&client->lock);
-    bool is = client->is_closing;
-    (void)pthread_mutex_unlock(&client->lock);
-    return is;
-}
-
 static void on_prepare(uv_prepare_t *prepare)
 {
     weir_client *client = prepare->data;
-    if (is_to_end(client))
+    take_mail(client);
+    if (client->is_ending)
         end_all(client);
     else
         pump(client);
