@@ -247,6 +247,10 @@ static const struct hostile_step wants_password[] = {
     {.what = HOSTILE_READ},
     {.what = HOSTILE_SEND, .text = "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"},
     {.what = HOSTILE_END}};
+static const struct hostile_step finds_no_way[] = {
+    {.what = HOSTILE_READ},
+    {.what = HOSTILE_SEND, .text = "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"},
+    {.what = HOSTILE_END}};
 
 static void a_proxy_that_fails_is_blamed_and_not_passed_by(void **state)
 {
@@ -254,7 +258,8 @@ static void a_proxy_that_fails_is_blamed_and_not_passed_by(void **state)
     struct hostile *server = hostile_new();
     int target = hostile_listen(server, &(struct hostile_case){.steps = {answers}});
     const int proxies[] = {hostile_refuse(server),
-                           hostile_listen(server, &(struct hostile_case){.steps = {wants_password}})};
+                           hostile_listen(server, &(struct hostile_case){.steps = {wants_password}}),
+                           hostile_listen(server, &(struct hostile_case){.steps = {finds_no_way}})};
     for (size_t i = 0; i < sizeof proxies / sizeof proxies[0]; i++) {
         struct rig rig;
         char proxy[64];

@@ -459,15 +459,14 @@ static void a_host_that_waits_holds_no_slot(void **state)
     origin_free(free_host);
 }
 
-static void what_a_host_defers_for_too_long_fails(void **state)
+/* A host holds off those that come, by these fields of an answer, for longer than they may be held. */
+static void check_deferral(const char *fields)
 {
-    (void)state;
     struct rig rig;
-    struct origin *origin = origin_new(turn_away_once, "Retry-After: 100\r\n", NULL);
+    struct origin *origin = origin_new(turn_away_once, (void *)fields, NULL);
     struct crowd crowd = {.rig = &rig};
     rig_init(&rig);
     rig.options.max_defer_ns = 300 * MS;
-    rig.options.deadline_ns = WEIR_FOREVER;
     rig_start(&rig);
     assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
     assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
@@ -482,6 +481,13 @@ static void what_a_host_defers_for_too_long_fails(void **state)
     assert_int_equal(origin_requests(origin), 3);
     rig_tear_down(&rig);
     origin_free(origin);
+}
+
+static void what_a_host_defers_for_too_long_fails(void **state)
+{
+    (void)state;
+    check_deferral("Retry-After: 100\r\n");
+    check_deferral("RateLimit-Limit: 3\r\nRateLimit-Remaining: 0\r\nRateLimit-Reset: 100\r\n");
 }
 
 /* ---- S0-92: a scripted server, the rate, and the breaker ---- */
@@ -547,23 +553,38 @@ static void a_scripted_server_shapes_the_rate_and_opens_the_breaker(void **state
     origin_free(origin);
 }
 
-static void an_open_breaker_fails_at_once_if_asked_to(void **state)
+/* How a fetch fails that meets an open breaker. */
+static weir_failure meet_breaker(bool circuit_fails)
 {
-    (void)state;
     struct rig rig;
     atomic_bool is_down = true;
     struct origin *origin = origin_new(scripted, &is_down, NULL);
     rig_init(&rig);
     assert_int_equal(weir_pace_options_profile(&rig.pace, WEIR_PROFILE_AIMD), 0);
     rig.pace.consecutive_failures = 2;
-    rig.options.circuit_fails = true;
+    rig.pace.open_ns = 20 * WEIR_SECOND;
+    rig.options.max_defer_ns = 300 * MS;
+    rig.options.circuit_fails = circuit_fails;
     rig_start(&rig);
     for (int i = 0; i < 2; i++)
         (void)rate_after(&rig, origin_port(origin), "/");
-    assert_int_equal(get_failure(&rig, url_at(origin_port(origin), "/")), WEIR_FAILURE_CIRCUIT);
+    weir_failure failure = get_failure(&rig, url_at(origin_port(origin), "/"));
     assert_int_equal(origin_requests(origin), 2);
     rig_tear_down(&rig);
     origin_free(origin);
+    return failure;
+}
+
+static void an_open_breaker_fails_at_once_if_asked_to(void **state)
+{
+    (void)state;
+    assert_int_equal(meet_breaker(true), WEIR_FAILURE_CIRCUIT);
+}
+
+static void an_open_breaker_holds_for_no_longer_than_allowed(void **state)
+{
+    (void)state;
+    assert_int_equal(meet_breaker(false), WEIR_FAILURE_DEFERRED);
 }
 
 WEIR_TESTS(test(starts_at_a_host_keep_their_interval), test(slow_answers_do_not_stretch_the_interval),
@@ -576,4 +597,4 @@ WEIR_TESTS(test(starts_at_a_host_keep_their_interval), test(slow_answers_do_not_
            test(what_is_not_idempotent_is_sent_once), test(waiting_for_the_pace_costs_no_attempt),
            test(a_retry_that_comes_too_late_is_not_waited_for), test(a_host_that_waits_holds_no_slot),
            test(what_a_host_defers_for_too_long_fails), test(a_scripted_server_shapes_the_rate_and_opens_the_breaker),
-           test(an_open_breaker_fails_at_once_if_asked_to))
+           test(an_open_breaker_fails_at_once_if_asked_to), test(an_open_breaker_holds_for_no_longer_than_allowed))

@@ -2,6 +2,8 @@
 /* test_client_robots.c - robots.txt as the client obeys it, judged by what the servers logged (V3, U8, S4). */
 #include "rig.h"
 
+#include "shell/client/client.h"
+
 /* What a site says, and how. */
 struct site {
     const char *robots; /* NULL: 404 */
@@ -303,6 +305,28 @@ static void a_host_that_is_not_there_fails_as_such(void **state)
     rig_tear_down(&rig);
 }
 
+static void find_nothing(void *context, const char *name, struct wr_answer *ret_answer)
+{
+    (void)context, (void)name;
+    *ret_answer = (struct wr_answer){.kind = WR_ANSWER_ABSENT};
+}
+
+/* Another try of its robots.txt, an hour later, would only find the same. */
+static void a_host_that_does_not_exist_fails_at_once(void **state)
+{
+    (void)state;
+    static const struct wr_client_world empty = {.lookup = find_nothing, .life = {.retry = {.base_ns = WEIR_HOUR}}};
+    const struct wr_client_world *before = wr_client_world;
+    struct rig rig;
+    rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
+    rig.options.deadline_ns = 10 * WEIR_SECOND;
+    wr_client_world = &empty;
+    rig_start(&rig);
+    wr_client_world = before;
+    assert_int_equal(get_failure(&rig, "http://nobody.invalid/"), WEIR_FAILURE_DNS);
+    rig_tear_down(&rig);
+}
+
 static void robots_can_be_ignored_by_client_and_by_fetch(void **state)
 {
     (void)state;
@@ -380,5 +404,6 @@ WEIR_TESTS(test(no_page_is_fetched_before_robots_is_known),
            test(what_held_a_fetch_longest_is_told), test(a_slow_robots_holds_up_no_other_host),
            test(while_robots_fails_the_mode_decides), test(without_robots_the_default_rate_really_limits),
            test(a_robots_that_says_too_many_is_waited_for), test(what_robots_holds_for_too_long_fails),
-           test(a_host_that_is_not_there_fails_as_such), test(robots_can_be_ignored_by_client_and_by_fetch),
-           test(own_headers_are_not_sent_for_robots), test(a_robots_elsewhere_passes_the_gate_there))
+           test(a_host_that_is_not_there_fails_as_such), test(a_host_that_does_not_exist_fails_at_once),
+           test(robots_can_be_ignored_by_client_and_by_fetch), test(own_headers_are_not_sent_for_robots),
+           test(a_robots_elsewhere_passes_the_gate_there))
