@@ -261,6 +261,8 @@ struct wr_life_action wr_plan_robots_came(struct wr_plan *plan, struct wr_plan_h
     struct wr_life_event said = *event;
     uint8_t bit = (uint8_t)(1U << is_https);
     said.unit = wr_rng_unit(&plan->rng);
+    if (rules != NULL && !wr_rules_fit(plan, host, is_https, rules, now))
+        said.kind = WR_LIFE_FAILED;
     struct wr_life_action action = wr_lifecycle_step(&host->robots[is_https], &plan->options.robots, &said, now);
     host->claims -= (host->away & bit) != 0;
     host->away &= (uint8_t)~bit;
@@ -270,7 +272,7 @@ struct wr_life_action wr_plan_robots_came(struct wr_plan *plan, struct wr_plan_h
         host->claims += !stays;
     }
     if (action.copy == WR_COPY_READ || action.copy == WR_COPY_DROP)
-        wr_host_set_rules(host, is_https, action.copy == WR_COPY_READ ? rules : NULL, now);
+        wr_host_set_rules(plan, host, is_https, action.copy == WR_COPY_READ ? rules : NULL, now);
     if (action.copy != WR_COPY_READ)
         wr_robots_free(rules);
     wr_host_settle(plan, host, now);

@@ -85,11 +85,18 @@ void wr_lane_free(struct wr_plan *plan, struct wr_lane *lane)
 
 /* ---- hosts ---- */
 
-void wr_host_set_rules(struct wr_plan_host *host, bool is_https, struct wr_robots *rules, int64_t now)
+static size_t rules_bytes(const struct wr_robots *rules)
+{
+    return rules != NULL ? wr_robots_facts(rules)->block_bytes : 0;
+}
+
+void wr_host_set_rules(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, struct wr_robots *rules,
+                       int64_t now)
 {
     int64_t longest_ns = 0;
-    if (host->rules[is_https] != rules)
-        wr_robots_free(host->rules[is_https]);
+    plan->rules_bytes += rules_bytes(rules);
+    plan->rules_bytes -= rules_bytes(host->rules[is_https]);
+    wr_robots_free(host->rules[is_https]);
     host->rules[is_https] = rules;
     for (int i = 0; i < WR_ORIGINS; i++) {
         int64_t ns = host->rules[i] != NULL ? wr_robots_interval_ns(host->rules[i]) : 0;
@@ -107,8 +114,10 @@ static void give(struct wr_plan *plan, struct wr_plan_host *host)
     wr_link_take(&host->expires);
     wr_link_take(&host->unsaved);
     wr_link_take(&host->recalls);
-    for (int i = 0; i < WR_ORIGINS; i++)
+    for (int i = 0; i < WR_ORIGINS; i++) {
+        plan->rules_bytes -= rules_bytes(host->rules[i]);
         wr_robots_free(host->rules[i]);
+    }
     plan->host_bytes_sum -= host->bytes;
     wr_give(plan->options.allocator, host, host->bytes, 16);
 }
@@ -148,6 +157,16 @@ static bool evict(struct wr_plan *plan, int64_t now)
         wr_list_push(&plan->idle, &host->place);
     }
     return false;
+}
+
+bool wr_rules_fit(struct wr_plan *plan, const struct wr_plan_host *host, bool is_https, const struct wr_robots *rules,
+                  int64_t now)
+{
+    size_t more = rules_bytes(rules), less = rules_bytes(host->rules[is_https]);
+    while (plan->rules_bytes - less + more > plan->options.rules_bytes)
+        if (!evict(plan, now))
+            return false;
+    return true;
 }
 
 /* In the heap, for one more: a host must never fail to find its place. */
@@ -205,19 +224,23 @@ void wr_plan_host_changed(struct wr_plan *plan, struct wr_plan_host *host, int64
 
 /* ---- memory ---- */
 
-static void recall_robots(const struct wr_plan *plan, struct wr_plan_host *host, const struct wr_plan_memory *memory,
+static void recall_robots(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_plan_memory *memory,
                           int64_t now)
 {
     for (int i = 0; i < WR_ORIGINS; i++) {
         if (!memory->robots[i].is_known)
             continue;
+        if (!wr_rules_fit(plan, host, i == 1, memory->robots[i].rules, now)) {
+            wr_robots_free(memory->robots[i].rules);
+            continue; /* it is fetched anew, when there is room */
+        }
         struct wr_life_event event = {.kind = WR_LIFE_LOADED,
                                       .has_rules = memory->robots[i].rules != NULL,
                                       .has_validators = memory->robots[i].has_validators,
                                       .max_age_ns = memory->robots[i].max_age_ns,
                                       .age_ns = memory->robots[i].age_ns};
         wr_lifecycle_step(&host->robots[i], &plan->options.robots, &event, now);
-        wr_host_set_rules(host, i == 1, memory->robots[i].rules, now);
+        wr_host_set_rules(plan, host, i == 1, memory->robots[i].rules, now);
     }
 }
 

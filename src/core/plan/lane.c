@@ -107,6 +107,8 @@ void wr_plan_loaded(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id
         lane->loading = false;
         if (is_end)
             lane->in_store = lane->since;
+        else if (lane->in_store == 0)
+            lane->in_store = 1; /* some were accepted while the host was not here: there may be more */
         lane->accepted = accepted > lane->accepted ? accepted : lane->accepted;
         if (job->ended && lane->in_flight == 0)
             wr_lane_free(plan, lane);

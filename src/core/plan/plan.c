@@ -11,6 +11,7 @@
 #define HOSTS 100000
 #define TASKS 262144
 #define TEXT_BYTES ((size_t)32 << 20)
+#define RULES_BYTES ((size_t)64 << 20)
 #define KNOWN ((size_t)16 << 20)
 #define WINDOW 64
 #define IN_FLIGHT 256
@@ -31,6 +32,7 @@ static int check(const struct wr_plan_options *given, struct wr_plan_options *re
     options.max_hosts = or_else(options.max_hosts, HOSTS);
     options.max_tasks = or_else(options.max_tasks, TASKS);
     options.text_bytes = options.text_bytes != 0 ? options.text_bytes : TEXT_BYTES;
+    options.rules_bytes = options.rules_bytes != 0 ? options.rules_bytes : RULES_BYTES;
     options.known_max = options.known_max != 0 ? options.known_max : KNOWN;
     options.window = or_else(options.window, WINDOW);
     options.max_in_flight = or_else(options.max_in_flight, IN_FLIGHT);
@@ -119,6 +121,7 @@ void wr_plan_stats_get(const struct wr_plan *plan, struct wr_plan_stats *ret_sta
     ret_stats->tasks = plan->pool.used;
     ret_stats->in_flight = plan->in_flight;
     ret_stats->known = plan->known.count;
+    ret_stats->rules_bytes = plan->rules_bytes;
     ret_stats->known_bytes = plan->known.room * sizeof(uint64_t);
     ret_stats->memory_bytes = sizeof *plan + plan->options.max_jobs * sizeof *plan->jobs +
                               plan->hosts.room * sizeof(struct wr_map_slot) + plan->timed.room * 3 * sizeof(int64_t) +
@@ -175,5 +178,5 @@ bool wr_plan_ok(const struct wr_plan *plan)
     uint64_t others = plan->in_flight - count.in_flight; /* robots.txt and errands */
     return wr_heap_ok(&plan->timed) && count.in_flight <= plan->in_flight &&
            plan->in_flight <= plan->options.max_in_flight && count.tasks + others == plan->pool.used &&
-           plan->hosts.count <= plan->options.max_hosts;
+           plan->hosts.count <= plan->options.max_hosts && plan->rules_bytes <= plan->options.rules_bytes;
 }

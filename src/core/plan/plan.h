@@ -40,9 +40,10 @@
  * longest ago. Limits in flight: max_in_flight in all; the gate's per host; per job its concurrency; and per job and
  * host its concurrency less one for each concurrency_step_ns of learned delay (R14, S2-17).
  *
- * Bounded: max_hosts hosts of wr_plan_host_bytes each, max_tasks tasks in windows, text_bytes of their text, known_max
- * fingerprints of 8 bytes; beyond that offers say ASK_STORE, hosts sleep in the store (HOSTS asks for them when there
- * is room), and loads are smaller. next, sent, told, given and dropped take no memory.
+ * Bounded: max_hosts hosts of wr_plan_host_bytes each, max_tasks tasks in windows, text_bytes of their text,
+ * rules_bytes of robots.txt, known_max fingerprints of 8 bytes; beyond that offers say ASK_STORE, hosts sleep in the
+ * store (HOSTS asks for them when there is room), and loads are smaller. next, sent, told, given and dropped take no
+ * memory.
  */
 #ifndef WR_CORE_PLAN_PLAN_H
 #define WR_CORE_PLAN_PLAN_H
@@ -68,6 +69,7 @@ struct wr_plan_options {
     uint32_t max_hosts;     /* in memory; 100 000 */
     uint32_t max_tasks;     /* in all windows; 262 144 */
     size_t text_bytes;      /* of their paths and queries; 32 MiB */
+    size_t rules_bytes;     /* of compiled robots.txt; 64 MiB. Where there is no room, a host waits for some */
     size_t known_max;       /* fingerprints in memory; 16 Mi, 128 MiB */
     uint32_t window;        /* tasks of a lane in memory; 64, at most 4096 */
     uint32_t max_in_flight; /* of all hosts; 256 */
@@ -328,7 +330,8 @@ const struct wr_plan_host *wr_plan_save(struct wr_plan *plan, int64_t now, int64
 struct wr_plan_stats {
     size_t hosts, tasks, in_flight, known; /* tasks: in windows and in flight */
     uint64_t starts, robots, retries, rejected, expired, denied;
-    size_t memory_bytes, known_bytes; /* all; of it the set of fingerprints */
+    size_t memory_bytes, known_bytes; /* all but rules; of it the set of fingerprints */
+    size_t rules_bytes;
 };
 void wr_plan_stats_get(const struct wr_plan *plan, struct wr_plan_stats *ret_stats);
 

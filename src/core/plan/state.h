@@ -119,6 +119,7 @@ struct wr_plan {
     bool starved;   /* a load found no room; until a task has ended */
     struct wr_plan_stats stats;
     size_t host_bytes_sum;
+    size_t rules_bytes;
     char url[WR_URL_ROOM];
 };
 
@@ -137,7 +138,11 @@ void wr_lane_free(struct wr_plan *plan, struct wr_lane *lane);
 /* All of them. */
 void wr_hosts_free(struct wr_plan *plan);
 /* The rules of an origin have come, or went; tells the gate of Crawl-delay. */
-void wr_host_set_rules(struct wr_plan_host *host, bool is_https, struct wr_robots *rules, int64_t now);
+void wr_host_set_rules(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, struct wr_robots *rules,
+                       int64_t now);
+/* Whether there is room for them, if need be by forgetting hosts that are idle. */
+bool wr_rules_fit(struct wr_plan *plan, const struct wr_plan_host *host, bool is_https, const struct wr_robots *rules,
+                  int64_t now);
 
 /* ---- jobs.c ---- */
 

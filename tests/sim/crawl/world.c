@@ -80,6 +80,7 @@ static void draw_options(struct world *world)
     options->max_in_flight = (uint32_t)(1 + wr_rng_below(&world->rng, 40));
     options->max_variants = (uint32_t)(5 + wr_rng_below(&world->rng, 20));
     options->max_defer_ns = (int64_t)(60 + wr_rng_below(&world->rng, 300)) * WEIR_SECOND;
+    options->rules_bytes = world_once_in(world, 4) ? 2000 : 0;
     options->seed = world->seed;
 }
 

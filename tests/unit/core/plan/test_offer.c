@@ -218,7 +218,38 @@ static void hosts_beyond_the_room_sleep_in_the_store_and_are_asked_for(void **st
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(a_url_is_new_once_and_for_each_job),
+/* What was accepted while its host slept is loaded with what wakes it, however small the window. */
+static void tasks_of_a_host_that_slept_are_all_loaded_when_it_wakes(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig.options.max_hosts = 1;
+    rig.options.window = 4;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "x.example", 1);
+    rig_offer_many(&rig, 1, "a.example", 11); /* no room for it */
+    struct wr_plan_action action = rig_wait(&rig, rig.now);
+    assert_url(action, "http://x.example/0");
+    rig_fetch(&rig, &action, 200);
+    rig.now += M;
+    assert_offer(rig_offer(&rig, 1, "http://a.example/wakes"), WR_OFFER_NEW);
+    for (int starts = 0; starts < 12;) {
+        action = rig_wait(&rig, rig.now + 2 * S);
+        if (action.kind == WR_PLAN_HOSTS) {
+            wr_plan_hosts_listed(rig.plan, 1, 0, true, rig.now); /* it is here already */
+            continue;
+        }
+        assert_kind(action, WR_PLAN_START);
+        rig_fetch(&rig, &action, 200);
+        starts++;
+    }
+    assert_kind(rig_wait(&rig, rig.now + S), WR_PLAN_DRAINED);
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(tasks_of_a_host_that_slept_are_all_loaded_when_it_wakes), test(a_url_is_new_once_and_for_each_job),
            test(scope_depth_and_hops_are_refused_by_name_but_a_seed_never_by_scope),
            test(paths_that_repeat_themselves_are_a_trap), test(one_path_has_so_many_queries_and_no_more),
            test(a_host_has_so_many_pages_and_others_are_not_starved),

@@ -238,7 +238,43 @@ static void a_stored_robots_txt_is_used_and_refreshed(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay),
+/* L5, V6: rules that there is no room for are not taken, and nothing is fetched without them. */
+static void rules_have_so_much_room_and_hosts_wait_for_some(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    static char text[40000] = "User-agent: *\n";
+    struct wr_plan_stats stats;
+    for (int i = 0; strlen(text) < sizeof text - 100; i++)
+        snprintf(text + strlen(text), 100, "Disallow: /x/%d/long/enough/to/take/some/room\n", i);
+    rig_init(&rig);
+    rig.options.ignores_robots = false;
+    rig.options.rules_bytes = 100000;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    static const char *const hosts[] = {"a.example", "b.example", "c.example"};
+    int robots = 0, pages[3] = {0};
+    for (int i = 0; i < 3; i++)
+        rig_offer_many(&rig, 1, hosts[i], 3);
+    while (pages[0] + pages[1] + pages[2] < 9) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + 10 * M);
+        if (action.kind == WR_PLAN_ROBOTS) {
+            rig_robots(&rig, &action, 200, text);
+            robots++;
+        } else {
+            assert_kind(action, WR_PLAN_START);
+            pages[action.url.data[7] - 'a']++;
+            rig_fetch(&rig, &action, 200);
+        }
+        wr_plan_stats_get(rig.plan, &stats);
+        assert_true(stats.rules_bytes <= 100000);
+    }
+    assert_true(robots > 3);
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(rules_have_so_much_room_and_hosts_wait_for_some),
+           test(robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay),
            test(what_robots_txt_denies_ends_unsent_and_costs_no_time),
            test(pages_wait_while_robots_txt_fails_and_expire_after_max_defer),
            test(http_and_https_have_rules_of_their_own_and_do_not_block_each_other),
