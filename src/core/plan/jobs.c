@@ -7,7 +7,7 @@
 
 struct wr_job *wr_job_find(const struct wr_plan *plan, uint32_t id)
 {
-    for (uint32_t i = 0; i < plan->options.max_jobs && id != 0; i++)
+    for (uint32_t i = 0; i < plan->places && id != 0; i++)
         if (plan->jobs[i].options.id == id)
             return &plan->jobs[i];
     return NULL;
@@ -29,7 +29,8 @@ int wr_plan_job_add(struct wr_plan *plan, const struct wr_plan_job *options)
     if (job == NULL)
         return WEIR_E_FULL;
     *job = (struct wr_job){.options = *options};
-    job->is_last[WR_DRAW_PAGES] = job->is_last[WR_DRAW_BYTES] = false;
+    uint32_t place = (uint32_t)(job - plan->jobs) + 1;
+    plan->places = place > plan->places ? place : plan->places;
     return 0;
 }
 
@@ -124,7 +125,7 @@ void wr_job_task_ended(struct wr_job *job, int64_t count)
 int64_t wr_jobs_deadline(const struct wr_plan *plan, int64_t now)
 {
     int64_t at = WEIR_FOREVER;
-    for (uint32_t i = 0; i < plan->options.max_jobs; i++) {
+    for (uint32_t i = 0; i < plan->places; i++) {
         const struct wr_job *job = &plan->jobs[i];
         if (job->options.id == 0 || job->ended)
             continue;
@@ -234,7 +235,7 @@ static bool says_hosts(struct wr_plan *plan, struct wr_job *job, int64_t now, st
 
 bool wr_jobs_say(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action)
 {
-    for (uint32_t i = 0; i < plan->options.max_jobs; i++) {
+    for (uint32_t i = 0; i < plan->places; i++) {
         struct wr_job *job = &plan->jobs[i];
         if (job->options.id == 0)
             continue;

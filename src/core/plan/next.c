@@ -217,7 +217,7 @@ static bool start_page(struct wr_plan *plan, struct wr_lane *lane, int64_t now, 
 /* Jobs take turns. */
 static bool pick(struct wr_plan *plan, int64_t now, bool *ret_acted, struct wr_plan_action *ret_action)
 {
-    uint32_t jobs = plan->options.max_jobs;
+    uint32_t jobs = plan->places;
     for (uint32_t i = 0; i < jobs; i++) {
         struct wr_job *job = &plan->jobs[(plan->turn + i) % jobs];
         if (job->ready.first == NULL || !wr_job_may_start(job))

@@ -109,6 +109,7 @@ struct wr_plan {
     struct wr_heap timed;
     struct wr_list urgent, idle, expiring, unsaved, loads, recalls;
     struct wr_job *jobs; /* max_jobs; id 0: free */
+    uint32_t places;     /* of them, that were ever used: the first ones */
     uint32_t turn;       /* the job whose turn it is */
     struct wr_pool pool;
     struct wr_known known;
