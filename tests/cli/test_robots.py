@@ -73,6 +73,9 @@ def encoded_spellings_and_dot_segments_do_not_evade():
 def bad_usage_has_a_status_of_its_own():
     run = _with_file(RULES, 'check', '--agent', 'weir', 'http://x/w', 'ftp://x/')
     assert run.returncode == 2 and 'scheme' in run.stderr and run.stdout.startswith('deny\t')
+    for url in ('example.org/private', 'private', ''):  # no path: judged as one, it might be allowed by mistake
+        run = _with_file(RULES, 'check', '--agent', 'third', url)
+        assert run.returncode == 2 and 'relative' in run.stderr and run.stdout == '', run
     assert '--agent is missing' in refusal('robots', 'check', '--file', 'x', 'http://x/')
     assert '--file is missing' in refusal('robots', 'check', '--agent', 'x', 'http://x/')
     assert 'cannot read /nonexistent/x: No such file' in refusal('robots', 'check', '--agent', 'x', '--file', '/nonexistent/x',

@@ -46,7 +46,7 @@ static const struct wr_option options[] = {
     {"interval", WR_DURATION(struct settings, interval), .value = "D", .min = 0, .max = 86400 * UINT64_C(1000000000),
      .help = "at least this between two starts at a host"},
     {"max-rate", WR_STRING(struct settings, max_rate), .value = "N",
-     .help = "at most so many starts a second at a host"},
+     .help = "at most so many starts a second at a host (adaptive: 8)"},
     {"per-host", WR_COUNT(struct settings, per_host), .value = "N", .min = 0, .max = 10000,
      .help = "at most so many in flight at a host (0: as the pace says)"},
     {"concurrency", WR_COUNT(struct settings, concurrency), .value = "N", .min = 1, .max = 10000,
@@ -62,7 +62,8 @@ static const struct wr_option options[] = {
      .help = "do not ask robots.txt: for servers of your own"},
     {"robots-on-error", WR_CHOICE(struct settings, robots_on_error), .choices = on_errors,
      .help = "while robots.txt cannot be had"},
-    {"allow-private", WR_FLAG(struct settings, allow_private), .help = "also private and loopback addresses"},
+    {"allow-private", WR_FLAG(struct settings, allow_private),
+     .help = "also private and loopback addresses, refused otherwise"},
     {"timeout", WR_DURATION(struct settings, timeout), .value = "D", .min = 1, .max = 86400 * UINT64_C(1000000000),
      .help = "of one request on the wire"},
     {"deadline", WR_DURATION(struct settings, deadline), .value = "D", .min = 0,
@@ -86,7 +87,12 @@ static const struct wr_usage usage = {
     .operands_max = URLS_MAX,
     .about = "Fetches these URLs, many hosts at once and each at its own safe pace: robots.txt,\n"
              "Crawl-delay, Retry-After and rate limits are obeyed, redirects followed, failures\n"
-             "tried again. Prints a line of JSON for each URL as it finishes.\n"
+             "tried again. Prints a line of JSON for each URL as it finishes; bodies are read and\n"
+             "counted, but not kept.\n"
+             "\n"
+             "  weir fetch https://example.org/ https://example.com/\n"
+             "  weir fetch --urls-file pages.txt --interval 2s --out report.jsonl\n"
+             "  weir fetch --allow-private --pace unlimited http://localhost:8080/   a server of yours\n"
              "\n"
              "The status is 0 if every URL was answered with a status below 400, 1 if not, 2 if\n"
              "the request was not understood, and 130 after an interrupt: what had finished by\n"
@@ -341,6 +347,8 @@ static bool work(struct job *job, int argc, char **argv)
     wr_report_watch(&job->report, NULL);
     weir_client_close(job->client); /* what has not finished ends here */
     bool wrote = wr_report_end(&job->report);
+    if (job->report.by_failure[WEIR_FAILURE_GUARD] > 0 && !job->settings->allow_private && !job->settings->quiet)
+        wr_complain("private and loopback addresses are refused; --allow-private allows them");
     return well && wrote && job->report.bad == 0 && job->report.refused == 0;
 }
 

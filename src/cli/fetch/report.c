@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <weir/time.h>
 
 #include "cli/kit/foreign.h"
@@ -103,6 +104,8 @@ static void count(struct wr_report *report, const weir_response *response)
 {
     report->finished++;
     report->by_failure[response->failure]++;
+    if (response->failure == WEIR_FAILURE_NONE && response->status >= 400)
+        report->errors++;
     if (response->failure != WEIR_FAILURE_NONE || response->status >= 400)
         report->bad++;
 }
@@ -193,9 +196,10 @@ static void show_progress(struct wr_report *report)
         return;
     (void)weir_client_stats_get(report->client, &stats);
     double passed_s = (double)(weir_clock_now(weir_clock_monotonic()) - report->began_at) / WEIR_SECOND;
-    wr_progress("%" PRIu64 " of %" PRIu64 ", %" PRIu64 " bad, %.1f/s, %zu in flight, %.1f MB", report->finished,
-                report->asked, report->bad, passed_s > 0 ? (double)report->finished / passed_s : 0, stats.in_flight,
-                (double)stats.body_bytes / 1e6);
+    size_t waiting = stats.unfinished > stats.in_flight ? stats.unfinished - stats.in_flight : 0;
+    wr_progress("%" PRIu64 " of %" PRIu64 ", %" PRIu64 " bad, %.1f/s, %zu in flight, %zu waiting, %.1f MB",
+                report->finished, report->asked, report->bad, passed_s > 0 ? (double)report->finished / passed_s : 0,
+                stats.in_flight, waiting, (double)stats.body_bytes / 1e6);
 }
 
 /* Takes the lines, and writes them without the lock. */
@@ -208,6 +212,8 @@ static void write_lines(struct wr_report *report)
     wr_buf_init(&report->lines, wr_allocator_or_system(NULL), LINES_MAX + LINE_MAX);
     (void)pthread_cond_broadcast(&report->changed);
     (void)pthread_mutex_unlock(&report->lock);
+    if (report->shares_screen)
+        wr_progress("%s", "");
     if (fwrite(lines.bytes, 1, lines.length, report->out) != lines.length || fflush(report->out) != 0)
         error = errno;
     wr_buf_release(&lines);
@@ -238,6 +244,7 @@ static void *write_all(void *context)
 bool wr_report_start(struct wr_report *ret_report, FILE *out, bool is_quiet)
 {
     *ret_report = (struct wr_report){.out = out, .is_quiet = is_quiet};
+    ret_report->shares_screen = isatty(fileno(out));
     ret_report->began_at = weir_clock_now(weir_clock_monotonic());
     wr_buf_init(&ret_report->lines, wr_allocator_or_system(NULL), LINES_MAX + LINE_MAX);
     (void)pthread_mutex_init(&ret_report->lock, NULL);
@@ -252,13 +259,19 @@ static void sum_up(const struct wr_report *report)
 {
     double passed_s = (double)(weir_clock_now(weir_clock_monotonic()) - report->began_at) / WEIR_SECOND;
     uint64_t answered = report->by_failure[WEIR_FAILURE_NONE];
+    const char *before = "; not answered: ";
     fprintf(stderr, "%" PRIu64 " of %" PRIu64 " answered in %.1f s", answered, report->asked + report->refused,
             passed_s);
-    for (size_t i = 1; i < sizeof report->by_failure / sizeof report->by_failure[0]; i++)
-        if (report->by_failure[i] > 0)
-            fprintf(stderr, ", %" PRIu64 " %s", report->by_failure[i], weir_failure_name((weir_failure)i));
+    if (report->errors > 0)
+        fprintf(stderr, ", %" PRIu64 " with status 400 or more", report->errors);
+    for (size_t i = 1; i < sizeof report->by_failure / sizeof report->by_failure[0]; i++) {
+        if (report->by_failure[i] == 0)
+            continue;
+        fprintf(stderr, "%s%" PRIu64 " %s", before, report->by_failure[i], weir_failure_name((weir_failure)i));
+        before = ", ";
+    }
     if (report->refused > 0)
-        fprintf(stderr, ", %" PRIu64 " no URL", report->refused);
+        fprintf(stderr, "%s%" PRIu64 " no URL", before, report->refused);
     fputc('\n', stderr);
 }
 
@@ -272,7 +285,9 @@ bool wr_report_end(struct wr_report *report)
     wr_progress("%s", "");
     if (!report->is_quiet)
         sum_up(report);
-    if (report->is_lost)
+    if (report->is_lost && report->out == stdout && report->lost_errno != 0)
+        wr_print_lost(report->lost_errno);
+    else if (report->is_lost)
         wr_complain("cannot write all lines: %s",
                     report->lost_errno != 0 ? strerror(report->lost_errno) : "out of memory");
     wr_buf_release(&report->lines);

@@ -17,6 +17,7 @@
 struct wr_report {
     FILE *out;
     bool is_quiet;
+    bool shares_screen; /* the lines go to a terminal, and so may progress */
     pthread_t writer;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -29,7 +30,8 @@ struct wr_report {
     bool is_silenced; /* lines of what is cancelled from here on are not wanted */
     uint64_t asked, finished, refused;
     uint64_t by_failure[WEIR_FAILURE_INTERNAL + 1];
-    uint64_t bad; /* no answer, or one of 400 and more */
+    uint64_t errors; /* answers of 400 and more */
+    uint64_t bad;    /* these, and what has no answer */
     int64_t began_at;
 };
 

@@ -55,20 +55,33 @@ void wr_option_wanted(const struct wr_option *option, char *ret_text, size_t tex
     }
 }
 
+/* 16777216 is 16M. */
+static void format_size(uint64_t bytes, char *ret_text, size_t text_bytes)
+{
+    static const char units[] = "kMGT";
+    size_t unit = 0;
+    for (; bytes > 0 && bytes % 1024 == 0 && unit < sizeof units - 1; unit++)
+        bytes /= 1024;
+    snprintf(ret_text, text_bytes, "%" PRIu64 "%.*s", bytes, unit > 0 ? 1 : 0, &units[unit > 0 ? unit - 1 : 0]);
+}
+
 /* The default in words, or "" where there is none to tell. */
 static void format_default(const struct wr_option *option, const void *settings, char *ret_text, size_t text_bytes)
 {
     const void *field = (const char *)settings + option->offset;
-    char duration[32];
+    char words[32];
     ret_text[0] = '\0';
     switch (option->kind) {
     case WR_OPTION_COUNT:
-    case WR_OPTION_SIZE:
         snprintf(ret_text, text_bytes, " (default %" PRIu64 ")", *(const uint64_t *)field);
         break;
+    case WR_OPTION_SIZE:
+        format_size(*(const uint64_t *)field, words, sizeof words);
+        snprintf(ret_text, text_bytes, " (default %s)", words);
+        break;
     case WR_OPTION_DURATION:
-        format_duration(*(const int64_t *)field, duration, sizeof duration);
-        snprintf(ret_text, text_bytes, " (default %s)", duration);
+        format_duration(*(const int64_t *)field, words, sizeof words);
+        snprintf(ret_text, text_bytes, " (default %s)", words);
         break;
     case WR_OPTION_CHOICE:
         snprintf(ret_text, text_bytes, " (default %s)", option->choices[*(const int *)field]);

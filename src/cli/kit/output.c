@@ -62,6 +62,12 @@ void wr_progress(const char *format, ...)
     va_end(args);
 }
 
+void wr_print_lost(int error)
+{
+    if (lost_errno == 0)
+        lost_errno = error;
+}
+
 bool wr_print_finish(void)
 {
     if (fflush(stdout) != 0 && lost_errno == 0)

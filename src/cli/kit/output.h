@@ -32,6 +32,9 @@ __attribute__((format(printf, 1, 2))) void wr_complain(const char *format, ...);
  * clears it. */
 __attribute__((format(printf, 1, 2))) void wr_progress(const char *format, ...);
 
+/* Something that was written to standard output by other means did not arrive: `error`, of errno. */
+void wr_print_lost(int error);
+
 /* Writes out what is left. False, after a complaint, if anything printed was lost. */
 bool wr_print_finish(void);
 

@@ -64,7 +64,9 @@ static int check(const struct wr_robots *robots, const struct wr_url *base, cons
     char memory[WR_URL_ROOM], text[128];
     struct wr_buf buf;
     struct wr_url url;
-    enum wr_url_fault fault = wr_url_parse(wr_span_of(input), base, wr_idna_libidn2(), memory, sizeof memory, &url);
+    /* "example.org/a" is no path: whoever writes it means the host. */
+    const struct wr_url *against = input[0] == '/' ? base : NULL;
+    enum wr_url_fault fault = wr_url_parse(wr_span_of(input), against, wr_idna_libidn2(), memory, sizeof memory, &url);
 
     if (fault != WR_URL_OK) {
         wr_buf_init_fixed(&buf, text, sizeof text);

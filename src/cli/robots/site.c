@@ -46,7 +46,8 @@ static bool take_text(const char *url, const weir_response *response, char **ret
 
     if (!is_there && !is_absent(response)) {
         if (response->failure != WEIR_FAILURE_NONE)
-            wr_complain("cannot read %s: %s", url, response->detail);
+            wr_complain("cannot read %s: %s%s", url, response->detail,
+                        response->failure == WEIR_FAILURE_GUARD ? "; --allow-private allows it" : "");
         else
             wr_complain("cannot read %s: the answer is %d; until there is one, nothing there may be fetched", url,
                         response->status);

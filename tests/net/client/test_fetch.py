@@ -3,6 +3,7 @@
 """weir fetch, as its users meet it, against a real nginx. The first argument is the program."""
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -107,6 +108,39 @@ def lines_of_a_list_that_are_no_urls_are_told_by_number_and_the_rest_goes_on():
         assert lines[f'{nginx.url}/b.html']['status'] == 200, lines
 
 
+def the_summary_tells_answers_from_errors_and_failures_by_name():
+    with Nginx(files={**PAGES, 'robots.txt': 'User-agent: *\nDisallow: /secret\n'}) as nginx:
+        run = weir('fetch', '--allow-private', '--pace', 'unlimited', f'{nginx.url}/a.html', f'{nginx.url}/missing',
+                   f'{nginx.url}/secret', 'nonsense')
+        assert run.returncode == 1 and run.stderr.startswith('2 of 4 answered in '), run
+        assert run.stderr.endswith(' s, 1 with status 400 or more; not answered: 1 robots, 1 no URL\n'), run
+        run = weir('fetch', '--allow-private', '--pace', 'unlimited', f'{nginx.url}/a.html')
+        assert run.stderr.startswith('1 of 1 answered in ') and run.stderr.endswith(' s\n'), run
+
+
+def _read_screen(screen):
+    parts = []
+    try:
+        while part := os.read(screen, 65536):
+            parts.append(part)
+    except OSError:  # Linux' end of a terminal that was closed
+        pass
+    os.close(screen)
+    return b''.join(parts).decode()
+
+
+def progress_and_lines_on_one_terminal_do_not_mix():
+    screen, terminal = pty.openpty()
+    with Nginx(files=PAGES) as nginx:
+        run = subprocess.run([sys.argv[1], 'fetch', '--allow-private', f'{nginx.url}/a.html', f'{nginx.url}/b.html'],
+                             stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal, timeout=60)
+    os.close(terminal)
+    shown = _read_screen(screen)
+    assert run.returncode == 0 and ' waiting, ' in shown and '2 of 2 answered' in shown, shown
+    for before in shown.split('{"url"')[:-1]:
+        assert before.endswith(('\r\033[K', '\n')), shown
+
+
 def agent_and_headers_are_sent_to_the_hosts_given():
     with Nginx('location /old { return 302 http://localhost:$server_port/a.html; }', files=PAGES) as nginx:
         _, run = _fetch('--pace', 'unlimited', '--agent', 'tester/1.0', '--header', 'X-Test: yes', f'{nginx.url}/old')
@@ -129,7 +163,9 @@ def lines_and_complaints_show_no_password():
 def private_addresses_are_refused_unless_allowed():
     with Nginx(files=PAGES) as nginx:
         run = weir('fetch', '--quiet', f'{nginx.url}/a.html')
-        assert run.returncode == 1 and json.loads(run.stdout)['failure'] == 'guard', run
+        assert run.returncode == 1 and json.loads(run.stdout)['failure'] == 'guard' and run.stderr == '', run
+        run = weir('fetch', f'{nginx.url}/a.html')
+        assert run.stderr.endswith('addresses are refused; --allow-private allows them\n'), run
         assert nginx.log() == []
 
 
@@ -154,8 +190,18 @@ def a_reader_that_goes_away_is_noticed():
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         process.stdout.close()
         assert process.wait(timeout=30) == 1
-        assert 'cannot write' in process.stderr.read()
+        assert process.stderr.read() == 'weir fetch: cannot write to standard output: Broken pipe\n'
         process.stderr.close()
+
+
+def lines_that_a_full_disk_does_not_take_are_missed():
+    with Nginx(files=PAGES) as nginx:
+        run = weir('fetch', '--allow-private', '--quiet', '--out', '/dev/full', f'{nginx.url}/a.html')
+        assert run.returncode == 1 and run.stderr.startswith('weir fetch: cannot write all lines: No space'), run
+
+
+def help_tells_sizes_as_they_are_given():
+    assert '(default 16M)' in weir('fetch', '--help').stdout
 
 
 def what_is_not_understood_is_refused():

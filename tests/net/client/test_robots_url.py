@@ -58,7 +58,7 @@ def a_site_without_one_allows_all_and_one_that_fails_cannot_be_read():
 def private_addresses_are_refused_unless_allowed():
     with Nginx(files={'robots.txt': RULES}) as nginx:
         run = weir('robots', 'check', '--agent', 'weir', '--url', nginx.url, '/private')
-        assert run.returncode == 2 and run.stdout == '' and 'not allowed' in run.stderr, run
+        assert run.returncode == 2 and run.stdout == '' and '; --allow-private allows it' in run.stderr, run
         assert nginx.log() == []
 
 
