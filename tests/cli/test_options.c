@@ -199,7 +199,7 @@ static void help_shows_defaults_of_every_kind(void **state)
                                   "\n"
                                   "  --flag                  a flag\n"
                                   "  --count N               a count (default 7)\n"
-                                  "  --size SIZE             a size (default 4096)\n"
+                                  "  --size SIZE             a size (default 4k)\n"
                                   "  --duration TIME         a duration (default 90s)\n"
                                   "  --colour red|green      a choice (default green)\n"
                                   "  --name NAME             a text (default weir)\n"
