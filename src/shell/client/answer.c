@@ -32,10 +32,11 @@ bool wr_answer_is_last(const struct weir_fetch *fetch, int status, const struct 
 
 /* ---- another try ---- */
 
-static void back_off(struct weir_fetch *fetch, int64_t delay_ns)
+static void back_off(struct weir_fetch *fetch, int64_t delay_ns, weir_reason reason)
 {
     weir_client *client = fetch->client;
     fetch->place = WR_IN_BACKOFF;
+    fetch->backs_off_for = reason;
     fetch->joined_at = wr_client_now(client);
     wr_lane_drop(fetch);
     int64_t retry_at = fetch->joined_at + delay_ns, deadline_at = fetch->attempts.deadline_at;
@@ -47,19 +48,20 @@ void wr_answer_defer(struct weir_fetch *fetch, int64_t wait_ns)
 {
     struct wr_next_attempt next = wr_attempts_defer(&fetch->attempts, wait_ns, wr_client_now(fetch->client));
     if (next.what == WR_NEXT_QUEUE)
-        back_off(fetch, next.delay_ns);
+        back_off(fetch, next.delay_ns, WEIR_REASON_RETRY);
     else
         wr_fetch_fail(fetch, WEIR_FAILURE_DEADLINE, "not finished before the deadline");
 }
 
-/* How long the host's gate stays shut. */
-static int64_t gate_wait(const struct weir_fetch *fetch)
+/* How long the host's gate stays shut, and why. */
+static int64_t gate_wait(const struct weir_fetch *fetch, weir_reason *ret_reason)
 {
     weir_pace_entry entry;
     const struct wr_lane *lane = fetch->lane;
     if (weir_pacer_look(fetch->client->pacer, lane->key, lane->key_bytes, &entry, NULL, NULL) != 0)
         return 0;
     int64_t wait_ns = entry.decision.verdict == WEIR_GO ? 0 : entry.decision.wait_ns;
+    *ret_reason = entry.decision.reason;
     return wait_ns <= WEIR_DURATION_MAX ? wait_ns : 0; /* only a release opens it: the lane will see */
 }
 
@@ -68,12 +70,13 @@ static bool tries_again(struct weir_fetch *fetch, const struct wr_ended *ended)
 {
     weir_client *client = fetch->client;
     enum wr_status_class class = class_of(fetch, ended);
-    int64_t wait_ns = class == WR_STATUS_DONE || class == WR_STATUS_PERMANENT ? 0 : gate_wait(fetch);
+    weir_reason gate_reason = WEIR_REASON_RETRY;
+    int64_t wait_ns = class == WR_STATUS_DONE || class == WR_STATUS_PERMANENT ? 0 : gate_wait(fetch, &gate_reason);
     struct wr_next_attempt next = wr_attempts_after(&fetch->attempts, &fetch->retry, class, wait_ns,
                                                     wr_client_now(client), wr_rng_unit(&client->rng));
     if (next.what != WR_NEXT_QUEUE)
         return false;
-    back_off(fetch, next.delay_ns);
+    back_off(fetch, next.delay_ns, next.delay_ns > wait_ns ? WEIR_REASON_RETRY : gate_reason);
     return true;
 }
 

@@ -94,7 +94,7 @@ struct weir_fetch {
     uint32_t sent;                          /* requests of this hop */
     int64_t began_at, joined_at, waited_ns; /* joined_at: its lane, or the time before it is tried again */
     int64_t longest_ns;                     /* of what it waited for at a time */
-    weir_reason waited_for;
+    weir_reason waited_for, backs_off_for;
     uint32_t robots_line;
 };
 

@@ -222,7 +222,7 @@ void wr_fetch_waited(struct weir_fetch *fetch, weir_reason reason)
 void wr_fetch_join(struct weir_fetch *fetch, bool at_front)
 {
     if (fetch->place == WR_IN_BACKOFF)
-        wr_fetch_waited(fetch, WEIR_REASON_RETRY);
+        wr_fetch_waited(fetch, fetch->backs_off_for);
     fetch->place = WR_NOWHERE_YET;
     fetch->joined_at = wr_client_now(fetch->client);
     int error = wr_lane_join(fetch, at_front);
@@ -269,7 +269,7 @@ static void withdraw(struct weir_fetch *fetch)
     if (fetch->place == WR_IN_LANE)
         wr_lane_leave(fetch);
     else if (fetch->place == WR_IN_BACKOFF)
-        wr_fetch_waited(fetch, WEIR_REASON_RETRY);
+        wr_fetch_waited(fetch, fetch->backs_off_for);
     else if (fetch->place == WR_ON_WIRE)
         wr_ride_stop(fetch);
     wr_lane_drop(fetch);

@@ -160,7 +160,7 @@ static const struct stage {
     {"a window", in_a_window, WEIR_REASON_RETRY_AFTER, false},
     {"an open breaker", at_an_open_breaker, WEIR_REASON_BREAKER, false},
     {"a slot", before_a_slot, WEIR_REASON_GLOBAL, false},
-    {"a retry", before_a_retry, WEIR_REASON_RETRY, true},
+    {"a retry", before_a_retry, WEIR_REASON_RETRY_AFTER, true},
 };
 #define STAGES (sizeof stages / sizeof stages[0])
 
@@ -355,7 +355,31 @@ static void an_open_circuit_is_not_a_cancellation(void **state)
     tear_down(&stuck);
 }
 
+/* It waits for its own backoff, or because the gate is shut for longer. */
+static void a_retry_says_whether_backoff_or_gate_held_it(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t interval_ns, base_ns;
+        weir_reason reason;
+    } cases[] = {{0, 2 * WEIR_SECOND, WEIR_REASON_RETRY}, {WEIR_SECOND, MS, WEIR_REASON_PACE}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig rig;
+        struct origin *origin = origin_new(by_path, NULL, NULL);
+        rig_init(&rig);
+        rig.pace.min_interval_ns = cases[i].interval_ns;
+        rig.pace.retry.base_ns = cases[i].base_ns;
+        rig_start(&rig);
+        weir_response *response = get(&rig, url_at(origin_port(origin), "/500"));
+        assert_int_equal(response->attempts, 3);
+        assert_string_equal(weir_reason_name(response->waited_for), weir_reason_name(cases[i].reason));
+        weir_response_free(response);
+        rig_tear_down(&rig);
+        origin_free(origin);
+    }
+}
+
 WEIR_TESTS(test(the_deadline_holds_at_every_stage), test(a_fetch_can_be_cancelled_at_every_stage),
            test(who_is_cancelled_has_waited_no_longer_than_it_took),
            test(a_blocking_get_can_be_cancelled_at_every_stage), test(closing_ends_what_is_stuck_at_every_stage),
-           test(an_open_circuit_is_not_a_cancellation))
+           test(an_open_circuit_is_not_a_cancellation), test(a_retry_says_whether_backoff_or_gate_held_it))
