@@ -20,6 +20,21 @@ static const char *answer(const char *path, int before)
     return "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n";
 }
 
+static int show(weir_client *client, const char *url)
+{
+    weir_response *response;
+    int error = weir_client_get(client, url, NULL, NULL, &response);
+    if (error < 0)
+        return error;          /* it is no URL, or there is no memory */
+    if (response->status != 0) /* 200, 404, ...: what the server said, in response->body */
+        printf("status %d, %zu bytes, hops %u, attempts %u\n", response->status, response->body_bytes, response->hops,
+               response->attempts);
+    else
+        printf("not fetched (%s): %s\n", weir_failure_name(response->failure), response->detail);
+    weir_response_free(response);
+    return 0;
+}
+
 int main(void)
 {
     static const char *const paths[] = {"/flaky", "/old", "/private/diary"};
@@ -38,22 +53,14 @@ int main(void)
 
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         char url[64];
-        weir_response *response;
 
         snprintf(url, sizeof url, "http://127.0.0.1:%d%s", server.port, paths[i]);
-        int error = weir_client_get(client, url, NULL, NULL, &response);
+        printf("%s: ", paths[i]);
+        int error = show(client, url);
         if (error < 0) {
             fprintf(stderr, "%s\n", weir_error_text(error));
             return 1;
         }
-        printf("%s: ", paths[i]);
-        if (response->status != 0)
-            printf("status %d, %zu bytes, hops %u, attempts %u\n", response->status, response->body_bytes,
-                   response->hops, response->attempts);
-        else
-            printf("not fetched (%s): %s in line %u\n", weir_failure_name(response->failure), response->detail,
-                   response->robots_line);
-        weir_response_free(response);
     }
 
     weir_client_stats stats;
