@@ -142,11 +142,7 @@ static enum wr_url_fault host_of(const char *operand, char ret_host[WR_NAME_MAX 
     enum wr_url_fault fault = wr_url_parse(input, NULL, wr_idna_libidn2(), memory, sizeof memory, &url);
     if (fault != WR_URL_OK)
         return fault;
-    struct wr_span host = wr_url_host(&url);
-    if (host.data[0] == '[')
-        host = (struct wr_span){host.data + 1, host.bytes - 2};
-    memcpy(ret_host, host.data, host.bytes);
-    ret_host[host.bytes] = '\0';
+    wr_host_copy(wr_url_host(&url), ret_host);
     return WR_URL_OK;
 }
 

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* lookup.c - the system's resolver. */
+/* lookup.c - the system's resolver, and what stands between its words and ours. */
 #include "shell/net/resolver.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+
+void wr_host_copy(struct wr_span host, char ret_host[WR_NAME_MAX + 1])
+{
+    if (host.bytes > 2 && host.data[0] == '[')
+        host = (struct wr_span){host.data + 1, host.bytes - 2};
+    memcpy(ret_host, host.data, host.bytes);
+    ret_host[host.bytes] = '\0';
+}
 
 void wr_answer_add(struct wr_answer *answer, const struct wr_address *address)
 {
@@ -16,20 +24,21 @@ void wr_answer_add(struct wr_answer *answer, const struct wr_address *address)
         answer->list[answer->count++] = *address;
 }
 
-static void add_record(struct wr_answer *answer, const struct addrinfo *record)
+bool wr_address_of_socket(const struct sockaddr *from, struct wr_address *ret_address)
 {
     struct wr_address address = {.bytes = {[10] = 0xff, [11] = 0xff}};
 
-    if (record->ai_family == AF_INET) {
-        const struct sockaddr_in *in = (const void *)record->ai_addr;
+    if (from->sa_family == AF_INET) {
+        const struct sockaddr_in *in = (const void *)from;
         memcpy(address.bytes + 12, &in->sin_addr, 4);
-    } else if (record->ai_family == AF_INET6) {
-        const struct sockaddr_in6 *in = (const void *)record->ai_addr;
+    } else if (from->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *in = (const void *)from;
         memcpy(address.bytes, &in->sin6_addr, 16);
     } else {
-        return;
+        return false;
     }
-    wr_answer_add(answer, &address);
+    *ret_address = address;
+    return true;
 }
 
 void wr_lookup_system(void *context, const char *name, struct wr_answer *ret_answer)
@@ -47,7 +56,9 @@ void wr_lookup_system(void *context, const char *name, struct wr_answer *ret_ans
         return;
     for (const struct addrinfo *each = records; each != NULL && looked_at < WR_ANSWER_RECORDS_MAX;
          each = each->ai_next) {
-        add_record(ret_answer, each);
+        struct wr_address address;
+        if (wr_address_of_socket(each->ai_addr, &address))
+            wr_answer_add(ret_answer, &address);
         looked_at++;
     }
     ret_answer->kind = ret_answer->count > 0 ? WR_ANSWER_FOUND : WR_ANSWER_ABSENT;

@@ -63,11 +63,3 @@ int wr_net_proxy_check(const char *proxy)
     struct wr_proxy parsed;
     return wr_proxy_parse(proxy, &parsed);
 }
-
-void wr_host_copy(struct wr_span host, char ret_host[WR_NAME_MAX + 1])
-{
-    if (host.bytes > 2 && host.data[0] == '[')
-        host = (struct wr_span){host.data + 1, host.bytes - 2};
-    memcpy(ret_host, host.data, host.bytes);
-    ret_host[host.bytes] = '\0';
-}

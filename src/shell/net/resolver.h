@@ -42,6 +42,13 @@ struct wr_answer {
     struct wr_address list[WR_ANSWER_MAX]; /* best first */
 };
 
+/* A URL's host without brackets: a name to look up, or an address. */
+void wr_host_copy(struct wr_span host, char ret_host[WR_NAME_MAX + 1]);
+
+/* False for what is no address of IP. */
+struct sockaddr;
+bool wr_address_of_socket(const struct sockaddr *from, struct wr_address *ret_address);
+
 /* Adds an address if there is room for one more of its family. */
 void wr_answer_add(struct wr_answer *answer, const struct wr_address *address);
 

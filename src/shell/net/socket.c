@@ -19,7 +19,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -33,23 +32,6 @@ enum wr_guard_class wr_net_judge(const struct wr_net *net, const struct wr_addre
     if (net->options.allow_private)
         return WR_GUARD_PUBLIC;
     return net->options.judge(net->options.judge_context, address);
-}
-
-static bool read_address(const struct curl_sockaddr *from, struct wr_address *ret_address)
-{
-    struct wr_address address = {.bytes = {[10] = 0xff, [11] = 0xff}};
-
-    if (from->family == AF_INET) {
-        const struct sockaddr_in *in = (const void *)&from->addr;
-        memcpy(address.bytes + 12, &in->sin_addr, 4);
-    } else if (from->family == AF_INET6) {
-        const struct sockaddr_in6 *in = (const void *)&from->addr;
-        memcpy(address.bytes, &in->sin6_addr, 16);
-    } else {
-        return false;
-    }
-    *ret_address = address;
-    return true;
 }
 
 static int make_room(struct wr_net *net, size_t fd)
@@ -121,7 +103,7 @@ curl_socket_t wr_socket_open(void *context, curlsocktype purpose, struct curl_so
     struct wr_address to;
 
     transfer->is_pin_known = true;
-    if (purpose != CURLSOCKTYPE_IPCXN || !read_address(address, &to))
+    if (purpose != CURLSOCKTYPE_IPCXN || !wr_address_of_socket(&address->addr, &to))
         return CURL_SOCKET_BAD;
     enum wr_guard_class class = net->proxy.is_set ? WR_GUARD_PUBLIC : wr_net_judge(net, &to);
     if (class != WR_GUARD_PUBLIC) {

@@ -142,9 +142,6 @@ void wr_net_let_go(struct wr_net *net);
 /* WEIR_E_INVAL. */
 int wr_proxy_parse(const char *text, struct wr_proxy *ret_proxy);
 
-/* A URL's host, without brackets. */
-void wr_host_copy(struct wr_span host, char ret_host[WR_NAME_MAX + 1]);
-
 /* ---- socket.c ---- */
 
 /* libcurl's callbacks; the context of the first is the transfer, of the others the net. */
