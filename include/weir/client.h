@@ -53,7 +53,7 @@ typedef struct weir_client_options {
     weir_robots_mode robots;
     double robots_delay_factor; /* times Crawl-delay, 0.01 … 100; default 1 */
     size_t max_robots;          /* robots.txt files that are remembered; default 100 000 */
-    uint32_t concurrency;       /* requests on the wire in all; default 64 */
+    uint32_t concurrency;       /* requests on the wire in all; default 64; fewer if descriptors do not reach */
     size_t queue_max;           /* requests that are not finished; default 1 000 000 */
     bool allow_private;         /* also private, loopback and link-local addresses; default: refused */
     bool circuit_fails;         /* an open circuit breaker is a failure; default: wait for it */
@@ -186,7 +186,8 @@ typedef struct weir_fetch weir_fetch;
 WEIR_API int weir_client_fetch(weir_client *client, const char *url, const weir_fetch_options *options,
                                weir_fetched *fetched, void *context, weir_fetch **ret_fetch);
 
-/* Ends it soon with WEIR_FAILURE_CANCELLED, unless it has ended. The callback comes in any case. */
+/* Ends it soon with WEIR_FAILURE_CANCELLED, unless it has ended. The callback comes in any case. This and the next may
+ * also be called after weir_client_free has returned. */
 WEIR_API void weir_fetch_cancel(weir_fetch *fetch);
 
 /* Lets go of it; the fetch goes on. NULL is fine. */

@@ -64,6 +64,7 @@ enum wr_fetch_place {
 struct weir_fetch {
     struct wr_due due; /* its deadline, or when it is tried again */
     weir_client *client;
+    const weir_allocator *allocator;          /* the client's, who may be gone before the caller lets go */
     struct weir_fetch *next, *prev;           /* in the inbox, or in its lane */
     struct weir_fetch *next_live, *prev_live; /* of all that the client's thread has */
     struct weir_fetch *next_cancelled;        /* in the list of those */

@@ -94,6 +94,7 @@ static void fill(struct weir_fetch *fetch, weir_client *client, const weir_fetch
                  const struct places *places)
 {
     fetch->client = client;
+    fetch->allocator = client->allocator;
     fetch->due.ring = wr_fetch_ring;
     atomic_init(&fetch->holds, 1);
     fetch->method = options->method != NULL ? text_at(fetch, places->method) : "GET";
@@ -199,7 +200,7 @@ int wr_fetch_lead(struct weir_fetch *fetch, const struct wr_url *url)
 
 void wr_fetch_drop(struct weir_fetch *fetch)
 {
-    const weir_allocator *allocator = fetch->client->allocator;
+    const weir_allocator *allocator = fetch->allocator;
     if (atomic_fetch_sub(&fetch->holds, 1) != 1)
         return;
     if (fetch->url.text != NULL)
@@ -275,6 +276,7 @@ static void withdraw(struct weir_fetch *fetch)
     wr_lane_drop(fetch);
     delist(fetch);
     fetch->place = WR_OVER;
+    atomic_store(&fetch->is_cancelled, true); /* who cancels it now must not look for the client: it may be gone */
 }
 
 void wr_fetch_end(struct weir_fetch *fetch, const struct wr_ended *ended)

@@ -289,7 +289,10 @@ static int make_net(weir_client *client)
         .total_ns = options->total_timeout_ns,
         .speed_min = (uint32_t)options->min_bytes_per_s,
     };
-    return wr_net_new(&net, &client->net);
+    error = wr_net_new(&net, &client->net);
+    if (error == 0 && wr_net_connections(client->net) < options->concurrency) /* who waits for one seems to connect */
+        client->options.concurrency = wr_net_connections(client->net);
+    return error;
 }
 
 static int make_world(weir_client *client)

@@ -347,6 +347,11 @@ int wr_net_new(const struct wr_net_options *options, struct wr_net **ret_net)
     return 0;
 }
 
+uint32_t wr_net_connections(const struct wr_net *net)
+{
+    return net->options.connections_max;
+}
+
 void wr_net_stats(const struct wr_net *net, struct wr_net_stats *ret_stats)
 {
     *ret_stats = (struct wr_net_stats){

@@ -184,6 +184,9 @@ int wr_net_start(struct wr_net *net, const struct wr_net_request *request, const
 /* From here on nothing but on_done is called, from the loop and not from here. */
 void wr_net_cancel(struct wr_transfer *transfer);
 
+/* How many connections there may be: fewer than asked for, if descriptors do not reach. */
+uint32_t wr_net_connections(const struct wr_net *net);
+
 /* Once the head is there: whether these are the words of the proxy, and not of the host. */
 bool wr_net_is_proxys(const struct wr_transfer *transfer);
 

@@ -4,6 +4,8 @@
 
 #include "lib/hostile.h"
 
+#include <sys/resource.h>
+
 static weir_pace_entry look(struct rig *rig, int port)
 {
     weir_pace_entry entry = {.key = NULL};
@@ -276,8 +278,40 @@ static void a_proxy_that_fails_is_blamed_and_not_passed_by(void **state)
     hostile_free(server);
 }
 
+static struct origin_reply answer_late(void *context, const struct origin_request *request)
+{
+    (void)context, (void)request;
+    return (struct origin_reply){.delay_ns = WEIR_SECOND};
+}
+
+/* E5: who waits for a connection does not connect yet, and its host is not to blame. */
+static void few_descriptors_make_it_slower_and_fail_nothing(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct rlimit before, few;
+    struct crowd crowd = {.rig = &rig};
+    struct origin *origin = origin_new(answer_late, NULL, NULL);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = (struct rlimit){66, before.rlim_max}; /* 64 are left to the program */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    rig_init(&rig);
+    rig.options.connect_timeout_ns = 2 * WEIR_SECOND;
+    rig_start(&rig);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    for (int i = 0; i < 8; i++)
+        crowd_ask(&crowd, url_at(origin_port(origin), "/"), NULL);
+    crowd_await(&crowd);
+    assert_int_equal(crowd.statuses[200], 8);
+    assert_int_equal(origin_requests(origin), 8);
+    assert_in_range(origin_most_at_once(origin), 1, 2);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
 WEIR_TESTS(test(a_get_whose_answer_breaks_is_tried_again), test(a_part_of_a_body_is_never_taken_for_all_of_it),
            test(a_post_that_got_out_is_not_sent_twice), test(a_body_that_was_handed_on_is_not_begun_anew),
            test(a_server_that_never_answers_is_given_up_and_counted), test(what_is_not_http_is_a_framing_failure),
            test(a_port_where_nobody_listens_is_a_connect_failure), test(a_name_that_is_none_is_a_dns_failure),
-           test(the_deadline_holds_over_retries), test(a_proxy_that_fails_is_blamed_and_not_passed_by))
+           test(the_deadline_holds_over_retries), test(a_proxy_that_fails_is_blamed_and_not_passed_by),
+           test(few_descriptors_make_it_slower_and_fail_nothing))
