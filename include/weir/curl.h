@@ -37,8 +37,10 @@ struct weir_curl_run {
     const char *key; /* NULL: the host */
     weir_cancel *cancel;
     weir_exchange *exchange; /* NULL: none is under way */
-    int requests;            /* written so far */
-    int error;               /* why one was not */
+    size_t begun_bytes;      /* of the key that it has */
+    char begun[WEIR_PACE_KEY_MAX + 1];
+    int requests; /* written so far */
+    int error;    /* why one was not */
 };
 
 /* The key of the URL that is about to be fetched. */
@@ -64,12 +66,21 @@ static inline int weir_curl_key(CURL *easy, char *ret_key, size_t key_size, size
 
 static inline int weir_curl_begin(struct weir_curl_run *run)
 {
-    char key[WEIR_PACE_KEY_MAX + 1];
-    size_t bytes = 0;
     if (run->key != NULL)
         return weir_handler_begin(run->handler, run->key, strlen(run->key), run->cancel, &run->exchange);
-    int error = weir_curl_key(run->easy, key, sizeof key, &bytes);
-    return error != 0 ? error : weir_handler_begin(run->handler, key, bytes, run->cancel, &run->exchange);
+    int error = weir_curl_key(run->easy, run->begun, sizeof run->begun, &run->begun_bytes);
+    if (error != 0)
+        return error;
+    return weir_handler_begin(run->handler, run->begun, run->begun_bytes, run->cancel, &run->exchange);
+}
+
+/* A handle that was led elsewhere the last time says so still when it is used again, until it goes. */
+static inline bool weir_curl_is_elsewhere(struct weir_curl_run *run)
+{
+    char key[WEIR_PACE_KEY_MAX + 1];
+    size_t bytes = 0;
+    return run->key == NULL && weir_curl_key(run->easy, key, sizeof key, &bytes) == 0 &&
+           (bytes != run->begun_bytes || memcmp(key, run->begun, bytes) != 0);
 }
 
 /* Tells how the request that is under way ended. `request` counts from 0; -1: the last. */
@@ -89,8 +100,9 @@ static inline int weir_curl_prereq(void *context, char *to, char *from, int to_p
 {
     struct weir_curl_run *run = (struct weir_curl_run *)context;
     (void)to, (void)from, (void)to_port, (void)from_port;
-    if (run->requests > 0) { /* libcurl goes on by itself */
+    if (run->requests > 0) /* libcurl goes on by itself */
         weir_curl_tell(run, run->requests - 1, false);
+    if (run->requests > 0 || weir_curl_is_elsewhere(run)) {
         weir_exchange_free(run->exchange);
         run->exchange = NULL;
     }
@@ -117,7 +129,7 @@ static inline bool weir_curl_is_ours(CURLcode code)
 static inline int weir_curl_perform(weir_handler *handler, CURL *easy, const char *key, weir_cancel *cancel,
                                     CURLcode *ret_code, weir_said *ret_said)
 {
-    struct weir_curl_run run = {handler, easy, key, cancel, NULL, 0, 0};
+    struct weir_curl_run run = {handler, easy, key, cancel, NULL, 0, "", 0, 0};
     weir_said said = {-1, -1, -1, -1};
     int error = weir_curl_begin(&run);
     if (error != 0)

@@ -338,8 +338,47 @@ static void the_limiter_outlives_its_handler(void **state)
     origin_free(origin);
 }
 
+/* ---- a handle that is used again ---- */
+
+static struct origin_reply lead_to(void *context, const struct origin_request *request)
+{
+    (void)request;
+    return (struct origin_reply){.status = 302, .fields = context};
+}
+
+static uint64_t starts_at(const struct handling *handling, struct origin *origin)
+{
+    weir_pace_entry entry;
+    char key[64];
+    int bytes = snprintf(key, sizeof key, "127.0.0.1:%d", origin_port(origin));
+    assert_int_equal(weir_pacer_look(handling->pacer, key, (size_t)bytes, &entry, NULL, NULL), 0);
+    return entry.starts;
+}
+
+/* Until it goes, libcurl calls it by the URL that it was led to. */
+static void who_followed_a_redirect_waits_at_the_first_host_again(void **state)
+{
+    (void)state;
+    struct handling handling;
+    int asked = 0;
+    char location[2048];
+    CURLcode code;
+    struct origin *there = origin_new(serve, &asked, NULL);
+    (void)snprintf(location, sizeof location, "Location: %s\r\n", url_at(origin_port(there), "/a"));
+    struct origin *here = origin_new(lead_to, location, NULL);
+    start_paced(&handling, MS);
+    assert_int_equal(perform(&handling, url_at(origin_port(here), "/"), NULL), 200);
+    assert_int_equal(weir_curl_perform(handling.handler, handling.easy, NULL, NULL, &code, NULL), 0);
+    assert_int_equal(origin_requests(here), 2);
+    assert_int_equal(starts_at(&handling, here), 2);
+    assert_int_equal(starts_at(&handling, there), 2);
+    end(&handling);
+    origin_free(here);
+    origin_free(there);
+}
+
 WEIR_TESTS(test(all_that_libcurl_sends_waits_its_turn), test(a_window_that_the_server_names_is_kept),
            test(a_window_named_by_a_redirect_is_kept), test(whatever_becomes_of_it_it_is_released),
            test(what_is_not_admitted_is_not_sent_nor_released), test(waiting_can_be_cancelled),
            test(fields_are_told_only_if_asked_for), test(a_retry_goes_around_or_inside),
-           test(the_limiter_outlives_its_handler))
+           test(the_limiter_outlives_its_handler), test(who_followed_a_redirect_waits_at_the_first_host_again))
