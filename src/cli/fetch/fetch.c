@@ -101,12 +101,12 @@ static const struct wr_usage usage = {
     .count = sizeof options / sizeof options[0],
 };
 
-static volatile bool is_interrupted;
+static volatile sig_atomic_t is_interrupted;
 
 static void interrupt(int signal_number)
 {
     (void)signal_number;
-    is_interrupted = true;
+    is_interrupted = 1;
 }
 
 /* Threads that are made from here on leave them to this one. */

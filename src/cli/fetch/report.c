@@ -174,7 +174,7 @@ static void wait_a_while(struct wr_report *report)
     (void)pthread_cond_timedwait(&report->changed, &report->lock, &until);
 }
 
-void wr_report_await_room(struct wr_report *report, uint64_t most, const volatile bool *is_interrupted)
+void wr_report_await_room(struct wr_report *report, uint64_t most, const volatile sig_atomic_t *is_interrupted)
 {
     (void)pthread_mutex_lock(&report->lock);
     while (report->asked - report->finished > most && !*is_interrupted && !report->is_lost)
@@ -182,7 +182,7 @@ void wr_report_await_room(struct wr_report *report, uint64_t most, const volatil
     (void)pthread_mutex_unlock(&report->lock);
 }
 
-void wr_report_await(struct wr_report *report, const volatile bool *is_interrupted)
+void wr_report_await(struct wr_report *report, const volatile sig_atomic_t *is_interrupted)
 {
     wr_report_await_room(report, 0, is_interrupted);
 }

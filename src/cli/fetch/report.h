@@ -9,6 +9,7 @@
 #define WR_CLI_FETCH_REPORT_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <weir/client.h>
 
@@ -50,10 +51,10 @@ void wr_report_refused(struct wr_report *report, const char *url, uint64_t line,
 void wr_report_finished(struct wr_report *report, const char *url, const weir_response *response);
 
 /* Waits until all that was asked for has finished, or `is_interrupted` becomes true. */
-void wr_report_await(struct wr_report *report, const volatile bool *is_interrupted);
+void wr_report_await(struct wr_report *report, const volatile sig_atomic_t *is_interrupted);
 
 /* Waits until so few are unfinished, likewise. */
-void wr_report_await_room(struct wr_report *report, uint64_t most, const volatile bool *is_interrupted);
+void wr_report_await_room(struct wr_report *report, uint64_t most, const volatile sig_atomic_t *is_interrupted);
 
 /* What is cancelled from here on is not reported. */
 void wr_report_silence(struct wr_report *report);

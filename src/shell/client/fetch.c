@@ -22,12 +22,22 @@ static int check_value(const char *value, const char *what)
                            "it must be one line");
 }
 
+static int check_method(const weir_fetch_options *options)
+{
+    const char *method = options->method != NULL ? options->method : "GET";
+    if (!wr_method_ok(method) || strcmp(method, "CONNECT") == 0)
+        return wr_invalid("method must be 1 to 20 letters, such as GET, and not CONNECT");
+    if (options->body_bytes > 0 && (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0))
+        return wr_invalid("GET and HEAD have no body; set method to POST, PUT or the like");
+    return 0;
+}
+
 static int check_options(const weir_fetch_options *options)
 {
     if (options->size != sizeof *options)
         return wr_invalid("options->size is not that of weir_fetch_options; use weir_fetch_options_init");
-    if (options->method != NULL && !wr_method_ok(options->method))
-        return wr_invalid("method must be 1 to 20 letters, such as GET");
+    if (check_method(options) != 0)
+        return WEIR_E_INVAL;
     if (options->key != NULL && (options->key[0] == '\0' || strlen(options->key) > WEIR_PACE_KEY_MAX))
         return wr_invalid("key must be 1 to WEIR_PACE_KEY_MAX bytes; hash longer keys first");
     if (options->body == NULL && options->body_bytes > 0)

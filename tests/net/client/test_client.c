@@ -251,6 +251,28 @@ static void control_characters_in_agent_headers_and_values_are_refused(void **st
     rig_tear_down(&rig);
 }
 
+static void methods_that_cannot_be_are_refused_at_the_door(void **state)
+{
+    static const char *const bodiless[] = {NULL, "GET", "HEAD"};
+    struct rig rig;
+    weir_response *response;
+    weir_fetch_options options;
+    (void)state;
+    rig_set_up(&rig);
+    weir_fetch_options_init(&options);
+    options.method = "CONNECT";
+    assert_int_equal(weir_client_get(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
+    assert_non_null(strstr(weir_error_detail(), "CONNECT"));
+    options.body = "x";
+    options.body_bytes = 1;
+    for (size_t i = 0; i < sizeof bodiless / sizeof bodiless[0]; i++) {
+        options.method = bodiless[i];
+        assert_int_equal(weir_client_get(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
+        assert_non_null(strstr(weir_error_detail(), "body"));
+    }
+    rig_tear_down(&rig);
+}
+
 static void what_is_no_url_is_refused(void **state)
 {
     (void)state;
@@ -568,7 +590,8 @@ WEIR_TESTS(test(an_answer_has_status_body_fields_and_times), test(an_answer_of_a
            test(method_body_headers_and_agent_are_sent),
            test(credentials_in_a_url_are_sent_as_a_header_and_shown_nowhere), test(a_body_can_be_had_as_it_comes),
            test(a_body_that_is_too_large_is_truncated),
-           test(control_characters_in_agent_headers_and_values_are_refused), test(what_is_no_url_is_refused),
+           test(control_characters_in_agent_headers_and_values_are_refused),
+           test(methods_that_cannot_be_are_refused_at_the_door), test(what_is_no_url_is_refused),
            test(options_that_make_no_sense_are_refused), test(a_callback_may_ask_for_more_but_not_wait),
            test(many_at_once_stay_within_the_concurrency), test(more_than_the_queue_holds_is_refused),
            test(a_fetch_on_the_wire_can_be_cancelled), test(a_blocking_get_can_be_cancelled_from_another_thread),
