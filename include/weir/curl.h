@@ -120,7 +120,10 @@ static inline int weir_curl_prereq(void *context, char *to, char *from, int to_p
 static inline bool weir_curl_is_ours(CURLcode code)
 {
     return code == CURLE_OK || code == CURLE_WRITE_ERROR || code == CURLE_ABORTED_BY_CALLBACK ||
-           code == CURLE_HTTP_RETURNED_ERROR || code == CURLE_TOO_MANY_REDIRECTS || code == CURLE_FILESIZE_EXCEEDED;
+           code == CURLE_HTTP_RETURNED_ERROR || code == CURLE_TOO_MANY_REDIRECTS || code == CURLE_FILESIZE_EXCEEDED ||
+           code == CURLE_OUT_OF_MEMORY || code == CURLE_PROXY || code == CURLE_COULDNT_RESOLVE_PROXY ||
+           code == CURLE_READ_ERROR || code == CURLE_FAILED_INIT || code == CURLE_URL_MALFORMAT ||
+           code == CURLE_UNSUPPORTED_PROTOCOL;
 }
 
 /* As curl_easy_perform, in its turn. `key` is what the server counts by; NULL: the host, for each hop its own. `cancel`

@@ -88,7 +88,8 @@ WEIR_API int weir_exchange_sent(weir_exchange *exchange);
 WEIR_API void weir_exchange_header(weir_exchange *exchange, const char *name, const char *value);
 
 /* One line of the head as it came, "Name: value", with or without CR and LF. A status line begins a head anew: of
- * several (100 Continue, redirects that your library follows) the last counts. */
+ * several (100 Continue, redirects that your library follows) the last counts. Pass the empty line behind them, too:
+ * then a time that the head names binds all others at once, and not when the body has come. */
 WEIR_API void weir_exchange_line(weir_exchange *exchange, const char *line, size_t line_bytes);
 
 /* The answer had this status; 0: none came. The pacer learns, and what was taken is released. Again: a no-op. */

@@ -119,10 +119,11 @@ static void hold_signals(void)
     (void)pthread_sigmask(SIG_BLOCK, &ours, NULL);
 }
 
-/* Not restarted: reading a list from a terminal ends, too. */
+/* Not restarted: reading a list from a terminal ends, too. A second one ends the program where it is, even if nobody
+ * reads its lines. */
 static void listen_to_signals(void)
 {
-    struct sigaction action = {.sa_handler = interrupt};
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
     sigset_t ours;
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);

@@ -22,6 +22,7 @@ struct weir_exchange {
     bool is_held; /* what was taken is to be released */
     bool is_answered;
     int64_t sent_at, answered_at;
+    int64_t head_at; /* of the last head */
     weir_permit permit;
     struct wr_limits limits; /* once answered */
     weir_said said;          /* once ended */
@@ -177,8 +178,9 @@ static void begin_head(weir_exchange *exchange)
 {
     const weir_handler_options *options = &exchange->handler->options;
     wr_limits_init(&exchange->limits, options->wall != NULL ? wr_clock_now(options->wall) : weir_wall_now());
+    exchange->head_at = wr_clock_now(options->clock);
     if (!exchange->is_answered)
-        exchange->answered_at = wr_clock_now(options->clock);
+        exchange->answered_at = exchange->head_at;
     exchange->is_answered = true;
 }
 
@@ -195,6 +197,30 @@ void weir_exchange_header(weir_exchange *exchange, const char *name, const char 
         read_field(exchange, wr_span_of(name), wr_span_of(value));
 }
 
+static weir_outcome outcome_of(const weir_exchange *exchange, int status)
+{
+    weir_outcome outcome = {.size = sizeof outcome, .status = status};
+    if (exchange->is_answered)
+        wr_limits_tell(&exchange->said, wr_clock_now(exchange->handler->options.clock) - exchange->head_at, &outcome);
+    return outcome;
+}
+
+/* A time that the host names binds all others at once, however slowly the body comes. */
+static void obey_head(weir_exchange *exchange)
+{
+    if (!exchange->is_answered || exchange->handler->options.pacer == NULL)
+        return;
+    exchange->said = wr_limits_result(&exchange->limits);
+    weir_outcome outcome = outcome_of(exchange, 0);
+    if (outcome.has_retry_after || outcome.has_quota)
+        (void)weir_permit_hear(&exchange->permit, &outcome);
+}
+
+static bool is_end_of_head(const char *line, size_t line_bytes)
+{
+    return line_bytes == 0 || line[0] == '\r' || line[0] == '\n';
+}
+
 static bool is_status_line(const char *line, size_t line_bytes)
 {
     return line_bytes >= 5 && memcmp(line, "HTTP/", 5) == 0;
@@ -207,6 +233,8 @@ void weir_exchange_line(weir_exchange *exchange, const char *line, size_t line_b
         return;
     if (is_status_line(line, line_bytes))
         begin_head(exchange);
+    else if (is_end_of_head(line, line_bytes))
+        obey_head(exchange);
     else if (wr_field_parse((struct wr_span){line, line_bytes}, &name, &value))
         read_field(exchange, name, value);
 }
@@ -227,8 +255,7 @@ static void release(weir_exchange *exchange)
 
 static void tell(weir_exchange *exchange, int status)
 {
-    weir_outcome outcome = {.size = sizeof outcome, .status = status};
-    wr_limits_tell(&exchange->said, &outcome);
+    weir_outcome outcome = outcome_of(exchange, status);
     if (exchange->is_answered && exchange->answered_at > exchange->sent_at)
         outcome.latency_ns = exchange->answered_at - exchange->sent_at;
     (void)weir_permit_tell(&exchange->permit, &outcome);

@@ -117,22 +117,10 @@ static void read_limits(struct wr_ride *ride, const struct wr_head *head)
     ride->said_at = wr_client_now(ride->client);
 }
 
-/* What is left of a time that was named. It stays one. */
-static int64_t what_is_left(const struct wr_ride *ride, int64_t named_ns)
-{
-    if (named_ns <= 0)
-        return named_ns; /* none, or it is over */
-    int64_t left_ns = named_ns - (wr_client_now(ride->client) - ride->said_at);
-    return left_ns > 1 ? left_ns : 1;
-}
-
 static weir_outcome outcome_of(const struct wr_ride *ride, int status)
 {
     weir_outcome outcome = {.size = sizeof outcome, .status = status, .attempt = ride->fetch->sent};
-    weir_said said = ride->said;
-    said.retry_after_ns = what_is_left(ride, said.retry_after_ns);
-    said.reset_ns = what_is_left(ride, said.reset_ns);
-    wr_limits_tell(&said, &outcome);
+    wr_limits_tell(&ride->said, wr_client_now(ride->client) - ride->said_at, &outcome);
     return outcome;
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """weir fetch, as its users meet it, against a real nginx. The first argument is the program."""
+import fcntl
 import json
 import os
 import pty
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'cli'))
@@ -182,6 +184,28 @@ def an_interrupt_ends_with_what_has_finished():
         rest, complaints = process.communicate(timeout=10)
         assert process.returncode == 130 and rest == '', (process.returncode, rest)
         assert time.monotonic() - began < 5 and '1 of 3 answered' in complaints, complaints
+
+
+def _await_full(pipe):
+    """Until no more of it is written: it holds as much as it can."""
+    held, before = 0, -1
+    while held == 0 or held != before:
+        time.sleep(0.5)
+        before, held = held, int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def a_second_interrupt_ends_it_even_if_nobody_reads_the_lines():
+    with Nginx(files=PAGES, logs=False) as nginx:
+        process = subprocess.Popen([sys.argv[1], 'fetch', '--allow-private', '--pace', 'unlimited', '--ignore-robots',
+                                    '--quiet'] + [f'{nginx.url}/a.html?{i}' for i in range(1000)],
+                                   stdout=subprocess.PIPE)
+        with process.stdout:
+            _await_full(process.stdout)
+            process.send_signal(signal.SIGTERM)
+            time.sleep(1)
+            assert process.poll() is None, 'it waits for its reader'
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=10) == -signal.SIGTERM
 
 
 def a_reader_that_goes_away_is_noticed():

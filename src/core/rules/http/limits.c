@@ -349,12 +349,19 @@ weir_said wr_limits_result(const struct wr_limits *limits)
     return best;
 }
 
-void wr_limits_tell(const weir_said *said, weir_outcome *outcome)
+static int64_t what_is_left(int64_t named_ns, int64_t elapsed_ns)
+{
+    if (named_ns <= 0)
+        return named_ns; /* none, or it is over */
+    return named_ns - elapsed_ns > 1 ? named_ns - elapsed_ns : 1;
+}
+
+void wr_limits_tell(const weir_said *said, int64_t elapsed_ns, weir_outcome *outcome)
 {
     outcome->has_retry_after = said->retry_after_ns >= 0;
-    outcome->retry_after_ns = said->retry_after_ns >= 0 ? said->retry_after_ns : 0;
+    outcome->retry_after_ns = said->retry_after_ns >= 0 ? what_is_left(said->retry_after_ns, elapsed_ns) : 0;
     outcome->has_quota = said->limit >= 0 || said->remaining >= 0 || said->reset_ns >= 0;
     outcome->quota_limit = said->limit;
     outcome->quota_remaining = said->remaining;
-    outcome->quota_reset_ns = said->reset_ns;
+    outcome->quota_reset_ns = what_is_left(said->reset_ns, elapsed_ns);
 }

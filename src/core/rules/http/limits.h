@@ -78,7 +78,7 @@ void wr_limits_field(struct wr_limits *limits, struct wr_span name, struct wr_sp
 /* Its durations are 0 … WR_LIMITS_MAX_NS, if they are said. */
 weir_said wr_limits_result(const struct wr_limits *limits);
 
-/* Puts it into an outcome. */
-void wr_limits_tell(const weir_said *said, weir_outcome *outcome);
+/* Puts it into an outcome: of the times that were named, what is left `elapsed_ns` later. They stay named. */
+void wr_limits_tell(const weir_said *said, int64_t elapsed_ns, weir_outcome *outcome);
 
 #endif

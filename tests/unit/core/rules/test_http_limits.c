@@ -391,14 +391,19 @@ static void what_is_said_becomes_an_outcome(void **state)
     weir_said said = read_head(head, sizeof head - 1);
 
     (void)state;
-    wr_limits_tell(&said, &outcome);
+    wr_limits_tell(&said, 0, &outcome);
     assert_true(outcome.has_retry_after && outcome.has_quota && outcome.status == 429);
     assert_int_equal(outcome.retry_after_ns, 5 * WEIR_SECOND);
     assert_int_equal(outcome.quota_limit, 10);
     assert_int_equal(outcome.quota_remaining, 0);
     assert_int_equal(outcome.quota_reset_ns, -1);
+    wr_limits_tell(&said, 3 * WEIR_SECOND, &outcome);
+    assert_int_equal(outcome.retry_after_ns, 2 * WEIR_SECOND);
+    wr_limits_tell(&said, WEIR_MINUTE, &outcome);
+    assert_int_equal(outcome.retry_after_ns, 1); /* over, and said nevertheless */
+    assert_int_equal(outcome.quota_reset_ns, -1);
     said = read_head("", 0);
-    wr_limits_tell(&said, &outcome);
+    wr_limits_tell(&said, 0, &outcome);
     assert_false(outcome.has_retry_after || outcome.has_quota);
     assert_int_equal(outcome.retry_after_ns, 0);
 }

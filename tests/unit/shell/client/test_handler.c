@@ -370,6 +370,28 @@ static void a_pacer_obeys_retry_after_without_being_asked_to(void **state)
     end(&handling);
 }
 
+static void a_window_begins_where_the_head_ends(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"HTTP/1.1 429 Too Many\r\n", "Retry-After: 10\r\n", "\r\n"};
+    struct handling handling = handling_new();
+    handling.options.pacer = pacer_of(&handling, WEIR_PROFILE_UNLIMITED);
+    handling.options.acquire_timeout_ns = 0;
+    start(&handling);
+    weir_exchange *exchange = begun(&handling, "a");
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        weir_exchange_line(exchange, lines[i], strlen(lines[i]));
+    assert_int_equal(refused(&handling, "a"), WEIR_E_TIMEOUT); /* the body is still to come */
+    assert_int_equal(handling.decision.reason, WEIR_REASON_RETRY_AFTER);
+    advance(handling.clock, 9 * WEIR_SECOND);
+    weir_exchange_end(exchange, 429);
+    weir_exchange_free(exchange);
+    assert_int_equal(refused(&handling, "a"), WEIR_E_TIMEOUT);
+    advance(handling.clock, 2100 * MS); /* up to a tenth longer, and not counted from the end again */
+    exchange_with(&handling, "a", 200, NULL, NULL);
+    end(&handling);
+}
+
 static void a_quota_that_is_used_up_holds_until_its_reset(void **state)
 {
     (void)state;
@@ -531,7 +553,7 @@ WEIR_TESTS(test(a_handler_acquires_before_and_releases_after), test(what_was_not
            test(freeing_a_handler_leaves_the_limiter_alone), test(a_retry_composes_inside_and_around),
            test(fields_are_parsed_only_when_enabled_and_present), test(what_was_said_can_be_read_on_the_exchange),
            test(the_last_of_several_heads_counts), test(a_pacer_obeys_retry_after_without_being_asked_to),
-           test(a_quota_that_is_used_up_holds_until_its_reset), test(the_pacer_learns_the_real_status_and_latency),
-           test(an_open_breaker_is_a_rejection), test(a_permit_withdrawn_before_sending_is_not_sent),
-           test(a_policy_that_makes_no_sense_is_refused), test(a_bad_key_is_refused_and_nobody_is_told),
-           test(want_of_memory_is_an_error_and_nothing_leaks))
+           test(a_window_begins_where_the_head_ends), test(a_quota_that_is_used_up_holds_until_its_reset),
+           test(the_pacer_learns_the_real_status_and_latency), test(an_open_breaker_is_a_rejection),
+           test(a_permit_withdrawn_before_sending_is_not_sent), test(a_policy_that_makes_no_sense_is_refused),
+           test(a_bad_key_is_refused_and_nobody_is_told), test(want_of_memory_is_an_error_and_nothing_leaks))
