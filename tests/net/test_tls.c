@@ -280,8 +280,51 @@ static void http2_that_breaks_is_a_failure(void **state)
     hostile_tls_release(&tls);
 }
 
+#define FOREVER(literal) REPEAT(literal, HOSTILE_FOREVER, 0)
+#define INTERIM               \
+    "\0\0\5\1\4\0\0\0\1\x8\3" \
+    "103"
+#define PING              \
+    "\0\0\x8\6\0\0\0\0\0" \
+    "pingping"
+#define CHANGE "\0\0\6\4\0\0\0\0\0\0\3\0\0\0\x64"
+#define OPEN_HEAD "\0\0\1\1\0\0\0\0\1\x88"
+#define MORE_HEAD               \
+    "\0\0\5\x9\0\0\0\0\1\x10\1" \
+    "a\1"                       \
+    "b"
+#define NOTHING "\0\0\0\0\0\0\0\0\1"
+
+/* Whatever a server of HTTP/2 repeats for ever, the request ends by its time-outs at the latest. */
+static void http2_without_end_is_left(void **state)
+{
+    static const struct hostile_step interims[] = {SIP, SAY(SETTINGS), FOREVER(INTERIM), END};
+    static const struct hostile_step pings[] = {SIP, SAY(SETTINGS), FOREVER(PING), END};
+    static const struct hostile_step changes[] = {SIP, SAY(SETTINGS), FOREVER(CHANGE), END};
+    static const struct hostile_step heads[] = {SIP, SAY(SETTINGS OPEN_HEAD), FOREVER(MORE_HEAD), END};
+    static const struct hostile_step nothings[] = {SIP, SAY(SETTINGS HEAD("\1")), FOREVER(NOTHING), END};
+    const struct hostile_step *const cases[] = {interims, pings, changes, heads, nothings};
+    const struct wr_net_options options = trusting();
+    struct hostile_tls tls;
+    struct rig rig;
+    struct got got;
+
+    (void)state;
+    hostile_tls_init(&tls, HOSTILE_GOOD, "h2", false);
+    rig_set_up(&rig, options);
+    name_localhost(&rig);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        (void)get_tls(&rig, &tls, cases[i], &got);
+        if (got.result.end == WR_NET_DONE || got.result.blame != WR_NET_HOST)
+            fail_msg("case %zu: %s", i, got.words);
+        assert_true(got.result.done_at - got.result.asked_at < options.connect_ns + options.total_ns + WEIR_SECOND);
+    }
+    rig_tear_down(&rig);
+    hostile_tls_release(&tls);
+}
+
 WEIR_TESTS(test(a_server_that_shows_who_it_is_is_believed), test(a_certificate_that_is_wrong_ends_the_transfer),
            test(a_stranger_is_not_believed_without_the_authority), test(a_handshake_that_stalls_or_is_none_ends),
            test(handshakes_without_end_end), test(a_body_that_ends_without_farewell_is_broken),
            test(http2_is_spoken_where_both_sides_do), test(a_refused_stream_is_sent_anew_only_if_the_gate_lets_it),
-           test(http2_that_breaks_is_a_failure))
+           test(http2_that_breaks_is_a_failure), test(http2_without_end_is_left))
