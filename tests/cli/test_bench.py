@@ -68,9 +68,9 @@ def pace_measures_a_hot_host_and_all_of_them():
     result = _pace()
     assert (result['hosts'], result['threads'], result['ops'], result['profile']) == (500, 1, 2000, 'adaptive')
     for name in ('hot_ns_per_request', 'hot_reported_ns_per_request', 'uniform_ns_per_request',
-                 'uniform_reported_ns_per_request', 'fill_ns_per_host'):
+                 'uniform_reported_ns_per_request', 'gate_ns', 'fill_ns_per_host'):
         assert 0 < result[name] < 1e7, name
-    assert result['hosts_held'] == 500
+    assert result['hosts_held'] == 500 and result['gate_bytes'] <= 512
     assert 0.5 < result['uniform_granted'] <= 1 and 0 < result['hot_granted'] <= 1, result
 
 

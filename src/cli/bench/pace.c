@@ -11,6 +11,7 @@
 #include "cli/bench/stream.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
+#include "core/pace/gate.h"
 #include "shell/clock/clock.h"
 
 #define ROUNDS 3
@@ -51,6 +52,7 @@ static const struct wr_usage usage = {
              "  ns_per_request   acquire and tell, wall time over the requests of all threads, the\n"
              "                   clock read included; the median of 3 rounds\n"
              "  reported         the same with WEIR_REPORTS_SENT: acquire, sent and tell\n"
+             "  gate_ns          a bare gate: ask, reserve, sent and tell, without clock, lock and key\n"
              "  bytes_per_host   growth of the resident memory while the pacer was filled\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
@@ -77,7 +79,8 @@ struct measured {
 
 struct result {
     struct measured hot, uniform;
-    double fill_ns, bytes_per_host;
+    double fill_ns, bytes_per_host, gate_ns;
+    size_t gate_bytes;
     weir_pacer_stats stats;
 };
 
@@ -173,6 +176,53 @@ static int measure(struct bench *bench, enum wr_dist dist, struct measured *ret_
     return error;
 }
 
+/* ---- a bare gate ---- */
+
+/* Without maxima: what is measured is the pacer, not the waiting. */
+static int choose_pace(const struct settings *settings, weir_pace_options *ret_pace)
+{
+    int error = weir_pace_options_profile(ret_pace, (weir_profile)settings->profile);
+    ret_pace->max_rate = 0;
+    ret_pace->max_in_flight = 0;
+    return error;
+}
+
+/* A second between two requests, each of which is answered after 50 ms. Returns what a request takes. */
+static double run_gate(struct wr_gate *gate, const weir_pace_options *pace, uint64_t ops, int64_t *now)
+{
+    const weir_outcome outcome = {.size = sizeof outcome, .status = 200, .latency_ns = 50 * WEIR_MILLISECOND};
+    int64_t start_at = weir_clock_now(weir_clock_monotonic());
+    for (uint64_t i = 0; i < ops; i++, *now += WEIR_SECOND) {
+        if (wr_gate_ask(gate, pace, *now).verdict != WEIR_GO)
+            continue;
+        uint32_t seq = wr_gate_reserve(gate, pace, *now);
+        struct wr_gate_start start = wr_gate_sent(gate, pace, seq, *now);
+        (void)wr_gate_tell(gate, pace, &start, &outcome, *now + outcome.latency_ns, 0);
+    }
+    return (double)(weir_clock_now(weir_clock_monotonic()) - start_at) / (double)ops;
+}
+
+static int measure_gate(const struct settings *settings, struct result *result)
+{
+    weir_pace_options pace;
+    static struct wr_sample ns;
+    int64_t now = 0;
+    int error = choose_pace(settings, &pace);
+    if (error != 0)
+        return error;
+    result->gate_bytes = wr_gate_bytes(&pace);
+    struct wr_gate *gate = calloc(1, result->gate_bytes);
+    if (gate == NULL)
+        return WEIR_E_NOMEM;
+    wr_gate_init(gate, &pace, NULL, now, now);
+    ns.count = 0;
+    for (int round = 0; round < ROUNDS; round++)
+        wr_sample_add(&ns, run_gate(gate, &pace, settings->ops, &now));
+    result->gate_ns = wr_sample_median(&ns);
+    free(gate);
+    return 0;
+}
+
 /* ---- the pacer ---- */
 
 static int make_pacer(struct bench *bench, const weir_clock *clock)
@@ -184,9 +234,7 @@ static int make_pacer(struct bench *bench, const weir_clock *clock)
     pacer.sweep_every_ns = -1;
     pacer.seed = bench->settings->seed + 1;
     pacer.clock = clock;
-    int error = weir_pace_options_profile(&pace, (weir_profile)bench->settings->profile);
-    pace.max_rate = 0;
-    pace.max_in_flight = 0;
+    int error = choose_pace(bench->settings, &pace);
     return error != 0 ? error : weir_pacer_new(&pace, &pacer, &bench->pacer);
 }
 
@@ -221,6 +269,7 @@ static int run(const struct settings *settings, struct result *ret_result)
     error = error != 0 ? error : fill_pacer(&bench, &hasty.clock, ret_result);
     error = error != 0 ? error : measure(&bench, WR_DIST_ONE, &ret_result->hot);
     error = error != 0 ? error : measure(&bench, WR_DIST_UNIFORM, &ret_result->uniform);
+    error = error != 0 ? error : measure_gate(settings, ret_result);
     wr_progress("%s", "");
     weir_pacer_free(bench.pacer);
     free(bench.streams);
@@ -239,6 +288,7 @@ static void print_json(const struct settings *settings, const struct result *res
     wr_print(" \"uniform_ns_per_request\": %.1f, \"uniform_reported_ns_per_request\": %.1f,"
              " \"uniform_granted\": %.4f,\n",
              result->uniform.ns[0], result->uniform.ns[1], result->uniform.granted[0]);
+    wr_print(" \"gate_ns\": %.1f, \"gate_bytes\": %zu,\n", result->gate_ns, result->gate_bytes);
     wr_print(" \"hosts_held\": %zu, \"bytes_per_host\": %.1f, \"fill_ns_per_host\": %.1f}\n", result->stats.hosts,
              result->bytes_per_host, result->fill_ns);
 }
@@ -252,7 +302,9 @@ static void print_text(const struct settings *settings, const struct result *res
              100 * result->hot.granted[0]);
     wr_print("  all hosts alike         %10.1f            %10.1f  %6.1f %%\n", result->uniform.ns[0],
              result->uniform.ns[1], 100 * result->uniform.granted[0]);
-    wr_print("memory  %.1f bytes per host, %zu hosts held\n", result->bytes_per_host, result->stats.hosts);
+    wr_print("  a bare gate             %10s            %10.1f\n", "", result->gate_ns);
+    wr_print("memory  %zu bytes per gate, %.1f bytes per host, %zu hosts held\n", result->gate_bytes,
+             result->bytes_per_host, result->stats.hosts);
 }
 
 int wr_bench_pace_run(int argc, char **argv)
