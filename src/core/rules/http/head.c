@@ -156,7 +156,8 @@ static enum wr_head_fault take_field(struct wr_head *head, struct wr_span line)
         return fault;
     head->last_is_left_out = !is_sound;
     if (!is_sound)
-        return WR_HEAD_OK;
+        return wr_span_find(line, ':') < line.bytes && wr_span_find(line, '\0') == line.bytes ? WR_HEAD_OK
+                                                                                              : WR_HEAD_NO_FIELD;
     wr_buf_append_span(&head->text, name);
     wr_buf_append_char(&head->text, '\n');
     wr_buf_append_span(&head->text, value);

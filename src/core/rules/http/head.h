@@ -9,8 +9,9 @@
  * libcurl reads the protocol; what it lets pass is refused here. A length that is no number, two that differ, a length
  * together with chunks: one of two readers will take bytes of the body for the next response (RFC 9112 6.3, 11.1). A
  * field that decides the framing must be written in the one way that all read alike: not folded, no blank before its
- * colon. Others may be odd (C9): folded lines are joined by a blank (RFC 9112 5.2), what is no field is left out. And
- * all is bounded: bytes, interim answers, layers of coding.
+ * colon. Others may be odd (C9): folded lines are joined by a blank (RFC 9112 5.2), what has a colon and yet is no
+ * field is left out; what has none, or a NUL, is no head (as libcurl has it, which refuses those before). And all is
+ * bounded: bytes, interim answers, layers of coding.
  */
 #ifndef WR_CORE_RULES_HTTP_HEAD_H
 #define WR_CORE_RULES_HTTP_HEAD_H
@@ -30,6 +31,7 @@
     X(WR_HEAD_TRANSFER, "a Transfer-Encoding other than chunked")                         \
     X(WR_HEAD_CODINGS, "too many layers of Content-Encoding")                             \
     X(WR_HEAD_FIELD, "a malformed Content-Length, Transfer-Encoding or Content-Encoding") \
+    X(WR_HEAD_NO_FIELD, "a line that is no field")                                        \
     X(WR_HEAD_TRAILER, "after the last chunk something that is no field")                 \
     X(WR_HEAD_MEMORY, "there is no memory left")
 

@@ -119,6 +119,25 @@ static void fields_that_frame_the_body_have_one_spelling(void **state)
     ASSERT_FAULTS(rows);
 }
 
+static void what_looks_like_no_field_at_all_is_no_head(void **state)
+{
+    static const struct row rows[] = {
+        {OK "no colon\r\n", WR_HEAD_NO_FIELD},
+        {OK "A: 1\r\nB\r\n", WR_HEAD_NO_FIELD},
+        {OK "A B: 1\r\n\r\n", WR_HEAD_OK},
+    };
+    test_allocator memory;
+    struct wr_head head;
+
+    (void)state;
+    ASSERT_FAULTS(rows);
+    test_allocator_init(&memory);
+    wr_head_init(&head, &memory.allocator, &limits);
+    assert_int_equal(feed(&head, OK), WR_HEAD_OK);
+    assert_int_equal(wr_head_line(&head, (struct wr_span){"A: b\0c\r\n", 8}), WR_HEAD_NO_FIELD);
+    wr_head_release(&head);
+}
+
 static void layers_of_coding_are_counted_over_all_lines(void **state)
 {
     static const struct row rows[] = {
@@ -253,7 +272,8 @@ static void want_of_memory_is_a_fault(void **state)
 }
 
 WEIR_TESTS(test(a_head_has_a_status_line_of_http), test(lengths_that_lie_or_differ_are_refused),
-           test(fields_that_frame_the_body_have_one_spelling), test(layers_of_coding_are_counted_over_all_lines),
-           test(interim_answers_are_few), test(trailers_are_fields_or_refused), test(a_head_has_an_end),
+           test(fields_that_frame_the_body_have_one_spelling), test(what_looks_like_no_field_at_all_is_no_head),
+           test(layers_of_coding_are_counted_over_all_lines), test(interim_answers_are_few),
+           test(trailers_are_fields_or_refused), test(a_head_has_an_end),
            test(odd_fields_are_joined_or_left_out_and_never_split), test(a_head_is_looked_up_by_name_and_used_again),
            test(want_of_memory_is_a_fault))
