@@ -45,8 +45,8 @@ static const struct wr_usage usage = {
 };
 
 struct result {
-    double write_s, post_cpu_s, store_cpu_s, open_s, hosts_s, load_s;
-    uint64_t commits, loaded, hosts;
+    double write_s, post_cpu_s, store_cpu_s, open_s, known_s, hosts_s, load_s;
+    uint64_t commits, known, loaded, hosts;
     size_t file_bytes, resident_bytes;
 };
 
@@ -180,6 +180,20 @@ static void count_task(void *context, const struct wr_store_row *row)
     ((struct crawl *)context)->rows++;
 }
 
+/* All fingerprints at once, as a crawl does that goes on. */
+static int read_known(struct crawl *crawl, struct result *result)
+{
+    struct wr_store_query query = {.what = WR_STORE_KNOWN, .job = crawl->job, .row = count_task, .context = crawl};
+    int64_t start_at = weir_clock_now(weir_clock_monotonic());
+
+    query.after.id = INT64_MIN;
+    int error = wr_store_read(crawl->store, &query);
+    result->known_s = (double)(weir_clock_now(weir_clock_monotonic()) - start_at) / 1e9;
+    result->known = crawl->rows;
+    crawl->rows = 0;
+    return error;
+}
+
 struct host_list {
     struct crawl *crawl;
     size_t count;
@@ -286,7 +300,8 @@ static int measure(struct crawl *crawl, struct result *result)
     if (error != 0)
         return error;
     result->open_s = (double)(weir_clock_now(weir_clock_monotonic()) - start_at) / 1e9;
-    error = run_resume(crawl, result);
+    error = read_known(crawl, result);
+    error = error != 0 ? error : run_resume(crawl, result);
     wr_store_free(crawl->store);
     return error;
 }
@@ -299,18 +314,20 @@ static void print(const struct settings *settings, const struct result *result)
         settings->json
             ? "{\"pages\": %" PRIu64 ", \"hosts\": %" PRIu64 ", \"links\": %" PRIu64 ", \"pages_per_s\": %.0f, "
               "\"us_per_page\": %.2f, \"store_cpu_us_per_page\": %.2f, \"post_cpu_us_per_page\": %.2f, \"commits\": "
-              "%" PRIu64 ", \"bytes_per_task\": %.1f, \"open_s\": %.3f, \"hosts_listed\": %" PRIu64
-              ", \"list_s\": %.3f, \"tasks_loaded\": %" PRIu64 ", \"load_s\": %.3f, \"resident_mb\": %.1f}\n"
+              "%" PRIu64 ", \"bytes_per_task\": %.1f, \"open_s\": %.3f, \"known\": %" PRIu64
+              ", \"known_s\": %.3f, \"hosts_listed\": %" PRIu64 ", \"list_s\": %.3f, \"tasks_loaded\": %" PRIu64
+              ", \"load_s\": %.3f, \"resident_mb\": %.1f}\n"
             : "%" PRIu64 " pages on %" PRIu64 " hosts, %" PRIu64 " known links on each\n"
               "%.0f pages/s, %.2f us per page, of processor time %.2f us in the store and %.2f us before it; %" PRIu64
               " commits\n"
               "%.1f bytes per task\n"
-              "opening %.3f s; %" PRIu64 " hosts listed in %.3f s; %" PRIu64 " tasks loaded in %.3f s\n"
+              "opening %.3f s; %" PRIu64 " fingerprints read in %.3f s; %" PRIu64 " hosts listed in %.3f s; %" PRIu64
+              " tasks loaded in %.3f s\n"
               "%.1f MB resident\n",
         settings->pages, settings->hosts, settings->links, pages / result->write_s, result->write_s * 1e6 / pages,
         result->store_cpu_s * 1e6 / pages, result->post_cpu_s * 1e6 / pages, result->commits,
-        (double)result->file_bytes / tasks, result->open_s, result->hosts, result->hosts_s, result->loaded,
-        result->load_s, (double)result->resident_bytes / 1e6);
+        (double)result->file_bytes / tasks, result->open_s, result->known, result->known_s, result->hosts,
+        result->hosts_s, result->loaded, result->load_s, (double)result->resident_bytes / 1e6);
 }
 
 int wr_bench_store_run(int argc, char **argv)

@@ -287,7 +287,9 @@ struct wr_store_query {
     int64_t job;
     struct wr_span key;
     struct wr_store_position after;
-    size_t limit; /* rows at most; 0: all */
+    size_t limit;           /* rows at most; 0: all */
+    uint64_t *ret_accepted; /* TASKS: how many of `job` and `key` there are, ended or not, known when `done` is called;
+                               NULL: nobody asks */
     void (*row)(void *context, const struct wr_store_row *row);
     wr_store_done *done; /* NULL: waits */
     void *context;

@@ -10,6 +10,9 @@ static const char *const checks[] = {
     "   sum(bytes) AS bytes FROM tasks GROUP BY job) AS t ON t.job = j.id"
     " WHERE (j.queued, j.done, j.failed, j.bytes) IS NOT"
     "   (ifnull(t.queued, 0), ifnull(t.done, 0), ifnull(t.failed, 0), ifnull(t.bytes, 0))",
+    "SELECT 'job ' || job || ', host ' || host || ': the tasks accepted do not agree with its tasks' FROM"
+    " (SELECT job, host, count(*) AS count FROM tasks GROUP BY job, host"
+    "  UNION ALL SELECT job, host, -tasks FROM accepted) GROUP BY job, host HAVING sum(count) != 0",
     "SELECT 'task ' || id || ': it has no such host' FROM tasks WHERE host NOT IN (SELECT id FROM hosts)",
     "SELECT 'task ' || id || ': it has no such job' FROM tasks WHERE job NOT IN (SELECT id FROM jobs)",
     "SELECT 'task ' || id || ': it ended without a verdict' FROM tasks WHERE state != 0 AND verdict = ''",
@@ -39,11 +42,9 @@ static int run_check(struct wr_sqlite *sqlite, const char *sql, const struct wr_
 int wr_sqlite_check(struct wr_sqlite *sqlite, const struct wr_store_query *query)
 {
     size_t count = 0;
+    int error = sqlite3_get_autocommit(sqlite->db) == 0 ? wr_sqlite_balance(sqlite) : 0;
 
-    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
-        int error = wr_sqlite_error(sqlite, run_check(sqlite, checks[i], query, &count));
-        if (error != 0)
-            return error;
-    }
-    return 0;
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0] && error == 0; i++)
+        error = wr_sqlite_error(sqlite, run_check(sqlite, checks[i], query, &count));
+    return error;
 }

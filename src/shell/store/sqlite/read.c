@@ -100,5 +100,8 @@ int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *quer
         enum wr_statement which = query->what == WR_STORE_TASKS ? WR_SQL_CONDEMN_TASK : WR_SQL_CONDEMN_HOST;
         (void)wr_sqlite_condemn(sqlite, which, query->job, bad, bad_count, wall_now); /* or they are met again */
     }
-    return wr_sqlite_error(sqlite, code);
+    int error = wr_sqlite_error(sqlite, code);
+    if (error == 0 && query->what == WR_STORE_TASKS && query->ret_accepted != NULL)
+        error = wr_sqlite_host_accepted(sqlite, query->job, query->key, query->ret_accepted);
+    return error;
 }

@@ -68,6 +68,8 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
     "  modified BLOB NOT NULL,"
     "  max_age_ms INTEGER NOT NULL,"
     "  fetched_at_ms INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE accepted (job INTEGER NOT NULL, host INTEGER NOT NULL, tasks INTEGER NOT NULL,"
+    "  PRIMARY KEY (job, host)) STRICT, WITHOUT ROWID;"
     "CREATE TABLE outputs (job INTEGER NOT NULL, path TEXT NOT NULL, bytes INTEGER NOT NULL,"
     "  PRIMARY KEY (job, path)) STRICT, WITHOUT ROWID;",
 };
@@ -95,6 +97,8 @@ static const char *const sql[WR_SQL_COUNT] = {
                     " rate = ?9, cap = ?10, traits = ?11, block_ms = ?12, breaker_open = ?13",
     [WR_SQL_HOST_ADD] = "INSERT INTO hosts (host) VALUES (?1)",
     [WR_SQL_HOST_ID] = "SELECT id FROM hosts WHERE host = ?1",
+    [WR_SQL_ACCEPTED_ADD] = "INSERT INTO accepted (job, host, tasks) VALUES (?1, ?2, ?3)"
+                            " ON CONFLICT (job, host) DO UPDATE SET tasks = tasks + ?3",
     [WR_SQL_JOB_ADD] =
         "INSERT INTO jobs (status, settings, created_at_ms, updated_at_ms) VALUES ('pending', ?1, ?2, ?2)",
     [WR_SQL_JOB_STATUS] = "SELECT status IN ('pending', 'running') FROM jobs WHERE id = ?1",
@@ -112,6 +116,8 @@ static const char *const sql[WR_SQL_COUNT] = {
         " LEFT JOIN tasks AS p ON t.parent != 0 AND p.job = ?1 AND p.fingerprint = t.parent"
         " WHERE t.job = ?1 AND t.host = (SELECT id FROM hosts WHERE host = ?2) AND t.state = 0"
         " AND (t.priority, t.id) > (?3, ?4) ORDER BY t.priority, t.id",
+    [WR_SQL_READ_ACCEPTED] = "SELECT tasks FROM accepted WHERE job = ?1"
+                             " AND host = (SELECT id FROM hosts WHERE host = ?2)",
     [WR_SQL_READ_KNOWN] = "SELECT fingerprint FROM tasks INDEXED BY tasks_known WHERE job = ?1 AND fingerprint > ?2"
                           " ORDER BY fingerprint",
     /* A host that has no row makes no sense, and is to be noticed. */

@@ -42,6 +42,7 @@ enum wr_statement {
     WR_SQL_HOST,
     WR_SQL_HOST_ADD,
     WR_SQL_HOST_ID,
+    WR_SQL_ACCEPTED_ADD,
     WR_SQL_JOB_ADD,
     WR_SQL_JOB_STATUS,
     WR_SQL_JOB_TALLY,
@@ -49,6 +50,7 @@ enum wr_statement {
     WR_SQL_CONDEMN_HOST,
     WR_SQL_READ_JOBS,
     WR_SQL_READ_TASKS,
+    WR_SQL_READ_ACCEPTED,
     WR_SQL_READ_KNOWN,
     WR_SQL_READ_HOSTS,
     WR_SQL_READ_HOST,
@@ -67,7 +69,17 @@ struct wr_tally {
 };
 
 #define WR_TALLIES 16
-#define WR_HOST_CACHE 65536 /* a power of two: 1 MB, of which pages that are not used cost nothing */
+
+/* A host's row, which is there for sure, and what this transaction added to a job's tasks on it. */
+struct wr_host_slot {
+    uint64_t hash; /* of its key */
+    int64_t id;    /* 0: free */
+    int64_t job;
+    int64_t accepted; /* not in the file yet */
+};
+
+#define WR_HOST_CACHE 65536 /* a power of two: 2 MB, of which pages that are not used cost nothing */
+#define WR_HOST_COUNTED 4096
 
 struct wr_sqlite {
     struct wr_backend backend; /* first */
@@ -80,11 +92,10 @@ struct wr_sqlite {
     struct wr_tally tallies[WR_TALLIES];
     size_t tally_count;
     int wal_pages; /* in the log after the last commit */
-    struct {
-        uint64_t hash;
-        int64_t id;         /* 0: free */
-    } hosts[WR_HOST_CACHE]; /* rows that are there for sure */
-    dev_t device;           /* which file it is */
+    struct wr_host_slot hosts[WR_HOST_CACHE];
+    uint32_t counted[WR_HOST_COUNTED]; /* slots where `accepted` is not 0, or was not */
+    size_t counted_count;
+    dev_t device; /* which file it is */
     ino_t inode;
     struct wr_sqlite *next; /* among those open in this process */
 };
@@ -124,13 +135,32 @@ pid_t wr_place_holder(const char *path);
 int wr_sqlite_open(const struct wr_store_options *options, struct wr_backend **ret_backend);
 void wr_sqlite_close(struct wr_backend *backend);
 
-/* write.c */
+/* host.c: the row of a host, which is made if there is none. WEIR_E_ codes, as of all of these. */
+int wr_sqlite_host(struct wr_sqlite *sqlite, struct wr_span key, struct wr_host_slot **ret_slot);
+
+/* One more task of the job on the host of the slot. */
+int wr_sqlite_host_accept(struct wr_sqlite *sqlite, struct wr_host_slot *slot, int64_t job);
+
+/* Writes what was counted, before the commit. */
+int wr_sqlite_host_settle(struct wr_sqlite *sqlite);
+
+/* After a transaction was taken back: rows that it made are gone. */
+void wr_sqlite_host_forget(struct wr_sqlite *sqlite);
+
+/* Tasks of the job on the host, with those that are not written yet. */
+int wr_sqlite_host_accepted(struct wr_sqlite *sqlite, int64_t job, struct wr_span key, uint64_t *ret_accepted);
+
+/* write.c: runs a statement whose parameters are bound, to its end. WEIR_E_ codes. */
+int wr_sqlite_write(struct wr_sqlite *sqlite, enum wr_statement which);
 int wr_sqlite_begin(struct wr_backend *backend, int64_t wall_now);
 int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *change);
 int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64_t *ret_job);
 int wr_sqlite_commit(struct wr_backend *backend);
 void wr_sqlite_undo(struct wr_backend *backend);
 int wr_sqlite_settle(struct wr_backend *backend);
+
+/* Writes what this transaction has counted: the books agree with the tasks. */
+int wr_sqlite_balance(struct wr_sqlite *sqlite);
 
 /* Tasks that make no sense fail: `which` is WR_SQL_CONDEMN_TASK, and the ids are theirs; or _HOST, and they are those
  * of hosts. In a transaction of its own. */

@@ -46,7 +46,7 @@ static sqlite3_stmt *statement_of(struct wr_sqlite *sqlite, enum wr_statement wh
 }
 
 /* Binding copies nothing, so it cannot fail: every size was checked when it was posted. */
-static int run(struct wr_sqlite *sqlite, enum wr_statement which)
+int wr_sqlite_write(struct wr_sqlite *sqlite, enum wr_statement which)
 {
     sqlite3_stmt *statement = statement_of(sqlite, which);
     int code = wr_sqlite_run(statement);
@@ -86,7 +86,7 @@ static int put_tallies(struct wr_sqlite *sqlite)
         const int64_t numbers[] = {tally->job,   tally->queued,  tally->done,     tally->failed,
                                    tally->bytes, tally->retries, tally->rejected, sqlite->wall_ms};
         bind_numbers(statement_of(sqlite, WR_SQL_JOB_TALLY), 1, numbers, 8);
-        error = run(sqlite, WR_SQL_JOB_TALLY);
+        error = wr_sqlite_write(sqlite, WR_SQL_JOB_TALLY);
     }
     sqlite->tally_count = 0;
     return error;
@@ -129,7 +129,7 @@ static int put_status(struct wr_sqlite *sqlite, const struct wr_store_status *st
     bind_text(statement, 2, wr_span_of(wr_job_status_name(status->status)));
     bind_text(statement, 3, status->why);
     (void)sqlite3_bind_int64(statement, 4, sqlite->wall_ms);
-    error = run(sqlite, WR_SQL_STATUS);
+    error = wr_sqlite_write(sqlite, WR_SQL_STATUS);
     if (error == 0 && changed(sqlite))
         tally->takes_tasks = !wr_job_is_over(status->status);
     return error;
@@ -145,56 +145,13 @@ int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64
         return error;
     bind_text(statement, 1, settings);
     (void)sqlite3_bind_int64(statement, 2, sqlite->wall_ms);
-    error = run(sqlite, WR_SQL_JOB_ADD);
+    error = wr_sqlite_write(sqlite, WR_SQL_JOB_ADD);
     if (error == 0)
         *ret_job = sqlite3_last_insert_rowid(sqlite->db);
     return error;
 }
 
 /* ---- hosts --------------------------------------------------------------------------------------------- */
-
-static int read_host_id(struct wr_sqlite *sqlite, struct wr_span host, int64_t *ret_id)
-{
-    sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_HOST_ID);
-
-    bind_text(statement, 1, host);
-    int code = sqlite3_step(statement);
-    *ret_id = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-    (void)sqlite3_reset(statement);
-    return wr_sqlite_error(sqlite, code);
-}
-
-/* The row of a host that may be new. */
-static int look_up_host(struct wr_sqlite *sqlite, struct wr_span host, int64_t *ret_id)
-{
-    int error = read_host_id(sqlite, host, ret_id);
-
-    if (error != 0 || *ret_id != 0)
-        return error;
-    bind_text(statement_of(sqlite, WR_SQL_HOST_ADD), 1, host);
-    error = run(sqlite, WR_SQL_HOST_ADD);
-    if (error == 0)
-        *ret_id = sqlite3_last_insert_rowid(sqlite->db);
-    return error;
-}
-
-/* Nearly all hosts are in the cache. Two with the same 64-bit hash are not met in this world's time. */
-static int host_id(struct wr_sqlite *sqlite, struct wr_span host, int64_t *ret_id)
-{
-    uint64_t hash = wr_hash(&sqlite->backend.hash_key, host.data, host.bytes);
-    size_t at = hash & (WR_HOST_CACHE - 1);
-
-    if (sqlite->hosts[at].id != 0 && sqlite->hosts[at].hash == hash) {
-        *ret_id = sqlite->hosts[at].id;
-        return 0;
-    }
-    int error = look_up_host(sqlite, host, ret_id);
-    if (error == 0) {
-        sqlite->hosts[at].hash = hash;
-        sqlite->hosts[at].id = *ret_id;
-    }
-    return error;
-}
 
 static int put_host(struct wr_sqlite *sqlite, const struct wr_store_host *host)
 {
@@ -210,7 +167,7 @@ static int put_host(struct wr_sqlite *sqlite, const struct wr_store_host *host)
     bind_numbers(statement, 2, before, 7);
     (void)sqlite3_bind_double(statement, 9, isfinite(memory->rate) ? memory->rate : 0);
     bind_numbers(statement, 10, after, 4);
-    return run(sqlite, WR_SQL_HOST);
+    return wr_sqlite_write(sqlite, WR_SQL_HOST);
 }
 
 static int put_robots(struct wr_sqlite *sqlite, const struct wr_store_robots *robots)
@@ -220,7 +177,7 @@ static int put_robots(struct wr_sqlite *sqlite, const struct wr_store_robots *ro
     if (robots->kind == WR_STORE_ROBOTS_SAME) {
         bind_text(statement_of(sqlite, WR_SQL_ROBOTS_SAME), 1, robots->url);
         bind_numbers(statement_of(sqlite, WR_SQL_ROBOTS_SAME), 2, times, 2);
-        return run(sqlite, WR_SQL_ROBOTS_SAME);
+        return wr_sqlite_write(sqlite, WR_SQL_ROBOTS_SAME);
     }
     sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_ROBOTS);
     bind_text(statement, 1, robots->url);
@@ -229,7 +186,7 @@ static int put_robots(struct wr_sqlite *sqlite, const struct wr_store_robots *ro
     bind_bytes(statement, 4, robots->etag);
     bind_bytes(statement, 5, robots->modified);
     bind_numbers(statement, 6, times, 2);
-    return run(sqlite, WR_SQL_ROBOTS);
+    return wr_sqlite_write(sqlite, WR_SQL_ROBOTS);
 }
 
 /* ---- tasks --------------------------------------------------------------------------------------------- */
@@ -237,7 +194,7 @@ static int put_robots(struct wr_sqlite *sqlite, const struct wr_store_robots *ro
 static int put_found(struct wr_sqlite *sqlite, const struct wr_store_task *task)
 {
     struct wr_tally *tally;
-    int64_t host = 0;
+    struct wr_host_slot *host = NULL;
     sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_FOUND);
     int error = tally_of(sqlite, task->job, &tally);
 
@@ -248,18 +205,20 @@ static int put_found(struct wr_sqlite *sqlite, const struct wr_store_task *task)
         return 0;
     }
     if (error == 0)
-        error = host_id(sqlite, task->host, &host);
+        error = wr_sqlite_host(sqlite, task->host, &host);
     if (error != 0)
         return error;
     const int64_t numbers[] = {
-        task->job, host, (int64_t)task->fingerprint, (int64_t)task->parent, task->priority, task->depth, task->hops};
+        task->job,   host->id,  (int64_t)task->fingerprint, (int64_t)task->parent, task->priority,
+        task->depth, task->hops};
     bind_numbers(statement, 1, numbers, 7);
     bind_text(statement, 8, task->url);
-    error = run(sqlite, WR_SQL_FOUND);
+    error = wr_sqlite_write(sqlite, WR_SQL_FOUND);
     if (error == 0 && changed(sqlite)) {
         tally->queued++;
         if (task->ret_is_new != NULL)
             *task->ret_is_new = true;
+        error = wr_sqlite_host_accept(sqlite, host, task->job);
     }
     return error;
 }
@@ -278,7 +237,7 @@ static int put_ended(struct wr_sqlite *sqlite, const struct wr_store_ended *ende
     bind_numbers(statement, 1, numbers, 6);
     bind_text(statement, 7, ended->verdict);
     bind_text(statement, 8, ended->why);
-    error = run(sqlite, WR_SQL_ENDED);
+    error = wr_sqlite_write(sqlite, WR_SQL_ENDED);
     if (error == 0 && changed(sqlite)) {
         tally->queued--;
         tally->done += !ended->failed;
@@ -298,7 +257,7 @@ static int put_retry(struct wr_sqlite *sqlite, const struct wr_store_retry *retr
     const int64_t numbers[] = {retry->job, (int64_t)retry->fingerprint, retry->attempts, retry->status,
                                ms_of(retry->not_before_wall_at)};
     bind_numbers(statement_of(sqlite, WR_SQL_RETRY), 1, numbers, 5);
-    error = run(sqlite, WR_SQL_RETRY);
+    error = wr_sqlite_write(sqlite, WR_SQL_RETRY);
     if (error == 0 && changed(sqlite)) {
         tally->retries++;
         tally->rejected += retry->status == TOO_MANY;
@@ -313,7 +272,7 @@ static int put_output(struct wr_sqlite *sqlite, const struct wr_store_output *ou
     (void)sqlite3_bind_int64(statement, 1, output->job);
     bind_text(statement, 2, output->path);
     (void)sqlite3_bind_int64(statement, 3, (int64_t)output->bytes);
-    return run(sqlite, WR_SQL_OUTPUT);
+    return wr_sqlite_write(sqlite, WR_SQL_OUTPUT);
 }
 
 int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *change)
@@ -366,7 +325,14 @@ int wr_sqlite_begin(struct wr_backend *backend, int64_t wall_now)
     sqlite->wall_ms = ms_of(wall_now);
     sqlite->tally_count = 0;
     sqlite->ignored = 0;
-    return run(sqlite, WR_SQL_BEGIN);
+    return wr_sqlite_write(sqlite, WR_SQL_BEGIN);
+}
+
+int wr_sqlite_balance(struct wr_sqlite *sqlite)
+{
+    int error = wr_sqlite_host_settle(sqlite);
+
+    return error != 0 ? error : put_tallies(sqlite);
 }
 
 int wr_sqlite_commit(struct wr_backend *backend)
@@ -375,9 +341,9 @@ int wr_sqlite_commit(struct wr_backend *backend)
     int error = check_open(sqlite);
 
     if (error == 0)
-        error = put_tallies(sqlite);
+        error = wr_sqlite_balance(sqlite);
     if (error == 0)
-        error = run(sqlite, WR_SQL_COMMIT);
+        error = wr_sqlite_write(sqlite, WR_SQL_COMMIT);
     if (error == 0)
         backend->ignored += sqlite->ignored;
     return error;
@@ -389,7 +355,7 @@ void wr_sqlite_undo(struct wr_backend *backend)
 
     if (sqlite3_get_autocommit(sqlite->db) == 0)
         (void)wr_sqlite_run(statement_of(sqlite, WR_SQL_ROLLBACK));
-    memset(sqlite->hosts, 0, sizeof sqlite->hosts); /* rows of this transaction are gone */
+    wr_sqlite_host_forget(sqlite);
 }
 
 /* Puts the log into the file. That there is no room for it now is no harm: the log grows, and is tried again. A sync
@@ -416,7 +382,7 @@ int wr_sqlite_condemn(struct wr_sqlite *sqlite, enum wr_statement which, int64_t
         error = tally_of(sqlite, job, &tally);
     for (size_t i = 0; i < count && error == 0; i++) {
         bind_numbers(statement_of(sqlite, which), 1, (const int64_t[]){ids[i], job}, 2);
-        error = run(sqlite, which);
+        error = wr_sqlite_write(sqlite, which);
         int tasks = error == 0 ? sqlite3_changes(sqlite->db) : 0;
         tally->queued -= tasks;
         tally->failed += tasks;

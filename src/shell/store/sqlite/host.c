@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* host.c - hosts by their rows, and how many tasks each job has on them.
+ *
+ * Nearly all hosts are in a cache. A transaction counts there, and writes a host's count once, when it ends.
+ */
+#include "shell/store/sqlite/sqlite.h"
+
+static void bind_key(sqlite3_stmt *statement, int at, struct wr_span key)
+{
+    (void)sqlite3_bind_text(statement, at, key.bytes > 0 ? key.data : "", (int)key.bytes, SQLITE_STATIC);
+}
+
+/* The number in the first column; 0: there is no row. */
+static int read_number(struct wr_sqlite *sqlite, enum wr_statement which, int64_t *ret_number)
+{
+    sqlite3_stmt *statement = sqlite->statements[which];
+    int code = sqlite3_step(statement);
+
+    *ret_number = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    (void)sqlite3_reset(statement);
+    (void)sqlite3_clear_bindings(statement);
+    return wr_sqlite_error(sqlite, code);
+}
+
+static int look_up(struct wr_sqlite *sqlite, struct wr_span key, int64_t *ret_id)
+{
+    bind_key(sqlite->statements[WR_SQL_HOST_ID], 1, key);
+    int error = read_number(sqlite, WR_SQL_HOST_ID, ret_id);
+    if (error != 0 || *ret_id != 0)
+        return error;
+    bind_key(sqlite->statements[WR_SQL_HOST_ADD], 1, key);
+    error = wr_sqlite_write(sqlite, WR_SQL_HOST_ADD);
+    if (error == 0)
+        *ret_id = sqlite3_last_insert_rowid(sqlite->db);
+    return error;
+}
+
+static int write_count(struct wr_sqlite *sqlite, struct wr_host_slot *slot)
+{
+    sqlite3_stmt *statement = sqlite->statements[WR_SQL_ACCEPTED_ADD];
+
+    if (slot->accepted == 0)
+        return 0;
+    (void)sqlite3_bind_int64(statement, 1, slot->job);
+    (void)sqlite3_bind_int64(statement, 2, slot->id);
+    (void)sqlite3_bind_int64(statement, 3, slot->accepted);
+    slot->accepted = 0;
+    return wr_sqlite_write(sqlite, WR_SQL_ACCEPTED_ADD);
+}
+
+/* Where the host is, if it is in the cache. Two with the same 64-bit hash are not met in this world's time. */
+static struct wr_host_slot *slot_of(struct wr_sqlite *sqlite, struct wr_span key, uint64_t *ret_hash)
+{
+    *ret_hash = wr_hash(&sqlite->backend.hash_key, key.data, key.bytes);
+    return &sqlite->hosts[*ret_hash & (WR_HOST_CACHE - 1)];
+}
+
+int wr_sqlite_host(struct wr_sqlite *sqlite, struct wr_span key, struct wr_host_slot **ret_slot)
+{
+    uint64_t hash;
+    int64_t id = 0;
+    struct wr_host_slot *slot = slot_of(sqlite, key, &hash);
+
+    if (slot->id == 0 || slot->hash != hash) {
+        int error = write_count(sqlite, slot);
+        if (error == 0)
+            error = look_up(sqlite, key, &id);
+        if (error != 0)
+            return error;
+        *slot = (struct wr_host_slot){.hash = hash, .id = id};
+    }
+    *ret_slot = slot;
+    return 0;
+}
+
+int wr_sqlite_host_settle(struct wr_sqlite *sqlite)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < sqlite->counted_count && error == 0; i++)
+        error = write_count(sqlite, &sqlite->hosts[sqlite->counted[i]]);
+    sqlite->counted_count = 0;
+    return error;
+}
+
+int wr_sqlite_host_accept(struct wr_sqlite *sqlite, struct wr_host_slot *slot, int64_t job)
+{
+    int error = slot->job != job ? write_count(sqlite, slot) : 0;
+
+    if (error == 0 && sqlite->counted_count == WR_HOST_COUNTED)
+        error = wr_sqlite_host_settle(sqlite);
+    if (error != 0)
+        return error;
+    if (slot->accepted == 0)
+        sqlite->counted[sqlite->counted_count++] = (uint32_t)(slot - sqlite->hosts);
+    slot->job = job;
+    slot->accepted++;
+    return 0;
+}
+
+void wr_sqlite_host_forget(struct wr_sqlite *sqlite)
+{
+    memset(sqlite->hosts, 0, sizeof sqlite->hosts);
+    sqlite->counted_count = 0;
+}
+
+int wr_sqlite_host_accepted(struct wr_sqlite *sqlite, int64_t job, struct wr_span key, uint64_t *ret_accepted)
+{
+    sqlite3_stmt *statement = sqlite->statements[WR_SQL_READ_ACCEPTED];
+    uint64_t hash;
+    int64_t tasks;
+    const struct wr_host_slot *slot = slot_of(sqlite, key, &hash);
+
+    (void)sqlite3_bind_int64(statement, 1, job);
+    bind_key(statement, 2, key);
+    int error = read_number(sqlite, WR_SQL_READ_ACCEPTED, &tasks);
+    if (error != 0)
+        return error;
+    if (tasks < 0) /* nobody but somebody else wrote this */
+        tasks = 0;
+    bool counts = slot->id != 0 && slot->hash == hash && slot->job == job;
+    *ret_accepted = (uint64_t)tasks + (uint64_t)(counts ? slot->accepted : 0);
+    return 0;
+}
