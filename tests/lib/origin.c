@@ -25,7 +25,7 @@ struct origin {
     int requests;
     int fds[CONNECTIONS_MAX];
     pthread_t threads[CONNECTIONS_MAX];
-    int connections;
+    int connections, closed;
     atomic_bool ends;
 };
 
@@ -155,6 +155,9 @@ static void *serve(void *context)
         goes_on = send_reply(visit.origin, visit.fd, &reply, strcmp(request.method, "HEAD") == 0);
         stamp(visit.origin, &visit.origin->log[request.number].told_at);
     }
+    pthread_mutex_lock(&visit.origin->lock);
+    visit.origin->closed++;
+    pthread_mutex_unlock(&visit.origin->lock);
     shutdown(visit.fd, SHUT_RDWR);
     return NULL;
 }
@@ -227,6 +230,22 @@ int origin_asked(struct origin *origin, const char *path)
         count += strcmp(origin->log[i].path, path) == 0;
     pthread_mutex_unlock(&origin->lock);
     return count;
+}
+
+int origin_connections(struct origin *origin)
+{
+    pthread_mutex_lock(&origin->lock);
+    int connections = origin->connections;
+    pthread_mutex_unlock(&origin->lock);
+    return connections;
+}
+
+int origin_open_connections(struct origin *origin)
+{
+    pthread_mutex_lock(&origin->lock);
+    int open = origin->connections - origin->closed;
+    pthread_mutex_unlock(&origin->lock);
+    return open;
 }
 
 static int by_arrival(const void *a, const void *b)

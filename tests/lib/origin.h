@@ -56,6 +56,10 @@ struct origin_request origin_request(struct origin *origin, int n);
 /* How many of them asked for this path. */
 int origin_asked(struct origin *origin, const char *path);
 
+/* Connections so far, and those of them that the other side has not closed yet. */
+int origin_connections(struct origin *origin);
+int origin_open_connections(struct origin *origin);
+
 /* The least time between two arrivals, over all. */
 int64_t origin_least_gap(struct origin *origin);
 

@@ -248,6 +248,13 @@ static const void *part(const struct wr_gate *gate, size_t offset)
     return (const char *)gate + offset;
 }
 
+int64_t wr_gate_delay(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
+{
+    struct wr_want want;
+    struct asker asker = asker_of(gate, options, now, &want);
+    return options->off ? 0 : delay_of(&asker);
+}
+
 weir_breaker_state wr_gate_breaker(const struct wr_gate *gate, int64_t now)
 {
     return wr_breaker_state(&gate->breaker, wr_gate_time(gate, now));

@@ -115,6 +115,9 @@ void wr_gate_saved(struct wr_gate *gate);
  * day. Whether unsaved learning matters is the caller's to say. */
 bool wr_gate_forgettable(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
 
+/* Between starts, all bounds but waiting times taken together. */
+int64_t wr_gate_delay(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
+
 weir_breaker_state wr_gate_breaker(const struct wr_gate *gate, int64_t now);
 
 /* All of weir_pace_entry but key, key_bytes and waiters. */

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "core/rules/http/limits.h"
 #include "shell/client/client.h"
+#include "shell/hosts/delay.h"
 
 #define SKIPPED_MAX ((uint64_t)64 << 10) /* bytes of a body that nobody wants: more, and the connection is cheaper */
 #define KEPT_MAX ((size_t)64 << 10)      /* room for a head that is kept for the next ride */
@@ -286,6 +287,19 @@ static size_t collect_fields(const struct weir_fetch *fetch, struct wr_net_field
     return count;
 }
 
+/* Whether its connection would only lie idle: the host's next start comes too late for it, or nobody is in line while
+ * there are many. */
+static bool is_last(const struct weir_fetch *fetch)
+{
+    const struct wr_lane *lane = fetch->lane;
+    const struct wr_net *net = fetch->client->net;
+    struct wr_net_stats stats;
+    if (wr_pacer_delay(fetch->client->pacer, lane->key, lane->key_bytes) >= WR_CONNECTION_IDLE_NS)
+        return true;
+    wr_net_stats(net, &stats);
+    return lane->first == NULL && stats.connections > wr_net_connections(net) / 2;
+}
+
 static int send_request(struct weir_fetch *fetch, struct wr_ride *ride)
 {
     static const struct wr_net_calls calls = {before_send, on_head, on_body, on_done};
@@ -300,6 +314,7 @@ static int send_request(struct weir_fetch *fetch, struct wr_ride *ride)
         .last_modified = wr_span_of(is_first ? fetch->last_modified : NULL),
         .body = {fetch->body, fetch->body_bytes},
         .body_max = fetch->max_body_bytes,
+        .is_last = is_last(fetch),
     };
     return wr_net_start(ride->client->net, &request, &calls, ride, &ride->transfer);
 }

@@ -2,6 +2,8 @@
 /* robots.c - robots.txt files are fetches, too: they pass the gate of their host like all others. */
 #include "shell/client/client.h"
 
+#define RETRY_BASE_NS WEIR_SECOND /* before robots.txt is asked for again; the wait doubles each time */
+
 static void end_without_answer(struct wr_robots_fetch *robots)
 {
     const struct wr_robots_fetched nothing = {.status = 0, .retry_after_ns = -1};
@@ -94,5 +96,7 @@ int wr_client_policies(weir_client *client)
         .allocator = client->allocator,
     };
     policies.life.on_error = modes[options->robots];
+    if (policies.life.retry.base_ns == 0) /* somebody waits for the page: it is not to take longer than without rules */
+        policies.life.retry.base_ns = RETRY_BASE_NS;
     return wr_policies_new(&policies, &client->policies);
 }

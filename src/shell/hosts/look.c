@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* look.c - what a pacer is doing: one host, the most active ones, and figures over all. */
+#include "shell/hosts/delay.h"
 #include "shell/hosts/hosts.h"
 
 #define TOP_DEFAULT 10
@@ -46,6 +47,21 @@ int weir_pacer_look(weir_pacer *pacer, const char *key, size_t key_bytes, weir_p
         return wr_invalid("ret_bounds and ret_count go together: both or none");
     bool found = !is_off(pacer) && look(pacer, key, key_bytes, ret_entry, ret_bounds, ret_count);
     return found ? 0 : wr_failed(WEIR_E_ABSENT);
+}
+
+int64_t wr_pacer_delay(weir_pacer *pacer, const char *key, size_t key_bytes)
+{
+    int64_t delay_ns = 0;
+    if (is_off(pacer))
+        return 0;
+    struct wr_query query = wr_table_query(pacer->table, key, key_bytes, 1, wr_clock_now(pacer->clock));
+    struct wr_visit visit = wr_table_enter(pacer->table, &query);
+    if (visit.entry != NULL) {
+        struct wr_seen seen = wr_host_see(pacer->table, visit.shard, visit.entry, visit.now);
+        delay_ns = wr_gate_delay(seen.gate, seen.pace, seen.now);
+    }
+    wr_lock_give(&visit.shard->lock);
+    return delay_ns;
 }
 
 uint32_t weir_pacer_concurrency(weir_pacer *pacer, const char *key, size_t key_bytes, uint32_t concurrency)

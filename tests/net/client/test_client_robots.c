@@ -305,6 +305,23 @@ static void a_host_that_is_not_there_fails_as_such(void **state)
     rig_tear_down(&rig);
 }
 
+/* Three attempts of its robots.txt, 0.5 to 1 s and 1 to 2 s apart. */
+static void a_port_where_nobody_listens_is_told_within_seconds(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct site site = {.status = 200};
+    struct origin *origin = origin_new(serve, &site, NULL);
+    int port = origin_port(origin);
+    origin_free(origin);
+    rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
+    rig_start(&rig);
+    int64_t began_at = monotonic();
+    assert_int_equal(get_failure(&rig, url_at(port, "/")), WEIR_FAILURE_CONNECT);
+    assert_in_range(monotonic() - began_at, 1400 * MS, 7 * WEIR_SECOND);
+    rig_tear_down(&rig);
+}
+
 static void find_nothing(void *context, const char *name, struct wr_answer *ret_answer)
 {
     (void)context, (void)name;
@@ -404,6 +421,6 @@ WEIR_TESTS(test(no_page_is_fetched_before_robots_is_known),
            test(what_held_a_fetch_longest_is_told), test(a_slow_robots_holds_up_no_other_host),
            test(while_robots_fails_the_mode_decides), test(without_robots_the_default_rate_really_limits),
            test(a_robots_that_says_too_many_is_waited_for), test(what_robots_holds_for_too_long_fails),
-           test(a_host_that_is_not_there_fails_as_such), test(a_host_that_does_not_exist_fails_at_once),
-           test(robots_can_be_ignored_by_client_and_by_fetch), test(own_headers_are_not_sent_for_robots),
-           test(a_robots_elsewhere_passes_the_gate_there))
+           test(a_host_that_is_not_there_fails_as_such), test(a_port_where_nobody_listens_is_told_within_seconds),
+           test(a_host_that_does_not_exist_fails_at_once), test(robots_can_be_ignored_by_client_and_by_fetch),
+           test(own_headers_are_not_sent_for_robots), test(a_robots_elsewhere_passes_the_gate_there))

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* test_client_connections.c - what pacing will use again stays open, and nothing else does; judged by the servers. */
+#include "rig.h"
+
+#include <sys/resource.h>
+
+static struct origin_reply say_hello(void *context, const struct origin_request *request)
+{
+    (void)context, (void)request;
+    return (struct origin_reply){.status = 200};
+}
+
+static void await_open(struct origin *origin, int wanted)
+{
+    int64_t until = monotonic() + 10 * WEIR_SECOND;
+    while (origin_open_connections(origin) != wanted) {
+        assert_true(monotonic() < until);
+        sleep_ns(MS);
+    }
+}
+
+static void a_connection_is_closed_if_the_next_start_comes_too_late_for_it(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct crowd crowd = {.rig = &rig};
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    rig_init(&rig);
+    rig.pace.min_interval_ns = WEIR_MINUTE;
+    rig_start(&rig);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
+    crowd_ask(&crowd, url_at(origin_port(origin), "/next"), NULL); /* in line, but for a minute */
+    await_open(origin, 0);
+    assert_int_equal(origin_requests(origin), 1);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void a_crawl_delay_closes_connections_like_an_interval(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pacer *pacer;
+    char key[64];
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    rig_init(&rig);
+    assert_int_equal(weir_pacer_new(&rig.pace, NULL, &pacer), 0);
+    int bytes = snprintf(key, sizeof key, "127.0.0.1:%d", origin_port(origin));
+    assert_int_equal(weir_pacer_robots_delay(pacer, key, (size_t)bytes, 2 * WEIR_MINUTE), 0);
+    rig.options.pacer = pacer;
+    rig_start(&rig);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
+    await_open(origin, 0);
+    rig_tear_down(&rig);
+    weir_pacer_free(pacer);
+    origin_free(origin);
+}
+
+static void a_connection_stays_open_if_pacing_will_use_it_again(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(say_hello, NULL, NULL);
+    rig_init(&rig);
+    rig.pace.min_interval_ns = 300 * MS;
+    rig_start(&rig);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
+    assert_int_equal(origin_connections(origin), 1);
+    assert_int_equal(origin_open_connections(origin), 1);
+    rig_tear_down(&rig);
+    await_open(origin, 0);
+    origin_free(origin);
+}
+
+/* Four connections may be open. */
+static void with_many_connections_a_host_that_nobody_waits_for_keeps_none(void **state)
+{
+    (void)state;
+    enum {
+        HOSTS = 4
+    };
+    struct rig rig;
+    struct rlimit before, few;
+    struct origin *origins[HOSTS];
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = (struct rlimit){64 + 8, before.rlim_max}; /* 64 are left to the program */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    rig_init(&rig);
+    rig_start(&rig);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    for (int i = 0; i < HOSTS; i++)
+        origins[i] = origin_new(say_hello, NULL, NULL);
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < HOSTS; i++)
+            assert_int_equal(get_status(&rig, url_at(origin_port(origins[i]), "/")), 200);
+    for (int i = 0; i < HOSTS; i++)
+        assert_int_equal(origin_open_connections(origins[i]), 1); /* half of what may be is not many */
+    struct origin *more = origin_new(say_hello, NULL, NULL), *late = origin_new(say_hello, NULL, NULL);
+    assert_int_equal(get_status(&rig, url_at(origin_port(more), "/")), 200);
+    assert_int_equal(get_status(&rig, url_at(origin_port(late), "/")), 200);
+    await_open(late, 0);
+    rig_tear_down(&rig);
+    for (int i = 0; i < HOSTS; i++)
+        origin_free(origins[i]);
+    origin_free(more);
+    origin_free(late);
+}
+
+WEIR_TESTS(test(a_connection_is_closed_if_the_next_start_comes_too_late_for_it),
+           test(a_crawl_delay_closes_connections_like_an_interval),
+           test(a_connection_stays_open_if_pacing_will_use_it_again),
+           test(with_many_connections_a_host_that_nobody_waits_for_keeps_none))
