@@ -9,11 +9,15 @@
  * and waits for its own turn before it is written. That waiting counts against CURLOPT_TIMEOUT, though not that before
  * the first.
  *
+ * Fields are read when the transfer has ended, for CURLOPT_HEADERFUNCTION is yours: a Retry-After at the head of a body
+ * that trickles for a minute binds the other requests after that minute. Where that matters, use handler.h itself and
+ * pass each line to weir_exchange_line from a header callback of your own; then it binds with the head's last line.
+ *
  * This header is all there is: the library itself needs no libcurl for it. It uses CURLOPT_PREREQFUNCTION for the time
  * of the call; all else of your handle is left alone. libcurl 7.84 or later.
  *
  * With the multi interface, or callbacks of your own before the request, use handler.h itself: begin, then sent in the
- * callback, and after the transfer the fields and the end.
+ * callback, lines as they come or the fields after the transfer, and the end.
  */
 #ifndef WEIR_CURL_H
 #define WEIR_CURL_H

@@ -45,6 +45,13 @@ static void internationalized_names_become_a_labels(void **state)
         assert_string_equal(host_of(cases[i][0]), cases[i][1]);
 }
 
+/* The URL standard makes it the small one (U+00DF), which is another name: documented in weir-url(1). */
+static void the_capital_sharp_s_is_read_as_two_small_ones(void **state)
+{
+    (void)state;
+    assert_string_equal(host_of("STRA\341\272\236E.example"), "strasse.example");
+}
+
 static void names_that_are_addresses_in_disguise_are_addresses(void **state)
 {
     (void)state;
@@ -96,5 +103,6 @@ static void names_of_any_length_are_read_within_bounds(void **state)
     }
 }
 
-WEIR_TESTS(test(internationalized_names_become_a_labels), test(names_that_are_addresses_in_disguise_are_addresses),
-           test(what_is_no_name_is_refused), test(names_of_any_length_are_read_within_bounds))
+WEIR_TESTS(test(internationalized_names_become_a_labels), test(the_capital_sharp_s_is_read_as_two_small_ones),
+           test(names_that_are_addresses_in_disguise_are_addresses), test(what_is_no_name_is_refused),
+           test(names_of_any_length_are_read_within_bounds))
