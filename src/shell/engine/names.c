@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* names.c - a set of names that only grows, and is asked without a lock. */
+#include "shell/engine/names.h"
+
+#include <string.h>
+#include <weir/error.h>
+
+#include "base/alloc.h"
+
+#define ROOM_MIN 64
+
+struct name {
+    uint64_t hash;
+    size_t bytes;
+    char text[];
+};
+
+/* At least half of the slots are free, so every search ends at one that is. */
+struct wr_names_table {
+    size_t room;                   /* slots: a power of two */
+    struct wr_names_table *before; /* which this one follows */
+    _Atomic(struct name *) slots[];
+};
+
+static size_t table_bytes(size_t room)
+{
+    return sizeof(struct wr_names_table) + room * sizeof(_Atomic(struct name *));
+}
+
+void wr_names_init(struct wr_names *ret_names, const weir_allocator *allocator, const struct wr_hash_key *hash_key,
+                   size_t max)
+{
+    *ret_names = (struct wr_names){.allocator = allocator, .hash_key = hash_key, .max = max};
+    (void)pthread_mutex_init(&ret_names->lock, NULL);
+}
+
+void wr_names_release(struct wr_names *names)
+{
+    struct wr_names_table *table = atomic_load(&names->table), *before;
+    for (size_t i = 0; table != NULL && i < table->room; i++) {
+        struct name *name = atomic_load(&table->slots[i]);
+        if (name != NULL)
+            wr_give(names->allocator, name, sizeof *name + name->bytes, _Alignof(struct name));
+    }
+    for (; table != NULL; table = before) {
+        before = table->before;
+        wr_give(names->allocator, table, table_bytes(table->room), _Alignof(struct wr_names_table));
+    }
+    (void)pthread_mutex_destroy(&names->lock);
+}
+
+static bool is_same(const struct name *name, uint64_t hash, const char *text, size_t bytes)
+{
+    return name->hash == hash && name->bytes == bytes && memcmp(name->text, text, bytes) == 0;
+}
+
+static bool find(const struct wr_names_table *table, uint64_t hash, const char *text, size_t bytes)
+{
+    if (table == NULL)
+        return false;
+    for (size_t i = (size_t)hash;; i++) {
+        const struct name *name = atomic_load_explicit(&table->slots[i & (table->room - 1)], memory_order_acquire);
+        if (name == NULL)
+            return false;
+        if (is_same(name, hash, text, bytes))
+            return true;
+    }
+}
+
+bool wr_names_has(const struct wr_names *names, const char *name, size_t bytes)
+{
+    const struct wr_names_table *table = atomic_load_explicit(&names->table, memory_order_acquire);
+    return table != NULL && find(table, wr_hash(names->hash_key, name, bytes), name, bytes);
+}
+
+static void put(struct wr_names_table *table, struct name *name)
+{
+    size_t i = (size_t)name->hash & (table->room - 1);
+    while (atomic_load_explicit(&table->slots[i], memory_order_relaxed) != NULL)
+        i = (i + 1) & (table->room - 1);
+    atomic_store_explicit(&table->slots[i], name, memory_order_release);
+}
+
+/* With the lock held. */
+static int grow(struct wr_names *names)
+{
+    struct wr_names_table *old = atomic_load(&names->table);
+    size_t room = old != NULL ? 2 * old->room : ROOM_MIN;
+    struct wr_names_table *table = wr_take(names->allocator, table_bytes(room), _Alignof(struct wr_names_table));
+    if (table == NULL)
+        return WEIR_E_NOMEM;
+    table->room = room;
+    table->before = old;
+    for (size_t i = 0; old != NULL && i < old->room; i++) {
+        struct name *name = atomic_load(&old->slots[i]);
+        if (name != NULL)
+            put(table, name);
+    }
+    atomic_store_explicit(&names->table, table, memory_order_release);
+    return 0;
+}
+
+/* With the lock held. */
+static int add(struct wr_names *names, uint64_t hash, const char *text, size_t bytes)
+{
+    const struct wr_names_table *table = atomic_load(&names->table);
+    if (find(table, hash, text, bytes))
+        return 0;
+    if (names->count == names->max)
+        return WEIR_E_FULL;
+    if ((table == NULL || 2 * (names->count + 1) > table->room) && grow(names) != 0)
+        return WEIR_E_NOMEM;
+    struct name *name = wr_take(names->allocator, sizeof *name + bytes, _Alignof(struct name));
+    if (name == NULL)
+        return WEIR_E_NOMEM;
+    name->hash = hash;
+    name->bytes = bytes;
+    memcpy(name->text, text, bytes);
+    put(atomic_load(&names->table), name);
+    names->count++;
+    return 0;
+}
+
+int wr_names_add(struct wr_names *names, const char *name, size_t bytes)
+{
+    uint64_t hash = wr_hash(names->hash_key, name, bytes);
+    (void)pthread_mutex_lock(&names->lock);
+    int error = add(names, hash, name, bytes);
+    (void)pthread_mutex_unlock(&names->lock);
+    return error;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* types.c - URLs that by their ending are no pages. */
+#include "shell/engine/types.h"
+
+#include <stdlib.h>
+
+#include "base/ascii.h"
+
+#define ENDING_MAX 5
+
+/* In order. */
+static const char endings[][ENDING_MAX + 1] = {
+    "3gp",  "7z",  "aac",  "aiff", "apk",   "avi", "avif", "bin",  "bmp",  "bz2",  "css",  "csv", "deb",
+    "dmg",  "doc", "docx", "dwg",  "eot",   "eps", "epub", "exe",  "flac", "flv",  "gif",  "gz",  "heic",
+    "ico",  "img", "iso",  "jar",  "jpeg",  "jpg", "js",   "jxl",  "lz",   "m3u8", "m4a",  "m4v", "map",
+    "mid",  "mjs", "mkv",  "mobi", "mov",   "mp3", "mp4",  "mpeg", "mpg",  "msi",  "odp",  "ods", "odt",
+    "oga",  "ogg", "ogv",  "opus", "otf",   "pdf", "pkg",  "png",  "ppt",  "pptx", "ps",   "psd", "rar",
+    "rpm",  "rtf", "svg",  "svgz", "swf",   "tar", "tgz",  "tif",  "tiff", "ttf",  "wasm", "wav", "webm",
+    "webp", "wma", "wmv",  "woff", "woff2", "xls", "xlsx", "xz",   "zip",  "zst",
+};
+
+static int compare(const void *key, const void *element)
+{
+    return strcmp(key, element);
+}
+
+bool wr_type_is_skipped(const struct wr_url *url)
+{
+    char ending[ENDING_MAX + 1];
+    size_t bytes = 0, end = url->query_at;
+    while (bytes < ENDING_MAX && wr_ascii_is_alnum(url->text[end - 1 - bytes]))
+        bytes++; /* the path begins with '/', which stops it */
+    if (bytes == 0 || url->text[end - 1 - bytes] != '.')
+        return false;
+    for (size_t i = 0; i < bytes; i++)
+        ending[i] = wr_ascii_lower(url->text[end - bytes + i]);
+    ending[bytes] = '\0';
+    return bsearch(ending, endings, sizeof endings / sizeof endings[0], sizeof endings[0], compare) != NULL;
+}
