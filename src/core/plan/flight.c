@@ -103,6 +103,7 @@ void wr_plan_sent(struct wr_plan *plan, uint32_t number, int64_t now)
     struct wr_gate *gate = wr_host_gate_of(host);
     assert((task->flags & WR_TASK_SENT) == 0);
     task->flags |= WR_TASK_SENT;
+    wr_figures_sent(&host->figures, now);
     if ((task->flags & WR_TASK_LOOSE) != 0)
         wr_gate_written(gate, &plan->options.pace, now);
     else
@@ -159,7 +160,7 @@ void wr_plan_given(struct wr_plan *plan, uint32_t number, int64_t now)
     else if (lane == NULL)
         wr_tasks_push_front(&plan->pool, &host->errands, number);
     else if (!is_unwanted(plan, lane, number))
-        wr_lane_push_back(plan, lane, number);
+        wr_lane_push_back(plan, lane, number, now);
     wr_host_settle(plan, host, now);
 }
 
@@ -225,6 +226,18 @@ static struct wr_fate judge(struct wr_plan *plan, struct wr_plan_host *host, str
     return (struct wr_fate){.kind = kinds[next.what], .why = next.what, .at = now + next.delay_ns, .attempts = tries};
 }
 
+uint32_t wr_plan_hear(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, int64_t now)
+{
+    const struct wr_task *task = flying(plan, number);
+    struct wr_plan_host *host = host_of(task);
+    struct wr_gate_start start = start_of(task);
+    uint32_t news =
+        wr_gate_hear(wr_host_gate_of(host), &plan->options.pace, &start, outcome, now, wr_rng_unit(&plan->rng));
+    if (news != 0)
+        wr_host_settle(plan, host, now);
+    return news;
+}
+
 struct wr_fate wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
                             int64_t now)
 {
@@ -234,6 +247,7 @@ struct wr_fate wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_ou
     struct wr_fate fate = {.kind = WR_FATE_DONE, .why = WR_NEXT_DONE};
     assert((task->flags & WR_TASK_ROBOTS) == 0);
     uint32_t news = tell_gate(plan, host, task, outcome, now);
+    wr_figures_told(&host->figures, outcome->status, bytes);
     land(plan, task);
     if (lane != NULL) {
         fate = judge(plan, host, task, outcome->status, now);
@@ -242,6 +256,7 @@ struct wr_fate wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_ou
     fate.news = news;
     if (fate.kind == WR_FATE_AGAIN) {
         plan->stats.retries++;
+        host->figures.retries++;
         task->at = fate.at > 0 ? fate.at : 1;
         if (!is_unwanted(plan, lane, number))
             wr_lane_push(plan, lane, number, now);
@@ -288,6 +303,7 @@ struct wr_life_action wr_plan_robots_told(struct wr_plan *plan, uint32_t number,
     bool is_https = wr_is_https(task);
     assert((task->flags & WR_TASK_ROBOTS) != 0);
     tell_gate(plan, host, task, outcome, now);
+    wr_figures_told(&host->figures, outcome->status, 0);
     land(plan, task);
     host->asked &= (uint8_t) ~(1U << is_https);
     wr_task_end(plan, number);

@@ -130,9 +130,14 @@ void wr_hosts_free(struct wr_plan *plan)
     wr_map_release(&plan->hosts);
 }
 
-static void forget(struct wr_plan *plan, struct wr_plan_host *host)
+static void forget(struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
 {
     struct wr_span key = wr_plan_host_key(host);
+    if (plan->options.host_left != NULL) {
+        struct wr_plan_host_report report;
+        wr_plan_host_report(plan, host, now, &report);
+        plan->options.host_left(plan->options.context, &report);
+    }
     wr_map_remove(&plan->hosts, key.data, key.bytes);
     give(plan, host);
 }
@@ -150,7 +155,7 @@ static bool evict(struct wr_plan *plan, int64_t now)
     for (int i = 0; i < WR_EVICT_LOOKS && plan->idle.first != NULL; i++) {
         struct wr_plan_host *host = WR_LINKED(plan->idle.first, struct wr_plan_host, place);
         if (is_forgettable(plan, host, now)) {
-            forget(plan, host);
+            forget(plan, host, now);
             return true;
         }
         wr_link_take(&host->place);
@@ -185,7 +190,8 @@ static int make(struct wr_plan *plan, struct wr_span key, int64_t now, struct wr
     struct wr_plan_host *host = wr_take(plan->options.allocator, bytes, 16);
     if (host == NULL)
         return WEIR_E_NOMEM;
-    host->bytes = bytes;
+    host->bytes = (uint32_t)bytes;
+    host->figures.closest_ns = WEIR_FOREVER;
     host->key_bytes = (uint16_t)key.bytes;
     host->key_at = (uint32_t)(sizeof *host + plan->gate_bytes);
     host->errands = WR_TASKS_NONE;

@@ -28,7 +28,7 @@ int wr_plan_job_add(struct wr_plan *plan, const struct wr_plan_job *options)
     struct wr_job *job = free_place(plan);
     if (job == NULL)
         return WEIR_E_FULL;
-    *job = (struct wr_job){.options = *options};
+    *job = (struct wr_job){.options = *options, .limited_at = -WEIR_DURATION_MAX};
     uint32_t place = (uint32_t)(job - plan->jobs) + 1;
     plan->places = place > plan->places ? place : plan->places;
     return 0;

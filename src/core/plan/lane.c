@@ -118,6 +118,11 @@ void wr_plan_loaded(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id
 
 /* ---- the window ---- */
 
+static uint32_t ms_of(int64_t now)
+{
+    return (uint32_t)(now / WEIR_MILLISECOND);
+}
+
 static bool is_wanted(const struct wr_plan_host *host, bool is_https)
 {
     const struct wr_lane *lane = host->lanes;
@@ -128,8 +133,9 @@ static bool is_wanted(const struct wr_plan_host *host, bool is_https)
 
 void wr_lane_push(struct wr_plan *plan, struct wr_lane *lane, uint32_t number, int64_t now)
 {
-    const struct wr_task *task = wr_task_at(&plan->pool, number);
+    struct wr_task *task = wr_task_at(&plan->pool, number);
     bool is_https = wr_is_https(task);
+    task->seq = ms_of(now);
     if (!is_wanted(lane->host, is_https))
         lane->host->could_at[is_https] = now; /* nobody has waited for it */
     lane->queued[is_https]++;
@@ -139,9 +145,11 @@ void wr_lane_push(struct wr_plan *plan, struct wr_lane *lane, uint32_t number, i
         wr_tasks_push(&plan->pool, &lane->fifo[is_https], number);
 }
 
-void wr_lane_push_back(struct wr_plan *plan, struct wr_lane *lane, uint32_t number)
+void wr_lane_push_back(struct wr_plan *plan, struct wr_lane *lane, uint32_t number, int64_t now)
 {
-    bool is_https = wr_is_https(wr_task_at(&plan->pool, number));
+    struct wr_task *task = wr_task_at(&plan->pool, number);
+    bool is_https = wr_is_https(task);
+    task->seq = ms_of(now);
     lane->queued[is_https]++;
     wr_tasks_push_front(&plan->pool, &lane->fifo[is_https], number);
 }

@@ -46,21 +46,23 @@ static struct wr_plan_action action_of(struct wr_plan *plan, enum wr_plan_kind k
                                    .is_https = wr_is_https(task)};
 }
 
+/* It goes, one way or the other. */
 static struct wr_plan_action page_action(struct wr_plan *plan, enum wr_plan_kind kind, struct wr_lane *lane,
-                                         uint32_t number)
+                                         uint32_t number, int64_t now)
 {
     struct wr_plan_action action = action_of(plan, kind, lane->host, number);
     action.job = lane->job->options.id;
+    action.waited = wr_task_waited(plan, lane->host, wr_task_at(&plan->pool, number), now);
     return action;
 }
 
 /* ---- tasks that end unsent ---- */
 
 static void end_page(struct wr_plan *plan, struct wr_lane *lane, uint32_t number, weir_reason reason, bool is_denied,
-                     struct wr_plan_action *ret_action)
+                     int64_t now, struct wr_plan_action *ret_action)
 {
     struct wr_job *job = lane->job;
-    *ret_action = page_action(plan, WR_PLAN_END, lane, number);
+    *ret_action = page_action(plan, WR_PLAN_END, lane, number, now);
     ret_action->reason = reason;
     ret_action->is_denied = is_denied;
     plan->stats.denied += is_denied;
@@ -100,7 +102,7 @@ static bool expire(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret
     struct wr_plan_host *host = WR_LINKED(plan->expiring.first, struct wr_plan_host, expires);
     uint32_t number = pop_expired(plan, host, &lane);
     if (number != WR_NO_TASK)
-        end_page(plan, lane, number, (weir_reason)host->expiring_for, false, ret_action);
+        end_page(plan, lane, number, (weir_reason)host->expiring_for, false, now, ret_action);
     if (!has_expired(host)) {
         host->gave_up |= host->expiring;
         host->expiring = 0;
@@ -121,6 +123,7 @@ static bool start_errand(struct wr_plan *plan, struct wr_plan_host *host, int64_
     wr_task_reserve(plan, host, number, now);
     *ret_action = action_of(plan, WR_PLAN_ERRAND, host, number);
     ret_action->tag = ret_action->fingerprint;
+    ret_action->waited = *wr_host_waited(plan, host, now);
     return true;
 }
 
@@ -143,6 +146,7 @@ static bool start_robots(struct wr_plan *plan, struct wr_plan_host *host, const 
     wr_task_reserve(plan, host, number, now);
     *ret_action = action_of(plan, WR_PLAN_ROBOTS, host, number);
     ret_action->is_hop = is_hop;
+    ret_action->waited = *wr_host_waited(plan, host, now);
     ret_action->is_conditional = standing->life[origin].fetch == WR_FETCH_CONDITIONAL;
     return true;
 }
@@ -202,14 +206,14 @@ static bool start_page(struct wr_plan *plan, struct wr_lane *lane, int64_t now, 
         return false;
     }
     if (!is_allowed(plan, host, &standing, number, now)) {
-        end_page(plan, lane, number, WEIR_REASON_ROBOTS, true, ret_action);
+        end_page(plan, lane, number, WEIR_REASON_ROBOTS, true, now, ret_action);
         if (wr_lane_peek(plan, lane, standing.open, now) == WR_NO_TASK || lane->queued[0] + lane->queued[1] == 0)
             wr_host_settle(plan, host, now);
         return true;
     }
     lane->served = ++plan->stats.starts;
+    *ret_action = page_action(plan, WR_PLAN_START, lane, number, now);
     wr_task_reserve(plan, host, number, now);
-    *ret_action = page_action(plan, WR_PLAN_START, lane, number);
     wr_host_settle(plan, host, now);
     return true;
 }
@@ -220,8 +224,12 @@ static bool pick(struct wr_plan *plan, int64_t now, bool *ret_acted, struct wr_p
     uint32_t jobs = plan->places;
     for (uint32_t i = 0; i < jobs; i++) {
         struct wr_job *job = &plan->jobs[(plan->turn + i) % jobs];
-        if (job->ready.first == NULL || !wr_job_may_start(job))
+        if (job->ready.first == NULL)
             continue;
+        if (!wr_job_may_start(job)) {
+            job->limited_at = now;
+            continue;
+        }
         struct wr_lane *lane = whose_turn(WR_LINKED(job->ready.first, struct wr_lane, ready));
         plan->turn = (uint32_t)((plan->turn + i + (lane->job == job)) % jobs);
         *ret_acted = start_page(plan, lane, now, ret_action);
@@ -278,6 +286,8 @@ void wr_plan_next(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_
             if (acted)
                 return;
             more |= found;
+        } else {
+            plan->full_at = now;
         }
         if (!more)
             break;

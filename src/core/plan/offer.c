@@ -92,6 +92,8 @@ static int queue(struct wr_plan *plan, struct wr_job *job, struct wr_span key, i
     wr_lane_want(plan, lane);
     if (host->place.list == &plan->idle)
         wr_link_take(&host->place);
+    if (host->held_by == WEIR_REASON_NONE)
+        wr_host_held(plan, host, WEIR_REASON_QUEUE, now);
     return 0;
 }
 

@@ -82,6 +82,7 @@ int wr_plan_new(const struct wr_plan_options *given, struct wr_plan **ret_plan)
     if (plan == NULL)
         return WEIR_E_NOMEM;
     plan->options = options;
+    plan->full_at = -WEIR_DURATION_MAX;
     if (options.statuses != NULL)
         plan->statuses = *options.statuses;
     else

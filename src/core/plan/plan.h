@@ -56,6 +56,8 @@
 
 /* ---- making one ---------------------------------------------------------------------------------------- */
 
+struct wr_plan_host_report; /* below */
+
 /* 0 means the default. */
 struct wr_plan_options {
     weir_pace_options pace;             /* of every host; have been checked (wr_pace_options_check) */
@@ -63,6 +65,9 @@ struct wr_plan_options {
     const struct wr_statuses *statuses; /* whether to try again; NULL: as WR_STATUSES_JOBS */
     const struct wr_hash_key *hash_key; /* of hosts and paths, secret; must outlive the plan */
     bool (*in_scope)(void *context, uint32_t job, const struct wr_url *url); /* NULL: all is */
+    /* A host makes room for another: its last report, for one over all hosts. It may come back, and then begins anew.
+     * NULL: nobody wants it. */
+    void (*host_left)(void *context, const struct wr_plan_host_report *report);
     void *context;
     bool ignores_robots;
     uint32_t max_jobs;      /* at once; 64 */
@@ -239,6 +244,15 @@ enum wr_plan_kind {
 /* "start", …; NULL for a number that is none. */
 const char *wr_plan_kind_name(enum wr_plan_kind kind);
 
+/* For how long a task was held, in ms, and by what: since it was loaded, or came back after an attempt or unsent. While
+ * it is first in line at its host, that is what holds the host (wr_plan_why); before, QUEUE, or RETRY for as long as it
+ * backs off itself. A host that is held by nothing of its own and still not asked waits for JOB_LIMIT, if its job had
+ * as many in flight as it may meanwhile; else for GLOBAL, if all jobs together had; else for its turn, QUEUE. */
+#define WR_PLAN_REASONS (WEIR_REASON_QUEUE + 1)
+struct wr_plan_waited {
+    uint32_t ms[WR_PLAN_REASONS];
+};
+
 struct wr_plan_action {
     enum wr_plan_kind kind;
     int64_t at;    /* IDLE */
@@ -258,6 +272,7 @@ struct wr_plan_action {
     uint64_t count;
     enum wr_draw draw;
     weir_reason reason;
+    struct wr_plan_waited waited; /* START, END; ROBOTS and ERRAND: the host's next task, so far */
 };
 
 void wr_plan_next(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action);
@@ -271,6 +286,10 @@ void wr_plan_sent(struct wr_plan *plan, uint32_t number, int64_t now);
 void wr_plan_given(struct wr_plan *plan, uint32_t number, int64_t now);
 /* Sent, and nothing is known of how it ended: our own fault, or it was cancelled. As given. */
 void wr_plan_dropped(struct wr_plan *plan, uint32_t number, int64_t now);
+
+/* The head of an answer is there: what it says of waiting binds at once; how it ended is told later. Returns news, as
+ * wr_fate has it. */
+uint32_t wr_plan_hear(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, int64_t now);
 
 #define WR_FATES(X)                                        \
     X(WR_FATE_DONE, "done")                                \
@@ -322,6 +341,26 @@ void wr_plan_host_changed(struct wr_plan *plan, struct wr_plan_host *host, int64
 
 /* What holds the job's next task at this host, in R28's words, and for how long: NONE, if it may start now. */
 weir_decision wr_plan_why(const struct wr_plan *plan, const struct wr_plan_host *host, uint32_t id, int64_t now);
+
+/* What was sent to a host since it came into memory, pages, robots.txt and errands alike, and how it is doing. */
+struct wr_plan_host_report {
+    struct wr_span key;  /* valid as long as the host */
+    uint32_t requests;   /* sent */
+    uint32_t successes;  /* of them, answered by 2xx and 3xx */
+    uint32_t limited;    /* by 429 */
+    uint32_t failures;   /* otherwise, or not at all */
+    uint32_t retries;    /* pages that are tried again */
+    uint64_t bytes;      /* of pages */
+    int64_t closest_ns;  /* between two sends; WEIR_FOREVER: there were no two */
+    int64_t first_at;    /* of the sends; with no requests meaningless */
+    int64_t last_at;     /* the pace reached is (requests - 1) / (last_at - first_at) */
+    weir_pace_entry now; /* as its gate sees it; the pace allowed is one start each delay_ns, and `cap` in flight */
+    struct wr_plan_waited waited; /* its next task each time, so QUEUE is only for the store, and for its turn */
+};
+void wr_plan_host_report(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,
+                         struct wr_plan_host_report *ret_report);
+/* Walks over all hosts in memory: start with *cursor 0, and end at NULL. No host may come or go meanwhile. */
+struct wr_plan_host *wr_plan_host_next(const struct wr_plan *plan, size_t *cursor);
 
 /* The next host whose memory changed since it was last taken here; NULL: none. Store it. */
 const struct wr_plan_host *wr_plan_save(struct wr_plan *plan, int64_t now, int64_t wall_now,

@@ -31,7 +31,7 @@ struct wr_task {
     void *owner;          /* its lane; of errands and robots.txt, the host */
     uint32_t next;        /* in its queue */
     uint32_t text;        /* its first cell */
-    uint32_t seq;         /* of its start */
+    uint32_t seq;         /* of its start; queued: when it came, in ms, modulo 2^32 */
     uint32_t in_flight;   /* of its start */
     uint32_t order;       /* of loading: who came first */
     uint16_t text_bytes;

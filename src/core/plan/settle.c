@@ -172,6 +172,70 @@ static void recall(struct wr_plan *plan, struct wr_plan_host *host)
         wr_list_push(&plan->recalls, &host->recalls);
 }
 
+/* ---- why ---- */
+
+/* What holds the next task of a lane, but for the limits of its job and of all. */
+static weir_decision why_lane(const struct wr_plan *plan, const struct wr_lane *lane,
+                              const struct wr_standing *standing, int64_t now)
+{
+    bool queued = lane->queued[0] + lane->queued[1] > 0;
+    if (lane->job->ended || (!queued && lane->in_store == 0))
+        return (weir_decision){.verdict = WEIR_GO};
+    if (lane->job->paused)
+        return wait_until(WEIR_REASON_PAUSED, WEIR_FOREVER, now);
+    if (!queued)
+        return wait_until(WEIR_REASON_QUEUE, WEIR_FOREVER, now);
+    uint32_t task = wr_lane_peek(plan, lane, standing->open, now);
+    uint32_t any = task != WR_NO_TASK ? task : wr_lane_peek(plan, lane, (1U << WR_ORIGINS) - 1, now);
+    if (task == WR_NO_TASK && any != WR_NO_TASK) {
+        bool is_https = wr_is_https(wr_task_at(&plan->pool, any));
+        return wait_until(WEIR_REASON_ROBOTS, standing->life[is_https].until, now);
+    }
+    if (task == WR_NO_TASK)
+        return wait_until(WEIR_REASON_RETRY, wr_task_at(&plan->pool, lane->delayed.first)->at, now);
+    if (standing->gate.verdict != WEIR_GO)
+        return standing->gate;
+    if (wr_lane_is_full(lane))
+        return wait_until(WEIR_REASON_CONCURRENCY, WEIR_FOREVER, now);
+    return (weir_decision){.verdict = WEIR_GO};
+}
+
+weir_decision wr_plan_why(const struct wr_plan *plan, const struct wr_plan_host *host, uint32_t id, int64_t now)
+{
+    struct wr_standing standing;
+    struct wr_job *job = wr_job_find(plan, id);
+    struct wr_lane *lane = job != NULL ? wr_lane_find(host, job) : NULL;
+    if (lane == NULL)
+        return (weir_decision){.verdict = WEIR_GO};
+    wr_host_stand(plan, (struct wr_plan_host *)host, now, &standing);
+    weir_decision why = why_lane(plan, lane, &standing, now);
+    if (why.verdict != WEIR_GO || lane->queued[0] + lane->queued[1] == 0)
+        return why;
+    if (!wr_job_may_start(lane->job))
+        return wait_until(WEIR_REASON_JOB_LIMIT, WEIR_FOREVER, now);
+    if (plan->in_flight >= plan->options.max_in_flight)
+        return wait_until(WEIR_REASON_GLOBAL, WEIR_FOREVER, now);
+    return why;
+}
+
+/* What holds the host's next task, of whichever lane. */
+static uint8_t holder(const struct wr_plan *plan, const struct wr_plan_host *host, const struct wr_standing *standing,
+                      int64_t now)
+{
+    uint8_t gate = standing->gate.verdict == WEIR_GO ? WR_HELD_READY : (uint8_t)standing->gate.reason;
+    weir_reason reason = WEIR_REASON_NONE;
+    if (standing->startable)
+        return gate;
+    for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside) {
+        weir_decision why = why_lane(plan, lane, standing, now);
+        if (reason == WEIR_REASON_NONE || reason == WEIR_REASON_PAUSED)
+            reason = why.verdict != WEIR_GO ? why.reason : reason;
+    }
+    return reason == WEIR_REASON_NONE && standing->urgent ? gate : (uint8_t)reason;
+}
+
+/* ---- all ---- */
+
 void wr_host_settle(struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
 {
     struct wr_standing standing;
@@ -182,9 +246,11 @@ void wr_host_settle(struct wr_plan *plan, struct wr_plan_host *host, int64_t now
         wr_list_push(&plan->unsaved, &host->unsaved);
     if (!host->remembered) {
         recall(plan, host);
+        wr_host_held(plan, host, is_idle(host) ? WEIR_REASON_NONE : WEIR_REASON_QUEUE, now);
         return;
     }
     wr_host_stand(plan, host, now, &standing);
+    wr_host_held(plan, host, holder(plan, host, &standing, now), now);
     note_held(plan, host, &standing, now);
     if (host->expiring != 0)
         return; /* until that is done */
@@ -201,46 +267,4 @@ void wr_host_settle(struct wr_plan *plan, struct wr_plan_host *host, int64_t now
         host->gave_up = 0;
         wr_list_push(&plan->idle, &host->place);
     }
-}
-
-/* ---- why ---- */
-
-/* Its next task may be sent as far as it and its host go. */
-static weir_decision why_not_now(const struct wr_plan *plan, const struct wr_lane *lane)
-{
-    weir_reason reason = WEIR_REASON_NONE;
-    if (wr_lane_is_full(lane))
-        reason = WEIR_REASON_CONCURRENCY;
-    else if (!wr_job_may_start(lane->job))
-        reason = WEIR_REASON_JOB_LIMIT;
-    else if (plan->in_flight >= plan->options.max_in_flight)
-        reason = WEIR_REASON_GLOBAL;
-    if (reason == WEIR_REASON_NONE)
-        return (weir_decision){WEIR_GO, reason, 0};
-    return wait_until(reason, WEIR_FOREVER, 0);
-}
-
-weir_decision wr_plan_why(const struct wr_plan *plan, const struct wr_plan_host *host, uint32_t id, int64_t now)
-{
-    struct wr_standing standing;
-    struct wr_job *job = wr_job_find(plan, id);
-    struct wr_lane *lane = job != NULL ? wr_lane_find(host, job) : NULL;
-    if (lane == NULL || lane->queued[0] + lane->queued[1] == 0) {
-        bool waits = lane != NULL && lane->in_store > 0;
-        return waits ? wait_until(WEIR_REASON_QUEUE, WEIR_FOREVER, now) : (weir_decision){.verdict = WEIR_GO};
-    }
-    if (job->paused)
-        return wait_until(WEIR_REASON_PAUSED, WEIR_FOREVER, now);
-    wr_host_stand(plan, (struct wr_plan_host *)host, now, &standing);
-    uint32_t task = wr_lane_peek(plan, lane, standing.open, now);
-    uint32_t any = wr_lane_peek(plan, lane, (1U << WR_ORIGINS) - 1, now);
-    if (task == WR_NO_TASK && any != WR_NO_TASK) {
-        bool is_https = wr_is_https(wr_task_at(&plan->pool, any));
-        return wait_until(WEIR_REASON_ROBOTS, standing.life[is_https].until, now);
-    }
-    if (task == WR_NO_TASK)
-        return wait_until(WEIR_REASON_RETRY, wr_task_at(&plan->pool, lane->delayed.first)->at, now);
-    if (standing.gate.verdict != WEIR_GO)
-        return standing.gate;
-    return why_not_now(plan, lane);
 }

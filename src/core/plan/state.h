@@ -51,6 +51,13 @@ struct wr_lane {
     bool active; /* counted in the plan's lanes */
 };
 
+/* What was sent to a host: see struct wr_plan_host_report. */
+struct wr_figures {
+    int64_t first_at, last_at, closest_ns;
+    uint64_t bytes;
+    uint32_t requests, successes, limited, failures, retries;
+};
+
 struct wr_plan_host {
     struct wr_heap_item timer; /* first */
     struct wr_link place;      /* in `urgent` or `idle` */
@@ -71,11 +78,16 @@ struct wr_plan_host {
     uint8_t asked;                       /* bit: the robots.txt is being fetched by a task */
     uint8_t away;                        /* bit: it goes on elsewhere, by an errand of the caller's */
     uint8_t expiring_for;                /* weir_reason */
+    uint8_t held_by;                     /* weir_reason, or WR_HELD_READY */
     bool recalling;                      /* the store is asked for its memory alone */
     bool remembered;                     /* the store has said what it knows */
     uint16_t key_bytes;
-    uint32_t key_at; /* in the block */
-    size_t bytes;    /* of the block: this, gate, key */
+    uint32_t key_at;              /* in the block */
+    uint32_t bytes;               /* of the block: this, gate, key */
+    int64_t held_since;           /* if it is held */
+    struct wr_plan_waited waited; /* since its last page went, or ended */
+    struct wr_plan_waited before; /* and before that */
+    struct wr_figures figures;
 };
 
 struct wr_job {
@@ -96,6 +108,7 @@ struct wr_job {
     bool missed;         /* and there were some for which there was no room, since this pass over them began */
     bool full;           /* or in the answer that is being given */
     bool paused, ended, timed_out;
+    int64_t limited_at;           /* when it last had something to start and might not */
     struct wr_link *stirred;      /* the next of its lanes whose host is to be looked at again */
     bool says_drained, says_over; /* an action is due */
     enum wr_draw over;
@@ -116,8 +129,9 @@ struct wr_plan {
     struct wr_variants variants;
     size_t gate_bytes;
     uint32_t in_flight;
-    uint32_t lanes; /* with tasks in window or store */
-    bool starved;   /* a load found no room; until a task has ended */
+    uint32_t lanes;  /* with tasks in window or store */
+    int64_t full_at; /* when there was last no room for one more in flight */
+    bool starved;    /* a load found no room; until a task has ended */
     struct wr_plan_stats stats;
     size_t host_bytes_sum;
     size_t rules_bytes;
@@ -162,7 +176,7 @@ int64_t wr_jobs_deadline(const struct wr_plan *plan, int64_t now);
 void wr_lane_want(struct wr_plan *plan, struct wr_lane *lane);
 void wr_lane_push(struct wr_plan *plan, struct wr_lane *lane, uint32_t number, int64_t now);
 /* To the front: it was not sent after all. */
-void wr_lane_push_back(struct wr_plan *plan, struct wr_lane *lane, uint32_t number);
+void wr_lane_push_back(struct wr_plan *plan, struct wr_lane *lane, uint32_t number, int64_t now);
 /* Takes out the first task of an origin in the set `open` that is due; WR_NO_TASK. */
 uint32_t wr_lane_peek(const struct wr_plan *plan, const struct wr_lane *lane, uint32_t open, int64_t now);
 uint32_t wr_lane_pop(struct wr_plan *plan, struct wr_lane *lane, uint32_t open, int64_t now);
@@ -194,6 +208,20 @@ void wr_host_stand(const struct wr_plan *plan, struct wr_plan_host *host, int64_
 void wr_host_settle(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
 /* Takes it out of heap and lists. */
 void wr_host_unplace(struct wr_plan *plan, struct wr_plan_host *host);
+
+/* ---- report.c ---- */
+
+#define WR_HELD_READY WR_PLAN_REASONS /* by nothing of its own */
+
+/* From now on it is held by this. */
+void wr_host_held(const struct wr_plan *plan, struct wr_plan_host *host, uint8_t by, int64_t now);
+/* What its next task has waited so far. */
+const struct wr_plan_waited *wr_host_waited(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
+/* This is its next task, and goes: what it has waited. */
+struct wr_plan_waited wr_task_waited(const struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task,
+                                     int64_t now);
+void wr_figures_sent(struct wr_figures *figures, int64_t now);
+void wr_figures_told(struct wr_figures *figures, int status, uint64_t bytes);
 
 /* ---- flight.c ---- */
 

@@ -175,6 +175,18 @@ static void offer_links(struct world *world, struct event *page)
 
 /* ---- requests ---- */
 
+static void gone(struct world *world, uint32_t row, const struct wr_plan_action *action)
+{
+    laws_waited(&world->laws, world->store.rows[row].host, action, world->store.rows[row].came_at, world->now);
+}
+
+/* Not sent, or to be tried again. */
+static void came_back(struct world *world, const struct event *event)
+{
+    if (event->row != UINT32_MAX)
+        world->store.rows[event->row].came_at = world->now;
+}
+
 static void connect_later(struct world *world, uint32_t loop, const struct wr_plan_action *action)
 {
     int64_t ns = (int64_t)below(world, world_once_in(world, 30) ? 5000 : 60) * MS;
@@ -188,6 +200,8 @@ static void connect_later(struct world *world, uint32_t loop, const struct wr_pl
     event->row = UINT32_MAX;
     if (action->kind == WR_PLAN_START)
         event->row = store_find(&world->store, action->job, action->fingerprint);
+    if (event->row != UINT32_MAX)
+        gone(world, event->row, action);
     if (action->kind == WR_PLAN_ROBOTS && action->is_hop &&
         world->web.hosts[web_host_of(span_of(event))].robots == WEB_ROBOTS_TURNS)
         snprintf(event->url, sizeof event->url, "https://h%u.example/robots.txt", web_host_of(wr_span_of(event->url)));
@@ -204,6 +218,7 @@ static void connected(struct world *world, struct event *event)
     uint32_t task = event->action.task;
     if (world_once_in(world, 25) || wr_plan_may_send(plan, task, world->now).verdict != WEIR_GO) {
         wr_plan_given(plan, task, world->now);
+        came_back(world, event);
         return;
     }
     if (world->over[event->job] && event->job != 0) {
@@ -217,6 +232,10 @@ static void connected(struct world *world, struct event *event)
     struct event *then = repeat(world, event, EVENT_ANSWER, answer.at);
     then->answer = answer;
     then->is_lost = world_once_in(world, 50);
+    if (answer.at <= world->now || world_once_in(world, 2))
+        return;
+    int64_t head_at = world->now + (int64_t)below(world, (uint64_t)(answer.at - world->now));
+    repeat(world, then, EVENT_HEAD, head_at)->is_lost = false;
 }
 
 static weir_outcome outcome_of(const struct event *event)
@@ -227,6 +246,15 @@ static weir_outcome outcome_of(const struct event *event)
     return outcome;
 }
 
+static void heard(struct world *world, const struct event *event)
+{
+    weir_outcome outcome = outcome_of(event);
+    uint32_t news = wr_plan_hear(world->plans[event->loop], event->action.task, &outcome, world->now);
+    laws_hear(&world->laws, span_of(event), event->answer.retry_after_ns, world->now);
+    if ((news & WR_NEWS_RETRY_AFTER) != 0)
+        note_host(world, event->loop, web_host_of(span_of(event)));
+}
+
 static void told_page(struct world *world, struct event *event)
 {
     weir_outcome outcome = outcome_of(event);
@@ -234,6 +262,7 @@ static void told_page(struct world *world, struct event *event)
     uint32_t job = event->job;
     if ((fate.news & WR_NEWS_RETRY_AFTER) != 0 || !world->store.posted[web_host_of(span_of(event))].has_memory)
         note_host(world, event->loop, web_host_of(span_of(event)));
+    came_back(world, event);
     if (fate.kind == WR_FATE_AGAIN)
         return;
     bool fails = wr_ledger_ended(&world->ledgers[job], wr_ledger_end_of(&fate, outcome.status));
@@ -303,12 +332,6 @@ static void robots_fail(struct world *world, struct event *errand)
     wr_plan_robots_came(world->plans[errand->asker], errand->host, errand->is_https, &life, NULL, false, world->now);
 }
 
-static uint32_t index_of(const struct wr_plan_host *host)
-{
-    struct wr_span key = wr_plan_host_key(host);
-    return (uint32_t)strtoul(key.data + 1, NULL, 10);
-}
-
 static bool stays(const struct event *event, uint32_t host)
 {
     return event->answer.location[0] != '\0' && web_host_of(wr_span_of(event->answer.location)) == host;
@@ -333,7 +356,7 @@ static void told_robots(struct world *world, struct event *event)
 static void came(struct world *world, struct event *event)
 {
     struct wr_life_event life = life_event(event);
-    uint32_t host = index_of(event->host);
+    uint32_t host = world_index_of(event->host);
     struct wr_life_action action = wr_plan_robots_came(world->plans[event->asker], event->host, event->is_https, &life,
                                                        rules_of(event), false, world->now);
     note_robots(world, event->asker, host, event->is_https, event, action.copy);
@@ -385,6 +408,7 @@ static void answered(struct world *world, struct event *event)
     laws_answer(&world->laws, row_of(world, event), span_of(event), retry_after_ns, world->now);
     if (world_once_in(world, 60)) {
         wr_plan_dropped(world->plans[event->loop], event->action.task, world->now); /* our own fault */
+        came_back(world, event);
         world->laws.hosts[web_host_of(span_of(event))].window_end =
             retry_after_ns > 0 ? world->laws.durable_window_end[web_host_of(span_of(event))]
                                : world->laws.hosts[web_host_of(span_of(event))].window_end;
@@ -396,64 +420,6 @@ static void answered(struct world *world, struct event *event)
         told_robots(world, event);
     else
         told_errand(world, event);
-}
-
-/* ---- the store's answers ---- */
-
-static void remember(struct world *world, const struct event *event)
-{
-    const struct store_host *known = &world->store.committed[index_of(event->action.host)];
-    struct wr_robots_options options = {.agent = wr_span_of("weir"), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
-    struct wr_plan_memory memory = {.pace = known->has_memory ? &known->memory : NULL};
-    for (int i = 0; i < 2; i++) {
-        memory.robots[i].is_known = known->robots[i].is_known;
-        memory.robots[i].max_age_ns = -1;
-        memory.robots[i].age_ns = world->now - known->robots[i].wall_at;
-        if (known->robots[i].is_known && known->robots[i].has_rules &&
-            wr_robots_parse(wr_span_of(known->robots[i].text), &options, weir_allocator_system(),
-                            &memory.robots[i].rules) != 0)
-            abort();
-    }
-    wr_plan_remember(world->plans[event->loop], event->action.host, &memory, world->now, world->now);
-}
-
-static void loaded(struct world *world, struct event *event)
-{
-    const struct wr_plan_action *action = &event->action;
-    struct wr_plan *plan = world->plans[event->loop];
-    uint32_t host = index_of(action->host), given = 0;
-    int error = 0;
-    if (action->wants_memory)
-        remember(world, event);
-    if (action->count == 0)
-        return;
-    for (uint32_t i = (uint32_t)action->after.id; i < world->store.count && given < action->count && error == 0; i++) {
-        const struct store_row *row = &world->store.rows[i];
-        char memory[WR_URL_ROOM];
-        struct wr_url url;
-        if (row->job != action->job || row->host != host || !row->is_committed || row->has_ended || row->is_gone)
-            continue;
-        world_parse(row->url, memory, &url);
-        struct wr_plan_row out = {row->fingerprint, {(int64_t)i + 1, 0}, &url, row->depth, row->hops, 0, 0};
-        error = wr_plan_load(plan, action->host, action->job, &out, world->now);
-        given += error == 0;
-    }
-    wr_plan_loaded(plan, action->host, action->job, error == 0 && given < action->count, 0, world->now);
-}
-
-static void listed(struct world *world, struct event *event)
-{
-    struct wr_plan *plan = world->plans[event->loop];
-    uint32_t host = (uint32_t)event->action.after.id, job = event->action.job;
-    int error = 0;
-    for (; host < world->web.count && error == 0; host++) {
-        char key[24];
-        uint32_t queued = store_queued(&world->store, job, host);
-        snprintf(key, sizeof key, "h%u.example", host);
-        if (world_loop_of(world, host) == event->loop && queued > 0)
-            error = wr_plan_host_waits(plan, job, wr_span_of(key), queued, world->now);
-    }
-    wr_plan_hosts_listed(plan, job, (int64_t)host - (error != 0), error == 0, world->now);
 }
 
 /* ---- all ---- */
@@ -482,6 +448,7 @@ static void end_unsent(struct world *world, const struct wr_plan_action *action)
     }
     if (action->is_denied && web_kind_of(action->url) != 'x')
         laws_break(&world->laws, "V3: denied by a robots.txt that does not", action->url, world->now);
+    gone(world, row, action);
     bool fails = !action->is_denied && wr_ledger_ended(&world->ledgers[action->job], WR_LEDGER_EXPIRED);
     end_row(world, row, true, commit_time(world));
     if (fails)
@@ -546,6 +513,9 @@ void world_happen(struct world *world, struct event *event)
     case EVENT_CONNECT:
         connected(world, event);
         break;
+    case EVENT_HEAD:
+        heard(world, event);
+        break;
     case EVENT_ANSWER:
         answered(world, event);
         break;
@@ -556,10 +526,10 @@ void world_happen(struct world *world, struct event *event)
         posted(world, event);
         break;
     case EVENT_LOADED:
-        loaded(world, event);
+        world_loaded(world, event);
         break;
     case EVENT_LISTED:
-        listed(world, event);
+        world_listed(world, event);
         break;
     case EVENT_ERRAND:
         start_errand(world, event);

@@ -11,6 +11,7 @@ void laws_init(struct laws *laws, const struct wr_plan_options *options)
     *laws = (struct laws){.options = options};
     for (int i = 0; i < WEB_HOSTS_MAX; i++) {
         struct law_host *host = &laws->hosts[i];
+        host->closest_ns = host->reported_closest_ns = WEIR_FOREVER;
         host->last_send_at = host->window_end = host->known_since = laws->durable_window_end[i] = LONG_AGO;
     }
 }
@@ -68,19 +69,70 @@ void laws_send(struct laws *laws, struct store_row *row, struct wr_span url, int
         laws_break(laws, "V1: too many in flight", url, now);
     if (row != NULL)
         check_page(laws, host, row, url, now);
+    if (host->sends++ > 0 && now - host->last_send_at < host->closest_ns)
+        host->closest_ns = now - host->last_send_at;
     host->last_send_at = now;
     host->in_flight++;
+}
+
+void laws_hear(struct laws *laws, struct wr_span url, int64_t retry_after_ns, int64_t now)
+{
+    struct law_host *host = &laws->hosts[web_host_of(url)];
+    if (retry_after_ns > 0 && now + retry_after_ns > host->window_end)
+        host->window_end = now + retry_after_ns;
 }
 
 void laws_answer(struct laws *laws, struct store_row *row, struct wr_span url, int64_t retry_after_ns, int64_t now)
 {
     struct law_host *host = &laws->hosts[web_host_of(url)];
     host->in_flight--;
-    if (retry_after_ns > 0 && now + retry_after_ns > host->window_end)
-        host->window_end = now + retry_after_ns;
+    laws_hear(laws, url, retry_after_ns, now);
     if (row != NULL) {
         row->flies = false;
         laws->in_flight[row->job]--;
+    }
+}
+
+/* ---- what is reported ---- */
+
+void laws_waited(struct laws *laws, uint32_t index, const struct wr_plan_action *action, int64_t came_at, int64_t now)
+{
+    struct law_host *host = &laws->hosts[index];
+    const uint32_t *ms = action->waited.ms;
+    int64_t sum_ns = 0, of_host_ns = 0;
+    for (int i = 0; i < WR_PLAN_REASONS; i++) {
+        bool is_own = i == WEIR_REASON_QUEUE || i == WEIR_REASON_RETRY;
+        sum_ns += ms[i] * WEIR_MILLISECOND;
+        of_host_ns += is_own ? 0 : ms[i] * WEIR_MILLISECOND;
+    }
+    if (sum_ns < now - came_at - 2 * WEIR_MILLISECOND || ms[WEIR_REASON_NONE] != 0)
+        laws_break(laws, "R28: a page has waited longer than it says", action->url, now);
+    if (of_host_ns > now - host->gone_at + WEIR_MILLISECOND)
+        laws_break(laws, "R28: a host was held for longer than since its last page", action->url, now);
+    host->gone_at = now;
+}
+
+void laws_reported(struct laws *laws, uint32_t index, const struct wr_plan_host_report *report, int64_t now)
+{
+    struct law_host *host = &laws->hosts[index];
+    host->reported += report->requests;
+    if (report->closest_ns < host->reported_closest_ns)
+        host->reported_closest_ns = report->closest_ns;
+    if (report->successes + report->limited + report->failures > report->requests)
+        laws_break(laws, "more answers than requests are reported", report->key, now);
+}
+
+void laws_life_ended(struct laws *laws, int64_t now)
+{
+    for (uint32_t i = 0; i < WEB_HOSTS_MAX; i++) {
+        struct law_host *host = &laws->hosts[i];
+        if (host->reported != host->sends)
+            laws_break(laws, "requests that no report has", wr_span_of("-"), now);
+        if (host->left ? host->reported_closest_ns < host->closest_ns : host->reported_closest_ns != host->closest_ns)
+            laws_break(laws, "another closest spacing is reported than there was", wr_span_of("-"), now);
+        host->sends = host->reported = 0;
+        host->closest_ns = host->reported_closest_ns = WEIR_FOREVER;
+        host->left = false;
     }
 }
 
@@ -105,6 +157,7 @@ void laws_restart(struct laws *laws, const struct store *store, int64_t now)
         struct law_host *host = &laws->hosts[i];
         const struct store_host *known = &store->committed[i];
         host->in_flight = 0;
+        host->gone_at = now;
         host->window_end = laws->durable_window_end[i];
         host->known_since = known->has_memory ? now : LONG_AGO;
         host->last_send_at = known->has_memory ? host->last_send_at : LONG_AGO;

@@ -5,6 +5,8 @@
  * V3  no page while robots.txt is unknown, none that it denies
  * R14 requests in flight per job
  * V4  no URL twice at once, none that has ended  V6  bounds
+ * R28 a page's wait is all the time since it came, and no more is charged to its host than went by
+ * and what the plans report of a host is what was sent to it
  */
 #ifndef WEIR_TEST_CRAWL_LAWS_H
 #define WEIR_TEST_CRAWL_LAWS_H
@@ -17,6 +19,13 @@ struct law_host {
     uint32_t in_flight;
     int64_t delay_ns[2]; /* Crawl-delay, as last told */
     bool robots_known[2], denies[2];
+    /* Of this life: */
+    int64_t gone_at; /* when a page last went, or ended */
+    int64_t closest_ns;
+    uint32_t sends;
+    uint32_t reported; /* of them, by reports */
+    int64_t reported_closest_ns;
+    bool left; /* and came back perhaps */
 };
 
 struct laws {
@@ -34,6 +43,13 @@ void laws_break(struct laws *laws, const char *law, struct wr_span url, int64_t 
 /* `row` is NULL for what is no page. */
 void laws_send(struct laws *laws, struct store_row *row, struct wr_span url, int64_t now);
 void laws_answer(struct laws *laws, struct store_row *row, struct wr_span url, int64_t retry_after_ns, int64_t now);
+/* The head of an answer is there. */
+void laws_hear(struct laws *laws, struct wr_span url, int64_t retry_after_ns, int64_t now);
+/* A page goes, or ends; it came at this time. */
+void laws_waited(struct laws *laws, uint32_t host, const struct wr_plan_action *action, int64_t came_at, int64_t now);
+void laws_reported(struct laws *laws, uint32_t host, const struct wr_plan_host_report *report, int64_t now);
+/* All hosts have been reported, and the plans are gone. */
+void laws_life_ended(struct laws *laws, int64_t now);
 /* The answer's window is stored. */
 void laws_window_committed(struct laws *laws, uint32_t host);
 void laws_robots(struct laws *laws, uint32_t host, bool is_https, bool denies, int64_t delay_ns);

@@ -21,6 +21,7 @@ struct store_row {
     /* For the laws: */
     bool flies, was_page;
     uint32_t sends;
+    int64_t came_at; /* into a window */
 };
 
 /* What is known of one host. */

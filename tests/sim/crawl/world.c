@@ -55,6 +55,23 @@ void world_end_job(struct world *world, uint32_t job)
 
 /* ---- drawing one ---- */
 
+static uint32_t index_of(struct wr_span key)
+{
+    return (uint32_t)strtoul(key.data + 1, NULL, 10);
+}
+
+uint32_t world_index_of(const struct wr_plan_host *host)
+{
+    return index_of(wr_plan_host_key(host));
+}
+
+static void host_left(void *context, const struct wr_plan_host_report *report)
+{
+    struct world *world = context;
+    world->laws.hosts[index_of(report->key)].left = true;
+    laws_reported(&world->laws, index_of(report->key), report, world->now);
+}
+
 static void draw_options(struct world *world)
 {
     static const weir_profile profiles[] = {WEIR_PROFILE_ADAPTIVE, WEIR_PROFILE_STRICT, WEIR_PROFILE_AIMD,
@@ -82,6 +99,8 @@ static void draw_options(struct world *world)
     options->max_defer_ns = (int64_t)(60 + wr_rng_below(&world->rng, 300)) * WEIR_SECOND;
     options->rules_bytes = world_once_in(world, 4) ? 2000 : 0;
     options->seed = world->seed;
+    options->host_left = host_left;
+    options->context = world;
 }
 
 static void draw_jobs(struct world *world)
@@ -131,6 +150,16 @@ static void begin_life(struct world *world)
             begin_job(world, job);
 }
 
+static void report(struct world *world, const struct wr_plan *plan)
+{
+    const struct wr_plan_host *host;
+    for (size_t cursor = 0; (host = wr_plan_host_next(plan, &cursor)) != NULL;) {
+        struct wr_plan_host_report report;
+        wr_plan_host_report(plan, host, world->now, &report);
+        laws_reported(&world->laws, index_of(report.key), &report, world->now);
+    }
+}
+
 static void end_life(struct world *world)
 {
     while (wr_heap_peek(&world->heap, NULL) != NULL) {
@@ -143,8 +172,11 @@ static void end_life(struct world *world)
         free(world->errands[i]);
         world->errands[i] = NULL;
     }
-    for (uint32_t i = 0; i < world->loops; i++)
+    for (uint32_t i = 0; i < world->loops; i++) {
+        report(world, world->plans[i]);
         wr_plan_free(world->plans[i]);
+    }
+    laws_life_ended(&world->laws, world->now);
 }
 
 /* The power goes. What was committed is all there is. */

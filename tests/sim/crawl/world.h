@@ -16,6 +16,7 @@
 enum event_kind {
     EVENT_WAKE,    /* a loop */
     EVENT_CONNECT, /* a request can be written */
+    EVENT_HEAD,    /* the head of its answer is there */
     EVENT_ANSWER,  /* it is answered */
     EVENT_LINKS,   /* a page's links are offered, from `next` on */
     EVENT_POSTED,  /* a link of another loop's */
@@ -81,5 +82,11 @@ uint64_t world_fingerprint(const struct world *world, const char *url);
 void world_parse(const char *text, char memory[WR_URL_ROOM], struct wr_url *ret_url);
 void world_end_job(struct world *world, uint32_t job);
 int64_t world_commit_at(struct world *world);
+/* Which host of the web it is. */
+uint32_t world_index_of(const struct wr_plan_host *host);
+
+/* loads.c */
+void world_loaded(struct world *world, struct event *event);
+void world_listed(struct world *world, struct event *event);
 
 #endif

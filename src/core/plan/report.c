@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* report.c - for how long was a host held, and by what? And what was sent to it? */
+#include "core/plan/state.h"
+
+static void add(uint32_t *ms, uint64_t more)
+{
+    *ms = more < UINT32_MAX - *ms ? *ms + (uint32_t)more : UINT32_MAX;
+}
+
+/* ---- waiting ---- */
+
+/* It could have been asked, and was not. */
+static weir_reason while_ready(const struct wr_plan *plan, const struct wr_plan_host *host)
+{
+    for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
+        if (lane->job->limited_at >= host->held_since)
+            return WEIR_REASON_JOB_LIMIT;
+    return plan->full_at >= host->held_since ? WEIR_REASON_GLOBAL : WEIR_REASON_QUEUE;
+}
+
+/* Whole milliseconds; the rest goes to what comes next. */
+static void charge(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
+{
+    int64_t ms = now > host->held_since ? (now - host->held_since) / WEIR_MILLISECOND : 0;
+    if (host->held_by == WEIR_REASON_NONE || ms == 0)
+        return;
+    weir_reason reason = host->held_by == WR_HELD_READY ? while_ready(plan, host) : (weir_reason)host->held_by;
+    add(&host->waited.ms[reason], (uint64_t)ms);
+    host->held_since += ms * WEIR_MILLISECOND;
+}
+
+void wr_host_held(const struct wr_plan *plan, struct wr_plan_host *host, uint8_t by, int64_t now)
+{
+    if (by == host->held_by)
+        return;
+    if (host->held_by == WEIR_REASON_NONE)
+        host->held_since = now;
+    charge(plan, host, now);
+    host->held_by = by;
+}
+
+const struct wr_plan_waited *wr_host_waited(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
+{
+    charge(plan, host, now);
+    return &host->waited;
+}
+
+struct wr_plan_waited wr_task_waited(const struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task,
+                                     int64_t now)
+{
+    uint32_t in_all = (uint32_t)(now / WEIR_MILLISECOND) - task->seq;
+    uint32_t backoff = task->at > 0 ? (uint32_t)(task->at / WEIR_MILLISECOND) - task->seq : 0;
+    uint64_t in_front = 0;
+    struct wr_plan_waited waited = *wr_host_waited(plan, host, now);
+    for (int i = 0; i < WR_PLAN_REASONS; i++) {
+        in_front += waited.ms[i];
+        add(&host->before.ms[i], waited.ms[i]);
+    }
+    host->waited = (struct wr_plan_waited){{0}};
+    if (in_front < in_all) { /* others were in front */
+        uint32_t behind = in_all - (uint32_t)in_front;
+        backoff = backoff < behind ? backoff : behind;
+        add(&waited.ms[WEIR_REASON_RETRY], backoff);
+        add(&waited.ms[WEIR_REASON_QUEUE], behind - backoff);
+    }
+    return waited;
+}
+
+/* ---- figures ---- */
+
+void wr_figures_sent(struct wr_figures *figures, int64_t now)
+{
+    int64_t gap_ns = now - figures->last_at;
+    if (figures->requests == 0)
+        figures->first_at = now;
+    else if (gap_ns < figures->closest_ns)
+        figures->closest_ns = gap_ns;
+    figures->last_at = now;
+    figures->requests++;
+}
+
+void wr_figures_told(struct wr_figures *figures, int status, uint64_t bytes)
+{
+    figures->bytes += bytes;
+    figures->successes += status >= 200 && status <= 399;
+    figures->limited += status == 429;
+    figures->failures += status != 429 && (status < 200 || status > 399);
+}
+
+void wr_plan_host_report(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,
+                         struct wr_plan_host_report *ret_report)
+{
+    const struct wr_figures *figures = &host->figures;
+    struct wr_plan_host copy = *host; /* what it waits for now goes on */
+    struct wr_plan_waited waited = *wr_host_waited(plan, &copy, now);
+    for (int i = 0; i < WR_PLAN_REASONS; i++)
+        add(&waited.ms[i], host->before.ms[i]);
+    struct wr_span key = wr_plan_host_key(host);
+    *ret_report = (struct wr_plan_host_report){.key = key,
+                                               .requests = figures->requests,
+                                               .successes = figures->successes,
+                                               .limited = figures->limited,
+                                               .failures = figures->failures,
+                                               .retries = figures->retries,
+                                               .bytes = figures->bytes,
+                                               .closest_ns = figures->closest_ns,
+                                               .first_at = figures->first_at,
+                                               .last_at = figures->last_at,
+                                               .now = {.key = key.data, .key_bytes = key.bytes},
+                                               .waited = waited};
+    wr_gate_look(wr_host_gate_of((struct wr_plan_host *)host), &plan->options.pace, now, &ret_report->now);
+}
+
+struct wr_plan_host *wr_plan_host_next(const struct wr_plan *plan, size_t *cursor)
+{
+    const struct wr_map_slot *slot = wr_map_next(&plan->hosts, cursor);
+    return slot != NULL ? slot->value : NULL;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* test_report.c - what was sent to each host, for the report at the end. */
+#include "rig.h"
+
+static struct wr_plan_host_report report_of(const struct rig *rig, const char *host)
+{
+    struct wr_plan_host_report report;
+    wr_plan_host_report(rig->plan, wr_plan_host_find(rig->plan, wr_span_of(host)), rig->now, &report);
+    return report;
+}
+
+static void a_host_has_figures_of_all_that_was_sent_to_it(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    static const int statuses[] = {200, 429, 404, 301, 0};
+    static const int64_t late_ms[] = {0, 700, 40, 90, 500};
+    rig_init(&rig);
+    rig.options.ignores_robots = false;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 5);
+    struct wr_plan_action action = rig_wait(&rig, rig.now);
+    assert_kind(action, WR_PLAN_ROBOTS);
+    int64_t first_at = rig.now, last_at = rig.now;
+    assert_true(report_of(&rig, "a.example").closest_ns == WEIR_FOREVER);
+    rig_robots(&rig, &action, 404, NULL);
+    int64_t closest_ns = WEIR_FOREVER;
+    for (int i = 0; i < 5; i++) {
+        action = rig_page(&rig, rig.now + 10 * S);
+        rig.now += late_ms[i] * MS;
+        closest_ns = rig.now - last_at < closest_ns ? rig.now - last_at : closest_ns;
+        last_at = rig.now;
+        rig_fetch(&rig, &action, statuses[i]);
+    }
+    struct wr_plan_host_report report = report_of(&rig, "a.example");
+    assert_int_equal(report.requests, 6);
+    assert_int_equal(report.successes, 2);
+    assert_int_equal(report.limited, 1);
+    assert_int_equal(report.failures, 3);
+    assert_int_equal(report.retries, 2);
+    assert_int_equal(report.bytes, 5000);
+    assert_true(report.closest_ns == closest_ns && closest_ns == S);
+    assert_true(report.first_at == first_at && report.last_at == last_at);
+    assert_true(report.now.delay_ns == S);
+    assert_int_equal(report.now.cap, 4);
+    assert_memory_equal(report.key.data, "a.example", 9);
+    assert_memory_equal(report.now.key, "a.example", report.now.key_bytes);
+    rig_release(&rig);
+}
+
+/* What was not sent is not counted. */
+static void what_was_given_back_is_no_request(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 1);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    wr_plan_given(rig.plan, action.task, rig.now);
+    assert_int_equal(report_of(&rig, "a.example").requests, 0);
+    rig_release(&rig);
+}
+
+/* What is waited for now is in it, and asking changes nothing. */
+static void a_report_has_the_wait_that_goes_on(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 3);
+    for (int i = 0; i < 2; i++) {
+        struct wr_plan_action action = rig_page(&rig, rig.now + S);
+        rig_send(&rig, &action);
+        rig_tell(&rig, &action, 200);
+    }
+    rig.now += 300 * MS;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(report_of(&rig, "a.example").waited.ms[WEIR_REASON_PACE], 1300);
+    rig_release(&rig);
+}
+
+static void all_hosts_can_be_walked_over(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    char host[32];
+    bool seen[100] = {false};
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    for (int i = 0; i < 100; i++) {
+        snprintf(host, sizeof host, "h%d.example", i);
+        rig_offer_many(&rig, 1, host, 1);
+    }
+    int count = 0;
+    struct wr_plan_host *found;
+    for (size_t cursor = 0; (found = wr_plan_host_next(rig.plan, &cursor)) != NULL; count++)
+        seen[strtol(wr_plan_host_key(found).data + 1, NULL, 10)] = true;
+    assert_int_equal(count, 100);
+    for (int i = 0; i < 100; i++)
+        assert_true(seen[i]);
+    rig_release(&rig);
+}
+
+struct sum {
+    uint32_t hosts, requests;
+};
+
+static void add_up(void *context, const struct wr_plan_host_report *report)
+{
+    struct sum *sum = context;
+    assert_memory_equal(report->key.data, "h", 1);
+    sum->hosts++;
+    sum->requests += report->requests;
+}
+
+/* A report over more hosts than there is room for is complete. */
+static void a_host_that_makes_room_leaves_its_figures(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    char host[32];
+    struct sum sum = {0, 0};
+    rig_init(&rig);
+    rig.options.max_hosts = 10;
+    rig.options.host_left = add_up;
+    rig.options.context = &sum;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    for (int i = 0; i < 50; i++) {
+        snprintf(host, sizeof host, "h%d.example", i);
+        rig_offer_many(&rig, 1, host, 2);
+        for (int page = 0; page < 2; page++) {
+            struct wr_plan_action action = rig_page(&rig, rig.now + S);
+            rig_send(&rig, &action);
+            rig_tell(&rig, &action, 200);
+        }
+        rig.now += M;
+        wr_plan_save(rig.plan, rig.now, rig.now, &(weir_pace_memory){.floor_ns = 0});
+    }
+    assert_int_equal(sum.hosts, 40);
+    assert_int_equal(sum.requests, 80);
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(a_host_has_figures_of_all_that_was_sent_to_it), test(what_was_given_back_is_no_request),
+           test(a_report_has_the_wait_that_goes_on), test(all_hosts_can_be_walked_over),
+           test(a_host_that_makes_room_leaves_its_figures))
