@@ -114,7 +114,10 @@ def every_option_of_a_command_is_in_its_page():
     for command in ('bench', 'fetch', 'headers', 'robots', 'simulate', 'url'):
         text = _read(os.path.join(sys.argv[1], 'man', f'weir-{command}.1'))
         for path in glob.glob(os.path.join(sys.argv[1], 'src', 'cli', command, '*.c')):
-            for option in re.findall(r'^    \{"([a-z-]+)", WR_(?!CONFIG)', _read(path), re.M):
+            table = _read(path)
+            if 'WR_PACE_OPTIONS(' in table:
+                table += _read(os.path.join(sys.argv[1], 'src', 'cli', 'kit', 'pace.h'))
+            for option in re.findall(r'^ +\{?\s*"([a-z-]+)", WR_(?!CONFIG)', table, re.M):
                 assert f'.It Fl -{option}' in text, f'{command} --{option}'
 
 

@@ -3,38 +3,33 @@
 #include "cli/fetch/fetch.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/fetch/report.h"
 #include "cli/fetch/state.h"
+#include "cli/kit/list.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
+#include "cli/kit/pace.h"
+#include "cli/kit/signals.h"
 #include "core/rules/url/url.h"
 
 #define URLS_MAX 1000000
 #define UNFINISHED_MAX 200000 /* of a longer list the rest is read when there is room; about 600 bytes each */
-#define LINE_BYTES 65536
-#define INTERRUPTED 130 /* 128 + SIGINT, as shells have it */
+#define DEADLY 2              /* signals: even if nobody reads the lines */
+#define INTERRUPTED 130       /* 128 + SIGINT, as shells have it */
 
 struct settings {
-    const char *urls_file, *out, *state, *agent, *proxy, *ca_file, *max_rate, *statuses;
+    const char *urls_file, *out, *state, *agent, *proxy, *ca_file, *statuses;
     struct wr_option_list headers;
-    int pace, robots_on_error;
-    int64_t interval, timeout, deadline, max_defer;
-    uint64_t per_host, concurrency, redirects, attempts;
+    struct wr_pace_flags pace;
+    int robots_on_error;
+    int64_t timeout, deadline, max_defer;
+    uint64_t concurrency, redirects;
     uint64_t max_body;
     bool ignore_robots, allow_private, quiet;
 };
-
-static const char *const paces[] = {
-#define X(profile, name) name,
-    WEIR_PROFILES(X)
-#undef X
-        NULL,
-};
-static const char *const on_errors[] = {"rfc9309", "allow", "deny", NULL}; /* as in weir_robots_mode */
 
 static const struct wr_option options[] = {
     {"urls-file", WR_STRING(struct settings, urls_file), .value = "FILE",
@@ -42,13 +37,7 @@ static const struct wr_option options[] = {
     {"out", WR_STRING(struct settings, out), .value = "FILE", .help = "write the lines there, not to standard output"},
     {"state", WR_STRING(struct settings, state), .value = "FILE",
      .help = "remember there what hosts were found to bear"},
-    {"pace", WR_CHOICE(struct settings, pace), .choices = paces, .help = "how each host is paced"},
-    {"interval", WR_DURATION(struct settings, interval), .value = "D", .min = 0, .max = 86400 * UINT64_C(1000000000),
-     .help = "at least this between two starts at a host"},
-    {"max-rate", WR_STRING(struct settings, max_rate), .value = "N",
-     .help = "at most so many starts a second at a host (adaptive: 8)"},
-    {"per-host", WR_COUNT(struct settings, per_host), .value = "N", .min = 0, .max = 10000,
-     .help = "at most so many in flight at a host (0: as the pace says)"},
+    WR_PACE_OPTIONS(struct settings, pace),
     {"concurrency", WR_COUNT(struct settings, concurrency), .value = "N", .min = 1, .max = 10000,
      .help = "at most so many in flight in all"},
     {"agent", WR_STRING(struct settings, agent), .value = "TEXT",
@@ -60,7 +49,7 @@ static const struct wr_option options[] = {
      .help = "certificates to trust, instead of the system's"},
     {"ignore-robots", WR_FLAG(struct settings, ignore_robots),
      .help = "do not ask robots.txt: for servers of your own"},
-    {"robots-on-error", WR_CHOICE(struct settings, robots_on_error), .choices = on_errors,
+    {"robots-on-error", WR_CHOICE(struct settings, robots_on_error), .choices = wr_robots_names,
      .help = "while robots.txt cannot be had"},
     {"allow-private", WR_FLAG(struct settings, allow_private),
      .help = "also private and loopback addresses, refused otherwise"},
@@ -70,8 +59,6 @@ static const struct wr_option options[] = {
      .max = 30 * 86400 * UINT64_C(1000000000), .help = "of a URL with all its waiting (0: none)"},
     {"max-defer", WR_DURATION(struct settings, max_defer), .value = "D", .min = 1,
      .max = 30 * 86400 * UINT64_C(1000000000), .help = "fail what a host holds off for longer"},
-    {"attempts", WR_COUNT(struct settings, attempts), .value = "N", .min = 1, .max = 100,
-     .help = "tries of what fails for the moment (1: no retries at all)"},
     {"statuses", WR_STRING(struct settings, statuses), .value = "LIST",
      .help = "\"403=permanent,500=done\": which are tried again"},
     {"redirects", WR_COUNT(struct settings, redirects), .value = "N", .min = 0, .max = 1000, .help = "follow so many"},
@@ -101,36 +88,9 @@ static const struct wr_usage usage = {
     .count = sizeof options / sizeof options[0],
 };
 
-static volatile sig_atomic_t is_interrupted;
-
-static void interrupt(int signal_number)
+static bool is_interrupted(void)
 {
-    (void)signal_number;
-    is_interrupted = 1;
-}
-
-/* Threads that are made from here on leave them to this one. */
-static void hold_signals(void)
-{
-    sigset_t ours;
-    (void)sigemptyset(&ours);
-    (void)sigaddset(&ours, SIGINT);
-    (void)sigaddset(&ours, SIGTERM);
-    (void)pthread_sigmask(SIG_BLOCK, &ours, NULL);
-}
-
-/* Not restarted: reading a list from a terminal ends, too. A second one ends the program where it is, even if nobody
- * reads its lines. */
-static void listen_to_signals(void)
-{
-    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
-    sigset_t ours;
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
-    (void)sigemptyset(&ours);
-    (void)sigaddset(&ours, SIGINT);
-    (void)sigaddset(&ours, SIGTERM);
-    (void)pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
+    return wr_signals_count() > 0;
 }
 
 /* What is being done. */
@@ -143,22 +103,6 @@ struct job {
 };
 
 /* ---- options ---- */
-
-static bool make_pace(const struct settings *settings, weir_pace_options *ret_pace)
-{
-    (void)weir_pace_options_profile(ret_pace, (weir_profile)settings->pace);
-    if (settings->interval > 0)
-        ret_pace->min_interval_ns = settings->interval;
-    if (settings->per_host > 0)
-        ret_pace->max_in_flight = (uint32_t)settings->per_host;
-    if (settings->max_rate != NULL && weir_pace_options_set(ret_pace, "max_rate", settings->max_rate) != 0) {
-        wr_complain("--max-rate: %s", weir_error_detail());
-        return false;
-    }
-    if (settings->attempts > 0)
-        ret_pace->retry.attempts = (uint32_t)settings->attempts;
-    return true;
-}
 
 /* One that outlives the client, and is written down. */
 static int make_pacer(struct job *job, const weir_pace_options *pace)
@@ -179,7 +123,7 @@ static bool make_client(struct job *job)
     const char *headers[WR_OPTION_LIST_MAX + 1] = {NULL};
     weir_client_options how;
     weir_pace_options pace;
-    if (!make_pace(settings, &pace))
+    if (!wr_pace_make(&settings->pace, &pace))
         return false;
     memcpy(headers, settings->headers.items, settings->headers.count * sizeof headers[0]);
     weir_client_options_init(&how);
@@ -243,8 +187,8 @@ static bool ask(struct job *job, const char *url, size_t url_bytes, uint64_t lin
     asked->url[url_bytes] = '\0';
     weir_fetch_options_init(&how);
     how.on_body = ignore_body;
-    how.attempts = job->settings->attempts == 1 ? 1 : 0;
-    wr_report_await_room(&job->report, UNFINISHED_MAX, &is_interrupted);
+    how.attempts = job->settings->pace.attempts == 1 ? 1 : 0;
+    wr_report_await_room(&job->report, UNFINISHED_MAX, is_interrupted);
     wr_report_asked(&job->report);
     int error = weir_client_fetch(job->client, asked->url, &how, on_fetched, asked, NULL);
     if (error == 0)
@@ -256,74 +200,27 @@ static bool ask(struct job *job, const char *url, size_t url_bytes, uint64_t lin
     return error == WEIR_E_INVAL;
 }
 
-/* ---- lists ---- */
-
-/* What is left of a line without blanks around it; 0: nothing, or a comment. */
-static size_t trim_line(char **line)
+static bool ask_listed(struct job *job)
 {
-    size_t bytes = strcspn(*line, "\r\n");
-    while (bytes > 0 && (**line == ' ' || **line == '\t')) {
-        (*line)++;
-        bytes--;
-    }
-    while (bytes > 0 && ((*line)[bytes - 1] == ' ' || (*line)[bytes - 1] == '\t'))
-        bytes--;
-    return bytes > 0 && **line == '#' ? 0 : bytes;
-}
-
-/* Reads on to the end of a line that did not fit. */
-static void skip_line(FILE *file)
-{
-    int c;
-    do
-        c = fgetc(file);
-    while (c != EOF && c != '\n');
-}
-
-static bool ask_listed(struct job *job, FILE *file)
-{
-    static char memory[LINE_BYTES];
+    static struct wr_list list;
+    struct wr_span url;
     bool goes_on = true;
-    uint64_t number = 0;
-    while (goes_on && !is_interrupted && fgets(memory, sizeof memory, file) != NULL) {
-        char *line = memory;
-        number++;
-        if (strlen(memory) == sizeof memory - 1 && memory[sizeof memory - 2] != '\n')
-            skip_line(file); /* far too long for a URL; it will be refused */
-        size_t bytes = trim_line(&line);
-        if (bytes > 0)
-            goes_on = ask(job, line, bytes, number);
-    }
-    if (goes_on && !is_interrupted && ferror(file)) {
-        wr_complain("cannot read %s: %s", job->settings->urls_file, strerror(errno));
-        return false;
-    }
-    return goes_on;
-}
-
-static bool ask_file(struct job *job)
-{
-    const char *name = job->settings->urls_file;
-    bool is_standard = name != NULL && strcmp(name, "-") == 0;
-    if (name == NULL)
+    if (job->settings->urls_file == NULL)
         return true;
-    FILE *file = is_standard ? stdin : fopen(name, "r");
-    if (file == NULL) {
-        wr_complain("cannot open %s: %s", name, strerror(errno));
+    if (!wr_list_open(&list, job->settings->urls_file))
         return false;
-    }
-    bool well = ask_listed(job, file);
-    if (!is_standard)
-        (void)fclose(file);
-    return well;
+    list.is_over = is_interrupted;
+    while (goes_on && wr_list_next(&list, &url))
+        goes_on = ask(job, url.data, url.bytes, list.line);
+    return wr_list_close(&list) && goes_on;
 }
 
 static bool ask_all(struct job *job, int argc, char **argv)
 {
-    for (int i = 0; i < argc && !is_interrupted; i++)
+    for (int i = 0; i < argc && !is_interrupted(); i++)
         if (!ask(job, argv[i], strlen(argv[i]), 0))
             return false;
-    return ask_file(job);
+    return ask_listed(job);
 }
 
 /* ---- the command ---- */
@@ -339,11 +236,11 @@ static bool start_job(struct job *job, FILE *out)
 /* The threads are there. */
 static bool work(struct job *job, int argc, char **argv)
 {
-    listen_to_signals();
+    wr_signals_listen(DEADLY);
     wr_report_watch(&job->report, job->client);
     bool well = ask_all(job, argc, argv);
     if (well)
-        wr_report_await(&job->report, &is_interrupted);
+        wr_report_await(&job->report, is_interrupted);
     wr_report_silence(&job->report);
     wr_report_watch(&job->report, NULL);
     weir_client_close(job->client); /* what has not finished ends here */
@@ -356,14 +253,14 @@ static bool work(struct job *job, int argc, char **argv)
 static int run_job(struct job *job, int argc, char **argv, FILE *out)
 {
     int status = WR_EXIT_USAGE;
-    hold_signals();
+    wr_signals_hold();
     if (make_client(job))
         status = start_job(job, out) && work(job, argc, argv) ? WR_EXIT_OK : WR_EXIT_FAILED;
     weir_client_free(job->client);
     if (job->settings->state != NULL && !wr_state_close(&job->state) && status == WR_EXIT_OK)
         status = WR_EXIT_FAILED;
     weir_pacer_free(job->pacer);
-    return is_interrupted ? INTERRUPTED : status;
+    return is_interrupted() ? INTERRUPTED : status;
 }
 
 int wr_fetch_run(int argc, char **argv)
@@ -374,7 +271,7 @@ int wr_fetch_run(int argc, char **argv)
         .timeout = 2 * WEIR_MINUTE,
         .max_defer = 30 * WEIR_MINUTE,
         .max_body = (uint64_t)16 << 20,
-        .attempts = 3,
+        .pace = {.attempts = 3},
     };
     struct job job = {.settings = &settings};
     FILE *out = stdout;

@@ -174,15 +174,15 @@ static void wait_a_while(struct wr_report *report)
     (void)pthread_cond_timedwait(&report->changed, &report->lock, &until);
 }
 
-void wr_report_await_room(struct wr_report *report, uint64_t most, const volatile sig_atomic_t *is_interrupted)
+void wr_report_await_room(struct wr_report *report, uint64_t most, bool (*is_interrupted)(void))
 {
     (void)pthread_mutex_lock(&report->lock);
-    while (report->asked - report->finished > most && !*is_interrupted && !report->is_lost)
+    while (report->asked - report->finished > most && !is_interrupted() && !report->is_lost)
         wait_a_while(report);
     (void)pthread_mutex_unlock(&report->lock);
 }
 
-void wr_report_await(struct wr_report *report, const volatile sig_atomic_t *is_interrupted)
+void wr_report_await(struct wr_report *report, bool (*is_interrupted)(void))
 {
     wr_report_await_room(report, 0, is_interrupted);
 }

@@ -9,7 +9,6 @@
 #define WR_CLI_FETCH_REPORT_H
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <weir/client.h>
 
@@ -51,10 +50,10 @@ void wr_report_refused(struct wr_report *report, const char *url, uint64_t line,
 void wr_report_finished(struct wr_report *report, const char *url, const weir_response *response);
 
 /* Waits until all that was asked for has finished, or `is_interrupted` becomes true. */
-void wr_report_await(struct wr_report *report, const volatile sig_atomic_t *is_interrupted);
+void wr_report_await(struct wr_report *report, bool (*is_interrupted)(void));
 
 /* Waits until so few are unfinished, likewise. */
-void wr_report_await_room(struct wr_report *report, uint64_t most, const volatile sig_atomic_t *is_interrupted);
+void wr_report_await_room(struct wr_report *report, uint64_t most, bool (*is_interrupted)(void));
 
 /* What is cancelled from here on is not reported. */
 void wr_report_silence(struct wr_report *report);
