@@ -174,11 +174,27 @@ void wr_plan_dropped(struct wr_plan *plan, uint32_t number, int64_t now)
 /* S2-17: each full step of learned delay above the base is one request less. */
 static uint32_t steps_of(const struct wr_plan *plan, const struct wr_gate *gate, int64_t now)
 {
-    weir_pace_entry entry = {.key = NULL};
-    wr_gate_look(gate, &plan->options.pace, now, &entry);
-    int64_t above_ns = entry.delay_ns - plan->options.pace.base_delay_ns;
+    int64_t above_ns = wr_gate_delay(gate, &plan->options.pace, now) - plan->options.pace.base_delay_ns;
     int64_t steps = above_ns > 0 ? above_ns / plan->options.pace.concurrency_step_ns : 0;
     return steps < UINT32_MAX ? (uint32_t)steps : UINT32_MAX;
+}
+
+static void set_steps(struct wr_plan *plan, struct wr_plan_host *host, uint32_t steps)
+{
+    plan->stats.lowered += steps > 0;
+    plan->stats.lowered -= host->steps > 0;
+    host->steps = steps;
+}
+
+/* Of 429s in a row some may have been to robots.txt, which is of no job: the next page tells of them. */
+static uint32_t note_hopeless(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task, int status,
+                              uint32_t news)
+{
+    bool is_page = lane_of(task) != NULL;
+    bool is_said = (news & WR_NEWS_HOPELESS) != 0 || (host->hopeless && is_page && status == 429);
+    host->hopeless = is_page ? false : host->hopeless || is_said;
+    plan->stats.hopeless += is_said && is_page;
+    return is_said && is_page ? news | WR_NEWS_HOPELESS : news & ~(uint32_t)WR_NEWS_HOPELESS;
 }
 
 static uint32_t tell_gate(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task,
@@ -188,9 +204,10 @@ static uint32_t tell_gate(struct wr_plan *plan, struct wr_plan_host *host, const
     struct wr_gate_start start = start_of(task);
     uint32_t news = wr_gate_tell(gate, &plan->options.pace, &start, outcome, now, wr_rng_unit(&plan->rng));
     if ((news & WR_NEWS_DELAY) != 0)
-        host->steps = steps_of(plan, gate, now);
+        set_steps(plan, host, steps_of(plan, gate, now));
     plan->stats.rejected += (news & WR_NEWS_REJECTED) != 0;
-    return news;
+    plan->stats.limited += outcome->status == 429;
+    return note_hopeless(plan, host, task, outcome->status, news);
 }
 
 static void count_bytes(struct wr_job *job, uint64_t bytes)

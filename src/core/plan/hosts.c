@@ -118,6 +118,7 @@ static void give(struct wr_plan *plan, struct wr_plan_host *host)
         plan->rules_bytes -= rules_bytes(host->rules[i]);
         wr_robots_free(host->rules[i]);
     }
+    plan->stats.lowered -= host->steps > 0;
     plan->host_bytes_sum -= host->bytes;
     wr_give(plan->options.allocator, host, host->bytes, 16);
 }

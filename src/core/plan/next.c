@@ -124,6 +124,7 @@ static bool start_errand(struct wr_plan *plan, struct wr_plan_host *host, int64_
     *ret_action = action_of(plan, WR_PLAN_ERRAND, host, number);
     ret_action->tag = ret_action->fingerprint;
     ret_action->waited = *wr_host_waited(plan, host, now);
+    ret_action->next_ns = wr_host_next(plan, host, now);
     return true;
 }
 
@@ -147,6 +148,7 @@ static bool start_robots(struct wr_plan *plan, struct wr_plan_host *host, const 
     *ret_action = action_of(plan, WR_PLAN_ROBOTS, host, number);
     ret_action->is_hop = is_hop;
     ret_action->waited = *wr_host_waited(plan, host, now);
+    ret_action->next_ns = wr_host_next(plan, host, now);
     ret_action->is_conditional = standing->life[origin].fetch == WR_FETCH_CONDITIONAL;
     return true;
 }
@@ -214,6 +216,7 @@ static bool start_page(struct wr_plan *plan, struct wr_lane *lane, int64_t now, 
     lane->served = ++plan->stats.starts;
     *ret_action = page_action(plan, WR_PLAN_START, lane, number, now);
     wr_task_reserve(plan, host, number, now);
+    ret_action->next_ns = wr_host_next(plan, host, now);
     wr_host_settle(plan, host, now);
     return true;
 }
@@ -271,13 +274,26 @@ static bool prepare(struct wr_plan *plan, int64_t now, struct wr_plan_action *re
            wr_loads_say(plan, ret_action);
 }
 
+static bool is_somebody_ready(const struct wr_plan *plan)
+{
+    bool is_ready = plan->urgent.first != NULL;
+    for (uint32_t i = 0; i < plan->places && !is_ready; i++)
+        is_ready = plan->jobs[i].ready.first != NULL;
+    return is_ready;
+}
+
+void wr_plan_hold(struct wr_plan *plan, int64_t until)
+{
+    plan->hold_until = until;
+}
+
 void wr_plan_next(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action)
 {
     for (;;) {
         bool acted = false, more = move_due(plan, now);
         if (prepare(plan, now, ret_action))
             return;
-        if (plan->in_flight < plan->options.max_in_flight) {
+        if (plan->in_flight < plan->options.max_in_flight && now >= plan->hold_until) {
             bool found = plan->urgent.first != NULL;
             if (found)
                 acted = start_urgent(plan, now, ret_action);
@@ -294,5 +310,7 @@ void wr_plan_next(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_
     }
     int64_t at = WEIR_FOREVER, deadline_at = wr_jobs_deadline(plan, now);
     wr_heap_peek(&plan->timed, &at);
+    if (now < plan->hold_until && plan->hold_until < at && is_somebody_ready(plan))
+        at = plan->hold_until;
     *ret_action = (struct wr_plan_action){.kind = WR_PLAN_IDLE, .at = at < deadline_at ? at : deadline_at};
 }

@@ -272,10 +272,15 @@ struct wr_plan_action {
     uint64_t count;
     enum wr_draw draw;
     weir_reason reason;
+    int64_t next_ns; /* START, ROBOTS, ERRAND: the least time to the host's next; WEIR_FOREVER: none is known of */
     struct wr_plan_waited waited; /* START, END; ROBOTS and ERRAND: the host's next task, so far */
 };
 
 void wr_plan_next(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action);
+
+/* No START, ERRAND or ROBOTS before `until`: for limits over everything, such as a rate or bandwidth of all hosts
+ * together. What was started may still be sent. A time that has passed: go on. */
+void wr_plan_hold(struct wr_plan *plan, int64_t until);
 
 /* ---- requests ------------------------------------------------------------------------------------------ */
 
@@ -307,7 +312,7 @@ struct wr_fate {
     enum wr_next why;  /* FAILED: permanent or spent */
     int64_t at;        /* AGAIN */
     uint32_t attempts; /* so far */
-    uint32_t news;     /* of wr_gate_news: RETRY_AFTER: store the host's memory at once */
+    uint32_t news; /* of wr_gate_news: RETRY_AFTER: store the host's memory at once; HOPELESS: end the job (S2-14) */
 };
 
 /* How a page, or an errand (which is always DONE), ended. */
@@ -369,6 +374,9 @@ const struct wr_plan_host *wr_plan_save(struct wr_plan *plan, int64_t now, int64
 struct wr_plan_stats {
     size_t hosts, tasks, in_flight, known; /* tasks: in windows and in flight */
     uint64_t starts, robots, retries, rejected, expired, denied;
+    uint64_t limited;                 /* answers 429 */
+    uint64_t hopeless;                /* times that WR_NEWS_HOPELESS was told */
+    size_t lowered;                   /* hosts at which jobs may have fewer in flight than elsewhere (S2-17) */
     size_t memory_bytes, known_bytes; /* all but rules; of it the set of fingerprints */
     size_t rules_bytes;
 };

@@ -95,6 +95,14 @@ void wr_host_stand(const struct wr_plan *plan, struct wr_plan_host *host, int64_
         standing->startable = is_startable(plan, lane, standing->open, now);
 }
 
+int64_t wr_host_next(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
+{
+    bool has_more = host->errands.count > 0;
+    for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
+        has_more |= works(lane) && (lane->queued[0] + lane->queued[1] > 0 || lane->in_store > 0);
+    return has_more ? wr_gate_delay(wr_host_gate_of(host), &plan->options.pace, now) : WEIR_FOREVER;
+}
+
 /* ---- placing ---- */
 
 void wr_host_unplace(struct wr_plan *plan, struct wr_plan_host *host)
@@ -215,6 +223,8 @@ weir_decision wr_plan_why(const struct wr_plan *plan, const struct wr_plan_host 
         return wait_until(WEIR_REASON_JOB_LIMIT, WEIR_FOREVER, now);
     if (plan->in_flight >= plan->options.max_in_flight)
         return wait_until(WEIR_REASON_GLOBAL, WEIR_FOREVER, now);
+    if (plan->hold_until > now)
+        return wait_until(WEIR_REASON_GLOBAL, plan->hold_until, now);
     return why;
 }
 

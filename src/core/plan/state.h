@@ -79,6 +79,7 @@ struct wr_plan_host {
     uint8_t away;                        /* bit: it goes on elsewhere, by an errand of the caller's */
     uint8_t expiring_for;                /* weir_reason */
     uint8_t held_by;                     /* weir_reason, or WR_HELD_READY */
+    bool hopeless;                       /* WR_NEWS_HOPELESS is to be told with the next page */
     bool recalling;                      /* the store is asked for its memory alone */
     bool remembered;                     /* the store has said what it knows */
     uint16_t key_bytes;
@@ -129,7 +130,8 @@ struct wr_plan {
     struct wr_variants variants;
     size_t gate_bytes;
     uint32_t in_flight;
-    uint32_t lanes;  /* with tasks in window or store */
+    uint32_t lanes; /* with tasks in window or store */
+    int64_t hold_until;
     int64_t full_at; /* when there was last no room for one more in flight */
     bool starved;    /* a load found no room; until a task has ended */
     struct wr_plan_stats stats;
@@ -204,6 +206,8 @@ struct wr_standing {
 
 void wr_host_stand(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now,
                    struct wr_standing *ret_standing);
+/* The least time until its next start, after one; WEIR_FOREVER: it has no more. */
+int64_t wr_host_next(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
 /* Puts it where it belongs. */
 void wr_host_settle(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
 /* Takes it out of heap and lists. */

@@ -189,6 +189,8 @@ static void came_back(struct world *world, const struct event *event)
 
 static void connect_later(struct world *world, uint32_t loop, const struct wr_plan_action *action)
 {
+    if (world->now < world->held_until)
+        laws_break(&world->laws, "R18: a start while all are held", action->url, world->now);
     int64_t ns = (int64_t)below(world, world_once_in(world, 30) ? 5000 : 60) * MS;
     struct event *event = world_event(world, EVENT_CONNECT, world->now + ns);
     event->loop = loop;

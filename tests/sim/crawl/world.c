@@ -168,6 +168,7 @@ static void end_life(struct world *world)
         world->free_events = event;
     }
     memset(world->wake_at, 0, sizeof world->wake_at);
+    world->held_until = 0;
     for (int i = 0; i < 64; i++) {
         free(world->errands[i]);
         world->errands[i] = NULL;
@@ -216,6 +217,13 @@ static void offer_seeds(struct world *world)
 }
 
 /* ---- running ---- */
+
+static void hold(struct world *world)
+{
+    world->held_until = world->now + (int64_t)wr_rng_below(&world->rng, 3000) * WEIR_MILLISECOND;
+    for (uint32_t i = 0; i < world->loops; i++)
+        wr_plan_hold(world->plans[i], world->held_until);
+}
 
 static void meddle(struct world *world)
 {
@@ -286,6 +294,8 @@ static void step(struct world *world)
         meddle(world);
     else if (world_once_in(world, 50))
         unpause(world);
+    else if (world_once_in(world, 200))
+        hold(world);
     for (uint32_t i = 0; i < world->loops; i++)
         world_pump(world, i);
     if (world_once_in(world, 20))

@@ -65,6 +65,7 @@ struct world {
     struct event *errands[64]; /* by tag */
     bool is_incomplete;        /* the plans do not know all fingerprints after a restart */
     uint32_t crashes_left, crashes, steps, accepted;
+    int64_t held_until;         /* all plans */
     int64_t wake_at[LOOPS_MAX]; /* of the next EVENT_WAKE; 0: none */
 };
 

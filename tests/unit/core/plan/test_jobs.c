@@ -98,6 +98,7 @@ static void concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_
 {
     (void)state;
     static struct rig rig;
+    struct wr_plan_stats stats;
     weir_pace_options pace;
     rig_init(&rig);
     weir_pace_options_profile(&pace, WEIR_PROFILE_LEARNED);
@@ -119,11 +120,15 @@ static void concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_
     rig.now += M;
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
     assert_int_equal(wr_plan_why(rig.plan, first.host, 1, rig.now).reason, WEIR_REASON_CONCURRENCY);
+    wr_plan_stats_get(rig.plan, &stats);
+    assert_int_equal(stats.lowered, 1);
     rig_tell(&rig, &first, 200);
     for (int i = 0; i < 3; i++) {
         action = rig_wait(&rig, rig.now + M);
         rig_fetch(&rig, &action, 200);
     }
+    wr_plan_stats_get(rig.plan, &stats);
+    assert_int_equal(stats.lowered, 0);
     for (int i = 0; i < 3; i++) { /* all three again */
         action = rig_wait(&rig, rig.now + M);
         assert_kind(action, WR_PLAN_START);
