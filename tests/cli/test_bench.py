@@ -117,6 +117,15 @@ def links_measures_a_page_and_plain_text():
     assert '35 links' in weir('bench', 'links').stdout
 
 
+def links_and_robots_tell_the_best_round_beside_the_median():
+    links, robots = (json.loads(weir('bench', name, '--json').stdout) for name in ('links', 'robots'))
+    assert 0 < links['best_us_per_page'] <= links['us_per_page']
+    assert links['best_text_gb_per_s'] >= links['text_gb_per_s']
+    assert robots['best_parse_mb_per_s'] >= robots['parse_mb_per_s']
+    assert 0 < robots['best_match_ns'] <= robots['match_ns'] and 0 < robots['best_hostile_ms'] <= robots['hostile_ms']
+    assert weir('bench', 'links').stdout.count('(best ') == 2 and weir('bench', 'robots').stdout.count('(best ') == 3
+
+
 def plan_fetches_every_url_once_at_one_a_second_and_host():
     run = weir('bench', 'plan', '--hosts', '500', '--tasks', '7', '--json')
     assert run.returncode == 0, run.stderr

@@ -23,6 +23,7 @@ static void median_is_the_middle_or_between_the_two(void **state)
     assert_true(wr_sample_median(&sample) == 5);
     wr_sample_add(&sample, 2);
     assert_true(wr_sample_median(&sample) == 2);
+    assert_true(wr_sample_least(&sample) == 1);
     while (sample.count < WR_SAMPLE_MAX)
         wr_sample_add(&sample, 2);
     wr_sample_add(&sample, 1000); /* not taken, not written past the end */

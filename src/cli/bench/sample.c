@@ -16,6 +16,14 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+double wr_sample_least(const struct wr_sample *sample)
+{
+    double least = sample->count > 0 ? sample->values[0] : 0;
+    for (size_t i = 1; i < sample->count; i++)
+        least = sample->values[i] < least ? sample->values[i] : least;
+    return least;
+}
+
 double wr_sample_median(struct wr_sample *sample)
 {
     if (sample->count == 0)

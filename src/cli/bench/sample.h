@@ -17,4 +17,7 @@ void wr_sample_add(struct wr_sample *sample, double value);
 /* The middle value: what a neighbour on the machine disturbs least. 0 without values. Sorts them. */
 double wr_sample_median(struct wr_sample *sample);
 
+/* The least: of times, what it takes while nobody else wants the machine. 0 without values. */
+double wr_sample_least(const struct wr_sample *sample);
+
 #endif
