@@ -100,6 +100,12 @@ def show_lists_what_applies_to_an_agent():
     assert _show(b'<html>', 'weir') == {'crawl_delay': None, 'request_rate': None, 'sitemaps': [], 'rules': []}
 
 
+def show_says_so_if_there_are_no_rules():
+    for text in (b'', b'<html>', b'User-agent: other\nDisallow: /\n', b'User-agent: *\nCrawl-delay: 2\n'):
+        assert 'none: all is allowed' in _with_file(text, 'show', '--agent', 'weir').stdout
+    assert 'all is allowed' not in _with_file(RULES, 'show', '--agent', 'third').stdout
+
+
 def show_tells_the_same_in_words():
     run = _with_file(RULES, 'show', '--agent', 'third')
     assert run.returncode == 0

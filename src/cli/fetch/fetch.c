@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/fetch/report.h"
 #include "cli/fetch/state.h"
@@ -28,13 +29,14 @@ struct settings {
     int64_t timeout, deadline, max_defer;
     uint64_t concurrency, redirects;
     uint64_t max_body;
-    bool ignore_robots, allow_private, quiet;
+    bool append, ignore_robots, allow_private, quiet;
 };
 
 static const struct wr_option options[] = {
     {"urls-file", WR_STRING(struct settings, urls_file), .value = "FILE",
      .help = "a URL on each line; - is standard input"},
     {"out", WR_STRING(struct settings, out), .value = "FILE", .help = "write the lines there, not to standard output"},
+    {"append", WR_FLAG(struct settings, append), .help = "to what that file holds already, refused otherwise"},
     {"state", WR_STRING(struct settings, state), .value = "FILE",
      .help = "remember there what hosts were found to bear"},
     WR_PACE_OPTIONS(struct settings, pace),
@@ -96,6 +98,8 @@ static bool is_interrupted(void)
 /* What is being done. */
 struct job {
     const struct settings *settings;
+    struct wr_list *list; /* NULL: none */
+    FILE *out;
     struct wr_report report;
     struct wr_state state;
     weir_pacer *pacer; /* NULL: the client's own */
@@ -202,17 +206,11 @@ static bool ask(struct job *job, const char *url, size_t url_bytes, uint64_t lin
 
 static bool ask_listed(struct job *job)
 {
-    static struct wr_list list;
     struct wr_span url;
     bool goes_on = true;
-    if (job->settings->urls_file == NULL)
-        return true;
-    if (!wr_list_open(&list, job->settings->urls_file))
-        return false;
-    list.is_over = is_interrupted;
-    while (goes_on && wr_list_next(&list, &url))
-        goes_on = ask(job, url.data, url.bytes, list.line);
-    return wr_list_close(&list) && goes_on;
+    while (goes_on && wr_list_next(job->list, &url))
+        goes_on = ask(job, url.data, url.bytes, job->list->line);
+    return goes_on && !job->list->has_failed;
 }
 
 static bool ask_all(struct job *job, int argc, char **argv)
@@ -220,17 +218,62 @@ static bool ask_all(struct job *job, int argc, char **argv)
     for (int i = 0; i < argc && !is_interrupted(); i++)
         if (!ask(job, argv[i], strlen(argv[i]), 0))
             return false;
-    return ask_listed(job);
+    return job->list == NULL || ask_listed(job);
 }
 
 /* ---- the command ---- */
 
+static bool open_list(struct job *job)
+{
+    static struct wr_list list;
+    const char *name = job->settings->urls_file;
+    if (name == NULL)
+        return true;
+    if (!wr_list_open(&list, name))
+        return false;
+    list.is_over = is_interrupted;
+    job->list = &list;
+    return true;
+}
+
+/* Nothing that is there already is overwritten. */
+static bool open_out(struct job *job)
+{
+    const char *name = job->settings->out;
+    struct stat seen;
+    if (name == NULL)
+        return true;
+    FILE *out = fopen(name, "a");
+    if (out == NULL || fstat(fileno(out), &seen) != 0) {
+        wr_complain("cannot write %s: %s", name, strerror(errno));
+    } else if (S_ISREG(seen.st_mode) && seen.st_size > 0 && !job->settings->append) {
+        wr_complain("%s holds something already; --append adds to it, or name another file", name);
+    } else {
+        job->out = out;
+        return true;
+    }
+    if (out != NULL)
+        (void)fclose(out);
+    return false;
+}
+
+/* False, after a complaint, if what was written did not arrive. */
+static bool close_files(struct job *job)
+{
+    if (job->list != NULL)
+        (void)wr_list_close(job->list); /* if it could not be read, that was told */
+    if (job->out == stdout || fclose(job->out) == 0)
+        return true;
+    wr_complain("cannot write %s: %s", job->settings->out, strerror(errno));
+    return false;
+}
+
 /* False after a complaint; then nothing is left behind. */
-static bool start_job(struct job *job, FILE *out)
+static bool start_job(struct job *job)
 {
     if (job->pacer != NULL && !wr_state_start(&job->state, job->pacer))
         return false;
-    return wr_report_start(&job->report, out, job->settings->quiet);
+    return wr_report_start(&job->report, job->out, job->settings->quiet);
 }
 
 /* The threads are there. */
@@ -250,12 +293,12 @@ static bool work(struct job *job, int argc, char **argv)
     return well && wrote && job->report.bad == 0 && job->report.refused == 0;
 }
 
-static int run_job(struct job *job, int argc, char **argv, FILE *out)
+static int run_job(struct job *job, int argc, char **argv)
 {
     int status = WR_EXIT_USAGE;
     wr_signals_hold();
     if (make_client(job))
-        status = start_job(job, out) && work(job, argc, argv) ? WR_EXIT_OK : WR_EXIT_FAILED;
+        status = start_job(job) && work(job, argc, argv) ? WR_EXIT_OK : WR_EXIT_FAILED;
     weir_client_free(job->client);
     if (job->settings->state != NULL && !wr_state_close(&job->state) && status == WR_EXIT_OK)
         status = WR_EXIT_FAILED;
@@ -273,8 +316,7 @@ int wr_fetch_run(int argc, char **argv)
         .max_body = (uint64_t)16 << 20,
         .pace = {.attempts = 3},
     };
-    struct job job = {.settings = &settings};
-    FILE *out = stdout;
+    struct job job = {.settings = &settings, .out = stdout};
     int status;
     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
         return status;
@@ -282,18 +324,10 @@ int wr_fetch_run(int argc, char **argv)
         wr_complain("no URL; give some, or --urls-file FILE");
         return WR_EXIT_USAGE;
     }
-    if (settings.state != NULL && !wr_state_open(&job.state, settings.state))
-        return WR_EXIT_FAILED;
-    if (settings.out != NULL && (out = fopen(settings.out, "w")) == NULL) {
-        wr_complain("cannot write %s: %s", settings.out, strerror(errno));
-        if (settings.state != NULL)
-            (void)wr_state_close(&job.state);
-        return WR_EXIT_FAILED;
-    }
-    status = run_job(&job, argc, argv, out);
-    if (out != stdout && fclose(out) != 0 && status == WR_EXIT_OK) {
-        wr_complain("cannot write %s: %s", settings.out, strerror(errno));
+    status = WR_EXIT_FAILED;
+    if (open_list(&job) && open_out(&job) && (settings.state == NULL || wr_state_open(&job.state, settings.state)))
+        status = run_job(&job, argc, argv);
+    if (!close_files(&job) && status == WR_EXIT_OK)
         status = WR_EXIT_FAILED;
-    }
     return status;
 }

@@ -3,11 +3,10 @@
 #include <inttypes.h>
 
 #include "cli/kit/foreign.h"
+#include "cli/kit/given_url.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
 #include "cli/robots/robots.h"
-#include "core/rules/url/url.h"
-#include "shell/net/idna.h"
 
 #define URLS_MAX 1000000
 
@@ -16,12 +15,7 @@ struct settings {
 };
 
 static const struct wr_option options[] = {
-    {"agent", WR_STRING(struct settings, source.agent), .value = "NAME",
-     .help = "the crawler's product token, as weir"},
-    {"file", WR_STRING(struct settings, source.file), .value = "FILE", .help = "the robots.txt; - is standard input"},
-    {"url", WR_STRING(struct settings, source.url), .value = "URL", .help = "fetch that of the site of this URL"},
-    {"allow-private", WR_FLAG(struct settings, source.allow_private),
-     .help = "also from private and loopback addresses"},
+    WR_ROBOTS_SOURCE_OPTIONS(struct settings),
 };
 
 static const struct wr_usage usage = {
@@ -61,19 +55,13 @@ static void print_answer(const struct wr_robots_answer *answer, const char *inpu
 /* The status for this URL alone. */
 static int check(const struct wr_robots *robots, const struct wr_url *base, const char *input)
 {
-    char memory[WR_URL_ROOM], text[128];
-    struct wr_buf buf;
+    char memory[WR_URL_ROOM];
     struct wr_url url;
     /* "example.org/a" is no path: whoever writes it means the host. */
     const struct wr_url *against = input[0] == '/' ? base : NULL;
-    enum wr_url_fault fault = wr_url_parse(wr_span_of(input), against, wr_idna_libidn2(), memory, sizeof memory, &url);
 
-    if (fault != WR_URL_OK) {
-        wr_buf_init_fixed(&buf, text, sizeof text);
-        wr_buf_append_quoted(&buf, wr_span_of(input));
-        wr_complain("%s: %s", text, wr_url_fault_text(fault));
+    if (!wr_given_url("", input, against, memory, &url))
         return WR_EXIT_USAGE;
-    }
     struct wr_robots_answer answer = wr_robots_match(robots, wr_url_target(&url));
     print_answer(&answer, input);
     return answer.allowed ? WR_EXIT_OK : WR_EXIT_FAILED;

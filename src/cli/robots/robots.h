@@ -18,6 +18,15 @@ struct wr_robots_source {
     bool allow_private;
 };
 
+/* The options for that, where the settings have it as `source`. */
+#define WR_ROBOTS_SOURCE_OPTIONS(settings)                                                                           \
+    {"agent", WR_STRING(settings, source.agent), .value = "NAME", .help = "the crawler's product token, as weir"},   \
+        {"file", WR_STRING(settings, source.file), .value = "FILE", .help = "the robots.txt; - is standard input"},  \
+        {"url", WR_STRING(settings, source.url), .value = "URL", .help = "fetch that of the site of this URL"},      \
+    {                                                                                                                \
+        "allow-private", WR_FLAG(settings, source.allow_private), .help = "also from private and loopback addresses" \
+    }
+
 /* Whether there is an agent, and one place to read from; else complains. */
 bool wr_robots_source_ok(const struct wr_robots_source *source);
 

@@ -15,12 +15,7 @@ struct settings {
 };
 
 static const struct wr_option options[] = {
-    {"agent", WR_STRING(struct settings, source.agent), .value = "NAME",
-     .help = "the crawler's product token, as weir"},
-    {"file", WR_STRING(struct settings, source.file), .value = "FILE", .help = "the robots.txt; - is standard input"},
-    {"url", WR_STRING(struct settings, source.url), .value = "URL", .help = "fetch that of the site of this URL"},
-    {"allow-private", WR_FLAG(struct settings, source.allow_private),
-     .help = "also from private and loopback addresses"},
+    WR_ROBOTS_SOURCE_OPTIONS(struct settings),
     {"json", WR_FLAG(struct settings, json), .help = "print JSON: crawl_delay, request_rate, sitemaps, rules"},
 };
 
@@ -131,6 +126,8 @@ static void print_words(const struct wr_robots *robots, const struct wr_robots_r
         wr_print_foreign(wr_robots_sitemap(robots, i));
         wr_print("\n");
     }
+    if (facts->rules == 0)
+        wr_print("rules         none: all is allowed\n");
     for (uint32_t i = 0; i < facts->rules; i++) {
         wr_print("%6" PRIu32 ": %s: ", rules[i].line, rules[i].allows ? "Allow" : "Disallow");
         wr_print_foreign(rules[i].path);

@@ -4,11 +4,10 @@
 #include <string.h>
 #include <weir/client.h>
 
+#include "cli/kit/given_url.h"
 #include "cli/kit/output.h"
 #include "cli/robots/robots.h"
 #include "core/rules/robots/lifecycle.h"
-#include "core/rules/url/url.h"
-#include "shell/net/idna.h"
 
 #define DEADLINE_NS WEIR_MINUTE
 
@@ -18,12 +17,9 @@ static bool find_url(const char *site, char ret_url[WR_URL_ROOM])
     char memory[WR_URL_ROOM];
     struct wr_url url;
     struct wr_buf buf;
-    enum wr_url_fault fault = wr_url_parse(wr_span_of(site), NULL, wr_idna_libidn2(), memory, sizeof memory, &url);
 
-    if (fault != WR_URL_OK) {
-        wr_complain("--url: %s", wr_url_fault_text(fault));
+    if (!wr_given_url("--url ", site, NULL, memory, &url))
         return false;
-    }
     wr_buf_init_fixed(&buf, ret_url, WR_URL_ROOM);
     wr_url_append_robots(&buf, &url);
     return true;

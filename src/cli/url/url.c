@@ -2,13 +2,10 @@
 /* url.c - weir url: one URL, resolved and normalised. */
 #include "cli/url/url.h"
 
-#include <string.h>
-
 #include "cli/kit/foreign.h"
+#include "cli/kit/given_url.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
-#include "core/rules/url/url.h"
-#include "shell/net/idna.h"
 
 struct settings {
     const char *base;
@@ -35,21 +32,6 @@ static const struct wr_usage usage = {
     .options = options,
     .count = sizeof options / sizeof options[0],
 };
-
-static bool parse(const char *what, const char *input, const struct wr_url *base, char memory[WR_URL_ROOM],
-                  struct wr_url *ret_url)
-{
-    char text[128];
-    struct wr_buf buf;
-    enum wr_url_fault fault = wr_url_parse(wr_span_of(input), base, wr_idna_libidn2(), memory, WR_URL_ROOM, ret_url);
-
-    if (fault == WR_URL_OK)
-        return true;
-    wr_buf_init_fixed(&buf, text, sizeof text);
-    wr_buf_append_quoted(&buf, wr_span_of(input));
-    wr_complain("%s%s: %s", what, text, wr_url_fault_text(fault));
-    return false;
-}
 
 static void print_member(const char *name, void append(struct wr_buf *, const struct wr_url *),
                          const struct wr_url *url)
@@ -82,9 +64,9 @@ int wr_url_run(int argc, char **argv)
 
     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
         return status;
-    if (settings.base != NULL && !parse("--base ", settings.base, NULL, base_memory, &base))
+    if (settings.base != NULL && !wr_given_url("--base ", settings.base, NULL, base_memory, &base))
         return WR_EXIT_FAILED;
-    if (!parse("", argv[0], settings.base == NULL ? NULL : &base, memory, &url))
+    if (!wr_given_url("", argv[0], settings.base == NULL ? NULL : &base, memory, &url))
         return WR_EXIT_FAILED;
     if (settings.json)
         print_json(&url);

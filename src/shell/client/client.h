@@ -213,6 +213,26 @@ void wr_answer_judge(struct weir_fetch *fetch, const struct wr_ended *ended);
 /* Never NULL: without memory, one that says so. Takes the body. */
 weir_response *wr_response_new(const struct weir_fetch *fetch, const struct wr_ended *ended, int64_t now);
 
+/* ---- texts in a block ---- */
+
+#define WR_NO_TEXT SIZE_MAX
+
+/* Appends a text with its '\0', and returns where it begins; NULL: WR_NO_TEXT. */
+static inline size_t wr_text_append(struct wr_buf *buf, const char *text)
+{
+    size_t at = buf->length;
+    if (text == NULL)
+        return WR_NO_TEXT;
+    wr_buf_append(buf, text, strlen(text) + 1);
+    return at;
+}
+
+/* The text that begins there in the block; NULL for none. */
+static inline const char *wr_text_at(const void *block, size_t at)
+{
+    return at == WR_NO_TEXT ? NULL : (const char *)block + at;
+}
+
 /* ---- headers (header.c) ---- */
 
 #define WR_HEADERS_MAX 100 /* lines of one block */

@@ -9,7 +9,6 @@
 #include "shell/net/idna.h"
 
 #define TEXTS_MAX ((size_t)1 << 20)
-#define NOWHERE SIZE_MAX
 #define SHOWN_MAX 2000 /* bytes of a URL that is refused */
 
 /* ---- checks ---- */
@@ -56,15 +55,6 @@ struct places {
     size_t method, headers, key, authorization, etag, last_modified;
 };
 
-static size_t append_text(struct wr_buf *buf, const char *text)
-{
-    size_t at = buf->length;
-    if (text == NULL)
-        return NOWHERE;
-    wr_buf_append(buf, text, strlen(text) + 1);
-    return at;
-}
-
 static size_t append_authorization(struct wr_buf *buf, const weir_fetch_options *options, const struct wr_url *url)
 {
     size_t at = buf->length;
@@ -73,7 +63,7 @@ static size_t append_authorization(struct wr_buf *buf, const weir_fetch_options 
     for (const char *const *line = options->headers; line != NULL && *line != NULL; line++)
         is_given = is_given || wr_field_is(wr_header_name(*line), "Authorization");
     if (!wr_url_has_userinfo(url) || is_given)
-        return NOWHERE;
+        return WR_NO_TEXT;
     wr_headers_append_basic(buf, wr_url_part(url, user_at, (size_t)url->host_at - 1));
     return at;
 }
@@ -81,23 +71,18 @@ static size_t append_authorization(struct wr_buf *buf, const weir_fetch_options 
 static int pack_texts(struct wr_buf *buf, const weir_fetch_options *options, const struct wr_url *url,
                       struct places *ret_places)
 {
-    ret_places->method = append_text(buf, options->method);
-    ret_places->key = append_text(buf, options->key);
-    ret_places->etag = append_text(buf, options->etag);
-    ret_places->last_modified = append_text(buf, options->last_modified);
+    ret_places->method = wr_text_append(buf, options->method);
+    ret_places->key = wr_text_append(buf, options->key);
+    ret_places->etag = wr_text_append(buf, options->etag);
+    ret_places->last_modified = wr_text_append(buf, options->last_modified);
     ret_places->authorization = append_authorization(buf, options, url);
-    ret_places->headers = NOWHERE;
+    ret_places->headers = WR_NO_TEXT;
     if (options->headers != NULL) {
         ret_places->headers = buf->length;
         if (wr_headers_pack(buf, options->headers) != 0)
             return WEIR_E_INVAL;
     }
     return buf->error == WEIR_E_SPACE ? wr_invalid("headers have more than 1 MiB") : buf->error;
-}
-
-static const char *text_at(const struct weir_fetch *fetch, size_t at)
-{
-    return at == NOWHERE ? NULL : (const char *)(fetch + 1) + at;
 }
 
 static void fill(struct weir_fetch *fetch, weir_client *client, const weir_fetch_options *options,
@@ -107,12 +92,12 @@ static void fill(struct weir_fetch *fetch, weir_client *client, const weir_fetch
     fetch->allocator = client->allocator;
     fetch->due.ring = wr_fetch_ring;
     atomic_init(&fetch->holds, 1);
-    fetch->method = options->method != NULL ? text_at(fetch, places->method) : "GET";
-    fetch->headers = text_at(fetch, places->headers);
-    fetch->key = text_at(fetch, places->key);
-    fetch->authorization = text_at(fetch, places->authorization);
-    fetch->etag = text_at(fetch, places->etag);
-    fetch->last_modified = text_at(fetch, places->last_modified);
+    fetch->method = options->method != NULL ? wr_text_at(fetch + 1, places->method) : "GET";
+    fetch->headers = wr_text_at(fetch + 1, places->headers);
+    fetch->key = wr_text_at(fetch + 1, places->key);
+    fetch->authorization = wr_text_at(fetch + 1, places->authorization);
+    fetch->etag = wr_text_at(fetch + 1, places->etag);
+    fetch->last_modified = wr_text_at(fetch + 1, places->last_modified);
     fetch->body = options->body;
     fetch->body_bytes = options->body_bytes;
     fetch->max_body_bytes = options->max_body_bytes != 0 ? options->max_body_bytes : client->options.max_body_bytes;

@@ -117,25 +117,16 @@ static void fill_defaults(weir_client_options *options)
 
 /* ---- keeping ---- */
 
-/* Offsets of texts in the block that is being made; 0: none, for the first is never empty. */
+/* Offsets of texts in the block that is being made. */
 struct places {
     size_t agent, proxy, ca_file, headers;
 };
 
-static size_t append_text(struct wr_buf *buf, const char *text)
-{
-    size_t at = buf->length;
-    if (text == NULL)
-        return 0;
-    wr_buf_append(buf, text, strlen(text) + 1);
-    return at;
-}
-
 static int pack_texts(struct wr_buf *buf, const weir_client_options *options, struct places *ret_places)
 {
-    ret_places->agent = append_text(buf, options->agent != NULL ? options->agent : AGENT);
-    ret_places->proxy = append_text(buf, options->proxy);
-    ret_places->ca_file = append_text(buf, options->ca_file);
+    ret_places->agent = wr_text_append(buf, options->agent != NULL ? options->agent : AGENT);
+    ret_places->proxy = wr_text_append(buf, options->proxy);
+    ret_places->ca_file = wr_text_append(buf, options->ca_file);
     ret_places->headers = buf->length;
     return wr_headers_pack(buf, options->headers);
 }
@@ -152,8 +143,8 @@ static int keep_texts(weir_client *client, const weir_client_options *options)
     if (error != 0)
         return error == WEIR_E_SPACE ? wr_invalid("headers have more than 1 MiB") : error;
     client->options.agent = client->texts + places.agent;
-    client->options.proxy = places.proxy != 0 ? client->texts + places.proxy : NULL;
-    client->options.ca_file = places.ca_file != 0 ? client->texts + places.ca_file : NULL;
+    client->options.proxy = wr_text_at(client->texts, places.proxy);
+    client->options.ca_file = wr_text_at(client->texts, places.ca_file);
     client->headers = client->texts + places.headers;
     return 0;
 }

@@ -110,6 +110,39 @@ def lines_of_a_list_that_are_no_urls_are_told_by_number_and_the_rest_goes_on():
         assert lines[f'{nginx.url}/b.html']['status'] == 200, lines
 
 
+def what_a_file_holds_is_never_overwritten():
+    with Nginx(files=PAGES) as nginx, tempfile.TemporaryDirectory() as folder:
+        name = f'{folder}/lines'
+        words = ['fetch', '--allow-private', '--pace', 'unlimited', '--quiet', '--out', name, f'{nginx.url}/a.html']
+        open(name, 'w', encoding='utf-8').close()  # as mktemp leaves it
+        assert weir(*words).returncode == 0
+        run = weir(*words)
+        assert run.returncode == 1 and run.stderr.count('\n') == 1, run
+        assert name in run.stderr and '--append' in run.stderr, run
+        with open(name, encoding='utf-8') as file:
+            first = file.read()
+        assert len(first.splitlines()) == 1
+        assert weir(*words, '--append').returncode == 0
+        with open(name, encoding='utf-8') as file:
+            both = file.read()
+        assert both.startswith(first) and len(both.splitlines()) == 2, both
+        assert weir(*words[:5], '--out', '/dev/null', f'{nginx.url}/a.html').returncode == 0
+        assert [path for _, _, path, *_ in nginx.log()].count('/a.html') == 3
+
+
+def a_list_that_is_not_there_is_told_in_one_line():
+    run = weir('fetch', '--urls-file', '/nowhere/urls', 'http://127.0.0.1:9/')
+    assert run.returncode == 1 and run.stdout == '' and run.stderr.count('\n') == 1, run
+    assert '/nowhere/urls' in run.stderr, run
+
+
+def a_url_that_is_given_twice_is_fetched_twice():
+    with Nginx(files=PAGES) as nginx:
+        run = weir('fetch', '--allow-private', '--pace', 'unlimited', f'{nginx.url}/a.html', f'{nginx.url}/a.html')
+        assert run.returncode == 0 and len(run.stdout.splitlines()) == 2 and '2 of 2' in run.stderr, run
+        assert [path for _, _, path, *_ in nginx.log()].count('/a.html') == 2
+
+
 def the_summary_tells_answers_from_errors_and_failures_by_name():
     with Nginx(files={**PAGES, 'robots.txt': 'User-agent: *\nDisallow: /secret\n'}) as nginx:
         run = weir('fetch', '--allow-private', '--pace', 'unlimited', f'{nginx.url}/a.html', f'{nginx.url}/missing',

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* given_url.c - a URL that somebody gave on the command line. */
+#include "cli/kit/given_url.h"
+
+#include "cli/kit/output.h"
+#include "shell/net/idna.h"
+
+#define SHOWN_MAX 128
+
+bool wr_given_url(const char *what, const char *input, const struct wr_url *base, char memory[WR_URL_ROOM],
+                  struct wr_url *ret_url)
+{
+    char text[SHOWN_MAX];
+    struct wr_buf buf;
+    enum wr_url_fault fault = wr_url_parse(wr_span_of(input), base, wr_idna_libidn2(), memory, WR_URL_ROOM, ret_url);
+
+    if (fault == WR_URL_OK)
+        return true;
+    wr_buf_init_fixed(&buf, text, sizeof text);
+    wr_buf_append_quoted(&buf, wr_span_of(input));
+    wr_complain("%s%s: %s", what, text, wr_url_fault_text(fault));
+    return false;
+}
