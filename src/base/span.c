@@ -2,11 +2,9 @@
 /* span.c - which bytes are text. */
 #include "base/span.h"
 
-#include <stdint.h>
-
 /* Bytes of the UTF-8 sequence at the start, 0 if it is none: over-long forms, surrogates and all beyond U+10FFFF are
  * none (RFC 3629). The span is not empty and its first byte not ASCII. */
-static size_t sequence_bytes(struct wr_span span)
+static size_t sequence_bytes(struct wr_span span, uint32_t *ret_point)
 {
     const uint8_t *at = (const uint8_t *)span.data;
     size_t bytes = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
@@ -22,14 +20,26 @@ static size_t sequence_bytes(struct wr_span span)
     }
     if (point < least || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
         return 0;
+    *ret_point = point;
     return bytes;
+}
+
+uint32_t wr_span_take_point(struct wr_span *span)
+{
+    uint8_t byte = (uint8_t)span->data[0];
+    uint32_t point = byte < 0x80 ? byte : 0xfffd;
+    size_t bytes = byte < 0x80 ? 1 : sequence_bytes(*span, &point);
+
+    *span = wr_span_after(*span, bytes == 0 ? 1 : bytes);
+    return point;
 }
 
 bool wr_span_clean(struct wr_span span)
 {
     while (span.bytes > 0) {
         uint8_t byte = (uint8_t)span.data[0];
-        size_t bytes = byte < 0x80 ? 1 : sequence_bytes(span);
+        uint32_t point;
+        size_t bytes = byte < 0x80 ? 1 : sequence_bytes(span, &point);
         if (byte < 0x20 || byte == 0x7f || bytes == 0)
             return false;
         span = wr_span_after(span, bytes);

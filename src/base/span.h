@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct wr_span {
@@ -45,6 +46,9 @@ static inline struct wr_span wr_span_trim(struct wr_span span)
         span.bytes--;
     return span;
 }
+
+/* Takes one character of UTF-8 off the front of what is not empty; U+FFFD for a byte that begins none (RFC 3629). */
+uint32_t wr_span_take_point(struct wr_span *span);
 
 /* Whether it is UTF-8 without control characters, NUL among them: may be shown, logged and compared. */
 bool wr_span_clean(struct wr_span span);

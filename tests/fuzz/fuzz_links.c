@@ -41,6 +41,7 @@ static void found(void *context, const struct wr_link *link)
 static struct digest scan(const uint8_t *data, size_t bytes, size_t piece, const char *charset)
 {
     static struct wr_links links;
+    char memory[WR_LINKS_TITLE_MAX];
     struct digest digest = {.page_bytes = bytes};
     struct wr_links_options options = {.kinds = WR_LINKS_ALL,
                                        .max_links = LINKS_MAX,
@@ -57,6 +58,14 @@ static struct digest scan(const uint8_t *data, size_t bytes, size_t piece, const
         memcpy(exact, data + at, count);
         wr_links_feed(&links, (const char *)exact, count);
         free(exact);
+    }
+    struct wr_span title = wr_links_title(&links, memory);
+    fuzz_check(title.bytes <= WR_LINKS_TITLE_MAX);
+    mix(&digest, memory, title.bytes);
+    while (title.bytes > 0) {
+        size_t before = title.bytes;
+        uint32_t point = wr_span_take_point(&title);
+        fuzz_check(before - title.bytes > 1 || point < 0x80); /* it is UTF-8 */
     }
     mix(&digest, &links.wishes, sizeof links.wishes);
     fuzz_check(links.count == digest.count && links.depth <= WR_LINKS_DEPTH_MAX);

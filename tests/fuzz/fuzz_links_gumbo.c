@@ -20,7 +20,8 @@ static bool has_excluded(const char *page, size_t bytes)
     for (size_t i = 0; i < sizeof excluded / sizeof excluded[0]; i++)
         if (memmem(page, bytes, excluded[i], strlen(excluded[i])) != NULL)
             return true;
-    return false;
+    const char *title = memmem(page, bytes, "<title", 6); /* of two, a table may move the second to the front */
+    return title != NULL && memmem(title + 1, (size_t)(page + bytes - title - 1), "<title", 6) != NULL;
 }
 
 /* References that both know: numbers of few digits, and a few names. */

@@ -146,11 +146,30 @@ static const char *in_raw_end(struct wr_links *links, const char *at)
         links->state = raw_state(links);
         return at;
     }
+    if (links->is_in_title)
+        links->title_bytes = links->title_mark;
+    links->is_in_title = false;
     wr_links_begin(links, true);
     for (links->matched = 0; name[links->matched] != '\0'; links->matched++)
         links->name.words[0] = links->name.words[0] << 8 | (uint8_t)name[links->matched];
     links->name.bytes = links->matched;
     return at; /* where the name ends: scan.c goes on */
+}
+
+/* Keeps a title's text, also what may begin its end tag: if it does, that is taken back. Blanks are kept once, or a
+ * page could fill the room with them. */
+static const char *keep_title(struct wr_links *links, const char *from, const char *to)
+{
+    for (const char *at = from; links->is_in_title && at < to; at++) {
+        uint16_t used = links->title_bytes;
+        bool is_space = wr_html_is_space(*at);
+        if (*at == '<')
+            links->title_mark = used;
+        if (used == sizeof links->title || (is_space && (used == 0 || links->title[used - 1] == ' ')))
+            continue;
+        links->title[links->title_bytes++] = is_space ? ' ' : *at;
+    }
+    return to;
 }
 
 /* ---- script data --------------------------------------------------------------------------------------- */
@@ -252,11 +271,11 @@ const char *wr_links_beside(struct wr_links *links, const char *at, const char *
     case WR_IN_CDATA:
         return in_cdata(links, at, end);
     case WR_IN_RAW_TEXT:
-        return in_raw_text(links, at, end);
+        return keep_title(links, at, in_raw_text(links, at, end));
     case WR_IN_RAW_OPEN:
-        return in_raw_open(links, at);
+        return keep_title(links, at, in_raw_open(links, at));
     case WR_IN_RAW_END:
-        return in_raw_end(links, at);
+        return keep_title(links, at, in_raw_end(links, at));
     case WR_IN_SCRIPT:
         return in_script(links, at, end);
     case WR_IN_SCRIPT_OPEN:

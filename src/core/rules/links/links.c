@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* links.c - from bytes to text: byte order marks, UTF-16. */
+/* links.c - from bytes to text: byte order marks, UTF-16; and the title, from its text. */
 #include "core/rules/links/links.h"
 
 #include "core/rules/links/scan.h"
@@ -126,4 +126,33 @@ void wr_links_feed(struct wr_links *links, const char *bytes, size_t count)
         sniff(links, (uint8_t)bytes[at++]);
     if (at < count)
         feed_text(links, (const uint8_t *)bytes + at, count - at);
+}
+
+/* ---- the title ----------------------------------------------------------------------------------------- */
+
+struct wr_span wr_links_title(const struct wr_links *links, char memory[WR_LINKS_TITLE_MAX])
+{
+    struct wr_span raw = {links->title, links->title_bytes};
+    size_t used = 0;
+    bool has_gap = false;
+
+    if (!links->has_title)
+        return (struct wr_span){NULL, 0};
+    while (raw.bytes > 0) {
+        char bytes[4];
+        uint32_t point = wr_text_take_point(&raw, links->is_latin1);
+        if (point < 0x80 && wr_html_is_space((char)point)) {
+            has_gap = used > 0;
+            continue;
+        }
+        size_t count = wr_utf8_put(point, bytes);
+        if (used + has_gap + count > WR_LINKS_TITLE_MAX)
+            break;
+        if (has_gap)
+            memory[used++] = ' ';
+        has_gap = false;
+        memcpy(memory + used, bytes, count);
+        used += count;
+    }
+    return (struct wr_span){memory, used};
 }

@@ -13,6 +13,8 @@
  * Links are reported as they are written: character references decoded, not resolved. The first <base href> is reported
  * like a link, and holds for all links of the page, also for those before it.
  *
+ * The page's title is that of the first <title> in HTML (not svg's), even if it is empty.
+ *
  * Text in UTF-16 (by its byte order mark, or the header's charset) and in Latin-1 (by the header's charset or a meta
  * element) becomes UTF-8; all else is taken as it is, byte by byte.
  */
@@ -24,8 +26,10 @@
 #include <stdint.h>
 
 #define WR_LINKS_VALUE_MAX \
-    8192                      /* bytes kept of one tag's attributes; a longer value is dropped, and its link with it */
-#define WR_LINKS_DEPTH_MAX 16 /* of svg in foreignObject in svg … */
+    8192                       /* bytes kept of one tag's attributes; a longer value is dropped, and its link with it */
+#define WR_LINKS_TITLE_MAX 512 /* bytes of a title */
+#define WR_LINKS_TITLE_RAW_MAX 2048 /* bytes kept of what is written there: "&quot;" is one byte of it */
+#define WR_LINKS_DEPTH_MAX 16       /* of svg in foreignObject in svg … */
 
 enum wr_link_kind {
     WR_LINK_BASE,      /* <base href>, the first */
@@ -130,10 +134,20 @@ struct wr_links {
     unsigned has;    /* slots that are filled: a set */
     uint16_t used;   /* of text */
     uint16_t starts[WR_SLOTS], ends[WR_SLOTS];
+
+    /* The title, as it is written. */
+    bool has_title, is_in_title;
+    uint16_t title_bytes, title_mark; /* kept; of these before what may be its end tag */
+
     char text[WR_LINKS_VALUE_MAX];
+    char title[WR_LINKS_TITLE_RAW_MAX];
 };
 
 void wr_links_init(struct wr_links *ret_links, const struct wr_links_options *options);
 void wr_links_feed(struct wr_links *links, const char *bytes, size_t count);
+
+/* The title so far, in `memory`: character references decoded, white space collapsed, UTF-8, cut at a character. NULL
+ * with no bytes: there is none. What a meta element behind it says of the encoding counts as well: ask at the end. */
+struct wr_span wr_links_title(const struct wr_links *links, char memory[WR_LINKS_TITLE_MAX]);
 
 #endif

@@ -502,6 +502,8 @@ static void started(struct wr_links *links)
     } else if (tag == TAG_TEMPLATE) {
         template_started(links);
     } else if (tag >= TAG_SCRIPT || tag == TAG_IFRAME) {
+        links->is_in_title = tag == TAG_TITLE && !links->has_title && links->templates == 0;
+        links->has_title |= links->is_in_title;
         links->raw_tag = links->tag;
         links->escape = 0;
         links->state = tag == TAG_SCRIPT ? WR_IN_SCRIPT : WR_IN_RAW_TEXT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.c - the small grammars of attributes, as the HTML standard has them. */
+/* text.c - the small grammars of attributes and titles, as the HTML standard has them. */
 #include "core/rules/links/text.h"
 
 #include "base/ascii.h"
@@ -105,6 +105,46 @@ size_t wr_references_decode(char *text, size_t bytes)
         text[to++] = c;
     }
     return to;
+}
+
+/* Between tags a name without ';' counts whatever follows it, and the longest one does: "&copy2", "&notit;". */
+static size_t take_named_prefix(const char *text, size_t bytes, uint32_t *ret_point)
+{
+    size_t count = 0;
+    bool is_old;
+
+    while (count < bytes && count < WR_REFERENCE_NAME_MAX && wr_ascii_is_alnum(text[count]))
+        count++;
+    for (; count > 1; count--) {
+        uint32_t point = wr_reference_point((struct wr_span){text, count}, &is_old);
+        bool is_ended = count < bytes && text[count] == ';';
+        if (point != 0 && (is_ended || is_old)) {
+            *ret_point = point;
+            return count + is_ended;
+        }
+    }
+    return 0;
+}
+
+uint32_t wr_text_take_point(struct wr_span *text, bool is_latin1)
+{
+    struct wr_span rest = wr_span_after(*text, 1);
+    char c = text->data[0];
+    uint32_t point;
+
+    if (c == '&' && rest.bytes > 0) {
+        size_t taken = rest.data[0] == '#' ? take_numeric(rest.data, rest.bytes, &point)
+                                           : take_named_prefix(rest.data, rest.bytes, &point);
+        if (taken > 0) {
+            *text = wr_span_after(rest, taken);
+            return point;
+        }
+    }
+    if (c == '\0' || is_latin1) {
+        *text = rest;
+        return c == '\0' ? REPLACEMENT : wr_latin1_point((uint8_t)c);
+    }
+    return wr_span_take_point(text);
 }
 
 /* ---- lists --------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.h - what stands in attributes: character references, lists of words, srcset, refresh, charsets. */
+/* text.h - what stands in attributes and titles: character references, lists of words, srcset, refresh, charsets. */
 #ifndef WR_CORE_RULES_LINKS_TEXT_H
 #define WR_CORE_RULES_LINKS_TEXT_H
 
@@ -21,6 +21,9 @@ uint32_t wr_latin1_point(uint8_t byte);
 /* Decodes the character references of an attribute's value and turns each line end into LF, in place. Returns the bytes
  * left, which are never more than there were. */
 size_t wr_references_decode(char *text, size_t bytes);
+
+/* Takes one character off the front of text between tags: a character reference, or U+FFFD for what is none. */
+uint32_t wr_text_take_point(struct wr_span *text, bool is_latin1);
 
 /* The next word of a list with blanks between; takes it off. */
 bool wr_words_next(struct wr_span *list, struct wr_span *ret_word);

@@ -83,6 +83,7 @@ static void found(void *context, const struct wr_link *link)
 void finds_scan(struct finds *finds, const char *page, size_t bytes, size_t piece)
 {
     static struct wr_links links;
+    char memory[WR_LINKS_TITLE_MAX];
     struct wr_links_options options = {.kinds = WR_LINKS_ALL, .found = found, .context = finds};
 
     finds_clear(finds);
@@ -97,5 +98,8 @@ void finds_scan(struct finds *finds, const char *page, size_t bytes, size_t piec
         wr_links_feed(&links, copy, count);
         free(copy);
     }
+    struct wr_span title = wr_links_title(&links, memory);
+    if (title.data != NULL)
+        finds_add(finds, "title", false, title.data, title.bytes);
     finds_sort(finds);
 }

@@ -9,7 +9,7 @@
 #define FINDS_MAX 4096
 #define FINDS_BYTES (1 << 20)
 
-/* Each is a line of text: "a nofollow URL", "frame URL", … */
+/* Each is a line of text: "a nofollow URL", "frame URL", …; and "title TEXT". */
 struct finds {
     size_t count;
     const char *lines[FINDS_MAX];

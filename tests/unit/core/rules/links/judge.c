@@ -77,7 +77,40 @@ static void add_refresh(struct finds *finds, const GumboElement *element)
     finds_add(finds, "refresh", false, content + (*content == '"' || *content == '\''), bytes);
 }
 
-static void look(struct finds *finds, const GumboElement *element, bool *has_base)
+/* White space collapsed, cut at a character beyond 512 bytes. */
+static void add_title(struct finds *finds, const GumboElement *element)
+{
+    char title[512];
+    size_t used = 0;
+
+    for (unsigned i = 0; i < element->children.length; i++) {
+        const char *text = ((const GumboNode *)element->children.data[i])->v.text.text;
+        while (*(text += strspn(text, " \t\n\f\r")) != '\0') {
+            size_t bytes = strcspn(text, " \t\n\f\r"), room = sizeof title - used, gap = used > 0;
+            if (gap + 1 > room)
+                break;
+            size_t count = bytes < room - gap ? bytes : room - gap;
+            while (count > 0 && count < bytes && (text[count] & 0xc0) == 0x80)
+                count--;
+            if (count == 0)
+                break;
+            title[used] = ' ';
+            memcpy(title + used + gap, text, count);
+            used += gap + count;
+            text += bytes;
+            if (count < bytes)
+                break;
+        }
+    }
+    finds_add(finds, "title", false, title, used);
+}
+
+/* What counts once: the first of its kind. */
+struct firsts {
+    bool has_base, has_title;
+};
+
+static void look(struct finds *finds, const GumboElement *element, struct firsts *firsts)
 {
     bool is_html = element->tag_namespace == GUMBO_NAMESPACE_HTML;
 
@@ -106,10 +139,15 @@ static void look(struct finds *finds, const GumboElement *element, bool *has_bas
         add_candidates(finds, value_of(element, "srcset"));
         break;
     case GUMBO_TAG_BASE:
-        if (!*has_base && value_of(element, "href") != NULL) {
+        if (!firsts->has_base && value_of(element, "href") != NULL) {
             add(finds, "base", element, "href");
-            *has_base = true;
+            firsts->has_base = true;
         }
+        break;
+    case GUMBO_TAG_TITLE:
+        if (!firsts->has_title)
+            add_title(finds, element);
+        firsts->has_title = true;
         break;
     case GUMBO_TAG_META:
         add_refresh(finds, element);
@@ -142,12 +180,12 @@ static const GumboNode *next_node(const GumboNode *node, const GumboNode *root)
 static void judge(struct finds *finds, const char *page, size_t bytes)
 {
     GumboOutput *output = gumbo_parse_with_options(&kGumboDefaultOptions, page, bytes);
-    bool has_base = false;
+    struct firsts firsts = {false, false};
 
     finds_clear(finds);
     for (const GumboNode *node = output->document; node != NULL; node = next_node(node, output->document))
         if (node->type == GUMBO_NODE_ELEMENT || node->type == GUMBO_NODE_TEMPLATE)
-            look(finds, &node->v.element, &has_base);
+            look(finds, &node->v.element, &firsts);
     gumbo_destroy_output(&kGumboDefaultOptions, output);
 }
 

@@ -474,6 +474,31 @@ static void put_template(struct maker *maker)
 #pragma GCC diagnostic pop
 }
 
+static void put_head(struct maker *maker)
+{
+    static const char *const titles[] = {
+        "t",          "",
+        " ",          "a\n\t b",
+        " a  b ",     "a &amp; b",
+        "&copy2026",  "&ampx;y",
+        "&notit;",    "&unknown;",
+        "x &lt y",    "&#65;&#x42",
+        "&#128;",     "&#32;a&Tab;b",
+        "a &nbsp; b", "<b>a</b>",
+        "</titl>e",   "</ title>",
+        "a < b",      "<<",
+        "</titlex",   "<!-- a -->",
+        "&",          "&#;",
+        "&eacutex",   "\xc3\xa9t\xc3\xa9",
+        "a\r\nb",
+    };
+
+    put(maker, "<!DOCTYPE html>\n<html><head><%s>", recased(maker, "title"));
+    for (uint64_t i = 1 + wr_rng_below(maker->rng, 3); i > 0; i--)
+        put(maker, "%s", PICK(maker, titles));
+    put(maker, "</%s%s>\n", recased(maker, "title"), chance(maker, 20) ? "\n" : "");
+}
+
 /* ---- pages --------------------------------------------------------------------------------------------- */
 
 size_t make_page(struct wr_rng *rng, int pieces, bool halves, char ret_page[PAGE_BYTES])
@@ -481,7 +506,7 @@ size_t make_page(struct wr_rng *rng, int pieces, bool halves, char ret_page[PAGE
     struct maker maker = {rng, ret_page, 0, 0};
 
     if (chance(&maker, 70))
-        put(&maker, "<!DOCTYPE html>\n<html><head><title>t</title>\n");
+        put_head(&maker);
     for (int i = 0; i < pieces; i++) {
         uint64_t dice = wr_rng_below(rng, 100);
         if (dice < 30)

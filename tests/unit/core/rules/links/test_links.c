@@ -195,6 +195,85 @@ static void latin1_becomes_utf8_where_it_is_declared(void **state)
     }
 }
 
+/* ---- the title ----------------------------------------------------------------------------------------- */
+
+static const char *title_of(const char *page, size_t bytes, const char *charset)
+{
+    static char memory[WR_LINKS_TITLE_MAX + 1];
+
+    told_by(page, bytes, (struct wr_links_options){.charset = wr_span_of(charset)});
+    struct wr_span title = wr_links_title(&links, memory);
+    if (title.data == NULL)
+        return NULL;
+    memory[title.bytes] = '\0';
+    return memory;
+}
+
+static void the_title_is_the_first_of_html_decoded_and_collapsed(void **state)
+{
+    static const struct {
+        const char *page, *title;
+    } rows[] = {
+        {"<p>none", NULL},
+        {"<title>t</title>", "t"},
+        {"<TITLE\nx='>'>\n  All  the\tNews \r\n</Title >", "All the News"},
+        {"<title></title><title>second</title>", ""},
+        {"<title>first</title><title>second</title>", "first"},
+        {"<svg><title>svg</title></svg><title>page</title>", "page"},
+        {"<svg><title>svg</title></svg>", NULL},
+        {"<template><title>no</title></template><title>yes</title>", "yes"},
+        {"<!-- <title>no</title> --><script>'<title>no</title>'</script><title>yes</title>", "yes"},
+        {"<title>a <b>&amp; &lt;c&gt;</b> &copy2 &notit; &#8364;&#x41</title>", "a <b>& <c></b> \xc2\xa9"
+                                                                                "2 \xc2\xacit; \xe2\x82\xac"
+                                                                                "A"},
+        {"<title>a&#32;&#10;&Tab; b&nbsp; </title>", "a b\xc2\xa0"},
+        {"<title>a</titl </ title> </titlex></title>", "a</titl </ title> </titlex>"},
+        {"<title>never ends </titl", "never ends </titl"},
+        {"<title>no UTF-8: \xff\xc3</title>", "no UTF-8: \xef\xbf\xbd\xef\xbf\xbd"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const char *title = title_of(rows[i].page, strlen(rows[i].page), NULL);
+        if (rows[i].title == NULL)
+            assert_null(title);
+        else
+            assert_string_equal(title, rows[i].title);
+    }
+    assert_string_equal(title_of("<title>a\0b</title>", 19, NULL), "a\xef\xbf\xbd"
+                                                                   "b");
+}
+
+static void a_title_is_read_in_the_encoding_of_the_page(void **state)
+{
+    static const char late[] = "<title>caf\xe9</title><meta charset=latin1>";
+    static const char wide[] = "\xff\xfe<\0t\0i\0t\0l\0e\0>\0\xac\x20<\0/\0t\0i\0t\0l\0e\0>";
+
+    (void)state;
+    assert_string_equal(title_of("<title>caf\xe9</title>", 19, "iso-8859-1"), "caf\xc3\xa9");
+    assert_string_equal(title_of(late, sizeof late - 1, NULL), "caf\xc3\xa9");
+    assert_string_equal(title_of(wide, sizeof wide, NULL), "\xe2\x82\xac");
+}
+
+static void a_long_title_is_cut_at_a_character(void **state)
+{
+    static char page[9000];
+    const char *title;
+
+    (void)state;
+    size_t used = (size_t)snprintf(page, sizeof page, "<title>x");
+    memset(page + used, ' ', 3000); /* blanks take no room */
+    used += 3000;
+    for (int i = 0; i < 300; i++)
+        used += (size_t)snprintf(page + used, sizeof page - used, "\xe2\x82\xac");
+    used += (size_t)snprintf(page + used, sizeof page - used, "</title><a href=x>");
+    title = title_of(page, used, NULL);
+    assert_int_equal(strlen(title), 512); /* x, a blank, 170 of three bytes each */
+    assert_memory_equal(title, "x \xe2\x82\xac", 5);
+    assert_memory_equal(title + 509, "\xe2\x82\xac", 3);
+    assert_int_equal(links.count, 1);
+}
+
 /* ---- pieces -------------------------------------------------------------------------------------------- */
 
 static void assert_pieces_do_not_matter(const char *page, size_t bytes, size_t step)
@@ -388,8 +467,9 @@ WEIR_TESTS(test(each_kind_is_reported_with_its_place), test(only_the_kinds_that_
            test(refresh_and_canonical_are_hints_apart_from_links), test(wishes_of_meta_robots_are_noted),
            test(utf16_is_read_by_its_mark_or_the_header),
            test(utf16_beyond_ascii_becomes_utf8_and_lone_surrogates_are_replaced),
-           test(latin1_becomes_utf8_where_it_is_declared), test(every_cut_gives_the_same_links),
-           test(pieces_of_any_size_give_the_same_links), test(utf16_may_be_cut_anywhere),
-           test(a_value_that_is_too_long_is_dropped_and_the_rest_goes_on), test(nothing_is_reported_beyond_the_most),
-           test(hostile_pages_take_linear_time_and_no_memory), test(deep_nesting_is_only_counted),
-           test(mutated_pages_are_survived_in_any_pieces))
+           test(latin1_becomes_utf8_where_it_is_declared), test(the_title_is_the_first_of_html_decoded_and_collapsed),
+           test(a_title_is_read_in_the_encoding_of_the_page), test(a_long_title_is_cut_at_a_character),
+           test(every_cut_gives_the_same_links), test(pieces_of_any_size_give_the_same_links),
+           test(utf16_may_be_cut_anywhere), test(a_value_that_is_too_long_is_dropped_and_the_rest_goes_on),
+           test(nothing_is_reported_beyond_the_most), test(hostile_pages_take_linear_time_and_no_memory),
+           test(deep_nesting_is_only_counted), test(mutated_pages_are_survived_in_any_pieces))
