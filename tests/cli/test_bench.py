@@ -113,7 +113,7 @@ def links_measures_a_page_and_plain_text():
     result = json.loads(run.stdout)
     assert 11500 < result['page_bytes'] < 12800 and result['links'] == 35
     assert 0 < result['us_per_page'] < 1e6 and result['page_gb_per_s'] > 0 and result['text_gb_per_s'] > 0
-    assert result['text_bytes'] == 1048576
+    assert result['text_bytes'] == 1048576 and result['links_told'] == 34 and result['us_in_all'] > 0
     assert '35 links' in weir('bench', 'links').stdout
 
 

@@ -30,6 +30,7 @@
 
 #include "core/plan/plan.h"
 #include "core/rules/url/guard.h"
+#include "shell/engine/digest.h"
 #include "shell/net/resolver.h"
 #include "shell/store/store.h"
 
@@ -65,12 +66,6 @@ enum wr_engine_group {
     WR_GROUP_IP,     /* and all hosts of an address; there is one loop then */
 };
 
-enum wr_engine_digest {
-    WR_DIGEST_XXH128,
-    WR_DIGEST_SHA256,
-    WR_DIGEST_NONE,
-};
-
 /* 0 and NULL mean the default. Texts are copied. */
 struct wr_engine_options {
     int64_t resume_job;      /* 0: a new one */
@@ -93,7 +88,7 @@ struct wr_engine_options {
     bool ignores_robots;
     enum wr_on_error on_error; /* of robots.txt */
     bool follows_nofollow;
-    enum wr_engine_digest digest;
+    enum wr_digest_kind digest;
 
     /* Whether a link is to be followed; of seeds it is not asked. Any thread, several at once. NULL: all are. */
     bool (*in_scope)(void *context, const struct wr_url *url);

@@ -55,6 +55,30 @@ void wr_url_append_canonical(struct wr_buf *buf, const struct wr_url *url)
     wr_percent_append_normal(buf, wr_url_target(url), &nothing);
 }
 
+enum wr_url_fault wr_url_canonical(const struct wr_url *url, char *memory, size_t memory_bytes, struct wr_url *ret_url)
+{
+    size_t host_at = url->is_https ? strlen("https://") : strlen("http://");
+    size_t host_end = host_at + bare_host(url).bytes;
+    size_t path_at = host_end + (size_t)(url->path_at - url->host_end); /* behind the port */
+    struct wr_buf buf;
+
+    wr_buf_init_fixed(&buf, memory, memory_bytes < WR_URL_ROOM ? memory_bytes : WR_URL_ROOM);
+    wr_url_append_canonical(&buf, url);
+    if (buf.error != 0)
+        return WR_URL_LONG;
+    struct wr_span target = {memory + path_at, buf.length - path_at};
+    *ret_url = (struct wr_url){.text = memory,
+                               .bytes = (uint16_t)buf.length,
+                               .host_at = (uint16_t)host_at,
+                               .host_end = (uint16_t)host_end,
+                               .path_at = (uint16_t)path_at,
+                               .query_at = (uint16_t)(path_at + wr_span_find(target, '?')),
+                               .fragment_at = (uint16_t)buf.length,
+                               .port = url->port,
+                               .is_https = url->is_https};
+    return WR_URL_OK;
+}
+
 /* Whether the parser passes over it, wherever it stands. */
 static bool is_nothing(char c)
 {

@@ -125,4 +125,8 @@ void wr_url_append_robots(struct wr_buf *buf, const struct wr_url *url);
  * rest (port, case of the host, dot segments) parsing has done. Up to three times as long as the URL. */
 void wr_url_append_canonical(struct wr_buf *buf, const struct wr_url *url);
 
+/* The same as a URL of its own in `memory`, where `url` must not be. WR_URL_LONG: it has no room there, or is longer
+ * than WR_URL_MAX. */
+enum wr_url_fault wr_url_canonical(const struct wr_url *url, char *memory, size_t memory_bytes, struct wr_url *ret_url);
+
 #endif

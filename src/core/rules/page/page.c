@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* page.c - what a fetched page says. */
+#include "core/rules/page/page.h"
+
+#include "base/alloc.h"
+#include "base/ascii.h"
+#include "core/rules/http/field.h"
+#include "core/rules/page/base.h"
+
+#define NOWHERE SIZE_MAX
+#define KEPT_TEXT ((size_t)64 * 1024) /* bytes of links that are not given back after a page */
+#define KEPT_SEEN ((size_t)4096)      /* slots; 32 KiB */
+
+/* Whether to search it for links. */
+enum look {
+    LOOK_NO,
+    LOOK_YES,
+    LOOK_OPEN,   /* nothing but blanks yet */
+    LOOK_OPENED, /* and '<' */
+};
+
+/* Stands before each link in page->text. */
+struct head {
+    uint16_t bytes;
+    uint8_t kind;
+};
+
+void wr_page_init(struct wr_page *ret_page, const weir_allocator *allocator)
+{
+    memset(ret_page, 0, offsetof(struct wr_page, digest));
+    ret_page->allocator = allocator;
+    wr_buf_init(&ret_page->text, allocator, WR_PAGE_TEXT_MAX);
+}
+
+static void give_seen(struct wr_page *page)
+{
+    wr_give(page->allocator, page->seen, page->seen_room * sizeof *page->seen, _Alignof(uint64_t));
+    page->seen = NULL;
+    page->seen_room = 0;
+}
+
+void wr_page_release(struct wr_page *page)
+{
+    wr_buf_release(&page->text);
+    give_seen(page);
+}
+
+/* ---- as it streams by ---------------------------------------------------------------------------------- */
+
+/* Of the scanner. An empty link is one: to the page itself. */
+static void keep(void *context, const struct wr_link *link)
+{
+    struct wr_page *page = context;
+    struct head head = {.bytes = (uint16_t)link->url.bytes, .kind = (uint8_t)link->kind};
+    size_t at = page->text.length;
+    bool is_asked = link->kind != WR_LINK_BASE && (page->options.kinds >> link->kind & 1) != 0;
+
+    page->facts.links += is_asked;
+    if (link->nofollow && !page->options.follows_nofollow)
+        return;
+    if (at + sizeof head + link->url.bytes > WR_PAGE_TEXT_MAX) {
+        page->facts.is_cut = true;
+        return;
+    }
+    wr_buf_append(&page->text, &head, sizeof head);
+    if (link->url.bytes > 0)
+        wr_buf_append_span(&page->text, link->url);
+    if (link->kind == WR_LINK_BASE)
+        page->base_at = at;
+    if (link->kind == WR_LINK_CANONICAL && page->canonical_at == NOWHERE)
+        page->canonical_at = at;
+    page->kept++;
+}
+
+static enum look look_at_type(struct wr_span type)
+{
+    if (type.bytes == 0)
+        return LOOK_OPEN;
+    return wr_field_is(type, "text/html") || wr_field_is(type, "application/xhtml+xml") ? LOOK_YES : LOOK_NO;
+}
+
+void wr_page_begin(struct wr_page *page, const struct wr_page_options *options)
+{
+    struct wr_content_type type = wr_content_type_parse(options->content_type);
+
+    page->facts = (struct wr_page_facts){.wishes = options->wishes};
+    page->options = *options;
+    page->options.kinds = options->kinds == 0 ? WR_LINKS_PAGES : options->kinds;
+    page->look = (uint8_t)look_at_type(type.type);
+    wr_buf_clear(&page->text);
+    page->kept = 0;
+    page->base_at = page->canonical_at = NOWHERE;
+    struct wr_links_options scan = {
+        .kinds = page->options.kinds | 1u << WR_LINK_BASE | 1u << WR_LINK_CANONICAL,
+        .max_links = options->max_links == 0 ? WR_PAGE_LINKS_MAX : options->max_links,
+        .charset = type.charset,
+        .agent = options->agent,
+        .found = keep,
+        .context = page,
+    };
+    if (page->look != LOOK_NO)
+        wr_links_init(&page->links, &scan);
+    if (options->digest != NULL)
+        options->digest->begin(options->digest);
+}
+
+/* HTML is what begins with "<" and a letter or "!", after blanks and a byte order mark of UTF-8. */
+static enum look look_at_byte(enum look look, char c)
+{
+    if (look == LOOK_OPENED)
+        return wr_ascii_is_alpha(c) || c == '!' ? LOOK_YES : LOOK_NO;
+    if (c == '<')
+        return LOOK_OPENED;
+    return (c != '\0' && strchr(" \t\n\f\r\xef\xbb\xbf", c) != NULL) ? LOOK_OPEN : LOOK_NO;
+}
+
+void wr_page_feed(struct wr_page *page, const char *bytes, size_t count)
+{
+    page->facts.bytes += count;
+    if (page->options.digest != NULL)
+        page->options.digest->add(page->options.digest, bytes, count);
+    for (size_t i = 0; i < count && page->look >= LOOK_OPEN; i++)
+        page->look = (uint8_t)look_at_byte((enum look)page->look, bytes[i]);
+    if (page->look != LOOK_NO)
+        wr_links_feed(&page->links, bytes, count);
+}
+
+/* ---- at the end ---------------------------------------------------------------------------------------- */
+
+/* The link at `at`, and where the next one is. */
+static struct wr_span link_at(const struct wr_page *page, size_t at, struct head *ret_head, size_t *ret_next)
+{
+    memcpy(ret_head, page->text.bytes + at, sizeof *ret_head);
+    *ret_next = at + sizeof *ret_head + ret_head->bytes;
+    return (struct wr_span){page->text.bytes + at + sizeof *ret_head, ret_head->bytes};
+}
+
+/* The page's <base>, if it is one that we can use, or its URL. `memory` keeps it. */
+static struct wr_url base_of(const struct wr_page *page, char memory[WR_URL_ROOM])
+{
+    struct wr_url url;
+    struct head head;
+    size_t next;
+
+    if (page->base_at == NOWHERE)
+        return *page->options.url;
+    struct wr_span link = link_at(page, page->base_at, &head, &next);
+    enum wr_url_fault fault = wr_url_parse(link, page->options.url, page->options.idna, memory, WR_URL_ROOM, &url);
+    return fault == WR_URL_OK ? url : *page->options.url;
+}
+
+/* The links have been told: their room goes to the canonical URL, if there is one. */
+static void keep_canonical(struct wr_page *page, struct wr_span canonical)
+{
+    wr_buf_clear(&page->text);
+    if (page->text.room > KEPT_TEXT) {
+        wr_buf_release(&page->text);
+        wr_buf_init(&page->text, page->allocator, WR_PAGE_TEXT_MAX);
+    }
+    if (canonical.bytes == 0)
+        return;
+    wr_buf_append_span(&page->text, canonical);
+    if (page->text.error == 0)
+        page->facts.canonical = wr_buf_from(&page->text, 0);
+}
+
+static struct wr_span canonical_of(const struct wr_page *page, const struct wr_base *base, char memory[WR_URL_ROOM])
+{
+    struct wr_url url;
+    struct head head;
+    size_t next;
+
+    if (page->canonical_at == NOWHERE)
+        return (struct wr_span){NULL, 0};
+    struct wr_span link = link_at(page, page->canonical_at, &head, &next);
+    bool is_one = wr_base_resolve(base, link, memory, &url) == WR_URL_OK;
+    return is_one ? wr_url_part(&url, 0, url.bytes) : (struct wr_span){NULL, 0};
+}
+
+/* Slots for twice as many as were kept. */
+static int make_seen(struct wr_page *page, size_t *ret_mask)
+{
+    size_t room = 64;
+
+    while (room < 2 * (size_t)page->kept)
+        room *= 2;
+    if (room > page->seen_room) {
+        give_seen(page);
+        page->seen = wr_take_array(page->allocator, room, sizeof *page->seen, _Alignof(uint64_t));
+        if (page->seen == NULL)
+            return WEIR_E_NOMEM;
+        page->seen_room = room;
+    }
+    memset(page->seen, 0, room * sizeof *page->seen);
+    *ret_mask = room - 1;
+    return 0;
+}
+
+/* Whether it is new to this page; then it is noted. */
+static bool note(struct wr_page *page, size_t mask, uint64_t fingerprint)
+{
+    uint64_t value = fingerprint == 0 ? 1 : fingerprint;
+    size_t at = (size_t)value & mask;
+
+    while (page->seen[at] != 0 && page->seen[at] != value)
+        at = (at + 1) & mask;
+    bool is_new = page->seen[at] == 0;
+    page->seen[at] = value;
+    return is_new;
+}
+
+static void report(struct wr_page *page, const struct wr_base *base, size_t mask, wr_page_found *found, void *context)
+{
+    const struct wr_page_options *options = &page->options;
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    struct wr_page_link link = {.url = &url};
+    struct head head;
+
+    for (size_t at = 0, next; at < page->text.length; at = next) {
+        struct wr_span text = link_at(page, at, &head, &next);
+        link.kind = (enum wr_link_kind)head.kind;
+        if (link.kind == WR_LINK_BASE || (options->kinds >> link.kind & 1) == 0 ||
+            wr_base_resolve(base, text, memory, &url) != WR_URL_OK)
+            continue;
+        link.fingerprint = wr_hash(options->key, url.text, url.bytes);
+        if (!note(page, mask, link.fingerprint))
+            continue;
+        page->facts.reported++;
+        found(context, &link);
+    }
+}
+
+static int tell_links(struct wr_page *page, wr_page_found *found, void *context)
+{
+    char base_memory[WR_URL_ROOM], canonical_memory[WR_URL_ROOM];
+    struct wr_base base;
+    size_t mask;
+    bool follows = page->options.follows_nofollow || (page->facts.wishes & WR_ROBOTS_NOFOLLOW) == 0;
+
+    if (page->text.error != 0)
+        return WEIR_E_NOMEM; /* what is there may be half a link */
+    struct wr_url url = base_of(page, base_memory);
+    wr_base_init(&base, &url, page->options.idna);
+    struct wr_span canonical = canonical_of(page, &base, canonical_memory);
+    int error = follows && page->kept > 0 ? make_seen(page, &mask) : 0;
+    if (error == 0 && follows && page->kept > 0)
+        report(page, &base, mask, found, context);
+    keep_canonical(page, canonical);
+    return error;
+}
+
+static void tell_digest(struct wr_page *page)
+{
+    struct wr_digest *digest = page->options.digest;
+    uint8_t value[WR_DIGEST_MAX];
+    struct wr_buf buf;
+
+    if (digest == NULL)
+        return;
+    digest->end(digest, value);
+    wr_buf_init_fixed(&buf, page->digest, sizeof page->digest);
+    wr_buf_append_string(&buf, digest->name);
+    wr_buf_append_char(&buf, ':');
+    for (size_t i = 0; i < digest->bytes; i++)
+        wr_buf_append_hex(&buf, value[i], 2, WR_HEX_SMALL);
+    page->facts.digest = wr_buf_from(&buf, 0);
+}
+
+int wr_page_end(struct wr_page *page, wr_page_found *found, void *context)
+{
+    int error = 0;
+
+    tell_digest(page);
+    page->facts.is_html = page->look == LOOK_YES;
+    if (page->facts.is_html) {
+        page->facts.wishes |= page->links.wishes;
+        page->facts.is_cut = page->facts.is_cut || page->links.is_full;
+        page->facts.title = wr_links_title(&page->links, page->title);
+        error = tell_links(page, found, context);
+    }
+    if (page->seen_room > KEPT_SEEN)
+        give_seen(page);
+    return error;
+}

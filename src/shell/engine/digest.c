@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* digest.c - digests by libxxhash and libcrypto. */
+#include "shell/engine/digest.h"
+
+#include "base/alloc.h"
+
+#include <openssl/evp.h>
+#include <stdbool.h>
+#include <string.h>
+#include <weir/error.h>
+#include <xxhash.h>
+
+struct digest {
+    struct wr_digest base; /* first, for a pointer to it is one to us */
+    const weir_allocator *allocator;
+    XXH3_state_t *xxh; /* one of them */
+    EVP_MD_CTX *sha;
+};
+
+static struct digest *ours(struct wr_digest *digest)
+{
+    return (struct digest *)(void *)digest;
+}
+
+static void xxh_begin(struct wr_digest *digest)
+{
+    XXH3_128bits_reset(ours(digest)->xxh);
+}
+
+static void xxh_add(struct wr_digest *digest, const void *data, size_t bytes)
+{
+    XXH3_128bits_update(ours(digest)->xxh, data, bytes);
+}
+
+/* As xxh128sum writes it. */
+static void xxh_end(struct wr_digest *digest, uint8_t ret_value[WR_DIGEST_MAX])
+{
+    XXH128_canonical_t value;
+
+    XXH128_canonicalFromHash(&value, XXH3_128bits_digest(ours(digest)->xxh));
+    memcpy(ret_value, value.digest, sizeof value.digest);
+}
+
+/* It was set up once, so nothing here can fail. */
+static void sha_begin(struct wr_digest *digest)
+{
+    EVP_DigestInit_ex(ours(digest)->sha, NULL, NULL);
+}
+
+static void sha_add(struct wr_digest *digest, const void *data, size_t bytes)
+{
+    EVP_DigestUpdate(ours(digest)->sha, data, bytes);
+}
+
+static void sha_end(struct wr_digest *digest, uint8_t ret_value[WR_DIGEST_MAX])
+{
+    EVP_DigestFinal_ex(ours(digest)->sha, ret_value, NULL);
+}
+
+static bool set_up(struct digest *digest, enum wr_digest_kind kind)
+{
+    if (kind == WR_DIGEST_XXH128) {
+        digest->base = (struct wr_digest){"xxh128", 16, xxh_begin, xxh_add, xxh_end};
+        digest->xxh = XXH3_createState();
+        return digest->xxh != NULL;
+    }
+    digest->base = (struct wr_digest){"sha256", 32, sha_begin, sha_add, sha_end};
+    digest->sha = EVP_MD_CTX_new();
+    return digest->sha != NULL && EVP_DigestInit_ex(digest->sha, EVP_sha256(), NULL) == 1;
+}
+
+int wr_digest_new(enum wr_digest_kind kind, const weir_allocator *allocator, struct wr_digest **ret_digest)
+{
+    if (kind == WR_DIGEST_NONE) {
+        *ret_digest = NULL;
+        return 0;
+    }
+    struct digest *digest = wr_take(allocator, sizeof *digest, _Alignof(struct digest));
+    if (digest == NULL)
+        return WEIR_E_NOMEM;
+    digest->allocator = allocator;
+    if (!set_up(digest, kind)) {
+        wr_digest_free(&digest->base);
+        return WEIR_E_NOMEM;
+    }
+    *ret_digest = &digest->base;
+    return 0;
+}
+
+void wr_digest_free(struct wr_digest *digest)
+{
+    if (digest == NULL)
+        return;
+    struct digest *self = ours(digest);
+    XXH3_freeState(self->xxh);
+    EVP_MD_CTX_free(self->sha);
+    wr_give(self->allocator, self, sizeof *self, _Alignof(struct digest));
+}
