@@ -1,6 +1,8 @@
 # The front door. tools/setup fetches what is missing and Meson builds; there is no build logic here.
 #
 #   make            build/weir, build/libweir.so, build/libweir.a
+#   make demo       crawls a small web of good and bad hosts on this machine, in about a minute
+#   make crawl      crawls real sites: make crawl SEEDS="https://example.org"; OPTIONS are further words for weir crawl
 #   make test       every suite, in one ordinary build
 #   make asan       unit, sim, net, store and fuzz suites under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make tsan       the same under ThreadSanitizer
@@ -10,7 +12,8 @@
 #   make store-long the state file survives 500 kills instead of 25
 #   make coverage   which lines the tests reach
 #   make bench      the hot paths on this machine; make bench-peers adds others' libraries; make bench-fetch what HTTP
-#                   costs behind a gate
+#                   costs behind a gate, make bench-crawl what a page costs beside other crawlers, make bench-polite
+#                   whether thousands of hosts are each asked on time
 #   make plots      the pictures of docs/guide
 #   make format     lay out the code
 #   make install    PREFIX=/usr/local DESTDIR=
@@ -37,6 +40,15 @@ setup:
 
 test: setup all
 	@$(RUN) -C $(B) --no-rebuild
+
+demo: setup all
+	@demo/run $(B)/weir $(B)/demo/demo_web
+
+# Words of the shell, but not its patterns: URLs have & and ? in them.
+export SEEDS
+crawl: setup all
+	@test -n "$$SEEDS" || { echo 'make crawl: of what? make crawl SEEDS="https://example.org"' >&2; exit 2; }
+	@set -f; $(B)/weir crawl $(OPTIONS) $$SEEDS
 
 # Any report of a sanitizer ends the test, and a slow program is given more time.
 sanitized: all
@@ -82,6 +94,13 @@ bench-peers: all
 bench-fetch: all
 	@ninja -C $(B) bench-fetch
 
+bench-crawl: all
+	@tools/setup bench
+	@ninja -C $(B) bench-crawl
+
+bench-polite: all
+	@ninja -C $(B) bench-polite
+
 # Each line: the picture, the scenario, and who is shown.
 define PLOTS
 bucket  P1c  tide  aimd:alpha=0.1,start=1,max=500,burst=5  cubic
@@ -110,4 +129,4 @@ install: all
 clean:
 	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-clang $(B)-fuzz $(B)-coverage
 
-.PHONY: all setup test sanitized asan tsan clang fuzz store-long coverage bench bench-peers bench-fetch plots format install clean
+.PHONY: all setup demo crawl test sanitized asan tsan clang fuzz store-long coverage bench bench-peers bench-fetch bench-crawl bench-polite plots format install clean

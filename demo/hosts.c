@@ -25,7 +25,7 @@ static const struct host_kind full[] = {
     {"silent",
      "5/s, bursts of 5, says nothing",
      5,
-     {.service = LATENCY(20), .limiter = BUCKET(5, 5), .reject = {429}},
+     {.service = LATENCY(20), .limiter = BUCKET(5, 5), .reject.status = 429},
      .pages = 150},
     {"quota",
      "40 per 10 s, RateLimit fields",

@@ -11,7 +11,7 @@ PROGRAM = shutil.which('nginx') or '/usr/sbin/nginx'
 
 CONF = '''
 worker_processes 1; daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;
-events {{ worker_connections 2048; }}
+events {{ worker_connections {connections}; }}
 http {{
     {temporary}
     log_format times '$msec $server_port $request_method $request_uri $status "$http_user_agent" "$http_x_test"';
@@ -32,7 +32,7 @@ def free_port():
 class Nginx:
     """with Nginx(server='location /x { … }', files={'robots.txt': '…'}) as nginx: …"""
 
-    def __init__(self, server='', http='', files=None, logs=True, everywhere=False):
+    def __init__(self, server='', http='', files=None, logs=True, everywhere=False, connections=2048):
         self.folder = tempfile.mkdtemp(prefix='weir-nginx-')
         self.port = free_port()
         self.url = f'http://127.0.0.1:{self.port}'
@@ -46,6 +46,7 @@ class Nginx:
             file.write(CONF.format(
                 folder=self.folder, temporary=' '.join(f'{kind}_temp_path {self.folder}/{kind};' for kind in kinds),
                 log=f'{self.folder}/access.log times' if logs else 'off', http=http, server=server,
+                connections=connections,
                 listen=self.port if everywhere else f'127.0.0.1:{self.port}'))
 
     def __enter__(self):
