@@ -29,7 +29,7 @@ static struct wr_gate_start start_of(const struct wr_task *task)
 static void set_start(struct wr_task *task, struct wr_gate_start start)
 {
     task->seq = start.seq;
-    task->in_flight = start.in_flight;
+    task->in_flight = wr_task_clamp(start.in_flight);
     task->at = start.sent_at;
 }
 
@@ -44,6 +44,7 @@ void wr_task_reserve(struct wr_plan *plan, struct wr_plan_host *host, uint32_t n
         set_start(task, wr_gate_sent(gate, &plan->options.pace, task->seq, now));
         task->flags |= WR_TASK_LOOSE;
     }
+    wr_group_reserve(plan, host, task, now);
     plan->in_flight++;
     if (lane != NULL) {
         lane->in_flight++;
@@ -80,13 +81,15 @@ void wr_task_end(struct wr_plan *plan, uint32_t number)
 
 /* ---- before it is written ---- */
 
-weir_decision wr_plan_may_send(const struct wr_plan *plan, uint32_t number, int64_t now)
+weir_decision wr_plan_may_send(struct wr_plan *plan, uint32_t number, int64_t now)
 {
-    const struct wr_task *task = flying(plan, number);
-    const struct wr_gate *gate = wr_host_gate_of(host_of(task));
-    if ((task->flags & WR_TASK_LOOSE) != 0)
-        return wr_gate_ask_unwritten(gate, &plan->options.pace, now);
-    return wr_gate_ask_again(gate, &plan->options.pace, task->seq, now);
+    struct wr_task *task = flying(plan, number);
+    struct wr_plan_host *host = host_of(task);
+    const struct wr_gate *gate = wr_host_gate_of(host);
+    weir_decision decision = (task->flags & WR_TASK_LOOSE) != 0
+                                 ? wr_gate_ask_unwritten(gate, &plan->options.pace, now)
+                                 : wr_gate_ask_again(gate, &plan->options.pace, task->seq, now);
+    return decision.verdict == WEIR_GO ? wr_group_may_send(plan, host, task, now) : decision;
 }
 
 static void step_robots(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, enum wr_life_event_kind kind,
@@ -108,6 +111,7 @@ void wr_plan_sent(struct wr_plan *plan, uint32_t number, int64_t now)
         wr_gate_written(gate, &plan->options.pace, now);
     else
         set_start(task, wr_gate_sent(gate, &plan->options.pace, task->seq, now));
+    wr_group_sent(plan, host, task, now);
     if ((task->flags & WR_TASK_ROBOTS) != 0) /* of a hop it changes nothing */
         step_robots(plan, host, wr_is_https(task), WR_LIFE_STARTED, now);
     wr_host_settle(plan, host, now);
@@ -137,9 +141,10 @@ static void give_robots(struct wr_plan *plan, struct wr_plan_host *host, uint32_
     wr_task_end(plan, number);
 }
 
-static void drop_start(struct wr_plan *plan, const struct wr_task *task, int64_t now)
+static void drop_start(struct wr_plan *plan, struct wr_task *task, int64_t now)
 {
     struct wr_gate *gate = wr_host_gate_of(host_of(task));
+    wr_group_drop(plan, host_of(task), task, now);
     if ((task->flags & (WR_TASK_SENT | WR_TASK_LOOSE)) != 0)
         wr_gate_drop(gate, &plan->options.pace, &(struct wr_gate_start){task->seq, task->in_flight, task->at}, now);
     else
@@ -197,12 +202,14 @@ static uint32_t note_hopeless(struct wr_plan *plan, struct wr_plan_host *host, c
     return is_said && is_page ? news | WR_NEWS_HOPELESS : news & ~(uint32_t)WR_NEWS_HOPELESS;
 }
 
-static uint32_t tell_gate(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task,
+static uint32_t tell_gate(struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task,
                           const weir_outcome *outcome, int64_t now)
 {
+    double unit = wr_rng_unit(&plan->rng);
     struct wr_gate *gate = wr_host_gate_of(host);
     struct wr_gate_start start = start_of(task);
-    uint32_t news = wr_gate_tell(gate, &plan->options.pace, &start, outcome, now, wr_rng_unit(&plan->rng));
+    uint32_t news = wr_gate_tell(gate, &plan->options.pace, &start, outcome, now, unit);
+    wr_group_tell(plan, host, task, outcome, unit, now);
     if ((news & WR_NEWS_DELAY) != 0)
         set_steps(plan, host, steps_of(plan, gate, now));
     plan->stats.rejected += (news & WR_NEWS_REJECTED) != 0;
@@ -248,8 +255,9 @@ uint32_t wr_plan_hear(struct wr_plan *plan, uint32_t number, const weir_outcome 
     const struct wr_task *task = flying(plan, number);
     struct wr_plan_host *host = host_of(task);
     struct wr_gate_start start = start_of(task);
-    uint32_t news =
-        wr_gate_hear(wr_host_gate_of(host), &plan->options.pace, &start, outcome, now, wr_rng_unit(&plan->rng));
+    double unit = wr_rng_unit(&plan->rng);
+    uint32_t news = wr_gate_hear(wr_host_gate_of(host), &plan->options.pace, &start, outcome, now, unit);
+    wr_group_hear(plan, host, task, outcome, unit, now);
     if (news != 0)
         wr_host_settle(plan, host, now);
     return news;

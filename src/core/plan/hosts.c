@@ -111,6 +111,7 @@ static void give(struct wr_plan *plan, struct wr_plan_host *host)
     while (host->lanes != NULL)
         wr_lane_free(plan, host->lanes);
     wr_host_unplace(plan, host);
+    wr_group_leave(plan, host);
     wr_link_take(&host->expires);
     wr_link_take(&host->unsaved);
     wr_link_take(&host->recalls);
@@ -175,14 +176,13 @@ bool wr_rules_fit(struct wr_plan *plan, const struct wr_plan_host *host, bool is
     return true;
 }
 
-/* In the heap, for one more: a host must never fail to find its place. */
-static int make_room(struct wr_plan *plan)
+int wr_heap_make_room(struct wr_heap *heap, size_t count)
 {
-    size_t room = plan->timed.room;
-    if (plan->hosts.count < room)
+    size_t room = heap->room;
+    if (count < room)
         return 0;
     room = room == 0 ? 64 : room * 2;
-    return wr_heap_reserve(&plan->timed, room < plan->options.max_hosts ? room : plan->options.max_hosts);
+    return wr_heap_reserve(heap, room < heap->max ? room : heap->max);
 }
 
 static int make(struct wr_plan *plan, struct wr_span key, int64_t now, struct wr_plan_host **ret_host)
@@ -198,10 +198,13 @@ static int make(struct wr_plan *plan, struct wr_span key, int64_t now, struct wr
     host->errands = WR_TASKS_NONE;
     memcpy(key_of(plan, host), key.data, key.bytes);
     wr_gate_init(wr_host_gate_of(host), &plan->options.pace, NULL, now, 0);
-    int error = make_room(plan);
+    int error = wr_heap_make_room(&plan->timed, plan->hosts.count);
+    if (error == 0 && plan->options.group_of != NULL)
+        error = wr_group_join(plan, host, plan->options.group_of(plan->options.context, key), now);
     if (error == 0)
         error = wr_map_put(&plan->hosts, key_of(plan, host), key.bytes, host, NULL);
     if (error != 0) {
+        wr_group_leave(plan, host);
         wr_give(plan->options.allocator, host, bytes, 16);
         return error;
     }

@@ -163,7 +163,7 @@ static bool start_urgent(struct wr_plan *plan, int64_t now, struct wr_plan_actio
                    (start_errand(plan, host, now, ret_action) || start_robots(plan, host, &standing, now, ret_action));
     wr_link_take(&host->place);
     wr_host_settle(plan, host, now);
-    if (!started && wr_link_waits(&host->place)) { /* no room for a robots.txt: after those that end */
+    if (!started && host->place.list == &plan->urgent) { /* no room for a robots.txt: after those that end */
         wr_link_take(&host->place);
         wr_heap_remove(&plan->timed, &host->timer);
         wr_heap_push(&plan->timed, now + WR_PUSH_BACK_NS, &host->timer);
@@ -290,7 +290,7 @@ void wr_plan_hold(struct wr_plan *plan, int64_t until)
 void wr_plan_next(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action)
 {
     for (;;) {
-        bool acted = false, more = move_due(plan, now);
+        bool acted = false, more = move_due(plan, now) | wr_groups_move_due(plan, now);
         if (prepare(plan, now, ret_action))
             return;
         if (plan->in_flight < plan->options.max_in_flight && now >= plan->hold_until) {
@@ -308,8 +308,10 @@ void wr_plan_next(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_
         if (!more)
             break;
     }
-    int64_t at = WEIR_FOREVER, deadline_at = wr_jobs_deadline(plan, now);
+    int64_t at = WEIR_FOREVER, group_at = WEIR_FOREVER, deadline_at = wr_jobs_deadline(plan, now);
     wr_heap_peek(&plan->timed, &at);
+    wr_heap_peek(&plan->groups_timed, &group_at);
+    at = group_at < at ? group_at : at;
     if (now < plan->hold_until && plan->hold_until < at && is_somebody_ready(plan))
         at = plan->hold_until;
     *ret_action = (struct wr_plan_action){.kind = WR_PLAN_IDLE, .at = at < deadline_at ? at : deadline_at};

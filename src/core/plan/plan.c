@@ -91,6 +91,8 @@ int wr_plan_new(const struct wr_plan_options *given, struct wr_plan **ret_plan)
     wr_rng_init(&plan->rng, options.seed);
     wr_map_init(&plan->hosts, options.allocator, options.hash_key, options.max_hosts);
     wr_heap_init(&plan->timed, options.allocator, options.max_hosts);
+    wr_map_init(&plan->groups, options.allocator, options.hash_key, options.max_hosts);
+    wr_heap_init(&plan->groups_timed, options.allocator, options.max_hosts);
     plan->pool.allocator = plan->known.allocator = plan->variants.allocator = options.allocator;
     error = take_parts(plan);
     if (error != 0) {
@@ -107,6 +109,7 @@ void wr_plan_free(struct wr_plan *plan)
         return;
     const weir_allocator *allocator = plan->options.allocator;
     wr_hosts_free(plan);
+    wr_groups_free(plan);
     wr_heap_release(&plan->timed);
     wr_pool_release(&plan->pool);
     wr_known_release(&plan->known);
@@ -125,7 +128,8 @@ void wr_plan_stats_get(const struct wr_plan *plan, struct wr_plan_stats *ret_sta
     ret_stats->rules_bytes = plan->rules_bytes;
     ret_stats->known_bytes = plan->known.room * sizeof(uint64_t);
     ret_stats->memory_bytes = sizeof *plan + plan->options.max_jobs * sizeof *plan->jobs +
-                              plan->hosts.room * sizeof(struct wr_map_slot) + plan->timed.room * 3 * sizeof(int64_t) +
+                              (plan->hosts.room + plan->groups.room) * sizeof(struct wr_map_slot) +
+                              (plan->timed.room + plan->groups_timed.room) * 3 * sizeof(int64_t) +
                               wr_pool_bytes(&plan->pool) + ret_stats->known_bytes +
                               WR_VARIANT_SLOTS * sizeof(uint64_t) + plan->host_bytes_sum;
 }
@@ -176,8 +180,11 @@ bool wr_plan_ok(const struct wr_plan *plan)
     for (size_t cursor = 0; (slot = wr_map_next(&plan->hosts, &cursor)) != NULL;)
         if (!host_ok((struct wr_plan *)plan, slot->value, &count))
             return false;
+    for (size_t cursor = 0; (slot = wr_map_next(&plan->groups, &cursor)) != NULL;)
+        if (!wr_group_ok(plan, slot->value))
+            return false;
     uint64_t others = plan->in_flight - count.in_flight; /* robots.txt and errands */
-    return wr_heap_ok(&plan->timed) && count.in_flight <= plan->in_flight &&
+    return wr_heap_ok(&plan->timed) && wr_heap_ok(&plan->groups_timed) && count.in_flight <= plan->in_flight &&
            plan->in_flight <= plan->options.max_in_flight && count.tasks + others == plan->pool.used &&
            plan->hosts.count <= plan->options.max_hosts && plan->rules_bytes <= plan->options.rules_bytes;
 }

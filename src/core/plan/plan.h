@@ -65,6 +65,8 @@ struct wr_plan_options {
     const struct wr_statuses *statuses; /* whether to try again; NULL: as WR_STATUSES_JOBS */
     const struct wr_hash_key *hash_key; /* of hosts and paths, secret; must outlive the plan */
     bool (*in_scope)(void *context, uint32_t job, const struct wr_url *url); /* NULL: all is */
+    /* The group that a host that is made belongs to, valid until the next call; empty: none. NULL: no groups. */
+    struct wr_span (*group_of)(void *context, struct wr_span key);
     /* A host makes room for another: its last report, for one over all hosts. It may come back, and then begins anew.
      * NULL: nobody wants it. */
     void (*host_left)(void *context, const struct wr_plan_host_report *report);
@@ -285,7 +287,7 @@ void wr_plan_hold(struct wr_plan *plan, int64_t until);
 /* ---- requests ------------------------------------------------------------------------------------------ */
 
 /* Asked just before writing. Anything but WEIR_GO: wr_plan_given. */
-weir_decision wr_plan_may_send(const struct wr_plan *plan, uint32_t number, int64_t now);
+weir_decision wr_plan_may_send(struct wr_plan *plan, uint32_t number, int64_t now);
 void wr_plan_sent(struct wr_plan *plan, uint32_t number, int64_t now);
 /* Not sent after all. It is where it was, for at least 100 ms. */
 void wr_plan_given(struct wr_plan *plan, uint32_t number, int64_t now);
@@ -334,6 +336,20 @@ struct wr_life_action wr_plan_robots_came(struct wr_plan *plan, struct wr_plan_h
 /* A request for a host of this plan on behalf of somebody else: ERRAND follows when its gate opens, before pages.
  * WEIR_E_FULL, WEIR_E_NOMEM. */
 int wr_plan_errand(struct wr_plan *plan, const struct wr_url *url, uint64_t tag, int64_t now);
+
+/* ---- groups -------------------------------------------------------------------------------------------- */
+
+/* Hosts of this plan that share a gate beside their own (D8): those of a domain, or of an address. The strictest binds:
+ * a start needs both gates, and what is sent and answered is told to both. A Crawl-delay and a robots.txt stay the
+ * host's own. Of hosts that wait for their group's gate alone the one that is ready longest goes first. Groups are at
+ * most max_hosts; their gates are not stored, so that after a restart only the hosts' own are known.
+ *
+ * Names the group of a host; an empty key: none. One that has requests in flight at its group keeps it. Where that is
+ * learned when a request is about to be sent, ask wr_plan_may_send again. WEIR_E_FULL, WEIR_E_NOMEM, WEIR_E_INVAL: the
+ * host is as it was. */
+int wr_plan_host_group(struct wr_plan *plan, struct wr_plan_host *host, struct wr_span key, int64_t now);
+/* Empty: none. */
+struct wr_span wr_plan_host_group_key(const struct wr_plan *plan, const struct wr_plan_host *host);
 
 /* ---- looking ------------------------------------------------------------------------------------------- */
 

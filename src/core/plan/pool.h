@@ -19,10 +19,11 @@ enum wr_task_flags {
     WR_TASK_HTTPS = 1,
     WR_TASK_ROBOTS = 2, /* the host's robots.txt */
     WR_TASK_ERRAND = 4,
-    WR_TASK_SENT = 8,   /* else, in flight, it is reserved */
-    WR_TASK_LOOSE = 16, /* counted as sent before it was written: the host does not space its starts */
-    WR_TASK_USED = 32,  /* not free */
-    WR_TASK_FLIES = 64, /* in flight: with the caller */
+    WR_TASK_SENT = 8,      /* else, in flight, it is reserved */
+    WR_TASK_LOOSE = 16,    /* counted as sent before it was written: the host does not space its starts */
+    WR_TASK_USED = 32,     /* not free */
+    WR_TASK_FLIES = 64,    /* in flight: with the caller */
+    WR_TASK_GROUPED = 128, /* and counted at its host's group */
 };
 
 struct wr_task {
@@ -32,12 +33,20 @@ struct wr_task {
     uint32_t next;        /* in its queue */
     uint32_t text;        /* its first cell */
     uint32_t seq;         /* of its start; queued: when it came, in ms, modulo 2^32 */
-    uint32_t in_flight;   /* of its start */
-    uint32_t order;       /* of loading: who came first */
+    uint32_t group_seq;   /* of its start at the group's gate */
+    uint16_t in_flight;   /* of its start, at most UINT16_MAX */
+    uint16_t group_in_flight;
+    uint32_t order; /* of loading: who came first */
     uint16_t text_bytes;
     uint16_t depth;
     uint8_t hops, failures, blocks, flags;
 };
+
+/* Requests in flight as a task keeps them. */
+static inline uint16_t wr_task_clamp(uint32_t in_flight)
+{
+    return (uint16_t)(in_flight < UINT16_MAX ? in_flight : UINT16_MAX);
+}
 
 /* First in, first out; or in the order of `at`. */
 struct wr_tasks {

@@ -62,6 +62,18 @@ static void stand_robots(const struct wr_plan *plan, struct wr_plan_host *host, 
     standing->urgent |= host->hop != 0 || host->errands.count > 0;
 }
 
+/* The strictest of gate, push-back and group. */
+static void stand_gate(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now, struct wr_standing *standing)
+{
+    standing->gate = wr_gate_ask(wr_host_gate_of(host), &plan->options.pace, now);
+    if (standing->gate.verdict == WEIR_GO && host->pushed_until > now)
+        standing->gate = wait_until(WEIR_REASON_PACE, host->pushed_until, now);
+    if (standing->gate.verdict == WEIR_GO && host->group != NULL) {
+        standing->gate = wr_group_ask(plan, host, now);
+        standing->lines = standing->gate.verdict != WEIR_GO;
+    }
+}
+
 static void stand_held(struct wr_standing *standing)
 {
     bool gated = standing->gate.verdict != WEIR_GO && may_expire(standing->gate.reason);
@@ -87,9 +99,7 @@ void wr_host_stand(const struct wr_plan *plan, struct wr_plan_host *host, int64_
     stand_robots(plan, host, now, standing);
     if (standing->wanted == 0 && !standing->urgent)
         return;
-    standing->gate = wr_gate_ask(wr_host_gate_of(host), &plan->options.pace, now);
-    if (standing->gate.verdict == WEIR_GO && host->pushed_until > now)
-        standing->gate = wait_until(WEIR_REASON_PACE, host->pushed_until, now);
+    stand_gate(plan, host, now, standing);
     stand_held(standing);
     for (const struct wr_lane *lane = host->lanes; lane != NULL && !standing->startable; lane = lane->beside)
         standing->startable = is_startable(plan, lane, standing->open, now);
@@ -100,7 +110,9 @@ int64_t wr_host_next(const struct wr_plan *plan, struct wr_plan_host *host, int6
     bool has_more = host->errands.count > 0;
     for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
         has_more |= works(lane) && (lane->queued[0] + lane->queued[1] > 0 || lane->in_store > 0);
-    return has_more ? wr_gate_delay(wr_host_gate_of(host), &plan->options.pace, now) : WEIR_FOREVER;
+    int64_t own_ns = wr_gate_delay(wr_host_gate_of(host), &plan->options.pace, now);
+    int64_t group_ns = wr_group_delay(plan, host, now);
+    return !has_more ? WEIR_FOREVER : own_ns > group_ns ? own_ns : group_ns;
 }
 
 /* ---- placing ---- */
@@ -108,7 +120,8 @@ int64_t wr_host_next(const struct wr_plan *plan, struct wr_plan_host *host, int6
 void wr_host_unplace(struct wr_plan *plan, struct wr_plan_host *host)
 {
     wr_heap_remove(&plan->timed, &host->timer);
-    wr_link_take(&host->place);
+    if (host->group == NULL || host->place.list != &host->group->line)
+        wr_link_take(&host->place);
     for (struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
         wr_link_take(&lane->ready);
 }
@@ -121,7 +134,7 @@ static int64_t next_change(const struct wr_plan *plan, const struct wr_plan_host
     for (uint32_t origin = 0; origin < WR_ORIGINS; origin++)
         if ((standing->wanted & ~standing->open) >> origin & 1)
             at = standing->life[origin].until < at ? standing->life[origin].until : at;
-    if (standing->gate.verdict != WEIR_GO && standing->gate.wait_ns != WEIR_UNTIL_RELEASE)
+    if (standing->gate.verdict != WEIR_GO && !standing->lines && standing->gate.wait_ns != WEIR_UNTIL_RELEASE)
         gate_at = now + standing->gate.wait_ns;
     bool wants_gate = standing->urgent || standing->startable;
     if (wants_gate || (at != WEIR_FOREVER && gate_at != WEIR_FOREVER && gate_at > at))
@@ -246,6 +259,27 @@ static uint8_t holder(const struct wr_plan *plan, const struct wr_plan_host *hos
 
 /* ---- all ---- */
 
+static void place(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_standing *standing, int64_t now)
+{
+    bool wants = standing->urgent || standing->startable;
+    wr_group_line(host, wants && standing->lines && host->expiring == 0);
+    if (host->expiring != 0)
+        return; /* until that is done */
+    if (standing->gate.verdict == WEIR_GO && wants) {
+        ready(plan, host, standing, now);
+        if (standing->soonest_at != WEIR_FOREVER) /* another lane's */
+            wr_heap_push(&plan->timed, standing->soonest_at, &host->timer);
+        return;
+    }
+    int64_t at = next_change(plan, host, standing, now);
+    if (at != WEIR_FOREVER)
+        wr_heap_push(&plan->timed, at > now ? at : now + 1, &host->timer);
+    else if (!wr_link_waits(&host->place) && is_idle(host)) {
+        host->gave_up = 0;
+        wr_list_push(&plan->idle, &host->place);
+    }
+}
+
 void wr_host_settle(struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
 {
     struct wr_standing standing;
@@ -262,19 +296,6 @@ void wr_host_settle(struct wr_plan *plan, struct wr_plan_host *host, int64_t now
     wr_host_stand(plan, host, now, &standing);
     wr_host_held(plan, host, holder(plan, host, &standing, now), now);
     note_held(plan, host, &standing, now);
-    if (host->expiring != 0)
-        return; /* until that is done */
-    if (standing.gate.verdict == WEIR_GO && (standing.urgent || standing.startable)) {
-        ready(plan, host, &standing, now);
-        if (standing.soonest_at != WEIR_FOREVER) /* another lane's */
-            wr_heap_push(&plan->timed, standing.soonest_at, &host->timer);
-        return;
-    }
-    int64_t at = next_change(plan, host, &standing, now);
-    if (at != WEIR_FOREVER)
-        wr_heap_push(&plan->timed, at > now ? at : now + 1, &host->timer);
-    else if (is_idle(host)) {
-        host->gave_up = 0;
-        wr_list_push(&plan->idle, &host->place);
-    }
+    place(plan, host, &standing, now);
+    wr_group_settle(plan, host->group, now);
 }

@@ -51,6 +51,16 @@ struct wr_lane {
     bool active; /* counted in the plan's lanes */
 };
 
+/* Its gate and key lie behind it. */
+struct wr_group {
+    struct wr_heap_item timer; /* first; in the heap only while somebody waits */
+    struct wr_link idle;       /* in the plan's list, without members */
+    struct wr_list line;       /* hosts that wait for its gate alone, by `place` */
+    uint32_t members;
+    uint32_t bytes; /* of the block */
+    uint16_t key_bytes;
+};
+
 /* What was sent to a host: see struct wr_plan_host_report. */
 struct wr_figures {
     int64_t first_at, last_at, closest_ns;
@@ -60,17 +70,19 @@ struct wr_figures {
 
 struct wr_plan_host {
     struct wr_heap_item timer; /* first */
-    struct wr_link place;      /* in `urgent` or `idle` */
+    struct wr_link place;      /* in `urgent`, `idle`, or its group's line */
     struct wr_link expires;    /* in `expiring` */
     struct wr_link unsaved;
     struct wr_link recalls; /* in the list of those whose memory alone is wanted */
     struct wr_lane *lanes;
+    struct wr_group *group; /* NULL: none */
     struct wr_tasks errands;
     struct wr_lifecycle robots[WR_ORIGINS];
     struct wr_robots *rules[WR_ORIGINS]; /* ours */
     int64_t could_at[WR_ORIGINS];        /* when a page was last possible (R6) */
     int64_t pushed_until;                /* something was given back: not again before (U4) */
     uint32_t claims;                     /* tasks here and in flight, and what the caller was asked for */
+    uint32_t grouped;                    /* requests that are counted at the group */
     uint32_t steps;                      /* by which a job's concurrency is lowered here */
     uint8_t expiring;                    /* bit: origin */
     uint8_t gave_up;                     /* bit: origin: its tasks have expired, and whatever held them still does */
@@ -121,6 +133,10 @@ struct wr_plan {
     struct wr_rng rng;
     struct wr_map hosts;
     struct wr_heap timed;
+    struct wr_map groups;
+    struct wr_heap groups_timed;
+    struct wr_list idle_groups;
+    struct wr_plan_host *called; /* by its group, just now: it need not stand in line */
     struct wr_list urgent, idle, expiring, unsaved, loads, recalls;
     struct wr_job *jobs; /* max_jobs; id 0: free */
     uint32_t places;     /* of them, that were ever used: the first ones */
@@ -154,6 +170,8 @@ struct wr_lane *wr_lane_find(const struct wr_plan_host *host, const struct wr_jo
 void wr_lane_free(struct wr_plan *plan, struct wr_lane *lane);
 /* All of them. */
 void wr_hosts_free(struct wr_plan *plan);
+/* In a heap for one more than there are: who is in it must never fail to find its place. */
+int wr_heap_make_room(struct wr_heap *heap, size_t count);
 /* The rules of an origin have come, or went; tells the gate of Crawl-delay. */
 void wr_host_set_rules(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, struct wr_robots *rules,
                        int64_t now);
@@ -199,6 +217,7 @@ struct wr_standing {
     uint32_t open;                          /* bit: origin: its rules are known */
     uint32_t held;                          /* bit: origin: by what may expire */
     int64_t soonest_at;                     /* when the next backoff ends that has not; WEIR_FOREVER */
+    bool lines;                             /* it is the group that holds it */
     bool urgent;                            /* a robots.txt or an errand is to be sent */
     bool startable;                         /* a page is */
     weir_reason held_for[WR_ORIGINS];
@@ -210,8 +229,35 @@ void wr_host_stand(const struct wr_plan *plan, struct wr_plan_host *host, int64_
 int64_t wr_host_next(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
 /* Puts it where it belongs. */
 void wr_host_settle(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
-/* Takes it out of heap and lists. */
+/* Takes it out of heap and lists, but not out of its group's line. */
 void wr_host_unplace(struct wr_plan *plan, struct wr_plan_host *host);
+
+/* ---- group.c ---- */
+
+/* What the host's group says, if it has one; QUEUE: others are in line before it. */
+weir_decision wr_group_ask(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now);
+/* Stands in line or leaves it; who is in it stays where it is. */
+void wr_group_line(struct wr_plan_host *host, bool waits);
+/* Calls the first in line, if the gate is open, or when it will be. NULL: nothing. */
+void wr_group_settle(struct wr_plan *plan, struct wr_group *group, int64_t now);
+/* Those whose time has come, a few at a time. Returns whether there are more. */
+bool wr_groups_move_due(struct wr_plan *plan, int64_t now);
+/* An empty key: leaves. WEIR_E_FULL, WEIR_E_NOMEM: the host is as it was. */
+int wr_group_join(struct wr_plan *plan, struct wr_plan_host *host, struct wr_span key, int64_t now);
+void wr_group_leave(struct wr_plan *plan, struct wr_plan_host *host);
+void wr_groups_free(struct wr_plan *plan);
+bool wr_group_ok(const struct wr_plan *plan, struct wr_group *group);
+
+/* The same as is said to the host's gate. */
+void wr_group_reserve(struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task, int64_t now);
+weir_decision wr_group_may_send(struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task, int64_t now);
+void wr_group_sent(const struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task, int64_t now);
+void wr_group_drop(const struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task, int64_t now);
+void wr_group_tell(const struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task,
+                   const weir_outcome *outcome, double unit, int64_t now);
+void wr_group_hear(const struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task,
+                   const weir_outcome *outcome, double unit, int64_t now);
+int64_t wr_group_delay(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now);
 
 /* ---- report.c ---- */
 

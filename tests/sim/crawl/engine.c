@@ -214,10 +214,32 @@ static struct store_row *row_of(struct world *world, const struct event *event)
     return event->row == UINT32_MAX ? NULL : &world->store.rows[event->row];
 }
 
+/* The address is known. Now and then it is another. */
+static void join(struct world *world, const struct event *event)
+{
+    char name[8];
+    uint32_t address = web_host_of(span_of(event)) / 2 % GROUPS;
+    if (world_once_in(world, 10))
+        address = (uint32_t)below(world, GROUPS + 1);
+    snprintf(name, sizeof name, "g%u", address);
+    struct wr_span key = address < GROUPS ? wr_span_of(name) : (struct wr_span){NULL, 0};
+    int error = wr_plan_host_group(world->plans[event->loop], event->action.host, key, world->now);
+    if (error != 0 && error != WEIR_E_FULL)
+        abort();
+}
+
+static uint32_t group_of(const struct world *world, const struct event *event)
+{
+    struct wr_span key = wr_plan_host_group_key(world->plans[event->loop], event->action.host);
+    return key.bytes > 0 ? 1 + event->loop * GROUPS + (uint32_t)(key.data[1] - '0') : 0;
+}
+
 static void connected(struct world *world, struct event *event)
 {
     struct wr_plan *plan = world->plans[event->loop];
     uint32_t task = event->action.task;
+    if (world->grouping == GROUPS_ADDRESS)
+        join(world, event);
     if (world_once_in(world, 25) || wr_plan_may_send(plan, task, world->now).verdict != WEIR_GO) {
         wr_plan_given(plan, task, world->now);
         came_back(world, event);
@@ -228,6 +250,8 @@ static void connected(struct world *world, struct event *event)
         return;
     }
     laws_send(&world->laws, row_of(world, event), span_of(event), world->now);
+    event->group = group_of(world, event);
+    laws_group_send(&world->laws, event->group, span_of(event), world->now);
     wr_plan_sent(plan, task, world->now);
     struct web_answer answer;
     web_ask(&world->web, span_of(event), world->now, &answer);
@@ -253,6 +277,7 @@ static void heard(struct world *world, const struct event *event)
     weir_outcome outcome = outcome_of(event);
     uint32_t news = wr_plan_hear(world->plans[event->loop], event->action.task, &outcome, world->now);
     laws_hear(&world->laws, span_of(event), event->answer.retry_after_ns, world->now);
+    laws_group_hear(&world->laws, event->group, event->answer.retry_after_ns, world->now);
     if ((news & WR_NEWS_RETRY_AFTER) != 0)
         note_host(world, event->loop, web_host_of(span_of(event)));
 }
@@ -407,9 +432,11 @@ static void told_errand(struct world *world, struct event *event)
 static void answered(struct world *world, struct event *event)
 {
     int64_t retry_after_ns = event->is_lost ? -1 : event->answer.retry_after_ns;
+    bool is_dropped = world_once_in(world, 60); /* our own fault: nobody reads it */
     laws_answer(&world->laws, row_of(world, event), span_of(event), retry_after_ns, world->now);
-    if (world_once_in(world, 60)) {
-        wr_plan_dropped(world->plans[event->loop], event->action.task, world->now); /* our own fault */
+    laws_group_answer(&world->laws, event->group, is_dropped ? -1 : retry_after_ns, world->now);
+    if (is_dropped) {
+        wr_plan_dropped(world->plans[event->loop], event->action.task, world->now);
         came_back(world, event);
         world->laws.hosts[web_host_of(span_of(event))].window_end =
             retry_after_ns > 0 ? world->laws.durable_window_end[web_host_of(span_of(event))]

@@ -6,9 +6,16 @@
 
 #define LONG_AGO (-WEIR_DURATION_MAX)
 
+static void forget_groups(struct laws *laws)
+{
+    for (int i = 0; i < LAW_GROUPS; i++)
+        laws->groups[i] = (struct law_group){LONG_AGO, LONG_AGO, 0};
+}
+
 void laws_init(struct laws *laws, const struct wr_plan_options *options)
 {
     *laws = (struct laws){.options = options};
+    forget_groups(laws);
     for (int i = 0; i < WEB_HOSTS_MAX; i++) {
         struct law_host *host = &laws->hosts[i];
         host->closest_ns = host->reported_closest_ns = WEIR_FOREVER;
@@ -93,6 +100,42 @@ void laws_answer(struct laws *laws, struct store_row *row, struct wr_span url, i
     }
 }
 
+/* ---- groups ---- */
+
+static int64_t own_interval(const struct laws *laws)
+{
+    static const struct law_host nobody = {.robots_known = {false}};
+    return interval_of(laws, &nobody);
+}
+
+void laws_group_send(struct laws *laws, uint32_t index, struct wr_span url, int64_t now)
+{
+    struct law_group *group = &laws->groups[index];
+    if (index == 0)
+        return;
+    if (now < group->last_send_at + own_interval(laws))
+        laws_break(laws, "D8: closer than the interval, in one group", url, now);
+    if (now < group->window_end)
+        laws_break(laws, "D8: within a window that a server of the group named", url, now);
+    if (laws->options->pace.max_in_flight > 0 && group->in_flight >= laws->options->pace.max_in_flight)
+        laws_break(laws, "D8: too many in flight, in one group", url, now);
+    group->last_send_at = now;
+    group->in_flight++;
+}
+
+void laws_group_hear(struct laws *laws, uint32_t index, int64_t retry_after_ns, int64_t now)
+{
+    struct law_group *group = &laws->groups[index];
+    if (retry_after_ns > 0 && now + retry_after_ns > group->window_end)
+        group->window_end = now + retry_after_ns;
+}
+
+void laws_group_answer(struct laws *laws, uint32_t index, int64_t retry_after_ns, int64_t now)
+{
+    laws->groups[index].in_flight--;
+    laws_group_hear(laws, index, retry_after_ns, now);
+}
+
 /* ---- what is reported ---- */
 
 void laws_waited(struct laws *laws, uint32_t index, const struct wr_plan_action *action, int64_t came_at, int64_t now)
@@ -153,6 +196,7 @@ void laws_robots(struct laws *laws, uint32_t index, bool is_https, bool denies, 
 void laws_restart(struct laws *laws, const struct store *store, int64_t now)
 {
     memset(laws->in_flight, 0, sizeof laws->in_flight);
+    forget_groups(laws);
     for (uint32_t i = 0; i < WEB_HOSTS_MAX; i++) {
         struct law_host *host = &laws->hosts[i];
         const struct store_host *known = &store->committed[i];

@@ -5,6 +5,7 @@
  * V3  no page while robots.txt is unknown, none that it denies
  * R14 requests in flight per job
  * V4  no URL twice at once, none that has ended  V6  bounds
+ * D8  the same spacing, in flight and windows per group of hosts
  * R28 a page's wait is all the time since it came, and no more is charged to its host than went by
  * and what the plans report of a host is what was sent to it
  */
@@ -13,6 +14,8 @@
 
 #include "core/plan/plan.h"
 #include "sim/crawl/store.h"
+
+#define LAW_GROUPS 16
 
 struct law_host {
     int64_t last_send_at, window_end, known_since;
@@ -28,13 +31,19 @@ struct law_host {
     bool left; /* and came back perhaps */
 };
 
+struct law_group {
+    int64_t last_send_at, window_end;
+    uint32_t in_flight;
+};
+
 struct laws {
     const struct wr_plan_options *options;
     struct law_host hosts[WEB_HOSTS_MAX];
     int64_t durable_window_end[WEB_HOSTS_MAX];
-    uint32_t in_flight[STORE_JOBS + 1]; /* of each job */
-    uint32_t concurrency;               /* the most of each; 0: any */
-    const char *broken;                 /* the first law that was */
+    struct law_group groups[LAW_GROUPS]; /* the first: none */
+    uint32_t in_flight[STORE_JOBS + 1];  /* of each job */
+    uint32_t concurrency;                /* the most of each; 0: any */
+    const char *broken;                  /* the first law that was */
     char detail[160];
 };
 
@@ -42,6 +51,10 @@ void laws_init(struct laws *laws, const struct wr_plan_options *options);
 void laws_break(struct laws *laws, const char *law, struct wr_span url, int64_t now);
 /* `row` is NULL for what is no page. */
 void laws_send(struct laws *laws, struct store_row *row, struct wr_span url, int64_t now);
+/* Of what was sent, at the group of its host. */
+void laws_group_send(struct laws *laws, uint32_t group, struct wr_span url, int64_t now);
+void laws_group_hear(struct laws *laws, uint32_t group, int64_t retry_after_ns, int64_t now);
+void laws_group_answer(struct laws *laws, uint32_t group, int64_t retry_after_ns, int64_t now);
 void laws_answer(struct laws *laws, struct store_row *row, struct wr_span url, int64_t retry_after_ns, int64_t now);
 /* The head of an answer is there. */
 void laws_hear(struct laws *laws, struct wr_span url, int64_t retry_after_ns, int64_t now);

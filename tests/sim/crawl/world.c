@@ -65,6 +65,15 @@ uint32_t world_index_of(const struct wr_plan_host *host)
     return index_of(wr_plan_host_key(host));
 }
 
+/* "g0" … "g3". */
+static struct wr_span group_of(void *context, struct wr_span key)
+{
+    static char name[8];
+    (void)context;
+    snprintf(name, sizeof name, "g%u", index_of(key) / 2 % GROUPS);
+    return wr_span_of(name);
+}
+
 static void host_left(void *context, const struct wr_plan_host_report *report)
 {
     struct world *world = context;
@@ -99,6 +108,8 @@ static void draw_options(struct world *world)
     options->max_defer_ns = (int64_t)(60 + wr_rng_below(&world->rng, 300)) * WEIR_SECOND;
     options->rules_bytes = world_once_in(world, 4) ? 2000 : 0;
     options->seed = world->seed;
+    world->grouping = (enum grouping)wr_rng_below(&world->rng, 3);
+    options->group_of = world->grouping == GROUPS_DOMAIN ? group_of : NULL;
     options->host_left = host_left;
     options->context = world;
 }

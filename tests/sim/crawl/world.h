@@ -27,6 +27,13 @@ enum event_kind {
     EVENT_COMMIT,
 };
 
+enum grouping {
+    GROUPS_NONE,
+    GROUPS_DOMAIN, /* known when a host is made */
+    GROUPS_ADDRESS /* learned when a request is about to be sent */
+};
+#define GROUPS 4 /* of each loop */
+
 struct event {
     struct wr_heap_item item; /* first */
     struct event *next_free;
@@ -37,6 +44,7 @@ struct event {
     char url[WEB_URL];
     struct web_answer answer;
     bool was_sent, is_lost;
+    uint32_t group; /* for the laws */
     /* Of a link or an errand: */
     uint32_t job, depth, hops;
     struct wr_plan_host *host; /* of an errand: whose robots.txt */
@@ -65,6 +73,7 @@ struct world {
     struct event *errands[64]; /* by tag */
     bool is_incomplete;        /* the plans do not know all fingerprints after a restart */
     uint32_t crashes_left, crashes, steps, accepted;
+    enum grouping grouping;
     int64_t held_until;         /* all plans */
     int64_t wake_at[LOOPS_MAX]; /* of the next EVENT_WAKE; 0: none */
 };

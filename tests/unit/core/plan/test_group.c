@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/* test_group.c - hosts that share a gate beside their own: one machine with a thousand names (D8). */
+#include "rig.h"
+
+/* What follows the first dot. */
+static struct wr_span domain_of(void *context, struct wr_span key)
+{
+    (void)context;
+    size_t dot = wr_span_find(key, '.');
+    return dot < key.bytes ? wr_span_after(key, dot + 1) : (struct wr_span){NULL, 0};
+}
+
+static void begin(struct rig *rig)
+{
+    rig_init(rig);
+    rig->options.pace.jitter_over_ns = WEIR_DURATION_MAX;
+    rig->options.group_of = domain_of;
+    rig_begin(rig);
+    rig_job(rig, 1);
+}
+
+static struct wr_plan_host *host_of(const struct rig *rig, const char *key)
+{
+    return wr_plan_host_find(rig->plan, wr_span_of(key));
+}
+
+/* Of those that wait for it, the one that is ready longest. */
+static void hosts_of_a_group_take_turns_at_its_pace(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    static const char hosts[] = "abc";
+    begin(&rig);
+    for (int i = 0; i < 3; i++) {
+        char host[32];
+        snprintf(host, sizeof host, "%c.one.example", hosts[i]);
+        rig_offer_many(&rig, 1, host, 4);
+    }
+    int64_t began_at = rig.now;
+    for (int i = 0; i < 12; i++) {
+        struct wr_plan_action action = rig_page(&rig, rig.now + S);
+        assert_int_equal(action.url.data[7], hosts[i % 3]);
+        assert_int_equal(rig.now, began_at + i * S);
+        rig_send(&rig, &action);
+        rig_tell(&rig, &action, 200);
+    }
+    rig_release(&rig);
+}
+
+static void hosts_of_other_groups_and_of_none_are_not_slowed(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    begin(&rig);
+    rig_offer_many(&rig, 1, "a.one.example", 2);
+    rig_offer_many(&rig, 1, "a.two.example", 2);
+    rig_offer_many(&rig, 1, "alone", 2);
+    for (int i = 0; i < 3; i++) {
+        struct wr_plan_action action = rig_page(&rig, rig.now);
+        rig_send(&rig, &action);
+        rig_tell(&rig, &action, 200);
+    }
+    assert_int_equal(wr_plan_host_group_key(rig.plan, host_of(&rig, "alone")).bytes, 0);
+    assert_true(wr_span_is(wr_plan_host_group_key(rig.plan, host_of(&rig, "a.two.example")), "two.example"));
+    rig_release(&rig);
+}
+
+static void what_one_host_is_told_binds_its_group(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true, .retry_after_ns = 7 * S};
+    for (int heard = 0; heard < 2; heard++) {
+        begin(&rig);
+        rig_offer_many(&rig, 1, "a.one.example", 1);
+        rig_offer_many(&rig, 1, "b.one.example", 1);
+        struct wr_plan_action action = rig_page(&rig, rig.now);
+        rig_send(&rig, &action);
+        if (heard)
+            wr_plan_hear(rig.plan, action.task, &outcome, rig.now);
+        else
+            wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now);
+        weir_decision why = wr_plan_why(rig.plan, host_of(&rig, "b.one.example"), 1, rig.now);
+        assert_int_equal(why.reason, WEIR_REASON_RETRY_AFTER);
+        assert_int_equal(why.wait_ns, 7 * S);
+        int64_t told_at = rig.now;
+        struct wr_plan_action other = rig_page(&rig, rig.now + 7 * S);
+        assert_int_equal(rig.now, told_at + 7 * S);
+        assert_int_equal(other.waited.ms[WEIR_REASON_RETRY_AFTER], 7000);
+        wr_plan_given(rig.plan, other.task, rig.now);
+        if (heard)
+            rig_tell(&rig, &action, 200);
+        rig_release(&rig);
+    }
+}
+
+/* Unlimited, but no more than so many at once. */
+static void the_cap_holds_for_a_group_too(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    weir_pace_options pace;
+    struct wr_plan_action flying[3];
+    char host[32];
+    rig_init(&rig);
+    weir_pace_options_profile(&pace, WEIR_PROFILE_UNLIMITED);
+    pace.max_in_flight = 3;
+    assert_int_equal(wr_pace_options_check(&pace, &rig.options.pace), 0);
+    rig.options.group_of = domain_of;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    for (int i = 0; i < 50; i++) {
+        snprintf(host, sizeof host, "h%d.one.example", i);
+        rig_offer_many(&rig, 1, host, 2);
+    }
+    for (int i = 0; i < 70; i++) {
+        if (i >= 3) {
+            assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+            rig_tell(&rig, &flying[i % 3], 200);
+        }
+        flying[i % 3] = rig_page(&rig, rig.now); /* at once */
+        if (i % 7 == 0) {
+            wr_plan_given(rig.plan, flying[i % 3].task, rig.now); /* somebody else is next */
+            flying[i % 3] = rig_page(&rig, rig.now);
+        }
+        rig_send(&rig, &flying[i % 3]);
+    }
+    rig_release(&rig);
+}
+
+static void robots_txt_passes_the_groups_gate_and_its_delay_is_the_hosts_own(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig.options.group_of = domain_of;
+    rig.options.ignores_robots = false;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.one.example", 3);
+    rig_offer_many(&rig, 1, "b.one.example", 5);
+    int64_t began_at = rig.now;
+    struct wr_plan_action action = rig_wait(&rig, rig.now);
+    assert_kind(action, WR_PLAN_ROBOTS);
+    rig_robots(&rig, &action, 200, "User-agent: *\nCrawl-delay: 3\n");
+    action = rig_wait(&rig, rig.now + S);
+    assert_kind(action, WR_PLAN_ROBOTS);
+    assert_int_equal(rig.now, began_at + S);
+    rig_robots(&rig, &action, 404, NULL);
+    static const char order[] = "babbabb";
+    for (int i = 0; i < 7; i++) {
+        action = rig_page(&rig, rig.now + S);
+        assert_int_equal(action.url.data[7], order[i]);
+        assert_int_equal(rig.now, began_at + (i + 2) * S);
+        rig_fetch(&rig, &action, 200);
+    }
+    rig_release(&rig);
+}
+
+/* Its address is known when it has been resolved, and that is when it is about to be sent. */
+static void a_host_that_joins_before_it_is_sent_asks_its_group(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    struct wr_span address = wr_span_of("192.0.2.1");
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 2);
+    rig_offer_many(&rig, 1, "b.example", 2);
+    struct wr_plan_action a = rig_page(&rig, rig.now), b = rig_page(&rig, rig.now);
+    int64_t began_at = rig.now;
+    assert_int_equal(wr_plan_host_group(rig.plan, a.host, address, rig.now), 0);
+    assert_int_equal(wr_plan_may_send(rig.plan, a.task, rig.now).verdict, WEIR_GO);
+    assert_int_equal(wr_plan_host_group(rig.plan, b.host, address, rig.now), 0);
+    assert_int_equal(wr_plan_may_send(rig.plan, b.task, rig.now).verdict,
+                     WEIR_WAIT); /* the other is about to be sent */
+    wr_plan_sent(rig.plan, a.task, rig.now);
+    assert_int_equal(wr_plan_may_send(rig.plan, b.task, rig.now).verdict, WEIR_WAIT);
+    wr_plan_given(rig.plan, b.task, rig.now);
+    rig_tell(&rig, &a, 200);
+    b = rig_page(&rig, rig.now + S);
+    assert_url(b, "http://b.example/0");
+    assert_int_equal(rig.now, began_at + S);
+    rig_send(&rig, &b);
+    rig_tell(&rig, &b, 200);
+    a = rig_page(&rig, rig.now + S);
+    assert_int_equal(rig.now, began_at + 2 * S);
+    rig_send(&rig, &a);
+    rig_release(&rig);
+}
+
+static void a_host_keeps_its_group_while_it_has_requests_there(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    begin(&rig);
+    rig_offer_many(&rig, 1, "a.one.example", 2);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    struct wr_plan_host *host = action.host;
+    rig_send(&rig, &action);
+    assert_int_equal(wr_plan_host_group(rig.plan, host, wr_span_of("two"), rig.now), 0);
+    assert_true(wr_span_is(wr_plan_host_group_key(rig.plan, host), "one.example"));
+    rig_tell(&rig, &action, 200);
+    assert_int_equal(wr_plan_host_group(rig.plan, host, wr_span_of("two"), rig.now), 0);
+    assert_true(wr_span_is(wr_plan_host_group_key(rig.plan, host), "two"));
+    assert_int_equal(wr_plan_host_group(rig.plan, host, (struct wr_span){NULL, 0}, rig.now), 0);
+    assert_int_equal(wr_plan_host_group_key(rig.plan, host).bytes, 0);
+    rig_release(&rig);
+}
+
+/* Who leaves the line does not leave it standing. */
+static void who_moves_to_another_group_goes_at_once_and_the_rest_in_turn(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    begin(&rig);
+    rig_offer_many(&rig, 1, "a.one.example", 1);
+    rig_offer_many(&rig, 1, "b.one.example", 1);
+    rig_offer_many(&rig, 1, "c.one.example", 1);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    rig_send(&rig, &action);
+    rig_tell(&rig, &action, 200);
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    assert_int_equal(wr_plan_host_group(rig.plan, host_of(&rig, "b.one.example"), wr_span_of("two"), rig.now), 0);
+    action = rig_page(&rig, rig.now);
+    assert_url(action, "http://b.one.example/0");
+    rig_fetch(&rig, &action, 200);
+    action = rig_page(&rig, rig.now + S);
+    assert_url(action, "http://c.one.example/0");
+    rig_release(&rig);
+}
+
+/* Whatever else happens to it meanwhile. */
+static void who_stands_in_line_keeps_its_place(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    begin(&rig);
+    rig_offer_many(&rig, 1, "a.one.example", 1);
+    rig_offer_many(&rig, 1, "b.one.example", 1);
+    rig_offer_many(&rig, 1, "c.one.example", 1);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    rig_fetch(&rig, &action, 200);
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    wr_plan_host_changed(rig.plan, host_of(&rig, "b.one.example"), rig.now);
+    action = rig_page(&rig, rig.now + S);
+    assert_url(action, "http://b.one.example/0");
+    rig_release(&rig);
+}
+
+static void the_last_in_line_may_move_too(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    begin(&rig);
+    rig_offer_many(&rig, 1, "a.one.example", 1);
+    rig_offer_many(&rig, 1, "b.one.example", 1);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    rig_send(&rig, &action);
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    assert_int_equal(wr_plan_host_group(rig.plan, host_of(&rig, "b.one.example"), wr_span_of("two"), rig.now), 0);
+    action = rig_page(&rig, rig.now);
+    assert_url(action, "http://b.one.example/0");
+    assert_true(rig_next(&rig).at > rig.now + S); /* nobody waits for the first group */
+    rig_release(&rig);
+}
+
+/* The group has learned what this host has not. */
+static void a_start_knows_the_delay_of_its_group(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    weir_pace_options pace;
+    rig_init(&rig);
+    weir_pace_options_profile(&pace, WEIR_PROFILE_LEARNED);
+    assert_int_equal(wr_pace_options_check(&pace, &rig.options.pace), 0);
+    rig.options.pace.delay_up_ns = 5 * S;
+    rig.options.group_of = domain_of;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.one.example", 1);
+    rig_offer_many(&rig, 1, "b.one.example", 2);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    rig_fetch(&rig, &action, 429);
+    action = rig_page(&rig, rig.now + 10 * S);
+    assert_url(action, "http://b.one.example/0");
+    assert_true(action.next_ns >= 5 * S);
+    rig_release(&rig);
+}
+
+/* Called, but its job may not start more. */
+static void one_that_cannot_start_does_not_hold_up_its_group(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    begin(&rig);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 2, .concurrency = 1}), 0);
+    rig_offer_many(&rig, 2, "busy.two.example", 1);
+    struct wr_plan_action busy = rig_page(&rig, rig.now);
+    rig_send(&rig, &busy);
+    rig_offer_many(&rig, 1, "first.one.example", 1);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    rig_send(&rig, &action);
+    rig_offer_many(&rig, 2, "a.one.example", 1);
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    rig_offer_many(&rig, 1, "b.one.example", 1);
+    rig_tell(&rig, &action, 200);
+    int64_t began_at = rig.now;
+    action = rig_page(&rig, rig.now + 2 * S);
+    assert_url(action, "http://b.one.example/0");
+    assert_true(rig.now - began_at <= S + 100 * MS);
+    rig_fetch(&rig, &action, 200);
+    rig_tell(&rig, &busy, 200);
+    action = rig_page(&rig, rig.now + S);
+    assert_url(action, "http://a.one.example/0");
+    rig_release(&rig);
+}
+
+/* At most max_hosts; one without hosts goes when a new one would be the same. */
+static void groups_are_bounded_and_go_when_nothing_is_lost(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    char key[16];
+    rig_init(&rig);
+    rig.options.max_hosts = 3;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 9);
+    rig_offer_many(&rig, 1, "b.example", 1);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    struct wr_plan_host *b = host_of(&rig, "b.example");
+    assert_int_equal(wr_plan_host_group(rig.plan, action.host, wr_span_of("x"), rig.now), 0);
+    rig_send(&rig, &action);
+    rig_tell(&rig, &action, 200);
+    assert_int_equal(wr_plan_host_group(rig.plan, action.host, wr_span_of("y"), rig.now), 0);
+    assert_int_equal(wr_plan_host_group(rig.plan, b, wr_span_of("z"), rig.now), 0);
+    assert_int_equal(wr_plan_host_group(rig.plan, b, wr_span_of("w"), rig.now), WEIR_E_FULL); /* x was just asked */
+    assert_true(wr_span_is(wr_plan_host_group_key(rig.plan, b), "z"));
+    rig.now += M;
+    for (int i = 0; i < 100; i++) {
+        snprintf(key, sizeof key, "g%d", i);
+        assert_int_equal(wr_plan_host_group(rig.plan, b, wr_span_of(key), rig.now), 0);
+    }
+    struct wr_span too_long = {rig.rows[0].url, WEIR_PACE_KEY_MAX + 1};
+    assert_int_equal(wr_plan_host_group(rig.plan, b, too_long, rig.now), WEIR_E_INVAL);
+    rig_release(&rig);
+}
+
+/* What a start costs does not depend on how many wait: one is called, and the others are not looked at. */
+static void only_the_first_in_line_is_called(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    static const char *const hosts[] = {"b.one.example", "c.one.example", "d.one.example"};
+    static const struct {
+        int64_t after;
+        weir_reason reasons[3];
+    } cases[] = {{0, {WEIR_REASON_PACE, WEIR_REASON_PACE, WEIR_REASON_PACE}},
+                 {S, {WEIR_REASON_GLOBAL, WEIR_REASON_QUEUE, WEIR_REASON_QUEUE}},
+                 {100 * MS, {WEIR_REASON_GLOBAL, WEIR_REASON_GLOBAL, WEIR_REASON_QUEUE}}};
+    begin(&rig);
+    rig_offer_many(&rig, 1, "a.one.example", 1);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    rig_send(&rig, &action);
+    rig_tell(&rig, &action, 200);
+    for (int i = 0; i < 3; i++)
+        rig_offer_many(&rig, 1, hosts[i], 1);
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    wr_plan_hold(rig.plan, rig.now + M);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        rig.now += cases[i].after;
+        assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+        for (int h = 0; h < 3; h++)
+            assert_int_equal(wr_plan_why(rig.plan, host_of(&rig, hosts[h]), 1, rig.now).reason, cases[i].reasons[h]);
+    }
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(hosts_of_a_group_take_turns_at_its_pace), test(hosts_of_other_groups_and_of_none_are_not_slowed),
+           test(what_one_host_is_told_binds_its_group), test(the_cap_holds_for_a_group_too),
+           test(robots_txt_passes_the_groups_gate_and_its_delay_is_the_hosts_own),
+           test(a_host_that_joins_before_it_is_sent_asks_its_group),
+           test(a_host_keeps_its_group_while_it_has_requests_there),
+           test(who_moves_to_another_group_goes_at_once_and_the_rest_in_turn), test(who_stands_in_line_keeps_its_place),
+           test(the_last_in_line_may_move_too), test(a_start_knows_the_delay_of_its_group),
+           test(one_that_cannot_start_does_not_hold_up_its_group), test(groups_are_bounded_and_go_when_nothing_is_lost),
+           test(only_the_first_in_line_is_called))
