@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <weir/time.h>
 
-#include "cli/kit/foreign.h"
+#include "base/json.h"
 #include "cli/kit/output.h"
 #include "shell/memory/memory.h"
 
@@ -19,64 +19,45 @@
 
 /* ---- one line ---- */
 
-static void append_member(struct wr_buf *buf, const char *name, const char *text)
-{
-    wr_buf_append_string(buf, name);
-    if (text == NULL)
-        wr_buf_append_string(buf, "null");
-    else
-        wr_append_json_string(buf, wr_span_of(text));
-}
-
-static void append_count(struct wr_buf *buf, const char *name, uint64_t count)
-{
-    wr_buf_append_string(buf, name);
-    wr_buf_append_u64(buf, count);
-}
-
 /* Microseconds are enough. */
-static void append_seconds(struct wr_buf *buf, const char *name, int64_t ns)
+static void append_seconds(struct wr_buf *buf, const char *before, int64_t ns)
 {
-    uint64_t us = ns > 0 ? (uint64_t)ns / 1000 : 0;
-    wr_buf_append_string(buf, name);
-    wr_buf_append_u64(buf, us / 1000000);
-    wr_buf_append_char(buf, '.');
-    for (uint64_t unit = 100000; unit > 0; unit /= 10)
-        wr_buf_append_char(buf, (char)('0' + us / unit % 10));
+    wr_append_json_decimal(buf, before, ns > 0 ? (uint64_t)ns / 1000 : 0, 6);
 }
 
 /* NULL for what is none. */
-static const char *or_null(const char *text)
+static struct wr_span or_null(const char *text)
 {
-    return text[0] != '\0' ? text : NULL;
+    return wr_span_of(text[0] != '\0' ? text : NULL);
 }
 
 static void append_line(struct wr_buf *buf, const char *url, const weir_response *response)
 {
     bool failed = response->failure != WEIR_FAILURE_NONE;
-    append_member(buf, "{\"url\": ", url);
-    append_member(buf, ", \"final_url\": ", or_null(response->url));
+    wr_append_json_text(buf, "{\"url\": ", wr_span_of(url));
+    wr_append_json_text(buf, ", \"final_url\": ", or_null(response->url));
     if (response->status != 0)
-        append_count(buf, ", \"status\": ", (uint64_t)response->status);
+        wr_append_json_count(buf, ", \"status\": ", (uint64_t)response->status);
     else
-        wr_buf_append_string(buf, ", \"status\": null");
-    append_count(buf, ", \"bytes\": ", response->body_bytes);
+        wr_append_json_null(buf, ", \"status\": ");
+    wr_append_json_count(buf, ", \"bytes\": ", response->body_bytes);
     wr_buf_append_string(buf, response->truncated ? ", \"truncated\": true" : ", \"truncated\": false");
-    append_member(buf, ", \"failure\": ", failed ? weir_failure_name(response->failure) : NULL);
-    append_member(buf, ", \"detail\": ", or_null(response->detail));
-    append_count(buf, ", \"attempts\": ", response->attempts);
-    append_count(buf, ", \"hops\": ", response->hops);
+    wr_append_json_text(buf, ", \"failure\": ", wr_span_of(failed ? weir_failure_name(response->failure) : NULL));
+    wr_append_json_text(buf, ", \"detail\": ", or_null(response->detail));
+    wr_append_json_count(buf, ", \"attempts\": ", response->attempts);
+    wr_append_json_count(buf, ", \"hops\": ", response->hops);
     append_seconds(buf, ", \"waited_s\": ", response->waited_ns);
-    append_member(buf, ", \"waited_for\": ",
-                  response->waited_for != WEIR_REASON_NONE ? weir_reason_name(response->waited_for) : NULL);
+    wr_append_json_text(
+        buf, ", \"waited_for\": ",
+        wr_span_of(response->waited_for != WEIR_REASON_NONE ? weir_reason_name(response->waited_for) : NULL));
     if (response->latency_ns > 0)
         append_seconds(buf, ", \"latency_s\": ", response->latency_ns);
     else
-        wr_buf_append_string(buf, ", \"latency_s\": null");
+        wr_append_json_null(buf, ", \"latency_s\": ");
     append_seconds(buf, ", \"total_s\": ", response->total_ns);
-    append_member(buf, ", \"address\": ", or_null(response->address));
+    wr_append_json_text(buf, ", \"address\": ", or_null(response->address));
     if (response->robots_line != 0)
-        append_count(buf, ", \"robots_line\": ", response->robots_line);
+        wr_append_json_count(buf, ", \"robots_line\": ", response->robots_line);
     wr_buf_append_string(buf, "}\n");
 }
 
@@ -135,10 +116,10 @@ void wr_report_refused(struct wr_report *report, const char *url, uint64_t line,
 {
     (void)pthread_mutex_lock(&report->lock);
     size_t before = begin_line(report);
-    append_member(&report->lines, "{\"url\": ", url);
-    append_member(&report->lines, ", \"status\": null, \"failure\": \"url\", \"detail\": ", why);
+    wr_append_json_text(&report->lines, "{\"url\": ", wr_span_of(url));
+    wr_append_json_text(&report->lines, ", \"status\": null, \"failure\": \"url\", \"detail\": ", wr_span_of(why));
     if (line > 0)
-        append_count(&report->lines, ", \"line\": ", line);
+        wr_append_json_count(&report->lines, ", \"line\": ", line);
     wr_buf_append_string(&report->lines, "}\n");
     end_line(report, before);
     report->asked--;

@@ -3,13 +3,12 @@
 #ifndef WR_CLI_KIT_FOREIGN_H
 #define WR_CLI_KIT_FOREIGN_H
 
-#include "base/buf.h"
+#include "base/json.h"
 
 /* '\' as "\\", bytes that are not printable ASCII as "\xNN". */
 void wr_print_foreign(struct wr_span text);
 
-/* A JSON string with its quotes: "\u001b" and so on, '<' among them; what is not UTF-8 as U+FFFD. */
+/* As wr_append_json_string. */
 void wr_print_json_string(struct wr_span text);
-void wr_append_json_string(struct wr_buf *buf, struct wr_span text);
 
 #endif

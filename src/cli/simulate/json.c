@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/buf.h"
+#include "base/json.h"
 #include "cli/kit/output.h"
 #include "cli/simulate/report.h"
 
@@ -12,18 +12,7 @@ void wr_json_quote(const char *text, char *ret_text, size_t text_bytes)
 {
     struct wr_buf buf;
     wr_buf_init_fixed(&buf, ret_text, text_bytes);
-    wr_buf_append_char(&buf, '"');
-    for (const char *c = text; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20) {
-            wr_buf_append_string(&buf, "\\u00");
-            wr_buf_append_hex(&buf, (unsigned char)*c, 2, WR_HEX_SMALL);
-            continue;
-        }
-        if (*c == '"' || *c == '\\')
-            wr_buf_append_char(&buf, '\\');
-        wr_buf_append_char(&buf, *c);
-    }
-    wr_buf_append_char(&buf, '"');
+    wr_append_json_string(&buf, wr_span_of(text));
 }
 
 /* What never comes is null. */

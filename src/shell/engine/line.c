@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* line.c - what became of one URL, as one line of JSON. */
+#include "shell/engine/line.h"
+
+#include "base/json.h"
+
+const char *wr_verdict_name(enum wr_verdict verdict)
+{
+    static const char *const names[] = {
+#define X(verdict, name) name,
+        WR_VERDICTS(X)
+#undef X
+    };
+    return (unsigned)verdict < sizeof names / sizeof names[0] ? names[verdict] : NULL;
+}
+
+static struct wr_span or_null(struct wr_span text)
+{
+    return text.bytes > 0 ? text : (struct wr_span){NULL, 0};
+}
+
+static bool ends_authority(char c)
+{
+    return c == '/' || c == '?' || c == '#' || c == '\\';
+}
+
+/* Bytes of "user:password@" and where they begin; 0 if there are none. */
+static size_t user_bytes(struct wr_span url, size_t *ret_at)
+{
+    size_t at = 0, end;
+
+    if (wr_span_find(url, '@') == url.bytes)
+        return 0;
+    while (at < url.bytes && url.data[at] != '/')
+        at++;
+    while (at < url.bytes && url.data[at] == '/')
+        at++;
+    for (end = at; end < url.bytes && !ends_authority(url.data[end]);)
+        end++;
+    while (end > at && url.data[end - 1] != '@')
+        end--;
+    *ret_at = at;
+    return end - at;
+}
+
+/* An URL that is none is shown as it is, but for what may be a password. */
+static void append_url(struct wr_buf *buf, const char *before, struct wr_span url)
+{
+    size_t at, bytes = user_bytes(url, &at);
+
+    if (bytes == 0) {
+        wr_append_json_text(buf, before, or_null(url));
+        return;
+    }
+    wr_buf_append_string(buf, before);
+    wr_buf_append_char(buf, '"');
+    wr_append_json_inside(buf, (struct wr_span){url.data, at});
+    wr_append_json_inside(buf, wr_span_after(url, at + bytes));
+    wr_buf_append_char(buf, '"');
+}
+
+/* Milliseconds with three decimals. */
+static void append_ms(struct wr_buf *buf, const char *before, int64_t ns)
+{
+    if (ns < 0)
+        wr_append_json_null(buf, before);
+    else
+        wr_append_json_decimal(buf, before, (uint64_t)ns / 1000, 3);
+}
+
+static void append_waited(struct wr_buf *buf, const uint32_t *waited)
+{
+    bool is_first = true;
+
+    wr_buf_append_string(buf, ", \"wait_ms\": {");
+    for (int reason = WEIR_REASON_NONE + 1; waited != NULL && reason <= WEIR_REASON_QUEUE; reason++) {
+        if (waited[reason] == 0)
+            continue;
+        wr_buf_append_string(buf, is_first ? "\"" : ", \"");
+        wr_buf_append_string(buf, weir_reason_name((weir_reason)reason));
+        wr_append_json_count(buf, "\": ", waited[reason]);
+        is_first = false;
+    }
+    wr_buf_append_char(buf, '}');
+}
+
+static void append_count_or_null(struct wr_buf *buf, const char *before, int64_t count, int64_t least)
+{
+    if (count < least)
+        wr_append_json_null(buf, before);
+    else
+        wr_append_json_count(buf, before, (uint64_t)count);
+}
+
+void wr_line_append(struct wr_buf *buf, const struct wr_line *line)
+{
+    append_url(buf, "{\"url\": ", line->url);
+    append_url(buf, ", \"final_url\": ", line->final_url);
+    append_count_or_null(buf, ", \"status\": ", line->status, 1);
+    wr_append_json_count(buf, ", \"bytes\": ", line->bytes);
+    wr_append_json_text(buf, ", \"digest\": ", or_null(line->digest));
+    wr_append_json_text(buf, ", \"content_type\": ", or_null(line->content_type));
+    wr_append_json_text(buf, ", \"title\": ", line->title);
+    wr_append_json_count(buf, ", \"depth\": ", line->depth);
+    append_url(buf, ", \"referrer\": ", line->referrer);
+    wr_append_json_count(buf, ", \"attempts\": ", line->attempts);
+    append_count_or_null(buf, ", \"links\": ", line->links, 0);
+    wr_append_json_text(buf, ", \"verdict\": ", wr_span_of(wr_verdict_name(line->verdict)));
+    wr_append_json_text(buf, ", \"error\": ", or_null(line->error));
+    wr_append_json_text(buf, ", \"error_text\": ", or_null(line->error_text));
+    append_waited(buf, line->waited);
+    append_ms(buf, ", \"dns_ms\": ", line->dns_ns);
+    append_ms(buf, ", \"connect_ms\": ", line->connect_ns);
+    append_ms(buf, ", \"first_byte_ms\": ", line->first_byte_ns);
+    append_ms(buf, ", \"total_ms\": ", line->total_ns);
+    wr_buf_append_string(buf, "}\n");
+}
