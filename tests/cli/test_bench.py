@@ -161,8 +161,8 @@ def store_measures_a_crawl_and_its_resume():
     assert run.returncode == 0, run.stderr
     result = json.loads(run.stdout)
     assert (result['pages'], result['hosts'], result['links']) == (2000, 20, 2)
-    assert result['known'] == result['pages'] + result['hosts']
-    assert result['hosts_listed'] == 20 and result['tasks_loaded'] == 20
+    assert result['known'] == result['pages'] + 256
+    assert result['hosts_listed'] == 20 and result['tasks_loaded'] == 200
     assert 50 < result['bytes_per_task'] < 1000 and result['pages_per_s'] > 0 and result['commits'] > 0
     run = weir('bench', 'store', '--pages', '10', '--hosts', '1')
     assert run.returncode == 0 and 'bytes per task' in run.stdout

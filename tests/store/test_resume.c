@@ -157,7 +157,143 @@ static void thousands_of_hosts_in_one_transaction_are_counted_right(void **state
     }
 }
 
+/* ---- much at once -------------------------------------------------------------------------------------- */
+
+/* However many of them SQLite inserts at a time: known ones, and some that come twice, among the new. */
+static void new_tasks_are_told_from_known_ones_however_many_come_at_once(void **state)
+{
+    enum {
+        TASKS = 100
+    };
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        struct wr_store_change changes[2 * TASKS];
+        bool is_new[2 * TASKS];
+        char urls[TASKS][32];
+        size_t count = 0, queued;
+        struct wr_store_stats stats;
+        rig_open(rig);
+        int64_t job = rig_job(rig, "");
+        for (size_t i = 0; i < TASKS; i++) {
+            snprintf(urls[i], sizeof urls[0], "https://h/%zu", i);
+            if (i % 3 == 0)
+                rig_post(rig, rig_found(rig, job, "h", urls[i], NULL));
+        }
+        for (size_t i = 0; i < TASKS; i++) {
+            for (size_t twice = 0; twice <= (i % 5 == 0); twice++, count++) {
+                changes[count] = rig_found(rig, job, i % 3 == 0 ? "h" : "g", urls[i], NULL);
+                changes[count].found.ret_is_new = &is_new[count];
+                is_new[count] = i % 3 == 0; /* wrong before it is told */
+            }
+        }
+        rig_post_all(rig, changes, count);
+        count = 0;
+        for (size_t i = 0; i < TASKS; i++)
+            for (size_t twice = 0; twice <= (i % 5 == 0); twice++, count++)
+                assert_int_equal(is_new[count], i % 3 != 0 && twice == 0);
+        struct wr_store_query query = {
+            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("g"), .after = WR_STORE_FRONT};
+        struct rig_row *rows = rig_read(rig, query, &queued);
+        assert_int_equal(queued, 66);
+        for (size_t i = 0; i < queued; i++) /* in the order in which they were found */
+            assert_true(rig_is(rows[i].row.task.url, urls[i / 2 * 3 + 1 + i % 2]));
+        free(rows);
+        assert_int_equal(rig_look_job(rig, job).queued, TASKS);
+        wr_store_stats_get(rig->store, &stats);
+        assert_int_equal(stats.ignored, 34 + 20);
+        rig_check(rig);
+    }
+}
+
+static void a_task_that_two_jobs_have_ends_in_the_one_that_says_so(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        rig_open(rig);
+        int64_t one = rig_job(rig, ""), other = rig_job(rig, "");
+        const struct wr_store_change changes[] = {
+            rig_found(rig, one, "h", "https://h/", NULL),
+            rig_found(rig, other, "h", "https://h/", NULL),
+            rig_ended(rig, one, "https://h/", false, "fetched"),
+        };
+        rig_post_all(rig, changes, 3);
+        assert_int_equal(rig_look_job(rig, one).done, 1);
+        assert_int_equal(rig_look_job(rig, other).queued, 1);
+        rig_post(rig, rig_ended(rig, one, "https://h/", true, "failed")); /* again */
+        assert_int_equal(rig_look_job(rig, one).failed, 0);
+        assert_int_equal(rig_look_job(rig, other).queued, 1);
+        rig_check(rig);
+    }
+}
+
+static void a_task_may_be_found_end_and_be_found_again_in_one_post(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        rig_open(rig);
+        int64_t job = rig_job(rig, "");
+        const struct wr_store_change changes[] = {
+            rig_ended(rig, job, "https://h/1", false, "fetched"), /* of nothing: nothing happens */
+            rig_found(rig, job, "h", "https://h/1", NULL),        rig_retry(rig, job, "https://h/1", 1, 429),
+            rig_found(rig, job, "h", "https://h/2", NULL),        rig_ended(rig, job, "https://h/2", false, "fetched"),
+            rig_found(rig, job, "h", "https://h/2", NULL),
+        };
+        rig_post_all(rig, changes, sizeof changes / sizeof changes[0]);
+        struct wr_store_job seen = rig_look_job(rig, job);
+        assert_int_equal(seen.queued, 1);
+        assert_int_equal(seen.done, 1);
+        assert_int_equal(seen.rejected, 1);
+        char *queue = rig_queue(rig, job, "h");
+        assert_string_equal(queue, "https://h/1");
+        free(queue);
+        rig_check(rig);
+    }
+}
+
+static void post_lengths(struct rig *rig, int64_t job, size_t path_count)
+{
+    enum {
+        PATHS = 20,
+        ROUNDS = 5
+    };
+    struct wr_store_change changes[PATHS * ROUNDS];
+    char paths[PATHS][16];
+    size_t count;
+
+    for (size_t i = 0; i < path_count * ROUNDS; i++) {
+        snprintf(paths[i % path_count], sizeof paths[0], "out-%02zu", i % path_count);
+        changes[i] = rig_output(job, paths[i % path_count], 1000 + i);
+    }
+    rig_post_all(rig, changes, path_count * ROUNDS);
+    rig_reopen(rig);
+    struct rig_row *rows = rig_read(rig, (struct wr_store_query){.what = WR_STORE_OUTPUTS, .job = job}, &count);
+    assert_int_equal(count, path_count);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(rig_is(rows[i].row.output.path, paths[i]));
+        assert_int_equal(rows[i].row.output.bytes, 1000 + path_count * (ROUNDS - 1) + i);
+    }
+    free(rows);
+}
+
+static void of_many_lengths_of_an_output_the_last_is_kept(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        rig_open(rig);
+        post_lengths(rig, rig_job(rig, ""), 2);
+        post_lengths(rig, rig_job(rig, ""), 20);
+    }
+}
+
 WEIR_TESTS(test(the_newest_job_that_is_not_over_is_found_among_others),
            test(a_job_goes_on_with_its_settings_counters_and_outputs),
            test(tasks_of_a_job_and_host_are_counted_whether_they_ended_or_not),
-           test(thousands_of_hosts_in_one_transaction_are_counted_right))
+           test(thousands_of_hosts_in_one_transaction_are_counted_right),
+           test(new_tasks_are_told_from_known_ones_however_many_come_at_once),
+           test(a_task_that_two_jobs_have_ends_in_the_one_that_says_so),
+           test(a_task_may_be_found_end_and_be_found_again_in_one_post),
+           test(of_many_lengths_of_an_output_the_last_is_kept))

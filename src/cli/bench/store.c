@@ -19,7 +19,8 @@
 
 #define PATH_BYTES 512
 #define READS_AHEAD 256
-#define CHANGES_AHEAD 8192 /* unanswered; half of what the store takes */
+#define QUEUED_LEAST 256    /* pages that wait */
+#define CHANGES_AHEAD 20000 /* unanswered; what the store takes at once, and more */
 
 struct settings {
     uint64_t pages, hosts, links;
@@ -124,7 +125,7 @@ static void count_ahead(struct crawl *crawl)
 
 static int post(struct crawl *crawl, const struct wr_store_change *changes, size_t count)
 {
-    int error = await_answers(crawl, CHANGES_AHEAD / (crawl->settings->links + 2));
+    int error = await_answers(crawl, CHANGES_AHEAD / (crawl->settings->links + 3));
 
     if (error != 0)
         return error;
@@ -132,10 +133,15 @@ static int post(struct crawl *crawl, const struct wr_store_change *changes, size
     return wr_store_post(crawl->store, changes, count, answered, crawl);
 }
 
+static uint64_t seeds_of(const struct settings *settings)
+{
+    return settings->hosts > QUEUED_LEAST ? settings->hosts : QUEUED_LEAST;
+}
+
 /* The page ends, its links are found: all known, but for the page after it. */
 static int post_page(struct crawl *crawl, uint64_t number)
 {
-    static struct wr_store_change changes[1 + 1 + 1000];
+    static struct wr_store_change changes[1 + 1 + 1 + 1000];
     static struct page links[1 + 1000];
     size_t count = 0;
     struct page page;
@@ -149,10 +155,12 @@ static int post_page(struct crawl *crawl, uint64_t number)
                                                           .bytes = 12345,
                                                           .verdict = wr_span_of("fetched")}};
     for (uint64_t i = 0; i <= crawl->settings->links; i++) {
-        uint64_t to = i == 0 ? number + crawl->settings->hosts : (number * 7 + i * 13) % (number + 1);
+        uint64_t to = i == 0 ? number + seeds_of(crawl->settings) : (number * 7 + i * 13) % (number + 1);
         make_page(crawl, to, &links[i]);
         changes[count++] = found(crawl, &links[i], page.fingerprint);
     }
+    changes[count++] = (struct wr_store_change){
+        .kind = WR_STORE_OUTPUT, .output = {.job = crawl->job, .path = wr_span_of("out"), .bytes = number * 1000}};
     return post(crawl, changes, count);
 }
 
@@ -160,9 +168,9 @@ static int run_crawl(struct crawl *crawl)
 {
     int error = 0;
 
-    for (uint64_t host = 0; host < crawl->settings->hosts && error == 0; host++) {
+    for (uint64_t i = 0; i < seeds_of(crawl->settings) && error == 0; i++) {
         struct page seed;
-        make_page(crawl, host, &seed);
+        make_page(crawl, i, &seed);
         struct wr_store_change change = found(crawl, &seed, 0);
         error = post(crawl, &change, 1);
     }
@@ -308,7 +316,7 @@ static int measure(struct crawl *crawl, struct result *result)
 
 static void print(const struct settings *settings, const struct result *result)
 {
-    double pages = (double)settings->pages, tasks = (double)(settings->pages + settings->hosts);
+    double pages = (double)settings->pages, tasks = (double)result->known;
 
     wr_print(
         settings->json

@@ -9,9 +9,9 @@
 
 #include <signal.h>
 
-#define BATCH_NS (50 * WEIR_MILLISECOND) /* a page costs half as much among thousands as among hundreds */
-#define BATCH_CHANGES 4096
-#define QUEUE_CHANGES 16384
+#define BATCH_NS (200 * WEIR_MILLISECOND) /* a page costs half as much among thousands as among hundreds */
+#define BATCH_CHANGES 16384
+#define QUEUE_CHANGES 32768
 #define QUEUE_BYTES ((size_t)32 << 20)
 #define HOSTS_NS WEIR_SECOND
 #define RETRY_NS WEIR_SECOND

@@ -7,7 +7,7 @@
  *     wr_store_read(store, &(struct wr_store_query){.what = WR_STORE_TASKS, …});
  *     wr_store_free(store);                                       stores all that was posted
  *
- * One thread of the store's writes and reads. What is posted waits for a few tens of milliseconds, or until there is
+ * One thread of the store's writes and reads. What is posted waits for a fifth of a second at most, or until there is
  * much of it, and goes into one transaction with all else that waits: each post is in it as a whole, and in the order
  * of posting. So put into one post what must be true together: a page that ended, the tasks found on it, and how far
  * the output file is.
@@ -212,9 +212,9 @@ struct wr_backend_kind;
 struct wr_store_options {
     const char *path;       /* copied; not NULL */
     bool may_create;        /* if there is no such file; else WEIR_E_ABSENT */
-    int64_t batch_ns;       /* a post waits at most so long for others; 50 ms */
-    uint32_t batch_changes; /* from so many on it does not; 4096 */
-    uint32_t queue_changes; /* WEIR_E_FULL beyond; 16384 */
+    int64_t batch_ns;       /* a post waits at most so long for others; 200 ms */
+    uint32_t batch_changes; /* from so many on it does not; 16384 */
+    uint32_t queue_changes; /* WEIR_E_FULL beyond; 32768 */
     size_t queue_bytes;     /* the same; 32 MiB */
     int64_t hosts_ns;       /* a host's memory is written at most so often; 1 s */
     int64_t retry_ns;       /* how soon a paused store tries again; 1 s */

@@ -92,6 +92,8 @@ static int extend(struct wr_store *store)
         error = apply(store, next);
         store->applied = next;
     }
+    if (error == 0)
+        error = backend->kind->flush(backend);
     if (error != 0)
         undo(store);
     return error;

@@ -12,6 +12,7 @@ const struct wr_backend_kind wr_backend_sqlite = {
     .begin = wr_sqlite_begin,
     .apply = wr_sqlite_apply,
     .add_job = wr_sqlite_add_job,
+    .flush = wr_sqlite_flush,
     .commit = wr_sqlite_commit,
     .undo = wr_sqlite_undo,
     .settle = wr_sqlite_settle,

@@ -5,11 +5,6 @@
  */
 #include "shell/store/sqlite/sqlite.h"
 
-static void bind_key(sqlite3_stmt *statement, int at, struct wr_span key)
-{
-    (void)sqlite3_bind_text(statement, at, key.bytes > 0 ? key.data : "", (int)key.bytes, SQLITE_STATIC);
-}
-
 /* The number in the first column; 0: there is no row. */
 static int read_number(struct wr_sqlite *sqlite, enum wr_statement which, int64_t *ret_number)
 {
@@ -24,28 +19,32 @@ static int read_number(struct wr_sqlite *sqlite, enum wr_statement which, int64_
 
 static int look_up(struct wr_sqlite *sqlite, struct wr_span key, int64_t *ret_id)
 {
-    bind_key(sqlite->statements[WR_SQL_HOST_ID], 1, key);
+    wr_bind_text(sqlite->statements[WR_SQL_HOST_ID], 1, key);
     int error = read_number(sqlite, WR_SQL_HOST_ID, ret_id);
     if (error != 0 || *ret_id != 0)
         return error;
-    bind_key(sqlite->statements[WR_SQL_HOST_ADD], 1, key);
+    wr_bind_text(sqlite->statements[WR_SQL_HOST_ADD], 1, key);
     error = wr_sqlite_write(sqlite, WR_SQL_HOST_ADD);
     if (error == 0)
         *ret_id = sqlite3_last_insert_rowid(sqlite->db);
     return error;
 }
 
+/* Of so many as `which` takes. */
+static int write_counts(struct wr_sqlite *sqlite, enum wr_statement which, struct wr_host_slot *const *slots,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const int64_t numbers[] = {slots[i]->job, slots[i]->id, slots[i]->accepted};
+        wr_bind_numbers(sqlite->statements[which], 1 + 3 * (int)i, numbers, 3);
+        slots[i]->accepted = 0;
+    }
+    return wr_sqlite_write(sqlite, which);
+}
+
 static int write_count(struct wr_sqlite *sqlite, struct wr_host_slot *slot)
 {
-    sqlite3_stmt *statement = sqlite->statements[WR_SQL_ACCEPTED_ADD];
-
-    if (slot->accepted == 0)
-        return 0;
-    (void)sqlite3_bind_int64(statement, 1, slot->job);
-    (void)sqlite3_bind_int64(statement, 2, slot->id);
-    (void)sqlite3_bind_int64(statement, 3, slot->accepted);
-    slot->accepted = 0;
-    return wr_sqlite_write(sqlite, WR_SQL_ACCEPTED_ADD);
+    return slot->accepted == 0 ? 0 : write_counts(sqlite, WR_SQL_ACCEPTED, &slot, 1);
 }
 
 /* Where the host is, if it is in the cache. Two with the same 64-bit hash are not met in this world's time. */
@@ -75,10 +74,20 @@ int wr_sqlite_host(struct wr_sqlite *sqlite, struct wr_span key, struct wr_host_
 
 int wr_sqlite_host_settle(struct wr_sqlite *sqlite)
 {
+    struct wr_host_slot *slots[WR_ACCEPTED_MANY];
+    size_t count = 0;
     int error = 0;
 
-    for (size_t i = 0; i < sqlite->counted_count && error == 0; i++)
-        error = write_count(sqlite, &sqlite->hosts[sqlite->counted[i]]);
+    for (size_t i = 0; i < sqlite->counted_count && error == 0; i++) {
+        slots[count] = &sqlite->hosts[sqlite->counted[i]];
+        count += slots[count]->accepted > 0;
+        if (count == WR_ACCEPTED_MANY) {
+            error = write_counts(sqlite, WR_SQL_ACCEPTED_MANY, slots, count);
+            count = 0;
+        }
+    }
+    for (size_t i = 0; i < count && error == 0; i++)
+        error = write_count(sqlite, slots[i]);
     sqlite->counted_count = 0;
     return error;
 }
@@ -112,7 +121,7 @@ int wr_sqlite_host_accepted(struct wr_sqlite *sqlite, int64_t job, struct wr_spa
     const struct wr_host_slot *slot = slot_of(sqlite, key, &hash);
 
     (void)sqlite3_bind_int64(statement, 1, job);
-    bind_key(statement, 2, key);
+    wr_bind_text(statement, 2, key);
     int error = read_number(sqlite, WR_SQL_READ_ACCEPTED, &tasks);
     if (error != 0)
         return error;

@@ -258,6 +258,8 @@ int wr_sqlite_open(const struct wr_store_options *options, struct wr_backend **r
     struct wr_sqlite *sqlite = NULL;
 
     (void)pthread_mutex_lock(&open_lock);
+    /* Nobody asks for its totals of memory, which cost a lock each time. Once SQLite runs this does nothing. */
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     int error = open_file(options, &sqlite);
     (void)pthread_mutex_unlock(&open_lock);
     if (error == 0)

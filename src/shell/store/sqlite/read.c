@@ -4,11 +4,6 @@
 
 #define CONDEMN_AT_ONCE 256 /* further ones are met again */
 
-static void bind_key(sqlite3_stmt *statement, int at, struct wr_span key)
-{
-    (void)sqlite3_bind_text(statement, at, key.bytes > 0 ? key.data : "", (int)key.bytes, SQLITE_STATIC);
-}
-
 /* Which statement, ready to be stepped. */
 static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_query *query)
 {
@@ -27,7 +22,7 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
         break;
     case WR_STORE_TASKS:
         (void)sqlite3_bind_int64(statement, 1, query->job);
-        bind_key(statement, 2, query->key);
+        wr_bind_text(statement, 2, query->key);
         (void)sqlite3_bind_int64(statement, 3, query->after.priority);
         (void)sqlite3_bind_int64(statement, 4, query->after.id);
         break;
@@ -38,7 +33,7 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
         break;
     case WR_STORE_ONE_HOST:
     case WR_STORE_ONE_ROBOTS:
-        bind_key(statement, 1, query->key);
+        wr_bind_text(statement, 1, query->key);
         break;
     case WR_STORE_OUTPUTS:
     case WR_STORE_CHECK:
@@ -86,6 +81,8 @@ int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *quer
     while ((query->limit == 0 || good_count < query->limit) && (code = sqlite3_step(statement)) == SQLITE_ROW) {
         struct wr_store_row row;
         if (decode(statement, query, wall_now, &row)) {
+            if (query->what == WR_STORE_TASKS)
+                wr_sqlite_task_note(sqlite, row.task.fingerprint, row.task.id);
             query->row(query->context, &row);
             good_count++;
         } else {

@@ -74,14 +74,25 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
     "  PRIMARY KEY (job, path)) STRICT, WITHOUT ROWID;",
 };
 
+#define FOUR(row) row ", " row ", " row ", " row
+#define FOUND_INTO "INSERT OR IGNORE INTO tasks (job, host, fingerprint, parent, priority, depth, hops, url) VALUES "
+#define FOUND_ROW "(?, ?, ?, ?, ?, ?, ?, ?)"
+#define ENDED_SET "UPDATE tasks SET state = ?3, status = ?4, attempts = ?5, bytes = ?6, verdict = ?7, why = ?8 WHERE "
+#define ACCEPTED_INTO "INSERT INTO accepted (job, host, tasks) VALUES "
+#define ACCEPTED_ROW "(?, ?, ?)"
+#define ACCEPTED_ADDS " ON CONFLICT (job, host) DO UPDATE SET tasks = tasks + excluded.tasks"
+
+_Static_assert(WR_FOUND_MANY == 4 * 4 && WR_ACCEPTED_MANY == 4 * 4, "as many rows as FOUR(FOUR()) has");
+
 static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_BEGIN] = "BEGIN IMMEDIATE",
     [WR_SQL_COMMIT] = "COMMIT",
     [WR_SQL_ROLLBACK] = "ROLLBACK",
-    [WR_SQL_FOUND] = "INSERT OR IGNORE INTO tasks (job, host, fingerprint, parent, priority, depth, hops, url)"
-                     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-    [WR_SQL_ENDED] = "UPDATE tasks SET state = ?3, status = ?4, attempts = ?5, bytes = ?6, verdict = ?7, why = ?8"
-                     " WHERE job = ?1 AND fingerprint = ?2 AND state = 0",
+    [WR_SQL_FOUND] = FOUND_INTO FOUND_ROW,
+    [WR_SQL_FOUND_MANY] = FOUND_INTO FOUR(FOUR(FOUND_ROW)),
+    [WR_SQL_NEWEST] = "SELECT id, job, fingerprint FROM tasks WHERE id > ?1 ORDER BY id",
+    [WR_SQL_ENDED] = ENDED_SET "job = ?1 AND fingerprint = ?2 AND state = 0",
+    [WR_SQL_ENDED_ROW] = ENDED_SET "id = ?9 AND +job = ?1 AND +fingerprint = ?2 AND state = 0",
     [WR_SQL_RETRY] = "UPDATE tasks SET attempts = ?3, status = ?4, not_before_ms = ?5"
                      " WHERE job = ?1 AND fingerprint = ?2 AND state = 0 AND attempts < ?3",
     [WR_SQL_STATUS] = "UPDATE jobs SET status = ?2, why = ?3, updated_at_ms = ?4 WHERE id = ?1",
@@ -97,8 +108,8 @@ static const char *const sql[WR_SQL_COUNT] = {
                     " rate = ?9, cap = ?10, traits = ?11, block_ms = ?12, breaker_open = ?13",
     [WR_SQL_HOST_ADD] = "INSERT INTO hosts (host) VALUES (?1)",
     [WR_SQL_HOST_ID] = "SELECT id FROM hosts WHERE host = ?1",
-    [WR_SQL_ACCEPTED_ADD] = "INSERT INTO accepted (job, host, tasks) VALUES (?1, ?2, ?3)"
-                            " ON CONFLICT (job, host) DO UPDATE SET tasks = tasks + ?3",
+    [WR_SQL_ACCEPTED] = ACCEPTED_INTO ACCEPTED_ROW ACCEPTED_ADDS,
+    [WR_SQL_ACCEPTED_MANY] = ACCEPTED_INTO FOUR(FOUR(ACCEPTED_ROW)) ACCEPTED_ADDS,
     [WR_SQL_JOB_ADD] =
         "INSERT INTO jobs (status, settings, created_at_ms, updated_at_ms) VALUES ('pending', ?1, ?2, ?2)",
     [WR_SQL_JOB_STATUS] = "SELECT status IN ('pending', 'running') FROM jobs WHERE id = ?1",

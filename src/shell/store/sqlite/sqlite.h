@@ -33,7 +33,10 @@ enum wr_statement {
     WR_SQL_COMMIT,
     WR_SQL_ROLLBACK,
     WR_SQL_FOUND,
+    WR_SQL_FOUND_MANY,
+    WR_SQL_NEWEST,
     WR_SQL_ENDED,
+    WR_SQL_ENDED_ROW,
     WR_SQL_RETRY,
     WR_SQL_STATUS,
     WR_SQL_OUTPUT,
@@ -42,7 +45,8 @@ enum wr_statement {
     WR_SQL_HOST,
     WR_SQL_HOST_ADD,
     WR_SQL_HOST_ID,
-    WR_SQL_ACCEPTED_ADD,
+    WR_SQL_ACCEPTED,
+    WR_SQL_ACCEPTED_MANY,
     WR_SQL_JOB_ADD,
     WR_SQL_JOB_STATUS,
     WR_SQL_JOB_TALLY,
@@ -78,8 +82,18 @@ struct wr_host_slot {
     int64_t accepted; /* not in the file yet */
 };
 
+/* A task's row, as it was when it was written or read. */
+struct wr_task_slot {
+    uint64_t fingerprint;
+    int64_t id; /* 0: free */
+};
+
+#define WR_OUTPUTS 8
+#define WR_FOUND_MANY 16 /* tasks that one statement inserts */
+#define WR_TASK_CACHE 65536
 #define WR_HOST_CACHE 65536 /* a power of two: 2 MB, of which pages that are not used cost nothing */
 #define WR_HOST_COUNTED 4096
+#define WR_ACCEPTED_MANY 16 /* counts that one statement writes */
 
 struct wr_sqlite {
     struct wr_backend backend; /* first */
@@ -91,7 +105,12 @@ struct wr_sqlite {
     uint64_t ignored; /* by this transaction */
     struct wr_tally tallies[WR_TALLIES];
     size_t tally_count;
-    int wal_pages; /* in the log after the last commit */
+    int wal_pages;                                     /* in the log after the last commit */
+    const struct wr_store_output *outputs[WR_OUTPUTS]; /* the last words about these, not written yet */
+    size_t output_count;
+    const struct wr_store_task *found[WR_FOUND_MANY]; /* not written yet */
+    size_t found_count;
+    struct wr_task_slot tasks[WR_TASK_CACHE];
     struct wr_host_slot hosts[WR_HOST_CACHE];
     uint32_t counted[WR_HOST_COUNTED]; /* slots where `accepted` is not 0, or was not */
     size_t counted_count;
@@ -103,6 +122,24 @@ struct wr_sqlite {
 static inline struct wr_sqlite *wr_sqlite_of(struct wr_backend *backend)
 {
     return (struct wr_sqlite *)(void *)backend;
+}
+
+/* Binding copies nothing, so it cannot fail: every size was checked when it was posted. */
+static inline void wr_bind_text(sqlite3_stmt *statement, int at, struct wr_span text)
+{
+    (void)sqlite3_bind_text(statement, at, text.bytes > 0 ? text.data : "", (int)text.bytes, SQLITE_STATIC);
+}
+
+static inline void wr_bind_numbers(sqlite3_stmt *statement, int at, const int64_t *numbers, int count)
+{
+    for (int i = 0; i < count; i++)
+        (void)sqlite3_bind_int64(statement, at + i, numbers[i]);
+}
+
+/* Up: nobody starts earlier for having been stored. */
+static inline int64_t wr_sqlite_ms(int64_t ns)
+{
+    return ns <= 0 ? 0 : ns / WEIR_MILLISECOND + (ns % WEIR_MILLISECOND > 0);
 }
 
 /* error.c: what a result of SQLite's means to the store; `why` says it in words. 0 for SQLITE_OK, _ROW and _DONE. */
@@ -150,8 +187,24 @@ void wr_sqlite_host_forget(struct wr_sqlite *sqlite);
 /* Tasks of the job on the host, with those that are not written yet. */
 int wr_sqlite_host_accepted(struct wr_sqlite *sqlite, int64_t job, struct wr_span key, uint64_t *ret_accepted);
 
+/* task.c: what is found gathers until there is enough for one statement, or wr_sqlite_flush. */
+int wr_sqlite_put_found(struct wr_sqlite *sqlite, const struct wr_store_task *task);
+int wr_sqlite_put_ended(struct wr_sqlite *sqlite, const struct wr_store_ended *ended);
+int wr_sqlite_put_retry(struct wr_sqlite *sqlite, const struct wr_store_retry *retry);
+int wr_sqlite_flush(struct wr_backend *backend);
+
+/* Where the task's row is. */
+void wr_sqlite_task_note(struct wr_sqlite *sqlite, uint64_t fingerprint, int64_t id);
+
 /* write.c: runs a statement whose parameters are bound, to its end. WEIR_E_ codes. */
 int wr_sqlite_write(struct wr_sqlite *sqlite, enum wr_statement which);
+
+/* Whether that changed anything; counts it if not. */
+bool wr_sqlite_changed(struct wr_sqlite *sqlite);
+
+/* The job's in this transaction; stays until the next is asked for. */
+int wr_sqlite_tally(struct wr_sqlite *sqlite, int64_t job, struct wr_tally **ret_tally);
+
 int wr_sqlite_begin(struct wr_backend *backend, int64_t wall_now);
 int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *change);
 int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64_t *ret_job);

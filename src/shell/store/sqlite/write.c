@@ -7,26 +7,12 @@
 #include <sys/stat.h>
 
 #define LOG_PAGES 4000 /* the log is put into the file from here on: 16 MB */
-#define TOO_MANY 429
 
 /* ---- values -------------------------------------------------------------------------------------------- */
-
-/* Up: nobody starts earlier for having been stored. */
-static int64_t ms_of(int64_t ns)
-{
-    if (ns <= 0)
-        return 0;
-    return ns / WEIR_MILLISECOND + (ns % WEIR_MILLISECOND > 0);
-}
 
 static int64_t seconds_of(int64_t ns)
 {
     return ns <= 0 ? 0 : ns / WEIR_SECOND + (ns % WEIR_SECOND > 0);
-}
-
-static void bind_text(sqlite3_stmt *statement, int at, struct wr_span text)
-{
-    (void)sqlite3_bind_text(statement, at, text.bytes > 0 ? text.data : "", (int)text.bytes, SQLITE_STATIC);
 }
 
 static void bind_bytes(sqlite3_stmt *statement, int at, struct wr_span bytes)
@@ -34,18 +20,11 @@ static void bind_bytes(sqlite3_stmt *statement, int at, struct wr_span bytes)
     (void)sqlite3_bind_blob(statement, at, bytes.bytes > 0 ? bytes.data : "", (int)bytes.bytes, SQLITE_STATIC);
 }
 
-static void bind_numbers(sqlite3_stmt *statement, int at, const int64_t *numbers, int count)
-{
-    for (int i = 0; i < count; i++)
-        (void)sqlite3_bind_int64(statement, at + i, numbers[i]);
-}
-
 static sqlite3_stmt *statement_of(struct wr_sqlite *sqlite, enum wr_statement which)
 {
     return sqlite->statements[which];
 }
 
-/* Binding copies nothing, so it cannot fail: every size was checked when it was posted. */
 int wr_sqlite_write(struct wr_sqlite *sqlite, enum wr_statement which)
 {
     sqlite3_stmt *statement = statement_of(sqlite, which);
@@ -55,7 +34,7 @@ int wr_sqlite_write(struct wr_sqlite *sqlite, enum wr_statement which)
     return wr_sqlite_error(sqlite, code);
 }
 
-static bool changed(struct wr_sqlite *sqlite)
+bool wr_sqlite_changed(struct wr_sqlite *sqlite)
 {
     bool is_new = sqlite3_changes(sqlite->db) > 0;
 
@@ -85,15 +64,14 @@ static int put_tallies(struct wr_sqlite *sqlite)
         const struct wr_tally *tally = &sqlite->tallies[i];
         const int64_t numbers[] = {tally->job,   tally->queued,  tally->done,     tally->failed,
                                    tally->bytes, tally->retries, tally->rejected, sqlite->wall_ms};
-        bind_numbers(statement_of(sqlite, WR_SQL_JOB_TALLY), 1, numbers, 8);
+        wr_bind_numbers(statement_of(sqlite, WR_SQL_JOB_TALLY), 1, numbers, 8);
         error = wr_sqlite_write(sqlite, WR_SQL_JOB_TALLY);
     }
     sqlite->tally_count = 0;
     return error;
 }
 
-/* The job's in this transaction. WEIR_E_ codes. */
-static int tally_of(struct wr_sqlite *sqlite, int64_t job, struct wr_tally **ret_tally)
+int wr_sqlite_tally(struct wr_sqlite *sqlite, int64_t job, struct wr_tally **ret_tally)
 {
     for (size_t i = sqlite->tally_count; i-- > 0;) {
         if (sqlite->tallies[i].job == job) {
@@ -121,16 +99,16 @@ static int put_status(struct wr_sqlite *sqlite, const struct wr_store_status *st
 {
     struct wr_tally *tally;
     sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_STATUS);
-    int error = tally_of(sqlite, status->job, &tally);
+    int error = wr_sqlite_tally(sqlite, status->job, &tally);
 
     if (error != 0)
         return error;
     (void)sqlite3_bind_int64(statement, 1, status->job);
-    bind_text(statement, 2, wr_span_of(wr_job_status_name(status->status)));
-    bind_text(statement, 3, status->why);
+    wr_bind_text(statement, 2, wr_span_of(wr_job_status_name(status->status)));
+    wr_bind_text(statement, 3, status->why);
     (void)sqlite3_bind_int64(statement, 4, sqlite->wall_ms);
     error = wr_sqlite_write(sqlite, WR_SQL_STATUS);
-    if (error == 0 && changed(sqlite))
+    if (error == 0 && wr_sqlite_changed(sqlite))
         tally->takes_tasks = !wr_job_is_over(status->status);
     return error;
 }
@@ -143,7 +121,7 @@ int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64
 
     if (error != 0)
         return error;
-    bind_text(statement, 1, settings);
+    wr_bind_text(statement, 1, settings);
     (void)sqlite3_bind_int64(statement, 2, sqlite->wall_ms);
     error = wr_sqlite_write(sqlite, WR_SQL_JOB_ADD);
     if (error == 0)
@@ -157,122 +135,79 @@ static int put_host(struct wr_sqlite *sqlite, const struct wr_store_host *host)
 {
     sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_HOST);
     const weir_pace_memory *memory = &host->memory;
-    const int64_t before[] = {seconds_of(memory->delay_ns),   seconds_of(memory->floor_ns),
-                              ms_of(memory->delay_ns),        ms_of(memory->floor_ns),
-                              ms_of(memory->robots_delay_ns), ms_of(memory->retry_wall_at),
-                              ms_of(memory->saved_wall_at)};
-    const int64_t after[] = {memory->cap, memory->traits, ms_of(memory->block_ns), memory->breaker_open};
+    const int64_t before[] = {seconds_of(memory->delay_ns),          seconds_of(memory->floor_ns),
+                              wr_sqlite_ms(memory->delay_ns),        wr_sqlite_ms(memory->floor_ns),
+                              wr_sqlite_ms(memory->robots_delay_ns), wr_sqlite_ms(memory->retry_wall_at),
+                              wr_sqlite_ms(memory->saved_wall_at)};
+    const int64_t after[] = {memory->cap, memory->traits, wr_sqlite_ms(memory->block_ns), memory->breaker_open};
 
-    bind_text(statement, 1, host->key);
-    bind_numbers(statement, 2, before, 7);
+    wr_bind_text(statement, 1, host->key);
+    wr_bind_numbers(statement, 2, before, 7);
     (void)sqlite3_bind_double(statement, 9, isfinite(memory->rate) ? memory->rate : 0);
-    bind_numbers(statement, 10, after, 4);
+    wr_bind_numbers(statement, 10, after, 4);
     return wr_sqlite_write(sqlite, WR_SQL_HOST);
 }
 
 static int put_robots(struct wr_sqlite *sqlite, const struct wr_store_robots *robots)
 {
-    const int64_t times[] = {robots->max_age_ns < 0 ? -1 : ms_of(robots->max_age_ns), ms_of(robots->fetched_wall_at)};
+    const int64_t times[] = {robots->max_age_ns < 0 ? -1 : wr_sqlite_ms(robots->max_age_ns),
+                             wr_sqlite_ms(robots->fetched_wall_at)};
 
     if (robots->kind == WR_STORE_ROBOTS_SAME) {
-        bind_text(statement_of(sqlite, WR_SQL_ROBOTS_SAME), 1, robots->url);
-        bind_numbers(statement_of(sqlite, WR_SQL_ROBOTS_SAME), 2, times, 2);
+        wr_bind_text(statement_of(sqlite, WR_SQL_ROBOTS_SAME), 1, robots->url);
+        wr_bind_numbers(statement_of(sqlite, WR_SQL_ROBOTS_SAME), 2, times, 2);
         return wr_sqlite_write(sqlite, WR_SQL_ROBOTS_SAME);
     }
     sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_ROBOTS);
-    bind_text(statement, 1, robots->url);
+    wr_bind_text(statement, 1, robots->url);
     (void)sqlite3_bind_int(statement, 2, (int)robots->kind);
     bind_bytes(statement, 3, robots->text);
     bind_bytes(statement, 4, robots->etag);
     bind_bytes(statement, 5, robots->modified);
-    bind_numbers(statement, 6, times, 2);
+    wr_bind_numbers(statement, 6, times, 2);
     return wr_sqlite_write(sqlite, WR_SQL_ROBOTS);
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------------- */
+/* ---- outputs -------------------------------------------------------------------------------------------- */
 
-static int put_found(struct wr_sqlite *sqlite, const struct wr_store_task *task)
-{
-    struct wr_tally *tally;
-    struct wr_host_slot *host = NULL;
-    sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_FOUND);
-    int error = tally_of(sqlite, task->job, &tally);
-
-    if (task->ret_is_new != NULL)
-        *task->ret_is_new = false;
-    if (error == 0 && !tally->takes_tasks) {
-        sqlite->ignored++;
-        return 0;
-    }
-    if (error == 0)
-        error = wr_sqlite_host(sqlite, task->host, &host);
-    if (error != 0)
-        return error;
-    const int64_t numbers[] = {
-        task->job,   host->id,  (int64_t)task->fingerprint, (int64_t)task->parent, task->priority,
-        task->depth, task->hops};
-    bind_numbers(statement, 1, numbers, 7);
-    bind_text(statement, 8, task->url);
-    error = wr_sqlite_write(sqlite, WR_SQL_FOUND);
-    if (error == 0 && changed(sqlite)) {
-        tally->queued++;
-        if (task->ret_is_new != NULL)
-            *task->ret_is_new = true;
-        error = wr_sqlite_host_accept(sqlite, host, task->job);
-    }
-    return error;
-}
-
-static int put_ended(struct wr_sqlite *sqlite, const struct wr_store_ended *ended)
-{
-    struct wr_tally *tally;
-    sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_ENDED);
-    int error = tally_of(sqlite, ended->job, &tally);
-
-    if (error != 0)
-        return error;
-    const int64_t numbers[] = {
-        ended->job,      (int64_t)ended->fingerprint, ended->failed ? WR_TASK_FAILED : WR_TASK_DONE, ended->status,
-        ended->attempts, (int64_t)ended->bytes};
-    bind_numbers(statement, 1, numbers, 6);
-    bind_text(statement, 7, ended->verdict);
-    bind_text(statement, 8, ended->why);
-    error = wr_sqlite_write(sqlite, WR_SQL_ENDED);
-    if (error == 0 && changed(sqlite)) {
-        tally->queued--;
-        tally->done += !ended->failed;
-        tally->failed += ended->failed;
-        tally->bytes += (int64_t)ended->bytes;
-    }
-    return error;
-}
-
-static int put_retry(struct wr_sqlite *sqlite, const struct wr_store_retry *retry)
-{
-    struct wr_tally *tally;
-    int error = tally_of(sqlite, retry->job, &tally);
-
-    if (error != 0)
-        return error;
-    const int64_t numbers[] = {retry->job, (int64_t)retry->fingerprint, retry->attempts, retry->status,
-                               ms_of(retry->not_before_wall_at)};
-    bind_numbers(statement_of(sqlite, WR_SQL_RETRY), 1, numbers, 5);
-    error = wr_sqlite_write(sqlite, WR_SQL_RETRY);
-    if (error == 0 && changed(sqlite)) {
-        tally->retries++;
-        tally->rejected += retry->status == TOO_MANY;
-    }
-    return error;
-}
-
-static int put_output(struct wr_sqlite *sqlite, const struct wr_store_output *output)
+static int write_output(struct wr_sqlite *sqlite, const struct wr_store_output *output)
 {
     sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_OUTPUT);
 
     (void)sqlite3_bind_int64(statement, 1, output->job);
-    bind_text(statement, 2, output->path);
+    wr_bind_text(statement, 2, output->path);
     (void)sqlite3_bind_int64(statement, 3, (int64_t)output->bytes);
     return wr_sqlite_write(sqlite, WR_SQL_OUTPUT);
+}
+
+static int write_outputs(struct wr_sqlite *sqlite)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < sqlite->output_count && error == 0; i++)
+        error = write_output(sqlite, sqlite->outputs[i]);
+    sqlite->output_count = 0;
+    return error;
+}
+
+static bool is_same_output(const struct wr_store_output *one, const struct wr_store_output *other)
+{
+    return one->job == other->job && one->path.bytes == other->path.bytes &&
+           memcmp(one->path.data, other->path.data, one->path.bytes) == 0;
+}
+
+/* Each page brings one: only the last of a transaction is written. */
+static int put_output(struct wr_sqlite *sqlite, const struct wr_store_output *output)
+{
+    for (size_t i = 0; i < sqlite->output_count; i++) {
+        if (is_same_output(sqlite->outputs[i], output)) {
+            sqlite->outputs[i] = output;
+            return 0;
+        }
+    }
+    int error = sqlite->output_count == WR_OUTPUTS ? write_outputs(sqlite) : 0;
+    sqlite->outputs[sqlite->output_count++] = output;
+    return error;
 }
 
 int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *change)
@@ -284,11 +219,11 @@ int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *ch
         return error;
     switch (change->kind) {
     case WR_STORE_FOUND:
-        return put_found(sqlite, &change->found);
+        return wr_sqlite_put_found(sqlite, &change->found);
     case WR_STORE_ENDED:
-        return put_ended(sqlite, &change->ended);
+        return wr_sqlite_put_ended(sqlite, &change->ended);
     case WR_STORE_RETRY:
-        return put_retry(sqlite, &change->retry);
+        return wr_sqlite_put_retry(sqlite, &change->retry);
     case WR_STORE_STATUS:
         return put_status(sqlite, &change->status);
     case WR_STORE_OUTPUT:
@@ -322,8 +257,8 @@ int wr_sqlite_begin(struct wr_backend *backend, int64_t wall_now)
     assert(sqlite3_get_autocommit(sqlite->db) != 0);
     if (is_gone(sqlite))
         return WEIR_E_SYSTEM;
-    sqlite->wall_ms = ms_of(wall_now);
-    sqlite->tally_count = 0;
+    sqlite->wall_ms = wr_sqlite_ms(wall_now);
+    sqlite->tally_count = sqlite->output_count = sqlite->found_count = 0;
     sqlite->ignored = 0;
     return wr_sqlite_write(sqlite, WR_SQL_BEGIN);
 }
@@ -332,6 +267,8 @@ int wr_sqlite_balance(struct wr_sqlite *sqlite)
 {
     int error = wr_sqlite_host_settle(sqlite);
 
+    if (error == 0)
+        error = write_outputs(sqlite);
     return error != 0 ? error : put_tallies(sqlite);
 }
 
@@ -379,9 +316,9 @@ int wr_sqlite_condemn(struct wr_sqlite *sqlite, enum wr_statement which, int64_t
     int error = is_alone ? wr_sqlite_begin(&sqlite->backend, wall_now) : 0;
 
     if (error == 0)
-        error = tally_of(sqlite, job, &tally);
+        error = wr_sqlite_tally(sqlite, job, &tally);
     for (size_t i = 0; i < count && error == 0; i++) {
-        bind_numbers(statement_of(sqlite, which), 1, (const int64_t[]){ids[i], job}, 2);
+        wr_bind_numbers(statement_of(sqlite, which), 1, (const int64_t[]){ids[i], job}, 2);
         error = wr_sqlite_write(sqlite, which);
         int tasks = error == 0 ? sqlite3_changes(sqlite->db) : 0;
         tally->queued -= tasks;
