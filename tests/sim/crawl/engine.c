@@ -461,13 +461,6 @@ static void later(struct world *world, uint32_t loop, const struct wr_plan_actio
     event->action = *action;
 }
 
-static void draw(struct world *world, uint32_t loop, const struct wr_plan_action *action)
-{
-    bool is_last;
-    uint64_t granted = wr_ledger_draw(&world->ledgers[action->job], action->draw, action->count / 16, &is_last);
-    wr_plan_grant(world->plans[loop], action->job, action->draw, granted, is_last);
-}
-
 static void end_unsent(struct world *world, const struct wr_plan_action *action)
 {
     uint32_t row = store_find(&world->store, action->job, action->fingerprint);
@@ -521,7 +514,10 @@ void world_pump(struct world *world, uint32_t loop)
             end_unsent(world, &action);
             break;
         case WR_PLAN_DRAW:
-            draw(world, loop, &action);
+            world_draw(world, loop, &action);
+            break;
+        case WR_PLAN_REPAY:
+            world_repay(world, &action);
             break;
         case WR_PLAN_OVER:
             world_end_job(world, action.job);
@@ -565,6 +561,9 @@ void world_happen(struct world *world, struct event *event)
         break;
     case EVENT_CAME:
         came(world, event);
+        break;
+    case EVENT_GRANT:
+        wr_plan_grant(world->plans[event->loop], event->job, WR_DRAW_SLOTS, 1, false);
         break;
     case EVENT_COMMIT:
         store_commit(&world->store, world->now);
