@@ -57,8 +57,8 @@ static struct wr_gate_start bare_sent(struct wr_driver *driver, int64_t now)
 static void bare_tell(struct wr_driver *driver, const struct wr_gate_start *start, const struct wr_reply *reply,
                       int64_t now)
 {
-    struct wr_answer answer = {
-        .kind = wr_answer_kind(reply->status),
+    struct wr_told answer = {
+        .kind = wr_told_kind(reply->status),
         .status = reply->status,
         .seq = start->seq,
         .in_flight_then = start->in_flight,

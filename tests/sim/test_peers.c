@@ -37,8 +37,8 @@ static void send(struct rig *rig, int64_t now, uint32_t in_flight)
 
 static void tell(struct rig *rig, int64_t now, int status, int64_t latency_ns, uint32_t in_flight)
 {
-    struct wr_answer answer = {
-        .kind = wr_answer_kind(status),
+    struct wr_told answer = {
+        .kind = wr_told_kind(status),
         .status = status,
         .seq = rig->seq,
         .in_flight_then = in_flight,

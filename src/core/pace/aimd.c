@@ -65,17 +65,17 @@ static void follow(const weir_pace_options *options, struct wr_aimd *aimd, int64
 }
 
 /* S0-39: a Retry-After is one decrease, also if all that was in flight comes back with one. */
-static bool overloaded(const struct wr_answer *answer, bool directed_again, bool slow)
+static bool overloaded(const struct wr_told *answer, bool directed_again, bool slow)
 {
     if (answer->retry_after_ns > 0)
         return !directed_again;
     return answer->status == 429 || answer->status >= 500 || slow;
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
 {
     struct wr_aimd *aimd = state;
-    bool answered = answer->kind == WR_ANSWER_OK;
+    bool answered = answer->kind == WR_TOLD_OK;
     bool slow = answered && (double)answer->latency_ns >= options->degrade_factor * (double)aimd->target_ns;
     bool good = answered && answer->status < 400 && answer->latency_ns < aimd->target_ns;
 

@@ -23,7 +23,7 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
     wr_learned.sent(options, &both->learned, start, now);
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
 {
     struct both *both = state;
     wr_aimd.tell(options, &both->aimd, answer, now);

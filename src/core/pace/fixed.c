@@ -28,7 +28,7 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
     fixed->next_at = now + interval_of(options);
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
 {
     (void)options, (void)state, (void)answer, (void)now;
 }

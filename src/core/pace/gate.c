@@ -221,14 +221,14 @@ static int64_t said_count(bool is_said, int64_t count)
     return is_said && count >= 0 ? count : -1;
 }
 
-static struct wr_answer answer_of(const struct wr_gate *gate, const weir_pace_options *options,
-                                  const struct wr_gate_start *start, const weir_outcome *outcome, int64_t now)
+static struct wr_told answer_of(const struct wr_gate *gate, const weir_pace_options *options,
+                                const struct wr_gate_start *start, const weir_outcome *outcome, int64_t now)
 {
     int64_t latency_ns = wr_ns_within(outcome->latency_ns, 0, WEIR_DURATION_MAX);
     if (latency_ns == 0 && start != NULL)
         latency_ns = wr_ns_within(now - start->sent_at, 0, WEIR_DURATION_MAX);
-    struct wr_answer answer = {
-        .kind = wr_answer_kind(outcome->status),
+    struct wr_told answer = {
+        .kind = wr_told_kind(outcome->status),
         .status = outcome->status,
         .seq = start != NULL ? start->seq : gate->seq,
         .in_flight_then = start != NULL ? start->in_flight : gate->in_flight,
@@ -241,21 +241,21 @@ static struct wr_answer answer_of(const struct wr_gate *gate, const weir_pace_op
         .quota_reset_ns =
             said_ns(outcome->has_quota && outcome->quota_reset_ns != -1, outcome->quota_reset_ns, options),
     };
-    if (answer.kind == WR_ANSWER_LOST)
+    if (answer.kind == WR_TOLD_LOST)
         answer.status = 0;
     return answer;
 }
 
 /* Streaks and counters. */
-static uint32_t count(struct wr_gate *gate, const struct wr_answer *answer, int64_t now)
+static uint32_t count(struct wr_gate *gate, const struct wr_told *answer, int64_t now)
 {
-    if (answer->kind == WR_ANSWER_OK) {
+    if (answer->kind == WR_TOLD_OK) {
         gate->streak = gate->streak < 0 ? 1 : gate->streak + (gate->streak < INT32_MAX);
         gate->last_success_at = now;
         gate->succeeded = true;
         gate->banned = false;
         gate->hopeless = 0;
-    } else if (answer->kind == WR_ANSWER_REJECTED) {
+    } else if (answer->kind == WR_TOLD_REJECTED) {
         gate->streak = gate->streak > 0 ? -1 : gate->streak - (gate->streak > -INT32_MAX);
         gate->rejected += gate->rejected < UINT32_MAX;
         return WR_NEWS_REJECTED;
@@ -267,10 +267,10 @@ static uint32_t count(struct wr_gate *gate, const struct wr_answer *answer, int6
 
 /* A 403 never trips the breaker (S0-38), for it may be about a page. But as many rejections in a row as would trip it
  * are a ban: the host is left alone as long, and then asked by one request at a time. Tide does so by itself. */
-static void push_back(struct wr_gate *gate, const weir_pace_options *options, const struct wr_answer *answer,
-                      int64_t now, double unit)
+static void push_back(struct wr_gate *gate, const weir_pace_options *options, const struct wr_told *answer, int64_t now,
+                      double unit)
 {
-    if (answer->kind != WR_ANSWER_REJECTED || options->strategy == WEIR_STRATEGY_TIDE)
+    if (answer->kind != WR_TOLD_REJECTED || options->strategy == WEIR_STRATEGY_TIDE)
         return;
     hold(gate, now + PUSH_BACK_NS, WEIR_REASON_PACE, now);
     if (answer->status != 403 || !options->breaker || gate->streak > -(int64_t)options->consecutive_failures)
@@ -282,8 +282,8 @@ static void push_back(struct wr_gate *gate, const weir_pace_options *options, co
 
 /* What the server told us to wait for; of several the longest. Without a reset, a quota of nothing at all waits as long
  * as an open breaker would; a quota that is used up waits for the strategy to notice. */
-static uint32_t obey(struct wr_gate *gate, const weir_pace_options *options, const struct wr_answer *answer,
-                     int64_t now, double unit)
+static uint32_t obey(struct wr_gate *gate, const weir_pace_options *options, const struct wr_told *answer, int64_t now,
+                     double unit)
 {
     bool held = false;
     int64_t reset_ns = answer->quota_reset_ns;
@@ -297,7 +297,7 @@ static uint32_t obey(struct wr_gate *gate, const weir_pace_options *options, con
     return held ? WR_NEWS_RETRY_AFTER : 0;
 }
 
-static enum wr_window_kind window_kind(const struct wr_answer *answer, enum wr_health health)
+static enum wr_window_kind window_kind(const struct wr_told *answer, enum wr_health health)
 {
     if (health != WR_HEALTH_BAD)
         return health == WR_HEALTH_GOOD ? WR_WINDOW_OK : WR_WINDOW_SOFT;
@@ -316,7 +316,7 @@ static int64_t open_time(const struct wr_gate *gate, const weir_pace_options *op
 }
 
 static uint32_t judge(struct wr_gate *gate, const weir_pace_options *options, struct wr_window *window,
-                      const struct wr_answer *answer, int64_t now, double unit)
+                      const struct wr_told *answer, int64_t now, double unit)
 {
     enum wr_health health = wr_health_of(options, answer->status, answer->retry_after_ns > 0);
     wr_window_add(window, options, window_kind(answer, health), now);
@@ -331,7 +331,7 @@ static uint32_t judge(struct wr_gate *gate, const weir_pace_options *options, st
 
 /* What the strategy made of it. */
 static uint32_t notice(struct wr_gate *gate, const weir_pace_options *options, const struct wr_strategy *strategy,
-                       const struct wr_answer *answer, int64_t now)
+                       const struct wr_told *answer, int64_t now)
 {
     uint32_t news = 0;
     double rate = strategy->want(options, gate + 1, now).rate;
@@ -357,8 +357,8 @@ uint32_t wr_gate_tell(struct wr_gate *gate, const weir_pace_options *options, co
     if (options->off || (start != NULL && start->seq == 0))
         return 0;
     const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
-    struct wr_answer answer = answer_of(gate, options, start, outcome, t);
-    if (answer.kind != WR_ANSWER_LOST)
+    struct wr_told answer = answer_of(gate, options, start, outcome, t);
+    if (answer.kind != WR_TOLD_LOST)
         wr_latency_add(latency_of(gate, strategy), options, answer.latency_ns);
     uint32_t news = count(gate, &answer, t);
     news |= obey(gate, options, &answer, t, unit);
@@ -374,7 +374,7 @@ uint32_t wr_gate_hear(struct wr_gate *gate, const weir_pace_options *options, co
     int64_t t = advance(gate, options, now);
     if (options->off || start->seq == 0)
         return 0;
-    struct wr_answer answer = answer_of(gate, options, start, outcome, t);
+    struct wr_told answer = answer_of(gate, options, start, outcome, t);
     return obey(gate, options, &answer, t, unit);
 }
 

@@ -117,14 +117,14 @@ static void cut(const weir_pace_options *options, struct gradient *gradient, int
     gradient->interval_ns = wr_rate_interval(rate < options->min_rate ? options->min_rate : rate);
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
 {
     struct gradient *gradient = state;
     double latency_ns = answer->latency_ns > LATENCY_LEAST_NS ? (double)answer->latency_ns : LATENCY_LEAST_NS;
 
-    if (answer->kind == WR_ANSWER_REJECTED && answer->sent_at >= gradient->cut_at)
+    if (answer->kind == WR_TOLD_REJECTED && answer->sent_at >= gradient->cut_at)
         cut(options, gradient, now);
-    if (answer->kind != WR_ANSWER_OK)
+    if (answer->kind != WR_TOLD_OK)
         return;
     if (gradient->short_ns <= 0)
         first_answer(options, gradient, latency_ns);

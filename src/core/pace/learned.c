@@ -91,11 +91,11 @@ static bool teaches(const weir_pace_options *options, int status)
 }
 
 /* Errors that say nothing about pace neither count as success nor end a row of them. */
-static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
 {
     if (teaches(options, answer->status))
         rejected(options, state, answer->sent_at, now);
-    else if (answer->kind == WR_ANSWER_OK)
+    else if (answer->kind == WR_TOLD_OK)
         succeeded(options, state, now);
 }
 

@@ -14,7 +14,7 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
     (void)options, (void)state, (void)start, (void)now;
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
 {
     (void)options, (void)state, (void)answer, (void)now;
 }

@@ -109,12 +109,12 @@ static void step(const weir_pace_options *options, struct pid *pid, int64_t now)
     pid->sum = 0;
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
 {
     struct pid *pid = state;
-    if (answer->kind == WR_ANSWER_REJECTED) {
+    if (answer->kind == WR_TOLD_REJECTED) {
         pid->rejections++;
-    } else if (answer->kind == WR_ANSWER_OK) {
+    } else if (answer->kind == WR_TOLD_OK) {
         pid->answers++;
         pid->sum += log(answer->latency_ns > LATENCY_LEAST_NS ? (double)answer->latency_ns : LATENCY_LEAST_NS);
     }

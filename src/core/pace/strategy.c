@@ -16,11 +16,11 @@ const struct wr_strategy *wr_strategy_of(weir_strategy strategy)
     return strategies[strategy];
 }
 
-enum wr_answer_kind wr_answer_kind(int status)
+enum wr_told_kind wr_told_kind(int status)
 {
     if (status < 100 || status > 599)
-        return WR_ANSWER_LOST;
+        return WR_TOLD_LOST;
     if (status == 429 || status == 403 || status == 503)
-        return WR_ANSWER_REJECTED;
-    return status >= 500 ? WR_ANSWER_ERROR : WR_ANSWER_OK;
+        return WR_TOLD_REJECTED;
+    return status >= 500 ? WR_TOLD_ERROR : WR_TOLD_OK;
 }

@@ -20,18 +20,18 @@ struct wr_start {
     uint32_t in_flight; /* this one included */
 };
 
-enum wr_answer_kind {
-    WR_ANSWER_OK,       /* 2xx and 3xx, and 4xx that say nothing about pace */
-    WR_ANSWER_REJECTED, /* 429; 403 and 503 too, and a strategy may think otherwise of them: see status */
-    WR_ANSWER_ERROR,    /* other 5xx: the page or the server is broken */
-    WR_ANSWER_LOST,     /* no answer: network error or time-out */
+enum wr_told_kind {
+    WR_TOLD_OK,       /* 2xx and 3xx, and 4xx that say nothing about pace */
+    WR_TOLD_REJECTED, /* 429; 403 and 503 too, and a strategy may think otherwise of them: see status */
+    WR_TOLD_ERROR,    /* other 5xx: the page or the server is broken */
+    WR_TOLD_LOST,     /* no answer: network error or time-out */
 };
 
 /* 0, and all that HTTP does not know, is LOST. */
-enum wr_answer_kind wr_answer_kind(int status);
+enum wr_told_kind wr_told_kind(int status);
 
-struct wr_answer {
-    enum wr_answer_kind kind;
+struct wr_told {
+    enum wr_told_kind kind;
     int status;
     uint32_t seq;            /* of the start that it answers */
     uint32_t in_flight_then; /* when it started, itself included */
@@ -59,7 +59,7 @@ struct wr_strategy {
     /* Fills zeroed memory. `memory` is what was stored of this host, aged and clamped, or NULL. */
     void (*start)(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now);
     void (*sent)(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now);
-    void (*tell)(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now);
+    void (*tell)(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now);
     struct wr_want (*want)(const weir_pace_options *options, const void *state, int64_t now);
     /* These options hold from now on, instead of others. NULL: there is nothing to adapt. */
     void (*change)(const weir_pace_options *options, void *state, int64_t now);

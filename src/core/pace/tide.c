@@ -85,7 +85,7 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
 
 /* What the server says it still allows, spread over the time until it allows more. The last word holds: a start that
  * was put off by an earlier one is moved. */
-static void read_headers(struct wr_tide *tide, const struct wr_answer *answer, int64_t now)
+static void read_headers(struct wr_tide *tide, const struct wr_told *answer, int64_t now)
 {
     if (answer->quota_remaining < 0 || answer->quota_reset_ns <= 0)
         return;
@@ -98,7 +98,7 @@ static void read_headers(struct wr_tide *tide, const struct wr_answer *answer, i
     }
 }
 
-static void accepted(struct wr_tide *tide, const struct wr_answer *answer, bool fresh, int64_t now)
+static void accepted(struct wr_tide *tide, const struct wr_told *answer, bool fresh, int64_t now)
 {
     tide->accepted++;
     tide->credit = wr_tide_least(tide->credit + TIDE_EARN, TIDE_CREDIT);
@@ -117,7 +117,7 @@ static void accepted(struct wr_tide *tide, const struct wr_answer *answer, bool 
 }
 
 /* The gate waits for Retry-After; here it is only known, so that waiting is not taken for idleness. */
-static void note_wait(struct wr_tide *tide, const struct wr_answer *answer, bool fresh, int64_t now)
+static void note_wait(struct wr_tide *tide, const struct wr_told *answer, bool fresh, int64_t now)
 {
     float wait = answer->retry_after_ns > 0 ? wr_tide_seconds(answer->retry_after_ns) : 0;
     if (fresh)
@@ -130,7 +130,7 @@ static void note_wait(struct wr_tide *tide, const struct wr_answer *answer, bool
     }
 }
 
-static void note_streak(struct wr_tide *tide, const struct wr_answer *answer)
+static void note_streak(struct wr_tide *tide, const struct wr_told *answer)
 {
     if (tide->streak == 0) {
         tide->resume = tide->mode == WR_TIDE_CRUISE ? tide->centre : tide->rate;
@@ -144,7 +144,7 @@ static void note_streak(struct wr_tide *tide, const struct wr_answer *answer)
 }
 
 /* Whether this 503 is one of those that come whatever the rate. A host that says 429 means the rate by that. */
-static bool is_stray(struct wr_tide *tide, const struct wr_answer *answer)
+static bool is_stray(struct wr_tide *tide, const struct wr_told *answer)
 {
     if (answer->status == 429)
         tide->traits |= WR_TIDE_STRAY_503;
@@ -164,7 +164,7 @@ static bool is_stray(struct wr_tide *tide, const struct wr_answer *answer)
 }
 
 /* Six single 503s in a row while the rate fell: they are not about the rate. Takes it back. */
-static bool turns_stray(struct wr_tide *tide, const struct wr_answer *answer)
+static bool turns_stray(struct wr_tide *tide, const struct wr_told *answer)
 {
     if (answer->status != 503 || tide->mode != WR_TIDE_CRUISE)
         return false;
@@ -186,14 +186,14 @@ static void forbidden(struct wr_tide *tide)
         wr_tide_search(tide, wr_tide_most(tide->rate / 2, TIDE_FIRST_RATE), tide->rate);
 }
 
-static bool is_block(const struct wr_tide *tide, const struct wr_answer *answer)
+static bool is_block(const struct wr_tide *tide, const struct wr_told *answer)
 {
     int most = answer->status == 503 ? TIDE_STREAK_503 : TIDE_STREAK;
     bool spent = tide->mode == WR_TIDE_HOLD && tide->blocks > 0 && (float)tide->accepted >= 0.98f * tide->quota;
     return tide->streak >= most || spent || answer->retry_after_ns >= TIDE_BLOCK_RETRY_NS;
 }
 
-static void rejected(struct wr_tide *tide, const struct wr_answer *answer, bool fresh, int64_t now)
+static void rejected(struct wr_tide *tide, const struct wr_told *answer, bool fresh, int64_t now)
 {
     tide->by_header = false; /* what comes now may put off the next start for other reasons */
     note_wait(tide, answer, fresh, now);
@@ -227,20 +227,20 @@ static void rejected(struct wr_tide *tide, const struct wr_answer *answer, bool 
         tide->next_at = next_at;
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
 {
     (void)options;
     struct wr_tide *tide = state;
     bool fresh = (int32_t)(answer->seq - tide->cut_seq) > 0;
 
     read_headers(tide, answer, now);
-    if (answer->kind == WR_ANSWER_OK)
+    if (answer->kind == WR_TOLD_OK)
         wr_tide_cap_accepted(tide, answer, now);
-    if (answer->kind == WR_ANSWER_REJECTED)
+    if (answer->kind == WR_TOLD_REJECTED)
         rejected(tide, answer, fresh, now);
-    else if (tide->mode == WR_TIDE_BLOCKED && answer->kind != WR_ANSWER_OK)
+    else if (tide->mode == WR_TIDE_BLOCKED && answer->kind != WR_TOLD_OK)
         wr_tide_probe_failed(tide, now);
-    else if (answer->kind != WR_ANSWER_LOST)
+    else if (answer->kind != WR_TOLD_LOST)
         accepted(tide, answer, fresh, now);
 }
 

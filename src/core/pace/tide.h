@@ -262,23 +262,23 @@ static inline int64_t wr_tide_interval(float rate)
 
 /* tide_rate.c */
 void wr_tide_cut(struct wr_tide *tide);
-void wr_tide_mark(struct wr_tide *tide, const struct wr_answer *answer);
+void wr_tide_mark(struct wr_tide *tide, const struct wr_told *answer);
 void wr_tide_search(struct wr_tide *tide, float rate, float bad);
 void wr_tide_cruise(struct wr_tide *tide, float centre, float margin, float span);
 void wr_tide_restart(struct wr_tide *tide, float rate);
-void wr_tide_accepted(struct wr_tide *tide, const struct wr_answer *answer, int64_t now);
-void wr_tide_rejected(struct wr_tide *tide, const struct wr_answer *answer);
+void wr_tide_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now);
+void wr_tide_rejected(struct wr_tide *tide, const struct wr_told *answer);
 
 /* tide_block.c */
-void wr_tide_block(struct wr_tide *tide, const struct wr_answer *answer, int64_t now);
+void wr_tide_block(struct wr_tide *tide, const struct wr_told *answer, int64_t now);
 void wr_tide_probe_failed(struct wr_tide *tide, int64_t now);
-void wr_tide_probe_accepted(struct wr_tide *tide, const struct wr_answer *answer, int64_t now);
+void wr_tide_probe_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now);
 void wr_tide_hold_accepted(struct wr_tide *tide, int64_t now);
 
 /* tide_cap.c */
 void wr_tide_cap_sent(struct wr_tide *tide, const struct wr_start *start);
-void wr_tide_cap_accepted(struct wr_tide *tide, const struct wr_answer *answer, int64_t now);
+void wr_tide_cap_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now);
 /* Whether the number in flight was to blame, and not the rate. */
-bool wr_tide_cap_rejected(struct wr_tide *tide, const struct wr_answer *answer);
+bool wr_tide_cap_rejected(struct wr_tide *tide, const struct wr_told *answer);
 
 #endif

@@ -14,7 +14,7 @@
 static const float probe_at[] = {2,      7.65f, 15.3f, 30.6f, 43.3f, 61.2f, 86.5f, 122.4f,
                                  173.0f, 245,   306,   432,   612,   905,   1810,  3610};
 
-void wr_tide_block(struct wr_tide *tide, const struct wr_answer *answer, int64_t now)
+void wr_tide_block(struct wr_tide *tide, const struct wr_told *answer, int64_t now)
 {
     tide->mode = WR_TIDE_BLOCKED;
     tide->outage = answer->status == 503;
@@ -132,7 +132,7 @@ static void resume(struct wr_tide *tide)
     }
 }
 
-static void long_block(struct wr_tide *tide, const struct wr_answer *answer, float length)
+static void long_block(struct wr_tide *tide, const struct wr_told *answer, float length)
 {
     float n = (float)tide->accepted - 1, span = wr_tide_seconds(tide->block_at - tide->free_at);
     float least = tide->phase, early = length - least;
@@ -168,7 +168,7 @@ static void long_block(struct wr_tide *tide, const struct wr_answer *answer, flo
     tide->accepted = 1;
 }
 
-void wr_tide_probe_accepted(struct wr_tide *tide, const struct wr_answer *answer, int64_t now)
+void wr_tide_probe_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now)
 {
     float length = wr_tide_seconds(answer->sent_at - tide->block_at);
     float since = wr_tide_seconds(tide->block_at - (tide->marked ? tide->empty_at : tide->free_at));

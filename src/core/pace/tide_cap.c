@@ -84,7 +84,7 @@ static void end_epoch(struct wr_tide *tide, int64_t now)
     }
 }
 
-void wr_tide_cap_accepted(struct wr_tide *tide, const struct wr_answer *answer, int64_t now)
+void wr_tide_cap_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now)
 {
     tide->epoch_logs += rough_log2(answer->latency_ns);
     tide->epoch_n++;
@@ -109,7 +109,7 @@ static void set_cap(struct wr_tide *tide, float cap)
 }
 
 /* A limit of concurrency rejects at the same number in flight whatever the rate, or far above the usual number. */
-static bool points_at_crowd(struct wr_tide *tide, const struct wr_answer *answer)
+static bool points_at_crowd(struct wr_tide *tide, const struct wr_told *answer)
 {
     float n = (float)answer->in_flight_then;
     bool spike = n >= 1.1f * tide->flight + 1;
@@ -146,7 +146,7 @@ static void crowd_wait(struct wr_tide *tide)
     tide->cap_tried = false;
 }
 
-bool wr_tide_cap_rejected(struct wr_tide *tide, const struct wr_answer *answer)
+bool wr_tide_cap_rejected(struct wr_tide *tide, const struct wr_told *answer)
 {
     float n = (float)answer->in_flight_then;
     if (answer->status == 403 || answer->retry_after_ns >= TIDE_BLOCK_RETRY_NS)

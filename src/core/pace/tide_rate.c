@@ -17,7 +17,7 @@ void wr_tide_cut(struct wr_tide *tide)
     tide->phase = 0;
 }
 
-void wr_tide_mark(struct wr_tide *tide, const struct wr_answer *answer)
+void wr_tide_mark(struct wr_tide *tide, const struct wr_told *answer)
 {
     tide->marked = true;
     tide->empty_at = answer->sent_at;
@@ -84,7 +84,7 @@ static float cruise_step(const struct wr_tide *tide)
     return 1 / (tide->span * (1 + TIDE_DEBT * debt));
 }
 
-static struct measure measure(const struct wr_tide *tide, const struct wr_answer *answer)
+static struct measure measure(const struct wr_tide *tide, const struct wr_told *answer)
 {
     struct measure m = {.n = -1, .rate = tide->rate};
     if (tide->mode == WR_TIDE_CRUISE) {
@@ -170,7 +170,7 @@ static void start_rejected(struct wr_tide *tide)
     wr_tide_search(tide, tide->rate / 2, tide->rate);
 }
 
-void wr_tide_rejected(struct wr_tide *tide, const struct wr_answer *answer)
+void wr_tide_rejected(struct wr_tide *tide, const struct wr_told *answer)
 {
     struct measure m = measure(tide, answer);
     enum wr_tide_mode mode = tide->mode;
@@ -227,7 +227,7 @@ static bool is_far(const struct wr_tide *tide)
 }
 
 /* Only starts that the rate itself held back show that the rate is fine. */
-void wr_tide_accepted(struct wr_tide *tide, const struct wr_answer *answer, int64_t now)
+void wr_tide_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now)
 {
     (void)now;
     if (!tide->paced)

@@ -53,7 +53,7 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
     throttle->next_at = now + wr_ns_up(throttle->delay_ns * (0.5 + wr_rng_unit(&throttle->rng)));
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
 {
     (void)options, (void)now;
     struct autothrottle *throttle = state;

@@ -113,7 +113,7 @@ static void end_round(struct bbr *bbr)
     }
 }
 
-static void deliver(struct bbr *bbr, const struct wr_answer *answer, int64_t now)
+static void deliver(struct bbr *bbr, const struct wr_told *answer, int64_t now)
 {
     uint32_t delivered = bbr->sent[answer->seq % SENT_RING].delivered;
     int64_t took_ns = now - bbr->sent[answer->seq % SENT_RING].delivered_at;
@@ -133,7 +133,7 @@ static void deliver(struct bbr *bbr, const struct wr_answer *answer, int64_t now
     }
 }
 
-static void advance(struct bbr *bbr, const struct wr_answer *answer, int64_t now)
+static void advance(struct bbr *bbr, const struct wr_told *answer, int64_t now)
 {
     if (bbr->mode == DRAIN && answer->in_flight <= product(bbr)) {
         bbr->mode = CRUISE;
@@ -155,7 +155,7 @@ static void advance(struct bbr *bbr, const struct wr_answer *answer, int64_t now
     }
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
 {
     (void)options;
     struct bbr *bbr = state;

@@ -83,7 +83,7 @@ static double succeeded(const struct cubic *cubic, int64_t now)
     return SCALE * seconds * seconds * seconds + cubic->max;
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
 {
     (void)options;
     struct cubic *cubic = state;

@@ -91,7 +91,7 @@ static void step(struct envoy *envoy, int64_t now)
         measure_ideal(envoy);
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
 {
     (void)options;
     struct envoy *envoy = state;

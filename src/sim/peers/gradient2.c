@@ -66,7 +66,7 @@ static void update(struct gradient2 *gradient, double latency_ns, uint32_t in_fl
     gradient->limit = fmax(LEAST, fmin(MOST, limit));
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
 {
     (void)options;
     struct gradient2 *gradient = state;

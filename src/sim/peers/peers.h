@@ -28,9 +28,9 @@ const char *wr_peer_mode(const void *state);
 struct wr_want wr_peer_limit(double limit);
 
 /* Whether the server refused for pace: what the published rules call a drop or a throttling error. */
-static inline bool wr_peer_dropped(const struct wr_answer *answer)
+static inline bool wr_peer_dropped(const struct wr_told *answer)
 {
-    return answer->status == 429 || answer->status == 503 || answer->kind == WR_ANSWER_LOST;
+    return answer->status == 429 || answer->status == 503 || answer->kind == WR_TOLD_LOST;
 }
 
 #endif

@@ -46,7 +46,7 @@ static void start(const weir_pace_options *options, void *state, const weir_pace
     draw_jitter(vegas);
 }
 
-static double change(const struct vegas *vegas, const struct wr_answer *answer, double step)
+static double change(const struct vegas *vegas, const struct wr_told *answer, double step)
 {
     double queue = ceil(vegas->limit * (1 - vegas->least_ns / (double)answer->latency_ns));
 
@@ -59,7 +59,7 @@ static double change(const struct vegas *vegas, const struct wr_answer *answer, 
     return queue > BETA * step ? -step : 0;
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_answer *answer, int64_t now)
+static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
 {
     (void)options, (void)now;
     struct vegas *vegas = state;

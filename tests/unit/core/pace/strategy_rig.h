@@ -87,8 +87,8 @@ static inline bool rig_try(struct rig *rig, int64_t now)
 static inline void rig_tell(struct rig *rig, int64_t now, int status, int64_t latency_ns, int64_t retry_after_ns)
 {
     rig->in_flight -= rig->in_flight > 0;
-    struct wr_answer answer = {
-        .kind = wr_answer_kind(status),
+    struct wr_told answer = {
+        .kind = wr_told_kind(status),
         .status = status,
         .seq = rig->seq,
         .in_flight_then = rig->in_flight + 1,
