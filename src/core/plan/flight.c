@@ -231,8 +231,8 @@ static void count_bytes(struct wr_job *job, uint64_t bytes)
 }
 
 /* Whether and when to try again. */
-static struct wr_fate judge(struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task, int status,
-                            int64_t now)
+static struct wr_fate judge(struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task,
+                            enum wr_status_class ended, int64_t now)
 {
     static const enum wr_fate_kind kinds[] = {
         [WR_NEXT_DONE] = WR_FATE_DONE,        [WR_NEXT_QUEUE] = WR_FATE_AGAIN,  [WR_NEXT_SLEEP] = WR_FATE_AGAIN,
@@ -240,9 +240,8 @@ static struct wr_fate judge(struct wr_plan *plan, struct wr_plan_host *host, str
     weir_decision gate = wr_gate_ask(wr_host_gate_of(host), &plan->options.pace, now);
     bool is_timed = gate.verdict == WEIR_WAIT && gate.wait_ns != WEIR_UNTIL_RELEASE;
     struct wr_attempts attempts = {.failures = task->failures, .blocks = task->blocks, .deadline_at = WEIR_FOREVER};
-    struct wr_next_attempt next =
-        wr_attempts_after(&attempts, &plan->options.pace.retry, wr_status_class(&plan->statuses, status),
-                          is_timed ? gate.wait_ns : 0, now, wr_rng_unit(&plan->rng));
+    struct wr_next_attempt next = wr_attempts_after(&attempts, &plan->options.pace.retry, ended,
+                                                    is_timed ? gate.wait_ns : 0, now, wr_rng_unit(&plan->rng));
     task->failures = (uint8_t)(attempts.failures < UINT8_MAX ? attempts.failures : UINT8_MAX);
     task->blocks = (uint8_t)(attempts.blocks < UINT8_MAX ? attempts.blocks : UINT8_MAX);
     uint32_t tries =
@@ -263,6 +262,25 @@ uint32_t wr_plan_hear(struct wr_plan *plan, uint32_t number, const weir_outcome 
     return news;
 }
 
+/* A page that ended is tried again, or not any more. */
+static struct wr_fate settle_page(struct wr_plan *plan, struct wr_plan_host *host, uint32_t number,
+                                  enum wr_status_class ended, int64_t now)
+{
+    struct wr_task *task = wr_task_at(&plan->pool, number);
+    struct wr_lane *lane = lane_of(task);
+    struct wr_fate fate = judge(plan, host, task, ended, now);
+    if (fate.kind == WR_FATE_AGAIN) {
+        plan->stats.retries++;
+        host->figures.retries++;
+        task->at = fate.at > 0 ? fate.at : 1;
+        if (!is_unwanted(plan, lane, number))
+            wr_lane_push(plan, lane, number, now);
+    } else if (!is_unwanted(plan, lane, number)) {
+        wr_task_end(plan, number);
+    }
+    return fate;
+}
+
 struct wr_fate wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
                             int64_t now)
 {
@@ -275,19 +293,39 @@ struct wr_fate wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_ou
     wr_figures_told(&host->figures, outcome->status, bytes);
     land(plan, task);
     if (lane != NULL) {
-        fate = judge(plan, host, task, outcome->status, now);
         count_bytes(lane->job, bytes);
-    }
-    fate.news = news;
-    if (fate.kind == WR_FATE_AGAIN) {
-        plan->stats.retries++;
-        host->figures.retries++;
-        task->at = fate.at > 0 ? fate.at : 1;
-        if (!is_unwanted(plan, lane, number))
-            wr_lane_push(plan, lane, number, now);
-    } else if (!is_unwanted(plan, lane, number)) {
+        fate = settle_page(plan, host, number, wr_status_class(&plan->statuses, outcome->status), now);
+    } else {
         wr_task_end(plan, number);
     }
+    fate.news = news;
+    wr_host_settle(plan, host, now);
+    return fate;
+}
+
+/* Without an outcome it says nothing about its host. */
+static uint32_t tell_or_drop(struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task,
+                             const weir_outcome *outcome, int64_t now)
+{
+    if (outcome == NULL) {
+        drop_start(plan, task, now);
+        return 0;
+    }
+    wr_figures_told(&host->figures, outcome->status, 0);
+    return tell_gate(plan, host, task, outcome, now);
+}
+
+struct wr_fate wr_plan_failed(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, bool is_final,
+                              int64_t now)
+{
+    struct wr_task *task = flying(plan, number);
+    struct wr_plan_host *host = host_of(task);
+    assert(lane_of(task) != NULL);
+    uint32_t news = tell_or_drop(plan, host, task, outcome, now);
+    land(plan, task);
+    struct wr_fate fate =
+        settle_page(plan, host, number, is_final ? WR_STATUS_PERMANENT : wr_status_class(&plan->statuses, 0), now);
+    fate.news = news;
     wr_host_settle(plan, host, now);
     return fate;
 }
@@ -327,8 +365,7 @@ struct wr_life_action wr_plan_robots_told(struct wr_plan *plan, uint32_t number,
     struct wr_plan_host *host = host_of(task);
     bool is_https = wr_is_https(task);
     assert((task->flags & WR_TASK_ROBOTS) != 0);
-    tell_gate(plan, host, task, outcome, now);
-    wr_figures_told(&host->figures, outcome->status, 0);
+    tell_or_drop(plan, host, task, outcome, now);
     land(plan, task);
     host->asked &= (uint8_t) ~(1U << is_https);
     wr_task_end(plan, number);

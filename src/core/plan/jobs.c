@@ -73,6 +73,12 @@ static bool is_drained(const struct wr_job *job)
     return job->open <= 0;
 }
 
+bool wr_plan_job_is_drained(const struct wr_plan *plan, uint32_t id)
+{
+    const struct wr_job *job = wr_job_find(plan, id);
+    return job == NULL || is_drained(job);
+}
+
 int wr_plan_job_forget(struct wr_plan *plan, uint32_t id)
 {
     struct wr_job *job = wr_job_find(plan, id);

@@ -97,13 +97,10 @@ static int queue(struct wr_plan *plan, struct wr_job *job, struct wr_span key, i
     return 0;
 }
 
-/* Budgets, and whether it is known. */
+/* Budgets, and whether it may be known. */
 static enum wr_offer_verdict judge(const struct wr_plan *plan, const struct wr_offer *offer, const struct wr_job *job,
                                    struct wr_span key, uint64_t path)
 {
-    if (wr_known_has(&plan->known, offer->job, offer->fingerprint) ||
-        wr_known_has(&plan->known, offer->job | WR_KNOWN_REFUSED, offer->fingerprint))
-        return WR_OFFER_KNOWN;
     const struct wr_plan_host *host = wr_plan_host_find(plan, key);
     const struct wr_lane *lane = host != NULL ? wr_lane_find(host, job) : NULL;
     /* What is in the store may have been loaded already, and a full set cannot tell. */
@@ -139,9 +136,18 @@ static enum wr_offer_verdict refuse(struct wr_plan *plan, const struct wr_offer 
     return verdict;
 }
 
+bool wr_plan_knows(const struct wr_plan *plan, uint32_t job, uint64_t fingerprint)
+{
+    return wr_known_has(&plan->known, job, fingerprint) ||
+           wr_known_has(&plan->known, job | WR_KNOWN_REFUSED, fingerprint);
+}
+
 enum wr_offer_verdict wr_plan_offer(struct wr_plan *plan, const struct wr_offer *offer, int64_t now)
 {
     char memory[WEIR_PACE_KEY_MAX + 1];
+    const struct wr_job *asked = wr_job_find(plan, offer->job);
+    if (asked != NULL && !asked->ended && wr_plan_knows(plan, offer->job, offer->fingerprint)) /* as most are */
+        return WR_OFFER_KNOWN;
     enum wr_offer_verdict verdict = wr_plan_screen(plan, offer);
     if (verdict != WR_OFFER_NEW)
         return refuse(plan, offer, verdict);

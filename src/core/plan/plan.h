@@ -118,6 +118,8 @@ int wr_plan_job_pause(struct wr_plan *plan, uint32_t id, bool paused);
 /* It is over (cancelled, failed, out of budget): accepts and starts nothing more, and lets its windows go: the tasks
  * stay in the store as they are. What is in flight may end. DRAINED follows. */
 int wr_plan_job_end(struct wr_plan *plan, uint32_t id);
+/* What DRAINED said is still so. */
+bool wr_plan_job_is_drained(const struct wr_plan *plan, uint32_t id);
 /* After DRAINED; makes room for another. WEIR_E_INVAL: something of it is left. */
 int wr_plan_job_forget(struct wr_plan *plan, uint32_t id);
 
@@ -170,6 +172,9 @@ struct wr_offer {
 /* Only scope, depth, hops and segments: whether a link to another loop's host is worth posting. NEW: it is. */
 enum wr_offer_verdict wr_plan_screen(const struct wr_plan *plan, const struct wr_offer *offer);
 enum wr_offer_verdict wr_plan_offer(struct wr_plan *plan, const struct wr_offer *offer, int64_t now);
+
+/* Whether it was accepted here, or refused though it was stored: then it need not be offered. */
+bool wr_plan_knows(const struct wr_plan *plan, uint32_t job, uint64_t fingerprint);
 
 /* Of a resumed job: this URL is known. When all of them have been told (or nothing was ever stored, as in a new plan)
  * the set is complete; tell so when it is not: then what is not in it is asked of the store. */
@@ -324,10 +329,15 @@ struct wr_fate {
 struct wr_fate wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
                             int64_t now);
 
-/* How a robots.txt ended: `event` is ANSWERED or FAILED, its unit is set here. `rules` become the plan's, whatever
- * comes of them; NULL: there are none. Of what it returns, `fetch` ON: it goes on at its Location, by ROBOTS again if
- * `stays` (Location is at the same host), else by an errand of the caller's, whose answer is told by
- * wr_plan_robots_came. `copy`: what to store. */
+/* It failed, and no answer was the cause. `outcome`: what the host's gate learns of it; NULL: nothing, for it was not
+ * the host's doing. `is_final`: it would fail again. As told otherwise. */
+struct wr_fate wr_plan_failed(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, bool is_final,
+                              int64_t now);
+
+/* How a robots.txt ended (`outcome` may be NULL, as of failed): `event` is ANSWERED or FAILED, its unit is set here.
+ * `rules` become the plan's, whatever comes of them; NULL: there are none. Of what it returns, `fetch` ON: it goes on
+ * at its Location, by ROBOTS again if `stays` (Location is at the same host), else by an errand of the caller's, whose
+ * answer is told by wr_plan_robots_came. `copy`: what to store. */
 struct wr_life_action wr_plan_robots_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,
                                           const struct wr_life_event *event, struct wr_robots *rules, bool stays,
                                           int64_t now);
