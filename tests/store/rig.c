@@ -227,6 +227,7 @@ static void place_texts(struct rig_row *row, bool copies)
         break;
     case WR_STORE_KNOWN:
         break;
+    case WR_STORE_SEEDS:
     case WR_STORE_TASKS:
         spans[0] = &to->task.host, spans[1] = &to->task.url, spans[2] = &to->task.referrer;
         break;

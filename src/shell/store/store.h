@@ -262,6 +262,7 @@ enum wr_store_what {
     WR_STORE_JOBS,       /* all after `after.id`, by id; or only `job` */
     WR_STORE_TASKS,      /* of `job`, queued for the host `key`, after `after` */
     WR_STORE_KNOWN,      /* of `job`, in any state: only fingerprints, after `after.id` (INT64_MIN: all), as int64_t */
+    WR_STORE_SEEDS,      /* of `job`, in any state, and what they led to by redirects: only URLs, after `after.id` */
     WR_STORE_HOSTS,      /* with queued tasks of `job`, after `after.id`, by id */
     WR_STORE_ONE_HOST,   /* the host `key` */
     WR_STORE_ONE_ROBOTS, /* of the robots.txt at `key` */
@@ -295,8 +296,8 @@ struct wr_store_query {
     void *context;
 };
 
-/* TASKS, KNOWN and HOSTS see all that was posted before, whether it is committed or not, and wait while the store is
- * paused; the others see what is committed, or about to be. Errors as of post, but that WEIR_E_FULL means that
+/* TASKS, KNOWN, SEEDS and HOSTS see all that was posted before, whether it is committed or not, and wait while the
+ * store is paused; the others see what is committed, or about to be. Errors as of post, but that WEIR_E_FULL means that
  * WR_STORE_READS_MAX reads are not answered yet: ask again when one is. What is found out while reading goes to `done`.
  */
 #define WR_STORE_READS_MAX 4096

@@ -227,7 +227,8 @@ static void write_batch(struct wr_store *store, bool is_closing)
 /* Whether a reader builds on what it finds: it must see all that was posted before it asked. */
 static bool builds_on(const struct wr_ask *ask)
 {
-    return ask->query.what == WR_STORE_TASKS || ask->query.what == WR_STORE_HOSTS || ask->query.what == WR_STORE_KNOWN;
+    return ask->query.what == WR_STORE_TASKS || ask->query.what == WR_STORE_HOSTS ||
+           ask->query.what == WR_STORE_KNOWN || ask->query.what == WR_STORE_SEEDS;
 }
 
 /* What was posted goes into the transaction now, and is read there; the commit comes when it is due. With no batch

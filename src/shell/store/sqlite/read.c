@@ -11,7 +11,7 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
         [WR_STORE_JOBS] = WR_SQL_READ_JOBS,       [WR_STORE_TASKS] = WR_SQL_READ_TASKS,
         [WR_STORE_KNOWN] = WR_SQL_READ_KNOWN,     [WR_STORE_HOSTS] = WR_SQL_READ_HOSTS,
         [WR_STORE_ONE_HOST] = WR_SQL_READ_HOST,   [WR_STORE_ONE_ROBOTS] = WR_SQL_READ_ROBOTS,
-        [WR_STORE_OUTPUTS] = WR_SQL_READ_OUTPUTS,
+        [WR_STORE_OUTPUTS] = WR_SQL_READ_OUTPUTS, [WR_STORE_SEEDS] = WR_SQL_READ_SEEDS,
     };
     sqlite3_stmt *statement = sqlite->statements[which[query->what]];
 
@@ -27,6 +27,7 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
         (void)sqlite3_bind_int64(statement, 4, query->after.id);
         break;
     case WR_STORE_KNOWN:
+    case WR_STORE_SEEDS:
     case WR_STORE_HOSTS:
         (void)sqlite3_bind_int64(statement, 1, query->job);
         (void)sqlite3_bind_int64(statement, 2, query->after.id);
@@ -55,6 +56,8 @@ static bool decode(sqlite3_stmt *statement, const struct wr_store_query *query, 
     case WR_STORE_KNOWN:
         ret_row->task = (struct wr_store_task){.fingerprint = (uint64_t)sqlite3_column_int64(statement, 0)};
         return true;
+    case WR_STORE_SEEDS:
+        return wr_row_seed(statement, &ret_row->task);
     case WR_STORE_HOSTS:
     case WR_STORE_ONE_HOST:
         return wr_row_host(statement, &ret_row->host);

@@ -64,6 +64,12 @@ bool wr_row_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t 
     return text(row, 7, 1, WR_URL_MAX, &ret_task->url);
 }
 
+bool wr_row_seed(sqlite3_stmt *row, struct wr_store_task *ret_task)
+{
+    *ret_task = (struct wr_store_task){.depth = 0};
+    return text(row, 0, 1, WR_URL_MAX, &ret_task->url);
+}
+
 bool wr_row_host(sqlite3_stmt *row, struct wr_store_host *ret_host)
 {
     double rate = sqlite3_column_double(row, 8);

@@ -60,6 +60,7 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
     "  url TEXT NOT NULL) STRICT;"
     "CREATE UNIQUE INDEX tasks_known ON tasks (job, fingerprint);"
     "CREATE INDEX tasks_queued ON tasks (job, host, priority) WHERE state = 0;"
+    "CREATE INDEX tasks_seeds ON tasks (job) WHERE depth = 0;"
     "CREATE TABLE robots ("
     "  url TEXT PRIMARY KEY,"
     "  kind INTEGER NOT NULL,"
@@ -131,6 +132,8 @@ static const char *const sql[WR_SQL_COUNT] = {
                              " AND host = (SELECT id FROM hosts WHERE host = ?2)",
     [WR_SQL_READ_KNOWN] = "SELECT fingerprint FROM tasks INDEXED BY tasks_known WHERE job = ?1 AND fingerprint > ?2"
                           " ORDER BY fingerprint",
+    [WR_SQL_READ_SEEDS] = "SELECT url FROM tasks INDEXED BY tasks_seeds WHERE job = ?1 AND depth = 0 AND id > ?2"
+                          " ORDER BY id",
     /* A host that has no row makes no sense, and is to be noticed. */
     [WR_SQL_READ_HOSTS] = "SELECT q.host, h.host, q.queued, " WR_MEMORY_COLUMNS " FROM"
                           " (SELECT host, count(*) AS queued FROM tasks INDEXED BY tasks_queued"

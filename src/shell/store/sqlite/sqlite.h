@@ -60,6 +60,7 @@ enum wr_statement {
     WR_SQL_READ_HOST,
     WR_SQL_READ_ROBOTS,
     WR_SQL_READ_OUTPUTS,
+    WR_SQL_READ_SEEDS,
     WR_SQL_COUNT,
 };
 
@@ -229,6 +230,7 @@ int wr_sqlite_check(struct wr_sqlite *sqlite, const struct wr_store_query *query
 /* row.c: a row as it is, put into range. False: it makes no sense. */
 bool wr_row_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t wall_now,
                  struct wr_store_task *ret_task);
+bool wr_row_seed(sqlite3_stmt *row, struct wr_store_task *ret_task);
 bool wr_row_host(sqlite3_stmt *row, struct wr_store_host *ret_host);
 bool wr_row_job(sqlite3_stmt *row, struct wr_store_job *ret_job);
 bool wr_row_robots(sqlite3_stmt *row, struct wr_store_robots *ret_robots);
