@@ -123,7 +123,7 @@ struct wr_engine_options {
 
 /* Makes the job, or goes on with one; opens the output. WEIR_E_INVAL (weir_error_detail says what would be right),
  * WEIR_E_SYSTEM, WEIR_E_NOMEM. */
-int wr_engine_start(struct wr_engine *engine, const struct wr_engine_options *options);
+int wr_engine_start(struct wr_engine *engine, const struct wr_engine_options *given);
 
 /* Waits while there is no room. WEIR_E_CLOSED: the crawl is ending. */
 int wr_engine_seed(struct wr_engine *engine, const struct wr_url *url);

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* answer.c - what becomes of a page: tried again, led elsewhere, read, or failed; and the line that says so. */
+#include "core/rules/url/redirect.h"
+#include "shell/engine/state.h"
+#include "shell/net/idna.h"
+
+/* ---- what the plan is told ---- */
+
+static bool is_answered(const struct wr_flight *flight)
+{
+    return flight->result.end == WR_NET_DONE && flight->result.blame != WR_NET_PROXY_HOST;
+}
+
+/* What was not the host's doing is none of its gate's business. */
+static struct wr_fate tell_plan(struct wr_flight *flight)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    const struct wr_net_result *result = &flight->result;
+    int64_t now = wr_crawl_loop_now(loop);
+    uint32_t task = flight->action.task;
+    bool is_hosts = is_answered(flight) || result->blame == WR_NET_HOST;
+    weir_outcome outcome = wr_flight_outcome(flight, is_answered(flight) ? result->status : 0, now);
+    if (result->first_byte_at > result->sent_at)
+        outcome.latency_ns = result->first_byte_at - result->sent_at;
+    if (is_hosts && !flight->was_sent) /* to connect is to ask, too */
+        wr_plan_sent(loop->plan, task, now);
+    if (is_answered(flight))
+        return wr_plan_told(loop->plan, task, &outcome, flight->body_bytes, now);
+    bool is_final = result->end == WR_NET_DONE ? result->status == 407 : result->retry == WR_NET_NEVER;
+    return wr_plan_failed(loop->plan, task, is_hosts ? &outcome : NULL, is_final, now);
+}
+
+/* ---- where it leads ---- */
+
+uint64_t wr_engine_fingerprint(const struct wr_engine *engine, struct wr_span canonical)
+{
+    return wr_hash(&engine->hash_key, canonical.data, canonical.bytes);
+}
+
+static bool make_canonical(const struct wr_url *url, char memory[WR_URL_ROOM], struct wr_url *ret_url)
+{
+    char text[3 * WR_URL_ROOM];
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, text, sizeof text);
+    wr_url_append_canonical(&buf, url);
+    return wr_url_parse(wr_buf_from(&buf, 0), NULL, NULL, memory, WR_URL_ROOM, ret_url) == WR_URL_OK;
+}
+
+static const enum wr_verdict refusals[] = {
+    [WR_OFFER_SCOPE] = WR_VERDICT_SCOPE,   [WR_OFFER_DEPTH] = WR_VERDICT_DEPTH, [WR_OFFER_HOPS] = WR_VERDICT_HOPS,
+    [WR_OFFER_BUDGET] = WR_VERDICT_BUDGET, [WR_OFFER_TRAP] = WR_VERDICT_TRAP,   [WR_OFFER_OVER] = WR_VERDICT_CANCELLED,
+    [WR_OFFER_MEMORY] = WR_VERDICT_FAILED,
+};
+
+/* A redirect is a link with one more hop. Where a seed leads is as good as a seed. */
+static void follow(struct wr_flight *flight, const struct wr_url *to)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    char memory[WR_URL_ROOM];
+    struct wr_url target;
+    if (!make_canonical(to, memory, &target)) {
+        flight->verdict = WR_VERDICT_FAILED;
+        wr_buf_append_string(&flight->words, "it leads to a URL that is too long");
+        return;
+    }
+    struct wr_found link = {.fingerprint = wr_engine_fingerprint(loop->engine, wr_span_of(target.text)),
+                            .depth = flight->action.depth,
+                            .hops = flight->action.hops + 1,
+                            .is_seed = flight->action.depth == 0 && flight->action.hops < 5};
+    if (link.is_seed)
+        wr_engine_seed_known(loop->engine, &target);
+    enum wr_offer_verdict verdict = wr_founds_offer(loop, &flight->founds, &target, &link);
+    flight->verdict = verdict < WR_OFFER_SCOPE ? WR_VERDICT_REDIRECT : refusals[verdict];
+    wr_buf_append(&flight->final_url, target.text, target.bytes);
+}
+
+static void follow_link(void *context, const struct wr_page_link *link)
+{
+    struct wr_flight *flight = context;
+    const struct wr_found found = {.fingerprint = link->fingerprint, .depth = flight->action.depth + 1};
+    (void)wr_founds_offer(flight->loop, &flight->founds, link->url, &found);
+}
+
+/* ---- verdicts ---- */
+
+static void judge_answer(struct wr_flight *flight)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url to;
+    int status = flight->result.status;
+    struct wr_redirect redirect =
+        wr_redirect_read(status, wr_span_of("GET"), &flight->url, wr_flight_head(flight, WR_TEXT_LOCATION),
+                         wr_idna_libidn2(), memory, sizeof memory, &to);
+    flight->verdict = WR_VERDICT_FETCHED;
+    if (redirect.kind == WR_REDIRECT_FOLLOW) {
+        follow(flight, &to);
+    } else if (redirect.kind == WR_REDIRECT_BAD) {
+        flight->verdict = WR_VERDICT_FAILED;
+        wr_buf_append_string(&flight->words, "it leads to what is no URL to fetch: ");
+        wr_buf_append_string(&flight->words, wr_url_fault_text(redirect.fault));
+    } else if (flight->fate.kind == WR_FATE_FAILED || status >= 400) {
+        flight->verdict = WR_VERDICT_FAILED;
+    } else if (flight->has_page) {
+        if (wr_page_end(&flight->page, follow_link, flight) != 0)
+            wr_job_over(flight->loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
+        if (flight->result.is_truncated)
+            flight->verdict = WR_VERDICT_TOO_LARGE;
+    }
+}
+
+static void count_verdict(struct wr_crawl_loop *loop, enum wr_verdict verdict)
+{
+    WR_COUNT_UP(loop, pages);
+    if (verdict == WR_VERDICT_FETCHED || verdict == WR_VERDICT_TOO_LARGE)
+        WR_COUNT_UP(loop, fetched);
+    else if (verdict == WR_VERDICT_ROBOTS)
+        WR_COUNT_UP(loop, denied);
+    else if (verdict == WR_VERDICT_REDIRECT)
+        WR_COUNT_UP(loop, redirects);
+    else if (verdict == WR_VERDICT_FAILED || verdict == WR_VERDICT_EXPIRED || verdict == WR_VERDICT_BLOCKED)
+        WR_COUNT_UP(loop, failed);
+}
+
+/* ---- the line ---- */
+
+static int64_t between(int64_t from, int64_t to)
+{
+    return from != 0 && to >= from ? to - from : -1;
+}
+
+/* A word for programs. */
+static void append_error(struct wr_buf *buf, const struct wr_flight *flight)
+{
+    const struct wr_net_result *result = &flight->result;
+    if (flight->verdict == WR_VERDICT_FETCHED || flight->verdict == WR_VERDICT_REDIRECT)
+        return;
+    if (result->end != WR_NET_DONE) {
+        wr_buf_append_string(buf, wr_net_end_name(result->end));
+    } else if (result->status >= 400) {
+        wr_buf_append_string(buf, "http_");
+        wr_buf_append_u64(buf, (uint64_t)result->status);
+    } else {
+        wr_buf_append_string(buf, wr_verdict_name(flight->verdict));
+    }
+}
+
+static void write_line(struct wr_flight *flight)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    const struct wr_net_result *result = &flight->result;
+    char memory[32];
+    struct wr_buf error;
+    wr_buf_init_fixed(&error, memory, sizeof memory);
+    append_error(&error, flight);
+    struct wr_span url = wr_url_part(&flight->url, 0, flight->url.bytes);
+    struct wr_line line = {
+        .url = url,
+        .final_url = flight->final_url.length > 0 ? wr_buf_from(&flight->final_url, 0) : url,
+        .status = result->status,
+        .bytes = flight->body_bytes,
+        .content_type = wr_flight_head(flight, WR_TEXT_TYPE),
+        .depth = flight->action.depth,
+        .referrer = wr_referrer_get(loop, flight->action.fingerprint),
+        .attempts = flight->fate.attempts,
+        .links = -1,
+        .verdict = flight->verdict,
+        .error = wr_buf_from(&error, 0),
+        .error_text = wr_buf_from(&flight->words, 0),
+        .waited = flight->action.waited.ms,
+        .dns_ns = between(result->asked_at, result->resolved_at),
+        .connect_ns = between(result->resolved_at, result->sent_at),
+        .first_byte_ns = between(result->sent_at, result->first_byte_at),
+        .total_ns = between(result->asked_at, result->done_at),
+    };
+    if (flight->has_page && (flight->verdict == WR_VERDICT_FETCHED || flight->verdict == WR_VERDICT_TOO_LARGE)) {
+        line.digest = flight->page.facts.digest;
+        line.title = flight->page.facts.title;
+        line.links = flight->page.facts.links;
+    }
+    wr_line_append(&flight->line, &line);
+}
+
+/* ---- the end ---- */
+
+static void try_again(struct wr_flight *flight)
+{
+    flight->is_again = true;
+    wr_post_flight(flight);
+}
+
+void wr_answer_came(struct wr_flight *flight)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    struct wr_fate fate = flight->fate = tell_plan(flight);
+    if ((fate.news & (WR_NEWS_RETRY_AFTER | WR_NEWS_BREAKER)) != 0)
+        wr_crawl_loop_note(loop, flight->action.host);
+    if ((fate.news & WR_NEWS_HOPELESS) != 0)
+        wr_job_over(loop->engine, WR_END_CANCELLED, "too many answers 429 in a row at a delay of a minute and more");
+    if (fate.kind == WR_FATE_AGAIN) {
+        try_again(flight);
+        return;
+    }
+    if (is_answered(flight)) {
+        wr_buf_clear(&flight->words);
+        judge_answer(flight);
+    } else {
+        flight->verdict = flight->result.end == WR_NET_BLOCKED ? WR_VERDICT_BLOCKED : WR_VERDICT_FAILED;
+    }
+    wr_job_told(loop, wr_ledger_end_of(&fate, flight->result.status));
+    count_verdict(loop, flight->verdict);
+    write_line(flight);
+    wr_post_flight(flight);
+}
+
+void wr_answer_end_unsent(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
+{
+    struct wr_flight *flight = wr_flight_unsent(loop, action);
+    if (flight == NULL)
+        return;
+    flight->verdict = action->is_denied ? WR_VERDICT_ROBOTS : WR_VERDICT_EXPIRED;
+    if (!action->is_denied) {
+        wr_buf_append_string(&flight->words, "the host could not be asked for too long: ");
+        wr_buf_append_string(&flight->words, weir_reason_name(action->reason));
+        wr_job_told(loop, WR_LEDGER_EXPIRED);
+    }
+    count_verdict(loop, flight->verdict);
+    write_line(flight);
+    wr_post_flight(flight);
+}

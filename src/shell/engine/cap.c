@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* cap.c - limits over everything: starts a second, and bytes a second, of all hosts together (R18).
+ *
+ * A loop takes the time of its next start from a line that all loops share, before it has anything to start; so no two
+ * have the same. One that has nothing to start keeps its time and may use it later: at most one for each loop. Bytes
+ * are paid for when they have come: starts wait until the average is what it may be.
+ */
+#include "shell/engine/state.h"
+
+#define CREDIT_NS WEIR_SECOND /* bytes that come at once may cost so much before anything waits */
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void hold(struct wr_crawl_loop *loop)
+{
+    wr_plan_hold(loop->plan, later(loop->start_at, loop->paid_at));
+}
+
+void wr_cap_started(struct wr_crawl_loop *loop)
+{
+    struct wr_engine *engine = loop->engine;
+    if (engine->options.global_rate <= 0)
+        return;
+    int64_t each_ns = (int64_t)((double)WEIR_SECOND / engine->options.global_rate);
+    (void)pthread_mutex_lock(&engine->lock);
+    loop->start_at = later(wr_crawl_loop_now(loop), engine->next_start_at);
+    engine->next_start_at = loop->start_at + each_ns;
+    (void)pthread_mutex_unlock(&engine->lock);
+    hold(loop);
+}
+
+void wr_cap_fetched(struct wr_crawl_loop *loop, uint64_t bytes)
+{
+    struct wr_engine *engine = loop->engine;
+    if (engine->options.bandwidth == 0 || bytes == 0)
+        return;
+    int64_t cost_ns = (int64_t)((double)bytes * (double)WEIR_SECOND / (double)engine->options.bandwidth);
+    (void)pthread_mutex_lock(&engine->lock);
+    engine->paid_until = later(wr_crawl_loop_now(loop), engine->paid_until) + cost_ns;
+    loop->paid_at = engine->paid_until - CREDIT_NS;
+    (void)pthread_mutex_unlock(&engine->lock);
+    hold(loop);
+}

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT */
+/* engine.c - a crawl from outside: made, started, seeded, waited for, ended. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "core/rules/http/field.h"
+#include "core/rules/http/status.h"
+#include "shell/clock/clock.h"
+#include "shell/engine/group.h"
+#include "shell/engine/state.h"
+#include "shell/memory/memory.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CONCURRENCY 256
+#define REQUEST_NS (2 * WEIR_MINUTE)
+#define DRAIN_NS (30 * WEIR_SECOND)
+#define MAX_HOSTS 100000
+#define WINDOW 1024
+
+/* ---- the store's calls ---- */
+
+static int on_sync(void *context)
+{
+    struct wr_engine *engine = context;
+    return wr_output_sync(&engine->output);
+}
+
+static void on_changed(void *context, enum wr_store_state state, const char *why)
+{
+    struct wr_engine *engine = context;
+    (void)pthread_mutex_lock(&engine->lock);
+    wr_text_set(engine->pause_why, sizeof engine->pause_why, state == WR_STORE_RUNS ? "" : why);
+    (void)pthread_mutex_unlock(&engine->lock);
+    atomic_store(&engine->is_store_paused, state == WR_STORE_PAUSED);
+    if (state == WR_STORE_FAILED)
+        wr_job_over(engine, WR_END_BROKEN, why);
+    else
+        wr_engine_warn(engine, state == WR_STORE_PAUSED ? "waiting: " : "goes on", state == WR_STORE_PAUSED ? why : "");
+}
+
+static void on_room(void *context)
+{
+    struct wr_engine *engine = context;
+    for (uint32_t i = 0; i < engine->loop_count; i++) {
+        atomic_store(&engine->loops[i].has_room, true);
+        wr_crawl_loop_wake(&engine->loops[i]);
+    }
+}
+
+/* ---- opening ---- */
+
+static void set_up_locks(struct wr_engine *engine)
+{
+    pthread_condattr_t monotonic;
+    (void)pthread_mutex_init(&engine->lock, NULL);
+    (void)pthread_rwlock_init(&engine->origins_lock, NULL);
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&engine->changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+}
+
+int wr_engine_open(const struct wr_engine_place *place, struct wr_engine **ret_engine)
+{
+    const weir_allocator *allocator = wr_allocator_or_system(place->allocator);
+    struct wr_engine *engine = wr_take(allocator, sizeof *engine, _Alignof(struct wr_engine));
+    if (engine == NULL)
+        return WEIR_E_NOMEM;
+    engine->allocator = allocator;
+    engine->clock = weir_clock_monotonic();
+    engine->output.fd = -1;
+    set_up_locks(engine);
+    const struct wr_store_options options = {.path = place->state_path,
+                                             .may_create = place->may_create,
+                                             .sync = on_sync,
+                                             .changed = on_changed,
+                                             .room = on_room,
+                                             .context = engine,
+                                             .allocator = allocator};
+    int error = wr_store_open(&options, &engine->store);
+    if (error != 0) {
+        wr_engine_free(engine);
+        return error;
+    }
+    engine->hash_key = *wr_store_hash_key(engine->store);
+    *ret_engine = engine;
+    return 0;
+}
+
+struct finding {
+    struct wr_engine *engine;
+    struct wr_engine_job job;
+    bool is_any; /* that is not over */
+};
+
+static void on_job(void *context, const struct wr_store_row *row)
+{
+    struct finding *finding = context;
+    const struct wr_store_job *job = &row->job;
+    if (finding->is_any && wr_job_is_over(job->status))
+        return;
+    char *settings = strndup(job->settings.data != NULL ? job->settings.data : "", job->settings.bytes);
+    free(finding->engine->settings);
+    finding->engine->settings = settings;
+    finding->job = (struct wr_engine_job){.id = job->id,
+                                          .status = job->status,
+                                          .settings = wr_span_of(settings),
+                                          .queued = job->queued,
+                                          .done = job->done,
+                                          .failed = job->failed,
+                                          .is_seeded = job->status != WR_JOB_PENDING};
+}
+
+int wr_engine_find_job(struct wr_engine *engine, int64_t id, struct wr_engine_job *ret_job)
+{
+    struct finding finding = {.engine = engine, .is_any = id == 0};
+    int error = wr_store_read(
+        engine->store,
+        &(struct wr_store_query){
+            .what = WR_STORE_JOBS, .job = id, .after = WR_STORE_FRONT, .row = on_job, .context = &finding});
+    if (error == 0 && finding.job.id == 0)
+        error = WEIR_E_ABSENT;
+    if (error == 0)
+        *ret_job = finding.job;
+    return error;
+}
+
+/* ---- options ---- */
+
+static char *copy_of(const char *text)
+{
+    return text != NULL ? strdup(text) : NULL;
+}
+
+/* Fields for the seeds' origins. The text stays with the engine. */
+static int keep_headers(struct wr_engine *engine, const char *const *lines)
+{
+    size_t count = 0;
+    for (; lines != NULL && lines[count] != NULL; count++) {
+        struct wr_net_field field;
+        if (count == WR_FIELDS_MAX)
+            return wr_invalid("too many header lines; at most 64");
+        char *line = strdup(lines[count]);
+        if (line == NULL)
+            return WEIR_E_NOMEM;
+        engine->header_lines[count] = line;
+        if (!wr_field_parse(wr_span_of(line), &field.name, &field.value) || !wr_field_is_sound(field.name, field.value))
+            return wr_invalid("a header is no line \"Name: value\"");
+        engine->fields[count] = field;
+        engine->field_count = count + 1;
+    }
+    return 0;
+}
+
+static struct wr_span token_of(const char *agent)
+{
+    size_t bytes = 0;
+    while (agent[bytes] != '\0' && wr_field_is_token_char(agent[bytes]))
+        bytes++;
+    return (struct wr_span){agent, bytes};
+}
+
+static void fill(struct wr_engine *engine, const struct wr_engine_options *given)
+{
+    struct wr_engine_options *options = &engine->options;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    *options = *given;
+    if (options->loops == 0)
+        options->loops = processors > 0 ? (uint32_t)processors : 1;
+    if (options->loops > WR_LOOPS_MAX)
+        options->loops = WR_LOOPS_MAX;
+    options->concurrency = options->concurrency != 0 ? options->concurrency : CONCURRENCY;
+    if (options->group == WR_GROUP_IP)
+        options->loops = 1;
+    if (options->loops > options->concurrency)
+        options->loops = options->concurrency;
+    options->request_ns = options->request_ns != 0 ? options->request_ns : REQUEST_NS;
+    options->drain_ns = options->drain_ns != 0 ? options->drain_ns : DRAIN_NS;
+    options->max_hosts = options->max_hosts != 0 ? options->max_hosts : MAX_HOSTS;
+    engine->agent = strdup(options->agent != NULL ? options->agent : "weir");
+    engine->proxy = copy_of(options->proxy);
+    engine->ca_file = copy_of(options->ca_file);
+    engine->token = token_of(engine->agent);
+    engine->loop_count = options->loops;
+}
+
+static int check(struct wr_engine *engine, const struct wr_engine_options *given)
+{
+    wr_statuses_init(&engine->statuses, WR_STATUSES_JOBS);
+    if (given->statuses != NULL && wr_statuses_parse(&engine->statuses, given->statuses) != 0)
+        return WEIR_E_INVAL;
+    if (given->proxy != NULL && wr_net_proxy_check(given->proxy) != 0)
+        return WEIR_E_INVAL;
+    return keep_headers(engine, given->headers);
+}
+
+/* ---- loops ---- */
+
+uint32_t wr_engine_loop_of(const struct wr_engine *engine, struct wr_span key)
+{
+    if (engine->loop_count == 1)
+        return 0;
+    if (engine->options.group == WR_GROUP_DOMAIN)
+        key = wr_group_domain(key);
+    return (uint32_t)(wr_hash(&engine->hash_key, key.data, key.bytes) % engine->loop_count);
+}
+
+static bool in_scope(void *context, uint32_t job, const struct wr_url *url)
+{
+    const struct wr_crawl_loop *loop = context;
+    const struct wr_engine_options *options = &loop->engine->options;
+    (void)job;
+    return options->in_scope == NULL || options->in_scope(options->scope_context, url);
+}
+
+static void host_left(void *context, const struct wr_plan_host_report *report)
+{
+    struct wr_crawl_loop *loop = context;
+    wr_tally_add(loop->engine, report);
+}
+
+/* A host that has no domain above it is its own. */
+static struct wr_span domain_of(void *context, struct wr_span key)
+{
+    struct wr_span domain = wr_group_domain(key);
+    (void)context;
+    return domain.data != key.data || domain.bytes != key.bytes ? domain : (struct wr_span){NULL, 0};
+}
+
+static int make_plan(struct wr_crawl_loop *loop)
+{
+    const struct wr_engine *engine = loop->engine;
+    const struct wr_engine_options *options = &engine->options;
+    struct wr_life_options robots = {.on_error = options->on_error}, checked;
+    int error = wr_life_options_check(&robots, &checked);
+    if (error != 0)
+        return error;
+    const struct wr_plan_options plan = {.pace = options->pace,
+                                         .robots = checked,
+                                         .statuses = &engine->statuses,
+                                         .hash_key = &engine->hash_key,
+                                         .in_scope = in_scope,
+                                         .host_left = host_left,
+                                         .group_of = options->group == WR_GROUP_DOMAIN ? domain_of : NULL,
+                                         .context = loop,
+                                         .ignores_robots = options->ignores_robots,
+                                         .max_hosts = options->max_hosts / engine->loop_count + 1,
+                                         .window = WINDOW,
+                                         .max_in_flight =
+                                             wr_ledger_share(options->concurrency, loop->index, engine->loop_count),
+                                         .max_hops = options->max_hops,
+                                         .max_defer_ns = options->max_defer_ns,
+                                         .seed = (uint64_t)weir_wall_now() + loop->index,
+                                         .allocator = engine->allocator};
+    return wr_plan_new(&plan, &loop->plan);
+}
+
+static int add_job(struct wr_crawl_loop *loop)
+{
+    const struct wr_engine *engine = loop->engine;
+    const struct wr_engine_options *options = &engine->options;
+    const struct wr_plan_job job = {
+        .id = (uint32_t)engine->job,
+        .max_depth = options->max_depth,
+        .host_pages = options->host_pages,
+        .deadline_at = options->max_time_ns > 0 ? engine->began_at + options->max_time_ns : 0,
+        .draws_pages = options->max_pages > 0,
+        .draws_bytes = options->max_bytes > 0,
+    };
+    return wr_plan_job_add(loop->plan, &job);
+}
+
+static int make_loops(struct wr_engine *engine)
+{
+    int error = 0;
+    engine->loops =
+        wr_take_array(engine->allocator, engine->loop_count, sizeof *engine->loops, _Alignof(struct wr_crawl_loop));
+    engine->seeds =
+        wr_take_array(engine->allocator, engine->loop_count, sizeof *engine->seeds, _Alignof(struct wr_founds));
+    if (engine->loops == NULL || engine->seeds == NULL)
+        return WEIR_E_NOMEM;
+    for (uint32_t i = 0; i < engine->loop_count && error == 0; i++) {
+        wr_founds_init(&engine->seeds[i], engine->allocator);
+        error = wr_crawl_loop_open(&engine->loops[i], engine, i);
+        if (error == 0)
+            error = make_plan(&engine->loops[i]);
+        if (error == 0)
+            error = add_job(&engine->loops[i]);
+    }
+    return error;
+}
+
+static int run_loops(struct wr_engine *engine)
+{
+    int error = 0;
+    atomic_store(&engine->phase, WR_PHASE_RUNS);
+    for (uint32_t i = 0; i < engine->loop_count && error == 0; i++) {
+        engine->running++;
+        error = wr_crawl_loop_run(&engine->loops[i]);
+    }
+    return error;
+}
+
+/* ---- starting ---- */
+
+/* What the store knows of the output of a job that is gone on with. */
+struct output_place {
+    char *path;
+    bool is_known;
+    uint64_t bytes;
+};
+
+static void on_output(void *context, const struct wr_store_row *row)
+{
+    struct output_place *place = context;
+    if (place->path == NULL || !wr_span_is(row->output.path, place->path))
+        return;
+    place->is_known = true;
+    place->bytes = row->output.bytes;
+}
+
+static int open_output(struct wr_engine *engine, const struct wr_engine_options *given)
+{
+    struct output_place place = {.path = NULL};
+    int error = 0;
+    if (given->resume_job != 0 && given->out_path != NULL && strcmp(given->out_path, "-") != 0) {
+        place.path = realpath(given->out_path, NULL);
+        error =
+            wr_store_read(engine->store,
+                          &(struct wr_store_query){
+                              .what = WR_STORE_OUTPUTS, .job = given->resume_job, .row = on_output, .context = &place});
+    }
+    if (error == 0)
+        error = wr_output_open(&engine->output, given->out_path, given->appends, place.is_known, place.bytes,
+                               engine->allocator);
+    free(place.path);
+    return error;
+}
+
+static int record_output(struct wr_engine *engine)
+{
+    const struct wr_output *output = &engine->output;
+    if (!output->is_file)
+        return 0;
+    const struct wr_store_change change = {.kind = WR_STORE_OUTPUT,
+                                           .output = {engine->job, wr_span_of(output->path), output->end}};
+    return wr_store_post(engine->store, &change, 1, NULL, NULL);
+}
+
+static int set_up(struct wr_engine *engine, const struct wr_engine_options *given)
+{
+    const struct wr_resolver_options names = {.allocator = engine->allocator,
+                                              .clock = engine->clock,
+                                              .lookup = given->lookup,
+                                              .lookup_context = given->lookup_context};
+    int error = wr_tally_new(engine);
+    if (error == 0)
+        error = wr_resolver_new(&names, &engine->resolver);
+    if (error == 0 && given->log_path != NULL)
+        error = wr_log_open(given->log_path, engine->allocator, &engine->log);
+    if (error == 0)
+        error = open_output(engine, given);
+    if (error == 0 && given->resume_job == 0)
+        error = wr_store_add_job(engine->store, given->settings, &engine->job);
+    if (error == 0)
+        error = record_output(engine);
+    return error;
+}
+
+int wr_engine_start(struct wr_engine *engine, const struct wr_engine_options *given)
+{
+    int error = check(engine, given);
+    if (error != 0)
+        return error;
+    fill(engine, given);
+    if (engine->agent == NULL)
+        return WEIR_E_NOMEM;
+    engine->began_at = weir_clock_now(engine->clock);
+    engine->job = given->resume_job;
+    wr_map_init(&engine->origins, engine->allocator, &engine->hash_key, (size_t)1 << 24);
+    wr_ledger_init(&engine->ledger, given->max_pages > 0 ? given->max_pages : WR_LEDGER_UNLIMITED,
+                   given->max_bytes > 0 ? given->max_bytes : WR_LEDGER_UNLIMITED, given->failure_threshold);
+    error = set_up(engine, given);
+    if (error == 0)
+        error = make_loops(engine);
+    if (error == 0 && given->resume_job != 0)
+        error = wr_resume(engine);
+    if (error == 0)
+        error = run_loops(engine);
+    if (error != 0)
+        wr_engine_stop(engine);
+    return error;
+}
+
+/* ---- the end ---- */
+
+void wr_engine_loop_ended(struct wr_engine *engine)
+{
+    (void)pthread_mutex_lock(&engine->lock);
+    engine->running--;
+    (void)pthread_cond_broadcast(&engine->changed);
+    (void)pthread_mutex_unlock(&engine->lock);
+}
+
+bool wr_engine_wait(struct wr_engine *engine, int64_t timeout_ns)
+{
+    int64_t until = weir_clock_now(engine->clock) + timeout_ns;
+    const struct timespec when = {(time_t)(until / WEIR_SECOND), (long)(until % WEIR_SECOND)};
+    (void)pthread_mutex_lock(&engine->lock);
+    while (engine->running > 0 && pthread_cond_timedwait(&engine->changed, &engine->lock, &when) == 0)
+        continue;
+    bool is_over = engine->running == 0;
+    (void)pthread_mutex_unlock(&engine->lock);
+    return is_over;
+}
+
+static void join_loops(struct wr_engine *engine)
+{
+    for (uint32_t i = 0; engine->loops != NULL && i < engine->loop_count; i++)
+        if (engine->loops[i].has_thread) {
+            (void)pthread_join(engine->loops[i].thread, NULL);
+            engine->loops[i].has_thread = false;
+        }
+}
+
+/* A job that was stopped stays as it is: it can be resumed. */
+static void store_end(struct wr_engine *engine)
+{
+    static const enum wr_job_status statuses[] = {[WR_END_COMPLETED] = WR_JOB_COMPLETED,
+                                                  [WR_END_BUDGET] = WR_JOB_COMPLETED,
+                                                  [WR_END_FAILED] = WR_JOB_FAILED,
+                                                  [WR_END_CANCELLED] = WR_JOB_CANCELLED};
+    if (!engine->has_end || engine->end == WR_END_STOPPED || engine->end == WR_END_BROKEN)
+        return;
+    const struct wr_store_change change = {
+        .kind = WR_STORE_STATUS,
+        .status = {.job = engine->job, .status = statuses[engine->end], .why = wr_span_of(engine->why)}};
+    int error = wr_store_post(engine->store, &change, 1, NULL, NULL);
+    if (error != 0) {
+        engine->end = WR_END_BROKEN;
+        wr_text_set(engine->why, sizeof engine->why, weir_error_detail());
+    }
+}
+
+static void tally_hosts(struct wr_engine *engine)
+{
+    struct wr_plan_host_report report;
+    int64_t now = weir_clock_now(engine->clock);
+    for (uint32_t i = 0; i < engine->loop_count; i++) {
+        const struct wr_plan *plan = engine->loops[i].plan;
+        const struct wr_plan_host *host;
+        for (size_t cursor = 0; (host = wr_plan_host_next(plan, &cursor)) != NULL;) {
+            wr_plan_host_report(plan, host, now, &report);
+            wr_tally_add(engine, &report);
+        }
+    }
+}
+
+void wr_engine_finish(struct wr_engine *engine, struct wr_engine_result *ret_result)
+{
+    join_loops(engine);
+    store_end(engine);
+    tally_hosts(engine);
+    wr_engine_stats_get(engine, &ret_result->stats);
+    wr_store_free(engine->store); /* stores all that was posted */
+    engine->store = NULL;
+    uint64_t dropped = wr_log_close(engine->log);
+    engine->log = NULL;
+    if (dropped > 0)
+        wr_engine_warn(engine, "lines of the log were dropped: it could not be written fast enough", "");
+    ret_result->end = engine->end;
+    ret_result->job = engine->job;
+    wr_text_set(ret_result->why, sizeof ret_result->why, engine->why);
+}
+
+void wr_engine_free(struct wr_engine *engine)
+{
+    if (engine == NULL)
+        return;
+    if (engine->loops != NULL)
+        wr_engine_stop(engine);
+    join_loops(engine);
+    wr_store_free(engine->store);
+    for (uint32_t i = 0; engine->loops != NULL && i < engine->loop_count; i++)
+        wr_crawl_loop_close(&engine->loops[i]);
+    for (uint32_t i = 0; engine->seeds != NULL && i < engine->loop_count; i++)
+        wr_founds_release(&engine->seeds[i]);
+    wr_give(engine->allocator, engine->loops, engine->loop_count * sizeof *engine->loops,
+            _Alignof(struct wr_crawl_loop));
+    wr_give(engine->allocator, engine->seeds, engine->loop_count * sizeof *engine->seeds, _Alignof(struct wr_founds));
+    if (engine->resolver != NULL)
+        wr_resolver_free(engine->resolver);
+    (void)wr_log_close(engine->log);
+    wr_tally_free(engine);
+    wr_origins_free(engine);
+    wr_output_close(&engine->output);
+    for (size_t i = 0; i < WR_FIELDS_MAX; i++)
+        free(engine->header_lines[i]);
+    free(engine->agent);
+    free(engine->proxy);
+    free(engine->ca_file);
+    free(engine->settings);
+    (void)pthread_cond_destroy(&engine->changed);
+    (void)pthread_mutex_destroy(&engine->lock);
+    (void)pthread_rwlock_destroy(&engine->origins_lock);
+    wr_give(engine->allocator, engine, sizeof *engine, _Alignof(struct wr_engine));
+}

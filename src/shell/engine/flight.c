@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/* flight.c - one request on the wire: what is sent, what comes, and what the plan is told meanwhile. */
+#include "base/alloc.h"
+#include "core/rules/http/field.h"
+#include "core/rules/http/limits.h"
+#include "shell/engine/state.h"
+#include "shell/net/idna.h"
+
+#define SKIPPED_MAX ((uint64_t)64 << 10) /* bytes of a body that nobody wants: more, and the connection is cheaper */
+#define IDLE_NS (60 * WEIR_SECOND)       /* how long the net keeps a connection */
+#define KEPT_MAX ((size_t)256 << 10)     /* room of a buffer that is kept for the next flight */
+
+/* ---- flights that are used again ---- */
+
+static void free_flight(struct wr_flight *flight)
+{
+    const weir_allocator *allocator = flight->loop->engine->allocator;
+    wr_buf_release(&flight->head_text);
+    wr_buf_release(&flight->body);
+    wr_buf_release(&flight->words);
+    wr_buf_release(&flight->final_url);
+    wr_buf_release(&flight->line);
+    wr_founds_release(&flight->founds);
+    wr_page_release(&flight->page);
+    wr_digest_free(flight->digest);
+    wr_give(allocator, flight, sizeof *flight, _Alignof(struct wr_flight));
+}
+
+static struct wr_flight *make(struct wr_crawl_loop *loop)
+{
+    const weir_allocator *allocator = loop->engine->allocator;
+    struct wr_flight *flight = wr_take(allocator, sizeof *flight, _Alignof(struct wr_flight));
+    if (flight == NULL)
+        return NULL;
+    flight->loop = loop;
+    wr_buf_init(&flight->head_text, allocator, WR_NET_HEAD_MAX);
+    wr_buf_init(&flight->body, allocator, WR_ROBOTS_MAX + 1);
+    wr_buf_init(&flight->words, allocator, WR_STORE_WHY_MAX);
+    wr_buf_init(&flight->final_url, allocator, WR_URL_MAX);
+    wr_buf_init(&flight->line, allocator, (size_t)1 << 20);
+    wr_founds_init(&flight->founds, allocator);
+    wr_page_init(&flight->page, allocator);
+    if (wr_digest_new(loop->engine->options.digest, allocator, &flight->digest) == 0)
+        return flight;
+    free_flight(flight);
+    return NULL;
+}
+
+static void unlink_flight(struct wr_flight *flight)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    if (flight->prev != NULL)
+        flight->prev->next = flight->next;
+    else
+        loop->lists[flight->place] = flight->next;
+    if (flight->next != NULL)
+        flight->next->prev = flight->prev;
+}
+
+void wr_flight_move(struct wr_flight *flight, enum wr_flight_place place)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    if (flight->place != WR_FLIGHT_SPARE)
+        unlink_flight(flight);
+    flight->place = place;
+    flight->prev = NULL;
+    flight->next = loop->lists[place];
+    if (flight->next != NULL && place != WR_FLIGHT_SPARE)
+        flight->next->prev = flight;
+    loop->lists[place] = flight;
+}
+
+static struct wr_flight *take(struct wr_crawl_loop *loop)
+{
+    struct wr_flight *flight = loop->lists[WR_FLIGHT_SPARE];
+    if (flight != NULL)
+        loop->lists[WR_FLIGHT_SPARE] = flight->next;
+    else
+        flight = make(loop);
+    if (flight == NULL)
+        return NULL;
+    flight->place = WR_FLIGHT_SPARE;
+    wr_flight_move(flight, WR_FLIGHT_FLIES);
+    (void)atomic_fetch_add(&loop->engine->flights, 1);
+    wr_count_add(&loop->counts.in_flight, 1);
+    return flight;
+}
+
+static void empty(struct wr_buf *buf)
+{
+    if (buf->room > KEPT_MAX) {
+        size_t max = buf->max;
+        const weir_allocator *allocator = buf->allocator;
+        wr_buf_release(buf);
+        wr_buf_init(buf, allocator, max);
+    }
+    wr_buf_clear(buf);
+}
+
+void wr_flight_give_back(struct wr_flight *flight)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    struct wr_engine *engine = loop->engine;
+    empty(&flight->head_text);
+    empty(&flight->body);
+    empty(&flight->line);
+    wr_buf_clear(&flight->words);
+    wr_buf_clear(&flight->final_url);
+    wr_founds_clear(&flight->founds);
+    empty(&flight->founds.text);
+    wr_flight_landed(flight);
+    if (flight->has_seeds)
+        (void)atomic_fetch_sub(&engine->seeding, 1);
+    wr_flight_move(flight, WR_FLIGHT_SPARE);
+    wr_flights_done(engine);
+}
+
+void wr_flight_landed(struct wr_flight *flight)
+{
+    if (!flight->is_landed)
+        wr_count_add(&flight->loop->counts.in_flight, (uint64_t)-1);
+    flight->is_landed = true;
+}
+
+void wr_flights_free(struct wr_crawl_loop *loop)
+{
+    for (int place = 0; place <= WR_FLIGHT_POSTS; place++)
+        while (loop->lists[place] != NULL) {
+            struct wr_flight *flight = loop->lists[place];
+            loop->lists[place] = flight->next;
+            free_flight(flight);
+        }
+}
+
+/* ---- sending ---- */
+
+/* Now it is known whom the host shares an address with. */
+static void join_group(const struct wr_flight *flight, const struct wr_net_send *send)
+{
+    char memory[WEIR_ADDRESS_MAX + 1];
+    struct wr_buf address;
+    wr_buf_init_fixed(&address, memory, sizeof memory);
+    wr_address_append(&address, &send->address);
+    (void)wr_plan_host_group(flight->loop->plan, flight->action.host, wr_buf_from(&address, 0), send->now);
+}
+
+/* Sent once more, because the connection had died, is another start: it goes back to its queue. */
+static bool before_send(void *context, const struct wr_net_send *send)
+{
+    struct wr_flight *flight = context;
+    struct wr_crawl_loop *loop = flight->loop;
+    struct wr_engine *engine = loop->engine;
+    uint32_t task = flight->action.task;
+    if (send->number > 1 || atomic_load(&engine->phase) >= WR_PHASE_STOPS)
+        return false;
+    if (engine->options.group == WR_GROUP_IP)
+        join_group(flight, send);
+    if (wr_plan_may_send(loop->plan, task, send->now).verdict != WEIR_GO)
+        return false;
+    wr_plan_sent(loop->plan, task, send->now);
+    flight->was_sent = true;
+    WR_COUNT_UP(loop, requests);
+    if (engine->log != NULL)
+        wr_log_sent(engine->log, flight, send->now);
+    return true;
+}
+
+/* ---- receiving ---- */
+
+struct wr_span wr_flight_head(const struct wr_flight *flight, enum wr_text which)
+{
+    return (struct wr_span){flight->head_text.bytes + flight->head_at[which], flight->head_bytes[which]};
+}
+
+static void keep_text(struct wr_flight *flight, enum wr_text which, struct wr_span value)
+{
+    if (flight->head_bytes[which] > 0)
+        return; /* the first counts */
+    flight->head_at[which] = (uint32_t)flight->head_text.length;
+    wr_buf_append_span(&flight->head_text, value);
+    flight->head_bytes[which] = (uint32_t)(flight->head_text.length - flight->head_at[which]);
+}
+
+static void read_field(struct wr_flight *flight, struct wr_span name, struct wr_span value)
+{
+    static const char *const names[WR_TEXTS] = {[WR_TEXT_LOCATION] = "location",
+                                                [WR_TEXT_TYPE] = "content-type",
+                                                [WR_TEXT_ETAG] = "etag",
+                                                [WR_TEXT_MODIFIED] = "last-modified",
+                                                [WR_TEXT_CACHE] = "cache-control"};
+    for (enum wr_text which = 0; which < WR_TEXTS; which++)
+        if (wr_field_is(name, names[which]))
+            keep_text(flight, which, value);
+    if (wr_field_is(name, "x-robots-tag"))
+        flight->wishes |= wr_robots_wishes(value, flight->loop->engine->token);
+}
+
+weir_outcome wr_flight_outcome(const struct wr_flight *flight, int status, int64_t now)
+{
+    weir_outcome outcome = {.size = sizeof outcome, .status = status, .attempt = flight->action.attempts + 1};
+    wr_limits_tell(&flight->said, now - flight->said_at, &outcome);
+    return outcome;
+}
+
+/* A time that the host names binds all others at once, however slowly the body comes. */
+static void hear(struct wr_flight *flight, int status)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    weir_outcome outcome = wr_flight_outcome(flight, status, flight->said_at);
+    if ((!outcome.has_retry_after && !outcome.has_quota) || wr_net_is_proxys(flight->transfer))
+        return;
+    if ((wr_plan_hear(loop->plan, flight->action.task, &outcome, flight->said_at) & WR_NEWS_RETRY_AFTER) != 0)
+        wr_crawl_loop_note(loop, flight->action.host);
+}
+
+static void begin_page(struct wr_flight *flight, int status)
+{
+    const struct wr_engine *engine = flight->loop->engine;
+    flight->wants_body = status >= 200 && status < 300;
+    if (!flight->wants_body)
+        return;
+    struct wr_page_options options = {.url = &flight->url,
+                                      .idna = wr_idna_libidn2(),
+                                      .key = &engine->hash_key,
+                                      .digest = flight->digest,
+                                      .content_type = wr_flight_head(flight, WR_TEXT_TYPE),
+                                      .wishes = flight->wishes,
+                                      .agent = engine->token,
+                                      .follows_nofollow = engine->options.follows_nofollow};
+    wr_page_begin(&flight->page, &options);
+    flight->has_page = true;
+}
+
+static bool on_head(void *context, const struct wr_head *head)
+{
+    struct wr_flight *flight = context;
+    struct wr_limits limits;
+    struct wr_span name, value;
+    wr_limits_init(&limits, weir_wall_now());
+    for (size_t cursor = 0; wr_head_next(head, &cursor, &name, &value);) {
+        wr_limits_field(&limits, name, value);
+        read_field(flight, name, value);
+    }
+    flight->said = wr_limits_result(&limits);
+    flight->said_at = wr_crawl_loop_now(flight->loop);
+    hear(flight, head->status);
+    if (flight->action.kind == WR_PLAN_START)
+        begin_page(flight, head->status);
+    else
+        flight->wants_body = head->status >= 200 && head->status < 300;
+    return true;
+}
+
+static bool on_body(void *context, const char *data, size_t bytes)
+{
+    struct wr_flight *flight = context;
+    flight->body_bytes += bytes;
+    wr_count_add(&flight->loop->counts.bytes, bytes);
+    if (!flight->wants_body)
+        return flight->body_bytes <= SKIPPED_MAX;
+    if (flight->has_page)
+        wr_page_feed(&flight->page, data, bytes);
+    else
+        wr_buf_append(&flight->body, data, bytes);
+    return flight->body.error == 0;
+}
+
+/* ---- the end ---- */
+
+/* Nothing was told to the host, or nothing can be said of how it ended. */
+static bool is_given_back(const struct wr_flight *flight)
+{
+    enum wr_net_end end = flight->result.end;
+    return end == WR_NET_CANCELLED || end == WR_NET_REFUSED || end == WR_NET_SCARCE;
+}
+
+static void on_done(void *context, const struct wr_net_result *result)
+{
+    struct wr_flight *flight = context;
+    struct wr_crawl_loop *loop = flight->loop;
+    flight->transfer = NULL;
+    flight->result = *result;
+    wr_buf_append_string(&flight->words, result->words != NULL ? result->words : "");
+    flight->result.words = NULL;
+    wr_flight_landed(flight);
+    wr_cap_fetched(loop, result->wire_bytes);
+    if (is_given_back(flight)) {
+        if (result->end == WR_NET_SCARCE)
+            wr_engine_warn_scarce(loop->engine, flight->words.bytes);
+        wr_plan_given(loop->plan, flight->action.task, wr_crawl_loop_now(loop));
+        if (flight->action.kind == WR_PLAN_ROBOTS)
+            wr_robots_returned(flight);
+        wr_flight_give_back(flight);
+    } else if (flight->action.kind == WR_PLAN_START) {
+        wr_answer_came(flight);
+    } else if (flight->action.kind == WR_PLAN_ROBOTS) {
+        wr_robots_came(flight);
+    } else {
+        wr_errand_came(flight);
+    }
+}
+
+void wr_flight_cancel(struct wr_flight *flight)
+{
+    if (flight->transfer != NULL)
+        wr_net_cancel(flight->transfer);
+}
+
+/* ---- the beginning ---- */
+
+/* Whether the host's next request comes too late for the connection. If none is known of, it is not: the page may lead
+ * to more. */
+static bool is_far(int64_t next_ns)
+{
+    return next_ns >= IDLE_NS && next_ns != WEIR_FOREVER;
+}
+
+void wr_flight_send(struct wr_flight *flight, struct wr_span etag, struct wr_span modified)
+{
+    static const struct wr_net_calls calls = {before_send, on_head, on_body, on_done};
+    struct wr_crawl_loop *loop = flight->loop;
+    struct wr_engine *engine = loop->engine;
+    bool is_page = flight->action.kind == WR_PLAN_START;
+    struct wr_net_request request = {.url = &flight->url,
+                                     .etag = etag,
+                                     .last_modified = modified,
+                                     .body_max = is_page ? 0 : WR_ROBOTS_MAX + 1,
+                                     .is_last = is_far(flight->action.next_ns)};
+    if (engine->field_count > 0 && is_page && wr_engine_is_seeds(engine, &flight->url)) {
+        request.fields = engine->fields;
+        request.field_count = engine->field_count;
+    }
+    if (wr_net_start(loop->net, &request, &calls, flight, &flight->transfer) == 0)
+        return;
+    wr_plan_given(loop->plan, flight->action.task, wr_crawl_loop_now(loop));
+    if (flight->action.kind == WR_PLAN_ROBOTS)
+        wr_robots_returned(flight);
+    wr_flight_give_back(flight);
+}
+
+static void reset(struct wr_flight *flight, const struct wr_plan_action *action)
+{
+    flight->action = *action;
+    flight->transfer = NULL;
+    flight->was_sent = flight->is_landed = flight->wants_body = flight->has_page = flight->is_again =
+        flight->has_seeds = false;
+    flight->body_bytes = 0;
+    flight->wishes = 0;
+    flight->said = (weir_said)WR_NOTHING_SAID;
+    flight->said_at = 0;
+    memset(flight->head_bytes, 0, sizeof flight->head_bytes);
+}
+
+bool wr_flight_set_url(struct wr_flight *flight, struct wr_span url)
+{
+    return wr_url_parse(url, NULL, NULL, flight->url_memory, sizeof flight->url_memory, &flight->url) == WR_URL_OK;
+}
+
+void wr_flight_start(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
+{
+    struct wr_flight *flight = take(loop);
+    if (flight == NULL) {
+        wr_plan_given(loop->plan, action->task, wr_crawl_loop_now(loop));
+        return;
+    }
+    reset(flight, action);
+    if (!wr_flight_set_url(flight, action->url)) { /* cannot be: it was one when it was accepted */
+        wr_plan_given(loop->plan, action->task, wr_crawl_loop_now(loop));
+        wr_flight_give_back(flight);
+    } else if (action->kind == WR_PLAN_ROBOTS) {
+        wr_robots_begin(flight);
+    } else {
+        wr_flight_send(flight, (struct wr_span){NULL, 0}, (struct wr_span){NULL, 0});
+    }
+}
+
+struct wr_flight *wr_flight_unsent(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
+{
+    struct wr_flight *flight = take(loop);
+    if (flight == NULL || !wr_flight_set_url(flight, action->url)) {
+        wr_job_over(loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
+        return NULL;
+    }
+    reset(flight, action);
+    flight->result = (struct wr_net_result){.end = WR_NET_DONE};
+    flight->fate = (struct wr_fate){.kind = WR_FATE_FAILED, .attempts = action->attempts};
+    wr_flight_landed(flight);
+    return flight;
+}
+
+void wr_flight_carry(struct wr_crawl_loop *loop, struct wr_founds *founds, bool are_seeds)
+{
+    const struct wr_plan_action nothing = {.kind = WR_PLAN_IDLE};
+    struct wr_flight *flight = take(loop);
+    if (flight == NULL) {
+        wr_job_over(loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
+        return;
+    }
+    reset(flight, &nothing);
+    flight->has_seeds = are_seeds;
+    wr_flight_landed(flight);
+    struct wr_founds empty_ones = flight->founds;
+    flight->founds = *founds;
+    *founds = empty_ones;
+    wr_post_flight(flight);
+}

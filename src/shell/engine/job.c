@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* job.c - what the loops share: budgets, the streak of failures, and when it is all over. */
+#include "shell/engine/state.h"
+
+static void wake_all(struct wr_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->loop_count; i++)
+        wr_crawl_loop_wake(&engine->loops[i]);
+}
+
+/* ---- words ---- */
+
+void wr_text_set(char *to, size_t to_bytes, const char *text)
+{
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, to, to_bytes);
+    wr_buf_append_string(&buf, text);
+}
+
+void wr_engine_warn(struct wr_engine *engine, const char *what, const char *why)
+{
+    char line[512];
+    struct wr_buf buf;
+    if (engine->options.warn == NULL)
+        return;
+    wr_buf_init_fixed(&buf, line, sizeof line);
+    wr_buf_append_string(&buf, what);
+    wr_buf_append_string(&buf, why);
+    engine->options.warn(engine->options.warn_context, line);
+}
+
+/* Once in ten seconds is enough to know. */
+void wr_engine_warn_scarce(struct wr_engine *engine, const char *words)
+{
+    int64_t now = weir_clock_now(engine->clock), last = atomic_load(&engine->warned_at);
+    if ((last == 0 || now - last > 10 * WEIR_SECOND) && atomic_compare_exchange_strong(&engine->warned_at, &last, now))
+        wr_engine_warn(engine, "slower for the moment: ", words);
+}
+
+/* ---- the end ---- */
+
+/* Phases only move on; a failure of ours stops at once. */
+static bool move_on(struct wr_engine *engine, enum wr_engine_phase phase)
+{
+    int before = atomic_load(&engine->phase);
+    while (before < (int)phase)
+        if (atomic_compare_exchange_weak(&engine->phase, &before, (int)phase)) {
+            wake_all(engine);
+            return true;
+        }
+    return false;
+}
+
+void wr_job_over(struct wr_engine *engine, enum wr_engine_end end, const char *why)
+{
+    (void)pthread_mutex_lock(&engine->lock);
+    bool is_first = !engine->has_end;
+    if (is_first) {
+        engine->has_end = true;
+        engine->end = end;
+        wr_text_set(engine->why, sizeof engine->why, why);
+        wr_ledger_close(&engine->ledger);
+    }
+    (void)pthread_mutex_unlock(&engine->lock);
+    if (end == WR_END_BROKEN)
+        (void)move_on(engine, WR_PHASE_STOPS);
+    else if (is_first)
+        (void)move_on(engine, WR_PHASE_OVER);
+}
+
+static void end_early(struct wr_engine *engine, enum wr_engine_phase phase)
+{
+    (void)pthread_mutex_lock(&engine->lock);
+    if (!engine->has_end) {
+        engine->has_end = true;
+        engine->end = WR_END_STOPPED;
+        wr_text_set(engine->why, sizeof engine->why, "stopped: it can be resumed");
+    }
+    if (engine->drain_at == 0)
+        engine->drain_at = weir_clock_now(engine->clock);
+    (void)pthread_mutex_unlock(&engine->lock);
+    (void)move_on(engine, phase);
+}
+
+void wr_engine_drain(struct wr_engine *engine)
+{
+    end_early(engine, WR_PHASE_DRAINS);
+}
+
+void wr_engine_stop(struct wr_engine *engine)
+{
+    end_early(engine, WR_PHASE_STOPS);
+}
+
+/* ---- budgets and streak ---- */
+
+void wr_job_told(struct wr_crawl_loop *loop, enum wr_ledger_end end)
+{
+    struct wr_engine *engine = loop->engine;
+    (void)pthread_mutex_lock(&engine->lock);
+    bool fails = wr_ledger_ended(&engine->ledger, end);
+    (void)pthread_mutex_unlock(&engine->lock);
+    if (fails)
+        wr_job_over(engine, WR_END_FAILED, "too many failures in a row");
+}
+
+void wr_job_draw(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
+{
+    struct wr_engine *engine = loop->engine;
+    bool is_last;
+    (void)pthread_mutex_lock(&engine->lock);
+    uint64_t count = wr_ledger_draw(&engine->ledger, action->draw, action->count, &is_last);
+    (void)pthread_mutex_unlock(&engine->lock);
+    (void)wr_plan_grant(loop->plan, action->job, action->draw, count, is_last);
+}
+
+void wr_job_tick(struct wr_crawl_loop *loop)
+{
+    struct wr_engine *engine = loop->engine;
+    uint64_t hosts = 0;
+    if (loop->index != 0)
+        return;
+    for (uint32_t i = 0; i < engine->loop_count; i++)
+        hosts += atomic_load(&engine->loops[i].counts.hosts);
+    (void)pthread_mutex_lock(&engine->lock);
+    engine->ledger.has_many_hosts |= hosts > 1;
+    int64_t drain_at = engine->drain_at;
+    (void)pthread_mutex_unlock(&engine->lock);
+    if (drain_at != 0 && wr_crawl_loop_now(loop) - drain_at > engine->options.drain_ns)
+        wr_engine_stop(engine);
+}
+
+/* ---- is it over? ---- */
+
+static bool is_idle(struct wr_engine *engine, int phase)
+{
+    if (atomic_load(&engine->flights) != 0)
+        return false;
+    return phase >= WR_PHASE_STOPS || (atomic_load(&engine->pending) == 0 && atomic_load(&engine->posts) == 0);
+}
+
+static bool is_drained(struct wr_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->loop_count; i++)
+        if (!atomic_load(&engine->loops[i].is_drained))
+            return false;
+    return true;
+}
+
+static void on_job(void *context, const struct wr_store_row *row)
+{
+    struct wr_engine *engine = context;
+    engine->left = row->job.queued;
+}
+
+/* On the store's thread. Something is queued that no plan knows of: they look for it. */
+static void on_looked(void *context, int error, const char *why)
+{
+    struct wr_engine *engine = context;
+    if (error != 0)
+        wr_job_over(engine, WR_END_BROKEN, why);
+    else if (engine->left == 0)
+        wr_job_over(engine, WR_END_COMPLETED, "");
+    else
+        for (uint32_t i = 0; i < engine->loop_count; i++)
+            atomic_store(&engine->loops[i].lists_again, true);
+    atomic_store(&engine->is_looking, false);
+    wr_pending_done(engine);
+}
+
+static void ask_store(struct wr_engine *engine)
+{
+    const struct wr_store_query query = {
+        .what = WR_STORE_JOBS, .job = engine->job, .row = on_job, .done = on_looked, .context = engine};
+    if (atomic_exchange(&engine->is_looking, true))
+        return;
+    (void)atomic_fetch_add(&engine->pending, 1);
+    engine->left = 0;
+    int error = wr_store_read(engine->store, &query);
+    if (error != 0)
+        on_looked(engine, error, weir_error_detail());
+}
+
+void wr_job_look(struct wr_engine *engine)
+{
+    int phase = atomic_load(&engine->phase);
+    if (!is_idle(engine, phase))
+        return;
+    if (phase > WR_PHASE_RUNS && phase < WR_PHASE_CLOSES)
+        (void)move_on(engine, WR_PHASE_CLOSES);
+    else if (phase == WR_PHASE_RUNS && atomic_load(&engine->is_seeded) && is_drained(engine))
+        ask_store(engine);
+}
+
+/* Whoever counts down to nothing has the first loop look. */
+static void count_down(struct wr_engine *engine, _Atomic int64_t *count)
+{
+    if (atomic_fetch_sub(count, 1) == 1 && is_idle(engine, atomic_load(&engine->phase)))
+        wr_crawl_loop_wake(&engine->loops[0]);
+}
+
+void wr_flights_done(struct wr_engine *engine)
+{
+    count_down(engine, &engine->flights);
+}
+
+void wr_pending_done(struct wr_engine *engine)
+{
+    count_down(engine, &engine->pending);
+}
+
+void wr_posts_done(struct wr_engine *engine)
+{
+    count_down(engine, &engine->posts);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* links.c - what pages lead to: judged by the plan of the loop that the host belongs to.
+ *
+ * A host of this loop: its plan says at once whether the URL is new. Another loop's: it is written with the page, and
+ * offered there when the store has said that it is new. What was sent there lately is not sent again.
+ */
+#include "base/alloc.h"
+#include "shell/engine/state.h"
+
+#define TEXT_MAX ((size_t)64 << 20)
+
+void wr_founds_init(struct wr_founds *ret_founds, const weir_allocator *allocator)
+{
+    *ret_founds = (struct wr_founds){.list = NULL};
+    wr_buf_init(&ret_founds->text, allocator, TEXT_MAX);
+}
+
+void wr_founds_clear(struct wr_founds *founds)
+{
+    founds->count = 0;
+    wr_buf_clear(&founds->text);
+}
+
+void wr_founds_release(struct wr_founds *founds)
+{
+    wr_give(founds->text.allocator, founds->list, founds->room * sizeof *founds->list, _Alignof(struct wr_found));
+    founds->list = NULL;
+    founds->count = founds->room = 0;
+    wr_buf_release(&founds->text);
+}
+
+static struct wr_found *more(struct wr_founds *founds)
+{
+    const weir_allocator *allocator = founds->text.allocator;
+    if (founds->count == founds->room) {
+        size_t room = founds->room == 0 ? 64 : 2 * founds->room;
+        struct wr_found *list = wr_take_array(allocator, room, sizeof *list, _Alignof(struct wr_found));
+        if (list == NULL)
+            return NULL;
+        if (founds->count > 0)
+            memcpy(list, founds->list, founds->count * sizeof *list);
+        wr_give(allocator, founds->list, founds->room * sizeof *list, _Alignof(struct wr_found));
+        founds->list = list;
+        founds->room = room;
+    }
+    return &founds->list[founds->count++];
+}
+
+bool wr_founds_add(struct wr_founds *founds, const struct wr_url *url, const struct wr_found *like)
+{
+    struct wr_buf *text = &founds->text;
+    uint32_t url_at = (uint32_t)text->length;
+    wr_buf_append(text, url->text, url->bytes);
+    uint32_t key_at = (uint32_t)text->length;
+    wr_url_append_key(text, url);
+    struct wr_found *found = text->error == 0 ? more(founds) : NULL;
+    if (found == NULL)
+        return false;
+    *found = *like;
+    found->url_at = url_at;
+    found->url_bytes = url->bytes;
+    found->key_at = key_at;
+    found->key_bytes = (uint32_t)(text->length - key_at);
+    return true;
+}
+
+bool wr_founds_copy(struct wr_founds *founds, const struct wr_founds *from, const struct wr_found *found,
+                    const struct wr_found *copy)
+{
+    struct wr_buf *text = &founds->text;
+    uint32_t url_at = (uint32_t)text->length;
+    wr_buf_append_span(text, wr_found_url(from, found));
+    uint32_t key_at = (uint32_t)text->length;
+    wr_buf_append_span(text, wr_found_key(from, found));
+    struct wr_found *place = text->error == 0 ? more(founds) : NULL;
+    if (place == NULL)
+        return false;
+    *place = *copy;
+    place->url_at = url_at;
+    place->key_at = key_at;
+    return true;
+}
+
+static bool was_sent_or_known(const struct wr_crawl_loop *loop, uint64_t fingerprint)
+{
+    return wr_plan_knows(loop->plan, (uint32_t)loop->engine->job, fingerprint) ||
+           loop->elsewhere[fingerprint & (WR_ELSEWHERE - 1)] == fingerprint;
+}
+
+static bool is_ours(const struct wr_crawl_loop *loop, const struct wr_url *url)
+{
+    char memory[WEIR_PACE_KEY_MAX + 1];
+    struct wr_buf key;
+    if (loop->engine->loop_count == 1)
+        return true;
+    wr_buf_init_fixed(&key, memory, sizeof memory);
+    wr_url_append_key(&key, url);
+    return wr_engine_loop_of(loop->engine, wr_buf_from(&key, 0)) == loop->index;
+}
+
+/* What is in the store already, by another loop's doing, is this loop's: nobody else is asked. */
+static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_url *url, struct wr_found *found)
+{
+    struct wr_offer offer = {.job = (uint32_t)loop->engine->job,
+                             .fingerprint = found->fingerprint,
+                             .url = url,
+                             .depth = found->depth,
+                             .hops = found->hops,
+                             .is_seed = found->is_seed,
+                             .is_new = found->is_stored,
+                             .is_stored = found->is_stored};
+    if (!found->is_stored && was_sent_or_known(loop, found->fingerprint)) { /* as most are */
+        found->verdict = WR_OFFER_KNOWN;
+        return WR_OFFER_KNOWN;
+    }
+    bool ours = found->is_stored || is_ours(loop, url);
+    enum wr_offer_verdict verdict =
+        ours ? wr_plan_offer(loop->plan, &offer, wr_crawl_loop_now(loop)) : wr_plan_screen(loop->plan, &offer);
+    found->asks = verdict == WR_OFFER_ASK_STORE || !ours;
+    if (verdict == WR_OFFER_NEW && ours) {
+        atomic_store(&loop->is_drained, false);
+        WR_COUNT_UP(loop, accepted);
+    }
+    if (verdict == WR_OFFER_NEW && !ours)
+        loop->elsewhere[found->fingerprint & (WR_ELSEWHERE - 1)] = found->fingerprint;
+    found->verdict = verdict;
+    return verdict;
+}
+
+/* Whether something is left to do about it. */
+static bool is_wanted(const struct wr_found *found)
+{
+    switch (found->verdict) {
+    case WR_OFFER_LATER:
+        return true;
+    case WR_OFFER_NEW:
+    case WR_OFFER_ASK_STORE:
+        return !found->is_stored;
+    case WR_OFFER_KNOWN:
+    case WR_OFFER_OVER:
+        return false;
+    default:
+        return found->is_stored; /* it has to be ended */
+    }
+}
+
+enum wr_offer_verdict wr_founds_offer(struct wr_crawl_loop *loop, struct wr_founds *founds, const struct wr_url *url,
+                                      const struct wr_found *link)
+{
+    struct wr_found found = *link;
+    enum wr_offer_verdict verdict = judge(loop, url, &found);
+    if (is_wanted(&found) && !wr_founds_add(founds, url, &found))
+        return WR_OFFER_MEMORY;
+    return verdict;
+}
+
+struct wr_span wr_found_url(const struct wr_founds *founds, const struct wr_found *found)
+{
+    return (struct wr_span){founds->text.bytes + found->url_at, found->url_bytes};
+}
+
+struct wr_span wr_found_key(const struct wr_founds *founds, const struct wr_found *found)
+{
+    return (struct wr_span){founds->text.bytes + found->key_at, found->key_bytes};
+}
+
+bool wr_founds_judge(struct wr_crawl_loop *loop, struct wr_founds *founds)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    size_t kept = 0;
+    bool waits = false;
+    for (size_t i = 0; i < founds->count; i++) {
+        struct wr_found found = founds->list[i];
+        if (found.verdict == WR_OFFER_LATER && !waits) {
+            if (wr_url_parse(wr_found_url(founds, &found), NULL, NULL, memory, sizeof memory, &url) != WR_URL_OK)
+                continue; /* cannot be: it was one */
+            waits = judge(loop, &url, &found) == WR_OFFER_LATER;
+        }
+        if (is_wanted(&found))
+            founds->list[kept++] = found;
+    }
+    founds->count = kept;
+    return !waits;
+}

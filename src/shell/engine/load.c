@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* load.c - what a plan asks of the store: tasks of a host and what is known of it, and hosts with tasks.
+ *
+ * Rows come on the store's thread and are copied into a letter; the loop gives them to its plan.
+ */
+#include "base/alloc.h"
+#include "shell/engine/state.h"
+
+#define TEXT_MAX ((size_t)256 << 20)
+
+/* A task as it was read; its texts are in the load's. */
+struct row {
+    struct wr_store_task task; /* but for its texts */
+    size_t url_at, url_bytes;
+    size_t referrer_at, referrer_bytes;
+};
+
+struct robots_copy {
+    struct wr_store_robots robots; /* but for its texts */
+    bool is_known;
+    size_t text_at, text_bytes;
+};
+
+struct load {
+    struct wr_letter letter;
+    struct wr_crawl_loop *loop;
+    struct wr_plan_action action;
+    _Atomic uint32_t awaited; /* reads */
+    int error;
+    struct wr_buf text;
+    struct wr_buf rows; /* an array of struct row, or of struct host */
+    size_t count;
+    int64_t last_id;
+    uint64_t accepted;
+    bool has_host;
+    weir_pace_memory memory;
+    struct robots_copy robots[2];
+    size_t referrer_at, referrer_bytes; /* the last one: pages have many links */
+};
+
+static struct load *load_of(struct wr_letter *letter)
+{
+    return (struct load *)(void *)letter;
+}
+
+static void free_load(struct wr_letter *letter)
+{
+    struct load *load = load_of(letter);
+    wr_buf_release(&load->text);
+    wr_buf_release(&load->rows);
+    wr_give(load->loop->engine->allocator, load, sizeof *load, _Alignof(struct load));
+}
+
+static size_t keep(struct load *load, struct wr_span text)
+{
+    size_t at = load->text.length;
+    wr_buf_append_span(&load->text, text);
+    return at;
+}
+
+static struct wr_span kept(const struct load *load, size_t at, size_t bytes)
+{
+    return (struct wr_span){bytes > 0 ? load->text.bytes + at : NULL, bytes};
+}
+
+static struct load *new_load(struct wr_crawl_loop *loop, const struct wr_plan_action *action,
+                             void (*read)(struct wr_crawl_loop *loop, struct wr_letter *letter))
+{
+    const weir_allocator *allocator = loop->engine->allocator;
+    struct load *load = wr_take(allocator, sizeof *load, _Alignof(struct load));
+    if (load == NULL)
+        return NULL;
+    load->letter.read = read;
+    load->letter.drop = free_load;
+    load->loop = loop;
+    load->action = *action;
+    wr_buf_init(&load->text, allocator, TEXT_MAX);
+    wr_buf_init(&load->rows, allocator, TEXT_MAX);
+    loop->loads++;
+    return load;
+}
+
+/* ---- on the store's thread ---- */
+
+static void on_read(void *context, int error, const char *why)
+{
+    struct load *load = context;
+    if (error != 0 && load->error == 0) {
+        load->error = error;
+        wr_job_over(load->loop->engine, WR_END_BROKEN, why);
+    }
+    if (atomic_fetch_sub(&load->awaited, 1) == 1)
+        wr_letter_send(load->loop, &load->letter);
+}
+
+static void on_task(void *context, const struct wr_store_row *read)
+{
+    struct load *load = context;
+    const struct wr_store_task *task = &read->task;
+    struct row row = {.task = *task, .url_bytes = task->url.bytes, .referrer_bytes = task->referrer.bytes};
+    row.url_at = keep(load, task->url);
+    struct wr_span last = kept(load, load->referrer_at, load->referrer_bytes);
+    if (last.bytes == 0 || last.bytes != task->referrer.bytes ||
+        memcmp(last.data, task->referrer.data, last.bytes) != 0) {
+        load->referrer_at = keep(load, task->referrer);
+        load->referrer_bytes = task->referrer.bytes;
+    }
+    row.referrer_at = load->referrer_at;
+    wr_buf_append(&load->rows, &row, sizeof row);
+    load->count++;
+}
+
+static void on_host(void *context, const struct wr_store_row *row)
+{
+    struct load *load = context;
+    load->memory = row->host.memory;
+    load->has_host = row->host.memory.saved_wall_at > 0; /* else it only has tasks */
+}
+
+static void on_robots(struct load *load, bool is_https, const struct wr_store_robots *robots)
+{
+    struct robots_copy *copy = &load->robots[is_https];
+    copy->robots = *robots;
+    copy->is_known = true;
+    copy->text_at = keep(load, robots->text);
+    copy->text_bytes = robots->text.bytes;
+}
+
+static void on_http_robots(void *context, const struct wr_store_row *row)
+{
+    on_robots(context, false, &row->robots);
+}
+
+static void on_https_robots(void *context, const struct wr_store_row *row)
+{
+    on_robots(context, true, &row->robots);
+}
+
+/* ---- what it tells the plan ---- */
+
+static void remember(struct wr_crawl_loop *loop, struct load *load)
+{
+    const struct wr_engine *engine = loop->engine;
+    const struct wr_robots_options options = {.agent = wr_span_of(engine->agent),
+                                              .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
+    struct wr_plan_memory memory = {.pace = load->has_host ? &load->memory : NULL};
+    int64_t wall_now = weir_wall_now();
+    for (int i = 0; i < 2; i++) {
+        const struct robots_copy *copy = &load->robots[i];
+        struct wr_span text = kept(load, copy->text_at, copy->text_bytes);
+        if (!copy->is_known || (copy->robots.kind == WR_STORE_ROBOTS_TEXT &&
+                                wr_robots_parse(text, &options, engine->allocator, &memory.robots[i].rules) != 0))
+            continue; /* as if it were not known */
+        memory.robots[i].is_known = true;
+        memory.robots[i].has_validators = copy->robots.etag.bytes + copy->robots.modified.bytes > 0;
+        memory.robots[i].max_age_ns = copy->robots.max_age_ns;
+        memory.robots[i].age_ns = wall_now - copy->robots.fetched_wall_at;
+    }
+    wr_plan_remember(loop->plan, load->action.host, &memory, wr_crawl_loop_now(loop), wall_now);
+}
+
+static int give_row(struct wr_crawl_loop *loop, const struct load *load, const struct row *row)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    const struct wr_store_task *task = &row->task;
+    int64_t wait_ns = task->not_before_wall_at - weir_wall_now();
+    if (wr_url_parse(kept(load, row->url_at, row->url_bytes), NULL, NULL, memory, sizeof memory, &url) != WR_URL_OK) {
+        wr_post_damaged(loop, task->fingerprint);
+        return 0;
+    }
+    const struct wr_plan_row given = {.fingerprint = task->fingerprint,
+                                      .position = {task->id, task->priority},
+                                      .url = &url,
+                                      .depth = task->depth,
+                                      .hops = task->hops,
+                                      .attempts = task->attempts,
+                                      .not_before_ns = wait_ns > 0 ? wait_ns : 0};
+    int error = wr_plan_load(loop->plan, load->action.host, load->action.job, &given, wr_crawl_loop_now(loop));
+    if (error == 0 && row->referrer_bytes > 0)
+        wr_referrer_put(loop, task->fingerprint, kept(load, row->referrer_at, row->referrer_bytes));
+    return error;
+}
+
+static void read_load(struct wr_crawl_loop *loop, struct wr_letter *letter)
+{
+    struct load *load = load_of(letter);
+    const struct wr_plan_action *action = &load->action;
+    int error = load->error != 0 ? load->error : load->text.error != 0 ? load->text.error : load->rows.error;
+    loop->loads--;
+    if (action->wants_memory) {
+        remember(loop, load);
+        if (!load->has_host) /* from here on it is known, so that a restart is polite to it (R23) */
+            wr_crawl_loop_note(loop, action->host);
+    }
+    for (size_t i = 0; i < load->count && error == 0; i++) {
+        struct row row;
+        memcpy(&row, load->rows.bytes + i * sizeof row, sizeof row);
+        error = give_row(loop, load, &row);
+    }
+    if (action->count > 0) {
+        bool is_end = error == 0 && load->count < action->count;
+        uint32_t accepted = load->accepted < UINT32_MAX ? (uint32_t)load->accepted : UINT32_MAX;
+        wr_plan_loaded(loop->plan, action->host, action->job, is_end, accepted, wr_crawl_loop_now(loop));
+    }
+    free_load(letter);
+}
+
+/* ---- asking ---- */
+
+static void ask(struct load *load, struct wr_store_query *query)
+{
+    query->done = on_read;
+    query->context = load;
+    (void)atomic_fetch_add(&load->awaited, 1);
+    int error = wr_store_read(load->loop->engine->store, query);
+    if (error != 0)
+        on_read(load, error, weir_error_detail());
+}
+
+static void ask_robots(struct load *load, bool is_https)
+{
+    char memory[WEIR_PACE_KEY_MAX + 32];
+    struct wr_buf url;
+    wr_buf_init_fixed(&url, memory, sizeof memory);
+    wr_buf_append_string(&url, is_https ? "https://" : "http://");
+    wr_buf_append_span(&url, wr_plan_host_key(load->action.host));
+    wr_buf_append_string(&url, "/robots.txt");
+    ask(load, &(struct wr_store_query){.what = WR_STORE_ONE_ROBOTS,
+                                       .key = wr_buf_from(&url, 0),
+                                       .row = is_https ? on_https_robots : on_http_robots});
+}
+
+void wr_load_begin(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
+{
+    struct load *load = new_load(loop, action, read_load);
+    if (load == NULL) {
+        wr_job_over(loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
+        return;
+    }
+    struct wr_span key = wr_plan_host_key(action->host);
+    load->awaited = 1; /* until all are asked */
+    if (action->wants_memory) {
+        ask(load, &(struct wr_store_query){.what = WR_STORE_ONE_HOST, .key = key, .row = on_host});
+        if (!loop->engine->options.ignores_robots) {
+            ask_robots(load, false);
+            ask_robots(load, true);
+        }
+    }
+    if (action->count > 0)
+        ask(load, &(struct wr_store_query){.what = WR_STORE_TASKS,
+                                           .job = action->job,
+                                           .key = key,
+                                           .after = {action->after.priority, action->after.id},
+                                           .limit = action->count,
+                                           .ret_accepted = &load->accepted,
+                                           .row = on_task});
+    on_read(load, 0, NULL);
+}
+
+/* ---- hosts ---- */
+
+struct host_row {
+    int64_t id;
+    uint64_t queued;
+    size_t key_at, key_bytes;
+};
+
+static void on_waiting_host(void *context, const struct wr_store_row *read)
+{
+    struct load *load = context;
+    struct host_row row = {.id = read->host.id, .queued = read->host.queued, .key_bytes = read->host.key.bytes};
+    row.key_at = keep(load, read->host.key);
+    wr_buf_append(&load->rows, &row, sizeof row);
+    load->count++;
+}
+
+static void read_hosts(struct wr_crawl_loop *loop, struct wr_letter *letter)
+{
+    struct load *load = load_of(letter);
+    int64_t last_id = load->action.after.id, now = wr_crawl_loop_now(loop);
+    int error = load->error != 0 ? load->error : load->text.error != 0 ? load->text.error : load->rows.error;
+    loop->loads--;
+    for (size_t i = 0; i < load->count && error == 0; i++) {
+        struct host_row row;
+        memcpy(&row, load->rows.bytes + i * sizeof row, sizeof row);
+        struct wr_span key = kept(load, row.key_at, row.key_bytes);
+        if (wr_engine_loop_of(loop->engine, key) == loop->index)
+            error = wr_plan_host_waits(loop->plan, load->action.job, key, row.queued, now);
+        last_id = error == 0 ? row.id : last_id;
+    }
+    if (load->action.kind == WR_PLAN_HOSTS)
+        wr_plan_hosts_listed(loop->plan, load->action.job, last_id, error == 0 && load->count < load->action.count,
+                             now);
+    free_load(letter);
+}
+
+void wr_hosts_begin(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
+{
+    struct load *load = new_load(loop, action, read_hosts);
+    if (load == NULL) {
+        wr_job_over(loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
+        return;
+    }
+    load->awaited = 1;
+    ask(load, &(struct wr_store_query){.what = WR_STORE_HOSTS,
+                                       .job = action->job,
+                                       .after = {0, action->after.id},
+                                       .limit = action->count,
+                                       .row = on_waiting_host});
+    on_read(load, 0, NULL);
+}
+
+void wr_hosts_again(struct wr_crawl_loop *loop)
+{
+    const struct wr_plan_action all = {.kind = WR_PLAN_IDLE, .job = (uint32_t)loop->engine->job, .count = 0};
+    wr_hosts_begin(loop, &all);
+}

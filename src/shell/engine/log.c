@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* log.c - a line for each request as it is sent. If nobody takes them they are dropped and counted, never waited for.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "shell/engine/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#define WRITE_AT ((size_t)64 << 10)
+#define ROOM ((size_t)4 << 20)
+
+struct wr_log {
+    const weir_allocator *allocator;
+    pthread_mutex_t lock;
+    int fd;
+    struct wr_buf lines;
+    uint64_t dropped;
+};
+
+int wr_log_open(const char *path, const weir_allocator *allocator, struct wr_log **ret_log)
+{
+    int fd = strcmp(path, "-") == 0 ? dup(STDERR_FILENO)
+                                    : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (fd < 0) {
+        wr_error_note_text("the log file", path, strlen(path), "cannot be opened for writing");
+        return WEIR_E_SYSTEM;
+    }
+    struct wr_log *log = wr_take(allocator, sizeof *log, _Alignof(struct wr_log));
+    if (log == NULL) {
+        (void)close(fd);
+        return WEIR_E_NOMEM;
+    }
+    log->allocator = allocator;
+    log->fd = fd;
+    (void)pthread_mutex_init(&log->lock, NULL);
+    wr_buf_init(&log->lines, allocator, ROOM);
+    *ret_log = log;
+    return 0;
+}
+
+static void write_out(struct wr_log *log)
+{
+    ssize_t wrote = write(log->fd, log->lines.bytes, log->lines.length);
+    if (wrote <= 0)
+        return;
+    size_t left = log->lines.length - (size_t)wrote;
+    memmove(log->lines.bytes, log->lines.bytes + wrote, left);
+    wr_buf_cut(&log->lines, left);
+}
+
+void wr_log_sent(struct wr_log *log, const struct wr_flight *flight, int64_t now)
+{
+    static const char *const kinds[] = {
+        [WR_PLAN_START] = "page", [WR_PLAN_ROBOTS] = "robots", [WR_PLAN_ERRAND] = "robots"};
+    (void)pthread_mutex_lock(&log->lock);
+    size_t before = log->lines.length;
+    wr_buf_append_string(&log->lines, "{\"sent_ns\":");
+    wr_buf_append_u64(&log->lines, (uint64_t)now);
+    wr_buf_append_string(&log->lines, ",\"host\":");
+    wr_append_json_string(&log->lines, wr_plan_host_key(flight->action.host));
+    wr_buf_append_string(&log->lines, ",\"kind\":\"");
+    wr_buf_append_string(&log->lines, kinds[flight->action.kind]);
+    wr_buf_append_string(&log->lines, "\",\"url\":");
+    wr_append_json_string(&log->lines, wr_span_of(flight->url.text));
+    wr_buf_append_string(&log->lines, "}\n");
+    if (log->lines.error != 0) {
+        log->lines.error = 0;
+        wr_buf_cut(&log->lines, before);
+        log->dropped++;
+    }
+    if (log->lines.length >= WRITE_AT)
+        write_out(log);
+    (void)pthread_mutex_unlock(&log->lock);
+}
+
+uint64_t wr_log_close(struct wr_log *log)
+{
+    if (log == NULL)
+        return 0;
+    write_out(log);
+    uint64_t dropped = log->dropped;
+    for (size_t i = 0; i < log->lines.length; i++)
+        dropped += log->lines.bytes[i] == '\n';
+    (void)close(log->fd);
+    wr_buf_release(&log->lines);
+    (void)pthread_mutex_destroy(&log->lock);
+    wr_give(log->allocator, log, sizeof *log, _Alignof(struct wr_log));
+    return dropped;
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* loop.c - one thread of a crawl: asks its plan what next, and does it.
+ *
+ * The plan is pumped before each wait for the network. Waits end exactly: timers of libuv are late by a millisecond,
+ * which at ten requests a second and host is a percent, so the plan's times are kept by a timer of the kernel.
+ */
+#include "base/alloc.h"
+#include "shell/engine/state.h"
+
+#include <signal.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define STEPS_MAX 1000       /* at a time: then the network has its turn */
+#define CONNECTIONS_MAX 8192 /* idle ones included: a cache that is full costs libcurl a search for each */
+#define REFERRERS_MAX ((size_t)1 << 24)
+#define TICK_MS 500
+
+/* ---- the timer ---- */
+
+static void set_timer(struct wr_crawl_loop *loop, int64_t at)
+{
+    if (at == loop->timer_at)
+        return;
+    loop->timer_at = at;
+    struct itimerspec when = {.it_value = {0, 0}};
+    if (at != WEIR_FOREVER) {
+        int64_t left_ns = at - wr_crawl_loop_now(loop);
+        left_ns = left_ns > 0 ? left_ns : 1; /* 0 would disarm it */
+        when.it_value.tv_sec = (time_t)(left_ns / WEIR_SECOND);
+        when.it_value.tv_nsec = (long)(left_ns % WEIR_SECOND);
+    }
+    (void)timerfd_settime(loop->timer_fd, 0, &when, NULL);
+}
+
+static void on_timer(uv_poll_t *poll, int status, int events)
+{
+    struct wr_crawl_loop *loop = poll->data;
+    uint64_t times;
+    (void)status, (void)events;
+    (void)!read(loop->timer_fd, &times, sizeof times);
+    loop->timer_at = WEIR_FOREVER;
+}
+
+/* ---- what the plan says ---- */
+
+static void start(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
+{
+    if (atomic_load(&loop->engine->phase) >= WR_PHASE_DRAINS)
+        wr_plan_given(loop->plan, action->task, wr_crawl_loop_now(loop));
+    else
+        wr_flight_start(loop, action);
+    wr_cap_started(loop);
+}
+
+static void carry_out(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
+{
+    switch (action->kind) {
+    case WR_PLAN_START:
+    case WR_PLAN_ROBOTS:
+    case WR_PLAN_ERRAND:
+        start(loop, action);
+        break;
+    case WR_PLAN_LOAD:
+        wr_load_begin(loop, action);
+        break;
+    case WR_PLAN_HOSTS:
+        wr_hosts_begin(loop, action);
+        break;
+    case WR_PLAN_END:
+        wr_answer_end_unsent(loop, action);
+        break;
+    case WR_PLAN_DRAW:
+        wr_job_draw(loop, action);
+        break;
+    case WR_PLAN_OVER:
+        wr_job_over(loop->engine, WR_END_BUDGET,
+                    action->draw == WR_DRAW_BYTES ? "the bytes it may fetch are used up" : "its time is over");
+        break;
+    case WR_PLAN_DRAINED:
+    case WR_PLAN_REPAY: /* nobody borrows: there are no more loops than slots */
+    case WR_PLAN_IDLE:
+        break;
+    }
+}
+
+static void pump(struct wr_crawl_loop *loop)
+{
+    struct wr_plan_action action;
+    for (int i = 0; i < STEPS_MAX; i++) {
+        if (loop->is_stalled || loop->loads >= WR_LOADS_MAX) { /* whoever makes room wakes us */
+            set_timer(loop, WEIR_FOREVER);
+            return;
+        }
+        wr_plan_next(loop->plan, wr_crawl_loop_now(loop), &action);
+        if (action.kind == WR_PLAN_IDLE) {
+            set_timer(loop, action.at);
+            return;
+        }
+        carry_out(loop, &action);
+    }
+    set_timer(loop, 0);
+}
+
+/* ---- the engine's wishes ---- */
+
+static void cancel_all(struct wr_crawl_loop *loop)
+{
+    for (int place = WR_FLIGHT_LATE; place <= WR_FLIGHT_POSTS; place++)
+        while (loop->lists[place] != NULL)
+            wr_flight_give_back(loop->lists[place]); /* it stays queued in the store */
+    for (struct wr_flight *flight = loop->lists[WR_FLIGHT_FLIES]; flight != NULL; flight = flight->next)
+        wr_flight_cancel(flight);
+}
+
+static void obey(struct wr_crawl_loop *loop, int phase)
+{
+    uint32_t job = (uint32_t)loop->engine->job;
+    if (phase >= WR_PHASE_DRAINS && !loop->is_paused)
+        (void)wr_plan_job_pause(loop->plan, job, true);
+    if (phase == WR_PHASE_OVER && !loop->is_ended)
+        (void)wr_plan_job_end(loop->plan, job);
+    loop->is_paused |= phase >= WR_PHASE_DRAINS;
+    loop->is_ended |= phase == WR_PHASE_OVER;
+    if (phase >= WR_PHASE_STOPS)
+        cancel_all(loop);
+}
+
+void wr_crawl_loop_note(struct wr_crawl_loop *loop, struct wr_plan_host *host)
+{
+    struct wr_store_host note = {.key = wr_plan_host_key(host)};
+    wr_gate_remember(wr_plan_host_gate(host), &loop->engine->options.pace, wr_crawl_loop_now(loop), weir_wall_now(),
+                     &note.memory);
+    (void)wr_store_note_host(loop->engine->store, &note); /* no room: it is noted with its next change */
+}
+
+static void note_hosts(struct wr_crawl_loop *loop)
+{
+    const struct wr_plan_host *host;
+    struct wr_store_host note;
+    int64_t now = wr_crawl_loop_now(loop), wall_now = weir_wall_now();
+    while ((host = wr_plan_save(loop->plan, now, wall_now, &note.memory)) != NULL) {
+        note.key = wr_plan_host_key(host);
+        (void)wr_store_note_host(loop->engine->store, &note);
+    }
+}
+
+static void publish(struct wr_crawl_loop *loop)
+{
+    struct wr_plan_stats plan;
+    struct wr_net_stats net;
+    struct wr_crawl_counts *counts = &loop->counts;
+    wr_plan_stats_get(loop->plan, &plan);
+    wr_net_stats(loop->net, &net);
+    atomic_store(&counts->robots, plan.robots);
+    atomic_store(&counts->rejected, plan.rejected);
+    atomic_store(&counts->retries, plan.retries);
+    atomic_store(&counts->hosts, plan.hosts);
+    atomic_store(&counts->memory_bytes, plan.memory_bytes + plan.rules_bytes);
+    atomic_store(&counts->connections, net.connections);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct wr_crawl_loop *loop = timer->data;
+    note_hosts(loop);
+    publish(loop);
+    wr_job_tick(loop);
+}
+
+static void on_async(uv_async_t *async)
+{
+    (void)async; /* it only ends the wait */
+}
+
+void wr_crawl_loop_wake(struct wr_crawl_loop *loop)
+{
+    (void)pthread_mutex_lock(&loop->mail_lock);
+    if (loop->takes_mail)
+        (void)uv_async_send(&loop->async);
+    (void)pthread_mutex_unlock(&loop->mail_lock);
+}
+
+/* ---- beginning and end ---- */
+
+static void close_handles(struct wr_crawl_loop *loop)
+{
+    (void)pthread_mutex_lock(&loop->mail_lock);
+    loop->takes_mail = false;
+    (void)pthread_mutex_unlock(&loop->mail_lock);
+    note_hosts(loop);
+    publish(loop);
+    uv_close((uv_handle_t *)&loop->prepare, NULL);
+    uv_close((uv_handle_t *)&loop->timer, NULL);
+    uv_close((uv_handle_t *)&loop->ticks, NULL);
+    uv_close((uv_handle_t *)&loop->async, NULL);
+    wr_net_close(loop->net);
+    loop->net = NULL;
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    struct wr_crawl_loop *loop = prepare->data;
+    int phase = atomic_load(&loop->engine->phase);
+    if (phase == WR_PHASE_CLOSES) {
+        close_handles(loop);
+        return;
+    }
+    obey(loop, phase);
+    if (!loop->is_stalled || atomic_exchange(&loop->has_room, false))
+        wr_posts_again(loop);
+    if (atomic_exchange(&loop->lists_again, false))
+        wr_hosts_again(loop);
+    pump(loop);
+    if (wr_plan_is_crowded(loop->plan))
+        (void)wr_plan_grow(loop->plan); /* without memory it says ASK_STORE */
+    atomic_store(&loop->is_drained, wr_plan_job_is_drained(loop->plan, (uint32_t)loop->engine->job));
+    wr_job_look(loop->engine);
+}
+
+static int make_net(struct wr_crawl_loop *loop)
+{
+    struct wr_engine *engine = loop->engine;
+    const struct wr_engine_options *options = &engine->options;
+    uint32_t share = wr_ledger_share(options->concurrency, loop->index, engine->loop_count);
+    const struct wr_net_options net = {
+        .allocator = engine->allocator,
+        .clock = engine->clock,
+        .loop = &loop->uv,
+        .resolver = engine->resolver,
+        .agent = engine->agent,
+        .proxy = engine->proxy,
+        .ca_file = engine->ca_file,
+        .allow_private = options->allows_private,
+        .judge = options->judge,
+        .judge_context = options->judge_context,
+        .transfers_max = 2 * share + 16, /* cancelled ones take a moment to end */
+        .connections_max = CONNECTIONS_MAX,
+        .body_max = options->body_max,
+        .total_ns = options->request_ns,
+    };
+    return wr_net_new(&net, &loop->net);
+}
+
+int wr_crawl_loop_open(struct wr_crawl_loop *loop, struct wr_engine *engine, uint32_t index)
+{
+    loop->engine = engine;
+    loop->index = index;
+    loop->timer_at = WEIR_FOREVER;
+    wr_map_init(&loop->referrers, engine->allocator, &engine->hash_key, REFERRERS_MAX);
+    loop->elsewhere = wr_take_array(engine->allocator, WR_ELSEWHERE, sizeof *loop->elsewhere, _Alignof(uint64_t));
+    (void)pthread_mutex_init(&loop->mail_lock, NULL);
+    loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (loop->elsewhere == NULL)
+        return WEIR_E_NOMEM;
+    if (loop->timer_fd < 0 || uv_loop_init(&loop->uv) != 0)
+        return WEIR_E_SYSTEM;
+    loop->has_uv = true;
+    if (uv_async_init(&loop->uv, &loop->async, on_async) != 0)
+        return WEIR_E_SYSTEM;
+    (void)uv_prepare_init(&loop->uv, &loop->prepare);
+    (void)uv_timer_init(&loop->uv, &loop->ticks);
+    (void)uv_poll_init(&loop->uv, &loop->timer, loop->timer_fd);
+    loop->prepare.data = loop->ticks.data = loop->timer.data = loop;
+    return 0;
+}
+
+struct starting {
+    struct wr_crawl_loop *loop;
+    uv_sem_t done;
+    int error;
+};
+
+static void *run(void *context)
+{
+    struct starting *starting = context;
+    struct wr_crawl_loop *loop = starting->loop;
+    int error = make_net(loop);
+    starting->error = error;
+    if (error == 0) {
+        loop->takes_mail = true;
+        (void)uv_prepare_start(&loop->prepare, on_prepare);
+        (void)uv_poll_start(&loop->timer, UV_READABLE, on_timer);
+        (void)uv_timer_start(&loop->ticks, on_tick, TICK_MS, TICK_MS);
+    }
+    uv_sem_post(&starting->done);
+    if (error == 0)
+        (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
+    wr_engine_loop_ended(loop->engine);
+    return NULL;
+}
+
+/* Signals are for the program's own threads. */
+int wr_crawl_loop_run(struct wr_crawl_loop *loop)
+{
+    struct starting starting = {.loop = loop};
+    sigset_t all, before;
+    if (uv_sem_init(&starting.done, 0) != 0)
+        return WEIR_E_SYSTEM;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&loop->thread, NULL, run, &starting);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed == 0) {
+        loop->has_thread = true;
+        uv_sem_wait(&starting.done);
+    }
+    uv_sem_destroy(&starting.done);
+    return failed != 0 ? WEIR_E_SYSTEM : starting.error;
+}
+
+static void close_each(uv_handle_t *handle, void *unused)
+{
+    (void)unused;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+void wr_crawl_loop_close(struct wr_crawl_loop *loop)
+{
+    if (loop->has_uv) {
+        uv_walk(&loop->uv, close_each, NULL); /* of one that never ran */
+        (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
+        (void)uv_loop_close(&loop->uv);
+    }
+    if (loop->engine == NULL)
+        return;
+    wr_flights_free(loop);
+    wr_hops_free(loop);
+    wr_errands_free(loop);
+    wr_referrers_release(loop);
+    wr_plan_free(loop->plan);
+    wr_give(loop->engine->allocator, loop->changes, loop->changes_room * sizeof *loop->changes,
+            _Alignof(struct wr_store_change));
+    wr_give(loop->engine->allocator, loop->elsewhere, WR_ELSEWHERE * sizeof *loop->elsewhere, _Alignof(uint64_t));
+    (void)pthread_mutex_destroy(&loop->mail_lock);
+    if (loop->timer_fd >= 0)
+        (void)close(loop->timer_fd);
+}

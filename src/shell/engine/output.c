@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* output.c - the file of lines: written before the commit that says how long it is.
+ *
+ * Lines wait in memory until the store commits the posts that they go with; the store's thread writes and syncs them
+ * then. If they cannot be written the store pauses, or fails, like for a write of its own.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "shell/engine/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINES_MAX ((size_t)1 << 30)
+
+static int refuse(const char *path, const char *what)
+{
+    wr_error_note_text("the output file", path, strlen(path), what);
+    return WEIR_E_SYSTEM;
+}
+
+static const char *open_trouble(int error)
+{
+    switch (error) {
+    case ENOENT:
+        return "cannot be made: there is no such folder";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return "cannot be written to: permission denied";
+    case EISDIR:
+        return "is a folder";
+    default:
+        return "cannot be opened";
+    }
+}
+
+/* A file that is there is added to only if that was asked for: nobody's results are lost by mistake. */
+static int open_file(const char *path, bool is_wanted, int *ret_fd)
+{
+    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (is_wanted ? 0 : O_EXCL);
+    int fd = open(path, flags, 0666);
+    if (fd < 0 && errno == EEXIST) {
+        (void)refuse(path, "is there already; name another, or say that it is to be added to");
+        return WEIR_E_INVAL;
+    }
+    if (fd < 0)
+        return refuse(path, open_trouble(errno));
+    *ret_fd = fd;
+    return 0;
+}
+
+static int set_end(struct wr_output *output, const char *path, bool has_length, uint64_t length)
+{
+    struct stat status;
+    if (fstat(output->fd, &status) != 0)
+        return refuse(path, "cannot be looked at");
+    output->is_file = S_ISREG(status.st_mode);
+    if (!output->is_file)
+        return 0;
+    output->end = has_length ? length : (uint64_t)status.st_size;
+    if ((uint64_t)status.st_size < output->end)
+        return refuse(path, "is shorter than what was written to it; put it back, or start a new crawl");
+    if (has_length && ftruncate(output->fd, (off_t)length) != 0)
+        return refuse(path, "cannot be cut back to what was stored");
+    return lseek(output->fd, (off_t)output->end, SEEK_SET) < 0 ? refuse(path, "cannot be written to") : 0;
+}
+
+int wr_output_open(struct wr_output *output, const char *path, bool appends, bool has_length, uint64_t length,
+                   const weir_allocator *allocator)
+{
+    output->fd = -1;
+    (void)pthread_mutex_init(&output->lock, NULL);
+    wr_buf_init(&output->lines, allocator, LINES_MAX);
+    wr_buf_init(&output->writing, allocator, LINES_MAX);
+    if (path == NULL)
+        return 0;
+    if (strcmp(path, "-") == 0) {
+        output->fd = STDOUT_FILENO;
+        return 0;
+    }
+    int error = open_file(path, appends || has_length, &output->fd);
+    if (error == 0)
+        error = set_end(output, path, has_length, length);
+    output->path = realpath(path, NULL);
+    return error;
+}
+
+static int write_all(struct wr_output *output, const char *bytes, size_t count, size_t *ret_written)
+{
+    for (*ret_written = 0; *ret_written < count;) {
+        ssize_t wrote = write(output->fd, bytes + *ret_written, count - *ret_written);
+        if (wrote < 0 && errno != EINTR)
+            return errno == ENOSPC || errno == EDQUOT || errno == EFBIG
+                       ? WEIR_E_FULL
+                       : refuse(output->path != NULL ? output->path : "-", "cannot be written to");
+        *ret_written += wrote > 0 ? (size_t)wrote : 0;
+    }
+    return 0;
+}
+
+int wr_output_sync(struct wr_output *output)
+{
+    size_t written;
+    if (output->fd < 0)
+        return 0;
+    if (output->writing.length == 0) { /* else some are left from the last time */
+        (void)pthread_mutex_lock(&output->lock);
+        struct wr_buf empty = output->writing;
+        output->writing = output->lines;
+        output->lines = empty;
+        (void)pthread_mutex_unlock(&output->lock);
+    }
+    int error = write_all(output, output->writing.bytes, output->writing.length, &written);
+    if (error != 0) {
+        memmove(output->writing.bytes, output->writing.bytes + written, output->writing.length - written);
+        wr_buf_cut(&output->writing, output->writing.length - written);
+        return error;
+    }
+    wr_buf_clear(&output->writing);
+    return output->is_file && fdatasync(output->fd) != 0 ? refuse(output->path, "cannot be synced") : 0;
+}
+
+void wr_output_close(struct wr_output *output)
+{
+    if (output->fd > STDERR_FILENO)
+        (void)close(output->fd);
+    output->fd = -1;
+    free(output->path);
+    output->path = NULL;
+    wr_buf_release(&output->lines);
+    wr_buf_release(&output->writing);
+    (void)pthread_mutex_destroy(&output->lock);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* post.c - what came of a page, into the store and the output at once: its end, what it leads to, and its line.
+ *
+ * One post holds them all, so all are true or none. The line's place in the file follows from the order of posts: one
+ * lock is held from finding that place to the post.
+ */
+#include "base/alloc.h"
+#include "shell/engine/state.h"
+
+/* URLs for another loop, once the store has said which of them are new. */
+struct wr_news {
+    struct wr_letter letter;
+    struct wr_news *next; /* of the same post */
+    struct wr_engine *engine;
+    struct wr_crawl_loop *to;
+    struct wr_founds founds;
+    bool are_seeds;
+};
+
+static void free_news(struct wr_letter *letter)
+{
+    struct wr_news *news = (struct wr_news *)(void *)letter;
+    const weir_allocator *allocator = news->engine->allocator;
+    wr_founds_release(&news->founds);
+    wr_give(allocator, news, sizeof *news, _Alignof(struct wr_news));
+}
+
+static void read_news(struct wr_crawl_loop *loop, struct wr_letter *letter)
+{
+    struct wr_news *news = (struct wr_news *)(void *)letter;
+    wr_flight_carry(loop, &news->founds, news->are_seeds);
+    free_news(letter);
+}
+
+static struct wr_news *make_news(struct wr_engine *engine, struct wr_crawl_loop *to, struct wr_news *next)
+{
+    struct wr_news *news = wr_take(engine->allocator, sizeof *news, _Alignof(struct wr_news));
+    if (news == NULL)
+        return NULL;
+    news->letter.read = read_news;
+    news->letter.drop = free_news;
+    news->engine = engine;
+    news->to = to;
+    news->next = next;
+    wr_founds_init(&news->founds, engine->allocator);
+    return news;
+}
+
+static void free_all_news(struct wr_news *news)
+{
+    while (news != NULL) {
+        struct wr_news *next = news->next;
+        free_news(&news->letter);
+        news = next;
+    }
+}
+
+int wr_news_send_seeds(struct wr_engine *engine, uint32_t index, struct wr_founds *founds)
+{
+    struct wr_news *news = make_news(engine, &engine->loops[index], NULL);
+    if (news == NULL)
+        return WEIR_E_NOMEM;
+    struct wr_founds empty = news->founds;
+    news->founds = *founds;
+    *founds = empty;
+    news->are_seeds = true;
+    (void)atomic_fetch_add(&engine->seeding, 1);
+    wr_letter_send(news->to, &news->letter);
+    return 0;
+}
+
+/* ---- when it is stored ---- */
+
+static void on_stored(void *context, int error, const char *why)
+{
+    struct wr_engine *engine = context;
+    if (error != 0)
+        wr_job_over(engine, WR_END_BROKEN, why);
+    wr_posts_done(engine);
+}
+
+void wr_post_damaged(struct wr_crawl_loop *loop, uint64_t fingerprint)
+{
+    struct wr_engine *engine = loop->engine;
+    const struct wr_store_change change = {.kind = WR_STORE_ENDED,
+                                           .ended = {.job = engine->job,
+                                                     .fingerprint = fingerprint,
+                                                     .failed = true,
+                                                     .verdict = wr_span_of("damaged"),
+                                                     .why = wr_span_of("the state file has no URL for it")}};
+    (void)atomic_fetch_add(&engine->posts, 1);
+    if (wr_store_post(engine->store, &change, 1, on_stored, engine) != 0)
+        wr_posts_done(engine); /* it is loaded, and found damaged, again */
+}
+
+static void keep_new(struct wr_founds *founds)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < founds->count; i++)
+        if (founds->list[i].is_new)
+            founds->list[kept++] = founds->list[i];
+    founds->count = kept;
+}
+
+static void on_asked(void *context, int error, const char *why)
+{
+    struct wr_news *news = context;
+    struct wr_engine *engine = news->engine;
+    while (news != NULL) {
+        struct wr_news *next = news->next;
+        keep_new(&news->founds);
+        if (error == 0 && news->founds.count > 0)
+            wr_letter_send(news->to, &news->letter);
+        else
+            free_news(&news->letter);
+        news = next;
+    }
+    on_stored(engine, error, why);
+}
+
+/* ---- one post ---- */
+
+static bool is_failure(enum wr_verdict verdict)
+{
+    return verdict != WR_VERDICT_FETCHED && verdict != WR_VERDICT_REDIRECT && verdict != WR_VERDICT_TOO_LARGE;
+}
+
+struct post {
+    struct wr_crawl_loop *loop;
+    struct wr_flight *flight;
+    struct wr_news *news;
+    size_t count; /* of the loop's changes */
+};
+
+static bool reserve(struct wr_crawl_loop *loop, size_t count)
+{
+    const weir_allocator *allocator = loop->engine->allocator;
+    if (count <= loop->changes_room)
+        return true;
+    size_t each = sizeof *loop->changes, room = 2 * count;
+    struct wr_store_change *changes = wr_take_array(allocator, room, each, _Alignof(struct wr_store_change));
+    if (changes == NULL)
+        return false;
+    wr_give(allocator, loop->changes, loop->changes_room * each, _Alignof(struct wr_store_change));
+    loop->changes = changes;
+    loop->changes_room = room;
+    return true;
+}
+
+static struct wr_news *news_for(struct post *post, struct wr_span key)
+{
+    struct wr_engine *engine = post->loop->engine;
+    struct wr_crawl_loop *to = &engine->loops[wr_engine_loop_of(engine, key)];
+    for (struct wr_news *news = post->news; news != NULL; news = news->next)
+        if (news->to == to)
+            return news;
+    struct wr_news *news = make_news(engine, to, post->news);
+    if (news != NULL)
+        post->news = news;
+    return news;
+}
+
+/* Copies those that the store is asked about into letters, which go when it has answered. */
+static bool copy_asked(struct post *post)
+{
+    struct wr_founds *founds = &post->flight->founds;
+    for (size_t i = 0; i < founds->count; i++) {
+        struct wr_found *found = &founds->list[i];
+        if (!found->asks || found->is_stored)
+            continue;
+        struct wr_news *news = news_for(post, wr_found_key(founds, found));
+        struct wr_found copy = *found;
+        copy.is_stored = true;
+        copy.verdict = WR_OFFER_LATER;
+        if (news == NULL || !wr_founds_copy(&news->founds, founds, found, &copy))
+            return false;
+    }
+    return true;
+}
+
+/* Letters have been filled: their lists stay where they are. */
+static bool *answer_of(struct post *post, const struct wr_founds *founds, const struct wr_found *found,
+                       size_t taken[WR_LOOPS_MAX])
+{
+    struct wr_news *news = news_for(post, wr_found_key(founds, found));
+    return news != NULL ? &news->founds.list[taken[news->to->index]++].is_new : NULL;
+}
+
+static void add_founds(struct post *post)
+{
+    size_t taken[WR_LOOPS_MAX] = {0};
+    struct wr_crawl_loop *loop = post->loop;
+    const struct wr_founds *founds = &post->flight->founds;
+    for (size_t i = 0; i < founds->count; i++) {
+        const struct wr_found *found = &founds->list[i];
+        struct wr_store_change *change = &loop->changes[post->count++];
+        if (found->is_stored) {
+            *change = (struct wr_store_change){.kind = WR_STORE_ENDED,
+                                               .ended = {.job = loop->engine->job,
+                                                         .fingerprint = found->fingerprint,
+                                                         .failed = true,
+                                                         .verdict = wr_span_of(wr_offer_name(found->verdict))}};
+            continue;
+        }
+        *change = (struct wr_store_change){
+            .kind = WR_STORE_FOUND,
+            .found = {.job = loop->engine->job,
+                      .fingerprint = found->fingerprint,
+                      .host = wr_found_key(founds, found),
+                      .url = wr_found_url(founds, found),
+                      .parent = found->is_seed && found->hops == 0 ? 0 : post->flight->action.fingerprint,
+                      .depth = found->depth,
+                      .hops = found->hops,
+                      .ret_is_new = found->asks ? answer_of(post, founds, found, taken) : NULL}};
+    }
+}
+
+static void add_end(struct post *post)
+{
+    const struct wr_flight *flight = post->flight;
+    int64_t job = post->loop->engine->job;
+    uint64_t fingerprint = flight->action.fingerprint;
+    struct wr_store_change *change = &post->loop->changes[post->count++];
+    if (flight->is_again)
+        *change = (struct wr_store_change){
+            .kind = WR_STORE_RETRY,
+            .retry = {.job = job,
+                      .fingerprint = fingerprint,
+                      .attempts = flight->fate.attempts,
+                      .status = flight->result.status,
+                      .not_before_wall_at = weir_wall_now() + flight->fate.at - wr_crawl_loop_now(post->loop)}};
+    else
+        *change = (struct wr_store_change){.kind = WR_STORE_ENDED,
+                                           .ended = {.job = job,
+                                                     .fingerprint = fingerprint,
+                                                     .failed = is_failure(flight->verdict),
+                                                     .status = flight->result.status,
+                                                     .attempts = flight->fate.attempts,
+                                                     .bytes = flight->body_bytes,
+                                                     .verdict = wr_span_of(wr_verdict_name(flight->verdict)),
+                                                     .why = wr_buf_from(&flight->words, 0)}};
+}
+
+static int post_now(struct post *post)
+{
+    struct wr_engine *engine = post->loop->engine;
+    return post->news != NULL ? wr_store_post(engine->store, post->loop->changes, post->count, on_asked, post->news)
+                              : wr_store_post(engine->store, post->loop->changes, post->count, on_stored, engine);
+}
+
+static int post_with_line(struct post *post)
+{
+    struct wr_output *output = &post->loop->engine->output;
+    const struct wr_buf *line = &post->flight->line;
+    (void)pthread_mutex_lock(&output->lock);
+    if (output->is_file)
+        post->loop->changes[post->count++] = (struct wr_store_change){
+            .kind = WR_STORE_OUTPUT,
+            .output = {post->loop->engine->job, wr_span_of(output->path), output->end + line->length}};
+    int error = post_now(post);
+    if (error == 0) {
+        wr_buf_append(&output->lines, line->bytes, line->length);
+        output->end += line->length;
+        error = output->lines.error; /* no memory: the store has it, the output has not */
+    }
+    (void)pthread_mutex_unlock(&output->lock);
+    return error;
+}
+
+static int try_post(struct wr_flight *flight)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    struct post post = {.loop = loop, .flight = flight};
+    if (!reserve(loop, flight->founds.count + 2) || !copy_asked(&post)) {
+        free_all_news(post.news);
+        return WEIR_E_NOMEM;
+    }
+    if (flight->action.kind != WR_PLAN_IDLE)
+        add_end(&post);
+    add_founds(&post);
+    if (post.count == 0)
+        return 0;
+    (void)atomic_fetch_add(&loop->engine->posts, 1);
+    bool has_line = flight->line.length > 0 && loop->engine->output.fd >= 0;
+    int error = has_line ? post_with_line(&post) : post_now(&post);
+    if (error != 0) {
+        free_all_news(post.news);
+        wr_posts_done(loop->engine);
+    }
+    return error;
+}
+
+static void finish(struct wr_flight *flight)
+{
+    if (flight->action.kind != WR_PLAN_IDLE && !flight->is_again)
+        wr_referrer_drop(flight->loop, flight->action.fingerprint);
+    wr_flight_give_back(flight);
+}
+
+void wr_post_flight(struct wr_flight *flight)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    if (!wr_founds_judge(loop, &flight->founds)) {
+        wr_flight_move(flight, WR_FLIGHT_LATE);
+        return;
+    }
+    int error = loop->is_stalled ? WEIR_E_FULL : try_post(flight);
+    if (error == WEIR_E_FULL) {
+        loop->is_stalled = true;
+        wr_flight_move(flight, WR_FLIGHT_POSTS);
+        return;
+    }
+    if (error != 0)
+        wr_job_over(loop->engine, WR_END_BROKEN, weir_error_detail());
+    finish(flight);
+}
+
+static void again(struct wr_crawl_loop *loop, enum wr_flight_place place)
+{
+    struct wr_flight *flight = loop->lists[place];
+    while (flight != NULL) {
+        struct wr_flight *next = flight->next;
+        wr_post_flight(flight);
+        if (place == WR_FLIGHT_POSTS && loop->is_stalled)
+            return;
+        flight = next;
+    }
+}
+
+void wr_posts_again(struct wr_crawl_loop *loop)
+{
+    loop->is_stalled = false;
+    again(loop, WR_FLIGHT_POSTS);
+    again(loop, WR_FLIGHT_LATE);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* referrer.c - who led to a task: for its line. Kept for tasks in windows and in flight; those of one page share it. */
+#include "base/alloc.h"
+#include "shell/engine/state.h"
+
+struct wr_referrer {
+    size_t users;
+    size_t bytes;
+    char url[];
+};
+
+struct entry {
+    uint64_t fingerprint; /* the key */
+    struct wr_referrer *referrer;
+};
+
+static void let_go(const struct wr_crawl_loop *loop, struct wr_referrer *referrer)
+{
+    if (--referrer->users == 0)
+        wr_give(loop->engine->allocator, referrer, sizeof *referrer + referrer->bytes, _Alignof(struct wr_referrer));
+}
+
+/* The last one, or a new one. */
+static struct wr_referrer *hold(struct wr_crawl_loop *loop, struct wr_span url)
+{
+    struct wr_referrer *last = loop->last_referrer;
+    if (last != NULL && last->bytes == url.bytes && memcmp(last->url, url.data, url.bytes) == 0) {
+        last->users++;
+        return last;
+    }
+    struct wr_referrer *referrer =
+        wr_take(loop->engine->allocator, sizeof *referrer + url.bytes, _Alignof(struct wr_referrer));
+    if (referrer == NULL)
+        return NULL;
+    referrer->users = 2; /* whoever asks, and last_referrer */
+    referrer->bytes = url.bytes;
+    memcpy(referrer->url, url.data, url.bytes);
+    if (last != NULL)
+        let_go(loop, last);
+    loop->last_referrer = referrer;
+    return referrer;
+}
+
+static void free_entry(struct wr_crawl_loop *loop, struct entry *entry)
+{
+    let_go(loop, entry->referrer);
+    wr_give(loop->engine->allocator, entry, sizeof *entry, _Alignof(struct entry));
+}
+
+/* Without memory a line has no referrer. */
+void wr_referrer_put(struct wr_crawl_loop *loop, uint64_t fingerprint, struct wr_span url)
+{
+    void *old = NULL;
+    struct wr_referrer *referrer = hold(loop, url);
+    struct entry *entry =
+        referrer != NULL ? wr_take(loop->engine->allocator, sizeof *entry, _Alignof(struct entry)) : NULL;
+    if (entry == NULL) {
+        if (referrer != NULL)
+            let_go(loop, referrer);
+        return;
+    }
+    entry->fingerprint = fingerprint;
+    entry->referrer = referrer;
+    if (wr_map_put(&loop->referrers, &entry->fingerprint, sizeof entry->fingerprint, entry, &old) != 0)
+        old = entry;
+    if (old != NULL)
+        free_entry(loop, old);
+}
+
+struct wr_span wr_referrer_get(const struct wr_crawl_loop *loop, uint64_t fingerprint)
+{
+    const struct entry *entry = wr_map_get(&loop->referrers, &fingerprint, sizeof fingerprint);
+    return entry != NULL ? (struct wr_span){entry->referrer->url, entry->referrer->bytes} : (struct wr_span){NULL, 0};
+}
+
+void wr_referrer_drop(struct wr_crawl_loop *loop, uint64_t fingerprint)
+{
+    struct entry *entry = wr_map_remove(&loop->referrers, &fingerprint, sizeof fingerprint);
+    if (entry != NULL)
+        free_entry(loop, entry);
+}
+
+void wr_referrers_release(struct wr_crawl_loop *loop)
+{
+    const struct wr_map_slot *slot;
+    for (size_t cursor = 0; (slot = wr_map_next(&loop->referrers, &cursor)) != NULL;)
+        free_entry(loop, slot->value);
+    wr_map_release(&loop->referrers);
+    if (loop->last_referrer != NULL)
+        let_go(loop, loop->last_referrer);
+    loop->last_referrer = NULL;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* resume.c - a job as the store has it: what is known, what waits, and where it began. Before any thread runs. */
+#include "base/error.h"
+#include "shell/engine/state.h"
+
+struct resuming {
+    struct wr_engine *engine;
+    int error;
+    bool is_cut; /* there are more than fit */
+};
+
+static void on_job(void *context, const struct wr_store_row *row)
+{
+    struct resuming *resuming = context;
+    struct wr_engine *engine = resuming->engine;
+    const struct wr_store_job *job = &row->job;
+    engine->accepted_before = job->queued + job->done + job->failed;
+    engine->ended_before = job->done + job->failed;
+    atomic_store(&engine->is_seeded, job->status != WR_JOB_PENDING);
+    if (wr_job_is_over(job->status))
+        resuming->error = wr_invalid("the job is over; start a new one");
+}
+
+/* Every plan knows them all: a fingerprint does not say whose host it is. */
+static void on_known(void *context, const struct wr_store_row *row)
+{
+    struct resuming *resuming = context;
+    struct wr_engine *engine = resuming->engine;
+    for (uint32_t i = 0; i < engine->loop_count; i++) {
+        struct wr_plan *plan = engine->loops[i].plan;
+        if (wr_plan_is_crowded(plan) && wr_plan_grow(plan) != 0)
+            wr_plan_known_incomplete(plan);
+        wr_plan_known(plan, (uint32_t)engine->job, row->task.fingerprint);
+    }
+}
+
+static void on_host(void *context, const struct wr_store_row *row)
+{
+    struct resuming *resuming = context;
+    struct wr_engine *engine = resuming->engine;
+    struct wr_crawl_loop *loop = &engine->loops[wr_engine_loop_of(engine, row->host.key)];
+    int error =
+        wr_plan_host_waits(loop->plan, (uint32_t)engine->job, row->host.key, row->host.queued, engine->began_at);
+    if (error != 0 && error != WEIR_E_FULL) /* full: the plan asks for them later */
+        resuming->error = error;
+}
+
+static void on_seed(void *context, const struct wr_store_row *row)
+{
+    struct resuming *resuming = context;
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    if (wr_url_parse(row->task.url, NULL, NULL, memory, sizeof memory, &url) == WR_URL_OK)
+        wr_engine_seed_known(resuming->engine, &url);
+}
+
+static int read_all(struct resuming *resuming, enum wr_store_what what, int64_t after_id,
+                    void (*row)(void *context, const struct wr_store_row *row))
+{
+    struct wr_engine *engine = resuming->engine;
+    int error = wr_store_read(
+        engine->store,
+        &(struct wr_store_query){
+            .what = what, .job = engine->job, .after = {INT32_MIN, after_id}, .row = row, .context = resuming});
+    return error != 0 ? error : resuming->error;
+}
+
+int wr_resume(struct wr_engine *engine)
+{
+    struct resuming resuming = {.engine = engine};
+    int error = read_all(&resuming, WR_STORE_JOBS, 0, on_job);
+    if (error == 0)
+        error = read_all(&resuming, WR_STORE_SEEDS, 0, on_seed);
+    if (error == 0)
+        error = read_all(&resuming, WR_STORE_KNOWN, INT64_MIN, on_known);
+    if (error == 0)
+        error = read_all(&resuming, WR_STORE_HOSTS, 0, on_host);
+    if (error == 0 && engine->options.max_pages > 0) { /* what earlier runs accepted counts */
+        uint64_t *left = &engine->ledger.left[WR_DRAW_PAGES];
+        *left -= *left < engine->accepted_before ? *left : engine->accepted_before;
+    }
+    return error;
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/* robots.c - robots.txt: fetched, followed where it leads, read and stored.
+ *
+ * A hop within the same host comes back from the plan as another ROBOTS; its URL is kept here meanwhile. A hop to
+ * another host is an errand of that host's loop, whose answer comes back by letter.
+ */
+#include "base/alloc.h"
+#include "core/rules/http/field.h"
+#include "core/rules/url/redirect.h"
+#include "shell/engine/state.h"
+#include "shell/net/idna.h"
+
+/* ---- hops within a host ---- */
+
+struct wr_hop {
+    struct wr_hop *next;
+    const struct wr_plan_host *host;
+    bool is_https;
+    size_t bytes; /* of this block */
+    char url[];
+};
+
+static void put_hop(struct wr_crawl_loop *loop, const struct wr_plan_host *host, bool is_https, struct wr_span url)
+{
+    size_t bytes = sizeof(struct wr_hop) + url.bytes + 1;
+    struct wr_hop *hop = wr_take(loop->engine->allocator, bytes, _Alignof(struct wr_hop));
+    if (hop == NULL)
+        return; /* then the robots.txt itself is fetched again */
+    hop->next = loop->hops;
+    hop->host = host;
+    hop->is_https = is_https;
+    hop->bytes = bytes;
+    memcpy(hop->url, url.data, url.bytes);
+    loop->hops = hop;
+}
+
+static void free_hop(struct wr_crawl_loop *loop, struct wr_hop *hop)
+{
+    wr_give(loop->engine->allocator, hop, hop->bytes, _Alignof(struct wr_hop));
+}
+
+/* Gives the flight the URL that it was led to. */
+static void take_hop(struct wr_flight *flight)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    for (struct wr_hop **place = &loop->hops; *place != NULL; place = &(*place)->next) {
+        struct wr_hop *hop = *place;
+        if (hop->host != flight->action.host || hop->is_https != flight->action.is_https)
+            continue;
+        *place = hop->next;
+        (void)wr_flight_set_url(flight, wr_span_of(hop->url));
+        free_hop(loop, hop);
+        return;
+    }
+}
+
+void wr_hops_free(struct wr_crawl_loop *loop)
+{
+    while (loop->hops != NULL) {
+        struct wr_hop *hop = loop->hops;
+        loop->hops = hop->next;
+        free_hop(loop, hop);
+    }
+}
+
+void wr_robots_returned(struct wr_flight *flight)
+{
+    if (flight->action.is_hop)
+        put_hop(flight->loop, flight->action.host, flight->action.is_https, wr_span_of(flight->url.text));
+}
+
+/* ---- validators ---- */
+
+/* What the store has of a robots.txt, asked for when it is fetched anew. */
+struct validators {
+    struct wr_letter letter;
+    struct wr_flight *flight;
+    char etag[WR_STORE_VALIDATOR_MAX + 1], modified[WR_STORE_VALIDATOR_MAX + 1];
+};
+
+static void free_validators(struct wr_letter *letter)
+{
+    struct validators *validators = (struct validators *)(void *)letter;
+    wr_give(validators->flight->loop->engine->allocator, validators, sizeof *validators, _Alignof(struct validators));
+}
+
+static void read_validators(struct wr_crawl_loop *loop, struct wr_letter *letter)
+{
+    struct validators *validators = (struct validators *)(void *)letter;
+    (void)loop;
+    wr_flight_send(validators->flight, wr_span_of(validators->etag), wr_span_of(validators->modified));
+    free_validators(letter);
+}
+
+static void copy_text(char *to, struct wr_span from)
+{
+    if (from.bytes > 0 && from.bytes <= WR_STORE_VALIDATOR_MAX)
+        memcpy(to, from.data, from.bytes);
+}
+
+static void on_robots_row(void *context, const struct wr_store_row *row)
+{
+    struct validators *validators = context;
+    copy_text(validators->etag, row->robots.etag);
+    copy_text(validators->modified, row->robots.modified);
+}
+
+static void on_robots_read(void *context, int error, const char *why)
+{
+    struct validators *validators = context;
+    (void)error, (void)why; /* without validators it is fetched as if for the first time */
+    wr_letter_send(validators->flight->loop, &validators->letter);
+}
+
+static bool ask_validators(struct wr_flight *flight)
+{
+    struct wr_engine *engine = flight->loop->engine;
+    struct validators *validators = wr_take(engine->allocator, sizeof *validators, _Alignof(struct validators));
+    if (validators == NULL)
+        return false;
+    validators->letter.read = read_validators;
+    validators->letter.drop = free_validators;
+    validators->flight = flight;
+    const struct wr_store_query query = {.what = WR_STORE_ONE_ROBOTS,
+                                         .key = wr_span_of(flight->url.text),
+                                         .row = on_robots_row,
+                                         .done = on_robots_read,
+                                         .context = validators};
+    if (wr_store_read(engine->store, &query) == 0)
+        return true;
+    free_validators(&validators->letter);
+    return false;
+}
+
+void wr_robots_begin(struct wr_flight *flight)
+{
+    if (flight->action.is_hop)
+        take_hop(flight);
+    if (flight->action.is_conditional && !flight->action.is_hop && ask_validators(flight))
+        return;
+    wr_flight_send(flight, (struct wr_span){NULL, 0}, (struct wr_span){NULL, 0});
+}
+
+/* ---- what came ---- */
+
+/* An answer, wherever it came from; its texts are the flight's, or the errand's. */
+struct came {
+    struct wr_life_event event;
+    struct wr_robots *rules;
+    struct wr_url to; /* if event.leads */
+    char to_memory[WR_URL_ROOM];
+    bool stays;
+};
+
+static void append_key(struct wr_buf *buf, const struct wr_url *url, char memory[WEIR_PACE_KEY_MAX + 1])
+{
+    wr_buf_init_fixed(buf, memory, WEIR_PACE_KEY_MAX + 1);
+    wr_url_append_key(buf, url);
+}
+
+static bool is_at(const struct wr_url *url, const struct wr_plan_host *host)
+{
+    char memory[WEIR_PACE_KEY_MAX + 1];
+    struct wr_buf key;
+    struct wr_span of = wr_plan_host_key(host);
+    append_key(&key, url, memory);
+    return key.length == of.bytes && memcmp(memory, of.data, of.bytes) == 0;
+}
+
+static void read_rules(const struct wr_engine *engine, struct wr_span body, struct came *came)
+{
+    const struct wr_robots_options options = {.agent = wr_span_of(engine->agent),
+                                              .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
+    if (wr_robots_parse(body, &options, engine->allocator, &came->rules) != 0)
+        came->event.kind = WR_LIFE_FAILED;
+}
+
+static void read_answer(const struct wr_flight *flight, const struct wr_plan_host *host, struct came *came)
+{
+    const struct wr_net_result *result = &flight->result;
+    struct wr_span location = wr_flight_head(flight, WR_TEXT_LOCATION);
+    bool is_answer = result->end == WR_NET_DONE && result->blame != WR_NET_PROXY_HOST;
+    came->rules = NULL;
+    came->event = (struct wr_life_event){.kind = is_answer ? WR_LIFE_ANSWERED : WR_LIFE_FAILED,
+                                         .status = result->status,
+                                         .max_age_ns = wr_max_age_ns(wr_flight_head(flight, WR_TEXT_CACHE)),
+                                         .retry_after_ns = flight->said.retry_after_ns};
+    came->event.has_validators =
+        wr_flight_head(flight, WR_TEXT_ETAG).bytes + wr_flight_head(flight, WR_TEXT_MODIFIED).bytes > 0;
+    if (location.bytes > 0 &&
+        wr_url_parse(location, &flight->url, wr_idna_libidn2(), came->to_memory, WR_URL_ROOM, &came->to) == WR_URL_OK) {
+        wr_url_drop_userinfo(&came->to, came->to_memory);
+        came->event.leads = true;
+    }
+    came->stays = came->event.leads && is_at(&came->to, host);
+    if (is_answer && result->status >= 200 && result->status < 300)
+        read_rules(flight->loop->engine, wr_buf_from(&flight->body, 0), came);
+}
+
+static void on_copied(void *context, int error, const char *why)
+{
+    struct wr_engine *engine = context;
+    if (error != 0)
+        wr_job_over(engine, WR_END_BROKEN, why);
+    wr_posts_done(engine);
+}
+
+/* Only what the store takes; and those of a hop belong to another URL. */
+static struct wr_span validator_of(const struct wr_flight *flight, enum wr_text which)
+{
+    struct wr_span text = wr_flight_head(flight, which);
+    bool is_good = text.bytes <= WR_STORE_VALIDATOR_MAX && !flight->action.is_hop && wr_span_clean(text);
+    return is_good ? text : (struct wr_span){NULL, 0};
+}
+
+/* A copy that cannot be stored is fetched again after a restart: no harm done. */
+static void store_copy(const struct wr_flight *flight, const struct wr_plan_host *host, bool is_https,
+                       enum wr_life_copy copy, const struct wr_life_event *event)
+{
+    struct wr_engine *engine = flight->loop->engine;
+    char memory[WEIR_PACE_KEY_MAX + 32];
+    struct wr_buf url;
+    if (copy == WR_COPY_KEEP)
+        return;
+    wr_buf_init_fixed(&url, memory, sizeof memory);
+    wr_buf_append_string(&url, is_https ? "https://" : "http://");
+    wr_buf_append_span(&url, wr_plan_host_key(host));
+    wr_buf_append_string(&url, "/robots.txt");
+    struct wr_store_robots robots = {.url = wr_buf_from(&url, 0),
+                                     .kind = copy == WR_COPY_CONFIRM ? WR_STORE_ROBOTS_SAME : WR_STORE_ROBOTS_NONE,
+                                     .max_age_ns = event->max_age_ns,
+                                     .fetched_wall_at = weir_wall_now()};
+    if (copy == WR_COPY_READ) {
+        robots.kind = WR_STORE_ROBOTS_TEXT;
+        robots.text = wr_buf_from(&flight->body, 0);
+        robots.etag = validator_of(flight, WR_TEXT_ETAG);
+        robots.modified = validator_of(flight, WR_TEXT_MODIFIED);
+    }
+    const struct wr_store_change change = {.kind = WR_STORE_ROBOTS, .robots = robots};
+    (void)atomic_fetch_add(&engine->posts, 1);
+    if (wr_store_post(engine->store, &change, 1, on_copied, engine) != 0)
+        wr_posts_done(engine);
+}
+
+/* ---- hops to other hosts ---- */
+
+/* A request that another loop makes for this one. Goes there as a letter, and comes back as one. */
+struct wr_errand {
+    struct wr_letter letter;
+    struct wr_errand *next, *prev; /* of the loop that makes it */
+    struct wr_crawl_loop *asker;
+    struct wr_plan_host *host; /* the asker's, whose robots.txt it is */
+    bool is_https;
+    struct came came;
+    char url[WR_URL_ROOM];
+};
+
+static void free_errand(struct wr_letter *letter)
+{
+    struct wr_errand *errand = (struct wr_errand *)(void *)letter;
+    wr_robots_free(errand->came.rules);
+    wr_give(errand->asker->engine->allocator, errand, sizeof *errand, _Alignof(struct wr_errand));
+}
+
+void wr_errands_free(struct wr_crawl_loop *loop)
+{
+    while (loop->errands != NULL) {
+        struct wr_errand *errand = loop->errands;
+        loop->errands = errand->next;
+        free_errand(&errand->letter);
+    }
+}
+
+static void go_on(struct wr_crawl_loop *loop, struct wr_plan_host *host, bool is_https, const struct came *came);
+
+/* Back at the loop that asked. The copy is not stored: it lies with another host, and is fetched anew after a restart.
+ */
+static void read_errands_answer(struct wr_crawl_loop *loop, struct wr_letter *letter)
+{
+    struct wr_errand *errand = (struct wr_errand *)(void *)letter;
+    struct came *came = &errand->came;
+    came->stays = came->event.leads && is_at(&came->to, errand->host);
+    struct wr_life_action action = wr_plan_robots_came(loop->plan, errand->host, errand->is_https, &came->event,
+                                                       came->rules, came->stays, wr_crawl_loop_now(loop));
+    came->rules = NULL; /* the plan's */
+    if (action.fetch == WR_FETCH_ON)
+        go_on(loop, errand->host, errand->is_https, came);
+    free_errand(letter);
+}
+
+static void send_back(struct wr_errand *errand)
+{
+    errand->letter.read = read_errands_answer;
+    wr_letter_send(errand->asker, &errand->letter);
+}
+
+static void read_errand(struct wr_crawl_loop *loop, struct wr_letter *letter)
+{
+    struct wr_errand *errand = (struct wr_errand *)(void *)letter;
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    int error = wr_url_parse(wr_span_of(errand->url), NULL, NULL, memory, sizeof memory, &url) == WR_URL_OK
+                    ? wr_plan_errand(loop->plan, &url, (uint64_t)(uintptr_t)errand, wr_crawl_loop_now(loop))
+                    : WEIR_E_INVAL;
+    if (error == 0) {
+        errand->next = loop->errands;
+        if (errand->next != NULL)
+            errand->next->prev = errand;
+        loop->errands = errand;
+        return;
+    }
+    errand->came.event = (struct wr_life_event){.kind = WR_LIFE_FAILED, .retry_after_ns = -1, .max_age_ns = -1};
+    send_back(errand);
+}
+
+/* The robots.txt goes on elsewhere. */
+static void go_on(struct wr_crawl_loop *loop, struct wr_plan_host *host, bool is_https, const struct came *came)
+{
+    char memory[WEIR_PACE_KEY_MAX + 1];
+    struct wr_buf key;
+    if (came->stays) {
+        put_hop(loop, host, is_https, wr_span_of(came->to.text));
+        return;
+    }
+    struct wr_errand *errand = wr_take(loop->engine->allocator, sizeof *errand, _Alignof(struct wr_errand));
+    if (errand == NULL) {
+        const struct wr_life_event failed = {.kind = WR_LIFE_FAILED, .retry_after_ns = -1, .max_age_ns = -1};
+        (void)wr_plan_robots_came(loop->plan, host, is_https, &failed, NULL, false, wr_crawl_loop_now(loop));
+        return;
+    }
+    errand->letter.read = read_errand;
+    errand->letter.drop = free_errand;
+    errand->asker = loop;
+    errand->host = host;
+    errand->is_https = is_https;
+    memcpy(errand->url, came->to.text, came->to.bytes);
+    append_key(&key, &came->to, memory);
+    wr_letter_send(&loop->engine->loops[wr_engine_loop_of(loop->engine, wr_buf_from(&key, 0))], &errand->letter);
+}
+
+static bool is_hosts(const struct wr_flight *flight)
+{
+    const struct wr_net_result *result = &flight->result;
+    return result->end == WR_NET_DONE ? result->blame != WR_NET_PROXY_HOST : result->blame == WR_NET_HOST;
+}
+
+/* It has been tried, whether anything was written or not. */
+static weir_outcome end_try(struct wr_flight *flight, int64_t now)
+{
+    bool is_answer = flight->result.end == WR_NET_DONE && is_hosts(flight);
+    if (!flight->was_sent)
+        wr_plan_sent(flight->loop->plan, flight->action.task, now);
+    return wr_flight_outcome(flight, is_answer ? flight->result.status : 0, now);
+}
+
+void wr_errand_came(struct wr_flight *flight)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    struct wr_errand *errand = (struct wr_errand *)(uintptr_t)flight->action.tag;
+    int64_t now = wr_crawl_loop_now(loop);
+    weir_outcome outcome = end_try(flight, now);
+    read_answer(flight, flight->action.host, &errand->came);
+    struct wr_fate fate = wr_plan_told(loop->plan, flight->action.task, &outcome, 0, now);
+    if ((fate.news & WR_NEWS_RETRY_AFTER) != 0)
+        wr_crawl_loop_note(loop, flight->action.host);
+    *(errand->prev != NULL ? &errand->prev->next : &loop->errands) = errand->next;
+    if (errand->next != NULL)
+        errand->next->prev = errand->prev;
+    send_back(errand);
+    wr_flight_give_back(flight);
+}
+
+void wr_robots_came(struct wr_flight *flight)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    struct wr_plan_host *host = flight->action.host;
+    bool is_https = flight->action.is_https;
+    struct came came;
+    int64_t now = wr_crawl_loop_now(loop);
+    weir_outcome outcome = end_try(flight, now);
+    read_answer(flight, host, &came);
+    const struct wr_life_event event = came.event;
+    struct wr_life_action action = wr_plan_robots_told(
+        loop->plan, flight->action.task, is_hosts(flight) ? &outcome : NULL, &event, came.rules, came.stays, now);
+    store_copy(flight, host, is_https, action.copy, &event);
+    if (outcome.has_retry_after)
+        wr_crawl_loop_note(loop, host);
+    if (action.fetch == WR_FETCH_ON)
+        go_on(loop, host, is_https, &came);
+    wr_flight_give_back(flight);
+}

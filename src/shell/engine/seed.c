@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* seed.c - where a crawl begins: URLs from the caller's thread, and whose origins get header lines of the user's. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "shell/engine/state.h"
+
+#include <unistd.h>
+
+#define SEEDS_AT_ONCE 256
+#define SEEDING_MAX 64 /* letters that are not stored yet: whoever brings seeds waits */
+
+static int send_seeds(struct wr_engine *engine, uint32_t index)
+{
+    while (atomic_load(&engine->seeding) > SEEDING_MAX && atomic_load(&engine->phase) == WR_PHASE_RUNS)
+        (void)usleep(1000);
+    if (atomic_load(&engine->phase) != WR_PHASE_RUNS)
+        return WEIR_E_CLOSED;
+    return wr_news_send_seeds(engine, index, &engine->seeds[index]);
+}
+
+int wr_engine_seed(struct wr_engine *engine, const struct wr_url *url)
+{
+    char text[3 * WR_URL_ROOM], memory[WR_URL_ROOM], key_memory[WEIR_PACE_KEY_MAX + 1];
+    struct wr_buf buf, key;
+    struct wr_url canonical;
+    wr_buf_init_fixed(&buf, text, sizeof text);
+    wr_url_append_canonical(&buf, url);
+    if (wr_url_parse(wr_buf_from(&buf, 0), NULL, NULL, memory, sizeof memory, &canonical) != WR_URL_OK)
+        return wr_invalid("the URL is too long; at most 8192 bytes");
+    wr_engine_seed_known(engine, &canonical);
+    wr_buf_init_fixed(&key, key_memory, sizeof key_memory);
+    wr_url_append_key(&key, &canonical);
+    uint32_t index = wr_engine_loop_of(engine, wr_buf_from(&key, 0));
+    const struct wr_found seed = {.fingerprint = wr_engine_fingerprint(engine, wr_span_of(canonical.text)),
+                                  .verdict = WR_OFFER_LATER,
+                                  .is_seed = true};
+    if (!wr_founds_add(&engine->seeds[index], &canonical, &seed))
+        return WEIR_E_NOMEM;
+    return engine->seeds[index].count < SEEDS_AT_ONCE ? 0 : send_seeds(engine, index);
+}
+
+static void on_seeded(void *context, int error, const char *why)
+{
+    struct wr_engine *engine = context;
+    if (error != 0)
+        wr_job_over(engine, WR_END_BROKEN, why);
+    wr_posts_done(engine);
+}
+
+/* When the letters are read, that the job runs is posted behind the seeds. */
+int wr_engine_seeded(struct wr_engine *engine)
+{
+    int error = 0;
+    for (uint32_t i = 0; i < engine->loop_count && error == 0; i++)
+        if (engine->seeds[i].count > 0)
+            error = send_seeds(engine, i);
+    while (error == 0 && atomic_load(&engine->phase) == WR_PHASE_RUNS && atomic_load(&engine->seeding) > 0)
+        (void)usleep(1000);
+    if (error != 0)
+        return error;
+    const struct wr_store_change change = {.kind = WR_STORE_STATUS,
+                                           .status = {.job = engine->job, .status = WR_JOB_RUNNING}};
+    (void)atomic_fetch_add(&engine->posts, 1);
+    error = wr_store_post(engine->store, &change, 1, on_seeded, engine);
+    if (error != 0)
+        wr_posts_done(engine);
+    atomic_store(&engine->is_seeded, true);
+    wr_crawl_loop_wake(&engine->loops[0]);
+    return error == WEIR_E_FULL ? 0 : error;
+}
+
+/* "https://example.org:8443" */
+static void append_origin(struct wr_buf *buf, const struct wr_url *url)
+{
+    wr_buf_append_string(buf, url->is_https ? "https://" : "http://");
+    wr_url_append_key(buf, url);
+}
+
+void wr_engine_seed_known(struct wr_engine *engine, const struct wr_url *url)
+{
+    struct wr_buf origin;
+    char *text;
+    size_t bytes;
+    void *old = NULL;
+    if (engine->options.on_seed != NULL)
+        engine->options.on_seed(engine->options.scope_context, url);
+    if (engine->field_count == 0)
+        return;
+    wr_buf_init(&origin, engine->allocator, WR_URL_MAX);
+    append_origin(&origin, url);
+    (void)pthread_rwlock_wrlock(&engine->origins_lock);
+    if (wr_map_get(&engine->origins, origin.bytes, origin.length) == NULL &&
+        wr_buf_take_string(&origin, &text, &bytes) == 0 && wr_map_put(&engine->origins, text, bytes, text, &old) != 0)
+        wr_give(engine->allocator, text, bytes + 1, 1);
+    (void)pthread_rwlock_unlock(&engine->origins_lock);
+    wr_buf_release(&origin);
+}
+
+bool wr_engine_is_seeds(struct wr_engine *engine, const struct wr_url *url)
+{
+    char memory[WEIR_PACE_KEY_MAX + 16];
+    struct wr_buf origin;
+    wr_buf_init_fixed(&origin, memory, sizeof memory);
+    append_origin(&origin, url);
+    (void)pthread_rwlock_rdlock(&engine->origins_lock);
+    bool is = wr_map_get(&engine->origins, memory, origin.length) != NULL;
+    (void)pthread_rwlock_unlock(&engine->origins_lock);
+    return is;
+}
+
+void wr_origins_free(struct wr_engine *engine)
+{
+    const struct wr_map_slot *slot;
+    for (size_t cursor = 0; engine->origins.slots != NULL && (slot = wr_map_next(&engine->origins, &cursor)) != NULL;)
+        wr_give(engine->allocator, slot->value, slot->key_bytes + 1, 1);
+    if (engine->origins.allocator != NULL)
+        wr_map_release(&engine->origins);
+}

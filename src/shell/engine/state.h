@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/* state.h - what the parts of an engine share.
+ *
+ *     engine.c   opens, starts, waits, ends           answer.c   what becomes of a page
+ *     resume.c   a job as the store has it            links.c    what it leads to: offers, for whichever loop
+ *     loop.c     a thread: pumps its plan             post.c     its end, into store and output at once
+ *     flight.c   one request on the wire              robots.c   robots.txt, its hops and errands
+ *     letter.c   from thread to thread                load.c     what a plan asks of the store
+ *     output.c   the file of lines                    job.c      what the loops share: budgets, streak, the end
+ *     seed.c     where it begins                      referrer.c who led to a task
+ *     scope.c    which links are followed             line.c     a line of the output
+ *     report.c   looking                              log.c      a line for each request
+ *     cap.c      limits over everything
+ *
+ * A flight is one request, from its START to the moment at which the store has taken what came of it. All that a flight
+ * has stays with it and is used again by the next one.
+ *
+ * Whatever is under way is counted: flights, letters and loads (`pending`), posts. A job is over when nothing is, no
+ * plan has more to do, and the store counts nothing queued.
+ */
+#ifndef WR_SHELL_ENGINE_STATE_H
+#define WR_SHELL_ENGINE_STATE_H
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "core/plan/ledger.h"
+#include "core/rules/page/page.h"
+#include "shell/engine/engine.h"
+#include "shell/engine/line.h"
+#include "shell/net/net.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <uv.h>
+#include <weir/handler.h>
+#include <weir/limit.h>
+
+#define WR_LOOPS_MAX 64
+#define WR_LOADS_MAX 256         /* of a loop, not answered yet */
+#define WR_ELSEWHERE 65536       /* links to other loops' hosts that are remembered as sent; a power of two */
+#define WR_TICK_NS (WEIR_SECOND) /* how often a loop looks after what is not urgent */
+#define WR_FIELDS_MAX 64         /* header lines of the user's */
+
+struct wr_crawl_loop;
+struct wr_flight;
+
+/* ---- letters (letter.c) ---- */
+
+/* Something for another loop, or for a loop from the store's thread. Put it first, and cast. */
+struct wr_letter {
+    struct wr_net_call call;
+    struct wr_crawl_loop *to;
+    void (*read)(struct wr_crawl_loop *loop, struct wr_letter *letter); /* on the loop; frees it */
+    void (*drop)(struct wr_letter *letter);                             /* there is no loop any more; frees it */
+};
+
+/* From any thread. It is pending until it was read. */
+void wr_letter_send(struct wr_crawl_loop *to, struct wr_letter *letter);
+
+/* ---- links (links.c) ---- */
+
+/* A URL that was accepted here, or is to be judged: by another loop, or when there is budget. */
+struct wr_found {
+    uint64_t fingerprint;
+    uint32_t url_at, url_bytes; /* in the text that goes with it */
+    uint32_t key_at, key_bytes;
+    uint32_t depth, hops;
+    enum wr_offer_verdict verdict; /* LATER: it is to be judged */
+    bool is_seed;
+    bool is_stored; /* and this loop's: if it is refused, it has to be ended */
+    bool asks;      /* the store has to say whether it is new; then its loop judges it */
+    bool is_new;    /* the store's answer */
+};
+
+struct wr_founds {
+    struct wr_found *list;
+    size_t count, room;
+    struct wr_buf text;
+};
+
+void wr_founds_init(struct wr_founds *ret_founds, const weir_allocator *allocator);
+void wr_founds_clear(struct wr_founds *founds);
+void wr_founds_release(struct wr_founds *founds);
+
+/* Takes in a copy of `like` with that URL. False: no memory. */
+bool wr_founds_add(struct wr_founds *founds, const struct wr_url *url, const struct wr_found *like);
+
+/* Takes in `copy`, of one in `from`. */
+bool wr_founds_copy(struct wr_founds *founds, const struct wr_founds *from, const struct wr_found *found,
+                    const struct wr_found *copy);
+
+/* Judges a link, and takes it in if something is to be done about it. */
+enum wr_offer_verdict wr_founds_offer(struct wr_crawl_loop *loop, struct wr_founds *founds, const struct wr_url *url,
+                                      const struct wr_found *link);
+
+struct wr_span wr_found_url(const struct wr_founds *founds, const struct wr_found *found);
+struct wr_span wr_found_key(const struct wr_founds *founds, const struct wr_found *found);
+
+/* Judges those that are LATER. False: some still wait for the ledger. */
+bool wr_founds_judge(struct wr_crawl_loop *loop, struct wr_founds *founds);
+
+/* ---- flights (flight.c) ---- */
+
+enum wr_flight_place {
+    WR_FLIGHT_SPARE,
+    WR_FLIGHT_FLIES,
+    WR_FLIGHT_LATE,  /* its links wait for the ledger */
+    WR_FLIGHT_POSTS, /* the store has no room for its end */
+};
+
+/* Texts of the head that are needed after it. */
+enum wr_text {
+    WR_TEXT_LOCATION,
+    WR_TEXT_TYPE,
+    WR_TEXT_ETAG,
+    WR_TEXT_MODIFIED,
+    WR_TEXT_CACHE,
+    WR_TEXTS,
+};
+
+struct wr_flight {
+    struct wr_crawl_loop *loop;
+    struct wr_flight *next, *prev;
+    enum wr_flight_place place;
+    struct wr_plan_action action; /* but for its url */
+    struct wr_url url;
+    char url_memory[WR_URL_ROOM];
+    struct wr_transfer *transfer; /* NULL: none yet, or no more */
+    bool was_sent;
+    bool is_landed; /* not counted in flight any more */
+    bool wants_body;
+    uint64_t body_bytes;
+    /* The answer. */
+    struct wr_buf head_text;
+    uint32_t head_at[WR_TEXTS], head_bytes[WR_TEXTS];
+    unsigned wishes; /* of X-Robots-Tag */
+    weir_said said;
+    int64_t said_at;
+    struct wr_page page;
+    struct wr_digest *digest; /* NULL: none is wanted */
+    bool has_page;            /* the page was begun */
+    struct wr_buf body;       /* of a robots.txt */
+    /* Its end. */
+    struct wr_net_result result;
+    struct wr_buf words, final_url;
+    struct wr_fate fate;
+    struct wr_founds founds;
+    struct wr_buf line;
+    enum wr_verdict verdict;
+    bool is_again;  /* tried again: no line */
+    bool has_seeds; /* it carries some, which are counted */
+};
+
+void wr_flight_start(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
+/* One for a task that ends unsent; NULL: no memory. */
+struct wr_flight *wr_flight_unsent(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
+/* One that is no request: URLs to be judged and stored, which become the flight's. */
+void wr_flight_carry(struct wr_crawl_loop *loop, struct wr_founds *founds, bool are_seeds);
+bool wr_flight_set_url(struct wr_flight *flight, struct wr_span url);
+/* Sends it, with the validators of a copy; both may be empty. */
+void wr_flight_send(struct wr_flight *flight, struct wr_span etag, struct wr_span modified);
+void wr_flight_cancel(struct wr_flight *flight);
+void wr_flight_landed(struct wr_flight *flight);
+void wr_flight_move(struct wr_flight *flight, enum wr_flight_place place);
+void wr_flight_give_back(struct wr_flight *flight); /* into the pool */
+void wr_flights_free(struct wr_crawl_loop *loop);
+
+struct wr_span wr_flight_head(const struct wr_flight *flight, enum wr_text which);
+weir_outcome wr_flight_outcome(const struct wr_flight *flight, int status, int64_t now);
+
+/* ---- pages (answer.c), their end (post.c) ---- */
+
+void wr_answer_came(struct wr_flight *flight);
+/* A task that ends unsent. */
+void wr_answer_end_unsent(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
+
+/* All there is to say is said: its links are judged, and then it goes to the store. */
+void wr_post_flight(struct wr_flight *flight);
+/* The end of a task that cannot be read. */
+void wr_post_damaged(struct wr_crawl_loop *loop, uint64_t fingerprint);
+/* Seeds for a loop, which become the letter's. WEIR_E_NOMEM. */
+int wr_news_send_seeds(struct wr_engine *engine, uint32_t index, struct wr_founds *founds);
+/* Tries again what waits for the ledger, or for room in the store. */
+void wr_posts_again(struct wr_crawl_loop *loop);
+
+/* ---- robots.txt (robots.c) ---- */
+
+/* A ROBOTS: finds its URL and validators, and sends. */
+void wr_robots_begin(struct wr_flight *flight);
+void wr_robots_came(struct wr_flight *flight);
+/* It was not sent. */
+void wr_robots_returned(struct wr_flight *flight);
+void wr_errand_came(struct wr_flight *flight);
+void wr_hops_free(struct wr_crawl_loop *loop);
+void wr_errands_free(struct wr_crawl_loop *loop);
+
+/* ---- loads (load.c) ---- */
+
+void wr_load_begin(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
+void wr_hosts_begin(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
+/* Lists all hosts with tasks, unasked. */
+void wr_hosts_again(struct wr_crawl_loop *loop);
+
+/* Who led to a task; of tasks in windows and in flight. Empty: nobody. */
+void wr_referrer_put(struct wr_crawl_loop *loop, uint64_t fingerprint, struct wr_span url);
+struct wr_span wr_referrer_get(const struct wr_crawl_loop *loop, uint64_t fingerprint);
+void wr_referrer_drop(struct wr_crawl_loop *loop, uint64_t fingerprint);
+void wr_referrers_release(struct wr_crawl_loop *loop);
+
+/* ---- loops (loop.c) ---- */
+
+/* One writer, any readers. */
+struct wr_crawl_counts {
+    _Atomic uint64_t pages, fetched, failed, denied, redirects, requests, bytes, accepted;
+    _Atomic uint64_t robots, rejected, retries, overrides, in_flight, hosts, connections, memory_bytes;
+};
+
+#define WR_COUNT_UP(loop, what) wr_count_add(&(loop)->counts.what, 1)
+static inline void wr_count_add(_Atomic uint64_t *count, uint64_t more)
+{
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + more, memory_order_relaxed);
+}
+
+struct wr_crawl_loop {
+    struct wr_engine *engine;
+    uint32_t index;
+    pthread_t thread;
+    pthread_mutex_t mail_lock;
+    bool takes_mail; /* under the lock */
+    uv_loop_t uv;
+    uv_prepare_t prepare;
+    uv_poll_t timer;
+    uv_timer_t ticks;
+    uv_async_t async;
+    int timer_fd;
+    int64_t timer_at; /* WEIR_FOREVER: it sleeps */
+    struct wr_net *net;
+    struct wr_plan *plan;
+    struct wr_flight *lists[WR_FLIGHT_POSTS + 1]; /* by place; spares are singly linked */
+    bool is_stalled;                              /* the store has no room */
+    _Atomic bool has_room;                        /* it has again */
+    _Atomic bool lists_again;                     /* the store has hosts that the plan has not */
+    bool has_uv, has_thread;
+    uint32_t loads;
+    int64_t start_at, paid_at; /* by limits over everything: no start before */
+    bool is_paused;            /* the plan starts no more */
+    bool is_ended;             /* the job, in this plan */
+    _Atomic bool is_drained;   /* the plan has nothing to do */
+    struct wr_map referrers;
+    struct wr_referrer *last_referrer;
+    struct wr_hop *hops;
+    struct wr_errand *errands;       /* for other loops, not answered yet */
+    struct wr_store_change *changes; /* scratch */
+    size_t changes_room;
+    uint64_t *elsewhere;
+    struct wr_crawl_counts counts;
+};
+
+int wr_crawl_loop_open(struct wr_crawl_loop *loop, struct wr_engine *engine, uint32_t index);
+int wr_crawl_loop_run(struct wr_crawl_loop *loop); /* its thread */
+void wr_crawl_loop_close(struct wr_crawl_loop *loop);
+/* Looks again soon; from any thread. */
+void wr_crawl_loop_wake(struct wr_crawl_loop *loop);
+/* Stores what is known of the host. */
+void wr_crawl_loop_note(struct wr_crawl_loop *loop, struct wr_plan_host *host);
+static inline int64_t wr_crawl_loop_now(const struct wr_crawl_loop *loop);
+
+/* ---- output (output.c) ---- */
+
+struct wr_output {
+    pthread_mutex_t lock; /* held while a line and its post are made one */
+    int fd;               /* -1: none */
+    bool is_file;         /* it can be cut and synced */
+    char *path;           /* as the store knows it */
+    uint64_t end;         /* with all lines that were posted */
+    struct wr_buf lines;  /* not written yet */
+    struct wr_buf writing;
+};
+
+/* WEIR_E_INVAL, WEIR_E_SYSTEM. `has_length`: cut it back to `length`, which it must have. */
+int wr_output_open(struct wr_output *output, const char *path, bool appends, bool has_length, uint64_t length,
+                   const weir_allocator *allocator);
+/* Writes and syncs. The store calls it before a commit. */
+int wr_output_sync(struct wr_output *output);
+void wr_output_close(struct wr_output *output);
+
+/* ---- what the loops share (job.c) ---- */
+
+enum wr_engine_phase {
+    WR_PHASE_IDLE,
+    WR_PHASE_RUNS,
+    WR_PHASE_OVER,   /* the job is: what is under way ends */
+    WR_PHASE_DRAINS, /* somebody asked for it */
+    WR_PHASE_STOPS,
+    WR_PHASE_CLOSES, /* nothing is under way any more: threads end */
+};
+
+struct wr_engine {
+    const weir_allocator *allocator;
+    const weir_clock *clock;
+    struct wr_store *store;
+    struct wr_hash_key hash_key;      /* the store's, of which it is a copy: plans outlive it */
+    struct wr_engine_options options; /* filled; texts are the engine's */
+    char *agent, *proxy, *ca_file;
+    char *settings; /* of the job that was found */
+    char *header_lines[WR_FIELDS_MAX];
+    struct wr_net_field fields[WR_FIELDS_MAX];
+    size_t field_count;
+    pthread_rwlock_t origins_lock; /* of the seeds, if there are fields for them */
+    struct wr_map origins;
+    struct wr_resolver *resolver;
+    struct wr_statuses statuses;
+    struct wr_span token; /* of the agent */
+    struct wr_output output;
+    struct wr_log *log;
+    struct wr_crawl_loop *loops;
+    uint32_t loop_count;
+    int64_t began_at;
+    int64_t job;
+    uint64_t accepted_before, ended_before; /* by earlier runs of the job */
+    _Atomic int64_t flights;
+    _Atomic int64_t pending; /* letters, and loads */
+    _Atomic int64_t posts;   /* that the store has not confirmed */
+    _Atomic int64_t seeding; /* letters with seeds that are not stored yet */
+    _Atomic int phase;
+    _Atomic bool is_seeded, is_looking, is_store_paused;
+    _Atomic int64_t warned_at;
+    uint64_t left;        /* tasks that are queued, as the store last said */
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t changed;
+    struct wr_ledger ledger;
+    int64_t next_start_at, paid_until; /* see cap.c */
+    int64_t drain_at;                  /* 0: nobody asked */
+    uint32_t running;                  /* threads */
+    bool has_end;
+    enum wr_engine_end end;
+    char why[256];
+    char pause_why[160];
+    struct wr_founds *seeds; /* one for each loop, being filled; the caller's thread */
+    struct wr_tally *tally;
+};
+
+static inline int64_t wr_crawl_loop_now(const struct wr_crawl_loop *loop)
+{
+    return weir_clock_now(loop->engine->clock);
+}
+
+uint32_t wr_engine_loop_of(const struct wr_engine *engine, struct wr_span key);
+uint64_t wr_engine_fingerprint(const struct wr_engine *engine, struct wr_span canonical);
+
+/* The job's end; the first counts. */
+void wr_job_over(struct wr_engine *engine, enum wr_engine_end end, const char *why);
+/* A task ended: the streak. */
+void wr_job_told(struct wr_crawl_loop *loop, enum wr_ledger_end end);
+void wr_job_draw(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
+/* One less of those that are counted: it may have been the last. */
+void wr_flights_done(struct wr_engine *engine);
+void wr_pending_done(struct wr_engine *engine);
+void wr_posts_done(struct wr_engine *engine);
+void wr_job_tick(struct wr_crawl_loop *loop);
+void wr_engine_loop_ended(struct wr_engine *engine);
+/* Whether all is over; asks the store. From a loop. */
+void wr_job_look(struct wr_engine *engine);
+void wr_engine_warn_scarce(struct wr_engine *engine, const char *words);
+/* One line for the user: both texts. */
+void wr_engine_warn(struct wr_engine *engine, const char *what, const char *why);
+/* As much of it as fits. */
+void wr_text_set(char *to, size_t to_bytes, const char *text);
+/* The seeds' own header lines go to this URL. */
+bool wr_engine_is_seeds(struct wr_engine *engine, const struct wr_url *url);
+void wr_engine_seed_known(struct wr_engine *engine, const struct wr_url *url);
+void wr_origins_free(struct wr_engine *engine);
+
+/* ---- limits over everything (cap.c) ---- */
+
+void wr_cap_started(struct wr_crawl_loop *loop);
+void wr_cap_fetched(struct wr_crawl_loop *loop, uint64_t bytes);
+
+/* ---- log (log.c) and report (report.c) ---- */
+
+int wr_log_open(const char *path, const weir_allocator *allocator, struct wr_log **ret_log);
+void wr_log_sent(struct wr_log *log, const struct wr_flight *flight, int64_t now);
+/* Returns how many lines were dropped. */
+uint64_t wr_log_close(struct wr_log *log);
+
+/* What is known of hosts when they leave, and at the end. */
+int wr_tally_new(struct wr_engine *engine);
+void wr_tally_add(struct wr_engine *engine, const struct wr_plan_host_report *report);
+void wr_tally_free(struct wr_engine *engine);
+
+/* ---- of a job that is gone on with (resume.c) ---- */
+
+int wr_resume(struct wr_engine *engine);
+
+#endif
