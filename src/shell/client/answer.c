@@ -39,8 +39,7 @@ static void back_off(struct weir_fetch *fetch, int64_t delay_ns, weir_reason rea
     fetch->backs_off_for = reason;
     fetch->joined_at = wr_client_now(client);
     wr_lane_drop(fetch);
-    int64_t retry_at = fetch->joined_at + delay_ns, deadline_at = fetch->attempts.deadline_at;
-    if (wr_due_set(client, &fetch->due, retry_at < deadline_at ? retry_at : deadline_at) != 0)
+    if (wr_due_set(client, &fetch->due, fetch->joined_at + delay_ns) != 0) /* before its deadline: else it had failed */
         wr_fetch_fail(fetch, WEIR_FAILURE_INTERNAL, weir_error_text(WEIR_E_NOMEM));
 }
 

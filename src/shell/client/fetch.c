@@ -233,7 +233,7 @@ void wr_fetch_join(struct weir_fetch *fetch, bool at_front)
 void wr_fetch_ring(struct wr_due *due)
 {
     struct weir_fetch *fetch = (struct weir_fetch *)due;
-    if (fetch->place == WR_IN_BACKOFF && wr_client_now(fetch->client) < fetch->attempts.deadline_at)
+    if (fetch->place == WR_IN_BACKOFF)
         wr_fetch_join(fetch, true);
     else
         wr_fetch_fail(fetch, WEIR_FAILURE_DEADLINE, "not finished before the deadline");

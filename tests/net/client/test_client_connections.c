@@ -73,7 +73,17 @@ static void a_connection_stays_open_if_pacing_will_use_it_again(void **state)
     origin_free(origin);
 }
 
-/* Four connections may be open. */
+/* So many connections may be open. */
+static void start_with_few(struct rig *rig, rlim_t connections)
+{
+    struct rlimit before, few;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = (struct rlimit){64 + connections, before.rlim_max}; /* 64 are left to the program */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    rig_start(rig);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 static void with_many_connections_a_host_that_nobody_waits_for_keeps_none(void **state)
 {
     (void)state;
@@ -81,14 +91,9 @@ static void with_many_connections_a_host_that_nobody_waits_for_keeps_none(void *
         HOSTS = 4
     };
     struct rig rig;
-    struct rlimit before, few;
     struct origin *origins[HOSTS];
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    few = (struct rlimit){64 + 8, before.rlim_max}; /* 64 are left to the program */
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     rig_init(&rig);
-    rig_start(&rig);
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    start_with_few(&rig, 2 * HOSTS);
     for (int i = 0; i < HOSTS; i++)
         origins[i] = origin_new(say_hello, NULL, NULL);
     for (int round = 0; round < 2; round++)
@@ -107,7 +112,35 @@ static void with_many_connections_a_host_that_nobody_waits_for_keeps_none(void *
     origin_free(late);
 }
 
-WEIR_TESTS(test(a_connection_is_closed_if_the_next_start_comes_too_late_for_it),
+static void with_many_connections_who_is_in_line_uses_that_of_his_host(void **state)
+{
+    (void)state;
+    enum {
+        HOSTS = 4
+    };
+    struct rig rig;
+    struct crowd crowd = {.rig = &rig};
+    struct origin *origins[HOSTS];
+    rig_init(&rig);
+    rig.pace.min_interval_ns = 300 * MS;
+    start_with_few(&rig, HOSTS);
+    for (int i = 0; i < HOSTS; i++)
+        origins[i] = origin_new(say_hello, NULL, NULL);
+    for (int i = 0; i < HOSTS - 1; i++)
+        assert_int_equal(get_status(&rig, url_at(origin_port(origins[i]), "/")), 200);
+    for (int i = 0; i < 3; i++)
+        crowd_ask(&crowd, url_at(origin_port(origins[HOSTS - 1]), "/"), NULL);
+    crowd_await(&crowd);
+    assert_int_equal(crowd.statuses[200], 3);
+    assert_int_equal(origin_connections(origins[HOSTS - 1]), 1);
+    await_open(origins[HOSTS - 1], 0); /* nobody is in line any more */
+    rig_tear_down(&rig);
+    for (int i = 0; i < HOSTS; i++)
+        origin_free(origins[i]);
+}
+
+WEIR_TESTS(test(with_many_connections_who_is_in_line_uses_that_of_his_host),
+           test(a_connection_is_closed_if_the_next_start_comes_too_late_for_it),
            test(a_crawl_delay_closes_connections_like_an_interval),
            test(a_connection_stays_open_if_pacing_will_use_it_again),
            test(with_many_connections_a_host_that_nobody_waits_for_keeps_none))

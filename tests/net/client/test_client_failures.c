@@ -278,6 +278,53 @@ static void a_proxy_that_fails_is_blamed_and_not_passed_by(void **state)
     hostile_free(server);
 }
 
+/* A request to a proxy is one to an origin that answers for all. */
+static struct origin_reply fail_as_proxy(void *context, const struct origin_request *request)
+{
+    const int *status = context;
+    if (request->number > 0)
+        return (struct origin_reply){.status = *status == 407 ? 407 : 200};
+    return (struct origin_reply){.status = *status, .fields = "Retry-After: 100\r\n"};
+}
+
+static void what_a_proxy_says_of_waiting_does_not_bind_the_host(void **state)
+{
+    (void)state;
+    int status = 502;
+    struct rig rig;
+    char proxy[64];
+    struct origin *origin = origin_new(fail_as_proxy, &status, NULL);
+    (void)snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", origin_port(origin));
+    rig_init_quick(&rig);
+    rig.options.proxy = proxy;
+    rig.options.deadline_ns = 20 * WEIR_SECOND;
+    rig_start(&rig);
+    assert_int_equal(get_status(&rig, "http://127.0.0.1:9/"), 200); /* at the second attempt */
+    assert_int_equal(origin_requests(origin), 2);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static void a_proxy_that_wants_a_password_is_asked_once(void **state)
+{
+    (void)state;
+    int status = 407;
+    struct rig rig;
+    char proxy[64];
+    struct origin *origin = origin_new(fail_as_proxy, &status, NULL);
+    (void)snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", origin_port(origin));
+    rig_init_quick(&rig);
+    rig.options.proxy = proxy;
+    rig_start(&rig);
+    weir_response *response = get(&rig, "http://127.0.0.1:9/");
+    assert_int_equal(response->failure, WEIR_FAILURE_PROXY);
+    assert_int_equal(response->attempts, 1);
+    weir_response_free(response);
+    assert_int_equal(origin_requests(origin), 1);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
 static struct origin_reply answer_late(void *context, const struct origin_request *request)
 {
     (void)context, (void)request;
@@ -299,8 +346,11 @@ static void few_descriptors_make_it_slower_and_fail_nothing(void **state)
     rig.options.connect_timeout_ns = 2 * WEIR_SECOND;
     rig_start(&rig);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    weir_fetch_options once;
+    weir_fetch_options_init(&once);
+    once.attempts = 1;
     for (int i = 0; i < 8; i++)
-        crowd_ask(&crowd, url_at(origin_port(origin), "/"), NULL);
+        crowd_ask(&crowd, url_at(origin_port(origin), "/"), &once);
     crowd_await(&crowd);
     assert_int_equal(crowd.statuses[200], 8);
     assert_int_equal(origin_requests(origin), 8);
@@ -309,7 +359,8 @@ static void few_descriptors_make_it_slower_and_fail_nothing(void **state)
     origin_free(origin);
 }
 
-WEIR_TESTS(test(a_get_whose_answer_breaks_is_tried_again), test(a_part_of_a_body_is_never_taken_for_all_of_it),
+WEIR_TESTS(test(what_a_proxy_says_of_waiting_does_not_bind_the_host), test(a_proxy_that_wants_a_password_is_asked_once),
+           test(a_get_whose_answer_breaks_is_tried_again), test(a_part_of_a_body_is_never_taken_for_all_of_it),
            test(a_post_that_got_out_is_not_sent_twice), test(a_body_that_was_handed_on_is_not_begun_anew),
            test(a_server_that_never_answers_is_given_up_and_counted), test(what_is_not_http_is_a_framing_failure),
            test(a_port_where_nobody_listens_is_a_connect_failure), test(a_name_that_is_none_is_a_dns_failure),

@@ -282,7 +282,7 @@ static void own_headers_go_along_within_the_origin(void **state)
     origin_free(origin);
 }
 
-/* From origin to other and back again: /start, /over, /end. */
+/* From origin to other and back again: /start, /over, /back, /end. */
 struct detour {
     int origin, other;
     char fields[100];
@@ -296,7 +296,8 @@ static struct origin_reply lead_there_and_back(void *context, const struct origi
     if (strcmp(request->path, "/start") == 0)
         (void)snprintf(detour->fields, sizeof detour->fields, "Location: http://127.0.0.1:%d/over\r\n", detour->other);
     else
-        (void)snprintf(detour->fields, sizeof detour->fields, "Location: http://127.0.0.1:%d/end\r\n", detour->origin);
+        (void)snprintf(detour->fields, sizeof detour->fields, "Location: http://127.0.0.1:%d/%s\r\n", detour->origin,
+                       strcmp(request->path, "/over") == 0 ? "back" : "end");
     return (struct origin_reply){.status = 307, .fields = detour->fields};
 }
 
@@ -318,7 +319,7 @@ static void secrets_stay_with_the_origin_they_were_meant_for(void **state)
     options.etag = "\"s3cret\"";
     weir_response *response = get_with(&rig, url_at(origin_port(origin), "/start"), &options);
     assert_int_equal(response->status, 200);
-    assert_int_equal(response->hops, 2);
+    assert_int_equal(response->hops, 3);
     weir_response_free(response);
     (void)snprintf(url, sizeof url, "http://user:s3cret@127.0.0.1:%d/start", origin_port(origin));
     weir_client_options plain = rig.options;
@@ -333,11 +334,102 @@ static void secrets_stay_with_the_origin_they_were_meant_for(void **state)
         assert_null(strstr(origin_request(other, i).text, "s3cret"));
         assert_null(strcasestr(origin_request(other, i).text, "Authorization"));
     }
-    assert_int_equal(origin_requests(origin), 4);
+    assert_int_equal(origin_requests(origin), 6);
     assert_non_null(strstr(origin_request(origin, 0).text, "X-More: s3cret"));
     assert_null(strstr(origin_request(origin, 1).text, "s3cret")); /* who sent us back may have been anybody */
-    assert_non_null(strstr(origin_request(origin, 2).text, "Authorization: Basic "));
-    assert_null(strstr(origin_request(origin, 3).text, "Authorization"));
+    assert_null(strstr(origin_request(origin, 2).text, "s3cret"));
+    assert_non_null(strstr(origin_request(origin, 3).text, "Authorization: Basic "));
+    assert_null(strstr(origin_request(origin, 4).text, "Authorization"));
+    assert_null(strstr(origin_request(origin, 5).text, "Authorization"));
+    rig_tear_down(&rig);
+    origin_free(origin);
+    origin_free(other);
+}
+
+static bool ignore(void *context, const char *bytes, size_t count)
+{
+    (void)context, (void)bytes, (void)count;
+    return true;
+}
+
+static struct origin_reply lead_with_much_to_say(void *context, const struct origin_request *request)
+{
+    if (strcmp(request->path, "/end") == 0)
+        return (struct origin_reply){.body = "the end"};
+    return (struct origin_reply){.status = 302, .fields = "Location: /end\r\n", .body = context};
+}
+
+/* Up to 64 KiB are skipped; a connection is cheaper than more. */
+static void the_body_of_a_redirect_is_not_read_to_its_end(void **state)
+{
+    (void)state;
+    enum {
+        BYTES = 8 << 20
+    };
+    struct rig rig;
+    weir_fetch_options options;
+    char *body = malloc(BYTES);
+    memset(body, 'x', BYTES - 1);
+    body[BYTES - 1] = '\0';
+    struct origin *origin = origin_new(lead_with_much_to_say, body, NULL);
+    rig_set_up(&rig);
+    weir_fetch_options_init(&options);
+    options.on_body = ignore;
+    weir_response *response = get_with(&rig, url_at(origin_port(origin), "/start"), &options);
+    assert_int_equal(response->status, 200);
+    assert_int_equal(response->body_bytes, strlen("the end"));
+    weir_response_free(response);
+    assert_int_equal(origin_connections(origin), 2);
+    rig_tear_down(&rig);
+    origin_free(origin);
+    free(body);
+}
+
+static void a_hop_is_no_retry(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_client_stats stats;
+    struct origin *origin = origin_new(lead_to, "Location: end\r\n", NULL);
+    rig_set_up(&rig);
+    weir_response *response = get(&rig, url_at(origin_port(origin), "/start"));
+    assert_int_equal(response->attempts, 1);
+    weir_response_free(response);
+    assert_int_equal(weir_client_stats_get(rig.client, &stats), 0);
+    assert_int_equal(stats.requests, 2);
+    assert_int_equal(stats.retries, 0);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+static uint64_t starts_of(struct rig *rig, const char *key)
+{
+    weir_pace_entry entry;
+    int error = weir_pacer_look(weir_client_pacer(rig->client), key, strlen(key), &entry, NULL, NULL);
+    return error == 0 ? entry.starts : 0;
+}
+
+/* What one server counts by means nothing to another. */
+static void a_key_of_the_callers_stays_behind_with_its_origin(void **state)
+{
+    (void)state;
+    struct rig rig;
+    char location[100], there[64];
+    weir_fetch_options options;
+    struct origin *other = origin_new(lead_to, NULL, NULL);
+    (void)snprintf(location, sizeof location, "Location: http://127.0.0.1:%d/end\r\n", origin_port(other));
+    (void)snprintf(there, sizeof there, "127.0.0.1:%d", origin_port(other));
+    struct origin *origin = origin_new(lead_to, location, NULL);
+    rig_init(&rig);
+    rig.pace.min_interval_ns = MS;
+    rig_start(&rig);
+    weir_fetch_options_init(&options);
+    options.key = "token-7";
+    weir_response *response = get_with(&rig, url_at(origin_port(origin), "/start"), &options);
+    assert_int_equal(response->status, 200);
+    weir_response_free(response);
+    assert_int_equal(starts_of(&rig, "token-7"), 1);
+    assert_int_equal(starts_of(&rig, there), 1);
     rig_tear_down(&rig);
     origin_free(origin);
     origin_free(other);
@@ -409,10 +501,12 @@ static void a_body_is_not_taken_to_another_origin(void **state)
     origin_free(other);
 }
 
-WEIR_TESTS(test(a_redirect_is_followed_to_its_end), test(a_loop_ends_at_the_limit),
-           test(a_chain_of_a_thousand_ends_at_the_limit), test(redirects_can_be_left_to_the_caller),
-           test(other_schemes_are_not_followed), test(odd_locations_are_resolved_or_refused),
-           test(a_location_of_64_kilobytes_is_refused), test(a_redirect_to_an_inner_address_is_blocked),
-           test(loopback_is_refused_unless_allowed), test(every_hop_asks_the_robots_of_its_host),
-           test(own_headers_go_along_within_the_origin), test(secrets_stay_with_the_origin_they_were_meant_for),
-           test(methods_and_bodies_follow_the_status), test(a_body_is_not_taken_to_another_origin))
+WEIR_TESTS(test(the_body_of_a_redirect_is_not_read_to_its_end), test(a_hop_is_no_retry),
+           test(a_key_of_the_callers_stays_behind_with_its_origin), test(a_redirect_is_followed_to_its_end),
+           test(a_loop_ends_at_the_limit), test(a_chain_of_a_thousand_ends_at_the_limit),
+           test(redirects_can_be_left_to_the_caller), test(other_schemes_are_not_followed),
+           test(odd_locations_are_resolved_or_refused), test(a_location_of_64_kilobytes_is_refused),
+           test(a_redirect_to_an_inner_address_is_blocked), test(loopback_is_refused_unless_allowed),
+           test(every_hop_asks_the_robots_of_its_host), test(own_headers_go_along_within_the_origin),
+           test(secrets_stay_with_the_origin_they_were_meant_for), test(methods_and_bodies_follow_the_status),
+           test(a_body_is_not_taken_to_another_origin))

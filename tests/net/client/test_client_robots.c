@@ -305,6 +305,106 @@ static void a_host_that_is_not_there_fails_as_such(void **state)
     rig_tear_down(&rig);
 }
 
+/* ---- whose failure it is ---- */
+
+static const struct wr_client_world prompt = {.life = {.retry = {.base_ns = WEIR_SECOND, .max_ns = WEIR_SECOND}}};
+
+/* One failure is enough; robots.txt is asked for again after 0.5 to 1 s. */
+static void start_impatient(struct rig *rig, uint32_t attempts, int64_t deadline_ns)
+{
+    const struct wr_client_world *before = wr_client_world;
+    rig_init_robots(rig, WEIR_ROBOTS_RFC9309);
+    rig->pace.retry.attempts = attempts;
+    rig->options.deadline_ns = deadline_ns;
+    wr_client_world = &prompt;
+    rig_start(rig);
+    wr_client_world = before;
+}
+
+static struct origin_reply say_nothing_of_moved(void *context, const struct origin_request *request)
+{
+    (void)context;
+    if (strcmp(request->path, "/moved") == 0)
+        return (struct origin_reply){.raw = ""};
+    return (struct origin_reply){.status = 503};
+}
+
+static struct origin_reply lead_robots_away(void *context, const struct origin_request *request)
+{
+    (void)request;
+    return (struct origin_reply){.status = 301, .fields = context};
+}
+
+/* One host's robots.txt has moved to another host and fails there: the other's pages wait for their own. */
+static void a_robots_that_fails_elsewhere_is_not_held_against_that_host(void **state)
+{
+    (void)state;
+    struct rig rig;
+    char location[100];
+    struct crowd waits = {.rig = &rig}, moved = {.rig = &rig};
+    struct origin *other = origin_new(say_nothing_of_moved, NULL, NULL);
+    (void)snprintf(location, sizeof location, "Location: http://127.0.0.1:%d/moved\r\n", origin_port(other));
+    struct origin *origin = origin_new(lead_robots_away, location, NULL);
+    start_impatient(&rig, 1, 3 * WEIR_SECOND);
+    crowd_ask(&waits, url_at(origin_port(other), "/"), NULL);
+    while (origin_asked(other, "/robots.txt") == 0)
+        sleep_ns(MS);
+    crowd_ask(&moved, url_at(origin_port(origin), "/"), NULL);
+    crowd_await(&waits);
+    assert_true(origin_asked(other, "/moved") >= 1);
+    assert_int_equal(waits.failures[WEIR_FAILURE_DEADLINE], 1);
+    crowd_await(&moved);
+    rig_tear_down(&rig);
+    origin_free(origin);
+    origin_free(other);
+}
+
+static struct origin_reply serve_robots_late_once(void *context, const struct origin_request *request)
+{
+    (void)context;
+    return (struct origin_reply){.body = "", .delay_ns = request->number == 0 ? 3 * WEIR_SECOND : 0};
+}
+
+/* The client's deadline ended the first attempt, not the host. */
+static void a_robots_that_we_gave_up_is_not_held_against_its_host(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_fetch_options options;
+    struct origin *origin = origin_new(serve_robots_late_once, NULL, NULL);
+    start_impatient(&rig, 1, WEIR_SECOND);
+    weir_fetch_options_init(&options);
+    options.deadline_ns = WEIR_MINUTE;
+    weir_response *response = get_with(&rig, url_at(origin_port(origin), "/"), &options);
+    assert_int_equal(response->status, 200);
+    weir_response_free(response);
+    assert_int_equal(origin_asked(origin, "/robots.txt"), 2);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+/* Nothing, an error, nothing, rules. */
+static struct origin_reply serve_robots_at_last(void *context, const struct origin_request *request)
+{
+    (void)context;
+    if (request->number == 0 || request->number == 2)
+        return (struct origin_reply){.raw = ""};
+    return (struct origin_reply){.status = request->number == 1 ? 503 : 200, .body = ""};
+}
+
+/* Two failures in a row would be enough. */
+static void failures_of_robots_count_in_a_row(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(serve_robots_at_last, NULL, NULL);
+    start_impatient(&rig, 2, WEIR_MINUTE);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
+    assert_int_equal(origin_asked(origin, "/robots.txt"), 4);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
 /* Three attempts of its robots.txt, 0.5 to 1 s and 1 to 2 s apart. */
 static void a_port_where_nobody_listens_is_told_within_seconds(void **state)
 {
@@ -414,7 +514,9 @@ static void a_robots_elsewhere_passes_the_gate_there(void **state)
     origin_free(other);
 }
 
-WEIR_TESTS(test(no_page_is_fetched_before_robots_is_known),
+WEIR_TESTS(test(a_robots_that_fails_elsewhere_is_not_held_against_that_host),
+           test(a_robots_that_we_gave_up_is_not_held_against_its_host), test(failures_of_robots_count_in_a_row),
+           test(no_page_is_fetched_before_robots_is_known),
            test(what_robots_forbids_is_not_fetched_and_the_line_is_told), test(the_group_that_names_the_agent_counts),
            test(the_crawl_delay_reaches_the_gate), test(a_crawl_delay_of_five_seconds_spaces_starts_by_five),
            test(the_crawl_delay_can_be_multiplied), test(robots_passes_the_gate_like_every_request),

@@ -116,6 +116,26 @@ static void credentials_in_a_location_are_not_sent(void **state)
     origin_free(other);
 }
 
+/* Whoever gives both means the header, wherever it stands. */
+static void a_header_of_the_callers_goes_before_credentials_in_the_url(void **state)
+{
+    (void)state;
+    static const char *const headers[] = {"Authorization: Bearer mine", "X-Other: more", NULL};
+    struct rig rig;
+    char url[100];
+    weir_fetch_options options;
+    struct origin *origin = origin_new(lead_to, NULL, NULL);
+    rig_set_up(&rig);
+    weir_fetch_options_init(&options);
+    options.headers = headers;
+    (void)snprintf(url, sizeof url, "http://user:s3cret@127.0.0.1:%d/end", origin_port(origin));
+    weir_response_free(get_with(&rig, url, &options));
+    assert_non_null(strstr(origin_request(origin, 0).text, "Authorization: Bearer mine"));
+    assert_null(strstr(origin_request(origin, 0).text, "Basic"));
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
 /* ---- A14 ---- */
 
 #define COOKIES 10000
@@ -244,7 +264,7 @@ static void failures_show_no_secret(void **state)
     hostile_free(server);
 }
 
-WEIR_TESTS(test(secrets_go_to_no_other_host_or_port), test(secrets_never_leave_https_for_http),
-           test(credentials_in_a_location_are_not_sent), test(cookies_are_neither_kept_nor_sent),
-           test(line_breaks_never_become_lines_of_a_request), test(refusals_show_no_secret),
-           test(failures_show_no_secret))
+WEIR_TESTS(test(a_header_of_the_callers_goes_before_credentials_in_the_url), test(secrets_go_to_no_other_host_or_port),
+           test(secrets_never_leave_https_for_http), test(credentials_in_a_location_are_not_sent),
+           test(cookies_are_neither_kept_nor_sent), test(line_breaks_never_become_lines_of_a_request),
+           test(refusals_show_no_secret), test(failures_show_no_secret))

@@ -395,8 +395,48 @@ static void a_fetch_can_be_cancelled_and_let_go_after_its_client(void **state)
     weir_fetch_free(fetch);
 }
 
-WEIR_TESTS(test(the_deadline_holds_at_every_stage), test(a_fetch_can_be_cancelled_at_every_stage),
-           test(who_is_cancelled_has_waited_no_longer_than_it_took),
+static struct origin_reply answer_slowly_once(void *context, const struct origin_request *request)
+{
+    (void)context;
+    return (struct origin_reply){.delay_ns = request->number == 0 ? 6 * WEIR_SECOND : 0};
+}
+
+/* Its client still has a request on the wire there. */
+static void who_is_cancelled_at_a_gate_holds_up_nobody_behind_it(void **state)
+{
+    (void)state;
+    struct rig one, two;
+    weir_pacer *pacer;
+    weir_fetch *waits;
+    struct origin *origin = origin_new(answer_slowly_once, NULL, NULL);
+    rig_init(&one);
+    one.pace.min_interval_ns = 500 * MS;
+    assert_int_equal(weir_pacer_new(&one.pace, NULL, &pacer), 0);
+    one.options.pacer = pacer;
+    rig_start(&one);
+    two = one;
+    rig_start(&two);
+    struct crowd slow = {.rig = &one}, cancelled = {.rig = &one, .asked = 1};
+    crowd_ask(&slow, url_at(origin_port(origin), "/slow"), NULL);
+    while (origin_requests(origin) == 0)
+        sleep_ns(MS);
+    assert_int_equal(
+        weir_client_fetch(one.client, url_at(origin_port(origin), "/waits"), NULL, crowd_count, &cancelled, &waits), 0);
+    sleep_ns(100 * MS);
+    weir_fetch_cancel(waits);
+    weir_fetch_free(waits);
+    crowd_await(&cancelled);
+    assert_int_equal(get_status(&two, url_at(origin_port(origin), "/next")), 200);
+    assert_int_equal(origin_request(origin, 0).done_at, 0); /* not only when that had ended */
+    crowd_await(&slow);
+    rig_tear_down(&one);
+    rig_tear_down(&two);
+    weir_pacer_free(pacer);
+    origin_free(origin);
+}
+
+WEIR_TESTS(test(who_is_cancelled_at_a_gate_holds_up_nobody_behind_it), test(the_deadline_holds_at_every_stage),
+           test(a_fetch_can_be_cancelled_at_every_stage), test(who_is_cancelled_has_waited_no_longer_than_it_took),
            test(a_blocking_get_can_be_cancelled_at_every_stage), test(closing_ends_what_is_stuck_at_every_stage),
            test(an_open_circuit_is_not_a_cancellation), test(a_retry_says_whether_backoff_or_gate_held_it),
            test(a_fetch_can_be_cancelled_and_let_go_after_its_client))

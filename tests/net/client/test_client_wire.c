@@ -399,8 +399,30 @@ static void a_window_begins_with_the_head_however_slow_the_body(void **state)
     origin_free(origin);
 }
 
-WEIR_TESTS(test(every_kind_of_request_waits_its_turn), test(a_silent_resend_of_libcurl_waits_its_turn),
-           test(a_hop_waits_at_the_gate_of_its_host), test(many_threads_and_hosts_keep_every_interval_and_window),
+static struct origin_reply turn_away_at_length(void *context, const struct origin_request *request)
+{
+    (void)context;
+    if (request->number == 0)
+        return (struct origin_reply){.status = 429, .fields = "Retry-After: 4\r\n", .stall_ns = 3500 * MS};
+    return (struct origin_reply){.status = 200};
+}
+
+static void a_window_ends_when_its_head_said_however_slow_the_body(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct origin *origin = origin_new(turn_away_at_length, NULL, NULL);
+    rig_set_up(&rig);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
+    int64_t gap_ns = origin_request(origin, 1).at - origin_request(origin, 0).done_at;
+    assert_in_range(gap_ns, 4 * WEIR_SECOND - STAMP_SLACK_NS, 6800 * MS); /* and not 3.5 s later */
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+WEIR_TESTS(test(a_window_ends_when_its_head_said_however_slow_the_body), test(every_kind_of_request_waits_its_turn),
+           test(a_silent_resend_of_libcurl_waits_its_turn), test(a_hop_waits_at_the_gate_of_its_host),
+           test(many_threads_and_hosts_keep_every_interval_and_window),
            test(a_server_that_turns_away_sees_the_rate_fall_and_rise),
            test(who_is_always_turned_away_asks_ever_less_and_others_go_on),
            test(good_and_bad_in_turn_never_exceed_the_polite_rate), test(a_window_is_kept_by_the_next_client),
