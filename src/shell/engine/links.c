@@ -117,9 +117,12 @@ static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_u
     enum wr_offer_verdict verdict =
         ours ? wr_plan_offer(loop->plan, &offer, wr_crawl_loop_now(loop)) : wr_plan_screen(loop->plan, &offer);
     found->asks = verdict == WR_OFFER_ASK_STORE || !ours;
+    if (ours && (verdict == WR_OFFER_NEW || (verdict == WR_OFFER_KNOWN && found->is_stored))) /* loaded before */
+        WR_COUNT_UP(loop, accepted);
     if (verdict == WR_OFFER_NEW && ours) {
         atomic_store(&loop->is_drained, false);
-        WR_COUNT_UP(loop, accepted);
+        if (wr_plan_is_crowded(loop->plan))
+            (void)wr_plan_grow(loop->plan); /* without memory it says ASK_STORE */
     }
     if (verdict == WR_OFFER_NEW && !ours)
         loop->elsewhere[found->fingerprint & (WR_ELSEWHERE - 1)] = found->fingerprint;

@@ -212,8 +212,6 @@ static void on_prepare(uv_prepare_t *prepare)
     if (atomic_exchange(&loop->lists_again, false))
         wr_hosts_again(loop);
     pump(loop);
-    if (wr_plan_is_crowded(loop->plan))
-        (void)wr_plan_grow(loop->plan); /* without memory it says ASK_STORE */
     atomic_store(&loop->is_drained, wr_plan_job_is_drained(loop->plan, (uint32_t)loop->engine->job));
     wr_job_look(loop->engine);
 }
