@@ -17,21 +17,23 @@
 #define LATENCY_NS (50 * WEIR_MILLISECOND)
 
 struct settings {
-    uint64_t hosts, tasks;
+    uint64_t hosts, tasks, group;
     bool json;
 };
 
 static const struct wr_option options[] = {
     {"hosts", WR_COUNT(struct settings, hosts), .value = "N", .min = 1, .max = 5000000, .help = "hosts in the plan"},
     {"tasks", WR_COUNT(struct settings, tasks), .value = "N", .min = 1, .max = 100000, .help = "URLs of each"},
+    {"group", WR_COUNT(struct settings, group), .value = "N", .min = 1, .max = 5000000,
+     .help = "hosts that share a gate"},
     {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
 };
 
 static const struct wr_usage usage = {
     .who = "weir bench plan",
     .about = "Offers URLs of many hosts to the plan of a crawl, then fetches them all in virtual\n"
-             "time, at most one a second from each host. The store and the web are made up, and\n"
-             "answer at once.\n"
+             "time, at most one a second from each host or group. The store and the web are made\n"
+             "up, and answer at once.\n"
              "\n"
              "  ns_per_offer     is it new, in budget, no trap? and counting it\n"
              "  ns_per_url       next, load, sent and told, wall time over the URLs\n"
@@ -89,6 +91,15 @@ static uint64_t fingerprint_of(uint64_t host, uint64_t task)
 
 /* ---- the plan ---- */
 
+/* "0000012": the 13th. */
+static struct wr_span group_of(void *context, struct wr_span key)
+{
+    static char name[DIGITS];
+    const struct bench *bench = context;
+    set_digits(name, digits_of(key.data + 1) / bench->settings->group);
+    return (struct wr_span){name, DIGITS};
+}
+
 static int make_plan(struct bench *bench)
 {
     static const unsigned char secret[WR_HASH_SECRET_BYTES] = {3};
@@ -97,6 +108,8 @@ static int make_plan(struct bench *bench)
     weir_pace_options pace;
     wr_hash_key_init(&bench->hash_key, secret);
     plan.hash_key = &bench->hash_key;
+    plan.context = bench;
+    plan.group_of = bench->settings->group > 1 ? group_of : NULL;
     plan.max_hosts = (uint32_t)bench->settings->hosts;
     plan.max_tasks = (uint32_t)(bench->settings->hosts * 4 > 262144 ? bench->settings->hosts * 4 : 262144);
     plan.known_max = bench->settings->hosts * bench->settings->tasks * 2;
@@ -216,9 +229,9 @@ static int run(const struct settings *settings, struct result *ret_result)
 
 static void print_json(const struct settings *settings, const struct result *result)
 {
-    wr_print("{\"hosts\": %" PRIu64 ", \"tasks\": %" PRIu64 ", \"starts\": %" PRIu64 ", \"loads\": %" PRIu64
-             ", \"virtual_s\": %.1f,\n",
-             settings->hosts, settings->tasks, result->starts, result->loads, result->virtual_s);
+    wr_print("{\"hosts\": %" PRIu64 ", \"tasks\": %" PRIu64 ", \"group\": %" PRIu64 ", \"starts\": %" PRIu64
+             ", \"loads\": %" PRIu64 ", \"virtual_s\": %.1f,\n",
+             settings->hosts, settings->tasks, settings->group, result->starts, result->loads, result->virtual_s);
     wr_print(" \"ns_per_offer\": %.1f, \"ns_per_url\": %.1f, \"bytes_per_host\": %.1f, \"bytes_per_task\": %.1f,\n",
              result->offer_ns, result->url_ns, result->bytes_per_host, result->bytes_per_task);
     wr_print(" \"tasks_in_memory\": %zu, \"plan_bytes\": %zu, \"resident_bytes\": %zu}\n", result->tasks_peak,
@@ -237,7 +250,7 @@ static void print_text(const struct settings *settings, const struct result *res
 
 int wr_bench_plan_run(int argc, char **argv)
 {
-    struct settings settings = {.hosts = 100000, .tasks = 10};
+    struct settings settings = {.hosts = 100000, .tasks = 10, .group = 1};
     struct result result = {.offer_ns = 0};
     int status;
     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))

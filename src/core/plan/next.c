@@ -123,7 +123,7 @@ static bool start_errand(struct wr_plan *plan, struct wr_plan_host *host, int64_
     wr_task_reserve(plan, host, number, now);
     *ret_action = action_of(plan, WR_PLAN_ERRAND, host, number);
     ret_action->tag = ret_action->fingerprint;
-    ret_action->waited = *wr_host_waited(plan, host, now);
+    ret_action->waited = wr_host_waited(plan, host, now);
     ret_action->next_ns = wr_host_next(plan, host, now);
     return true;
 }
@@ -147,7 +147,7 @@ static bool start_robots(struct wr_plan *plan, struct wr_plan_host *host, const 
     wr_task_reserve(plan, host, number, now);
     *ret_action = action_of(plan, WR_PLAN_ROBOTS, host, number);
     ret_action->is_hop = is_hop;
-    ret_action->waited = *wr_host_waited(plan, host, now);
+    ret_action->waited = wr_host_waited(plan, host, now);
     ret_action->next_ns = wr_host_next(plan, host, now);
     ret_action->is_conditional = standing->life[origin].fetch == WR_FETCH_CONDITIONAL;
     return true;

@@ -39,10 +39,13 @@ void wr_host_held(const struct wr_plan *plan, struct wr_plan_host *host, uint8_t
     host->held_by = by;
 }
 
-const struct wr_plan_waited *wr_host_waited(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
+struct wr_plan_waited wr_host_waited(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
 {
+    struct wr_plan_waited waited;
     charge(plan, host, now);
-    return &host->waited;
+    for (int i = 0; i < WR_PLAN_REASONS; i++)
+        waited.ms[i] = host->waited.ms[i] - host->taken.ms[i];
+    return waited;
 }
 
 struct wr_plan_waited wr_task_waited(const struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task,
@@ -51,12 +54,10 @@ struct wr_plan_waited wr_task_waited(const struct wr_plan *plan, struct wr_plan_
     uint32_t in_all = (uint32_t)(now / WEIR_MILLISECOND) - task->seq;
     uint32_t backoff = task->at > 0 ? (uint32_t)(task->at / WEIR_MILLISECOND) - task->seq : 0;
     uint64_t in_front = 0;
-    struct wr_plan_waited waited = *wr_host_waited(plan, host, now);
-    for (int i = 0; i < WR_PLAN_REASONS; i++) {
+    struct wr_plan_waited waited = wr_host_waited(plan, host, now);
+    host->taken = host->waited;
+    for (int i = 0; i < WR_PLAN_REASONS; i++)
         in_front += waited.ms[i];
-        add(&host->before.ms[i], waited.ms[i]);
-    }
-    host->waited = (struct wr_plan_waited){{0}};
     if (in_front < in_all) { /* others were in front */
         uint32_t behind = in_all - (uint32_t)in_front;
         backoff = backoff < behind ? backoff : behind;
@@ -92,9 +93,7 @@ void wr_plan_host_report(const struct wr_plan *plan, const struct wr_plan_host *
 {
     const struct wr_figures *figures = &host->figures;
     struct wr_plan_host copy = *host; /* what it waits for now goes on */
-    struct wr_plan_waited waited = *wr_host_waited(plan, &copy, now);
-    for (int i = 0; i < WR_PLAN_REASONS; i++)
-        add(&waited.ms[i], host->before.ms[i]);
+    charge(plan, &copy, now);
     struct wr_span key = wr_plan_host_key(host);
     *ret_report = (struct wr_plan_host_report){.key = key,
                                                .requests = figures->requests,
@@ -107,7 +106,7 @@ void wr_plan_host_report(const struct wr_plan *plan, const struct wr_plan_host *
                                                .first_at = figures->first_at,
                                                .last_at = figures->last_at,
                                                .now = {.key = key.data, .key_bytes = key.bytes},
-                                               .waited = waited};
+                                               .waited = copy.waited};
     wr_gate_look(wr_host_gate_of((struct wr_plan_host *)host), &plan->options.pace, now, &ret_report->now);
 }
 

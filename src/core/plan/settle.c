@@ -110,9 +110,11 @@ int64_t wr_host_next(const struct wr_plan *plan, struct wr_plan_host *host, int6
     bool has_more = host->errands.count > 0;
     for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
         has_more |= works(lane) && (lane->queued[0] + lane->queued[1] > 0 || lane->in_store > 0);
+    if (!has_more)
+        return WEIR_FOREVER;
     int64_t own_ns = wr_gate_delay(wr_host_gate_of(host), &plan->options.pace, now);
     int64_t group_ns = wr_group_delay(plan, host, now);
-    return !has_more ? WEIR_FOREVER : own_ns > group_ns ? own_ns : group_ns;
+    return own_ns > group_ns ? own_ns : group_ns;
 }
 
 /* ---- placing ---- */

@@ -98,8 +98,8 @@ struct wr_plan_host {
     uint32_t key_at;              /* in the block */
     uint32_t bytes;               /* of the block: this, gate, key */
     int64_t held_since;           /* if it is held */
-    struct wr_plan_waited waited; /* since its last page went, or ended */
-    struct wr_plan_waited before; /* and before that */
+    struct wr_plan_waited waited; /* in all */
+    struct wr_plan_waited taken;  /* of it, by pages that went or ended */
     struct wr_figures figures;
 };
 
@@ -272,7 +272,7 @@ int64_t wr_group_delay(const struct wr_plan *plan, const struct wr_plan_host *ho
 /* From now on it is held by this. */
 void wr_host_held(const struct wr_plan *plan, struct wr_plan_host *host, uint8_t by, int64_t now);
 /* What its next task has waited so far. */
-const struct wr_plan_waited *wr_host_waited(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
+struct wr_plan_waited wr_host_waited(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
 /* This is its next task, and goes: what it has waited. */
 struct wr_plan_waited wr_task_waited(const struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task,
                                      int64_t now);
