@@ -298,6 +298,8 @@ static int run_loops(struct wr_engine *engine)
     for (uint32_t i = 0; i < engine->loop_count && error == 0; i++) {
         engine->running++;
         error = wr_crawl_loop_run(&engine->loops[i]);
+        if (!engine->loops[i].has_thread)
+            wr_engine_loop_ended(engine);
     }
     return error;
 }

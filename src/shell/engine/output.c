@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -93,6 +94,10 @@ static int write_all(struct wr_output *output, const char *bytes, size_t count, 
 {
     for (*ret_written = 0; *ret_written < count;) {
         ssize_t wrote = write(output->fd, bytes + *ret_written, count - *ret_written);
+        if (wrote < 0 && errno == EAGAIN) {
+            (void)poll(&(struct pollfd){.fd = output->fd, .events = POLLOUT}, 1, -1); /* whoever reads sets the pace */
+            continue;
+        }
         if (wrote < 0 && errno != EINTR)
             return errno == ENOSPC || errno == EDQUOT || errno == EFBIG
                        ? WEIR_E_FULL
