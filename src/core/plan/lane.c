@@ -31,7 +31,8 @@ bool wr_loads_say(struct wr_plan *plan, struct wr_plan_action *ret_action)
 {
     while (plan->loads.first != NULL && WR_LINKED(plan->loads.first, struct wr_lane, loads)->job->paused)
         wr_link_take(plan->loads.first);
-    if (plan->loads.first == NULL || plan->starved || plan->pool.used >= plan->options.max_tasks)
+    if (plan->loads.first == NULL || plan->starved || plan->loading == plan->options.max_loads ||
+        plan->pool.used >= plan->options.max_tasks)
         return false;
     struct wr_lane *lane = WR_LINKED(plan->loads.first, struct wr_lane, loads);
     uint32_t most = share(plan), has = in_window(lane);
@@ -39,6 +40,7 @@ bool wr_loads_say(struct wr_plan *plan, struct wr_plan_action *ret_action)
     uint32_t count = most > has ? most - has : 1;
     wr_link_take(&lane->loads);
     lane->loading = true;
+    plan->loading++;
     lane->since = 0;
     lane->host->claims++;
     *ret_action = (struct wr_plan_action){.kind = WR_PLAN_LOAD,
@@ -103,6 +105,7 @@ void wr_plan_loaded(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id
     struct wr_job *job = wr_job_find(plan, id);
     struct wr_lane *lane = job != NULL ? wr_lane_find(host, job) : NULL;
     host->claims--;
+    plan->loading--;
     if (lane != NULL) {
         lane->loading = false;
         if (is_end)

@@ -15,6 +15,7 @@
 #define KNOWN ((size_t)16 << 20)
 #define WINDOW 64
 #define IN_FLIGHT 256
+#define LOADS 1024
 #define HOPS 10
 #define REPEATS 3
 #define VARIANTS 1000
@@ -35,6 +36,7 @@ static int check(const struct wr_plan_options *given, struct wr_plan_options *re
     options.rules_bytes = options.rules_bytes != 0 ? options.rules_bytes : RULES_BYTES;
     options.known_max = options.known_max != 0 ? options.known_max : KNOWN;
     options.window = or_else(options.window, WINDOW);
+    options.max_loads = or_else(options.max_loads, LOADS);
     options.max_in_flight = or_else(options.max_in_flight, IN_FLIGHT);
     options.max_hops = or_else(options.max_hops, HOPS);
     options.max_repeats = or_else(options.max_repeats, REPEATS);

@@ -79,6 +79,7 @@ struct wr_plan_options {
     size_t rules_bytes;     /* of compiled robots.txt; 64 MiB. Where there is no room, a host waits for some */
     size_t known_max;       /* fingerprints in memory; 16 Mi, 128 MiB */
     uint32_t window;        /* tasks of a lane in memory; 64, at most 4096 */
+    uint32_t max_loads;     /* asked for and not answered yet: others are started meanwhile; 1024 */
     uint32_t max_in_flight; /* of all hosts; 256 */
     uint32_t max_hops;      /* redirects one after the other; 10, at most 255 */
     uint32_t max_repeats;   /* of the same path segments one after the other; 3 */

@@ -150,8 +150,9 @@ struct wr_plan {
     uint32_t in_flight;
     uint32_t lanes; /* with tasks in window or store */
     int64_t hold_until;
-    int64_t full_at; /* when there was last no room for one more in flight */
-    bool starved;    /* a load found no room; until a task has ended */
+    int64_t full_at;  /* when there was last no room for one more in flight */
+    bool starved;     /* a load found no room; until a task has ended */
+    uint32_t loading; /* LOADs that are not answered yet */
     struct wr_plan_stats stats;
     size_t host_bytes_sum;
     size_t rules_bytes;

@@ -247,6 +247,7 @@ static int make_plan(struct wr_crawl_loop *loop)
                                          .ignores_robots = options->ignores_robots,
                                          .max_hosts = options->max_hosts / engine->loop_count + 1,
                                          .window = WINDOW,
+                                         .max_loads = WR_LOADS_MAX,
                                          .max_in_flight =
                                              wr_ledger_share(options->concurrency, loop->index, engine->loop_count),
                                          .max_hops = options->max_hops,

@@ -88,7 +88,7 @@ static void pump(struct wr_crawl_loop *loop)
 {
     struct wr_plan_action action;
     for (int i = 0; i < STEPS_MAX; i++) {
-        if (loop->is_stalled || loop->loads >= WR_LOADS_MAX) { /* whoever makes room wakes us */
+        if (loop->is_stalled || loop->loads >= 2 * WR_LOADS_MAX) { /* whoever makes room wakes us */
             set_timer(loop, WEIR_FOREVER);
             return;
         }

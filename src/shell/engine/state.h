@@ -36,7 +36,7 @@
 #include <weir/limit.h>
 
 #define WR_LOOPS_MAX 64
-#define WR_LOADS_MAX 256         /* of a loop, not answered yet */
+#define WR_LOADS_MAX 128         /* of a loop, not answered yet */
 #define WR_ELSEWHERE 65536       /* links to other loops' hosts that are remembered as sent; a power of two */
 #define WR_TICK_NS (WEIR_SECOND) /* how often a loop looks after what is not urgent */
 #define WR_FIELDS_MAX 64         /* header lines of the user's */

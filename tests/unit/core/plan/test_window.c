@@ -47,6 +47,36 @@ static void nothing_starts_while_one_is_reserved_but_unsent(void **state)
     rig_release(&rig);
 }
 
+static void while_loads_wait_what_is_loaded_starts(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    struct wr_plan_action loads[2];
+    rig_init(&rig);
+    rig.options.max_loads = 2;
+    rig.store_is_slow = true;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 1);
+    rig_offer_many(&rig, 1, "b.example", 1);
+    rig_offer_many(&rig, 1, "c.example", 1);
+    for (int i = 0; i < 2; i++) {
+        loads[i] = rig_next(&rig);
+        assert_kind(loads[i], WR_PLAN_LOAD);
+    }
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE); /* the third has to wait */
+    rig_answer_load(&rig, &loads[0]);
+    struct wr_plan_action third = rig_next(&rig);
+    assert_kind(third, WR_PLAN_LOAD);
+    struct wr_plan_action start = rig_next(&rig);
+    assert_kind(start, WR_PLAN_START);
+    assert_url(start, "http://a.example/0");
+    rig_answer_load(&rig, &loads[1]);
+    rig_answer_load(&rig, &third);
+    rig_fetch(&rig, &start, 200);
+    rig_release(&rig);
+}
+
 static void what_is_given_back_costs_nothing_and_does_not_spin(void **state)
 {
     (void)state;
