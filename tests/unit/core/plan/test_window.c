@@ -326,7 +326,7 @@ static void memory_that_fails_is_an_error_and_nothing_leaks(void **state)
 }
 
 WEIR_TESTS(test(one_host_is_asked_in_order_and_at_its_interval_from_the_last_send),
-           test(nothing_starts_while_one_is_reserved_but_unsent),
+           test(nothing_starts_while_one_is_reserved_but_unsent), test(while_loads_wait_what_is_loaded_starts),
            test(what_is_given_back_costs_nothing_and_does_not_spin),
            test(what_was_sent_and_dropped_counts_for_the_interval),
            test(what_was_reserved_is_asked_again_before_it_is_written), test(a_window_is_loaded_in_parts_and_in_order),
