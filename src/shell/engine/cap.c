@@ -16,7 +16,13 @@ static int64_t later(int64_t a, int64_t b)
 
 static void hold(struct wr_crawl_loop *loop)
 {
-    wr_plan_hold(loop->plan, later(loop->start_at, loop->paid_at));
+    wr_plan_hold(loop->plan, later(loop->scarce_until, later(loop->start_at, loop->paid_at)));
+}
+
+void wr_cap_scarce(struct wr_crawl_loop *loop)
+{
+    loop->scarce_until = wr_crawl_loop_now(loop) + WR_PUSH_BACK_NS;
+    hold(loop);
 }
 
 void wr_cap_started(struct wr_crawl_loop *loop)

@@ -10,6 +10,7 @@
 #include "shell/memory/memory.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define CONCURRENCY 256
@@ -17,6 +18,8 @@
 #define DRAIN_NS (30 * WEIR_SECOND)
 #define MAX_HOSTS 100000
 #define WINDOW 1024
+#define OTHER_DESCRIPTORS 64 /* the store's, the loops', and whoever else's */
+#define CONNECTIONS_MAX 8192 /* idle ones included: a cache that is full costs libcurl a search for each */
 
 /* ---- the store's calls ---- */
 
@@ -161,6 +164,23 @@ static struct wr_span token_of(const char *agent)
     return (struct wr_span){agent, bytes};
 }
 
+/* As many descriptors as the system lets us have; a crawl of many hosts needs them. */
+static void use_descriptors(struct wr_engine *engine)
+{
+    struct rlimit limit;
+    uint64_t most = OTHER_DESCRIPTORS + 1;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+        (void)getrlimit(RLIMIT_NOFILE, &limit);
+        most = limit.rlim_cur > most ? limit.rlim_cur : most;
+    }
+    uint64_t each = (most - OTHER_DESCRIPTORS) / engine->loop_count + 1;
+    engine->connections = each < CONNECTIONS_MAX ? (uint32_t)each : CONNECTIONS_MAX;
+    if (engine->options.concurrency > engine->connections * engine->loop_count)
+        engine->options.concurrency = engine->connections * engine->loop_count;
+}
+
 static void fill(struct wr_engine *engine, const struct wr_engine_options *given)
 {
     struct wr_engine_options *options = &engine->options;
@@ -183,6 +203,7 @@ static void fill(struct wr_engine *engine, const struct wr_engine_options *given
     engine->ca_file = copy_of(options->ca_file);
     engine->token = token_of(engine->agent);
     engine->loop_count = options->loops;
+    use_descriptors(engine);
 }
 
 static int check(struct wr_engine *engine, const struct wr_engine_options *given)

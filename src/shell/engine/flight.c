@@ -285,8 +285,10 @@ static void on_done(void *context, const struct wr_net_result *result)
     wr_flight_landed(flight);
     wr_cap_fetched(loop, result->wire_bytes);
     if (is_given_back(flight)) {
-        if (result->end == WR_NET_SCARCE)
+        if (result->end == WR_NET_SCARCE) {
             wr_engine_warn_scarce(loop->engine, flight->words.bytes);
+            wr_cap_scarce(loop);
+        }
         wr_plan_given(loop->plan, flight->action.task, wr_crawl_loop_now(loop));
         if (flight->action.kind == WR_PLAN_ROBOTS)
             wr_robots_returned(flight);

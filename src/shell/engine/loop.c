@@ -11,8 +11,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define STEPS_MAX 1000       /* at a time: then the network has its turn */
-#define CONNECTIONS_MAX 8192 /* idle ones included: a cache that is full costs libcurl a search for each */
+#define STEPS_MAX 1000 /* at a time: then the network has its turn */
 #define REFERRERS_MAX ((size_t)1 << 24)
 #define TICK_MS 500
 
@@ -233,7 +232,7 @@ static int make_net(struct wr_crawl_loop *loop)
         .judge = options->judge,
         .judge_context = options->judge_context,
         .transfers_max = 2 * share + 16, /* cancelled ones take a moment to end */
-        .connections_max = CONNECTIONS_MAX,
+        .connections_max = engine->connections,
         .body_max = options->body_max,
         .total_ns = options->request_ns,
     };

@@ -242,10 +242,10 @@ struct wr_crawl_loop {
     _Atomic bool lists_again;                     /* the store has hosts that the plan has not */
     bool has_uv, has_thread;
     uint32_t loads;
-    int64_t start_at, paid_at; /* by limits over everything: no start before */
-    bool is_paused;            /* the plan starts no more */
-    bool is_ended;             /* the job, in this plan */
-    _Atomic bool is_drained;   /* the plan has nothing to do */
+    int64_t start_at, paid_at, scarce_until; /* by limits over everything: no start before */
+    bool is_paused;                          /* the plan starts no more */
+    bool is_ended;                           /* the job, in this plan */
+    _Atomic bool is_drained;                 /* the plan has nothing to do */
     struct wr_map referrers;
     struct wr_referrer *last_referrer;
     struct wr_hop *hops;
@@ -315,6 +315,7 @@ struct wr_engine {
     struct wr_log *log;
     struct wr_crawl_loop *loops;
     uint32_t loop_count;
+    uint32_t connections; /* that each loop may have open */
     int64_t began_at;
     int64_t job;
     uint64_t accepted_before, ended_before; /* by earlier runs of the job */
@@ -374,6 +375,8 @@ void wr_origins_free(struct wr_engine *engine);
 /* ---- limits over everything (cap.c) ---- */
 
 void wr_cap_started(struct wr_crawl_loop *loop);
+/* There is no descriptor, port or memory for one more: others would find none, either. */
+void wr_cap_scarce(struct wr_crawl_loop *loop);
 void wr_cap_fetched(struct wr_crawl_loop *loop, uint64_t bytes);
 
 /* ---- log (log.c) and report (report.c) ---- */
