@@ -4,12 +4,13 @@
 #   make demo       crawls a small web of good and bad hosts on this machine, in about a minute
 #   make crawl      crawls real sites: make crawl SEEDS="https://example.org"; OPTIONS are further words for weir crawl
 #   make test       every suite, in one ordinary build
-#   make asan       unit, sim, net, store and fuzz suites under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make asan       unit, sim, net, engine, store and fuzz suites under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make tsan       the same under ThreadSanitizer
 #   make clang      unit, sim and fuzz suites, built with clang
 #   make fuzz       every parser for FUZZ_SECONDS (60) against made-up input (clang)
 #   make sim-long   the laws of pacing in 20 000 random worlds instead of 400, and whole crawls in 20 000 instead of 300
 #   make store-long the state file survives 500 kills instead of 25
+#   make crawl-long a crawl survives 300 kills instead of 26
 #   make coverage   which lines the tests reach
 #   make bench      the hot paths on this machine; make bench-peers adds others' libraries; make bench-fetch what HTTP
 #                   costs behind a gate, make bench-crawl what a page costs beside other crawlers, make bench-polite
@@ -24,7 +25,7 @@
 B = build
 FLAGS =
 PREFIX = /usr/local
-SUITES = --suite unit --suite sim --suite net --suite store --suite fuzz
+SUITES = --suite unit --suite sim --suite net --suite engine --suite store --suite fuzz
 FUZZ_SECONDS = 60
 # Those that talk to servers mostly wait.
 RUN = meson test --print-errorlogs --num-processes $$((2 * $$(nproc)))
@@ -76,6 +77,9 @@ sim-long: all
 
 store-long: all
 	@WEIR_KILLS=$${WEIR_KILLS:-500} $(B)/tests/store/test_store_kill
+
+crawl-long: all
+	@WEIR_KILLS=$${WEIR_KILLS:-300} $(B)/tests/engine/test_engine_kill
 
 # Atomic counters: without them, threads leave branches that were taken a negative number of times.
 coverage:
@@ -129,4 +133,4 @@ install: all
 clean:
 	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-clang $(B)-fuzz $(B)-coverage
 
-.PHONY: all setup demo crawl test sanitized asan tsan clang fuzz store-long coverage bench bench-peers bench-fetch bench-crawl bench-polite plots format install clean
+.PHONY: all setup demo crawl test sanitized asan tsan clang fuzz store-long crawl-long coverage bench bench-peers bench-fetch bench-crawl bench-polite plots format install clean

@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define REQUESTS_MAX 4096
-#define CONNECTIONS_MAX 1024
+#define REQUESTS_MAX 16384
+#define CONNECTIONS_MAX 4096
 
 struct origin {
     origin_answer *answer;
@@ -193,7 +193,7 @@ struct origin *origin_new(origin_answer *answer, void *context, const char *addr
     const int one = 1; /* connections inherit it: what comes before they are accepted is stamped, too */
     assert_int_equal(setsockopt(origin->listener, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one), 0);
     assert_int_equal(bind(origin->listener, (struct sockaddr *)&at, bytes), 0);
-    assert_int_equal(listen(origin->listener, 128), 0);
+    assert_int_equal(listen(origin->listener, 1024), 0);
     assert_int_equal(getsockname(origin->listener, (struct sockaddr *)&at, &bytes), 0);
     origin->port = ntohs(at.sin_port);
     assert_int_equal(pthread_create(&origin->acceptor, NULL, accept_all, origin), 0);

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* test_kill.c - kill -9 at random moments: a crawl that is gone on with ends as if nothing had happened. WEIR_KILLS
+ * says how often; 25 if it is not set. */
+#include "base/rng.h"
+#include "engine/rig.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#define HOSTS 8
+#define PAGES 40
+
+static void kill_child(pid_t child)
+{
+    int status;
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+}
+
+static int await_exit(pid_t child)
+{
+    int status, waited = 0;
+    for (int64_t until = monotonic() + 60 * WEIR_SECOND; waited == 0 && monotonic() < until; sleep_ns(5 * MS))
+        waited = waitpid(child, &status, WNOHANG);
+    if (waited == 0) {
+        kill_child(child);
+        fail_msg("the crawl has no end");
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+/* Each page leads to its like at the next host as well. */
+static struct origin_reply answer_rings(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    char more[1200];
+    int host = rig_host(request);
+    (void)snprintf(more, sizeof more, "<a href=\"http://127.0.0.%d:%d%s\">next</a>", host % HOSTS + 1, rig->port,
+                   request->path);
+    return rig_tree(rig, request, PAGES, more);
+}
+
+/* ---- what was stored at a kill is not fetched again ---- */
+
+struct storage {
+    bool has[HOSTS + 1][PAGES];
+    uint64_t bytes; /* of the output that count */
+};
+
+static void on_output(void *context, const struct wr_store_row *row)
+{
+    ((struct storage *)context)->bytes = row->output.bytes;
+}
+
+static bool parse_page(const char *url, int *ret_host, int *ret_page)
+{
+    *ret_page = 0;
+    return sscanf(url, "http://127.0.0.%d:%*d/%d", ret_host, ret_page) >= 1;
+}
+
+/* The lines that are in the output for good. */
+static void look(const struct rig *rig, struct storage *storage)
+{
+    char line[4096];
+    struct wr_store *store;
+    const struct wr_store_options options = {.path = rig->state};
+    storage->bytes = 0;
+    if (wr_store_open(&options, &store) != 0)
+        return; /* it was killed before there was one */
+    assert_int_equal(
+        wr_store_read(
+            store, &(struct wr_store_query){.what = WR_STORE_OUTPUTS, .job = 1, .row = on_output, .context = storage}),
+        0);
+    wr_store_free(store);
+    FILE *file = fopen(rig->out, "r");
+    while (file != NULL && (uint64_t)ftell(file) < storage->bytes && fgets(line, sizeof line, file) != NULL) {
+        int host, page;
+        char *url = strstr(line, "http://");
+        assert_true(url != NULL && parse_page(url, &host, &page));
+        storage->has[host][page] = true;
+    }
+    if (file != NULL)
+        (void)fclose(file);
+}
+
+static void assert_not_again(const struct rig *rig, const struct storage *storage, int from)
+{
+    for (int i = from; i < origin_requests(rig->origin); i++) {
+        struct origin_request request = origin_request(rig->origin, i);
+        if (rig_is_robots(&request))
+            continue;
+        if (storage->has[rig_host(&request)][strtol(request.path + 1, NULL, 10)])
+            fail_msg("%s of host %d was stored, and is fetched again", request.path, rig_host(&request));
+    }
+}
+
+/* ---- one crawl, killed again and again ---- */
+
+/* Starts it; true if it came to its end before it could be killed. */
+static bool run_and_kill(struct rig *rig, struct wr_rng *rng, int seeds)
+{
+    int status, before = origin_requests(rig->origin);
+    pid_t child = rig_spawn(rig, seeds);
+    int64_t until = monotonic() + 10 * WEIR_SECOND;
+    if (wr_rng_below(rng, 4) != 0) /* sometimes before anything is sent */
+        while (origin_requests(rig->origin) == before && waitpid(child, &status, WNOHANG) == 0 && monotonic() < until)
+            sleep_ns(MS);
+    sleep_ns((int64_t)wr_rng_below(rng, 350) * MS);
+    if (kill(child, 0) != 0 || waitpid(child, &status, WNOHANG) != 0)
+        return true;
+    kill_child(child);
+    return false;
+}
+
+static int crawl_and_kill(struct wr_rng *rng, int seeds, uint32_t loops, int kills_left)
+{
+    struct rig rig;
+    int kills = 0, from = 0;
+    static struct storage storage;
+    memset(&storage, 0, sizeof storage);
+    rig_set_up(&rig, answer_rings);
+    rig.options.loops = loops;
+    rig_space(&rig, 25 * MS);
+    while (kills < kills_left && !run_and_kill(&rig, rng, seeds)) {
+        assert_not_again(&rig, &storage, from);
+        kills++;
+        if (kills % 2 == 0) { /* or else the crawl itself mends what was left */
+            look(&rig, &storage);
+            from = origin_requests(rig.origin);
+        }
+    }
+    if (kills == kills_left)
+        assert_int_equal(await_exit(rig_spawn(&rig, seeds)), 0);
+    assert_not_again(&rig, &storage, from);
+    rig_check_store(&rig);
+    rig_read_lines(&rig);
+    assert_int_equal(rig.line_count, HOSTS * PAGES);
+    rig_assert_trees(&rig, 1, HOSTS, PAGES);
+    rig_tear_down(&rig);
+    return kills;
+}
+
+static void crawl_until_killed_often(int seeds, uint32_t loops, int share)
+{
+    struct wr_rng rng;
+    const char *text = getenv("WEIR_KILLS");
+    int kills = (text != NULL ? (int)strtol(text, NULL, 10) : 26) / share, done = 0;
+    wr_rng_init(&rng, weir_test_seed());
+    for (int crawls = 1; done < kills; crawls++) {
+        done += crawl_and_kill(&rng, seeds, loops, kills - done);
+        print_message("%d crawls, %d kills\n", crawls, done);
+    }
+}
+
+/* V4, F1, L4. */
+static void killed_again_and_again_a_crawl_ends_with_the_same_pages(void **state)
+{
+    (void)state;
+    crawl_until_killed_often(HOSTS, 1, 2);
+}
+
+/* V4, F1. */
+static void links_between_loops_survive_kill_9(void **state)
+{
+    (void)state;
+    crawl_until_killed_often(1, 2, 2);
+}
+
+ENGINE_TESTS(test(killed_again_and_again_a_crawl_ends_with_the_same_pages), test(links_between_loops_survive_kill_9))

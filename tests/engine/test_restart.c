@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* test_restart.c - what a host was promised holds across kill -9 and a new start. */
+#include "engine/rig.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#define COMMITTED_NS (400 * MS) /* by then the store has written what was to be written at once, or with a batch */
+
+static void kill_child(pid_t child)
+{
+    int status;
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+}
+
+static void await_completed(pid_t child)
+{
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* The first that asks for `path`; waits for it. */
+static struct origin_request await_path(struct rig *rig, const char *path)
+{
+    for (int64_t until = monotonic() + 30 * WEIR_SECOND; monotonic() < until; sleep_ns(MS))
+        for (int i = 0; i < origin_requests(rig->origin); i++) {
+            struct origin_request request = origin_request(rig->origin, i);
+            if (strcmp(request.path, path) == 0 && request.told_at != 0)
+                return request;
+        }
+    fail_msg("nobody asked for %s", path);
+    return (struct origin_request){.number = 0};
+}
+
+/* ---- Retry-After ---- */
+
+static struct origin_reply answer_busy(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    if (strcmp(request->path, "/3") == 0 && rig_asked_before(rig, request) == 0)
+        return (struct origin_reply){.status = 429, .fields = "Retry-After: 3\r\n"};
+    return rig_tree(rig, request, 7, NULL);
+}
+
+/* V2, F2, R23. */
+static void time_that_a_host_named_holds_after_kill_9(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_busy);
+    rig_space(&rig, 20 * MS);
+    pid_t child = rig_spawn(&rig, 1);
+    struct origin_request busy = await_path(&rig, "/3");
+    sleep_ns(COMMITTED_NS);
+    kill_child(child);
+    int before = origin_requests(rig.origin);
+    await_completed(rig_spawn(&rig, 1));
+    assert_true(origin_requests(rig.origin) > before);
+    for (int i = before; i < origin_requests(rig.origin); i++) {
+        int64_t after_ns = origin_request(rig.origin, i).at - busy.done_at;
+        if (after_ns < 3 * WEIR_SECOND - STAMP_SLACK_NS)
+            fail_msg("asked %.3f s after Retry-After: 3", (double)after_ns / 1e9);
+    }
+    rig_read_lines(&rig);
+    rig_assert_trees(&rig, 1, 1, 7);
+    assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/3"), "verdict"), "fetched");
+    assert_int_equal(rig_number(&rig, rig_url(&rig, 1, "/3"), "attempts"), 2);
+    rig_tear_down(&rig);
+}
+
+/* ---- one interval, and robots.txt ---- */
+
+static struct origin_reply answer_rules(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    if (rig_is_robots(request))
+        return (struct origin_reply){.fields = "Cache-Control: max-age=3600\r\n",
+                                     .body = "User-agent: *\nDisallow: /5\n"};
+    return rig_tree(rig, request, 9, NULL);
+}
+
+#define INTERVAL_NS (400 * MS)
+
+/* R23, F2. */
+static void known_hosts_wait_one_interval_after_a_restart(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_rules);
+    rig_space(&rig, INTERVAL_NS);
+    pid_t child = rig_spawn(&rig, 3);
+    (void)await_path(&rig, "/1");
+    sleep_ns(COMMITTED_NS);
+    kill_child(child);
+    int before = origin_requests(rig.origin);
+    sleep_ns(INTERVAL_NS);
+    int64_t restarted_at = monotonic();
+    child = rig_spawn(&rig, 3);
+    rig_await_requests(&rig, before + 3);
+    kill_child(child);
+    for (int i = before; i < origin_requests(rig.origin); i++) {
+        int64_t after_ns = origin_request(rig.origin, i).at - restarted_at;
+        if (after_ns < INTERVAL_NS)
+            fail_msg("a host that is known was asked %.3f ms after the start", (double)after_ns / 1e6);
+    }
+    for (int host = 1; host <= 3; host++)
+        rig_assert_spaced(&rig, host, INTERVAL_NS);
+    rig_tear_down(&rig);
+}
+
+/* S4-19, V3. */
+static void robots_txt_is_not_fetched_again_after_a_restart(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_rules);
+    rig_space(&rig, 100 * MS);
+    pid_t child = rig_spawn(&rig, 2);
+    (void)await_path(&rig, "/1");
+    sleep_ns(COMMITTED_NS);
+    kill_child(child);
+    await_completed(rig_spawn(&rig, 2));
+    assert_int_equal(rig_asked(&rig, 1, "/robots.txt"), 1);
+    assert_int_equal(rig_asked(&rig, 2, "/robots.txt"), 1);
+    assert_int_equal(rig_asked(&rig, -1, "/5"), 0); /* and it is still obeyed */
+    rig_read_lines(&rig);
+    assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/5"), "verdict"), "robots");
+    assert_int_equal(rig.line_count, 18);
+    rig_tear_down(&rig);
+}
+
+ENGINE_TESTS(test(time_that_a_host_named_holds_after_kill_9), test(known_hosts_wait_one_interval_after_a_restart),
+             test(robots_txt_is_not_fetched_again_after_a_restart))
