@@ -9,7 +9,7 @@
 
 enum wr_digest_kind {
     WR_DIGEST_XXH128, /* libxxhash; tells whether two bodies are the same if nobody made them to deceive */
-    WR_DIGEST_SHA256, /* libcrypto; about 30 times the work */
+    WR_DIGEST_SHA256, /* libcrypto; about ten times the work */
     WR_DIGEST_NONE,
 };
 

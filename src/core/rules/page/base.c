@@ -85,7 +85,7 @@ static size_t front_of(const struct wr_base *base, struct wr_span *link)
     if (base->folder_end == 0)
         return 0;
     if (link->data[0] == '/')
-        return link->bytes > 1 && (link->data[1] == '/' || link->data[1] == '\\') ? 0 : base->canonical.path_at;
+        return link->bytes > 1 && link->data[1] == '/' ? 0 : base->canonical.path_at; /* '\\' is odd */
     if (has_origin(base, *link)) {
         *link = wr_span_after(*link, base->canonical.path_at);
         return base->canonical.path_at;

@@ -109,8 +109,10 @@ static void what_is_not_known_is_null(void **state)
     assert_int_equal(json_object_size(json_object_get(object, "wait_ms")), 0);
     json_decref(object);
     line.title = wr_span_of(""); /* it has one, and it is empty */
+    line.links = 0;
     object = read_line(&line);
     assert_text(object, "title", "");
+    assert_true(json_is_integer(json_object_get(object, "links")));
     json_decref(object);
 }
 

@@ -226,7 +226,7 @@ static void the_title_is_the_first_of_html_decoded_and_collapsed(void **state)
         {"<title>a <b>&amp; &lt;c&gt;</b> &copy2 &notit; &#8364;&#x41</title>", "a <b>& <c></b> \xc2\xa9"
                                                                                 "2 \xc2\xacit; \xe2\x82\xac"
                                                                                 "A"},
-        {"<title>a&#32;&#10;&Tab; b&nbsp; </title>", "a b\xc2\xa0"},
+        {"<title>&#32;a&#32;&#10;&Tab; b&nbsp; </title>", "a b\xc2\xa0"},
         {"<title>a</titl </ title> </titlex></title>", "a</titl </ title> </titlex>"},
         {"<title>never ends </titl", "never ends </titl"},
         {"<title>no UTF-8: \xff\xc3</title>", "no UTF-8: \xef\xbf\xbd\xef\xbf\xbd"},
@@ -272,6 +272,8 @@ static void a_long_title_is_cut_at_a_character(void **state)
     assert_memory_equal(title, "x \xe2\x82\xac", 5);
     assert_memory_equal(title + 509, "\xe2\x82\xac", 3);
     assert_int_equal(links.count, 1);
+    used = (size_t)snprintf(page, sizeof page, "<title>%0511d\xc3\xa9</title>", 0);
+    assert_int_equal(strlen(title_of(page, used, NULL)), 511); /* half a character is none */
 }
 
 /* ---- pieces -------------------------------------------------------------------------------------------- */

@@ -37,6 +37,7 @@ static void links_lead_to_canonical_urls(void **state)
         {"https://h.example/a/b", "//other.example/e", "https://other.example/e"},
         {"https://h.example/a/b", "/\\other.example/e", "https://other.example/e"},
         {"https://h.example/a/b", "https://h.example//e", "https://h.example//e"},
+        {"https://h.example/a/b?c/d", "e", "https://h.example/a/e"},
         {"https://h.example/a/b", "?q", "https://h.example/a/b?q"},
         {"https://h.example/a/b", "../e/./f", "https://h.example/e/f"},
         {"https://h.example/a/b", "/e/../f", "https://h.example/f"},
