@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* test_pace.c - many hosts at once, each at its own pace: judged by when requests arrived. */
+#include "engine/rig.h"
+
+#include <dirent.h>
+
+#define HOSTS 40
+#define PAGES 12
+#define INTERVAL_NS (100 * MS)
+
+static struct origin_reply answer_plain(void *context, const struct origin_request *request)
+{
+    return rig_tree(context, request, PAGES, NULL);
+}
+
+static int threads_now(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    int count = 0;
+    while (readdir(folder) != NULL)
+        count++;
+    (void)closedir(folder);
+    return count - 2;
+}
+
+static void seed_hosts(struct rig *rig, int first, int count)
+{
+    for (int host = first; host < first + count; host++)
+        rig_seed(rig, "%s", rig_url(rig, host, "/"));
+}
+
+/* From the first to the last arrival at all hosts. */
+static int64_t span_of(const struct rig *rig, int host)
+{
+    int count;
+    int64_t *times = rig_arrivals(rig, host, &count);
+    int64_t span_ns = count > 0 ? times[count - 1] - times[0] : 0;
+    free(times);
+    return span_ns;
+}
+
+/* V1, S1-25, S1-26, S1-32, S4-1: robots.txt and pages of a host are all spaced, whoever asks for them, and no host
+ * waits for another: together they are as fast as each of them alone. */
+static void every_host_has_its_own_interval(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_plain);
+    rig.options.loops = 2;
+    rig_space(&rig, INTERVAL_NS);
+    rig_start(&rig);
+    seed_hosts(&rig, 1, HOSTS);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    rig_assert_trees(&rig, 1, HOSTS, PAGES);
+    assert_int_equal(origin_requests(rig.origin), HOSTS * (PAGES + 1));
+    for (int host = 1; host <= HOSTS; host++)
+        rig_assert_spaced(&rig, host, INTERVAL_NS);
+    assert_int_equal(rig.result.stats.rejected, 0);
+    double ideal_ns = (double)(PAGES * INTERVAL_NS), took_ns = (double)span_of(&rig, -1);
+    print_message("%.2f of the ideal rate\n", ideal_ns / took_ns);
+    if (!SANITIZED)
+        assert_true(took_ns < 2.5 * ideal_ns); /* one after the other it would be 40 times as long */
+    rig_tear_down(&rig);
+}
+
+/* ---- Crawl-delay ---- */
+
+/* In milliseconds, what host 1 wants. */
+static int crawl_delay_ms(void)
+{
+    const char *text = getenv("WEIR_CRAWL_DELAY_MS");
+    return text != NULL ? (int)strtol(text, NULL, 10) : 1000;
+}
+
+static struct origin_reply answer_delay(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    if (rig_is_robots(request) && rig_host(request) == 1)
+        return (struct origin_reply){
+            .body = rig_text(rig, "User-agent: *\nCrawl-delay: %.1f\n", crawl_delay_ms() / 1000.0)};
+    return rig_tree(rig, request, rig_host(request) == 1 ? 4 : PAGES, NULL);
+}
+
+/* S1-27, V1, S4-2, S4-3: others are long done when the slow one is. */
+static void crawl_delay_holds_at_its_host_and_slows_no_other(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_delay);
+    rig_space(&rig, 10 * MS);
+    rig_start(&rig);
+    seed_hosts(&rig, 1, HOSTS);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    assert_int_equal(rig.line_count, 4 + (HOSTS - 1) * PAGES);
+    rig_assert_spaced(&rig, 1, crawl_delay_ms() * MS);
+    int64_t slow_ns = span_of(&rig, 1);
+    assert_true(slow_ns >= 4 * crawl_delay_ms() * MS - STAMP_SLACK_NS);
+    for (int host = 2; host <= HOSTS; host++)
+        if (span_of(&rig, host) > slow_ns * 3 / 4)
+            fail_msg("host %d took %.3f s, the slow one %.3f", host, (double)span_of(&rig, host) / 1e9,
+                     (double)slow_ns / 1e9);
+    rig_tear_down(&rig);
+}
+
+/* ---- threads ---- */
+
+static struct origin_reply answer_and_count(void *context, const struct origin_request *request)
+{
+    (void)context;
+    return (struct origin_reply){.closes = true, .status = rig_is_robots(request) ? 404 : 200};
+}
+
+/* S4-4. */
+static void thousand_hosts_need_no_thread_each(void **state)
+{
+    struct rig rig;
+    struct wr_engine_stats stats;
+    int most = 0;
+    (void)state;
+    rig_set_up(&rig, answer_and_count);
+    rig.options.loops = 2;
+    int before = threads_now() - origin_threads(rig.origin);
+    rig_start(&rig);
+    seed_hosts(&rig, 1, 1000);
+    rig_seeded(&rig);
+    while (!rig_await_end(&rig, 20 * MS)) {
+        int servers = origin_threads(rig.origin), now = threads_now() - servers;
+        most = now > most && servers == origin_threads(rig.origin) ? now : most;
+        wr_engine_stats_get(rig.engine, &stats);
+    }
+    rig_finish(&rig);
+    assert_int_equal(rig_verdicts(&rig, "fetched"), 1000);
+    print_message("at most %d threads more\n", most - before);
+    assert_true(most - before <= 8);
+    rig_tear_down(&rig);
+}
+
+/* R18: starts of all hosts, of two loops, stay apart. */
+static void one_rate_over_everything(void **state)
+{
+    struct rig rig;
+    int count;
+    (void)state;
+    rig_set_up(&rig, answer_plain);
+    rig.options.loops = 2;
+    rig.options.global_rate = 50;
+    rig_start(&rig);
+    seed_hosts(&rig, 1, 6);
+    rig_finish(&rig);
+    rig_assert_trees(&rig, 1, 6, PAGES);
+    int64_t *times = rig_arrivals(&rig, -1, &count);
+    assert_int_equal(count, 6 * (PAGES + 1));
+    /* Each loop may have one start in hand. */
+    for (int i = 10; i < count; i++)
+        if (times[i] - times[i - 10] < (10 - 2) * 20 * MS - STAMP_SLACK_NS)
+            fail_msg("ten starts in %.3f ms", (double)(times[i] - times[i - 10]) / 1e6);
+    print_message("%.1f a second\n", (count - 1) / ((double)(times[count - 1] - times[0]) / 1e9));
+    free(times);
+    rig_tear_down(&rig);
+}
+
+ENGINE_TESTS(test(every_host_has_its_own_interval), test(crawl_delay_holds_at_its_host_and_slows_no_other),
+             test(thousand_hosts_need_no_thread_each), test(one_rate_over_everything))

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* test_robots.c - robots.txt of many hosts: obeyed, waited for, and followed where it leads. */
+#include "engine/rig.h"
+
+#include "shell/clock/clock.h"
+
+/* ---- each host has its own ---- */
+
+static struct origin_reply answer_each(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    if (rig_is_robots(request)) /* host 1 denies /1, host 2 denies /2, … */
+        return (struct origin_reply){.body = rig_text(rig, "User-agent: *\nDisallow: /%d\n", rig_host(request))};
+    return rig_tree(rig, request, 7, NULL);
+}
+
+/* V3, S4-3: of what is denied not even its links are known. */
+static void what_a_host_denies_is_never_fetched_there(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_each);
+    rig.options.loops = 2;
+    rig_start(&rig);
+    for (int host = 1; host <= 3; host++)
+        rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
+    rig_finish(&rig);
+    assert_int_equal(rig_asked(&rig, 1, "/1") + rig_asked(&rig, 2, "/2") + rig_asked(&rig, 3, "/3"), 0);
+    assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/1"), "verdict"), "robots");
+    assert_string_equal(rig_word(&rig, rig_url(&rig, 2, "/2"), "verdict"), "robots");
+    assert_string_equal(rig_word(&rig, rig_url(&rig, 3, "/3"), "verdict"), "robots");
+    assert_string_equal(rig_word(&rig, rig_url(&rig, 3, "/1"), "verdict"), "fetched");
+    assert_int_equal(rig.line_count, 5 + 5 + 7);
+    assert_int_equal(rig_asked(&rig, -1, "/robots.txt"), 3);
+    rig_tear_down(&rig);
+}
+
+/* ---- nobody knows ---- */
+
+static struct origin_reply answer_unknown(void *context, const struct origin_request *request)
+{
+    if (rig_is_robots(request) && rig_host(request) == 1)
+        return (struct origin_reply){.status = 503};
+    return rig_tree(context, request, 7, NULL);
+}
+
+/* V3, R6. */
+static void without_robots_txt_no_page_is_fetched(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_unknown);
+    rig.options.max_defer_ns = 1500 * MS;
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_seed(&rig, "%s", rig_url(&rig, 2, "/"));
+    rig_finish(&rig);
+    assert_int_equal(rig_asked(&rig, 1, "/"), 0);
+    assert_true(rig_asked(&rig, 1, "/robots.txt") >= 1);
+    assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/"), "verdict"), "expired");
+    assert_int_equal(rig_verdicts(&rig, "fetched"), 7);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    rig_tear_down(&rig);
+}
+
+/* ---- it changes ---- */
+
+static struct origin_reply answer_changing(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    if (rig_is_robots(request))
+        return (struct origin_reply){.body = rig_asked_before(rig, request) == 0 ? "User-agent: *\nDisallow: /none\n"
+                                                                                 : "User-agent: *\nDisallow: /\n"};
+    return rig_tree(rig, request, 30, NULL);
+}
+
+/* As if the copy of host 1 had been fetched so long ago. */
+static void age_copy(const struct rig *rig, int64_t by_ns)
+{
+    struct wr_store *store;
+    struct wr_store_change change = {.kind = WR_STORE_ROBOTS,
+                                     .robots = {.url = wr_span_of(rig_url(rig, 1, "/robots.txt")),
+                                                .kind = WR_STORE_ROBOTS_TEXT,
+                                                .text = wr_span_of("User-agent: *\nDisallow: /none\n"),
+                                                .max_age_ns = -1,
+                                                .fetched_wall_at = weir_wall_now() - by_ns}};
+    assert_int_equal(wr_store_open(&(struct wr_store_options){.path = rig->state}, &store), 0);
+    assert_int_equal(wr_store_post(store, &change, 1, NULL, NULL), 0);
+    wr_store_free(store);
+}
+
+/* B9: it is asked for anew after a day, and queued URLs are judged by what it says then. */
+static void robots_txt_that_begins_to_deny_is_obeyed(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_changing);
+    rig_space(&rig, 50 * MS);
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_seeded(&rig);
+    rig_await_requests(&rig, 5);
+    wr_engine_drain(rig.engine);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_STOPPED);
+    int before = origin_requests(rig.origin), fetched = rig_verdicts(&rig, "fetched");
+    age_copy(&rig, 25 * WEIR_HOUR);
+    rig_start(&rig);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    assert_int_equal(origin_requests(rig.origin), before + 1);
+    assert_int_equal(rig_asked(&rig, 1, "/robots.txt"), 2);
+    assert_int_equal(rig_verdicts(&rig, "fetched"), fetched);
+    assert_true(rig_verdicts(&rig, "robots") > 0);
+    rig_tear_down(&rig);
+}
+
+/* ---- it leads elsewhere ---- */
+
+static struct origin_reply answer_leading(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    int host = rig_host(request);
+    if (rig_is_robots(request) && host == 1)
+        return (struct origin_reply){.status = 302, .fields = "Location: /rules/robots.txt\r\n"};
+    if (rig_is_robots(request) && host <= 8) /* to the next host */
+        return (struct origin_reply){
+            .status = 301,
+            .fields = rig_text(rig, "Location: http://127.0.0.%d:%d/rules/robots.txt\r\n", host + 50, rig->port)};
+    if (strcmp(request->path, "/rules/robots.txt") == 0)
+        return (struct origin_reply){.body = "User-agent: *\nDisallow: /2\n"};
+    return rig_tree(rig, request, 7, NULL);
+}
+
+/* A10: hosts 2 to 8 have theirs at hosts of both loops. */
+static void robots_txt_is_followed_within_its_host_and_to_others(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_leading);
+    rig.options.loops = 2;
+    rig_start(&rig);
+    for (int host = 1; host <= 8; host++)
+        rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
+    rig_finish(&rig);
+    assert_int_equal(rig_asked(&rig, -1, "/2"), 0);
+    assert_int_equal(rig_asked(&rig, 1, "/rules/robots.txt"), 1);
+    for (int host = 1; host <= 8; host++) {
+        assert_string_equal(rig_word(&rig, rig_url(&rig, host, "/2"), "verdict"), "robots");
+        assert_int_equal(rig_asked(&rig, host, "/robots.txt"), 1);
+        if (host > 1)
+            assert_int_equal(rig_asked(&rig, host + 50, "/rules/robots.txt"), 1);
+        assert_int_equal(rig_asked(&rig, host + 50, "/"), 0);
+    }
+    assert_int_equal(rig_verdicts(&rig, "fetched"), 8 * 4);
+    rig_tear_down(&rig);
+}
+
+/* A10, V1: the errand of one host passes the other host's gate. */
+static void robots_txt_at_another_host_keeps_that_hosts_interval(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_leading);
+    rig.options.loops = 2;
+    rig_space(&rig, 150 * MS);
+    rig_start(&rig);
+    for (int host = 2; host <= 4; host++) {
+        rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
+        rig_seed(&rig, "%s", rig_url(&rig, host + 50, "/"));
+    }
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    for (int host = 2; host <= 4; host++) {
+        rig_assert_spaced(&rig, host, 150 * MS);
+        rig_assert_spaced(&rig, host + 50, 150 * MS);
+    }
+    rig_tear_down(&rig);
+}
+
+ENGINE_TESTS(test(what_a_host_denies_is_never_fetched_there), test(without_robots_txt_no_page_is_fetched),
+             test(robots_txt_that_begins_to_deny_is_obeyed), test(robots_txt_is_followed_within_its_host_and_to_others),
+             test(robots_txt_at_another_host_keeps_that_hosts_interval))
