@@ -282,10 +282,20 @@ static void heard(struct world *world, const struct event *event)
         note_host(world, event->loop, web_host_of(span_of(event)));
 }
 
+/* What no answer came to is a failure of the host's, or of something on the way. */
+static struct wr_fate tell(struct world *world, const struct event *event, const weir_outcome *outcome)
+{
+    struct wr_plan *plan = world->plans[event->loop];
+    if (!event->is_lost || world_once_in(world, 2))
+        return wr_plan_told(plan, event->action.task, outcome, 1000, world->now);
+    bool is_hosts = world_once_in(world, 2), is_final = world_once_in(world, 4);
+    return wr_plan_failed(plan, event->action.task, is_hosts ? outcome : NULL, is_final, world->now);
+}
+
 static void told_page(struct world *world, struct event *event)
 {
     weir_outcome outcome = outcome_of(event);
-    struct wr_fate fate = wr_plan_told(world->plans[event->loop], event->action.task, &outcome, 1000, world->now);
+    struct wr_fate fate = tell(world, event, &outcome);
     uint32_t job = event->job;
     if ((fate.news & WR_NEWS_RETRY_AFTER) != 0 || !world->store.posted[web_host_of(span_of(event))].has_memory)
         note_host(world, event->loop, web_host_of(span_of(event)));
