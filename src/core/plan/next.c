@@ -292,7 +292,8 @@ void wr_plan_hold(struct wr_plan *plan, int64_t until)
 void wr_plan_next(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action)
 {
     for (;;) {
-        bool acted = false, more = move_due(plan, now) | wr_groups_move_due(plan, now);
+        bool acted = false, more = move_due(plan, now);
+        more |= wr_groups_move_due(plan, now);
         if (prepare(plan, now, ret_action))
             return;
         if (plan->in_flight < plan->options.max_in_flight && now >= plan->hold_until) {

@@ -167,7 +167,7 @@ static void what_is_no_page_by_its_ending_is_left_out(void **state)
         {"", true},       {"a", true},        {"a.html", true},          {"a.php?b=c.zip", true}, {"a.jpg/", true},
         {"v1.2/", true},  {"jpg", true},      {"a.jpgs", true},          {"a.x.y", true},         {"zip.", true},
         {"a.jpg", false}, {"A.JPG", false},   {"x/y.z/a.tar.gz", false}, {".png", false},         {"a.woff2", false},
-        {"a.3gp", false}, {"a.zst?b", false}, {"a.pdf", false},          {"a.Css", false},        {"a.longjpg", true},
+        {"a.3gp", false}, {"a.zst?b", false}, {"a.pdf", true},           {"a.Css", false},        {"a.longjpg", true},
     };
     char text[128];
     struct wr_scope *scope = new_scope(WR_SCOPE_HOST), *all;
