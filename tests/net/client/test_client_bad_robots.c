@@ -2,6 +2,8 @@
 /* test_client_bad_robots.c - robots.txt files that are none, never end, move, change and lie, on the wire (B, V3). */
 #include "rig.h"
 
+#include "lib/hostile.h"
+#include "lib/hostile_tls.h"
 #include "shell/client/client.h"
 
 /* ---- what comes instead of rules ---- */
@@ -10,6 +12,7 @@
 struct site {
     int status; /* 0: 200 */
     const char *fields, *body, *raw;
+    int64_t delay_ns;
 };
 
 static struct origin_reply serve(void *context, const struct origin_request *request)
@@ -17,7 +20,11 @@ static struct origin_reply serve(void *context, const struct origin_request *req
     const struct site *site = context;
     if (strcmp(request->path, "/robots.txt") != 0)
         return (struct origin_reply){.status = 200};
-    return (struct origin_reply){.status = site->status, .fields = site->fields, .body = site->body, .raw = site->raw};
+    return (struct origin_reply){.status = site->status,
+                                 .fields = site->fields,
+                                 .body = site->body,
+                                 .raw = site->raw,
+                                 .delay_ns = site->delay_ns};
 }
 
 static void start_obeying(struct rig *rig, int64_t deadline_ns)
@@ -79,6 +86,7 @@ static void while_nothing_is_known_no_page_is_fetched(void **state)
         {.raw = "what?\r\n\r\n"},                                   /* not HTTP */
         {.raw = HEAD "Content-Length: 500\r\n\r\nUser-agent: *\n"}, /* half of it: could be the wrong half */
         {.raw = HEAD "Content-Encoding: gzip\r\n\r\nnot gzip"},
+        {.body = "", .delay_ns = 5 * WEIR_SECOND}, /* a time-out after one */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct rig rig;
@@ -96,6 +104,30 @@ static void while_nothing_is_known_no_page_is_fetched(void **state)
         rig_tear_down(&rig);
         origin_free(origin);
     }
+}
+
+static const struct hostile_step allows_all[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), AGAIN, END};
+
+/* B6: who does not show who he is cannot allow anything. */
+static void a_robots_behind_a_wrong_certificate_lets_no_page_through(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct hostile_tls tls;
+    char url[100];
+    hostile_tls_init(&tls, HOSTILE_SELF_SIGNED, NULL, false);
+    struct hostile *server = hostile_new();
+    int port = hostile_listen(server, &(struct hostile_case){.steps = {allows_all}, .tls = &tls});
+    start_obeying(&rig, WEIR_MINUTE);
+    (void)snprintf(url, sizeof url, "https://127.0.0.1:%d/", port);
+    weir_response *response = get(&rig, url);
+    assert_int_equal(response->failure, WEIR_FAILURE_TLS);
+    assert_non_null(strstr(response->detail, "robots.txt"));
+    weir_response_free(response);
+    assert_int_equal(hostile_requests(server, port), 0);
+    rig_tear_down(&rig);
+    hostile_free(server);
+    hostile_tls_release(&tls);
 }
 
 /* ---- B1, B2: without end ---- */
@@ -278,7 +310,8 @@ static void pages_of_a_known_host_flow_while_another_is_asked(void **state)
     origin_free(slow);
 }
 
-WEIR_TESTS(test(what_can_be_read_is_obeyed_and_what_is_no_rule_is_none),
+WEIR_TESTS(test(a_robots_behind_a_wrong_certificate_lets_no_page_through),
+           test(what_can_be_read_is_obeyed_and_what_is_no_rule_is_none),
            test(while_nothing_is_known_no_page_is_fetched), test(robots_without_end_is_read_as_far_as_it_goes),
            test(five_redirects_of_robots_are_followed), test(rules_that_change_hold_for_what_waits_already),
            test(fifty_threads_at_a_new_host_cause_one_robots_on_the_wire),

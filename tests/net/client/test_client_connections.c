@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client_connections.c - what pacing will use again stays open, and nothing else does; judged by the servers. */
+/* test_client_connections.c - what pacing will use again stays open, and nothing else does; hosts do not share a pace;
+ * judged by the servers. */
 #include "rig.h"
 
 #include <sys/resource.h>
@@ -139,7 +140,32 @@ static void with_many_connections_who_is_in_line_uses_that_of_his_host(void **st
         origin_free(origins[i]);
 }
 
-WEIR_TESTS(test(with_many_connections_who_is_in_line_uses_that_of_his_host),
+/* S4-13: there is no limiter over all of them. */
+static void a_start_at_one_host_holds_up_no_other(void **state)
+{
+    (void)state;
+    enum {
+        HOSTS = 8
+    };
+    struct rig rig;
+    struct crowd crowd = {.rig = &rig};
+    struct origin *origins[HOSTS];
+    rig_init(&rig);
+    rig.pace.min_interval_ns = WEIR_MINUTE;
+    rig_start(&rig);
+    for (int i = 0; i < HOSTS; i++) {
+        origins[i] = origin_new(say_hello, NULL, NULL);
+        crowd_ask(&crowd, url_at(origin_port(origins[i]), "/"), NULL);
+    }
+    crowd_await(&crowd); /* if they shared a pace, for minutes */
+    assert_int_equal(crowd.statuses[200], HOSTS);
+    rig_tear_down(&rig);
+    for (int i = 0; i < HOSTS; i++)
+        origin_free(origins[i]);
+}
+
+WEIR_TESTS(test(a_start_at_one_host_holds_up_no_other),
+           test(with_many_connections_who_is_in_line_uses_that_of_his_host),
            test(a_connection_is_closed_if_the_next_start_comes_too_late_for_it),
            test(a_crawl_delay_closes_connections_like_an_interval),
            test(a_connection_stays_open_if_pacing_will_use_it_again),

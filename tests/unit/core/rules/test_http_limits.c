@@ -103,6 +103,8 @@ static void hostile_retry_after_never_wraps_and_garbage_is_absent(void **state)
     (void)state;
     assert_rows(rows, COUNT(rows) - 1);
     assert_int_equal(read_head(rows[COUNT(rows) - 1].head, strlen(rows[COUNT(rows) - 1].head)).retry_after_ns, 1);
+    assert_int_equal(read_head("Retry-After: 5\0", 15).retry_after_ns, -1); /* a NUL */
+    assert_int_equal(read_head("Retry-After: \0005", 15).retry_after_ns, -1);
 }
 
 static void retry_after_of_twenty_thousand_digits_is_the_cap(void **state)

@@ -99,8 +99,12 @@ static void a_hundred_thousand_groups_are_read(void **state)
         add(line);
     }
     add("User-agent: WEIR\nDisallow: /a\n");
+    add_many("#\n", WR_ROBOTS_MAX);
+    for (int i = 50000; i < 100000; i++) /* beyond what is read */
+        add("User-agent:weir\nDisallow:/b\n");
     read_text(&rig);
     assert_true(verdict(&rig, "/a") < -80000);
+    assert_int_equal(verdict(&rig, "/b"), 0);
     assert_int_equal(wr_robots_facts(rig.robots)->rules, 1);
     rig_release(&rig);
 }
