@@ -365,7 +365,7 @@ static int open_output(struct wr_engine *engine, const struct wr_engine_options 
 static int record_output(struct wr_engine *engine)
 {
     const struct wr_output *output = &engine->output;
-    if (!output->is_file)
+    if (output->fd < 0)
         return 0;
     const struct wr_store_change change = {.kind = WR_STORE_OUTPUT,
                                            .output = {engine->job, wr_span_of(output->path), output->end}};
@@ -412,7 +412,7 @@ int wr_engine_start(struct wr_engine *engine, const struct wr_engine_options *gi
         error = wr_resume(engine);
     if (error == 0)
         error = run_loops(engine);
-    if (error != 0)
+    if (error != 0 && engine->loops != NULL)
         wr_engine_stop(engine);
     return error;
 }
@@ -448,14 +448,13 @@ static void join_loops(struct wr_engine *engine)
         }
 }
 
-/* A job that was stopped stays as it is: it can be resumed. */
+/* A job that was stopped, or was given no more time or bytes, stays as it is: it can be resumed. */
 static void store_end(struct wr_engine *engine)
 {
-    static const enum wr_job_status statuses[] = {[WR_END_COMPLETED] = WR_JOB_COMPLETED,
-                                                  [WR_END_BUDGET] = WR_JOB_COMPLETED,
-                                                  [WR_END_FAILED] = WR_JOB_FAILED,
-                                                  [WR_END_CANCELLED] = WR_JOB_CANCELLED};
-    if (!engine->has_end || engine->end == WR_END_STOPPED || engine->end == WR_END_BROKEN)
+    static const enum wr_job_status statuses[] = {
+        [WR_END_COMPLETED] = WR_JOB_COMPLETED, [WR_END_FAILED] = WR_JOB_FAILED, [WR_END_CANCELLED] = WR_JOB_CANCELLED};
+    if (!engine->has_end || engine->end == WR_END_STOPPED || engine->end == WR_END_BUDGET ||
+        engine->end == WR_END_BROKEN)
         return;
     const struct wr_store_change change = {
         .kind = WR_STORE_STATUS,

@@ -81,7 +81,8 @@ int wr_output_open(struct wr_output *output, const char *path, bool appends, boo
         return 0;
     if (strcmp(path, "-") == 0) {
         output->fd = STDOUT_FILENO;
-        return 0;
+        output->path = strdup(path);
+        return output->path != NULL ? 0 : WEIR_E_NOMEM;
     }
     int error = open_file(path, appends || has_length, &output->fd);
     if (error == 0)
@@ -99,9 +100,8 @@ static int write_all(struct wr_output *output, const char *bytes, size_t count, 
             continue;
         }
         if (wrote < 0 && errno != EINTR)
-            return errno == ENOSPC || errno == EDQUOT || errno == EFBIG
-                       ? WEIR_E_FULL
-                       : refuse(output->path != NULL ? output->path : "-", "cannot be written to");
+            return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? WEIR_E_FULL
+                                                                        : refuse(output->path, "cannot be written to");
         *ret_written += wrote > 0 ? (size_t)wrote : 0;
     }
     return 0;

@@ -253,7 +253,7 @@ static int post_with_line(struct post *post)
     struct wr_output *output = &post->loop->engine->output;
     const struct wr_buf *line = &post->flight->line;
     (void)pthread_mutex_lock(&output->lock);
-    if (output->is_file)
+    if (output->fd >= 0) /* also of a pipe: the lines are written when the store says that the post is committed */
         post->loop->changes[post->count++] = (struct wr_store_change){
             .kind = WR_STORE_OUTPUT,
             .output = {post->loop->engine->job, wr_span_of(output->path), output->end + line->length}};
