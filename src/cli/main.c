@@ -3,6 +3,7 @@
 #include <weir/version.h>
 
 #include "cli/bench/bench.h"
+#include "cli/crawl/crawl.h"
 #include "cli/fetch/fetch.h"
 #include "cli/guard/guard.h"
 #include "cli/headers/headers.h"
@@ -14,6 +15,7 @@
 
 static const struct wr_command list[] = {
     {"bench", "measure the hot paths on this machine", wr_bench_run},
+    {"crawl", "fetch whole sites politely", wr_crawl_run},
     {"fetch", "fetch given URLs politely", wr_fetch_run},
     {"guard", "say whether an address may be connected to", wr_guard_run},
     {"headers", "say what a response's header tells of limits", wr_headers_run},

@@ -20,7 +20,7 @@ struct reader {
     bool only_operands; /* "--" was seen */
 };
 
-static const struct wr_option *find(const struct wr_usage *usage, const char *name, size_t length)
+const struct wr_option *wr_option_find(const struct wr_usage *usage, const char *name, size_t length)
 {
     for (size_t i = 0; i < usage->count; i++)
         if (strlen(usage->options[i].name) == length && memcmp(usage->options[i].name, name, length) == 0)
@@ -137,7 +137,7 @@ static bool read_option(struct reader *reader, const char *word)
 {
     size_t length = strcspn(word, "=");
     const char *text = word[length] == '=' ? word + length + 1 : NULL;
-    const struct wr_option *option = find(reader->usage, word, length);
+    const struct wr_option *option = wr_option_find(reader->usage, word, length);
     if (option == NULL)
         return complain_unknown(reader->usage, word, length);
     if (option->kind == WR_OPTION_FLAG && text != NULL) {

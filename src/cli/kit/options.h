@@ -69,6 +69,9 @@ struct wr_usage {
     size_t count;
 };
 
+/* The option of this name, of `length` bytes; NULL: there is none. */
+const struct wr_option *wr_option_find(const struct wr_usage *usage, const char *name, size_t length);
+
 /* Parses argv[0] … argv[*argc - 1] (no program name) into `settings`, which holds the defaults. Moves the operands to
  * the front of argv, and their number to *argc. From here on complaints are the command's. False: there is nothing
  * to run (help was asked for, or a mistake complained of), exit with *ret_status. */

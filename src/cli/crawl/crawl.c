@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/* crawl.c - weir crawl: the command. */
+#include "cli/crawl/crawl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/crawl/report.h"
+#include "cli/crawl/seeds.h"
+#include "cli/crawl/words.h"
+#include "cli/kit/output.h"
+#include "cli/kit/signals.h"
+#include "shell/memory/memory.h"
+
+#define DEADLY 3  /* signals: one to finish, one to stop, and one that insists */
+#define STOPPED 3 /* the exit status of what can be resumed */
+#define LOOK_EVERY_NS (100 * WEIR_MILLISECOND)
+#define SILENCE_NS (10 * WEIR_SECOND) /* of a crawl that sends nothing */
+
+/* What is being done. */
+struct crawl {
+    struct wr_crawl_settings settings;
+    char **words; /* as given; parsing moves those of argv */
+    int count;
+    struct wr_words old; /* those that the job was begun with */
+    char **seeds_given;  /* operands, old ones first */
+    size_t seeds_count;
+    bool has_new_seeds;
+    struct wr_engine *engine;
+    struct wr_engine_job job; /* that is gone on with; id 0: a new one */
+    struct wr_scope *scope;
+    struct wr_crawl_texts texts;
+    struct wr_engine_options options;
+    FILE *report;
+    struct wr_screen screen;
+    struct wr_seeds seeds;
+};
+
+static const char *error_words(int error)
+{
+    const char *detail = weir_error_detail();
+    return detail != NULL && detail[0] != '\0' ? detail : weir_error_text(error);
+}
+
+/* ---- words ---- */
+
+static bool copy_words(struct crawl *crawl, int argc, char **argv)
+{
+    crawl->words = malloc(((size_t)argc + 1) * sizeof *argv);
+    if (crawl->words == NULL) {
+        wr_complain("out of memory");
+        return false;
+    }
+    memcpy(crawl->words, argv, (size_t)argc * sizeof *argv);
+    crawl->count = argc;
+    return true;
+}
+
+/* Parses words into the settings, on top of what is there, and adds their operands to the seeds. */
+static bool parse_words(struct crawl *crawl, int count, char **words, int *ret_status)
+{
+    if (!wr_options_parse(&wr_crawl_usage, &count, words, &crawl->settings, ret_status))
+        return false;
+    *ret_status = WR_EXIT_FAILED;
+    char **longer = realloc(crawl->seeds_given, (crawl->seeds_count + (size_t)count + 1) * sizeof *longer);
+    if (longer == NULL) {
+        wr_complain("out of memory");
+        return false;
+    }
+    memcpy(longer + crawl->seeds_count, words, (size_t)count * sizeof *words);
+    crawl->seeds_given = longer;
+    crawl->seeds_count += (size_t)count;
+    return true;
+}
+
+static bool check_settings(const struct wr_crawl_settings *settings)
+{
+    if (settings->job > 0 && !settings->resume)
+        wr_complain("--job says which job to go on with: give --resume, too");
+    else if (settings->json && strcmp(settings->out, "-") == 0)
+        wr_complain("--json and --out - would mix on standard output; use --report FILE instead of --json");
+    else
+        return true;
+    return false;
+}
+
+/* ---- going on with a job ---- */
+
+static bool find_job(struct crawl *crawl)
+{
+    const struct wr_crawl_settings *settings = &crawl->settings;
+    int error = wr_engine_find_job(crawl->engine, (int64_t)settings->job, &crawl->job);
+    if (error == WEIR_E_ABSENT && settings->job > 0)
+        wr_complain("there is no job %llu in %s", (unsigned long long)settings->job, settings->state);
+    else if (error == WEIR_E_ABSENT)
+        wr_complain("nothing to resume: all jobs in %s are over; begin a new one without --resume", settings->state);
+    else if (error != 0)
+        wr_complain("%s: %s", settings->state, error_words(error));
+    else if (wr_job_is_over(crawl->job.status))
+        wr_complain("job %lld is %s: there is nothing to resume", (long long)crawl->job.id,
+                    wr_job_status_name(crawl->job.status));
+    else
+        return true;
+    return false;
+}
+
+static bool lacks_secrets(const struct crawl *crawl)
+{
+    const char *name = NULL;
+    if (crawl->old.lacks_header && crawl->settings.headers.count == 0)
+        name = "--header";
+    else if (crawl->old.lacks_proxy && crawl->settings.proxy == NULL)
+        name = "--proxy";
+    if (name != NULL)
+        wr_complain("job %lld was begun with %s, which is not kept because it may be a secret; give it again",
+                    (long long)crawl->job.id, name);
+    return name != NULL;
+}
+
+/* The old words, and on top of them those that were given now. */
+static bool merge_words(struct crawl *crawl, int *ret_status)
+{
+    int error = wr_words_read(&crawl->old, crawl->job.settings);
+    if (error != 0) {
+        wr_complain("job %lld was not begun by this weir crawl: %s", (long long)crawl->job.id, weir_error_text(error));
+        return false;
+    }
+    crawl->seeds_count = 0;
+    if (!wr_crawl_settings_init(&crawl->settings) || !parse_words(crawl, crawl->old.count, crawl->old.list, ret_status))
+        return false;
+    if (crawl->job.is_seeded) { /* only new ones */
+        crawl->seeds_count = 0;
+        crawl->settings.seeds_file = NULL;
+    }
+    size_t before = crawl->seeds_count;
+    const char *file = crawl->settings.seeds_file;
+    if (!parse_words(crawl, crawl->count, crawl->words, ret_status))
+        return false;
+    crawl->has_new_seeds = crawl->seeds_count > before || crawl->settings.seeds_file != file;
+    *ret_status = WR_EXIT_USAGE;
+    return !lacks_secrets(crawl);
+}
+
+static bool open_state(struct crawl *crawl)
+{
+    const struct wr_crawl_settings *settings = &crawl->settings;
+    struct wr_engine_place place = {.state_path = settings->state, .may_create = !settings->resume};
+    int error = wr_engine_open(&place, &crawl->engine);
+    if (error == WEIR_E_ABSENT)
+        wr_complain("there is no state file %s to resume from; begin without --resume, or give --state FILE",
+                    settings->state);
+    else if (error != 0)
+        wr_complain("--state: %s", error_words(error));
+    return error == 0;
+}
+
+/* ---- seeds ---- */
+
+static bool choose_seeds(struct crawl *crawl)
+{
+    struct wr_seeds *seeds = &crawl->seeds;
+    bool is_told = crawl->job.id > 0 && crawl->job.is_seeded && !crawl->has_new_seeds;
+    seeds->screen = &crawl->screen;
+    seeds->allows_private = crawl->settings.allow_private || crawl->settings.proxy != NULL;
+    seeds->given = crawl->seeds_given;
+    seeds->given_count = crawl->seeds_count;
+    seeds->file = crawl->settings.seeds_file;
+    if (is_told || seeds->given_count > 0 || seeds->file != NULL)
+        return true;
+    if (!isatty(STDIN_FILENO)) {
+        seeds->file = "-";
+        return true;
+    }
+    if (crawl->job.id > 0)
+        wr_complain("job %lld had not read all its seeds, which came from standard input; give them again: those that "
+                    "it has count once",
+                    (long long)crawl->job.id);
+    else
+        wr_complain("nowhere to begin; give a URL, as in \"weir crawl example.org\", or --seeds-file FILE");
+    return false;
+}
+
+/* ---- what the engine asks and tells, on its threads ---- */
+
+static bool in_scope(void *context, const struct wr_url *url)
+{
+    const struct crawl *crawl = context;
+    return wr_scope_has(crawl->scope, url);
+}
+
+static void on_seed(void *context, const struct wr_url *url)
+{
+    struct crawl *crawl = context;
+    int error = wr_scope_add_seed(crawl->scope, url);
+    if (error != 0)
+        wr_screen_say(&crawl->screen, "links to %s are not followed: %s", url->text, weir_error_text(error));
+}
+
+static void warn(void *context, const char *line)
+{
+    struct crawl *crawl = context;
+    wr_screen_say(&crawl->screen, "%s", line);
+}
+
+/* ---- beginning ---- */
+
+/* Results of another crawl are not written over or mixed with these by mistake. The engine knows those of a job that is
+ * gone on with, and makes sure that what is not there now is not there then. */
+static bool check_out(struct crawl *crawl)
+{
+    struct wr_crawl_settings *settings = &crawl->settings;
+    struct stat status;
+    if (settings->append || strcmp(settings->out, "-") == 0 || stat(settings->out, &status) != 0)
+        return true;
+    settings->append = !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode); /* a pipe or a device: nothing is in it */
+    if (crawl->job.id > 0 || settings->append)
+        return true;
+    wr_complain("%s is there already; --append adds to it, --out FILE names another, --resume goes on", settings->out);
+    return false;
+}
+
+static bool open_report(struct crawl *crawl)
+{
+    const char *path = crawl->settings.report;
+    if (path == NULL)
+        return true;
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    crawl->report = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (crawl->report == NULL)
+        wr_complain("--report: cannot write %s: %s", path, strerror(errno));
+    if (crawl->report == NULL && fd >= 0)
+        (void)close(fd);
+    return crawl->report != NULL;
+}
+
+/* What the job is found again by. False after a complaint. */
+static bool save_words(const struct crawl *crawl, struct wr_buf *buf)
+{
+    wr_buf_init(buf, wr_allocator_or_system(NULL), WR_STORE_SETTINGS_MAX);
+    wr_words_append(buf, &wr_crawl_usage, crawl->count, crawl->words);
+    if (buf->error != 0)
+        wr_complain("the command line is too long to be remembered; put the seeds into a file: --seeds-file FILE");
+    return buf->error == 0;
+}
+
+static int start(struct crawl *crawl)
+{
+    struct wr_engine_options *options = &crawl->options;
+    struct wr_buf words;
+    if (!save_words(crawl, &words)) {
+        wr_buf_release(&words);
+        return WR_EXIT_USAGE;
+    }
+    options->resume_job = crawl->job.id;
+    options->settings = wr_buf_from(&words, 0); /* of a new job; one that is gone on with has its own */
+    options->appends = crawl->settings.append;
+    options->in_scope = in_scope;
+    options->on_seed = on_seed;
+    options->scope_context = crawl;
+    options->warn = warn;
+    options->warn_context = crawl;
+    int error = wr_engine_start(crawl->engine, options);
+    if (error != 0)
+        wr_complain("%s", error_words(error));
+    wr_buf_release(&words);
+    return error == 0 ? WR_EXIT_OK : error == WEIR_E_INVAL ? WR_EXIT_USAGE : WR_EXIT_FAILED;
+}
+
+/* ---- the end ---- */
+
+static int status_of(const struct crawl *crawl, const struct wr_engine_result *result)
+{
+    const struct wr_engine_stats *stats = &result->stats;
+    bool has_nothing = stats->fetched == 0 && stats->pages > 0 && crawl->job.done == 0;
+    switch (result->end) {
+    case WR_END_COMPLETED:
+        return stats->failed > 0 || crawl->seeds.refused > 0 || has_nothing ? WR_EXIT_FAILED : WR_EXIT_OK;
+    case WR_END_FAILED:
+    case WR_END_CANCELLED:
+        return WR_EXIT_FAILED;
+    case WR_END_BUDGET:
+    case WR_END_STOPPED:
+    case WR_END_BROKEN:
+        break;
+    }
+    return STOPPED;
+}
+
+static bool write_report(struct crawl *crawl, const struct wr_crawl_report *report)
+{
+    if (crawl->report == NULL)
+        return true;
+    bool well = ftruncate(fileno(crawl->report), 0) == 0 || errno == EINVAL; /* of what is no file */
+    well = wr_crawl_report_json(report, crawl->report) && well;
+    well = fclose(crawl->report) == 0 && well;
+    crawl->report = NULL;
+    if (!well)
+        wr_complain("--report: cannot write %s: %s", crawl->settings.report, strerror(errno));
+    return well;
+}
+
+/* What to do next. */
+static void advise(const struct crawl *crawl, const struct wr_engine_result *result)
+{
+    const struct wr_engine_stats *stats = &result->stats;
+    bool is_usual = strcmp(crawl->settings.state, "weir.db") == 0;
+    if (status_of(crawl, result) == STOPPED)
+        wr_complain("it can go on: weir crawl --resume%s%s", is_usual ? "" : " --state ",
+                    is_usual ? "" : crawl->settings.state);
+    else if (stats->fetched == 0 && stats->pages > 0 && crawl->job.done == 0)
+        wr_complain("nothing could be fetched; \"error\" in the lines says why (are you online?)");
+}
+
+static int finish(struct crawl *crawl)
+{
+    struct wr_engine_result result;
+    wr_seeds_close(&crawl->seeds);
+    wr_engine_finish(crawl->engine, &result);
+    wr_screen_clear(&crawl->screen);
+    struct wr_crawl_report report = {&crawl->settings, crawl->engine, &result, crawl->seeds.refused};
+    FILE *out = strcmp(crawl->settings.out, "-") == 0 ? stderr : stdout;
+    int status = status_of(crawl, &result);
+    if (crawl->settings.json && !wr_crawl_report_json(&report, stdout))
+        wr_print_lost(errno);
+    else if (!crawl->settings.json && !crawl->settings.quiet)
+        wr_crawl_report_text(&report, out);
+    if (!write_report(crawl, &report) && status == WR_EXIT_OK)
+        status = WR_EXIT_FAILED;
+    if (!crawl->settings.quiet)
+        advise(crawl, &result);
+    else if (result.end != WR_END_COMPLETED)
+        wr_complain("%s: %s", wr_crawl_end_name(result.end), result.why);
+    return status;
+}
+
+/* ---- the middle ---- */
+
+static void obey_signals(struct crawl *crawl, unsigned *seen)
+{
+    unsigned count = wr_signals_count();
+    if (*seen == 0 && count > 0) {
+        wr_screen_say(&crawl->screen, "finishing what is in flight; once more to stop at once");
+        wr_engine_drain(crawl->engine);
+    }
+    if (*seen < 2 && count >= 2)
+        wr_engine_stop(crawl->engine);
+    *seen = count;
+}
+
+/* Whoever is not online should not have to wait until everything has expired. */
+static void note_silence(struct crawl *crawl, const struct wr_engine_stats *stats, bool *is_noted)
+{
+    if (*is_noted || stats->elapsed_ns < SILENCE_NS || stats->queued == 0)
+        return;
+    *is_noted = true;
+    if (stats->requests == 0)
+        wr_screen_say(&crawl->screen, "no host could be reached so far; are you online? (it goes on trying)");
+}
+
+static void watch(struct crawl *crawl)
+{
+    struct wr_engine_stats stats;
+    bool is_noted = crawl->settings.quiet;
+    unsigned seen = 0;
+    while (!wr_engine_wait(crawl->engine, LOOK_EVERY_NS)) {
+        obey_signals(crawl, &seen);
+        wr_engine_stats_get(crawl->engine, &stats);
+        note_silence(crawl, &stats, &is_noted);
+        wr_screen_show(&crawl->screen, &stats);
+    }
+}
+
+static int work(struct crawl *crawl)
+{
+    wr_signals_hold(); /* threads are made from here on */
+    int status = start(crawl);
+    if (status != WR_EXIT_OK)
+        return status;
+    bool is_seeding = wr_seeds_start(&crawl->seeds, crawl->engine);
+    if (!is_seeding)
+        wr_engine_stop(crawl->engine);
+    wr_signals_listen(DEADLY);
+    watch(crawl);
+    status = finish(crawl);
+    return is_seeding ? status : WR_EXIT_FAILED;
+}
+
+/* ---- the command ---- */
+
+/* Opens all there is to be opened, so that nothing is missing when it begins. */
+static int prepare(struct crawl *crawl)
+{
+    int status = WR_EXIT_USAGE;
+    if (!check_settings(&crawl->settings))
+        return WR_EXIT_USAGE;
+    if (crawl->settings.resume && !open_state(crawl))
+        return WR_EXIT_FAILED;
+    if (crawl->settings.resume && (!find_job(crawl) || !merge_words(crawl, &status)))
+        return status;
+    wr_screen_init(&crawl->screen, crawl->settings.quiet, strcmp(crawl->settings.out, "-") == 0);
+    if (!wr_crawl_options_make(&crawl->settings, &crawl->texts, &crawl->options) ||
+        !wr_crawl_scope_make(&crawl->settings, &crawl->scope) || !check_out(crawl) || !choose_seeds(crawl))
+        return WR_EXIT_USAGE;
+    if (!wr_seeds_open(&crawl->seeds))
+        return crawl->seeds.file != NULL && !crawl->seeds.is_listed ? WR_EXIT_FAILED : WR_EXIT_USAGE;
+    if (!open_report(crawl) || (crawl->engine == NULL && !open_state(crawl)))
+        return WR_EXIT_FAILED;
+    return WR_EXIT_OK;
+}
+
+static void release(struct crawl *crawl)
+{
+    wr_seeds_close(&crawl->seeds);
+    wr_engine_free(crawl->engine);
+    wr_scope_free(crawl->scope);
+    wr_words_release(&crawl->old);
+    wr_screen_release(&crawl->screen);
+    if (crawl->report != NULL)
+        (void)fclose(crawl->report);
+    free(crawl->seeds_given);
+    free(crawl->words);
+}
+
+int wr_crawl_run(int argc, char **argv)
+{
+    static struct crawl crawl;
+    int status = WR_EXIT_FAILED;
+    wr_complain_as(wr_crawl_usage.who);
+    if (!wr_crawl_settings_init(&crawl.settings))
+        return WR_EXIT_USAGE;
+    if (copy_words(&crawl, argc, argv) && parse_words(&crawl, argc, argv, &status)) {
+        status = prepare(&crawl);
+        if (status == WR_EXIT_OK)
+            status = work(&crawl);
+    }
+    release(&crawl);
+    return status;
+}

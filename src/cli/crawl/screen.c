@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* screen.c - standard error while a crawl runs. */
+#include "cli/crawl/screen.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/crawl/figures.h"
+#include "cli/kit/output.h"
+
+#define REDRAW_NS (200 * WEIR_MILLISECOND)
+#define LINE_NS (5 * WEIR_SECOND)
+#define SAMPLE_NS WEIR_SECOND
+#define SETTLED_NS (3 * WEIR_SECOND) /* before that nobody can tell how long it will take */
+#define LINES_MAX 3
+#define LINE_ROOM 256
+
+/* ---- how fast, how long ---- */
+
+static void take_sample(struct wr_screen *screen, const struct wr_engine_stats *stats)
+{
+    const struct wr_screen_sample *last = &screen->samples[(screen->count + WR_SCREEN_SAMPLES - 1) % WR_SCREEN_SAMPLES];
+    if (screen->count > 0 && stats->elapsed_ns - last->at < SAMPLE_NS)
+        return;
+    screen->samples[screen->count++ % WR_SCREEN_SAMPLES] = (struct wr_screen_sample){stats->elapsed_ns, stats->pages};
+}
+
+/* Pages a second, over the last quarter of a minute. */
+static double recent_rate(const struct wr_screen *screen, const struct wr_engine_stats *stats)
+{
+    size_t oldest = screen->count > WR_SCREEN_SAMPLES ? screen->count % WR_SCREEN_SAMPLES : 0;
+    const struct wr_screen_sample *from = &screen->samples[oldest];
+    int64_t passed_ns = stats->elapsed_ns - from->at;
+    if (screen->count == 0 || passed_ns <= 0)
+        return 0;
+    return (double)(stats->pages - from->pages) * 1e9 / (double)passed_ns;
+}
+
+static void format_left(double rate, const struct wr_engine_stats *stats, char *ret_text, size_t room)
+{
+    char figure[32];
+    double left_s = rate > 0 ? (double)stats->queued / rate : 0;
+    if (rate <= 0 || stats->is_seeding || stats->elapsed_ns < SETTLED_NS || left_s > 1e8)
+        figure[0] = '?', figure[1] = '\0';
+    else
+        wr_figure_duration((int64_t)(left_s * 1e9), figure, sizeof figure);
+    (void)snprintf(ret_text, room, "%s", figure);
+}
+
+/* ---- lines ---- */
+
+static void format_totals(const struct wr_screen *screen, const struct wr_engine_stats *stats, char *ret_line)
+{
+    char left[32], bytes[32];
+    double rate = recent_rate(screen, stats);
+    format_left(rate, stats, left, sizeof left);
+    wr_figure_bytes(stats->bytes, bytes, sizeof bytes);
+    (void)snprintf(ret_line, LINE_ROOM,
+                   "%" PRIu64 " pages, %.1f/s, ETA %s, %" PRIu64 " in flight, %" PRIu64 " queued, %" PRIu64
+                   " failed, %" PRIu64 " answered 429, %s",
+                   stats->pages, rate, left, stats->in_flight, stats->queued, stats->failed, stats->rejected, bytes);
+}
+
+static void format_hosts(const struct wr_engine_stats *stats, char *ret_line)
+{
+    char passed[32];
+    wr_figure_duration(stats->elapsed_ns, passed, sizeof passed);
+    (void)snprintf(ret_line, LINE_ROOM,
+                   "%s, %" PRIu64 " hosts, %" PRIu64 " connections, %" PRIu64 " denied by robots.txt, %" PRIu64
+                   " tried again%s",
+                   passed, stats->hosts, stats->connections, stats->denied, stats->retries,
+                   stats->is_seeding ? ", reading seeds" : "");
+}
+
+/* Returns how many. */
+static size_t format_lines(const struct wr_screen *screen, const struct wr_engine_stats *stats,
+                           char ret_lines[LINES_MAX][LINE_ROOM])
+{
+    format_totals(screen, stats, ret_lines[0]);
+    format_hosts(stats, ret_lines[1]);
+    if (stats->is_paused)
+        (void)snprintf(ret_lines[2], LINE_ROOM, "PAUSED: %s", stats->pause_why);
+    else if (stats->is_draining)
+        (void)snprintf(ret_lines[2], LINE_ROOM, "stopping: waits for what is in flight; Ctrl-C stops at once");
+    else
+        return 2;
+    return 3;
+}
+
+/* ---- writing ---- */
+
+/* With the lock held. */
+static void wipe(struct wr_screen *screen)
+{
+    for (; screen->drawn > 0; screen->drawn--)
+        fputs("\033[A\r\033[K", stderr); /* a line up, and clear it */
+}
+
+static int width(void)
+{
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
+}
+
+static void draw(struct wr_screen *screen, const struct wr_engine_stats *stats)
+{
+    char lines[LINES_MAX][LINE_ROOM];
+    size_t count = format_lines(screen, stats, lines);
+    int columns = width(); /* a line that wraps would be two to draw over */
+    (void)pthread_mutex_lock(&screen->lock);
+    wipe(screen);
+    for (; screen->drawn < count; screen->drawn++)
+        fprintf(stderr, "%.*s\n", columns, lines[screen->drawn]);
+    (void)fflush(stderr);
+    (void)pthread_mutex_unlock(&screen->lock);
+}
+
+static void add_line(struct wr_screen *screen, const struct wr_engine_stats *stats)
+{
+    char lines[LINES_MAX][LINE_ROOM];
+    size_t count = format_lines(screen, stats, lines);
+    (void)pthread_mutex_lock(&screen->lock);
+    fprintf(stderr, "%s; %s%s%s\n", lines[0], lines[1], count > 2 ? "; " : "", count > 2 ? lines[2] : "");
+    (void)pthread_mutex_unlock(&screen->lock);
+}
+
+void wr_screen_show(struct wr_screen *screen, const struct wr_engine_stats *stats)
+{
+    int64_t every_ns = screen->kind == WR_SCREEN_LINES ? LINE_NS : REDRAW_NS;
+    if (screen->kind == WR_SCREEN_NONE)
+        return;
+    take_sample(screen, stats);
+    if (stats->elapsed_ns - screen->shown_at < every_ns)
+        return;
+    screen->shown_at = stats->elapsed_ns;
+    if (screen->kind == WR_SCREEN_LINES)
+        add_line(screen, stats);
+    else
+        draw(screen, stats);
+}
+
+void wr_screen_say(struct wr_screen *screen, const char *format, ...)
+{
+    char line[1024];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    (void)pthread_mutex_lock(&screen->lock);
+    wipe(screen);
+    wr_complain("%s", line);
+    (void)pthread_mutex_unlock(&screen->lock);
+}
+
+void wr_screen_clear(struct wr_screen *screen)
+{
+    (void)pthread_mutex_lock(&screen->lock);
+    wipe(screen);
+    (void)fflush(stderr);
+    (void)pthread_mutex_unlock(&screen->lock);
+}
+
+/* ---- beginning and end ---- */
+
+/* Whether it is a terminal that can move up a line. */
+static bool can_redraw(void)
+{
+    const char *terminal = getenv("TERM");
+    return isatty(STDERR_FILENO) && terminal != NULL && strcmp(terminal, "dumb") != 0;
+}
+
+void wr_screen_init(struct wr_screen *ret_screen, bool is_quiet, bool shares_output)
+{
+    *ret_screen = (struct wr_screen){.kind = WR_SCREEN_LINES};
+    (void)pthread_mutex_init(&ret_screen->lock, NULL);
+    if (is_quiet)
+        ret_screen->kind = WR_SCREEN_NONE;
+    else if (can_redraw() && !(shares_output && isatty(STDOUT_FILENO)))
+        ret_screen->kind = WR_SCREEN_REDRAWN;
+}
+
+void wr_screen_release(struct wr_screen *screen)
+{
+    (void)pthread_mutex_destroy(&screen->lock);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* seeds.c - where a crawl begins. */
+#include "cli/crawl/seeds.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/ascii.h"
+#include "cli/kit/output.h"
+#include "cli/kit/signals.h"
+#include "shell/net/idna.h"
+
+#define REFUSALS_TOLD 20
+#define SHOWN_MAX 200 /* bytes of a URL in a complaint */
+
+static atomic_bool is_unwanted; /* the crawl has ended; a list that is read asks */
+
+static bool is_over(void)
+{
+    return atomic_load(&is_unwanted) || wr_signals_count() > 0;
+}
+
+/* ---- one of them ---- */
+
+/* "example.org", "localhost:8080/a", "[::1]", but not "mailto:x". */
+static bool lacks_scheme(struct wr_span text)
+{
+    if (text.bytes > 0 && text.data[0] == '[')
+        return true;
+    size_t colon = wr_span_find(text, ':'), slash = wr_span_find(text, '/');
+    return colon == text.bytes || slash < colon || (colon + 1 < text.bytes && wr_ascii_is_digit(text.data[colon + 1]));
+}
+
+/* By its very name: nobody has to be asked to know that it will be refused. */
+static bool is_inner(const struct wr_url *url)
+{
+    struct wr_span host = wr_url_host(url);
+    struct wr_address address;
+    if (wr_address_parse_peer(host, &address))
+        return wr_guard_class(&address) != WR_GUARD_PUBLIC;
+    return wr_span_is(host, "localhost");
+}
+
+const char *wr_seed_parse(struct wr_span text, bool allows_private, char *memory, struct wr_url *ret_url)
+{
+    char longer[WR_URL_ROOM];
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, longer, sizeof longer);
+    if (lacks_scheme(text)) {
+        wr_buf_append_string(&buf, "https://");
+        wr_buf_append_span(&buf, text);
+        text = buf.error == 0 ? wr_buf_from(&buf, 0) : text;
+    }
+    enum wr_url_fault fault = wr_url_parse(text, NULL, wr_idna_libidn2(), memory, WR_URL_ROOM, ret_url);
+    if (fault != WR_URL_OK)
+        return wr_url_fault_text(fault);
+    if (wr_url_has_userinfo(ret_url))
+        return "it names a user; use --header \"Authorization: …\" instead";
+    if (!allows_private && is_inner(ret_url))
+        return "it is on this machine or an inner network; --allow-private allows that";
+    return NULL;
+}
+
+/* What is shown of it. */
+static const char *shown(struct wr_span text, char *memory, size_t room)
+{
+    size_t bytes = text.bytes < room - 1 ? text.bytes : room - 1;
+    memcpy(memory, text.data, bytes);
+    memory[bytes] = '\0';
+    wr_url_hide_user(memory);
+    return memory;
+}
+
+/* ---- before it begins ---- */
+
+static bool check_given(const struct wr_seeds *seeds)
+{
+    char memory[WR_URL_ROOM], text[SHOWN_MAX];
+    struct wr_url url;
+    for (size_t i = 0; i < seeds->given_count; i++) {
+        struct wr_span seed = wr_span_of(seeds->given[i]);
+        const char *why = wr_seed_parse(seed, seeds->allows_private, memory, &url);
+        if (why != NULL) {
+            wr_complain("\"%s\" is no URL to begin with: %s", shown(seed, text, sizeof text), why);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void refuse_line(struct wr_seeds *seeds, struct wr_span text, const char *why)
+{
+    char memory[SHOWN_MAX];
+    seeds->refused++;
+    if (seeds->refused <= REFUSALS_TOLD)
+        wr_screen_say(seeds->screen, "%s, line %" PRIu64 ": \"%s\" is left out: %s", seeds->list.name, seeds->list.line,
+                      shown(text, memory, sizeof memory), why);
+    if (seeds->refused == REFUSALS_TOLD)
+        wr_screen_say(seeds->screen, "%s: further lines that are no URL are only counted", seeds->list.name);
+}
+
+/* The next line that is a URL. */
+static bool next_listed(struct wr_seeds *seeds, char *memory, struct wr_url *ret_url)
+{
+    struct wr_span text;
+    while (wr_list_next(&seeds->list, &text)) {
+        const char *why = wr_seed_parse(text, seeds->allows_private, memory, ret_url);
+        if (why == NULL)
+            return true;
+        refuse_line(seeds, text, why);
+    }
+    return false;
+}
+
+bool wr_seeds_open(struct wr_seeds *seeds)
+{
+    if (!check_given(seeds))
+        return false;
+    if (seeds->file == NULL)
+        return true;
+    if (!wr_list_open(&seeds->list, seeds->file))
+        return false;
+    seeds->is_listed = true;
+    if (seeds->given_count > 0)
+        return true;
+    seeds->has_first = next_listed(seeds, seeds->first_text, &seeds->first);
+    if (!seeds->has_first && !seeds->list.has_failed)
+        wr_complain("there is no URL in %s; give some, one on each line", seeds->list.name);
+    return seeds->has_first;
+}
+
+/* ---- while it runs ---- */
+
+static bool give(struct wr_seeds *seeds, const struct wr_url *url)
+{
+    int error = wr_engine_seed(seeds->engine, url);
+    if (error != 0 && error != WEIR_E_CLOSED)
+        wr_screen_say(seeds->screen, "cannot begin with %s: %s", url->text,
+                      error == WEIR_E_INVAL ? weir_error_detail() : weir_error_text(error));
+    if (error == WEIR_E_INVAL)
+        seeds->refused++;
+    return error == 0 || error == WEIR_E_INVAL;
+}
+
+static bool give_given(struct wr_seeds *seeds)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    for (size_t i = 0; i < seeds->given_count; i++) {
+        const char *why = wr_seed_parse(wr_span_of(seeds->given[i]), true, memory, &url); /* has been checked */
+        if (is_over() || why != NULL || !give(seeds, &url))
+            return false;
+    }
+    return true;
+}
+
+static bool give_listed(struct wr_seeds *seeds)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    if (!seeds->is_listed)
+        return true;
+    seeds->list.is_over = is_over;
+    if (seeds->has_first && !give(seeds, &seeds->first))
+        return false;
+    while (next_listed(seeds, memory, &url))
+        if (!give(seeds, &url))
+            return false;
+    return !seeds->list.has_failed && !is_over();
+}
+
+/* A list that could not be read to its end is to be read again: the job stays unfinished. */
+static void *give_all(void *context)
+{
+    struct wr_seeds *seeds = context;
+    seeds->is_complete = give_given(seeds) && give_listed(seeds);
+    if (seeds->is_complete)
+        (void)wr_engine_seeded(seeds->engine);
+    else
+        wr_engine_drain(seeds->engine);
+    return NULL;
+}
+
+bool wr_seeds_start(struct wr_seeds *seeds, struct wr_engine *engine)
+{
+    seeds->engine = engine;
+    int error = pthread_create(&seeds->thread, NULL, give_all, seeds);
+    seeds->is_running = error == 0;
+    if (error != 0)
+        wr_complain("cannot start a thread: %s", strerror(error));
+    return error == 0;
+}
+
+void wr_seeds_close(struct wr_seeds *seeds)
+{
+    atomic_store(&is_unwanted, true);
+    if (seeds->is_running)
+        (void)pthread_join(seeds->thread, NULL);
+    if (seeds->is_listed)
+        (void)wr_list_close(&seeds->list);
+    seeds->is_running = seeds->is_listed = false;
+}

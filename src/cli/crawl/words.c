@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* words.c - the words of a command line as the settings of a job. */
+#include "cli/crawl/words.h"
+
+#include <stdlib.h>
+
+#include "base/ascii.h"
+
+#define TITLE "weir-crawl/1"
+#define KEPT_NOT "append", "job", "json", "quiet", "resume", "state"
+
+/* ---- writing ---- */
+
+static bool is_kept(const char *name)
+{
+    static const char *const others[] = {KEPT_NOT};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strcmp(name, others[i]) == 0)
+            return false;
+    return true;
+}
+
+static bool is_secret(const char *name, const char *value)
+{
+    return strcmp(name, "header") == 0 || (strcmp(name, "proxy") == 0 && strchr(value, '@') != NULL);
+}
+
+static void append_escaped(struct wr_buf *buf, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (wr_ascii_is_printable(*text) && *text != ' ' && *text != '\\') {
+            wr_buf_append_char(buf, *text);
+            continue;
+        }
+        wr_buf_append_string(buf, "\\x");
+        wr_buf_append_hex(buf, (unsigned char)*text, 2, WR_HEX_SMALL);
+    }
+}
+
+static void append_option(struct wr_buf *buf, const char *name, const char *value)
+{
+    bool hides = value != NULL && is_secret(name, value);
+    if (!is_kept(name))
+        return;
+    wr_buf_append_string(buf, hides ? " -" : " --");
+    wr_buf_append_string(buf, name);
+    if (value != NULL && !hides) {
+        wr_buf_append_char(buf, '=');
+        append_escaped(buf, value);
+    }
+}
+
+void wr_words_append(struct wr_buf *buf, const struct wr_usage *usage, int argc, char *const *argv)
+{
+    bool only_operands = false;
+    wr_buf_append_string(buf, TITLE);
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i];
+        if (only_operands || strncmp(word, "--", 2) != 0) {
+            wr_buf_append_char(buf, ' ');
+            append_escaped(buf, word);
+            continue;
+        }
+        size_t length = strcspn(word + 2, "=");
+        const struct wr_option *option = wr_option_find(usage, word + 2, length);
+        only_operands = option == NULL; /* it is "--" */
+        if (option == NULL)
+            continue;
+        const char *value = word[2 + length] == '=' ? word + 2 + length + 1 : NULL;
+        if (value == NULL && option->kind != WR_OPTION_FLAG && i + 1 < argc)
+            value = argv[++i];
+        append_option(buf, option->name, value);
+    }
+}
+
+/* ---- reading ---- */
+
+/* In place: it only gets shorter. */
+static void unescape(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from != '\0';) {
+        int high = from[0] == '\\' && from[1] == 'x' ? wr_ascii_hex_value(from[2]) : -1;
+        int low = high >= 0 ? wr_ascii_hex_value(from[3]) : -1;
+        *to++ = low >= 0 ? (char)(high << 4 | low) : *from;
+        from += low >= 0 ? 4 : 1;
+    }
+    *to = '\0';
+}
+
+static void take_word(struct wr_words *words, char *word)
+{
+    if (strcmp(word, "-header") == 0) {
+        words->lacks_header = true;
+    } else if (strcmp(word, "-proxy") == 0) {
+        words->lacks_proxy = true;
+    } else {
+        unescape(word);
+        words->list[words->count++] = word;
+    }
+}
+
+/* A blank stands before each. */
+static void take_words(struct wr_words *words)
+{
+    char *word = words->text, *end;
+    for (bool is_last = *word++ != ' '; !is_last; word = end + 1) {
+        end = word + strcspn(word, " ");
+        is_last = *end == '\0';
+        *end = '\0';
+        take_word(words, word);
+    }
+}
+
+static size_t count_blanks(struct wr_span text)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < text.bytes; i++)
+        count += text.data[i] == ' ';
+    return count;
+}
+
+int wr_words_read(struct wr_words *ret_words, struct wr_span settings)
+{
+    struct wr_words words = {.text = NULL};
+    size_t title = sizeof TITLE - 1;
+    if (settings.bytes < title || memcmp(settings.data, TITLE, title) != 0)
+        return WEIR_E_INVAL;
+    settings = wr_span_after(settings, title);
+    words.text = malloc(settings.bytes + 1);
+    words.list = malloc((count_blanks(settings) + 1) * sizeof *words.list);
+    if (words.text == NULL || words.list == NULL) {
+        wr_words_release(&words);
+        return WEIR_E_NOMEM;
+    }
+    memcpy(words.text, settings.data, settings.bytes);
+    words.text[settings.bytes] = '\0';
+    take_words(&words);
+    *ret_words = words;
+    return 0;
+}
+
+void wr_words_release(struct wr_words *words)
+{
+    free(words->text);
+    free(words->list);
+    *words = (struct wr_words){.text = NULL};
+}

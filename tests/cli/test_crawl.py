@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir crawl, before anything is sent: its options, and what it says to mistakes. The first argument is the program."""
+import os
+import pty
+import subprocess
+import sys
+import tempfile
+
+import cases
+from program import weir
+
+
+def _crawl(*words, **more):
+    """(the run, the files that it left), in an empty folder. Nothing is reached: there are only loopback addresses."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = weir('crawl', *words, cwd=folder, **more)
+        return run, sorted(os.listdir(folder))
+
+
+def _mistake(*words, status=2, files=(), **more):
+    """The one line that it says, checked to leave nothing behind."""
+    run, left = _crawl(*words, **more)
+    assert run.returncode == status, (words, run)
+    assert run.stdout == '' and run.stderr.count('\n') == 1 and run.stderr.startswith('weir crawl: '), (words, run)
+    assert left == list(files), (words, left)
+    return run.stderr
+
+
+def help_teaches_by_examples():
+    text = weir('crawl', '--help').stdout
+    assert 'weir crawl example.org' in text and '--resume' in text and '(default weir.db)' in text
+    assert '(default crawl.jsonl)' in text and '--depth N' in text
+
+
+def unknown_flags_and_values_are_answered_with_what_would_be_right():
+    assert 'did you mean --depth?' in _mistake('--dept', '3', 'a.example')
+    assert 'host, domain, prefix, any' in _mistake('--scope', 'site', 'a.example')
+    assert '--max-time' in _mistake('--max-time', 'soon', 'a.example')
+    assert '--global-rate' in _mistake('--global-rate', 'slow', 'a.example')
+    assert '--max-rate' in _mistake('--max-rate', 'slow', 'a.example')
+    assert 'a URL or a mail address' in _mistake('--contact', 'me', 'a.example')
+    assert 'refers back' in _mistake('--exclude', 're:(a)\\1', 'a.example')
+    assert '--include' in _mistake('--include', '', 'a.example')
+    assert 'longer than' in _mistake('--user-agent', 'x' * 2000, 'a.example')
+
+
+def options_that_contradict_each_other_are_refused():
+    assert '--resume' in _mistake('--job', '3', 'a.example')
+    assert '--report' in _mistake('--json', '--out', '-', 'a.example')
+
+
+def seed_that_is_no_url_is_refused_before_anything_begins():
+    assert '"ftp://x/" is no URL to begin with: its scheme' in _mistake('a.example', 'ftp://x/')
+    line = _mistake('https://user:s3cret@a.example/')
+    assert 's3cret' not in line and '--header' in line, line
+    assert '--allow-private allows that' in _mistake('http://localhost:8080/')
+
+
+def crawl_without_a_seed_says_how_to_give_one():
+    assert 'no URL in standard input' in _mistake()
+    screen, terminal = pty.openpty()
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run([os.path.abspath(sys.argv[1]), 'crawl'], stdin=terminal, capture_output=True, text=True,
+                             timeout=60, cwd=folder)
+    os.close(terminal)
+    os.close(screen)
+    assert run.returncode == 2 and 'weir crawl example.org' in run.stderr and run.stderr.count('\n') == 1, run
+
+
+def lines_of_a_seeds_file_that_are_no_urls_are_told_by_number():
+    with tempfile.TemporaryDirectory() as folder:
+        path = f'{folder}/seeds'
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write('# none\n\nftp://x/\nhttps://u:s3cret@a.example/\n')
+        run, left = _crawl('--seeds-file', path)
+    assert run.returncode == 2 and left == [] and 's3cret' not in run.stderr, (run, left)
+    lines = run.stderr.splitlines()
+    assert len(lines) == 3 and ', line 3: "ftp://x/"' in lines[0] and ', line 4: ' in lines[1], lines
+    assert 'there is no URL in' in lines[2], lines
+
+
+def seeds_file_that_is_not_there_is_told():
+    assert 'cannot open /nonexistent/seeds' in _mistake('--seeds-file', '/nonexistent/seeds', status=1)
+
+
+def files_that_cannot_be_written_are_found_out_before_anything_begins():
+    url = 'a.example'
+    assert '--report' in _mistake('--report', '/nonexistent/r.json', url, status=1)
+    assert '/nonexistent/s.db' in _mistake('--state', '/nonexistent/s.db', url, status=1)
+    assert '/nonexistent/o' in _mistake('--out', '/nonexistent/o', url, status=1, files=['weir.db'])
+    assert '/nonexistent/l' in _mistake('--log', '/nonexistent/l', url, status=1, files=['weir.db'])
+
+
+def results_that_are_there_are_not_mixed_with_others_by_mistake():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f'{folder}/crawl.jsonl', 'w', encoding='utf-8') as file:
+            file.write('{"mine": true}\n')
+        run = weir('crawl', 'a.example', cwd=folder)
+        assert run.returncode == 2 and '--append' in run.stderr and run.stderr.count('\n') == 1, run
+        with open(f'{folder}/crawl.jsonl', encoding='utf-8') as file:
+            assert file.read() == '{"mine": true}\n'
+        assert os.listdir(folder) == ['crawl.jsonl']
+
+
+def there_is_nothing_to_resume_without_a_state_file():
+    line = _mistake('--resume', status=1)
+    assert 'weir.db' in line and 'without --resume' in line, line
+    assert 'other.db' in _mistake('--resume', '--state', 'other.db', status=1)
+
+
+def file_that_is_no_state_file_is_left_alone():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f'{folder}/weir.db', 'w', encoding='utf-8') as file:
+            file.write('my notes\n' * 200)
+        for words in (['--resume'], ['a.example']):
+            run = weir('crawl', *words, cwd=folder)
+            assert run.returncode == 1 and run.stderr.count('\n') == 1 and 'weir.db' in run.stderr, run
+        with open(f'{folder}/weir.db', encoding='utf-8') as file:
+            assert file.read() == 'my notes\n' * 200
+
+
+def failure_threshold_comes_from_the_environment_too():
+    for name in ('WEIR_JOB_FAILURE_THRESHOLD', 'BBB_JOB_FAILURE_THRESHOLD'):
+        assert name in _mistake('a.example', env={**os.environ, name: 'many'})
+        assert '(default 7)' in weir('crawl', '--help', env={**os.environ, name: '7'}).stdout
+    both = {**os.environ, 'WEIR_JOB_FAILURE_THRESHOLD': '8', 'BBB_JOB_FAILURE_THRESHOLD': '9'}
+    assert '(default 8)' in weir('crawl', '--help', env=both).stdout
+
+
+if __name__ == '__main__':
+    cases.main()

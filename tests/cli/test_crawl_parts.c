@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* test_crawl_parts.c - parts of weir crawl: seeds, the words of a job, figures. */
+#include "lib/test.h"
+
+#include <math.h>
+
+#include "cli/crawl/figures.h"
+#include "cli/crawl/seeds.h"
+#include "cli/crawl/settings.h"
+#include "cli/crawl/words.h"
+#include "shell/memory/memory.h"
+
+/* ---- seeds ---- */
+
+static void bare_names_are_https(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"example.org", "https://example.org/"},
+        {"example.org/a?b", "https://example.org/a?b"},
+        {"localhost:8080", "https://localhost:8080/"},
+        {"[::1]:81/x", "https://[::1]:81/x"},
+        {"http://example.org", "http://example.org/"},
+        {"HTTPS://Example.ORG/x", "https://example.org/x"},
+        {"b\303\274cher.example", "https://xn--bcher-kva.example/"},
+        {"example.org/a:b", "https://example.org/a:b"},
+    };
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *why = wr_seed_parse(wr_span_of(cases[i][0]), true, memory, &url);
+        if (why != NULL)
+            fail_msg("%s: %s", cases[i][0], why);
+        assert_string_equal(url.text, cases[i][1]);
+    }
+}
+
+static void what_is_no_seed_is_told_why(void **state)
+{
+    (void)state;
+    static char longest[3 * WR_URL_MAX];
+    const char *const cases[][2] = {
+        {"ftp://example.org/", "scheme"},
+        {"mailto:me@example.org", "scheme"},
+        {"", "host"},
+        {"two words.example", "character"},
+        {"https://user:secret@example.org/", "names a user"},
+        {"user@example.org", "names a user"},
+        {"http://127.0.0.1/", "--allow-private"},
+        {"[::1]:8080", "--allow-private"},
+        {"localhost", "--allow-private"},
+        {"http://10.1/", "--allow-private"},
+        {longest, "longer"},
+    };
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    memset(longest, 'x', sizeof longest - 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *why = wr_seed_parse(wr_span_of(cases[i][0]), false, memory, &url);
+        if (why == NULL || (strstr(why, cases[i][1]) == NULL && cases[i][0] != longest))
+            fail_msg("%.40s: %s", cases[i][0], why != NULL ? why : "is fine");
+    }
+}
+
+/* ---- words ---- */
+
+/* Writes the words and reads them again. */
+static void keep(char **words, int count, struct wr_words *ret_words)
+{
+    struct wr_buf buf;
+    wr_buf_init(&buf, wr_allocator_or_system(NULL), 65536);
+    wr_words_append(&buf, &wr_crawl_usage, count, words);
+    assert_int_equal(buf.error, 0);
+    assert_true(wr_span_clean(wr_buf_from(&buf, 0)));
+    assert_null(strstr(buf.bytes, "s3cret"));
+    assert_int_equal(wr_words_read(ret_words, wr_buf_from(&buf, 0)), 0);
+    wr_buf_release(&buf);
+}
+
+static void words_of_a_job_come_back_as_they_were(void **state)
+{
+    (void)state;
+    char *words[] = {"example.org",  "--depth",    "5",       "--exclude=a b\\x20\n", "--all-types",
+                     "--user-agent", "\303\274 x", "--out=-", "--seeds-file",         "-",
+                     "--",           "--x"};
+    static const char *const expected[] = {
+        "example.org",    "--depth=5", "--exclude=a b\\x20\n", "--all-types", "--user-agent=\303\274 x", "--out=-",
+        "--seeds-file=-", "--x"};
+    struct wr_words kept;
+    keep(words, sizeof words / sizeof words[0], &kept);
+    assert_int_equal(kept.count, sizeof expected / sizeof expected[0]);
+    for (int i = 0; i < kept.count; i++)
+        assert_string_equal(kept.list[i], expected[i]);
+    assert_false(kept.lacks_header || kept.lacks_proxy);
+    wr_words_release(&kept);
+}
+
+static void secrets_and_what_is_of_one_run_are_not_kept(void **state)
+{
+    (void)state;
+    char *words[] = {"--header",
+                     "Authorization: s3cret",
+                     "--proxy=http://u:s3cret@p",
+                     "--quiet",
+                     "--resume",
+                     "--job",
+                     "3",
+                     "--state=x.db",
+                     "--append",
+                     "--json",
+                     "a.example"};
+    char *open[] = {"--proxy", "http://proxy:3128"}, *none[] = {NULL};
+    struct wr_words kept;
+    keep(words, sizeof words / sizeof words[0], &kept);
+    assert_int_equal(kept.count, 1);
+    assert_string_equal(kept.list[0], "a.example");
+    assert_true(kept.lacks_header && kept.lacks_proxy);
+    wr_words_release(&kept);
+    keep(open, 2, &kept);
+    assert_int_equal(kept.count, 1);
+    assert_string_equal(kept.list[0], "--proxy=http://proxy:3128");
+    wr_words_release(&kept);
+    keep(none, 0, &kept);
+    assert_int_equal(kept.count, 0);
+    wr_words_release(&kept);
+}
+
+static void settings_of_others_are_refused(void **state)
+{
+    (void)state;
+    struct wr_words words;
+    assert_int_equal(wr_words_read(&words, wr_span_of("{\"depth\": 5}")), WEIR_E_INVAL);
+    assert_int_equal(wr_words_read(&words, wr_span_of("")), WEIR_E_INVAL);
+    assert_int_equal(wr_words_read(&words, wr_span_of("weir-crawl/1")), 0);
+    wr_words_release(&words);
+}
+
+/* ---- figures ---- */
+
+static void figures_have_a_unit_that_fits(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t ns;
+        const char *text;
+    } durations[] = {
+        {0, "0 ms"},
+        {18 * WEIR_MICROSECOND, "18 us"},
+        {850 * WEIR_MILLISECOND, "850 ms"},
+        {12340 * WEIR_MILLISECOND, "12.3 s"},
+        {245 * WEIR_SECOND, "4m 05s"},
+        {2 * WEIR_HOUR + 3 * WEIR_MINUTE, "2h 03m"},
+        {50 * WEIR_HOUR, "2d 02h"},
+    };
+    char text[32];
+    for (size_t i = 0; i < sizeof durations / sizeof durations[0]; i++) {
+        wr_figure_duration(durations[i].ns, text, sizeof text);
+        assert_string_equal(text, durations[i].text);
+    }
+    wr_figure_bytes(999, text, sizeof text);
+    assert_string_equal(text, "999 B");
+    wr_figure_bytes(999999, text, sizeof text);
+    assert_string_equal(text, "1.0 MB");
+    wr_figure_bytes(UINT64_MAX, text, sizeof text);
+    assert_string_equal(text, "18.4 EB");
+    wr_figure_rate(INFINITY, text, sizeof text);
+    assert_string_equal(text, "any");
+    wr_figure_rate(0, text, sizeof text);
+    assert_string_equal(text, "-");
+    wr_figure_rate(0.05, text, sizeof text);
+    assert_string_equal(text, "0.05/s");
+}
+
+WEIR_TESTS(test(bare_names_are_https), test(what_is_no_seed_is_told_why), test(words_of_a_job_come_back_as_they_were),
+           test(secrets_and_what_is_of_one_run_are_not_kept), test(settings_of_others_are_refused),
+           test(figures_have_a_unit_that_fits))

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""A small site on nginx, and runs of weir crawl in a folder of their own. The first argument is the program."""
+import collections
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', '..', 'cli'), os.path.join(HERE, '..', 'client')]
+
+import cases  # noqa: E402
+from nginx import Nginx, free_port  # noqa: E402
+
+PAGES = 40
+
+
+def page(number):
+    """Each leads to five others, and every one can be reached."""
+    links = ''.join(f'<a href="/p{(number * 3 + k) % PAGES}.html">x</a>' for k in range(5))
+    return f'<title>Page {number}</title>{links}'
+
+
+def site(server='', **more):
+    files = {f'p{number}.html': page(number) for number in range(PAGES)}
+    files['index.html'] = '<title>Home</title><a href="p0.html">pages</a>'
+    files.update(more)
+    return Nginx(server, files=files)
+
+
+def all_of(nginx):
+    """The URLs of the pages."""
+    return {f'{nginx.url}/'} | {f'{nginx.url}/p{number}.html' for number in range(PAGES)}
+
+
+class Folder(tempfile.TemporaryDirectory):
+    """Where crawls run: with Folder() as folder: folder.crawl(url) …"""
+
+    def __enter__(self):
+        super().__enter__()
+        return self
+
+    def command(self, *words):
+        return [os.path.abspath(sys.argv[1]), 'crawl', '--allow-private', *words]
+
+    def crawl(self, *words, **more):
+        more.setdefault('stdin', None if 'input' in more else subprocess.DEVNULL)
+        return subprocess.run(self.command(*words), cwd=self.name, capture_output=True, text=True, timeout=60, **more)
+
+    def begin(self, *words, **more):
+        return subprocess.Popen(self.command(*words), cwd=self.name, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, **more)
+
+    def path(self, name):
+        return os.path.join(self.name, name)
+
+    def read(self, name):
+        with open(self.path(name), encoding='utf-8') as file:
+            return file.read()
+
+    def write(self, name, text):
+        with open(self.path(name), 'w', encoding='utf-8') as file:
+            file.write(text)
+
+    def lines(self, name='crawl.jsonl'):
+        return [json.loads(line) for line in self.read(name).splitlines()]
+
+    def by_url(self, name='crawl.jsonl'):
+        """{url: its line}; no URL may have two."""
+        lines = self.lines(name)
+        found = {line['url']: line for line in lines}
+        assert len(found) == len(lines), collections.Counter(line['url'] for line in lines).most_common(3)
+        return found
+
+    def await_lines(self, count, name='crawl.jsonl'):
+        """Until the file has so many."""
+        for _ in range(600):
+            if os.path.exists(self.path(name)) and self.read(name).count('\n') >= count:
+                return
+            time.sleep(0.05)
+        raise AssertionError('no lines')
+
+
+def interrupt(process, number=signal.SIGINT):
+    """Sends the signal, and waits for the end."""
+    process.send_signal(number)
+    out, errors = process.communicate(timeout=60)
+    return process.returncode, out, errors
+
+
+__all__ = ['PAGES', 'Folder', 'Nginx', 'all_of', 'cases', 'free_port', 'interrupt', 'page', 'site']

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir crawl that is stopped and goes on, against a real nginx. The first argument is the program."""
+import collections
+import json
+import os
+import signal
+import sqlite3
+import time
+
+from site_rig import PAGES, Folder, all_of, cases, interrupt, site
+
+STEADY = ('--pace', 'strict', '--interval', '50ms', '--max-rate', '100')
+FAST = ('--pace', 'unlimited')
+SLOW = 'location /slow { limit_rate 10; }'
+SLOW_FILES = {'index.html': '<a href="p0.html">a</a><a href="slow">b</a>', 'slow': 'x' * 100000}
+
+
+def _counts(nginx):
+    return collections.Counter(path for _, _, path, *_ in nginx.log())
+
+
+def interrupted_crawl_goes_on_and_ends_with_every_page_once():
+    with site() as nginx, Folder() as folder:
+        process = folder.begin(*STEADY, nginx.url)
+        folder.await_lines(10)
+        status, out, errors = interrupt(process)
+        assert status == 3 and 'finishing what is in flight' in errors and 'weir crawl --resume' in errors, (status, errors)
+        assert out.startswith('stopped after '), out
+        before = set(folder.by_url())
+        assert 10 <= len(before) < PAGES, before
+        run = folder.crawl('--resume', '--json')
+        assert run.returncode == 0, run
+        assert set(folder.by_url()) == all_of(nginx), set(folder.by_url()) ^ all_of(nginx)
+        report = json.loads(run.stdout)
+        assert report['job'] == 1 and report['accepted'] == PAGES + 1 and report['pages'] == PAGES + 1 - len(before), report
+        assert set(_counts(nginx).values()) == {1}, _counts(nginx)  # what was in flight had ended
+        times = [at for at, *_ in nginx.log()]
+        assert min(b - a for a, b in zip(times, times[1:])) >= 0.03, 'the interval holds over the resume, too'
+
+
+def sigterm_and_sighup_stop_in_order_as_well():
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        with site() as nginx, Folder() as folder:
+            process = folder.begin(*STEADY, nginx.url)
+            folder.await_lines(5)
+            assert interrupt(process, number)[0] == 3
+            assert folder.crawl('--resume').returncode == 0 and set(folder.by_url()) == all_of(nginx)
+
+
+def second_interrupt_stops_at_once_and_what_was_in_flight_is_queued():
+    with site(SLOW, **SLOW_FILES) as nginx, Folder() as folder:
+        process = folder.begin(*FAST, nginx.url)
+        folder.await_lines(PAGES + 1)
+        process.send_signal(signal.SIGINT)
+        time.sleep(1.5)
+        assert process.poll() is None, 'it waits for the slow page'
+        began = time.monotonic()
+        status, _, errors = interrupt(process)
+        assert status == 3 and time.monotonic() - began < 10, (status, errors)
+        assert f'{nginx.url}/slow' not in folder.by_url()
+        with sqlite3.connect(folder.path('weir.db')) as store:
+            assert store.execute('pragma integrity_check').fetchone() == ('ok',)
+
+
+def third_interrupt_ends_the_program_and_nothing_is_lost():
+    with site(SLOW, **SLOW_FILES) as nginx, Folder() as folder:
+        process = folder.begin(*FAST, nginx.url)
+        folder.await_lines(PAGES + 1)
+        os.kill(process.pid, signal.SIGSTOP)  # so that all three are there when it looks
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(process.pid, number)
+        os.kill(process.pid, signal.SIGCONT)
+        assert process.wait(timeout=30) < 0
+        process.communicate()
+        run = folder.crawl('--resume', '--attempts', '1', '--timeout', '2s')
+        assert run.returncode == 1 and set(folder.by_url()) == all_of(nginx) | {f'{nginx.url}/slow'}, run
+
+
+def killed_crawl_goes_on_too():
+    with site() as nginx, Folder() as folder:
+        process = folder.begin(*STEADY, nginx.url)
+        folder.await_lines(8)
+        process.kill()
+        process.communicate()
+        run = folder.crawl('--resume')
+        assert run.returncode == 0 and set(folder.by_url()) == all_of(nginx), run
+        assert max(_counts(nginx).values()) <= 2 and sum(_counts(nginx).values()) <= PAGES + 2 + 8, _counts(nginx)
+
+
+def crawl_that_is_out_of_time_can_be_resumed():
+    with site() as nginx, Folder() as folder:
+        run = folder.crawl(*STEADY, '--max-time', '700ms', nginx.url)
+        assert run.returncode == 3 and 'still queued' in run.stdout, run
+        run = folder.crawl('--resume', '--max-time', '0')
+        assert run.returncode == 0 and set(folder.by_url()) == all_of(nginx), run
+
+
+def resumed_job_has_the_options_that_it_was_begun_with():
+    with site() as nginx, Folder() as folder:
+        process = folder.begin(*STEADY, '--out', 'mine', '--exclude', '*/p1?.html', '--state', 's.db', '--user-agent',
+                               'tester/2', nginx.url)
+        folder.await_lines(5, 'mine')
+        status, _, errors = interrupt(process)
+        assert status == 3 and '--resume --state s.db' in errors, errors
+        assert folder.crawl('--resume', '--state', 's.db').returncode == 0
+        assert sorted(os.listdir(folder.name)) == ['mine', 's.db'], os.listdir(folder.name)
+        assert {agent for *_, agent, _ in nginx.log()} == {'tester/2'}
+        lines = folder.by_url('mine')
+        assert lines and not any('/p1' in url and url[-7:-6] == '1' for url in lines), lines
+
+
+def job_that_is_over_is_not_resumed():
+    with site() as nginx, Folder() as folder:
+        assert folder.crawl(*FAST, nginx.url).returncode == 0
+        for words in ((), ('--job', '1'), ('--job', '7')):
+            run = folder.crawl('--resume', *words)
+            assert run.returncode == 2 and run.stderr.count('\n') == 1 and run.stdout == '', run
+
+
+def secrets_are_not_kept_and_asked_for_again():
+    with site() as nginx, Folder() as folder:
+        process = folder.begin(*STEADY, '--header', 'X-Test: s3cret', nginx.url)
+        folder.await_lines(5)
+        assert interrupt(process)[0] == 3
+        for name in os.listdir(folder.name):
+            with open(folder.path(name), 'rb') as file:
+                assert b's3cret' not in file.read(), name
+        run = folder.crawl('--resume')
+        assert run.returncode == 2 and '--header' in run.stderr and run.stderr.count('\n') == 1, run
+        run = folder.crawl('--resume', '--header', 'X-Test: s3cret')
+        assert run.returncode == 0 and set(folder.by_url()) == all_of(nginx), run
+
+
+def seeds_that_had_not_been_read_are_asked_for_again():
+    with site() as nginx, Folder() as folder:
+        os.mkfifo(folder.path('seeds'))
+        process = folder.begin(*FAST, '--seeds-file', 'seeds')
+        with open(folder.path('seeds'), 'w', encoding='utf-8') as pipe:
+            pipe.write(f'{nginx.url}/p0.html\n')
+            pipe.flush()
+            time.sleep(1)
+            status, _, errors = interrupt(process)
+        assert status == 3, (status, errors)
+        os.unlink(folder.path('seeds'))
+        folder.write('seeds', f'{nginx.url}/p0.html\n{nginx.url}/\n')
+        run = folder.crawl('--resume')
+        assert run.returncode == 0 and set(folder.by_url()) == all_of(nginx), run
+
+
+def what_a_job_learned_of_a_host_is_known_to_the_next():
+    with site(**{'robots.txt': 'User-agent: *\nCrawl-delay: 1\n'}) as nginx, Folder() as folder:
+        assert folder.crawl('--max-pages', '2', nginx.url).returncode == 0
+        assert folder.crawl('--max-pages', '2', '--out', 'o', nginx.url).returncode == 0
+        assert _counts(nginx)['/robots.txt'] == 1, _counts(nginx)
+        times = [at for at, *_ in nginx.log()]
+        assert min(b - a for a, b in zip(times, times[1:])) >= 0.98, times
+
+
+if __name__ == '__main__':
+    cases.main()

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What weir crawl shows while it runs (S0-76). The first argument is the program."""
+import os
+import pty
+import re
+import signal
+import subprocess
+import threading
+import time
+
+from site_rig import Folder, cases, interrupt, site
+
+STEADY = ('--pace', 'strict', '--interval', '300ms', '--max-rate', '100')
+
+
+def without_a_terminal_there_is_a_line_every_five_seconds():
+    with site() as nginx, Folder() as folder:
+        process = folder.begin(*STEADY, nginx.url)
+        time.sleep(7)
+        status, _, errors = interrupt(process)
+        lines = [line for line in errors.splitlines() if ' in flight, ' in line]
+        assert status == 3 and len(lines) >= 1 and '\033' not in errors, errors
+        assert re.match(r'\d+ pages, [\d.]+/s, ETA .*, \d+ in flight, \d+ queued, \d+ failed, \d+ answered 429, ', lines[0])
+
+
+def _shown_on_a_terminal(folder, *words, terminal_name='xterm'):
+    """What a screen of 80 columns got until an interrupt after two seconds."""
+    screen, terminal = pty.openpty()
+    parts = []
+
+    def read():
+        try:
+            while part := os.read(screen, 65536):
+                parts.append(part)
+        except OSError:  # Linux' end of a terminal that was closed
+            pass
+
+    reader = threading.Thread(target=read)
+    process = subprocess.Popen(folder.command(*words), cwd=folder.name, stdin=subprocess.DEVNULL, stdout=terminal,
+                               stderr=terminal, env={**os.environ, 'TERM': terminal_name})
+    os.close(terminal)
+    reader.start()
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 3
+    reader.join()
+    os.close(screen)
+    return b''.join(parts).decode()
+
+
+def on_a_terminal_progress_is_drawn_in_place():
+    with site() as nginx, Folder() as folder:
+        shown = _shown_on_a_terminal(folder, *STEADY, nginx.url)
+        assert shown.count(' in flight, ') >= 3 and '\033[A\r\033[K' in shown, shown
+        lines, row = [''], 0  # what is left on the screen
+        for piece in re.split(r'(\r\n|\033\[A\r\033\[K)', shown):
+            if piece == '\r\n':
+                row += 1
+                lines += [''] * (row + 1 - len(lines))
+            elif piece == '\033[A\r\033[K':
+                row -= 1
+                lines[row] = ''
+            else:
+                lines[row] += piece
+        left = '\n'.join(lines)
+        assert ' in flight, ' not in left and 'stopped after' in left and 'finishing what is in flight' in left, left
+        drawn = [line for line in re.split(r'\r\n|\033\[A\r\033\[K', shown) if ' in flight, ' in line]
+        assert all(len(line) < 80 for line in drawn), drawn
+
+
+def lines_on_a_terminal_do_not_mix_with_progress():
+    with site() as nginx, Folder() as folder:
+        shown = _shown_on_a_terminal(folder, *STEADY, '--out', '-', nginx.url)
+        assert '"url"' in shown and '\033' not in shown, shown
+        shown = _shown_on_a_terminal(folder, *STEADY, '--state', 'b.db', nginx.url, terminal_name='dumb')
+        assert '\033' not in shown, shown
+
+
+if __name__ == '__main__':
+    cases.main()
