@@ -42,6 +42,7 @@ struct wr_net_options rig_options(void)
     return (struct wr_net_options){
         .agent = "weir-test/1",
         .allow_private = true,
+        .uses_libcurl_only = getenv("WEIR_TEST_LIBCURL") != NULL,
         .transfers_max = 32,
         .body_max = 1 << 20,
         .connect_ns = 300 * MS * SLOW,

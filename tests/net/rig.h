@@ -50,7 +50,8 @@ struct got {
     const char *then_url;
 };
 
-/* Time-outs of some 100 ms, private addresses allowed. */
+/* Time-outs of some 100 ms, private addresses allowed. With WEIR_TEST_LIBCURL in the environment, nothing goes the lean
+ * way: each suite runs both ways. */
 struct wr_net_options rig_options(void);
 
 void rig_set_up(struct rig *ret_rig, struct wr_net_options options);

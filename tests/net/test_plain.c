@@ -208,13 +208,14 @@ static void methods_and_bodies_are_those_of_their_request_alone(void **state)
     static const struct wr_net_request requests[] = {
         {.method = "HEAD"}, {.method = "POST", .body = {"a=b\0c", 5}}, {.method = "DELETE"}, {.method = "GET"}};
     static const char *const begins[] = {"HEAD / ", "POST / ", "DELETE / ", "GET / "};
+    bool is_one_way = rig_options().uses_libcurl_only; /* else those in the middle have a connection of libcurl's */
     struct rig rig;
     struct got got;
     struct hostile_request request;
 
     (void)state;
     rig_set_up(&rig, rig_options());
-    int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {steps}});
+    int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {steps, hello}});
     for (int i = 0; i < 4; i++) {
         memset(&got, 0, sizeof got);
         assert_int_equal(rig_try(&rig, rig_url(port), &requests[i], &got), 0);
@@ -225,7 +226,7 @@ static void methods_and_bodies_are_those_of_their_request_alone(void **state)
         assert_true(strncmp(request.text, begins[i], strlen(begins[i])) == 0);
         assert_int_equal(strstr(request.text, "\r\nContent-Length: 5\r\n") != NULL, i == 1);
         assert_null(strstr(request.text, "Expect"));
-        assert_int_equal(request.connection, 0);
+        assert_int_equal(request.connection, is_one_way || i == 0 || i == 3 ? 0 : 1);
     }
     rig_tear_down(&rig);
 }

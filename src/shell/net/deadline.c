@@ -12,6 +12,8 @@ static uint64_t wire_bytes(struct wr_transfer *transfer)
 {
     curl_off_t body = 0;
 
+    if (transfer->is_lean)
+        return transfer->lean.received;
     (void)curl_easy_getinfo(transfer->easy, CURLINFO_SIZE_DOWNLOAD_T, &body);
     return (uint64_t)body + transfer->head.bytes;
 }
@@ -45,6 +47,15 @@ static int64_t due_at(const struct wr_transfer *transfer, enum wr_net_end *ret_e
     return total;
 }
 
+/* When it is to be looked at: for that, or for a race of addresses. */
+static int64_t look_at(const struct wr_transfer *transfer)
+{
+    enum wr_net_end end;
+    int64_t at = due_at(transfer, &end), race_at = transfer->lean.race_at;
+
+    return race_at != 0 && race_at < at ? race_at : at;
+}
+
 static void arm(struct wr_net *net, int64_t now)
 {
     int64_t at;
@@ -59,9 +70,7 @@ static void arm(struct wr_net *net, int64_t now)
 
 int wr_due_begin(struct wr_transfer *transfer)
 {
-    enum wr_net_end end;
-
-    transfer->due_at = due_at(transfer, &end);
+    transfer->due_at = look_at(transfer);
     int error = wr_heap_push(&transfer->net->dues, transfer->due_at, &transfer->due);
     if (error == 0)
         arm(transfer->net, transfer->result.asked_at);
@@ -70,8 +79,7 @@ int wr_due_begin(struct wr_transfer *transfer)
 
 void wr_due_change(struct wr_transfer *transfer, int64_t now)
 {
-    enum wr_net_end end;
-    int64_t at = due_at(transfer, &end);
+    int64_t at = look_at(transfer);
 
     if (at >= transfer->due_at)
         return;
@@ -105,12 +113,16 @@ static void look(struct wr_transfer *transfer, int64_t now)
     enum wr_net_end end;
     int64_t at = due_at(transfer, &end);
 
+    if (at > now && transfer->lean.race_at != 0 && transfer->lean.race_at <= now)
+        wr_lean_race(transfer);
+    if (transfer->stage == WR_STAGE_ENDED)
+        return;
     if (at <= now && !(end == WR_NET_TOO_SLOW && is_fast_enough(transfer, now))) {
         wr_transfer_set_end(transfer, end, NULL);
         wr_transfer_end(transfer);
         return;
     }
-    transfer->due_at = due_at(transfer, &end);
+    transfer->due_at = look_at(transfer);
     (void)wr_heap_push(&transfer->net->dues, transfer->due_at, &transfer->due);
 }
 

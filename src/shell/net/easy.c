@@ -4,10 +4,8 @@
 
 #include "base/alloc.h"
 #include "core/rules/http/field.h"
-#include "shell/clock/clock.h"
 
 #define CONNECT_MS_MAX ((int64_t)86400 * 1000)
-#define VALIDATOR_MAX 1024 /* bytes; more is not echoed */
 
 /* ---- callbacks ----------------------------------------------------------------------------------------- */
 
@@ -34,104 +32,44 @@ static int on_resolve(void *resolver, void *reserved, void *context)
     return !is_address(peer_of(context));
 }
 
-static void note_send(struct wr_transfer *transfer, const char *address, int port, int64_t now)
-{
-    struct wr_net_result *result = &transfer->result;
-
-    (void)wr_address_parse(wr_span_of(address), &result->address);
-    result->port = (uint16_t)port;
-    result->sends++;
-    result->sent_at = now;
-    transfer->is_pin_known = true;
-}
-
 static int on_send(void *context, char *address, char *local_address, int port, int local_port)
 {
     struct wr_transfer *transfer = context;
-    int64_t now = wr_clock_now(transfer->net->clock);
+    struct wr_address to = {.bytes = {0}};
 
     (void)local_address;
     (void)local_port;
-    if (transfer->result.sends > 0 && !transfer->is_idempotent) {
-        wr_transfer_set_end(transfer, WR_NET_BROKEN, "the connection had died, and the request must not be sent twice");
+    (void)wr_address_parse(wr_span_of(address), &to);
+    if (!wr_tell_send(transfer, &to, (uint16_t)port))
         return CURL_PREREQFUNC_ABORT;
-    }
-    struct wr_net_send send = {.port = (uint16_t)port, .number = transfer->result.sends + 1, .now = now};
-    (void)wr_address_parse(wr_span_of(address), &send.address);
-    if (transfer->is_cancelled ||
-        (transfer->calls.before_send != NULL && !transfer->calls.before_send(transfer->context, &send))) {
-        wr_transfer_set_end(transfer, transfer->is_cancelled ? WR_NET_CANCELLED : WR_NET_REFUSED, NULL);
-        return CURL_PREREQFUNC_ABORT;
-    }
-    note_send(transfer, address, port, now);
-    wr_due_change(transfer, now);
+    transfer->is_pin_known = true;
     return CURL_PREREQFUNC_OK;
 }
 
-/* Connections beyond this many are closed after use, so that libcurl's cache never fills: once it is full, each return
- * of a connection walks over all of it. */
-static bool is_crowded(const struct wr_net *net)
+/* Those of libcurl that are idle cannot be made to go: there must always be one left for the lean way. */
+static bool is_kept(const struct wr_net *net)
 {
-    return net->connections > net->options.connections_max - net->options.connections_max / 8;
+    return !wr_net_is_crowded(net) && net->connections < net->options.connections_max;
 }
 
-/* False: the transfer is over. */
-static bool tell_head(struct wr_transfer *transfer)
-{
-    transfer->is_head_told = true;
-    transfer->result.status = transfer->head.status;
-    if (is_crowded(transfer->net)) {
-        transfer->has_settings = true;
-        (void)curl_easy_setopt(transfer->easy, CURLOPT_FORBID_REUSE, 1L);
-    }
-    if (transfer->calls.on_head == NULL || transfer->calls.on_head(transfer->context, &transfer->head))
-        return true;
-    transfer->result.is_truncated = true;
-    wr_transfer_set_end(transfer, WR_NET_DONE, NULL);
-    return false;
-}
-
+/* Less than there was ends the transfer. */
 static size_t on_header(char *data, size_t each, size_t count, void *context)
 {
     struct wr_transfer *transfer = context;
-    struct wr_span line = {data, each * count};
+    bool was_told = transfer->is_head_told;
 
-    if (transfer->result.first_byte_at == 0) {
-        transfer->result.first_byte_at = transfer->speed_at = wr_clock_now(transfer->net->clock);
-        wr_due_change(transfer, transfer->speed_at);
+    if (!wr_tell_line(transfer, (struct wr_span){data, each * count}))
+        return 0;
+    if (transfer->is_head_told && !was_told && !is_kept(transfer->net)) {
+        transfer->has_settings = true;
+        (void)curl_easy_setopt(transfer->easy, CURLOPT_FORBID_REUSE, 1L);
     }
-    enum wr_head_fault fault = wr_head_line(&transfer->head, line);
-    if (fault != WR_HEAD_OK)
-        wr_transfer_set_end(transfer, fault == WR_HEAD_MEMORY ? WR_NET_SCARCE : WR_NET_PROTOCOL,
-                            wr_head_fault_text(fault));
-    if (transfer->is_cancelled)
-        wr_transfer_set_end(transfer, WR_NET_CANCELLED, NULL);
-    if (transfer->has_end)
-        return 0;
-    if (wr_head_is_whole(&transfer->head) && !transfer->is_head_told && !tell_head(transfer))
-        return 0;
-    return line.bytes;
+    return each * count;
 }
 
 static size_t on_data(char *data, size_t each, size_t count, void *context)
 {
-    struct wr_transfer *transfer = context;
-    size_t bytes = each * count;
-    uint64_t left = transfer->body_max - transfer->result.body_bytes;
-    size_t wanted = bytes <= left ? bytes : (size_t)left;
-
-    if (transfer->is_cancelled) {
-        wr_transfer_set_end(transfer, WR_NET_CANCELLED, NULL);
-        return 0;
-    }
-    transfer->result.body_bytes += wanted;
-    bool goes_on =
-        transfer->calls.on_body == NULL || wanted == 0 || transfer->calls.on_body(transfer->context, data, wanted);
-    if (goes_on && wanted == bytes)
-        return bytes;
-    transfer->result.is_truncated = true;
-    wr_transfer_set_end(transfer, WR_NET_DONE, NULL);
-    return 0;
+    return wr_tell_data(context, data, each * count) ? each * count : 0;
 }
 
 /* ---- options that are the same for all ----------------------------------------------------------------- */
@@ -252,9 +190,7 @@ static int add_field(struct wr_transfer *transfer, struct wr_span name, struct w
 
 static int add_validator(struct wr_transfer *transfer, const char *name, struct wr_span value)
 {
-    if (value.bytes == 0 || value.bytes > VALIDATOR_MAX || !wr_field_is_sound(wr_span_of(name), value))
-        return 0;
-    return add_field(transfer, wr_span_of(name), value);
+    return wr_net_may_echo(value) ? add_field(transfer, wr_span_of(name), value) : 0;
 }
 
 static int set_fields(struct wr_transfer *transfer, const struct wr_net_request *request)

@@ -16,6 +16,7 @@
 #define TRANSFERS_MAX 65536
 #define CONNECTIONS_MAX (1 << 20)
 #define DESCRIPTORS_LEFT 64 /* for the rest of the program */
+#define VALIDATOR_MAX 1024  /* bytes; more is not echoed */
 #define BODY_DEFAULT ((uint64_t)32 << 20)
 
 /* ---- from other threads, and later --------------------------------------------------------------------- */
@@ -60,6 +61,16 @@ static void end_cancelled(struct wr_net *net)
     }
 }
 
+void wr_net_finish(struct wr_net *net)
+{
+    bool was_in = net->in_settle;
+
+    net->in_settle = true;
+    while (net->ended != NULL)
+        wr_transfer_finish(net->ended);
+    net->in_settle = was_in;
+}
+
 void wr_net_settle(struct wr_net *net)
 {
     CURLMsg *message;
@@ -72,11 +83,7 @@ void wr_net_settle(struct wr_net *net)
         wr_easy_forget(transfer);
         wr_transfer_end(transfer);
     }
-    bool was_in = net->in_settle;
-    net->in_settle = true;
-    while (net->ended != NULL)
-        wr_transfer_finish(net->ended);
-    net->in_settle = was_in;
+    wr_net_finish(net);
 }
 
 /* ---- closing ------------------------------------------------------------------------------------------- */
@@ -94,6 +101,7 @@ static void release(struct wr_net *net)
     give_string(net, net->options.agent);
     give_string(net, net->options.ca_file);
     wr_heap_release(&net->dues);
+    wr_lean_release(net);
     wr_socket_give_spares(net);
     wr_give(allocator, net->sockets, net->sockets_room * sizeof(struct wr_socket *), _Alignof(struct wr_socket *));
     (void)pthread_mutex_destroy(&net->post_lock);
@@ -119,6 +127,8 @@ static void close_handles(struct wr_net *net)
     uv_close((uv_handle_t *)&net->due_timer, on_closed);
     uv_close((uv_handle_t *)&net->no_wait, on_closed);
     uv_close((uv_handle_t *)&net->polled, on_closed);
+    uv_close((uv_handle_t *)&net->lean.no_wait, on_closed);
+    uv_close((uv_handle_t *)&net->lean.polled, on_closed);
     uv_close((uv_handle_t *)&net->wake, on_closed);
 }
 
@@ -146,6 +156,7 @@ void wr_net_close(struct wr_net *net)
         net->pool = transfer->next;
         wr_transfer_free(transfer);
     }
+    wr_lean_close(net);
     end_multi(net);
     close_handles(net);
 }
@@ -288,9 +299,12 @@ static int make_handles(struct wr_net *net)
     (void)uv_timer_init(loop, &net->due_timer);
     (void)uv_idle_init(loop, &net->no_wait);
     (void)uv_check_init(loop, &net->polled);
-    uv_handle_t *const handles[] = {(uv_handle_t *)&net->wake, (uv_handle_t *)&net->curl_timer,
-                                    (uv_handle_t *)&net->due_timer, (uv_handle_t *)&net->no_wait,
-                                    (uv_handle_t *)&net->polled};
+    (void)uv_idle_init(loop, &net->lean.no_wait);
+    (void)uv_check_init(loop, &net->lean.polled);
+    uv_handle_t *const handles[] = {(uv_handle_t *)&net->wake,       (uv_handle_t *)&net->curl_timer,
+                                    (uv_handle_t *)&net->due_timer,  (uv_handle_t *)&net->no_wait,
+                                    (uv_handle_t *)&net->polled,     (uv_handle_t *)&net->lean.no_wait,
+                                    (uv_handle_t *)&net->lean.polled};
     for (size_t i = 0; i < sizeof handles / sizeof handles[0]; i++) {
         handles[i]->data = net;
         uv_unref(handles[i]); /* the loop runs for as long as there are transfers */
@@ -334,6 +348,8 @@ int wr_net_new(const struct wr_net_options *options, struct wr_net **ret_net)
     (void)pthread_mutex_init(&net->post_lock, NULL);
     error = copy_strings(net);
     if (error == 0)
+        error = wr_lean_open(net);
+    if (error == 0)
         error = make_multi(net);
     if (error == 0)
         error = make_handles(net);
@@ -345,6 +361,18 @@ int wr_net_new(const struct wr_net_options *options, struct wr_net **ret_net)
     block_sigpipe();
     *ret_net = net;
     return 0;
+}
+
+bool wr_net_is_crowded(const struct wr_net *net)
+{
+    uint32_t max = net->options.connections_max;
+
+    return net->connections > max - max / 8;
+}
+
+bool wr_net_may_echo(struct wr_span validator)
+{
+    return validator.bytes > 0 && validator.bytes <= VALIDATOR_MAX && wr_field_is_sound(wr_span_of("ETag"), validator);
 }
 
 uint32_t wr_net_connections(const struct wr_net *net)

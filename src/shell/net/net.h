@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* net.h - bytes on the wire: one request, one answer, by libcurl on a libuv loop.
+/* net.h - bytes on the wire: one request, one answer, on a libuv loop; by libcurl, or without it (lean/).
  *
  *     wr_net_new(&options, &net);                       on the thread that runs the loop, as all below
  *     wr_net_start(net, &request, &calls, context, &transfer);
@@ -11,7 +11,7 @@
  *     the host's name is resolved by a wr_resolver, never by libcurl; its addresses are judged, and pinned;
  *     a connection is taken or made; the address that is connected to is judged again (D5);
  *     before_send     the request is about to be written. The owner's gate is asked here; "no" ends the transfer as
- *                     WR_NET_REFUSED. Called again when libcurl finds a reused connection dead and sends anew;
+ *                     WR_NET_REFUSED. Called again when a reused connection turns out to be dead and it is sent anew;
  *     on_head         the final head is there: refused before, if its framing is doubtful or it is too large (A4 - A9);
  *     on_body         what has come of the body, decoded. Bounded by body_max, after decoding (A5);
  *     on_done         once for each start that succeeded, and never from inside wr_net_start.
@@ -95,7 +95,7 @@ struct wr_net_result {
     uint8_t version;           /* 10, 11, 20; 0: no answer */
     bool is_reused;            /* by a connection that was there before */
     bool is_truncated;         /* the body ends where body_max or on_body cut it */
-    uint32_t sends;            /* how often the request was written: 0, 1, or more where libcurl sent anew */
+    uint32_t sends;            /* how often the request was written: 0, 1, or more where it was sent anew */
     uint32_t head_bytes;       /* of all heads and the trailer */
     uint64_t wire_bytes;       /* of the body as it came */
     uint64_t body_bytes;       /* decoded, as given to on_body */
@@ -156,6 +156,7 @@ struct wr_net_options {
     const char *proxy;            /* http:// or https://, with user and password if it wants them */
     const char *ca_file;          /* certificates to trust; NULL: the system's */
     bool allow_private;           /* judge no address */
+    bool uses_libcurl_only;       /* nothing goes the lean way; for tests, that compare the two */
     enum wr_guard_class (*judge)(void *context, const struct wr_address *address); /* wr_guard_class; for tests */
     void *judge_context;
     uint32_t transfers_max;   /* at once: 256; at most 65536 */

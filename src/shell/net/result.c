@@ -49,7 +49,7 @@ void wr_transfer_set_end(struct wr_transfer *transfer, enum wr_net_end end, cons
 
 /* ---- libcurl's results --------------------------------------------------------------------------------- */
 
-static bool is_scarce(int error)
+bool wr_result_is_scarce(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM || error == EADDRNOTAVAIL;
 }
@@ -60,7 +60,7 @@ static enum wr_net_end connect_end(const struct wr_transfer *transfer)
     long system = 0;
 
     (void)curl_easy_getinfo(transfer->easy, CURLINFO_OS_ERRNO, &system);
-    if (is_scarce(transfer->socket_errno) || is_scarce((int)system))
+    if (wr_result_is_scarce(transfer->socket_errno) || wr_result_is_scarce((int)system))
         return WR_NET_SCARCE;
     return transfer->net->proxy.is_set ? WR_NET_PROXY : WR_NET_CONNECT;
 }
@@ -125,6 +125,10 @@ void wr_result_from_curl(struct wr_transfer *transfer, CURLcode code)
 
     if (transfer->has_end)
         return;
+    if (code == CURLE_OK && !transfer->is_head_told) { /* a head that is cut is an empty answer to it */
+        wr_transfer_set_end(transfer, WR_NET_BROKEN, "the head was cut");
+        return;
+    }
     if (code == CURLE_COULDNT_CONNECT && transfer->judged != WR_GUARD_PUBLIC) {
         wr_transfer_set_end(transfer, WR_NET_BLOCKED, wr_guard_text(transfer->judged));
         return;
@@ -166,19 +170,31 @@ bool wr_net_is_proxys(const struct wr_transfer *transfer)
     return transfer->net->proxy.is_set && !transfer->is_https && (status == 407 || status == 502 || status == 504);
 }
 
-void wr_result_fill(struct wr_transfer *transfer)
+static void fill_from_curl(struct wr_transfer *transfer)
 {
     struct wr_net_result *result = &transfer->result;
     curl_off_t wire = 0;
     long connects = 0;
 
+    if (result->sends == 0)
+        return;
+    (void)curl_easy_getinfo(transfer->easy, CURLINFO_SIZE_DOWNLOAD_T, &wire);
+    (void)curl_easy_getinfo(transfer->easy, CURLINFO_NUM_CONNECTS, &connects);
+    result->wire_bytes = (uint64_t)wire;
+    result->is_reused = connects == 0;
+    result->version = result->first_byte_at != 0 ? version_of(transfer->easy) : 0;
+}
+
+void wr_result_fill(struct wr_transfer *transfer)
+{
+    struct wr_net_result *result = &transfer->result;
+
     result->head_bytes = transfer->head.bytes;
-    if (result->sends > 0) {
-        (void)curl_easy_getinfo(transfer->easy, CURLINFO_SIZE_DOWNLOAD_T, &wire);
-        (void)curl_easy_getinfo(transfer->easy, CURLINFO_NUM_CONNECTS, &connects);
-        result->wire_bytes = (uint64_t)wire;
-        result->is_reused = connects == 0;
-        result->version = result->first_byte_at != 0 ? version_of(transfer->easy) : 0;
+    if (transfer->is_lean) {
+        result->wire_bytes = transfer->lean.wire;
+        result->version = transfer->lean.version;
+    } else {
+        fill_from_curl(transfer);
     }
     if (wr_net_is_proxys(transfer))
         result->blame = WR_NET_PROXY_HOST;

@@ -85,8 +85,7 @@ static int reserve(struct wr_net *net, int fd)
     return 0;
 }
 
-/* A number that libcurl does not take for another socket's. -1: errno tells. */
-static int renumber(struct wr_net *net, int fd)
+int wr_socket_renumber(struct wr_net *net, int fd)
 {
     while (fd >= 0 && (size_t)fd < net->sockets_room && net->sockets[fd] != NULL) {
         int other = fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
@@ -94,6 +93,12 @@ static int renumber(struct wr_net *net, int fd)
         fd = other;
     }
     return fd;
+}
+
+/* libcurl counts its own connections only: those that are idle without it make room. */
+static bool has_room(struct wr_net *net)
+{
+    return net->connections < net->options.connections_max || net->lean.open == 0 || wr_conn_evict(net);
 }
 
 curl_socket_t wr_socket_open(void *context, curlsocktype purpose, struct curl_sockaddr *address)
@@ -110,8 +115,11 @@ curl_socket_t wr_socket_open(void *context, curlsocktype purpose, struct curl_so
         transfer->judged = class;
         return CURL_SOCKET_BAD;
     }
-    int fd =
-        renumber(net, socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->protocol));
+    int fd = -1;
+    errno = EMFILE;
+    if (has_room(net))
+        fd = socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->protocol);
+    fd = wr_socket_renumber(net, fd);
     if (fd < 0) {
         transfer->socket_errno = errno;
         return CURL_SOCKET_BAD;
@@ -152,6 +160,7 @@ static void let_go(struct wr_socket *watched)
     watched->net->sockets[watched->fd] = NULL;
     watched->net->connections--;
     uv_close((uv_handle_t *)&watched->poll, on_let_go); /* stops watching at once */
+    wr_lean_freed(watched->net);
 }
 
 void wr_socket_leave(struct wr_transfer *transfer)

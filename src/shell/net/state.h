@@ -4,7 +4,8 @@
  *     net.c       making, closing, posting          socket.c   sockets: judged, opened, watched by libuv, closed
  *     transfer.c  a transfer's life                  easy.c     its handle of libcurl: options and callbacks
  *     deadline.c  when it has lasted too long        result.c   how it ended, in our words
- *     proxy.c     the proxy's URL
+ *     proxy.c     the proxy's URL                    tell.c     what its owner is asked and told
+ *     lean/       the way without libcurl
  *
  * libcurl must not be called from inside its callbacks, but for getting and setting options. So a callback only notes
  * what is to happen, and transfers end in wr_net_settle, which runs after each call into libcurl.
@@ -13,6 +14,7 @@
 #define WR_SHELL_NET_STATE_H
 
 #include "base/heap.h"
+#include "shell/net/lean/lean.h"
 #include "shell/net/net.h"
 
 #include <curl/curl.h>
@@ -27,6 +29,7 @@ enum wr_stage {
     WR_STAGE_POSTED,    /* started from inside libcurl: begins when that has returned */
     WR_STAGE_RESOLVING, /* asks for addresses */
     WR_STAGE_CURL,      /* is libcurl's */
+    WR_STAGE_LEAN,      /* goes the lean way */
     WR_STAGE_ENDED,     /* on_done is due */
     WR_STAGE_LEAVING,   /* all is said; an answer for it is still in the queue of calls */
 };
@@ -52,11 +55,14 @@ struct wr_transfer {
     bool is_answer_posted;
     bool is_proxy_asked; /* the query is for the proxy's name */
     bool is_https;
+    bool is_lean; /* goes without libcurl */
     bool is_idempotent;
     bool has_settings; /* beyond those of a plain GET: to be reset */
     uint16_t port;
     uint64_t body_max;
     char host[WR_NAME_MAX + 1]; /* without brackets */
+
+    struct wr_lean_part lean;
 
     struct wr_socket *connecting; /* few: libcurl tries an address of each family at once */
 
@@ -117,6 +123,8 @@ struct wr_net {
     uint32_t connections;
     uint64_t opened, started;
 
+    struct wr_lean lean;
+
     struct wr_transfer *pool, *under_way, *ended;
     uint32_t made, transfers; /* in all, and not in the pool */
     struct wr_heap dues;
@@ -131,8 +139,18 @@ struct wr_net {
 /* Ends what has ended, after a call into libcurl or a change of ours. */
 void wr_net_settle(struct wr_net *net);
 
+/* Calls on_done of those that have ended. */
+void wr_net_finish(struct wr_net *net);
+
 /* wr_net_settle, soon. */
 void wr_net_wake(struct wr_net *net);
+
+/* Whether connections are closed after use: there are so many that libcurl's cache, and what it may still open, must
+ * have room. Once that cache is full, each return of a connection walks over all of it. */
+bool wr_net_is_crowded(const struct wr_net *net);
+
+/* Whether a validator that a server gave us is sent back to it (C11). */
+bool wr_net_may_echo(struct wr_span validator);
 
 /* One handle of libuv less; with the last the net goes. */
 void wr_net_let_go(struct wr_net *net);
@@ -151,6 +169,9 @@ int wr_socket_watch(CURL *easy, curl_socket_t fd, int what, void *context, void 
 int wr_socket_set_timer(CURLM *multi, long after_ms, void *context);
 void wr_socket_give_spares(struct wr_net *net);
 
+/* The same socket, by a number that libcurl does not take for another's. -1 if that fails, or fd is: errno tells. */
+int wr_socket_renumber(struct wr_net *net, int fd);
+
 /* Before a transfer is taken from libcurl, which then closes what it was connecting without telling: by the time that
  * we heard of it, another thread might have a descriptor of that number. */
 void wr_socket_leave(struct wr_transfer *transfer);
@@ -167,6 +188,17 @@ void wr_transfer_end(struct wr_transfer *transfer);
 void wr_transfer_finish(struct wr_transfer *transfer);
 
 void wr_transfer_free(struct wr_transfer *transfer);
+
+/* ---- tell.c: false, the transfer has an end ---- */
+
+/* The request is about to be written: asks before_send. */
+bool wr_tell_send(struct wr_transfer *transfer, const struct wr_address *address, uint16_t port);
+
+void wr_tell_first_byte(struct wr_transfer *transfer);
+
+/* The next line of a head or trailer; a body's next bytes, decoded. */
+bool wr_tell_line(struct wr_transfer *transfer, struct wr_span line);
+bool wr_tell_data(struct wr_transfer *transfer, const char *data, size_t bytes);
 
 /* ---- easy.c ---- */
 
@@ -198,10 +230,13 @@ void wr_due_on_timer(uv_timer_t *timer);
 /* Sets how it ends, unless that is known. `words` may be NULL: those of the end. */
 void wr_transfer_set_end(struct wr_transfer *transfer, enum wr_net_end end, const char *words);
 
+/* Whether an errno means that we are out of something. */
+bool wr_result_is_scarce(int error);
+
 /* What libcurl's result means; sets the end. */
 void wr_result_from_curl(struct wr_transfer *transfer, CURLcode code);
 
-/* The numbers that libcurl knows. */
+/* The numbers that were counted, by libcurl or by us. */
 void wr_result_fill(struct wr_transfer *transfer);
 
 #endif

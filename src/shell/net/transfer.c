@@ -40,6 +40,8 @@ void wr_transfer_end(struct wr_transfer *transfer)
         wr_socket_leave(transfer);
         (void)curl_multi_remove_handle(net->multi, transfer->easy);
     }
+    if (transfer->stage == WR_STAGE_LEAN)
+        wr_lean_leave(transfer);
     wr_due_end(transfer);
     transfer->stage = WR_STAGE_ENDED;
     leave(&net->under_way, transfer);
@@ -60,13 +62,22 @@ static void recycle(struct wr_transfer *transfer)
         uv_unref((uv_handle_t *)&net->wake);
 }
 
+/* Forgets the request and its answer. */
+static void clear(struct wr_transfer *transfer)
+{
+    if (transfer->is_lean)
+        wr_lean_clear(transfer);
+    else
+        wr_easy_clear(transfer);
+    wr_head_clear(&transfer->head);
+}
+
 void wr_transfer_finish(struct wr_transfer *transfer)
 {
     leave(&transfer->net->ended, transfer);
     transfer->result.done_at = wr_clock_now(transfer->net->clock);
     transfer->calls.on_done(transfer->context, &transfer->result);
-    wr_easy_clear(transfer);
-    wr_head_clear(&transfer->head);
+    clear(transfer);
     recycle(transfer);
 }
 
@@ -75,6 +86,7 @@ void wr_transfer_free(struct wr_transfer *transfer)
     const weir_allocator *allocator = transfer->net->allocator;
 
     wr_easy_free(transfer);
+    wr_lean_free(transfer);
     wr_head_release(&transfer->head);
     wr_give(allocator, transfer, sizeof *transfer, _Alignof(struct wr_transfer));
 }
@@ -84,7 +96,7 @@ void wr_net_cancel(struct wr_transfer *transfer)
     if (transfer->stage == WR_STAGE_ENDED)
         return;
     transfer->is_cancelled = true;
-    if (!transfer->net->in_curl) {
+    if (!transfer->net->in_curl && !transfer->lean.is_busy) {
         wr_transfer_set_end(transfer, WR_NET_CANCELLED, NULL);
         wr_transfer_end(transfer);
     }
@@ -121,13 +133,15 @@ static bool judge(struct wr_transfer *transfer, const struct wr_answer *answer, 
     return true;
 }
 
-/* To libcurl, with these addresses. */
+/* To one of these addresses, by libcurl or without it. */
 static void connect_to(struct wr_transfer *transfer, const struct wr_answer *answer)
 {
     struct wr_net *net = transfer->net;
 
     transfer->result.resolved_at = wr_clock_now(net->clock);
-    if (wr_easy_pin(transfer, answer) < 0 || curl_multi_add_handle(net->multi, transfer->easy) != CURLM_OK)
+    if (transfer->is_lean)
+        wr_lean_start(transfer, answer);
+    else if (wr_easy_pin(transfer, answer) < 0 || curl_multi_add_handle(net->multi, transfer->easy) != CURLM_OK)
         end_soon(transfer, WR_NET_SCARCE, NULL);
     else
         transfer->stage = WR_STAGE_CURL;
@@ -304,19 +318,23 @@ static void note_request(struct wr_transfer *transfer, const struct wr_net_reque
     transfer->result = (struct wr_net_result){.asked_at = wr_clock_now(transfer->net->clock)};
 }
 
-/* All that can fail. */
-static int prepare(struct wr_transfer *transfer, const struct wr_net_request *request)
+static int set_easy(struct wr_transfer *transfer, const struct wr_net_request *request)
 {
     int error = transfer->easy != NULL ? 0 : wr_easy_new(transfer);
 
-    if (error < 0)
-        return error;
+    return error == 0 ? wr_easy_set(transfer, request) : error;
+}
+
+/* All that can fail. */
+static int prepare(struct wr_transfer *transfer, const struct wr_net_request *request)
+{
     note_request(transfer, request);
-    error = wr_easy_set(transfer, request);
+    transfer->is_lean = wr_lean_takes(transfer->net, request);
+    int error = transfer->is_lean ? wr_lean_set(transfer, request) : set_easy(transfer, request);
     if (error == 0)
         error = wr_due_begin(transfer);
     if (error < 0)
-        wr_easy_clear(transfer);
+        clear(transfer);
     return error;
 }
 

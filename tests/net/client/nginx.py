@@ -71,6 +71,10 @@ class Nginx:
 
     def log(self):
         """[(seconds, method, path, status, agent, x-test)] in the order of answers."""
+        bytes_before = -1
+        while (size := os.path.getsize(f'{self.folder}/access.log')) != bytes_before:  # it writes when it has answered
+            bytes_before = size
+            time.sleep(0.05)
         with open(f'{self.folder}/access.log', encoding='utf-8') as file:
             lines = [line.split(' ', 5) for line in file]
         return [(float(at), method, path, int(status), *more.strip().strip('"').split('" "'))

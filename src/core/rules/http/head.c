@@ -54,6 +54,11 @@ bool wr_head_is_whole(const struct wr_head *head)
     return head->place == PLACE_TRAILER;
 }
 
+bool wr_head_wants_status(const struct wr_head *head)
+{
+    return head->place == PLACE_START;
+}
+
 /* ---- one line ------------------------------------------------------------------------------------------ */
 
 /* "HTTP/1.1 200 OK", "HTTP/2 200": 0 if it is not that. */

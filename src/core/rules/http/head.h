@@ -69,6 +69,9 @@ void wr_head_init(struct wr_head *ret_head, const weir_allocator *allocator, con
 /* The next line, with its CR and LF. After a fault give no more. */
 enum wr_head_fault wr_head_line(struct wr_head *head, struct wr_span line);
 
+/* Whether the next line is a status line. */
+bool wr_head_wants_status(const struct wr_head *head);
+
 /* Whether the final head has ended: what follows is body or trailer. */
 bool wr_head_is_whole(const struct wr_head *head);
 

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* conn.c - connections of our own: opened, idle, closed.
+ *
+ * Idle ones are found by host and port: the map has the youngest of each, which is used first, and which leads to its
+ * elders. All of them together are in a list by age, so that the oldest can make room.
+ */
+#include "shell/net/state.h"
+
+#include "base/alloc.h"
+#include "shell/clock/clock.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- idle ---------------------------------------------------------------------------------------------- */
+
+static void leave_host(struct wr_lean *lean, struct wr_conn *conn)
+{
+    if (conn->next != NULL)
+        conn->next->prev = conn->prev;
+    if (conn->prev != NULL)
+        conn->prev->next = conn->next;
+    else if (conn->next != NULL) /* takes its place, which takes no memory */
+        (void)wr_map_put(&lean->idle, conn->next->key, conn->key_bytes, conn->next, NULL);
+    else
+        (void)wr_map_remove(&lean->idle, conn->key, conn->key_bytes);
+    conn->next = conn->prev = NULL;
+}
+
+static void leave_idle(struct wr_conn *conn)
+{
+    struct wr_lean *lean = &conn->net->lean;
+
+    leave_host(lean, conn);
+    *(conn->younger != NULL ? &conn->younger->older : &lean->youngest) = conn->older;
+    *(conn->older != NULL ? &conn->older->younger : &lean->oldest) = conn->younger;
+    conn->older = conn->younger = NULL;
+}
+
+static int join_idle(struct wr_conn *conn)
+{
+    struct wr_lean *lean = &conn->net->lean;
+    void *elder = NULL;
+
+    int error = wr_map_put(&lean->idle, conn->key, conn->key_bytes, conn, &elder);
+    if (error < 0)
+        return error;
+    conn->next = elder;
+    if (conn->next != NULL)
+        conn->next->prev = conn;
+    conn->older = lean->youngest;
+    *(conn->older != NULL ? &conn->older->younger : &lean->oldest) = conn;
+    lean->youngest = conn;
+    return 0;
+}
+
+static bool is_stale(const struct wr_conn *conn, int64_t now)
+{
+    return now - conn->idle_at > conn->net->options.idle_ns;
+}
+
+/* Whether the name still leads to where it is connected, by what was judged just now. */
+static bool leads_there(const struct wr_answer *addresses, const struct wr_conn *conn)
+{
+    for (size_t i = 0; i < addresses->count; i++)
+        if (memcmp(&addresses->list[i], &conn->address, sizeof conn->address) == 0)
+            return true;
+    return false;
+}
+
+struct wr_conn *wr_conn_take(struct wr_transfer *transfer)
+{
+    struct wr_net *net = transfer->net;
+    int64_t now = wr_clock_now(net->clock);
+    struct wr_conn *conn;
+
+    while ((conn = wr_map_get(&net->lean.idle, transfer->lean.key, transfer->lean.key_bytes)) != NULL) {
+        if (!is_stale(conn, now) && leads_there(&transfer->lean.addresses, conn)) {
+            leave_idle(conn);
+            conn->transfer = transfer;
+            return conn;
+        }
+        wr_conn_close(conn);
+    }
+    return NULL;
+}
+
+void wr_conn_keep(struct wr_conn *conn)
+{
+    struct wr_net *net = conn->net;
+
+    conn->idle_at = wr_clock_now(net->clock);
+    conn->transfer = NULL;
+    conn->is_used = true;
+    if (wr_net_is_crowded(net) && net->lean.oldest != NULL && is_stale(net->lean.oldest, conn->idle_at))
+        wr_conn_close(net->lean.oldest);
+    if (wr_net_is_crowded(net) || join_idle(conn) < 0) {
+        wr_conn_close(conn);
+        return;
+    }
+    wr_conn_watch(conn, UV_READABLE);
+    wr_lean_freed(net);
+}
+
+bool wr_conn_evict(struct wr_net *net)
+{
+    if (net->lean.oldest == NULL)
+        return false;
+    wr_conn_close(net->lean.oldest);
+    return true;
+}
+
+/* ---- opening and closing ------------------------------------------------------------------------------- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct wr_conn *conn = handle->data;
+    struct wr_net *net = conn->net;
+
+    wr_give(net->allocator, conn, sizeof *conn, _Alignof(struct wr_conn));
+    wr_net_let_go(net);
+}
+
+void wr_conn_close(struct wr_conn *conn)
+{
+    struct wr_net *net = conn->net;
+
+    if (net->lean.youngest == conn || conn->younger != NULL)
+        leave_idle(conn);
+    uv_close((uv_handle_t *)&conn->poll, on_closed); /* stops watching at once */
+    (void)close(conn->fd);
+    net->connections--;
+    net->lean.open--;
+    wr_lean_freed(net);
+}
+
+static socklen_t socket_address(const struct wr_address *address, uint16_t port, struct sockaddr_storage *ret_to)
+{
+    memset(ret_to, 0, sizeof *ret_to);
+    if (wr_address_is_v4(address)) {
+        struct sockaddr_in *to = (void *)ret_to;
+        to->sin_family = AF_INET;
+        to->sin_port = htons(port);
+        memcpy(&to->sin_addr, address->bytes + 12, 4);
+        return sizeof *to;
+    }
+    struct sockaddr_in6 *to = (void *)ret_to;
+    to->sin6_family = AF_INET6;
+    to->sin6_port = htons(port);
+    memcpy(&to->sin6_addr, address->bytes, 16);
+    return sizeof *to;
+}
+
+/* A socket that connects; -1: errno tells. */
+static int connect_to(struct wr_net *net, const struct wr_address *address, uint16_t port)
+{
+    struct sockaddr_storage to;
+    socklen_t bytes = socket_address(address, port, &to);
+    const int yes = 1;
+
+    int fd = wr_socket_renumber(net, socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+    if (fd < 0)
+        return -1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    if (connect(fd, (const struct sockaddr *)&to, bytes) == 0 || errno == EINPROGRESS)
+        return fd;
+    int failure = errno;
+    (void)close(fd);
+    errno = failure;
+    return -1;
+}
+
+static struct wr_conn *open_failed(struct wr_transfer *transfer, int failure)
+{
+    transfer->socket_errno = failure;
+    return NULL;
+}
+
+struct wr_conn *wr_conn_open(struct wr_transfer *transfer, const struct wr_address *address)
+{
+    struct wr_net *net = transfer->net;
+    int fd = connect_to(net, address, transfer->port);
+    if (fd < 0)
+        return open_failed(transfer, errno);
+    struct wr_conn *conn = wr_take(net->allocator, sizeof *conn, _Alignof(struct wr_conn));
+    if (conn == NULL || uv_poll_init_socket(net->options.loop, &conn->poll, fd) < 0) {
+        wr_give(net->allocator, conn, sizeof *conn, _Alignof(struct wr_conn));
+        (void)close(fd);
+        return open_failed(transfer, ENOMEM);
+    }
+    uv_unref((uv_handle_t *)&conn->poll); /* the net keeps the loop running, as long as there are transfers */
+    conn->poll.data = conn;
+    conn->net = net;
+    conn->transfer = transfer;
+    conn->fd = fd;
+    conn->address = *address;
+    conn->port = transfer->port;
+    conn->key_bytes = transfer->lean.key_bytes;
+    memcpy(conn->key, transfer->lean.key, conn->key_bytes);
+    net->open_handles++;
+    net->connections++;
+    net->opened++;
+    net->lean.open++;
+    wr_conn_watch(conn, UV_WRITABLE);
+    return conn;
+}
+
+bool wr_conn_is_up(struct wr_conn *conn)
+{
+    int failure = 0;
+    socklen_t bytes = sizeof failure;
+
+    if (getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &failure, &bytes) < 0)
+        failure = errno;
+    errno = failure;
+    conn->is_connected = failure == 0;
+    return conn->is_connected;
+}
+
+void wr_conn_watch(struct wr_conn *conn, int events)
+{
+    if (conn->events == events)
+        return;
+    conn->events = events;
+    (void)uv_poll_start(&conn->poll, events, wr_lean_on_poll); /* cannot fail for a socket that was taken */
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* lean.c - a transfer's way: from the queue over a connection to its end. */
+#include "shell/net/state.h"
+
+#include "base/alloc.h"
+#include "shell/clock/clock.h"
+#include "shell/memory/memory.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#define RACE_NS                                                                                            \
+    (200 * WEIR_MILLISECOND) /* after which the next address is tried as well (RFC 8305 8: 100 ms … 2 s) \
+                              */
+
+/* ---- the queue ----------------------------------------------------------------------------------------- */
+
+static void enqueue(struct wr_transfer *transfer)
+{
+    struct wr_lean *lean = &transfer->net->lean;
+    struct wr_lean_part *part = &transfer->lean;
+
+    part->next = NULL;
+    part->prev = lean->last;
+    *(lean->last != NULL ? &lean->last->lean.next : &lean->first) = transfer;
+    lean->last = transfer;
+    lean->queued++;
+    part->is_queued = true;
+}
+
+static void dequeue(struct wr_transfer *transfer)
+{
+    struct wr_lean *lean = &transfer->net->lean;
+    struct wr_lean_part *part = &transfer->lean;
+
+    if (!part->is_queued)
+        return;
+    *(part->prev != NULL ? &part->prev->lean.next : &lean->first) = part->next;
+    *(part->next != NULL ? &part->next->lean.prev : &lean->last) = part->prev;
+    lean->queued--;
+    part->is_queued = false;
+}
+
+/* ---- ends ---------------------------------------------------------------------------------------------- */
+
+static void end(struct wr_transfer *transfer, enum wr_net_end how, const char *words)
+{
+    wr_transfer_set_end(transfer, how, words);
+    wr_transfer_end(transfer);
+}
+
+static const char *words_of(int failure)
+{
+    return uv_strerror(uv_translate_sys_error(failure)); /* of errors that it knows a string that stays */
+}
+
+/* No address could be connected to. */
+static void end_unconnected(struct wr_transfer *transfer)
+{
+    int failure = transfer->socket_errno;
+
+    if (transfer->judged != WR_GUARD_PUBLIC)
+        end(transfer, WR_NET_BLOCKED, wr_guard_text(transfer->judged));
+    else
+        end(transfer, wr_result_is_scarce(failure) ? WR_NET_SCARCE : WR_NET_CONNECT, words_of(failure));
+}
+
+void wr_lean_leave(struct wr_transfer *transfer)
+{
+    struct wr_lean_part *lean = &transfer->lean;
+
+    dequeue(transfer);
+    if (lean->conn != NULL)
+        wr_conn_close(lean->conn);
+    lean->conn = NULL;
+    while (lean->connecting != NULL) {
+        struct wr_conn *conn = lean->connecting;
+        lean->connecting = conn->next;
+        conn->next = NULL;
+        wr_conn_close(conn);
+    }
+    lean->race_at = 0;
+}
+
+/* ---- sending ------------------------------------------------------------------------------------------- */
+
+static void read_answer(struct wr_conn *conn);
+
+/* What is left of the request. If the connection is dead, reading tells. */
+static void write_rest(struct wr_conn *conn)
+{
+    struct wr_lean_part *lean = &conn->transfer->lean;
+    struct wr_span rest = wr_buf_from(&lean->request, lean->written);
+    ssize_t sent = send(conn->fd, rest.data, rest.bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+    if (sent > 0)
+        lean->written += (size_t)sent;
+    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+        read_answer(conn);
+    else
+        wr_conn_watch(conn, lean->written < lean->request.length ? UV_READABLE | UV_WRITABLE : UV_READABLE);
+}
+
+/* The connection is this transfer's, and connected. */
+static void send_request(struct wr_transfer *transfer, struct wr_conn *conn)
+{
+    struct wr_lean_part *lean = &transfer->lean;
+
+    lean->conn = conn;
+    lean->written = 0;
+    lean->is_busy = true;
+    bool may_go = wr_tell_send(transfer, &conn->address, conn->port);
+    lean->is_busy = false;
+    if (may_go) {
+        transfer->result.is_reused = conn->is_used;
+        write_rest(conn);
+        return;
+    }
+    if (conn->is_used) {
+        lean->conn = NULL;
+        wr_conn_keep(conn);
+    }
+    wr_transfer_end(transfer);
+}
+
+/* ---- connecting ---------------------------------------------------------------------------------------- */
+
+/* Connects to the next address that is allowed; those before go on. Ends the transfer if nothing is left. */
+static void connect_next(struct wr_transfer *transfer)
+{
+    struct wr_lean_part *lean = &transfer->lean;
+    struct wr_conn *conn = NULL;
+
+    while (conn == NULL && lean->tried < lean->addresses.count) {
+        const struct wr_address *address = &lean->addresses.list[lean->tried++];
+        enum wr_guard_class class = wr_net_judge(transfer->net, address);
+        if (class == WR_GUARD_PUBLIC)
+            conn = wr_conn_open(transfer, address);
+        else
+            transfer->judged = class;
+    }
+    lean->race_at = 0;
+    if (conn != NULL) {
+        conn->next = lean->connecting;
+        lean->connecting = conn;
+    }
+    if (conn != NULL && lean->tried < lean->addresses.count) {
+        int64_t now = wr_clock_now(transfer->net->clock);
+        lean->race_at = now + RACE_NS;
+        wr_due_change(transfer, now);
+    }
+    if (lean->connecting == NULL)
+        end_unconnected(transfer);
+}
+
+static bool has_room(struct wr_net *net)
+{
+    return net->connections < net->options.connections_max || wr_conn_evict(net);
+}
+
+void wr_lean_race(struct wr_transfer *transfer)
+{
+    if (has_room(transfer->net))
+        connect_next(transfer);
+    else
+        transfer->lean.race_at = 0; /* those that are there must do */
+}
+
+/* One that was connecting does so no longer. */
+static void leave_connecting(struct wr_conn *conn)
+{
+    struct wr_conn **link = &conn->transfer->lean.connecting;
+
+    while (*link != conn)
+        link = &(*link)->next;
+    *link = conn->next;
+    conn->next = NULL;
+}
+
+/* Connected, or not. The others that raced with it are closed. */
+static void on_connected(struct wr_conn *conn)
+{
+    struct wr_transfer *transfer = conn->transfer;
+
+    leave_connecting(conn);
+    if (!wr_conn_is_up(conn)) {
+        transfer->socket_errno = errno;
+        wr_conn_close(conn);
+        connect_next(transfer);
+        return;
+    }
+    wr_lean_leave(transfer);
+    send_request(transfer, conn);
+}
+
+/* ---- the loop has polled ------------------------------------------------------------------------------- */
+
+/* False: there is no room for a connection, and it goes on waiting. */
+static bool begin(struct wr_transfer *transfer)
+{
+    struct wr_lean_part *lean = &transfer->lean;
+    struct wr_conn *conn = lean->is_fresh ? NULL : wr_conn_take(transfer);
+
+    if (conn == NULL && !has_room(transfer->net))
+        return false;
+    dequeue(transfer);
+    if (conn != NULL)
+        send_request(transfer, conn);
+    else
+        connect_next(transfer);
+    return true;
+}
+
+static void on_polled(uv_check_t *polled)
+{
+    struct wr_net *net = polled->data;
+    struct wr_lean *lean = &net->lean;
+
+    (void)uv_check_stop(&lean->polled);
+    (void)uv_idle_stop(&lean->no_wait);
+    /* not those that are added meanwhile: the loop has not polled since */
+    for (uint32_t left = lean->queued; left > 0 && lean->first != NULL; left--)
+        if (!begin(lean->first))
+            break;
+    wr_net_finish(net);
+}
+
+static void on_idle(uv_idle_t *no_wait)
+{
+    (void)no_wait;
+}
+
+void wr_lean_freed(struct wr_net *net)
+{
+    if (net->lean.first == NULL)
+        return;
+    (void)uv_check_start(&net->lean.polled, on_polled);
+    (void)uv_idle_start(&net->lean.no_wait, on_idle);
+}
+
+void wr_lean_start(struct wr_transfer *transfer, const struct wr_answer *addresses)
+{
+    transfer->stage = WR_STAGE_LEAN;
+    transfer->lean.addresses = *addresses;
+    transfer->lean.tried = 0;
+    enqueue(transfer);
+    wr_lean_freed(transfer->net);
+}
+
+/* ---- what happens on a connection ---------------------------------------------------------------------- */
+
+/* It ended before the answer did. A used one may have been dead before it was written to: then once more. */
+static void on_broken(struct wr_transfer *transfer, int failure)
+{
+    struct wr_lean_part *lean = &transfer->lean;
+
+    if (!lean->conn->is_used || lean->is_fresh || lean->received > 0) {
+        end(transfer, WR_NET_BROKEN, failure != 0 ? words_of(failure) : "closed by the server");
+        return;
+    }
+    wr_lean_leave(transfer);
+    lean->is_fresh = true;
+    lean->tried = 0;
+    enqueue(transfer);
+    wr_lean_freed(transfer->net);
+}
+
+static void on_ended(struct wr_transfer *transfer, struct wr_conn *conn)
+{
+    struct wr_lean_part *lean = &transfer->lean;
+    bool is_whole = !transfer->has_end && lean->frame == WR_FRAME_WHOLE;
+
+    if (is_whole && lean->is_kept && !lean->is_last && lean->written == lean->request.length) {
+        lean->conn = NULL;
+        wr_conn_keep(conn);
+    }
+    end(transfer, WR_NET_DONE, NULL);
+}
+
+static void read_answer(struct wr_conn *conn)
+{
+    struct wr_transfer *transfer = conn->transfer;
+    int failure = 0;
+
+    transfer->lean.is_busy = true;
+    enum wr_read read = wr_lean_read(conn, &failure);
+    transfer->lean.is_busy = false;
+    if (read == WR_READ_BROKE)
+        on_broken(transfer, failure);
+    else if (read == WR_READ_ENDED)
+        on_ended(transfer, conn);
+}
+
+void wr_lean_on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct wr_conn *conn = poll->data;
+    struct wr_net *net = conn->net;
+    bool was_in = net->in_settle;
+
+    if (conn->transfer == NULL) {
+        wr_conn_close(conn);
+        return;
+    }
+    net->in_settle = true;
+    if (status < 0) { /* libuv has stopped it: there may be bytes before the error */
+        conn->events = 0;
+        wr_conn_watch(conn, UV_READABLE);
+    }
+    if (!conn->is_connected)
+        on_connected(conn);
+    else if (status == 0 && (events & UV_READABLE) == 0)
+        write_rest(conn);
+    else
+        read_answer(conn);
+    net->in_settle = was_in;
+    wr_net_finish(net);
+}
+
+/* ---- the net's ----------------------------------------------------------------------------------------- */
+
+int wr_lean_open(struct wr_net *net)
+{
+    uint8_t secret[WR_HASH_SECRET_BYTES];
+
+    if (wr_random(secret, sizeof secret) < 0)
+        return WEIR_E_SYSTEM;
+    wr_hash_key_init(&net->lean.hash_key, secret);
+    wr_map_init(&net->lean.idle, net->allocator, &net->lean.hash_key, net->options.connections_max);
+    net->lean.bytes = wr_take(net->allocator, WR_LEAN_READ_BYTES, 1);
+    return net->lean.bytes != NULL ? 0 : WEIR_E_NOMEM;
+}
+
+void wr_lean_close(struct wr_net *net)
+{
+    while (wr_conn_evict(net))
+        ;
+}
+
+void wr_lean_release(struct wr_net *net)
+{
+    wr_map_release(&net->lean.idle);
+    wr_give(net->allocator, net->lean.bytes, WR_LEAN_READ_BYTES, 1);
+}
+
+bool wr_lean_takes(const struct wr_net *net, const struct wr_net_request *request)
+{
+    const char *method = request->method;
+
+    return !net->options.uses_libcurl_only && !net->proxy.is_set && !request->url->is_https &&
+           (method == NULL || strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* tell.c - what a transfer's owner is asked and told, whoever speaks HTTP for it. */
+#include "shell/net/state.h"
+
+#include "shell/clock/clock.h"
+
+static bool ask_owner(struct wr_transfer *transfer, const struct wr_net_send *send)
+{
+    return transfer->calls.before_send == NULL || transfer->calls.before_send(transfer->context, send);
+}
+
+bool wr_tell_send(struct wr_transfer *transfer, const struct wr_address *address, uint16_t port)
+{
+    struct wr_net_result *result = &transfer->result;
+    const struct wr_net_send send = {
+        .address = *address, .port = port, .number = result->sends + 1, .now = wr_clock_now(transfer->net->clock)};
+
+    if (result->sends > 0 && !transfer->is_idempotent)
+        wr_transfer_set_end(transfer, WR_NET_BROKEN, "the connection had died, and the request must not be sent twice");
+    bool may_go = !transfer->has_end && !transfer->is_cancelled && ask_owner(transfer, &send);
+    if (!may_go || transfer->is_cancelled)
+        wr_transfer_set_end(transfer, transfer->is_cancelled ? WR_NET_CANCELLED : WR_NET_REFUSED, NULL);
+    if (transfer->has_end)
+        return false;
+    result->address = *address;
+    result->port = port;
+    result->sends++;
+    result->sent_at = send.now;
+    wr_due_change(transfer, send.now);
+    return true;
+}
+
+void wr_tell_first_byte(struct wr_transfer *transfer)
+{
+    if (transfer->result.first_byte_at != 0)
+        return;
+    transfer->result.first_byte_at = transfer->speed_at = wr_clock_now(transfer->net->clock);
+    wr_due_change(transfer, transfer->speed_at);
+}
+
+static void tell_head(struct wr_transfer *transfer)
+{
+    transfer->is_head_told = true;
+    transfer->result.status = transfer->head.status;
+    if (transfer->calls.on_head == NULL || transfer->calls.on_head(transfer->context, &transfer->head))
+        return;
+    transfer->result.is_truncated = true;
+    wr_transfer_set_end(transfer, WR_NET_DONE, NULL);
+}
+
+bool wr_tell_line(struct wr_transfer *transfer, struct wr_span line)
+{
+    wr_tell_first_byte(transfer);
+    enum wr_head_fault fault = wr_head_line(&transfer->head, line);
+    if (fault != WR_HEAD_OK)
+        wr_transfer_set_end(transfer, fault == WR_HEAD_MEMORY ? WR_NET_SCARCE : WR_NET_PROTOCOL,
+                            wr_head_fault_text(fault));
+    if (transfer->is_cancelled)
+        wr_transfer_set_end(transfer, WR_NET_CANCELLED, NULL);
+    if (!transfer->has_end && wr_head_is_whole(&transfer->head) && !transfer->is_head_told)
+        tell_head(transfer);
+    return !transfer->has_end;
+}
+
+bool wr_tell_data(struct wr_transfer *transfer, const char *data, size_t bytes)
+{
+    uint64_t left = transfer->body_max - transfer->result.body_bytes;
+    size_t wanted = bytes <= left ? bytes : (size_t)left;
+
+    if (transfer->is_cancelled) {
+        wr_transfer_set_end(transfer, WR_NET_CANCELLED, NULL);
+        return false;
+    }
+    transfer->result.body_bytes += wanted;
+    bool goes_on =
+        transfer->calls.on_body == NULL || wanted == 0 || transfer->calls.on_body(transfer->context, data, wanted);
+    if (goes_on && wanted == bytes)
+        return true;
+    transfer->result.is_truncated = true;
+    wr_transfer_set_end(transfer, WR_NET_DONE, NULL);
+    return false;
+}
