@@ -226,10 +226,11 @@ int wr_place_create(const char *path)
 {
     char name[NAME_BYTES];
     uint8_t secret[WR_HASH_SECRET_BYTES];
+    uint64_t number; /* not the process's: one that was killed may have had the same, and left its file */
     struct wr_buf buf;
     size_t bytes;
 
-    if (wr_random(secret, sizeof secret) != 0)
+    if (wr_random(secret, sizeof secret) != 0 || wr_random(&number, sizeof number) != 0)
         return wr_place_refuse(path, WEIR_E_SYSTEM, "cannot be made: the system has no random bytes");
     unsigned char *image = wr_sqlite_blank(secret, sizeof secret, &bytes);
     if (image == NULL)
@@ -237,7 +238,7 @@ int wr_place_create(const char *path)
     wr_buf_init_fixed(&buf, name, sizeof name);
     wr_buf_append_string(&buf, path);
     wr_buf_append_string(&buf, "-new-");
-    wr_buf_append_u64(&buf, (uint64_t)getpid());
+    wr_buf_append_u64(&buf, number);
     int error = create_as(path, name, image, bytes);
     sqlite3_free(image);
     return error;
