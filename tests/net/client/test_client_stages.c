@@ -435,7 +435,19 @@ static void who_is_cancelled_at_a_gate_holds_up_nobody_behind_it(void **state)
     origin_free(origin);
 }
 
-WEIR_TESTS(test(who_is_cancelled_at_a_gate_holds_up_nobody_behind_it), test(the_deadline_holds_at_every_stage),
+static void a_get_without_a_client_or_a_place_is_refused(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_response *response;
+    rig_set_up(&rig);
+    assert_int_equal(weir_client_get(NULL, "http://127.0.0.1/", NULL, NULL, &response), WEIR_E_INVAL);
+    assert_int_equal(weir_client_get(rig.client, "http://127.0.0.1/", NULL, NULL, NULL), WEIR_E_INVAL);
+    rig_tear_down(&rig);
+}
+
+WEIR_TESTS(test(a_get_without_a_client_or_a_place_is_refused),
+           test(who_is_cancelled_at_a_gate_holds_up_nobody_behind_it), test(the_deadline_holds_at_every_stage),
            test(a_fetch_can_be_cancelled_at_every_stage), test(who_is_cancelled_has_waited_no_longer_than_it_took),
            test(a_blocking_get_can_be_cancelled_at_every_stage), test(closing_ends_what_is_stuck_at_every_stage),
            test(an_open_circuit_is_not_a_cancellation), test(a_retry_says_whether_backoff_or_gate_held_it),

@@ -232,6 +232,8 @@ static void malformed_structured_fields_are_ignored_as_a_whole(void **state)
         {"RateLimit: \"a\";r=0;t=9;", NONE, NONE, NONE, NONE},
         {"RateLimit: \"a\";R=0", NONE, NONE, NONE, NONE},
         {"RateLimit: \"a\";r=1234567890123456", NONE, NONE, NONE, NONE}, /* 16 digits */
+        {"RateLimit: \"a\";r=7;x=123456789012.5", NONE, NONE, 7, NONE},
+        {"RateLimit: \"a\";r=7;x=1234567890123.5", NONE, NONE, NONE, NONE}, /* 13 digits before the point */
         {"RateLimit: \"a\";r=0;x=(1 2)", NONE, NONE, NONE, NONE},
         {"RateLimit: \"a\";r=0;x=:###:", NONE, NONE, NONE, NONE},
         {"RateLimit: \"\xc3\xa9\";r=0", NONE, NONE, NONE, NONE},
@@ -306,6 +308,10 @@ static void fields_are_read_as_vendors_send_them(void **state)
         {"x-ratelimit-remaining-requests: 59\nx-ratelimit-reset-requests: 120ms\nx-ratelimit-remaining-tokens: 0\n"
          "x-ratelimit-reset-tokens: 6m0.5s",
          NONE, NONE, 0, 360.5},
+        /* what is left of tokens says nothing of requests, until none is left */
+        {"x-ratelimit-remaining-requests: 59\nx-ratelimit-reset-requests: 1s\nx-ratelimit-remaining-tokens: 10\n"
+         "x-ratelimit-reset-tokens: 6m0s",
+         NONE, NONE, 59, 1},
         /* Anthropic: ISO dates */
         {"anthropic-ratelimit-requests-limit: 50\nanthropic-ratelimit-requests-remaining: 0\n"
          "anthropic-ratelimit-requests-reset: 2026-11-15T00:00:12Z",

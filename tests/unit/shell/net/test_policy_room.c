@@ -279,6 +279,32 @@ static void restart(struct site *site, struct shelf *shelf, int64_t wall_now)
     }
 }
 
+static void save_length(void *context, const struct wr_robots_record *record)
+{
+    *(size_t *)context = record->text.bytes;
+}
+
+/* One byte more than is read, so that whoever loads it knows that there was more. */
+static void what_is_saved_ends_where_reading_does(void **state)
+{
+    (void)state;
+    struct site site;
+    size_t saved = 0;
+    char *body = calloc(2, WR_ROBOTS_MAX);
+    assert_non_null(body);
+    memset(body, '#', 2 * WR_ROBOTS_MAX - 1);
+    const struct page page = {A, 200, .body = body};
+    site_init(&site, WEIR_PROFILE_UNLIMITED);
+    site.options.save = save_length;
+    site.options.save_context = &saved;
+    site_start(&site);
+    site_serve(&site, &page, 1);
+    (void)ask(&site, "http://a.test/x");
+    assert_int_equal(saved, WR_ROBOTS_MAX + 1);
+    site_tear_down(&site);
+    free(body);
+}
+
 /* S4-19 */
 static void what_was_fetched_is_saved_and_serves_the_next_process(void **state)
 {
@@ -468,9 +494,9 @@ static void want_of_memory_is_an_error_that_passes(void **state)
     }
 }
 
-WEIR_TESTS(test(least_recently_used_policy_makes_room), test(policy_in_use_is_never_evicted),
-           test(hosts_that_fail_do_not_fill_the_table), test(bytes_are_bounded_whatever_the_files_are_like),
-           test(rules_that_find_no_room_are_fetched_again_later), test(memory_per_host_is_small),
-           test(what_was_fetched_is_saved_and_serves_the_next_process), test(stored_age_is_clamped),
-           test(loading_checks_the_record_and_does_not_overrule_what_is_known),
+WEIR_TESTS(test(what_is_saved_ends_where_reading_does), test(least_recently_used_policy_makes_room),
+           test(policy_in_use_is_never_evicted), test(hosts_that_fail_do_not_fill_the_table),
+           test(bytes_are_bounded_whatever_the_files_are_like), test(rules_that_find_no_room_are_fetched_again_later),
+           test(memory_per_host_is_small), test(what_was_fetched_is_saved_and_serves_the_next_process),
+           test(stored_age_is_clamped), test(loading_checks_the_record_and_does_not_overrule_what_is_known),
            test(want_of_memory_is_an_error_that_passes))
