@@ -104,14 +104,15 @@ void wr_job_told(struct wr_crawl_loop *loop, enum wr_ledger_end end)
         wr_job_over(engine, WR_END_FAILED, "too many failures in a row");
 }
 
-void wr_job_draw(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
+uint64_t wr_job_draw(struct wr_crawl_loop *loop, enum wr_draw what, uint64_t count)
 {
     struct wr_engine *engine = loop->engine;
     bool is_last;
     (void)pthread_mutex_lock(&engine->lock);
-    uint64_t count = wr_ledger_draw(&engine->ledger, action->draw, action->count, &is_last);
+    uint64_t granted = wr_ledger_draw(&engine->ledger, what, count, &is_last);
     (void)pthread_mutex_unlock(&engine->lock);
-    (void)wr_plan_grant(loop->plan, action->job, action->draw, count, is_last);
+    (void)wr_plan_grant(loop->plan, (uint32_t)engine->job, what, granted, is_last);
+    return granted;
 }
 
 void wr_job_tick(struct wr_crawl_loop *loop)

@@ -98,6 +98,17 @@ static bool is_ours(const struct wr_crawl_loop *loop, const struct wr_url *url)
     return wr_engine_loop_of(loop->engine, wr_buf_from(&key, 0)) == loop->index;
 }
 
+/* The budget is asked for a page at once. What is accepted must be posted before the plan's next step, or a load would
+ * miss it: so nothing may wait here. */
+static enum wr_offer_verdict offer_here(struct wr_crawl_loop *loop, const struct wr_offer *offer)
+{
+    enum wr_offer_verdict verdict = wr_plan_offer(loop->plan, offer, wr_crawl_loop_now(loop));
+    if (verdict != WR_OFFER_LATER)
+        return verdict;
+    (void)wr_job_draw(loop, WR_DRAW_PAGES, 1);
+    return wr_plan_offer(loop->plan, offer, wr_crawl_loop_now(loop));
+}
+
 /* What is in the store already, by another loop's doing, is this loop's: nobody else is asked. */
 static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_url *url, struct wr_found *found)
 {
@@ -114,8 +125,7 @@ static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_u
         return WR_OFFER_KNOWN;
     }
     bool ours = found->is_stored || is_ours(loop, url);
-    enum wr_offer_verdict verdict =
-        ours ? wr_plan_offer(loop->plan, &offer, wr_crawl_loop_now(loop)) : wr_plan_screen(loop->plan, &offer);
+    enum wr_offer_verdict verdict = ours ? offer_here(loop, &offer) : wr_plan_screen(loop->plan, &offer);
     found->asks = verdict == WR_OFFER_ASK_STORE || !ours;
     if (ours && (verdict == WR_OFFER_NEW || (verdict == WR_OFFER_KNOWN && found->is_stored))) /* loaded before */
         WR_COUNT_UP(loop, accepted);
@@ -134,8 +144,6 @@ static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_u
 static bool is_wanted(const struct wr_found *found)
 {
     switch (found->verdict) {
-    case WR_OFFER_LATER:
-        return true;
     case WR_OFFER_NEW:
     case WR_OFFER_ASK_STORE:
         return !found->is_stored;
@@ -167,22 +175,20 @@ struct wr_span wr_found_key(const struct wr_founds *founds, const struct wr_foun
     return (struct wr_span){founds->text.bytes + found->key_at, found->key_bytes};
 }
 
-bool wr_founds_judge(struct wr_crawl_loop *loop, struct wr_founds *founds)
+void wr_founds_judge(struct wr_crawl_loop *loop, struct wr_founds *founds)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
     size_t kept = 0;
-    bool waits = false;
     for (size_t i = 0; i < founds->count; i++) {
         struct wr_found found = founds->list[i];
-        if (found.verdict == WR_OFFER_LATER && !waits) {
+        if (found.verdict == WR_OFFER_LATER) {
             if (wr_url_parse(wr_found_url(founds, &found), NULL, NULL, memory, sizeof memory, &url) != WR_URL_OK)
                 continue; /* cannot be: it was one */
-            waits = judge(loop, &url, &found) == WR_OFFER_LATER;
+            (void)judge(loop, &url, &found);
         }
         if (is_wanted(&found))
             founds->list[kept++] = found;
     }
     founds->count = kept;
-    return !waits;
 }

@@ -159,6 +159,14 @@ static void remember(struct wr_crawl_loop *loop, struct load *load)
     wr_plan_remember(loop->plan, load->action.host, &memory, wr_crawl_loop_now(loop), wall_now);
 }
 
+/* One that its finder has not told of yet is accepted by being here, if there is budget; else who found it is told. */
+static bool is_affordable(struct wr_crawl_loop *loop, uint64_t fingerprint)
+{
+    const struct wr_engine *engine = loop->engine;
+    return engine->options.max_pages == 0 || wr_plan_knows(loop->plan, (uint32_t)engine->job, fingerprint) ||
+           wr_job_draw(loop, WR_DRAW_PAGES, 1) > 0;
+}
+
 static int give_row(struct wr_crawl_loop *loop, const struct load *load, const struct row *row)
 {
     char memory[WR_URL_ROOM];
@@ -169,6 +177,8 @@ static int give_row(struct wr_crawl_loop *loop, const struct load *load, const s
         wr_post_damaged(loop, task->fingerprint);
         return 0;
     }
+    if (!is_affordable(loop, task->fingerprint))
+        return 0;
     const struct wr_plan_row given = {.fingerprint = task->fingerprint,
                                       .position = {task->id, task->priority},
                                       .url = &url,

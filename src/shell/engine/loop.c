@@ -70,7 +70,8 @@ static void carry_out(struct wr_crawl_loop *loop, const struct wr_plan_action *a
         wr_answer_end_unsent(loop, action);
         break;
     case WR_PLAN_DRAW:
-        wr_job_draw(loop, action);
+        if (action->draw != WR_DRAW_PAGES) /* those are drawn when they are offered: none lies unused with a loop */
+            (void)wr_job_draw(loop, action->draw, action->count);
         break;
     case WR_PLAN_OVER:
         wr_job_over(loop->engine, WR_END_BUDGET,
@@ -105,9 +106,8 @@ static void pump(struct wr_crawl_loop *loop)
 
 static void cancel_all(struct wr_crawl_loop *loop)
 {
-    for (int place = WR_FLIGHT_LATE; place <= WR_FLIGHT_POSTS; place++)
-        while (loop->lists[place] != NULL)
-            wr_flight_give_back(loop->lists[place]); /* it stays queued in the store */
+    while (loop->lists[WR_FLIGHT_POSTS] != NULL)
+        wr_flight_give_back(loop->lists[WR_FLIGHT_POSTS]); /* it stays queued in the store */
     for (struct wr_flight *flight = loop->lists[WR_FLIGHT_FLIES]; flight != NULL; flight = flight->next)
         wr_flight_cancel(flight);
 }

@@ -300,10 +300,7 @@ static void finish(struct wr_flight *flight)
 void wr_post_flight(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
-    if (!wr_founds_judge(loop, &flight->founds)) {
-        wr_flight_move(flight, WR_FLIGHT_LATE);
-        return;
-    }
+    wr_founds_judge(loop, &flight->founds);
     int error = loop->is_stalled ? WEIR_E_FULL : try_post(flight);
     if (error == WEIR_E_FULL) {
         loop->is_stalled = true;
@@ -315,21 +312,13 @@ void wr_post_flight(struct wr_flight *flight)
     finish(flight);
 }
 
-static void again(struct wr_crawl_loop *loop, enum wr_flight_place place)
-{
-    struct wr_flight *flight = loop->lists[place];
-    while (flight != NULL) {
-        struct wr_flight *next = flight->next;
-        wr_post_flight(flight);
-        if (place == WR_FLIGHT_POSTS && loop->is_stalled)
-            return;
-        flight = next;
-    }
-}
-
 void wr_posts_again(struct wr_crawl_loop *loop)
 {
+    struct wr_flight *flight = loop->lists[WR_FLIGHT_POSTS];
     loop->is_stalled = false;
-    again(loop, WR_FLIGHT_POSTS);
-    again(loop, WR_FLIGHT_LATE);
+    while (flight != NULL && !loop->is_stalled) {
+        struct wr_flight *next = flight->next;
+        wr_post_flight(flight);
+        flight = next;
+    }
 }

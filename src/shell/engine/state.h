@@ -59,7 +59,7 @@ void wr_letter_send(struct wr_crawl_loop *to, struct wr_letter *letter);
 
 /* ---- links (links.c) ---- */
 
-/* A URL that was accepted here, or is to be judged: by another loop, or when there is budget. */
+/* A URL that was accepted here, or is to be judged, here or by another loop. */
 struct wr_found {
     uint64_t fingerprint;
     uint32_t url_at, url_bytes; /* in the text that goes with it */
@@ -96,15 +96,14 @@ enum wr_offer_verdict wr_founds_offer(struct wr_crawl_loop *loop, struct wr_foun
 struct wr_span wr_found_url(const struct wr_founds *founds, const struct wr_found *found);
 struct wr_span wr_found_key(const struct wr_founds *founds, const struct wr_found *found);
 
-/* Judges those that are LATER. False: some still wait for the ledger. */
-bool wr_founds_judge(struct wr_crawl_loop *loop, struct wr_founds *founds);
+/* Judges those that are LATER. */
+void wr_founds_judge(struct wr_crawl_loop *loop, struct wr_founds *founds);
 
 /* ---- flights (flight.c) ---- */
 
 enum wr_flight_place {
     WR_FLIGHT_SPARE,
     WR_FLIGHT_FLIES,
-    WR_FLIGHT_LATE,  /* its links wait for the ledger */
     WR_FLIGHT_POSTS, /* the store has no room for its end */
 };
 
@@ -180,7 +179,7 @@ void wr_post_flight(struct wr_flight *flight);
 void wr_post_damaged(struct wr_crawl_loop *loop, uint64_t fingerprint);
 /* Seeds for a loop, which become the letter's. WEIR_E_NOMEM. */
 int wr_news_send_seeds(struct wr_engine *engine, uint32_t index, struct wr_founds *founds);
-/* Tries again what waits for the ledger, or for room in the store. */
+/* Tries again what waits for room in the store. */
 void wr_posts_again(struct wr_crawl_loop *loop);
 
 /* ---- robots.txt (robots.c) ---- */
@@ -353,7 +352,8 @@ uint64_t wr_engine_fingerprint(const struct wr_engine *engine, struct wr_span ca
 void wr_job_over(struct wr_engine *engine, enum wr_engine_end end, const char *why);
 /* A task ended: the streak. */
 void wr_job_told(struct wr_crawl_loop *loop, enum wr_ledger_end end);
-void wr_job_draw(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
+/* Draws from the budget for the loop's plan. Returns how many there were; fewer than asked for: the last. */
+uint64_t wr_job_draw(struct wr_crawl_loop *loop, enum wr_draw what, uint64_t count);
 /* One less of those that are counted: it may have been the last. */
 void wr_flights_done(struct wr_engine *engine);
 void wr_pending_done(struct wr_engine *engine);

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* test_ends.c - how a crawl ends: drained, stopped, out of budget, failed, cancelled; and that it can be gone on with. */
+#include "engine/rig.h"
+
+#define PAGES 30
+
+static struct origin_reply answer_tree(void *context, const struct origin_request *request)
+{
+    return rig_tree(context, request, PAGES, NULL);
+}
+
+static struct origin_reply answer_slowly(void *context, const struct origin_request *request)
+{
+    struct origin_reply reply = rig_tree(context, request, PAGES, NULL);
+    if (!rig_is_robots(request))
+        reply.delay_ns = 200 * MS;
+    return reply;
+}
+
+static void start_with(struct rig *rig, int hosts)
+{
+    rig_start(rig);
+    for (int host = 1; host <= hosts; host++)
+        rig_seed(rig, "%s", rig_url(rig, host, "/"));
+    rig_seeded(rig);
+}
+
+/* ---- drain and stop ---- */
+
+/* F3: what was asked for is stored, and nothing else is asked for. */
+static void drain_lets_end_what_is_in_flight_and_resume_does_the_rest(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_slowly);
+    rig.options.loops = 2;
+    start_with(&rig, 3);
+    rig_await_requests(&rig, 3 + 3 + 4);
+    wr_engine_drain(rig.engine);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_STOPPED);
+    int asked = origin_requests(rig.origin);
+    assert_int_equal(rig.line_count, asked - 3); /* but for robots.txt */
+    assert_int_equal(rig_verdicts(&rig, "fetched"), asked - 3);
+    rig_check_store(&rig);
+    rig_start(&rig);
+    assert_false(rig.is_new);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    assert_int_equal(rig.line_count, 3 * PAGES);
+    rig_assert_trees(&rig, 1, 3, PAGES);
+    assert_int_equal(origin_requests(rig.origin), 3 * PAGES + 3); /* none twice */
+    rig_tear_down(&rig);
+}
+
+/* F3: it does not wait for a server that takes its time, and loses nothing. */
+static struct origin_reply answer_very_slowly(void *context, const struct origin_request *request)
+{
+    struct origin_reply reply = rig_tree(context, request, PAGES, NULL);
+    if (!rig_is_robots(request) && rig_asked_before(context, request) == 0 && request->number > 4)
+        reply.delay_ns = 20 * WEIR_SECOND;
+    return reply;
+}
+
+static void stop_gives_up_what_is_in_flight_and_resume_does_it(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_very_slowly);
+    rig.options.loops = 2;
+    start_with(&rig, 2);
+    rig_await_requests(&rig, 7);
+    int64_t stopped_at = monotonic();
+    wr_engine_drain(rig.engine);
+    assert_false(rig_await_end(&rig, 300 * MS)); /* some are in flight */
+    wr_engine_stop(rig.engine);
+    rig_finish(&rig);
+    assert_true(monotonic() - stopped_at < 10 * WEIR_SECOND);
+    assert_int_equal(rig.result.end, WR_END_STOPPED);
+    assert_int_equal(rig_verdicts(&rig, "failed"), 0);
+    rig_check_store(&rig);
+    while (rig.result.end == WR_END_STOPPED) { /* each page is slow once */
+        rig_start(&rig);
+        rig_seeded(&rig);
+        if (!rig_await_end(&rig, 400 * MS))
+            wr_engine_stop(rig.engine);
+        rig_finish(&rig);
+    }
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    assert_int_equal(rig.line_count, 2 * PAGES);
+    rig_assert_trees(&rig, 1, 2, PAGES);
+    rig_tear_down(&rig);
+}
+
+/* A drain does not last forever. */
+static void drain_becomes_a_stop_after_its_time(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_very_slowly);
+    rig.options.drain_ns = 300 * MS;
+    start_with(&rig, 2);
+    rig_await_requests(&rig, 7);
+    wr_engine_drain(rig.engine);
+    assert_true(rig_await_end(&rig, 15 * WEIR_SECOND));
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_STOPPED);
+    rig_tear_down(&rig);
+}
+
+/* ---- budgets ---- */
+
+static void pages_are_counted_exactly(void **state)
+{
+    (void)state;
+    for (uint32_t loops = 1; loops <= 2; loops++) {
+        struct rig rig;
+        rig_set_up(&rig, answer_tree);
+        rig.options.loops = loops;
+        rig.options.max_pages = 47;
+        start_with(&rig, 4);
+        rig_finish(&rig);
+        assert_int_equal(rig.result.end, WR_END_COMPLETED);
+        assert_int_equal(rig_verdicts(&rig, "fetched"), 47);
+        assert_int_equal(origin_requests(rig.origin), 47 + 4);
+        rig_tear_down(&rig);
+    }
+}
+
+static struct origin_reply answer_links_across(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    int host = rig_host(request);
+    return rig_tree(rig, request, PAGES,
+                    rig_text(rig, "<a href=\"%s\">x</a>", rig_url(rig, host % 20 + 1, request->path)));
+}
+
+/* Also of those that one loop finds for the other. */
+static void pages_of_two_loops_that_lead_to_each_other_are_counted_exactly(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_links_across);
+    rig.options.loops = 2;
+    rig.options.max_pages = 101;
+    start_with(&rig, 1);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    assert_int_equal(origin_requests(rig.origin) - rig_asked(&rig, -1, "/robots.txt"), 101);
+    rig_tear_down(&rig);
+}
+
+static void pages_of_a_host_are_bounded(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_tree);
+    rig.options.loops = 2;
+    rig.options.host_pages = 11;
+    start_with(&rig, 3);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    assert_int_equal(rig.line_count, 33);
+    for (int host = 1; host <= 3; host++) {
+        int count;
+        free(rig_arrivals(&rig, host, &count));
+        assert_int_equal(count, 11 + 1);
+    }
+    rig_tear_down(&rig);
+}
+
+static void links_are_followed_to_the_depth_that_was_given(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_tree);
+    rig.options.max_depth = 2;
+    start_with(&rig, 1);
+    rig_finish(&rig);
+    assert_int_equal(rig.line_count, 1 + 2 + 4);
+    assert_int_equal(rig_number(&rig, rig_url(&rig, 1, "/6"), "depth"), 2);
+    assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/6"), "referrer"), rig_url(&rig, 1, "/2"));
+    rig_tear_down(&rig);
+}
+
+static struct origin_reply answer_long(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    static char filler[10001];
+    memset(filler, 'x', sizeof filler - 1);
+    return rig_tree(rig, request, 1000, filler);
+}
+
+/* What is in flight when they are used up may still end. */
+static void bytes_are_bounded(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_long);
+    rig.options.max_bytes = 300000;
+    rig.options.concurrency = 4;
+    start_with(&rig, 2);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_BUDGET);
+    assert_true(rig.result.stats.bytes >= 200000 && rig.result.stats.bytes <= 300000 + 8 * 11000);
+    rig_tear_down(&rig);
+}
+
+static void time_is_bounded(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_tree);
+    rig_space(&rig, 200 * MS);
+    rig.options.max_time_ns = WEIR_SECOND;
+    int64_t began_at = monotonic();
+    start_with(&rig, 2);
+    rig_finish(&rig);
+    int64_t took_ns = monotonic() - began_at;
+    assert_int_equal(rig.result.end, WR_END_BUDGET);
+    assert_true(took_ns >= 900 * MS && took_ns < 10 * WEIR_SECOND);
+    assert_true(rig.line_count >= 2 && rig.line_count <= 12);
+    rig_tear_down(&rig);
+}
+
+/* ---- failures ---- */
+
+/* Everything but the first few pages fails. */
+static struct origin_reply answer_failing(void *context, const struct origin_request *request)
+{
+    long n = strtol(request->path + 1, NULL, 10);
+    if (!rig_is_robots(request) && n >= 1 && n != 7 && n != 12)
+        return (struct origin_reply){.status = 500};
+    if (n == 0 && !rig_is_robots(request)) {
+        struct rig *rig = context;
+        char text[2000], *end = text;
+        for (int i = 1; i < 60; i++)
+            end += sprintf(end, "<a href=/%d>", i);
+        return rig_html(rig_text(rig, "%s", text));
+    }
+    return rig_tree(context, request, 60, NULL);
+}
+
+/* S2-15, S2-16: successes in between count anew. */
+static void job_fails_after_so_many_failures_in_a_row(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_failing);
+    rig.options.failure_threshold = 9;
+    rig.options.concurrency = 1;
+    rig.options.pace.retry.attempts = 1;
+    start_with(&rig, 1);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_FAILED);
+    assert_int_equal(rig_verdicts(&rig, "failed"), 6 + 4 + 9);
+    assert_int_equal(rig_verdicts(&rig, "fetched"), 3);
+    assert_int_equal(rig_asked(&rig, 1, "/22"), 0);
+    rig_start(&rig); /* it is over: what comes now is another job */
+    assert_true(rig.is_new);
+    wr_engine_stop(rig.engine);
+    rig_finish(&rig);
+    rig_tear_down(&rig);
+}
+
+static struct origin_reply answer_429(void *context, const struct origin_request *request)
+{
+    (void)context;
+    return (struct origin_reply){.status = rig_is_robots(request) ? 404 : 429};
+}
+
+/* S2-14. */
+static void job_is_cancelled_after_so_many_429_at_a_long_delay(void **state)
+{
+    struct rig rig;
+    weir_pace_options given;
+    (void)state;
+    rig_set_up(&rig, answer_429);
+    assert_int_equal(weir_pace_options_profile(&given, WEIR_PROFILE_LEARNED), 0);
+    given.base_delay_ns = 10 * MS;
+    given.delay_up_ns = 20 * MS;
+    given.cancel_after = 5;
+    given.cancel_delay_ns = 50 * MS;
+    given.breaker = false;
+    given.retry.blocking_retries = 20;
+    rig.options.pace = given;
+    rig.options.failure_threshold = UINT32_MAX;
+    start_with(&rig, 1);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_CANCELLED);
+    int count = rig_asked(&rig, 1, "/");
+    print_message("%d requests\n", count);
+    assert_true(count >= 5 && count <= 9);
+    rig_tear_down(&rig);
+}
+
+ENGINE_TESTS(test(drain_lets_end_what_is_in_flight_and_resume_does_the_rest),
+             test(stop_gives_up_what_is_in_flight_and_resume_does_it), test(drain_becomes_a_stop_after_its_time),
+             test(pages_are_counted_exactly), test(pages_of_two_loops_that_lead_to_each_other_are_counted_exactly),
+             test(pages_of_a_host_are_bounded), test(links_are_followed_to_the_depth_that_was_given),
+             test(bytes_are_bounded), test(time_is_bounded), test(job_fails_after_so_many_failures_in_a_row),
+             test(job_is_cancelled_after_so_many_429_at_a_long_delay))
