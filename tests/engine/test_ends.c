@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ends.c - how a crawl ends: drained, stopped, out of budget, failed, cancelled; and that it can be gone on with. */
+/* test_ends.c - how a crawl ends: drained, stopped, out of budget, failed, cancelled; and that it can be gone on with.
+ */
 #include "engine/rig.h"
 
 #define PAGES 30
@@ -256,6 +257,7 @@ static void job_fails_after_so_many_failures_in_a_row(void **state)
     assert_int_equal(rig_verdicts(&rig, "failed"), 6 + 4 + 9);
     assert_int_equal(rig_verdicts(&rig, "fetched"), 3);
     assert_int_equal(rig_asked(&rig, 1, "/22"), 0);
+    rig.options.appends = true;
     rig_start(&rig); /* it is over: what comes now is another job */
     assert_true(rig.is_new);
     wr_engine_stop(rig.engine);
