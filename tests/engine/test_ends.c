@@ -234,10 +234,15 @@ static struct origin_reply answer_failing(void *context, const struct origin_req
         return (struct origin_reply){.status = 500};
     if (n == 0 && !rig_is_robots(request)) {
         struct rig *rig = context;
-        char text[2000], *end = text;
+        char *text = NULL;
+        size_t bytes;
+        FILE *stream = open_memstream(&text, &bytes);
         for (int i = 1; i < 60; i++)
-            end += sprintf(end, "<a href=/%d>", i);
-        return rig_html(rig_text(rig, "%s", text));
+            (void)fprintf(stream, "<a href=/%d>", i);
+        (void)fclose(stream);
+        const char *kept = rig_text(rig, "%s", text);
+        free(text);
+        return rig_html(kept);
     }
     return rig_tree(context, request, 60, NULL);
 }

@@ -198,9 +198,12 @@ static struct origin_reply answer_portal(void *context, const struct origin_requ
         return (struct origin_reply){.status = 404};
     if (rig_host(request) != 1)
         return rig_html("a small site");
-    char *text = malloc(400 * 64), *end = text;
+    char *text = NULL;
+    size_t bytes;
+    FILE *stream = open_memstream(&text, &bytes);
     for (int host = 2; host <= 401; host++)
-        end += sprintf(end, "<a href=\"%s\">x</a>", rig_url(rig, host, "/"));
+        (void)fprintf(stream, "<a href=\"%s\">x</a>", rig_url(rig, host, "/"));
+    (void)fclose(stream);
     const char *kept = rig_text(rig, "%s", text);
     free(text);
     return rig_html(kept);
