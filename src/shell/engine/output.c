@@ -107,25 +107,33 @@ static int write_all(struct wr_output *output, const char *bytes, size_t count, 
     return 0;
 }
 
-int wr_output_sync(struct wr_output *output)
+/* What cannot be written now is left for the next time. */
+static int write_lines(struct wr_output *output)
 {
     size_t written;
+    int error = write_all(output, output->writing.bytes, output->writing.length, &written);
+    if (error != 0)
+        memmove(output->writing.bytes, output->writing.bytes + written, output->writing.length - written);
+    wr_buf_cut(&output->writing, output->writing.length - written);
+    return error;
+}
+
+/* What is left from the last time, and then all that was posted since: the store may commit it as well. */
+int wr_output_sync(struct wr_output *output)
+{
     if (output->fd < 0)
         return 0;
-    if (output->writing.length == 0) { /* else some are left from the last time */
-        (void)pthread_mutex_lock(&output->lock);
-        struct wr_buf empty = output->writing;
-        output->writing = output->lines;
-        output->lines = empty;
-        (void)pthread_mutex_unlock(&output->lock);
-    }
-    int error = write_all(output, output->writing.bytes, output->writing.length, &written);
-    if (error != 0) {
-        memmove(output->writing.bytes, output->writing.bytes + written, output->writing.length - written);
-        wr_buf_cut(&output->writing, output->writing.length - written);
+    int error = write_lines(output);
+    if (error != 0)
         return error;
-    }
-    wr_buf_clear(&output->writing);
+    (void)pthread_mutex_lock(&output->lock);
+    struct wr_buf empty = output->writing;
+    output->writing = output->lines;
+    output->lines = empty;
+    (void)pthread_mutex_unlock(&output->lock);
+    error = write_lines(output);
+    if (error != 0)
+        return error;
     return output->is_file && fdatasync(output->fd) != 0 ? refuse(output->path, "cannot be synced") : 0;
 }
 
