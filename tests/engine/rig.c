@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +30,6 @@ void rig_profile(struct rig *rig, weir_profile profile)
 
 void rig_space(struct rig *rig, int64_t interval_ns)
 {
-    rig->interval_ns = interval_ns;
     rig->options.pace.min_interval_ns = interval_ns;
 }
 
@@ -264,8 +264,8 @@ void rig_finish(struct rig *rig)
 
 const char *rig_url(const struct rig *rig, int host, const char *path)
 {
-    static char texts[4][RIG_URL];
-    static int next;
+    static _Thread_local char texts[4][RIG_URL];
+    static _Thread_local int next;
     char *text = texts[next++ % 4];
     (void)snprintf(text, RIG_URL, "http://127.0.%d.%d:%d%s", host / 256, host % 256, rig->port, path);
     return text;
@@ -412,7 +412,10 @@ pid_t rig_spawn(const struct rig *rig, int seeds)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
+        const struct rlimit files = {(rlim_t)rig->files_max, (rlim_t)rig->files_max};
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (rig->files_max > 0)
+            (void)setrlimit(RLIMIT_NOFILE, &files);
         (void)execl("/proc/self/exe", "crawl", "--crawl", rig->state, rig->out, loops, interval, port, count,
                     (char *)NULL);
         _exit(127);

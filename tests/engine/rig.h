@@ -37,9 +37,9 @@ struct rig {
     struct wr_engine_options options; /* change them before rig_start */
     struct wr_engine *engine;
     struct wr_engine_result result;
-    bool is_new; /* the job that was started */
-    int64_t interval_ns;
-    char **texts; /* of the web */
+    bool is_new;   /* the job that was started */
+    int files_max; /* descriptors of a child; 0: as many as here */
+    char **texts;  /* of the web */
     size_t text_count;
     struct rig_count *asked; /* of rig_asked_before */
     size_t asked_count;

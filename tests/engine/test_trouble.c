@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* test_trouble.c - disks that are full, outputs that nobody reads, too few descriptors, servers that are away. */
+#include "engine/rig.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGES 300
+
+static struct origin_reply answer_tree(void *context, const struct origin_request *request)
+{
+    return rig_tree(context, request, PAGES, NULL);
+}
+
+static int64_t cpu_now(void)
+{
+    struct timespec used;
+    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used), 0);
+    return used.tv_sec * WEIR_SECOND + used.tv_nsec;
+}
+
+/* ---- the disk is full ---- */
+
+#define BEFORE ((off_t)16 << 20) /* in the output already: more than the state file will have */
+
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void await_pause(struct rig *rig)
+{
+    struct wr_engine_stats stats = {.is_paused = false};
+    for (int64_t until = monotonic() + 30 * WEIR_SECOND; !stats.is_paused; sleep_ns(5 * MS)) {
+        assert_true(monotonic() < until);
+        assert_false(rig_await_end(rig, 0));
+        wr_engine_stats_get(rig->engine, &stats);
+    }
+    assert_true(strlen(stats.pause_why) > 10);
+}
+
+/* What was there before is nobody's line. */
+static void cut_front(const struct rig *rig)
+{
+    static char all[1 << 20];
+    int fd = open(rig->out, O_RDWR);
+    ssize_t bytes = pread(fd, all, sizeof all, BEFORE);
+    assert_true(bytes >= 0 && bytes < (ssize_t)sizeof all);
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(pwrite(fd, all, (size_t)bytes, 0), bytes);
+    (void)close(fd);
+}
+
+/* F5: nothing is lost, and nothing half-written counts. */
+static void full_disk_under_the_output_pauses_the_crawl(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_tree);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    int fd = open(rig.out, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_int_equal(ftruncate(fd, BEFORE), 0);
+    (void)close(fd);
+    rig.options.appends = true;
+    rig_start(&rig);
+    limit_files((rlim_t)BEFORE + 10001);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_seeded(&rig);
+    await_pause(&rig);
+    assert_true(strstr(rig.warning, "waiting: ") != NULL);
+    sleep_ns(300 * MS);
+    assert_false(rig_await_end(&rig, 0));
+    limit_files(RLIM_INFINITY);
+    assert_true(rig_await_end(&rig, 30 * WEIR_SECOND));
+    cut_front(&rig);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    assert_int_equal(rig.line_count, PAGES);
+    rig_assert_trees(&rig, 1, 1, PAGES);
+    rig_check_store(&rig);
+    rig_tear_down(&rig);
+}
+
+/* ---- nobody reads ---- */
+
+/* A web without end: each page leads to 20 more. */
+static struct origin_reply answer_endless(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    unsigned long long n = strtoull(request->path + 1, NULL, 10);
+    char *text = NULL;
+    size_t bytes;
+    if (rig_is_robots(request))
+        return (struct origin_reply){.status = 404};
+    FILE *stream = open_memstream(&text, &bytes);
+    for (unsigned i = 1; i <= 20; i++)
+        (void)fprintf(stream, "<a href=/%llu>", 20 * n + i);
+    (void)fclose(stream);
+    const char *kept = rig_text(rig, "%s", text);
+    free(text);
+    return rig_html(kept);
+}
+
+struct reader {
+    int fd;
+    pthread_t thread;
+    size_t bytes;
+};
+
+static void *read_all(void *context)
+{
+    struct reader *reader = context;
+    char bin[65536];
+    ssize_t got;
+    while ((got = read(reader->fd, bin, sizeof bin)) > 0)
+        reader->bytes += (size_t)got;
+    return NULL;
+}
+
+/* Until nothing has come for a while. */
+static int await_silence(struct rig *rig)
+{
+    int before = -1, now = origin_requests(rig->origin);
+    for (int64_t until = monotonic() + 60 * WEIR_SECOND; now != before; now = origin_requests(rig->origin)) {
+        assert_true(monotonic() < until);
+        before = now;
+        sleep_ns(SANITIZED ? 3 * WEIR_SECOND : WEIR_SECOND);
+    }
+    return now;
+}
+
+/* I3. */
+static void output_that_nobody_reads_holds_the_crawl(void **state)
+{
+    struct rig rig;
+    struct wr_engine_stats stats;
+    struct reader reader;
+    (void)state;
+    rig_set_up(&rig, answer_endless);
+    assert_int_equal(mkfifo(rig.out, 0600), 0);
+    reader = (struct reader){.fd = open(rig.out, O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+    assert_true(reader.fd >= 0);
+    rig.options.appends = true;
+    rig.options.concurrency = 16;
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_seeded(&rig);
+    int stood = await_silence(&rig);
+    int64_t cpu_before = cpu_now();
+    wr_engine_stats_get(rig.engine, &stats);
+    print_message("%d requests, %zu bytes of plans\n", stood, stats.memory_bytes);
+    assert_true(stood > 100 && stood < 8000);
+    assert_true(stats.in_flight <= 16);
+    sleep_ns(WEIR_SECOND);
+    assert_int_equal(origin_requests(rig.origin), stood);
+    assert_true(cpu_now() - cpu_before < 500 * MS);
+    assert_int_equal(fcntl(reader.fd, F_SETFL, 0), 0); /* blocking */
+    assert_int_equal(pthread_create(&reader.thread, NULL, read_all, &reader), 0);
+    rig_await_requests(&rig, stood + 100);
+    wr_engine_stop(rig.engine);
+    assert_true(rig_await_end(&rig, 30 * WEIR_SECOND));
+    wr_engine_finish(rig.engine, &rig.result);
+    wr_engine_free(rig.engine);
+    rig.engine = NULL;
+    assert_int_equal(rig.result.end, WR_END_STOPPED);
+    assert_int_equal(pthread_join(reader.thread, NULL), 0);
+    (void)close(reader.fd);
+    assert_true(reader.bytes > 100000);
+    rig_tear_down(&rig);
+}
+
+/* ---- descriptors ---- */
+
+static struct origin_reply answer_late(void *context, const struct origin_request *request)
+{
+    struct origin_reply reply = rig_tree(context, request, 3, NULL);
+    reply.delay_ns = 20 * MS;
+    return reply;
+}
+
+/* E5: slower, but nothing fails, and no processor is kept busy by trying. */
+static void few_descriptors_make_it_slower_and_no_more(void **state)
+{
+    struct rig rig;
+    struct rusage used;
+    int status;
+    (void)state;
+    rig_set_up(&rig, answer_late);
+    rig.files_max = 36;
+    pid_t child = rig_spawn(&rig, 80);
+    assert_int_equal(wait4(child, &status, 0, &used), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    rig_read_lines(&rig);
+    assert_int_equal(rig.line_count, 240);
+    rig_assert_trees(&rig, 1, 80, 3);
+    double cpu = (double)used.ru_utime.tv_sec + (double)used.ru_stime.tv_sec +
+                 (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+    print_message("%.2f s of CPU\n", cpu);
+    if (!SANITIZED)
+        assert_true(cpu < 3);
+    rig_tear_down(&rig);
+}
+
+/* ---- the server is away ---- */
+
+static atomic_bool is_away;
+
+static struct origin_reply answer_or_not(void *context, const struct origin_request *request)
+{
+    if (is_away)
+        return (struct origin_reply){.raw = ""};
+    return rig_tree(context, request, 60, NULL);
+}
+
+/* E4, S0-95: few tries while it is away, no work, and all that is left is fetched when it is back. */
+static void server_that_was_away_is_asked_again(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_or_not);
+    is_away = false;
+    rig_profile(&rig, WEIR_PROFILE_ADAPTIVE);
+    rig.options.pace.max_rate = 100;
+    rig.options.pace.open_ns = 300 * MS;
+    rig.options.pace.retry.attempts = 10;
+    rig.options.failure_threshold = UINT32_MAX;
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_seeded(&rig);
+    rig_await_requests(&rig, 10);
+    is_away = true;
+    int before = origin_requests(rig.origin);
+    int64_t cpu_before = cpu_now();
+    sleep_ns(3 * WEIR_SECOND);
+    int tries = origin_requests(rig.origin) - before;
+    print_message("%d tries, %.3f s of CPU\n", tries, (double)(cpu_now() - cpu_before) / 1e9);
+    assert_true(tries < 60); /* at its pace there would be hundreds */
+    assert_true(cpu_now() - cpu_before < (SANITIZED ? 2 : 1) * WEIR_SECOND);
+    is_away = false;
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    rig_assert_trees(&rig, 1, 1, 60);
+    rig_tear_down(&rig);
+}
+
+ENGINE_TESTS(test(full_disk_under_the_output_pauses_the_crawl), test(output_that_nobody_reads_holds_the_crawl),
+             test(few_descriptors_make_it_slower_and_no_more), test(server_that_was_away_is_asked_again))
