@@ -211,7 +211,7 @@ static void copy_numbers(const crawl_settings *settings, struct wr_engine_option
     ret_options->concurrency = concurrency_of(settings);
     ret_options->group = (enum wr_engine_group)settings->group;
     ret_options->bandwidth = settings->bandwidth;
-    ret_options->digest = settings->digest;
+    ret_options->digest = (enum wr_digest_kind)settings->digest;
     ret_options->max_depth = (uint32_t)settings->depth;
     ret_options->max_pages = settings->max_pages;
     ret_options->host_pages = (uint32_t)settings->host_pages;

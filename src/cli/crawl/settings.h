@@ -31,7 +31,7 @@ struct wr_crawl_settings {
     const char *statuses;
     int64_t max_defer, timeout;
     uint64_t max_body, failure_threshold;
-    int digest; /* as of the engine */
+    int digest; /* enum wr_digest_kind */
     /* From where and to where. */
     const char *state, *out, *report, *log;
     bool append, resume, quiet, json;
