@@ -27,7 +27,7 @@ static void print_end(const struct wr_crawl_report *report, FILE *out)
     if (stats->queued > 0)
         fprintf(out, "; %" PRIu64 " still queued", stats->queued);
     fputc('\n', out);
-    if (report->result->why[0] != '\0')
+    if (report->result->end != WR_END_STOPPED && report->result->why[0] != '\0')
         fprintf(out, "why: %s\n", report->result->why);
 }
 
