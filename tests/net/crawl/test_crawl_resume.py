@@ -10,7 +10,7 @@ import time
 
 from site_rig import PAGES, Folder, all_of, cases, interrupt, site
 
-STEADY = ('--pace', 'strict', '--interval', '50ms', '--max-rate', '100')
+STEADY = ('--pace', 'strict', '--interval', '80ms', '--max-rate', '100')
 FAST = ('--pace', 'unlimited')
 SLOW = 'location /slow { limit_rate 10; }'
 SLOW_FILES = {'index.html': '<a href="p0.html">a</a><a href="slow">b</a>', 'slow': 'x' * 100000}
@@ -36,7 +36,7 @@ def interrupted_crawl_goes_on_and_ends_with_every_page_once():
         assert report['job'] == 1 and report['accepted'] == PAGES + 1 and report['pages'] == PAGES + 1 - len(before), report
         assert set(_counts(nginx).values()) == {1}, _counts(nginx)  # what was in flight had ended
         times = [at for at, *_ in nginx.log()]
-        assert min(b - a for a, b in zip(times, times[1:])) >= 0.03, 'the interval holds over the resume, too'
+        assert min(b - a for a, b in zip(times, times[1:])) >= 0.04, 'the interval holds over the resume, too'
 
 
 def sigterm_and_sighup_stop_in_order_as_well():
@@ -154,7 +154,7 @@ def what_a_job_learned_of_a_host_is_known_to_the_next():
         assert folder.crawl('--max-pages', '2', '--out', 'o', nginx.url).returncode == 0
         assert _counts(nginx)['/robots.txt'] == 1, _counts(nginx)
         times = [at for at, *_ in nginx.log()]
-        assert min(b - a for a, b in zip(times, times[1:])) >= 0.98, times
+        assert min(b - a for a, b in zip(times, times[1:])) >= 0.9, times
 
 
 if __name__ == '__main__':
