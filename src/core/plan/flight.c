@@ -188,6 +188,7 @@ static void set_steps(struct wr_plan *plan, struct wr_plan_host *host, uint32_t 
 {
     plan->stats.lowered += steps > 0;
     plan->stats.lowered -= host->steps > 0;
+    plan->stats.overrides += steps != host->steps;
     host->steps = steps;
 }
 

@@ -407,6 +407,7 @@ struct wr_plan_stats {
     uint64_t limited;                 /* answers 429 */
     uint64_t hopeless;                /* times that WR_NEWS_HOPELESS was told */
     size_t lowered;                   /* hosts at which jobs may have fewer in flight than elsewhere (S2-17) */
+    uint64_t overrides;               /* times that this was changed */
     size_t memory_bytes, known_bytes; /* all but rules; of it the set of fingerprints */
     size_t rules_bytes;
 };

@@ -154,6 +154,7 @@ static void publish(struct wr_crawl_loop *loop)
     atomic_store(&counts->robots, plan.robots);
     atomic_store(&counts->rejected, plan.rejected);
     atomic_store(&counts->retries, plan.retries);
+    atomic_store(&counts->overrides, plan.overrides);
     atomic_store(&counts->hosts, plan.hosts);
     atomic_store(&counts->memory_bytes, plan.memory_bytes + plan.rules_bytes);
     atomic_store(&counts->connections, net.connections);

@@ -129,6 +129,7 @@ static void concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_
     }
     wr_plan_stats_get(rig.plan, &stats);
     assert_int_equal(stats.lowered, 0);
+    assert_true(stats.overrides >= 2);
     for (int i = 0; i < 3; i++) { /* all three again */
         action = rig_wait(&rig, rig.now + M);
         assert_kind(action, WR_PLAN_START);
