@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* test_learn.c - hosts that refuse and fail: the pace that a crawl finds, and what it remembers of it. */
+#include "engine/rig.h"
+
+/* ---- a limit that nobody told of ---- */
+
+#define PAGES 240
+#define RATE 30.0
+#define BURST 6.0
+
+struct bucket {
+    double tokens;
+    int64_t at;
+    int refused;
+};
+
+/* Refuses what is above RATE a second. */
+static struct origin_reply answer_limited(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    struct bucket *bucket = rig->site;
+    if (bucket->at != 0)
+        bucket->tokens += RATE * (double)(request->at - bucket->at) / 1e9;
+    bucket->tokens = bucket->at == 0 || bucket->tokens > BURST ? BURST : bucket->tokens;
+    bucket->at = request->at;
+    if (bucket->tokens < 1) {
+        bucket->refused++;
+        return (struct origin_reply){.status = 429};
+    }
+    bucket->tokens -= 1;
+    return rig_tree(rig, request, PAGES, NULL);
+}
+
+static int attempts_of_all(const struct rig *rig)
+{
+    int sum = 0;
+    for (size_t i = 0; i < rig->line_count; i++)
+        sum += (int)json_integer_value(json_object_get(rig->lines[i], "attempts"));
+    return sum;
+}
+
+/* S0-94, S0-96: in the second half of what was asked. */
+static void pace_settles_below_a_limit_that_nobody_told(void **state)
+{
+    struct rig rig;
+    struct bucket bucket = {.at = 0};
+    (void)state;
+    rig_set_up(&rig, answer_limited);
+    rig.site = &bucket;
+    rig_profile(&rig, WEIR_PROFILE_ADAPTIVE);
+    rig.options.pace.max_rate = 1000;
+    rig.options.pace.retry.blocking_retries = 10;
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_seeded(&rig);
+    rig_await_requests(&rig, (PAGES + 1) / 2);
+    int half = origin_requests(rig.origin), refused_before = bucket.refused;
+    rig_finish(&rig);
+    int later = origin_requests(rig.origin) - half, refused = bucket.refused - refused_before;
+    double retries = (double)(attempts_of_all(&rig) - (int)rig.line_count) / (double)rig.line_count;
+    print_message("%d refused of %d in the first half, %d of %d in the second; %.2f retries a page\n", refused_before,
+                  half, refused, later, retries);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    rig_assert_trees(&rig, 1, 1, PAGES);
+    assert_true(refused < later / 10);
+    assert_true(retries < 3);
+    rig_tear_down(&rig);
+}
+
+/* ---- a delay that is learned ---- */
+
+#define REFUSALS 6
+
+/* Refuses the first pages, and then none. */
+static struct origin_reply answer_busy_at_first(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    int *asked = rig->site;
+    if (!rig_is_robots(request) && ++*asked > 1 && *asked <= 1 + REFUSALS)
+        return (struct origin_reply){.status = 429};
+    return rig_tree(rig, request, 30, NULL);
+}
+
+static void learn_quickly(struct rig *rig)
+{
+    rig_profile(rig, WEIR_PROFILE_LEARNED);
+    weir_pace_options *pace = &rig->options.pace;
+    pace->base_delay_ns = 20 * MS;
+    pace->delay_up_ns = 60 * MS;
+    pace->delay_down_ns = 60 * MS;
+    pace->probe_after = 2;
+    pace->concurrency_step_ns = 50 * MS;
+    pace->retry.blocking_retries = 20;
+    pace->breaker = false;
+}
+
+static void take_memory(void *context, const struct wr_store_row *row)
+{
+    *(weir_pace_memory *)context = row->host.memory;
+}
+
+static weir_pace_memory memory_of(const struct rig *rig, int host)
+{
+    struct wr_store *store;
+    struct wr_span key = wr_span_of(rig_url(rig, host, ""));
+    weir_pace_memory memory = {.delay_ns = -1};
+    key = wr_span_after(key, strlen("http://"));
+    assert_int_equal(wr_store_open(&(struct wr_store_options){.path = rig->state}, &store), 0);
+    assert_int_equal(wr_store_read(store,
+                                   &(struct wr_store_query){
+                                       .what = WR_STORE_ONE_HOST, .key = key, .row = take_memory, .context = &memory}),
+                     0);
+    wr_store_free(store);
+    return memory;
+}
+
+/* S2-31, S2-17, S2-18, S2-24. */
+static void delay_rises_with_429_and_falls_again(void **state)
+{
+    struct rig rig;
+    int asked = 0, count;
+    (void)state;
+    rig_set_up(&rig, answer_busy_at_first);
+    rig.site = &asked;
+    learn_quickly(&rig);
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    rig_assert_trees(&rig, 1, 1, 30);
+    assert_int_equal(rig.result.stats.rejected, REFUSALS);
+    assert_true(rig.result.stats.overrides >= 2); /* lowered, and restored */
+    int64_t *times = rig_arrivals(&rig, 1, &count), longest_ns = 0;
+    for (int i = 1; i < count; i++)
+        longest_ns = times[i] - times[i - 1] > longest_ns ? times[i] - times[i - 1] : longest_ns;
+    int64_t last_ns = times[count - 1] - times[count - 2];
+    print_message("longest %.0f ms, last %.0f ms\n", (double)longest_ns / 1e6, (double)last_ns / 1e6);
+    assert_true(longest_ns >= REFUSALS * 60 * MS - STAMP_SLACK_NS);
+    assert_true(SANITIZED || last_ns < longest_ns);
+    free(times);
+    rig_tear_down(&rig);
+}
+
+static struct origin_reply answer_always_busy(void *context, const struct origin_request *request)
+{
+    return rig_is_robots(request) || strcmp(request->path, "/") == 0 ? rig_tree(context, request, 30, NULL)
+                                                                     : (struct origin_reply){.status = 429};
+}
+
+/* S2-31, R23: what was learned is stored, and holds in the next run. */
+static void delay_that_was_learned_is_remembered(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_always_busy);
+    learn_quickly(&rig);
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_seeded(&rig);
+    rig_await_requests(&rig, 8);
+    wr_engine_drain(rig.engine);
+    rig_finish(&rig);
+    int64_t delay_ns = memory_of(&rig, 1).delay_ns;
+    print_message("learned: %.0f ms\n", (double)delay_ns / 1e6);
+    assert_true(delay_ns >= 5 * 60 * MS);
+    int before = origin_requests(rig.origin);
+    int64_t restarted_at = monotonic();
+    rig_start(&rig);
+    rig_seeded(&rig);
+    rig_await_requests(&rig, before + 2);
+    wr_engine_stop(rig.engine);
+    rig_finish(&rig);
+    assert_true(origin_request(rig.origin, before).at - restarted_at >= delay_ns - STAMP_SLACK_NS);
+    assert_true(origin_request(rig.origin, before + 1).at - origin_request(rig.origin, before).at >=
+                delay_ns - STAMP_SLACK_NS);
+    rig_tear_down(&rig);
+}
+
+/* ---- one bad host ---- */
+
+static struct origin_reply answer_one_bad(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    if (rig_host(request) == 1 && !rig_is_robots(request))
+        return (struct origin_reply){.status = 503, .delay_ns = 500 * MS};
+    return rig_tree(rig, request, 20, NULL);
+}
+
+/* S0-97. */
+static void one_bad_host_slows_no_other(void **state)
+{
+    struct rig rig;
+    int count;
+    (void)state;
+    rig_set_up(&rig, answer_one_bad);
+    rig.options.loops = 2;
+    rig_profile(&rig, WEIR_PROFILE_ADAPTIVE);
+    rig.options.pace.max_rate = 50;
+    rig.options.max_defer_ns = 2 * WEIR_SECOND;
+    rig_start(&rig);
+    for (int host = 1; host <= 10; host++)
+        rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
+    rig_finish(&rig);
+    assert_int_equal(rig_verdicts(&rig, "fetched"), 9 * 20);
+    assert_true(strcmp(rig_word(&rig, rig_url(&rig, 1, "/"), "verdict"), "fetched") != 0);
+    int64_t *bad = rig_arrivals(&rig, 1, &count), bad_ns = bad[count - 1] - bad[0];
+    free(bad);
+    for (int host = 2; host <= 10; host++) {
+        int64_t *times = rig_arrivals(&rig, host, &count);
+        assert_int_equal(count, 21);
+        free(times);
+    }
+    print_message("the bad host was asked for %.1f s\n", (double)bad_ns / 1e9);
+    rig_tear_down(&rig);
+}
+
+ENGINE_TESTS(test(pace_settles_below_a_limit_that_nobody_told), test(delay_rises_with_429_and_falls_again),
+             test(delay_that_was_learned_is_remembered), test(one_bad_host_slows_no_other))
