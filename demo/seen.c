@@ -48,6 +48,12 @@ void seen_answer(struct seen *seen, const char *path, int status, int64_t until_
     }
 }
 
+static int earlier(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return left < right ? -1 : left > right;
+}
+
 static int64_t closest_ns(const struct seen *seen)
 {
     int64_t closest = -1;
@@ -72,6 +78,9 @@ static size_t peak(const struct seen *seen)
 
 void seen_print(const struct seen *seen, FILE *file)
 {
+    if (seen->count > 0)
+        qsort(seen->arrivals, seen->count, sizeof *seen->arrivals,
+              earlier); /* of several connections, nearly so already */
     int64_t took = seen->count < 2 ? 0 : seen->arrivals[seen->count - 1] - seen->arrivals[0];
     fprintf(file, "\"requests\": %zu, \"ok\": %llu, \"rejected\": %llu, \"broken\": %llu, ", seen->count,
             (unsigned long long)seen->ok, (unsigned long long)seen->rejected, (unsigned long long)seen->broken);

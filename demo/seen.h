@@ -15,8 +15,8 @@
 
 #include <stdio.h>
 
-#define GRACE_NS (100 * WEIR_MILLISECOND)
-#define SLACK_NS (50 * WEIR_MILLISECOND)
+#define GRACE_NS (250 * WEIR_MILLISECOND)
+#define SLACK_NS (100 * WEIR_MILLISECOND)
 
 struct seen {
     int64_t *arrivals; /* of all requests, in their order */

@@ -4,7 +4,7 @@
  *     demo_web FOLDER [short]
  *
  * Each host has an address and a port of its own. Written into FOLDER: `seeds`, the URL of each host on a line;
- * `truths.json`, what each is like; `log.jsonl`, each request with the instant (monotonic ns) at which it was read;
+ * `truths.json`, what each is like; `log.jsonl`, each request with the instant (monotonic ns) at which it came;
  * and at the end, which is a SIGTERM, SIGINT or the parent's, `seen.json`: what each host saw. Prints "ready" when
  * visitors may come.
  *
@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -35,6 +36,7 @@ struct host {
     struct wr_origin origin; /* the kind's; an outage begins in the middle */
     struct wr_site site;
     int64_t began_at; /* the first request; 0: none yet */
+    int64_t judged;   /* the last one, from then on */
     uint64_t requests;
     struct seen seen;
 };
@@ -178,6 +180,9 @@ static struct wr_reply judge(struct host *host, const char *path, int64_t now)
         host->began_at = now;
     host->requests++;
     int64_t since = now - host->began_at;
+    if (since < host->judged) /* it came before one that was read before it, on another connection */
+        since = host->judged;
+    host->judged = since;
     if (kind->outage_after > 0 && host->requests == kind->outage_after) {
         host->origin.outage.from_ns = since;
         host->origin.outage.to_ns = since + kind->outage_ns;
@@ -242,6 +247,18 @@ static bool take_request_line(struct visit *visit)
     return visit->is_head || strncmp(visit->request, "GET ", 4) == 0;
 }
 
+/* When the request came, by the kernel's word (in ms): on a busy machine this program hears of it later. */
+static int64_t arrived_at(struct visit *visit)
+{
+    struct tcp_info info = {0};
+    socklen_t bytes = sizeof info;
+    int fd;
+    int64_t now = (int64_t)uv_hrtime();
+    if (uv_fileno((uv_handle_t *)&visit->socket, &fd) < 0 || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) < 0)
+        return now;
+    return now - info.tcpi_last_data_recv * WEIR_MILLISECOND;
+}
+
 static void next_request(struct visit *visit)
 {
     char *end = strstr(visit->request, "\r\n\r\n");
@@ -255,7 +272,7 @@ static void next_request(struct visit *visit)
     visit->request_bytes -= used;
     memmove(visit->request, visit->request + used, visit->request_bytes + 1);
     visit->is_busy = true;
-    answer(visit, (int64_t)uv_hrtime());
+    answer(visit, arrived_at(visit));
 }
 
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)

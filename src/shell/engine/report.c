@@ -114,7 +114,8 @@ static void add(struct host *host, const struct wr_plan_host_report *report)
     told->retries += report->retries;
     told->bytes += report->bytes;
     told->closest_ns = closer(told->closest_ns, report->closest_ns);
-    told->allowed_rate = report->now.rate;
+    told->allowed_rate =
+        report->now.delay_ns > 0 ? (double)WEIR_SECOND / (double)report->now.delay_ns : (double)INFINITY;
     told->interval_ns = report->now.delay_ns;
     for (size_t i = 0; i <= WEIR_REASON_QUEUE; i++)
         told->waited_ns[i] += (int64_t)report->waited.ms[i] * WEIR_MILLISECOND;
