@@ -272,6 +272,22 @@ static void twenty_thousand_members_are_read_in_linear_time(void **state)
 /* ---- the vendors --------------------------------------------------------------------------------------- */
 
 /* Who sends what: docs/internals/headers.md. */
+/* Until none is left. */
+static void what_is_left_of_tokens_says_nothing_of_requests(void **state)
+{
+    static const struct row rows[] = {
+        {"x-ratelimit-remaining-requests: 59\nx-ratelimit-reset-requests: 1s\nx-ratelimit-remaining-tokens: 10\n"
+         "x-ratelimit-reset-tokens: 6m0s",
+         NONE, NONE, 59, 1},
+        {"x-ratelimit-remaining-requests: 59\nx-ratelimit-reset-requests: 1s\nx-ratelimit-remaining-tokens: 0\n"
+         "x-ratelimit-reset-tokens: 6m0s",
+         NONE, NONE, 0, 360},
+    };
+
+    (void)state;
+    assert_rows(rows, COUNT(rows));
+}
+
 static void fields_are_read_as_vendors_send_them(void **state)
 {
     static const struct row rows[] = {
@@ -308,10 +324,6 @@ static void fields_are_read_as_vendors_send_them(void **state)
         {"x-ratelimit-remaining-requests: 59\nx-ratelimit-reset-requests: 120ms\nx-ratelimit-remaining-tokens: 0\n"
          "x-ratelimit-reset-tokens: 6m0.5s",
          NONE, NONE, 0, 360.5},
-        /* what is left of tokens says nothing of requests, until none is left */
-        {"x-ratelimit-remaining-requests: 59\nx-ratelimit-reset-requests: 1s\nx-ratelimit-remaining-tokens: 10\n"
-         "x-ratelimit-reset-tokens: 6m0s",
-         NONE, NONE, 59, 1},
         /* Anthropic: ISO dates */
         {"anthropic-ratelimit-requests-limit: 50\nanthropic-ratelimit-requests-remaining: 0\n"
          "anthropic-ratelimit-requests-reset: 2026-11-15T00:00:12Z",
@@ -447,7 +459,8 @@ static void any_head_gives_numbers_within_bounds(void **state)
     assert_true(said_something > 10000);
 }
 
-WEIR_TESTS(test(retry_after_is_seconds_or_a_date), test(hostile_retry_after_never_wraps_and_garbage_is_absent),
+WEIR_TESTS(test(what_is_left_of_tokens_says_nothing_of_requests), test(retry_after_is_seconds_or_a_date),
+           test(hostile_retry_after_never_wraps_and_garbage_is_absent),
            test(retry_after_of_twenty_thousand_digits_is_the_cap),
            test(a_date_in_the_past_is_now_and_one_far_ahead_is_capped),
            test(a_servers_wrong_clock_is_measured_by_its_own_date), test(of_several_the_most_restrictive_wins),
