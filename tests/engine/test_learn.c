@@ -141,6 +141,46 @@ static void delay_rises_with_429_and_falls_again(void **state)
     rig_tear_down(&rig);
 }
 
+#define SLOW_NS (300 * MS)
+
+static struct origin_reply answer_slowly_and_busy(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    int *asked = rig->site;
+    if (!rig_is_robots(request) && ++*asked > 1 && *asked <= 1 + REFUSALS)
+        return (struct origin_reply){.status = 429};
+    struct origin_reply reply = rig_tree(rig, request, 12, NULL);
+    reply.delay_ns = rig_is_robots(request) ? 0 : SLOW_NS;
+    return reply;
+}
+
+/* S2-17, R14: three steps of delay, and of four requests at once one is left, though the delay would allow more. */
+static void host_that_refused_has_fewer_requests_at_once(void **state)
+{
+    struct rig rig;
+    int asked = 0, last = 0;
+    (void)state;
+    rig_set_up(&rig, answer_slowly_and_busy);
+    rig.site = &asked;
+    learn_quickly(&rig);
+    rig.options.pace.delay_up_ns = 15 * MS;
+    rig.options.pace.concurrency_step_ns = 25 * MS;
+    rig.options.pace.probe_after = 1000;
+    rig.options.concurrency = 4;
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_finish(&rig);
+    rig_assert_trees(&rig, 1, 1, 12);
+    for (int i = 3 + REFUSALS; i < origin_requests(rig.origin); i++) {
+        struct origin_request before = origin_request(rig.origin, i - 1), now = origin_request(rig.origin, i);
+        if (now.at < before.done_at)
+            fail_msg("request %d came while another was under way", i);
+        last = i;
+    }
+    assert_int_equal(last, 1 + REFUSALS + 12 - 1);
+    rig_tear_down(&rig);
+}
+
 static struct origin_reply answer_always_busy(void *context, const struct origin_request *request)
 {
     return rig_is_robots(request) || strcmp(request->path, "/") == 0 ? rig_tree(context, request, 30, NULL)
@@ -215,4 +255,5 @@ static void one_bad_host_slows_no_other(void **state)
 }
 
 ENGINE_TESTS(test(pace_settles_below_a_limit_that_nobody_told), test(delay_rises_with_429_and_falls_again),
-             test(delay_that_was_learned_is_remembered), test(one_bad_host_slows_no_other))
+             test(host_that_refused_has_fewer_requests_at_once), test(delay_that_was_learned_is_remembered),
+             test(one_bad_host_slows_no_other))

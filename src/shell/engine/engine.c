@@ -284,6 +284,7 @@ static int add_job(struct wr_crawl_loop *loop)
     const struct wr_engine_options *options = &engine->options;
     const struct wr_plan_job job = {
         .id = (uint32_t)engine->job,
+        .concurrency = wr_ledger_share(options->concurrency, loop->index, engine->loop_count),
         .max_depth = options->max_depth,
         .host_pages = options->host_pages,
         .deadline_at = options->max_time_ns > 0 ? engine->began_at + options->max_time_ns : 0,
