@@ -358,6 +358,13 @@ struct wr_life_action wr_plan_robots_came(struct wr_plan *plan, struct wr_plan_h
     return action;
 }
 
+void wr_plan_give_up(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, uint8_t tag, int64_t now)
+{
+    host->gave_up |= (uint8_t)(1U << is_https);
+    host->lost[is_https] = tag;
+    wr_host_settle(plan, host, now);
+}
+
 struct wr_life_action wr_plan_robots_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,
                                           const struct wr_life_event *event, struct wr_robots *rules, bool stays,
                                           int64_t now)

@@ -278,7 +278,7 @@ struct wr_plan_action {
     bool is_hop;         /* ROBOTS */
     bool is_denied;      /* END: robots.txt says no; else it was deferred for too long */
     bool wants_memory;   /* LOAD: wr_plan_remember comes first */
-    uint64_t tag;        /* ERRAND */
+    uint64_t tag;        /* ERRAND; END: of wr_plan_give_up, or 0 */
     struct wr_plan_position after;
     uint64_t count;
     enum wr_draw draw;
@@ -346,6 +346,10 @@ struct wr_life_action wr_plan_robots_told(struct wr_plan *plan, uint32_t number,
 struct wr_life_action wr_plan_robots_came(struct wr_plan *plan, struct wr_plan_host *host, bool is_https,
                                           const struct wr_life_event *event, struct wr_robots *rules, bool stays,
                                           int64_t now);
+
+/* Whatever is asked of this origin fails for good: there is no such host, or it must not be asked. Pages that wait for
+ * its robots.txt end now, not only after max_defer_ns, and their END has the tag, which is not 0. Until it is known. */
+void wr_plan_give_up(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, uint8_t tag, int64_t now);
 
 /* A request for a host of this plan on behalf of somebody else: ERRAND follows when its gate opens, before pages.
  * WEIR_E_FULL, WEIR_E_NOMEM. */

@@ -157,6 +157,8 @@ static void note_held(struct wr_plan *plan, struct wr_plan_host *host, const str
         if ((standing->held & bit) == 0) {
             host->could_at[origin] = now;
             host->gave_up &= (uint8_t) ~(standing->wanted & bit);
+            if ((standing->wanted & bit) != 0)
+                host->lost[origin] = 0;
         } else if ((host->gave_up & bit) != 0 || now - host->could_at[origin] >= plan->options.max_defer_ns) {
             host->expiring |= bit;
             host->expiring_for = (uint8_t)standing->held_for[origin];
@@ -278,6 +280,7 @@ static void place(struct wr_plan *plan, struct wr_plan_host *host, const struct 
         wr_heap_push(&plan->timed, at > now ? at : now + 1, &host->timer);
     else if (!wr_link_waits(&host->place) && is_idle(host)) {
         host->gave_up = 0;
+        memset(host->lost, 0, sizeof host->lost);
         wr_list_push(&plan->idle, &host->place);
     }
 }

@@ -86,6 +86,7 @@ struct wr_plan_host {
     uint32_t steps;                      /* by which a job's concurrency is lowered here */
     uint8_t expiring;                    /* bit: origin */
     uint8_t gave_up;                     /* bit: origin: its tasks have expired, and whatever held them still does */
+    uint8_t lost[WR_ORIGINS];            /* the tag of wr_plan_give_up; 0: nobody did */
     uint8_t hop;                         /* bit: the robots.txt goes on here */
     uint8_t asked;                       /* bit: the robots.txt is being fetched by a task */
     uint8_t away;                        /* bit: it goes on elsewhere, by an errand of the caller's */

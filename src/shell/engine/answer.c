@@ -68,7 +68,7 @@ static void follow(struct wr_flight *flight, const struct wr_url *to)
                             .hops = flight->action.hops + 1,
                             .is_seed = flight->action.depth == 0 && flight->action.hops < 5};
     if (link.is_seed)
-        wr_engine_seed_known(loop->engine, &target);
+        wr_engine_seed_known(loop->engine, &target, false);
     enum wr_offer_verdict verdict = wr_founds_offer(loop, &flight->founds, &target, &link);
     flight->verdict = verdict < WR_OFFER_SCOPE ? WR_VERDICT_REDIRECT : refusals[verdict];
     wr_buf_append(&flight->final_url, target.text, target.bytes);
@@ -212,17 +212,31 @@ void wr_answer_came(struct wr_flight *flight)
     wr_post_flight(flight);
 }
 
+/* Its host could not even be asked for its robots.txt: for now, or (the tag says why) for good. */
+static void end_deferred(struct wr_flight *flight)
+{
+    const struct wr_plan_action *action = &flight->action;
+    flight->verdict = WR_VERDICT_EXPIRED;
+    if (action->tag != 0) {
+        flight->result.end = (enum wr_net_end)action->tag;
+        flight->verdict = flight->result.end == WR_NET_BLOCKED ? WR_VERDICT_BLOCKED : WR_VERDICT_FAILED;
+        wr_buf_append_string(&flight->words, wr_net_end_text(flight->result.end));
+    } else {
+        wr_buf_append_string(&flight->words, "the host could not be asked for too long: ");
+        wr_buf_append_string(&flight->words, weir_reason_name(action->reason));
+    }
+    wr_job_told(flight->loop, WR_LEDGER_EXPIRED);
+}
+
 void wr_answer_end_unsent(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
 {
     struct wr_flight *flight = wr_flight_unsent(loop, action);
     if (flight == NULL)
         return;
-    flight->verdict = action->is_denied ? WR_VERDICT_ROBOTS : WR_VERDICT_EXPIRED;
-    if (!action->is_denied) {
-        wr_buf_append_string(&flight->words, "the host could not be asked for too long: ");
-        wr_buf_append_string(&flight->words, weir_reason_name(action->reason));
-        wr_job_told(loop, WR_LEDGER_EXPIRED);
-    }
+    if (action->is_denied)
+        flight->verdict = WR_VERDICT_ROBOTS;
+    else
+        end_deferred(flight);
     count_verdict(loop, flight->verdict);
     write_line(flight);
     wr_post_flight(flight);

@@ -97,7 +97,10 @@ void wr_engine_stop(struct wr_engine *engine)
 void wr_job_told(struct wr_crawl_loop *loop, enum wr_ledger_end end)
 {
     struct wr_engine *engine = loop->engine;
+    struct wr_plan_stats plan;
+    wr_plan_stats_get(loop->plan, &plan);
     (void)pthread_mutex_lock(&engine->lock);
+    engine->ledger.has_many_hosts |= plan.hosts > 1;
     bool fails = wr_ledger_ended(&engine->ledger, end);
     (void)pthread_mutex_unlock(&engine->lock);
     if (fails)

@@ -51,7 +51,7 @@ static void on_seed(void *context, const struct wr_store_row *row)
     char memory[WR_URL_ROOM];
     struct wr_url url;
     if (wr_url_parse(row->task.url, NULL, NULL, memory, sizeof memory, &url) == WR_URL_OK)
-        wr_engine_seed_known(resuming->engine, &url);
+        wr_engine_seed_known(resuming->engine, &url, row->task.hops == 0);
 }
 
 static int read_all(struct resuming *resuming, enum wr_store_what what, int64_t after_id,

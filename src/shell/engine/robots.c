@@ -370,6 +370,13 @@ void wr_errand_came(struct wr_flight *flight)
     wr_flight_give_back(flight);
 }
 
+/* Pages would fare no better. */
+static bool is_hopeless(const struct wr_flight *flight)
+{
+    enum wr_net_end end = flight->result.end;
+    return end == WR_NET_BLOCKED || end == WR_NET_NO_NAME || end == WR_NET_TLS;
+}
+
 void wr_robots_came(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
@@ -387,5 +394,7 @@ void wr_robots_came(struct wr_flight *flight)
         wr_crawl_loop_note(loop, host);
     if (action.fetch == WR_FETCH_ON)
         go_on(loop, host, is_https, &came);
+    else if (is_hopeless(flight) && !flight->action.is_hop)
+        wr_plan_give_up(loop->plan, host, is_https, (uint8_t)flight->result.end, now);
     wr_flight_give_back(flight);
 }

@@ -27,7 +27,7 @@ int wr_engine_seed(struct wr_engine *engine, const struct wr_url *url)
     wr_url_append_canonical(&buf, url);
     if (wr_url_parse(wr_buf_from(&buf, 0), NULL, NULL, memory, sizeof memory, &canonical) != WR_URL_OK)
         return wr_invalid("the URL is too long; at most 8192 bytes");
-    wr_engine_seed_known(engine, &canonical);
+    wr_engine_seed_known(engine, &canonical, true);
     wr_buf_init_fixed(&key, key_memory, sizeof key_memory);
     wr_url_append_key(&key, &canonical);
     uint32_t index = wr_engine_loop_of(engine, wr_buf_from(&key, 0));
@@ -76,7 +76,8 @@ static void append_origin(struct wr_buf *buf, const struct wr_url *url)
     wr_url_append_key(buf, url);
 }
 
-void wr_engine_seed_known(struct wr_engine *engine, const struct wr_url *url)
+/* Scopes grow by whatever a seed leads to; the user's header lines go nowhere that the user did not name. */
+void wr_engine_seed_known(struct wr_engine *engine, const struct wr_url *url, bool is_given)
 {
     struct wr_buf origin;
     char *text;
@@ -84,7 +85,7 @@ void wr_engine_seed_known(struct wr_engine *engine, const struct wr_url *url)
     void *old = NULL;
     if (engine->options.on_seed != NULL)
         engine->options.on_seed(engine->options.scope_context, url);
-    if (engine->field_count == 0)
+    if (engine->field_count == 0 || !is_given)
         return;
     wr_buf_init(&origin, engine->allocator, WR_URL_MAX);
     append_origin(&origin, url);

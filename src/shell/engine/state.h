@@ -369,7 +369,8 @@ void wr_engine_warn(struct wr_engine *engine, const char *what, const char *why)
 void wr_text_set(char *to, size_t to_bytes, const char *text);
 /* The seeds' own header lines go to this URL. */
 bool wr_engine_is_seeds(struct wr_engine *engine, const struct wr_url *url);
-void wr_engine_seed_known(struct wr_engine *engine, const struct wr_url *url);
+/* `is_given`: by the user; else a seed led to it. */
+void wr_engine_seed_known(struct wr_engine *engine, const struct wr_url *url, bool is_given);
 void wr_origins_free(struct wr_engine *engine);
 
 /* ---- limits over everything (cap.c) ---- */

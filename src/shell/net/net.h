@@ -83,6 +83,8 @@ enum wr_net_end {
 
 /* "connect_timeout", … for logs and metrics. */
 const char *wr_net_end_name(enum wr_net_end end);
+/* "there is no such host", … for people. */
+const char *wr_net_end_text(enum wr_net_end end);
 
 struct wr_net_result {
     enum wr_net_end end;

@@ -21,6 +21,11 @@ const char *wr_net_end_name(enum wr_net_end end)
     return ends[end].name;
 }
 
+const char *wr_net_end_text(enum wr_net_end end)
+{
+    return ends[end].words;
+}
+
 /* Servers choose some of libcurl's words. */
 static void append_clean(struct wr_buf *buf, const char *words)
 {

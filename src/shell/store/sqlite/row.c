@@ -66,7 +66,7 @@ bool wr_row_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t 
 
 bool wr_row_seed(sqlite3_stmt *row, struct wr_store_task *ret_task)
 {
-    *ret_task = (struct wr_store_task){.depth = 0};
+    *ret_task = (struct wr_store_task){.hops = (uint32_t)whole(row, 1, 0, UINT32_MAX)};
     return text(row, 0, 1, WR_URL_MAX, &ret_task->url);
 }
 

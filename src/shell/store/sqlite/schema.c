@@ -132,7 +132,7 @@ static const char *const sql[WR_SQL_COUNT] = {
                              " AND host = (SELECT id FROM hosts WHERE host = ?2)",
     [WR_SQL_READ_KNOWN] = "SELECT fingerprint FROM tasks INDEXED BY tasks_known WHERE job = ?1 AND fingerprint > ?2"
                           " ORDER BY fingerprint",
-    [WR_SQL_READ_SEEDS] = "SELECT url FROM tasks INDEXED BY tasks_seeds WHERE job = ?1 AND depth = 0 AND id > ?2"
+    [WR_SQL_READ_SEEDS] = "SELECT url, hops FROM tasks INDEXED BY tasks_seeds WHERE job = ?1 AND depth = 0 AND id > ?2"
                           " ORDER BY id",
     /* A host that has no row makes no sense, and is to be noticed. */
     [WR_SQL_READ_HOSTS] = "SELECT q.host, h.host, q.queued, " WR_MEMORY_COLUMNS " FROM"

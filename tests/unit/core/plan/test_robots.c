@@ -92,6 +92,36 @@ static void pages_wait_while_robots_txt_fails_and_expire_after_max_defer(void **
     rig_release(&rig);
 }
 
+/* Of one origin: the other's may be fine. */
+static void pages_of_an_origin_that_was_given_up_end_at_once(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    obey(&rig);
+    rig_offer_many(&rig, 1, "dead.example", 3); /* http */
+    int64_t at = rig.now;
+    struct wr_plan_action action = rig_wait(&rig, at + S);
+    struct wr_plan_host *host = action.host;
+    assert_kind(action, WR_PLAN_ROBOTS);
+    rig_robots(&rig, &action, 0, NULL);
+    wr_plan_give_up(rig.plan, host, false, 7, rig.now);
+    for (int i = 0; i < 3; i++) {
+        action = rig_wait(&rig, at + S);
+        assert_kind(action, WR_PLAN_END);
+        assert_false(action.is_denied);
+        assert_int_equal(action.tag, 7);
+        rig_ended(&rig, &action);
+    }
+    assert_kind(rig_next(&rig), WR_PLAN_DRAINED);
+    /* A host that comes again is tried again. */
+    assert_offer(rig_offer(&rig, 1, "http://dead.example/new"), WR_OFFER_NEW);
+    action = rig_wait(&rig, rig.now + 20 * M);
+    assert_kind(action, WR_PLAN_ROBOTS);
+    rig_robots(&rig, &action, 404, NULL);
+    assert_kind(rig_wait(&rig, rig.now + M), WR_PLAN_START);
+    rig_release(&rig);
+}
+
 static void http_and_https_have_rules_of_their_own_and_do_not_block_each_other(void **state)
 {
     (void)state;
@@ -277,6 +307,7 @@ WEIR_TESTS(test(rules_have_so_much_room_and_hosts_wait_for_some),
            test(robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay),
            test(what_robots_txt_denies_ends_unsent_and_costs_no_time),
            test(pages_wait_while_robots_txt_fails_and_expire_after_max_defer),
+           test(pages_of_an_origin_that_was_given_up_end_at_once),
            test(http_and_https_have_rules_of_their_own_and_do_not_block_each_other),
            test(one_robots_txt_serves_all_jobs), test(robots_txt_that_was_not_sent_has_not_failed),
            test(a_robots_txt_that_moves_within_its_host_waits_for_the_gate_at_each_hop),
