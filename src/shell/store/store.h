@@ -259,12 +259,12 @@ int wr_store_add_job(struct wr_store *store, struct wr_span settings, int64_t *r
 /* ---- reading ------------------------------------------------------------------------------------------- */
 
 enum wr_store_what {
-    WR_STORE_JOBS,       /* all after `after.id`, by id; or only `job` */
-    WR_STORE_TASKS,      /* of `job`, queued for the host `key`, after `after` */
-    WR_STORE_KNOWN,      /* of `job`, in any state: only fingerprints, after `after.id` (INT64_MIN: all), as int64_t */
-    WR_STORE_SEEDS,      /* of `job`, in any state, and what they led to by redirects: URLs and hops, after `after.id` */
-    WR_STORE_HOSTS,      /* with queued tasks of `job`, after `after.id`, by id */
-    WR_STORE_ONE_HOST,   /* the host `key` */
+    WR_STORE_JOBS,     /* all after `after.id`, by id; or only `job` */
+    WR_STORE_TASKS,    /* of `job`, queued for the host `key`, after `after` */
+    WR_STORE_KNOWN,    /* of `job`, in any state: only fingerprints, after `after.id` (INT64_MIN: all), as int64_t */
+    WR_STORE_SEEDS,    /* of `job`, in any state, and what they led to by redirects: URLs and hops, after `after.id` */
+    WR_STORE_HOSTS,    /* with queued tasks of `job`, after `after.id`, by id */
+    WR_STORE_ONE_HOST, /* the host `key` */
     WR_STORE_ONE_ROBOTS, /* of the robots.txt at `key` */
     WR_STORE_OUTPUTS,    /* of `job`, by path */
     WR_STORE_CHECK, /* a text for each damage found and each counter that is wrong; nothing is written while it reads
