@@ -3,6 +3,7 @@
 #include "engine/rig.h"
 
 #include <dirent.h>
+#include <limits.h>
 
 #define HOSTS 40
 #define PAGES 12
@@ -112,6 +113,18 @@ static struct origin_reply answer_and_count(void *context, const struct origin_r
     return (struct origin_reply){.closes = true, .status = rig_is_robots(request) ? 404 : 200};
 }
 
+/* Ours, at this moment: the least of a few looks, for a thread of the server that is on its way out is no longer in
+ * its count. */
+static int threads_of_ours(struct rig *rig)
+{
+    int least = INT_MAX;
+    for (int i = 0; i < 8; i++) {
+        int now = threads_now() - origin_threads(rig->origin);
+        least = now < least ? now : least;
+    }
+    return least;
+}
+
 /* S4-4. */
 static void thousand_hosts_need_no_thread_each(void **state)
 {
@@ -121,13 +134,13 @@ static void thousand_hosts_need_no_thread_each(void **state)
     (void)state;
     rig_set_up(&rig, answer_and_count);
     rig.options.loops = 2;
-    int before = threads_now() - origin_threads(rig.origin);
+    int before = threads_of_ours(&rig);
     rig_start(&rig);
     seed_hosts(&rig, 1, 1000);
     rig_seeded(&rig);
     while (!rig_await_end(&rig, 20 * MS)) {
-        int servers = origin_threads(rig.origin), now = threads_now() - servers;
-        most = now > most && servers == origin_threads(rig.origin) ? now : most;
+        int now = threads_of_ours(&rig);
+        most = now > most ? now : most;
         wr_engine_stats_get(rig.engine, &stats);
     }
     rig_finish(&rig);
