@@ -10,9 +10,19 @@ bool wr_field_is(struct wr_span name, const char *word)
     return name.bytes == strlen(word) && wr_ascii_same(name.data, word, name.bytes);
 }
 
+/* Of the bytes below 64, and of those below 128, each has a bit: every letter of every name comes by here. */
+#define BIT(c) ((uint64_t)1 << ((c)&63))
+#define LETTERS (((uint64_t)1 << 26) - 1)
+static const uint64_t token_chars[4] = {
+    BIT('!') | BIT('#') | BIT('$') | BIT('%') | BIT('&') | BIT('\'') | BIT('*') | BIT('+') | BIT('-') | BIT('.') |
+        (uint64_t)1023 << '0',
+    LETTERS << ('A' - 64) | LETTERS << ('a' - 64) | BIT('^') | BIT('_') | BIT('`') | BIT('|') | BIT('~'),
+};
+
 bool wr_field_is_token_char(char c)
 {
-    return wr_ascii_is_alnum(c) || (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+    unsigned char byte = (unsigned char)c;
+    return (token_chars[byte >> 6] >> (byte & 63) & 1) != 0;
 }
 
 static bool is_token(struct wr_span text)
@@ -25,10 +35,8 @@ static bool is_token(struct wr_span text)
 
 static bool is_value(struct wr_span text)
 {
-    for (size_t i = 0; i < text.bytes; i++)
-        if (text.data[i] == '\r' || text.data[i] == '\n' || text.data[i] == '\0')
-            return false;
-    return true;
+    return wr_span_find(text, '\r') == text.bytes && wr_span_find(text, '\n') == text.bytes &&
+           wr_span_find(text, '\0') == text.bytes;
 }
 
 static bool has_end(struct wr_span text, char byte)

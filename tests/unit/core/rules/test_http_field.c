@@ -169,6 +169,21 @@ static void cache_control_says_for_how_long_at_most(void **state)
         assert_int_equal(wr_max_age_ns(wr_span_of(rows[i].value)), rows[i].ns);
 }
 
-WEIR_TESTS(test(cache_control_says_for_how_long_at_most), test(a_line_is_taken_apart_or_refused),
-           test(a_zero_byte_makes_a_line_no_field), test(names_are_the_same_in_any_case),
-           test(content_type_gives_type_and_charset), test(robots_tags_are_for_all_or_for_the_one_they_name))
+/* RFC 9110 5.6.2 */
+static void of_all_bytes_tokens_have_these(void **state)
+{
+    static const char others[] = "!#$%&'*+-.^_`|~";
+
+    (void)state;
+    for (int c = 0; c < 256; c++) {
+        bool is_one = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                      (c != 0 && strchr(others, c) != NULL);
+        if (wr_field_is_token_char((char)c) != is_one)
+            fail_msg("byte %d", c);
+    }
+}
+
+WEIR_TESTS(test(of_all_bytes_tokens_have_these), test(cache_control_says_for_how_long_at_most),
+           test(a_line_is_taken_apart_or_refused), test(a_zero_byte_makes_a_line_no_field),
+           test(names_are_the_same_in_any_case), test(content_type_gives_type_and_charset),
+           test(robots_tags_are_for_all_or_for_the_one_they_name))
