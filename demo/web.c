@@ -401,6 +401,7 @@ int main(int argc, char **argv)
     }
     loop = uv_default_loop();
     prctl(PR_SET_PDEATHSIG, SIGTERM);
+    (void)signal(SIGPIPE, SIG_IGN); /* visitors go when they like */
     uv_signal_init(loop, &terminate);
     uv_signal_init(loop, &interrupt);
     uv_signal_start(&terminate, on_signal, SIGTERM);
