@@ -10,7 +10,7 @@
 #   make fuzz       every parser for FUZZ_SECONDS (60) against made-up input (clang)
 #   make sim-long   the laws of pacing in 20 000 random worlds instead of 400, and whole crawls in 20 000 instead of 300
 #   make store-long the state file survives 500 kills instead of 25
-#   make crawl-long a crawl survives 300 kills instead of 26
+#   make crawl-long a crawl survives 300 kills instead of 26; 100 hosts at a second each, Crawl-delay 5
 #   make coverage   which lines the tests reach
 #   make bench      the hot paths on this machine; make bench-peers adds others' libraries; make bench-fetch what HTTP
 #                   costs behind a gate, make bench-crawl what a page costs beside other crawlers, make bench-polite
@@ -80,6 +80,7 @@ store-long: all
 
 crawl-long: all
 	@WEIR_KILLS=$${WEIR_KILLS:-300} $(B)/tests/engine/test_engine_kill
+	@WEIR_CRAWL_HOSTS=100 WEIR_CRAWL_INTERVAL_MS=1000 WEIR_CRAWL_DELAY_MS=5000 $(B)/tests/engine/test_engine_pace
 
 # Atomic counters: without them, threads leave branches that were taken a negative number of times.
 coverage:
