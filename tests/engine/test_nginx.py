@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir crawl against a real nginx that limits requests, judged by nginx's log. The first argument is the program."""
+import json
+import os
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'net', 'client')]
+
+import cases  # noqa: E402
+from nginx import Nginx  # noqa: E402
+from program import weir  # noqa: E402
+
+SLACK_S = 0.02  # nginx stamps whole milliseconds when it has answered; this machine may be busy
+HTTP = "log_format hosts '$msec $host $request_uri $status'; limit_req_zone $host zone=z:1m rate=%dr/s;"
+SERVER = 'access_log hosts.log hosts; limit_req_status 429; limit_req zone=z%s;'
+
+
+def _pages(count):
+    """A tree of links, the first at /0.html."""
+    return {f'{n}.html': ''.join(f'<a href="/{m}.html">x</a>' for m in (2 * n + 1, 2 * n + 2) if m < count)
+            for n in range(count)}
+
+
+def _log(nginx):
+    """{host: [(seconds, path, status)]}"""
+    nginx.log()  # waits until all is written
+    hosts = {}
+    with open(f'{nginx.folder}/hosts.log', encoding='utf-8') as file:
+        for line in file:
+            at, host, path, status = line.split()
+            hosts.setdefault(host, []).append((float(at), path, int(status)))
+    return hosts
+
+
+def _crawl(nginx, hosts, *words):
+    with tempfile.TemporaryDirectory() as folder:
+        run = weir('crawl', '--allow-private', '--quiet', '--state', f'{folder}/weir.db', '--out', '-', *words,
+                   *[f'http://127.0.0.{n}:{nginx.port}/0.html' for n in range(1, hosts + 1)])
+    return run, [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def limited_site_never_says_429_to_an_interval_that_it_allows():
+    """S1-25, V1: nginx refuses whatever comes within 200 ms after another."""
+    with Nginx(SERVER % '', HTTP % 5, _pages(8), everywhere=True) as nginx:
+        run, lines = _crawl(nginx, 3, '--pace', 'strict', '--interval', '250ms')
+        log = _log(nginx)
+        assert run.returncode == 0 and len(lines) == 24, run
+        assert len(log) == 3, log
+        for asked in log.values():
+            assert not [status for _, _, status in asked if status == 429], asked
+            assert len(asked) == 9 and asked[0][1] == '/robots.txt', asked
+            gaps = [later[0] - earlier[0] for earlier, later in zip(asked, asked[1:])]
+            assert min(gaps) >= 0.25 - SLACK_S, gaps
+
+
+def limit_that_nobody_told_is_found():
+    """S0-94, S0-96: of what is asked in the second half more than 90 % is answered."""
+    with Nginx(SERVER % ' burst=3 nodelay', HTTP % 25, _pages(100), everywhere=True) as nginx:
+        run, lines = _crawl(nginx, 1, '--max-rate', '500')
+        asked = _log(nginx)['127.0.0.1']
+        assert run.returncode == 0 and len(lines) == 100, run
+        later = [status for _, _, status in asked[len(asked) // 2:]]
+        assert later.count(429) < len(later) / 10, [status for _, _, status in asked]
+        assert sum(line['attempts'] - 1 for line in lines) < 3 * len(lines)
+
+
+if __name__ == '__main__':
+    cases.main()
