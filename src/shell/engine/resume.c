@@ -6,7 +6,7 @@
 struct resuming {
     struct wr_engine *engine;
     int error;
-    bool is_cut; /* there are more than fit */
+    bool is_over;
 };
 
 static void on_job(void *context, const struct wr_store_row *row)
@@ -17,8 +17,7 @@ static void on_job(void *context, const struct wr_store_row *row)
     engine->accepted_before = job->queued + job->done + job->failed;
     engine->ended_before = job->done + job->failed;
     atomic_store(&engine->is_seeded, job->status != WR_JOB_PENDING);
-    if (wr_job_is_over(job->status))
-        resuming->error = wr_invalid("the job is over; start a new one");
+    resuming->is_over = wr_job_is_over(job->status);
 }
 
 /* Every plan knows them all: a fingerprint does not say whose host it is. */
@@ -69,6 +68,8 @@ int wr_resume(struct wr_engine *engine)
 {
     struct resuming resuming = {.engine = engine};
     int error = read_all(&resuming, WR_STORE_JOBS, 0, on_job);
+    if (resuming.is_over) /* said here: rows come on the store's thread */
+        return wr_invalid("the job is over; start a new one");
     if (error == 0)
         error = read_all(&resuming, WR_STORE_SEEDS, 0, on_seed);
     if (error == 0)
