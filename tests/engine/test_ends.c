@@ -224,6 +224,24 @@ static void time_is_bounded(void **state)
     rig_tear_down(&rig);
 }
 
+/* ---- over is over ---- */
+
+static void job_that_is_over_accepts_nothing(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_tree);
+    start_with(&rig, 1);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    const struct wr_engine_place place = {.state_path = rig.state};
+    assert_int_equal(wr_engine_open(&place, &rig.engine), 0);
+    rig.options.resume_job = rig.result.job;
+    assert_int_equal(wr_engine_start(rig.engine, &rig.options), WEIR_E_INVAL);
+    assert_non_null(strstr(weir_error_detail(), "over"));
+    rig_tear_down(&rig);
+}
+
 /* ---- failures ---- */
 
 /* Everything but the first few pages fails. */
@@ -305,5 +323,5 @@ ENGINE_TESTS(test(drain_lets_end_what_is_in_flight_and_resume_does_the_rest),
              test(stop_gives_up_what_is_in_flight_and_resume_does_it), test(drain_becomes_a_stop_after_its_time),
              test(pages_are_counted_exactly), test(pages_of_two_loops_that_lead_to_each_other_are_counted_exactly),
              test(pages_of_a_host_are_bounded), test(links_are_followed_to_the_depth_that_was_given),
-             test(bytes_are_bounded), test(time_is_bounded), test(job_fails_after_so_many_failures_in_a_row),
-             test(job_is_cancelled_after_so_many_429_at_a_long_delay))
+             test(bytes_are_bounded), test(time_is_bounded), test(job_that_is_over_accepts_nothing),
+             test(job_fails_after_so_many_failures_in_a_row), test(job_is_cancelled_after_so_many_429_at_a_long_delay))

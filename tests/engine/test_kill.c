@@ -166,4 +166,77 @@ static void links_between_loops_survive_kill_9(void **state)
     crawl_until_killed_often(1, 2, 2);
 }
 
-ENGINE_TESTS(test(killed_again_and_again_a_crawl_ends_with_the_same_pages), test(links_between_loops_survive_kill_9))
+/* ---- a rough web ---- */
+
+/* Redirects to other hosts, pages that are not there, are denied, or fail at first. */
+static struct origin_reply answer_rough(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    int host = rig_host(request);
+    long n = strtol(request->path + 1, NULL, 10);
+    if (rig_is_robots(request))
+        return (struct origin_reply){.body = "User-agent: *\nDisallow: /2\n"};
+    if (n % 7 == 3)
+        return (struct origin_reply){
+            .status = 302,
+            .fields = rig_text(rig, "Location: http://127.0.0.%d:%d/%ld\r\n", host % HOSTS + 1, rig->port, n + 1)};
+    if (n % 11 == 5)
+        return (struct origin_reply){.status = 404};
+    if (n % 13 == 6 && rig_asked_before(rig, request) == 0)
+        return (struct origin_reply){.status = 500};
+    return answer_rings(context, request);
+}
+
+/* "URL verdict" of each line, in order; for free(). */
+static char *summary_of(struct rig *rig)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *stream = open_memstream(&text, &bytes);
+    rig_read_lines(rig);
+    for (int host = 1; host <= HOSTS; host++)
+        for (int page = 0; page <= PAGES; page++) {
+            char path[16] = "/";
+            if (page > 0)
+                (void)snprintf(path, sizeof path, "/%d", page);
+            const char *url = rig_url(rig, host, path);
+            if (rig_has_line(rig, url)) /* and only one */
+                (void)fprintf(stream, "%s %s\n", url, rig_word(rig, url, "verdict"));
+        }
+    (void)fclose(stream);
+    return text;
+}
+
+/* V4, F1: what became of each page is what becomes of it when nobody kills. */
+static void killed_crawl_of_a_rough_web_ends_as_an_undisturbed_one(void **state)
+{
+    struct rig rig;
+    struct wr_rng rng;
+    int kills = 0;
+    (void)state;
+    wr_rng_init(&rng, weir_test_seed());
+    rig_set_up(&rig, answer_rough);
+    rig.options.loops = 2;
+    assert_int_equal(await_exit(rig_spawn(&rig, 1)), 0);
+    char *undisturbed = summary_of(&rig);
+    size_t lines = rig.line_count;
+    (void)snprintf(rig.state, sizeof rig.state, "%s/again.db", rig.folder);
+    (void)snprintf(rig.out, sizeof rig.out, "%s/again.jsonl", rig.folder);
+    rig_space(&rig, 25 * MS);
+    while (kills < 8 && !run_and_kill(&rig, &rng, 1))
+        kills++;
+    if (kills == 8)
+        assert_int_equal(await_exit(rig_spawn(&rig, 1)), 0);
+    rig_check_store(&rig);
+    char *killed = summary_of(&rig);
+    print_message("%zu lines, %d kills\n", lines, kills);
+    assert_string_equal(killed, undisturbed);
+    assert_int_equal(rig.line_count, lines);
+    assert_true(rig_verdicts(&rig, "redirect") > 5 && rig_verdicts(&rig, "robots") > 5);
+    free(killed);
+    free(undisturbed);
+    rig_tear_down(&rig);
+}
+
+ENGINE_TESTS(test(killed_again_and_again_a_crawl_ends_with_the_same_pages), test(links_between_loops_survive_kill_9),
+             test(killed_crawl_of_a_rough_web_ends_as_an_undisturbed_one))

@@ -132,5 +132,24 @@ static void robots_txt_is_not_fetched_again_after_a_restart(void **state)
     rig_tear_down(&rig);
 }
 
+/* F3: a process that was asleep does not make up for it. */
+static void crawl_that_was_stopped_for_a_while_does_not_catch_up(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_rules);
+    rig_space(&rig, 150 * MS);
+    pid_t child = rig_spawn(&rig, 5);
+    (void)await_path(&rig, "/1");
+    assert_int_equal(kill(child, SIGSTOP), 0);
+    sleep_ns(1500 * MS);
+    assert_int_equal(kill(child, SIGCONT), 0);
+    await_completed(child);
+    for (int host = 1; host <= 5; host++)
+        rig_assert_spaced(&rig, host, 150 * MS);
+    rig_tear_down(&rig);
+}
+
 ENGINE_TESTS(test(time_that_a_host_named_holds_after_kill_9), test(known_hosts_wait_one_interval_after_a_restart),
-             test(robots_txt_is_not_fetched_again_after_a_restart))
+             test(robots_txt_is_not_fetched_again_after_a_restart),
+             test(crawl_that_was_stopped_for_a_while_does_not_catch_up))
