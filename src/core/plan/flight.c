@@ -358,6 +358,11 @@ struct wr_life_action wr_plan_robots_came(struct wr_plan *plan, struct wr_plan_h
     return action;
 }
 
+uint32_t wr_plan_robots_failures(const struct wr_plan_host *host, bool is_https)
+{
+    return host->robots[is_https].failures;
+}
+
 void wr_plan_give_up(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, uint8_t tag, int64_t now)
 {
     host->gave_up |= (uint8_t)(1U << is_https);

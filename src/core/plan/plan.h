@@ -347,9 +347,13 @@ struct wr_life_action wr_plan_robots_came(struct wr_plan *plan, struct wr_plan_h
                                           const struct wr_life_event *event, struct wr_robots *rules, bool stays,
                                           int64_t now);
 
-/* Whatever is asked of this origin fails for good: there is no such host, or it must not be asked. Pages that wait for
- * its robots.txt end now, not only after max_defer_ns, and their END has the tag, which is not 0. Until it is known. */
+/* Whatever is asked of this origin fails: there is no such host, it must not be asked, or does not answer. Pages that
+ * wait for its robots.txt end now, not only after max_defer_ns, and their END has the tag, which is not 0. Until it is
+ * known. */
 void wr_plan_give_up(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, uint8_t tag, int64_t now);
+
+/* How often in a row its robots.txt could not be had. */
+uint32_t wr_plan_robots_failures(const struct wr_plan_host *host, bool is_https);
 
 /* A request for a host of this plan on behalf of somebody else: ERRAND follows when its gate opens, before pages.
  * WEIR_E_FULL, WEIR_E_NOMEM. */

@@ -100,6 +100,8 @@ static void judge_answer(struct wr_flight *flight)
         wr_buf_append_string(&flight->words, wr_url_fault_text(redirect.fault));
     } else if (flight->fate.kind == WR_FATE_FAILED || status >= 400) {
         flight->verdict = WR_VERDICT_FAILED;
+        wr_buf_append_string(&flight->words, "the server answered ");
+        wr_buf_append_u64(&flight->words, (uint64_t)status);
     } else if (flight->has_page) {
         if (wr_page_end(&flight->page, follow_link, flight) != 0)
             wr_job_over(flight->loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));

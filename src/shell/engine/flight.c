@@ -160,6 +160,8 @@ static bool before_send(void *context, const struct wr_net_send *send)
     wr_plan_sent(loop->plan, task, send->now);
     flight->was_sent = true;
     WR_COUNT_UP(loop, requests);
+    if (flight->action.kind != WR_PLAN_START)
+        WR_COUNT_UP(loop, robots);
     if (engine->log != NULL)
         wr_log_sent(engine->log, flight, send->now);
     return true;
@@ -243,6 +245,7 @@ static bool on_head(void *context, const struct wr_head *head)
     }
     flight->said = wr_limits_result(&limits);
     flight->said_at = wr_crawl_loop_now(flight->loop);
+    atomic_store_explicit(&flight->loop->engine->answered_at, flight->said_at, memory_order_relaxed);
     hear(flight, head->status);
     if (flight->action.kind == WR_PLAN_START)
         begin_page(flight, head->status);

@@ -151,7 +151,6 @@ static void publish(struct wr_crawl_loop *loop)
     struct wr_crawl_counts *counts = &loop->counts;
     wr_plan_stats_get(loop->plan, &plan);
     wr_net_stats(loop->net, &net);
-    atomic_store(&counts->robots, plan.robots);
     atomic_store(&counts->rejected, plan.rejected);
     atomic_store(&counts->retries, plan.retries);
     atomic_store(&counts->overrides, plan.overrides);

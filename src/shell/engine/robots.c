@@ -10,6 +10,8 @@
 #include "shell/engine/state.h"
 #include "shell/net/idna.h"
 
+#define NETWORK_NS (10 * WEIR_SECOND) /* somebody has answered so lately: the network is there */
+
 /* ---- hops within a host ---- */
 
 struct wr_hop {
@@ -370,11 +372,22 @@ void wr_errand_came(struct wr_flight *flight)
     wr_flight_give_back(flight);
 }
 
-/* Pages would fare no better. */
-static bool is_hopeless(const struct wr_flight *flight)
+/* While nobody answers it is our network that is away, and hosts are waited for; unless it never was there. */
+static bool is_network_there(struct wr_engine *engine, int64_t now)
 {
+    int64_t answered_at = atomic_load(&engine->answered_at);
+    return answered_at == 0 || now - answered_at < NETWORK_NS;
+}
+
+/* Pages would fare no better: it cannot be asked at all, or has not answered as often as a page is tried. */
+static bool is_hopeless(const struct wr_flight *flight, int64_t now)
+{
+    struct wr_engine *engine = flight->loop->engine;
     enum wr_net_end end = flight->result.end;
-    return end == WR_NET_BLOCKED || end == WR_NET_NO_NAME || end == WR_NET_TLS;
+    if (end == WR_NET_BLOCKED || end == WR_NET_NO_NAME || end == WR_NET_TLS)
+        return true;
+    return end != WR_NET_DONE && is_network_there(engine, now) &&
+           wr_plan_robots_failures(flight->action.host, flight->action.is_https) >= engine->options.pace.retry.attempts;
 }
 
 void wr_robots_came(struct wr_flight *flight)
@@ -394,7 +407,7 @@ void wr_robots_came(struct wr_flight *flight)
         wr_crawl_loop_note(loop, host);
     if (action.fetch == WR_FETCH_ON)
         go_on(loop, host, is_https, &came);
-    else if (is_hopeless(flight) && !flight->action.is_hop)
+    else if (is_hopeless(flight, now) && !flight->action.is_hop)
         wr_plan_give_up(loop->plan, host, is_https, (uint8_t)flight->result.end, now);
     wr_flight_give_back(flight);
 }

@@ -324,9 +324,9 @@ struct wr_engine {
     _Atomic int64_t seeding; /* letters with seeds that are not stored yet */
     _Atomic int phase;
     _Atomic bool is_seeded, is_looking, is_store_paused;
-    _Atomic int64_t warned_at;
-    uint64_t left;        /* tasks that are queued, as the store last said */
-    pthread_mutex_t lock; /* of all below */
+    _Atomic int64_t warned_at, answered_at; /* 0: never */
+    uint64_t left;                          /* tasks that are queued, as the store last said */
+    pthread_mutex_t lock;                   /* of all below */
     pthread_cond_t changed;
     struct wr_ledger ledger;
     int64_t next_start_at, paid_until; /* see cap.c */
