@@ -387,17 +387,18 @@ weir_decision wr_plan_why(const struct wr_plan *plan, const struct wr_plan_host 
 
 /* What was sent to a host since it came into memory, pages, robots.txt and errands alike, and how it is doing. */
 struct wr_plan_host_report {
-    struct wr_span key;  /* valid as long as the host */
-    uint32_t requests;   /* sent */
-    uint32_t successes;  /* of them, answered by 2xx and 3xx */
-    uint32_t limited;    /* by 429 */
-    uint32_t failures;   /* otherwise, or not at all */
-    uint32_t retries;    /* pages that are tried again */
-    uint64_t bytes;      /* of pages */
-    int64_t closest_ns;  /* between two sends; WEIR_FOREVER: there were no two */
-    int64_t first_at;    /* of the sends; with no requests meaningless */
-    int64_t last_at;     /* the pace reached is (requests - 1) / (last_at - first_at) */
-    weir_pace_entry now; /* as its gate sees it; the pace allowed is one start each delay_ns, and `cap` in flight */
+    struct wr_span key;      /* valid as long as the host */
+    uint32_t requests;       /* sent */
+    uint32_t successes;      /* of them, answered by 2xx and 3xx */
+    uint32_t limited;        /* by 429 */
+    uint32_t failures;       /* otherwise, or not at all */
+    uint32_t retries;        /* pages that are tried again */
+    uint64_t bytes;          /* of pages */
+    int64_t closest_ns;      /* between two sends; WEIR_FOREVER: there were no two */
+    int64_t first_at;        /* of the sends; with no requests meaningless */
+    int64_t last_at;         /* the pace reached is (requests - 1) / (last_at - first_at) */
+    int64_t robots_delay_ns; /* Crawl-delay; 0: none */
+    weir_pace_entry now;     /* as its gate sees it; the pace allowed is one start each delay_ns, and `cap` in flight */
     struct wr_plan_waited waited; /* its next task each time, so QUEUE is only for the store, and for its turn */
 };
 void wr_plan_host_report(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,

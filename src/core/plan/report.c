@@ -107,7 +107,11 @@ void wr_plan_host_report(const struct wr_plan *plan, const struct wr_plan_host *
                                                .last_at = figures->last_at,
                                                .now = {.key = key.data, .key_bytes = key.bytes},
                                                .waited = copy.waited};
-    wr_gate_look(wr_host_gate_of((struct wr_plan_host *)host), &plan->options.pace, now, &ret_report->now);
+    const struct wr_gate *gate = wr_host_gate_of((struct wr_plan_host *)host);
+    weir_pace_memory memory;
+    wr_gate_look(gate, &plan->options.pace, now, &ret_report->now);
+    wr_gate_remember(gate, &plan->options.pace, now, 0, &memory);
+    ret_report->robots_delay_ns = memory.robots_delay_ns;
 }
 
 struct wr_plan_host *wr_plan_host_next(const struct wr_plan *plan, size_t *cursor)

@@ -113,6 +113,7 @@ static void add(struct host *host, const struct wr_plan_host_report *report)
     told->failed += report->failures;
     told->retries += report->retries;
     told->bytes += report->bytes;
+    told->robots_delay_ns = report->robots_delay_ns;
     told->closest_ns = closer(told->closest_ns, report->closest_ns);
     told->allowed_rate =
         report->now.delay_ns > 0 ? (double)WEIR_SECOND / (double)report->now.delay_ns : (double)INFINITY;
