@@ -17,8 +17,7 @@
 static void note_warning(void *context, const char *line)
 {
     struct rig *rig = context;
-    (void)snprintf(rig->warning, sizeof rig->warning, "%s", line);
-    (void)atomic_fetch_add(&rig->warnings, 1);
+    (void)atomic_fetch_add(&rig->waits, strncmp(line, "waiting: ", 9) == 0);
 }
 
 void rig_profile(struct rig *rig, weir_profile profile)

@@ -45,8 +45,7 @@ struct rig {
     size_t asked_count;
     json_t **lines; /* of the output */
     size_t line_count;
-    char warning[256]; /* the last */
-    atomic_int warnings;
+    atomic_int waits; /* warnings that say so */
     void *site; /* the test's */
 };
 
