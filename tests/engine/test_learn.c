@@ -216,6 +216,46 @@ static void delay_that_was_learned_is_remembered(void **state)
     rig_tear_down(&rig);
 }
 
+/* ---- a time that is named ---- */
+
+static struct origin_reply answer_later(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    if (rig_host(request) == 1 && strcmp(request->path, "/5") == 0 && rig_asked_before(rig, request) == 0)
+        return (struct origin_reply){.status = 429, .fields = "Retry-After: 2\r\n"};
+    return rig_tree(rig, request, 60, NULL);
+}
+
+/* V2: what was on its way when it was named cannot be called back. */
+static void retry_after_holds_all_of_its_host_and_no_other(void **state)
+{
+    struct rig rig;
+    struct origin_request named = {.number = 0};
+    int others = 0;
+    (void)state;
+    rig_set_up(&rig, answer_later);
+    rig.options.loops = 2;
+    rig_space(&rig, 25 * MS);
+    rig_start(&rig);
+    for (int host = 1; host <= 4; host++)
+        rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
+    rig_finish(&rig);
+    rig_assert_trees(&rig, 1, 4, 60);
+    for (int i = 0; i < origin_requests(rig.origin); i++) {
+        struct origin_request request = origin_request(rig.origin, i);
+        bool is_first = named.told_at == 0 && rig_host(&request) == 1 && strcmp(request.path, "/5") == 0;
+        named = is_first ? request : named;
+        if (named.told_at == 0 || request.at <= named.told_at + STAMP_SLACK_NS ||
+            request.at >= named.done_at + 2 * WEIR_SECOND - STAMP_SLACK_NS)
+            continue;
+        others += rig_host(&request) != 1;
+        if (rig_host(&request) == 1)
+            fail_msg("%s came %.3f s after Retry-After: 2", request.path, (double)(request.at - named.done_at) / 1e9);
+    }
+    assert_true(others > 20);
+    rig_tear_down(&rig);
+}
+
 /* ---- one bad host ---- */
 
 /* Host 1 is slow to refuse, and has much to be asked for. */
@@ -264,4 +304,4 @@ static void one_bad_host_slows_no_other(void **state)
 
 ENGINE_TESTS(test(pace_settles_below_a_limit_that_nobody_told), test(delay_rises_with_429_and_falls_again),
              test(host_that_refused_has_fewer_requests_at_once), test(delay_that_was_learned_is_remembered),
-             test(one_bad_host_slows_no_other))
+             test(retry_after_holds_all_of_its_host_and_no_other), test(one_bad_host_slows_no_other))
