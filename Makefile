@@ -11,6 +11,7 @@
 #   make sim-long   the laws of pacing in 20 000 random worlds instead of 400, and whole crawls in 20 000 instead of 300
 #   make store-long the state file survives 500 kills instead of 25
 #   make crawl-long a crawl survives 300 kills instead of 26; 100 hosts at a second each, Crawl-delay 5
+#   make soak       crawls with faults for SOAK_SECONDS (86400): does anything grow?
 #   make coverage   which lines the tests reach
 #   make bench      the hot paths on this machine; make bench-peers adds others' libraries; make bench-fetch what HTTP
 #                   costs behind a gate, make bench-crawl what a page costs beside other crawlers, make bench-polite
@@ -27,6 +28,7 @@ FLAGS =
 PREFIX = /usr/local
 SUITES = --suite unit --suite sim --suite net --suite engine --suite store --suite fuzz
 FUZZ_SECONDS = 60
+SOAK_SECONDS = 86400
 # Those that talk to servers mostly wait.
 RUN = meson test --print-errorlogs --num-processes $$((2 * $$(nproc)))
 
@@ -82,6 +84,9 @@ crawl-long: all
 	@WEIR_KILLS=$${WEIR_KILLS:-300} $(B)/tests/engine/test_engine_kill
 	@WEIR_CRAWL_HOSTS=100 WEIR_CRAWL_INTERVAL_MS=1000 WEIR_CRAWL_DELAY_MS=5000 $(B)/tests/engine/test_engine_pace
 
+soak: all
+	@tests/soak/run $(B)/weir $(B)/demo/demo_web $(SOAK_SECONDS)
+
 # Atomic counters: without them, threads leave branches that were taken a negative number of times.
 coverage:
 	@tools/setup coverage
@@ -134,4 +139,4 @@ install: all
 clean:
 	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-clang $(B)-fuzz $(B)-coverage
 
-.PHONY: all setup demo crawl test sanitized asan tsan clang fuzz store-long crawl-long coverage bench bench-peers bench-fetch bench-crawl bench-polite plots format install clean
+.PHONY: all setup demo crawl test sanitized asan tsan clang fuzz store-long crawl-long soak coverage bench bench-peers bench-fetch bench-crawl bench-polite plots format install clean
