@@ -160,6 +160,13 @@ struct origin_reply rig_tree(struct rig *rig, const struct origin_request *reque
 
 /* ---- the crawl ---- */
 
+/* What was set up is seen by the server's threads, too: they take the same lock. */
+static void show_server(const struct rig *rig)
+{
+    if (rig->origin != NULL)
+        (void)origin_requests(rig->origin);
+}
+
 static void open_engine(struct rig *rig)
 {
     struct wr_engine_job job;
@@ -173,6 +180,7 @@ static void open_engine(struct rig *rig)
 
 void rig_start(struct rig *rig)
 {
+    show_server(rig);
     open_engine(rig);
     if (wr_engine_start(rig->engine, &rig->options) != 0)
         fail_msg("cannot start: %s", weir_error_detail());
@@ -408,6 +416,7 @@ pid_t rig_spawn(const struct rig *rig, int seeds)
     (void)snprintf(interval, sizeof interval, "%lld", (long long)rig->options.pace.min_interval_ns);
     (void)snprintf(port, sizeof port, "%d", rig->port);
     (void)snprintf(count, sizeof count, "%d", seeds);
+    show_server(rig);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
