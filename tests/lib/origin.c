@@ -248,11 +248,6 @@ int origin_open_connections(struct origin *origin)
     return open;
 }
 
-int origin_threads(struct origin *origin)
-{
-    return origin_open_connections(origin) + 1;
-}
-
 static int by_arrival(const void *a, const void *b)
 {
     int64_t x = ((const struct origin_request *)a)->at, y = ((const struct origin_request *)b)->at;

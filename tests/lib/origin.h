@@ -60,9 +60,6 @@ int origin_asked(struct origin *origin, const char *path);
 int origin_connections(struct origin *origin);
 int origin_open_connections(struct origin *origin);
 
-/* Its threads now. */
-int origin_threads(struct origin *origin);
-
 /* The least time between two arrivals, over all. */
 int64_t origin_least_gap(struct origin *origin);
 
