@@ -46,7 +46,7 @@ struct rig {
     json_t **lines; /* of the output */
     size_t line_count;
     atomic_int waits; /* warnings that say so */
-    void *site; /* the test's */
+    void *site;       /* the test's */
 };
 
 /* The context of `answer` is the rig. NULL: no server. */
