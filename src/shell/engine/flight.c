@@ -303,6 +303,7 @@ static void on_done(void *context, const struct wr_net_result *result)
     } else {
         wr_errand_came(flight);
     }
+    wr_crawl_loop_due(loop);
 }
 
 void wr_flight_cancel(struct wr_flight *flight)

@@ -74,7 +74,7 @@ static void end_early(struct wr_engine *engine, enum wr_engine_phase phase)
     if (!engine->has_end) {
         engine->has_end = true;
         engine->end = WR_END_STOPPED;
-        wr_text_set(engine->why, sizeof engine->why, "stopped: it can be resumed");
+        wr_text_set(engine->why, sizeof engine->why, "it can be resumed");
     }
     if (engine->drain_at == 0)
         engine->drain_at = weir_clock_now(engine->clock);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* loop.c - one thread of a crawl: asks its plan what next, and does it.
  *
- * The plan is pumped before each wait for the network. Waits end exactly: timers of libuv are late by a millisecond,
- * which at ten requests a second and host is a percent, so the plan's times are kept by a timer of the kernel.
+ * The plan is pumped before each wait for the network, and when its time has come between two pages that have arrived
+ * together: hundreds of them take longer than a start may be late. Waits end exactly: timers of libuv are late by a
+ * millisecond, which at ten requests a second and host is a percent, so the plan's times are kept by a timer of the
+ * kernel.
  */
 #include "base/alloc.h"
 #include "shell/engine/state.h"
@@ -49,6 +51,7 @@ static void start(struct wr_crawl_loop *loop, const struct wr_plan_action *actio
         wr_plan_given(loop->plan, action->task, wr_crawl_loop_now(loop));
     else
         wr_flight_start(loop, action);
+    loop->must_be_timely |= action->next_ns > 0 && action->next_ns != WEIR_FOREVER;
     wr_cap_started(loop);
 }
 
@@ -84,22 +87,33 @@ static void carry_out(struct wr_crawl_loop *loop, const struct wr_plan_action *a
     }
 }
 
-static void pump(struct wr_crawl_loop *loop)
+/* When it is to be asked again. */
+static int64_t ask_plan(struct wr_crawl_loop *loop)
 {
     struct wr_plan_action action;
     for (int i = 0; i < STEPS_MAX; i++) {
-        if (loop->is_stalled || loop->loads >= 2 * WR_LOADS_MAX) { /* whoever makes room wakes us */
-            set_timer(loop, WEIR_FOREVER);
-            return;
-        }
+        if (loop->is_stalled || loop->loads >= 2 * WR_LOADS_MAX)
+            return WEIR_FOREVER; /* whoever makes room wakes us */
         wr_plan_next(loop->plan, wr_crawl_loop_now(loop), &action);
-        if (action.kind == WR_PLAN_IDLE) {
-            set_timer(loop, action.at);
-            return;
-        }
+        if (action.kind == WR_PLAN_IDLE)
+            return action.at;
         carry_out(loop, &action);
     }
-    set_timer(loop, 0);
+    return 0;
+}
+
+static void pump(struct wr_crawl_loop *loop)
+{
+    loop->next_at = ask_plan(loop);
+    if (loop->must_be_timely) /* else what has come may be looked at first, which is cheaper */
+        wr_net_flush(loop->net);
+    loop->must_be_timely = false;
+}
+
+void wr_crawl_loop_due(struct wr_crawl_loop *loop)
+{
+    if (wr_crawl_loop_now(loop) >= loop->next_at)
+        pump(loop);
 }
 
 /* ---- the engine's wishes ---- */
@@ -211,6 +225,7 @@ static void on_prepare(uv_prepare_t *prepare)
     if (atomic_exchange(&loop->lists_again, false))
         wr_hosts_again(loop);
     pump(loop);
+    set_timer(loop, loop->next_at);
     atomic_store(&loop->is_drained, wr_plan_job_is_drained(loop->plan, (uint32_t)loop->engine->job));
     wr_job_look(loop->engine);
 }
@@ -243,7 +258,7 @@ int wr_crawl_loop_open(struct wr_crawl_loop *loop, struct wr_engine *engine, uin
 {
     loop->engine = engine;
     loop->index = index;
-    loop->timer_at = WEIR_FOREVER;
+    loop->timer_at = loop->next_at = WEIR_FOREVER;
     wr_map_init(&loop->referrers, engine->allocator, &engine->hash_key, REFERRERS_MAX);
     loop->elsewhere = wr_take_array(engine->allocator, WR_ELSEWHERE, sizeof *loop->elsewhere, _Alignof(uint64_t));
     (void)pthread_mutex_init(&loop->mail_lock, NULL);

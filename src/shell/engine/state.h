@@ -232,7 +232,9 @@ struct wr_crawl_loop {
     uv_timer_t ticks;
     uv_async_t async;
     int timer_fd;
-    int64_t timer_at; /* WEIR_FOREVER: it sleeps */
+    int64_t timer_at;    /* WEIR_FOREVER: it sleeps */
+    int64_t next_at;     /* when the plan is to be asked again */
+    bool must_be_timely; /* something was started at a host whose requests have their times */
     struct wr_net *net;
     struct wr_plan *plan;
     struct wr_flight *lists[WR_FLIGHT_POSTS + 1]; /* by place; spares are singly linked */
@@ -260,6 +262,8 @@ int wr_crawl_loop_run(struct wr_crawl_loop *loop); /* its thread */
 void wr_crawl_loop_close(struct wr_crawl_loop *loop);
 /* Looks again soon; from any thread. */
 void wr_crawl_loop_wake(struct wr_crawl_loop *loop);
+/* Between two events: does what is due. */
+void wr_crawl_loop_due(struct wr_crawl_loop *loop);
 /* Stores what is known of the host. */
 void wr_crawl_loop_note(struct wr_crawl_loop *loop, struct wr_plan_host *host);
 static inline int64_t wr_crawl_loop_now(const struct wr_crawl_loop *loop);

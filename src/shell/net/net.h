@@ -184,6 +184,10 @@ int wr_net_new(const struct wr_net_options *options, struct wr_net **ret_net);
 int wr_net_start(struct wr_net *net, const struct wr_net_request *request, const struct wr_net_calls *calls,
                  void *context, struct wr_transfer **ret_transfer);
 
+/* Sends what was started now, and not only after the loop has looked at all that came meanwhile: for who must not be
+ * late. before_send is called in here. What libcurl has is left to it. */
+void wr_net_flush(struct wr_net *net);
+
 /* From here on nothing but on_done is called, from the loop and not from here. */
 void wr_net_cancel(struct wr_transfer *transfer);
 

@@ -355,6 +355,11 @@ static void begin(struct wr_transfer *transfer)
     }
 }
 
+void wr_net_flush(struct wr_net *net)
+{
+    wr_lean_flush(net);
+}
+
 int wr_net_start(struct wr_net *net, const struct wr_net_request *request, const struct wr_net_calls *calls,
                  void *context, struct wr_transfer **ret_transfer)
 {

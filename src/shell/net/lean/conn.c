@@ -88,6 +88,12 @@ struct wr_conn *wr_conn_take(struct wr_transfer *transfer)
     return NULL;
 }
 
+bool wr_conn_is_quiet(const struct wr_conn *conn)
+{
+    char byte;
+    return recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
 void wr_conn_keep(struct wr_conn *conn)
 {
     struct wr_net *net = conn->net;

@@ -201,6 +201,11 @@ static bool begin(struct wr_transfer *transfer)
     struct wr_lean_part *lean = &transfer->lean;
     struct wr_conn *conn = lean->is_fresh ? NULL : wr_conn_take(transfer);
 
+    while (conn != NULL && transfer->net->lean.is_flushing && !wr_conn_is_quiet(conn)) {
+        wr_conn_close(conn);
+        conn = wr_conn_take(transfer);
+    }
+
     if (conn == NULL && !has_room(transfer->net))
         return false;
     dequeue(transfer);
@@ -211,18 +216,35 @@ static bool begin(struct wr_transfer *transfer)
     return true;
 }
 
-static void on_polled(uv_check_t *polled)
+/* Not those that are added meanwhile: the loop has not polled since. */
+static void begin_queued(struct wr_net *net)
 {
-    struct wr_net *net = polled->data;
     struct wr_lean *lean = &net->lean;
 
     (void)uv_check_stop(&lean->polled);
     (void)uv_idle_stop(&lean->no_wait);
-    /* not those that are added meanwhile: the loop has not polled since */
     for (uint32_t left = lean->queued; left > 0 && lean->first != NULL; left--)
         if (!begin(lean->first))
             break;
+}
+
+static void on_polled(uv_check_t *polled)
+{
+    struct wr_net *net = polled->data;
+
+    begin_queued(net);
     wr_net_finish(net);
+}
+
+void wr_lean_flush(struct wr_net *net)
+{
+    if (net->lean.first == NULL)
+        return;
+    net->lean.is_flushing = true;
+    begin_queued(net);
+    net->lean.is_flushing = false;
+    if (!net->in_settle)
+        wr_net_finish(net);
 }
 
 static void on_idle(uv_idle_t *no_wait)

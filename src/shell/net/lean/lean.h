@@ -15,7 +15,8 @@
  *
  * A connection stays in epoll for as long as it lives, waiting for bytes. What comes while it is idle ends it: the
  * server has closed it, or says what nobody asked for. That is why transfers wait until the loop has polled: what has
- * come by then is seen first. Bytes are read into one buffer for all, and handed on from there.
+ * come by then is seen first; who cannot wait (wr_net_flush) has the connection looked at instead. Bytes are read into
+ * one buffer for all, and handed on from there.
  */
 #ifndef WR_SHELL_NET_LEAN_LEAN_H
 #define WR_SHELL_NET_LEAN_LEAN_H
@@ -93,8 +94,9 @@ struct wr_lean {
     struct wr_conn *youngest, *oldest;
     struct wr_transfer *first, *last; /* the queue */
     uint32_t queued;
-    uint32_t open; /* connections */
-    char *bytes;   /* that were read last */
+    bool is_flushing; /* the loop has not polled: a connection is looked at before it is used */
+    uint32_t open;    /* connections */
+    char *bytes;      /* that were read last */
     uv_idle_t no_wait;
     uv_check_t polled;
 };
@@ -120,6 +122,8 @@ void wr_lean_leave(struct wr_transfer *transfer);
 
 /* There is room for a connection again. */
 void wr_lean_freed(struct wr_net *net);
+/* Begins those in the queue now. */
+void wr_lean_flush(struct wr_net *net);
 
 /* ---- request.c ---- */
 
@@ -143,6 +147,8 @@ void wr_conn_close(struct wr_conn *conn);
 
 /* An idle one to where the transfer goes, no longer idle; or NULL. */
 struct wr_conn *wr_conn_take(struct wr_transfer *transfer);
+/* Nothing has come on an idle one: neither its end nor what nobody asked for. */
+bool wr_conn_is_quiet(const struct wr_conn *conn);
 
 /* It is idle from now on; or closed, if there are too many. */
 void wr_conn_keep(struct wr_conn *conn);
