@@ -34,29 +34,29 @@ def prefer_memory():
         tempfile.tempdir = RAM
 
 
-def page(number, pages, chance):
+def page(number, pages, chance, page_bytes, link_count):
     links = [number * BRANCHES + i for i in range(1, BRANCHES + 1) if number * BRANCHES + i < pages]
-    links += [chance.randrange(pages) for _ in range(LINKS - len(links))]
+    links += [chance.randrange(pages) for _ in range(link_count - len(links))]
     chance.shuffle(links)
     text = f'<!doctype html><html><head><title>Page {number}</title></head>\n<body><h1>Page {number}</h1>\n'
-    each = (PAGE_BYTES - len(text)) // LINKS
+    each = (page_bytes - len(text)) // link_count
     for link in links:
         anchor = f'<a class="link" href="/page/{link}">page {link}</a></p>\n'
-        text += '<p>' + WORDS[:each - len(anchor) - 3] + anchor
+        text += '<p>' + WORDS[:max(0, each - len(anchor) - 3)] + anchor
     return text + '</body></html>\n'
 
 
 class Web(Nginx):
     """with Web(pages=100) as web: … web.seeds(1000) … web.fetched()"""
 
-    def __init__(self, pages):
+    def __init__(self, pages, page_bytes=PAGE_BYTES, links=LINKS):
         super().__init__(logs=False, everywhere=True, connections=CONNECTIONS,
                          http=HTTP, server=f'access_log {LOG} count buffer=1m;')
         chance = random.Random(1)
         os.makedirs(f'{self.folder}/www/page')
         for number in range(pages):
             with open(f'{self.folder}/www/page/{number}', 'w', encoding='ascii') as file:
-                file.write(page(number, pages, chance))
+                file.write(page(number, pages, chance, page_bytes, links))
         with open(f'{self.folder}/www/robots.txt', 'w', encoding='ascii') as file:
             file.write(ROBOTS)
 
