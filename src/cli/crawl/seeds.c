@@ -174,9 +174,10 @@ static void *give_all(void *context)
 {
     struct wr_seeds *seeds = context;
     seeds->is_complete = give_given(seeds) && give_listed(seeds);
-    if (seeds->is_complete)
-        (void)wr_engine_seeded(seeds->engine);
-    else
+    int error = seeds->is_complete ? wr_engine_seeded(seeds->engine) : WEIR_E_CLOSED;
+    if (error != 0 && error != WEIR_E_CLOSED)
+        wr_complain("the seeds could not be taken: %s", weir_error_text(error));
+    if (error != 0)
         wr_engine_drain(seeds->engine);
     return NULL;
 }

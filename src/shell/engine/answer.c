@@ -4,6 +4,8 @@
 #include "shell/engine/state.h"
 #include "shell/net/idna.h"
 
+#define SEED_HOPS 5 /* so many redirects of a seed are taken for what its user meant; then the scope decides */
+
 /* ---- what the plan is told ---- */
 
 static bool is_answered(const struct wr_flight *flight)
@@ -37,15 +39,6 @@ uint64_t wr_engine_fingerprint(const struct wr_engine *engine, struct wr_span ca
     return wr_hash(&engine->hash_key, canonical.data, canonical.bytes);
 }
 
-static bool make_canonical(const struct wr_url *url, char memory[WR_URL_ROOM], struct wr_url *ret_url)
-{
-    char text[3 * WR_URL_ROOM];
-    struct wr_buf buf;
-    wr_buf_init_fixed(&buf, text, sizeof text);
-    wr_url_append_canonical(&buf, url);
-    return wr_url_parse(wr_buf_from(&buf, 0), NULL, NULL, memory, WR_URL_ROOM, ret_url) == WR_URL_OK;
-}
-
 static const enum wr_verdict refusals[] = {
     [WR_OFFER_SCOPE] = WR_VERDICT_SCOPE,   [WR_OFFER_DEPTH] = WR_VERDICT_DEPTH, [WR_OFFER_HOPS] = WR_VERDICT_HOPS,
     [WR_OFFER_BUDGET] = WR_VERDICT_BUDGET, [WR_OFFER_TRAP] = WR_VERDICT_TRAP,   [WR_OFFER_OVER] = WR_VERDICT_CANCELLED,
@@ -58,7 +51,7 @@ static void follow(struct wr_flight *flight, const struct wr_url *to)
     struct wr_crawl_loop *loop = flight->loop;
     char memory[WR_URL_ROOM];
     struct wr_url target;
-    if (!make_canonical(to, memory, &target)) {
+    if (wr_url_canonical(to, memory, sizeof memory, &target) != WR_URL_OK) {
         flight->verdict = WR_VERDICT_FAILED;
         wr_buf_append_string(&flight->words, "it leads to a URL that is too long");
         return;
@@ -66,7 +59,7 @@ static void follow(struct wr_flight *flight, const struct wr_url *to)
     struct wr_found link = {.fingerprint = wr_engine_fingerprint(loop->engine, wr_span_of(target.text)),
                             .depth = flight->action.depth,
                             .hops = flight->action.hops + 1,
-                            .is_seed = flight->action.depth == 0 && flight->action.hops < 5};
+                            .is_seed = flight->action.depth == 0 && flight->action.hops < SEED_HOPS};
     if (link.is_seed)
         wr_engine_seed_known(loop->engine, &target, false);
     enum wr_offer_verdict verdict = wr_founds_offer(loop, &flight->founds, &target, &link);

@@ -14,6 +14,11 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+static int64_t cost(double ns)
+{
+    return ns < (double)WEIR_DAY ? (int64_t)ns : WEIR_DAY; /* whoever wants less than one a day gets that */
+}
+
 static void hold(struct wr_crawl_loop *loop)
 {
     wr_plan_hold(loop->plan, later(loop->scarce_until, later(loop->start_at, loop->paid_at)));
@@ -30,7 +35,7 @@ void wr_cap_started(struct wr_crawl_loop *loop)
     struct wr_engine *engine = loop->engine;
     if (engine->options.global_rate <= 0)
         return;
-    int64_t each_ns = (int64_t)((double)WEIR_SECOND / engine->options.global_rate);
+    int64_t each_ns = cost((double)WEIR_SECOND / engine->options.global_rate);
     (void)pthread_mutex_lock(&engine->lock);
     loop->start_at = later(wr_crawl_loop_now(loop), engine->next_start_at);
     engine->next_start_at = loop->start_at + each_ns;
@@ -43,7 +48,7 @@ void wr_cap_fetched(struct wr_crawl_loop *loop, uint64_t bytes)
     struct wr_engine *engine = loop->engine;
     if (engine->options.bandwidth == 0 || bytes == 0)
         return;
-    int64_t cost_ns = (int64_t)((double)bytes * (double)WEIR_SECOND / (double)engine->options.bandwidth);
+    int64_t cost_ns = cost((double)bytes * (double)WEIR_SECOND / (double)engine->options.bandwidth);
     (void)pthread_mutex_lock(&engine->lock);
     engine->paid_until = later(wr_crawl_loop_now(loop), engine->paid_until) + cost_ns;
     loop->paid_at = engine->paid_until - CREDIT_NS;

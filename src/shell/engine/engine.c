@@ -167,6 +167,7 @@ static struct wr_span token_of(const char *agent)
 /* As many descriptors as the system lets us have; a crawl of many hosts needs them. */
 static void use_descriptors(struct wr_engine *engine)
 {
+    struct wr_engine_options *options = &engine->options;
     struct rlimit limit;
     uint64_t most = OTHER_DESCRIPTORS + 1;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -175,13 +176,14 @@ static void use_descriptors(struct wr_engine *engine)
         (void)getrlimit(RLIMIT_NOFILE, &limit);
         most = limit.rlim_cur > most ? limit.rlim_cur : most;
     }
-    uint64_t each = (most - OTHER_DESCRIPTORS) / engine->loop_count + 1;
+    uint64_t each = (most - OTHER_DESCRIPTORS) / options->loops + 1;
     engine->connections = each < CONNECTIONS_MAX ? (uint32_t)each : CONNECTIONS_MAX;
-    if (engine->options.concurrency > engine->connections * engine->loop_count)
-        engine->options.concurrency = engine->connections * engine->loop_count;
+    if (options->concurrency > engine->connections * options->loops)
+        options->concurrency = engine->connections * options->loops;
 }
 
-static void fill(struct wr_engine *engine, const struct wr_engine_options *given)
+/* WEIR_E_NOMEM. */
+static int fill(struct wr_engine *engine, const struct wr_engine_options *given)
 {
     struct wr_engine_options *options = &engine->options;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -201,9 +203,12 @@ static void fill(struct wr_engine *engine, const struct wr_engine_options *given
     engine->agent = strdup(options->agent != NULL ? options->agent : "weir");
     engine->proxy = copy_of(options->proxy);
     engine->ca_file = copy_of(options->ca_file);
-    engine->token = token_of(engine->agent);
-    engine->loop_count = options->loops;
     use_descriptors(engine);
+    if (engine->agent == NULL || (options->proxy != NULL && engine->proxy == NULL) ||
+        (options->ca_file != NULL && engine->ca_file == NULL))
+        return WEIR_E_NOMEM;
+    engine->token = token_of(engine->agent);
+    return 0;
 }
 
 static int check(struct wr_engine *engine, const struct wr_engine_options *given)
@@ -213,6 +218,8 @@ static int check(struct wr_engine *engine, const struct wr_engine_options *given
         return WEIR_E_INVAL;
     if (given->proxy != NULL && wr_net_proxy_check(given->proxy) != 0)
         return WEIR_E_INVAL;
+    if (given->agent != NULL && !wr_field_is_sound(wr_span_of("User-Agent"), wr_span_of(given->agent)))
+        return wr_invalid("the User-Agent has control characters; it is one line of text");
     return keep_headers(engine, given->headers);
 }
 
@@ -225,6 +232,17 @@ uint32_t wr_engine_loop_of(const struct wr_engine *engine, struct wr_span key)
     if (engine->options.group == WR_GROUP_DOMAIN)
         key = wr_group_domain(key);
     return (uint32_t)(wr_hash(&engine->hash_key, key.data, key.bytes) % engine->loop_count);
+}
+
+uint32_t wr_engine_loop_of_url(const struct wr_engine *engine, const struct wr_url *url)
+{
+    char memory[WEIR_PACE_KEY_MAX + 1];
+    struct wr_buf key;
+    if (engine->loop_count == 1)
+        return 0;
+    wr_buf_init_fixed(&key, memory, sizeof memory);
+    wr_url_append_key(&key, url);
+    return wr_engine_loop_of(engine, wr_buf_from(&key, 0));
 }
 
 static bool in_scope(void *context, uint32_t job, const struct wr_url *url)
@@ -297,12 +315,13 @@ static int add_job(struct wr_crawl_loop *loop)
 static int make_loops(struct wr_engine *engine)
 {
     int error = 0;
-    engine->loops =
-        wr_take_array(engine->allocator, engine->loop_count, sizeof *engine->loops, _Alignof(struct wr_crawl_loop));
-    engine->seeds =
-        wr_take_array(engine->allocator, engine->loop_count, sizeof *engine->seeds, _Alignof(struct wr_founds));
+    uint32_t count = engine->options.loops;
+    engine->loops = wr_take_array(engine->allocator, count, sizeof *engine->loops, _Alignof(struct wr_crawl_loop));
+    engine->seeds = wr_take_array(engine->allocator, count, sizeof *engine->seeds, _Alignof(struct wr_founds));
+    engine->loops_room = count;
     if (engine->loops == NULL || engine->seeds == NULL)
         return WEIR_E_NOMEM;
+    engine->loop_count = count;
     for (uint32_t i = 0; i < engine->loop_count && error == 0; i++) {
         wr_founds_init(&engine->seeds[i], engine->allocator);
         error = wr_crawl_loop_open(&engine->loops[i], engine, i);
@@ -316,14 +335,17 @@ static int make_loops(struct wr_engine *engine)
 
 static int run_loops(struct wr_engine *engine)
 {
-    int error = 0;
-    atomic_store(&engine->phase, WR_PHASE_RUNS);
-    for (uint32_t i = 0; i < engine->loop_count && error == 0; i++) {
-        engine->running++;
-        error = wr_crawl_loop_run(&engine->loops[i]);
+    int error = 0, idle = WR_PHASE_IDLE;
+    engine->running = engine->loop_count;
+    for (uint32_t i = 0; i < engine->loop_count; i++) {
+        if (error == 0)
+            error = wr_crawl_loop_run(&engine->loops[i]);
         if (!engine->loops[i].has_thread)
             wr_engine_loop_ended(engine);
     }
+    /* not before all are there, for they write to each other; and not if it has ended meanwhile */
+    if (error == 0 && atomic_compare_exchange_strong(&engine->phase, &idle, WR_PHASE_RUNS))
+        wr_engine_wake(engine);
     return error;
 }
 
@@ -398,9 +420,9 @@ int wr_engine_start(struct wr_engine *engine, const struct wr_engine_options *gi
     int error = check(engine, given);
     if (error != 0)
         return error;
-    fill(engine, given);
-    if (engine->agent == NULL)
-        return WEIR_E_NOMEM;
+    error = fill(engine, given);
+    if (error != 0)
+        return error;
     engine->began_at = weir_clock_now(engine->clock);
     engine->job = given->resume_job;
     wr_map_init(&engine->origins, engine->allocator, &engine->hash_key, (size_t)1 << 24);
@@ -510,9 +532,9 @@ void wr_engine_free(struct wr_engine *engine)
         wr_crawl_loop_close(&engine->loops[i]);
     for (uint32_t i = 0; engine->seeds != NULL && i < engine->loop_count; i++)
         wr_founds_release(&engine->seeds[i]);
-    wr_give(engine->allocator, engine->loops, engine->loop_count * sizeof *engine->loops,
+    wr_give(engine->allocator, engine->loops, engine->loops_room * sizeof *engine->loops,
             _Alignof(struct wr_crawl_loop));
-    wr_give(engine->allocator, engine->seeds, engine->loop_count * sizeof *engine->seeds, _Alignof(struct wr_founds));
+    wr_give(engine->allocator, engine->seeds, engine->loops_room * sizeof *engine->seeds, _Alignof(struct wr_founds));
     if (engine->resolver != NULL)
         wr_resolver_free(engine->resolver);
     (void)wr_log_close(engine->log);

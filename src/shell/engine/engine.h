@@ -127,6 +127,7 @@ int wr_engine_start(struct wr_engine *engine, const struct wr_engine_options *gi
 
 /* Waits while there is no room. WEIR_E_CLOSED: the crawl is ending. */
 int wr_engine_seed(struct wr_engine *engine, const struct wr_url *url);
+/* There are no more. WEIR_E_CLOSED: the crawl is ending, and they have to be given again when it goes on. */
 int wr_engine_seeded(struct wr_engine *engine);
 
 /* True: the crawl has ended by itself or was ended; wr_engine_finish does not wait long. */

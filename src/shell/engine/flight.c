@@ -383,11 +383,14 @@ void wr_flight_start(struct wr_crawl_loop *loop, const struct wr_plan_action *ac
 struct wr_flight *wr_flight_unsent(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
 {
     struct wr_flight *flight = take(loop);
+    if (flight != NULL)
+        reset(flight, action);
     if (flight == NULL || !wr_flight_set_url(flight, action->url)) {
         wr_job_over(loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
+        if (flight != NULL)
+            wr_flight_give_back(flight);
         return NULL;
     }
-    reset(flight, action);
     flight->result = (struct wr_net_result){.end = WR_NET_DONE};
     flight->fate = (struct wr_fate){.kind = WR_FATE_FAILED, .attempts = action->attempts};
     wr_flight_landed(flight);

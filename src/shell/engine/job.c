@@ -2,7 +2,7 @@
 /* job.c - what the loops share: budgets, the streak of failures, and when it is all over. */
 #include "shell/engine/state.h"
 
-static void wake_all(struct wr_engine *engine)
+void wr_engine_wake(struct wr_engine *engine)
 {
     for (uint32_t i = 0; i < engine->loop_count; i++)
         wr_crawl_loop_wake(&engine->loops[i]);
@@ -45,7 +45,7 @@ static bool move_on(struct wr_engine *engine, enum wr_engine_phase phase)
     int before = atomic_load(&engine->phase);
     while (before < (int)phase)
         if (atomic_compare_exchange_weak(&engine->phase, &before, (int)phase)) {
-            wake_all(engine);
+            wr_engine_wake(engine);
             return true;
         }
     return false;
@@ -216,4 +216,12 @@ void wr_pending_done(struct wr_engine *engine)
 void wr_posts_done(struct wr_engine *engine)
 {
     count_down(engine, &engine->posts);
+}
+
+void wr_on_stored(void *context, int error, const char *why)
+{
+    struct wr_engine *engine = context;
+    if (error != 0)
+        wr_job_over(engine, WR_END_BROKEN, why);
+    wr_posts_done(engine);
 }

@@ -89,13 +89,7 @@ static bool was_sent_or_known(const struct wr_crawl_loop *loop, uint64_t fingerp
 
 static bool is_ours(const struct wr_crawl_loop *loop, const struct wr_url *url)
 {
-    char memory[WEIR_PACE_KEY_MAX + 1];
-    struct wr_buf key;
-    if (loop->engine->loop_count == 1)
-        return true;
-    wr_buf_init_fixed(&key, memory, sizeof memory);
-    wr_url_append_key(&key, url);
-    return wr_engine_loop_of(loop->engine, wr_buf_from(&key, 0)) == loop->index;
+    return wr_engine_loop_of_url(loop->engine, url) == loop->index;
 }
 
 /* The budget is asked for a page at once. What is accepted must be posted before the plan's next step, or a load would

@@ -26,11 +26,10 @@ struct load {
     struct wr_crawl_loop *loop;
     struct wr_plan_action action;
     _Atomic uint32_t awaited; /* reads */
-    int error;
+    _Atomic int error;
     struct wr_buf text;
-    struct wr_buf rows; /* an array of struct row, or of struct host */
+    struct wr_buf rows; /* an array of struct row, or of struct host_row */
     size_t count;
-    int64_t last_id;
     uint64_t accepted;
     bool has_host;
     weir_pace_memory memory;
@@ -48,7 +47,9 @@ static void free_load(struct wr_letter *letter)
     struct load *load = load_of(letter);
     wr_buf_release(&load->text);
     wr_buf_release(&load->rows);
-    wr_give(load->loop->engine->allocator, load, sizeof *load, _Alignof(struct load));
+    struct wr_engine *engine = load->loop->engine;
+    wr_give(engine->allocator, load, sizeof *load, _Alignof(struct load));
+    wr_pending_done(engine);
 }
 
 static size_t keep(struct load *load, struct wr_span text)
@@ -77,6 +78,7 @@ static struct load *new_load(struct wr_crawl_loop *loop, const struct wr_plan_ac
     wr_buf_init(&load->text, allocator, TEXT_MAX);
     wr_buf_init(&load->rows, allocator, TEXT_MAX);
     loop->loads++;
+    (void)atomic_fetch_add(&loop->engine->pending, 1); /* until it is free */
     return load;
 }
 
@@ -85,8 +87,8 @@ static struct load *new_load(struct wr_crawl_loop *loop, const struct wr_plan_ac
 static void on_read(void *context, int error, const char *why)
 {
     struct load *load = context;
-    if (error != 0 && load->error == 0) {
-        load->error = error;
+    if (error != 0) {
+        atomic_store(&load->error, error);
         wr_job_over(load->loop->engine, WR_END_BROKEN, why);
     }
     if (atomic_fetch_sub(&load->awaited, 1) == 1)
@@ -137,6 +139,15 @@ static void on_https_robots(void *context, const struct wr_store_row *row)
 }
 
 /* ---- what it tells the plan ---- */
+
+/* Without memory for the answer nothing can go on: the plan would ask for ever. */
+static int trouble_of(struct load *load)
+{
+    int error = load->text.error != 0 ? load->text.error : load->rows.error;
+    if (error != 0)
+        wr_job_over(load->loop->engine, WR_END_BROKEN, weir_error_text(error));
+    return atomic_load(&load->error) != 0 ? atomic_load(&load->error) : error;
+}
 
 static void remember(struct wr_crawl_loop *loop, struct load *load)
 {
@@ -196,7 +207,7 @@ static void read_load(struct wr_crawl_loop *loop, struct wr_letter *letter)
 {
     struct load *load = load_of(letter);
     const struct wr_plan_action *action = &load->action;
-    int error = load->error != 0 ? load->error : load->text.error != 0 ? load->text.error : load->rows.error;
+    int error = trouble_of(load);
     loop->loads--;
     if (action->wants_memory) {
         remember(loop, load);
@@ -289,7 +300,7 @@ static void read_hosts(struct wr_crawl_loop *loop, struct wr_letter *letter)
 {
     struct load *load = load_of(letter);
     int64_t last_id = load->action.after.id, now = wr_crawl_loop_now(loop);
-    int error = load->error != 0 ? load->error : load->text.error != 0 ? load->text.error : load->rows.error;
+    int error = trouble_of(load);
     loop->loads--;
     for (size_t i = 0; i < load->count && error == 0; i++) {
         struct host_row row;

@@ -215,6 +215,8 @@ static void on_prepare(uv_prepare_t *prepare)
 {
     struct wr_crawl_loop *loop = prepare->data;
     int phase = atomic_load(&loop->engine->phase);
+    if (phase == WR_PHASE_IDLE)
+        return; /* not all are there */
     if (phase == WR_PHASE_CLOSES) {
         close_handles(loop);
         return;
@@ -290,7 +292,9 @@ static void *run(void *context)
     int error = make_net(loop);
     starting->error = error;
     if (error == 0) {
+        (void)pthread_mutex_lock(&loop->mail_lock);
         loop->takes_mail = true;
+        (void)pthread_mutex_unlock(&loop->mail_lock);
         (void)uv_prepare_start(&loop->prepare, on_prepare);
         (void)uv_poll_start(&loop->timer, UV_READABLE, on_timer);
         (void)uv_timer_start(&loop->ticks, on_tick, TICK_MS, TICK_MS);

@@ -71,14 +71,6 @@ int wr_news_send_seeds(struct wr_engine *engine, uint32_t index, struct wr_found
 
 /* ---- when it is stored ---- */
 
-static void on_stored(void *context, int error, const char *why)
-{
-    struct wr_engine *engine = context;
-    if (error != 0)
-        wr_job_over(engine, WR_END_BROKEN, why);
-    wr_posts_done(engine);
-}
-
 void wr_post_damaged(struct wr_crawl_loop *loop, uint64_t fingerprint)
 {
     struct wr_engine *engine = loop->engine;
@@ -89,7 +81,7 @@ void wr_post_damaged(struct wr_crawl_loop *loop, uint64_t fingerprint)
                                                      .verdict = wr_span_of("damaged"),
                                                      .why = wr_span_of("the state file has no URL for it")}};
     (void)atomic_fetch_add(&engine->posts, 1);
-    if (wr_store_post(engine->store, &change, 1, on_stored, engine) != 0)
+    if (wr_store_post(engine->store, &change, 1, wr_on_stored, engine) != 0)
         wr_posts_done(engine); /* it is loaded, and found damaged, again */
 }
 
@@ -115,7 +107,7 @@ static void on_asked(void *context, int error, const char *why)
             free_news(&news->letter);
         news = next;
     }
-    on_stored(engine, error, why);
+    wr_on_stored(engine, error, why);
 }
 
 /* ---- one post ---- */
@@ -245,7 +237,7 @@ static int post_now(struct post *post)
 {
     struct wr_engine *engine = post->loop->engine;
     return post->news != NULL ? wr_store_post(engine->store, post->loop->changes, post->count, on_asked, post->news)
-                              : wr_store_post(engine->store, post->loop->changes, post->count, on_stored, engine);
+                              : wr_store_post(engine->store, post->loop->changes, post->count, wr_on_stored, engine);
 }
 
 static int post_with_line(struct post *post)
@@ -261,7 +253,8 @@ static int post_with_line(struct post *post)
     if (error == 0) {
         wr_buf_append(&output->lines, line->bytes, line->length);
         output->end += line->length;
-        error = output->lines.error; /* no memory: the store has it, the output has not */
+        if (output->lines.error != 0) /* the store has it, and the output never will: what is committed is cut off */
+            wr_job_over(post->loop->engine, WR_END_BROKEN, weir_error_text(output->lines.error));
     }
     (void)pthread_mutex_unlock(&output->lock);
     return error;

@@ -22,6 +22,7 @@ static uint64_t sum(const struct wr_engine *engine, size_t offset)
 
 void wr_engine_stats_get(struct wr_engine *engine, struct wr_engine_stats *ret_stats)
 {
+    int phase = atomic_load(&engine->phase);
     struct wr_engine_stats stats = {
         .pages = SUM(pages),
         .fetched = SUM(fetched),
@@ -41,7 +42,7 @@ void wr_engine_stats_get(struct wr_engine *engine, struct wr_engine_stats *ret_s
         .memory_bytes = (size_t)SUM(memory_bytes),
         .elapsed_ns = weir_clock_now(engine->clock) - engine->began_at,
         .is_seeding = !atomic_load(&engine->is_seeded),
-        .is_draining = atomic_load(&engine->phase) >= WR_PHASE_DRAINS,
+        .is_draining = phase == WR_PHASE_DRAINS || phase == WR_PHASE_STOPS,
         .is_paused = atomic_load(&engine->is_store_paused),
     };
     uint64_t ended = engine->ended_before + stats.pages;

@@ -199,14 +199,6 @@ static void read_answer(const struct wr_flight *flight, const struct wr_plan_hos
         read_rules(flight->loop->engine, wr_buf_from(&flight->body, 0), came);
 }
 
-static void on_copied(void *context, int error, const char *why)
-{
-    struct wr_engine *engine = context;
-    if (error != 0)
-        wr_job_over(engine, WR_END_BROKEN, why);
-    wr_posts_done(engine);
-}
-
 /* Only what the store takes; and those of a hop belong to another URL. */
 static struct wr_span validator_of(const struct wr_flight *flight, enum wr_text which)
 {
@@ -240,7 +232,7 @@ static void store_copy(const struct wr_flight *flight, const struct wr_plan_host
     }
     const struct wr_store_change change = {.kind = WR_STORE_ROBOTS, .robots = robots};
     (void)atomic_fetch_add(&engine->posts, 1);
-    if (wr_store_post(engine->store, &change, 1, on_copied, engine) != 0)
+    if (wr_store_post(engine->store, &change, 1, wr_on_stored, engine) != 0)
         wr_posts_done(engine);
 }
 
@@ -318,8 +310,6 @@ static void read_errand(struct wr_crawl_loop *loop, struct wr_letter *letter)
 /* The robots.txt goes on elsewhere. */
 static void go_on(struct wr_crawl_loop *loop, struct wr_plan_host *host, bool is_https, const struct came *came)
 {
-    char memory[WEIR_PACE_KEY_MAX + 1];
-    struct wr_buf key;
     if (came->stays) {
         put_hop(loop, host, is_https, wr_span_of(came->to.text));
         return;
@@ -336,8 +326,7 @@ static void go_on(struct wr_crawl_loop *loop, struct wr_plan_host *host, bool is
     errand->host = host;
     errand->is_https = is_https;
     memcpy(errand->url, came->to.text, came->to.bytes);
-    append_key(&key, &came->to, memory);
-    wr_letter_send(&loop->engine->loops[wr_engine_loop_of(loop->engine, wr_buf_from(&key, 0))], &errand->letter);
+    wr_letter_send(&loop->engine->loops[wr_engine_loop_of_url(loop->engine, &came->to)], &errand->letter);
 }
 
 static bool is_hosts(const struct wr_flight *flight)

@@ -6,10 +6,10 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "shell/engine/group.h"
 #include "shell/engine/names.h"
 #include "shell/engine/pattern.h"
 #include "shell/engine/types.h"
-#include "shell/hosts/hosts.h"
 #include "shell/memory/memory.h"
 
 #define FAMILIAR_MAX 65536 /* hosts of the domains, so that the public suffix list is not asked for each link */
@@ -127,12 +127,6 @@ static struct wr_span host_name(const struct wr_url *url)
     return host;
 }
 
-static struct wr_span domain_of(struct wr_span host)
-{
-    size_t at = 0, bytes = wr_domain_find(host.data, host.bytes, &at);
-    return bytes > 0 ? (struct wr_span){host.data + at, bytes} : host;
-}
-
 /* Whether a domain of ours ends the name: quickly no for most of what is foreign. Yes is not enough, for below a
  * domain there may be others that are not its owner's (s3.amazonaws.com is a public suffix). */
 static bool ends_like_ours(struct wr_scope *scope, struct wr_span host)
@@ -152,7 +146,7 @@ static bool domain_is_ours(struct wr_scope *scope, struct wr_span host)
         return true;
     if (!ends_like_ours(scope, host))
         return false;
-    struct wr_span domain = domain_of(host);
+    struct wr_span domain = wr_group_domain(host);
     if (!wr_names_has(&scope->names, domain.data, domain.bytes))
         return false;
     (void)wr_names_add(&scope->familiar, host.data, host.bytes); /* where there is no room it is found out again */
@@ -206,7 +200,7 @@ int wr_scope_add_seed(struct wr_scope *scope, const struct wr_url *url)
     case WR_SCOPE_HOST:
         return wr_names_add(&scope->names, key, host_key(url, key, sizeof key));
     case WR_SCOPE_DOMAIN:
-        domain = domain_of(host_name(url));
+        domain = wr_group_domain(host_name(url));
         return wr_names_add(&scope->names, domain.data, domain.bytes);
     case WR_SCOPE_PREFIX:
         return add_prefix(scope, url);

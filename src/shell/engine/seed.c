@@ -7,12 +7,13 @@
 #include <unistd.h>
 
 #define SEEDS_AT_ONCE 256
+#define WAIT_US 1000
 #define SEEDING_MAX 64 /* letters that are not stored yet: whoever brings seeds waits */
 
 static int send_seeds(struct wr_engine *engine, uint32_t index)
 {
     while (atomic_load(&engine->seeding) > SEEDING_MAX && atomic_load(&engine->phase) == WR_PHASE_RUNS)
-        (void)usleep(1000);
+        (void)usleep(WAIT_US);
     if (atomic_load(&engine->phase) != WR_PHASE_RUNS)
         return WEIR_E_CLOSED;
     return wr_news_send_seeds(engine, index, &engine->seeds[index]);
@@ -20,17 +21,12 @@ static int send_seeds(struct wr_engine *engine, uint32_t index)
 
 int wr_engine_seed(struct wr_engine *engine, const struct wr_url *url)
 {
-    char text[3 * WR_URL_ROOM], memory[WR_URL_ROOM], key_memory[WEIR_PACE_KEY_MAX + 1];
-    struct wr_buf buf, key;
+    char memory[WR_URL_ROOM];
     struct wr_url canonical;
-    wr_buf_init_fixed(&buf, text, sizeof text);
-    wr_url_append_canonical(&buf, url);
-    if (wr_url_parse(wr_buf_from(&buf, 0), NULL, NULL, memory, sizeof memory, &canonical) != WR_URL_OK)
+    if (wr_url_canonical(url, memory, sizeof memory, &canonical) != WR_URL_OK)
         return wr_invalid("the URL is too long; at most 8192 bytes");
     wr_engine_seed_known(engine, &canonical, true);
-    wr_buf_init_fixed(&key, key_memory, sizeof key_memory);
-    wr_url_append_key(&key, &canonical);
-    uint32_t index = wr_engine_loop_of(engine, wr_buf_from(&key, 0));
+    uint32_t index = wr_engine_loop_of_url(engine, &canonical);
     const struct wr_found seed = {.fingerprint = wr_engine_fingerprint(engine, wr_span_of(canonical.text)),
                                   .verdict = WR_OFFER_LATER,
                                   .is_seed = true};
@@ -39,15 +35,23 @@ int wr_engine_seed(struct wr_engine *engine, const struct wr_url *url)
     return engine->seeds[index].count < SEEDS_AT_ONCE ? 0 : send_seeds(engine, index);
 }
 
-static void on_seeded(void *context, int error, const char *why)
+/* Behind the seeds: from then on nobody needs to give them again. */
+static int post_running(struct wr_engine *engine)
 {
-    struct wr_engine *engine = context;
+    const struct wr_store_change change = {.kind = WR_STORE_STATUS,
+                                           .status = {.job = engine->job, .status = WR_JOB_RUNNING}};
+    int error = WEIR_E_FULL;
+    (void)atomic_fetch_add(&engine->posts, 1);
+    while (error == WEIR_E_FULL && atomic_load(&engine->phase) == WR_PHASE_RUNS) {
+        error = wr_store_post(engine->store, &change, 1, wr_on_stored, engine);
+        if (error == WEIR_E_FULL)
+            (void)usleep(WAIT_US);
+    }
     if (error != 0)
-        wr_job_over(engine, WR_END_BROKEN, why);
-    wr_posts_done(engine);
+        wr_posts_done(engine);
+    return error == WEIR_E_FULL ? WEIR_E_CLOSED : error;
 }
 
-/* When the letters are read, that the job runs is posted behind the seeds. */
 int wr_engine_seeded(struct wr_engine *engine)
 {
     int error = 0;
@@ -55,18 +59,16 @@ int wr_engine_seeded(struct wr_engine *engine)
         if (engine->seeds[i].count > 0)
             error = send_seeds(engine, i);
     while (error == 0 && atomic_load(&engine->phase) == WR_PHASE_RUNS && atomic_load(&engine->seeding) > 0)
-        (void)usleep(1000);
+        (void)usleep(WAIT_US);
+    if (error == 0 && atomic_load(&engine->phase) != WR_PHASE_RUNS)
+        error = WEIR_E_CLOSED; /* some may not be stored */
+    if (error == 0)
+        error = post_running(engine);
     if (error != 0)
         return error;
-    const struct wr_store_change change = {.kind = WR_STORE_STATUS,
-                                           .status = {.job = engine->job, .status = WR_JOB_RUNNING}};
-    (void)atomic_fetch_add(&engine->posts, 1);
-    error = wr_store_post(engine->store, &change, 1, on_seeded, engine);
-    if (error != 0)
-        wr_posts_done(engine);
     atomic_store(&engine->is_seeded, true);
     wr_crawl_loop_wake(&engine->loops[0]);
-    return error == WEIR_E_FULL ? 0 : error;
+    return 0;
 }
 
 /* "https://example.org:8443" */

@@ -36,10 +36,9 @@
 #include <weir/limit.h>
 
 #define WR_LOOPS_MAX 64
-#define WR_LOADS_MAX 128         /* of a loop, not answered yet */
-#define WR_ELSEWHERE 65536       /* links to other loops' hosts that are remembered as sent; a power of two */
-#define WR_TICK_NS (WEIR_SECOND) /* how often a loop looks after what is not urgent */
-#define WR_FIELDS_MAX 64         /* header lines of the user's */
+#define WR_LOADS_MAX 128   /* of a loop, not answered yet */
+#define WR_ELSEWHERE 65536 /* links to other loops' hosts that are remembered as sent; a power of two */
+#define WR_FIELDS_MAX 64   /* header lines of the user's */
 
 struct wr_crawl_loop;
 struct wr_flight;
@@ -317,8 +316,8 @@ struct wr_engine {
     struct wr_output output;
     struct wr_log *log;
     struct wr_crawl_loop *loops;
-    uint32_t loop_count;
-    uint32_t connections; /* that each loop may have open */
+    uint32_t loop_count, loops_room; /* the count is 0 before they are there */
+    uint32_t connections;            /* that each loop may have open */
     int64_t began_at;
     int64_t job;
     uint64_t accepted_before, ended_before; /* by earlier runs of the job */
@@ -350,8 +349,11 @@ static inline int64_t wr_crawl_loop_now(const struct wr_crawl_loop *loop)
 }
 
 uint32_t wr_engine_loop_of(const struct wr_engine *engine, struct wr_span key);
+uint32_t wr_engine_loop_of_url(const struct wr_engine *engine, const struct wr_url *url);
 uint64_t wr_engine_fingerprint(const struct wr_engine *engine, struct wr_span canonical);
 
+/* Has all loops look again. */
+void wr_engine_wake(struct wr_engine *engine);
 /* The job's end; the first counts. */
 void wr_job_over(struct wr_engine *engine, enum wr_engine_end end, const char *why);
 /* A task ended: the streak. */
@@ -362,6 +364,8 @@ uint64_t wr_job_draw(struct wr_crawl_loop *loop, enum wr_draw what, uint64_t cou
 void wr_flights_done(struct wr_engine *engine);
 void wr_pending_done(struct wr_engine *engine);
 void wr_posts_done(struct wr_engine *engine);
+/* Of a post that needs nothing more; its context is the engine. */
+void wr_on_stored(void *context, int error, const char *why);
 void wr_job_tick(struct wr_crawl_loop *loop);
 void wr_engine_loop_ended(struct wr_engine *engine);
 /* Whether all is over; asks the store. From a loop. */
