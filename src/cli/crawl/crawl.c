@@ -77,8 +77,38 @@ static bool parse_words(struct crawl *crawl, int count, char **words, int *ret_s
     return true;
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    if (a == NULL || b == NULL || strcmp(a, "-") == 0 || strcmp(b, "-") == 0)
+        return false;
+    return strcmp(a, b) == 0 || (stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+                                 one.st_ino == other.st_ino && S_ISREG(one.st_mode));
+}
+
+/* Each file is for one thing. */
+static bool check_files(const struct wr_crawl_settings *settings)
+{
+    const struct {
+        const char *option, *path;
+    } files[] = {{"--state", settings->state},
+                 {"--out", settings->out},
+                 {"--report", settings->report},
+                 {"--log", settings->log}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        for (size_t j = 0; j < i; j++)
+            if (is_same_file(files[i].path, files[j].path)) {
+                wr_complain("%s and %s name the same file, %s; give each its own", files[j].option, files[i].option,
+                            files[i].path);
+                return false;
+            }
+    return true;
+}
+
 static bool check_settings(const struct wr_crawl_settings *settings)
 {
+    if (!check_files(settings))
+        return false;
     if (settings->job > 0 && !settings->resume)
         wr_complain("--job says which job to go on with: give --resume, too");
     else if (settings->json && strcmp(settings->out, "-") == 0)
@@ -278,7 +308,7 @@ static int status_of(const struct crawl *crawl, const struct wr_engine_result *r
     bool has_nothing = stats->fetched == 0 && stats->pages > 0 && crawl->job.done == 0;
     switch (result->end) {
     case WR_END_COMPLETED:
-        return stats->failed > 0 || crawl->seeds.refused > 0 || has_nothing ? WR_EXIT_FAILED : WR_EXIT_OK;
+        return result->failed > 0 || crawl->seeds.refused > 0 || has_nothing ? WR_EXIT_FAILED : WR_EXIT_OK;
     case WR_END_FAILED:
     case WR_END_CANCELLED:
         return WR_EXIT_FAILED;
@@ -401,6 +431,8 @@ static int prepare(struct crawl *crawl)
         return WR_EXIT_FAILED;
     if (crawl->settings.resume && (!find_job(crawl) || !merge_words(crawl, &status)))
         return status;
+    if (crawl->settings.resume && !check_settings(&crawl->settings))
+        return WR_EXIT_USAGE;
     wr_screen_init(&crawl->screen, crawl->settings.quiet, strcmp(crawl->settings.out, "-") == 0);
     if (!wr_crawl_options_make(&crawl->settings, &crawl->texts, &crawl->options) ||
         !wr_crawl_scope_make(&crawl->settings, &crawl->scope) || !check_out(crawl) || !choose_seeds(crawl))

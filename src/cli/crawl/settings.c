@@ -171,6 +171,10 @@ static bool make_agent(const crawl_settings *settings, char *ret_agent, size_t r
         wr_complain("--contact cannot be \"%s\": it must be a URL or a mail address", contact);
         return false;
     }
+    if (name[0] == '\0') {
+        wr_complain("--user-agent is empty: give a name, its first word is the one that robots.txt is asked for");
+        return false;
+    }
     int bytes = snprintf(ret_agent, room, contact[0] != '\0' ? "%s (+%s)" : "%s%s", name, contact);
     if (bytes > 0 && (size_t)bytes < room)
         return true;

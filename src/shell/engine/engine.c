@@ -351,11 +351,12 @@ static int run_loops(struct wr_engine *engine)
 
 /* ---- starting ---- */
 
-/* What the store knows of the output of a job that is gone on with. */
+/* What the store knows of the output of a job that is gone on with. Later jobs may have added to the same file. */
 struct output_place {
     char *path;
     bool is_known;
     uint64_t bytes;
+    int64_t last_job;
 };
 
 static void on_output(void *context, const struct wr_store_row *row)
@@ -364,7 +365,25 @@ static void on_output(void *context, const struct wr_store_row *row)
     if (place->path == NULL || !wr_span_is(row->output.path, place->path))
         return;
     place->is_known = true;
-    place->bytes = row->output.bytes;
+    place->bytes = row->output.bytes > place->bytes ? row->output.bytes : place->bytes;
+}
+
+static void on_any_job(void *context, const struct wr_store_row *row)
+{
+    struct output_place *place = context;
+    place->last_job = row->job.id;
+}
+
+static int find_output(struct wr_engine *engine, int64_t job, struct output_place *place)
+{
+    int error = wr_store_read(
+        engine->store,
+        &(struct wr_store_query){.what = WR_STORE_JOBS, .after = WR_STORE_FRONT, .row = on_any_job, .context = place});
+    for (; error == 0 && job <= place->last_job; job++)
+        error = wr_store_read(
+            engine->store,
+            &(struct wr_store_query){.what = WR_STORE_OUTPUTS, .job = job, .row = on_output, .context = place});
+    return error;
 }
 
 static int open_output(struct wr_engine *engine, const struct wr_engine_options *given)
@@ -373,10 +392,7 @@ static int open_output(struct wr_engine *engine, const struct wr_engine_options 
     int error = 0;
     if (given->resume_job != 0 && given->out_path != NULL && strcmp(given->out_path, "-") != 0) {
         place.path = realpath(given->out_path, NULL);
-        error =
-            wr_store_read(engine->store,
-                          &(struct wr_store_query){
-                              .what = WR_STORE_OUTPUTS, .job = given->resume_job, .row = on_output, .context = &place});
+        error = find_output(engine, given->resume_job, &place);
     }
     if (error == 0)
         error = wr_output_open(&engine->output, given->out_path, given->appends, place.is_known, place.bytes,
@@ -509,6 +525,7 @@ void wr_engine_finish(struct wr_engine *engine, struct wr_engine_result *ret_res
     store_end(engine);
     tally_hosts(engine);
     wr_engine_stats_get(engine, &ret_result->stats);
+    ret_result->failed = ret_result->stats.failed + engine->failed_before;
     wr_store_free(engine->store); /* stores all that was posted */
     engine->store = NULL;
     uint64_t dropped = wr_log_close(engine->log);

@@ -180,7 +180,8 @@ struct wr_engine_result {
     enum wr_engine_end end;
     int64_t job;
     struct wr_engine_stats stats;
-    char why[256]; /* in words; "" if completed */
+    uint64_t failed; /* URLs of the job, by all its runs */
+    char why[256];   /* in words; "" if completed */
 };
 
 /* Waits for the threads; stores what is left. */

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,7 +46,7 @@ static int open_file(const char *path, bool is_wanted, int *ret_fd)
     int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (is_wanted ? 0 : O_EXCL);
     int fd = open(path, flags, 0666);
     if (fd < 0 && errno == EEXIST) {
-        (void)refuse(path, "is there already; name another, or say that it is to be added to");
+        (void)refuse(path, "is there already; name another, or give --append to add to it");
         return WEIR_E_INVAL;
     }
     if (fd < 0)
@@ -62,6 +63,8 @@ static int set_end(struct wr_output *output, const char *path, bool has_length, 
     output->is_file = S_ISREG(status.st_mode);
     if (!output->is_file)
         return 0;
+    if (flock(output->fd, LOCK_EX | LOCK_NB) != 0)
+        return refuse(path, "is being written to by another process; give each its own");
     output->end = has_length ? length : (uint64_t)status.st_size;
     if ((uint64_t)status.st_size < output->end)
         return refuse(path, "is shorter than what was written to it; put it back, or start a new crawl");

@@ -112,9 +112,10 @@ static void on_asked(void *context, int error, const char *why)
 
 /* ---- one post ---- */
 
+/* What was not to be fetched has not failed. */
 static bool is_failure(enum wr_verdict verdict)
 {
-    return verdict != WR_VERDICT_FETCHED && verdict != WR_VERDICT_REDIRECT && verdict != WR_VERDICT_TOO_LARGE;
+    return verdict == WR_VERDICT_FAILED || verdict == WR_VERDICT_EXPIRED || verdict == WR_VERDICT_BLOCKED;
 }
 
 struct post {

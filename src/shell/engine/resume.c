@@ -16,6 +16,7 @@ static void on_job(void *context, const struct wr_store_row *row)
     const struct wr_store_job *job = &row->job;
     engine->accepted_before = job->queued + job->done + job->failed;
     engine->ended_before = job->done + job->failed;
+    engine->failed_before = job->failed;
     atomic_store(&engine->is_seeded, job->status != WR_JOB_PENDING);
     resuming->is_over = wr_job_is_over(job->status);
 }

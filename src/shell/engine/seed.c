@@ -32,7 +32,8 @@ int wr_engine_seed(struct wr_engine *engine, const struct wr_url *url)
                                   .is_seed = true};
     if (!wr_founds_add(&engine->seeds[index], &canonical, &seed))
         return WEIR_E_NOMEM;
-    return engine->seeds[index].count < SEEDS_AT_ONCE ? 0 : send_seeds(engine, index);
+    bool is_enough = engine->seeds[index].count >= SEEDS_AT_ONCE || atomic_load(&engine->seeding) == 0;
+    return is_enough ? send_seeds(engine, index) : 0; /* who waits for none begins at once, with one */
 }
 
 /* Behind the seeds: from then on nobody needs to give them again. */

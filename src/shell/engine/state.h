@@ -320,7 +320,7 @@ struct wr_engine {
     uint32_t connections;            /* that each loop may have open */
     int64_t began_at;
     int64_t job;
-    uint64_t accepted_before, ended_before; /* by earlier runs of the job */
+    uint64_t accepted_before, ended_before, failed_before; /* by earlier runs of the job */
     _Atomic int64_t flights;
     _Atomic int64_t pending; /* letters, and loads */
     _Atomic int64_t posts;   /* that the store has not confirmed */

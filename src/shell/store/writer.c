@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "shell/store/state.h"
 
-static const char no_room_for_output[] = "the output could not be synced";
+static const char no_room_for_output[] = "the output could not be written: is its disk full, or its reader gone?";
 
 /* ---- what is due --------------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sqlite3
+import subprocess
 import time
 
 from site_rig import PAGES, Folder, all_of, cases, interrupt, site
@@ -108,6 +109,57 @@ def resumed_job_has_the_options_that_it_was_begun_with():
         assert {agent for *_, agent, _ in nginx.log()} == {'tester/2'}
         lines = folder.by_url('mine')
         assert lines and not any('/p1' in url and url[-7:-6] == '1' for url in lines), lines
+
+
+def lines_of_a_later_job_in_the_same_file_stay():
+    with site() as nginx, Folder() as folder:
+        assert folder.crawl(*STEADY, '--max-time', '700ms', nginx.url).returncode == 3
+        before = len(folder.lines())
+        assert folder.crawl(*FAST, '--append', '--depth', '1', f'{nginx.url}/p1.html').returncode == 0
+        later = folder.lines()[before:]
+        assert folder.crawl('--resume', '--max-time', '0').returncode == 0
+        lines = folder.lines()
+        assert later and lines[before:before + len(later)] == later, lines
+        ours = lines[:before] + lines[before + len(later):]
+        assert sorted(line['url'] for line in ours) == sorted(all_of(nginx)), ours
+
+
+def failure_of_an_earlier_run_counts_at_the_end():
+    with site(**{'index.html': '<a href="/missing"></a><a href="p0.html">pages</a>'}) as nginx, Folder() as folder:
+        process = folder.begin(*STEADY, nginx.url)
+        folder.await_lines(6)
+        assert interrupt(process)[0] == 3
+        assert any(line['status'] == 404 for line in folder.lines())
+        assert folder.crawl('--resume').returncode == 1
+
+
+def file_that_another_crawl_writes_is_left_alone():
+    with site() as nginx, Folder() as folder:
+        process = folder.begin(*STEADY, nginx.url)
+        folder.await_lines(2)
+        run = folder.crawl(*FAST, '--append', '--state', 'two.db', nginx.url)
+        assert run.returncode == 1 and 'another process' in run.stderr and run.stderr.count('\n') == 1, run
+        status, _, _ = interrupt(process)
+        assert status == 3 and folder.by_url()
+
+
+def files_of_one_name_are_refused():
+    with Folder() as folder:
+        for words in (('--out', 'a', '--report', 'a'), ('--state', 'a', '--log', './a'), ('--state', 'weir.db', '--out', 'weir.db')):
+            folder.write('a', '')
+            run = folder.crawl(*words, 'http://127.0.0.1:9/')
+            assert run.returncode == 2 and 'same file' in run.stderr and run.stderr.count('\n') == 1, run
+
+
+def first_seeds_of_a_slow_list_are_fetched_before_the_last_has_come():
+    with site() as nginx, Folder() as folder:
+        process = subprocess.Popen(folder.command(*FAST, '--depth', '1'), cwd=folder.name, stdin=subprocess.PIPE,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+        process.stdin.write(f'{nginx.url}/p0.html\n{nginx.url}/p1.html\n')
+        process.stdin.flush()
+        folder.await_lines(2)
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
 
 
 def job_that_is_over_is_not_resumed():
