@@ -99,7 +99,7 @@ typedef struct weir_retry_options {
     int64_t base_ns;           /* default 200 ms */
     int64_t max_ns;            /* default 5 s */
     uint32_t attempts;         /* in all, of what fails for the moment; default 3 */
-    uint32_t blocking_retries; /* after 429, 403 and 503, at the gate's time; default 3 */
+    uint32_t blocking_retries; /* after 429, 403 and 503, at the gate's time; default 3; none if attempts is 1 */
 } weir_retry_options;
 
 /* One host's numbers. Fill with weir_pace_options_init or weir_pace_options_profile, then change what you need. A

@@ -74,7 +74,7 @@ static void look(const struct rig *rig, struct storage *storage)
     wr_store_free(store);
     FILE *file = fopen(rig->out, "r");
     while (file != NULL && (uint64_t)ftell(file) < storage->bytes && fgets(line, sizeof line, file) != NULL) {
-        int host, page;
+        int host = 0, page = 0;
         char *url = strstr(line, "http://");
         assert_true(url != NULL && parse_page(url, &host, &page));
         storage->has[host][page] = true;

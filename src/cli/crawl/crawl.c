@@ -286,6 +286,7 @@ static int start(struct crawl *crawl)
         return WR_EXIT_USAGE;
     }
     options->resume_job = crawl->job.id;
+    options->has_seeds = crawl->seeds.given_count > 0 || crawl->seeds.file != NULL;
     options->settings = wr_buf_from(&words, 0); /* of a new job; one that is gone on with has its own */
     options->appends = crawl->settings.append;
     options->in_scope = in_scope;

@@ -193,8 +193,8 @@ static int fill(struct wr_engine *engine, const struct wr_engine_options *given)
     if (options->loops > WR_LOOPS_MAX)
         options->loops = WR_LOOPS_MAX;
     options->concurrency = options->concurrency != 0 ? options->concurrency : CONCURRENCY;
-    if (options->group == WR_GROUP_IP)
-        options->loops = 1;
+    if (options->group == WR_GROUP_IP || options->max_pages > 0 || options->host_pages > 0)
+        options->loops = 1; /* what loops send each other is stored before it is counted */
     if (options->loops > options->concurrency)
         options->loops = options->concurrency;
     options->request_ns = options->request_ns != 0 ? options->request_ns : REQUEST_NS;
@@ -391,7 +391,7 @@ static int open_output(struct wr_engine *engine, const struct wr_engine_options 
     struct output_place place = {.path = NULL};
     int error = 0;
     if (given->resume_job != 0 && given->out_path != NULL && strcmp(given->out_path, "-") != 0) {
-        place.path = realpath(given->out_path, NULL);
+        place.path = wr_output_path(given->out_path);
         error = find_output(engine, given->resume_job, &place);
     }
     if (error == 0)

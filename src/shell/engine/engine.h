@@ -68,7 +68,8 @@ enum wr_engine_group {
 
 /* 0 and NULL mean the default. Texts are copied. */
 struct wr_engine_options {
-    int64_t resume_job;      /* 0: a new one */
+    int64_t resume_job; /* 0: a new one */
+    bool has_seeds;     /* seeds follow, also of a job that is gone on with: it is not over before wr_engine_seeded */
     struct wr_span settings; /* of a new job: the caller's, to be found again */
     const char *out_path;    /* JSON lines; "-": standard output; NULL: none */
     bool appends;            /* to a file that is there; else WEIR_E_INVAL */

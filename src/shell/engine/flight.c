@@ -270,6 +270,17 @@ static bool on_body(void *context, const char *data, size_t bytes)
 
 /* ---- the end ---- */
 
+/* The connection died after the request was written, and it was not sent anew: that is an attempt, for there are pages
+ * on which servers always hang up. */
+static void count_as_attempt(struct wr_flight *flight)
+{
+    flight->result.end = WR_NET_BROKEN;
+    flight->result.retry = WR_NET_LATER;
+    flight->result.blame = WR_NET_NOBODY;
+    wr_buf_clear(&flight->words);
+    wr_buf_append_string(&flight->words, wr_net_end_text(WR_NET_BROKEN));
+}
+
 /* Nothing was told to the host, or nothing can be said of how it ended. */
 static bool is_given_back(const struct wr_flight *flight)
 {
@@ -287,6 +298,8 @@ static void on_done(void *context, const struct wr_net_result *result)
     flight->result.words = NULL;
     wr_flight_landed(flight);
     wr_cap_fetched(loop, result->wire_bytes);
+    if (result->end == WR_NET_REFUSED && flight->was_sent && atomic_load(&loop->engine->phase) < WR_PHASE_STOPS)
+        count_as_attempt(flight);
     if (is_given_back(flight)) {
         if (result->end == WR_NET_SCARCE) {
             wr_engine_warn_scarce(loop->engine, flight->words.bytes);

@@ -43,6 +43,8 @@ void wr_engine_warn_scarce(struct wr_engine *engine, const char *words)
 static bool move_on(struct wr_engine *engine, enum wr_engine_phase phase)
 {
     int before = atomic_load(&engine->phase);
+    if (phase >= WR_PHASE_STOPS)
+        atomic_store(&engine->output.is_stopping, true);
     while (before < (int)phase)
         if (atomic_compare_exchange_weak(&engine->phase, &before, (int)phase)) {
             wr_engine_wake(engine);

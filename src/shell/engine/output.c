@@ -10,12 +10,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define READER_MS 200
 #define LINES_MAX ((size_t)1 << 30)
 
 static int refuse(const char *path, const char *what)
@@ -43,8 +45,12 @@ static const char *open_trouble(int error)
 /* A file that is there is added to only if that was asked for: nobody's results are lost by mistake. */
 static int open_file(const char *path, bool is_wanted, int *ret_fd)
 {
-    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (is_wanted ? 0 : O_EXCL);
+    struct stat status;
+    bool is_pipe = stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
+    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (is_pipe ? O_NONBLOCK : is_wanted ? 0 : O_EXCL);
     int fd = open(path, flags, 0666);
+    if (fd < 0 && errno == ENXIO)
+        return refuse(path, "is a pipe that nobody reads; begin with the reader");
     if (fd < 0 && errno == EEXIST) {
         (void)refuse(path, "is there already; name another, or give --append to add to it");
         return WEIR_E_INVAL;
@@ -73,6 +79,31 @@ static int set_end(struct wr_output *output, const char *path, bool has_length, 
     return lseek(output->fd, (off_t)output->end, SEEK_SET) < 0 ? refuse(path, "cannot be written to") : 0;
 }
 
+char *wr_output_path(const char *path)
+{
+    char *real = realpath(path, NULL);
+    if (real != NULL)
+        return real;
+    /* it is not there: its folder's path, and its name */
+    char *copy = strdup(path), *joined = NULL;
+    const char *slash = copy != NULL ? strrchr(copy, '/') : NULL;
+    const char *name = slash != NULL ? path + (slash - copy) + 1 : path;
+    if (slash != NULL)
+        copy[slash - copy + (slash == copy)] = '\0';
+    char *folder = copy != NULL ? realpath(slash != NULL ? copy : ".", NULL) : NULL;
+    size_t bytes = folder != NULL ? strlen(folder) + strlen(name) + 2 : 0;
+    struct wr_buf buf;
+    if (folder != NULL && (joined = malloc(bytes)) != NULL) {
+        wr_buf_init_fixed(&buf, joined, bytes);
+        wr_buf_append_string(&buf, folder);
+        wr_buf_append_string(&buf, "/");
+        wr_buf_append_string(&buf, name);
+    }
+    free(folder);
+    free(copy);
+    return joined;
+}
+
 int wr_output_open(struct wr_output *output, const char *path, bool appends, bool has_length, uint64_t length,
                    const weir_allocator *allocator)
 {
@@ -94,15 +125,26 @@ int wr_output_open(struct wr_output *output, const char *path, bool appends, boo
     return error;
 }
 
+/* Whoever reads sets the pace; but not for ever, when the crawl is to stop. */
+static bool awaits_reader(struct wr_output *output)
+{
+    struct pollfd ready = {.fd = output->fd, .events = POLLOUT};
+    while (poll(&ready, 1, READER_MS) <= 0)
+        if (atomic_load(&output->is_stopping))
+            return false;
+    return true;
+}
+
 static int write_all(struct wr_output *output, const char *bytes, size_t count, size_t *ret_written)
 {
     for (*ret_written = 0; *ret_written < count;) {
-        ssize_t wrote = write(output->fd, bytes + *ret_written, count - *ret_written);
-        if (wrote < 0 && errno == EAGAIN) {
-            (void)poll(&(struct pollfd){.fd = output->fd, .events = POLLOUT}, 1, -1); /* whoever reads sets the pace */
-            continue;
-        }
-        if (wrote < 0 && errno != EINTR)
+        size_t left = count - *ret_written;
+        if (!output->is_file && !awaits_reader(output))
+            return refuse(output->path, "is not read by anybody");
+        if (!output->is_file && left > PIPE_BUF) /* so much can be written without waiting */
+            left = PIPE_BUF;
+        ssize_t wrote = write(output->fd, bytes + *ret_written, left);
+        if (wrote < 0 && errno != EINTR && errno != EAGAIN)
             return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? WEIR_E_FULL
                                                                         : refuse(output->path, "cannot be written to");
         *ret_written += wrote > 0 ? (size_t)wrote : 0;

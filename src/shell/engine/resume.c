@@ -17,7 +17,7 @@ static void on_job(void *context, const struct wr_store_row *row)
     engine->accepted_before = job->queued + job->done + job->failed;
     engine->ended_before = job->done + job->failed;
     engine->failed_before = job->failed;
-    atomic_store(&engine->is_seeded, job->status != WR_JOB_PENDING);
+    atomic_store(&engine->is_seeded, job->status != WR_JOB_PENDING && !engine->options.has_seeds);
     resuming->is_over = wr_job_is_over(job->status);
 }
 
@@ -65,10 +65,20 @@ static int read_all(struct resuming *resuming, enum wr_store_what what, int64_t 
     return error != 0 ? error : resuming->error;
 }
 
+/* If more seeds come, they have to be given again if we die before they are stored. */
+static int note_seeding(struct wr_engine *engine)
+{
+    const struct wr_store_change change = {.kind = WR_STORE_STATUS,
+                                           .status = {.job = engine->job, .status = WR_JOB_PENDING}};
+    return engine->options.has_seeds ? wr_store_post(engine->store, &change, 1, NULL, NULL) : 0;
+}
+
 int wr_resume(struct wr_engine *engine)
 {
     struct resuming resuming = {.engine = engine};
     int error = read_all(&resuming, WR_STORE_JOBS, 0, on_job);
+    if (error == 0)
+        error = note_seeding(engine);
     if (resuming.is_over) /* said here: rows come on the store's thread */
         return wr_invalid("the job is over; start a new one");
     if (error == 0)

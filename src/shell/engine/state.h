@@ -270,15 +270,18 @@ static inline int64_t wr_crawl_loop_now(const struct wr_crawl_loop *loop);
 /* ---- output (output.c) ---- */
 
 struct wr_output {
-    pthread_mutex_t lock; /* held while a line and its post are made one */
-    int fd;               /* -1: none */
-    bool is_file;         /* it can be cut and synced */
-    char *path;           /* as the store knows it */
-    uint64_t end;         /* with all lines that were posted */
-    struct wr_buf lines;  /* not written yet */
+    pthread_mutex_t lock;     /* held while a line and its post are made one */
+    int fd;                   /* -1: none */
+    bool is_file;             /* it can be cut and synced */
+    _Atomic bool is_stopping; /* who does not read now is not waited for */
+    char *path;               /* as the store knows it */
+    uint64_t end;             /* with all lines that were posted */
+    struct wr_buf lines;      /* not written yet */
     struct wr_buf writing;
 };
 
+/* The whole path of a file that may not be there; to be freed. NULL: no memory, or no folder. */
+char *wr_output_path(const char *path);
 /* WEIR_E_INVAL, WEIR_E_SYSTEM. `has_length`: cut it back to `length`, which it must have. */
 int wr_output_open(struct wr_output *output, const char *path, bool appends, bool has_length, uint64_t length,
                    const weir_allocator *allocator);

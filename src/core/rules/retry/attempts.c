@@ -21,6 +21,8 @@ static bool count(struct wr_attempts *attempts, const weir_retry_options *option
 {
     uint32_t most = options->attempts > 0 ? options->attempts : ATTEMPTS;
     uint32_t most_blocks = options->blocking_retries > 0 ? options->blocking_retries : BLOCKING_RETRIES;
+    if (options->attempts == 1)
+        most_blocks = 0; /* that is no retry at all */
 
     if (ended == WR_STATUS_BLOCKING)
         return ++attempts->blocks <= most_blocks;

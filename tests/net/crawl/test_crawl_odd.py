@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir crawl where things are not as they should be: servers that hang up, files that are gone, pipes that nobody reads. The
+first argument is the program."""
+import collections
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+from site_rig import Folder, all_of, cases, interrupt, site
+
+STEADY = ('--pace', 'strict', '--interval', '80ms', '--max-rate', '100')
+FAST = ('--pace', 'unlimited')
+
+
+class HangsUp:
+    """Serves small pages and keeps connections, but hangs up without a word when it is asked for /poison."""
+
+    def __enter__(self):
+        self.asked = collections.Counter()
+        self.socket = socket.create_server(('127.0.0.1', 0))
+        self.url = f'http://127.0.0.1:{self.socket.getsockname()[1]}'
+        threading.Thread(target=self.accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def accept(self):
+        try:
+            while True:
+                threading.Thread(target=self.serve, args=(self.socket.accept()[0],), daemon=True).start()
+        except OSError:
+            pass  # closed
+
+    def serve(self, connection):
+        with connection, connection.makefile('rb') as file:
+            while True:
+                head = list(iter(file.readline, b'\r\n'))
+                if not head or not head[0]:
+                    return
+                path = head[0].split()[1].decode()
+                self.asked[path] += 1
+                if path == '/poison':
+                    return
+                body = b'<a href=/poison></a>' + b''.join(b'<a href=/%d></a>' % i for i in range(20)) if path == '/' else b''
+                connection.sendall(b'HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n'
+                                   % (b'404 None' if path == '/robots.txt' else b'200 OK', len(body)) + body)
+
+
+def page_on_which_the_server_hangs_up_is_tried_as_often_as_others():
+    with HangsUp() as server, Folder() as folder:
+        run = folder.crawl(*FAST, server.url)
+        line = folder.by_url()[f'{server.url}/poison']
+        assert run.returncode == 1 and line['verdict'] == 'failed' and line['error'] == 'broken', (run, line)
+        assert line['attempts'] == 3 and server.asked['/poison'] <= 6, (line, server.asked)
+
+
+def one_attempt_is_no_retry_at_all():
+    with site(server='location = /busy { return 503; }', **{'index.html': '<a href="/busy"></a>'}) as nginx, Folder() as folder:
+        assert folder.crawl(*FAST, '--attempts', '1', nginx.url).returncode == 1
+        assert folder.by_url()[f'{nginx.url}/busy']['attempts'] == 1
+
+
+def seeds_that_are_added_on_resume_are_fetched():
+    with site() as nginx, Folder() as folder:
+        assert folder.crawl(*STEADY, '--depth', '1', '--max-time', '300ms', f'{nginx.url}/p0.html').returncode == 3
+        process = subprocess.Popen(folder.command('--resume', '--max-time', '0', '--seeds-file', '-'), cwd=folder.name,
+                                   stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+        time.sleep(2)  # all else is done by now
+        process.communicate(f'{nginx.url}/p33.html\n', timeout=60)
+        assert process.returncode == 0 and f'{nginx.url}/p33.html' in folder.by_url()
+
+
+def output_that_is_gone_is_not_begun_anew():
+    with site() as nginx, Folder() as folder:
+        process = folder.begin(*STEADY, nginx.url)
+        folder.await_lines(5)
+        assert interrupt(process)[0] == 3
+        os.rename(folder.path('crawl.jsonl'), folder.path('kept'))
+        run = folder.crawl('--resume')
+        assert run.returncode == 1 and 'put it back' in run.stderr and run.stderr.count('\n') == 1, run
+        os.rename(folder.path('kept'), folder.path('crawl.jsonl'))
+        assert folder.crawl('--resume').returncode == 0 and set(folder.by_url()) == all_of(nginx)
+
+
+def pipe_that_nobody_reads_is_refused_and_one_that_stalls_can_be_stopped():
+    with site() as nginx, Folder() as folder:
+        os.mkfifo(folder.path('pipe'))
+        run = folder.crawl(*FAST, '--out', 'pipe', nginx.url)
+        assert run.returncode == 1 and 'reader' in run.stderr, run
+        reader = os.open(folder.path('pipe'), os.O_RDONLY | os.O_NONBLOCK)
+        process = folder.begin(*FAST, '--out', 'pipe', '--digest', 'sha256', nginx.url)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+        os.close(reader)
+        assert process.returncode in (0, 3), (process.returncode, errors)  # all of it may have fitted into the pipe
+
+
+if __name__ == '__main__':
+    cases.main()
