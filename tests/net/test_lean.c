@@ -251,36 +251,6 @@ static void what_is_sent_anew_goes_by_a_new_connection(void **state)
 }
 
 /* A byte of the answer was there: the server has seen the request. */
-static void what_is_flushed_is_sent_at_once_by_a_connection_that_lives(void **state)
-{
-    static const struct hostile_step closes[] = {READ, SAY(HELLO), END};
-    const struct timespec a_moment = {0, 50 * 1000000};
-    struct rig rig;
-    struct got first, second, third;
-
-    (void)state;
-    rig_set_up(&rig, calm());
-    int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {closes, hello}});
-    rig_get(&rig, rig_url(port), &first);
-    (void)nanosleep(&a_moment, NULL); /* its end has come, and the loop has not seen it */
-    memset(&second, 0, sizeof second);
-    rig_start(&rig, rig_url(port), &second);
-    wr_net_flush(rig.net);
-    rig_run(&rig);
-    assert_int_equal(second.result.end, WR_NET_DONE);
-    assert_int_equal(second.result.sends, 1);
-    assert_int_equal(hostile_connections(rig.server, port), 2);
-    memset(&third, 0, sizeof third);
-    rig_start(&rig, rig_url(port), &third);
-    assert_int_equal(third.sends, 0);
-    wr_net_flush(rig.net);
-    assert_int_equal(third.sends, 1);
-    rig_run(&rig);
-    assert_int_equal(third.result.end, WR_NET_DONE);
-    assert_true(third.result.is_reused);
-    rig_tear_down(&rig);
-}
-
 static void what_was_answered_in_part_is_not_sent_anew(void **state)
 {
     static const struct hostile_step breaks[] = {READ, SAY(HELLO), READ, SAY("H"), END};
@@ -607,9 +577,8 @@ static void idle_connections_are_used_youngest_first(void **state)
 
 WEIR_TESTS(test(an_answer_is_the_same_by_both_ways), test(an_answer_in_small_pieces_is_the_same_by_both_ways),
            test(a_request_is_the_same_by_both_ways), test(a_request_is_sent_anew_only_once),
-           test(what_is_sent_anew_goes_by_a_new_connection),
-           test(what_is_flushed_is_sent_at_once_by_a_connection_that_lives),
-           test(what_was_answered_in_part_is_not_sent_anew), test(a_refusal_leaves_a_used_connection_as_it_is),
+           test(what_is_sent_anew_goes_by_a_new_connection), test(what_was_answered_in_part_is_not_sent_anew),
+           test(a_refusal_leaves_a_used_connection_as_it_is),
            test(a_connection_that_has_lain_idle_for_long_is_not_used),
            test(a_connection_is_used_only_where_the_name_leads_now), test(transfers_wait_for_a_connection),
            test(both_ways_share_the_connections), test(a_request_that_is_large_is_sent_in_parts),
