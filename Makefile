@@ -53,9 +53,10 @@ crawl: setup all
 	@test -n "$$SEEDS" || { echo 'make crawl: of what? make crawl SEEDS="https://example.org"' >&2; exit 2; }
 	@set -f; $(B)/weir crawl $(OPTIONS) $$SEEDS
 
-# Any report of a sanitizer ends the test, and a slow program is given more time.
+# Any report of a sanitizer ends the test, and a slow program is given more time and fewer worlds.
 sanitized: all
-	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
+	@WEIR_LAW_SEEDS=$${WEIR_LAW_SEEDS:-100} WEIR_CRAWL_SEEDS=$${WEIR_CRAWL_SEEDS:-75} \
+		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
 		$(RUN) -C $(B) --no-rebuild --timeout-multiplier 5 $(SUITES)
 
 asan:
