@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* net.h - bytes on the wire: one request, one answer, on a libuv loop; by libcurl, or without it (lean/).
+/* net.h - bytes on the wire: one request, one answer, on a libuv loop; by libcurl, or without it (lean.h).
  *
  *     wr_net_new(&options, &net);                       on the thread that runs the loop, as all below
  *     wr_net_start(net, &request, &calls, context, &transfer);

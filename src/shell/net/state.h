@@ -5,7 +5,7 @@
  *     transfer.c  a transfer's life                  easy.c     its handle of libcurl: options and callbacks
  *     deadline.c  when it has lasted too long        result.c   how it ended, in our words
  *     proxy.c     the proxy's URL                    tell.c     what its owner is asked and told
- *     lean/       the way without libcurl
+ *     lean.h      the way without libcurl, and its files
  *
  * libcurl must not be called from inside its callbacks, but for getting and setting options. So a callback only notes
  * what is to happen, and transfers end in wr_net_settle, which runs after each call into libcurl.
@@ -14,7 +14,7 @@
 #define WR_SHELL_NET_STATE_H
 
 #include "base/heap.h"
-#include "shell/net/lean/lean.h"
+#include "shell/net/lean.h"
 #include "shell/net/net.h"
 
 #include <curl/curl.h>

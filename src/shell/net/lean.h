@@ -5,9 +5,9 @@
  * share of an epoll_wait. All else is libcurl's: https, proxies, requests with a body. The owner sees no difference
  * (net.h is the contract of both, tests/net holds both to it).
  *
- *     lean.c     a transfer's way: queue, connection, sending, sending anew, the end
- *     conn.c     connections: opened, idle, closed           request.c   the bytes that are sent
- *     answer.c   what comes: lines, body, and whether it is whole        decode.c   gzip, deflate, br, zstd
+ *     lean.c         a transfer's way: queue, connection, sending, sending anew, the end
+ *     conn.c         connections: opened, idle, closed        lean_request.c   the bytes that are sent
+ *     lean_answer.c  what comes: lines, body, is it whole     decode.c         gzip, deflate, br, zstd
  *
  *     wr_lean_start ──▶ queue ──(the loop has polled)──▶ idle connection, or a new one ──▶ before_send ──▶ send
  *                         ▲                                                                               │
@@ -18,8 +18,8 @@
  * come by then is seen first; who cannot wait (wr_net_flush) has the connection looked at instead. Bytes are read into
  * one buffer for all, and handed on from there.
  */
-#ifndef WR_SHELL_NET_LEAN_LEAN_H
-#define WR_SHELL_NET_LEAN_LEAN_H
+#ifndef WR_SHELL_NET_LEAN_H
+#define WR_SHELL_NET_LEAN_H
 
 #include "base/map.h"
 #include "core/rules/http/chunks.h"
@@ -125,7 +125,7 @@ void wr_lean_freed(struct wr_net *net);
 /* Begins those in the queue now. */
 void wr_lean_flush(struct wr_net *net);
 
-/* ---- request.c ---- */
+/* ---- lean_request.c ---- */
 
 /* Writes the request's head. WEIR_E_NOMEM. */
 int wr_lean_set(struct wr_transfer *transfer, const struct wr_net_request *request);
@@ -163,7 +163,7 @@ void wr_conn_watch(struct wr_conn *conn, int events);
 
 void wr_lean_on_poll(uv_poll_t *poll, int status, int events);
 
-/* ---- answer.c ---- */
+/* ---- lean_answer.c ---- */
 
 enum wr_read {
     WR_READ_ON,    /* the answer goes on */

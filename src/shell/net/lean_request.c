@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* request.c - the bytes of a request: the lines that libcurl sends, in its order. */
+/* lean_request.c - the bytes of a request: the lines that libcurl sends, in its order. */
 #include "shell/net/state.h"
 
 #include "core/rules/http/field.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* answer.c - what comes on a connection: lines of heads, body, trailer; and whether it is whole (RFC 9112 6.3). */
+/* lean_answer.c - what comes on a connection: lines of heads, body, trailer; and whether it is whole (RFC 9112 6.3). */
 #include "shell/net/state.h"
 
 #include "core/rules/http/field.h"
