@@ -29,8 +29,8 @@ PREFIX = /usr/local
 SUITES = --suite unit --suite sim --suite net --suite engine --suite store --suite fuzz
 FUZZ_SECONDS = 60
 SOAK_SECONDS = 86400
-# Those that talk to servers mostly wait.
-RUN = meson test --print-errorlogs --num-processes $$((2 * $$(nproc)))
+# Those that talk to servers mostly wait, and come first (priority in meson.build).
+RUN = meson test --print-errorlogs --num-processes $$((3 * $$(nproc)))
 
 all: $(B)/build.ninja
 	@ninja -C $(B)
