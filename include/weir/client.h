@@ -59,7 +59,8 @@ typedef struct weir_client_options {
     bool circuit_fails;         /* an open circuit breaker is a failure; default: wait for it */
     const char *proxy;          /* "http://user:password@proxy:3128"; default: none, whatever the environment says */
     const char *ca_file;        /* trusted certificates; default: the system's */
-    const char *statuses;       /* "403=permanent, 500=done": not as said above. done, transient, blocking, permanent */
+    const char *statuses;       /* "403=permanent, 500=done": not as said above. done, transient, blocking, permanent;
+                                   "api": 403 is permanent, and 429 and 503 are transient */
     const char *const *headers; /* "Name: value", …, NULL; for the origin of each URL asked for, not beyond */
     int64_t connect_timeout_ns; /* default 10 s */
     int64_t first_byte_timeout_ns; /* of the answer, from when the request is sent; default 30 s */

@@ -31,12 +31,16 @@ enum wr_status_class wr_status_class(const struct wr_statuses *statuses, int sta
     return (enum wr_status_class)statuses->of[status];
 }
 
-/* "403=permanent" */
+/* "403=permanent", or "api" for that preset */
 static bool parse_entry(struct wr_span entry, struct wr_statuses *statuses)
 {
     size_t equals = wr_span_find(entry, '=');
     uint64_t status;
 
+    if (wr_span_is(wr_span_trim(entry), "api")) {
+        wr_statuses_init(statuses, WR_STATUSES_API);
+        return true;
+    }
     if (equals == entry.bytes)
         return false;
     struct wr_span number = wr_span_trim((struct wr_span){entry.data, equals});
@@ -60,8 +64,8 @@ int wr_statuses_parse(struct wr_statuses *statuses, const char *text)
         size_t comma = wr_span_find(rest, ',');
         if (!parse_entry((struct wr_span){rest.data, comma}, &changed))
             return wr_invalid_text("statuses", text, strlen(text), "not STATUS=CLASS", (size_t)(rest.data - text),
-                                   "use for example 403=permanent, 500=transient; a class is done, transient, blocking "
-                                   "or permanent, a status 0 (no answer) or 100 ... 599");
+                                   "use for example 403=permanent, 500=transient, or api; a class is done, transient, "
+                                   "blocking or permanent, a status 0 (no answer) or 100 ... 599");
         more = comma < rest.bytes;
         rest = wr_span_after(rest, comma + more);
     }

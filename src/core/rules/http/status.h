@@ -34,7 +34,8 @@ enum wr_statuses_preset {
  * other 4xx and 5xx are permanent. */
 void wr_statuses_init(struct wr_statuses *ret_statuses, enum wr_statuses_preset preset);
 
-/* "403=permanent, 500=permanent, 0=permanent": changes these. WEIR_E_INVAL, and nothing is changed. */
+/* "403=permanent, 500=permanent, 0=permanent": changes these; "api": takes all of that preset, undoing what stands
+ * before it. WEIR_E_INVAL, and nothing is changed. */
 int wr_statuses_parse(struct wr_statuses *statuses, const char *text);
 
 /* Numbers that are no status, such as 999, are permanent: that was not HTTP. */

@@ -57,11 +57,27 @@ static void classes_can_be_overridden_in_words(void **state)
     assert_int_equal(wr_status_class(&statuses, 429), WR_STATUS_BLOCKING);
 }
 
+/* R4: of the two tables the other. */
+static void table_for_apis_can_be_chosen(void **state)
+{
+    struct wr_statuses statuses, api;
+
+    (void)state;
+    wr_statuses_init(&api, WR_STATUSES_API);
+    wr_statuses_init(&statuses, WR_STATUSES_JOBS);
+    assert_int_equal(wr_statuses_parse(&statuses, "api"), 0);
+    assert_memory_equal(&statuses, &api, sizeof statuses);
+    assert_int_equal(wr_statuses_parse(&statuses, "403=done, api ,500=permanent"), 0);
+    assert_int_equal(wr_status_class(&statuses, 403), WR_STATUS_PERMANENT);
+    assert_int_equal(wr_status_class(&statuses, 500), WR_STATUS_PERMANENT);
+}
+
 static void words_that_say_no_class_are_refused_and_change_nothing(void **state)
 {
     static const char *const texts[] = {
-        "",        "403",    "403=",     "=permanent",     "403=never",          "403=Permanent",          "4xx=done",
-        "-1=done", "7=done", "600=done", "404=transient,", "404=done,,500=done", "404=transient,403=maybe"};
+        "",        "403",    "403=",     "=permanent",     "403=never",          "403=Permanent",           "4xx=done",
+        "-1=done", "7=done", "600=done", "404=transient,", "404=done,,500=done", "404=transient,403=maybe", "API",
+        "api=done"};
     struct wr_statuses statuses, before;
 
     (void)state;
@@ -76,4 +92,5 @@ static void words_that_say_no_class_are_refused_and_change_nothing(void **state)
 
 WEIR_TESTS(test(jobs_take_403_429_and_503_as_blocking),
            test(time_outs_and_gateways_are_transient_and_client_errors_permanent),
-           test(classes_can_be_overridden_in_words), test(words_that_say_no_class_are_refused_and_change_nothing))
+           test(classes_can_be_overridden_in_words), test(table_for_apis_can_be_chosen),
+           test(words_that_say_no_class_are_refused_and_change_nothing))
