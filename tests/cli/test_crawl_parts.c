@@ -3,6 +3,7 @@
 #include "lib/test.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "cli/crawl/figures.h"
 #include "cli/crawl/seeds.h"
@@ -135,6 +136,51 @@ static void settings_of_others_are_refused(void **state)
     wr_words_release(&words);
 }
 
+/* ---- settings ---- */
+
+static struct wr_engine_options made_of(const struct wr_crawl_settings *settings)
+{
+    static struct wr_crawl_texts texts;
+    struct wr_engine_options options;
+    assert_true(wr_crawl_options_make(settings, &texts, &options));
+    return options;
+}
+
+/* R1, R6, R11, R18, S0-64, S1-9, S2-15, S2-21, S2-22, U8, U13: who says nothing is polite. */
+static void crawl_that_is_told_nothing_has_the_numbers_of_the_documents(void **state)
+{
+    (void)state;
+    struct wr_crawl_settings settings;
+    (void)unsetenv("WEIR_JOB_FAILURE_THRESHOLD");
+    (void)unsetenv("BBB_JOB_FAILURE_THRESHOLD");
+    assert_true(wr_crawl_settings_init(&settings));
+    struct wr_engine_options made = made_of(&settings);
+    assert_int_equal(made.pace.strategy, WEIR_STRATEGY_TIDE);
+    assert_true(made.pace.max_rate == 8 && made.pace.max_in_flight == 8 && made.global_rate == 0);
+    assert_int_equal(made.pace.retry.attempts, 3);
+    assert_int_equal(made.pace.retry.blocking_retries, 3);
+    assert_int_equal(made.pace.cancel_after, 0);
+    assert_int_equal(made.pace.cancel_delay_ns, WEIR_MINUTE);
+    assert_int_equal(made.failure_threshold, 20);
+    assert_int_equal(made.max_defer_ns, 30 * WEIR_MINUTE);
+    assert_int_equal(made.request_ns, 2 * WEIR_MINUTE);
+    assert_int_equal(made.on_error, WR_ON_ERROR_RFC9309);
+    assert_false(made.ignores_robots || made.allows_private || made.pace.off);
+}
+
+/* S4-4: 256 requests in flight, or the 20 workers of the first crawler. */
+static void profile_of_the_origin_has_its_twenty_workers(void **state)
+{
+    (void)state;
+    struct wr_crawl_settings settings;
+    assert_true(wr_crawl_settings_init(&settings));
+    assert_int_equal(made_of(&settings).concurrency, 0); /* the engine's own: 256 */
+    settings.pace.profile = WEIR_PROFILE_ORIGIN_TUNED;
+    assert_int_equal(made_of(&settings).concurrency, 20);
+    settings.concurrency = 7;
+    assert_int_equal(made_of(&settings).concurrency, 7);
+}
+
 /* ---- figures ---- */
 
 static void figures_have_a_unit_that_fits(void **state)
@@ -173,4 +219,5 @@ static void figures_have_a_unit_that_fits(void **state)
 
 WEIR_TESTS(test(bare_names_are_https), test(what_is_no_seed_is_told_why), test(words_of_a_job_come_back_as_they_were),
            test(secrets_and_what_is_of_one_run_are_not_kept), test(settings_of_others_are_refused),
-           test(figures_have_a_unit_that_fits))
+           test(crawl_that_is_told_nothing_has_the_numbers_of_the_documents),
+           test(profile_of_the_origin_has_its_twenty_workers), test(figures_have_a_unit_that_fits))

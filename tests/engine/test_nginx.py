@@ -64,7 +64,8 @@ def limit_that_nobody_told_is_found():
         assert run.returncode == 0 and len(lines) == 100, run
         later = [status for _, _, status in asked[len(asked) // 2:]]
         assert later.count(429) < len(later) / 10, [status for _, _, status in asked]
-        assert sum(line['attempts'] - 1 for line in lines) < 3 * len(lines)
+        retries = [line['attempts'] - 1 for line in lines if line['attempts'] > 1]
+        assert sum(retries) < 3 * max(len(retries), 1), retries
 
 
 if __name__ == '__main__':

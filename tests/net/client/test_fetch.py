@@ -68,6 +68,16 @@ def a_crawl_delay_spaces_what_nginx_logs():
         assert min(gaps) >= 1 - SLACK_S, gaps
 
 
+def who_says_nothing_of_pace_begins_at_one_a_second_and_never_exceeds_eight():
+    """R1, U8: there is no way to be fast by accident."""
+    with Nginx(files={f'{i}': 'page' for i in range(30)}) as nginx:
+        _, run = _fetch(*(f'{nginx.url}/{i}' for i in range(30)))
+        assert run.returncode == 0, run
+        times = [at for at, *_ in nginx.log()]
+        gaps = [later - earlier for earlier, later in zip(times, times[1:])]
+        assert len(gaps) == 30 and gaps[0] >= 1 - SLACK_S and min(gaps) >= 1 / 8 - SLACK_S, gaps
+
+
 def nothing_arrives_at_nginx_while_retry_after_holds():
     http = 'limit_req_zone $server_port zone=one:1m rate=60r/m; limit_req_status 429;'
     server = ('location /x { limit_req zone=one; error_page 429 = @away; }'

@@ -97,6 +97,15 @@ def nginx_logs_the_interval_that_was_asked_for():
         assert len(times) >= 6 and min(b - a for a, b in zip(times, times[1:])) >= 0.1, times  # nginx stamps answers, and may be busy
 
 
+def who_says_nothing_of_pace_begins_at_one_a_second():
+    """R1, U8."""
+    with site() as nginx, Folder() as folder:
+        assert folder.crawl('--depth', '2', '--loops', '1', '--max-pages', '7', nginx.url).returncode == 0
+        times = [at for at, *_ in nginx.log()]
+        gaps = [later - earlier for earlier, later in zip(times, times[1:])]
+        assert len(gaps) == 7 and gaps[0] >= 0.95 and min(gaps) >= 0.1, gaps
+
+
 def headers_go_to_the_seeds_origin_only():
     with site() as other, Folder() as folder:
         with site(**{'index.html': f'<a href="p0.html">1</a><a href="{other.url}/">2</a>'}) as nginx:

@@ -16,12 +16,20 @@ STEADY = ('--pace', 'strict', '--interval', '300ms', '--max-rate', '100')
 
 def without_a_terminal_there_is_a_line_every_five_seconds():
     with site() as nginx, Folder() as folder:
+        began_at = time.monotonic()
         process = folder.begin(*STEADY, nginx.url)
-        time.sleep(7)
+        lines, times = [], [began_at]
+        while len(lines) < 2:
+            line = process.stderr.readline()
+            assert line, 'it ended'
+            if ' in flight, ' in line:
+                lines.append(line)
+                times.append(time.monotonic())
         status, _, errors = interrupt(process)
-        lines = [line for line in errors.splitlines() if ' in flight, ' in line]
-        assert status == 3 and len(lines) >= 1 and '\033' not in errors, errors
-        assert re.match(r'\d+ pages, [\d.]+/s, ETA .*, \d+ in flight, \d+ queued, \d+ failed, \d+ answered 429, ', lines[0])
+        assert status == 3 and '\033' not in ''.join(lines) + errors, errors
+        assert min(b - a for a, b in zip(times, times[1:])) > 4.5, times
+        for line in lines:
+            assert re.match(r'\d+ pages, [\d.]+/s, ETA .*, \d+ in flight, \d+ queued, \d+ failed, \d+ answered 429, ', line)
 
 
 def _shown_on_a_terminal(folder, *words, terminal_name='xterm'):

@@ -186,7 +186,8 @@ static void steps_are_exact_to_the_nanosecond(void **state)
     rig_release(&rig);
 }
 
-/* U2: from 21 s to 10 s took an hour with the numbers of the plan; with those of its users it takes ten minutes. */
+/* U2: from 21 s to 10 s takes an hour with the numbers of the plan, and a quarter of one where 5 good answers are
+ * enough for a probe. */
 static void recovery_takes_as_long_as_its_numbers_say(void **state)
 {
     (void)state;

@@ -121,6 +121,36 @@ static void a_long_retry_after_expires_all_tasks_of_the_host_and_its_own_pace_no
     rig_release(&rig);
 }
 
+/* R6: of what waits behind an open breaker none is tried, and none is kept for ever. */
+static void what_an_open_breaker_holds_for_too_long_expires(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig.options.pace.open_ns = WEIR_HOUR;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 10);
+    int64_t at = 0;
+    int starts = 0, ends = 0;
+    struct wr_plan_action action;
+    for (action = rig_wait(&rig, rig.now + 31 * M); action.kind == WR_PLAN_START; starts++) {
+        at = rig.now;
+        rig_fetch(&rig, &action, 0);
+        action = rig_wait(&rig, rig.now + 31 * M);
+    }
+    assert_in_range(starts, 5, 12); /* so many failures open it */
+    for (; action.kind == WR_PLAN_END; ends++) {
+        assert_int_equal(action.reason, WEIR_REASON_BREAKER);
+        assert_true(rig.now >= at + 30 * M);
+        rig_ended(&rig, &action);
+        action = rig_wait(&rig, rig.now);
+    }
+    assert_kind(action, WR_PLAN_DRAINED);
+    assert_true(ends >= 5);
+    rig_release(&rig);
+}
+
 /* E4: after each probe the wait begins anew, so that an hour without network costs no more than the probes' attempts.
  */
 static void an_open_breaker_defers_at_no_cost_and_recovers(void **state)
@@ -181,4 +211,5 @@ static void every_wait_has_a_reason_and_an_end(void **state)
 WEIR_TESTS(test(a_transient_failure_is_tried_three_times_and_a_blocked_one_four),
            test(others_go_on_while_one_backs_off), test(a_retry_waits_at_least_for_the_gate),
            test(a_long_retry_after_expires_all_tasks_of_the_host_and_its_own_pace_none),
-           test(an_open_breaker_defers_at_no_cost_and_recovers), test(every_wait_has_a_reason_and_an_end))
+           test(what_an_open_breaker_holds_for_too_long_expires), test(an_open_breaker_defers_at_no_cost_and_recovers),
+           test(every_wait_has_a_reason_and_an_end))

@@ -157,6 +157,24 @@ static void what_was_not_acquired_is_not_released(void **state)
     end(&handling);
 }
 
+/* S3-16 */
+static void a_policy_needs_a_limiter_and_leaves_the_rest_out(void **state)
+{
+    (void)state;
+    weir_handler_options options;
+    weir_handler *handler = NULL;
+    weir_handler_options_init(&options);
+    assert_int_equal(options.acquire_timeout_ns, WEIR_FOREVER);
+    assert_true(options.on_rejected == NULL && !options.respect_server_headers);
+    assert_int_equal(weir_handler_new(&options, &handler), WEIR_E_INVAL);
+    assert_non_null(strstr(weir_error_detail(), "needs one of pacer, limiter"));
+    assert_null(handler);
+    options.limiter = limiter_of(concurrency(1), weir_clock_monotonic());
+    assert_int_equal(weir_handler_new(&options, &handler), 0);
+    weir_handler_free(handler);
+    weir_limiter_free(options.limiter);
+}
+
 static void the_acquire_times_out_by_the_policy(void **state)
 {
     (void)state;
@@ -547,8 +565,8 @@ static void want_of_memory_is_an_error_and_nothing_leaks(void **state)
 }
 
 WEIR_TESTS(test(a_handler_acquires_before_and_releases_after), test(what_was_not_ended_is_released_when_freed),
-           test(what_was_not_acquired_is_not_released), test(the_acquire_times_out_by_the_policy),
-           test(a_policy_without_time_out_waits_as_long_as_it_takes),
+           test(what_was_not_acquired_is_not_released), test(a_policy_needs_a_limiter_and_leaves_the_rest_out),
+           test(the_acquire_times_out_by_the_policy), test(a_policy_without_time_out_waits_as_long_as_it_takes),
            test(a_rejection_is_told_before_the_error_returns), test(a_repository_keeps_keys_apart),
            test(freeing_a_handler_leaves_the_limiter_alone), test(a_retry_composes_inside_and_around),
            test(fields_are_parsed_only_when_enabled_and_present), test(what_was_said_can_be_read_on_the_exchange),
