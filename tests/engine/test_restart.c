@@ -3,6 +3,7 @@
 #include "engine/rig.h"
 
 #include <signal.h>
+#include <sqlite3.h>
 #include <sys/wait.h>
 
 #define COMMITTED_NS (400 * MS) /* by then the store has written what was to be written at once, or with a batch */
@@ -150,6 +151,81 @@ static void crawl_that_was_stopped_for_a_while_does_not_catch_up(void **state)
     rig_tear_down(&rig);
 }
 
+/* ---- what the state file has lost ---- */
+
+static void run_sql(const char *path, const char *sql)
+{
+    sqlite3 *db;
+    char *why = NULL;
+
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
+        fail_msg("%s", why);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* Each page of each tree has a line: those whose task could be read, and the others, of which only little is known. */
+static void expect_damaged(const struct rig *rig, int damaged, const char *words)
+{
+    int seen = 0;
+    assert_int_equal(rig->result.end, WR_END_COMPLETED);
+    for (size_t i = 0; i < rig->line_count; i++) {
+        json_t *line = rig->lines[i];
+        if (strcmp(json_string_value(json_object_get(line, "verdict")), "damaged") != 0)
+            continue;
+        assert_string_equal(json_string_value(json_object_get(line, "error")), "damaged");
+        assert_string_equal(json_string_value(json_object_get(line, "error_text")), words);
+        assert_true(json_integer_value(json_object_get(line, "depth")) > 0);
+        assert_true(json_is_string(json_object_get(line, "referrer")));
+        seen++;
+    }
+    assert_int_equal(seen, damaged);
+    assert_int_equal(rig->result.failed, damaged);
+    assert_int_equal(rig->result.stats.queued, 0);
+    assert_int_equal(rig_verdicts(rig, "fetched"), (int)rig->line_count - damaged);
+    assert_int_equal(rig->line_count, rig->result.stats.accepted);
+    rig_check_store(rig);
+}
+
+static struct origin_reply answer_trees(void *context, const struct origin_request *request)
+{
+    return rig_tree(context, request, 31, NULL);
+}
+
+/* G9: nobody can fetch them, but neither do they vanish, nor does the job wait for them. */
+static void tasks_that_cannot_be_read_end_with_a_line(void **state)
+{
+    static const struct {
+        const char *sql, *words;
+    } cases[] = {
+        {"UPDATE tasks SET url = '' WHERE state = 0", "the state file has lost its URL"},
+        {"UPDATE tasks SET url = 'nonsense' || id WHERE state = 0", "what the state file has of it is no URL"},
+        {"UPDATE hosts SET host = char(10) || id", "the state file has lost its host"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig rig;
+        rig_set_up(&rig, answer_trees);
+        rig_space(&rig, 20 * MS);
+        rig.options.loops = 2;
+        rig_start(&rig);
+        for (int host = 1; host <= 2; host++)
+            rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
+        rig_seeded(&rig);
+        rig_await_requests(&rig, 20);
+        wr_engine_stop(rig.engine);
+        rig_finish(&rig);
+        int left = (int)rig.result.stats.queued;
+        assert_true(left > 5);
+        run_sql(rig.state, cases[i].sql);
+        rig_start(&rig);
+        rig_finish(&rig);
+        expect_damaged(&rig, left, cases[i].words);
+        rig_tear_down(&rig);
+    }
+}
+
 ENGINE_TESTS(test(time_that_a_host_named_holds_after_kill_9), test(known_hosts_wait_one_interval_after_a_restart),
              test(robots_txt_is_not_fetched_again_after_a_restart),
-             test(crawl_that_was_stopped_for_a_while_does_not_catch_up))
+             test(crawl_that_was_stopped_for_a_while_does_not_catch_up),
+             test(tasks_that_cannot_be_read_end_with_a_line))

@@ -79,6 +79,12 @@ int wr_plan_load(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id, c
     uint32_t number;
     if (lane == NULL || job->ended || wr_known_has(&plan->known, id | WR_KNOWN_REFUSED, row->fingerprint))
         return 0;
+    if (row->url == NULL) {
+        lane->after = row->position;
+        count_loaded(plan, lane, row->fingerprint);
+        wr_job_task_ended(job, 1);
+        return 0;
+    }
     int error = wr_pool_take(&plan->pool, wr_url_target(row->url), &number);
     if (error != 0) {
         plan->starved = plan->pool.used > 0;

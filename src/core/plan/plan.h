@@ -218,7 +218,7 @@ void wr_plan_remember(struct wr_plan *plan, struct wr_plan_host *host, const str
 struct wr_plan_row {
     uint64_t fingerprint;
     struct wr_plan_position position;
-    const struct wr_url *url;
+    const struct wr_url *url; /* NULL: the store has none. The caller ends it; here it has ended */
     uint32_t depth, hops, attempts;
     int64_t not_before_ns; /* from now; 0: at once */
 };

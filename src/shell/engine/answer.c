@@ -112,7 +112,7 @@ static void count_verdict(struct wr_crawl_loop *loop, enum wr_verdict verdict)
         WR_COUNT_UP(loop, denied);
     else if (verdict == WR_VERDICT_REDIRECT)
         WR_COUNT_UP(loop, redirects);
-    else if (verdict == WR_VERDICT_FAILED || verdict == WR_VERDICT_EXPIRED || verdict == WR_VERDICT_BLOCKED)
+    else if (wr_verdict_is_failure(verdict))
         WR_COUNT_UP(loop, failed);
 }
 
@@ -177,6 +177,13 @@ static void write_line(struct wr_flight *flight)
 
 /* ---- the end ---- */
 
+static void finish(struct wr_flight *flight)
+{
+    count_verdict(flight->loop, flight->verdict);
+    write_line(flight);
+    wr_post_flight(flight);
+}
+
 static void try_again(struct wr_flight *flight)
 {
     flight->is_again = true;
@@ -202,9 +209,7 @@ void wr_answer_came(struct wr_flight *flight)
         flight->verdict = flight->result.end == WR_NET_BLOCKED ? WR_VERDICT_BLOCKED : WR_VERDICT_FAILED;
     }
     wr_job_told(loop, wr_ledger_end_of(&fate, flight->result.status));
-    count_verdict(loop, flight->verdict);
-    write_line(flight);
-    wr_post_flight(flight);
+    finish(flight);
 }
 
 /* Its host could not even be asked for its robots.txt: for now, or (the tag says why) for good. */
@@ -232,7 +237,15 @@ void wr_answer_end_unsent(struct wr_crawl_loop *loop, const struct wr_plan_actio
         flight->verdict = WR_VERDICT_ROBOTS;
     else
         end_deferred(flight);
-    count_verdict(loop, flight->verdict);
-    write_line(flight);
-    wr_post_flight(flight);
+    finish(flight);
+}
+
+void wr_answer_end_damaged(struct wr_crawl_loop *loop, const struct wr_plan_action *action, const char *why)
+{
+    struct wr_flight *flight = wr_flight_unsent(loop, action);
+    if (flight == NULL)
+        return;
+    flight->verdict = WR_VERDICT_DAMAGED;
+    wr_buf_append_string(&flight->words, why);
+    finish(flight);
 }

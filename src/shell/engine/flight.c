@@ -393,17 +393,25 @@ void wr_flight_start(struct wr_crawl_loop *loop, const struct wr_plan_action *ac
     }
 }
 
+/* For its line; what is no URL, as it is. */
+static void keep_url(struct wr_flight *flight, struct wr_span text)
+{
+    if (wr_flight_set_url(flight, text))
+        return;
+    flight->url = (struct wr_url){.text = flight->url_memory, .bytes = (uint16_t)text.bytes};
+    if (text.bytes > 0)
+        memcpy(flight->url_memory, text.data, text.bytes);
+}
+
 struct wr_flight *wr_flight_unsent(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
 {
     struct wr_flight *flight = take(loop);
-    if (flight != NULL)
-        reset(flight, action);
-    if (flight == NULL || !wr_flight_set_url(flight, action->url)) {
+    if (flight == NULL) {
         wr_job_over(loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
-        if (flight != NULL)
-            wr_flight_give_back(flight);
         return NULL;
     }
+    reset(flight, action);
+    keep_url(flight, action->url);
     flight->result = (struct wr_net_result){.end = WR_NET_DONE};
     flight->fate = (struct wr_fate){.kind = WR_FATE_FAILED, .attempts = action->attempts};
     wr_flight_landed(flight);

@@ -14,6 +14,12 @@ const char *wr_verdict_name(enum wr_verdict verdict)
     return (unsigned)verdict < sizeof names / sizeof names[0] ? names[verdict] : NULL;
 }
 
+bool wr_verdict_is_failure(enum wr_verdict verdict)
+{
+    return verdict == WR_VERDICT_FAILED || verdict == WR_VERDICT_EXPIRED || verdict == WR_VERDICT_BLOCKED ||
+           verdict == WR_VERDICT_DAMAGED;
+}
+
 static struct wr_span or_null(struct wr_span text)
 {
     return text.bytes > 0 ? text : (struct wr_span){NULL, 0};

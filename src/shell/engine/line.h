@@ -41,6 +41,9 @@ enum wr_verdict {
 /* "fetched", …; NULL for a number that is none. */
 const char *wr_verdict_name(enum wr_verdict verdict);
 
+/* What was not to be fetched has not failed. */
+bool wr_verdict_is_failure(enum wr_verdict verdict);
+
 /* Texts: unknown without data; where it says so, also if they are empty. */
 struct wr_line {
     struct wr_span url;

@@ -28,8 +28,9 @@ struct load {
     _Atomic uint32_t awaited; /* reads */
     _Atomic int error;
     struct wr_buf text;
-    struct wr_buf rows; /* an array of struct row, or of struct host_row */
-    size_t count;
+    struct wr_buf rows;     /* an array of struct row, or of struct host_row */
+    struct wr_buf stranded; /* an array of struct row: tasks of hosts that cannot be read */
+    size_t count;           /* of rows */
     uint64_t accepted;
     bool has_host;
     weir_pace_memory memory;
@@ -47,6 +48,7 @@ static void free_load(struct wr_letter *letter)
     struct load *load = load_of(letter);
     wr_buf_release(&load->text);
     wr_buf_release(&load->rows);
+    wr_buf_release(&load->stranded);
     struct wr_engine *engine = load->loop->engine;
     wr_give(engine->allocator, load, sizeof *load, _Alignof(struct load));
     wr_pending_done(engine);
@@ -77,6 +79,7 @@ static struct load *new_load(struct wr_crawl_loop *loop, const struct wr_plan_ac
     load->action = *action;
     wr_buf_init(&load->text, allocator, TEXT_MAX);
     wr_buf_init(&load->rows, allocator, TEXT_MAX);
+    wr_buf_init(&load->stranded, allocator, TEXT_MAX);
     loop->loads++;
     (void)atomic_fetch_add(&loop->engine->pending, 1); /* until it is free */
     return load;
@@ -95,10 +98,8 @@ static void on_read(void *context, int error, const char *why)
         wr_letter_send(load->loop, &load->letter);
 }
 
-static void on_task(void *context, const struct wr_store_row *read)
+static void keep_task(struct load *load, struct wr_buf *rows, const struct wr_store_task *task)
 {
-    struct load *load = context;
-    const struct wr_store_task *task = &read->task;
     struct row row = {.task = *task, .url_bytes = task->url.bytes, .referrer_bytes = task->referrer.bytes};
     row.url_at = keep(load, task->url);
     struct wr_span last = kept(load, load->referrer_at, load->referrer_bytes);
@@ -108,7 +109,13 @@ static void on_task(void *context, const struct wr_store_row *read)
         load->referrer_bytes = task->referrer.bytes;
     }
     row.referrer_at = load->referrer_at;
-    wr_buf_append(&load->rows, &row, sizeof row);
+    wr_buf_append(rows, &row, sizeof row);
+}
+
+static void on_task(void *context, const struct wr_store_row *read)
+{
+    struct load *load = context;
+    keep_task(load, &load->rows, &read->task);
     load->count++;
 }
 
@@ -144,6 +151,7 @@ static void on_https_robots(void *context, const struct wr_store_row *row)
 static int trouble_of(struct load *load)
 {
     int error = load->text.error != 0 ? load->text.error : load->rows.error;
+    error = error != 0 ? error : load->stranded.error;
     if (error != 0)
         wr_job_over(load->loop->engine, WR_END_BROKEN, weir_error_text(error));
     return atomic_load(&load->error) != 0 ? atomic_load(&load->error) : error;
@@ -178,28 +186,49 @@ static bool is_affordable(struct wr_crawl_loop *loop, uint64_t fingerprint)
            wr_job_draw(loop, WR_DRAW_PAGES, 1) > 0;
 }
 
+/* Nobody can fetch it; but it has been accepted, so it has its line. */
+static void end_damaged(struct wr_crawl_loop *loop, const struct load *load, const struct row *row, const char *why)
+{
+    const struct wr_store_task *task = &row->task;
+    const struct wr_plan_action action = {.kind = WR_PLAN_END,
+                                          .job = load->action.job,
+                                          .fingerprint = task->fingerprint,
+                                          .url = kept(load, row->url_at, row->url_bytes),
+                                          .depth = task->depth,
+                                          .hops = task->hops,
+                                          .attempts = task->attempts};
+    wr_answer_end_damaged(loop, &action, why);
+}
+
+static void keep_referrer(struct wr_crawl_loop *loop, const struct load *load, const struct row *row)
+{
+    if (row->referrer_bytes > 0)
+        wr_referrer_put(loop, row->task.fingerprint, kept(load, row->referrer_at, row->referrer_bytes));
+}
+
 static int give_row(struct wr_crawl_loop *loop, const struct load *load, const struct row *row)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
     const struct wr_store_task *task = &row->task;
     int64_t wait_ns = task->not_before_wall_at - weir_wall_now();
-    if (wr_url_parse(kept(load, row->url_at, row->url_bytes), NULL, NULL, memory, sizeof memory, &url) != WR_URL_OK) {
-        wr_post_damaged(loop, task->fingerprint);
-        return 0;
-    }
     if (!is_affordable(loop, task->fingerprint))
         return 0;
+    struct wr_span text = kept(load, row->url_at, row->url_bytes);
+    bool is_url = wr_url_parse(text, NULL, NULL, memory, sizeof memory, &url) == WR_URL_OK;
     const struct wr_plan_row given = {.fingerprint = task->fingerprint,
                                       .position = {task->id, task->priority},
-                                      .url = &url,
+                                      .url = is_url ? &url : NULL,
                                       .depth = task->depth,
                                       .hops = task->hops,
                                       .attempts = task->attempts,
                                       .not_before_ns = wait_ns > 0 ? wait_ns : 0};
     int error = wr_plan_load(loop->plan, load->action.host, load->action.job, &given, wr_crawl_loop_now(loop));
-    if (error == 0 && row->referrer_bytes > 0)
-        wr_referrer_put(loop, task->fingerprint, kept(load, row->referrer_at, row->referrer_bytes));
+    if (error == 0)
+        keep_referrer(loop, load, row);
+    if (!is_url)
+        end_damaged(loop, load, row,
+                    text.bytes > 0 ? "what the state file has of it is no URL" : "the state file has lost its URL");
     return error;
 }
 
@@ -287,13 +316,30 @@ struct host_row {
     size_t key_at, key_bytes;
 };
 
+/* Tasks of a host that cannot be read are no loop's: the first ends them when all hosts are listed again, for then
+ * nothing else is under way, and they come once. */
 static void on_waiting_host(void *context, const struct wr_store_row *read)
 {
     struct load *load = context;
+    if (read->what == WR_STORE_TASKS) {
+        if (load->action.kind == WR_PLAN_IDLE && load->loop->index == 0)
+            keep_task(load, &load->stranded, &read->task);
+        return;
+    }
     struct host_row row = {.id = read->host.id, .queued = read->host.queued, .key_bytes = read->host.key.bytes};
     row.key_at = keep(load, read->host.key);
     wr_buf_append(&load->rows, &row, sizeof row);
     load->count++;
+}
+
+static void end_stranded(struct wr_crawl_loop *loop, const struct load *load)
+{
+    struct row row;
+    for (size_t at = 0; at < load->stranded.length; at += sizeof row) {
+        memcpy(&row, load->stranded.bytes + at, sizeof row);
+        keep_referrer(loop, load, &row);
+        end_damaged(loop, load, &row, "the state file has lost its host");
+    }
 }
 
 static void read_hosts(struct wr_crawl_loop *loop, struct wr_letter *letter)
@@ -310,6 +356,8 @@ static void read_hosts(struct wr_crawl_loop *loop, struct wr_letter *letter)
             error = wr_plan_host_waits(loop->plan, load->action.job, key, row.queued, now);
         last_id = error == 0 ? row.id : last_id;
     }
+    if (error == 0)
+        end_stranded(loop, load);
     if (load->action.kind == WR_PLAN_HOSTS)
         wr_plan_hosts_listed(loop->plan, load->action.job, last_id, error == 0 && load->count < load->action.count,
                              now);

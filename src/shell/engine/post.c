@@ -71,20 +71,6 @@ int wr_news_send_seeds(struct wr_engine *engine, uint32_t index, struct wr_found
 
 /* ---- when it is stored ---- */
 
-void wr_post_damaged(struct wr_crawl_loop *loop, uint64_t fingerprint)
-{
-    struct wr_engine *engine = loop->engine;
-    const struct wr_store_change change = {.kind = WR_STORE_ENDED,
-                                           .ended = {.job = engine->job,
-                                                     .fingerprint = fingerprint,
-                                                     .failed = true,
-                                                     .verdict = wr_span_of("damaged"),
-                                                     .why = wr_span_of("the state file has no URL for it")}};
-    (void)atomic_fetch_add(&engine->posts, 1);
-    if (wr_store_post(engine->store, &change, 1, wr_on_stored, engine) != 0)
-        wr_posts_done(engine); /* it is loaded, and found damaged, again */
-}
-
 static void keep_new(struct wr_founds *founds)
 {
     size_t kept = 0;
@@ -111,12 +97,6 @@ static void on_asked(void *context, int error, const char *why)
 }
 
 /* ---- one post ---- */
-
-/* What was not to be fetched has not failed. */
-static bool is_failure(enum wr_verdict verdict)
-{
-    return verdict == WR_VERDICT_FAILED || verdict == WR_VERDICT_EXPIRED || verdict == WR_VERDICT_BLOCKED;
-}
 
 struct post {
     struct wr_crawl_loop *loop;
@@ -226,7 +206,7 @@ static void add_end(struct post *post)
         *change = (struct wr_store_change){.kind = WR_STORE_ENDED,
                                            .ended = {.job = job,
                                                      .fingerprint = fingerprint,
-                                                     .failed = is_failure(flight->verdict),
+                                                     .failed = wr_verdict_is_failure(flight->verdict),
                                                      .status = flight->result.status,
                                                      .attempts = flight->fate.attempts,
                                                      .bytes = flight->body_bytes,

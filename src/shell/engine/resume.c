@@ -38,6 +38,8 @@ static void on_host(void *context, const struct wr_store_row *row)
 {
     struct resuming *resuming = context;
     struct wr_engine *engine = resuming->engine;
+    if (row->what != WR_STORE_HOSTS)
+        return; /* a task whose host is lost: it ends when all else has */
     struct wr_crawl_loop *loop = &engine->loops[wr_engine_loop_of(engine, row->host.key)];
     int error =
         wr_plan_host_waits(loop->plan, (uint32_t)engine->job, row->host.key, row->host.queued, engine->began_at);

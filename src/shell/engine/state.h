@@ -150,7 +150,7 @@ struct wr_flight {
 };
 
 void wr_flight_start(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
-/* One for a task that ends unsent; NULL: no memory. */
+/* One for a task that ends unsent, whose URL may be none; NULL: no memory. */
 struct wr_flight *wr_flight_unsent(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
 /* One that is no request: URLs to be judged and stored, which become the flight's. */
 void wr_flight_carry(struct wr_crawl_loop *loop, struct wr_founds *founds, bool are_seeds);
@@ -171,11 +171,11 @@ weir_outcome wr_flight_outcome(const struct wr_flight *flight, int status, int64
 void wr_answer_came(struct wr_flight *flight);
 /* A task that ends unsent. */
 void wr_answer_end_unsent(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
+/* The same for one that the store has lost something of; `why` says what. */
+void wr_answer_end_damaged(struct wr_crawl_loop *loop, const struct wr_plan_action *action, const char *why);
 
 /* All there is to say is said: its links are judged, and then it goes to the store. */
 void wr_post_flight(struct wr_flight *flight);
-/* The end of a task that cannot be read. */
-void wr_post_damaged(struct wr_crawl_loop *loop, uint64_t fingerprint);
 /* Seeds for a loop, which become the letter's. WEIR_E_NOMEM. */
 int wr_news_send_seeds(struct wr_engine *engine, uint32_t index, struct wr_founds *founds);
 /* Tries again what waits for room in the store. */

@@ -23,7 +23,8 @@
  * none is lost. If the host's server named a time it is written at once.
  *
  * Instants are wall time in ns since 1970; the file has milliseconds, durations rounded up. What is read is put into
- * range; a row that makes no sense is left out, counted, and tasks that cannot be read fail with verdict "damaged".
+ * range; a row that makes no sense is left out and counted. But a task is given, without its URL: whoever reads it has
+ * to end it.
  *
  * Threads: any, for all functions. Functions of the caller's (done, row, sync, changed, room) run on the store's thread
  * with no lock held; they must be brief and must not wait for the store. What they are given is valid during the call.
@@ -263,7 +264,8 @@ enum wr_store_what {
     WR_STORE_TASKS,    /* of `job`, queued for the host `key`, after `after` */
     WR_STORE_KNOWN,    /* of `job`, in any state: only fingerprints, after `after.id` (INT64_MIN: all), as int64_t */
     WR_STORE_SEEDS,    /* of `job`, in any state, and what they led to by redirects: URLs and hops, after `after.id` */
-    WR_STORE_HOSTS,    /* with queued tasks of `job`, after `after.id`, by id */
+    WR_STORE_HOSTS,    /* with queued tasks of `job`, after `after.id`, by id; of one that cannot be read, its tasks
+                          come instead, as rows of WR_STORE_TASKS: nobody can ask for them by its key */
     WR_STORE_ONE_HOST, /* the host `key` */
     WR_STORE_ONE_ROBOTS, /* of the robots.txt at `key` */
     WR_STORE_OUTPUTS,    /* of `job`, by path */
@@ -309,7 +311,7 @@ struct wr_store_stats {
     uint64_t commits, changes;         /* so far */
     uint64_t pauses;
     uint64_t ignored; /* changes that changed nothing: known tasks, those of jobs that are over */
-    uint64_t damaged; /* rows left out */
+    uint64_t damaged; /* rows that made no sense */
 };
 
 void wr_store_stats_get(struct wr_store *store, struct wr_store_stats *ret_stats);

@@ -2,8 +2,6 @@
 /* read.c - queries as statements. */
 #include "shell/store/sqlite/sqlite.h"
 
-#define CONDEMN_AT_ONCE 256 /* further ones are met again */
-
 /* Which statement, ready to be stepped. */
 static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_query *query)
 {
@@ -71,35 +69,58 @@ static bool decode(sqlite3_stmt *statement, const struct wr_store_query *query, 
     return false;
 }
 
+/* Its tasks can never be asked for by its key: they come here. */
+static void give_stranded(struct wr_sqlite *sqlite, const struct wr_store_query *query, int64_t host, int64_t wall_now)
+{
+    sqlite3_stmt *statement = sqlite->statements[WR_SQL_READ_STRANDED];
+
+    wr_bind_numbers(statement, 1, (const int64_t[]){query->job, host}, 2);
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+        struct wr_store_row row = {.what = WR_STORE_TASKS};
+        if (!wr_row_task(statement, query, wall_now, &row.task))
+            row.task.url = (struct wr_span){NULL, 0};
+        query->row(query->context, &row);
+    }
+    (void)sqlite3_reset(statement);
+    (void)sqlite3_clear_bindings(statement);
+}
+
+/* A row that makes no sense. Tasks have to end all the same, or their job never would. */
+static bool give_damaged(struct wr_sqlite *sqlite, sqlite3_stmt *statement, const struct wr_store_query *query,
+                         struct wr_store_row *row, int64_t wall_now)
+{
+    sqlite->backend.damaged++;
+    if (query->what == WR_STORE_HOSTS)
+        give_stranded(sqlite, query, sqlite3_column_int64(statement, 0), wall_now);
+    if (query->what != WR_STORE_TASKS)
+        return false;
+    row->task.url = (struct wr_span){NULL, 0};
+    query->row(query->context, row);
+    return true;
+}
+
 int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *query, int64_t wall_now)
 {
     struct wr_sqlite *sqlite = wr_sqlite_of(backend);
-    int64_t bad[CONDEMN_AT_ONCE];
-    size_t good_count = 0, bad_count = 0;
+    size_t count = 0;
     int code = SQLITE_DONE;
 
     if (query->what == WR_STORE_CHECK)
         return wr_sqlite_check(sqlite, query);
     sqlite3_stmt *statement = prepare(sqlite, query);
-    while ((query->limit == 0 || good_count < query->limit) && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+    while ((query->limit == 0 || count < query->limit) && (code = sqlite3_step(statement)) == SQLITE_ROW) {
         struct wr_store_row row;
         if (decode(statement, query, wall_now, &row)) {
             if (query->what == WR_STORE_TASKS)
                 wr_sqlite_task_note(sqlite, row.task.fingerprint, row.task.id);
             query->row(query->context, &row);
-            good_count++;
+            count++;
         } else {
-            backend->damaged++;
-            if (bad_count < CONDEMN_AT_ONCE)
-                bad[bad_count++] = sqlite3_column_int64(statement, 0);
+            count += give_damaged(sqlite, statement, query, &row, wall_now);
         }
     }
     (void)sqlite3_reset(statement);
     (void)sqlite3_clear_bindings(statement);
-    if (bad_count > 0 && (query->what == WR_STORE_TASKS || query->what == WR_STORE_HOSTS)) {
-        enum wr_statement which = query->what == WR_STORE_TASKS ? WR_SQL_CONDEMN_TASK : WR_SQL_CONDEMN_HOST;
-        (void)wr_sqlite_condemn(sqlite, which, query->job, bad, bad_count, wall_now); /* or they are met again */
-    }
     int error = wr_sqlite_error(sqlite, code);
     if (error == 0 && query->what == WR_STORE_TASKS && query->ret_accepted != NULL)
         error = wr_sqlite_host_accepted(sqlite, query->job, query->key, query->ret_accepted);

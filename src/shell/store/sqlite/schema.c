@@ -79,6 +79,11 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
 #define FOUND_INTO "INSERT OR IGNORE INTO tasks (job, host, fingerprint, parent, priority, depth, hops, url) VALUES "
 #define FOUND_ROW "(?, ?, ?, ?, ?, ?, ?, ?)"
 #define ENDED_SET "UPDATE tasks SET state = ?3, status = ?4, attempts = ?5, bytes = ?6, verdict = ?7, why = ?8 WHERE "
+#define QUEUED_TASKS                                                                                               \
+    "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, p.url, t.hops" \
+    " FROM tasks AS t INDEXED BY tasks_queued"                                                                     \
+    " LEFT JOIN tasks AS p ON t.parent != 0 AND p.job = ?1 AND p.fingerprint = t.parent"                           \
+    " WHERE t.job = ?1 AND t.state = 0"
 #define ACCEPTED_INTO "INSERT INTO accepted (job, host, tasks) VALUES "
 #define ACCEPTED_ROW "(?, ?, ?)"
 #define ACCEPTED_ADDS " ON CONFLICT (job, host) DO UPDATE SET tasks = tasks + excluded.tasks"
@@ -117,17 +122,11 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_JOB_TALLY] = "UPDATE jobs SET queued = queued + ?2, done = done + ?3, failed = failed + ?4,"
                          " bytes = bytes + ?5, retries = retries + ?6, rejected = rejected + ?7, updated_at_ms = ?8"
                          " WHERE id = ?1",
-    [WR_SQL_CONDEMN_TASK] = "UPDATE tasks SET state = 2, verdict = 'damaged' WHERE id = ?1 AND job = ?2 AND state = 0",
-    [WR_SQL_CONDEMN_HOST] =
-        "UPDATE tasks SET state = 2, verdict = 'damaged' WHERE host = ?1 AND job = ?2 AND state = 0",
     [WR_SQL_READ_JOBS] = "SELECT id, status, why, settings, created_at_ms, updated_at_ms, queued, done, failed, bytes,"
                          " retries, rejected FROM jobs WHERE id > ?1 AND (?2 = 0 OR id = ?2) ORDER BY id",
-    [WR_SQL_READ_TASKS] =
-        "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, p.url, t.hops"
-        " FROM tasks AS t INDEXED BY tasks_queued"
-        " LEFT JOIN tasks AS p ON t.parent != 0 AND p.job = ?1 AND p.fingerprint = t.parent"
-        " WHERE t.job = ?1 AND t.host = (SELECT id FROM hosts WHERE host = ?2) AND t.state = 0"
-        " AND (t.priority, t.id) > (?3, ?4) ORDER BY t.priority, t.id",
+    [WR_SQL_READ_TASKS] = QUEUED_TASKS " AND t.host = (SELECT id FROM hosts WHERE host = ?2)"
+                                       " AND (t.priority, t.id) > (?3, ?4) ORDER BY t.priority, t.id",
+    [WR_SQL_READ_STRANDED] = QUEUED_TASKS " AND t.host = ?2",
     [WR_SQL_READ_ACCEPTED] = "SELECT tasks FROM accepted WHERE job = ?1"
                              " AND host = (SELECT id FROM hosts WHERE host = ?2)",
     [WR_SQL_READ_KNOWN] = "SELECT fingerprint FROM tasks INDEXED BY tasks_known WHERE job = ?1 AND fingerprint > ?2"

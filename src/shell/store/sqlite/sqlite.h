@@ -50,10 +50,9 @@ enum wr_statement {
     WR_SQL_JOB_ADD,
     WR_SQL_JOB_STATUS,
     WR_SQL_JOB_TALLY,
-    WR_SQL_CONDEMN_TASK,
-    WR_SQL_CONDEMN_HOST,
     WR_SQL_READ_JOBS,
     WR_SQL_READ_TASKS,
+    WR_SQL_READ_STRANDED,
     WR_SQL_READ_ACCEPTED,
     WR_SQL_READ_KNOWN,
     WR_SQL_READ_HOSTS,
@@ -215,11 +214,6 @@ int wr_sqlite_settle(struct wr_backend *backend);
 
 /* Writes what this transaction has counted: the books agree with the tasks. */
 int wr_sqlite_balance(struct wr_sqlite *sqlite);
-
-/* Tasks that make no sense fail: `which` is WR_SQL_CONDEMN_TASK, and the ids are theirs; or _HOST, and they are those
- * of hosts. In a transaction of its own. */
-int wr_sqlite_condemn(struct wr_sqlite *sqlite, enum wr_statement which, int64_t job, const int64_t *ids, size_t count,
-                      int64_t wall_now);
 
 /* read.c */
 int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *query, int64_t wall_now);

@@ -307,26 +307,3 @@ int wr_sqlite_settle(struct wr_backend *backend)
     int error = wr_sqlite_error(sqlite, code);
     return error == WEIR_E_SYSTEM ? error : 0;
 }
-
-int wr_sqlite_condemn(struct wr_sqlite *sqlite, enum wr_statement which, int64_t job, const int64_t *ids, size_t count,
-                      int64_t wall_now)
-{
-    struct wr_tally *tally = NULL;
-    bool is_alone = sqlite3_get_autocommit(sqlite->db) != 0; /* else it goes with what is being written */
-    int error = is_alone ? wr_sqlite_begin(&sqlite->backend, wall_now) : 0;
-
-    if (error == 0)
-        error = wr_sqlite_tally(sqlite, job, &tally);
-    for (size_t i = 0; i < count && error == 0; i++) {
-        wr_bind_numbers(statement_of(sqlite, which), 1, (const int64_t[]){ids[i], job}, 2);
-        error = wr_sqlite_write(sqlite, which);
-        int tasks = error == 0 ? sqlite3_changes(sqlite->db) : 0;
-        tally->queued -= tasks;
-        tally->failed += tasks;
-    }
-    if (error == 0 && is_alone)
-        error = wr_sqlite_commit(&sqlite->backend);
-    if (error != 0)
-        wr_sqlite_undo(&sqlite->backend);
-    return error;
-}

@@ -89,6 +89,9 @@ static bool give_row(struct rig *rig, const struct wr_plan_action *action, size_
     if (buf.length != host.bytes || memcmp(key, host.data, host.bytes) != 0)
         return false;
     struct wr_plan_row given = {.fingerprint = row->fingerprint, .position = {(int64_t)i + 1, 0}, .url = &url};
+    row->ended = row->is_lost;
+    if (row->is_lost)
+        given.url = NULL;
     assert_int_equal(wr_plan_load(rig->plan, action->host, action->job, &given, rig->now), 0);
     return true;
 }

@@ -21,6 +21,7 @@ struct row {
     uint64_t fingerprint;
     char url[128];
     bool ended;
+    bool is_lost; /* it comes without its URL */
 };
 
 struct rig {

@@ -117,6 +117,28 @@ static void what_was_sent_and_dropped_counts_for_the_interval(void **state)
     rig_release(&rig);
 }
 
+/* G9: the job drains without them. */
+static void task_whose_url_is_lost_has_ended(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig.options.window = 2;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 6);
+    rig.rows[0].is_lost = rig.rows[2].is_lost = rig.rows[3].is_lost = rig.rows[5].is_lost = true;
+    struct wr_plan_action action = rig_wait(&rig, rig.now + 2 * S);
+    assert_url(action, "http://a.example/1");
+    rig_fetch(&rig, &action, 200);
+    action = rig_wait(&rig, rig.now + 2 * S);
+    assert_url(action, "http://a.example/4");
+    rig_fetch(&rig, &action, 200);
+    assert_kind(rig_wait(&rig, rig.now + S), WR_PLAN_DRAINED);
+    assert_true(wr_plan_job_is_drained(rig.plan, 1));
+    rig_release(&rig);
+}
+
 /* An answer that came while connecting forbids what was reserved (gate.h). */
 static void what_was_reserved_is_asked_again_before_it_is_written(void **state)
 {
@@ -328,7 +350,7 @@ static void memory_that_fails_is_an_error_and_nothing_leaks(void **state)
 WEIR_TESTS(test(one_host_is_asked_in_order_and_at_its_interval_from_the_last_send),
            test(nothing_starts_while_one_is_reserved_but_unsent), test(while_loads_wait_what_is_loaded_starts),
            test(what_is_given_back_costs_nothing_and_does_not_spin),
-           test(what_was_sent_and_dropped_counts_for_the_interval),
+           test(what_was_sent_and_dropped_counts_for_the_interval), test(task_whose_url_is_lost_has_ended),
            test(what_was_reserved_is_asked_again_before_it_is_written), test(a_window_is_loaded_in_parts_and_in_order),
            test(only_one_load_is_under_way_and_what_comes_meanwhile_is_loaded_too),
            test(a_stored_window_is_honoured_after_a_restart), test(more_than_all_may_have_in_flight_never_starts),
