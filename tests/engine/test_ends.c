@@ -224,6 +224,28 @@ static void time_is_bounded(void **state)
     rig_tear_down(&rig);
 }
 
+/* What was in flight when the time was over leads to pages, too. */
+static void crawl_that_is_out_of_time_loses_no_page(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_slowly);
+    rig.options.max_time_ns = 500 * MS; /* the first page is answered, those that it leads to are not */
+    rig.options.max_pages = 1000;
+    start_with(&rig, 2);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_BUDGET);
+    assert_true(rig.line_count > 0 && rig.line_count < 2 * (size_t)PAGES);
+    rig.options.max_time_ns = 0;
+    rig_start(&rig);
+    assert_false(rig.is_new);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    rig_assert_trees(&rig, 1, 2, PAGES);
+    assert_int_equal(rig.line_count, 2 * PAGES);
+    rig_tear_down(&rig);
+}
+
 /* ---- over is over ---- */
 
 static void job_that_is_over_accepts_nothing(void **state)
@@ -280,11 +302,65 @@ static void job_fails_after_so_many_failures_in_a_row(void **state)
     assert_int_equal(rig_verdicts(&rig, "failed"), 6 + 4 + 9);
     assert_int_equal(rig_verdicts(&rig, "fetched"), 3);
     assert_int_equal(rig_asked(&rig, 1, "/22"), 0);
+    rig_tear_down(&rig);
+}
+
+/* Whose line was down does not lose the crawl. */
+static void job_that_failed_goes_on_and_counts_its_failures_anew(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_failing);
+    rig.options.failure_threshold = 9;
+    rig.options.concurrency = 1;
+    rig.options.pace.retry.attempts = 1;
+    start_with(&rig, 1);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_FAILED);
+    int64_t job = rig.result.job;
+    size_t before = rig.line_count;
+    rig_start(&rig);
+    assert_false(rig.is_new);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.job, job);
+    assert_int_equal(rig.result.end, WR_END_FAILED);
+    assert_int_equal(rig.line_count, before + 9);
+    rig.options.failure_threshold = UINT32_MAX;
+    rig_start(&rig);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    assert_int_equal(rig.line_count, 60); /* each page once */
+    assert_int_equal(origin_requests(rig.origin), 60 + 1);
+    rig_check_store(&rig);
     rig.options.appends = true;
-    rig_start(&rig); /* it is over: what comes now is another job */
+    rig_start(&rig); /* nothing is left of it: what comes now is another job */
     assert_true(rig.is_new);
     wr_engine_stop(rig.engine);
     rig_finish(&rig);
+    rig_tear_down(&rig);
+}
+
+/* Its seeds have to be given again, as of one that was stopped. */
+static void job_that_failed_before_all_seeds_came_is_still_pending(void **state)
+{
+    struct rig rig;
+    struct wr_engine_job job;
+    (void)state;
+    rig_set_up(&rig, answer_failing);
+    rig.options.failure_threshold = 5;
+    rig.options.concurrency = 1;
+    rig.options.pace.retry.attempts = 1;
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    assert_true(rig_await_end(&rig, 30 * WEIR_SECOND));
+    wr_engine_finish(rig.engine, &rig.result);
+    assert_int_equal(rig.result.end, WR_END_FAILED);
+    wr_engine_free(rig.engine);
+    const struct wr_engine_place place = {.state_path = rig.state};
+    assert_int_equal(wr_engine_open(&place, &rig.engine), 0);
+    assert_int_equal(wr_engine_find_job(rig.engine, 0, &job), 0);
+    assert_int_equal(job.status, WR_JOB_PENDING);
+    assert_false(job.is_seeded);
     rig_tear_down(&rig);
 }
 
@@ -323,5 +399,8 @@ ENGINE_TESTS(test(drain_lets_end_what_is_in_flight_and_resume_does_the_rest),
              test(stop_gives_up_what_is_in_flight_and_resume_does_it), test(drain_becomes_a_stop_after_its_time),
              test(pages_are_counted_exactly), test(pages_of_two_loops_that_lead_to_each_other_are_counted_exactly),
              test(pages_of_a_host_are_bounded), test(links_are_followed_to_the_depth_that_was_given),
-             test(bytes_are_bounded), test(time_is_bounded), test(job_that_is_over_accepts_nothing),
-             test(job_fails_after_so_many_failures_in_a_row), test(job_is_cancelled_after_so_many_429_at_a_long_delay))
+             test(bytes_are_bounded), test(time_is_bounded), test(crawl_that_is_out_of_time_loses_no_page),
+             test(job_that_is_over_accepts_nothing), test(job_fails_after_so_many_failures_in_a_row),
+             test(job_that_failed_goes_on_and_counts_its_failures_anew),
+             test(job_that_failed_before_all_seeds_came_is_still_pending),
+             test(job_is_cancelled_after_so_many_429_at_a_long_delay))

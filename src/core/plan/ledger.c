@@ -16,10 +16,10 @@ uint64_t wr_ledger_draw(struct wr_ledger *ledger, enum wr_draw what, uint64_t co
 {
     uint64_t *left = &ledger->left[what];
     uint64_t most = *left / SHARES + (*left > 0);
-    uint64_t granted = ledger->is_over ? 0 : count < most ? count : most;
+    uint64_t granted = count < most ? count : most;
     if (*left != WR_LEDGER_UNLIMITED)
         *left -= granted;
-    *ret_is_last = ledger->is_over || *left == 0;
+    *ret_is_last = *left == 0;
     return granted;
 }
 

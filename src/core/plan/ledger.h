@@ -33,7 +33,7 @@ struct wr_ledger {
 void wr_ledger_init(struct wr_ledger *ret_ledger, uint64_t pages, uint64_t bytes, uint32_t threshold);
 
 /* At most `count`, and of what is left an eighth, so that one loop does not take all: what it does not use is lost to
- * the others. *ret_is_last: there are no more. A job that is over has none. */
+ * the others. *ret_is_last: there are no more. */
 uint64_t wr_ledger_draw(struct wr_ledger *ledger, enum wr_draw what, uint64_t count, bool *ret_is_last);
 
 enum wr_ledger_end {

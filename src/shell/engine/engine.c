@@ -94,25 +94,31 @@ int wr_engine_open(const struct wr_engine_place *place, struct wr_engine **ret_e
 struct finding {
     struct wr_engine *engine;
     struct wr_engine_job job;
-    bool is_any; /* that is not over */
+    bool is_any; /* that can be gone on with */
 };
+
+bool wr_engine_can_resume(const struct wr_engine_job *job)
+{
+    return !wr_job_is_over(job->status) || (job->status == WR_JOB_FAILED && job->queued > 0);
+}
 
 static void on_job(void *context, const struct wr_store_row *row)
 {
     struct finding *finding = context;
     const struct wr_store_job *job = &row->job;
-    if (finding->is_any && wr_job_is_over(job->status))
+    const struct wr_engine_job found = {.id = job->id,
+                                        .status = job->status,
+                                        .queued = job->queued,
+                                        .done = job->done,
+                                        .failed = job->failed,
+                                        .is_seeded = job->status != WR_JOB_PENDING};
+    if (finding->is_any && !wr_engine_can_resume(&found))
         return;
     char *settings = strndup(job->settings.data != NULL ? job->settings.data : "", job->settings.bytes);
     free(finding->engine->settings);
     finding->engine->settings = settings;
-    finding->job = (struct wr_engine_job){.id = job->id,
-                                          .status = job->status,
-                                          .settings = wr_span_of(settings),
-                                          .queued = job->queued,
-                                          .done = job->done,
-                                          .failed = job->failed,
-                                          .is_seeded = job->status != WR_JOB_PENDING};
+    finding->job = found;
+    finding->job.settings = wr_span_of(settings);
 }
 
 int wr_engine_find_job(struct wr_engine *engine, int64_t id, struct wr_engine_job *ret_job)
@@ -487,13 +493,14 @@ static void join_loops(struct wr_engine *engine)
         }
 }
 
-/* A job that was stopped, or was given no more time or bytes, stays as it is: it can be resumed. */
+/* A job that was stopped, or was given no more time or bytes, stays as it is: it can be resumed. So does one that was
+ * given up before all its seeds were stored: it is pending, and they are given again. */
 static void store_end(struct wr_engine *engine)
 {
     static const enum wr_job_status statuses[] = {
         [WR_END_COMPLETED] = WR_JOB_COMPLETED, [WR_END_FAILED] = WR_JOB_FAILED, [WR_END_CANCELLED] = WR_JOB_CANCELLED};
     if (!engine->has_end || engine->end == WR_END_STOPPED || engine->end == WR_END_BUDGET ||
-        engine->end == WR_END_BROKEN)
+        engine->end == WR_END_BROKEN || (engine->end == WR_END_FAILED && !atomic_load(&engine->is_seeded)))
         return;
     const struct wr_store_change change = {
         .kind = WR_STORE_STATUS,

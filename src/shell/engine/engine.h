@@ -55,7 +55,10 @@ struct wr_engine_job {
     bool is_seeded; /* else its seeds have to be given again: those that it has count once */
 };
 
-/* The job `id`, or (0) the newest that is not over. WEIR_E_ABSENT. */
+/* Whether it can be gone on with: it is not over, or it was given up after failures in a row and has URLs left. */
+bool wr_engine_can_resume(const struct wr_engine_job *job);
+
+/* The job `id`, or (0) the newest that can be gone on with. WEIR_E_ABSENT. */
 int wr_engine_find_job(struct wr_engine *engine, int64_t id, struct wr_engine_job *ret_job);
 
 /* ---- the crawl ---- */
@@ -170,7 +173,7 @@ void wr_engine_stats_get(struct wr_engine *engine, struct wr_engine_stats *ret_s
 /* How it ended. */
 enum wr_engine_end {
     WR_END_COMPLETED,
-    WR_END_FAILED,    /* failures in a row */
+    WR_END_FAILED,    /* failures in a row: it can be resumed */
     WR_END_CANCELLED, /* too many 429 in a row */
     WR_END_BUDGET,    /* out of time or bytes: the rest stays queued */
     WR_END_STOPPED,   /* by wr_engine_drain or stop: it can be resumed */

@@ -128,13 +128,9 @@ static void cancel_all(struct wr_crawl_loop *loop)
 
 static void obey(struct wr_crawl_loop *loop, int phase)
 {
-    uint32_t job = (uint32_t)loop->engine->job;
-    if (phase >= WR_PHASE_DRAINS && !loop->is_paused)
-        (void)wr_plan_job_pause(loop->plan, job, true);
-    if (phase == WR_PHASE_OVER && !loop->is_ended)
-        (void)wr_plan_job_end(loop->plan, job);
-    loop->is_paused |= phase >= WR_PHASE_DRAINS;
-    loop->is_ended |= phase == WR_PHASE_OVER;
+    if (phase >= WR_PHASE_OVER && !loop->is_paused) /* not ended: what is in flight may lead to pages for a resume */
+        (void)wr_plan_job_pause(loop->plan, (uint32_t)loop->engine->job, true);
+    loop->is_paused |= phase >= WR_PHASE_OVER;
     if (phase >= WR_PHASE_STOPS)
         cancel_all(loop);
 }

@@ -6,7 +6,7 @@
 struct resuming {
     struct wr_engine *engine;
     int error;
-    bool is_over;
+    bool is_over, has_failed;
 };
 
 static void on_job(void *context, const struct wr_store_row *row)
@@ -18,7 +18,8 @@ static void on_job(void *context, const struct wr_store_row *row)
     engine->ended_before = job->done + job->failed;
     engine->failed_before = job->failed;
     atomic_store(&engine->is_seeded, job->status != WR_JOB_PENDING && !engine->options.has_seeds);
-    resuming->is_over = wr_job_is_over(job->status);
+    resuming->has_failed = job->status == WR_JOB_FAILED;
+    resuming->is_over = wr_job_is_over(job->status) && !resuming->has_failed;
 }
 
 /* Every plan knows them all: a fingerprint does not say whose host it is. */
@@ -67,22 +68,24 @@ static int read_all(struct resuming *resuming, enum wr_store_what what, int64_t 
     return error != 0 ? error : resuming->error;
 }
 
-/* If more seeds come, they have to be given again if we die before they are stored. */
-static int note_seeding(struct wr_engine *engine)
+/* If more seeds come, they have to be given again if we die before they are stored. One that had failed runs again. */
+static int note_status(const struct resuming *resuming)
 {
-    const struct wr_store_change change = {.kind = WR_STORE_STATUS,
-                                           .status = {.job = engine->job, .status = WR_JOB_PENDING}};
-    return engine->options.has_seeds ? wr_store_post(engine->store, &change, 1, NULL, NULL) : 0;
+    struct wr_engine *engine = resuming->engine;
+    bool has_seeds = engine->options.has_seeds;
+    const struct wr_store_change change = {
+        .kind = WR_STORE_STATUS, .status = {.job = engine->job, .status = has_seeds ? WR_JOB_PENDING : WR_JOB_RUNNING}};
+    return has_seeds || resuming->has_failed ? wr_store_post(engine->store, &change, 1, NULL, NULL) : 0;
 }
 
 int wr_resume(struct wr_engine *engine)
 {
     struct resuming resuming = {.engine = engine};
     int error = read_all(&resuming, WR_STORE_JOBS, 0, on_job);
-    if (error == 0)
-        error = note_seeding(engine);
     if (resuming.is_over) /* said here: rows come on the store's thread */
         return wr_invalid("the job is over; start a new one");
+    if (error == 0)
+        error = note_status(&resuming);
     if (error == 0)
         error = read_all(&resuming, WR_STORE_SEEDS, 0, on_seed);
     if (error == 0)

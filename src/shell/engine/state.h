@@ -244,7 +244,6 @@ struct wr_crawl_loop {
     uint32_t loads;
     int64_t start_at, paid_at, scarce_until; /* by limits over everything: no start before */
     bool is_paused;                          /* the plan starts no more */
-    bool is_ended;                           /* the job, in this plan */
     _Atomic bool is_drained;                 /* the plan has nothing to do */
     struct wr_map referrers;
     struct wr_referrer *last_referrer;
