@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """weir crawl, before anything is sent: its options, and what it says to mistakes. The first argument is the program."""
+import fcntl
 import os
 import pty
 import subprocess
@@ -38,16 +39,24 @@ def unknown_flags_and_values_are_answered_with_what_would_be_right():
     assert 'host, domain, prefix, any' in _mistake('--scope', 'site', 'a.example')
     assert '--max-time' in _mistake('--max-time', 'soon', 'a.example')
     assert '--global-rate' in _mistake('--global-rate', 'slow', 'a.example')
-    assert '--max-rate' in _mistake('--max-rate', 'slow', 'a.example')
+    assert _mistake('--max-rate', 'slow', 'a.example').startswith('weir crawl: --max-rate: number "slow": ')
     assert 'a URL or a mail address' in _mistake('--contact', 'me', 'a.example')
     assert 'refers back' in _mistake('--exclude', 're:(a)\\1', 'a.example')
     assert '--include' in _mistake('--include', '', 'a.example')
     assert 'longer than' in _mistake('--user-agent', 'x' * 2000, 'a.example')
+    for option, value in (('--statuses', '403=never'), ('--proxy', 'nowhere'), ('--header', 's3cret'),
+                          ('--header', 'A b: s3cret'), ('--ca-file', '/nonexistent/ca'), ('--ca-file', '/')):
+        line = _mistake(option, value, 'a.example')
+        assert line.startswith(f'weir crawl: {option}: ') and 's3cret' not in line, line
 
 
 def options_that_contradict_each_other_are_refused():
     assert '--resume' in _mistake('--job', '3', 'a.example')
     assert '--report' in _mistake('--json', '--out', '-', 'a.example')
+    assert '--report - and --out -' in _mistake('--report', '-', '--out', '-', 'a.example')
+    assert '--json and --report -' in _mistake('--report', '-', '--json', 'a.example')
+    assert 'name a file' in _mistake('--state', '-', 'a.example')
+    assert '--out is empty' in _mistake('--out', '', 'a.example')
 
 
 def seed_that_is_no_url_is_refused_before_anything_begins():
@@ -81,15 +90,38 @@ def lines_of_a_seeds_file_that_are_no_urls_are_told_by_number():
 
 
 def seeds_file_that_is_not_there_is_told():
-    assert 'cannot open /nonexistent/seeds' in _mistake('--seeds-file', '/nonexistent/seeds', status=1)
+    assert 'cannot open /nonexistent/seeds' in _mistake('--seeds-file', '/nonexistent/seeds')
 
 
 def files_that_cannot_be_written_are_found_out_before_anything_begins():
     url = 'a.example'
-    assert '--report' in _mistake('--report', '/nonexistent/r.json', url, status=1)
-    assert '/nonexistent/s.db' in _mistake('--state', '/nonexistent/s.db', url, status=1)
-    assert '/nonexistent/o' in _mistake('--out', '/nonexistent/o', url, status=1, files=['weir.db'])
-    assert '/nonexistent/l' in _mistake('--log', '/nonexistent/l', url, status=1, files=['weir.db'])
+    for option in ('--report', '--state', '--out', '--log'):
+        line = _mistake(option, '/nonexistent/x', url, status=1)
+        assert f'{option}: /nonexistent/x cannot be made, for there is no such folder' in line, line
+        assert f'{option}: / is a folder' in _mistake(option, '/', url, status=1)
+
+
+def file_that_is_in_use_leaves_nothing_behind():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f'{folder}/crawl.jsonl', 'w', encoding='utf-8') as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            run = weir('crawl', 'a.example', '--report', 'r', '--log', 'l', cwd=folder)
+            assert run.returncode == 1 and 'another process' in run.stderr and run.stderr.count('\n') == 1, run
+        assert os.listdir(folder) == ['crawl.jsonl'] and os.path.getsize(f'{folder}/crawl.jsonl') == 0
+
+
+def results_that_are_there_hide_no_other_mistake():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f'{folder}/crawl.jsonl', 'w', encoding='utf-8') as file:
+            file.write('{"mine": true}\n')
+        for words in (['--header', 'x', 'a.example'], ['ftp://x/'], ['--seeds-file', 'none'], ['--log', '/none/l', 'a.example'],
+                      ['--ca-file', 'none', 'a.example'], ['--statuses', 'x', 'a.example'], ['--depth', 'x', 'a.example']):
+            run = weir('crawl', *words, cwd=folder)
+            assert 'there already' not in run.stderr and run.stderr.count('\n') == 1, run
+        with open(f'{folder}/weir.db', 'w', encoding='utf-8') as file:
+            file.write('my notes\n' * 200)
+        run = weir('crawl', 'a.example', cwd=folder)
+        assert run.returncode == 1 and 'no state file' in run.stderr and run.stderr.count('\n') == 1, run
 
 
 def results_that_are_there_are_not_mixed_with_others_by_mistake():
@@ -104,9 +136,9 @@ def results_that_are_there_are_not_mixed_with_others_by_mistake():
 
 
 def there_is_nothing_to_resume_without_a_state_file():
-    line = _mistake('--resume', status=1)
+    line = _mistake('--resume')
     assert 'weir.db' in line and 'without --resume' in line, line
-    assert 'other.db' in _mistake('--resume', '--state', 'other.db', status=1)
+    assert 'other.db' in _mistake('--resume', '--state', 'other.db')
 
 
 def file_that_is_no_state_file_is_left_alone():

@@ -3,12 +3,12 @@
 #include "cli/crawl/crawl.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/crawl/files.h"
 #include "cli/crawl/report.h"
 #include "cli/crawl/seeds.h"
 #include "cli/crawl/words.h"
@@ -35,7 +35,7 @@ struct crawl {
     struct wr_scope *scope;
     struct wr_crawl_texts texts;
     struct wr_engine_options options;
-    FILE *report;
+    bool has_made_state; /* there was none */
     struct wr_screen screen;
     struct wr_seeds seeds;
 };
@@ -77,52 +77,20 @@ static bool parse_words(struct crawl *crawl, int count, char **words, int *ret_s
     return true;
 }
 
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat one, other;
-    if (a == NULL || b == NULL || strcmp(a, "-") == 0 || strcmp(b, "-") == 0)
-        return false;
-    return strcmp(a, b) == 0 || (stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
-                                 one.st_ino == other.st_ino && S_ISREG(one.st_mode));
-}
-
-/* Each file is for one thing. */
-static bool check_files(const struct wr_crawl_settings *settings)
-{
-    const struct {
-        const char *option, *path;
-    } files[] = {{"--state", settings->state},
-                 {"--out", settings->out},
-                 {"--report", settings->report},
-                 {"--log", settings->log}};
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        for (size_t j = 0; j < i; j++)
-            if (is_same_file(files[i].path, files[j].path)) {
-                wr_complain("%s and %s name the same file, %s; give each its own", files[j].option, files[i].option,
-                            files[i].path);
-                return false;
-            }
-    return true;
-}
-
 static bool check_settings(const struct wr_crawl_settings *settings)
 {
-    if (!check_files(settings))
-        return false;
-    if (settings->job > 0 && !settings->resume)
-        wr_complain("--job says which job to go on with: give --resume, too");
-    else if (settings->json && strcmp(settings->out, "-") == 0)
-        wr_complain("--json and --out - would mix on standard output; use --report FILE instead of --json");
-    else
-        return true;
+    if (settings->job == 0 || settings->resume)
+        return wr_crawl_files_fit(settings);
+    wr_complain("--job says which job to go on with: give --resume, too");
     return false;
 }
 
 /* ---- going on with a job ---- */
 
-static bool find_job(struct crawl *crawl)
+static bool find_job(struct crawl *crawl, int *ret_status)
 {
     const struct wr_crawl_settings *settings = &crawl->settings;
+    *ret_status = WR_EXIT_USAGE;
     int error = wr_engine_find_job(crawl->engine, (int64_t)settings->job, &crawl->job);
     if (error == WEIR_E_ABSENT && settings->job > 0)
         wr_complain("there is no job %llu in %s", (unsigned long long)settings->job, settings->state);
@@ -130,11 +98,13 @@ static bool find_job(struct crawl *crawl)
         wr_complain("nothing to resume: all jobs in %s are over; begin a new one without --resume", settings->state);
     else if (error != 0)
         wr_complain("%s: %s", settings->state, error_words(error));
-    else if (wr_job_is_over(crawl->job.status))
-        wr_complain("job %lld is %s: there is nothing to resume", (long long)crawl->job.id,
-                    wr_job_status_name(crawl->job.status));
+    else if (!wr_engine_can_resume(&crawl->job))
+        wr_complain("job %lld is %s: there is nothing to resume; begin a new one without --resume",
+                    (long long)crawl->job.id, wr_job_status_name(crawl->job.status));
     else
         return true;
+    if (error != 0 && error != WEIR_E_ABSENT)
+        *ret_status = WR_EXIT_FAILED;
     return false;
 }
 
@@ -175,7 +145,7 @@ static bool merge_words(struct crawl *crawl, int *ret_status)
     return !lacks_secrets(crawl);
 }
 
-static bool open_state(struct crawl *crawl)
+static int open_state(struct crawl *crawl)
 {
     const struct wr_crawl_settings *settings = &crawl->settings;
     struct wr_engine_place place = {.state_path = settings->state, .may_create = !settings->resume};
@@ -185,30 +155,31 @@ static bool open_state(struct crawl *crawl)
                     settings->state);
     else if (error != 0)
         wr_complain("--state: %s", error_words(error));
-    return error == 0;
+    return error == 0 ? WR_EXIT_OK : error == WEIR_E_ABSENT ? WR_EXIT_USAGE : WR_EXIT_FAILED;
 }
 
 /* ---- seeds ---- */
 
+/* Those that were told in earlier runs are not told again. */
 static bool choose_seeds(struct crawl *crawl)
 {
     struct wr_seeds *seeds = &crawl->seeds;
-    bool is_told = crawl->job.id > 0 && crawl->job.is_seeded && !crawl->has_new_seeds;
+    const struct wr_engine_job *job = &crawl->job;
     seeds->screen = &crawl->screen;
     seeds->allows_private = crawl->settings.allow_private || crawl->settings.proxy != NULL;
     seeds->given = crawl->seeds_given;
     seeds->given_count = crawl->seeds_count;
     seeds->file = crawl->settings.seeds_file;
+    seeds->unread_job = job->id > 0 && !job->is_seeded && !crawl->has_new_seeds ? job->id : 0;
+    seeds->may_be_empty = crawl->has_new_seeds && job->queued + job->done + job->failed > 0;
+    bool is_told = job->id > 0 && job->is_seeded && !crawl->has_new_seeds;
     if (is_told || seeds->given_count > 0 || seeds->file != NULL)
         return true;
-    if (!isatty(STDIN_FILENO)) {
-        seeds->file = "-";
+    seeds->file = "-";
+    if (!isatty(STDIN_FILENO))
         return true;
-    }
-    if (crawl->job.id > 0)
-        wr_complain("job %lld had not read all its seeds, which came from standard input; give them again: those that "
-                    "it has count once",
-                    (long long)crawl->job.id);
+    if (seeds->unread_job > 0)
+        wr_seeds_ask_again(seeds);
     else
         wr_complain("nowhere to begin; give a URL, as in \"weir crawl example.org\", or --seeds-file FILE");
     return false;
@@ -237,35 +208,6 @@ static void warn(void *context, const char *line)
 }
 
 /* ---- beginning ---- */
-
-/* Results of another crawl are not written over or mixed with these by mistake. The engine knows those of a job that is
- * gone on with, and makes sure that what is not there now is not there then. */
-static bool check_out(struct crawl *crawl)
-{
-    struct wr_crawl_settings *settings = &crawl->settings;
-    struct stat status;
-    if (settings->append || strcmp(settings->out, "-") == 0 || stat(settings->out, &status) != 0)
-        return true;
-    settings->append = !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode); /* a pipe or a device: nothing is in it */
-    if (crawl->job.id > 0 || settings->append)
-        return true;
-    wr_complain("%s is there already; --append adds to it, --out FILE names another, --resume goes on", settings->out);
-    return false;
-}
-
-static bool open_report(struct crawl *crawl)
-{
-    const char *path = crawl->settings.report;
-    if (path == NULL)
-        return true;
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    crawl->report = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (crawl->report == NULL)
-        wr_complain("--report: cannot write %s: %s", path, strerror(errno));
-    if (crawl->report == NULL && fd >= 0)
-        (void)close(fd);
-    return crawl->report != NULL;
-}
 
 /* What the job is found again by. False after a complaint. */
 static bool save_words(const struct crawl *crawl, struct wr_buf *buf)
@@ -321,16 +263,20 @@ static int status_of(const struct crawl *crawl, const struct wr_engine_result *r
     return STOPPED;
 }
 
-static bool write_report(struct crawl *crawl, const struct wr_crawl_report *report)
+static bool write_report(const struct crawl *crawl, const struct wr_crawl_report *report)
 {
-    if (crawl->report == NULL)
+    const char *path = crawl->settings.report;
+    if (path == NULL)
         return true;
-    bool well = ftruncate(fileno(crawl->report), 0) == 0 || errno == EINVAL; /* of what is no file */
-    well = wr_crawl_report_json(report, crawl->report) && well;
-    well = fclose(crawl->report) == 0 && well;
-    crawl->report = NULL;
+    FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
+    bool well = out != NULL && wr_crawl_report_json(report, out);
+    int error = errno;
+    if (out != NULL && out != stdout && fclose(out) != 0 && well) {
+        error = errno;
+        well = false;
+    }
     if (!well)
-        wr_complain("--report: cannot write %s: %s", crawl->settings.report, strerror(errno));
+        wr_complain("--report: cannot write %s: %s", path, strerror(error));
     return well;
 }
 
@@ -338,10 +284,14 @@ static bool write_report(struct crawl *crawl, const struct wr_crawl_report *repo
 static void advise(const struct crawl *crawl, const struct wr_engine_result *result)
 {
     const struct wr_engine_stats *stats = &result->stats;
+    const struct wr_seeds *seeds = &crawl->seeds;
     bool is_usual = strcmp(crawl->settings.state, "weir.db") == 0;
-    if (status_of(crawl, result) == STOPPED)
-        wr_complain("it can go on: weir crawl --resume%s%s", is_usual ? "" : " --state ",
-                    is_usual ? "" : crawl->settings.state);
+    bool lacks_seeds = !seeds->is_complete && seeds->file != NULL && strcmp(seeds->file, "-") == 0;
+    bool can_go_on = status_of(crawl, result) == STOPPED || (result->end == WR_END_FAILED && stats->queued > 0);
+    if (can_go_on)
+        wr_complain("it can go on: weir crawl --resume%s%s%s", is_usual ? "" : " --state ",
+                    is_usual ? "" : crawl->settings.state,
+                    lacks_seeds ? ", with the seeds on standard input again: not all were read" : "");
     else if (stats->fetched == 0 && stats->pages > 0 && crawl->job.done == 0)
         wr_complain("nothing could be fetched; \"error\" in the lines says why (are you online?)");
 }
@@ -353,15 +303,16 @@ static int finish(struct crawl *crawl)
     wr_engine_finish(crawl->engine, &result);
     wr_screen_clear(&crawl->screen);
     struct wr_crawl_report report = {&crawl->settings, crawl->engine, &result, crawl->seeds.refused};
-    FILE *out = strcmp(crawl->settings.out, "-") == 0 ? stderr : stdout;
+    const struct wr_crawl_settings *settings = &crawl->settings;
+    bool is_taken = strcmp(settings->out, "-") == 0 || (settings->report != NULL && strcmp(settings->report, "-") == 0);
     int status = status_of(crawl, &result);
-    if (crawl->settings.json && !wr_crawl_report_json(&report, stdout))
+    if (settings->json && !wr_crawl_report_json(&report, stdout))
         wr_print_lost(errno);
-    else if (!crawl->settings.json && !crawl->settings.quiet)
-        wr_crawl_report_text(&report, out);
+    else if (!settings->json && !settings->quiet)
+        wr_crawl_report_text(&report, is_taken ? stderr : stdout);
     if (!write_report(crawl, &report) && status == WR_EXIT_OK)
         status = WR_EXIT_FAILED;
-    if (!crawl->settings.quiet)
+    if (!settings->quiet)
         advise(crawl, &result);
     else if (result.end != WR_END_COMPLETED)
         wr_complain("%s: %s", wr_crawl_end_name(result.end), result.why);
@@ -409,6 +360,11 @@ static int work(struct crawl *crawl)
 {
     wr_signals_hold(); /* threads are made from here on */
     int status = start(crawl);
+    if (status != WR_EXIT_OK && crawl->has_made_state) { /* there is nothing in it */
+        wr_engine_free(crawl->engine);
+        crawl->engine = NULL;
+        (void)unlink(crawl->settings.state);
+    }
     if (status != WR_EXIT_OK)
         return status;
     bool is_seeding = wr_seeds_start(&crawl->seeds, crawl->engine);
@@ -422,27 +378,47 @@ static int work(struct crawl *crawl)
 
 /* ---- the command ---- */
 
-/* Opens all there is to be opened, so that nothing is missing when it begins. */
+/* Goes on with a job: what it was begun with, and what is given now. */
+static int find_old(struct crawl *crawl)
+{
+    int status = open_state(crawl);
+    if (status != WR_EXIT_OK || !find_job(crawl, &status) || !merge_words(crawl, &status))
+        return status;
+    return check_settings(&crawl->settings) ? WR_EXIT_OK : WR_EXIT_USAGE;
+}
+
+/* A state file that is there is opened early: it may be in use, or none of ours. */
+static int use_state(struct crawl *crawl)
+{
+    struct stat status;
+    bool is_there = lstat(crawl->settings.state, &status) == 0;
+    int error = crawl->engine == NULL && is_there ? open_state(crawl) : WR_EXIT_OK;
+    if (error != WR_EXIT_OK)
+        return error;
+    if (crawl->job.id == 0 && !wr_crawl_out_free(&crawl->settings))
+        return WR_EXIT_USAGE;
+    if (crawl->engine != NULL)
+        return WR_EXIT_OK;
+    error = open_state(crawl);
+    crawl->has_made_state = error == WR_EXIT_OK;
+    return error;
+}
+
+/* Finds all mistakes before anything is made. */
 static int prepare(struct crawl *crawl)
 {
-    int status = WR_EXIT_USAGE;
     if (!check_settings(&crawl->settings))
         return WR_EXIT_USAGE;
-    if (crawl->settings.resume && !open_state(crawl))
-        return WR_EXIT_FAILED;
-    if (crawl->settings.resume && (!find_job(crawl) || !merge_words(crawl, &status)))
+    int status = crawl->settings.resume ? find_old(crawl) : WR_EXIT_OK;
+    if (status != WR_EXIT_OK)
         return status;
-    if (crawl->settings.resume && !check_settings(&crawl->settings))
-        return WR_EXIT_USAGE;
     wr_screen_init(&crawl->screen, crawl->settings.quiet, strcmp(crawl->settings.out, "-") == 0);
     if (!wr_crawl_options_make(&crawl->settings, &crawl->texts, &crawl->options) ||
-        !wr_crawl_scope_make(&crawl->settings, &crawl->scope) || !check_out(crawl) || !choose_seeds(crawl))
+        !wr_crawl_scope_make(&crawl->settings, &crawl->scope) || !choose_seeds(crawl))
         return WR_EXIT_USAGE;
-    if (!wr_seeds_open(&crawl->seeds))
-        return crawl->seeds.file != NULL && !crawl->seeds.is_listed ? WR_EXIT_FAILED : WR_EXIT_USAGE;
-    if (!open_report(crawl) || (crawl->engine == NULL && !open_state(crawl)))
+    if (!wr_crawl_files_writable(&crawl->settings))
         return WR_EXIT_FAILED;
-    return WR_EXIT_OK;
+    return wr_seeds_open(&crawl->seeds) ? use_state(crawl) : WR_EXIT_USAGE;
 }
 
 static void release(struct crawl *crawl)
@@ -452,8 +428,6 @@ static void release(struct crawl *crawl)
     wr_scope_free(crawl->scope);
     wr_words_release(&crawl->old);
     wr_screen_release(&crawl->screen);
-    if (crawl->report != NULL)
-        (void)fclose(crawl->report);
     free(crawl->seeds_given);
     free(crawl->words);
 }

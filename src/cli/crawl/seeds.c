@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/ascii.h"
 #include "cli/kit/output.h"
@@ -112,21 +113,36 @@ static bool next_listed(struct wr_seeds *seeds, char *memory, struct wr_url *ret
     return false;
 }
 
+void wr_seeds_ask_again(const struct wr_seeds *seeds)
+{
+    wr_complain("not all seeds of job %lld were read before it stopped, and there are none in %s now: give them again "
+                "(those that it has count once), or go on without the others: --seeds-file /dev/null",
+                (long long)seeds->unread_job, strcmp(seeds->file, "-") == 0 ? "standard input" : seeds->file);
+}
+
 bool wr_seeds_open(struct wr_seeds *seeds)
 {
     if (!check_given(seeds))
         return false;
     if (seeds->file == NULL)
         return true;
+    if (seeds->unread_job > 0 && strcmp(seeds->file, "-") != 0 && access(seeds->file, F_OK) != 0) {
+        wr_seeds_ask_again(seeds);
+        return false;
+    }
     if (!wr_list_open(&seeds->list, seeds->file))
         return false;
     seeds->is_listed = true;
-    if (seeds->given_count > 0)
+    if (seeds->given_count > 0 || seeds->may_be_empty)
         return true;
     seeds->has_first = next_listed(seeds, seeds->first_text, &seeds->first);
-    if (!seeds->has_first && !seeds->list.has_failed)
+    if (seeds->has_first || seeds->list.has_failed)
+        return seeds->has_first;
+    if (seeds->unread_job > 0)
+        wr_seeds_ask_again(seeds);
+    else
         wr_complain("there is no URL in %s; give some, one on each line", seeds->list.name);
-    return seeds->has_first;
+    return false;
 }
 
 /* ---- while it runs ---- */

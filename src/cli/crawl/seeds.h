@@ -18,7 +18,9 @@ struct wr_seeds {
     bool allows_private; /* addresses and localhost; of names the engine finds out */
     char *const *given;  /* of the command lines */
     size_t given_count;
-    const char *file; /* NULL: none; "-": standard input */
+    const char *file;   /* NULL: none; "-": standard input */
+    int64_t unread_job; /* these are the seeds that this one had not read to their end; 0: no */
+    bool may_be_empty;  /* there are seeds from before */
     struct wr_list list;
     bool is_listed; /* the list is open */
     bool has_first; /* of the list: */
@@ -36,6 +38,9 @@ const char *wr_seed_parse(struct wr_span text, bool allows_private, char *memory
 
 /* Checks what is given, opens the list and finds its first URL if nothing else is given. False after a complaint. */
 bool wr_seeds_open(struct wr_seeds *seeds);
+
+/* Complains that the seeds of a job were not all read, and says what to do. */
+void wr_seeds_ask_again(const struct wr_seeds *seeds);
 
 /* Starts a thread that gives them to the engine. False after a complaint. */
 bool wr_seeds_start(struct wr_seeds *seeds, struct wr_engine *engine);

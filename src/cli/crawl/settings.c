@@ -2,16 +2,23 @@
 /* settings.c - the options of weir crawl, and what they mean to the engine. */
 #include "cli/crawl/settings.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <weir/version.h>
 
 #include "base/ascii.h"
 #include "base/parse.h"
 #include "cli/kit/output.h"
 #include "core/pace/options.h"
+#include "core/rules/http/field.h"
+#include "core/rules/http/status.h"
+#include "shell/net/net.h"
 
 #define SEEDS_MAX 1000000
 #define DAY UINT64_C(86400000000000)
@@ -31,8 +38,8 @@ static const struct wr_option options[] = {
     {"scope", WR_CHOICE(crawl_settings, scope), .choices = scopes,
      .help = "links that are followed: to a seed's host, domain, folder, or any"},
     {"include", WR_LIST(crawl_settings, includes), .value = "PATTERN",
-     .help = "and only to URLs like https://example.org/docs/* or re:EXPRESSION"},
-    {"exclude", WR_LIST(crawl_settings, excludes), .value = "PATTERN", .help = "but not to URLs like this"},
+     .help = "and only to URLs with this text, or like https://a.example/*, or re:EXPR"},
+    {"exclude", WR_LIST(crawl_settings, excludes), .value = "PATTERN", .help = "but not to such URLs"},
     {"all-types", WR_FLAG(crawl_settings, all_types), .help = "also links to images, archives and other files"},
     {"depth", WR_COUNT(crawl_settings, depth), .value = "N", .min = 0, .max = 1000000,
      .help = "at most so many links away from a seed (0: any number)"},
@@ -41,7 +48,7 @@ static const struct wr_option options[] = {
     {"host-pages", WR_COUNT(crawl_settings, host_pages), .value = "N", .min = 0, .max = UINT32_MAX,
      .help = "nor more of one host (0: any number)"},
     {"max-bytes", WR_SIZE(crawl_settings, max_bytes), .value = "SIZE", .min = 0, .max = WR_BYTES_MAX,
-     .help = "stop after so much (0: never)"},
+     .help = "stop after so much (0: never); --resume goes on"},
     {"max-time", WR_DURATION(crawl_settings, max_time), .value = "D", .min = 0, .max = 3650 * DAY,
      .help = "stop after so long (0: never); --resume goes on"},
     WR_PACE_OPTIONS(crawl_settings, pace),
@@ -86,11 +93,11 @@ static const struct wr_option options[] = {
     {"state", WR_STRING(crawl_settings, state), .value = "FILE", .help = "where the crawl is remembered"},
     {"out", WR_STRING(crawl_settings, out), .value = "FILE", .help = "where the lines go; - is standard output"},
     {"append", WR_FLAG(crawl_settings, append), .help = "to a file that is there already"},
-    {"resume", WR_FLAG(crawl_settings, resume), .help = "go on with the newest job in the state file that is not over"},
+    {"resume", WR_FLAG(crawl_settings, resume), .help = "go on with the newest job that was stopped or given up"},
     {"job", WR_COUNT(crawl_settings, job), .value = "N", .min = 0, .max = INT64_MAX,
      .help = "with --resume: with this one"},
     {"report", WR_STRING(crawl_settings, report), .value = "FILE",
-     .help = "write the report of all hosts there, as JSON"},
+     .help = "write the report of all hosts there, as JSON; - is standard output"},
     {"log", WR_STRING(crawl_settings, log), .value = "FILE",
      .help = "write a line there for each request as it is sent"},
     {"quiet", WR_FLAG(crawl_settings, quiet), .help = "no progress, no report on the screen"},
@@ -113,8 +120,9 @@ const struct wr_usage wr_crawl_usage = {
              "  weir crawl --allow-private --pace unlimited http://localhost:8080/   your own server\n"
              "\n"
              "Ctrl-C finishes what is in flight, a second one stops at once; nothing is lost.\n"
-             "The status is 0 if all went well, 1 if it finished but some URLs failed, 2 if the\n"
-             "request was not understood, 3 if it stopped before the end and can be resumed.\n",
+             "The status is 0 if all went well, 1 if it finished but some URLs failed or a file\n"
+             "could not be used, 2 if the request makes no sense, 3 if it stopped before the end\n"
+             "and can be resumed.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };
@@ -202,6 +210,51 @@ static bool make_rate(const char *text, double *ret_rate)
     return false;
 }
 
+/* Their values may be secrets, and are not shown. */
+static bool check_headers(const struct wr_option_list *headers)
+{
+    struct wr_span name, value;
+    for (size_t i = 0; i < headers->count; i++)
+        if (!wr_field_parse(wr_span_of(headers->items[i]), &name, &value) || !wr_field_is_sound(name, value)) {
+            wr_complain("--header: %s no line \"Name: value\", as in --header \"Accept-Language: en\"",
+                        headers->count > 1 ? "one of them is" : "it is");
+            return false;
+        }
+    return true;
+}
+
+static bool check_statuses(const char *text)
+{
+    struct wr_statuses statuses;
+    wr_statuses_init(&statuses, WR_STATUSES_JOBS);
+    if (text == NULL || wr_statuses_parse(&statuses, text) == 0)
+        return true;
+    wr_complain("--statuses: %s", weir_error_detail());
+    return false;
+}
+
+static bool check_proxy(const char *proxy)
+{
+    if (proxy == NULL || wr_net_proxy_check(proxy) == 0)
+        return true;
+    wr_complain("--proxy: %s", weir_error_detail());
+    return false;
+}
+
+static bool check_ca_file(const char *path)
+{
+    struct stat status;
+    if (path == NULL)
+        return true;
+    if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0 || stat(path, &status) != 0)
+        wr_complain("--ca-file: cannot read %s: %s", path, strerror(errno));
+    else if (S_ISDIR(status.st_mode))
+        wr_complain("--ca-file: %s is a folder; name a file of certificates (PEM)", path);
+    else
+        return true;
+    return false;
+}
+
 static uint32_t concurrency_of(const crawl_settings *settings)
 {
     if (settings->concurrency == 0 && settings->pace.profile == WEIR_PROFILE_ORIGIN_TUNED)
@@ -247,8 +300,9 @@ bool wr_crawl_options_make(const struct wr_crawl_settings *settings, struct wr_c
     copy_numbers(settings, ret_options);
     memset(ret_texts->headers, 0, sizeof ret_texts->headers);
     memcpy(ret_texts->headers, settings->headers.items, settings->headers.count * sizeof ret_texts->headers[0]);
-    return make_agent(settings, ret_texts->agent, sizeof ret_texts->agent) && make_pace(settings, &ret_options->pace) &&
-           make_rate(settings->global_rate, &ret_options->global_rate);
+    return check_headers(&settings->headers) && check_statuses(settings->statuses) && check_proxy(settings->proxy) &&
+           check_ca_file(settings->ca_file) && make_agent(settings, ret_texts->agent, sizeof ret_texts->agent) &&
+           make_pace(settings, &ret_options->pace) && make_rate(settings->global_rate, &ret_options->global_rate);
 }
 
 static bool add_patterns(struct wr_scope *scope, const struct wr_option_list *list, const char *option,

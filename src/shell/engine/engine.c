@@ -426,10 +426,10 @@ static int set_up(struct wr_engine *engine, const struct wr_engine_options *give
     int error = wr_tally_new(engine);
     if (error == 0)
         error = wr_resolver_new(&names, &engine->resolver);
-    if (error == 0 && given->log_path != NULL)
-        error = wr_log_open(given->log_path, engine->allocator, &engine->log);
     if (error == 0)
         error = open_output(engine, given);
+    if (error == 0 && given->log_path != NULL)
+        error = wr_log_open(given->log_path, engine->allocator, &engine->log);
     if (error == 0 && given->resume_job == 0)
         error = wr_store_add_job(engine->store, given->settings, &engine->job);
     if (error == 0)
@@ -459,6 +459,8 @@ int wr_engine_start(struct wr_engine *engine, const struct wr_engine_options *gi
         error = run_loops(engine);
     if (error != 0 && engine->loops != NULL)
         wr_engine_stop(engine);
+    if (error != 0)
+        wr_output_take_back(&engine->output);
     return error;
 }
 

@@ -75,7 +75,7 @@ struct wr_engine_options {
     bool has_seeds;     /* seeds follow, also of a job that is gone on with: it is not over before wr_engine_seeded */
     struct wr_span settings; /* of a new job: the caller's, to be found again */
     const char *out_path;    /* JSON lines; "-": standard output; NULL: none */
-    bool appends;            /* to a file that is there; else WEIR_E_INVAL */
+    bool appends;            /* to a file that has lines; else WEIR_E_INVAL */
     const char *log_path;    /* a line for each request as it is sent; NULL: none */
     uint32_t loops;          /* one for each processor, at most 64 */
     uint32_t concurrency;    /* requests in flight in all; 256 */

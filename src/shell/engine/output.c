@@ -42,26 +42,22 @@ static const char *open_trouble(int error)
     }
 }
 
-/* A file that is there is added to only if that was asked for: nobody's results are lost by mistake. */
-static int open_file(const char *path, bool is_wanted, int *ret_fd)
+static int open_file(const char *path, struct wr_output *output)
 {
     struct stat status;
     bool is_pipe = stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
-    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (is_pipe ? O_NONBLOCK : is_wanted ? 0 : O_EXCL);
-    int fd = open(path, flags, 0666);
-    if (fd < 0 && errno == ENXIO)
-        return refuse(path, "is a pipe that nobody reads; begin with the reader");
-    if (fd < 0 && errno == EEXIST) {
-        (void)refuse(path, "is there already; name another, or give --append to add to it");
-        return WEIR_E_INVAL;
-    }
-    if (fd < 0)
-        return refuse(path, open_trouble(errno));
-    *ret_fd = fd;
-    return 0;
+    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (is_pipe ? O_NONBLOCK : 0);
+    output->fd = open(path, flags | O_EXCL, 0666);
+    output->was_made = output->fd >= 0;
+    if (output->fd < 0 && errno == EEXIST)
+        output->fd = open(path, flags, 0666);
+    if (output->fd >= 0)
+        return 0;
+    return refuse(path, errno == ENXIO ? "is a pipe that nobody reads; begin with the reader" : open_trouble(errno));
 }
 
-static int set_end(struct wr_output *output, const char *path, bool has_length, uint64_t length)
+/* A file that has something in it is added to only if that was asked for: nobody's results are lost by mistake. */
+static int set_end(struct wr_output *output, const char *path, bool appends, bool has_length, uint64_t length)
 {
     struct stat status;
     if (fstat(output->fd, &status) != 0)
@@ -71,6 +67,10 @@ static int set_end(struct wr_output *output, const char *path, bool has_length, 
         return 0;
     if (flock(output->fd, LOCK_EX | LOCK_NB) != 0)
         return refuse(path, "is being written to by another process; give each its own");
+    if (!appends && !has_length && status.st_size > 0) {
+        (void)refuse(path, "is there already; name another, or give --append to add to it");
+        return WEIR_E_INVAL;
+    }
     output->end = has_length ? length : (uint64_t)status.st_size;
     if ((uint64_t)status.st_size < output->end)
         return refuse(path, "is shorter than what was written to it; put it back, or start a new crawl");
@@ -118,11 +118,18 @@ int wr_output_open(struct wr_output *output, const char *path, bool appends, boo
         output->path = strdup(path);
         return output->path != NULL ? 0 : WEIR_E_NOMEM;
     }
-    int error = open_file(path, appends || has_length, &output->fd);
+    int error = open_file(path, output);
     if (error == 0)
-        error = set_end(output, path, has_length, length);
+        error = set_end(output, path, appends, has_length, length);
     output->path = realpath(path, NULL);
     return error;
+}
+
+void wr_output_take_back(struct wr_output *output)
+{
+    if (output->was_made && output->path != NULL)
+        (void)unlink(output->path);
+    output->was_made = false;
 }
 
 /* Whoever reads sets the pace; but not for ever, when the crawl is to stop. */

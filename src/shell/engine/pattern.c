@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pattern.c - a pattern for whole URLs. */
+/* pattern.c - a pattern for URLs. */
 #include "shell/engine/pattern.h"
 
 #include <stddef.h>
@@ -63,16 +63,29 @@ static int init_regex(struct wr_pattern *pattern, const char *text)
     return refuse(text, why, "it must be an extended regular expression, see regex(7)");
 }
 
+/* Whether the glob's beginning is one that a URL with this scheme can have. */
+static bool can_begin(const char *glob, const char *scheme)
+{
+    for (; *scheme != '\0' && *glob != '*'; scheme++, glob++)
+        if (*glob == '\0' || (*glob != '?' && *glob != *scheme))
+            return false;
+    return true;
+}
+
 int wr_pattern_init(struct wr_pattern *ret_pattern, const char *text)
 {
     size_t bytes = strlen(text);
-    ret_pattern->is_regex = false;
+    ret_pattern->is_regex = ret_pattern->is_text = false;
     if (strncmp(text, REGEX_SIGN, sizeof REGEX_SIGN - 1) == 0)
         return init_regex(ret_pattern, text + sizeof REGEX_SIGN - 1);
     if (bytes == 0)
         return refuse(text, "empty", "it must be one like https://example.org/docs/*");
     if (bytes > WR_PATTERN_MAX)
         return refuse(text, "too long", "a pattern has at most 1023 bytes");
+    ret_pattern->is_text = strpbrk(text, "*?") == NULL;
+    if (!ret_pattern->is_text && !can_begin(text, "http://") && !can_begin(text, "https://"))
+        return refuse(text, "fits no URL",
+                      "with * or ? it is for the whole URL: put a * in front, or the scheme and host");
     memcpy(ret_pattern->glob, text, bytes + 1);
     return 0;
 }
@@ -108,5 +121,7 @@ static bool glob_fits(const char *glob, const char *text)
 
 bool wr_pattern_fits(const struct wr_pattern *pattern, const char *url)
 {
-    return pattern->is_regex ? regexec(&pattern->regex, url, 0, NULL, 0) == 0 : glob_fits(pattern->glob, url);
+    if (pattern->is_regex)
+        return regexec(&pattern->regex, url, 0, NULL, 0) == 0;
+    return pattern->is_text ? strstr(url, pattern->glob) != NULL : glob_fits(pattern->glob, url);
 }

@@ -272,6 +272,7 @@ struct wr_output {
     pthread_mutex_t lock;     /* held while a line and its post are made one */
     int fd;                   /* -1: none */
     bool is_file;             /* it can be cut and synced */
+    bool was_made;            /* there was none */
     _Atomic bool is_stopping; /* who does not read now is not waited for */
     char *path;               /* as the store knows it */
     uint64_t end;             /* with all lines that were posted */
@@ -284,6 +285,8 @@ char *wr_output_path(const char *path);
 /* WEIR_E_INVAL, WEIR_E_SYSTEM. `has_length`: cut it back to `length`, which it must have. */
 int wr_output_open(struct wr_output *output, const char *path, bool appends, bool has_length, uint64_t length,
                    const weir_allocator *allocator);
+/* Nothing begins: removes what was made. */
+void wr_output_take_back(struct wr_output *output);
 /* Writes and syncs. The store calls it before a commit. */
 int wr_output_sync(struct wr_output *output);
 void wr_output_close(struct wr_output *output);

@@ -3,6 +3,7 @@
 """weir crawl, as its users meet it, against a real nginx. The first argument is the program."""
 import collections
 import json
+import os
 
 from site_rig import PAGES, Folder, Nginx, all_of, cases, free_port, site
 
@@ -128,6 +129,13 @@ def report_in_json_agrees_with_what_nginx_logged():
         [host] = report['hosts']
         assert host['host'] == nginx.url.removeprefix('http://') and host['requests'] == len(nginx.log()), host
         assert report['hosts_left_out'] == 0 and isinstance(host['waited_s'], dict), host
+
+
+def report_goes_to_standard_output_if_asked_to():
+    with site() as nginx, Folder() as folder:
+        run = folder.crawl(*FAST, '--report', '-', nginx.url)
+        assert run.returncode == 0 and json.loads(run.stdout)['pages'] == PAGES + 1, run
+        assert run.stderr.startswith('completed after ') and not os.path.exists(folder.path('-')), run
 
 
 def report_in_words_has_a_line_for_each_host():

@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: MIT
 """weir crawl that is stopped and goes on, against a real nginx. The first argument is the program."""
 import collections
+import http.server
 import json
 import os
 import signal
 import sqlite3
 import subprocess
+import threading
 import time
 
-from site_rig import PAGES, Folder, all_of, cases, interrupt, site
+from site_rig import PAGES, Folder, all_of, cases, free_port, interrupt, site
 
 STEADY = ('--pace', 'strict', '--interval', '80ms', '--max-rate', '100')
 FAST = ('--pace', 'unlimited')
@@ -197,6 +199,77 @@ def seeds_that_had_not_been_read_are_asked_for_again():
         os.unlink(folder.path('seeds'))
         folder.write('seeds', f'{nginx.url}/p0.html\n{nginx.url}/\n')
         run = folder.crawl('--resume')
+        assert run.returncode == 0 and set(folder.by_url()) == all_of(nginx), run
+
+
+def seeds_of_a_pipe_that_was_cut_are_asked_for_in_plain_words():
+    with site() as nginx, Folder() as folder:
+        process = subprocess.Popen(folder.command(*FAST, '--depth', '1'), cwd=folder.name, stdin=subprocess.PIPE,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        process.stdin.write(f'{nginx.url}/p0.html\n')
+        process.stdin.flush()
+        folder.await_lines(5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 3 and 'not all were read' in process.stderr.read()
+        process.stdin.close()
+        process.stderr.close()
+        run = folder.crawl('--resume')
+        assert run.returncode == 2 and run.stderr.count('\n') == 1 and run.stdout == '', run
+        assert 'not all seeds of job 1 were read' in run.stderr and 'standard input' in run.stderr, run
+        assert '--seeds-file /dev/null' in run.stderr, run
+        process = folder.crawl('--resume', '--max-pages', '7', input=f'{nginx.url}/p0.html\n{nginx.url}/p1.html\n')
+        assert process.returncode == 0 and f'{nginx.url}/p1.html' in folder.by_url(), process
+
+
+def crawl_goes_on_with_the_seeds_that_are_there_if_told_to():
+    with site() as nginx, Folder() as folder:
+        os.mkfifo(folder.path('seeds'))
+        process = folder.begin(*FAST, '--depth', '1', '--seeds-file', 'seeds')
+        with open(folder.path('seeds'), 'w', encoding='utf-8') as pipe:
+            pipe.write(f'{nginx.url}/p0.html\n')
+            pipe.flush()
+            folder.await_lines(5)
+            assert interrupt(process)[0] == 3
+        os.unlink(folder.path('seeds'))
+        run = folder.crawl('--resume')
+        assert run.returncode == 2 and 'not all seeds of job 1 were read' in run.stderr and run.stderr.count('\n') == 1, run
+        run = folder.crawl('--resume', '--seeds-file', '/dev/null')
+        assert run.returncode == 0 and len(folder.by_url()) == 5, run
+        assert folder.crawl('--resume').returncode == 2, 'it is complete'
+
+
+class Quiet(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def crawl_that_was_given_up_goes_on_when_the_line_is_back():
+    with Folder() as folder:
+        port = free_port()
+        folder.write('seeds', ''.join(f'http://127.0.0.1:{port}/{i}\n' for i in range(30)))
+        run = folder.crawl(*FAST, '--ignore-robots', '--attempts', '1', '--failure-threshold', '5', '--concurrency', '1',
+                           '--seeds-file', 'seeds')
+        assert run.returncode == 1 and run.stdout.startswith('given up') and 'weir crawl --resume' in run.stderr, run
+        failed = len(folder.by_url())
+        assert failed < 30, failed
+        with http.server.ThreadingHTTPServer(('127.0.0.1', port), Quiet) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            run = folder.crawl('--resume', '--json')
+            server.shutdown()
+        report = json.loads(run.stdout)
+        assert report['end'] == 'completed' and report['job'] == 1 and report['fetched'] == 30 - failed, report
+        assert run.returncode == 1 and len(folder.by_url()) == 30, run  # those that had failed keep their lines
+        assert folder.crawl('--resume').returncode == 2
+
+
+def output_of_a_process_that_died_at_once_does_not_stand_in_the_way():
+    with site() as nginx, Folder() as folder:
+        folder.write('crawl.jsonl', '')
+        run = folder.crawl(*FAST, nginx.url)
         assert run.returncode == 0 and set(folder.by_url()) == all_of(nginx), run
 
 

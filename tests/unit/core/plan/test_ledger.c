@@ -23,8 +23,8 @@ static void twenty_failures_in_a_row_fail_the_job_once_and_a_success_ends_the_ro
     assert_false(end_many(&ledger, WR_LEDGER_FAILURE, 40));
     assert_true(ledger.is_over);
     bool is_last;
-    assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_PAGES, 5, &is_last), 0);
-    assert_true(is_last);
+    assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_PAGES, 1, &is_last), 1); /* in flight: it may be gone on with */
+    assert_false(is_last);
 }
 
 static void tasks_that_expire_fail_a_job_of_one_host_only(void **state)

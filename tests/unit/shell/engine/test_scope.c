@@ -202,7 +202,7 @@ static void links_fit_one_included_pattern_and_no_excluded_one(void **state)
     wr_scope_free(scope);
 }
 
-static void patterns_fit_whole_urls_as_globs_and_parts_as_expressions(void **state)
+static void patterns_fit_whole_urls_as_globs_and_parts_as_texts_or_expressions(void **state)
 {
     (void)state;
     static const struct {
@@ -211,8 +211,6 @@ static void patterns_fit_whole_urls_as_globs_and_parts_as_expressions(void **sta
     } cases[] = {
         {"*", "http://a/", true},
         {"http://a/", "http://a/", true},
-        {"http://a/", "http://a/b", false},
-        {"http://a", "http://a/", false},
         {"http://a/*", "http://a/", true},
         {"http://a/?", "http://a/", false},
         {"http://a/?b", "http://a/?b", true},
@@ -223,6 +221,12 @@ static void patterns_fit_whole_urls_as_globs_and_parts_as_expressions(void **sta
         {"*/a/*/b", "http://h/a/x/a/y/c/b1", false},
         {"http://[::1]/*", "http://[::1]/x", true}, /* brackets are themselves */
         {"**a**", "http://a/", true},
+        {"http?://a/", "https://a/", true},
+        {"h*", "https://a/", true},
+        {"http://a/", "http://a/b", true}, /* without a wildcard it is a text */
+        {"/docs/", "http://a/docs/b", true},
+        {"/docs/", "http://a/docs", false},
+        {"logout", "http://a/user/logout/now", true},
         {"re:b+", "http://a/bb", true},
         {"re:^b+", "http://a/bb", false},
         {"re:/[0-9]{4}/", "http://a/2026/x", true},
@@ -244,6 +248,10 @@ static void patterns_that_could_be_slow_or_make_no_sense_are_refused(void **stat
     char longest[WR_PATTERN_MAX + 2] = "re:";
     const char *cases[][2] = {
         {"", "empty"},
+        {"/docs/*", "fits no URL"}, /* where it begins no URL does: it would leave out everything */
+        {"?replytocom=", "put a * in front"},
+        {"example.org/*", "fits no URL"},
+        {"HTTP://a/*", "fits no URL"},
         {"re:", "nothing after"},
         {"re:(a)\\1", "refers back"},
         {"re:a{1001}", "repeats too much"},
@@ -363,6 +371,6 @@ WEIR_TESTS(test(by_default_the_hosts_of_the_seeds_are_followed), test(domain_spa
            test(prefix_spans_the_directory_of_a_seed), test(folders_beyond_the_limit_do_not_narrow_a_prefix),
            test(any_follows_every_link), test(seeds_beyond_the_first_tables_are_all_found),
            test(what_is_no_page_by_its_ending_is_left_out), test(links_fit_one_included_pattern_and_no_excluded_one),
-           test(patterns_fit_whole_urls_as_globs_and_parts_as_expressions),
+           test(patterns_fit_whole_urls_as_globs_and_parts_as_texts_or_expressions),
            test(patterns_that_could_be_slow_or_make_no_sense_are_refused), test(hostile_url_does_not_make_a_glob_slow),
            test(many_threads_ask_while_seeds_come), test(want_of_memory_is_told_and_nothing_leaks))

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* files.c - the files of a crawl. */
+#include "cli/crawl/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/kit/output.h"
+
+#define PATH_ROOM 4096
+#define FILES 4
+
+/* ---- which is for what ---- */
+
+struct file {
+    const char *option, *path; /* NULL: none */
+};
+
+static void list_files(const struct wr_crawl_settings *settings, struct file ret_files[FILES])
+{
+    const struct file files[FILES] = {{"--state", settings->state},
+                                      {"--out", settings->out},
+                                      {"--report", settings->report},
+                                      {"--log", settings->log}};
+    memcpy(ret_files, files, sizeof files);
+}
+
+static bool is_stream(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+/* By name, or by what is there. "-" is no file. */
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    if (a == NULL || b == NULL || is_stream(a) || is_stream(b))
+        return false;
+    return strcmp(a, b) == 0 || (stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+                                 one.st_ino == other.st_ino && S_ISREG(one.st_mode));
+}
+
+static bool streams_fit(const struct wr_crawl_settings *settings)
+{
+    if (is_stream(settings->state))
+        wr_complain("--state cannot be standard output: name a file");
+    else if (is_stream(settings->out) && settings->json)
+        wr_complain("--json and --out - would mix on standard output; use --report FILE instead of --json");
+    else if (is_stream(settings->out) && is_stream(settings->report))
+        wr_complain("--report - and --out - would mix on standard output; name a file for one of them");
+    else if (settings->json && is_stream(settings->report))
+        wr_complain("--json and --report - are the same report on standard output; give one of them");
+    else
+        return true;
+    return false;
+}
+
+bool wr_crawl_files_fit(const struct wr_crawl_settings *settings)
+{
+    struct file files[FILES];
+    list_files(settings, files);
+    for (size_t i = 0; i < FILES; i++) {
+        if (files[i].path != NULL && files[i].path[0] == '\0') {
+            wr_complain("%s is empty: name a file", files[i].option);
+            return false;
+        }
+        for (size_t j = 0; j < i; j++)
+            if (is_same_file(files[i].path, files[j].path)) {
+                wr_complain("%s and %s name the same file, %s; give each its own", files[j].option, files[i].option,
+                            files[i].path);
+                return false;
+            }
+    }
+    return streams_fit(settings);
+}
+
+/* ---- can they be written? ---- */
+
+static bool may_write(const char *path, int how)
+{
+    return faccessat(AT_FDCWD, path, how, AT_EACCESS) == 0;
+}
+
+/* Of a file that is not there. */
+static const char *folder_trouble(const char *path)
+{
+    char folder[PATH_ROOM] = ".";
+    const char *slash = strrchr(path, '/');
+    size_t bytes = slash != NULL ? (size_t)(slash - path) + 1 : 0; /* with the slash: "/" is one */
+    if (bytes >= sizeof folder)
+        return "has a name that is too long; name another";
+    if (bytes > 0) {
+        memcpy(folder, path, bytes);
+        folder[bytes] = '\0';
+    }
+    if (!may_write(folder, F_OK))
+        return "cannot be made, for there is no such folder; make it, or name another";
+    return may_write(folder, W_OK | X_OK) ? NULL : "cannot be made, for its folder may not be written; name another";
+}
+
+/* What is wrong, and what would be right; NULL: nothing. */
+static const char *trouble_of(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return errno == EACCES ? "cannot be reached: permission denied; name another" : folder_trouble(path);
+    if (S_ISDIR(status.st_mode))
+        return "is a folder; name a file in it";
+    return may_write(path, W_OK) ? NULL : "may not be written; change its permissions, or name another";
+}
+
+bool wr_crawl_files_writable(const struct wr_crawl_settings *settings)
+{
+    struct file files[FILES];
+    list_files(settings, files);
+    for (size_t i = 0; i < FILES; i++) {
+        const char *why = files[i].path != NULL && !is_stream(files[i].path) ? trouble_of(files[i].path) : NULL;
+        if (why != NULL) {
+            wr_complain("%s: %s %s", files[i].option, files[i].path, why);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* An empty file holds no results: whoever made it died before there were any. */
+bool wr_crawl_out_free(struct wr_crawl_settings *settings)
+{
+    struct stat status;
+    if (settings->append || is_stream(settings->out) || stat(settings->out, &status) != 0)
+        return true;
+    if (S_ISREG(status.st_mode) && status.st_size > 0) {
+        wr_complain("%s is there already; --append adds to it, --out FILE names another, --resume goes on",
+                    settings->out);
+        return false;
+    }
+    settings->append = !S_ISREG(status.st_mode); /* a pipe or a device: nothing is in it */
+    return true;
+}
