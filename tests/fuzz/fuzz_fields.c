@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_fields.c - any bytes as a response's header: what it says of limits stays within bounds, one more Retry-After
- * never shortens the wait, and one more line that says nothing changes nothing. */
+ * never shortens the wait, and one more line that says nothing changes nothing; nor does it for what it says of caches,
+ * where the nearest one has the last word. */
+#include "core/rules/http/cache.h"
 #include "core/rules/http/field.h"
 #include "core/rules/http/limits.h"
 
@@ -43,10 +45,23 @@ static void check_words(struct wr_span value)
     fuzz_check(wr_robots_wishes(value, wr_span_of("weir")) <= (WR_ROBOTS_NOFOLLOW | WR_ROBOTS_NOINDEX));
 }
 
+static void check_cache(struct wr_cache *cache)
+{
+    enum wr_cache_status before = wr_cache_result(cache);
+
+    fuzz_check(before < WR_CACHE_COUNT && wr_cache_name(before)[0] != '\0');
+    wr_cache_field(cache, wr_span_of("X-Cache"), wr_span_of("Error from cloudfront"));
+    wr_cache_field(cache, wr_span_of("Age"), wr_span_of("0"));
+    fuzz_check(wr_cache_result(cache) == before);
+    wr_cache_field(cache, wr_span_of("CF-Cache-Status"), wr_span_of("EXPIRED"));
+    fuzz_check(wr_cache_result(cache) == WR_CACHE_EXPIRED);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct wr_span rest = {(const char *)data, bytes}, name, value;
     struct wr_limits limits;
+    struct wr_cache cache = {0};
 
     wr_limits_init(&limits, NOW_NS);
     while (rest.bytes > 0) {
@@ -56,8 +71,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         if (!wr_field_parse(line, &name, &value))
             continue;
         wr_limits_field(&limits, name, value);
+        wr_cache_field(&cache, name, value);
         check_words(value);
     }
+    check_cache(&cache);
     weir_said said = wr_limits_result(&limits);
     check_bounds(&said);
     check_more(&limits, &said);
