@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* sitemap.c - which pages a site lists: what the bytes are, and where they end. */
+#include "shell/sitemap/sitemap.h"
+
+#include "base/alloc.h"
+#include "base/ascii.h"
+#include "shell/memory/memory.h"
+#include "shell/sitemap/state.h"
+
+#define INPUT_MAX ((size_t)1 << 30) /* at a time: zlib and libxml2 count in 32 bits */
+
+const char *wr_sitemap_end_text(enum wr_sitemap_end end)
+{
+    static const char *const texts[] = {
+#define X(name, text) text,
+        WR_SITEMAP_ENDS(X)
+#undef X
+    };
+    return texts[end];
+}
+
+void wr_sitemap_stop(struct wr_sitemap *sitemap, enum wr_sitemap_end end)
+{
+    if (sitemap->end == WR_SITEMAP_GOES_ON)
+        sitemap->end = end;
+}
+
+/* ---- entries ---- */
+
+void wr_sitemap_text_add(struct wr_sitemap_text *text, char *memory, size_t room, const void *data, size_t bytes)
+{
+    if (bytes > room - text->bytes) {
+        text->is_long = true;
+        return;
+    }
+    memcpy(memory + text->bytes, data, bytes);
+    text->bytes += bytes;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+struct wr_span wr_sitemap_trim(struct wr_span text)
+{
+    while (text.bytes > 0 && is_blank(text.data[0]))
+        text = wr_span_after(text, 1);
+    while (text.bytes > 0 && is_blank(text.data[text.bytes - 1]))
+        text.bytes--;
+    return text;
+}
+
+static void tell(struct wr_sitemap *sitemap, struct wr_span url, bool is_index)
+{
+    struct wr_sitemap_entry entry = {.url = url, .lastmod_ms = WR_SITEMAP_NO_DATE, .is_index = is_index};
+    if (!sitemap->date.is_long)
+        entry.lastmod_ms = wr_sitemap_date((struct wr_span){sitemap->date_text, sitemap->date.bytes});
+    if (sitemap->facts.entries == sitemap->options.entries_max) {
+        wr_sitemap_stop(sitemap, WR_SITEMAP_FULL);
+        return;
+    }
+    sitemap->facts.entries++;
+    if (!sitemap->options.found(sitemap->options.context, &entry))
+        wr_sitemap_stop(sitemap, WR_SITEMAP_ENOUGH);
+}
+
+void wr_sitemap_tell(struct wr_sitemap *sitemap, bool is_index)
+{
+    struct wr_span url = wr_sitemap_trim((struct wr_span){sitemap->url_text, sitemap->url.bytes});
+    if (sitemap->end != WR_SITEMAP_GOES_ON)
+        return;
+    if (url.bytes == 0 || url.bytes > WR_URL_MAX || sitemap->url.is_long || sitemap->is_bad)
+        sitemap->facts.left_out++;
+    else
+        tell(sitemap, url, is_index);
+    sitemap->url = sitemap->date = (struct wr_sitemap_text){0};
+    sitemap->is_bad = false;
+}
+
+/* ---- lists ---- */
+
+static bool is_http(struct wr_span text)
+{
+    return (text.bytes > 7 && wr_ascii_same(text.data, "http://", 7)) ||
+           (text.bytes > 8 && wr_ascii_same(text.data, "https://", 8));
+}
+
+static void end_line(struct wr_sitemap *sitemap)
+{
+    struct wr_span line = wr_sitemap_trim((struct wr_span){sitemap->url_text, sitemap->url.bytes});
+    sitemap->is_bad = !is_http(line);
+    if (line.bytes > 0 || sitemap->url.is_long)
+        wr_sitemap_tell(sitemap, false);
+    sitemap->url = (struct wr_sitemap_text){0};
+}
+
+static void read_lines(struct wr_sitemap *sitemap, struct wr_span data)
+{
+    while (data.bytes > 0 && sitemap->end == WR_SITEMAP_GOES_ON) {
+        size_t end = wr_span_find(data, '\n');
+        wr_sitemap_text_add(&sitemap->url, sitemap->url_text, sizeof sitemap->url_text, data.data, end);
+        if (end == data.bytes)
+            return;
+        end_line(sitemap);
+        data = wr_span_after(data, end + 1);
+    }
+}
+
+/* ---- what it is ---- */
+
+/* By its first byte that is no blank and no byte order mark of UTF-8. One of UTF-16 begins like XML, too. */
+static struct wr_span find_form(struct wr_sitemap *sitemap, struct wr_span data)
+{
+    while (data.bytes > 0 && (is_blank(data.data[0]) || memchr("\xef\xbb\xbf", data.data[0], 3) != NULL))
+        data = wr_span_after(data, 1);
+    if (data.bytes > 0)
+        sitemap->form = memchr("<\xff\xfe", data.data[0], 4) != NULL ? WR_FORM_XML : WR_FORM_LINES;
+    return data;
+}
+
+void wr_sitemap_plain(struct wr_sitemap *sitemap, struct wr_span data)
+{
+    uint64_t left = sitemap->options.bytes_max - sitemap->facts.bytes;
+    bool is_large = data.bytes > left;
+    if (is_large)
+        data.bytes = (size_t)left;
+    sitemap->facts.bytes += data.bytes;
+    if (sitemap->form == WR_FORM_UNKNOWN)
+        data = find_form(sitemap, data);
+    if (sitemap->form == WR_FORM_XML)
+        wr_sitemap_xml(sitemap, data, false);
+    else if (sitemap->form == WR_FORM_LINES)
+        read_lines(sitemap, data);
+    if (is_large)
+        wr_sitemap_stop(sitemap, WR_SITEMAP_LARGE);
+}
+
+static void read_bytes(struct wr_sitemap *sitemap, struct wr_span data)
+{
+    if (sitemap->is_gzip)
+        wr_sitemap_inflate(sitemap, data);
+    else
+        wr_sitemap_plain(sitemap, data);
+}
+
+/* The first two bytes tell whether it is gzipped. */
+static bool read_lead(struct wr_sitemap *sitemap, struct wr_span *data, bool is_last)
+{
+    size_t room = sizeof sitemap->lead;
+    if (sitemap->lead_bytes == room)
+        return true;
+    while (sitemap->lead_bytes < room && data->bytes > 0) {
+        sitemap->lead[sitemap->lead_bytes++] = (uint8_t)data->data[0];
+        *data = wr_span_after(*data, 1);
+    }
+    if (sitemap->lead_bytes < room && !is_last)
+        return false;
+    struct wr_span lead = {(const char *)sitemap->lead, sitemap->lead_bytes};
+    sitemap->is_gzip = lead.bytes == room && sitemap->lead[0] == 0x1f && sitemap->lead[1] == 0x8b;
+    sitemap->lead_bytes = room;
+    read_bytes(sitemap, lead);
+    return true;
+}
+
+bool wr_sitemap_push(struct wr_sitemap *sitemap, const char *data, size_t bytes)
+{
+    struct wr_span rest = {data, bytes};
+    while (sitemap->end == WR_SITEMAP_GOES_ON && rest.bytes > 0 && read_lead(sitemap, &rest, false)) {
+        struct wr_span piece = {rest.data, rest.bytes < INPUT_MAX ? rest.bytes : INPUT_MAX};
+        rest = wr_span_after(rest, piece.bytes);
+        read_bytes(sitemap, piece);
+    }
+    return sitemap->end == WR_SITEMAP_GOES_ON;
+}
+
+/* ---- beginning and end ---- */
+
+enum wr_sitemap_end wr_sitemap_finish(struct wr_sitemap *sitemap)
+{
+    struct wr_span nothing = {"", 0};
+    if (sitemap->end == WR_SITEMAP_GOES_ON)
+        (void)read_lead(sitemap, &nothing, true);
+    if (sitemap->end == WR_SITEMAP_GOES_ON && sitemap->form == WR_FORM_LINES)
+        end_line(sitemap);
+    if (sitemap->end == WR_SITEMAP_GOES_ON && sitemap->form == WR_FORM_XML)
+        wr_sitemap_xml(sitemap, nothing, true);
+    if (sitemap->is_member)
+        wr_sitemap_stop(sitemap, WR_SITEMAP_BROKEN);
+    bool is_none = sitemap->form == WR_FORM_UNKNOWN || (sitemap->form == WR_FORM_LINES && sitemap->facts.entries == 0);
+    wr_sitemap_stop(sitemap, is_none ? WR_SITEMAP_NONE : WR_SITEMAP_WHOLE);
+    return sitemap->end;
+}
+
+int wr_sitemap_new(const struct wr_sitemap_options *options, struct wr_sitemap **ret_sitemap)
+{
+    const weir_allocator *allocator = wr_allocator_or_system(options->allocator);
+    struct wr_sitemap *sitemap = wr_take(allocator, sizeof *sitemap, _Alignof(struct wr_sitemap));
+    if (sitemap == NULL)
+        return WEIR_E_NOMEM;
+    sitemap->allocator = allocator;
+    sitemap->options = *options;
+    if (options->bytes_max == 0)
+        sitemap->options.bytes_max = WR_SITEMAP_BYTES_MAX;
+    if (options->entries_max == 0)
+        sitemap->options.entries_max = WR_SITEMAP_ENTRIES_MAX;
+    *ret_sitemap = sitemap;
+    return 0;
+}
+
+const struct wr_sitemap_facts *wr_sitemap_facts(const struct wr_sitemap *sitemap)
+{
+    return &sitemap->facts;
+}
+
+void wr_sitemap_free(struct wr_sitemap *sitemap)
+{
+    if (sitemap == NULL)
+        return;
+    wr_sitemap_xml_release(sitemap);
+    (void)inflateEnd(&sitemap->stream); /* also of what was never begun */
+    wr_give(sitemap->allocator, sitemap, sizeof *sitemap, _Alignof(struct wr_sitemap));
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* xml.c - sitemaps and feeds in XML, by libxml2's SAX interface: no tree is made.
+ *
+ *     urlset > url > loc, lastmod          sitemapindex > sitemap > loc, lastmod
+ *     rss > channel > item > link, pubDate      feed > entry > link@href, updated      RDF > item > link
+ *
+ * Elements count by where they stand: <loc> of an image, two levels down, is none of ours. Without a document type
+ * there is nothing that could define an entity, so none is ever expanded; libxml2's own limits (no XML_PARSE_HUGE) stay
+ * on.
+ */
+#include <libxml/xmlerror.h>
+
+#include "shell/sitemap/state.h"
+
+#define CDATA_LEFT 512 /* bytes; less is not taken before its end is seen */
+
+/* One kind of document. */
+struct wr_sitemap_kind {
+    const char *root, *entry, *url, *date;
+    unsigned entry_depth; /* the root's is 1 */
+    bool is_index;
+    bool has_any_space; /* entries are not of the root's namespace */
+    bool is_atom;       /* the URL is an attribute */
+};
+
+static const struct wr_sitemap_kind kinds[] = {
+    {.root = "urlset", .entry = "url", .url = "loc", .date = "lastmod", .entry_depth = 2},
+    {.root = "sitemapindex", .entry = "sitemap", .url = "loc", .date = "lastmod", .entry_depth = 2, .is_index = true},
+    {.root = "rss", .entry = "item", .url = "link", .date = "pubDate", .entry_depth = 3},
+    {.root = "feed", .entry = "entry", .url = "link", .date = "updated", .entry_depth = 2, .is_atom = true},
+    {.root = "RDF", .entry = "item", .url = "link", .date = "date", .entry_depth = 2, .has_any_space = true},
+};
+
+static void stop(struct wr_sitemap *sitemap, enum wr_sitemap_end end)
+{
+    wr_sitemap_stop(sitemap, end);
+    xmlStopParser(sitemap->parser);
+}
+
+static bool is(const xmlChar *name, const char *word)
+{
+    return name != NULL && strcmp((const char *)name, word) == 0;
+}
+
+/* ---- elements ---- */
+
+static void open_root(struct wr_sitemap *sitemap, const xmlChar *name, const xmlChar *space)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (is(name, kinds[i].root))
+            sitemap->kind = &kinds[i];
+    sitemap->space = space;
+    if (sitemap->kind == NULL)
+        stop(sitemap, WR_SITEMAP_NONE);
+}
+
+static bool is_ours(const struct wr_sitemap *sitemap, const xmlChar *space)
+{
+    return sitemap->kind->has_any_space || xmlStrEqual(space, sitemap->space);
+}
+
+static void add_url(struct wr_sitemap *sitemap, const void *data, size_t bytes)
+{
+    wr_sitemap_text_add(&sitemap->url, sitemap->url_text, sizeof sitemap->url_text, data, bytes);
+}
+
+/* libxml2 hands on an '&' in an attribute as "&#38;". */
+static void add_attribute(struct wr_sitemap *sitemap, struct wr_span value)
+{
+    while (value.bytes > 0) {
+        size_t bytes = wr_span_find(value, '&');
+        bool is_escaped = value.bytes - bytes >= 5 && memcmp(value.data + bytes, "&#38;", 5) == 0;
+        bytes += bytes < value.bytes;
+        add_url(sitemap, value.data, bytes);
+        value = wr_span_after(value, is_escaped ? bytes + 4 : bytes);
+    }
+}
+
+/* <link rel="alternate" href="…">: that of the page, and "alternate" may be left out (RFC 4287 4.2.7.2). */
+static void read_link(struct wr_sitemap *sitemap, int count, const xmlChar **attributes)
+{
+    struct wr_span href = {NULL, 0}, rel = wr_span_of("alternate");
+    for (int i = 0; i < count; i++, attributes += 5) { /* name, prefix, namespace, value, its end */
+        struct wr_span value = {(const char *)attributes[3], (size_t)(attributes[4] - attributes[3])};
+        if (is(attributes[0], "href"))
+            href = value;
+        else if (is(attributes[0], "rel"))
+            rel = value;
+    }
+    if (wr_span_is(rel, "alternate") && sitemap->url.bytes == 0)
+        add_attribute(sitemap, href);
+}
+
+static void open_field(struct wr_sitemap *sitemap, const xmlChar *name, int count, const xmlChar **attributes)
+{
+    const struct wr_sitemap_kind *kind = sitemap->kind;
+    if (is(name, kind->url) && kind->is_atom)
+        read_link(sitemap, count, attributes);
+    else if (is(name, kind->url) && sitemap->url.bytes == 0)
+        sitemap->field = WR_FIELD_URL;
+    else if (is(name, kind->date) && sitemap->date.bytes == 0)
+        sitemap->field = WR_FIELD_DATE;
+}
+
+static void on_start(void *context, const xmlChar *name, const xmlChar *prefix, const xmlChar *space, int space_count,
+                     const xmlChar **spaces, int count, int default_count, const xmlChar **attributes)
+{
+    struct wr_sitemap *sitemap = context;
+    (void)prefix, (void)space_count, (void)spaces, (void)default_count;
+    if (sitemap->field == WR_FIELD_URL) /* no URL has elements in it */
+        sitemap->is_bad = true;
+    if (++sitemap->depth > WR_SITEMAP_DEPTH_MAX) {
+        stop(sitemap, WR_SITEMAP_DEEP);
+    } else if (sitemap->depth == 1) {
+        open_root(sitemap, name, space);
+    } else if (!is_ours(sitemap, space)) {
+        return;
+    } else if (sitemap->depth == sitemap->kind->entry_depth && is(name, sitemap->kind->entry)) {
+        sitemap->is_entry = true;
+        sitemap->is_bad = false;
+    } else if (sitemap->is_entry && sitemap->depth == sitemap->kind->entry_depth + 1) {
+        open_field(sitemap, name, count, attributes);
+    }
+}
+
+static void on_end(void *context, const xmlChar *name, const xmlChar *prefix, const xmlChar *space)
+{
+    struct wr_sitemap *sitemap = context;
+    (void)name, (void)prefix, (void)space;
+    if (sitemap->depth == 0 || sitemap->kind == NULL)
+        return;
+    if (sitemap->is_entry && sitemap->depth == sitemap->kind->entry_depth) {
+        sitemap->is_entry = false;
+        wr_sitemap_tell(sitemap, sitemap->kind->is_index);
+    } else if (sitemap->depth == sitemap->kind->entry_depth + 1) {
+        sitemap->field = WR_FIELD_NONE;
+    }
+    sitemap->depth--;
+    if (sitemap->end != WR_SITEMAP_GOES_ON)
+        xmlStopParser(sitemap->parser);
+}
+
+/* Also of CDATA. Piece by piece. */
+static void on_text(void *context, const xmlChar *text, int bytes)
+{
+    struct wr_sitemap *sitemap = context;
+    if (sitemap->field == WR_FIELD_URL)
+        add_url(sitemap, text, (size_t)bytes);
+    else if (sitemap->field == WR_FIELD_DATE)
+        wr_sitemap_text_add(&sitemap->date, sitemap->date_text, sizeof sitemap->date_text, text, (size_t)bytes);
+}
+
+/* ---- what is not to be ---- */
+
+static void on_doctype(void *context, const xmlChar *name, const xmlChar *public_id, const xmlChar *system_id)
+{
+    (void)public_id, (void)system_id;
+    stop(context, is(name, "html") || is(name, "HTML") ? WR_SITEMAP_NONE : WR_SITEMAP_DOCTYPE);
+}
+
+/* Namespaces that nobody declared harm nobody, nor does what is broken beside the URL. */
+static void on_error(void *context, xmlError *error)
+{
+    struct wr_sitemap *sitemap = context;
+    if (error->code == XML_ERR_NO_MEMORY)
+        wr_sitemap_stop(sitemap, WR_SITEMAP_MEMORY);
+    else if (error->level >= XML_ERR_ERROR && error->domain != XML_FROM_NAMESPACE)
+        sitemap->is_bad |= sitemap->field == WR_FIELD_URL || (sitemap->kind != NULL && sitemap->kind->is_atom);
+}
+
+/* ---- the parser ---- */
+
+static bool begin(struct wr_sitemap *sitemap)
+{
+    static const xmlSAXHandler calls = {
+        .initialized = XML_SAX2_MAGIC,
+        .internalSubset = on_doctype,
+        .startElementNs = on_start,
+        .endElementNs = on_end,
+        .characters = on_text,
+        .cdataBlock = on_text,
+        .serror = (xmlStructuredErrorFunc)on_error,
+    };
+    xmlSAXHandler copy = calls; /* libxml2 copies it once more, and wants to be given one that it could change */
+    xmlInitParser();
+    sitemap->parser = xmlCreatePushParserCtxt(&copy, sitemap, NULL, 0, NULL);
+    if (sitemap->parser != NULL &&
+        xmlCtxtUseOptions(sitemap->parser, XML_PARSE_RECOVER | XML_PARSE_NONET | XML_PARSE_NOERROR |
+                                               XML_PARSE_NOWARNING | XML_PARSE_IGNORE_ENC | XML_PARSE_COMPACT) >= 0)
+        return true;
+    wr_sitemap_stop(sitemap, WR_SITEMAP_MEMORY);
+    return false;
+}
+
+/* What it has not made head or tail of yet. */
+static size_t pending(const xmlParserCtxt *parser)
+{
+    return parser->input != NULL ? (size_t)(parser->input->end - parser->input->cur) : 0;
+}
+
+static void parse_piece(struct wr_sitemap *sitemap, struct wr_span piece)
+{
+    xmlParserCtxt *parser = sitemap->parser;
+    size_t before = SIZE_MAX;
+    (void)xmlParseChunk(parser, piece.data, (int)piece.bytes, 0);
+    /* Of CDATA without an end in sight it takes some 300 bytes at a time. */
+    while (parser->instate == XML_PARSER_CDATA_SECTION && pending(parser) < before && pending(parser) > CDATA_LEFT) {
+        before = pending(parser);
+        (void)xmlParseChunk(parser, "", 0, 0);
+    }
+    if (parser->instate == XML_PARSER_EOF) /* the root has ended, or it gave up */
+        wr_sitemap_stop(sitemap, sitemap->depth == 0 ? WR_SITEMAP_WHOLE : WR_SITEMAP_BROKEN);
+    else if (pending(parser) > WR_SITEMAP_TAG_MAX) /* attributes are compared each with each: a tag has to be short */
+        stop(sitemap, WR_SITEMAP_TAG);
+}
+
+static void finish(struct wr_sitemap *sitemap)
+{
+    (void)xmlParseChunk(sitemap->parser, "", 0, 1);
+    if (sitemap->kind == NULL)
+        wr_sitemap_stop(sitemap, WR_SITEMAP_NONE);
+    else if (sitemap->depth > 0)
+        wr_sitemap_stop(sitemap, WR_SITEMAP_BROKEN);
+}
+
+void wr_sitemap_xml(struct wr_sitemap *sitemap, struct wr_span data, bool is_last)
+{
+    if (sitemap->parser == NULL && !begin(sitemap))
+        return;
+    while (data.bytes > 0 && sitemap->end == WR_SITEMAP_GOES_ON) {
+        size_t bytes = data.bytes < WR_SITEMAP_PIECE ? data.bytes : WR_SITEMAP_PIECE;
+        parse_piece(sitemap, (struct wr_span){data.data, bytes});
+        data = wr_span_after(data, bytes);
+    }
+    if (is_last && sitemap->end == WR_SITEMAP_GOES_ON)
+        finish(sitemap);
+}
+
+void wr_sitemap_xml_release(struct wr_sitemap *sitemap)
+{
+    if (sitemap->parser != NULL)
+        xmlFreeParserCtxt(sitemap->parser);
+}
