@@ -109,13 +109,23 @@ static void read_lines(struct wr_sitemap *sitemap, struct wr_span data)
 
 /* ---- what it is ---- */
 
-/* By its first byte that is no blank and no byte order mark of UTF-8. One of UTF-16 begins like XML, too. */
+static bool is_mark(char c)
+{
+    return c == '\xef' || c == '\xbb' || c == '\xbf';
+}
+
+static bool begins_xml(char c)
+{
+    return c == '<' || c == '\xff' || c == '\xfe' || c == '\0';
+}
+
+/* By its first byte that is no blank and no byte order mark of UTF-8. One of UTF-16 begins XML, too. */
 static struct wr_span find_form(struct wr_sitemap *sitemap, struct wr_span data)
 {
-    while (data.bytes > 0 && (is_blank(data.data[0]) || memchr("\xef\xbb\xbf", data.data[0], 3) != NULL))
+    while (data.bytes > 0 && (is_blank(data.data[0]) || is_mark(data.data[0])))
         data = wr_span_after(data, 1);
     if (data.bytes > 0)
-        sitemap->form = memchr("<\xff\xfe", data.data[0], 4) != NULL ? WR_FORM_XML : WR_FORM_LINES;
+        sitemap->form = begins_xml(data.data[0]) ? WR_FORM_XML : WR_FORM_LINES;
     return data;
 }
 

@@ -277,13 +277,13 @@ static int weight(enum wr_cache_status status)
 
 void wr_cache_field(struct wr_cache *cache, struct wr_span name, struct wr_span value)
 {
-    for (uint8_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
         if (!wr_field_is(name, sources[i].name))
             continue;
         enum wr_cache_status status = sources[i].read(wr_span_trim(value));
         int new = weight(status), old = weight((enum wr_cache_status)cache->status);
         if (new > old || (new == old &&new > 0 && i <= cache->source))
-            *cache = (struct wr_cache){.status = (uint8_t)status, .source = i};
+            *cache = (struct wr_cache){.status = (uint8_t)status, .source = (uint8_t)i};
         return;
     }
 }
