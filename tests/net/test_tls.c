@@ -295,6 +295,55 @@ static void http2_that_breaks_is_a_failure(void **state)
     "b"
 #define NOTHING "\0\0\0\0\0\0\0\0\1"
 
+#define TICK_MS 20
+#define HELD_MAX_NS (5 * WEIR_SECOND)
+
+/* How long the loop was held up at most. */
+struct ticker {
+    uv_timer_t timer;
+    int64_t last_at, longest_ns;
+};
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct ticker *ticker = timer->data;
+    int64_t now = (int64_t)uv_hrtime();
+
+    if (now - ticker->last_at > ticker->longest_ns)
+        ticker->longest_ns = now - ticker->last_at;
+    ticker->last_at = now;
+}
+
+static void a_server_that_never_stops_talking_does_not_hold_the_loop(void **state)
+{
+    static const struct hostile_step pings[] = {SIP, SAY(SETTINGS), FOREVER(PING), END};
+    static const struct hostile_step changes[] = {SIP, SAY(SETTINGS), FOREVER(CHANGE), END};
+    const struct hostile_step *const cases[] = {pings, changes};
+    struct ticker ticker = {.last_at = (int64_t)uv_hrtime()};
+    struct hostile_tls tls;
+    struct rig rig;
+    struct got got;
+
+    (void)state;
+    hostile_tls_init(&tls, HOSTILE_GOOD, "h2", false);
+    rig_set_up(&rig, trusting());
+    name_localhost(&rig);
+    (void)uv_timer_init(&rig.loop, &ticker.timer);
+    ticker.timer.data = &ticker;
+    (void)uv_timer_start(&ticker.timer, on_tick, TICK_MS, TICK_MS);
+    uv_unref((uv_handle_t *)&ticker.timer);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        (void)get_tls(&rig, &tls, cases[i], &got);
+        if (got.result.end == WR_NET_DONE || got.result.blame != WR_NET_HOST)
+            fail_msg("case %zu: %s", i, got.words);
+    }
+    on_tick(&ticker.timer);
+    assert_true(ticker.longest_ns < HELD_MAX_NS);
+    uv_close((uv_handle_t *)&ticker.timer, NULL);
+    rig_tear_down(&rig);
+    hostile_tls_release(&tls);
+}
+
 /* Whatever a server of HTTP/2 repeats for ever, the request ends by its time-outs at the latest. */
 static void http2_without_end_is_left(void **state)
 {
@@ -317,7 +366,8 @@ static void http2_without_end_is_left(void **state)
         (void)get_tls(&rig, &tls, cases[i], &got);
         if (got.result.end == WR_NET_DONE || got.result.blame != WR_NET_HOST)
             fail_msg("case %zu: %s", i, got.words);
-        assert_true(got.result.done_at - got.result.asked_at < options.connect_ns + options.total_ns + 10 * WEIR_SECOND);
+        assert_true(got.result.done_at - got.result.asked_at <
+                    options.connect_ns + options.total_ns + 10 * WEIR_SECOND);
     }
     rig_tear_down(&rig);
     hostile_tls_release(&tls);
@@ -327,4 +377,5 @@ WEIR_TESTS(test(a_server_that_shows_who_it_is_is_believed), test(a_certificate_t
            test(a_stranger_is_not_believed_without_the_authority), test(a_handshake_that_stalls_or_is_none_ends),
            test(handshakes_without_end_end), test(a_body_that_ends_without_farewell_is_broken),
            test(http2_is_spoken_where_both_sides_do), test(a_refused_stream_is_sent_anew_only_if_the_gate_lets_it),
-           test(http2_that_breaks_is_a_failure), test(http2_without_end_is_left))
+           test(http2_that_breaks_is_a_failure), test(http2_without_end_is_left),
+           test(a_server_that_never_stops_talking_does_not_hold_the_loop))

@@ -125,6 +125,7 @@ static int set_all(struct wr_transfer *transfer)
     CURL *easy = transfer->easy;
 
     set_callbacks(transfer);
+    transfer->net->speaks_http2 = wr_tls_watch(transfer->net, easy);
     set_limits(easy, options);
     set_proxy(easy, &transfer->net->proxy);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -232,7 +233,8 @@ static int set_method(struct wr_transfer *transfer, const struct wr_net_request 
 static void set_version(struct wr_transfer *transfer)
 {
     curl_easy_setopt(transfer->easy, CURLOPT_HTTP_VERSION,
-                     transfer->is_https ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1);
+                     transfer->is_https && transfer->net->speaks_http2 ? (long)CURL_HTTP_VERSION_2TLS
+                                                                       : (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(transfer->easy, CURLOPT_PIPEWAIT, transfer->is_https ? 1L : 0L);
 }
 

@@ -185,6 +185,7 @@ static void act(struct wr_net *net, curl_socket_t fd, int events)
     int running;
 
     net->in_curl = true;
+    net->records = 0;
     (void)curl_multi_socket_action(net->multi, fd, events, &running);
     net->in_curl = false;
     wr_net_settle(net);

@@ -5,7 +5,7 @@
  *     transfer.c  a transfer's life                  easy.c     its handle of libcurl: options and callbacks
  *     deadline.c  when it has lasted too long        result.c   how it ended, in our words
  *     proxy.c     the proxy's URL                    tell.c     what its owner is asked and told
- *     lean.h      the way without libcurl, and its files
+ *     tls.c       servers that never stop talking    lean.h     the way without libcurl, and its files
  *
  * libcurl must not be called from inside its callbacks, but for getting and setting options. So a callback only notes
  * what is to happen, and transfers end in wr_net_settle, which runs after each call into libcurl.
@@ -115,6 +115,9 @@ struct wr_net {
     uv_async_t wake;
     int open_handles; /* of libuv */
     bool in_curl;
+    uint32_t records; /* of TLS, that came in one call into libcurl */
+    int64_t talks_since;
+    bool speaks_http2;
     bool in_settle;
 
     struct wr_socket **sockets; /* by descriptor: those that libcurl watches, or has watched */
@@ -217,6 +220,11 @@ void wr_easy_forget(struct wr_transfer *transfer);
 
 /* Forgets the request. */
 void wr_easy_clear(struct wr_transfer *transfer);
+
+/* ---- tls.c ---- */
+
+/* Connections of this handle cannot hold up the loop. False: libcurl is not built upon OpenSSL. */
+bool wr_tls_watch(struct wr_net *net, CURL *easy);
 
 /* ---- deadline.c ---- */
 

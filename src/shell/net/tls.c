@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* tls.c - a server that never stops talking is hung up on.
+ *
+ * libcurl 7.88 reads frames of HTTP/2 until there is something for the transfer that it reads for, or nothing more has
+ * come. A server that sends PING or SETTINGS as fast as they are read keeps it inside one call, and the loop with all
+ * its other hosts, for as long as it likes. OpenSSL tells of every record that comes, so here the time is seen. What
+ * has been going on for too long looks like a connection that the server has closed.
+ */
+#include "shell/net/state.h"
+
+#include "shell/clock/clock.h"
+
+#include <openssl/ssl.h>
+
+#define RECORDS_PER_LOOK 256
+#define CALL_MAX_NS (250 * WEIR_MILLISECOND)
+
+static void on_record(int is_sent, int version, int kind, const void *data, size_t bytes, SSL *ssl, void *context)
+{
+    struct wr_net *net = context;
+
+    (void)version;
+    (void)data;
+    (void)bytes;
+    if (is_sent || kind != SSL3_RT_HEADER || ++net->records % RECORDS_PER_LOOK != 0)
+        return;
+    int64_t now = wr_clock_now(net->clock);
+    if (net->records == RECORDS_PER_LOOK)
+        net->talks_since = now;
+    else if (now - net->talks_since > CALL_MAX_NS)
+        SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+}
+
+static CURLcode on_context(CURL *easy, void *ssl_context, void *context)
+{
+    (void)easy;
+    SSL_CTX_set_msg_callback(ssl_context, on_record);
+    SSL_CTX_set_msg_callback_arg(ssl_context, context);
+    return CURLE_OK;
+}
+
+bool wr_tls_watch(struct wr_net *net, CURL *easy)
+{
+    return curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, net) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, on_context) == CURLE_OK;
+}
