@@ -9,7 +9,7 @@ import tempfile
 
 import cases
 
-PACKAGES = ['libpsl', 'libidn2', 'libcurl', 'libuv', 'zlib', 'libbrotlidec', 'libzstd']  # as README names them for who links libweir.a
+PACKAGES = ['libpsl', 'libidn2', 'libcurl', 'libssl', 'libuv', 'zlib', 'libbrotlidec', 'libzstd']  # as README names them for who links libweir.a
 
 
 def _output(*words, **environment):
