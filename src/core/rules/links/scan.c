@@ -42,6 +42,31 @@ static const char *skip_spaces(const char *at, const char *end)
     return at;
 }
 
+/* A name of one to eight letters, as most are, all of them at once, up to a byte of one of these classes. NULL: it is
+ * none, or not known to be one before `end`; then the name is as it was. */
+static const char *take_letters(struct wr_links_name *name, const char *at, const char *end, unsigned stops)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t word;
+
+    if (end - at <= (ptrdiff_t)sizeof word)
+        return NULL;
+    memcpy(&word, at, sizeof word);
+    uint64_t lower = word | 0x20 * ones, low = lower & 0x7f * ones;
+    uint64_t is_letter = (low + (0x80 - 'a') * ones) & ~(low + (0x7f - 'z') * ones) & ~word;
+    uint64_t others = ~is_letter & 0x80 * ones;
+    unsigned bytes = others != 0 ? (unsigned)__builtin_ctzll(others) / 8 : 8;
+    if (bytes == 0 || !is_class(at[bytes], stops))
+        return NULL;
+    *name = (struct wr_links_name){{__builtin_bswap64(lower) >> (64 - 8 * bytes), 0}, bytes};
+    return at + bytes;
+#else
+    (void)name, (void)at, (void)end, (void)stops;
+    return NULL;
+#endif
+}
+
 /* Takes the bytes up to one of these classes into a name, which is nearly always one word. */
 static const char *take_name(struct wr_links_name *name, const char *at, const char *end, unsigned stops)
 {
@@ -289,12 +314,33 @@ static const char *in_self_closing(struct wr_links *links, const char *at)
 
 /* ---- the usual way ------------------------------------------------------------------------------------- */
 
+/* name="value" as a whole, if it is here; else NULL. */
+static const char *run_attribute(struct wr_links *links, const char *at, const char *end)
+{
+    at = take_letters(&links->attribute, at, end, EQUALS);
+    if (at == NULL || end - at < 2 || at[1] != '"')
+        return NULL;
+    const char *value = at + 2, *quote = wr_links_find(value, end, '"');
+    if (quote == end)
+        return NULL;
+    begin_value(links);
+    put_value(links, value, quote);
+    end_value(links);
+    return quote + 1; /* WR_AFTER_VALUE goes on as WR_BEFORE_ATTRIBUTE does */
+}
+
 /* The states of attributes in the order in which they usually follow: a loop over all states, which jumps to one after
  * the other through a table, is guessed wrong by processors half of the time. */
 static const char *run_attributes(struct wr_links *links, const char *at, const char *end)
 {
     while (at < end && links->state == WR_BEFORE_ATTRIBUTE) {
-        at = before_attribute(links, at, end);
+        at = skip_spaces(at, end);
+        const char *next = at < end && *at != '>' ? run_attribute(links, at, end) : NULL;
+        if (next != NULL) {
+            at = next;
+            continue;
+        }
+        at = at < end ? before_attribute(links, at, end) : end;
         if (at < end && links->state == WR_IN_ATTRIBUTE)
             at = in_attribute(links, at, end);
         if (at < end && links->state == WR_BEFORE_VALUE)
@@ -312,24 +358,34 @@ static const char *in_tag_name(struct wr_links *links, const char *at, const cha
     at = take_name(&links->name, at, end, SPACE | SLASH | MORE);
     if (at == end)
         return end;
-    wr_links_named(links);
+    wr_links_named(links, wr_links_tag_of(&links->name));
     return run_attributes(links, go_on(links, at), end);
 }
 
-/* Over "<p class=x>" or "</p>" as a whole, if it ends here and nothing in it matters; else NULL. */
-static const char *skip_tag(const struct wr_links *links, const char *at, const char *end)
+/* The tag behind a '<', if its name ends here, and all of it if it is one like "<p class=x>" or "</p>" in which nothing
+ * matters; else NULL. */
+static const char *take_tag(struct wr_links *links, const char *at, const char *end)
 {
     struct wr_links_name name = {{0, 0}, 0};
-    bool is_end = *at == '/';
+    bool is_end = at < end && *at == '/';
+    uint64_t tag_at = links->chunk_at + (uint64_t)(at - 1 - links->chunk);
 
     at += is_end;
-    if (links->depth > 0 || at == end || !wr_ascii_is_alpha(*at))
+    if (at == end || !wr_ascii_is_alpha(*at))
         return NULL;
-    at = take_name(&name, at, end, SPACE | SLASH | MORE);
-    bool is_dull = wr_links_is_dull(&name);
-    if (at == end || !is_dull)
+    const char *stop = take_letters(&name, at, end, SPACE | SLASH | MORE);
+    if (stop == NULL)
+        stop = take_name(&name, at, end, SPACE | SLASH | MORE);
+    if (stop == end)
         return NULL;
-    return *at == '>' ? at + 1 : skip_attributes(at, end);
+    unsigned tag = wr_links_tag_of(&name);
+    if (tag == 0 && links->depth == 0)
+        return *stop == '>' ? stop + 1 : skip_attributes(stop, end);
+    wr_links_begin(links, is_end);
+    links->tag_at = tag_at;
+    links->name = name;
+    wr_links_named(links, tag);
+    return run_attributes(links, go_on(links, stop), end);
 }
 
 static const char *in_text(struct wr_links *links, const char *at, const char *end)
@@ -338,17 +394,12 @@ static const char *in_text(struct wr_links *links, const char *at, const char *e
         at = wr_links_find(at, end, '<');
         if (at == end)
             return end;
-        const char *next = at + 1 < end ? skip_tag(links, at + 1, end) : NULL;
-        if (next != NULL) {
-            at = next;
-            continue;
+        const char *next = take_tag(links, at + 1, end);
+        if (next == NULL) {
+            links->tag_at = links->chunk_at + (uint64_t)(at - links->chunk);
+            links->state = WR_IN_TAG_OPEN;
         }
-        links->tag_at = links->chunk_at + (uint64_t)(at++ - links->chunk);
-        links->state = WR_IN_TAG_OPEN;
-        if (at < end && wr_ascii_is_alpha(*at)) {
-            wr_links_begin(links, false);
-            at = in_tag_name(links, at, end);
-        }
+        at = next != NULL ? next : at + 1;
     }
     return at;
 }

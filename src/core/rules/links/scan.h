@@ -67,10 +67,10 @@ void wr_links_begin(struct wr_links *links, bool is_end);
 /* beside.c: one step in a state that is no tag's; as the functions of scan.c. */
 const char *wr_links_beside(struct wr_links *links, const char *at, const char *end);
 
-/* tag.c: whether a tag of this name matters nowhere but in svg and math. */
-bool wr_links_is_dull(const struct wr_links_name *name);
+/* tag.c: which tag has this name; 0: one that matters nowhere but in svg and math. */
+unsigned wr_links_tag_of(const struct wr_links_name *name);
 /* The tag's name is complete; sets what is wanted of its attributes. */
-void wr_links_named(struct wr_links *links);
+void wr_links_named(struct wr_links *links, unsigned tag);
 /* The slot of the attribute whose name is complete. */
 enum wr_links_slot wr_links_slot_of(const struct wr_links *links);
 /* The tag is complete: reports its links and says in which state the text goes on. */

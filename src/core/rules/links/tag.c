@@ -446,14 +446,16 @@ static unsigned wanted_of(const struct wr_links *links)
     }
 }
 
-bool wr_links_is_dull(const struct wr_links_name *name)
+unsigned wr_links_tag_of(const struct wr_links_name *name)
 {
-    return tag_of(name) == TAG_OTHER;
+    if (name->bytes == 1) /* as most are */
+        return name->words[0] == 'a' ? TAG_A : TAG_OTHER;
+    return tag_of(name);
 }
 
-void wr_links_named(struct wr_links *links)
+void wr_links_named(struct wr_links *links, unsigned tag)
 {
-    links->tag = (uint8_t)tag_of(&links->name);
+    links->tag = (uint8_t)tag;
     if (links->tag != TAG_OTHER && !links->is_end)
         links->wanted = wanted_of(links);
 }
