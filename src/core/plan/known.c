@@ -42,6 +42,11 @@ static uint64_t *find(const struct wr_known *known, uint64_t mix)
     return &known->slots[place];
 }
 
+void wr_known_expect(const struct wr_known *known, uint32_t job, uint64_t fingerprint)
+{
+    __builtin_prefetch(&known->slots[mixed(job, fingerprint) & (known->room - 1)]);
+}
+
 bool wr_known_has(const struct wr_known *known, uint32_t job, uint64_t fingerprint)
 {
     return *find(known, mixed(job, fingerprint)) != 0;

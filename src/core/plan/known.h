@@ -26,6 +26,8 @@ void wr_known_release(struct wr_known *known);
 
 #define WR_KNOWN_REFUSED (UINT32_C(1) << 31) /* with a job: refused although it is in the store */
 
+/* It will be asked for: has the memory fetched. */
+void wr_known_expect(const struct wr_known *known, uint32_t job, uint64_t fingerprint);
 bool wr_known_has(const struct wr_known *known, uint32_t job, uint64_t fingerprint);
 /* Where there is no room, it becomes incomplete. */
 void wr_known_add(struct wr_known *known, uint32_t job, uint64_t fingerprint);

@@ -142,6 +142,11 @@ bool wr_plan_knows(const struct wr_plan *plan, uint32_t job, uint64_t fingerprin
            wr_known_has(&plan->known, job | WR_KNOWN_REFUSED, fingerprint);
 }
 
+void wr_plan_expect(const struct wr_plan *plan, uint32_t job, uint64_t fingerprint)
+{
+    wr_known_expect(&plan->known, job, fingerprint);
+}
+
 enum wr_offer_verdict wr_plan_offer(struct wr_plan *plan, const struct wr_offer *offer, int64_t now)
 {
     char memory[WEIR_PACE_KEY_MAX + 1];

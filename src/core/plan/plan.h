@@ -176,6 +176,8 @@ enum wr_offer_verdict wr_plan_offer(struct wr_plan *plan, const struct wr_offer 
 
 /* Whether it was accepted here, or refused though it was stored: then it need not be offered. */
 bool wr_plan_knows(const struct wr_plan *plan, uint32_t job, uint64_t fingerprint);
+/* That will be asked: has the memory fetched, which is in no cache when the set is large. */
+void wr_plan_expect(const struct wr_plan *plan, uint32_t job, uint64_t fingerprint);
 
 /* Of a resumed job: this URL is known. When all of them have been told (or nothing was ever stored, as in a new plan)
  * the set is complete; tell so when it is not: then what is not in it is asked of the store. */

@@ -215,6 +215,12 @@ static void hear(struct wr_flight *flight, int status)
         wr_crawl_loop_note(loop, flight->action.host);
 }
 
+static void expect_link(void *context, uint64_t fingerprint)
+{
+    const struct wr_flight *flight = context;
+    wr_plan_expect(flight->loop->plan, (uint32_t)flight->loop->engine->job, fingerprint);
+}
+
 static void begin_page(struct wr_flight *flight, int status)
 {
     const struct wr_engine *engine = flight->loop->engine;
@@ -228,7 +234,8 @@ static void begin_page(struct wr_flight *flight, int status)
                                       .content_type = wr_flight_head(flight, WR_TEXT_TYPE),
                                       .wishes = flight->wishes,
                                       .agent = engine->token,
-                                      .follows_nofollow = engine->options.follows_nofollow};
+                                      .follows_nofollow = engine->options.follows_nofollow,
+                                      .soon = expect_link};
     wr_page_begin(&flight->page, &options);
     flight->has_page = true;
 }

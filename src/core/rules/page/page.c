@@ -9,6 +9,7 @@
 
 #define NOWHERE SIZE_MAX
 #define KEPT_TEXT ((size_t)64 * 1024) /* bytes of links that are not given back after a page */
+#define AHEAD 16                      /* links that are known before the first of them is reported */
 #define KEPT_SEEN ((size_t)4096)      /* slots; 32 KiB */
 
 /* Whether to search it for links. */
@@ -209,26 +210,46 @@ static bool note(struct wr_page *page, size_t mask, uint64_t fingerprint)
     return is_new;
 }
 
+/* Links that are new to the page, to be reported together: what `soon` has asked for comes meanwhile. */
+struct batch {
+    size_t count, used;
+    struct wr_page_link links[AHEAD];
+    struct wr_url urls[AHEAD];
+    char text[2 * WR_URL_ROOM];
+};
+
+static void tell_batch(struct wr_page *page, struct batch *batch, wr_page_found *found, void *context)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        found(context, &batch->links[i]);
+    page->facts.reported += (uint32_t)batch->count;
+    batch->count = batch->used = 0;
+}
+
 static void report(struct wr_page *page, const struct wr_base *base, size_t mask, wr_page_found *found, void *context)
 {
     const struct wr_page_options *options = &page->options;
-    char memory[WR_URL_ROOM];
-    struct wr_url url;
-    struct wr_page_link link = {.url = &url};
+    struct batch batch;
     struct head head;
 
+    batch.count = batch.used = 0;
     for (size_t at = 0, next; at < page->text.length; at = next) {
         struct wr_span text = link_at(page, at, &head, &next);
-        link.kind = (enum wr_link_kind)head.kind;
-        if (link.kind == WR_LINK_BASE || (options->kinds >> link.kind & 1) == 0 ||
-            wr_base_resolve(base, text, memory, &url) != WR_URL_OK)
+        struct wr_url *url = &batch.urls[batch.count];
+        if (head.kind == WR_LINK_BASE || (options->kinds >> head.kind & 1) == 0 ||
+            wr_base_resolve(base, text, batch.text + batch.used, url) != WR_URL_OK)
             continue;
-        link.fingerprint = wr_hash(options->key, url.text, url.bytes);
-        if (!note(page, mask, link.fingerprint))
+        uint64_t fingerprint = wr_hash(options->key, url->text, url->bytes);
+        if (!note(page, mask, fingerprint))
             continue;
-        page->facts.reported++;
-        found(context, &link);
+        if (options->soon != NULL)
+            options->soon(context, fingerprint);
+        batch.links[batch.count++] = (struct wr_page_link){(enum wr_link_kind)head.kind, url, fingerprint};
+        batch.used += url->bytes + 1u;
+        if (batch.count == AHEAD || sizeof batch.text - batch.used < WR_URL_ROOM)
+            tell_batch(page, &batch, found, context);
     }
+    tell_batch(page, &batch, found, context);
 }
 
 static int tell_links(struct wr_page *page, wr_page_found *found, void *context)

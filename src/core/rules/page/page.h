@@ -27,6 +27,10 @@
 #define WR_PAGE_LINKS_MAX 10000            /* the usual max_links */
 #define WR_PAGE_TEXT_MAX ((size_t)1 << 20) /* bytes of links */
 
+/* A link with this fingerprint will be reported soon: a chance to have the memory fetched that it will be looked up in.
+ * With the context of wr_page_end. */
+typedef void wr_page_soon(void *context, uint64_t fingerprint);
+
 /* 0 means the default. All that is pointed to must stay until wr_page_end. */
 struct wr_page_options {
     const struct wr_url *url;      /* the page's own, after all redirects */
@@ -39,6 +43,7 @@ struct wr_page_options {
     unsigned kinds;                /* of links to report, a set of 1 << kind; WR_LINKS_PAGES */
     uint32_t max_links;            /* then the rest of the page is not read; WR_PAGE_LINKS_MAX */
     bool follows_nofollow;         /* report links also where rel, meta or field say nofollow */
+    wr_page_soon *soon;            /* NULL: nobody wants to know */
 };
 
 /* What is told when the page has ended; good until the next begins. */
