@@ -61,6 +61,10 @@ static uint64_t sip(const struct wr_hash_key *key, const uint8_t *data, size_t b
     for (; i + 8 <= bytes; i += 8)
         sip_word(&v, load64(data + i));
     uint64_t last = (uint64_t)bytes << 56;
+    if (bytes >= 8 && i < bytes) {
+        last |= load64(data + bytes - 8) >> 8 * (8 - (bytes - i));
+        i = bytes;
+    }
     for (size_t shift = 0; i < bytes; i++, shift += 8)
         last |= (uint64_t)data[i] << shift;
     sip_word(&v, last);
