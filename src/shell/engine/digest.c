@@ -9,6 +9,9 @@
 #include <string.h>
 #include <weir/error.h>
 #include <xxhash.h>
+#ifdef WR_HAS_XXH_DISPATCH
+#include <xxh_x86dispatch.h> /* the same functions, by the widest instructions that the processor has */
+#endif
 
 struct digest {
     struct wr_digest base; /* first, for a pointer to it is one to us */

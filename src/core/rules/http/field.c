@@ -5,11 +5,6 @@
 #include "base/ascii.h"
 #include "core/rules/http/number.h"
 
-bool wr_field_is(struct wr_span name, const char *word)
-{
-    return name.bytes == strlen(word) && wr_ascii_same(name.data, word, name.bytes);
-}
-
 /* Of the bytes below 64, and of those below 128, each has a bit: every letter of every name comes by here. */
 #define BIT(c) ((uint64_t)1 << ((c)&63))
 #define LETTERS (((uint64_t)1 << 26) - 1)

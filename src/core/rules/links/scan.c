@@ -44,7 +44,7 @@ static const char *skip_spaces(const char *at, const char *end)
 
 /* A name of one to eight letters, as most are, all of them at once, up to a byte of one of these classes. NULL: it is
  * none, or not known to be one before `end`; then the name is as it was. */
-static const char *take_letters(struct wr_links_name *name, const char *at, const char *end, unsigned stops)
+static inline const char *take_letters(struct wr_links_name *name, const char *at, const char *end, unsigned stops)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     const uint64_t ones = UINT64_C(0x0101010101010101);
