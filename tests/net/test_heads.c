@@ -216,6 +216,9 @@ static void what_is_not_http_is_refused(void **state)
         {SAY("SSH-2.0-OpenSSH_9.2\r\n"), ""},
         {SAY(OK "no colon\r\n\r\n"), ""},
         {SAY(OK "A: b\0c\r\n\r\n"), ""},
+        {SAY(OK "A: b\r\n c\0d\r\n\r\n"), ""},
+        {SAY("HTTP/1.1 200\0OK\r\n\r\n"), ""},
+        {SAY("HTTP/1.1 200 O\0K\r\n\r\n"), ""},
     };
     (void)state;
     ASSERT_ALL_REFUSED(rows);

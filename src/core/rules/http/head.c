@@ -75,7 +75,8 @@ static int status_of(struct wr_span line)
         status = status * 10 + (line.data[i] - '0');
     }
     struct wr_span rest = wr_span_after(line, blank + 4);
-    return rest.bytes == 0 || strchr(" \r\n", rest.data[0]) != NULL ? status : 0;
+    bool is_ended = rest.bytes == 0 || rest.data[0] == ' ' || rest.data[0] == '\r';
+    return is_ended && wr_span_find(rest, '\0') == rest.bytes ? status : 0;
 }
 
 static enum wr_head_fault take_status(struct wr_head *head, struct wr_span line)
@@ -175,6 +176,8 @@ static enum wr_head_fault take_fold(struct wr_head *head, struct wr_span more)
 {
     if (head->last_is_framing)
         return WR_HEAD_FIELD;
+    if (wr_span_find(more, '\0') < more.bytes)
+        return WR_HEAD_NO_FIELD;
     if (head->last_is_left_out)
         return WR_HEAD_OK;
     wr_buf_cut(&head->text, head->text.length - 1);

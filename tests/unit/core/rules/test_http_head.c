@@ -135,6 +135,13 @@ static void what_looks_like_no_field_at_all_is_no_head(void **state)
     wr_head_init(&head, &memory.allocator, &limits);
     assert_int_equal(feed(&head, OK), WR_HEAD_OK);
     assert_int_equal(wr_head_line(&head, (struct wr_span){"A: b\0c\r\n", 8}), WR_HEAD_NO_FIELD);
+    wr_head_clear(&head);
+    assert_int_equal(feed(&head, OK "A: b\r\n"), WR_HEAD_OK);
+    assert_int_equal(wr_head_line(&head, (struct wr_span){" c\0d\r\n", 6}), WR_HEAD_NO_FIELD);
+    wr_head_clear(&head);
+    assert_int_equal(wr_head_line(&head, (struct wr_span){"HTTP/1.1 200\0OK\r\n", 17}), WR_HEAD_STATUS);
+    wr_head_clear(&head);
+    assert_int_equal(wr_head_line(&head, (struct wr_span){"HTTP/1.1 200 O\0K\r\n", 18}), WR_HEAD_STATUS);
     wr_head_release(&head);
 }
 
