@@ -9,9 +9,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#define RACE_NS                                                                                            \
-    (200 * WEIR_MILLISECOND) /* after which the next address is tried as well (RFC 8305 8: 100 ms … 2 s) \
-                              */
+#define RACE_NS (200 * WEIR_MILLISECOND) /* then the next address is tried as well (RFC 8305 8: 100 ms … 2 s) */
 
 /* ---- the queue ----------------------------------------------------------------------------------------- */
 
