@@ -70,7 +70,7 @@ typedef struct weir_client_options {
                              robots.txt, counted from its last start; default 30 min */
     uint64_t min_bytes_per_s;  /* over 30 s; default 64 */
     uint64_t max_header_bytes; /* default 256 KiB, which is also the most */
-    uint64_t max_body_bytes;   /* after decompression; default 16 MiB */
+    uint64_t max_body_bytes;   /* after decompression; default 16 MiB, at most 2^40 */
     uint32_t max_redirects;    /* default 10; UINT32_MAX: none are followed */
     const weir_allocator *allocator;
 } weir_client_options;

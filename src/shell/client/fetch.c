@@ -43,6 +43,8 @@ static int check_options(const weir_fetch_options *options)
         return wr_invalid("body is NULL, but body_bytes is not 0");
     if (options->deadline_ns != WEIR_FOREVER && (options->deadline_ns < 0 || options->deadline_ns > WEIR_DURATION_MAX))
         return wr_invalid("deadline_ns must be 1 ns to WEIR_DURATION_MAX, WEIR_FOREVER, or 0 for the client's");
+    if (options->max_body_bytes > WR_NET_BODY_MAX)
+        return wr_invalid("max_body_bytes must be 1 to 2^40, or 0 for the client's");
     if (check_value(options->etag, "etag") != 0 || check_value(options->last_modified, "last_modified") != 0)
         return WEIR_E_INVAL;
     return 0;

@@ -79,6 +79,8 @@ static int check_numbers(const weir_client_options *options)
         return wr_invalid("min_bytes_per_s must be 1 to 4294967295, or 0 for 64");
     if (options->max_header_bytes > WR_NET_HEAD_MAX)
         return wr_invalid("max_header_bytes must be 1 to 262144, or 0 for that");
+    if (options->max_body_bytes > WR_NET_BODY_MAX)
+        return wr_invalid("max_body_bytes must be 1 to 2^40, or 0 for 16 MiB");
     return 0;
 }
 

@@ -228,6 +228,8 @@ static int check(const struct wr_net_options *options)
             return wr_invalid("a net's duration is 1 ns ... 2^60 ns");
     if (options->head_max > WR_NET_HEAD_MAX)
         return wr_invalid("a head has 262144 bytes at most: libcurl takes little more");
+    if (options->body_max > WR_NET_BODY_MAX)
+        return wr_invalid("a body has 2^40 bytes at most");
     if (options->transfers_max > TRANSFERS_MAX)
         return wr_invalid("a net has 1 ... 65536 transfers at once");
     if (options->agent != NULL && !wr_field_is_sound(wr_span_of("User-Agent"), wr_span_of(options->agent)))

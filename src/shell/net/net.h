@@ -124,7 +124,7 @@ struct wr_net_request {
     struct wr_span etag;          /* for If-None-Match; left out if it is not one, or absurdly long (C11) */
     struct wr_span last_modified; /* for If-Modified-Since; likewise */
     struct wr_span body;          /* stays until on_done; only with a method that has one */
-    uint64_t body_max;            /* of the answer; 0: as in the options */
+    uint64_t body_max;            /* of the answer, at most WR_NET_BODY_MAX; 0: as in the options */
     bool is_last;                 /* close the connection afterwards: pacing will not use it again in time */
 };
 
@@ -147,6 +147,7 @@ struct wr_net_calls {
 /* ---- the net ---- */
 
 #define WR_NET_HEAD_MAX ((uint32_t)256 << 10) /* libcurl takes little more */
+#define WR_NET_BODY_MAX ((uint64_t)1 << 40)
 
 /* Fields that are 0 have the defaults that stand beside them. */
 struct wr_net_options {
@@ -165,7 +166,7 @@ struct wr_net_options {
     uint32_t connections_max; /* open, idle ones included: 4 * transfers_max, as far as the descriptors reach */
     int64_t idle_ns;          /* how long a connection may lie idle and still be used: 60 s; whole seconds */
     uint32_t head_max;        /* bytes: WR_NET_HEAD_MAX, which is also the most */
-    uint64_t body_max;        /* bytes: 32 MiB */
+    uint64_t body_max;        /* bytes: 32 MiB; at most WR_NET_BODY_MAX */
     int64_t connect_ns;       /* 15 s */
     int64_t first_byte_ns;    /* from the request's sending: 30 s */
     int64_t total_ns;         /* 5 minutes */
@@ -185,7 +186,7 @@ int wr_net_start(struct wr_net *net, const struct wr_net_request *request, const
                  void *context, struct wr_transfer **ret_transfer);
 
 /* Sends what was started now, and not only after the loop has looked at all that came meanwhile: for who must not be
- * late. before_send is called in here. What libcurl has is left to it. */
+ * late. before_send is called in here. What libcurl has is left to it. Not from on_head and on_body. */
 void wr_net_flush(struct wr_net *net);
 
 /* From here on nothing but on_done is called, from the loop and not from here. */

@@ -266,6 +266,8 @@ static int check(const struct wr_net_request *request)
         return wr_invalid("a request needs a URL");
     if (method != NULL && (!wr_field_is_sound(wr_span_of(method), wr_span_of("")) || strcmp(method, "CONNECT") == 0))
         return wr_invalid("a method is a token, and not CONNECT");
+    if (request->body_max > WR_NET_BODY_MAX)
+        return wr_invalid("a body has 2^40 bytes at most");
     if (request->body.bytes > 0 && !has_body(method))
         return wr_invalid("GET and HEAD have no body");
     return check_fields(request);
