@@ -65,6 +65,7 @@ def crawl_ends_by_itself():
 def no_host_is_asked_against_its_word():
     for name, saw in _crawl().seen.items():
         assert set(saw['offences'].values()) == {0}, (name, saw)
+    assert {host['too_soon'] for host in _crawl().report['hosts']} == {0}, _crawl().report
 
 
 def crawl_delay_lies_between_every_two_requests():

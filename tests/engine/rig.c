@@ -256,12 +256,21 @@ static void show_stuck(struct rig *rig)
              stats.is_seeding ? "seeding " : "", stats.pause_why);
 }
 
+/* S1-29: by its own account, no crawl was ever too quick. */
+static void assert_patient(void *context, const struct wr_engine_host *host)
+{
+    (void)context;
+    if (host->hasty > 0)
+        fail_msg("%.*s: %d starts came too soon", (int)host->key.bytes, host->key.data, (int)host->hasty);
+}
+
 void rig_finish(struct rig *rig)
 {
     rig_seeded(rig);
     if (!rig_await_end(rig, (SANITIZED ? 200 : 60) * WEIR_SECOND))
         show_stuck(rig);
     wr_engine_finish(rig->engine, &rig->result);
+    (void)wr_engine_report(rig->engine, assert_patient, NULL);
     wr_engine_free(rig->engine);
     rig->engine = NULL;
     rig_read_lines(rig);

@@ -52,6 +52,7 @@ static void print_totals(const struct wr_crawl_report *report, FILE *out)
 struct table {
     FILE *out;
     size_t shown, more;
+    uint64_t hasty; /* S1-29 */
 };
 
 /* The reasons that cost most, "pace 12.3 s, robots 1.0 s". */
@@ -80,6 +81,7 @@ static void print_host(void *context, const struct wr_engine_host *host)
     struct table *table = context;
     char reached[32], allowed[32], closest[32] = "-", waits[128];
     bool is_long = host->key.bytes > NAME_COLUMNS;
+    table->hasty += host->hasty;
     if (table->shown == HOSTS_SHOWN) {
         table->more++;
         return;
@@ -107,4 +109,8 @@ void wr_crawl_report_text(const struct wr_crawl_report *report, FILE *out)
     if (table.more + left_out > 0)
         fprintf(out, "… and %" PRIu64 " hosts more%s\n", (uint64_t)table.more + left_out,
                 report->settings->report == NULL ? ": --report FILE.json has them all" : "");
+    if (table.hasty > 0)
+        fprintf(out,
+                "WARNING: %" PRIu64 " requests came sooner than their host's interval allows; please report this\n",
+                table.hasty);
 }

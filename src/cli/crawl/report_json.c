@@ -112,6 +112,7 @@ static void write_host(void *context, const struct wr_engine_host *host)
     append_seconds(&buf, ", \"interval_s\": ", host->interval_ns);
     append_some_seconds(&buf, ", \"closest_s\": ", host->closest_ns);
     append_some_seconds(&buf, ", \"robots_delay_s\": ", host->robots_delay_ns);
+    wr_append_json_count(&buf, ", \"too_soon\": ", host->hasty);
     append_waits(&buf, host);
     (void)fwrite(buf.bytes, 1, buf.length, writer->out);
 }

@@ -388,6 +388,11 @@ void wr_gate_robots_delay(struct wr_gate *gate, int64_t delay_ns, int64_t now)
     gate->robots_delay_ns = delay_ns;
 }
 
+int64_t wr_gate_least(const struct wr_gate *gate, const weir_pace_options *options)
+{
+    return options->off ? 0 : wr_gate_interval(gate, options);
+}
+
 void wr_gate_pause(struct wr_gate *gate, bool paused)
 {
     gate->paused = paused;

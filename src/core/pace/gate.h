@@ -94,6 +94,8 @@ void wr_gate_drop(struct wr_gate *gate, const weir_pace_options *options, const 
                   int64_t now);
 
 void wr_gate_robots_delay(struct wr_gate *gate, int64_t delay_ns, int64_t now);
+/* What lies between two starts at least, whatever the strategy says: minimum, Crawl-delay, 1/max_rate. */
+int64_t wr_gate_least(const struct wr_gate *gate, const weir_pace_options *options);
 void wr_gate_pause(struct wr_gate *gate, bool paused);
 
 /* A server-directed window learned elsewhere: no start before `until`. Never shortens. */

@@ -106,7 +106,7 @@ void wr_plan_sent(struct wr_plan *plan, uint32_t number, int64_t now)
     struct wr_gate *gate = wr_host_gate_of(host);
     assert((task->flags & WR_TASK_SENT) == 0);
     task->flags |= WR_TASK_SENT;
-    wr_figures_sent(&host->figures, now);
+    wr_figures_sent(&host->figures, wr_gate_least(gate, &plan->options.pace), now);
     if ((task->flags & WR_TASK_LOOSE) != 0)
         wr_gate_written(gate, &plan->options.pace, now);
     else

@@ -395,6 +395,7 @@ struct wr_plan_host_report {
     uint32_t limited;        /* by 429 */
     uint32_t failures;       /* otherwise, or not at all */
     uint32_t retries;        /* pages that are tried again */
+    uint32_t hasty;          /* sent sooner after another than Crawl-delay and options allow: must be 0 (S1-29) */
     uint64_t bytes;          /* of pages */
     int64_t closest_ns;      /* between two sends; WEIR_FOREVER: there were no two */
     int64_t first_at;        /* of the sends; with no requests meaningless */

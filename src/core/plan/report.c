@@ -69,13 +69,14 @@ struct wr_plan_waited wr_task_waited(const struct wr_plan *plan, struct wr_plan_
 
 /* ---- figures ---- */
 
-void wr_figures_sent(struct wr_figures *figures, int64_t now)
+void wr_figures_sent(struct wr_figures *figures, int64_t least_ns, int64_t now)
 {
     int64_t gap_ns = now - figures->last_at;
     if (figures->requests == 0)
         figures->first_at = now;
     else if (gap_ns < figures->closest_ns)
         figures->closest_ns = gap_ns;
+    figures->hasty += figures->requests > 0 && gap_ns < least_ns;
     figures->last_at = now;
     figures->requests++;
 }
@@ -101,6 +102,7 @@ void wr_plan_host_report(const struct wr_plan *plan, const struct wr_plan_host *
                                                .limited = figures->limited,
                                                .failures = figures->failures,
                                                .retries = figures->retries,
+                                               .hasty = figures->hasty,
                                                .bytes = figures->bytes,
                                                .closest_ns = figures->closest_ns,
                                                .first_at = figures->first_at,

@@ -65,7 +65,7 @@ struct wr_group {
 struct wr_figures {
     int64_t first_at, last_at, closest_ns;
     uint64_t bytes;
-    uint32_t requests, successes, limited, failures, retries;
+    uint32_t requests, successes, limited, failures, retries, hasty;
 };
 
 struct wr_plan_host {
@@ -278,7 +278,8 @@ struct wr_plan_waited wr_host_waited(const struct wr_plan *plan, struct wr_plan_
 /* This is its next task, and goes: what it has waited. */
 struct wr_plan_waited wr_task_waited(const struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task,
                                      int64_t now);
-void wr_figures_sent(struct wr_figures *figures, int64_t now);
+/* `least_ns` should lie between two. */
+void wr_figures_sent(struct wr_figures *figures, int64_t least_ns, int64_t now);
 void wr_figures_told(struct wr_figures *figures, int status, uint64_t bytes);
 
 /* ---- flight.c ---- */

@@ -196,6 +196,7 @@ struct wr_engine_host {
     struct wr_span key;
     uint64_t requests; /* of all kinds */
     uint64_t ok, rejected, failed, retries, bytes;
+    uint64_t hasty;                           /* sooner after another than Crawl-delay and options allow: must be 0 */
     double reached_rate;                      /* starts a second between the first and the last; 0: fewer than two */
     double allowed_rate;                      /* as learned; INFINITY: any */
     int64_t interval_ns;                      /* that held at the end */

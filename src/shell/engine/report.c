@@ -113,6 +113,7 @@ static void add(struct host *host, const struct wr_plan_host_report *report)
     told->rejected += report->limited;
     told->failed += report->failures;
     told->retries += report->retries;
+    told->hasty += report->hasty;
     told->bytes += report->bytes;
     told->robots_delay_ns = report->robots_delay_ns;
     told->closest_ns = closer(told->closest_ns, report->closest_ns);

@@ -49,6 +49,28 @@ static void a_host_has_figures_of_all_that_was_sent_to_it(void **state)
     rig_release(&rig);
 }
 
+/* S1-29: the figures do not believe the gate, but look at the clock. */
+static void start_that_comes_too_soon_is_noticed(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 4);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    rig_fetch(&rig, &action, 200);
+    int64_t late_ns[] = {0, -1, -400 * MS}; /* of a shell that writes when it likes */
+    for (int i = 0; i < 3; i++) {
+        action = rig_page(&rig, rig.now + 2 * S);
+        wr_plan_sent(rig.plan, action.task, rig.now + late_ns[i]);
+        rig_tell(&rig, &action, 200);
+        assert_int_equal(report_of(&rig, "a.example").hasty, i);
+    }
+    assert_true(report_of(&rig, "a.example").closest_ns < S);
+    rig_release(&rig);
+}
+
 /* What was not sent is not counted. */
 static void what_was_given_back_is_no_request(void **state)
 {
@@ -148,6 +170,6 @@ static void a_host_that_makes_room_leaves_its_figures(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(a_host_has_figures_of_all_that_was_sent_to_it), test(what_was_given_back_is_no_request),
-           test(a_report_has_the_wait_that_goes_on), test(all_hosts_can_be_walked_over),
-           test(a_host_that_makes_room_leaves_its_figures))
+WEIR_TESTS(test(start_that_comes_too_soon_is_noticed), test(a_host_has_figures_of_all_that_was_sent_to_it),
+           test(what_was_given_back_is_no_request), test(a_report_has_the_wait_that_goes_on),
+           test(all_hosts_can_be_walked_over), test(a_host_that_makes_room_leaves_its_figures))
