@@ -273,28 +273,6 @@ static void methods_that_cannot_be_are_refused_at_the_door(void **state)
     rig_tear_down(&rig);
 }
 
-/* Nor a body without end, which would be kept in memory. */
-static void bodies_beyond_the_most_are_refused_at_the_door(void **state)
-{
-    struct rig rig;
-    weir_response *response;
-    weir_fetch_options options;
-    struct origin *origin = origin_new(say_hello, NULL, NULL);
-    (void)state;
-    rig_set_up(&rig);
-    weir_fetch_options_init(&options);
-    options.max_body_bytes = UINT64_MAX;
-    assert_int_equal(weir_client_get(rig.client, url_at(origin_port(origin), "/"), &options, NULL, &response),
-                     WEIR_E_INVAL);
-    assert_non_null(strstr(weir_error_detail(), "max_body_bytes must be 1 to 2^40"));
-    options.max_body_bytes = UINT64_C(1) << 40;
-    response = get_with(&rig, url_at(origin_port(origin), "/"), &options);
-    assert_int_equal(response->status, 200);
-    weir_response_free(response);
-    rig_tear_down(&rig);
-    origin_free(origin);
-}
-
 static void what_is_no_url_is_refused(void **state)
 {
     (void)state;
@@ -341,8 +319,6 @@ static void options_that_make_no_sense_are_refused(void **state)
     REFUSED(deadline_ns, -1);
     REFUSED(statuses, "what");
     REFUSED(max_header_bytes, (256 << 10) + 1);
-    REFUSED(max_body_bytes, (UINT64_C(1) << 40) + 1);
-    REFUSED(max_body_bytes, UINT64_MAX);
     assert_int_equal(weir_client_new(&rig.options, NULL), WEIR_E_INVAL);
     weir_pace_options pace = rig.pace;
     pace.max_rate = -1;
@@ -615,10 +591,10 @@ WEIR_TESTS(test(an_answer_has_status_body_fields_and_times), test(an_answer_of_a
            test(credentials_in_a_url_are_sent_as_a_header_and_shown_nowhere), test(a_body_can_be_had_as_it_comes),
            test(a_body_that_is_too_large_is_truncated),
            test(control_characters_in_agent_headers_and_values_are_refused),
-           test(methods_that_cannot_be_are_refused_at_the_door), test(bodies_beyond_the_most_are_refused_at_the_door),
-           test(what_is_no_url_is_refused), test(options_that_make_no_sense_are_refused),
-           test(a_callback_may_ask_for_more_but_not_wait), test(many_at_once_stay_within_the_concurrency),
-           test(more_than_the_queue_holds_is_refused), test(a_fetch_on_the_wire_can_be_cancelled),
-           test(a_blocking_get_can_be_cancelled_from_another_thread), test(closing_ends_all_that_is_under_way_or_waits),
-           test(a_client_without_work_ends_at_once), test(the_deadline_ends_what_takes_too_long),
-           test(the_deadline_counts_waiting_too), test(want_of_memory_is_an_error_and_nothing_leaks))
+           test(methods_that_cannot_be_are_refused_at_the_door), test(what_is_no_url_is_refused),
+           test(options_that_make_no_sense_are_refused), test(a_callback_may_ask_for_more_but_not_wait),
+           test(many_at_once_stay_within_the_concurrency), test(more_than_the_queue_holds_is_refused),
+           test(a_fetch_on_the_wire_can_be_cancelled), test(a_blocking_get_can_be_cancelled_from_another_thread),
+           test(closing_ends_all_that_is_under_way_or_waits), test(a_client_without_work_ends_at_once),
+           test(the_deadline_ends_what_takes_too_long), test(the_deadline_counts_waiting_too),
+           test(want_of_memory_is_an_error_and_nothing_leaks))

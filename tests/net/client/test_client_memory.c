@@ -195,5 +195,32 @@ static void a_stack_of_64_kilobytes_is_enough_to_ask(void **state)
     origin_free(origin);
 }
 
-WEIR_TESTS(test(bodies_take_no_more_memory_than_is_wanted), test(what_waits_takes_little_and_gives_it_back),
-           test(whatever_allocation_fails_the_client_stays_usable), test(a_stack_of_64_kilobytes_is_enough_to_ask))
+/* A body without end would be kept in memory. */
+static void bodies_beyond_the_most_are_refused_at_the_door(void **state)
+{
+    struct rig rig;
+    weir_client *none;
+    weir_response *response;
+    weir_fetch_options options;
+    struct origin *origin = origin_new(serve_all, NULL, NULL);
+    (void)state;
+    rig_set_up(&rig);
+    weir_fetch_options_init(&options);
+    options.max_body_bytes = UINT64_MAX;
+    assert_int_equal(weir_client_get(rig.client, url_at(origin_port(origin), "/"), &options, NULL, &response),
+                     WEIR_E_INVAL);
+    assert_non_null(strstr(weir_error_detail(), "max_body_bytes must be 1 to 2^40"));
+    rig.options.max_body_bytes = (UINT64_C(1) << 40) + 1;
+    assert_int_equal(weir_client_new(&rig.options, &none), WEIR_E_INVAL);
+    assert_non_null(strstr(weir_error_detail(), "max_body_bytes must be 1 to 2^40"));
+    options.max_body_bytes = UINT64_C(1) << 40;
+    response = get_with(&rig, url_at(origin_port(origin), "/"), &options);
+    assert_int_equal(response->status, 200);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+WEIR_TESTS(test(bodies_beyond_the_most_are_refused_at_the_door), test(bodies_take_no_more_memory_than_is_wanted),
+           test(what_waits_takes_little_and_gives_it_back), test(whatever_allocation_fails_the_client_stays_usable),
+           test(a_stack_of_64_kilobytes_is_enough_to_ask))
