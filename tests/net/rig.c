@@ -134,9 +134,18 @@ static void on_done(void *context, const struct wr_net_result *result)
     got->result.words = got->words;
 }
 
+static void on_line(void *context, struct wr_span line)
+{
+    struct got *got = context;
+    size_t at = strlen(got->lines);
+
+    assert_false(got->is_done);
+    (void)snprintf(got->lines + at, sizeof got->lines - at, "%.*s", (int)line.bytes, line.data);
+}
+
 int rig_try(struct rig *rig, const char *url, const struct wr_net_request *request, struct got *got)
 {
-    static const struct wr_net_calls calls = {before_send, on_head, on_body, on_done};
+    static const struct wr_net_calls calls = {before_send, on_head, on_body, on_done, on_line};
     struct wr_net_request whole = *request;
     char memory[WR_URL_ROOM];
     struct wr_url parsed;

@@ -46,6 +46,7 @@ struct got {
     size_t body_bytes;
     char body[GOT_BODY_MAX + 1]; /* the first of it */
     char fields[4096];           /* "Name: value\n" */
+    char lines[4096];            /* of the heads, as they came */
     struct got *then;            /* to be started from inside on_head */
     const char *then_url;
 };

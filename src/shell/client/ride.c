@@ -302,7 +302,7 @@ static bool is_last(const struct weir_fetch *fetch)
 
 static int send_request(struct weir_fetch *fetch, struct wr_ride *ride)
 {
-    static const struct wr_net_calls calls = {before_send, on_head, on_body, on_done};
+    static const struct wr_net_calls calls = {before_send, on_head, on_body, on_done, NULL};
     struct wr_net_field fields[2 * WR_HEADERS_MAX + 1];
     bool is_first = fetch->hops == 0;
     struct wr_net_request request = {

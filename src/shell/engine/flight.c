@@ -343,7 +343,7 @@ static bool is_far(int64_t next_ns)
 
 void wr_flight_send(struct wr_flight *flight, struct wr_span etag, struct wr_span modified)
 {
-    static const struct wr_net_calls calls = {before_send, on_head, on_body, on_done};
+    static const struct wr_net_calls calls = {before_send, on_head, on_body, on_done, NULL};
     struct wr_crawl_loop *loop = flight->loop;
     struct wr_engine *engine = loop->engine;
     bool is_page = flight->action.kind == WR_PLAN_START;

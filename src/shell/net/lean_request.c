@@ -31,22 +31,23 @@ static void add_validator(struct wr_buf *buf, const char *name, struct wr_span v
         add(buf, wr_span_of(name), value);
 }
 
-static void write_head(struct wr_transfer *transfer, const struct wr_net_request *request)
+void wr_net_append_head(struct wr_buf *buf, const struct wr_net *net, const struct wr_net_request *request,
+                        bool is_bare)
 {
-    struct wr_buf *buf = &transfer->lean.request;
     const struct wr_url *url = request->url;
 
-    wr_buf_append_string(buf, transfer->lean.is_head ? "HEAD " : "GET ");
+    wr_buf_append_string(buf, request->method != NULL ? request->method : "GET");
+    wr_buf_append_char(buf, ' ');
     wr_buf_append_span(buf, wr_url_target(url));
     wr_buf_append_string(buf, " HTTP/1.1\r\nHost: ");
     wr_buf_append_span(buf, wr_url_part(url, url->host_at, url->path_at));
     wr_buf_append_string(buf, "\r\n");
-    add_ours(buf, request, "User-Agent", transfer->net->options.agent);
+    add_ours(buf, request, "User-Agent", net->options.agent);
     add_ours(buf, request, "Accept", "*/*");
     add_ours(buf, request, "Accept-Encoding", "deflate, gzip, br, zstd");
     add_validator(buf, "If-None-Match", request->etag);
     add_validator(buf, "If-Modified-Since", request->last_modified);
-    for (size_t i = 0; i < request->field_count; i++)
+    for (size_t i = 0; !is_bare && i < request->field_count; i++)
         add(buf, request->fields[i].name, request->fields[i].value);
     wr_buf_append_string(buf, "\r\n");
 }
@@ -77,7 +78,7 @@ int wr_lean_set(struct wr_transfer *transfer, const struct wr_net_request *reque
     lean->race_at = 0;
     lean->received = lean->wire = 0;
     set_key(transfer);
-    write_head(transfer, request);
+    wr_net_append_head(&lean->request, transfer->net, request, false);
     return lean->request.error != 0 ? WEIR_E_NOMEM : 0;
 }
 

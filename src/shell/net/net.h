@@ -142,6 +142,8 @@ struct wr_net_calls {
     bool (*on_head)(void *context, const struct wr_head *head);         /* false: the body is not wanted */
     bool (*on_body)(void *context, const char *data, size_t bytes);     /* false: no more is wanted */
     void (*on_done)(void *context, const struct wr_net_result *result);
+    /* Each line of the heads as it came, with its end; those of interim answers as well, but not of a trailer. */
+    void (*on_line)(void *context, struct wr_span line);
 };
 
 /* ---- the net ---- */
@@ -184,6 +186,11 @@ int wr_net_new(const struct wr_net_options *options, struct wr_net **ret_net);
  * called. Else the transfer is good until on_done returns. */
 int wr_net_start(struct wr_net *net, const struct wr_net_request *request, const struct wr_net_calls *calls,
                  void *context, struct wr_transfer **ret_transfer);
+
+/* The head of such a request, as it is sent by HTTP/1.1. `is_bare`: without the caller's fields, which may be secrets,
+ * and without what they stand in for (V10). */
+void wr_net_append_head(struct wr_buf *buf, const struct wr_net *net, const struct wr_net_request *request,
+                        bool is_bare);
 
 /* Sends what was started now, and not only after the loop has looked at all that came meanwhile: for who must not be
  * late. before_send is called in here. What libcurl has is left to it. Not from on_head and on_body. */

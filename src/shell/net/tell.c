@@ -51,6 +51,8 @@ static void tell_head(struct wr_transfer *transfer)
 bool wr_tell_line(struct wr_transfer *transfer, struct wr_span line)
 {
     wr_tell_first_byte(transfer);
+    if (transfer->calls.on_line != NULL && !transfer->is_cancelled && !wr_head_is_whole(&transfer->head))
+        transfer->calls.on_line(transfer->context, line);
     enum wr_head_fault fault = wr_head_line(&transfer->head, line);
     if (fault != WR_HEAD_OK)
         wr_transfer_set_end(transfer, fault == WR_HEAD_MEMORY ? WR_NET_SCARCE : WR_NET_PROTOCOL,
