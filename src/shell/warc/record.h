@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* record.h - one record: its fields, its block, gzipped. */
+#ifndef WR_SHELL_WARC_RECORD_H
+#define WR_SHELL_WARC_RECORD_H
+
+#include "shell/warc/warc.h"
+
+#include <openssl/evp.h>
+#include <zlib.h>
+
+struct wr_warc {
+    const weir_allocator *allocator;
+    z_stream deflate;
+    EVP_MD_CTX *sha;
+    struct wr_buf fields, head;
+};
+
+#define WR_WARC_ID 48 /* "<urn:uuid:…>" and its end */
+
+/* WEIR_E_SYSTEM. */
+int wr_record_id(char ret_id[WR_WARC_ID]);
+/* Begins the fields of a record; the caller adds its own to warc->fields. */
+void wr_record_begin(struct wr_warc *warc, const char *type, const char *id, int64_t wall_at);
+void wr_record_field(struct wr_warc *warc, const char *name, struct wr_span value);
+void wr_record_digest(struct wr_warc *warc, const char *name, const uint8_t digest[WR_WARC_DIGEST]);
+void wr_record_date(struct wr_buf *buf, int64_t wall_at);
+/* Its block is these two, one after the other. */
+int wr_record_end(struct wr_warc *warc, struct wr_span first, struct wr_span second, struct wr_buf *buf);
+
+#endif
