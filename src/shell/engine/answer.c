@@ -171,6 +171,7 @@ static void write_line(struct wr_flight *flight)
         line.digest = flight->page.facts.digest;
         line.title = flight->page.facts.title;
         line.links = flight->page.facts.links;
+        line.body = wr_span_of(flight->keep.name);
     }
     wr_line_append(&flight->line, &line);
 }
@@ -198,17 +199,22 @@ void wr_answer_came(struct wr_flight *flight)
         wr_crawl_loop_note(loop, flight->action.host);
     if ((fate.news & WR_NEWS_HOPELESS) != 0)
         wr_job_over(loop->engine, WR_END_CANCELLED, "too many answers 429 in a row at a delay of a minute and more");
-    if (fate.kind == WR_FATE_AGAIN) {
+    if (fate.kind == WR_FATE_AGAIN)
         try_again(flight);
-        return;
-    }
+    else
+        wr_keep_flight(flight);
+}
+
+void wr_answer_end(struct wr_flight *flight)
+{
+    struct wr_crawl_loop *loop = flight->loop;
     if (is_answered(flight)) {
         wr_buf_clear(&flight->words);
         judge_answer(flight);
     } else {
         flight->verdict = flight->result.end == WR_NET_BLOCKED ? WR_VERDICT_BLOCKED : WR_VERDICT_FAILED;
     }
-    wr_job_told(loop, wr_ledger_end_of(&fate, flight->result.status));
+    wr_job_told(loop, wr_ledger_end_of(&flight->fate, flight->result.status));
     finish(flight);
 }
 

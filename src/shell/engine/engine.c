@@ -26,7 +26,8 @@
 static int on_sync(void *context)
 {
     struct wr_engine *engine = context;
-    return wr_output_sync(&engine->output);
+    int error = wr_output_sync(&engine->output);
+    return error == 0 ? wr_archive_sync(engine) : error;
 }
 
 static void on_changed(void *context, enum wr_store_state state, const char *why)
@@ -42,13 +43,17 @@ static void on_changed(void *context, enum wr_store_state state, const char *why
         wr_engine_warn(engine, state == WR_STORE_PAUSED ? "waiting: " : "goes on", state == WR_STORE_PAUSED ? why : "");
 }
 
-static void on_room(void *context)
+void wr_engine_has_room(struct wr_engine *engine)
 {
-    struct wr_engine *engine = context;
     for (uint32_t i = 0; i < engine->loop_count; i++) {
         atomic_store(&engine->loops[i].has_room, true);
         wr_crawl_loop_wake(&engine->loops[i]);
     }
+}
+
+static void on_room(void *context)
+{
+    wr_engine_has_room(context);
 }
 
 /* ---- opening ---- */
@@ -72,7 +77,7 @@ int wr_engine_open(const struct wr_engine_place *place, struct wr_engine **ret_e
         return WEIR_E_NOMEM;
     engine->allocator = allocator;
     engine->clock = weir_clock_monotonic();
-    engine->output.fd = -1;
+    engine->output.fd = engine->archive.body_fd = -1;
     set_up_locks(engine);
     const struct wr_store_options options = {.path = place->state_path,
                                              .may_create = place->may_create,
@@ -175,14 +180,17 @@ static void use_descriptors(struct wr_engine *engine)
 {
     struct wr_engine_options *options = &engine->options;
     struct rlimit limit;
-    uint64_t most = OTHER_DESCRIPTORS + 1;
+    uint64_t others = OTHER_DESCRIPTORS, most;
+    if (options->warc_path != NULL || options->body_folder != NULL)
+        others += options->concurrency; /* a file for each body that is large */
+    most = others + 1;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
         (void)getrlimit(RLIMIT_NOFILE, &limit);
         most = limit.rlim_cur > most ? limit.rlim_cur : most;
     }
-    uint64_t each = (most - OTHER_DESCRIPTORS) / options->loops + 1;
+    uint64_t each = (most - others) / options->loops + 1;
     engine->connections = each < CONNECTIONS_MAX ? (uint32_t)each : CONNECTIONS_MAX;
     if (options->concurrency > engine->connections * options->loops)
         options->concurrency = engine->connections * options->loops;
@@ -226,6 +234,8 @@ static int check(struct wr_engine *engine, const struct wr_engine_options *given
         return WEIR_E_INVAL;
     if (given->agent != NULL && !wr_field_is_sound(wr_span_of("User-Agent"), wr_span_of(given->agent)))
         return wr_invalid("the User-Agent has control characters; it is one line of text");
+    if (given->body_folder != NULL && given->out_path == NULL && given->warc_path == NULL)
+        return wr_invalid("bodies are saved with nothing that says whose they are; give an output as well");
     return keep_headers(engine, given->headers);
 }
 
@@ -430,10 +440,14 @@ static int set_up(struct wr_engine *engine, const struct wr_engine_options *give
         error = open_output(engine, given);
     if (error == 0 && given->log_path != NULL)
         error = wr_log_open(given->log_path, engine->allocator, &engine->log);
+    if (error == 0)
+        error = wr_archive_open(engine, given);
     if (error == 0 && given->resume_job == 0)
         error = wr_store_add_job(engine->store, given->settings, &engine->job);
     if (error == 0)
         error = record_output(engine);
+    if (error == 0)
+        error = wr_archive_begin(engine);
     return error;
 }
 
@@ -566,6 +580,7 @@ void wr_engine_free(struct wr_engine *engine)
     (void)wr_log_close(engine->log);
     wr_tally_free(engine);
     wr_origins_free(engine);
+    wr_archive_close(engine);
     wr_output_close(&engine->output);
     for (size_t i = 0; i < WR_FIELDS_MAX; i++)
         free(engine->header_lines[i]);

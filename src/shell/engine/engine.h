@@ -76,6 +76,9 @@ struct wr_engine_options {
     struct wr_span settings; /* of a new job: the caller's, to be found again */
     const char *out_path;    /* JSON lines; "-": standard output; NULL: none */
     bool appends;            /* to a file that has lines; else WEIR_E_INVAL */
+    const char *warc_path;   /* an archive, in files of this name and "-00000.warc.gz", …; NULL: none */
+    uint64_t warc_size;      /* of each of them; 1 GiB */
+    const char *body_folder; /* where bodies are saved; NULL: nowhere. There must be lines, or an archive */
     const char *log_path;    /* a line for each request as it is sent; NULL: none */
     uint32_t loops;          /* one for each processor, at most 64 */
     uint32_t concurrency;    /* requests in flight in all; 256 */

@@ -23,6 +23,7 @@ static void free_flight(struct wr_flight *flight)
     wr_founds_release(&flight->founds);
     wr_page_release(&flight->page);
     wr_digest_free(flight->digest);
+    wr_keep_release(&flight->keep, flight->loop->engine);
     wr_give(allocator, flight, sizeof *flight, _Alignof(struct wr_flight));
 }
 
@@ -40,6 +41,7 @@ static struct wr_flight *make(struct wr_crawl_loop *loop)
     wr_buf_init(&flight->line, allocator, (size_t)1 << 20);
     wr_founds_init(&flight->founds, allocator);
     wr_page_init(&flight->page, allocator);
+    wr_keep_init(&flight->keep, loop->engine);
     if (wr_digest_new(loop->engine->options.digest, allocator, &flight->digest) == 0)
         return flight;
     free_flight(flight);
@@ -108,6 +110,7 @@ void wr_flight_give_back(struct wr_flight *flight)
     wr_buf_clear(&flight->final_url);
     wr_founds_clear(&flight->founds);
     empty(&flight->founds.text);
+    wr_keep_clear(&flight->keep, engine);
     wr_flight_landed(flight);
     if (flight->has_seeds)
         (void)atomic_fetch_sub(&engine->seeding, 1);
@@ -159,6 +162,8 @@ static bool before_send(void *context, const struct wr_net_send *send)
         return false;
     wr_plan_sent(loop->plan, task, send->now);
     flight->was_sent = true;
+    if (flight->keep.is_on)
+        flight->keep.wall_at = weir_wall_now();
     WR_COUNT_UP(loop, requests);
     if (flight->action.kind != WR_PLAN_START)
         WR_COUNT_UP(loop, robots);
@@ -261,13 +266,21 @@ static bool on_head(void *context, const struct wr_head *head)
     return true;
 }
 
+static void on_line(void *context, struct wr_span line)
+{
+    struct wr_flight *flight = context;
+    wr_keep_line(&flight->keep, line);
+}
+
 static bool on_body(void *context, const char *data, size_t bytes)
 {
     struct wr_flight *flight = context;
     flight->body_bytes += bytes;
     wr_count_add(&flight->loop->counts.bytes, bytes);
+    if (flight->keep.is_on)
+        wr_keep_body(flight, data, bytes);
     if (!flight->wants_body)
-        return flight->body_bytes <= SKIPPED_MAX;
+        return flight->keep.is_on || flight->body_bytes <= SKIPPED_MAX;
     if (flight->has_page)
         wr_page_feed(&flight->page, data, bytes);
     else
@@ -344,6 +357,7 @@ static bool is_far(int64_t next_ns)
 void wr_flight_send(struct wr_flight *flight, struct wr_span etag, struct wr_span modified)
 {
     static const struct wr_net_calls calls = {before_send, on_head, on_body, on_done, NULL};
+    static const struct wr_net_calls keeping = {before_send, on_head, on_body, on_done, on_line};
     struct wr_crawl_loop *loop = flight->loop;
     struct wr_engine *engine = loop->engine;
     bool is_page = flight->action.kind == WR_PLAN_START;
@@ -356,7 +370,9 @@ void wr_flight_send(struct wr_flight *flight, struct wr_span etag, struct wr_spa
         request.fields = engine->fields;
         request.field_count = engine->field_count;
     }
-    if (wr_net_start(loop->net, &request, &calls, flight, &flight->transfer) == 0)
+    if (flight->keep.is_on)
+        wr_net_append_head(&flight->keep.request, loop->net, &request, true);
+    if (wr_net_start(loop->net, &request, flight->keep.is_on ? &keeping : &calls, flight, &flight->transfer) == 0)
         return;
     wr_plan_given(loop->plan, flight->action.task, wr_crawl_loop_now(loop));
     if (flight->action.kind == WR_PLAN_ROBOTS)
@@ -375,6 +391,7 @@ static void reset(struct wr_flight *flight, const struct wr_plan_action *action)
     flight->said = (weir_said)WR_NOTHING_SAID;
     flight->said_at = 0;
     memset(flight->head_bytes, 0, sizeof flight->head_bytes);
+    flight->keep.is_on = flight->loop->engine->archive.is_on && action->kind == WR_PLAN_START;
 }
 
 bool wr_flight_set_url(struct wr_flight *flight, struct wr_span url)

@@ -105,6 +105,7 @@ void wr_line_append(struct wr_buf *buf, const struct wr_line *line)
     append_count_or_null(buf, ", \"status\": ", line->status, 1);
     wr_append_json_count(buf, ", \"bytes\": ", line->bytes);
     wr_append_json_text(buf, ", \"digest\": ", or_null(line->digest));
+    wr_append_json_text(buf, ", \"body\": ", or_null(line->body));
     wr_append_json_text(buf, ", \"content_type\": ", or_null(line->content_type));
     wr_append_json_text(buf, ", \"title\": ", line->title);
     wr_append_json_count(buf, ", \"depth\": ", line->depth);

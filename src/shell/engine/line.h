@@ -2,9 +2,9 @@
 /* line.h - what became of one URL, as one line of JSON.
  *
  *     {"url": "https://example.org/", "final_url": "https://example.org/", "status": 200, "bytes": 12112,
- *      "digest": "xxh128:…", "content_type": "text/html", "title": "Weirs", "depth": 0, "referrer": null, "attempts":
- * 1, "links": 34, "verdict": "fetched", "error": null, "error_text": null, "wait_ms": {"pace": 100, "queue": 2},
- *      "dns_ms": 0.012, "connect_ms": 1.5, "first_byte_ms": 20.25, "total_ms": 21.8}
+ *      "digest": "xxh128:…", "body": null, "content_type": "text/html", "title": "Weirs", "depth": 0, "referrer": null,
+ * "attempts": 1, "links": 34, "verdict": "fetched", "error": null, "error_text": null, "wait_ms": {"pace": 100,
+ * "queue": 2}, "dns_ms": 0.012, "connect_ms": 1.5, "first_byte_ms": 20.25, "total_ms": 21.8}
  *
  * Always these members, in this order; null where nothing is known. Printable ASCII, whatever strangers wrote, and no
  * user or password of a URL (V10).
@@ -51,6 +51,7 @@ struct wr_line {
     int status;                  /* 0: unknown */
     uint64_t bytes;              /* of the body */
     struct wr_span digest;       /* or empty */
+    struct wr_span body;         /* the file that it is in; or empty */
     struct wr_span content_type; /* or empty */
     struct wr_span title;
     uint32_t depth;

@@ -286,6 +286,8 @@ static void *run(void *context)
     struct starting *starting = context;
     struct wr_crawl_loop *loop = starting->loop;
     int error = make_net(loop);
+    if (error == 0 && loop->engine->archive.is_on)
+        error = wr_warc_new(loop->engine->allocator, &loop->warc);
     starting->error = error;
     if (error == 0) {
         (void)pthread_mutex_lock(&loop->mail_lock);
@@ -342,6 +344,7 @@ void wr_crawl_loop_close(struct wr_crawl_loop *loop)
     wr_errands_free(loop);
     wr_referrers_release(loop);
     wr_plan_free(loop->plan);
+    wr_warc_free(loop->warc);
     wr_give(loop->engine->allocator, loop->changes, loop->changes_room * sizeof *loop->changes,
             _Alignof(struct wr_store_change));
     wr_give(loop->engine->allocator, loop->elsewhere, WR_ELSEWHERE * sizeof *loop->elsewhere, _Alignof(uint64_t));

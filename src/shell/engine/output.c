@@ -53,6 +53,8 @@ static int open_file(const char *path, struct wr_output *output)
         output->fd = open(path, flags, 0666);
     if (output->fd >= 0)
         return 0;
+    if (errno == ENOSPC || errno == EDQUOT)
+        return WEIR_E_FULL;
     return refuse(path, errno == ENXIO ? "is a pipe that nobody reads; begin with the reader" : open_trouble(errno));
 }
 
@@ -142,7 +144,7 @@ static bool awaits_reader(struct wr_output *output)
     return true;
 }
 
-static int write_all(struct wr_output *output, const char *bytes, size_t count, size_t *ret_written)
+int wr_output_write(struct wr_output *output, const char *bytes, size_t count, size_t *ret_written)
 {
     for (*ret_written = 0; *ret_written < count;) {
         size_t left = count - *ret_written;
@@ -163,7 +165,7 @@ static int write_all(struct wr_output *output, const char *bytes, size_t count, 
 static int write_lines(struct wr_output *output)
 {
     size_t written;
-    int error = write_all(output, output->writing.bytes, output->writing.length, &written);
+    int error = wr_output_write(output, output->writing.bytes, output->writing.length, &written);
     if (error != 0)
         memmove(output->writing.bytes, output->writing.bytes + written, output->writing.length - written);
     wr_buf_cut(&output->writing, output->writing.length - written);

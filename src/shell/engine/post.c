@@ -221,21 +221,41 @@ static int post_now(struct post *post)
                               : wr_store_post(engine->store, post->loop->changes, post->count, wr_on_stored, engine);
 }
 
-static int post_with_line(struct post *post)
+static void add_line(struct wr_engine *engine, const struct wr_buf *line)
 {
-    struct wr_output *output = &post->loop->engine->output;
-    const struct wr_buf *line = &post->flight->line;
+    struct wr_output *output = &engine->output;
+    if (output->fd < 0)
+        return;
+    wr_buf_append(&output->lines, line->bytes, line->length);
+    output->end += line->length;
+    if (output->lines.error != 0) /* the store has it, and the output never will: what is committed is cut off */
+        wr_job_over(engine, WR_END_BROKEN, weir_error_text(output->lines.error));
+}
+
+/* With its line, and its record in the archive. */
+static int post_with_outputs(struct post *post)
+{
+    struct wr_engine *engine = post->loop->engine;
+    struct wr_output *output = &engine->output;
+    struct wr_flight *flight = post->flight;
+    struct wr_archive_place place;
+    bool has_record = flight->keep.pieces != NULL && flight->keep.pieces->name[0] == '\0';
+    int error = 0;
     (void)pthread_mutex_lock(&output->lock);
     if (output->fd >= 0) /* also of a pipe: the lines are written when the store says that the post is committed */
         post->loop->changes[post->count++] = (struct wr_store_change){
             .kind = WR_STORE_OUTPUT,
-            .output = {post->loop->engine->job, wr_span_of(output->path), output->end + line->length}};
-    int error = post_now(post);
+            .output = {engine->job, wr_span_of(output->path), output->end + flight->line.length}};
+    if (has_record)
+        error = wr_archive_place(engine, flight, &place, &post->loop->changes[post->count++]);
     if (error == 0) {
-        wr_buf_append(&output->lines, line->bytes, line->length);
-        output->end += line->length;
-        if (output->lines.error != 0) /* the store has it, and the output never will: what is committed is cut off */
-            wr_job_over(post->loop->engine, WR_END_BROKEN, weir_error_text(output->lines.error));
+        error = post_now(post);
+        if (error != 0 && has_record && place.info != NULL)
+            wr_piece_free(engine, place.info);
+    }
+    if (error == 0) {
+        add_line(engine, &flight->line);
+        wr_archive_take(engine, flight, has_record ? &place : NULL);
     }
     (void)pthread_mutex_unlock(&output->lock);
     return error;
@@ -245,7 +265,7 @@ static int try_post(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
     struct post post = {.loop = loop, .flight = flight};
-    if (!reserve(loop, flight->founds.count + 2) || !copy_asked(&post)) {
+    if (!reserve(loop, flight->founds.count + 3) || !copy_asked(&post)) {
         free_all_news(post.news);
         return WEIR_E_NOMEM;
     }
@@ -256,7 +276,7 @@ static int try_post(struct wr_flight *flight)
         return 0;
     (void)atomic_fetch_add(&loop->engine->posts, 1);
     bool has_line = flight->line.length > 0 && loop->engine->output.fd >= 0;
-    int error = has_line ? post_with_line(&post) : post_now(&post);
+    int error = has_line || flight->keep.pieces != NULL ? post_with_outputs(&post) : post_now(&post);
     if (error != 0) {
         free_all_news(post.news);
         wr_posts_done(loop->engine);
@@ -292,7 +312,10 @@ void wr_posts_again(struct wr_crawl_loop *loop)
     loop->is_stalled = false;
     while (flight != NULL && !loop->is_stalled) {
         struct wr_flight *next = flight->next;
-        wr_post_flight(flight);
+        if (flight->keep.waits)
+            wr_keep_flight(flight);
+        else
+            wr_post_flight(flight);
         flight = next;
     }
 }

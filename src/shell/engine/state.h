@@ -10,7 +10,8 @@
  *     seed.c     where it begins                      referrer.c who led to a task
  *     scope.c    which links are followed             line.c     a line of the output
  *     report.c   looking                              log.c      a line for each request
- *     cap.c      limits over everything
+ *     cap.c      limits over everything               keep.c     answers that are kept
+ *     archive.c  the files that they are kept in      bodies.c   their names
  *
  * A flight is one request, from its START to the moment at which the store has taken what came of it. All that a flight
  * has stays with it and is used again by the next one.
@@ -25,6 +26,7 @@
 #include "base/map.h"
 #include "core/plan/ledger.h"
 #include "core/rules/page/page.h"
+#include "shell/engine/archive.h"
 #include "shell/engine/engine.h"
 #include "shell/engine/line.h"
 #include "shell/net/net.h"
@@ -145,6 +147,7 @@ struct wr_flight {
     struct wr_founds founds;
     struct wr_buf line;
     enum wr_verdict verdict;
+    struct wr_keep keep;
     bool is_again;  /* tried again: no line */
     bool has_seeds; /* it carries some, which are counted */
 };
@@ -169,6 +172,8 @@ weir_outcome wr_flight_outcome(const struct wr_flight *flight, int status, int64
 /* ---- pages (answer.c), their end (post.c) ---- */
 
 void wr_answer_came(struct wr_flight *flight);
+/* What is to be kept of it is. */
+void wr_answer_end(struct wr_flight *flight);
 /* A task that ends unsent. */
 void wr_answer_end_unsent(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
 /* The same for one that the store has lost something of; `why` says what. */
@@ -245,6 +250,7 @@ struct wr_crawl_loop {
     int64_t start_at, paid_at, scarce_until; /* by limits over everything: no start before */
     bool is_paused;                          /* the plan starts no more */
     _Atomic bool is_drained;                 /* the plan has nothing to do */
+    struct wr_warc *warc;                    /* NULL: nothing is kept */
     struct wr_map referrers;
     struct wr_referrer *last_referrer;
     struct wr_hop *hops;
@@ -287,9 +293,44 @@ int wr_output_open(struct wr_output *output, const char *path, bool appends, boo
                    const weir_allocator *allocator);
 /* Nothing begins: removes what was made. */
 void wr_output_take_back(struct wr_output *output);
+/* *ret_written is right also if it fails. WEIR_E_FULL: no room now. */
+int wr_output_write(struct wr_output *output, const char *bytes, size_t count, size_t *ret_written);
 /* Writes and syncs. The store calls it before a commit. */
 int wr_output_sync(struct wr_output *output);
 void wr_output_close(struct wr_output *output);
+
+/* ---- what is kept beside lines (keep.c, archive.c) ---- */
+
+void wr_keep_init(struct wr_keep *keep, const struct wr_engine *engine);
+void wr_keep_clear(struct wr_keep *keep, struct wr_engine *engine);
+void wr_keep_release(struct wr_keep *keep, struct wr_engine *engine);
+void wr_keep_line(struct wr_keep *keep, struct wr_span line);
+void wr_keep_body(struct wr_flight *flight, const char *data, size_t bytes);
+/* It has ended: makes what is to be kept, if anything is, and then calls wr_answer_end; now or later. */
+void wr_keep_flight(struct wr_flight *flight);
+
+struct wr_piece *wr_piece_new(struct wr_engine *engine); /* NULL: no memory */
+void wr_piece_free(struct wr_engine *engine, struct wr_piece *piece);
+
+/* WEIR_E_INVAL, WEIR_E_SYSTEM, WEIR_E_NOMEM. */
+int wr_archive_open(struct wr_engine *engine, const struct wr_engine_options *given);
+/* Once there is a job; waits for the store. */
+int wr_archive_begin(struct wr_engine *engine);
+
+/* Where a record goes, under the output's lock: found before the post, taken after it. */
+struct wr_archive_place {
+    uint32_t number;
+    uint64_t begin, end;
+    struct wr_piece *info; /* not NULL: it begins a file */
+};
+/* WEIR_E_NOMEM. */
+int wr_archive_place(struct wr_engine *engine, const struct wr_flight *flight, struct wr_archive_place *ret_place,
+                     struct wr_store_change *ret_change);
+/* NULL: there is no record, but a body. */
+void wr_archive_take(struct wr_engine *engine, struct wr_flight *flight, const struct wr_archive_place *place);
+/* As wr_output_sync. */
+int wr_archive_sync(struct wr_engine *engine);
+void wr_archive_close(struct wr_engine *engine);
 
 /* ---- what the loops share (job.c) ---- */
 
@@ -319,6 +360,7 @@ struct wr_engine {
     struct wr_statuses statuses;
     struct wr_span token; /* of the agent */
     struct wr_output output;
+    struct wr_archive archive;
     struct wr_log *log;
     struct wr_crawl_loop *loops;
     uint32_t loop_count, loops_room; /* the count is 0 before they are there */
@@ -357,6 +399,8 @@ uint32_t wr_engine_loop_of(const struct wr_engine *engine, struct wr_span key);
 uint32_t wr_engine_loop_of_url(const struct wr_engine *engine, const struct wr_url *url);
 uint64_t wr_engine_fingerprint(const struct wr_engine *engine, struct wr_span canonical);
 
+/* Who waited to post tries again. */
+void wr_engine_has_room(struct wr_engine *engine);
 /* Has all loops look again. */
 void wr_engine_wake(struct wr_engine *engine);
 /* The job's end; the first counts. */

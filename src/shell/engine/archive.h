@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* archive.h - what is kept of answers beside their lines: records of an archive (WARC), and bodies as files.
+ *
+ *     flight ── keep: lines of the head, body ──▶ made into pieces ──▶ posted with the line ──▶ written before the
+ * commit
+ *
+ * A piece is a record for the archive's file, or a body for a file of its own. The store's thread writes both before
+ * it commits the pages they are of (output.c tells the same of lines): after a crash the archive is cut back to what
+ * was committed, and a body that was written too early is written again.
+ *
+ * Bounded: of each body that is being read, as much as WR_KEEP_SHARE (or, with many in flight, its part of
+ * WR_KEEP_TOTAL) is in memory, and the rest in a file without a name; of a body at most WR_KEEP_BODY_MAX is kept.
+ * Pieces that are made and not written yet are at most WR_PIECES_MAX in all, or a single one that is larger: then pages
+ * wait, and nothing is started.
+ */
+#ifndef WR_SHELL_ENGINE_ARCHIVE_H
+#define WR_SHELL_ENGINE_ARCHIVE_H
+
+#include "shell/warc/warc.h"
+
+#include <stdatomic.h>
+#include <uv.h>
+
+#define WR_KEEP_SHARE ((size_t)1 << 20)
+#define WR_KEEP_TOTAL ((size_t)256 << 20)
+#define WR_KEEP_BODY_MAX ((uint64_t)256 << 20)
+#define WR_PIECES_MAX ((size_t)128 << 20)
+#define WR_ARCHIVE_SIZE ((uint64_t)1 << 30) /* the usual size of a file */
+#define WR_BODY_NAME_MAX 160                /* bytes of a body's name, with its folder */
+
+/* Not yet written. */
+struct wr_piece {
+    struct wr_piece *next;
+    struct wr_buf text;
+    int fd;                          /* not -1: the body is in this file, not in the text */
+    uint32_t number;                 /* of the archive's file */
+    char name[WR_BODY_NAME_MAX + 1]; /* of a body; "": a record */
+};
+
+/* A flight's. */
+struct wr_keep {
+    bool is_on;
+    bool is_head_whole;
+    bool is_cut;    /* not all of the body could be kept */
+    bool waits;     /* for room: it has no pieces yet */
+    bool is_new;    /* the payload was not in the archive */
+    int fd;         /* of a body that is not in memory; -1: none */
+    uint64_t bytes; /* of the body */
+    int64_t wall_at;
+    struct wr_buf request, head, body;
+    char name[WR_BODY_NAME_MAX + 1]; /* of the body; "": it is not saved */
+    struct wr_seen_key seen;
+    struct wr_piece *pieces; /* the record first, if there is one */
+    size_t held;             /* bytes counted for them */
+    uv_work_t work;
+    int error;
+};
+
+struct wr_output;
+
+/* The engine's. */
+struct wr_archive {
+    bool is_on;
+    char *prefix;       /* whole path without "-00000.warc.gz"; NULL: no archive */
+    char *body_folder;  /* NULL: no bodies */
+    char *spill_folder; /* where files without a name go */
+    int body_fd;
+    uint64_t size_max;
+    size_t share; /* of a body in memory */
+    struct wr_warc *warc;
+    _Atomic size_t held;     /* bytes of pieces, made or about to be */
+    _Atomic bool is_refused; /* somebody waits for less of them */
+    /* Under the output's lock. */
+    struct wr_seen *seen;
+    uint32_t number; /* of the file that is being filled */
+    uint64_t end;    /* with all that was posted */
+    uint64_t begin;  /* after its first record */
+    char path[4096]; /* scratch */
+    struct wr_piece *first, *last;
+    /* The store's thread's. */
+    struct wr_output *file;
+    uint32_t file_number;
+    struct wr_piece *writing;
+    size_t written; /* of the first */
+    bool has_bodies;
+};
+
+#endif
