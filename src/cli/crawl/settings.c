@@ -93,6 +93,12 @@ static const struct wr_option options[] = {
     {"state", WR_STRING(crawl_settings, state), .value = "FILE", .help = "where the crawl is remembered"},
     {"out", WR_STRING(crawl_settings, out), .value = "FILE", .help = "where the lines go; - is standard output"},
     {"append", WR_FLAG(crawl_settings, append), .help = "to a file that is there already"},
+    {"warc", WR_STRING(crawl_settings, warc), .value = "FILE",
+     .help = "keep what came in an archive: FILE-00000.warc.gz, …"},
+    {"warc-size", WR_SIZE(crawl_settings, warc_size), .value = "SIZE", .min = 1, .max = WR_BYTES_MAX,
+     .help = "begin another file when one is so large"},
+    {"save-bodies", WR_STRING(crawl_settings, save_bodies), .value = "DIR",
+     .help = "save each page as a file there; \"body\" in its line is the name"},
     {"resume", WR_FLAG(crawl_settings, resume), .help = "go on with the newest job that was stopped or given up"},
     {"job", WR_COUNT(crawl_settings, job), .value = "N", .min = 0, .max = INT64_MAX,
      .help = "with --resume: with this one"},
@@ -156,6 +162,7 @@ bool wr_crawl_settings_init(struct wr_crawl_settings *ret_settings)
         .failure_threshold = THRESHOLD,
         .state = "weir.db",
         .out = "crawl.jsonl",
+        .warc_size = (uint64_t)1 << 30,
     };
     return read_threshold(&ret_settings->failure_threshold);
 }
@@ -287,6 +294,9 @@ bool wr_crawl_options_make(const struct wr_crawl_settings *settings, struct wr_c
     *ret_options = (struct wr_engine_options){
         .out_path = settings->out,
         .log_path = settings->log,
+        .warc_path = settings->warc,
+        .warc_size = settings->warc_size,
+        .body_folder = settings->save_bodies,
         .agent = ret_texts->agent,
         .headers = ret_texts->headers,
         .proxy = settings->proxy,

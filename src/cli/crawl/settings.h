@@ -33,7 +33,8 @@ struct wr_crawl_settings {
     uint64_t max_body, failure_threshold;
     int digest; /* enum wr_digest_kind */
     /* From where and to where. */
-    const char *state, *out, *report, *log;
+    const char *state, *out, *report, *log, *warc, *save_bodies;
+    uint64_t warc_size;
     bool append, resume, quiet, json;
     uint64_t job;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bodies.h - the names of files that bodies are saved in.
  *
- *     example.org/0f115db062b7c0dd030b16878c99dea5.html
+ *     a.example/217fbabc0e7aa17115435afd966b734a.html
  *
  * The folder is the host, and its port if there is one; the name is that of the URL: the first half of its SHA-256, as
  * in `printf %s URL | sha256sum`. The ending says what the server called it. Nothing of it can be chosen by a stranger

@@ -475,6 +475,8 @@ int wr_engine_start(struct wr_engine *engine, const struct wr_engine_options *gi
         wr_engine_stop(engine);
     if (error != 0)
         wr_output_take_back(&engine->output);
+    if (error != 0 && engine->archive.file != NULL)
+        wr_output_take_back(engine->archive.file);
     return error;
 }
 

@@ -53,6 +53,7 @@ static struct wr_line full_line(void)
                             .status = 200,
                             .bytes = 12112,
                             .digest = wr_span_of("xxh128:00"),
+                            .body = wr_span_of("h.example/0.html"),
                             .content_type = wr_span_of("text/html"),
                             .title = wr_span_of("Weirs"),
                             .depth = 2,
@@ -78,7 +79,8 @@ static void a_line_has_all_members_in_their_order(void **state)
     assert_string_equal(
         memory,
         "{\"url\": \"https://h.example/a\", \"final_url\": \"https://h.example/b\", \"status\": 200, \"bytes\": "
-        "12112, \"digest\": \"xxh128:00\", \"content_type\": \"text/html\", \"title\": \"Weirs\", \"depth\": 2, "
+        "12112, \"digest\": \"xxh128:00\", \"body\": \"h.example/0.html\", \"content_type\": \"text/html\", \"title\": "
+        "\"Weirs\", \"depth\": 2, "
         "\"referrer\": \"https://h.example/\", \"attempts\": 1, \"links\": 34, \"verdict\": \"fetched\", \"error\": "
         "\"timeout\", \"error_text\": \"it took too long\", \"wait_ms\": {\"pace\": 100, \"robots_delay\": 2000, "
         "\"queue\": 3}, \"dns_ms\": 0.012, \"connect_ms\": 1.5, \"first_byte_ms\": 20250, \"total_ms\": 0}\n");
@@ -86,9 +88,9 @@ static void a_line_has_all_members_in_their_order(void **state)
 
 static void what_is_not_known_is_null(void **state)
 {
-    static const char *const nulls[] = {"final_url",  "status",        "digest",  "content_type", "title",
-                                        "referrer",   "links",         "error",   "error_text",   "dns_ms",
-                                        "connect_ms", "first_byte_ms", "total_ms"};
+    static const char *const nulls[] = {"final_url", "status",     "digest",        "body",    "content_type",
+                                        "title",     "referrer",   "links",         "error",   "error_text",
+                                        "dns_ms",    "connect_ms", "first_byte_ms", "total_ms"};
     struct wr_line line = {.url = wr_span_of("https://h.example/a"),
                            .error = wr_span_of(""),
                            .referrer = wr_span_of(""),
@@ -101,7 +103,7 @@ static void what_is_not_known_is_null(void **state)
 
     (void)state;
     json_t *object = read_line(&line);
-    assert_int_equal(json_object_size(object), 19);
+    assert_int_equal(json_object_size(object), 20);
     for (size_t i = 0; i < sizeof nulls / sizeof nulls[0]; i++)
         assert_true(json_is_null(json_object_get(object, nulls[i])));
     assert_text(object, "verdict", "robots");

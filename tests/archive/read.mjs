@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Reads WARC files with the reader of the webrecorder project (npm's warcio) and prints each record as a line of JSON:
+// its fields, the head and body of its message, and whether its digests are right. The folder that warcio is in is the
+// first argument.
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+
+const [folder, ...files] = process.argv.slice(2);
+const from = createRequire(`${folder}/package.json`);
+const { WARCParser } = await import(pathToFileURL(from.resolve('warcio')).href.replace(/index\.cjs$/, 'index.js'));
+
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+
+function sha1(...parts) {
+  const hash = createHash('sha1');
+  parts.forEach((part) => hash.update(part));
+  const bits = [...hash.digest()].map((byte) => byte.toString(2).padStart(8, '0')).join('');
+  return 'sha1:' + bits.match(/.{5}/g).map((five) => LETTERS[parseInt(five, 2)]).join('');
+}
+
+function split(block) {
+  const end = block.indexOf('\r\n\r\n');
+  return end < 0 ? [block, Buffer.alloc(0)] : [block.subarray(0, end + 4), block.subarray(end + 4)];
+}
+
+for (const file of files) {
+  const parser = new WARCParser(createReadStream(file), { keepHeadersCase: true, parseHttp: false });
+  for await (const record of parser) {
+    const block = Buffer.from(await record.readFully(false));
+    const fields = Object.fromEntries(record.warcHeaders.headers);
+    const [head, body] = split(block);
+    const payload = record.warcHeader('WARC-Payload-Digest');
+    console.log(JSON.stringify({
+      file, offset: parser.offset, version: record.warcHeaders.statusline, fields,
+      head: head.toString('latin1'), body: body.toString('latin1'),
+      length_ok: block.length === record.warcContentLength,
+      block_ok: sha1(block) === record.warcHeader('WARC-Block-Digest'),
+      payload_ok: record.warcType !== 'response' || sha1(body) === payload,
+    }));
+  }
+}
