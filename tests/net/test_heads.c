@@ -244,7 +244,47 @@ static void odd_fields_are_joined_or_left_out_and_never_split(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(heads_without_end_are_cut_and_take_no_memory), test(layers_of_coding_are_few),
+/* For who keeps what was sent. */
+static void a_bare_head_has_all_lines_but_the_callers(void **state)
+{
+    static const struct wr_net_field fields[] = {{{"Authorization", 13}, {"Bearer x", 8}}, {{"accept", 6}, {"y", 1}}};
+    char memory[WR_URL_ROOM], text[512];
+    struct wr_url url;
+    struct wr_buf buf;
+    struct rig rig;
+
+    (void)state;
+    rig_set_up(&rig, rig_options());
+    assert_int_equal(wr_url_parse(wr_span_of("http://u:p@a.example/b?c#d"), NULL, NULL, memory, sizeof memory, &url),
+                     WR_URL_OK);
+    const struct wr_net_request request = {.url = &url, .fields = fields, .field_count = 2, .etag = {"\"a\"", 3}};
+    wr_buf_init_fixed(&buf, text, sizeof text);
+    wr_net_append_head(&buf, rig.net, &request, true);
+    assert_string_equal(text, "GET /b?c HTTP/1.1\r\nHost: a.example\r\nUser-Agent: weir-test/1\r\n"
+                              "Accept-Encoding: deflate, gzip, br, zstd\r\nIf-None-Match: \"a\"\r\n\r\n");
+    rig_tear_down(&rig);
+}
+
+static void lines_of_a_head_are_told_as_they_came(void **state)
+{
+    static const struct hostile_step steps[] = {
+        READ,
+        SAY("HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 Fine\r\nx-ODD:  1 \r\nTransfer-Encoding: chunked\r\n\r\n"
+            "1\r\nh\r\n0\r\nT: u\r\n\r\n"),
+        AGAIN, END};
+    struct rig rig;
+    struct got got;
+
+    (void)state;
+    rig_set_up(&rig, rig_options());
+    (void)rig_get_steps(&rig, steps, &got);
+    assert_string_equal(got.lines, "HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 Fine\r\nx-ODD:  1 \r\n"
+                                   "Transfer-Encoding: chunked\r\n\r\n");
+    rig_tear_down(&rig);
+}
+
+WEIR_TESTS(test(a_bare_head_has_all_lines_but_the_callers), test(lines_of_a_head_are_told_as_they_came),
+           test(heads_without_end_are_cut_and_take_no_memory), test(layers_of_coding_are_few),
            test(lengths_that_lie_are_refused), test(a_length_that_is_not_that_of_the_body_ends_the_connection),
            test(chunks_that_are_none_are_refused), test(chunks_that_end_too_soon_are_a_broken_answer),
            test(interim_answers_for_ever_are_left), test(what_is_not_http_is_refused),

@@ -205,45 +205,6 @@ static void a_request_is_the_same_by_both_ways(void **state)
     }
 }
 
-/* For who keeps what was sent. */
-static void a_bare_head_has_all_lines_but_the_callers(void **state)
-{
-    static const struct wr_net_field fields[] = {{{"Authorization", 13}, {"Bearer x", 8}}, {{"accept", 6}, {"y", 1}}};
-    char memory[WR_URL_ROOM], text[512];
-    struct wr_url url;
-    struct wr_buf buf;
-    struct rig rig;
-
-    (void)state;
-    rig_set_up(&rig, calm());
-    assert_int_equal(wr_url_parse(wr_span_of("http://u:p@a.example/b?c#d"), NULL, NULL, memory, sizeof memory, &url),
-                     WR_URL_OK);
-    const struct wr_net_request request = {.url = &url, .fields = fields, .field_count = 2, .etag = {"\"a\"", 3}};
-    wr_buf_init_fixed(&buf, text, sizeof text);
-    wr_net_append_head(&buf, rig.net, &request, true);
-    assert_string_equal(text, "GET /b?c HTTP/1.1\r\nHost: a.example\r\nUser-Agent: weir-test/1\r\n"
-                              "Accept-Encoding: deflate, gzip, br, zstd\r\nIf-None-Match: \"a\"\r\n\r\n");
-    rig_tear_down(&rig);
-}
-
-static void lines_of_a_head_are_told_as_they_came(void **state)
-{
-    static const struct hostile_step steps[] = {
-        READ,
-        SAY("HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 Fine\r\nx-ODD:  1 \r\nTransfer-Encoding: chunked\r\n\r\n"
-            "1\r\nh\r\n0\r\nT: u\r\n\r\n"),
-        AGAIN, END};
-    struct rig rig;
-    struct got got;
-
-    (void)state;
-    rig_set_up(&rig, calm());
-    (void)rig_get_steps(&rig, steps, &got);
-    assert_string_equal(got.lines, "HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 Fine\r\nx-ODD:  1 \r\n"
-                                   "Transfer-Encoding: chunked\r\n\r\n");
-    rig_tear_down(&rig);
-}
-
 /* ---- what is only ours ----------------------------------------------------------------------------------- */
 
 /* A used connection that is dead is tried once; the next is a new one, and if that dies as well, then that is it. */
@@ -615,8 +576,7 @@ static void idle_connections_are_used_youngest_first(void **state)
 }
 
 WEIR_TESTS(test(an_answer_is_the_same_by_both_ways), test(an_answer_in_small_pieces_is_the_same_by_both_ways),
-           test(a_request_is_the_same_by_both_ways), test(a_bare_head_has_all_lines_but_the_callers),
-           test(lines_of_a_head_are_told_as_they_came), test(a_request_is_sent_anew_only_once),
+           test(a_request_is_the_same_by_both_ways), test(a_request_is_sent_anew_only_once),
            test(what_is_sent_anew_goes_by_a_new_connection), test(what_was_answered_in_part_is_not_sent_anew),
            test(a_refusal_leaves_a_used_connection_as_it_is),
            test(a_connection_that_has_lain_idle_for_long_is_not_used),

@@ -107,7 +107,7 @@ void wr_record_date(struct wr_buf *buf, int64_t wall_at)
     int ms = (int)(wall_at / WEIR_MILLISECOND % 1000);
     struct tm date = {.tm_year = 70};
     (void)gmtime_r(&seconds, &date);
-    wr_buf_append_u64(buf, (uint64_t)(date.tm_year + 1900));
+    wr_buf_append_u64(buf, (uint64_t)date.tm_year + 1900);
     append_two(buf, '-', date.tm_mon + 1);
     append_two(buf, '-', date.tm_mday);
     append_two(buf, 'T', date.tm_hour);
