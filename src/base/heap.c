@@ -129,6 +129,12 @@ int wr_heap_push(struct wr_heap *heap, int64_t key, struct wr_heap_item *item)
     return 0;
 }
 
+int64_t wr_heap_key(const struct wr_heap *heap, const struct wr_heap_item *item)
+{
+    assert(wr_heap_item_waits(item));
+    return node_at(heap, item->place)->key;
+}
+
 struct wr_heap_item *wr_heap_peek(const struct wr_heap *heap, int64_t *ret_key)
 {
     if (heap->count == 0)

@@ -59,6 +59,9 @@ static inline bool wr_heap_item_waits(const struct wr_heap_item *item)
     return item->place != 0;
 }
 
+/* The key of an item that waits in this heap. */
+int64_t wr_heap_key(const struct wr_heap *heap, const struct wr_heap_item *item);
+
 /* Invariant: parents before children, and each item knows its place. For asserts and tests. */
 bool wr_heap_ok(const struct wr_heap *heap);
 

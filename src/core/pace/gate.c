@@ -398,6 +398,26 @@ void wr_gate_pause(struct wr_gate *gate, bool paused)
     gate->paused = paused;
 }
 
+bool wr_gate_paused(const struct wr_gate *gate)
+{
+    return gate->paused;
+}
+
+void wr_gate_forget(struct wr_gate *gate, const weir_pace_options *options, int64_t now)
+{
+    int64_t t = advance(gate, options, now);
+    struct wr_gate kept = *gate;
+    memset(gate, 0, wr_gate_bytes(options));
+    wr_gate_init(gate, options, NULL, t, 0);
+    gate->last_start_at = kept.last_start_at;
+    gate->in_flight = kept.in_flight - kept.reserved;
+    gate->robots_delay_ns = kept.robots_delay_ns;
+    gate->paused = kept.paused;
+    gate->unsaved = true;
+    if (is_server_directed(&kept))
+        hold(gate, kept.hold_until, (weir_reason)kept.hold_reason, t);
+}
+
 bool wr_gate_unsaved(const struct wr_gate *gate)
 {
     return gate->unsaved;

@@ -97,6 +97,12 @@ void wr_gate_robots_delay(struct wr_gate *gate, int64_t delay_ns, int64_t now);
 /* What lies between two starts at least, whatever the strategy says: minimum, Crawl-delay, 1/max_rate. */
 int64_t wr_gate_least(const struct wr_gate *gate, const weir_pace_options *options);
 void wr_gate_pause(struct wr_gate *gate, bool paused);
+bool wr_gate_paused(const struct wr_gate *gate);
+
+/* Forgets what was learned: pace, breaker, latencies. What the server said stays (Crawl-delay, Retry-After, quota), as
+ * do the last start and requests in flight. A reservation is judged anew when it is to be sent. Starts are numbered
+ * anew: of answers to those before, hear what they say of waiting, and drop them. */
+void wr_gate_forget(struct wr_gate *gate, const weir_pace_options *options, int64_t now);
 
 /* A server-directed window learned elsewhere: no start before `until`. Never shortens. */
 void wr_gate_hold(struct wr_gate *gate, const weir_pace_options *options, int64_t until, int64_t now);

@@ -39,9 +39,9 @@ void wr_task_reserve(struct wr_plan *plan, struct wr_plan_host *host, uint32_t n
     struct wr_gate *gate = wr_host_gate_of(host);
     struct wr_lane *lane = lane_of(task);
     task->flags |= WR_TASK_FLIES;
-    task->seq = wr_gate_reserve(gate, &plan->options.pace, now);
-    if (!wr_gate_spaces(gate, &plan->options.pace)) {
-        set_start(task, wr_gate_sent(gate, &plan->options.pace, task->seq, now));
+    task->seq = wr_gate_reserve(gate, wr_host_pace(plan, host), now);
+    if (!wr_gate_spaces(gate, wr_host_pace(plan, host))) {
+        set_start(task, wr_gate_sent(gate, wr_host_pace(plan, host), task->seq, now));
         task->flags |= WR_TASK_LOOSE;
     }
     wr_group_reserve(plan, host, task, now);
@@ -87,8 +87,8 @@ weir_decision wr_plan_may_send(struct wr_plan *plan, uint32_t number, int64_t no
     struct wr_plan_host *host = host_of(task);
     const struct wr_gate *gate = wr_host_gate_of(host);
     weir_decision decision = (task->flags & WR_TASK_LOOSE) != 0
-                                 ? wr_gate_ask_unwritten(gate, &plan->options.pace, now)
-                                 : wr_gate_ask_again(gate, &plan->options.pace, task->seq, now);
+                                 ? wr_gate_ask_unwritten(gate, wr_host_pace(plan, host), now)
+                                 : wr_gate_ask_again(gate, wr_host_pace(plan, host), task->seq, now);
     return decision.verdict == WEIR_GO ? wr_group_may_send(plan, host, task, now) : decision;
 }
 
@@ -106,11 +106,11 @@ void wr_plan_sent(struct wr_plan *plan, uint32_t number, int64_t now)
     struct wr_gate *gate = wr_host_gate_of(host);
     assert((task->flags & WR_TASK_SENT) == 0);
     task->flags |= WR_TASK_SENT;
-    wr_figures_sent(&host->figures, wr_gate_least(gate, &plan->options.pace), now);
+    wr_figures_sent(&host->figures, wr_gate_least(gate, wr_host_pace(plan, host)), now);
     if ((task->flags & WR_TASK_LOOSE) != 0)
-        wr_gate_written(gate, &plan->options.pace, now);
+        wr_gate_written(gate, wr_host_pace(plan, host), now);
     else
-        set_start(task, wr_gate_sent(gate, &plan->options.pace, task->seq, now));
+        set_start(task, wr_gate_sent(gate, wr_host_pace(plan, host), task->seq, now));
     wr_group_sent(plan, host, task, now);
     if ((task->flags & WR_TASK_ROBOTS) != 0) /* of a hop it changes nothing */
         step_robots(plan, host, wr_is_https(task), WR_LIFE_STARTED, now);
@@ -143,12 +143,14 @@ static void give_robots(struct wr_plan *plan, struct wr_plan_host *host, uint32_
 
 static void drop_start(struct wr_plan *plan, struct wr_task *task, int64_t now)
 {
-    struct wr_gate *gate = wr_host_gate_of(host_of(task));
-    wr_group_drop(plan, host_of(task), task, now);
+    struct wr_plan_host *host = host_of(task);
+    struct wr_gate *gate = wr_host_gate_of(host);
+    wr_group_drop(plan, host, task, now);
     if ((task->flags & (WR_TASK_SENT | WR_TASK_LOOSE)) != 0)
-        wr_gate_drop(gate, &plan->options.pace, &(struct wr_gate_start){task->seq, task->in_flight, task->at}, now);
+        wr_gate_drop(gate, wr_host_pace(plan, host), &(struct wr_gate_start){task->seq, task->in_flight, task->at},
+                     now);
     else
-        wr_gate_give(gate, &plan->options.pace, task->seq, now);
+        wr_gate_give(gate, wr_host_pace(plan, host), task->seq, now);
 }
 
 void wr_plan_given(struct wr_plan *plan, uint32_t number, int64_t now)
@@ -177,9 +179,10 @@ void wr_plan_dropped(struct wr_plan *plan, uint32_t number, int64_t now)
 /* ---- answers ---- */
 
 /* S2-17: each full step of learned delay above the base is one request less. */
-static uint32_t steps_of(const struct wr_plan *plan, const struct wr_gate *gate, int64_t now)
+static uint32_t steps_of(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
 {
-    int64_t above_ns = wr_gate_delay(gate, &plan->options.pace, now) - plan->options.pace.base_delay_ns;
+    const struct wr_gate *gate = wr_host_gate_of(host);
+    int64_t above_ns = wr_gate_delay(gate, wr_host_pace(plan, host), now) - plan->options.pace.base_delay_ns;
     int64_t steps = above_ns > 0 ? above_ns / plan->options.pace.concurrency_step_ns : 0;
     return steps < UINT32_MAX ? (uint32_t)steps : UINT32_MAX;
 }
@@ -203,18 +206,31 @@ static uint32_t note_hopeless(struct wr_plan *plan, struct wr_plan_host *host, c
     return is_said && is_page ? news | WR_NEWS_HOPELESS : news & ~(uint32_t)WR_NEWS_HOPELESS;
 }
 
+/* What was sent before the host was forgotten teaches nothing any more. */
+static uint32_t tell_own(const struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task,
+                         const weir_outcome *outcome, double unit, int64_t now)
+{
+    struct wr_gate *gate = wr_host_gate_of(host);
+    const weir_pace_options *pace = wr_host_pace(plan, host);
+    struct wr_gate_start start = start_of(task);
+    if (start.sent_at >= host->forgot_at)
+        return wr_gate_tell(gate, pace, &start, outcome, now, unit);
+    uint32_t news = wr_gate_hear(gate, pace, &start, outcome, now, unit);
+    wr_gate_drop(gate, pace, &start, now);
+    return news;
+}
+
 static uint32_t tell_gate(struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task,
                           const weir_outcome *outcome, int64_t now)
 {
     double unit = wr_rng_unit(&plan->rng);
-    struct wr_gate *gate = wr_host_gate_of(host);
-    struct wr_gate_start start = start_of(task);
-    uint32_t news = wr_gate_tell(gate, &plan->options.pace, &start, outcome, now, unit);
+    uint32_t news = tell_own(plan, host, task, outcome, unit, now);
     wr_group_tell(plan, host, task, outcome, unit, now);
     if ((news & WR_NEWS_DELAY) != 0)
-        set_steps(plan, host, steps_of(plan, gate, now));
+        set_steps(plan, host, steps_of(plan, host, now));
     plan->stats.rejected += (news & WR_NEWS_REJECTED) != 0;
     plan->stats.limited += outcome->status == 429;
+    wr_host_news(plan, host, news, outcome->status, now);
     return note_hopeless(plan, host, task, outcome->status, news);
 }
 
@@ -238,7 +254,7 @@ static struct wr_fate judge(struct wr_plan *plan, struct wr_plan_host *host, str
     static const enum wr_fate_kind kinds[] = {
         [WR_NEXT_DONE] = WR_FATE_DONE,        [WR_NEXT_QUEUE] = WR_FATE_AGAIN,  [WR_NEXT_SLEEP] = WR_FATE_AGAIN,
         [WR_NEXT_PERMANENT] = WR_FATE_FAILED, [WR_NEXT_SPENT] = WR_FATE_FAILED, [WR_NEXT_LATE] = WR_FATE_FAILED};
-    weir_decision gate = wr_gate_ask(wr_host_gate_of(host), &plan->options.pace, now);
+    weir_decision gate = wr_gate_ask(wr_host_gate_of(host), wr_host_pace(plan, host), now);
     bool is_timed = gate.verdict == WEIR_WAIT && gate.wait_ns != WEIR_UNTIL_RELEASE;
     struct wr_attempts attempts = {.failures = task->failures, .blocks = task->blocks, .deadline_at = WEIR_FOREVER};
     struct wr_next_attempt next = wr_attempts_after(&attempts, &plan->options.pace.retry, ended,
@@ -256,8 +272,9 @@ uint32_t wr_plan_hear(struct wr_plan *plan, uint32_t number, const weir_outcome 
     struct wr_plan_host *host = host_of(task);
     struct wr_gate_start start = start_of(task);
     double unit = wr_rng_unit(&plan->rng);
-    uint32_t news = wr_gate_hear(wr_host_gate_of(host), &plan->options.pace, &start, outcome, now, unit);
+    uint32_t news = wr_gate_hear(wr_host_gate_of(host), wr_host_pace(plan, host), &start, outcome, now, unit);
     wr_group_hear(plan, host, task, outcome, unit, now);
+    wr_host_news(plan, host, news, outcome->status, now);
     if (news != 0)
         wr_host_settle(plan, host, now);
     return news;

@@ -303,6 +303,11 @@ void wr_group_hear(const struct wr_plan *plan, struct wr_plan_host *host, const 
         wr_gate_hear(gate_of(host->group), &plan->options.pace, &start, outcome, now, unit);
 }
 
+struct wr_gate *wr_group_gate(const struct wr_plan_host *host)
+{
+    return host->group != NULL ? gate_of(host->group) : NULL;
+}
+
 int64_t wr_group_delay(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now)
 {
     return host->group != NULL ? wr_gate_delay(gate_of(host->group), &plan->options.pace, now) : 0;

@@ -37,6 +37,11 @@ struct wr_gate *wr_plan_host_gate(struct wr_plan_host *host)
     return wr_host_gate_of(host);
 }
 
+const weir_pace_options *wr_plan_host_options(const struct wr_plan *plan, const struct wr_plan_host *host)
+{
+    return wr_host_pace(plan, host);
+}
+
 /* ---- lanes ---- */
 
 struct wr_lane *wr_lane_find(const struct wr_plan_host *host, const struct wr_job *job)
@@ -105,6 +110,28 @@ void wr_host_set_rules(struct wr_plan *plan, struct wr_plan_host *host, bool is_
     wr_gate_robots_delay(wr_host_gate_of(host), longest_ns, now);
 }
 
+int wr_host_set_pace(struct wr_plan *plan, struct wr_plan_host *host, int64_t interval_ns)
+{
+    size_t bytes = sizeof *host->pace;
+    if (interval_ns == 0 && host->pace != NULL) {
+        wr_give(plan->options.allocator, host->pace, bytes, alignof(weir_pace_options));
+        plan->host_bytes_sum -= bytes;
+        host->pace = NULL;
+    }
+    if (interval_ns == 0)
+        return 0;
+    if (host->pace == NULL) {
+        host->pace = wr_take(plan->options.allocator, bytes, alignof(weir_pace_options));
+        if (host->pace == NULL)
+            return WEIR_E_NOMEM;
+        plan->host_bytes_sum += bytes;
+    }
+    *host->pace = plan->options.pace;
+    host->pace->min_interval_ns = interval_ns;
+    host->pace->max_rate = 0;
+    return 0;
+}
+
 /* All but its place in the map. */
 static void give(struct wr_plan *plan, struct wr_plan_host *host)
 {
@@ -120,6 +147,7 @@ static void give(struct wr_plan *plan, struct wr_plan_host *host)
         wr_robots_free(host->rules[i]);
     }
     plan->stats.lowered -= host->steps > 0;
+    (void)wr_host_set_pace(plan, host, 0);
     plan->host_bytes_sum -= host->bytes;
     wr_give(plan->options.allocator, host, host->bytes, 16);
 }
@@ -147,7 +175,7 @@ static void forget(struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
 static bool is_forgettable(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
 {
     return host->claims == 0 && !wr_gate_unsaved(wr_host_gate_of(host)) &&
-           wr_gate_forgettable(wr_host_gate_of(host), &plan->options.pace, now) &&
+           wr_gate_forgettable(wr_host_gate_of(host), wr_host_pace(plan, host), now) &&
            wr_lifecycle_forgettable(&host->robots[0], now) && wr_lifecycle_forgettable(&host->robots[1], now);
 }
 
@@ -254,6 +282,25 @@ static void recall_robots(struct wr_plan *plan, struct wr_plan_host *host, const
     }
 }
 
+/* What somebody set while the store was being asked is newer. */
+static void recall_pace(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_plan_memory *memory,
+                        int64_t now, int64_t wall_now)
+{
+    struct wr_gate *gate = wr_host_gate_of(host);
+    bool is_paused = host->steered ? wr_gate_paused(gate) : memory->is_paused;
+    if (!host->steered)
+        (void)wr_host_set_pace(plan, host, memory->set_interval_ns); /* without memory it is paced like all */
+    if (memory->pace != NULL) {
+        int64_t saved_at = memory->pace->saved_wall_at;
+        int64_t age_ns = saved_at > 0 && saved_at < wall_now ? wall_now - saved_at : 0;
+        memset(gate, 0, plan->gate_bytes);
+        wr_gate_init(gate, wr_host_pace(plan, host), memory->pace, now, wall_now);
+        host->learned_s = (int32_t)((now - age_ns) / WEIR_SECOND);
+        host->heard_s = memory->pace->retry_wall_at > wall_now ? host->learned_s : 0;
+    }
+    wr_gate_pause(gate, is_paused);
+}
+
 void wr_plan_remember(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_plan_memory *memory, int64_t now,
                       int64_t wall_now)
 {
@@ -264,10 +311,7 @@ void wr_plan_remember(struct wr_plan *plan, struct wr_plan_host *host, const str
         return;
     }
     host->remembered = true;
-    if (memory->pace != NULL) {
-        memset(wr_host_gate_of(host), 0, plan->gate_bytes);
-        wr_gate_init(wr_host_gate_of(host), &plan->options.pace, memory->pace, now, wall_now);
-    }
+    recall_pace(plan, host, memory, now, wall_now);
     recall_robots(plan, host, memory, now);
     wr_host_settle(plan, host, now);
 }
@@ -281,7 +325,7 @@ const struct wr_plan_host *wr_plan_save(struct wr_plan *plan, int64_t now, int64
         wr_link_take(&host->unsaved);
         if (!wr_gate_unsaved(gate))
             continue;
-        wr_gate_remember(gate, &plan->options.pace, now, wall_now, ret_memory);
+        wr_gate_remember(gate, wr_host_pace(plan, host), now, wall_now, ret_memory);
         wr_gate_saved(gate);
         return host;
     }

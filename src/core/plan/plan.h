@@ -57,6 +57,7 @@
 /* ---- making one ---------------------------------------------------------------------------------------- */
 
 struct wr_plan_host_report; /* below */
+struct wr_plan_host;
 
 /* 0 means the default. */
 struct wr_plan_options {
@@ -70,6 +71,8 @@ struct wr_plan_options {
     /* A host makes room for another: its last report, for one over all hosts. It may come back, and then begins anew.
      * NULL: nobody wants it. */
     void (*host_left)(void *context, const struct wr_plan_host_report *report);
+    /* An answer changed something: a set of wr_gate_news. NULL: nobody listens. */
+    void (*news)(void *context, const struct wr_plan_host *host, uint32_t news, int status, int64_t now);
     void *context;
     bool ignores_robots;
     uint32_t max_jobs;      /* at once; 64 */
@@ -205,6 +208,8 @@ void wr_plan_hosts_listed(struct wr_plan *plan, uint32_t id, int64_t last_id, bo
 /* What the store knows of a host and its robots.txt, [1] that of https. */
 struct wr_plan_memory {
     const weir_pace_memory *pace; /* NULL: it is new */
+    bool is_paused;
+    int64_t set_interval_ns; /* 0: none */
     struct {
         bool is_known;
         struct wr_robots *rules; /* NULL: there is none. Becomes the plan's */
@@ -382,6 +387,8 @@ struct wr_plan_host *wr_plan_host_find(const struct wr_plan *plan, struct wr_spa
 struct wr_span wr_plan_host_key(const struct wr_plan_host *host);
 /* Its gate, for reports, or to pause it (then call wr_plan_host_changed). */
 struct wr_gate *wr_plan_host_gate(struct wr_plan_host *host);
+/* By which its gate decides. */
+const weir_pace_options *wr_plan_host_options(const struct wr_plan *plan, const struct wr_plan_host *host);
 void wr_plan_host_changed(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
 
 /* What holds the job's next task at this host, in R28's words, and for how long: NONE, if it may start now. */
@@ -408,6 +415,8 @@ void wr_plan_host_report(const struct wr_plan *plan, const struct wr_plan_host *
                          struct wr_plan_host_report *ret_report);
 /* Walks over all hosts in memory: start with *cursor 0, and end at NULL. No host may come or go meanwhile. */
 struct wr_plan_host *wr_plan_host_next(const struct wr_plan *plan, size_t *cursor);
+/* Places of the table that they are in: another number means that they have moved. */
+size_t wr_plan_host_slots(const struct wr_plan *plan);
 
 /* The next host whose memory changed since it was last taken here; NULL: none. Store it. */
 const struct wr_plan_host *wr_plan_save(struct wr_plan *plan, int64_t now, int64_t wall_now,

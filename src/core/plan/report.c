@@ -69,8 +69,33 @@ struct wr_plan_waited wr_task_waited(const struct wr_plan *plan, struct wr_plan_
 
 /* ---- figures ---- */
 
+static uint32_t slice_of(int64_t now)
+{
+    return (uint32_t)(now / WR_PLAN_SLICE_NS);
+}
+
+static void count_start(struct wr_figures *figures, int64_t now)
+{
+    uint32_t slice = slice_of(now), passed = slice - figures->slice;
+    uint16_t *starts = &figures->starts[slice % WR_PLAN_SLICES];
+    for (uint32_t i = 0; i < passed && i < WR_PLAN_SLICES; i++)
+        figures->starts[(slice - i) % WR_PLAN_SLICES] = 0;
+    figures->slice = slice;
+    *starts = (uint16_t)(*starts + (*starts < UINT16_MAX));
+}
+
+void wr_figures_recent(const struct wr_figures *figures, int64_t now, uint16_t ret_starts[WR_PLAN_SLICES])
+{
+    uint32_t slice = slice_of(now);
+    for (uint32_t i = 0; i < WR_PLAN_SLICES; i++) {
+        uint32_t then = slice - i, age = figures->slice - then; /* huge, if that is later */
+        ret_starts[WR_PLAN_SLICES - 1 - i] = age < WR_PLAN_SLICES ? figures->starts[then % WR_PLAN_SLICES] : 0;
+    }
+}
+
 void wr_figures_sent(struct wr_figures *figures, int64_t least_ns, int64_t now)
 {
+    count_start(figures, now);
     int64_t gap_ns = now - figures->last_at;
     if (figures->requests == 0)
         figures->first_at = now;
@@ -87,6 +112,18 @@ void wr_figures_told(struct wr_figures *figures, int status, uint64_t bytes)
     figures->successes += status >= 200 && status <= 399;
     figures->limited += status == 429;
     figures->failures += status != 429 && (status < 200 || status > 399);
+}
+
+void wr_host_news(const struct wr_plan *plan, struct wr_plan_host *host, uint32_t news, int status, int64_t now)
+{
+    int32_t now_s = (int32_t)(now / WEIR_SECOND);
+    if (news == 0)
+        return;
+    host->learned_s = (news & WR_NEWS_DELAY) != 0 ? now_s : host->learned_s;
+    host->heard_s = (news & WR_NEWS_RETRY_AFTER) != 0 ? now_s : host->heard_s;
+    host->broke_s = (news & WR_NEWS_BREAKER) != 0 ? now_s : host->broke_s;
+    if (plan->options.news != NULL)
+        plan->options.news(plan->options.context, host, news, status, now);
 }
 
 void wr_plan_host_report(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,
@@ -111,9 +148,14 @@ void wr_plan_host_report(const struct wr_plan *plan, const struct wr_plan_host *
                                                .waited = copy.waited};
     const struct wr_gate *gate = wr_host_gate_of((struct wr_plan_host *)host);
     weir_pace_memory memory;
-    wr_gate_look(gate, &plan->options.pace, now, &ret_report->now);
-    wr_gate_remember(gate, &plan->options.pace, now, 0, &memory);
+    wr_gate_look(gate, wr_host_pace(plan, host), now, &ret_report->now);
+    wr_gate_remember(gate, wr_host_pace(plan, host), now, 0, &memory);
     ret_report->robots_delay_ns = memory.robots_delay_ns;
+}
+
+size_t wr_plan_host_slots(const struct wr_plan *plan)
+{
+    return plan->hosts.room;
 }
 
 struct wr_plan_host *wr_plan_host_next(const struct wr_plan *plan, size_t *cursor)

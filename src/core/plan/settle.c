@@ -65,7 +65,7 @@ static void stand_robots(const struct wr_plan *plan, struct wr_plan_host *host, 
 /* The strictest of gate, push-back and group. */
 static void stand_gate(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now, struct wr_standing *standing)
 {
-    standing->gate = wr_gate_ask(wr_host_gate_of(host), &plan->options.pace, now);
+    standing->gate = wr_gate_ask(wr_host_gate_of(host), wr_host_pace(plan, host), now);
     if (standing->gate.verdict == WEIR_GO && host->pushed_until > now)
         standing->gate = wait_until(WEIR_REASON_PACE, host->pushed_until, now);
     if (standing->gate.verdict == WEIR_GO && host->group != NULL) {
@@ -112,7 +112,7 @@ int64_t wr_host_next(const struct wr_plan *plan, struct wr_plan_host *host, int6
         has_more |= works(lane) && (lane->queued[0] + lane->queued[1] > 0 || lane->in_store > 0);
     if (!has_more)
         return WEIR_FOREVER;
-    int64_t own_ns = wr_gate_delay(wr_host_gate_of(host), &plan->options.pace, now);
+    int64_t own_ns = wr_gate_delay(wr_host_gate_of(host), wr_host_pace(plan, host), now);
     int64_t group_ns = wr_group_delay(plan, host, now);
     return own_ns > group_ns ? own_ns : group_ns;
 }

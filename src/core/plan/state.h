@@ -18,6 +18,7 @@
 #include "base/rng.h"
 #include "core/plan/known.h"
 #include "core/plan/list.h"
+#include "core/plan/look.h"
 #include "core/plan/plan.h"
 #include "core/plan/pool.h"
 #include "core/plan/trap.h"
@@ -66,6 +67,8 @@ struct wr_figures {
     int64_t first_at, last_at, closest_ns;
     uint64_t bytes;
     uint32_t requests, successes, limited, failures, retries, hasty;
+    uint32_t slice;                  /* of time, the last in which something was sent */
+    uint16_t starts[WR_PLAN_SLICES]; /* in each, by its number modulo WR_PLAN_SLICES */
 };
 
 struct wr_plan_host {
@@ -75,7 +78,9 @@ struct wr_plan_host {
     struct wr_link unsaved;
     struct wr_link recalls; /* in the list of those whose memory alone is wanted */
     struct wr_lane *lanes;
-    struct wr_group *group; /* NULL: none */
+    struct wr_group *group;  /* NULL: none */
+    weir_pace_options *pace; /* its own, since somebody set them; NULL: the plan's */
+    int64_t forgot_at;       /* answers to what was sent before teach nothing */
     struct wr_tasks errands;
     struct wr_lifecycle robots[WR_ORIGINS];
     struct wr_robots *rules[WR_ORIGINS]; /* ours */
@@ -95,12 +100,14 @@ struct wr_plan_host {
     bool hopeless;                       /* WR_NEWS_HOPELESS is to be told with the next page */
     bool recalling;                      /* the store is asked for its memory alone */
     bool remembered;                     /* the store has said what it knows */
+    bool steered;                        /* somebody paused it or set its pace: the store knows nothing newer */
     uint16_t key_bytes;
-    uint32_t key_at;              /* in the block */
-    uint32_t bytes;               /* of the block: this, gate, key */
-    int64_t held_since;           /* if it is held */
-    struct wr_plan_waited waited; /* in all */
-    struct wr_plan_waited taken;  /* of it, by pages that went or ended */
+    uint32_t key_at;                     /* in the block */
+    uint32_t bytes;                      /* of the block: this, gate, key */
+    int32_t learned_s, heard_s, broke_s; /* when its pace, a wait it named, its breaker last changed; 0: never */
+    int64_t held_since;                  /* if it is held */
+    struct wr_plan_waited waited;        /* in all */
+    struct wr_plan_waited taken;         /* of it, by pages that went or ended */
     struct wr_figures figures;
 };
 
@@ -162,6 +169,11 @@ struct wr_plan {
 
 /* ---- hosts.c ---- */
 
+static inline const weir_pace_options *wr_host_pace(const struct wr_plan *plan, const struct wr_plan_host *host)
+{
+    return host->pace != NULL ? host->pace : &plan->options.pace;
+}
+
 static inline struct wr_gate *wr_host_gate_of(struct wr_plan_host *host)
 {
     return (struct wr_gate *)(host + 1);
@@ -179,6 +191,8 @@ int wr_heap_make_room(struct wr_heap *heap, size_t count);
 /* The rules of an origin have come, or went; tells the gate of Crawl-delay. */
 void wr_host_set_rules(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, struct wr_robots *rules,
                        int64_t now);
+/* Somebody sets its interval; 0: nobody. WEIR_E_NOMEM: it is as it was. */
+int wr_host_set_pace(struct wr_plan *plan, struct wr_plan_host *host, int64_t interval_ns);
 /* Whether there is room for them, if need be by forgetting hosts that are idle. */
 bool wr_rules_fit(struct wr_plan *plan, const struct wr_plan_host *host, bool is_https, const struct wr_robots *rules,
                   int64_t now);
@@ -265,6 +279,8 @@ void wr_group_tell(const struct wr_plan *plan, struct wr_plan_host *host, struct
                    const weir_outcome *outcome, double unit, int64_t now);
 void wr_group_hear(const struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task,
                    const weir_outcome *outcome, double unit, int64_t now);
+/* NULL: it has none. */
+struct wr_gate *wr_group_gate(const struct wr_plan_host *host);
 int64_t wr_group_delay(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now);
 
 /* ---- report.c ---- */
@@ -281,6 +297,10 @@ struct wr_plan_waited wr_task_waited(const struct wr_plan *plan, struct wr_plan_
 /* `least_ns` should lie between two. */
 void wr_figures_sent(struct wr_figures *figures, int64_t least_ns, int64_t now);
 void wr_figures_told(struct wr_figures *figures, int status, uint64_t bytes);
+/* How many were sent in each slice of time, the oldest first; the last is the one that is not over. */
+void wr_figures_recent(const struct wr_figures *figures, int64_t now, uint16_t ret_starts[WR_PLAN_SLICES]);
+/* What an answer changed: when, for who looks, and to whoever listens. */
+void wr_host_news(const struct wr_plan *plan, struct wr_plan_host *host, uint32_t news, int status, int64_t now);
 
 /* ---- flight.c ---- */
 

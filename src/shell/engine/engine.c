@@ -297,6 +297,7 @@ static int make_plan(struct wr_crawl_loop *loop)
                                          .hash_key = &engine->hash_key,
                                          .in_scope = in_scope,
                                          .host_left = host_left,
+                                         .news = wr_event_news,
                                          .group_of = options->group == WR_GROUP_DOMAIN ? domain_of : NULL,
                                          .context = loop,
                                          .ignores_robots = options->ignores_robots,
@@ -434,6 +435,8 @@ static int set_up(struct wr_engine *engine, const struct wr_engine_options *give
                                               .lookup = given->lookup,
                                               .lookup_context = given->lookup_context};
     int error = wr_tally_new(engine);
+    if (error == 0)
+        error = wr_events_new(engine);
     if (error == 0)
         error = wr_resolver_new(&names, &engine->resolver);
     if (error == 0)
@@ -581,6 +584,7 @@ void wr_engine_free(struct wr_engine *engine)
         wr_resolver_free(engine->resolver);
     (void)wr_log_close(engine->log);
     wr_tally_free(engine);
+    wr_events_free(engine);
     wr_origins_free(engine);
     wr_archive_close(engine);
     wr_output_close(&engine->output);

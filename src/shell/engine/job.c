@@ -94,6 +94,20 @@ void wr_engine_stop(struct wr_engine *engine)
     end_early(engine, WR_PHASE_STOPS);
 }
 
+/* Also of one that is ending to be resumed. */
+void wr_engine_cancel(struct wr_engine *engine)
+{
+    (void)pthread_mutex_lock(&engine->lock);
+    if (!engine->has_end || engine->end == WR_END_STOPPED) {
+        engine->has_end = true;
+        engine->end = WR_END_CANCELLED;
+        wr_text_set(engine->why, sizeof engine->why, "by the user");
+        wr_ledger_close(&engine->ledger);
+    }
+    (void)pthread_mutex_unlock(&engine->lock);
+    (void)move_on(engine, WR_PHASE_OVER);
+}
+
 /* ---- budgets and streak ---- */
 
 void wr_job_told(struct wr_crawl_loop *loop, enum wr_ledger_end end)

@@ -6,13 +6,17 @@ static void arrive(struct wr_net_call *call)
 {
     struct wr_letter *letter = (struct wr_letter *)(void *)call;
     struct wr_crawl_loop *loop = letter->to;
+    bool is_question = letter->is_question;
     letter->read(loop, letter);
-    wr_pending_done(loop->engine);
+    if (!is_question)
+        wr_pending_done(loop->engine);
 }
 
 void wr_letter_send(struct wr_crawl_loop *to, struct wr_letter *letter)
 {
-    (void)atomic_fetch_add(&to->engine->pending, 1);
+    bool is_question = letter->is_question;
+    if (!is_question)
+        (void)atomic_fetch_add(&to->engine->pending, 1);
     letter->to = to;
     letter->call.run = arrive;
     (void)pthread_mutex_lock(&to->mail_lock);
@@ -23,5 +27,6 @@ void wr_letter_send(struct wr_crawl_loop *to, struct wr_letter *letter)
     if (is_taken)
         return;
     letter->drop(letter);
-    wr_pending_done(to->engine);
+    if (!is_question)
+        wr_pending_done(to->engine);
 }

@@ -138,8 +138,8 @@ static void obey(struct wr_crawl_loop *loop, int phase)
 void wr_crawl_loop_note(struct wr_crawl_loop *loop, struct wr_plan_host *host)
 {
     struct wr_store_host note = {.key = wr_plan_host_key(host)};
-    wr_gate_remember(wr_plan_host_gate(host), &loop->engine->options.pace, wr_crawl_loop_now(loop), weir_wall_now(),
-                     &note.memory);
+    wr_gate_remember(wr_plan_host_gate(host), wr_plan_host_options(loop->plan, host), wr_crawl_loop_now(loop),
+                     weir_wall_now(), &note.memory);
     (void)wr_store_note_host(loop->engine->store, &note); /* no room: it is noted with its next change */
 }
 

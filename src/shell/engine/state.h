@@ -12,6 +12,8 @@
  *     report.c   looking                              log.c      a line for each request
  *     cap.c      limits over everything               keep.c     answers that are kept
  *     archive.c  the files that they are kept in      bodies.c   their names
+ *     ask.c      questions to loops                   look.c     their answers; steer.c
+ *     events.c   what happens to hosts
  *
  * A flight is one request, from its START to the moment at which the store has taken what came of it. All that a flight
  * has stays with it and is used again by the next one.
@@ -29,6 +31,7 @@
 #include "shell/engine/archive.h"
 #include "shell/engine/engine.h"
 #include "shell/engine/line.h"
+#include "shell/engine/look.h"
 #include "shell/net/net.h"
 
 #include <pthread.h>
@@ -53,10 +56,47 @@ struct wr_letter {
     struct wr_crawl_loop *to;
     void (*read)(struct wr_crawl_loop *loop, struct wr_letter *letter); /* on the loop; frees it */
     void (*drop)(struct wr_letter *letter);                             /* there is no loop any more; frees it */
+    bool is_question; /* nothing waits for it but who asks: the job may be over meanwhile */
 };
 
 /* From any thread. It is pending until it was read. */
 void wr_letter_send(struct wr_crawl_loop *to, struct wr_letter *letter);
+
+/* ---- questions (ask.c) ---- */
+
+/* Put it first, and cast. `answer`, on the loop: false if it has more to do, and is to be called again soon. */
+struct wr_question {
+    struct wr_letter letter;
+    struct wr_asking *asking;
+    bool (*answer)(struct wr_crawl_loop *loop, struct wr_question *question);
+    int64_t took_ns;
+};
+
+struct wr_asking {
+    pthread_mutex_t lock;
+    pthread_cond_t answered;
+    uint32_t awaited;
+    bool is_dropped;
+};
+
+void wr_asking_begin(struct wr_asking *ret_asking);
+void wr_asking_send(struct wr_asking *asking, struct wr_crawl_loop *loop, struct wr_question *question);
+/* Waits for all answers. WEIR_E_CLOSED: a loop had ended. */
+int wr_asking_end(struct wr_asking *asking);
+/* One question to one loop. */
+int wr_ask_loop(struct wr_crawl_loop *loop, struct wr_question *question);
+
+/* All that is to be told of a host; on its loop (look.c). */
+void wr_look_fill(const struct wr_crawl_loop *loop, const struct wr_plan_host *host, struct wr_look_host *ret_host);
+
+/* ---- events (events.c) ---- */
+
+int wr_events_new(struct wr_engine *engine);
+void wr_events_free(struct wr_engine *engine);
+/* Its number, time and key are filled in. */
+void wr_event_add(struct wr_engine *engine, struct wr_span key, struct wr_engine_event event);
+/* As struct wr_plan_options has it. */
+void wr_event_news(void *context, const struct wr_plan_host *host, uint32_t news, int status, int64_t now);
 
 /* ---- links (links.c) ---- */
 
@@ -388,6 +428,7 @@ struct wr_engine {
     char pause_why[160];
     struct wr_founds *seeds; /* one for each loop, being filled; the caller's thread */
     struct wr_tally *tally;
+    struct wr_events *events;
 };
 
 static inline int64_t wr_crawl_loop_now(const struct wr_crawl_loop *loop)

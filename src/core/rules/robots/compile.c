@@ -276,15 +276,25 @@ const struct wr_robots_facts *wr_robots_facts(const struct wr_robots *robots)
     return &robots->facts;
 }
 
+/* Between requests by Request-rate; 0: it does not say. */
+static int64_t each_ns(const struct wr_robots_facts *facts)
+{
+    if (facts->rate_requests == 0)
+        return 0;
+    return facts->rate_period_ns / facts->rate_requests + (facts->rate_period_ns % facts->rate_requests != 0);
+}
+
 int64_t wr_robots_interval_ns(const struct wr_robots *robots)
 {
     const struct wr_robots_facts *facts = &robots->facts;
     int64_t delay_ns = facts->delay_ns < 0 ? 0 : facts->delay_ns;
-    int64_t each_ns = 0;
+    return delay_ns > each_ns(facts) ? delay_ns : each_ns(facts);
+}
 
-    if (facts->rate_requests > 0)
-        each_ns = facts->rate_period_ns / facts->rate_requests + (facts->rate_period_ns % facts->rate_requests != 0);
-    return delay_ns > each_ns ? delay_ns : each_ns;
+uint32_t wr_robots_interval_line(const struct wr_robots *robots)
+{
+    const struct wr_robots_facts *facts = &robots->facts;
+    return facts->delay_ns >= each_ns(facts) ? facts->delay_line : facts->rate_line;
 }
 
 struct wr_span wr_robots_sitemap(const struct wr_robots *robots, uint32_t index)

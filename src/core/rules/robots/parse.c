@@ -104,7 +104,7 @@ static int add_rule(struct parser *parser, bool allows, struct wr_span path, uin
 }
 
 /* Of several delays the longest (B11). */
-static void add_delay(struct parser *parser, struct wr_span value)
+static void add_delay(struct parser *parser, struct wr_span value, uint32_t line)
 {
     int64_t delay_ns;
 
@@ -117,8 +117,10 @@ static void add_delay(struct parser *parser, struct wr_span value)
         if (!speaks_to(parser, owner))
             continue;
         facts->is_clamped |= is_clamped;
-        if (delay_ns > facts->delay_ns)
+        if (delay_ns > facts->delay_ns) {
             facts->delay_ns = delay_ns;
+            facts->delay_line = line;
+        }
     }
 }
 
@@ -129,7 +131,7 @@ static bool is_slower(int64_t period_ns, uint32_t requests, const struct wr_robo
 }
 
 /* Of several rates the slowest; at least one request in the longest delay. */
-static void add_rate(struct parser *parser, struct wr_span value)
+static void add_rate(struct parser *parser, struct wr_span value, uint32_t line)
 {
     uint32_t requests;
     int64_t period_ns;
@@ -147,6 +149,7 @@ static void add_rate(struct parser *parser, struct wr_span value)
         if (is_slower(period_ns, requests, facts)) {
             facts->rate_period_ns = period_ns;
             facts->rate_requests = requests;
+            facts->rate_line = line;
         }
     }
 }
@@ -170,10 +173,10 @@ static int read_line(struct parser *parser, struct wr_span line, uint32_t number
     case WR_ROBOTS_DISALLOW:
         return add_rule(parser, false, value, number);
     case WR_ROBOTS_DELAY:
-        add_delay(parser, value);
+        add_delay(parser, value, number);
         return 0;
     case WR_ROBOTS_RATE:
-        add_rate(parser, value);
+        add_rate(parser, value, number);
         return 0;
     case WR_ROBOTS_SITEMAP:
         add_sitemap(parser, value);

@@ -63,6 +63,7 @@ struct wr_robots_facts {
     int64_t delay_ns;       /* Crawl-delay, the longest of several; -1: it says none */
     int64_t rate_period_ns; /* Request-rate: so many requests in so much time, the slowest of several; 0: none */
     uint32_t rate_requests;
+    uint32_t delay_line, rate_line; /* that say so */
     uint32_t rules, sitemaps;
     bool is_clamped; /* a delay or rate was slower than delay_max_ns */
     bool is_cut;     /* there was more than WR_ROBOTS_MAX */
@@ -73,6 +74,8 @@ const struct wr_robots_facts *wr_robots_facts(const struct wr_robots *robots);
 
 /* At least so long between two requests, by Crawl-delay and Request-rate; 0: it does not say. */
 int64_t wr_robots_interval_ns(const struct wr_robots *robots);
+/* The line that says so; 0: none. */
+uint32_t wr_robots_interval_line(const struct wr_robots *robots);
 
 /* As written: it may name any scheme or host, so treat it like a link (B12). `index` is below facts.sitemaps. */
 struct wr_span wr_robots_sitemap(const struct wr_robots *robots, uint32_t index);

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/* look.c - looking into a plan while it works, and steering it. Nothing here is called unless somebody asks. */
+#include "core/plan/state.h"
+
+#define RATE_SLICES 6 /* of time, that "lately" means */
+
+const char *wr_host_state_name(enum wr_host_state state)
+{
+    static const char *const names[] = {
+#define X(state, name) [state] = (name),
+        WR_HOST_STATES(X)
+#undef X
+    };
+    return (size_t)state < sizeof names / sizeof names[0] ? names[state] : NULL;
+}
+
+const char *wr_source_name(enum wr_source source)
+{
+    static const char *const names[] = {
+#define X(source, name) [source] = (name),
+        WR_SOURCES(X)
+#undef X
+    };
+    return (size_t)source < sizeof names / sizeof names[0] ? names[source] : NULL;
+}
+
+/* ---- hosts ---- */
+
+static uint64_t queued_of(const struct wr_plan_host *host)
+{
+    uint64_t queued = 0;
+    for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
+        queued += lane->queued[0] + (uint64_t)lane->queued[1] + lane->in_store;
+    return queued;
+}
+
+static uint32_t flying_of(const struct wr_plan_host *host)
+{
+    uint32_t flying = 0;
+    for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
+        flying += lane->in_flight;
+    return flying;
+}
+
+/* By itself: when the heap has it looked at again. */
+static int64_t wait_of(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now)
+{
+    if (host->held_by == WEIR_REASON_PAUSED)
+        return WEIR_UNTIL_RELEASE;
+    const struct wr_group *group = host->group;
+    bool lines = group != NULL && host->place.list == &group->line && wr_heap_item_waits(&group->timer);
+    int64_t at = now;
+    if (lines)
+        at = wr_heap_key(&plan->groups_timed, &group->timer);
+    else if (wr_heap_item_waits(&host->timer))
+        at = wr_heap_key(&plan->timed, &host->timer);
+    return at > now ? at - now : 0;
+}
+
+void wr_plan_glance(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,
+                    struct wr_plan_glance *ret_glance)
+{
+    uint16_t starts[WR_PLAN_SLICES];
+    uint32_t recent = 0;
+    bool is_held = host->held_by != WEIR_REASON_NONE && host->held_by != WR_HELD_READY;
+    wr_figures_recent(&host->figures, now, starts);
+    for (size_t i = 0; i < WR_PLAN_SLICES; i++)
+        recent += starts[i];
+    *ret_glance = (struct wr_plan_glance){.key = wr_plan_host_key(host),
+                                          .reason = is_held ? (weir_reason)host->held_by : WEIR_REASON_NONE,
+                                          .wait_ns = is_held ? wait_of(plan, host, now) : 0,
+                                          .queued = queued_of(host),
+                                          .in_flight = flying_of(host),
+                                          .limited = host->figures.limited,
+                                          .recent = recent};
+}
+
+/* Of the last slices, since the host was first asked. */
+static double rate_of(const struct wr_figures *figures, const uint16_t starts[WR_PLAN_SLICES], int64_t now)
+{
+    int64_t from = (now / WR_PLAN_SLICE_NS - (RATE_SLICES - 1)) * WR_PLAN_SLICE_NS;
+    uint32_t count = 0;
+    for (size_t i = WR_PLAN_SLICES - RATE_SLICES; i < WR_PLAN_SLICES; i++)
+        count += starts[i];
+    if (figures->requests > 0 && figures->first_at > from)
+        from = figures->first_at;
+    int64_t over_ns = now - from > WEIR_SECOND ? now - from : WEIR_SECOND;
+    return (double)count * (double)WEIR_SECOND / (double)over_ns;
+}
+
+static enum wr_host_state state_of(const struct wr_plan_look *look)
+{
+    if (look->is_paused)
+        return WR_HOST_PAUSED;
+    if (look->queued == 0 && look->report.now.in_flight == 0)
+        return WR_HOST_IDLE;
+    switch (look->why.reason) {
+    case WEIR_REASON_RETRY_AFTER:
+    case WEIR_REASON_RATE_LIMIT_RESET:
+    case WEIR_REASON_BREAKER:
+    case WEIR_REASON_ROBOTS:
+    case WEIR_REASON_RETRY:
+        return WR_HOST_HELD;
+    default:
+        return WR_HOST_ACTIVE;
+    }
+}
+
+void wr_plan_look(const struct wr_plan *plan, const struct wr_plan_host *host, uint32_t job, int64_t now,
+                  struct wr_plan_look *ret_look)
+{
+    weir_pace_bound bounds[WEIR_PACE_BOUNDS_MAX];
+    const struct wr_gate *gate = wr_host_gate_of((struct wr_plan_host *)host);
+    struct wr_plan_look look = {.why = wr_plan_why(plan, host, job, now),
+                                .queued = queued_of(host),
+                                .set_interval_ns = host->pace != NULL ? host->pace->min_interval_ns : 0,
+                                .is_paused = wr_gate_paused(gate)};
+    wr_plan_host_report(plan, host, now, &look.report);
+    wr_figures_recent(&host->figures, now, look.starts);
+    look.rate = rate_of(&host->figures, look.starts, now);
+    int64_t group_ns = wr_group_delay(plan, host, now), own_ns = look.report.now.delay_ns;
+    look.interval_ns = group_ns > own_ns ? group_ns : own_ns;
+    size_t count = wr_gate_bounds(gate, wr_host_pace(plan, host), now, bounds);
+    for (size_t i = 0; i < count; i++) {
+        if (bounds[i].reason == WEIR_REASON_RETRY_AFTER || bounds[i].reason == WEIR_REASON_RATE_LIMIT_RESET)
+            look.retry_after_ns += bounds[i].wait_ns; /* one of them at most holds */
+        else if (bounds[i].reason == WEIR_REASON_BREAKER && bounds[i].wait_ns != WEIR_UNTIL_RELEASE)
+            look.breaker_ns = bounds[i].wait_ns;
+    }
+    look.state = state_of(&look);
+    *ret_look = look;
+}
+
+/* ---- why ---- */
+
+struct list {
+    struct wr_plan_bound *bounds;
+    size_t count;
+    int64_t now;
+};
+
+static void add(struct list *list, struct wr_plan_bound bound, int32_t since_s)
+{
+    bound.has_since = since_s != 0;
+    bound.since_ns = since_s != 0 ? list->now - since_s * WEIR_SECOND : 0;
+    list->bounds[list->count++] = bound;
+}
+
+/* The line that names the Crawl-delay that binds. */
+static uint32_t delay_line(const struct wr_plan_host *host)
+{
+    const struct wr_robots *longest = NULL;
+    for (int i = 0; i < WR_ORIGINS; i++)
+        if (host->rules[i] != NULL &&
+            (longest == NULL || wr_robots_interval_ns(host->rules[i]) > wr_robots_interval_ns(longest)))
+            longest = host->rules[i];
+    return longest != NULL ? wr_robots_interval_line(longest) : 0;
+}
+
+/* Of the gate's bounds the first is its own interval, and what follows before Crawl-delay the strategy's. */
+static enum wr_source source_of(const struct wr_plan *plan, const struct wr_plan_host *host, size_t place,
+                                const struct wr_plan_bound *bound)
+{
+    if (place == 0)
+        return host->pace != NULL && !bound->is_group ? WR_SOURCE_SET : WR_SOURCE_OPTIONS;
+    switch (bound->reason) {
+    case WEIR_REASON_ROBOTS_DELAY:
+        return WR_SOURCE_ROBOTS;
+    case WEIR_REASON_RETRY_AFTER:
+    case WEIR_REASON_RATE_LIMIT_RESET:
+        return WR_SOURCE_HEADER;
+    case WEIR_REASON_PAUSED:
+        return WR_SOURCE_SET;
+    case WEIR_REASON_CONCURRENCY:
+        return bound->count == plan->options.pace.max_in_flight ? WR_SOURCE_OPTIONS : WR_SOURCE_LEARNED;
+    default:
+        return WR_SOURCE_LEARNED;
+    }
+}
+
+static int32_t since_of(const struct wr_plan_host *host, const struct wr_plan_bound *bound)
+{
+    if (bound->is_group)
+        return 0;
+    if (bound->source == WR_SOURCE_HEADER)
+        return bound->wait_ns > 0 ? host->heard_s : 0;
+    if (bound->reason == WEIR_REASON_BREAKER)
+        return host->broke_s;
+    return bound->source == WR_SOURCE_LEARNED ? host->learned_s : 0;
+}
+
+static void add_gate(struct list *list, const struct wr_plan *plan, const struct wr_plan_host *host, bool is_group)
+{
+    const struct wr_gate *gate = is_group ? wr_group_gate(host) : wr_host_gate_of((struct wr_plan_host *)host);
+    const weir_pace_options *pace = is_group ? &plan->options.pace : wr_host_pace(plan, host);
+    weir_pace_bound bounds[WEIR_PACE_BOUNDS_MAX];
+    weir_pace_entry entry = {.key = NULL};
+    size_t count = wr_gate_bounds(gate, pace, list->now, bounds);
+    wr_gate_look(gate, pace, list->now, &entry);
+    for (size_t i = 0; i < count; i++) {
+        struct wr_plan_bound bound = {.reason = bounds[i].reason,
+                                      .is_group = is_group,
+                                      .wait_ns = bounds[i].wait_ns,
+                                      .value_ns = bounds[i].value_ns};
+        bound.count = bound.reason == WEIR_REASON_CONCURRENCY ? entry.cap : 0;
+        bound.line = bound.reason == WEIR_REASON_ROBOTS_DELAY && !is_group ? delay_line(host) : 0;
+        bound.source = source_of(plan, host, i, &bound);
+        add(list, bound, since_of(host, &bound));
+    }
+}
+
+static void add_wait(struct list *list, weir_reason reason, enum wr_source source, int64_t until)
+{
+    int64_t wait_ns = until == WEIR_FOREVER ? WEIR_UNTIL_RELEASE : until > list->now ? until - list->now : 0;
+    if (wait_ns > 0)
+        add(list, (struct wr_plan_bound){.reason = reason, .source = source, .wait_ns = wait_ns}, 0);
+}
+
+size_t wr_plan_bounds(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,
+                      struct wr_plan_bound ret_bounds[WR_PLAN_BOUNDS_MAX])
+{
+    struct list list = {ret_bounds, 0, now};
+    struct wr_standing standing;
+    add_gate(&list, plan, host, false);
+    if (host->group != NULL)
+        add_gate(&list, plan, host, true);
+    wr_host_stand(plan, (struct wr_plan_host *)host, now, &standing);
+    for (uint32_t origin = 0; origin < WR_ORIGINS; origin++)
+        if (((standing.wanted & ~standing.open) >> origin & 1) != 0)
+            add_wait(&list, WEIR_REASON_ROBOTS, WR_SOURCE_ROBOTS, standing.life[origin].until);
+    add_wait(&list, WEIR_REASON_GLOBAL, WR_SOURCE_OPTIONS, plan->hold_until);
+    if (plan->in_flight >= plan->options.max_in_flight)
+        add_wait(&list, WEIR_REASON_GLOBAL, WR_SOURCE_OPTIONS, WEIR_FOREVER);
+    return list.count;
+}
+
+static const struct wr_task *find(const struct wr_plan *plan, const struct wr_tasks *tasks, uint64_t fingerprint,
+                                  uint32_t *ret_place)
+{
+    uint32_t number = tasks->first;
+    for (uint32_t i = 0; i < tasks->count; i++, number = wr_task_at(&plan->pool, number)->next)
+        if (wr_task_at(&plan->pool, number)->fingerprint == fingerprint) {
+            *ret_place = i;
+            return wr_task_at(&plan->pool, number);
+        }
+    return NULL;
+}
+
+/* Of the delayed those that are due go first; then of both origins those that came before. */
+static uint32_t count_before(const struct wr_plan *plan, const struct wr_lane *lane, const struct wr_task *task,
+                             int64_t now)
+{
+    uint32_t before = 0;
+    uint32_t number = lane->delayed.first;
+    for (uint32_t i = 0; i < lane->delayed.count; i++, number = wr_task_at(&plan->pool, number)->next)
+        before += wr_task_at(&plan->pool, number)->at <= now;
+    const struct wr_tasks *other = &lane->fifo[!wr_is_https(task)];
+    number = other->first;
+    for (uint32_t i = 0; i < other->count; i++, number = wr_task_at(&plan->pool, number)->next)
+        before += (int32_t)(wr_task_at(&plan->pool, number)->order - task->order) < 0;
+    return before;
+}
+
+struct wr_plan_seat wr_plan_seat(const struct wr_plan *plan, const struct wr_plan_host *host, uint32_t job,
+                                 uint64_t fingerprint, int64_t now)
+{
+    struct wr_plan_seat seat = {.kind = WR_SEAT_NONE};
+    const struct wr_job *found = wr_job_find(plan, job);
+    const struct wr_lane *lane = found != NULL ? wr_lane_find(host, found) : NULL;
+    const struct wr_task *task;
+    uint32_t place = 0;
+    if (lane == NULL)
+        return seat;
+    seat.before = lane->queued[0] + lane->queued[1];
+    if ((task = find(plan, &lane->flying, fingerprint, &place)) != NULL) {
+        bool was_sent = (task->flags & WR_TASK_SENT) != 0;
+        seat = (struct wr_plan_seat){
+            .kind = WR_SEAT_FLIES, .was_sent = was_sent, .sent_ns = was_sent ? now - task->at : 0};
+    } else if ((task = find(plan, &lane->delayed, fingerprint, &place)) != NULL) {
+        seat = (struct wr_plan_seat){
+            .kind = WR_SEAT_WAITS, .before = place, .not_before_ns = task->at > now ? task->at - now : 0};
+    } else {
+        for (int i = 0; i < WR_ORIGINS && task == NULL; i++)
+            task = find(plan, &lane->fifo[i], fingerprint, &place);
+        if (task != NULL)
+            seat = (struct wr_plan_seat){.kind = WR_SEAT_WAITS, .before = place + count_before(plan, lane, task, now)};
+    }
+    if (task != NULL)
+        seat.attempts = (uint32_t)task->failures + task->blocks;
+    return seat;
+}
+
+struct wr_ruling wr_plan_ruling(const struct wr_plan *plan, const struct wr_plan_host *host, bool is_https,
+                                struct wr_span target, int64_t now, struct wr_span *ret_rule)
+{
+    static const struct wr_life_event wanted = {.kind = WR_LIFE_WANTED};
+    const struct wr_robots *rules = host->rules[is_https];
+    struct wr_lifecycle life = host->robots[is_https];
+    struct wr_ruling ruling = {.decision = {.verdict = WEIR_GO}};
+    *ret_rule = (struct wr_span){NULL, 0};
+    if (plan->options.ignores_robots)
+        return ruling;
+    struct wr_life_action action = wr_lifecycle_step(&life, &plan->options.robots, &wanted, now);
+    ruling = wr_lifecycle_rule(&action, rules, target, now);
+    if (ruling.line > 0 && rules != NULL)
+        *ret_rule = wr_robots_match(rules, target).path;
+    return ruling;
+}
+
+/* ---- steering ---- */
+
+void wr_plan_host_pause(struct wr_plan *plan, struct wr_plan_host *host, bool paused, int64_t now)
+{
+    wr_gate_pause(wr_host_gate_of(host), paused);
+    host->steered = true;
+    wr_host_settle(plan, host, now);
+}
+
+int wr_plan_host_pace(struct wr_plan *plan, struct wr_plan_host *host, int64_t interval_ns, int64_t now)
+{
+    assert(interval_ns >= 0 && interval_ns <= WR_PLAN_PACE_MAX_NS);
+    int error = wr_host_set_pace(plan, host, interval_ns);
+    if (error != 0)
+        return error;
+    host->steered = true;
+    wr_host_settle(plan, host, now);
+    return 0;
+}
+
+void wr_plan_host_forget(struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
+{
+    wr_gate_forget(wr_host_gate_of(host), wr_host_pace(plan, host), now);
+    host->forgot_at = now + 1; /* what was sent at this very moment, too */
+    host->learned_s = host->broke_s = 0;
+    plan->stats.lowered -= host->steps > 0;
+    host->steps = 0;
+    wr_host_settle(plan, host, now);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* ask.c - a question to loops, by letter, and the wait for the answers. */
+#include "shell/engine/state.h"
+
+static struct wr_question *question_of(struct wr_letter *letter)
+{
+    return (struct wr_question *)(void *)letter;
+}
+
+static void done(struct wr_question *question, bool is_dropped)
+{
+    struct wr_asking *asking = question->asking;
+    (void)pthread_mutex_lock(&asking->lock);
+    asking->is_dropped |= is_dropped;
+    asking->awaited--;
+    (void)pthread_cond_signal(&asking->answered);
+    (void)pthread_mutex_unlock(&asking->lock);
+}
+
+static void read_question(struct wr_crawl_loop *loop, struct wr_letter *letter)
+{
+    struct wr_question *question = question_of(letter);
+    int64_t began_at = wr_crawl_loop_now(loop);
+    bool is_over = question->answer(loop, question);
+    question->took_ns += wr_crawl_loop_now(loop) - began_at;
+    if (is_over)
+        done(question, false);
+    else
+        wr_letter_send(loop, letter); /* others have their turn */
+}
+
+static void drop_question(struct wr_letter *letter)
+{
+    done(question_of(letter), true);
+}
+
+void wr_asking_begin(struct wr_asking *ret_asking)
+{
+    *ret_asking = (struct wr_asking){.awaited = 0};
+    (void)pthread_mutex_init(&ret_asking->lock, NULL);
+    (void)pthread_cond_init(&ret_asking->answered, NULL);
+}
+
+void wr_asking_send(struct wr_asking *asking, struct wr_crawl_loop *loop, struct wr_question *question)
+{
+    question->letter = (struct wr_letter){.read = read_question, .drop = drop_question, .is_question = true};
+    question->asking = asking;
+    (void)pthread_mutex_lock(&asking->lock);
+    asking->awaited++;
+    (void)pthread_mutex_unlock(&asking->lock);
+    wr_letter_send(loop, &question->letter);
+}
+
+int wr_asking_end(struct wr_asking *asking)
+{
+    (void)pthread_mutex_lock(&asking->lock);
+    while (asking->awaited > 0)
+        (void)pthread_cond_wait(&asking->answered, &asking->lock);
+    bool is_dropped = asking->is_dropped;
+    (void)pthread_mutex_unlock(&asking->lock);
+    (void)pthread_cond_destroy(&asking->answered);
+    (void)pthread_mutex_destroy(&asking->lock);
+    return is_dropped ? WEIR_E_CLOSED : 0;
+}
+
+int wr_ask_loop(struct wr_crawl_loop *loop, struct wr_question *question)
+{
+    struct wr_asking asking;
+    wr_asking_begin(&asking);
+    wr_asking_send(&asking, loop, question);
+    return wr_asking_end(&asking);
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/* look.c - looking at a crawl while it runs: each loop finds the foremost of its hosts, a few hundred at a time, and
+ * who asked puts them together. */
+#include "base/alloc.h"
+#include "base/ascii.h"
+#include "shell/engine/state.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define MOST 20
+#define HOSTS_AT_ONCE 256 /* some 50 µs */
+#define RESTARTS_MAX 3    /* when the table of hosts has grown meanwhile */
+
+const char *wr_look_sort_name(enum wr_look_sort sort)
+{
+    static const char *const names[] = {
+#define X(sort, name) [sort] = (name),
+        WR_LOOK_SORTS(X)
+#undef X
+    };
+    return (size_t)sort < sizeof names / sizeof names[0] ? names[sort] : NULL;
+}
+
+bool wr_look_sort_named(struct wr_span name, enum wr_look_sort *ret_sort)
+{
+    for (int i = 0; wr_look_sort_name((enum wr_look_sort)i) != NULL; i++)
+        if (wr_span_is(name, wr_look_sort_name((enum wr_look_sort)i))) {
+            *ret_sort = (enum wr_look_sort)i;
+            return true;
+        }
+    return false;
+}
+
+/* ---- one host ---- */
+
+static void set_key(char to[WEIR_PACE_KEY_MAX + 1], struct wr_span key)
+{
+    size_t bytes = key.bytes <= WEIR_PACE_KEY_MAX ? key.bytes : WEIR_PACE_KEY_MAX;
+    memcpy(to, key.data, bytes);
+    to[bytes] = '\0';
+}
+
+void wr_look_fill(const struct wr_crawl_loop *loop, const struct wr_plan_host *host, struct wr_look_host *ret_host)
+{
+    struct wr_plan_look look;
+    const struct wr_plan_host_report *report = &look.report;
+    wr_plan_look(loop->plan, host, (uint32_t)loop->engine->job, wr_crawl_loop_now(loop), &look);
+    *ret_host = (struct wr_look_host){
+        .state = look.state,
+        .why = look.why,
+        .queued = look.queued,
+        .in_flight = report->now.in_flight,
+        .cap = report->now.cap,
+        .rate = look.rate,
+        .allowed_rate = look.interval_ns > 0 ? (double)WEIR_SECOND / (double)look.interval_ns : (double)INFINITY,
+        .interval_ns = look.interval_ns,
+        .requests = report->requests,
+        .ok = report->successes,
+        .rejected = report->limited,
+        .failed = report->failures,
+        .retries = report->retries,
+        .bytes = report->bytes,
+        .breaker = report->now.breaker,
+        .breaker_ns = look.breaker_ns,
+        .robots_delay_ns = report->robots_delay_ns,
+        .retry_after_ns = look.retry_after_ns,
+        .set_interval_ns = look.set_interval_ns,
+        .latency_ns = report->now.mean_latency_ns,
+        .is_paused = look.is_paused,
+    };
+    set_key(ret_host->key, report->key);
+    memcpy(ret_host->mode, report->now.mode, sizeof ret_host->mode);
+    memcpy(ret_host->starts, look.starts, sizeof ret_host->starts);
+}
+
+struct one {
+    struct wr_question question; /* first */
+    struct wr_span key;
+    struct wr_look_host *host;
+    bool is_found;
+};
+
+static bool answer_one(struct wr_crawl_loop *loop, struct wr_question *question)
+{
+    struct one *one = (struct one *)(void *)question;
+    const struct wr_plan_host *host = wr_plan_host_find(loop->plan, one->key);
+    one->is_found = host != NULL;
+    if (host != NULL)
+        wr_look_fill(loop, host, one->host);
+    return true;
+}
+
+int wr_engine_look_host(struct wr_engine *engine, struct wr_span key, struct wr_look_host *ret_host)
+{
+    struct wr_look_host found;
+    struct one one = {.question.answer = answer_one, .key = key, .host = &found};
+    int error = wr_ask_loop(&engine->loops[wr_engine_loop_of(engine, key)], &one.question);
+    if (error == 0 && !one.is_found)
+        error = WEIR_E_ABSENT;
+    if (error == 0)
+        *ret_host = found;
+    return error;
+}
+
+/* ---- many hosts ---- */
+
+/* One that is among the foremost so far. */
+struct entry {
+    int64_t rank; /* the greatest first */
+    uint16_t key_bytes;
+    char key[WEIR_PACE_KEY_MAX + 1];
+};
+
+/* What one loop finds. */
+struct part {
+    struct wr_question question; /* first */
+    const struct wr_look_query *query;
+    struct entry *entries; /* `room` of them */
+    uint16_t *order;       /* of their places, the foremost first */
+    size_t room, count;
+    size_t cursor, slots; /* of the walk; slots of the table when it began */
+    int restarts;
+    bool was_walked;
+    uint64_t matched, states[WR_HOST_STATES_COUNT];
+    struct wr_look_host *hosts; /* the foremost in full */
+    int64_t *ranks;
+    size_t filled;
+};
+
+static int64_t rank_of(const struct wr_plan_glance *glance, enum wr_look_sort sort)
+{
+    bool is_idle = glance->queued == 0 && glance->in_flight == 0;
+    switch (sort) {
+    case WR_SORT_WAIT:
+        return is_idle && glance->reason != WEIR_REASON_PAUSED ? -1 : glance->wait_ns;
+    case WR_SORT_QUEUE:
+        return (int64_t)glance->queued;
+    case WR_SORT_RATE:
+        return glance->recent;
+    case WR_SORT_REJECTED:
+        return glance->limited;
+    case WR_SORT_NAME:
+        break;
+    }
+    return 0;
+}
+
+static enum wr_host_state state_of(const struct wr_plan_glance *glance)
+{
+    if (glance->reason == WEIR_REASON_PAUSED)
+        return WR_HOST_PAUSED;
+    if (glance->queued == 0 && glance->in_flight == 0)
+        return WR_HOST_IDLE;
+    switch (glance->reason) {
+    case WEIR_REASON_RETRY_AFTER:
+    case WEIR_REASON_RATE_LIMIT_RESET:
+    case WEIR_REASON_BREAKER:
+    case WEIR_REASON_ROBOTS:
+    case WEIR_REASON_RETRY:
+        return WR_HOST_HELD;
+    default:
+        return WR_HOST_ACTIVE;
+    }
+}
+
+/* Whether one comes before the other. Equals are in the order of their names. */
+static bool is_before(const struct wr_look_query *query, int64_t rank, struct wr_span key, int64_t other_rank,
+                      struct wr_span other_key)
+{
+    if (rank != other_rank)
+        return (rank > other_rank) != query->is_reversed;
+    size_t bytes = key.bytes < other_key.bytes ? key.bytes : other_key.bytes;
+    int order = memcmp(key.data, other_key.data, bytes);
+    if (order == 0)
+        order = key.bytes < other_key.bytes ? -1 : key.bytes > other_key.bytes;
+    return order != 0 && (order < 0) != (query->is_reversed && query->sort == WR_SORT_NAME);
+}
+
+static struct wr_span key_of(const struct entry *entry)
+{
+    return (struct wr_span){entry->key, entry->key_bytes};
+}
+
+/* After a walk in several steps one may come twice. */
+static bool has(const struct part *part, struct wr_span key)
+{
+    for (size_t i = 0; i < part->count; i++)
+        if (part->entries[i].key_bytes == key.bytes && memcmp(part->entries[i].key, key.data, key.bytes) == 0)
+            return true;
+    return false;
+}
+
+static void offer(struct part *part, const struct wr_plan_glance *glance)
+{
+    int64_t rank = rank_of(glance, part->query->sort);
+    size_t low = 0, high = part->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct entry *entry = &part->entries[part->order[middle]];
+        if (is_before(part->query, rank, glance->key, entry->rank, key_of(entry)))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    if (low == part->room || has(part, glance->key))
+        return;
+    bool is_full = part->count == part->room;
+    uint16_t place = is_full ? part->order[part->count - 1] : (uint16_t)part->count;
+    part->count += !is_full;
+    memmove(&part->order[low + 1], &part->order[low], (part->count - 1 - low) * sizeof *part->order);
+    part->order[low] = place;
+    struct entry *entry = &part->entries[place];
+    entry->rank = rank;
+    entry->key_bytes = (uint16_t)glance->key.bytes;
+    memcpy(entry->key, glance->key.data, glance->key.bytes);
+}
+
+static bool is_wanted(const struct part *part, struct wr_span key)
+{
+    struct wr_span filter = part->query->filter;
+    return filter.bytes == 0 || memmem(key.data, key.bytes, filter.data, filter.bytes) != NULL;
+}
+
+/* The table moves its entries when it grows: then the walk begins anew. */
+static void begin_walk(struct part *part, size_t slots)
+{
+    part->cursor = 0;
+    part->slots = slots;
+    part->count = 0;
+    part->matched = 0;
+    memset(part->states, 0, sizeof part->states);
+}
+
+/* Whether it is over. */
+static bool walk(struct wr_crawl_loop *loop, struct part *part)
+{
+    const struct wr_plan_host *host = NULL;
+    size_t slots = wr_plan_host_slots(loop->plan);
+    int64_t now = wr_crawl_loop_now(loop);
+    if (slots != part->slots && part->restarts++ < RESTARTS_MAX)
+        begin_walk(part, slots);
+    for (int i = 0; i < HOSTS_AT_ONCE && (host = wr_plan_host_next(loop->plan, &part->cursor)) != NULL; i++) {
+        struct wr_plan_glance glance;
+        wr_plan_glance(loop->plan, host, now, &glance);
+        if (!is_wanted(part, glance.key))
+            continue;
+        part->matched++;
+        part->states[state_of(&glance)]++;
+        offer(part, &glance);
+    }
+    return host == NULL;
+}
+
+static bool answer_part(struct wr_crawl_loop *loop, struct wr_question *question)
+{
+    struct part *part = (struct part *)(void *)question;
+    if (!part->was_walked) {
+        part->was_walked = walk(loop, part);
+        return false;
+    }
+    for (int i = 0; i < HOSTS_AT_ONCE / 4 && part->filled < part->count; i++) {
+        const struct entry *entry = &part->entries[part->order[part->filled]];
+        const struct wr_plan_host *host = wr_plan_host_find(loop->plan, key_of(entry));
+        if (host == NULL) { /* gone meanwhile */
+            part->count--;
+            memmove(&part->order[part->filled], &part->order[part->filled + 1],
+                    (part->count - part->filled) * sizeof *part->order);
+            continue;
+        }
+        part->ranks[part->filled] = entry->rank;
+        wr_look_fill(loop, host, &part->hosts[part->filled++]);
+    }
+    return part->filled == part->count;
+}
+
+static bool make_part(struct part *part, const struct wr_look_query *query)
+{
+    *part = (struct part){.question.answer = answer_part, .query = query, .slots = SIZE_MAX};
+    part->room = query->most;
+    part->entries = calloc(part->room, sizeof *part->entries);
+    part->order = calloc(part->room + 1, sizeof *part->order);
+    part->hosts = calloc(part->room, sizeof *part->hosts);
+    part->ranks = calloc(part->room, sizeof *part->ranks);
+    return part->entries != NULL && part->order != NULL && part->hosts != NULL && part->ranks != NULL;
+}
+
+static void free_parts(struct part *parts, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        free(parts[i].entries);
+        free(parts[i].order);
+        free(parts[i].hosts);
+        free(parts[i].ranks);
+    }
+    free(parts);
+}
+
+/* The part whose first that is left comes before those of the others; NULL: none is left. */
+static struct part *foremost(struct part *parts, uint32_t count, const size_t *taken)
+{
+    struct part *best = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        struct part *part = &parts[i];
+        if (taken[i] == part->filled)
+            continue;
+        size_t n = taken[i], m = best != NULL ? taken[best - parts] : 0;
+        if (best == NULL || is_before(part->query, part->ranks[n], wr_span_of(part->hosts[n].key), best->ranks[m],
+                                      wr_span_of(best->hosts[m].key)))
+            best = part;
+    }
+    return best;
+}
+
+static int put_together(struct part *parts, uint32_t count, size_t most, struct wr_look **ret_look)
+{
+    size_t taken[WR_LOOPS_MAX] = {0}, total = 0;
+    struct part *part;
+    for (uint32_t i = 0; i < count; i++)
+        total += parts[i].filled;
+    total = total < most ? total : most;
+    struct wr_look *look = calloc(1, sizeof *look + total * sizeof look->hosts[0]);
+    if (look == NULL)
+        return WEIR_E_NOMEM;
+    while (look->count < total && (part = foremost(parts, count, taken)) != NULL)
+        look->hosts[look->count++] = part->hosts[taken[part - parts]++];
+    for (uint32_t i = 0; i < count; i++) {
+        look->matched += parts[i].matched;
+        look->took_ns += parts[i].question.took_ns;
+        for (int state = 0; state < WR_HOST_STATES_COUNT; state++)
+            look->states[state] += parts[i].states[state];
+    }
+    *ret_look = look;
+    return 0;
+}
+
+static int ask_all(struct wr_engine *engine, struct part *parts)
+{
+    struct wr_asking asking;
+    wr_asking_begin(&asking);
+    for (uint32_t i = 0; i < engine->loop_count; i++)
+        wr_asking_send(&asking, &engine->loops[i], &parts[i].question);
+    return wr_asking_end(&asking);
+}
+
+int wr_engine_look(struct wr_engine *engine, const struct wr_look_query *query, struct wr_look **ret_look)
+{
+    char filter[WEIR_PACE_KEY_MAX + 1];
+    struct wr_look_query wanted = *query;
+    bool is_made = true;
+    if (wanted.most == 0 || wanted.most > WR_LOOK_MAX)
+        wanted.most = wanted.most == 0 ? MOST : WR_LOOK_MAX;
+    wanted.filter.bytes = wanted.filter.bytes < sizeof filter ? wanted.filter.bytes : sizeof filter;
+    for (size_t i = 0; i < wanted.filter.bytes; i++)
+        filter[i] = wr_ascii_lower(wanted.filter.data[i]);
+    wanted.filter.data = filter;
+    struct part *parts = calloc(engine->loop_count, sizeof *parts);
+    for (uint32_t i = 0; parts != NULL && i < engine->loop_count; i++)
+        is_made &= make_part(&parts[i], &wanted);
+    int error = parts != NULL && is_made ? ask_all(engine, parts) : WEIR_E_NOMEM;
+    if (error == 0)
+        error = put_together(parts, engine->loop_count, wanted.most, ret_look);
+    if (parts != NULL)
+        free_parts(parts, engine->loop_count);
+    return error;
+}
+
+void wr_look_free(struct wr_engine *engine, struct wr_look *look)
+{
+    (void)engine;
+    free(look);
+}

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT */
+/* test_steer.c - looking at a crawl while it runs, and steering it: judged by what the servers see next. */
+#include "engine/rig.h"
+#include "shell/engine/look.h"
+
+#include <stdio.h>
+
+#define PAGES 300
+#define SPACE (20 * MS)
+
+static struct origin_reply answer_plain(void *context, const struct origin_request *request)
+{
+    return rig_tree(context, request, PAGES, NULL);
+}
+
+static struct wr_span key_of(const struct rig *rig, int host)
+{
+    static char keys[4][64];
+    static unsigned next;
+    char *key = keys[next++ % 4];
+    (void)snprintf(key, sizeof keys[0], "127.0.0.%d:%d", host, rig->port);
+    return wr_span_of(key);
+}
+
+static struct wr_look_host look_at(const struct rig *rig, int host)
+{
+    struct wr_look_host seen;
+    assert_int_equal(wr_engine_look_host(rig->engine, key_of(rig, host), &seen), 0);
+    return seen;
+}
+
+static int arrived_after(const struct rig *rig, int host, int64_t at)
+{
+    int count, after = 0;
+    int64_t *times = rig_arrivals(rig, host, &count);
+    for (int i = 0; i < count; i++)
+        after += times[i] > at;
+    free(times);
+    return after;
+}
+
+static int64_t last_arrival(const struct rig *rig, int host)
+{
+    int count;
+    int64_t *times = rig_arrivals(rig, host, &count);
+    int64_t last = count > 0 ? times[count - 1] : 0;
+    free(times);
+    return last;
+}
+
+/* The first after `at`; waits for it. */
+static int64_t next_arrival(const struct rig *rig, int host, int64_t at)
+{
+    int64_t until = monotonic() + 30 * WEIR_SECOND;
+    while (arrived_after(rig, host, at) == 0) {
+        assert_true(monotonic() < until);
+        sleep_ns(MS);
+    }
+    int count;
+    int64_t found = 0, *times = rig_arrivals(rig, host, &count);
+    for (int i = 0; i < count && found == 0; i++)
+        found = times[i] > at ? times[i] : 0;
+    free(times);
+    return found;
+}
+
+static void begin(struct rig *rig, origin_answer *answer, uint32_t loops, int hosts)
+{
+    rig_set_up(rig, answer);
+    rig->options.loops = loops;
+    rig_space(rig, SPACE);
+    rig_start(rig);
+    for (int host = 1; host <= hosts; host++)
+        rig_seed(rig, "%s", rig_url(rig, host, "/"));
+    rig_seeded(rig);
+}
+
+static void end(struct rig *rig)
+{
+    wr_engine_stop(rig->engine);
+    rig_finish(rig);
+    rig_tear_down(rig);
+}
+
+/* ---- pausing ---- */
+
+static void pausing_a_host_stops_its_starts_at_once_and_no_others(void **state)
+{
+    struct rig rig;
+    (void)state;
+    begin(&rig, answer_plain, 2, 4);
+    rig_await_requests(&rig, 40);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, 1), true), 0);
+        int64_t paused_at = monotonic();
+        sleep_ns(200 * MS);
+        assert_int_equal(arrived_after(&rig, 1, paused_at + STAMP_SLACK_NS), 0);
+        assert_true(arrived_after(&rig, 2, paused_at) > 0);
+        struct wr_look_host seen = look_at(&rig, 1);
+        assert_int_equal(seen.state, WR_HOST_PAUSED);
+        assert_true(seen.is_paused && seen.why.reason == WEIR_REASON_PAUSED && seen.queued > 0);
+        assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, 1), false), 0);
+        assert_true(next_arrival(&rig, 1, paused_at + STAMP_SLACK_NS) > 0);
+        assert_int_equal(look_at(&rig, 1).is_paused, false);
+    }
+    end(&rig);
+}
+
+/* Nothing is spaced, and all connections are busy: what is about to be written is held back as well. */
+static void pausing_stops_starts_of_hosts_that_are_not_paced(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_plain);
+    rig.options.loops = 2;
+    rig.options.pace.max_in_flight = 8;
+    rig_start(&rig);
+    for (int host = 1; host <= 20; host++)
+        rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
+    rig_await_requests(&rig, 100);
+    assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, 1), true), 0);
+    int64_t paused_at = monotonic();
+    rig_seeded(&rig);
+    rig_await_requests(&rig, 19 * (PAGES + 1));
+    assert_int_equal(arrived_after(&rig, 1, paused_at + STAMP_SLACK_NS), 0);
+    assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, 1), false), 0);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    rig_assert_trees(&rig, 1, 20, PAGES);
+    rig_tear_down(&rig);
+}
+
+/* ---- pace ---- */
+
+static void a_set_pace_acts_on_the_next_start(void **state)
+{
+    struct rig rig;
+    (void)state;
+    begin(&rig, answer_plain, 2, 2);
+    rig_await_requests(&rig, 20);
+    assert_int_equal(wr_engine_set_pace(rig.engine, key_of(&rig, 1), 400 * MS), 0);
+    int64_t set_at = monotonic(), before = last_arrival(&rig, 1);
+    int64_t next = next_arrival(&rig, 1, before > set_at ? before : set_at + STAMP_SLACK_NS);
+    assert_true(next - before >= 400 * MS - STAMP_SLACK_NS);
+    assert_true(look_at(&rig, 1).set_interval_ns == 400 * MS && look_at(&rig, 1).interval_ns == 400 * MS);
+    sleep_ns(WEIR_SECOND);
+    assert_true(arrived_after(&rig, 2, set_at) > 10); /* the other goes on as it did */
+    /* and back: the next start is sooner than the 400 ms that it waits for */
+    int slow = arrived_after(&rig, 1, 0);
+    assert_int_equal(wr_engine_set_pace(rig.engine, key_of(&rig, 1), 0), 0);
+    sleep_ns(WEIR_SECOND);
+    assert_true(arrived_after(&rig, 1, 0) - slow > 4);
+    end(&rig);
+}
+
+/* One that is set faster than the crawl's own is. */
+static void a_pace_may_be_set_faster_than_that_of_the_crawl(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_plain);
+    rig_space(&rig, WEIR_SECOND);
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_seeded(&rig);
+    rig_await_requests(&rig, 1);
+    assert_int_equal(wr_engine_set_pace(rig.engine, key_of(&rig, 1), 20 * MS), 0);
+    int64_t set_at = monotonic();
+    rig_await_requests(&rig, 30);
+    if (!SANITIZED)
+        assert_true(monotonic() - set_at < 15 * WEIR_SECOND);
+    rig_assert_spaced(&rig, 1, 20 * MS);
+    end(&rig);
+}
+
+static struct origin_reply answer_strict(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    if (rig_is_robots(request))
+        return (struct origin_reply){
+            .body = rig_host(request) == 1 ? "User-agent: *\nDisallow: /299\nCrawl-delay: 0.4\n" : "", .status = 200};
+    if (rig_host(request) == 2 && request->path[1] == '1' && rig_asked_before(rig, request) == 0)
+        return (struct origin_reply){.status = 429, .fields = "Retry-After: 2\r\n", .body = ""};
+    return rig_tree(rig, request, PAGES, NULL);
+}
+
+/* V2: what a server says outright is not ours to set. */
+static void nothing_that_is_set_goes_below_crawl_delay_or_retry_after(void **state)
+{
+    struct rig rig;
+    (void)state;
+    begin(&rig, answer_strict, 1, 2);
+    int64_t until = monotonic() + 20 * WEIR_SECOND;
+    while (look_at(&rig, 2).retry_after_ns == 0 || look_at(&rig, 1).robots_delay_ns == 0)
+        assert_true(monotonic() < until);
+    int64_t last = last_arrival(&rig, 2);
+    for (int host = 1; host <= 2; host++) {
+        assert_int_equal(wr_engine_set_pace(rig.engine, key_of(&rig, host), MS), 0);
+        assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, host), true), 0);
+        assert_int_equal(wr_engine_forget(rig.engine, key_of(&rig, host)), 0);
+        assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, host), false), 0);
+    }
+    assert_true(next_arrival(&rig, 2, last) - last >= 2 * WEIR_SECOND - STAMP_SLACK_NS);
+    assert_int_equal(look_at(&rig, 1).robots_delay_ns, 400 * MS);
+    sleep_ns(WEIR_SECOND);
+    rig_assert_spaced(&rig, 1, 400 * MS);
+    end(&rig);
+}
+
+/* ---- looking ---- */
+
+static void looking_agrees_with_the_servers_log(void **state)
+{
+    struct rig rig;
+    struct wr_look *look;
+    (void)state;
+    begin(&rig, answer_plain, 2, 8);
+    rig_await_requests(&rig, 200);
+    for (int host = 1; host <= 8; host++)
+        assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, host), true), 0);
+    sleep_ns(300 * MS); /* what was on its way has come */
+    assert_int_equal(wr_engine_look(rig.engine, &(struct wr_look_query){.sort = WR_SORT_NAME}, &look), 0);
+    assert_int_equal(look->count, 8);
+    assert_int_equal(look->matched, 8);
+    assert_int_equal(look->states[WR_HOST_PAUSED], 8);
+    for (int i = 0; i < 8; i++) {
+        const struct wr_look_host *seen = &look->hosts[i];
+        uint32_t lately = 0;
+        assert_string_equal(seen->key, key_of(&rig, i + 1).data);
+        assert_int_equal(seen->requests, arrived_after(&rig, i + 1, 0));
+        assert_int_equal(seen->ok, seen->requests - 1); /* there is no robots.txt */
+        assert_true(seen->in_flight == 0 && seen->rejected == 0 && seen->interval_ns == SPACE);
+        for (int slice = 0; slice < WR_PLAN_SLICES; slice++)
+            lately += seen->starts[slice];
+        assert_int_equal(lately, seen->requests);
+        assert_true(seen->rate > 0 && seen->rate <= seen->requests);
+    }
+    wr_look_free(rig.engine, look);
+    end(&rig);
+}
+
+static size_t count_of(const struct rig *rig, struct wr_look_query query)
+{
+    struct wr_look *look;
+    assert_int_equal(wr_engine_look(rig->engine, &query, &look), 0);
+    size_t count = look->count;
+    wr_look_free(rig->engine, look);
+    return count;
+}
+
+static struct wr_look_host first_of(const struct rig *rig, struct wr_look_query query)
+{
+    struct wr_look *look;
+    assert_int_equal(wr_engine_look(rig->engine, &query, &look), 0);
+    assert_true(look->count > 0);
+    struct wr_look_host first = look->hosts[0];
+    wr_look_free(rig->engine, look);
+    return first;
+}
+
+static void hosts_are_sorted_filtered_and_cut(void **state)
+{
+    struct rig rig;
+    (void)state;
+    begin(&rig, answer_plain, 2, 12);
+    rig_await_requests(&rig, 100);
+    assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, 7), true), 0);
+    assert_string_equal(first_of(&rig, (struct wr_look_query){.sort = WR_SORT_WAIT}).key, key_of(&rig, 7).data);
+    char first[64], last[64];
+    (void)snprintf(first, sizeof first, "127.0.0.10:%d", rig.port);
+    (void)snprintf(last, sizeof last, "127.0.0.9:%d", rig.port);
+    assert_string_equal(first_of(&rig, (struct wr_look_query){.sort = WR_SORT_NAME, .most = 1}).key,
+                        key_of(&rig, 10).data);
+    assert_string_equal(first_of(&rig, (struct wr_look_query){.sort = WR_SORT_NAME, .is_reversed = true}).key, last);
+    assert_int_equal(count_of(&rig, (struct wr_look_query){.most = 5}), 5);
+    assert_int_equal(count_of(&rig, (struct wr_look_query){.filter = wr_span_of("0.0.1")}), 4); /* 1, 10, 11, 12 */
+    assert_int_equal(count_of(&rig, (struct wr_look_query){.filter = wr_span_of("nowhere")}), 0);
+    for (int i = 0; wr_look_sort_name((enum wr_look_sort)i) != NULL; i++)
+        assert_int_equal(count_of(&rig, (struct wr_look_query){.sort = (enum wr_look_sort)i}), 12);
+    sleep_ns(500 * MS);
+    assert_string_not_equal(first_of(&rig, (struct wr_look_query){.sort = WR_SORT_RATE}).key, key_of(&rig, 7).data);
+    end(&rig);
+}
+
+/* More hosts than are looked at in one step, while they come. */
+static void many_hosts_are_each_seen_once_while_they_come(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_plain);
+    rig.options.loops = 2;
+    rig_space(&rig, 60 * WEIR_SECOND);
+    rig_start(&rig);
+    for (int host = 1; host <= 900; host++) {
+        rig_seed(&rig, "http://127.0.%d.%d:%d/", host / 250, host % 250 + 1, rig.port);
+        if (host % 20 == 0)
+            (void)count_of(&rig, (struct wr_look_query){.sort = WR_SORT_NAME, .most = WR_LOOK_MAX});
+    }
+    rig_seeded(&rig);
+    rig_await_requests(&rig, 900);
+    struct wr_look *look;
+    assert_int_equal(
+        wr_engine_look(rig.engine, &(struct wr_look_query){.sort = WR_SORT_NAME, .most = WR_LOOK_MAX}, &look), 0);
+    assert_int_equal(look->count, 900);
+    for (size_t i = 1; i < look->count; i++)
+        assert_true(strcmp(look->hosts[i - 1].key, look->hosts[i].key) < 0);
+    print_message("%.0f us of the loops' time for 900 hosts\n", (double)look->took_ns / 1e3);
+    wr_look_free(rig.engine, look);
+    end(&rig);
+}
+
+/* ---- why ---- */
+
+static struct wr_why why_of(const struct rig *rig, const char *text)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    struct wr_why why;
+    assert_int_equal(wr_url_parse(wr_span_of(text), NULL, NULL, memory, sizeof memory, &url), WR_URL_OK);
+    assert_int_equal(wr_engine_why(rig->engine, &url, &why), 0);
+    return why;
+}
+
+static const struct wr_plan_bound *bound_of(const struct wr_why *why, weir_reason reason)
+{
+    for (size_t i = 0; i < why->bound_count; i++)
+        if (why->bounds[i].reason == reason)
+            return &why->bounds[i];
+    fail_msg("no bound %s", weir_reason_name(reason));
+    return NULL;
+}
+
+/* When a path was asked for; 0: not yet. */
+static int64_t asked_at(const struct rig *rig, int host, const char *path)
+{
+    for (int i = 0; i < origin_requests(rig->origin); i++) {
+        struct origin_request request = origin_request(rig->origin, i);
+        if (rig_host(&request) == host && strcmp(request.path, path) == 0)
+            return request.at;
+    }
+    return 0;
+}
+
+static void why_names_every_bound_with_its_source_and_when_the_start_is_due(void **state)
+{
+    struct rig rig;
+    (void)state;
+    begin(&rig, answer_strict, 1, 1);
+    int64_t until = monotonic() + 20 * WEIR_SECOND;
+    while (why_of(&rig, rig_url(&rig, 1, "/6")).seat.kind != WR_SEAT_WAITS)
+        assert_true(monotonic() < until);
+    struct wr_why why = why_of(&rig, rig_url(&rig, 1, "/6"));
+    int64_t now = monotonic();
+    assert_true(why.is_known && why.has_host && why.in_scope);
+    assert_int_equal(why.ruling.decision.verdict, WEIR_GO);
+    const struct wr_plan_bound *delay = bound_of(&why, WEIR_REASON_ROBOTS_DELAY);
+    assert_int_equal(delay->source, WR_SOURCE_ROBOTS);
+    assert_int_equal(delay->line, 3);
+    assert_int_equal(delay->value_ns, 400 * MS);
+    const struct wr_plan_bound *pace = bound_of(&why, WEIR_REASON_PACE);
+    assert_true(pace->source == WR_SOURCE_OPTIONS && pace->value_ns == SPACE);
+    assert_true(bound_of(&why, WEIR_REASON_RETRY_AFTER)->wait_ns == 0);
+    assert_true(why.expected_ns >= 0 && why.expected_ns <= 400 * MS * (why.seat.before + 1));
+    while (asked_at(&rig, 1, "/6") == 0)
+        assert_true(monotonic() < until);
+    int64_t error_ns = asked_at(&rig, 1, "/6") - (now + why.expected_ns);
+    assert_true(error_ns >= -STAMP_SLACK_NS);
+    if (!SANITIZED)
+        assert_true(error_ns < 2 * WEIR_SECOND);
+    why = why_of(&rig, rig_url(&rig, 1, "/299"));
+    assert_true(why.ruling.decision.verdict == WEIR_DENY && why.ruling.line == 2);
+    assert_string_equal(why.rule, "/299");
+    assert_true(!why.is_known && why.seat.kind == WR_SEAT_NONE && why.expected_ns == -1);
+    end(&rig);
+}
+
+static void why_tells_what_the_server_asked_for_and_when(void **state)
+{
+    struct rig rig;
+    (void)state;
+    begin(&rig, answer_strict, 1, 2);
+    int64_t until = monotonic() + 20 * WEIR_SECOND;
+    while (look_at(&rig, 2).retry_after_ns == 0)
+        assert_true(monotonic() < until);
+    struct wr_why why = why_of(&rig, rig_url(&rig, 2, "/2"));
+    const struct wr_plan_bound *named = bound_of(&why, WEIR_REASON_RETRY_AFTER);
+    assert_int_equal(named->source, WR_SOURCE_HEADER);
+    assert_true(named->has_since && named->since_ns < 3 * WEIR_SECOND);
+    assert_true(named->wait_ns > 0 && named->wait_ns <= 3 * WEIR_SECOND);
+    assert_int_equal(why.host.why.reason, WEIR_REASON_RETRY_AFTER);
+    assert_int_equal(why.host.state, WR_HOST_HELD);
+    assert_true(why.expected_ns >= named->wait_ns - 100 * MS);
+    end(&rig);
+}
+
+/* ---- events ---- */
+
+static void events_are_followed_by_their_numbers(void **state)
+{
+    struct rig rig;
+    struct wr_engine_event events[WR_EVENTS_KEPT];
+    (void)state;
+    begin(&rig, answer_strict, 1, 2);
+    int64_t until = monotonic() + 20 * WEIR_SECOND;
+    while (look_at(&rig, 2).rejected == 0)
+        assert_true(monotonic() < until);
+    size_t count = wr_engine_events(rig.engine, 0, events, WR_EVENTS_KEPT);
+    assert_true(count >= 2);
+    bool was_rejected = false, has_time = false;
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(events[i].number, i + 1);
+        assert_string_equal(events[i].key, key_of(&rig, 2).data);
+        was_rejected |= events[i].kind == WR_EVENT_REJECTED && events[i].status == 429;
+        has_time |= events[i].kind == WR_EVENT_RETRY_AFTER && events[i].wait_ns > WEIR_SECOND;
+    }
+    assert_true(was_rejected && has_time);
+    uint64_t last = events[count - 1].number;
+    assert_int_equal(wr_engine_events(rig.engine, last, events, WR_EVENTS_KEPT), 0);
+    for (int i = 0; i < WR_EVENTS_KEPT; i++)
+        assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, 1), i % 2 == 0), 0);
+    assert_int_equal(wr_engine_pause(rig.engine, wr_span_of("nowhere.example"), true), WEIR_E_ABSENT);
+    assert_int_equal(wr_engine_events(rig.engine, 0, events, WR_EVENTS_KEPT), WR_EVENTS_KEPT);
+    assert_true(events[0].number >= last); /* the first ones are gone, which the numbers tell */
+    assert_int_equal(wr_engine_events(rig.engine, events[WR_EVENTS_KEPT - 2].number, events, 5), 1);
+    assert_string_equal(wr_event_name(events[0].kind), "resumed");
+    end(&rig);
+}
+
+/* ---- the end ---- */
+
+static void a_cancelled_job_is_over_for_good(void **state)
+{
+    struct rig rig;
+    (void)state;
+    begin(&rig, answer_plain, 2, 4);
+    rig_await_requests(&rig, 40);
+    wr_engine_cancel(rig.engine);
+    int64_t cancelled_at = monotonic();
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_CANCELLED);
+    assert_int_equal(arrived_after(&rig, -1, cancelled_at + 100 * MS + STAMP_SLACK_NS), 0);
+    rig_check_store(&rig);
+    struct wr_engine_job job;
+    assert_int_equal(wr_engine_open(&(struct wr_engine_place){.state_path = rig.state}, &rig.engine), 0);
+    assert_int_equal(wr_engine_find_job(rig.engine, 0, &job), WEIR_E_ABSENT);
+    assert_int_equal(wr_engine_find_job(rig.engine, rig.result.job, &job), 0);
+    assert_true(job.status == WR_JOB_CANCELLED && job.queued > 0);
+    rig_tear_down(&rig);
+}
+
+static void *look_for_ever(void *context)
+{
+    const struct rig *rig = context;
+    struct wr_look *look;
+    uint64_t looks = 0;
+    while (wr_engine_look(rig->engine, &(struct wr_look_query){.sort = WR_SORT_QUEUE}, &look) == 0) {
+        wr_look_free(rig->engine, look);
+        looks++;
+    }
+    print_message("looked %llu times\n", (unsigned long long)looks);
+    return NULL;
+}
+
+static void who_looks_all_the_time_keeps_no_crawl_from_ending(void **state)
+{
+    struct rig rig;
+    pthread_t watcher;
+    struct wr_look_host seen;
+    (void)state;
+    rig_set_up(&rig, answer_plain);
+    rig.options.loops = 2;
+    rig_start(&rig);
+    for (int host = 1; host <= 5; host++)
+        rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
+    assert_int_equal(pthread_create(&watcher, NULL, look_for_ever, &rig), 0);
+    rig_seeded(&rig);
+    assert_true(rig_await_end(&rig, 60 * WEIR_SECOND));
+    assert_int_equal(pthread_join(watcher, NULL), 0);
+    assert_int_equal(wr_engine_look_host(rig.engine, key_of(&rig, 1), &seen), WEIR_E_CLOSED);
+    assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, 1), true), WEIR_E_CLOSED);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    rig_assert_trees(&rig, 1, 5, PAGES);
+    rig_tear_down(&rig);
+}
+
+ENGINE_TESTS(test(pausing_a_host_stops_its_starts_at_once_and_no_others),
+             test(pausing_stops_starts_of_hosts_that_are_not_paced), test(a_set_pace_acts_on_the_next_start),
+             test(a_pace_may_be_set_faster_than_that_of_the_crawl),
+             test(nothing_that_is_set_goes_below_crawl_delay_or_retry_after), test(looking_agrees_with_the_servers_log),
+             test(hosts_are_sorted_filtered_and_cut), test(many_hosts_are_each_seen_once_while_they_come),
+             test(why_names_every_bound_with_its_source_and_when_the_start_is_due),
+             test(why_tells_what_the_server_asked_for_and_when), test(events_are_followed_by_their_numbers),
+             test(a_cancelled_job_is_over_for_good), test(who_looks_all_the_time_keeps_no_crawl_from_ending))

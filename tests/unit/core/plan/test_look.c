@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* test_look.c - looking into a plan while it works, and steering it. */
+#include "core/plan/look.h"
+#include "rig.h"
+
+static struct wr_plan_host *host_of(const struct rig *rig, const char *key)
+{
+    struct wr_plan_host *host = wr_plan_host_find(rig->plan, wr_span_of(key));
+    assert_non_null(host);
+    return host;
+}
+
+static struct wr_plan_look look_at(const struct rig *rig, const char *key)
+{
+    struct wr_plan_look look;
+    wr_plan_look(rig->plan, host_of(rig, key), 1, rig->now, &look);
+    return look;
+}
+
+static struct wr_plan_glance glance_at(const struct rig *rig, const char *key)
+{
+    struct wr_plan_glance glance;
+    wr_plan_glance(rig->plan, host_of(rig, key), rig->now, &glance);
+    return glance;
+}
+
+static void a_glance_and_a_look_say_the_same(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 5);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    rig_fetch(&rig, &action, 200);
+    (void)rig_next(&rig);
+    struct wr_plan_glance glance = glance_at(&rig, "a.example");
+    struct wr_plan_look look = look_at(&rig, "a.example");
+    assert_int_equal(look.state, WR_HOST_ACTIVE);
+    assert_int_equal(look.why.reason, WEIR_REASON_PACE);
+    assert_int_equal(look.why.wait_ns, S - 10 * MS);
+    assert_int_equal(glance.reason, WEIR_REASON_PACE);
+    assert_int_equal(glance.wait_ns, look.why.wait_ns);
+    assert_true(glance.queued == 4 && look.queued == 4 && glance.recent == 1);
+    assert_true(look.interval_ns == S && look.report.requests == 1);
+    rig_release(&rig);
+}
+
+/* U5, R28: the starts of the last minute, slice by slice. */
+static void starts_are_counted_in_slices_of_time(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 200);
+    rig.now = (rig.now / WR_PLAN_SLICE_NS + 1) * WR_PLAN_SLICE_NS;
+    for (int i = 0; i < 7; i++) { /* one a second: 5 in the first slice, 2 in the second */
+        struct wr_plan_action action = rig_page(&rig, rig.now + S);
+        rig_fetch(&rig, &action, 200);
+    }
+    struct wr_plan_look look = look_at(&rig, "a.example");
+    assert_int_equal(look.starts[WR_PLAN_SLICES - 1], 2);
+    assert_int_equal(look.starts[WR_PLAN_SLICES - 2], 5);
+    assert_true(look.rate > 0.9 && look.rate < 1.2);
+    rig.now += 10 * WR_PLAN_SLICE_NS;
+    look = look_at(&rig, "a.example");
+    assert_int_equal(look.starts[0], 5);
+    assert_int_equal(look.starts[1], 2);
+    assert_true(look.rate == 0);
+    rig.now += 2 * WR_PLAN_SLICE_NS;
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    rig_fetch(&rig, &action, 200);
+    look = look_at(&rig, "a.example");
+    for (int i = 0; i < WR_PLAN_SLICES; i++)
+        assert_int_equal(look.starts[i], i == WR_PLAN_SLICES - 1);
+    rig_release(&rig);
+}
+
+static void a_paused_host_starts_nothing_and_what_is_reserved_is_not_sent(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 3);
+    rig_offer_many(&rig, 1, "b.example", 1);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    assert_memory_equal(wr_plan_host_key(action.host).data, "a.example", 9);
+    wr_plan_host_pause(rig.plan, host_of(&rig, "a.example"), true, rig.now);
+    assert_int_equal(wr_plan_may_send(rig.plan, action.task, rig.now).reason, WEIR_REASON_PAUSED);
+    wr_plan_given(rig.plan, action.task, rig.now);
+    action = rig_page(&rig, rig.now + M); /* the other's */
+    assert_memory_equal(wr_plan_host_key(action.host).data, "b.example", 9);
+    rig_fetch(&rig, &action, 200);
+    action = rig_next(&rig);
+    assert_kind(action, WR_PLAN_IDLE);
+    assert_true(action.at == WEIR_FOREVER);
+    assert_int_equal(look_at(&rig, "a.example").state, WR_HOST_PAUSED);
+    assert_true(glance_at(&rig, "a.example").wait_ns == WEIR_UNTIL_RELEASE);
+    rig.now += WEIR_DAY; /* and is not given up for it */
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    wr_plan_host_pause(rig.plan, host_of(&rig, "a.example"), false, rig.now);
+    action = rig_page(&rig, rig.now + S);
+    assert_url(action, "http://a.example/0");
+    assert_true(wr_plan_ok(rig.plan));
+    rig_release(&rig);
+}
+
+/* What the store said of it is older than what somebody just set. */
+static void what_is_set_while_the_store_is_asked_stays(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    static const weir_pace_memory known = {.saved_wall_at = 1, .rate = 1};
+    rig_init(&rig);
+    rig.memory = &known;
+    rig.store_is_slow = true;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 3);
+    struct wr_plan_action load = rig_next(&rig);
+    assert_kind(load, WR_PLAN_LOAD);
+    wr_plan_host_pause(rig.plan, load.host, true, rig.now);
+    wr_plan_host_pace(rig.plan, load.host, 7 * S, rig.now);
+    rig_answer_load(&rig, &load);
+    assert_true(look_at(&rig, "a.example").is_paused);
+    assert_int_equal(look_at(&rig, "a.example").set_interval_ns, 7 * S);
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    rig_release(&rig);
+}
+
+static void a_task_is_found_with_its_place_in_the_queue(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 4);
+    struct wr_plan_action first = rig_page(&rig, rig.now);
+    const struct wr_plan_host *host = host_of(&rig, "a.example");
+    struct wr_plan_seat seat = wr_plan_seat(rig.plan, host, 1, first.fingerprint, rig.now);
+    assert_true(seat.kind == WR_SEAT_FLIES && !seat.was_sent);
+    rig_send(&rig, &first);
+    rig.now += 5 * MS;
+    seat = wr_plan_seat(rig.plan, host, 1, first.fingerprint, rig.now);
+    assert_true(seat.was_sent && seat.sent_ns == 5 * MS);
+    for (uint32_t i = 1; i < 4; i++) {
+        seat = wr_plan_seat(rig.plan, host, 1, rig.rows[i].fingerprint, rig.now);
+        assert_true(seat.kind == WR_SEAT_WAITS && seat.before == i - 1 && seat.not_before_ns == 0);
+    }
+    rig_tell(&rig, &first, 500); /* is tried again, after a backoff */
+    seat = wr_plan_seat(rig.plan, host, 1, first.fingerprint, rig.now);
+    assert_true(seat.kind == WR_SEAT_WAITS && seat.not_before_ns > 0 && seat.attempts == 1);
+    seat = wr_plan_seat(rig.plan, host, 1, 4711, rig.now);
+    assert_true(seat.kind == WR_SEAT_NONE && seat.before == 4);
+    rig_release(&rig);
+}
+
+static uint32_t heard;
+
+static void hear(void *context, const struct wr_plan_host *host, uint32_t news, int status, int64_t now)
+{
+    (void)context, (void)host, (void)status, (void)now;
+    heard |= news;
+}
+
+static void bounds_are_listed_with_their_source_and_age(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
+    rig_init(&rig);
+    rig.options.ignores_robots = false;
+    rig.options.news = hear;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 4);
+    struct wr_plan_action action = rig_wait(&rig, rig.now);
+    rig_robots(&rig, &action, 200, "User-agent: *\nDisallow: /3\nRequest-rate: 1/2\n");
+    action = rig_page(&rig, rig.now + 5 * S);
+    rig_send(&rig, &action);
+    weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true, .retry_after_ns = 60 * S};
+    wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now);
+    assert_true((heard & WR_NEWS_REJECTED) != 0 && (heard & WR_NEWS_RETRY_AFTER) != 0);
+    rig.now += 10 * S;
+    wr_plan_host_pace(rig.plan, host_of(&rig, "a.example"), 3 * S, rig.now);
+    size_t count = wr_plan_bounds(rig.plan, host_of(&rig, "a.example"), rig.now, bounds);
+    assert_true(count >= 7);
+    assert_true(bounds[0].reason == WEIR_REASON_PACE && bounds[0].source == WR_SOURCE_SET);
+    assert_int_equal(bounds[0].value_ns, 3 * S);
+    for (size_t i = 1; i < count; i++) {
+        if (bounds[i].reason == WEIR_REASON_ROBOTS_DELAY)
+            assert_true(bounds[i].line == 3 && bounds[i].value_ns == 2 * S && bounds[i].source == WR_SOURCE_ROBOTS);
+        if (bounds[i].reason == WEIR_REASON_RETRY_AFTER) {
+            assert_int_equal(bounds[i].source, WR_SOURCE_HEADER);
+            assert_true(bounds[i].wait_ns >= 50 * S && bounds[i].wait_ns <= 56 * S); /* with jitter */
+            assert_true(bounds[i].has_since && bounds[i].since_ns >= 10 * S && bounds[i].since_ns < 11 * S);
+        }
+        if (bounds[i].reason == WEIR_REASON_CONCURRENCY)
+            assert_true(bounds[i].count == 4 && bounds[i].source == WR_SOURCE_OPTIONS);
+    }
+    struct wr_span rule;
+    struct wr_ruling ruling =
+        wr_plan_ruling(rig.plan, host_of(&rig, "a.example"), false, wr_span_of("/3"), rig.now, &rule);
+    assert_true(ruling.decision.verdict == WEIR_DENY && ruling.line == 2 && wr_span_is(rule, "/3"));
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(a_glance_and_a_look_say_the_same), test(starts_are_counted_in_slices_of_time),
+           test(a_paused_host_starts_nothing_and_what_is_reserved_is_not_sent),
+           test(what_is_set_while_the_store_is_asked_stays), test(a_task_is_found_with_its_place_in_the_queue),
+           test(bounds_are_listed_with_their_source_and_age))
