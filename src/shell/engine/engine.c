@@ -241,26 +241,6 @@ static int check(struct wr_engine *engine, const struct wr_engine_options *given
 
 /* ---- loops ---- */
 
-uint32_t wr_engine_loop_of(const struct wr_engine *engine, struct wr_span key)
-{
-    if (engine->loop_count == 1)
-        return 0;
-    if (engine->options.group == WR_GROUP_DOMAIN)
-        key = wr_group_domain(key);
-    return (uint32_t)(wr_hash(&engine->hash_key, key.data, key.bytes) % engine->loop_count);
-}
-
-uint32_t wr_engine_loop_of_url(const struct wr_engine *engine, const struct wr_url *url)
-{
-    char memory[WEIR_PACE_KEY_MAX + 1];
-    struct wr_buf key;
-    if (engine->loop_count == 1)
-        return 0;
-    wr_buf_init_fixed(&key, memory, sizeof memory);
-    wr_url_append_key(&key, url);
-    return wr_engine_loop_of(engine, wr_buf_from(&key, 0));
-}
-
 static bool in_scope(void *context, uint32_t job, const struct wr_url *url)
 {
     const struct wr_crawl_loop *loop = context;
