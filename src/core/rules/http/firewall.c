@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* firewall.c - what firewalls say when they do not let us in: two tables, of signs in the head and of what they mean.
+ */
+#include "core/rules/http/firewall.h"
+
+#include "base/ascii.h"
+#include "core/rules/http/field.h"
+
+#define SMALL 8192 /* bytes: no article is so short and has the words of a refusal as well */
+#define MARKS 4    /* of a rule */
+
+const char *wr_firewall_name(enum wr_firewall firewall)
+{
+    static const char *const names[] = {
+#define X(firewall, name) name,
+        WR_FIREWALLS(X)
+#undef X
+    };
+    return (unsigned)firewall < sizeof names / sizeof names[0] ? names[firewall] : "";
+}
+
+/* ---- the head ---- */
+
+enum sign {
+    CLOUDFLARE = 1 << 0,
+    CLOUDFLARE_ASKS = 1 << 1,
+    IMPERVA = 1 << 2,
+    DATADOME = 1 << 3,
+    AKAMAI = 1 << 4,
+    AMAZON = 1 << 5,
+    AMAZON_ASKS = 1 << 6,
+    SUCURI = 1 << 7,
+    SUCURI_BLOCKS = 1 << 8,
+    F5 = 1 << 9,
+    KASADA = 1 << 10,
+    AZURE = 1 << 11,
+    VERCEL_ASKS = 1 << 12,
+    DDOS_GUARD = 1 << 13,
+    RADWARE_ASKS = 1 << 14,
+};
+
+/* In small letters. */
+static const struct {
+    const char *name, *part; /* of its value; "": whatever it is */
+    enum sign sign;
+} signs[] = {
+    {"server", "cloudflare", CLOUDFLARE},
+    {"server", "datadome", DATADOME},
+    {"server", "akamaighost", AKAMAI},
+    {"server", "cloudfront", AMAZON},
+    {"server", "awselb", AMAZON},
+    {"server", "sucuri", SUCURI},
+    {"server", "bigip", F5},
+    {"server", "big-ip", F5},
+    {"server", "ddos-guard", DDOS_GUARD},
+    {"set-cookie", "incap_ses_", IMPERVA},
+    {"set-cookie", "visid_incap_", IMPERVA},
+    {"set-cookie", "datadome=", DATADOME},
+    {"set-cookie", "bigipserver", F5},
+    {"set-cookie", "ts01", F5},
+    {"cf-mitigated", "challenge", CLOUDFLARE_ASKS},
+    {"x-iinfo", "", IMPERVA},
+    {"x-cdn", "imperva", IMPERVA},
+    {"x-cdn", "incapsula", IMPERVA},
+    {"x-datadome", "", DATADOME},
+    {"x-dd-b", "", DATADOME},
+    {"x-amzn-waf-action", "", AMAZON_ASKS},
+    {"x-sucuri-id", "", SUCURI},
+    {"x-sucuri-block", "", SUCURI_BLOCKS},
+    {"x-kpsdk-ct", "", KASADA},
+    {"x-azure-ref", "", AZURE},
+    {"x-vercel-mitigated", "", VERCEL_ASKS},
+    {"location", "validate.perfdrive.com", RADWARE_ASKS},
+};
+
+/* `part` is in small letters. */
+static bool contains(struct wr_span text, const char *part)
+{
+    size_t bytes = strlen(part);
+    for (size_t at = 0; at + bytes <= text.bytes; at++) {
+        if (bytes > 0 && wr_ascii_lower(text.data[at]) != part[0])
+            continue;
+        if (wr_ascii_same(text.data + at, part, bytes))
+            return true;
+    }
+    return false;
+}
+
+/* Few fields begin like one of ours: most answers pay for a look at one letter. */
+static bool may_tell(struct wr_span name)
+{
+    char first = name.bytes >= 5 ? wr_ascii_lower(name.data[0]) : '\0';
+    return first == 's' || first == 'x' || first == 'c' || first == 'l';
+}
+
+void wr_firewall_field(struct wr_firewall_look *look, struct wr_span name, struct wr_span value)
+{
+    if (!may_tell(name))
+        return;
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
+        if (wr_field_is(name, signs[i].name) && contains(value, signs[i].part))
+            look->signs |= (uint32_t)signs[i].sign;
+}
+
+/* ---- what it means ---- */
+
+enum statuses {
+    ANY = 1 << 0,
+    S200 = 1 << 1,
+    S202 = 1 << 2,
+    S403 = 1 << 3,
+    S405 = 1 << 4,
+    S406 = 1 << 5,
+    S429 = 1 << 6,
+    S503 = 1 << 7,
+};
+
+/* All must hold: the status is one of these, all signs were seen, and the body has one of the marks, if there are any.
+ * 429 alone is a request to be slower, not a wall. */
+static const struct rule {
+    enum wr_firewall firewall;
+    int statuses;
+    uint32_t signs;
+    bool is_small;
+    const char *marks[MARKS]; /* in small letters */
+} rules[] = {
+    {WR_FIREWALL_CLOUDFLARE, ANY, CLOUDFLARE_ASKS, false, {NULL}},
+    {WR_FIREWALL_CLOUDFLARE, S403 | S503, CLOUDFLARE, false, {"cf-error-details", "_cf_chl_opt", "error code: 10"}},
+    {WR_FIREWALL_IMPERVA, S403, IMPERVA, false, {"incapsula incident id", "_incapsula_resource?"}},
+    {WR_FIREWALL_IMPERVA, S200 | S503, IMPERVA, true, {"incapsula incident id"}},
+    {WR_FIREWALL_DATADOME, S403 | S405, DATADOME, false, {"captcha-delivery.com", "var dd="}},
+    {WR_FIREWALL_AKAMAI, S403, AKAMAI, false, {"reference&#32;&#35;", "reference #", "edgesuite.net"}},
+    {WR_FIREWALL_AKAMAI, S403, 0, true, {"errors.edgesuite.net/"}},
+    {WR_FIREWALL_AWS, S202 | S403 | S405, AMAZON_ASKS, false, {NULL}},
+    {WR_FIREWALL_AWS, S403, AMAZON, true, {"request blocked."}},
+    {WR_FIREWALL_SUCURI, S403 | S503, SUCURI_BLOCKS, false, {NULL}},
+    {WR_FIREWALL_SUCURI, S403 | S503, SUCURI, false, {"sucuri website firewall", "cloudproxy@sucuri.net"}},
+    {WR_FIREWALL_PERIMETERX, S403 | S429, 0, false, {"px-captcha"}},
+    {WR_FIREWALL_F5, S200, F5, true, {"the requested url was rejected. please consult with your administrator"}},
+    {WR_FIREWALL_F5, S403, 0, true, {"the requested url was rejected. please consult with your administrator"}},
+    {WR_FIREWALL_KASADA, S403 | S429, KASADA, false, {NULL}},
+    {WR_FIREWALL_AZURE, S403, AZURE, true, {"the request is blocked."}},
+    {WR_FIREWALL_VERCEL, S403 | S429, VERCEL_ASKS, false, {NULL}},
+    {WR_FIREWALL_DDOS_GUARD, S403, DDOS_GUARD, false, {"ddos-guard"}},
+    {WR_FIREWALL_WORDFENCE, S403 | S503, 0, false, {"generated by wordfence"}},
+    {WR_FIREWALL_MODSECURITY, S403 | S406, 0, true, {"generated by mod_security", "modsecurity action"}},
+    {WR_FIREWALL_FORTINET, S403, 0, false, {"fgd_icon", "fortiweb"}},
+    {WR_FIREWALL_RADWARE, ANY, RADWARE_ASKS, false, {NULL}},
+};
+
+static int class_of(int status)
+{
+    static const struct {
+        int status, class;
+    } classes[] = {{200, S200}, {202, S202}, {403, S403}, {405, S405}, {406, S406}, {429, S429}, {503, S503}};
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+        if (classes[i].status == status)
+            return classes[i].class | ANY;
+    return ANY;
+}
+
+static bool fits_head(const struct rule *rule, const struct wr_firewall_look *look, int class)
+{
+    return (rule->statuses & class) != 0 && (rule->signs & ~look->signs) == 0;
+}
+
+bool wr_firewall_wants(const struct wr_firewall_look *look)
+{
+    int class = class_of(look->status);
+    if (look->status == 200 && look->signs == 0) /* nearly all */
+        return false;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (rules[i].marks[0] != NULL && fits_head(&rules[i], look, class))
+            return true;
+    return false;
+}
+
+static bool fits_body(const struct rule *rule, struct wr_span first, uint64_t body_bytes)
+{
+    if (rule->marks[0] == NULL)
+        return true;
+    if (rule->is_small && body_bytes > SMALL)
+        return false;
+    for (size_t i = 0; i < MARKS && rule->marks[i] != NULL; i++)
+        if (contains(first, rule->marks[i]))
+            return true;
+    return false;
+}
+
+enum wr_firewall wr_firewall_judge(const struct wr_firewall_look *look, struct wr_span first, uint64_t body_bytes)
+{
+    int class = class_of(look->status);
+    if (look->status == 200 && look->signs == 0)
+        return WR_FIREWALL_NONE;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (fits_head(&rules[i], look, class) && fits_body(&rules[i], first, body_bytes))
+            return rules[i].firewall;
+    return WR_FIREWALL_NONE;
+}
