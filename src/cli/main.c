@@ -12,6 +12,7 @@
 #include "cli/robots/robots.h"
 #include "cli/simulate/simulate.h"
 #include "cli/url/url.h"
+#include "cli/warm/warm.h"
 
 static const struct wr_command list[] = {
     {"bench", "measure the hot paths on this machine", wr_bench_run},
@@ -22,6 +23,7 @@ static const struct wr_command list[] = {
     {"robots", "say what a robots.txt allows, and which line decides", wr_robots_run},
     {"simulate", "try pacers against modelled hosts, in virtual time", wr_simulate_run},
     {"url", "show a URL the way weir sees it", wr_url_run},
+    {"warm", "fill a site's cache by its sitemaps, and say what it has", wr_warm_run},
 };
 
 int main(int argc, char **argv)

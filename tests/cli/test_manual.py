@@ -136,7 +136,7 @@ def every_word_of_an_output_line_is_in_its_page():
 
 
 def every_option_of_a_command_is_in_its_page():
-    for command in ('bench', 'crawl', 'fetch', 'headers', 'robots', 'simulate', 'url'):
+    for command in ('bench', 'crawl', 'fetch', 'headers', 'robots', 'simulate', 'url', 'warm'):
         text = _read(os.path.join(sys.argv[1], 'man', f'weir-{command}.1'))
         for path in glob.glob(os.path.join(sys.argv[1], 'src', 'cli', command, '*.c')):
             table = _read(path)

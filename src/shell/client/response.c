@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* response.c - what the caller gets. */
+#include "shell/client/response.h"
 #include "base/alloc.h"
 #include "core/rules/http/limits.h"
 #include "shell/client/client.h"
@@ -131,4 +132,16 @@ const char *weir_response_header(const weir_response *open, const char *name)
     if (open == NULL || name == NULL || response->head == NULL)
         return NULL;
     return wr_fields_find(response->head, response->head_room - 1, name);
+}
+
+bool wr_response_next(const weir_response *open, size_t *cursor, struct wr_span *ret_name, struct wr_span *ret_value)
+{
+    const struct response *response = (const struct response *)open;
+    if (response->head == NULL || *cursor >= response->head_room - 1)
+        return false;
+    *ret_name = wr_span_of(response->head + *cursor);
+    *cursor += ret_name->bytes + 1;
+    *ret_value = wr_span_of(response->head + *cursor);
+    *cursor += ret_value->bytes + 1;
+    return true;
 }

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* place.c - what an operand of weir warm means, and whose a URL is. */
+#include "cli/warm/place.h"
+
+#include "base/ascii.h"
+#include "shell/hosts/hosts.h"
+
+/* By the systems that make them: most; WordPress with and without its plugins; static sites; feeds as the last resort,
+ * for they have only what is new. */
+const char *const wr_warm_usual_places[] = {
+    "/sitemap.xml",
+    "/sitemap_index.xml",
+    "/sitemap-index.xml",
+    "/wp-sitemap.xml",
+    "/sitemap.xml.gz",
+    "/sitemap.txt",
+    "/sitemap/sitemap.xml",
+    "/feed",
+    "/rss.xml",
+    "/atom.xml",
+    NULL,
+};
+
+static bool ends_with(struct wr_span text, const char *end)
+{
+    size_t bytes = strlen(end);
+    return text.bytes >= bytes && wr_ascii_same(text.data + text.bytes - bytes, end, bytes);
+}
+
+static bool has(struct wr_span text, const char *word)
+{
+    size_t bytes = strlen(word);
+    for (size_t i = 0; i + bytes <= text.bytes; i++)
+        if (wr_ascii_same(text.data + i, word, bytes))
+            return true;
+    return false;
+}
+
+enum wr_warm_place wr_warm_place_of(const struct wr_url *url)
+{
+    static const char *const endings[] = {".xml", ".gz", ".rss", ".atom", ".rdf", ".txt"};
+    struct wr_span path = wr_url_part(url, url->path_at, url->query_at);
+    if (path.bytes <= 1 && url->query_at == url->fragment_at)
+        return WR_WARM_SITE;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        if (ends_with(path, endings[i]))
+            return WR_WARM_SITEMAP;
+    return has(path, "sitemap") ? WR_WARM_SITEMAP : WR_WARM_PAGE;
+}
+
+/* The host without the dot at its end, or its registrable domain. */
+static struct wr_span domain_of(const struct wr_url *url)
+{
+    struct wr_span host = wr_url_host(url);
+    size_t at = 0;
+    if (host.bytes > 0 && host.data[host.bytes - 1] == '.')
+        host.bytes--;
+    size_t bytes = wr_domain_find(host.data, host.bytes, &at);
+    return bytes > 0 ? (struct wr_span){host.data + at, bytes} : host;
+}
+
+bool wr_warm_is_at_home(const struct wr_url *home, const struct wr_url *url)
+{
+    struct wr_span ours = domain_of(home), other = domain_of(url);
+    if (url->port != home->port && url->port != (url->is_https ? 443 : 80))
+        return false;
+    return ours.bytes == other.bytes && memcmp(ours.data, other.data, ours.bytes) == 0;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* run.c - what is asked for next, and what came of it.
+ *
+ * Sitemaps of a site are read one after the other, while pages that are known already are fetched; but not before there
+ * are a hundred, or all (U11). Of a site only a few pages are asked for at a time: whoever asks stands in line behind
+ * them, and a probe that comes a minute late says nothing.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/kit/output.h"
+#include "cli/kit/signals.h"
+#include "cli/warm/state.h"
+#include "shell/client/response.h"
+
+#define LOOK_EVERY_NS (100 * WEIR_MILLISECOND)
+#define LINE_EVERY_NS (10 * WEIR_SECOND) /* of progress, where there is no terminal */
+
+static int64_t now(void)
+{
+    return weir_clock_now(weir_clock_monotonic());
+}
+
+/* ---- answers, on the client's thread ---- */
+
+static char *copy_text(const char *text)
+{
+    return text[0] != '\0' ? strdup(text) : NULL; /* without memory it is not told */
+}
+
+static struct wr_warm_answer answer_of(const weir_response *response)
+{
+    struct wr_warm_answer answer = {.latency_ns = response->latency_ns};
+    struct wr_cache cache = {0};
+    struct wr_span name, value;
+    answer.is_sound = response->failure == WEIR_FAILURE_NONE && response->status < 400;
+    for (size_t cursor = 0; wr_response_next(response, &cursor, &name, &value);)
+        wr_cache_field(&cache, name, value);
+    answer.cache = wr_cache_result(&cache);
+    return answer;
+}
+
+static void end_page(struct wr_warm *warm, struct wr_warm_page *page)
+{
+    page->course.step = WR_WARM_OVER;
+    page->has_ended = true;
+    warm->finished++;
+    warm->hits += page->course.is_sound && wr_cache_is_hit(page->course.after);
+    warm->broken += wr_warm_is_broken(page);
+    wr_warm_queue_put(&warm->ended, page);
+}
+
+static void note_first(struct wr_warm_page *page, const weir_response *response)
+{
+    page->status = response->status;
+    page->failure = response->failure;
+    page->bytes = response->body_bytes;
+    page->hops = response->hops;
+    page->detail = copy_text(response->detail);
+    if (strcmp(response->url, page->url) != 0)
+        page->final_url = copy_text(response->url);
+}
+
+/* What was cancelled has no answer, but what was answered before stands. */
+static void take_step(struct wr_warm *warm, struct wr_warm_page *page, const weir_response *response)
+{
+    bool is_first = page->course.step == WR_WARM_GET;
+    bool is_cancelled = response->failure == WEIR_FAILURE_CANCELLED;
+    page->requests += response->attempts + response->hops;
+    if (is_cancelled && is_first)
+        return;
+    if (is_first)
+        note_first(page, response);
+    struct wr_warm_answer answer = answer_of(response);
+    enum wr_warm_step step = is_cancelled ? WR_WARM_OVER : wr_warm_next(&page->course, &answer);
+    int64_t due_at = now() + wr_warm_jitter(wr_rng_next(&warm->rng));
+    if (step == WR_WARM_AGAIN)
+        wr_warm_queue_put(&warm->again, page);
+    else if (step == WR_WARM_OVER || wr_heap_push(&warm->probes, due_at, &page->item) != 0)
+        end_page(warm, page);
+}
+
+static void on_page(void *context, weir_response *response)
+{
+    struct wr_warm_page *page = context;
+    struct wr_warm *warm = page->site->warm;
+    (void)pthread_mutex_lock(&warm->lock);
+    page->site->asked--;
+    warm->under_way--;
+    take_step(warm, page, response);
+    (void)pthread_cond_signal(&warm->changed);
+    (void)pthread_mutex_unlock(&warm->lock);
+    weir_response_free(response);
+}
+
+static bool ignore_body(void *context, const char *bytes, size_t count)
+{
+    (void)context, (void)bytes, (void)count;
+    return true;
+}
+
+/* ---- asking, with the lock held ---- */
+
+static void ask_page(struct wr_warm *warm, struct wr_warm_page *page)
+{
+    weir_fetch_options how;
+    bool is_first = page->course.step == WR_WARM_GET;
+    weir_fetch_options_init(&how);
+    how.method = page->course.step == WR_WARM_PROBE ? "HEAD" : "GET";
+    how.headers = page->is_at_home ? NULL : warm->omitted;
+    how.on_body = ignore_body;
+    how.attempts = is_first && warm->settings->pace.attempts > 1 ? 0 : 1; /* what only looks is not insisted on */
+    if (is_first && warm->first_page_at == 0)
+        warm->first_page_at = now();
+    int error = weir_client_fetch(warm->client, page->url, &how, on_page, page, NULL);
+    if (error == 0) {
+        page->site->asked++;
+        warm->under_way++;
+        return;
+    }
+    if (is_first) {
+        page->failure = WEIR_FAILURE_INTERNAL;
+        page->detail = copy_text(error == WEIR_E_INVAL ? weir_error_detail() : weir_error_text(error));
+    }
+    end_page(warm, page);
+}
+
+static void ask_due(struct wr_warm *warm)
+{
+    struct wr_warm_page *page;
+    int64_t due_at, moment = now();
+    while ((page = (struct wr_warm_page *)wr_heap_peek(&warm->probes, &due_at)) != NULL && due_at <= moment) {
+        (void)wr_heap_pop(&warm->probes);
+        ask_page(warm, page);
+    }
+    while ((page = wr_warm_queue_take(&warm->again)) != NULL)
+        ask_page(warm, page);
+}
+
+static void ask_new(struct wr_warm *warm, struct wr_warm_site *site)
+{
+    site->is_given |= site->pages.count >= WR_WARM_BATCH || wr_warm_site_is_read(site);
+    while (site->is_given && site->asked < warm->window && site->pages.first != NULL)
+        ask_page(warm, wr_warm_queue_take(&site->pages));
+}
+
+/* True while there is something to wait for. */
+static bool ask_all(struct wr_warm *warm)
+{
+    bool has_more = false;
+    ask_due(warm);
+    for (struct wr_warm_site *site = warm->sites; site != NULL; site = site->next) {
+        wr_warm_site_read(site);
+        ask_new(warm, site);
+        has_more = has_more || site->pages.first != NULL || !wr_warm_site_is_read(site);
+    }
+    return has_more || warm->under_way > 0 || warm->probes.count > 0 || warm->again.first != NULL;
+}
+
+/* ---- waiting and telling ---- */
+
+/* With the lock held: until something happens, a probe is due, or it is time to look. */
+static void wait_a_while(struct wr_warm *warm)
+{
+    struct timespec until;
+    int64_t due_at, wait_ns = LOOK_EVERY_NS;
+    if (wr_heap_peek(&warm->probes, &due_at) != NULL && due_at - now() < wait_ns)
+        wait_ns = due_at > now() ? due_at - now() : 0;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    wait_ns += until.tv_nsec;
+    until.tv_sec += wait_ns / WEIR_SECOND;
+    until.tv_nsec = wait_ns % WEIR_SECOND;
+    (void)pthread_cond_timedwait(&warm->changed, &warm->lock, &until);
+}
+
+struct glance {
+    uint64_t finished, found, hits, broken, sitemaps;
+    bool is_reading;
+};
+
+static struct glance look(const struct wr_warm *warm)
+{
+    struct glance glance = {warm->finished, warm->pages_count, warm->hits, warm->broken, warm->sitemaps_read, false};
+    for (const struct wr_warm_site *site = warm->sites; site != NULL; site = site->next)
+        glance.is_reading = glance.is_reading || !wr_warm_site_is_read(site);
+    return glance;
+}
+
+static void show(const struct wr_warm *warm, const struct glance *glance, int64_t *shown_at)
+{
+    bool is_terminal = isatty(STDERR_FILENO);
+    int64_t moment = now();
+    if (warm->settings->quiet || moment - *shown_at < (is_terminal ? LOOK_EVERY_NS : LINE_EVERY_NS))
+        return;
+    *shown_at = moment;
+    double passed_s = (double)(moment - warm->began_at) / WEIR_SECOND;
+    char line[256];
+    snprintf(line, sizeof line,
+             "%" PRIu64 " of %" PRIu64 "%s pages, %.1f/s, %" PRIu64 " out of the cache, %" PRIu64 " broken, %" PRIu64
+             " sitemaps read",
+             glance->finished, glance->found, glance->is_reading ? "+" : "",
+             passed_s > 0 ? (double)glance->finished / passed_s : 0, glance->hits, glance->broken, glance->sitemaps);
+    if (is_terminal)
+        wr_progress("%s", line);
+    else
+        fprintf(stderr, "%s\n", line);
+}
+
+static void write_lines(struct wr_warm *warm, struct wr_warm_queue *ended)
+{
+    const struct wr_warm_page *page;
+    if (warm->lines != NULL && ended->first != NULL && isatty(fileno(warm->lines)))
+        wr_progress("%s", "");
+    while ((page = wr_warm_queue_take(ended)) != NULL)
+        if (warm->lines != NULL)
+            wr_warm_line(warm, page);
+    if (warm->lines != NULL && fflush(warm->lines) != 0)
+        warm->lines_failed = true;
+}
+
+/* Takes the pages that have ended since. */
+static struct wr_warm_queue take_ended(struct wr_warm *warm)
+{
+    struct wr_warm_queue ended = warm->ended;
+    warm->ended = (struct wr_warm_queue){NULL, NULL, 0};
+    return ended;
+}
+
+/* Nothing is asked for any more: pages that were to be looked at again are what they are. */
+static void wind_up(struct wr_warm *warm)
+{
+    struct wr_warm_page *page;
+    weir_client_close(warm->client);
+    while ((page = (struct wr_warm_page *)wr_heap_pop(&warm->probes)) != NULL)
+        end_page(warm, page);
+    while ((page = wr_warm_queue_take(&warm->again)) != NULL)
+        end_page(warm, page);
+    write_lines(warm, &warm->ended);
+    wr_progress("%s", "");
+}
+
+void wr_warm_work(struct wr_warm *warm)
+{
+    int64_t shown_at = warm->began_at;
+    bool goes_on = true;
+    while (goes_on) {
+        (void)pthread_mutex_lock(&warm->lock);
+        goes_on = ask_all(warm) && !warm->no_memory && wr_signals_count() == 0 && !warm->lines_failed;
+        warm->is_over = !goes_on;
+        if (goes_on && warm->ended.first == NULL)
+            wait_a_while(warm);
+        struct wr_warm_queue ended = take_ended(warm);
+        struct glance glance = look(warm);
+        (void)pthread_mutex_unlock(&warm->lock);
+        write_lines(warm, &ended);
+        show(warm, &glance, &shown_at);
+    }
+    wind_up(warm);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* settings.h - the options of weir warm. */
+#ifndef WR_CLI_WARM_SETTINGS_H
+#define WR_CLI_WARM_SETTINGS_H
+
+#include <weir/client.h>
+
+#include "cli/kit/options.h"
+#include "cli/kit/pace.h"
+
+struct wr_warm_settings {
+    const char *urls_file, *out, *report, *state, *agent, *proxy, *ca_file;
+    struct wr_option_list sitemaps, headers;
+    struct wr_pace_flags pace;
+    int robots_on_error;
+    int64_t timeout, max_defer;
+    uint64_t concurrency, max_pages, min_hit_ratio;
+    bool append, ignore_robots, allow_private, json, quiet;
+};
+
+extern const struct wr_usage wr_warm_usage;
+
+void wr_warm_settings_init(struct wr_warm_settings *ret_settings);
+
+/* False after a complaint. */
+bool wr_warm_settings_check(const struct wr_warm_settings *settings);
+
+/* How many pages of a site are asked for at a time: enough to keep it busy, and so few that a probe does not stand in
+ * line for long. */
+unsigned wr_warm_window(const struct wr_warm_settings *settings);
+
+#endif

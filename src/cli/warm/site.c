@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* site.c - which pages a site lists: its robots.txt names sitemaps, or they are looked for; one is read at a time.
+ *
+ * A sitemap is a stranger's text. It may list pages of the site that it was found for, and an index sitemaps of that
+ * site or of the host that it lies on itself; only robots.txt may name one anywhere else (B12). Whether an address may
+ * be connected to the client judges, as for every link. What is known is not read again, so that an index that leads to
+ * itself (D9) ends.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/warm/place.h"
+#include "cli/warm/state.h"
+#include "core/rules/robots/robots.h"
+#include "shell/memory/memory.h"
+#include "shell/net/idna.h"
+
+/* ---- sites ---- */
+
+struct wr_warm_site *wr_warm_site_of(struct wr_warm *warm, const struct wr_url *url)
+{
+    for (struct wr_warm_site *site = warm->sites; site != NULL; site = site->next)
+        if (wr_url_same_origin(&site->home, url))
+            return site;
+    struct wr_warm_site *site = calloc(1, sizeof *site);
+    if (site == NULL)
+        return NULL;
+    if (wr_url_parse(wr_span_of("/"), url, NULL, site->home_text, sizeof site->home_text, &site->home) != WR_URL_OK) {
+        free(site);
+        return NULL;
+    }
+    site->warm = warm;
+    site->sitemaps_end = &site->sitemaps;
+    *warm->sites_end = site;
+    warm->sites_end = &site->next;
+    return site;
+}
+
+bool wr_warm_sitemap_add(struct wr_warm_site *site, const struct wr_url *url, unsigned depth, bool is_guess)
+{
+    struct wr_warm *warm = site->warm;
+    if (wr_map_get(&warm->sitemaps_known, url->text, url->fragment_at) != NULL)
+        return true;
+    if (warm->sitemaps_known.count >= WR_WARM_SITEMAPS_MAX || depth > WR_WARM_INDEX_DEPTH_MAX) {
+        warm->sitemaps_left_out++;
+        return true;
+    }
+    struct wr_warm_sitemap *sitemap = calloc(1, sizeof *sitemap);
+    if (sitemap == NULL)
+        return false;
+    memcpy(sitemap->url, url->text, url->fragment_at);
+    sitemap->parsed = *url;
+    sitemap->parsed.text = sitemap->url;
+    sitemap->parsed.bytes = url->fragment_at;
+    sitemap->site = site;
+    sitemap->depth = depth;
+    sitemap->is_guess = is_guess;
+    if (wr_map_put(&warm->sitemaps_known, sitemap->url, url->fragment_at, sitemap, NULL) != 0) {
+        free(sitemap);
+        return false;
+    }
+    *site->sitemaps_end = sitemap;
+    site->sitemaps_end = &sitemap->next;
+    return true;
+}
+
+/* Those that were read are let go at the end: their URLs are what makes others known. */
+void wr_warm_sites_free(struct wr_warm *warm)
+{
+    const struct wr_map_slot *slot;
+    struct wr_warm_site *next;
+    for (size_t cursor = 0; (slot = wr_map_next(&warm->sitemaps_known, &cursor)) != NULL;) {
+        struct wr_warm_sitemap *sitemap = slot->value;
+        wr_sitemap_free(sitemap->reader);
+        free(sitemap);
+    }
+    wr_map_release(&warm->sitemaps_known);
+    for (struct wr_warm_site *site = warm->sites; site != NULL; site = next) {
+        next = site->next;
+        free(site);
+    }
+    for (size_t i = 0; i < warm->troubles_count; i++)
+        free(warm->troubles[i].url);
+}
+
+/* ---- entries ---- */
+
+/* Where an entry leads; false for what is no URL. */
+static bool parse_entry(const struct wr_warm_sitemap *sitemap, struct wr_span text, char *memory,
+                        struct wr_url *ret_url)
+{
+    return wr_url_parse(text, &sitemap->parsed, wr_idna_libidn2(), memory, WR_URL_ROOM, ret_url) == WR_URL_OK &&
+           !wr_url_has_userinfo(ret_url);
+}
+
+static bool on_entry(void *context, const struct wr_sitemap_entry *entry)
+{
+    struct wr_warm_sitemap *sitemap = context;
+    struct wr_warm_site *site = sitemap->site;
+    struct wr_warm *warm = site->warm;
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    sitemap->entries++;
+    warm->listed += !entry->is_index;
+    if (!parse_entry(sitemap, entry->url, memory, &url)) {
+        *(entry->is_index ? &warm->sitemaps_left_out : &warm->left_out) += 1;
+        return true;
+    }
+    if (entry->is_index) {
+        if (wr_warm_is_at_home(&site->home, &url) || wr_warm_is_at_home(&sitemap->parsed, &url))
+            return wr_warm_sitemap_add(site, &url, sitemap->depth + 1, false);
+        warm->sitemaps_left_out++;
+        return true;
+    }
+    if (wr_warm_is_at_home(&site->home, &url))
+        return wr_warm_page_add(warm, site, &url);
+    warm->foreign++;
+    return true;
+}
+
+/* ---- a sitemap ---- */
+
+static void note_trouble(struct wr_warm *warm, const char *url, const char *why)
+{
+    warm->sitemaps_failed++;
+    if (warm->troubles_count == WR_WARM_TROUBLES_MAX)
+        return;
+    struct wr_warm_trouble *trouble = &warm->troubles[warm->troubles_count];
+    trouble->url = strdup(url);
+    snprintf(trouble->why, sizeof trouble->why, "%s", why);
+    if (trouble->url != NULL)
+        warm->troubles_count++;
+}
+
+static bool on_sitemap_bytes(void *context, const char *bytes, size_t count)
+{
+    struct wr_warm_sitemap *sitemap = context;
+    struct wr_warm *warm = sitemap->site->warm;
+    (void)pthread_mutex_lock(&warm->lock);
+    bool goes_on = !warm->is_over && wr_sitemap_push(sitemap->reader, bytes, count);
+    (void)pthread_cond_signal(&warm->changed);
+    (void)pthread_mutex_unlock(&warm->lock);
+    return goes_on;
+}
+
+/* What is wrong with it, or NULL. */
+static const char *sitemap_fault(const struct wr_warm_sitemap *sitemap, const weir_response *response, char *memory,
+                                 size_t room)
+{
+    enum wr_sitemap_end end = wr_sitemap_finish(sitemap->reader);
+    if (response->failure != WEIR_FAILURE_NONE)
+        snprintf(memory, room, "%s", response->detail);
+    else if (response->status < 200 || response->status > 299)
+        snprintf(memory, room, "the answer is %d", response->status);
+    else if (end == WR_SITEMAP_WHOLE || end == WR_SITEMAP_ENOUGH)
+        return NULL;
+    else
+        snprintf(memory, room, "%s", wr_sitemap_end_text(end));
+    return memory;
+}
+
+static void on_sitemap(void *context, weir_response *response)
+{
+    struct wr_warm_sitemap *sitemap = context;
+    struct wr_warm_site *site = sitemap->site;
+    struct wr_warm *warm = site->warm;
+    char memory[200];
+    (void)pthread_mutex_lock(&warm->lock);
+    const char *fault = sitemap_fault(sitemap, response, memory, sizeof memory);
+    warm->left_out += wr_sitemap_facts(sitemap->reader)->left_out;
+    wr_sitemap_free(sitemap->reader);
+    sitemap->reader = NULL;
+    if (fault == NULL || sitemap->entries > 0) {
+        site->has_listed = true;
+        warm->sitemaps_read++;
+    }
+    if (fault != NULL && !(sitemap->is_guess && sitemap->entries == 0) && !warm->is_over)
+        note_trouble(warm, sitemap->url, fault);
+    site->is_reading = false;
+    warm->under_way--;
+    (void)pthread_cond_signal(&warm->changed);
+    (void)pthread_mutex_unlock(&warm->lock);
+    weir_response_free(response);
+}
+
+static int ask_sitemap(struct wr_warm_sitemap *sitemap)
+{
+    struct wr_warm *warm = sitemap->site->warm;
+    weir_fetch_options how;
+    struct wr_sitemap_options reading = {.found = on_entry, .context = sitemap};
+    int error = wr_sitemap_new(&reading, &sitemap->reader);
+    if (error != 0)
+        return error;
+    weir_fetch_options_init(&how);
+    how.max_body_bytes = WR_SITEMAP_BYTES_MAX + 1;
+    how.headers = wr_url_same_origin(&sitemap->site->home, &sitemap->parsed) ? NULL : warm->omitted;
+    how.on_body = on_sitemap_bytes;
+    how.context = sitemap;
+    how.attempts = sitemap->is_guess || warm->settings->pace.attempts == 1 ? 1 : 0;
+    return weir_client_fetch(warm->client, sitemap->url, &how, on_sitemap, sitemap, NULL);
+}
+
+/* ---- robots.txt ---- */
+
+/* Any scheme and host may stand there; those of others are read as well, for the site says that they are its own. */
+static void add_named(struct wr_warm_site *site, const weir_response *response)
+{
+    struct wr_robots_options how = {.agent = wr_span_of("weir"), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
+    struct wr_span text = {response->body, response->body_bytes};
+    char memory[WR_URL_ROOM];
+    struct wr_robots *robots;
+    struct wr_url url;
+    if (wr_robots_parse(text, &how, wr_allocator_or_system(NULL), &robots) != 0)
+        return;
+    for (uint32_t i = 0; i < wr_robots_facts(robots)->sitemaps; i++) {
+        enum wr_url_fault fault =
+            wr_url_parse(wr_robots_sitemap(robots, i), &site->home, wr_idna_libidn2(), memory, sizeof memory, &url);
+        if (fault == WR_URL_OK && !wr_url_has_userinfo(&url))
+            (void)wr_warm_sitemap_add(site, &url, 0, false);
+        else
+            site->warm->sitemaps_left_out++;
+    }
+    wr_robots_free(robots);
+}
+
+static void on_robots(void *context, weir_response *response)
+{
+    struct wr_warm_site *site = context;
+    struct wr_warm *warm = site->warm;
+    (void)pthread_mutex_lock(&warm->lock);
+    if (response->failure == WEIR_FAILURE_NONE && response->status >= 200 && response->status <= 299)
+        add_named(site, response);
+    site->is_reading = false;
+    warm->under_way--;
+    (void)pthread_cond_signal(&warm->changed);
+    (void)pthread_mutex_unlock(&warm->lock);
+    weir_response_free(response);
+}
+
+static int ask_robots(struct wr_warm_site *site)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_buf url;
+    weir_fetch_options how;
+    wr_buf_init_fixed(&url, memory, sizeof memory);
+    wr_url_append_robots(&url, &site->home);
+    weir_fetch_options_init(&how);
+    how.headers = site->warm->omitted;
+    how.ignore_robots = true; /* it is always allowed itself */
+    how.max_body_bytes = WR_ROBOTS_MAX;
+    site->wants_robots = false;
+    return weir_client_fetch(site->warm->client, memory, &how, on_robots, site, NULL);
+}
+
+/* ---- what is next ---- */
+
+bool wr_warm_site_is_read(const struct wr_warm_site *site)
+{
+    bool may_guess = site->wants_guesses && !site->has_listed && wr_warm_usual_places[site->place] != NULL;
+    return site->warm->is_full || (!site->is_reading && !site->wants_robots && site->sitemaps == NULL && !may_guess);
+}
+
+static void add_guess(struct wr_warm_site *site)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    if (wr_url_parse(wr_span_of(wr_warm_usual_places[site->place++]), &site->home, NULL, memory, sizeof memory, &url) ==
+        WR_URL_OK)
+        (void)wr_warm_sitemap_add(site, &url, 0, true);
+}
+
+static struct wr_warm_sitemap *take_sitemap(struct wr_warm_site *site)
+{
+    struct wr_warm_sitemap *sitemap = site->sitemaps;
+    if (sitemap == NULL)
+        return NULL;
+    site->sitemaps = sitemap->next;
+    if (site->sitemaps == NULL)
+        site->sitemaps_end = &site->sitemaps;
+    return sitemap;
+}
+
+void wr_warm_site_read(struct wr_warm_site *site)
+{
+    struct wr_warm *warm = site->warm;
+    int error = 0;
+    if (site->is_reading || wr_warm_site_is_read(site))
+        return;
+    if (site->wants_robots) {
+        error = ask_robots(site);
+    } else {
+        if (site->sitemaps == NULL)
+            add_guess(site);
+        struct wr_warm_sitemap *sitemap = take_sitemap(site);
+        if (sitemap == NULL) /* that guess was known already */
+            return;
+        error = ask_sitemap(sitemap);
+    }
+    if (error == 0) {
+        site->is_reading = true;
+        warm->under_way++;
+    } else if (error != WEIR_E_CLOSED) {
+        note_trouble(warm, site->home.text, error == WEIR_E_INVAL ? weir_error_detail() : weir_error_text(error));
+    }
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* step.c - what comes next for one page that is warmed. */
+#include "cli/warm/step.h"
+
+#include "base/rng.h"
+
+static bool is_worth_a_look(enum wr_cache_status status)
+{
+    return status == WR_CACHE_MISS || status == WR_CACHE_EXPIRED;
+}
+
+static enum wr_warm_step after_get(struct wr_warm_course *course, const struct wr_warm_answer *answer)
+{
+    course->is_sound = answer->is_sound;
+    course->before = course->after = answer->cache;
+    course->before_ns = answer->latency_ns;
+    return answer->is_sound && is_worth_a_look(answer->cache) ? WR_WARM_PROBE : WR_WARM_OVER;
+}
+
+static enum wr_warm_step after_probe(struct wr_warm_course *course, const struct wr_warm_answer *answer)
+{
+    course->probes++;
+    if (!answer->is_sound || answer->cache == WR_CACHE_UNKNOWN) /* HEAD is not answered, or not in the same way */
+        return WR_WARM_OVER;
+    course->after = answer->cache;
+    if (wr_cache_is_hit(answer->cache))
+        return WR_WARM_AGAIN;
+    return is_worth_a_look(answer->cache) && course->probes < WR_WARM_PROBES_MAX ? WR_WARM_PROBE : WR_WARM_OVER;
+}
+
+enum wr_warm_step wr_warm_next(struct wr_warm_course *course, const struct wr_warm_answer *answer)
+{
+    if (course->step == WR_WARM_GET) {
+        course->step = after_get(course, answer);
+    } else if (course->step == WR_WARM_PROBE) {
+        course->step = after_probe(course, answer);
+    } else {
+        if (answer->is_sound) {
+            course->after = answer->cache;
+            course->after_ns = answer->latency_ns;
+        }
+        course->step = WR_WARM_OVER;
+    }
+    return course->step;
+}
+
+int64_t wr_warm_jitter(uint64_t chance)
+{
+    double span = (double)(WR_WARM_JITTER_MAX_NS - WR_WARM_JITTER_MIN_NS);
+    return WR_WARM_JITTER_MIN_NS + (int64_t)(wr_rng_unit_of(chance) * span);
+}
+
+int64_t wr_warm_saved_ns(const struct wr_warm_course *course)
+{
+    if (course->after_ns <= 0 || !wr_cache_is_hit(course->after) || course->after_ns > course->before_ns)
+        return 0;
+    return course->before_ns - course->after_ns;
+}

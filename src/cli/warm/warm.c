@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/* warm.c - weir warm: the command. */
+#include "cli/warm/warm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/crawl/seeds.h"
+#include "cli/fetch/state.h"
+#include "cli/kit/list.h"
+#include "cli/kit/output.h"
+#include "cli/kit/signals.h"
+#include "cli/warm/place.h"
+#include "cli/warm/report.h"
+#include "shell/memory/memory.h"
+
+#define DEADLY 2        /* signals: even if nobody reads the lines */
+#define INTERRUPTED 130 /* 128 + SIGINT, as shells have it */
+#define REFUSALS_TOLD 20
+
+/* What is being done. */
+struct job {
+    struct wr_warm_settings settings;
+    struct wr_warm warm;
+    struct wr_state state;
+    weir_pacer *pacer; /* NULL: the client's own */
+    FILE *report;
+    uint64_t refused; /* lines of the list */
+    char *omitted[WR_OPTION_LIST_MAX + 1];
+};
+
+/* ---- what is to be warmed ---- */
+
+static bool add_sitemap(struct wr_warm *warm, const struct wr_url *url)
+{
+    struct wr_warm_site *site = wr_warm_site_of(warm, url);
+    return site != NULL && wr_warm_sitemap_add(site, url, 0, false);
+}
+
+static bool add_page(struct wr_warm *warm, const struct wr_url *url)
+{
+    struct wr_warm_site *site = wr_warm_site_of(warm, url);
+    if (site == NULL)
+        return false;
+    site->is_given = true;
+    return wr_warm_page_add(warm, site, url) || warm->is_full;
+}
+
+/* "/" comes first (U11). */
+static bool add_site(struct wr_warm *warm, const struct wr_url *url)
+{
+    struct wr_warm_site *site = wr_warm_site_of(warm, url);
+    if (site == NULL)
+        return false;
+    site->wants_robots = site->wants_guesses = true;
+    return wr_warm_page_add(warm, site, &site->home) || warm->is_full;
+}
+
+static const char *parse(const struct job *job, struct wr_span text, char *memory, struct wr_url *ret_url)
+{
+    bool allows_private = job->settings.allow_private || job->settings.proxy != NULL;
+    return wr_seed_parse(text, allows_private, memory, ret_url);
+}
+
+/* False after a complaint. */
+static bool add_given(struct job *job, const char *text, bool is_sitemap)
+{
+    char memory[WR_URL_ROOM], shown[200];
+    struct wr_url url;
+    struct wr_buf buf;
+    const char *why = parse(job, wr_span_of(text), memory, &url);
+    if (why != NULL) {
+        char hidden[WR_URL_ROOM];
+        snprintf(hidden, sizeof hidden, "%s", text);
+        wr_url_hide_user(hidden);
+        wr_buf_init_fixed(&buf, shown, sizeof shown);
+        wr_buf_append_quoted(&buf, wr_span_of(hidden));
+        wr_complain("%s cannot be warmed: %s", shown, why);
+        return false;
+    }
+    enum wr_warm_place place = is_sitemap ? WR_WARM_SITEMAP : wr_warm_place_of(&url);
+    bool well = place == WR_WARM_SITE      ? add_site(&job->warm, &url)
+                : place == WR_WARM_SITEMAP ? add_sitemap(&job->warm, &url)
+                                           : add_page(&job->warm, &url);
+    if (!well)
+        wr_complain("out of memory");
+    return well;
+}
+
+static void refuse_line(struct job *job, const struct wr_list *list, const char *why)
+{
+    job->refused++;
+    if (job->refused <= REFUSALS_TOLD)
+        wr_complain("%s, line %" PRIu64 " is left out: %s", list->name, list->line, why);
+}
+
+/* False after a complaint. */
+static bool add_listed(struct job *job)
+{
+    static struct wr_list list;
+    char memory[WR_URL_ROOM];
+    struct wr_span text;
+    struct wr_url url;
+    bool well = true;
+    if (job->settings.urls_file == NULL)
+        return true;
+    if (!wr_list_open(&list, job->settings.urls_file))
+        return false;
+    while (well && !job->warm.is_full && wr_list_next(&list, &text)) {
+        const char *why = parse(job, text, memory, &url);
+        if (why != NULL)
+            refuse_line(job, &list, why);
+        else
+            well = add_page(&job->warm, &url);
+    }
+    if (!well)
+        wr_complain("out of memory");
+    return wr_list_close(&list) && well;
+}
+
+/* An exit status; WR_EXIT_OK: there is something to do. */
+static int add_all(struct job *job, int argc, char **argv)
+{
+    const struct wr_warm_settings *settings = &job->settings;
+    if (argc == 0 && settings->urls_file == NULL && settings->sitemaps.count == 0) {
+        wr_complain("nothing to warm; give a domain, as in \"weir warm example.org\", a sitemap, or pages");
+        return WR_EXIT_USAGE;
+    }
+    for (int i = 0; i < argc; i++)
+        if (!add_given(job, argv[i], false))
+            return WR_EXIT_USAGE;
+    for (size_t i = 0; i < settings->sitemaps.count; i++)
+        if (!add_given(job, settings->sitemaps.items[i], true))
+            return WR_EXIT_USAGE;
+    return add_listed(job) ? WR_EXIT_OK : WR_EXIT_FAILED;
+}
+
+/* ---- files ---- */
+
+/* Nothing that is there already is overwritten. */
+static bool open_lines(struct job *job)
+{
+    const char *name = job->settings.out;
+    struct stat seen;
+    if (name == NULL)
+        return true;
+    if (strcmp(name, "-") == 0) {
+        job->warm.lines = stdout;
+        return true;
+    }
+    FILE *lines = fopen(name, "a");
+    if (lines == NULL || fstat(fileno(lines), &seen) != 0) {
+        wr_complain("cannot write %s: %s", name, strerror(errno));
+    } else if (S_ISREG(seen.st_mode) && seen.st_size > 0 && !job->settings.append) {
+        wr_complain("%s holds something already; --append adds to it, or name another file", name);
+    } else {
+        job->warm.lines = lines;
+        return true;
+    }
+    if (lines != NULL)
+        (void)fclose(lines);
+    return false;
+}
+
+/* What an earlier report says stays until there is a new one. */
+static bool open_report(struct job *job)
+{
+    const char *path = job->settings.report;
+    if (path == NULL)
+        return true;
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    job->report = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (job->report == NULL)
+        wr_complain("--report: cannot write %s: %s", path, strerror(errno));
+    if (job->report == NULL && fd >= 0)
+        (void)close(fd);
+    return job->report != NULL;
+}
+
+/* False, after a complaint, if what was written did not arrive. */
+static bool close_files(struct job *job)
+{
+    FILE *lines = job->warm.lines;
+    bool lost = job->warm.lines_failed;
+    if (lines == stdout && lost)
+        wr_print_lost(errno);
+    if (lines != NULL && lines != stdout)
+        lost = fclose(lines) != 0 || lost;
+    if (lost && lines != stdout)
+        wr_complain("cannot write %s: %s", job->settings.out, strerror(errno));
+    if (job->report != NULL)
+        (void)fclose(job->report);
+    return !lost;
+}
+
+static bool write_report(struct job *job, const struct wr_warm_sum *sum)
+{
+    if (job->report == NULL)
+        return true;
+    bool well = ftruncate(fileno(job->report), 0) == 0 || errno == EINVAL; /* of what is no file */
+    well = wr_warm_report_json(&job->warm, sum, job->report) && well;
+    if (!well)
+        wr_complain("--report: cannot write %s: %s", job->settings.report, strerror(errno));
+    return well;
+}
+
+/* ---- the client ---- */
+
+/* "Name:" leaves a header of the client's out. */
+static bool name_headers(struct job *job)
+{
+    const struct wr_option_list *headers = &job->settings.headers;
+    for (size_t i = 0; i < headers->count; i++) {
+        size_t bytes = strcspn(headers->items[i], ":");
+        job->omitted[i] = strndup(headers->items[i], bytes + 1);
+        if (job->omitted[i] == NULL) {
+            wr_complain("out of memory");
+            return false;
+        }
+    }
+    job->warm.omitted = (const char *const *)job->omitted;
+    return true;
+}
+
+/* One that outlives the client, and is written down. */
+static int make_pacer(struct job *job, const weir_pace_options *pace)
+{
+    weir_pacer_options how;
+    if (job->settings.state == NULL)
+        return 0;
+    weir_pacer_options_init(&how);
+    how.keeps_unsaved = true;
+    how.listener = wr_state_listen;
+    how.listener_context = &job->state;
+    return weir_pacer_new(pace, &how, &job->pacer);
+}
+
+static bool make_client(struct job *job)
+{
+    const struct wr_warm_settings *settings = &job->settings;
+    const char *headers[WR_OPTION_LIST_MAX + 1] = {NULL};
+    weir_client_options how;
+    weir_pace_options pace;
+    if (!wr_pace_make(&settings->pace, &pace) || !name_headers(job))
+        return false;
+    memcpy(headers, settings->headers.items, settings->headers.count * sizeof headers[0]);
+    weir_client_options_init(&how);
+    how.pace = &pace;
+    how.agent = settings->agent;
+    how.proxy = settings->proxy;
+    how.ca_file = settings->ca_file;
+    how.headers = headers;
+    how.robots = settings->ignore_robots ? WEIR_ROBOTS_IGNORE : (weir_robots_mode)settings->robots_on_error;
+    how.allow_private = settings->allow_private;
+    how.concurrency = (uint32_t)settings->concurrency;
+    how.total_timeout_ns = settings->timeout;
+    how.deadline_ns = WEIR_FOREVER;
+    how.max_defer_ns = settings->max_defer;
+    int error = make_pacer(job, &pace);
+    how.pacer = job->pacer;
+    if (error == 0)
+        error = weir_client_new(&how, &job->warm.client);
+    if (error != 0)
+        wr_complain("%s", error == WEIR_E_INVAL ? weir_error_detail() : weir_error_text(error));
+    return error == 0;
+}
+
+/* ---- the end ---- */
+
+static bool has_guarded(const struct wr_warm *warm)
+{
+    for (size_t i = 0; i < warm->pages_count; i++)
+        if (warm->pages[i]->failure == WEIR_FAILURE_GUARD)
+            return true;
+    return false;
+}
+
+/* Whether every site that was to be looked up had a sitemap. */
+static bool all_listed(const struct job *job)
+{
+    bool well = true;
+    for (const struct wr_warm_site *site = job->warm.sites; site != NULL; site = site->next) {
+        if (!site->wants_guesses || site->has_listed || job->warm.is_full)
+            continue;
+        well = false;
+        if (!job->settings.quiet)
+            wr_complain("no sitemap of %s was found; --sitemap URL names one", site->home.text);
+    }
+    return well;
+}
+
+/* Whether all went well; complains of what the report does not show. */
+static bool judge(const struct job *job, const struct wr_warm_sum *sum)
+{
+    const struct wr_warm *warm = &job->warm;
+    uint64_t wanted = job->settings.min_hit_ratio * 10, reached = wr_warm_ratio(sum, sum->hits_after);
+    bool well = all_listed(job) && sum->broken == 0 && sum->answered > 0 && warm->sitemaps_failed == 0 &&
+                job->refused == 0 && !warm->no_memory;
+    if (warm->no_memory)
+        wr_complain("out of memory");
+    if (has_guarded(warm) && !job->settings.allow_private && !job->settings.quiet)
+        wr_complain("private and loopback addresses are refused; --allow-private allows them");
+    if (reached >= wanted)
+        return well;
+    wr_complain("the hit ratio is %.1f %%, below the %" PRIu64 " %% that were asked for", (double)reached / 10,
+                job->settings.min_hit_ratio);
+    return false;
+}
+
+static int finish(struct job *job)
+{
+    struct wr_warm_sum sum;
+    bool shows_lines = job->warm.lines == stdout;
+    wr_warm_sum_up(&job->warm, &sum);
+    if (job->settings.json && !wr_warm_report_json(&job->warm, &sum, stdout))
+        wr_print_lost(errno);
+    else if (!job->settings.json && !job->settings.quiet)
+        wr_warm_report_text(&job->warm, &sum, shows_lines ? stderr : stdout);
+    bool well = write_report(job, &sum);
+    if (wr_signals_count() > 0)
+        return INTERRUPTED;
+    return judge(job, &sum) && well ? WR_EXIT_OK : WR_EXIT_FAILED;
+}
+
+/* ---- beginning and end ---- */
+
+/* False after a complaint. */
+static bool init_warm(struct job *job)
+{
+    struct wr_warm *warm = &job->warm;
+    uint8_t secret[WR_HASH_SECRET_BYTES];
+    uint64_t seed;
+    if (wr_random(secret, sizeof secret) != 0 || wr_random(&seed, sizeof seed) != 0) {
+        wr_complain("the system gives no random numbers");
+        return false;
+    }
+    warm->settings = &job->settings;
+    warm->sites_end = &warm->sites;
+    warm->window = wr_warm_window(&job->settings);
+    warm->began_at = weir_clock_now(weir_clock_monotonic());
+    wr_rng_init(&warm->rng, seed);
+    wr_hash_key_init(&warm->hash_key, secret);
+    wr_map_init(&warm->pages_known, wr_allocator_or_system(NULL), &warm->hash_key, job->settings.max_pages + 1);
+    wr_map_init(&warm->sitemaps_known, wr_allocator_or_system(NULL), &warm->hash_key, WR_WARM_SITEMAPS_MAX + 1);
+    wr_heap_init(&warm->probes, wr_allocator_or_system(NULL), job->settings.max_pages + 1);
+    (void)pthread_mutex_init(&warm->lock, NULL);
+    (void)pthread_cond_init(&warm->changed, NULL);
+    return true;
+}
+
+static void release_warm(struct wr_warm *warm)
+{
+    wr_heap_release(&warm->probes);
+    wr_warm_pages_free(warm);
+    wr_warm_sites_free(warm);
+    (void)pthread_mutex_destroy(&warm->lock);
+    (void)pthread_cond_destroy(&warm->changed);
+}
+
+/* The threads are there. */
+static int work(struct job *job)
+{
+    if (job->pacer != NULL && !wr_state_start(&job->state, job->pacer))
+        return WR_EXIT_FAILED;
+    wr_signals_listen(DEADLY);
+    wr_warm_work(&job->warm);
+    return finish(job);
+}
+
+static int run_job(struct job *job)
+{
+    int status = WR_EXIT_USAGE;
+    if (job->settings.state != NULL && !wr_state_open(&job->state, job->settings.state))
+        return WR_EXIT_FAILED;
+    wr_signals_hold();
+    if (make_client(job))
+        status = work(job);
+    weir_client_free(job->warm.client);
+    if (job->settings.state != NULL && !wr_state_close(&job->state) && status == WR_EXIT_OK)
+        status = WR_EXIT_FAILED;
+    weir_pacer_free(job->pacer);
+    return status;
+}
+
+int wr_warm_run(int argc, char **argv)
+{
+    static struct job job;
+    int status;
+    wr_warm_settings_init(&job.settings);
+    if (!wr_options_parse(&wr_warm_usage, &argc, argv, &job.settings, &status))
+        return status;
+    if (!wr_warm_settings_check(&job.settings))
+        return WR_EXIT_USAGE;
+    if (!init_warm(&job))
+        return WR_EXIT_FAILED;
+    status = add_all(&job, argc, argv);
+    if (status == WR_EXIT_OK)
+        status = open_lines(&job) && open_report(&job) ? run_job(&job) : WR_EXIT_FAILED;
+    if (!close_files(&job) && status == WR_EXIT_OK)
+        status = WR_EXIT_FAILED;
+    release_warm(&job.warm);
+    for (size_t i = 0; job.omitted[i] != NULL; i++)
+        free(job.omitted[i]);
+    return status;
+}
