@@ -232,8 +232,9 @@ static void place_texts(struct rig_row *row, bool copies)
         spans[0] = &to->task.host, spans[1] = &to->task.url, spans[2] = &to->task.referrer;
         break;
     case WR_STORE_HOSTS:
+    case WR_STORE_FREE:
     case WR_STORE_ONE_HOST:
-        spans[0] = &to->host.key;
+        spans[0] = &to->host.key, spans[1] = &to->host.blocked_by;
         break;
     case WR_STORE_ONE_ROBOTS:
         spans[0] = &to->robots.url, spans[1] = &to->robots.text, spans[2] = &to->robots.etag,

@@ -185,6 +185,81 @@ static void a_window_that_a_server_named_holds_after_a_restart(void **state)
     }
 }
 
+static struct wr_store_change block_change(const char *key, int64_t until_wall_at)
+{
+    return (struct wr_store_change){
+        .kind = WR_STORE_BLOCK,
+        .block = {.key = wr_span_of(key), .until_wall_at = until_wall_at, .by = wr_span_of("Cloudflare")}};
+}
+
+/* U10: beside what else is known of it, and whichever was written first. */
+static void block_of_a_host_is_kept_with_it(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        size_t count;
+        int64_t until = weir_wall_now() / WEIR_SECOND * WEIR_SECOND + WEIR_DAY;
+        rig_open(rig);
+        int64_t job = rig_job(rig, "");
+        rig_post(rig, rig_found(rig, job, "a.example", "https://a.example/", NULL));
+        rig_post(rig, block_change("a.example", until));
+        rig_post(rig, block_change("b.example", until));
+        struct wr_store_change learned = {.kind = WR_STORE_HOST, .host = {.key = wr_span_of("a.example")}};
+        learned.host.memory.delay_ns = WEIR_SECOND;
+        rig_post(rig, learned);
+        rig_reopen(rig);
+        struct wr_store_query query = {.what = WR_STORE_ONE_HOST, .key = wr_span_of("a.example")};
+        struct rig_row *rows = rig_read(rig, query, &count);
+        assert_int_equal(count, 1);
+        assert_int_equal(rows[0].row.host.blocked_until_wall_at, until);
+        assert_true(rig_is(rows[0].row.host.blocked_by, "Cloudflare"));
+        assert_int_equal(rows[0].row.host.memory.delay_ns, WEIR_SECOND);
+        free(rows);
+        query = (struct wr_store_query){.what = WR_STORE_HOSTS, .job = job};
+        rows = rig_read(rig, query, &count);
+        assert_int_equal(rows[0].row.host.blocked_until_wall_at, until);
+        free(rows);
+        struct wr_store_change bad = block_change("a.example", until);
+        bad.block.by = wr_span_of("");
+        assert_int_equal(wr_store_post(rig->store, &bad, 1, NULL, NULL), WEIR_E_INVAL);
+    }
+}
+
+static void hosts_that_let_a_job_in_are_found(void **state)
+{
+    static const struct {
+        const char *host, *url, *verdict;
+    } pages[] = {{"a.example", "https://a.example/", "fetched"},
+                 {"b.example", "https://b.example/", "redirect"},
+                 {"c.example", "https://c.example/", "too_large"}};
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        size_t count;
+        rig_open(rig);
+        int64_t job = rig_job(rig, "");
+        for (int i = 0; i < 3; i++) {
+            rig_post(rig, rig_found(rig, job, pages[i].host, pages[i].url, NULL));
+            rig_post(rig, rig_ended(rig, job, pages[i].url, false, pages[i].verdict));
+        }
+        struct wr_store_query query = {.what = WR_STORE_FREE, .job = job};
+        free(rig_read(rig, query, &count));
+        assert_int_equal(count, 2);
+        rig_post(rig, block_change("a.example", weir_wall_now() + WEIR_DAY));
+        struct rig_row *rows = rig_read(rig, query, &count);
+        assert_int_equal(count, 1);
+        assert_true(rig_is(rows[0].row.host.key, "c.example"));
+        free(rows);
+        rig_post(rig, block_change("c.example", weir_wall_now() + WEIR_DAY));
+        free(rig_read(rig, query, &count));
+        assert_int_equal(count, 0);
+        rig_post(rig, block_change("a.example", weir_wall_now() - WEIR_SECOND)); /* it is over */
+        free(rig_read(rig, query, &count));
+        assert_int_equal(count, 1);
+    }
+}
+
 /* ---- robots.txt and outputs ---------------------------------------------------------------------------- */
 
 static struct wr_store_change robots_change(enum wr_store_robots_kind kind, struct wr_span text,
@@ -260,7 +335,8 @@ static void outputs_are_kept_by_job_and_path(void **state)
     }
 }
 
-WEIR_TESTS(test(what_a_host_tolerated_is_remembered), test(durations_are_rounded_up_never_down),
+WEIR_TESTS(test(block_of_a_host_is_kept_with_it), test(hosts_that_let_a_job_in_are_found),
+           test(what_a_host_tolerated_is_remembered), test(durations_are_rounded_up_never_down),
            test(a_host_is_known_by_its_tasks_and_by_its_memory),
            test(hosts_with_work_are_listed_in_pieces_with_what_is_known),
            test(a_learned_delay_has_aged_when_it_is_used_again),

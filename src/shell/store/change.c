@@ -96,6 +96,10 @@ int wr_store_change_check(const struct wr_store_change *change)
         return 0;
     case WR_STORE_ROBOTS:
         return check_robots(&change->robots);
+    case WR_STORE_BLOCK:
+        if (!is_text(change->block.key, 1, WEIR_PACE_KEY_MAX) || !is_text(change->block.by, 1, WR_STORE_WORD_MAX))
+            return wr_invalid("a block has a host's key and the name of a firewall, both of clean text");
+        return 0;
     case WR_STORE_HOST:
         if (!is_text(change->host.key, 1, WEIR_PACE_KEY_MAX))
             return wr_invalid("a host's key must be clean text of 1 to WEIR_PACE_KEY_MAX bytes");
@@ -130,6 +134,10 @@ size_t wr_store_change_spans(struct wr_store_change *change, struct wr_span *ret
         ret_spans[count++] = &change->robots.text;
         ret_spans[count++] = &change->robots.etag;
         ret_spans[count++] = &change->robots.modified;
+        break;
+    case WR_STORE_BLOCK:
+        ret_spans[count++] = &change->block.key;
+        ret_spans[count++] = &change->block.by;
         break;
     case WR_STORE_HOST:
         ret_spans[count++] = &change->host.key;

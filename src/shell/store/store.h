@@ -117,6 +117,8 @@ struct wr_store_host {
     struct wr_span key; /* at most WEIR_PACE_KEY_MAX bytes */
     weir_pace_memory memory;
     /* Only of one that is read: */
+    int64_t blocked_until_wall_at; /* see struct wr_store_block; 0: never was */
+    struct wr_span blocked_by;
     int64_t id;
     uint64_t queued; /* tasks of the job that was asked for; WR_STORE_HOSTS */
 };
@@ -134,6 +136,13 @@ struct wr_store_robots {
     struct wr_span etag, modified; /* empty: none */
     int64_t max_age_ns;            /* negative: not said */
     int64_t fetched_wall_at;
+};
+
+/* A host's firewall does not let us in: it is not asked before this time. */
+struct wr_store_block {
+    struct wr_span key;
+    int64_t until_wall_at; /* 0: it may be asked again */
+    struct wr_span by;     /* the firewall's name: a clean word, not empty */
 };
 
 /* How much of an output file counts: on resume it is cut back to this. */
@@ -180,6 +189,7 @@ enum wr_store_change_kind {
     WR_STORE_OUTPUT,
     WR_STORE_ROBOTS,
     WR_STORE_HOST,
+    WR_STORE_BLOCK, /* of a host, which need not be known */
 };
 
 struct wr_store_change {
@@ -192,6 +202,7 @@ struct wr_store_change {
         struct wr_store_output output;
         struct wr_store_robots robots;
         struct wr_store_host host;
+        struct wr_store_block block;
     };
 };
 
@@ -268,6 +279,7 @@ enum wr_store_what {
                           come instead, as rows of WR_STORE_TASKS: nobody can ask for them by its key */
     WR_STORE_ONE_HOST, /* the host `key` */
     WR_STORE_ONE_ROBOTS, /* of the robots.txt at `key` */
+    WR_STORE_FREE,       /* hosts that are not blocked and of which `job` has fetched a page, one for each page */
     WR_STORE_OUTPUTS,    /* of `job`, by path */
     WR_STORE_CHECK, /* a text for each damage found and each counter that is wrong; nothing is written while it reads
                        all */

@@ -3,13 +3,14 @@
 #include "shell/store/sqlite/sqlite.h"
 
 /* Which statement, ready to be stepped. */
-static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_query *query)
+static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_query *query, int64_t wall_now)
 {
     static const enum wr_statement which[] = {
         [WR_STORE_JOBS] = WR_SQL_READ_JOBS,       [WR_STORE_TASKS] = WR_SQL_READ_TASKS,
         [WR_STORE_KNOWN] = WR_SQL_READ_KNOWN,     [WR_STORE_HOSTS] = WR_SQL_READ_HOSTS,
         [WR_STORE_ONE_HOST] = WR_SQL_READ_HOST,   [WR_STORE_ONE_ROBOTS] = WR_SQL_READ_ROBOTS,
         [WR_STORE_OUTPUTS] = WR_SQL_READ_OUTPUTS, [WR_STORE_SEEDS] = WR_SQL_READ_SEEDS,
+        [WR_STORE_FREE] = WR_SQL_READ_FREE,
     };
     sqlite3_stmt *statement = sqlite->statements[which[query->what]];
 
@@ -33,6 +34,9 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
     case WR_STORE_ONE_HOST:
     case WR_STORE_ONE_ROBOTS:
         wr_bind_text(statement, 1, query->key);
+        break;
+    case WR_STORE_FREE:
+        wr_bind_numbers(statement, 1, (const int64_t[]){query->job, wr_sqlite_ms(wall_now)}, 2);
         break;
     case WR_STORE_OUTPUTS:
     case WR_STORE_CHECK:
@@ -59,6 +63,8 @@ static bool decode(sqlite3_stmt *statement, const struct wr_store_query *query, 
     case WR_STORE_HOSTS:
     case WR_STORE_ONE_HOST:
         return wr_row_host(statement, &ret_row->host);
+    case WR_STORE_FREE:
+        return wr_row_free(statement, &ret_row->host);
     case WR_STORE_ONE_ROBOTS:
         return wr_row_robots(statement, &ret_row->robots);
     case WR_STORE_OUTPUTS:
@@ -107,7 +113,7 @@ int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *quer
 
     if (query->what == WR_STORE_CHECK)
         return wr_sqlite_check(sqlite, query);
-    sqlite3_stmt *statement = prepare(sqlite, query);
+    sqlite3_stmt *statement = prepare(sqlite, query, wall_now);
     while ((query->limit == 0 || count < query->limit) && (code = sqlite3_step(statement)) == SQLITE_ROW) {
         struct wr_store_row row;
         if (decode(statement, query, wall_now, &row)) {

@@ -91,6 +91,15 @@ bool wr_row_host(sqlite3_stmt *row, struct wr_store_host *ret_host)
                 .breaker_open = sqlite3_column_int64(row, 12) != 0,
             },
     };
+    ret_host->blocked_until_wall_at = instant(row, 13);
+    if (!text(row, 14, 0, WR_STORE_WORD_MAX, &ret_host->blocked_by))
+        ret_host->blocked_by = (struct wr_span){NULL, 0};
+    return text(row, 1, 1, WEIR_PACE_KEY_MAX, &ret_host->key);
+}
+
+bool wr_row_free(sqlite3_stmt *row, struct wr_store_host *ret_host)
+{
+    *ret_host = (struct wr_store_host){.id = sqlite3_column_int64(row, 0)};
     return text(row, 1, 1, WEIR_PACE_KEY_MAX, &ret_host->key);
 }
 

@@ -73,6 +73,9 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
     "  PRIMARY KEY (job, host)) STRICT, WITHOUT ROWID;"
     "CREATE TABLE outputs (job INTEGER NOT NULL, path TEXT NOT NULL, bytes INTEGER NOT NULL,"
     "  PRIMARY KEY (job, path)) STRICT, WITHOUT ROWID;",
+    /* 1 to 2: hosts whose firewall does not let us in */
+    "ALTER TABLE hosts ADD COLUMN blocked_until_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE hosts ADD COLUMN blocked_by TEXT NOT NULL DEFAULT '';",
 };
 
 #define FOUR(row) row ", " row ", " row ", " row
@@ -112,6 +115,8 @@ static const char *const sql[WR_SQL_COUNT] = {
                     " adaptive_delay_seconds = ?2, adaptive_delay_floor_seconds = ?3, adaptive_delay_ms = ?4,"
                     " adaptive_delay_floor_ms = ?5, robots_delay_ms = ?6, retry_at_ms = ?7, updated_at_ms = ?8,"
                     " rate = ?9, cap = ?10, traits = ?11, block_ms = ?12, breaker_open = ?13",
+    [WR_SQL_BLOCK] = "INSERT INTO hosts (host, blocked_until_ms, blocked_by) VALUES (?1, ?2, ?3)"
+                     " ON CONFLICT (host) DO UPDATE SET blocked_until_ms = ?2, blocked_by = ?3",
     [WR_SQL_HOST_ADD] = "INSERT INTO hosts (host) VALUES (?1)",
     [WR_SQL_HOST_ID] = "SELECT id FROM hosts WHERE host = ?1",
     [WR_SQL_ACCEPTED] = ACCEPTED_INTO ACCEPTED_ROW ACCEPTED_ADDS,
@@ -134,13 +139,16 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_READ_SEEDS] = "SELECT url, hops FROM tasks INDEXED BY tasks_seeds WHERE job = ?1 AND depth = 0 AND id > ?2"
                           " ORDER BY id",
     /* A host that has no row makes no sense, and is to be noticed. */
-    [WR_SQL_READ_HOSTS] = "SELECT q.host, h.host, q.queued, " WR_MEMORY_COLUMNS " FROM"
+    [WR_SQL_READ_HOSTS] = "SELECT q.host, h.host, q.queued, " WR_MEMORY_COLUMNS ", blocked_until_ms, blocked_by FROM"
                           " (SELECT host, count(*) AS queued FROM tasks INDEXED BY tasks_queued"
                           "  WHERE job = ?1 AND state = 0 AND host > ?2 GROUP BY host ORDER BY host) AS q"
                           " LEFT JOIN hosts AS h ON h.id = q.host",
-    [WR_SQL_READ_HOST] = "SELECT id, host, 0, " WR_MEMORY_COLUMNS " FROM hosts WHERE host = ?1",
+    [WR_SQL_READ_HOST] =
+        "SELECT id, host, 0, " WR_MEMORY_COLUMNS ", blocked_until_ms, blocked_by FROM hosts WHERE host = ?1",
     [WR_SQL_READ_ROBOTS] =
         "SELECT url, kind, text, etag, modified, max_age_ms, fetched_at_ms FROM robots WHERE url = ?1",
+    [WR_SQL_READ_FREE] = "SELECT h.id, h.host FROM tasks AS t JOIN hosts AS h ON h.id = t.host WHERE t.job = ?1"
+                         " AND t.state = 1 AND t.verdict IN ('fetched', 'too_large') AND h.blocked_until_ms <= ?2",
     [WR_SQL_READ_OUTPUTS] = "SELECT job, path, bytes FROM outputs WHERE job = ?1 ORDER BY path",
 };
 

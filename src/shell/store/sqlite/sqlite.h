@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #define WR_SQLITE_APPLICATION 0x77656972 /* "weir" */
-#define WR_SQLITE_VERSION 1              /* of the tables, in user_version */
+#define WR_SQLITE_VERSION 2              /* of the tables, in user_version */
 
 enum wr_task_state { /* in tasks.state */
     WR_TASK_QUEUED = 0,
@@ -43,6 +43,7 @@ enum wr_statement {
     WR_SQL_ROBOTS,
     WR_SQL_ROBOTS_SAME,
     WR_SQL_HOST,
+    WR_SQL_BLOCK,
     WR_SQL_HOST_ADD,
     WR_SQL_HOST_ID,
     WR_SQL_ACCEPTED,
@@ -60,6 +61,7 @@ enum wr_statement {
     WR_SQL_READ_ROBOTS,
     WR_SQL_READ_OUTPUTS,
     WR_SQL_READ_SEEDS,
+    WR_SQL_READ_FREE,
     WR_SQL_COUNT,
 };
 
@@ -225,6 +227,7 @@ int wr_sqlite_check(struct wr_sqlite *sqlite, const struct wr_store_query *query
 bool wr_row_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t wall_now,
                  struct wr_store_task *ret_task);
 bool wr_row_seed(sqlite3_stmt *row, struct wr_store_task *ret_task);
+bool wr_row_free(sqlite3_stmt *row, struct wr_store_host *ret_host);
 bool wr_row_host(sqlite3_stmt *row, struct wr_store_host *ret_host);
 bool wr_row_job(sqlite3_stmt *row, struct wr_store_job *ret_job);
 bool wr_row_robots(sqlite3_stmt *row, struct wr_store_robots *ret_robots);

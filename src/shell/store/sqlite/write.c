@@ -131,6 +131,16 @@ int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64
 
 /* ---- hosts --------------------------------------------------------------------------------------------- */
 
+static int put_block(struct wr_sqlite *sqlite, const struct wr_store_block *block)
+{
+    sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_BLOCK);
+
+    wr_bind_text(statement, 1, block->key);
+    (void)sqlite3_bind_int64(statement, 2, wr_sqlite_ms(block->until_wall_at));
+    wr_bind_text(statement, 3, block->by);
+    return wr_sqlite_write(sqlite, WR_SQL_BLOCK);
+}
+
 static int put_host(struct wr_sqlite *sqlite, const struct wr_store_host *host)
 {
     sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_HOST);
@@ -230,6 +240,8 @@ int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *ch
         return put_output(sqlite, &change->output);
     case WR_STORE_ROBOTS:
         return put_robots(sqlite, &change->robots);
+    case WR_STORE_BLOCK:
+        return put_block(sqlite, &change->block);
     case WR_STORE_HOST:
         break;
     }
