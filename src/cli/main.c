@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - weir(1): the table of its commands. */
+#include <string.h>
 #include <weir/version.h>
 
 #include "cli/bench/bench.h"
@@ -8,14 +9,18 @@
 #include "cli/guard/guard.h"
 #include "cli/headers/headers.h"
 #include "cli/kit/command.h"
+#include "cli/kit/complete.h"
 #include "cli/kit/output.h"
 #include "cli/robots/robots.h"
 #include "cli/simulate/simulate.h"
 #include "cli/url/url.h"
 #include "cli/warm/warm.h"
 
+static int complete(int argc, char **argv);
+
 static const struct wr_command list[] = {
     {"bench", "measure the hot paths on this machine", wr_bench_run},
+    {"complete", "say what may come next, for the completion of shells", complete},
     {"crawl", "fetch whole sites politely", wr_crawl_run},
     {"fetch", "fetch given URLs politely", wr_fetch_run},
     {"guard", "say whether an address may be connected to", wr_guard_run},
@@ -26,7 +31,7 @@ static const struct wr_command list[] = {
     {"warm", "fill a site's cache by its sitemaps, and say what it has", wr_warm_run},
 };
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     const struct wr_commands commands = {
         .who = "weir",
@@ -35,8 +40,21 @@ int main(int argc, char **argv)
         .list = list,
         .count = sizeof list / sizeof list[0],
     };
+    return wr_commands_run(&commands, argc, argv);
+}
+
+static int complete(int argc, char **argv)
+{
+    int skipped = argc > 0 && strcmp(argv[0], "--") == 0;
+
+    wr_complete_begin();
+    return run(argc - skipped, argv + skipped);
+}
+
+int main(int argc, char **argv)
+{
     wr_output_init();
-    int status = wr_commands_run(&commands, argc - 1, argv + 1);
+    int status = run(argc - 1, argv + 1);
     if (!wr_print_finish() && status == WR_EXIT_OK)
         status = WR_EXIT_FAILED;
     return status;

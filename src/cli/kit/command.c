@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "cli/kit/complete.h"
 #include "cli/kit/output.h"
 
 #define WORDS_MAX 8 /* of a command and its --help */
@@ -85,10 +86,23 @@ static bool turn_help_round(int argc, char **argv, char **ret_words)
     return true;
 }
 
+/* The last word is to be completed. */
+static int complete(const struct wr_commands *commands, int argc, char **argv)
+{
+    int skipped = argc > 1 && strcmp(argv[0], "help") == 0;
+    const struct wr_command *command = argc - skipped > 1 ? find(commands, argv[skipped]) : NULL;
+
+    if (argc - skipped == 1)
+        wr_complete_command(commands, argv[skipped]);
+    return command != NULL ? command->run(argc - skipped - 1, argv + skipped + 1) : WR_EXIT_OK;
+}
+
 int wr_commands_run(const struct wr_commands *commands, int argc, char **argv)
 {
     char *words[WORDS_MAX];
     wr_complain_as(commands->who);
+    if (wr_completes())
+        return complete(commands, argc, argv);
     if (argc > 0 && strcmp(argv[0], "--") == 0)
         return run_command(commands, argc - 1, argv + 1);
     if (argc > 0 && strcmp(argv[0], "help") == 0) {

@@ -8,6 +8,7 @@
 
 #include "base/nearest.h"
 #include "base/parse.h"
+#include "cli/kit/complete.h"
 #include "cli/kit/options_text.h"
 #include "cli/kit/output.h"
 
@@ -198,6 +199,11 @@ bool wr_options_parse(const struct wr_usage *usage, int *argc, char **argv, void
 {
     struct reader reader = {.usage = usage, .settings = settings, .argv = argv, .argc = *argc};
     wr_complain_as(usage->who);
+    if (wr_completes()) {
+        wr_complete_option(usage, *argc, argv);
+        *ret_status = WR_EXIT_OK;
+        return false;
+    }
     if (asks_for_help(*argc, argv)) {
         wr_options_help(usage, settings);
         *ret_status = WR_EXIT_OK;

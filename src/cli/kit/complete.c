@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* complete.c - what may come next on a command line. */
+#include "cli/kit/complete.h"
+
+#include <string.h>
+
+#include "cli/kit/output.h"
+
+static bool completes;
+
+void wr_complete_begin(void)
+{
+    completes = true;
+}
+
+bool wr_completes(void)
+{
+    return completes;
+}
+
+/* `before` and `text` are one word; it is offered if it begins as `word` does. */
+static void offer(const char *word, const char *before, const char *text, const char *about)
+{
+    size_t shared = strlen(before) < strlen(word) ? strlen(before) : strlen(word);
+
+    if (strncmp(word, before, shared) == 0 && strncmp(word + shared, text, strlen(word + shared)) == 0)
+        wr_print("%s%s\t%s\n", before, text, about);
+}
+
+void wr_complete_command(const struct wr_commands *commands, const char *word)
+{
+    for (size_t i = 0; i < commands->count; i++)
+        offer(word, "", commands->list[i].name, commands->list[i].summary);
+    offer(word, "", "help", "explain a command");
+    if (word[0] != '-')
+        return;
+    offer(word, "--", "help", "say which commands there are");
+    if (commands->version != NULL)
+        offer(word, "--", "version", "tell which weir this is");
+}
+
+/* FILE, FILE|-, URLS-FILE, DIR …: by what --help calls it. */
+static void offer_names(const char *kind)
+{
+    if (strstr(kind, "FILE") != NULL || strstr(kind, "STATE") != NULL)
+        wr_print(":files\n");
+    else if (strstr(kind, "DIR") != NULL)
+        wr_print(":folders\n");
+}
+
+/* `before` is "--name=" if that is in the same word. */
+static void complete_value(const struct wr_option *option, const char *word, const char *before)
+{
+    for (size_t i = 0; option->kind == WR_OPTION_CHOICE && option->choices[i] != NULL; i++)
+        offer(word, before, option->choices[i], "");
+    if (option->value != NULL)
+        offer_names(option->value);
+}
+
+/* The option whose value the last word is; NULL: it is none. */
+static const struct wr_option *awaited(const struct wr_usage *usage, int argc, char **argv)
+{
+    const struct wr_option *option = NULL;
+
+    for (int i = 0; i < argc - 1; i++) {
+        bool is_value = option != NULL;
+        option = NULL;
+        if (!is_value && strcmp(argv[i], "--") == 0)
+            return NULL;
+        if (!is_value && strncmp(argv[i], "--", 2) == 0)
+            option = wr_option_find(usage, argv[i] + 2, strlen(argv[i] + 2));
+        if (option != NULL && option->kind == WR_OPTION_FLAG)
+            option = NULL;
+    }
+    return option;
+}
+
+static void complete_name(const struct wr_usage *usage, const char *word)
+{
+    for (size_t i = 0; i < usage->count; i++)
+        offer(word, "--", usage->options[i].name, usage->options[i].help);
+    offer(word, "--", "help", "explain this command");
+}
+
+void wr_complete_option(const struct wr_usage *usage, int argc, char **argv)
+{
+    const char *word = argv[argc - 1];
+    const struct wr_option *option = awaited(usage, argc, argv);
+    size_t length = strcspn(word, "=");
+    char before[64];
+
+    if (option != NULL) {
+        complete_value(option, word, "");
+    } else if (strncmp(word, "--", 2) == 0 && word[length] == '=' && length + 1 < sizeof before) {
+        memcpy(before, word, length + 1);
+        before[length + 1] = '\0';
+        option = wr_option_find(usage, word + 2, length - 2);
+        if (option != NULL)
+            complete_value(option, word, before);
+    } else if (word[0] == '-') {
+        complete_name(usage, word);
+    } else if (usage->operands != NULL) {
+        offer_names(usage->operands);
+    }
+}
