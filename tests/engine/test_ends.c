@@ -184,6 +184,30 @@ static void links_are_followed_to_the_depth_that_was_given(void **state)
     rig_tear_down(&rig);
 }
 
+/* So that nobody takes a part for the whole. */
+static void links_that_a_budget_leaves_out_are_counted(void **state)
+{
+    static const struct {
+        uint64_t max_pages;
+        uint32_t host_pages, max_depth;
+        uint64_t beyond, deeper;
+    } cases[] = {{7, 0, 0, 8, 0}, {0, 7, 0, 8, 0}, {0, 0, 2, 0, 8}, {0, 0, 0, 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig rig;
+        rig_set_up(&rig, answer_tree);
+        rig.options.max_pages = cases[i].max_pages;
+        rig.options.host_pages = cases[i].host_pages;
+        rig.options.max_depth = cases[i].max_depth;
+        rig.options.concurrency = 1;
+        start_with(&rig, 1);
+        rig_finish(&rig);
+        assert_int_equal(rig.result.stats.beyond, cases[i].beyond);
+        assert_int_equal(rig.result.stats.deeper, cases[i].deeper);
+        rig_tear_down(&rig);
+    }
+}
+
 static struct origin_reply answer_long(void *context, const struct origin_request *request)
 {
     struct rig *rig = context;
@@ -399,8 +423,9 @@ ENGINE_TESTS(test(drain_lets_end_what_is_in_flight_and_resume_does_the_rest),
              test(stop_gives_up_what_is_in_flight_and_resume_does_it), test(drain_becomes_a_stop_after_its_time),
              test(pages_are_counted_exactly), test(pages_of_two_loops_that_lead_to_each_other_are_counted_exactly),
              test(pages_of_a_host_are_bounded), test(links_are_followed_to_the_depth_that_was_given),
-             test(bytes_are_bounded), test(time_is_bounded), test(crawl_that_is_out_of_time_loses_no_page),
-             test(job_that_is_over_accepts_nothing), test(job_fails_after_so_many_failures_in_a_row),
+             test(links_that_a_budget_leaves_out_are_counted), test(bytes_are_bounded), test(time_is_bounded),
+             test(crawl_that_is_out_of_time_loses_no_page), test(job_that_is_over_accepts_nothing),
+             test(job_fails_after_so_many_failures_in_a_row),
              test(job_that_failed_goes_on_and_counts_its_failures_anew),
              test(job_that_failed_before_all_seeds_came_is_still_pending),
              test(job_is_cancelled_after_so_many_429_at_a_long_delay))

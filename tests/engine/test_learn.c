@@ -306,6 +306,40 @@ static void one_bad_host_slows_no_other(void **state)
     rig_tear_down(&rig);
 }
 
+/* ---- one that fails once ---- */
+
+static struct origin_reply answer_503_once(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    if (strcmp(request->path, "/5") == 0 && rig_asked_before(rig, request) == 0)
+        return (struct origin_reply){.status = 503};
+    return rig_tree(rig, request, 20, NULL);
+}
+
+/* Nobody named a time, so nobody has to wait for long. */
+static void single_503_puts_its_page_off_for_seconds_at_most(void **state)
+{
+    static const weir_profile profiles[] = {WEIR_PROFILE_ADAPTIVE, WEIR_PROFILE_LEARNED, WEIR_PROFILE_AIMD};
+    (void)state;
+    for (size_t i = 0; i < sizeof profiles / sizeof profiles[0]; i++) {
+        struct rig rig;
+        rig_set_up(&rig, answer_503_once);
+        rig_profile(&rig, profiles[i]);
+        rig_start(&rig);
+        rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+        rig_finish(&rig);
+        rig_assert_trees(&rig, 1, 1, 20);
+        assert_int_equal(rig_number(&rig, rig_url(&rig, 1, "/5"), "attempts"), 2);
+        json_t *waits = json_object_get(rig_line(&rig, rig_url(&rig, 1, "/5")), "wait_ms");
+        const char *reason;
+        json_t *ms;
+        json_object_foreach(waits, reason, ms) if (json_integer_value(ms) > 10000)
+            fail_msg("it waited %lld ms for %s", (long long)json_integer_value(ms), reason);
+        rig_tear_down(&rig);
+    }
+}
+
 ENGINE_TESTS(test(pace_settles_below_a_limit_that_nobody_told), test(delay_rises_with_429_and_falls_again),
              test(host_that_refused_has_fewer_requests_at_once), test(delay_that_was_learned_is_remembered),
-             test(retry_after_holds_all_of_its_host_and_no_other), test(one_bad_host_slows_no_other))
+             test(retry_after_holds_all_of_its_host_and_no_other), test(one_bad_host_slows_no_other),
+             test(single_503_puts_its_page_off_for_seconds_at_most))

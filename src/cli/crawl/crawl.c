@@ -281,7 +281,7 @@ static bool write_report(const struct crawl *crawl, const struct wr_crawl_report
 }
 
 /* What to do next. */
-static void advise(const struct crawl *crawl, const struct wr_engine_result *result)
+static void advise(struct crawl *crawl, const struct wr_engine_result *result)
 {
     const struct wr_engine_stats *stats = &result->stats;
     const struct wr_seeds *seeds = &crawl->seeds;
@@ -289,11 +289,11 @@ static void advise(const struct crawl *crawl, const struct wr_engine_result *res
     bool lacks_seeds = !seeds->is_complete && seeds->file != NULL && strcmp(seeds->file, "-") == 0;
     bool can_go_on = status_of(crawl, result) == STOPPED || (result->end == WR_END_FAILED && stats->queued > 0);
     if (can_go_on)
-        wr_complain("it can go on: weir crawl --resume%s%s%s", is_usual ? "" : " --state ",
-                    is_usual ? "" : crawl->settings.state,
-                    lacks_seeds ? ", with the seeds on standard input again: not all were read" : "");
+        wr_screen_say(&crawl->screen, "it can go on: weir crawl --resume%s%s%s", is_usual ? "" : " --state ",
+                      is_usual ? "" : crawl->settings.state,
+                      lacks_seeds ? ", with the seeds on standard input again: not all were read" : "");
     else if (stats->fetched == 0 && stats->pages > 0 && crawl->job.done == 0)
-        wr_complain("nothing could be fetched; \"error\" in the lines says why (are you online?)");
+        wr_screen_say(&crawl->screen, "nothing could be fetched; \"error\" in the lines says why (are you online?)");
 }
 
 static int finish(struct crawl *crawl)
@@ -315,7 +315,7 @@ static int finish(struct crawl *crawl)
     if (!settings->quiet)
         advise(crawl, &result);
     else if (result.end != WR_END_COMPLETED)
-        wr_complain("%s: %s", wr_crawl_end_name(result.end), result.why);
+        wr_screen_say(&crawl->screen, "%s: %s", wr_crawl_end_name(result.end), result.why);
     return status;
 }
 
@@ -339,7 +339,7 @@ static void note_silence(struct crawl *crawl, const struct wr_engine_stats *stat
     if (*is_noted || stats->elapsed_ns < SILENCE_NS || stats->queued == 0)
         return;
     *is_noted = true;
-    if (stats->requests == 0)
+    if (!stats->is_answered)
         wr_screen_say(&crawl->screen, "no host could be reached so far; are you online? (it goes on trying)");
 }
 

@@ -44,6 +44,11 @@ void wr_figure_bytes(uint64_t bytes, char *ret_text, size_t room)
     (void)snprintf(ret_text, room, "%.1f %s", amount, units[unit]);
 }
 
+const char *wr_figure_s(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 void wr_figure_rate(double rate, char *ret_text, size_t room)
 {
     if (isinf(rate))

@@ -22,7 +22,8 @@ static void print_end(const struct wr_crawl_report *report, FILE *out)
     char passed[32], bytes[32];
     wr_figure_duration(stats->elapsed_ns, passed, sizeof passed);
     wr_figure_bytes(stats->bytes, bytes, sizeof bytes);
-    fprintf(out, "%s after %s: %" PRIu64 " pages, %.1f/s, %s", words[report->result->end], passed, stats->pages,
+    fprintf(out, "%s after %s: %" PRIu64 " page%s, %.1f/s, %s", words[report->result->end], passed, stats->pages,
+            wr_figure_s(stats->pages),
             stats->elapsed_ns > 0 ? (double)stats->pages * 1e9 / (double)stats->elapsed_ns : 0, bytes);
     if (stats->queued > 0)
         fprintf(out, "; %" PRIu64 " still queued", stats->queued);
@@ -31,18 +32,44 @@ static void print_end(const struct wr_crawl_report *report, FILE *out)
         fprintf(out, "why: %s\n", report->result->why);
 }
 
+static void print_failure(const struct wr_crawl_report *report, FILE *out)
+{
+    const struct wr_engine_result *result = report->result;
+    if (result->failed_url[0] != '\0')
+        fprintf(out, "failed: %s%s: %s\n", result->stats.failed > 1 ? "for example " : "", result->failed_url,
+                result->failed_why);
+}
+
+/* That there was more, and which option left it out. */
+static void print_left_out(const struct wr_crawl_report *report, FILE *out)
+{
+    const struct wr_engine_stats *stats = &report->result->stats;
+    const struct wr_crawl_settings *settings = report->settings;
+    const char *by = settings->host_pages == 0  ? "--max-pages"
+                     : settings->max_pages == 0 ? "--host-pages"
+                                                : "--max-pages or --host-pages";
+    if (stats->beyond > 0)
+        fprintf(out, "left out: %" PRIu64 " link%s beyond %s\n", stats->beyond, wr_figure_s(stats->beyond), by);
+    if (stats->deeper > 0)
+        fprintf(out, "left out: %" PRIu64 " link%s deeper than --depth %" PRIu64 "\n", stats->deeper,
+                wr_figure_s(stats->deeper), settings->depth);
+}
+
 static void print_totals(const struct wr_crawl_report *report, FILE *out)
 {
     const struct wr_engine_stats *stats = &report->result->stats;
     fprintf(out,
-            "pages: %" PRIu64 " fetched, %" PRIu64 " failed, %" PRIu64 " denied by robots.txt, %" PRIu64 " redirects\n",
-            stats->fetched, stats->failed, stats->denied, stats->redirects);
+            "pages: %" PRIu64 " fetched, %" PRIu64 " failed, %" PRIu64 " denied by robots.txt, %" PRIu64
+            " redirect%s\n",
+            stats->fetched, stats->failed, stats->denied, stats->redirects, wr_figure_s(stats->redirects));
+    print_failure(report, out);
+    print_left_out(report, out);
     fprintf(out,
             "requests: %" PRIu64 ", of them %" PRIu64 " for robots.txt; %" PRIu64 " answered 429 or the like, %" PRIu64
             " tried again\n",
             stats->requests, stats->robots, stats->rejected, stats->retries);
     if (report->refused > 0)
-        fprintf(out, "seeds: %" PRIu64 " left out, they are no URLs\n", report->refused);
+        fprintf(out, "seeds: %" PRIu64 " left out, for lines that are no URL\n", report->refused);
     if (strcmp(report->settings->out, "-") != 0)
         fprintf(out, "lines: %s\n", report->settings->out);
 }
@@ -107,7 +134,8 @@ void wr_crawl_report_text(const struct wr_crawl_report *report, FILE *out)
     print_totals(report, out);
     uint64_t left_out = wr_engine_report(report->engine, print_host, &table);
     if (table.more + left_out > 0)
-        fprintf(out, "… and %" PRIu64 " hosts more%s\n", (uint64_t)table.more + left_out,
+        fprintf(out, "… and %" PRIu64 " host%s more%s\n", (uint64_t)table.more + left_out,
+                wr_figure_s((uint64_t)table.more + left_out),
                 report->settings->report == NULL ? ": --report FILE.json has them all" : "");
     if (table.hasty > 0)
         fprintf(out,

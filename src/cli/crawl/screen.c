@@ -3,6 +3,7 @@
 #include "cli/crawl/screen.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #define SAMPLE_NS WEIR_SECOND
 #define SETTLED_NS (3 * WEIR_SECOND) /* before that nobody can tell how long it will take */
 #define LINES_MAX 3
+#define READER_MS 200 /* for who reads what goes wrong; then it is lost */
 #define LINE_ROOM 256
 
 /* ---- how fast, how long ---- */
@@ -60,9 +62,10 @@ static void format_totals(const struct wr_screen *screen, const struct wr_engine
     format_left(rate, stats, left, sizeof left);
     wr_figure_bytes(stats->bytes, bytes, sizeof bytes);
     (void)snprintf(ret_line, LINE_ROOM,
-                   "%" PRIu64 " pages, %.1f/s, ETA %s, %" PRIu64 " in flight, %" PRIu64 " queued, %" PRIu64
+                   "%" PRIu64 " page%s, %.1f/s, ETA %s, %" PRIu64 " in flight, %" PRIu64 " queued, %" PRIu64
                    " failed, %" PRIu64 " answered 429, %s",
-                   stats->pages, rate, left, stats->in_flight, stats->queued, stats->failed, stats->rejected, bytes);
+                   stats->pages, wr_figure_s(stats->pages), rate, left, stats->in_flight, stats->queued, stats->failed,
+                   stats->rejected, bytes);
 }
 
 static void format_hosts(const struct wr_engine_stats *stats, char *ret_line)
@@ -70,10 +73,10 @@ static void format_hosts(const struct wr_engine_stats *stats, char *ret_line)
     char passed[32];
     wr_figure_duration(stats->elapsed_ns, passed, sizeof passed);
     (void)snprintf(ret_line, LINE_ROOM,
-                   "%s, %" PRIu64 " hosts, %" PRIu64 " connections, %" PRIu64 " denied by robots.txt, %" PRIu64
+                   "%s, %" PRIu64 " host%s, %" PRIu64 " connection%s, %" PRIu64 " denied by robots.txt, %" PRIu64
                    " tried again%s",
-                   passed, stats->hosts, stats->connections, stats->denied, stats->retries,
-                   stats->is_seeding ? ", reading seeds" : "");
+                   passed, stats->hosts, wr_figure_s(stats->hosts), stats->connections, wr_figure_s(stats->connections),
+                   stats->denied, stats->retries, stats->is_seeding ? ", reading seeds" : "");
 }
 
 /* Returns how many. */
@@ -92,6 +95,13 @@ static size_t format_lines(const struct wr_screen *screen, const struct wr_engin
 }
 
 /* ---- writing ---- */
+
+/* Whether somebody reads: a crawl does not stand still because nobody does. */
+static bool is_read(int patience_ms)
+{
+    struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&ready, 1, patience_ms) != 0;
+}
 
 /* With the lock held. */
 static void wipe(struct wr_screen *screen)
@@ -134,7 +144,7 @@ void wr_screen_show(struct wr_screen *screen, const struct wr_engine_stats *stat
     if (screen->kind == WR_SCREEN_NONE)
         return;
     take_sample(screen, stats);
-    if (stats->elapsed_ns - screen->shown_at < every_ns)
+    if (stats->elapsed_ns - screen->shown_at < every_ns || !is_read(0))
         return;
     screen->shown_at = stats->elapsed_ns;
     if (screen->kind == WR_SCREEN_LINES)
@@ -151,8 +161,10 @@ void wr_screen_say(struct wr_screen *screen, const char *format, ...)
     (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
     (void)pthread_mutex_lock(&screen->lock);
-    wipe(screen);
-    wr_complain("%s", line);
+    if (is_read(READER_MS)) {
+        wipe(screen);
+        wr_complain("%s", line);
+    }
     (void)pthread_mutex_unlock(&screen->lock);
 }
 

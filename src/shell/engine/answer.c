@@ -25,7 +25,7 @@ static struct wr_fate tell_plan(struct wr_flight *flight)
     if (result->first_byte_at > result->sent_at)
         outcome.latency_ns = result->first_byte_at - result->sent_at;
     if (is_hosts && !flight->was_sent) /* to connect is to ask, too */
-        wr_plan_sent(loop->plan, task, now);
+        wr_flight_count(flight, now);
     if (is_answered(flight))
         return wr_plan_told(loop->plan, task, &outcome, flight->body_bytes, now);
     bool is_final = result->end == WR_NET_DONE ? result->status == 407 : result->retry == WR_NET_NEVER;
@@ -103,8 +103,22 @@ static void judge_answer(struct wr_flight *flight)
     }
 }
 
-static void count_verdict(struct wr_crawl_loop *loop, enum wr_verdict verdict)
+/* The first is told at the end, so that nobody has to search for what went wrong. */
+static void note_failure(const struct wr_flight *flight)
 {
+    struct wr_engine *engine = flight->loop->engine;
+    (void)pthread_mutex_lock(&engine->lock);
+    if (engine->failed_url[0] == '\0') {
+        wr_text_set(engine->failed_url, sizeof engine->failed_url, flight->url.text);
+        wr_text_set(engine->failed_why, sizeof engine->failed_why, flight->words.length > 0 ? flight->words.bytes : "");
+    }
+    (void)pthread_mutex_unlock(&engine->lock);
+}
+
+static void count_verdict(const struct wr_flight *flight)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    enum wr_verdict verdict = flight->verdict;
     WR_COUNT_UP(loop, pages);
     if (verdict == WR_VERDICT_FETCHED || verdict == WR_VERDICT_TOO_LARGE)
         WR_COUNT_UP(loop, fetched);
@@ -112,8 +126,10 @@ static void count_verdict(struct wr_crawl_loop *loop, enum wr_verdict verdict)
         WR_COUNT_UP(loop, denied);
     else if (verdict == WR_VERDICT_REDIRECT)
         WR_COUNT_UP(loop, redirects);
-    else if (wr_verdict_is_failure(verdict))
-        WR_COUNT_UP(loop, failed);
+    if (!wr_verdict_is_failure(verdict))
+        return;
+    WR_COUNT_UP(loop, failed);
+    note_failure(flight);
 }
 
 /* ---- the line ---- */
@@ -180,7 +196,7 @@ static void write_line(struct wr_flight *flight)
 
 static void finish(struct wr_flight *flight)
 {
-    count_verdict(flight->loop, flight->verdict);
+    count_verdict(flight);
     write_line(flight);
     wr_post_flight(flight);
 }

@@ -542,6 +542,8 @@ void wr_engine_finish(struct wr_engine *engine, struct wr_engine_result *ret_res
         wr_engine_warn(engine, "lines of the log were dropped: it could not be written fast enough", "");
     ret_result->end = engine->end;
     ret_result->job = engine->job;
+    memcpy(ret_result->failed_url, engine->failed_url, sizeof engine->failed_url);
+    memcpy(ret_result->failed_why, engine->failed_why, sizeof engine->failed_why);
     wr_text_set(ret_result->why, sizeof ret_result->why, engine->why);
 }
 

@@ -153,8 +153,10 @@ struct wr_engine_stats {
     uint64_t fetched; /* of them, answered well */
     uint64_t failed;  /* failed, or expired */
     uint64_t denied;  /* by robots.txt */
+    uint64_t beyond;  /* links that were left out, by max_pages or host_pages */
+    uint64_t deeper;  /* by max_depth */
     uint64_t redirects;
-    uint64_t requests; /* on the wire, robots.txt included */
+    uint64_t requests; /* robots.txt, and those that could not connect, included */
     uint64_t robots;   /* of them */
     uint64_t rejected; /* answers 429 and their like */
     uint64_t retries;
@@ -168,7 +170,8 @@ struct wr_engine_stats {
     size_t memory_bytes; /* of the plans */
     int64_t elapsed_ns;
     bool is_seeding, is_draining;
-    bool is_paused; /* the store takes nothing, see pause_why */
+    bool is_answered; /* somebody has, so there is a network */
+    bool is_paused;   /* the store takes nothing, see pause_why */
     char pause_why[160];
 };
 void wr_engine_stats_get(struct wr_engine *engine, struct wr_engine_stats *ret_stats);
@@ -187,8 +190,9 @@ struct wr_engine_result {
     enum wr_engine_end end;
     int64_t job;
     struct wr_engine_stats stats;
-    uint64_t failed; /* URLs of the job, by all its runs */
-    char why[256];   /* in words; "" if completed */
+    uint64_t failed;                       /* URLs of the job, by all its runs */
+    char failed_url[256], failed_why[256]; /* the first of this run, as much of it as fits; "": none */
+    char why[256];                         /* in words; "" if completed */
 };
 
 /* Waits for the threads; stores what is left. */

@@ -147,6 +147,15 @@ static void join_group(const struct wr_flight *flight, const struct wr_net_send 
     (void)wr_plan_host_group(flight->loop->plan, flight->action.host, wr_buf_from(&address, 0), send->now);
 }
 
+void wr_flight_count(struct wr_flight *flight, int64_t now)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    wr_plan_sent(loop->plan, flight->action.task, now);
+    WR_COUNT_UP(loop, requests);
+    if (flight->action.kind != WR_PLAN_START)
+        WR_COUNT_UP(loop, robots);
+}
+
 /* Sent once more, because the connection had died, is another start: it goes back to its queue. */
 static bool before_send(void *context, const struct wr_net_send *send)
 {
@@ -160,13 +169,10 @@ static bool before_send(void *context, const struct wr_net_send *send)
         join_group(flight, send);
     if (wr_plan_may_send(loop->plan, task, send->now).verdict != WEIR_GO)
         return false;
-    wr_plan_sent(loop->plan, task, send->now);
+    wr_flight_count(flight, send->now);
     flight->was_sent = true;
     if (flight->keep.is_on)
         flight->keep.wall_at = weir_wall_now();
-    WR_COUNT_UP(loop, requests);
-    if (flight->action.kind != WR_PLAN_START)
-        WR_COUNT_UP(loop, robots);
     if (engine->log != NULL)
         wr_log_sent(engine->log, flight, send->now);
     return true;

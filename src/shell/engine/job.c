@@ -142,6 +142,8 @@ void wr_job_tick(struct wr_crawl_loop *loop)
         return;
     for (uint32_t i = 0; i < engine->loop_count; i++)
         hosts += atomic_load(&engine->loops[i].counts.hosts);
+    if (engine->log != NULL)
+        wr_log_flush(engine->log);
     (void)pthread_mutex_lock(&engine->lock);
     engine->ledger.has_many_hosts |= hosts > 1;
     int64_t drain_at = engine->drain_at;

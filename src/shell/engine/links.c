@@ -103,6 +103,16 @@ static enum wr_offer_verdict offer_here(struct wr_crawl_loop *loop, const struct
     return wr_plan_offer(loop->plan, offer, wr_crawl_loop_now(loop));
 }
 
+/* What is left out though it is in scope: one more page, one more link away would have been fetched. */
+static void count_left_out(struct wr_crawl_loop *loop, const struct wr_url *url, enum wr_offer_verdict verdict)
+{
+    const struct wr_engine_options *options = &loop->engine->options;
+    if (verdict == WR_OFFER_BUDGET)
+        WR_COUNT_UP(loop, beyond);
+    else if (verdict == WR_OFFER_DEPTH && (options->in_scope == NULL || options->in_scope(options->scope_context, url)))
+        WR_COUNT_UP(loop, deeper);
+}
+
 /* What is in the store already, by another loop's doing, is this loop's: nobody else is asked. */
 static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_url *url, struct wr_found *found)
 {
@@ -130,6 +140,7 @@ static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_u
     }
     if (verdict == WR_OFFER_NEW && !ours)
         loop->elsewhere[found->fingerprint & (WR_ELSEWHERE - 1)] = found->fingerprint;
+    count_left_out(loop, url, verdict);
     found->verdict = verdict;
     return verdict;
 }

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <unistd.h>
 
 #define WRITE_AT ((size_t)64 << 10)
@@ -17,16 +19,19 @@ struct wr_log {
     const weir_allocator *allocator;
     pthread_mutex_t lock;
     int fd;
+    bool is_shared; /* with others of this process, who may want to wait */
     struct wr_buf lines;
     uint64_t dropped;
 };
 
 int wr_log_open(const char *path, const weir_allocator *allocator, struct wr_log **ret_log)
 {
-    int fd = strcmp(path, "-") == 0 ? dup(STDERR_FILENO)
-                                    : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
+    bool is_shared = strcmp(path, "-") == 0;
+    int fd = is_shared ? dup(STDERR_FILENO) : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
     if (fd < 0) {
-        wr_error_note_text("the log file", path, strlen(path), "cannot be opened for writing");
+        wr_error_note_text("the log file", path, strlen(path),
+                           errno == ENXIO ? "is a pipe that nobody reads; begin with the reader"
+                                          : "cannot be opened for writing");
         return WEIR_E_SYSTEM;
     }
     struct wr_log *log = wr_take(allocator, sizeof *log, _Alignof(struct wr_log));
@@ -36,20 +41,37 @@ int wr_log_open(const char *path, const weir_allocator *allocator, struct wr_log
     }
     log->allocator = allocator;
     log->fd = fd;
+    log->is_shared = is_shared;
     (void)pthread_mutex_init(&log->lock, NULL);
     wr_buf_init(&log->lines, allocator, ROOM);
     *ret_log = log;
     return 0;
 }
 
+/* As much as is taken without waiting. Standard error is not ours alone, so it may wait in write(): of a pipe that is
+ * ready so much is taken at once. */
 static void write_out(struct wr_log *log)
 {
-    ssize_t wrote = write(log->fd, log->lines.bytes, log->lines.length);
-    if (wrote <= 0)
+    struct pollfd ready = {.fd = log->fd, .events = POLLOUT};
+    size_t written = 0;
+    while (written < log->lines.length && poll(&ready, 1, 0) == 1) {
+        size_t left = log->lines.length - written;
+        ssize_t wrote = write(log->fd, log->lines.bytes + written, log->is_shared && left > PIPE_BUF ? PIPE_BUF : left);
+        if (wrote <= 0)
+            break;
+        written += (size_t)wrote;
+    }
+    if (written == 0)
         return;
-    size_t left = log->lines.length - (size_t)wrote;
-    memmove(log->lines.bytes, log->lines.bytes + wrote, left);
-    wr_buf_cut(&log->lines, left);
+    memmove(log->lines.bytes, log->lines.bytes + written, log->lines.length - written);
+    wr_buf_cut(&log->lines, log->lines.length - written);
+}
+
+void wr_log_flush(struct wr_log *log)
+{
+    (void)pthread_mutex_lock(&log->lock);
+    write_out(log);
+    (void)pthread_mutex_unlock(&log->lock);
 }
 
 void wr_log_sent(struct wr_log *log, const struct wr_flight *flight, int64_t now)

@@ -28,6 +28,8 @@ void wr_engine_stats_get(struct wr_engine *engine, struct wr_engine_stats *ret_s
         .fetched = SUM(fetched),
         .failed = SUM(failed),
         .denied = SUM(denied),
+        .beyond = SUM(beyond),
+        .deeper = SUM(deeper),
         .redirects = SUM(redirects),
         .requests = SUM(requests),
         .robots = SUM(robots),
@@ -43,6 +45,7 @@ void wr_engine_stats_get(struct wr_engine *engine, struct wr_engine_stats *ret_s
         .elapsed_ns = weir_clock_now(engine->clock) - engine->began_at,
         .is_seeding = !atomic_load(&engine->is_seeded),
         .is_draining = phase == WR_PHASE_DRAINS || phase == WR_PHASE_STOPS,
+        .is_answered = atomic_load(&engine->answered_at) != 0,
         .is_paused = atomic_load(&engine->is_store_paused),
     };
     uint64_t ended = engine->ended_before + stats.pages;

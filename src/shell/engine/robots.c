@@ -340,7 +340,7 @@ static weir_outcome end_try(struct wr_flight *flight, int64_t now)
 {
     bool is_answer = flight->result.end == WR_NET_DONE && is_hosts(flight);
     if (!flight->was_sent)
-        wr_plan_sent(flight->loop->plan, flight->action.task, now);
+        wr_flight_count(flight, now);
     return wr_flight_outcome(flight, is_answer ? flight->result.status : 0, now);
 }
 

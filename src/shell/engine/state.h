@@ -206,6 +206,8 @@ void wr_flight_move(struct wr_flight *flight, enum wr_flight_place place);
 void wr_flight_give_back(struct wr_flight *flight); /* into the pool */
 void wr_flights_free(struct wr_crawl_loop *loop);
 
+/* It was sent; or it could not be, and to connect is to ask, too. */
+void wr_flight_count(struct wr_flight *flight, int64_t now);
 struct wr_span wr_flight_head(const struct wr_flight *flight, enum wr_text which);
 weir_outcome wr_flight_outcome(const struct wr_flight *flight, int status, int64_t now);
 
@@ -255,6 +257,7 @@ void wr_referrers_release(struct wr_crawl_loop *loop);
 /* One writer, any readers. */
 struct wr_crawl_counts {
     _Atomic uint64_t pages, fetched, failed, denied, redirects, requests, bytes, accepted;
+    _Atomic uint64_t beyond, deeper;
     _Atomic uint64_t robots, rejected, retries, overrides, in_flight, hosts, connections, memory_bytes;
 };
 
@@ -426,6 +429,7 @@ struct wr_engine {
     enum wr_engine_end end;
     char why[256];
     char pause_why[160];
+    char failed_url[256], failed_why[256];
     struct wr_founds *seeds; /* one for each loop, being filled; the caller's thread */
     struct wr_tally *tally;
     struct wr_events *events;
@@ -482,6 +486,8 @@ void wr_cap_fetched(struct wr_crawl_loop *loop, uint64_t bytes);
 
 int wr_log_open(const char *path, const weir_allocator *allocator, struct wr_log **ret_log);
 void wr_log_sent(struct wr_log *log, const struct wr_flight *flight, int64_t now);
+/* Writes what can be written now. */
+void wr_log_flush(struct wr_log *log);
 /* Returns how many lines were dropped. */
 uint64_t wr_log_close(struct wr_log *log);
 

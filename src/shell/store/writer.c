@@ -3,7 +3,8 @@
 #include "base/alloc.h"
 #include "shell/store/state.h"
 
-static const char no_room_for_output[] = "the output could not be written: is its disk full, or its reader gone?";
+#define NO_ROOM "the disk of the output is full; free some room, and it goes on by itself"
+#define NO_OUTPUT "the output could not be written"
 
 /* ---- what is due --------------------------------------------------------------------------------------- */
 
@@ -70,13 +71,23 @@ static int apply(struct wr_store *store, const struct wr_post *post)
     return error;
 }
 
+/* In the words of who could not write it, if there are any. */
+static void say_why(struct wr_backend *backend, int error)
+{
+    const char *detail = weir_error_detail();
+    struct wr_buf buf;
+
+    wr_buf_init_fixed(&buf, backend->why, sizeof backend->why);
+    wr_buf_append_string(&buf, error == WEIR_E_FULL ? NO_ROOM : detail[0] != '\0' ? detail : NO_OUTPUT);
+}
+
 static int sync_output(struct wr_store *store)
 {
     if (store->options.sync == NULL)
         return 0;
     int error = store->options.sync(store->options.context);
     if (error != 0)
-        memcpy(store->backend->why, no_room_for_output, sizeof no_room_for_output);
+        say_why(store->backend, error);
     return error;
 }
 

@@ -104,7 +104,7 @@ def who_says_nothing_of_pace_begins_at_one_a_second():
         assert folder.crawl('--depth', '2', '--loops', '1', '--max-pages', '7', nginx.url).returncode == 0
         times = [at for at, *_ in nginx.log()]
         gaps = [later - earlier for earlier, later in zip(times, times[1:])]
-        assert len(gaps) == 7 and gaps[0] >= 0.95 and min(gaps) >= 0.1, gaps
+        assert len(gaps) == 6 and gaps[0] >= 0.95 and min(gaps) >= 0.1, gaps
 
 
 def headers_go_to_the_seeds_origin_only():
@@ -129,6 +129,22 @@ def report_in_json_agrees_with_what_nginx_logged():
         [host] = report['hosts']
         assert host['host'] == nginx.url.removeprefix('http://') and host['requests'] == len(nginx.log()), host
         assert report['hosts_left_out'] == 0 and isinstance(host['waited_s'], dict), host
+
+
+def report_says_what_failed_and_what_was_left_out():
+    home = '<a href="p0.html">a</a><a href="gone">b</a><a href="http://127.0.0.9/">elsewhere</a>'
+    with site(**{'index.html': home}) as nginx, Folder() as folder:
+        run = folder.crawl(*FAST, '--depth', '1', '--report', 'r.json', nginx.url)
+        report = json.loads(folder.read('r.json'))
+        assert f'\nfailed: {nginx.url}/gone: the server answered 404\n' in run.stdout, run
+        assert '\nleft out: 4 links deeper than --depth 1\n' in run.stdout, run
+        assert report['failed_url'] == f'{nginx.url}/gone' and 'answered 404' in report['failed_why'], report
+        assert (report['links_beyond_depth'], report['links_beyond_pages']) == (4, 0), report
+        run = folder.crawl(*FAST, '--max-pages', '2', '--out', 'o', '--report', 'r.json', nginx.url)
+        assert '\nleft out: 5 links beyond --max-pages\n' in run.stdout and 'deeper' not in run.stdout, run
+        assert json.loads(folder.read('r.json'))['links_beyond_pages'] == 5
+        run = folder.crawl(*FAST, '--max-pages', '1', '--out', 'p', nginx.url)
+        assert ': 1 page, ' in run.stdout, run
 
 
 def report_goes_to_standard_output_if_asked_to():
@@ -181,6 +197,17 @@ def crawl_that_reaches_nothing_fails_and_says_where_to_look():
         assert run.returncode == 1 and '"error"' in run.stderr and 'online' in run.stderr, run
         [line] = folder.lines()
         assert line['status'] is None and line['verdict'] in ('failed', 'expired') and line['error'], line
+
+
+def totals_and_hosts_count_the_same_requests():
+    with site() as nginx, Folder() as folder:
+        dead = f'https://127.0.0.1:{free_port()}'
+        run = folder.crawl(*FAST, '--json', '--ignore-robots', nginx.url, f'{dead}/a', f'{dead}/b', f'{dead}/c')
+        report = json.loads(run.stdout)
+        by_host = {host['host']: host['requests'] for host in report['hosts']}
+        assert report['requests'] == sum(by_host.values()), report
+        assert by_host[dead.removeprefix('https://')] == 9 and by_host[nginx.url.removeprefix('http://')] == PAGES + 1, report
+        assert report['failed'] == 3 and report['failed_url'].startswith(dead) and report['failed_why'], report
 
 
 def inner_addresses_that_links_lead_to_are_not_asked():

@@ -87,6 +87,25 @@ def output_that_is_gone_is_not_begun_anew():
         assert folder.crawl('--resume').returncode == 0 and set(folder.by_url()) == all_of(nginx)
 
 
+def crawl_does_not_wait_for_who_reads_its_log():
+    links = ''.join(f'<a href="/{"x" * 200}{i}"></a>' for i in range(700))
+    with site(**{'index.html': links}) as nginx, Folder() as folder:
+        process = folder.begin(*FAST, '--log', '-', nginx.url)  # 64 kB fit into a pipe
+        assert process.wait(timeout=60) == 1
+        _, errors = process.communicate()
+        assert len(folder.lines()) == 701 and errors.count('"sent_ns"') > 100, errors[-500:]
+
+
+def full_disk_is_told_with_what_to_do():
+    with site() as nginx, Folder() as folder:
+        process = folder.begin(*FAST, '--out', '/dev/full', nginx.url)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        time.sleep(1)
+        status, _, errors = interrupt(process)
+        assert status == 3 and 'waiting: the disk of the output is full; free some room' in errors, (status, errors)
+
+
 def pipe_that_nobody_reads_is_refused_and_one_that_stalls_can_be_stopped():
     with site() as nginx, Folder() as folder:
         os.mkfifo(folder.path('pipe'))

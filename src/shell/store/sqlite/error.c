@@ -42,15 +42,15 @@ int wr_sqlite_error(struct wr_sqlite *sqlite, int code)
     if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE)
         return 0;
     if (is_no_room(sqlite->db, code)) {
-        say(sqlite, "paused: the disk is full", "");
+        say(sqlite, "the disk is full; free some room, and it goes on by itself", "");
         return WEIR_E_FULL;
     }
     switch (code & 0xff) {
     case SQLITE_NOMEM:
-        say(sqlite, "paused: out of memory", "");
+        say(sqlite, "out of memory", "");
         return WEIR_E_NOMEM;
     case SQLITE_BUSY:
-        say(sqlite, "paused: locked by another process", "");
+        say(sqlite, "locked by another process", "");
         return WEIR_E_TIMEOUT;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:

@@ -46,7 +46,7 @@ bool wr_sqlite_changed(struct wr_sqlite *sqlite)
  * it would be on its own. */
 static int check_open(struct wr_sqlite *sqlite)
 {
-    static const char why[] = "paused: the transaction was taken back";
+    static const char why[] = "the transaction was taken back";
 
     if (sqlite3_get_autocommit(sqlite->db) == 0)
         return 0;
