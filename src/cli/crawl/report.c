@@ -65,7 +65,7 @@ static void print_totals(const struct wr_crawl_report *report, FILE *out)
     print_failure(report, out);
     print_left_out(report, out);
     fprintf(out,
-            "requests: %" PRIu64 ", of them %" PRIu64 " for robots.txt; %" PRIu64 " answered 429 or the like, %" PRIu64
+            "requests: %" PRIu64 ", of them %" PRIu64 " for robots.txt; %" PRIu64 " answered 429, 403 or 503, %" PRIu64
             " tried again\n",
             stats->requests, stats->robots, stats->rejected, stats->retries);
     if (report->refused > 0)
@@ -114,14 +114,14 @@ static void print_host(void *context, const struct wr_engine_host *host)
         return;
     }
     if (table->shown++ == 0)
-        fprintf(table->out, "\n%-*s %8s %8s %6s %6s %8s %8s %8s  %s\n", NAME_COLUMNS, "host", "requests", "ok", "429",
-                "failed", "reached", "allowed", "closest", "waited for");
+        fprintf(table->out, "\n%-*s %8s %8s %8s %6s %8s %8s %8s  %s\n", NAME_COLUMNS, "host", "requests", "ok",
+                "rejected", "failed", "reached", "allowed", "closest", "waited for");
     wr_figure_rate(host->reached_rate, reached, sizeof reached);
     wr_figure_rate(host->allowed_rate, allowed, sizeof allowed);
     if (host->closest_ns > 0)
         wr_figure_duration(host->closest_ns, closest, sizeof closest);
     format_waits(host, waits, sizeof waits);
-    fprintf(table->out, "%.*s%s%*s %8" PRIu64 " %8" PRIu64 " %6" PRIu64 " %6" PRIu64 " %8s %8s %8s  %s\n",
+    fprintf(table->out, "%.*s%s%*s %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %6" PRIu64 " %8s %8s %8s  %s\n",
             is_long ? NAME_COLUMNS - 3 : (int)host->key.bytes, host->key.data, is_long ? "..." : "",
             is_long ? 0 : NAME_COLUMNS - (int)host->key.bytes, "", host->requests, host->ok, host->rejected,
             host->failed, reached, allowed, closest, waits);

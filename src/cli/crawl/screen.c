@@ -63,7 +63,7 @@ static void format_totals(const struct wr_screen *screen, const struct wr_engine
     wr_figure_bytes(stats->bytes, bytes, sizeof bytes);
     (void)snprintf(ret_line, LINE_ROOM,
                    "%" PRIu64 " page%s, %.1f/s, ETA %s, %" PRIu64 " in flight, %" PRIu64 " queued, %" PRIu64
-                   " failed, %" PRIu64 " answered 429, %s",
+                   " failed, %" PRIu64 " rejected, %s",
                    stats->pages, wr_figure_s(stats->pages), rate, left, stats->in_flight, stats->queued, stats->failed,
                    stats->rejected, bytes);
 }

@@ -228,8 +228,9 @@ static uint32_t tell_gate(struct wr_plan *plan, struct wr_plan_host *host, struc
     wr_group_tell(plan, host, task, outcome, unit, now);
     if ((news & WR_NEWS_DELAY) != 0)
         set_steps(plan, host, steps_of(plan, host, now));
-    plan->stats.rejected += (news & WR_NEWS_REJECTED) != 0;
-    plan->stats.limited += outcome->status == 429;
+    bool is_rejection = (news & WR_NEWS_REJECTED) != 0;
+    plan->stats.rejected += is_rejection;
+    wr_figures_told(&host->figures, outcome->status, is_rejection);
     wr_host_news(plan, host, news, outcome->status, now);
     return note_hopeless(plan, host, task, outcome->status, news);
 }
@@ -308,7 +309,7 @@ struct wr_fate wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_ou
     struct wr_fate fate = {.kind = WR_FATE_DONE, .why = WR_NEXT_DONE};
     assert((task->flags & WR_TASK_ROBOTS) == 0);
     uint32_t news = tell_gate(plan, host, task, outcome, now);
-    wr_figures_told(&host->figures, outcome->status, bytes);
+    host->figures.bytes += bytes;
     land(plan, task);
     if (lane != NULL) {
         count_bytes(lane->job, bytes);
@@ -329,7 +330,6 @@ static uint32_t tell_or_drop(struct wr_plan *plan, struct wr_plan_host *host, st
         drop_start(plan, task, now);
         return 0;
     }
-    wr_figures_told(&host->figures, outcome->status, 0);
     return tell_gate(plan, host, task, outcome, now);
 }
 

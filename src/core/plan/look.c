@@ -71,7 +71,7 @@ void wr_plan_glance(const struct wr_plan *plan, const struct wr_plan_host *host,
                                           .wait_ns = is_held ? wait_of(plan, host, now) : 0,
                                           .queued = queued_of(host),
                                           .in_flight = flying_of(host),
-                                          .limited = host->figures.limited,
+                                          .rejected = host->figures.rejected,
                                           .recent = recent};
 }
 

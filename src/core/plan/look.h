@@ -18,7 +18,7 @@ struct wr_plan_glance {
     int64_t wait_ns;    /* until that may change by itself; 0: now, or when an answer comes; WEIR_UNTIL_RELEASE */
     uint64_t queued;
     uint32_t in_flight; /* pages */
-    uint32_t limited;   /* answers 429 */
+    uint32_t rejected;  /* as in wr_plan_host_report */
     uint32_t recent;    /* starts in all slices */
 };
 void wr_plan_glance(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,

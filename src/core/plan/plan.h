@@ -399,7 +399,7 @@ struct wr_plan_host_report {
     struct wr_span key;      /* valid as long as the host */
     uint32_t requests;       /* sent */
     uint32_t successes;      /* of them, answered by 2xx and 3xx */
-    uint32_t limited;        /* by 429 */
+    uint32_t rejected;       /* by what its gate takes for a rejection: 429, 403, 503 */
     uint32_t failures;       /* otherwise, or not at all */
     uint32_t retries;        /* pages that are tried again */
     uint32_t hasty;          /* sent sooner after another than Crawl-delay and options allow: must be 0 (S1-29) */
@@ -424,8 +424,8 @@ const struct wr_plan_host *wr_plan_save(struct wr_plan *plan, int64_t now, int64
 
 struct wr_plan_stats {
     size_t hosts, tasks, in_flight, known; /* tasks: in windows and in flight */
-    uint64_t starts, robots, retries, rejected, expired, denied;
-    uint64_t limited;                 /* answers 429 */
+    uint64_t starts, robots, retries, expired, denied;
+    uint64_t rejected;                /* as in wr_plan_host_report */
     uint64_t hopeless;                /* times that WR_NEWS_HOPELESS was told */
     size_t lowered;                   /* hosts at which jobs may have fewer in flight than elsewhere (S2-17) */
     uint64_t overrides;               /* times that this was changed */

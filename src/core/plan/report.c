@@ -106,12 +106,12 @@ void wr_figures_sent(struct wr_figures *figures, int64_t least_ns, int64_t now)
     figures->requests++;
 }
 
-void wr_figures_told(struct wr_figures *figures, int status, uint64_t bytes)
+void wr_figures_told(struct wr_figures *figures, int status, bool is_rejection)
 {
-    figures->bytes += bytes;
-    figures->successes += status >= 200 && status <= 399;
-    figures->limited += status == 429;
-    figures->failures += status != 429 && (status < 200 || status > 399);
+    bool is_success = status >= 200 && status <= 399;
+    figures->successes += is_success;
+    figures->rejected += is_rejection;
+    figures->failures += !is_success && !is_rejection;
 }
 
 void wr_host_news(const struct wr_plan *plan, struct wr_plan_host *host, uint32_t news, int status, int64_t now)
@@ -136,7 +136,7 @@ void wr_plan_host_report(const struct wr_plan *plan, const struct wr_plan_host *
     *ret_report = (struct wr_plan_host_report){.key = key,
                                                .requests = figures->requests,
                                                .successes = figures->successes,
-                                               .limited = figures->limited,
+                                               .rejected = figures->rejected,
                                                .failures = figures->failures,
                                                .retries = figures->retries,
                                                .hasty = figures->hasty,

@@ -66,7 +66,7 @@ struct wr_group {
 struct wr_figures {
     int64_t first_at, last_at, closest_ns;
     uint64_t bytes;
-    uint32_t requests, successes, limited, failures, retries, hasty;
+    uint32_t requests, successes, rejected, failures, retries, hasty;
     uint32_t slice;                  /* of time, the last in which something was sent */
     uint16_t starts[WR_PLAN_SLICES]; /* in each, by its number modulo WR_PLAN_SLICES */
 };
@@ -296,7 +296,7 @@ struct wr_plan_waited wr_task_waited(const struct wr_plan *plan, struct wr_plan_
                                      int64_t now);
 /* `least_ns` should lie between two. */
 void wr_figures_sent(struct wr_figures *figures, int64_t least_ns, int64_t now);
-void wr_figures_told(struct wr_figures *figures, int status, uint64_t bytes);
+void wr_figures_told(struct wr_figures *figures, int status, bool is_rejection);
 /* How many were sent in each slice of time, the oldest first; the last is the one that is not over. */
 void wr_figures_recent(const struct wr_figures *figures, int64_t now, uint16_t ret_starts[WR_PLAN_SLICES]);
 /* What an answer changed: when, for who looks, and to whoever listens. */

@@ -158,7 +158,7 @@ struct wr_engine_stats {
     uint64_t redirects;
     uint64_t requests; /* robots.txt, and those that could not connect, included */
     uint64_t robots;   /* of them */
-    uint64_t rejected; /* answers 429 and their like */
+    uint64_t rejected; /* answers 429, 403 and 503 */
     uint64_t retries;
     uint64_t overrides; /* how often a host's concurrency was lowered or restored (S2-24) */
     uint64_t bytes;     /* of bodies */
@@ -201,8 +201,9 @@ void wr_engine_finish(struct wr_engine *engine, struct wr_engine_result *ret_res
 /* One host of the report; after wr_engine_finish. */
 struct wr_engine_host {
     struct wr_span key;
-    uint64_t requests; /* of all kinds */
-    uint64_t ok, rejected, failed, retries, bytes;
+    uint64_t requests;             /* of all kinds */
+    uint64_t ok, rejected, failed; /* answered by 2xx and 3xx; by 429, 403 and 503; otherwise, or not at all */
+    uint64_t retries, bytes;
     uint64_t hasty;                           /* sooner after another than Crawl-delay and options allow: must be 0 */
     double reached_rate;                      /* starts a second between the first and the last; 0: fewer than two */
     double allowed_rate;                      /* as learned; INFINITY: any */

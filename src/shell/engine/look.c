@@ -57,7 +57,7 @@ void wr_look_fill(const struct wr_crawl_loop *loop, const struct wr_plan_host *h
         .interval_ns = look.interval_ns,
         .requests = report->requests,
         .ok = report->successes,
-        .rejected = report->limited,
+        .rejected = report->rejected,
         .failed = report->failures,
         .retries = report->retries,
         .bytes = report->bytes,
@@ -139,7 +139,7 @@ static int64_t rank_of(const struct wr_plan_glance *glance, enum wr_look_sort so
     case WR_SORT_RATE:
         return glance->recent;
     case WR_SORT_REJECTED:
-        return glance->limited;
+        return glance->rejected;
     case WR_SORT_NAME:
         break;
     }

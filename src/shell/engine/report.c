@@ -113,7 +113,7 @@ static void add(struct host *host, const struct wr_plan_host_report *report)
     host->last_at = report->last_at;
     told->requests += report->requests;
     told->ok += report->successes;
-    told->rejected += report->limited;
+    told->rejected += report->rejected;
     told->failed += report->failures;
     told->retries += report->retries;
     told->hasty += report->hasty;

@@ -29,7 +29,7 @@ def without_a_terminal_there_is_a_line_every_five_seconds():
         assert status == 3 and '\033' not in ''.join(lines) + errors, errors
         assert min(b - a for a, b in zip(times, times[1:])) > 4.5, times
         for line in lines:
-            assert re.match(r'\d+ pages?, [\d.]+/s, ETA .*, \d+ in flight, \d+ queued, \d+ failed, \d+ answered 429, ', line)
+            assert re.match(r'\d+ pages?, [\d.]+/s, ETA .*, \d+ in flight, \d+ queued, \d+ failed, \d+ rejected, ', line)
 
 
 def _shown_on_a_terminal(folder, *words, terminal_name='xterm'):

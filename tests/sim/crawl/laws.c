@@ -161,7 +161,7 @@ void laws_reported(struct laws *laws, uint32_t index, const struct wr_plan_host_
     host->reported += report->requests;
     if (report->closest_ns < host->reported_closest_ns)
         host->reported_closest_ns = report->closest_ns;
-    if (report->successes + report->limited + report->failures > report->requests)
+    if (report->successes + report->rejected + report->failures > report->requests)
         laws_break(laws, "more answers than requests are reported", report->key, now);
     if (report->hasty > 0)
         laws_break(laws, "starts are reported that came too soon", report->key, now);

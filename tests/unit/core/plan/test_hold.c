@@ -140,7 +140,7 @@ static void a_page_tells_that_its_host_is_hopeless_once(void **state)
     assert_int_equal(said, 1);
     assert_int_equal(told, 5); /* the first is told at less */
     wr_plan_stats_get(rig.plan, &stats);
-    assert_int_equal(stats.limited, 12);
+    assert_int_equal(stats.rejected, 12);
     assert_int_equal(stats.retries, 12);
     assert_int_equal(stats.hopeless, 1);
     assert_int_equal(stats.lowered, 1);

@@ -13,20 +13,20 @@ static void a_host_has_figures_of_all_that_was_sent_to_it(void **state)
 {
     (void)state;
     static struct rig rig;
-    static const int statuses[] = {200, 429, 404, 301, 0};
-    static const int64_t late_ms[] = {0, 700, 40, 90, 500};
+    static const int statuses[] = {200, 429, 404, 301, 0, 503};
+    static const int64_t late_ms[] = {0, 700, 40, 90, 500, 0};
     rig_init(&rig);
     rig.options.ignores_robots = false;
     rig_begin(&rig);
     rig_job(&rig, 1);
-    rig_offer_many(&rig, 1, "a.example", 5);
+    rig_offer_many(&rig, 1, "a.example", 6);
     struct wr_plan_action action = rig_wait(&rig, rig.now);
     assert_kind(action, WR_PLAN_ROBOTS);
     int64_t first_at = rig.now, last_at = rig.now;
     assert_true(report_of(&rig, "a.example").closest_ns == WEIR_FOREVER);
     rig_robots(&rig, &action, 404, NULL);
     int64_t closest_ns = WEIR_FOREVER;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         action = rig_page(&rig, rig.now + 10 * S);
         rig.now += late_ms[i] * MS;
         closest_ns = rig.now - last_at < closest_ns ? rig.now - last_at : closest_ns;
@@ -34,12 +34,15 @@ static void a_host_has_figures_of_all_that_was_sent_to_it(void **state)
         rig_fetch(&rig, &action, statuses[i]);
     }
     struct wr_plan_host_report report = report_of(&rig, "a.example");
-    assert_int_equal(report.requests, 6);
+    assert_int_equal(report.requests, 7);
     assert_int_equal(report.successes, 2);
-    assert_int_equal(report.limited, 1);
+    assert_int_equal(report.rejected, 2);
     assert_int_equal(report.failures, 3);
-    assert_int_equal(report.retries, 2);
-    assert_int_equal(report.bytes, 5000);
+    assert_int_equal(report.retries, 3);
+    assert_int_equal(report.bytes, 6000);
+    struct wr_plan_stats stats;
+    wr_plan_stats_get(rig.plan, &stats);
+    assert_int_equal(stats.rejected, report.rejected);
     assert_true(report.closest_ns == closest_ns && closest_ns == S);
     assert_true(report.first_at == first_at && report.last_at == last_at);
     assert_true(report.now.delay_ns == S);
