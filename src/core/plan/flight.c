@@ -306,17 +306,12 @@ struct wr_fate wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_ou
     struct wr_task *task = flying(plan, number);
     struct wr_plan_host *host = host_of(task);
     struct wr_lane *lane = lane_of(task);
-    struct wr_fate fate = {.kind = WR_FATE_DONE, .why = WR_NEXT_DONE};
-    assert((task->flags & WR_TASK_ROBOTS) == 0);
+    assert(lane != NULL);
     uint32_t news = tell_gate(plan, host, task, outcome, now);
     host->figures.bytes += bytes;
     land(plan, task);
-    if (lane != NULL) {
-        count_bytes(lane->job, bytes);
-        fate = settle_page(plan, host, number, wr_status_class(&plan->statuses, outcome->status), now);
-    } else {
-        wr_task_end(plan, number);
-    }
+    count_bytes(lane->job, bytes);
+    struct wr_fate fate = settle_page(plan, host, number, wr_status_class(&plan->statuses, outcome->status), now);
     fate.news = news;
     wr_host_settle(plan, host, now);
     return fate;
@@ -348,7 +343,7 @@ struct wr_fate wr_plan_failed(struct wr_plan *plan, uint32_t number, const weir_
     return fate;
 }
 
-/* ---- robots.txt ---- */
+/* ---- robots.txt and errands ---- */
 
 struct wr_life_action wr_plan_robots_came(struct wr_plan *plan, struct wr_plan_host *host, bool is_https,
                                           const struct wr_life_event *event, struct wr_robots *rules, bool stays,
@@ -423,4 +418,16 @@ int wr_plan_errand(struct wr_plan *plan, const struct wr_url *url, uint64_t tag,
     wr_tasks_push(&plan->pool, &host->errands, number);
     wr_host_settle(plan, host, now);
     return 0;
+}
+
+uint32_t wr_plan_errand_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, int64_t now)
+{
+    struct wr_task *task = flying(plan, number);
+    struct wr_plan_host *host = host_of(task);
+    assert((task->flags & WR_TASK_ERRAND) != 0);
+    uint32_t news = tell_or_drop(plan, host, task, outcome, now);
+    land(plan, task);
+    wr_task_end(plan, number);
+    wr_host_settle(plan, host, now);
+    return news;
 }

@@ -333,7 +333,7 @@ struct wr_fate {
     uint32_t news; /* of wr_gate_news: RETRY_AFTER: store the host's memory at once; HOPELESS: end the job (S2-14) */
 };
 
-/* How a page, or an errand (which is always DONE), ended. */
+/* How a page ended. */
 struct wr_fate wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
                             int64_t now);
 
@@ -365,6 +365,8 @@ uint32_t wr_plan_robots_failures(const struct wr_plan_host *host, bool is_https)
 /* A request for a host of this plan on behalf of somebody else: ERRAND follows when its gate opens, before pages.
  * WEIR_E_FULL, WEIR_E_NOMEM. */
 int wr_plan_errand(struct wr_plan *plan, const struct wr_url *url, uint64_t tag, int64_t now);
+/* How it ended (`outcome` may be NULL, as of failed). Returns news, as wr_fate has it. */
+uint32_t wr_plan_errand_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, int64_t now);
 
 /* ---- groups -------------------------------------------------------------------------------------------- */
 

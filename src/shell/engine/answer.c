@@ -8,11 +8,6 @@
 
 /* ---- what the plan is told ---- */
 
-static bool is_answered(const struct wr_flight *flight)
-{
-    return flight->result.end == WR_NET_DONE && flight->result.blame != WR_NET_PROXY_HOST;
-}
-
 /* What was not the host's doing is none of its gate's business. */
 static struct wr_fate tell_plan(struct wr_flight *flight)
 {
@@ -20,13 +15,13 @@ static struct wr_fate tell_plan(struct wr_flight *flight)
     const struct wr_net_result *result = &flight->result;
     int64_t now = wr_crawl_loop_now(loop);
     uint32_t task = flight->action.task;
-    bool is_hosts = is_answered(flight) || result->blame == WR_NET_HOST;
-    weir_outcome outcome = wr_flight_outcome(flight, is_answered(flight) ? result->status : 0, now);
+    bool is_hosts = wr_flight_is_hosts(flight);
+    weir_outcome outcome = wr_flight_outcome(flight, wr_flight_is_answered(flight) ? result->status : 0, now);
     if (result->first_byte_at > result->sent_at)
         outcome.latency_ns = result->first_byte_at - result->sent_at;
     if (is_hosts && !flight->was_sent) /* to connect is to ask, too */
         wr_flight_count(flight, now);
-    if (is_answered(flight))
+    if (wr_flight_is_answered(flight))
         return wr_plan_told(loop->plan, task, &outcome, flight->body_bytes, now);
     bool is_final = result->end == WR_NET_DONE ? result->status == 407 : result->retry == WR_NET_NEVER;
     return wr_plan_failed(loop->plan, task, is_hosts ? &outcome : NULL, is_final, now);
@@ -224,7 +219,7 @@ void wr_answer_came(struct wr_flight *flight)
 void wr_answer_end(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
-    if (is_answered(flight)) {
+    if (wr_flight_is_answered(flight)) {
         wr_buf_clear(&flight->words);
         judge_answer(flight);
     } else {

@@ -215,6 +215,16 @@ weir_outcome wr_flight_outcome(const struct wr_flight *flight, int status, int64
     return outcome;
 }
 
+bool wr_flight_is_answered(const struct wr_flight *flight)
+{
+    return flight->result.end == WR_NET_DONE && flight->result.blame != WR_NET_PROXY_HOST;
+}
+
+bool wr_flight_is_hosts(const struct wr_flight *flight)
+{
+    return wr_flight_is_answered(flight) || flight->result.blame == WR_NET_HOST;
+}
+
 /* A time that the host names binds all others at once, however slowly the body comes. */
 static void hear(struct wr_flight *flight, int status)
 {

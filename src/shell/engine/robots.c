@@ -181,7 +181,7 @@ static void read_answer(const struct wr_flight *flight, const struct wr_plan_hos
 {
     const struct wr_net_result *result = &flight->result;
     struct wr_span location = wr_flight_head(flight, WR_TEXT_LOCATION);
-    bool is_answer = result->end == WR_NET_DONE && result->blame != WR_NET_PROXY_HOST;
+    bool is_answer = wr_flight_is_answered(flight);
     came->rules = NULL;
     came->event = (struct wr_life_event){.kind = is_answer ? WR_LIFE_ANSWERED : WR_LIFE_FAILED,
                                          .status = result->status,
@@ -329,19 +329,12 @@ static void go_on(struct wr_crawl_loop *loop, struct wr_plan_host *host, bool is
     wr_letter_send(&loop->engine->loops[wr_engine_loop_of_url(loop->engine, &came->to)], &errand->letter);
 }
 
-static bool is_hosts(const struct wr_flight *flight)
-{
-    const struct wr_net_result *result = &flight->result;
-    return result->end == WR_NET_DONE ? result->blame != WR_NET_PROXY_HOST : result->blame == WR_NET_HOST;
-}
-
 /* It has been tried, whether anything was written or not. */
 static weir_outcome end_try(struct wr_flight *flight, int64_t now)
 {
-    bool is_answer = flight->result.end == WR_NET_DONE && is_hosts(flight);
     if (!flight->was_sent)
         wr_flight_count(flight, now);
-    return wr_flight_outcome(flight, is_answer ? flight->result.status : 0, now);
+    return wr_flight_outcome(flight, wr_flight_is_answered(flight) ? flight->result.status : 0, now);
 }
 
 void wr_errand_came(struct wr_flight *flight)
@@ -351,8 +344,9 @@ void wr_errand_came(struct wr_flight *flight)
     int64_t now = wr_crawl_loop_now(loop);
     weir_outcome outcome = end_try(flight, now);
     read_answer(flight, flight->action.host, &errand->came);
-    struct wr_fate fate = wr_plan_told(loop->plan, flight->action.task, &outcome, 0, now);
-    if ((fate.news & WR_NEWS_RETRY_AFTER) != 0)
+    uint32_t news =
+        wr_plan_errand_told(loop->plan, flight->action.task, wr_flight_is_hosts(flight) ? &outcome : NULL, now);
+    if ((news & WR_NEWS_RETRY_AFTER) != 0)
         wr_crawl_loop_note(loop, flight->action.host);
     *(errand->prev != NULL ? &errand->prev->next : &loop->errands) = errand->next;
     if (errand->next != NULL)
@@ -389,8 +383,9 @@ void wr_robots_came(struct wr_flight *flight)
     weir_outcome outcome = end_try(flight, now);
     read_answer(flight, host, &came);
     const struct wr_life_event event = came.event;
-    struct wr_life_action action = wr_plan_robots_told(
-        loop->plan, flight->action.task, is_hosts(flight) ? &outcome : NULL, &event, came.rules, came.stays, now);
+    struct wr_life_action action =
+        wr_plan_robots_told(loop->plan, flight->action.task, wr_flight_is_hosts(flight) ? &outcome : NULL, &event,
+                            came.rules, came.stays, now);
     store_copy(flight, host, is_https, action.copy, &event);
     if (outcome.has_retry_after)
         wr_crawl_loop_note(loop, host);

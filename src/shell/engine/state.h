@@ -210,6 +210,10 @@ void wr_flights_free(struct wr_crawl_loop *loop);
 void wr_flight_count(struct wr_flight *flight, int64_t now);
 struct wr_span wr_flight_head(const struct wr_flight *flight, enum wr_text which);
 weir_outcome wr_flight_outcome(const struct wr_flight *flight, int status, int64_t now);
+/* By its host, and not only by a proxy. */
+bool wr_flight_is_answered(const struct wr_flight *flight);
+/* How it ended is its host's doing; else none of its gate's business. */
+bool wr_flight_is_hosts(const struct wr_flight *flight);
 
 /* ---- pages (answer.c), their end (post.c) ---- */
 

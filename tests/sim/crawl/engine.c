@@ -426,8 +426,10 @@ static void told_errand(struct world *world, struct event *event)
     struct event *errand = world->errands[event->action.tag];
     uint32_t host = web_host_of(span_of(event));
     world->errands[event->action.tag] = NULL;
-    struct wr_fate fate = wr_plan_told(world->plans[event->loop], event->action.task, &outcome, 0, world->now);
-    if ((fate.news & WR_NEWS_RETRY_AFTER) != 0 || !world->store.posted[host].has_memory)
+    bool is_hosts = !event->is_lost || world_once_in(world, 2);
+    uint32_t news =
+        wr_plan_errand_told(world->plans[event->loop], event->action.task, is_hosts ? &outcome : NULL, world->now);
+    if ((news & WR_NEWS_RETRY_AFTER) != 0 || !world->store.posted[host].has_memory)
         note_host(world, event->loop, host);
     struct event *back = world_event(world, EVENT_CAME, world->now + MS);
     back->asker = errand->asker;

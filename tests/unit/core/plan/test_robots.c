@@ -205,31 +205,61 @@ static void a_robots_txt_that_moves_within_its_host_waits_for_the_gate_at_each_h
     rig_release(&rig);
 }
 
+static struct wr_plan_action errand(struct rig *rig, const char *text, uint64_t tag)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    assert_int_equal(wr_url_parse(wr_span_of(text), NULL, NULL, memory, sizeof memory, &url), WR_URL_OK);
+    assert_int_equal(wr_plan_errand(rig->plan, &url, tag, rig->now), 0);
+    struct wr_plan_action action = rig_wait(rig, rig->now + S);
+    assert_kind(action, WR_PLAN_ERRAND);
+    rig_send(rig, &action);
+    return action;
+}
+
 static void a_robots_txt_that_moves_to_another_host_passes_that_hosts_gate(void **state)
 {
     (void)state;
     static struct rig rig;
-    char memory[WR_URL_ROOM];
-    struct wr_url url;
     obey(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     struct wr_plan_action action = rig_next(&rig);
     struct wr_plan_host *host = action.host;
     redirect(&rig, &action, false);
-    assert_int_equal(
-        wr_url_parse(wr_span_of("https://www.a.example/robots.txt?x"), NULL, NULL, memory, sizeof memory, &url),
-        WR_URL_OK);
-    assert_int_equal(wr_plan_errand(rig.plan, &url, 4711, rig.now), 0);
-    action = rig_wait(&rig, rig.now + S);
-    assert_kind(action, WR_PLAN_ERRAND);
+    action = errand(&rig, "https://www.a.example/robots.txt?x", 4711);
     assert_int_equal(action.tag, 4711);
     assert_url(action, "https://www.a.example/robots.txt?x");
-    assert_int_equal(rig_fetch(&rig, &action, 200).kind, WR_FATE_DONE);
+    weir_outcome outcome = {.size = sizeof outcome, .status = 200};
+    assert_int_equal(wr_plan_errand_told(rig.plan, action.task, &outcome, rig.now), 0);
     struct wr_life_event event = {.kind = WR_LIFE_ANSWERED, .status = 404, .max_age_ns = -1, .retry_after_ns = -1};
     assert_int_equal(wr_plan_robots_came(rig.plan, host, false, &event, NULL, false, rig.now).copy, WR_COPY_DROP);
     action = rig_wait(&rig, rig.now + S);
     assert_kind(action, WR_PLAN_START);
     assert_url(action, "http://a.example/0");
+    rig_release(&rig);
+}
+
+/* E7: a proxy that fails is not the host's doing. */
+static void errand_that_failed_on_the_way_teaches_its_host_nothing(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    weir_outcome lost = {.size = sizeof lost, .status = 0};
+    struct wr_plan_host_report report;
+    obey(&rig);
+    for (int i = 0; i < 10; i++) {
+        struct wr_plan_action action = errand(&rig, "http://b.example/robots.txt", 1);
+        assert_int_equal(wr_plan_errand_told(rig.plan, action.task, NULL, rig.now), 0);
+    }
+    const struct wr_plan_host *host = wr_plan_host_find(rig.plan, wr_span_of("b.example"));
+    wr_plan_host_report(rig.plan, host, rig.now, &report);
+    assert_int_equal(report.failures, 0);
+    assert_int_equal(report.now.breaker, WEIR_BREAKER_CLOSED);
+    assert_int_equal(report.now.in_flight, 0);
+    struct wr_plan_action action = errand(&rig, "http://b.example/robots.txt", 1);
+    wr_plan_errand_told(rig.plan, action.task, &lost, rig.now);
+    wr_plan_host_report(rig.plan, host, rig.now, &report);
+    assert_int_equal(report.failures, 1);
     rig_release(&rig);
 }
 
@@ -312,4 +342,5 @@ WEIR_TESTS(test(rules_have_so_much_room_and_hosts_wait_for_some),
            test(one_robots_txt_serves_all_jobs), test(robots_txt_that_was_not_sent_has_not_failed),
            test(a_robots_txt_that_moves_within_its_host_waits_for_the_gate_at_each_hop),
            test(a_robots_txt_that_moves_to_another_host_passes_that_hosts_gate),
+           test(errand_that_failed_on_the_way_teaches_its_host_nothing),
            test(a_stored_robots_txt_is_used_and_refreshed))
