@@ -29,7 +29,7 @@ static bool is_ready(const struct wr_plan *plan, const struct wr_plan_host *host
 {
     bool ready = host->place.list == &plan->urgent;
     for (const struct wr_lane *lane = host->lanes; lane != NULL && !ready; lane = lane->beside)
-        ready = wr_link_waits(&lane->ready);
+        ready = wr_list_holds(&lane->ready);
     return ready;
 }
 
@@ -53,7 +53,7 @@ void wr_group_line(struct wr_plan_host *host, bool waits)
     if (waits)
         wr_list_push(&group->line, &host->place);
     else if (host->place.list == &group->line)
-        wr_link_take(&host->place);
+        wr_list_take(&host->place);
 }
 
 /* Its turn comes again then. */
@@ -76,7 +76,7 @@ void wr_group_settle(struct wr_plan *plan, struct wr_group *group, int64_t now)
             break;
         }
         plan->called = WR_LINKED(group->line.first, struct wr_plan_host, place);
-        wr_link_take(&plan->called->place);
+        wr_list_take(&plan->called->place);
         wr_host_settle(plan, plan->called, now);
         if (is_ready(plan, plan->called))
             at = now + WR_PUSH_BACK_NS;
@@ -102,7 +102,7 @@ bool wr_groups_move_due(struct wr_plan *plan, int64_t now)
 static void give(struct wr_plan *plan, struct wr_group *group)
 {
     wr_heap_remove(&plan->groups_timed, &group->timer);
-    wr_link_take(&group->idle);
+    wr_list_take(&group->idle);
     plan->host_bytes_sum -= group->bytes;
     wr_give(plan->options.allocator, group, group->bytes, 16);
 }
@@ -121,7 +121,7 @@ static bool evict(struct wr_plan *plan, int64_t now)
 {
     for (int i = 0; i < WR_EVICT_LOOKS && plan->idle_groups.first != NULL; i++) {
         struct wr_group *group = WR_LINKED(plan->idle_groups.first, struct wr_group, idle);
-        wr_link_take(&group->idle);
+        wr_list_take(&group->idle);
         if (wr_gate_forgettable(gate_of(group), &plan->options.pace, now)) {
             wr_map_remove(&plan->groups, key_of(plan, group), group->key_bytes);
             give(plan, group);
@@ -180,7 +180,7 @@ int wr_group_join(struct wr_plan *plan, struct wr_plan_host *host, struct wr_spa
         return 0;
     host->group = group;
     group->members++;
-    wr_link_take(&group->idle);
+    wr_list_take(&group->idle);
     return 0;
 }
 
@@ -210,7 +210,7 @@ struct wr_span wr_plan_host_group_key(const struct wr_plan *plan, const struct w
 
 bool wr_group_ok(const struct wr_plan *plan, struct wr_group *group)
 {
-    return wr_gate_ok(gate_of(group), &plan->options.pace) && (group->members > 0) != wr_link_waits(&group->idle) &&
+    return wr_gate_ok(gate_of(group), &plan->options.pace) && (group->members > 0) != wr_list_holds(&group->idle) &&
            (group->line.first != NULL || !wr_heap_item_waits(&group->timer));
 }
 

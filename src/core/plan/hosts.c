@@ -80,9 +80,9 @@ void wr_lane_free(struct wr_plan *plan, struct wr_lane *lane)
     *place = lane->beside;
     if (lane->job->stirred == &lane->of_job)
         lane->job->stirred = lane->of_job.next;
-    wr_link_take(&lane->ready);
-    wr_link_take(&lane->loads);
-    wr_link_take(&lane->of_job);
+    wr_list_take(&lane->ready);
+    wr_list_take(&lane->loads);
+    wr_list_take(&lane->of_job);
     plan->lanes -= lane->active;
     plan->host_bytes_sum -= sizeof *lane;
     wr_give(plan->options.allocator, lane, sizeof *lane, alignof(struct wr_lane));
@@ -139,9 +139,9 @@ static void give(struct wr_plan *plan, struct wr_plan_host *host)
         wr_lane_free(plan, host->lanes);
     wr_host_unplace(plan, host);
     wr_group_leave(plan, host);
-    wr_link_take(&host->expires);
-    wr_link_take(&host->unsaved);
-    wr_link_take(&host->recalls);
+    wr_list_take(&host->expires);
+    wr_list_take(&host->unsaved);
+    wr_list_take(&host->recalls);
     for (int i = 0; i < WR_ORIGINS; i++) {
         plan->rules_bytes -= rules_bytes(host->rules[i]);
         wr_robots_free(host->rules[i]);
@@ -188,7 +188,7 @@ static bool evict(struct wr_plan *plan, int64_t now)
             forget(plan, host, now);
             return true;
         }
-        wr_link_take(&host->place);
+        wr_list_take(&host->place);
         wr_list_push(&plan->idle, &host->place);
     }
     return false;
@@ -322,7 +322,7 @@ const struct wr_plan_host *wr_plan_save(struct wr_plan *plan, int64_t now, int64
     while (plan->unsaved.first != NULL) {
         struct wr_plan_host *host = WR_LINKED(plan->unsaved.first, struct wr_plan_host, unsaved);
         struct wr_gate *gate = wr_host_gate_of(host);
-        wr_link_take(&host->unsaved);
+        wr_list_take(&host->unsaved);
         if (!wr_gate_unsaved(gate))
             continue;
         wr_gate_remember(gate, wr_host_pace(plan, host), now, wall_now, ret_memory);

@@ -169,13 +169,13 @@ static void purge_lane(struct wr_plan *plan, struct wr_lane *lane)
         while ((task = wr_lane_pop_any(plan, lane, origin == 1)) != WR_NO_TASK)
             wr_task_end(plan, task);
     lane->in_store = lane->since = 0;
-    wr_link_take(&lane->ready);
-    wr_link_take(&lane->loads);
+    wr_list_take(&lane->ready);
+    wr_list_take(&lane->loads);
 }
 
 static void purge(struct wr_plan *plan, struct wr_job *job, int64_t now)
 {
-    struct wr_link *link = job->lanes.first;
+    struct wr_list_link *link = job->lanes.first;
     for (int i = 0; i < PURGE_BATCH && link != NULL; i++) {
         struct wr_lane *lane = WR_LINKED(link, struct wr_lane, of_job);
         struct wr_plan_host *host = lane->host;

@@ -30,7 +30,7 @@ void wr_lane_want(struct wr_plan *plan, struct wr_lane *lane)
 bool wr_loads_say(struct wr_plan *plan, struct wr_plan_action *ret_action)
 {
     while (plan->loads.first != NULL && WR_LINKED(plan->loads.first, struct wr_lane, loads)->job->paused)
-        wr_link_take(plan->loads.first);
+        wr_list_take(plan->loads.first);
     if (plan->loads.first == NULL || plan->starved || plan->loading == plan->options.max_loads ||
         plan->pool.used >= plan->options.max_tasks)
         return false;
@@ -38,7 +38,7 @@ bool wr_loads_say(struct wr_plan *plan, struct wr_plan_action *ret_action)
     uint32_t most = share(plan), has = in_window(lane);
     uint32_t room = plan->options.max_tasks - plan->pool.used;
     uint32_t count = most > has ? most - has : 1;
-    wr_link_take(&lane->loads);
+    wr_list_take(&lane->loads);
     lane->loading = true;
     plan->loading++;
     lane->since = 0;

@@ -107,7 +107,7 @@ static bool expire(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret
     if (!has_expired(host)) {
         host->gave_up |= host->expiring;
         host->expiring = 0;
-        wr_link_take(&host->expires);
+        wr_list_take(&host->expires);
         wr_host_settle(plan, host, now);
     }
     return number != WR_NO_TASK;
@@ -162,10 +162,10 @@ static bool start_urgent(struct wr_plan *plan, int64_t now, struct wr_plan_actio
     wr_host_stand(plan, host, now, &standing);
     bool started = standing.urgent && standing.gate.verdict == WEIR_GO &&
                    (start_errand(plan, host, now, ret_action) || start_robots(plan, host, &standing, now, ret_action));
-    wr_link_take(&host->place);
+    wr_list_take(&host->place);
     wr_host_settle(plan, host, now);
     if (!started && host->place.list == &plan->urgent) { /* no room for a robots.txt: after those that end */
-        wr_link_take(&host->place);
+        wr_list_take(&host->place);
         wr_heap_remove(&plan->timed, &host->timer);
         wr_heap_push(&plan->timed, now + WR_PUSH_BACK_NS, &host->timer);
     }
@@ -191,7 +191,7 @@ static struct wr_lane *whose_turn(struct wr_lane *lane)
 {
     struct wr_lane *first = lane;
     for (struct wr_lane *other = lane->host->lanes; other != NULL; other = other->beside)
-        if (other->served < first->served && wr_link_waits(&other->ready) && wr_job_may_start(other->job))
+        if (other->served < first->served && wr_list_holds(&other->ready) && wr_job_may_start(other->job))
             first = other;
     return first;
 }
@@ -264,7 +264,7 @@ static bool recall(struct wr_plan *plan, struct wr_plan_action *ret_action)
     if (plan->recalls.first == NULL)
         return false;
     struct wr_plan_host *host = WR_LINKED(plan->recalls.first, struct wr_plan_host, recalls);
-    wr_link_take(&host->recalls);
+    wr_list_take(&host->recalls);
     host->recalling = true;
     *ret_action = (struct wr_plan_action){.kind = WR_PLAN_LOAD, .host = host, .wants_memory = true};
     return true;

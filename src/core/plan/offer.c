@@ -91,7 +91,7 @@ static int queue(struct wr_plan *plan, struct wr_job *job, struct wr_span key, i
     lane->since += lane->loading;
     wr_lane_want(plan, lane);
     if (host->place.list == &plan->idle)
-        wr_link_take(&host->place);
+        wr_list_take(&host->place);
     if (host->held_by == WEIR_REASON_NONE)
         wr_host_held(plan, host, WEIR_REASON_QUEUE, now);
     return 0;

@@ -155,21 +155,21 @@ static bool lane_ok(const struct wr_lane *lane, struct count *count)
 /* Has it something to do, it is somewhere where it will be found. */
 static bool host_ok(struct wr_plan *plan, struct wr_plan_host *host, struct count *count)
 {
-    bool waits = wr_link_waits(&host->place) || wr_heap_item_waits(&host->timer) || host->expiring != 0;
+    bool waits = wr_list_holds(&host->place) || wr_heap_item_waits(&host->timer) || host->expiring != 0;
     uint64_t queued = host->errands.count, flies = 0;
     for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside) {
         if (!lane_ok(lane, count))
             return false;
         bool stands_still = lane->job->paused || lane->job->ended;
         if (!stands_still && lane->in_store > 0 && lane->queued[0] + lane->queued[1] + lane->in_flight == 0 &&
-            !lane->loading && !wr_link_waits(&lane->loads) && lane->job->stirred == NULL)
+            !lane->loading && !wr_list_holds(&lane->loads) && lane->job->stirred == NULL)
             return false; /* nobody would load it */
-        waits |= wr_link_waits(&lane->ready) || wr_link_waits(&lane->loads) || lane->loading;
+        waits |= wr_list_holds(&lane->ready) || wr_list_holds(&lane->loads) || lane->loading;
         queued += stands_still ? 0 : lane->queued[0] + lane->queued[1];
         flies += lane->in_flight;
     }
     count->tasks += host->errands.count;
-    waits |= queued == 0 || flies > 0 || host->claims > queued || wr_link_waits(&host->recalls) || host->recalling ||
+    waits |= queued == 0 || flies > 0 || host->claims > queued || wr_list_holds(&host->recalls) || host->recalling ||
              wr_gate_paused(wr_host_gate_of(host));
     return waits && wr_gate_ok(wr_host_gate_of(host), wr_host_pace(plan, host)) &&
            wr_lifecycle_ok(&host->robots[0], &plan->options.robots) &&

@@ -123,9 +123,9 @@ void wr_host_unplace(struct wr_plan *plan, struct wr_plan_host *host)
 {
     wr_heap_remove(&plan->timed, &host->timer);
     if (host->group == NULL || host->place.list != &host->group->line)
-        wr_link_take(&host->place);
+        wr_list_take(&host->place);
     for (struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
-        wr_link_take(&lane->ready);
+        wr_list_take(&lane->ready);
 }
 
 /* When time alone may change something. */
@@ -192,7 +192,7 @@ static void recall(struct wr_plan *plan, struct wr_plan_host *host)
 {
     bool loads = false;
     for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
-        loads |= lane->loading || wr_link_waits(&lane->loads);
+        loads |= lane->loading || wr_list_holds(&lane->loads);
     if (host->errands.count > 0 && !loads && !host->recalling)
         wr_list_push(&plan->recalls, &host->recalls);
 }
@@ -278,7 +278,7 @@ static void place(struct wr_plan *plan, struct wr_plan_host *host, const struct 
     int64_t at = next_change(plan, host, standing, now);
     if (at != WEIR_FOREVER)
         wr_heap_push(&plan->timed, at > now ? at : now + 1, &host->timer);
-    else if (!wr_link_waits(&host->place) && is_idle(host)) {
+    else if (!wr_list_holds(&host->place) && is_idle(host)) {
         host->gave_up = 0;
         memset(host->lost, 0, sizeof host->lost);
         wr_list_push(&plan->idle, &host->place);

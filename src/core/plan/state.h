@@ -14,10 +14,10 @@
 
 #include "base/alloc.h"
 #include "base/heap.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "base/rng.h"
 #include "core/plan/known.h"
-#include "core/plan/list.h"
 #include "core/plan/look.h"
 #include "core/plan/plan.h"
 #include "core/plan/pool.h"
@@ -32,10 +32,10 @@
 #define WR_HOSTS_CHUNK 256
 
 struct wr_lane {
-    struct wr_link ready;   /* in its job's list */
-    struct wr_link loads;   /* in the plan's list of lanes that want to load */
-    struct wr_link of_job;  /* in its job's list of all lanes */
-    struct wr_lane *beside; /* the host's next one */
+    struct wr_list_link ready;  /* in its job's list */
+    struct wr_list_link loads;  /* in the plan's list of lanes that want to load */
+    struct wr_list_link of_job; /* in its job's list of all lanes */
+    struct wr_lane *beside;     /* the host's next one */
     struct wr_plan_host *host;
     struct wr_job *job;
     struct wr_tasks fifo[WR_ORIGINS];
@@ -55,7 +55,7 @@ struct wr_lane {
 /* Its gate and key lie behind it. */
 struct wr_group {
     struct wr_heap_item timer; /* first; in the heap only while somebody waits */
-    struct wr_link idle;       /* in the plan's list, without members */
+    struct wr_list_link idle;  /* in the plan's list, without members */
     struct wr_list line;       /* hosts that wait for its gate alone, by `place` */
     uint32_t members;
     uint32_t bytes; /* of the block */
@@ -72,11 +72,11 @@ struct wr_figures {
 };
 
 struct wr_plan_host {
-    struct wr_heap_item timer; /* first */
-    struct wr_link place;      /* in `urgent`, `idle`, or its group's line */
-    struct wr_link expires;    /* in `expiring` */
-    struct wr_link unsaved;
-    struct wr_link recalls; /* in the list of those whose memory alone is wanted */
+    struct wr_heap_item timer;   /* first */
+    struct wr_list_link place;   /* in `urgent`, `idle`, or its group's line */
+    struct wr_list_link expires; /* in `expiring` */
+    struct wr_list_link unsaved;
+    struct wr_list_link recalls; /* in the list of those whose memory alone is wanted */
     struct wr_lane *lanes;
     struct wr_group *group;  /* NULL: none */
     weir_pace_options *pace; /* its own, since somebody set them; NULL: the plan's */
@@ -132,7 +132,7 @@ struct wr_job {
     bool full;           /* or in the answer that is being given */
     bool paused, ended, timed_out;
     int64_t limited_at;           /* when it last had something to start and might not */
-    struct wr_link *stirred;      /* the next of its lanes whose host is to be looked at again */
+    struct wr_list_link *stirred; /* the next of its lanes whose host is to be looked at again */
     bool says_drained, says_over; /* an action is due */
     enum wr_draw over;
 };

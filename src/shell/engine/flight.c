@@ -48,40 +48,21 @@ static struct wr_flight *make(struct wr_crawl_loop *loop)
     return NULL;
 }
 
-static void unlink_flight(struct wr_flight *flight)
-{
-    struct wr_crawl_loop *loop = flight->loop;
-    if (flight->prev != NULL)
-        flight->prev->next = flight->next;
-    else
-        loop->lists[flight->place] = flight->next;
-    if (flight->next != NULL)
-        flight->next->prev = flight->prev;
-}
-
 void wr_flight_move(struct wr_flight *flight, enum wr_flight_place place)
 {
-    struct wr_crawl_loop *loop = flight->loop;
-    if (flight->place != WR_FLIGHT_SPARE)
-        unlink_flight(flight);
-    flight->place = place;
-    flight->prev = NULL;
-    flight->next = loop->lists[place];
-    if (flight->next != NULL && place != WR_FLIGHT_SPARE)
-        flight->next->prev = flight;
-    loop->lists[place] = flight;
+    struct wr_list *to = &flight->loop->lists[place];
+    if (flight->link.list == to)
+        return;
+    wr_list_take(&flight->link);
+    wr_list_push(to, &flight->link);
 }
 
 static struct wr_flight *take(struct wr_crawl_loop *loop)
 {
-    struct wr_flight *flight = loop->lists[WR_FLIGHT_SPARE];
-    if (flight != NULL)
-        loop->lists[WR_FLIGHT_SPARE] = flight->next;
-    else
-        flight = make(loop);
+    struct wr_list_link *spare = loop->lists[WR_FLIGHT_SPARE].last;
+    struct wr_flight *flight = spare != NULL ? WR_LINKED(spare, struct wr_flight, link) : make(loop);
     if (flight == NULL)
         return NULL;
-    flight->place = WR_FLIGHT_SPARE;
     wr_flight_move(flight, WR_FLIGHT_FLIES);
     (void)atomic_fetch_add(&loop->engine->flights, 1);
     wr_count_add(&loop->counts.in_flight, 1);
@@ -128,9 +109,9 @@ void wr_flight_landed(struct wr_flight *flight)
 void wr_flights_free(struct wr_crawl_loop *loop)
 {
     for (int place = 0; place <= WR_FLIGHT_POSTS; place++)
-        while (loop->lists[place] != NULL) {
-            struct wr_flight *flight = loop->lists[place];
-            loop->lists[place] = flight->next;
+        while (loop->lists[place].first != NULL) {
+            struct wr_flight *flight = WR_LINKED(loop->lists[place].first, struct wr_flight, link);
+            wr_list_take(&flight->link);
             free_flight(flight);
         }
 }

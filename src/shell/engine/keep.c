@@ -321,8 +321,7 @@ void wr_keep_flight(struct wr_flight *flight)
         wr_flight_move(flight, WR_FLIGHT_POSTS);
         return;
     }
-    if (flight->place == WR_FLIGHT_POSTS)
-        wr_flight_move(flight, WR_FLIGHT_FLIES);
+    wr_flight_move(flight, WR_FLIGHT_FLIES);
     if (archive->body_folder != NULL && flight->result.status >= 200 && flight->result.status < 300)
         wr_body_name(&flight->url, wr_flight_head(flight, WR_TEXT_TYPE), keep->name);
     keep->work.data = flight;

@@ -120,10 +120,11 @@ void wr_crawl_loop_due(struct wr_crawl_loop *loop)
 
 static void cancel_all(struct wr_crawl_loop *loop)
 {
-    while (loop->lists[WR_FLIGHT_POSTS] != NULL)
-        wr_flight_give_back(loop->lists[WR_FLIGHT_POSTS]); /* it stays queued in the store */
-    for (struct wr_flight *flight = loop->lists[WR_FLIGHT_FLIES]; flight != NULL; flight = flight->next)
-        wr_flight_cancel(flight);
+    const struct wr_list *posts = &loop->lists[WR_FLIGHT_POSTS], *flies = &loop->lists[WR_FLIGHT_FLIES];
+    while (posts->first != NULL)
+        wr_flight_give_back(WR_LINKED(posts->first, struct wr_flight, link)); /* it stays queued in the store */
+    for (struct wr_list_link *link = flies->first; link != NULL; link = link->next)
+        wr_flight_cancel(WR_LINKED(link, struct wr_flight, link));
 }
 
 static void obey(struct wr_crawl_loop *loop, int phase)

@@ -308,14 +308,13 @@ void wr_post_flight(struct wr_flight *flight)
 
 void wr_posts_again(struct wr_crawl_loop *loop)
 {
-    struct wr_flight *flight = loop->lists[WR_FLIGHT_POSTS];
+    const struct wr_list *posts = &loop->lists[WR_FLIGHT_POSTS];
     loop->is_stalled = false;
-    while (flight != NULL && !loop->is_stalled) {
-        struct wr_flight *next = flight->next;
+    while (posts->first != NULL && !loop->is_stalled) {
+        struct wr_flight *flight = WR_LINKED(posts->first, struct wr_flight, link);
         if (flight->keep.waits)
             wr_keep_flight(flight);
         else
             wr_post_flight(flight);
-        flight = next;
     }
 }

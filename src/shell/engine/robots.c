@@ -241,7 +241,7 @@ static void store_copy(const struct wr_flight *flight, const struct wr_plan_host
 /* A request that another loop makes for this one. Goes there as a letter, and comes back as one. */
 struct wr_errand {
     struct wr_letter letter;
-    struct wr_errand *next, *prev; /* of the loop that makes it */
+    struct wr_list_link link; /* of the loop that makes it */
     struct wr_crawl_loop *asker;
     struct wr_plan_host *host; /* the asker's, whose robots.txt it is */
     bool is_https;
@@ -258,9 +258,9 @@ static void free_errand(struct wr_letter *letter)
 
 void wr_errands_free(struct wr_crawl_loop *loop)
 {
-    while (loop->errands != NULL) {
-        struct wr_errand *errand = loop->errands;
-        loop->errands = errand->next;
+    while (loop->errands.first != NULL) {
+        struct wr_errand *errand = WR_LINKED(loop->errands.first, struct wr_errand, link);
+        wr_list_take(&errand->link);
         free_errand(&errand->letter);
     }
 }
@@ -297,10 +297,7 @@ static void read_errand(struct wr_crawl_loop *loop, struct wr_letter *letter)
                     ? wr_plan_errand(loop->plan, &url, (uint64_t)(uintptr_t)errand, wr_crawl_loop_now(loop))
                     : WEIR_E_INVAL;
     if (error == 0) {
-        errand->next = loop->errands;
-        if (errand->next != NULL)
-            errand->next->prev = errand;
-        loop->errands = errand;
+        wr_list_push(&loop->errands, &errand->link);
         return;
     }
     errand->came.event = (struct wr_life_event){.kind = WR_LIFE_FAILED, .retry_after_ns = -1, .max_age_ns = -1};
@@ -348,9 +345,7 @@ void wr_errand_came(struct wr_flight *flight)
         wr_plan_errand_told(loop->plan, flight->action.task, wr_flight_is_hosts(flight) ? &outcome : NULL, now);
     if ((news & WR_NEWS_RETRY_AFTER) != 0)
         wr_crawl_loop_note(loop, flight->action.host);
-    *(errand->prev != NULL ? &errand->prev->next : &loop->errands) = errand->next;
-    if (errand->next != NULL)
-        errand->next->prev = errand->prev;
+    wr_list_take(&errand->link);
     send_back(errand);
     wr_flight_give_back(flight);
 }

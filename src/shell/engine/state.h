@@ -25,6 +25,7 @@
 #define WR_SHELL_ENGINE_STATE_H
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "core/plan/ledger.h"
 #include "core/rules/page/page.h"
@@ -160,8 +161,7 @@ enum wr_text {
 
 struct wr_flight {
     struct wr_crawl_loop *loop;
-    struct wr_flight *next, *prev;
-    enum wr_flight_place place;
+    struct wr_list_link link;     /* in its place's list */
     struct wr_plan_action action; /* but for its url */
     struct wr_url url;
     char url_memory[WR_URL_ROOM];
@@ -202,6 +202,7 @@ bool wr_flight_set_url(struct wr_flight *flight, struct wr_span url);
 void wr_flight_send(struct wr_flight *flight, struct wr_span etag, struct wr_span modified);
 void wr_flight_cancel(struct wr_flight *flight);
 void wr_flight_landed(struct wr_flight *flight);
+/* To the end of those that are there; who is there stays where it is. */
 void wr_flight_move(struct wr_flight *flight, enum wr_flight_place place);
 void wr_flight_give_back(struct wr_flight *flight); /* into the pool */
 void wr_flights_free(struct wr_crawl_loop *loop);
@@ -288,10 +289,10 @@ struct wr_crawl_loop {
     bool must_be_timely; /* something was started at a host whose requests have their times */
     struct wr_net *net;
     struct wr_plan *plan;
-    struct wr_flight *lists[WR_FLIGHT_POSTS + 1]; /* by place; spares are singly linked */
-    bool is_stalled;                              /* the store has no room */
-    _Atomic bool has_room;                        /* it has again */
-    _Atomic bool lists_again;                     /* the store has hosts that the plan has not */
+    struct wr_list lists[WR_FLIGHT_POSTS + 1]; /* of flights, by place */
+    bool is_stalled;                           /* the store has no room */
+    _Atomic bool has_room;                     /* it has again */
+    _Atomic bool lists_again;                  /* the store has hosts that the plan has not */
     bool has_uv, has_thread;
     uint32_t loads;
     int64_t start_at, paid_at, scarce_until; /* by limits over everything: no start before */
@@ -301,7 +302,7 @@ struct wr_crawl_loop {
     struct wr_map referrers;
     struct wr_referrer *last_referrer;
     struct wr_hop *hops;
-    struct wr_errand *errands;       /* for other loops, not answered yet */
+    struct wr_list errands;          /* for other loops, not answered yet */
     struct wr_store_change *changes; /* scratch */
     size_t changes_room;
     uint64_t *elsewhere;

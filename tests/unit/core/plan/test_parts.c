@@ -2,9 +2,9 @@
 /* test_parts.c - lists, pool, set of fingerprints, and the table of queries. */
 #include "rig.h"
 
+#include "base/list.h"
 #include "base/rng.h"
 #include "core/plan/known.h"
-#include "core/plan/list.h"
 #include "core/plan/pool.h"
 #include "core/plan/trap.h"
 
@@ -12,17 +12,17 @@ static void a_list_gives_back_what_came_first_also_when_others_leave(void **stat
 {
     (void)state;
     struct wr_list list = {NULL, NULL};
-    struct wr_link links[5] = {{NULL, NULL, NULL}};
+    struct wr_list_link links[5] = {{NULL, NULL, NULL}};
     for (int i = 0; i < 5; i++)
         wr_list_push(&list, &links[i]);
     wr_list_push(&list, &links[0]); /* is there already */
-    wr_link_take(&links[2]);
-    wr_link_take(&links[4]);
-    wr_link_take(&links[2]); /* is not there any more */
+    wr_list_take(&links[2]);
+    wr_list_take(&links[4]);
+    wr_list_take(&links[2]); /* is not there any more */
     static const int expected[] = {0, 1, 3};
     for (int i = 0; i < 3; i++) {
         assert_ptr_equal(list.first, &links[expected[i]]);
-        wr_link_take(list.first);
+        wr_list_take(list.first);
     }
     assert_null(list.first);
     assert_null(list.last);

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /* list.h - a queue whose links lie in what waits. Taking out of the middle is as cheap as from the front. */
-#ifndef WR_CORE_PLAN_LIST_H
-#define WR_CORE_PLAN_LIST_H
+#ifndef WR_BASE_LIST_H
+#define WR_BASE_LIST_H
 
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 /* All zero: in no list. */
-struct wr_link {
-    struct wr_link *next, *prev;
+struct wr_list_link {
+    struct wr_list_link *next, *prev;
     struct wr_list *list;
 };
 
 struct wr_list {
-    struct wr_link *first, *last;
+    struct wr_list_link *first, *last;
 };
 
 /* What a link lies in. */
 #define WR_LINKED(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
-static inline bool wr_link_waits(const struct wr_link *link)
+static inline bool wr_list_holds(const struct wr_list_link *link)
 {
     return link->list != NULL;
 }
 
 /* At the end; where it is already, it stays. */
-static inline void wr_list_push(struct wr_list *list, struct wr_link *link)
+static inline void wr_list_push(struct wr_list *list, struct wr_list_link *link)
 {
     if (link->list != NULL) {
         assert(link->list == list);
         return;
     }
-    *link = (struct wr_link){NULL, list->last, list};
+    *link = (struct wr_list_link){NULL, list->last, list};
     if (list->last != NULL)
         list->last->next = link;
     else
@@ -41,7 +41,7 @@ static inline void wr_list_push(struct wr_list *list, struct wr_link *link)
 }
 
 /* What is in no list is left alone. */
-static inline void wr_link_take(struct wr_link *link)
+static inline void wr_list_take(struct wr_list_link *link)
 {
     struct wr_list *list = link->list;
     if (list == NULL)
@@ -54,7 +54,7 @@ static inline void wr_link_take(struct wr_link *link)
         link->next->prev = link->prev;
     else
         list->last = link->prev;
-    *link = (struct wr_link){NULL, NULL, NULL};
+    *link = (struct wr_list_link){NULL, NULL, NULL};
 }
 
 #endif
