@@ -59,17 +59,13 @@ static void keep(void *context, const struct wr_link *link)
     page->facts.links += is_asked;
     if (link->nofollow && !page->options.follows_nofollow)
         return;
-    if (at + sizeof head + link->url.bytes > WR_PAGE_TEXT_MAX) {
-        page->facts.is_cut = true;
+    if (at + sizeof head + link->url.bytes > WR_PAGE_TEXT_MAX)
         return;
-    }
     wr_buf_append(&page->text, &head, sizeof head);
     if (link->url.bytes > 0)
         wr_buf_append_span(&page->text, link->url);
     if (link->kind == WR_LINK_BASE)
         page->base_at = at;
-    if (link->kind == WR_LINK_CANONICAL && page->canonical_at == NOWHERE)
-        page->canonical_at = at;
     page->kept++;
 }
 
@@ -90,7 +86,7 @@ void wr_page_begin(struct wr_page *page, const struct wr_page_options *options)
     page->look = (uint8_t)look_at_type(type.type);
     wr_buf_clear(&page->text);
     page->kept = 0;
-    page->base_at = page->canonical_at = NOWHERE;
+    page->base_at = NOWHERE;
     struct wr_links_options scan = {
         .kinds = page->options.kinds | 1u << WR_LINK_BASE | 1u << WR_LINK_CANONICAL,
         .max_links = options->max_links == 0 ? WR_PAGE_LINKS_MAX : options->max_links,
@@ -150,32 +146,14 @@ static struct wr_url base_of(const struct wr_page *page, char memory[WR_URL_ROOM
     return fault == WR_URL_OK ? url : *page->options.url;
 }
 
-/* The links have been told: their room goes to the canonical URL, if there is one. */
-static void keep_canonical(struct wr_page *page, struct wr_span canonical)
+/* The links have been told. */
+static void forget_links(struct wr_page *page)
 {
     wr_buf_clear(&page->text);
     if (page->text.room > KEPT_TEXT) {
         wr_buf_release(&page->text);
         wr_buf_init(&page->text, page->allocator, WR_PAGE_TEXT_MAX);
     }
-    if (canonical.bytes == 0)
-        return;
-    wr_buf_append_span(&page->text, canonical);
-    if (page->text.error == 0)
-        page->facts.canonical = wr_buf_from(&page->text, 0);
-}
-
-static struct wr_span canonical_of(const struct wr_page *page, const struct wr_base *base, char memory[WR_URL_ROOM])
-{
-    struct wr_url url;
-    struct head head;
-    size_t next;
-
-    if (page->canonical_at == NOWHERE)
-        return (struct wr_span){NULL, 0};
-    struct wr_span link = link_at(page, page->canonical_at, &head, &next);
-    bool is_one = wr_base_resolve(base, link, memory, &url) == WR_URL_OK;
-    return is_one ? wr_url_part(&url, 0, url.bytes) : (struct wr_span){NULL, 0};
 }
 
 /* Slots for twice as many as were kept. */
@@ -254,20 +232,19 @@ static void report(struct wr_page *page, const struct wr_base *base, size_t mask
 
 static int tell_links(struct wr_page *page, wr_page_found *found, void *context)
 {
-    char base_memory[WR_URL_ROOM], canonical_memory[WR_URL_ROOM];
+    char memory[WR_URL_ROOM];
     struct wr_base base;
     size_t mask;
     bool follows = page->options.follows_nofollow || (page->facts.wishes & WR_ROBOTS_NOFOLLOW) == 0;
 
     if (page->text.error != 0)
         return WEIR_E_NOMEM; /* what is there may be half a link */
-    struct wr_url url = base_of(page, base_memory);
+    struct wr_url url = base_of(page, memory);
     wr_base_init(&base, &url, page->options.idna);
-    struct wr_span canonical = canonical_of(page, &base, canonical_memory);
     int error = follows && page->kept > 0 ? make_seen(page, &mask) : 0;
     if (error == 0 && follows && page->kept > 0)
         report(page, &base, mask, found, context);
-    keep_canonical(page, canonical);
+    forget_links(page);
     return error;
 }
 
@@ -296,7 +273,6 @@ int wr_page_end(struct wr_page *page, wr_page_found *found, void *context)
     page->facts.is_html = page->look == LOOK_YES;
     if (page->facts.is_html) {
         page->facts.wishes |= page->links.wishes;
-        page->facts.is_cut = page->facts.is_cut || page->links.is_full;
         page->facts.title = wr_links_title(&page->links, page->title);
         error = tell_links(page, found, context);
     }

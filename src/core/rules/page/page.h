@@ -48,15 +48,13 @@ struct wr_page_options {
 
 /* What is told when the page has ended; good until the next begins. */
 struct wr_page_facts {
-    bool is_html;             /* it was searched for links */
-    bool is_cut;              /* max_links or WR_PAGE_TEXT_MAX was reached: there may be more */
-    uint64_t bytes;           /* of the body */
-    uint32_t links;           /* in the page, of the kinds asked for, however often and wherever they lead */
-    uint32_t reported;        /* of them */
-    unsigned wishes;          /* of the page and of the fields, a set of wr_robots_wish */
-    struct wr_span title;     /* NULL: none */
-    struct wr_span canonical; /* where <link rel=canonical> leads, a canonical URL; NULL: nowhere */
-    struct wr_span digest;    /* "xxh128:…"; NULL: none was asked for */
+    bool is_html;          /* it was searched for links */
+    uint64_t bytes;        /* of the body */
+    uint32_t links;        /* in the page, of the kinds asked for, however often and wherever they lead */
+    uint32_t reported;     /* of them */
+    unsigned wishes;       /* of the page and of the fields, a set of wr_robots_wish */
+    struct wr_span title;  /* NULL: none */
+    struct wr_span digest; /* "xxh128:…"; NULL: none was asked for */
 };
 
 struct wr_page_link {
@@ -74,12 +72,12 @@ struct wr_page {
 
     struct wr_page_options options;
     const weir_allocator *allocator;
-    uint8_t look;                 /* whether it is HTML */
-    struct wr_buf text;           /* the links that were kept, each behind its head */
-    uint32_t kept;                /* of them */
-    size_t base_at, canonical_at; /* where they are in the text; SIZE_MAX: there is none */
-    uint64_t *seen;               /* fingerprints, open-addressed; 0: free */
-    size_t seen_room;             /* slots */
+    uint8_t look;       /* whether it is HTML */
+    struct wr_buf text; /* the links that were kept, each behind its head */
+    uint32_t kept;      /* of them */
+    size_t base_at;     /* where it is in the text; SIZE_MAX: there is none */
+    uint64_t *seen;     /* fingerprints, open-addressed; 0: free */
+    size_t seen_room;   /* slots */
     char digest[WR_DIGEST_TEXT_MAX];
     char title[WR_LINKS_TITLE_MAX];
     struct wr_links links;

@@ -101,7 +101,7 @@ static void each_link_is_told_once_canonical_and_in_order(void **state)
                         "frame https://h.example/a/f\n");
     assert_int_equal(page.facts.links, 7);
     assert_int_equal(page.facts.reported, 4);
-    assert_true(page.facts.is_html && !page.facts.is_cut);
+    assert_true(page.facts.is_html);
 }
 
 static void links_to_other_schemes_and_to_no_url_are_dropped(void **state)
@@ -121,7 +121,6 @@ static void user_and_password_are_told_nobody(void **state)
     assert_string_equal(
         read_page("<a href=https://me:secret@h.example/x><link rel=canonical href=//me:secret@h.example/>"),
         "https://h.example/x\ncanonical https://h.example/\n");
-    assert_fact(page.facts.canonical, "https://h.example/");
 }
 
 static void a_base_holds_for_links_before_it_too(void **state)
@@ -144,7 +143,6 @@ static void only_the_kinds_asked_for_are_told(void **state)
                                          "hint https://h.example/x/n\n");
     assert_string_equal(read_with(text, (struct wr_page_options){.kinds = 1u << WR_LINK_A}), "https://h.example/x/a\n");
     assert_int_equal(page.facts.links, 1);
-    assert_fact(page.facts.canonical, "https://h.example/x/c");
     assert_string_equal(read_with(text, (struct wr_page_options){.kinds = WR_LINKS_ALL}),
                         "canonical https://h.example/x/c\nimage https://h.example/x/i\nhttps://h.example/x/a\n"
                         "resource https://h.example/x/s\nhint https://h.example/x/n\n");
@@ -306,25 +304,22 @@ static void every_body_has_a_digest(void **state)
     assert_fact(page.facts.digest, NULL);
 }
 
-static void title_and_canonical_link_are_told(void **state)
+static void title_is_told(void **state)
 {
     (void)state;
-    (void)read_page("<title> A &amp;\n B </title><link rel=canonical href=/c?d#e><link rel=canonical href=/no>");
+    (void)read_page("<title> A &amp;\n B </title>");
     assert_fact(page.facts.title, "A & B");
-    assert_fact(page.facts.canonical, "https://h.example/c?d");
-    (void)read_page("<link rel=canonical href=mailto:x>");
+    (void)read_page("<p>no title</p>");
     assert_fact(page.facts.title, NULL);
-    assert_fact(page.facts.canonical, NULL);
 }
 
 /* ---- bounds --------------------------------------------------------------------------------------------- */
 
-static void links_beyond_the_most_are_left_out_and_that_is_told(void **state)
+static void links_beyond_the_most_are_left_out(void **state)
 {
     (void)state;
     assert_string_equal(read_with("<a href=c><a href=c><a href=d><a href=e>", (struct wr_page_options){.max_links = 3}),
                         "https://h.example/a/c\nhttps://h.example/a/d\n");
-    assert_true(page.facts.is_cut);
 }
 
 /* 300 links of 8000 bytes are more than 1 MiB; after the page the memory is given back. */
@@ -345,7 +340,6 @@ static void a_page_of_huge_links_is_bounded_and_its_memory_given_back(void **sta
     }
     assert_true(memory.live_bytes < 3 << 20);
     assert_int_equal(wr_page_end(&page, tell, &told), 0);
-    assert_true(page.facts.is_cut);
     assert_int_equal(page.facts.links, 300);
     assert_int_equal(page.facts.reported, 130); /* of 8 KB each, with their heads: 1 MiB */
     assert_true(memory.live_bytes < 128 << 10);
@@ -422,8 +416,8 @@ WEIR_TESTS(page_test(each_link_is_told_once_canonical_and_in_order),
            page_test(wishes_of_the_page_and_of_the_fields_are_told_together),
            page_test(only_html_is_searched_for_links),
            page_test(without_a_content_type_the_first_bytes_tell_in_any_pieces),
-           page_test(the_charset_of_the_field_counts), page_test(every_body_has_a_digest),
-           page_test(title_and_canonical_link_are_told), page_test(links_beyond_the_most_are_left_out_and_that_is_told),
+           page_test(the_charset_of_the_field_counts), page_test(every_body_has_a_digest), page_test(title_is_told),
+           page_test(links_beyond_the_most_are_left_out),
            page_test(a_page_of_huge_links_is_bounded_and_its_memory_given_back),
            page_test(many_links_are_told_once_each), page_test(pages_that_follow_take_no_more_memory),
            page_test(without_memory_it_says_so_and_the_next_page_is_read))
