@@ -171,11 +171,6 @@ void wr_plan_given(struct wr_plan *plan, uint32_t number, int64_t now)
     wr_host_settle(plan, host, now);
 }
 
-void wr_plan_dropped(struct wr_plan *plan, uint32_t number, int64_t now)
-{
-    wr_plan_given(plan, number, now);
-}
-
 /* ---- answers ---- */
 
 /* S2-17: each full step of learned delay above the base is one request less. */

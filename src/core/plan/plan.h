@@ -21,8 +21,8 @@
  * fingerprint being a keyed hash of its canonical URL, so that every write may be repeated.
  *
  * A *start* is what gate.h says. START and ROBOTS hold a reservation: the engine connects, asks wr_plan_may_send just
- * before it writes, says wr_plan_sent when it does, and then wr_plan_told, or wr_plan_dropped if nothing is known of
- * how it ended. If it may not send, or cannot, wr_plan_given: the task is where it was, and nothing is counted.
+ * before it writes, says wr_plan_sent when it does, and then wr_plan_told. If it may not send, or cannot, or nothing is
+ * known of how it ended, wr_plan_given: the task is where it was, and nothing is counted.
  *
  * A *redirect* is a link with one more hop and the same depth: the engine offers its target, and the page that led
  * there has ended. So each hop is a task of its own host, in whatever loop, under its robots.txt, its gate, the scope
@@ -42,8 +42,7 @@
  *
  * Bounded: max_hosts hosts of wr_plan_host_bytes each, max_tasks tasks in windows, text_bytes of their text,
  * rules_bytes of robots.txt, known_max fingerprints of 8 bytes; beyond that offers say ASK_STORE, hosts sleep in the
- * store (HOSTS asks for them when there is room), and loads are smaller. next, sent, told, given and dropped take no
- * memory.
+ * store (HOSTS asks for them when there is room), and loads are smaller. next, sent, told and given take no memory.
  */
 #ifndef WR_CORE_PLAN_PLAN_H
 #define WR_CORE_PLAN_PLAN_H
@@ -305,10 +304,9 @@ void wr_plan_hold(struct wr_plan *plan, int64_t until);
 /* Asked just before writing. Anything but WEIR_GO: wr_plan_given. */
 weir_decision wr_plan_may_send(struct wr_plan *plan, uint32_t number, int64_t now);
 void wr_plan_sent(struct wr_plan *plan, uint32_t number, int64_t now);
-/* Not sent after all. It is where it was, for at least 100 ms. */
+/* Not sent after all; or sent, and nothing is known of how it ended: our own fault, or it was cancelled. It is where it
+ * was, for at least 100 ms. */
 void wr_plan_given(struct wr_plan *plan, uint32_t number, int64_t now);
-/* Sent, and nothing is known of how it ended: our own fault, or it was cancelled. As given. */
-void wr_plan_dropped(struct wr_plan *plan, uint32_t number, int64_t now);
 
 /* The head of an answer is there: what it says of waiting binds at once; how it ended is told later. Returns news, as
  * wr_fate has it. */

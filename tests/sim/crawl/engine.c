@@ -448,7 +448,7 @@ static void answered(struct world *world, struct event *event)
     laws_answer(&world->laws, row_of(world, event), span_of(event), retry_after_ns, world->now);
     laws_group_answer(&world->laws, event->group, is_dropped ? -1 : retry_after_ns, world->now);
     if (is_dropped) {
-        wr_plan_dropped(world->plans[event->loop], event->action.task, world->now);
+        wr_plan_given(world->plans[event->loop], event->action.task, world->now);
         came_back(world, event);
         world->laws.hosts[web_host_of(span_of(event))].window_end =
             retry_after_ns > 0 ? world->laws.durable_window_end[web_host_of(span_of(event))]

@@ -110,7 +110,7 @@ static void what_was_sent_and_dropped_counts_for_the_interval(void **state)
     rig_send(&rig, &action);
     int64_t at = rig.now;
     rig.now += 50 * MS;
-    wr_plan_dropped(rig.plan, action.task, rig.now);
+    wr_plan_given(rig.plan, action.task, rig.now);
     action = rig_wait(&rig, at + S);
     assert_kind(action, WR_PLAN_START);
     assert_int_equal(rig.now, at + S);
