@@ -38,8 +38,7 @@
 #include <uv.h>
 #include <weir/client.h>
 
-#define WR_DETAIL_MAX 160                        /* bytes of a failure in words */
-#define WR_CONNECTION_IDLE_NS (60 * WEIR_SECOND) /* so long a connection may lie idle and still be used */
+#define WR_DETAIL_MAX 160 /* bytes of a failure in words */
 
 struct wr_lane;
 struct wr_ride;

@@ -282,7 +282,6 @@ static int make_net(weir_client *client)
         .judge_context = wr_client_world->judge_context,
         .transfers_max = 2 * options->concurrency, /* cancelled ones take a moment to end */
         .connections_max = CONNECTIONS_MAX,
-        .idle_ns = WR_CONNECTION_IDLE_NS,
         .head_max = (uint32_t)options->max_header_bytes,
         .body_max = options->max_body_bytes,
         .connect_ns = options->connect_timeout_ns,

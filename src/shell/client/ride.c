@@ -294,7 +294,7 @@ static bool is_last(const struct weir_fetch *fetch)
     const struct wr_lane *lane = fetch->lane;
     const struct wr_net *net = fetch->client->net;
     struct wr_net_stats stats;
-    if (wr_pacer_delay(fetch->client->pacer, lane->key, lane->key_bytes) >= WR_CONNECTION_IDLE_NS)
+    if (wr_pacer_delay(fetch->client->pacer, lane->key, lane->key_bytes) >= WR_NET_IDLE_NS)
         return true;
     wr_net_stats(net, &stats);
     return lane->first == NULL && stats.connections > wr_net_connections(net) / 2;

@@ -7,7 +7,6 @@
 #include "shell/net/idna.h"
 
 #define SKIPPED_MAX ((uint64_t)64 << 10) /* bytes of a body that nobody wants: more, and the connection is cheaper */
-#define IDLE_NS (60 * WEIR_SECOND)       /* how long the net keeps a connection */
 #define KEPT_MAX ((size_t)256 << 10)     /* room of a buffer that is kept for the next flight */
 
 /* ---- flights that are used again ---- */
@@ -348,7 +347,7 @@ void wr_flight_cancel(struct wr_flight *flight)
  * to more. */
 static bool is_far(int64_t next_ns)
 {
-    return next_ns >= IDLE_NS && next_ns != WEIR_FOREVER;
+    return next_ns >= WR_NET_IDLE_NS && next_ns != WEIR_FOREVER;
 }
 
 void wr_flight_send(struct wr_flight *flight, struct wr_span etag, struct wr_span modified)

@@ -270,14 +270,9 @@ static void ask(struct load *load, struct wr_store_query *query)
 
 static void ask_robots(struct load *load, bool is_https)
 {
-    char memory[WEIR_PACE_KEY_MAX + 32];
-    struct wr_buf url;
-    wr_buf_init_fixed(&url, memory, sizeof memory);
-    wr_buf_append_string(&url, is_https ? "https://" : "http://");
-    wr_buf_append_span(&url, wr_plan_host_key(load->action.host));
-    wr_buf_append_string(&url, "/robots.txt");
+    char memory[WR_ROBOTS_URL_ROOM];
     ask(load, &(struct wr_store_query){.what = WR_STORE_ONE_ROBOTS,
-                                       .key = wr_buf_from(&url, 0),
+                                       .key = wr_robots_url(load->action.host, is_https, memory),
                                        .row = is_https ? on_https_robots : on_http_robots});
 }
 

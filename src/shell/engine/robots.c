@@ -71,6 +71,16 @@ void wr_robots_returned(struct wr_flight *flight)
         put_hop(flight->loop, flight->action.host, flight->action.is_https, wr_span_of(flight->url.text));
 }
 
+struct wr_span wr_robots_url(const struct wr_plan_host *host, bool is_https, char memory[WR_ROBOTS_URL_ROOM])
+{
+    struct wr_buf url;
+    wr_buf_init_fixed(&url, memory, WR_ROBOTS_URL_ROOM);
+    wr_buf_append_string(&url, is_https ? "https://" : "http://");
+    wr_buf_append_span(&url, wr_plan_host_key(host));
+    wr_buf_append_string(&url, "/robots.txt");
+    return wr_buf_from(&url, 0);
+}
+
 /* ---- validators ---- */
 
 /* What the store has of a robots.txt, asked for when it is fetched anew. */
@@ -154,18 +164,13 @@ struct came {
     bool stays;
 };
 
-static void append_key(struct wr_buf *buf, const struct wr_url *url, char memory[WEIR_PACE_KEY_MAX + 1])
-{
-    wr_buf_init_fixed(buf, memory, WEIR_PACE_KEY_MAX + 1);
-    wr_url_append_key(buf, url);
-}
-
 static bool is_at(const struct wr_url *url, const struct wr_plan_host *host)
 {
     char memory[WEIR_PACE_KEY_MAX + 1];
     struct wr_buf key;
     struct wr_span of = wr_plan_host_key(host);
-    append_key(&key, url, memory);
+    wr_buf_init_fixed(&key, memory, sizeof memory);
+    wr_url_append_key(&key, url);
     return key.length == of.bytes && memcmp(memory, of.data, of.bytes) == 0;
 }
 
@@ -212,15 +217,10 @@ static void store_copy(const struct wr_flight *flight, const struct wr_plan_host
                        enum wr_life_copy copy, const struct wr_life_event *event)
 {
     struct wr_engine *engine = flight->loop->engine;
-    char memory[WEIR_PACE_KEY_MAX + 32];
-    struct wr_buf url;
+    char memory[WR_ROBOTS_URL_ROOM];
     if (copy == WR_COPY_KEEP)
         return;
-    wr_buf_init_fixed(&url, memory, sizeof memory);
-    wr_buf_append_string(&url, is_https ? "https://" : "http://");
-    wr_buf_append_span(&url, wr_plan_host_key(host));
-    wr_buf_append_string(&url, "/robots.txt");
-    struct wr_store_robots robots = {.url = wr_buf_from(&url, 0),
+    struct wr_store_robots robots = {.url = wr_robots_url(host, is_https, memory),
                                      .kind = copy == WR_COPY_CONFIRM ? WR_STORE_ROBOTS_SAME : WR_STORE_ROBOTS_NONE,
                                      .max_age_ns = event->max_age_ns,
                                      .fetched_wall_at = weir_wall_now()};

@@ -235,6 +235,9 @@ void wr_posts_again(struct wr_crawl_loop *loop);
 
 /* ---- robots.txt (robots.c) ---- */
 
+/* Of a host's robots.txt: by it the store knows the copy. */
+#define WR_ROBOTS_URL_ROOM (WEIR_PACE_KEY_MAX + sizeof "https:///robots.txt")
+struct wr_span wr_robots_url(const struct wr_plan_host *host, bool is_https, char memory[WR_ROBOTS_URL_ROOM]);
 /* A ROBOTS: finds its URL and validators, and sends. */
 void wr_robots_begin(struct wr_flight *flight);
 void wr_robots_came(struct wr_flight *flight);

@@ -205,7 +205,7 @@ static void fill(const struct wr_net_options *given, struct wr_net_options *ret_
     options.judge = given->judge != NULL ? given->judge : judge_by_guard;
     options.transfers_max = (uint32_t)or_default(given->transfers_max, TRANSFERS_DEFAULT);
     options.connections_max = connections_of(&options);
-    options.idle_ns = or_default(given->idle_ns, 60 * WEIR_SECOND);
+    options.idle_ns = or_default(given->idle_ns, WR_NET_IDLE_NS);
     options.head_max = (uint32_t)or_default(given->head_max, WR_NET_HEAD_MAX);
     options.body_max = given->body_max != 0 ? given->body_max : BODY_DEFAULT;
     options.connect_ns = or_default(given->connect_ns, 15 * WEIR_SECOND);

@@ -150,6 +150,7 @@ struct wr_net_calls {
 
 #define WR_NET_HEAD_MAX ((uint32_t)256 << 10) /* libcurl takes little more */
 #define WR_NET_BODY_MAX ((uint64_t)1 << 40)
+#define WR_NET_IDLE_NS (60 * WEIR_SECOND)
 
 /* Fields that are 0 have the defaults that stand beside them. */
 struct wr_net_options {
@@ -166,7 +167,7 @@ struct wr_net_options {
     void *judge_context;
     uint32_t transfers_max;   /* at once: 256; at most 65536 */
     uint32_t connections_max; /* open, idle ones included: 4 * transfers_max, as far as the descriptors reach */
-    int64_t idle_ns;          /* how long a connection may lie idle and still be used: 60 s; whole seconds */
+    int64_t idle_ns;          /* how long a connection may lie idle and still be used: WR_NET_IDLE_NS; whole seconds */
     uint32_t head_max;        /* bytes: WR_NET_HEAD_MAX, which is also the most */
     uint64_t body_max;        /* bytes: 32 MiB; at most WR_NET_BODY_MAX */
     int64_t connect_ns;       /* 15 s */
