@@ -130,6 +130,33 @@ static void pausing_stops_starts_of_hosts_that_are_not_paced(void **state)
     rig_tear_down(&rig);
 }
 
+/* One that comes later, and in a later crawl, too. */
+static void a_pause_is_kept_for_hosts_that_are_not_there_yet(void **state)
+{
+    struct rig rig;
+    (void)state;
+    begin(&rig, answer_plain, 2, 1);
+    assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, 2), true), 0);
+    assert_int_equal(wr_engine_set_pace(rig.engine, key_of(&rig, 2), 300 * MS), 0);
+    wr_engine_stop(rig.engine);
+    rig_finish(&rig);
+    wr_engine_free(rig.engine);
+    rig.engine = NULL;
+    rig.options.has_seeds = true;
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 2, "/"));
+    rig_seed(&rig, "%s", rig_url(&rig, 3, "/"));
+    rig_seeded(&rig);
+    (void)next_arrival(&rig, 3, 0);
+    sleep_ns(300 * MS);
+    assert_int_equal(arrived_after(&rig, 2, 0), 0);
+    assert_true(look_at(&rig, 2).is_paused && look_at(&rig, 2).set_interval_ns == 300 * MS);
+    assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, 2), false), 0);
+    (void)next_arrival(&rig, 2, next_arrival(&rig, 2, 0));
+    rig_assert_spaced(&rig, 2, 300 * MS);
+    end(&rig);
+}
+
 /* ---- pace ---- */
 
 static void a_set_pace_acts_on_the_next_start(void **state)
@@ -418,7 +445,8 @@ static void events_are_followed_by_their_numbers(void **state)
     assert_int_equal(wr_engine_events(rig.engine, last, events, WR_EVENTS_KEPT), 0);
     for (int i = 0; i < WR_EVENTS_KEPT; i++)
         assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, 1), i % 2 == 0), 0);
-    assert_int_equal(wr_engine_pause(rig.engine, wr_span_of("nowhere.example"), true), WEIR_E_ABSENT);
+    assert_int_equal(wr_engine_forget(rig.engine, wr_span_of("nowhere.example")), WEIR_E_ABSENT);
+    assert_int_equal(wr_engine_pause(rig.engine, wr_span_of("nowhere.example"), false), 0);
     assert_int_equal(wr_engine_events(rig.engine, 0, events, WR_EVENTS_KEPT), WR_EVENTS_KEPT);
     assert_true(events[0].number >= last); /* the first ones are gone, which the numbers tell */
     assert_int_equal(wr_engine_events(rig.engine, events[WR_EVENTS_KEPT - 2].number, events, 5), 1);
@@ -485,7 +513,8 @@ static void who_looks_all_the_time_keeps_no_crawl_from_ending(void **state)
 }
 
 ENGINE_TESTS(test(pausing_a_host_stops_its_starts_at_once_and_no_others),
-             test(pausing_stops_starts_of_hosts_that_are_not_paced), test(a_set_pace_acts_on_the_next_start),
+             test(pausing_stops_starts_of_hosts_that_are_not_paced),
+             test(a_pause_is_kept_for_hosts_that_are_not_there_yet), test(a_set_pace_acts_on_the_next_start),
              test(a_pace_may_be_set_faster_than_that_of_the_crawl),
              test(nothing_that_is_set_goes_below_crawl_delay_or_retry_after), test(looking_agrees_with_the_servers_log),
              test(hosts_are_sorted_filtered_and_cut), test(many_hosts_are_each_seen_once_while_they_come),

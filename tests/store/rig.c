@@ -227,6 +227,10 @@ static void place_texts(struct rig_row *row, bool copies)
         break;
     case WR_STORE_KNOWN:
         break;
+    case WR_STORE_ONE_TASK:
+    case WR_STORE_ALL_TASKS:
+        spans[0] = &to->task.host, spans[1] = &to->task.url, spans[2] = &to->task.verdict, spans[3] = &to->task.why;
+        break;
     case WR_STORE_SEEDS:
     case WR_STORE_TASKS:
         spans[0] = &to->task.host, spans[1] = &to->task.url, spans[2] = &to->task.referrer;
@@ -234,6 +238,7 @@ static void place_texts(struct rig_row *row, bool copies)
     case WR_STORE_HOSTS:
     case WR_STORE_FREE:
     case WR_STORE_ONE_HOST:
+    case WR_STORE_ALL_HOSTS:
         spans[0] = &to->host.key, spans[1] = &to->host.blocked_by;
         break;
     case WR_STORE_ONE_ROBOTS:

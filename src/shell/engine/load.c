@@ -34,6 +34,8 @@ struct load {
     uint64_t accepted;
     bool has_host;
     weir_pace_memory memory;
+    bool is_paused; /* by somebody, as are these: */
+    int64_t set_interval_ns;
     struct robots_copy robots[2];
     size_t referrer_at, referrer_bytes; /* the last one: pages have many links */
 };
@@ -123,6 +125,8 @@ static void on_host(void *context, const struct wr_store_row *row)
 {
     struct load *load = context;
     load->memory = row->host.memory;
+    load->is_paused = row->host.is_paused;
+    load->set_interval_ns = row->host.set_interval_ns;
     load->has_host = row->host.memory.saved_wall_at > 0; /* else it only has tasks */
 }
 
@@ -162,7 +166,9 @@ static void remember(struct wr_crawl_loop *loop, struct load *load)
     const struct wr_engine *engine = loop->engine;
     const struct wr_robots_options options = {.agent = wr_span_of(engine->agent),
                                               .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
-    struct wr_plan_memory memory = {.pace = load->has_host ? &load->memory : NULL};
+    struct wr_plan_memory memory = {.pace = load->has_host ? &load->memory : NULL,
+                                    .is_paused = load->is_paused,
+                                    .set_interval_ns = load->set_interval_ns};
     int64_t wall_now = weir_wall_now();
     for (int i = 0; i < 2; i++) {
         const struct robots_copy *copy = &load->robots[i];

@@ -107,19 +107,25 @@ int64_t wr_look_expected(const struct wr_look_host *host, uint64_t before);
 
 /* ---- steering ---- */
 
-/* When it returns, no request to the host starts (or they may again). WEIR_E_ABSENT: it is not in memory.
- * WEIR_E_CLOSED. */
+/* When it returns, no request to the host starts (or they may again). It is stored, and holds for later crawls, and for
+ * a host that is not in memory when it comes. WEIR_E_FULL: the store has no room, and nothing has changed.
+ * WEIR_E_INVAL, WEIR_E_CLOSED. */
 int wr_engine_pause(struct wr_engine *engine, struct wr_span key, bool paused);
 
 /* At least so long between starts, instead of what the crawl was told for all hosts; 0: that again. From the next start
  * on. What the server says (Crawl-delay, Retry-After) and what was learned of it bind beside it. Errors as of pause. */
 int wr_engine_set_pace(struct wr_engine *engine, struct wr_span key, int64_t interval_ns);
 
-/* Begins anew with what was learned of it; what the server said stays. Errors as of pause. */
+/* Begins anew with what was learned of it; what the server said stays. Errors as of pause; WEIR_E_ABSENT: nobody knows
+ * it. */
 int wr_engine_forget(struct wr_engine *engine, struct wr_span key);
 
 /* The job is over, for good: what is in flight ends, the rest stays undone. */
 void wr_engine_cancel(struct wr_engine *engine);
+
+/* The state file, to be asked about jobs and tasks; but not to wait for while it is paused. */
+struct wr_store *wr_engine_store(struct wr_engine *engine);
+int64_t wr_engine_job_id(const struct wr_engine *engine);
 
 /* ---- events ---- */
 

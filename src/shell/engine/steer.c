@@ -95,6 +95,8 @@ static bool steer(struct wr_crawl_loop *loop, struct wr_question *question)
     struct wr_plan_host *host = wr_plan_host_find(loop->plan, steering->key);
     int64_t now = wr_crawl_loop_now(loop);
     steering->is_found = host != NULL;
+    wr_event_add(loop->engine, steering->key,
+                 (struct wr_engine_event){.kind = steering->kind, .wait_ns = steering->interval_ns});
     if (host == NULL)
         return true;
     if (steering->kind == WR_EVENT_PACE)
@@ -103,20 +105,38 @@ static bool steer(struct wr_crawl_loop *loop, struct wr_question *question)
         wr_plan_host_forget(loop->plan, host, now);
     else
         wr_plan_host_pause(loop->plan, host, steering->kind == WR_EVENT_PAUSED, now);
-    wr_event_add(loop->engine, steering->key,
-                 (struct wr_engine_event){.kind = steering->kind, .wait_ns = steering->interval_ns});
     return true;
+}
+
+/* For later crawls, and for this one if the host is not in memory: posted first, so that whoever loads it later sees
+ * it. */
+static int keep_setting(struct wr_engine *engine, const struct steering *steering)
+{
+    const struct wr_store_change change = {.kind = WR_STORE_SETTING,
+                                           .setting = {.key = steering->key,
+                                                       .has_paused = steering->kind != WR_EVENT_PACE,
+                                                       .is_paused = steering->kind == WR_EVENT_PAUSED,
+                                                       .has_interval = steering->kind == WR_EVENT_PACE,
+                                                       .interval_ns = steering->interval_ns}};
+    (void)atomic_fetch_add(&engine->posts, 1);
+    int error = wr_store_post(engine->store, &change, 1, wr_on_stored, engine);
+    if (error != 0)
+        wr_posts_done(engine);
+    return error;
 }
 
 static int ask_to_steer(struct wr_engine *engine, struct steering *steering)
 {
     if (engine->options.pace.off)
         return wr_invalid("pacing is off: no host can be paused or slowed down; crawl without off");
+    if (steering->kind != WR_EVENT_FORGOTTEN) {
+        int failed = keep_setting(engine, steering);
+        if (failed != 0)
+            return failed;
+    }
     steering->question.answer = steer;
     int error = wr_ask_loop(&engine->loops[wr_engine_loop_of(engine, steering->key)], &steering->question);
-    if (error == 0)
-        error = steering->is_found ? steering->error : WEIR_E_ABSENT;
-    return error;
+    return error != 0 ? error : steering->error;
 }
 
 int wr_engine_pause(struct wr_engine *engine, struct wr_span key, bool paused)
@@ -136,5 +156,18 @@ int wr_engine_set_pace(struct wr_engine *engine, struct wr_span key, int64_t int
 int wr_engine_forget(struct wr_engine *engine, struct wr_span key)
 {
     struct steering steering = {.key = key, .kind = WR_EVENT_FORGOTTEN};
-    return ask_to_steer(engine, &steering);
+    int error = ask_to_steer(engine, &steering);
+    if (error != 0 || steering.is_found)
+        return error;
+    return atomic_load(&engine->is_store_paused) ? WEIR_E_FULL : wr_store_forget_host(engine->store, key);
+}
+
+struct wr_store *wr_engine_store(struct wr_engine *engine)
+{
+    return engine->store;
+}
+
+int64_t wr_engine_job_id(const struct wr_engine *engine)
+{
+    return engine->job;
 }

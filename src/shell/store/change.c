@@ -104,6 +104,13 @@ int wr_store_change_check(const struct wr_store_change *change)
         if (!is_text(change->host.key, 1, WEIR_PACE_KEY_MAX))
             return wr_invalid("a host's key must be clean text of 1 to WEIR_PACE_KEY_MAX bytes");
         return 0;
+    case WR_STORE_SETTING:
+        if (!is_text(change->setting.key, 1, WEIR_PACE_KEY_MAX))
+            return wr_invalid("a host's key must be clean text of 1 to WEIR_PACE_KEY_MAX bytes");
+        if (change->setting.has_interval &&
+            (change->setting.interval_ns < 0 || change->setting.interval_ns > WR_STORE_INTERVAL_MAX_NS))
+            return wr_invalid("a host's interval must be 0 to WR_STORE_INTERVAL_MAX_NS");
+        return 0;
     }
     return wr_invalid("a change's kind must be one of enum wr_store_change_kind");
 }
@@ -141,6 +148,9 @@ size_t wr_store_change_spans(struct wr_store_change *change, struct wr_span *ret
         break;
     case WR_STORE_HOST:
         ret_spans[count++] = &change->host.key;
+        break;
+    case WR_STORE_SETTING:
+        ret_spans[count++] = &change->setting.key;
         break;
     }
     return count;

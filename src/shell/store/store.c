@@ -183,3 +183,36 @@ void wr_store_stats_get(struct wr_store *store, struct wr_store_stats *ret_stats
     ret_stats->queue_bytes = store->posts.bytes + store->notes.bytes + store->batch_bytes;
     (void)pthread_mutex_unlock(&store->lock);
 }
+
+/* ---- forgetting ---------------------------------------------------------------------------------------- */
+
+struct found {
+    bool is_there;
+    weir_pace_memory memory;
+};
+
+static void on_host(void *context, const struct wr_store_row *row)
+{
+    struct found *found = context;
+
+    found->is_there = true;
+    found->memory = row->host.memory;
+}
+
+int wr_store_forget_host(struct wr_store *store, struct wr_span key)
+{
+    struct found found = {.is_there = false};
+    const struct wr_store_query query = {.what = WR_STORE_ONE_HOST, .key = key, .row = on_host, .context = &found};
+    int error = wr_store_read(store, &query);
+
+    if (error == 0 && !found.is_there)
+        error = WEIR_E_ABSENT;
+    if (error != 0)
+        return error;
+    const struct wr_store_change change = {.kind = WR_STORE_HOST,
+                                           .host = {.key = key,
+                                                    .memory = {.robots_delay_ns = found.memory.robots_delay_ns,
+                                                               .retry_wall_at = found.memory.retry_wall_at,
+                                                               .saved_wall_at = found.memory.saved_wall_at}}};
+    return wr_store_post(store, &change, 1, NULL, NULL);
+}

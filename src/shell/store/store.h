@@ -94,6 +94,12 @@ struct wr_store_position {
 };
 #define WR_STORE_FRONT ((struct wr_store_position){INT32_MIN, 0}) /* before all */
 
+enum wr_task_state {
+    WR_TASK_QUEUED = 0,
+    WR_TASK_DONE = 1,
+    WR_TASK_FAILED = 2,
+};
+
 /* A URL to fetch. Neither host nor url is empty; both are clean text (wr_span_clean). */
 struct wr_store_task {
     int64_t job;
@@ -110,6 +116,13 @@ struct wr_store_task {
     uint32_t attempts;          /* so far */
     int64_t not_before_wall_at; /* 0: at once */
     int64_t id;                 /* with the priority: its position */
+    /* Only of ONE_TASK and ALL_TASKS: */
+    enum wr_task_state state;
+    int status; /* of the last answer; 0: none came */
+    uint64_t bytes;
+    struct wr_span verdict, why;
+    int64_t ended_wall_at; /* 0: it has not, or nobody knows */
+    uint64_t before;       /* ONE_TASK, queued: in its host's queue, at most 100 000 */
 };
 
 /* What is known of a host. */
@@ -119,9 +132,20 @@ struct wr_store_host {
     /* Only of one that is read: */
     int64_t blocked_until_wall_at; /* see struct wr_store_block; 0: never was */
     struct wr_span blocked_by;
+    bool is_paused; /* these two by somebody: see struct wr_store_setting */
+    int64_t set_interval_ns;
     int64_t id;
     uint64_t queued; /* tasks of the job that was asked for; WR_STORE_HOSTS */
 };
+
+/* What somebody wants of a host, for this crawl and later ones. */
+struct wr_store_setting {
+    struct wr_span key;
+    bool has_paused, is_paused;
+    bool has_interval;
+    int64_t interval_ns; /* between starts; 0: none; at most WR_STORE_INTERVAL_MAX_NS */
+};
+#define WR_STORE_INTERVAL_MAX_NS (30 * WEIR_DAY)
 
 enum wr_store_robots_kind {
     WR_STORE_ROBOTS_TEXT, /* the rules are in `text` */
@@ -190,6 +214,7 @@ enum wr_store_change_kind {
     WR_STORE_ROBOTS,
     WR_STORE_HOST,
     WR_STORE_BLOCK, /* of a host, which need not be known */
+    WR_STORE_SETTING,
 };
 
 struct wr_store_change {
@@ -203,6 +228,7 @@ struct wr_store_change {
         struct wr_store_robots robots;
         struct wr_store_host host;
         struct wr_store_block block;
+        struct wr_store_setting setting;
     };
 };
 
@@ -265,6 +291,10 @@ int wr_store_post(struct wr_store *store, const struct wr_store_change *changes,
 /* The last word about a host: to be written soon. Errors as of post. */
 int wr_store_note_host(struct wr_store *store, const struct wr_store_host *host);
 
+/* Forgets what was learned of a host, but not what its server said: Crawl-delay, and a time that it named. Waits.
+ * WEIR_E_ABSENT: nothing is known of it. */
+int wr_store_forget_host(struct wr_store *store, struct wr_span key);
+
 /* A new job, pending. Waits. */
 int wr_store_add_job(struct wr_store *store, struct wr_span settings, int64_t *ret_job);
 
@@ -281,6 +311,9 @@ enum wr_store_what {
     WR_STORE_ONE_ROBOTS, /* of the robots.txt at `key` */
     WR_STORE_FREE,       /* hosts that are not blocked and of which `job` has fetched a page, one for each page */
     WR_STORE_OUTPUTS,    /* of `job`, by path */
+    WR_STORE_ONE_TASK,   /* of `job`, in any state, whose fingerprint is `after.id` */
+    WR_STORE_ALL_TASKS,  /* of `job`, in any state, after `after.id`, by id */
+    WR_STORE_ALL_HOSTS,  /* after `after.id`, by id */
     WR_STORE_CHECK, /* a text for each damage found and each counter that is wrong; nothing is written while it reads
                        all */
 };
@@ -310,9 +343,10 @@ struct wr_store_query {
     void *context;
 };
 
-/* TASKS, KNOWN, SEEDS and HOSTS see all that was posted before, whether it is committed or not, and wait while the
- * store is paused; the others see what is committed, or about to be. Errors as of post, but that WEIR_E_FULL means that
- * WR_STORE_READS_MAX reads are not answered yet: ask again when one is. What is found out while reading goes to `done`.
+/* TASKS, KNOWN, SEEDS, HOSTS and ONE_HOST see all that was posted before, whether it is committed or not, and wait
+ * while the store is paused; the others see what is committed, or about to be. Errors as of post, but that WEIR_E_FULL
+ * means that WR_STORE_READS_MAX reads are not answered yet: ask again when one is. What is found out while reading goes
+ * to `done`.
  */
 #define WR_STORE_READS_MAX 4096
 int wr_store_read(struct wr_store *store, const struct wr_store_query *query);

@@ -239,7 +239,8 @@ static void write_batch(struct wr_store *store, bool is_closing)
 static bool builds_on(const struct wr_ask *ask)
 {
     return ask->query.what == WR_STORE_TASKS || ask->query.what == WR_STORE_HOSTS ||
-           ask->query.what == WR_STORE_KNOWN || ask->query.what == WR_STORE_SEEDS;
+           ask->query.what == WR_STORE_ONE_HOST || ask->query.what == WR_STORE_KNOWN ||
+           ask->query.what == WR_STORE_SEEDS;
 }
 
 /* What was posted goes into the transaction now, and is read there; the commit comes when it is due. With no batch

@@ -6,11 +6,12 @@
 static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_query *query, int64_t wall_now)
 {
     static const enum wr_statement which[] = {
-        [WR_STORE_JOBS] = WR_SQL_READ_JOBS,       [WR_STORE_TASKS] = WR_SQL_READ_TASKS,
-        [WR_STORE_KNOWN] = WR_SQL_READ_KNOWN,     [WR_STORE_HOSTS] = WR_SQL_READ_HOSTS,
-        [WR_STORE_ONE_HOST] = WR_SQL_READ_HOST,   [WR_STORE_ONE_ROBOTS] = WR_SQL_READ_ROBOTS,
-        [WR_STORE_OUTPUTS] = WR_SQL_READ_OUTPUTS, [WR_STORE_SEEDS] = WR_SQL_READ_SEEDS,
-        [WR_STORE_FREE] = WR_SQL_READ_FREE,
+        [WR_STORE_JOBS] = WR_SQL_READ_JOBS,           [WR_STORE_TASKS] = WR_SQL_READ_TASKS,
+        [WR_STORE_KNOWN] = WR_SQL_READ_KNOWN,         [WR_STORE_HOSTS] = WR_SQL_READ_HOSTS,
+        [WR_STORE_ONE_HOST] = WR_SQL_READ_HOST,       [WR_STORE_ONE_ROBOTS] = WR_SQL_READ_ROBOTS,
+        [WR_STORE_OUTPUTS] = WR_SQL_READ_OUTPUTS,     [WR_STORE_SEEDS] = WR_SQL_READ_SEEDS,
+        [WR_STORE_ONE_TASK] = WR_SQL_READ_ONE_TASK,   [WR_STORE_ALL_TASKS] = WR_SQL_READ_ALL_TASKS,
+        [WR_STORE_ALL_HOSTS] = WR_SQL_READ_ALL_HOSTS, [WR_STORE_FREE] = WR_SQL_READ_FREE,
     };
     sqlite3_stmt *statement = sqlite->statements[which[query->what]];
 
@@ -28,7 +29,10 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
     case WR_STORE_KNOWN:
     case WR_STORE_SEEDS:
     case WR_STORE_HOSTS:
-        (void)sqlite3_bind_int64(statement, 1, query->job);
+    case WR_STORE_ONE_TASK:
+    case WR_STORE_ALL_TASKS:
+    case WR_STORE_ALL_HOSTS:
+        (void)sqlite3_bind_int64(statement, 1, query->what == WR_STORE_ALL_HOSTS ? 0 : query->job);
         (void)sqlite3_bind_int64(statement, 2, query->after.id);
         break;
     case WR_STORE_ONE_HOST:
@@ -60,8 +64,12 @@ static bool decode(sqlite3_stmt *statement, const struct wr_store_query *query, 
         return true;
     case WR_STORE_SEEDS:
         return wr_row_seed(statement, &ret_row->task);
+    case WR_STORE_ONE_TASK:
+    case WR_STORE_ALL_TASKS:
+        return wr_row_any_task(statement, query, wall_now, &ret_row->task);
     case WR_STORE_HOSTS:
     case WR_STORE_ONE_HOST:
+    case WR_STORE_ALL_HOSTS:
         return wr_row_host(statement, &ret_row->host);
     case WR_STORE_FREE:
         return wr_row_free(statement, &ret_row->host);

@@ -64,6 +64,27 @@ bool wr_row_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t 
     return text(row, 7, 1, WR_URL_MAX, &ret_task->url);
 }
 
+/* Texts beside its URL are not worth losing it for. */
+bool wr_row_any_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t wall_now,
+                     struct wr_store_task *ret_task)
+{
+    static const struct wr_span none = {NULL, 0};
+    bool is_sound = wr_row_task(row, query, wall_now, ret_task);
+
+    ret_task->state = (enum wr_task_state)whole(row, 10, WR_TASK_QUEUED, WR_TASK_FAILED);
+    ret_task->status = (int)whole(row, 11, 0, 999);
+    ret_task->bytes = (uint64_t)whole(row, 12, 0, INT64_MAX);
+    if (!text(row, 13, 0, WR_STORE_WORD_MAX, &ret_task->verdict))
+        ret_task->verdict = none;
+    if (!text(row, 14, 0, WR_STORE_WHY_MAX, &ret_task->why))
+        ret_task->why = none;
+    ret_task->ended_wall_at = instant(row, 15);
+    if (!text(row, 16, 1, WEIR_PACE_KEY_MAX, &ret_task->host))
+        ret_task->host = none;
+    ret_task->before = (uint64_t)whole(row, 17, 0, INT64_MAX);
+    return is_sound;
+}
+
 bool wr_row_seed(sqlite3_stmt *row, struct wr_store_task *ret_task)
 {
     *ret_task = (struct wr_store_task){.hops = (uint32_t)whole(row, 1, 0, UINT32_MAX)};
@@ -90,6 +111,8 @@ bool wr_row_host(sqlite3_stmt *row, struct wr_store_host *ret_host)
                 .block_ns = duration(row, 11),
                 .breaker_open = sqlite3_column_int64(row, 12) != 0,
             },
+        .is_paused = sqlite3_column_int64(row, 15) != 0,
+        .set_interval_ns = whole(row, 16, 0, WR_STORE_INTERVAL_MAX_NS / WEIR_MILLISECOND) * WEIR_MILLISECOND,
     };
     ret_host->blocked_until_wall_at = instant(row, 13);
     if (!text(row, 14, 0, WR_STORE_WORD_MAX, &ret_host->blocked_by))

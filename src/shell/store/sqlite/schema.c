@@ -76,17 +76,32 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
     /* 1 to 2: hosts whose firewall does not let us in */
     "ALTER TABLE hosts ADD COLUMN blocked_until_ms INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE hosts ADD COLUMN blocked_by TEXT NOT NULL DEFAULT '';",
+    /* 2 to 3: what somebody set for a host, and when a task ended */
+    "ALTER TABLE hosts ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE hosts ADD COLUMN set_interval_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tasks ADD COLUMN ended_at_ms INTEGER NOT NULL DEFAULT 0;",
 };
 
 #define FOUR(row) row ", " row ", " row ", " row
 #define FOUND_INTO "INSERT OR IGNORE INTO tasks (job, host, fingerprint, parent, priority, depth, hops, url) VALUES "
 #define FOUND_ROW "(?, ?, ?, ?, ?, ?, ?, ?)"
-#define ENDED_SET "UPDATE tasks SET state = ?3, status = ?4, attempts = ?5, bytes = ?6, verdict = ?7, why = ?8 WHERE "
+#define ENDED_SET                                                                                                   \
+    "UPDATE tasks SET state = ?3, status = ?4, attempts = ?5, bytes = ?6, verdict = ?7, why = ?8, ended_at_ms = ?9" \
+    " WHERE "
 #define QUEUED_TASKS                                                                                               \
     "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, p.url, t.hops" \
     " FROM tasks AS t INDEXED BY tasks_queued"                                                                     \
     " LEFT JOIN tasks AS p ON t.parent != 0 AND p.job = ?1 AND p.fingerprint = t.parent"                           \
     " WHERE t.job = ?1 AND t.state = 0"
+/* Of a queued one, how many are before it in its host's queue, up to WR_STORE_BEFORE_MAX. */
+#define ANY_TASKS(before)                                                                                          \
+    "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, NULL, t.hops," \
+    " t.state, t.status, t.bytes, t.verdict, t.why, t.ended_at_ms, h.host, " before " FROM tasks AS t NOT INDEXED" \
+    " LEFT JOIN hosts AS h ON h.id = t.host WHERE "
+#define COUNT_BEFORE                                                                                       \
+    "CASE t.state WHEN 0 THEN (SELECT count(*) FROM (SELECT 1 FROM tasks AS q INDEXED BY tasks_queued"     \
+    " WHERE q.job = t.job AND q.host = t.host AND q.state = 0 AND (q.priority, q.id) < (t.priority, t.id)" \
+    " LIMIT 100000)) ELSE 0 END"
 #define ACCEPTED_INTO "INSERT INTO accepted (job, host, tasks) VALUES "
 #define ACCEPTED_ROW "(?, ?, ?)"
 #define ACCEPTED_ADDS " ON CONFLICT (job, host) DO UPDATE SET tasks = tasks + excluded.tasks"
@@ -101,7 +116,7 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_FOUND_MANY] = FOUND_INTO FOUR(FOUR(FOUND_ROW)),
     [WR_SQL_NEWEST] = "SELECT id, job, fingerprint FROM tasks WHERE id > ?1 ORDER BY id",
     [WR_SQL_ENDED] = ENDED_SET "job = ?1 AND fingerprint = ?2 AND state = 0",
-    [WR_SQL_ENDED_ROW] = ENDED_SET "id = ?9 AND +job = ?1 AND +fingerprint = ?2 AND state = 0",
+    [WR_SQL_ENDED_ROW] = ENDED_SET "id = ?10 AND +job = ?1 AND +fingerprint = ?2 AND state = 0",
     [WR_SQL_RETRY] = "UPDATE tasks SET attempts = ?3, status = ?4, not_before_ms = ?5"
                      " WHERE job = ?1 AND fingerprint = ?2 AND state = 0 AND attempts < ?3",
     [WR_SQL_STATUS] = "UPDATE jobs SET status = ?2, why = ?3, updated_at_ms = ?4 WHERE id = ?1",
@@ -117,6 +132,9 @@ static const char *const sql[WR_SQL_COUNT] = {
                     " rate = ?9, cap = ?10, traits = ?11, block_ms = ?12, breaker_open = ?13",
     [WR_SQL_BLOCK] = "INSERT INTO hosts (host, blocked_until_ms, blocked_by) VALUES (?1, ?2, ?3)"
                      " ON CONFLICT (host) DO UPDATE SET blocked_until_ms = ?2, blocked_by = ?3",
+    [WR_SQL_HOST_SETTING] =
+        "INSERT INTO hosts (host, paused, set_interval_ms) VALUES (?1, max(?2, 0), max(?3, 0)) ON CONFLICT (host)"
+        " DO UPDATE SET paused = iif(?2 < 0, paused, ?2), set_interval_ms = iif(?3 < 0, set_interval_ms, ?3)",
     [WR_SQL_HOST_ADD] = "INSERT INTO hosts (host) VALUES (?1)",
     [WR_SQL_HOST_ID] = "SELECT id FROM hosts WHERE host = ?1",
     [WR_SQL_ACCEPTED] = ACCEPTED_INTO ACCEPTED_ROW ACCEPTED_ADDS,
@@ -139,12 +157,16 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_READ_SEEDS] = "SELECT url, hops FROM tasks INDEXED BY tasks_seeds WHERE job = ?1 AND depth = 0 AND id > ?2"
                           " ORDER BY id",
     /* A host that has no row makes no sense, and is to be noticed. */
-    [WR_SQL_READ_HOSTS] = "SELECT q.host, h.host, q.queued, " WR_MEMORY_COLUMNS ", blocked_until_ms, blocked_by FROM"
+    [WR_SQL_READ_HOSTS] = "SELECT q.host, h.host, q.queued, " WR_MEMORY_COLUMNS WR_HOST_COLUMNS " FROM"
                           " (SELECT host, count(*) AS queued FROM tasks INDEXED BY tasks_queued"
                           "  WHERE job = ?1 AND state = 0 AND host > ?2 GROUP BY host ORDER BY host) AS q"
                           " LEFT JOIN hosts AS h ON h.id = q.host",
-    [WR_SQL_READ_HOST] =
-        "SELECT id, host, 0, " WR_MEMORY_COLUMNS ", blocked_until_ms, blocked_by FROM hosts WHERE host = ?1",
+    [WR_SQL_READ_HOST] = "SELECT id, host, 0, " WR_MEMORY_COLUMNS WR_HOST_COLUMNS " FROM hosts WHERE host = ?1",
+    [WR_SQL_READ_ALL_HOSTS] =
+        "SELECT id, host, 0, " WR_MEMORY_COLUMNS WR_HOST_COLUMNS " FROM hosts WHERE id > ?2 AND ?1 = 0 ORDER BY id",
+    [WR_SQL_READ_ONE_TASK] =
+        ANY_TASKS(COUNT_BEFORE) "t.id = (SELECT id FROM tasks WHERE job = ?1 AND fingerprint = ?2)",
+    [WR_SQL_READ_ALL_TASKS] = ANY_TASKS("0") "t.id > ?2 AND t.job = ?1 ORDER BY t.id",
     [WR_SQL_READ_ROBOTS] =
         "SELECT url, kind, text, etag, modified, max_age_ms, fetched_at_ms FROM robots WHERE url = ?1",
     [WR_SQL_READ_FREE] = "SELECT h.id, h.host FROM tasks AS t JOIN hosts AS h ON h.id = t.host WHERE t.job = ?1"

@@ -14,19 +14,14 @@
 #include <sys/types.h>
 
 #define WR_SQLITE_APPLICATION 0x77656972 /* "weir" */
-#define WR_SQLITE_VERSION 2              /* of the tables, in user_version */
-
-enum wr_task_state { /* in tasks.state */
-    WR_TASK_QUEUED = 0,
-    WR_TASK_DONE = 1,
-    WR_TASK_FAILED = 2,
-};
+#define WR_SQLITE_VERSION 3              /* of the tables, in user_version */
 
 /* ---- statements ---- */
 
 #define WR_MEMORY_COLUMNS                                                                                          \
     "adaptive_delay_ms, adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, " \
     "block_ms, breaker_open"
+#define WR_HOST_COLUMNS ", blocked_until_ms, blocked_by, paused, set_interval_ms"
 
 enum wr_statement {
     WR_SQL_BEGIN,
@@ -44,6 +39,7 @@ enum wr_statement {
     WR_SQL_ROBOTS_SAME,
     WR_SQL_HOST,
     WR_SQL_BLOCK,
+    WR_SQL_HOST_SETTING,
     WR_SQL_HOST_ADD,
     WR_SQL_HOST_ID,
     WR_SQL_ACCEPTED,
@@ -62,6 +58,9 @@ enum wr_statement {
     WR_SQL_READ_OUTPUTS,
     WR_SQL_READ_SEEDS,
     WR_SQL_READ_FREE,
+    WR_SQL_READ_ONE_TASK,
+    WR_SQL_READ_ALL_TASKS,
+    WR_SQL_READ_ALL_HOSTS,
     WR_SQL_COUNT,
 };
 
@@ -226,6 +225,8 @@ int wr_sqlite_check(struct wr_sqlite *sqlite, const struct wr_store_query *query
 /* row.c: a row as it is, put into range. False: it makes no sense. */
 bool wr_row_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t wall_now,
                  struct wr_store_task *ret_task);
+bool wr_row_any_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t wall_now,
+                     struct wr_store_task *ret_task);
 bool wr_row_seed(sqlite3_stmt *row, struct wr_store_task *ret_task);
 bool wr_row_free(sqlite3_stmt *row, struct wr_store_host *ret_host);
 bool wr_row_host(sqlite3_stmt *row, struct wr_store_host *ret_host);

@@ -152,6 +152,7 @@ static int write_ended(struct wr_sqlite *sqlite, enum wr_statement which, const 
     wr_bind_numbers(statement, 1, numbers, 6);
     wr_bind_text(statement, 7, ended->verdict);
     wr_bind_text(statement, 8, ended->why);
+    (void)sqlite3_bind_int64(statement, 9, sqlite->wall_ms);
     int error = wr_sqlite_write(sqlite, which);
     *ret_changed = error == 0 && sqlite3_changes(sqlite->db) > 0;
     return error;
@@ -165,7 +166,7 @@ static int end(struct wr_sqlite *sqlite, const struct wr_store_ended *ended, boo
 
     *ret_changed = false;
     if (slot->id != 0 && slot->fingerprint == ended->fingerprint) {
-        (void)sqlite3_bind_int64(sqlite->statements[WR_SQL_ENDED_ROW], 9, slot->id);
+        (void)sqlite3_bind_int64(sqlite->statements[WR_SQL_ENDED_ROW], 10, slot->id);
         error = write_ended(sqlite, WR_SQL_ENDED_ROW, ended, ret_changed);
     }
     if (error == 0 && !*ret_changed)

@@ -158,6 +158,17 @@ static int put_host(struct wr_sqlite *sqlite, const struct wr_store_host *host)
     return wr_sqlite_write(sqlite, WR_SQL_HOST);
 }
 
+static int put_setting(struct wr_sqlite *sqlite, const struct wr_store_setting *setting)
+{
+    sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_HOST_SETTING);
+    const int64_t numbers[] = {setting->has_paused ? (int64_t)setting->is_paused : -1,
+                               setting->has_interval ? wr_sqlite_ms(setting->interval_ns) : -1};
+
+    wr_bind_text(statement, 1, setting->key);
+    wr_bind_numbers(statement, 2, numbers, 2);
+    return wr_sqlite_write(sqlite, WR_SQL_HOST_SETTING);
+}
+
 static int put_robots(struct wr_sqlite *sqlite, const struct wr_store_robots *robots)
 {
     const int64_t times[] = {robots->max_age_ns < 0 ? -1 : wr_sqlite_ms(robots->max_age_ns),
@@ -242,6 +253,8 @@ int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *ch
         return put_robots(sqlite, &change->robots);
     case WR_STORE_BLOCK:
         return put_block(sqlite, &change->block);
+    case WR_STORE_SETTING:
+        return put_setting(sqlite, &change->setting);
     case WR_STORE_HOST:
         break;
     }

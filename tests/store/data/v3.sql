@@ -1,0 +1,27 @@
+-- A state file of version 3 as it was released: made by hand once, never changed after. tests/store/test_file.c
+PRAGMA application_id = 2003134834;
+PRAGMA user_version = 3;
+BEGIN;
+CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE jobs ( id INTEGER PRIMARY KEY, status TEXT NOT NULL, why TEXT NOT NULL DEFAULT '', settings TEXT NOT NULL DEFAULT '', created_at_ms INTEGER NOT NULL, updated_at_ms INTEGER NOT NULL, queued INTEGER NOT NULL DEFAULT 0, done INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0, retries INTEGER NOT NULL DEFAULT 0, rejected INTEGER NOT NULL DEFAULT 0) STRICT;
+CREATE TABLE hosts ( id INTEGER PRIMARY KEY, host TEXT NOT NULL UNIQUE, adaptive_delay_seconds INTEGER NOT NULL DEFAULT 0, adaptive_delay_floor_seconds INTEGER NOT NULL DEFAULT 0, adaptive_delay_ms INTEGER NOT NULL DEFAULT 0, adaptive_delay_floor_ms INTEGER NOT NULL DEFAULT 0, robots_delay_ms INTEGER NOT NULL DEFAULT 0, retry_at_ms INTEGER NOT NULL DEFAULT 0, updated_at_ms INTEGER NOT NULL DEFAULT 0, rate REAL NOT NULL DEFAULT 0, cap INTEGER NOT NULL DEFAULT 0, traits INTEGER NOT NULL DEFAULT 0, block_ms INTEGER NOT NULL DEFAULT 0, breaker_open INTEGER NOT NULL DEFAULT 0, blocked_until_ms INTEGER NOT NULL DEFAULT 0, blocked_by TEXT NOT NULL DEFAULT '', paused INTEGER NOT NULL DEFAULT 0, set_interval_ms INTEGER NOT NULL DEFAULT 0) STRICT;
+CREATE TABLE tasks ( id INTEGER PRIMARY KEY, job INTEGER NOT NULL, host INTEGER NOT NULL, fingerprint INTEGER NOT NULL, parent INTEGER NOT NULL, state INTEGER NOT NULL DEFAULT 0, priority INTEGER NOT NULL, depth INTEGER NOT NULL, hops INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, not_before_ms INTEGER NOT NULL DEFAULT 0, status INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0, verdict TEXT NOT NULL DEFAULT '', why TEXT NOT NULL DEFAULT '', url TEXT NOT NULL, ended_at_ms INTEGER NOT NULL DEFAULT 0) STRICT;
+CREATE UNIQUE INDEX tasks_known ON tasks (job, fingerprint);
+CREATE INDEX tasks_queued ON tasks (job, host, priority) WHERE state = 0;
+CREATE INDEX tasks_seeds ON tasks (job) WHERE depth = 0;
+CREATE TABLE robots ( url TEXT PRIMARY KEY, kind INTEGER NOT NULL, text BLOB NOT NULL, etag BLOB NOT NULL, modified BLOB NOT NULL, max_age_ms INTEGER NOT NULL, fetched_at_ms INTEGER NOT NULL) STRICT;
+CREATE TABLE accepted (job INTEGER NOT NULL, host INTEGER NOT NULL, tasks INTEGER NOT NULL, PRIMARY KEY (job, host)) STRICT, WITHOUT ROWID;
+CREATE TABLE outputs (job INTEGER NOT NULL, path TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (job, path)) STRICT, WITHOUT ROWID;
+INSERT INTO secrets VALUES ('fingerprints', x'0b30557a9fc4e90e33587da2c7ec11365b80a5caef14395e83a8cdf2173c6186abd0f51a3f6489aed3f81d42678cb1d6fb20456a8fb4d9fe23486d92b7dc01264b7095badf04294e7398bde2072c51769bc0e50a2f54799ec3e80d32577ca1c6');
+INSERT INTO jobs VALUES (1, 'running', '', '{"depth": 3}', 1790000000000, 1790000001000, 2, 1, 1, 100, 1, 1);
+INSERT INTO hosts VALUES (1, 'a.example', 2, 1, 1500, 500, 250, 1790000060000, 1790000000500, 0.75, 3, 5, 60000, 1, 1790086400000, 'Cloudflare', 1, 2500);
+INSERT INTO hosts (id, host) VALUES (2, 'b.example:8080');
+INSERT INTO tasks VALUES (1, 1, 1, 1001, 0, 1, 0, 0, 0, 1, 0, 200, 100, 'fetched', '', 'https://a.example/', 1790000000700);
+INSERT INTO tasks VALUES (2, 1, 1, -1002, 1001, 0, 0, 1, 0, 1, 1790000030000, 429, 0, '', '', 'https://a.example/two', 0);
+INSERT INTO tasks VALUES (3, 1, 1, 1003, 1001, 0, 0, 1, 0, 0, 0, 0, 0, '', '', 'https://a.example/three', 0);
+INSERT INTO tasks VALUES (4, 1, 2, 1004, 1001, 2, 0, 1, 0, 3, 0, 0, 0, 'failed', 'connection refused', 'http://b.example:8080/', 0);
+INSERT INTO accepted VALUES (1, 1, 3), (1, 2, 1);
+INSERT INTO robots VALUES ('https://a.example/robots.txt', 0, CAST('User-agent: *' || char(10) || 'Disallow: /private' || char(10) AS BLOB), x'22763122', x'', 3600000, 1790000000000);
+INSERT INTO robots VALUES ('http://b.example:8080/robots.txt', 1, x'', x'', x'', -1, 1790000000000);
+INSERT INTO outputs VALUES (1, 'crawl.jsonl', 250);
+COMMIT;

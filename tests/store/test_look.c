@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* test_look.c - what people ask of a store: any task, all hosts, and what somebody set for a host. */
+#include "rig.h"
+
+static struct wr_store_host host_of(struct rig *rig, const char *key)
+{
+    size_t count;
+    struct rig_row *rows =
+        rig_read(rig, (struct wr_store_query){.what = WR_STORE_ONE_HOST, .key = wr_span_of(key)}, &count);
+    assert_int_equal(count, 1);
+    struct wr_store_host host = rows[0].row.host;
+    free(rows);
+    return host;
+}
+
+static struct wr_store_change setting(const char *key, int paused, int64_t interval_ns)
+{
+    return (struct wr_store_change){.kind = WR_STORE_SETTING,
+                                    .setting = {.key = wr_span_of(key),
+                                                .has_paused = paused >= 0,
+                                                .is_paused = paused > 0,
+                                                .has_interval = interval_ns >= 0,
+                                                .interval_ns = interval_ns}};
+}
+
+static void what_is_set_for_a_host_is_kept_apart_from_what_is_learned(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        rig_open(rig);
+        rig_post(rig, setting("a.example", 1, -1)); /* of a host that nobody knows yet */
+        rig_post(rig, setting("a.example", -1, 2500 * WEIR_MILLISECOND));
+        const struct wr_store_host learned = {.key = wr_span_of("a.example"),
+                                              .memory = {.saved_wall_at = WEIR_SECOND, .rate = 3}};
+        assert_int_equal(wr_store_note_host(rig->store, &learned), 0);
+        rig_reopen(rig);
+        struct wr_store_host host = host_of(rig, "a.example");
+        assert_true(host.is_paused && host.set_interval_ns == 2500 * WEIR_MILLISECOND && host.memory.rate > 2);
+        rig_post(rig, setting("a.example", 0, -1));
+        host = host_of(rig, "a.example");
+        assert_true(!host.is_paused && host.set_interval_ns == 2500 * WEIR_MILLISECOND);
+        rig_post(rig, setting("a.example", -1, 0));
+        assert_int_equal(host_of(rig, "a.example").set_interval_ns, 0);
+        struct wr_store_change bad = setting("a.example", -1, WR_STORE_INTERVAL_MAX_NS + 1);
+        assert_int_equal(wr_store_post(rig->store, &bad, 1, NULL, NULL), WEIR_E_INVAL);
+        bad = setting("", 1, -1);
+        assert_int_equal(wr_store_post(rig->store, &bad, 1, NULL, NULL), WEIR_E_INVAL);
+    }
+}
+
+/* Who loads a host after somebody set something for it knows of it, committed or not. */
+static void what_is_set_is_seen_by_who_asks_after_it(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        rig->options.batch_ns = WEIR_MINUTE;
+        rig_open(rig);
+        struct wr_store_change change = setting("a.example", 1, -1);
+        assert_int_equal(wr_store_post(rig->store, &change, 1, rig_count, rig), 0);
+        assert_true(host_of(rig, "a.example").is_paused);
+    }
+}
+
+static void any_task_is_found_with_its_state_and_place(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        size_t count;
+        rig_open(rig);
+        int64_t job = rig_job(rig, "");
+        static const char *const urls[] = {"https://a/0", "https://a/1", "https://a/2", "https://a/3"};
+        for (int i = 0; i < 4; i++)
+            rig_post(rig, rig_found(rig, job, "a", urls[i], NULL));
+        rig_post(rig, rig_found(rig, job, "b", "https://b/", NULL));
+        rig_post(rig, rig_ended(rig, job, urls[0], true, "failed"));
+        struct wr_store_query query = {.what = WR_STORE_ONE_TASK, .job = job};
+        for (int i = 0; i < 4; i++) {
+            query.after.id = (int64_t)rig_fingerprint(rig, urls[i]);
+            struct rig_row *rows = rig_read(rig, query, &count);
+            assert_int_equal(count, 1);
+            const struct wr_store_task *task = &rows[0].row.task;
+            assert_true(rig_is(task->url, urls[i]) && rig_is(task->host, "a"));
+            assert_int_equal(task->state, i == 0 ? WR_TASK_FAILED : WR_TASK_QUEUED);
+            assert_int_equal(task->before, i > 1 ? i - 1 : 0);
+            assert_true((task->ended_wall_at > 0) == (i == 0));
+            assert_true(rig_is(task->verdict, i == 0 ? "failed" : ""));
+            free(rows);
+        }
+        query.after.id = 4711;
+        free(rig_read(rig, query, &count));
+        assert_int_equal(count, 0);
+        query = (struct wr_store_query){.what = WR_STORE_ALL_TASKS, .job = job, .limit = 3};
+        struct rig_row *rows = rig_read(rig, query, &count);
+        assert_int_equal(count, 3);
+        query.after.id = rows[2].row.task.id;
+        free(rows);
+        rows = rig_read(rig, query, &count);
+        assert_int_equal(count, 2);
+        assert_true(rig_is(rows[1].row.task.url, "https://b/"));
+        free(rows);
+    }
+}
+
+static void all_hosts_are_listed_in_pieces(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        size_t count;
+        rig_open(rig);
+        int64_t job = rig_job(rig, "");
+        rig_post(rig, rig_found(rig, job, "a", "https://a/", NULL));
+        rig_post(rig, setting("b", 1, -1));
+        rig_post(rig, rig_found(rig, job, "c", "https://c/", NULL));
+        struct wr_store_query query = {.what = WR_STORE_ALL_HOSTS, .limit = 2};
+        struct rig_row *rows = rig_read(rig, query, &count);
+        assert_int_equal(count, 2);
+        assert_true(rig_is(rows[1].row.host.key, "b") && rows[1].row.host.is_paused);
+        query.after.id = rows[1].row.host.id;
+        free(rows);
+        rows = rig_read(rig, query, &count);
+        assert_int_equal(count, 1);
+        assert_true(rig_is(rows[0].row.host.key, "c"));
+        free(rows);
+    }
+}
+
+WEIR_TESTS(test(what_is_set_for_a_host_is_kept_apart_from_what_is_learned),
+           test(what_is_set_is_seen_by_who_asks_after_it), test(any_task_is_found_with_its_state_and_place),
+           test(all_hosts_are_listed_in_pieces))
