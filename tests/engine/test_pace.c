@@ -171,5 +171,59 @@ static void one_rate_over_everything(void **state)
     rig_tear_down(&rig);
 }
 
+/* ---- in flight ---- */
+
+static struct origin_reply answer_in_a_while(void *context, const struct origin_request *request)
+{
+    struct origin_reply reply = rig_tree(context, request, PAGES, NULL);
+    reply.delay_ns = rig_is_robots(request) ? 0 : 100 * MS;
+    return reply;
+}
+
+/* The most that a host, or -1: all of them, had to answer at once. */
+static int most_at_once(const struct rig *rig, int host)
+{
+    int most = 0, count = origin_requests(rig->origin);
+    for (int i = 0; i < count; i++) {
+        struct origin_request now = origin_request(rig->origin, i);
+        int at_once = 0;
+        for (int j = 0; j < count; j++) {
+            struct origin_request other = origin_request(rig->origin, j);
+            bool is_asked = host == -1 || (rig_host(&now) == host && rig_host(&other) == host);
+            at_once += is_asked && other.at <= now.at && other.done_at > now.at;
+        }
+        most = at_once > most ? at_once : most;
+    }
+    return most;
+}
+
+/* V1, R13, S4-3: a host has a cap of its own, and all of them together have one. */
+static void requests_in_flight_stay_within_the_cap_of_each_host_and_of_all(void **state)
+{
+    static const int per_host[] = {3, 20}, in_all[] = {24, 6};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct rig rig;
+        int most = 0;
+        rig_set_up(&rig, answer_in_a_while);
+        rig.options.loops = 2;
+        rig.options.concurrency = (uint32_t)in_all[i];
+        rig.options.pace.max_in_flight = (uint32_t)per_host[i];
+        rig_start(&rig);
+        seed_hosts(&rig, 1, 6);
+        rig_finish(&rig);
+        rig_assert_trees(&rig, 1, 6, PAGES);
+        for (int host = 1; host <= 6; host++) {
+            int at_once = most_at_once(&rig, host);
+            most = at_once > most ? at_once : most;
+        }
+        print_message("%d at once, %d in all\n", most, most_at_once(&rig, -1));
+        assert_in_range(most, 2, per_host[i]);
+        assert_in_range(most_at_once(&rig, -1), 4, in_all[i]);
+        rig_tear_down(&rig);
+    }
+}
+
 ENGINE_TESTS(test(every_host_has_its_own_interval), test(crawl_delay_holds_at_its_host_and_slows_no_other),
-             test(thousand_hosts_need_no_thread_each), test(one_rate_over_everything))
+             test(thousand_hosts_need_no_thread_each), test(one_rate_over_everything),
+             test(requests_in_flight_stay_within_the_cap_of_each_host_and_of_all))
