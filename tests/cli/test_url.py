@@ -60,6 +60,13 @@ def invalid_url_is_refused_with_a_reason():
     assert '--base "x"' in _reason('--base', 'x', 'y')
 
 
+def complaints_show_no_password():
+    """V10"""
+    for words in (('http://u:s3cret@h:99999/',), ('--base', 'http://u:s3cret@h:99999/', 'x')):
+        reason = _reason(*words)
+        assert '"http://h:99999/": its port' in reason and 's3cret' not in reason, reason
+
+
 def hostile_hosts_are_refused_in_one_safe_line():
     for host in ('a"b', "a'b", 'a<b', 'a b', 'a%0ab', '..', 'a..b', 'a%2f..', 'x' * 64, '.'.join(['a' * 50] * 6)):
         reason = _reason(f'http://{host}/')
