@@ -2,9 +2,10 @@
 /* line.h - what became of one URL, as one line of JSON.
  *
  *     {"url": "https://example.org/", "final_url": "https://example.org/", "status": 200, "bytes": 12112,
- *      "digest": "xxh128:…", "body": null, "content_type": "text/html", "title": "Weirs", "depth": 0, "referrer": null,
- * "attempts": 1, "links": 34, "verdict": "fetched", "error": null, "error_text": null, "wait_ms": {"pace": 100,
- * "queue": 2}, "dns_ms": 0.012, "connect_ms": 1.5, "first_byte_ms": 20.25, "total_ms": 21.8}
+ *      "digest": "xxh128:…", "body": null, "content_type": "text/html", "title": "Weirs", "depth": 0,
+ *      "referrer": null, "attempts": 1, "links": 34, "verdict": "fetched", "error": null, "error_text": null,
+ *      "wait_ms": {"pace": 100, "queue": 2}, "dns_ms": 0.012, "connect_ms": 1.5, "first_byte_ms": 20.25,
+ *      "total_ms": 21.8}
  *
  * Always these members, in this order; null where nothing is known. Printable ASCII, whatever strangers wrote, and no
  * user or password of a URL (V10).

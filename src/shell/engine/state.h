@@ -13,7 +13,9 @@
  *     cap.c      limits over everything               keep.c     answers that are kept
  *     archive.c  the files that they are kept in      bodies.c   their names
  *     ask.c      questions to loops                   look.c     their answers; steer.c
- *     events.c   what happens to hosts
+ *     events.c   what happens to hosts                digest.c   digests of bodies
+ *     pattern.c  patterns for URLs                    types.c    URLs that are no pages
+ *     names.c    a set that only grows                group.c    a host's registrable domain
  *
  * A flight is one request, from its START to the moment at which the store has taken what came of it. All that a flight
  * has stays with it and is used again by the next one.
