@@ -64,7 +64,7 @@ static void land(struct wr_plan *plan, struct wr_task *task)
     if (lane != NULL) {
         lane->in_flight--;
         wr_tasks_remove(&plan->pool, &lane->flying, task);
-        wr_job_landed(lane->job);
+        lane->job->in_flight--;
     }
 }
 

@@ -118,24 +118,7 @@ bool wr_job_may_start(const struct wr_job *job)
 {
     bool out_of_bytes = job->options.draws_bytes && job->left[WR_DRAW_BYTES] == 0;
     bool is_busy = job->options.concurrency > 0 && job->in_flight >= job->options.concurrency;
-    is_busy |= job->options.borrows && job->in_flight >= job->left[WR_DRAW_SLOTS];
     return !job->paused && !job->ended && !out_of_bytes && !is_busy;
-}
-
-bool wr_job_ask_slot(struct wr_job *job)
-{
-    bool asks = job->options.borrows && job->in_flight >= job->left[WR_DRAW_SLOTS] && !job->drawing[WR_DRAW_SLOTS];
-    job->wants_slot |= asks && !job->paused && !job->ended;
-    return job->wants_slot;
-}
-
-void wr_job_landed(struct wr_job *job)
-{
-    job->in_flight--;
-    if (job->options.borrows && !job->ended) {
-        job->left[WR_DRAW_SLOTS]--;
-        job->repays++;
-    }
 }
 
 void wr_job_task_ended(struct wr_job *job, int64_t count)
@@ -225,27 +208,6 @@ static bool says_draw(struct wr_job *job, enum wr_draw what, uint64_t chunk, str
     return true;
 }
 
-static bool says_slots(struct wr_job *job, struct wr_plan_action *ret_action)
-{
-    uint64_t *slots = &job->left[WR_DRAW_SLOTS];
-    if (job->ready.first == NULL && *slots > job->in_flight) { /* nobody needs it any more */
-        job->repays += (uint32_t)(*slots - job->in_flight);
-        *slots = job->in_flight;
-    }
-    if (job->repays > 0) {
-        *ret_action = (struct wr_plan_action){.kind = WR_PLAN_REPAY, .job = job->options.id, .count = job->repays};
-        job->repays = 0;
-        return true;
-    }
-    if (!job->wants_slot || job->drawing[WR_DRAW_SLOTS])
-        return false;
-    job->wants_slot = false;
-    job->drawing[WR_DRAW_SLOTS] = true;
-    *ret_action =
-        (struct wr_plan_action){.kind = WR_PLAN_DRAW, .job = job->options.id, .draw = WR_DRAW_SLOTS, .count = 1};
-    return true;
-}
-
 static bool says_end(struct wr_job *job, int64_t now, struct wr_plan_action *ret_action)
 {
     if (!job->ended && !job->timed_out && job->options.deadline_at != 0 && now >= job->options.deadline_at) {
@@ -291,8 +253,6 @@ bool wr_jobs_say(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_a
             return true;
         if (!job->ended && (says_draw(job, WR_DRAW_PAGES, WR_DRAW_CHUNK, ret_action) ||
                             says_draw(job, WR_DRAW_BYTES, WR_DRAW_CHUNK_BYTES, ret_action)))
-            return true;
-        if (!job->ended && job->options.borrows && says_slots(job, ret_action))
             return true;
         if (says_hosts(plan, job, now, ret_action))
             return true;

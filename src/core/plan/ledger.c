@@ -53,45 +53,8 @@ void wr_ledger_close(struct wr_ledger *ledger)
 
 /* ---- concurrency ---- */
 
-bool wr_ledger_lends(uint32_t concurrency, uint32_t loops)
-{
-    return concurrency > 0 && concurrency < loops;
-}
-
 uint32_t wr_ledger_share(uint32_t concurrency, uint32_t index, uint32_t loops)
 {
-    if (wr_ledger_lends(concurrency, loops))
-        return concurrency;
+    assert(concurrency == 0 || concurrency >= loops);
     return concurrency / loops + (index < concurrency % loops);
-}
-
-void wr_ledger_lend(struct wr_ledger *ledger, uint32_t concurrency)
-{
-    ledger->left[WR_DRAW_SLOTS] = concurrency;
-    ledger->waiting = 0;
-}
-
-bool wr_ledger_borrow(struct wr_ledger *ledger, uint32_t loop)
-{
-    assert(loop < WR_LEDGER_LOOPS);
-    if (ledger->left[WR_DRAW_SLOTS] == 0) {
-        ledger->waiting |= UINT64_C(1) << loop;
-        return false;
-    }
-    ledger->left[WR_DRAW_SLOTS]--;
-    return true;
-}
-
-bool wr_ledger_repay(struct wr_ledger *ledger, uint32_t *ret_loop)
-{
-    for (uint32_t i = 1; i <= WR_LEDGER_LOOPS && ledger->waiting != 0; i++) {
-        uint32_t loop = (ledger->lent_to + i) % WR_LEDGER_LOOPS;
-        if ((ledger->waiting >> loop & 1) == 0)
-            continue;
-        ledger->waiting &= ~(UINT64_C(1) << loop);
-        ledger->lent_to = *ret_loop = loop;
-        return true;
-    }
-    ledger->left[WR_DRAW_SLOTS]++;
-    return false;
 }

@@ -2,7 +2,6 @@
 /* ledger.h - what belongs to a whole job: one of it, on one loop, however many plans there are.
  *
  *     DRAW  ──▶ wr_ledger_draw ──▶ wr_plan_grant                  pages and bytes, in chunks
- *     DRAW of a slot ──▶ wr_ledger_borrow ──▶ wr_plan_grant, now or later; REPAY ──▶ wr_ledger_repay
  *     a task ended ──▶ wr_ledger_ended ──▶ true, once: the job has failed; wr_plan_job_end in every plan
  *
  * A job fails after `threshold` task failures in a row (S2-15): the answers of all hosts count together, in the order
@@ -23,8 +22,6 @@ struct wr_ledger {
     uint64_t left[WR_DRAWS];
     uint32_t threshold; /* UINT32_MAX: never */
     uint32_t streak;
-    uint32_t lent_to; /* the last loop */
-    uint64_t waiting; /* bit: loop */
     bool has_many_hosts;
     bool is_over;
 };
@@ -52,18 +49,8 @@ void wr_ledger_close(struct wr_ledger *ledger);
 
 /* ---- concurrency ---- */
 
-#define WR_LEDGER_LOOPS 64 /* at most, where slots are lent */
-
-/* The part of its concurrency that loop `index` of `loops` has; the parts add up. 0: any. If there are not enough for
- * all loops, each has all of it, and borrows (wr_plan_job.borrows). */
+/* The part of its concurrency that loop `index` of `loops` has; the parts add up. 0: any; else at least one for each
+ * loop. */
 uint32_t wr_ledger_share(uint32_t concurrency, uint32_t index, uint32_t loops);
-bool wr_ledger_lends(uint32_t concurrency, uint32_t loops);
-
-/* So many slots are there to be lent. */
-void wr_ledger_lend(struct wr_ledger *ledger, uint32_t concurrency);
-/* A loop asks for one. False: wr_ledger_repay will name it when it is its turn. */
-bool wr_ledger_borrow(struct wr_ledger *ledger, uint32_t loop);
-/* One comes back. True: it goes to this loop, which waits for one. */
-bool wr_ledger_repay(struct wr_ledger *ledger, uint32_t *ret_loop);
 
 #endif

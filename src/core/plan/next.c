@@ -222,18 +222,16 @@ static bool start_page(struct wr_plan *plan, struct wr_lane *lane, int64_t now, 
     return true;
 }
 
-/* Jobs take turns. Returns whether somebody was picked, or asks for a slot. */
+/* Jobs take turns. Returns whether somebody was picked. */
 static bool pick(struct wr_plan *plan, int64_t now, bool *ret_acted, struct wr_plan_action *ret_action)
 {
     uint32_t jobs = plan->places;
-    bool asks = false;
     for (uint32_t i = 0; i < jobs; i++) {
         struct wr_job *job = &plan->jobs[(plan->turn + i) % jobs];
         if (job->ready.first == NULL)
             continue;
         if (!wr_job_may_start(job)) {
             job->limited_at = now;
-            asks |= wr_job_ask_slot(job);
             continue;
         }
         struct wr_lane *lane = whose_turn(WR_LINKED(job->ready.first, struct wr_lane, ready));
@@ -241,7 +239,7 @@ static bool pick(struct wr_plan *plan, int64_t now, bool *ret_acted, struct wr_p
         *ret_acted = start_page(plan, lane, now, ret_action);
         return true;
     }
-    return asks;
+    return false;
 }
 
 /* ---- all ---- */

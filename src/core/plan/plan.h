@@ -110,7 +110,6 @@ struct wr_plan_job {
     int64_t deadline_at;  /* it is over then; 0: never */
     bool draws_pages;     /* accepted URLs are counted against the ledger */
     bool draws_bytes;     /* bytes fetched */
-    bool borrows;         /* each start borrows a slot of the ledger (DRAW of SLOTS), and REPAY gives it back */
 };
 
 /* WEIR_E_FULL: max_jobs. WEIR_E_INVAL: it is here already. */
@@ -129,11 +128,10 @@ int wr_plan_job_forget(struct wr_plan *plan, uint32_t id);
 enum wr_draw {
     WR_DRAW_PAGES,
     WR_DRAW_BYTES,
-    WR_DRAW_SLOTS,
     WR_DRAWS
 };
 /* The ledger's answer to DRAW: so many more; fewer than were asked for: these are the last. Out of bytes the job is
- * over (OVER follows); out of pages it accepts nothing more. A slot may come late: when another loop repays one. */
+ * over (OVER follows); out of pages it accepts nothing more. */
 int wr_plan_grant(struct wr_plan *plan, uint32_t id, enum wr_draw what, uint64_t count, bool is_last);
 
 /* ---- URLs ---------------------------------------------------------------------------------------------- */
@@ -248,7 +246,6 @@ void wr_plan_loaded(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id
     X(WR_PLAN_HOSTS, "hosts")     /* up to `count` hosts with tasks of the job, after `after.id` */              \
     X(WR_PLAN_END, "end")         /* the task ends unsent: `reason` robots (denied), or what deferred it (R6) */ \
     X(WR_PLAN_DRAW, "draw")       /* ask the job's ledger for `count` of `draw`, then wr_plan_grant */           \
-    X(WR_PLAN_REPAY, "repay")     /* give `count` slots of the job back to its ledger */                         \
     X(WR_PLAN_OVER, "over")       /* out of `draw`, or of time (WR_DRAWS): end the job everywhere */             \
     X(WR_PLAN_DRAINED, "drained") /* nothing of the job is left here; comes again after more was offered */
 

@@ -119,8 +119,6 @@ struct wr_job {
     int64_t open;               /* tasks accepted and not ended, wherever they are */
     uint64_t left[WR_DRAWS];    /* of what was granted */
     uint64_t granted[WR_DRAWS]; /* the last time */
-    uint32_t repays;            /* slots to be given back; those that it has are in `left` */
-    bool wants_slot;            /* something is ready and needs one */
     uint64_t owed_bytes;        /* fetched beyond what was left: a page may be larger */
     bool is_last[WR_DRAWS], drawing[WR_DRAWS];
     int64_t hosts_after; /* the id of the last host that HOSTS listed */
@@ -203,10 +201,6 @@ struct wr_job *wr_job_find(const struct wr_plan *plan, uint32_t id);
 /* One of its tasks has ended. */
 void wr_job_task_ended(struct wr_job *job, int64_t count);
 bool wr_job_may_start(const struct wr_job *job);
-/* It might if it had a slot: whether it will ask for one. */
-bool wr_job_ask_slot(struct wr_job *job);
-/* One of its tasks flies no more. */
-void wr_job_landed(struct wr_job *job);
 /* Whether the job has something to say; fills it in. */
 bool wr_jobs_say(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action);
 /* The earliest deadline. */

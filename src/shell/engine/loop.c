@@ -81,7 +81,6 @@ static void carry_out(struct wr_crawl_loop *loop, const struct wr_plan_action *a
                     action->draw == WR_DRAW_BYTES ? "the bytes it may fetch are used up" : "its time is over");
         break;
     case WR_PLAN_DRAINED:
-    case WR_PLAN_REPAY: /* nobody borrows: there are no more loops than slots */
     case WR_PLAN_IDLE:
         break;
     }

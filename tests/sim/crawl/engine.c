@@ -528,9 +528,6 @@ void world_pump(struct world *world, uint32_t loop)
         case WR_PLAN_DRAW:
             world_draw(world, loop, &action);
             break;
-        case WR_PLAN_REPAY:
-            world_repay(world, &action);
-            break;
         case WR_PLAN_OVER:
             world_end_job(world, action.job);
             break;
@@ -573,9 +570,6 @@ void world_happen(struct world *world, struct event *event)
         break;
     case EVENT_CAME:
         came(world, event);
-        break;
-    case EVENT_GRANT:
-        wr_plan_grant(world->plans[event->loop], event->job, WR_DRAW_SLOTS, 1, false);
         break;
     case EVENT_COMMIT:
         store_commit(&world->store, world->now);

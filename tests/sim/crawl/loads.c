@@ -64,30 +64,9 @@ void world_listed(struct world *world, struct event *event)
 
 /* ---- ledgers ---- */
 
-static void grant_slot(struct world *world, uint32_t loop, uint32_t job)
-{
-    struct event *event =
-        world_event(world, EVENT_GRANT, world->now + (int64_t)wr_rng_below(&world->rng, 5) * WEIR_MILLISECOND);
-    event->loop = loop;
-    event->job = job;
-}
-
-void world_repay(struct world *world, const struct wr_plan_action *action)
-{
-    uint32_t loop;
-    for (uint64_t i = 0; i < action->count; i++)
-        if (wr_ledger_repay(&world->ledgers[action->job], &loop))
-            grant_slot(world, loop, action->job);
-}
-
 void world_draw(struct world *world, uint32_t loop, const struct wr_plan_action *action)
 {
     bool is_last;
-    if (action->draw == WR_DRAW_SLOTS) {
-        if (wr_ledger_borrow(&world->ledgers[action->job], loop))
-            grant_slot(world, loop, action->job);
-        return;
-    }
     uint64_t granted = wr_ledger_draw(&world->ledgers[action->job], action->draw, action->count / 16, &is_last);
     wr_plan_grant(world->plans[loop], action->job, action->draw, granted, is_last);
 }

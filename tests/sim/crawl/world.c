@@ -117,7 +117,8 @@ static void draw_options(struct world *world)
 static void draw_jobs(struct world *world)
 {
     world->jobs = (uint32_t)(1 + wr_rng_below(&world->rng, STORE_JOBS));
-    world->job_options.concurrency = world_once_in(world, 2) ? (uint32_t)(1 + wr_rng_below(&world->rng, 8)) : 0;
+    world->job_options.concurrency =
+        world_once_in(world, 2) ? (uint32_t)(world->loops + wr_rng_below(&world->rng, 8)) : 0;
     world->job_options.max_depth = world_once_in(world, 2) ? (uint32_t)(2 + wr_rng_below(&world->rng, 6)) : 0;
     world->job_options.host_pages = world_once_in(world, 4) ? (uint32_t)(5 + wr_rng_below(&world->rng, 30)) : 0;
     world->page_budget = world_once_in(world, 4) ? 20 + wr_rng_below(&world->rng, 200) : WR_LEDGER_UNLIMITED;
@@ -131,12 +132,10 @@ static void begin_job(struct world *world, uint32_t job)
     for (uint32_t i = 0; i < world->loops; i++) {
         struct wr_plan_job options = world->job_options;
         options.id = job;
-        options.borrows = wr_ledger_lends(options.concurrency, world->loops);
         options.concurrency = wr_ledger_share(options.concurrency, i, world->loops);
         if (wr_plan_job_add(world->plans[i], &options) != 0)
             abort();
     }
-    wr_ledger_lend(&world->ledgers[job], world->job_options.concurrency);
     for (uint32_t i = 0; i < world->store.count; i++)
         if (world->store.rows[i].job == job && !world->store.rows[i].is_gone && !world->is_incomplete)
             wr_plan_known(world->plans[world_loop_of(world, world->store.rows[i].host)], job,
@@ -354,9 +353,6 @@ static void check_end(struct world *world)
     }
     check_bounds(world);
     for (uint32_t job = 1; job <= world->jobs; job++)
-        if (!world->over[job] && world->ledgers[job].left[WR_DRAW_SLOTS] != world->job_options.concurrency)
-            laws_break(&world->laws, "R14: a slot was lost, or made", wr_span_of("-"), world->now);
-    for (uint32_t job = 1; job <= world->jobs; job++)
         for (uint32_t i = 0; i < world->loops && !world->over[job] && !world->is_incomplete; i++)
             if (wr_plan_job_forget(world->plans[i], job) != 0 && world->options.known_max > 64)
                 laws_break(&world->laws, "V5: all has ended, and a plan thinks that something is open", wr_span_of("-"),
@@ -369,8 +365,8 @@ static void begin(struct world *world, uint64_t seed)
     wr_rng_init(&world->rng, seed * 3 + 1);
     web_init(&world->web, seed);
     draw_options(world);
-    draw_jobs(world);
     world->loops = (uint32_t)(1 + wr_rng_below(&world->rng, LOOPS_MAX));
+    draw_jobs(world);
     world->crashes_left = world_once_in(world, 2) ? (uint32_t)(1 + wr_rng_below(&world->rng, 5)) : 0;
     wr_heap_init(&world->heap, weir_allocator_system(), EVENTS_MAX);
     for (size_t i = 0; i < EVENTS_MAX; i++) {

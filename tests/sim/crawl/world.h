@@ -24,7 +24,6 @@ enum event_kind {
     EVENT_LISTED,
     EVENT_ERRAND, /* to be done by another loop */
     EVENT_CAME,   /* its answer, back */
-    EVENT_GRANT,  /* of a slot */
     EVENT_COMMIT,
 };
 
@@ -100,6 +99,5 @@ uint32_t world_index_of(const struct wr_plan_host *host);
 void world_loaded(struct world *world, struct event *event);
 void world_listed(struct world *world, struct event *event);
 void world_draw(struct world *world, uint32_t loop, const struct wr_plan_action *action);
-void world_repay(struct world *world, const struct wr_plan_action *action);
 
 #endif

@@ -140,67 +140,6 @@ static void concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_
     rig_release(&rig);
 }
 
-/* R14: a job with fewer than there are loops. */
-static void each_start_of_a_small_job_borrows_a_slot_and_repays_it(void **state)
-{
-    (void)state;
-    static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .concurrency = 2, .borrows = true}), 0);
-    rig_offer_many(&rig, 1, "a.example", 3);
-    rig_offer_many(&rig, 1, "b.example", 3);
-    for (int i = 0; i < 4; i++) {
-        struct wr_plan_action draw = rig_wait(&rig, rig.now + S);
-        assert_kind(draw, WR_PLAN_DRAW);
-        assert_int_equal(draw.draw, WR_DRAW_SLOTS);
-        assert_int_equal(draw.count, 1);
-        assert_kind(rig_next(&rig), WR_PLAN_IDLE); /* once, and nothing starts without */
-        rig.now += 50 * MS;
-        wr_plan_grant(rig.plan, 1, WR_DRAW_SLOTS, 1, false);
-        struct wr_plan_action action = rig_page(&rig, rig.now);
-        assert_true(i == 0 || action.waited.ms[WEIR_REASON_JOB_LIMIT] >= 50);
-        rig_send(&rig, &action);
-        if (i == 0) { /* another is ready: it asks for a second one while this one flies */
-            draw = rig_next(&rig);
-            assert_kind(draw, WR_PLAN_DRAW);
-            assert_kind(rig_next(&rig), WR_PLAN_IDLE);
-            wr_plan_grant(rig.plan, 1, WR_DRAW_SLOTS, 1, false);
-            struct wr_plan_action other = rig_page(&rig, rig.now);
-            wr_plan_given(rig.plan, other.task, rig.now);
-            action.count = 1;
-        }
-        rig_tell(&rig, &action, 200);
-        struct wr_plan_action repay = rig_next(&rig);
-        assert_kind(repay, WR_PLAN_REPAY);
-        assert_int_equal(repay.count, 1 + action.count);
-        assert_int_equal(repay.job, 1);
-    }
-    rig_release(&rig);
-}
-
-/* It came late, and nobody needs it any more. */
-static void a_slot_that_is_of_no_use_is_repaid_at_once(void **state)
-{
-    (void)state;
-    static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .concurrency = 1, .borrows = true}), 0);
-    rig_offer_many(&rig, 1, "a.example", 2);
-    struct wr_plan_action draw = rig_next(&rig);
-    assert_kind(draw, WR_PLAN_DRAW);
-    struct wr_plan_host *host = wr_plan_host_find(rig.plan, wr_span_of("a.example"));
-    wr_gate_hold(wr_plan_host_gate(host), &rig.options.pace, rig.now + M, rig.now);
-    wr_plan_host_changed(rig.plan, host, rig.now);
-    wr_plan_grant(rig.plan, 1, WR_DRAW_SLOTS, 1, false);
-    struct wr_plan_action repay = rig_next(&rig);
-    assert_kind(repay, WR_PLAN_REPAY);
-    assert_int_equal(repay.count, 1);
-    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
-    rig_release(&rig);
-}
-
 static void a_job_ends_at_its_deadline_once(void **state)
 {
     (void)state;
@@ -302,7 +241,5 @@ static void what_was_learned_is_told_once_for_each_change(void **state)
 WEIR_TESTS(test(a_paused_job_starts_nothing_and_goes_on_where_it_was), test(a_paused_job_lets_go_of_its_windows),
            test(a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all),
            test(concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_recovers),
-           test(each_start_of_a_small_job_borrows_a_slot_and_repays_it),
-           test(a_slot_that_is_of_no_use_is_repaid_at_once), test(a_job_ends_at_its_deadline_once),
-           test(bytes_are_drawn_from_the_ledger_and_end_the_job), test(a_resumed_job_loads_what_the_store_has),
-           test(what_was_learned_is_told_once_for_each_change))
+           test(a_job_ends_at_its_deadline_once), test(bytes_are_drawn_from_the_ledger_and_end_the_job),
+           test(a_resumed_job_loads_what_the_store_has), test(what_was_learned_is_told_once_for_each_change))

@@ -74,35 +74,8 @@ static void concurrency_is_shared_among_loops(void **state)
         sum += wr_ledger_share(10, i, 4);
     assert_int_equal(sum, 10);
     assert_int_equal(wr_ledger_share(0, 1, 4), 0);
-    assert_false(wr_ledger_lends(4, 4) || wr_ledger_lends(0, 4));
-}
-
-/* Of a job that has fewer than there are loops, each start borrows one; they come round. */
-static void slots_of_a_small_job_go_round_among_its_loops(void **state)
-{
-    (void)state;
-    struct wr_ledger ledger;
-    uint32_t loop = 9;
-    wr_ledger_init(&ledger, 1000, WR_LEDGER_UNLIMITED, 0);
-    assert_true(wr_ledger_lends(2, 4));
-    assert_int_equal(wr_ledger_share(2, 3, 4), 2);
-    wr_ledger_lend(&ledger, 2);
-    assert_true(wr_ledger_borrow(&ledger, 3));
-    assert_true(wr_ledger_borrow(&ledger, 3));
-    for (uint32_t i = 0; i < 4; i++)
-        assert_false(wr_ledger_borrow(&ledger, i));
-    static const uint32_t turns[] = {1, 2, 3, 0, 1};
-    for (int i = 0; i < 5; i++) {
-        assert_true(wr_ledger_repay(&ledger, &loop));
-        assert_int_equal(loop, turns[i]);
-        if (i == 2)
-            assert_false(wr_ledger_borrow(&ledger, 1)); /* once more, after who waits longer */
-    }
-    assert_false(wr_ledger_repay(&ledger, &loop));
-    assert_true(wr_ledger_borrow(&ledger, 0));
 }
 
 WEIR_TESTS(test(twenty_failures_in_a_row_fail_the_job_once_and_a_success_ends_the_row),
            test(tasks_that_expire_fail_a_job_of_one_host_only), test(what_an_end_means_follows_from_fate_and_status),
-           test(several_loops_draw_no_more_than_there_is), test(concurrency_is_shared_among_loops),
-           test(slots_of_a_small_job_go_round_among_its_loops))
+           test(several_loops_draw_no_more_than_there_is), test(concurrency_is_shared_among_loops))
