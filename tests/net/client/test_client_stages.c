@@ -446,7 +446,31 @@ static void a_get_without_a_client_or_a_place_is_refused(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(a_get_without_a_client_or_a_place_is_refused),
+/* S1-9, U13, R6, R11, S4-16: who says nothing waits for nothing without end, and asks robots.txt. */
+static void client_that_is_told_nothing_has_the_numbers_of_the_documents(void **state)
+{
+    (void)state;
+    weir_client *client;
+    assert_int_equal(weir_client_new(NULL, &client), 0);
+    const weir_client_options *made = &client->options;
+    assert_int_equal(made->connect_timeout_ns, 10 * WEIR_SECOND);
+    assert_int_equal(made->first_byte_timeout_ns, 30 * WEIR_SECOND);
+    assert_int_equal(made->total_timeout_ns, 2 * WEIR_MINUTE);
+    assert_int_equal(made->deadline_ns, 10 * WEIR_MINUTE);
+    assert_int_equal(made->max_defer_ns, 30 * WEIR_MINUTE);
+    assert_int_equal(made->min_bytes_per_s, 64);
+    assert_int_equal(made->max_header_bytes, 256 << 10);
+    assert_int_equal(made->max_body_bytes, 16 << 20);
+    assert_int_equal(made->max_redirects, 10);
+    assert_int_equal(made->robots, WEIR_ROBOTS_RFC9309);
+    assert_true(made->robots_delay_factor == 1 && !made->allow_private && !made->circuit_fails);
+    assert_int_equal(client->retry.attempts, 3);
+    assert_int_equal(client->retry.blocking_retries, 3);
+    weir_client_free(client);
+}
+
+WEIR_TESTS(test(client_that_is_told_nothing_has_the_numbers_of_the_documents),
+           test(a_get_without_a_client_or_a_place_is_refused),
            test(who_is_cancelled_at_a_gate_holds_up_nobody_behind_it), test(the_deadline_holds_at_every_stage),
            test(a_fetch_can_be_cancelled_at_every_stage), test(who_is_cancelled_has_waited_no_longer_than_it_took),
            test(a_blocking_get_can_be_cancelled_at_every_stage), test(closing_ends_what_is_stuck_at_every_stage),
