@@ -38,6 +38,18 @@ void rig_job(struct rig *rig, uint32_t id)
     assert_int_equal(wr_plan_job_add(rig->plan, &(struct wr_plan_job){.id = id}), 0);
 }
 
+void rig_begin_job(struct rig *rig)
+{
+    rig_begin(rig);
+    rig_job(rig, 1);
+}
+
+void rig_plain(struct rig *rig)
+{
+    rig_init(rig);
+    rig_begin_job(rig);
+}
+
 static void parse(const char *text, char memory[WR_URL_ROOM], struct wr_url *ret_url)
 {
     assert_int_equal(wr_url_parse(wr_span_of(text), NULL, NULL, memory, WR_URL_ROOM, ret_url), WR_URL_OK);

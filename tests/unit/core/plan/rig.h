@@ -40,6 +40,10 @@ struct rig {
 /* A start each second and host, at most 4 in flight; robots.txt is ignored. Change rig->options, then rig_begin. */
 void rig_init(struct rig *rig);
 void rig_begin(struct rig *rig);
+/* With job 1. */
+void rig_begin_job(struct rig *rig);
+/* Both, with options as they are. */
+void rig_plain(struct rig *rig);
 void rig_release(struct rig *rig);
 
 void rig_job(struct rig *rig, uint32_t id);

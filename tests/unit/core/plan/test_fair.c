@@ -8,9 +8,7 @@ static void a_slow_host_does_not_slow_the_others(void **state)
     (void)state;
     static struct rig rig;
     char host[32];
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "slow.example", 10);
     for (int i = 1; i < 100; i++) {
         snprintf(host, sizeof host, "h%d.example", i);
@@ -39,8 +37,7 @@ static void hosts_that_become_ready_together_go_in_the_order_of_their_coming(voi
     char host[32];
     rig_init(&rig);
     rig.options.max_in_flight = 10;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     for (int i = 0; i < 500; i++) {
         snprintf(host, sizeof host, "h%d.example", i);
         rig_offer_many(&rig, 1, host, 2);
@@ -63,8 +60,7 @@ static void jobs_take_turns(void **state)
     char host[32];
     rig_init(&rig);
     rig.options.max_in_flight = 1;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_job(&rig, 2);
     for (int i = 0; i < 200; i++) {
         snprintf(host, sizeof host, "h%d.example", i);
@@ -155,8 +151,7 @@ static void hosts_without_spacing_start_several_at_once(void **state)
     weir_pace_options_profile(&pace, WEIR_PROFILE_UNLIMITED);
     pace.max_in_flight = 6;
     assert_int_equal(wr_pace_options_check(&pace, &rig.options.pace), 0);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 20);
     for (int i = 0; i < 6; i++) {
         flying[i] = rig_page(&rig, rig.now);

@@ -15,8 +15,7 @@ static void begin(struct rig *rig)
     rig_init(rig);
     rig->options.pace.jitter_over_ns = WEIR_DURATION_MAX;
     rig->options.group_of = domain_of;
-    rig_begin(rig);
-    rig_job(rig, 1);
+    rig_begin_job(rig);
 }
 
 static struct wr_plan_host *host_of(const struct rig *rig, const char *key)
@@ -107,8 +106,7 @@ static void the_cap_holds_for_a_group_too(void **state)
     pace.max_in_flight = 3;
     assert_int_equal(wr_pace_options_check(&pace, &rig.options.pace), 0);
     rig.options.group_of = domain_of;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     for (int i = 0; i < 50; i++) {
         snprintf(host, sizeof host, "h%d.one.example", i);
         rig_offer_many(&rig, 1, host, 2);
@@ -135,8 +133,7 @@ static void robots_txt_passes_the_groups_gate_and_its_delay_is_the_hosts_own(voi
     rig_init(&rig);
     rig.options.group_of = domain_of;
     rig.options.ignores_robots = false;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.one.example", 3);
     rig_offer_many(&rig, 1, "b.one.example", 5);
     int64_t began_at = rig.now;
@@ -163,9 +160,7 @@ static void a_host_that_joins_before_it_is_sent_asks_its_group(void **state)
     (void)state;
     static struct rig rig;
     struct wr_span address = wr_span_of("192.0.2.1");
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
     rig_offer_many(&rig, 1, "b.example", 2);
     struct wr_plan_action a = rig_page(&rig, rig.now), b = rig_page(&rig, rig.now);
@@ -277,8 +272,7 @@ static void a_start_knows_the_delay_of_its_group(void **state)
     assert_int_equal(wr_pace_options_check(&pace, &rig.options.pace), 0);
     rig.options.pace.delay_up_ns = 5 * S;
     rig.options.group_of = domain_of;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.one.example", 1);
     rig_offer_many(&rig, 1, "b.one.example", 2);
     struct wr_plan_action action = rig_page(&rig, rig.now);
@@ -325,8 +319,7 @@ static void groups_are_bounded_and_go_when_nothing_is_lost(void **state)
     char key[16];
     rig_init(&rig);
     rig.options.max_hosts = 3;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 9);
     rig_offer_many(&rig, 1, "b.example", 1);
     struct wr_plan_action action = rig_page(&rig, rig.now);

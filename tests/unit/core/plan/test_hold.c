@@ -10,8 +10,7 @@ static void nothing_starts_while_all_is_held(void **state)
     rig_init(&rig);
     rig.options.ignores_robots = false;
     rig.robots_are_known = true;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     rig_offer_many(&rig, 1, "b.example", 2);
     rig_page(&rig, rig.now);
@@ -46,8 +45,7 @@ static void robots_txt_and_errands_are_held_too(void **state)
     struct wr_url url;
     rig_init(&rig);
     rig.options.ignores_robots = false;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     assert_int_equal(wr_url_parse(wr_span_of("http://b.example/robots.txt"), NULL, NULL, memory, WR_URL_ROOM, &url),
                      WR_URL_OK);
@@ -67,9 +65,7 @@ static void who_waits_for_longer_is_not_woken_earlier(void **state)
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
     struct wr_plan_action action = rig_page(&rig, rig.now);
     rig_send(&rig, &action);
@@ -128,8 +124,7 @@ static void a_page_tells_that_its_host_is_hopeless_once(void **state)
     struct wr_plan_stats stats;
     int said = 0, told = 0;
     begin_hopeless(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
     for (int i = 1; i <= 12; i++) {
         struct wr_plan_action action = rig_page(&rig, rig.now + WEIR_HOUR);

@@ -6,9 +6,7 @@ static void a_paused_job_starts_nothing_and_goes_on_where_it_was(void **state)
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 3);
     rig_offer_many(&rig, 1, "b.example", 3);
     struct wr_plan_action action = rig_wait(&rig, rig.now);
@@ -36,9 +34,7 @@ static void a_paused_job_lets_go_of_its_windows(void **state)
     (void)state;
     static struct rig rig;
     struct wr_plan_stats stats;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 20);
     rig_offer_many(&rig, 1, "b.example", 20);
     struct wr_plan_action action = rig_wait(&rig, rig.now);
@@ -63,9 +59,7 @@ static void a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all(voi
     static struct rig rig;
     struct wr_plan_stats stats;
     char host[32];
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_job(&rig, 2);
     for (int i = 0; i < 200; i++) {
         snprintf(host, sizeof host, "h%d.example", i);
@@ -195,15 +189,12 @@ static void a_resumed_job_loads_what_the_store_has(void **state)
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 5);
     rig_offer_many(&rig, 1, "b.example", 5);
     wr_plan_free(rig.plan);
     rig.rows[2].ended = rig.rows[7].ended = true;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     for (size_t i = 0; i < rig.count; i++)
         wr_plan_known(rig.plan, 1, rig.rows[i].fingerprint);
     assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("a.example"), 4, rig.now), 0);
@@ -223,9 +214,7 @@ static void what_was_learned_is_told_once_for_each_change(void **state)
     (void)state;
     static struct rig rig;
     weir_pace_memory memory;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
     struct wr_plan_action action = rig_wait(&rig, rig.now);
     assert_null(wr_plan_save(rig.plan, rig.now, 1700000000 * S, &memory));

@@ -28,9 +28,7 @@ static void a_glance_and_a_look_say_the_same(void **state)
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 5);
     struct wr_plan_action action = rig_page(&rig, rig.now);
     rig_fetch(&rig, &action, 200);
@@ -52,9 +50,7 @@ static void starts_are_counted_in_slices_of_time(void **state)
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 200);
     rig.now = (rig.now / WR_PLAN_SLICE_NS + 1) * WR_PLAN_SLICE_NS;
     for (int i = 0; i < 7; i++) { /* one a second: 5 in the first slice, 2 in the second */
@@ -83,9 +79,7 @@ static void a_paused_host_starts_nothing_and_what_is_reserved_is_not_sent(void *
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 3);
     rig_offer_many(&rig, 1, "b.example", 1);
     struct wr_plan_action action = rig_page(&rig, rig.now);
@@ -119,8 +113,7 @@ static void what_is_set_while_the_store_is_asked_stays(void **state)
     rig_init(&rig);
     rig.memory = &known;
     rig.store_is_slow = true;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 3);
     struct wr_plan_action load = rig_next(&rig);
     assert_kind(load, WR_PLAN_LOAD);
@@ -137,9 +130,7 @@ static void a_task_is_found_with_its_place_in_the_queue(void **state)
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 4);
     struct wr_plan_action first = rig_page(&rig, rig.now);
     const struct wr_plan_host *host = host_of(&rig, "a.example");
@@ -177,8 +168,7 @@ static void bounds_are_listed_with_their_source_and_age(void **state)
     rig_init(&rig);
     rig.options.ignores_robots = false;
     rig.options.news = hear;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 4);
     struct wr_plan_action action = rig_wait(&rig, rig.now);
     rig_robots(&rig, &action, 200, "User-agent: *\nDisallow: /3\nRequest-rate: 1/2\n");

@@ -9,9 +9,7 @@ static void a_url_is_new_once_and_for_each_job(void **state)
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_job(&rig, 2);
     assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_OFFER_NEW);
     assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_OFFER_KNOWN);
@@ -82,8 +80,7 @@ static void one_path_has_so_many_queries_and_no_more(void **state)
     char url[64];
     rig_init(&rig);
     rig.options.max_variants = 50;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     for (int i = 0; i < 50; i++) {
         snprintf(url, sizeof url, "http://a.example/calendar?day=%d", i);
         assert_offer(rig_offer(&rig, 1, url), WR_OFFER_NEW);
@@ -157,8 +154,7 @@ static void beyond_its_size_the_set_asks_the_store(void **state)
     int asked = 0;
     rig_init(&rig);
     rig.options.known_max = 8192;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     for (int i = 0; i < 7000; i++) {
         snprintf(url, sizeof url, "http://a.example/%d", i);
         enum wr_offer_verdict verdict = rig_offer(&rig, 1, url);
@@ -186,8 +182,7 @@ static void hosts_beyond_the_room_sleep_in_the_store_and_are_asked_for(void **st
     int fetched = 0;
     rig_init(&rig);
     rig.options.max_hosts = 10;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     for (int i = 0; i < 100; i++) {
         snprintf(url, sizeof url, "http://h%d.example/", i);
         assert_offer(rig_offer(&rig, 1, url), WR_OFFER_NEW);
@@ -226,8 +221,7 @@ static void tasks_of_a_host_that_slept_are_all_loaded_when_it_wakes(void **state
     rig_init(&rig);
     rig.options.max_hosts = 1;
     rig.options.window = 4;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "x.example", 1);
     rig_offer_many(&rig, 1, "a.example", 11); /* no room for it */
     struct wr_plan_action action = rig_wait(&rig, rig.now);

@@ -17,8 +17,7 @@ static void a_host_has_figures_of_all_that_was_sent_to_it(void **state)
     static const int64_t late_ms[] = {0, 700, 40, 90, 500, 0};
     rig_init(&rig);
     rig.options.ignores_robots = false;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 6);
     struct wr_plan_action action = rig_wait(&rig, rig.now);
     assert_kind(action, WR_PLAN_ROBOTS);
@@ -57,9 +56,7 @@ static void start_that_comes_too_soon_is_noticed(void **state)
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 4);
     struct wr_plan_action action = rig_page(&rig, rig.now);
     rig_fetch(&rig, &action, 200);
@@ -79,9 +76,7 @@ static void what_was_given_back_is_no_request(void **state)
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     struct wr_plan_action action = rig_page(&rig, rig.now);
     wr_plan_given(rig.plan, action.task, rig.now);
@@ -94,9 +89,7 @@ static void a_report_has_the_wait_that_goes_on(void **state)
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 3);
     for (int i = 0; i < 2; i++) {
         struct wr_plan_action action = rig_page(&rig, rig.now + S);
@@ -115,9 +108,7 @@ static void all_hosts_can_be_walked_over(void **state)
     static struct rig rig;
     char host[32];
     bool seen[100] = {false};
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     for (int i = 0; i < 100; i++) {
         snprintf(host, sizeof host, "h%d.example", i);
         rig_offer_many(&rig, 1, host, 1);
@@ -155,8 +146,7 @@ static void a_host_that_makes_room_leaves_its_figures(void **state)
     rig.options.max_hosts = 10;
     rig.options.host_left = add_up;
     rig.options.context = &sum;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     for (int i = 0; i < 50; i++) {
         snprintf(host, sizeof host, "h%d.example", i);
         rig_offer_many(&rig, 1, host, 2);

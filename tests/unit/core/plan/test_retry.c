@@ -4,9 +4,7 @@
 
 static void begin(struct rig *rig, int urls)
 {
-    rig_init(rig);
-    rig_begin(rig);
-    rig_job(rig, 1);
+    rig_plain(rig);
     rig_offer_many(rig, 1, "a.example", urls);
 }
 
@@ -46,8 +44,7 @@ static void others_go_on_while_one_backs_off(void **state)
     static struct rig rig;
     rig_init(&rig);
     rig.options.pace.retry.base_ns = rig.options.pace.retry.max_ns = 60 * S;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 4);
     struct wr_plan_action action = rig_wait(&rig, rig.now);
     struct wr_fate fate = rig_fetch(&rig, &action, 500);
@@ -89,8 +86,7 @@ static void a_long_retry_after_expires_all_tasks_of_the_host_and_its_own_pace_no
     static struct rig rig;
     rig_init(&rig);
     rig.options.window = 4;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 10);
     struct wr_plan_action action = rig_wait(&rig, rig.now);
     rig_send(&rig, &action);
@@ -110,8 +106,7 @@ static void a_long_retry_after_expires_all_tasks_of_the_host_and_its_own_pace_no
 
     rig_init(&rig);
     rig.options.pace.min_interval_ns = 20 * M;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 8);
     for (int i = 0; i < 8; i++) {
         action = rig_wait(&rig, rig.now + 21 * M);
@@ -128,8 +123,7 @@ static void what_an_open_breaker_holds_for_too_long_expires(void **state)
     static struct rig rig;
     rig_init(&rig);
     rig.options.pace.open_ns = WEIR_HOUR;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 10);
     int64_t at = 0;
     int starts = 0, ends = 0;
@@ -159,8 +153,7 @@ static void an_open_breaker_defers_at_no_cost_and_recovers(void **state)
     static struct rig rig;
     rig_init(&rig);
     rig.options.pace.strategy = WEIR_STRATEGY_FIXED;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 400);
     int64_t began_at = rig.now;
     int starts = 0, failed = 0, done = 0;

@@ -6,8 +6,7 @@ static void obey(struct rig *rig)
 {
     rig_init(rig);
     rig->options.ignores_robots = false;
-    rig_begin(rig);
-    rig_job(rig, 1);
+    rig_begin_job(rig);
 }
 
 static void robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay(void **state)
@@ -310,8 +309,7 @@ static void rules_have_so_much_room_and_hosts_wait_for_some(void **state)
     rig_init(&rig);
     rig.options.ignores_robots = false;
     rig.options.rules_bytes = 100000;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     static const char *const hosts[] = {"a.example", "b.example", "c.example"};
     int robots = 0, pages[3] = {0};
     for (int i = 0; i < 3; i++)

@@ -21,8 +21,7 @@ static void begin(struct rig *rig, int64_t interval_ns)
     pace.max_in_flight = 4;
     pace.jitter_over_ns = WEIR_DURATION_MAX;
     assert_int_equal(wr_pace_options_check(&pace, &rig->options.pace), 0);
-    rig_begin(rig);
-    rig_job(rig, 1);
+    rig_begin_job(rig);
 }
 
 /* R28: first in line, by what holds the host; before, behind others. */
@@ -30,9 +29,7 @@ static void a_page_waits_behind_others_and_then_for_its_hosts_pace(void **state)
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 3);
     struct wr_plan_action action = rig_page(&rig, rig.now);
     waited_is(action, 0);
@@ -125,8 +122,7 @@ static void a_page_waits_for_robots_txt(void **state)
     static struct rig rig;
     rig_init(&rig);
     rig.options.ignores_robots = false;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
     struct wr_plan_action robots = rig_wait(&rig, rig.now);
     assert_kind(robots, WR_PLAN_ROBOTS);

@@ -6,9 +6,7 @@ static void one_host_is_asked_in_order_and_at_its_interval_from_the_last_send(vo
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 5);
     int64_t sent_at = 0;
     for (int i = 0; i < 5; i++) {
@@ -31,9 +29,7 @@ static void nothing_starts_while_one_is_reserved_but_unsent(void **state)
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 3);
     struct wr_plan_action first = rig_wait(&rig, rig.now);
     assert_kind(first, WR_PLAN_START);
@@ -55,8 +51,7 @@ static void while_loads_wait_what_is_loaded_starts(void **state)
     rig_init(&rig);
     rig.options.max_loads = 2;
     rig.store_is_slow = true;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     rig_offer_many(&rig, 1, "b.example", 1);
     rig_offer_many(&rig, 1, "c.example", 1);
@@ -81,9 +76,7 @@ static void what_is_given_back_costs_nothing_and_does_not_spin(void **state)
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
     for (int i = 0; i < 10; i++) {
         struct wr_plan_action action = rig_wait(&rig, rig.now + S);
@@ -102,9 +95,7 @@ static void what_was_sent_and_dropped_counts_for_the_interval(void **state)
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     struct wr_plan_action action = rig_wait(&rig, rig.now);
     rig_send(&rig, &action);
@@ -124,8 +115,7 @@ static void task_whose_url_is_lost_has_ended(void **state)
     static struct rig rig;
     rig_init(&rig);
     rig.options.window = 2;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 6);
     rig.rows[0].is_lost = rig.rows[2].is_lost = rig.rows[3].is_lost = rig.rows[5].is_lost = true;
     struct wr_plan_action action = rig_wait(&rig, rig.now + 2 * S);
@@ -144,9 +134,7 @@ static void what_was_reserved_is_asked_again_before_it_is_written(void **state)
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
     struct wr_plan_action first = rig_wait(&rig, rig.now);
     rig_send(&rig, &first);
@@ -171,8 +159,7 @@ static void a_window_is_loaded_in_parts_and_in_order(void **state)
     static struct rig rig;
     rig_init(&rig);
     rig.options.window = 8;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 50);
     rig.store_is_slow = true;
     int loads = 0, starts = 0;
@@ -201,9 +188,7 @@ static void only_one_load_is_under_way_and_what_comes_meanwhile_is_loaded_too(vo
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig.store_is_slow = true;
     rig_offer_many(&rig, 1, "a.example", 2);
     struct wr_plan_action load = rig_next(&rig);
@@ -236,8 +221,7 @@ static void a_stored_window_is_honoured_after_a_restart(void **state)
     weir_pace_memory memory = {.retry_wall_at = 1700000000 * S + rig.now + 90 * S,
                                .saved_wall_at = 1700000000 * S + rig.now - S};
     rig.memory = &memory;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     int64_t at = rig.now;
     struct wr_plan_action action = rig_wait(&rig, rig.now + 100 * S);
@@ -254,8 +238,7 @@ static void more_than_all_may_have_in_flight_never_starts(void **state)
     struct wr_plan_action flying[7];
     rig_init(&rig);
     rig.options.max_in_flight = 7;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     for (int i = 0; i < 20; i++) {
         snprintf(host, sizeof host, "h%d.example", i);
         rig_offer_many(&rig, 1, host, 2);
@@ -281,8 +264,7 @@ static void many_hosts_share_the_tasks_that_there_is_room_for(void **state)
     char host[32];
     rig_init(&rig);
     rig.options.max_tasks = 256;
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_begin_job(&rig);
     for (int i = 0; i < 100; i++) {
         snprintf(host, sizeof host, "h%d.example", i);
         rig_offer_many(&rig, 1, host, 20);
@@ -309,9 +291,7 @@ static void the_steady_path_takes_no_memory(void **state)
 {
     (void)state;
     static struct rig rig;
-    rig_init(&rig);
-    rig_begin(&rig);
-    rig_job(&rig, 1);
+    rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 40);
     struct wr_plan_action action = rig_next(&rig);
     long takes = rig.allocator.takes;
