@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_restart.c - what a host was promised holds across kill -9 and a new start. */
 #include "engine/rig.h"
+#include "lib/sql.h"
 
 #include <signal.h>
-#include <sqlite3.h>
 #include <sys/wait.h>
 
 #define COMMITTED_NS (400 * MS) /* by then the store has written what was to be written at once, or with a batch */
@@ -152,17 +152,6 @@ static void crawl_that_was_stopped_for_a_while_does_not_catch_up(void **state)
 }
 
 /* ---- what the state file has lost ---- */
-
-static void run_sql(const char *path, const char *sql)
-{
-    sqlite3 *db;
-    char *why = NULL;
-
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
-        fail_msg("%s", why);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
 
 /* Each page of each tree has a line: those whose task could be read, and the others, of which only little is known. */
 static void expect_damaged(const struct rig *rig, int damaged, const char *words)

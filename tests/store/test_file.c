@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_file.c - what is in a SQLite state file: its columns, its versions, and rows that somebody spoilt. */
+#include "lib/sql.h"
 #include "shell/store/sqlite/sqlite.h"
 #include "store/rig.h"
 
 #include <sys/stat.h>
-
-static void run_sql(const char *path, const char *sql)
-{
-    sqlite3 *db;
-    char *why = NULL;
-
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
-        fail_msg("%s", why);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
 
 /* The first column of the first row. */
 static int64_t ask_sql(const char *path, const char *sql)

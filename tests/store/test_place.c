@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_place.c - which files are opened, and that all others are refused in one clear line and left as they are. */
+#include "lib/sql.h"
 #include "shell/store/backend.h"
 #include "store/rig.h"
 
@@ -61,17 +62,6 @@ static void expect_untouched(struct rig *rig, int error, const char *words)
     assert_memory_equal(before, after, before_bytes);
     free(before);
     free(after);
-}
-
-static void run_sql(const char *path, const char *sql)
-{
-    sqlite3 *db;
-    char *why = NULL;
-
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
-        fail_msg("%s", why);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
 /* ---- new ones ------------------------------------------------------------------------------------------ */
