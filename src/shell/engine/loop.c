@@ -51,8 +51,9 @@ static void start(struct wr_crawl_loop *loop, const struct wr_plan_action *actio
         wr_plan_given(loop->plan, action->task, wr_crawl_loop_now(loop));
     else
         wr_flight_start(loop, action);
-    loop->must_be_timely |= action->next_ns > 0 && action->next_ns != WEIR_FOREVER;
     wr_cap_started(loop);
+    if (action->next_ns > 0 && action->next_ns != WEIR_FOREVER) /* else what has come may be looked at first */
+        wr_net_flush(loop->net); /* at once: others are due as well, and to prepare them takes time */
 }
 
 static void carry_out(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
@@ -104,9 +105,6 @@ static int64_t ask_plan(struct wr_crawl_loop *loop)
 static void pump(struct wr_crawl_loop *loop)
 {
     loop->next_at = ask_plan(loop);
-    if (loop->must_be_timely) /* else what has come may be looked at first, which is cheaper */
-        wr_net_flush(loop->net);
-    loop->must_be_timely = false;
 }
 
 void wr_crawl_loop_due(struct wr_crawl_loop *loop)

@@ -289,9 +289,8 @@ struct wr_crawl_loop {
     uv_timer_t ticks;
     uv_async_t async;
     int timer_fd;
-    int64_t timer_at;    /* WEIR_FOREVER: it sleeps */
-    int64_t next_at;     /* when the plan is to be asked again */
-    bool must_be_timely; /* something was started at a host whose requests have their times */
+    int64_t timer_at; /* WEIR_FOREVER: it sleeps */
+    int64_t next_at;  /* when the plan is to be asked again */
     struct wr_net *net;
     struct wr_plan *plan;
     struct wr_list lists[WR_FLIGHT_POSTS + 1]; /* of flights, by place */
