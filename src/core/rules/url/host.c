@@ -206,6 +206,47 @@ static enum wr_url_fault append_v6(struct wr_buf *buf, struct wr_span text)
     return WR_URL_OK;
 }
 
+/* ---- hosts that are as they come out, as most are ---- */
+
+/* Labels of small letters, digits and dashes, none of them mapped, the last no number. */
+static bool is_plain_name(struct wr_span raw)
+{
+    size_t label = 0, last = 0;
+
+    for (size_t i = 0; i <= raw.bytes; i++) {
+        char c = i < raw.bytes ? raw.data[i] : '.';
+        if ((c >= 'a' && c <= 'z') || wr_ascii_is_digit(c) || c == '-')
+            continue;
+        if (c != '.' || i == label || i - label > LABEL_MAX ||
+            (i - label >= 4 && memcmp(raw.data + label, "xn--", 4) == 0))
+            return false;
+        last = label;
+        label = i + 1;
+    }
+    return raw.bytes <= WR_HOST_MAX && raw.data[last] >= 'a' && raw.data[last] <= 'z';
+}
+
+/* Four numbers without needless zeros. */
+static bool is_plain_v4(struct wr_span raw)
+{
+    unsigned number = 0, parts = 0;
+    size_t part = 0;
+
+    for (size_t i = 0; i <= raw.bytes; i++) {
+        char c = i < raw.bytes ? raw.data[i] : '.';
+        if (wr_ascii_is_digit(c) && i - part < 3) {
+            number = number * 10 + (unsigned)(c - '0');
+            continue;
+        }
+        if (c != '.' || i == part || number > 255 || (i - part > 1 && raw.data[part] == '0'))
+            return false;
+        parts++;
+        number = 0;
+        part = i + 1;
+    }
+    return parts == V4_PARTS;
+}
+
 /* ---- any host ---- */
 
 static enum wr_url_fault append_name(struct wr_buf *buf, struct wr_span domain, const struct wr_idna *idna)
@@ -233,6 +274,10 @@ enum wr_url_fault wr_url_host_append(struct wr_buf *buf, struct wr_span raw, con
     char memory[RAW_MAX * 3], decoded_memory[RAW_MAX];
     struct wr_buf stripped, decoded;
 
+    if (is_plain_name(raw) || is_plain_v4(raw)) {
+        wr_buf_append_span(buf, raw);
+        return WR_URL_OK;
+    }
     wr_buf_init_fixed(&stripped, memory, sizeof memory);
     append_without_ignored(&stripped, raw);
     if (stripped.length == 0)
