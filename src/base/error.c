@@ -46,6 +46,11 @@ const char *weir_error_detail(void)
     return detail;
 }
 
+const char *wr_error_words(int code)
+{
+    return code == WEIR_E_NOMEM || detail == NULL || detail[0] == '\0' ? weir_error_text(code) : detail;
+}
+
 void wr_error_note(const char *why)
 {
     detail = why;

@@ -15,6 +15,9 @@
 
 #define WR_NOWHERE ((size_t)-1) /* an offset: the text as a whole is wrong */
 
+/* What went wrong: the detail, or, for want of memory, of which nobody makes words, what the code says. */
+const char *wr_error_words(int code);
+
 /* Sets the detail of an error that may be another than WEIR_E_INVAL. `why` is kept, not copied: it must be a literal.
  */
 void wr_error_note(const char *why);

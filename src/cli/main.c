@@ -10,6 +10,7 @@
 #include "cli/headers/headers.h"
 #include "cli/kit/command.h"
 #include "cli/kit/complete.h"
+#include "cli/kit/limits.h"
 #include "cli/kit/output.h"
 #include "cli/robots/robots.h"
 #include "cli/simulate/simulate.h"
@@ -53,6 +54,7 @@ static int complete(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    wr_limits_obey();
     wr_output_init();
     int status = run(argc - 1, argv + 1);
     if (!wr_print_finish() && status == WR_EXIT_OK)

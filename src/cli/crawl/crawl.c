@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "cli/crawl/files.h"
 #include "cli/crawl/report.h"
 #include "cli/crawl/seeds.h"
@@ -39,12 +40,6 @@ struct crawl {
     struct wr_screen screen;
     struct wr_seeds seeds;
 };
-
-static const char *error_words(int error)
-{
-    const char *detail = weir_error_detail();
-    return detail != NULL && detail[0] != '\0' ? detail : weir_error_text(error);
-}
 
 /* ---- words ---- */
 
@@ -97,7 +92,7 @@ static bool find_job(struct crawl *crawl, int *ret_status)
     else if (error == WEIR_E_ABSENT)
         wr_complain("nothing to resume: all jobs in %s are over; begin a new one without --resume", settings->state);
     else if (error != 0)
-        wr_complain("%s: %s", settings->state, error_words(error));
+        wr_complain("%s: %s", settings->state, wr_error_words(error));
     else if (!wr_engine_can_resume(&crawl->job))
         wr_complain("job %lld is %s: there is nothing to resume; begin a new one without --resume",
                     (long long)crawl->job.id, wr_job_status_name(crawl->job.status));
@@ -154,7 +149,7 @@ static int open_state(struct crawl *crawl)
         wr_complain("there is no state file %s to resume from; begin without --resume, or give --state FILE",
                     settings->state);
     else if (error != 0)
-        wr_complain("--state: %s", error_words(error));
+        wr_complain("--state: %s", wr_error_words(error));
     return error == 0 ? WR_EXIT_OK : error == WEIR_E_ABSENT ? WR_EXIT_USAGE : WR_EXIT_FAILED;
 }
 
@@ -238,7 +233,7 @@ static int start(struct crawl *crawl)
     options->warn_context = crawl;
     int error = wr_engine_start(crawl->engine, options);
     if (error != 0)
-        wr_complain("%s", error_words(error));
+        wr_complain("%s", wr_error_words(error));
     wr_buf_release(&words);
     return error == 0 ? WR_EXIT_OK : error == WEIR_E_INVAL ? WR_EXIT_USAGE : WR_EXIT_FAILED;
 }

@@ -15,11 +15,14 @@
 #include "cli/kit/pace.h"
 #include "cli/kit/signals.h"
 #include "core/rules/url/url.h"
+#include "shell/memory/reserve.h"
 
 #define URLS_MAX 1000000
 #define UNFINISHED_MAX 200000 /* of a longer list the rest is read when there is room; about 600 bytes each */
-#define DEADLY 2              /* signals: even if nobody reads the lines */
-#define INTERRUPTED 130       /* 128 + SIGINT, as shells have it */
+#define LOOK_EVERY 64         /* URLs: whether there is memory */
+#define ON_THE_WIRE ((size_t)16 << 20)
+#define DEADLY 2        /* signals: even if nobody reads the lines */
+#define INTERRUPTED 130 /* 128 + SIGINT, as shells have it */
 
 struct settings {
     const char *urls_file, *out, *state, *agent, *proxy, *ca_file, *statuses;
@@ -104,6 +107,7 @@ struct job {
     struct wr_state state;
     weir_pacer *pacer; /* NULL: the client's own */
     weir_client *client;
+    uint64_t asked;
 };
 
 /* ---- options ---- */
@@ -121,12 +125,14 @@ static int make_pacer(struct job *job, const weir_pace_options *pace)
     return weir_pacer_new(pace, &how, &job->pacer);
 }
 
-static bool make_client(struct job *job)
+/* False after a complaint. */
+static bool make_client(struct job *job, int *ret_status)
 {
     const struct settings *settings = job->settings;
     const char *headers[WR_OPTION_LIST_MAX + 1] = {NULL};
     weir_client_options how;
     weir_pace_options pace;
+    *ret_status = WR_EXIT_USAGE;
     if (!wr_pace_make(&settings->pace, &pace))
         return false;
     memcpy(headers, settings->headers.items, settings->headers.count * sizeof headers[0]);
@@ -149,8 +155,11 @@ static bool make_client(struct job *job)
     how.pacer = job->pacer;
     if (error == 0)
         error = weir_client_new(&how, &job->client);
-    if (error != 0)
-        wr_complain("%s", error == WEIR_E_INVAL ? weir_error_detail() : weir_error_text(error));
+    if (error == WEIR_E_INVAL)
+        wr_complain("%s", weir_error_detail());
+    else if (error != 0)
+        wr_complain("cannot begin: %s", weir_error_text(error));
+    *ret_status = error == WEIR_E_INVAL ? WR_EXIT_USAGE : WR_EXIT_FAILED;
     return error == 0;
 }
 
@@ -177,11 +186,21 @@ static void on_fetched(void *context, weir_response *response)
     free(asked);
 }
 
+/* A long list is read no faster than it is fetched, and what is on the wire goes first where memory is limited. */
+static void await_room(struct job *job)
+{
+    wr_report_await_room(&job->report, UNFINISHED_MAX, is_interrupted);
+    if (job->asked++ % LOOK_EVERY == 0 && wr_memory_left() < ON_THE_WIRE)
+        (void)wr_report_await_fewer(&job->report, job->settings->concurrency, is_interrupted);
+}
+
 /* `line`: of the list, 0 if it is from the command line. False if there is no going on. */
 static bool ask(struct job *job, const char *url, size_t url_bytes, uint64_t line)
 {
     weir_fetch_options how;
     struct asked *asked = malloc(sizeof *asked + url_bytes + 1);
+    while (asked == NULL && wr_report_await_fewer(&job->report, 0, is_interrupted))
+        asked = malloc(sizeof *asked + url_bytes + 1);
     if (asked == NULL) {
         wr_complain("out of memory");
         return false;
@@ -192,9 +211,11 @@ static bool ask(struct job *job, const char *url, size_t url_bytes, uint64_t lin
     weir_fetch_options_init(&how);
     how.on_body = ignore_body;
     how.attempts = job->settings->pace.attempts == 1 ? 1 : 0;
-    wr_report_await_room(&job->report, UNFINISHED_MAX, is_interrupted);
+    await_room(job);
     wr_report_asked(&job->report);
     int error = weir_client_fetch(job->client, asked->url, &how, on_fetched, asked, NULL);
+    while (error == WEIR_E_NOMEM && wr_report_await_fewer(&job->report, 0, is_interrupted))
+        error = weir_client_fetch(job->client, asked->url, &how, on_fetched, asked, NULL);
     if (error == 0)
         return true;
     wr_url_hide_user(asked->url);
@@ -295,9 +316,9 @@ static bool work(struct job *job, int argc, char **argv)
 
 static int run_job(struct job *job, int argc, char **argv)
 {
-    int status = WR_EXIT_USAGE;
+    int status;
     wr_signals_hold();
-    if (make_client(job))
+    if (make_client(job, &status))
         status = start_job(job) && work(job, argc, argv) ? WR_EXIT_OK : WR_EXIT_FAILED;
     weir_client_free(job->client);
     if (job->settings->state != NULL && !wr_state_close(&job->state) && status == WR_EXIT_OK)

@@ -61,6 +61,15 @@ static void append_line(struct wr_buf *buf, const char *url, const weir_response
     wr_buf_append_string(buf, "}\n");
 }
 
+static void append_refusal(struct wr_buf *buf, const char *url, uint64_t line, const char *why)
+{
+    wr_append_json_text(buf, "{\"url\": ", wr_span_of(url));
+    wr_append_json_text(buf, ", \"status\": null, \"failure\": \"url\", \"detail\": ", wr_span_of(why));
+    if (line > 0)
+        wr_append_json_count(buf, ", \"line\": ", line);
+    wr_buf_append_string(buf, "}\n");
+}
+
 /* ---- what is told ---- */
 
 /* With the lock held. Waits for room; returns where the line begins. */
@@ -71,13 +80,36 @@ static size_t begin_line(struct wr_report *report)
     return report->lines.length;
 }
 
-/* A line is kept as a whole, or not at all. */
-static void end_line(struct wr_report *report, size_t before)
+/* A line is kept as a whole, or not at all. False: there was no memory for it. */
+static bool end_line(struct wr_report *report, size_t before)
 {
-    if (report->lines.error != 0) {
-        wr_buf_cut(&report->lines, before);
-        report->lines.error = 0;
+    if (report->lines.error == 0)
+        return true;
+    wr_buf_cut(&report->lines, before);
+    report->lines.error = 0;
+    return false;
+}
+
+/* Without memory the line is written at once, when all before it are. */
+static struct wr_buf begin_last(struct wr_report *report)
+{
+    static char memory[LINE_MAX]; /* under the lock */
+    struct wr_buf line;
+    wr_buf_init_fixed(&line, memory, sizeof memory);
+    (void)pthread_cond_broadcast(&report->changed);
+    while ((report->lines.length > 0 || report->is_writing) && !report->is_lost)
+        (void)pthread_cond_wait(&report->changed, &report->lock);
+    return line;
+}
+
+static void end_last(struct wr_report *report, const struct wr_buf *line)
+{
+    if (report->is_lost)
+        return;
+    report->is_lost = line->error != 0;
+    if (fwrite(line->bytes, 1, line->length, report->out) != line->length || fflush(report->out) != 0) {
         report->is_lost = true;
+        report->lost_errno = errno;
     }
 }
 
@@ -104,7 +136,11 @@ void wr_report_finished(struct wr_report *report, const char *url, const weir_re
     if (!report->is_silenced || response->failure != WEIR_FAILURE_CANCELLED) {
         size_t before = begin_line(report);
         append_line(&report->lines, url, response);
-        end_line(report, before);
+        if (!end_line(report, before)) {
+            struct wr_buf line = begin_last(report);
+            append_line(&line, url, response);
+            end_last(report, &line);
+        }
     }
     count(report, response);
     if (report->finished == report->asked || report->lines.length > LINES_MAX / 2)
@@ -116,12 +152,12 @@ void wr_report_refused(struct wr_report *report, const char *url, uint64_t line,
 {
     (void)pthread_mutex_lock(&report->lock);
     size_t before = begin_line(report);
-    wr_append_json_text(&report->lines, "{\"url\": ", wr_span_of(url));
-    wr_append_json_text(&report->lines, ", \"status\": null, \"failure\": \"url\", \"detail\": ", wr_span_of(why));
-    if (line > 0)
-        wr_append_json_count(&report->lines, ", \"line\": ", line);
-    wr_buf_append_string(&report->lines, "}\n");
-    end_line(report, before);
+    append_refusal(&report->lines, url, line, why);
+    if (!end_line(report, before)) {
+        struct wr_buf last = begin_last(report);
+        append_refusal(&last, url, line, why);
+        end_last(report, &last);
+    }
     report->asked--;
     report->refused++;
     (void)pthread_cond_broadcast(&report->changed);
@@ -168,6 +204,18 @@ void wr_report_await(struct wr_report *report, bool (*is_interrupted)(void))
     wr_report_await_room(report, 0, is_interrupted);
 }
 
+bool wr_report_await_fewer(struct wr_report *report, uint64_t least, bool (*is_interrupted)(void))
+{
+    (void)pthread_mutex_lock(&report->lock);
+    uint64_t unfinished = report->asked - report->finished;
+    bool is_lost = report->is_lost;
+    (void)pthread_mutex_unlock(&report->lock);
+    if (unfinished <= least + 1 || is_lost || is_interrupted())
+        return false;
+    wr_report_await_room(report, unfinished / 2 > least ? unfinished / 2 : least + 1, is_interrupted);
+    return true;
+}
+
 /* ---- writing ---- */
 
 static void show_progress(struct wr_report *report)
@@ -191,6 +239,7 @@ static void write_lines(struct wr_report *report)
     if (lines.length == 0)
         return;
     wr_buf_init(&report->lines, wr_allocator_or_system(NULL), LINES_MAX + LINE_MAX);
+    report->is_writing = true;
     (void)pthread_cond_broadcast(&report->changed);
     (void)pthread_mutex_unlock(&report->lock);
     if (report->shares_screen)
@@ -199,11 +248,12 @@ static void write_lines(struct wr_report *report)
         error = errno;
     wr_buf_release(&lines);
     (void)pthread_mutex_lock(&report->lock);
+    report->is_writing = false;
     if (error != 0 && !report->is_lost) {
         report->is_lost = true;
         report->lost_errno = error;
-        (void)pthread_cond_broadcast(&report->changed);
     }
+    (void)pthread_cond_broadcast(&report->changed);
 }
 
 static void *write_all(void *context)

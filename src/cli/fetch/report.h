@@ -24,6 +24,7 @@ struct wr_report {
     /* All under the lock. */
     weir_client *client;
     struct wr_buf lines;
+    bool is_writing;  /* lines that were taken from there */
     bool is_over;     /* no line comes any more */
     bool is_lost;     /* a line could not be written or kept */
     int lost_errno;   /* why; 0: no memory */
@@ -54,6 +55,10 @@ void wr_report_await(struct wr_report *report, bool (*is_interrupted)(void));
 
 /* Waits until so few are unfinished, likewise. */
 void wr_report_await_room(struct wr_report *report, uint64_t most, bool (*is_interrupted)(void));
+
+/* Waits until half of what is unfinished has finished, but no more than `least` is left. False: there was no more than
+ * that, or it is interrupted. */
+bool wr_report_await_fewer(struct wr_report *report, uint64_t least, bool (*is_interrupted)(void));
 
 /* What is cancelled from here on is not reported. */
 void wr_report_silence(struct wr_report *report);

@@ -4,6 +4,8 @@
 #include "shell/client/client.h"
 #include "shell/net/idna.h"
 
+#define SCARCE_NS_MAX (30 * WEIR_SECOND)
+
 static bool leads_on(const struct weir_fetch *fetch, int status, const struct wr_buf *head)
 {
     return fetch->robots == NULL && fetch->client->options.max_redirects > 0 && wr_status_leads(status) &&
@@ -119,12 +121,30 @@ static void follow(struct weir_fetch *fetch, const struct wr_ended *ended)
     }
 }
 
+/* Whether it only has to wait until there is memory, or a descriptor. When nothing is in flight nothing will be given
+ * back, and there is an end to it. What was sent and must not be sent twice, or was handed on, is not tried again. */
+static bool may_wait(struct weir_fetch *fetch, const struct wr_ended *ended)
+{
+    weir_client *client = fetch->client;
+    int64_t now = wr_client_now(client);
+    if (ended->end != WR_NET_SCARCE) {
+        client->scarce_since = 0;
+        return false;
+    }
+    if (client->scarce_since == 0)
+        client->scarce_since = now;
+    bool is_alone = atomic_load_explicit(&client->in_flight, memory_order_relaxed) <= 1;
+    return ended->retry == WR_NET_FREE && !ended->is_handed_on &&
+           !(is_alone && now - client->scarce_since > SCARCE_NS_MAX);
+}
+
 void wr_answer_judge(struct weir_fetch *fetch, const struct wr_ended *ended)
 {
+    bool waits = may_wait(fetch, ended);
     if (ended->end == WR_NET_REFUSED) { /* the gate said no in the last moment */
         wr_lane_drop(fetch);
         wr_fetch_join(fetch, true);
-    } else if (ended->end == WR_NET_SCARCE) {
+    } else if (waits) {
         wr_answer_defer(fetch, 0);
     } else if (ended->failure == WEIR_FAILURE_NONE && leads_on(fetch, ended->status, ended->head)) {
         follow(fetch, ended);

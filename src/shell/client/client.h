@@ -318,7 +318,8 @@ struct weir_client {
     struct wr_ride *spare_rides;
     struct wr_resolver *resolver;
     struct wr_rng rng;
-    bool has_own_mail; /* it has put something in the inbox or a list itself: no call ends its wait */
+    int64_t scarce_since; /* 0: it is not */
+    bool has_own_mail;    /* it has put something in the inbox or a list itself: no call ends its wait */
     bool is_ending;
 };
 

@@ -343,7 +343,8 @@ void wr_ride_start(struct weir_fetch *fetch, const weir_permit *permit)
     fetch->ride = NULL;
     weir_permit_release(&ride->permit);
     give_ride(ride);
-    if (error == WEIR_E_FULL)
+    bool is_alone = atomic_load_explicit(&client->in_flight, memory_order_relaxed) == 0;
+    if (error == WEIR_E_FULL || (error == WEIR_E_NOMEM && !is_alone)) /* others will give back what they have */
         wr_answer_defer(fetch, 0);
     else
         wr_fetch_fail(fetch, WEIR_FAILURE_INTERNAL,

@@ -509,7 +509,7 @@ static void store_end(struct wr_engine *engine)
     int error = wr_store_post(engine->store, &change, 1, NULL, NULL);
     if (error != 0) {
         engine->end = WR_END_BROKEN;
-        wr_text_set(engine->why, sizeof engine->why, weir_error_detail());
+        wr_text_set(engine->why, sizeof engine->why, wr_error_words(error));
     }
 }
 

@@ -304,6 +304,13 @@ static bool is_given_back(const struct wr_flight *flight)
     return end == WR_NET_CANCELLED || end == WR_NET_REFUSED || end == WR_NET_SCARCE;
 }
 
+/* There is no memory, or no descriptor: who asks again at once spins. */
+static void wait_a_while(struct wr_crawl_loop *loop, const char *words)
+{
+    wr_engine_warn_scarce(loop->engine, words);
+    wr_cap_scarce(loop);
+}
+
 static void on_done(void *context, const struct wr_net_result *result)
 {
     struct wr_flight *flight = context;
@@ -316,11 +323,11 @@ static void on_done(void *context, const struct wr_net_result *result)
     wr_cap_fetched(loop, result->wire_bytes);
     if (result->end == WR_NET_REFUSED && flight->was_sent && atomic_load(&loop->engine->phase) < WR_PHASE_STOPS)
         count_as_attempt(flight);
+    if (result->end != WR_NET_SCARCE)
+        wr_engine_has_enough(loop->engine);
     if (is_given_back(flight)) {
-        if (result->end == WR_NET_SCARCE) {
-            wr_engine_warn_scarce(loop->engine, flight->words.bytes);
-            wr_cap_scarce(loop);
-        }
+        if (result->end == WR_NET_SCARCE)
+            wait_a_while(loop, result->words);
         wr_plan_given(loop->plan, flight->action.task, wr_crawl_loop_now(loop));
         if (flight->action.kind == WR_PLAN_ROBOTS)
             wr_robots_returned(flight);
@@ -368,8 +375,11 @@ void wr_flight_send(struct wr_flight *flight, struct wr_span etag, struct wr_spa
     }
     if (flight->keep.is_on)
         wr_net_append_head(&flight->keep.request, loop->net, &request, true);
-    if (wr_net_start(loop->net, &request, flight->keep.is_on ? &keeping : &calls, flight, &flight->transfer) == 0)
+    int error = wr_net_start(loop->net, &request, flight->keep.is_on ? &keeping : &calls, flight, &flight->transfer);
+    if (error == 0)
         return;
+    if (error == WEIR_E_NOMEM)
+        wait_a_while(loop, weir_error_text(error));
     wr_plan_given(loop->plan, flight->action.task, wr_crawl_loop_now(loop));
     if (flight->action.kind == WR_PLAN_ROBOTS)
         wr_robots_returned(flight);
@@ -399,6 +409,7 @@ void wr_flight_start(struct wr_crawl_loop *loop, const struct wr_plan_action *ac
 {
     struct wr_flight *flight = take(loop);
     if (flight == NULL) {
+        wait_a_while(loop, weir_error_text(WEIR_E_NOMEM));
         wr_plan_given(loop->plan, action->task, wr_crawl_loop_now(loop));
         return;
     }

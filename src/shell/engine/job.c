@@ -2,6 +2,10 @@
 /* job.c - what the loops share: budgets, the streak of failures, and when it is all over. */
 #include "shell/engine/state.h"
 
+#include "base/error.h"
+
+#define SCARCE_NS_MAX (30 * WEIR_SECOND)
+
 void wr_engine_wake(struct wr_engine *engine)
 {
     for (uint32_t i = 0; i < engine->loop_count; i++)
@@ -29,12 +33,22 @@ void wr_engine_warn(struct wr_engine *engine, const char *what, const char *why)
     engine->options.warn(engine->options.warn_context, line);
 }
 
-/* Once in ten seconds is enough to know. */
+/* Once in ten seconds is enough to know. If nothing else has come of it for long, and nothing is in flight that could
+ * give something back, it will not get better. */
 void wr_engine_warn_scarce(struct wr_engine *engine, const char *words)
 {
-    int64_t now = weir_clock_now(engine->clock), last = atomic_load(&engine->warned_at);
+    int64_t now = weir_clock_now(engine->clock), last = atomic_load(&engine->warned_at), since = 0;
+    if (!atomic_compare_exchange_strong(&engine->scarce_since, &since, now) && now - since > SCARCE_NS_MAX &&
+        atomic_load(&engine->flights) <= 1)
+        wr_job_over(engine, WR_END_BROKEN, words);
     if ((last == 0 || now - last > 10 * WEIR_SECOND) && atomic_compare_exchange_strong(&engine->warned_at, &last, now))
         wr_engine_warn(engine, "slower for the moment: ", words);
+}
+
+void wr_engine_has_enough(struct wr_engine *engine)
+{
+    if (atomic_load_explicit(&engine->scarce_since, memory_order_relaxed) != 0)
+        atomic_store(&engine->scarce_since, 0);
 }
 
 /* ---- the end ---- */
@@ -200,7 +214,7 @@ static void ask_store(struct wr_engine *engine)
     engine->left = 0;
     int error = wr_store_read(engine->store, &query);
     if (error != 0)
-        on_looked(engine, error, weir_error_detail());
+        on_looked(engine, error, wr_error_words(error));
 }
 
 void wr_job_look(struct wr_engine *engine)

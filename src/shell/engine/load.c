@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "shell/engine/state.h"
 
+#include "base/error.h"
+
 #define TEXT_MAX ((size_t)256 << 20)
 
 /* A task as it was read; its texts are in the load's. */
@@ -271,7 +273,7 @@ static void ask(struct load *load, struct wr_store_query *query)
     (void)atomic_fetch_add(&load->awaited, 1);
     int error = wr_store_read(load->loop->engine->store, query);
     if (error != 0)
-        on_read(load, error, weir_error_detail());
+        on_read(load, error, wr_error_words(error));
 }
 
 static void ask_robots(struct load *load, bool is_https)

@@ -9,6 +9,8 @@
 #include "base/alloc.h"
 #include "shell/engine/state.h"
 
+#include "base/error.h"
+
 #include <signal.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -318,6 +320,8 @@ int wr_crawl_loop_run(struct wr_crawl_loop *loop)
         uv_sem_wait(&starting.done);
     }
     uv_sem_destroy(&starting.done);
+    if (failed != 0 || starting.error == WEIR_E_SYSTEM)
+        wr_error_note("a thread or a loop for it could not be had");
     return failed != 0 ? WEIR_E_SYSTEM : starting.error;
 }
 

@@ -7,6 +7,8 @@
 #include "base/alloc.h"
 #include "shell/engine/state.h"
 
+#include "base/error.h"
+
 /* URLs for another loop, once the store has said which of them are new. */
 struct wr_news {
     struct wr_letter letter;
@@ -302,7 +304,7 @@ void wr_post_flight(struct wr_flight *flight)
         return;
     }
     if (error != 0)
-        wr_job_over(loop->engine, WR_END_BROKEN, weir_error_detail());
+        wr_job_over(loop->engine, WR_END_BROKEN, wr_error_words(error));
     finish(flight);
 }
 

@@ -421,9 +421,10 @@ struct wr_engine {
     int64_t job;
     uint64_t accepted_before, ended_before, failed_before; /* by earlier runs of the job */
     _Atomic int64_t flights;
-    _Atomic int64_t pending; /* letters, and loads */
-    _Atomic int64_t posts;   /* that the store has not confirmed */
-    _Atomic int64_t seeding; /* letters with seeds that are not stored yet */
+    _Atomic int64_t scarce_since; /* 0: it is not */
+    _Atomic int64_t pending;      /* letters, and loads */
+    _Atomic int64_t posts;        /* that the store has not confirmed */
+    _Atomic int64_t seeding;      /* letters with seeds that are not stored yet */
     _Atomic int phase;
     _Atomic bool is_seeded, is_looking, is_store_paused;
     _Atomic int64_t warned_at, answered_at; /* 0: never */
@@ -474,6 +475,7 @@ void wr_engine_loop_ended(struct wr_engine *engine);
 /* Whether all is over; asks the store. From a loop. */
 void wr_job_look(struct wr_engine *engine);
 void wr_engine_warn_scarce(struct wr_engine *engine, const char *words);
+void wr_engine_has_enough(struct wr_engine *engine);
 /* One line for the user: both texts. */
 void wr_engine_warn(struct wr_engine *engine, const char *what, const char *why);
 /* As much of it as fits. */

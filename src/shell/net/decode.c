@@ -13,6 +13,7 @@
 #include <brotli/decode.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #define OUT_BYTES ((size_t)16 << 10)
 #define ZSTD_WINDOW_LOG 23 /* 8 MB, the most that this coding may ask for (RFC 9659) */
@@ -101,7 +102,12 @@ static enum wr_decode decode_brotli(struct layer *layer, struct wr_span *in, siz
     *in = wr_span_after(*in, in->bytes - left);
     *ret_made = OUT_BYTES - room;
     layer->is_ended = result == BROTLI_DECODER_RESULT_SUCCESS;
-    return result == BROTLI_DECODER_RESULT_ERROR ? WR_DECODE_BAD : WR_DECODE_OK;
+    if (result != BROTLI_DECODER_RESULT_ERROR)
+        return WR_DECODE_OK;
+    BrotliDecoderErrorCode code = BrotliDecoderGetErrorCode(layer->is.brotli);
+    return code <= BROTLI_DECODER_ERROR_ALLOC_CONTEXT_MODES && code >= BROTLI_DECODER_ERROR_ALLOC_BLOCK_TYPE_TREES
+               ? WR_DECODE_MEMORY
+               : WR_DECODE_BAD;
 }
 
 static enum wr_decode decode_zstd(struct layer *layer, struct wr_span *in, size_t *ret_made)
@@ -119,7 +125,9 @@ static enum wr_decode decode_zstd(struct layer *layer, struct wr_span *in, size_
     size_t code = ZSTD_decompressStream(layer->is.zstd, &to, &from);
     *in = wr_span_after(*in, from.pos);
     *ret_made = to.pos;
-    return ZSTD_isError(code) ? WR_DECODE_BAD : WR_DECODE_OK;
+    if (!ZSTD_isError(code))
+        return WR_DECODE_OK;
+    return ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation ? WR_DECODE_MEMORY : WR_DECODE_BAD;
 }
 
 static void end_layer(struct layer *layer)

@@ -49,7 +49,7 @@ static int on_send(void *context, char *address, char *local_address, int port, 
 /* Those of libcurl that are idle cannot be made to go: there must always be one left for the lean way. */
 static bool is_kept(const struct wr_net *net)
 {
-    return !wr_net_is_crowded(net) && net->connections < net->options.connections_max;
+    return !net->is_short && !wr_net_is_crowded(net) && net->connections < net->options.connections_max;
 }
 
 /* Less than there was ends the transfer. */
@@ -281,11 +281,11 @@ void wr_easy_forget(struct wr_transfer *transfer)
 
 void wr_easy_clear(struct wr_transfer *transfer)
 {
-    if (transfer->fields != NULL)
+    if (transfer->fields != NULL && transfer->easy != NULL)
         curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, NULL);
     curl_slist_free_all(transfer->fields);
     transfer->fields = NULL;
-    if (transfer->pins != NULL)
+    if (transfer->pins != NULL && transfer->easy != NULL)
         curl_easy_setopt(transfer->easy, CURLOPT_RESOLVE, NULL);
     curl_slist_free_all(transfer->pins);
     transfer->pins = NULL;
@@ -294,7 +294,7 @@ void wr_easy_clear(struct wr_transfer *transfer)
         wr_easy_free(transfer);
         return;
     }
-    if (!transfer->has_settings)
+    if (!transfer->has_settings || transfer->easy == NULL)
         return;
     transfer->has_settings = false;
     curl_easy_reset(transfer->easy);

@@ -2,6 +2,8 @@
 /* lookup.c - the system's resolver, and what stands between its words and ours. */
 #include "shell/net/resolver.h"
 
+#include "shell/memory/reserve.h"
+
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -52,6 +54,8 @@ void wr_lookup_system(void *context, const char *name, struct wr_answer *ret_ans
     *ret_answer = (struct wr_answer){.kind = WR_ANSWER_FAILED};
     if (failure == EAI_NONAME || failure == EAI_NODATA)
         ret_answer->kind = WR_ANSWER_ABSENT;
+    if (failure == EAI_MEMORY || (failure != 0 && wr_memory_left() < WR_MEMORY_LEAST))
+        ret_answer->kind = WR_ANSWER_SCARCE; /* whatever it says */
     if (failure != 0)
         return;
     for (const struct addrinfo *each = records; each != NULL && looked_at < WR_ANSWER_RECORDS_MAX;

@@ -7,9 +7,11 @@
 #include "core/rules/http/field.h"
 #include "shell/clock/clock.h"
 #include "shell/memory/memory.h"
+#include "shell/memory/reserve.h"
 
 #include <assert.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 
 #define TRANSFERS_DEFAULT 256
@@ -324,6 +326,13 @@ static void block_sigpipe(void)
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
+/* What libcurl has begun may use up the reserve. If the program has made libcurl ready before, it stays as it is. */
+static CURLcode init_curl(void)
+{
+    return curl_global_init_mem(CURL_GLOBAL_DEFAULT, wr_reserve_malloc, free, wr_reserve_realloc, wr_reserve_strdup,
+                                wr_reserve_calloc);
+}
+
 int wr_net_new(const struct wr_net_options *options, struct wr_net **ret_net)
 {
     struct wr_net_options filled;
@@ -335,7 +344,7 @@ int wr_net_new(const struct wr_net_options *options, struct wr_net **ret_net)
         error = wr_proxy_parse(filled.proxy, &proxy);
     if (error < 0)
         return error;
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+    if (init_curl() != CURLE_OK)
         return WEIR_E_NOMEM;
     struct wr_net *net = wr_take(filled.allocator, sizeof *net, _Alignof(struct wr_net));
     if (net == NULL) {

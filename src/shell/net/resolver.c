@@ -194,6 +194,8 @@ static int64_t kept_for(const struct wr_resolver_options *options, const struct 
         return options->found_ns;
     case WR_ANSWER_ABSENT:
         return options->absent_ns;
+    case WR_ANSWER_SCARCE:
+        return 0;
     case WR_ANSWER_FAILED:
         break;
     }

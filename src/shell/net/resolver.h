@@ -34,6 +34,7 @@ enum wr_answer_kind {
     WR_ANSWER_FOUND,
     WR_ANSWER_ABSENT, /* there is no such name, or it has no address */
     WR_ANSWER_FAILED, /* nobody could tell; may be known later */
+    WR_ANSWER_SCARCE, /* there was no memory to ask; not kept */
 };
 
 struct wr_answer {

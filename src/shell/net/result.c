@@ -87,6 +87,19 @@ static bool is_refused_by_proxy(const struct wr_transfer *transfer)
     return transfer->net->proxy.is_set && transfer->result.sends == 0 && status / 100 != 2;
 }
 
+/* Without memory any certificate may seem wrong, and any body broken. */
+static bool is_for_want_of_memory(const struct wr_transfer *transfer, CURLcode code)
+{
+    static const char *const words[] = {"malloc failure", "ut of memory", "thread failed", "nsufficient randomness"};
+
+    if (wr_admit_was_denied(transfer))
+        return true;
+    for (size_t i = 0; code != CURLE_OUT_OF_MEMORY && i < sizeof words / sizeof words[0]; i++)
+        if (strstr(transfer->said, words[i]) != NULL)
+            return true;
+    return false;
+}
+
 static enum wr_net_end end_of(const struct wr_transfer *transfer, CURLcode code)
 {
     switch (code) {
@@ -138,6 +151,8 @@ void wr_result_from_curl(struct wr_transfer *transfer, CURLcode code)
         wr_transfer_set_end(transfer, WR_NET_BLOCKED, wr_guard_text(transfer->judged));
         return;
     }
+    if (code != CURLE_OK && is_for_want_of_memory(transfer, code)) /* whatever it is taken for */
+        end = WR_NET_SCARCE;
     if (end != WR_NET_SCARCE && code != CURLE_OK && is_refused_by_proxy(transfer))
         end = WR_NET_PROXY;
     wr_transfer_set_end(transfer, end,
@@ -145,6 +160,8 @@ void wr_result_from_curl(struct wr_transfer *transfer, CURLcode code)
                         : code == CURLE_OK        ? ""
                                                   : curl_easy_strerror(code));
     if (code == CURLE_SSL_CONNECT_ERROR) /* a handshake that broke, not a certificate that is wrong */
+        transfer->result.retry = WR_NET_LATER;
+    if (end == WR_NET_CODING && wr_admit_lacks_window())
         transfer->result.retry = WR_NET_LATER;
 }
 

@@ -6,6 +6,7 @@
  *     deadline.c  when it has lasted too long        result.c   how it ended, in our words
  *     proxy.c     the proxy's URL                    tell.c     what its owner is asked and told
  *     tls.c       servers that never stop talking    lean.h     the way without libcurl, and its files
+ *     admit.c     whether libcurl has the memory
  *
  * libcurl must not be called from inside its callbacks, but for getting and setting options. So a callback only notes
  * what is to happen, and transfers end in wr_net_settle, which runs after each call into libcurl.
@@ -55,7 +56,9 @@ struct wr_transfer {
     bool is_answer_posted;
     bool is_proxy_asked; /* the query is for the proxy's name */
     bool is_https;
-    bool is_lean; /* goes without libcurl */
+    bool is_lean;               /* goes without libcurl */
+    bool is_admitted, is_young; /* see admit.c */
+    size_t failures;            /* of libcurl's to get memory, when it began */
     bool is_idempotent;
     bool has_settings; /* beyond those of a plain GET: to be reset */
     uint16_t port;
@@ -119,6 +122,7 @@ struct wr_net {
     int64_t talks_since;
     bool speaks_http2;
     bool in_settle;
+    bool is_short; /* of memory: connections are not kept */
 
     struct wr_socket **sockets; /* by descriptor: those that libcurl watches, or has watched */
     size_t sockets_room;
@@ -225,6 +229,21 @@ void wr_easy_clear(struct wr_transfer *transfer);
 
 /* Connections of this handle cannot hold up the loop. False: libcurl is not built upon OpenSSL. */
 bool wr_tls_watch(struct wr_net *net, CURL *easy);
+
+/* ---- admit.c ---- */
+
+/* Whether one more may be libcurl's. */
+bool wr_admit(struct wr_transfer *transfer);
+
+/* It has all the memory that it takes, but for a decoder's; it has ended. */
+void wr_admit_grown(struct wr_transfer *transfer);
+void wr_admit_over(struct wr_transfer *transfer);
+
+/* Whether libcurl was denied memory since the transfer began. */
+bool wr_admit_was_denied(const struct wr_transfer *transfer);
+
+/* Whether a decoder may have got none, which asks nobody. */
+bool wr_admit_lacks_window(void);
 
 /* ---- deadline.c ---- */
 

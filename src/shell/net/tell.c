@@ -34,6 +34,7 @@ void wr_tell_first_byte(struct wr_transfer *transfer)
 {
     if (transfer->result.first_byte_at != 0)
         return;
+    wr_admit_grown(transfer);
     transfer->result.first_byte_at = transfer->speed_at = wr_clock_now(transfer->net->clock);
     wr_due_change(transfer, transfer->speed_at);
 }

@@ -42,6 +42,7 @@ void wr_transfer_end(struct wr_transfer *transfer)
     }
     if (transfer->stage == WR_STAGE_LEAN)
         wr_lean_leave(transfer);
+    wr_admit_over(transfer);
     wr_due_end(transfer);
     transfer->stage = WR_STAGE_ENDED;
     leave(&net->under_way, transfer);
@@ -167,7 +168,9 @@ static bool ask(struct wr_transfer *transfer, const char *host)
 
 static void end_without_name(struct wr_transfer *transfer)
 {
-    if (transfer->is_proxy_asked)
+    if (transfer->query.answer.kind == WR_ANSWER_SCARCE)
+        end_soon(transfer, WR_NET_SCARCE, "no name can be looked up now");
+    else if (transfer->is_proxy_asked)
         end_soon(transfer, WR_NET_PROXY, "its name could not be looked up");
     else
         end_soon(transfer, transfer->query.answer.kind == WR_ANSWER_ABSENT ? WR_NET_NO_NAME : WR_NET_NAME_FAILED, NULL);
@@ -320,10 +323,12 @@ static void note_request(struct wr_transfer *transfer, const struct wr_net_reque
     transfer->result = (struct wr_net_result){.asked_at = wr_clock_now(transfer->net->clock)};
 }
 
+/* Without the memory it begins only to end. */
 static int set_easy(struct wr_transfer *transfer, const struct wr_net_request *request)
 {
+    if (!wr_admit(transfer))
+        return 0;
     int error = transfer->easy != NULL ? 0 : wr_easy_new(transfer);
-
     return error == 0 ? wr_easy_set(transfer, request) : error;
 }
 
@@ -335,8 +340,10 @@ static int prepare(struct wr_transfer *transfer, const struct wr_net_request *re
     int error = transfer->is_lean ? wr_lean_set(transfer, request) : set_easy(transfer, request);
     if (error == 0)
         error = wr_due_begin(transfer);
-    if (error < 0)
+    if (error < 0) {
+        wr_admit_over(transfer);
         clear(transfer);
+    }
     return error;
 }
 
@@ -349,7 +356,9 @@ static void begin(struct wr_transfer *transfer)
     if (net->transfers++ == 0)
         uv_ref((uv_handle_t *)&net->wake);
     net->started++;
-    if (net->in_curl) { /* which can take no transfer now */
+    if (!transfer->is_lean && !transfer->is_admitted) {
+        end_soon(transfer, WR_NET_SCARCE, "little memory is left");
+    } else if (net->in_curl) { /* which can take no transfer now */
         transfer->stage = WR_STAGE_POSTED;
         on_answer(&transfer->query);
     } else {

@@ -73,6 +73,7 @@ struct wr_store {
     bool is_open;            /* there is a transaction */
     bool has_output;         /* with the length of one */
     int64_t retry_at;        /* paused: no transaction before */
+    unsigned without_memory; /* tries in a row */
 };
 
 /* change.c. WEIR_E_INVAL. */

@@ -5,6 +5,8 @@
 
 #define NO_ROOM "the disk of the output is full; free some room, and it goes on by itself"
 #define NO_OUTPUT "the output could not be written"
+#define NO_MEMORY "out of memory"
+#define MEMORY_TRIES 30 /* a second apart */
 
 /* ---- what is due --------------------------------------------------------------------------------------- */
 
@@ -208,10 +210,23 @@ static bool may_pass(int error)
     return error == WEIR_E_FULL || error == WEIR_E_NOMEM || error == WEIR_E_TIMEOUT;
 }
 
+/* Nobody comes and makes room in memory, as on a disk. */
+static bool is_hopeless(struct wr_store *store, int error)
+{
+    if (error != WEIR_E_NOMEM)
+        store->without_memory = 0;
+    else
+        store->without_memory++;
+    if (store->without_memory <= MEMORY_TRIES)
+        return false;
+    memcpy(store->backend->why, NO_MEMORY, sizeof NO_MEMORY);
+    return true;
+}
+
 /* The transaction could not be written: it is kept for later, or all is given up. */
 static void fail(struct wr_store *store, int error, bool is_closing)
 {
-    if (may_pass(error) && !is_closing) {
+    if (may_pass(error) && !is_closing && !is_hopeless(store, error)) {
         store->retry_at = wr_clock_now(store->options.clock) + store->options.retry_ns;
         enter(store, WR_STORE_PAUSED, store->backend->why);
     } else {
@@ -227,6 +242,7 @@ static void write_batch(struct wr_store *store, bool is_closing)
         fail(store, error, is_closing);
         return;
     }
+    store->without_memory = 0;
     enter(store, WR_STORE_RUNS, "");
     tell_batch(store, 0, "");
     if (store->backend->kind->settle(store->backend) != 0)

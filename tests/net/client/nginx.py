@@ -29,6 +29,31 @@ def free_port():
         return probe.getsockname()[1]
 
 
+ADDRESSES = [f'127.0.0.{number}' for number in range(1, 65)]
+
+
+class Tls:
+    """with Tls() as tls, Nginx(http=tls.http) as nginx: https on tls.port of ADDRESSES, which tls.authority vouches for"""
+
+    def __enter__(self):
+        self.folder = tempfile.mkdtemp(prefix='weir-tls-')
+        self.port = free_port()
+        self.authority = f'{self.folder}/authority.pem'
+        names = ','.join(f'IP:{address}' for address in ADDRESSES)
+        subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '30', '-subj', '/CN=weir',
+                        '-addext', f'subjectAltName={names}', '-keyout', f'{self.folder}/key.pem', '-out',
+                        self.authority], check=True, capture_output=True, timeout=60)
+        listens = ' '.join(f'listen {address}:{self.port} ssl http2;' for address in ADDRESSES[1:])
+        listens += f' listen {ADDRESSES[0]}:{self.port} ssl;'
+        self.http = (f'ssl_certificate {self.authority}; ssl_certificate_key {self.folder}/key.pem; gzip on;'
+                     f'server {{ {listens} root www; }}')
+        self.urls = [f'https://{address}:{self.port}' for address in ADDRESSES]
+        return self
+
+    def __exit__(self, *why):
+        shutil.rmtree(self.folder)
+
+
 class Nginx:
     """with Nginx(server='location /x { … }', files={'robots.txt': '…'}) as nginx: …"""
 

@@ -151,6 +151,38 @@ static void whatever_allocation_fails_the_client_stays_usable(void **state)
     }
 }
 
+/* There is no memory for the first answer. */
+static struct origin_reply answer_without_memory(void *context, const struct origin_request *request)
+{
+    test_allocator *allocator = context;
+    allocator->fail_at = request->number == 0;
+    return (struct origin_reply){.status = 200};
+}
+
+static void want_of_memory_does_not_send_a_post_twice(void **state)
+{
+    (void)state;
+    test_allocator allocator;
+    struct rig rig;
+    weir_response *response;
+    weir_fetch_options options;
+    struct origin *origin = origin_new(answer_without_memory, &allocator, NULL);
+    test_allocator_init(&allocator);
+    rig_init(&rig);
+    rig.options.allocator = &allocator.allocator;
+    rig_start(&rig);
+    weir_fetch_options_init(&options);
+    options.method = "POST";
+    options.body = "x";
+    options.body_bytes = 1;
+    assert_int_equal(weir_client_get(rig.client, url_at(origin_port(origin), "/"), &options, NULL, &response), 0);
+    assert_int_equal(response->failure, WEIR_FAILURE_INTERNAL);
+    assert_int_equal(origin_requests(origin), 1);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
 /* ---- L3 ---- */
 
 struct small {
@@ -223,4 +255,4 @@ static void bodies_beyond_the_most_are_refused_at_the_door(void **state)
 
 WEIR_TESTS(test(bodies_beyond_the_most_are_refused_at_the_door), test(bodies_take_no_more_memory_than_is_wanted),
            test(what_waits_takes_little_and_gives_it_back), test(whatever_allocation_fails_the_client_stays_usable),
-           test(a_stack_of_64_kilobytes_is_enough_to_ask))
+           test(want_of_memory_does_not_send_a_post_twice), test(a_stack_of_64_kilobytes_is_enough_to_ask))

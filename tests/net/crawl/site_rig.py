@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', '..', 'cli'), os.path.join(HERE, '..', 'client')]
 
 import cases  # noqa: E402
-from nginx import Nginx, free_port  # noqa: E402
+from nginx import Nginx, Tls, free_port  # noqa: E402
 
 PAGES = 40
 
@@ -24,11 +24,11 @@ def page(number):
     return f'<title>Page {number}</title>{links}'
 
 
-def site(server='', **more):
+def site(server='', http='', **more):
     files = {f'p{number}.html': page(number) for number in range(PAGES)}
     files['index.html'] = '<title>Home</title><a href="p0.html">pages</a>'
     files.update(more)
-    return Nginx(server, files=files)
+    return Nginx(server, http, files=files)
 
 
 def all_of(nginx):
@@ -48,7 +48,8 @@ class Folder(tempfile.TemporaryDirectory):
 
     def crawl(self, *words, **more):
         more.setdefault('stdin', None if 'input' in more else subprocess.DEVNULL)
-        return subprocess.run(self.command(*words), cwd=self.name, capture_output=True, text=True, timeout=60, **more)
+        return subprocess.run(self.command(*words), cwd=self.name, capture_output=True, text=True,
+                              timeout=more.pop('timeout', 60), **more)
 
     def begin(self, *words, **more):
         return subprocess.Popen(self.command(*words), cwd=self.name, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -91,4 +92,4 @@ def interrupt(process, number=signal.SIGINT):
     return process.returncode, out, errors
 
 
-__all__ = ['PAGES', 'Folder', 'Nginx', 'all_of', 'cases', 'free_port', 'interrupt', 'page', 'site']
+__all__ = ['PAGES', 'Folder', 'Nginx', 'Tls', 'all_of', 'cases', 'free_port', 'interrupt', 'page', 'site']

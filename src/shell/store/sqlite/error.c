@@ -45,7 +45,7 @@ int wr_sqlite_error(struct wr_sqlite *sqlite, int code)
         say(sqlite, "the disk is full; free some room, and it goes on by itself", "");
         return WEIR_E_FULL;
     }
-    switch (code & 0xff) {
+    switch (code == SQLITE_IOERR_NOMEM ? SQLITE_NOMEM : code & 0xff) {
     case SQLITE_NOMEM:
         say(sqlite, "out of memory", "");
         return WEIR_E_NOMEM;

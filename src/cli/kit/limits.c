@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* limits.c - what a thread takes of address space, where that is limited (ulimit -v): 64 MB for a heap of its own, and
+ * 8 MB for a stack that it hardly uses. There, threads share one heap and have small stacks. */
+#include "cli/kit/limits.h"
+
+#include <malloc.h>
+#include <openssl/crypto.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <uv.h>
+
+#include "shell/memory/reserve.h"
+
+#define STACK_BYTES ((size_t)1 << 20)
+
+static void set_stacks(void)
+{
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0)
+        return;
+    if (pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0)
+        (void)pthread_setattr_default_np(&attributes);
+    (void)pthread_attr_destroy(&attributes);
+}
+
+static void *crypto_malloc(size_t bytes, const char *file, int line)
+{
+    (void)file, (void)line;
+    return wr_reserve_malloc(bytes);
+}
+
+static void *crypto_realloc(void *block, size_t bytes, const char *file, int line)
+{
+    (void)file, (void)line;
+    return wr_reserve_realloc(block, bytes);
+}
+
+static void crypto_free(void *block, const char *file, int line)
+{
+    (void)file, (void)line;
+    free(block);
+}
+
+void wr_limits_obey(void)
+{
+    if (wr_memory_left() == SIZE_MAX)
+        return;
+#ifdef M_ARENA_MAX
+    (void)mallopt(M_ARENA_MAX, 1);
+#endif
+    set_stacks();
+    /* libuv ends the program if its table of descriptors cannot grow, and OpenSSL takes a certificate for a wrong one
+     */
+    (void)CRYPTO_set_mem_functions(crypto_malloc, crypto_realloc, crypto_free);
+    (void)uv_replace_allocator(wr_reserve_malloc, wr_reserve_realloc, wr_reserve_calloc, free);
+}

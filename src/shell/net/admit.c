@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* admit.c - whether there is the memory for one more transfer of libcurl's, in a process whose memory is limited.
+ *
+ * libcurl, and OpenSSL below it, do not bear a malloc that fails halfway: they take it for a broken certificate or a
+ * body that cannot be decoded, and libcurl 7.88 may divide by zero. So a transfer begins only if there is the memory
+ * for it and for all that have begun and may still grow, in this net and in others; if not, it ends as scarce. One
+ * alone always begins, for waiting would not help it.
+ */
+#include "shell/net/state.h"
+
+#include "shell/memory/reserve.h"
+
+#include <stdatomic.h>
+
+#define EACH_BYTES ((size_t)192 << 10)  /* a connection with TLS: some 110 KB were seen */
+#define WINDOW_BYTES ((size_t)32 << 20) /* what a decoder may take at once */
+
+static atomic_uint under_way, young; /* young: without a byte of the answer */
+
+static bool has_enough(void)
+{
+    size_t left = wr_memory_left();
+
+    return left >= WR_MEMORY_LEAST &&
+           (left - WR_MEMORY_LEAST) / EACH_BYTES > atomic_load_explicit(&young, memory_order_relaxed);
+}
+
+bool wr_admit(struct wr_transfer *transfer)
+{
+    struct wr_net *net = transfer->net;
+
+    net->is_short = !has_enough();
+    if (net->is_short && atomic_load_explicit(&under_way, memory_order_relaxed) > 0)
+        return false;
+    (void)atomic_fetch_add_explicit(&under_way, 1, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&young, 1, memory_order_relaxed);
+    transfer->is_admitted = transfer->is_young = true;
+    transfer->failures = wr_reserve_failures();
+    return true;
+}
+
+void wr_admit_grown(struct wr_transfer *transfer)
+{
+    if (transfer->is_young)
+        (void)atomic_fetch_sub_explicit(&young, 1, memory_order_relaxed);
+    transfer->is_young = false;
+}
+
+void wr_admit_over(struct wr_transfer *transfer)
+{
+    wr_admit_grown(transfer);
+    if (transfer->is_admitted)
+        (void)atomic_fetch_sub_explicit(&under_way, 1, memory_order_relaxed);
+    transfer->is_admitted = false;
+}
+
+bool wr_admit_was_denied(const struct wr_transfer *transfer)
+{
+    return wr_reserve_failures() != transfer->failures;
+}
+
+bool wr_admit_lacks_window(void)
+{
+    return wr_memory_left() < WINDOW_BYTES;
+}

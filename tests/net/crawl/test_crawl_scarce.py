@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir crawl where address space is limited (L2), against a real nginx. The first argument is the program."""
+import contextlib
+import os
+import sqlite3
+
+from site_rig import PAGES, Folder, Tls, cases, site
+from program import least_memory, limit_memory  # by site_rig's path
+
+HOSTS = 4
+ENOUGH_MB = 72
+MORE_MB = [2, 5, 7, 9, 11, 14, 20, 28, 40, ENOUGH_MB]  # than it takes to be loaded
+
+
+def _is_sound(path):
+    with contextlib.closing(sqlite3.connect(path)) as store:
+        return store.execute('PRAGMA integrity_check').fetchone()[0] == 'ok'
+
+
+def _has_job(path):
+    with contextlib.closing(sqlite3.connect(path)) as store:
+        tables = {name for name, in store.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        return 'jobs' in tables and store.execute('SELECT count(*) FROM jobs').fetchone()[0] > 0
+
+
+def _crawl(folder, megabytes, has_enough, words):
+    """Under the limit, and then on without it."""
+    run = folder.crawl(*words, preexec_fn=limit_memory(megabytes), timeout=120)
+    assert run.returncode in (0, 1, 3), (megabytes, run)
+    assert run.returncode == 0 or run.stderr.strip() != '', (megabytes, run)
+    assert run.returncode == 0 or not has_enough, (megabytes, run)
+    state = folder.path('weir.db')
+    assert not os.path.exists(state) or _is_sound(state), megabytes
+    if run.returncode == 0:
+        return
+    goes_on = os.path.exists(state) and _has_job(state)
+    run = folder.crawl('--resume') if goes_on else folder.crawl(*words, '--append')
+    assert run.returncode == 0, (megabytes, run)
+
+
+def over_tls_little_memory_makes_a_crawl_slow_or_ends_it_and_it_can_go_on():
+    with Tls() as tls, site(http=tls.http):
+        urls = {f'{url}/{path}' for url in tls.urls[:HOSTS]
+                for path in ['', *(f'p{number}.html' for number in range(PAGES))]}
+        least = least_memory()
+        for more in MORE_MB:
+            megabytes = least + more
+            with Folder() as folder:
+                folder.write('seeds', ''.join(f'{url}/\n' for url in tls.urls[:HOSTS]))
+                _crawl(folder, megabytes, more == ENOUGH_MB,
+                       ['--pace', 'unlimited', '--ca-file', tls.authority, '--seeds-file', 'seeds'])
+                lines = folder.by_url()
+                assert set(lines) == urls, (megabytes, len(lines))
+                assert {line['status'] for line in lines.values()} == {200}, megabytes
+
+
+if __name__ == '__main__':
+    cases.main()
