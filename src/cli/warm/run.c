@@ -13,7 +13,7 @@
 #include "cli/kit/output.h"
 #include "cli/kit/signals.h"
 #include "cli/warm/state.h"
-#include "shell/client/response.h"
+#include "shell/client/inside.h"
 
 #define LOOK_EVERY_NS (100 * WEIR_MILLISECOND)
 #define LINE_EVERY_NS (10 * WEIR_SECOND) /* of progress, where there is no terminal */

@@ -12,6 +12,7 @@
 #include "cli/warm/place.h"
 #include "cli/warm/state.h"
 #include "core/rules/robots/robots.h"
+#include "shell/client/inside.h"
 #include "shell/memory/memory.h"
 #include "shell/net/idna.h"
 
@@ -227,6 +228,7 @@ static void on_robots(void *context, weir_response *response)
 {
     struct wr_warm_site *site = context;
     struct wr_warm *warm = site->warm;
+    wr_client_tell_robots(warm->client, site->home.text, response);
     (void)pthread_mutex_lock(&warm->lock);
     if (response->failure == WEIR_FAILURE_NONE && response->status >= 200 && response->status <= 299)
         add_named(site, response);
@@ -247,7 +249,7 @@ static int ask_robots(struct wr_warm_site *site)
     weir_fetch_options_init(&how);
     how.headers = site->warm->omitted;
     how.ignore_robots = true; /* it is always allowed itself */
-    how.max_body_bytes = WR_ROBOTS_MAX;
+    how.max_body_bytes = WR_ROBOTS_MAX + 1;
     site->wants_robots = false;
     return weir_client_fetch(site->warm->client, memory, &how, on_robots, site, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* response.c - what the caller gets. */
-#include "shell/client/response.h"
 #include "base/alloc.h"
 #include "core/rules/http/limits.h"
 #include "shell/client/client.h"
+#include "shell/client/inside.h"
 
 static const char *const failure_names[] = {
 #define X(failure, name) name,

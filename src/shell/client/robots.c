@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* robots.c - robots.txt files are fetches, too: they pass the gate of their host like all others. */
 #include "shell/client/client.h"
+#include "shell/client/inside.h"
 
 #define RETRY_BASE_NS WEIR_SECOND /* before robots.txt is asked for again; the wait doubles each time */
 
@@ -74,6 +75,30 @@ void wr_robots_answer(struct weir_fetch *fetch, const struct wr_ended *ended)
         .retry_after_ns = ended->said.retry_after_ns,
     };
     wr_robots_fetch_end(fetch->robots, &fetched);
+}
+
+/* RFC 9309 2.3.1: what was there, or that there is none. Anything else the client finds out for itself. */
+void wr_client_tell_robots(weir_client *client, const char *url, const weir_response *response)
+{
+    char memory[WR_URL_ROOM], text[WR_URL_ROOM];
+    struct wr_url parsed;
+    struct wr_buf robots_url;
+    bool is_there = response->status >= 200 && response->status <= 299;
+    bool is_none = response->status >= 400 && response->status <= 499 && response->status != 429;
+    if (client->policies == NULL || response->failure != WEIR_FAILURE_NONE || response->hops > WR_ROBOTS_HOPS ||
+        !(is_there || is_none) ||
+        wr_url_parse(wr_span_of(url), NULL, NULL, memory, sizeof memory, &parsed) != WR_URL_OK)
+        return;
+    wr_buf_init_fixed(&robots_url, text, sizeof text);
+    wr_url_append_robots(&robots_url, &parsed);
+    const struct wr_robots_record record = {
+        .robots_url = wr_buf_from(&robots_url, 0),
+        .kind = is_there ? WR_RECORD_TEXT : WR_RECORD_NONE,
+        .text = {response->body, is_there ? response->body_bytes : 0},
+        .max_age_ns = -1,
+        .fetched_wall_at = weir_wall_now(),
+    };
+    (void)wr_policies_load(client->policies, &record); /* if there is no room for it, it is asked for again */
 }
 
 int wr_client_policies(weir_client *client)

@@ -17,10 +17,11 @@ SLACK_S = 0.02  # nginx stamps whole milliseconds when it has answered; this mac
 
 HTTP = '''proxy_cache_path cache keys_zone=pages:1m; log_format origin '$request_method $request_uri';
     server {{ listen 127.0.0.1:{port}; access_log origin.log origin; root www; }}'''
-CACHE = '''proxy_pass http://127.0.0.1:{port}; proxy_cache pages; proxy_cache_valid 200 10m; proxy_cache_valid 404 1m;
+CACHE = '''proxy_pass http://127.0.0.1:{port}; proxy_cache pages; proxy_cache_valid 404 1m;
     add_header X-Cache-Status $upstream_cache_status always;'''
-SERVER = '''location / {{ {cache} }}
+SERVER = '''location / {{ {cache} proxy_cache_valid 200 10m; }}
     location ^~ /private/ {{ {cache} proxy_cache_bypass 1; proxy_no_cache 1; }}
+    location ^~ /short/ {{ {cache} proxy_cache_valid 200 1s; }}
     location ^~ /never/ {{ {cache} proxy_no_cache 1; }}
     location = /robots.txt {{ }} location ~ /(map|sitemap|feed)[^/]*$ {{ }} {server}'''
 

@@ -3,10 +3,12 @@
 """weir warm, as its users meet it, against a real caching nginx. The first argument is the program."""
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 from cached_site import SLACK_S, Site, cases, refusal, urlset, weir
 
@@ -64,6 +66,28 @@ def what_stays_a_miss_is_probed_three_times_at_half_second_steps():
         assert line['saved_s'] is None and report['cache']['miss'] == {'before': 1, 'after': 1}
 
 
+def what_has_expired_is_fetched_and_looked_at_again():
+    with Site(files={'short/a': 'x'}) as site:
+        url = f'{site.url}/short/a'
+        site.warm(url)
+        time.sleep(2.1)  # nginx counts whole seconds
+        lines, report, run = site.warm(url)
+        assert run.returncode == 0 and report['cache']['expired']['before'] == 1, report
+        assert site.asked()['/short/a'].count('HEAD') >= 2 and lines[url]['probes'] >= 1, lines
+
+
+def progress_on_a_terminal_tells_how_far_it_is():
+    screen, terminal = pty.openpty()
+    with Site(pages=3) as site:
+        site.list()
+        run = subprocess.run([os.path.abspath(sys.argv[1]), 'warm', '--allow-private', '--pace', 'unlimited', site.url],
+                             stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal, timeout=60)
+    os.close(terminal)
+    shown = os.read(screen, 65536).decode()
+    os.close(screen)
+    assert run.returncode == 0 and ' of 4 pages, ' in shown and 'hit ratio: 0.0 % before, 100.0 % after' in shown, shown
+
+
 def the_front_page_comes_first_and_each_page_once():
     with Site(pages=3) as site:
         site.list(['/1', '/0', '/1', '/%30', '/', '/2#part', '/1'])
@@ -99,6 +123,7 @@ def what_robots_txt_forbids_is_not_asked_for():
         site.list(name='map.xml')
         lines, report, run = site.warm()
         assert run.returncode == 0 and report['denied'] == 1 and report['answered'] == 4, report
+        assert site.asked()['/robots.txt'] == ['GET'], 'once, for rules and sitemaps'
         assert '/2' not in site.asked() and lines[f'{site.url}/2']['failure'] == 'robots'
         assert 'pages denied by robots.txt: 1\n' in run.stdout
         site.warm('--ignore-robots', site.url)
