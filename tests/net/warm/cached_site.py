@@ -16,10 +16,12 @@ from program import refusal, weir  # noqa: E402
 SLACK_S = 0.02  # nginx stamps whole milliseconds when it has answered; this machine may be busy
 
 HTTP = '''proxy_cache_path cache keys_zone=pages:1m; log_format origin '$request_method $request_uri';
+    log_format hosts '$host $request_uri $http_x_test';
     server {{ listen 127.0.0.1:{port}; access_log origin.log origin; root www; }}'''
 CACHE = '''proxy_pass http://127.0.0.1:{port}; proxy_cache pages; proxy_cache_valid 404 1m;
     add_header X-Cache-Status $upstream_cache_status always;'''
-SERVER = '''location / {{ {cache} proxy_cache_valid 200 10m; }}
+SERVER = '''access_log access.log times; access_log hosts.log hosts;
+    location / {{ {cache} proxy_cache_valid 200 10m; }}
     location ^~ /private/ {{ {cache} proxy_cache_bypass 1; proxy_no_cache 1; }}
     location ^~ /short/ {{ {cache} proxy_cache_valid 200 1s; }}
     location ^~ /never/ {{ {cache} proxy_no_cache 1; }}
@@ -66,7 +68,16 @@ class Site(Nginx):
         return dict(found)
 
     def origin_asked(self):
-        with open(f'{self.folder}/origin.log', encoding='utf-8') as file:
+        """[(method, path)] that the cache asked for."""
+        return self._words('origin.log')
+
+    def hosts_asked(self):
+        """[(host, path, X-Test)]"""
+        return self._words('hosts.log')
+
+    def _words(self, name):
+        self.log()  # waits until all is written
+        with open(f'{self.folder}/{name}', encoding='utf-8') as file:
             return [tuple(line.split()) for line in file]
 
 

@@ -28,8 +28,8 @@ def hit_ratio_goes_from_nothing_to_all_in_one_paced_run():
             assert asked[path] in U12 and len(asked[path]) > 1, (path, asked[path])
         assert len(site.origin_asked()) == 61, 'each page once, for the cache'
         times = [at for at, *_ in site.log()]
-        gaps = sorted(later - earlier for earlier, later in zip(times, times[1:]))
-        assert gaps[0] >= 0.05 - SLACK_S and sum(gaps) >= 0.05 * len(gaps) - SLACK_S, gaps[:5]
+        spans = [later - earlier for earlier, later in zip(times, times[40:])]
+        assert min(spans) >= 40 * 0.05 - 0.5, 'they are stamped when they are answered, which may take a while'
         assert 'hit ratio: 0.0 % before, 100.0 % after' in run.stdout, run.stdout
 
 
@@ -186,6 +186,19 @@ def headers_go_to_the_origin_that_was_given_and_to_no_other():
         assert [test for *_, test in other.log()] == ['-', '-'], other.log()
         assert {test for *_, path, _, _, test in site.log() if path in ('/', '/0', '/map.xml')} == {'s3cret'}
         assert 's3cret' not in run.stdout + run.stderr + json.dumps(report)
+
+
+def headers_do_not_go_to_other_hosts_of_the_domain():
+    """V10: through a proxy, so that there are any."""
+    with Site(server='location ^~ /p/ { add_header X-Cache HIT; return 200 page; }') as site:
+        site.write('sitemap.xml', urlset(['http://example.org/p/1', 'http://www.example.org/p/2',
+                                          'http://other.example/p/3', 'http://example.org:8080/p/4']))
+        lines, report, run = site.warm('--proxy', site.url, '--header', 'X-Test: s3cret', 'http://example.org')
+        assert run.returncode == 0 and len(lines) == 3 and report['entries_of_others'] == 2, (run, report)
+        asked = site.hosts_asked()
+        assert {test for host, path, test in asked if host == 'example.org' and path != '/robots.txt'} == {'s3cret'}
+        assert [test for host, path, test in asked if host == 'www.example.org'] == ['-', '-'], asked
+        assert {host for host, *_ in asked} == {'example.org', 'www.example.org'}, asked
 
 
 def an_interrupt_ends_with_what_has_finished():
