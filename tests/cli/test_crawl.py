@@ -56,6 +56,7 @@ def options_that_contradict_each_other_are_refused():
     assert '--report - and --out -' in _mistake('--report', '-', '--out', '-', 'a.example')
     assert '--json and --report -' in _mistake('--report', '-', '--json', 'a.example')
     assert 'name a file' in _mistake('--state', '-', 'a.example')
+    assert 'name a file' in _mistake('--warc', '-', 'a.example')
     assert '--out is empty' in _mistake('--out', '', 'a.example')
 
 
@@ -67,7 +68,8 @@ def seed_that_is_no_url_is_refused_before_anything_begins():
 
 
 def crawl_without_a_seed_says_how_to_give_one():
-    assert 'no URL in standard input' in _mistake()
+    line = _mistake()
+    assert 'no URL in standard input' in line and 'weir crawl example.org' in line, line
     screen, terminal = pty.openpty()
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.run([os.path.abspath(sys.argv[1]), 'crawl'], stdin=terminal, capture_output=True, text=True,
@@ -99,6 +101,10 @@ def files_that_cannot_be_written_are_found_out_before_anything_begins():
         line = _mistake(option, '/nonexistent/x', url, status=1)
         assert f'{option}: /nonexistent/x cannot be made, for there is no such folder' in line, line
         assert f'{option}: / is a folder' in _mistake(option, '/', url, status=1)
+    for option in ('--warc', '--save-bodies'):
+        line = _mistake(option, '/nonexistent/x', url, status=1)
+        assert f'{option}: /nonexistent/x cannot be made, for there is no such folder' in line, line
+    assert 'is no folder' in _mistake('--save-bodies', '/dev/null', url, status=1)
 
 
 def file_that_is_in_use_leaves_nothing_behind():

@@ -11,7 +11,7 @@
 #include "cli/kit/output.h"
 
 #define PATH_ROOM 4096
-#define FILES 4
+#define FILES 6
 
 /* ---- which is for what ---- */
 
@@ -21,10 +21,9 @@ struct file {
 
 static void list_files(const struct wr_crawl_settings *settings, struct file ret_files[FILES])
 {
-    const struct file files[FILES] = {{"--state", settings->state},
-                                      {"--out", settings->out},
-                                      {"--report", settings->report},
-                                      {"--log", settings->log}};
+    const struct file files[FILES] = {{"--state", settings->state},   {"--out", settings->out},
+                                      {"--report", settings->report}, {"--log", settings->log},
+                                      {"--warc", settings->warc},     {"--save-bodies", settings->save_bodies}};
     memcpy(ret_files, files, sizeof files);
 }
 
@@ -45,8 +44,8 @@ static bool is_same_file(const char *a, const char *b)
 
 static bool streams_fit(const struct wr_crawl_settings *settings)
 {
-    if (is_stream(settings->state))
-        wr_complain("--state cannot be standard output: name a file");
+    if (is_stream(settings->state) || is_stream(settings->warc))
+        wr_complain("--%s cannot be standard output: name a file", is_stream(settings->state) ? "state" : "warc");
     else if (is_stream(settings->out) && settings->json)
         wr_complain("--json and --out - would mix on standard output; use --report FILE instead of --json");
     else if (is_stream(settings->out) && is_stream(settings->report))
@@ -101,14 +100,17 @@ static const char *folder_trouble(const char *path)
     return may_write(folder, W_OK | X_OK) ? NULL : "cannot be made, for its folder may not be written; name another";
 }
 
-/* What is wrong, and what would be right; NULL: nothing. */
-static const char *trouble_of(const char *path)
+/* What is wrong, and what would be right; NULL: nothing. Archives have numbers after their names. */
+static const char *trouble_of(const char *path, const struct wr_crawl_settings *settings)
 {
     struct stat status;
+    bool is_folder = path == settings->save_bodies;
+    if (path == settings->warc)
+        return folder_trouble(path);
     if (stat(path, &status) != 0)
         return errno == EACCES ? "cannot be reached: permission denied; name another" : folder_trouble(path);
-    if (S_ISDIR(status.st_mode))
-        return "is a folder; name a file in it";
+    if (S_ISDIR(status.st_mode) != is_folder)
+        return is_folder ? "is no folder; name one" : "is a folder; name a file in it";
     return may_write(path, W_OK) ? NULL : "may not be written; change its permissions, or name another";
 }
 
@@ -117,7 +119,8 @@ bool wr_crawl_files_writable(const struct wr_crawl_settings *settings)
     struct file files[FILES];
     list_files(settings, files);
     for (size_t i = 0; i < FILES; i++) {
-        const char *why = files[i].path != NULL && !is_stream(files[i].path) ? trouble_of(files[i].path) : NULL;
+        const char *why =
+            files[i].path != NULL && !is_stream(files[i].path) ? trouble_of(files[i].path, settings) : NULL;
         if (why != NULL) {
             wr_complain("%s: %s %s", files[i].option, files[i].path, why);
             return false;

@@ -141,7 +141,8 @@ bool wr_seeds_open(struct wr_seeds *seeds)
     if (seeds->unread_job > 0)
         wr_seeds_ask_again(seeds);
     else
-        wr_complain("there is no URL in %s; give some, one on each line", seeds->list.name);
+        wr_complain("there is no URL in %s; give some, one on each line%s", seeds->list.name,
+                    seeds->list.fd == STDIN_FILENO ? ", or as words: weir crawl example.org" : "");
     return false;
 }
 

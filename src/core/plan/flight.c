@@ -215,6 +215,12 @@ static uint32_t tell_own(const struct wr_plan *plan, struct wr_plan_host *host, 
     return news;
 }
 
+/* That there is no robots.txt is as good an answer as one. */
+static int figured(const struct wr_task *task, int status)
+{
+    return lane_of(task) == NULL && status >= 400 && status <= 499 ? 200 : status;
+}
+
 static uint32_t tell_gate(struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task,
                           const weir_outcome *outcome, int64_t now)
 {
@@ -225,7 +231,7 @@ static uint32_t tell_gate(struct wr_plan *plan, struct wr_plan_host *host, struc
         set_steps(plan, host, steps_of(plan, host, now));
     bool is_rejection = (news & WR_NEWS_REJECTED) != 0;
     plan->stats.rejected += is_rejection;
-    wr_figures_told(&host->figures, outcome->status, is_rejection);
+    wr_figures_told(&host->figures, is_rejection ? outcome->status : figured(task, outcome->status), is_rejection);
     wr_host_news(plan, host, news, outcome->status, now);
     return note_hopeless(plan, host, task, outcome->status, news);
 }

@@ -129,6 +129,7 @@ def report_in_json_agrees_with_what_nginx_logged():
         [host] = report['hosts']
         assert host['host'] == nginx.url.removeprefix('http://') and host['requests'] == len(nginx.log()), host
         assert report['hosts_left_out'] == 0 and isinstance(host['waited_s'], dict), host
+        assert host['failed'] == 0 and host['ok'] == host['requests'], 'that there is no robots.txt is no failure'
 
 
 def report_says_what_failed_and_what_was_left_out():
