@@ -86,6 +86,8 @@ weir_decision wr_plan_may_send(struct wr_plan *plan, uint32_t number, int64_t no
     struct wr_task *task = flying(plan, number);
     struct wr_plan_host *host = host_of(task);
     const struct wr_gate *gate = wr_host_gate_of(host);
+    if (wr_host_is_blocked(host, now) && ((task->flags & WR_TASK_ROBOTS) != 0 || lane_of(task) != NULL))
+        return (weir_decision){WEIR_WAIT, WEIR_REASON_BREAKER, host->blocked_until - now};
     weir_decision decision = (task->flags & WR_TASK_LOOSE) != 0
                                  ? wr_gate_ask_unwritten(gate, wr_host_pace(plan, host), now)
                                  : wr_gate_ask_again(gate, wr_host_pace(plan, host), task->seq, now);
@@ -381,6 +383,21 @@ void wr_plan_give_up(struct wr_plan *plan, struct wr_plan_host *host, bool is_ht
     host->gave_up |= (uint8_t)(1U << is_https);
     host->lost[is_https] = tag;
     wr_host_settle(plan, host, now);
+}
+
+bool wr_plan_wall(struct wr_plan *plan, struct wr_plan_host *host, uint8_t by, int64_t now)
+{
+    if (by == 0 || wr_host_is_blocked(host, now)) {
+        host->walls = 0;
+        return false;
+    }
+    if (++host->walls < WR_PLAN_WALLS)
+        return false;
+    host->walls = 0;
+    host->blocked_by = by;
+    host->blocked_until = now + WR_PLAN_BLOCKED_NS;
+    wr_host_settle(plan, host, now);
+    return true;
 }
 
 struct wr_life_action wr_plan_robots_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,

@@ -65,6 +65,7 @@ static void end_page(struct wr_plan *plan, struct wr_lane *lane, uint32_t number
     *ret_action = page_action(plan, WR_PLAN_END, lane, number, now);
     ret_action->reason = reason;
     ret_action->is_denied = is_denied;
+    ret_action->blocked_by = wr_host_is_blocked(lane->host, now) ? lane->host->blocked_by : 0;
     ret_action->tag = is_denied ? 0 : lane->host->lost[ret_action->is_https];
     plan->stats.denied += is_denied;
     plan->stats.expired += !is_denied;

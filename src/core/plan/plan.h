@@ -205,6 +205,8 @@ void wr_plan_hosts_listed(struct wr_plan *plan, uint32_t id, int64_t last_id, bo
 /* What the store knows of a host and its robots.txt, [1] that of https. */
 struct wr_plan_memory {
     const weir_pace_memory *pace; /* NULL: it is new */
+    int64_t blocked_ns;           /* from now on it is blocked for so long, see wr_plan_wall; 0: it is not */
+    uint8_t blocked_by;
     bool is_paused;
     int64_t set_interval_ns; /* 0: none */
     struct {
@@ -282,6 +284,7 @@ struct wr_plan_action {
     bool is_denied;      /* END: robots.txt says no; else it was deferred for too long */
     bool wants_memory;   /* LOAD: wr_plan_remember comes first */
     uint64_t tag;        /* ERRAND; END: of wr_plan_give_up, or 0 */
+    uint8_t blocked_by;  /* END: not 0: by the wall of this number, see wr_plan_wall */
     struct wr_plan_position after;
     uint64_t count;
     enum wr_draw draw;
@@ -353,6 +356,13 @@ struct wr_life_action wr_plan_robots_came(struct wr_plan *plan, struct wr_plan_h
  * wait for its robots.txt end now, not only after max_defer_ns, and their END has the tag, which is not 0. Until it is
  * known. */
 void wr_plan_give_up(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, uint8_t tag, int64_t now);
+
+/* A host that does not let us in (U10). `by`: an answer said so, in the caller's numbers; 0: one was as it should be.
+ * After WR_PLAN_WALLS of the former and none of the latter in between it is blocked for WR_PLAN_BLOCKED_NS: nothing
+ * more is sent to it but errands, and its tasks end. Returns whether this was the last of them. */
+#define WR_PLAN_WALLS 2
+#define WR_PLAN_BLOCKED_NS WEIR_DAY
+bool wr_plan_wall(struct wr_plan *plan, struct wr_plan_host *host, uint8_t by, int64_t now);
 
 /* How often in a row its robots.txt could not be had. */
 uint32_t wr_plan_robots_failures(const struct wr_plan_host *host, bool is_https);

@@ -62,6 +62,14 @@ static void stand_robots(const struct wr_plan *plan, struct wr_plan_host *host, 
     standing->urgent |= host->hop != 0 || host->errands.count > 0;
 }
 
+/* Nothing but errands, which are somebody else's. */
+static void stand_blocked(const struct wr_plan_host *host, struct wr_standing *standing)
+{
+    standing->held = standing->wanted;
+    standing->held_for[0] = standing->held_for[1] = WEIR_REASON_BREAKER;
+    standing->urgent = host->errands.count > 0;
+}
+
 /* The strictest of gate, push-back and group. */
 static void stand_gate(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now, struct wr_standing *standing)
 {
@@ -96,10 +104,15 @@ void wr_host_stand(const struct wr_plan *plan, struct wr_plan_host *host, int64_
     struct wr_standing *standing = ret_standing;
     *standing = (struct wr_standing){.wanted = 0};
     stand_wanted(plan, host, now, standing);
-    stand_robots(plan, host, now, standing);
+    if (wr_host_is_blocked(host, now))
+        stand_blocked(host, standing);
+    else
+        stand_robots(plan, host, now, standing);
     if (standing->wanted == 0 && !standing->urgent)
         return;
     stand_gate(plan, host, now, standing);
+    if (wr_host_is_blocked(host, now))
+        return;
     stand_held(standing);
     for (const struct wr_lane *lane = host->lanes; lane != NULL && !standing->startable; lane = lane->beside)
         standing->startable = is_startable(plan, lane, standing->open, now);
@@ -159,7 +172,8 @@ static void note_held(struct wr_plan *plan, struct wr_plan_host *host, const str
             host->gave_up &= (uint8_t) ~(standing->wanted & bit);
             if ((standing->wanted & bit) != 0)
                 host->lost[origin] = 0;
-        } else if ((host->gave_up & bit) != 0 || now - host->could_at[origin] >= plan->options.max_defer_ns) {
+        } else if ((host->gave_up & bit) != 0 || wr_host_is_blocked(host, now) ||
+                   now - host->could_at[origin] >= plan->options.max_defer_ns) {
             host->expiring |= bit;
             host->expiring_for = (uint8_t)standing->held_for[origin];
             wr_list_push(&plan->expiring, &host->expires);

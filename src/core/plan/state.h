@@ -91,6 +91,8 @@ struct wr_plan_host {
     uint32_t steps;                      /* by which a job's concurrency is lowered here */
     uint8_t expiring;                    /* bit: origin */
     uint8_t gave_up;                     /* bit: origin: its tasks have expired, and whatever held them still does */
+    int64_t blocked_until;               /* it lets nobody in */
+    uint8_t blocked_by, walls;           /* see wr_plan_wall */
     uint8_t lost[WR_ORIGINS];            /* the tag of wr_plan_give_up; 0: nobody did */
     uint8_t hop;                         /* bit: the robots.txt goes on here */
     uint8_t asked;                       /* bit: the robots.txt is being fetched by a task */
@@ -194,6 +196,11 @@ int wr_host_set_pace(struct wr_plan *plan, struct wr_plan_host *host, int64_t in
 /* Whether there is room for them, if need be by forgetting hosts that are idle. */
 bool wr_rules_fit(struct wr_plan *plan, const struct wr_plan_host *host, bool is_https, const struct wr_robots *rules,
                   int64_t now);
+
+static inline bool wr_host_is_blocked(const struct wr_plan_host *host, int64_t now)
+{
+    return now < host->blocked_until;
+}
 
 /* ---- jobs.c ---- */
 

@@ -112,7 +112,8 @@ void rig_answer_load(struct rig *rig, const struct wr_plan_action *action)
 {
     uint64_t given = 0;
     if (action->wants_memory) {
-        struct wr_plan_memory memory = {.pace = rig->memory};
+        struct wr_plan_memory memory = {
+            .pace = rig->memory, .blocked_ns = rig->blocked_ns, .blocked_by = rig->blocked_by};
         memory.robots[0].is_known = memory.robots[1].is_known = rig->robots_are_known;
         memory.robots[0].max_age_ns = memory.robots[1].max_age_ns = -1;
         wr_plan_remember(rig->plan, action->host, &memory, rig->now, 1700000000 * S + rig->now);

@@ -35,6 +35,8 @@ struct rig {
     bool store_is_slow;             /* LOADs are not answered by rig_next */
     bool robots_are_known;          /* of every host: there are none */
     const weir_pace_memory *memory; /* of every host */
+    int64_t blocked_ns;             /* likewise */
+    uint8_t blocked_by;
 };
 
 /* A start each second and host, at most 4 in flight; robots.txt is ignored. Change rig->options, then rig_begin. */

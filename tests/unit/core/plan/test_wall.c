@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* test_wall.c - hosts that do not let us in are left alone for a day, and what is queued for them ends. */
+#include "rig.h"
+
+#define BY 3
+
+static struct rig rig;
+
+static void begin(void)
+{
+    rig_init(&rig);
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+}
+
+static void assert_ends(int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct wr_plan_action action = rig_next(&rig);
+        assert_kind(action, WR_PLAN_END);
+        assert_false(action.is_denied);
+        assert_int_equal(action.blocked_by, BY);
+        rig_ended(&rig, &action);
+    }
+    assert_kind(rig_next(&rig), WR_PLAN_DRAINED);
+}
+
+/* One page of the host, answered by its wall. */
+static bool meet_wall(struct wr_plan_host **ret_host)
+{
+    struct wr_plan_action action = rig_page(&rig, rig.now + M);
+    *ret_host = action.host;
+    rig_send(&rig, &action);
+    bool is_blocked = wr_plan_wall(rig.plan, action.host, BY, rig.now);
+    (void)rig_tell(&rig, &action, 404); /* such as is not tried again */
+    rig_ended(&rig, &action);
+    return is_blocked;
+}
+
+/* U10. */
+static void second_refusal_of_a_firewall_ends_all_that_is_queued(void **state)
+{
+    struct wr_plan_host *host;
+    (void)state;
+    begin();
+    rig_offer_many(&rig, 1, "a.example", 50);
+    assert_false(meet_wall(&host));
+    assert_true(meet_wall(&host));
+    assert_ends(48);
+    assert_true(wr_plan_ok(rig.plan));
+    rig_release(&rig);
+}
+
+static void answer_in_between_starts_the_count_anew(void **state)
+{
+    struct wr_plan_host *host;
+    (void)state;
+    begin();
+    rig_offer_many(&rig, 1, "a.example", 10);
+    for (int i = 0; i < 4; i++) {
+        assert_false(meet_wall(&host));
+        struct wr_plan_action action = rig_page(&rig, rig.now + M);
+        assert_false(wr_plan_wall(rig.plan, action.host, 0, rig.now));
+        (void)rig_fetch(&rig, &action, 200);
+        rig_ended(&rig, &action);
+    }
+    rig_release(&rig);
+}
+
+static void blocked_host_is_asked_again_after_a_day_and_others_all_the_time(void **state)
+{
+    struct wr_plan_host *host;
+    (void)state;
+    begin();
+    rig_offer_many(&rig, 1, "a.example", 2);
+    (void)meet_wall(&host);
+    assert_true(meet_wall(&host));
+    int64_t blocked_at = rig.now;
+    assert_kind(rig_next(&rig), WR_PLAN_DRAINED);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/more"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://b.example/"), WR_OFFER_NEW);
+    for (int i = 0; i < 2; i++) {
+        struct wr_plan_action action = rig_next(&rig);
+        if (action.kind == WR_PLAN_START) {
+            assert_url(action, "http://b.example/");
+            (void)rig_fetch(&rig, &action, 200);
+        } else {
+            assert_kind(action, WR_PLAN_END);
+            assert_int_equal(action.blocked_by, BY);
+        }
+        rig_ended(&rig, &action);
+    }
+    rig.now = blocked_at + WEIR_DAY + S;
+    assert_offer(rig_offer(&rig, 1, "http://a.example/later"), WR_OFFER_NEW);
+    struct wr_plan_action later = rig_page(&rig, rig.now + M);
+    assert_url(later, "http://a.example/later");
+    rig_release(&rig);
+}
+
+/* One that waits for its connection meanwhile. */
+static void what_was_about_to_be_sent_is_not(void **state)
+{
+    struct wr_plan_host *host;
+    (void)state;
+    begin();
+    rig_offer_many(&rig, 1, "a.example", 3);
+    (void)meet_wall(&host);
+    struct wr_plan_action action = rig_page(&rig, rig.now + M);
+    assert_true(wr_plan_wall(rig.plan, host, BY, rig.now));
+    assert_int_equal(wr_plan_may_send(rig.plan, action.task, rig.now).verdict, WEIR_WAIT);
+    wr_plan_given(rig.plan, action.task, rig.now);
+    assert_ends(2);
+    rig_release(&rig);
+}
+
+/* Nor is its robots.txt asked for. */
+static void block_that_is_remembered_holds_from_the_start(void **state)
+{
+    (void)state;
+    rig_init(&rig);
+    rig.options.ignores_robots = false;
+    rig.blocked_ns = WEIR_HOUR;
+    rig.blocked_by = BY;
+    rig_begin(&rig);
+    rig_job(&rig, 1);
+    rig_offer_many(&rig, 1, "a.example", 5);
+    assert_ends(5);
+    rig.now += WEIR_HOUR;
+    assert_offer(rig_offer(&rig, 1, "http://a.example/later"), WR_OFFER_NEW);
+    assert_kind(rig_wait(&rig, rig.now + M), WR_PLAN_ROBOTS);
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(second_refusal_of_a_firewall_ends_all_that_is_queued), test(answer_in_between_starts_the_count_anew),
+           test(blocked_host_is_asked_again_after_a_day_and_others_all_the_time),
+           test(what_was_about_to_be_sent_is_not), test(block_that_is_remembered_holds_from_the_start))
