@@ -201,6 +201,7 @@ def archive_that_is_there_is_not_written_over():
 
 
 def _killed(folder, words, after_s):
+    """Whether it was; else it has come to its end, or (None) it was killed before there was a job to go on with."""
     child = subprocess.Popen([os.path.abspath(sys.argv[1]), 'crawl', *WORDS, *words], cwd=folder,
                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
@@ -209,6 +210,8 @@ def _killed(folder, words, after_s):
         child.send_signal(signal.SIGKILL)
         child.communicate()
         return True
+    if 'nothing to resume' in said:
+        return None
     assert child.returncode in (0, 1), said
     return False
 
@@ -228,10 +231,12 @@ def archive_of_a_crawl_that_was_killed_is_valid_and_has_each_url_once():
         begin = ['--warc', 'a', '--warc-size', '40k', '--save-bodies', 'b', '--concurrency', '4', '--loops', '2',
                  '--ignore-robots', site.url('/0'), site.url('/1', 'localhost')]
         killed, words = 0, begin
-        while killed < kills and _killed(folder, words, chance.uniform(0.05, 0.5)):
-            killed += 1
-            if os.path.exists(f'{folder}/weir.db'):
-                words = ['--resume']
+        while killed < kills:
+            was_killed = _killed(folder, words, chance.uniform(0.05, 0.5))
+            if was_killed is False:
+                break
+            killed += was_killed is True
+            words = ['--resume'] if was_killed and os.path.exists(f'{folder}/weir.db') else begin
         if killed == kills:
             assert not _killed(folder, words, 60)
         assert killed > 2, killed

@@ -249,6 +249,7 @@ static int status_of(const struct crawl *crawl, const struct wr_engine_result *r
         return result->failed > 0 || crawl->seeds.refused > 0 || has_nothing ? WR_EXIT_FAILED : WR_EXIT_OK;
     case WR_END_FAILED:
     case WR_END_CANCELLED:
+    case WR_END_BLOCKED:
         return WR_EXIT_FAILED;
     case WR_END_BUDGET:
     case WR_END_STOPPED:

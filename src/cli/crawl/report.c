@@ -17,8 +17,8 @@
 static void print_end(const struct wr_crawl_report *report, FILE *out)
 {
     const struct wr_engine_stats *stats = &report->result->stats;
-    static const char *const words[] = {"completed", "given up",  "cancelled", "out of time or bytes",
-                                        "stopped",   "broken off"};
+    static const char *const words[] = {"completed", "given up", "cancelled", "out of time or bytes",
+                                        "blocked",   "stopped",  "broken off"};
     char passed[32], bytes[32];
     wr_figure_duration(stats->elapsed_ns, passed, sizeof passed);
     wr_figure_bytes(stats->bytes, bytes, sizeof bytes);
@@ -64,6 +64,10 @@ static void print_totals(const struct wr_crawl_report *report, FILE *out)
             stats->fetched, stats->failed, stats->denied, stats->redirects, wr_figure_s(stats->redirects));
     print_failure(report, out);
     print_left_out(report, out);
+    if (stats->blocked_hosts > 0)
+        fprintf(out, "blocked: %" PRIu64 " of them by firewalls, at %" PRIu64 " host%s that do%s not let us in\n",
+                stats->blocked, stats->blocked_hosts, wr_figure_s(stats->blocked_hosts),
+                stats->blocked_hosts == 1 ? "es" : "");
     fprintf(out,
             "requests: %" PRIu64 ", of them %" PRIu64 " for robots.txt; %" PRIu64 " answered 429, 403 or 503, %" PRIu64
             " tried again\n",

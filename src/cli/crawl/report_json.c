@@ -9,7 +9,7 @@
 
 const char *wr_crawl_end_name(enum wr_engine_end end)
 {
-    static const char *const names[] = {"completed", "failed", "cancelled", "budget", "stopped", "broken"};
+    static const char *const names[] = {"completed", "failed", "cancelled", "budget", "blocked", "stopped", "broken"};
     return names[end];
 }
 
@@ -61,6 +61,8 @@ static void append_totals(struct wr_buf *buf, const struct wr_crawl_report *repo
     wr_append_json_count(buf, ", \"failed\": ", stats->failed);
     wr_append_json_count(buf, ", \"denied\": ", stats->denied);
     wr_append_json_count(buf, ", \"redirects\": ", stats->redirects);
+    wr_append_json_count(buf, ", \"blocked\": ", stats->blocked);
+    wr_append_json_count(buf, ", \"blocked_hosts\": ", stats->blocked_hosts);
     wr_append_json_count(buf, ", \"requests\": ", stats->requests);
     wr_append_json_count(buf, ", \"robots_requests\": ", stats->robots);
     wr_append_json_count(buf, ", \"rejected\": ", stats->rejected);

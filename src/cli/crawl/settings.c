@@ -77,6 +77,8 @@ static const struct wr_option options[] = {
     {"follow-nofollow", WR_FLAG(crawl_settings, follow_nofollow), .help = "also links and pages marked nofollow"},
     {"allow-private", WR_FLAG(crawl_settings, allow_private),
      .help = "also private and loopback addresses, refused otherwise"},
+    {"ask-blocked", WR_FLAG(crawl_settings, ask_blocked),
+     .help = "also hosts whose firewall did not let us in within 24 hours"},
     {"timeout", WR_DURATION(crawl_settings, timeout), .value = "D", .min = 1, .max = DAY,
      .help = "of one request on the wire"},
     {"max-defer", WR_DURATION(crawl_settings, max_defer), .value = "D", .min = 1, .max = 30 * DAY,
@@ -305,6 +307,7 @@ bool wr_crawl_options_make(const struct wr_crawl_settings *settings, struct wr_c
         .ignores_robots = settings->ignore_robots,
         .on_error = (enum wr_on_error)settings->robots_on_error,
         .follows_nofollow = settings->follow_nofollow,
+        .asks_blocked = settings->ask_blocked,
         .statuses = settings->statuses,
     };
     copy_numbers(settings, ret_options);

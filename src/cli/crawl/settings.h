@@ -26,7 +26,7 @@ struct wr_crawl_settings {
     /* As whom, and by which rules. */
     const char *user_agent, *contact, *proxy, *ca_file;
     struct wr_option_list headers;
-    bool ignore_robots, follow_nofollow, allow_private;
+    bool ignore_robots, follow_nofollow, allow_private, ask_blocked;
     int robots_on_error; /* enum wr_on_error */
     const char *statuses;
     int64_t max_defer, timeout;

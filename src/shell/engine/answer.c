@@ -80,7 +80,10 @@ static void judge_answer(struct wr_flight *flight)
         wr_redirect_read(status, wr_span_of("GET"), &flight->url, wr_flight_head(flight, WR_TEXT_LOCATION),
                          wr_idna_libidn2(), memory, sizeof memory, &to);
     flight->verdict = WR_VERDICT_FETCHED;
-    if (redirect.kind == WR_REDIRECT_FOLLOW) {
+    if (flight->firewall != WR_FIREWALL_NONE) {
+        flight->verdict = WR_VERDICT_BLOCKED;
+        wr_wall_words(flight, flight->firewall, true);
+    } else if (redirect.kind == WR_REDIRECT_FOLLOW) {
         follow(flight, &to);
     } else if (redirect.kind == WR_REDIRECT_BAD) {
         flight->verdict = WR_VERDICT_FAILED;
@@ -142,6 +145,8 @@ static void append_error(struct wr_buf *buf, const struct wr_flight *flight)
         return;
     if (result->end != WR_NET_DONE) {
         wr_buf_append_string(buf, wr_net_end_name(result->end));
+    } else if (flight->verdict == WR_VERDICT_BLOCKED) {
+        wr_buf_append_string(buf, "firewall");
     } else if (result->status >= 400) {
         wr_buf_append_string(buf, "http_");
         wr_buf_append_u64(buf, (uint64_t)result->status);
@@ -205,6 +210,7 @@ static void try_again(struct wr_flight *flight)
 void wr_answer_came(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
+    wr_wall_judge(flight);
     struct wr_fate fate = flight->fate = tell_plan(flight);
     if ((fate.news & (WR_NEWS_RETRY_AFTER | WR_NEWS_BREAKER)) != 0)
         wr_crawl_loop_note(loop, flight->action.host);
@@ -233,6 +239,11 @@ void wr_answer_end(struct wr_flight *flight)
 static void end_deferred(struct wr_flight *flight)
 {
     const struct wr_plan_action *action = &flight->action;
+    if (action->blocked_by != 0) { /* no failure in a row: nobody was asked */
+        flight->verdict = WR_VERDICT_BLOCKED;
+        wr_wall_words(flight, (enum wr_firewall)action->blocked_by, false);
+        return;
+    }
     flight->verdict = WR_VERDICT_EXPIRED;
     if (action->tag != 0) {
         flight->result.end = (enum wr_net_end)action->tag;

@@ -498,8 +498,10 @@ static void join_loops(struct wr_engine *engine)
  * given up before all its seeds were stored: it is pending, and they are given again. */
 static void store_end(struct wr_engine *engine)
 {
-    static const enum wr_job_status statuses[] = {
-        [WR_END_COMPLETED] = WR_JOB_COMPLETED, [WR_END_FAILED] = WR_JOB_FAILED, [WR_END_CANCELLED] = WR_JOB_CANCELLED};
+    static const enum wr_job_status statuses[] = {[WR_END_COMPLETED] = WR_JOB_COMPLETED,
+                                                  [WR_END_FAILED] = WR_JOB_FAILED,
+                                                  [WR_END_CANCELLED] = WR_JOB_CANCELLED,
+                                                  [WR_END_BLOCKED] = WR_JOB_BLOCKED};
     if (!engine->has_end || engine->end == WR_END_STOPPED || engine->end == WR_END_BUDGET ||
         engine->end == WR_END_BROKEN || (engine->end == WR_END_FAILED && !atomic_load(&engine->is_seeded)))
         return;

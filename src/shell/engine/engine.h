@@ -94,6 +94,7 @@ struct wr_engine_options {
     bool allows_private;
     bool ignores_robots;
     enum wr_on_error on_error; /* of robots.txt */
+    bool asks_blocked;         /* also hosts that did not let us in within a day */
     bool follows_nofollow;
     enum wr_digest_kind digest;
 
@@ -156,6 +157,8 @@ struct wr_engine_stats {
     uint64_t beyond;  /* links that were left out, by max_pages or host_pages */
     uint64_t deeper;  /* by max_depth */
     uint64_t redirects;
+    uint64_t blocked;       /* of the failed, by firewalls: answered so, or not sent for it */
+    uint64_t blocked_hosts; /* that do not let us in */
     uint64_t requests; /* robots.txt, and those that could not connect, included */
     uint64_t robots;   /* of them */
     uint64_t rejected; /* answers 429, 403 and 503 */
@@ -182,6 +185,7 @@ enum wr_engine_end {
     WR_END_FAILED,    /* failures in a row: it can be resumed */
     WR_END_CANCELLED, /* too many 429 in a row */
     WR_END_BUDGET,    /* out of time or bytes: the rest stays queued */
+    WR_END_BLOCKED,   /* all its hosts have firewalls that do not let us in (U10) */
     WR_END_STOPPED,   /* by wr_engine_drain or stop: it can be resumed */
     WR_END_BROKEN,    /* the store or the output failed: it can be resumed */
 };

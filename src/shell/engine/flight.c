@@ -19,6 +19,7 @@ static void free_flight(struct wr_flight *flight)
     wr_buf_release(&flight->words);
     wr_buf_release(&flight->final_url);
     wr_buf_release(&flight->line);
+    wr_buf_release(&flight->first);
     wr_founds_release(&flight->founds);
     wr_page_release(&flight->page);
     wr_digest_free(flight->digest);
@@ -38,6 +39,7 @@ static struct wr_flight *make(struct wr_crawl_loop *loop)
     wr_buf_init(&flight->words, allocator, WR_STORE_WHY_MAX);
     wr_buf_init(&flight->final_url, allocator, WR_URL_MAX);
     wr_buf_init(&flight->line, allocator, (size_t)1 << 20);
+    wr_buf_init(&flight->first, allocator, WR_FIREWALL_BYTES);
     wr_founds_init(&flight->founds, allocator);
     wr_page_init(&flight->page, allocator);
     wr_keep_init(&flight->keep, loop->engine);
@@ -86,6 +88,7 @@ void wr_flight_give_back(struct wr_flight *flight)
     empty(&flight->head_text);
     empty(&flight->body);
     empty(&flight->line);
+    wr_buf_clear(&flight->first);
     wr_buf_clear(&flight->words);
     wr_buf_clear(&flight->final_url);
     wr_founds_clear(&flight->founds);
@@ -247,10 +250,13 @@ static bool on_head(void *context, const struct wr_head *head)
     struct wr_limits limits;
     struct wr_span name, value;
     wr_limits_init(&limits, weir_wall_now());
+    flight->look = wr_firewall_begin(head->status);
     for (size_t cursor = 0; wr_head_next(head, &cursor, &name, &value);) {
         wr_limits_field(&limits, name, value);
+        wr_firewall_field(&flight->look, name, value);
         read_field(flight, name, value);
     }
+    flight->keeps_first = wr_firewall_wants(&flight->look);
     flight->said = wr_limits_result(&limits);
     flight->said_at = wr_crawl_loop_now(flight->loop);
     atomic_store_explicit(&flight->loop->engine->answered_at, flight->said_at, memory_order_relaxed);
@@ -275,6 +281,8 @@ static bool on_body(void *context, const char *data, size_t bytes)
     wr_count_add(&flight->loop->counts.bytes, bytes);
     if (flight->keep.is_on)
         wr_keep_body(flight, data, bytes);
+    if (flight->keeps_first)
+        wr_wall_body(flight, data, bytes);
     if (!flight->wants_body)
         return flight->keep.is_on || flight->body_bytes <= SKIPPED_MAX;
     if (flight->has_page)
@@ -397,6 +405,8 @@ static void reset(struct wr_flight *flight, const struct wr_plan_action *action)
     flight->said = (weir_said)WR_NOTHING_SAID;
     flight->said_at = 0;
     memset(flight->head_bytes, 0, sizeof flight->head_bytes);
+    flight->keeps_first = false;
+    flight->firewall = WR_FIREWALL_NONE;
     flight->keep.is_on = flight->loop->engine->archive.is_on && action->kind == WR_PLAN_START;
 }
 

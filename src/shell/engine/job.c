@@ -189,6 +189,35 @@ static void on_job(void *context, const struct wr_store_row *row)
     engine->left = row->job.queued;
 }
 
+static void on_free(void *context, const struct wr_store_row *row)
+{
+    struct wr_engine *engine = context;
+    (void)row;
+    engine->has_free = true;
+}
+
+static void on_freed(void *context, int error, const char *why)
+{
+    struct wr_engine *engine = context;
+    if (error != 0)
+        wr_job_over(engine, WR_END_BROKEN, why);
+    wr_pending_done(engine);
+}
+
+/* Whether a host has let us in and still does, if others do not. It is answered before what is asked next. */
+static void ask_free(struct wr_engine *engine)
+{
+    const struct wr_store_query query = {
+        .what = WR_STORE_FREE, .job = engine->job, .limit = 1, .row = on_free, .done = on_freed, .context = engine};
+    engine->has_free = atomic_load(&engine->blocked_hosts) == 0;
+    if (engine->has_free)
+        return;
+    (void)atomic_fetch_add(&engine->pending, 1);
+    int error = wr_store_read(engine->store, &query);
+    if (error != 0)
+        on_freed(engine, error, weir_error_detail());
+}
+
 /* On the store's thread. Something is queued that no plan knows of: they look for it. */
 static void on_looked(void *context, int error, const char *why)
 {
@@ -196,7 +225,8 @@ static void on_looked(void *context, int error, const char *why)
     if (error != 0)
         wr_job_over(engine, WR_END_BROKEN, why);
     else if (engine->left == 0)
-        wr_job_over(engine, WR_END_COMPLETED, "");
+        wr_job_over(engine, engine->has_free ? WR_END_COMPLETED : WR_END_BLOCKED,
+                    engine->has_free ? "" : "the firewalls of all its hosts do not let us in");
     else
         for (uint32_t i = 0; i < engine->loop_count; i++)
             atomic_store(&engine->loops[i].lists_again, true);
@@ -212,6 +242,7 @@ static void ask_store(struct wr_engine *engine)
         return;
     (void)atomic_fetch_add(&engine->pending, 1);
     engine->left = 0;
+    ask_free(engine);
     int error = wr_store_read(engine->store, &query);
     if (error != 0)
         on_looked(engine, error, wr_error_words(error));

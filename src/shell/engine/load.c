@@ -35,6 +35,8 @@ struct load {
     size_t count;           /* of rows */
     uint64_t accepted;
     bool has_host;
+    int64_t blocked_until_wall_at;
+    enum wr_firewall blocked_by;
     weir_pace_memory memory;
     bool is_paused; /* by somebody, as are these: */
     int64_t set_interval_ns;
@@ -129,6 +131,8 @@ static void on_host(void *context, const struct wr_store_row *row)
     load->memory = row->host.memory;
     load->is_paused = row->host.is_paused;
     load->set_interval_ns = row->host.set_interval_ns;
+    load->blocked_until_wall_at = row->host.blocked_until_wall_at;
+    load->blocked_by = wr_firewall_named(row->host.blocked_by);
     load->has_host = row->host.memory.saved_wall_at > 0; /* else it only has tasks */
 }
 
@@ -172,6 +176,9 @@ static void remember(struct wr_crawl_loop *loop, struct load *load)
                                     .is_paused = load->is_paused,
                                     .set_interval_ns = load->set_interval_ns};
     int64_t wall_now = weir_wall_now();
+    if (load->blocked_until_wall_at > 0)
+        memory.blocked_ns = wr_wall_recall(loop, load->action.host, load->blocked_until_wall_at, load->blocked_by);
+    memory.blocked_by = (uint8_t)load->blocked_by;
     for (int i = 0; i < 2; i++) {
         const struct robots_copy *copy = &load->robots[i];
         struct wr_span text = kept(load, copy->text_at, copy->text_bytes);

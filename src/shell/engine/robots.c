@@ -375,6 +375,7 @@ void wr_robots_came(struct wr_flight *flight)
     bool is_https = flight->action.is_https;
     struct came came;
     int64_t now = wr_crawl_loop_now(loop);
+    wr_wall_judge(flight);
     weir_outcome outcome = end_try(flight, now);
     read_answer(flight, host, &came);
     const struct wr_life_event event = came.event;

@@ -11,6 +11,7 @@
  *     scope.c    which links are followed             line.c     a line of the output
  *     report.c   looking                              log.c      a line for each request
  *     cap.c      limits over everything               keep.c     answers that are kept
+ *     wall.c     hosts that do not let us in
  *     archive.c  the files that they are kept in      bodies.c   their names
  *     ask.c      questions to loops                   look.c     their answers; steer.c
  *     events.c   what happens to hosts                digest.c   digests of bodies
@@ -30,6 +31,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "core/plan/ledger.h"
+#include "core/rules/http/firewall.h"
 #include "core/rules/page/page.h"
 #include "shell/engine/archive.h"
 #include "shell/engine/engine.h"
@@ -190,8 +192,12 @@ struct wr_flight {
     struct wr_buf line;
     enum wr_verdict verdict;
     struct wr_keep keep;
-    bool is_again;  /* tried again: no line */
-    bool has_seeds; /* it carries some, which are counted */
+    struct wr_firewall_look look;
+    struct wr_buf first; /* of the body, if it may be a firewall's */
+    bool keeps_first;
+    enum wr_firewall firewall; /* whose answer this is */
+    bool is_again;             /* tried again: no line */
+    bool has_seeds;            /* it carries some, which are counted */
 };
 
 void wr_flight_start(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
@@ -235,6 +241,17 @@ int wr_news_send_seeds(struct wr_engine *engine, uint32_t index, struct wr_found
 /* Tries again what waits for room in the store. */
 void wr_posts_again(struct wr_crawl_loop *loop);
 
+/* ---- hosts that do not let us in (wall.c) ---- */
+
+void wr_wall_body(struct wr_flight *flight, const char *data, size_t bytes);
+/* It has ended: whose answer is it? If the host is blocked by it, the store and the user are told. */
+void wr_wall_judge(struct wr_flight *flight);
+/* What the store knows of it; 0: it may be asked. */
+int64_t wr_wall_recall(struct wr_crawl_loop *loop, const struct wr_plan_host *host, int64_t until_wall_at,
+                       enum wr_firewall by);
+/* Why it is not fetched; once for each page. */
+void wr_wall_words(struct wr_flight *flight, enum wr_firewall by, bool was_sent);
+
 /* ---- robots.txt (robots.c) ---- */
 
 /* Of a host's robots.txt: by it the store knows the copy. */
@@ -268,6 +285,7 @@ void wr_referrers_release(struct wr_crawl_loop *loop);
 struct wr_crawl_counts {
     _Atomic uint64_t pages, fetched, failed, denied, redirects, requests, bytes, accepted;
     _Atomic uint64_t beyond, deeper;
+    _Atomic uint64_t blocked;
     _Atomic uint64_t robots, rejected, retries, overrides, in_flight, hosts, connections, memory_bytes;
 };
 
@@ -426,6 +444,8 @@ struct wr_engine {
     _Atomic int64_t posts;        /* that the store has not confirmed */
     _Atomic int64_t seeding;      /* letters with seeds that are not stored yet */
     _Atomic int phase;
+    _Atomic uint64_t blocked_hosts;
+    bool has_free; /* a host that lets us in; while the store is looked at */
     _Atomic bool is_seeded, is_looking, is_store_paused;
     _Atomic int64_t warned_at, answered_at; /* 0: never */
     uint64_t left;                          /* tasks that are queued, as the store last said */

@@ -19,6 +19,14 @@ const char *wr_firewall_name(enum wr_firewall firewall)
     return (unsigned)firewall < sizeof names / sizeof names[0] ? names[firewall] : "";
 }
 
+enum wr_firewall wr_firewall_named(struct wr_span name)
+{
+    for (int i = WR_FIREWALL_NONE + 1; i < WR_FIREWALL_OTHER; i++)
+        if (wr_span_is(name, wr_firewall_name((enum wr_firewall)i)))
+            return (enum wr_firewall)i;
+    return WR_FIREWALL_OTHER;
+}
+
 /* ---- the head ---- */
 
 enum sign {

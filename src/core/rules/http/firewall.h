@@ -34,17 +34,20 @@
     X(WR_FIREWALL_WORDFENCE, "Wordfence")     \
     X(WR_FIREWALL_MODSECURITY, "ModSecurity") \
     X(WR_FIREWALL_FORTINET, "Fortinet")       \
-    X(WR_FIREWALL_RADWARE, "Radware")
+    X(WR_FIREWALL_RADWARE, "Radware")         \
+    X(WR_FIREWALL_OTHER, "another") /* that another weir knew */
 
 enum wr_firewall {
 #define X(firewall, name) firewall,
     WR_FIREWALLS(X)
 #undef X
 };
-#define WR_FIREWALL_COUNT (WR_FIREWALL_RADWARE + 1)
+#define WR_FIREWALL_COUNT (WR_FIREWALL_OTHER + 1)
 
 /* "Cloudflare", …; "" for none, and for a number that is none. */
 const char *wr_firewall_name(enum wr_firewall firewall);
+/* OTHER for a name that is none of them. */
+enum wr_firewall wr_firewall_named(struct wr_span name);
 
 struct wr_firewall_look {
     int status;

@@ -148,7 +148,9 @@ static void every_firewall_has_a_name(void **state)
     assert_string_equal(wr_firewall_name(WR_FIREWALL_AWS), "AWS WAF");
     assert_string_equal(wr_firewall_name((enum wr_firewall)WR_FIREWALL_COUNT), "");
     for (int i = 1; i < WR_FIREWALL_COUNT; i++)
-        assert_true(wr_firewall_name((enum wr_firewall)i)[0] != '\0');
+        assert_int_equal(wr_firewall_named(wr_span_of(wr_firewall_name((enum wr_firewall)i))), i);
+    assert_int_equal(wr_firewall_named(wr_span_of("Zyx")), WR_FIREWALL_OTHER);
+    assert_int_equal(wr_firewall_named((struct wr_span){NULL, 0}), WR_FIREWALL_OTHER);
 }
 
 WEIR_TESTS(test(pages_of_firewalls_are_recognised), test(pages_of_sites_are_left_in_peace),
