@@ -159,9 +159,9 @@ struct wr_engine_stats {
     uint64_t redirects;
     uint64_t blocked;       /* of the failed, by firewalls: answered so, or not sent for it */
     uint64_t blocked_hosts; /* that do not let us in */
-    uint64_t requests; /* robots.txt, and those that could not connect, included */
-    uint64_t robots;   /* of them */
-    uint64_t rejected; /* answers 429, 403 and 503 */
+    uint64_t requests;      /* robots.txt, and those that could not connect, included */
+    uint64_t robots;        /* of them */
+    uint64_t rejected;      /* answers 429, 403 and 503 */
     uint64_t retries;
     uint64_t overrides; /* how often a host's concurrency was lowered or restored (S2-24) */
     uint64_t bytes;     /* of bodies */
