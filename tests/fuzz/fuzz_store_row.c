@@ -102,6 +102,7 @@ static void check_others(sqlite3_stmt *row)
     struct wr_store_job job;
     struct wr_store_robots robots;
     struct wr_store_output output;
+    struct wr_store_report report;
 
     if (wr_row_job(row, &job))
         fuzz_check(wr_job_status_name(job.status) != NULL && is_text(job.why, 0, WR_STORE_WHY_MAX) &&
@@ -111,6 +112,8 @@ static void check_others(sqlite3_stmt *row)
                    robots.text.bytes <= WR_STORE_ROBOTS_MAX && robots.etag.bytes <= WR_STORE_VALIDATOR_MAX &&
                    robots.modified.bytes <= WR_STORE_VALIDATOR_MAX && robots.max_age_ns >= -1 &&
                    robots.max_age_ns <= WEIR_DURATION_MAX && robots.fetched_wall_at >= 0);
+    if (wr_row_report(row, &report))
+        fuzz_check(report.text.bytes <= WR_STORE_REPORT_MAX && report.ended_wall_at >= 0);
     if (wr_row_output(row, &output))
         fuzz_check(is_text(output.path, 1, WR_STORE_PATH_MAX) && output.bytes <= INT64_MAX);
 }

@@ -248,6 +248,9 @@ static void place_texts(struct rig_row *row, bool copies)
     case WR_STORE_OUTPUTS:
         spans[0] = &to->output.path;
         break;
+    case WR_STORE_REPORTS:
+        spans[0] = &to->report.text;
+        break;
     case WR_STORE_CHECK:
         spans[0] = &to->text;
         break;

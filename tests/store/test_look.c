@@ -128,6 +128,66 @@ static void all_hosts_are_listed_in_pieces(void **state)
     }
 }
 
+static struct wr_store_change report(int64_t job, const char *text)
+{
+    return (struct wr_store_change){.kind = WR_STORE_REPORT, .report = {.job = job, .text = wr_span_of(text)}};
+}
+
+static void the_report_of_each_run_is_found_again_the_newest_first(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        size_t count;
+        rig_open(rig);
+        int64_t job = rig_job(rig, "one"), other = rig_job(rig, "other");
+        rig_post(rig, report(job, "first\n"));
+        rig_post(rig, report(other, "of another"));
+        rig_post(rig, report(job, "second"));
+        rig_reopen(rig);
+        struct wr_store_query query = {.what = WR_STORE_REPORTS, .job = job};
+        struct rig_row *rows = rig_read(rig, query, &count);
+        assert_int_equal(count, 2);
+        assert_true(rig_is(rows[0].row.report.text, "second") && rows[0].row.report.run == 2);
+        assert_true(rig_is(rows[1].row.report.text, "first\n") && rows[1].row.report.run == 1);
+        assert_true(rows[0].row.report.job == job && rows[0].row.report.ended_wall_at > 0);
+        free(rows);
+        query.after.id = 1;
+        rows = rig_read(rig, query, &count);
+        assert_true(count == 1 && rig_is(rows[0].row.report.text, "first\n"));
+        free(rows);
+        rows = rig_read(rig, (struct wr_store_query){.what = WR_STORE_REPORTS}, &count);
+        assert_int_equal(count, 3);
+        free(rows);
+        rig_check(rig);
+    }
+}
+
+static void reports_of_a_job_are_bounded_in_number_and_size(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        size_t count;
+        rig_open(rig);
+        int64_t job = rig_job(rig, "");
+        for (int i = 0; i < WR_STORE_REPORTS_KEPT + 3; i++)
+            rig_post(rig, report(job, "text"));
+        struct wr_store_query query = {.what = WR_STORE_REPORTS, .job = job};
+        struct rig_row *rows = rig_read(rig, query, &count);
+        assert_int_equal(count, WR_STORE_REPORTS_KEPT);
+        assert_int_equal(rows[count - 1].row.report.run, 4);
+        free(rows);
+        char *large = calloc(1, WR_STORE_REPORT_MAX + 1);
+        assert_non_null(large);
+        struct wr_store_change change = report(job, "");
+        change.report.text = (struct wr_span){large, WR_STORE_REPORT_MAX + 1};
+        assert_int_equal(wr_store_post(rig->store, &change, 1, NULL, NULL), WEIR_E_INVAL);
+        free(large);
+    }
+}
+
 WEIR_TESTS(test(what_is_set_for_a_host_is_kept_apart_from_what_is_learned),
            test(what_is_set_is_seen_by_who_asks_after_it), test(any_task_is_found_with_its_state_and_place),
-           test(all_hosts_are_listed_in_pieces))
+           test(all_hosts_are_listed_in_pieces), test(the_report_of_each_run_is_found_again_the_newest_first),
+           test(reports_of_a_job_are_bounded_in_number_and_size))

@@ -111,6 +111,10 @@ int wr_store_change_check(const struct wr_store_change *change)
             (change->setting.interval_ns < 0 || change->setting.interval_ns > WR_STORE_INTERVAL_MAX_NS))
             return wr_invalid("a host's interval must be 0 to WR_STORE_INTERVAL_MAX_NS");
         return 0;
+    case WR_STORE_REPORT:
+        if (change->report.text.bytes > WR_STORE_REPORT_MAX)
+            return wr_invalid("a report must have at most WR_STORE_REPORT_MAX bytes");
+        return 0;
     }
     return wr_invalid("a change's kind must be one of enum wr_store_change_kind");
 }
@@ -151,6 +155,9 @@ size_t wr_store_change_spans(struct wr_store_change *change, struct wr_span *ret
         break;
     case WR_STORE_SETTING:
         ret_spans[count++] = &change->setting.key;
+        break;
+    case WR_STORE_REPORT:
+        ret_spans[count++] = &change->report.text;
         break;
     }
     return count;

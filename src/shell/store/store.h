@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* store.h - what outlives the process: jobs, tasks, hosts and their robots.txt.
+/* store.h - what outlives the process: jobs, their reports, tasks, hosts and their robots.txt.
  *
  *     wr_store_open(&(struct wr_store_options){.path = "weir.db", .may_create = true}, &store);
  *     wr_store_add_job(store, wr_span_of("{…}"), &job);
@@ -50,6 +50,8 @@
 #define WR_STORE_PATH_MAX 4095                    /* of an output file's */
 #define WR_STORE_SETTINGS_MAX ((size_t)1 << 20)   /* of a job's */
 #define WR_STORE_ROBOTS_MAX (WR_ROBOTS_MAX + 1)   /* of a robots.txt: one more, so that a cut line is noticed */
+#define WR_STORE_REPORT_MAX ((size_t)4 << 20)     /* of a run's */
+#define WR_STORE_REPORTS_KEPT 16                  /* of each job: the newest */
 #define WR_STORE_RETRY_MAX_NS ((int64_t)WEIR_DAY) /* a task is never put off for longer, whatever the clock says */
 
 #define WR_JOB_STATUSES(X)           \
@@ -176,6 +178,15 @@ struct wr_store_output {
     uint64_t bytes;
 };
 
+/* What a run of a job came to: the caller's text. Runs are numbered by the store. */
+struct wr_store_report {
+    int64_t job;
+    struct wr_span text; /* at most WR_STORE_REPORT_MAX bytes */
+    /* Only of one that is read: */
+    int64_t run; /* 1, 2, … */
+    int64_t ended_wall_at;
+};
+
 /* ---- changing ------------------------------------------------------------------------------------------ */
 
 /* A task ended; unless it is not known, or had ended already. */
@@ -215,6 +226,7 @@ enum wr_store_change_kind {
     WR_STORE_HOST,
     WR_STORE_BLOCK, /* of a host, which need not be known */
     WR_STORE_SETTING,
+    WR_STORE_REPORT,
 };
 
 struct wr_store_change {
@@ -229,6 +241,7 @@ struct wr_store_change {
         struct wr_store_host host;
         struct wr_store_block block;
         struct wr_store_setting setting;
+        struct wr_store_report report;
     };
 };
 
@@ -314,6 +327,7 @@ enum wr_store_what {
     WR_STORE_ONE_TASK,   /* of `job`, in any state, whose fingerprint is `after.id` */
     WR_STORE_ALL_TASKS,  /* of `job`, in any state, after `after.id`, by id */
     WR_STORE_ALL_HOSTS,  /* after `after.id`, by id */
+    WR_STORE_REPORTS,    /* of `job` (0: any), of the run `after.id` (0: any); the newest first */
     WR_STORE_CHECK, /* a text for each damage found and each counter that is wrong; nothing is written while it reads
                        all */
 };
@@ -326,6 +340,7 @@ struct wr_store_row {
         struct wr_store_host host;
         struct wr_store_robots robots;
         struct wr_store_output output;
+        struct wr_store_report report;
         struct wr_span text;
     };
 };

@@ -12,6 +12,7 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
         [WR_STORE_OUTPUTS] = WR_SQL_READ_OUTPUTS,     [WR_STORE_SEEDS] = WR_SQL_READ_SEEDS,
         [WR_STORE_ONE_TASK] = WR_SQL_READ_ONE_TASK,   [WR_STORE_ALL_TASKS] = WR_SQL_READ_ALL_TASKS,
         [WR_STORE_ALL_HOSTS] = WR_SQL_READ_ALL_HOSTS, [WR_STORE_FREE] = WR_SQL_READ_FREE,
+        [WR_STORE_REPORTS] = WR_SQL_READ_REPORTS,
     };
     sqlite3_stmt *statement = sqlite->statements[which[query->what]];
 
@@ -32,6 +33,7 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
     case WR_STORE_ONE_TASK:
     case WR_STORE_ALL_TASKS:
     case WR_STORE_ALL_HOSTS:
+    case WR_STORE_REPORTS:
         (void)sqlite3_bind_int64(statement, 1, query->what == WR_STORE_ALL_HOSTS ? 0 : query->job);
         (void)sqlite3_bind_int64(statement, 2, query->after.id);
         break;
@@ -75,6 +77,8 @@ static bool decode(sqlite3_stmt *statement, const struct wr_store_query *query, 
         return wr_row_free(statement, &ret_row->host);
     case WR_STORE_ONE_ROBOTS:
         return wr_row_robots(statement, &ret_row->robots);
+    case WR_STORE_REPORTS:
+        return wr_row_report(statement, &ret_row->report);
     case WR_STORE_OUTPUTS:
         return wr_row_output(statement, &ret_row->output);
     case WR_STORE_CHECK:

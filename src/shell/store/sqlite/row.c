@@ -163,6 +163,18 @@ bool wr_row_robots(sqlite3_stmt *row, struct wr_store_robots *ret_robots)
            ret_robots->etag.bytes <= WR_STORE_VALIDATOR_MAX && ret_robots->modified.bytes <= WR_STORE_VALIDATOR_MAX;
 }
 
+/* Its text is the caller's to judge. */
+bool wr_row_report(sqlite3_stmt *row, struct wr_store_report *ret_report)
+{
+    *ret_report = (struct wr_store_report){
+        .job = sqlite3_column_int64(row, 0),
+        .run = sqlite3_column_int64(row, 1),
+        .ended_wall_at = instant(row, 2),
+        .text = bytes_at(row, 3),
+    };
+    return ret_report->text.bytes > 0 && ret_report->text.bytes <= WR_STORE_REPORT_MAX;
+}
+
 bool wr_row_output(sqlite3_stmt *row, struct wr_store_output *ret_output)
 {
     *ret_output = (struct wr_store_output){

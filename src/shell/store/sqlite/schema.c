@@ -80,6 +80,9 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
     "ALTER TABLE hosts ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE hosts ADD COLUMN set_interval_ms INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE tasks ADD COLUMN ended_at_ms INTEGER NOT NULL DEFAULT 0;",
+    /* 3 to 4: what each run of a job came to */
+    "CREATE TABLE reports (job INTEGER NOT NULL, run INTEGER NOT NULL, ended_at_ms INTEGER NOT NULL,"
+    "  report TEXT NOT NULL, PRIMARY KEY (job, run)) STRICT;",
 };
 
 #define FOUR(row) row ", " row ", " row ", " row
@@ -145,6 +148,10 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_JOB_TALLY] = "UPDATE jobs SET queued = queued + ?2, done = done + ?3, failed = failed + ?4,"
                          " bytes = bytes + ?5, retries = retries + ?6, rejected = rejected + ?7, updated_at_ms = ?8"
                          " WHERE id = ?1",
+    [WR_SQL_REPORT] = "INSERT INTO reports (job, run, ended_at_ms, report)"
+                      " SELECT ?1, coalesce(max(run), 0) + 1, ?2, ?3 FROM reports WHERE job = ?1",
+    [WR_SQL_REPORTS_TRIM] = "DELETE FROM reports WHERE job = ?1"
+                            " AND run <= (SELECT max(run) FROM reports WHERE job = ?1) - ?2",
     [WR_SQL_READ_JOBS] = "SELECT id, status, why, settings, created_at_ms, updated_at_ms, queued, done, failed, bytes,"
                          " retries, rejected FROM jobs WHERE id > ?1 AND (?2 = 0 OR id = ?2) ORDER BY id",
     [WR_SQL_READ_TASKS] = QUEUED_TASKS " AND t.host = (SELECT id FROM hosts WHERE host = ?2)"
@@ -171,6 +178,8 @@ static const char *const sql[WR_SQL_COUNT] = {
         "SELECT url, kind, text, etag, modified, max_age_ms, fetched_at_ms FROM robots WHERE url = ?1",
     [WR_SQL_READ_FREE] = "SELECT h.id, h.host FROM tasks AS t JOIN hosts AS h ON h.id = t.host WHERE t.job = ?1"
                          " AND t.state = 1 AND t.verdict IN ('fetched', 'too_large') AND h.blocked_until_ms <= ?2",
+    [WR_SQL_READ_REPORTS] = "SELECT job, run, ended_at_ms, report FROM reports WHERE (?1 = 0 OR job = ?1)"
+                            " AND (?2 = 0 OR run = ?2) ORDER BY ended_at_ms DESC, job DESC, run DESC",
     [WR_SQL_READ_OUTPUTS] = "SELECT job, path, bytes FROM outputs WHERE job = ?1 ORDER BY path",
 };
 

@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #define WR_SQLITE_APPLICATION 0x77656972 /* "weir" */
-#define WR_SQLITE_VERSION 3              /* of the tables, in user_version */
+#define WR_SQLITE_VERSION 4              /* of the tables, in user_version */
 
 /* ---- statements ---- */
 
@@ -47,6 +47,8 @@ enum wr_statement {
     WR_SQL_JOB_ADD,
     WR_SQL_JOB_STATUS,
     WR_SQL_JOB_TALLY,
+    WR_SQL_REPORT,
+    WR_SQL_REPORTS_TRIM,
     WR_SQL_READ_JOBS,
     WR_SQL_READ_TASKS,
     WR_SQL_READ_STRANDED,
@@ -61,6 +63,7 @@ enum wr_statement {
     WR_SQL_READ_ONE_TASK,
     WR_SQL_READ_ALL_TASKS,
     WR_SQL_READ_ALL_HOSTS,
+    WR_SQL_READ_REPORTS,
     WR_SQL_COUNT,
 };
 
@@ -232,6 +235,7 @@ bool wr_row_free(sqlite3_stmt *row, struct wr_store_host *ret_host);
 bool wr_row_host(sqlite3_stmt *row, struct wr_store_host *ret_host);
 bool wr_row_job(sqlite3_stmt *row, struct wr_store_job *ret_job);
 bool wr_row_robots(sqlite3_stmt *row, struct wr_store_robots *ret_robots);
+bool wr_row_report(sqlite3_stmt *row, struct wr_store_report *ret_report);
 bool wr_row_output(sqlite3_stmt *row, struct wr_store_output *ret_output);
 
 #endif

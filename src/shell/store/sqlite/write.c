@@ -231,6 +231,22 @@ static int put_output(struct wr_sqlite *sqlite, const struct wr_store_output *ou
     return error;
 }
 
+/* ---- reports -------------------------------------------------------------------------------------------- */
+
+static int put_report(struct wr_sqlite *sqlite, const struct wr_store_report *report)
+{
+    sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_REPORT);
+
+    wr_bind_numbers(statement, 1, (const int64_t[]){report->job, sqlite->wall_ms}, 2);
+    wr_bind_text(statement, 3, report->text);
+    int error = wr_sqlite_write(sqlite, WR_SQL_REPORT);
+    if (error != 0)
+        return error;
+    wr_bind_numbers(statement_of(sqlite, WR_SQL_REPORTS_TRIM), 1, (const int64_t[]){report->job, WR_STORE_REPORTS_KEPT},
+                    2);
+    return wr_sqlite_write(sqlite, WR_SQL_REPORTS_TRIM);
+}
+
 int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *change)
 {
     struct wr_sqlite *sqlite = wr_sqlite_of(backend);
@@ -255,6 +271,8 @@ int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *ch
         return put_block(sqlite, &change->block);
     case WR_STORE_SETTING:
         return put_setting(sqlite, &change->setting);
+    case WR_STORE_REPORT:
+        return put_report(sqlite, &change->report);
     case WR_STORE_HOST:
         break;
     }
