@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli/crawl/figures.h"
+#include "cli/kit/figures.h"
 #include "cli/crawl/seeds.h"
 #include "cli/crawl/settings.h"
 #include "cli/crawl/words.h"

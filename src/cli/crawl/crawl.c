@@ -296,8 +296,8 @@ static int finish(struct crawl *crawl)
 {
     struct wr_engine_result result;
     wr_seeds_close(&crawl->seeds);
-    wr_engine_finish(crawl->engine, &result);
     wr_screen_clear(&crawl->screen);
+    wr_engine_finish(crawl->engine, &result);
     struct wr_crawl_report report = {&crawl->settings, crawl->engine, &result, crawl->seeds.refused};
     const struct wr_crawl_settings *settings = &crawl->settings;
     bool is_taken = strcmp(settings->out, "-") == 0 || (settings->report != NULL && strcmp(settings->report, "-") == 0);
@@ -319,7 +319,7 @@ static int finish(struct crawl *crawl)
 
 static void obey_signals(struct crawl *crawl, unsigned *seen)
 {
-    unsigned count = wr_signals_count();
+    unsigned count = wr_signals_count() + wr_screen_quits(&crawl->screen);
     if (*seen == 0 && count > 0) {
         wr_screen_say(&crawl->screen, "finishing what is in flight; once more to stop at once");
         wr_engine_drain(crawl->engine);
@@ -367,6 +367,7 @@ static int work(struct crawl *crawl)
     if (!is_seeding)
         wr_engine_stop(crawl->engine);
     wr_signals_listen(DEADLY);
+    wr_screen_begin(&crawl->screen, crawl->engine);
     watch(crawl);
     status = finish(crawl);
     return is_seeding ? status : WR_EXIT_FAILED;
@@ -408,7 +409,7 @@ static int prepare(struct crawl *crawl)
     int status = crawl->settings.resume ? find_old(crawl) : WR_EXIT_OK;
     if (status != WR_EXIT_OK)
         return status;
-    wr_screen_init(&crawl->screen, crawl->settings.quiet, strcmp(crawl->settings.out, "-") == 0);
+    wr_screen_init(&crawl->screen, crawl->settings.view, crawl->settings.quiet, strcmp(crawl->settings.out, "-") == 0);
     if (!wr_crawl_options_make(&crawl->settings, &crawl->texts, &crawl->options) ||
         !wr_crawl_scope_make(&crawl->settings, &crawl->scope) || !choose_seeds(crawl))
         return WR_EXIT_USAGE;

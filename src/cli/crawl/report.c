@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/crawl/figures.h"
+#include "cli/kit/figures.h"
 
 #define HOSTS_SHOWN 20
 #define REASONS_SHOWN 3

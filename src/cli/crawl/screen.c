@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "cli/crawl/figures.h"
+#include "cli/kit/figures.h"
 #include "cli/kit/output.h"
 
 #define REDRAW_NS (200 * WEIR_MILLISECOND)
@@ -138,12 +138,24 @@ static void add_line(struct wr_screen *screen, const struct wr_engine_stats *sta
     (void)pthread_mutex_unlock(&screen->lock);
 }
 
+static void turn_view(struct wr_screen *screen, const struct wr_engine_stats *stats)
+{
+    char left[32];
+    struct wr_view_totals totals = {.stats = stats, .rate = recent_rate(screen, stats), .left = left};
+    format_left(totals.rate, stats, left, sizeof left);
+    wr_view_turn(screen->view, &totals);
+}
+
 void wr_screen_show(struct wr_screen *screen, const struct wr_engine_stats *stats)
 {
     int64_t every_ns = screen->kind == WR_SCREEN_LINES ? LINE_NS : REDRAW_NS;
     if (screen->kind == WR_SCREEN_NONE)
         return;
     take_sample(screen, stats);
+    if (screen->kind == WR_SCREEN_VIEW) {
+        turn_view(screen, stats);
+        return;
+    }
     if (stats->elapsed_ns - screen->shown_at < every_ns || !is_read(0))
         return;
     screen->shown_at = stats->elapsed_ns;
@@ -161,7 +173,9 @@ void wr_screen_say(struct wr_screen *screen, const char *format, ...)
     (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
     (void)pthread_mutex_lock(&screen->lock);
-    if (is_read(READER_MS)) {
+    if (screen->view != NULL) {
+        wr_view_say(screen->view, line);
+    } else if (is_read(READER_MS)) {
         wipe(screen);
         wr_complain("%s", line);
     }
@@ -172,8 +186,15 @@ void wr_screen_clear(struct wr_screen *screen)
 {
     (void)pthread_mutex_lock(&screen->lock);
     wipe(screen);
+    wr_view_close(screen->view);
+    screen->view = NULL;
     (void)fflush(stderr);
     (void)pthread_mutex_unlock(&screen->lock);
+}
+
+unsigned wr_screen_quits(const struct wr_screen *screen)
+{
+    return screen->view == NULL ? 0 : wr_view_quits(screen->view);
 }
 
 /* ---- beginning and end ---- */
@@ -185,14 +206,36 @@ static bool can_redraw(void)
     return isatty(STDERR_FILENO) && terminal != NULL && strcmp(terminal, "dumb") != 0;
 }
 
-void wr_screen_init(struct wr_screen *ret_screen, bool is_quiet, bool shares_output)
+enum view {
+    VIEW_AUTO,
+    VIEW_FULL,
+    VIEW_SHORT,
+    VIEW_LINES
+};
+const char *const wr_screen_views[] = {"auto", "full", "short", "lines", NULL};
+
+void wr_screen_init(struct wr_screen *ret_screen, int view, bool is_quiet, bool shares_output)
 {
+    bool is_ours = can_redraw() && !(shares_output && isatty(STDOUT_FILENO));
     *ret_screen = (struct wr_screen){.kind = WR_SCREEN_LINES};
     (void)pthread_mutex_init(&ret_screen->lock, NULL);
     if (is_quiet)
         ret_screen->kind = WR_SCREEN_NONE;
-    else if (can_redraw() && !(shares_output && isatty(STDOUT_FILENO)))
-        ret_screen->kind = WR_SCREEN_REDRAWN;
+    else if (is_ours && view != VIEW_LINES)
+        ret_screen->kind = view == VIEW_FULL ? WR_SCREEN_VIEW : WR_SCREEN_REDRAWN;
+}
+
+/* Where it cannot be opened a few lines do. */
+void wr_screen_begin(struct wr_screen *screen, struct wr_engine *engine)
+{
+    if (screen->kind != WR_SCREEN_VIEW)
+        return;
+    struct wr_view *view = wr_view_open(engine);
+    (void)pthread_mutex_lock(&screen->lock);
+    screen->view = view;
+    (void)pthread_mutex_unlock(&screen->lock);
+    if (view == NULL)
+        screen->kind = WR_SCREEN_REDRAWN;
 }
 
 void wr_screen_release(struct wr_screen *screen)

@@ -14,6 +14,7 @@
 
 #include "base/ascii.h"
 #include "base/parse.h"
+#include "cli/crawl/screen.h"
 #include "cli/kit/output.h"
 #include "core/pace/options.h"
 #include "core/rules/http/field.h"
@@ -108,6 +109,8 @@ static const struct wr_option options[] = {
      .help = "write the report of all hosts there, as JSON; - is standard output"},
     {"log", WR_STRING(crawl_settings, log), .value = "FILE",
      .help = "write a line there for each request as it is sent"},
+    {"view", WR_CHOICE(crawl_settings, view), .choices = wr_screen_views,
+     .help = "progress: the whole terminal with hosts and keys, a few lines, or one now and then"},
     {"quiet", WR_FLAG(crawl_settings, quiet), .help = "no progress, no report on the screen"},
     {"json", WR_FLAG(crawl_settings, json), .help = "print the report as JSON"},
 };

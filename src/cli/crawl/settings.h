@@ -35,6 +35,7 @@ struct wr_crawl_settings {
     /* From where and to where. */
     const char *state, *out, *report, *log, *warc, *save_bodies;
     uint64_t warc_size;
+    int view;
     bool append, resume, quiet, json;
     uint64_t job;
 };

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/buf.h"
-#include "cli/crawl/figures.h"
+#include "cli/kit/figures.h"
 
 /* URLs are printable ASCII since they were parsed; words of strangers are made so (J11). */
 static void print_quoted(FILE *out, const char *text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* figures.c - numbers for people. */
-#include "cli/crawl/figures.h"
+#include "cli/kit/figures.h"
 
 #include <inttypes.h>
 #include <math.h>

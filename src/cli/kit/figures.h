@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* figures.h - numbers for people: rounded, and with a unit that fits. */
-#ifndef WR_CLI_CRAWL_FIGURES_H
-#define WR_CLI_CRAWL_FIGURES_H
+#ifndef WR_CLI_KIT_FIGURES_H
+#define WR_CLI_KIT_FIGURES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* frame.c - a screenful of text. */
+#include "cli/view/frame.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STYLES_ROOM 64 /* kept free in each line, so that a style can always end */
+
+static int between(int value, int low, int high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+void wr_frame_begin(struct wr_frame *frame, int width, int height)
+{
+    width = between(width, 1, WR_FRAME_WIDTH_MAX);
+    height = between(height, 1, WR_FRAME_HEIGHT_MAX);
+    if (width != frame->width || height != frame->height)
+        frame->is_stale = true;
+    frame->width = width;
+    frame->height = height;
+    for (int row = 0; row < height; row++)
+        frame->lines[row].bytes = 0, frame->lines[row].columns = 0;
+}
+
+static struct wr_frame_line *line_at(struct wr_frame *frame, int row)
+{
+    return row >= 0 && row < frame->height ? &frame->lines[row] : NULL;
+}
+
+/* What takes `columns` columns. */
+static void add(struct wr_frame *frame, struct wr_frame_line *line, const char *text, size_t bytes, int columns)
+{
+    size_t room = sizeof line->text - (columns > 0 ? STYLES_ROOM : 0);
+
+    if (line == NULL || line->columns + columns > frame->width || line->bytes + bytes > room)
+        return;
+    memcpy(line->text + line->bytes, text, bytes);
+    line->bytes += bytes;
+    line->columns += columns;
+}
+
+void wr_frame_put(struct wr_frame *frame, int row, const char *format, ...)
+{
+    char text[WR_FRAME_WIDTH_MAX + 1];
+    va_list args;
+
+    if (line_at(frame, row) == NULL)
+        return;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    for (const char *c = text; *c != '\0'; c++)
+        add(frame, line_at(frame, row), *c >= ' ' && *c <= '~' ? c : "?", 1, 1);
+}
+
+void wr_frame_bar(struct wr_frame *frame, int row, unsigned level)
+{
+    static const char *const bars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const plain[] = {" ", ".", ".", ":", "-", "=", "+", "*", "#"};
+    const char *bar = (frame->has_unicode ? bars : plain)[level <= WR_FRAME_LEVELS ? level : WR_FRAME_LEVELS];
+
+    if (line_at(frame, row) != NULL)
+        add(frame, line_at(frame, row), bar, strlen(bar), 1);
+}
+
+void wr_frame_style(struct wr_frame *frame, int row, enum wr_style style)
+{
+    static const char *const colored[] = {"\033[0m",  "\033[1m",  "\033[7m", "\033[2m",
+                                          "\033[32m", "\033[33m", "\033[31m"};
+    static const char *const plain[] = {"\033[0m", "\033[1m", "\033[7m", "", "", "", ""};
+    const char *code = (frame->has_color ? colored : plain)[style];
+
+    if (line_at(frame, row) != NULL)
+        add(frame, line_at(frame, row), code, strlen(code), 0);
+}
+
+void wr_frame_pad(struct wr_frame *frame, int row, int column)
+{
+    struct wr_frame_line *line = line_at(frame, row);
+
+    if (line == NULL)
+        return;
+    column = column < frame->width ? column : frame->width;
+    while (line->columns < column)
+        add(frame, line, " ", 1, 1);
+}
+
+static bool is_shown(const struct wr_frame *frame, int row)
+{
+    const struct wr_frame_line *line = &frame->lines[row], *shown = &frame->shown[row];
+
+    return !frame->is_stale && shown->bytes == line->bytes && memcmp(shown->text, line->text, line->bytes) == 0;
+}
+
+static void write_all(int fd, const char *data, size_t bytes)
+{
+    while (bytes > 0) {
+        ssize_t written = write(fd, data, bytes);
+        if (written <= 0)
+            return; /* a terminal that is gone; the crawl is not */
+        data += written;
+        bytes -= (size_t)written;
+    }
+}
+
+void wr_frame_write(struct wr_frame *frame, int fd)
+{
+    char text[WR_FRAME_LINE_ROOM + STYLES_ROOM];
+
+    if (frame->is_stale)
+        write_all(fd, "\033[0m\033[2J", 8);
+    for (int row = 0; row < frame->height; row++) {
+        struct wr_frame_line *line = &frame->lines[row];
+        if (is_shown(frame, row))
+            continue;
+        int bytes = snprintf(text, sizeof text, "\033[%d;1H%.*s\033[0m\033[K", row + 1, (int)line->bytes, line->text);
+        write_all(fd, text, (size_t)bytes);
+        frame->shown[row] = *line;
+    }
+    frame->is_stale = false;
+}

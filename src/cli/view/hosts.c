@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* hosts.c - the table of hosts in the view. */
+#include "cli/view/hosts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/kit/figures.h"
+
+#define NAME_MIN 16 /* columns of a host's name */
+#define NAME_MAX 60
+
+enum column {
+    WHY,
+    PACE,
+    LIMIT,
+    HISTORY,
+    QUEUED,
+    FLIGHT,
+    REJECTED,
+    GOOD,
+    COLUMNS
+};
+
+/* In the order in which they are given up as the terminal gets narrower: the last first. */
+static const struct column_rule {
+    const char *head;
+    int width, from; /* columns of the terminal that it needs */
+} rules[COLUMNS] = {
+    [WHY] = {"WAITS FOR", 22, 0},   [PACE] = {"PACE", 8, 48},      [LIMIT] = {"LIMIT", 8, 66},
+    [HISTORY] = {"MINUTE", 13, 78}, [QUEUED] = {"QUEUED", 8, 100}, [FLIGHT] = {"FLYING", 7, 108},
+    [REJECTED] = {"429", 6, 60},    [GOOD] = {"OK", 8, 116},
+};
+
+static bool has(const struct wr_frame *frame, enum column column)
+{
+    return frame->width >= rules[column].from;
+}
+
+static int name_width(const struct wr_frame *frame)
+{
+    int left = frame->width - 2;
+
+    for (enum column column = WHY; column < COLUMNS; column++)
+        left -= has(frame, column) ? rules[column].width : 0;
+    return left < NAME_MIN ? NAME_MIN : left > NAME_MAX ? NAME_MAX : left;
+}
+
+/* "retry_after 1m 12s"; what holds no longer than a blink is no wait. */
+static void format_why(const struct wr_look_host *host, char *ret_text, size_t room)
+{
+    const weir_decision *why = &host->why;
+    char wait[32] = "";
+
+    if (host->state == WR_HOST_IDLE) {
+        (void)snprintf(ret_text, room, "-");
+        return;
+    }
+    if (why->wait_ns > 0 && why->wait_ns != WEIR_UNTIL_RELEASE)
+        wr_figure_duration(why->wait_ns, wait, sizeof wait);
+    (void)snprintf(ret_text, room, "%s %s", why->reason == WEIR_REASON_NONE ? "-" : weir_reason_name(why->reason),
+                   wait);
+}
+
+static enum wr_style style_of(const struct wr_look_host *host)
+{
+    if (host->breaker != WEIR_BREAKER_CLOSED)
+        return WR_STYLE_BAD;
+    if (host->state == WR_HOST_HELD || host->state == WR_HOST_PAUSED)
+        return WR_STYLE_WAITING;
+    return host->state == WR_HOST_IDLE ? WR_STYLE_FAINT : WR_STYLE_PLAIN;
+}
+
+/* Against the most of them. */
+static void draw_history(struct wr_frame *frame, int row, const struct wr_look_host *host)
+{
+    unsigned most = 1;
+
+    for (size_t i = 0; i < WR_PLAN_SLICES; i++)
+        most = host->starts[i] > most ? host->starts[i] : most;
+    for (size_t i = 0; i < WR_PLAN_SLICES; i++)
+        wr_frame_bar(frame, row, (host->starts[i] * WR_FRAME_LEVELS + most - 1) / most);
+}
+
+static void format_cell(const struct wr_look_host *host, enum column column, char *ret_text, size_t room)
+{
+    ret_text[0] = '\0';
+    switch (column) {
+    case WHY:
+        format_why(host, ret_text, room);
+        break;
+    case PACE:
+        wr_figure_rate(host->rate, ret_text, room);
+        break;
+    case LIMIT:
+        wr_figure_rate(host->allowed_rate, ret_text, room);
+        break;
+    case QUEUED:
+        (void)snprintf(ret_text, room, "%" PRIu64, host->queued);
+        break;
+    case FLIGHT:
+        (void)snprintf(ret_text, room, "%" PRIu32, host->in_flight);
+        break;
+    case REJECTED:
+        (void)snprintf(ret_text, room, "%" PRIu64, host->rejected);
+        break;
+    case GOOD:
+        (void)snprintf(ret_text, room, "%" PRIu64, host->ok);
+        break;
+    case HISTORY:
+    case COLUMNS:
+        break;
+    }
+}
+
+/* Numbers to the right, a blank after each. */
+static void draw_cell(struct wr_frame *frame, int row, enum column column, const char *text)
+{
+    bool is_text = column == WHY || column == HISTORY;
+    int width = rules[column].width - 1;
+
+    if (is_text)
+        wr_frame_put(frame, row, "%-*.*s ", width, width, text);
+    else
+        wr_frame_put(frame, row, "%*.*s ", width, width, text);
+}
+
+void wr_hosts_draw_head(struct wr_frame *frame, int row)
+{
+    int width = name_width(frame);
+
+    wr_frame_style(frame, row, WR_STYLE_BOLD);
+    wr_frame_put(frame, row, "  %-*.*s ", width - 1, width - 1, "HOST");
+    for (enum column column = WHY; column < COLUMNS; column++)
+        if (has(frame, column))
+            draw_cell(frame, row, column, rules[column].head);
+    wr_frame_style(frame, row, WR_STYLE_PLAIN);
+}
+
+void wr_hosts_draw(struct wr_frame *frame, int row, const struct wr_look_host *host, bool is_chosen)
+{
+    int width = name_width(frame);
+    char text[64];
+
+    wr_frame_style(frame, row, is_chosen ? WR_STYLE_CHOSEN : style_of(host));
+    wr_frame_put(frame, row, "%c %-*.*s ", is_chosen ? '>' : ' ', width - 1, width - 1, host->key);
+    for (enum column column = WHY; column < COLUMNS; column++) {
+        if (!has(frame, column))
+            continue;
+        if (column == HISTORY) {
+            draw_history(frame, row, host);
+            wr_frame_put(frame, row, " ");
+            continue;
+        }
+        format_cell(host, column, text, sizeof text);
+        draw_cell(frame, row, column, text);
+    }
+    if (is_chosen)
+        wr_frame_pad(frame, row, frame->width);
+    wr_frame_style(frame, row, WR_STYLE_PLAIN);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* hosts.h - the table of hosts in the view: as many columns as the terminal has room for. */
+#ifndef WR_CLI_VIEW_HOSTS_H
+#define WR_CLI_VIEW_HOSTS_H
+
+#include "cli/view/frame.h"
+#include "shell/engine/look.h"
+
+void wr_hosts_draw_head(struct wr_frame *frame, int row);
+void wr_hosts_draw(struct wr_frame *frame, int row, const struct wr_look_host *host, bool is_chosen);
+
+#endif

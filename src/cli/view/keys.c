@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* keys.c - what is typed at the view, and what it looks at by it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "cli/kit/output.h"
+#include "cli/view/state.h"
+
+#define HOSTS_MOST 500 /* that can be scrolled over; a filter finds all others */
+#define PAGE 10
+
+/* ---- beginning and end ---- */
+
+struct wr_view *wr_view_open(struct wr_engine *engine)
+{
+    struct wr_view *view = wr_terminal_fits() ? calloc(1, sizeof *view) : NULL;
+
+    if (view == NULL)
+        return NULL;
+    view->engine = engine;
+    view->frame.has_color = wr_terminal_has_color();
+    view->frame.has_unicode = wr_terminal_has_unicode();
+    if (!wr_terminal_open(&view->terminal)) {
+        free(view);
+        return NULL;
+    }
+    (void)pthread_mutex_init(&view->lock, NULL);
+    return view;
+}
+
+void wr_view_close(struct wr_view *view)
+{
+    if (view == NULL)
+        return;
+    wr_terminal_close(&view->terminal);
+    size_t kept = view->said_count < WR_VIEW_SAID ? view->said_count : WR_VIEW_SAID;
+    for (size_t i = view->said_count - kept; i < view->said_count; i++)
+        wr_complain("%s", view->said[i % WR_VIEW_SAID]);
+    wr_look_free(view->engine, view->look);
+    (void)pthread_mutex_destroy(&view->lock);
+    free(view);
+}
+
+void wr_view_say(struct wr_view *view, const char *line)
+{
+    (void)pthread_mutex_lock(&view->lock);
+    (void)snprintf(view->said[view->said_count++ % WR_VIEW_SAID], WR_VIEW_LINE, "%s", line);
+    (void)pthread_mutex_unlock(&view->lock);
+}
+
+void wr_view_last_said(struct wr_view *view, char ret_line[WR_VIEW_LINE])
+{
+    ret_line[0] = '\0';
+    (void)pthread_mutex_lock(&view->lock);
+    if (view->said_count > 0)
+        memcpy(ret_line, view->said[(view->said_count - 1) % WR_VIEW_SAID], WR_VIEW_LINE);
+    (void)pthread_mutex_unlock(&view->lock);
+}
+
+unsigned wr_view_quits(const struct wr_view *view)
+{
+    return view->quits;
+}
+
+/* ---- looking ---- */
+
+static void take_events(struct wr_view *view)
+{
+    struct wr_engine_event fresh[WR_VIEW_EVENTS];
+    size_t count;
+
+    do {
+        count = wr_engine_events(view->engine, view->event_number, fresh, WR_VIEW_EVENTS);
+        for (size_t i = 0; i < count; i++)
+            view->events[view->event_next++ % WR_VIEW_EVENTS] = fresh[i];
+        view->event_number = count > 0 ? fresh[count - 1].number : view->event_number;
+    } while (count == WR_VIEW_EVENTS);
+    view->event_count = view->event_next < WR_VIEW_EVENTS ? view->event_next : WR_VIEW_EVENTS;
+}
+
+/* Where the chosen host is now; one that is gone leaves its place to the next. */
+static void follow_chosen(struct wr_view *view)
+{
+    const struct wr_look *look = view->look;
+
+    for (size_t i = 0; view->chosen_key[0] != '\0' && i < look->count; i++)
+        if (strcmp(look->hosts[i].key, view->chosen_key) == 0) {
+            view->chosen = i;
+            return;
+        }
+    if (view->chosen_key[0] == '\0' || look->count == 0)
+        view->chosen = 0;
+    else if (view->chosen >= look->count)
+        view->chosen = look->count - 1;
+    if (view->chosen_key[0] != '\0' && look->count > 0 && view->asks != WR_ASKS_INTERVAL)
+        memcpy(view->chosen_key, look->hosts[view->chosen].key, sizeof view->chosen_key);
+}
+
+void wr_view_look(struct wr_view *view, size_t rows)
+{
+    struct wr_look_query query = {.sort = view->sort,
+                                  .is_reversed = view->is_reversed,
+                                  .filter = {view->filter, view->filter_bytes},
+                                  .most = HOSTS_MOST};
+    struct wr_look *look;
+
+    take_events(view);
+    if (wr_engine_look(view->engine, &query, &look) == 0) {
+        wr_look_free(view->engine, view->look);
+        view->look = look;
+        follow_chosen(view);
+    }
+    if (view->chosen < view->top)
+        view->top = view->chosen;
+    if (view->chosen >= view->top + rows)
+        view->top = view->chosen - rows + 1;
+}
+
+/* ---- steering ---- */
+
+static void move(struct wr_view *view, ptrdiff_t by)
+{
+    ptrdiff_t count = view->look == NULL ? 0 : (ptrdiff_t)view->look->count;
+    ptrdiff_t to = (ptrdiff_t)view->chosen + by;
+
+    if (count == 0)
+        return;
+    view->chosen = (size_t)(to < 0 ? 0 : to >= count ? count - 1 : to);
+    memcpy(view->chosen_key, view->look->hosts[view->chosen].key, sizeof view->chosen_key);
+}
+
+/* The host that keys are for; NULL: there is none. */
+static const struct wr_look_host *choose(struct wr_view *view)
+{
+    move(view, 0);
+    return view->look == NULL || view->look->count == 0 ? NULL : &view->look->hosts[view->chosen];
+}
+
+static void tell_error(struct wr_view *view, int error)
+{
+    if (error != 0)
+        wr_view_say(view, error == WEIR_E_ABSENT ? "this host has nothing to do any more" : "the crawl is ending");
+}
+
+static void ask(struct wr_view *view, enum wr_view_asks what)
+{
+    view->asks = what;
+    view->answer_bytes = 0;
+    view->answer[0] = '\0';
+}
+
+static void set_interval(struct wr_view *view)
+{
+    int64_t interval_ns = 0;
+    bool is_none = strcmp(view->answer, "0") == 0;
+
+    if (!is_none && wr_parse_duration(view->answer, view->answer_bytes, &interval_ns) != 0)
+        wr_view_say(view, "that is no time: 500ms, 2s, 1m; 0 takes it back");
+    else
+        tell_error(view, wr_engine_set_pace(view->engine, wr_span_of(view->chosen_key), interval_ns));
+}
+
+static void set_filter(struct wr_view *view)
+{
+    memcpy(view->filter, view->answer, sizeof view->filter);
+    view->filter_bytes = view->answer_bytes;
+    view->chosen_key[0] = '\0';
+    view->top = 0;
+}
+
+static void answer_key(struct wr_view *view, int key)
+{
+    enum wr_view_asks asked = view->asks;
+
+    if (key == WR_KEY_ERASE && view->answer_bytes > 0)
+        view->answer[--view->answer_bytes] = '\0';
+    else if (key >= ' ' && key < 127 && view->answer_bytes + 1 < sizeof view->answer) {
+        view->answer[view->answer_bytes++] = (char)key;
+        view->answer[view->answer_bytes] = '\0';
+    }
+    if (key != WR_KEY_ENTER && key != WR_KEY_ESCAPE)
+        return;
+    view->asks = WR_ASKS_NOTHING;
+    if (key == WR_KEY_ENTER && asked == WR_ASKS_INTERVAL)
+        set_interval(view);
+    if (asked == WR_ASKS_FILTER) {
+        if (key == WR_KEY_ESCAPE)
+            ask(view, WR_ASKS_NOTHING);
+        set_filter(view);
+    }
+}
+
+static void steer_key(struct wr_view *view, int key)
+{
+    const struct wr_look_host *host = choose(view);
+
+    if (host == NULL)
+        return;
+    if (key == 'p')
+        tell_error(view, wr_engine_pause(view->engine, wr_span_of(host->key), !host->is_paused));
+    else if (key == 'f')
+        tell_error(view, wr_engine_forget(view->engine, wr_span_of(host->key)));
+    else
+        ask(view, WR_ASKS_INTERVAL);
+}
+
+static void move_key(struct wr_view *view, int key)
+{
+    if (key == WR_KEY_UP || key == 'k')
+        move(view, -1);
+    else if (key == WR_KEY_DOWN || key == 'j')
+        move(view, 1);
+    else if (key == WR_KEY_PAGE_UP || key == WR_KEY_PAGE_DOWN)
+        move(view, key == WR_KEY_PAGE_UP ? -PAGE : PAGE);
+}
+
+static void command_key(struct wr_view *view, int key)
+{
+    switch (key) {
+    case 's':
+        view->sort = view->sort == WR_SORT_NAME ? WR_SORT_WAIT : view->sort + 1;
+        view->chosen_key[0] = '\0';
+        break;
+    case 'r':
+        view->is_reversed = !view->is_reversed;
+        view->chosen_key[0] = '\0';
+        break;
+    case '/':
+        ask(view, WR_ASKS_FILTER);
+        break;
+    case 'p':
+    case 'f':
+    case 'i':
+        steer_key(view, key);
+        break;
+    case 'q':
+        view->quits++;
+        break;
+    default:
+        move_key(view, key);
+    }
+}
+
+bool wr_view_read_keys(struct wr_view *view)
+{
+    bool is_typed = false;
+
+    for (int key = wr_terminal_key(&view->terminal); key != WR_KEY_NONE; key = wr_terminal_key(&view->terminal)) {
+        is_typed = true;
+        if (view->asks != WR_ASKS_NOTHING)
+            answer_key(view, key);
+        else
+            command_key(view, key);
+    }
+    return is_typed;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* view.c - the live view of a crawl: what is drawn. */
+#include "cli/view/view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/kit/figures.h"
+#include "cli/kit/output.h"
+#include "cli/view/hosts.h"
+#include "cli/view/state.h"
+
+#define DRAW_NS (500 * WEIR_MILLISECOND)
+#define HEAD_ROWS 4    /* totals, and the table's head */
+#define EVENTS_FROM 18 /* rows of a terminal that has room for events */
+
+/* ---- totals ---- */
+
+static void draw_totals(struct wr_view *view, const struct wr_view_totals *totals)
+{
+    const struct wr_engine_stats *stats = totals->stats;
+    struct wr_frame *frame = &view->frame;
+    char passed[32], bytes[32];
+
+    wr_figure_duration(stats->elapsed_ns, passed, sizeof passed);
+    wr_figure_bytes(stats->bytes, bytes, sizeof bytes);
+    wr_frame_style(frame, 0, WR_STYLE_BOLD);
+    wr_frame_put(frame, 0, "%" PRIu64 " pages  %.1f/s", stats->pages, totals->rate);
+    wr_frame_style(frame, 0, WR_STYLE_PLAIN);
+    wr_frame_put(frame, 0, "  %s, left %s  %" PRIu64 " queued  %" PRIu64 " in flight  %s", passed, totals->left,
+                 stats->queued, stats->in_flight, bytes);
+    wr_frame_put(frame, 1, "%" PRIu64 " answered 429  %" PRIu64 " failed  %" PRIu64 " denied  %" PRIu64 " again",
+                 stats->rejected, stats->failed, stats->denied, stats->retries);
+    if (view->look == NULL)
+        return;
+    wr_frame_put(frame, 1, "  hosts:");
+    for (enum wr_host_state state = WR_HOST_IDLE; state <= WR_HOST_PAUSED; state++)
+        wr_frame_put(frame, 1, " %" PRIu64 " %s", view->look->states[state], wr_host_state_name(state));
+}
+
+static void draw_note(struct wr_view *view, const struct wr_engine_stats *stats)
+{
+    struct wr_frame *frame = &view->frame;
+    char line[WR_VIEW_LINE];
+
+    wr_view_last_said(view, line);
+    wr_frame_style(frame, 2, WR_STYLE_WAITING);
+    if (stats->is_paused)
+        wr_frame_put(frame, 2, "PAUSED: %s", stats->pause_why);
+    else if (stats->is_draining)
+        wr_frame_put(frame, 2, "ending what is in flight; q once more: at once");
+    else
+        wr_frame_put(frame, 2, "%s", line);
+    wr_frame_style(frame, 2, WR_STYLE_PLAIN);
+}
+
+/* ---- hosts ---- */
+
+static void draw_hosts(struct wr_view *view, int rows)
+{
+    const struct wr_look *look = view->look;
+
+    wr_hosts_draw_head(&view->frame, HEAD_ROWS - 1);
+    for (int i = 0; i < rows && look != NULL && view->top + (size_t)i < look->count; i++)
+        wr_hosts_draw(&view->frame, HEAD_ROWS + i, &look->hosts[view->top + (size_t)i],
+                      view->top + (size_t)i == view->chosen);
+    if (look != NULL && look->count == 0 && view->filter_bytes > 0)
+        wr_frame_put(&view->frame, HEAD_ROWS, "  no host has \"%s\" in its name", view->filter);
+}
+
+/* ---- events ---- */
+
+static void describe(const struct wr_engine_event *event, char *ret_text, size_t room)
+{
+    char wait[32] = "";
+
+    if (event->wait_ns > 0)
+        wr_figure_duration(event->wait_ns, wait, sizeof wait);
+    switch (event->kind) {
+    case WR_EVENT_REJECTED:
+        (void)snprintf(ret_text, room, "answered %d", event->status);
+        break;
+    case WR_EVENT_RETRY_AFTER:
+        (void)snprintf(ret_text, room, "wants to be left alone for %s", wait);
+        break;
+    case WR_EVENT_BREAKER:
+        (void)snprintf(ret_text, room, "%s %s",
+                       event->breaker == WEIR_BREAKER_CLOSED ? "answers again" : "fails too often: left alone", wait);
+        break;
+    case WR_EVENT_HOPELESS:
+        (void)snprintf(ret_text, room, "answers 429 to everything");
+        break;
+    case WR_EVENT_PACE:
+        (void)snprintf(ret_text, room, "interval set: %s", event->wait_ns > 0 ? wait : "as for all");
+        break;
+    case WR_EVENT_PAUSED:
+    case WR_EVENT_RESUMED:
+    case WR_EVENT_FORGOTTEN:
+        (void)snprintf(ret_text, room, "%s", wr_event_name(event->kind));
+        break;
+    }
+}
+
+static void draw_events(struct wr_view *view, int from, int rows)
+{
+    struct wr_frame *frame = &view->frame;
+    char text[96];
+
+    for (int i = 0; i < rows && (size_t)i < view->event_count; i++) {
+        const struct wr_engine_event *event = &view->events[(view->event_next - 1 - (size_t)i) % WR_VIEW_EVENTS];
+        time_t seconds = (time_t)(event->wall_at / WEIR_SECOND);
+        struct tm local;
+        describe(event, text, sizeof text);
+        if (localtime_r(&seconds, &local) == NULL)
+            continue;
+        wr_frame_style(frame, from + i, WR_STYLE_FAINT);
+        wr_frame_put(frame, from + i, "%02d:%02d:%02d %s %s", local.tm_hour, local.tm_min, local.tm_sec, event->key,
+                     text);
+        wr_frame_style(frame, from + i, WR_STYLE_PLAIN);
+    }
+}
+
+/* ---- the last line ---- */
+
+static void draw_keys(struct wr_view *view, int row)
+{
+    struct wr_frame *frame = &view->frame;
+
+    wr_frame_style(frame, row, WR_STYLE_BOLD);
+    if (view->asks == WR_ASKS_FILTER)
+        wr_frame_put(frame, row, "hosts with: %s_", view->answer);
+    else if (view->asks == WR_ASKS_INTERVAL)
+        wr_frame_put(frame, row, "time between starts of %s (500ms, 2s; 0: as for all): %s_", view->chosen_key,
+                     view->answer);
+    else if (frame->width < 70)
+        wr_frame_put(frame, row, "s:%s r / p i f q  (arrows)", wr_look_sort_name(view->sort));
+    else
+        wr_frame_put(frame, row, "s sort: %s%s  r reverse  / filter%s%s  p pause  i interval  f forget  q quit",
+                     wr_look_sort_name(view->sort), view->is_reversed ? " reversed" : "",
+                     view->filter_bytes > 0 ? ": " : "", view->filter);
+    wr_frame_style(frame, row, WR_STYLE_PLAIN);
+}
+
+/* ---- all of it ---- */
+
+static void draw(struct wr_view *view, const struct wr_view_totals *totals)
+{
+    int width, height;
+
+    wr_terminal_size(&width, &height);
+    wr_frame_begin(&view->frame, width, height);
+    height = view->frame.height;
+    int events = height >= EVENTS_FROM ? height / 6 : 0;
+    int rows = height - HEAD_ROWS - 1 - events;
+    wr_view_look(view, rows > 0 ? (size_t)rows : 1);
+    draw_totals(view, totals);
+    draw_note(view, totals->stats);
+    draw_hosts(view, rows);
+    draw_events(view, height - 1 - events, events);
+    draw_keys(view, height - 1);
+    wr_frame_write(&view->frame, STDERR_FILENO);
+}
+
+void wr_view_turn(struct wr_view *view, const struct wr_view_totals *totals)
+{
+    bool is_due = wr_view_read_keys(view) || totals->stats->elapsed_ns - view->drawn_at >= DRAW_NS;
+
+    if (!is_due)
+        return;
+    view->drawn_at = totals->stats->elapsed_ns;
+    draw(view, totals);
+}
