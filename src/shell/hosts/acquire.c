@@ -3,14 +3,14 @@
 #include "core/limit/algorithm.h"
 #include "shell/hosts/hosts.h"
 
-static bool sends(const struct wr_asking *asking)
+static bool sends(const struct wr_claim *claim)
 {
-    return (asking->flags & WEIR_REPORTS_SENT) == 0;
+    return (claim->flags & WEIR_REPORTS_SENT) == 0;
 }
 
-static bool insists(const struct wr_asking *asking)
+static bool insists(const struct wr_claim *claim)
 {
-    return (asking->flags & WEIR_WAITS_BREAKER) != 0;
+    return (claim->flags & WEIR_WAITS_BREAKER) != 0;
 }
 
 /* ---- beginning and end ---- */
@@ -30,8 +30,8 @@ static int check_asking(const weir_pacer *pacer, const char *key, size_t key_byt
     return wr_timeout_check(timeout_ns);
 }
 
-int wr_asking_begin(struct wr_asking *ret_asking, weir_pacer *pacer, const char *key, size_t key_bytes,
-                    const char *address, uint32_t flags, int64_t timeout_ns, weir_permit *ret_permit)
+int wr_claim_begin(struct wr_claim *ret_claim, weir_pacer *pacer, const char *key, size_t key_bytes,
+                   const char *address, uint32_t flags, int64_t timeout_ns, weir_permit *ret_permit)
 {
     int bad = check_asking(pacer, key, key_bytes, flags, timeout_ns, ret_permit);
     if (bad != 0)
@@ -47,16 +47,16 @@ int wr_asking_begin(struct wr_asking *ret_asking, weir_pacer *pacer, const char 
     ret_permit->gates = 0;
     ret_permit->sent = false;
     bool off = atomic_load_explicit(&pacer->off, memory_order_relaxed);
-    *ret_asking = (struct wr_asking){.pacer = pacer,
-                                     .permit = ret_permit,
-                                     .flags = flags,
-                                     .began_at = now,
-                                     .deadline_at = wr_deadline(now, timeout_ns),
-                                     .decision = {off ? WEIR_GO : WEIR_WAIT, WEIR_REASON_NONE, 0}};
+    *ret_claim = (struct wr_claim){.pacer = pacer,
+                                   .permit = ret_permit,
+                                   .flags = flags,
+                                   .began_at = now,
+                                   .deadline_at = wr_deadline(now, timeout_ns),
+                                   .decision = {off ? WEIR_GO : WEIR_WAIT, WEIR_REASON_NONE, 0}};
     return off ? 1 : 0;
 }
 
-int wr_asking_fail(const struct wr_asking *asking, int result)
+int wr_claim_fail(const struct wr_claim *claim, int result)
 {
     static const char *const held_by[] = {
 #define X(reason, name) [reason] = "is held by " name,
@@ -69,37 +69,37 @@ int wr_asking_fail(const struct wr_asking *asking, int result)
                                                   : NULL;
     (void)wr_failed(result);
     if (what != NULL)
-        wr_error_note_text(what, asking->permit->key, asking->permit->key_bytes, held_by[asking->decision.reason]);
+        wr_error_note_text(what, claim->permit->key, claim->permit->key_bytes, held_by[claim->decision.reason]);
     return result;
 }
 
-static void count_grant(struct wr_asking *asking, struct wr_tally *tally)
+static void count_grant(struct wr_claim *claim, struct wr_tally *tally)
 {
-    weir_permit *permit = asking->permit;
+    weir_permit *permit = claim->permit;
     wr_count(&tally->requests, 1);
     if (permit->waited_for == WEIR_REASON_NONE)
         return;
-    permit->granted_at = wr_clock_now(asking->pacer->clock);
-    permit->waited_ns = permit->granted_at > asking->began_at ? permit->granted_at - asking->began_at : 0;
+    permit->granted_at = wr_clock_now(claim->pacer->clock);
+    permit->waited_ns = permit->granted_at > claim->began_at ? permit->granted_at - claim->began_at : 0;
     wr_count(&tally->waited_ns, (uint64_t)permit->waited_ns);
-    if (permit->waited_ns > asking->pacer->throttled_over_ns)
+    if (permit->waited_ns > claim->pacer->throttled_over_ns)
         wr_count(&tally->throttled, 1);
 }
 
-int wr_asking_end(struct wr_asking *asking, uint64_t hash, int result)
+int wr_claim_end(struct wr_claim *claim, uint64_t hash, int result)
 {
-    struct wr_tally *tally = wr_pacer_tally(asking->pacer, hash);
+    struct wr_tally *tally = wr_pacer_tally(claim->pacer, hash);
     if (result == 0) {
-        asking->decision = (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
-        asking->permit->pacer = asking->pacer;
-        count_grant(asking, tally);
+        claim->decision = (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
+        claim->permit->pacer = claim->pacer;
+        count_grant(claim, tally);
         return 0;
     }
     if (result == WEIR_E_CIRCUIT)
         wr_count(&tally->denied, 1);
-    if (asking->decision.verdict == WEIR_GO)
-        asking->decision.verdict = WEIR_WAIT; /* nothing held any more, but nothing was taken either */
-    return wr_asking_fail(asking, result);
+    if (claim->decision.verdict == WEIR_GO)
+        claim->decision.verdict = WEIR_WAIT; /* nothing held any more, but nothing was taken either */
+    return wr_claim_fail(claim, result);
 }
 
 /* ---- now ---- */
@@ -118,7 +118,7 @@ static bool is_open(const struct wr_gates *gates)
 
 /* What nearly always is the case, in a third of the instructions: one gate, a host that is known, nobody in line, and
  * it may go. False: nothing was taken, and the long way must be asked. */
-static bool goes_at_once(struct wr_asking *asking, const struct wr_part *part)
+static bool goes_at_once(struct wr_claim *claim, const struct wr_part *part)
 {
     const struct wr_query *query = &part->query;
     weir_table *table = part->table;
@@ -132,7 +132,7 @@ static bool goes_at_once(struct wr_asking *asking, const struct wr_part *part)
         if (goes) {
             wr_entry_touch(entry, wr_table_tick(table, query->now));
             shard->acquired++;
-            wr_permit_grant_one(asking->permit, &seen, sends(asking));
+            wr_permit_grant_one(claim->permit, &seen, sends(claim));
         }
     }
     wr_lock_give(&shard->lock);
@@ -140,17 +140,17 @@ static bool goes_at_once(struct wr_asking *asking, const struct wr_part *part)
 }
 
 /* 0 if granted; 1 if not; WEIR_E_CIRCUIT, WEIR_E_FULL, WEIR_E_CLOSED, WEIR_E_NOMEM. */
-static int try_now(struct wr_asking *asking, struct wr_gates *gates)
+static int try_now(struct wr_claim *claim, struct wr_gates *gates)
 {
     size_t refuser = 0;
-    if (gates->count == 1 && goes_at_once(asking, &gates->parts[0]))
+    if (gates->count == 1 && goes_at_once(claim, &gates->parts[0]))
         return 0;
     wr_parts_lock(gates->parts, gates->count);
     int result = wr_parts_get(gates->parts, gates->count);
     if (result == 0) {
-        asking->decision = wr_parts_try(gates->parts, gates->count, &refuser);
-        if (asking->decision.verdict == WEIR_GO)
-            wr_permit_grant(asking->permit, gates, sends(asking));
+        claim->decision = wr_parts_try(gates->parts, gates->count, &refuser);
+        if (claim->decision.verdict == WEIR_GO)
+            wr_permit_grant(claim->permit, gates, sends(claim));
         else if (gates->parts[refuser].entry == NULL)
             result = WEIR_E_FULL;
         else
@@ -163,37 +163,37 @@ static int try_now(struct wr_asking *asking, struct wr_gates *gates)
 int weir_pacer_try(weir_pacer *pacer, const char *key, size_t key_bytes, const char *address, uint32_t flags,
                    weir_permit *ret_permit, weir_decision *ret_decision)
 {
-    struct wr_asking asking;
+    struct wr_claim claim;
     struct wr_gates gates;
     if (ret_decision == NULL)
         return wr_invalid("ret_decision is NULL; a verdict must be looked at");
-    int result = wr_asking_begin(&asking, pacer, key, key_bytes, address, flags, 0, ret_permit);
+    int result = wr_claim_begin(&claim, pacer, key, key_bytes, address, flags, 0, ret_permit);
     if (result == 0) {
-        wr_gates_init(&gates, pacer, ret_permit, asking.began_at, insists(&asking));
-        result = try_now(&asking, &gates);
+        wr_gates_init(&gates, pacer, ret_permit, claim.began_at, insists(&claim));
+        result = try_now(&claim, &gates);
         if (result <= 0)
-            result = wr_asking_end(&asking, gates.parts[0].query.hash, result);
+            result = wr_claim_end(&claim, gates.parts[0].query.hash, result);
         if (result == WEIR_E_CIRCUIT || result == WEIR_E_FULL)
             result = 0; /* the decision says it */
     }
     if (result < 0)
         return result;
-    *ret_decision = asking.decision;
+    *ret_decision = claim.decision;
     return 0;
 }
 
 /* ---- waiting ---- */
 
-void wr_asking_wait(struct wr_asking *asking, const struct wr_query *query)
+void wr_claim_wait(struct wr_claim *claim, const struct wr_query *query)
 {
     weir_pace_event event = {.kind = WEIR_PACE_WAITING,
                              .key = query->key,
                              .key_bytes = query->key_bytes,
-                             .reason = asking->decision.reason,
-                             .wait_ns = asking->decision.wait_ns};
-    if (asking->permit->waited_for == WEIR_REASON_NONE)
-        asking->permit->waited_for = asking->decision.reason;
-    wr_pacer_say(asking->pacer, &event);
+                             .reason = claim->decision.reason,
+                             .wait_ns = claim->decision.wait_ns};
+    if (claim->permit->waited_for == WEIR_REASON_NONE)
+        claim->permit->waited_for = claim->decision.reason;
+    wr_pacer_say(claim->pacer, &event);
 }
 
 static void see_life(void *context, const struct wr_entry *entry)
@@ -207,32 +207,32 @@ struct wr_witness wr_life_witness(uint32_t *ret_life)
     return (struct wr_witness){see_life, ret_life};
 }
 
-void wr_asking_took(struct wr_asking *asking, const struct wr_gates *gates, size_t i, uint32_t life,
-                    const weir_receipt *receipt)
+void wr_claim_took(struct wr_claim *claim, const struct wr_gates *gates, size_t i, uint32_t life,
+                   const weir_receipt *receipt)
 {
-    wr_permit_hold(asking->permit, i, life, receipt->marks[0]);
+    wr_permit_hold(claim->permit, i, life, receipt->marks[0]);
     if (i + 1 < gates->count)
-        wr_permit_keep(asking->permit, &gates->parts[i], i);
+        wr_permit_keep(claim->permit, &gates->parts[i], i);
 }
 
-void wr_asking_give(struct wr_asking *asking)
+void wr_claim_give(struct wr_claim *claim)
 {
-    asking->permit->pacer = asking->pacer;
-    weir_permit_release(asking->permit);
-    asking->permit->gates = 0;
+    claim->permit->pacer = claim->pacer;
+    weir_permit_release(claim->permit);
+    claim->permit->gates = 0;
 }
 
-int wr_asking_confirm(struct wr_asking *asking)
+int wr_claim_confirm(struct wr_claim *claim)
 {
-    asking->permit->pacer = asking->pacer;
-    int result = wr_permit_confirm(asking->permit, sends(asking));
+    claim->permit->pacer = claim->pacer;
+    int result = wr_permit_confirm(claim->permit, sends(claim));
     if (result != 0)
-        asking->permit->gates = 0;
+        claim->permit->gates = 0;
     return result;
 }
 
 /* Reserves one gate, waiting for it if need be. */
-static int take_gate(struct wr_asking *asking, struct wr_part *part, weir_cancel *cancel, uint32_t *ret_life,
+static int take_gate(struct wr_claim *claim, struct wr_part *part, weir_cancel *cancel, uint32_t *ret_life,
                      weir_receipt *ret_receipt)
 {
     weir_table *table = part->table;
@@ -240,42 +240,42 @@ static int take_gate(struct wr_asking *asking, struct wr_part *part, weir_cancel
     part->query.now = wr_clock_now(table->clock);
     part->shard = wr_table_shard(table, part->query.hash);
     wr_lock_take(&part->shard->lock);
-    int result = wr_table_acquire_now(table, part->shard, &part->query, cancel, ret_receipt, &asking->decision);
+    int result = wr_table_acquire_now(table, part->shard, &part->query, cancel, ret_receipt, &claim->decision);
     if (result == 0)
         see_life(ret_life, wr_table_find(table, part->shard, &part->query));
     wr_lock_give(&part->shard->lock);
     if (result != WR_WAITING)
         return result;
-    int64_t left_ns = wr_time_left(part->query.now, asking->deadline_at);
+    int64_t left_ns = wr_time_left(part->query.now, claim->deadline_at);
     if (left_ns > 0)
-        wr_asking_wait(asking, &part->query);
-    return wr_table_wait(table, &part->query, left_ns, cancel, &witness, ret_receipt, &asking->decision);
+        wr_claim_wait(claim, &part->query);
+    return wr_table_wait(table, &part->query, left_ns, cancel, &witness, ret_receipt, &claim->decision);
 }
 
 /* One gate after the other. What was taken before one failed is given back. */
-static int take_gates(struct wr_asking *asking, struct wr_gates *gates, weir_cancel *cancel)
+static int take_gates(struct wr_claim *claim, struct wr_gates *gates, weir_cancel *cancel)
 {
     for (size_t i = 0; i < gates->count; i++) {
         weir_receipt receipt;
         uint32_t life;
-        int result = take_gate(asking, &gates->parts[i], cancel, &life, &receipt);
+        int result = take_gate(claim, &gates->parts[i], cancel, &life, &receipt);
         if (result != 0) {
-            wr_asking_give(asking);
+            wr_claim_give(claim);
             return result;
         }
-        wr_asking_took(asking, gates, i, life, &receipt);
+        wr_claim_took(claim, gates, i, life, &receipt);
     }
     return 0;
 }
 
 /* Until all are held and none has changed its mind meanwhile. */
-static int wait_for_all(struct wr_asking *asking, struct wr_gates *gates, weir_cancel *cancel)
+static int wait_for_all(struct wr_claim *claim, struct wr_gates *gates, weir_cancel *cancel)
 {
     int result;
     do {
-        result = take_gates(asking, gates, cancel);
+        result = take_gates(claim, gates, cancel);
         if (result == 0)
-            result = wr_asking_confirm(asking);
+            result = wr_claim_confirm(claim);
     } while (result == WEIR_E_WITHDRAWN);
     return result;
 }
@@ -283,27 +283,27 @@ static int wait_for_all(struct wr_asking *asking, struct wr_gates *gates, weir_c
 int weir_pacer_acquire_at(weir_pacer *pacer, const char *key, size_t key_bytes, const char *address, uint32_t flags,
                           int64_t timeout_ns, weir_cancel *cancel, weir_permit *ret_permit, weir_decision *ret_decision)
 {
-    struct wr_asking asking;
+    struct wr_claim claim;
     struct wr_gates gates;
-    int result = wr_asking_begin(&asking, pacer, key, key_bytes, address, flags, timeout_ns, ret_permit);
+    int result = wr_claim_begin(&claim, pacer, key, key_bytes, address, flags, timeout_ns, ret_permit);
     if (result < 0)
         return result;
     if (result == 0) {
-        wr_gates_init(&gates, pacer, ret_permit, asking.began_at, insists(&asking));
-        result = wr_cancel_fired(cancel) ? WEIR_E_CANCELLED : try_now(&asking, &gates);
-        bool waits = result == 1 || (result == WEIR_E_CIRCUIT && insists(&asking));
+        wr_gates_init(&gates, pacer, ret_permit, claim.began_at, insists(&claim));
+        result = wr_cancel_fired(cancel) ? WEIR_E_CANCELLED : try_now(&claim, &gates);
+        bool waits = result == 1 || (result == WEIR_E_CIRCUIT && insists(&claim));
         if (waits) {
             wr_pacer_hold(pacer);
-            result = wait_for_all(&asking, &gates, cancel);
+            result = wait_for_all(&claim, &gates, cancel);
         }
-        result = wr_asking_end(&asking, gates.parts[0].query.hash, result);
+        result = wr_claim_end(&claim, gates.parts[0].query.hash, result);
         if (waits)
             wr_pacer_drop(pacer);
     } else {
         result = 0;
     }
     if (ret_decision != NULL)
-        *ret_decision = asking.decision;
+        *ret_decision = claim.decision;
     return result;
 }
 

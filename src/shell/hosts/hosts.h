@@ -170,7 +170,7 @@ int wr_permit_confirm(weir_permit *permit, bool sends);
 #define WR_FLAGS_ALL (WEIR_REPORTS_SENT | WEIR_WAITS_BREAKER)
 
 /* One caller's request. */
-struct wr_asking {
+struct wr_claim {
     weir_pacer *pacer;
     weir_permit *permit;
     uint32_t flags;
@@ -180,29 +180,29 @@ struct wr_asking {
 };
 
 /* Checks, and fills a permit that holds nothing. 1: pacing is off, and the permit is fine as it is. */
-int wr_asking_begin(struct wr_asking *ret_asking, weir_pacer *pacer, const char *key, size_t key_bytes,
-                    const char *address, uint32_t flags, int64_t timeout_ns, weir_permit *ret_permit);
+int wr_claim_begin(struct wr_claim *ret_claim, weir_pacer *pacer, const char *key, size_t key_bytes,
+                   const char *address, uint32_t flags, int64_t timeout_ns, weir_permit *ret_permit);
 
 /* It begins to wait at the gate of this query, as the decision says. */
-void wr_asking_wait(struct wr_asking *asking, const struct wr_query *query);
+void wr_claim_wait(struct wr_claim *claim, const struct wr_query *query);
 
 /* Notes the life of the host whose line is joined. */
 struct wr_witness wr_life_witness(uint32_t *ret_life);
 
 /* Gate `i` is reserved. */
-void wr_asking_took(struct wr_asking *asking, const struct wr_gates *gates, size_t i, uint32_t life,
-                    const weir_receipt *receipt);
+void wr_claim_took(struct wr_claim *claim, const struct wr_gates *gates, size_t i, uint32_t life,
+                   const weir_receipt *receipt);
 
 /* After a failure: gives back what was taken. */
-void wr_asking_give(struct wr_asking *asking);
+void wr_claim_give(struct wr_claim *claim);
 
 /* All gates are reserved: as wr_permit_confirm. */
-int wr_asking_confirm(struct wr_asking *asking);
+int wr_claim_confirm(struct wr_claim *claim);
 
 /* Notes why it failed. Returns `result`. */
-int wr_asking_fail(const struct wr_asking *asking, int result);
+int wr_claim_fail(const struct wr_claim *claim, int result);
 
 /* Counts how it ended, and notes why it failed. `hash` is the host key's. Returns `result`. */
-int wr_asking_end(struct wr_asking *asking, uint64_t hash, int result);
+int wr_claim_end(struct wr_claim *claim, uint64_t hash, int result);
 
 #endif

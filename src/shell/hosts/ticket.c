@@ -5,7 +5,7 @@
 
 struct weir_pace_ticket {
     const weir_allocator *allocator;
-    struct wr_asking asking;
+    struct wr_claim claim;
     struct wr_gates gates;
     size_t stage;                         /* the gate that it waits for */
     struct weir_ticket tickets[WR_GATES]; /* of each gate; used once, for a wake of it may still be under way */
@@ -22,7 +22,7 @@ static int join_stage(weir_pace_ticket *ticket)
     struct wr_part *part = &ticket->gates.parts[ticket->stage];
     struct weir_ticket *at = &ticket->tickets[ticket->stage];
     part->query.now = wr_clock_now(part->table->clock);
-    wr_ticket_init(at, 1, ticket->asking.deadline_at, ticket->wake, ticket->context);
+    wr_ticket_init(at, 1, ticket->claim.deadline_at, ticket->wake, ticket->context);
     ticket->waits = false;
     struct wr_witness witness = wr_life_witness(&ticket->life);
     return wr_table_join(part->table, &part->query, at, &witness);
@@ -34,14 +34,14 @@ static int advance(weir_pace_ticket *ticket, int64_t *ret_poll_at)
     int result = 0;
     while (result == 0 && ticket->stage < ticket->gates.count) {
         struct weir_ticket *at = &ticket->tickets[ticket->stage];
-        result = at->result == WR_WAITING ? wr_ticket_poll(at, &ticket->asking.decision, ret_poll_at) : at->result;
+        result = at->result == WR_WAITING ? wr_ticket_poll(at, &ticket->claim.decision, ret_poll_at) : at->result;
         if (result != 0)
             break;
-        wr_asking_took(&ticket->asking, &ticket->gates, ticket->stage, ticket->life, &at->receipt);
+        wr_claim_took(&ticket->claim, &ticket->gates, ticket->stage, ticket->life, &at->receipt);
         if (++ticket->stage < ticket->gates.count)
             result = join_stage(ticket);
     }
-    return result != 0 ? result : wr_asking_confirm(&ticket->asking);
+    return result != 0 ? result : wr_claim_confirm(&ticket->claim);
 }
 
 static int poll_gates(weir_pace_ticket *ticket)
@@ -50,15 +50,15 @@ static int poll_gates(weir_pace_ticket *ticket)
     int result = advance(ticket, &poll_at);
     if (result == WR_WAITING && !ticket->waits) {
         ticket->waits = true;
-        wr_asking_wait(&ticket->asking, &ticket->gates.parts[ticket->stage].query);
+        wr_claim_wait(&ticket->claim, &ticket->gates.parts[ticket->stage].query);
     }
     if (result == WR_WAITING) {
-        ticket->asking.decision.wait_ns = wr_time_left(wr_clock_now(ticket->asking.pacer->clock), poll_at);
+        ticket->claim.decision.wait_ns = wr_time_left(wr_clock_now(ticket->claim.pacer->clock), poll_at);
         return result;
     }
     if (result != 0)
-        wr_asking_give(&ticket->asking);
-    return wr_asking_end(&ticket->asking, ticket->gates.parts[0].query.hash, result);
+        wr_claim_give(&ticket->claim);
+    return wr_claim_end(&ticket->claim, ticket->gates.parts[0].query.hash, result);
 }
 
 int weir_pace_ticket_poll(weir_pace_ticket *ticket, weir_permit *ret_permit, weir_decision *ret_decision)
@@ -72,8 +72,8 @@ int weir_pace_ticket_poll(weir_pace_ticket *ticket, weir_permit *ret_permit, wei
     else if (ticket->result == WR_WAITING)
         ticket->result = 0; /* pacing is off */
     if (ticket->result < 0)
-        return wr_asking_fail(&ticket->asking, ticket->result); /* maybe not for the first time */
-    *ret_decision = ticket->asking.decision;
+        return wr_claim_fail(&ticket->claim, ticket->result); /* maybe not for the first time */
+    *ret_decision = ticket->claim.decision;
     ret_permit->pacer = NULL;
     if (ticket->result == 0) {
         *ret_permit = ticket->permit;
@@ -85,29 +85,29 @@ int weir_pace_ticket_poll(weir_pace_ticket *ticket, weir_permit *ret_permit, wei
 int weir_pacer_enqueue(weir_pacer *pacer, const char *key, size_t key_bytes, const char *address, uint32_t flags,
                        int64_t timeout_ns, weir_wake *wake, void *context, weir_pace_ticket **ret_ticket)
 {
-    struct wr_asking asking;
+    struct wr_claim claim;
     weir_permit permit;
     if (wake == NULL || ret_ticket == NULL)
         return wr_invalid("wake and ret_ticket must not be NULL");
-    int result = wr_asking_begin(&asking, pacer, key, key_bytes, address, flags, timeout_ns, &permit);
+    int result = wr_claim_begin(&claim, pacer, key, key_bytes, address, flags, timeout_ns, &permit);
     if (result < 0)
         return result;
     weir_pace_ticket *ticket = wr_take(pacer->allocator, sizeof *ticket, _Alignof(weir_pace_ticket));
     if (ticket == NULL)
         return wr_failed(WEIR_E_NOMEM);
     ticket->allocator = pacer->allocator;
-    ticket->asking = asking;
+    ticket->claim = claim;
     ticket->permit = permit;
-    ticket->asking.permit = &ticket->permit;
+    ticket->claim.permit = &ticket->permit;
     ticket->result = WR_WAITING;
     ticket->wake = wake;
     ticket->context = context;
     if (result == 0) {
-        wr_gates_init(&ticket->gates, pacer, &ticket->permit, asking.began_at, (flags & WEIR_WAITS_BREAKER) != 0);
+        wr_gates_init(&ticket->gates, pacer, &ticket->permit, claim.began_at, (flags & WEIR_WAITS_BREAKER) != 0);
         result = join_stage(ticket);
     }
     if (result < 0) {
-        result = wr_asking_end(&ticket->asking, ticket->gates.parts[0].query.hash, result);
+        result = wr_claim_end(&ticket->claim, ticket->gates.parts[0].query.hash, result);
         wr_give(pacer->allocator, ticket, sizeof *ticket, _Alignof(weir_pace_ticket));
         return result;
     }
@@ -123,7 +123,7 @@ void weir_pace_ticket_free(weir_pace_ticket *ticket)
     for (size_t i = 0; i < WR_GATES; i++)
         wr_ticket_release(&ticket->tickets[i], NULL);
     if (ticket->result == WR_WAITING)
-        wr_asking_give(&ticket->asking);
-    wr_pacer_drop(ticket->asking.pacer);
+        wr_claim_give(&ticket->claim);
+    wr_pacer_drop(ticket->claim.pacer);
     wr_give(ticket->allocator, ticket, sizeof *ticket, _Alignof(weir_pace_ticket));
 }
