@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli/kit/figures.h"
 #include "cli/crawl/seeds.h"
 #include "cli/crawl/settings.h"
 #include "cli/crawl/words.h"
+#include "cli/kit/figures.h"
 #include "shell/memory/memory.h"
 
 /* ---- seeds ---- */

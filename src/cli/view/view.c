@@ -33,13 +33,11 @@ static void draw_totals(struct wr_view *view, const struct wr_view_totals *total
     wr_frame_style(frame, 0, WR_STYLE_PLAIN);
     wr_frame_put(frame, 0, "  %s, left %s  %" PRIu64 " queued  %" PRIu64 " in flight  %s", passed, totals->left,
                  stats->queued, stats->in_flight, bytes);
-    wr_frame_put(frame, 1, "%" PRIu64 " answered 429  %" PRIu64 " failed  %" PRIu64 " denied  %" PRIu64 " again",
-                 stats->rejected, stats->failed, stats->denied, stats->retries);
-    if (view->look == NULL)
-        return;
-    wr_frame_put(frame, 1, "  hosts:");
-    for (enum wr_host_state state = WR_HOST_IDLE; state <= WR_HOST_PAUSED; state++)
-        wr_frame_put(frame, 1, " %" PRIu64 " %s", view->look->states[state], wr_host_state_name(state));
+    wr_frame_put(frame, 1, "%" PRIu64 " rejected  %" PRIu64 " failed  ", stats->rejected, stats->failed);
+    for (enum wr_host_state state = WR_HOST_ACTIVE; view->look != NULL && state <= WR_HOST_PAUSED; state++)
+        wr_frame_put(frame, 1, "%" PRIu64 " %s  ", view->look->states[state], wr_host_state_name(state));
+    wr_frame_put(frame, 1, "of %" PRIu64 " hosts  %" PRIu64 " denied  %" PRIu64 " again", stats->hosts, stats->denied,
+                 stats->retries);
 }
 
 static void draw_note(struct wr_view *view, const struct wr_engine_stats *stats)
