@@ -3,8 +3,10 @@
 """weir crawl against a real nginx that limits requests, judged by nginx's log. The first argument is the program."""
 import json
 import os
+import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'net', 'client')]
@@ -66,6 +68,26 @@ def limit_that_nobody_told_is_found():
         assert later.count(429) < len(later) / 10, [status for _, _, status in asked]
         retries = [line['attempts'] - 1 for line in lines if line['attempts'] > 1]
         assert sum(retries) < 3 * max(len(retries), 1), retries
+
+
+def ten_thousand_hosts_need_no_thread_each():
+    """S4-4: each host has its robots.txt and a page, and each is asked once for both."""
+    hosts, most = 10000, 0
+    with Nginx(SERVER % ' burst=9 nodelay', HTTP % 100, _pages(1), everywhere=True) as nginx, tempfile.TemporaryDirectory() as folder:
+        with open(f'{folder}/seeds', 'w', encoding='utf-8') as file:
+            file.writelines(f'http://127.{n // 62500}.{n // 250 % 250}.{n % 250 + 1}:{nginx.port}/0.html\n' for n in range(hosts))
+        crawl = subprocess.Popen([os.path.abspath(sys.argv[1]), 'crawl', '--allow-private', '--quiet', '--seeds-file', 'seeds'],
+                                 cwd=folder, stdin=subprocess.DEVNULL)
+        while crawl.poll() is None:
+            try:
+                most = max(most, len(os.listdir(f'/proc/{crawl.pid}/task')))
+            except FileNotFoundError:
+                break
+            time.sleep(0.02)
+        log = _log(nginx)
+        assert crawl.wait() == 0 and len(log) == hosts
+        assert all([path for _, path, _ in asked] == ['/robots.txt', '/0.html'] for asked in log.values())
+        assert 3 <= most <= 16 + os.cpu_count(), most
 
 
 if __name__ == '__main__':
