@@ -121,6 +121,11 @@ static bool on_entry(void *context, const struct wr_sitemap_entry *entry)
 
 /* ---- a sitemap ---- */
 
+static bool is_silence(const weir_response *response)
+{
+    return response->status == 0 && response->failure != WEIR_FAILURE_ROBOTS;
+}
+
 static void note_trouble(struct wr_warm *warm, const char *url, const char *why)
 {
     warm->sitemaps_failed++;
@@ -171,6 +176,7 @@ static void on_sitemap(void *context, weir_response *response)
     warm->left_out += wr_sitemap_facts(sitemap->reader)->left_out;
     wr_sitemap_free(sitemap->reader);
     sitemap->reader = NULL;
+    site->is_unreachable |= is_silence(response);
     if (fault == NULL || sitemap->entries > 0) {
         site->has_listed = true;
         warm->sitemaps_read++;
@@ -232,6 +238,7 @@ static void on_robots(void *context, weir_response *response)
     (void)pthread_mutex_lock(&warm->lock);
     if (response->failure == WEIR_FAILURE_NONE && response->status >= 200 && response->status <= 299)
         add_named(site, response);
+    site->is_unreachable = is_silence(response);
     site->is_reading = false;
     warm->under_way--;
     (void)pthread_cond_signal(&warm->changed);
@@ -258,7 +265,8 @@ static int ask_robots(struct wr_warm_site *site)
 
 bool wr_warm_site_is_read(const struct wr_warm_site *site)
 {
-    bool may_guess = site->wants_guesses && !site->has_listed && wr_warm_usual_places[site->place] != NULL;
+    bool may_guess =
+        site->wants_guesses && !site->has_listed && !site->is_unreachable && wr_warm_usual_places[site->place] != NULL;
     return site->warm->is_full || (!site->is_reading && !site->wants_robots && site->sitemaps == NULL && !may_guess);
 }
 

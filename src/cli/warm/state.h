@@ -75,12 +75,13 @@ struct wr_warm_site {
     struct wr_warm_queue pages; /* to be asked for */
     size_t asked;               /* requests for pages under way */
     struct wr_warm_sitemap *sitemaps, **sitemaps_end;
-    bool wants_robots;  /* its robots.txt is to be asked for sitemaps */
-    bool wants_guesses; /* and if it names none, they are looked for */
-    bool is_reading;    /* robots.txt or a sitemap is under way */
-    bool has_listed;    /* a sitemap was read, or pages given */
-    bool is_given;      /* pages were: there is nothing to wait for */
-    size_t place;       /* of wr_warm_usual_places: the next to be tried */
+    bool wants_robots;   /* its robots.txt is to be asked for sitemaps */
+    bool wants_guesses;  /* and if it names none, they are looked for */
+    bool is_reading;     /* robots.txt or a sitemap is under way */
+    bool has_listed;     /* a sitemap was read, or pages given */
+    bool is_given;       /* pages were: there is nothing to wait for */
+    bool is_unreachable; /* it does not answer at all: there is no use in guessing */
+    size_t place;        /* of wr_warm_usual_places: the next to be tried */
     struct wr_url home;
     char home_text[WR_URL_ROOM];
 };

@@ -288,7 +288,7 @@ static bool all_listed(const struct job *job)
         if (!site->wants_guesses || site->has_listed || job->warm.is_full)
             continue;
         well = false;
-        if (!job->settings.quiet)
+        if (!job->settings.quiet && !site->is_unreachable) /* its front page is told to be broken */
             wr_complain("no sitemap of %s was found; --sitemap URL names one", site->home.text);
     }
     return well;

@@ -76,6 +76,13 @@ def a_site_without_sitemap_is_said_to_have_none():
         assert '/sitemap.xml' in site.asked() and '/wp-sitemap.xml' in site.asked()
 
 
+def a_site_that_does_not_answer_is_not_searched():
+    with Site() as site:
+        lines, report, run = site.warm(f'http://127.0.0.1:{free_port()}', '--attempts', '1')
+        assert run.returncode == 1 and report['requests'] == 0 and report['broken'] == 1, report
+        assert [line['failure'] for line in lines.values()] == ['connect'], lines
+
+
 def an_index_that_leads_to_itself_ends():
     """D9: and those that lead to each other, and ones in ones in ones."""
     with Site(server=ALL_HIT) as site:
