@@ -288,7 +288,7 @@ static void advise(struct crawl *crawl, const struct wr_engine_result *result)
         wr_screen_say(&crawl->screen, "it can go on: weir crawl --resume%s%s%s", is_usual ? "" : " --state ",
                       is_usual ? "" : crawl->settings.state,
                       lacks_seeds ? ", with the seeds on standard input again: not all were read" : "");
-    else if (stats->fetched == 0 && stats->pages > 0 && crawl->job.done == 0)
+    else if (result->end != WR_END_BLOCKED && stats->fetched == 0 && stats->pages > 0 && crawl->job.done == 0)
         wr_screen_say(&crawl->screen, "nothing could be fetched; \"error\" in the lines says why (are you online?)");
 }
 

@@ -70,13 +70,16 @@ static void format_totals(const struct wr_screen *screen, const struct wr_engine
 
 static void format_hosts(const struct wr_engine_stats *stats, char *ret_line)
 {
-    char passed[32];
+    char passed[32], blocked[48] = "";
     wr_figure_duration(stats->elapsed_ns, passed, sizeof passed);
+    if (stats->blocked_hosts > 0)
+        (void)snprintf(blocked, sizeof blocked, ", %" PRIu64 " of them blocked", stats->blocked_hosts);
     (void)snprintf(ret_line, LINE_ROOM,
-                   "%s, %" PRIu64 " host%s, %" PRIu64 " connection%s, %" PRIu64 " denied by robots.txt, %" PRIu64
+                   "%s, %" PRIu64 " host%s%s, %" PRIu64 " connection%s, %" PRIu64 " denied by robots.txt, %" PRIu64
                    " tried again%s",
-                   passed, stats->hosts, wr_figure_s(stats->hosts), stats->connections, wr_figure_s(stats->connections),
-                   stats->denied, stats->retries, stats->is_seeding ? ", reading seeds" : "");
+                   passed, stats->hosts, wr_figure_s(stats->hosts), blocked, stats->connections,
+                   wr_figure_s(stats->connections), stats->denied, stats->retries,
+                   stats->is_seeding ? ", reading seeds" : "");
 }
 
 /* Returns how many. */
