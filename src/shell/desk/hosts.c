@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* hosts.c - hosts at the desk: looked at, paused, paced, forgotten. */
+#include "base/error.h"
+#include "shell/clock/clock.h"
+#include "shell/desk/ask.h"
+
+#include <math.h>
+
+const char *wr_breaker_name(weir_breaker_state state)
+{
+    static const char *const names[] = {"closed", "open", "half_open"};
+    return names[state];
+}
+
+static void append_starts(struct wr_buf *buf, const struct wr_look_host *host)
+{
+    wr_buf_append_string(buf, ",\"starts\":[");
+    for (size_t i = 0; i < WR_PLAN_SLICES; i++)
+        wr_append_json_count(buf, i > 0 ? "," : "", host->starts[i]);
+    wr_append_json_count(buf, "],\"slice_s\":", WR_PLAN_SLICE_NS / WEIR_SECOND);
+}
+
+void wr_append_look_host(struct wr_buf *buf, const struct wr_look_host *host)
+{
+    wr_append_json_word(buf, "{\"host\":", host->key);
+    wr_append_json_word(buf, ",\"state\":", wr_host_state_name(host->state));
+    wr_append_json_word(buf, ",\"reason\":", weir_reason_name(host->why.reason));
+    wr_append_json_ms(buf, ",\"wait_ms\":", host->why.wait_ns);
+    wr_append_json_count(buf, ",\"queued\":", host->queued);
+    wr_append_json_count(buf, ",\"in_flight\":", host->in_flight);
+    if (host->cap != UINT32_MAX)
+        wr_append_json_count(buf, ",\"cap\":", host->cap);
+    else
+        wr_append_json_null(buf, ",\"cap\":");
+    wr_append_json_rate(buf, ",\"rate\":", host->rate);
+    wr_append_json_rate(buf, ",\"allowed_rate\":", host->allowed_rate);
+    wr_append_json_ms(buf, ",\"interval_ms\":", host->interval_ns);
+    wr_append_json_count(buf, ",\"requests\":", host->requests);
+    wr_append_json_count(buf, ",\"fetched\":", host->ok);
+    wr_append_json_count(buf, ",\"rejected\":", host->rejected);
+    wr_append_json_count(buf, ",\"failed\":", host->failed);
+    wr_append_json_count(buf, ",\"retries\":", host->retries);
+    wr_append_json_count(buf, ",\"bytes\":", host->bytes);
+    wr_append_json_ms(buf, ",\"latency_ms\":", host->latency_ns);
+    wr_append_json_word(buf, ",\"mode\":", host->mode);
+    append_starts(buf, host);
+    wr_append_json_word(buf, ",\"breaker\":", wr_breaker_name(host->breaker));
+    wr_append_json_ms(buf, ",\"breaker_ms\":", host->breaker_ns);
+    wr_append_json_ms(buf, ",\"robots_delay_ms\":", host->robots_delay_ns);
+    wr_append_json_ms(buf, ",\"retry_after_ms\":", host->retry_after_ns);
+    wr_append_json_ms(buf, ",\"set_interval_ms\":", host->set_interval_ns);
+    wr_append_json_bool(buf, ",\"paused\":", host->is_paused);
+    wr_buf_append_string(buf, "}");
+}
+
+/* What was learned of it, and is where the next crawl begins. */
+void wr_append_stored_host(struct wr_buf *buf, const struct wr_store_host *host)
+{
+    const weir_pace_memory *memory = &host->memory;
+    int64_t wall_now = weir_wall_now();
+    double rate = memory->rate;
+    if (!(rate > 0) && memory->delay_ns > 0)
+        rate = (double)WEIR_SECOND / (double)memory->delay_ns;
+    wr_append_json_text(buf, "{\"host\":", host->key);
+    wr_append_json_word(buf, ",\"state\":", host->is_paused ? "paused" : "stored");
+    wr_append_json_rate(buf, ",\"allowed_rate\":", rate > 0 ? rate : (double)INFINITY);
+    if (memory->cap > 0)
+        wr_append_json_count(buf, ",\"cap\":", memory->cap);
+    else
+        wr_append_json_null(buf, ",\"cap\":");
+    wr_append_json_word(buf, ",\"breaker\":", memory->breaker_open ? "half_open" : "closed");
+    wr_append_json_ms(buf, ",\"robots_delay_ms\":", memory->robots_delay_ns);
+    wr_append_json_ms(buf,
+                      ",\"retry_after_ms\":", memory->retry_wall_at > wall_now ? memory->retry_wall_at - wall_now : 0);
+    wr_append_json_ms(buf, ",\"set_interval_ms\":", host->set_interval_ns);
+    wr_append_json_bool(buf, ",\"paused\":", host->is_paused);
+    wr_append_json_wall(buf, ",\"learned_at_ms\":", memory->saved_wall_at);
+    wr_append_json_wall(
+        buf, ",\"blocked_until_ms\":", host->blocked_until_wall_at > wall_now ? host->blocked_until_wall_at : 0);
+    wr_buf_append_string(buf, "}");
+}
+
+/* ---- many ---- */
+
+static int look(struct wr_desk_ask *ask)
+{
+    struct wr_look_query query = {.sort = WR_SORT_WAIT, .filter = wr_ask_text(ask, "filter")};
+    struct wr_span sort = wr_ask_text(ask, "sort");
+    struct wr_look *found;
+    int64_t most = wr_ask_number(ask, "most", 20);
+    if (sort.bytes > 0 && !wr_look_sort_named(sort, &query.sort))
+        return wr_invalid("no such order of hosts; use wait, queue, rate, rejected or name");
+    query.is_reversed = json_is_true(json_object_get(ask->request, "reverse"));
+    query.most = most > 0 && most < WR_LOOK_MAX ? (size_t)most : WR_LOOK_MAX;
+    int error = wr_engine_look(ask->source->engine, &query, &found);
+    if (error != 0)
+        return error;
+    wr_append_json_count(ask->answer, ",\"live\":true,\"matched\":", found->matched);
+    for (int i = 0; i < WR_HOST_STATES_COUNT; i++) {
+        wr_buf_append_string(ask->answer, i > 0 ? ",\"" : ",\"states\":{\"");
+        wr_buf_append_string(ask->answer, wr_host_state_name((enum wr_host_state)i));
+        wr_append_json_count(ask->answer, "\":", found->states[i]);
+    }
+    wr_buf_append_string(ask->answer, "},\"hosts\":[");
+    for (size_t i = 0; i < found->count; i++) {
+        wr_buf_append_string(ask->answer, i > 0 ? "," : "");
+        wr_append_look_host(ask->answer, &found->hosts[i]);
+    }
+    wr_buf_append_string(ask->answer, "]");
+    wr_look_free(ask->source->engine, found);
+    return 0;
+}
+
+struct listing {
+    struct wr_desk_ask *ask;
+    struct wr_span filter;
+    uint64_t matched, told, most;
+    int64_t last;
+};
+
+static void on_host(void *context, const struct wr_store_row *row)
+{
+    struct listing *listing = context;
+    struct wr_span key = row->host.key, filter = listing->filter;
+    listing->last = row->host.id;
+    if (filter.bytes > 0 && memmem(key.data, key.bytes, filter.data, filter.bytes) == NULL)
+        return;
+    listing->matched++;
+    if (listing->told == listing->most)
+        return;
+    wr_buf_append_string(listing->ask->answer, listing->told++ > 0 ? "," : "");
+    wr_append_stored_host(listing->ask->answer, &row->host);
+}
+
+static int list_stored(struct wr_desk_ask *ask)
+{
+    int64_t most = wr_ask_number(ask, "most", 20);
+    struct listing listing = {.ask = ask, .filter = wr_ask_text(ask, "filter")};
+    listing.most = most > 0 && most < WR_LOOK_MAX ? (uint64_t)most : WR_LOOK_MAX;
+    wr_buf_append_string(ask->answer, ",\"live\":false,\"hosts\":[");
+    const struct wr_store_query query = {.what = WR_STORE_ALL_HOSTS, .row = on_host, .context = &listing};
+    int error = wr_store_read(ask->source->store, &query);
+    wr_append_json_count(ask->answer, "],\"matched\":", listing.matched);
+    return error;
+}
+
+int wr_ask_hosts(struct wr_desk_ask *ask)
+{
+    return ask->source->engine != NULL ? look(ask) : list_stored(ask);
+}
+
+/* ---- one ---- */
+
+static void on_one(void *context, const struct wr_store_row *row)
+{
+    struct listing *listing = context;
+    listing->matched++;
+    wr_buf_append_string(listing->ask->answer, ",\"host\":");
+    wr_append_stored_host(listing->ask->answer, &row->host);
+}
+
+int wr_ask_host(struct wr_desk_ask *ask)
+{
+    char key[WEIR_PACE_KEY_MAX + 1];
+    struct listing listing = {.ask = ask};
+    struct wr_look_host host;
+    int error = wr_ask_key(ask, key);
+    if (error != 0)
+        return error;
+    error =
+        ask->source->engine != NULL ? wr_engine_look_host(ask->source->engine, wr_span_of(key), &host) : WEIR_E_ABSENT;
+    wr_append_json_bool(ask->answer, ",\"live\":", error == 0);
+    if (error == 0) {
+        wr_buf_append_string(ask->answer, ",\"host\":");
+        wr_append_look_host(ask->answer, &host);
+    }
+    if (error != WEIR_E_ABSENT || !wr_ask_store_runs(ask))
+        return error;
+    const struct wr_store_query query = {
+        .what = WR_STORE_ONE_HOST, .key = wr_span_of(key), .row = on_one, .context = &listing};
+    error = wr_store_read(ask->source->store, &query);
+    return error == 0 && listing.matched == 0 ? wr_invalid("nothing is known of this host") : error;
+}
+
+/* ---- steering ---- */
+
+static int post(struct wr_desk_ask *ask, struct wr_store_setting setting)
+{
+    const struct wr_store_change change = {.kind = WR_STORE_SETTING, .setting = setting};
+    return wr_store_post(ask->source->store, &change, 1, NULL, NULL);
+}
+
+static int pause_host(struct wr_desk_ask *ask, bool pauses)
+{
+    char key[WEIR_PACE_KEY_MAX + 1];
+    int error = wr_ask_key(ask, key);
+    if (error != 0)
+        return error;
+    wr_append_json_word(ask->answer, ",\"host\":", key);
+    wr_append_json_bool(ask->answer, ",\"live\":", ask->source->engine != NULL);
+    if (ask->source->engine != NULL)
+        return wr_engine_pause(ask->source->engine, wr_span_of(key), pauses);
+    return post(ask, (struct wr_store_setting){.key = wr_span_of(key), .has_paused = true, .is_paused = pauses});
+}
+
+int wr_ask_pause(struct wr_desk_ask *ask)
+{
+    return pause_host(ask, true);
+}
+
+int wr_ask_resume(struct wr_desk_ask *ask)
+{
+    return pause_host(ask, false);
+}
+
+int wr_ask_set(struct wr_desk_ask *ask)
+{
+    char key[WEIR_PACE_KEY_MAX + 1];
+    int64_t us = wr_ask_number(ask, "interval_us", -1), most_us = WR_STORE_INTERVAL_MAX_NS / WEIR_MICROSECOND;
+    int error = wr_ask_key(ask, key);
+    if (error != 0)
+        return error;
+    if (us < 0 || us > most_us)
+        return wr_invalid("no interval, or one that is too long; use 0 to 30 days");
+    wr_append_json_word(ask->answer, ",\"host\":", key);
+    wr_append_json_bool(ask->answer, ",\"live\":", ask->source->engine != NULL);
+    if (ask->source->engine != NULL)
+        return wr_engine_set_pace(ask->source->engine, wr_span_of(key), us * WEIR_MICROSECOND);
+    return post(ask, (struct wr_store_setting){
+                         .key = wr_span_of(key), .has_interval = true, .interval_ns = us * WEIR_MICROSECOND});
+}
+
+int wr_ask_forget(struct wr_desk_ask *ask)
+{
+    char key[WEIR_PACE_KEY_MAX + 1];
+    int error = wr_ask_key(ask, key);
+    if (error != 0)
+        return error;
+    wr_append_json_word(ask->answer, ",\"host\":", key);
+    if (ask->source->engine != NULL)
+        error = wr_engine_forget(ask->source->engine, wr_span_of(key));
+    else
+        error = wr_store_forget_host(ask->source->store, wr_span_of(key));
+    return error == WEIR_E_ABSENT ? wr_invalid("nothing is known of this host") : error;
+}

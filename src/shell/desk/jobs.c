@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* jobs.c - jobs at the desk: listed, cancelled, their tasks; and the crawl that runs. */
+#include "base/error.h"
+#include "shell/desk/ask.h"
+
+#include <unistd.h>
+
+#define TASKS_MOST 1000 /* at a time */
+
+/* ---- jobs ---- */
+
+struct jobs {
+    struct wr_desk_ask *ask;
+    uint64_t told;
+    int64_t newest, unfinished; /* 0: none */
+    enum wr_job_status status;  /* of the last one */
+    bool has_settings;
+};
+
+static void on_job(void *context, const struct wr_store_row *row)
+{
+    struct jobs *jobs = context;
+    struct wr_buf *buf = jobs->ask->answer;
+    const struct wr_store_job *job = &row->job;
+    const struct wr_engine *engine = jobs->ask->source->engine;
+    bool is_running = engine != NULL && wr_engine_job_id(engine) == job->id;
+    wr_append_json_count(buf, jobs->told++ > 0 ? ",{\"id\":" : "{\"id\":", (uint64_t)job->id);
+    wr_append_json_word(buf, ",\"status\":", wr_job_status_name(job->status));
+    wr_append_json_bool(buf, ",\"running\":", is_running);
+    wr_append_json_bool(buf, ",\"over\":", wr_job_is_over(job->status));
+    wr_append_json_text(buf, ",\"why\":", job->why.data != NULL ? job->why : wr_span_of(""));
+    wr_append_json_wall(buf, ",\"created_at_ms\":", job->created_wall_at);
+    wr_append_json_wall(buf, ",\"updated_at_ms\":", job->updated_wall_at);
+    wr_append_json_count(buf, ",\"queued\":", job->queued);
+    wr_append_json_count(buf, ",\"done\":", job->done);
+    wr_append_json_count(buf, ",\"failed\":", job->failed);
+    wr_append_json_count(buf, ",\"bytes\":", job->bytes);
+    wr_append_json_count(buf, ",\"retries\":", job->retries);
+    wr_append_json_count(buf, ",\"rejected\":", job->rejected);
+    if (jobs->has_settings)
+        wr_append_json_text(buf, ",\"settings\":", job->settings.data != NULL ? job->settings : wr_span_of(""));
+    wr_buf_append_string(buf, "}");
+}
+
+int wr_ask_jobs(struct wr_desk_ask *ask)
+{
+    int64_t job = wr_ask_number(ask, "job", 0);
+    struct jobs jobs = {.ask = ask, .has_settings = job > 0};
+    const struct wr_store_query query = {.what = WR_STORE_JOBS, .job = job, .row = on_job, .context = &jobs};
+    wr_append_json_bool(ask->answer, ",\"live\":", ask->source->engine != NULL);
+    wr_buf_append_string(ask->answer, ",\"jobs\":[");
+    int error = wr_store_read(ask->source->store, &query);
+    wr_buf_append_string(ask->answer, "]");
+    return error == 0 && job > 0 && jobs.told == 0 ? wr_invalid("there is no such job") : error;
+}
+
+static void on_any_job(void *context, const struct wr_store_row *row)
+{
+    struct jobs *jobs = context;
+    jobs->newest = row->job.id;
+    jobs->status = row->job.status;
+    if (!wr_job_is_over(row->job.status))
+        jobs->unfinished = row->job.id;
+}
+
+int wr_ask_job(const struct wr_desk_ask *ask, int64_t *ret_job)
+{
+    int64_t job = wr_ask_number(ask, "job", 0);
+    struct jobs jobs = {.newest = 0};
+    const struct wr_store_query query = {.what = WR_STORE_JOBS, .job = job, .row = on_any_job, .context = &jobs};
+    if (job == 0 && ask->source->engine != NULL) {
+        *ret_job = wr_engine_job_id(ask->source->engine);
+        return 0;
+    }
+    int error = wr_store_read(ask->source->store, &query);
+    if (error == 0 && jobs.newest == 0)
+        error = wr_invalid(job > 0 ? "there is no such job" : "there are no jobs in this state file");
+    if (error == 0)
+        *ret_job = jobs.unfinished != 0 ? jobs.unfinished : jobs.newest;
+    return error;
+}
+
+int wr_ask_cancel(struct wr_desk_ask *ask)
+{
+    struct wr_engine *engine = ask->source->engine;
+    int64_t job = wr_ask_number(ask, "job", 0);
+    struct jobs jobs = {.newest = 0};
+    const struct wr_store_query query = {.what = WR_STORE_JOBS, .job = job, .row = on_any_job, .context = &jobs};
+    if (job <= 0)
+        return wr_invalid("which job is to be cancelled? give its number");
+    wr_append_json_count(ask->answer, ",\"job\":", (uint64_t)job);
+    if (engine != NULL && wr_engine_job_id(engine) == job) {
+        wr_engine_cancel(engine);
+        return 0;
+    }
+    int error = wr_store_read(ask->source->store, &query);
+    if (error != 0 || jobs.newest == 0)
+        return error != 0 ? error : wr_invalid("there is no such job");
+    if (wr_job_is_over(jobs.status))
+        return wr_invalid("the job is over already");
+    const struct wr_store_change change = {
+        .kind = WR_STORE_STATUS, .status = {.job = job, .status = WR_JOB_CANCELLED, .why = wr_span_of("by the user")}};
+    return wr_store_post(ask->source->store, &change, 1, NULL, NULL);
+}
+
+/* ---- tasks ---- */
+
+void wr_append_task(struct wr_buf *buf, const struct wr_store_task *task)
+{
+    static const char *const states[] = {"queued", "done", "failed"};
+    wr_append_json_text(buf, "{\"url\":", task->url);
+    wr_append_json_text(buf, ",\"host\":", task->host);
+    wr_append_json_word(buf, ",\"state\":", states[task->state]);
+    wr_append_json_count(buf, ",\"depth\":", task->depth);
+    wr_append_json_count(buf, ",\"hops\":", task->hops);
+    wr_append_json_count(buf, ",\"attempts\":", task->attempts);
+    if (task->status > 0)
+        wr_append_json_count(buf, ",\"status\":", (uint64_t)task->status);
+    else
+        wr_append_json_null(buf, ",\"status\":");
+    wr_append_json_text(buf, ",\"verdict\":", task->verdict.bytes > 0 ? task->verdict : (struct wr_span){NULL, 0});
+    wr_append_json_text(buf, ",\"error\":", task->why.bytes > 0 ? task->why : (struct wr_span){NULL, 0});
+    wr_append_json_count(buf, ",\"bytes\":", task->bytes);
+    wr_append_json_wall(buf, ",\"not_before_ms\":", task->state == WR_TASK_QUEUED ? task->not_before_wall_at : 0);
+    wr_append_json_wall(buf, ",\"ended_at_ms\":", task->ended_wall_at);
+    wr_buf_append_string(buf, "}");
+}
+
+struct tasks {
+    struct wr_desk_ask *ask;
+    uint64_t told;
+    int64_t last;
+};
+
+static void on_task(void *context, const struct wr_store_row *row)
+{
+    struct tasks *tasks = context;
+    wr_buf_append_string(tasks->ask->answer, tasks->told++ > 0 ? "," : "");
+    wr_append_task(tasks->ask->answer, &row->task);
+    tasks->last = row->task.id;
+}
+
+/* A page of them: ask again after `after`. */
+int wr_ask_tasks(struct wr_desk_ask *ask)
+{
+    struct tasks tasks = {.ask = ask, .last = wr_ask_number(ask, "after", 0)};
+    struct wr_store_query query = {
+        .what = WR_STORE_ALL_TASKS, .after = {0, tasks.last}, .limit = TASKS_MOST, .row = on_task, .context = &tasks};
+    int error = wr_ask_job(ask, &query.job);
+    if (error != 0)
+        return error;
+    wr_buf_append_string(ask->answer, ",\"tasks\":[");
+    error = wr_store_read(ask->source->store, &query);
+    wr_append_json_count(ask->answer, "],\"after\":", (uint64_t)tasks.last);
+    wr_append_json_bool(ask->answer, ",\"end\":", tasks.told < TASKS_MOST);
+    return error;
+}
+
+/* ---- the crawl that runs ---- */
+
+int wr_ask_drain(struct wr_desk_ask *ask)
+{
+    if (ask->source->engine == NULL)
+        return wr_invalid("no crawl runs on this state file");
+    wr_engine_drain(ask->source->engine);
+    return 0;
+}
+
+int wr_ask_status(struct wr_desk_ask *ask)
+{
+    struct wr_engine_stats stats;
+    struct wr_buf *buf = ask->answer;
+    wr_append_json_bool(buf, ",\"live\":", ask->source->engine != NULL);
+    if (ask->source->engine == NULL)
+        return 0;
+    wr_engine_stats_get(ask->source->engine, &stats);
+    wr_append_json_count(buf, ",\"pid\":", (uint64_t)getpid());
+    wr_append_json_count(buf, ",\"job\":", (uint64_t)wr_engine_job_id(ask->source->engine));
+    wr_append_json_count(buf, ",\"pages\":", stats.pages);
+    wr_append_json_count(buf, ",\"fetched\":", stats.fetched);
+    wr_append_json_count(buf, ",\"failed\":", stats.failed);
+    wr_append_json_count(buf, ",\"requests\":", stats.requests);
+    wr_append_json_count(buf, ",\"rejected\":", stats.rejected);
+    wr_append_json_count(buf, ",\"bytes\":", stats.bytes);
+    wr_append_json_count(buf, ",\"queued\":", stats.queued);
+    wr_append_json_count(buf, ",\"in_flight\":", stats.in_flight);
+    wr_append_json_count(buf, ",\"hosts\":", stats.hosts);
+    wr_append_json_ms(buf, ",\"elapsed_ms\":", stats.elapsed_ns);
+    wr_append_json_bool(buf, ",\"draining\":", stats.is_draining);
+    wr_append_json_bool(buf, ",\"store_paused\":", stats.is_paused);
+    return 0;
+}
+
+int wr_ask_events(struct wr_desk_ask *ask)
+{
+    static _Thread_local struct wr_engine_event events[WR_EVENTS_KEPT];
+    int64_t after = wr_ask_number(ask, "after", 0);
+    struct wr_buf *buf = ask->answer;
+    size_t count = 0;
+    if (ask->source->engine != NULL)
+        count = wr_engine_events(ask->source->engine, after > 0 ? (uint64_t)after : 0, events, WR_EVENTS_KEPT);
+    wr_buf_append_string(buf, ",\"events\":[");
+    for (size_t i = 0; i < count; i++) {
+        wr_append_json_count(buf, i > 0 ? ",{\"number\":" : "{\"number\":", events[i].number);
+        wr_append_json_wall(buf, ",\"at_ms\":", events[i].wall_at);
+        wr_append_json_word(buf, ",\"event\":", wr_event_name(events[i].kind));
+        wr_append_json_word(buf, ",\"host\":", events[i].key);
+        wr_append_json_count(buf, ",\"status\":", (uint64_t)(events[i].status > 0 ? events[i].status : 0));
+        wr_append_json_word(buf, ",\"breaker\":", wr_breaker_name(events[i].breaker));
+        wr_append_json_ms(buf, ",\"wait_ms\":", events[i].wait_ns);
+        wr_buf_append_string(buf, "}");
+    }
+    wr_buf_append_string(buf, "]");
+    return 0;
+}

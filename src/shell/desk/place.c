@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* place.c - the socket beside a state file. */
+#include "shell/desk/place.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define SUFFIX ".sock"
+#define BACKLOG 16
+
+static char *path_of(const char *state_path)
+{
+    size_t bytes = strlen(state_path) + sizeof SUFFIX;
+    char *path = malloc(bytes);
+    if (path != NULL)
+        (void)snprintf(path, bytes, "%s%s", state_path, SUFFIX);
+    return path;
+}
+
+/* Of its folder, for a path that is too long for an address: that then goes by the descriptor. -1: there is none. */
+static int open_folder(const char *path, const char *name)
+{
+    char *folder = strndup(path, (size_t)(name - path));
+    int fd = folder != NULL ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    free(folder);
+    return fd;
+}
+
+/* `ret_folder` has to stay open until the address was used; -1: there is none. */
+static int address_of(const char *path, struct sockaddr_un *ret_address, int *ret_folder)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    int folder = -1, wrote;
+    if (strlen(path) < sizeof address.sun_path) {
+        wrote = snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    } else {
+        folder = slash != NULL ? open_folder(path, name) : -1;
+        wrote = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder, name);
+    }
+    if (wrote >= (int)sizeof address.sun_path || (strlen(path) >= sizeof address.sun_path && folder < 0)) {
+        if (folder >= 0)
+            (void)close(folder);
+        return wr_invalid("the state file's name is too long for a socket beside it; use at most 80 bytes");
+    }
+    *ret_address = address;
+    *ret_folder = folder;
+    return 0;
+}
+
+static int fail(int fd, int folder, const char *path)
+{
+    int number = errno;
+    if (fd >= 0)
+        (void)close(fd);
+    if (folder >= 0)
+        (void)close(folder);
+    wr_error_note_text("the socket", path, strlen(path), strerror(number));
+    return WEIR_E_SYSTEM;
+}
+
+/* ---- listening ---- */
+
+/* Only a socket may be in the way, and that was left behind. */
+static int make_room(const char *path)
+{
+    struct stat node;
+    if (lstat(path, &node) != 0)
+        return 0;
+    if (!S_ISSOCK(node.st_mode))
+        return wr_invalid("something else has the name of the socket beside the state file; remove it");
+    (void)unlink(path);
+    return 0;
+}
+
+int wr_desk_place_listen(struct wr_desk_place *ret_place, const char *state_path, int *ret_fd)
+{
+    struct wr_desk_place place = {.path = path_of(state_path)};
+    struct sockaddr_un address;
+    struct stat node;
+    int folder = -1;
+    int error = place.path == NULL ? WEIR_E_NOMEM : make_room(place.path);
+    if (error == 0)
+        error = address_of(place.path, &address, &folder);
+    if (error != 0) {
+        free(place.path);
+        return error;
+    }
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    /* the node gets the mode that the socket has when it is bound: there is no moment at which others may connect */
+    if (fd < 0 || fchmod(fd, 0600) != 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(fd, BACKLOG) != 0 || lstat(place.path, &node) != 0) {
+        error = fail(fd, folder, place.path);
+        free(place.path);
+        return error;
+    }
+    if (folder >= 0)
+        (void)close(folder);
+    place.device = node.st_dev;
+    place.inode = node.st_ino;
+    *ret_place = place;
+    *ret_fd = fd;
+    return 0;
+}
+
+void wr_desk_place_leave(struct wr_desk_place *place)
+{
+    struct stat node;
+    if (lstat(place->path, &node) == 0 && node.st_dev == place->device && node.st_ino == place->inode)
+        (void)unlink(place->path);
+    free(place->path);
+    place->path = NULL;
+}
+
+/* ---- connecting ---- */
+
+bool wr_desk_peer_is_ours(int fd)
+{
+    struct ucred peer;
+    socklen_t bytes = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
+        return false;
+    return peer.uid == geteuid() || peer.uid == 0;
+}
+
+int wr_desk_place_connect(const char *state_path, int *ret_fd)
+{
+    char *path = path_of(state_path);
+    struct sockaddr_un address;
+    int folder = -1;
+    int error = path == NULL ? WEIR_E_NOMEM : address_of(path, &address, &folder);
+    free(path);
+    if (error != 0)
+        return error == WEIR_E_INVAL ? WEIR_E_ABSENT : error;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return fail(fd, folder, state_path);
+    int failed = connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ? errno : 0;
+    if (folder >= 0)
+        (void)close(folder);
+    if (failed == 0 && wr_desk_peer_is_ours(fd)) {
+        *ret_fd = fd;
+        return 0;
+    }
+    (void)close(fd);
+    if (failed == ENOENT || failed == ECONNREFUSED || failed == ENOTDIR)
+        return WEIR_E_ABSENT;
+    errno = failed != 0 ? failed : EPERM; /* it is another user's */
+    return fail(-1, -1, state_path);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* serve.c - the desk's thread: who comes, is heard one request at a time, and gets one answer. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "shell/desk/desk.h"
+#include "shell/desk/place.h"
+#include "shell/memory/memory.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define STALLED_NS (10 * WEIR_SECOND) /* who takes nothing of its answer for so long is hung up on */
+#define TURN_MS 1000
+
+struct client {
+    int fd;        /* -1: none */
+    char *request; /* WR_DESK_REQUEST_MAX bytes */
+    size_t heard;  /* of them */
+    struct wr_buf answer;
+    size_t sent;      /* of the answer */
+    int64_t moved_at; /* when something of it was last taken */
+};
+
+struct wr_desk {
+    struct wr_desk_place place;
+    struct wr_desk_source source;
+    int fd, wake_fd;
+    pthread_t thread;
+    struct client clients[WR_DESK_CLIENTS];
+};
+
+static int64_t now_of(void)
+{
+    return weir_clock_now(weir_clock_monotonic());
+}
+
+/* ---- clients ---- */
+
+static void hang_up(struct client *client)
+{
+    if (client->fd < 0)
+        return;
+    (void)close(client->fd);
+    free(client->request);
+    wr_buf_release(&client->answer);
+    *client = (struct client){.fd = -1};
+}
+
+static void welcome(struct wr_desk *desk)
+{
+    int fd = accept4(desk->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return;
+    struct client *client = NULL;
+    for (size_t i = 0; i < WR_DESK_CLIENTS && client == NULL; i++)
+        client = desk->clients[i].fd < 0 ? &desk->clients[i] : NULL;
+    char *request = client != NULL && wr_desk_peer_is_ours(fd) ? malloc(WR_DESK_REQUEST_MAX) : NULL;
+    if (request == NULL) {
+        (void)close(fd);
+        return;
+    }
+    *client = (struct client){.fd = fd, .request = request};
+    wr_buf_init(&client->answer, wr_allocator_or_system(NULL), WR_DESK_ANSWER_MAX);
+}
+
+static bool has_answer(const struct client *client)
+{
+    return client->answer.length > client->sent;
+}
+
+static void speak(struct client *client)
+{
+    while (has_answer(client)) {
+        ssize_t sent = send(client->fd, client->answer.bytes + client->sent, client->answer.length - client->sent,
+                            MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (sent <= 0) {
+            hang_up(client);
+            return;
+        }
+        client->sent += (size_t)sent;
+        client->moved_at = now_of();
+    }
+    wr_buf_release(&client->answer); /* it may have been large */
+    client->sent = 0;
+}
+
+/* One of the requests that are there, if any. */
+static void answer_next(const struct wr_desk *desk, struct client *client)
+{
+    struct wr_span heard = {client->request, client->heard};
+    size_t bytes = wr_span_find(heard, '\n');
+    if (bytes == heard.bytes) {
+        if (heard.bytes == WR_DESK_REQUEST_MAX)
+            hang_up(client);
+        return;
+    }
+    wr_desk_answer(&desk->source, (struct wr_span){client->request, bytes}, &client->answer);
+    client->heard -= bytes + 1;
+    memmove(client->request, client->request + bytes + 1, client->heard);
+    client->moved_at = now_of();
+    speak(client);
+}
+
+static void listen_to(const struct wr_desk *desk, struct client *client)
+{
+    ssize_t got = recv(client->fd, client->request + client->heard, WR_DESK_REQUEST_MAX - client->heard, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (got <= 0) {
+        hang_up(client);
+        return;
+    }
+    client->heard += (size_t)got;
+    answer_next(desk, client);
+}
+
+static void attend(const struct wr_desk *desk, struct client *client, short events)
+{
+    if (client->fd < 0)
+        return;
+    if (has_answer(client) && now_of() - client->moved_at > STALLED_NS)
+        hang_up(client);
+    else if (has_answer(client) && (events & (POLLOUT | POLLERR | POLLHUP)) != 0)
+        speak(client);
+    else if (!has_answer(client) && client->heard > 0 && memchr(client->request, '\n', client->heard) != NULL)
+        answer_next(desk, client);
+    else if (!has_answer(client) && (events & (POLLIN | POLLERR | POLLHUP)) != 0)
+        listen_to(desk, client);
+}
+
+/* ---- the thread ---- */
+
+static short wants(const struct client *client)
+{
+    return has_answer(client) ? POLLOUT : POLLIN;
+}
+
+/* Whether a request waits that has come already. */
+static bool is_behind(const struct client *client)
+{
+    return client->fd >= 0 && !has_answer(client) && client->heard > 0 &&
+           memchr(client->request, '\n', client->heard) != NULL;
+}
+
+static void *run(void *context)
+{
+    struct wr_desk *desk = context;
+    struct pollfd polls[WR_DESK_CLIENTS + 2];
+    for (;;) {
+        int timeout_ms = TURN_MS;
+        for (size_t i = 0; i < WR_DESK_CLIENTS; i++) {
+            const struct client *client = &desk->clients[i];
+            polls[i] = (struct pollfd){.fd = client->fd, .events = wants(client)};
+            timeout_ms = is_behind(client) ? 0 : timeout_ms;
+        }
+        polls[WR_DESK_CLIENTS] = (struct pollfd){.fd = desk->fd, .events = POLLIN};
+        polls[WR_DESK_CLIENTS + 1] = (struct pollfd){.fd = desk->wake_fd, .events = POLLIN};
+        if (poll(polls, WR_DESK_CLIENTS + 2, timeout_ms) < 0 && errno != EINTR)
+            return NULL;
+        if (polls[WR_DESK_CLIENTS + 1].revents != 0)
+            return NULL;
+        for (size_t i = 0; i < WR_DESK_CLIENTS; i++)
+            attend(desk, &desk->clients[i], polls[i].revents);
+        if (polls[WR_DESK_CLIENTS].revents != 0)
+            welcome(desk);
+    }
+}
+
+static int start(struct wr_desk *desk)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&desk->thread, NULL, run, desk);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed != 0)
+        wr_error_note("there is no thread for the socket");
+    return failed == 0 ? 0 : WEIR_E_SYSTEM;
+}
+
+int wr_desk_open(const char *state_path, struct wr_engine *engine, struct wr_desk **ret_desk)
+{
+    struct wr_desk *desk = calloc(1, sizeof *desk);
+    if (desk == NULL)
+        return WEIR_E_NOMEM;
+    desk->source = (struct wr_desk_source){engine, wr_engine_store(engine)};
+    for (size_t i = 0; i < WR_DESK_CLIENTS; i++)
+        desk->clients[i].fd = -1;
+    int error = wr_desk_place_listen(&desk->place, state_path, &desk->fd);
+    if (error != 0) {
+        free(desk);
+        return error;
+    }
+    desk->wake_fd = eventfd(0, EFD_CLOEXEC);
+    error = desk->wake_fd < 0 ? WEIR_E_SYSTEM : start(desk);
+    if (error != 0) {
+        if (desk->wake_fd >= 0)
+            (void)close(desk->wake_fd);
+        (void)close(desk->fd);
+        wr_desk_place_leave(&desk->place);
+        free(desk);
+        return error;
+    }
+    *ret_desk = desk;
+    return 0;
+}
+
+void wr_desk_close(struct wr_desk *desk)
+{
+    static const uint64_t one = 1;
+    if (desk == NULL)
+        return;
+    (void)!write(desk->wake_fd, &one, sizeof one);
+    (void)pthread_join(desk->thread, NULL);
+    for (size_t i = 0; i < WR_DESK_CLIENTS; i++)
+        hang_up(&desk->clients[i]);
+    wr_desk_place_leave(&desk->place);
+    (void)close(desk->fd);
+    (void)close(desk->wake_fd);
+    free(desk);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* why.c - why a URL waits: what is known of it, of a crawl that runs or of a state file alone. */
+#include "base/error.h"
+#include "shell/clock/clock.h"
+#include "shell/desk/ask.h"
+#include "shell/memory/memory.h"
+
+#define AGENT "weir" /* where no crawl says as whom it goes */
+
+struct why {
+    struct wr_desk_ask *ask;
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    int64_t job;
+    struct wr_why live; /* of a crawl */
+    /* As the store has it. */
+    bool has_task;
+    enum wr_task_state state;
+    uint64_t before;
+    struct wr_buf task; /* as JSON */
+    bool has_host;
+    struct wr_store_host host; /* but for its texts */
+    struct wr_robots *robots;
+    bool has_robots; /* it is known what it says */
+    struct wr_robots_answer ruling;
+    char rule[256];
+};
+
+static void on_task(void *context, const struct wr_store_row *row)
+{
+    struct why *why = context;
+    why->has_task = true;
+    why->state = row->task.state;
+    why->before = row->task.before;
+    wr_append_task(&why->task, &row->task);
+}
+
+static void on_host(void *context, const struct wr_store_row *row)
+{
+    struct why *why = context;
+    why->has_host = true;
+    why->host = row->host;
+}
+
+static void on_robots(void *context, const struct wr_store_row *row)
+{
+    struct why *why = context;
+    const struct wr_robots_options options = {.agent = wr_span_of(AGENT), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
+    bool has_rules = row->robots.kind == WR_STORE_ROBOTS_TEXT;
+    why->has_robots =
+        !has_rules || wr_robots_parse(row->robots.text, &options, wr_allocator_or_system(NULL), &why->robots) == 0;
+}
+
+/* ---- of the store ---- */
+
+static int read_task(struct why *why)
+{
+    const struct wr_hash_key *key = wr_store_hash_key(why->ask->source->store);
+    struct wr_span text = wr_span_of(why->url.text);
+    const struct wr_store_query query = {.what = WR_STORE_ONE_TASK,
+                                         .job = why->job,
+                                         .after = {0, (int64_t)wr_hash(key, text.data, text.bytes)},
+                                         .row = on_task,
+                                         .context = why};
+    return wr_store_read(why->ask->source->store, &query);
+}
+
+static int read_host(struct why *why)
+{
+    char memory[WEIR_PACE_KEY_MAX + 32];
+    struct wr_store *store = why->ask->source->store;
+    struct wr_buf url;
+    const struct wr_store_query host = {
+        .what = WR_STORE_ONE_HOST, .key = wr_span_of(why->live.key), .row = on_host, .context = why};
+    int error = wr_store_read(store, &host);
+    wr_buf_init_fixed(&url, memory, sizeof memory);
+    wr_buf_append_string(&url, why->url.is_https ? "https://" : "http://");
+    wr_buf_append_string(&url, why->live.key);
+    wr_buf_append_string(&url, "/robots.txt");
+    const struct wr_store_query robots = {
+        .what = WR_STORE_ONE_ROBOTS, .key = wr_buf_from(&url, 0), .row = on_robots, .context = why};
+    if (error == 0)
+        error = wr_store_read(store, &robots);
+    why->ruling = (struct wr_robots_answer){.allowed = true};
+    if (why->robots != NULL)
+        why->ruling = wr_robots_match(why->robots, wr_url_target(&why->url));
+    struct wr_buf rule;
+    wr_buf_init_fixed(&rule, why->rule, sizeof why->rule);
+    wr_buf_append_span(&rule, why->ruling.path);
+    return error;
+}
+
+/* ---- telling ---- */
+
+static void append_bound(struct wr_buf *buf, const struct wr_plan_bound *bound, bool is_first)
+{
+    wr_append_json_word(buf, is_first ? "{\"reason\":" : ",{\"reason\":", weir_reason_name(bound->reason));
+    wr_append_json_bool(buf, ",\"holds\":", bound->wait_ns > 0);
+    wr_append_json_ms(buf, ",\"wait_ms\":", bound->wait_ns);
+    wr_append_json_ms(buf, ",\"value_ms\":", bound->value_ns);
+    wr_append_json_word(buf, ",\"source\":", wr_source_name(bound->source));
+    wr_append_json_bool(buf, ",\"group\":", bound->is_group);
+    if (bound->reason == WEIR_REASON_CONCURRENCY && bound->count != UINT32_MAX)
+        wr_append_json_count(buf, ",\"most\":", bound->count);
+    if (bound->line > 0)
+        wr_append_json_count(buf, ",\"line\":", bound->line);
+    if (bound->has_since)
+        wr_append_json_ms(buf, ",\"since_ms\":", bound->since_ns);
+    wr_buf_append_string(buf, "}");
+}
+
+static void append_robots(struct wr_buf *buf, const char *verdict, uint32_t line, const char *rule)
+{
+    wr_append_json_word(buf, ",\"robots\":{\"verdict\":", verdict);
+    if (line > 0) {
+        wr_append_json_count(buf, ",\"line\":", line);
+        wr_append_json_word(buf, ",\"rule\":", rule);
+    }
+    wr_buf_append_string(buf, "}");
+}
+
+static void append_number_or_null(struct wr_buf *buf, const char *before, bool is_known, uint64_t number)
+{
+    if (is_known)
+        wr_append_json_count(buf, before, number);
+    else
+        wr_append_json_null(buf, before);
+}
+
+static const char *state_name(const struct why *why)
+{
+    static const char *const names[] = {"queued", "done", "failed"};
+    if (why->live.seat.kind == WR_SEAT_FLIES)
+        return "in_flight";
+    if (why->live.seat.kind == WR_SEAT_WAITS)
+        return "queued";
+    return why->has_task ? names[why->state] : "unknown";
+}
+
+static void append_common(struct wr_buf *buf, const struct why *why)
+{
+    wr_append_json_word(buf, ",\"url\":", why->url.text);
+    wr_append_json_word(buf, ",\"host\":", why->live.key);
+    wr_append_json_count(buf, ",\"job\":", (uint64_t)why->job);
+    wr_append_json_word(buf, ",\"state\":", state_name(why));
+    wr_buf_append_string(buf, ",\"task\":");
+    if (why->has_task)
+        wr_buf_append_span(buf, wr_buf_from(&why->task, 0));
+    else
+        wr_buf_append_string(buf, "null");
+}
+
+/* ---- a crawl that runs ---- */
+
+static void tell_live(struct why *why)
+{
+    struct wr_buf *buf = why->ask->answer;
+    const struct wr_why *live = &why->live;
+    bool is_stored = live->seat.kind == WR_SEAT_NONE && why->has_task && why->state == WR_TASK_QUEUED;
+    bool is_waiting = live->seat.kind == WR_SEAT_WAITS || is_stored;
+    bool is_denied = live->has_host && live->ruling.decision.verdict == WEIR_DENY;
+    uint64_t before = is_stored ? why->before : live->seat.before;
+    int64_t expected_ns =
+        is_stored && live->has_host && !is_denied ? wr_look_expected(&live->host, before) : live->expected_ns;
+    wr_buf_append_string(buf, ",\"live\":true");
+    append_common(buf, why);
+    wr_append_json_bool(buf, ",\"in_scope\":", live->in_scope);
+    append_number_or_null(buf, ",\"position\":", is_waiting, before);
+    wr_append_json_ms(buf, ",\"expected_ms\":", is_waiting ? expected_ns : -1);
+    wr_append_json_ms(buf, ",\"backoff_ms\":", live->seat.not_before_ns);
+    wr_append_json_ms(buf, ",\"sent_ms\":", live->seat.was_sent ? live->seat.sent_ns : -1);
+    if (live->has_host)
+        append_robots(buf,
+                      is_denied                                    ? "deny"
+                      : live->ruling.decision.verdict == WEIR_WAIT ? "unknown"
+                                                                   : "allow",
+                      live->ruling.line, live->rule);
+    wr_buf_append_string(buf, ",\"bounds\":[");
+    for (size_t i = 0; i < live->bound_count; i++)
+        append_bound(buf, &live->bounds[i], i == 0);
+    wr_buf_append_string(buf, "]");
+    if (live->has_host) {
+        wr_buf_append_string(buf, ",\"at_host\":");
+        wr_append_look_host(buf, &live->host);
+    }
+}
+
+/* ---- a state file alone ---- */
+
+/* What the next crawl begins with, so far as it binds. */
+static size_t stored_bounds(const struct why *why, struct wr_plan_bound *bounds)
+{
+    const weir_pace_memory *memory = &why->host.memory;
+    int64_t wall_now = weir_wall_now();
+    int64_t since_ns =
+        memory->saved_wall_at > 0 && memory->saved_wall_at < wall_now ? wall_now - memory->saved_wall_at : 0;
+    int64_t each_ns = memory->rate > 1e-9 ? (int64_t)(1e9 / memory->rate) : memory->delay_ns;
+    size_t count = 0;
+    if (why->host.is_paused)
+        bounds[count++] = (struct wr_plan_bound){
+            .reason = WEIR_REASON_PAUSED, .source = WR_SOURCE_SET, .wait_ns = WEIR_UNTIL_RELEASE};
+    if (why->host.set_interval_ns > 0)
+        bounds[count++] = (struct wr_plan_bound){
+            .reason = WEIR_REASON_PACE, .source = WR_SOURCE_SET, .value_ns = why->host.set_interval_ns};
+    if (each_ns > 0)
+        bounds[count++] = (struct wr_plan_bound){.reason = WEIR_REASON_PACE,
+                                                 .source = WR_SOURCE_LEARNED,
+                                                 .value_ns = each_ns,
+                                                 .has_since = true,
+                                                 .since_ns = since_ns};
+    if (memory->robots_delay_ns > 0)
+        bounds[count++] =
+            (struct wr_plan_bound){.reason = WEIR_REASON_ROBOTS_DELAY,
+                                   .source = WR_SOURCE_ROBOTS,
+                                   .value_ns = memory->robots_delay_ns,
+                                   .line = why->robots != NULL ? wr_robots_interval_line(why->robots) : 0};
+    if (memory->retry_wall_at > wall_now)
+        bounds[count++] = (struct wr_plan_bound){.reason = WEIR_REASON_RETRY_AFTER,
+                                                 .source = WR_SOURCE_HEADER,
+                                                 .wait_ns = memory->retry_wall_at - wall_now,
+                                                 .has_since = true,
+                                                 .since_ns = since_ns};
+    return count;
+}
+
+static void tell_stored(struct why *why)
+{
+    struct wr_plan_bound bounds[8];
+    struct wr_buf *buf = why->ask->answer;
+    bool is_waiting = why->has_task && why->state == WR_TASK_QUEUED;
+    wr_buf_append_string(buf, ",\"live\":false");
+    append_common(buf, why);
+    append_number_or_null(buf, ",\"position\":", is_waiting, why->before);
+    append_robots(buf,
+                  !why->has_robots      ? "unknown"
+                  : why->ruling.allowed ? "allow"
+                                        : "deny",
+                  why->ruling.line, why->rule);
+    wr_buf_append_string(buf, ",\"bounds\":[");
+    size_t count = why->has_host ? stored_bounds(why, bounds) : 0;
+    for (size_t i = 0; i < count; i++)
+        append_bound(buf, &bounds[i], i == 0);
+    wr_buf_append_string(buf, "]");
+}
+
+/* ---- asking ---- */
+
+static int find_out(struct why *why)
+{
+    struct wr_buf key;
+    int error = wr_ask_job(why->ask, &why->job);
+    if (error != 0)
+        return error;
+    wr_buf_init_fixed(&key, why->live.key, sizeof why->live.key);
+    wr_url_append_key(&key, &why->url);
+    if (why->ask->source->engine != NULL)
+        error = wr_engine_why(why->ask->source->engine, &why->url, &why->live);
+    if (error == 0)
+        error = read_task(why);
+    if (error != 0)
+        return error;
+    if (why->ask->source->engine != NULL) {
+        tell_live(why);
+        return 0;
+    }
+    error = read_host(why);
+    if (error == 0)
+        tell_stored(why);
+    return error;
+}
+
+int wr_ask_why(struct wr_desk_ask *ask)
+{
+    struct wr_span text = wr_ask_text(ask, "url");
+    struct why why = {.ask = ask};
+    if (wr_url_parse(text, NULL, NULL, why.memory, sizeof why.memory, &why.url) != WR_URL_OK)
+        return wr_invalid("not a URL; use for example https://example.org/page");
+    wr_buf_init(&why.task, wr_allocator_or_system(NULL), WR_DESK_ANSWER_MAX);
+    int error = find_out(&why);
+    wr_buf_release(&why.task);
+    wr_robots_free(why.robots);
+    return error;
+}
