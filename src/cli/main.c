@@ -5,6 +5,7 @@
 
 #include "cli/bench/bench.h"
 #include "cli/crawl/crawl.h"
+#include "cli/desk/desk.h"
 #include "cli/fetch/fetch.h"
 #include "cli/guard/guard.h"
 #include "cli/headers/headers.h"
@@ -26,10 +27,13 @@ static const struct wr_command list[] = {
     {"fetch", "fetch given URLs politely", wr_fetch_run},
     {"guard", "say whether an address may be connected to", wr_guard_run},
     {"headers", "say what a response's header tells of limits", wr_headers_run},
+    {"hosts", "look at the hosts of a crawl, and steer them", wr_hosts_run},
+    {"jobs", "look at crawls, and end or resume them", wr_jobs_run},
     {"robots", "say what a robots.txt allows, and which line decides", wr_robots_run},
     {"simulate", "try pacers against modelled hosts, in virtual time", wr_simulate_run},
     {"url", "show a URL the way weir sees it", wr_url_run},
     {"warm", "fill a site's cache by its sitemaps, and say what it has", wr_warm_run},
+    {"why", "say what holds a URL back, and until when", wr_why_run},
 };
 
 static int run(int argc, char **argv)

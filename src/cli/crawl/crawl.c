@@ -15,6 +15,7 @@
 #include "cli/crawl/words.h"
 #include "cli/kit/output.h"
 #include "cli/kit/signals.h"
+#include "shell/desk/desk.h"
 #include "shell/memory/memory.h"
 
 #define DEADLY 3  /* signals: one to finish, one to stop, and one that insists */
@@ -32,6 +33,7 @@ struct crawl {
     size_t seeds_count;
     bool has_new_seeds;
     struct wr_engine *engine;
+    struct wr_desk *desk;     /* where it is asked and steered; NULL: none */
     struct wr_engine_job job; /* that is gone on with; id 0: a new one */
     struct wr_scope *scope;
     struct wr_crawl_texts texts;
@@ -296,6 +298,7 @@ static int finish(struct crawl *crawl)
 {
     struct wr_engine_result result;
     wr_seeds_close(&crawl->seeds);
+    wr_desk_close(crawl->desk);
     wr_screen_clear(&crawl->screen);
     wr_engine_finish(crawl->engine, &result);
     struct wr_crawl_report report = {&crawl->settings, crawl->engine, &result, crawl->seeds.refused};
@@ -363,6 +366,8 @@ static int work(struct crawl *crawl)
     }
     if (status != WR_EXIT_OK)
         return status;
+    if (wr_desk_open(crawl->settings.state, crawl->engine, &crawl->desk) != 0)
+        wr_screen_say(&crawl->screen, "it cannot be asked while it runs: %s", weir_error_detail());
     bool is_seeding = wr_seeds_start(&crawl->seeds, crawl->engine);
     if (!is_seeding)
         wr_engine_stop(crawl->engine);

@@ -2,11 +2,11 @@
 /* place.c - the socket beside a state file. */
 #include "shell/desk/place.h"
 
+#include "base/buf.h"
 #include "base/error.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,8 +21,12 @@ static char *path_of(const char *state_path)
 {
     size_t bytes = strlen(state_path) + sizeof SUFFIX;
     char *path = malloc(bytes);
-    if (path != NULL)
-        (void)snprintf(path, bytes, "%s%s", state_path, SUFFIX);
+    struct wr_buf buf;
+    if (path == NULL)
+        return NULL;
+    wr_buf_init_fixed(&buf, path, bytes);
+    wr_buf_append_string(&buf, state_path);
+    wr_buf_append_string(&buf, SUFFIX);
     return path;
 }
 
@@ -38,23 +42,23 @@ static int open_folder(const char *path, const char *name)
 /* `ret_folder` has to stay open until the address was used; -1: there is none. */
 static int address_of(const char *path, struct sockaddr_un *ret_address, int *ret_folder)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-    int folder = -1, wrote;
-    if (strlen(path) < sizeof address.sun_path) {
-        wrote = snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    } else {
-        folder = slash != NULL ? open_folder(path, name) : -1;
-        wrote = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder, name);
+    const char *slash = strrchr(path, '/');
+    struct wr_buf buf;
+    bool is_long = strlen(path) >= sizeof ret_address->sun_path;
+    int folder = is_long && slash != NULL ? open_folder(path, slash + 1) : -1;
+    *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    wr_buf_init_fixed(&buf, ret_address->sun_path, sizeof ret_address->sun_path);
+    if (folder >= 0) {
+        wr_buf_append_string(&buf, "/proc/self/fd/");
+        wr_buf_append_u64(&buf, (uint64_t)folder);
     }
-    if (wrote >= (int)sizeof address.sun_path || (strlen(path) >= sizeof address.sun_path && folder < 0)) {
-        if (folder >= 0)
-            (void)close(folder);
-        return wr_invalid("the state file's name is too long for a socket beside it; use at most 80 bytes");
-    }
-    *ret_address = address;
+    wr_buf_append_string(&buf, folder >= 0 ? slash : path);
     *ret_folder = folder;
-    return 0;
+    if (buf.error == 0)
+        return 0;
+    if (folder >= 0)
+        (void)close(folder);
+    return wr_invalid("the state file's name is too long for a socket beside it; use at most 80 bytes");
 }
 
 static int fail(int fd, int folder, const char *path)

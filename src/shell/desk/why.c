@@ -137,7 +137,7 @@ static const char *state_name(const struct why *why)
     return why->has_task ? names[why->state] : "unknown";
 }
 
-static void append_common(struct wr_buf *buf, const struct why *why)
+static void append_task_and_url(struct wr_buf *buf, const struct why *why)
 {
     wr_append_json_word(buf, ",\"url\":", why->url.text);
     wr_append_json_word(buf, ",\"host\":", why->live.key);
@@ -163,7 +163,7 @@ static void tell_live(struct why *why)
     int64_t expected_ns =
         is_stored && live->has_host && !is_denied ? wr_look_expected(&live->host, before) : live->expected_ns;
     wr_buf_append_string(buf, ",\"live\":true");
-    append_common(buf, why);
+    append_task_and_url(buf, why);
     wr_append_json_bool(buf, ",\"in_scope\":", live->in_scope);
     append_number_or_null(buf, ",\"position\":", is_waiting, before);
     wr_append_json_ms(buf, ",\"expected_ms\":", is_waiting ? expected_ns : -1);
@@ -229,7 +229,7 @@ static void tell_stored(struct why *why)
     struct wr_buf *buf = why->ask->answer;
     bool is_waiting = why->has_task && why->state == WR_TASK_QUEUED;
     wr_buf_append_string(buf, ",\"live\":false");
-    append_common(buf, why);
+    append_task_and_url(buf, why);
     append_number_or_null(buf, ",\"position\":", is_waiting, why->before);
     append_robots(buf,
                   !why->has_robots      ? "unknown"

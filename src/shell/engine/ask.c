@@ -9,7 +9,7 @@ static struct wr_question *question_of(struct wr_letter *letter)
 
 static void done(struct wr_question *question, bool is_dropped)
 {
-    struct wr_asking *asking = question->asking;
+    struct wr_questions *asking = question->asking;
     (void)pthread_mutex_lock(&asking->lock);
     asking->is_dropped |= is_dropped;
     asking->awaited--;
@@ -34,14 +34,14 @@ static void drop_question(struct wr_letter *letter)
     done(question_of(letter), true);
 }
 
-void wr_asking_begin(struct wr_asking *ret_asking)
+void wr_questions_begin(struct wr_questions *ret_asking)
 {
-    *ret_asking = (struct wr_asking){.awaited = 0};
+    *ret_asking = (struct wr_questions){.awaited = 0};
     (void)pthread_mutex_init(&ret_asking->lock, NULL);
     (void)pthread_cond_init(&ret_asking->answered, NULL);
 }
 
-void wr_asking_send(struct wr_asking *asking, struct wr_crawl_loop *loop, struct wr_question *question)
+void wr_questions_send(struct wr_questions *asking, struct wr_crawl_loop *loop, struct wr_question *question)
 {
     question->letter = (struct wr_letter){.read = read_question, .drop = drop_question, .is_question = true};
     question->asking = asking;
@@ -51,7 +51,7 @@ void wr_asking_send(struct wr_asking *asking, struct wr_crawl_loop *loop, struct
     wr_letter_send(loop, &question->letter);
 }
 
-int wr_asking_end(struct wr_asking *asking)
+int wr_questions_end(struct wr_questions *asking)
 {
     (void)pthread_mutex_lock(&asking->lock);
     while (asking->awaited > 0)
@@ -65,8 +65,8 @@ int wr_asking_end(struct wr_asking *asking)
 
 int wr_ask_loop(struct wr_crawl_loop *loop, struct wr_question *question)
 {
-    struct wr_asking asking;
-    wr_asking_begin(&asking);
-    wr_asking_send(&asking, loop, question);
-    return wr_asking_end(&asking);
+    struct wr_questions asking;
+    wr_questions_begin(&asking);
+    wr_questions_send(&asking, loop, question);
+    return wr_questions_end(&asking);
 }

@@ -336,11 +336,11 @@ static int put_together(struct part *parts, uint32_t count, size_t most, struct 
 
 static int ask_all(struct wr_engine *engine, struct part *parts)
 {
-    struct wr_asking asking;
-    wr_asking_begin(&asking);
+    struct wr_questions asking;
+    wr_questions_begin(&asking);
     for (uint32_t i = 0; i < engine->loop_count; i++)
-        wr_asking_send(&asking, &engine->loops[i], &parts[i].question);
-    return wr_asking_end(&asking);
+        wr_questions_send(&asking, &engine->loops[i], &parts[i].question);
+    return wr_questions_end(&asking);
 }
 
 int wr_engine_look(struct wr_engine *engine, const struct wr_look_query *query, struct wr_look **ret_look)

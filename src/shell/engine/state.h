@@ -72,22 +72,22 @@ void wr_letter_send(struct wr_crawl_loop *to, struct wr_letter *letter);
 /* Put it first, and cast. `answer`, on the loop: false if it has more to do, and is to be called again soon. */
 struct wr_question {
     struct wr_letter letter;
-    struct wr_asking *asking;
+    struct wr_questions *asking;
     bool (*answer)(struct wr_crawl_loop *loop, struct wr_question *question);
     int64_t took_ns;
 };
 
-struct wr_asking {
+struct wr_questions {
     pthread_mutex_t lock;
     pthread_cond_t answered;
     uint32_t awaited;
     bool is_dropped;
 };
 
-void wr_asking_begin(struct wr_asking *ret_asking);
-void wr_asking_send(struct wr_asking *asking, struct wr_crawl_loop *loop, struct wr_question *question);
+void wr_questions_begin(struct wr_questions *ret_asking);
+void wr_questions_send(struct wr_questions *asking, struct wr_crawl_loop *loop, struct wr_question *question);
 /* Waits for all answers. WEIR_E_CLOSED: a loop had ended. */
-int wr_asking_end(struct wr_asking *asking);
+int wr_questions_end(struct wr_questions *asking);
 /* One question to one loop. */
 int wr_ask_loop(struct wr_crawl_loop *loop, struct wr_question *question);
 

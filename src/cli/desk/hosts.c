@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* hosts.c - weir hosts: what is known of each host, and what is wanted of it. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli/crawl/figures.h"
+#include "cli/desk/desk.h"
+#include "cli/desk/source.h"
+#include "cli/kit/command.h"
+#include "cli/kit/output.h"
+#include "shell/engine/look.h"
+
+struct settings {
+    struct wr_source_flags source;
+    int sort;
+    const char *filter;
+    uint64_t top;
+    bool reverse, usual;
+    int64_t interval;
+    const char *max_rate;
+};
+
+static const char *const sorts[] = {"wait", "queue", "rate", "rejected", "name", NULL};
+static const struct settings defaults = {.source = {.state = WR_STATE_FILE}, .top = 20};
+
+/* ---- list ---- */
+
+static const char *rate_of(const json_t *host, const char *name, char *text, size_t room)
+{
+    wr_figure_rate(wr_json_has(host, name) ? wr_json_number(host, name) : (double)INFINITY, text, room);
+    return text;
+}
+
+static void list_live(const json_t *answer)
+{
+    static const char *const heads[] = {"HOST",  "STATE", "WAITS", "FOR", "QUEUED",
+                                        "FLIES", "PACE",  "LIMIT", "429", "FAILED"};
+    struct wr_table table;
+    size_t i;
+    const json_t *host;
+    char text[64];
+    wr_table_begin(&table, 10, "llrlrrrrrr", heads);
+    json_array_foreach(json_object_get(answer, "hosts"), i, host)
+    {
+        bool is_held = strcmp(wr_json_text(host, "reason"), "none") != 0;
+        wr_table_add(&table, wr_json_text(host, "host"));
+        wr_table_add(&table, wr_json_text(host, "state"));
+        wr_table_add(&table, wr_show_ms(host, "wait_ms", text, sizeof text));
+        wr_table_add(&table, is_held ? wr_json_text(host, "reason") : "-");
+        wr_table_addf(&table, "%.0f", wr_json_number(host, "queued"));
+        wr_table_addf(&table, "%.0f", wr_json_number(host, "in_flight"));
+        wr_table_add(&table, rate_of(host, "rate", text, sizeof text));
+        wr_table_add(&table, rate_of(host, "allowed_rate", text, sizeof text));
+        wr_table_addf(&table, "%.0f", wr_json_number(host, "rejected"));
+        wr_table_addf(&table, "%.0f", wr_json_number(host, "failed"));
+    }
+    wr_table_end(&table);
+}
+
+static void list_stored(const json_t *answer)
+{
+    static const char *const heads[] = {"HOST", "STATE", "LIMIT", "CRAWL-DELAY", "WANTS NONE FOR", "SET", "LEARNED"};
+    struct wr_table table;
+    size_t i;
+    const json_t *host;
+    char text[64];
+    wr_table_begin(&table, 7, "llrrrrl", heads);
+    json_array_foreach(json_object_get(answer, "hosts"), i, host)
+    {
+        wr_table_add(&table, wr_json_text(host, "host"));
+        wr_table_add(&table, wr_json_text(host, "state"));
+        wr_table_add(&table, rate_of(host, "allowed_rate", text, sizeof text));
+        wr_table_add(&table, wr_show_ms(host, "robots_delay_ms", text, sizeof text));
+        wr_table_add(&table, wr_show_ms(host, "retry_after_ms", text, sizeof text));
+        wr_table_add(&table, wr_show_ms(host, "set_interval_ms", text, sizeof text));
+        wr_table_add(&table, wr_show_wall(host, "learned_at_ms", text, sizeof text));
+    }
+    wr_table_end(&table);
+}
+
+static void show_list(const json_t *answer)
+{
+    size_t told = json_array_size(json_object_get(answer, "hosts"));
+    double matched = wr_json_number(answer, "matched");
+    if (wr_json_is(answer, "live"))
+        list_live(answer);
+    else
+        list_stored(answer);
+    if (matched > (double)told)
+        wr_print("%.0f more; --top and --filter show others\n", matched - (double)told);
+}
+
+static const struct wr_option list_options[] = {
+    {"sort", WR_CHOICE(struct settings, sort), .choices = sorts, .help = "which come first (of a crawl that runs)"},
+    {"reverse", WR_FLAG(struct settings, reverse), .help = "the last ones first"},
+    {"filter", WR_STRING(struct settings, filter), .value = "TEXT", .help = "only hosts with this in their name"},
+    {"top", WR_COUNT(struct settings, top), .value = "N", .min = 1, .max = WR_LOOK_MAX, .help = "so many at most"},
+    WR_SOURCE_OPTIONS(struct settings),
+};
+
+static const struct wr_usage list_usage = {
+    .who = "weir hosts list",
+    .about = "Lists hosts: of a crawl that runs those that it has in mind, with what holds each of them, for how long, "
+             "and how fast it is asked; else those of the state file, with what was learned of them.",
+    .options = list_options,
+    .count = sizeof list_options / sizeof list_options[0],
+};
+
+static int run_list(int argc, char **argv)
+{
+    struct settings settings = defaults;
+    int status;
+    if (!wr_options_parse(&list_usage, &argc, argv, &settings, &status))
+        return status;
+    json_t *request = json_pack("{s:s, s:s, s:s, s:I, s:b}", "ask", "hosts", "sort", sorts[settings.sort], "filter",
+                                settings.filter != NULL ? settings.filter : "", "most", (json_int_t)settings.top,
+                                "reverse", (int)settings.reverse);
+    return wr_source_run(&settings.source, request, show_list);
+}
+
+/* ---- show ---- */
+
+static void line(const char *name, const char *value)
+{
+    wr_print("%-14s%s\n", name, value);
+}
+
+static void show_live(const json_t *host)
+{
+    char text[64], limit[64], interval[64];
+    wr_print("%-14s%s, %.0f queued, %.0f in flight\n", "state", wr_json_text(host, "state"),
+             wr_json_number(host, "queued"), wr_json_number(host, "in_flight"));
+    if (strcmp(wr_json_text(host, "reason"), "none") != 0)
+        wr_print("%-14s%s%s%s\n", "waits for", wr_json_text(host, "reason"), wr_json_has(host, "wait_ms") ? ", " : "",
+                 wr_json_has(host, "wait_ms") ? wr_show_ms(host, "wait_ms", text, sizeof text) : "");
+    wr_print("%-14s%s of %s allowed (%s between starts)\n", "pace", rate_of(host, "rate", text, sizeof text),
+             rate_of(host, "allowed_rate", limit, sizeof limit),
+             wr_show_ms(host, "interval_ms", interval, sizeof interval));
+    wr_print("%-14s%.0f: %.0f well, %.0f times 429, %.0f failed, %.0f tried again\n", "requests",
+             wr_json_number(host, "requests"), wr_json_number(host, "fetched"), wr_json_number(host, "rejected"),
+             wr_json_number(host, "failed"), wr_json_number(host, "retries"));
+}
+
+static void show_host(const json_t *answer)
+{
+    const json_t *host = json_object_get(answer, "host");
+    char text[64];
+    line("host", wr_json_text(host, "host"));
+    if (wr_json_is(answer, "live"))
+        show_live(host);
+    else {
+        line("limit", rate_of(host, "allowed_rate", text, sizeof text));
+        line("learned", wr_show_wall(host, "learned_at_ms", text, sizeof text));
+    }
+    line("breaker", wr_json_text(host, "breaker"));
+    line("Crawl-delay", wr_show_ms(host, "robots_delay_ms", text, sizeof text));
+    line("Retry-After", wr_show_ms(host, "retry_after_ms", text, sizeof text));
+    line("set interval", wr_show_ms(host, "set_interval_ms", text, sizeof text));
+    line("paused", wr_json_is(host, "paused") ? "yes" : "no");
+}
+
+static const struct wr_option plain_options[] = {WR_SOURCE_OPTIONS(struct settings)};
+#define PLAIN .operands = "HOST", .operands_min = 1, .operands_max = 1, .options = plain_options, .count = 2
+
+static const struct wr_usage show_usage = {
+    .who = "weir hosts show", .about = "Tells what is known of one host.", PLAIN};
+
+static int run_plain(const struct wr_usage *usage, const char *what, void (*show)(const json_t *answer), int argc,
+                     char **argv)
+{
+    struct settings settings = defaults;
+    int status;
+    if (!wr_options_parse(usage, &argc, argv, &settings, &status))
+        return status;
+    return wr_source_run(&settings.source, json_pack("{s:s, s:s}", "ask", what, "host", argv[0]), show);
+}
+
+static int run_show(int argc, char **argv)
+{
+    return run_plain(&show_usage, "host", show_host, argc, argv);
+}
+
+/* ---- steering ---- */
+
+static const struct wr_usage pause_usage = {
+    .who = "weir hosts pause",
+    .about = "Starts no more requests to a host: at once, if a crawl runs, and in later ones, until \"weir hosts "
+             "resume\". What is in flight ends.",
+    PLAIN};
+static const struct wr_usage resume_usage = {
+    .who = "weir hosts resume", .about = "Lets requests to a host start again.", PLAIN};
+static const struct wr_usage forget_usage = {
+    .who = "weir hosts forget",
+    .about = "Forgets what was learned of a host: its pace begins anew. What its server said, Crawl-delay and "
+             "Retry-After, stays.",
+    PLAIN};
+
+static void show_done(const json_t *answer)
+{
+    bool is_later = json_object_get(answer, "live") != NULL && !wr_json_is(answer, "live");
+    wr_print("%s: done%s\n", wr_json_text(answer, "host"), is_later ? ", for the next crawl" : "");
+}
+
+static int run_pause(int argc, char **argv)
+{
+    return run_plain(&pause_usage, "pause", show_done, argc, argv);
+}
+
+static int run_resume(int argc, char **argv)
+{
+    return run_plain(&resume_usage, "resume", show_done, argc, argv);
+}
+
+static int run_forget(int argc, char **argv)
+{
+    return run_plain(&forget_usage, "forget", show_done, argc, argv);
+}
+
+static const struct wr_option set_options[] = {
+    {"interval", WR_DURATION(struct settings, interval), .value = "D", .min = 0,
+     .max = 30 * 86400 * UINT64_C(1000000000), .help = "at least this between two starts"},
+    {"max-rate", WR_STRING(struct settings, max_rate), .value = "N", .help = "at most so many starts a second"},
+    {"default", WR_FLAG(struct settings, usual), .help = "as the crawl does with all hosts"},
+    WR_SOURCE_OPTIONS(struct settings),
+};
+
+static const struct wr_usage set_usage = {
+    .who = "weir hosts set",
+    .operands = "HOST",
+    .operands_min = 1,
+    .operands_max = 1,
+    .about =
+        "Sets the pace of one host, in place of the crawl's own --interval and --max-rate: from the next start on, "
+        "if a crawl runs, and in later ones. Never faster than its server says (Crawl-delay, Retry-After), nor "
+        "than what was learned of it.",
+    .options = set_options,
+    .count = sizeof set_options / sizeof set_options[0],
+};
+
+/* In µs. False after a complaint. */
+static bool interval_of(const struct settings *settings, json_int_t *ret_us)
+{
+    int64_t us = (settings->interval + 999) / 1000;
+    if (settings->max_rate != NULL) {
+        char *end;
+        double rate = strtod(settings->max_rate, &end);
+        if (*end != '\0' || !(rate >= 1e-6 && rate <= 1e6)) {
+            wr_complain("--max-rate: \"%s\" is no rate; use starts a second, as 0.5 or 4", settings->max_rate);
+            return false;
+        }
+        int64_t each_us = (int64_t)ceil(1e6 / rate);
+        us = each_us > us ? each_us : us;
+    }
+    if ((us == 0) != settings->usual) {
+        wr_complain(us == 0 ? "which pace? give --interval D, --max-rate N, or --default"
+                            : "--default is the crawl's own pace; give it alone");
+        return false;
+    }
+    *ret_us = (json_int_t)us;
+    return true;
+}
+
+static int run_set(int argc, char **argv)
+{
+    struct settings settings = defaults;
+    json_int_t us;
+    int status;
+    if (!wr_options_parse(&set_usage, &argc, argv, &settings, &status))
+        return status;
+    if (!interval_of(&settings, &us))
+        return WR_EXIT_USAGE;
+    json_t *request = json_pack("{s:s, s:s, s:I}", "ask", "set", "host", argv[0], "interval_us", us);
+    return wr_source_run(&settings.source, request, show_done);
+}
+
+/* ---- the command ---- */
+
+static const struct wr_command list[] = {
+    {"forget", "forget what was learned of a host", run_forget},
+    {"list", "list hosts, with what holds them", run_list},
+    {"pause", "start no more requests to a host", run_pause},
+    {"resume", "let them start again", run_resume},
+    {"set", "set the pace of a host", run_set},
+    {"show", "tell what is known of a host", run_show},
+};
+
+int wr_hosts_run(int argc, char **argv)
+{
+    static const struct wr_commands commands = {
+        .who = "weir hosts",
+        .about = "Looks at the hosts of a crawl, while it runs or after it, and steers them.",
+        .list = list,
+        .count = sizeof list / sizeof list[0],
+    };
+    return wr_commands_run(&commands, argc, argv);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* jobs.c - weir jobs: the crawls of a state file. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/crawl/crawl.h"
+#include "cli/crawl/figures.h"
+#include "cli/desk/desk.h"
+#include "cli/desk/source.h"
+#include "cli/kit/command.h"
+#include "cli/kit/output.h"
+
+struct settings {
+    struct wr_source_flags source;
+};
+
+static const struct settings defaults = {.source = {.state = WR_STATE_FILE}};
+static const struct wr_option options[] = {WR_SOURCE_OPTIONS(struct settings)};
+#define ONE_JOB .operands = "N", .operands_min = 1, .operands_max = 1, .options = options, .count = 2
+
+/* The number of a job. False after a complaint. */
+static bool job_of(const char *text, json_int_t *ret_job)
+{
+    char *end;
+    long long job = strtoll(text, &end, 10);
+    if (*end != '\0' || job <= 0) {
+        wr_complain("\"%s\" is no job; give its number, as \"weir jobs list\" shows it", text);
+        return false;
+    }
+    *ret_job = (json_int_t)job;
+    return true;
+}
+
+static const char *status_of(const json_t *job)
+{
+    if (wr_json_is(job, "running"))
+        return "crawling";
+    return wr_json_is(job, "over") ? wr_json_text(job, "status") : "unfinished";
+}
+
+/* ---- list and show ---- */
+
+static void show_list(const json_t *answer)
+{
+    static const char *const heads[] = {"JOB", "STATUS", "DONE", "FAILED", "QUEUED", "BYTES", "BEGUN", "LAST CHANGE"};
+    struct wr_table table;
+    size_t i;
+    const json_t *job;
+    char text[64];
+    wr_table_begin(&table, 8, "rlrrrrll", heads);
+    json_array_foreach(json_object_get(answer, "jobs"), i, job)
+    {
+        wr_table_addf(&table, "%.0f", wr_json_number(job, "id"));
+        wr_table_add(&table, status_of(job));
+        wr_table_addf(&table, "%.0f", wr_json_number(job, "done"));
+        wr_table_addf(&table, "%.0f", wr_json_number(job, "failed"));
+        wr_table_addf(&table, "%.0f", wr_json_number(job, "queued"));
+        wr_figure_bytes((uint64_t)wr_json_number(job, "bytes"), text, sizeof text);
+        wr_table_add(&table, text);
+        wr_table_add(&table, wr_show_wall(job, "created_at_ms", text, sizeof text));
+        wr_table_add(&table, wr_show_wall(job, "updated_at_ms", text, sizeof text));
+    }
+    wr_table_end(&table);
+}
+
+static const struct wr_usage list_usage = {.who = "weir jobs list",
+                                           .about = "Lists the crawls of a state file, the oldest first.",
+                                           .options = options,
+                                           .count = 2};
+
+static int run_list(int argc, char **argv)
+{
+    struct settings settings = defaults;
+    int status;
+    if (!wr_options_parse(&list_usage, &argc, argv, &settings, &status))
+        return status;
+    return wr_source_run(&settings.source, json_pack("{s:s}", "ask", "jobs"), show_list);
+}
+
+static void print_pair(const char *name, const char *value)
+{
+    wr_print("%-12s%s\n", name, value);
+}
+
+static void show_job(const json_t *answer)
+{
+    const json_t *job = json_array_get(json_object_get(answer, "jobs"), 0);
+    char text[64];
+    wr_print("%-12s%.0f\n", "job", wr_json_number(job, "id"));
+    print_pair("status", status_of(job));
+    if (wr_json_text(job, "why")[0] != '\0')
+        print_pair("why", wr_json_text(job, "why"));
+    wr_print("%-12s%.0f done, %.0f failed, %.0f queued\n", "pages", wr_json_number(job, "done"),
+             wr_json_number(job, "failed"), wr_json_number(job, "queued"));
+    wr_print("%-12s%.0f, %.0f of them after a 429\n", "retries", wr_json_number(job, "retries"),
+             wr_json_number(job, "rejected"));
+    wr_figure_bytes((uint64_t)wr_json_number(job, "bytes"), text, sizeof text);
+    print_pair("bytes", text);
+    print_pair("begun", wr_show_wall(job, "created_at_ms", text, sizeof text));
+    print_pair("last change", wr_show_wall(job, "updated_at_ms", text, sizeof text));
+    if (strncmp(wr_json_text(job, "settings"), "weir-", 5) == 0) { /* they are in printable ASCII */
+        const char *words = strchr(wr_json_text(job, "settings"), ' ');
+        print_pair("crawls", words != NULL ? words + 1 : "");
+    }
+}
+
+static const struct wr_usage show_usage = {.who = "weir jobs show", .about = "Tells of one crawl.", ONE_JOB};
+
+static int run_with_job(const struct wr_usage *usage, const char *what, void (*show)(const json_t *answer), int argc,
+                        char **argv)
+{
+    struct settings settings = defaults;
+    json_int_t job;
+    int status;
+    if (!wr_options_parse(usage, &argc, argv, &settings, &status))
+        return status;
+    if (!job_of(argv[0], &job))
+        return WR_EXIT_USAGE;
+    return wr_source_run(&settings.source, json_pack("{s:s, s:I}", "ask", what, "job", job), show);
+}
+
+static int run_show(int argc, char **argv)
+{
+    return run_with_job(&show_usage, "jobs", show_job, argc, argv);
+}
+
+/* ---- cancel ---- */
+
+static void show_cancelled(const json_t *answer)
+{
+    wr_print("job %.0f is cancelled\n", wr_json_number(answer, "job"));
+}
+
+static const struct wr_usage cancel_usage = {
+    .who = "weir jobs cancel",
+    .about = "Ends a crawl for good: what is in flight ends, the rest stays undone, and it cannot be resumed.",
+    ONE_JOB};
+
+static int run_cancel(int argc, char **argv)
+{
+    return run_with_job(&cancel_usage, "cancel", show_cancelled, argc, argv);
+}
+
+/* ---- export ---- */
+
+static const struct wr_usage export_usage = {
+    .who = "weir jobs export", .about = "Writes the URLs of a crawl, each with its state, as lines of JSON.", ONE_JOB};
+
+/* One page of them. False: that was the last, or it failed. */
+static bool export_page(struct wr_answerer *source, json_int_t job, json_int_t *after, int *status)
+{
+    size_t i;
+    const json_t *task;
+    json_t *answer = wr_source_ask(source, json_pack("{s:s, s:I, s:I}", "ask", "tasks", "job", job, "after", *after));
+    if (answer == NULL) {
+        *status = WR_EXIT_FAILED;
+        return false;
+    }
+    json_array_foreach(json_object_get(answer, "tasks"), i, task)
+    {
+        char *text = json_dumps(task, JSON_COMPACT | JSON_ENSURE_ASCII);
+        wr_print("%s\n", text != NULL ? text : "");
+        free(text);
+    }
+    *after = json_integer_value(json_object_get(answer, "after"));
+    bool has_more = !wr_json_is(answer, "end");
+    json_decref(answer);
+    return has_more;
+}
+
+static int run_export(int argc, char **argv)
+{
+    struct settings settings = defaults;
+    struct wr_answerer source;
+    json_int_t job, after = 0;
+    int status;
+    if (!wr_options_parse(&export_usage, &argc, argv, &settings, &status))
+        return status;
+    if (!job_of(argv[0], &job))
+        return WR_EXIT_USAGE;
+    status = wr_source_open(&source, settings.source.state);
+    while (status == WR_EXIT_OK && export_page(&source, job, &after, &status))
+        continue;
+    wr_source_close(&source);
+    return status;
+}
+
+/* ---- resume ---- */
+
+static const struct wr_usage resume_usage = {
+    .who = "weir jobs resume",
+    .operands = "N [OPTION...]",
+    .operands_min = 1,
+    .operands_max = 1,
+    .about = "Goes on with a crawl: the same as \"weir crawl --resume --job N\", and takes the options of weir crawl."};
+
+static int run_resume(int argc, char **argv)
+{
+    char number[40];
+    json_int_t job;
+    int status = WR_EXIT_FAILED;
+    if (argc == 0 || argv[0][0] == '-') {
+        struct settings settings = defaults;
+        return wr_options_parse(&resume_usage, &argc, argv, &settings, &status) ? WR_EXIT_USAGE : status;
+    }
+    if (!job_of(argv[0], &job))
+        return WR_EXIT_USAGE;
+    char **words = calloc((size_t)argc + 2, sizeof *words);
+    if (words == NULL)
+        return WR_EXIT_FAILED;
+    (void)snprintf(number, sizeof number, "--job=%lld", (long long)job);
+    words[0] = (char *)"--resume";
+    words[1] = number;
+    memcpy(words + 2, argv + 1, (size_t)(argc - 1) * sizeof *words);
+    status = wr_crawl_run(argc + 1, words);
+    free(words);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static const struct wr_command list[] = {
+    {"cancel", "end a crawl for good", run_cancel},
+    {"export", "write its URLs, each with its state", run_export},
+    {"list", "list the crawls of a state file", run_list},
+    {"resume", "go on with a crawl", run_resume},
+    {"show", "tell of one crawl", run_show},
+};
+
+int wr_jobs_run(int argc, char **argv)
+{
+    static const struct wr_commands commands = {
+        .who = "weir jobs",
+        .about = "Looks at the crawls of a state file, and ends or resumes them.",
+        .list = list,
+        .count = sizeof list / sizeof list[0],
+    };
+    return wr_commands_run(&commands, argc, argv);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* source.c - asking a crawl, or the state file that it left. */
+#include "cli/desk/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/crawl/figures.h"
+#include "cli/kit/output.h"
+#include "shell/desk/desk.h"
+#include "shell/memory/memory.h"
+
+static const char *words_of(int error)
+{
+    const char *detail = weir_error_detail();
+    return detail != NULL && detail[0] != '\0' ? detail : weir_error_text(error);
+}
+
+static int open_store(struct wr_answerer *source)
+{
+    const struct wr_store_options options = {.path = source->state};
+    int error = wr_store_open(&options, &source->store);
+    if (error == WEIR_E_ABSENT)
+        wr_complain("there is no state file %s; give --state FILE", source->state);
+    else if (error != 0)
+        wr_complain("--state: %s", words_of(error));
+    return error == 0 ? WR_EXIT_OK : error == WEIR_E_ABSENT ? WR_EXIT_USAGE : WR_EXIT_FAILED;
+}
+
+int wr_source_open(struct wr_answerer *ret_source, const char *state)
+{
+    *ret_source = (struct wr_answerer){.state = state, .fd = -1};
+    wr_buf_init(&ret_source->answer, wr_allocator_or_system(NULL), WR_DESK_ANSWER_MAX);
+    int error = wr_desk_connect(state, &ret_source->fd);
+    if (error == 0)
+        return WR_EXIT_OK;
+    if (error == WEIR_E_ABSENT)
+        return open_store(ret_source);
+    wr_complain("%s", words_of(error));
+    return WR_EXIT_FAILED;
+}
+
+void wr_source_close(struct wr_answerer *source)
+{
+    if (source->fd >= 0)
+        (void)close(source->fd);
+    wr_store_free(source->store);
+    wr_buf_release(&source->answer);
+}
+
+static int ask(struct wr_answerer *source, struct wr_span request)
+{
+    const struct wr_desk_source file = {NULL, source->store};
+    wr_buf_clear(&source->answer);
+    if (source->fd >= 0)
+        return wr_desk_call(source->fd, request, &source->answer);
+    wr_desk_answer(&file, request, &source->answer);
+    wr_buf_cut(&source->answer, source->answer.length - 1);
+    return source->answer.error;
+}
+
+json_t *wr_source_ask(struct wr_answerer *source, json_t *request)
+{
+    char *text = json_dumps(request, JSON_COMPACT | JSON_ENSURE_ASCII);
+    int error = text != NULL ? ask(source, wr_span_of(text)) : WEIR_E_NOMEM;
+    json_t *answer = error == 0 ? json_loadb(source->answer.bytes, source->answer.length, 0, NULL) : NULL;
+    free(text);
+    json_decref(request);
+    if (error == WEIR_E_CLOSED)
+        wr_complain("the crawl has ended meanwhile; ask again");
+    else if (answer == NULL)
+        wr_complain("no answer: %s", weir_error_text(error));
+    else if (!wr_json_is(answer, "ok"))
+        wr_complain("%s", wr_json_text(answer, "error"));
+    if (answer != NULL && wr_json_is(answer, "ok"))
+        return answer;
+    json_decref(answer);
+    return NULL;
+}
+
+int wr_source_run(const struct wr_source_flags *flags, json_t *request, void (*show)(const json_t *answer))
+{
+    struct wr_answerer source;
+    int status = wr_source_open(&source, flags->state);
+    json_t *answer = NULL;
+    if (status == WR_EXIT_OK)
+        answer = wr_source_ask(&source, request);
+    else
+        json_decref(request);
+    if (status == WR_EXIT_OK && answer == NULL)
+        status = WR_EXIT_FAILED;
+    else if (answer != NULL && flags->json)
+        wr_print("%s\n", source.answer.bytes);
+    else if (answer != NULL)
+        show(answer);
+    json_decref(answer);
+    wr_source_close(&source);
+    return status;
+}
+
+/* ---- values ---- */
+
+const char *wr_json_text(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text != NULL ? text : "";
+}
+
+double wr_json_number(const json_t *object, const char *name)
+{
+    return json_number_value(json_object_get(object, name));
+}
+
+bool wr_json_has(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+    return value != NULL && !json_is_null(value);
+}
+
+bool wr_json_is(const json_t *object, const char *name)
+{
+    return json_is_true(json_object_get(object, name));
+}
+
+const char *wr_show_ms(const json_t *object, const char *name, char *text, size_t room)
+{
+    double ms = wr_json_number(object, name);
+    if (ms > 0 && ms < 1e15)
+        wr_figure_duration((int64_t)(ms * 1e6), text, room);
+    else
+        (void)snprintf(text, room, "-");
+    return text;
+}
+
+const char *wr_show_wall(const json_t *object, const char *name, char *text, size_t room)
+{
+    time_t seconds = (time_t)(wr_json_number(object, name) / 1000);
+    struct tm local;
+    if (seconds <= 0 || localtime_r(&seconds, &local) == NULL || strftime(text, room, "%F %T", &local) == 0)
+        (void)snprintf(text, room, "-");
+    return text;
+}

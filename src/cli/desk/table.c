@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* table.c - a table whose columns are as wide as what is in them. */
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ascii.h"
+#include "cli/desk/source.h"
+#include "cli/kit/output.h"
+
+#define CELL_MAX 2048 /* bytes */
+#define GAP "  "
+#define COLUMNS_MAX 16
+
+void wr_table_begin(struct wr_table *ret_table, size_t columns, const char *rights, const char *const *heads)
+{
+    *ret_table = (struct wr_table){.columns = columns, .rights = rights};
+    for (size_t i = 0; i < columns; i++)
+        wr_table_add(ret_table, heads[i]);
+}
+
+/* A copy in printable ASCII. */
+static char *harmless(const char *text)
+{
+    size_t bytes = strnlen(text, CELL_MAX), at = 0;
+    char *copy = malloc(4 * bytes + 1);
+    for (size_t i = 0; copy != NULL && i < bytes; i++) {
+        if (wr_ascii_is_printable(text[i]))
+            copy[at++] = text[i];
+        else
+            at += (size_t)snprintf(copy + at, 5, "\\x%02x", (unsigned char)text[i]);
+    }
+    if (copy != NULL)
+        copy[at] = '\0';
+    return copy;
+}
+
+void wr_table_add(struct wr_table *table, const char *text)
+{
+    char **longer = realloc(table->cells, (table->count + 1) * sizeof *longer);
+    char *cell = harmless(text);
+    if (longer != NULL)
+        table->cells = longer;
+    if (longer == NULL || cell == NULL) {
+        wr_print_lost(ENOMEM);
+        free(cell);
+        return;
+    }
+    table->cells[table->count++] = cell;
+}
+
+void wr_table_addf(struct wr_table *table, const char *format, ...)
+{
+    char text[CELL_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    wr_table_add(table, text);
+}
+
+static int width_of(const struct wr_table *table, size_t column)
+{
+    size_t width = 0;
+    for (size_t i = column; i < table->count; i += table->columns) {
+        size_t bytes = strlen(table->cells[i]);
+        width = bytes > width ? bytes : width;
+    }
+    return (int)width;
+}
+
+/* The last one of a row has no blanks after it. */
+static void print_cell(const struct wr_table *table, const int *widths, size_t i)
+{
+    assert(table->columns > 0);
+    size_t column = i % table->columns;
+    bool is_last = column + 1 == table->columns;
+    if (table->rights[column] == 'r')
+        wr_print("%*s", widths[column], table->cells[i]);
+    else
+        wr_print("%-*s", is_last ? 0 : widths[column], table->cells[i]);
+    wr_print("%s", is_last ? "\n" : GAP);
+}
+
+void wr_table_end(struct wr_table *table)
+{
+    int widths[COLUMNS_MAX];
+    assert(table->columns > 0 && table->columns <= COLUMNS_MAX);
+    for (size_t column = 0; column < table->columns; column++)
+        widths[column] = width_of(table, column);
+    for (size_t i = 0; i < table->count; i++)
+        print_cell(table, widths, i);
+    for (size_t i = 0; i < table->count; i++)
+        free(table->cells[i]);
+    free(table->cells);
+}

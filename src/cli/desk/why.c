@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* why.c - weir why: what holds a URL back, and until when. */
+#include <string.h>
+
+#include "cli/crawl/figures.h"
+#include "cli/desk/desk.h"
+#include "cli/desk/source.h"
+#include "cli/kit/foreign.h"
+#include "cli/kit/given_url.h"
+#include "cli/kit/output.h"
+
+struct settings {
+    struct wr_source_flags source;
+    uint64_t job;
+};
+
+static const struct wr_option options[] = {
+    {"job", WR_COUNT(struct settings, job), .value = "N", .min = 0, .max = INT64_MAX,
+     .help = "of this crawl (0: that which runs, or the newest)"},
+    WR_SOURCE_OPTIONS(struct settings),
+};
+
+static const struct wr_usage usage = {
+    .who = "weir why",
+    .operands = "URL",
+    .operands_min = 1,
+    .operands_max = 1,
+    .about =
+        "Tells what becomes of a URL in a crawl: whether it is known, and how it ended; or its place in the queue of "
+        "its host, all that bounds the host's next request, where each bound comes from and until when it holds, "
+        "and when the URL's turn is expected.",
+    .options = options,
+    .count = sizeof options / sizeof options[0],
+};
+
+/* ---- the URL ---- */
+
+static void show_ended(const json_t *task)
+{
+    char text[64];
+    wr_print("it has ended: %s", wr_json_text(task, "verdict"));
+    if (wr_json_has(task, "status"))
+        wr_print(", status %.0f", wr_json_number(task, "status"));
+    if (wr_json_has(task, "error")) {
+        wr_print(", ");
+        wr_print_foreign(wr_span_of(wr_json_text(task, "error")));
+    }
+    if (wr_json_has(task, "ended_at_ms"))
+        wr_print(", on %s", wr_show_wall(task, "ended_at_ms", text, sizeof text));
+    wr_print("\n");
+}
+
+static void show_queued(const json_t *answer)
+{
+    char text[64];
+    double before = wr_json_number(answer, "position");
+    if (before > 0)
+        wr_print("it is queued, with %.0f before it at ", before);
+    else
+        wr_print("it is queued, and the next at ");
+    wr_print_foreign(wr_span_of(wr_json_text(answer, "host")));
+    wr_print("\n");
+    if (wr_json_number(answer, "backoff_ms") > 0)
+        wr_print("it failed, and is tried again in %s at the earliest\n",
+                 wr_show_ms(answer, "backoff_ms", text, sizeof text));
+    if (strcmp(wr_json_text(json_object_get(answer, "robots"), "verdict"), "deny") == 0)
+        wr_print("it will end unsent\n");
+    else if (!wr_json_is(answer, "live"))
+        wr_print("no crawl runs on this state file\n");
+    else if (!wr_json_has(answer, "expected_ms"))
+        wr_print("nobody can tell when its turn comes\n");
+    else if (wr_json_number(answer, "expected_ms") > 0)
+        wr_print("its turn is expected in %s\n", wr_show_ms(answer, "expected_ms", text, sizeof text));
+    else
+        wr_print("its turn is now\n");
+}
+
+static void show_state(const json_t *answer)
+{
+    const char *state = wr_json_text(answer, "state");
+    char text[64];
+    if (strcmp(state, "in_flight") == 0 && wr_json_has(answer, "sent_ms"))
+        wr_print("it is in flight: it was sent %s ago\n", wr_show_ms(answer, "sent_ms", text, sizeof text));
+    else if (strcmp(state, "in_flight") == 0)
+        wr_print("it is in flight: it is about to be sent\n");
+    else if (strcmp(state, "queued") == 0)
+        show_queued(answer);
+    else if (strcmp(state, "unknown") == 0)
+        wr_print("it is not known: no page led to it, or it was left out\n");
+    else
+        show_ended(json_object_get(answer, "task"));
+    if (json_is_false(json_object_get(answer, "in_scope")))
+        wr_print("links to it are out of the crawl's scope\n");
+}
+
+static void show_robots(const json_t *robots)
+{
+    const char *verdict = wr_json_text(robots, "verdict");
+    if (robots == NULL)
+        return;
+    wr_print(strcmp(verdict, "deny") == 0    ? "robots.txt forbids it"
+             : strcmp(verdict, "allow") == 0 ? "robots.txt allows it"
+                                             : "its robots.txt is not known yet");
+    if (wr_json_has(robots, "line")) {
+        wr_print(", by line %.0f: ", wr_json_number(robots, "line"));
+        wr_print_foreign(wr_span_of(wr_json_text(robots, "rule")));
+    }
+    wr_print("\n");
+}
+
+/* ---- the bounds of its host ---- */
+
+static void add_source(struct wr_table *table, const json_t *bound)
+{
+    const char *source = wr_json_text(bound, "source");
+    char text[64];
+    wr_show_ms(bound, "since_ms", text, sizeof text);
+    const char *group = wr_json_is(bound, "group") ? " (of its group)" : "";
+    if (wr_json_has(bound, "line"))
+        wr_table_addf(table, "robots.txt, line %.0f%s", wr_json_number(bound, "line"), group);
+    else if (strcmp(source, "robots") == 0)
+        wr_table_addf(table, "robots.txt%s", group);
+    else if (strcmp(source, "options") == 0)
+        wr_table_addf(table, "the crawl's options, or their defaults%s", group);
+    else if (strcmp(source, "set") == 0)
+        wr_table_addf(table, "set by hand: weir hosts%s", group);
+    else if (wr_json_has(bound, "since_ms"))
+        wr_table_addf(table, "%s %s ago%s", strcmp(source, "header") == 0 ? "a header, seen" : "learned,", text, group);
+    else
+        wr_table_addf(table, "%s%s", strcmp(source, "header") == 0 ? "a header" : "learned", group);
+}
+
+static void show_bounds(const json_t *bounds)
+{
+    static const char *const heads[] = {"BOUND", "HOLDS FOR", "VALUE", "FROM"};
+    struct wr_table table;
+    size_t i;
+    const json_t *bound;
+    char text[64];
+    if (json_array_size(bounds) == 0)
+        return;
+    wr_print("\n");
+    wr_table_begin(&table, 4, "lrrl", heads);
+    json_array_foreach(bounds, i, bound)
+    {
+        bool is_endless = wr_json_is(bound, "holds") && !wr_json_has(bound, "wait_ms");
+        if (!wr_json_is(bound, "holds") && wr_json_number(bound, "value_ms") <= 0 && !wr_json_has(bound, "most"))
+            continue; /* it says nothing now */
+        wr_table_add(&table, wr_json_text(bound, "reason"));
+        wr_table_add(&table, is_endless ? "until let go" : wr_show_ms(bound, "wait_ms", text, sizeof text));
+        if (wr_json_has(bound, "most"))
+            wr_table_addf(&table, "%.0f", wr_json_number(bound, "most"));
+        else
+            wr_table_add(&table, wr_show_ms(bound, "value_ms", text, sizeof text));
+        add_source(&table, bound);
+    }
+    wr_table_end(&table);
+}
+
+static void show_why(const json_t *answer)
+{
+    wr_print_foreign(wr_span_of(wr_json_text(answer, "url")));
+    wr_print("\n");
+    show_state(answer);
+    show_robots(json_object_get(answer, "robots"));
+    show_bounds(json_object_get(answer, "bounds"));
+}
+
+int wr_why_run(int argc, char **argv)
+{
+    static char memory[WR_URL_ROOM];
+    struct settings settings = {.source = {.state = WR_STATE_FILE}};
+    struct wr_url url;
+    int status;
+    if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
+        return status;
+    if (!wr_given_url("", argv[0], NULL, memory, &url))
+        return WR_EXIT_USAGE;
+    json_t *request = json_pack("{s:s, s:s, s:I}", "ask", "why", "url", url.text, "job", (json_int_t)settings.job);
+    return wr_source_run(&settings.source, request, show_why);
+}
