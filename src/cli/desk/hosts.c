@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli/crawl/figures.h"
 #include "cli/desk/desk.h"
 #include "cli/desk/source.h"
 #include "cli/kit/command.h"
+#include "cli/kit/figures.h"
 #include "cli/kit/output.h"
 #include "shell/engine/look.h"
 

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "cli/crawl/crawl.h"
-#include "cli/crawl/figures.h"
 #include "cli/desk/desk.h"
 #include "cli/desk/source.h"
 #include "cli/kit/command.h"
+#include "cli/kit/figures.h"
 #include "cli/kit/output.h"
 
 struct settings {

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/crawl/figures.h"
+#include "cli/kit/figures.h"
 #include "cli/kit/output.h"
 #include "shell/desk/desk.h"
 #include "shell/memory/memory.h"

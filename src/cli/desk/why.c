@@ -2,9 +2,9 @@
 /* why.c - weir why: what holds a URL back, and until when. */
 #include <string.h>
 
-#include "cli/crawl/figures.h"
 #include "cli/desk/desk.h"
 #include "cli/desk/source.h"
+#include "cli/kit/figures.h"
 #include "cli/kit/foreign.h"
 #include "cli/kit/given_url.h"
 #include "cli/kit/output.h"

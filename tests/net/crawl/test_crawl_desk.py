@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir jobs, hosts and why, beside a crawl that runs and after it, judged by nginx's log. The first argument is the
+program."""
+import json
+import os
+import signal
+import socket
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+
+from site_rig import Folder, cases, interrupt, site
+
+MANY = 3000
+
+SLACK = 0.05
+DELAY = 'User-agent: *\nDisallow: /p7.html\nCrawl-delay: 0.3\n'
+
+
+def _weir(folder, *words, status=0, **more):
+    run = subprocess.run([os.path.abspath(sys.argv[1]), *words], cwd=folder.name, capture_output=True, text=True,
+                         timeout=60, stdin=subprocess.DEVNULL, **more)
+    assert run.returncode == status, run
+    return run
+
+
+def _told(folder, *words):
+    return json.loads(_weir(folder, *words, '--json').stdout)
+
+
+def _key(nginx):
+    return nginx.url.removeprefix('http://')
+
+
+def _log(nginx):
+    """[(seconds, path)] so far: nginx.log() waits until nothing comes any more."""
+    with open(f'{nginx.folder}/access.log', encoding='utf-8') as file:
+        lines = [line.split(' ') for line in file.read().rpartition('\n')[0].splitlines()]
+    return [(float(line[0]), line[3]) for line in lines]
+
+
+def _arrivals(nginx):
+    return sorted(at for at, _ in _log(nginx))
+
+
+def _until(true, seconds=30):
+    end = time.time() + seconds
+    while not true():
+        assert time.time() < end, 'it never came'
+        time.sleep(0.02)
+
+
+def _large(**more):
+    """A site that is not crawled within a minute."""
+    links = ''.join(f'<a href="/many/{number}">x</a>' for number in range(MANY))
+    return site('location /many { default_type text/html; return 200 "many"; }', **{'index.html': links, **more})
+
+
+def _listens(folder):
+    try:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(folder.path('weir.db.sock'))
+            return True
+    except (FileNotFoundError, ConnectionRefusedError):
+        return False
+
+
+class Running:
+    """A crawl that runs: with Running(folder, nginx, '--interval', '100ms') as crawl: …"""
+
+    def __init__(self, folder, nginx, *words):
+        self.folder, self.nginx, self.words = folder, nginx, words
+
+    def __enter__(self):
+        self.process = self.folder.begin('--quiet', *self.words, self.nginx.url)
+        before = len(_log(self.nginx))
+        _until(lambda: _listens(self.folder) and len(_log(self.nginx)) > before + 2)
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+        self.process.communicate(timeout=60)
+
+
+def pausing_a_host_stops_its_requests_at_once_and_resuming_goes_on():
+    with _large() as nginx, Folder() as folder, Running(folder, nginx, '--pace', 'unlimited', '--interval', '20ms'):
+        _weir(folder, 'hosts', 'pause', _key(nginx))
+        paused = time.time()
+        time.sleep(1)
+        assert not [at for at in _arrivals(nginx) if at > paused + SLACK], _arrivals(nginx)
+        host = _told(folder, 'hosts', 'show', _key(nginx))['host']
+        assert host['paused'] and host['state'] == 'paused' and host['reason'] == 'paused', host
+        assert host['requests'] == len(_log(nginx)), (host, len(_log(nginx)))
+        _weir(folder, 'hosts', 'resume', _key(nginx))
+        resumed = time.time()
+        _until(lambda: len([at for at in _arrivals(nginx) if at > resumed - SLACK]) > 5)
+        assert not [at for at in _arrivals(nginx) if paused + SLACK < at < paused + 1]
+
+
+def a_pace_that_is_set_acts_on_the_next_request():
+    with _large() as nginx, Folder() as folder, Running(folder, nginx, '--pace', 'unlimited', '--interval', '50ms'):
+        _weir(folder, 'hosts', 'set', _key(nginx), '--max-rate', '2', '--interval', '400ms')
+        at = time.time()
+        _until(lambda: len([one for one in _arrivals(nginx) if one > at + SLACK]) >= 3)
+        after = [one for one in _arrivals(nginx) if one > at - 0.1]
+        gaps = [b - a for a, b in zip(after, after[1:]) if b > at + SLACK]
+        assert min(gaps) > 0.5 - SLACK, gaps
+        _weir(folder, 'hosts', 'set', _key(nginx), '--default')
+        before = len(_log(nginx))
+        time.sleep(1)
+        assert len(_log(nginx)) - before > 4
+
+
+def what_why_and_hosts_say_is_what_the_log_shows_next():
+    with site(**{'robots.txt': DELAY}) as nginx, Folder() as folder, Running(folder, nginx, '--pace', 'unlimited') as crawl:
+        _until(lambda: _told(folder, 'why', f'{nginx.url}/p3.html')['state'] == 'queued', 60)
+        asked = time.time()
+        why = _told(folder, 'why', f'{nginx.url}/p3.html')
+        bounds = {bound['source'] + ' ' + bound['reason']: bound for bound in why['bounds']}
+        delay = bounds['robots robots_delay']
+        assert delay['value_ms'] == 300 and delay['line'] == 3, delay
+        assert why['in_scope'] and why['robots']['verdict'] == 'allow' and why['live'], why
+        expected = why['expected_ms'] / 1000
+        assert why['position'] * 0.3 - 0.01 <= expected, why
+        _until(lambda: any(path == '/p3.html' for _, path in _log(nginx)), 60)
+        came = next(at for at, path in _log(nginx) if path == '/p3.html')
+        assert expected - SLACK < came - asked < 2 * expected + 5, (came - asked, expected)
+        denied = _told(folder, 'why', f'{nginx.url}/p7.html')
+        assert denied['robots'] == {'verdict': 'deny', 'line': 2, 'rule': '/p7.html'}, denied
+        ended = _told(folder, 'why', f'{nginx.url}/')
+        assert ended['state'] == 'done' and ended['task']['status'] == 200 and ended['task']['ended_at_ms'], ended
+        text = _weir(folder, 'why', f'{nginx.url}/p7.html').stdout
+        assert 'forbids it, by line 2: /p7.html' in text and 'robots.txt, line 3' in text, text
+        jobs = _told(folder, 'jobs', 'list')
+        assert jobs['live'] and jobs['jobs'][0]['running'] and jobs['jobs'][0]['queued'] > 0, jobs
+        code, _, _ = interrupt(crawl.process)
+        assert code == 3, code
+
+
+def many_ask_a_crawl_under_load_and_all_are_answered():
+    with _large() as nginx, _large() as other, Folder() as folder:
+        process = folder.begin('--quiet', '--pace', 'unlimited', '--interval', '10ms', nginx.url, other.url)
+        _until(lambda: os.path.exists(folder.path('weir.db.sock')) and len(_log(nginx)) > 3 and len(_log(other)) > 3)
+        command = [os.path.abspath(sys.argv[1]), 'hosts', 'list', '--json', '--sort', 'queue']
+        asking = [subprocess.Popen(command, cwd=folder.name, stdout=subprocess.PIPE, text=True) for _ in range(12)]
+        answers = [json.loads(one.communicate(timeout=60)[0]) for one in asking]
+        assert all(answer['ok'] and answer['live'] and answer['matched'] == 2 for answer in answers), answers
+        for host in answers[0]['hosts']:
+            before, after = host['requests'], len(_log(nginx if host['host'] == _key(nginx) else other))
+            assert 0 < before <= after and host['queued'] + host['requests'] >= MANY // 2, (host, after)
+        interrupt(process)
+        seen = _told(folder, 'hosts', 'list')
+        assert not seen['live'] and seen['matched'] == 2, seen
+
+
+def a_second_crawl_on_the_same_state_is_refused_and_told_who_has_it():
+    with _large() as nginx, Folder() as folder, Running(folder, nginx, '--interval', '200ms') as crawl:
+        run = folder.crawl('--out', 'second.jsonl', nginx.url)
+        assert run.returncode == 1 and f'in use by process {crawl.process.pid};' in run.stderr, run
+        run = folder.crawl('--resume')
+        assert run.returncode == 1 and f'in use by process {crawl.process.pid};' in run.stderr, run
+        assert crawl.process.poll() is None and _told(folder, 'jobs', 'list')['live']
+
+
+def the_socket_is_private_goes_with_the_crawl_and_a_stale_one_is_replaced():
+    with site() as nginx, Folder() as folder:
+        with Running(folder, nginx, '--interval', '500ms'):
+            mode = os.lstat(folder.path('weir.db.sock')).st_mode
+            assert stat.S_ISSOCK(mode) and stat.S_IMODE(mode) == 0o600, oct(mode)
+            assert stat.S_IMODE(os.stat(folder.path('weir.db')).st_mode) == 0o600
+        assert os.path.exists(folder.path('weir.db.sock'))  # it was killed
+        assert _told(folder, 'jobs', 'list')['live'] is False
+        with Running(folder, nginx, '--resume') as crawl:
+            assert _told(folder, 'jobs', 'list')['live'] is True
+            interrupt(crawl.process)
+        assert not os.path.exists(folder.path('weir.db.sock'))
+        folder.write('weir.db.sock', 'mine')
+        run = folder.crawl('--resume', '--pace', 'unlimited')
+        assert run.returncode == 0 and 'cannot be asked' in run.stderr and folder.read('weir.db.sock') == 'mine', run
+
+
+def a_state_file_far_down_has_its_socket_too():
+    with _large() as nginx, Folder() as folder:
+        deep = os.path.join(*['a-folder-with-a-rather-long-name'] * 6)
+        os.makedirs(folder.path(deep))
+        state = os.path.join(folder.path(deep), 'weir.db')
+        process = folder.begin('--quiet', '--interval', '200ms', '--state', state, nginx.url)
+        _until(lambda: os.path.exists(state + '.sock') and len(_log(nginx)) > 2)
+        assert _told(folder, 'jobs', 'list', '--state', state)['live']
+        interrupt(process)
+
+
+def requests_that_make_no_sense_are_answered_or_hung_up_on_and_the_crawl_goes_on():
+    with _large() as nginx, Folder() as folder, Running(folder, nginx, '--interval', '50ms') as crawl:
+        def say(data):
+            with socket.socket(socket.AF_UNIX) as line:
+                line.settimeout(20)
+                line.connect(os.path.relpath(folder.path('weir.db.sock')))
+                try:
+                    line.sendall(data)
+                except (BrokenPipeError, ConnectionResetError):
+                    return b''
+                try:
+                    return line.recv(65536)
+                except ConnectionResetError:
+                    return b''
+        for data in (b'\n', b'[]\n', b'{"ask":"nothing"}\n', b'\xff\xfe\n', b'{"ask":"hosts","sort":7,"most":-5}\n',
+                     b'{"ask":"why","url":"ftp://x"}\n', b'{"ask":"pause"}\n', b'{"ask":"set","host":"x"}\n',
+                     b'{"ask":"why","url":"' + b'h' * 60000 + b'"}\n', b'[' * 60000 + b'\n'):
+            answer = json.loads(say(data))
+            assert answer['ok'] is (b'"hosts"' in data), (data[:50], answer)
+        assert say(b'x' * 200000) == b''
+        idle = [socket.socket(socket.AF_UNIX) for _ in range(40)]
+        for line in idle:
+            line.connect(os.path.relpath(folder.path('weir.db.sock')))
+        for line in idle:
+            line.close()
+        _until(lambda: subprocess.run([os.path.abspath(sys.argv[1]), 'hosts', 'list'], cwd=folder.name,
+                                     capture_output=True).returncode == 0)
+        assert crawl.process.poll() is None
+
+
+def what_is_set_without_a_crawl_is_obeyed_by_the_next_one():
+    with _large() as nginx, Folder() as folder:
+        with Running(folder, nginx, '--interval', '100ms') as crawl:
+            interrupt(crawl.process)
+        assert 'for the next crawl' in _weir(folder, 'hosts', 'set', _key(nginx), '--interval', '500ms').stdout
+        begun = time.time()
+        with Running(folder, nginx, '--resume'):
+            _until(lambda: len([at for at in _arrivals(nginx) if at > begun]) >= 3)
+            after = [at for at in _arrivals(nginx) if at > begun]
+            assert min(b - a for a, b in zip(after, after[1:])) > 0.5 - SLACK, after
+            assert _told(folder, 'hosts', 'show', _key(nginx))['host']['set_interval_ms'] == 500
+
+
+def jobs_are_shown_exported_cancelled_and_resumed():
+    with site() as nginx, Folder() as folder:
+        with Running(folder, nginx, '--interval', '500ms') as crawl:
+            _weir(folder, 'jobs', 'show', '7', status=1)
+            interrupt(crawl.process)
+        shown = _weir(folder, 'jobs', 'show', '1').stdout
+        assert 'unfinished' in shown and nginx.url in shown, shown
+        tasks = [json.loads(line) for line in _weir(folder, 'jobs', 'export', '1').stdout.splitlines()]
+        assert {task['state'] for task in tasks} == {'queued', 'done'}, tasks
+        assert len({task['url'] for task in tasks}) == len(tasks) > 3
+        run = _weir(folder, 'jobs', 'resume', '1', '--pace', 'unlimited', '--interval', '0', '--allow-private')
+        assert run.returncode == 0, run
+        tasks = [json.loads(line) for line in _weir(folder, 'jobs', 'export', '1').stdout.splitlines()]
+        assert len(tasks) == 41 and all(task['state'] == 'done' and task['status'] == 200 for task in tasks), tasks
+        assert 'over already' in _weir(folder, 'jobs', 'cancel', '1', status=1).stderr
+        with Running(folder, nginx, '--interval', '500ms', '--out', 'two.jsonl') as crawl:
+            _weir(folder, 'jobs', 'cancel', '2')
+            crawl.process.communicate(timeout=60)
+            assert crawl.process.returncode == 1
+        assert _told(folder, 'jobs', 'show', '2')['jobs'][0]['status'] == 'cancelled'
+        assert folder.crawl('--resume').returncode == 2
+
+
+def names_that_strangers_chose_are_shown_harmlessly():
+    with site() as nginx, Folder() as folder:
+        assert folder.crawl('--pace', 'unlimited', nginx.url).returncode == 0
+        db = sqlite3.connect(folder.path('weir.db'))
+        db.execute("UPDATE tasks SET verdict = 'x', why = '<img src=x onerror=alert(1)>\u202e' WHERE id = 2")
+        db.execute("INSERT INTO hosts (host) VALUES ('\"><img src=x>\u202egro.example')")
+        db.commit()
+        db.close()
+        for words in (('hosts', 'list'), ('hosts', 'list', '--json'), ('jobs', 'export', '1'),
+                      ('why', f'{nginx.url}/p0.html')):
+            out = _weir(folder, *words).stdout
+            assert out.isascii() and all(c >= ' ' or c == '\n' for c in out), (words, out)
+        assert '<img' not in _weir(folder, 'hosts', 'list', '--json').stdout
+
+
+if __name__ == '__main__':
+    cases.main()
