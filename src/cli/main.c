@@ -13,6 +13,7 @@
 #include "cli/kit/complete.h"
 #include "cli/kit/limits.h"
 #include "cli/kit/output.h"
+#include "cli/report/report.h"
 #include "cli/robots/robots.h"
 #include "cli/simulate/simulate.h"
 #include "cli/url/url.h"
@@ -29,6 +30,7 @@ static const struct wr_command list[] = {
     {"headers", "say what a response's header tells of limits", wr_headers_run},
     {"hosts", "look at the hosts of a crawl, and steer them", wr_hosts_run},
     {"jobs", "look at crawls, and end or resume them", wr_jobs_run},
+    {"report", "tell again what a crawl came to, also as a page", wr_report_run},
     {"robots", "say what a robots.txt allows, and which line decides", wr_robots_run},
     {"simulate", "try pacers against modelled hosts, in virtual time", wr_simulate_run},
     {"url", "show a URL the way weir sees it", wr_url_run},

@@ -15,6 +15,8 @@
 #include "cli/crawl/words.h"
 #include "cli/kit/output.h"
 #include "cli/kit/signals.h"
+#include "cli/report/keep.h"
+#include "cli/report/text.h"
 #include "shell/desk/desk.h"
 #include "shell/memory/memory.h"
 
@@ -41,6 +43,7 @@ struct crawl {
     bool has_made_state; /* there was none */
     struct wr_screen screen;
     struct wr_seeds seeds;
+    struct wr_course course;
 };
 
 /* ---- words ---- */
@@ -294,6 +297,28 @@ static void advise(struct crawl *crawl, const struct wr_engine_result *result)
         wr_screen_say(&crawl->screen, "nothing could be fetched; \"error\" in the lines says why (are you online?)");
 }
 
+/* What is kept is what is said: weir report says the same. */
+static void tell_report(struct crawl *crawl, const struct wr_crawl_report *report)
+{
+    const struct wr_crawl_settings *settings = &crawl->settings;
+    bool is_taken = strcmp(settings->out, "-") == 0 || (settings->report != NULL && strcmp(settings->report, "-") == 0);
+    struct wr_facts facts;
+    size_t bytes = 0;
+    char *text = wr_crawl_report_kept(report, &bytes);
+    struct wr_span kept = {text, bytes};
+    if (text == NULL || wr_facts_read(kept, &facts) != 0) {
+        wr_complain("out of memory: there is no report");
+        free(text);
+        return;
+    }
+    if (report->result->end != WR_END_BROKEN)
+        (void)wr_report_keep(settings->state, report->result->job, kept);
+    if (!settings->json && !settings->quiet)
+        wr_report_text(&facts, settings->report == NULL ? "--report FILE.json" : NULL, is_taken ? stderr : stdout);
+    wr_facts_release(&facts);
+    free(text);
+}
+
 static int finish(struct crawl *crawl)
 {
     struct wr_engine_result result;
@@ -301,14 +326,14 @@ static int finish(struct crawl *crawl)
     wr_desk_close(crawl->desk);
     wr_screen_clear(&crawl->screen);
     wr_engine_finish(crawl->engine, &result);
-    struct wr_crawl_report report = {&crawl->settings, crawl->engine, &result, crawl->seeds.refused};
+    struct wr_crawl_report report = {&crawl->settings,     crawl->engine,  &result,
+                                     crawl->seeds.refused, &crawl->course, ""};
     const struct wr_crawl_settings *settings = &crawl->settings;
-    bool is_taken = strcmp(settings->out, "-") == 0 || (settings->report != NULL && strcmp(settings->report, "-") == 0);
     int status = status_of(crawl, &result);
+    wr_crawl_report_stamp(&report);
     if (settings->json && !wr_crawl_report_json(&report, stdout))
         wr_print_lost(errno);
-    else if (!settings->json && !settings->quiet)
-        wr_crawl_report_text(&report, is_taken ? stderr : stdout);
+    tell_report(crawl, &report);
     if (!write_report(crawl, &report) && status == WR_EXIT_OK)
         status = WR_EXIT_FAILED;
     if (!settings->quiet)
@@ -347,10 +372,12 @@ static void watch(struct crawl *crawl)
     struct wr_engine_stats stats;
     bool is_noted = crawl->settings.quiet;
     unsigned seen = 0;
+    wr_course_init(&crawl->course);
     while (!wr_engine_wait(crawl->engine, LOOK_EVERY_NS)) {
         obey_signals(crawl, &seen);
         wr_engine_stats_get(crawl->engine, &stats);
         note_silence(crawl, &stats, &is_noted);
+        wr_course_take(&crawl->course, crawl->engine, stats.elapsed_ns);
         wr_screen_show(&crawl->screen, &stats);
     }
 }

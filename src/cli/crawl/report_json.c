@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* report_json.c - what a crawl came to, as JSON. */
 #include <math.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "base/json.h"
 #include "cli/crawl/report.h"
+#include "cli/report/facts.h"
 
 #define PIECE_ROOM 8192 /* of a host, or of the totals: keys are short, and paths at most 4 KiB are escaped */
 
@@ -45,7 +48,44 @@ static void append_rate(struct wr_buf *buf, const char *name, double rate)
     wr_buf_append_number(buf, rate);
 }
 
-/* ---- the whole ---- */
+static void append_waits(struct wr_buf *buf, const int64_t waited_ns[WEIR_REASON_QUEUE + 1])
+{
+    const char *before = "";
+    wr_buf_append_string(buf, ", \"waited_s\": {");
+    for (size_t i = 1; i <= WEIR_REASON_QUEUE; i++) {
+        if (waited_ns[i] <= 0)
+            continue;
+        wr_buf_append_string(buf, before);
+        wr_append_json_string(buf, wr_span_of(weir_reason_name((weir_reason)i)));
+        append_seconds(buf, ": ", waited_ns[i]);
+        before = ", ";
+    }
+    wr_buf_append_string(buf, "}");
+}
+
+/* ---- totals ---- */
+
+static void append_statuses(struct wr_buf *buf, const struct wr_engine *engine)
+{
+    uint64_t counts[WR_STATUSES_COUNT];
+    const char *before = "";
+    wr_engine_report_statuses(engine, counts);
+    wr_buf_append_string(buf, ",\n \"statuses\": {");
+    for (size_t status = 1; status <= WR_STATUSES_COUNT; status++) { /* none at last */
+        uint64_t count = counts[status % WR_STATUSES_COUNT];
+        if (count == 0)
+            continue;
+        wr_buf_append_string(buf, before);
+        wr_buf_append_string(buf, "\"");
+        if (status < WR_STATUSES_COUNT)
+            wr_buf_append_u64(buf, status);
+        else
+            wr_buf_append_string(buf, "none");
+        wr_append_json_count(buf, "\": ", count);
+        before = ", ";
+    }
+    wr_buf_append_string(buf, "}");
+}
 
 static void append_totals(struct wr_buf *buf, const struct wr_crawl_report *report)
 {
@@ -55,6 +95,7 @@ static void append_totals(struct wr_buf *buf, const struct wr_crawl_report *repo
     append_text(buf, ", \"why\": ", report->result->why);
     append_text(buf, ", \"state\": ", report->settings->state);
     append_text(buf, ", \"out\": ", report->settings->out);
+    append_text(buf, ", \"ended_at\": ", report->ended_at);
     append_seconds(buf, ",\n \"seconds\": ", stats->elapsed_ns);
     wr_append_json_count(buf, ", \"pages\": ", stats->pages);
     wr_append_json_count(buf, ", \"fetched\": ", stats->fetched);
@@ -76,36 +117,45 @@ static void append_totals(struct wr_buf *buf, const struct wr_crawl_report *repo
     wr_append_json_count(buf, ", \"links_beyond_depth\": ", stats->deeper);
     append_text(buf, ", \"failed_url\": ", report->result->failed_url);
     append_text(buf, ", \"failed_why\": ", report->result->failed_why);
+    wr_append_json_count(buf, ",\n \"max_pages\": ", report->settings->max_pages);
+    wr_append_json_count(buf, ", \"host_pages\": ", report->settings->host_pages);
+    wr_append_json_count(buf, ", \"depth\": ", report->settings->depth);
+    append_statuses(buf, report->engine);
+    append_seconds(buf, ",\n \"step_s\": ", report->course->step_ns);
     wr_buf_append_string(buf, ",\n \"hosts\": [");
 }
 
-static void append_waits(struct wr_buf *buf, const struct wr_engine_host *host)
-{
-    const char *before = "";
-    wr_buf_append_string(buf, ", \"waited_s\": {");
-    for (size_t i = 1; i <= WEIR_REASON_QUEUE; i++) {
-        if (host->waited_ns[i] <= 0)
-            continue;
-        wr_buf_append_string(buf, before);
-        wr_append_json_string(buf, wr_span_of(weir_reason_name((weir_reason)i)));
-        append_seconds(buf, ": ", host->waited_ns[i]);
-        before = ", ";
-    }
-    wr_buf_append_string(buf, "}}");
-}
+/* ---- hosts ---- */
 
 struct writer {
+    const struct wr_crawl_report *report;
     FILE *out;
-    size_t hosts;
+    size_t most, hosts;
+    uint64_t left_out, too_soon;
+    int64_t waited_ns[WEIR_REASON_QUEUE + 1];
 };
 
-static void write_host(void *context, const struct wr_engine_host *host)
+static void append_starts(struct wr_buf *buf, const struct wr_crawl_report *report, const struct wr_engine_host *host)
 {
-    struct writer *writer = context;
+    int64_t starts[WR_COURSE_POINTS];
+    size_t count = wr_course_tell(report->course, host->key, host->requests, report->result->stats.elapsed_ns, starts);
+    if (count == 0)
+        return;
+    wr_buf_append_string(buf, ", \"starts\": [");
+    for (size_t i = 0; i < count; i++)
+        if (starts[i] < 0)
+            wr_append_json_null(buf, i > 0 ? ", " : "");
+        else
+            wr_append_json_count(buf, i > 0 ? ", " : "", (uint64_t)starts[i]);
+    wr_buf_append_string(buf, "]");
+}
+
+static void write_host(struct writer *writer, const struct wr_engine_host *host)
+{
     char memory[PIECE_ROOM];
     struct wr_buf buf;
     wr_buf_init_fixed(&buf, memory, sizeof memory);
-    wr_buf_append_string(&buf, writer->hosts++ > 0 ? ",\n  {\"host\": " : "\n  {\"host\": ");
+    wr_buf_append_string(&buf, writer->hosts > 0 ? ",\n  {\"host\": " : "\n  {\"host\": ");
     wr_append_json_string(&buf, host->key);
     wr_append_json_count(&buf, ", \"requests\": ", host->requests);
     wr_append_json_count(&buf, ", \"ok\": ", host->ok);
@@ -119,19 +169,67 @@ static void write_host(void *context, const struct wr_engine_host *host)
     append_some_seconds(&buf, ", \"closest_s\": ", host->closest_ns);
     append_some_seconds(&buf, ", \"robots_delay_s\": ", host->robots_delay_ns);
     wr_append_json_count(&buf, ", \"too_soon\": ", host->hasty);
-    append_waits(&buf, host);
+    append_waits(&buf, host->waited_ns);
+    append_starts(&buf, writer->report, host);
+    wr_buf_append_string(&buf, "}");
     (void)fwrite(buf.bytes, 1, buf.length, writer->out);
 }
 
-bool wr_crawl_report_json(const struct wr_crawl_report *report, FILE *out)
+static void take_host(void *context, const struct wr_engine_host *host)
+{
+    struct writer *writer = context;
+    writer->too_soon += host->hasty;
+    for (size_t i = 1; i <= WEIR_REASON_QUEUE; i++)
+        writer->waited_ns[i] += host->waited_ns[i];
+    if (writer->hosts == writer->most) {
+        writer->left_out++;
+        return;
+    }
+    write_host(writer, host);
+    writer->hosts++;
+}
+
+static bool write_all(const struct wr_crawl_report *report, size_t most, FILE *out)
 {
     static char memory[8 * PIECE_ROOM];
-    struct writer writer = {.out = out};
+    struct writer writer = {.report = report, .out = out, .most = most};
     struct wr_buf buf;
     wr_buf_init_fixed(&buf, memory, sizeof memory);
     append_totals(&buf, report);
     (void)fwrite(buf.bytes, 1, buf.length, out);
-    uint64_t left_out = wr_engine_report(report->engine, write_host, &writer);
-    fprintf(out, "\n ], \"hosts_left_out\": %llu}\n", (unsigned long long)left_out);
+    writer.left_out += wr_engine_report(report->engine, take_host, &writer);
+    wr_buf_init_fixed(&buf, memory, sizeof memory);
+    wr_append_json_count(&buf, "\n ], \"hosts_left_out\": ", writer.left_out);
+    wr_append_json_count(&buf, ", \"too_soon\": ", writer.too_soon);
+    append_waits(&buf, writer.waited_ns);
+    wr_buf_append_string(&buf, "}\n");
+    (void)fwrite(buf.bytes, 1, buf.length, out);
     return fflush(out) == 0 && !ferror(out);
+}
+
+void wr_crawl_report_stamp(struct wr_crawl_report *report)
+{
+    time_t now = (time_t)(weir_wall_now() / WEIR_SECOND);
+    struct tm when;
+    report->ended_at[0] = '\0';
+    if (gmtime_r(&now, &when) != NULL)
+        (void)strftime(report->ended_at, sizeof report->ended_at, "%Y-%m-%dT%H:%M:%SZ", &when);
+}
+
+bool wr_crawl_report_json(const struct wr_crawl_report *report, FILE *out)
+{
+    return write_all(report, SIZE_MAX, out);
+}
+
+char *wr_crawl_report_kept(const struct wr_crawl_report *report, size_t *ret_bytes)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, ret_bytes);
+    bool well = out != NULL && write_all(report, WR_FACTS_HOSTS, out);
+    if (out != NULL && fclose(out) != 0)
+        well = false;
+    if (well)
+        return text;
+    free(text);
+    return NULL;
 }

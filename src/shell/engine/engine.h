@@ -221,6 +221,11 @@ typedef void wr_engine_tell_host(void *context, const struct wr_engine_host *hos
 #define WR_ENGINE_REPORT_MAX 100000
 uint64_t wr_engine_report(struct wr_engine *engine, wr_engine_tell_host *tell, void *context);
 
+/* How often each status was answered, robots.txt and what was tried again included; [0]: no answer. After
+ * wr_engine_finish. */
+#define WR_STATUSES_COUNT 1000
+void wr_engine_report_statuses(const struct wr_engine *engine, uint64_t ret_counts[WR_STATUSES_COUNT]);
+
 void wr_engine_free(struct wr_engine *engine);
 
 #endif

@@ -319,6 +319,11 @@ static void wait_a_while(struct wr_crawl_loop *loop, const char *words)
     wr_cap_scarce(loop);
 }
 
+static void count_status(struct wr_crawl_loop *loop, int status)
+{
+    loop->statuses[status > 0 && status < WR_STATUSES_COUNT ? status : 0]++;
+}
+
 static void on_done(void *context, const struct wr_net_result *result)
 {
     struct wr_flight *flight = context;
@@ -333,6 +338,8 @@ static void on_done(void *context, const struct wr_net_result *result)
         count_as_attempt(flight);
     if (result->end != WR_NET_SCARCE)
         wr_engine_has_enough(loop->engine);
+    if (!is_given_back(flight))
+        count_status(loop, result->status);
     if (is_given_back(flight)) {
         if (result->end == WR_NET_SCARCE)
             wait_a_while(loop, result->words);

@@ -173,6 +173,14 @@ uint64_t wr_engine_report(struct wr_engine *engine, wr_engine_tell_host *tell, v
     return tally->left_out;
 }
 
+void wr_engine_report_statuses(const struct wr_engine *engine, uint64_t ret_counts[WR_STATUSES_COUNT])
+{
+    memset(ret_counts, 0, WR_STATUSES_COUNT * sizeof ret_counts[0]);
+    for (uint32_t i = 0; engine->loops != NULL && i < engine->loop_count; i++)
+        for (size_t status = 0; status < WR_STATUSES_COUNT; status++)
+            ret_counts[status] += engine->loops[i].statuses[status];
+}
+
 void wr_tally_free(struct wr_engine *engine)
 {
     const struct wr_map_slot *slot;

@@ -11,7 +11,7 @@
  *     scope.c    which links are followed             line.c     a line of the output
  *     report.c   looking                              log.c      a line for each request
  *     cap.c      limits over everything               keep.c     answers that are kept
- *     wall.c     hosts that do not let us in
+ *     wall.c     hosts that do not let us in          course.c   how fast hosts were asked, over time
  *     archive.c  the files that they are kept in      bodies.c   their names
  *     ask.c      questions to loops                   look.c     their answers; steer.c
  *     events.c   what happens to hosts                digest.c   digests of bodies
@@ -329,6 +329,7 @@ struct wr_crawl_loop {
     size_t changes_room;
     uint64_t *elsewhere;
     struct wr_crawl_counts counts;
+    uint64_t statuses[WR_STATUSES_COUNT]; /* of what was answered, the thread's while it runs; [0]: of no answer */
 };
 
 int wr_crawl_loop_open(struct wr_crawl_loop *loop, struct wr_engine *engine, uint32_t index);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* chart.c - a host's pace over the time of a run, as a picture in the page.
+ *
+ *     8/s |      ______            steps: starts in each, over its length
+ *         |_____|      |____
+ *       0 |------------------ - - what is allowed, as known at the end
+ *         0              2m 10s
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "cli/kit/figures.h"
+#include "cli/report/html.h"
+
+#define WIDTH 600
+#define LEFT 52
+#define RIGHT 8
+#define TOP 10
+#define HEIGHT 96     /* of the curve */
+#define ALLOWED_MAX 3 /* times the fastest: what is allowed beyond that is not drawn, or the curve would be flat */
+
+struct chart {
+    const struct wr_facts_host *host;
+    double elapsed_s, step_s;
+    double top; /* a second, at the upper end */
+};
+
+/* The last step may have ended early. */
+static double rate_at(const struct chart *chart, size_t i)
+{
+    double from = (double)i * chart->step_s, length = chart->elapsed_s - from;
+    length = length < chart->step_s ? length : chart->step_s;
+    double least = chart->step_s / 4; /* the rate of less is noise */
+    return chart->host->starts[i] < 0 ? 0 : (double)chart->host->starts[i] / (length > least ? length : least);
+}
+
+static double x_of(const struct chart *chart, double at_s)
+{
+    double share = at_s / chart->elapsed_s;
+    return LEFT + (WIDTH - LEFT - RIGHT) * (share < 1 ? share : 1);
+}
+
+static double y_of(const struct chart *chart, double rate)
+{
+    return TOP + HEIGHT * (1 - rate / chart->top);
+}
+
+static void write_curve(const struct chart *chart, FILE *out)
+{
+    bool is_drawn = false;
+    fputs("<path class=\"pace\" d=\"", out);
+    for (size_t i = 0; i < chart->host->points; i++) {
+        double from = x_of(chart, (double)i * chart->step_s), to = x_of(chart, (double)(i + 1) * chart->step_s);
+        double y = y_of(chart, rate_at(chart, i));
+        if (chart->host->starts[i] < 0) {
+            is_drawn = false;
+            continue;
+        }
+        fprintf(out, "%c%.1f %.1fL%.1f %.1f", is_drawn ? 'L' : 'M', from, y, to, y);
+        is_drawn = true;
+    }
+    fputs("\"/>\n", out);
+}
+
+static void write_label(FILE *out, const char *anchor, double x, double y, const char *text)
+{
+    fprintf(out, "<text text-anchor=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", anchor, x, y, text);
+}
+
+static void write_picture(const struct chart *chart, FILE *out)
+{
+    char top[32], passed[32];
+    double allowed = chart->host->allowed;
+    wr_figure_rate(chart->top, top, sizeof top);
+    wr_figure_duration((int64_t)(chart->elapsed_s * 1e9), passed, sizeof passed);
+    fprintf(out, "<svg viewBox=\"0 0 %d %d\" aria-hidden=\"true\">\n", WIDTH, TOP + HEIGHT + 20);
+    fprintf(out, "<path class=\"axis\" d=\"M%d %dV%dH%d\"/>\n", LEFT, TOP, TOP + HEIGHT, WIDTH - RIGHT);
+    write_label(out, "end", LEFT - 6, TOP + 8, top);
+    write_label(out, "end", LEFT - 6, TOP + HEIGHT, "0");
+    write_label(out, "start", LEFT, TOP + HEIGHT + 16, "0");
+    write_label(out, "end", WIDTH - RIGHT, TOP + HEIGHT + 16, passed);
+    if (isfinite(allowed) && allowed <= chart->top)
+        fprintf(out, "<path class=\"allowed\" d=\"M%d %.1fH%d\"/>\n", LEFT, y_of(chart, allowed), WIDTH - RIGHT);
+    write_curve(chart, out);
+    fputs("</svg>\n", out);
+}
+
+void wr_html_course(const struct wr_facts *facts, const struct wr_facts_host *host, FILE *out)
+{
+    struct chart chart = {host, (double)facts->elapsed_ns / 1e9, (double)facts->step_ns / 1e9, 0};
+    char fastest[32], allowed[32];
+    if (host->points == 0 || facts->elapsed_ns <= 0 || facts->step_ns <= 0)
+        return;
+    for (size_t i = 0; i < host->points; i++)
+        chart.top = rate_at(&chart, i) > chart.top ? rate_at(&chart, i) : chart.top;
+    if (!(chart.top > 0))
+        return;
+    wr_figure_rate(chart.top, fastest, sizeof fastest);
+    wr_figure_rate(host->allowed, allowed, sizeof allowed);
+    if (isfinite(host->allowed) && host->allowed > chart.top && host->allowed < chart.top * ALLOWED_MAX)
+        chart.top = host->allowed;
+    fputs("<figure>\n<figcaption><b>", out);
+    wr_html_text(out, host->name);
+    fprintf(out, "</b>: %" PRIu64 " request%s, at most %s, allowed %s</figcaption>\n", host->requests,
+            wr_figure_s(host->requests), fastest, allowed);
+    write_picture(&chart, out);
+    fputs("</figure>\n", out);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* report.c - weir report: the command. */
+#include "cli/report/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/parse.h"
+#include "cli/kit/options.h"
+#include "cli/kit/output.h"
+#include "cli/report/html.h"
+#include "cli/report/keep.h"
+#include "cli/report/text.h"
+
+struct settings {
+    const char *state, *html;
+    uint64_t run;
+    bool json;
+};
+
+static const struct wr_option options[] = {
+    {"state", WR_STRING(struct settings, state), .value = "FILE", .help = "where the crawl is remembered"},
+    {"run", WR_COUNT(struct settings, run), .value = "N", .min = 0, .max = INT64_MAX,
+     .help = "of a job that was resumed: this run (0: the last)"},
+    {"json", WR_FLAG(struct settings, json), .help = "as JSON, as it was kept"},
+    {"html", WR_STRING(struct settings, html), .value = "FILE", .help = "as a page with charts; - is standard output"},
+};
+
+static const struct wr_usage usage = {
+    .who = "weir report",
+    .operands = "[JOB]",
+    .operands_min = 0,
+    .operands_max = 1,
+    .about = "Tells again what a run of a crawl came to, out of its state file: of the run that\n"
+             "ended last, or of the job JOB.\n"
+             "\n"
+             "  weir report                       of weir.db\n"
+             "  weir report --html report.html    one page, to be looked at or passed on\n"
+             "  weir report --state a.db --run 1 3\n"
+             "\n"
+             "The status is 0 if there is such a report, 1 if there is none or it cannot be read\n"
+             "or written, and 2 if the request makes no sense.\n",
+    .options = options,
+    .count = sizeof options / sizeof options[0],
+};
+
+static void complain_absent(const struct settings *settings, int64_t job)
+{
+    struct stat status;
+    if (stat(settings->state, &status) != 0)
+        wr_complain("there is no state file %s; give --state FILE", settings->state);
+    else if (job > 0 && settings->run > 0)
+        wr_complain("%s has no report of run %llu of job %lld; of each job the last %d are kept", settings->state,
+                    (unsigned long long)settings->run, (long long)job, WR_STORE_REPORTS_KEPT);
+    else if (job > 0)
+        wr_complain("%s has no report of job %lld: there is no such job, or none of its runs has come to an end",
+                    settings->state, (long long)job);
+    else
+        wr_complain("%s has no report: no run of a crawl has come to an end", settings->state);
+}
+
+/* A file whole or not at all would be better still; but this one can be made again. */
+static bool write_page(const struct settings *settings, const struct wr_facts *facts, const char *title)
+{
+    bool is_output = strcmp(settings->html, "-") == 0;
+    FILE *out = is_output ? stdout : fopen(settings->html, "we");
+    bool well = out != NULL && wr_report_html(facts, title, out);
+    int error = errno;
+    if (out != NULL && !is_output && fclose(out) != 0 && well) {
+        error = errno;
+        well = false;
+    }
+    if (!well)
+        wr_complain("--html: cannot write %s: %s", settings->html, strerror(error));
+    return well;
+}
+
+static int show(const struct settings *settings, const struct wr_report_found *found)
+{
+    struct wr_facts facts;
+    char title[96];
+    int error = wr_facts_read((struct wr_span){found->text, found->bytes}, &facts);
+    if (error != 0) {
+        wr_complain("the report of job %lld in %s cannot be read: %s", (long long)found->job, settings->state,
+                    error == WEIR_E_INVAL ? "it is damaged" : weir_error_text(error));
+        return WR_EXIT_FAILED;
+    }
+    bool well = true;
+    (void)snprintf(title, sizeof title, "Job %lld, run %lld", (long long)found->job, (long long)found->run);
+    if (settings->html != NULL)
+        well = write_page(settings, &facts, title);
+    else if (settings->json)
+        well = fwrite(found->text, 1, found->bytes, stdout) == found->bytes;
+    else {
+        printf("job %lld, run %lld, ended %s\n", (long long)found->job, (long long)found->run,
+               facts.ended_at[0] != '\0' ? facts.ended_at : "at an unknown time");
+        wr_report_text(&facts, facts.hosts_left_out == 0 ? "weir report --json" : NULL, stdout);
+    }
+    if (settings->html == NULL && (!well || fflush(stdout) != 0))
+        wr_print_lost(errno);
+    wr_facts_release(&facts);
+    return well ? WR_EXIT_OK : WR_EXIT_FAILED;
+}
+
+static bool parse_job(const char *text, int64_t *ret_job)
+{
+    uint64_t job;
+    if (wr_parse_u64(text, strlen(text), 1, INT64_MAX, &job) != 0) {
+        wr_complain("\"%s\" is no job: give its number, as in \"weir report 1\"; --state FILE names the file", text);
+        return false;
+    }
+    *ret_job = (int64_t)job;
+    return true;
+}
+
+int wr_report_run(int argc, char **argv)
+{
+    struct settings settings = {.state = "weir.db"};
+    struct wr_report_found found = {.job = 0};
+    int status;
+    if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
+        return status;
+    if (argc > 0 && !parse_job(argv[0], &found.job))
+        return WR_EXIT_USAGE;
+    if (settings.json && settings.html != NULL) {
+        wr_complain("--json and --html: give one of them");
+        return WR_EXIT_USAGE;
+    }
+    if (settings.run > 0 && found.job == 0) {
+        wr_complain("--run says which run of a job: give the job, too, as in \"weir report --run %llu 1\"",
+                    (unsigned long long)settings.run);
+        return WR_EXIT_USAGE;
+    }
+    int64_t job = found.job;
+    found.run = (int64_t)settings.run;
+    int error = wr_report_find(settings.state, &found);
+    if (error == WEIR_E_ABSENT)
+        complain_absent(&settings, job);
+    else if (error != 0)
+        wr_complain("--state: %s", weir_error_detail()[0] != '\0' ? weir_error_detail() : weir_error_text(error));
+    status = error == 0 ? show(&settings, &found) : WR_EXIT_FAILED;
+    free(found.text);
+    return status;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* test_report_parts.c - the course of a run: how fast hosts were asked, in few steps whatever the time. */
+#include "lib/test.h"
+
+#include "shell/engine/course.h"
+
+static struct wr_course course;
+
+/* A host is looked at once in each second, and was asked `per_step` times more. */
+static void go_on(const char *key, int from, int to, uint64_t per_step)
+{
+    for (int second = from + 1; second <= to; second++) {
+        if (second * WEIR_SECOND < (course.points + 1) * course.step_ns)
+            continue;
+        wr_course_step(&course, second * WEIR_SECOND);
+        wr_course_see(&course, key, (uint64_t)second * per_step, true);
+    }
+}
+
+static int64_t sum(const int64_t *starts, size_t count)
+{
+    int64_t total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += starts[i] > 0 ? starts[i] : 0;
+    return total;
+}
+
+static void course_has_the_starts_of_each_step_and_of_the_last_that_was_not_over(void **state)
+{
+    (void)state;
+    int64_t starts[WR_COURSE_POINTS];
+    wr_course_init(&course);
+    go_on("a.example", 0, 3, 5);
+    size_t count = wr_course_tell(&course, wr_span_of("a.example"), 17, 3500 * WEIR_MILLISECOND, starts);
+    assert_int_equal(count, 4);
+    assert_true(starts[0] == 5 && starts[1] == 5 && starts[2] == 5 && starts[3] == 2);
+    assert_int_equal(wr_course_tell(&course, wr_span_of("b.example"), 17, 3500 * WEIR_MILLISECOND, starts), 0);
+}
+
+static void run_shorter_than_a_step_is_one_step(void **state)
+{
+    (void)state;
+    int64_t starts[WR_COURSE_POINTS];
+    wr_course_init(&course);
+    assert_int_equal(wr_course_tell(&course, wr_span_of("a.example"), 17, WEIR_SECOND / 2, starts), 1);
+    assert_int_equal(starts[0], 17);
+}
+
+static void steps_are_joined_and_no_start_is_lost_however_long_it_takes(void **state)
+{
+    (void)state;
+    static const int lengths[] = {59, 60, 61, 119, 120, 3599, 100000};
+    int64_t starts[WR_COURSE_POINTS];
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        int seconds = lengths[i];
+        wr_course_init(&course);
+        go_on("a.example", 0, seconds, 3);
+        size_t count = wr_course_tell(&course, wr_span_of("a.example"), (uint64_t)seconds * 3 + 1,
+                                      seconds * WEIR_SECOND + WEIR_SECOND / 2, starts);
+        assert_in_range(count, 1, WR_COURSE_POINTS);
+        assert_true(seconds < 60 || count > WR_COURSE_POINTS / 2);
+        assert_int_equal(sum(starts, count), seconds * 3 + 1);
+        for (size_t n = 0; n + 1 < count; n++)
+            assert_int_equal(starts[n], 3 * course.step_ns / WEIR_SECOND);
+    }
+}
+
+static void what_was_before_a_host_was_seen_is_not_made_up(void **state)
+{
+    (void)state;
+    int64_t starts[WR_COURSE_POINTS];
+    wr_course_init(&course);
+    wr_course_step(&course, 2 * WEIR_SECOND);
+    wr_course_see(&course, "late.example", 100, false);
+    wr_course_step(&course, 3 * WEIR_SECOND);
+    wr_course_see(&course, "late.example", 107, false);
+    size_t count = wr_course_tell(&course, wr_span_of("late.example"), 150, 3 * WEIR_SECOND, starts);
+    assert_int_equal(count, 4);
+    assert_true(starts[0] == -1 && starts[1] == -1 && starts[2] == 7 && starts[3] == 0);
+}
+
+/* It was put out of memory, and counts anew. */
+static void host_that_was_forgotten_meanwhile_counts_from_nothing(void **state)
+{
+    (void)state;
+    int64_t starts[WR_COURSE_POINTS];
+    wr_course_init(&course);
+    go_on("a.example", 0, 2, 10);
+    wr_course_step(&course, 3 * WEIR_SECOND);
+    wr_course_see(&course, "a.example", 4, true);
+    assert_int_equal(wr_course_tell(&course, wr_span_of("a.example"), 30, 3 * WEIR_SECOND, starts), 4);
+    assert_true(starts[1] == 10 && starts[2] == 4 && starts[3] == 0);
+}
+
+static void hosts_that_were_asked_most_stay(void **state)
+{
+    (void)state;
+    char key[32];
+    int64_t starts[WR_COURSE_POINTS];
+    wr_course_init(&course);
+    wr_course_step(&course, WEIR_SECOND);
+    for (unsigned i = 0; i < 4 * WR_COURSE_HOSTS; i++) {
+        snprintf(key, sizeof key, "h%u.example", i);
+        wr_course_see(&course, key, i == 0 ? 1000 : 10, true);
+    }
+    wr_course_see(&course, "busy.example", 500, true);
+    assert_int_equal(course.count, WR_COURSE_HOSTS);
+    assert_int_equal(wr_course_tell(&course, wr_span_of("h0.example"), 1000, WEIR_SECOND, starts), 2);
+    assert_int_equal(wr_course_tell(&course, wr_span_of("busy.example"), 500, WEIR_SECOND, starts), 2);
+    assert_int_equal(starts[0], 500);
+}
+
+WEIR_TESTS(test(course_has_the_starts_of_each_step_and_of_the_last_that_was_not_over),
+           test(run_shorter_than_a_step_is_one_step), test(steps_are_joined_and_no_start_is_lost_however_long_it_takes),
+           test(what_was_before_a_host_was_seen_is_not_made_up),
+           test(host_that_was_forgotten_meanwhile_counts_from_nothing), test(hosts_that_were_asked_most_stay))

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What a crawl says at its end, and what weir report says of it afterwards. The first argument is the program."""
+import json
+import os
+import subprocess
+import sys
+
+from site_rig import PAGES, Folder, cases, interrupt, site
+from page import harmless
+
+FAST = ('--pace', 'unlimited')
+
+
+def _report(folder, *words):
+    return subprocess.run([os.path.abspath(sys.argv[1]), 'report', *words], cwd=folder.name, capture_output=True, text=True,
+                          timeout=60, stdin=subprocess.DEVNULL)
+
+
+def end_report_and_weir_report_say_the_same():
+    home = '<a href="p0.html">a</a><a href="gone">b</a><a href="/secret/x">c</a>'
+    with site(**{'index.html': home, 'robots.txt': 'User-agent: *\nDisallow: /secret\n'}) as nginx, Folder() as folder:
+        run = folder.crawl(*FAST, '--depth', '2', '--report', 'r.json', nginx.url)
+        again = _report(folder)
+        assert again.returncode == 0 and again.stderr == '', again
+        first, _, rest = again.stdout.partition('\n')
+        assert first.startswith('job 1, run 1, ended 20') and rest == run.stdout, (again, run)
+        assert _report(folder, '--json').stdout == folder.read('r.json')
+
+
+def statuses_of_the_report_are_those_that_nginx_logged():
+    with site(**{'index.html': '<a href="p0.html">a</a><a href="gone">b</a>'}) as nginx, Folder() as folder:
+        assert folder.crawl(*FAST, '--quiet', nginx.url).returncode == 1
+        report = json.loads(_report(folder, '--json').stdout)
+        assert report['statuses'] == {'200': PAGES + 1, '404': 2}, report  # the page, and robots.txt
+        assert sum(report['statuses'].values()) == report['requests'] == len(nginx.log()), report
+        harmless(_report(folder, '--html', '-').stdout)
+
+
+def pace_over_time_adds_up_to_the_requests():
+    with site() as nginx, Folder() as folder:
+        assert folder.crawl(*FAST, '--interval', '100ms', nginx.url).returncode == 0
+        report = json.loads(_report(folder, '--json').stdout)
+        [host] = report['hosts']
+        assert report['step_s'] == 1 and sum(host['starts']) == host['requests'] == PAGES + 2, host
+        assert len(host['starts']) == int(report['seconds']) + 1 and max(host['starts']) <= 25, host
+        page = harmless(_report(folder, '--html', '-').stdout)
+        assert page.count('figure') == 1 and nginx.url.removeprefix('http://') in page.texts, page.texts
+
+
+def each_run_of_a_job_has_its_report():
+    with site() as nginx, Folder() as folder:
+        process = folder.begin(*FAST, '--interval', '100ms', nginx.url)
+        folder.await_lines(5)
+        code, out, _ = interrupt(process)
+        assert code == 3 and _report(folder).stdout.partition('\n')[2] == out, out
+        assert folder.crawl('--resume').returncode == 0
+        first, last = (json.loads(_report(folder, '--json', '--run', run, '1').stdout) for run in '12')
+        assert (first['end'], last['end']) == ('stopped', 'completed'), (first, last)
+        assert first['pages'] + last['pages'] == PAGES + 1, (first, last)
+
+
+def while_a_crawl_has_the_state_file_it_is_named():
+    with site() as nginx, Folder() as folder:
+        process = folder.begin(*FAST, '--interval', '100ms', nginx.url)
+        folder.await_lines(1)
+        run = _report(folder)
+        assert run.returncode == 1 and str(process.pid) in run.stderr and run.stderr.count('\n') == 1, run
+        interrupt(process)
+
+
+if __name__ == '__main__':
+    cases.main()
