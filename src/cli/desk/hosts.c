@@ -100,8 +100,9 @@ static const struct wr_option list_options[] = {
 
 static const struct wr_usage list_usage = {
     .who = "weir hosts list",
-    .about = "Lists hosts: of a crawl that runs those that it has in mind, with what holds each of them, for how long, "
-             "and how fast it is asked; else those of the state file, with what was learned of them.",
+    .about = "Lists hosts: of a crawl that runs those that it has in mind, with what holds each of\n"
+             "them, for how long, and how fast it is asked; else those of the state file, with what\n"
+             "was learned of them.",
     .options = list_options,
     .count = sizeof list_options / sizeof list_options[0],
 };
@@ -184,15 +185,15 @@ static int run_show(int argc, char **argv)
 
 static const struct wr_usage pause_usage = {
     .who = "weir hosts pause",
-    .about = "Starts no more requests to a host: at once, if a crawl runs, and in later ones, until \"weir hosts "
-             "resume\". What is in flight ends.",
+    .about = "Starts no more requests to a host: at once, if a crawl runs, and in later ones, until\n"
+             "\"weir hosts resume\". What is in flight ends.",
     PLAIN};
 static const struct wr_usage resume_usage = {
     .who = "weir hosts resume", .about = "Lets requests to a host start again.", PLAIN};
 static const struct wr_usage forget_usage = {
     .who = "weir hosts forget",
-    .about = "Forgets what was learned of a host: its pace begins anew. What its server said, Crawl-delay and "
-             "Retry-After, stays.",
+    .about = "Forgets what was learned of a host: its pace begins anew. What its server said,\n"
+             "Crawl-delay and Retry-After, stays.",
     PLAIN};
 
 static void show_done(const json_t *answer)
@@ -229,10 +230,9 @@ static const struct wr_usage set_usage = {
     .operands = "HOST",
     .operands_min = 1,
     .operands_max = 1,
-    .about =
-        "Sets the pace of one host, in place of the crawl's own --interval and --max-rate: from the next start on, "
-        "if a crawl runs, and in later ones. Never faster than its server says (Crawl-delay, Retry-After), nor "
-        "than what was learned of it.",
+    .about = "Sets the pace of one host, in place of the crawl's own --interval and --max-rate: from\n"
+             "the next start on, if a crawl runs, and in later ones. Never faster than its server\n"
+             "says (Crawl-delay, Retry-After), nor than what was learned of it.",
     .options = set_options,
     .count = sizeof set_options / sizeof set_options[0],
 };

@@ -134,7 +134,8 @@ static void show_cancelled(const json_t *answer)
 
 static const struct wr_usage cancel_usage = {
     .who = "weir jobs cancel",
-    .about = "Ends a crawl for good: what is in flight ends, the rest stays undone, and it cannot be resumed.",
+    .about = "Ends a crawl for good: what is in flight ends, the rest stays undone, and it cannot\n"
+             "be resumed.",
     ONE_JOB};
 
 static int run_cancel(int argc, char **argv)
@@ -193,7 +194,8 @@ static const struct wr_usage resume_usage = {
     .operands = "N [OPTION...]",
     .operands_min = 1,
     .operands_max = 1,
-    .about = "Goes on with a crawl: the same as \"weir crawl --resume --job N\", and takes the options of weir crawl."};
+    .about = "Goes on with a crawl: the same as \"weir crawl --resume --job N\", and takes the\n"
+             "options of weir crawl."};
 
 static int run_resume(int argc, char **argv)
 {
