@@ -284,6 +284,20 @@ static bool is_somebody_ready(const struct wr_plan *plan)
     return is_ready;
 }
 
+/* A page and what is urgent take turns: new hosts, however many, whose robots.txt are all wanted at once, make no other
+ * host late. Returns whether somebody was picked. */
+static bool start(struct wr_plan *plan, int64_t now, bool *ret_acted, struct wr_plan_action *ret_action)
+{
+    plan->is_pages_turn = !plan->is_pages_turn;
+    if (plan->is_pages_turn && pick(plan, now, ret_acted, ret_action))
+        return true;
+    if (plan->urgent.first != NULL) {
+        *ret_acted = start_urgent(plan, now, ret_action);
+        return true;
+    }
+    return !plan->is_pages_turn && pick(plan, now, ret_acted, ret_action);
+}
+
 void wr_plan_hold(struct wr_plan *plan, int64_t until)
 {
     plan->hold_until = until;
@@ -297,14 +311,9 @@ void wr_plan_next(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_
         if (prepare(plan, now, ret_action))
             return;
         if (plan->in_flight < plan->options.max_in_flight && now >= plan->hold_until) {
-            bool found = plan->urgent.first != NULL;
-            if (found)
-                acted = start_urgent(plan, now, ret_action);
-            else
-                found = pick(plan, now, &acted, ret_action);
+            more |= start(plan, now, &acted, ret_action);
             if (acted)
                 return;
-            more |= found;
         } else {
             plan->full_at = now;
         }

@@ -151,6 +151,7 @@ struct wr_plan {
     struct wr_job *jobs; /* max_jobs; id 0: free */
     uint32_t places;     /* of them, that were ever used: the first ones */
     uint32_t turn;       /* the job whose turn it is */
+    bool is_pages_turn;  /* else that of robots.txt and errands */
     struct wr_pool pool;
     struct wr_known known;
     struct wr_variants variants;

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #define STEPS_MAX 1000 /* at a time: then the network has its turn */
-#define REFERRERS_MAX ((size_t)1 << 24)
 #define TICK_MS 500
 
 /* ---- the timer ---- */
@@ -257,7 +256,7 @@ int wr_crawl_loop_open(struct wr_crawl_loop *loop, struct wr_engine *engine, uin
     loop->engine = engine;
     loop->index = index;
     loop->timer_at = loop->next_at = WEIR_FOREVER;
-    wr_map_init(&loop->referrers, engine->allocator, &engine->hash_key, REFERRERS_MAX);
+    wr_referrers_init(loop);
     loop->elsewhere = wr_take_array(engine->allocator, WR_ELSEWHERE, sizeof *loop->elsewhere, _Alignof(uint64_t));
     (void)pthread_mutex_init(&loop->mail_lock, NULL);
     loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);

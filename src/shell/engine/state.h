@@ -50,6 +50,8 @@
 #define WR_ELSEWHERE 65536 /* links to other loops' hosts that are remembered as sent; a power of two */
 #define WR_FIELDS_MAX 64   /* header lines of the user's */
 
+#define WR_REFERRER_PARTS 16
+
 struct wr_crawl_loop;
 struct wr_flight;
 
@@ -274,6 +276,7 @@ void wr_hosts_begin(struct wr_crawl_loop *loop, const struct wr_plan_action *act
 void wr_hosts_again(struct wr_crawl_loop *loop);
 
 /* Who led to a task; of tasks in windows and in flight. Empty: nobody. */
+void wr_referrers_init(struct wr_crawl_loop *loop);
 void wr_referrer_put(struct wr_crawl_loop *loop, uint64_t fingerprint, struct wr_span url);
 struct wr_span wr_referrer_get(const struct wr_crawl_loop *loop, uint64_t fingerprint);
 void wr_referrer_drop(struct wr_crawl_loop *loop, uint64_t fingerprint);
@@ -321,7 +324,7 @@ struct wr_crawl_loop {
     bool is_paused;                          /* the plan starts no more */
     _Atomic bool is_drained;                 /* the plan has nothing to do */
     struct wr_warc *warc;                    /* NULL: nothing is kept */
-    struct wr_map referrers;
+    struct wr_map referrers[WR_REFERRER_PARTS];
     struct wr_referrer *last_referrer;
     struct wr_hop *hops;
     struct wr_list errands;          /* for other loops, not answered yet */

@@ -171,7 +171,45 @@ static void hosts_without_spacing_start_several_at_once(void **state)
     rig_release(&rig);
 }
 
+/* However many robots.txt are wanted at once, a page that is due waits for one of them at most. */
+static void many_new_hosts_make_no_other_late(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    char host[32];
+    int robots = 0, most = 0;
+    rig_init(&rig);
+    rig.options.ignores_robots = false;
+    rig_begin_job(&rig);
+    for (int i = 0; i < 10; i++) {
+        snprintf(host, sizeof host, "old%d.example", i);
+        rig_offer_many(&rig, 1, host, 2);
+    }
+    for (int i = 0; i < 10; i++) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + S);
+        assert_kind(action, WR_PLAN_ROBOTS);
+        rig_robots(&rig, &action, 404, NULL);
+    }
+    rig.now += 2 * S; /* their pages are due */
+    for (int i = 0; i < 50; i++) {
+        snprintf(host, sizeof host, "new%d.example", i);
+        rig_offer_many(&rig, 1, host, 1);
+    }
+    for (int pages = 0; pages < 10;) {
+        struct wr_plan_action action = rig_next(&rig);
+        bool is_page = action.kind == WR_PLAN_START;
+        if (!is_page)
+            assert_kind(action, WR_PLAN_ROBOTS);
+        pages += is_page;
+        robots = is_page ? 0 : robots + 1;
+        most = robots > most ? robots : most;
+        rig_send(&rig, &action);
+    }
+    assert_int_equal(most, 1);
+    rig_release(&rig);
+}
+
 WEIR_TESTS(test(a_slow_host_does_not_slow_the_others),
            test(hosts_that_become_ready_together_go_in_the_order_of_their_coming), test(jobs_take_turns),
            test(at_one_host_jobs_take_turns_too), test(a_job_at_its_limit_does_not_hold_up_others_at_its_hosts),
-           test(hosts_without_spacing_start_several_at_once))
+           test(hosts_without_spacing_start_several_at_once), test(many_new_hosts_make_no_other_late))
