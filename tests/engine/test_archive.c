@@ -148,6 +148,33 @@ static int records_in(const char *path, const char *type)
     return count;
 }
 
+/* Those that are made are posted while others wait for them to be written. */
+static void crawl_goes_on_when_all_wait_for_room_in_the_archive(void **state)
+{
+    struct rig rig;
+    char folder[RIG_PATH + 16], prefix[RIG_PATH + 16], file[RIG_PATH + 64];
+    (void)state;
+    make_noise();
+    noise[150000] = '\0';
+    rig_set_up(&rig, answer_noise);
+    (void)snprintf(folder, sizeof folder, "%s/bodies", rig.folder);
+    (void)snprintf(prefix, sizeof prefix, "%s/archive", rig.folder);
+    (void)snprintf(file, sizeof file, "%s-00000.warc.gz", prefix);
+    rig.options.body_folder = folder;
+    rig.options.warc_path = prefix;
+    rig.options.pieces_max = 1 << 20;
+    rig.options.concurrency = 100;
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    assert_int_equal(rig_verdicts(&rig, "fetched"), PAGES);
+    assert_int_equal(files_in(folder), PAGES);
+    assert_int_equal(records_in(file, "request"), PAGES);
+    assert_int_equal(unlink(file), 0);
+    rig_tear_down(&rig);
+}
+
 /* F5. */
 static void full_disk_under_an_archive_pauses_the_crawl(void **state)
 {
@@ -179,5 +206,6 @@ static void full_disk_under_an_archive_pauses_the_crawl(void **state)
     rig_tear_down(&rig);
 }
 
-ENGINE_TESTS(test(full_disk_under_bodies_holds_the_crawl_before_memory_is_full),
+ENGINE_TESTS(test(crawl_goes_on_when_all_wait_for_room_in_the_archive),
+             test(full_disk_under_bodies_holds_the_crawl_before_memory_is_full),
              test(full_disk_under_an_archive_pauses_the_crawl))

@@ -181,6 +181,7 @@ int wr_archive_open(struct wr_engine *engine, const struct wr_engine_options *gi
     struct wr_archive *archive = &engine->archive;
     size_t each = WR_KEEP_TOTAL / engine->options.concurrency;
     int error = 0;
+    archive->pieces_max = given->pieces_max != 0 ? given->pieces_max : WR_PIECES_MAX;
     archive->is_on = given->warc_path != NULL || given->body_folder != NULL;
     archive->share = each > WR_KEEP_SHARE ? WR_KEEP_SHARE : each < SHARE_LEAST ? SHARE_LEAST : each;
     if (given->warc_path != NULL)

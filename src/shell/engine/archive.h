@@ -68,6 +68,7 @@ struct wr_archive {
     uint64_t size_max;
     size_t share; /* of a body in memory */
     struct wr_warc *warc;
+    size_t pieces_max;
     _Atomic size_t held;     /* bytes of pieces, made or about to be */
     _Atomic bool is_refused; /* somebody waits for less of them */
     /* Under the output's lock. */

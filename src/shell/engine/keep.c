@@ -283,7 +283,7 @@ static bool admit(struct wr_flight *flight)
     size_t wanted = keep->head.length + keep->request.length + FRAME + (size_t)keep->bytes;
     size_t before = atomic_load(&archive->held);
     do {
-        if (before > 0 && before + wanted > WR_PIECES_MAX)
+        if (before > 0 && before + wanted > archive->pieces_max)
             return false;
     } while (!atomic_compare_exchange_weak(&archive->held, &before, before + wanted));
     keep->held = wanted;

@@ -297,7 +297,8 @@ void wr_post_flight(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
     wr_founds_judge(loop, &flight->founds);
-    int error = loop->is_stalled ? WEIR_E_FULL : try_post(flight);
+    bool waits = loop->is_stalled && flight->keep.pieces == NULL; /* others may wait for who has some */
+    int error = waits ? WEIR_E_FULL : try_post(flight);
     if (error == WEIR_E_FULL) {
         loop->is_stalled = true;
         wr_flight_move(flight, WR_FLIGHT_POSTS);
@@ -308,15 +309,23 @@ void wr_post_flight(struct wr_flight *flight)
     finish(flight);
 }
 
-void wr_posts_again(struct wr_crawl_loop *loop)
+static void try_again(struct wr_crawl_loop *loop, bool waits)
 {
-    const struct wr_list *posts = &loop->lists[WR_FLIGHT_POSTS];
-    loop->is_stalled = false;
-    while (posts->first != NULL && !loop->is_stalled) {
-        struct wr_flight *flight = WR_LINKED(posts->first, struct wr_flight, link);
-        if (flight->keep.waits)
+    struct wr_list_link *link = loop->lists[WR_FLIGHT_POSTS].first;
+    while (link != NULL && !loop->is_stalled) {
+        struct wr_flight *flight = WR_LINKED(link, struct wr_flight, link);
+        link = link->next;
+        if (flight->keep.waits && waits)
             wr_keep_flight(flight);
-        else
+        else if (!flight->keep.waits && !waits)
             wr_post_flight(flight);
     }
+}
+
+/* First those that are made: they make room for those that wait to be. */
+void wr_posts_again(struct wr_crawl_loop *loop)
+{
+    loop->is_stalled = false;
+    try_again(loop, false);
+    try_again(loop, true);
 }
