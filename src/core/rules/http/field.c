@@ -55,14 +55,34 @@ bool wr_field_parse(struct wr_span line, struct wr_span *ret_name, struct wr_spa
     return true;
 }
 
+/* Whether one of eight bytes is below 0x20, the tab among them, or 0x7f. */
+static bool may_have_control(uint64_t bytes)
+{
+    uint64_t each = UINT64_MAX / 0xff, deleted = bytes ^ each * 0x7f;
+
+    return (((bytes - each * 0x20) & ~bytes) | ((deleted - each) & ~deleted)) & each * 0x80;
+}
+
+/* Eight bytes at a time: a value is long, and none of our visitors means to send such a thing. */
+static bool has_control(struct wr_span text)
+{
+    uint64_t bytes;
+
+    for (; text.bytes >= sizeof bytes; text = wr_span_after(text, sizeof bytes)) {
+        memcpy(&bytes, text.data, sizeof bytes);
+        for (size_t i = 0; i < sizeof bytes && may_have_control(bytes); i++)
+            if (wr_field_is_control(text.data[i]))
+                return true;
+    }
+    for (size_t i = 0; i < text.bytes; i++)
+        if (wr_field_is_control(text.data[i]))
+            return true;
+    return false;
+}
+
 bool wr_field_is_sound(struct wr_span name, struct wr_span value)
 {
-    for (size_t i = 0; i < value.bytes; i++) {
-        unsigned char c = (unsigned char)value.data[i];
-        if ((c < 0x20 && c != '\t') || c == 0x7f)
-            return false;
-    }
-    return is_token(name);
+    return is_token(name) && !has_control(value);
 }
 
 /* ---- Content-Type -------------------------------------------------------------------------------------- */

@@ -24,7 +24,14 @@ static inline bool wr_field_is(struct wr_span name, const char *word)
 /* What names and methods are made of (RFC 9110 5.6.2). */
 bool wr_field_is_token_char(char c);
 
-/* Whether we may send it (C10): a name that is a token, a value without control characters but the tab. */
+/* What no value may have in it: control characters, but for the tab (RFC 9110 5.5). */
+static inline bool wr_field_is_control(char c)
+{
+    return ((unsigned char)c < 0x20 && c != '\t') || c == 0x7f;
+}
+
+/* Whether we may send it (C10), and take it from who asks us: a name that is a token, a value without control
+ * characters but the tab. */
 bool wr_field_is_sound(struct wr_span name, struct wr_span value);
 
 /* text/html; charset="utf-8" (RFC 9110 8.3). What is absent is empty. */

@@ -183,7 +183,26 @@ static void of_all_bytes_tokens_have_these(void **state)
     }
 }
 
-WEIR_TESTS(test(of_all_bytes_tokens_have_these), test(cache_control_says_for_how_long_at_most),
-           test(a_line_is_taken_apart_or_refused), test(a_zero_byte_makes_a_line_no_field),
-           test(names_are_the_same_in_any_case), test(content_type_gives_type_and_charset),
-           test(robots_tags_are_for_all_or_for_the_one_they_name))
+static void a_control_character_anywhere_makes_a_value_unsound(void **state)
+{
+    (void)state;
+    char text[24];
+
+    for (size_t bytes = 1; bytes <= sizeof text; bytes++)
+        for (size_t at = 0; at < bytes; at++)
+            for (int c = 0; c < 256; c++) {
+                memset(text, "a\t\xff"[bytes % 3], sizeof text);
+                text[at] = (char)c;
+                bool is_sound = c == '\t' || (c >= 0x20 && c != 0x7f);
+                if (wr_field_is_sound(wr_span_of("A"), (struct wr_span){text, bytes}) != is_sound)
+                    fail_msg("byte %d at %zu of %zu", c, at, bytes);
+            }
+    assert_true(wr_field_is_sound(wr_span_of("A"), (struct wr_span){NULL, 0}));
+    assert_false(wr_field_is_sound(wr_span_of("A b"), wr_span_of("c")));
+    assert_false(wr_field_is_sound(wr_span_of(""), wr_span_of("c")));
+}
+
+WEIR_TESTS(test(a_control_character_anywhere_makes_a_value_unsound), test(of_all_bytes_tokens_have_these),
+           test(cache_control_says_for_how_long_at_most), test(a_line_is_taken_apart_or_refused),
+           test(a_zero_byte_makes_a_line_no_field), test(names_are_the_same_in_any_case),
+           test(content_type_gives_type_and_charset), test(robots_tags_are_for_all_or_for_the_one_they_name))
