@@ -123,7 +123,7 @@ int64_t rig_job(struct rig *rig, const char *settings)
 {
     int64_t job = 0;
 
-    assert_int_equal(wr_store_add_job(rig->store, wr_span_of(settings), &job), 0);
+    assert_int_equal(wr_store_add_job(rig->store, wr_span_of(settings), 0, &job), 0);
     assert_true(job > 0);
     return job;
 }

@@ -495,7 +495,7 @@ static void wait_and_post(void *context, int error, const char *why)
 
     (void)error;
     (void)why;
-    assert_int_equal(wr_store_add_job(rig->store, wr_span_of(""), &job), WEIR_E_INVAL);
+    assert_int_equal(wr_store_add_job(rig->store, wr_span_of(""), 0, &job), WEIR_E_INVAL);
     assert_int_equal(wr_store_post(rig->store, NULL, 0, NULL, NULL), WEIR_E_INVAL);
     assert_int_equal(wr_store_read(rig->store, &query), WEIR_E_INVAL);
     assert_int_equal(wr_store_post(rig->store, NULL, 0, rig_count, rig), 0); /* this it may */

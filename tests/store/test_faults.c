@@ -501,7 +501,7 @@ static void an_allocator_that_fails_is_an_error_and_no_leak(void **state)
     atomic_store(&allocator.fail_at, 1);
     assert_int_equal(rig_post_later(&rig, change), WEIR_E_NOMEM);
     atomic_store(&allocator.fail_at, 1);
-    assert_int_equal(wr_store_add_job(rig.store, wr_span_of(""), &none), WEIR_E_NOMEM);
+    assert_int_equal(wr_store_add_job(rig.store, wr_span_of(""), 0, &none), WEIR_E_NOMEM);
     for (long n = 1; n <= 2; n++) { /* the note, and the map's room for it */
         atomic_store(&allocator.fail_at, n);
         assert_int_equal(wr_store_note_host(rig.store, &host), WEIR_E_NOMEM);

@@ -281,7 +281,7 @@ static int measure_write(struct crawl *crawl, struct result *result)
 
     if (error != 0)
         return error;
-    error = wr_store_add_job(crawl->store, wr_span_of("{}"), &crawl->job);
+    error = wr_store_add_job(crawl->store, wr_span_of("{}"), 0, &crawl->job);
     double all_s = cpu_s(RUSAGE_SELF), own_s = cpu_s(RUSAGE_THREAD);
     int64_t start_at = weir_clock_now(weir_clock_monotonic());
     error = error != 0 ? error : run_crawl(crawl);

@@ -113,12 +113,19 @@ static void note_failure(const struct wr_flight *flight)
     (void)pthread_mutex_unlock(&engine->lock);
 }
 
+static bool is_page(enum wr_verdict verdict)
+{
+    return verdict == WR_VERDICT_FETCHED || verdict == WR_VERDICT_TOO_LARGE || verdict == WR_VERDICT_UNCHANGED;
+}
+
 static void count_verdict(const struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
     enum wr_verdict verdict = flight->verdict;
     WR_COUNT_UP(loop, pages);
-    if (verdict == WR_VERDICT_FETCHED || verdict == WR_VERDICT_TOO_LARGE)
+    if (verdict == WR_VERDICT_UNCHANGED)
+        WR_COUNT_UP(loop, unchanged);
+    if (is_page(verdict))
         WR_COUNT_UP(loop, fetched);
     else if (verdict == WR_VERDICT_ROBOTS)
         WR_COUNT_UP(loop, denied);
@@ -141,7 +148,8 @@ static int64_t between(int64_t from, int64_t to)
 static void append_error(struct wr_buf *buf, const struct wr_flight *flight)
 {
     const struct wr_net_result *result = &flight->result;
-    if (flight->verdict == WR_VERDICT_FETCHED || flight->verdict == WR_VERDICT_REDIRECT)
+    if (flight->verdict == WR_VERDICT_FETCHED || flight->verdict == WR_VERDICT_REDIRECT ||
+        flight->verdict == WR_VERDICT_UNCHANGED)
         return;
     if (result->end != WR_NET_DONE) {
         wr_buf_append_string(buf, wr_net_end_name(result->end));
@@ -183,8 +191,9 @@ static void write_line(struct wr_flight *flight)
         .first_byte_ns = between(result->sent_at, result->first_byte_at),
         .total_ns = between(result->asked_at, result->done_at),
     };
-    if (flight->has_page && (flight->verdict == WR_VERDICT_FETCHED || flight->verdict == WR_VERDICT_TOO_LARGE)) {
-        line.digest = flight->page.facts.digest;
+    if (is_page(flight->verdict))
+        line.digest = flight->visit.digest;
+    if (flight->has_page && is_page(flight->verdict)) {
         line.title = flight->page.facts.title;
         line.links = flight->page.facts.links;
         line.body = wr_span_of(flight->keep.name);
@@ -196,6 +205,7 @@ static void write_line(struct wr_flight *flight)
 
 static void finish(struct wr_flight *flight)
 {
+    wr_earlier_compare(flight);
     count_verdict(flight);
     write_line(flight);
     wr_post_flight(flight);
@@ -275,5 +285,14 @@ void wr_answer_end_damaged(struct wr_crawl_loop *loop, const struct wr_plan_acti
         return;
     flight->verdict = WR_VERDICT_DAMAGED;
     wr_buf_append_string(&flight->words, why);
+    finish(flight);
+}
+
+void wr_answer_end_not_due(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
+{
+    struct wr_flight *flight = wr_flight_unsent(loop, action);
+    if (flight == NULL)
+        return;
+    flight->verdict = WR_VERDICT_NOT_DUE;
     finish(flight);
 }

@@ -99,7 +99,8 @@ int wr_engine_open(const struct wr_engine_place *place, struct wr_engine **ret_e
 struct finding {
     struct wr_engine *engine;
     struct wr_engine_job job;
-    bool is_any; /* that can be gone on with */
+    bool is_any;     /* that can be gone on with */
+    bool is_earlier; /* or, that was completed */
 };
 
 bool wr_engine_can_resume(const struct wr_engine_job *job)
@@ -117,7 +118,7 @@ static void on_job(void *context, const struct wr_store_row *row)
                                         .done = job->done,
                                         .failed = job->failed,
                                         .is_seeded = job->status != WR_JOB_PENDING};
-    if (finding->is_any && !wr_engine_can_resume(&found))
+    if (finding->is_any && (finding->is_earlier ? job->status != WR_JOB_COMPLETED : !wr_engine_can_resume(&found)))
         return;
     char *settings = strndup(job->settings.data != NULL ? job->settings.data : "", job->settings.bytes);
     free(finding->engine->settings);
@@ -126,9 +127,9 @@ static void on_job(void *context, const struct wr_store_row *row)
     finding->job.settings = wr_span_of(settings);
 }
 
-int wr_engine_find_job(struct wr_engine *engine, int64_t id, struct wr_engine_job *ret_job)
+static int find_job(struct wr_engine *engine, int64_t id, bool is_earlier, struct wr_engine_job *ret_job)
 {
-    struct finding finding = {.engine = engine, .is_any = id == 0};
+    struct finding finding = {.engine = engine, .is_any = id == 0, .is_earlier = is_earlier};
     int error = wr_store_read(
         engine->store,
         &(struct wr_store_query){
@@ -138,6 +139,16 @@ int wr_engine_find_job(struct wr_engine *engine, int64_t id, struct wr_engine_jo
     if (error == 0)
         *ret_job = finding.job;
     return error;
+}
+
+int wr_engine_find_job(struct wr_engine *engine, int64_t id, struct wr_engine_job *ret_job)
+{
+    return find_job(engine, id, false, ret_job);
+}
+
+int wr_engine_find_earlier(struct wr_engine *engine, int64_t id, struct wr_engine_job *ret_job)
+{
+    return find_job(engine, id, true, ret_job);
 }
 
 /* ---- options ---- */
@@ -426,7 +437,7 @@ static int set_up(struct wr_engine *engine, const struct wr_engine_options *give
     if (error == 0)
         error = wr_archive_open(engine, given);
     if (error == 0 && given->resume_job == 0)
-        error = wr_store_add_job(engine->store, given->settings, &engine->job);
+        error = wr_store_add_job(engine->store, given->settings, engine->earlier, &engine->job);
     if (error == 0)
         error = record_output(engine);
     if (error == 0)
@@ -444,6 +455,7 @@ int wr_engine_start(struct wr_engine *engine, const struct wr_engine_options *gi
         return error;
     engine->began_at = weir_clock_now(engine->clock);
     engine->job = given->resume_job;
+    engine->earlier = given->earlier_job;
     wr_map_init(&engine->origins, engine->allocator, &engine->hash_key, (size_t)1 << 24);
     wr_ledger_init(&engine->ledger, given->max_pages > 0 ? given->max_pages : WR_LEDGER_UNLIMITED,
                    given->max_bytes > 0 ? given->max_bytes : WR_LEDGER_UNLIMITED, given->failure_threshold);

@@ -61,6 +61,9 @@ bool wr_engine_can_resume(const struct wr_engine_job *job);
 /* The job `id`, or (0) the newest that can be gone on with. WEIR_E_ABSENT. */
 int wr_engine_find_job(struct wr_engine *engine, int64_t id, struct wr_engine_job *ret_job);
 
+/* The job `id`, or (0) the newest that was completed: one to visit again. WEIR_E_ABSENT. */
+int wr_engine_find_earlier(struct wr_engine *engine, int64_t id, struct wr_engine_job *ret_job);
+
 /* ---- the crawl ---- */
 
 enum wr_engine_group {
@@ -71,8 +74,10 @@ enum wr_engine_group {
 
 /* 0 and NULL mean the default. Texts are copied. */
 struct wr_engine_options {
-    int64_t resume_job; /* 0: a new one */
-    bool has_seeds;     /* seeds follow, also of a job that is gone on with: it is not over before wr_engine_seeded */
+    int64_t resume_job;  /* 0: a new one */
+    int64_t earlier_job; /* of a new one: the job that it visits again; 0: none */
+    bool only_due;       /* of what that one knew, only pages that are likely to have changed */
+    bool has_seeds;      /* seeds follow, also of a job that is gone on with: it is not over before wr_engine_seeded */
     struct wr_span settings; /* of a new job: the caller's, to be found again */
     const char *out_path;    /* JSON lines; "-": standard output; NULL: none */
     bool appends;            /* to a file that has lines; else WEIR_E_INVAL */
@@ -136,6 +141,8 @@ int wr_engine_start(struct wr_engine *engine, const struct wr_engine_options *gi
 
 /* Waits while there is no room. WEIR_E_CLOSED: the crawl is ending. */
 int wr_engine_seed(struct wr_engine *engine, const struct wr_url *url);
+/* All URLs that the earlier job knows, as deep as it found them. The same. */
+int wr_engine_seed_earlier(struct wr_engine *engine);
 /* There are no more. WEIR_E_CLOSED: the crawl is ending, and they have to be given again when it goes on. */
 int wr_engine_seeded(struct wr_engine *engine);
 
@@ -151,12 +158,13 @@ void wr_engine_stop(struct wr_engine *engine);
 
 /* Of this run, but for queued. */
 struct wr_engine_stats {
-    uint64_t pages;   /* lines in the output */
-    uint64_t fetched; /* of them, answered well */
-    uint64_t failed;  /* failed, or expired */
-    uint64_t denied;  /* by robots.txt */
-    uint64_t beyond;  /* links that were left out, by max_pages or host_pages */
-    uint64_t deeper;  /* by max_depth */
+    uint64_t pages;     /* lines in the output */
+    uint64_t fetched;   /* of them, answered well */
+    uint64_t unchanged; /* of them, as an earlier job had seen them */
+    uint64_t failed;    /* failed, or expired */
+    uint64_t denied;    /* by robots.txt */
+    uint64_t beyond;    /* links that were left out, by max_pages or host_pages */
+    uint64_t deeper;    /* by max_depth */
     uint64_t redirects;
     uint64_t blocked;       /* of the failed, by firewalls: answered so, or not sent for it */
     uint64_t blocked_hosts; /* that do not let us in */
@@ -179,6 +187,26 @@ struct wr_engine_stats {
     char pause_why[160];
 };
 void wr_engine_stats_get(struct wr_engine *engine, struct wr_engine_stats *ret_stats);
+
+/* ---- what an earlier job saw differently ---- */
+
+#define WR_CHANGES(X)                                         \
+    X(WR_CHANGE_NEW, "new")         /* it had no such page */ \
+    X(WR_CHANGE_CHANGED, "changed") /* it had another one */  \
+    X(WR_CHANGE_GONE, "gone")       /* it had one, and now there is none, or it has moved */
+
+enum wr_change {
+#define X(change, name) change,
+    WR_CHANGES(X)
+#undef X
+};
+
+const char *wr_change_name(enum wr_change change);
+
+typedef void wr_engine_tell_change(void *context, enum wr_change change, const struct wr_store_task *task);
+/* In the order in which URLs were found; of what has ended by now. When the crawl has ended, before wr_engine_finish;
+ * `tell` is called on the store's thread. Errors as of wr_store_read. */
+int wr_engine_diff(struct wr_engine *engine, wr_engine_tell_change *tell, void *context);
 
 /* How it ended. */
 enum wr_engine_end {

@@ -406,7 +406,7 @@ static void reset(struct wr_flight *flight, const struct wr_plan_action *action)
     flight->action = *action;
     flight->transfer = NULL;
     flight->was_sent = flight->is_landed = flight->wants_body = flight->has_page = flight->is_again =
-        flight->has_seeds = false;
+        flight->has_seeds = flight->is_conditional = false;
     flight->body_bytes = 0;
     flight->wishes = 0;
     flight->said = (weir_said)WR_NOTHING_SAID;
@@ -415,6 +415,16 @@ static void reset(struct wr_flight *flight, const struct wr_plan_action *action)
     flight->keeps_first = false;
     flight->firewall = WR_FIREWALL_NONE;
     flight->keep.is_on = flight->loop->engine->archive.is_on && action->kind == WR_PLAN_START;
+}
+
+/* Only if it has changed, if an earlier job had it. */
+static void send_page(struct wr_flight *flight)
+{
+    static const struct wr_span none = {NULL, 0};
+    struct wr_span validator = wr_earlier_validator(flight);
+    bool is_etag = wr_span_find(validator, '"') < validator.bytes;
+    flight->is_conditional = validator.bytes > 0;
+    wr_flight_send(flight, is_etag ? validator : none, is_etag ? none : validator);
 }
 
 bool wr_flight_set_url(struct wr_flight *flight, struct wr_span url)
@@ -437,7 +447,7 @@ void wr_flight_start(struct wr_crawl_loop *loop, const struct wr_plan_action *ac
     } else if (action->kind == WR_PLAN_ROBOTS) {
         wr_robots_begin(flight);
     } else {
-        wr_flight_send(flight, (struct wr_span){NULL, 0}, (struct wr_span){NULL, 0});
+        send_page(flight);
     }
 }
 

@@ -31,7 +31,9 @@
     X(WR_VERDICT_BLOCKED, "blocked")     /* an address that must not be asked */       \
     X(WR_VERDICT_TOO_LARGE, "too_large") /* what was read of it counts */              \
     X(WR_VERDICT_CANCELLED, "cancelled")                                               \
-    X(WR_VERDICT_DAMAGED, "damaged") /* what the store had of it was no task */
+    X(WR_VERDICT_DAMAGED, "damaged")     /* what the store had of it was no task */    \
+    X(WR_VERDICT_UNCHANGED, "unchanged") /* it is as an earlier job saw it */          \
+    X(WR_VERDICT_NOT_DUE, "not_due")     /* it is not likely to have changed */
 
 enum wr_verdict {
 #define X(verdict, name) verdict,

@@ -15,6 +15,7 @@ struct row {
     struct wr_store_task task; /* but for its texts */
     size_t url_at, url_bytes;
     size_t referrer_at, referrer_bytes;
+    size_t earlier_at; /* its verdict, validator and digest */
 };
 
 struct robots_copy {
@@ -115,6 +116,9 @@ static void keep_task(struct load *load, struct wr_buf *rows, const struct wr_st
         load->referrer_bytes = task->referrer.bytes;
     }
     row.referrer_at = load->referrer_at;
+    row.earlier_at = keep(load, task->earlier_verdict);
+    (void)keep(load, task->earlier.validator);
+    (void)keep(load, task->earlier.digest);
     wr_buf_append(rows, &row, sizeof row);
 }
 
@@ -201,8 +205,9 @@ static bool is_affordable(struct wr_crawl_loop *loop, uint64_t fingerprint)
            wr_job_draw(loop, WR_DRAW_PAGES, 1) > 0;
 }
 
-/* Nobody can fetch it; but it has been accepted, so it has its line. */
-static void end_damaged(struct wr_crawl_loop *loop, const struct load *load, const struct row *row, const char *why)
+/* It is not fetched, because nobody can (that is why), or because it is not due; but it has been accepted, so it has
+ * its line. */
+static void end_row(struct wr_crawl_loop *loop, const struct load *load, const struct row *row, const char *why)
 {
     const struct wr_store_task *task = &row->task;
     const struct wr_plan_action action = {.kind = WR_PLAN_END,
@@ -212,13 +217,28 @@ static void end_damaged(struct wr_crawl_loop *loop, const struct load *load, con
                                           .depth = task->depth,
                                           .hops = task->hops,
                                           .attempts = task->attempts};
-    wr_answer_end_damaged(loop, &action, why);
+    if (why != NULL)
+        wr_answer_end_damaged(loop, &action, why);
+    else
+        wr_answer_end_not_due(loop, &action);
 }
 
 static void keep_referrer(struct wr_crawl_loop *loop, const struct load *load, const struct row *row)
 {
     if (row->referrer_bytes > 0)
         wr_referrer_put(loop, row->task.fingerprint, kept(load, row->referrer_at, row->referrer_bytes));
+}
+
+/* With its texts where they are now. */
+static struct wr_store_task earlier_of(const struct load *load, const struct row *row)
+{
+    struct wr_store_task task = row->task;
+    size_t validator_at = row->earlier_at + task.earlier_verdict.bytes;
+    size_t digest_at = validator_at + task.earlier.validator.bytes;
+    task.earlier_verdict = kept(load, row->earlier_at, task.earlier_verdict.bytes);
+    task.earlier.digest = kept(load, digest_at, task.earlier.digest.bytes);
+    task.earlier.validator = kept(load, validator_at, task.earlier.validator.bytes);
+    return task;
 }
 
 static int give_row(struct wr_crawl_loop *loop, const struct load *load, const struct row *row)
@@ -231,9 +251,11 @@ static int give_row(struct wr_crawl_loop *loop, const struct load *load, const s
         return 0;
     struct wr_span text = kept(load, row->url_at, row->url_bytes);
     bool is_url = wr_url_parse(text, NULL, NULL, memory, sizeof memory, &url) == WR_URL_OK;
+    const struct wr_store_task earlier = earlier_of(load, row);
+    bool is_due = !loop->engine->options.only_due || wr_earlier_is_due(&earlier, weir_wall_now());
     const struct wr_plan_row given = {.fingerprint = task->fingerprint,
                                       .position = {task->id, task->priority},
-                                      .url = is_url ? &url : NULL,
+                                      .url = is_url && is_due ? &url : NULL,
                                       .depth = task->depth,
                                       .hops = task->hops,
                                       .attempts = task->attempts,
@@ -241,9 +263,13 @@ static int give_row(struct wr_crawl_loop *loop, const struct load *load, const s
     int error = wr_plan_load(loop->plan, load->action.host, load->action.job, &given, wr_crawl_loop_now(loop));
     if (error == 0)
         keep_referrer(loop, load, row);
-    if (!is_url)
-        end_damaged(loop, load, row,
-                    text.bytes > 0 ? "what the state file has of it is no URL" : "the state file has lost its URL");
+    if (error == 0 && task->has_earlier)
+        wr_earlier_put(loop, &earlier);
+    if (is_url && !is_due)
+        end_row(loop, load, row, NULL);
+    else if (!is_url)
+        end_row(loop, load, row,
+                text.bytes > 0 ? "what the state file has of it is no URL" : "the state file has lost its URL");
     return error;
 }
 
@@ -312,6 +338,7 @@ void wr_load_begin(struct wr_crawl_loop *loop, const struct wr_plan_action *acti
                                            .job = action->job,
                                            .key = key,
                                            .after = {action->after.priority, action->after.id},
+                                           .earlier = loop->engine->earlier,
                                            .limit = action->count,
                                            .ret_accepted = &load->accepted,
                                            .row = on_task});
@@ -348,7 +375,7 @@ static void end_stranded(struct wr_crawl_loop *loop, const struct load *load)
     for (size_t at = 0; at < load->stranded.length; at += sizeof row) {
         memcpy(&row, load->stranded.bytes + at, sizeof row);
         keep_referrer(loop, load, &row);
-        end_damaged(loop, load, &row, "the state file has lost its host");
+        end_row(loop, load, &row, "the state file has lost its host");
     }
 }
 

@@ -257,6 +257,7 @@ int wr_crawl_loop_open(struct wr_crawl_loop *loop, struct wr_engine *engine, uin
     loop->index = index;
     loop->timer_at = loop->next_at = WEIR_FOREVER;
     wr_referrers_init(loop);
+    wr_earlier_init(loop);
     loop->elsewhere = wr_take_array(engine->allocator, WR_ELSEWHERE, sizeof *loop->elsewhere, _Alignof(uint64_t));
     (void)pthread_mutex_init(&loop->mail_lock, NULL);
     loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -344,6 +345,7 @@ void wr_crawl_loop_close(struct wr_crawl_loop *loop)
     wr_hops_free(loop);
     wr_errands_free(loop);
     wr_referrers_release(loop);
+    wr_earlier_release(loop);
     wr_plan_free(loop->plan);
     wr_warc_free(loop->warc);
     wr_give(loop->engine->allocator, loop->changes, loop->changes_room * sizeof *loop->changes,

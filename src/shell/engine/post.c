@@ -161,6 +161,14 @@ static bool *answer_of(struct post *post, const struct wr_founds *founds, const 
     return news != NULL ? &news->founds.list[taken[news->to->index]++].is_new : NULL;
 }
 
+/* What is carried was given, or was found by an earlier job. */
+static uint64_t parent_of(const struct wr_flight *flight, const struct wr_found *found)
+{
+    if (flight->action.kind == WR_PLAN_IDLE)
+        return found->parent;
+    return found->is_seed && found->hops == 0 ? 0 : flight->action.fingerprint;
+}
+
 static void add_founds(struct post *post)
 {
     size_t taken[WR_LOOPS_MAX] = {0};
@@ -183,7 +191,7 @@ static void add_founds(struct post *post)
                       .fingerprint = found->fingerprint,
                       .host = wr_found_key(founds, found),
                       .url = wr_found_url(founds, found),
-                      .parent = found->is_seed && found->hops == 0 ? 0 : post->flight->action.fingerprint,
+                      .parent = parent_of(post->flight, found),
                       .depth = found->depth,
                       .hops = found->hops,
                       .ret_is_new = found->asks ? answer_of(post, founds, found, taken) : NULL}};
@@ -213,7 +221,8 @@ static void add_end(struct post *post)
                                                      .attempts = flight->fate.attempts,
                                                      .bytes = flight->body_bytes,
                                                      .verdict = wr_span_of(wr_verdict_name(flight->verdict)),
-                                                     .why = wr_buf_from(&flight->words, 0)}};
+                                                     .why = wr_buf_from(&flight->words, 0),
+                                                     .visit = flight->visit}};
 }
 
 static int post_now(struct post *post)
@@ -286,10 +295,16 @@ static int try_post(struct wr_flight *flight)
     return error;
 }
 
+static void forget(struct wr_flight *flight)
+{
+    wr_referrer_drop(flight->loop, flight->action.fingerprint);
+    wr_earlier_drop(flight->loop, flight->action.fingerprint);
+}
+
 static void finish(struct wr_flight *flight)
 {
     if (flight->action.kind != WR_PLAN_IDLE && !flight->is_again)
-        wr_referrer_drop(flight->loop, flight->action.fingerprint);
+        forget(flight);
     wr_flight_give_back(flight);
 }
 

@@ -26,6 +26,7 @@ void wr_engine_stats_get(struct wr_engine *engine, struct wr_engine_stats *ret_s
     struct wr_engine_stats stats = {
         .pages = SUM(pages),
         .fetched = SUM(fetched),
+        .unchanged = SUM(unchanged),
         .failed = SUM(failed),
         .denied = SUM(denied),
         .beyond = SUM(beyond),

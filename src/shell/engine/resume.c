@@ -14,6 +14,7 @@ static void on_job(void *context, const struct wr_store_row *row)
     struct resuming *resuming = context;
     struct wr_engine *engine = resuming->engine;
     const struct wr_store_job *job = &row->job;
+    engine->earlier = job->earlier;
     engine->accepted_before = job->queued + job->done + job->failed;
     engine->ended_before = job->done + job->failed;
     engine->failed_before = job->failed;

@@ -19,6 +19,21 @@ static int send_seeds(struct wr_engine *engine, uint32_t index)
     return wr_news_send_seeds(engine, index, &engine->seeds[index]);
 }
 
+/* Who waits for none begins at once, with one. */
+static int send_if_enough(struct wr_engine *engine, uint32_t index)
+{
+    bool is_enough = engine->seeds[index].count >= SEEDS_AT_ONCE || atomic_load(&engine->seeding) == 0;
+    return is_enough ? send_seeds(engine, index) : 0;
+}
+
+int wr_seeds_add(struct wr_engine *engine, const struct wr_founds *from, const struct wr_found *found)
+{
+    uint32_t index = wr_engine_loop_of(engine, wr_found_key(from, found));
+    if (!wr_founds_copy(&engine->seeds[index], from, found, found))
+        return WEIR_E_NOMEM;
+    return send_if_enough(engine, index);
+}
+
 int wr_engine_seed(struct wr_engine *engine, const struct wr_url *url)
 {
     char memory[WR_URL_ROOM];
@@ -32,8 +47,7 @@ int wr_engine_seed(struct wr_engine *engine, const struct wr_url *url)
                                   .is_seed = true};
     if (!wr_founds_add(&engine->seeds[index], &canonical, &seed))
         return WEIR_E_NOMEM;
-    bool is_enough = engine->seeds[index].count >= SEEDS_AT_ONCE || atomic_load(&engine->seeding) == 0;
-    return is_enough ? send_seeds(engine, index) : 0; /* who waits for none begins at once, with one */
+    return send_if_enough(engine, index);
 }
 
 /* Behind the seeds: from then on nobody needs to give them again. */

@@ -16,6 +16,7 @@
  *     ask.c      questions to loops                   look.c     their answers; steer.c
  *     events.c   what happens to hosts                digest.c   digests of bodies
  *     pattern.c  patterns for URLs                    types.c    URLs that are no pages
+ *     earlier.c  what an earlier job knew            again.c    its URLs, and how they differ
  *     names.c    a set that only grows                group.c    a host's registrable domain
  *
  * A flight is one request, from its START to the moment at which the store has taken what came of it. All that a flight
@@ -113,6 +114,7 @@ struct wr_found {
     uint32_t url_at, url_bytes; /* in the text that goes with it */
     uint32_t key_at, key_bytes;
     uint32_t depth, hops;
+    uint64_t parent;               /* of one that an earlier job knows */
     enum wr_offer_verdict verdict; /* LATER: it is to be judged */
     bool is_seed;
     bool is_stored; /* and this loop's: if it is refused, it has to be ended */
@@ -175,6 +177,7 @@ struct wr_flight {
     bool was_sent;
     bool is_landed; /* not counted in flight any more */
     bool wants_body;
+    bool is_conditional; /* it asks only whether the page has changed */
     uint64_t body_bytes;
     /* The answer. */
     struct wr_buf head_text;
@@ -193,6 +196,7 @@ struct wr_flight {
     struct wr_founds founds;
     struct wr_buf line;
     enum wr_verdict verdict;
+    struct wr_store_visit visit; /* its texts are the flight's, or the earlier job's */
     struct wr_keep keep;
     struct wr_firewall_look look;
     struct wr_buf first; /* of the body, if it may be a firewall's */
@@ -235,11 +239,15 @@ void wr_answer_end(struct wr_flight *flight);
 void wr_answer_end_unsent(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
 /* The same for one that the store has lost something of; `why` says what. */
 void wr_answer_end_damaged(struct wr_crawl_loop *loop, const struct wr_plan_action *action, const char *why);
+/* And for one that is not likely to have changed. */
+void wr_answer_end_not_due(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
 
 /* All there is to say is said: its links are judged, and then it goes to the store. */
 void wr_post_flight(struct wr_flight *flight);
 /* Seeds for a loop, which become the letter's. WEIR_E_NOMEM. */
 int wr_news_send_seeds(struct wr_engine *engine, uint32_t index, struct wr_founds *founds);
+/* The same for one of them, which is copied: when there are enough. WEIR_E_CLOSED, as of wr_engine_seed (seed.c). */
+int wr_seeds_add(struct wr_engine *engine, const struct wr_founds *from, const struct wr_found *found);
 /* Tries again what waits for room in the store. */
 void wr_posts_again(struct wr_crawl_loop *loop);
 
@@ -282,11 +290,27 @@ struct wr_span wr_referrer_get(const struct wr_crawl_loop *loop, uint64_t finger
 void wr_referrer_drop(struct wr_crawl_loop *loop, uint64_t fingerprint);
 void wr_referrers_release(struct wr_crawl_loop *loop);
 
+/* ---- an earlier job (earlier.c) ---- */
+
+/* Whether it had the page. */
+bool wr_earlier_had(struct wr_span verdict, const struct wr_store_visit *visit);
+void wr_earlier_init(struct wr_crawl_loop *loop);
+/* What it knew of a task; for those in windows and in flight. */
+void wr_earlier_put(struct wr_crawl_loop *loop, const struct wr_store_task *task);
+void wr_earlier_drop(struct wr_crawl_loop *loop, uint64_t fingerprint);
+void wr_earlier_release(struct wr_crawl_loop *loop);
+/* Whether it is likely to have changed since. */
+bool wr_earlier_is_due(const struct wr_store_task *task, int64_t wall_now);
+/* To ask with whether it has changed; empty: none. */
+struct wr_span wr_earlier_validator(const struct wr_flight *flight);
+/* The flight has its verdict: fills its visit, and finds out whether the page is unchanged. */
+void wr_earlier_compare(struct wr_flight *flight);
+
 /* ---- loops (loop.c) ---- */
 
 /* One writer, any readers. */
 struct wr_crawl_counts {
-    _Atomic uint64_t pages, fetched, failed, denied, redirects, requests, bytes, accepted;
+    _Atomic uint64_t pages, fetched, unchanged, failed, denied, redirects, requests, bytes, accepted;
     _Atomic uint64_t beyond, deeper;
     _Atomic uint64_t blocked;
     _Atomic uint64_t robots, rejected, retries, overrides, in_flight, hosts, connections, memory_bytes;
@@ -325,6 +349,7 @@ struct wr_crawl_loop {
     _Atomic bool is_drained;                 /* the plan has nothing to do */
     struct wr_warc *warc;                    /* NULL: nothing is kept */
     struct wr_map referrers[WR_REFERRER_PARTS];
+    struct wr_map earlier; /* see earlier.c */
     struct wr_referrer *last_referrer;
     struct wr_hop *hops;
     struct wr_list errands;          /* for other loops, not answered yet */
@@ -441,6 +466,7 @@ struct wr_engine {
     uint32_t connections;            /* that each loop may have open */
     int64_t began_at;
     int64_t job;
+    int64_t earlier;                                       /* the job whose pages are visited again; 0: none */
     uint64_t accepted_before, ended_before, failed_before; /* by earlier runs of the job */
     _Atomic int64_t flights;
     _Atomic int64_t scarce_since; /* 0: it is not */

@@ -26,7 +26,7 @@ struct wr_backend_kind {
     /* One transaction: begin, apply and so on, commit; or undo, after any failure. */
     int (*begin)(struct wr_backend *backend, int64_t wall_now);
     int (*apply)(struct wr_backend *backend, const struct wr_store_change *change);
-    int (*add_job)(struct wr_backend *backend, struct wr_span settings, int64_t *ret_job);
+    int (*add_job)(struct wr_backend *backend, struct wr_span settings, int64_t earlier, int64_t *ret_job);
     /* After the last apply, and before a read or the commit: changes stay where they are until then, and those that
      * tell an output's length until the commit. */
     int (*flush)(struct wr_backend *backend);

@@ -54,6 +54,10 @@ static int check_ended(const struct wr_store_ended *ended)
         return wr_invalid("a verdict must be clean text of 1 to WR_STORE_WORD_MAX bytes");
     if (!is_text(ended->why, 0, WR_STORE_WHY_MAX))
         return wr_invalid("a task's why must be clean text of at most WR_STORE_WHY_MAX bytes");
+    if (!is_text(ended->visit.validator, 0, WR_STORE_VALIDATOR_MAX))
+        return wr_invalid("a page's validator must be clean text of at most WR_STORE_VALIDATOR_MAX bytes");
+    if (!is_text(ended->visit.digest, 0, WR_STORE_DIGEST_MAX))
+        return wr_invalid("a page's digest must be clean text of at most WR_STORE_DIGEST_MAX bytes");
     return ended->bytes <= INT64_MAX ? 0 : wr_invalid("a page has at most INT64_MAX bytes");
 }
 
@@ -131,6 +135,8 @@ size_t wr_store_change_spans(struct wr_store_change *change, struct wr_span *ret
     case WR_STORE_ENDED:
         ret_spans[count++] = &change->ended.verdict;
         ret_spans[count++] = &change->ended.why;
+        ret_spans[count++] = &change->ended.visit.validator;
+        ret_spans[count++] = &change->ended.visit.digest;
         break;
     case WR_STORE_RETRY:
         break;

@@ -207,7 +207,7 @@ int wr_store_post(struct wr_store *store, const struct wr_store_change *changes,
     return post == NULL ? WEIR_E_NOMEM : send(store, post, done, context);
 }
 
-int wr_store_add_job(struct wr_store *store, struct wr_span settings, int64_t *ret_job)
+int wr_store_add_job(struct wr_store *store, struct wr_span settings, int64_t earlier, int64_t *ret_job)
 {
     int64_t job = 0;
     int error = check_caller(store, true);
@@ -219,6 +219,7 @@ int wr_store_add_job(struct wr_store *store, struct wr_span settings, int64_t *r
     struct wr_post *post = make_post(store, NULL, 0, settings);
     if (post == NULL)
         return WEIR_E_NOMEM;
+    post->earlier = earlier;
     post->ret_job = &job;
     error = send(store, post, NULL, NULL);
     if (error == 0)

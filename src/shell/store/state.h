@@ -25,6 +25,7 @@ struct wr_post {
     void *context;
     int64_t *ret_job; /* of a post that adds a job: no changes, but the settings */
     struct wr_span settings;
+    int64_t earlier;
     size_t count;
     struct wr_store_change changes[];
 };

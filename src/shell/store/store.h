@@ -2,7 +2,7 @@
 /* store.h - what outlives the process: jobs, their reports, tasks, hosts and their robots.txt.
  *
  *     wr_store_open(&(struct wr_store_options){.path = "weir.db", .may_create = true}, &store);
- *     wr_store_add_job(store, wr_span_of("{…}"), &job);
+ *     wr_store_add_job(store, wr_span_of("{…}"), 0, &job);
  *     wr_store_post(store, changes, count, done, context);        all of them or none; done(context, 0, "") if stored
  *     wr_store_read(store, &(struct wr_store_query){.what = WR_STORE_TASKS, …});
  *     wr_store_free(store);                                       stores all that was posted
@@ -47,6 +47,7 @@
 #define WR_STORE_WORD_MAX 31                      /* bytes of a verdict */
 #define WR_STORE_WHY_MAX 255                      /* of a reason */
 #define WR_STORE_VALIDATOR_MAX 255                /* of an ETag or a date */
+#define WR_STORE_DIGEST_MAX 80                    /* of a digest, in words */
 #define WR_STORE_PATH_MAX 4095                    /* of an output file's */
 #define WR_STORE_SETTINGS_MAX ((size_t)1 << 20)   /* of a job's */
 #define WR_STORE_ROBOTS_MAX (WR_ROBOTS_MAX + 1)   /* of a robots.txt: one more, so that a cut line is noticed */
@@ -87,6 +88,7 @@ struct wr_store_job {
     uint64_t queued, done, failed; /* tasks */
     uint64_t bytes;                /* of the pages that ended */
     uint64_t retries, rejected;    /* of the retries, after a 429 */
+    int64_t earlier;               /* the job that this one visits again; 0: none */
 };
 
 /* Where in a host's queue: by priority, and then first in, first out. */
@@ -100,6 +102,15 @@ enum wr_task_state {
     WR_TASK_QUEUED = 0,
     WR_TASK_DONE = 1,
     WR_TASK_FAILED = 2,
+};
+
+/* What is known of a page from when it was visited: with it a later job asks whether it has changed. */
+struct wr_store_visit {
+    struct wr_span validator; /* its ETag, or if it had none the date of its Last-Modified; empty: neither */
+    struct wr_span digest;    /* empty: none */
+    uint32_t changes;         /* seen, since: */
+    int64_t since_wall_at;    /* the first visit; 0: this is it */
+    int64_t visited_wall_at;  /* the last one that was answered; 0: when it ended */
 };
 
 /* A URL to fetch. Neither host nor url is empty; both are clean text (wr_span_clean). */
@@ -125,6 +136,11 @@ struct wr_store_task {
     struct wr_span verdict, why;
     int64_t ended_wall_at; /* 0: it has not, or nobody knows */
     uint64_t before;       /* ONE_TASK, queued: in its host's queue, at most 100 000 */
+    struct wr_store_visit visit;
+    /* Only if query.earlier was given, of TASKS and ALL_TASKS: the same URL in that job. */
+    bool has_earlier;
+    struct wr_span earlier_verdict;
+    struct wr_store_visit earlier; /* both times are there */
 };
 
 /* What is known of a host. */
@@ -199,6 +215,7 @@ struct wr_store_ended {
     uint64_t bytes;
     struct wr_span verdict; /* "fetched", "robots", …: a clean word, not empty */
     struct wr_span why;     /* clean text */
+    struct wr_store_visit visit;
 };
 
 /* A task is tried again, from the place it has in the queue; unless it has had so many attempts already. */
@@ -308,8 +325,8 @@ int wr_store_note_host(struct wr_store *store, const struct wr_store_host *host)
  * WEIR_E_ABSENT: nothing is known of it. */
 int wr_store_forget_host(struct wr_store *store, struct wr_span key);
 
-/* A new job, pending. Waits. */
-int wr_store_add_job(struct wr_store *store, struct wr_span settings, int64_t *ret_job);
+/* A new job, pending, that visits again what the job `earlier` knows; 0: none. Waits. */
+int wr_store_add_job(struct wr_store *store, struct wr_span settings, int64_t earlier, int64_t *ret_job);
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
 
@@ -350,6 +367,7 @@ struct wr_store_query {
     int64_t job;
     struct wr_span key;
     struct wr_store_position after;
+    int64_t earlier;        /* TASKS, ALL_TASKS: what this job knew of them comes, too; 0: none */
     size_t limit;           /* rows at most; 0: all */
     uint64_t *ret_accepted; /* TASKS: how many of `job` and `key` there are, ended or not, known when `done` is called;
                                NULL: nobody asks */

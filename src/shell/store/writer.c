@@ -64,7 +64,8 @@ static void undo(struct wr_store *store)
 static int apply(struct wr_store *store, const struct wr_post *post)
 {
     struct wr_backend *backend = store->backend;
-    int error = post->ret_job == NULL ? 0 : backend->kind->add_job(backend, post->settings, post->ret_job);
+    int error =
+        post->ret_job == NULL ? 0 : backend->kind->add_job(backend, post->settings, post->earlier, post->ret_job);
 
     for (size_t i = 0; i < post->count && error == 0; i++) {
         store->has_output |= post->changes[i].kind == WR_STORE_OUTPUT;

@@ -14,7 +14,8 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
         [WR_STORE_ALL_HOSTS] = WR_SQL_READ_ALL_HOSTS, [WR_STORE_FREE] = WR_SQL_READ_FREE,
         [WR_STORE_REPORTS] = WR_SQL_READ_REPORTS,
     };
-    sqlite3_stmt *statement = sqlite->statements[which[query->what]];
+    bool is_again = query->what == WR_STORE_TASKS && query->earlier != 0;
+    sqlite3_stmt *statement = sqlite->statements[is_again ? WR_SQL_READ_TASKS_AGAIN : which[query->what]];
 
     switch (query->what) {
     case WR_STORE_JOBS:
@@ -26,6 +27,8 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
         wr_bind_text(statement, 2, query->key);
         (void)sqlite3_bind_int64(statement, 3, query->after.priority);
         (void)sqlite3_bind_int64(statement, 4, query->after.id);
+        if (is_again)
+            (void)sqlite3_bind_int64(statement, 5, query->earlier);
         break;
     case WR_STORE_KNOWN:
     case WR_STORE_SEEDS:
@@ -36,6 +39,8 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
     case WR_STORE_REPORTS:
         (void)sqlite3_bind_int64(statement, 1, query->what == WR_STORE_ALL_HOSTS ? 0 : query->job);
         (void)sqlite3_bind_int64(statement, 2, query->after.id);
+        if (query->what == WR_STORE_ALL_TASKS)
+            (void)sqlite3_bind_int64(statement, 3, query->earlier);
         break;
     case WR_STORE_ONE_HOST:
     case WR_STORE_ONE_ROBOTS:

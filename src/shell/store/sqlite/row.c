@@ -42,6 +42,29 @@ static bool text(sqlite3_stmt *row, int at, size_t least, size_t most, struct wr
     return ret_text->bytes >= least && ret_text->bytes <= most && wr_span_clean(*ret_text);
 }
 
+/* None of it is worth losing the task for. */
+static void read_visit(sqlite3_stmt *row, int at, struct wr_store_visit *ret_visit)
+{
+    *ret_visit = (struct wr_store_visit){
+        .changes = (uint32_t)whole(row, at + 2, 0, UINT32_MAX),
+        .since_wall_at = instant(row, at + 3),
+        .visited_wall_at = instant(row, at + 4),
+    };
+    if (!text(row, at, 0, WR_STORE_VALIDATOR_MAX, &ret_visit->validator))
+        ret_visit->validator = (struct wr_span){NULL, 0};
+    if (!text(row, at + 1, 0, WR_STORE_DIGEST_MAX, &ret_visit->digest))
+        ret_visit->digest = (struct wr_span){NULL, 0};
+}
+
+static void read_earlier(sqlite3_stmt *row, int at, struct wr_store_task *ret_task)
+{
+    ret_task->has_earlier = text(row, at, 0, WR_STORE_WORD_MAX, &ret_task->earlier_verdict);
+    if (ret_task->has_earlier)
+        read_visit(row, at + 1, &ret_task->earlier);
+    else
+        ret_task->earlier_verdict = (struct wr_span){NULL, 0};
+}
+
 bool wr_row_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t wall_now,
                  struct wr_store_task *ret_task)
 {
@@ -59,6 +82,8 @@ bool wr_row_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t 
         .attempts = (uint32_t)whole(row, 5, 0, UINT32_MAX),
         .not_before_wall_at = not_before < latest ? not_before : latest,
     };
+    if (query->what == WR_STORE_TASKS && query->earlier != 0)
+        read_earlier(row, 10, ret_task);
     if (!text(row, 8, 1, WR_URL_MAX, &ret_task->referrer)) /* not worth losing the task for */
         ret_task->referrer = (struct wr_span){NULL, 0};
     return text(row, 7, 1, WR_URL_MAX, &ret_task->url);
@@ -82,6 +107,8 @@ bool wr_row_any_task(sqlite3_stmt *row, const struct wr_store_query *query, int6
     if (!text(row, 16, 1, WEIR_PACE_KEY_MAX, &ret_task->host))
         ret_task->host = none;
     ret_task->before = (uint64_t)whole(row, 17, 0, INT64_MAX);
+    read_visit(row, 18, &ret_task->visit);
+    read_earlier(row, 23, ret_task);
     return is_sound;
 }
 
@@ -140,6 +167,7 @@ bool wr_row_job(sqlite3_stmt *row, struct wr_store_job *ret_job)
         .bytes = (uint64_t)whole(row, 9, 0, INT64_MAX),
         .retries = (uint64_t)whole(row, 10, 0, INT64_MAX),
         .rejected = (uint64_t)whole(row, 11, 0, INT64_MAX),
+        .earlier = whole(row, 12, 0, INT64_MAX),
     };
     return text(row, 1, 1, WR_STORE_WORD_MAX, &status) && wr_job_status_named(status, &ret_job->status) &&
            text(row, 2, 0, WR_STORE_WHY_MAX, &ret_job->why) &&

@@ -83,24 +83,39 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
     /* 3 to 4: what each run of a job came to */
     "CREATE TABLE reports (job INTEGER NOT NULL, run INTEGER NOT NULL, ended_at_ms INTEGER NOT NULL,"
     "  report TEXT NOT NULL, PRIMARY KEY (job, run)) STRICT;",
+    /* 4 to 5: what a page was when it was visited, for jobs that visit it again */
+    "ALTER TABLE jobs ADD COLUMN earlier INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tasks ADD COLUMN validator TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE tasks ADD COLUMN digest TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE tasks ADD COLUMN changes INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tasks ADD COLUMN since_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tasks ADD COLUMN visited_at_ms INTEGER NOT NULL DEFAULT 0;",
 };
 
 #define FOUR(row) row ", " row ", " row ", " row
 #define FOUND_INTO "INSERT OR IGNORE INTO tasks (job, host, fingerprint, parent, priority, depth, hops, url) VALUES "
 #define FOUND_ROW "(?, ?, ?, ?, ?, ?, ?, ?)"
-#define ENDED_SET                                                                                                   \
-    "UPDATE tasks SET state = ?3, status = ?4, attempts = ?5, bytes = ?6, verdict = ?7, why = ?8, ended_at_ms = ?9" \
-    " WHERE "
-#define QUEUED_TASKS                                                                                               \
-    "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, p.url, t.hops" \
-    " FROM tasks AS t INDEXED BY tasks_queued"                                                                     \
-    " LEFT JOIN tasks AS p ON t.parent != 0 AND p.job = ?1 AND p.fingerprint = t.parent"                           \
+#define ENDED_SET                                                                                                    \
+    "UPDATE tasks SET state = ?3, status = ?4, attempts = ?5, bytes = ?6, verdict = ?7, why = ?8, ended_at_ms = ?9," \
+    " validator = ?11, digest = ?12, changes = ?13, since_ms = ?14, visited_at_ms = ?15 WHERE "
+#define VISIT(t)                                                                                                    \
+    t ".validator, " t ".digest, " t ".changes, iif(" t ".since_ms > 0, " t ".since_ms, " t ".ended_at_ms), iif(" t \
+      ".visited_at_ms > 0, " t ".visited_at_ms, " t ".ended_at_ms)"
+#define EARLIER(job) " LEFT JOIN tasks AS e ON e.job = " job " AND e.fingerprint = t.fingerprint"
+#define QUEUED_TASKS(more, joined)                                                                           \
+    "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, p.url, " \
+    "t.hops" more " FROM tasks AS t INDEXED BY tasks_queued"                                                 \
+    " LEFT JOIN tasks AS p ON t.parent != 0 AND p.job = ?1 AND p.fingerprint = t.parent" joined              \
     " WHERE t.job = ?1 AND t.state = 0"
+#define OF_HOST                                                                              \
+    " AND t.host = (SELECT id FROM hosts WHERE host = ?2) AND (t.priority, t.id) > (?3, ?4)" \
+    " ORDER BY t.priority, t.id"
 /* Of a queued one, how many are before it in its host's queue, up to WR_STORE_BEFORE_MAX. */
 #define ANY_TASKS(before)                                                                                          \
     "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, NULL, t.hops," \
-    " t.state, t.status, t.bytes, t.verdict, t.why, t.ended_at_ms, h.host, " before " FROM tasks AS t NOT INDEXED" \
-    " LEFT JOIN hosts AS h ON h.id = t.host WHERE "
+    " t.state, t.status, t.bytes, t.verdict, t.why, t.ended_at_ms, h.host, " before                                \
+    ", " VISIT("t") ", e.verdict, " VISIT(                                                                         \
+        "e") " FROM tasks AS t NOT INDEXED LEFT JOIN hosts AS h ON h.id = t.host" EARLIER("?3") " WHERE "
 #define COUNT_BEFORE                                                                                       \
     "CASE t.state WHEN 0 THEN (SELECT count(*) FROM (SELECT 1 FROM tasks AS q INDEXED BY tasks_queued"     \
     " WHERE q.job = t.job AND q.host = t.host AND q.state = 0 AND (q.priority, q.id) < (t.priority, t.id)" \
@@ -143,7 +158,7 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_ACCEPTED] = ACCEPTED_INTO ACCEPTED_ROW ACCEPTED_ADDS,
     [WR_SQL_ACCEPTED_MANY] = ACCEPTED_INTO FOUR(FOUR(ACCEPTED_ROW)) ACCEPTED_ADDS,
     [WR_SQL_JOB_ADD] =
-        "INSERT INTO jobs (status, settings, created_at_ms, updated_at_ms) VALUES ('pending', ?1, ?2, ?2)",
+        "INSERT INTO jobs (status, settings, created_at_ms, updated_at_ms, earlier) VALUES ('pending', ?1, ?2, ?2, ?3)",
     [WR_SQL_JOB_STATUS] = "SELECT status IN ('pending', 'running') FROM jobs WHERE id = ?1",
     [WR_SQL_JOB_TALLY] = "UPDATE jobs SET queued = queued + ?2, done = done + ?3, failed = failed + ?4,"
                          " bytes = bytes + ?5, retries = retries + ?6, rejected = rejected + ?7, updated_at_ms = ?8"
@@ -153,10 +168,10 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_REPORTS_TRIM] = "DELETE FROM reports WHERE job = ?1"
                             " AND run <= (SELECT max(run) FROM reports WHERE job = ?1) - ?2",
     [WR_SQL_READ_JOBS] = "SELECT id, status, why, settings, created_at_ms, updated_at_ms, queued, done, failed, bytes,"
-                         " retries, rejected FROM jobs WHERE id > ?1 AND (?2 = 0 OR id = ?2) ORDER BY id",
-    [WR_SQL_READ_TASKS] = QUEUED_TASKS " AND t.host = (SELECT id FROM hosts WHERE host = ?2)"
-                                       " AND (t.priority, t.id) > (?3, ?4) ORDER BY t.priority, t.id",
-    [WR_SQL_READ_STRANDED] = QUEUED_TASKS " AND t.host = ?2",
+                         " retries, rejected, earlier FROM jobs WHERE id > ?1 AND (?2 = 0 OR id = ?2) ORDER BY id",
+    [WR_SQL_READ_TASKS] = QUEUED_TASKS("", "") OF_HOST,
+    [WR_SQL_READ_TASKS_AGAIN] = QUEUED_TASKS(", e.verdict, " VISIT("e"), EARLIER("?5")) OF_HOST,
+    [WR_SQL_READ_STRANDED] = QUEUED_TASKS("", "") " AND t.host = ?2",
     [WR_SQL_READ_ACCEPTED] = "SELECT tasks FROM accepted WHERE job = ?1"
                              " AND host = (SELECT id FROM hosts WHERE host = ?2)",
     [WR_SQL_READ_KNOWN] = "SELECT fingerprint FROM tasks INDEXED BY tasks_known WHERE job = ?1 AND fingerprint > ?2"
@@ -176,8 +191,9 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_READ_ALL_TASKS] = ANY_TASKS("0") "t.id > ?2 AND t.job = ?1 ORDER BY t.id",
     [WR_SQL_READ_ROBOTS] =
         "SELECT url, kind, text, etag, modified, max_age_ms, fetched_at_ms FROM robots WHERE url = ?1",
-    [WR_SQL_READ_FREE] = "SELECT h.id, h.host FROM tasks AS t JOIN hosts AS h ON h.id = t.host WHERE t.job = ?1"
-                         " AND t.state = 1 AND t.verdict IN ('fetched', 'too_large') AND h.blocked_until_ms <= ?2",
+    [WR_SQL_READ_FREE] =
+        "SELECT h.id, h.host FROM tasks AS t JOIN hosts AS h ON h.id = t.host WHERE t.job = ?1"
+        " AND t.state = 1 AND t.verdict IN ('fetched', 'too_large', 'unchanged') AND h.blocked_until_ms <= ?2",
     [WR_SQL_READ_REPORTS] = "SELECT job, run, ended_at_ms, report FROM reports WHERE (?1 = 0 OR job = ?1)"
                             " AND (?2 = 0 OR run = ?2) ORDER BY ended_at_ms DESC, job DESC, run DESC",
     [WR_SQL_READ_OUTPUTS] = "SELECT job, path, bytes FROM outputs WHERE job = ?1 ORDER BY path",

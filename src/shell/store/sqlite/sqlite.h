@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #define WR_SQLITE_APPLICATION 0x77656972 /* "weir" */
-#define WR_SQLITE_VERSION 4              /* of the tables, in user_version */
+#define WR_SQLITE_VERSION 5              /* of the tables, in user_version */
 
 /* ---- statements ---- */
 
@@ -51,6 +51,7 @@ enum wr_statement {
     WR_SQL_REPORTS_TRIM,
     WR_SQL_READ_JOBS,
     WR_SQL_READ_TASKS,
+    WR_SQL_READ_TASKS_AGAIN,
     WR_SQL_READ_STRANDED,
     WR_SQL_READ_ACCEPTED,
     WR_SQL_READ_KNOWN,
@@ -211,7 +212,7 @@ int wr_sqlite_tally(struct wr_sqlite *sqlite, int64_t job, struct wr_tally **ret
 
 int wr_sqlite_begin(struct wr_backend *backend, int64_t wall_now);
 int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *change);
-int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64_t *ret_job);
+int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64_t earlier, int64_t *ret_job);
 int wr_sqlite_commit(struct wr_backend *backend);
 void wr_sqlite_undo(struct wr_backend *backend);
 int wr_sqlite_settle(struct wr_backend *backend);

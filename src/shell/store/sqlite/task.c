@@ -141,6 +141,16 @@ static int flush_task(struct wr_sqlite *sqlite, int64_t job, uint64_t fingerprin
 
 /* ---- ended --------------------------------------------------------------------------------------------- */
 
+static void bind_visit(sqlite3_stmt *statement, const struct wr_store_visit *visit)
+{
+    const int64_t numbers[] = {visit->changes, wr_sqlite_ms(visit->since_wall_at),
+                               wr_sqlite_ms(visit->visited_wall_at)};
+
+    wr_bind_text(statement, 11, visit->validator);
+    wr_bind_text(statement, 12, visit->digest);
+    wr_bind_numbers(statement, 13, numbers, 3);
+}
+
 static int write_ended(struct wr_sqlite *sqlite, enum wr_statement which, const struct wr_store_ended *ended,
                        bool *ret_changed)
 {
@@ -153,6 +163,7 @@ static int write_ended(struct wr_sqlite *sqlite, enum wr_statement which, const 
     wr_bind_text(statement, 7, ended->verdict);
     wr_bind_text(statement, 8, ended->why);
     (void)sqlite3_bind_int64(statement, 9, sqlite->wall_ms);
+    bind_visit(statement, &ended->visit);
     int error = wr_sqlite_write(sqlite, which);
     *ret_changed = error == 0 && sqlite3_changes(sqlite->db) > 0;
     return error;

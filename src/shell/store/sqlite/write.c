@@ -113,7 +113,7 @@ static int put_status(struct wr_sqlite *sqlite, const struct wr_store_status *st
     return error;
 }
 
-int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64_t *ret_job)
+int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64_t earlier, int64_t *ret_job)
 {
     struct wr_sqlite *sqlite = wr_sqlite_of(backend);
     sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_JOB_ADD);
@@ -123,6 +123,7 @@ int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64
         return error;
     wr_bind_text(statement, 1, settings);
     (void)sqlite3_bind_int64(statement, 2, sqlite->wall_ms);
+    (void)sqlite3_bind_int64(statement, 3, earlier);
     error = wr_sqlite_write(sqlite, WR_SQL_JOB_ADD);
     if (error == 0)
         *ret_job = sqlite3_last_insert_rowid(sqlite->db);

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* earlier.c - what an earlier job knew of a page: kept for tasks in windows and in flight, and compared with what came.
+ *
+ * How often a page changes is estimated from what was seen of it: so many changes between the first visit and the last.
+ * A page that changes by itself at a rate r has changed after a time t with a likelihood of 1 - exp(-r t). Before
+ * anything is known r is taken for once a week, and that counts as if a week had been watched already.
+ */
+#include "base/alloc.h"
+#include "shell/engine/state.h"
+
+#define PRIOR_CHANGES 1
+#define PRIOR_NS (7 * WEIR_DAY)
+#define LIKELY 0.693 /* r t, of even chances: ln 2 */
+
+#define ENTRIES_MAX ((size_t)1 << 24)
+
+struct entry {
+    uint64_t fingerprint; /* the key */
+    bool was_had;
+    struct wr_store_visit visit;
+    size_t bytes;
+    char texts[];
+};
+
+void wr_earlier_init(struct wr_crawl_loop *loop)
+{
+    wr_map_init(&loop->earlier, loop->engine->allocator, &loop->engine->hash_key, ENTRIES_MAX);
+}
+
+static void free_entry(struct wr_crawl_loop *loop, struct entry *entry)
+{
+    wr_give(loop->engine->allocator, entry, sizeof *entry + entry->bytes, _Alignof(struct entry));
+}
+
+static struct wr_span put_text(char **to, struct wr_span text)
+{
+    struct wr_span copy = {*to, text.bytes};
+    if (text.bytes > 0)
+        memcpy(*to, text.data, text.bytes);
+    *to += text.bytes;
+    return copy;
+}
+
+bool wr_earlier_had(struct wr_span verdict, const struct wr_store_visit *visit)
+{
+    return wr_span_is(verdict, "fetched") || wr_span_is(verdict, "too_large") || wr_span_is(verdict, "unchanged") ||
+           visit->digest.bytes + visit->validator.bytes > 0;
+}
+
+/* Without memory it is fetched as if nobody knew it. */
+void wr_earlier_put(struct wr_crawl_loop *loop, const struct wr_store_task *task)
+{
+    void *old = NULL;
+    const struct wr_store_visit *visit = &task->earlier;
+    size_t bytes = visit->validator.bytes + visit->digest.bytes;
+    struct entry *entry = wr_take(loop->engine->allocator, sizeof *entry + bytes, _Alignof(struct entry));
+    if (entry == NULL)
+        return;
+    char *to = entry->texts;
+    entry->fingerprint = task->fingerprint;
+    entry->was_had = wr_earlier_had(task->earlier_verdict, visit);
+    entry->visit = *visit;
+    entry->visit.validator = put_text(&to, visit->validator);
+    entry->visit.digest = put_text(&to, visit->digest);
+    entry->bytes = bytes;
+    if (wr_map_put(&loop->earlier, &entry->fingerprint, sizeof entry->fingerprint, entry, &old) != 0)
+        old = entry;
+    if (old != NULL)
+        free_entry(loop, old);
+}
+
+static const struct entry *find(const struct wr_flight *flight)
+{
+    const struct wr_crawl_loop *loop = flight->loop;
+    uint64_t fingerprint = flight->action.fingerprint;
+    return loop->engine->earlier != 0 ? wr_map_get(&loop->earlier, &fingerprint, sizeof fingerprint) : NULL;
+}
+
+void wr_earlier_drop(struct wr_crawl_loop *loop, uint64_t fingerprint)
+{
+    struct entry *entry =
+        loop->engine->earlier != 0 ? wr_map_remove(&loop->earlier, &fingerprint, sizeof fingerprint) : NULL;
+    if (entry != NULL)
+        free_entry(loop, entry);
+}
+
+void wr_earlier_release(struct wr_crawl_loop *loop)
+{
+    const struct wr_map_slot *slot;
+    for (size_t cursor = 0; (slot = wr_map_next(&loop->earlier, &cursor)) != NULL;)
+        free_entry(loop, slot->value);
+    wr_map_release(&loop->earlier);
+}
+
+struct wr_span wr_earlier_validator(const struct wr_flight *flight)
+{
+    const struct entry *entry = find(flight);
+    return entry != NULL ? entry->visit.validator : (struct wr_span){NULL, 0};
+}
+
+bool wr_earlier_is_due(const struct wr_store_task *task, int64_t wall_now)
+{
+    const struct wr_store_visit *visit = &task->earlier;
+    bool is_known = wr_earlier_had(task->earlier_verdict, visit) || wr_span_is(task->earlier_verdict, "not_due");
+    if (task->depth == 0 || !task->has_earlier || !is_known || visit->visited_wall_at <= 0)
+        return true;
+    double watched = (double)(visit->visited_wall_at - visit->since_wall_at);
+    double rate = (PRIOR_CHANGES + (double)visit->changes) / ((double)PRIOR_NS + (watched > 0 ? watched : 0));
+    return rate * (double)(wall_now - visit->visited_wall_at) >= LIKELY;
+}
+
+/* ---- what came, against it ---- */
+
+/* An ETag is the better one, and enough: whoever gets it must not look at the date. */
+static struct wr_span validator_of(const struct wr_flight *flight)
+{
+    struct wr_span etag = wr_flight_head(flight, WR_TEXT_ETAG), modified = wr_flight_head(flight, WR_TEXT_MODIFIED);
+    struct wr_span best = wr_span_find(etag, '"') < etag.bytes ? etag : modified;
+    bool is_fit = best.bytes <= WR_STORE_VALIDATOR_MAX && wr_span_clean(best);
+    return is_fit ? best : (struct wr_span){NULL, 0};
+}
+
+/* The server says that there is no such page here, or not any more. */
+static bool is_gone(const struct wr_flight *flight)
+{
+    int status = flight->result.status;
+    return wr_flight_is_answered(flight) && (status == 404 || status == 410 || (status >= 300 && status < 400));
+}
+
+static bool is_same(struct wr_span one, struct wr_span other)
+{
+    return one.bytes > 0 && one.bytes == other.bytes && memcmp(one.data, other.data, one.bytes) == 0;
+}
+
+static void note_page(struct wr_flight *flight)
+{
+    struct wr_store_visit *visit = &flight->visit;
+    visit->validator = validator_of(flight);
+    visit->digest = flight->has_page ? flight->page.facts.digest : (struct wr_span){NULL, 0};
+}
+
+/* A page that is there is unchanged if its server says so, or if it is the same to the byte. */
+void wr_earlier_compare(struct wr_flight *flight)
+{
+    const struct entry *entry = find(flight);
+    struct wr_store_visit *visit = &flight->visit;
+    bool is_had = flight->verdict == WR_VERDICT_FETCHED || flight->verdict == WR_VERDICT_TOO_LARGE;
+    bool is_answer = is_had || is_gone(flight);
+    *visit = entry != NULL ? entry->visit : (struct wr_store_visit){.changes = 0};
+    if (is_had && flight->is_conditional && flight->result.status == 304) {
+        struct wr_span validator = validator_of(flight);
+        visit->validator = validator.bytes > 0 ? validator : visit->validator;
+        flight->verdict = WR_VERDICT_UNCHANGED;
+    } else if (is_answer) {
+        *visit = (struct wr_store_visit){.changes = visit->changes, .since_wall_at = visit->since_wall_at};
+        if (is_had)
+            note_page(flight);
+        if (entry != NULL && is_had && is_same(visit->digest, entry->visit.digest))
+            flight->verdict = WR_VERDICT_UNCHANGED;
+        else if (entry != NULL && (is_had || entry->was_had))
+            visit->changes += entry->was_had;
+    }
+    if (entry != NULL && is_answer)
+        visit->visited_wall_at = weir_wall_now();
+}
