@@ -218,7 +218,7 @@ static void place_text(struct rig_row *row, size_t *at, struct wr_span *span, bo
 static void place_texts(struct rig_row *row, bool copies)
 {
     struct wr_store_row *to = &row->row;
-    struct wr_span *spans[4] = {0};
+    struct wr_span *spans[9] = {0};
     size_t at = 0;
 
     switch (to->what) {
@@ -230,10 +230,15 @@ static void place_texts(struct rig_row *row, bool copies)
     case WR_STORE_ONE_TASK:
     case WR_STORE_ALL_TASKS:
         spans[0] = &to->task.host, spans[1] = &to->task.url, spans[2] = &to->task.verdict, spans[3] = &to->task.why;
+        spans[4] = &to->task.visit.validator, spans[5] = &to->task.visit.digest;
+        spans[6] = &to->task.earlier_verdict, spans[7] = &to->task.earlier.validator;
+        spans[8] = &to->task.earlier.digest;
         break;
     case WR_STORE_SEEDS:
     case WR_STORE_TASKS:
         spans[0] = &to->task.host, spans[1] = &to->task.url, spans[2] = &to->task.referrer;
+        spans[3] = &to->task.earlier_verdict, spans[4] = &to->task.earlier.validator;
+        spans[5] = &to->task.earlier.digest;
         break;
     case WR_STORE_HOSTS:
     case WR_STORE_FREE:
@@ -255,7 +260,7 @@ static void place_texts(struct rig_row *row, bool copies)
         spans[0] = &to->text;
         break;
     }
-    for (size_t i = 0; i < 4 && spans[i] != NULL; i++)
+    for (size_t i = 0; i < 9 && spans[i] != NULL; i++)
         place_text(row, &at, spans[i], copies);
 }
 

@@ -104,6 +104,78 @@ static void any_task_is_found_with_its_state_and_place(void **state)
     }
 }
 
+static struct wr_store_change visited(struct rig *rig, int64_t job, const char *url, const char *validator,
+                                      const char *digest)
+{
+    struct wr_store_change change = rig_ended(rig, job, url, false, "fetched");
+
+    change.ended.visit = (struct wr_store_visit){.validator = wr_span_of(validator),
+                                                 .digest = wr_span_of(digest),
+                                                 .changes = 3,
+                                                 .since_wall_at = 2 * WEIR_SECOND,
+                                                 .visited_wall_at = 5 * WEIR_SECOND};
+    return change;
+}
+
+static void what_was_seen_of_a_page_is_known_to_a_later_job(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        size_t count;
+        int64_t later;
+        rig_open(rig);
+        int64_t job = rig_job(rig, "");
+        rig_post(rig, rig_found(rig, job, "a", "https://a/", NULL));
+        rig_post(rig, visited(rig, job, "https://a/", "\"v1\"", "xxh128:00"));
+        assert_int_equal(wr_store_add_job(rig->store, wr_span_of("s"), job, &later), 0);
+        assert_int_equal(rig_look_job(rig, later).earlier, job);
+        assert_int_equal(rig_look_job(rig, job).earlier, 0);
+        rig_post(rig, rig_found(rig, later, "a", "https://a/", NULL));
+        rig_post(rig, rig_found(rig, later, "a", "https://a/new", NULL));
+        rig_reopen(rig);
+        struct wr_store_query query = {
+            .what = WR_STORE_TASKS, .job = later, .key = wr_span_of("a"), .after = WR_STORE_FRONT, .earlier = job};
+        for (int i = 0; i < 2; i++, query.what = WR_STORE_ALL_TASKS) {
+            struct rig_row *rows = rig_read(rig, query, &count);
+            assert_int_equal(count, 2);
+            const struct wr_store_task *task = &rows[0].row.task;
+            assert_true(task->has_earlier && rig_is(task->earlier_verdict, "fetched"));
+            assert_true(rig_is(task->earlier.validator, "\"v1\"") && rig_is(task->earlier.digest, "xxh128:00"));
+            assert_int_equal(task->earlier.changes, 3);
+            assert_int_equal(task->earlier.since_wall_at, 2 * WEIR_SECOND);
+            assert_int_equal(task->earlier.visited_wall_at, 5 * WEIR_SECOND);
+            assert_false(rows[1].row.task.has_earlier);
+            free(rows);
+        }
+        query = (struct wr_store_query){.what = WR_STORE_TASKS, .job = later, .key = wr_span_of("a")};
+        query.after = WR_STORE_FRONT;
+        struct rig_row *rows = rig_read(rig, query, &count);
+        assert_false(rows[0].row.task.has_earlier); /* nobody asked */
+        free(rows);
+    }
+}
+
+static void the_first_visit_is_when_the_page_ended(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        size_t count;
+        rig_open(rig);
+        int64_t job = rig_job(rig, "");
+        rig_post(rig, rig_found(rig, job, "a", "https://a/", NULL));
+        rig_post(rig, rig_ended(rig, job, "https://a/", false, "fetched"));
+        struct wr_store_query query = {.what = WR_STORE_ALL_TASKS, .job = job};
+        struct rig_row *rows = rig_read(rig, query, &count);
+        const struct wr_store_task *task = &rows[0].row.task;
+        assert_true(task->ended_wall_at > 0);
+        assert_int_equal(task->visit.since_wall_at, task->ended_wall_at);
+        assert_int_equal(task->visit.visited_wall_at, task->ended_wall_at);
+        free(rows);
+    }
+}
+
 static void all_hosts_are_listed_in_pieces(void **state)
 {
     (void)state;
@@ -189,5 +261,6 @@ static void reports_of_a_job_are_bounded_in_number_and_size(void **state)
 
 WEIR_TESTS(test(what_is_set_for_a_host_is_kept_apart_from_what_is_learned),
            test(what_is_set_is_seen_by_who_asks_after_it), test(any_task_is_found_with_its_state_and_place),
+           test(what_was_seen_of_a_page_is_known_to_a_later_job), test(the_first_visit_is_when_the_page_ended),
            test(all_hosts_are_listed_in_pieces), test(the_report_of_each_run_is_found_again_the_newest_first),
            test(reports_of_a_job_are_bounded_in_number_and_size))

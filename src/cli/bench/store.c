@@ -138,6 +138,9 @@ static uint64_t seeds_of(const struct settings *settings)
     return settings->hosts > QUEUED_LEAST ? settings->hosts : QUEUED_LEAST;
 }
 
+#define VALIDATOR "\"6789abcd-12345\"" /* as most servers make them */
+#define DIGEST "xxh128:0123456789abcdef0123456789abcdef"
+
 /* The page ends, its links are found: all known, but for the page after it. */
 static int post_page(struct crawl *crawl, uint64_t number)
 {
@@ -147,13 +150,15 @@ static int post_page(struct crawl *crawl, uint64_t number)
     struct page page;
 
     make_page(crawl, number, &page);
-    changes[count++] = (struct wr_store_change){.kind = WR_STORE_ENDED,
-                                                .ended = {.job = crawl->job,
-                                                          .fingerprint = page.fingerprint,
-                                                          .status = 200,
-                                                          .attempts = 1,
-                                                          .bytes = 12345,
-                                                          .verdict = wr_span_of("fetched")}};
+    changes[count++] = (struct wr_store_change){
+        .kind = WR_STORE_ENDED,
+        .ended = {.job = crawl->job,
+                  .fingerprint = page.fingerprint,
+                  .status = 200,
+                  .attempts = 1,
+                  .bytes = 12345,
+                  .verdict = wr_span_of("fetched"),
+                  .visit = {.validator = wr_span_of(VALIDATOR), .digest = wr_span_of(DIGEST)}}};
     for (uint64_t i = 0; i <= crawl->settings->links; i++) {
         uint64_t to = i == 0 ? number + seeds_of(crawl->settings) : (number * 7 + i * 13) % (number + 1);
         make_page(crawl, to, &links[i]);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "cli/crawl/diff.h"
 #include "cli/crawl/files.h"
 #include "cli/crawl/report.h"
 #include "cli/crawl/seeds.h"
@@ -37,6 +38,7 @@ struct crawl {
     struct wr_engine *engine;
     struct wr_desk *desk;     /* where it is asked and steered; NULL: none */
     struct wr_engine_job job; /* that is gone on with; id 0: a new one */
+    int64_t earlier;          /* that a new one visits again; 0: none */
     struct wr_scope *scope;
     struct wr_crawl_texts texts;
     struct wr_engine_options options;
@@ -79,9 +81,12 @@ static bool parse_words(struct crawl *crawl, int count, char **words, int *ret_s
 
 static bool check_settings(const struct wr_crawl_settings *settings)
 {
-    if (settings->job == 0 || settings->resume)
+    if (settings->job > 0 && !settings->resume && !settings->recrawl)
+        wr_complain("--job says which job to go on with, or to visit again: give --resume or --recrawl, too");
+    else if ((settings->due || settings->diff != NULL) && !settings->resume && !settings->recrawl)
+        wr_complain("%s compares with an earlier job: give --recrawl, too", settings->due ? "--due" : "--diff");
+    else
         return wr_crawl_files_fit(settings);
-    wr_complain("--job says which job to go on with: give --resume, too");
     return false;
 }
 
@@ -108,7 +113,7 @@ static bool find_job(struct crawl *crawl, int *ret_status)
     return false;
 }
 
-static bool lacks_secrets(const struct crawl *crawl)
+static bool lacks_secrets(const struct crawl *crawl, int64_t job)
 {
     const char *name = NULL;
     if (crawl->old.lacks_header && crawl->settings.headers.count == 0)
@@ -117,18 +122,23 @@ static bool lacks_secrets(const struct crawl *crawl)
         name = "--proxy";
     if (name != NULL)
         wr_complain("job %lld was begun with %s, which is not kept because it may be a secret; give it again",
-                    (long long)crawl->job.id, name);
+                    (long long)job, name);
     return name != NULL;
+}
+
+static bool read_words(struct crawl *crawl, const struct wr_engine_job *job)
+{
+    int error = wr_words_read(&crawl->old, job->settings);
+    if (error != 0)
+        wr_complain("job %lld was not begun by this weir crawl: %s", (long long)job->id, weir_error_text(error));
+    return error == 0;
 }
 
 /* The old words, and on top of them those that were given now. */
 static bool merge_words(struct crawl *crawl, int *ret_status)
 {
-    int error = wr_words_read(&crawl->old, crawl->job.settings);
-    if (error != 0) {
-        wr_complain("job %lld was not begun by this weir crawl: %s", (long long)crawl->job.id, weir_error_text(error));
+    if (!read_words(crawl, &crawl->job))
         return false;
-    }
     crawl->seeds_count = 0;
     if (!wr_crawl_settings_init(&crawl->settings) || !parse_words(crawl, crawl->old.count, crawl->old.list, ret_status))
         return false;
@@ -142,17 +152,18 @@ static bool merge_words(struct crawl *crawl, int *ret_status)
         return false;
     crawl->has_new_seeds = crawl->seeds_count > before || crawl->settings.seeds_file != file;
     *ret_status = WR_EXIT_USAGE;
-    return !lacks_secrets(crawl);
+    return !lacks_secrets(crawl, crawl->job.id);
 }
 
 static int open_state(struct crawl *crawl)
 {
     const struct wr_crawl_settings *settings = &crawl->settings;
-    struct wr_engine_place place = {.state_path = settings->state, .may_create = !settings->resume};
+    struct wr_engine_place place = {.state_path = settings->state,
+                                    .may_create = !settings->resume && !settings->recrawl};
     int error = wr_engine_open(&place, &crawl->engine);
     if (error == WEIR_E_ABSENT)
-        wr_complain("there is no state file %s to resume from; begin without --resume, or give --state FILE",
-                    settings->state);
+        wr_complain("there is no state file %s to go on from; begin without %s, or give --state FILE", settings->state,
+                    settings->resume ? "--resume" : "--recrawl");
     else if (error != 0)
         wr_complain("--state: %s", wr_error_words(error));
     return error == 0 ? WR_EXIT_OK : error == WEIR_E_ABSENT ? WR_EXIT_USAGE : WR_EXIT_FAILED;
@@ -172,8 +183,9 @@ static bool choose_seeds(struct crawl *crawl)
     seeds->file = crawl->settings.seeds_file;
     seeds->unread_job = job->id > 0 && !job->is_seeded && !crawl->has_new_seeds ? job->id : 0;
     seeds->may_be_empty = crawl->has_new_seeds && job->queued + job->done + job->failed > 0;
+    seeds->has_earlier = crawl->settings.recrawl && (job->id == 0 || !job->is_seeded);
     bool is_told = job->id > 0 && job->is_seeded && !crawl->has_new_seeds;
-    if (is_told || seeds->given_count > 0 || seeds->file != NULL)
+    if (is_told || seeds->has_earlier || seeds->given_count > 0 || seeds->file != NULL)
         return true;
     seeds->file = "-";
     if (!isatty(STDIN_FILENO))
@@ -228,7 +240,8 @@ static int start(struct crawl *crawl)
         return WR_EXIT_USAGE;
     }
     options->resume_job = crawl->job.id;
-    options->has_seeds = crawl->seeds.given_count > 0 || crawl->seeds.file != NULL;
+    options->earlier_job = crawl->earlier;
+    options->has_seeds = crawl->seeds.has_earlier || crawl->seeds.given_count > 0 || crawl->seeds.file != NULL;
     options->settings = wr_buf_from(&words, 0); /* of a new job; one that is gone on with has its own */
     options->appends = crawl->settings.append;
     options->in_scope = in_scope;
@@ -301,7 +314,9 @@ static void advise(struct crawl *crawl, const struct wr_engine_result *result)
 static void tell_report(struct crawl *crawl, const struct wr_crawl_report *report)
 {
     const struct wr_crawl_settings *settings = &crawl->settings;
-    bool is_taken = strcmp(settings->out, "-") == 0 || (settings->report != NULL && strcmp(settings->report, "-") == 0);
+    bool is_taken = strcmp(settings->out, "-") == 0 ||
+                    (settings->report != NULL && strcmp(settings->report, "-") == 0) ||
+                    (settings->diff != NULL && strcmp(settings->diff, "-") == 0);
     struct wr_facts facts;
     size_t bytes = 0;
     char *text = wr_crawl_report_kept(report, &bytes);
@@ -325,6 +340,7 @@ static int finish(struct crawl *crawl)
     wr_seeds_close(&crawl->seeds);
     wr_desk_close(crawl->desk);
     wr_screen_clear(&crawl->screen);
+    bool is_compared = crawl->settings.diff == NULL || wr_crawl_diff_write(crawl->engine, crawl->settings.diff);
     wr_engine_finish(crawl->engine, &result);
     struct wr_crawl_report report = {&crawl->settings,     crawl->engine,  &result,
                                      crawl->seeds.refused, &crawl->course, ""};
@@ -334,7 +350,7 @@ static int finish(struct crawl *crawl)
     if (settings->json && !wr_crawl_report_json(&report, stdout))
         wr_print_lost(errno);
     tell_report(crawl, &report);
-    if (!write_report(crawl, &report) && status == WR_EXIT_OK)
+    if ((!write_report(crawl, &report) || !is_compared) && status == WR_EXIT_OK)
         status = WR_EXIT_FAILED;
     if (!settings->quiet)
         advise(crawl, &result);
@@ -416,6 +432,52 @@ static int find_old(struct crawl *crawl)
     return check_settings(&crawl->settings) ? WR_EXIT_OK : WR_EXIT_USAGE;
 }
 
+/* The words of the earlier job, and what is given now. False after a complaint. */
+static bool join_words(struct crawl *crawl, const struct wr_engine_job *earlier, int *ret_status)
+{
+    if (!read_words(crawl, earlier))
+        return false;
+    int count = 0;
+    char **joined = wr_words_join(&crawl->old, crawl->count, crawl->words, &count);
+    char **parsed = wr_words_join(&crawl->old, crawl->count, crawl->words, &count);
+    crawl->seeds_count = 0;
+    bool well = joined != NULL && parsed != NULL && wr_crawl_settings_init(&crawl->settings) &&
+                parse_words(crawl, count, parsed, ret_status);
+    free(parsed);
+    if (!well) {
+        free(joined);
+        return false;
+    }
+    free(crawl->words);
+    crawl->words = joined;
+    crawl->count = count;
+    return !lacks_secrets(crawl, earlier->id);
+}
+
+/* Visits again what an earlier job knows. */
+static int find_earlier(struct crawl *crawl)
+{
+    struct wr_engine_job earlier;
+    const struct wr_crawl_settings *settings = &crawl->settings;
+    int status = open_state(crawl);
+    if (status != WR_EXIT_OK)
+        return status;
+    int error = wr_engine_find_earlier(crawl->engine, (int64_t)settings->job, &earlier);
+    if (error == WEIR_E_ABSENT && settings->job > 0)
+        wr_complain("there is no job %llu in %s", (unsigned long long)settings->job, settings->state);
+    else if (error == WEIR_E_ABSENT)
+        wr_complain("no job in %s is completed; --job N visits one again that is not", settings->state);
+    else if (error != 0)
+        wr_complain("%s: %s", settings->state, wr_error_words(error));
+    if (error != 0)
+        return error == WEIR_E_ABSENT ? WR_EXIT_USAGE : WR_EXIT_FAILED;
+    status = WR_EXIT_USAGE;
+    crawl->earlier = earlier.id;
+    if (!join_words(crawl, &earlier, &status))
+        return status;
+    return check_settings(&crawl->settings) ? WR_EXIT_OK : WR_EXIT_USAGE;
+}
+
 /* A state file that is there is opened early: it may be in use, or none of ours. */
 static int use_state(struct crawl *crawl)
 {
@@ -438,7 +500,7 @@ static int prepare(struct crawl *crawl)
 {
     if (!check_settings(&crawl->settings))
         return WR_EXIT_USAGE;
-    int status = crawl->settings.resume ? find_old(crawl) : WR_EXIT_OK;
+    int status = crawl->settings.resume ? find_old(crawl) : crawl->settings.recrawl ? find_earlier(crawl) : WR_EXIT_OK;
     if (status != WR_EXIT_OK)
         return status;
     wr_screen_init(&crawl->screen, crawl->settings.view, crawl->settings.quiet, strcmp(crawl->settings.out, "-") == 0);

@@ -11,7 +11,7 @@
 #include "cli/kit/output.h"
 
 #define PATH_ROOM 4096
-#define FILES 6
+#define FILES 7
 
 /* ---- which is for what ---- */
 
@@ -23,7 +23,8 @@ static void list_files(const struct wr_crawl_settings *settings, struct file ret
 {
     const struct file files[FILES] = {{"--state", settings->state},   {"--out", settings->out},
                                       {"--report", settings->report}, {"--log", settings->log},
-                                      {"--warc", settings->warc},     {"--save-bodies", settings->save_bodies}};
+                                      {"--warc", settings->warc},     {"--save-bodies", settings->save_bodies},
+                                      {"--diff", settings->diff}};
     memcpy(ret_files, files, sizeof files);
 }
 
@@ -50,6 +51,8 @@ static bool streams_fit(const struct wr_crawl_settings *settings)
         wr_complain("--json and --out - would mix on standard output; use --report FILE instead of --json");
     else if (is_stream(settings->out) && is_stream(settings->report))
         wr_complain("--report - and --out - would mix on standard output; name a file for one of them");
+    else if (is_stream(settings->diff) && (is_stream(settings->out) || is_stream(settings->report) || settings->json))
+        wr_complain("--diff - would mix with other output on standard output; name a file for one of them");
     else if (settings->json && is_stream(settings->report))
         wr_complain("--json and --report - are the same report on standard output; give one of them");
     else

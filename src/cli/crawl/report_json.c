@@ -99,6 +99,7 @@ static void append_totals(struct wr_buf *buf, const struct wr_crawl_report *repo
     append_seconds(buf, ",\n \"seconds\": ", stats->elapsed_ns);
     wr_append_json_count(buf, ", \"pages\": ", stats->pages);
     wr_append_json_count(buf, ", \"fetched\": ", stats->fetched);
+    wr_append_json_count(buf, ", \"unchanged\": ", stats->unchanged);
     wr_append_json_count(buf, ", \"failed\": ", stats->failed);
     wr_append_json_count(buf, ", \"denied\": ", stats->denied);
     wr_append_json_count(buf, ", \"redirects\": ", stats->redirects);

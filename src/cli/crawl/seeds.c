@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/ascii.h"
+#include "base/error.h"
 #include "cli/kit/output.h"
 #include "cli/kit/signals.h"
 #include "shell/net/idna.h"
@@ -190,7 +191,10 @@ static bool give_listed(struct wr_seeds *seeds)
 static void *give_all(void *context)
 {
     struct wr_seeds *seeds = context;
-    seeds->is_complete = give_given(seeds) && give_listed(seeds);
+    int taken = seeds->has_earlier ? wr_engine_seed_earlier(seeds->engine) : 0;
+    if (taken != 0 && taken != WEIR_E_CLOSED)
+        wr_complain("the earlier job could not be read: %s", wr_error_words(taken));
+    seeds->is_complete = taken == 0 && give_given(seeds) && give_listed(seeds);
     int error = seeds->is_complete ? wr_engine_seeded(seeds->engine) : WEIR_E_CLOSED;
     if (error != 0 && error != WEIR_E_CLOSED)
         wr_complain("the seeds could not be taken: %s", weir_error_text(error));

@@ -18,6 +18,7 @@ struct wr_seeds {
     bool allows_private; /* addresses and localhost; of names the engine finds out */
     char *const *given;  /* of the command lines */
     size_t given_count;
+    bool has_earlier;   /* those of an earlier job come first */
     const char *file;   /* NULL: none; "-": standard input */
     int64_t unread_job; /* these are the seeds that this one had not read to their end; 0: no */
     bool may_be_empty;  /* there are seeds from before */

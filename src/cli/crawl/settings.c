@@ -103,8 +103,13 @@ static const struct wr_option options[] = {
     {"save-bodies", WR_STRING(crawl_settings, save_bodies), .value = "DIR",
      .help = "save each page as a file there; \"body\" in its line is the name"},
     {"resume", WR_FLAG(crawl_settings, resume), .help = "go on with the newest job that was stopped or given up"},
+    {"recrawl", WR_FLAG(crawl_settings, recrawl),
+     .help = "begin anew with all URLs of the newest completed job, and fetch what has changed"},
+    {"due", WR_FLAG(crawl_settings, due), .help = "with --recrawl: only pages that are likely to have changed"},
+    {"diff", WR_STRING(crawl_settings, diff), .value = "FILE",
+     .help = "with --recrawl: list there what is new, changed or gone; - is standard output"},
     {"job", WR_COUNT(crawl_settings, job), .value = "N", .min = 0, .max = INT64_MAX,
-     .help = "with --resume: with this one"},
+     .help = "with --resume or --recrawl: this one"},
     {"report", WR_STRING(crawl_settings, report), .value = "FILE",
      .help = "write the report of all hosts there, as JSON; - is standard output"},
     {"log", WR_STRING(crawl_settings, log), .value = "FILE",
@@ -127,6 +132,7 @@ const struct wr_usage wr_crawl_usage = {
              "  weir crawl example.org                            a site: https://example.org/\n"
              "  weir crawl --contact me@example.org --seeds-file sites.txt --max-time 8h\n"
              "  weir crawl --resume                               go on after an interrupt or a crash\n"
+             "  weir crawl --recrawl --out new.jsonl --diff -     what has changed since\n"
              "  weir crawl --scope prefix https://example.org/docs/ --exclude '*?print=*'\n"
              "  weir crawl --allow-private --pace unlimited http://localhost:8080/   your own server\n"
              "\n"
@@ -310,6 +316,7 @@ bool wr_crawl_options_make(const struct wr_crawl_settings *settings, struct wr_c
         .ignores_robots = settings->ignore_robots,
         .on_error = (enum wr_on_error)settings->robots_on_error,
         .follows_nofollow = settings->follow_nofollow,
+        .only_due = settings->due,
         .asks_blocked = settings->ask_blocked,
         .statuses = settings->statuses,
     };

@@ -33,10 +33,10 @@ struct wr_crawl_settings {
     uint64_t max_body, failure_threshold;
     int digest; /* enum wr_digest_kind */
     /* From where and to where. */
-    const char *state, *out, *report, *log, *warc, *save_bodies;
+    const char *state, *out, *report, *diff, *log, *warc, *save_bodies;
     uint64_t warc_size;
     int view;
-    bool append, resume, quiet, json;
+    bool append, resume, recrawl, due, quiet, json;
     uint64_t job;
 };
 

@@ -140,6 +140,32 @@ int wr_words_read(struct wr_words *ret_words, struct wr_span settings)
     return 0;
 }
 
+/* Of the job as it is, and not of one run, or of where it began. */
+static bool is_of_any_job(const char *word)
+{
+    static const char *const others[] = {"seeds-file", "recrawl", "due", "diff", "report", "out", "log"};
+    if (strncmp(word, "--", 2) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strncmp(word + 2, others[i], strlen(others[i])) == 0)
+            return false;
+    return true;
+}
+
+char **wr_words_join(const struct wr_words *old, int argc, char **argv, int *ret_count)
+{
+    int count = 0;
+    char **joined = malloc(((size_t)old->count + (size_t)argc + 1) * sizeof *joined);
+    if (joined == NULL)
+        return NULL;
+    for (int i = 0; i < old->count; i++)
+        if (is_of_any_job(old->list[i]))
+            joined[count++] = old->list[i];
+    memcpy(joined + count, argv, (size_t)argc * sizeof *joined);
+    *ret_count = count + argc;
+    return joined;
+}
+
 void wr_words_release(struct wr_words *words)
 {
     free(words->text);

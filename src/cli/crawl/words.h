@@ -31,4 +31,8 @@ struct wr_words {
 int wr_words_read(struct wr_words *ret_words, struct wr_span settings);
 void wr_words_release(struct wr_words *words);
 
+/* A new array: what was given to an earlier job and makes it what it is, but for where it began, and behind it what is
+ * given now. To be freed; NULL: no memory. */
+char **wr_words_join(const struct wr_words *old, int argc, char **argv, int *ret_count);
+
 #endif

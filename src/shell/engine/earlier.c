@@ -44,7 +44,7 @@ static struct wr_span put_text(char **to, struct wr_span text)
 bool wr_earlier_had(struct wr_span verdict, const struct wr_store_visit *visit)
 {
     return wr_span_is(verdict, "fetched") || wr_span_is(verdict, "too_large") || wr_span_is(verdict, "unchanged") ||
-           visit->digest.bytes + visit->validator.bytes > 0;
+           wr_span_is(verdict, "not_due") || visit->digest.bytes + visit->validator.bytes > 0;
 }
 
 /* Without memory it is fetched as if nobody knew it. */
@@ -101,8 +101,8 @@ struct wr_span wr_earlier_validator(const struct wr_flight *flight)
 bool wr_earlier_is_due(const struct wr_store_task *task, int64_t wall_now)
 {
     const struct wr_store_visit *visit = &task->earlier;
-    bool is_known = wr_earlier_had(task->earlier_verdict, visit) || wr_span_is(task->earlier_verdict, "not_due");
-    if (task->depth == 0 || !task->has_earlier || !is_known || visit->visited_wall_at <= 0)
+    bool was_had = task->has_earlier && wr_earlier_had(task->earlier_verdict, visit);
+    if (task->depth == 0 || !was_had || visit->visited_wall_at <= 0)
         return true;
     double watched = (double)(visit->visited_wall_at - visit->since_wall_at);
     double rate = (PRIOR_CHANGES + (double)visit->changes) / ((double)PRIOR_NS + (watched > 0 ? watched : 0));
