@@ -132,6 +132,7 @@ static void read_counts(const json_t *root, struct wr_facts *facts)
         {"job", &facts->job},
         {"pages", &facts->pages},
         {"fetched", &facts->fetched},
+        {"unchanged", &facts->unchanged},
         {"failed", &facts->failed},
         {"denied", &facts->denied},
         {"redirects", &facts->redirects},

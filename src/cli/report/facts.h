@@ -37,7 +37,8 @@ struct wr_facts {
     uint64_t job;
     char *end, *why, *state, *out, *ended_at, *failed_url, *failed_why; /* "": none */
     int64_t elapsed_ns, step_ns;
-    uint64_t pages, fetched, failed, denied, redirects, blocked, blocked_hosts, requests, robots, rejected, retries;
+    uint64_t pages, fetched, unchanged, failed, denied, redirects, blocked, blocked_hosts, requests, robots, rejected,
+        retries;
     uint64_t bytes, queued, seeds_refused, beyond, deeper, max_pages, host_pages, depth;
     uint64_t too_soon;
     int64_t waited_ns[WEIR_REASON_QUEUE + 1]; /* of all hosts */

@@ -99,6 +99,8 @@ static void write_totals(const struct wr_facts *facts, FILE *out)
                 facts->failed_why);
     fputs("<h2>Totals</h2>\n<table>\n<caption>Of this run</caption>\n<tbody>\n", out);
     write_row(out, "pages fetched", facts->fetched);
+    if (facts->unchanged > 0)
+        write_row(out, "of them unchanged", facts->unchanged);
     write_row(out, "pages that failed", facts->failed);
     write_row(out, "denied by robots.txt", facts->denied);
     write_row(out, "redirects", facts->redirects);

@@ -65,6 +65,8 @@ static void print_totals(const struct wr_facts *facts, FILE *out)
             "pages: %" PRIu64 " fetched, %" PRIu64 " failed, %" PRIu64 " denied by robots.txt, %" PRIu64
             " redirect%s\n",
             facts->fetched, facts->failed, facts->denied, facts->redirects, wr_figure_s(facts->redirects));
+    if (facts->unchanged > 0)
+        fprintf(out, "unchanged: %" PRIu64 " of those that were fetched\n", facts->unchanged);
     print_failure(facts, out);
     print_left_out(facts, out);
     if (facts->blocked_hosts > 0)
