@@ -126,6 +126,15 @@ def links_and_robots_tell_the_best_round_beside_the_median():
     assert weir('bench', 'links').stdout.count('(best ') == 3 and weir('bench', 'robots').stdout.count('(best ') == 3
 
 
+def request_reads_what_nginx_asks():
+    run = weir('bench', 'request', '--json')
+    assert run.returncode == 0, run.stderr
+    result = json.loads(run.stdout)
+    assert result['fields'] == 12 and 400 < result['request_bytes'] < 700 and result['requests'] == 301 * 2000
+    assert 0 < result['best_ns_per_request'] <= result['ns_per_request']
+    assert '12 fields' in weir('bench', 'request').stdout
+
+
 def plan_fetches_every_url_once_at_one_a_second_and_host():
     run = weir('bench', 'plan', '--hosts', '500', '--tasks', '7', '--json')
     assert run.returncode == 0, run.stderr
