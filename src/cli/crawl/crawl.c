@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "cli/crawl/diff.h"
+#include "cli/crawl/dry.h"
 #include "cli/crawl/files.h"
 #include "cli/crawl/report.h"
 #include "cli/crawl/seeds.h"
@@ -85,6 +86,10 @@ static bool check_settings(const struct wr_crawl_settings *settings)
         wr_complain("--job says which job to go on with, or to visit again: give --resume or --recrawl, too");
     else if ((settings->due || settings->diff != NULL) && !settings->resume && !settings->recrawl)
         wr_complain("%s compares with an earlier job: give --recrawl, too", settings->due ? "--due" : "--diff");
+    else if (settings->offline && !settings->dry_run)
+        wr_complain("--offline says what --dry-run may not do: give that, too");
+    else if (settings->dry_run && settings->recrawl && !settings->resume)
+        wr_complain("--dry-run cannot tell what --recrawl would ask for; leave one of them out");
     else
         return wr_crawl_files_fit(settings);
     return false;
@@ -507,9 +512,19 @@ static int prepare(struct crawl *crawl)
     if (!wr_crawl_options_make(&crawl->settings, &crawl->texts, &crawl->options) ||
         !wr_crawl_scope_make(&crawl->settings, &crawl->scope) || !choose_seeds(crawl))
         return WR_EXIT_USAGE;
+    if (crawl->settings.dry_run)
+        return wr_seeds_open(&crawl->seeds) ? WR_EXIT_OK : WR_EXIT_USAGE;
     if (!wr_crawl_files_writable(&crawl->settings))
         return WR_EXIT_FAILED;
     return wr_seeds_open(&crawl->seeds) ? use_state(crawl) : WR_EXIT_USAGE;
+}
+
+/* The state file is looked at, and nothing is made. */
+static int try_dry(struct crawl *crawl)
+{
+    wr_engine_free(crawl->engine);
+    crawl->engine = NULL;
+    return wr_dry_run(&crawl->settings, &crawl->options, &crawl->seeds, crawl->job.id);
 }
 
 static void release(struct crawl *crawl)
@@ -533,7 +548,7 @@ int wr_crawl_run(int argc, char **argv)
     if (copy_words(&crawl, argc, argv) && parse_words(&crawl, argc, argv, &status)) {
         status = prepare(&crawl);
         if (status == WR_EXIT_OK)
-            status = work(&crawl);
+            status = crawl.settings.dry_run ? try_dry(&crawl) : work(&crawl);
     }
     release(&crawl);
     return status;

@@ -147,6 +147,20 @@ bool wr_seeds_open(struct wr_seeds *seeds)
     return false;
 }
 
+bool wr_seeds_each(struct wr_seeds *seeds, void (*take)(void *context, const struct wr_url *url), void *context)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    for (size_t i = 0; i < seeds->given_count; i++)
+        if (wr_seed_parse(wr_span_of(seeds->given[i]), true, memory, &url) == NULL) /* has been checked */
+            take(context, &url);
+    if (seeds->has_first)
+        take(context, &seeds->first);
+    while (seeds->is_listed && next_listed(seeds, memory, &url))
+        take(context, &url);
+    return !seeds->is_listed || !seeds->list.has_failed;
+}
+
 /* ---- while it runs ---- */
 
 static bool give(struct wr_seeds *seeds, const struct wr_url *url)

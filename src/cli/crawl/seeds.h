@@ -43,6 +43,9 @@ bool wr_seeds_open(struct wr_seeds *seeds);
 /* Complains that the seeds of a job were not all read, and says what to do. */
 void wr_seeds_ask_again(const struct wr_seeds *seeds);
 
+/* Takes each of them here and now. False after a complaint. */
+bool wr_seeds_each(struct wr_seeds *seeds, void (*take)(void *context, const struct wr_url *url), void *context);
+
 /* Starts a thread that gives them to the engine. False after a complaint. */
 bool wr_seeds_start(struct wr_seeds *seeds, struct wr_engine *engine);
 

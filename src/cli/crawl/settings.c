@@ -116,6 +116,9 @@ static const struct wr_option options[] = {
      .help = "write a line there for each request as it is sent"},
     {"view", WR_CHOICE(crawl_settings, view), .choices = wr_screen_views,
      .help = "progress: the whole terminal with hosts and keys, a few lines, or one now and then"},
+    {"dry-run", WR_FLAG(crawl_settings, dry_run),
+     .help = "only say what would be fetched, and how fast; asks for robots.txt"},
+    {"offline", WR_FLAG(crawl_settings, offline), .help = "with --dry-run: not even for that"},
     {"quiet", WR_FLAG(crawl_settings, quiet), .help = "no progress, no report on the screen"},
     {"json", WR_FLAG(crawl_settings, json), .help = "print the report as JSON"},
 };

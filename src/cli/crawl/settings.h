@@ -36,7 +36,7 @@ struct wr_crawl_settings {
     const char *state, *out, *report, *diff, *log, *warc, *save_bodies;
     uint64_t warc_size;
     int view;
-    bool append, resume, recrawl, due, quiet, json;
+    bool append, resume, recrawl, due, quiet, json, dry_run, offline;
     uint64_t job;
 };
 

@@ -3,6 +3,8 @@
 #ifndef WR_CLI_ROBOTS_ROBOTS_H
 #define WR_CLI_ROBOTS_ROBOTS_H
 
+#include <weir/client.h>
+
 #include "core/rules/robots/robots.h"
 
 /* Exit statuses, of enum wr_exit; `check` has some of its own. */
@@ -35,5 +37,8 @@ bool wr_robots_load(const struct wr_robots_source *source, struct wr_robots **re
 
 /* The robots.txt of the source's site, to be freed; nothing, if there is none. False after a complaint. */
 bool wr_robots_fetch_text(const struct wr_robots_source *source, char **ret_text, size_t *ret_bytes);
+
+/* RFC 9309 2.3.1.3: there is none, so all is allowed. */
+bool wr_robots_is_absent(const weir_response *response);
 
 #endif

@@ -25,8 +25,7 @@ static bool find_url(const char *site, char ret_url[WR_URL_ROOM])
     return true;
 }
 
-/* RFC 9309 2.3.1.3: there is none, so all is allowed. */
-static bool is_absent(const weir_response *response)
+bool wr_robots_is_absent(const weir_response *response)
 {
     if (response->failure == WEIR_FAILURE_REDIRECT)
         return true;
@@ -40,7 +39,7 @@ static bool take_text(const char *url, const weir_response *response, char **ret
     size_t bytes = is_there ? response->body_bytes : 0;
     char *text;
 
-    if (!is_there && !is_absent(response)) {
+    if (!is_there && !wr_robots_is_absent(response)) {
         if (response->failure != WEIR_FAILURE_NONE)
             wr_complain("cannot read %s: %s%s", url, response->detail,
                         response->failure == WEIR_FAILURE_GUARD ? "; --allow-private allows it" : "");

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/* dry.c - weir crawl --dry-run: gathers what would be fetched, and asks for the rules. */
+#include "cli/crawl/dry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <weir/client.h>
+
+#include "cli/kit/output.h"
+#include "cli/robots/robots.h"
+#include "core/pace/gate.h"
+#include "core/rules/robots/lifecycle.h"
+#include "shell/net/idna.h"
+
+#define ROBOTS_USED_NS (24 * WEIR_HOUR) /* as the crawl would */
+#define DEADLINE_NS WEIR_MINUTE
+
+/* ---- what would be fetched ---- */
+
+static struct wr_dry_host *find(struct wr_dry *dry, const struct wr_url *url)
+{
+    char key[WR_URL_ROOM], robots[WR_URL_ROOM];
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, robots, sizeof robots);
+    wr_url_append_robots(&buf, url);
+    for (size_t i = 0; i < dry->count && !dry->is_short; i++)
+        if (strcmp(dry->hosts[i].robots_url, robots) == 0)
+            return &dry->hosts[i];
+    if (dry->count == WR_DRY_HOSTS || dry->is_short)
+        return NULL;
+    wr_buf_init_fixed(&buf, key, sizeof key);
+    wr_url_append_key(&buf, url);
+    struct wr_dry_host *host = &dry->hosts[dry->count];
+    *host = (struct wr_dry_host){
+        .key = strdup(key), .robots_url = strdup(robots), .urls = calloc(WR_DRY_URLS, sizeof *host->urls)};
+    dry->count++;
+    if (host->key != NULL && host->robots_url != NULL && host->urls != NULL)
+        return host;
+    dry->is_short = true;
+    return NULL;
+}
+
+static bool has(const struct wr_dry_host *host, const char *url)
+{
+    for (size_t i = 0; i < host->url_count; i++)
+        if (strcmp(host->urls[i], url) == 0)
+            return true;
+    return false;
+}
+
+static void take(void *context, const struct wr_url *url)
+{
+    struct wr_dry *dry = context;
+    struct wr_dry_host *host = find(dry, url);
+    if (host == NULL) {
+        dry->left_out++;
+        return;
+    }
+    if (has(host, url->text))
+        return;
+    host->pages++;
+    if (host->url_count == WR_DRY_URLS)
+        return;
+    char *text = strdup(url->text);
+    if (text != NULL)
+        host->urls[host->url_count++] = text;
+    else
+        dry->is_short = true;
+}
+
+/* ---- what the state file knows ---- */
+
+struct queue {
+    struct wr_dry *dry;
+    char *keys[WR_DRY_HOSTS];
+    uint64_t queued[WR_DRY_HOSTS];
+    size_t count;
+    struct wr_dry_host *host; /* of the tasks that come */
+};
+
+static void on_host(void *context, const struct wr_store_row *row)
+{
+    struct queue *queue = context;
+    if (row->what != WR_STORE_HOSTS)
+        return;
+    if (queue->count == WR_DRY_HOSTS) {
+        queue->dry->left_out += row->host.queued;
+        return;
+    }
+    queue->keys[queue->count] = strndup(row->host.key.data, row->host.key.bytes);
+    queue->queued[queue->count] = row->host.queued;
+    queue->count += queue->keys[queue->count] != NULL;
+}
+
+static void on_task(void *context, const struct wr_store_row *row)
+{
+    struct queue *queue = context;
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    if (row->task.url.bytes == 0 ||
+        wr_url_parse(row->task.url, NULL, wr_idna_libidn2(), memory, sizeof memory, &url) != WR_URL_OK)
+        return;
+    take(queue->dry, &url);
+    queue->host = find(queue->dry, &url);
+}
+
+static int take_queued(struct wr_dry *dry, struct wr_store *store, int64_t job)
+{
+    struct queue queue = {.dry = dry};
+    int error = wr_store_read(
+        store, &(struct wr_store_query){.what = WR_STORE_HOSTS, .job = job, .row = on_host, .context = &queue});
+    for (size_t i = 0; i < queue.count; i++) {
+        queue.host = NULL;
+        if (error == 0)
+            error = wr_store_read(store, &(struct wr_store_query){.what = WR_STORE_TASKS,
+                                                                  .job = job,
+                                                                  .key = wr_span_of(queue.keys[i]),
+                                                                  .after = WR_STORE_FRONT,
+                                                                  .limit = WR_DRY_URLS,
+                                                                  .row = on_task,
+                                                                  .context = &queue});
+        if (queue.host != NULL && queue.queued[i] > WR_DRY_URLS)
+            queue.host->pages += queue.queued[i] - WR_DRY_URLS;
+        free(queue.keys[i]);
+    }
+    return error;
+}
+
+static void parse(struct wr_dry *dry, struct wr_dry_host *host, struct wr_span text, enum wr_dry_robots source)
+{
+    const struct wr_robots_options options = {.agent = wr_span_of(dry->options->agent),
+                                              .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
+    host->source = source;
+    if (wr_robots_parse(text, &options, weir_allocator_system(), &host->robots) != 0)
+        dry->is_short = true;
+}
+
+struct known {
+    struct wr_dry *dry;
+    struct wr_dry_host *host;
+    weir_pace_memory memory;
+    int64_t set_interval_ns;
+};
+
+static void on_robots(void *context, const struct wr_store_row *row)
+{
+    struct known *known = context;
+    int64_t age_ns = weir_wall_now() - row->robots.fetched_wall_at;
+    if (age_ns < 0 || age_ns > ROBOTS_USED_NS)
+        return;
+    if (row->robots.kind == WR_STORE_ROBOTS_TEXT)
+        parse(known->dry, known->host, row->robots.text, WR_DRY_STORED);
+    else
+        known->host->source = WR_DRY_NONE;
+}
+
+static void on_known(void *context, const struct wr_store_row *row)
+{
+    struct known *known = context;
+    known->memory = row->host.memory;
+    known->set_interval_ns = row->host.set_interval_ns;
+    known->host->is_paused = row->host.is_paused;
+    known->host->is_known = true;
+    known->host->is_blocked = row->host.blocked_until_wall_at > weir_wall_now() && !known->dry->settings->ask_blocked;
+}
+
+/* ---- what the hosts say ---- */
+
+static void ask_host(struct wr_dry *dry, weir_client *client, struct wr_dry_host *host)
+{
+    weir_response *response;
+    int error = weir_client_get(client, host->robots_url, NULL, NULL, &response);
+    if (error != 0) {
+        (void)snprintf(host->why, sizeof host->why, "%s", weir_error_text(error));
+        return;
+    }
+    if (response->failure == WEIR_FAILURE_NONE && response->status >= 200 && response->status <= 299)
+        parse(dry, host, (struct wr_span){response->body, response->body_bytes}, WR_DRY_FETCHED);
+    else if (wr_robots_is_absent(response))
+        host->source = WR_DRY_NONE;
+    else if (response->failure != WEIR_FAILURE_NONE)
+        (void)snprintf(host->why, sizeof host->why, "%s", response->detail);
+    else
+        (void)snprintf(host->why, sizeof host->why, "the answer is %d", response->status);
+    weir_response_free(response);
+}
+
+static int make_client(const struct wr_dry *dry, weir_client **ret_client)
+{
+    weir_client_options how;
+    weir_client_options_init(&how);
+    how.agent = dry->options->agent;
+    how.pace = &dry->options->pace;
+    how.robots = WEIR_ROBOTS_IGNORE; /* it is always allowed itself */
+    how.allow_private = dry->settings->allow_private;
+    how.proxy = dry->settings->proxy;
+    how.ca_file = dry->settings->ca_file;
+    how.max_redirects = WR_ROBOTS_HOPS;
+    how.max_body_bytes = WR_ROBOTS_MAX + 1;
+    how.deadline_ns = DEADLINE_NS;
+    return weir_client_new(&how, ret_client);
+}
+
+static int ask_hosts(struct wr_dry *dry)
+{
+    weir_client *client = NULL;
+    int error = 0;
+    for (size_t i = 0; i < dry->count && error == 0; i++) {
+        if (dry->hosts[i].source != WR_DRY_UNKNOWN || dry->hosts[i].is_blocked)
+            continue;
+        if (client == NULL)
+            error = make_client(dry, &client);
+        wr_progress("robots.txt of %zu of %zu hosts", i + 1, dry->count);
+        if (error == 0)
+            ask_host(dry, client, &dry->hosts[i]);
+    }
+    wr_progress("%s", "");
+    weir_client_free(client);
+    return error;
+}
+
+/* ---- what comes of it ---- */
+
+static void judge(const struct wr_dry *dry, struct wr_dry_host *host)
+{
+    bool is_shut = host->source == WR_DRY_UNKNOWN && dry->settings->robots_on_error == WR_ON_ERROR_DENY;
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    for (size_t i = 0; i < host->url_count; i++) {
+        bool is_url =
+            wr_url_parse(wr_span_of(host->urls[i]), NULL, wr_idna_libidn2(), memory, sizeof memory, &url) == WR_URL_OK;
+        if (host->robots != NULL && is_url && !wr_robots_match(host->robots, wr_url_target(&url)).allowed)
+            host->denied++;
+    }
+    host->allowed = is_shut || host->is_blocked ? 0 : host->pages - host->denied;
+}
+
+/* The gate that the crawl would have. */
+static void find_pace(struct wr_dry *dry, const struct known *known)
+{
+    const weir_pace_options *pace = &dry->options->pace;
+    struct wr_dry_host *host = known->host;
+    struct wr_gate *gate = calloc(1, wr_gate_bytes(pace));
+    int64_t now = WEIR_SECOND;
+    dry->is_short |= gate == NULL;
+    if (gate == NULL)
+        return;
+    wr_gate_init(gate, pace, host->is_known ? &known->memory : NULL, now, weir_wall_now());
+    if (host->robots != NULL)
+        wr_gate_robots_delay(gate, wr_robots_interval_ns(host->robots), now);
+    host->interval_ns = wr_gate_delay(gate, pace, now);
+    if (known->set_interval_ns > host->interval_ns)
+        host->interval_ns = known->set_interval_ns;
+    free(gate);
+    double ns = (double)host->allowed * (double)host->interval_ns;
+    host->seconds_ns = ns < (double)WEIR_DURATION_MAX ? (int64_t)ns : WEIR_DURATION_MAX;
+}
+
+static int look_up(struct wr_dry *dry, struct wr_store *store, struct known *known)
+{
+    int error = 0;
+    for (size_t i = 0; store != NULL && i < dry->count && error == 0; i++) {
+        known[i] = (struct known){.dry = dry, .host = &dry->hosts[i]};
+        struct wr_store_query query = {
+            .what = WR_STORE_ONE_HOST, .key = wr_span_of(dry->hosts[i].key), .row = on_known, .context = &known[i]};
+        error = wr_store_read(store, &query);
+        query.what = WR_STORE_ONE_ROBOTS;
+        query.key = wr_span_of(dry->hosts[i].robots_url);
+        query.row = on_robots;
+        if (error == 0 && dry->hosts[i].source == WR_DRY_UNKNOWN)
+            error = wr_store_read(store, &query);
+    }
+    return error;
+}
+
+static int gather(struct wr_dry *dry, struct wr_seeds *seeds, int64_t job, struct wr_store *store)
+{
+    static struct known known[WR_DRY_HOSTS];
+    bool well = wr_seeds_each(seeds, take, dry);
+    int error = job > 0 && store != NULL ? take_queued(dry, store, job) : 0;
+    for (size_t i = 0; i < dry->count; i++) {
+        dry->hosts[i].source = dry->settings->ignore_robots ? WR_DRY_IGNORED : WR_DRY_UNKNOWN;
+        (void)snprintf(dry->hosts[i].why, sizeof dry->hosts[i].why, "the state file has none of the last 24 hours");
+        known[i] = (struct known){.dry = dry, .host = &dry->hosts[i]};
+    }
+    if (dry->is_short)
+        return WEIR_E_NOMEM;
+    if (error == 0)
+        error = look_up(dry, store, known);
+    if (error == 0 && !dry->settings->offline)
+        error = ask_hosts(dry);
+    for (size_t i = 0; i < dry->count; i++) {
+        judge(dry, &dry->hosts[i]);
+        find_pace(dry, &known[i]);
+    }
+    return error != 0 ? error : dry->is_short ? WEIR_E_NOMEM : well ? 0 : WEIR_E_SYSTEM;
+}
+
+static void release(struct wr_dry *dry)
+{
+    for (size_t i = 0; i < dry->count; i++) {
+        struct wr_dry_host *host = &dry->hosts[i];
+        for (size_t n = 0; n < host->url_count; n++)
+            free(host->urls[n]);
+        free(host->urls);
+        free(host->key);
+        free(host->robots_url);
+        wr_robots_free(host->robots);
+    }
+}
+
+int wr_dry_run(const struct wr_crawl_settings *settings, const struct wr_engine_options *options,
+               struct wr_seeds *seeds, int64_t job)
+{
+    static struct wr_dry dry;
+    struct wr_store *store = NULL;
+    dry = (struct wr_dry){.settings = settings, .options = options};
+    int error = wr_store_open(&(struct wr_store_options){.path = settings->state, .check_ns = -1}, &store);
+    if (error == WEIR_E_ABSENT)
+        error = 0;
+    if (error == 0)
+        error = gather(&dry, seeds, job, store);
+    wr_store_free(store);
+    if (error == 0)
+        wr_dry_print(&dry);
+    else
+        wr_complain("%s", weir_error_detail()[0] != '\0' ? weir_error_detail() : weir_error_text(error));
+    uint64_t allowed = 0;
+    for (size_t i = 0; i < dry.count; i++)
+        allowed += dry.hosts[i].allowed;
+    release(&dry);
+    return error == 0 && allowed > 0 ? WR_EXIT_OK : WR_EXIT_FAILED;
+}

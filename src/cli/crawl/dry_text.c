@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* dry_text.c - what a dry run found, as words and as JSON. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/crawl/dry.h"
+#include "cli/kit/figures.h"
+#include "cli/kit/foreign.h"
+#include "cli/kit/output.h"
+#include "shell/net/idna.h"
+
+#define SITEMAPS_SHOWN 5
+
+static const char *const sources[] = {"fetched", "stored", "none", "unknown", "ignored"};
+
+/* Calls `tell` for each URL that is denied, at most `most`. */
+static void each_denied(const struct wr_dry_host *host, size_t most,
+                        void (*tell)(const char *url, const struct wr_robots_answer *answer, bool is_first))
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    size_t told = 0;
+    for (size_t i = 0; host->robots != NULL && i < host->url_count && told < most; i++) {
+        if (wr_url_parse(wr_span_of(host->urls[i]), NULL, wr_idna_libidn2(), memory, sizeof memory, &url) != WR_URL_OK)
+            continue;
+        struct wr_robots_answer answer = wr_robots_match(host->robots, wr_url_target(&url));
+        if (!answer.allowed)
+            tell(host->urls[i], &answer, told++ == 0);
+    }
+}
+
+static uint32_t sitemaps_of(const struct wr_dry_host *host)
+{
+    return host->robots != NULL ? wr_robots_facts(host->robots)->sitemaps : 0;
+}
+
+/* All hosts at once, and no faster than all of them together may be. */
+static int64_t total_ns(const struct wr_dry *dry, uint64_t *ret_pages)
+{
+    int64_t longest = 0;
+    *ret_pages = 0;
+    for (size_t i = 0; i < dry->count; i++) {
+        const struct wr_dry_host *host = &dry->hosts[i];
+        longest = host->seconds_ns > longest ? host->seconds_ns : longest;
+        *ret_pages += host->allowed;
+    }
+    double all = dry->options->global_rate > 0 ? (double)*ret_pages / dry->options->global_rate * 1e9 : 0;
+    return all > (double)longest && all < (double)WEIR_DURATION_MAX ? (int64_t)all : longest;
+}
+
+/* ---- words ---- */
+
+static void say_denied(const char *url, const struct wr_robots_answer *answer, bool is_first)
+{
+    (void)is_first;
+    wr_print("    denied: ");
+    wr_print_foreign(wr_span_of(url));
+    wr_print(" by line %" PRIu32 ", Disallow: ", answer->line);
+    wr_print_foreign(answer->path);
+    wr_print("\n");
+}
+
+static void say_robots(const struct wr_dry *dry, const struct wr_dry_host *host)
+{
+    static const char *const meanwhile[] = {"pages wait until it is known", "all would be allowed",
+                                            "nothing would be fetched"};
+    wr_print("    robots.txt: ");
+    switch (host->source) {
+    case WR_DRY_FETCHED:
+        wr_print("fetched now");
+        break;
+    case WR_DRY_STORED:
+        wr_print("as the state file has it");
+        break;
+    case WR_DRY_NONE:
+        wr_print("there is none, all is allowed");
+        break;
+    case WR_DRY_IGNORED:
+        wr_print("ignored");
+        break;
+    case WR_DRY_UNKNOWN:
+        wr_print("not known (%s): %s", host->why, meanwhile[dry->settings->robots_on_error]);
+        break;
+    }
+    if (host->robots != NULL && wr_robots_interval_ns(host->robots) > 0) {
+        char delay[32];
+        wr_figure_duration(wr_robots_interval_ns(host->robots), delay, sizeof delay);
+        wr_print("; Crawl-delay %s, line %" PRIu32, delay, wr_robots_interval_line(host->robots));
+    }
+    wr_print("\n");
+}
+
+static void say_host(const struct wr_dry *dry, const struct wr_dry_host *host)
+{
+    char rate[32] = "any", passed[32];
+    if (host->interval_ns > 0)
+        wr_figure_rate(1e9 / (double)host->interval_ns, rate, sizeof rate);
+    wr_figure_duration(host->seconds_ns, passed, sizeof passed);
+    wr_print("%s: %" PRIu64 " page%s, begins at %s%s%s, at that pace %s\n", host->key, host->allowed,
+             wr_figure_s(host->allowed), rate, host->is_known ? " as learned before" : "",
+             host->is_blocked  ? " (not asked: its firewall does not let us in)"
+             : host->is_paused ? " (paused by somebody)"
+                               : "",
+             passed);
+    say_robots(dry, host);
+    if (host->denied > 0)
+        wr_print("    %" PRIu64 " denied by robots.txt\n", host->denied);
+    each_denied(host, WR_DRY_DENIED, say_denied);
+    for (uint32_t i = 0; i < sitemaps_of(host) && i < SITEMAPS_SHOWN; i++) {
+        wr_print("    sitemap: ");
+        wr_print_foreign(wr_robots_sitemap(host->robots, i));
+        wr_print("\n");
+    }
+    if (sitemaps_of(host) > SITEMAPS_SHOWN)
+        wr_print("    and %" PRIu32 " sitemaps more\n", sitemaps_of(host) - SITEMAPS_SHOWN);
+}
+
+static void say(const struct wr_dry *dry)
+{
+    char passed[32];
+    uint64_t pages;
+    wr_figure_duration(total_ns(dry, &pages), passed, sizeof passed);
+    for (size_t i = 0; i < dry->count; i++)
+        say_host(dry, &dry->hosts[i]);
+    if (dry->left_out > 0)
+        wr_print("and %" PRIu64 " URL%s of further hosts, which were not looked at\n", dry->left_out,
+                 wr_figure_s(dry->left_out));
+    wr_print("in all %" PRIu64 " page%s to begin with, some %s; links that are found there come on top, and paces are "
+             "learned\n",
+             pages, wr_figure_s(pages), passed);
+}
+
+/* ---- JSON ---- */
+
+static void write_denied(const char *url, const struct wr_robots_answer *answer, bool is_first)
+{
+    wr_print("%s{\"url\": ", is_first ? "" : ", ");
+    wr_print_json_string(wr_span_of(url));
+    wr_print(", \"line\": %" PRIu32 ", \"rule\": ", answer->line);
+    wr_print_json_string(answer->path);
+    wr_print("}");
+}
+
+static void write_host(const struct wr_dry_host *host)
+{
+    int64_t delay_ns = host->robots != NULL ? wr_robots_interval_ns(host->robots) : 0;
+    wr_print("{\"host\": ");
+    wr_print_json_string(wr_span_of(host->key));
+    wr_print(", \"robots_url\": ");
+    wr_print_json_string(wr_span_of(host->robots_url));
+    wr_print(", \"robots\": \"%s\", \"robots_why\": ", sources[host->source]);
+    if (host->source == WR_DRY_UNKNOWN)
+        wr_print_json_string(wr_span_of(host->why));
+    else
+        wr_print("null");
+    wr_print(", \"pages\": %" PRIu64 ", \"allowed\": %" PRIu64 ", \"denied\": %" PRIu64, host->pages, host->allowed,
+             host->denied);
+    wr_print(", \"judged\": %zu, \"crawl_delay_s\": %.3f, \"interval_s\": %.6f, \"is_learned\": %s, \"is_paused\": %s, "
+             "\"is_blocked\": %s",
+             host->url_count, (double)delay_ns / 1e9, (double)host->interval_ns / 1e9,
+             host->is_known ? "true" : "false", host->is_paused ? "true" : "false",
+             host->is_blocked ? "true" : "false");
+    wr_print(", \"seconds\": %.3f, \"denied_urls\": [", (double)host->seconds_ns / 1e9);
+    each_denied(host, WR_DRY_URLS, write_denied);
+    wr_print("], \"sitemaps\": [");
+    for (uint32_t i = 0; i < sitemaps_of(host); i++) {
+        wr_print("%s", i > 0 ? ", " : "");
+        wr_print_json_string(wr_robots_sitemap(host->robots, i));
+    }
+    wr_print("]}");
+}
+
+static void write_json(const struct wr_dry *dry)
+{
+    uint64_t pages;
+    int64_t ns = total_ns(dry, &pages);
+    wr_print("{\"dry_run\": true, \"pages\": %" PRIu64 ", \"seconds\": %.3f, \"urls_left_out\": %" PRIu64
+             ",\n \"hosts\": [",
+             pages, (double)ns / 1e9, dry->left_out);
+    for (size_t i = 0; i < dry->count; i++) {
+        wr_print("%s", i > 0 ? ",\n  " : "\n  ");
+        write_host(&dry->hosts[i]);
+    }
+    wr_print("\n ]}\n");
+}
+
+void wr_dry_print(const struct wr_dry *dry)
+{
+    if (dry->settings->json)
+        write_json(dry);
+    else
+        say(dry);
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir crawl --dry-run: what it says, and that it sends and writes nothing else. The first argument is the program."""
+import json
+import os
+
+from site_rig import Folder, cases, free_port, interrupt, site
+
+ROBOTS = 'User-agent: *\nDisallow: /secret\nCrawl-delay: 2\nSitemap: https://example.org/sitemap.xml\n'
+
+
+def _dry(folder, *words):
+    run = folder.crawl('--dry-run', '--json', *words)
+    return run, json.loads(run.stdout) if run.stdout else None
+
+
+def only_robots_txt_is_asked_for_and_nothing_is_written():
+    with site(**{'robots.txt': ROBOTS}) as nginx, Folder() as folder:
+        run = folder.crawl('--dry-run', f'{nginx.url}/', f'{nginx.url}/secret/a', f'{nginx.url}/p1.html')
+        assert run.returncode == 0 and run.stderr == '', run
+        assert [path for _, _, path, *_ in nginx.log()] == ['/robots.txt'] and os.listdir(folder.name) == [], nginx.log()
+        key = nginx.url.removeprefix('http://')
+        assert f'{key}: 2 pages, begins at 0.50/s, at that pace 4.0 s\n' in run.stdout, run.stdout
+        assert f'denied: {nginx.url}/secret/a by line 2, Disallow: /secret\n' in run.stdout, run.stdout
+        assert 'robots.txt: fetched now; Crawl-delay 2.0 s, line 3\n' in run.stdout, run.stdout
+        assert 'sitemap: https://example.org/sitemap.xml\n' in run.stdout and 'in all 2 pages' in run.stdout, run.stdout
+
+
+def json_has_what_each_host_would_get():
+    with site(**{'robots.txt': ROBOTS}) as nginx, Folder() as folder:
+        folder.write('seeds', f'{nginx.url}/p1.html\n{nginx.url}/secret/b\n')
+        run, found = _dry(folder, '--seeds-file', 'seeds', f'{nginx.url}/')
+        [host] = found['hosts']
+        assert run.returncode == 0 and (found['pages'], found['seconds'], found['urls_left_out']) == (2, 4, 0), found
+        assert (host['pages'], host['allowed'], host['denied'], host['judged']) == (3, 2, 1, 3), host
+        assert host['denied_urls'] == [{'url': f'{nginx.url}/secret/b', 'line': 2, 'rule': '/secret'}], host
+        assert (host['crawl_delay_s'], host['interval_s'], host['is_learned'], host['robots']) == (2, 2, False, 'fetched'), host
+        assert host['sitemaps'] == ['https://example.org/sitemap.xml'], host
+
+
+def pace_asked_for_is_the_pace_it_begins_with():
+    with site() as nginx, Folder() as folder:
+        _, found = _dry(folder, '--interval', '5s', f'{nginx.url}/', f'{nginx.url}/a')
+        [host] = found['hosts']
+        assert host['interval_s'] == 5 and host['seconds'] == found['seconds'] == 10 and host['robots'] == 'none', host
+        _, found = _dry(folder, '--pace', 'unlimited', '--global-rate', '0.5', f'{nginx.url}/', f'{nginx.url}/a')
+        assert found['hosts'][0]['interval_s'] == 0 and found['seconds'] == 4, found
+
+
+def offline_asks_nobody_and_says_what_is_not_known():
+    with site(**{'robots.txt': ROBOTS}) as nginx, Folder() as folder:
+        run, found = _dry(folder, '--offline', nginx.url)
+        [host] = found['hosts']
+        assert run.returncode == 0 and host['robots'] == 'unknown' and '24 hours' in host['robots_why'], host
+        assert nginx.log() == [] and os.listdir(folder.name) == []
+        run = folder.crawl('--offline', nginx.url)
+        assert run.returncode == 2 and '--dry-run' in run.stderr, run
+        run = folder.crawl('--dry-run', '--recrawl')
+        assert run.returncode == 2 and '--recrawl' in run.stderr, run
+
+
+def job_that_can_go_on_is_told_by_what_is_queued_and_stays_as_it_is():
+    with site(**{'robots.txt': 'User-agent: *\nDisallow: /p7.html\n'}) as nginx, Folder() as folder:
+        process = folder.begin('--pace', 'unlimited', '--interval', '200ms', nginx.url)
+        folder.await_lines(4)
+        assert interrupt(process)[0] == 3
+        asked, lines = len(nginx.log()), folder.read('crawl.jsonl')
+        run, found = _dry(folder, '--resume')
+        [host] = found['hosts']
+        assert run.returncode == 0 and run.stderr == '' and host['robots'] == 'stored' and host['is_learned'], (run, host)
+        assert host['pages'] == host['judged'] > 0 and host['interval_s'] == 0.2, host
+        assert len(nginx.log()) == asked and folder.read('crawl.jsonl') == lines
+        run = folder.crawl('--resume', '--json')
+        assert run.returncode == 0 and json.loads(run.stdout)['end'] == 'completed', run
+
+
+def what_cannot_be_asked_is_named():
+    with Folder() as folder:
+        run, found = _dry(folder, '--attempts', '1', f'http://127.0.0.1:{free_port()}/')
+        [host] = found['hosts']
+        assert host['robots'] == 'unknown' and host['robots_why'] and os.listdir(folder.name) == [], (run, host)
+
+
+def seeds_that_are_all_denied_are_status_1():
+    with site(**{'robots.txt': 'User-agent: *\nDisallow: /\n'}) as nginx, Folder() as folder:
+        run, found = _dry(folder, nginx.url)
+        assert run.returncode == 1 and found['pages'] == 0 and found['hosts'][0]['denied'] == 1, run
+
+
+if __name__ == '__main__':
+    cases.main()
