@@ -16,6 +16,9 @@ struct tally {
     uint64_t sum;       /* over the body, in its order */
 };
 
+#define COPIED_FROM \
+    64 /* bytes of a piece; smaller ones are too many: freed blocks wait in the sanitizer's quarantine */
+
 /* A block that ends with the text, so that the sanitizer sees who reads beyond. */
 static char *copy(const uint8_t *data, size_t bytes)
 {
@@ -29,8 +32,7 @@ static char *copy(const uint8_t *data, size_t bytes)
 
 static void read_body(struct wr_request *request, const uint8_t *data, size_t come, struct tally *tally)
 {
-    char *block = copy(data + tally->taken, come - tally->taken);
-    struct wr_span rest = {block, come - tally->taken}, piece;
+    struct wr_span rest = {(const char *)data + tally->taken, come - tally->taken}, piece;
 
     while ((tally->step = wr_request_body(request, &rest, &piece)) == WR_REQUEST_BODY) {
         fuzz_check(piece.bytes > 0);
@@ -40,7 +42,6 @@ static void read_body(struct wr_request *request, const uint8_t *data, size_t co
     }
     fuzz_check(tally->step != WR_REQUEST_MORE || rest.bytes == 0);
     tally->taken = come - rest.bytes;
-    free(block);
 }
 
 /* In pieces of 0 to `most` - 1 bytes. */
@@ -56,8 +57,9 @@ static struct tally read_by(const uint8_t *data, size_t bytes, size_t most, stru
         size_t piece = most > bytes ? bytes : (size_t)wr_rng_below(&rng, most);
         come = bytes - come < piece ? bytes : come + piece;
         if (!has_head) {
-            char *block = copy(data, come);
-            tally.step = wr_request_head(ret_request, (struct wr_span){block, come});
+            char *block = most < COPIED_FROM ? NULL : copy(data, come);
+            const char *text = block != NULL ? block : (const char *)data;
+            tally.step = wr_request_head(ret_request, (struct wr_span){text, come});
             tally.taken = ret_request->head_bytes;
             fuzz_check(tally.taken <= come);
             ret_request->data = (const char *)data;
