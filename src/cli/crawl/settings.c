@@ -41,6 +41,7 @@ static const struct wr_option options[] = {
     {"include", WR_LIST(crawl_settings, includes), .value = "PATTERN",
      .help = "and only to URLs with this text, or like https://a.example/*, or re:EXPR"},
     {"exclude", WR_LIST(crawl_settings, excludes), .value = "PATTERN", .help = "but not to such URLs"},
+    {"sitemaps", WR_FLAG(crawl_settings, sitemaps), .help = "also what the sitemaps of the seeds' hosts list"},
     {"all-types", WR_FLAG(crawl_settings, all_types), .help = "also links to images, archives and other files"},
     {"depth", WR_COUNT(crawl_settings, depth), .value = "N", .min = 0, .max = 1000000,
      .help = "at most so many links away from a seed (0: any number)"},
@@ -320,6 +321,7 @@ bool wr_crawl_options_make(const struct wr_crawl_settings *settings, struct wr_c
         .on_error = (enum wr_on_error)settings->robots_on_error,
         .follows_nofollow = settings->follow_nofollow,
         .only_due = settings->due,
+        .sitemaps = settings->sitemaps,
         .asks_blocked = settings->ask_blocked,
         .statuses = settings->statuses,
     };

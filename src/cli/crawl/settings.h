@@ -14,7 +14,7 @@ struct wr_crawl_settings {
     const char *seeds_file;
     int scope; /* enum wr_scope_kind */
     struct wr_option_list includes, excludes;
-    bool all_types;
+    bool all_types, sitemaps;
     uint64_t depth, max_pages, host_pages, max_bytes;
     int64_t max_time;
     /* How fast. */

@@ -335,3 +335,8 @@ const struct wr_plan_host *wr_plan_save(struct wr_plan *plan, int64_t now, int64
     }
     return NULL;
 }
+
+const struct wr_robots *wr_plan_host_rules(const struct wr_plan_host *host, bool is_https)
+{
+    return host->rules[is_https];
+}

@@ -392,6 +392,8 @@ struct wr_span wr_plan_host_group_key(const struct wr_plan *plan, const struct w
 /* NULL: not here. */
 struct wr_plan_host *wr_plan_host_find(const struct wr_plan *plan, struct wr_span key);
 struct wr_span wr_plan_host_key(const struct wr_plan_host *host);
+/* Its robots.txt; NULL: there is none, or it is not known. */
+const struct wr_robots *wr_plan_host_rules(const struct wr_plan_host *host, bool is_https);
 /* Its gate, for reports, or to pause it (then call wr_plan_host_changed). */
 struct wr_gate *wr_plan_host_gate(struct wr_plan_host *host);
 /* By which its gate decides. */

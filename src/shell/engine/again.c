@@ -33,7 +33,8 @@ static void on_task(void *context, const struct wr_store_row *row)
                                    .hops = task->hops,
                                    .parent = task->parent,
                                    .verdict = WR_OFFER_LATER,
-                                   .is_seed = task->depth == 0};
+                                   .is_seed = task->depth == 0 || task->parent == task->fingerprint,
+                                   .is_sitemap = task->parent == task->fingerprint};
     reading->lacks_memory |= !wr_founds_add(&reading->founds, &url, &found);
 }
 

@@ -55,8 +55,11 @@ static void follow(struct wr_flight *flight, const struct wr_url *to)
                             .depth = flight->action.depth,
                             .hops = flight->action.hops + 1,
                             .is_seed = flight->action.depth == 0 && flight->action.hops < SEED_HOPS};
+    link.parent = flight->is_sitemap ? link.fingerprint : 0;
+    link.is_sitemap = flight->is_sitemap;
     if (link.is_seed)
         wr_engine_seed_known(loop->engine, &target, false);
+    link.is_seed = link.is_seed || (link.is_sitemap && wr_listing_may_be(flight, &target));
     enum wr_offer_verdict verdict = wr_founds_offer(loop, &flight->founds, &target, &link);
     flight->verdict = verdict < WR_OFFER_SCOPE ? WR_VERDICT_REDIRECT : refusals[verdict];
     wr_buf_append(&flight->final_url, target.text, target.bytes);
@@ -89,6 +92,8 @@ static void judge_answer(struct wr_flight *flight)
         flight->verdict = WR_VERDICT_FAILED;
         wr_buf_append_string(&flight->words, "it leads to what is no URL to fetch: ");
         wr_buf_append_string(&flight->words, wr_url_fault_text(redirect.fault));
+    } else if (flight->is_sitemap && (status == 404 || status == 410)) {
+        flight->verdict = WR_VERDICT_ABSENT;
     } else if (flight->fate.kind == WR_FATE_FAILED || status >= 400) {
         flight->verdict = WR_VERDICT_FAILED;
         wr_buf_append_string(&flight->words, "the server answered ");
@@ -98,6 +103,7 @@ static void judge_answer(struct wr_flight *flight)
             wr_job_over(flight->loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
         if (flight->result.is_truncated)
             flight->verdict = WR_VERDICT_TOO_LARGE;
+        wr_listing_end(flight);
     }
 }
 
@@ -179,7 +185,7 @@ static void write_line(struct wr_flight *flight)
         .bytes = flight->body_bytes,
         .content_type = wr_flight_head(flight, WR_TEXT_TYPE),
         .depth = flight->action.depth,
-        .referrer = wr_referrer_get(loop, flight->action.fingerprint),
+        .referrer = flight->is_sitemap ? (struct wr_span){NULL, 0} : wr_referrer_get(loop, flight->action.fingerprint),
         .attempts = flight->fate.attempts,
         .links = -1,
         .verdict = flight->verdict,
@@ -206,6 +212,8 @@ static void write_line(struct wr_flight *flight)
 static void finish(struct wr_flight *flight)
 {
     wr_earlier_compare(flight);
+    if (is_page(flight->verdict))
+        wr_listing_offer(flight);
     count_verdict(flight);
     write_line(flight);
     wr_post_flight(flight);

@@ -102,6 +102,7 @@ struct wr_engine_options {
     enum wr_on_error on_error; /* of robots.txt */
     bool asks_blocked;         /* also hosts that did not let us in within a day */
     bool follows_nofollow;
+    bool sitemaps; /* those of the seeds' hosts are read, too */
     enum wr_digest_kind digest;
 
     /* Whether a link is to be followed; of seeds it is not asked. Any thread, several at once. NULL: all are. */

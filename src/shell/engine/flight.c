@@ -21,6 +21,8 @@ static void free_flight(struct wr_flight *flight)
     wr_buf_release(&flight->line);
     wr_buf_release(&flight->first);
     wr_founds_release(&flight->founds);
+    wr_listing_drop(flight);
+    wr_founds_release(&flight->listed);
     wr_page_release(&flight->page);
     wr_digest_free(flight->digest);
     wr_keep_release(&flight->keep, flight->loop->engine);
@@ -41,6 +43,7 @@ static struct wr_flight *make(struct wr_crawl_loop *loop)
     wr_buf_init(&flight->line, allocator, (size_t)1 << 20);
     wr_buf_init(&flight->first, allocator, WR_FIREWALL_BYTES);
     wr_founds_init(&flight->founds, allocator);
+    wr_founds_init(&flight->listed, allocator);
     wr_page_init(&flight->page, allocator);
     wr_keep_init(&flight->keep, loop->engine);
     if (wr_digest_new(loop->engine->options.digest, allocator, &flight->digest) == 0)
@@ -92,6 +95,7 @@ void wr_flight_give_back(struct wr_flight *flight)
     wr_buf_clear(&flight->words);
     wr_buf_clear(&flight->final_url);
     wr_founds_clear(&flight->founds);
+    wr_listing_drop(flight);
     empty(&flight->founds.text);
     wr_keep_clear(&flight->keep, engine);
     wr_flight_landed(flight);
@@ -242,6 +246,7 @@ static void begin_page(struct wr_flight *flight, int status)
                                       .soon = expect_link};
     wr_page_begin(&flight->page, &options);
     flight->has_page = true;
+    wr_listing_begin(flight);
 }
 
 static bool on_head(void *context, const struct wr_head *head)
@@ -289,7 +294,7 @@ static bool on_body(void *context, const char *data, size_t bytes)
         wr_page_feed(&flight->page, data, bytes);
     else
         wr_buf_append(&flight->body, data, bytes);
-    return flight->body.error == 0;
+    return flight->body.error == 0 && wr_listing_feed(flight, data, bytes);
 }
 
 /* ---- the end ---- */
@@ -406,7 +411,7 @@ static void reset(struct wr_flight *flight, const struct wr_plan_action *action)
     flight->action = *action;
     flight->transfer = NULL;
     flight->was_sent = flight->is_landed = flight->wants_body = flight->has_page = flight->is_again =
-        flight->has_seeds = flight->is_conditional = false;
+        flight->has_seeds = flight->is_conditional = flight->is_sitemap = false;
     flight->body_bytes = 0;
     flight->wishes = 0;
     flight->said = (weir_said)WR_NOTHING_SAID;
@@ -424,6 +429,7 @@ static void send_page(struct wr_flight *flight)
     struct wr_span validator = wr_earlier_validator(flight);
     bool is_etag = wr_span_find(validator, '"') < validator.bytes;
     flight->is_conditional = validator.bytes > 0;
+    flight->is_sitemap = wr_listing_is(flight);
     wr_flight_send(flight, is_etag ? validator : none, is_etag ? none : validator);
 }
 

@@ -33,7 +33,8 @@
     X(WR_VERDICT_CANCELLED, "cancelled")                                               \
     X(WR_VERDICT_DAMAGED, "damaged")     /* what the store had of it was no task */    \
     X(WR_VERDICT_UNCHANGED, "unchanged") /* it is as an earlier job saw it */          \
-    X(WR_VERDICT_NOT_DUE, "not_due")     /* it is not likely to have changed */
+    X(WR_VERDICT_NOT_DUE, "not_due")     /* it is not likely to have changed */        \
+    X(WR_VERDICT_ABSENT, "absent")       /* a sitemap that is not there */
 
 enum wr_verdict {
 #define X(verdict, name) verdict,

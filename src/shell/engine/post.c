@@ -164,7 +164,7 @@ static bool *answer_of(struct post *post, const struct wr_founds *founds, const 
 /* What is carried was given, or was found by an earlier job. */
 static uint64_t parent_of(const struct wr_flight *flight, const struct wr_found *found)
 {
-    if (flight->action.kind == WR_PLAN_IDLE)
+    if (flight->action.kind == WR_PLAN_IDLE || found->is_sitemap)
         return found->parent;
     return found->is_seed && found->hops == 0 ? 0 : flight->action.fingerprint;
 }

@@ -16,6 +16,7 @@
  *     ask.c      questions to loops                   look.c     their answers; steer.c
  *     events.c   what happens to hosts                digest.c   digests of bodies
  *     pattern.c  patterns for URLs                    types.c    URLs that are no pages
+ *     listing.c  sitemaps
  *     earlier.c  what an earlier job knew            again.c    its URLs, and how they differ
  *     names.c    a set that only grows                group.c    a host's registrable domain
  *
@@ -49,12 +50,14 @@
 #define WR_LOOPS_MAX 64
 #define WR_LOADS_MAX 128   /* of a loop, not answered yet */
 #define WR_ELSEWHERE 65536 /* links to other loops' hosts that are remembered as sent; a power of two */
+#define WR_LISTED 1024     /* origins whose sitemaps were offered lately */
 #define WR_FIELDS_MAX 64   /* header lines of the user's */
 
 #define WR_REFERRER_PARTS 16
 
 struct wr_crawl_loop;
 struct wr_flight;
+struct wr_sitemap;
 
 /* ---- letters (letter.c) ---- */
 
@@ -117,6 +120,7 @@ struct wr_found {
     uint64_t parent;               /* of one that an earlier job knows */
     enum wr_offer_verdict verdict; /* LATER: it is to be judged */
     bool is_seed;
+    bool is_sitemap;
     bool is_stored; /* and this loop's: if it is refused, it has to be ended */
     bool asks;      /* the store has to say whether it is new; then its loop judges it */
     bool is_new;    /* the store's answer */
@@ -177,6 +181,7 @@ struct wr_flight {
     bool was_sent;
     bool is_landed; /* not counted in flight any more */
     bool wants_body;
+    bool is_sitemap;
     bool is_conditional; /* it asks only whether the page has changed */
     uint64_t body_bytes;
     /* The answer. */
@@ -186,9 +191,11 @@ struct wr_flight {
     weir_said said;
     int64_t said_at;
     struct wr_page page;
-    struct wr_digest *digest; /* NULL: none is wanted */
-    bool has_page;            /* the page was begun */
-    struct wr_buf body;       /* of a robots.txt */
+    struct wr_digest *digest;   /* NULL: none is wanted */
+    bool has_page;              /* the page was begun */
+    struct wr_sitemap *sitemap; /* being read; NULL: it is none */
+    struct wr_founds listed;    /* in it, and not offered yet */
+    struct wr_buf body;         /* of a robots.txt */
     /* Its end. */
     struct wr_net_result result;
     struct wr_buf words, final_url;
@@ -290,6 +297,21 @@ struct wr_span wr_referrer_get(const struct wr_crawl_loop *loop, uint64_t finger
 void wr_referrer_drop(struct wr_crawl_loop *loop, uint64_t fingerprint);
 void wr_referrers_release(struct wr_crawl_loop *loop);
 
+/* ---- sitemaps (listing.c) ---- */
+
+/* A seed's page has ended: offers the sitemaps of its host, if they are wanted. */
+void wr_listing_offer(struct wr_flight *flight);
+/* Whether the task is one. */
+bool wr_listing_is(const struct wr_flight *flight);
+/* Whether the flight may lead to a sitemap there. */
+bool wr_listing_may_be(const struct wr_flight *flight, const struct wr_url *url);
+/* While it comes; nothing if it is none. False: no more is wanted. */
+void wr_listing_begin(struct wr_flight *flight);
+bool wr_listing_feed(struct wr_flight *flight, const char *data, size_t bytes);
+/* It has ended: offers the rest. */
+void wr_listing_end(struct wr_flight *flight);
+void wr_listing_drop(struct wr_flight *flight);
+
 /* ---- an earlier job (earlier.c) ---- */
 
 /* Whether it had the page. */
@@ -356,6 +378,7 @@ struct wr_crawl_loop {
     struct wr_store_change *changes; /* scratch */
     size_t changes_room;
     uint64_t *elsewhere;
+    uint64_t listed[WR_LISTED]; /* fingerprints of origins */
     struct wr_crawl_counts counts;
     uint64_t statuses[WR_STATUSES_COUNT]; /* of what was answered, the thread's while it runs; [0]: of no answer */
 };

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* listing.c - sitemaps of a crawl: tasks like pages, whose URLs are offered as they come.
+ *
+ * When the page of a seed has ended, the robots.txt of its host is known, and the sitemaps that it names go to the
+ * store with the page. A sitemap is a task that was found on itself: so the store knows it again. What it lists is
+ * judged and stored in batches while it is read, so the first pages are fetched before it ends; if we die meanwhile it
+ * is read again, and what is known counts once.
+ */
+#include "core/plan/look.h"
+#include "core/rules/robots/robots.h"
+#include "shell/engine/state.h"
+#include "shell/net/idna.h"
+#include "shell/sitemap/sitemap.h"
+
+#define BATCH 1000
+
+/* ---- which there are ---- */
+
+static bool is_at_home(const struct wr_flight *flight, const struct wr_url *url)
+{
+    char memory[2 * (WEIR_PACE_KEY_MAX + 1)];
+    struct wr_buf keys;
+    wr_buf_init_fixed(&keys, memory, sizeof memory);
+    wr_url_append_key(&keys, url);
+    size_t bytes = keys.length;
+    wr_url_append_key(&keys, &flight->url);
+    return keys.length == 2 * bytes && memcmp(memory, memory + bytes, bytes) == 0;
+}
+
+/* Its name is not asked about, for it is no page's; but its host is. */
+bool wr_listing_may_be(const struct wr_flight *flight, const struct wr_url *url)
+{
+    const struct wr_engine_options *options = &flight->loop->engine->options;
+    char text[WR_URL_ROOM], memory[WR_URL_ROOM];
+    struct wr_buf buf;
+    struct wr_url root;
+    if (options->in_scope == NULL || is_at_home(flight, url))
+        return true;
+    wr_buf_init_fixed(&buf, text, sizeof text);
+    wr_buf_append_span(&buf, wr_url_part(url, 0, url->path_at));
+    wr_buf_append_char(&buf, '/');
+    return wr_url_parse(wr_buf_from(&buf, 0), NULL, NULL, memory, sizeof memory, &root) == WR_URL_OK &&
+           options->in_scope(options->scope_context, &root);
+}
+
+/* False: it is no URL to fetch. */
+static bool read_url(const struct wr_flight *flight, struct wr_span text, char *memory, struct wr_url *ret_url)
+{
+    char given[WR_URL_ROOM];
+    struct wr_url url;
+    return wr_url_parse(text, &flight->url, wr_idna_libidn2(), given, sizeof given, &url) == WR_URL_OK &&
+           wr_url_canonical(&url, memory, WR_URL_ROOM, ret_url) == WR_URL_OK;
+}
+
+static struct wr_found sitemap_at(const struct wr_flight *flight, const struct wr_url *url)
+{
+    uint64_t fingerprint = wr_engine_fingerprint(flight->loop->engine, wr_span_of(url->text));
+    return (struct wr_found){.fingerprint = fingerprint,
+                             .parent = fingerprint,
+                             .depth = flight->action.depth + 1,
+                             .is_seed = true,
+                             .is_sitemap = true};
+}
+
+static void offer(struct wr_flight *flight, struct wr_span text)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    if (!read_url(flight, text, memory, &url) || !wr_listing_may_be(flight, &url))
+        return;
+    const struct wr_found found = sitemap_at(flight, &url);
+    (void)wr_founds_offer(flight->loop, &flight->founds, &url, &found);
+}
+
+/* Many seeds may be on one host. */
+static bool was_offered(struct wr_flight *flight)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    uint64_t origin = wr_engine_fingerprint(loop->engine, wr_url_part(&flight->url, 0, flight->url.path_at));
+    uint64_t *slot = &loop->listed[origin % WR_LISTED];
+    bool was = *slot == origin;
+    *slot = origin;
+    return was;
+}
+
+void wr_listing_offer(struct wr_flight *flight)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    char memory[WEIR_PACE_KEY_MAX + 1];
+    struct wr_buf key;
+    if (!loop->engine->options.sitemaps || flight->action.depth > 0 || was_offered(flight))
+        return;
+    wr_buf_init_fixed(&key, memory, sizeof memory);
+    wr_url_append_key(&key, &flight->url);
+    const struct wr_plan_host *host = wr_plan_host_find(loop->plan, wr_buf_from(&key, 0));
+    const struct wr_robots *rules = host != NULL ? wr_plan_host_rules(host, flight->url.is_https) : NULL;
+    uint32_t count = rules != NULL ? wr_robots_facts(rules)->sitemaps : 0;
+    for (uint32_t i = 0; i < count; i++)
+        offer(flight, wr_robots_sitemap(rules, i));
+    if (count == 0)
+        offer(flight, wr_span_of("/sitemap.xml"));
+}
+
+/* ---- one of them ---- */
+
+bool wr_listing_is(const struct wr_flight *flight)
+{
+    const struct wr_crawl_loop *loop = flight->loop;
+    if (!loop->engine->options.sitemaps)
+        return false;
+    struct wr_span by = wr_referrer_get(loop, flight->action.fingerprint);
+    return by.bytes == flight->url.bytes && memcmp(by.data, flight->url.text, by.bytes) == 0;
+}
+
+static bool has_budget(struct wr_engine *engine)
+{
+    (void)pthread_mutex_lock(&engine->lock);
+    bool has = engine->ledger.left[WR_DRAW_PAGES] > 0;
+    (void)pthread_mutex_unlock(&engine->lock);
+    return has;
+}
+
+static void carry(struct wr_flight *flight)
+{
+    if (flight->listed.count > 0)
+        wr_flight_carry(flight->loop, &flight->listed, false);
+}
+
+static bool on_entry(void *context, const struct wr_sitemap_entry *entry)
+{
+    struct wr_flight *flight = context;
+    struct wr_engine *engine = flight->loop->engine;
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    if (!read_url(flight, entry->url, memory, &url) || (entry->is_index && !wr_listing_may_be(flight, &url)))
+        return true;
+    struct wr_found found = entry->is_index
+                                ? sitemap_at(flight, &url)
+                                : (struct wr_found){.fingerprint = wr_engine_fingerprint(engine, wr_span_of(url.text)),
+                                                    .parent = flight->action.fingerprint,
+                                                    .depth = flight->action.depth};
+    found.verdict = WR_OFFER_LATER;
+    if (!wr_founds_add(&flight->listed, &url, &found)) {
+        wr_job_over(engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
+        return false;
+    }
+    if (flight->listed.count < BATCH)
+        return true;
+    carry(flight);
+    return has_budget(engine);
+}
+
+void wr_listing_begin(struct wr_flight *flight)
+{
+    const struct wr_sitemap_options options = {
+        .found = on_entry, .context = flight, .allocator = flight->loop->engine->allocator};
+    if (flight->is_sitemap && wr_sitemap_new(&options, &flight->sitemap) != 0)
+        wr_job_over(flight->loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
+}
+
+bool wr_listing_feed(struct wr_flight *flight, const char *data, size_t bytes)
+{
+    return flight->sitemap == NULL || wr_sitemap_push(flight->sitemap, data, bytes);
+}
+
+void wr_listing_end(struct wr_flight *flight)
+{
+    if (flight->sitemap == NULL)
+        return;
+    enum wr_sitemap_end end = wr_sitemap_finish(flight->sitemap);
+    carry(flight);
+    if (end != WR_SITEMAP_WHOLE && end != WR_SITEMAP_ENOUGH)
+        wr_buf_append_string(&flight->words, wr_sitemap_end_text(end));
+    wr_listing_drop(flight);
+}
+
+void wr_listing_drop(struct wr_flight *flight)
+{
+    wr_sitemap_free(flight->sitemap);
+    flight->sitemap = NULL;
+    wr_founds_clear(&flight->listed);
+}

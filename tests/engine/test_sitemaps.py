@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir crawl --sitemaps of a site on a real nginx, judged by nginx's log. The first argument is the program."""
+import collections
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'net', 'client')]
+
+import cases  # noqa: E402
+from nginx import Nginx  # noqa: E402
+from program import weir  # noqa: E402
+
+XML = '<?xml version="1.0" encoding="UTF-8"?>'
+
+
+def _urlset(urls):
+    return f'{XML}<urlset>{"".join(f"<url><loc>{url}</loc></url>" for url in urls)}</urlset>'
+
+
+def _index(urls):
+    return f'{XML}<sitemapindex>{"".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in urls)}</sitemapindex>'
+
+
+class Site:
+    """Pages that nobody links to, with a folder for weir. Sitemaps are written when the address is known."""
+
+    def __init__(self, pages):
+        self.nginx = Nginx('', '', {'index.html': 'home', **{f'p{n}.html': f'page {n}' for n in range(pages)}},
+                           everywhere=True)
+
+    def __enter__(self):
+        self.nginx.__enter__()
+        self.url = self.nginx.url
+        self.files = tempfile.TemporaryDirectory(prefix='weir-sitemaps-')
+        self.folder = self.files.name
+        return self
+
+    def __exit__(self, *why):
+        self.files.cleanup()
+        self.nginx.__exit__(*why)
+
+    def write(self, name, text):
+        with open(f'{self.nginx.folder}/www/{name}', 'wb') as file:
+            file.write(gzip.compress(text.encode()) if name.endswith('.gz') else text.encode())
+
+    def words(self, *words):
+        return ['crawl', '--quiet', '--state', f'{self.folder}/weir.db', *words]
+
+    def begin(self, *words):
+        return self.words('--out', f'{self.folder}/out', '--allow-private', '--pace', 'unlimited', '--sitemaps', *words,
+                          self.url + '/')
+
+    def lines(self, out='out'):
+        """{path: line}. No URL has two."""
+        with open(f'{self.folder}/{out}', encoding='utf-8') as file:
+            lines = [json.loads(line) for line in file]
+        by_path = {line['url'].removeprefix(self.url): line for line in lines}
+        assert len(by_path) == len(lines)
+        return by_path
+
+    def asked(self):
+        return [path for _, _, path, *_ in self.nginx.log()]
+
+
+def pages_that_only_a_sitemap_lists_are_fetched():
+    """S4-19: robots.txt names an index, whose sitemaps are plain and gzipped; the home page comes first."""
+    with Site(20) as site:
+        site.write('robots.txt', f'User-agent: *\nDisallow: /p3.html\nSitemap: {site.url}/all.xml\n')
+        site.write('all.xml', _index([f'{site.url}/a.xml', f'{site.url}/b.xml.gz']))
+        site.write('a.xml', _urlset(f'{site.url}/p{n}.html' for n in range(10)))
+        site.write('b.xml.gz', _urlset(f'{site.url}/p{n}.html' for n in range(8, 20)))
+        run = weir(*site.begin())
+        lines, asked = site.lines(), site.asked()
+        assert run.returncode == 0, run
+        assert set(lines) == {'/', '/all.xml', '/a.xml', '/b.xml.gz', *(f'/p{n}.html' for n in range(20))}, lines
+        assert lines['/p3.html']['verdict'] == 'robots' and '/p3.html' not in asked
+        assert asked[:3] == ['/robots.txt', '/', '/all.xml'], asked
+        assert sorted(asked) == sorted({*lines, '/robots.txt'} - {'/p3.html'}), asked  # each once
+        assert lines['/p0.html']['referrer'] == site.url + '/a.xml' and lines['/a.xml']['referrer'] is None
+        again = weir(*site.words('--recrawl', '--out', f'{site.folder}/again'))
+        assert again.returncode == 0, again
+        verdicts = collections.Counter(line['verdict'] for line in site.lines('again').values())
+        assert verdicts == {'unchanged': len(lines) - 1, 'robots': 1}, verdicts
+
+
+def sitemap_that_nobody_named_is_looked_for_and_need_not_be_there():
+    with Site(2) as site:
+        assert weir(*site.begin()).returncode == 0
+        lines = site.lines()
+        assert set(lines) == {'/', '/sitemap.xml'} and lines['/sitemap.xml']['verdict'] == 'absent', lines
+        site.write('sitemap.xml', _urlset([f'{site.url}/p1.html']))
+        again = weir(*site.words('--recrawl', '--out', f'{site.folder}/again'))
+        assert again.returncode == 0 and set(site.lines('again')) == {'/', '/sitemap.xml', '/p1.html'}, again
+
+
+def sitemaps_lead_no_further_than_links():
+    """B12: neither to other hosts' pages nor to other hosts' sitemaps, unless the scope has them."""
+    with Site(3) as site:
+        other = site.url.replace('127.0.0.1', '127.0.0.2')
+        site.write('robots.txt', f'Sitemap: {other}/theirs.xml\nSitemap: /ours.xml\nSitemap: file:///etc/passwd\n')
+        site.write('theirs.xml', _urlset([f'{site.url}/p0.html']))
+        site.write('ours.xml', _urlset([f'{site.url}/p1.html', f'{other}/p2.html', 'ftp://a.example/', '/p.jpg']))
+        run = weir(*site.begin())
+        assert run.returncode == 0 and set(site.lines()) == {'/', '/ours.xml', '/p1.html'}, (run, site.lines())
+        run = weir(*site.words('--out', f'{site.folder}/any', '--allow-private', '--pace', 'unlimited', '--sitemaps',
+                               '--scope', 'any', site.url + '/'))
+        assert {'/p0.html', '/p1.html', f'{other}/theirs.xml', f'{other}/p2.html'} <= set(site.lines('any'))
+
+
+def budget_holds_while_a_sitemap_is_read():
+    """D9: of a hundred thousand URLs no more are taken than may be."""
+    with Site(0) as site:
+        site.write('sitemap.xml', _urlset(f'{site.url}/{n}.html' for n in range(100000)))
+        run = weir(*site.begin('--max-pages', '50'))
+        assert run.returncode == 1, run  # there are no such pages
+        assert len(site.lines()) == 50 and len(site.asked()) == 51, len(site.lines())
+
+
+def hostile_sitemaps_end():
+    """D9: one that lists itself, one that is no XML, one with a document type: said in their lines."""
+    with Site(1) as site:
+        site.write('robots.txt', ''.join(f'Sitemap: {site.url}/{name}\n' for name in ('me.xml', 'no.xml', 'type.xml')))
+        site.write('me.xml', _index([f'{site.url}/me.xml', f'{site.url}/me.xml#2', '/no.xml']))
+        site.write('no.xml', '<html><body><a href="/p0.html">no</a>')
+        site.write('type.xml', '<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><urlset><url><loc>/&b;</loc></url>')
+        run = weir(*site.begin())
+        lines = site.lines()
+        assert run.returncode == 0 and set(lines) == {'/', '/me.xml', '/no.xml', '/type.xml'}, (run, lines)
+        assert 'document type' in lines['/type.xml']['error_text'] and lines['/me.xml']['error_text'] is None
+
+
+def crawl_that_is_killed_while_it_reads_sitemaps_loses_nothing():
+    with Site(400) as site:
+        site.write('sitemap.xml', _urlset(f'{site.url}/p{n}.html' for n in range(400)))
+        command = site.begin('--global-rate', '300')
+        for wait in (0.2, 0.3, 0.3):
+            process = subprocess.Popen([os.path.abspath(sys.argv[1]), *command], stdin=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL)
+            time.sleep(wait)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            command = site.words('--resume') if os.path.exists(f'{site.folder}/out') else command
+        run = weir(*site.words('--resume', '--global-rate', '100000'))
+        assert run.returncode == 0 and len(site.lines()) == 402, (run, len(site.lines()))
+
+
+if __name__ == '__main__':
+    cases.main()
