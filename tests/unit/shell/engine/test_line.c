@@ -136,9 +136,9 @@ static void waiting_is_told_by_the_words_that_all_rooms_use(void **state)
 
 static void every_verdict_has_its_word(void **state)
 {
-    static const char *const words[] = {"fetched", "robots",    "scope",     "depth",  "hops",
-                                        "budget",  "trap",      "redirect",  "failed", "expired",
-                                        "blocked", "too_large", "cancelled", "damaged"};
+    static const char *const words[] = {"fetched",   "robots",   "scope",     "depth",   "hops",    "budget",
+                                        "trap",      "redirect", "failed",    "expired", "blocked", "too_large",
+                                        "cancelled", "damaged",  "unchanged", "not_due", "absent"};
     (void)state;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         assert_string_equal(wr_verdict_name((enum wr_verdict)i), words[i]);
