@@ -5,7 +5,7 @@
 #   make crawl      crawls real sites: make crawl SEEDS="https://example.org"; OPTIONS are further words for weir crawl
 #   make test       every suite, in one ordinary build
 #   make asan       unit, sim, net, engine, store and fuzz suites under AddressSanitizer and UndefinedBehaviorSanitizer
-#   make tsan       the same under ThreadSanitizer
+#   make tsan       the same under ThreadSanitizer, but for those that drive the whole program
 #   make clang      unit, sim and fuzz suites, built with clang
 #   make fuzz       every parser for FUZZ_SECONDS (60) against made-up input (clang)
 #   make sim-long   the laws of pacing in 20 000 random worlds instead of 400, and whole crawls in 20 000 instead of 300
@@ -62,8 +62,9 @@ sanitized: all
 asan:
 	@$(MAKE) sanitized B=$(B)-asan FLAGS="$(FLAGS) -Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all"
 
+# Without those that drive the whole program, which tests in C have shown thread by thread; they take minutes.
 tsan:
-	@$(MAKE) sanitized B=$(B)-tsan FLAGS="$(FLAGS) -Db_sanitize=thread"
+	@$(MAKE) sanitized B=$(B)-tsan FLAGS="$(FLAGS) -Db_sanitize=thread" SUITES="$(SUITES) --no-suite program"
 
 # Another compiler sees other things; that servers are met alike is gcc's to show.
 clang:
