@@ -121,7 +121,10 @@ def budget_holds_while_a_sitemap_is_read():
         site.write('sitemap.xml', _urlset(f'{site.url}/{n}.html' for n in range(100000)))
         run = weir(*site.begin('--max-pages', '50'))
         assert run.returncode == 1, run  # there are no such pages
-        assert len(site.lines()) == 50 and len(site.asked()) == 51, len(site.lines())
+        lines = site.lines()
+        assert len(lines) == 50 and len(site.asked()) == 51, len(lines)
+        whole = os.path.getsize(f'{site.nginx.folder}/www/sitemap.xml')
+        assert lines['/sitemap.xml']['bytes'] < whole / 2, lines['/sitemap.xml']  # the rest was not wanted
 
 
 def hostile_sitemaps_end():
