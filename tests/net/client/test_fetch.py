@@ -19,7 +19,7 @@ from nginx import Nginx  # noqa: E402
 from program import refusal, weir  # noqa: E402
 
 PAGES = {f'{name}.html': name * 1000 for name in 'abcdef'}
-SLACK_S = 0.02  # nginx stamps whole milliseconds when it has answered; this machine may be busy
+SLACK_S = 0.1  # nginx stamps what it has answered, and is late where the machine is busy
 
 
 def _fetch(*words, **more):
@@ -76,6 +76,7 @@ def who_says_nothing_of_pace_begins_at_one_a_second_and_never_exceeds_eight():
         times = [at for at, *_ in nginx.log()]
         gaps = [later - earlier for earlier, later in zip(times, times[1:])]
         assert len(gaps) == 30 and gaps[0] >= 1 - SLACK_S and min(gaps) >= 1 / 8 - SLACK_S, gaps
+        assert sum(gaps[1:]) >= 29 / 8 - SLACK_S, gaps
 
 
 def nothing_arrives_at_nginx_while_retry_after_holds():

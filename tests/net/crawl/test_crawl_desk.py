@@ -16,7 +16,7 @@ from site_rig import Folder, cases, interrupt, site
 
 MANY = 3000
 
-SLACK = 0.05
+SLACK = 0.1
 DELAY = 'User-agent: *\nDisallow: /p7.html\nCrawl-delay: 0.3\n'
 
 

@@ -13,7 +13,7 @@ import cases  # noqa: E402
 from nginx import Nginx, free_port  # noqa: E402
 from program import refusal, weir  # noqa: E402
 
-SLACK_S = 0.02  # nginx stamps whole milliseconds when it has answered; this machine may be busy
+SLACK_S = 0.1  # nginx stamps what it has answered, and is late where the machine is busy
 
 HTTP = '''proxy_cache_path cache keys_zone=pages:1m; log_format origin '$request_method $request_uri';
     log_format hosts '$host $request_uri $http_x_test';
