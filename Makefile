@@ -30,7 +30,8 @@ SUITES = --suite unit --suite sim --suite net --suite engine --suite store --sui
 FUZZ_SECONDS = 60
 SOAK_SECONDS = 86400
 # Those that talk to servers mostly wait, and come first (priority in meson.build).
-RUN = meson test --print-errorlogs --num-processes $$((3 * $$(nproc)))
+AT_ONCE = 3
+RUN = meson test --print-errorlogs --num-processes $$(($(AT_ONCE) * $$(nproc)))
 
 all: $(B)/build.ninja
 	@ninja -C $(B)
@@ -54,6 +55,7 @@ crawl: setup all
 	@set -f; $(B)/weir crawl $(OPTIONS) $$SEEDS
 
 # Any report of a sanitizer ends the test, and a slow program is given more time and fewer worlds.
+sanitized: AT_ONCE = 2
 sanitized: all
 	@WEIR_LAW_SEEDS=$${WEIR_LAW_SEEDS:-100} WEIR_CRAWL_SEEDS=$${WEIR_CRAWL_SEEDS:-75} \
 		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
