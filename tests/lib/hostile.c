@@ -216,6 +216,8 @@ static void set_reset(struct connection *connection)
     const struct linger linger = {.l_onoff = 1};
 
     (void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+    if (connection->tls != NULL)
+        SSL_set_quiet_shutdown(connection->tls, 1); /* without a farewell */
 }
 
 static bool ask_again(struct connection *connection)
