@@ -260,7 +260,7 @@ static void looking_agrees_with_the_servers_log(void **state)
         for (int slice = 0; slice < WR_PLAN_SLICES; slice++)
             lately += seen->starts[slice];
         assert_int_equal(lately, seen->requests);
-        assert_true(seen->rate > 0 && seen->rate <= seen->requests);
+        assert_true(seen->rate > 0 && seen->rate <= (double)seen->requests);
     }
     wr_look_free(rig.engine, look);
     end(&rig);

@@ -24,12 +24,9 @@ static atomic_size_t failures;
 
 /* ---- what is left ---- */
 
-static size_t limit_of(int resource)
+static size_t limit_of(struct rlimit limit)
 {
-    struct rlimit limit;
-    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-        return SIZE_MAX;
-    return (size_t)limit.rlim_cur;
+    return limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
 }
 
 static void *map_reserve(void)
@@ -45,8 +42,11 @@ static bool is_limited(void)
 
 static void begin(void)
 {
-    space_max = limit_of(RLIMIT_AS);
-    data_max = limit_of(RLIMIT_DATA);
+    struct rlimit space = {.rlim_cur = RLIM_INFINITY}, data = space;
+    (void)getrlimit(RLIMIT_AS, &space);
+    (void)getrlimit(RLIMIT_DATA, &data);
+    space_max = limit_of(space);
+    data_max = limit_of(data);
     if (is_limited())
         reserve = map_reserve();
 }
