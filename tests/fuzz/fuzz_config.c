@@ -31,6 +31,7 @@ struct house {
     uint32_t pane_count;
     char pets[2][8];
     uint32_t pet_count;
+    bool has_key, in_list; /* of the garden */
 };
 
 static const char *const colours[] = {[RED] = "red", [GREEN] = "green", NULL};
@@ -47,6 +48,31 @@ static const struct wr_config_field roof_fields[] = {
     {"attic", WR_CONFIG_SIZE(struct house, attic), .max = 4096},
 };
 static const struct wr_config_schema roof_schema = {.name = "roof", .fields = roof_fields, .count = COUNT(roof_fields)};
+
+/* A taker sees a key before each value, items only after the beginning of a list, and no mapping. */
+static int take_key(void *settings, const struct wr_config_field *field, const struct wr_config_word *key,
+                    struct wr_buf *why)
+{
+    struct house *house = settings;
+    fuzz_check(strcmp(field->name, "garden") == 0 && key->text.data != NULL && why->length > 0);
+    house->has_key = key->text.bytes < 4;
+    house->in_list = false;
+    return house->has_key ? 0 : WEIR_E_INVAL;
+}
+
+static int take_value(void *settings, const struct wr_config_word *word, struct wr_buf *why)
+{
+    struct house *house = settings;
+    fuzz_check(house->has_key && word->line >= 1 && why->length > 0 && (!word->is_item || house->in_list));
+    fuzz_check(!word->is_item || word->part == WR_CONFIG_VALUE);
+    if (word->part == WR_CONFIG_LIST_BEGINS)
+        house->in_list = true;
+    else if (!word->is_item)
+        house->has_key = false;
+    return word->part == WR_CONFIG_MAPPING_BEGINS ? WEIR_E_INVAL : 0;
+}
+
+static const struct wr_config_taker taker = {take_key, take_value};
 static const struct wr_config_field fields[] = {
     {"name", WR_CONFIG_TEXT(struct house, name), .required = true},
     {"open", WR_CONFIG_BOOL(struct house, open)},
@@ -57,6 +83,8 @@ static const struct wr_config_field fields[] = {
     {"roof", WR_CONFIG_GROUP(&roof_schema)},
     {"panes", WR_CONFIG_LIST(struct house, panes, pane_count, &pane_item)},
     {"pets", WR_CONFIG_LIST(struct house, pets, pet_count, &pet_item)},
+    {"garden", WR_CONFIG_PAIRS(&taker)},
+    {"rules", WR_CONFIG_OTHERS},
 };
 static const struct wr_config_schema schema = {
     .name = "a house", .bytes = sizeof(struct house), .fields = fields, .count = COUNT(fields)};

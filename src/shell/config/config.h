@@ -28,10 +28,14 @@
 #include <stdint.h>
 #include <weir/memory.h>
 
+#include "base/buf.h"
+
 #define WR_CONFIG_BYTES_MAX ((size_t)1 << 20) /* of a file */
 #define WR_CONFIG_FIELDS_MAX 64               /* of a schema */
 #define WR_CONFIG_DEPTH_MAX 8                 /* of schemas in schemas */
 #define WR_CONFIG_WHY_BYTES 512               /* room for what is wrong */
+
+struct wr_config_field;
 
 enum wr_config_kind {
     WR_CONFIG_IS_TEXT,     /* char[], terminated */
@@ -43,6 +47,33 @@ enum wr_config_kind {
     WR_CONFIG_IS_CHOICE,   /* an enum, as the index into choices */
     WR_CONFIG_IS_MAPPING,  /* a struct with a schema of its own */
     WR_CONFIG_IS_LIST,     /* an array in the struct, and a uint32_t that counts its items */
+    WR_CONFIG_IS_PAIRS,    /* a mapping whose keys another table lists: a taker gets them, and nothing is stored */
+    WR_CONFIG_IS_OTHERS,   /* whatever stands there is passed over: somebody else reads it */
+};
+
+/* What stands where a taker gets a value. */
+enum wr_config_part {
+    WR_CONFIG_VALUE,   /* a value, or an item of a list */
+    WR_CONFIG_NOTHING, /* no value at all: null */
+    WR_CONFIG_LIST_BEGINS,
+    WR_CONFIG_MAPPING_BEGINS, /* to be refused */
+};
+
+struct wr_config_word {
+    enum wr_config_part part;
+    struct wr_span text;
+    bool is_quoted; /* it is text, whatever it looks like */
+    bool is_item;   /* of a list */
+    uint32_t line;  /* from 1 */
+};
+
+/* Gets the keys of a mapping and what stands behind each, in their order: the struct that the field is in, and what
+ * stands there. 0, or WEIR_E_INVAL with what is wrong and what would be right appended to `why`, where the place is
+ * told already; WEIR_E_NOMEM. */
+struct wr_config_taker {
+    int (*key)(void *settings, const struct wr_config_field *field, const struct wr_config_word *key,
+               struct wr_buf *why);
+    int (*value)(void *settings, const struct wr_config_word *word, struct wr_buf *why);
 };
 
 struct wr_config_field {
@@ -56,6 +87,7 @@ struct wr_config_field {
     const struct wr_config_schema *schema; /* mapping */
     const struct wr_config_field *item;    /* list; not itself a list */
     size_t count_offset;                   /* list */
+    const struct wr_config_taker *taker;   /* pairs */
     bool required;
     const char *instead_of; /* another field, which may not be there, and must if this one is not; may be NULL */
     const char *what;       /* it means, in a few words; may be NULL */
@@ -68,6 +100,7 @@ struct wr_config_schema {
     size_t count;
     void (*init)(void *settings);               /* the defaults of a list's item; NULL: zeros */
     const char *(*wrong)(const void *settings); /* "what is wrong; what would be right", or NULL; may be NULL */
+    bool may_be_empty;                          /* of a whole file: one without any line is as good */
 };
 
 /* Kind, offset and size of a field; does not compile if the field is not of the kind's type. */
@@ -98,6 +131,9 @@ struct wr_config_schema {
     .offset = offsetof(type, array), .bytes = sizeof(((type *)NULL)->array[0]),                  \
     .max = sizeof(((type *)NULL)->array) / sizeof(((type *)NULL)->array[0]), .item = (its_item), \
     .count_offset = offsetof(type, counter)
+
+#define WR_CONFIG_PAIRS(its_taker) .kind = WR_CONFIG_IS_PAIRS, .taker = (its_taker)
+#define WR_CONFIG_OTHERS .kind = WR_CONFIG_IS_OTHERS
 
 /* Reads a file into `settings`, which holds the defaults. WEIR_E_INVAL: its content is refused; WEIR_E_SYSTEM: it
  * cannot be read; WEIR_E_NOMEM. After an error `settings` is as it was, and `ret_why` (WR_CONFIG_WHY_BYTES are enough)

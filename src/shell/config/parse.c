@@ -9,6 +9,8 @@
 #include "shell/config/config.h"
 #include "shell/config/value.h"
 
+#define PASSED_MAX 32 /* levels in what is passed over: libyaml's time grows with the square of them */
+
 /* A mapping or a list that has begun and not ended. */
 struct frame {
     const struct wr_config_schema *schema; /* NULL: a list */
@@ -18,6 +20,14 @@ struct frame {
     yaml_mark_t start;
 };
 
+/* What comes next in a mapping that a taker gets. */
+enum pair {
+    PAIR_NONE, /* there is none */
+    PAIR_KEY,
+    PAIR_VALUE,
+    PAIR_ITEM, /* of a list, or its end */
+};
+
 struct reader {
     yaml_parser_t yaml;
     yaml_event_t event;
@@ -25,6 +35,8 @@ struct reader {
     char *settings;
     struct frame frames[WR_CONFIG_DEPTH_MAX];
     size_t depth;
+    enum pair pair;
+    size_t passed; /* mappings and lists that have begun in what is passed over */
     size_t documents;
     const char *file, *text;
     struct wr_buf why;
@@ -201,13 +213,24 @@ static int refuse_longer(struct reader *reader, const struct frame *list)
     return WEIR_E_INVAL;
 }
 
+static bool is_nothing(const struct reader *reader)
+{
+    return reader->event.type == YAML_SCALAR_EVENT &&
+           wr_config_is_nothing(value_of(&reader->event), reader->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE);
+}
+
+static bool is_empty_file(const struct reader *reader)
+{
+    return reader->schema->may_be_empty && is_nothing(reader);
+}
+
 /* A value is about to begin: is there room for it? */
 static int expect_value(struct reader *reader)
 {
+    if (reader->depth == 0 && reader->event.type != YAML_MAPPING_START_EVENT && !is_empty_file(reader))
+        return refuse(reader, "no mapping; write lines of \"key: value\"");
     if (reader->depth == 0)
-        return reader->event.type == YAML_MAPPING_START_EVENT
-                   ? 0
-                   : refuse(reader, "no mapping; write lines of \"key: value\"");
+        return 0;
     const struct frame *frame = &reader->frames[reader->depth - 1];
     if (frame->schema == NULL && *count_of(frame) == frame->field->max)
         return refuse_longer(reader, frame);
@@ -218,8 +241,10 @@ static int expect_value(struct reader *reader)
 
 static int take_scalar(struct reader *reader)
 {
-    struct frame *frame = &reader->frames[reader->depth - 1];
     char *base;
+    if (reader->depth == 0)
+        return 0; /* a file without a line */
+    struct frame *frame = &reader->frames[reader->depth - 1];
     if (frame->field == NULL)
         return take_key(reader, frame);
     const struct wr_config_field *field = next_field(reader, &base);
@@ -248,6 +273,10 @@ static int open_mapping(struct reader *reader)
     }
     bool is_item = reader->frames[reader->depth - 1].schema == NULL;
     const struct wr_config_field *field = next_field(reader, &base);
+    if (field->kind == WR_CONFIG_IS_PAIRS) {
+        reader->pair = PAIR_KEY;
+        return 0;
+    }
     if (field->kind != WR_CONFIG_IS_MAPPING)
         return refuse_value(reader, field);
     assert(field->schema->count <= WR_CONFIG_FIELDS_MAX);
@@ -332,8 +361,6 @@ static void pop(struct reader *reader)
         value_came(reader);
 }
 
-/* ---- events ---- */
-
 /* Anchors and tags make a file mean what it does not say. */
 static int refuse_marks(struct reader *reader, const yaml_char_t *anchor, const yaml_char_t *tag)
 {
@@ -344,33 +371,116 @@ static int refuse_marks(struct reader *reader, const yaml_char_t *anchor, const 
     return 0;
 }
 
-static int take_value(struct reader *reader)
+static int check_marks(struct reader *reader)
 {
     const yaml_event_t *event = &reader->event;
-    int error = 0;
-    if (event->type == YAML_SCALAR_EVENT)
-        error = refuse_marks(reader, event->data.scalar.anchor, event->data.scalar.tag);
-    else if (event->type == YAML_MAPPING_START_EVENT)
-        error = refuse_marks(reader, event->data.mapping_start.anchor, event->data.mapping_start.tag);
-    else
-        error = refuse_marks(reader, event->data.sequence_start.anchor, event->data.sequence_start.tag);
-    if (error == 0)
-        error = expect_value(reader);
+    switch (event->type) {
+    case YAML_ALIAS_EVENT:
+        return refuse(reader, "an alias (*); write the value out where it belongs");
+    case YAML_SCALAR_EVENT:
+        return refuse_marks(reader, event->data.scalar.anchor, event->data.scalar.tag);
+    case YAML_MAPPING_START_EVENT:
+        return refuse_marks(reader, event->data.mapping_start.anchor, event->data.mapping_start.tag);
+    case YAML_SEQUENCE_START_EVENT:
+        return refuse_marks(reader, event->data.sequence_start.anchor, event->data.sequence_start.tag);
+    default:
+        return 0;
+    }
+}
+
+/* ---- what is not for a schema ---- */
+
+/* Whatever it is, until it ends. */
+static int pass_over(struct reader *reader)
+{
+    yaml_event_type_t type = reader->event.type;
+    if (type == YAML_MAPPING_START_EVENT || type == YAML_SEQUENCE_START_EVENT)
+        reader->passed++;
+    else if (type == YAML_MAPPING_END_EVENT || type == YAML_SEQUENCE_END_EVENT)
+        reader->passed--;
+    if (reader->passed == 0)
+        value_came(reader);
+    return reader->passed <= PASSED_MAX ? 0 : refuse(reader, "too deep; 32 levels are enough for any file");
+}
+
+static struct wr_config_word word_of(const struct reader *reader)
+{
+    const yaml_event_t *event = &reader->event;
+    struct wr_config_word word = {.line = (uint32_t)event->start_mark.line + 1, .is_item = reader->pair == PAIR_ITEM};
+    if (event->type == YAML_SCALAR_EVENT) {
+        word.part = is_nothing(reader) ? WR_CONFIG_NOTHING : WR_CONFIG_VALUE;
+        word.text = value_of(event);
+        word.is_quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    } else {
+        word.part = event->type == YAML_MAPPING_START_EVENT ? WR_CONFIG_MAPPING_BEGINS : WR_CONFIG_LIST_BEGINS;
+    }
+    return word;
+}
+
+static int take_pair_value(struct reader *reader, const struct frame *frame)
+{
+    struct wr_config_word word = word_of(reader);
+    if (reader->pair == PAIR_ITEM && word.part != WR_CONFIG_VALUE)
+        return refuse(reader, "an item that is no plain value; write \"- value\"");
+    int error = frame->field->taker->value(frame->base, &word, complain(reader));
+    assert(error != 0 || word.part != WR_CONFIG_MAPPING_BEGINS);
+    if (reader->pair == PAIR_VALUE)
+        reader->pair = word.part == WR_CONFIG_LIST_BEGINS ? PAIR_ITEM : PAIR_KEY;
+    return error;
+}
+
+/* In a mapping that a taker gets. */
+static int take_pair(struct reader *reader)
+{
+    const struct frame *frame = &reader->frames[reader->depth - 1];
+    yaml_event_type_t type = reader->event.type;
+    if (type == YAML_MAPPING_END_EVENT) {
+        reader->pair = PAIR_NONE;
+        value_came(reader);
+        return 0;
+    }
+    if (type == YAML_SEQUENCE_END_EVENT) {
+        reader->pair = PAIR_KEY;
+        return 0;
+    }
+    if (reader->pair != PAIR_KEY)
+        return take_pair_value(reader, frame);
+    if (type != YAML_SCALAR_EVENT)
+        return refuse(reader, "a key that is no word; write lines of \"key: value\"");
+    struct wr_config_word key = word_of(reader);
+    reader->pair = PAIR_VALUE;
+    return frame->field->taker->key(frame->base, frame->field, &key, complain(reader));
+}
+
+/* ---- events ---- */
+
+static int take_value(struct reader *reader)
+{
+    char *base;
+    int error = expect_value(reader);
     if (error != 0)
         return error;
-    if (event->type == YAML_SCALAR_EVENT)
+    if (reader->event.type == YAML_SCALAR_EVENT)
         return take_scalar(reader);
-    return event->type == YAML_MAPPING_START_EVENT ? open_mapping(reader) : open_list(reader);
+    if (reader->depth > 0 && next_field(reader, &base)->kind == WR_CONFIG_IS_OTHERS) {
+        reader->passed = 1;
+        return 0;
+    }
+    return reader->event.type == YAML_MAPPING_START_EVENT ? open_mapping(reader) : open_list(reader);
 }
 
 static int take_event(struct reader *reader)
 {
-    int error = 0;
+    int error = check_marks(reader);
+    if (error != 0)
+        return error;
+    if (reader->passed > 0)
+        return pass_over(reader);
+    if (reader->pair != PAIR_NONE)
+        return take_pair(reader);
     switch (reader->event.type) {
     case YAML_DOCUMENT_START_EVENT:
         return reader->documents++ > 0 ? refuse(reader, "a second document; there may be only one") : 0;
-    case YAML_ALIAS_EVENT:
-        return refuse(reader, "an alias (*); write the value out where it belongs");
     case YAML_SCALAR_EVENT:
     case YAML_MAPPING_START_EVENT:
     case YAML_SEQUENCE_START_EVENT:
@@ -384,7 +494,9 @@ static int take_event(struct reader *reader)
         pop(reader);
         return 0;
     case YAML_STREAM_END_EVENT:
-        return reader->documents == 0 ? refuse(reader, "empty; write lines of \"key: value\"") : 0;
+        return reader->documents == 0 && !reader->schema->may_be_empty
+                   ? refuse(reader, "empty; write lines of \"key: value\"")
+                   : 0;
     default:
         return 0;
     }

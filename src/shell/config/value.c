@@ -12,8 +12,7 @@ static bool is(struct wr_span text, const char *word)
     return strlen(word) == text.bytes && memcmp(text.data, word, text.bytes) == 0;
 }
 
-/* What YAML calls null: somebody wrote a key and no value. */
-static bool is_nothing(struct wr_span text, bool quoted)
+bool wr_config_is_nothing(struct wr_span text, bool quoted)
 {
     return !quoted && (text.bytes == 0 || is(text, "~") || is(text, "null") || is(text, "Null") || is(text, "NULL"));
 }
@@ -81,8 +80,8 @@ static bool store_choice(const struct wr_config_field *field, struct wr_span tex
 bool wr_config_store(const struct wr_config_field *field, struct wr_span text, bool quoted, char *base)
 {
     void *place = base + field->offset;
-    if (is_nothing(text, quoted))
-        return false;
+    if (wr_config_is_nothing(text, quoted))
+        return field->kind == WR_CONFIG_IS_PAIRS || field->kind == WR_CONFIG_IS_OTHERS;
     switch (field->kind) {
     case WR_CONFIG_IS_TEXT:
         return store_text(field, text, place);
@@ -98,8 +97,11 @@ bool wr_config_store(const struct wr_config_field *field, struct wr_span text, b
         return store_size(field, text, place);
     case WR_CONFIG_IS_CHOICE:
         return store_choice(field, text, place);
+    case WR_CONFIG_IS_OTHERS:
+        return true;
     case WR_CONFIG_IS_MAPPING:
     case WR_CONFIG_IS_LIST:
+    case WR_CONFIG_IS_PAIRS:
         break;
     }
     return false;
@@ -186,6 +188,12 @@ static void append_kind(struct wr_buf *buf, const struct wr_config_field *field)
     case WR_CONFIG_IS_LIST:
         wr_buf_append_string(buf, "a list of at most ");
         wr_buf_append_u64(buf, field->max);
+        break;
+    case WR_CONFIG_IS_PAIRS:
+        wr_buf_append_string(buf, "lines of \"key: value\", indented");
+        break;
+    case WR_CONFIG_IS_OTHERS:
+        wr_buf_append_string(buf, "anything");
         break;
     }
 }

@@ -6,6 +6,9 @@
 #include "base/buf.h"
 #include "shell/config/config.h"
 
+/* What YAML calls null: somebody wrote a key and no value. */
+bool wr_config_is_nothing(struct wr_span text, bool quoted);
+
 /* Stores a value in the struct at `base`. False, and nothing stored, if it is not what the field takes. `quoted`: it
  * stood in quotes, and is text whatever it looks like. */
 bool wr_config_store(const struct wr_config_field *field, struct wr_span text, bool quoted, char *base);

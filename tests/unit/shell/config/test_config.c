@@ -60,12 +60,12 @@ static const struct wr_config_field hinge_fields[] = {
     {"angle", WR_CONFIG_NUMBER(struct hinge, angle), .least = 0, .most = 180},
 };
 static const struct wr_config_schema hinge_schema = {
-    "a hinge", sizeof(struct hinge), hinge_fields, COUNT(hinge_fields), hinge_init, hinge_wrong,
+    "a hinge", sizeof(struct hinge), hinge_fields, COUNT(hinge_fields), hinge_init, hinge_wrong, false,
 };
 static const struct wr_config_field knob_fields[] = {
     {"turns", WR_CONFIG_COUNT(struct door, knob.turns), .max = 9, .required = true, .what = "to the left"},
 };
-static const struct wr_config_schema knob_schema = {"knob", 0, knob_fields, COUNT(knob_fields), NULL, NULL};
+static const struct wr_config_schema knob_schema = {"knob", 0, knob_fields, COUNT(knob_fields), NULL, NULL, false};
 static const struct wr_config_field hinge_item = {.kind = WR_CONFIG_IS_MAPPING, .schema = &hinge_schema};
 static const struct wr_config_field colour_item = {.kind = WR_CONFIG_IS_TEXT, .bytes = 6};
 
@@ -85,7 +85,7 @@ static const struct wr_config_field fields[] = {
     {"hinges", WR_CONFIG_LIST(struct door, hinges, hinge_count, &hinge_item)},
     {"colours", WR_CONFIG_LIST(struct door, colours, colour_count, &colour_item)},
 };
-static const struct wr_config_schema schema = {"a door", sizeof(struct door), fields, COUNT(fields), NULL, NULL};
+static const struct wr_config_schema schema = {"a door", sizeof(struct door), fields, COUNT(fields), NULL, NULL, false};
 
 static const struct door defaults = {.width = 90, .hinges = {{7, 7}}, .hinge_count = 1, .lock = {2, 45}};
 
