@@ -51,10 +51,12 @@ static uint64_t path_of(const struct wr_plan *plan, const struct wr_offer *offer
 }
 
 static enum wr_offer_verdict afford(const struct wr_plan *plan, const struct wr_job *job, const struct wr_lane *lane,
-                                    uint64_t path)
+                                    uint64_t path, bool is_sitemap)
 {
     if (job->options.host_pages > 0 && lane != NULL && lane->accepted >= job->options.host_pages)
         return WR_OFFER_BUDGET;
+    if (is_sitemap && lane != NULL && lane->sitemaps >= plan->options.max_sitemaps)
+        return WR_OFFER_TRAP;
     if (path != 0 && wr_variants_of(&plan->variants, path) >= plan->options.max_variants)
         return WR_OFFER_TRAP;
     if (job->options.draws_pages && job->left[WR_DRAW_PAGES] == 0)
@@ -73,7 +75,7 @@ static struct wr_span key_of(const struct wr_url *url, char memory[WEIR_PACE_KEY
 }
 
 /* The host may not be in memory, for want of room: then the task sleeps in the store until there is some. */
-static int queue(struct wr_plan *plan, struct wr_job *job, struct wr_span key, int64_t now)
+static int queue(struct wr_plan *plan, struct wr_job *job, struct wr_span key, bool is_sitemap, int64_t now)
 {
     struct wr_plan_host *host;
     struct wr_lane *lane;
@@ -87,6 +89,8 @@ static int queue(struct wr_plan *plan, struct wr_job *job, struct wr_span key, i
     if (error != 0)
         return error;
     lane->accepted += lane->accepted < UINT32_MAX;
+    if (is_sitemap && lane->sitemaps < UINT16_MAX)
+        lane->sitemaps++;
     lane->in_store++;
     lane->since += lane->loading;
     wr_lane_want(plan, lane);
@@ -107,7 +111,7 @@ static enum wr_offer_verdict judge(const struct wr_plan *plan, const struct wr_o
     if (plan->known.incomplete && (offer->is_new || offer->is_stored) && lane != NULL &&
         wr_lane_has(plan, lane, offer->fingerprint))
         return WR_OFFER_KNOWN;
-    enum wr_offer_verdict verdict = afford(plan, job, lane, path);
+    enum wr_offer_verdict verdict = afford(plan, job, lane, path, offer->is_sitemap);
     if (verdict == WR_OFFER_NEW && !offer->is_new && plan->known.incomplete)
         return WR_OFFER_ASK_STORE;
     return verdict;
@@ -116,7 +120,7 @@ static enum wr_offer_verdict judge(const struct wr_plan *plan, const struct wr_o
 static enum wr_offer_verdict accept(struct wr_plan *plan, const struct wr_offer *offer, struct wr_job *job,
                                     struct wr_span key, uint64_t path, int64_t now)
 {
-    if (queue(plan, job, key, now) != 0)
+    if (queue(plan, job, key, offer->is_sitemap, now) != 0)
         return WR_OFFER_MEMORY;
     wr_known_add(&plan->known, offer->job, offer->fingerprint);
     if (path != 0)

@@ -19,6 +19,7 @@
 #define HOPS 10
 #define REPEATS 3
 #define VARIANTS 1000
+#define SITEMAPS 10000
 #define MAX_DEFER_NS (30 * WEIR_MINUTE)
 
 static uint32_t or_else(uint32_t number, uint32_t otherwise)
@@ -41,13 +42,14 @@ static int check(const struct wr_plan_options *given, struct wr_plan_options *re
     options.max_hops = or_else(options.max_hops, HOPS);
     options.max_repeats = or_else(options.max_repeats, REPEATS);
     options.max_variants = or_else(options.max_variants, VARIANTS);
+    options.max_sitemaps = or_else(options.max_sitemaps, SITEMAPS);
     options.max_defer_ns = options.max_defer_ns != 0 ? options.max_defer_ns : MAX_DEFER_NS;
     if (options.hash_key == NULL || options.allocator == NULL)
         return wr_invalid("a plan needs hash_key and allocator");
     if (options.max_jobs > 4096 || options.max_hosts > 1U << 28 || options.max_tasks > 1U << 28)
         return wr_invalid("at most 4096 jobs, and 2^28 hosts and tasks");
-    if (options.window > 4096 || options.max_hops > 255 || options.max_variants > 65534)
-        return wr_invalid("window is at most 4096, max_hops 255, max_variants 65534");
+    if (options.window > 4096 || options.max_hops > 255 || options.max_variants > 65534 || options.max_sitemaps > 65534)
+        return wr_invalid("window is at most 4096, max_hops 255, max_variants and max_sitemaps 65534");
     if (options.text_bytes < (size_t)1 << 16)
         return wr_invalid("text_bytes is at least 64 KiB");
     if (options.max_defer_ns < 0 || options.max_defer_ns > WEIR_DURATION_MAX)

@@ -86,6 +86,7 @@ struct wr_plan_options {
     uint32_t max_hops;      /* redirects one after the other; 10, at most 255 */
     uint32_t max_repeats;   /* of the same path segments one after the other; 3 */
     uint32_t max_variants;  /* queries of one path; 1000, at most 65534 */
+    uint32_t max_sitemaps;  /* of a job and host; 10000, at most 65534 */
     int64_t max_defer_ns;   /* how long breaker, Retry-After and unknown robots may keep a task waiting; 30 min (R6) */
     uint64_t seed;          /* of the jitter */
     const weir_allocator *allocator;
@@ -166,8 +167,9 @@ struct wr_offer {
     uint32_t depth;           /* of a seed 0 */
     uint32_t hops;            /* of a redirect's target: one more than of the page that led there */
     bool is_seed;             /* in every scope and at any depth */
-    bool is_new;              /* the store said so after ASK_STORE */
-    bool is_stored;           /* it was written already, by another loop: if it is refused, end it */
+    bool is_sitemap;
+    bool is_new;    /* the store said so after ASK_STORE */
+    bool is_stored; /* it was written already, by another loop: if it is refused, end it */
 };
 
 /* Only scope, depth, hops and segments: whether a link to another loop's host is worth posting. NEW: it is. */

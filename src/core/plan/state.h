@@ -49,7 +49,8 @@ struct wr_lane {
     uint32_t in_flight;
     uint32_t accepted;
     bool loading;
-    bool active; /* counted in the plan's lanes */
+    bool active;       /* counted in the plan's lanes */
+    uint16_t sitemaps; /* accepted since the lane is there */
 };
 
 /* Its gate and key lie behind it. */

@@ -122,6 +122,7 @@ static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_u
                              .depth = found->depth,
                              .hops = found->hops,
                              .is_seed = found->is_seed,
+                             .is_sitemap = found->is_sitemap,
                              .is_new = found->is_stored,
                              .is_stored = found->is_stored};
     if (!found->is_stored && was_sent_or_known(loop, found->fingerprint)) { /* as most are */

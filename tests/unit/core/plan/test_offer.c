@@ -93,6 +93,36 @@ static void one_path_has_so_many_queries_and_no_more(void **state)
     rig_release(&rig);
 }
 
+static enum wr_offer_verdict offer_sitemap(struct rig *rig, const char *text, uint64_t fingerprint)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    assert_int_equal(wr_url_parse(wr_span_of(text), NULL, NULL, memory, sizeof memory, &url), WR_URL_OK);
+    return wr_plan_offer(
+        rig->plan,
+        &(struct wr_offer){.job = 1, .fingerprint = fingerprint, .url = &url, .is_seed = true, .is_sitemap = true},
+        rig->now);
+}
+
+static void a_host_has_so_many_sitemaps_and_no_more(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    char url[64];
+    rig_init(&rig);
+    rig.options.max_sitemaps = 50;
+    rig_begin_job(&rig);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_OFFER_NEW); /* which is none */
+    for (uint64_t i = 0; i < 50; i++) {
+        snprintf(url, sizeof url, "http://a.example/%d.xml", (int)i);
+        assert_offer(offer_sitemap(&rig, url, 100 + i), WR_OFFER_NEW);
+    }
+    assert_offer(offer_sitemap(&rig, "http://a.example/50.xml", 150), WR_OFFER_TRAP);
+    assert_offer(offer_sitemap(&rig, "http://b.example/50.xml", 151), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/page"), WR_OFFER_NEW);
+    rig_release(&rig);
+}
+
 static void a_host_has_so_many_pages_and_others_are_not_starved(void **state)
 {
     (void)state;
@@ -246,7 +276,7 @@ static void tasks_of_a_host_that_slept_are_all_loaded_when_it_wakes(void **state
 WEIR_TESTS(test(tasks_of_a_host_that_slept_are_all_loaded_when_it_wakes), test(a_url_is_new_once_and_for_each_job),
            test(scope_depth_and_hops_are_refused_by_name_but_a_seed_never_by_scope),
            test(paths_that_repeat_themselves_are_a_trap), test(one_path_has_so_many_queries_and_no_more),
-           test(a_host_has_so_many_pages_and_others_are_not_starved),
+           test(a_host_has_so_many_sitemaps_and_no_more), test(a_host_has_so_many_pages_and_others_are_not_starved),
            test(the_pages_of_a_host_are_counted_across_restarts),
            test(pages_are_drawn_in_chunks_and_end_where_the_ledger_does), test(beyond_its_size_the_set_asks_the_store),
            test(hosts_beyond_the_room_sleep_in_the_store_and_are_asked_for))
