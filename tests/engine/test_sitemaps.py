@@ -101,6 +101,38 @@ def sitemap_that_nobody_named_is_looked_for_and_need_not_be_there():
         assert again.returncode == 0 and set(site.lines('again')) == {'/', '/sitemap.xml', '/p1.html'}, again
 
 
+def sitemap_that_the_first_page_links_to_is_read_as_one():
+    with Site(2) as site:
+        site.write('index.html', '<a href="/sitemap.xml">site map</a> <a href="/p0.html">page</a>')
+        site.write('sitemap.xml', _urlset([f'{site.url}/p1.html']))
+        run = weir(*site.begin())
+        assert run.returncode == 0 and set(site.lines()) == {'/', '/sitemap.xml', '/p0.html', '/p1.html'}, site.lines()
+
+
+def pages_of_all_sitemaps_are_one_link_away_however_indexes_are_nested():
+    with Site(3) as site:
+        site.write('sitemap.xml', _index([f'{site.url}/flat.xml', f'{site.url}/inner.xml']))
+        site.write('flat.xml', _urlset([f'{site.url}/p0.html']))
+        site.write('inner.xml', _index([f'{site.url}/innermost.xml']))
+        site.write('innermost.xml', _urlset([f'{site.url}/p1.html']))
+        run = weir(*site.begin('--depth', '1'))
+        lines = site.lines()
+        assert run.returncode == 0 and {'/p0.html', '/p1.html'} <= set(lines), (run, lines)
+        assert lines['/p0.html']['depth'] == lines['/p1.html']['depth'] == 1, lines
+
+
+def sitemaps_in_sitemaps_are_followed_so_deep_and_no_deeper():
+    """D9: each index leads to the next, without end."""
+    with Site(0) as site:
+        site.write('robots.txt', f'Sitemap: {site.url}/0.xml\n')
+        for n in range(9):
+            site.write(f'{n}.xml', _index([f'{site.url}/{n + 1}.xml']))
+        run = weir(*site.begin())
+        lines = site.lines()
+        assert run.returncode == 0 and set(lines) == {'/', '/0.xml', '/1.xml', '/2.xml', '/3.xml'}, (run, lines)
+        assert 'nested too deep' in lines['/3.xml']['error_text'] and lines['/2.xml']['error_text'] is None, lines
+
+
 def sitemaps_lead_no_further_than_links():
     """B12: neither to other hosts' pages nor to other hosts' sitemaps, unless the scope has them."""
     with Site(3) as site:
@@ -125,6 +157,7 @@ def budget_holds_while_a_sitemap_is_read():
         assert len(lines) == 50 and len(site.asked()) == 51, len(lines)
         whole = os.path.getsize(f'{site.nginx.folder}/www/sitemap.xml')
         assert lines['/sitemap.xml']['bytes'] < whole / 2, lines['/sitemap.xml']  # the rest was not wanted
+        assert lines['/sitemap.xml']['verdict'] == 'fetched', lines['/sitemap.xml']  # but it was not too large
 
 
 def hostile_sitemaps_end():

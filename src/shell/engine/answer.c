@@ -72,6 +72,19 @@ static void follow_link(void *context, const struct wr_page_link *link)
     (void)wr_founds_offer(flight->loop, &flight->founds, link->url, &found);
 }
 
+/* Sitemaps first: one that the page links to is known as what it is. */
+static void end_page(struct wr_flight *flight)
+{
+    wr_listing_offer(flight);
+    if (!flight->has_page)
+        return;
+    if (wr_page_end(&flight->page, follow_link, flight) != 0)
+        wr_job_over(flight->loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
+    if (flight->result.is_truncated && !flight->is_enough)
+        flight->verdict = WR_VERDICT_TOO_LARGE;
+    wr_listing_end(flight);
+}
+
 /* ---- verdicts ---- */
 
 static void judge_answer(struct wr_flight *flight)
@@ -98,12 +111,8 @@ static void judge_answer(struct wr_flight *flight)
         flight->verdict = WR_VERDICT_FAILED;
         wr_buf_append_string(&flight->words, "the server answered ");
         wr_buf_append_u64(&flight->words, (uint64_t)status);
-    } else if (flight->has_page) {
-        if (wr_page_end(&flight->page, follow_link, flight) != 0)
-            wr_job_over(flight->loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
-        if (flight->result.is_truncated)
-            flight->verdict = WR_VERDICT_TOO_LARGE;
-        wr_listing_end(flight);
+    } else {
+        end_page(flight);
     }
 }
 
@@ -212,8 +221,6 @@ static void write_line(struct wr_flight *flight)
 static void finish(struct wr_flight *flight)
 {
     wr_earlier_compare(flight);
-    if (is_page(flight->verdict))
-        wr_listing_offer(flight);
     count_verdict(flight);
     write_line(flight);
     wr_post_flight(flight);

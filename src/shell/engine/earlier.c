@@ -135,7 +135,8 @@ static bool is_same(struct wr_span one, struct wr_span other)
 static void note_page(struct wr_flight *flight)
 {
     struct wr_store_visit *visit = &flight->visit;
-    visit->validator = validator_of(flight);
+    visit->validator =
+        flight->is_enough ? (struct wr_span){NULL, 0} : validator_of(flight); /* the rest may be wanted */
     visit->digest = flight->has_page ? flight->page.facts.digest : (struct wr_span){NULL, 0};
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* listing.c - sitemaps of a crawl: tasks like pages, whose URLs are offered as they come.
  *
- * When the page of a seed has ended, the robots.txt of its host is known, and the sitemaps that it names go to the
+ * When the page of a seed has come, the robots.txt of its host is known, and the sitemaps that it names go to the
  * store with the page. A sitemap is a task that was found on itself: so the store knows it again. What it lists is
  * judged and stored in batches while it is read, so the first pages are fetched before it ends; if we die meanwhile it
  * is read again, and what is known counts once.
@@ -13,6 +13,8 @@
 #include "shell/sitemap/sitemap.h"
 
 #define BATCH 1000
+#define PAGE_DEPTH 1      /* of what a sitemap lists, as if the seed linked to it */
+#define DEPTH_MAX (1 + 3) /* of a sitemap: indexes in indexes make it deeper */
 
 /* ---- which there are ---- */
 
@@ -132,13 +134,16 @@ static bool on_entry(void *context, const struct wr_sitemap_entry *entry)
     struct wr_engine *engine = flight->loop->engine;
     char memory[WR_URL_ROOM];
     struct wr_url url;
-    if (!read_url(flight, entry->url, memory, &url) || (entry->is_index && !wr_listing_may_be(flight, &url)))
+    bool is_too_deep = entry->is_index && flight->action.depth >= DEPTH_MAX;
+    flight->leads_too_deep |= is_too_deep;
+    if (is_too_deep || !read_url(flight, entry->url, memory, &url) ||
+        (entry->is_index && !wr_listing_may_be(flight, &url)))
         return true;
     struct wr_found found = entry->is_index
                                 ? sitemap_at(flight, &url)
                                 : (struct wr_found){.fingerprint = wr_engine_fingerprint(engine, wr_span_of(url.text)),
                                                     .parent = flight->action.fingerprint,
-                                                    .depth = flight->action.depth};
+                                                    .depth = PAGE_DEPTH};
     found.verdict = WR_OFFER_LATER;
     if (!wr_founds_add(&flight->listed, &url, &found)) {
         wr_job_over(engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
@@ -160,7 +165,8 @@ void wr_listing_begin(struct wr_flight *flight)
 
 bool wr_listing_feed(struct wr_flight *flight, const char *data, size_t bytes)
 {
-    return flight->sitemap == NULL || wr_sitemap_push(flight->sitemap, data, bytes);
+    flight->is_enough = flight->sitemap != NULL && !wr_sitemap_push(flight->sitemap, data, bytes);
+    return !flight->is_enough;
 }
 
 void wr_listing_end(struct wr_flight *flight)
@@ -171,6 +177,8 @@ void wr_listing_end(struct wr_flight *flight)
     carry(flight);
     if (end != WR_SITEMAP_WHOLE && end != WR_SITEMAP_ENOUGH)
         wr_buf_append_string(&flight->words, wr_sitemap_end_text(end));
+    else if (flight->leads_too_deep)
+        wr_buf_append_string(&flight->words, "it lists sitemaps that are nested too deep; they were not read");
     wr_listing_drop(flight);
 }
 

@@ -195,6 +195,8 @@ struct wr_flight {
     bool has_page;              /* the page was begun */
     struct wr_sitemap *sitemap; /* being read; NULL: it is none */
     struct wr_founds listed;    /* in it, and not offered yet */
+    bool is_enough;             /* no more of it is wanted */
+    bool leads_too_deep;        /* it lists sitemaps that are left out for that */
     struct wr_buf body;         /* of a robots.txt */
     /* Its end. */
     struct wr_net_result result;
@@ -299,7 +301,7 @@ void wr_referrers_release(struct wr_crawl_loop *loop);
 
 /* ---- sitemaps (listing.c) ---- */
 
-/* A seed's page has ended: offers the sitemaps of its host, if they are wanted. */
+/* A seed's page has come: offers the sitemaps of its host, if they are wanted. */
 void wr_listing_offer(struct wr_flight *flight);
 /* Whether the task is one. */
 bool wr_listing_is(const struct wr_flight *flight);
