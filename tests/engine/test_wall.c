@@ -2,6 +2,7 @@
 /* test_wall.c - hosts whose firewall does not let us in: noticed, said, and left alone (U10). */
 #include "engine/rig.h"
 
+#include <stdatomic.h>
 #include <unistd.h>
 
 #define WALL                                                                                                \
@@ -120,6 +121,36 @@ static void next_crawl_within_a_day_does_not_ask_unless_told_to(void **state)
     rig_tear_down(&rig);
 }
 
+static atomic_bool is_open; /* by now */
+
+static struct origin_reply answer_once_open(void *context, const struct origin_request *request)
+{
+    return is_open ? rig_tree(context, request, 5, NULL) : answer_wall(context, request);
+}
+
+static void good_answer_lifts_the_block_for_later_crawls(void **state)
+{
+    struct rig rig;
+    (void)state;
+    is_open = false;
+    rig_set_up(&rig, answer_once_open);
+    rig_space(&rig, 20 * MS);
+    crawl(&rig, 1);
+    assert_int_equal(rig.result.end, WR_END_BLOCKED);
+    assert_int_equal(unlink(rig.out), 0);
+    is_open = true;
+    rig.options.asks_blocked = true;
+    crawl(&rig, 1);
+    assert_int_equal(rig_verdicts(&rig, "fetched"), 5);
+    assert_int_equal(unlink(rig.out), 0);
+    rig.options.asks_blocked = false;
+    crawl(&rig, 1);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    assert_int_equal(rig_verdicts(&rig, "fetched"), 5);
+    rig_check_store(&rig);
+    rig_tear_down(&rig);
+}
+
 static struct origin_reply answer_now_and_then(void *context, const struct origin_request *request)
 {
     if (!rig_is_robots(request) && strcmp(request->path, "/2") == 0)
@@ -166,4 +197,5 @@ static void wall_before_robots_txt_counts(void **state)
 
 ENGINE_TESTS(test(host_that_refuses_twice_is_left_alone_and_its_job_is_blocked), test(other_hosts_of_a_job_go_on),
              test(next_crawl_within_a_day_does_not_ask_unless_told_to),
+             test(good_answer_lifts_the_block_for_later_crawls),
              test(single_page_that_is_refused_does_not_block_its_host), test(wall_before_robots_txt_counts))

@@ -385,19 +385,22 @@ void wr_plan_give_up(struct wr_plan *plan, struct wr_plan_host *host, bool is_ht
     wr_host_settle(plan, host, now);
 }
 
-bool wr_plan_wall(struct wr_plan *plan, struct wr_plan_host *host, uint8_t by, int64_t now)
+enum wr_wall_news wr_plan_wall(struct wr_plan *plan, struct wr_plan_host *host, uint8_t by, int64_t now)
 {
-    if (by == 0 || wr_host_is_blocked(host, now)) {
+    bool is_blocked = wr_host_is_blocked(host, now);
+    if (by == 0 || is_blocked) {
+        bool is_lifted = !is_blocked && host->blocked_by != 0;
         host->walls = 0;
-        return false;
+        host->blocked_by = is_blocked ? host->blocked_by : 0;
+        return is_lifted ? WR_WALL_LIFTED : WR_WALL_NO_NEWS;
     }
     if (++host->walls < WR_PLAN_WALLS)
-        return false;
+        return WR_WALL_NO_NEWS;
     host->walls = 0;
     host->blocked_by = by;
     host->blocked_until = now + WR_PLAN_BLOCKED_NS;
     wr_host_settle(plan, host, now);
-    return true;
+    return WR_WALL_BLOCKED;
 }
 
 struct wr_life_action wr_plan_robots_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,

@@ -313,10 +313,10 @@ void wr_plan_remember(struct wr_plan *plan, struct wr_plan_host *host, const str
     host->remembered = true;
     recall_pace(plan, host, memory, now, wall_now);
     recall_robots(plan, host, memory, now);
-    if (memory->blocked_ns > 0) {
+    if (memory->blocked_by != 0)
         host->blocked_by = memory->blocked_by;
+    if (memory->blocked_ns > 0)
         host->blocked_until = now + (memory->blocked_ns < WR_PLAN_BLOCKED_NS ? memory->blocked_ns : WR_PLAN_BLOCKED_NS);
-    }
     wr_host_settle(plan, host, now);
 }
 

@@ -208,7 +208,7 @@ void wr_plan_hosts_listed(struct wr_plan *plan, uint32_t id, int64_t last_id, bo
 struct wr_plan_memory {
     const weir_pace_memory *pace; /* NULL: it is new */
     int64_t blocked_ns;           /* from now on it is blocked for so long, see wr_plan_wall; 0: it is not */
-    uint8_t blocked_by;
+    uint8_t blocked_by;           /* or was: the store does not know that it may be asked again; 0: it never was */
     bool is_paused;
     int64_t set_interval_ns; /* 0: none */
     struct {
@@ -361,10 +361,15 @@ void wr_plan_give_up(struct wr_plan *plan, struct wr_plan_host *host, bool is_ht
 
 /* A host that does not let us in (U10). `by`: an answer said so, in the caller's numbers; 0: one was as it should be.
  * After WR_PLAN_WALLS of the former and none of the latter in between it is blocked for WR_PLAN_BLOCKED_NS: nothing
- * more is sent to it but errands, and its tasks end. Returns whether this was the last of them. */
+ * more is sent to it but errands, and its tasks end. The first of the latter when it may be asked again lifts that. */
 #define WR_PLAN_WALLS 2
 #define WR_PLAN_BLOCKED_NS WEIR_DAY
-bool wr_plan_wall(struct wr_plan *plan, struct wr_plan_host *host, uint8_t by, int64_t now);
+enum wr_wall_news {
+    WR_WALL_NO_NEWS,
+    WR_WALL_BLOCKED, /* from now on */
+    WR_WALL_LIFTED,  /* it was, now or as the store knows it */
+};
+enum wr_wall_news wr_plan_wall(struct wr_plan *plan, struct wr_plan_host *host, uint8_t by, int64_t now);
 
 /* How often in a row its robots.txt could not be had. */
 uint32_t wr_plan_robots_failures(const struct wr_plan_host *host, bool is_https);

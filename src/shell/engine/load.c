@@ -180,9 +180,10 @@ static void remember(struct wr_crawl_loop *loop, struct load *load)
                                     .is_paused = load->is_paused,
                                     .set_interval_ns = load->set_interval_ns};
     int64_t wall_now = weir_wall_now();
-    if (load->blocked_until_wall_at > 0)
+    if (load->blocked_until_wall_at > 0) {
         memory.blocked_ns = wr_wall_recall(loop, load->action.host, load->blocked_until_wall_at, load->blocked_by);
-    memory.blocked_by = (uint8_t)load->blocked_by;
+        memory.blocked_by = (uint8_t)load->blocked_by;
+    }
     for (int i = 0; i < 2; i++) {
         const struct robots_copy *copy = &load->robots[i];
         struct wr_span text = kept(load, copy->text_at, copy->text_bytes);

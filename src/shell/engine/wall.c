@@ -34,15 +34,13 @@ static void tell_user(struct wr_engine *engine, const struct wr_plan_host *host,
     wr_engine_warn(engine, line, what);
 }
 
-static void block(struct wr_flight *flight)
+static void post_block(struct wr_flight *flight, int64_t until_wall_at)
 {
     struct wr_engine *engine = flight->loop->engine;
-    const struct wr_plan_host *host = flight->action.host;
     const struct wr_store_change change = {.kind = WR_STORE_BLOCK,
-                                           .block = {.key = wr_plan_host_key(host),
-                                                     .until_wall_at = weir_wall_now() + WR_PLAN_BLOCKED_NS,
+                                           .block = {.key = wr_plan_host_key(flight->action.host),
+                                                     .until_wall_at = until_wall_at,
                                                      .by = wr_span_of(wr_firewall_name(flight->firewall))}};
-    tell_user(engine, host, flight->firewall, "does not let us in; it is left alone for 24 hours");
     (void)atomic_fetch_add(&engine->posts, 1);
     if (wr_store_post(engine->store, &change, 1, wr_on_stored, engine) != 0)
         wr_posts_done(engine); /* this run knows; the next will find out again */
@@ -59,8 +57,18 @@ void wr_wall_judge(struct wr_flight *flight)
     bool is_welcome = is_page && ((result->status >= 200 && result->status < 300) || result->status == 304);
     if (flight->firewall == WR_FIREWALL_NONE && !is_welcome)
         return;
-    if (wr_plan_wall(loop->plan, flight->action.host, (uint8_t)flight->firewall, wr_crawl_loop_now(loop)))
-        block(flight);
+    switch (wr_plan_wall(loop->plan, flight->action.host, (uint8_t)flight->firewall, wr_crawl_loop_now(loop))) {
+    case WR_WALL_NO_NEWS:
+        break;
+    case WR_WALL_BLOCKED:
+        tell_user(loop->engine, flight->action.host, flight->firewall,
+                  "does not let us in; it is left alone for 24 hours");
+        post_block(flight, weir_wall_now() + WR_PLAN_BLOCKED_NS);
+        break;
+    case WR_WALL_LIFTED:
+        post_block(flight, 0);
+        break;
+    }
 }
 
 int64_t wr_wall_recall(struct wr_crawl_loop *loop, const struct wr_plan_host *host, int64_t until_wall_at,

@@ -101,7 +101,8 @@ int wr_store_change_check(const struct wr_store_change *change)
     case WR_STORE_ROBOTS:
         return check_robots(&change->robots);
     case WR_STORE_BLOCK:
-        if (!is_text(change->block.key, 1, WEIR_PACE_KEY_MAX) || !is_text(change->block.by, 1, WR_STORE_WORD_MAX))
+        if (!is_text(change->block.key, 1, WEIR_PACE_KEY_MAX) ||
+            !is_text(change->block.by, change->block.until_wall_at != 0, WR_STORE_WORD_MAX))
             return wr_invalid("a block has a host's key and the name of a firewall, both of clean text");
         return 0;
     case WR_STORE_HOST:

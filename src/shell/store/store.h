@@ -184,7 +184,7 @@ struct wr_store_robots {
 struct wr_store_block {
     struct wr_span key;
     int64_t until_wall_at; /* 0: it may be asked again */
-    struct wr_span by;     /* the firewall's name: a clean word, not empty */
+    struct wr_span by;     /* the firewall's name: a clean word, not empty unless it may be asked */
 };
 
 /* How much of an output file counts: on resume it is cut back to this. */

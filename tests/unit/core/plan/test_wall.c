@@ -31,7 +31,7 @@ static bool meet_wall(struct wr_plan_host **ret_host)
     struct wr_plan_action action = rig_page(&rig, rig.now + M);
     *ret_host = action.host;
     rig_send(&rig, &action);
-    bool is_blocked = wr_plan_wall(rig.plan, action.host, BY, rig.now);
+    bool is_blocked = wr_plan_wall(rig.plan, action.host, BY, rig.now) == WR_WALL_BLOCKED;
     (void)rig_tell(&rig, &action, 404); /* such as is not tried again */
     rig_ended(&rig, &action);
     return is_blocked;
@@ -60,7 +60,7 @@ static void answer_in_between_starts_the_count_anew(void **state)
     for (int i = 0; i < 4; i++) {
         assert_false(meet_wall(&host));
         struct wr_plan_action action = rig_page(&rig, rig.now + M);
-        assert_false(wr_plan_wall(rig.plan, action.host, 0, rig.now));
+        assert_int_equal(wr_plan_wall(rig.plan, action.host, 0, rig.now), WR_WALL_NO_NEWS);
         (void)rig_fetch(&rig, &action, 200);
         rig_ended(&rig, &action);
     }
@@ -94,6 +94,8 @@ static void blocked_host_is_asked_again_after_a_day_and_others_all_the_time(void
     assert_offer(rig_offer(&rig, 1, "http://a.example/later"), WR_OFFER_NEW);
     struct wr_plan_action later = rig_page(&rig, rig.now + M);
     assert_url(later, "http://a.example/later");
+    assert_int_equal(wr_plan_wall(rig.plan, host, 0, rig.now), WR_WALL_LIFTED);
+    assert_int_equal(wr_plan_wall(rig.plan, host, 0, rig.now), WR_WALL_NO_NEWS);
     rig_release(&rig);
 }
 
@@ -106,7 +108,8 @@ static void what_was_about_to_be_sent_is_not(void **state)
     rig_offer_many(&rig, 1, "a.example", 3);
     (void)meet_wall(&host);
     struct wr_plan_action action = rig_page(&rig, rig.now + M);
-    assert_true(wr_plan_wall(rig.plan, host, BY, rig.now));
+    assert_int_equal(wr_plan_wall(rig.plan, host, BY, rig.now), WR_WALL_BLOCKED);
+    assert_int_equal(wr_plan_wall(rig.plan, host, 0, rig.now), WR_WALL_NO_NEWS); /* one that was on its way */
     assert_int_equal(wr_plan_may_send(rig.plan, action.task, rig.now).verdict, WEIR_WAIT);
     wr_plan_given(rig.plan, action.task, rig.now);
     assert_ends(2);
