@@ -161,7 +161,8 @@ static void on_known(void *context, const struct wr_store_row *row)
     known->memory = row->host.memory;
     known->set_interval_ns = row->host.set_interval_ns;
     known->host->is_paused = row->host.is_paused;
-    known->host->is_known = true;
+    known->host->is_held = row->host.memory.retry_wall_at > weir_wall_now();
+    known->host->is_known = row->host.memory.saved_wall_at > 0; /* else it was only set, or is blocked */
     known->host->is_blocked = row->host.blocked_until_wall_at > weir_wall_now() && !known->dry->settings->ask_blocked;
 }
 
@@ -186,6 +187,16 @@ static void ask_host(struct wr_dry *dry, weir_client *client, struct wr_dry_host
     weir_response_free(response);
 }
 
+/* Who asked to be left alone is, and who was paused as well. NULL: it may be asked. */
+static const char *why_not_asked(const struct wr_dry_host *host)
+{
+    if (host->is_blocked)
+        return "not asked: its firewall does not let us in";
+    if (host->is_paused)
+        return "not asked: it is paused by somebody";
+    return host->is_held ? "not asked: it named a time to wait until, which has not come" : NULL;
+}
+
 static int make_client(const struct wr_dry *dry, weir_client **ret_client)
 {
     weir_client_options how;
@@ -207,13 +218,17 @@ static int ask_hosts(struct wr_dry *dry)
     weir_client *client = NULL;
     int error = 0;
     for (size_t i = 0; i < dry->count && error == 0; i++) {
-        if (dry->hosts[i].source != WR_DRY_UNKNOWN || dry->hosts[i].is_blocked)
+        struct wr_dry_host *host = &dry->hosts[i];
+        const char *why = why_not_asked(host);
+        if (host->source == WR_DRY_UNKNOWN && why != NULL)
+            (void)snprintf(host->why, sizeof host->why, "%s", why);
+        if (host->source != WR_DRY_UNKNOWN || why != NULL)
             continue;
         if (client == NULL)
             error = make_client(dry, &client);
         wr_progress("robots.txt of %zu of %zu hosts", i + 1, dry->count);
         if (error == 0)
-            ask_host(dry, client, &dry->hosts[i]);
+            ask_host(dry, client, host);
     }
     wr_progress("%s", "");
     weir_client_free(client);
@@ -236,22 +251,24 @@ static void judge(const struct wr_dry *dry, struct wr_dry_host *host)
     host->allowed = is_shut || host->is_blocked ? 0 : host->pages - host->denied;
 }
 
-/* The gate that the crawl would have. */
+/* The gate that the crawl would have; what somebody set for the host takes the place of the crawl's own. */
 static void find_pace(struct wr_dry *dry, const struct known *known)
 {
-    const weir_pace_options *pace = &dry->options->pace;
+    weir_pace_options pace = dry->options->pace;
     struct wr_dry_host *host = known->host;
-    struct wr_gate *gate = calloc(1, wr_gate_bytes(pace));
+    struct wr_gate *gate = calloc(1, wr_gate_bytes(&pace));
     int64_t now = WEIR_SECOND;
+    if (known->set_interval_ns > 0) {
+        pace.min_interval_ns = known->set_interval_ns;
+        pace.max_rate = 0;
+    }
     dry->is_short |= gate == NULL;
     if (gate == NULL)
         return;
-    wr_gate_init(gate, pace, host->is_known ? &known->memory : NULL, now, weir_wall_now());
+    wr_gate_init(gate, &pace, host->is_known ? &known->memory : NULL, now, weir_wall_now());
     if (host->robots != NULL)
         wr_gate_robots_delay(gate, wr_robots_interval_ns(host->robots), now);
-    host->interval_ns = wr_gate_delay(gate, pace, now);
-    if (known->set_interval_ns > host->interval_ns)
-        host->interval_ns = known->set_interval_ns;
+    host->interval_ns = wr_gate_delay(gate, &pace, now);
     free(gate);
     double ns = (double)host->allowed * (double)host->interval_ns;
     host->seconds_ns = ns < (double)WEIR_DURATION_MAX ? (int64_t)ns : WEIR_DURATION_MAX;

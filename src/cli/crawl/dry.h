@@ -2,7 +2,8 @@
 /* dry.h - weir crawl --dry-run: what would be fetched, at which pace, and what robots.txt excludes.
  *
  * Asks each host for its robots.txt, as the crawl would at first, unless the state file has one of the last day; pages
- * are not asked for, and nothing is written. With --offline nobody is asked at all.
+ * are not asked for, and nothing is written. Hosts that are paused, or want to be left alone for now, are not asked.
+ * With --offline nobody is asked at all.
  */
 #ifndef WR_CLI_CRAWL_DRY_H
 #define WR_CLI_CRAWL_DRY_H
@@ -35,6 +36,7 @@ struct wr_dry_host {
     struct wr_robots *robots; /* NULL: no rules */
     bool is_known;            /* by the state file */
     bool is_paused;           /* by somebody */
+    bool is_held;             /* by a time that it named itself */
     bool is_blocked;          /* its firewall does not let us in, and it is not asked */
     int64_t interval_ns;      /* that it would begin with */
     int64_t seconds_ns;       /* for the pages, at that pace */

@@ -100,6 +100,7 @@ static void say_host(const struct wr_dry *dry, const struct wr_dry_host *host)
              wr_figure_s(host->allowed), rate, host->is_known ? " as learned before" : "",
              host->is_blocked  ? " (not asked: its firewall does not let us in)"
              : host->is_paused ? " (paused by somebody)"
+             : host->is_held   ? " (not before a time that it named)"
                                : "",
              passed);
     say_robots(dry, host);

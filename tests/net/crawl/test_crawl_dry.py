@@ -3,6 +3,9 @@
 """weir crawl --dry-run: what it says, and that it sends and writes nothing else. The first argument is the program."""
 import json
 import os
+import sqlite3
+import time
+from contextlib import closing
 
 from site_rig import Folder, cases, free_port, interrupt, site
 
@@ -72,6 +75,34 @@ def job_that_can_go_on_is_told_by_what_is_queued_and_stays_as_it_is():
         assert len(nginx.log()) == asked and folder.read('crawl.jsonl') == lines
         run = folder.crawl('--resume', '--json')
         assert run.returncode == 0 and json.loads(run.stdout)['end'] == 'completed', run
+
+
+def _crawl_and_set(folder, nginx, column, value):
+    """A state file that knows the host, but not its robots.txt."""
+    assert folder.crawl('--pace', 'unlimited', '--max-pages', '1', nginx.url).returncode == 0
+    with closing(sqlite3.connect(f'{folder.name}/weir.db')) as db, db:
+        db.execute('DELETE FROM robots')
+        db.execute(f'UPDATE hosts SET {column} = ?', (value,))
+
+
+def hosts_that_are_paused_or_named_a_time_to_wait_until_are_not_asked():
+    later = int((time.time() + 3600) * 1000)
+    for column, value, why in (('paused', 1, 'paused'), ('retry_at_ms', later, 'named a time')):
+        with site(**{'robots.txt': ROBOTS}) as nginx, Folder() as folder:
+            _crawl_and_set(folder, nginx, column, value)
+            asked = len(nginx.log())
+            run, found = _dry(folder, nginx.url)
+            [host] = found['hosts']
+            assert len(nginx.log()) == asked, nginx.log()
+            assert host['robots'] == 'unknown' and why in host['robots_why'], (run, host)
+
+
+def pace_that_somebody_set_for_a_host_takes_the_place_of_the_crawls():
+    with site() as nginx, Folder() as folder:
+        _crawl_and_set(folder, nginx, 'set_interval_ms', 1000)
+        for words in (['--interval', '5s'], ['--pace', 'unlimited']):
+            _, found = _dry(folder, '--offline', *words, nginx.url)
+            assert found['hosts'][0]['interval_s'] == 1, found
 
 
 def what_cannot_be_asked_is_named():
