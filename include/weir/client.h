@@ -164,7 +164,10 @@ typedef struct weir_fetch_options {
     /* The body as it comes, instead of in the response; that of the answer that is delivered, not of redirects and
      * failed attempts. On the client's thread. Return false to stop: the response is then truncated. */
     bool (*on_body)(void *context, const char *bytes, size_t count);
-    void *context;
+    /* Before on_body, once: is the body of an answer with this status wanted? False: on_body gets nothing of it, and
+     * the response is truncated. */
+    bool (*on_status)(void *context, int status);
+    void *context; /* of both */
 } weir_fetch_options;
 
 /* NULL is fine. */

@@ -138,6 +138,13 @@ static void note_trouble(struct wr_warm *warm, const char *url, const char *why)
         warm->troubles_count++;
 }
 
+/* A page that says that there is none may well look like a list. */
+static bool is_sitemap_status(void *context, int status)
+{
+    (void)context;
+    return status >= 200 && status <= 299;
+}
+
 static bool on_sitemap_bytes(void *context, const char *bytes, size_t count)
 {
     struct wr_warm_sitemap *sitemap = context;
@@ -156,7 +163,7 @@ static const char *sitemap_fault(const struct wr_warm_sitemap *sitemap, const we
     enum wr_sitemap_end end = wr_sitemap_finish(sitemap->reader);
     if (response->failure != WEIR_FAILURE_NONE)
         snprintf(memory, room, "%s", response->detail);
-    else if (response->status < 200 || response->status > 299)
+    else if (!is_sitemap_status(NULL, response->status))
         snprintf(memory, room, "the answer is %d", response->status);
     else if (end == WR_SITEMAP_WHOLE || end == WR_SITEMAP_ENOUGH)
         return NULL;
@@ -202,6 +209,7 @@ static int ask_sitemap(struct wr_warm_sitemap *sitemap)
     how.max_body_bytes = WR_SITEMAP_BYTES_MAX + 1;
     how.headers = wr_url_same_origin(&sitemap->site->home, &sitemap->parsed) ? NULL : warm->omitted;
     how.on_body = on_sitemap_bytes;
+    how.on_status = is_sitemap_status;
     how.context = sitemap;
     how.attempts = sitemap->is_guess || warm->settings->pace.attempts == 1 ? 1 : 0;
     return weir_client_fetch(warm->client, sitemap->url, &how, on_sitemap, sitemap, NULL);

@@ -83,6 +83,7 @@ struct weir_fetch {
     size_t body_bytes;
     uint64_t max_body_bytes;
     bool (*on_body)(void *context, const char *bytes, size_t count);
+    bool (*on_status)(void *context, int status);
     void *body_context;
     weir_fetched *fetched;
     void *context;

@@ -104,6 +104,7 @@ static void fill(struct weir_fetch *fetch, weir_client *client, const weir_fetch
     fetch->body_bytes = options->body_bytes;
     fetch->max_body_bytes = options->max_body_bytes != 0 ? options->max_body_bytes : client->options.max_body_bytes;
     fetch->on_body = options->on_body;
+    fetch->on_status = options->on_status;
     fetch->body_context = options->context;
     fetch->asks_robots = client->options.robots != WEIR_ROBOTS_IGNORE && !options->ignore_robots;
     fetch->retry = client->retry;

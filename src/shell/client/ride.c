@@ -133,6 +133,16 @@ static void obey_head(struct wr_ride *ride, int status)
         (void)weir_permit_hear(&ride->permit, &outcome);
 }
 
+/* Who has it as it comes is asked, once it is known that this answer is delivered. */
+static bool is_body_wanted(const struct wr_ride *ride, int status)
+{
+    struct weir_fetch *fetch = ride->fetch;
+    if (fetch->on_body == NULL)
+        return true;
+    return wr_answer_is_last(fetch, status, &ride->head) &&
+           (fetch->on_status == NULL || fetch->on_status(fetch->body_context, status));
+}
+
 static bool on_head(void *context, const struct wr_head *head)
 {
     struct wr_ride *ride = context;
@@ -141,7 +151,7 @@ static bool on_head(void *context, const struct wr_head *head)
     read_limits(ride, head);
     obey_head(ride, head->status);
     wr_fields_append(&ride->head, head);
-    ride->is_wanted = ride->fetch->on_body == NULL || wr_answer_is_last(ride->fetch, head->status, &ride->head);
+    ride->is_wanted = is_body_wanted(ride, head->status);
     return true;
 }
 

@@ -144,6 +144,39 @@ static void a_body_that_was_handed_on_is_not_begun_anew(void **state)
     hostile_free(server);
 }
 
+static struct origin_reply say_absent(void *context, const struct origin_request *request)
+{
+    (void)context, (void)request;
+    return (struct origin_reply){.status = 404, .body = "nothing here"};
+}
+
+static bool is_success(void *context, int status)
+{
+    (void)context;
+    return status >= 200 && status <= 299;
+}
+
+static void a_body_whose_status_is_not_wanted_is_not_handed_on(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct pieces pieces = {0};
+    weir_fetch_options options;
+    struct origin *origin = origin_new(say_absent, NULL, NULL);
+    rig_set_up(&rig);
+    weir_fetch_options_init(&options);
+    options.on_body = count_bytes;
+    options.on_status = is_success;
+    options.context = &pieces;
+    weir_response *response = get_with(&rig, url_at(origin_port(origin), "/"), &options);
+    assert_int_equal(response->status, 404);
+    assert_int_equal(pieces.bytes, 0);
+    assert_true(response->truncated);
+    weir_response_free(response);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
 /* ---- time-outs and refusals ---- */
 
 static const struct hostile_step never_answers[] = {
@@ -362,6 +395,7 @@ static void few_descriptors_make_it_slower_and_fail_nothing(void **state)
 WEIR_TESTS(test(what_a_proxy_says_of_waiting_does_not_bind_the_host), test(a_proxy_that_wants_a_password_is_asked_once),
            test(a_get_whose_answer_breaks_is_tried_again), test(a_part_of_a_body_is_never_taken_for_all_of_it),
            test(a_post_that_got_out_is_not_sent_twice), test(a_body_that_was_handed_on_is_not_begun_anew),
+           test(a_body_whose_status_is_not_wanted_is_not_handed_on),
            test(a_server_that_never_answers_is_given_up_and_counted), test(what_is_not_http_is_a_framing_failure),
            test(a_port_where_nobody_listens_is_a_connect_failure), test(a_name_that_is_none_is_a_dns_failure),
            test(the_deadline_holds_over_retries), test(a_proxy_that_fails_is_blamed_and_not_passed_by),

@@ -76,6 +76,17 @@ def a_site_without_sitemap_is_said_to_have_none():
         assert '/sitemap.xml' in site.asked() and '/wp-sitemap.xml' in site.asked()
 
 
+def an_answer_that_is_a_failure_lists_nothing():
+    lists = "<urlset><url><loc>/p/1</loc></url></urlset>"
+    server = f"location = /sitemap.xml {{ return 404 '{lists}'; }} location = /map-bad.xml {{ return 500 '{lists}'; }}"
+    with Site(server=ALL_HIT + server) as site:
+        lines, report, run = site.warm('--attempts', '1', site.url)
+        assert run.returncode == 1 and list(lines) == [f'{site.url}/'] and report['sitemaps_read'] == 0, report
+        site.write('robots.txt', 'Sitemap: /map-bad.xml\n')
+        lines, report, run = site.warm('--attempts', '1', site.url)
+        assert list(lines) == [f'{site.url}/'] and report['sitemaps_failed'] == 1, (lines, report)
+
+
 def a_site_that_does_not_answer_is_not_searched():
     with Site() as site:
         lines, report, run = site.warm(f'http://127.0.0.1:{free_port()}', '--attempts', '1')
