@@ -219,6 +219,7 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_BLOCK_BRIEF 0.25f /* of the time since the quota was whole: the end of a window, met a little early */
 #define TIDE_OUTAGE_PAUSE 4.0f /* s between probes of an outage, or ... */
 #define TIDE_OUTAGE_SHARE 0.1f /* ... of the time since it began: its end is noticed within a tenth of its length */
+#define TIDE_PROBE_PAUSE_MOST 86400.0f /* s between two probes, however long a block lasts */
 
 /* hold: a quota, and perhaps a ban. */
 #define TIDE_WINDOW_SHORT 10.0f /* s: quotas are per ten seconds or per minute, more often than not */

@@ -48,7 +48,8 @@ void wr_tide_probe_failed(struct wr_tide *tide, int64_t now)
     float elapsed = wr_tide_seconds(now - tide->block_at);
     wr_tide_cut(tide);
     tide->phase = elapsed;
-    int64_t at = tide->block_at + (int64_t)((double)next_probe(tide, elapsed) * 1e9);
+    float pause = wr_tide_least(next_probe(tide, elapsed) - elapsed, TIDE_PROBE_PAUSE_MOST);
+    int64_t at = now + (int64_t)((double)pause * 1e9);
     if (tide->next_at < at)
         tide->next_at = at;
 }

@@ -45,6 +45,20 @@ static void pauses_between_probes_grow(void **state)
     rig_release(&rig);
 }
 
+static void block_without_end_is_probed_once_a_day(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    int64_t now = succeed(&rig, T0, 30), wait = 0;
+    for (int i = 0; i < 300; i++) {
+        wait = rig_wait(&rig, now);
+        assert_true(wait <= WEIR_DAY);
+        now = answer(&rig, now, 429);
+    }
+    assert_true(wait > WEIR_DAY - WEIR_SECOND);
+    rig_release(&rig);
+}
+
 static void long_retry_after_is_a_block_at_once(void **state)
 {
     (void)state;
@@ -214,9 +228,9 @@ static void limit_of_concurrency_that_rose_is_found_however_long_it_was_kept(voi
 }
 
 WEIR_TESTS(test(three_rejections_in_a_row_are_a_block_of_single_probes), test(pauses_between_probes_grow),
-           test(long_retry_after_is_a_block_at_once), test(outage_is_probed_gently_and_left_at_the_old_rate),
-           test(ban_is_held_below_after_its_second_time), test(warm_start_after_a_ban_does_not_try_the_limit),
-           test(quota_per_window_is_found), test(cap_grows_while_answers_do_not_slow_down),
-           test(cap_stops_where_a_queue_begins), test(cap_test_is_undone_for_heavy_tails),
-           test(limit_of_concurrency_is_found_and_kept),
+           test(block_without_end_is_probed_once_a_day), test(long_retry_after_is_a_block_at_once),
+           test(outage_is_probed_gently_and_left_at_the_old_rate), test(ban_is_held_below_after_its_second_time),
+           test(warm_start_after_a_ban_does_not_try_the_limit), test(quota_per_window_is_found),
+           test(cap_grows_while_answers_do_not_slow_down), test(cap_stops_where_a_queue_begins),
+           test(cap_test_is_undone_for_heavy_tails), test(limit_of_concurrency_is_found_and_kept),
            test(limit_of_concurrency_that_rose_is_found_however_long_it_was_kept))
