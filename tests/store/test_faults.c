@@ -64,6 +64,12 @@ static void check_pages(struct rig *rig, int64_t job, uint64_t least, uint64_t m
     free(rows);
 }
 
+static void ignore_row(void *context, const struct wr_store_row *row)
+{
+    (void)context;
+    (void)row;
+}
+
 /* ---- no room ------------------------------------------------------------------------------------------- */
 
 enum {
@@ -143,6 +149,33 @@ static void the_log_grows_while_the_file_cannot(void **state)
     check_pages(&rig, job, 1, 1);
     rig_tear_down(&rig);
     free(text);
+}
+
+/* Neither by posting nor by reading; and before it is known to be full, too. */
+static void who_does_not_wait_for_room_is_told_that_there_is_none(void **state)
+{
+    (void)state;
+    struct rig rig;
+    shim_install();
+    set_up(&rig);
+    int64_t job = begin(&rig);
+    struct wr_store_change change = rig_found(&rig, job, "h", "https://h/x", NULL);
+    struct wr_store_query query = {
+        .what = WR_STORE_ONE_HOST, .key = wr_span_of("h"), .is_hasty = true, .row = ignore_row};
+    assert_int_equal(wr_store_post_now(rig.store, &change, 1), 0);
+    atomic_store(&shim.is_full, true);
+    for (int i = 0; i < 2; i++) { /* it runs, and then is paused */
+        change = rig_found(&rig, job, "h", i == 0 ? "https://h/kept" : "https://h/refused", NULL);
+        assert_int_equal(wr_store_post_now(rig.store, &change, 1), WEIR_E_FULL);
+        assert_non_null(strstr(weir_error_detail(), "full"));
+    }
+    assert_int_equal(wr_store_read(rig.store, &query), WEIR_E_FULL);
+    assert_int_equal(wr_store_forget_host(rig.store, wr_span_of("h")), WEIR_E_FULL);
+    atomic_store(&shim.is_full, false);
+    char *queue = rig_queue(&rig, job, "h");
+    assert_string_equal(queue, "https://h/000000,https://h/x,https://h/kept");
+    free(queue);
+    rig_tear_down(&rig);
 }
 
 /* The same by the real file system: a limit on the size of files. */
@@ -356,12 +389,6 @@ static void make_poor(bool is_poor)
     assert_int_equal(sqlite3_initialize(), SQLITE_OK);
 }
 
-static void ignore_row(void *context, const struct wr_store_row *row)
-{
-    (void)context;
-    (void)row;
-}
-
 static void ignore_answer(void *context, int error, const char *why)
 {
     (void)context;
@@ -515,9 +542,9 @@ static void an_allocator_that_fails_is_an_error_and_no_leak(void **state)
 }
 
 WEIR_TESTS(test(a_full_disk_at_any_write_pauses_the_store_and_loses_nothing), test(the_log_grows_while_the_file_cannot),
-           test(the_log_stays_small), test(a_file_that_is_removed_or_replaced_is_noticed),
-           test(a_limit_on_file_sizes_is_a_full_disk), test(a_sync_that_fails_is_the_end_of_the_store),
-           test(a_power_cut_loses_nothing_that_was_told),
+           test(who_does_not_wait_for_room_is_told_that_there_is_none), test(the_log_stays_small),
+           test(a_file_that_is_removed_or_replaced_is_noticed), test(a_limit_on_file_sizes_is_a_full_disk),
+           test(a_sync_that_fails_is_the_end_of_the_store), test(a_power_cut_loses_nothing_that_was_told),
            test(memory_that_fails_while_writing_pauses_and_loses_nothing),
            test(memory_that_fails_while_opening_is_an_error_and_no_harm),
            test(little_memory_refuses_some_and_loses_none), test(an_allocator_that_fails_is_an_error_and_no_leak))

@@ -132,10 +132,10 @@ static int check_caller(const struct wr_store *store, bool waits)
     return 0;
 }
 
-static int note_failed(const struct wr_store *store)
+static int note_why(const struct wr_store *store, int error)
 {
     wr_error_note_text("state file", store->options.path, strlen(store->options.path), store->why);
-    return WEIR_E_SYSTEM;
+    return error;
 }
 
 /* Something that is larger than all of the queue goes when there is nothing else. */
@@ -152,6 +152,8 @@ static bool has_room(const struct wr_store *store, const struct wr_post *post)
 static int await_room(struct wr_store *store, const struct wr_post *post, bool waits)
 {
     while (store->stats.state != WR_STORE_FAILED && !has_room(store, post)) {
+        if (post->is_hasty && store->stats.state == WR_STORE_PAUSED)
+            break;
         store->was_full = true;
         if (!waits)
             return WEIR_E_FULL;
@@ -159,7 +161,9 @@ static int await_room(struct wr_store *store, const struct wr_post *post, bool w
         wr_unpark(&store->parker);
         (void)pthread_cond_wait(&store->moved, &store->lock);
     }
-    return store->stats.state == WR_STORE_FAILED ? note_failed(store) : 0;
+    if (post->is_hasty && store->stats.state == WR_STORE_PAUSED)
+        return note_why(store, WEIR_E_FULL);
+    return store->stats.state == WR_STORE_FAILED ? note_why(store, WEIR_E_SYSTEM) : 0;
 }
 
 static int enqueue(struct wr_store *store, struct wr_post *post, bool waits)
@@ -194,8 +198,8 @@ static int send(struct wr_store *store, struct wr_post *post, wr_store_done *don
     return done != NULL ? 0 : wait_for(&waiter);
 }
 
-int wr_store_post(struct wr_store *store, const struct wr_store_change *changes, size_t count, wr_store_done *done,
-                  void *context)
+static int post_all(struct wr_store *store, const struct wr_store_change *changes, size_t count, wr_store_done *done,
+                    void *context, bool is_hasty)
 {
     int error = check_caller(store, done == NULL);
 
@@ -204,7 +208,21 @@ int wr_store_post(struct wr_store *store, const struct wr_store_change *changes,
     if (error != 0)
         return error;
     struct wr_post *post = make_post(store, changes, count, (struct wr_span){NULL, 0});
-    return post == NULL ? WEIR_E_NOMEM : send(store, post, done, context);
+    if (post == NULL)
+        return WEIR_E_NOMEM;
+    post->is_hasty = is_hasty;
+    return send(store, post, done, context);
+}
+
+int wr_store_post(struct wr_store *store, const struct wr_store_change *changes, size_t count, wr_store_done *done,
+                  void *context)
+{
+    return post_all(store, changes, count, done, context, false);
+}
+
+int wr_store_post_now(struct wr_store *store, const struct wr_store_change *changes, size_t count)
+{
+    return post_all(store, changes, count, NULL, NULL, true);
 }
 
 int wr_store_add_job(struct wr_store *store, struct wr_span settings, int64_t earlier, int64_t *ret_job)

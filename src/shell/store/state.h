@@ -23,6 +23,7 @@ struct wr_post {
     size_t block_bytes;
     wr_store_done *done; /* may be NULL */
     void *context;
+    bool is_hasty;    /* whoever waits does not do so for room on a disk */
     int64_t *ret_job; /* of a post that adds a job: no changes, but the settings */
     struct wr_span settings;
     int64_t earlier;

@@ -202,7 +202,8 @@ static void on_host(void *context, const struct wr_store_row *row)
 int wr_store_forget_host(struct wr_store *store, struct wr_span key)
 {
     struct found found = {.is_there = false};
-    const struct wr_store_query query = {.what = WR_STORE_ONE_HOST, .key = key, .row = on_host, .context = &found};
+    const struct wr_store_query query = {
+        .what = WR_STORE_ONE_HOST, .key = key, .row = on_host, .context = &found, .is_hasty = true};
     int error = wr_store_read(store, &query);
 
     if (error == 0 && !found.is_there)
@@ -214,5 +215,5 @@ int wr_store_forget_host(struct wr_store *store, struct wr_span key)
                                                     .memory = {.robots_delay_ns = found.memory.robots_delay_ns,
                                                                .retry_wall_at = found.memory.retry_wall_at,
                                                                .saved_wall_at = found.memory.saved_wall_at}}};
-    return wr_store_post(store, &change, 1, NULL, NULL);
+    return wr_store_post_now(store, &change, 1);
 }

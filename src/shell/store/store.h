@@ -318,11 +318,15 @@ const struct wr_hash_key *wr_store_hash_key(const struct wr_store *store);
 int wr_store_post(struct wr_store *store, const struct wr_store_change *changes, size_t count, wr_store_done *done,
                   void *context);
 
+/* As wr_store_post that waits, but not for room on a disk. WEIR_E_FULL, beside its other errors: the store is paused,
+ * and weir_error_detail says why; what was posted before it paused is kept, and stored if there is room in time. */
+int wr_store_post_now(struct wr_store *store, const struct wr_store_change *changes, size_t count);
+
 /* The last word about a host: to be written soon. Errors as of post. */
 int wr_store_note_host(struct wr_store *store, const struct wr_store_host *host);
 
-/* Forgets what was learned of a host, but not what its server said: Crawl-delay, and a time that it named. Waits.
- * WEIR_E_ABSENT: nothing is known of it. */
+/* Forgets what was learned of a host, but not what its server said: Crawl-delay, and a time that it named. Waits,
+ * as wr_store_post_now. WEIR_E_ABSENT: nothing is known of it. */
 int wr_store_forget_host(struct wr_store *store, struct wr_span key);
 
 /* A new job, pending, that visits again what the job `earlier` knows; 0: none. Waits. */
@@ -369,6 +373,7 @@ struct wr_store_query {
     struct wr_store_position after;
     int64_t earlier;        /* TASKS, ALL_TASKS: what this job knew of them comes, too; 0: none */
     size_t limit;           /* rows at most; 0: all */
+    bool is_hasty;          /* WEIR_E_FULL rather than waiting for a paused store */
     uint64_t *ret_accepted; /* TASKS: how many of `job` and `key` there are, ended or not, known when `done` is called;
                                NULL: nobody asks */
     void (*row)(void *context, const struct wr_store_row *row);
@@ -377,9 +382,9 @@ struct wr_store_query {
 };
 
 /* TASKS, KNOWN, SEEDS, HOSTS and ONE_HOST see all that was posted before, whether it is committed or not, and wait
- * while the store is paused; the others see what is committed, or about to be. Errors as of post, but that WEIR_E_FULL
- * means that WR_STORE_READS_MAX reads are not answered yet: ask again when one is. What is found out while reading goes
- * to `done`.
+ * while the store is paused, unless they are hasty; the others see what is committed, or about to be. Errors as of
+ * post, but that WEIR_E_FULL means that WR_STORE_READS_MAX reads are not answered yet: ask again when one is. What is
+ * found out while reading goes to `done`.
  */
 #define WR_STORE_READS_MAX 4096
 int wr_store_read(struct wr_store *store, const struct wr_store_query *query);

@@ -224,12 +224,30 @@ static bool is_hopeless(struct wr_store *store, int error)
     return true;
 }
 
+/* Whoever does not wait for room is told that there is none; what they posted is kept. */
+static void excuse_hasty(struct wr_store *store)
+{
+    (void)pthread_mutex_lock(&store->lock);
+    wr_posts_move(&store->posts, &store->batch); /* where only this thread touches them */
+    store->batch_changes = store->batch.changes;
+    store->batch_bytes = store->batch.bytes;
+    (void)pthread_mutex_unlock(&store->lock);
+    for (struct wr_post *post = store->batch.first; post != NULL; post = post->next)
+        if (post->is_hasty && post->done != NULL) {
+            post->done(post->context, WEIR_E_FULL, store->backend->why);
+            post->done = NULL;
+        }
+}
+
 /* The transaction could not be written: it is kept for later, or all is given up. */
 static void fail(struct wr_store *store, int error, bool is_closing)
 {
     if (may_pass(error) && !is_closing && !is_hopeless(store, error)) {
         store->retry_at = wr_clock_now(store->options.clock) + store->options.retry_ns;
+        bool is_new = store->stats.state != WR_STORE_PAUSED;
         enter(store, WR_STORE_PAUSED, store->backend->why);
+        if (is_new)
+            excuse_hasty(store);
     } else {
         give_up(store, error);
     }
@@ -285,17 +303,18 @@ static bool catch_up(struct wr_store *store, bool is_closing)
     }
 }
 
-static void answer(struct wr_store *store, struct wr_ask *ask)
+static void answer(struct wr_store *store, struct wr_ask *ask, int error)
 {
     struct wr_backend *backend = store->backend;
-    int error = backend->kind->read(backend, &ask->query, wr_clock_now(store->options.wall));
+    if (error == 0)
+        error = backend->kind->read(backend, &ask->query, wr_clock_now(store->options.wall));
 
     (void)pthread_mutex_lock(&store->lock);
     store->stats.damaged = backend->damaged;
     store->ask_count--;
     (void)pthread_cond_broadcast(&store->moved);
     (void)pthread_mutex_unlock(&store->lock);
-    ask->done(ask->done_context, error, error == 0 ? "" : backend->why);
+    ask->done(ask->done_context, error, error == 0 ? "" : error == WEIR_E_FULL ? store->why : backend->why);
     wr_ask_free(store, ask);
 }
 
@@ -311,11 +330,12 @@ static bool read_all(struct wr_store *store, bool is_closing)
     for (; ask != NULL; ask = next) {
         next = ask->next;
         ask->next = NULL;
-        if (builds_on(ask) && !catch_up(store, is_closing)) {
+        bool is_late = builds_on(ask) && !catch_up(store, is_closing);
+        if (is_late && !ask->query.is_hasty) {
             *last_kept = ask;
             last_kept = &ask->next;
         } else {
-            answer(store, ask);
+            answer(store, ask, is_late ? WEIR_E_FULL : 0);
             has_read = true;
         }
     }
