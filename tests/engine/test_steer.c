@@ -456,6 +456,22 @@ static void events_are_followed_by_their_numbers(void **state)
 
 /* ---- the end ---- */
 
+static void what_did_not_happen_is_no_event(void **state)
+{
+    struct wr_engine_event events[WR_EVENTS_KEPT];
+    struct rig rig;
+    (void)state;
+    begin(&rig, answer_plain, 1, 1);
+    rig_await_requests(&rig, 3);
+    assert_int_equal(wr_engine_forget(rig.engine, wr_span_of("nobody.example")), WEIR_E_ABSENT);
+    assert_int_equal(wr_engine_set_pace(rig.engine, key_of(&rig, 1), WEIR_FOREVER), WEIR_E_INVAL);
+    assert_int_equal(wr_engine_events(rig.engine, 0, events, WR_EVENTS_KEPT), 0);
+    assert_int_equal(wr_engine_forget(rig.engine, key_of(&rig, 1)), 0);
+    assert_int_equal(wr_engine_events(rig.engine, 0, events, WR_EVENTS_KEPT), 1);
+    assert_int_equal(events[0].kind, WR_EVENT_FORGOTTEN);
+    end(&rig);
+}
+
 static void a_cancelled_job_is_over_for_good(void **state)
 {
     struct rig rig;
@@ -520,4 +536,5 @@ ENGINE_TESTS(test(pausing_a_host_stops_its_starts_at_once_and_no_others),
              test(hosts_are_sorted_filtered_and_cut), test(many_hosts_are_each_seen_once_while_they_come),
              test(why_names_every_bound_with_its_source_and_when_the_start_is_due),
              test(why_tells_what_the_server_asked_for_and_when), test(events_are_followed_by_their_numbers),
-             test(a_cancelled_job_is_over_for_good), test(who_looks_all_the_time_keeps_no_crawl_from_ending))
+             test(what_did_not_happen_is_no_event), test(a_cancelled_job_is_over_for_good),
+             test(who_looks_all_the_time_keeps_no_crawl_from_ending))

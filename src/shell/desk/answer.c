@@ -37,13 +37,6 @@ int wr_ask_key(const struct wr_desk_ask *ask, char ret_key[WEIR_PACE_KEY_MAX + 1
     return weir_host_key(text.data, text.bytes, ret_key, WEIR_PACE_KEY_MAX + 1, NULL);
 }
 
-bool wr_ask_store_runs(const struct wr_desk_ask *ask)
-{
-    struct wr_store_stats stats;
-    wr_store_stats_get(ask->source->store, &stats);
-    return stats.state == WR_STORE_RUNS;
-}
-
 /* ---- values ---- */
 
 void wr_append_json_ms(struct wr_buf *buf, const char *before, int64_t ns)
@@ -109,9 +102,9 @@ void wr_desk_answer(const struct wr_desk_source *source, struct wr_span request,
     } else {
         int error = find_answer(&ask);
         error = error == 0 ? answer->error : error;
-        const char *detail = error == WEIR_E_INVAL || error == WEIR_E_SYSTEM ? weir_error_detail() : NULL;
+        bool has_detail = error == WEIR_E_INVAL || error == WEIR_E_SYSTEM || error == WEIR_E_FULL;
         if (error != 0)
-            refuse(answer, detail != NULL && detail[0] != '\0' ? detail : weir_error_text(error));
+            refuse(answer, has_detail ? wr_error_words(error) : weir_error_text(error));
     }
     wr_buf_append_string(answer, "}\n");
     json_decref(root);

@@ -37,8 +37,6 @@ void wr_append_look_host(struct wr_buf *buf, const struct wr_look_host *host);
 void wr_append_stored_host(struct wr_buf *buf, const struct wr_store_host *host);
 void wr_append_task(struct wr_buf *buf, const struct wr_store_task *task);
 
-/* The store can be asked without waiting for it for ever. */
-bool wr_ask_store_runs(const struct wr_desk_ask *ask);
 /* The job that is meant where none is named: that runs, or the newest that is not over, or the newest. WEIR_E_ABSENT.
  */
 int wr_ask_job(const struct wr_desk_ask *ask, int64_t *ret_job);

@@ -174,10 +174,10 @@ int wr_ask_host(struct wr_desk_ask *ask)
         wr_buf_append_string(ask->answer, ",\"host\":");
         wr_append_look_host(ask->answer, &host);
     }
-    if (error != WEIR_E_ABSENT || !wr_ask_store_runs(ask))
+    if (error != WEIR_E_ABSENT)
         return error;
     const struct wr_store_query query = {
-        .what = WR_STORE_ONE_HOST, .key = wr_span_of(key), .row = on_one, .context = &listing};
+        .what = WR_STORE_ONE_HOST, .key = wr_span_of(key), .is_hasty = true, .row = on_one, .context = &listing};
     error = wr_store_read(ask->source->store, &query);
     return error == 0 && listing.matched == 0 ? wr_invalid("nothing is known of this host") : error;
 }
@@ -187,7 +187,7 @@ int wr_ask_host(struct wr_desk_ask *ask)
 static int post(struct wr_desk_ask *ask, struct wr_store_setting setting)
 {
     const struct wr_store_change change = {.kind = WR_STORE_SETTING, .setting = setting};
-    return wr_store_post(ask->source->store, &change, 1, NULL, NULL);
+    return wr_store_post_now(ask->source->store, &change, 1);
 }
 
 static int pause_host(struct wr_desk_ask *ask, bool pauses)

@@ -100,7 +100,7 @@ int wr_ask_cancel(struct wr_desk_ask *ask)
         return wr_invalid("the job is over already");
     const struct wr_store_change change = {
         .kind = WR_STORE_STATUS, .status = {.job = job, .status = WR_JOB_CANCELLED, .why = wr_span_of("by the user")}};
-    return wr_store_post(ask->source->store, &change, 1, NULL, NULL);
+    return wr_store_post_now(ask->source->store, &change, 1);
 }
 
 /* ---- tasks ---- */

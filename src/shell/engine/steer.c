@@ -95,17 +95,19 @@ static bool steer(struct wr_crawl_loop *loop, struct wr_question *question)
     struct wr_plan_host *host = wr_plan_host_find(loop->plan, steering->key);
     int64_t now = wr_crawl_loop_now(loop);
     steering->is_found = host != NULL;
-    wr_event_add(loop->engine, steering->key,
-                 (struct wr_engine_event){.kind = steering->kind, .wait_ns = steering->interval_ns});
-    if (host == NULL)
-        return true;
-    if (steering->kind == WR_EVENT_PACE)
+    if (host != NULL && steering->kind == WR_EVENT_PACE)
         steering->error = wr_plan_host_pace(loop->plan, host, steering->interval_ns, now);
-    else if (steering->kind == WR_EVENT_FORGOTTEN)
+    else if (host != NULL && steering->kind == WR_EVENT_FORGOTTEN)
         wr_plan_host_forget(loop->plan, host, now);
-    else
+    else if (host != NULL)
         wr_plan_host_pause(loop->plan, host, steering->kind == WR_EVENT_PAUSED, now);
     return true;
+}
+
+static void tell_of(struct wr_engine *engine, const struct steering *steering)
+{
+    wr_event_add(engine, steering->key,
+                 (struct wr_engine_event){.kind = steering->kind, .wait_ns = steering->interval_ns});
 }
 
 /* For later crawls, and for this one if the host is not in memory: posted first, so that whoever loads it later sees
@@ -122,6 +124,8 @@ static int keep_setting(struct wr_engine *engine, const struct steering *steerin
     int error = wr_store_post(engine->store, &change, 1, wr_on_stored, engine);
     if (error != 0)
         wr_posts_done(engine);
+    if (error == WEIR_E_FULL)
+        wr_error_note("too much waits for room in the state file, and nothing has changed; ask again");
     return error;
 }
 
@@ -136,7 +140,12 @@ static int ask_to_steer(struct wr_engine *engine, struct steering *steering)
     }
     steering->question.answer = steer;
     int error = wr_ask_loop(&engine->loops[wr_engine_loop_of(engine, steering->key)], &steering->question);
-    return error != 0 ? error : steering->error;
+    error = error != 0 ? error : steering->error;
+    if (error == 0 && steering->kind == WR_EVENT_FORGOTTEN && !steering->is_found)
+        error = wr_store_forget_host(engine->store, steering->key);
+    if (error == 0)
+        tell_of(engine, steering);
+    return error;
 }
 
 int wr_engine_pause(struct wr_engine *engine, struct wr_span key, bool paused)
@@ -156,10 +165,7 @@ int wr_engine_set_pace(struct wr_engine *engine, struct wr_span key, int64_t int
 int wr_engine_forget(struct wr_engine *engine, struct wr_span key)
 {
     struct steering steering = {.key = key, .kind = WR_EVENT_FORGOTTEN};
-    int error = ask_to_steer(engine, &steering);
-    if (error != 0 || steering.is_found)
-        return error;
-    return atomic_load(&engine->is_store_paused) ? WEIR_E_FULL : wr_store_forget_host(engine->store, key);
+    return ask_to_steer(engine, &steering);
 }
 
 struct wr_store *wr_engine_store(struct wr_engine *engine)
