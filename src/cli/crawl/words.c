@@ -166,6 +166,22 @@ char **wr_words_join(const struct wr_words *old, int argc, char **argv, int *ret
     return joined;
 }
 
+void wr_words_agent(struct wr_span settings, char *ret_agent, size_t room)
+{
+    static const char name[] = "--user-agent=";
+    struct wr_words words;
+    struct wr_buf buf;
+    if (wr_words_read(&words, settings) != 0)
+        return;
+    for (int i = 0; i < words.count; i++) {
+        if (strncmp(words.list[i], name, sizeof name - 1) != 0)
+            continue;
+        wr_buf_init_fixed(&buf, ret_agent, room);
+        wr_buf_append_string(&buf, words.list[i] + sizeof name - 1);
+    }
+    wr_words_release(&words);
+}
+
 void wr_words_release(struct wr_words *words)
 {
     free(words->text);

@@ -31,6 +31,9 @@ struct wr_words {
 int wr_words_read(struct wr_words *ret_words, struct wr_span settings);
 void wr_words_release(struct wr_words *words);
 
+/* The last --user-agent, as much of it as has room; untouched: there is none. */
+void wr_words_agent(struct wr_span settings, char *ret_agent, size_t room);
+
 /* A new array: what was given to an earlier job and makes it what it is, but for where it began, and behind it what is
  * given now. To be freed; NULL: no memory. */
 char **wr_words_join(const struct wr_words *old, int argc, char **argv, int *ret_count);

@@ -7,15 +7,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "cli/crawl/words.h"
 #include "cli/kit/figures.h"
 #include "cli/kit/output.h"
 #include "shell/desk/desk.h"
 #include "shell/memory/memory.h"
 
-static const char *words_of(int error)
+static void agent_of(struct wr_span settings, char ret_agent[WR_DESK_AGENT_ROOM])
 {
-    const char *detail = weir_error_detail();
-    return detail != NULL && detail[0] != '\0' ? detail : weir_error_text(error);
+    wr_words_agent(settings, ret_agent, WR_DESK_AGENT_ROOM);
 }
 
 static int open_store(struct wr_answerer *source)
@@ -25,7 +26,7 @@ static int open_store(struct wr_answerer *source)
     if (error == WEIR_E_ABSENT)
         wr_complain("there is no state file %s; give --state FILE", source->state);
     else if (error != 0)
-        wr_complain("--state: %s", words_of(error));
+        wr_complain("--state: %s", wr_error_words(error));
     return error == 0 ? WR_EXIT_OK : error == WEIR_E_ABSENT ? WR_EXIT_USAGE : WR_EXIT_FAILED;
 }
 
@@ -38,7 +39,7 @@ int wr_source_open(struct wr_answerer *ret_source, const char *state)
         return WR_EXIT_OK;
     if (error == WEIR_E_ABSENT)
         return open_store(ret_source);
-    wr_complain("%s", words_of(error));
+    wr_complain("%s", wr_error_words(error));
     return WR_EXIT_FAILED;
 }
 
@@ -52,7 +53,7 @@ void wr_source_close(struct wr_answerer *source)
 
 static int ask(struct wr_answerer *source, struct wr_span request)
 {
-    const struct wr_desk_source file = {NULL, source->store};
+    const struct wr_desk_source file = {.store = source->store, .agent_of = agent_of};
     wr_buf_clear(&source->answer);
     if (source->fd >= 0)
         return wr_desk_call(source->fd, request, &source->answer);
@@ -69,9 +70,9 @@ json_t *wr_source_ask(struct wr_answerer *source, json_t *request)
     free(text);
     json_decref(request);
     if (error == WEIR_E_CLOSED)
-        wr_complain("the crawl has ended meanwhile; ask again");
+        wr_complain("the crawl hung up: it has ended meanwhile, or too many ask at once; ask again");
     else if (answer == NULL)
-        wr_complain("no answer: %s", weir_error_text(error));
+        wr_complain("no answer: %s", error != 0 ? weir_error_text(error) : "what came is not JSON");
     else if (!wr_json_is(answer, "ok"))
         wr_complain("%s", wr_json_text(answer, "error"));
     if (answer != NULL && wr_json_is(answer, "ok"))

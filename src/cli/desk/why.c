@@ -167,14 +167,18 @@ static void show_why(const json_t *answer)
 
 int wr_why_run(int argc, char **argv)
 {
-    static char memory[WR_URL_ROOM];
+    static char memory[WR_URL_ROOM], text[WR_URL_ROOM];
     struct settings settings = {.source = {.state = WR_STATE_FILE}};
-    struct wr_url url;
+    struct wr_url given, url;
     int status;
     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
         return status;
-    if (!wr_given_url("", argv[0], NULL, memory, &url))
+    if (!wr_given_url("", argv[0], NULL, memory, &given))
         return WR_EXIT_USAGE;
+    if (wr_url_canonical(&given, text, sizeof text, &url) != WR_URL_OK) {
+        wr_complain("the URL is longer than %d bytes", WR_URL_MAX);
+        return WR_EXIT_USAGE;
+    }
     json_t *request = json_pack("{s:s, s:s, s:I}", "ask", "why", "url", url.text, "job", (json_int_t)settings.job);
     return wr_source_run(&settings.source, request, show_why);
 }

@@ -38,7 +38,7 @@ void wr_view_close(struct wr_view *view)
     size_t kept = view->said_count < WR_VIEW_SAID ? view->said_count : WR_VIEW_SAID;
     for (size_t i = view->said_count - kept; i < view->said_count; i++)
         wr_complain("%s", view->said[i % WR_VIEW_SAID]);
-    wr_look_free(view->engine, view->look);
+    wr_look_free(view->look);
     (void)pthread_mutex_destroy(&view->lock);
     free(view);
 }
@@ -108,7 +108,7 @@ void wr_view_look(struct wr_view *view, size_t rows)
 
     take_events(view);
     if (wr_engine_look(view->engine, &query, &look) == 0) {
-        wr_look_free(view->engine, view->look);
+        wr_look_free(view->look);
         view->look = look;
         follow_chosen(view);
     }

@@ -88,13 +88,13 @@ static double rate_of(const struct wr_figures *figures, const uint16_t starts[WR
     return (double)count * (double)WEIR_SECOND / (double)over_ns;
 }
 
-static enum wr_host_state state_of(const struct wr_plan_look *look)
+enum wr_host_state wr_host_state_of(weir_reason reason, uint64_t queued, uint32_t in_flight)
 {
-    if (look->is_paused)
+    if (reason == WEIR_REASON_PAUSED)
         return WR_HOST_PAUSED;
-    if (look->queued == 0 && look->report.now.in_flight == 0)
+    if (queued == 0 && in_flight == 0)
         return WR_HOST_IDLE;
-    switch (look->why.reason) {
+    switch (reason) {
     case WEIR_REASON_RETRY_AFTER:
     case WEIR_REASON_RATE_LIMIT_RESET:
     case WEIR_REASON_BREAKER:
@@ -127,7 +127,8 @@ void wr_plan_look(const struct wr_plan *plan, const struct wr_plan_host *host, u
         else if (bounds[i].reason == WEIR_REASON_BREAKER && bounds[i].wait_ns != WEIR_UNTIL_RELEASE)
             look.breaker_ns = bounds[i].wait_ns;
     }
-    look.state = state_of(&look);
+    look.state =
+        wr_host_state_of(look.is_paused ? WEIR_REASON_PAUSED : look.why.reason, look.queued, look.report.now.in_flight);
     *ret_look = look;
 }
 
@@ -228,6 +229,7 @@ size_t wr_plan_bounds(const struct wr_plan *plan, const struct wr_plan_host *hos
     for (uint32_t origin = 0; origin < WR_ORIGINS; origin++)
         if (((standing.wanted & ~standing.open) >> origin & 1) != 0)
             add_wait(&list, WEIR_REASON_ROBOTS, WR_SOURCE_ROBOTS, standing.life[origin].until);
+    add_wait(&list, WEIR_REASON_BREAKER, WR_SOURCE_LEARNED, host->blocked_until); /* by its firewall */
     add_wait(&list, WEIR_REASON_GLOBAL, WR_SOURCE_OPTIONS, plan->hold_until);
     if (plan->in_flight >= plan->options.max_in_flight)
         add_wait(&list, WEIR_REASON_GLOBAL, WR_SOURCE_OPTIONS, WEIR_FOREVER);

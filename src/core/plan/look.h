@@ -40,6 +40,9 @@ enum wr_host_state {
 /* "idle", …; NULL for a number that is none. */
 const char *wr_host_state_name(enum wr_host_state state);
 
+/* By what holds it; PAUSED: somebody does. */
+enum wr_host_state wr_host_state_of(weir_reason reason, uint64_t queued, uint32_t in_flight);
+
 struct wr_plan_look {
     struct wr_plan_host_report report;
     enum wr_host_state state;
@@ -86,7 +89,7 @@ struct wr_plan_bound {
     bool has_since;
     int64_t since_ns; /* ago: when it was learned or heard */
 };
-#define WR_PLAN_BOUNDS_MAX (2 * WEIR_PACE_BOUNDS_MAX + 4)
+#define WR_PLAN_BOUNDS_MAX (2 * WEIR_PACE_BOUNDS_MAX + 5)
 size_t wr_plan_bounds(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,
                       struct wr_plan_bound ret_bounds[WR_PLAN_BOUNDS_MAX]);
 

@@ -24,11 +24,14 @@
 #define WR_DESK_CLIENTS 16
 #define WR_DESK_REQUEST_MAX ((size_t)65536)
 #define WR_DESK_ANSWER_MAX ((size_t)8 << 20)
+#define WR_DESK_AGENT_ROOM 512
 
 /* Who is asked: a crawl and its store, or (engine NULL) a store alone. */
 struct wr_desk_source {
     struct wr_engine *engine;
     struct wr_store *store;
+    /* Of a store alone: as whom a job with these settings goes; untouched: nobody knows. May be NULL. */
+    void (*agent_of)(struct wr_span settings, char ret_agent[WR_DESK_AGENT_ROOM]);
 };
 
 /* Answers one request by one line. Waits for the loops or the store, some milliseconds. */

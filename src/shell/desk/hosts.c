@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* hosts.c - hosts at the desk: looked at, paused, paced, forgotten. */
+#include "base/ascii.h"
 #include "base/error.h"
 #include "shell/clock/clock.h"
 #include "shell/desk/ask.h"
+#include "shell/memory/memory.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 const char *wr_breaker_name(weir_breaker_state state)
 {
@@ -82,17 +85,23 @@ void wr_append_stored_host(struct wr_buf *buf, const struct wr_store_host *host)
 
 /* ---- many ---- */
 
-static int look(struct wr_desk_ask *ask)
+static int read_query(const struct wr_desk_ask *ask, struct wr_look_query *ret_query)
 {
     struct wr_look_query query = {.sort = WR_SORT_WAIT, .filter = wr_ask_text(ask, "filter")};
     struct wr_span sort = wr_ask_text(ask, "sort");
-    struct wr_look *found;
     int64_t most = wr_ask_number(ask, "most", 20);
     if (sort.bytes > 0 && !wr_look_sort_named(sort, &query.sort))
         return wr_invalid("no such order of hosts; use wait, queue, rate, rejected or name");
     query.is_reversed = json_is_true(json_object_get(ask->request, "reverse"));
     query.most = most > 0 && most < WR_LOOK_MAX ? (size_t)most : WR_LOOK_MAX;
-    int error = wr_engine_look(ask->source->engine, &query, &found);
+    *ret_query = query;
+    return 0;
+}
+
+static int look(struct wr_desk_ask *ask, const struct wr_look_query *query)
+{
+    struct wr_look *found;
+    int error = wr_engine_look(ask->source->engine, query, &found);
     if (error != 0)
         return error;
     wr_append_json_count(ask->answer, ",\"live\":true,\"matched\":", found->matched);
@@ -107,62 +116,145 @@ static int look(struct wr_desk_ask *ask)
         wr_append_look_host(ask->answer, &found->hosts[i]);
     }
     wr_buf_append_string(ask->answer, "]");
-    wr_look_free(ask->source->engine, found);
+    wr_look_free(found);
     return 0;
 }
 
-struct listing {
-    struct wr_desk_ask *ask;
-    struct wr_span filter;
-    uint64_t matched, told, most;
-    int64_t last;
+/* One that is among the foremost so far. */
+struct kept {
+    int64_t rank;
+    char key[WEIR_PACE_KEY_MAX + 1];
+    size_t bytes;
+    char text[]; /* as JSON */
 };
+
+struct listing {
+    const struct wr_look_query *query;
+    char filter[WEIR_PACE_KEY_MAX + 1]; /* in small letters, as keys are */
+    int64_t wall_now;
+    uint64_t matched;
+    struct kept *kept[WR_LOOK_MAX + 1]; /* the foremost first */
+    size_t count;
+    struct wr_buf text;
+    int error;
+};
+
+/* What only a crawl knows, its queue and what it was refused, is 0. */
+static int64_t rank_of(const struct listing *listing, const struct wr_store_host *host)
+{
+    const weir_pace_memory *memory = &host->memory;
+    int64_t until =
+        memory->retry_wall_at > host->blocked_until_wall_at ? memory->retry_wall_at : host->blocked_until_wall_at;
+    if (listing->query->sort == WR_SORT_RATE)
+        return memory->rate > 0 && memory->rate < 1e9 ? (int64_t)(memory->rate * 1e6) : 0;
+    if (listing->query->sort != WR_SORT_WAIT)
+        return 0;
+    if (host->is_paused)
+        return INT64_MAX;
+    return until > listing->wall_now ? until - listing->wall_now : 0;
+}
+
+static struct kept *keep(struct listing *listing, int64_t rank, const struct wr_store_host *host)
+{
+    wr_buf_clear(&listing->text);
+    wr_append_stored_host(&listing->text, host);
+    struct kept *kept = calloc(1, sizeof *kept + listing->text.length);
+    if (listing->text.error != 0 || kept == NULL || host->key.bytes > WEIR_PACE_KEY_MAX) {
+        free(kept);
+        listing->error = WEIR_E_NOMEM;
+        return NULL;
+    }
+    kept->rank = rank;
+    memcpy(kept->key, host->key.data, host->key.bytes);
+    kept->bytes = listing->text.length;
+    memcpy(kept->text, listing->text.bytes, kept->bytes);
+    return kept;
+}
 
 static void on_host(void *context, const struct wr_store_row *row)
 {
     struct listing *listing = context;
-    struct wr_span key = row->host.key, filter = listing->filter;
-    listing->last = row->host.id;
-    if (filter.bytes > 0 && memmem(key.data, key.bytes, filter.data, filter.bytes) == NULL)
+    const struct wr_look_query *query = listing->query;
+    struct wr_span key = row->host.key;
+    if (query->filter.bytes > 0 && memmem(key.data, key.bytes, query->filter.data, query->filter.bytes) == NULL)
         return;
     listing->matched++;
-    if (listing->told == listing->most)
+    int64_t rank = rank_of(listing, &row->host);
+    size_t at = listing->count;
+    while (at > 0 &&
+           wr_look_is_before(query, rank, key, listing->kept[at - 1]->rank, wr_span_of(listing->kept[at - 1]->key)))
+        at--;
+    struct kept *kept = at < query->most ? keep(listing, rank, &row->host) : NULL;
+    if (kept == NULL)
         return;
-    wr_buf_append_string(listing->ask->answer, listing->told++ > 0 ? "," : "");
-    wr_append_stored_host(listing->ask->answer, &row->host);
+    memmove(&listing->kept[at + 1], &listing->kept[at], (listing->count - at) * sizeof listing->kept[0]);
+    listing->kept[at] = kept;
+    if (listing->count < query->most)
+        listing->count++;
+    else
+        free(listing->kept[listing->count]);
 }
 
-static int list_stored(struct wr_desk_ask *ask)
+static void tell_listing(struct wr_buf *answer, struct listing *listing)
 {
-    int64_t most = wr_ask_number(ask, "most", 20);
-    struct listing listing = {.ask = ask, .filter = wr_ask_text(ask, "filter")};
-    listing.most = most > 0 && most < WR_LOOK_MAX ? (uint64_t)most : WR_LOOK_MAX;
-    wr_buf_append_string(ask->answer, ",\"live\":false,\"hosts\":[");
-    const struct wr_store_query query = {.what = WR_STORE_ALL_HOSTS, .row = on_host, .context = &listing};
-    int error = wr_store_read(ask->source->store, &query);
-    wr_append_json_count(ask->answer, "],\"matched\":", listing.matched);
+    wr_buf_append_string(answer, ",\"live\":false,\"hosts\":[");
+    for (size_t i = 0; i < listing->count; i++) {
+        wr_buf_append_string(answer, i > 0 ? "," : "");
+        wr_buf_append(answer, listing->kept[i]->text, listing->kept[i]->bytes);
+        free(listing->kept[i]);
+    }
+    wr_append_json_count(answer, "],\"matched\":", listing->matched);
+}
+
+static int list_stored(struct wr_desk_ask *ask, struct wr_look_query *query)
+{
+    struct listing *listing = calloc(1, sizeof *listing);
+    if (listing == NULL)
+        return WEIR_E_NOMEM;
+    listing->query = query;
+    listing->wall_now = weir_wall_now();
+    query->filter.bytes = query->filter.bytes < sizeof listing->filter ? query->filter.bytes : sizeof listing->filter;
+    for (size_t i = 0; i < query->filter.bytes; i++)
+        listing->filter[i] = wr_ascii_lower(query->filter.data[i]);
+    query->filter.data = listing->filter;
+    wr_buf_init(&listing->text, wr_allocator_or_system(NULL), WR_DESK_REQUEST_MAX);
+    const struct wr_store_query hosts = {.what = WR_STORE_ALL_HOSTS, .row = on_host, .context = listing};
+    int error = wr_store_read(ask->source->store, &hosts);
+    error = error != 0 ? error : listing->error;
+    tell_listing(ask->answer, listing);
+    wr_buf_release(&listing->text);
+    free(listing);
     return error;
 }
 
 int wr_ask_hosts(struct wr_desk_ask *ask)
 {
-    return ask->source->engine != NULL ? look(ask) : list_stored(ask);
+    struct wr_look_query query;
+    int error = read_query(ask, &query);
+    if (error != 0)
+        return error;
+    return ask->source->engine != NULL ? look(ask, &query) : list_stored(ask, &query);
 }
 
 /* ---- one ---- */
 
+struct one {
+    struct wr_buf *answer;
+    bool is_found;
+};
+
 static void on_one(void *context, const struct wr_store_row *row)
 {
-    struct listing *listing = context;
-    listing->matched++;
-    wr_buf_append_string(listing->ask->answer, ",\"host\":");
-    wr_append_stored_host(listing->ask->answer, &row->host);
+    struct one *one = context;
+    one->is_found = true;
+    wr_buf_append_string(one->answer, ",\"host\":");
+    wr_append_stored_host(one->answer, &row->host);
 }
 
 int wr_ask_host(struct wr_desk_ask *ask)
 {
     char key[WEIR_PACE_KEY_MAX + 1];
-    struct listing listing = {.ask = ask};
+    struct one one = {.answer = ask->answer};
     struct wr_look_host host;
     int error = wr_ask_key(ask, key);
     if (error != 0)
@@ -177,9 +269,9 @@ int wr_ask_host(struct wr_desk_ask *ask)
     if (error != WEIR_E_ABSENT)
         return error;
     const struct wr_store_query query = {
-        .what = WR_STORE_ONE_HOST, .key = wr_span_of(key), .is_hasty = true, .row = on_one, .context = &listing};
+        .what = WR_STORE_ONE_HOST, .key = wr_span_of(key), .is_hasty = true, .row = on_one, .context = &one};
     error = wr_store_read(ask->source->store, &query);
-    return error == 0 && listing.matched == 0 ? wr_invalid("nothing is known of this host") : error;
+    return error == 0 && !one.is_found ? wr_invalid("nothing is known of this host") : error;
 }
 
 /* ---- steering ---- */

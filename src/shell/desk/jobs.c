@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #define TASKS_MOST 1000 /* at a time */
+#define TASK_ROOM 65536 /* bytes that one may take */
+_Static_assert(6 * (WR_URL_MAX + WEIR_PACE_KEY_MAX + WR_STORE_WORD_MAX + WR_STORE_WHY_MAX) + 512 < TASK_ROOM,
+               "however much of it is escaped");
 
 /* ---- jobs ---- */
 
@@ -130,11 +133,15 @@ struct tasks {
     struct wr_desk_ask *ask;
     uint64_t told;
     int64_t last;
+    bool is_full; /* the answer */
 };
 
 static void on_task(void *context, const struct wr_store_row *row)
 {
     struct tasks *tasks = context;
+    tasks->is_full = tasks->is_full || tasks->ask->answer->length + TASK_ROOM > WR_DESK_ANSWER_MAX;
+    if (tasks->is_full)
+        return;
     wr_buf_append_string(tasks->ask->answer, tasks->told++ > 0 ? "," : "");
     wr_append_task(tasks->ask->answer, &row->task);
     tasks->last = row->task.id;
@@ -144,15 +151,21 @@ static void on_task(void *context, const struct wr_store_row *row)
 int wr_ask_tasks(struct wr_desk_ask *ask)
 {
     struct tasks tasks = {.ask = ask, .last = wr_ask_number(ask, "after", 0)};
-    struct wr_store_query query = {
-        .what = WR_STORE_ALL_TASKS, .after = {0, tasks.last}, .limit = TASKS_MOST, .row = on_task, .context = &tasks};
+    int64_t next = 0;
+    struct wr_store_query query = {.what = WR_STORE_ALL_TASKS,
+                                   .after = {0, tasks.last},
+                                   .limit = TASKS_MOST,
+                                   .ret_next = &next,
+                                   .row = on_task,
+                                   .context = &tasks};
     int error = wr_ask_job(ask, &query.job);
     if (error != 0)
         return error;
     wr_buf_append_string(ask->answer, ",\"tasks\":[");
     error = wr_store_read(ask->source->store, &query);
-    wr_append_json_count(ask->answer, "],\"after\":", (uint64_t)tasks.last);
-    wr_append_json_bool(ask->answer, ",\"end\":", tasks.told < TASKS_MOST);
+    next = tasks.is_full ? tasks.last : next;
+    wr_append_json_count(ask->answer, "],\"after\":", (uint64_t)(next != 0 ? next : tasks.last));
+    wr_append_json_bool(ask->answer, ",\"end\":", next == 0);
     return error;
 }
 

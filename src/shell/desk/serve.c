@@ -17,6 +17,7 @@
 
 #define STALLED_NS (10 * WEIR_SECOND) /* who takes nothing of its answer for so long is hung up on */
 #define TURN_MS 1000
+#define REST_NS (WEIR_SECOND) /* after somebody could not be let in, for want of descriptors */
 
 struct client {
     int fd;        /* -1: none */
@@ -31,6 +32,7 @@ struct wr_desk {
     struct wr_desk_place place;
     struct wr_desk_source source;
     int fd, wake_fd;
+    int64_t rests_until; /* nobody is let in before */
     pthread_t thread;
     struct client clients[WR_DESK_CLIENTS];
 };
@@ -55,8 +57,11 @@ static void hang_up(struct client *client)
 static void welcome(struct wr_desk *desk)
 {
     int fd = accept4(desk->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
+    if (fd < 0) {
+        bool is_gone = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+        desk->rests_until = is_gone ? 0 : now_of() + REST_NS;
         return;
+    }
     struct client *client = NULL;
     for (size_t i = 0; i < WR_DESK_CLIENTS && client == NULL; i++)
         client = desk->clients[i].fd < 0 ? &desk->clients[i] : NULL;
@@ -122,6 +127,13 @@ static void listen_to(const struct wr_desk *desk, struct client *client)
     answer_next(desk, client);
 }
 
+/* Whether a request waits that has come already. */
+static bool is_behind(const struct client *client)
+{
+    return client->fd >= 0 && !has_answer(client) && client->heard > 0 &&
+           memchr(client->request, '\n', client->heard) != NULL;
+}
+
 static void attend(const struct wr_desk *desk, struct client *client, short events)
 {
     if (client->fd < 0)
@@ -130,7 +142,7 @@ static void attend(const struct wr_desk *desk, struct client *client, short even
         hang_up(client);
     else if (has_answer(client) && (events & (POLLOUT | POLLERR | POLLHUP)) != 0)
         speak(client);
-    else if (!has_answer(client) && client->heard > 0 && memchr(client->request, '\n', client->heard) != NULL)
+    else if (is_behind(client))
         answer_next(desk, client);
     else if (!has_answer(client) && (events & (POLLIN | POLLERR | POLLHUP)) != 0)
         listen_to(desk, client);
@@ -141,13 +153,6 @@ static void attend(const struct wr_desk *desk, struct client *client, short even
 static short wants(const struct client *client)
 {
     return has_answer(client) ? POLLOUT : POLLIN;
-}
-
-/* Whether a request waits that has come already. */
-static bool is_behind(const struct client *client)
-{
-    return client->fd >= 0 && !has_answer(client) && client->heard > 0 &&
-           memchr(client->request, '\n', client->heard) != NULL;
 }
 
 static void *run(void *context)
@@ -161,7 +166,8 @@ static void *run(void *context)
             polls[i] = (struct pollfd){.fd = client->fd, .events = wants(client)};
             timeout_ms = is_behind(client) ? 0 : timeout_ms;
         }
-        polls[WR_DESK_CLIENTS] = (struct pollfd){.fd = desk->fd, .events = POLLIN};
+        bool rests = now_of() < desk->rests_until;
+        polls[WR_DESK_CLIENTS] = (struct pollfd){.fd = rests ? -1 : desk->fd, .events = POLLIN};
         polls[WR_DESK_CLIENTS + 1] = (struct pollfd){.fd = desk->wake_fd, .events = POLLIN};
         if (poll(polls, WR_DESK_CLIENTS + 2, timeout_ms) < 0 && errno != EINTR)
             return NULL;
@@ -191,7 +197,7 @@ int wr_desk_open(const char *state_path, struct wr_engine *engine, struct wr_des
     struct wr_desk *desk = calloc(1, sizeof *desk);
     if (desk == NULL)
         return WEIR_E_NOMEM;
-    desk->source = (struct wr_desk_source){engine, wr_engine_store(engine)};
+    desk->source = (struct wr_desk_source){.engine = engine, .store = wr_engine_store(engine)};
     for (size_t i = 0; i < WR_DESK_CLIENTS; i++)
         desk->clients[i].fd = -1;
     int error = wr_desk_place_listen(&desk->place, state_path, &desk->fd);

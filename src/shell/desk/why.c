@@ -5,13 +5,12 @@
 #include "shell/desk/ask.h"
 #include "shell/memory/memory.h"
 
-#define AGENT "weir" /* where no crawl says as whom it goes */
-
 struct why {
     struct wr_desk_ask *ask;
     char memory[WR_URL_ROOM];
     struct wr_url url;
     int64_t job;
+    char agent[WR_DESK_AGENT_ROOM];
     struct wr_why live; /* of a crawl */
     /* As the store has it. */
     bool has_task;
@@ -42,10 +41,16 @@ static void on_host(void *context, const struct wr_store_row *row)
     why->host = row->host;
 }
 
+static void on_job(void *context, const struct wr_store_row *row)
+{
+    struct why *why = context;
+    why->ask->source->agent_of(row->job.settings, why->agent);
+}
+
 static void on_robots(void *context, const struct wr_store_row *row)
 {
     struct why *why = context;
-    const struct wr_robots_options options = {.agent = wr_span_of(AGENT), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
+    const struct wr_robots_options options = {.agent = wr_span_of(why->agent), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
     bool has_rules = row->robots.kind == WR_STORE_ROBOTS_TEXT;
     why->has_robots =
         !has_rules || wr_robots_parse(row->robots.text, &options, wr_allocator_or_system(NULL), &why->robots) == 0;
@@ -63,6 +68,12 @@ static int read_task(struct why *why)
                                          .row = on_task,
                                          .context = why};
     return wr_store_read(why->ask->source->store, &query);
+}
+
+static int read_agent(struct why *why)
+{
+    const struct wr_store_query query = {.what = WR_STORE_JOBS, .job = why->job, .row = on_job, .context = why};
+    return why->ask->source->agent_of != NULL ? wr_store_read(why->ask->source->store, &query) : 0;
 }
 
 static int read_host(struct why *why)
@@ -214,6 +225,10 @@ static size_t stored_bounds(const struct why *why, struct wr_plan_bound *bounds)
                                    .source = WR_SOURCE_ROBOTS,
                                    .value_ns = memory->robots_delay_ns,
                                    .line = why->robots != NULL ? wr_robots_interval_line(why->robots) : 0};
+    if (why->host.blocked_until_wall_at > wall_now)
+        bounds[count++] = (struct wr_plan_bound){.reason = WEIR_REASON_BREAKER,
+                                                 .source = WR_SOURCE_LEARNED,
+                                                 .wait_ns = why->host.blocked_until_wall_at - wall_now};
     if (memory->retry_wall_at > wall_now)
         bounds[count++] = (struct wr_plan_bound){.reason = WEIR_REASON_RETRY_AFTER,
                                                  .source = WR_SOURCE_HEADER,
@@ -263,7 +278,9 @@ static int find_out(struct why *why)
         tell_live(why);
         return 0;
     }
-    error = read_host(why);
+    error = read_agent(why);
+    if (error == 0)
+        error = read_host(why);
     if (error == 0)
         tell_stored(why);
     return error;
@@ -272,8 +289,11 @@ static int find_out(struct why *why)
 int wr_ask_why(struct wr_desk_ask *ask)
 {
     struct wr_span text = wr_ask_text(ask, "url");
-    struct why why = {.ask = ask};
-    if (wr_url_parse(text, NULL, NULL, why.memory, sizeof why.memory, &why.url) != WR_URL_OK)
+    struct why why = {.ask = ask, .agent = "weir"};
+    char memory[WR_URL_ROOM];
+    struct wr_url given;
+    if (wr_url_parse(text, NULL, NULL, memory, sizeof memory, &given) != WR_URL_OK ||
+        wr_url_canonical(&given, why.memory, sizeof why.memory, &why.url) != WR_URL_OK)
         return wr_invalid("not a URL; use for example https://example.org/page");
     wr_buf_init(&why.task, wr_allocator_or_system(NULL), WR_DESK_ANSWER_MAX);
     int error = find_out(&why);

@@ -105,7 +105,7 @@ void wr_course_take(struct wr_course *course, struct wr_engine *engine, int64_t 
     for (size_t i = 0; i < look->count; i++)
         if (look->hosts[i].requests > 0)
             wr_course_see(course, look->hosts[i].key, look->hosts[i].requests, is_whole);
-    wr_look_free(engine, look);
+    wr_look_free(look);
 }
 
 size_t wr_course_tell(const struct wr_course *course, struct wr_span key, uint64_t requests, int64_t elapsed_ns,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* look.c - looking at a crawl while it runs: each loop finds the foremost of its hosts, a few hundred at a time, and
  * who asked puts them together. */
-#include "base/alloc.h"
 #include "base/ascii.h"
 #include "shell/engine/state.h"
 
@@ -9,7 +8,7 @@
 #include <stdlib.h>
 
 #define MOST 20
-#define HOSTS_AT_ONCE 256 /* some 50 µs */
+#define HOSTS_AT_ONCE 256 /* at a glance: half a millisecond, if they are in no cache */
 #define RESTARTS_MAX 3    /* when the table of hosts has grown meanwhile */
 
 const char *wr_look_sort_name(enum wr_look_sort sort)
@@ -146,27 +145,8 @@ static int64_t rank_of(const struct wr_plan_glance *glance, enum wr_look_sort so
     return 0;
 }
 
-static enum wr_host_state state_of(const struct wr_plan_glance *glance)
-{
-    if (glance->reason == WEIR_REASON_PAUSED)
-        return WR_HOST_PAUSED;
-    if (glance->queued == 0 && glance->in_flight == 0)
-        return WR_HOST_IDLE;
-    switch (glance->reason) {
-    case WEIR_REASON_RETRY_AFTER:
-    case WEIR_REASON_RATE_LIMIT_RESET:
-    case WEIR_REASON_BREAKER:
-    case WEIR_REASON_ROBOTS:
-    case WEIR_REASON_RETRY:
-        return WR_HOST_HELD;
-    default:
-        return WR_HOST_ACTIVE;
-    }
-}
-
-/* Whether one comes before the other. Equals are in the order of their names. */
-static bool is_before(const struct wr_look_query *query, int64_t rank, struct wr_span key, int64_t other_rank,
-                      struct wr_span other_key)
+bool wr_look_is_before(const struct wr_look_query *query, int64_t rank, struct wr_span key, int64_t other_rank,
+                       struct wr_span other_key)
 {
     if (rank != other_rank)
         return (rank > other_rank) != query->is_reversed;
@@ -198,7 +178,7 @@ static void offer(struct part *part, const struct wr_plan_glance *glance)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct entry *entry = &part->entries[part->order[middle]];
-        if (is_before(part->query, rank, glance->key, entry->rank, key_of(entry)))
+        if (wr_look_is_before(part->query, rank, glance->key, entry->rank, key_of(entry)))
             high = middle;
         else
             low = middle + 1;
@@ -246,7 +226,7 @@ static bool walk(struct wr_crawl_loop *loop, struct part *part)
         if (!is_wanted(part, glance.key))
             continue;
         part->matched++;
-        part->states[state_of(&glance)]++;
+        part->states[wr_host_state_of(glance.reason, glance.queued, glance.in_flight)]++;
         offer(part, &glance);
     }
     return host == NULL;
@@ -305,8 +285,8 @@ static struct part *foremost(struct part *parts, uint32_t count, const size_t *t
         if (taken[i] == part->filled)
             continue;
         size_t n = taken[i], m = best != NULL ? taken[best - parts] : 0;
-        if (best == NULL || is_before(part->query, part->ranks[n], wr_span_of(part->hosts[n].key), best->ranks[m],
-                                      wr_span_of(best->hosts[m].key)))
+        if (best == NULL || wr_look_is_before(part->query, part->ranks[n], wr_span_of(part->hosts[n].key),
+                                              best->ranks[m], wr_span_of(best->hosts[m].key)))
             best = part;
     }
     return best;
@@ -365,8 +345,7 @@ int wr_engine_look(struct wr_engine *engine, const struct wr_look_query *query, 
     return error;
 }
 
-void wr_look_free(struct wr_engine *engine, struct wr_look *look)
+void wr_look_free(struct wr_look *look)
 {
-    (void)engine;
     free(look);
 }

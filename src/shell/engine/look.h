@@ -4,7 +4,7 @@
  *     wr_engine_look(engine, &(struct wr_look_query){.sort = WR_SORT_WAIT, .most = 20}, &look);
  *     for (size_t i = 0; i < look->count; i++)
  *         … look->hosts[i] …
- *     wr_look_free(engine, look);
+ *     wr_look_free(look);
  *     wr_engine_pause(engine, wr_span_of("example.org"), true);     no start after it has returned
  *
  * From any thread but the loops' and the store's, from wr_engine_start until wr_engine_finish is called. Each call is a
@@ -45,6 +45,10 @@ struct wr_look_query {
     size_t most;           /* at most WR_LOOK_MAX; 0: 20 */
 };
 
+/* Whether one comes before the other: the greatest rank first, and equals in the order of their names. */
+bool wr_look_is_before(const struct wr_look_query *query, int64_t rank, struct wr_span key, int64_t other_rank,
+                       struct wr_span other_key);
+
 /* A host that is in memory: it has tasks, or had some lately. */
 struct wr_look_host {
     char key[WEIR_PACE_KEY_MAX + 1];
@@ -78,7 +82,8 @@ struct wr_look {
 
 /* WEIR_E_CLOSED, WEIR_E_NOMEM. */
 int wr_engine_look(struct wr_engine *engine, const struct wr_look_query *query, struct wr_look **ret_look);
-void wr_look_free(struct wr_engine *engine, struct wr_look *look);
+/* NULL is fine. */
+void wr_look_free(struct wr_look *look);
 /* WEIR_E_ABSENT: it is not in memory. WEIR_E_CLOSED. */
 int wr_engine_look_host(struct wr_engine *engine, struct wr_span key, struct wr_look_host *ret_host);
 
@@ -88,7 +93,6 @@ struct wr_why {
     char key[WEIR_PACE_KEY_MAX + 1]; /* of its host */
     uint64_t fingerprint;
     bool in_scope; /* as a link would be judged; seeds are in any */
-    bool is_known; /* it was accepted, or refused after it was stored */
     struct wr_plan_seat seat;
     struct wr_ruling ruling; /* of robots.txt */
     char rule[256];          /* that decided, as written and as much as fits; "": none */

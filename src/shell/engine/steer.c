@@ -47,7 +47,6 @@ static bool answer_why(struct wr_crawl_loop *loop, struct wr_question *question)
     int64_t now = wr_crawl_loop_now(loop);
     struct wr_span rule;
     const struct wr_plan_host *host = wr_plan_host_find(loop->plan, wr_span_of(why->key));
-    why->is_known = wr_plan_knows(loop->plan, job, why->fingerprint);
     why->has_host = host != NULL;
     why->expected_ns = -1;
     if (host == NULL)

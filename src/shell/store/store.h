@@ -376,6 +376,8 @@ struct wr_store_query {
     bool is_hasty;          /* WEIR_E_FULL rather than waiting for a paused store */
     uint64_t *ret_accepted; /* TASKS: how many of `job` and `key` there are, ended or not, known when `done` is called;
                                NULL: nobody asks */
+    int64_t *ret_next; /* ALL_TASKS: go on after this, known when `done` is called; 0: those were all. With it, only
+                          WR_STORE_WALK tasks of all jobs are looked at, so that no other waits long for its turn */
     void (*row)(void *context, const struct wr_store_row *row);
     wr_store_done *done; /* NULL: waits */
     void *context;
@@ -387,6 +389,7 @@ struct wr_store_query {
  * found out while reading goes to `done`.
  */
 #define WR_STORE_READS_MAX 4096
+#define WR_STORE_WALK 65536
 int wr_store_read(struct wr_store *store, const struct wr_store_query *query);
 
 struct wr_store_stats {

@@ -2,6 +2,13 @@
 /* read.c - queries as statements. */
 #include "shell/store/sqlite/sqlite.h"
 
+/* The last task that is looked at. */
+static int64_t walk_end(const struct wr_store_query *query)
+{
+    bool is_bounded = query->ret_next != NULL && query->after.id < INT64_MAX - WR_STORE_WALK;
+    return is_bounded ? query->after.id + WR_STORE_WALK : INT64_MAX;
+}
+
 /* Which statement, ready to be stepped. */
 static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_query *query, int64_t wall_now)
 {
@@ -40,7 +47,9 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
         (void)sqlite3_bind_int64(statement, 1, query->what == WR_STORE_ALL_HOSTS ? 0 : query->job);
         (void)sqlite3_bind_int64(statement, 2, query->after.id);
         if (query->what == WR_STORE_ALL_TASKS)
-            (void)sqlite3_bind_int64(statement, 3, query->earlier);
+            wr_bind_numbers(statement, 3, (const int64_t[]){query->earlier, walk_end(query)}, 2);
+        if (query->what == WR_STORE_REPORTS)
+            (void)sqlite3_bind_int64(statement, 3, query->limit > 0 ? (int64_t)query->limit : -1);
         break;
     case WR_STORE_ONE_HOST:
     case WR_STORE_ONE_ROBOTS:
@@ -122,10 +131,26 @@ static bool give_damaged(struct wr_sqlite *sqlite, sqlite3_stmt *statement, cons
     return true;
 }
 
+/* `last`: the row at which the reading ended because that was enough; 0: it went as far as it may. */
+static int find_next(struct wr_sqlite *sqlite, const struct wr_store_query *query, int64_t last, int64_t *ret_next)
+{
+    sqlite3_stmt *statement = sqlite->statements[WR_SQL_READ_LAST_TASK];
+    int code = sqlite3_step(statement);
+    int64_t newest = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+
+    (void)sqlite3_reset(statement);
+    if (code != SQLITE_ROW)
+        return wr_sqlite_error(sqlite, code);
+    int64_t end = last != 0 ? last : walk_end(query);
+    *ret_next = end < newest ? end : 0;
+    return 0;
+}
+
 int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *query, int64_t wall_now)
 {
     struct wr_sqlite *sqlite = wr_sqlite_of(backend);
     size_t count = 0;
+    int64_t last = 0;
     int code = SQLITE_DONE;
 
     if (query->what == WR_STORE_CHECK)
@@ -138,6 +163,7 @@ int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *quer
                 wr_sqlite_task_note(sqlite, row.task.fingerprint, row.task.id);
             query->row(query->context, &row);
             count++;
+            last = query->what == WR_STORE_ALL_TASKS && count == query->limit ? row.task.id : 0;
         } else {
             count += give_damaged(sqlite, statement, query, &row, wall_now);
         }
@@ -147,5 +173,7 @@ int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *quer
     int error = wr_sqlite_error(sqlite, code);
     if (error == 0 && query->what == WR_STORE_TASKS && query->ret_accepted != NULL)
         error = wr_sqlite_host_accepted(sqlite, query->job, query->key, query->ret_accepted);
+    if (error == 0 && query->what == WR_STORE_ALL_TASKS && query->ret_next != NULL)
+        error = find_next(sqlite, query, last, query->ret_next);
     return error;
 }

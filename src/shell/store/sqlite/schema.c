@@ -110,12 +110,12 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
 #define OF_HOST                                                                              \
     " AND t.host = (SELECT id FROM hosts WHERE host = ?2) AND (t.priority, t.id) > (?3, ?4)" \
     " ORDER BY t.priority, t.id"
-/* Of a queued one, how many are before it in its host's queue, up to WR_STORE_BEFORE_MAX. */
 #define ANY_TASKS(before)                                                                                          \
     "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, NULL, t.hops," \
     " t.state, t.status, t.bytes, t.verdict, t.why, t.ended_at_ms, h.host, " before                                \
     ", " VISIT("t") ", e.verdict, " VISIT(                                                                         \
         "e") " FROM tasks AS t NOT INDEXED LEFT JOIN hosts AS h ON h.id = t.host" EARLIER("?3") " WHERE "
+/* Of a queued one, how many are before it in its host's queue, at most 100 000. */
 #define COUNT_BEFORE                                                                                       \
     "CASE t.state WHEN 0 THEN (SELECT count(*) FROM (SELECT 1 FROM tasks AS q INDEXED BY tasks_queued"     \
     " WHERE q.job = t.job AND q.host = t.host AND q.state = 0 AND (q.priority, q.id) < (t.priority, t.id)" \
@@ -188,14 +188,17 @@ static const char *const sql[WR_SQL_COUNT] = {
         "SELECT id, host, 0, " WR_MEMORY_COLUMNS WR_HOST_COLUMNS " FROM hosts WHERE id > ?2 AND ?1 = 0 ORDER BY id",
     [WR_SQL_READ_ONE_TASK] =
         ANY_TASKS(COUNT_BEFORE) "t.id = (SELECT id FROM tasks WHERE job = ?1 AND fingerprint = ?2)",
-    [WR_SQL_READ_ALL_TASKS] = ANY_TASKS("0") "t.id > ?2 AND t.job = ?1 ORDER BY t.id",
+    [WR_SQL_READ_ALL_TASKS] = ANY_TASKS("0") "t.id > ?2 AND t.id <= ?4 AND t.job = ?1 ORDER BY t.id",
+    [WR_SQL_READ_LAST_TASK] = "SELECT coalesce(max(id), 0) FROM tasks",
     [WR_SQL_READ_ROBOTS] =
         "SELECT url, kind, text, etag, modified, max_age_ms, fetched_at_ms FROM robots WHERE url = ?1",
     [WR_SQL_READ_FREE] =
         "SELECT h.id, h.host FROM tasks AS t JOIN hosts AS h ON h.id = t.host WHERE t.job = ?1"
         " AND t.state = 1 AND t.verdict IN ('fetched', 'too_large', 'unchanged') AND h.blocked_until_ms <= ?2",
-    [WR_SQL_READ_REPORTS] = "SELECT job, run, ended_at_ms, report FROM reports WHERE (?1 = 0 OR job = ?1)"
-                            " AND (?2 = 0 OR run = ?2) ORDER BY ended_at_ms DESC, job DESC, run DESC",
+    [WR_SQL_READ_REPORTS] = "SELECT job, run, ended_at_ms, report FROM reports WHERE rowid IN"
+                            " (SELECT rowid FROM reports WHERE (?1 = 0 OR job = ?1) AND (?2 = 0 OR run = ?2)"
+                            " ORDER BY ended_at_ms DESC, job DESC, run DESC LIMIT ?3)"
+                            " ORDER BY ended_at_ms DESC, job DESC, run DESC", /* texts are long: only those wanted */
     [WR_SQL_READ_OUTPUTS] = "SELECT job, path, bytes FROM outputs WHERE job = ?1 ORDER BY path",
 };
 
