@@ -168,7 +168,7 @@ static void wait_a_while(struct wr_warm *warm)
     int64_t due_at, wait_ns = LOOK_EVERY_NS;
     if (wr_heap_peek(&warm->probes, &due_at) != NULL && due_at - now() < wait_ns)
         wait_ns = due_at > now() ? due_at - now() : 0;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
+    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* as `changed` counts */
     wait_ns += until.tv_nsec;
     until.tv_sec += wait_ns / WEIR_SECOND;
     until.tv_nsec = wait_ns % WEIR_SECOND;

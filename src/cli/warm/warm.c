@@ -329,6 +329,16 @@ static int finish(struct job *job)
 
 /* ---- beginning and end ---- */
 
+/* Whoever waits does so by the monotonic clock: nobody sets that. */
+static void init_changed(pthread_cond_t *ret_changed)
+{
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(ret_changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+}
+
 /* False after a complaint. */
 static bool init_warm(struct job *job)
 {
@@ -349,7 +359,7 @@ static bool init_warm(struct job *job)
     wr_map_init(&warm->sitemaps_known, wr_allocator_or_system(NULL), &warm->hash_key, WR_WARM_SITEMAPS_MAX + 1);
     wr_heap_init(&warm->probes, wr_allocator_or_system(NULL), job->settings.max_pages + 1);
     (void)pthread_mutex_init(&warm->lock, NULL);
-    (void)pthread_cond_init(&warm->changed, NULL);
+    init_changed(&warm->changed);
     return true;
 }
 
