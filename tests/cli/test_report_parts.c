@@ -110,7 +110,26 @@ static void hosts_that_were_asked_most_stay(void **state)
     assert_int_equal(starts[0], 500);
 }
 
-WEIR_TESTS(test(course_has_the_starts_of_each_step_and_of_the_last_that_was_not_over),
+static void where_looking_at_all_hosts_takes_long_steps_are_longer(void **state)
+{
+    int64_t starts[WR_COURSE_POINTS];
+    (void)state;
+    wr_course_init(&course);
+    wr_course_stretch(&course, 10000); /* 20 ms of each second */
+    assert_int_equal(course.step_ns, WEIR_SECOND);
+    wr_course_step(&course, 3 * WEIR_SECOND);
+    wr_course_see(&course, "a.example", 30, true);
+    wr_course_stretch(&course, 100000);
+    assert_int_equal(course.step_ns, 16 * WEIR_SECOND);
+    wr_course_step(&course, 16 * WEIR_SECOND);
+    wr_course_see(&course, "a.example", 170, true);
+    size_t count = wr_course_tell(&course, wr_span_of("a.example"), 175, 17 * WEIR_SECOND, starts);
+    assert_int_equal(count, 2);
+    assert_true(starts[0] == 170 && starts[1] == 5);
+}
+
+WEIR_TESTS(test(where_looking_at_all_hosts_takes_long_steps_are_longer),
+           test(course_has_the_starts_of_each_step_and_of_the_last_that_was_not_over),
            test(run_shorter_than_a_step_is_one_step), test(steps_are_joined_and_no_start_is_lost_however_long_it_takes),
            test(what_was_before_a_host_was_seen_is_not_made_up),
            test(host_that_was_forgotten_meanwhile_counts_from_nothing), test(hosts_that_were_asked_most_stay))

@@ -105,6 +105,28 @@ static void only_lines_that_changed_are_written(void **state)
     (void)close(ends[1]);
 }
 
+static void a_line_that_could_not_be_written_is_written_later(void **state)
+{
+    int ends[2];
+    char text[4096];
+
+    (void)state;
+    assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+    memset(text, 'x', sizeof text);
+    begin(40, 1);
+    wr_frame_put(&frame, 0, "shown");
+    while (write(ends[1], text, sizeof text) > 0) /* nobody reads */
+        continue;
+    wr_frame_write(&frame, ends[1]);
+    while (read(ends[0], text, sizeof text) > 0)
+        continue;
+    wr_frame_write(&frame, ends[1]);
+    ssize_t bytes = read(ends[0], text, sizeof text);
+    assert_true(bytes > 0 && memmem(text, (size_t)bytes, "shown", 5) != NULL);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 static void every_width_shows_host_and_reason_and_none_is_exceeded(void **state)
 {
     struct wr_look_host host = {.key = "a-rather-long-name-of-a-host.example.org:8443",
@@ -179,5 +201,6 @@ static void colours_and_letters_follow_the_environment(void **state)
 
 WEIR_TESTS(test(what_is_too_long_is_cut_at_the_edge), test(what_servers_write_cannot_move_the_cursor),
            test(without_colours_only_what_is_chosen_stands_out), test(bars_are_drawn_with_what_the_terminal_has),
-           test(only_lines_that_changed_are_written), test(every_width_shows_host_and_reason_and_none_is_exceeded),
-           test(keys_are_read_out_of_what_terminals_send), test(colours_and_letters_follow_the_environment))
+           test(only_lines_that_changed_are_written), test(a_line_that_could_not_be_written_is_written_later),
+           test(every_width_shows_host_and_reason_and_none_is_exceeded), test(keys_are_read_out_of_what_terminals_send),
+           test(colours_and_letters_follow_the_environment))

@@ -2,6 +2,7 @@
 /* frame.c - a screenful of text. */
 #include "cli/view/frame.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,30 +97,33 @@ static bool is_shown(const struct wr_frame *frame, int row)
     return !frame->is_stale && shown->bytes == line->bytes && memcmp(shown->text, line->text, line->bytes) == 0;
 }
 
-static void write_all(int fd, const char *data, size_t bytes)
+/* False: it was not, or not all. The terminal may be gone; the crawl is not. */
+static bool write_all(int fd, const char *data, size_t bytes)
 {
     while (bytes > 0) {
         ssize_t written = write(fd, data, bytes);
+        if (written < 0 && errno == EINTR)
+            continue;
         if (written <= 0)
-            return; /* a terminal that is gone; the crawl is not */
+            return false;
         data += written;
         bytes -= (size_t)written;
     }
+    return true;
 }
 
 void wr_frame_write(struct wr_frame *frame, int fd)
 {
     char text[WR_FRAME_LINE_ROOM + STYLES_ROOM];
 
-    if (frame->is_stale)
-        write_all(fd, "\033[0m\033[2J", 8);
+    bool is_written = !frame->is_stale || write_all(fd, "\033[0m\033[2J", 8);
     for (int row = 0; row < frame->height; row++) {
         struct wr_frame_line *line = &frame->lines[row];
         if (is_shown(frame, row))
             continue;
         int bytes = snprintf(text, sizeof text, "\033[%d;1H%.*s\033[0m\033[K", row + 1, (int)line->bytes, line->text);
-        write_all(fd, text, (size_t)bytes);
+        is_written = write_all(fd, text, (size_t)bytes) && is_written;
         frame->shown[row] = *line;
     }
-    frame->is_stale = false;
+    frame->is_stale = !is_written; /* else who knows what is there */
 }

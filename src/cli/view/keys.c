@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/parse.h"
 #include "cli/kit/output.h"
 #include "cli/view/state.h"
@@ -98,7 +99,7 @@ static void follow_chosen(struct wr_view *view)
         memcpy(view->chosen_key, look->hosts[view->chosen].key, sizeof view->chosen_key);
 }
 
-void wr_view_look(struct wr_view *view, size_t rows)
+void wr_view_look(struct wr_view *view)
 {
     struct wr_look_query query = {.sort = view->sort,
                                   .is_reversed = view->is_reversed,
@@ -112,10 +113,6 @@ void wr_view_look(struct wr_view *view, size_t rows)
         view->look = look;
         follow_chosen(view);
     }
-    if (view->chosen < view->top)
-        view->top = view->chosen;
-    if (view->chosen >= view->top + rows)
-        view->top = view->chosen - rows + 1;
 }
 
 /* ---- steering ---- */
@@ -132,7 +129,7 @@ static void move(struct wr_view *view, ptrdiff_t by)
 }
 
 /* The host that keys are for; NULL: there is none. */
-static const struct wr_look_host *choose(struct wr_view *view)
+static struct wr_look_host *choose(struct wr_view *view)
 {
     move(view, 0);
     return view->look == NULL || view->look->count == 0 ? NULL : &view->look->hosts[view->chosen];
@@ -141,7 +138,9 @@ static const struct wr_look_host *choose(struct wr_view *view)
 static void tell_error(struct wr_view *view, int error)
 {
     if (error != 0)
-        wr_view_say(view, error == WEIR_E_ABSENT ? "this host has nothing to do any more" : "the crawl is ending");
+        wr_view_say(view, error == WEIR_E_ABSENT   ? "this host has nothing to do any more"
+                          : error == WEIR_E_CLOSED ? "the crawl is ending"
+                                                   : wr_error_words(error));
 }
 
 static void ask(struct wr_view *view, enum wr_view_asks what)
@@ -194,13 +193,15 @@ static void answer_key(struct wr_view *view, int key)
 
 static void steer_key(struct wr_view *view, int key)
 {
-    const struct wr_look_host *host = choose(view);
+    struct wr_look_host *host = choose(view);
 
     if (host == NULL)
         return;
-    if (key == 'p')
-        tell_error(view, wr_engine_pause(view->engine, wr_span_of(host->key), !host->is_paused));
-    else if (key == 'f')
+    if (key == 'p') {
+        int error = wr_engine_pause(view->engine, wr_span_of(host->key), !host->is_paused);
+        host->is_paused ^= error == 0; /* until the next look */
+        tell_error(view, error);
+    } else if (key == 'f')
         tell_error(view, wr_engine_forget(view->engine, wr_span_of(host->key)));
     else
         ask(view, WR_ASKS_INTERVAL);

@@ -24,7 +24,7 @@ struct wr_view {
     struct wr_engine *engine;
     struct wr_terminal terminal;
     struct wr_frame frame;
-    int64_t drawn_at;
+    int64_t looked_at;
     /* What is looked at. */
     enum wr_look_sort sort;
     bool is_reversed;
@@ -47,8 +47,8 @@ struct wr_view {
     size_t said_count;
 };
 
-/* Takes a new look, of which so many rows are shown. */
-void wr_view_look(struct wr_view *view, size_t rows);
+/* Takes a new look: not for each key, for it costs the loops time. */
+void wr_view_look(struct wr_view *view);
 /* True: something is to be drawn anew. */
 bool wr_view_read_keys(struct wr_view *view);
 /* "": nothing was said. */

@@ -14,7 +14,7 @@
 #include "cli/view/hosts.h"
 #include "cli/view/state.h"
 
-#define DRAW_NS (500 * WEIR_MILLISECOND)
+#define LOOK_NS (500 * WEIR_MILLISECOND)
 #define HEAD_ROWS 4    /* totals, and the table's head */
 #define EVENTS_FROM 18 /* rows of a terminal that has room for events */
 
@@ -145,6 +145,15 @@ static void draw_keys(struct wr_view *view, int row)
 
 /* ---- all of it ---- */
 
+/* The chosen one is among the rows that are shown. */
+static void scroll(struct wr_view *view, size_t rows)
+{
+    if (view->chosen < view->top)
+        view->top = view->chosen;
+    if (view->chosen >= view->top + rows)
+        view->top = view->chosen - rows + 1;
+}
+
 static void draw(struct wr_view *view, const struct wr_view_totals *totals)
 {
     int width, height;
@@ -154,7 +163,7 @@ static void draw(struct wr_view *view, const struct wr_view_totals *totals)
     height = view->frame.height;
     int events = height >= EVENTS_FROM ? height / 6 : 0;
     int rows = height - HEAD_ROWS - 1 - events;
-    wr_view_look(view, rows > 0 ? (size_t)rows : 1);
+    scroll(view, rows > 0 ? (size_t)rows : 1);
     draw_totals(view, totals);
     draw_note(view, totals->stats);
     draw_hosts(view, rows);
@@ -165,10 +174,13 @@ static void draw(struct wr_view *view, const struct wr_view_totals *totals)
 
 void wr_view_turn(struct wr_view *view, const struct wr_view_totals *totals)
 {
-    bool is_due = wr_view_read_keys(view) || totals->stats->elapsed_ns - view->drawn_at >= DRAW_NS;
+    bool is_typed = wr_view_read_keys(view);
+    bool is_due = view->look == NULL || totals->stats->elapsed_ns - view->looked_at >= LOOK_NS;
 
-    if (!is_due)
-        return;
-    view->drawn_at = totals->stats->elapsed_ns;
-    draw(view, totals);
+    if (is_due) {
+        view->looked_at = totals->stats->elapsed_ns;
+        wr_view_look(view);
+    }
+    if (is_typed || is_due)
+        draw(view, totals);
 }

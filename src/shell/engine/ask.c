@@ -20,10 +20,7 @@ static void done(struct wr_question *question, bool is_dropped)
 static void read_question(struct wr_crawl_loop *loop, struct wr_letter *letter)
 {
     struct wr_question *question = question_of(letter);
-    int64_t began_at = wr_crawl_loop_now(loop);
-    bool is_over = question->answer(loop, question);
-    question->took_ns += wr_crawl_loop_now(loop) - began_at;
-    if (is_over)
+    if (question->answer(loop, question))
         done(question, false);
     else
         wr_letter_send(loop, letter); /* others have their turn */

@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#define GLANCE_NS 2000 /* of a loop's time, at each host */
+#define LOOK_SHARE 50  /* at most so small a part of the loops' time */
+
 void wr_course_init(struct wr_course *ret_course)
 {
     memset(ret_course, 0, sizeof *ret_course);
@@ -29,6 +32,12 @@ void wr_course_step(struct wr_course *course, int64_t elapsed_ns)
     while (elapsed_ns / course->step_ns >= WR_COURSE_POINTS) /* there is room for the one that is not over */
         join_pairs(course);
     course->points = (uint32_t)(elapsed_ns / course->step_ns);
+}
+
+void wr_course_stretch(struct wr_course *course, uint64_t hosts)
+{
+    while (hosts > (uint64_t)(course->step_ns / LOOK_SHARE / GLANCE_NS))
+        join_pairs(course);
 }
 
 /* ---- hosts ---- */
@@ -105,6 +114,7 @@ void wr_course_take(struct wr_course *course, struct wr_engine *engine, int64_t 
     for (size_t i = 0; i < look->count; i++)
         if (look->hosts[i].requests > 0)
             wr_course_see(course, look->hosts[i].key, look->hosts[i].requests, is_whole);
+    wr_course_stretch(course, look->matched);
     wr_look_free(look);
 }
 

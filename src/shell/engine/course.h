@@ -4,11 +4,11 @@
  *     wr_course_init(&course);
  *     while (!wr_engine_wait(engine, …))
  *         wr_course_take(&course, engine, stats.elapsed_ns);     looks when a step is over
- *     host = wr_course_find(&course, key);                       after wr_engine_finish
+ *     count = wr_course_tell(&course, key, …, starts);           after wr_engine_finish
  *
  * Bounded: the WR_COURSE_HOSTS hosts that were asked most, as far as could be seen, and WR_COURSE_POINTS steps. A step
- * is a second at first; when there are too many they are joined in pairs, and last twice as long. A look costs what
- * wr_engine_look does, once in a step.
+ * is a second at first; when there are too many they are joined in pairs, and last twice as long. So they do where a
+ * look at all hosts would cost more than a fiftieth of a step.
  */
 #ifndef WR_SHELL_ENGINE_COURSE_H
 #define WR_SHELL_ENGINE_COURSE_H
@@ -41,8 +41,11 @@ void wr_course_take(struct wr_course *course, struct wr_engine *engine, int64_t 
 /* One look at a host, in the step that is over; `is_whole`: before the first one it had not been asked. */
 void wr_course_see(struct wr_course *course, const char *key, uint64_t requests, bool is_whole);
 
-/* `points` steps are over. */
+/* So much time has passed: counts the steps that are over, and joins them if there are too many. */
 void wr_course_step(struct wr_course *course, int64_t elapsed_ns);
+
+/* There are so many hosts to look at: steps become as long as that takes them to be. */
+void wr_course_stretch(struct wr_course *course, uint64_t hosts);
 
 /* What was started in each step, also in the one in which the run ended: at most WR_COURSE_POINTS, returns how many.
  * -1: not known. 0 if nothing is known of the host. */

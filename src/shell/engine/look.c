@@ -306,7 +306,6 @@ static int put_together(struct part *parts, uint32_t count, size_t most, struct 
         look->hosts[look->count++] = part->hosts[taken[part - parts]++];
     for (uint32_t i = 0; i < count; i++) {
         look->matched += parts[i].matched;
-        look->took_ns += parts[i].question.took_ns;
         for (int state = 0; state < WR_HOST_STATES_COUNT; state++)
             look->states[state] += parts[i].states[state];
     }

@@ -76,7 +76,6 @@ struct wr_look {
     size_t count;
     uint64_t matched;                      /* that the filter let through */
     uint64_t states[WR_HOST_STATES_COUNT]; /* of them, in each state, as it is seen at a glance */
-    int64_t took_ns;                       /* of the loops' time, all together */
     struct wr_look_host hosts[];
 };
 

@@ -80,7 +80,6 @@ struct wr_question {
     struct wr_letter letter;
     struct wr_questions *asking;
     bool (*answer)(struct wr_crawl_loop *loop, struct wr_question *question);
-    int64_t took_ns;
 };
 
 struct wr_questions {

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* test_view_turns.c - what the live view asks of a crawl at each key, with a crawl and a terminal that only count. */
+#include "lib/test.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/view/state.h"
+
+static struct {
+    int looks, pauses, error;
+    bool is_paused;
+    const char *typed;
+} crawl;
+
+int __wrap_wr_engine_look(struct wr_engine *engine, const struct wr_look_query *query, struct wr_look **ret_look);
+int __wrap_wr_engine_pause(struct wr_engine *engine, struct wr_span key, bool paused);
+size_t __wrap_wr_engine_events(struct wr_engine *engine, uint64_t after, struct wr_engine_event *ret_events,
+                               size_t most);
+int __wrap_wr_terminal_key(struct wr_terminal *terminal);
+
+/* Two hosts. */
+int __wrap_wr_engine_look(struct wr_engine *engine, const struct wr_look_query *query, struct wr_look **ret_look)
+{
+    (void)engine;
+    (void)query;
+    crawl.looks++;
+    struct wr_look *look = calloc(1, sizeof *look + 2 * sizeof look->hosts[0]);
+    assert_non_null(look);
+    look->count = look->matched = 2;
+    memcpy(look->hosts[0].key, "a.example", sizeof "a.example");
+    memcpy(look->hosts[1].key, "b.example", sizeof "b.example");
+    look->hosts[0].is_paused = crawl.is_paused;
+    *ret_look = look;
+    return 0;
+}
+
+int __wrap_wr_engine_pause(struct wr_engine *engine, struct wr_span key, bool paused)
+{
+    (void)engine;
+    assert_true(wr_span_is(key, "a.example"));
+    crawl.pauses++;
+    if (crawl.error == WEIR_E_INVAL)
+        return wr_invalid("pacing is off");
+    crawl.is_paused = crawl.error == 0 ? paused : crawl.is_paused;
+    return crawl.error;
+}
+
+size_t __wrap_wr_engine_events(struct wr_engine *engine, uint64_t after, struct wr_engine_event *ret_events,
+                               size_t most)
+{
+    (void)engine;
+    (void)after;
+    (void)ret_events;
+    (void)most;
+    return 0;
+}
+
+int __wrap_wr_terminal_key(struct wr_terminal *terminal)
+{
+    (void)terminal;
+    return *crawl.typed == '\0' ? WR_KEY_NONE : *crawl.typed++;
+}
+
+static struct wr_view *view;
+static struct wr_engine_stats stats;
+
+/* Types these, and turns. */
+static void turn(const char *typed, int64_t at)
+{
+    crawl.typed = typed;
+    stats.elapsed_ns = at;
+    int to = open("/dev/null", O_WRONLY | O_CLOEXEC), before = dup(STDERR_FILENO);
+    assert_true(to >= 0 && before >= 0 && dup2(to, STDERR_FILENO) == STDERR_FILENO);
+    wr_view_turn(view, &(struct wr_view_totals){.stats = &stats, .left = "?"});
+    (void)dup2(before, STDERR_FILENO);
+    (void)close(before);
+    (void)close(to);
+}
+
+static void begin(void)
+{
+    memset(&crawl, 0, sizeof crawl);
+    view = calloc(1, sizeof *view);
+    assert_non_null(view);
+    (void)pthread_mutex_init(&view->lock, NULL);
+    turn("", 0);
+    assert_int_equal(crawl.looks, 1);
+}
+
+static void end(void)
+{
+    wr_look_free(view->look);
+    (void)pthread_mutex_destroy(&view->lock);
+    free(view);
+}
+
+static void a_key_is_drawn_on_the_look_that_is_there(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 1; i < 100; i++) {
+        turn(i % 2 == 1 ? "j" : "k", i * WEIR_MILLISECOND);
+        assert_int_equal(view->chosen, i % 2);
+        assert_int_equal(crawl.looks, 1);
+    }
+    turn("", 500 * WEIR_MILLISECOND);
+    assert_int_equal(crawl.looks, 2);
+    assert_int_equal(view->chosen, 1);
+    end();
+}
+
+static void a_host_is_paused_and_let_go_between_two_looks(void **state)
+{
+    (void)state;
+    begin();
+    turn("p", 1);
+    assert_true(crawl.is_paused);
+    turn("p", 2);
+    assert_true(!crawl.is_paused && crawl.pauses == 2 && crawl.looks == 1);
+    end();
+}
+
+static void what_went_wrong_is_said_in_its_own_words(void **state)
+{
+    static const struct {
+        int error;
+        const char *words;
+    } cases[] = {{WEIR_E_INVAL, "pacing is off"},
+                 {WEIR_E_CLOSED, "the crawl is ending"},
+                 {WEIR_E_ABSENT, "this host has nothing to do any more"}};
+    char line[WR_VIEW_LINE];
+    (void)state;
+    begin();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        crawl.error = cases[i].error;
+        turn("p", 1);
+        wr_view_last_said(view, line);
+        assert_string_equal(line, cases[i].words);
+    }
+    end();
+}
+
+WEIR_TESTS(test(a_key_is_drawn_on_the_look_that_is_there), test(a_host_is_paused_and_let_go_between_two_looks),
+           test(what_went_wrong_is_said_in_its_own_words))
