@@ -304,7 +304,7 @@ static void advise(struct crawl *crawl, const struct wr_engine_result *result)
 {
     const struct wr_engine_stats *stats = &result->stats;
     const struct wr_seeds *seeds = &crawl->seeds;
-    bool is_usual = strcmp(crawl->settings.state, "weir.db") == 0;
+    bool is_usual = strcmp(crawl->settings.state, WR_STATE_FILE) == 0;
     bool lacks_seeds = !seeds->is_complete && seeds->file != NULL && strcmp(seeds->file, "-") == 0;
     bool can_go_on = status_of(crawl, result) == STOPPED || (result->end == WR_END_FAILED && stats->queued > 0);
     if (can_go_on)

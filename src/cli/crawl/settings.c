@@ -175,7 +175,7 @@ bool wr_crawl_settings_init(struct wr_crawl_settings *ret_settings)
         .max_defer = 30 * WEIR_MINUTE,
         .max_body = (uint64_t)32 << 20,
         .failure_threshold = THRESHOLD,
-        .state = "weir.db",
+        .state = WR_STATE_FILE,
         .out = "crawl.jsonl",
         .warc_size = (uint64_t)1 << 30,
     };

@@ -91,7 +91,7 @@ static void show_list(const json_t *answer)
 }
 
 static const struct wr_option list_options[] = {
-    {"sort", WR_CHOICE(struct settings, sort), .choices = sorts, .help = "which come first (of a crawl that runs)"},
+    {"sort", WR_CHOICE(struct settings, sort), .choices = sorts, .help = "which come first"},
     {"reverse", WR_FLAG(struct settings, reverse), .help = "the last ones first"},
     {"filter", WR_STRING(struct settings, filter), .value = "TEXT", .help = "only hosts with this in their name"},
     {"top", WR_COUNT(struct settings, top), .value = "N", .min = 1, .max = WR_LOOK_MAX, .help = "so many at most"},
@@ -219,7 +219,7 @@ static int run_forget(int argc, char **argv)
 
 static const struct wr_option set_options[] = {
     {"interval", WR_DURATION(struct settings, interval), .value = "D", .min = 0,
-     .max = 30 * 86400 * UINT64_C(1000000000), .help = "at least this between two starts"},
+     .max = (uint64_t)WR_STORE_INTERVAL_MAX_NS, .help = "at least this between two starts"},
     {"max-rate", WR_STRING(struct settings, max_rate), .value = "N", .help = "at most so many starts a second"},
     {"default", WR_FLAG(struct settings, usual), .help = "as the crawl does with all hosts"},
     WR_SOURCE_OPTIONS(struct settings),

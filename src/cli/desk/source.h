@@ -8,8 +8,6 @@
 #include "base/buf.h"
 #include "cli/kit/options.h"
 
-#define WR_STATE_FILE "weir.db"
-
 /* What all of these commands are given. */
 struct wr_source_flags {
     const char *state;

@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define WR_STATE_FILE "weir.db" /* of a crawl, where none is named */
+
 enum wr_option_kind {
     WR_OPTION_FLAG,     /* bool */
     WR_OPTION_COUNT,    /* uint64_t */

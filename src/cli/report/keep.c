@@ -6,13 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/kit/output.h"
-
-static const char *words_of(int error)
-{
-    const char *detail = weir_error_detail();
-    return detail != NULL && detail[0] != '\0' ? detail : weir_error_text(error);
-}
 
 /* ---- keeping ---- */
 
@@ -42,7 +37,7 @@ bool wr_report_keep(const char *state, int64_t job, struct wr_span text)
     }
     if (error == 0 && post.is_stored)
         return true;
-    wr_complain("the report is not kept for weir report: %s", error != 0 ? words_of(error) : post.why);
+    wr_complain("the report is not kept for weir report: %s", error != 0 ? wr_error_words(error) : post.why);
     return false;
 }
 

@@ -117,7 +117,7 @@ static bool parse_job(const char *text, int64_t *ret_job)
 
 int wr_report_run(int argc, char **argv)
 {
-    struct settings settings = {.state = "weir.db"};
+    struct settings settings = {.state = WR_STATE_FILE};
     struct wr_report_found found = {.job = 0};
     int status;
     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))

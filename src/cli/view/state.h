@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* state.h - what the parts of the view share: view.c draws, keys.c does what is typed. */
+/* state.h - what the parts of the view share: look.c looks, view.c draws, keys.c does what is typed. */
 #ifndef WR_CLI_VIEW_STATE_H
 #define WR_CLI_VIEW_STATE_H
 

@@ -122,7 +122,7 @@ struct wr_ruling wr_plan_ruling(const struct wr_plan *plan, const struct wr_plan
 void wr_plan_host_pause(struct wr_plan *plan, struct wr_plan_host *host, bool paused, int64_t now);
 /* Between starts, instead of the options' own min_interval and max_rate: at most WR_PLAN_PACE_MAX_NS; 0: those again.
  * Strategy and server bind beside it. WEIR_E_NOMEM. */
-#define WR_PLAN_PACE_MAX_NS (30 * WEIR_DAY)
+#define WR_PLAN_PACE_MAX_NS (30 * WEIR_DAY) /* the store keeps as much */
 int wr_plan_host_pace(struct wr_plan *plan, struct wr_plan_host *host, int64_t interval_ns, int64_t now);
 /* What was learned of it, as wr_gate_forget. */
 void wr_plan_host_forget(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);

@@ -31,6 +31,7 @@ void wr_append_json_rate(struct wr_buf *buf, const char *before, double rate);
 void wr_append_json_bool(struct wr_buf *buf, const char *before, bool is_true);
 void wr_append_json_word(struct wr_buf *buf, const char *before, const char *word);
 
+const char *wr_task_state_name(enum wr_task_state state);
 const char *wr_breaker_name(weir_breaker_state state);
 /* Objects, of a host in memory and of one in the store. */
 void wr_append_look_host(struct wr_buf *buf, const struct wr_look_host *host);

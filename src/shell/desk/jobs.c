@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* jobs.c - jobs at the desk: listed, cancelled, their tasks; and the crawl that runs. */
+/* jobs.c - jobs at the desk: listed, cancelled, their tasks. */
 #include "base/error.h"
 #include "shell/desk/ask.h"
-
-#include <unistd.h>
 
 #define TASKS_MOST 1000 /* at a time */
 #define TASK_ROOM 65536 /* bytes that one may take */
@@ -108,12 +106,17 @@ int wr_ask_cancel(struct wr_desk_ask *ask)
 
 /* ---- tasks ---- */
 
+const char *wr_task_state_name(enum wr_task_state state)
+{
+    static const char *const names[] = {"queued", "done", "failed"};
+    return names[state];
+}
+
 void wr_append_task(struct wr_buf *buf, const struct wr_store_task *task)
 {
-    static const char *const states[] = {"queued", "done", "failed"};
     wr_append_json_text(buf, "{\"url\":", task->url);
     wr_append_json_text(buf, ",\"host\":", task->host);
-    wr_append_json_word(buf, ",\"state\":", states[task->state]);
+    wr_append_json_word(buf, ",\"state\":", wr_task_state_name(task->state));
     wr_append_json_count(buf, ",\"depth\":", task->depth);
     wr_append_json_count(buf, ",\"hops\":", task->hops);
     wr_append_json_count(buf, ",\"attempts\":", task->attempts);
@@ -167,62 +170,4 @@ int wr_ask_tasks(struct wr_desk_ask *ask)
     wr_append_json_count(ask->answer, "],\"after\":", (uint64_t)(next != 0 ? next : tasks.last));
     wr_append_json_bool(ask->answer, ",\"end\":", next == 0);
     return error;
-}
-
-/* ---- the crawl that runs ---- */
-
-int wr_ask_drain(struct wr_desk_ask *ask)
-{
-    if (ask->source->engine == NULL)
-        return wr_invalid("no crawl runs on this state file");
-    wr_engine_drain(ask->source->engine);
-    return 0;
-}
-
-int wr_ask_status(struct wr_desk_ask *ask)
-{
-    struct wr_engine_stats stats;
-    struct wr_buf *buf = ask->answer;
-    wr_append_json_bool(buf, ",\"live\":", ask->source->engine != NULL);
-    if (ask->source->engine == NULL)
-        return 0;
-    wr_engine_stats_get(ask->source->engine, &stats);
-    wr_append_json_count(buf, ",\"pid\":", (uint64_t)getpid());
-    wr_append_json_count(buf, ",\"job\":", (uint64_t)wr_engine_job_id(ask->source->engine));
-    wr_append_json_count(buf, ",\"pages\":", stats.pages);
-    wr_append_json_count(buf, ",\"fetched\":", stats.fetched);
-    wr_append_json_count(buf, ",\"failed\":", stats.failed);
-    wr_append_json_count(buf, ",\"requests\":", stats.requests);
-    wr_append_json_count(buf, ",\"rejected\":", stats.rejected);
-    wr_append_json_count(buf, ",\"bytes\":", stats.bytes);
-    wr_append_json_count(buf, ",\"queued\":", stats.queued);
-    wr_append_json_count(buf, ",\"in_flight\":", stats.in_flight);
-    wr_append_json_count(buf, ",\"hosts\":", stats.hosts);
-    wr_append_json_ms(buf, ",\"elapsed_ms\":", stats.elapsed_ns);
-    wr_append_json_bool(buf, ",\"draining\":", stats.is_draining);
-    wr_append_json_bool(buf, ",\"store_paused\":", stats.is_paused);
-    return 0;
-}
-
-int wr_ask_events(struct wr_desk_ask *ask)
-{
-    static _Thread_local struct wr_engine_event events[WR_EVENTS_KEPT];
-    int64_t after = wr_ask_number(ask, "after", 0);
-    struct wr_buf *buf = ask->answer;
-    size_t count = 0;
-    if (ask->source->engine != NULL)
-        count = wr_engine_events(ask->source->engine, after > 0 ? (uint64_t)after : 0, events, WR_EVENTS_KEPT);
-    wr_buf_append_string(buf, ",\"events\":[");
-    for (size_t i = 0; i < count; i++) {
-        wr_append_json_count(buf, i > 0 ? ",{\"number\":" : "{\"number\":", events[i].number);
-        wr_append_json_wall(buf, ",\"at_ms\":", events[i].wall_at);
-        wr_append_json_word(buf, ",\"event\":", wr_event_name(events[i].kind));
-        wr_append_json_word(buf, ",\"host\":", events[i].key);
-        wr_append_json_count(buf, ",\"status\":", (uint64_t)(events[i].status > 0 ? events[i].status : 0));
-        wr_append_json_word(buf, ",\"breaker\":", wr_breaker_name(events[i].breaker));
-        wr_append_json_ms(buf, ",\"wait_ms\":", events[i].wait_ns);
-        wr_buf_append_string(buf, "}");
-    }
-    wr_buf_append_string(buf, "]");
-    return 0;
 }

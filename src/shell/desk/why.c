@@ -140,12 +140,11 @@ static void append_number_or_null(struct wr_buf *buf, const char *before, bool i
 
 static const char *state_name(const struct why *why)
 {
-    static const char *const names[] = {"queued", "done", "failed"};
     if (why->live.seat.kind == WR_SEAT_FLIES)
         return "in_flight";
     if (why->live.seat.kind == WR_SEAT_WAITS)
         return "queued";
-    return why->has_task ? names[why->state] : "unknown";
+    return why->has_task ? wr_task_state_name(why->state) : "unknown";
 }
 
 static void append_task_and_url(struct wr_buf *buf, const struct why *why)

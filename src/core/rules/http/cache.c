@@ -281,8 +281,8 @@ void wr_cache_field(struct wr_cache *cache, struct wr_span name, struct wr_span 
         if (!wr_field_is(name, sources[i].name))
             continue;
         enum wr_cache_status status = sources[i].read(wr_span_trim(value));
-        int new = weight(status), old = weight((enum wr_cache_status)cache->status);
-        if (new > old || (new == old &&new > 0 && i <= cache->source))
+        int said = weight(status), known = weight((enum wr_cache_status)cache->status);
+        if (said > known || (said == known && said > 0 && i <= cache->source))
             *cache = (struct wr_cache){.status = (uint8_t)status, .source = (uint8_t)i};
         return;
     }

@@ -201,7 +201,30 @@ static void bounds_are_listed_with_their_source_and_age(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(a_glance_and_a_look_say_the_same), test(starts_are_counted_in_slices_of_time),
+static void a_firewall_is_a_bound_while_it_lets_nobody_in(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
+    rig_init(&rig);
+    rig_begin_job(&rig);
+    rig_offer_many(&rig, 1, "a.example", 1);
+    (void)rig_wait(&rig, rig.now);
+    struct wr_plan_host *host = host_of(&rig, "a.example");
+    size_t before = wr_plan_bounds(rig.plan, host, rig.now, bounds);
+    for (int i = 1; i <= WR_PLAN_WALLS; i++)
+        assert_int_equal(wr_plan_wall(rig.plan, host, 1, rig.now), i == WR_PLAN_WALLS);
+    size_t count = wr_plan_bounds(rig.plan, host, rig.now + S, bounds);
+    assert_int_equal(count, before + 1);
+    const struct wr_plan_bound *last = &bounds[count - 1];
+    assert_true(last->reason == WEIR_REASON_BREAKER && last->source == WR_SOURCE_LEARNED);
+    assert_int_equal(last->wait_ns, WR_PLAN_BLOCKED_NS - S);
+    assert_int_equal(wr_plan_bounds(rig.plan, host, rig.now + WR_PLAN_BLOCKED_NS, bounds), before);
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(a_firewall_is_a_bound_while_it_lets_nobody_in), test(a_glance_and_a_look_say_the_same),
+           test(starts_are_counted_in_slices_of_time),
            test(a_paused_host_starts_nothing_and_what_is_reserved_is_not_sent),
            test(what_is_set_while_the_store_is_asked_stays), test(a_task_is_found_with_its_place_in_the_queue),
            test(bounds_are_listed_with_their_source_and_age))

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* look.c - the view's beginning and end, what it was told, and the looks that it takes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/kit/output.h"
+#include "cli/view/state.h"
+
+#define HOSTS_MOST 500 /* that can be scrolled over; a filter finds all others */
+
+/* ---- beginning and end ---- */
+
+struct wr_view *wr_view_open(struct wr_engine *engine)
+{
+    struct wr_view *view = wr_terminal_fits() ? calloc(1, sizeof *view) : NULL;
+
+    if (view == NULL)
+        return NULL;
+    view->engine = engine;
+    view->frame.has_color = wr_terminal_has_color();
+    view->frame.has_unicode = wr_terminal_has_unicode();
+    if (!wr_terminal_open(&view->terminal)) {
+        free(view);
+        return NULL;
+    }
+    (void)pthread_mutex_init(&view->lock, NULL);
+    return view;
+}
+
+void wr_view_close(struct wr_view *view)
+{
+    if (view == NULL)
+        return;
+    wr_terminal_close(&view->terminal);
+    size_t kept = view->said_count < WR_VIEW_SAID ? view->said_count : WR_VIEW_SAID;
+    for (size_t i = view->said_count - kept; i < view->said_count; i++)
+        wr_complain("%s", view->said[i % WR_VIEW_SAID]);
+    wr_look_free(view->look);
+    (void)pthread_mutex_destroy(&view->lock);
+    free(view);
+}
+
+void wr_view_say(struct wr_view *view, const char *line)
+{
+    (void)pthread_mutex_lock(&view->lock);
+    (void)snprintf(view->said[view->said_count++ % WR_VIEW_SAID], WR_VIEW_LINE, "%s", line);
+    (void)pthread_mutex_unlock(&view->lock);
+}
+
+void wr_view_last_said(struct wr_view *view, char ret_line[WR_VIEW_LINE])
+{
+    ret_line[0] = '\0';
+    (void)pthread_mutex_lock(&view->lock);
+    if (view->said_count > 0)
+        memcpy(ret_line, view->said[(view->said_count - 1) % WR_VIEW_SAID], WR_VIEW_LINE);
+    (void)pthread_mutex_unlock(&view->lock);
+}
+
+unsigned wr_view_quits(const struct wr_view *view)
+{
+    return view->quits;
+}
+
+/* ---- looking ---- */
+
+static void take_events(struct wr_view *view)
+{
+    struct wr_engine_event fresh[WR_VIEW_EVENTS];
+    size_t count;
+
+    do {
+        count = wr_engine_events(view->engine, view->event_number, fresh, WR_VIEW_EVENTS);
+        for (size_t i = 0; i < count; i++)
+            view->events[view->event_next++ % WR_VIEW_EVENTS] = fresh[i];
+        view->event_number = count > 0 ? fresh[count - 1].number : view->event_number;
+    } while (count == WR_VIEW_EVENTS);
+    view->event_count = view->event_next < WR_VIEW_EVENTS ? view->event_next : WR_VIEW_EVENTS;
+}
+
+/* Where the chosen host is now; one that is gone leaves its place to the next. */
+static void follow_chosen(struct wr_view *view)
+{
+    const struct wr_look *look = view->look;
+
+    for (size_t i = 0; view->chosen_key[0] != '\0' && i < look->count; i++)
+        if (strcmp(look->hosts[i].key, view->chosen_key) == 0) {
+            view->chosen = i;
+            return;
+        }
+    if (view->chosen_key[0] == '\0' || look->count == 0)
+        view->chosen = 0;
+    else if (view->chosen >= look->count)
+        view->chosen = look->count - 1;
+    if (view->chosen_key[0] != '\0' && look->count > 0 && view->asks != WR_ASKS_INTERVAL)
+        memcpy(view->chosen_key, look->hosts[view->chosen].key, sizeof view->chosen_key);
+}
+
+void wr_view_look(struct wr_view *view)
+{
+    struct wr_look_query query = {.sort = view->sort,
+                                  .is_reversed = view->is_reversed,
+                                  .filter = {view->filter, view->filter_bytes},
+                                  .most = HOSTS_MOST};
+    struct wr_look *look;
+
+    take_events(view);
+    if (wr_engine_look(view->engine, &query, &look) == 0) {
+        wr_look_free(view->look);
+        view->look = look;
+        follow_chosen(view);
+    }
+}
