@@ -187,7 +187,8 @@ static void on_host(void *context, const struct wr_store_row *row)
     struct kept *kept = at < query->most ? keep(listing, rank, &row->host) : NULL;
     if (kept == NULL)
         return;
-    memmove(&listing->kept[at + 1], &listing->kept[at], (listing->count - at) * sizeof listing->kept[0]);
+    for (size_t i = listing->count; i > at; i--)
+        listing->kept[i] = listing->kept[i - 1];
     listing->kept[at] = kept;
     if (listing->count < query->most)
         listing->count++;

@@ -80,7 +80,6 @@ int wr_engine_pause(struct wr_engine *engine, struct wr_span key, bool paused)
 int wr_engine_set_pace(struct wr_engine *engine, struct wr_span key, int64_t interval_ns)
 {
     struct steering steering = {.key = key, .kind = WR_EVENT_PACE, .interval_ns = interval_ns};
-    _Static_assert(WR_PLAN_PACE_MAX_NS == WR_STORE_INTERVAL_MAX_NS, "what is set can be kept");
     if (interval_ns < 0 || interval_ns > WR_PLAN_PACE_MAX_NS)
         return wr_invalid("the interval is out of range; use 0 to 30 days");
     return ask_to_steer(engine, &steering);

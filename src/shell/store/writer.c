@@ -224,19 +224,29 @@ static bool is_hopeless(struct wr_store *store, int error)
     return true;
 }
 
-/* Whoever does not wait for room is told that there is none; what they posted is kept. */
+/* One whose caller does not wait for room on a disk, and waits. */
+static struct wr_post *find_hasty(struct wr_post *post)
+{
+    while (post != NULL && (!post->is_hasty || post->done == NULL))
+        post = post->next;
+    return post;
+}
+
+/* They are told that there is no room; what they posted is kept. */
 static void excuse_hasty(struct wr_store *store)
 {
-    (void)pthread_mutex_lock(&store->lock);
-    wr_posts_move(&store->posts, &store->batch); /* where only this thread touches them */
-    store->batch_changes = store->batch.changes;
-    store->batch_bytes = store->batch.bytes;
-    (void)pthread_mutex_unlock(&store->lock);
-    for (struct wr_post *post = store->batch.first; post != NULL; post = post->next)
-        if (post->is_hasty && post->done != NULL) {
-            post->done(post->context, WEIR_E_FULL, store->backend->why);
+    for (;;) {
+        (void)pthread_mutex_lock(&store->lock);
+        struct wr_post *post = find_hasty(store->batch.first);
+        post = post != NULL ? post : find_hasty(store->posts.first);
+        wr_store_done *done = post != NULL ? post->done : NULL;
+        if (post != NULL)
             post->done = NULL;
-        }
+        (void)pthread_mutex_unlock(&store->lock);
+        if (done == NULL)
+            return;
+        done(post->context, WEIR_E_FULL, store->backend->why);
+    }
 }
 
 /* The transaction could not be written: it is kept for later, or all is given up. */
