@@ -183,6 +183,10 @@ WEIR_API int weir_key_extract(const weir_key *key, const weir_request *request, 
 /* Whether a rule has a say in this request. */
 typedef bool weir_rule_applies(void *context, const weir_request *request);
 
+/* Which plan a request is on: 0 is the rule's own repository, 1 the first of its `plans`, …; anything beyond means 0.
+ * `request` is NULL in the …_key functions. */
+typedef uint32_t weir_rule_plan(void *context, const weir_request *request, const char *key, size_t key_bytes);
+
 /* Fill with weir_rule_init, then change what you need. */
 typedef struct weir_rule {
     size_t size;         /* of this struct */
@@ -197,6 +201,11 @@ typedef struct weir_rule {
     bool open_on_error;                /* if the repository fails, let the request go; default false: refuse it */
     weir_rule_applies *applies;        /* default NULL: to all requests */
     void *applies_context;
+    /* Callers with other limits. They keep their plan for as long as they hold what it granted. */
+    const weir_repository *plans; /* as many as plan_count; never freed by the counter; default none */
+    size_t plan_count;
+    weir_rule_plan *plan_of; /* default NULL: all are on plan 0 */
+    void *plan_context;
 } weir_rule;
 
 WEIR_API void weir_rule_init(weir_rule *ret_rule, const char *name, const weir_key *key,
@@ -226,6 +235,7 @@ typedef struct weir_ruling {
     uint32_t key_bytes;
     bool reserved;        /* the receipt is good */
     weir_receipt receipt; /* for settle and cancel */
+    uint32_t plan;        /* which it was decided by */
 } weir_ruling;
 
 /* The answer. It is large for the sake of its keys: pass it by pointer. You may forget it, unless it is needed for
@@ -294,6 +304,7 @@ typedef void weir_rejected(void *context, const weir_request *request, const wei
 typedef struct weir_counter_options {
     size_t size;        /* of this struct */
     bool without_quota; /* do not ask repositories what is left: quicker, but no RateLimit fields; default false */
+    bool first_match;   /* of the rules that apply and are not in shadow, only the first is asked; default false: all */
     weir_rejected *rejected;
     void *rejected_context;
     const weir_clock *clock;         /* for time-outs over several rules; default: weir_clock_fast() */

@@ -190,6 +190,8 @@ typedef struct weir_repository {
     int (*remove)(void *context, const char *key, size_t key_bytes);
     size_t (*remove_where)(void *context, weir_table_wanted *wanted, void *wanted_context);
     void (*free)(void *context); /* disposes of all it holds */
+    int (*enqueue)(void *context, const char *key, size_t key_bytes, uint32_t permits, int64_t timeout_ns,
+                   weir_wake *wake, void *wake_context, weir_ticket **ret_ticket);
 } weir_repository;
 
 /* A repository that is this table; its `free` frees the table. */

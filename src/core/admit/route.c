@@ -14,6 +14,20 @@ static bool is_plain(char c)
     return wr_ascii_is_alnum(c) || (c != '\0' && strchr("-._~!$&'()*+,;=:@", c) != NULL);
 }
 
+size_t wr_route_plain(struct wr_span target)
+{
+    size_t at = 0;
+
+    while (at < target.bytes && target.data[at] != '?' && target.data[at] != '#') {
+        char c = target.data[at++];
+        if (c == '/' && at < target.bytes && (target.data[at] == '/' || target.data[at] == '.'))
+            return 0;
+        if (c != '/' && !is_plain(c))
+            return 0;
+    }
+    return at > 0 && target.data[0] == '/' ? at : 0;
+}
+
 /* Takes one byte, perhaps written as %XX, off the front. */
 static char take_byte(struct wr_span *path)
 {

@@ -239,6 +239,19 @@ static int expect_value(struct reader *reader)
     return 0;
 }
 
+/* A single value where a list is wanted: the list of it. */
+static int take_only_item(struct reader *reader, const struct wr_config_field *list, char *base)
+{
+    char *item = base + list->offset;
+    bool quoted = reader->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    memset(item, 0, list->bytes);
+    if (!wr_config_store(list->item, value_of(&reader->event), quoted, item))
+        return refuse_value(reader, list);
+    *(uint32_t *)(void *)(base + list->count_offset) = 1;
+    value_came(reader);
+    return 0;
+}
+
 static int take_scalar(struct reader *reader)
 {
     char *base;
@@ -249,6 +262,8 @@ static int take_scalar(struct reader *reader)
         return take_key(reader, frame);
     const struct wr_config_field *field = next_field(reader, &base);
     bool quoted = reader->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    if (field->kind == WR_CONFIG_IS_LIST)
+        return take_only_item(reader, field, base);
     if (frame->schema == NULL)
         memset(base, 0, frame->field->bytes); /* what a list held by default */
     if (!wr_config_store(field, value_of(&reader->event), quoted, base))

@@ -66,6 +66,10 @@ static int check_rule(const weir_rule *rule, bool alone)
         error = wr_invalid("a rule's permits or cost_max is 0; both are 1 ... 4294967295");
     if (error == 0 && rule->cost_header != NULL && !wr_header_name_ok(rule->cost_header))
         error = wr_invalid("a rule's cost_header is not a name in lower case; use one as x-cost, or NULL");
+    for (size_t i = 0; error == 0 && rule->plans != NULL && i < rule->plan_count; i++)
+        error = check_repository(&rule->plans[i], alone);
+    if (error == 0 && rule->plans == NULL && rule->plan_count > 0)
+        error = wr_invalid("plans is NULL but plan_count is not 0; give the plans, or 0");
     if (error == 0 && rule->owns_repository && rule->repository->free == NULL)
         error = wr_invalid("owns_repository, but the repository has no free; clear one or set the other");
     return error;

@@ -23,4 +23,29 @@ struct weir_counter {
     struct wr_counted_rule *rules; /* in the same block */
 };
 
+/* ---- the steps of a decision, for one that waits without a thread ---- */
+
+/* Nothing was asked yet. */
+void wr_counter_start(weir_admission *ret_admission);
+
+/* Adds the ruling of one rule that applies, with the request's key and plan, or MALFORMED. *ret_permits are to be taken
+ * then. */
+weir_ruling *wr_counter_prepare(const weir_counter *counter, uint32_t rule, const weir_request *request,
+                                weir_admission *admission, uint32_t *ret_permits);
+
+/* The one that decides for a ruling. */
+const weir_repository *wr_counter_repository(const weir_counter *counter, const weir_ruling *ruling);
+
+/* Takes permits now or not at all. */
+void wr_counter_take(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling, uint32_t permits);
+
+/* What an answer of the repository comes to, with the ruling's decision and receipt filled in. */
+void wr_counter_note(weir_ruling *ruling, int error, uint32_t permits);
+
+/* If ruling `last` refuses, so does the admission, and nothing stays charged. */
+void wr_counter_conclude(const weir_counter *counter, weir_admission *admission, uint32_t last);
+
+/* Looks at what is left, counts, and tells whoever wants to know of refusals. `request` may be NULL. */
+void wr_counter_finish(weir_counter *counter, const weir_request *request, weir_admission *admission);
+
 #endif

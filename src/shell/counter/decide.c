@@ -29,6 +29,13 @@ static const struct patience none = {false, 0, NULL};
 
 /* ---- one rule ------------------------------------------------------------------------------------------ */
 
+const weir_repository *wr_counter_repository(const weir_counter *counter, const weir_ruling *ruling)
+{
+    const struct wr_counted_rule *counted = &counter->rules[ruling->rule];
+
+    return ruling->plan == 0 ? &counted->repository : &counted->rule.plans[ruling->plan - 1];
+}
+
 static weir_ruling *add_ruling(weir_admission *admission, const weir_counter *counter, uint32_t rule)
 {
     weir_ruling *ruling = &admission->rulings[admission->count];
@@ -42,10 +49,18 @@ static weir_ruling *add_ruling(weir_admission *admission, const weir_counter *co
     return ruling;
 }
 
-static void set_key(weir_admission *admission, weir_ruling *ruling, const char *key, size_t key_bytes)
+/* The key, and with it the plan. */
+static void set_key(const weir_counter *counter, const weir_request *request, struct wr_span key,
+                    weir_admission *admission, weir_ruling *ruling)
 {
-    memcpy(admission->keys + ruling->key_at, key, key_bytes);
-    ruling->key_bytes = (uint32_t)key_bytes;
+    const weir_rule *rule = &counter->rules[ruling->rule].rule;
+
+    memcpy(admission->keys + ruling->key_at, key.data, key.bytes);
+    ruling->key_bytes = (uint32_t)key.bytes;
+    if (rule->plan_of == NULL)
+        return;
+    uint32_t plan = rule->plan_of(rule->plan_context, request, key.data, key.bytes);
+    ruling->plan = plan <= rule->plan_count ? plan : 0;
 }
 
 /* Whether the request may go on after this ruling. */
@@ -57,7 +72,7 @@ static bool passes(const weir_counter *counter, const weir_ruling *ruling)
 }
 
 /* What an answer of the repository comes to. */
-static void note_answer(weir_ruling *ruling, int error, uint32_t permits)
+void wr_counter_note(weir_ruling *ruling, int error, uint32_t permits)
 {
     ruling->error = error;
     if (error == 0 && ruling->decision.verdict == WEIR_GO) {
@@ -88,7 +103,7 @@ static int64_t left_ns(const weir_counter *counter, const struct patience *patie
 static void take(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling, uint32_t permits,
                  const struct patience *patience)
 {
-    const weir_repository *repository = &counter->rules[ruling->rule].repository;
+    const weir_repository *repository = wr_counter_repository(counter, ruling);
     const char *key = admission->keys + ruling->key_at;
     weir_receipt *receipt = repository->settle != NULL ? &ruling->receipt : NULL;
     int error;
@@ -103,13 +118,18 @@ static void take(const weir_counter *counter, weir_admission *admission, weir_ru
     } else {
         error = repository->attempt(repository->context, key, ruling->key_bytes, permits, &ruling->decision);
     }
-    note_answer(ruling, error, permits);
+    wr_counter_note(ruling, error, permits);
+}
+
+void wr_counter_take(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling, uint32_t permits)
+{
+    take(counter, admission, ruling, permits, &none);
 }
 
 /* Ends what a ruling has in flight. */
 static int release(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling)
 {
-    const weir_repository *repository = &counter->rules[ruling->rule].repository;
+    const weir_repository *repository = wr_counter_repository(counter, ruling);
     uint32_t permits = ruling->permits;
 
     ruling->permits = 0;
@@ -121,7 +141,7 @@ static int release(const weir_counter *counter, weir_admission *admission, weir_
 /* Gives back what a ruling has taken: all of it if there is a receipt, else what is in flight. */
 static int give_back(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling)
 {
-    const weir_repository *repository = &counter->rules[ruling->rule].repository;
+    const weir_repository *repository = wr_counter_repository(counter, ruling);
 
     if (ruling->permits == 0 || ruling->receipt.permits == 0)
         return release(counter, admission, ruling);
@@ -132,30 +152,30 @@ static int give_back(const weir_counter *counter, weir_admission *admission, wei
 
 /* ---- all rules ----------------------------------------------------------------------------------------- */
 
-static void start(weir_admission *admission)
+void wr_counter_start(weir_admission *ret_admission)
 {
-    admission->allowed = true;
-    admission->count = 0;
-    admission->retry_after_s = 0;
+    ret_admission->allowed = true;
+    ret_admission->count = 0;
+    ret_admission->retry_after_s = 0;
 }
 
-/* If the last ruling refuses, so does the admission, and nothing stays charged. Where giving back fails, it stays
- * charged: too much, but never too little. */
-static void conclude(const weir_counter *counter, weir_admission *admission)
+/* Where giving back fails, it stays charged: too much, but never too little. */
+void wr_counter_conclude(const weir_counter *counter, weir_admission *admission, uint32_t last)
 {
-    const weir_ruling *last = &admission->rulings[admission->count - 1];
+    const weir_ruling *ruling = &admission->rulings[last];
 
-    if (passes(counter, last))
+    if (passes(counter, ruling))
         return;
     admission->allowed = false;
-    admission->retry_after_s = wr_retry_after_s(last);
-    for (uint32_t i = 0; i + 1 < admission->count; i++)
+    admission->count = last + 1;
+    admission->retry_after_s = wr_retry_after_s(ruling);
+    for (uint32_t i = 0; i < last; i++)
         (void)give_back(counter, admission, &admission->rulings[i]);
 }
 
 static void peek_quota(const weir_counter *counter, const weir_admission *admission, weir_ruling *ruling)
 {
-    const weir_repository *repository = &counter->rules[ruling->rule].repository;
+    const weir_repository *repository = wr_counter_repository(counter, ruling);
 
     if (counter->options.without_quota || repository->peek == NULL || ruling->key_bytes == 0 ||
         ruling->outcome == WEIR_OUTCOME_FAILED)
@@ -165,8 +185,7 @@ static void peek_quota(const weir_counter *counter, const weir_admission *admiss
         ruling->quota = quota;
 }
 
-/* Looks at what is left, counts, and tells whoever wants to know of refusals. */
-static void finish(weir_counter *counter, const weir_request *request, weir_admission *admission)
+void wr_counter_finish(weir_counter *counter, const weir_request *request, weir_admission *admission)
 {
     for (uint32_t i = 0; i < admission->count; i++) {
         weir_ruling *ruling = &admission->rulings[i];
@@ -183,31 +202,32 @@ static void finish(weir_counter *counter, const weir_request *request, weir_admi
     }
 }
 
-static void rule_on(const weir_counter *counter, uint32_t rule, const weir_request *request, weir_admission *admission,
-                    const struct patience *patience)
+weir_ruling *wr_counter_prepare(const weir_counter *counter, uint32_t rule, const weir_request *request,
+                                weir_admission *admission, uint32_t *ret_permits)
 {
     const weir_rule *asked = &counter->rules[rule].rule;
     weir_ruling *ruling = add_ruling(admission, counter, rule);
     char memory[WR_KEY_BUFFER];
     struct wr_buf key;
-    uint32_t permits = 0;
 
     wr_buf_init_fixed(&key, memory, sizeof memory);
-    ruling->fault = wr_rule_cost(asked, request, &permits);
+    ruling->fault = wr_rule_cost(asked, request, ret_permits);
     if (ruling->fault == WEIR_FAULT_NONE)
         ruling->fault = wr_key_extract(asked->key, request, &key);
-    if (ruling->fault != WEIR_FAULT_NONE) {
+    if (ruling->fault == WEIR_FAULT_NONE)
+        set_key(counter, request, (struct wr_span){key.bytes, key.length}, admission, ruling);
+    else
         ruling->outcome = WEIR_OUTCOME_MALFORMED;
-        return;
-    }
-    set_key(admission, ruling, key.bytes, key.length);
-    take(counter, admission, ruling, permits, patience);
+    return ruling;
 }
 
 /* Asks the rules in force, or those in shadow, until one refuses. False if there is no room for all of them. */
 static bool ask_rules(const weir_counter *counter, const weir_request *request, bool shadow,
                       const struct patience *patience, weir_admission *admission)
 {
+    weir_ruling *ruling;
+    uint32_t permits;
+
     for (uint32_t i = 0; i < counter->count && admission->allowed; i++) {
         const weir_rule *rule = &counter->rules[i].rule;
         if (rule->shadow != shadow || rule->key == NULL)
@@ -216,8 +236,12 @@ static bool ask_rules(const weir_counter *counter, const weir_request *request, 
             continue;
         if (admission->count == WEIR_RULINGS_MAX)
             return false;
-        rule_on(counter, i, request, admission, patience);
-        conclude(counter, admission);
+        ruling = wr_counter_prepare(counter, i, request, admission, &permits);
+        if (ruling->outcome != WEIR_OUTCOME_MALFORMED)
+            take(counter, admission, ruling, permits, patience);
+        wr_counter_conclude(counter, admission, admission->count - 1);
+        if (counter->options.first_match && !shadow)
+            break;
     }
     return true;
 }
@@ -231,14 +255,14 @@ static int decide(weir_counter *counter, const weir_request *request, const stru
         return error;
     if (counter == NULL || ret_admission == NULL)
         return wr_invalid("the counter or ret_admission is NULL; give both");
-    start(ret_admission);
+    wr_counter_start(ret_admission);
     if (!ask_rules(counter, request, false, patience, ret_admission)) {
         ret_admission->allowed = false;
         (void)weir_counter_cancel(counter, ret_admission);
         return wr_invalid("more than 8 rules apply to one request; narrow what they apply to");
     }
     (void)ask_rules(counter, request, true, &none, ret_admission); /* too many in shadow must not refuse */
-    finish(counter, request, ret_admission);
+    wr_counter_finish(counter, request, ret_admission);
     return 0;
 }
 
@@ -249,12 +273,12 @@ static int decide_key(weir_counter *counter, uint32_t rule, const char *key, siz
         return wr_invalid("no such counter or rule, or ret_admission is NULL; rules count from 0");
     if (key == NULL || key_bytes == 0 || key_bytes > WEIR_KEY_MAX)
         return wr_invalid("the key is NULL, empty or too long; a key has 1 ... 1024 bytes");
-    start(ret_admission);
+    wr_counter_start(ret_admission);
     weir_ruling *ruling = add_ruling(ret_admission, counter, rule);
-    set_key(ret_admission, ruling, key, key_bytes);
+    set_key(counter, NULL, (struct wr_span){key, key_bytes}, ret_admission, ruling);
     take(counter, ret_admission, ruling, permits > 0 ? permits : counter->rules[rule].rule.permits, patience);
-    conclude(counter, ret_admission);
-    finish(counter, NULL, ret_admission);
+    wr_counter_conclude(counter, ret_admission, 0);
+    wr_counter_finish(counter, NULL, ret_admission);
     return 0;
 }
 
@@ -385,7 +409,7 @@ int weir_counter_settle(weir_counter *counter, weir_admission *admission, uint32
     if (ruling >= admission->count || !admission->rulings[ruling].reserved)
         return wr_invalid("no such ruling, or it has no receipt; settle one that was granted");
     weir_ruling *settled = &admission->rulings[ruling];
-    const weir_repository *repository = &counter->rules[settled->rule].repository;
+    const weir_repository *repository = wr_counter_repository(counter, settled);
     if (settled->permits == 0 || settled->receipt.permits == 0)
         return 0;
     error = repository->settle(repository->context, admission->keys + settled->key_at, settled->key_bytes,

@@ -45,6 +45,12 @@ static size_t repository_remove_where(void *context, weir_table_wanted *wanted, 
     return weir_table_remove_where(context, wanted, wanted_context);
 }
 
+static int repository_enqueue(void *context, const char *key, size_t key_bytes, uint32_t permits, int64_t timeout_ns,
+                              weir_wake *wake, void *wake_context, weir_ticket **ret_ticket)
+{
+    return weir_table_enqueue(context, key, key_bytes, permits, timeout_ns, wake, wake_context, ret_ticket);
+}
+
 static void repository_free(void *context)
 {
     weir_table_free(context);
@@ -62,5 +68,6 @@ weir_repository weir_table_repository(weir_table *table)
                              .peek = repository_peek,
                              .remove = repository_remove,
                              .remove_where = repository_remove_where,
-                             .free = repository_free};
+                             .free = repository_free,
+                             .enqueue = repository_enqueue};
 }

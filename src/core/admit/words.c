@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* words.c - a list of keys. */
+#include "core/admit/words.h"
+
+static int compare_spans(struct wr_span a, struct wr_span b)
+{
+    if (a.bytes != b.bytes) /* any order will do: the shortest first */
+        return a.bytes < b.bytes ? -1 : 1;
+    return a.bytes == 0 ? 0 : memcmp(a.data, b.data, a.bytes);
+}
+
+const struct wr_word *wr_words_sort(struct wr_word *words, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        struct wr_word word = words[i];
+        size_t at = i;
+        for (; at > 0 && compare_spans(word.text, words[at - 1].text) < 0; at--)
+            words[at] = words[at - 1];
+        words[at] = word;
+    }
+    for (size_t i = 1; i < count; i++) {
+        if (compare_spans(words[i - 1].text, words[i].text) == 0)
+            return &words[i];
+    }
+    return NULL;
+}
+
+const struct wr_word *wr_words_find(const struct wr_word *words, size_t count, struct wr_span text)
+{
+    size_t low = 0;
+
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+        int order = compare_spans(text, words[middle].text);
+        if (order == 0)
+            return &words[middle];
+        if (order < 0)
+            count = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* book.c - makes, changes and frees a book. */
+#include "shell/rulebook/book.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "shell/clock/clock.h"
+#include "shell/memory/memory.h"
+
+#include <string.h>
+
+/* ---- what is wrong ------------------------------------------------------------------------------------- */
+
+int wr_book_why(int error, const char *where, char *ret_why, size_t why_bytes)
+{
+    struct wr_buf why;
+
+    wr_buf_init_fixed(&why, ret_why, why_bytes);
+    if (where != NULL) {
+        wr_buf_append_string(&why, where);
+        wr_buf_append_string(&why, ": ");
+    }
+    wr_buf_append_string(&why, wr_error_words(error));
+    return error;
+}
+
+/* ---- new and free -------------------------------------------------------------------------------------- */
+
+static int choose_secret(struct wr_rulebook *book, const struct wr_rulebook_settings *settings)
+{
+    uint8_t random[32];
+    struct wr_buf secret;
+
+    if (settings->secret[0] != '\0') {
+        memcpy(book->secret, settings->secret, sizeof book->secret);
+        return 0;
+    }
+    int error = wr_random(random, sizeof random);
+    wr_buf_init_fixed(&secret, book->secret, sizeof book->secret);
+    for (size_t i = 0; i < sizeof random && error == 0; i++)
+        wr_buf_append_hex(&secret, random[i], 2, WR_HEX_SMALL);
+    return error;
+}
+
+static void free_book(struct wr_rulebook *book)
+{
+    wr_holds_release(book);
+    wr_edition_drop(atomic_load(&book->edition));
+    while (book->shelves != NULL) {
+        struct wr_shelf *shelf = book->shelves;
+        book->shelves = shelf->next;
+        wr_give(book->allocator, shelf, sizeof *shelf, _Alignof(struct wr_shelf));
+    }
+    (void)pthread_mutex_destroy(&book->changing);
+    wr_give(book->allocator, book, sizeof *book, _Alignof(struct wr_rulebook));
+}
+
+static int fill(struct wr_rulebook *book, const struct wr_rulebook_settings *settings)
+{
+    struct wr_edition *edition;
+    int error = choose_secret(book, settings);
+
+    if (error == 0)
+        error = wr_holds_init(&book->holds, settings->holds_max, book->allocator);
+    if (error == 0)
+        error = wr_edition_new(book, settings, NULL, &edition);
+    if (error == 0)
+        atomic_store(&book->edition, edition);
+    return error;
+}
+
+int wr_rulebook_new(const struct wr_rulebook_settings *settings, const struct wr_rulebook_options *options,
+                    struct wr_rulebook **ret_book, char *ret_why, size_t why_bytes)
+{
+    const weir_allocator *allocator = wr_allocator_or_system(options != NULL ? options->allocator : NULL);
+    struct wr_rulebook *book = wr_take(allocator, sizeof *book, _Alignof(struct wr_rulebook));
+
+    if (book == NULL)
+        return wr_book_why(WEIR_E_NOMEM, NULL, ret_why, why_bytes);
+    book->allocator = allocator;
+    book->clock = wr_clock_or_fast(options != NULL ? options->clock : NULL);
+    if (pthread_mutex_init(&book->changing, NULL) != 0) {
+        wr_give(allocator, book, sizeof *book, _Alignof(struct wr_rulebook));
+        return wr_book_why(WEIR_E_SYSTEM, NULL, ret_why, why_bytes);
+    }
+    int error = fill(book, settings);
+    if (error < 0) {
+        (void)wr_book_why(error, NULL, ret_why, why_bytes);
+        free_book(book);
+        return error;
+    }
+    *ret_book = book;
+    return 0;
+}
+
+void wr_rulebook_free(struct wr_rulebook *book)
+{
+    if (book != NULL)
+        free_book(book);
+}
+
+int wr_rulebook_check(const struct wr_rulebook_settings *settings, char *ret_why, size_t why_bytes)
+{
+    struct wr_rulebook *book;
+    int error = wr_rulebook_new(settings, NULL, &book, ret_why, why_bytes);
+
+    if (error == 0)
+        wr_rulebook_free(book);
+    return error;
+}
+
+/* ---- reload -------------------------------------------------------------------------------------------- */
+
+static int replace(struct wr_rulebook *book, const struct wr_rulebook_settings *settings)
+{
+    struct wr_edition *old = atomic_load(&book->edition);
+    struct wr_edition *edition;
+    int error = wr_edition_new(book, settings, old, &edition);
+
+    if (error < 0)
+        return error;
+    error = wr_edition_enforce(edition);
+    if (error < 0) {
+        wr_edition_drop(edition);
+        return error;
+    }
+    atomic_store(&book->edition, edition);
+    wr_grace_wait(&book->grace);
+    wr_edition_drop(old);
+    return 0;
+}
+
+int wr_rulebook_reload(struct wr_rulebook *book, const struct wr_rulebook_settings *settings, char *ret_why,
+                       size_t why_bytes)
+{
+    (void)pthread_mutex_lock(&book->changing);
+    int error = replace(book, settings);
+    (void)pthread_mutex_unlock(&book->changing);
+    atomic_fetch_add(error == 0 ? &book->reloads : &book->reloads_failed, 1);
+    return error < 0 ? wr_book_why(error, NULL, ret_why, why_bytes) : 0;
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+/* *ret_settings is to be given back, whatever is returned; NULL is fine. */
+static int read_file(const char *path, const weir_allocator *allocator, struct wr_rulebook_settings **ret_settings,
+                     char *ret_why, size_t why_bytes)
+{
+    struct wr_rulebook_settings *settings = wr_take(allocator, sizeof *settings, _Alignof(struct wr_rulebook_settings));
+
+    *ret_settings = settings;
+    if (settings == NULL)
+        return wr_book_why(WEIR_E_NOMEM, path, ret_why, why_bytes);
+    wr_rulebook_settings_init(settings);
+    return wr_config_read(&wr_rulebook_schema, path, allocator, settings, ret_why, why_bytes);
+}
+
+static void give_settings(const weir_allocator *allocator, struct wr_rulebook_settings *settings)
+{
+    wr_give(allocator, settings, sizeof *settings, _Alignof(struct wr_rulebook_settings));
+}
+
+/* Puts the path before what is wrong. */
+static int why_in(int error, const char *path, char *ret_why, size_t why_bytes)
+{
+    return error < 0 ? wr_book_why(error, path, ret_why, why_bytes) : error;
+}
+
+int wr_rulebook_read(const char *path, const struct wr_rulebook_options *options, struct wr_rulebook **ret_book,
+                     char *ret_why, size_t why_bytes)
+{
+    const weir_allocator *allocator = wr_allocator_or_system(options != NULL ? options->allocator : NULL);
+    struct wr_rulebook_settings *settings;
+    int error = read_file(path, allocator, &settings, ret_why, why_bytes);
+
+    if (error == 0)
+        error = why_in(wr_rulebook_new(settings, options, ret_book, ret_why, why_bytes), path, ret_why, why_bytes);
+    give_settings(allocator, settings);
+    return error;
+}
+
+int wr_rulebook_reload_file(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes)
+{
+    struct wr_rulebook_settings *settings;
+    int error = read_file(path, book->allocator, &settings, ret_why, why_bytes);
+
+    if (error < 0)
+        atomic_fetch_add(&book->reloads_failed, 1);
+    else
+        error = why_in(wr_rulebook_reload(book, settings, ret_why, why_bytes), path, ret_why, why_bytes);
+    give_settings(book->allocator, settings);
+    return error;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* decide.c - what becomes of a request. */
+#include "base/error.h"
+#include "core/admit/request.h"
+#include "shell/rulebook/book.h"
+
+const char *wr_cause_name(enum wr_cause cause)
+{
+    static const char *const names[] = {
+#define X(cause, name) name,
+        WR_CAUSES(X)
+#undef X
+    };
+    return (unsigned)cause < WR_CAUSE_COUNT ? names[cause] : "unknown";
+}
+
+/* ---- tallies ------------------------------------------------------------------------------------------- */
+
+void wr_tally_add(struct wr_tally *stripes, enum wr_cause cause, bool shadowed)
+{
+    struct wr_tally *tally = &stripes[wr_grace_thread() % WR_STRIPES];
+
+    atomic_fetch_add_explicit(&tally->causes[cause], 1, memory_order_relaxed);
+    if (shadowed)
+        atomic_fetch_add_explicit(&tally->shadowed, 1, memory_order_relaxed);
+}
+
+void wr_tally_sum(const struct wr_tally *stripes, uint64_t *ret_causes, uint64_t *ret_shadowed)
+{
+    *ret_shadowed = 0;
+    for (size_t cause = 0; cause < WR_CAUSE_COUNT; cause++)
+        ret_causes[cause] = 0;
+    for (size_t i = 0; i < WR_STRIPES; i++) {
+        *ret_shadowed += atomic_load_explicit(&stripes[i].shadowed, memory_order_relaxed);
+        for (size_t cause = 0; cause < WR_CAUSE_COUNT; cause++)
+            ret_causes[cause] += atomic_load_explicit(&stripes[i].causes[cause], memory_order_relaxed);
+    }
+}
+
+/* ---- verdicts ------------------------------------------------------------------------------------------ */
+
+static int status_of(enum wr_cause cause)
+{
+    switch (cause) {
+    case WR_CAUSE_LIMITED:
+    case WR_CAUSE_TIMED_OUT:
+        return 429;
+    case WR_CAUSE_DENY_LIST:
+        return 403;
+    case WR_CAUSE_MALFORMED:
+        return 400;
+    case WR_CAUSE_FAILED:
+    case WR_CAUSE_FULL:
+        return 503;
+    default:
+        return 200;
+    }
+}
+
+static void set_cause(struct wr_verdict *verdict, enum wr_cause cause)
+{
+    verdict->cause = cause;
+    verdict->status = status_of(cause);
+    verdict->allowed = verdict->status == 200;
+}
+
+static void start(struct wr_verdict *verdict)
+{
+    verdict->shadowed = false;
+    verdict->rule = NULL;
+    verdict->retry_after_ns = 0;
+    verdict->hold = 0;
+    verdict->fault = WEIR_FAULT_NONE;
+    wr_counter_start(&verdict->admission);
+}
+
+static enum wr_cause cause_of(const weir_ruling *ruling)
+{
+    switch (ruling->outcome) {
+    case WEIR_OUTCOME_GRANTED:
+        return ruling->plan == WR_PLAN_ALLOW ? WR_CAUSE_ALLOW_LIST : WR_CAUSE_GRANTED;
+    case WEIR_OUTCOME_REFUSED:
+        if (ruling->error == WEIR_E_TIMEOUT)
+            return WR_CAUSE_TIMED_OUT;
+        if (ruling->error == WEIR_E_FULL)
+            return WR_CAUSE_FULL;
+        return ruling->plan == WR_PLAN_DENY ? WR_CAUSE_DENY_LIST : WR_CAUSE_LIMITED;
+    case WEIR_OUTCOME_MALFORMED:
+        return WR_CAUSE_MALFORMED;
+    default:
+        return WR_CAUSE_FAILED;
+    }
+}
+
+/* What the rulings of an allowed request come to: the one that says most. */
+static enum wr_cause allowed_cause(const weir_admission *admission)
+{
+    enum wr_cause cause = WR_CAUSE_UNMATCHED;
+
+    for (uint32_t i = 0; i < admission->count; i++) {
+        const weir_ruling *ruling = &admission->rulings[i];
+        if (ruling->shadow)
+            continue;
+        if (ruling->outcome == WEIR_OUTCOME_FAILED)
+            return WR_CAUSE_FAILED_OPEN;
+        if (cause != WR_CAUSE_GRANTED)
+            cause = cause_of(ruling);
+    }
+    return cause;
+}
+
+static void refuse(struct wr_verdict *verdict)
+{
+    const weir_ruling *last = &verdict->admission.rulings[verdict->admission.count - 1];
+
+    set_cause(verdict, cause_of(last));
+    verdict->rule = last->name;
+    verdict->fault = last->fault;
+    if (last->outcome == WEIR_OUTCOME_FAILED)
+        verdict->retry_after_ns = WEIR_SECOND;
+    else if (last->outcome == WEIR_OUTCOME_REFUSED)
+        verdict->retry_after_ns = last->decision.verdict == WEIR_DENY ? WEIR_UNTIL_RELEASE : last->decision.wait_ns;
+}
+
+/* Counts a ruling at its rule. What was granted and given back again, because a later rule refused, does not count. */
+static void count_ruling(const struct wr_edition *edition, const struct wr_verdict *verdict, const weir_ruling *ruling)
+{
+    bool refused = ruling->outcome != WEIR_OUTCOME_GRANTED;
+    enum wr_cause cause = cause_of(ruling);
+
+    if (!verdict->allowed && !refused)
+        return;
+    if (ruling->shadow && refused)
+        cause = WR_CAUSE_GRANTED;
+    else if (verdict->allowed && cause == WR_CAUSE_FAILED)
+        cause = WR_CAUSE_FAILED_OPEN;
+    wr_tally_add(edition->rules[ruling->rule].shelf->tallies, cause, ruling->shadow && refused);
+}
+
+void wr_verdict_count(struct wr_rulebook *book, const struct wr_edition *edition, const struct wr_verdict *verdict)
+{
+    for (uint32_t i = 0; i < verdict->admission.count; i++)
+        count_ruling(edition, verdict, &verdict->admission.rulings[i]);
+    wr_tally_add(book->tallies, verdict->cause, verdict->shadowed);
+}
+
+void wr_verdict_conclude(const struct wr_edition *edition, int error, struct wr_verdict *verdict)
+{
+    weir_admission *admission = &verdict->admission;
+
+    if (error < 0)
+        wr_counter_start(admission);
+    if (error < 0)
+        set_cause(verdict, edition->opens_on_error ? WR_CAUSE_FAILED_OPEN : WR_CAUSE_FAILED);
+    else if (admission->allowed)
+        set_cause(verdict, allowed_cause(admission));
+    else
+        refuse(verdict);
+    const weir_ruling *decisive = error == 0 ? weir_admission_decisive(admission) : NULL;
+    if (verdict->rule == NULL && decisive != NULL)
+        verdict->rule = decisive->name;
+    for (uint32_t i = 0; i < admission->count; i++) {
+        const weir_ruling *ruling = &admission->rulings[i];
+        verdict->shadowed = verdict->shadowed || (ruling->shadow && ruling->outcome != WEIR_OUTCOME_GRANTED);
+    }
+    admission->allowed = verdict->allowed;
+}
+
+/* ---- before any rule ----------------------------------------------------------------------------------- */
+
+static bool end_at_once(struct wr_rulebook *book, struct wr_verdict *verdict, enum wr_cause cause, weir_fault fault)
+{
+    set_cause(verdict, cause);
+    verdict->fault = fault;
+    verdict->admission.allowed = verdict->allowed;
+    if (cause == WR_CAUSE_DENY_LIST)
+        verdict->retry_after_ns = WEIR_UNTIL_RELEASE;
+    wr_tally_add(book->tallies, cause, false);
+    return true;
+}
+
+bool wr_verdict_at_once(struct wr_rulebook *book, const struct wr_edition *edition, const weir_request *request,
+                        struct wr_asked *ret_asked, struct wr_verdict *ret_verdict)
+{
+    struct wr_address address;
+
+    start(ret_verdict);
+    if (wr_request_check(request) < 0)
+        return end_at_once(book, ret_verdict, WR_CAUSE_MALFORMED, WEIR_FAULT_BYTES);
+    weir_fault fault = wr_asked_read(request, edition->wanted, ret_asked);
+    if (fault != WEIR_FAULT_NONE)
+        return end_at_once(book, ret_verdict, WR_CAUSE_MALFORMED, fault);
+    if (edition->deny_count + edition->allow_count == 0 ||
+        wr_request_client(request, &edition->client, &address) != WEIR_FAULT_NONE)
+        return false;
+    if (wr_ranges_hold(edition->deny, edition->deny_count, &address))
+        return end_at_once(book, ret_verdict, WR_CAUSE_DENY_LIST, WEIR_FAULT_NONE);
+    if (wr_ranges_hold(edition->allow, edition->allow_count, &address))
+        return end_at_once(book, ret_verdict, WR_CAUSE_ALLOW_LIST, WEIR_FAULT_NONE);
+    return false;
+}
+
+/* ---- deciding ------------------------------------------------------------------------------------------ */
+
+bool wr_verdict_in_flight(const struct wr_edition *edition, const struct wr_verdict *verdict)
+{
+    for (uint32_t i = 0; i < verdict->admission.count; i++) {
+        const weir_ruling *ruling = &verdict->admission.rulings[i];
+        const struct wr_edition_rule *rule = &edition->rules[ruling->rule];
+        if (ruling->permits == 0 || ruling->plan == WR_PLAN_ALLOW)
+            continue;
+        if (rule->drawers[ruling->plan == WR_PLAN_OWN ? 0 : ruling->plan - WR_PLAN_FIRST + 1]->has_release)
+            return true;
+    }
+    return false;
+}
+
+static void decide(struct wr_rulebook *book, const weir_request *request, bool holds, int64_t lease_ns,
+                   struct wr_verdict *ret_verdict)
+{
+    struct wr_asked asked;
+    struct wr_grace_pass pass;
+    struct wr_edition *edition = wr_book_enter(book, &pass);
+
+    if (!wr_verdict_at_once(book, edition, request, &asked, ret_verdict)) {
+        int error = weir_counter_try(edition->counter, &asked.request, &ret_verdict->admission);
+        wr_verdict_conclude(edition, error, ret_verdict);
+        if (error == 0 && ret_verdict->allowed && (holds || wr_verdict_in_flight(edition, ret_verdict)))
+            wr_hold_add(book, edition, lease_ns, ret_verdict);
+        wr_verdict_count(book, edition, ret_verdict);
+    }
+    wr_book_leave(pass);
+}
+
+void wr_rulebook_try(struct wr_rulebook *book, const weir_request *request, struct wr_verdict *ret_verdict)
+{
+    decide(book, request, false, 0, ret_verdict);
+}
+
+void wr_rulebook_reserve(struct wr_rulebook *book, const weir_request *request, int64_t lease_ns,
+                         struct wr_verdict *ret_verdict)
+{
+    decide(book, request, true, lease_ns, ret_verdict);
+}
+
+static int try_key(struct wr_rulebook *book, struct wr_edition *edition, const char *rule, struct wr_span key,
+                   uint32_t cost, struct wr_verdict *ret_verdict)
+{
+    const struct wr_edition_rule *found = wr_edition_find(edition, rule);
+
+    if (found == NULL)
+        return WEIR_E_ABSENT;
+    start(ret_verdict);
+    int error = weir_counter_try_key(edition->counter, (uint32_t)(found - edition->rules), key.data, key.bytes, cost,
+                                     &ret_verdict->admission);
+    if (error < 0)
+        return error;
+    wr_verdict_conclude(edition, 0, ret_verdict);
+    if (ret_verdict->allowed && wr_verdict_in_flight(edition, ret_verdict))
+        wr_hold_add(book, edition, 0, ret_verdict);
+    wr_verdict_count(book, edition, ret_verdict);
+    return 0;
+}
+
+int wr_rulebook_try_key(struct wr_rulebook *book, const char *rule, const char *key, size_t key_bytes, uint32_t cost,
+                        struct wr_verdict *ret_verdict)
+{
+    struct wr_grace_pass pass;
+
+    struct wr_edition *edition = wr_book_enter(book, &pass);
+    int error = try_key(book, edition, rule, (struct wr_span){key, key_bytes}, cost, ret_verdict);
+    wr_book_leave(pass);
+    return error;
+}

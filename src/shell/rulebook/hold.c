@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* hold.c - what was granted and is to be ended: by its number, or when its lease is over.
+ *
+ * A hold's number is its slot and, above that, 32 bits of chance, so that a number of an earlier hold, or one that
+ * somebody made up, is nobody else's. Together they are below 2^53: whole numbers in JSON.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "shell/clock/clock.h"
+#include "shell/memory/memory.h"
+#include "shell/rulebook/book.h"
+
+#include <string.h>
+
+#define SLOT_BITS 21
+
+struct wr_hold {
+    uint64_t number;
+    int64_t ends_at;
+    struct wr_edition *edition;
+    size_t bytes; /* of this block */
+    uint32_t count;
+    weir_ruling rulings[]; /* and behind them their keys, one after the other */
+};
+
+/* ---- packing ------------------------------------------------------------------------------------------- */
+
+/* The rulings that have taken something. NULL for want of memory. */
+static struct wr_hold *pack(const weir_allocator *allocator, const weir_admission *admission)
+{
+    size_t bytes = sizeof(struct wr_hold) + admission->count * sizeof(weir_ruling);
+
+    for (uint32_t i = 0; i < admission->count; i++)
+        bytes += admission->rulings[i].key_bytes;
+    struct wr_hold *hold = wr_take(allocator, bytes, _Alignof(struct wr_hold));
+    if (hold == NULL)
+        return NULL;
+    hold->bytes = bytes;
+    hold->count = admission->count;
+    memcpy(hold->rulings, admission->rulings, admission->count * sizeof(weir_ruling));
+    char *keys = (char *)&hold->rulings[admission->count];
+    for (uint32_t i = 0; i < admission->count; i++) {
+        memcpy(keys, admission->keys + admission->rulings[i].key_at, admission->rulings[i].key_bytes);
+        keys += admission->rulings[i].key_bytes;
+    }
+    return hold;
+}
+
+static void unpack(const struct wr_hold *hold, weir_admission *ret_admission)
+{
+    const char *keys = (const char *)&hold->rulings[hold->count];
+
+    wr_counter_start(ret_admission);
+    ret_admission->count = hold->count;
+    memcpy(ret_admission->rulings, hold->rulings, hold->count * sizeof(weir_ruling));
+    for (uint32_t i = 0; i < hold->count; i++) {
+        memcpy(ret_admission->keys + hold->rulings[i].key_at, keys, hold->rulings[i].key_bytes);
+        keys += hold->rulings[i].key_bytes;
+    }
+}
+
+static void free_hold(const weir_allocator *allocator, struct wr_hold *hold)
+{
+    wr_edition_drop(hold->edition);
+    wr_give(allocator, hold, hold->bytes, _Alignof(struct wr_hold));
+}
+
+/* ---- slots --------------------------------------------------------------------------------------------- */
+
+int wr_holds_init(struct wr_holds *ret_holds, uint32_t max, const weir_allocator *allocator)
+{
+    uint64_t seed;
+    int error = wr_random(&seed, sizeof seed);
+
+    if (error < 0)
+        return error;
+    if (max == 0 || max > 1u << SLOT_BITS)
+        return wr_invalid("holds is out of range; it must be 1 ... 2097152");
+    struct wr_hold **slots = wr_take_array(allocator, max, sizeof(struct wr_hold *), _Alignof(struct wr_hold *));
+    if (slots == NULL)
+        return WEIR_E_NOMEM;
+    if (pthread_mutex_init(&ret_holds->lock, NULL) != 0) {
+        wr_give(allocator, slots, max * sizeof(struct wr_hold *), _Alignof(struct wr_hold *));
+        return WEIR_E_SYSTEM;
+    }
+    ret_holds->slots = slots;
+    ret_holds->max = max;
+    wr_rng_init(&ret_holds->rng, seed);
+    return 0;
+}
+
+void wr_holds_release(struct wr_rulebook *book)
+{
+    struct wr_holds *holds = &book->holds;
+
+    if (holds->slots == NULL)
+        return;
+    for (uint32_t i = 0; i < holds->max; i++) {
+        if (holds->slots[i] != NULL)
+            free_hold(book->allocator, holds->slots[i]);
+    }
+    wr_give(book->allocator, holds->slots, holds->max * sizeof(struct wr_hold *), _Alignof(struct wr_hold *));
+    (void)pthread_mutex_destroy(&holds->lock);
+}
+
+/* Puts a hold into a free slot, if there is one. */
+static bool place(struct wr_holds *holds, struct wr_hold *hold)
+{
+    (void)pthread_mutex_lock(&holds->lock);
+    bool has_room = holds->count < holds->max;
+    if (has_room) {
+        while (holds->slots[holds->hand] != NULL)
+            holds->hand = holds->hand + 1 == holds->max ? 0 : holds->hand + 1;
+        uint64_t chance = wr_rng_next(&holds->rng) >> 32 | 1; /* never 0: that is no hold */
+        hold->number = chance << SLOT_BITS | holds->hand;
+        holds->slots[holds->hand] = hold;
+        holds->count++;
+    }
+    (void)pthread_mutex_unlock(&holds->lock);
+    return has_room;
+}
+
+/* Takes a hold out of its slot, whosoever it is; NULL if it is not there. */
+static struct wr_hold *pick(struct wr_holds *holds, uint64_t number)
+{
+    uint64_t slot = number & ((1u << SLOT_BITS) - 1);
+    struct wr_hold *hold = NULL;
+
+    (void)pthread_mutex_lock(&holds->lock);
+    if (slot < holds->max && holds->slots[slot] != NULL && holds->slots[slot]->number == number) {
+        hold = holds->slots[slot];
+        holds->slots[slot] = NULL;
+        holds->count--;
+    }
+    (void)pthread_mutex_unlock(&holds->lock);
+    return hold;
+}
+
+/* ---- making -------------------------------------------------------------------------------------------- */
+
+static void refuse(const struct wr_edition *edition, enum wr_cause cause, struct wr_verdict *verdict)
+{
+    (void)weir_counter_cancel(edition->counter, &verdict->admission);
+    verdict->allowed = verdict->admission.allowed = false;
+    verdict->cause = cause;
+    verdict->status = 503;
+    verdict->retry_after_ns = WEIR_SECOND;
+}
+
+void wr_hold_add(struct wr_rulebook *book, struct wr_edition *edition, int64_t lease_ns, struct wr_verdict *verdict)
+{
+    struct wr_hold *hold = pack(book->allocator, &verdict->admission);
+
+    if (hold == NULL) {
+        refuse(edition, WR_CAUSE_FAILED, verdict);
+        return;
+    }
+    if (lease_ns <= 0 || lease_ns > WEIR_DURATION_MAX)
+        lease_ns = edition->lease_ns;
+    hold->ends_at = wr_clock_now(book->clock) + lease_ns;
+    hold->edition = edition;
+    wr_edition_hold(edition);
+    if (place(&book->holds, hold)) {
+        verdict->hold = hold->number;
+        return;
+    }
+    free_hold(book->allocator, hold);
+    refuse(edition, WR_CAUSE_FULL, verdict);
+}
+
+/* ---- ending -------------------------------------------------------------------------------------------- */
+
+/* What the request really cost, of each rule that granted it. */
+static void settle(weir_counter *counter, weir_admission *admission, uint32_t used)
+{
+    for (uint32_t i = 0; i < admission->count; i++) {
+        if (admission->rulings[i].reserved)
+            (void)weir_counter_settle(counter, admission, i, used);
+    }
+}
+
+enum ending {
+    ENDED,
+    COMMITTED,
+    CANCELLED
+};
+
+static int end(struct wr_rulebook *book, uint64_t number, enum ending how, uint32_t used)
+{
+    struct wr_hold *hold = pick(&book->holds, number);
+    weir_admission admission;
+
+    if (hold == NULL)
+        return WEIR_E_ABSENT;
+    weir_counter *counter = hold->edition->counter;
+    unpack(hold, &admission);
+    if (how == COMMITTED && used > 0)
+        settle(counter, &admission, used);
+    if (how == CANCELLED || (how == COMMITTED && used == 0))
+        (void)weir_counter_cancel(counter, &admission);
+    else
+        (void)weir_counter_release(counter, &admission);
+    free_hold(book->allocator, hold);
+    return 0;
+}
+
+int wr_rulebook_commit(struct wr_rulebook *book, uint64_t hold, uint32_t used)
+{
+    return end(book, hold, COMMITTED, used);
+}
+
+int wr_rulebook_cancel(struct wr_rulebook *book, uint64_t hold)
+{
+    return end(book, hold, CANCELLED, 0);
+}
+
+int wr_rulebook_end(struct wr_rulebook *book, uint64_t hold)
+{
+    return end(book, hold, ENDED, 0);
+}
+
+/* The number of a hold from slot *at on whose lease is over; 0 at the end. */
+static uint64_t next_over(struct wr_holds *holds, uint32_t *at, int64_t now)
+{
+    uint64_t number = 0;
+
+    (void)pthread_mutex_lock(&holds->lock);
+    for (; *at < holds->max && holds->count > 0 && number == 0; ++*at) {
+        if (holds->slots[*at] != NULL && holds->slots[*at]->ends_at <= now)
+            number = holds->slots[*at]->number;
+    }
+    holds->expired += number != 0;
+    (void)pthread_mutex_unlock(&holds->lock);
+    return number;
+}
+
+void wr_holds_expire(struct wr_rulebook *book)
+{
+    int64_t now = wr_clock_now(book->clock);
+    uint32_t at = 0;
+    uint64_t number;
+
+    while ((number = next_over(&book->holds, &at, now)) != 0)
+        (void)wr_rulebook_end(book, number);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* reading.c - from what is written to what is compared. */
+#include "shell/rulebook/reading.h"
+
+#include "base/error.h"
+#include "core/admit/route.h"
+#include "core/admit/wording.h"
+
+#include <string.h>
+
+/* ---- what holds for all rules -------------------------------------------------------------------------- */
+
+static int read_networks(const char *where, const wr_book_word *texts, uint32_t count, weir_network *ret_networks)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (weir_network_parse(texts[i], &ret_networks[i]) < 0)
+            return wr_invalid_in(where);
+    }
+    return 0;
+}
+
+static int read_ranges(const char *where, const wr_book_word *texts, uint32_t count, struct wr_range *ret_ranges,
+                       size_t *ret_count)
+{
+    weir_network networks[WR_BOOK_NETWORKS_MAX];
+
+    if (read_networks(where, texts, count, networks) < 0)
+        return WEIR_E_INVAL;
+    *ret_count = wr_ranges_make(networks, count, ret_ranges);
+    return 0;
+}
+
+static int read_trusted(const struct wr_rulebook_settings *settings, struct wr_edition *edition)
+{
+    for (uint32_t i = 0; i < settings->trusted_count; i++) {
+        if (strcmp(settings->trusted[i], "unix") == 0)
+            edition->client.trust_unix = true;
+        else if (weir_network_parse(settings->trusted[i], &edition->trusted[edition->client.trusted_count++]) < 0)
+            return wr_invalid_in("trusted");
+    }
+    return 0;
+}
+
+int wr_read_admission(const struct wr_rulebook_settings *settings, struct wr_edition *edition)
+{
+    weir_key_init(&edition->client, WEIR_KEY_IP);
+    memcpy(edition->forwarded_header, settings->forwarded_header, sizeof edition->forwarded_header);
+    if (!wr_header_name_ok(edition->forwarded_header))
+        return wr_invalid("forwarded_header is not the name of a header in lower case; write it as x-forwarded-for");
+    edition->client.header = edition->forwarded_header;
+    edition->client.trusted = edition->trusted;
+    edition->client.v4_prefix = (uint8_t)settings->v4_prefix;
+    edition->client.v6_prefix = (uint8_t)settings->v6_prefix;
+    edition->lease_ns = settings->lease_ns;
+    edition->opens_on_error = settings->on_error == WR_ON_ERROR_OPEN;
+    int error = read_trusted(settings, edition);
+    if (error == 0)
+        error = read_ranges("allow", settings->allow, settings->allow_count, edition->allow, &edition->allow_count);
+    if (error == 0)
+        error = read_ranges("deny", settings->deny, settings->deny_count, edition->deny, &edition->deny_count);
+    return error;
+}
+
+/* ---- match --------------------------------------------------------------------------------------------- */
+
+static int read_headers(const struct wr_book_match *written, struct wr_edition_rule *rule)
+{
+    for (uint32_t i = 0; i < written->header_count; i++) {
+        const struct wr_book_header *header = &written->headers[i];
+        struct wr_header_pattern *pattern = &rule->headers[i];
+        if (!wr_header_name_ok(header->name))
+            return wr_invalid_text("header", header->name, strlen(header->name), "not a name in lower case", WR_NOWHERE,
+                                   "write it as x-user-id");
+        pattern->name = header->name;
+        pattern->any = header->value[0] == '\0';
+        if (!pattern->any && wr_pattern_parse_value(header->value, &pattern->value) < 0)
+            return WEIR_E_INVAL;
+    }
+    return 0;
+}
+
+static int read_match(struct wr_edition *edition, struct wr_edition_rule *rule)
+{
+    const struct wr_book_match *written = &rule->written->match;
+    int error = 0;
+
+    for (uint32_t i = 0; i < written->method_count; i++)
+        rule->methods[i] = wr_span_of(written->methods[i]);
+    for (uint32_t i = 0; i < written->path_count && error == 0; i++)
+        error = wr_pattern_parse_path(written->paths[i], &rule->paths[i]);
+    for (uint32_t i = 0; i < written->host_count && error == 0; i++)
+        error = wr_pattern_parse_host(written->hosts[i], &rule->hosts[i]);
+    if (error == 0)
+        error = read_headers(written, rule);
+    edition->wanted |= written->path_count > 0 ? WR_ASKED_PATH : 0;
+    edition->wanted |= written->host_count > 0 ? WR_ASKED_HOST : 0;
+    rule->match = (struct wr_match){.methods = rule->methods,
+                                    .paths = rule->paths,
+                                    .hosts = rule->hosts,
+                                    .headers = rule->headers,
+                                    .method_count = written->method_count,
+                                    .path_count = written->path_count,
+                                    .host_count = written->host_count,
+                                    .header_count = written->header_count};
+    return error;
+}
+
+/* ---- key ----------------------------------------------------------------------------------------------- */
+
+static size_t host_key(void *context, const weir_request *request, char *buffer, size_t buffer_bytes)
+{
+    (void)context;
+    if (request->host_bytes <= buffer_bytes && request->host_bytes > 0)
+        memcpy(buffer, request->host, request->host_bytes);
+    return request->host_bytes;
+}
+
+static size_t method_key(void *context, const weir_request *request, char *buffer, size_t buffer_bytes)
+{
+    struct wr_buf buf;
+
+    (void)context;
+    wr_buf_init_fixed(&buf, buffer, buffer_bytes);
+    wr_method_append(&buf, (struct wr_span){request->method, request->method_bytes});
+    return buf.length;
+}
+
+static void fill_key(const struct wr_edition *edition, enum wr_key_source source, const char *header, weir_key *key)
+{
+    static const weir_key_kind kinds[] = {WEIR_KEY_GLOBAL, WEIR_KEY_IP,   WEIR_KEY_ROUTE, WEIR_KEY_CUSTOM,
+                                          WEIR_KEY_CUSTOM, WEIR_KEY_USER, WEIR_KEY_USER};
+
+    weir_key_init(key, kinds[source]);
+    if (source == WR_KEY_FROM_IP)
+        *key = edition->client;
+    if (header != NULL)
+        key->header = header;
+    if (source == WR_KEY_FROM_TOKEN)
+        key->secret = edition->secret;
+    if (kinds[source] == WEIR_KEY_CUSTOM)
+        key->custom = source == WR_KEY_FROM_HOST ? host_key : method_key;
+}
+
+static int read_part(struct wr_edition *edition, const struct wr_book_rule *written, const char *text, weir_key *key)
+{
+    enum wr_key_source source;
+    const char *header;
+
+    if (wr_key_source_parse(text, &source, &header) < 0)
+        return WEIR_E_INVAL;
+    fill_key(edition, source, header, key);
+    edition->wanted |= source == WR_KEY_FROM_HOST ? WR_ASKED_HOST : 0;
+    if (source != WR_KEY_FROM_IP && source != WR_KEY_FROM_HEADER && source != WR_KEY_FROM_TOKEN)
+        key->fallback = source == WR_KEY_FROM_GLOBAL ? NULL : "unknown";
+    if (written->missing == WR_MISSING_REFUSE)
+        key->fallback = NULL;
+    key->share_malformed = written->malformed == WR_MISSING_SHARE && key->fallback != NULL;
+    return 0;
+}
+
+static int read_key(struct wr_edition *edition, struct wr_edition_rule *rule)
+{
+    const struct wr_book_rule *written = rule->written;
+    int error = 0;
+
+    if (written->missing == WR_MISSING_REFUSE && written->malformed == WR_MISSING_SHARE)
+        return wr_invalid(
+            "malformed keys share one, but missing ones are refused; share both, or refuse malformed ones");
+    if (written->key_count == 0)
+        return read_part(edition, written, "ip", &rule->key);
+    if (written->key_count == 1)
+        return read_part(edition, written, written->key[0], &rule->key);
+    for (uint32_t i = 0; i < written->key_count && error == 0; i++) {
+        error = read_part(edition, written, written->key[i], &rule->parts[i]);
+        rule->part_list[i] = &rule->parts[i];
+    }
+    weir_key_init(&rule->key, WEIR_KEY_COMPOSITE);
+    rule->key.parts = rule->part_list;
+    rule->key.parts_count = written->key_count;
+    return error;
+}
+
+/* ---- limits and lists ---------------------------------------------------------------------------------- */
+
+static int read_limits(const wr_book_word *texts, uint32_t count, weir_stack *ret_stack)
+{
+    weir_limit limits[WR_BOOK_LIMITS_MAX];
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (wr_limit_parse(texts[i], &limits[i]) < 0)
+            return WEIR_E_INVAL;
+    }
+    return weir_stack_init(ret_stack, limits, count);
+}
+
+static void add_words(struct wr_edition_rule *rule, const wr_book_word *keys, uint32_t count, uint32_t plan)
+{
+    for (uint32_t i = 0; i < count; i++)
+        rule->words[rule->word_count++] = (struct wr_word){wr_span_of(keys[i]), plan};
+}
+
+static int check_plan_names(const struct wr_book_rule *written)
+{
+    for (uint32_t i = 0; i < written->plan_count; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            if (strcmp(written->plans[i].name, written->plans[j].name) == 0)
+                return wr_invalid_text("plan", written->plans[i].name, strlen(written->plans[i].name),
+                                       "two plans have this name", WR_NOWHERE, "give each its own");
+        }
+    }
+    return 0;
+}
+
+static int read_lists(struct wr_edition_rule *rule)
+{
+    const struct wr_book_rule *written = rule->written;
+    int error = check_plan_names(written);
+
+    add_words(rule, written->allow_keys, written->allow_count, WR_PLAN_ALLOW);
+    add_words(rule, written->deny_keys, written->deny_count, WR_PLAN_DENY);
+    for (uint32_t i = 0; i < written->plan_count && error == 0; i++) {
+        error = read_limits(written->plans[i].limits, written->plans[i].limit_count, &rule->stacks[1 + i]);
+        add_words(rule, written->plans[i].keys, written->plans[i].key_count, WR_PLAN_FIRST + i);
+    }
+    if (error < 0)
+        return error;
+    const struct wr_word *twice = wr_words_sort(rule->words, rule->word_count);
+    if (twice != NULL)
+        return wr_invalid_text("key", twice->text.data, twice->text.bytes, "it is in two lists, or twice in one",
+                               WR_NOWHERE, "leave it in one");
+    return 0;
+}
+
+int wr_read_rule(struct wr_edition *edition, struct wr_edition_rule *rule)
+{
+    int error = read_match(edition, rule);
+
+    if (error == 0)
+        error = read_key(edition, rule);
+    if (error == 0)
+        error = read_limits(rule->written->limits, rule->written->limit_count, &rule->stacks[0]);
+    return error == 0 ? read_lists(rule) : error;
+}

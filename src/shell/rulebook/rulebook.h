@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* rulebook.h - the rules of a daemon: who may come in, read from a file and changed while it runs.
+ *
+ *     struct wr_rulebook *book;
+ *     struct wr_verdict verdict;
+ *
+ *     wr_rulebook_new(settings, NULL, &book, why, sizeof why);
+ *     wr_rulebook_try(book, &request, &verdict);
+ *     if (!verdict.allowed)
+ *         reply(verdict.status, fields of &verdict.admission);
+ *
+ * A rule says which requests it is for (method, path, host, headers), what of them is the key, and which limits each
+ * key has. `match: first`: the first rule that fits decides; `all`: all that fit must grant. Rules in shadow count and
+ * charge, but refuse nobody and end no search. Requests that no rule fits are allowed.
+ *
+ * Which verb?
+ *     try            now or not at all
+ *     reserve        the same, to be settled later: `commit` what it cost, or `cancel`
+ *     enqueue        stand in line, from an event loop
+ *     end            the request has ended (for limits on requests in flight)
+ *
+ * What was granted and must be ended is a *hold*, with a number. There are at most `holds` of them, and each ends by
+ * itself when its lease is over: so nobody can keep permits in flight for ever, and the book is bounded.
+ *
+ * A reload puts other rules in force for all threads at once, or changes nothing. Rules that keep their name, key and
+ * kinds of limits keep what they know of their callers.
+ *
+ * Threads: every function but new and free may be called from any thread. `try` takes no lock but a table's, and
+ * allocates only where a key is new. Reload and free wait for decisions that are under way, which never block.
+ */
+#ifndef WR_SHELL_RULEBOOK_RULEBOOK_H
+#define WR_SHELL_RULEBOOK_RULEBOOK_H
+
+#include "shell/rulebook/settings.h"
+
+#include <weir/admit.h>
+
+struct wr_rulebook;
+struct wr_turn;
+
+struct wr_rulebook_options {
+    const weir_clock *clock;         /* default: weir_clock_fast() */
+    const weir_allocator *allocator; /* default: the system's */
+};
+
+/* `options` may be NULL. WEIR_E_INVAL, WEIR_E_NOMEM, WEIR_E_SYSTEM; `ret_why` (WR_CONFIG_WHY_BYTES) says what is wrong
+ * and what would be right, in one line. */
+int wr_rulebook_new(const struct wr_rulebook_settings *settings, const struct wr_rulebook_options *options,
+                    struct wr_rulebook **ret_book, char *ret_why, size_t why_bytes);
+
+/* Whether a book could be made of these settings; makes none. */
+int wr_rulebook_check(const struct wr_rulebook_settings *settings, char *ret_why, size_t why_bytes);
+
+/* The same from a file that holds nothing but rules. */
+int wr_rulebook_read(const char *path, const struct wr_rulebook_options *options, struct wr_rulebook **ret_book,
+                     char *ret_why, size_t why_bytes);
+
+/* Errors as new; then the old rules stay in force. holds_max and secret stay as they were when the book was made. */
+int wr_rulebook_reload(struct wr_rulebook *book, const struct wr_rulebook_settings *settings, char *ret_why,
+                       size_t why_bytes);
+int wr_rulebook_reload_file(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes);
+
+/* No other call may be using it, and all turns must be freed. NULL is fine. */
+void wr_rulebook_free(struct wr_rulebook *book);
+
+/* ---- verdicts ------------------------------------------------------------------------------------------ */
+
+/* Why a request is allowed or not. The names are labels of metrics. */
+#define WR_CAUSES(X)                                                                       \
+    X(WR_CAUSE_GRANTED, "granted")         /* all rules that fit grant it */               \
+    X(WR_CAUSE_UNMATCHED, "unmatched")     /* no rule fits: allowed */                     \
+    X(WR_CAUSE_ALLOW_LIST, "allow_list")   /* allowed, nothing charged */                  \
+    X(WR_CAUSE_FAILED_OPEN, "failed_open") /* a rule failed, and on_error says: allowed */ \
+    X(WR_CAUSE_LIMITED, "limited")         /* over the limit */                            \
+    X(WR_CAUSE_DENY_LIST, "deny_list")     /* refused, whatever the limits */              \
+    X(WR_CAUSE_MALFORMED, "malformed")     /* no usable key, cost or path */               \
+    X(WR_CAUSE_FAILED, "failed")           /* a rule failed, and on_error says: refused */ \
+    X(WR_CAUSE_TIMED_OUT, "timed_out")     /* waited in vain */                            \
+    X(WR_CAUSE_FULL, "full")               /* too many wait already, or there are too many holds */
+
+enum wr_cause {
+#define X(cause, name) cause,
+    WR_CAUSES(X)
+#undef X
+};
+#define WR_CAUSE_COUNT (WR_CAUSE_FULL + 1)
+
+const char *wr_cause_name(enum wr_cause cause);
+
+/* Large for the sake of its keys: pass it by pointer. Everything in it stays good as long as the book. */
+struct wr_verdict {
+    bool allowed;
+    enum wr_cause cause;
+    bool shadowed;            /* a rule in shadow would have refused it */
+    int status;               /* that fits: 200, 429, 403 (deny list), 400, 503 */
+    const char *rule;         /* the name of the decisive one; NULL if none was */
+    int64_t retry_after_ns;   /* until coming again may help; 0 if allowed; WEIR_UNTIL_RELEASE if no time helps */
+    uint64_t hold;            /* 0: there is nothing to end */
+    weir_fault fault;         /* with MALFORMED */
+    weir_admission admission; /* the rulings, for weir_fields_format and for quotas; count 0 if no rule was asked */
+};
+
+/* Never blocks, never fails: what goes wrong inside is in the verdict, as on_error says. If a rule that granted has a
+ * limit on requests in flight, verdict.hold must be ended (or ends with its lease). request->cost, where it is not 0,
+ * is what each rule charges in place of its own. */
+void wr_rulebook_try(struct wr_rulebook *book, const weir_request *request, struct wr_verdict *ret_verdict);
+
+/* The same with a hold in any case, if allowed. `lease_ns` 0: as the settings say. */
+void wr_rulebook_reserve(struct wr_rulebook *book, const weir_request *request, int64_t lease_ns,
+                         struct wr_verdict *ret_verdict);
+
+/* One rule by its name and a key that you have already, as try does; `cost` 0: what the rule says. Plans by header are
+ * not looked at. WEIR_E_ABSENT: there is no such rule. WEIR_E_INVAL: not a key. */
+int wr_rulebook_try_key(struct wr_rulebook *book, const char *rule, const char *key, size_t key_bytes, uint32_t cost,
+                        struct wr_verdict *ret_verdict);
+
+/* ---- holds --------------------------------------------------------------------------------------------- */
+
+/* What was reserved cost `used` permits really (0: nothing, as cancel), and the request has ended. WEIR_E_ABSENT: there
+ * is no such hold (any more). */
+int wr_rulebook_commit(struct wr_rulebook *book, uint64_t hold, uint32_t used);
+
+/* It was not served after all: all is given back. WEIR_E_ABSENT. */
+int wr_rulebook_cancel(struct wr_rulebook *book, uint64_t hold);
+
+/* The request has ended; what it was charged stays. WEIR_E_ABSENT. */
+int wr_rulebook_end(struct wr_rulebook *book, uint64_t hold);
+
+/* ---- standing in line ---------------------------------------------------------------------------------- */
+
+/* Stands in line until all rules that fit grant, for at most `timeout_ns` (WEIR_FOREVER: as long as it takes; 0: as
+ * try, though not past others). `wake` is called as weir_wake says, when polling may have become worthwhile. Rules are
+ * waited for in their order, and what one has granted is kept while the next is waited for. Poll the turn at once.
+ * WEIR_E_NOMEM, WEIR_E_INVAL (the timeout). */
+int wr_rulebook_enqueue(struct wr_rulebook *book, const weir_request *request, int64_t timeout_ns, weir_wake *wake,
+                        void *context, struct wr_turn **ret_turn);
+
+/* True: it is over, and *ret_verdict is the answer (again and again the same, but for the hold, which is told once).
+ * False: poll again after *ret_wait_ns (from now) or when woken, whichever is first; the verdict is untouched. */
+bool wr_turn_poll(struct wr_turn *turn, struct wr_verdict *ret_verdict, int64_t *ret_wait_ns);
+
+/* Leaves the line, and gives back what was granted if no poll has told of it. As weir_ticket_free. NULL is fine. */
+void wr_turn_free(struct wr_turn *turn);
+
+/* ---- looking ------------------------------------------------------------------------------------------- */
+
+struct wr_rule_view {
+    const char *name;                /* as long as the book */
+    bool shadow;                     /* */
+    uint32_t plans;                  /* besides the rule's own limits */
+    uint64_t causes[WR_CAUSE_COUNT]; /* requests for which this rule was decisive, or that it granted */
+    uint64_t shadowed;               /* would have been refused, but for the shadow */
+    weir_table_stats table;          /* sums over its plans */
+    char limits[WR_BOOK_LIMITS_MAX * (WR_BOOK_WORD_MAX + 1)]; /* as they were written */
+};
+
+/* What the book counts besides: requests that ended before any rule was asked are in `causes` (UNMATCHED, ALLOW_LIST,
+ * DENY_LIST, MALFORMED, FULL …). */
+struct wr_rulebook_view {
+    uint32_t rules;                  /* in force */
+    uint64_t causes[WR_CAUSE_COUNT]; /* all requests */
+    uint64_t shadowed;
+    uint64_t reloads, reloads_failed;
+    uint64_t holds, holds_max, holds_expired;
+    uint64_t waiting;  /* turns that are not over */
+    uint64_t restored; /* keys that wr_rulebook_load put back */
+};
+
+void wr_rulebook_view_get(struct wr_rulebook *book, struct wr_rulebook_view *ret_view);
+
+/* The `index`-th rule in force. WEIR_E_ABSENT: there are not so many. */
+int wr_rulebook_rule_get(struct wr_rulebook *book, uint32_t index, struct wr_rule_view *ret_view);
+
+/* The first `most` keys of a rule, over all its plans; give them to wr_rulebook_top_free. WEIR_E_ABSENT, WEIR_E_NOMEM,
+ * WEIR_E_INVAL. Keys are what strangers sent: escape them. */
+int wr_rulebook_top(struct wr_rulebook *book, const char *rule, weir_table_order order, size_t most,
+                    weir_table_entry **ret_entries, size_t *ret_count);
+void wr_rulebook_top_free(struct wr_rulebook *book, weir_table_entry *entries);
+
+/* Forgets a key of a rule, in all its plans. WEIR_E_ABSENT: no such rule or key. */
+int wr_rulebook_reset(struct wr_rulebook *book, const char *rule, const char *key, size_t key_bytes);
+
+/* To be called now and then (each second, say): ends holds whose lease is over and forgets keys that need no
+ * remembering. */
+void wr_rulebook_tick(struct wr_rulebook *book);
+
+/* ---- over a restart ------------------------------------------------------------------------------------ */
+
+/* Writes the keys that constrain to a file that only its owner may read, in place of what was there: either all of it
+ * or nothing. WEIR_E_SYSTEM, WEIR_E_NOMEM, with `ret_why`. */
+int wr_rulebook_save(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes);
+
+/* Puts them back. What does not fit the rules any more is left out, and nothing in the file can make a key
+ * worse off than one that has just used up its limit. A file that is not there is no error. WEIR_E_INVAL: it is not
+ * such a file (nothing was put back). WEIR_E_SYSTEM, WEIR_E_NOMEM. */
+int wr_rulebook_load(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes);
+
+#endif

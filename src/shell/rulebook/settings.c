@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* settings.c - the rules as they are written in weir.yaml: which keys there are, and what they mean. */
+#include "shell/rulebook/settings.h"
+
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define KEYS_DEFAULT 1000000
+#define HOLDS_MAX (1u << 21) /* what fits into the number of a hold */
+
+static const struct wr_config_field word_item = {.kind = WR_CONFIG_IS_TEXT, .bytes = sizeof(wr_book_word)};
+static const struct wr_config_field pattern_item = {.kind = WR_CONFIG_IS_TEXT, .bytes = sizeof(wr_book_pattern)};
+
+/* ---- what a rule is for ---- */
+
+static const struct wr_config_field header_fields[] = {
+    {"name", WR_CONFIG_TEXT(struct wr_book_header, name), .required = true, .what = "of a header, in lower case"},
+    {"value", WR_CONFIG_TEXT(struct wr_book_header, value), .what = "what it must be; * stands for anything"},
+};
+static const struct wr_config_schema header_schema = {
+    .name = "a header", .bytes = sizeof(struct wr_book_header), .fields = header_fields, .count = COUNT(header_fields)};
+static const struct wr_config_field header_item = {
+    .kind = WR_CONFIG_IS_MAPPING, .bytes = sizeof(struct wr_book_header), .schema = &header_schema};
+
+static const struct wr_config_field match_fields[] = {
+    {"method", WR_CONFIG_LIST(struct wr_book_match, methods, method_count, &word_item), .what = "as GET"},
+    {"path", WR_CONFIG_LIST(struct wr_book_match, paths, path_count, &pattern_item),
+     .what = "as /login, /api/**, /users/*/posts or **.css"},
+    {"host", WR_CONFIG_LIST(struct wr_book_match, hosts, host_count, &pattern_item),
+     .what = "as example.org or *.example.org"},
+    {"header", WR_CONFIG_LIST(struct wr_book_match, headers, header_count, &header_item),
+     .what = "headers that must all be there"},
+};
+static const struct wr_config_schema match_schema = {
+    .name = "match", .bytes = sizeof(struct wr_book_match), .fields = match_fields, .count = COUNT(match_fields)};
+
+/* ---- plans ---- */
+
+static const struct wr_config_field plan_fields[] = {
+    {"name", WR_CONFIG_TEXT(struct wr_book_plan, name), .required = true, .what = "what plan_header says"},
+    {"limit", WR_CONFIG_LIST(struct wr_book_plan, limits, limit_count, &word_item), .required = true,
+     .what = "in place of the rule's"},
+    {"keys", WR_CONFIG_LIST(struct wr_book_plan, keys, key_count, &word_item), .what = "that are on this plan"},
+};
+static const struct wr_config_schema plan_schema = {
+    .name = "a plan", .bytes = sizeof(struct wr_book_plan), .fields = plan_fields, .count = COUNT(plan_fields)};
+static const struct wr_config_field plan_item = {
+    .kind = WR_CONFIG_IS_MAPPING, .bytes = sizeof(struct wr_book_plan), .schema = &plan_schema};
+
+/* ---- rules ---- */
+
+static const char *const missings[] = {"share", "refuse", NULL};
+static const char *const matchings[] = {"first", "all", NULL};
+static const char *const on_errors[] = {"closed", "open", NULL};
+
+static const struct wr_config_field rule_fields[] = {
+    {"name", WR_CONFIG_TEXT(struct wr_book_rule, name), .required = true, .what = "callers see it"},
+    {"match", WR_CONFIG_MAPPING(struct wr_book_rule, match, &match_schema), .what = "which requests; all if left out"},
+    {"key", WR_CONFIG_LIST(struct wr_book_rule, key, key_count, &word_item),
+     .what = "ip, global, route, host, method, header:NAME or token:NAME; several together"},
+    {"limit", WR_CONFIG_LIST(struct wr_book_rule, limits, limit_count, &word_item), .required = true,
+     .what = "as 10/s burst=20; all of several must grant"},
+    {"missing", WR_CONFIG_CHOICE(struct wr_book_rule, missing), .choices = missings,
+     .what = "requests without key: share one, or refuse"},
+    {"malformed", WR_CONFIG_CHOICE(struct wr_book_rule, malformed), .choices = missings,
+     .what = "requests whose key cannot be used"},
+    {"cost", WR_CONFIG_COUNT(struct wr_book_rule, cost), .min = 1, .max = WEIR_PERMITS_MAX, .what = "of a request"},
+    {"cost_header", WR_CONFIG_TEXT(struct wr_book_rule, cost_header), .what = "the header that says it instead"},
+    {"cost_max", WR_CONFIG_COUNT(struct wr_book_rule, cost_max), .min = 1, .max = WEIR_PERMITS_MAX,
+     .what = "the most that cost_header may say"},
+    {"plan_header", WR_CONFIG_TEXT(struct wr_book_rule, plan_header), .what = "the header that names the plan"},
+    {"plans", WR_CONFIG_LIST(struct wr_book_rule, plans, plan_count, &plan_item), .what = "other limits for some"},
+    {"allow_keys", WR_CONFIG_LIST(struct wr_book_rule, allow_keys, allow_count, &word_item),
+     .what = "keys without limit"},
+    {"deny_keys", WR_CONFIG_LIST(struct wr_book_rule, deny_keys, deny_count, &word_item), .what = "keys to refuse"},
+    {"shadow", WR_CONFIG_BOOL(struct wr_book_rule, shadow), .what = "count, but refuse nobody"},
+    {"max_keys", WR_CONFIG_COUNT(struct wr_book_rule, max_keys), .min = 1, .max = WEIR_KEYS_MAX,
+     .what = "to be remembered"},
+};
+
+static void rule_init(void *settings)
+{
+    struct wr_book_rule *rule = settings;
+    rule->malformed = WR_MISSING_REFUSE;
+    rule->cost = 1;
+}
+
+static const char *rule_wrong(const void *settings)
+{
+    const struct wr_book_rule *rule = settings;
+    if (rule->limit_count == 0)
+        return "a rule has no limit; write one as 10/s";
+    if ((rule->cost_header[0] == '\0') != (rule->cost_max == 0))
+        return "cost_header and cost_max belong together; write both";
+    if (rule->plan_header[0] != '\0' && rule->plan_count == 0)
+        return "plan_header without plans; write the plans";
+    return NULL;
+}
+
+static const struct wr_config_schema rule_schema = {.name = "a rule",
+                                                    .bytes = sizeof(struct wr_book_rule),
+                                                    .fields = rule_fields,
+                                                    .count = COUNT(rule_fields),
+                                                    .init = rule_init,
+                                                    .wrong = rule_wrong};
+
+const struct wr_config_field wr_rulebook_rule = {
+    .kind = WR_CONFIG_IS_MAPPING, .bytes = sizeof(struct wr_book_rule), .schema = &rule_schema};
+
+/* ---- what holds for all ---- */
+
+static const struct wr_config_field admission_fields[] = {
+    {"match", WR_CONFIG_CHOICE(struct wr_rulebook_settings, matching), .choices = matchings,
+     .what = "the first rule that fits decides, or all that fit"},
+    {"on_error", WR_CONFIG_CHOICE(struct wr_rulebook_settings, on_error), .choices = on_errors,
+     .what = "if a rule cannot decide: refuse, or let the request in"},
+    {"trusted", WR_CONFIG_LIST(struct wr_rulebook_settings, trusted, trusted_count, &word_item),
+     .what = "networks of proxies whose forwarded_header is believed, and unix"},
+    {"forwarded_header", WR_CONFIG_TEXT(struct wr_rulebook_settings, forwarded_header),
+     .what = "where they write the caller's address"},
+    {"ipv4_prefix", WR_CONFIG_COUNT(struct wr_rulebook_settings, v4_prefix), .min = 1, .max = 32,
+     .what = "bits of an address that are one caller"},
+    {"ipv6_prefix", WR_CONFIG_COUNT(struct wr_rulebook_settings, v6_prefix), .min = 1, .max = 128,
+     .what = "bits of an address that are one caller"},
+    {"allow", WR_CONFIG_LIST(struct wr_rulebook_settings, allow, allow_count, &word_item),
+     .what = "networks without limit"},
+    {"deny", WR_CONFIG_LIST(struct wr_rulebook_settings, deny, deny_count, &word_item), .what = "networks to refuse"},
+    {"secret", WR_CONFIG_TEXT(struct wr_rulebook_settings, secret),
+     .what = "for the digests of token: keys, which last over a restart only with it"},
+    {"max_keys", WR_CONFIG_COUNT(struct wr_rulebook_settings, max_keys), .min = 1, .max = WEIR_KEYS_MAX,
+     .what = "to be remembered by each rule and plan"},
+    {"forget", WR_CONFIG_DURATION(struct wr_rulebook_settings, forget_ns), .min = WEIR_SECOND, .max = 365 * WEIR_DAY,
+     .what = "keys that were idle for so long"},
+    {"holds", WR_CONFIG_COUNT(struct wr_rulebook_settings, holds_max), .min = 1, .max = HOLDS_MAX,
+     .what = "reservations and requests in flight at a time"},
+    {"lease", WR_CONFIG_DURATION(struct wr_rulebook_settings, lease_ns), .min = WEIR_MILLISECOND, .max = WEIR_DAY,
+     .what = "after which they end by themselves"},
+};
+const struct wr_config_schema wr_rulebook_admission = {.name = "admission",
+                                                       .bytes = sizeof(struct wr_rulebook_settings),
+                                                       .fields = admission_fields,
+                                                       .count = COUNT(admission_fields)};
+
+static const struct wr_config_field book_fields[] = {
+    {"rules", WR_CONFIG_LIST(struct wr_rulebook_settings, rules, rule_count, &wr_rulebook_rule), .required = true,
+     .what = "who may come in"},
+    {"admission", WR_CONFIG_GROUP(&wr_rulebook_admission), .what = "what holds for all rules"},
+};
+const struct wr_config_schema wr_rulebook_schema = {.name = "the rules",
+                                                    .bytes = sizeof(struct wr_rulebook_settings),
+                                                    .fields = book_fields,
+                                                    .count = COUNT(book_fields)};
+
+void wr_rulebook_settings_init(struct wr_rulebook_settings *ret_settings)
+{
+    static const char forwarded[] = "x-forwarded-for";
+    memset(ret_settings, 0, sizeof *ret_settings);
+    memcpy(ret_settings->forwarded_header, forwarded, sizeof forwarded);
+    ret_settings->v4_prefix = 32;
+    ret_settings->v6_prefix = 64;
+    ret_settings->max_keys = KEYS_DEFAULT;
+    ret_settings->forget_ns = WEIR_HOUR;
+    ret_settings->holds_max = 65536;
+    ret_settings->lease_ns = WEIR_MINUTE;
+}
