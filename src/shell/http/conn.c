@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* conn.c - a connection: what it waits for, and its end. */
+#include "shell/http/inside.h"
+
+#include "base/alloc.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- waiting ---- */
+
+void wr_http_conn_wait(struct wr_http_conn *conn, enum wr_http_wait wait)
+{
+    int64_t now = wr_http_loop_ms(wr_http_conn_loop(conn));
+    if (conn->wait == wait && (!conn->is_renewed || conn->since == now))
+        return;
+    conn->is_renewed = false;
+    wr_list_take(&conn->link);
+    conn->wait = (uint8_t)wait;
+    conn->since = now;
+    wr_list_push(&conn->gate->waits[wait], &conn->link);
+}
+
+void wr_http_conn_later(struct wr_http_conn *conn)
+{
+    wr_list_push(&wr_http_conn_loop(conn)->ready, &conn->ready);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void listen_for(struct wr_http_conn *conn, int events)
+{
+    if (conn->has_half)
+        events &= ~UV_DISCONNECT; /* it would be told again and again */
+    if (conn->events == events)
+        return;
+    conn->events = (uint8_t)events;
+    (void)uv_poll_start(&conn->poll, events, on_poll);
+}
+
+/* All is sent, and nothing more will be. */
+static void end(struct wr_http_conn *conn)
+{
+    if (!conn->lingers || conn->has_half || shutdown(conn->fd, SHUT_WR) != 0) {
+        wr_http_conn_close(conn);
+        return;
+    }
+    conn->lingers = false;
+    wr_http_inbox_drop(conn);
+    wr_http_conn_wait(conn, WR_WAIT_LINGER);
+    listen_for(conn, UV_READABLE);
+}
+
+/* What is to come of the client. */
+static enum wr_http_wait next_wait(const struct wr_http_conn *conn)
+{
+    if (conn->inbox != NULL)
+        return conn->inbox->reading.has_head ? WR_WAIT_BODY : WR_WAIT_HEAD;
+    return conn->is_fresh ? WR_WAIT_HEAD : WR_WAIT_IDLE;
+}
+
+/* Which of the things that a connection can wait for it is. */
+static void choose(struct wr_http_conn *conn)
+{
+    struct wr_http_loop *loop = wr_http_conn_loop(conn);
+    if (wr_http_sends(conn)) {
+        wr_http_conn_wait(conn, WR_WAIT_SEND);
+        listen_for(conn, UV_WRITABLE | UV_DISCONNECT);
+    } else if (conn->has_exchange) {
+        wr_http_conn_wait(conn, WR_WAIT_ANSWER);
+        listen_for(conn, UV_DISCONNECT);
+    } else if (conn->closes || (loop->is_stopping && conn->inbox == NULL && conn->wait != WR_WAIT_HEAD)) {
+        end(conn);
+    } else {
+        wr_http_conn_wait(conn, next_wait(conn));
+        listen_for(conn, UV_READABLE);
+    }
+}
+
+void wr_http_conn_settle(struct wr_http_conn *conn)
+{
+    if (conn->wait == WR_WAIT_LINGER)
+        return;
+    if (!conn->is_broken && conn->is_held && !conn->has_exchange)
+        wr_http_read_past(conn);
+    if (!conn->is_broken && conn->is_behind && !conn->has_exchange && !conn->closes && !wr_http_sends(conn))
+        wr_http_read_on(conn);
+    conn->is_held = conn->has_exchange;
+    if (conn->is_broken)
+        wr_http_conn_close(conn);
+    else
+        choose(conn);
+}
+
+/* ---- events ---- */
+
+/* The other side sends no more. One that waits for an answer has gone; one that is still reading may go on. */
+static void on_half(struct wr_http_conn *conn)
+{
+    conn->has_half = true;
+    conn->is_broken |= conn->has_exchange;
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct wr_http_conn *conn = poll->data;
+    struct wr_http_loop *loop = wr_http_conn_loop(conn);
+    if (status < 0 || ((events & UV_WRITABLE) != 0 && !wr_http_send_on(conn)) ||
+        ((events & UV_READABLE) != 0 && !wr_http_read(conn)))
+        conn->is_broken = true;
+    else if ((events & UV_DISCONNECT) != 0)
+        on_half(conn);
+    if (conn->wait == WR_WAIT_LINGER && conn->is_broken)
+        wr_http_conn_close(conn);
+    else
+        wr_http_conn_settle(conn);
+    wr_http_loop_settle(loop);
+}
+
+/* ---- beginning and end ---- */
+
+static void count_in(struct wr_http_conn *conn)
+{
+    struct wr_http_loop *loop = wr_http_conn_loop(conn);
+    conn->gate->connections++;
+    loop->connections++;
+    wr_http_count(&loop->counts.connections);
+}
+
+void wr_http_conn_open(struct wr_http_gate *gate, int fd, struct wr_span peer)
+{
+    struct wr_http_loop *loop = gate->loop;
+    struct wr_http_conn *conn = wr_take(loop->server->allocator, sizeof *conn, _Alignof(struct wr_http_conn));
+    int on = 1;
+    if (conn == NULL || uv_poll_init(&loop->uv, &conn->poll, fd) != 0) {
+        wr_give(loop->server->allocator, conn, sizeof *conn, _Alignof(struct wr_http_conn));
+        (void)close(fd);
+        wr_http_count(&loop->counts.turned);
+        return;
+    }
+    conn->poll.data = conn;
+    conn->gate = gate;
+    conn->fd = fd;
+    conn->is_fresh = conn->is_renewed = true;
+    memcpy(conn->peer, peer.data, peer.bytes);
+    conn->exchange.peer = (struct wr_span){conn->peer, peer.bytes};
+    conn->exchange.listener = gate->listener;
+    conn->exchange.loop = loop;
+    if (!loop->server->places[gate->listener].is_unix)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    count_in(conn);
+    choose(conn);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct wr_http_conn *conn = handle->data;
+    wr_give(wr_http_conn_loop(conn)->server->allocator, conn, sizeof *conn, _Alignof(struct wr_http_conn));
+}
+
+void wr_http_conn_close(struct wr_http_conn *conn)
+{
+    struct wr_http_loop *loop = wr_http_conn_loop(conn);
+    if (uv_is_closing((uv_handle_t *)&conn->poll))
+        return;
+    if (conn->is_stream)
+        wr_http_uncount(&loop->counts.streams);
+    if (conn->has_exchange && conn->exchange.gone != NULL)
+        conn->exchange.gone(&conn->exchange);
+    conn->has_exchange = false;
+    wr_http_inbox_drop(conn);
+    wr_http_out_drop(conn);
+    wr_list_take(&conn->link);
+    wr_list_take(&conn->ready);
+    conn->gate->connections--;
+    loop->connections--;
+    wr_http_uncount(&loop->counts.connections);
+    uv_close((uv_handle_t *)&conn->poll, on_closed);
+    (void)close(conn->fd);
+}
+
+bool wr_http_gate_make_room(struct wr_http_gate *gate)
+{
+    static const enum wr_http_wait first[] = {WR_WAIT_LINGER, WR_WAIT_HEAD, WR_WAIT_IDLE, WR_WAIT_BODY};
+    for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
+        struct wr_list_link *link = gate->waits[first[i]].first;
+        if (link == NULL)
+            continue;
+        wr_http_count(&gate->loop->counts.turned);
+        wr_http_conn_close(WR_LINKED(link, struct wr_http_conn, link));
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* http.c - a server: its beginning, its end, and its figures. */
+#include "shell/http/inside.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "shell/memory/memory.h"
+
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define LINGER_NS (2 * WEIR_SECOND)
+#define SPARE_DESCRIPTORS 64 /* for all else */
+
+void wr_http_options_init(struct wr_http_options *ret_options)
+{
+    *ret_options = (struct wr_http_options){
+        .tick_ns = 250 * WEIR_MILLISECOND,
+        .loops = 1,
+        .connections_max = 16384,
+        .body_max = WR_REQUEST_BODY_MAX,
+        .stream_max = (size_t)256 << 10,
+        .buffered_max = (size_t)64 << 20,
+        .head_ns = 10 * WEIR_SECOND,
+        .body_ns = 30 * WEIR_SECOND,
+        .idle_ns = 90 * WEIR_SECOND,
+        .send_ns = 30 * WEIR_SECOND,
+    };
+}
+
+/* ---- beginning ---- */
+
+static int check(const struct wr_http_options *options)
+{
+    if (options->listens == NULL || options->listen_count == 0 || options->listen_count > WR_HTTP_LISTENS_MAX)
+        return wr_invalid("a server listens at 1 ... 16 places");
+    if (options->loops == 0 || options->loops > WR_HTTP_LOOPS_MAX)
+        return wr_invalid("a server has 1 ... 64 loops");
+    if (options->answer == NULL || options->connections_max == 0 || options->body_max > WR_REQUEST_BODY_MAX)
+        return wr_invalid("a server needs somebody who answers, connections, and bodies of at most 1 MiB");
+    const int64_t times[] = {options->head_ns, options->body_ns, options->idle_ns, options->send_ns, options->tick_ns};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        if (times[i] < WEIR_MILLISECOND || times[i] > WEIR_DAY)
+            return wr_invalid("the times of a server are 1ms ... 1d");
+    return 0;
+}
+
+static void set_limits(struct wr_http *server)
+{
+    struct wr_http_options *options = &server->options;
+    struct rlimit files;
+    server->limits_ms[WR_WAIT_HEAD] = options->head_ns / WEIR_MILLISECOND;
+    server->limits_ms[WR_WAIT_IDLE] = options->idle_ns / WEIR_MILLISECOND;
+    server->limits_ms[WR_WAIT_BODY] = options->body_ns / WEIR_MILLISECOND;
+    server->limits_ms[WR_WAIT_SEND] = options->send_ns / WEIR_MILLISECOND;
+    server->limits_ms[WR_WAIT_ANSWER] = INT64_MAX;
+    server->limits_ms[WR_WAIT_LINGER] = LINGER_NS / WEIR_MILLISECOND;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY)
+        return;
+    rlim_t most = files.rlim_cur > 2 * SPARE_DESCRIPTORS ? files.rlim_cur - SPARE_DESCRIPTORS : SPARE_DESCRIPTORS;
+    most /= options->listen_count; /* so that no listener's crowd can take the descriptors of another's */
+    if (options->connections_max > most)
+        options->connections_max = (uint32_t)most;
+}
+
+static int open_all(struct wr_http *server)
+{
+    const struct wr_http_options *options = &server->options;
+    int error = 0;
+    for (size_t i = 0; i < options->listen_count && error == 0; i++) {
+        error = wr_http_place_open(&options->listens[i], &server->places[i]);
+        server->place_count += error == 0;
+    }
+    for (uint32_t i = 0; i < options->loops && error == 0; i++)
+        error = wr_http_loop_new(server, i);
+    return error;
+}
+
+/* What was given stays the giver's. */
+static void forget_given(struct wr_http *server)
+{
+    for (size_t i = 0; i < server->place_count; i++)
+        if (server->options.listens[i].has_fd)
+            server->places[i].fd = -1;
+}
+
+int wr_http_new(const struct wr_http_options *options, struct wr_http **ret_server)
+{
+    int error = check(options);
+    if (error != 0)
+        return error;
+    const weir_allocator *allocator = wr_allocator_or_system(options->allocator);
+    struct wr_http *server = wr_take(allocator, sizeof *server, _Alignof(struct wr_http));
+    if (server == NULL)
+        return WEIR_E_NOMEM;
+    server->options = *options;
+    server->allocator = allocator;
+    set_limits(server);
+    error = open_all(server);
+    if (error == 0) {
+        *ret_server = server;
+        return 0;
+    }
+    forget_given(server);
+    wr_http_free(server);
+    return error;
+}
+
+int wr_http_start(struct wr_http *server)
+{
+    int error = 0;
+    atomic_store(&server->phase, WR_HTTP_RUNS);
+    for (uint32_t i = 0; i < server->options.loops && error == 0; i++)
+        error = wr_http_loop_start(server->loops[i]);
+    if (error != 0)
+        wr_http_stop(server, 0);
+    return error;
+}
+
+/* ---- end ---- */
+
+static void set_phase(struct wr_http *server, enum wr_http_phase phase)
+{
+    atomic_store(&server->phase, phase);
+    for (uint32_t i = 0; i < server->options.loops; i++)
+        if (server->loops[i] != NULL)
+            wr_http_loop_wake(server->loops[i]);
+}
+
+/* False: it still runs. */
+static bool join(struct wr_http_loop *loop, const struct timespec *until)
+{
+    if (loop == NULL || !loop->has_thread)
+        return true;
+    int failed = until != NULL ? pthread_clockjoin_np(loop->thread, NULL, CLOCK_MONOTONIC, until)
+                               : pthread_join(loop->thread, NULL);
+    loop->has_thread = failed != 0;
+    return failed == 0;
+}
+
+void wr_http_stop(struct wr_http *server, int64_t grace_ns)
+{
+    int64_t until_ns = (int64_t)uv_hrtime() + grace_ns;
+    struct timespec until = {.tv_sec = until_ns / WEIR_SECOND, .tv_nsec = until_ns % WEIR_SECOND};
+    if (atomic_load(&server->phase) != WR_HTTP_RUNS)
+        return;
+    set_phase(server, grace_ns > 0 ? WR_HTTP_STOPS : WR_HTTP_CUTS);
+    bool is_over = true;
+    for (uint32_t i = 0; i < server->options.loops; i++)
+        is_over &= join(server->loops[i], &until);
+    if (!is_over)
+        set_phase(server, WR_HTTP_CUTS);
+    for (uint32_t i = 0; i < server->options.loops; i++) {
+        (void)join(server->loops[i], NULL);
+        wr_http_loop_notes(server->loops[i]);
+    }
+    set_phase(server, WR_HTTP_ENDED);
+}
+
+void wr_http_free(struct wr_http *server)
+{
+    if (server == NULL)
+        return;
+    wr_http_stop(server, 0);
+    for (uint32_t i = 0; i < server->options.loops; i++)
+        if (server->loops[i] != NULL)
+            wr_http_loop_free(server->loops[i]);
+    for (size_t i = 0; i < server->place_count; i++)
+        wr_http_place_close(&server->places[i]);
+    wr_give(server->allocator, server, sizeof *server, _Alignof(struct wr_http));
+}
+
+/* ---- figures ---- */
+
+uint16_t wr_http_port(const struct wr_http *server, size_t index)
+{
+    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+    socklen_t bytes = sizeof address;
+    if (getsockname(server->places[index].fd, (struct sockaddr *)&address, &bytes) != 0)
+        return 0;
+    if (address.ss_family == AF_INET)
+        return ntohs(((const struct sockaddr_in *)&address)->sin_port);
+    return address.ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)&address)->sin6_port) : 0;
+}
+
+void wr_http_stats(const struct wr_http *server, struct wr_http_stats *ret_stats)
+{
+    struct wr_http_stats sum = {.buffered_bytes = atomic_load(&server->buffered_bytes)};
+    for (uint32_t i = 0; i < server->options.loops; i++) {
+        const struct wr_http_counts *counts = &server->loops[i]->counts;
+        sum.accepted += counts->accepted;
+        sum.requests += counts->requests;
+        sum.refused += counts->refused;
+        sum.late += counts->late;
+        sum.turned += counts->turned;
+        sum.connections += counts->connections;
+        sum.streams += counts->streams;
+        for (int k = 0; k < 6; k++)
+            sum.answered[k] += counts->answered[k];
+        sum.lag_ns = counts->lag_ns > sum.lag_ns ? counts->lag_ns : sum.lag_ns;
+    }
+    *ret_stats = sum;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* listen.c - sockets that listen, and who may connect to those of the file system. */
+#include "shell/http/inside.h"
+
+#include "base/address.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 4096
+#define GROUPS_MAX 256
+
+/* ---- addresses ---- */
+
+static int wrong(const char *text, const char *why)
+{
+    return wr_invalid_text("listening address", text, strlen(text), why, WR_NOWHERE,
+                           "use 127.0.0.1:8080, [::1]:8080, :8080 (loopback) or unix:/path/to.sock");
+}
+
+static int parse_port(const char *text, struct wr_span digits, uint16_t *ret_port)
+{
+    uint32_t port = 0;
+    if (digits.bytes == 0 || digits.bytes > 5)
+        return wrong(text, "no port");
+    for (size_t i = 0; i < digits.bytes; i++) {
+        if (digits.data[i] < '0' || digits.data[i] > '9')
+            return wrong(text, "the port is no number");
+        port = port * 10 + (uint32_t)(digits.data[i] - '0');
+    }
+    if (port > UINT16_MAX)
+        return wrong(text, "the port is more than 65535");
+    *ret_port = (uint16_t)port;
+    return 0;
+}
+
+static int parse_inet(const char *text, struct sockaddr_in6 *ret_v6, struct sockaddr_in *ret_v4, bool *ret_is_v4)
+{
+    const char *colon = strrchr(text, ':');
+    struct wr_address address = {{0}};
+    uint16_t port = 0;
+    if (colon == NULL)
+        return wrong(text, "no port");
+    struct wr_span host = {text, (size_t)(colon - text)};
+    int error = parse_port(text, wr_span_of(colon + 1), &port);
+    if (error != 0)
+        return error;
+    bool has_brackets = host.bytes >= 2 && host.data[0] == '[' && host.data[host.bytes - 1] == ']';
+    if (host.bytes == 0 || wr_span_is(host, "localhost"))
+        (void)wr_address_parse(wr_span_of("127.0.0.1"), &address);
+    else if (has_brackets ? !wr_address_parse_v6((struct wr_span){host.data + 1, host.bytes - 2}, &address)
+                          : !wr_address_parse(host, &address) || !wr_address_is_v4(&address))
+        return wrong(text, "the host is no address");
+    *ret_is_v4 = !has_brackets;
+    *ret_v4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
+    memcpy(&ret_v4->sin_addr, address.bytes + 12, 4);
+    *ret_v6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    memcpy(&ret_v6->sin6_addr, address.bytes, 16);
+    return 0;
+}
+
+/* ---- listening ---- */
+
+static int fail(int fd, const char *address)
+{
+    int number = errno;
+    if (fd >= 0)
+        (void)close(fd);
+    wr_error_note_text("cannot listen at", address, strlen(address), strerror(number));
+    return WEIR_E_SYSTEM;
+}
+
+static int open_inet(const char *address, struct wr_http_place *ret_place)
+{
+    struct sockaddr_in6 v6;
+    struct sockaddr_in v4;
+    bool is_v4 = false;
+    int on = 1, error = parse_inet(address, &v6, &v4, &is_v4);
+    if (error != 0)
+        return error;
+    int fd = socket(is_v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+        (!is_v4 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0) ||
+        bind(fd, is_v4 ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6, is_v4 ? sizeof v4 : sizeof v6) != 0 ||
+        listen(fd, BACKLOG) != 0)
+        return fail(fd, address);
+    ret_place->fd = fd;
+    return 0;
+}
+
+/* A socket that nobody listens at any more may go; whatever else is there stays. */
+static int make_room(const char *path, const struct sockaddr_un *address)
+{
+    struct stat node;
+    if (lstat(path, &node) != 0)
+        return 0;
+    if (!S_ISSOCK(node.st_mode))
+        return wr_invalid("something that is no socket has the name where weir is to listen; remove it");
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return fail(fd, path);
+    bool is_dead = connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 && errno == ECONNREFUSED;
+    (void)close(fd);
+    if (!is_dead) {
+        errno = EADDRINUSE;
+        return fail(-1, path);
+    }
+    (void)unlink(path);
+    return 0;
+}
+
+static int open_unix(const char *path, struct wr_http_place *place)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat node;
+    size_t bytes = strlen(path);
+    if (bytes == 0 || bytes >= sizeof address.sun_path)
+        return wr_invalid_text("listening address", path, bytes, "the socket's path is empty or too long", WR_NOWHERE,
+                               "use at most 107 bytes");
+    memcpy(address.sun_path, path, bytes);
+    int error = make_room(path, &address);
+    if (error != 0)
+        return error;
+    place->path = strdup(path);
+    if (place->path == NULL)
+        return WEIR_E_NOMEM;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    /* the node gets the mode that the socket has when it is bound: there is no moment at which others may connect;
+     * those who may are let in last, once the node is their group's */
+    if (fd < 0 || fchmod(fd, place->mode & 0600) != 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(fd, BACKLOG) != 0 || lstat(path, &node) != 0 ||
+        (place->has_group && lchown(path, (uid_t)-1, place->group) != 0) ||
+        ((place->mode & 0077) != 0 && chmod(path, place->mode) != 0)) {
+        error = fail(fd, path);
+        free(place->path);
+        place->path = NULL;
+        return error;
+    }
+    place->fd = fd;
+    place->device = node.st_dev;
+    place->inode = node.st_ino;
+    return 0;
+}
+
+/* Whoever made the socket said who may connect. */
+static void obey_node(struct wr_http_place *place, const struct sockaddr_un *address, socklen_t bytes)
+{
+    char path[sizeof address->sun_path + 1] = "";
+    struct stat node;
+    memcpy(path, address->sun_path, bytes - offsetof(struct sockaddr_un, sun_path));
+    if (stat(path, &node) != 0 || !S_ISSOCK(node.st_mode))
+        return;
+    place->mode = node.st_mode & 0777;
+    place->group = node.st_gid;
+    place->has_group = true;
+}
+
+/* One that listens already: by socket activation, or handed over. */
+static int take_over(const struct wr_http_listen *listen, struct wr_http_place *place)
+{
+    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+    socklen_t bytes = sizeof address, listens_bytes = sizeof(int);
+    int listens = 0;
+    if (getsockname(listen->fd, (struct sockaddr *)&address, &bytes) != 0 ||
+        getsockopt(listen->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_bytes) != 0 || listens == 0)
+        return wr_invalid("a descriptor that was given to listen at is no socket that listens");
+    if (fcntl(listen->fd, F_SETFL, O_NONBLOCK) != 0 || fcntl(listen->fd, F_SETFD, FD_CLOEXEC) != 0)
+        return fail(-1, "a given descriptor");
+    place->is_unix = address.ss_family == AF_UNIX;
+    place->fd = listen->fd;
+    if (place->is_unix)
+        obey_node(place, (const struct sockaddr_un *)&address, bytes);
+    return 0;
+}
+
+int wr_http_place_open(const struct wr_http_listen *listen, struct wr_http_place *ret_place)
+{
+    struct wr_http_place place = {
+        .fd = -1,
+        .mode = listen->mode != 0 ? listen->mode : 0600,
+        .group = listen->group,
+        .has_group = listen->has_group,
+        .user = listen->user,
+        .has_user = listen->has_user,
+    };
+    int error = 0;
+    place.is_unix = !listen->has_fd && strncmp(listen->address, "unix:", 5) == 0;
+    if (listen->has_fd)
+        error = take_over(listen, &place);
+    else
+        error = place.is_unix ? open_unix(listen->address + 5, &place) : open_inet(listen->address, &place);
+    if (error == 0)
+        *ret_place = place;
+    return error;
+}
+
+void wr_http_place_close(struct wr_http_place *place)
+{
+    struct stat node;
+    if (place->path != NULL && lstat(place->path, &node) == 0 && node.st_dev == place->device &&
+        node.st_ino == place->inode)
+        (void)unlink(place->path);
+    free(place->path);
+    place->path = NULL;
+    if (place->fd >= 0)
+        (void)close(place->fd);
+    place->fd = -1;
+}
+
+/* ---- peers ---- */
+
+static bool is_in_group(int fd, gid_t first, gid_t group)
+{
+    gid_t groups[GROUPS_MAX];
+    socklen_t bytes = sizeof groups;
+    if (first == group)
+        return true;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &bytes) != 0)
+        return false;
+    for (size_t i = 0; i < bytes / sizeof groups[0]; i++)
+        if (groups[i] == group)
+            return true;
+    return false;
+}
+
+bool wr_http_place_admits(const struct wr_http_place *place, int fd)
+{
+    struct ucred peer;
+    socklen_t bytes = sizeof peer;
+    if (!place->is_unix || ((place->mode & 0002) != 0 && !place->has_user))
+        return true;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
+        return false;
+    if (peer.uid == geteuid() || peer.uid == 0 || (place->has_user && peer.uid == place->user))
+        return true;
+    gid_t group = place->has_group ? place->group : getegid();
+    return (place->mode & 0020) != 0 && is_in_group(fd, peer.gid, group);
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* loop.c - a thread of the server: connections come in, ticks, notes from other threads, and the end. */
+#include "shell/http/inside.h"
+
+#include "base/address.h"
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ACCEPTS_AT_ONCE 16
+#define FRESH_GRACE_MS 1000 /* for those that have just connected when the server stops */
+
+/* ---- accepting ---- */
+
+static struct wr_span peer_text(const struct sockaddr_storage *from, char memory[WR_HTTP_PEER_MAX])
+{
+    struct wr_address address = {{[10] = 0xff, [11] = 0xff}};
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, memory, WR_HTTP_PEER_MAX);
+    if (from->ss_family == AF_INET)
+        memcpy(address.bytes + 12, &((const struct sockaddr_in *)from)->sin_addr, 4);
+    else if (from->ss_family == AF_INET6)
+        memcpy(address.bytes, &((const struct sockaddr_in6 *)from)->sin6_addr, 16);
+    if (from->ss_family == AF_INET || from->ss_family == AF_INET6)
+        wr_address_append(&buf, &address);
+    else
+        wr_buf_append_string(&buf, "unix:");
+    return wr_buf_from(&buf, 0);
+}
+
+/* Connections of one listener are shared out evenly between the loops, more or less. */
+static uint32_t connections_max(const struct wr_http *server)
+{
+    uint32_t share = server->options.connections_max / server->options.loops;
+    return share > 0 ? share : 1;
+}
+
+static void let_in(struct wr_http_gate *gate, int fd, const struct sockaddr_storage *from)
+{
+    struct wr_http_loop *loop = gate->loop;
+    char memory[WR_HTTP_PEER_MAX];
+    wr_http_count(&loop->counts.accepted);
+    bool is_in = wr_http_place_admits(&loop->server->places[gate->listener], fd);
+    if (is_in && gate->connections >= connections_max(loop->server))
+        is_in = wr_http_gate_make_room(gate);
+    if (is_in) {
+        wr_http_conn_open(gate, fd, peer_text(from, memory));
+        return;
+    }
+    wr_http_count(&loop->counts.turned);
+    (void)close(fd);
+}
+
+/* Without a descriptor for it the connection would be told again and again: look away until the next tick. */
+static void look_away(struct wr_http_gate *gate)
+{
+    gate->is_paused = true;
+    (void)uv_poll_stop(&gate->poll);
+    (void)wr_http_gate_make_room(gate);
+}
+
+static void accept_all(struct wr_http_gate *gate, int most)
+{
+    struct wr_http_loop *loop = gate->loop;
+    int listener = loop->server->places[gate->listener].fd;
+    for (int i = 0; i < most; i++) {
+        struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
+        socklen_t bytes = sizeof from;
+        int fd = accept4(listener, (struct sockaddr *)&from, &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0)
+            let_in(gate, fd, &from);
+        else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+            look_away(gate);
+        if (fd < 0 && errno != ECONNABORTED && errno != EINTR)
+            return;
+    }
+}
+
+static void on_accept(uv_poll_t *poll, int status, int events)
+{
+    struct wr_http_gate *gate = poll->data;
+    (void)events;
+    if (status == 0)
+        accept_all(gate, gate->loop->server->options.loops == 1 ? ACCEPTS_AT_ONCE : 1);
+    wr_http_loop_settle(gate->loop);
+}
+
+/* ---- time ---- */
+
+static void close_late(struct wr_http_gate *gate, enum wr_http_wait wait, int64_t limit_ms)
+{
+    struct wr_list_link *link;
+    int64_t now = wr_http_loop_ms(gate->loop);
+    while ((link = gate->waits[wait].first) != NULL) {
+        struct wr_http_conn *conn = WR_LINKED(link, struct wr_http_conn, link);
+        if (now - conn->since < limit_ms)
+            return;
+        if (wait == WR_WAIT_HEAD || wait == WR_WAIT_BODY || wait == WR_WAIT_SEND)
+            wr_http_count(&gate->loop->counts.late);
+        wr_http_conn_close(conn);
+    }
+}
+
+static void tick_gate(struct wr_http_gate *gate)
+{
+    const struct wr_http *server = gate->loop->server;
+    for (int wait = 0; wait < WR_WAIT_COUNT; wait++)
+        if (wait != WR_WAIT_ANSWER)
+            close_late(gate, (enum wr_http_wait)wait, server->limits_ms[wait]);
+    if (gate->loop->is_stopping)
+        close_late(gate, WR_WAIT_HEAD, FRESH_GRACE_MS);
+    if (gate->is_paused && gate->is_open) {
+        gate->is_paused = false;
+        (void)uv_poll_start(&gate->poll, UV_READABLE, on_accept);
+    }
+}
+
+static void note_lag(struct wr_http_loop *loop)
+{
+    int64_t now = (int64_t)uv_hrtime();
+    int64_t late_ns = loop->ticked_at == 0 ? 0 : now - loop->ticked_at - loop->server->options.tick_ns;
+    loop->ticked_at = now;
+    atomic_store_explicit(&loop->counts.lag_ns, late_ns > 0 ? late_ns : 0, memory_order_relaxed);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct wr_http_loop *loop = timer->data;
+    struct wr_http *server = loop->server;
+    note_lag(loop);
+    wr_http_date_write(loop->date, weir_wall_now() / WEIR_SECOND);
+    for (size_t i = 0; i < server->place_count; i++)
+        tick_gate(&loop->gates[i]);
+    if (server->options.tick != NULL && !loop->is_cutting)
+        server->options.tick(server->options.context, loop);
+    wr_http_loop_settle(loop);
+}
+
+/* ---- the end ---- */
+
+static void close_gates(struct wr_http_loop *loop)
+{
+    for (size_t i = 0; i < loop->server->place_count; i++) {
+        struct wr_http_gate *gate = &loop->gates[i];
+        if (!gate->is_open)
+            continue;
+        gate->is_open = false;
+        uv_close((uv_handle_t *)&gate->poll, NULL);
+    }
+}
+
+/* Requests may be here already that were sent before anybody could know. */
+static void last_look(struct wr_http_gate *gate, enum wr_http_wait wait)
+{
+    struct wr_list_link *link = gate->waits[wait].first, *next;
+    for (; link != NULL; link = next) {
+        struct wr_http_conn *conn = WR_LINKED(link, struct wr_http_conn, link);
+        next = link->next;
+        if (!wr_http_read(conn))
+            conn->is_broken = true;
+        wr_http_conn_settle(conn);
+    }
+}
+
+static void end_streams(struct wr_http_gate *gate)
+{
+    static const enum wr_http_wait waits[] = {WR_WAIT_ANSWER, WR_WAIT_SEND};
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+        struct wr_list_link *link = gate->waits[waits[i]].first, *next;
+        for (; link != NULL; link = next) {
+            struct wr_http_conn *conn = WR_LINKED(link, struct wr_http_conn, link);
+            next = link->next;
+            if (conn->is_stream && conn->has_exchange)
+                wr_http_conn_close(conn);
+        }
+    }
+}
+
+static void begin_stop(struct wr_http_loop *loop)
+{
+    for (size_t i = 0; i < loop->server->place_count; i++)
+        accept_all(&loop->gates[i], (int)loop->server->options.connections_max);
+    loop->is_stopping = true;
+    close_gates(loop);
+    for (size_t i = 0; i < loop->server->place_count; i++) {
+        last_look(&loop->gates[i], WR_WAIT_IDLE);
+        last_look(&loop->gates[i], WR_WAIT_HEAD);
+        end_streams(&loop->gates[i]);
+    }
+}
+
+static void cut_off(struct wr_http_loop *loop)
+{
+    loop->is_stopping = loop->is_cutting = true;
+    close_gates(loop);
+    for (size_t i = 0; i < loop->server->place_count; i++)
+        for (int wait = 0; wait < WR_WAIT_COUNT; wait++)
+            close_late(&loop->gates[i], (enum wr_http_wait)wait, INT64_MIN);
+}
+
+static void finish(struct wr_http_loop *loop)
+{
+    (void)pthread_mutex_lock(&loop->notes_lock);
+    loop->takes_notes = false;
+    (void)pthread_mutex_unlock(&loop->notes_lock);
+    uv_close((uv_handle_t *)&loop->timer, NULL);
+    uv_close((uv_handle_t *)&loop->async, NULL);
+}
+
+void wr_http_loop_settle(struct wr_http_loop *loop)
+{
+    while (loop->ready.first != NULL) {
+        struct wr_http_conn *conn = WR_LINKED(loop->ready.first, struct wr_http_conn, ready);
+        wr_list_take(&conn->ready);
+        wr_http_conn_settle(conn);
+    }
+    if (loop->is_stopping && loop->connections == 0 && !uv_is_closing((uv_handle_t *)&loop->async))
+        finish(loop);
+}
+
+/* ---- notes ---- */
+
+void wr_http_loop_notes(struct wr_http_loop *loop)
+{
+    (void)pthread_mutex_lock(&loop->notes_lock);
+    struct wr_http_note *note = loop->notes, *next;
+    loop->notes = NULL;
+    loop->notes_end = &loop->notes;
+    (void)pthread_mutex_unlock(&loop->notes_lock);
+    for (; note != NULL; note = next) {
+        next = note->next;
+        note->run(note);
+    }
+}
+
+void wr_http_post(struct wr_http_loop *loop, struct wr_http_note *note)
+{
+    (void)pthread_mutex_lock(&loop->notes_lock);
+    note->next = NULL;
+    *loop->notes_end = note;
+    loop->notes_end = &note->next;
+    if (loop->takes_notes)
+        (void)uv_async_send(&loop->async);
+    (void)pthread_mutex_unlock(&loop->notes_lock);
+}
+
+void wr_http_loop_wake(struct wr_http_loop *loop)
+{
+    (void)pthread_mutex_lock(&loop->notes_lock);
+    if (loop->takes_notes)
+        (void)uv_async_send(&loop->async);
+    (void)pthread_mutex_unlock(&loop->notes_lock);
+}
+
+static void on_async(uv_async_t *async)
+{
+    struct wr_http_loop *loop = async->data;
+    int phase = atomic_load(&loop->server->phase);
+    wr_http_loop_notes(loop);
+    if (phase >= WR_HTTP_STOPS && !loop->is_stopping)
+        begin_stop(loop);
+    if (phase >= WR_HTTP_CUTS)
+        cut_off(loop);
+    wr_http_loop_settle(loop);
+}
+
+uint32_t wr_http_loop_index(const struct wr_http_loop *loop)
+{
+    return loop->index;
+}
+
+/* ---- beginning ---- */
+
+static int open_gates(struct wr_http_loop *loop)
+{
+    for (uint32_t i = 0; i < loop->server->place_count; i++) {
+        struct wr_http_gate *gate = &loop->gates[i];
+        gate->loop = loop;
+        gate->listener = i;
+        if (uv_poll_init(&loop->uv, &gate->poll, loop->server->places[i].fd) != 0)
+            return WEIR_E_SYSTEM;
+        gate->poll.data = gate;
+        gate->is_open = true;
+    }
+    return 0;
+}
+
+int wr_http_loop_new(struct wr_http *server, uint32_t index)
+{
+    struct wr_http_loop *loop = wr_take(server->allocator, sizeof *loop, _Alignof(struct wr_http_loop));
+    if (loop == NULL)
+        return WEIR_E_NOMEM;
+    server->loops[index] = loop;
+    loop->server = server;
+    loop->index = index;
+    loop->notes_end = &loop->notes;
+    wr_buf_init(&loop->out, server->allocator, WR_HTTP_OUT_MAX);
+    wr_buf_init(&loop->late, server->allocator, WR_HTTP_OUT_MAX);
+    wr_http_date_write(loop->date, weir_wall_now() / WEIR_SECOND);
+    (void)pthread_mutex_init(&loop->notes_lock, NULL);
+    if (uv_loop_init(&loop->uv) != 0)
+        return WEIR_E_SYSTEM;
+    loop->has_uv = true;
+    if (uv_async_init(&loop->uv, &loop->async, on_async) != 0)
+        return WEIR_E_SYSTEM;
+    (void)uv_timer_init(&loop->uv, &loop->timer);
+    loop->async.data = loop->timer.data = loop;
+    loop->takes_notes = true;
+    return open_gates(loop);
+}
+
+static void *run(void *context)
+{
+    struct wr_http_loop *loop = context;
+    uint64_t tick_ms = (uint64_t)(loop->server->options.tick_ns / WEIR_MILLISECOND);
+    uv_update_time(&loop->uv);
+    for (size_t i = 0; i < loop->server->place_count; i++)
+        (void)uv_poll_start(&loop->gates[i].poll, UV_READABLE, on_accept);
+    (void)uv_timer_start(&loop->timer, on_tick, tick_ms, tick_ms);
+    (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
+    return NULL;
+}
+
+int wr_http_loop_start(struct wr_http_loop *loop)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    loop->has_thread = pthread_create(&loop->thread, NULL, run, loop) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (loop->has_thread)
+        return 0;
+    wr_error_note("a thread for the server could not be had");
+    return WEIR_E_SYSTEM;
+}
+
+static void close_each(uv_handle_t *handle, void *unused)
+{
+    (void)unused;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+void wr_http_loop_free(struct wr_http_loop *loop)
+{
+    if (loop->has_uv) {
+        uv_walk(&loop->uv, close_each, NULL); /* one that never ran */
+        (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
+        (void)uv_loop_close(&loop->uv);
+    }
+    wr_http_loop_notes(loop);
+    wr_buf_release(&loop->out);
+    wr_buf_release(&loop->late);
+    (void)pthread_mutex_destroy(&loop->notes_lock);
+    wr_give(loop->server->allocator, loop, sizeof *loop, _Alignof(struct wr_http_loop));
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* read.c - bytes in: requests are taken from the front, each is answered, and what is left is kept. */
+#include "shell/http/inside.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#define INBOX_LEAST 1024
+#define READ_LEAST 4096   /* room for one read */
+#define OUT_AT_ONCE 65536 /* answers that are gathered before they are sent */
+
+/* ---- inboxes ---- */
+
+static struct wr_http *server_of(const struct wr_http_conn *conn)
+{
+    return wr_http_conn_loop(conn)->server;
+}
+
+void wr_http_inbox_drop(struct wr_http_conn *conn)
+{
+    struct wr_http_inbox *inbox = conn->inbox;
+    if (inbox == NULL)
+        return;
+    wr_http_buffer_give(server_of(conn), inbox->room);
+    wr_give(server_of(conn)->allocator, inbox, sizeof *inbox + inbox->room, _Alignof(struct wr_http_inbox));
+    conn->inbox = NULL;
+}
+
+static struct wr_http_inbox *inbox_new(struct wr_http_conn *conn, size_t room)
+{
+    struct wr_http *server = server_of(conn);
+    if (!wr_http_buffer_take(server, room))
+        return NULL;
+    struct wr_http_inbox *inbox = wr_take(server->allocator, sizeof *inbox + room, _Alignof(struct wr_http_inbox));
+    if (inbox == NULL)
+        wr_http_buffer_give(server, room);
+    else
+        inbox->room = room;
+    return inbox;
+}
+
+static void copy_reading(struct wr_http_reading *to, const struct wr_http_reading *from)
+{
+    memcpy(to, from,
+           offsetof(struct wr_http_reading, request.fields) +
+               from->request.field_count * sizeof from->request.fields[0]);
+}
+
+static void reading_init(struct wr_http_reading *reading)
+{
+    reading->body_bytes = reading->raw_at = 0;
+    reading->has_head = reading->is_continued = false;
+    wr_request_init(&reading->request);
+}
+
+/* Room for `bytes` in all. */
+static bool inbox_grow(struct wr_http_conn *conn, size_t bytes)
+{
+    struct wr_http_inbox *old = conn->inbox;
+    size_t room = old->room;
+    if (bytes <= room)
+        return true;
+    while (room < bytes)
+        room *= 2;
+    struct wr_http_inbox *inbox = inbox_new(conn, room);
+    if (inbox == NULL)
+        return false;
+    copy_reading(&inbox->reading, &old->reading);
+    memcpy(inbox->text, old->text, old->bytes);
+    inbox->bytes = old->bytes;
+    wr_http_inbox_drop(conn);
+    conn->inbox = inbox;
+    return true;
+}
+
+/* ---- one request ---- */
+
+/* What was read of a body in chunks is shorter than what was sent: closes the gap. */
+static size_t compact(struct wr_http_reading *reading, char *text, size_t bytes)
+{
+    size_t end = (size_t)reading->request.head_bytes + reading->body_bytes;
+    if (!reading->has_head || reading->raw_at == end)
+        return bytes;
+    memmove(text + end, text + reading->raw_at, bytes - reading->raw_at);
+    bytes -= reading->raw_at - end;
+    reading->raw_at = (uint32_t)end;
+    return bytes;
+}
+
+static enum wr_request_step too_large(struct wr_http_reading *reading)
+{
+    reading->request.fault = WR_REQUEST_BODY_LARGE;
+    return WR_REQUEST_REFUSED;
+}
+
+static enum wr_request_step read_head(struct wr_http_conn *conn, struct wr_http_reading *reading, struct wr_span text)
+{
+    struct wr_request *request = &reading->request;
+    enum wr_request_step step = wr_request_head(request, text);
+    if (step != WR_REQUEST_HEAD || reading->has_head)
+        return step;
+    reading->has_head = true;
+    reading->raw_at = request->head_bytes;
+    if (request->has_length && request->body_bytes > server_of(conn)->options.body_max)
+        return too_large(reading);
+    if (!reading->is_continued && text.bytes == request->head_bytes && wr_request_waits(request)) {
+        reading->is_continued = true;
+        wr_http_reply_continue(conn);
+    }
+    return step;
+}
+
+/* END: from raw_at on it is the next request's. */
+static enum wr_request_step read_request(struct wr_http_conn *conn, struct wr_http_reading *reading, char *text,
+                                         size_t bytes)
+{
+    struct wr_span rest, piece;
+    enum wr_request_step step = read_head(conn, reading, (struct wr_span){text, bytes});
+    if (step != WR_REQUEST_HEAD)
+        return step;
+    rest = (struct wr_span){text + reading->raw_at, bytes - reading->raw_at};
+    while ((step = wr_request_body(&reading->request, &rest, &piece)) == WR_REQUEST_BODY) {
+        if (piece.bytes > server_of(conn)->options.body_max - reading->body_bytes)
+            return too_large(reading);
+        memmove(text + reading->request.head_bytes + reading->body_bytes, piece.data, piece.bytes);
+        reading->body_bytes += (uint32_t)piece.bytes;
+    }
+    reading->raw_at = (uint32_t)(rest.data - text);
+    return step;
+}
+
+/* ---- its exchange ---- */
+
+/* The exchange's spans, wherever the text is now. */
+static void point(struct wr_http_conn *conn, struct wr_http_reading *reading, const char *text)
+{
+    struct wr_http_exchange *exchange = &conn->exchange;
+    struct wr_request *request = &reading->request;
+    request->data = text;
+    struct wr_span target = wr_request_target(request);
+    size_t mark = wr_span_find(target, '?');
+    exchange->request = request;
+    exchange->path = (struct wr_span){target.data, mark};
+    exchange->query = mark < target.bytes ? wr_span_after(target, mark + 1) : (struct wr_span){target.data + mark, 0};
+    exchange->host = wr_request_span(request, request->host);
+    exchange->body = (struct wr_span){text + request->head_bytes, reading->body_bytes};
+}
+
+static void ask(struct wr_http_conn *conn, struct wr_http_reading *reading, const char *text)
+{
+    struct wr_http_loop *loop = wr_http_conn_loop(conn);
+    point(conn, reading, text);
+    conn->exchange.method = (enum wr_request_method)reading->request.method;
+    conn->has_exchange = conn->is_renewed = true;
+    conn->is_fresh = false;
+    wr_http_count(&loop->counts.requests);
+    loop->server->options.answer(loop->server->options.context, &conn->exchange);
+}
+
+/* ---- all that is there ---- */
+
+static void flush(struct wr_http_conn *conn)
+{
+    struct wr_buf *out = &wr_http_conn_loop(conn)->out;
+    conn->is_broken |= out->error != 0;
+    if (out->length > 0 && !conn->is_broken)
+        wr_http_send(conn, wr_buf_from(out, 0));
+    wr_http_buf_empty(server_of(conn), out);
+}
+
+static bool goes_on(const struct wr_http_conn *conn)
+{
+    return !conn->closes && !conn->has_exchange && !conn->is_broken && !wr_http_sends(conn);
+}
+
+/* Keeps what is left of `text`, which is the loop's buffer or the inbox's own. */
+static void keep(struct wr_http_conn *conn, struct wr_http_reading *reading, char *text, size_t bytes)
+{
+    if (conn->inbox != NULL) {
+        memmove(conn->inbox->text, text, bytes);
+        conn->inbox->bytes = bytes;
+        return;
+    }
+    size_t room = INBOX_LEAST;
+    while (room < bytes)
+        room *= 2;
+    conn->inbox = inbox_new(conn, room);
+    if (conn->inbox == NULL) {
+        conn->is_broken = true;
+        return;
+    }
+    copy_reading(&conn->inbox->reading, reading);
+    memcpy(conn->inbox->text, text, bytes);
+    conn->inbox->bytes = bytes;
+}
+
+/* After the last request that can be answered now. */
+static void put_away(struct wr_http_conn *conn, struct wr_http_reading *reading, char *text, size_t bytes)
+{
+    conn->lingers |= conn->closes && bytes > 0; /* bytes that nobody reads would take the answer back */
+    if (bytes == 0 || (conn->closes && !conn->has_exchange)) {
+        wr_http_inbox_drop(conn);
+        return;
+    }
+    bytes = conn->has_exchange ? bytes : compact(reading, text, bytes);
+    keep(conn, reading, text, bytes);
+    if (conn->has_exchange && conn->inbox != NULL)
+        point(conn, &conn->inbox->reading, conn->inbox->text);
+}
+
+static void take_turn(struct wr_http_conn *conn, struct wr_http_reading *reading, char *text, size_t bytes)
+{
+    enum wr_request_step step = WR_REQUEST_END;
+    struct wr_buf *out = &wr_http_conn_loop(conn)->out;
+    conn->is_turn = true;
+    while (bytes > 0 && goes_on(conn)) {
+        step = read_request(conn, reading, text, bytes);
+        if (step == WR_REQUEST_REFUSED)
+            wr_http_reply_fault(conn, wr_request_fault_status((enum wr_request_fault)reading->request.fault),
+                                wr_request_fault_text((enum wr_request_fault)reading->request.fault));
+        if (step != WR_REQUEST_END)
+            break;
+        ask(conn, reading, text);
+        if (conn->has_exchange)
+            break;
+        bytes -= reading->raw_at;
+        text += reading->raw_at;
+        reading_init(reading);
+        if (out->length > OUT_AT_ONCE)
+            flush(conn);
+    }
+    flush(conn);
+    conn->is_turn = false;
+    conn->is_behind = step != WR_REQUEST_MORE && bytes > 0;
+    put_away(conn, reading, text, bytes);
+}
+
+/* ---- what calls for it ---- */
+
+static bool drop_input(struct wr_http_conn *conn)
+{
+    struct wr_http_loop *loop = wr_http_conn_loop(conn);
+    ssize_t count = recv(conn->fd, loop->in, sizeof loop->in, MSG_DONTWAIT);
+    if (count < 0)
+        return errno == EAGAIN || errno == EINTR;
+    conn->dropped += (uint32_t)count;
+    return count > 0 && conn->dropped <= WR_REQUEST_DRAIN_MAX;
+}
+
+static bool read_more(struct wr_http_conn *conn)
+{
+    if (!inbox_grow(conn, conn->inbox->bytes + READ_LEAST)) {
+        wr_http_reply_fault(conn, 503, "too many unfinished requests at once");
+        return true;
+    }
+    struct wr_http_inbox *inbox = conn->inbox;
+    size_t room = inbox->room - inbox->bytes;
+    room = room < WR_HTTP_READ_BYTES ? room : WR_HTTP_READ_BYTES; /* then others have their turn */
+    ssize_t count = recv(conn->fd, inbox->text + inbox->bytes, room, MSG_DONTWAIT);
+    if (count <= 0)
+        return count < 0 && (errno == EAGAIN || errno == EINTR);
+    inbox->bytes += (size_t)count;
+    take_turn(conn, &inbox->reading, inbox->text, inbox->bytes);
+    return true;
+}
+
+bool wr_http_read(struct wr_http_conn *conn)
+{
+    struct wr_http_loop *loop = wr_http_conn_loop(conn);
+    if (conn->wait == WR_WAIT_LINGER)
+        return drop_input(conn);
+    if (conn->inbox != NULL)
+        return read_more(conn);
+    ssize_t count = recv(conn->fd, loop->in, sizeof loop->in, MSG_DONTWAIT);
+    if (count <= 0)
+        return count < 0 && (errno == EAGAIN || errno == EINTR);
+    reading_init(&loop->reading);
+    take_turn(conn, &loop->reading, loop->in, (size_t)count);
+    return true;
+}
+
+void wr_http_read_on(struct wr_http_conn *conn)
+{
+    struct wr_http_inbox *inbox = conn->inbox;
+    conn->is_behind = false;
+    if (inbox != NULL)
+        take_turn(conn, &inbox->reading, inbox->text, inbox->bytes);
+}
+
+/* A request that was answered late: what came behind it is next. */
+void wr_http_read_past(struct wr_http_conn *conn)
+{
+    struct wr_http_inbox *inbox = conn->inbox;
+    size_t used = inbox->reading.raw_at;
+    conn->is_held = false;
+    inbox->bytes -= used;
+    conn->is_behind = inbox->bytes > 0;
+    if (!conn->is_behind) {
+        wr_http_inbox_drop(conn);
+        return;
+    }
+    memmove(inbox->text, inbox->text + used, inbox->bytes);
+    reading_init(&inbox->reading);
+}

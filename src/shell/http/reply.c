@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* reply.c - answers and streams. */
+#include "shell/http/inside.h"
+
+#include "base/json.h"
+
+#include <time.h>
+
+/* ---- heads ---- */
+
+static const char *line_of(int status)
+{
+    switch (status) {
+#define X(number, words) \
+    case number:         \
+        return "HTTP/1.1 " #number " " words "\r\n";
+        X(200, "OK")
+        X(201, "Created")
+        X(202, "Accepted")
+        X(204, "No Content")
+        X(303, "See Other")
+        X(304, "Not Modified")
+        X(400, "Bad Request")
+        X(401, "Unauthorized")
+        X(403, "Forbidden")
+        X(404, "Not Found")
+        X(405, "Method Not Allowed")
+        X(408, "Request Timeout")
+        X(409, "Conflict")
+        X(413, "Content Too Large")
+        X(414, "URI Too Long")
+        X(415, "Unsupported Media Type")
+        X(417, "Expectation Failed")
+        X(421, "Misdirected Request")
+        X(429, "Too Many Requests")
+        X(431, "Request Header Fields Too Large")
+        X(500, "Internal Server Error")
+        X(501, "Not Implemented")
+        X(503, "Service Unavailable")
+        X(505, "HTTP Version Not Supported")
+#undef X
+    default:
+        return NULL;
+    }
+}
+
+static void append_status(struct wr_buf *buf, int status)
+{
+    const char *line = line_of(status);
+    if (line != NULL) {
+        wr_buf_append_string(buf, line);
+        return;
+    }
+    wr_buf_append_string(buf, "HTTP/1.1 ");
+    wr_buf_append_u64(buf, (uint64_t)status);
+    wr_buf_append_string(buf, " \r\n"); /* the words may be left out, the blank may not (RFC 9112 4) */
+}
+
+void wr_http_date_write(char ret_line[WR_HTTP_DATE_BYTES + 1], int64_t wall_s)
+{
+    static const char days[7][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    time_t now = (time_t)wall_s;
+    struct tm tm = {0};
+    struct wr_buf buf;
+    (void)gmtime_r(&now, &tm);
+    wr_buf_init_fixed(&buf, ret_line, WR_HTTP_DATE_BYTES + 1);
+    wr_buf_append_string(&buf, "Date: ");
+    wr_buf_append_string(&buf, days[tm.tm_wday]);
+    const int numbers[] = {tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec};
+    const char *const before[] = {", ", " ", ":", ":"};
+    for (int i = 0; i < 4; i++) {
+        wr_buf_append_string(&buf, before[i]);
+        wr_buf_append_char(&buf, (char)('0' + numbers[i] / 10));
+        wr_buf_append_char(&buf, (char)('0' + numbers[i] % 10));
+        if (i > 0)
+            continue;
+        wr_buf_append_char(&buf, ' ');
+        wr_buf_append_string(&buf, months[tm.tm_mon]);
+        wr_buf_append_char(&buf, ' ');
+        wr_buf_append_u64(&buf, 1900 + (uint64_t)tm.tm_year);
+    }
+    wr_buf_append_string(&buf, " GMT\r\n");
+}
+
+static void append_connection(struct wr_buf *buf, bool closes, bool is_old)
+{
+    if (closes)
+        wr_buf_append_string(buf, "Connection: close\r\n");
+    else if (is_old)
+        wr_buf_append_string(buf, "Connection: keep-alive\r\n");
+}
+
+/* Where the bytes of an answer go. */
+static struct wr_buf *buffer_of(struct wr_http_conn *conn)
+{
+    struct wr_http_loop *loop = wr_http_conn_loop(conn);
+    if (conn->is_turn)
+        return &loop->out;
+    wr_http_buf_empty(loop->server, &loop->late);
+    return &loop->late;
+}
+
+/* In turn they go with those of the other answers, when there is nothing more to read. */
+static void hand_in(struct wr_http_conn *conn, const struct wr_buf *buf)
+{
+    conn->is_broken |= buf->error != 0;
+    if (!conn->is_turn && buf->error == 0)
+        wr_http_send(conn, wr_buf_from(buf, 0));
+}
+
+static void count_answer(struct wr_http_conn *conn, int status)
+{
+    struct wr_http_counts *counts = &wr_http_conn_loop(conn)->counts;
+    wr_http_count(&counts->answered[status >= 100 && status < 600 ? status / 100 : 5]);
+}
+
+/* ---- answers ---- */
+
+static struct wr_http_conn *conn_of(struct wr_http_exchange *exchange)
+{
+    return (struct wr_http_conn *)(void *)exchange;
+}
+
+/* The exchange is over. */
+static void leave(struct wr_http_conn *conn)
+{
+    conn->has_exchange = false;
+    conn->exchange.gone = NULL;
+    conn->exchange.context = NULL;
+    if (conn->is_turn)
+        return;
+    conn->lingers |= conn->closes; /* nothing was read meanwhile */
+    wr_http_conn_later(conn);
+}
+
+void wr_http_reply(struct wr_http_exchange *exchange, int status, struct wr_span fields, struct wr_span body)
+{
+    struct wr_http_conn *conn = conn_of(exchange);
+    struct wr_http_loop *loop = wr_http_conn_loop(conn);
+    struct wr_buf *buf = buffer_of(conn);
+    bool closes = loop->is_stopping || !wr_request_keeps(exchange->request);
+    append_status(buf, status);
+    wr_buf_append(buf, loop->date, WR_HTTP_DATE_BYTES);
+    if (status != 204 && status != 304) {
+        wr_buf_append_string(buf, "Content-Length: ");
+        wr_buf_append_u64(buf, body.bytes);
+        wr_buf_append(buf, "\r\n", 2);
+    }
+    append_connection(buf, closes, exchange->request->minor == 0);
+    wr_buf_append_span(buf, fields);
+    wr_buf_append(buf, "\r\n", 2);
+    if (exchange->method != WR_METHOD_HEAD && status != 204 && status != 304)
+        wr_buf_append_span(buf, body);
+    conn->closes |= closes;
+    hand_in(conn, buf);
+    count_answer(conn, status);
+    leave(conn);
+}
+
+static struct wr_span error_body(const char *why, char *memory, size_t bytes)
+{
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, memory, bytes);
+    wr_append_json_text(&buf, "{\"error\": ", wr_span_of(why));
+    wr_buf_append_string(&buf, "}\n");
+    return wr_buf_from(&buf, 0);
+}
+
+void wr_http_refuse(struct wr_http_exchange *exchange, int status, const char *why)
+{
+    char memory[1024];
+    wr_http_reply(exchange, status, WR_HTTP_JSON, error_body(why, memory, sizeof memory));
+}
+
+/* There is no exchange: nothing that was sent can be trusted, least of all where it ends. */
+void wr_http_reply_fault(struct wr_http_conn *conn, int status, const char *why)
+{
+    char memory[1024];
+    struct wr_http_loop *loop = wr_http_conn_loop(conn);
+    struct wr_span body = error_body(why, memory, sizeof memory);
+    struct wr_buf *buf = buffer_of(conn);
+    append_status(buf, status);
+    wr_buf_append(buf, loop->date, WR_HTTP_DATE_BYTES);
+    wr_buf_append_string(buf, "Content-Type: application/json\r\nConnection: close\r\nContent-Length: ");
+    wr_buf_append_u64(buf, body.bytes);
+    wr_buf_append_string(buf, "\r\n\r\n");
+    wr_buf_append_span(buf, body);
+    hand_in(conn, buf);
+    conn->closes = conn->lingers = true;
+    count_answer(conn, status);
+    wr_http_count(&loop->counts.refused);
+}
+
+void wr_http_reply_continue(struct wr_http_conn *conn)
+{
+    struct wr_buf *buf = buffer_of(conn);
+    wr_buf_append_string(buf, "HTTP/1.1 100 Continue\r\n\r\n");
+    hand_in(conn, buf);
+}
+
+/* ---- streams ---- */
+
+void wr_http_stream_begin(struct wr_http_exchange *exchange, int status, struct wr_span fields)
+{
+    struct wr_http_conn *conn = conn_of(exchange);
+    struct wr_http_loop *loop = wr_http_conn_loop(conn);
+    struct wr_buf *buf = buffer_of(conn);
+    append_status(buf, status);
+    wr_buf_append(buf, loop->date, WR_HTTP_DATE_BYTES);
+    append_connection(buf, true, false);
+    wr_buf_append_span(buf, fields);
+    wr_buf_append(buf, "\r\n", 2);
+    hand_in(conn, buf);
+    conn->is_stream = true;
+    wr_http_count(&loop->counts.answered[0]);
+    wr_http_count(&loop->counts.streams);
+}
+
+size_t wr_http_stream_waiting(const struct wr_http_exchange *exchange)
+{
+    const struct wr_http_conn *conn = (const struct wr_http_conn *)(const void *)exchange;
+    return conn->out_bytes - conn->out_at;
+}
+
+int wr_http_stream_write(struct wr_http_exchange *exchange, struct wr_span bytes)
+{
+    struct wr_http_conn *conn = conn_of(exchange);
+    struct wr_http_loop *loop = wr_http_conn_loop(conn);
+    if (wr_http_stream_waiting(exchange) + bytes.bytes > loop->server->options.stream_max)
+        return WEIR_E_FULL;
+    if (conn->is_turn)
+        wr_buf_append_span(&loop->out, bytes);
+    else
+        wr_http_send(conn, bytes);
+    if (conn->is_broken || wr_http_sends(conn))
+        wr_http_conn_later(conn);
+    return 0;
+}
+
+void wr_http_stream_end(struct wr_http_exchange *exchange)
+{
+    struct wr_http_conn *conn = conn_of(exchange);
+    conn->closes = true;
+    leave(conn);
+}

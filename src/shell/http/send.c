@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* send.c - bytes out: at once where the kernel takes them, and what it does not take is kept. */
+#include "shell/http/inside.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#define OUT_LEAST 4096
+#define OUT_KEPT (1 << 20) /* a buffer that became larger for one answer is given back */
+
+bool wr_http_buffer_take(struct wr_http *server, size_t bytes)
+{
+    size_t before = atomic_fetch_add(&server->buffered_bytes, bytes);
+    if (before + bytes <= server->options.buffered_max)
+        return true;
+    (void)atomic_fetch_sub(&server->buffered_bytes, bytes);
+    return false;
+}
+
+void wr_http_buffer_give(struct wr_http *server, size_t bytes)
+{
+    (void)atomic_fetch_sub(&server->buffered_bytes, bytes);
+}
+
+void wr_http_buf_empty(const struct wr_http *server, struct wr_buf *buf)
+{
+    wr_buf_clear(buf);
+    if (buf->room <= OUT_KEPT)
+        return;
+    wr_buf_release(buf);
+    wr_buf_init(buf, server->allocator, WR_HTTP_OUT_MAX);
+}
+
+void wr_http_out_drop(struct wr_http_conn *conn)
+{
+    struct wr_http *server = wr_http_conn_loop(conn)->server;
+    if (conn->out != NULL)
+        wr_http_buffer_give(server, conn->out_room);
+    wr_give(server->allocator, conn->out, conn->out_room, 1);
+    conn->out = NULL;
+    conn->out_at = conn->out_bytes = conn->out_room = 0;
+}
+
+/* Room for `more` bytes behind what waits. */
+static bool make_room(struct wr_http_conn *conn, size_t more)
+{
+    struct wr_http *server = wr_http_conn_loop(conn)->server;
+    size_t waiting = conn->out_bytes - conn->out_at;
+    size_t room = conn->out_room < OUT_LEAST ? OUT_LEAST : conn->out_room;
+    if (conn->out_bytes + more <= conn->out_room)
+        return true;
+    while (room < waiting + more)
+        room *= 2;
+    if (!wr_http_buffer_take(server, room))
+        return false;
+    char *out = wr_take(server->allocator, room, 1);
+    if (out == NULL) {
+        wr_http_buffer_give(server, room);
+        return false;
+    }
+    if (waiting > 0)
+        memcpy(out, conn->out + conn->out_at, waiting);
+    wr_http_out_drop(conn);
+    conn->out = out;
+    conn->out_room = room;
+    conn->out_bytes = waiting;
+    return true;
+}
+
+static void keep(struct wr_http_conn *conn, struct wr_span bytes)
+{
+    if (!make_room(conn, bytes.bytes)) {
+        conn->is_broken = true;
+        return;
+    }
+    memcpy(conn->out + conn->out_bytes, bytes.data, bytes.bytes);
+    conn->out_bytes += bytes.bytes;
+}
+
+/* How much the kernel has taken; is_broken where nobody is there to take it. */
+static size_t send_now(struct wr_http_conn *conn, struct wr_span bytes)
+{
+    size_t sent = 0;
+    while (sent < bytes.bytes) {
+        ssize_t count = send(conn->fd, bytes.data + sent, bytes.bytes - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0) {
+            conn->is_broken |= errno != EAGAIN && errno != EWOULDBLOCK;
+            break;
+        }
+        sent += (size_t)count;
+    }
+    return sent;
+}
+
+void wr_http_send(struct wr_http_conn *conn, struct wr_span bytes)
+{
+    if (!wr_http_sends(conn))
+        bytes = wr_span_after(bytes, send_now(conn, bytes));
+    if (bytes.bytes > 0 && !conn->is_broken)
+        keep(conn, bytes);
+}
+
+bool wr_http_send_on(struct wr_http_conn *conn)
+{
+    if (wr_http_sends(conn))
+        conn->out_at += send_now(conn, (struct wr_span){conn->out + conn->out_at, conn->out_bytes - conn->out_at});
+    if (!wr_http_sends(conn))
+        wr_http_out_drop(conn);
+    return !conn->is_broken;
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/* test_http.c - the server's own code: requests in any pieces, answers now and later, streams, its end. */
+#include "serve/rig.h"
+
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define HOST "Host: localhost\r\n"
+#define GET(path) "GET " path " HTTP/1.1\r\n" HOST "\r\n"
+
+static void connection_is_kept_for_the_next_request(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_init(&rig);
+    rig_start(&rig);
+    int fd = dial(&rig);
+    for (int i = 0; i < 3; i++) {
+        say(fd, GET("/ok"));
+        const char *text = hear(fd, 1);
+        assert_int_equal(status_of(text), 200);
+        assert_non_null(strstr(text, "Content-Length: 3\r\n"));
+        assert_non_null(strstr(text, "\r\nDate: "));
+        assert_null(strstr(text, "Connection:"));
+        assert_non_null(strstr(text, "\r\n\r\nok\n"));
+    }
+    assert_int_equal(rig_stats(&rig).requests, 3);
+    assert_int_equal(rig_stats(&rig).accepted, 1);
+    (void)close(fd);
+    rig_stop(&rig);
+}
+
+/* What a client asks about the connection, and what the server then says of it and does. */
+static void connection_ends_when_the_client_says_so(void **state)
+{
+    static const struct {
+        const char *request, *says;
+        bool closes;
+    } table[] = {
+        {"GET /ok HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n", "Connection: close\r\n", true},
+        {"GET /ok HTTP/1.0\r\n\r\n", "Connection: close\r\n", true},
+        {"GET /ok HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "Connection: keep-alive\r\n", false},
+    };
+    struct rig rig;
+    (void)state;
+    rig_init(&rig);
+    rig_start(&rig);
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        int fd = dial(&rig);
+        say(fd, table[i].request);
+        const char *text = table[i].closes ? hear_end(fd) : hear(fd, 1);
+        assert_int_equal(status_of(text), 200);
+        assert_non_null(strstr(text, table[i].says));
+        (void)close(fd);
+    }
+    rig_stop(&rig);
+}
+
+static void answers_without_body_have_none(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_init(&rig);
+    rig_start(&rig);
+    int fd = dial(&rig);
+    say(fd, GET("/empty") "HEAD /ok HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
+    const char *text = hear_end(fd);
+    assert_int_equal(status_of(text), 204);
+    const char *second = strstr(text, "HTTP/1.1 200");
+    assert_non_null(second);
+    assert_true(strstr(text, "Content-Length") > second); /* RFC 9110 8.6: never in a 204 */
+    assert_non_null(strstr(second, "Content-Length: 3\r\n"));
+    assert_null(strstr(text, "ok\n"));
+    (void)close(fd);
+    rig_stop(&rig);
+}
+
+static void request_may_come_byte_by_byte(void **state)
+{
+    static const char text[] = "POST /echo?a=b HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello"
+                               "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
+                               "3;x=y\r\nabc\r\n4\r\ndefg\r\n0\r\nX-T: 1\r\n\r\n" GET("/query?q=1");
+    struct rig rig;
+    (void)state;
+    rig_init(&rig);
+    rig_start(&rig);
+    int fd = dial(&rig);
+    for (size_t i = 0; i < sizeof text - 1; i++) {
+        say_bytes(fd, text + i, 1);
+        (void)usleep(100);
+    }
+    const char *got = hear(fd, 3);
+    assert_non_null(strstr(got, "\r\n\r\nhello"));
+    assert_non_null(strstr(got, "\r\n\r\nabcdefg"));
+    assert_non_null(strstr(got, "\r\n\r\nq=1"));
+    (void)close(fd);
+    rig_stop(&rig);
+}
+
+static void chunks_in_one_piece_are_put_together(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_init(&rig);
+    rig_start(&rig);
+    int fd = dial(&rig);
+    say(fd, "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
+            "1\r\na\r\n2\r\nbc\r\n0\r\n\r\n" GET("/ok"));
+    const char *got = hear(fd, 2);
+    assert_non_null(strstr(got, "\r\n\r\nabcHTTP/1.1 200 OK"));
+    (void)close(fd);
+    rig_stop(&rig);
+}
+
+static void client_that_asks_first_is_told_to_go_on(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_init(&rig);
+    rig_start(&rig);
+    int fd = dial(&rig);
+    say(fd, "POST /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    assert_int_equal(status_of(hear(fd, 1)), 100);
+    say(fd, "hi");
+    assert_non_null(strstr(hear(fd, 1), "\r\n\r\nhi"));
+    say(fd, "POST /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\nhi");
+    assert_int_equal(status_of(hear(fd, 1)), 200); /* it did not wait */
+    say(fd, "POST /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2000000\r\n\r\n");
+    assert_int_equal(status_of(hear_end(fd)), 413); /* it need not send it */
+    (void)close(fd);
+    rig_stop(&rig);
+}
+
+/* J6 */
+static void ten_thousand_pipelined_requests_are_answered_in_order(void **state)
+{
+    enum {
+        COUNT = 10000
+    };
+    static char all[COUNT * 64];
+    struct wr_buf buf;
+    struct rig rig;
+    (void)state;
+    rig_init(&rig);
+    rig_start(&rig);
+    int fd = dial(&rig);
+    wr_buf_init_fixed(&buf, all, sizeof all);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        wr_buf_append_string(&buf, "GET /query?_");
+        wr_buf_append_u64(&buf, i);
+        wr_buf_append_string(&buf, "_ HTTP/1.1\r\n" HOST "\r\n");
+    }
+    assert_int_equal(buf.error, 0);
+    if (fork() == 0) { /* answers are read while requests are written: nobody waits for the other */
+        say_bytes(fd, all, buf.length);
+        _exit(0);
+    }
+    const char *text = hear(fd, COUNT);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        char word[32];
+        (void)snprintf(word, sizeof word, "\r\n\r\n_%u_", (unsigned)i);
+        text = strstr(text, word);
+        assert_non_null(text);
+    }
+    (void)close(fd);
+    rig_stop(&rig);
+}
+
+/* J6: whoever does not read is not read from either. */
+static void client_that_never_reads_is_kept_waiting_and_then_cut_off(void **state)
+{
+    struct rig rig;
+    struct wr_http_stats stats;
+    (void)state;
+    rig_init(&rig);
+    rig.options.send_ns = 500 * WEIR_MILLISECOND;
+    rig_start(&rig);
+    int fd = dial(&rig);
+    for (int i = 0; i < 20; i++)
+        say(fd, GET("/large"));
+    for (int i = 0; i < 20000; i++) {
+        stats = rig_stats(&rig);
+        assert_true(stats.buffered_bytes <= (size_t)9 << 20); /* one answer, never twenty */
+        if (stats.late == 1)
+            break;
+        (void)usleep(1000);
+    }
+    assert_int_equal(stats.late, 1);
+    assert_true(stats.requests < 20);
+    (void)close(fd);
+    rig_stop(&rig);
+}
+
+static void large_answers_go_out_as_they_are_read(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_init(&rig);
+    rig_start(&rig);
+    int fd = dial(&rig);
+    say(fd, GET("/large") GET("/query?end"));
+    (void)usleep(50000); /* the kernel's buffers are full now, and the rest waits */
+    const char *text = hear(fd, 2);
+    assert_true(strlen(text) > (size_t)4 << 20);
+    assert_non_null(strstr(text, "xHTTP/1.1 200 OK"));
+    (void)close(fd);
+    rig_stop(&rig);
+}
+
+/* ---- later ---- */
+
+static void answer_may_come_later_and_those_behind_it_wait(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_init(&rig);
+    rig_start(&rig);
+    int fd = dial(&rig);
+    say(fd, GET("/late?first") GET("/late?second") GET("/ok"));
+    wait_until(&rig.held, 1);
+    int other = dial(&rig); /* others do not */
+    say(other, GET("/ok"));
+    assert_int_equal(status_of(hear(other, 1)), 200);
+    assert_int_equal(atomic_load(&rig.held), 1);
+    rig_release(&rig);
+    assert_non_null(strstr(hear(fd, 1), "\r\n\r\nfirst"));
+    wait_until(&rig.held, 2);
+    say(fd, GET("/ok"));
+    rig_release(&rig);
+    const char *text = hear(fd, 3);
+    assert_non_null(strstr(text, "\r\n\r\nsecond"));
+    assert_int_equal(count_of(text, "\r\n\r\nok\n"), 2);
+    (void)close(fd);
+    (void)close(other);
+    rig_stop(&rig);
+}
+
+/* K3 */
+static void client_that_goes_before_its_answer_is_told_of(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_init(&rig);
+    rig_start(&rig);
+    int fd = dial(&rig);
+    say(fd, GET("/late?x"));
+    wait_until(&rig.held, 1);
+    (void)close(fd);
+    wait_until(&rig.gone, 1);
+    rig_stop(&rig);
+}
+
+/* K3 */
+static void server_that_ends_tells_of_all_that_is_unanswered(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_init(&rig);
+    rig_start(&rig);
+    int fd = dial(&rig);
+    say(fd, GET("/late?x"));
+    wait_until(&rig.held, 1);
+    wr_http_stop(rig.server, 0);
+    assert_int_equal(atomic_load(&rig.gone), 1);
+    assert_true(is_hung_up(fd));
+    (void)close(fd);
+    rig_stop(&rig);
+}
+
+static void *stop_gently(void *server)
+{
+    wr_http_stop(server, 20 * WEIR_SECOND);
+    return NULL;
+}
+
+static void server_that_stops_answers_what_it_has(void **state)
+{
+    struct rig rig;
+    pthread_t thread;
+    (void)state;
+    rig_init(&rig);
+    rig_start(&rig);
+    int fd = dial(&rig), idle = dial(&rig);
+    say(idle, GET("/ok"));
+    (void)hear(idle, 1);
+    say(fd, GET("/late?x"));
+    wait_until(&rig.held, 1);
+    assert_int_equal(pthread_create(&thread, NULL, stop_gently, rig.server), 0);
+    assert_true(is_hung_up(idle));
+    rig_release(&rig);
+    const char *text = hear_end(fd);
+    assert_int_equal(status_of(text), 200);
+    assert_non_null(strstr(text, "Connection: close\r\n"));
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(atomic_load(&rig.gone), 0);
+    (void)close(fd);
+    (void)close(idle);
+    rig_stop(&rig);
+}
+
+/* ---- streams ---- */
+
+static void stream_brings_what_is_written_and_ends_with_the_server(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_init(&rig);
+    rig_start(&rig);
+    int fd = dial(&rig);
+    say(fd, GET("/stream"));
+    wait_until(&rig.held, 1);
+    assert_int_equal(rig_stats(&rig).streams, 1);
+    assert_int_equal(rig_stream(&rig, wr_span_of("data: 1\n\n")), 0);
+    assert_int_equal(rig_stream(&rig, wr_span_of("data: 2\n\n")), 0);
+    wr_http_stop(rig.server, 20 * WEIR_SECOND);
+    const char *text = hear_end(fd);
+    assert_int_equal(status_of(text), 200);
+    assert_null(strstr(text, "Content-Length"));
+    assert_non_null(strstr(text, "\r\n\r\ndata: 1\n\ndata: 2\n\n"));
+    assert_int_equal(atomic_load(&rig.gone), 1);
+    (void)close(fd);
+    rig_stop(&rig);
+}
+
+static void stream_whose_reader_sleeps_is_bounded_and_then_ended(void **state)
+{
+    static char piece[32768];
+    struct rig rig;
+    int error = 0;
+    (void)state;
+    rig_init(&rig);
+    rig.options.send_ns = 500 * WEIR_MILLISECOND;
+    rig_start(&rig);
+    int fd = dial(&rig);
+    say(fd, GET("/stream"));
+    wait_until(&rig.held, 1);
+    memset(piece, 'y', sizeof piece);
+    for (int i = 0; i < 10000 && error == 0; i++)
+        error = rig_stream(&rig, (struct wr_span){piece, sizeof piece});
+    assert_int_equal(error, WEIR_E_FULL);
+    assert_true(rig_stats(&rig).buffered_bytes <= 2 * rig.options.stream_max);
+    wait_until(&rig.gone, 1);
+    assert_int_equal(rig_stats(&rig).late, 1);
+    (void)close(fd);
+    rig_stop(&rig);
+}
+
+static void ticks_come_to_the_loop(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_init(&rig);
+    rig_start(&rig);
+    wait_until(&rig.ticks, 3);
+    rig_stop(&rig);
+}
+
+static void several_loops_share_the_connections(void **state)
+{
+    enum {
+        CLIENTS = 200
+    };
+    struct rig rig;
+    int fds[CLIENTS];
+    (void)state;
+    rig_init(&rig);
+    rig.options.loops = 4;
+    rig_start(&rig);
+    for (int i = 0; i < CLIENTS; i++)
+        fds[i] = dial(&rig);
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < CLIENTS; i++)
+            say(fds[i], GET("/ok"));
+    for (int i = 0; i < CLIENTS; i++) {
+        assert_int_equal(count_of(hear(fds[i], 3), "\r\n\r\nok\n"), 3);
+        (void)close(fds[i]);
+    }
+    assert_int_equal(rig_stats(&rig).requests, 3 * CLIENTS);
+    rig_stop(&rig);
+}
+
+WEIR_TESTS(test(connection_is_kept_for_the_next_request), test(connection_ends_when_the_client_says_so),
+           test(answers_without_body_have_none), test(request_may_come_byte_by_byte),
+           test(chunks_in_one_piece_are_put_together), test(client_that_asks_first_is_told_to_go_on),
+           test(ten_thousand_pipelined_requests_are_answered_in_order),
+           test(client_that_never_reads_is_kept_waiting_and_then_cut_off), test(large_answers_go_out_as_they_are_read),
+           test(answer_may_come_later_and_those_behind_it_wait), test(client_that_goes_before_its_answer_is_told_of),
+           test(server_that_ends_tells_of_all_that_is_unanswered), test(server_that_stops_answers_what_it_has),
+           test(stream_brings_what_is_written_and_ends_with_the_server),
+           test(stream_whose_reader_sleeps_is_bounded_and_then_ended), test(ticks_come_to_the_loop),
+           test(several_loops_share_the_connections))
