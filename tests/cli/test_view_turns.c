@@ -29,7 +29,7 @@ int __wrap_wr_engine_look(struct wr_engine *engine, const struct wr_look_query *
     crawl.looks++;
     struct wr_look *look = calloc(1, sizeof *look + 2 * sizeof look->hosts[0]);
     assert_non_null(look);
-    look->count = look->matched = 2;
+    look->count = look->sums.matched = 2;
     memcpy(look->hosts[0].key, "a.example", sizeof "a.example");
     memcpy(look->hosts[1].key, "b.example", sizeof "b.example");
     look->hosts[0].is_paused = crawl.is_paused;

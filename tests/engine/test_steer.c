@@ -248,8 +248,8 @@ static void looking_agrees_with_the_servers_log(void **state)
     sleep_ns(300 * MS); /* what was on its way has come */
     assert_int_equal(wr_engine_look(rig.engine, &(struct wr_look_query){.sort = WR_SORT_NAME}, &look), 0);
     assert_int_equal(look->count, 8);
-    assert_int_equal(look->matched, 8);
-    assert_int_equal(look->states[WR_HOST_PAUSED], 8);
+    assert_int_equal(look->sums.matched, 8);
+    assert_int_equal(look->sums.states[WR_HOST_PAUSED], 8);
     for (int i = 0; i < 8; i++) {
         const struct wr_look_host *seen = &look->hosts[i];
         uint32_t lately = 0;

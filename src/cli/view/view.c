@@ -35,7 +35,7 @@ static void draw_totals(struct wr_view *view, const struct wr_view_totals *total
                  stats->queued, stats->in_flight, bytes);
     wr_frame_put(frame, 1, "%" PRIu64 " rejected  %" PRIu64 " failed  ", stats->rejected, stats->failed);
     for (enum wr_host_state state = WR_HOST_ACTIVE; view->look != NULL && state <= WR_HOST_PAUSED; state++)
-        wr_frame_put(frame, 1, "%" PRIu64 " %s  ", view->look->states[state], wr_host_state_name(state));
+        wr_frame_put(frame, 1, "%" PRIu64 " %s  ", view->look->sums.states[state], wr_host_state_name(state));
     wr_frame_put(frame, 1, "of %" PRIu64 " hosts  %" PRIu64 " denied  %" PRIu64 " again", stats->hosts, stats->denied,
                  stats->retries);
 }

@@ -108,7 +108,7 @@ void wr_plan_sent(struct wr_plan *plan, uint32_t number, int64_t now)
     struct wr_gate *gate = wr_host_gate_of(host);
     assert((task->flags & WR_TASK_SENT) == 0);
     task->flags |= WR_TASK_SENT;
-    wr_figures_sent(&host->figures, wr_gate_least(gate, wr_host_pace(plan, host)), now);
+    plan->stats.hasty += wr_figures_sent(&host->figures, wr_gate_least(gate, wr_host_pace(plan, host)), now);
     if ((task->flags & WR_TASK_LOOSE) != 0)
         wr_gate_written(gate, wr_host_pace(plan, host), now);
     else

@@ -66,13 +66,16 @@ void wr_plan_glance(const struct wr_plan *plan, const struct wr_plan_host *host,
     wr_figures_recent(&host->figures, now, starts);
     for (size_t i = 0; i < WR_PLAN_SLICES; i++)
         recent += starts[i];
-    *ret_glance = (struct wr_plan_glance){.key = wr_plan_host_key(host),
-                                          .reason = is_held ? (weir_reason)host->held_by : WEIR_REASON_NONE,
-                                          .wait_ns = is_held ? wait_of(plan, host, now) : 0,
-                                          .queued = queued_of(host),
-                                          .in_flight = flying_of(host),
-                                          .rejected = host->figures.rejected,
-                                          .recent = recent};
+    *ret_glance =
+        (struct wr_plan_glance){.key = wr_plan_host_key(host),
+                                .reason = is_held ? (weir_reason)host->held_by : WEIR_REASON_NONE,
+                                .wait_ns = is_held ? wait_of(plan, host, now) : 0,
+                                .queued = queued_of(host),
+                                .in_flight = flying_of(host),
+                                .rejected = host->figures.rejected,
+                                .recent = recent,
+                                .hasty = host->figures.hasty,
+                                .breaker = wr_gate_breaker(wr_host_gate_of((struct wr_plan_host *)host), now)};
 }
 
 /* Of the last slices, since the host was first asked. */

@@ -20,6 +20,8 @@ struct wr_plan_glance {
     uint32_t in_flight; /* pages */
     uint32_t rejected;  /* as in wr_plan_host_report */
     uint32_t recent;    /* starts in all slices */
+    uint32_t hasty;     /* as in wr_plan_host_report */
+    weir_breaker_state breaker;
 };
 void wr_plan_glance(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,
                     struct wr_plan_glance *ret_glance);

@@ -442,6 +442,7 @@ struct wr_plan_stats {
     size_t hosts, tasks, in_flight, known; /* tasks: in windows and in flight */
     uint64_t starts, robots, retries, expired, denied;
     uint64_t rejected;                /* as in wr_plan_host_report */
+    uint64_t hasty;                   /* of all hosts, also those that have left: must be 0 (S1-29) */
     uint64_t hopeless;                /* times that WR_NEWS_HOPELESS was told */
     size_t lowered;                   /* hosts at which jobs may have fewer in flight than elsewhere (S2-17) */
     uint64_t overrides;               /* times that this was changed */

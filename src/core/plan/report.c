@@ -93,17 +93,19 @@ void wr_figures_recent(const struct wr_figures *figures, int64_t now, uint16_t r
     }
 }
 
-void wr_figures_sent(struct wr_figures *figures, int64_t least_ns, int64_t now)
+bool wr_figures_sent(struct wr_figures *figures, int64_t least_ns, int64_t now)
 {
     count_start(figures, now);
     int64_t gap_ns = now - figures->last_at;
+    bool is_hasty = figures->requests > 0 && gap_ns < least_ns;
     if (figures->requests == 0)
         figures->first_at = now;
     else if (gap_ns < figures->closest_ns)
         figures->closest_ns = gap_ns;
-    figures->hasty += figures->requests > 0 && gap_ns < least_ns;
+    figures->hasty += is_hasty;
     figures->last_at = now;
     figures->requests++;
+    return is_hasty;
 }
 
 void wr_figures_told(struct wr_figures *figures, int status, bool is_rejection)

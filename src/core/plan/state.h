@@ -297,8 +297,8 @@ struct wr_plan_waited wr_host_waited(const struct wr_plan *plan, struct wr_plan_
 /* This is its next task, and goes: what it has waited. */
 struct wr_plan_waited wr_task_waited(const struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task,
                                      int64_t now);
-/* `least_ns` should lie between two. */
-void wr_figures_sent(struct wr_figures *figures, int64_t least_ns, int64_t now);
+/* `least_ns` should lie between two. Returns whether it was too soon. */
+bool wr_figures_sent(struct wr_figures *figures, int64_t least_ns, int64_t now);
 void wr_figures_told(struct wr_figures *figures, int status, bool is_rejection);
 /* How many were sent in each slice of time, the oldest first; the last is the one that is not over. */
 void wr_figures_recent(const struct wr_figures *figures, int64_t now, uint16_t ret_starts[WR_PLAN_SLICES]);

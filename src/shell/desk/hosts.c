@@ -104,11 +104,11 @@ static int look(struct wr_desk_ask *ask, const struct wr_look_query *query)
     int error = wr_engine_look(ask->source->engine, query, &found);
     if (error != 0)
         return error;
-    wr_append_json_count(ask->answer, ",\"live\":true,\"matched\":", found->matched);
+    wr_append_json_count(ask->answer, ",\"live\":true,\"matched\":", found->sums.matched);
     for (int i = 0; i < WR_HOST_STATES_COUNT; i++) {
         wr_buf_append_string(ask->answer, i > 0 ? ",\"" : ",\"states\":{\"");
         wr_buf_append_string(ask->answer, wr_host_state_name((enum wr_host_state)i));
-        wr_append_json_count(ask->answer, "\":", found->states[i]);
+        wr_append_json_count(ask->answer, "\":", found->sums.states[i]);
     }
     wr_buf_append_string(ask->answer, "},\"hosts\":[");
     for (size_t i = 0; i < found->count; i++) {

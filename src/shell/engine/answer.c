@@ -138,6 +138,7 @@ static void count_verdict(const struct wr_flight *flight)
     struct wr_crawl_loop *loop = flight->loop;
     enum wr_verdict verdict = flight->verdict;
     WR_COUNT_UP(loop, pages);
+    WR_COUNT_UP(loop, verdicts[verdict]);
     if (verdict == WR_VERDICT_UNCHANGED)
         WR_COUNT_UP(loop, unchanged);
     if (is_page(verdict))

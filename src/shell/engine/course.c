@@ -110,11 +110,11 @@ void wr_course_take(struct wr_course *course, struct wr_engine *engine, int64_t 
         else
             course->hosts[i].was_lost = true;
     }
-    bool is_whole = look->matched <= WR_COURSE_HOSTS; /* so nobody was left out at an earlier look */
+    bool is_whole = look->sums.matched <= WR_COURSE_HOSTS; /* so nobody was left out at an earlier look */
     for (size_t i = 0; i < look->count; i++)
         if (look->hosts[i].requests > 0)
             wr_course_see(course, look->hosts[i].key, look->hosts[i].requests, is_whole);
-    wr_course_stretch(course, look->matched);
+    wr_course_stretch(course, look->sums.matched);
     wr_look_free(look);
 }
 

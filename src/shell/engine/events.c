@@ -63,6 +63,10 @@ void wr_event_news(void *context, const struct wr_plan_host *host, uint32_t news
         return;
     wr_plan_look(loop->plan, host, (uint32_t)loop->engine->job, now, &look);
     event.breaker = look.report.now.breaker;
+    if ((news & WR_NEWS_BREAKER) != 0)
+        WR_COUNT_UP(loop, breakers[event.breaker]);
+    if ((news & WR_NEWS_RETRY_AFTER) != 0)
+        WR_COUNT_UP(loop, heard);
     static const struct {
         uint32_t news;
         enum wr_event_kind kind;

@@ -139,7 +139,9 @@ void wr_flight_count(struct wr_flight *flight, int64_t now)
     struct wr_crawl_loop *loop = flight->loop;
     wr_plan_sent(loop->plan, flight->action.task, now);
     WR_COUNT_UP(loop, requests);
-    if (flight->action.kind != WR_PLAN_START)
+    if (flight->action.kind == WR_PLAN_START)
+        wr_counts_start(&loop->counts, &flight->action.waited);
+    else
         WR_COUNT_UP(loop, robots);
 }
 
@@ -326,7 +328,7 @@ static void wait_a_while(struct wr_crawl_loop *loop, const char *words)
 
 static void count_status(struct wr_crawl_loop *loop, int status)
 {
-    loop->statuses[status > 0 && status < WR_STATUSES_COUNT ? status : 0]++;
+    WR_COUNT_UP(loop, statuses[status > 0 && status < WR_STATUSES_COUNT ? status : 0]);
 }
 
 static void on_done(void *context, const struct wr_net_result *result)

@@ -66,6 +66,11 @@ void wr_look_fill(const struct wr_crawl_loop *loop, const struct wr_plan_host *h
         .retry_after_ns = look.retry_after_ns,
         .set_interval_ns = look.set_interval_ns,
         .latency_ns = report->now.mean_latency_ns,
+        .slow_latency_ns = report->now.p95_latency_ns,
+        .error_rate = report->now.error_rate,
+        .tokens = report->now.tokens,
+        .failures = report->now.consecutive_failures,
+        .hasty = report->hasty,
         .is_paused = look.is_paused,
     };
     set_key(ret_host->key, report->key);
@@ -121,13 +126,14 @@ struct part {
     size_t cursor, slots; /* of the walk; slots of the table when it began */
     int restarts;
     bool was_walked;
-    uint64_t matched, states[WR_HOST_STATES_COUNT];
+    struct wr_look_sums sums;
+    int64_t took_ns;
     struct wr_look_host *hosts; /* the foremost in full */
     int64_t *ranks;
     size_t filled;
 };
 
-static int64_t rank_of(const struct wr_plan_glance *glance, enum wr_look_sort sort)
+static int64_t rank_by(const struct wr_plan_glance *glance, enum wr_look_sort sort)
 {
     bool is_idle = glance->queued == 0 && glance->in_flight == 0;
     switch (sort) {
@@ -143,6 +149,11 @@ static int64_t rank_of(const struct wr_plan_glance *glance, enum wr_look_sort so
         break;
     }
     return 0;
+}
+
+static int64_t rank_of(const struct wr_plan_glance *glance, const struct wr_look_query *query)
+{
+    return query->hasty_first && glance->hasty > 0 ? INT64_MAX : rank_by(glance, query->sort);
 }
 
 bool wr_look_is_before(const struct wr_look_query *query, int64_t rank, struct wr_span key, int64_t other_rank,
@@ -173,7 +184,7 @@ static bool has(const struct part *part, struct wr_span key)
 
 static void offer(struct part *part, const struct wr_plan_glance *glance)
 {
-    int64_t rank = rank_of(glance, part->query->sort);
+    int64_t rank = rank_of(glance, part->query);
     size_t low = 0, high = part->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -208,8 +219,17 @@ static void begin_walk(struct part *part, size_t slots)
     part->cursor = 0;
     part->slots = slots;
     part->count = 0;
-    part->matched = 0;
-    memset(part->states, 0, sizeof part->states);
+    part->sums = (struct wr_look_sums){0};
+}
+
+static void add_up(struct wr_look_sums *sums, const struct wr_plan_glance *glance)
+{
+    sums->matched++;
+    sums->states[wr_host_state_of(glance->reason, glance->queued, glance->in_flight)]++;
+    sums->breakers[glance->breaker]++;
+    sums->queued += glance->queued;
+    sums->in_flight += glance->in_flight;
+    sums->recent += glance->recent;
 }
 
 /* Whether it is over. */
@@ -225,20 +245,15 @@ static bool walk(struct wr_crawl_loop *loop, struct part *part)
         wr_plan_glance(loop->plan, host, now, &glance);
         if (!is_wanted(part, glance.key))
             continue;
-        part->matched++;
-        part->states[wr_host_state_of(glance.reason, glance.queued, glance.in_flight)]++;
+        add_up(&part->sums, &glance);
         offer(part, &glance);
     }
     return host == NULL;
 }
 
-static bool answer_part(struct wr_crawl_loop *loop, struct wr_question *question)
+/* Whether all are. */
+static bool fill(struct wr_crawl_loop *loop, struct part *part)
 {
-    struct part *part = (struct part *)(void *)question;
-    if (!part->was_walked) {
-        part->was_walked = walk(loop, part);
-        return false;
-    }
     for (int i = 0; i < HOSTS_AT_ONCE / 4 && part->filled < part->count; i++) {
         const struct entry *entry = &part->entries[part->order[part->filled]];
         const struct wr_plan_host *host = wr_plan_host_find(loop->plan, key_of(entry));
@@ -252,6 +267,17 @@ static bool answer_part(struct wr_crawl_loop *loop, struct wr_question *question
         wr_look_fill(loop, host, &part->hosts[part->filled++]);
     }
     return part->filled == part->count;
+}
+
+static bool answer_part(struct wr_crawl_loop *loop, struct wr_question *question)
+{
+    struct part *part = (struct part *)(void *)question;
+    int64_t began_at = wr_crawl_loop_now(loop);
+    bool is_filled = part->was_walked && fill(loop, part);
+    if (!part->was_walked)
+        part->was_walked = walk(loop, part);
+    part->took_ns += wr_crawl_loop_now(loop) - began_at;
+    return is_filled;
 }
 
 static bool make_part(struct part *part, const struct wr_look_query *query)
@@ -292,6 +318,18 @@ static struct part *foremost(struct part *parts, uint32_t count, const size_t *t
     return best;
 }
 
+static void put_sums(struct wr_look_sums *into, const struct wr_look_sums *sums)
+{
+    into->matched += sums->matched;
+    into->queued += sums->queued;
+    into->in_flight += sums->in_flight;
+    into->recent += sums->recent;
+    for (int state = 0; state < WR_HOST_STATES_COUNT; state++)
+        into->states[state] += sums->states[state];
+    for (int state = 0; state <= WEIR_BREAKER_HALF_OPEN; state++)
+        into->breakers[state] += sums->breakers[state];
+}
+
 static int put_together(struct part *parts, uint32_t count, size_t most, struct wr_look **ret_look)
 {
     size_t taken[WR_LOOPS_MAX] = {0}, total = 0;
@@ -305,9 +343,8 @@ static int put_together(struct part *parts, uint32_t count, size_t most, struct 
     while (look->count < total && (part = foremost(parts, count, taken)) != NULL)
         look->hosts[look->count++] = part->hosts[taken[part - parts]++];
     for (uint32_t i = 0; i < count; i++) {
-        look->matched += parts[i].matched;
-        for (int state = 0; state < WR_HOST_STATES_COUNT; state++)
-            look->states[state] += parts[i].states[state];
+        put_sums(&look->sums, &parts[i].sums);
+        look->took_ns += parts[i].took_ns;
     }
     *ret_look = look;
     return 0;

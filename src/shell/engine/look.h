@@ -43,6 +43,7 @@ struct wr_look_query {
     bool is_reversed;
     struct wr_span filter; /* in their keys, in any case of letters; empty: all */
     size_t most;           /* at most WR_LOOK_MAX; 0: 20 */
+    bool hasty_first;      /* before all, those that were asked too soon */
 };
 
 /* Whether one comes before the other: the greatest rank first, and equals in the order of their names. */
@@ -62,20 +63,33 @@ struct wr_look_host {
     int64_t interval_ns; /* the same, between starts */
     uint64_t requests, ok, rejected, failed, retries, bytes;
     weir_breaker_state breaker;
-    int64_t breaker_ns;      /* until an open one is tried */
-    int64_t robots_delay_ns; /* Crawl-delay; 0: none */
-    int64_t retry_after_ns;  /* left of a wait that the server named; 0: none */
-    int64_t set_interval_ns; /* by somebody; 0: nobody */
-    int64_t latency_ns;      /* mean */
+    int64_t breaker_ns;                  /* until an open one is tried */
+    int64_t robots_delay_ns;             /* Crawl-delay; 0: none */
+    int64_t retry_after_ns;              /* left of a wait that the server named; 0: none */
+    int64_t set_interval_ns;             /* by somebody; 0: nobody */
+    int64_t latency_ns, slow_latency_ns; /* mean, and the 95th of 100 */
+    double error_rate;                   /* of the last answers */
+    double tokens;                       /* of a bucket; 0: its strategy has none */
+    uint32_t failures;                   /* in a row */
+    uint32_t hasty;                      /* sooner after another than was allowed: must be 0 */
     bool is_paused;
     char mode[12];                   /* the strategy's own word: "cruise", "probe", … */
     uint16_t starts[WR_PLAN_SLICES]; /* in each WR_PLAN_SLICE_NS, the oldest first; the last is not over */
 };
 
+/* Of all hosts that the filter lets through. */
+struct wr_look_sums {
+    uint64_t matched;                      /* how many they are */
+    uint64_t states[WR_HOST_STATES_COUNT]; /* of them, in each state, as it is seen at a glance */
+    uint64_t breakers[WEIR_BREAKER_HALF_OPEN + 1];
+    uint64_t queued, in_flight; /* pages */
+    uint64_t recent;            /* starts in the last WR_PLAN_SLICES */
+};
+
 struct wr_look {
     size_t count;
-    uint64_t matched;                      /* that the filter let through */
-    uint64_t states[WR_HOST_STATES_COUNT]; /* of them, in each state, as it is seen at a glance */
+    struct wr_look_sums sums;
+    int64_t took_ns; /* of the loops' time, all together */
     struct wr_look_host hosts[];
 };
 

@@ -105,6 +105,9 @@ static int64_t ask_plan(struct wr_crawl_loop *loop)
 
 static void pump(struct wr_crawl_loop *loop)
 {
+    int64_t now = wr_crawl_loop_now(loop);
+    if (loop->next_at > 0 && now >= loop->next_at)
+        wr_histogram_note(&loop->counts.lag, &wr_lag_buckets, now - loop->next_at);
     loop->next_at = ask_plan(loop);
 }
 
@@ -163,6 +166,9 @@ static void publish(struct wr_crawl_loop *loop)
     atomic_store(&counts->rejected, plan.rejected);
     atomic_store(&counts->retries, plan.retries);
     atomic_store(&counts->overrides, plan.overrides);
+    atomic_store(&counts->hasty, plan.hasty);
+    atomic_store(&counts->lowered, plan.lowered);
+    atomic_store(&counts->known, plan.known);
     atomic_store(&counts->hosts, plan.hosts);
     atomic_store(&counts->memory_bytes, plan.memory_bytes + plan.rules_bytes);
     atomic_store(&counts->connections, net.connections);

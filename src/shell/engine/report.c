@@ -179,7 +179,7 @@ void wr_engine_report_statuses(const struct wr_engine *engine, uint64_t ret_coun
     memset(ret_counts, 0, WR_STATUSES_COUNT * sizeof ret_counts[0]);
     for (uint32_t i = 0; engine->loops != NULL && i < engine->loop_count; i++)
         for (size_t status = 0; status < WR_STATUSES_COUNT; status++)
-            ret_counts[status] += engine->loops[i].statuses[status];
+            ret_counts[status] += engine->loops[i].counts.statuses[status];
 }
 
 void wr_tally_free(struct wr_engine *engine)

@@ -16,7 +16,7 @@
  *     ask.c      questions to loops                   look.c     their answers; steer.c
  *     events.c   what happens to hosts                digest.c   digests of bodies
  *     pattern.c  patterns for URLs                    types.c    URLs that are no pages
- *     listing.c  sitemaps
+ *     listing.c  sitemaps                             metrics.c  the crawl in numbers
  *     earlier.c  what an earlier job knew            again.c    its URLs, and how they differ
  *     names.c    a set that only grows                group.c    a host's registrable domain
  *
@@ -36,8 +36,8 @@
 #include "core/rules/http/firewall.h"
 #include "core/rules/page/page.h"
 #include "shell/engine/archive.h"
+#include "shell/engine/counts.h"
 #include "shell/engine/engine.h"
-#include "shell/engine/line.h"
 #include "shell/engine/look.h"
 #include "shell/net/net.h"
 
@@ -331,20 +331,6 @@ void wr_earlier_compare(struct wr_flight *flight);
 
 /* ---- loops (loop.c) ---- */
 
-/* One writer, any readers. */
-struct wr_crawl_counts {
-    _Atomic uint64_t pages, fetched, unchanged, failed, denied, redirects, requests, bytes, accepted;
-    _Atomic uint64_t beyond, deeper;
-    _Atomic uint64_t blocked;
-    _Atomic uint64_t robots, rejected, retries, overrides, in_flight, hosts, connections, memory_bytes;
-};
-
-#define WR_COUNT_UP(loop, what) wr_count_add(&(loop)->counts.what, 1)
-static inline void wr_count_add(_Atomic uint64_t *count, uint64_t more)
-{
-    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + more, memory_order_relaxed);
-}
-
 struct wr_crawl_loop {
     struct wr_engine *engine;
     uint32_t index;
@@ -381,7 +367,6 @@ struct wr_crawl_loop {
     uint64_t *elsewhere;
     uint64_t listed[WR_LISTED]; /* fingerprints of origins */
     struct wr_crawl_counts counts;
-    uint64_t statuses[WR_STATUSES_COUNT]; /* of what was answered, the thread's while it runs; [0]: of no answer */
 };
 
 int wr_crawl_loop_open(struct wr_crawl_loop *loop, struct wr_engine *engine, uint32_t index);

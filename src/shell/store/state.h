@@ -65,6 +65,7 @@ struct wr_store {
     bool was_full;   /* somebody was told so */
     bool is_closing; /* nothing more will come */
     struct wr_store_stats stats;
+    struct wr_histogram commit_times;
     char why[WR_BACKEND_WHY_BYTES];
 
     /* The thread's. */

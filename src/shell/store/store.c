@@ -175,13 +175,22 @@ const struct wr_hash_key *wr_store_hash_key(const struct wr_store *store)
     return &store->backend->hash_key;
 }
 
+const struct wr_buckets wr_commit_buckets = {9,
+                                             {WEIR_MILLISECOND, 5 * WEIR_MILLISECOND, 10 * WEIR_MILLISECOND,
+                                              25 * WEIR_MILLISECOND, 50 * WEIR_MILLISECOND, 100 * WEIR_MILLISECOND,
+                                              250 * WEIR_MILLISECOND, WEIR_SECOND, 5 * WEIR_SECOND}};
+
 void wr_store_stats_get(struct wr_store *store, struct wr_store_stats *ret_stats)
 {
+    int64_t now = wr_clock_now(store->options.clock);
     (void)pthread_mutex_lock(&store->lock);
     *ret_stats = store->stats;
     ret_stats->queue_changes = store->posts.changes + store->notes.changes + store->batch_changes;
     ret_stats->queue_bytes = store->posts.bytes + store->notes.bytes + store->batch_bytes;
+    if (store->posts.first != NULL || store->batch_bytes > 0)
+        ret_stats->lag_ns = now > store->posted_at ? now - store->posted_at : 0;
     (void)pthread_mutex_unlock(&store->lock);
+    wr_histogram_sum(&store->commit_times, &ret_stats->commit_times);
 }
 
 /* ---- forgetting ---------------------------------------------------------------------------------------- */

@@ -36,6 +36,7 @@
 #define WR_SHELL_STORE_STORE_H
 
 #include "base/hash.h"
+#include "base/histogram.h"
 #include "base/span.h"
 #include "core/rules/robots/robots.h"
 #include "core/rules/url/url.h"
@@ -397,9 +398,13 @@ struct wr_store_stats {
     size_t queue_changes, queue_bytes; /* waiting, notes included */
     uint64_t commits, changes;         /* so far */
     uint64_t pauses;
-    uint64_t ignored; /* changes that changed nothing: known tasks, those of jobs that are over */
-    uint64_t damaged; /* rows that made no sense */
+    uint64_t ignored;                     /* changes that changed nothing: known tasks, those of jobs that are over */
+    uint64_t damaged;                     /* rows that made no sense */
+    int64_t lag_ns;                       /* how long the oldest post has waited; 0: none waits */
+    struct wr_histogram_sum commit_times; /* in wr_commit_buckets */
 };
+
+extern const struct wr_buckets wr_commit_buckets;
 
 void wr_store_stats_get(struct wr_store *store, struct wr_store_stats *ret_stats);
 

@@ -265,8 +265,10 @@ static void fail(struct wr_store *store, int error, bool is_closing)
 
 static void write_batch(struct wr_store *store, bool is_closing)
 {
+    int64_t began_at = wr_clock_now(store->options.clock);
     int error = commit(store);
 
+    wr_histogram_note(&store->commit_times, &wr_commit_buckets, wr_clock_now(store->options.clock) - began_at);
     if (error != 0) {
         fail(store, error, is_closing);
         return;

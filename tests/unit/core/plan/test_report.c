@@ -67,6 +67,9 @@ static void start_that_comes_too_soon_is_noticed(void **state)
         rig_tell(&rig, &action, 200);
         assert_int_equal(report_of(&rig, "a.example").hasty, i);
     }
+    struct wr_plan_stats stats;
+    wr_plan_stats_get(rig.plan, &stats);
+    assert_int_equal(stats.hasty, 2);
     assert_true(report_of(&rig, "a.example").closest_ns < S);
     rig_release(&rig);
 }

@@ -116,9 +116,10 @@ static size_t read_label(const char *line, char *ret_value)
     assert_memory_equal(line, "m{l=\"", 5);
     for (line += 5; *line != '"'; line++) {
         assert_true((unsigned char)*line >= 0x20);
-        line += *line == '\\';
-        assert_true(line[-1] != '\\' || strchr("n\\\"", *line) != NULL);
-        ret_value[bytes++] = line[-1] == '\\' && *line == 'n' ? '\n' : *line;
+        bool is_escaped = *line == '\\';
+        line += is_escaped;
+        assert_true(!is_escaped || *line == 'n' || *line == '\\' || *line == '"');
+        ret_value[bytes++] = is_escaped && *line == 'n' ? '\n' : *line;
     }
     assert_string_equal(line, "\"} 7\n");
     return bytes;

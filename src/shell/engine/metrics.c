@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+/* metrics.c - a crawl in numbers: families and their samples. */
+#include "shell/engine/metrics.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "shell/engine/state.h"
+#include "shell/metrics/metrics.h"
+
+#define FRESH_NS (250 * WEIR_MILLISECOND) /* what was found is told again for so long */
+#define SHARE 100                         /* one part in so many of the loops' time, at most, is spent on looking */
+#define TEXT_MAX ((size_t)4 << 20)
+
+struct wr_crawl_watch {
+    struct wr_engine *engine;
+    size_t hosts;
+    struct wr_look *look; /* NULL: not yet, or no more */
+    int64_t look_at;      /* not before */
+    int64_t read_at;
+    bool has_read;
+    struct wr_crawl_health health;
+    struct wr_buf text;
+};
+
+/* Of all loops. */
+static uint64_t sum_of(const struct wr_engine *engine, size_t at)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < engine->loop_count; i++) {
+        const char *counts = (const char *)&engine->loops[i].counts;
+        sum += atomic_load_explicit((const _Atomic uint64_t *)(const void *)(counts + at), memory_order_relaxed);
+    }
+    return sum;
+}
+
+#define AT(what) offsetof(struct wr_crawl_counts, what)
+#define AT_EACH(what, index) (AT(what) + (size_t)(index) * sizeof(_Atomic uint64_t))
+
+/* ---- what was decided and done ---- */
+
+static void write_counters(struct wr_metrics *metrics, const struct wr_engine *engine)
+{
+    static const struct {
+        const char *name, *help;
+        size_t at;
+    } counters[] = {
+        {"weir_crawl_throttled_total", "Requests that were held for more than 10 ms before they could start.",
+         AT(throttled)},
+        {"weir_crawl_rejected_total", "Answers by which hosts said that it was too much: 429, 403 and 503.",
+         AT(rejected)},
+        {"weir_crawl_retries_total", "Pages that are tried again.", AT(retries)},
+        {"weir_crawl_server_waits_total", "Times that a server named a wait (Retry-After, an exhausted quota).",
+         AT(heard)},
+        {"weir_crawl_concurrency_overrides_total", "Times that a host's concurrency was lowered or restored.",
+         AT(overrides)},
+        {"weir_crawl_hasty_starts_total", "Requests sent sooner than their host's limit allows: must stay 0.",
+         AT(hasty)},
+        {"weir_crawl_body_bytes_total", "Bytes of bodies that were read.", AT(bytes)},
+        {"weir_crawl_accepted_urls_total", "URLs that were found and are to be fetched.", AT(accepted)},
+    };
+    for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++)
+        wr_metrics_counter(metrics, counters[i].name, counters[i].help, sum_of(engine, counters[i].at));
+}
+
+static void write_requests(struct wr_metrics *metrics, const struct wr_engine *engine)
+{
+    uint64_t robots = sum_of(engine, AT(robots)), all = sum_of(engine, AT(requests));
+    wr_metrics_family(metrics, "weir_crawl_requests_total", WR_METRIC_COUNTER,
+                      "Requests that were sent, or could not connect.");
+    wr_metrics_count(metrics, WR_LABEL("kind", wr_span_of("page")), all > robots ? all - robots : 0);
+    wr_metrics_count(metrics, WR_LABEL("kind", wr_span_of("robots")), robots);
+    wr_metrics_family(metrics, "weir_crawl_decisions_total", WR_METRIC_COUNTER,
+                      "What was decided about URLs, by verdict: those of the lines in the output.");
+    for (int i = 0; i < WR_VERDICTS_COUNT; i++)
+        wr_metrics_count(metrics, WR_LABEL("verdict", wr_span_of(wr_verdict_name((enum wr_verdict)i))),
+                         sum_of(engine, AT_EACH(verdicts, i)));
+    wr_metrics_family(metrics, "weir_crawl_breaker_changes_total", WR_METRIC_COUNTER,
+                      "Breakers of hosts that opened or closed.");
+    wr_metrics_count(metrics, WR_LABEL("to", wr_span_of("open")), sum_of(engine, AT_EACH(breakers, WEIR_BREAKER_OPEN)));
+    wr_metrics_count(metrics, WR_LABEL("to", wr_span_of("closed")),
+                     sum_of(engine, AT_EACH(breakers, WEIR_BREAKER_CLOSED)));
+}
+
+/* Servers may say any number: those that mean something to people have their own. */
+static void write_answers(struct wr_metrics *metrics, const struct wr_engine *engine)
+{
+    static const int known[] = {200, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401,
+                                403, 404, 405, 410, 429, 451, 500, 501, 502, 503, 504};
+    uint64_t others = 0;
+    wr_metrics_family(metrics, "weir_crawl_answers_total", WR_METRIC_COUNTER,
+                      "Answers by their status; none: there was no answer.");
+    for (int status = 1; status < WR_STATUSES_COUNT; status++)
+        others += sum_of(engine, AT_EACH(statuses, status));
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        uint64_t count = sum_of(engine, AT_EACH(statuses, known[i]));
+        char text[16];
+        struct wr_buf code;
+        wr_buf_init_fixed(&code, text, sizeof text);
+        wr_buf_append_u64(&code, (uint64_t)known[i]);
+        wr_metrics_count(metrics, WR_LABEL("code", wr_span_of(text)), count);
+        others -= count < others ? count : others;
+    }
+    wr_metrics_count(metrics, WR_LABEL("code", wr_span_of(WR_METRICS_OTHER)), others);
+    wr_metrics_count(metrics, WR_LABEL("code", wr_span_of("none")), sum_of(engine, AT_EACH(statuses, 0)));
+}
+
+/* ---- what is ---- */
+
+static void write_gauges(struct wr_metrics *metrics, struct wr_engine *engine)
+{
+    struct wr_engine_stats stats;
+    wr_engine_stats_get(engine, &stats);
+    wr_metrics_gauge(metrics, "weir_crawl_queued_urls", "URLs that were accepted and have not ended.",
+                     (double)stats.queued);
+    wr_metrics_gauge(metrics, "weir_crawl_in_flight_requests", "Requests under way.", (double)stats.in_flight);
+    wr_metrics_gauge(metrics, "weir_crawl_connections", "Open connections.", (double)stats.connections);
+    wr_metrics_gauge(metrics, "weir_crawl_known_urls", "URLs that are remembered so as to be fetched once.",
+                     (double)sum_of(engine, AT(known)));
+    wr_metrics_gauge(metrics, "weir_crawl_plan_memory_bytes", "Memory of hosts, queues and rules.",
+                     (double)stats.memory_bytes);
+    wr_metrics_gauge(metrics, "weir_crawl_max_hosts", "Hosts that may be in memory.",
+                     (double)engine->options.max_hosts);
+    wr_metrics_gauge(metrics, "weir_crawl_lowered_hosts", "Hosts whose concurrency is lowered.",
+                     (double)sum_of(engine, AT(lowered)));
+    wr_metrics_gauge(metrics, "weir_crawl_blocked_hosts", "Hosts whose firewall does not let us in.",
+                     (double)stats.blocked_hosts);
+    wr_metrics_gauge(metrics, "weir_crawl_elapsed_seconds", "How long this run has taken.",
+                     (double)stats.elapsed_ns / (double)WEIR_SECOND);
+    wr_metrics_gauge(metrics, "weir_crawl_draining", "1: nothing more is started, and it ends.", stats.is_draining);
+}
+
+static void write_store(struct wr_metrics *metrics, const struct wr_engine *engine)
+{
+    struct wr_store_stats stats;
+    wr_store_stats_get(engine->store, &stats);
+    wr_metrics_counter(metrics, "weir_store_commits_total", "Transactions.", stats.commits);
+    wr_metrics_counter(metrics, "weir_store_changes_total", "Changes that were stored.", stats.changes);
+    wr_metrics_counter(metrics, "weir_store_pauses_total", "Times that the disk was full.", stats.pauses);
+    wr_metrics_gauge(metrics, "weir_store_paused", "1: nothing can be stored now, and the crawl waits.",
+                     stats.state != WR_STORE_RUNS);
+    wr_metrics_gauge(metrics, "weir_store_queued_changes", "Changes that wait to be stored.",
+                     (double)stats.queue_changes);
+    wr_metrics_gauge(metrics, "weir_store_queued_bytes", "Memory of changes that wait to be stored.",
+                     (double)stats.queue_bytes);
+    wr_metrics_family(metrics, "weir_store_lag_seconds", WR_METRIC_GAUGE,
+                      "How long the oldest change has waited to be stored.");
+    wr_metrics_seconds(metrics, NULL, stats.lag_ns);
+    wr_metrics_family(metrics, "weir_store_commit_seconds", WR_METRIC_HISTOGRAM, "What a transaction took.");
+    wr_metrics_histogram(metrics, NULL, &wr_commit_buckets, &stats.commit_times);
+}
+
+/* ---- waiting ---- */
+
+static void write_waits(struct wr_metrics *metrics, const struct wr_engine *engine)
+{
+    wr_metrics_family(metrics, "weir_crawl_wait_seconds", WR_METRIC_HISTOGRAM,
+                      "How long pages waited before they could start, by what held them; none: nothing did.");
+    for (int reason = 0; reason < WR_PLAN_REASONS; reason++) {
+        struct wr_histogram_sum sum = {0};
+        for (uint32_t i = 0; i < engine->loop_count; i++)
+            wr_histogram_sum(&engine->loops[i].counts.waits[reason], &sum);
+        wr_metrics_histogram(metrics, WR_LABEL("reason", wr_span_of(weir_reason_name((weir_reason)reason))),
+                             &wr_wait_buckets, &sum);
+    }
+    struct wr_histogram_sum lag = {0};
+    for (uint32_t i = 0; i < engine->loop_count; i++)
+        wr_histogram_sum(&engine->loops[i].counts.lag, &lag);
+    wr_metrics_family(metrics, "weir_crawl_loop_lag_seconds", WR_METRIC_HISTOGRAM,
+                      "How late what was due was looked at.");
+    wr_metrics_histogram(metrics, NULL, &wr_lag_buckets, &lag);
+}
+
+/* ---- hosts ---- */
+
+static void write_hosts(struct wr_metrics *metrics, const struct wr_look_sums *sums)
+{
+    static const char *const breakers[] = {"closed", "open", "half_open"};
+    wr_metrics_family(metrics, "weir_crawl_hosts", WR_METRIC_GAUGE, "Hosts in memory, by state.");
+    for (int i = 0; i < WR_HOST_STATES_COUNT; i++)
+        wr_metrics_count(metrics, WR_LABEL("state", wr_span_of(wr_host_state_name((enum wr_host_state)i))),
+                         sums->states[i]);
+    wr_metrics_family(metrics, "weir_crawl_breakers", WR_METRIC_GAUGE, "Breakers of hosts in memory, by state.");
+    for (size_t i = 0; i < sizeof breakers / sizeof breakers[0]; i++)
+        wr_metrics_count(metrics, WR_LABEL("state", wr_span_of(breakers[i])), sums->breakers[i]);
+}
+
+struct host_family {
+    const char *name, *help;
+    double (*value)(const struct wr_look_host *host);
+};
+
+static double rate_of(const struct wr_look_host *host)
+{
+    return host->rate;
+}
+
+static double allowed_of(const struct wr_look_host *host)
+{
+    return host->allowed_rate;
+}
+
+static double queued_of(const struct wr_look_host *host)
+{
+    return (double)host->queued;
+}
+
+static double in_flight_of(const struct wr_look_host *host)
+{
+    return host->in_flight;
+}
+
+static double cap_of(const struct wr_look_host *host)
+{
+    return host->cap == UINT32_MAX ? (double)INFINITY : (double)host->cap;
+}
+
+static double tokens_of(const struct wr_look_host *host)
+{
+    return host->tokens;
+}
+
+static double latency_of(const struct wr_look_host *host)
+{
+    return (double)host->latency_ns / (double)WEIR_SECOND;
+}
+
+static double slow_latency_of(const struct wr_look_host *host)
+{
+    return (double)host->slow_latency_ns / (double)WEIR_SECOND;
+}
+
+static double errors_of(const struct wr_look_host *host)
+{
+    return host->error_rate;
+}
+
+static double failures_of(const struct wr_look_host *host)
+{
+    return host->failures;
+}
+
+/* Until somebody lets it go is for ever. */
+static double wait_of(const struct wr_look_host *host)
+{
+    if (host->why.verdict == WEIR_GO)
+        return 0;
+    return host->why.wait_ns == WEIR_UNTIL_RELEASE ? (double)INFINITY : (double)host->why.wait_ns / (double)WEIR_SECOND;
+}
+
+static double breaker_of(const struct wr_look_host *host)
+{
+    return host->breaker == WEIR_BREAKER_OPEN;
+}
+
+static double hasty_of(const struct wr_look_host *host)
+{
+    return host->hasty;
+}
+
+/* A host of this name would be taken for all others. */
+static bool has_own(const struct wr_look_host *host)
+{
+    return strcmp(host->key, WR_METRICS_OTHER) != 0;
+}
+
+static void write_family(struct wr_metrics *metrics, const struct wr_look *look, const struct host_family *family)
+{
+    wr_metrics_family(metrics, family->name, WR_METRIC_GAUGE, family->help);
+    for (size_t i = 0; i < look->count; i++)
+        if (has_own(&look->hosts[i]))
+            wr_metrics_number(metrics, WR_LABEL("host", wr_span_of(look->hosts[i].key)),
+                              family->value(&look->hosts[i]));
+}
+
+/* What all hosts have, less what those with their own have: never below 0, for they were looked at one after the
+ * other. */
+static void write_others(struct wr_metrics *metrics, const struct wr_look *look, const struct host_family *family,
+                         double all)
+{
+    for (size_t i = 0; i < look->count; i++)
+        all -= has_own(&look->hosts[i]) ? family->value(&look->hosts[i]) : 0;
+    wr_metrics_number(metrics, WR_LABEL("host", wr_span_of(WR_METRICS_OTHER)), all > 0 ? all : 0);
+}
+
+static void write_top(struct wr_metrics *metrics, const struct wr_look *look)
+{
+    static const struct host_family summed[] = {
+        {"weir_crawl_host_queued_urls", "URLs of the host that wait.", queued_of},
+        {"weir_crawl_host_in_flight_requests", "Requests to the host under way.", in_flight_of},
+    };
+    static const struct host_family own[] = {
+        {"weir_crawl_host_starts_per_second", "Requests sent to the host in the last half minute, a second.", rate_of},
+        {"weir_crawl_host_allowed_starts_per_second", "Its pace, as learned, set, or asked for by it.", allowed_of},
+        {"weir_crawl_host_max_in_flight_requests", "Requests to the host that may be under way at once.", cap_of},
+        {"weir_crawl_host_tokens", "Starts that its bucket holds; 0 where its strategy has none.", tokens_of},
+        {"weir_crawl_host_latency_seconds", "Mean of its latest answers.", latency_of},
+        {"weir_crawl_host_latency_p95_seconds", "The 95th of 100 of its latest answers.", slow_latency_of},
+        {"weir_crawl_host_error_ratio", "Failures among its latest answers.", errors_of},
+        {"weir_crawl_host_consecutive_failures", "Failures in a row.", failures_of},
+        {"weir_crawl_host_wait_seconds", "Until its next start; +Inf: until somebody lets it go.", wait_of},
+        {"weir_crawl_host_breaker_open", "1: it does not work, and is left alone.", breaker_of},
+        {"weir_crawl_host_hasty_starts", "Requests that it got sooner than its limit allows: must be 0.", hasty_of},
+    };
+    write_family(metrics, look, &summed[0]);
+    write_others(metrics, look, &summed[0], (double)look->sums.queued);
+    write_family(metrics, look, &summed[1]);
+    write_others(metrics, look, &summed[1], (double)look->sums.in_flight);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        write_family(metrics, look, &own[i]);
+}
+
+/* ---- health ---- */
+
+const char *wr_health_name(enum wr_health health)
+{
+    static const char *const names[] = {
+#define X(health, name) [health] = (name),
+        WR_HEALTHS(X)
+#undef X
+    };
+    return (size_t)health < sizeof names / sizeof names[0] ? names[health] : NULL;
+}
+
+static enum wr_health judge(const struct wr_crawl_health *found)
+{
+    if (found->is_store_paused || (found->open > 0 && 2 * found->open >= found->hosts))
+        return WR_HEALTH_UNHEALTHY;
+    return found->open > 0 ? WR_HEALTH_DEGRADED : WR_HEALTH_OK;
+}
+
+static void find_health(struct wr_crawl_watch *watch)
+{
+    struct wr_crawl_health found = {.is_store_paused = atomic_load(&watch->engine->is_store_paused)};
+    if (watch->look != NULL) {
+        found.hosts = watch->look->sums.matched;
+        found.open = watch->look->sums.breakers[WEIR_BREAKER_OPEN];
+        found.half_open = watch->look->sums.breakers[WEIR_BREAKER_HALF_OPEN];
+    }
+    found.health = judge(&found);
+    watch->health = found;
+}
+
+/* ---- looking ---- */
+
+/* Long looks are rare. */
+static void look_again(struct wr_crawl_watch *watch, int64_t now)
+{
+    struct wr_look *look = NULL;
+    const struct wr_look_query query = {.sort = WR_SORT_RATE, .most = watch->hosts, .hasty_first = true};
+    if (now < watch->look_at)
+        return;
+    int error = wr_engine_look(watch->engine, &query, &look);
+    wr_look_free(watch->look);
+    watch->look = error == 0 ? look : NULL;
+    watch->look_at = weir_clock_now(watch->engine->clock) + FRESH_NS;
+    if (error == 0)
+        watch->look_at += look->took_ns / watch->engine->loop_count * SHARE;
+}
+
+static void write_all(struct wr_crawl_watch *watch)
+{
+    struct wr_metrics metrics = {.buf = &watch->text};
+    wr_buf_clear(&watch->text);
+    write_requests(&metrics, watch->engine);
+    write_counters(&metrics, watch->engine);
+    write_answers(&metrics, watch->engine);
+    write_gauges(&metrics, watch->engine);
+    write_waits(&metrics, watch->engine);
+    write_store(&metrics, watch->engine);
+    if (watch->look != NULL) {
+        write_hosts(&metrics, &watch->look->sums);
+        write_top(&metrics, watch->look);
+    }
+    wr_metrics_program(&metrics);
+}
+
+static void refresh(struct wr_crawl_watch *watch)
+{
+    int64_t now = weir_clock_now(watch->engine->clock);
+    if (watch->has_read && now - watch->read_at < FRESH_NS)
+        return;
+    watch->read_at = now;
+    watch->has_read = true;
+    look_again(watch, now);
+    find_health(watch);
+    write_all(watch);
+}
+
+int wr_crawl_watch_new(struct wr_engine *engine, size_t hosts, struct wr_crawl_watch **ret_watch)
+{
+    struct wr_crawl_watch *watch = calloc(1, sizeof *watch);
+    if (watch == NULL)
+        return WEIR_E_NOMEM;
+    watch->engine = engine;
+    watch->hosts = hosts < WR_WATCH_HOSTS_MAX ? hosts : WR_WATCH_HOSTS_MAX;
+    wr_buf_init(&watch->text, engine->allocator, TEXT_MAX);
+    *ret_watch = watch;
+    return 0;
+}
+
+struct wr_span wr_crawl_watch_text(struct wr_crawl_watch *watch)
+{
+    refresh(watch);
+    return watch->text.error == 0 ? wr_buf_from(&watch->text, 0) : (struct wr_span){NULL, 0};
+}
+
+struct wr_crawl_health wr_crawl_watch_health(struct wr_crawl_watch *watch)
+{
+    refresh(watch);
+    return watch->health;
+}
+
+void wr_crawl_watch_free(struct wr_crawl_watch *watch)
+{
+    if (watch == NULL)
+        return;
+    wr_look_free(watch->look);
+    wr_buf_release(&watch->text);
+    free(watch);
+}

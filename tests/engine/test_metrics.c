@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* test_metrics.c - a crawl in numbers, judged by what the servers saw; and whether it is well. */
+#include "engine/rig.h"
+#include "shell/engine/metrics.h"
+#include "shell/engine/state.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define PAGES 40
+#define TEXT (1 << 20)
+
+static char text[TEXT];
+
+/* A quarter of a second later all that has happened is in it. */
+static const char *read_all(struct wr_crawl_watch *watch)
+{
+    sleep_ns(600 * MS); /* loops publish every half */
+    struct wr_span found = wr_crawl_watch_text(watch);
+    assert_true(found.bytes > 0 && found.bytes < TEXT);
+    memcpy(text, found.data, found.bytes);
+    text[found.bytes] = '\0';
+    return text;
+}
+
+/* The sample of this series; NAN: there is none. */
+static double sample(const char *series)
+{
+    size_t bytes = strlen(series);
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, series, bytes) == 0 && line[bytes] == ' ')
+            return strtod(line + bytes, NULL);
+        if (*line == '\0')
+            break;
+    }
+    return NAN;
+}
+
+/* All samples whose line begins so, and how many they are. */
+static double sum(const char *start, int *ret_count)
+{
+    double added = 0;
+    int count = 0;
+    size_t bytes = strlen(start);
+    for (const char *line = text; (line = strstr(line, start)) != NULL; line += bytes) {
+        if (line > text && line[-1] != '\n')
+            continue;
+        added += strtod(memrchr(line, ' ', strcspn(line, "\n")), NULL);
+        count++;
+    }
+    if (ret_count != NULL)
+        *ret_count = count;
+    return added;
+}
+
+static void watch_new(struct rig *rig, size_t hosts, struct wr_crawl_watch **ret_watch)
+{
+    assert_int_equal(wr_crawl_watch_new(rig->engine, hosts, ret_watch), 0);
+}
+
+/* ---- numbers ---- */
+
+/* Every tenth page says once that it is too much. */
+static struct origin_reply answer_some_429(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    int page = 0;
+    if (sscanf(request->path, "/%d", &page) == 1 && page % 10 == 5 && rig_asked_before(rig, request) == 0)
+        return (struct origin_reply){.status = 429, .fields = "Retry-After: 0\r\n"};
+    return rig_tree(rig, request, PAGES, NULL);
+}
+
+static void numbers_agree_with_the_servers_log(void **state)
+{
+    struct rig rig;
+    struct wr_crawl_watch *watch;
+    (void)state;
+    rig_set_up(&rig, answer_some_429);
+    rig.options.loops = 2;
+    rig_space(&rig, 5 * MS);
+    rig_start(&rig);
+    for (int host = 1; host <= 3; host++)
+        rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
+    rig_seeded(&rig);
+    watch_new(&rig, 10, &watch);
+    assert_true(rig_await_end(&rig, 60 * WEIR_SECOND));
+    (void)read_all(watch);
+    int asked = origin_requests(rig.origin);
+    assert_true(sample("weir_crawl_requests_total{kind=\"page\"}") == asked - 3);
+    assert_true(sample("weir_crawl_requests_total{kind=\"robots\"}") == 3);
+    assert_true(sample("weir_crawl_decisions_total{verdict=\"fetched\"}") == 3 * PAGES);
+    assert_true(sample("weir_crawl_answers_total{code=\"200\"}") == 3 * PAGES);
+    assert_true(sample("weir_crawl_answers_total{code=\"404\"}") == 3); /* robots.txt */
+    assert_true(sample("weir_crawl_answers_total{code=\"429\"}") == 3 * 4);
+    assert_true(sum("weir_crawl_answers_total{", NULL) == asked);
+    assert_true(sample("weir_crawl_rejected_total") == 3 * 4);
+    assert_true(sample("weir_crawl_retries_total") == 3 * 4);
+    assert_true(sample("weir_crawl_hasty_starts_total") == 0);
+    assert_true(sample("weir_crawl_queued_urls") == 0 && sample("weir_crawl_in_flight_requests") == 0);
+    assert_true(sample("weir_store_commits_total") > 0);
+    assert_true(sample("weir_store_commit_seconds_count") >= sample("weir_store_commits_total"));
+    wr_crawl_watch_free(watch);
+    rig_finish(&rig);
+    rig_tear_down(&rig);
+}
+
+/* S0-106: each start is in the histogram of what it waited for, or in that of nothing. */
+static void waits_are_told_by_reason(void **state)
+{
+    struct rig rig;
+    struct wr_crawl_watch *watch;
+    (void)state;
+    rig_set_up(&rig, answer_some_429);
+    rig_space(&rig, 50 * MS);
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_seeded(&rig);
+    watch_new(&rig, 10, &watch);
+    assert_true(rig_await_end(&rig, 60 * WEIR_SECOND));
+    (void)read_all(watch);
+    double pages = sample("weir_crawl_requests_total{kind=\"page\"}");
+    assert_true(sample("weir_crawl_wait_seconds_count{reason=\"pace\"}") > pages * 0.7);
+    double held = sample("weir_crawl_wait_seconds_sum{reason=\"pace\"}");
+    print_message("%g s held by pace, of %g pages\n", held, pages);
+    assert_true(held > 0.7 * 0.04 * pages && held < 60);
+    assert_true(sample("weir_crawl_wait_seconds_count{reason=\"queue\"}") > pages / 2);
+    assert_true(sample("weir_crawl_throttled_total") > pages * 0.7 && sample("weir_crawl_throttled_total") <= pages);
+    int reasons = 0;
+    (void)sum("weir_crawl_wait_seconds_count{", &reasons);
+    assert_int_equal(reasons, WR_PLAN_REASONS);
+    assert_true(sample("weir_crawl_loop_lag_seconds_count") > 0);
+    wr_crawl_watch_free(watch);
+    rig_finish(&rig);
+    rig_tear_down(&rig);
+}
+
+/* S1-29. There is no way to make a crawl do it, so the count is set. */
+static void starts_that_came_too_soon_are_told(void **state)
+{
+    struct rig rig;
+    struct wr_crawl_watch *watch;
+    (void)state;
+    rig_set_up(&rig, answer_some_429);
+    rig.options.loops = 2;
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_seeded(&rig);
+    watch_new(&rig, 10, &watch);
+    assert_true(rig_await_end(&rig, 60 * WEIR_SECOND));
+    sleep_ns(600 * MS); /* loops have ended */
+    for (int i = 0; i < 2; i++)
+        atomic_store(&rig.engine->loops[i].counts.hasty, 3);
+    (void)read_all(watch);
+    assert_true(sample("weir_crawl_hasty_starts_total") == 6);
+    wr_crawl_watch_free(watch);
+    rig_finish(&rig);
+    rig_tear_down(&rig);
+}
+
+/* ---- hosts ---- */
+
+static struct origin_reply answer_plain(void *context, const struct origin_request *request)
+{
+    return rig_tree(context, request, PAGES, NULL);
+}
+
+/* S0-75: so many have their own, and all others are one. */
+static void hosts_beyond_the_first_few_are_one(void **state)
+{
+    struct rig rig;
+    struct wr_crawl_watch *watch;
+    (void)state;
+    rig_set_up(&rig, answer_plain);
+    rig.options.loops = 2;
+    rig_space(&rig, 100 * MS);
+    rig_start(&rig);
+    for (int host = 1; host <= 30; host++)
+        rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
+    rig_seeded(&rig);
+    rig_await_requests(&rig, 200);
+    for (int host = 1; host <= 30; host++) {
+        char key[64];
+        (void)snprintf(key, sizeof key, "127.0.0.%d:%d", host, rig.port);
+        assert_int_equal(wr_engine_pause(rig.engine, wr_span_of(key), true), 0);
+    }
+    sleep_ns(300 * MS);
+    watch_new(&rig, 5, &watch);
+    (void)read_all(watch);
+    int series = 0;
+    double queued = sum("weir_crawl_host_queued_urls{", &series);
+    assert_int_equal(series, 6);
+    assert_true(queued == sample("weir_crawl_queued_urls") && queued > 0);
+    assert_true(sample("weir_crawl_host_queued_urls{host=\"other\"}") > sample("weir_crawl_queued_urls") / 2);
+    (void)sum("weir_crawl_host_allowed_starts_per_second{", &series);
+    assert_int_equal(series, 5);
+    assert_true(sum("weir_crawl_host_allowed_starts_per_second{", NULL) == 50);
+    assert_true(sum("weir_crawl_host_starts_per_second{", NULL) > 1);
+    assert_true(isinf(sum("weir_crawl_host_wait_seconds{", NULL)));
+    assert_true(sum("weir_crawl_host_latency_seconds{", NULL) > 0);
+    assert_true(sample("weir_crawl_hosts{state=\"paused\"}") == 30 && sum("weir_crawl_hosts{", NULL) == 30);
+    assert_true(sample("weir_crawl_breakers{state=\"closed\"}") == 30);
+    wr_crawl_watch_free(watch);
+    wr_engine_stop(rig.engine);
+    rig_finish(&rig);
+    rig_tear_down(&rig);
+}
+
+/* I5: who asks all the time is told the same for a while, and the loops are not asked. */
+static void asking_all_the_time_costs_the_crawl_nothing(void **state)
+{
+    struct rig rig;
+    struct wr_crawl_watch *watch;
+    (void)state;
+    rig_set_up(&rig, answer_plain);
+    rig_space(&rig, 20 * MS);
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_seeded(&rig);
+    watch_new(&rig, 5, &watch);
+    int changes = 0, times = 0;
+    double before = -1;
+    for (int64_t began_at = monotonic(); monotonic() - began_at < WEIR_SECOND; times++) {
+        struct wr_span found = wr_crawl_watch_text(watch);
+        memcpy(text, found.data, found.bytes);
+        text[found.bytes] = '\0';
+        double now = sample("weir_crawl_elapsed_seconds");
+        changes += now > before;
+        before = now;
+    }
+    print_message("asked %d times, found anew %d times\n", times, changes);
+    assert_true(times > 50 && changes >= 1 && changes <= 5);
+    wr_crawl_watch_free(watch);
+    wr_engine_stop(rig.engine);
+    rig_finish(&rig);
+    rig_tear_down(&rig);
+}
+
+/* ---- health ---- */
+
+/* The first `*site` hosts do not work. */
+static struct origin_reply answer_broken(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    const int *broken = rig->site;
+    if (!rig_is_robots(request) && rig_host(request) <= *broken)
+        return (struct origin_reply){.status = 500};
+    return rig_tree(rig, request, PAGES, NULL);
+}
+
+static struct wr_crawl_health health_with(int broken)
+{
+    struct rig rig;
+    struct wr_crawl_watch *watch;
+    rig_set_up(&rig, answer_broken);
+    rig.site = &broken;
+    rig.options.loops = 2;
+    rig.options.pace.breaker = true;
+    rig.options.pace.consecutive_failures = 2;
+    rig.options.pace.open_ns = WEIR_MINUTE;
+    rig.options.failure_threshold = UINT32_MAX;
+    rig_space(&rig, 100 * MS);
+    rig_start(&rig);
+    for (int host = 1; host <= 4; host++)
+        rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
+    rig_seeded(&rig);
+    watch_new(&rig, 5, &watch);
+    struct wr_crawl_health health = wr_crawl_watch_health(watch);
+    for (int64_t until = monotonic() + 30 * WEIR_SECOND; health.hosts < 4 || health.open < (uint64_t)broken;) {
+        assert_true(monotonic() < until);
+        sleep_ns(50 * MS);
+        health = wr_crawl_watch_health(watch);
+    }
+    (void)read_all(watch);
+    assert_true(sample("weir_crawl_breakers{state=\"open\"}") == broken);
+    assert_true(sample("weir_crawl_breaker_changes_total{to=\"open\"}") == broken);
+    wr_crawl_watch_free(watch);
+    wr_engine_stop(rig.engine);
+    rig_finish(&rig);
+    rig_tear_down(&rig);
+    return health;
+}
+
+/* U14 */
+static void some_open_breakers_degrade_and_half_of_them_are_unhealthy(void **state)
+{
+    (void)state;
+    assert_int_equal(health_with(0).health, WR_HEALTH_OK);
+    assert_int_equal(health_with(1).health, WR_HEALTH_DEGRADED);
+    assert_int_equal(health_with(2).health, WR_HEALTH_UNHEALTHY);
+    assert_string_equal(wr_health_name(WR_HEALTH_UNHEALTHY), "unhealthy");
+    assert_null(wr_health_name(WR_HEALTH_UNHEALTHY + 1));
+}
+
+ENGINE_TESTS(test(numbers_agree_with_the_servers_log), test(waits_are_told_by_reason),
+             test(starts_that_came_too_soon_are_told), test(hosts_beyond_the_first_few_are_one),
+             test(asking_all_the_time_costs_the_crawl_nothing),
+             test(some_open_breakers_degrade_and_half_of_them_are_unhealthy))
