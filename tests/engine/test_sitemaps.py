@@ -160,6 +160,17 @@ def budget_holds_while_a_sitemap_is_read():
         assert lines['/sitemap.xml']['verdict'] == 'fetched', lines['/sitemap.xml']  # but it was not too large
 
 
+def pages_are_fetched_while_few_bytes_that_become_megabytes_are_read():
+    """D9: a gzip bomb of XML holds nobody up."""
+    with Site(10) as site:
+        site.write('robots.txt', f'Sitemap: {site.url}/bomb.xml.gz\n')
+        site.write('bomb.xml.gz', _urlset(f'{site.url}/p{n % 10}.html' for n in range(300_000)))
+        run = weir(*site.begin())
+        order = list(site.lines())
+        assert run.returncode == 0 and len(order) == 12, (run, order)
+        assert order.index('/bomb.xml.gz') > 1, order
+
+
 def hostile_sitemaps_end():
     """D9: one that lists itself, one that is no XML, one with a document type: said in their lines."""
     with Site(1) as site:

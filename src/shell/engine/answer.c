@@ -251,6 +251,8 @@ void wr_answer_came(struct wr_flight *flight)
 void wr_answer_end(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
+    if (wr_listing_waits(flight))
+        return;
     if (wr_flight_is_answered(flight)) {
         wr_buf_clear(&flight->words);
         judge_answer(flight);

@@ -5,6 +5,8 @@
  * store with the page. A sitemap is a task that was found on itself: so the store knows it again. What it lists is
  * judged and stored in batches while it is read, so the first pages are fetched before it ends; if we die meanwhile it
  * is read again, and what is known counts once.
+ *
+ * A few KB may hold megabytes of entries, so what comes is put aside, and some of it is read in each turn of the loop.
  */
 #include "core/plan/look.h"
 #include "core/rules/robots/robots.h"
@@ -13,8 +15,9 @@
 #include "shell/sitemap/sitemap.h"
 
 #define BATCH 1000
-#define PAGE_DEPTH 1      /* of what a sitemap lists, as if the seed linked to it */
-#define DEPTH_MAX (1 + 3) /* of a sitemap: indexes in indexes make it deeper */
+#define AT_ONCE ((size_t)64 << 10) /* bytes of text that are read in a turn of the loop: others are waiting */
+#define PAGE_DEPTH 1               /* of what a sitemap lists, as if the seed linked to it */
+#define DEPTH_MAX (1 + 3)          /* of a sitemap: indexes in indexes make it deeper */
 
 /* ---- which there are ---- */
 
@@ -157,16 +160,76 @@ static bool on_entry(void *context, const struct wr_sitemap_entry *entry)
 
 void wr_listing_begin(struct wr_flight *flight)
 {
-    const struct wr_sitemap_options options = {
-        .found = on_entry, .context = flight, .allocator = flight->loop->engine->allocator};
-    if (flight->is_sitemap && wr_sitemap_new(&options, &flight->sitemap) != 0)
+    const weir_allocator *allocator = flight->loop->engine->allocator;
+    const struct wr_sitemap_options options = {.found = on_entry, .context = flight, .allocator = allocator};
+    if (!flight->is_sitemap)
+        return;
+    wr_buf_init(&flight->unread, allocator, (size_t)WR_NET_BODY_MAX);
+    flight->read_bytes = 0;
+    if (wr_sitemap_new(&options, &flight->sitemap) != 0)
         wr_job_over(flight->loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
 }
 
 bool wr_listing_feed(struct wr_flight *flight, const char *data, size_t bytes)
 {
-    flight->is_enough = flight->sitemap != NULL && !wr_sitemap_push(flight->sitemap, data, bytes);
-    return !flight->is_enough;
+    struct wr_crawl_loop *loop = flight->loop;
+    if (flight->sitemap == NULL || flight->is_enough)
+        return !flight->is_enough;
+    wr_buf_append(&flight->unread, data, bytes);
+    if (flight->unread.error != 0) {
+        wr_job_over(loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
+        return false;
+    }
+    wr_list_push(&loop->reading, &flight->reading);
+    (void)uv_idle_start(&loop->reads, wr_listing_turn);
+    return true;
+}
+
+static void read_some(struct wr_flight *flight)
+{
+    struct wr_span rest = wr_buf_from(&flight->unread, flight->read_bytes);
+    flight->read_bytes += wr_sitemap_push_some(flight->sitemap, rest.data, rest.bytes, AT_ONCE);
+    flight->is_enough = !wr_sitemap_goes_on(flight->sitemap);
+    if (flight->is_enough || flight->read_bytes == flight->unread.length) {
+        wr_buf_clear(&flight->unread);
+        flight->read_bytes = 0;
+    }
+}
+
+bool wr_listing_waits(struct wr_flight *flight)
+{
+    flight->ends_when_read = wr_list_holds(&flight->reading) && wr_flight_is_answered(flight);
+    return flight->ends_when_read;
+}
+
+/* Who has ended but was not read to the end stays queued in the store. */
+static void stop_reading(struct wr_flight *flight)
+{
+    bool has_ended = flight->ends_when_read;
+    wr_listing_drop(flight);
+    if (has_ended)
+        wr_flight_give_back(flight);
+}
+
+void wr_listing_turn(uv_idle_t *idle)
+{
+    struct wr_crawl_loop *loop = idle->data;
+    if (loop->reading.first == NULL) {
+        (void)uv_idle_stop(idle);
+        return;
+    }
+    struct wr_flight *flight = WR_LINKED(loop->reading.first, struct wr_flight, reading);
+    wr_list_take(&flight->reading);
+    if (atomic_load(&loop->engine->phase) >= WR_PHASE_STOPS) {
+        stop_reading(flight);
+        return;
+    }
+    read_some(flight);
+    if (flight->unread.length > 0)
+        wr_list_push(&loop->reading, &flight->reading); /* after the others */
+    else if (flight->ends_when_read)
+        wr_answer_end(flight);
+    wr_crawl_loop_due(loop);
 }
 
 void wr_listing_end(struct wr_flight *flight)
@@ -184,6 +247,9 @@ void wr_listing_end(struct wr_flight *flight)
 
 void wr_listing_drop(struct wr_flight *flight)
 {
+    if (flight->sitemap != NULL)
+        wr_buf_release(&flight->unread);
+    wr_list_take(&flight->reading);
     wr_sitemap_free(flight->sitemap);
     flight->sitemap = NULL;
     wr_founds_clear(&flight->listed);

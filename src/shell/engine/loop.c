@@ -208,6 +208,7 @@ static void close_handles(struct wr_crawl_loop *loop)
     uv_close((uv_handle_t *)&loop->timer, NULL);
     uv_close((uv_handle_t *)&loop->ticks, NULL);
     uv_close((uv_handle_t *)&loop->async, NULL);
+    uv_close((uv_handle_t *)&loop->reads, NULL);
     wr_net_close(loop->net);
     loop->net = NULL;
 }
@@ -276,8 +277,9 @@ int wr_crawl_loop_open(struct wr_crawl_loop *loop, struct wr_engine *engine, uin
         return WEIR_E_SYSTEM;
     (void)uv_prepare_init(&loop->uv, &loop->prepare);
     (void)uv_timer_init(&loop->uv, &loop->ticks);
+    (void)uv_idle_init(&loop->uv, &loop->reads);
     (void)uv_poll_init(&loop->uv, &loop->timer, loop->timer_fd);
-    loop->prepare.data = loop->ticks.data = loop->timer.data = loop;
+    loop->prepare.data = loop->ticks.data = loop->timer.data = loop->reads.data = loop;
     return 0;
 }
 

@@ -194,9 +194,13 @@ struct wr_flight {
     bool has_page;              /* the page was begun */
     struct wr_sitemap *sitemap; /* being read; NULL: it is none */
     struct wr_founds listed;    /* in it, and not offered yet */
-    bool is_enough;             /* no more of it is wanted */
-    bool leads_too_deep;        /* it lists sitemaps that are left out for that */
-    struct wr_buf body;         /* of a robots.txt */
+    struct wr_buf unread;       /* of it; there while the sitemap is */
+    size_t read_bytes;          /* of those */
+    struct wr_list_link reading;
+    bool ends_when_read; /* it has come, and the end waits for that */
+    bool is_enough;      /* no more of it is wanted */
+    bool leads_too_deep; /* it lists sitemaps that are left out for that */
+    struct wr_buf body;  /* of a robots.txt */
     /* Its end. */
     struct wr_net_result result;
     struct wr_buf words, final_url;
@@ -309,6 +313,10 @@ bool wr_listing_may_be(const struct wr_flight *flight, const struct wr_url *url)
 /* While it comes; nothing if it is none. False: no more is wanted. */
 void wr_listing_begin(struct wr_flight *flight);
 bool wr_listing_feed(struct wr_flight *flight, const char *data, size_t bytes);
+/* One turn of the loop: reads a piece. */
+void wr_listing_turn(uv_idle_t *idle);
+/* It has come. True: wr_answer_end is called when it has been read. */
+bool wr_listing_waits(struct wr_flight *flight);
 /* It has ended: offers the rest. */
 void wr_listing_end(struct wr_flight *flight);
 void wr_listing_drop(struct wr_flight *flight);
@@ -342,6 +350,8 @@ struct wr_crawl_loop {
     uv_poll_t timer;
     uv_timer_t ticks;
     uv_async_t async;
+    uv_idle_t reads; /* sitemaps, while there are some to read: */
+    struct wr_list reading;
     int timer_fd;
     int64_t timer_at; /* WEIR_FOREVER: it sleeps */
     int64_t next_at;  /* when the plan is to be asked again */

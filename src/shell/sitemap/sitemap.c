@@ -8,6 +8,7 @@
 #include "shell/sitemap/state.h"
 
 #define INPUT_MAX ((size_t)1 << 30) /* at a time: zlib and libxml2 count in 32 bits */
+#define PACKED_PIECE ((size_t)64)   /* gzipped bytes become at most 1032 times as many (zlib's technical details) */
 
 const char *wr_sitemap_end_text(enum wr_sitemap_end end)
 {
@@ -173,15 +174,34 @@ static bool read_lead(struct wr_sitemap *sitemap, struct wr_span *data, bool is_
     return true;
 }
 
+bool wr_sitemap_goes_on(const struct wr_sitemap *sitemap)
+{
+    return sitemap->end == WR_SITEMAP_GOES_ON;
+}
+
 bool wr_sitemap_push(struct wr_sitemap *sitemap, const char *data, size_t bytes)
 {
     struct wr_span rest = {data, bytes};
-    while (sitemap->end == WR_SITEMAP_GOES_ON && rest.bytes > 0 && read_lead(sitemap, &rest, false)) {
+    while (wr_sitemap_goes_on(sitemap) && rest.bytes > 0 && read_lead(sitemap, &rest, false)) {
         struct wr_span piece = {rest.data, rest.bytes < INPUT_MAX ? rest.bytes : INPUT_MAX};
         rest = wr_span_after(rest, piece.bytes);
         read_bytes(sitemap, piece);
     }
-    return sitemap->end == WR_SITEMAP_GOES_ON;
+    return wr_sitemap_goes_on(sitemap);
+}
+
+size_t wr_sitemap_push_some(struct wr_sitemap *sitemap, const char *data, size_t bytes, size_t plain_max)
+{
+    struct wr_span rest = {data, bytes};
+    uint64_t until = sitemap->facts.bytes + plain_max;
+    while (wr_sitemap_goes_on(sitemap) && rest.bytes > 0 && sitemap->facts.bytes < until &&
+           read_lead(sitemap, &rest, false)) {
+        size_t most = sitemap->is_gzip ? PACKED_PIECE : WR_SITEMAP_PIECE;
+        struct wr_span piece = {rest.data, rest.bytes < most ? rest.bytes : most};
+        rest = wr_span_after(rest, piece.bytes);
+        read_bytes(sitemap, piece);
+    }
+    return bytes - rest.bytes;
 }
 
 /* ---- beginning and end ---- */

@@ -79,6 +79,14 @@ int wr_sitemap_new(const struct wr_sitemap_options *options, struct wr_sitemap *
 /* The next bytes, as many as there are. False: no more are wanted. */
 bool wr_sitemap_push(struct wr_sitemap *sitemap, const char *data, size_t bytes);
 
+/* The same for who has little time: stops when it has read `plain_max` bytes of text or somewhat more, however little
+ * of the data they are when it is gzipped. Returns how much of it was read; less than all also if no more is wanted. */
+#define WR_SITEMAP_MORE_MAX ((size_t)66 << 10) /* than plain_max is not read */
+size_t wr_sitemap_push_some(struct wr_sitemap *sitemap, const char *data, size_t bytes, size_t plain_max);
+
+/* Whether more is wanted. */
+bool wr_sitemap_goes_on(const struct wr_sitemap *sitemap);
+
 /* There are no more. Entries may still come. How it ended: never GOES_ON. */
 enum wr_sitemap_end wr_sitemap_finish(struct wr_sitemap *sitemap);
 
