@@ -4,6 +4,7 @@
 #include <weir/version.h>
 
 #include "cli/bench/bench.h"
+#include "cli/config/config.h"
 #include "cli/crawl/crawl.h"
 #include "cli/desk/desk.h"
 #include "cli/fetch/fetch.h"
@@ -24,6 +25,7 @@ static int complete(int argc, char **argv);
 static const struct wr_command list[] = {
     {"bench", "measure the hot paths on this machine", wr_bench_run},
     {"complete", "say what may come next, for the completion of shells", complete},
+    {"config", "print the settings, and where each came from", wr_config_run},
     {"crawl", "fetch whole sites politely", wr_crawl_run},
     {"fetch", "fetch given URLs politely", wr_fetch_run},
     {"guard", "say whether an address may be connected to", wr_guard_run},

@@ -122,7 +122,7 @@ def unknown_choice_is_refused_with_all_there_are():
 
 
 def value_for_a_flag_is_refused():
-    assert 'write just --json' in refusal('bench', 'table', '--json=yes')
+    assert 'it must be true or false' in refusal('bench', 'table', '--json=yes')
 
 
 def unexpected_operand_is_refused():

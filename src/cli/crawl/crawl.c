@@ -17,6 +17,7 @@
 #include "cli/crawl/words.h"
 #include "cli/kit/output.h"
 #include "cli/kit/signals.h"
+#include "cli/kit/sources.h"
 #include "cli/report/keep.h"
 #include "cli/report/text.h"
 #include "shell/desk/desk.h"
@@ -63,13 +64,11 @@ static bool copy_words(struct crawl *crawl, int argc, char **argv)
     return true;
 }
 
-/* Parses words into the settings, on top of what is there, and adds their operands to the seeds. */
-static bool parse_words(struct crawl *crawl, int count, char **words, int *ret_status)
+/* Operands are seeds. */
+static bool add_seeds(struct crawl *crawl, int count, char **words, int *ret_status)
 {
-    if (!wr_options_parse(&wr_crawl_usage, &count, words, &crawl->settings, ret_status))
-        return false;
-    *ret_status = WR_EXIT_FAILED;
     char **longer = realloc(crawl->seeds_given, (crawl->seeds_count + (size_t)count + 1) * sizeof *longer);
+    *ret_status = WR_EXIT_FAILED;
     if (longer == NULL) {
         wr_complain("out of memory");
         return false;
@@ -78,6 +77,21 @@ static bool parse_words(struct crawl *crawl, int count, char **words, int *ret_s
     crawl->seeds_given = longer;
     crawl->seeds_count += (size_t)count;
     return true;
+}
+
+/* The words that were given, and what file and environment say. */
+static bool parse_words(struct crawl *crawl, int count, char **words, int *ret_status)
+{
+    return wr_options_parse(&wr_crawl_usage, &count, words, &crawl->settings, ret_status) &&
+           add_seeds(crawl, count, words, ret_status);
+}
+
+/* Words on top of what is there. */
+static bool parse_more(struct crawl *crawl, int count, char **words, int *ret_status)
+{
+    *ret_status = WR_EXIT_USAGE;
+    return wr_options_read(&wr_crawl_usage, &count, words, &crawl->settings) &&
+           add_seeds(crawl, count, words, ret_status);
 }
 
 static bool check_settings(const struct wr_crawl_settings *settings)
@@ -139,13 +153,14 @@ static bool read_words(struct crawl *crawl, const struct wr_engine_job *job)
     return error == 0;
 }
 
-/* The old words, and on top of them those that were given now. */
+/* The old words, and on top of them those that were given now. What the file says now fills only gaps: the old words
+ * have what it said then. */
 static bool merge_words(struct crawl *crawl, int *ret_status)
 {
     if (!read_words(crawl, &crawl->job))
         return false;
     crawl->seeds_count = 0;
-    if (!wr_crawl_settings_init(&crawl->settings) || !parse_words(crawl, crawl->old.count, crawl->old.list, ret_status))
+    if (!wr_crawl_settings_init(&crawl->settings) || !parse_more(crawl, crawl->old.count, crawl->old.list, ret_status))
         return false;
     if (crawl->job.is_seeded) { /* only new ones */
         crawl->seeds_count = 0;
@@ -153,10 +168,15 @@ static bool merge_words(struct crawl *crawl, int *ret_status)
     }
     size_t before = crawl->seeds_count;
     const char *file = crawl->settings.seeds_file;
-    if (!parse_words(crawl, crawl->count, crawl->words, ret_status))
+    if (!parse_more(crawl, crawl->count, crawl->words, ret_status))
         return false;
     crawl->has_new_seeds = crawl->seeds_count > before || crawl->settings.seeds_file != file;
+    file = crawl->settings.seeds_file;
     *ret_status = WR_EXIT_USAGE;
+    if (!wr_sources_load(&wr_crawl_usage, &crawl->settings))
+        return false;
+    if (crawl->job.is_seeded)
+        crawl->settings.seeds_file = file;
     return !lacks_secrets(crawl, crawl->job.id);
 }
 
@@ -227,13 +247,20 @@ static void warn(void *context, const char *line)
 /* ---- beginning ---- */
 
 /* What the job is found again by. False after a complaint. */
-static bool save_words(const struct crawl *crawl, struct wr_buf *buf)
+static bool save_words(struct crawl *crawl, struct wr_buf *buf)
 {
+    int count = 0;
+    char **sourced = wr_sources_words(&wr_crawl_usage, &crawl->settings, &count);
     wr_buf_init(buf, wr_allocator_or_system(NULL), WR_STORE_SETTINGS_MAX);
+    wr_words_begin(buf);
+    wr_words_append(buf, &wr_crawl_usage, count, sourced);
     wr_words_append(buf, &wr_crawl_usage, crawl->count, crawl->words);
-    if (buf->error != 0)
+    free(sourced);
+    if (sourced == NULL)
+        wr_complain("out of memory");
+    else if (buf->error != 0)
         wr_complain("the command line is too long to be remembered; put the seeds into a file: --seeds-file FILE");
-    return buf->error == 0;
+    return sourced != NULL && buf->error == 0;
 }
 
 static int start(struct crawl *crawl)
@@ -447,7 +474,7 @@ static bool join_words(struct crawl *crawl, const struct wr_engine_job *earlier,
     char **parsed = wr_words_join(&crawl->old, crawl->count, crawl->words, &count);
     crawl->seeds_count = 0;
     bool well = joined != NULL && parsed != NULL && wr_crawl_settings_init(&crawl->settings) &&
-                parse_words(crawl, count, parsed, ret_status);
+                parse_more(crawl, count, parsed, ret_status) && wr_sources_load(&wr_crawl_usage, &crawl->settings);
     free(parsed);
     if (!well) {
         free(joined);

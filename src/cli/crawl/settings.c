@@ -38,9 +38,10 @@ static const struct wr_option options[] = {
      .help = "a URL on each line; - is standard input"},
     {"scope", WR_CHOICE(crawl_settings, scope), .choices = scopes,
      .help = "links that are followed: to a seed's host, domain, folder, or any"},
-    {"include", WR_LIST(crawl_settings, includes), .value = "PATTERN",
+    {"include", WR_LIST(crawl_settings, includes), .value = "PATTERN", .check = wr_check_pattern,
      .help = "and only to URLs with this text, or like https://a.example/*, or re:EXPR"},
-    {"exclude", WR_LIST(crawl_settings, excludes), .value = "PATTERN", .help = "but not to such URLs"},
+    {"exclude", WR_LIST(crawl_settings, excludes), .value = "PATTERN", .check = wr_check_pattern,
+     .help = "but not to such URLs"},
     {"sitemaps", WR_FLAG(crawl_settings, sitemaps), .help = "also what the sitemaps of the seeds' hosts list"},
     {"all-types", WR_FLAG(crawl_settings, all_types), .help = "also links to images, archives and other files"},
     {"depth", WR_COUNT(crawl_settings, depth), .value = "N", .min = 0, .max = 1000000,
@@ -54,23 +55,25 @@ static const struct wr_option options[] = {
     {"max-time", WR_DURATION(crawl_settings, max_time), .value = "D", .min = 0, .max = 3650 * DAY,
      .help = "stop after so long (0: never); --resume goes on"},
     WR_PACE_OPTIONS(crawl_settings, pace),
+    WR_CONFIG_OPTION(crawl_settings, sources),
     {"concurrency", WR_COUNT(crawl_settings, concurrency), .value = "N", .min = 0, .max = 10000,
      .help = "at most so many in flight in all (0: 256, origin-tuned 20)"},
     {"loops", WR_COUNT(crawl_settings, loops), .value = "N", .min = 0, .max = 64,
      .help = "threads that fetch (0: one for each processor)"},
     {"group-by", WR_CHOICE(crawl_settings, group), .choices = groups,
      .help = "what is paced together, beside each host"},
-    {"global-rate", WR_STRING(crawl_settings, global_rate), .value = "N",
+    {"global-rate", WR_STRING(crawl_settings, global_rate), .value = "N", .check = wr_check_rate,
      .help = "at most so many starts a second in all"},
     {"bandwidth", WR_SIZE(crawl_settings, bandwidth), .value = "SIZE", .min = 0, .max = WR_BYTES_MAX,
      .help = "at most so many bytes a second in all (0: any number)"},
     {"user-agent", WR_STRING(crawl_settings, user_agent), .value = "TEXT",
      .help = "its first word is the name that robots.txt is asked for"},
-    {"contact", WR_STRING(crawl_settings, contact), .value = "TEXT",
+    {"contact", WR_STRING(crawl_settings, contact), .value = "TEXT", .check = wr_check_contact,
      .help = "a URL or mail address, added to the User-Agent"},
-    {"header", WR_LIST(crawl_settings, headers), .value = "LINE",
+    {"header", WR_LIST(crawl_settings, headers), .value = "LINE", .check = wr_check_header, .is_secret = true,
      .help = "\"Name: value\", for the origins of the seeds only"},
-    {"proxy", WR_STRING(crawl_settings, proxy), .value = "URL", .help = "send everything through this proxy"},
+    {"proxy", WR_STRING(crawl_settings, proxy), .value = "URL", .check = wr_check_proxy, .is_secret = true,
+     .help = "send everything through this proxy"},
     {"ca-file", WR_STRING(crawl_settings, ca_file), .value = "FILE",
      .help = "certificates to trust, instead of the system's"},
     {"ignore-robots", WR_FLAG(crawl_settings, ignore_robots), .help = "do not ask robots.txt: for servers of your own"},
@@ -87,7 +90,7 @@ static const struct wr_option options[] = {
      .help = "fail what a host holds off for longer"},
     {"max-body", WR_SIZE(crawl_settings, max_body), .value = "SIZE", .min = 1, .max = UINT64_C(1) << 40,
      .help = "read no more of a page"},
-    {"statuses", WR_STRING(crawl_settings, statuses), .value = "LIST",
+    {"statuses", WR_STRING(crawl_settings, statuses), .value = "LIST", .check = wr_check_statuses,
      .help = "\"403=permanent,500=done\": which are tried again"},
     {"failure-threshold", WR_COUNT(crawl_settings, failure_threshold), .value = "N", .min = 0, .max = UINT32_MAX - 1,
      .help = "give up after so many failures in a row (0: never)"},
@@ -126,6 +129,7 @@ static const struct wr_option options[] = {
 
 const struct wr_usage wr_crawl_usage = {
     .who = "weir crawl",
+    .section = "crawl",
     .operands = "[URL…]",
     .operands_min = 0,
     .operands_max = SEEDS_MAX,
@@ -184,23 +188,11 @@ bool wr_crawl_settings_init(struct wr_crawl_settings *ret_settings)
 
 /* ---- what they mean ---- */
 
-static bool contact_ok(const char *text)
-{
-    for (const char *c = text; *c != '\0'; c++)
-        if (!wr_ascii_is_printable(*c) || strchr(" ()<>\"", *c) != NULL)
-            return false;
-    return strchr(text, '@') != NULL || strstr(text, "://") != NULL;
-}
-
 /* "weir/0.1.0 (+https://example.org/bot)": the name that people find in their log, and where to complain. */
 static bool make_agent(const crawl_settings *settings, char *ret_agent, size_t room)
 {
     const char *name = settings->user_agent != NULL ? settings->user_agent : "weir/" WEIR_VERSION;
     const char *contact = settings->contact != NULL ? settings->contact : "";
-    if (contact[0] != '\0' && !contact_ok(contact)) {
-        wr_complain("--contact cannot be \"%s\": it must be a URL or a mail address", contact);
-        return false;
-    }
     if (name[0] == '\0') {
         wr_complain("--user-agent is empty: give a name, its first word is the one that robots.txt is asked for");
         return false;
@@ -215,51 +207,12 @@ static bool make_agent(const crawl_settings *settings, char *ret_agent, size_t r
 static bool make_pace(const crawl_settings *settings, weir_pace_options *ret_pace)
 {
     weir_pace_options given;
-    if (!wr_pace_make(&settings->pace, &given))
+    if (!wr_pace_make(&settings->pace, settings->allow_private, &given))
         return false;
     given.cancel_after = (uint32_t)settings->cancel_after_429;
     if (wr_pace_options_check(&given, ret_pace) == 0)
         return true;
     wr_complain("--pace: %s", weir_error_detail());
-    return false;
-}
-
-static bool make_rate(const char *text, double *ret_rate)
-{
-    if (text == NULL || wr_parse_number(text, strlen(text), 0, 1e9, ret_rate) == 0)
-        return true;
-    wr_complain("--global-rate: %s", weir_error_detail());
-    return false;
-}
-
-/* Their values may be secrets, and are not shown. */
-static bool check_headers(const struct wr_option_list *headers)
-{
-    struct wr_span name, value;
-    for (size_t i = 0; i < headers->count; i++)
-        if (!wr_field_parse(wr_span_of(headers->items[i]), &name, &value) || !wr_field_is_sound(name, value)) {
-            wr_complain("--header: %s no line \"Name: value\", as in --header \"Accept-Language: en\"",
-                        headers->count > 1 ? "one of them is" : "it is");
-            return false;
-        }
-    return true;
-}
-
-static bool check_statuses(const char *text)
-{
-    struct wr_statuses statuses;
-    wr_statuses_init(&statuses, WR_STATUSES_JOBS);
-    if (text == NULL || wr_statuses_parse(&statuses, text) == 0)
-        return true;
-    wr_complain("--statuses: %s", weir_error_detail());
-    return false;
-}
-
-static bool check_proxy(const char *proxy)
-{
-    if (proxy == NULL || wr_net_proxy_check(proxy) == 0)
-        return true;
-    wr_complain("--proxy: %s", weir_error_detail());
     return false;
 }
 
@@ -328,9 +281,10 @@ bool wr_crawl_options_make(const struct wr_crawl_settings *settings, struct wr_c
     copy_numbers(settings, ret_options);
     memset(ret_texts->headers, 0, sizeof ret_texts->headers);
     memcpy(ret_texts->headers, settings->headers.items, settings->headers.count * sizeof ret_texts->headers[0]);
-    return check_headers(&settings->headers) && check_statuses(settings->statuses) && check_proxy(settings->proxy) &&
-           check_ca_file(settings->ca_file) && make_agent(settings, ret_texts->agent, sizeof ret_texts->agent) &&
-           make_pace(settings, &ret_options->pace) && make_rate(settings->global_rate, &ret_options->global_rate);
+    if (settings->global_rate != NULL) /* checked when it was given */
+        (void)wr_parse_number(settings->global_rate, strlen(settings->global_rate), 0, 1e9, &ret_options->global_rate);
+    return check_ca_file(settings->ca_file) && make_agent(settings, ret_texts->agent, sizeof ret_texts->agent) &&
+           make_pace(settings, &ret_options->pace);
 }
 
 static bool add_patterns(struct wr_scope *scope, const struct wr_option_list *list, const char *option,

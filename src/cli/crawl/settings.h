@@ -10,6 +10,7 @@
 #define WR_CRAWL_AGENT_MAX 1024
 
 struct wr_crawl_settings {
+    struct wr_sources sources;
     /* What is crawled. */
     const char *seeds_file;
     int scope; /* enum wr_scope_kind */

@@ -7,7 +7,7 @@
 #include "base/ascii.h"
 
 #define TITLE "weir-crawl/1"
-#define KEPT_NOT "append", "job", "json", "quiet", "resume", "state"
+#define KEPT_NOT "append", "config", "job", "json", "quiet", "resume", "state"
 
 /* ---- writing ---- */
 
@@ -18,11 +18,6 @@ static bool is_kept(const char *name)
         if (strcmp(name, others[i]) == 0)
             return false;
     return true;
-}
-
-static bool is_secret(const char *name, const char *value)
-{
-    return strcmp(name, "header") == 0 || (strcmp(name, "proxy") == 0 && strchr(value, '@') != NULL);
 }
 
 static void append_escaped(struct wr_buf *buf, const char *text)
@@ -37,23 +32,27 @@ static void append_escaped(struct wr_buf *buf, const char *text)
     }
 }
 
-static void append_option(struct wr_buf *buf, const char *name, const char *value)
+static void append_option(struct wr_buf *buf, const struct wr_option *option, const char *value)
 {
-    bool hides = value != NULL && is_secret(name, value);
-    if (!is_kept(name))
+    bool hides = value != NULL && wr_option_hides(option, value);
+    if (!is_kept(option->name))
         return;
     wr_buf_append_string(buf, hides ? " -" : " --");
-    wr_buf_append_string(buf, name);
+    wr_buf_append_string(buf, option->name);
     if (value != NULL && !hides) {
         wr_buf_append_char(buf, '=');
         append_escaped(buf, value);
     }
 }
 
+void wr_words_begin(struct wr_buf *buf)
+{
+    wr_buf_append_string(buf, TITLE);
+}
+
 void wr_words_append(struct wr_buf *buf, const struct wr_usage *usage, int argc, char *const *argv)
 {
     bool only_operands = false;
-    wr_buf_append_string(buf, TITLE);
     for (int i = 0; i < argc; i++) {
         const char *word = argv[i];
         if (only_operands || strncmp(word, "--", 2) != 0) {
@@ -69,7 +68,7 @@ void wr_words_append(struct wr_buf *buf, const struct wr_usage *usage, int argc,
         const char *value = word[2 + length] == '=' ? word + 2 + length + 1 : NULL;
         if (value == NULL && option->kind != WR_OPTION_FLAG && i + 1 < argc)
             value = argv[++i];
-        append_option(buf, option->name, value);
+        append_option(buf, option, value);
     }
 }
 

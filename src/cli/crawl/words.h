@@ -17,7 +17,10 @@
 #include "base/buf.h"
 #include "cli/kit/options.h"
 
-/* Appends the settings. The words have been parsed well by `usage`. */
+/* Settings begin with it. */
+void wr_words_begin(struct wr_buf *buf);
+
+/* Appends words to them. The words have been parsed well by `usage`. */
 void wr_words_append(struct wr_buf *buf, const struct wr_usage *usage, int argc, char *const *argv);
 
 struct wr_words {

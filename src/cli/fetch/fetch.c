@@ -25,6 +25,7 @@
 #define INTERRUPTED 130 /* 128 + SIGINT, as shells have it */
 
 struct settings {
+    struct wr_sources sources;
     const char *urls_file, *out, *state, *agent, *proxy, *ca_file, *statuses;
     struct wr_option_list headers;
     struct wr_pace_flags pace;
@@ -43,13 +44,15 @@ static const struct wr_option options[] = {
     {"state", WR_STRING(struct settings, state), .value = "FILE",
      .help = "remember there what hosts were found to bear"},
     WR_PACE_OPTIONS(struct settings, pace),
+    WR_CONFIG_OPTION(struct settings, sources),
     {"concurrency", WR_COUNT(struct settings, concurrency), .value = "N", .min = 1, .max = 10000,
      .help = "at most so many in flight in all"},
     {"agent", WR_STRING(struct settings, agent), .value = "TEXT",
      .help = "User-Agent, and the name that robots.txt is asked for"},
-    {"header", WR_LIST(struct settings, headers), .value = "LINE",
+    {"header", WR_LIST(struct settings, headers), .value = "LINE", .check = wr_check_header, .is_secret = true,
      .help = "\"Name: value\", for the hosts of the URLs given"},
-    {"proxy", WR_STRING(struct settings, proxy), .value = "URL", .help = "send everything through this proxy"},
+    {"proxy", WR_STRING(struct settings, proxy), .value = "URL", .check = wr_check_proxy, .is_secret = true,
+     .help = "send everything through this proxy"},
     {"ca-file", WR_STRING(struct settings, ca_file), .value = "FILE",
      .help = "certificates to trust, instead of the system's"},
     {"ignore-robots", WR_FLAG(struct settings, ignore_robots),
@@ -64,7 +67,7 @@ static const struct wr_option options[] = {
      .max = 30 * 86400 * UINT64_C(1000000000), .help = "of a URL with all its waiting (0: none)"},
     {"max-defer", WR_DURATION(struct settings, max_defer), .value = "D", .min = 1,
      .max = 30 * 86400 * UINT64_C(1000000000), .help = "fail what a host holds off for longer"},
-    {"statuses", WR_STRING(struct settings, statuses), .value = "LIST",
+    {"statuses", WR_STRING(struct settings, statuses), .value = "LIST", .check = wr_check_statuses,
      .help = "\"403=permanent,500=done\": which are tried again"},
     {"redirects", WR_COUNT(struct settings, redirects), .value = "N", .min = 0, .max = 1000, .help = "follow so many"},
     {"max-body", WR_SIZE(struct settings, max_body), .value = "SIZE", .min = 1, .max = UINT64_C(1) << 40,
@@ -72,8 +75,9 @@ static const struct wr_option options[] = {
     {"quiet", WR_FLAG(struct settings, quiet), .help = "no progress, no summary"},
 };
 
-static const struct wr_usage usage = {
+const struct wr_usage wr_fetch_usage = {
     .who = "weir fetch",
+    .section = "fetch",
     .operands = "[URL…]",
     .operands_min = 0,
     .operands_max = URLS_MAX,
@@ -112,15 +116,19 @@ struct job {
 
 /* ---- options ---- */
 
-/* One that outlives the client, and is written down. */
-static int make_pacer(struct job *job, const weir_pace_options *pace)
+/* One that outlives the client, and is written down, or has numbers of its own. */
+static int make_pacer(struct job *job, const weir_pace_options *pace, const struct wr_pace_more *more)
 {
     weir_pacer_options how;
-    if (job->settings->state == NULL)
+    bool is_kept = job->settings->state != NULL;
+    if (!is_kept && more->max_hosts == 0 && more->shards == 0 && more->ttl_ns == 0)
         return 0;
     weir_pacer_options_init(&how);
-    how.keeps_unsaved = true;
-    how.listener = wr_state_listen;
+    how.max_hosts = more->max_hosts;
+    how.shards = more->shards;
+    how.ttl_ns = more->ttl_ns;
+    how.keeps_unsaved = is_kept;
+    how.listener = is_kept ? wr_state_listen : NULL;
     how.listener_context = &job->state;
     return weir_pacer_new(pace, &how, &job->pacer);
 }
@@ -132,12 +140,15 @@ static bool make_client(struct job *job, int *ret_status)
     const char *headers[WR_OPTION_LIST_MAX + 1] = {NULL};
     weir_client_options how;
     weir_pace_options pace;
+    struct wr_pace_more more;
     *ret_status = WR_EXIT_USAGE;
-    if (!wr_pace_make(&settings->pace, &pace))
+    if (!wr_pace_make(&settings->pace, settings->allow_private, &pace))
         return false;
     memcpy(headers, settings->headers.items, settings->headers.count * sizeof headers[0]);
+    wr_pace_make_more(&settings->pace, &more);
     weir_client_options_init(&how);
     how.pace = &pace;
+    how.robots_delay_factor = more.delay_factor;
     how.agent = settings->agent;
     how.proxy = settings->proxy;
     how.ca_file = settings->ca_file;
@@ -151,7 +162,7 @@ static bool make_client(struct job *job, int *ret_status)
     how.deadline_ns = settings->deadline > 0 ? settings->deadline : WEIR_FOREVER;
     how.max_defer_ns = settings->max_defer;
     how.max_body_bytes = settings->max_body;
-    int error = make_pacer(job, &pace);
+    int error = make_pacer(job, &pace, &more);
     how.pacer = job->pacer;
     if (error == 0)
         error = weir_client_new(&how, &job->client);
@@ -292,7 +303,7 @@ static bool close_files(struct job *job)
 /* False after a complaint; then nothing is left behind. */
 static bool start_job(struct job *job)
 {
-    if (job->pacer != NULL && !wr_state_start(&job->state, job->pacer))
+    if (job->settings->state != NULL && !wr_state_start(&job->state, job->pacer))
         return false;
     return wr_report_start(&job->report, job->out, job->settings->quiet);
 }
@@ -339,7 +350,7 @@ int wr_fetch_run(int argc, char **argv)
     };
     struct job job = {.settings = &settings, .out = stdout};
     int status;
-    if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
+    if (!wr_options_parse(&wr_fetch_usage, &argc, argv, &settings, &status))
         return status;
     if (argc == 0 && settings.urls_file == NULL) {
         wr_complain("no URL; give some, or --urls-file FILE");

@@ -3,6 +3,10 @@
 #ifndef WR_CLI_FETCH_FETCH_H
 #define WR_CLI_FETCH_FETCH_H
 
+#include "cli/kit/options.h"
+
+extern const struct wr_usage wr_fetch_usage;
+
 /* An exit status, of enum wr_exit, or 130 if it was interrupted. */
 int wr_fetch_run(int argc, char **argv);
 

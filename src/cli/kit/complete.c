@@ -2,9 +2,11 @@
 /* complete.c - what may come next on a command line. */
 #include "cli/kit/complete.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/kit/output.h"
+#include "cli/kit/pace.h"
 
 static bool completes;
 
@@ -48,12 +50,23 @@ static void offer_names(const char *kind)
         wr_print(":folders\n");
 }
 
+static void complete_set(const char *word, const char *before)
+{
+    char name[64];
+    for (size_t i = 0; wr_pace_name(i) != NULL; i++) {
+        snprintf(name, sizeof name, "pace.%s=", wr_pace_name(i));
+        offer(word, before, name, wr_pace_help(i));
+    }
+}
+
 /* `before` is "--name=" if that is in the same word. */
 static void complete_value(const struct wr_option *option, const char *word, const char *before)
 {
     for (size_t i = 0; option->kind == WR_OPTION_CHOICE && option->choices[i] != NULL; i++)
         offer(word, before, option->choices[i], "");
-    if (option->value != NULL)
+    if (option->kind == WR_OPTION_SET)
+        complete_set(word, before);
+    else if (option->value != NULL)
         offer_names(option->value);
 }
 

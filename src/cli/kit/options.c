@@ -4,13 +4,13 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <weir/error.h>
 
 #include "base/nearest.h"
-#include "base/parse.h"
 #include "cli/kit/complete.h"
 #include "cli/kit/options_text.h"
 #include "cli/kit/output.h"
+#include "cli/kit/show.h"
+#include "cli/kit/sources.h"
 
 /* What is still to be read, and where the next operand goes. */
 struct reader {
@@ -44,92 +44,11 @@ static bool complain_unknown(const struct wr_usage *usage, const char *name, siz
     return false;
 }
 
-static bool complain_value(const struct wr_option *option, const char *text)
+static bool complain_missing(const struct wr_option *option)
 {
     char wanted[256];
     wr_option_wanted(option, wanted, sizeof wanted);
-    if (text == NULL)
-        wr_complain("--%s needs a value: %s", option->name, wanted);
-    else
-        wr_complain("--%s cannot be \"%s\": it must be %s", option->name, text, wanted);
-    return false;
-}
-
-static bool store_choice(const struct wr_option *option, const char *text, int *ret_index)
-{
-    for (int i = 0; option->choices[i] != NULL; i++)
-        if (strcmp(option->choices[i], text) == 0) {
-            *ret_index = i;
-            return true;
-        }
-    return complain_value(option, text);
-}
-
-/* What the parser said: it knows where the mistake is. */
-static bool complain_detail(const struct wr_option *option)
-{
-    wr_complain("--%s: %s", option->name, weir_error_detail());
-    return false;
-}
-
-static bool store_count(const struct wr_option *option, const char *text, uint64_t *ret_count)
-{
-    return wr_parse_u64(text, strlen(text), option->min, option->max, ret_count) == 0 || complain_detail(option);
-}
-
-static bool store_size(const struct wr_option *option, const char *text, uint64_t *ret_bytes)
-{
-    uint64_t bytes = 0;
-    if (wr_parse_bytes(text, strlen(text), &bytes) < 0)
-        return complain_detail(option);
-    if (bytes < option->min || bytes > option->max)
-        return complain_value(option, text);
-    *ret_bytes = bytes;
-    return true;
-}
-
-static bool store_duration(const struct wr_option *option, const char *text, int64_t *ret_duration)
-{
-    int64_t duration = 0;
-    if (wr_parse_duration(text, strlen(text), &duration) < 0)
-        return complain_detail(option);
-    if ((uint64_t)duration < option->min || (uint64_t)duration > option->max)
-        return complain_value(option, text);
-    *ret_duration = duration;
-    return true;
-}
-
-static bool store_item(const struct wr_option *option, const char *text, struct wr_option_list *list)
-{
-    if (list->count == WR_OPTION_LIST_MAX) {
-        wr_complain("--%s is given more than %d times", option->name, WR_OPTION_LIST_MAX);
-        return false;
-    }
-    list->items[list->count++] = text;
-    return true;
-}
-
-static bool store(const struct wr_option *option, const char *text, void *settings)
-{
-    void *field = (char *)settings + option->offset;
-    switch (option->kind) {
-    case WR_OPTION_FLAG:
-        *(bool *)field = true;
-        return true;
-    case WR_OPTION_COUNT:
-        return store_count(option, text, field);
-    case WR_OPTION_SIZE:
-        return store_size(option, text, field);
-    case WR_OPTION_DURATION:
-        return store_duration(option, text, field);
-    case WR_OPTION_CHOICE:
-        return store_choice(option, text, field);
-    case WR_OPTION_STRING:
-        *(const char **)field = text;
-        return true;
-    case WR_OPTION_LIST:
-        return store_item(option, text, field);
-    }
+    wr_complain("--%s needs a value: %s", option->name, wanted);
     return false;
 }
 
@@ -139,18 +58,20 @@ static bool read_option(struct reader *reader, const char *word)
     size_t length = strcspn(word, "=");
     const char *text = word[length] == '=' ? word + length + 1 : NULL;
     const struct wr_option *option = wr_option_find(reader->usage, word, length);
+    char memory[512];
+    struct wr_buf why;
     if (option == NULL)
         return complain_unknown(reader->usage, word, length);
-    if (option->kind == WR_OPTION_FLAG && text != NULL) {
-        wr_complain("--%s takes no value: write just --%s", option->name, option->name);
-        return false;
-    }
     if (option->kind != WR_OPTION_FLAG && text == NULL) {
         if (reader->next == reader->argc)
-            return complain_value(option, NULL);
+            return complain_missing(option);
         text = reader->argv[reader->next++];
     }
-    return store(option, text, reader->settings);
+    wr_buf_init_fixed(&why, memory, sizeof memory);
+    if (wr_option_assign(reader->usage, option, text, (struct wr_whence){.kind = WR_FROM_FLAG}, reader->settings, &why))
+        return true;
+    wr_complain("--%s%s", option->name, memory);
+    return false;
 }
 
 static bool read_word(struct reader *reader)
@@ -195,21 +116,9 @@ static bool asks_for_help(int argc, char **argv)
     return false;
 }
 
-bool wr_options_parse(const struct wr_usage *usage, int *argc, char **argv, void *settings, int *ret_status)
+bool wr_options_read(const struct wr_usage *usage, int *argc, char **argv, void *settings)
 {
     struct reader reader = {.usage = usage, .settings = settings, .argv = argv, .argc = *argc};
-    wr_complain_as(usage->who);
-    if (wr_completes()) {
-        wr_complete_option(usage, *argc, argv);
-        *ret_status = WR_EXIT_OK;
-        return false;
-    }
-    if (asks_for_help(*argc, argv)) {
-        wr_options_help(usage, settings);
-        *ret_status = WR_EXIT_OK;
-        return false;
-    }
-    *ret_status = WR_EXIT_USAGE;
     while (reader.next < reader.argc)
         if (!read_word(&reader))
             return false;
@@ -217,4 +126,25 @@ bool wr_options_parse(const struct wr_usage *usage, int *argc, char **argv, void
         return false;
     *argc = reader.operands;
     return true;
+}
+
+bool wr_options_parse(const struct wr_usage *usage, int *argc, char **argv, void *settings, int *ret_status)
+{
+    wr_complain_as(usage->who);
+    *ret_status = WR_EXIT_OK;
+    if (wr_completes()) {
+        wr_complete_option(usage, *argc, argv);
+        return false;
+    }
+    if (asks_for_help(*argc, argv)) {
+        wr_options_help(usage, settings);
+        return false;
+    }
+    *ret_status = WR_EXIT_USAGE;
+    if (!wr_options_read(usage, argc, argv, settings) || !wr_sources_load(usage, settings))
+        return false;
+    if (!wr_shows() || usage->section == NULL)
+        return true;
+    *ret_status = wr_show(usage, settings) ? WR_EXIT_OK : WR_EXIT_USAGE;
+    return false;
 }

@@ -14,6 +14,9 @@
  *
  * Users write --keys 5 or --keys=5; of two the last counts, but for lists, which keep all; "--" ends the options; other
  * words are operands and may stand anywhere. Every mistake is answered with one line that says what would be right.
+ *
+ * A command with a `section` has the same settings from its section of a file and from the environment, too: see
+ * sources.h. It has an option of the kind WR_OPTION_CONFIG.
  */
 #ifndef WR_CLI_KIT_OPTIONS_H
 #define WR_CLI_KIT_OPTIONS_H
@@ -21,6 +24,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/buf.h"
 
 #define WR_STATE_FILE "weir.db" /* of a crawl, where none is named */
 
@@ -32,6 +37,8 @@ enum wr_option_kind {
     WR_OPTION_CHOICE,   /* int, index into choices */
     WR_OPTION_STRING,   /* const char *, into argv */
     WR_OPTION_LIST,     /* struct wr_option_list, of all that were given */
+    WR_OPTION_CONFIG,   /* struct wr_sources: the file */
+    WR_OPTION_SET,      /* struct wr_pace_texts: "pace.NAME=VALUE" */
 };
 
 #define WR_OPTION_LIST_MAX 64
@@ -41,14 +48,38 @@ struct wr_option_list {
     size_t count;
 };
 
+/* Where a value came from. Of two the one from further down counts. */
+enum wr_whence_kind {
+    WR_FROM_DEFAULT,
+    WR_FROM_FILE,
+    WR_FROM_ENVIRONMENT,
+    WR_FROM_FLAG,
+};
+
+struct wr_whence {
+    enum wr_whence_kind kind;
+    bool is_shared; /* said of pace for all commands, which gives way to what is said for this one */
+    uint32_t line;  /* of the file */
+};
+
+#define WR_OPTIONS_MAX 96 /* of a command that has a section */
+
+struct wr_sources {
+    const char *path; /* --config; NULL: not given */
+    const char *file; /* that was read; NULL: none */
+    struct wr_whence of[WR_OPTIONS_MAX];
+};
+
 struct wr_option {
     const char *name; /* without the dashes */
     enum wr_option_kind kind;
-    size_t offset;              /* of the field in the settings */
-    const char *value;          /* what --help calls the value; NULL for flags and choices */
-    uint64_t min, max;          /* count, size and duration (ns) */
-    const char *const *choices; /* ends with NULL */
-    const char *help;           /* one line, without a full stop */
+    size_t offset;                  /* of the field in the settings */
+    const char *value;              /* what --help calls the value; NULL for flags and choices */
+    uint64_t min, max;              /* count, size and duration (ns) */
+    const char *const *choices;     /* ends with NULL */
+    const char *help;               /* one line, without a full stop */
+    int (*check)(const char *text); /* string and list: 0, or WEIR_E_INVAL with a detail; NULL: anything goes */
+    bool is_secret;                 /* not to be shown or kept; of a string, if it has an '@' */
 };
 
 /* Kind and offset of a field; does not compile if the field is not of the kind's type. */
@@ -62,8 +93,17 @@ struct wr_option {
 #define WR_STRING(settings, field) WR_FIELD(settings, field, const char *, WR_OPTION_STRING)
 #define WR_LIST(settings, field) WR_FIELD(settings, field, struct wr_option_list, WR_OPTION_LIST)
 
+#define WR_CONFIG_FILE(settings, field) WR_FIELD(settings, field, struct wr_sources, WR_OPTION_CONFIG)
+
+/* Of a command with a section. */
+#define WR_CONFIG_OPTION(settings, field)                                                                         \
+    {                                                                                                             \
+        "config", WR_CONFIG_FILE(settings, field), .value = "FILE", .help = "settings from this file (weir.yaml)" \
+    }
+
 struct wr_usage {
     const char *who;      /* the whole command, "weir bench table" */
+    const char *section;  /* of a file, "crawl"; NULL: it has none */
     const char *operands; /* what --help calls them, "URL…"; NULL: takes none */
     size_t operands_min, operands_max;
     const char *about; /* paragraphs for --help */
@@ -78,5 +118,23 @@ const struct wr_option *wr_option_find(const struct wr_usage *usage, const char 
  * the front of argv, and their number to *argc. From here on complaints are the command's. False: there is nothing
  * to run (help was asked for, or a mistake complained of), exit with *ret_status. */
 bool wr_options_parse(const struct wr_usage *usage, int *argc, char **argv, void *settings, int *ret_status);
+
+/* The same for the words only, whatever file and environment say. False after a complaint. */
+bool wr_options_read(const struct wr_usage *usage, int *argc, char **argv, void *settings);
+
+/* Stores a value, unless one is there that counts for more: then it is only checked, as it is if `settings` is NULL.
+ * `text` must stay; NULL is a flag without a value. False, with what is wrong appended to `why`, to be read behind the
+ * option's name. */
+bool wr_option_assign(const struct wr_usage *usage, const struct wr_option *option, const char *text,
+                      struct wr_whence origin, void *settings, struct wr_buf *why);
+
+/* Whether what was said there gives way to what is said here. */
+bool wr_whence_yields(struct wr_whence old, struct wr_whence now);
+
+/* NULL: the command has no section. */
+struct wr_sources *wr_options_sources(const struct wr_usage *usage, void *settings);
+
+/* Whether this value of it is not to be shown or kept. */
+bool wr_option_hides(const struct wr_option *option, const char *text);
 
 #endif

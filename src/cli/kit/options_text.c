@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "cli/kit/output.h"
 
 #define COLUMN 26 /* where the explanations begin */
@@ -48,52 +47,73 @@ void wr_option_wanted(const struct wr_option *option, char *ret_text, size_t tex
         snprintf(ret_text, text_bytes, "one of %s", choices);
         break;
     case WR_OPTION_FLAG:
+        snprintf(ret_text, text_bytes, "true or false");
+        break;
     case WR_OPTION_STRING:
     case WR_OPTION_LIST:
+    case WR_OPTION_CONFIG:
+    case WR_OPTION_SET:
         snprintf(ret_text, text_bytes, "%s", option->value != NULL ? option->value : "");
         break;
     }
 }
 
 /* 16777216 is 16M. */
-static void format_size(uint64_t bytes, char *ret_text, size_t text_bytes)
+static void append_size(struct wr_buf *buf, uint64_t bytes)
 {
     static const char units[] = "kMGT";
     size_t unit = 0;
     for (; bytes > 0 && bytes % 1024 == 0 && unit < sizeof units - 1; unit++)
         bytes /= 1024;
-    snprintf(ret_text, text_bytes, "%" PRIu64 "%.*s", bytes, unit > 0 ? 1 : 0, &units[unit > 0 ? unit - 1 : 0]);
+    wr_buf_append_u64(buf, bytes);
+    if (unit > 0)
+        wr_buf_append_char(buf, units[unit - 1]);
+}
+
+void wr_option_append(struct wr_buf *buf, const struct wr_option *option, const void *settings)
+{
+    const void *field = (const char *)settings + option->offset;
+    switch (option->kind) {
+    case WR_OPTION_FLAG:
+        wr_buf_append_string(buf, *(const bool *)field ? "true" : "false");
+        break;
+    case WR_OPTION_COUNT:
+        wr_buf_append_u64(buf, *(const uint64_t *)field);
+        break;
+    case WR_OPTION_SIZE:
+        append_size(buf, *(const uint64_t *)field);
+        break;
+    case WR_OPTION_DURATION:
+        wr_buf_append_duration(buf, *(const int64_t *)field);
+        break;
+    case WR_OPTION_CHOICE:
+        wr_buf_append_string(buf, option->choices[*(const int *)field]);
+        break;
+    case WR_OPTION_STRING:
+        if (*(const char *const *)field != NULL)
+            wr_buf_append_string(buf, *(const char *const *)field);
+        break;
+    case WR_OPTION_LIST:
+    case WR_OPTION_CONFIG:
+    case WR_OPTION_SET:
+        break;
+    }
 }
 
 /* The default in words, or "" where there is none to tell. */
 static void format_default(const struct wr_option *option, const void *settings, char *ret_text, size_t text_bytes)
 {
-    const void *field = (const char *)settings + option->offset;
-    char words[32];
-    ret_text[0] = '\0';
-    switch (option->kind) {
-    case WR_OPTION_COUNT:
-        snprintf(ret_text, text_bytes, " (default %" PRIu64 ")", *(const uint64_t *)field);
-        break;
-    case WR_OPTION_SIZE:
-        format_size(*(const uint64_t *)field, words, sizeof words);
-        snprintf(ret_text, text_bytes, " (default %s)", words);
-        break;
-    case WR_OPTION_DURATION:
-        format_duration(*(const int64_t *)field, words, sizeof words);
-        snprintf(ret_text, text_bytes, " (default %s)", words);
-        break;
-    case WR_OPTION_CHOICE:
-        snprintf(ret_text, text_bytes, " (default %s)", option->choices[*(const int *)field]);
-        break;
-    case WR_OPTION_STRING:
-        if (*(const char *const *)field != NULL)
-            snprintf(ret_text, text_bytes, " (default %s)", *(const char *const *)field);
-        break;
-    case WR_OPTION_FLAG:
-    case WR_OPTION_LIST:
-        break;
-    }
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, ret_text, text_bytes);
+    wr_buf_append_string(&buf, " (default ");
+    size_t empty = buf.length;
+    if (option->kind != WR_OPTION_FLAG)
+        wr_option_append(&buf, option, settings);
+    if (buf.length == empty)
+        wr_buf_clear(&buf);
+    else
+        wr_buf_append_char(&buf, ')');
+    ret_text[buf.length] = '\0';
 }
 
 static void print_option(const char *left, const char *help, const char *default_text)

@@ -2,10 +2,18 @@
 /* pace.c - the options by which hosts are paced. */
 #include "cli/kit/pace.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <weir/table.h>
 
+#include "base/error.h"
+#include "base/nearest.h"
 #include "base/parse.h"
 #include "cli/kit/output.h"
+#include "core/pace/options.h"
+
+#define FACTOR_MIN 0.01
+#define FACTOR_MAX 100
 
 const char *const wr_pace_names[] = {
 #define X(profile, name) name,
@@ -15,26 +23,317 @@ const char *const wr_pace_names[] = {
 };
 const char *const wr_robots_names[] = {"rfc9309", "allow", "deny", NULL};
 
-/* By itself first: what is wrong is told without the library's name for it. */
-static bool set_rate(const char *text, weir_pace_options *pace)
+/* ---- names ---- */
+
+enum more {
+    IN_PACE, /* weir_pace_options_set knows it */
+    PROFILE,
+    DELAY_FACTOR,
+    MAX_HOSTS,
+    SHARDS,
+    TTL,
+};
+
+/* In the order in which people look for them. A dash here is an underscore there, where `core` says nothing else. */
+static const struct {
+    const char *name, *help;
+    const char *core; /* its name for weir_pace_options_set; NULL: the same */
+    const char *flag; /* the option's, where it is another */
+    enum more more;
+} names[] = {
+    {"profile", .help = "whose numbers the others change", .flag = "pace", .more = PROFILE},
+    {"strategy", .help = "what learns"},
+    {"off", .help = "no pacing at all: servers of your own only"},
+    {"interval", .help = "at least this between two starts", .core = "min_interval"},
+    {"max-rate", .help = "at most so many starts a second"},
+    {"per-host", .help = "at most so many in flight", .core = "max_in_flight"},
+    {"retry-after-max", .help = "no longer than this is waited, whatever a server says"},
+    {"reservation-max", .help = "a turn that is not used by then is given back"},
+    {"jitter-over", .help = "longer waits get up to a tenth longer"},
+    {"initial-rate", .help = "aimd: the first rate"},
+    {"min-rate", .help = "aimd: the lowest"},
+    {"rate-ceiling", .help = "aimd: the highest"},
+    {"burst", .help = "aimd: starts at once after a pause"},
+    {"increase", .help = "aimd: faster by this after a good answer"},
+    {"decrease", .help = "aimd: slower by this factor after a bad one"},
+    {"latency-target", .help = "aimd: answers should be as quick"},
+    {"degrade-factor", .help = "aimd: an answer is slow from so many times that"},
+    {"latency-weight", .help = "of a new answer in the mean"},
+    {"latency-ring", .help = "answers that the 95th percentile is taken from"},
+    {"window", .help = "over which errors are counted"},
+    {"window-step", .help = "in pieces of this"},
+    {"breaker", .help = "whether a host that fails is left alone"},
+    {"error-threshold", .help = "breaker: from this share of failures"},
+    {"min-samples", .help = "breaker: but not before so many answers"},
+    {"consecutive-failures", .help = "breaker: or after so many in a row"},
+    {"open", .help = "breaker: left alone so long"},
+    {"probes", .help = "breaker: then tried with so many"},
+    {"base-delay", .help = "learned: between starts, to begin with"},
+    {"max-delay", .help = "learned: at most"},
+    {"delay-up", .help = "learned: more after a 429"},
+    {"delay-down", .help = "learned: less for a probe"},
+    {"probe-after", .help = "learned: so many good answers"},
+    {"learn-on-403", .help = "learned: also from 403"},
+    {"learn-on-503", .help = "learned: also from 503"},
+    {"half-life", .help = "learned: forgotten by half in this time"},
+    {"cancel-after-429", .help = "give up after so many 429 in a row", .core = "cancel_after"},
+    {"cancel-delay", .help = "at this delay or more"},
+    {"concurrency-step", .help = "learned: one less in flight for each step of delay"},
+    {"retry-base", .help = "the first wait before a retry"},
+    {"retry-max", .help = "the longest"},
+    {"attempts", .help = "tries of what fails for the moment", .core = "retry_attempts"},
+    {"blocking-retries", .help = "tries more of what is turned away (429, 403, 503)"},
+    {"robots-delay-factor", .help = "times the Crawl-delay of robots.txt", .more = DELAY_FACTOR},
+    {"max-hosts", .help = "hosts that are remembered at a time", .more = MAX_HOSTS},
+    {"shards", .help = "fetch, warm: parts of that memory, each with a lock", .more = SHARDS},
+    {"ttl", .help = "fetch, warm: idle hosts are forgotten after this", .more = TTL},
+};
+#define NAME_COUNT (sizeof names / sizeof names[0])
+_Static_assert(NAME_COUNT <= WR_PACE_NAMES_MAX && NAME_COUNT <= WR_OPTIONS_MAX, "there is room for all names");
+
+const char *wr_pace_name(size_t index)
 {
-    double rate;
-    if (wr_parse_number(text, strlen(text), 0, 1e9, &rate) == 0 && weir_pace_options_set(pace, "max_rate", text) == 0)
-        return true;
-    wr_complain("--max-rate: %s", weir_error_detail());
+    return index < NAME_COUNT ? names[index].name : NULL;
+}
+
+const char *wr_pace_help(size_t index)
+{
+    return names[index].help;
+}
+
+const char *wr_pace_flag(size_t index)
+{
+    return names[index].flag != NULL ? names[index].flag : names[index].name;
+}
+
+bool wr_pace_find(struct wr_span name, size_t *ret_index)
+{
+    for (size_t i = 0; i < NAME_COUNT; i++)
+        if (wr_span_is(name, names[i].name)) {
+            *ret_index = i;
+            return true;
+        }
     return false;
 }
 
-bool wr_pace_make(const struct wr_pace_flags *flags, weir_pace_options *ret_pace)
+/* As weir_pace_options_set spells it. */
+static const char *core_name(size_t index, char room[64])
 {
-    (void)weir_pace_options_profile(ret_pace, (weir_profile)flags->profile);
-    if (flags->interval > 0)
-        ret_pace->min_interval_ns = flags->interval;
-    if (flags->per_host > 0)
-        ret_pace->max_in_flight = (uint32_t)flags->per_host;
-    if (flags->max_rate != NULL && !set_rate(flags->max_rate, ret_pace))
+    size_t i = 0;
+    if (names[index].core != NULL)
+        return names[index].core;
+    for (; names[index].name[i] != '\0' && i < 63; i++)
+        room[i] = names[index].name[i] == '-' ? '_' : names[index].name[i];
+    room[i] = '\0';
+    return room;
+}
+
+const char *wr_pace_wanted(size_t index)
+{
+    char room[64];
+    switch (names[index].more) {
+    case IN_PACE:
+        return wr_pace_option_wanted(core_name(index, room));
+    case PROFILE:
+        return "adaptive, aimd, strict, learned, unlimited or origin-tuned";
+    case DELAY_FACTOR:
+        return "a factor of 0.01 ... 100";
+    case MAX_HOSTS:
+        return "1 ... 100000000 hosts";
+    case SHARDS:
+        return "1 ... 65536 shards";
+    case TTL:
+        return "a duration of 1ms or more";
+    }
+    return NULL;
+}
+
+/* ---- values ---- */
+
+static bool take_count(const char *text, uint64_t max, size_t *ret_count)
+{
+    uint64_t count;
+    if (!wr_scan_u64(text, strlen(text), 1, max, &count))
         return false;
-    if (flags->attempts > 0)
-        ret_pace->retry.attempts = (uint32_t)flags->attempts;
+    *ret_count = (size_t)count;
     return true;
+}
+
+static bool take_ttl(const char *text, int64_t *ret_ns)
+{
+    return wr_parse_duration(text, strlen(text), ret_ns) == 0 && *ret_ns >= WEIR_MILLISECOND;
+}
+
+/* Whether it is one is all that is asked where `more` or `pace` is put aside. */
+static bool take(size_t index, const char *text, weir_pace_options *pace, struct wr_pace_more *more)
+{
+    weir_profile profile;
+    char room[64];
+    switch (names[index].more) {
+    case IN_PACE:
+        return weir_pace_options_set(pace, core_name(index, room), text) == 0;
+    case PROFILE:
+        return weir_profile_named(text, &profile) == 0;
+    case DELAY_FACTOR:
+        return wr_parse_number(text, strlen(text), FACTOR_MIN, FACTOR_MAX, &more->delay_factor) == 0;
+    case MAX_HOSTS:
+        return take_count(text, 100000000, &more->max_hosts);
+    case SHARDS:
+        return take_count(text, 65536, &more->shards);
+    case TTL:
+        return take_ttl(text, &more->ttl_ns);
+    }
+    return false;
+}
+
+struct wr_pace_flags *wr_pace_flags_of(const struct wr_usage *usage, void *settings)
+{
+    for (size_t i = 0; i < usage->count; i++)
+        if (usage->options[i].kind == WR_OPTION_SET)
+            return (struct wr_pace_flags *)(void *)((char *)settings + usage->options[i].offset -
+                                                    offsetof(struct wr_pace_flags, named));
+    return NULL;
+}
+
+bool wr_pace_has(const struct wr_usage *usage)
+{
+    for (size_t i = 0; i < usage->count; i++)
+        if (usage->options[i].kind == WR_OPTION_SET)
+            return true;
+    return false;
+}
+
+bool wr_pace_assign(const struct wr_usage *usage, size_t index, const char *text, struct wr_whence origin,
+                    void *settings, struct wr_buf *why)
+{
+    const char *flag = wr_pace_flag(index);
+    const struct wr_option *option =
+        usage != NULL && wr_pace_has(usage) ? wr_option_find(usage, flag, strlen(flag)) : NULL;
+    weir_pace_options pace;
+    struct wr_pace_more more;
+    origin.is_shared = true;
+    if (option != NULL)
+        return wr_option_assign(usage, option, text, origin, settings, why);
+    weir_pace_options_init(&pace);
+    if (!take(index, text, &pace, &more)) {
+        wr_buf_append_string(why, " cannot be ");
+        wr_buf_append_quoted(why, wr_span_of(text));
+        wr_buf_append_string(why, ": it must be ");
+        wr_buf_append_string(why, wr_pace_wanted(index));
+        return false;
+    }
+    struct wr_pace_flags *flags = settings != NULL ? wr_pace_flags_of(usage, settings) : NULL;
+    if (flags != NULL && wr_whence_yields(flags->named.of[index], origin)) {
+        flags->named.text[index] = text;
+        flags->named.of[index] = origin;
+    }
+    return true;
+}
+
+static bool refuse_name(const char *name, size_t length, struct wr_buf *why)
+{
+    char word[64] = "";
+    memcpy(word, name, length < sizeof word ? length : sizeof word - 1);
+    struct wr_nearest nearest = {.word = word};
+    for (size_t i = 0; i < NAME_COUNT; i++)
+        wr_nearest_offer(&nearest, names[i].name);
+    wr_buf_append_string(why, " knows no pace.");
+    wr_buf_append_string(why, word);
+    wr_buf_append_string(why, nearest.best != NULL ? "; did you mean pace." : "; weir.yaml(5) lists those there are");
+    if (nearest.best != NULL) {
+        wr_buf_append_string(why, nearest.best);
+        wr_buf_append_char(why, '?');
+    }
+    return false;
+}
+
+bool wr_pace_set(const struct wr_usage *usage, const char *text, void *settings, struct wr_buf *why)
+{
+    size_t length = strcspn(text, "="), index;
+    if (strncmp(text, "pace.", 5) != 0 || text[length] == '\0') {
+        wr_buf_append_string(why, " cannot be ");
+        wr_buf_append_quoted(why, wr_span_of(text));
+        wr_buf_append_string(why, ": it must be pace.NAME=VALUE, as in --set pace.open=30s");
+        return false;
+    }
+    if (!wr_pace_find((struct wr_span){text + 5, length - 5}, &index))
+        return refuse_name(text + 5, length - 5, why);
+    wr_buf_append_string(why, ": pace.");
+    wr_buf_append_string(why, names[index].name);
+    return wr_pace_assign(usage, index, text + length + 1, (struct wr_whence){.kind = WR_FROM_FLAG}, settings, why);
+}
+
+/* ---- what they mean ---- */
+
+static bool may_be_off(const weir_pace_options *pace, bool is_own)
+{
+    if (!pace->off)
+        return true;
+    wr_complain(is_own ? "pacing is off: nothing is waited for, not even what a server asks for"
+                       : "pace.off is for servers of your own: give --allow-private if all of them are");
+    return is_own;
+}
+
+/* The names as they are here. */
+static int refuse_together(void)
+{
+    char words[160];
+    snprintf(words, sizeof words, "pace: %s", weir_error_detail());
+    for (char *c = words; *c != '\0'; c++)
+        if (*c == '_')
+            *c = '-';
+    wr_error_note(words);
+    return WEIR_E_INVAL;
+}
+
+int wr_pace_join(const struct wr_pace_flags *flags, weir_pace_options *ret_pace)
+{
+    struct wr_pace_more more;
+    weir_pace_options pace, checked;
+    (void)weir_pace_options_profile(&pace, (weir_profile)flags->profile);
+    for (size_t i = 0; i < NAME_COUNT; i++)
+        if (flags->named.text[i] != NULL)
+            (void)take(i, flags->named.text[i], &pace, &more); /* checked when it was said */
+    if (flags->interval > 0)
+        pace.min_interval_ns = flags->interval;
+    if (flags->per_host > 0)
+        pace.max_in_flight = (uint32_t)flags->per_host;
+    if (flags->attempts > 0)
+        pace.retry.attempts = (uint32_t)flags->attempts;
+    if (flags->max_rate != NULL && weir_pace_options_set(&pace, "max_rate", flags->max_rate) != 0)
+        return refuse_together();
+    if (wr_pace_options_check(&pace, &checked) != 0)
+        return refuse_together();
+    *ret_pace = pace;
+    return 0;
+}
+
+bool wr_pace_make(const struct wr_pace_flags *flags, bool is_own, weir_pace_options *ret_pace)
+{
+    weir_pace_options pace;
+    if (wr_pace_join(flags, &pace) != 0) {
+        wr_complain("%s", weir_error_detail());
+        return false;
+    }
+    *ret_pace = pace;
+    return may_be_off(&pace, is_own);
+}
+
+void wr_pace_append(struct wr_buf *buf, const struct wr_pace_texts *named, const weir_pace_options *pace, size_t index)
+{
+    char room[64];
+    if (names[index].more == IN_PACE)
+        wr_pace_option_append(buf, pace, core_name(index, room));
+    else if (named->text[index] != NULL)
+        wr_buf_append_string(buf, named->text[index]);
+}
+
+void wr_pace_make_more(const struct wr_pace_flags *flags, struct wr_pace_more *ret_more)
+{
+    weir_pace_options unused;
+    *ret_more = (struct wr_pace_more){.max_hosts = 0};
+    weir_pace_options_init(&unused);
+    for (size_t i = 0; i < NAME_COUNT; i++)
+        if (flags->named.text[i] != NULL)
+            (void)take(i, flags->named.text[i], &unused, ret_more);
 }

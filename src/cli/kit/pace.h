@@ -3,15 +3,27 @@
  *
  *     struct settings { struct wr_pace_flags pace; … };
  *     static const struct wr_option options[] = { WR_PACE_OPTIONS(struct settings, pace), … };
- *     if (!wr_pace_make(&settings.pace, &pace))
+ *     if (!wr_pace_make(&settings.pace, settings.allow_private, &pace))
  *         return WR_EXIT_USAGE;
+ *
+ * A few numbers have options of their own. All of them have names, by which a file's section pace, the environment and
+ * --set say them; where an option of the same name is in the command's table, the value goes there.
  */
 #ifndef WR_CLI_KIT_PACE_H
 #define WR_CLI_KIT_PACE_H
 
 #include <weir/pace.h>
 
+#include "cli/kit/check.h"
 #include "cli/kit/options.h"
+
+#define WR_PACE_NAMES_MAX 64
+
+/* What was said by name and has no option. */
+struct wr_pace_texts {
+    const char *text[WR_PACE_NAMES_MAX]; /* NULL: nothing */
+    struct wr_whence of[WR_PACE_NAMES_MAX];
+};
 
 struct wr_pace_flags {
     int profile;
@@ -19,26 +31,73 @@ struct wr_pace_flags {
     const char *max_rate;
     uint64_t per_host;
     uint64_t attempts;
+    struct wr_pace_texts named;
 };
 
 extern const char *const wr_pace_names[];   /* in the order of weir_profile */
 extern const char *const wr_robots_names[]; /* of --robots-on-error, as in weir_robots_mode and enum wr_on_error */
 
-#define WR_PACE_OPTIONS(settings, field)                                                                            \
-    {"pace", WR_CHOICE(settings, field.profile), .choices = wr_pace_names, .help = "how each host is paced"},       \
-        {"interval", WR_DURATION(settings, field.interval), .value = "D",                                           \
-         .min = 0,   .max = 86400 * UINT64_C(1000000000),   .help = "at least this between two starts at a host"},  \
-        {"max-rate", WR_STRING(settings, field.max_rate), .value = "N",                                             \
-         .help = "at most so many starts a second at a host (adaptive: 8)"},                                        \
-        {"per-host",   WR_COUNT(settings, field.per_host),                                                          \
-         .value = "N", .min = 0,                                                                                    \
-         .max = 10000, .help = "at most so many in flight at a host (0: as the pace says)"},                        \
-    {                                                                                                               \
-        "attempts", WR_COUNT(settings, field.attempts),                                                             \
-            .value = "N", .min = 1, .max = 100, .help = "tries of what fails for the moment (1: no retries at all)" \
+#define WR_SET(settings, field) WR_FIELD(settings, field, struct wr_pace_texts, WR_OPTION_SET)
+
+#define WR_PACE_OPTIONS(settings, field)                                                                           \
+    {"pace", WR_CHOICE(settings, field.profile), .choices = wr_pace_names, .help = "how each host is paced"},      \
+        {"interval", WR_DURATION(settings, field.interval), .value = "D",                                          \
+         .min = 0,   .max = 86400 * UINT64_C(1000000000),   .help = "at least this between two starts at a host"}, \
+        {"max-rate", WR_STRING(settings, field.max_rate), .value = "N", .check = wr_check_rate,                    \
+         .help = "at most so many starts a second at a host (adaptive: 8)"},                                       \
+        {"per-host",   WR_COUNT(settings, field.per_host),                                                         \
+         .value = "N", .min = 0,                                                                                   \
+         .max = 10000, .help = "at most so many in flight at a host (0: as the pace says)"},                       \
+        {"attempts",   WR_COUNT(settings, field.attempts),                                                         \
+         .value = "N", .min = 1,                                                                                   \
+         .max = 100,   .help = "tries of what fails for the moment (1: no retries at all)"},                       \
+    {                                                                                                              \
+        "set", WR_SET(settings, field.named), .value = "pace.NAME=VALUE",                                          \
+                                              .help = "any other number of the pace: weir.yaml(5) has the names"   \
     }
 
-/* False after a complaint. */
-bool wr_pace_make(const struct wr_pace_flags *flags, weir_pace_options *ret_pace);
+/* ---- names ---- */
+
+/* One after another; NULL at the end. */
+const char *wr_pace_name(size_t index);
+bool wr_pace_find(struct wr_span name, size_t *ret_index);
+const char *wr_pace_help(size_t index);
+const char *wr_pace_wanted(size_t index);
+
+/* The name of the command's option that says the same; it need not have one. */
+const char *wr_pace_flag(size_t index);
+
+/* Whether the command paces hosts. */
+bool wr_pace_has(const struct wr_usage *usage);
+
+/* As wr_option_assign, for the command's option of the same meaning if it has one. `usage` may be NULL if `settings`
+ * is. */
+bool wr_pace_assign(const struct wr_usage *usage, size_t index, const char *text, struct wr_whence origin,
+                    void *settings, struct wr_buf *why);
+
+/* The same for what --set got, "pace.NAME=VALUE". */
+bool wr_pace_set(const struct wr_usage *usage, const char *text, void *settings, struct wr_buf *why);
+
+/* ---- what they mean ---- */
+
+/* WEIR_E_INVAL: they do not fit together, with a detail. */
+int wr_pace_join(const struct wr_pace_flags *flags, weir_pace_options *ret_pace);
+
+/* The same. `is_own`: for servers of one's own, where pacing may be off. False after a complaint. */
+bool wr_pace_make(const struct wr_pace_flags *flags, bool is_own, weir_pace_options *ret_pace);
+
+/* The value of a name, as it would be given; nothing if it is neither said nor a number of each host. */
+void wr_pace_append(struct wr_buf *buf, const struct wr_pace_texts *named, const weir_pace_options *pace, size_t index);
+
+/* NULL: the command paces nothing. */
+struct wr_pace_flags *wr_pace_flags_of(const struct wr_usage *usage, void *settings);
+
+/* What does not belong to one host: max-hosts, shards, ttl; and the factor of Crawl-delay. 0: not said. */
+struct wr_pace_more {
+    size_t max_hosts, shards;
+    int64_t ttl_ns;
+    double delay_factor;
+};
+void wr_pace_make_more(const struct wr_pace_flags *flags, struct wr_pace_more *ret_more);
 
 #endif

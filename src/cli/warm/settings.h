@@ -9,6 +9,7 @@
 #include "cli/kit/pace.h"
 
 struct wr_warm_settings {
+    struct wr_sources sources;
     const char *urls_file, *out, *report, *state, *agent, *proxy, *ca_file;
     struct wr_option_list sitemaps, headers;
     struct wr_pace_flags pace;

@@ -227,15 +227,19 @@ static bool name_headers(struct job *job)
     return true;
 }
 
-/* One that outlives the client, and is written down. */
-static int make_pacer(struct job *job, const weir_pace_options *pace)
+/* One that outlives the client, and is written down, or has numbers of its own. */
+static int make_pacer(struct job *job, const weir_pace_options *pace, const struct wr_pace_more *more)
 {
     weir_pacer_options how;
-    if (job->settings.state == NULL)
+    bool is_kept = job->settings.state != NULL;
+    if (!is_kept && more->max_hosts == 0 && more->shards == 0 && more->ttl_ns == 0)
         return 0;
     weir_pacer_options_init(&how);
-    how.keeps_unsaved = true;
-    how.listener = wr_state_listen;
+    how.max_hosts = more->max_hosts;
+    how.shards = more->shards;
+    how.ttl_ns = more->ttl_ns;
+    how.keeps_unsaved = is_kept;
+    how.listener = is_kept ? wr_state_listen : NULL;
     how.listener_context = &job->state;
     return weir_pacer_new(pace, &how, &job->pacer);
 }
@@ -246,11 +250,14 @@ static bool make_client(struct job *job)
     const char *headers[WR_OPTION_LIST_MAX + 1] = {NULL};
     weir_client_options how;
     weir_pace_options pace;
-    if (!wr_pace_make(&settings->pace, &pace) || !name_headers(job))
+    struct wr_pace_more more;
+    if (!wr_pace_make(&settings->pace, settings->allow_private, &pace) || !name_headers(job))
         return false;
     memcpy(headers, settings->headers.items, settings->headers.count * sizeof headers[0]);
+    wr_pace_make_more(&settings->pace, &more);
     weir_client_options_init(&how);
     how.pace = &pace;
+    how.robots_delay_factor = more.delay_factor;
     how.agent = settings->agent;
     how.proxy = settings->proxy;
     how.ca_file = settings->ca_file;
@@ -261,7 +268,7 @@ static bool make_client(struct job *job)
     how.total_timeout_ns = settings->timeout;
     how.deadline_ns = WEIR_FOREVER;
     how.max_defer_ns = settings->max_defer;
-    int error = make_pacer(job, &pace);
+    int error = make_pacer(job, &pace, &more);
     how.pacer = job->pacer;
     if (error == 0)
         error = weir_client_new(&how, &job->warm.client);
@@ -375,7 +382,7 @@ static void release_warm(struct wr_warm *warm)
 /* The threads are there. */
 static int work(struct job *job)
 {
-    if (job->pacer != NULL && !wr_state_start(&job->state, job->pacer))
+    if (job->settings.state != NULL && !wr_state_start(&job->state, job->pacer))
         return WR_EXIT_FAILED;
     wr_signals_listen(DEADLY);
     wr_warm_work(&job->warm);

@@ -5,7 +5,6 @@
  */
 #include "core/pace/options.h"
 
-#include "base/buf.h"
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/parse.h"
@@ -35,6 +34,7 @@ struct option {
     const char *right; /* a sentence for who gives another */
 };
 
+#define RIGHT_BEGINS(name) (sizeof "the option  must be " - 1 + strlen(name))
 #define OPTION(kind, name, field, min, max, normal, right)                                                     \
     {                                                                                                          \
         name, kind, offsetof(weir_pace_options, field), min, max, normal, "the option " name " must be " right \
@@ -107,6 +107,7 @@ static const char *const profile_names[] = {
 #undef X
 };
 
+#define STRATEGY_WORDS "tide, fixed, aimd, learned, both, gradient, pid or none"
 #define STRATEGY_COUNT (sizeof strategy_names / sizeof *strategy_names)
 #define PROFILE_COUNT (sizeof profile_names / sizeof *profile_names)
 
@@ -267,6 +268,14 @@ int wr_pace_options_check(const weir_pace_options *given, weir_pace_options *ret
 
 /* ---- by name ---- */
 
+static const struct option *find_number(const char *name)
+{
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if (strcmp(name, options_known[i].name) == 0)
+            return &options_known[i];
+    return NULL;
+}
+
 static int parse(const struct option *option, const char *text, double *ret_value)
 {
     int64_t duration_ns;
@@ -303,8 +312,7 @@ static int set_strategy(weir_pace_options *options, const char *text)
 {
     size_t place = place_of(text, strategy_names, STRATEGY_COUNT);
     if (place == STRATEGY_COUNT)
-        return wr_invalid_text("strategy", text, strlen(text), "unknown", WR_NOWHERE,
-                               "use tide, fixed, aimd, learned, both, gradient, pid or none");
+        return wr_invalid_text("strategy", text, strlen(text), "unknown", WR_NOWHERE, "use " STRATEGY_WORDS);
     options->strategy = (weir_strategy)place;
     return 0;
 }
@@ -341,8 +349,53 @@ int weir_pace_options_set(weir_pace_options *options, const char *name, const ch
     for (size_t i = 0; i < SWITCH_COUNT; i++)
         if (strcmp(name, switches[i].name) == 0)
             return set_switch((bool *)((char *)options + switches[i].offset), name, value);
-    for (size_t i = 0; i < OPTION_COUNT; i++)
-        if (strcmp(name, options_known[i].name) == 0)
-            return set_number(options, &options_known[i], value);
-    return refuse_name(name);
+    const struct option *option = find_number(name);
+    return option != NULL ? set_number(options, option, value) : refuse_name(name);
+}
+
+/* ---- one after another ---- */
+
+const char *wr_pace_option_name(size_t index)
+{
+    if (index == 0)
+        return "strategy";
+    if (index <= SWITCH_COUNT)
+        return switches[index - 1].name;
+    return index <= SWITCH_COUNT + OPTION_COUNT ? options_known[index - SWITCH_COUNT - 1].name : NULL;
+}
+
+const char *wr_pace_option_wanted(const char *name)
+{
+    const struct option *option = find_number(name);
+    if (option != NULL)
+        return option->right + RIGHT_BEGINS(name);
+    if (strcmp(name, "strategy") == 0)
+        return STRATEGY_WORDS;
+    for (size_t i = 0; i < SWITCH_COUNT; i++)
+        if (strcmp(name, switches[i].name) == 0)
+            return "true or false";
+    return NULL;
+}
+
+static void append_switch(struct wr_buf *buf, const weir_pace_options *options, const char *name)
+{
+    for (size_t i = 0; i < SWITCH_COUNT; i++)
+        if (strcmp(name, switches[i].name) == 0)
+            wr_buf_append_string(buf, ((const bool *)options)[switches[i].offset] ? "true" : "false");
+}
+
+void wr_pace_option_append(struct wr_buf *buf, const weir_pace_options *options, const char *name)
+{
+    const struct option *option = find_number(name);
+    const char *field = (const char *)options + (option != NULL ? option->offset : 0);
+    if (option == NULL && strcmp(name, "strategy") == 0)
+        wr_buf_append_string(buf, weir_strategy_name(options->strategy));
+    else if (option == NULL)
+        append_switch(buf, options, name);
+    else if (option->kind == DURATION)
+        wr_buf_append_duration(buf, *(const int64_t *)(const void *)field);
+    else if (option->kind == NUMBER)
+        wr_buf_append_number(buf, *(const double *)(const void *)field);
+    else
+        wr_buf_append_u64(buf, *(const uint32_t *)(const void *)field);
 }

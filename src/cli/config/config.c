@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* config.c - weir config: prints the settings that are in force, and checks files. */
+#include "cli/config/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/crawl/crawl.h"
+#include "cli/crawl/settings.h"
+#include "cli/fetch/fetch.h"
+#include "cli/kit/command.h"
+#include "cli/kit/complete.h"
+#include "cli/kit/foreign.h"
+#include "cli/kit/output.h"
+#include "cli/kit/show.h"
+#include "cli/kit/sources.h"
+#include "cli/warm/settings.h"
+#include "cli/warm/warm.h"
+
+#define WORDS_MAX 256
+
+static int run_check(int argc, char **argv);
+
+/* A command with a section has a line in both. */
+const struct wr_usage *const wr_sections[] = {&wr_crawl_usage, &wr_fetch_usage, &wr_warm_usage, NULL};
+
+static const struct wr_command list[] = {
+    {"check", "say whether a file is sound", run_check},
+    {"crawl", "print the settings of weir crawl", wr_crawl_run},
+    {"fetch", "print the settings of weir fetch", wr_fetch_run},
+    {"warm", "print the settings of weir warm", wr_warm_run},
+};
+
+static const struct wr_commands commands = {
+    .who = "weir config",
+    .about = "Prints the settings that are in force, and where each came from: a flag, the\n"
+             "environment, a file or the default. What is printed may be used as a file.\n"
+             "\n"
+             "  weir config                                   of all commands\n"
+             "  weir config crawl                             of one\n"
+             "  weir config crawl --config weir.yaml --depth 3    as these words would have it\n"
+             "  weir config crawl --json                      as JSON\n"
+             "  weir config check weir.yaml                   whether a file is sound",
+    .list = list,
+    .count = sizeof list / sizeof list[0],
+};
+
+static bool is_json; /* was asked for; of any command here */
+
+/* ---- the check ---- */
+
+/* "weir.yaml:3:7: …": line and column are told apart where they are known. */
+static void print_verdict(const char *path, int error, const char *why)
+{
+    unsigned line = 0, column = 0;
+    int bytes = 0;
+    const char *problem = error == 0 ? "" : why;
+    if (error != 0 && strncmp(why, path, strlen(path)) == 0)
+        problem = why + strlen(path);
+    if (sscanf(problem, ":%u:%u: %n", &line, &column, &bytes) == 2)
+        problem += bytes;
+    else if (strncmp(problem, ": ", 2) == 0)
+        problem += 2;
+    wr_print("{\"file\": ");
+    wr_print_json_string(wr_span_of(path));
+    wr_print(", \"sound\": %s", error == 0 ? "true" : "false");
+    if (line > 0)
+        wr_print(", \"line\": %u, \"column\": %u", line, column);
+    if (error != 0) {
+        wr_print(", \"problem\": ");
+        wr_print_json_string(wr_span_of(problem));
+    }
+    wr_print("}\n");
+}
+
+static int check_file(const char *path)
+{
+    char why[WR_CONFIG_WHY_BYTES] = "";
+    int error = wr_sources_check(path, why, sizeof why);
+    if (is_json)
+        print_verdict(path, error, why);
+    else if (error == 0)
+        wr_print("%s is sound\n", path);
+    if (error != 0 && !is_json)
+        wr_complain("%s", why);
+    return error == 0 ? WR_EXIT_OK : WR_EXIT_FAILED;
+}
+
+static int run_check(int argc, char **argv)
+{
+    static const struct wr_usage usage = {
+        .who = "weir config check",
+        .operands = "FILE",
+        .operands_min = 1,
+        .operands_max = 1,
+        .about = "Says whether a file of settings is sound, and if it is not, where and what would\n"
+                 "be right. With --json as an object. The status is 0 if it is sound, else 1.\n",
+    };
+    int status;
+    if (!wr_options_parse(&usage, &argc, argv, NULL, &status))
+        return status;
+    return check_file(argv[0]);
+}
+
+/* ---- printing ---- */
+
+/* Of all commands, from the same file. */
+static int show_all(int argc, char **argv)
+{
+    char *words[WORDS_MAX];
+    int status = WR_EXIT_OK;
+    for (size_t i = 1; i < commands.count && status == WR_EXIT_OK; i++) {
+        memcpy(words, argv, (size_t)argc * sizeof *argv); /* parsing moves them */
+        status = commands.list[i].run(argc, words);
+    }
+    return status;
+}
+
+/* Without a command there is only a file to be named. False after a complaint. */
+static bool words_ok(int argc, char **argv)
+{
+    struct {
+        struct wr_sources sources;
+    } settings = {.sources = {.path = NULL}};
+    const struct wr_option options[] = {{"config", WR_CONFIG_FILE(__typeof__(settings), sources), .value = "FILE"}};
+    const struct wr_usage usage = {.who = commands.who, .options = options, .count = 1};
+    char *words[WORDS_MAX];
+    if (argc > WORDS_MAX) {
+        wr_complain("too many words; name a command first: \"weir config crawl --depth 3\"");
+        return false;
+    }
+    memcpy(words, argv, (size_t)argc * sizeof *argv);
+    return wr_options_read(&usage, &argc, words, &settings);
+}
+
+/* --json is meant for us, wherever it stands: what a command would do with it is no question. */
+static int take_json(int argc, char **argv)
+{
+    int left = 0;
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            is_json = true;
+        else
+            argv[left++] = argv[i];
+    return left;
+}
+
+int wr_config_run(int argc, char **argv)
+{
+    wr_complain_as(commands.who);
+    if (wr_completes())
+        return wr_commands_run(&commands, argc, argv);
+    argc = take_json(argc, argv);
+    wr_show_begin(is_json);
+    bool is_all = argc == 0 || strncmp(argv[0], "--config", strlen("--config")) == 0;
+    int status = WR_EXIT_USAGE;
+    if (!is_all)
+        status = wr_commands_run(&commands, argc, argv);
+    else if (words_ok(argc, argv))
+        status = show_all(argc, argv);
+    wr_show_end();
+    return status;
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* config.h - weir config: prints the settings that are in force, and checks files. */
+#ifndef WR_CLI_CONFIG_CONFIG_H
+#define WR_CLI_CONFIG_CONFIG_H
+
+int wr_config_run(int argc, char **argv);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* check.c - texts of options that must be something. */
+#include "cli/kit/check.h"
+
+#include <string.h>
+
+#include "base/ascii.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "core/rules/http/field.h"
+#include "core/rules/http/status.h"
+#include "shell/engine/scope.h"
+#include "shell/net/net.h"
+
+int wr_check_rate(const char *text)
+{
+    double rate;
+    return wr_parse_number(text, strlen(text), 0, 1e9, &rate);
+}
+
+int wr_check_contact(const char *text)
+{
+    bool is_plain = true;
+    for (const char *c = text; *c != '\0'; c++)
+        is_plain = is_plain && wr_ascii_is_printable(*c) && strchr(" ()<>\"", *c) == NULL;
+    if (text[0] == '\0' || (is_plain && (strchr(text, '@') != NULL || strstr(text, "://") != NULL)))
+        return 0;
+    return wr_invalid_text("contact", text, strlen(text), "unknown", WR_NOWHERE, "use a URL or a mail address");
+}
+
+int wr_check_header(const char *text)
+{
+    struct wr_span name, value;
+    if (wr_field_parse(wr_span_of(text), &name, &value) && wr_field_is_sound(name, value))
+        return 0;
+    return wr_invalid("it is no line \"Name: value\", as in \"Accept-Language: en\"");
+}
+
+int wr_check_statuses(const char *text)
+{
+    struct wr_statuses statuses;
+    wr_statuses_init(&statuses, WR_STATUSES_JOBS);
+    return wr_statuses_parse(&statuses, text);
+}
+
+int wr_check_proxy(const char *text)
+{
+    return wr_net_proxy_check(text);
+}
+
+int wr_check_pattern(const char *text)
+{
+    struct wr_scope *scope;
+    int error = wr_scope_new(&(struct wr_scope_options){.kind = WR_SCOPE_ANY}, &scope);
+    if (error != 0)
+        return 0; /* it will be told when it is used */
+    error = wr_scope_include(scope, text);
+    wr_scope_free(scope);
+    return error == WEIR_E_INVAL ? error : 0;
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/* sources.c - settings from a file and from the environment. */
+#include "cli/kit/sources.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ascii.h"
+#include "base/nearest.h"
+#include "cli/kit/options_text.h"
+#include "cli/kit/output.h"
+#include "cli/kit/pace.h"
+#include "shell/memory/memory.h"
+
+#define NAME_MAX_BYTES 64 /* of an option, or of what should be one */
+#define SECTIONS_MAX 16
+
+/* What is read, and the key whose value comes next. */
+struct load {
+    const struct wr_usage *usage; /* of the command that runs */
+    void *settings;               /* NULL: nothing is stored */
+    const struct wr_config_field *field;
+    const struct wr_usage *section; /* whose keys come; NULL: pace */
+    const struct wr_option *option; /* of it */
+    size_t pace;                    /* or which name of pace */
+    bool seen[WR_OPTIONS_MAX];      /* of the section's keys */
+};
+
+/* ---- texts that must stay ---- */
+
+struct kept {
+    struct kept *next;
+    char text[];
+};
+
+/* Settings point to it for as long as the program runs. */
+static const char *keep(struct wr_span text)
+{
+    static struct kept *all;
+    struct kept *kept = malloc(sizeof *kept + text.bytes + 1);
+    if (kept == NULL)
+        return NULL;
+    memcpy(kept->text, text.data, text.bytes);
+    kept->text[text.bytes] = '\0';
+    kept->next = all;
+    all = kept;
+    return kept->text;
+}
+
+/* ---- keys ---- */
+
+static bool is_setting(const struct wr_option *option)
+{
+    return option->kind != WR_OPTION_CONFIG && option->kind != WR_OPTION_SET;
+}
+
+/* By their names in the file. */
+static const struct wr_usage *find_section(const struct load *load, const char *name)
+{
+    if (load->usage->section != NULL && strcmp(load->usage->section, name) == 0)
+        return load->usage;
+    for (size_t i = 0; wr_sections[i] != NULL; i++)
+        if (strcmp(wr_sections[i]->section, name) == 0)
+            return wr_sections[i];
+    return NULL;
+}
+
+/* The key of this name, in the section or in pace. False if there is none. */
+static bool find_key(struct load *load, struct wr_span name)
+{
+    if (load->section == NULL)
+        return wr_pace_find(name, &load->pace);
+    load->option = wr_option_find(load->section, name.data, name.bytes);
+    return load->option != NULL && is_setting(load->option);
+}
+
+/* " in crawl; did you mean ..." */
+static void append_nearest(struct wr_buf *why, const struct load *load, const char *word)
+{
+    struct wr_nearest nearest = {.word = word};
+    for (size_t i = 0; load->section != NULL && i < load->section->count; i++)
+        if (is_setting(&load->section->options[i]))
+            wr_nearest_offer(&nearest, load->section->options[i].name);
+    for (size_t i = 0; load->section == NULL && wr_pace_name(i) != NULL; i++)
+        wr_nearest_offer(&nearest, wr_pace_name(i));
+    wr_buf_append_string(why, nearest.best != NULL ? "; did you mean " : "; \"man weir.yaml\" lists those there are");
+    if (nearest.best == NULL)
+        return;
+    wr_buf_append_string(why, nearest.best);
+    wr_buf_append_char(why, '?');
+}
+
+static const char *name_of(const struct load *load)
+{
+    return load->section == NULL ? wr_pace_name(load->pace) : load->option->name;
+}
+
+static bool assign(struct load *load, const char *text, struct wr_whence origin, struct wr_buf *why)
+{
+    void *settings = load->section == NULL || load->section == load->usage ? load->settings : NULL;
+    if (load->section == NULL)
+        return wr_pace_assign(load->usage, load->pace, text, origin, settings, why);
+    return wr_option_assign(load->section, load->option, text, origin, settings, why);
+}
+
+/* ---- the file ---- */
+
+static void begin_section(struct load *load, const struct wr_config_field *field)
+{
+    load->field = field;
+    load->section = find_section(load, field->name);
+    memset(load->seen, 0, sizeof load->seen);
+}
+
+static int take_key(void *settings, const struct wr_config_field *field, const struct wr_config_word *key,
+                    struct wr_buf *why)
+{
+    struct load *load = settings;
+    char word[NAME_MAX_BYTES] = "";
+    if (load->field != field)
+        begin_section(load, field);
+    if (!find_key(load, key->text)) {
+        memcpy(word, key->text.data, key->text.bytes < sizeof word ? key->text.bytes : sizeof word - 1);
+        wr_buf_append_string(why, "unknown key ");
+        wr_buf_append_quoted(why, key->text);
+        wr_buf_append_string(why, " in ");
+        wr_buf_append_string(why, field->name);
+        append_nearest(why, load, word);
+        return WEIR_E_INVAL;
+    }
+    bool *seen = &load->seen[load->section == NULL ? load->pace : (size_t)(load->option - load->section->options)];
+    if (*seen) {
+        wr_buf_append_string(why, name_of(load));
+        wr_buf_append_string(why, " stands here for the second time; leave one of them out");
+        return WEIR_E_INVAL;
+    }
+    *seen = true;
+    return 0;
+}
+
+static void append_wanted(struct wr_buf *why, const struct load *load)
+{
+    char wanted[256];
+    if (load->section == NULL) {
+        wr_buf_append_string(why, wr_pace_wanted(load->pace));
+        return;
+    }
+    wr_option_wanted(load->option, wanted, sizeof wanted);
+    wr_buf_append_string(why, wanted);
+}
+
+static int refuse(const struct load *load, const char *is, struct wr_buf *why)
+{
+    wr_buf_append_string(why, name_of(load));
+    wr_buf_append_string(why, is);
+    append_wanted(why, load);
+    return WEIR_E_INVAL;
+}
+
+/* What the option could not know of a text. */
+static int check_word(const struct load *load, const struct wr_config_word *word, struct wr_buf *why)
+{
+    bool is_list = load->section != NULL && load->option->kind == WR_OPTION_LIST;
+    bool is_bare =
+        load->section != NULL && (load->option->kind == WR_OPTION_FLAG || load->option->kind == WR_OPTION_COUNT);
+    if (word->part == WR_CONFIG_NOTHING)
+        return refuse(load, " has no value; leave it out, or write ", why);
+    if (word->part == WR_CONFIG_MAPPING_BEGINS)
+        return refuse(load, " is a mapping; it must be ", why);
+    if (word->part == WR_CONFIG_LIST_BEGINS)
+        return is_list ? 0 : refuse(load, " is a list; it must be ", why);
+    if (word->is_quoted && is_bare)
+        return refuse(load, " is a text in quotes; it must be ", why);
+    if (wr_span_clean(word->text))
+        return 0;
+    wr_buf_append_string(why, name_of(load));
+    wr_buf_append_string(why, " has control characters; it must be a text without them");
+    return WEIR_E_INVAL;
+}
+
+static int take_value(void *settings, const struct wr_config_word *word, struct wr_buf *why)
+{
+    struct load *load = settings;
+    int error = check_word(load, word, why);
+    if (error != 0 || word->part == WR_CONFIG_LIST_BEGINS)
+        return error;
+    const char *text = keep(word->text);
+    if (text == NULL)
+        return WEIR_E_NOMEM;
+    wr_buf_append_string(why, name_of(load));
+    return assign(load, text, (struct wr_whence){WR_FROM_FILE, load->section == NULL, word->line}, why) ? 0
+                                                                                                        : WEIR_E_INVAL;
+}
+
+static const struct wr_config_taker taker = {take_key, take_value};
+
+/* The sections that there are: the command's own, those of others, pace, and what other rooms read. */
+static size_t list_sections(const struct wr_usage *usage, struct wr_config_field *ret_fields)
+{
+    static const char *const others[] = {"rules", "admission"};
+    size_t count = 0;
+    bool is_listed = usage->section == NULL;
+    for (size_t i = 0; wr_sections[i] != NULL; i++) {
+        ret_fields[count++] = (struct wr_config_field){.name = wr_sections[i]->section, WR_CONFIG_PAIRS(&taker)};
+        is_listed = is_listed || wr_sections[i] == usage;
+    }
+    if (!is_listed)
+        ret_fields[count++] = (struct wr_config_field){.name = usage->section, WR_CONFIG_PAIRS(&taker)};
+    ret_fields[count++] = (struct wr_config_field){.name = "pace", WR_CONFIG_PAIRS(&taker)};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        ret_fields[count++] = (struct wr_config_field){.name = others[i], WR_CONFIG_OTHERS};
+    return count;
+}
+
+static int read_file(struct load *load, const char *path, char *ret_why, size_t why_bytes)
+{
+    struct wr_config_field fields[SECTIONS_MAX];
+    struct wr_config_schema schema = {
+        .name = "the file", .bytes = sizeof *load, .fields = fields, .may_be_empty = true};
+    schema.count = list_sections(load->usage, fields);
+    return wr_config_read(&schema, path, wr_allocator_or_system(NULL), load, ret_why, why_bytes);
+}
+
+/* ---- the environment ---- */
+
+/* The option that the variable means, "MAX_PAGES" is max-pages. */
+static struct wr_span lower(const char *name, size_t bytes, char word[NAME_MAX_BYTES])
+{
+    size_t length = bytes < NAME_MAX_BYTES ? bytes : NAME_MAX_BYTES - 1;
+    for (size_t i = 0; i < length; i++)
+        word[i] = name[i] == '_' ? '-' : wr_ascii_lower(name[i]);
+    word[length] = '\0';
+    return (struct wr_span){word, length};
+}
+
+static const char *as_flag(const struct load *load, const char *text)
+{
+    bool is_flag = load->section != NULL && load->option->kind == WR_OPTION_FLAG;
+    if (is_flag && strcmp(text, "1") == 0)
+        return "true";
+    return is_flag && strcmp(text, "0") == 0 ? "false" : text;
+}
+
+/* A list has an item on each line. */
+static bool assign_lines(struct load *load, const char *text, struct wr_buf *why)
+{
+    const struct wr_whence origin = {WR_FROM_ENVIRONMENT, load->section == NULL, 0};
+    if (load->section == NULL || load->option->kind != WR_OPTION_LIST)
+        return assign(load, as_flag(load, text), origin, why);
+    for (size_t length = strcspn(text, "\n"); *text != '\0'; length = strcspn(text, "\n")) {
+        const char *line = length > 0 ? keep((struct wr_span){text, length}) : "";
+        if (line == NULL)
+            wr_buf_append_string(why, ": out of memory");
+        if (line == NULL || (length > 0 && !assign(load, line, origin, why)))
+            return false;
+        text += length + (text[length] == '\n');
+    }
+    return true;
+}
+
+/* `variable` is NAME=TEXT, and its option's name begins at `at`. False after a complaint. */
+static bool take_variable(struct load *load, const char *variable, size_t at)
+{
+    char word[NAME_MAX_BYTES], memory[WR_CONFIG_WHY_BYTES] = "";
+    size_t bytes = strcspn(variable, "=");
+    struct wr_buf why;
+    wr_buf_init_fixed(&why, memory, sizeof memory);
+    if (variable[bytes] == '\0' || variable[bytes + 1] == '\0')
+        return true; /* empty is not set */
+    bool is_known = find_key(load, lower(variable + at, bytes - at, word));
+    if (is_known && assign_lines(load, variable + bytes + 1, &why))
+        return true;
+    if (!is_known) {
+        wr_buf_append_string(&why, " is unknown");
+        append_nearest(&why, load, word);
+    }
+    wr_complain("the environment's %.*s%s", (int)bytes, variable, memory);
+    return false;
+}
+
+/* Variables that begin with WEIR_CRAWL_. */
+static bool take_variables(struct load *load, const char *section)
+{
+    extern char **environ;
+    char prefix[NAME_MAX_BYTES] = "WEIR_";
+    size_t length = strlen(prefix);
+    for (; *section != '\0' && length < sizeof prefix - 2; section++)
+        prefix[length++] = (char)(*section - 'a' + 'A'); /* they are letters */
+    prefix[length++] = '_';
+    for (size_t i = 0; environ != NULL && environ[i] != NULL; i++)
+        if (strncmp(environ[i], prefix, length) == 0 && !take_variable(load, environ[i], length))
+            return false;
+    return true;
+}
+
+/* ---- both ---- */
+
+/* The file that is named, "" is none. */
+static const char *name_file(const struct wr_sources *sources)
+{
+    const char *path = sources->path != NULL ? sources->path : getenv("WEIR_CONFIG");
+    return path != NULL && path[0] != '\0' ? path : NULL;
+}
+
+bool wr_sources_load(const struct wr_usage *usage, void *settings)
+{
+    struct wr_sources *sources = usage->section != NULL ? wr_options_sources(usage, settings) : NULL;
+    struct load load = {.usage = usage, .settings = settings, .section = usage};
+    char why[WR_CONFIG_WHY_BYTES];
+    if (sources == NULL)
+        return true;
+    if (!take_variables(&load, usage->section))
+        return false;
+    load.section = NULL;
+    if (wr_pace_has(usage) && !take_variables(&load, "pace"))
+        return false;
+    sources->file = name_file(sources);
+    if (sources->file == NULL || read_file(&load, sources->file, why, sizeof why) == 0)
+        return true;
+    wr_complain("%s", why);
+    return false;
+}
+
+/* ---- as words ---- */
+
+static bool is_said_here(struct wr_whence origin)
+{
+    return origin.kind == WR_FROM_FILE || origin.kind == WR_FROM_ENVIRONMENT;
+}
+
+/* Ends in NUL, and so do they all. */
+static void append_word(struct wr_buf *buf, const struct wr_option *option, const void *settings, const char *item)
+{
+    wr_buf_append_string(buf, "--");
+    wr_buf_append_string(buf, option->name);
+    wr_buf_append_char(buf, '=');
+    if (item != NULL)
+        wr_buf_append_string(buf, item);
+    else
+        wr_option_append(buf, option, settings);
+    wr_buf_append_char(buf, '\0');
+}
+
+static void append_named(struct wr_buf *buf, const struct wr_pace_texts *texts)
+{
+    for (size_t i = 0; wr_pace_name(i) != NULL; i++)
+        if (is_said_here(texts->of[i])) {
+            wr_buf_append_string(buf, "--set=pace.");
+            wr_buf_append_string(buf, wr_pace_name(i));
+            wr_buf_append_char(buf, '=');
+            wr_buf_append_string(buf, texts->text[i]);
+            wr_buf_append_char(buf, '\0');
+        }
+}
+
+static void append_words(struct wr_buf *buf, const struct wr_usage *usage, void *settings)
+{
+    const struct wr_sources *sources = wr_options_sources(usage, settings);
+    for (size_t i = 0; i < usage->count; i++) {
+        const struct wr_option *option = &usage->options[i];
+        const void *field = (const char *)settings + option->offset;
+        const struct wr_option_list *list = field;
+        if (option->kind == WR_OPTION_SET)
+            append_named(buf, field);
+        if (!is_said_here(sources->of[i]))
+            continue;
+        if (option->kind != WR_OPTION_LIST)
+            append_word(buf, option, settings, NULL);
+        for (size_t item = 0; option->kind == WR_OPTION_LIST && item < list->count; item++)
+            append_word(buf, option, settings, list->items[item]);
+    }
+}
+
+char **wr_sources_words(const struct wr_usage *usage, void *settings, int *ret_count)
+{
+    struct wr_buf buf;
+    size_t count = 0;
+    wr_buf_init(&buf, wr_allocator_or_system(NULL), SIZE_MAX / 4);
+    append_words(&buf, usage, settings);
+    for (size_t i = 0; i < buf.length; i++)
+        count += buf.bytes[i] == '\0';
+    char **words = buf.error == 0 ? malloc((count + 1) * sizeof *words + buf.length) : NULL;
+    if (words != NULL) {
+        char *text = (char *)(words + count + 1);
+        if (buf.length > 0)
+            memcpy(text, buf.bytes, buf.length);
+        for (size_t i = 0; i < count; i++, text += strlen(text) + 1)
+            words[i] = text;
+        words[count] = NULL;
+        *ret_count = (int)count;
+    }
+    wr_buf_release(&buf);
+    return words;
+}
+
+/* ---- the check ---- */
+
+/* A command that has nothing but a pace. */
+struct pacing {
+    struct wr_sources sources;
+    struct wr_pace_flags pace;
+};
+
+static int check_pace(const char *path, char *ret_why, size_t why_bytes)
+{
+    static const struct wr_option options[] = {WR_PACE_OPTIONS(struct pacing, pace),
+                                               WR_CONFIG_OPTION(struct pacing, sources)};
+    static const struct wr_usage usage = {.options = options, .count = sizeof options / sizeof options[0]};
+    struct pacing pacing = {.sources = {.path = path}};
+    struct load load = {.usage = &usage, .settings = &pacing};
+    weir_pace_options pace;
+    int error = read_file(&load, path, ret_why, why_bytes);
+    if (error == 0 && wr_pace_join(&pacing.pace, &pace) != 0) {
+        snprintf(ret_why, why_bytes, "%s: %s", path, weir_error_detail());
+        error = WEIR_E_INVAL;
+    }
+    return error;
+}
+
+int wr_sources_check(const char *path, char *ret_why, size_t why_bytes)
+{
+    int error = check_pace(path, ret_why, why_bytes);
+    for (size_t i = 0; error == 0 && wr_sections[i] != NULL; i++) { /* each has its own view of pace */
+        struct load load = {.usage = wr_sections[i]};
+        error = read_file(&load, path, ret_why, why_bytes);
+    }
+    return error;
+}

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir config, and settings from files and the environment. Arguments: the program, and the source folder."""
+import json
+import os
+import re
+import sys
+import tempfile
+
+import cases
+from program import refusal, weir
+
+SECTIONS = ('crawl', 'fetch', 'warm')
+
+
+class _File:
+    """A file of settings: with _File('crawl: {depth: 5}') as path: …"""
+
+    def __init__(self, text):
+        self.text = text.encode() if isinstance(text, str) else text
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        path = os.path.join(self.folder.name, 'weir.yaml')
+        with open(path, 'wb') as file:
+            file.write(self.text)
+        return path
+
+    def __exit__(self, *_):
+        self.folder.cleanup()
+
+
+def _source(*path):
+    with open(os.path.join(sys.argv[2], *path), encoding='utf-8') as file:
+        return file.read()
+
+
+def _settings(*words, **variables):
+    run = weir('config', *words, '--json', env=dict(os.environ, **variables))
+    assert run.returncode == 0 and run.stderr == '', run
+    return json.loads(run.stdout)
+
+
+def _names(command):
+    """The options of its --help that are settings."""
+    options = re.findall(r'^  --([a-z0-9-]+)', weir(command, '--help').stdout, re.M)
+    return [name for name in options if name not in ('config', 'set')]
+
+
+def _pace_names():
+    table = _source('src', 'cli', 'kit', 'pace.c')
+    names = re.findall(r'^ +\{"([a-z0-9-]+)", \.?h', table, re.M)
+    assert len(names) > 40, names
+    return names
+
+
+def every_option_of_help_is_printed_with_its_default():
+    for command in SECTIONS:
+        shown = _settings(command)
+        assert list(shown[command]) == _names(command), command
+        assert {setting['from'] for section in shown.values() for setting in section.values()} == {'default'}
+    assert _settings('crawl')['crawl']['depth'] == {'value': 20, 'from': 'default'}
+
+
+def every_number_of_the_pace_is_printed_once():
+    shown = _settings('crawl')
+    flags = {'profile': 'pace'}
+    for name in _pace_names():
+        assert (name in shown['pace']) != (flags.get(name, name) in shown['crawl']), name
+    assert set(shown['pace']) <= set(_pace_names())
+
+
+def where_each_setting_came_from_is_printed():
+    with _File('pace:\n  max-rate: 4\n  open: 30s\ncrawl:\n  depth: 5\n  max-pages: 9\n') as path:
+        shown = _settings('crawl', '--config', path, '--max-pages', '7', WEIR_CRAWL_SCOPE='any', WEIR_PACE_PROBES='2')
+        assert shown['crawl']['depth'] == {'value': 5, 'from': 'file', 'file': path, 'line': 5}
+        assert shown['crawl']['max-rate'] == {'value': '4', 'from': 'file', 'file': path, 'line': 2}
+        assert shown['crawl']['max-pages'] == {'value': 7, 'from': 'flag'}
+        assert shown['crawl']['scope'] == {'value': 'any', 'from': 'environment'}
+        assert shown['pace']['open'] == {'value': '30s', 'from': 'file', 'file': path, 'line': 3}
+        assert shown['pace']['probes'] == {'value': 2, 'from': 'environment'}
+        text = weir('config', 'crawl', env=dict(os.environ, WEIR_CONFIG=path)).stdout
+        assert re.search(rf'^  depth: 5 +# {re.escape(path)}:5$', text, re.M), text
+        assert re.search(r'^  scope: host +# default$', text, re.M), text
+        assert set(_settings('--config', path)) == {'pace', *SECTIONS}
+
+
+def what_is_printed_is_a_sound_file_that_says_the_same():
+    odd = 'crawl: {out: "a b: #c", user-agent: "t\\u00e9st", exclude: ["*x*", "[1]"], proxy: "http://p:8080"}\n'
+    with _File(odd) as path:
+        for words in ([], ['crawl'], ['crawl', '--config', path], ['warm', '--pace', 'unlimited']):
+            with _File(weir('config', *words).stdout) as again:
+                assert weir('config', 'check', again).stdout == f'{again} is sound\n', words
+                before, after = _settings(*words), _settings(*words[:1], '--config', again)
+                values = [{name: setting['value'] for section in shown.values() for name, setting in section.items()}
+                          for shown in (before, after)]
+                assert values[0] == values[1], words
+
+
+def secrets_are_not_shown():
+    text = 'crawl: {header: ["Authorization: s3cret"], proxy: "http://me:s3cret@proxy:1"}\n'
+    with _File(text) as path:
+        for words in (['crawl'], ['crawl', '--json'], ['crawl', '--header', 'X: s3cret']):
+            run = weir('config', *words, '--config', path)
+            assert run.returncode == 0 and 's3cret' not in run.stdout + run.stderr and '(hidden)' in run.stdout, run
+    with _File('crawl: {header: ["s3cret"]}\n') as path:
+        run = weir('config', 'check', path)
+        assert run.returncode == 1 and 's3cret' not in run.stdout + run.stderr, run
+
+
+def nothing_is_done():
+    with tempfile.TemporaryDirectory() as folder:
+        for words in (['crawl', 'http://127.0.0.1:1/', '--allow-private'], ['fetch', 'http://127.0.0.1:1/'], ['warm'],
+                      []):
+            assert weir('config', *words, cwd=folder).returncode == 0
+        assert os.listdir(folder) == []
+
+
+def check_says_where_a_file_is_wrong_and_what_would_be_right():
+    rows = (
+        ('crawl:\n  dpeth: 5\n', 2, 3, 'unknown key "dpeth" in crawl; did you mean depth?'),
+        ('fetch: {redirects: x}\n', 1, 20, 'redirects: number "x": not a digit at character 1; use 0 ... 1000'),
+        ('warm: {min-hit-ratio: 101}\n', 1, 23, 'min-hit-ratio: number "101": too large; use 0 ... 100'),
+        ('crwl: {}\n', 1, 1, 'unknown key "crwl" in the file; did you mean "crawl"?'),
+        ('pace: {attempts: 101}\n', 1, 18, 'attempts: number "101": too large; use 1 ... 100'),
+        ('crawl: {statuses: 403=never}\n', 1, 19, None),
+        ('crawl: {include: "re:("}\n', 1, 18, None),
+        ('crawl: {depth: 1, depth: 2}\n', 1, 19, 'depth stands here for the second time; leave one of them out'),
+    )
+    for text, line, column, problem in rows:
+        with _File(text) as path:
+            run = weir('config', 'check', path, env=dict(os.environ, WEIR_CRAWL_DPETH='1'))
+            assert run.returncode == 1 and run.stdout == '' and run.stderr.count('\n') == 1, run
+            assert run.stderr.startswith(f'weir config check: {path}:{line}:{column}: '), run.stderr
+            told = json.loads(weir('config', 'check', '--json', path).stdout)
+            assert (told['sound'], told['line'], told['column']) == (False, line, column), told
+            assert problem in (None, told['problem']) and told['problem'] in run.stderr, told
+    with _File('pace: {min-rate: 5, rate-ceiling: 4}\n') as path:
+        told = json.loads(weir('config', 'check', path, '--json').stdout)
+        assert told == {'file': path, 'sound': False,
+                        'problem': 'pace: the option min-rate is above rate-ceiling; it must be at most that'}, told
+    assert 'No such file' in weir('config', 'check', '/nonexistent').stderr
+    assert 'expected FILE' in refusal('config', 'check')
+
+
+def hostile_files_end_in_one_line():
+    deep = '[' * 100000
+    for text in (b'crawl: &a {depth: 1}\nfetch: *a\n', b'crawl: !x {}\n', f'rules: {deep}'.encode(),
+                 f'crawl: {{exclude: {deep}'.encode(), b'crawl:\n  depth: 5\x00\n', b'crawl: {out: "\xff"}\n',
+                 b'crawl: {}\n' * 2, b'a' * 1000000, b'#' * (1 << 20) + b'\n#', b'{' * 1000000, b'\x00' * 100,
+                 b'crawl: {' + b'depth: 1, ' * 50000 + b'}\n', b'- ' * 400000, b'\xfe\xff\x00c'):
+        with _File(text) as path:
+            run = weir('config', 'check', path)
+            assert run.returncode == 1 and run.stdout == '' and run.stderr.count('\n') == 1, (text[:40], run)
+            assert len(run.stderr) < 1000, (text[:40], run.stderr)
+    assert weir('config', 'check', '/').returncode == 1
+
+
+def file_that_is_wrong_anywhere_is_refused_by_every_command():
+    with _File('warm: {paes: 1}\n') as path, tempfile.TemporaryDirectory() as folder:
+        for command in SECTIONS:
+            run = weir(command, '--config', path, 'http://127.0.0.1:1/', cwd=folder)
+            assert run.returncode == 2 and f'weir {command}: {path}:1:8: unknown key "paes"' in run.stderr, run
+        assert os.listdir(folder) == []
+
+
+def flags_can_be_taken_back():
+    with _File('crawl: {quiet: true, sitemaps: true}\n') as path:
+        shown = _settings('crawl', '--config', path, '--quiet=false')
+        assert shown['crawl']['quiet'] == {'value': False, 'from': 'flag'}
+        assert shown['crawl']['sitemaps']['value'] is True
+
+
+def pacing_that_is_off_is_for_own_servers():
+    with tempfile.TemporaryDirectory() as folder:
+        for command in SECTIONS:
+            run = weir(command, '--set', 'pace.off=true', 'http://a.example/', cwd=folder)
+            assert run.returncode == 2 and 'servers of your own' in run.stderr, run
+        run = weir('fetch', '--set', 'pace.off=true', '--allow-private', '--attempts', '1', '--ignore-robots',
+                   'http://127.0.0.1:1/', cwd=folder)
+        assert run.returncode == 1 and 'pacing is off' in run.stderr, run
+
+
+def words_that_make_no_sense_are_refused():
+    assert 'did you mean "weir config crawl"' in refusal('config', 'crawk')
+    assert 'unexpected "crawl"' in refusal('config', '--config', '/dev/null', 'crawl')
+    assert 'unknown option --depth' in refusal('config', '--depth', '5')
+    assert 'unknown option --dpeth' in refusal('config', 'crawl', '--dpeth', '5')
+
+
+def commands_and_options_are_completed():
+    def offered(*words):
+        return [line.split('\t')[0] for line in weir('complete', '--', *words).stdout.splitlines()]
+    assert offered('config', 'c') == ['check', 'crawl']
+    assert offered('config', 'crawl', '--max-p') == ['--max-pages']
+    assert offered('config', 'crawl', '--config', '') == [':files']
+    assert offered('config', 'check', '') == [':files']
+    assert offered('crawl', '--set', 'pace.ope') == ['pace.open=']
+    assert offered('crawl', '--set=pace.ope') == ['--set=pace.open=']
+    assert set(offered('fetch', '--set', '')) == {f'pace.{name}=' for name in _pace_names()}
+
+
+def example_of_the_guide_is_sound():
+    guide = _source('docs', 'guide', 'configuring.md')
+    examples = re.findall(r'^```yaml\n(.*?)^```', guide, re.M | re.S)
+    page = _source('man', 'weir.yaml.5')
+    examples += [text for text in re.findall(r'^\.Bd -literal -offset indent\n(.*?)^\.Ed', page, re.M | re.S)]
+    assert len(examples) >= 3 and any(len(text.split('\n')) > 60 for text in examples)
+    for text in examples:
+        with _File(text) as path:
+            run = weir('config', 'check', path)
+            assert run.returncode == 0, run.stderr
+
+
+def every_name_of_the_pace_is_in_the_manual():
+    page = _source('man', 'weir.yaml.5').split('.Sh PACE')[1].split('.Sh EXAMPLES')[0]
+    assert re.findall(r'^\.It Cm (\S+)$', page, re.M) == _pace_names()
+
+
+if __name__ == '__main__':
+    cases.main()
