@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir crawl, fetch and warm with settings from a file and the environment, against a real nginx. The first argument is
+the program."""
+import collections
+import json
+import os
+import subprocess
+import sys
+
+from site_rig import PAGES, Folder, all_of, cases, site
+
+SETTINGS = '''
+pace:
+  profile: strict
+  interval: 80ms
+  open: 20s
+crawl:
+  allow-private: true
+  user-agent: tester/1.0
+  exclude: ["*/p7.html"]
+  max-pages: 12
+'''
+SECRET = '''
+crawl:
+  allow-private: true
+  pace: unlimited
+  max-pages: 12
+  header: ["X-Test: s3cret"]
+'''
+
+
+def _run(folder, *words, **variables):
+    return subprocess.run([os.path.abspath(sys.argv[1]), *words], cwd=folder.name, capture_output=True, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL, env=dict(os.environ, **variables))
+
+
+def _gaps(nginx, over=4):
+    times = [at for at, *_ in nginx.log()]
+    return [b - a for a, b in zip(times, times[over:])]
+
+
+def crawl_goes_by_its_file():
+    with site() as nginx, Folder() as folder:
+        folder.write('weir.yaml', SETTINGS)
+        run = _run(folder, 'crawl', '--config', 'weir.yaml', nginx.url)
+        assert run.returncode == 0, run
+        assert len(folder.by_url()) == 12 and f'{nginx.url}/p7.html' not in folder.by_url()
+        assert {agent for *_, agent, _ in nginx.log()} == {'tester/1.0'}, nginx.log()
+        assert min(_gaps(nginx)) >= 0.12  # five in a row have 320 ms between them; nginx may be late
+
+
+def environment_counts_before_the_file_and_flags_before_both():
+    with site() as nginx, Folder() as folder:
+        folder.write('weir.yaml', SETTINGS)
+        run = _run(folder, 'crawl', '--user-agent', 'flag/1.0', '--pace', 'unlimited', '--interval', '0', nginx.url,
+                   WEIR_CONFIG='weir.yaml', WEIR_CRAWL_MAX_PAGES='20', WEIR_CRAWL_USER_AGENT='environment/1.0')
+        assert run.returncode == 0, run
+        assert len(folder.by_url()) == 20
+        assert {agent for *_, agent, _ in nginx.log()} == {'flag/1.0'}
+
+
+def job_that_goes_on_keeps_what_the_file_said_when_it_was_begun():
+    with site() as nginx, Folder() as folder:
+        folder.write('weir.yaml', SETTINGS.replace('max-pages: 12', 'max-time: 1s'))
+        run = _run(folder, 'crawl', '--config', 'weir.yaml', nginx.url)
+        before = set(folder.by_url())
+        assert run.returncode == 3 and 2 <= len(before) < PAGES, run
+        folder.write('weir.yaml', 'crawl: {user-agent: other/1.0, exclude: ["*"], max-time: 9ms}\npace: {open: 30s}\n')
+        run = _run(folder, 'crawl', '--resume', '--max-time', '0', '--config', 'weir.yaml')
+        assert run.returncode == 0, run
+        assert set(folder.by_url()) == all_of(nginx) - {f'{nginx.url}/p7.html'}
+        assert {agent for *_, agent, _ in nginx.log()} == {'tester/1.0'}
+        assert max(collections.Counter(path for _, _, path, *_ in nginx.log()).values()) == 1
+        assert min(_gaps(nginx)) >= 0.12
+
+
+def site_that_is_visited_again_is_asked_as_the_file_said_when_it_was_begun():
+    with site() as nginx, Folder() as folder:
+        folder.write('weir.yaml', SETTINGS.replace('interval: 80ms', 'interval: 5ms'))
+        assert _run(folder, 'crawl', '--config', 'weir.yaml', nginx.url).returncode == 0
+        run = _run(folder, 'crawl', '--recrawl', '--out', 'new.jsonl')
+        assert run.returncode == 0 and len(folder.by_url('new.jsonl')) == 12, run
+        assert {agent for *_, agent, _ in nginx.log()} == {'tester/1.0'}
+
+
+def secrets_of_a_file_are_not_kept_and_come_from_it_again():
+    with site() as nginx, Folder() as folder:
+        folder.write('weir.yaml', SECRET)
+        assert _run(folder, 'crawl', '--config', 'weir.yaml', '--max-bytes', '1', nginx.url).returncode == 3
+        for name in os.listdir(folder.name):
+            with open(folder.path(name), 'rb') as file:
+                assert name == 'weir.yaml' or b's3cret' not in file.read(), name
+        run = _run(folder, 'crawl', '--resume')
+        assert run.returncode == 2 and 'was begun with --header' in run.stderr, run
+        assert _run(folder, 'crawl', '--resume', '--max-bytes', '0', '--config', 'weir.yaml').returncode == 0
+        assert {test for _, _, path, *_, test in nginx.log() if path != '/robots.txt'} == {'s3cret'}, nginx.log()
+
+
+def fetch_and_warm_go_by_the_same_pace():
+    with site() as nginx, Folder() as folder:
+        folder.write('weir.yaml', 'pace: {profile: strict, interval: 80ms, max-hosts: 10, shards: 2, ttl: 5m}\n'
+                                  'fetch: {allow-private: true}\nwarm: {allow-private: true, json: true}\n')
+        urls = [f'{nginx.url}/p{number}.html' for number in range(10)]
+        run = _run(folder, 'fetch', *urls, WEIR_CONFIG='weir.yaml')
+        assert run.returncode == 0 and len(run.stdout.splitlines()) == 10, run
+        assert min(_gaps(nginx)) >= 0.12
+        run = _run(folder, 'warm', *urls, WEIR_CONFIG='weir.yaml')
+        assert run.returncode == 0 and json.loads(run.stdout), run
+        assert min(_gaps(nginx)) >= 0.12
+
+
+if __name__ == '__main__':
+    cases.main()
