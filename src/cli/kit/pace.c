@@ -207,8 +207,7 @@ bool wr_pace_assign(const struct wr_usage *usage, size_t index, const char *text
                     void *settings, struct wr_buf *why)
 {
     const char *flag = wr_pace_flag(index);
-    const struct wr_option *option =
-        usage != NULL && wr_pace_has(usage) ? wr_option_find(usage, flag, strlen(flag)) : NULL;
+    const struct wr_option *option = wr_pace_has(usage) ? wr_option_find(usage, flag, strlen(flag)) : NULL;
     weir_pace_options pace;
     struct wr_pace_more more;
     origin.is_shared = true;

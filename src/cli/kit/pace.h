@@ -70,8 +70,7 @@ const char *wr_pace_flag(size_t index);
 /* Whether the command paces hosts. */
 bool wr_pace_has(const struct wr_usage *usage);
 
-/* As wr_option_assign, for the command's option of the same meaning if it has one. `usage` may be NULL if `settings`
- * is. */
+/* As wr_option_assign, for the command's option of the same meaning if it has one. */
 bool wr_pace_assign(const struct wr_usage *usage, size_t index, const char *text, struct wr_whence origin,
                     void *settings, struct wr_buf *why);
 

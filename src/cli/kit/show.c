@@ -48,8 +48,8 @@ struct line {
 /* Whether YAML takes it for the text that it is. */
 static bool is_plain(struct wr_span text)
 {
-    if (text.bytes == 0 || text.data[0] == '-' || wr_span_is(text, "null") || wr_span_is(text, "true") ||
-        wr_span_is(text, "false"))
+    if (text.data == NULL || text.bytes == 0 || text.data[0] == '-' || wr_span_is(text, "null") ||
+        wr_span_is(text, "true") || wr_span_is(text, "false"))
         return false;
     for (size_t i = 0; i < text.bytes; i++)
         if (!wr_ascii_is_alnum(text.data[i]) && strchr("._/-", text.data[i]) == NULL)
@@ -61,6 +61,8 @@ static bool is_plain(struct wr_span text)
 static bool is_bare(struct wr_span text)
 {
     size_t digits = 0, points = 0;
+    if (text.data == NULL)
+        return false;
     for (size_t i = 0; i < text.bytes; i++) {
         digits += wr_ascii_is_digit(text.data[i]);
         points += text.data[i] == '.' && i > 0 && i + 1 < text.bytes;
