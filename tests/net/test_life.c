@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_life.c - transfers are started, cancelled and closed at any moment, and nothing is left behind (K3, L1, V6). */
+#include <unistd.h>
+
 #include "net/rig.h"
 
 #include "base/rng.h"
@@ -296,6 +298,22 @@ static void note_fate(struct crowd *crowd, const struct got *got)
     crowd->ends[got->result.end]++;
 }
 
+/* On a busy machine some fates come late: there are more until each was met. */
+static bool is_enough(const struct crowd *crowd)
+{
+    static const enum wr_net_end wanted[] = {WR_NET_DONE,    WR_NET_CANCELLED, WR_NET_REFUSED,
+                                             WR_NET_NO_NAME, WR_NET_CONNECT,   WR_NET_PROTOCOL};
+    bool is_met = true;
+
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        is_met = is_met && crowd->ends[wanted[i]] > 0;
+    if (!is_met && crowd->started >= 3 * FATES)
+        for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+            print_error("%s: %d\n", wr_net_end_name(wanted[i]), crowd->ends[wanted[i]]);
+    assert_true(is_met || crowd->started < 3 * FATES);
+    return is_met && crowd->started >= FATES;
+}
+
 /* Starts one that is not under way, cancels another now and then. */
 static void stir(struct crowd *crowd)
 {
@@ -309,7 +327,7 @@ static void stir(struct crowd *crowd)
         }
         if (got->transfer != NULL && now >= crowd->cancel_at[i])
             wr_net_cancel(got->transfer);
-        if (got->transfer != NULL || crowd->started == FATES)
+        if (got->transfer != NULL || is_enough(crowd))
             continue;
         memset(got, 0, sizeof *got);
         got->stop_after = wr_rng_below(&crowd->rng, 4) == 0 ? 2 : 0;
@@ -339,7 +357,7 @@ static void transfers_of_every_fate_leave_nothing_behind(void **state)
     (void)state;
     memset(&crowd, 0, sizeof crowd);
     wr_rng_init(&crowd.rng, weir_test_seed());
-    options.connect_ns = options.first_byte_ns = options.speed_ns = 40 * MS * SLOW;
+    options.connect_ns = options.first_byte_ns = options.speed_ns = 200 * MS * SLOW;
     options.connections_max = 20;
     rig_set_up(&crowd.rig, options);
     crowd.rig.names[0] = (struct rig_name){"site.example", {"127.0.0.1"}};
@@ -351,14 +369,13 @@ static void transfers_of_every_fate_leave_nothing_behind(void **state)
     snprintf(crowd.urls[7], sizeof crowd.urls[7], "http://127.0.0.1:%d/", hostile_refuse(crowd.rig.server));
     crowd.got = calloc(AT_ONCE, sizeof *crowd.got);
     assert_non_null(crowd.got);
-    while (crowd.ended < FATES) {
+    while (!is_enough(&crowd) || crowd.ended < crowd.started) {
         stir(&crowd);
         (void)uv_run(&crowd.rig.loop, UV_RUN_NOWAIT);
+        (void)usleep(500); /* the servers need the processor, too */
         wr_net_stats(crowd.rig.net, &stats);
         assert_true(stats.transfers <= AT_ONCE && stats.connections <= 20);
     }
-    assert_true(crowd.ends[WR_NET_DONE] > 0 && crowd.ends[WR_NET_CANCELLED] > 0 && crowd.ends[WR_NET_REFUSED] > 0);
-    assert_true(crowd.ends[WR_NET_NO_NAME] > 0 && crowd.ends[WR_NET_CONNECT] > 0 && crowd.ends[WR_NET_PROTOCOL] > 0);
     rig_tear_down(&crowd.rig);
     free(crowd.got);
 }
