@@ -390,7 +390,7 @@ struct wr_store_query {
  * found out while reading goes to `done`.
  */
 #define WR_STORE_READS_MAX 4096
-#define WR_STORE_WALK 65536
+#define WR_STORE_WALK 16384
 int wr_store_read(struct wr_store *store, const struct wr_store_query *query);
 
 struct wr_store_stats {

@@ -131,19 +131,31 @@ static bool give_damaged(struct wr_sqlite *sqlite, sqlite3_stmt *statement, cons
     return true;
 }
 
-/* `last`: the row at which the reading ended because that was enough; 0: it went as far as it may. */
-static int find_next(struct wr_sqlite *sqlite, const struct wr_store_query *query, int64_t last, int64_t *ret_next)
+static int read_number(struct wr_sqlite *sqlite, sqlite3_stmt *statement, int64_t *ret_number)
 {
-    sqlite3_stmt *statement = sqlite->statements[WR_SQL_READ_LAST_TASK];
     int code = sqlite3_step(statement);
-    int64_t newest = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-
+    if (code == SQLITE_ROW)
+        *ret_number = sqlite3_column_int64(statement, 0);
     (void)sqlite3_reset(statement);
-    if (code != SQLITE_ROW)
-        return wr_sqlite_error(sqlite, code);
-    int64_t end = last != 0 ? last : walk_end(query);
-    *ret_next = end < newest ? end : 0;
-    return 0;
+    return code == SQLITE_ROW ? 0 : wr_sqlite_error(sqlite, code);
+}
+
+/* `last`: the row at which the reading ended because that was enough; 0: it went as far as it may. Where it met none of
+ * the job's, those of other jobs are passed over at once: jobs seldom alternate, so that this is seldom. */
+static int find_next(struct wr_sqlite *sqlite, const struct wr_store_query *query, int64_t last, bool met_none)
+{
+    sqlite3_stmt *after = sqlite->statements[WR_SQL_READ_NEXT_TASK];
+    int64_t end = last != 0 ? last : walk_end(query), newest = 0, next = 0;
+    int error = read_number(sqlite, sqlite->statements[WR_SQL_READ_LAST_TASK], &newest);
+
+    if (error == 0 && met_none && end < newest) {
+        wr_bind_numbers(after, 1, (const int64_t[]){query->job, end}, 2);
+        error = read_number(sqlite, after, &next);
+        end = next > 0 ? next - 1 : newest;
+    }
+    if (error == 0)
+        *query->ret_next = end < newest ? end : 0;
+    return error;
 }
 
 int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *query, int64_t wall_now)
@@ -174,6 +186,6 @@ int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *quer
     if (error == 0 && query->what == WR_STORE_TASKS && query->ret_accepted != NULL)
         error = wr_sqlite_host_accepted(sqlite, query->job, query->key, query->ret_accepted);
     if (error == 0 && query->what == WR_STORE_ALL_TASKS && query->ret_next != NULL)
-        error = find_next(sqlite, query, last, query->ret_next);
+        error = find_next(sqlite, query, last, count == 0);
     return error;
 }

@@ -190,6 +190,8 @@ static const char *const sql[WR_SQL_COUNT] = {
         ANY_TASKS(COUNT_BEFORE) "t.id = (SELECT id FROM tasks WHERE job = ?1 AND fingerprint = ?2)",
     [WR_SQL_READ_ALL_TASKS] = ANY_TASKS("0") "t.id > ?2 AND t.id <= ?4 AND t.job = ?1 ORDER BY t.id",
     [WR_SQL_READ_LAST_TASK] = "SELECT coalesce(max(id), 0) FROM tasks",
+    [WR_SQL_READ_NEXT_TASK] =
+        "SELECT coalesce(min(id), 0) FROM tasks INDEXED BY tasks_known WHERE job = ?1 AND id > ?2",
     [WR_SQL_READ_ROBOTS] =
         "SELECT url, kind, text, etag, modified, max_age_ms, fetched_at_ms FROM robots WHERE url = ?1",
     [WR_SQL_READ_FREE] =
