@@ -74,7 +74,7 @@ def page_has_charts_of_pace_waits_and_statuses():
         widths = [float(attributes['width']) for name, attributes in page.tags if name == 'rect']
         assert widths == [100, 11.11, 22.22, 100, 14.29], widths
         [curve] = [attributes['d'] for name, attributes in page.tags if attributes.get('class') == 'pace']
-        assert curve.count('M') == 1 and curve.count('L') == 5 and curve.startswith('M206.3 '), curve  # the first step is not known
+        assert curve.count('M') == 1 and curve.count('L') == 5 and curve.startswith('M149.1 '), curve  # the first step is not known
         assert weir('report', '--html', '-', cwd=folder).stdout.startswith('<!DOCTYPE html>')
 
 

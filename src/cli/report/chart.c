@@ -12,7 +12,7 @@
 #include "cli/kit/figures.h"
 #include "cli/report/html.h"
 
-#define WIDTH 600
+#define WIDTH 400 /* about as many pixels, on a phone and beside another: labels keep their size */
 #define LEFT 52
 #define RIGHT 8
 #define TOP 10

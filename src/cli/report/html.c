@@ -33,8 +33,12 @@ static const char head[] =
     "th, td { text-align: right; padding: .25rem .5rem; border-bottom: 1px solid var(--line); white-space: nowrap; }\n"
     "th[scope=row], .left { text-align: left; white-space: normal; } th[scope=row] { font-weight: 400;"
     " min-width: 8rem; }\n"
+    ".wide th[scope=row] { min-width: 11rem; } .wide td.left { min-width: 19rem; overflow-wrap: normal; }\n"
     ".bars td:last-child { width: 60%; } .bars svg { display: block; width: 100%; height: .75rem; }\n"
-    "figure { margin: 0 0 1rem; } figure svg { display: block; width: 100%; height: auto; }\n"
+    ".totals { max-width: 32rem; }\n"
+    ".courses { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); gap: 1rem 2rem;"
+    " align-items: end; }\n"
+    "figure { margin: 0; } figure svg { display: block; width: 100%; height: auto; }\n"
     "svg text { font-size: 12px; fill: var(--faint); } rect { fill: var(--bar); } .bad rect { fill: var(--bad); }\n"
     "path { fill: none; } .axis { stroke: var(--line); } .pace { stroke: var(--bar); stroke-width: 2; }\n"
     ".allowed { stroke: var(--faint); stroke-dasharray: 5 4; }\n"
@@ -97,7 +101,7 @@ static void write_totals(const struct wr_facts *facts, FILE *out)
     write_words(out, "Why: ", facts->why, "", "");
     write_words(out, facts->failed > 1 ? "Failed, for example: " : "Failed: ", facts->failed_url, ": ",
                 facts->failed_why);
-    fputs("<h2>Totals</h2>\n<table>\n<caption>Of this run</caption>\n<tbody>\n", out);
+    fputs("<h2>Totals</h2>\n<table class=\"totals\">\n<caption>Of this run</caption>\n<tbody>\n", out);
     write_row(out, "pages fetched", facts->fetched);
     if (facts->unchanged > 0)
         write_row(out, "of them unchanged", facts->unchanged);
@@ -181,10 +185,11 @@ static void write_courses(const struct wr_facts *facts, FILE *out)
 {
     size_t shown = facts->host_count < COURSES_SHOWN ? facts->host_count : COURSES_SHOWN;
     fputs("<h2>Pace over time</h2>\n<p class=\"faint\">Starts a second, of the hosts that were asked most. Dashed: the "
-          "pace that is allowed, as known at the end.</p>\n",
+          "pace that is allowed, as known at the end.</p>\n<div class=\"courses\">\n",
           out);
     for (size_t i = 0; i < shown; i++)
         wr_html_course(facts, &facts->hosts[i], out);
+    fputs("</div>\n", out);
 }
 
 static void write_host(const struct wr_facts_host *host, FILE *out)

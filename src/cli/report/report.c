@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "base/parse.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
@@ -139,7 +140,7 @@ int wr_report_run(int argc, char **argv)
     if (error == WEIR_E_ABSENT)
         complain_absent(&settings, job);
     else if (error != 0)
-        wr_complain("--state: %s", weir_error_detail()[0] != '\0' ? weir_error_detail() : weir_error_text(error));
+        wr_complain("--state: %s", wr_error_words(error));
     status = error == 0 ? show(&settings, &found) : WR_EXIT_FAILED;
     free(found.text);
     return status;
