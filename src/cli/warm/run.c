@@ -139,6 +139,16 @@ static void ask_due(struct wr_warm *warm)
         ask_page(warm, page);
 }
 
+/* It is a page whatever sitemaps list, and at the pace of a new host who waits for them sees nothing for seconds. */
+static void ask_front(struct wr_warm *warm, struct wr_warm_site *site)
+{
+    if (!site->wants_front || site->wants_robots || site->is_reading || site->is_unreachable)
+        return;
+    site->wants_front = false;
+    if (site->pages.first != NULL)
+        ask_page(warm, wr_warm_queue_take(&site->pages));
+}
+
 static void ask_new(struct wr_warm *warm, struct wr_warm_site *site)
 {
     site->is_given |= site->pages.count >= WR_WARM_BATCH || wr_warm_site_is_read(site);
@@ -152,6 +162,7 @@ static bool ask_all(struct wr_warm *warm)
     bool has_more = false;
     ask_due(warm);
     for (struct wr_warm_site *site = warm->sites; site != NULL; site = site->next) {
+        ask_front(warm, site);
         wr_warm_site_read(site);
         ask_new(warm, site);
         has_more = has_more || site->pages.first != NULL || !wr_warm_site_is_read(site);

@@ -77,6 +77,7 @@ struct wr_warm_site {
     struct wr_warm_sitemap *sitemaps, **sitemaps_end;
     bool wants_robots;   /* its robots.txt is to be asked for sitemaps */
     bool wants_guesses;  /* and if it names none, they are looked for */
+    bool wants_front;    /* its front page is asked for before sitemaps */
     bool is_reading;     /* robots.txt or a sitemap is under way */
     bool has_listed;     /* a sitemap was read, or pages given */
     bool is_given;       /* pages were: there is nothing to wait for */

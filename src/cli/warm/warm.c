@@ -57,7 +57,7 @@ static bool add_site(struct wr_warm *warm, const struct wr_url *url)
     struct wr_warm_site *site = wr_warm_site_of(warm, url);
     if (site == NULL)
         return false;
-    site->wants_robots = site->wants_guesses = true;
+    site->wants_robots = site->wants_guesses = site->wants_front = true;
     return wr_warm_page_add(warm, site, &site->home) || warm->is_full;
 }
 

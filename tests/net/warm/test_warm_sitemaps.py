@@ -29,6 +29,13 @@ def a_hundred_thousand_pages_begin_at_once_and_end_at_max_pages():
         assert 'it ended at --max-pages 500' in run.stdout, run.stdout
 
 
+def the_front_page_does_not_wait_for_sitemaps():
+    with Site(server=ALL_HIT) as site:
+        site.warm('--interval', '20ms', site.url)
+        order = [path for _, _, path, *_ in site.log()]
+        assert order[:3] == ['/robots.txt', '/', '/sitemap.xml'], order
+
+
 def pages_begin_while_sitemaps_are_still_read():
     """U11: after the first hundred."""
     with Site(server=ALL_HIT + 'location = /map-slow.xml { limit_rate 30k; }') as site:
