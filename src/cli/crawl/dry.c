@@ -251,6 +251,12 @@ static void judge(const struct wr_dry *dry, struct wr_dry_host *host)
     host->allowed = is_shut || host->is_blocked ? 0 : host->pages - host->denied;
 }
 
+static int64_t robots_delay(const struct wr_dry *dry, const struct wr_robots *robots)
+{
+    double factor = dry->options->delay_factor != 0 ? dry->options->delay_factor : 1;
+    return (int64_t)((double)wr_robots_interval_ns(robots) * factor);
+}
+
 /* The gate that the crawl would have; what somebody set for the host takes the place of the crawl's own. */
 static void find_pace(struct wr_dry *dry, const struct known *known)
 {
@@ -267,7 +273,7 @@ static void find_pace(struct wr_dry *dry, const struct known *known)
         return;
     wr_gate_init(gate, &pace, host->is_known ? &known->memory : NULL, now, weir_wall_now());
     if (host->robots != NULL)
-        wr_gate_robots_delay(gate, wr_robots_interval_ns(host->robots), now);
+        wr_gate_robots_delay(gate, robots_delay(dry, host->robots), now);
     host->interval_ns = wr_gate_delay(gate, &pace, now);
     free(gate);
     double ns = (double)host->allowed * (double)host->interval_ns;

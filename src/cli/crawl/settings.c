@@ -259,6 +259,7 @@ static void copy_numbers(const crawl_settings *settings, struct wr_engine_option
 bool wr_crawl_options_make(const struct wr_crawl_settings *settings, struct wr_crawl_texts *ret_texts,
                            struct wr_engine_options *ret_options)
 {
+    struct wr_pace_more more;
     *ret_options = (struct wr_engine_options){
         .out_path = settings->out,
         .log_path = settings->log,
@@ -279,6 +280,9 @@ bool wr_crawl_options_make(const struct wr_crawl_settings *settings, struct wr_c
         .statuses = settings->statuses,
     };
     copy_numbers(settings, ret_options);
+    wr_pace_make_more(&settings->pace, &more);
+    ret_options->max_hosts = (uint32_t)more.max_hosts;
+    ret_options->delay_factor = more.delay_factor;
     memset(ret_texts->headers, 0, sizeof ret_texts->headers);
     memcpy(ret_texts->headers, settings->headers.items, settings->headers.count * sizeof ret_texts->headers[0]);
     if (settings->global_rate != NULL) /* checked when it was given */

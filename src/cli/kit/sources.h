@@ -9,7 +9,8 @@
  * A command's table of options is the schema of its section, so there is no second list. What is said of pace for all
  * commands (section pace, WEIR_PACE_..., --set pace.NAME=VALUE) gives way to what is said for one in the same place.
  *
- * The whole file is checked, whichever command reads it: a mistake in another's section is a mistake.
+ * The whole file is checked, whichever command reads it: a mistake in another's section is a mistake. Only rules are
+ * left to the daemon, and to weir config check.
  */
 #ifndef WR_CLI_KIT_SOURCES_H
 #define WR_CLI_KIT_SOURCES_H

@@ -107,6 +107,7 @@ void wr_host_set_rules(struct wr_plan *plan, struct wr_plan_host *host, bool is_
         int64_t ns = host->rules[i] != NULL ? wr_robots_interval_ns(host->rules[i]) : 0;
         longest_ns = ns > longest_ns ? ns : longest_ns;
     }
+    longest_ns = (int64_t)((double)longest_ns * plan->options.delay_factor);
     wr_gate_robots_delay(wr_host_gate_of(host), longest_ns, now);
 }
 

@@ -43,6 +43,7 @@ static int check(const struct wr_plan_options *given, struct wr_plan_options *re
     options.max_repeats = or_else(options.max_repeats, REPEATS);
     options.max_variants = or_else(options.max_variants, VARIANTS);
     options.max_sitemaps = or_else(options.max_sitemaps, SITEMAPS);
+    options.delay_factor = options.delay_factor != 0 ? options.delay_factor : 1;
     options.max_defer_ns = options.max_defer_ns != 0 ? options.max_defer_ns : MAX_DEFER_NS;
     if (options.hash_key == NULL || options.allocator == NULL)
         return wr_invalid("a plan needs hash_key and allocator");
@@ -50,6 +51,8 @@ static int check(const struct wr_plan_options *given, struct wr_plan_options *re
         return wr_invalid("at most 4096 jobs, and 2^28 hosts and tasks");
     if (options.window > 4096 || options.max_hops > 255 || options.max_variants > 65534 || options.max_sitemaps > 65534)
         return wr_invalid("window is at most 4096, max_hops 255, max_variants and max_sitemaps 65534");
+    if (!(options.delay_factor >= 0.01 && options.delay_factor <= 100))
+        return wr_invalid("delay_factor is 0.01 ... 100, or 0 for 1");
     if (options.text_bytes < (size_t)1 << 16)
         return wr_invalid("text_bytes is at least 64 KiB");
     if (options.max_defer_ns < 0 || options.max_defer_ns > WEIR_DURATION_MAX)

@@ -74,6 +74,7 @@ struct wr_plan_options {
     void (*news)(void *context, const struct wr_plan_host *host, uint32_t news, int status, int64_t now);
     void *context;
     bool ignores_robots;
+    double delay_factor;    /* times Crawl-delay, 0.01 ... 100; 1 (U9) */
     uint32_t max_jobs;      /* at once; 64 */
     uint32_t max_hosts;     /* in memory; 100 000 */
     uint32_t max_tasks;     /* in all windows; 262 144 */

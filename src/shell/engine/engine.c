@@ -292,6 +292,7 @@ static int make_plan(struct wr_crawl_loop *loop)
                                          .group_of = options->group == WR_GROUP_DOMAIN ? domain_of : NULL,
                                          .context = loop,
                                          .ignores_robots = options->ignores_robots,
+                                         .delay_factor = options->delay_factor,
                                          .max_hosts = options->max_hosts / engine->loop_count + 1,
                                          .window = WINDOW,
                                          .max_loads = WR_LOADS_MAX,

@@ -100,6 +100,7 @@ struct wr_engine_options {
     bool allows_private;
     bool ignores_robots;
     enum wr_on_error on_error; /* of robots.txt */
+    double delay_factor;       /* times its Crawl-delay, 0.01 ... 100; 1 */
     bool asks_blocked;         /* also hosts that did not let us in within a day */
     bool follows_nofollow;
     bool sitemaps; /* those of the seeds' hosts are read, too */

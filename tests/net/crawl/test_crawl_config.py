@@ -97,6 +97,17 @@ def secrets_of_a_file_are_not_kept_and_come_from_it_again():
         assert {test for _, _, path, *_, test in nginx.log() if path != '/robots.txt'} == {'s3cret'}, nginx.log()
 
 
+def crawl_delay_is_multiplied_where_the_file_says_so():
+    with site(**{'robots.txt': 'User-agent: *\nCrawl-delay: 2\n'}) as nginx, Folder() as folder:
+        folder.write('weir.yaml', 'pace: {robots-delay-factor: 0.05}\ncrawl: {allow-private: true, max-pages: 12}\n')
+        run = _run(folder, 'crawl', '--config', 'weir.yaml', '--dry-run', '--json', nginx.url)
+        assert run.returncode == 0 and json.loads(run.stdout)['hosts'][0]['interval_s'] == 1, run.stdout  # adaptive begins so
+        run = _run(folder, 'crawl', '--config', 'weir.yaml', '--pace', 'unlimited', nginx.url)
+        assert run.returncode == 0, run
+        times = [at for at, *_ in nginx.log()][-12:]
+        assert 0.5 <= times[-1] - times[0] < 15, times  # 11 times 100 ms, and not 2 s each
+
+
 def fetch_and_warm_go_by_the_same_pace():
     with site() as nginx, Folder() as folder:
         folder.write('weir.yaml', 'pace: {profile: strict, interval: 80ms, max-hosts: 10, shards: 2, ttl: 5m}\n'

@@ -271,6 +271,27 @@ static void every_option_can_be_set_by_its_name(void **state)
     assert_true(o.strategy == WEIR_STRATEGY_FIXED && o.min_interval_ns == S && !o.off);
 }
 
+/* What is told of an option is what sets it. */
+static void every_option_can_be_told_and_set_again(void **state)
+{
+    (void)state;
+    weir_pace_options from = all_set(), to = profile_options(WEIR_PROFILE_UNLIMITED);
+    size_t count = 0;
+    for (const char *name; (name = wr_pace_option_name(count)) != NULL; count++) {
+        char text[64] = "";
+        struct wr_buf buf;
+        wr_buf_init_fixed(&buf, text, sizeof text);
+        wr_pace_option_append(&buf, &from, name);
+        assert_int_equal(buf.error, 0);
+        set(&to, name, text);
+        assert_true(strlen(wr_pace_option_wanted(name)) > 8);
+    }
+    assert_same(&from, &to);
+    assert_int_equal(count, 41);
+    assert_null(wr_pace_option_wanted("opne"));
+    assert_string_equal(wr_pace_option_wanted("open"), "a duration of 1ms or more");
+}
+
 static void bad_texts_are_refused_and_change_nothing(void **state)
 {
     (void)state;
@@ -376,4 +397,5 @@ static void no_text_sets_an_option_out_of_range(void **state)
 WEIR_TESTS(test(every_number_has_the_default_of_the_documents), test(profiles_choose_strategy_and_numbers),
            test(names_and_numbers_fit_together), test(zero_means_the_default),
            test(what_is_invalid_is_refused_with_what_would_be_right), test(every_option_can_be_set_by_its_name),
-           test(bad_texts_are_refused_and_change_nothing), test(no_text_sets_an_option_out_of_range))
+           test(every_option_can_be_told_and_set_again), test(bad_texts_are_refused_and_change_nothing),
+           test(no_text_sets_an_option_out_of_range))

@@ -34,6 +34,29 @@ static void robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay(void **
     rig_release(&rig);
 }
 
+/* U9. */
+static void crawl_delay_is_multiplied_where_somebody_says_so(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    static const double factors[] = {0.5, 1, 2};
+    for (size_t i = 0; i < 3; i++) {
+        rig_init(&rig);
+        rig.options.ignores_robots = false;
+        rig.options.delay_factor = factors[i];
+        rig_begin_job(&rig);
+        rig_offer_many(&rig, 1, "a.example", 2);
+        struct wr_plan_action action = rig_next(&rig);
+        int64_t at = rig.now;
+        rig_robots(&rig, &action, 200, "User-agent: *\nCrawl-delay: 4\n");
+        action = rig_wait(&rig, rig.now + 10 * S);
+        assert_kind(action, WR_PLAN_START);
+        assert_int_equal(rig.now, at + (int64_t)(4 * factors[i]) * S);
+        rig_fetch(&rig, &action, 200);
+        rig_release(&rig);
+    }
+}
+
 static void what_robots_txt_denies_ends_unsent_and_costs_no_time(void **state)
 {
     (void)state;
@@ -333,6 +356,7 @@ static void rules_have_so_much_room_and_hosts_wait_for_some(void **state)
 
 WEIR_TESTS(test(rules_have_so_much_room_and_hosts_wait_for_some),
            test(robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay),
+           test(crawl_delay_is_multiplied_where_somebody_says_so),
            test(what_robots_txt_denies_ends_unsent_and_costs_no_time),
            test(pages_wait_while_robots_txt_fails_and_expire_after_max_defer),
            test(pages_of_an_origin_that_was_given_up_end_at_once),
