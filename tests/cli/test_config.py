@@ -192,6 +192,8 @@ def commands_and_options_are_completed():
     def offered(*words):
         return [line.split('\t')[0] for line in weir('complete', '--', *words).stdout.splitlines()]
     assert offered('config', 'c') == ['check', 'crawl']
+    assert offered('config', '--') == ['--config', '--json', '--help']
+    assert offered('config', '--config', '') == [':files'] and offered('config', 'check', '--j') == ['--json']
     assert offered('config', 'crawl', '--max-p') == ['--max-pages']
     assert offered('config', 'crawl', '--config', '') == [':files']
     assert offered('config', 'check', '') == [':files']

@@ -422,7 +422,7 @@ static void every_number_of_the_pace_reaches_the_pacer(void **state)
     (void)state;
     for (size_t i = 0; wr_pace_name(i) != NULL; i++) {
         char file[128];
-        weir_pace_options pace;
+        weir_pace_options pace = {.size = 0};
         snprintf(file, sizeof file, "pace: {%s: %s}\n", wr_pace_name(i), other_value(i));
         struct run run = PARSE(file, NULL);
         if (!run.go || wr_pace_join(&run.settings.pace, &pace) != 0)

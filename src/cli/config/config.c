@@ -46,6 +46,20 @@ static const struct wr_commands commands = {
     .count = sizeof list / sizeof list[0],
 };
 
+struct settings {
+    struct wr_sources sources;
+    bool json;
+};
+
+static const struct wr_option options[] = {
+    WR_CONFIG_OPTION(struct settings, sources),
+    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+};
+
+/* Without a command. */
+static const struct wr_usage usage = {
+    .who = "weir config", .options = options, .count = sizeof options / sizeof options[0]};
+
 static bool is_json; /* was asked for; of any command here */
 
 /* ---- the check ---- */
@@ -89,16 +103,19 @@ static int check_file(const char *path)
 
 static int run_check(int argc, char **argv)
 {
-    static const struct wr_usage usage = {
+    static const struct wr_usage check_usage = {
         .who = "weir config check",
         .operands = "FILE",
         .operands_min = 1,
         .operands_max = 1,
         .about = "Says whether a file of settings is sound, and if it is not, where and what would\n"
-                 "be right. With --json as an object. The status is 0 if it is sound, else 1.\n",
+                 "be right. The status is 0 if it is sound, else 1.\n",
+        .options = &options[1],
+        .count = 1,
     };
+    struct settings settings = {.json = false};
     int status;
-    if (!wr_options_parse(&usage, &argc, argv, NULL, &status))
+    if (!wr_options_parse(&check_usage, &argc, argv, &settings, &status))
         return status;
     return check_file(argv[0]);
 }
@@ -120,11 +137,7 @@ static int show_all(int argc, char **argv)
 /* Without a command there is only a file to be named. False after a complaint. */
 static bool words_ok(int argc, char **argv)
 {
-    struct {
-        struct wr_sources sources;
-    } settings = {.sources = {.path = NULL}};
-    const struct wr_option options[] = {{"config", WR_CONFIG_FILE(__typeof__(settings), sources), .value = "FILE"}};
-    const struct wr_usage usage = {.who = commands.who, .options = options, .count = 1};
+    struct settings settings = {.json = false};
     char *words[WORDS_MAX];
     if (argc > WORDS_MAX) {
         wr_complain("too many words; name a command first: \"weir config crawl --depth 3\"");
@@ -149,8 +162,12 @@ static int take_json(int argc, char **argv)
 int wr_config_run(int argc, char **argv)
 {
     wr_complain_as(commands.who);
-    if (wr_completes())
+    if (wr_completes() && argc > 0 && argv[0][0] == '-')
+        wr_complete_option(&usage, argc, argv);
+    else if (wr_completes())
         return wr_commands_run(&commands, argc, argv);
+    if (wr_completes())
+        return WR_EXIT_OK;
     argc = take_json(argc, argv);
     wr_show_begin(is_json);
     bool is_all = argc == 0 || strncmp(argv[0], "--config", strlen("--config")) == 0;
