@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* daemon.c - a daemon in numbers. */
+#include "shell/metrics/daemon.h"
+
+#include <stdlib.h>
+
+/* ---- rules ---- */
+
+static void write_requests(struct wr_metrics *metrics, const struct wr_rulebook_view *view)
+{
+    wr_metrics_family(metrics, "weir_serve_requests_total", WR_METRIC_COUNTER,
+                      "Requests that were decided, by verdict and its cause.");
+    for (int i = 0; i < WR_CAUSE_COUNT; i++)
+        wr_metrics_count(metrics, WR_LABEL("verdict", wr_span_of(wr_cause_name((enum wr_cause)i))), view->causes[i]);
+    wr_metrics_counter(metrics, "weir_serve_shadowed_total",
+                       "Requests that rules in shadow would have refused, and did not.", view->shadowed);
+    wr_metrics_family(metrics, "weir_serve_reloads_total", WR_METRIC_COUNTER,
+                      "Times that rules were read anew; failed: the old ones stayed in force.");
+    wr_metrics_count(metrics, WR_LABEL("result", wr_span_of("ok")), view->reloads);
+    wr_metrics_count(metrics, WR_LABEL("result", wr_span_of("failed")), view->reloads_failed);
+    wr_metrics_counter(metrics, "weir_serve_expired_holds_total", "Holds that nobody ended in time.",
+                       view->holds_expired);
+}
+
+static void write_book(struct wr_metrics *metrics, const struct wr_rulebook_view *view)
+{
+    wr_metrics_gauge(metrics, "weir_serve_rules", "Rules in force.", view->rules);
+    wr_metrics_gauge(metrics, "weir_serve_waiting_requests", "Requests that stand in line.", (double)view->waiting);
+    wr_metrics_gauge(metrics, "weir_serve_holds", "What was granted and is to be ended.", (double)view->holds);
+    wr_metrics_gauge(metrics, "weir_serve_max_holds", "Holds that there may be.", (double)view->holds_max);
+    wr_metrics_gauge(metrics, "weir_serve_restored_keys", "Keys that outlived the last restart.",
+                     (double)view->restored);
+}
+
+static uint64_t shadowed_of(const struct wr_rule_view *rule)
+{
+    return rule->shadowed;
+}
+
+static uint64_t keys_of(const struct wr_rule_view *rule)
+{
+    return rule->table.keys;
+}
+
+static uint64_t max_keys_of(const struct wr_rule_view *rule)
+{
+    return rule->table.max_keys;
+}
+
+static uint64_t evicted_of(const struct wr_rule_view *rule)
+{
+    return rule->table.evicted;
+}
+
+static uint64_t overflowed_of(const struct wr_rule_view *rule)
+{
+    return rule->table.overflowed;
+}
+
+static uint64_t waiting_of(const struct wr_rule_view *rule)
+{
+    return rule->table.waiters;
+}
+
+static uint64_t memory_of(const struct wr_rule_view *rule)
+{
+    return rule->table.memory_bytes;
+}
+
+static void write_decisions(struct wr_metrics *metrics, const struct wr_rule_view *rules, uint32_t count)
+{
+    wr_metrics_family(metrics, "weir_serve_rule_decisions_total", WR_METRIC_COUNTER,
+                      "Requests that a rule granted, or was decisive for, by verdict and its cause.");
+    for (uint32_t i = 0; i < count; i++)
+        for (int cause = 0; cause < WR_CAUSE_COUNT; cause++) {
+            const struct wr_label labels[] = {{"rule", wr_span_of(rules[i].name)},
+                                              {"verdict", wr_span_of(wr_cause_name((enum wr_cause)cause))},
+                                              {NULL, {NULL, 0}}};
+            wr_metrics_count(metrics, labels, rules[i].causes[cause]);
+        }
+}
+
+static void write_rules(struct wr_metrics *metrics, const struct wr_rule_view *rules, uint32_t count)
+{
+    static const struct {
+        const char *name, *help;
+        enum wr_metric_kind kind;
+        uint64_t (*value)(const struct wr_rule_view *rule);
+    } families[] = {
+        {"weir_serve_rule_shadowed_total", "Requests that the rule would have refused, were it not in shadow.",
+         WR_METRIC_COUNTER, shadowed_of},
+        {"weir_serve_rule_evicted_keys_total", "Keys that made room for new ones.", WR_METRIC_COUNTER, evicted_of},
+        {"weir_serve_rule_overflowed_total", "Decisions for newcomers that found no room and shared one limit.",
+         WR_METRIC_COUNTER, overflowed_of},
+        {"weir_serve_rule_keys", "Keys in memory.", WR_METRIC_GAUGE, keys_of},
+        {"weir_serve_rule_max_keys", "Keys that may be in memory.", WR_METRIC_GAUGE, max_keys_of},
+        {"weir_serve_rule_waiting_requests", "Requests that stand in line for the rule.", WR_METRIC_GAUGE, waiting_of},
+        {"weir_serve_rule_memory_bytes", "Memory of its keys.", WR_METRIC_GAUGE, memory_of},
+    };
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+        wr_metrics_family(metrics, families[i].name, families[i].kind, families[i].help);
+        for (uint32_t n = 0; n < count; n++)
+            wr_metrics_count(metrics, WR_LABEL("rule", wr_span_of(rules[n].name)), families[i].value(&rules[n]));
+    }
+}
+
+/* Each rule is looked at once, for a table adds up its shards. */
+void wr_metrics_rules(struct wr_metrics *metrics, struct wr_rulebook *book)
+{
+    struct wr_rulebook_view view;
+    uint32_t count = 0;
+    wr_rulebook_view_get(book, &view);
+    write_requests(metrics, &view);
+    write_book(metrics, &view);
+    struct wr_rule_view *rules = calloc(WR_BOOK_RULES_MAX, sizeof *rules);
+    while (rules != NULL && count < WR_BOOK_RULES_MAX && wr_rulebook_rule_get(book, count, &rules[count]) == 0)
+        count++;
+    write_decisions(metrics, rules, count);
+    write_rules(metrics, rules, count);
+    free(rules);
+}
+
+/* ---- the server ---- */
+
+void wr_metrics_http(struct wr_metrics *metrics, const struct wr_http *server)
+{
+    static const char *const classes[] = {"stream", "1xx", "2xx", "3xx", "4xx", "5xx"};
+    struct wr_http_stats stats;
+    wr_http_stats(server, &stats);
+    wr_metrics_counter(metrics, "weir_http_accepted_connections_total", "Connections that were accepted.",
+                       stats.accepted);
+    wr_metrics_counter(metrics, "weir_http_requests_total", "Requests that were read whole.", stats.requests);
+    wr_metrics_counter(metrics, "weir_http_refused_total", "Requests that were not well-formed, or too large.",
+                       stats.refused);
+    wr_metrics_counter(metrics, "weir_http_late_total",
+                       "Connections that were closed because a head, a body or a reader took too long.", stats.late);
+    wr_metrics_counter(metrics, "weir_http_turned_away_total",
+                       "Connections that were closed for want of room, or because of who was there.", stats.turned);
+    wr_metrics_family(metrics, "weir_http_answers_total", WR_METRIC_COUNTER, "Answers, by hundreds of their status.");
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+        wr_metrics_count(metrics, WR_LABEL("class", wr_span_of(classes[i])), stats.answered[i]);
+    wr_metrics_gauge(metrics, "weir_http_connections", "Open connections.", (double)stats.connections);
+    wr_metrics_gauge(metrics, "weir_http_streams", "Of them, those with a stream.", (double)stats.streams);
+    wr_metrics_gauge(metrics, "weir_http_buffered_bytes", "Memory of requests and answers under way.",
+                     (double)stats.buffered_bytes);
+    wr_metrics_family(metrics, "weir_http_loop_lag_seconds", WR_METRIC_GAUGE, "How late the slowest loop was.");
+    wr_metrics_seconds(metrics, NULL, stats.lag_ns);
+}
+
+void wr_metrics_daemon(struct wr_metrics *metrics, struct wr_rulebook *book, const struct wr_http *server)
+{
+    wr_metrics_rules(metrics, book);
+    wr_metrics_http(metrics, server);
+    wr_metrics_program(metrics);
+}
