@@ -12,6 +12,7 @@
 #include "cli/crawl/diff.h"
 #include "cli/crawl/dry.h"
 #include "cli/crawl/files.h"
+#include "cli/crawl/listen.h"
 #include "cli/crawl/report.h"
 #include "cli/crawl/seeds.h"
 #include "cli/crawl/words.h"
@@ -38,9 +39,10 @@ struct crawl {
     size_t seeds_count;
     bool has_new_seeds;
     struct wr_engine *engine;
-    struct wr_desk *desk;     /* where it is asked and steered; NULL: none */
-    struct wr_engine_job job; /* that is gone on with; id 0: a new one */
-    int64_t earlier;          /* that a new one visits again; 0: none */
+    struct wr_desk *desk;           /* where it is asked and steered; NULL: none */
+    struct wr_crawl_listen *listen; /* where it is watched; NULL: nowhere */
+    struct wr_engine_job job;       /* that is gone on with; id 0: a new one */
+    int64_t earlier;                /* that a new one visits again; 0: none */
     struct wr_scope *scope;
     struct wr_crawl_texts texts;
     struct wr_engine_options options;
@@ -370,6 +372,7 @@ static int finish(struct crawl *crawl)
 {
     struct wr_engine_result result;
     wr_seeds_close(&crawl->seeds);
+    wr_crawl_listen_close(crawl->listen);
     wr_desk_close(crawl->desk);
     wr_screen_clear(&crawl->screen);
     bool is_compared = crawl->settings.diff == NULL || wr_crawl_diff_write(crawl->engine, crawl->settings.diff);
@@ -430,6 +433,19 @@ static void watch(struct crawl *crawl)
     }
 }
 
+/* The crawl can do without. */
+static void listen_for_watchers(struct crawl *crawl)
+{
+    char name[128];
+    int error = wr_crawl_listen_open(&crawl->settings, crawl->engine, &crawl->listen);
+    if (error != 0)
+        wr_screen_say(&crawl->screen, "--listen: %s", wr_error_words(error));
+    if (crawl->listen == NULL || crawl->settings.quiet)
+        return;
+    wr_crawl_listen_name(crawl->listen, name, sizeof name);
+    wr_screen_say(&crawl->screen, "watch it at %s", name);
+}
+
 static int work(struct crawl *crawl)
 {
     wr_signals_hold(); /* threads are made from here on */
@@ -443,6 +459,7 @@ static int work(struct crawl *crawl)
         return status;
     if (wr_desk_open(crawl->settings.state, crawl->engine, &crawl->desk) != 0)
         wr_screen_say(&crawl->screen, "it cannot be asked while it runs: %s", weir_error_detail());
+    listen_for_watchers(crawl);
     bool is_seeding = wr_seeds_start(&crawl->seeds, crawl->engine);
     if (!is_seeding)
         wr_engine_stop(crawl->engine);

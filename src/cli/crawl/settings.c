@@ -19,12 +19,14 @@
 #include "core/pace/options.h"
 #include "core/rules/http/field.h"
 #include "core/rules/http/status.h"
+#include "shell/engine/metrics.h"
 #include "shell/net/net.h"
 
 #define SEEDS_MAX 1000000
 #define DAY UINT64_C(86400000000000)
 #define DEPTH 20 /* deeper than any site that people click through, and an end to calendars that go on for ever */
 #define THRESHOLD 20
+#define WATCHED_HOSTS 10
 #define CONCURRENCY_OF_ORIGIN 20 /* S4-4 */
 
 static const char *const scopes[] = {"host", "domain", "prefix", "any", NULL};
@@ -118,6 +120,12 @@ static const struct wr_option options[] = {
      .help = "write the report of all hosts there, as JSON; - is standard output"},
     {"log", WR_STRING(crawl_settings, log), .value = "FILE",
      .help = "write a line there for each request as it is sent"},
+    {"listen", WR_STRING(crawl_settings, listen), .value = "ADDR",
+     .help = "be watched there while it runs, /metrics and /healthz: 127.0.0.1:8080, unix:FILE"},
+    {"listen-name", WR_LIST(crawl_settings, listen_names), .value = "NAME",
+     .help = "by which it may be called, besides its address and localhost (repeatable)"},
+    {"listen-hosts", WR_COUNT(crawl_settings, listen_hosts), .value = "N", .min = 0, .max = WR_WATCH_HOSTS_MAX,
+     .help = "so many hosts have metrics of their own, and the rest are \"other\""},
     {"view", WR_CHOICE(crawl_settings, view), .choices = wr_screen_views,
      .help = "progress: the whole terminal with hosts and keys, a few lines, or one now and then"},
     {"dry-run", WR_FLAG(crawl_settings, dry_run),
@@ -182,6 +190,7 @@ bool wr_crawl_settings_init(struct wr_crawl_settings *ret_settings)
         .state = WR_STATE_FILE,
         .out = "crawl.jsonl",
         .warc_size = (uint64_t)1 << 30,
+        .listen_hosts = WATCHED_HOSTS,
     };
     return read_threshold(&ret_settings->failure_threshold);
 }

@@ -36,6 +36,9 @@ struct wr_crawl_settings {
     /* From where and to where. */
     const char *state, *out, *report, *diff, *log, *warc, *save_bodies;
     uint64_t warc_size;
+    const char *listen;
+    struct wr_option_list listen_names;
+    uint64_t listen_hosts;
     int view;
     bool append, resume, recrawl, due, quiet, json, dry_run, offline;
     uint64_t job;

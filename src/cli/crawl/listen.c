@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* listen.c - a small server beside the crawl: its numbers. */
+#include "cli/crawl/listen.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "cli/crawl/numbers.h"
+
+#define CONNECTIONS_MAX 1024
+#define GRACE_NS (200 * WEIR_MILLISECOND)
+
+struct wr_crawl_listen {
+    struct wr_http_listen place;
+    struct wr_http *server;
+    struct wr_crawl_watch *watch;
+    const char *names[WR_OPTION_LIST_MAX + 1];
+};
+
+/* ---- serving, in the server's thread ---- */
+
+static void answer(void *context, struct wr_http_exchange *exchange)
+{
+    struct wr_crawl_listen *listen = context;
+    if (!wr_numbers_answer(listen->watch, listen->names, exchange))
+        wr_http_refuse(exchange, 404, "there is nothing here");
+}
+
+/* ---- opening ---- */
+
+static int open_server(struct wr_crawl_listen *listen)
+{
+    struct wr_http_options options;
+    wr_http_options_init(&options);
+    options.listens = &listen->place;
+    options.listen_count = 1;
+    options.connections_max = CONNECTIONS_MAX;
+    options.answer = answer;
+    options.context = listen;
+    int error = wr_http_new(&options, &listen->server);
+    return error != 0 ? error : wr_http_start(listen->server);
+}
+
+int wr_crawl_listen_open(const struct wr_crawl_settings *settings, struct wr_engine *engine,
+                         struct wr_crawl_listen **ret_listen)
+{
+    if (settings->listen == NULL) {
+        *ret_listen = NULL;
+        return 0;
+    }
+    struct wr_crawl_listen *listen = calloc(1, sizeof *listen);
+    if (listen == NULL)
+        return WEIR_E_NOMEM;
+    listen->place = (struct wr_http_listen){.address = settings->listen, .fd = -1};
+    for (size_t i = 0; i < settings->listen_names.count; i++)
+        listen->names[i] = settings->listen_names.items[i];
+    int error = wr_crawl_watch_new(engine, (size_t)settings->listen_hosts, &listen->watch);
+    if (error == 0)
+        error = open_server(listen);
+    if (error != 0) {
+        wr_crawl_listen_close(listen);
+        return error;
+    }
+    *ret_listen = listen;
+    return 0;
+}
+
+void wr_crawl_listen_close(struct wr_crawl_listen *listen)
+{
+    if (listen == NULL)
+        return;
+    if (listen->server != NULL)
+        wr_http_stop(listen->server, GRACE_NS);
+    wr_http_free(listen->server);
+    wr_crawl_watch_free(listen->watch);
+    free(listen);
+}
+
+/* ---- telling ---- */
+
+/* Of "127.0.0.1:0", ":8080" and the like what is before the port. */
+static struct wr_span host_of(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    if (colon == address || colon == NULL)
+        return wr_span_of("127.0.0.1");
+    return (struct wr_span){address, (size_t)(colon - address)};
+}
+
+void wr_crawl_listen_name(const struct wr_crawl_listen *listen, char *ret_text, size_t room)
+{
+    struct wr_buf text;
+    struct wr_span host = host_of(listen->place.address);
+    wr_buf_init_fixed(&text, ret_text, room);
+    if (wr_http_port(listen->server, 0) == 0) {
+        wr_buf_append_string(&text, listen->place.address);
+        return;
+    }
+    bool is_any = wr_span_is(host, "0.0.0.0") || wr_span_is(host, "[::]");
+    wr_buf_append_string(&text, "http://");
+    wr_buf_append_span(&text, is_any ? wr_span_of("localhost") : host);
+    wr_buf_append_string(&text, ":");
+    wr_buf_append_u64(&text, wr_http_port(listen->server, 0));
+    wr_buf_append_string(&text, "/");
+}

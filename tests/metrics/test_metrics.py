@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir crawl --listen, as promtool and a real Prometheus see it. Arguments: the program, a program that prints the text
+of a daemon, and the folder of examples."""
+import contextlib
+import http.server
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'net', 'client')]
+
+import cases  # noqa: E402
+from nginx import Nginx, free_port  # noqa: E402
+from prometheus import Prometheus, fetch  # noqa: E402
+
+PAGES = {f'{n}.html': ''.join(f'<a href="/{m}.html">x</a>' for m in (2 * n + 1, 2 * n + 2)) for n in range(400)}
+HTTP = 'limit_req_zone $host zone=z:1m rate=20r/s;'
+SERVER = 'limit_req_status 429; limit_req zone=z burst=3 nodelay;'
+HOSTS = 12
+
+
+def _rules():
+    return os.path.join(sys.argv[3], 'prometheus', 'weir.rules.yml')
+
+
+@contextlib.contextmanager
+def _crawl(nginx, *words):
+    """A crawl that goes on until it is stopped, and where it listens."""
+    port = free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        crawl = subprocess.Popen(
+            [os.path.abspath(sys.argv[1]), 'crawl', '--allow-private', '--quiet', '--listen', f'127.0.0.1:{port}', *words,
+             *[f'http://127.0.0.{n}:{nginx.port}/0.html' for n in range(1, HOSTS + 1)]],
+            cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        try:
+            Prometheus.until(lambda: fetch(f'http://127.0.0.1:{port}/healthz'))
+            yield port
+        finally:
+            crawl.terminate()
+            crawl.wait(60)
+        assert crawl.returncode == 3, crawl.returncode  # stopped, and can be resumed
+
+
+def _web(**more):
+    return Nginx(SERVER, HTTP, PAGES, everywhere=True, **more)
+
+
+def _text(port):
+    status, fields, text = fetch(f'http://127.0.0.1:{port}/metrics')
+    assert status == 200 and fields['Content-Type'] == 'text/plain; version=0.0.4; charset=utf-8', fields
+    return text
+
+
+def _daemon_text():
+    return subprocess.run([sys.argv[2], '--print'], check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def _promtool(*words, text=None):
+    run = subprocess.run(['promtool', *words], input=text, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout + run.stderr
+
+
+def _families(text):
+    """The names that may stand in a query, with the parts of histograms."""
+    names = set()
+    for name, kind in re.findall(r'^# TYPE (\S+) (\S+)$', text, re.M):
+        names |= {name + part for part in ('_bucket', '_sum', '_count')} if kind == 'histogram' else {name}
+    return names
+
+
+def promtool_has_no_complaint():
+    """Names, units, types and help of all families, of a crawl and of a daemon."""
+    with _web() as nginx, _crawl(nginx) as port:
+        Prometheus.until(lambda: 'weir_crawl_host_queued_urls{' in _text(port))
+        assert _promtool('check', 'metrics', text=_text(port)) == ''
+    assert _promtool('check', 'metrics', text=_daemon_text()) == ''
+
+
+def prometheus_scrapes_a_crawl_and_agrees_with_the_servers_log():
+    """S0-77, S0-98, S0-102, S1-28: and no alert is raised, for the crawl keeps every limit."""
+    with _web() as nginx, _crawl(nginx, '--pace', 'strict', '--interval', '100ms') as port:
+        with Prometheus(free_port(), [f'127.0.0.1:{port}'], _rules()) as prometheus:
+            prometheus.until(lambda: prometheus.sum('weir_crawl_requests_total') > 200)
+            before = len(nginx.log())
+            sent = prometheus.until(lambda: (prometheus.sum('weir_crawl_requests_total') >= before
+                                             and prometheus.sum('weir_crawl_requests_total')))
+            assert before <= sent <= len(nginx.log()) + HOSTS, (before, sent)
+            assert prometheus.sum('up') == 1 and prometheus.targets()[0]['lastError'] == ''
+            assert prometheus.sum('weir_crawl_hosts') == HOSTS
+            assert prometheus.sum('weir_crawl_hasty_starts_total') == 0
+            assert prometheus.sum('weir_crawl_wait_seconds_count{reason="pace"}') > 0
+            assert len(prometheus.query('weir_crawl_host_queued_urls')) == 11  # ten, and other
+            assert not prometheus.alerts(), prometheus.alerts()
+
+
+class _Echo(http.server.BaseHTTPRequestHandler):
+    text = ''
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
+        self.end_headers()
+        self.wfile.write(self.text.encode())
+
+    def log_message(self, *_):
+        pass
+
+
+def alert_fires_when_a_host_is_asked_faster_than_its_limit():
+    """S1-29. There is no way to make a crawl do that: so what one says is changed on its way to Prometheus, in one place."""
+    with _web() as nginx, _crawl(nginx) as port:
+        Prometheus.until(lambda: 'weir_crawl_host_hasty_starts{' in _text(port))
+        text = _text(port)
+    liar = http.server.ThreadingHTTPServer(('127.0.0.1', 0), _Echo)
+    threading.Thread(target=liar.serve_forever, daemon=True).start()
+    place = f'127.0.0.1:{liar.server_port}'
+    _Echo.text = text
+    with Prometheus(free_port(), [place], _rules()) as prometheus:
+        prometheus.until(lambda: prometheus.query('weir_crawl_hasty_starts_total'))
+        time.sleep(2)
+        assert not prometheus.alerts(), prometheus.alerts()
+        _Echo.text = text.replace('\nweir_crawl_hasty_starts_total 0\n', '\nweir_crawl_hasty_starts_total 1\n')
+        assert _Echo.text != text
+        prometheus.until(lambda: ('WeirAskedTooFast', place) in prometheus.alerts())
+        assert prometheus.alerts() == {('WeirAskedTooFast', place)}
+        _Echo.text = re.sub(r'^(weir_crawl_host_hasty_starts\{.*\}) 0$', r'\1 1', _Echo.text, count=1, flags=re.M)
+        prometheus.until(lambda: ('WeirHostAskedTooFast', place) in prometheus.alerts())
+    liar.shutdown()
+
+
+def alert_rules_say_what_they_should():
+    assert 'SUCCESS' in _promtool('check', 'rules', _rules())
+    assert 'SUCCESS' in _promtool('test', 'rules', _rules().replace('.rules.yml', '.rules.test.yml'))
+
+
+def examples_name_families_that_exist():
+    """Each query of the dashboard and of the alerts."""
+    with _web() as nginx, _crawl(nginx) as port:
+        Prometheus.until(lambda: 'weir_crawl_host_queued_urls{' in _text(port))
+        families = _families(_text(port)) | _families(_daemon_text())
+    with open(os.path.join(sys.argv[3], 'grafana', 'weir.json'), encoding='utf-8') as file:
+        board = json.load(file)
+    queries = [target['expr'] for panel in board['panels'] for target in panel.get('targets', [])]
+    queries += [each['query']['query'] for each in board['templating']['list'] if each['type'] == 'query']
+    with open(_rules(), encoding='utf-8') as file:
+        rules = file.read()
+    queries += re.findall(r'^ +expr: (?:\|\n(?: {10}.*\n)+|.*)', rules, re.M)
+    assert len(queries) > 40, len(queries)
+    for query in queries:
+        names = re.findall(r'\b(?:weir|process)_\w+', query)
+        assert names and not set(names) - families, (query, set(names) - families)
+
+
+def health_is_told_and_only_to_who_calls_us_by_our_name():
+    """U14, J10."""
+    with _web() as nginx, _crawl(nginx, '--listen-name', 'crawler.example') as port:
+        url = f'http://127.0.0.1:{port}'
+        status, _, text = fetch(f'{url}/healthz')
+        assert status == 200 and json.loads(text)['status'] == 'ok' and json.loads(text)['store'] == 'ok', text
+        for host, expected in (('localhost', 200), ('crawler.example:80', 200), ('evil.example', 403), ('127.0.0.1.evil.example', 403)):
+            for path in ('/metrics', '/healthz'):
+                assert fetch(url + path, headers={'Host': host})[0] == expected, (host, path)
+        assert fetch(f'{url}/metrics', data=b'x')[0] == 405
+        assert fetch(f'{url}/metrics', method='HEAD')[2] == ''
+        assert fetch(f'{url}/nothing')[0] == 404
+
+
+def hosts_that_do_not_work_make_it_unhealthy():
+    """U14: the first six of twelve do not; it is degraded by one, and half is too much."""
+    broken = 'if ($host ~ "^127.0.0.[1-6]$") { return 500; }'
+    with Nginx(f'location / {{ {broken} }}', '', PAGES, everywhere=True) as nginx:
+        with _crawl(nginx, '--pace', 'adaptive', '--max-rate', '20', '--failure-threshold', '0', '--ignore-robots',
+                    '--attempts', '50') as port:
+            def state():
+                status, _, text = fetch(f'http://127.0.0.1:{port}/healthz')
+                found = json.loads(text)
+                assert (status == 503) == (found['status'] == 'unhealthy'), (status, text)
+                return found
+            Prometheus.until(lambda: state()['breakers_open'] >= 6 and state()['status'] == 'unhealthy')
+            assert state()['hosts'] == HOSTS
+
+
+def place_that_cannot_be_had_is_told_and_the_crawl_goes_on():
+    with Nginx('', '', {'0.html': 'x'}, everywhere=True) as nginx, tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run([os.path.abspath(sys.argv[1]), 'crawl', '--allow-private', '--quiet', '--listen',
+                              f'127.0.0.1:{nginx.port}', f'http://127.0.0.2:{nginx.port}/0.html'],
+                             cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        assert run.returncode == 0 and '--listen' in run.stderr and str(nginx.port) in run.stderr, run
+
+
+if __name__ == '__main__':
+    cases.main()
