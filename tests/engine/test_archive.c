@@ -4,6 +4,8 @@
 #include "engine/rig.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -13,6 +15,69 @@
 #define BODY_BYTES ((size_t)900 << 10)
 #define PAGES 200
 #define HELD_PAGES 170 /* of those bodies, that 128 MiB hold, and as many as may be in flight */
+
+/* ---- calls of the system, which tests see ---- */
+
+int __real_syncfs(int fd);
+int __real_fdatasync(int fd);
+int __real_fsync(int fd);
+int __real_close(int fd);
+int __wrap_syncfs(int fd);
+int __wrap_fdatasync(int fd);
+int __wrap_fsync(int fd);
+int __wrap_close(int fd);
+
+static atomic_int system_syncs, body_syncs, folder_syncs, closes_to_fail;
+static char synced_folder[PATH_MAX]; /* that is looked for */
+static atomic_bool synced[1024];     /* descriptors: whatever comes of closing them then */
+
+static void path_of(int fd, char ret_path[PATH_MAX])
+{
+    char link[64];
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t bytes = readlink(link, ret_path, PATH_MAX - 1);
+    ret_path[bytes > 0 ? bytes : 0] = '\0';
+}
+
+static bool is_body(int fd)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    path_of(fd, path);
+    return strstr(path, "/bodies/") != NULL && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+int __wrap_syncfs(int fd)
+{
+    atomic_fetch_add(&system_syncs, 1);
+    for (int i = 0; i < 1024; i++)
+        atomic_store(&synced[i], true);
+    return __real_syncfs(fd);
+}
+
+int __wrap_fdatasync(int fd)
+{
+    atomic_fetch_add(&body_syncs, is_body(fd));
+    atomic_store(&synced[fd % 1024], true);
+    return __real_fdatasync(fd);
+}
+
+int __wrap_fsync(int fd)
+{
+    char path[PATH_MAX];
+    path_of(fd, path);
+    atomic_fetch_add(&folder_syncs, strcmp(path, synced_folder) == 0);
+    return __real_fsync(fd);
+}
+
+int __wrap_close(int fd)
+{
+    bool may_fail = !atomic_exchange(&synced[(unsigned)fd % 1024], false) && atomic_load(&closes_to_fail) > 0;
+    bool fails = may_fail && is_body(fd) && atomic_fetch_sub(&closes_to_fail, 1) > 0;
+    int error = __real_close(fd);
+    errno = fails ? EDQUOT : errno;
+    return fails ? -1 : error;
+}
 
 static char *noise; /* that cannot be packed, after a link to the next page */
 
@@ -206,6 +271,83 @@ static void full_disk_under_an_archive_pauses_the_crawl(void **state)
     rig_tear_down(&rig);
 }
 
-ENGINE_TESTS(test(crawl_goes_on_when_all_wait_for_room_in_the_archive),
+/* ---- bodies ---- */
+
+static void start_with_bodies(struct rig *rig, char ret_folder[RIG_PATH + 16])
+{
+    make_noise();
+    noise[6000] = '\0';
+    rig_set_up(rig, answer_noise);
+    (void)snprintf(ret_folder, RIG_PATH + 16, "%s/bodies", rig->folder);
+    rig->options.body_folder = ret_folder;
+}
+
+/* Two may save in one folder: each has a name of its own for what is not whole. */
+static void body_that_another_crawl_is_writing_is_left_alone(void **state)
+{
+    struct rig rig;
+    char folder[RIG_PATH + 16], host[RIG_PATH + 64], other[RIG_PATH + 128];
+    struct stat status;
+    (void)state;
+    start_with_bodies(&rig, folder);
+    (void)snprintf(host, sizeof host, "%s/127.0.0.1_%d", folder, rig.port);
+    (void)snprintf(other, sizeof other, "%s/.part", host);
+    assert_int_equal(mkdir(folder, 0777), 0);
+    assert_int_equal(mkdir(host, 0777), 0);
+    FILE *file = fopen(other, "w");
+    assert_true(file != NULL && fputs("half a page", file) >= 0 && fclose(file) == 0);
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/1"));
+    rig_finish(&rig);
+    assert_int_equal(stat(other, &status), 0);
+    assert_int_equal(status.st_size, 11);
+    assert_int_equal(files_in(folder), 1);
+    rig_tear_down(&rig);
+}
+
+static void few_bodies_are_synced_without_the_rest_of_the_file_system(void **state)
+{
+    struct rig rig;
+    char folder[RIG_PATH + 16];
+    (void)state;
+    start_with_bodies(&rig, folder);
+    (void)snprintf(synced_folder, sizeof synced_folder, "%s/127.0.0.1_%d", folder, rig.port);
+    atomic_store(&system_syncs, 0);
+    atomic_store(&body_syncs, 0);
+    atomic_store(&folder_syncs, 0);
+    rig_start(&rig);
+    for (int i = 1; i <= 3; i++)
+        rig_seed(&rig, "%s%d", rig_url(&rig, 1, "/"), i);
+    rig_finish(&rig);
+    assert_int_equal(atomic_load(&system_syncs), 0);
+    assert_int_equal(atomic_load(&body_syncs), 3);
+    assert_true(atomic_load(&folder_syncs) > 0);
+    assert_int_equal(files_in(folder), 3);
+    rig_tear_down(&rig);
+}
+
+/* F5: some file systems say only then that there is no room. */
+static void body_that_cannot_be_closed_for_want_of_room_is_written_again(void **state)
+{
+    struct rig rig;
+    char folder[RIG_PATH + 16];
+    (void)state;
+    start_with_bodies(&rig, folder);
+    atomic_store(&closes_to_fail, 1);
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_finish(&rig);
+    assert_true(atomic_load(&closes_to_fail) <= 0);
+    assert_true(atomic_load(&rig.waits) > 0);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    assert_int_equal(rig_verdicts(&rig, "fetched"), PAGES);
+    assert_int_equal(files_in(folder), PAGES);
+    rig_tear_down(&rig);
+}
+
+ENGINE_TESTS(test(body_that_another_crawl_is_writing_is_left_alone),
+             test(few_bodies_are_synced_without_the_rest_of_the_file_system),
+             test(body_that_cannot_be_closed_for_want_of_room_is_written_again),
+             test(crawl_goes_on_when_all_wait_for_room_in_the_archive),
              test(full_disk_under_bodies_holds_the_crawl_before_memory_is_full),
              test(full_disk_under_an_archive_pauses_the_crawl))

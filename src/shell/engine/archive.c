@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* archive.c - the archive's files: filled one after the other, cut back when a job is gone on with; and bodies' files.
- */
+/* archive.c - the archive's files: filled one after the other, cut back when a job is gone on with. */
 #include "shell/engine/archive.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "shell/engine/bodies.h"
 #include "shell/engine/state.h"
 
-#include <errno.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <weir/version.h>
@@ -162,18 +161,15 @@ static int open_archive(struct wr_engine *engine, const struct wr_engine_options
     return error == 0 ? open_first(engine, given) : error;
 }
 
-static int open_folder(struct wr_archive *archive, const char *path)
+/* What tells this state file from others, and does not tell its secret. */
+static void set_mark(struct wr_engine *engine)
 {
-    if (mkdir(path, 0777) == 0 || errno == EEXIST)
-        archive->body_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (archive->body_fd < 0) {
-        wr_error_note_text("the folder for bodies", path, strlen(path), "cannot be made, or is none");
-        return WEIR_E_SYSTEM;
-    }
-    archive->body_folder = realpath(path, NULL);
-    if (archive->spill_folder == NULL && archive->body_folder != NULL)
-        archive->spill_folder = strdup(archive->body_folder);
-    return archive->spill_folder != NULL && archive->body_folder != NULL ? 0 : WEIR_E_NOMEM;
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    struct wr_buf buf;
+    (void)EVP_Digest(engine->hash_key.secret, sizeof engine->hash_key.secret, digest, NULL, EVP_sha256(), NULL);
+    wr_buf_init_fixed(&buf, engine->archive.mark, sizeof engine->archive.mark);
+    for (size_t i = 0; i < sizeof engine->archive.mark / 2; i++)
+        wr_buf_append_hex(&buf, digest[i], 2, WR_HEX_SMALL);
 }
 
 int wr_archive_open(struct wr_engine *engine, const struct wr_engine_options *given)
@@ -184,10 +180,11 @@ int wr_archive_open(struct wr_engine *engine, const struct wr_engine_options *gi
     archive->pieces_max = given->pieces_max != 0 ? given->pieces_max : WR_PIECES_MAX;
     archive->is_on = given->warc_path != NULL || given->body_folder != NULL;
     archive->share = each > WR_KEEP_SHARE ? WR_KEEP_SHARE : each < SHARE_LEAST ? SHARE_LEAST : each;
+    set_mark(engine);
     if (given->warc_path != NULL)
         error = open_archive(engine, given);
     if (error == 0 && given->body_folder != NULL)
-        error = open_folder(archive, given->body_folder);
+        error = wr_bodies_open(engine, given->body_folder);
     if (error == 0 && archive->is_on)
         error = wr_warc_new(engine->allocator, &archive->warc);
     return error;
@@ -339,70 +336,12 @@ static int write_record(struct wr_engine *engine, struct wr_piece *piece)
     return error;
 }
 
-static int body_trouble(const struct wr_archive *archive)
-{
-    if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)
-        return WEIR_E_FULL;
-    wr_error_note_text("the folder for bodies", archive->body_folder, strlen(archive->body_folder),
-                       "cannot be written to");
-    return WEIR_E_SYSTEM;
-}
-
-static bool write_all(int fd, const char *data, size_t bytes)
-{
-    while (bytes > 0) {
-        ssize_t wrote = write(fd, data, bytes);
-        if (wrote < 0 && errno != EINTR)
-            return false;
-        data += wrote > 0 ? wrote : 0;
-        bytes -= wrote > 0 ? (size_t)wrote : 0;
-    }
-    return true;
-}
-
-static bool write_from(int fd, int from)
-{
-    struct stat status;
-    if (fstat(from, &status) != 0)
-        return false;
-    size_t bytes = (size_t)status.st_size;
-    void *map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, from, 0);
-    bool is_written = map != MAP_FAILED && write_all(fd, map, bytes);
-    int error = errno;
-    if (map != MAP_FAILED)
-        (void)munmap(map, bytes);
-    errno = error;
-    return is_written;
-}
-
-/* Under another name until it is whole. */
-static int write_body(struct wr_archive *archive, struct wr_piece *piece)
-{
-    char other[WR_BODY_NAME_MAX + 8];
-    struct wr_buf buf;
-    size_t slash = wr_span_find(wr_span_of(piece->name), '/');
-    wr_buf_init_fixed(&buf, other, sizeof other);
-    wr_buf_append(&buf, piece->name, slash);
-    if (mkdirat(archive->body_fd, other, 0777) != 0 && errno != EEXIST)
-        return body_trouble(archive);
-    wr_buf_append_string(&buf, "/.part");
-    int fd = openat(archive->body_fd, other, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return body_trouble(archive);
-    bool well = piece->fd >= 0 ? write_from(fd, piece->fd) : write_all(fd, piece->text.bytes, piece->text.length);
-    int error = errno;
-    well = close(fd) == 0 && well;
-    errno = error;
-    archive->has_bodies = true;
-    return well && renameat(archive->body_fd, other, archive->body_fd, piece->name) == 0 ? 0 : body_trouble(archive);
-}
-
 static int write_pieces(struct wr_engine *engine)
 {
     struct wr_archive *archive = &engine->archive;
     while (archive->writing != NULL) {
         struct wr_piece *piece = archive->writing;
-        int error = piece->name[0] != '\0' ? write_body(archive, piece) : write_record(engine, piece);
+        int error = piece->name[0] != '\0' ? wr_body_write(&archive->bodies, piece) : write_record(engine, piece);
         if (error != 0)
             return error;
         archive->written = 0;
@@ -429,9 +368,8 @@ int wr_archive_sync(struct wr_engine *engine)
     }
     if (error == 0 && archive->file != NULL && archive->file->fd >= 0 && fdatasync(archive->file->fd) != 0)
         error = WEIR_E_SYSTEM;
-    if (error == 0 && archive->has_bodies && syncfs(archive->body_fd) != 0)
-        error = WEIR_E_SYSTEM;
-    archive->has_bodies &= error != 0;
+    if (error == 0)
+        error = wr_bodies_sync(&archive->bodies);
     if (atomic_exchange(&archive->is_refused, false))
         wr_engine_has_room(engine);
     return error;
@@ -439,28 +377,17 @@ int wr_archive_sync(struct wr_engine *engine)
 
 /* ---- the end ---- */
 
-static void free_all(struct wr_engine *engine, struct wr_piece *piece)
-{
-    while (piece != NULL) {
-        struct wr_piece *next = piece->next;
-        wr_piece_free(engine, piece);
-        piece = next;
-    }
-}
-
 void wr_archive_close(struct wr_engine *engine)
 {
     struct wr_archive *archive = &engine->archive;
-    free_all(engine, archive->first);
-    free_all(engine, archive->writing);
+    wr_pieces_free(engine, archive->first);
+    wr_pieces_free(engine, archive->writing);
     wr_seen_free(archive->seen);
     wr_warc_free(archive->warc);
     if (archive->file != NULL)
         wr_output_close(archive->file);
     wr_give(engine->allocator, archive->file, sizeof *archive->file, _Alignof(struct wr_output));
-    if (archive->body_fd >= 0)
-        (void)close(archive->body_fd);
+    wr_bodies_close(&archive->bodies);
     free(archive->prefix);
-    free(archive->body_folder);
     free(archive->spill_folder);
 }

@@ -26,6 +26,7 @@
 #define WR_KEEP_BODY_MAX ((uint64_t)256 << 20)
 #define WR_PIECES_MAX ((size_t)128 << 20)
 #define WR_ARCHIVE_SIZE ((uint64_t)1 << 30) /* the usual size of a file */
+#define WR_BODIES_EACH 8                    /* bodies of a commit that are synced one by one: each takes as long */
 #define WR_BODY_NAME_MAX 160                /* bytes of a body's name, with its folder */
 
 /* Not yet written. */
@@ -56,15 +57,25 @@ struct wr_keep {
     int error;
 };
 
+/* The folder of bodies; but for its name the store's thread's. */
+struct wr_bodies {
+    char *folder; /* NULL: none */
+    int fd;
+    char part[32];                   /* the name of a file that is not whole: nobody else's */
+    int unsynced[WR_BODIES_EACH][2]; /* files, and the folders that they are in */
+    size_t count;                    /* of them */
+    bool has_folder;                 /* a new one */
+    bool has_more;                   /* than that: all is synced at once */
+};
+
 struct wr_output;
 
 /* The engine's. */
 struct wr_archive {
     bool is_on;
+    char mark[16 + 1];  /* of the state file */
     char *prefix;       /* whole path without "-00000.warc.gz"; NULL: no archive */
-    char *body_folder;  /* NULL: no bodies */
     char *spill_folder; /* where files without a name go */
-    int body_fd;
     uint64_t size_max;
     size_t share; /* of a body in memory */
     struct wr_warc *warc;
@@ -83,7 +94,7 @@ struct wr_archive {
     uint32_t file_number;
     struct wr_piece *writing;
     size_t written; /* of the first */
-    bool has_bodies;
+    struct wr_bodies bodies;
 };
 
 #endif

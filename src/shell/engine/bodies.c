@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* bodies.c - the names of files that bodies are saved in. */
+/* bodies.c - the files that bodies are saved in. */
 #include "shell/engine/bodies.h"
 
 #include "base/ascii.h"
+#include "base/error.h"
 #include "core/rules/http/field.h"
+#include "shell/engine/state.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <openssl/evp.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define FOLDER_MAX 100
 #define DIGEST_BYTES 16 /* of the 32 that there are */
+
+/* ---- names ---- */
 
 static const struct {
     const char *type, *ending;
@@ -78,4 +88,142 @@ void wr_body_name(const struct wr_url *url, struct wr_span content_type, char re
         wr_buf_append_hex(&buf, digest[i], 2, WR_HEX_SMALL);
     wr_buf_append_char(&buf, '.');
     wr_buf_append_string(&buf, ending_of(content_type));
+}
+
+/* ---- the folder ---- */
+
+int wr_bodies_open(struct wr_engine *engine, const char *path)
+{
+    struct wr_archive *archive = &engine->archive;
+    struct wr_bodies *bodies = &archive->bodies;
+    struct wr_buf buf;
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        bodies->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (bodies->fd < 0) {
+        wr_error_note_text("the folder for bodies", path, strlen(path), "cannot be made, or is none");
+        return WEIR_E_SYSTEM;
+    }
+    wr_buf_init_fixed(&buf, bodies->part, sizeof bodies->part);
+    wr_buf_append_string(&buf, ".part-");
+    wr_buf_append_string(&buf, archive->mark);
+    bodies->folder = realpath(path, NULL);
+    if (archive->spill_folder == NULL && bodies->folder != NULL)
+        archive->spill_folder = strdup(bodies->folder);
+    return archive->spill_folder != NULL && bodies->folder != NULL ? 0 : WEIR_E_NOMEM;
+}
+
+static void forget_unsynced(struct wr_bodies *bodies)
+{
+    for (; bodies->count > 0; bodies->count--) {
+        (void)close(bodies->unsynced[bodies->count - 1][0]);
+        (void)close(bodies->unsynced[bodies->count - 1][1]);
+    }
+}
+
+void wr_bodies_close(struct wr_bodies *bodies)
+{
+    forget_unsynced(bodies);
+    if (bodies->fd >= 0)
+        (void)close(bodies->fd);
+    free(bodies->folder);
+}
+
+static int trouble(const struct wr_bodies *bodies)
+{
+    if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)
+        return WEIR_E_FULL;
+    wr_error_note_text("the folder for bodies", bodies->folder, strlen(bodies->folder), "cannot be written to");
+    return WEIR_E_SYSTEM;
+}
+
+/* ---- a file ---- */
+
+bool wr_body_append(int fd, const char *data, size_t bytes)
+{
+    while (bytes > 0) {
+        ssize_t wrote = write(fd, data, bytes);
+        if (wrote < 0 && errno != EINTR)
+            return false;
+        data += wrote > 0 ? wrote : 0;
+        bytes -= wrote > 0 ? (size_t)wrote : 0;
+    }
+    return true;
+}
+
+static bool append_from(int fd, int from)
+{
+    struct stat status;
+    if (fstat(from, &status) != 0)
+        return false;
+    size_t bytes = (size_t)status.st_size;
+    void *map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, from, 0);
+    bool is_written = map != MAP_FAILED && wr_body_append(fd, map, bytes);
+    int error = errno;
+    if (map != MAP_FAILED)
+        (void)munmap(map, bytes);
+    errno = error;
+    return is_written;
+}
+
+static bool close_both(int file, int folder)
+{
+    (void)close(folder);
+    return close(file) == 0;
+}
+
+/* Under its name only when it is whole. */
+static bool write_file(const struct wr_bodies *bodies, const struct wr_piece *piece, int file, int folder)
+{
+    bool is_whole =
+        piece->fd >= 0 ? append_from(file, piece->fd) : wr_body_append(file, piece->text.bytes, piece->text.length);
+    return is_whole && renameat(folder, bodies->part, bodies->fd, piece->name) == 0;
+}
+
+static int open_host(struct wr_bodies *bodies, const char *name)
+{
+    char host[WR_BODY_NAME_MAX + 1];
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, host, sizeof host);
+    wr_buf_append(&buf, name, wr_span_find(wr_span_of(name), '/'));
+    if (mkdirat(bodies->fd, host, 0777) == 0)
+        bodies->has_folder = true;
+    else if (errno != EEXIST)
+        return -1;
+    return openat(bodies->fd, host, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int wr_body_write(struct wr_bodies *bodies, const struct wr_piece *piece)
+{
+    int folder = open_host(bodies, piece->name);
+    if (folder < 0)
+        return trouble(bodies);
+    int file = openat(folder, bodies->part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file < 0 || !write_file(bodies, piece, file, folder)) {
+        int error = trouble(bodies);
+        (void)close_both(file, folder);
+        return error;
+    }
+    if (bodies->count < WR_BODIES_EACH) {
+        bodies->unsynced[bodies->count][0] = file;
+        bodies->unsynced[bodies->count++][1] = folder;
+        return 0;
+    }
+    bodies->has_more = true;
+    return close_both(file, folder) ? 0 : trouble(bodies);
+}
+
+/* A few one by one, for to sync all that others have written to the file system may take long. For many that is still
+ * less than to wait for each. */
+int wr_bodies_sync(struct wr_bodies *bodies)
+{
+    bool well = !bodies->has_more || syncfs(bodies->fd) == 0;
+    for (size_t i = 0; well && !bodies->has_more && i < bodies->count; i++)
+        well = fdatasync(bodies->unsynced[i][0]) == 0 && fsync(bodies->unsynced[i][1]) == 0;
+    if (well && bodies->has_folder && !bodies->has_more)
+        well = fsync(bodies->fd) == 0;
+    if (!well)
+        return trouble(bodies);
+    forget_unsynced(bodies);
+    bodies->has_folder = bodies->has_more = false;
+    return 0;
 }

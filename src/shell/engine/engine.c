@@ -77,7 +77,7 @@ int wr_engine_open(const struct wr_engine_place *place, struct wr_engine **ret_e
         return WEIR_E_NOMEM;
     engine->allocator = allocator;
     engine->clock = weir_clock_monotonic();
-    engine->output.fd = engine->archive.body_fd = -1;
+    engine->output.fd = engine->archive.bodies.fd = -1;
     set_up_locks(engine);
     const struct wr_store_options options = {.path = place->state_path,
                                              .may_create = place->may_create,

@@ -22,18 +22,9 @@ void wr_keep_init(struct wr_keep *keep, const struct wr_engine *engine)
     keep->fd = -1;
 }
 
-static void free_pieces(struct wr_engine *engine, struct wr_piece *piece)
-{
-    while (piece != NULL) {
-        struct wr_piece *next = piece->next;
-        wr_piece_free(engine, piece);
-        piece = next;
-    }
-}
-
 void wr_keep_release(struct wr_keep *keep, struct wr_engine *engine)
 {
-    free_pieces(engine, keep->pieces);
+    wr_pieces_free(engine, keep->pieces);
     (void)atomic_fetch_sub(&engine->archive.held, keep->held);
     if (keep->fd >= 0)
         (void)close(keep->fd);
@@ -60,18 +51,6 @@ void wr_keep_line(struct wr_keep *keep, struct wr_span line)
     keep->is_head_whole = line.data[0] == '\n' || (line.bytes == 2 && line.data[0] == '\r');
 }
 
-static bool write_fully(int fd, const char *data, size_t bytes)
-{
-    while (bytes > 0) {
-        ssize_t wrote = write(fd, data, bytes);
-        if (wrote < 0 && errno != EINTR)
-            return false;
-        data += wrote > 0 ? wrote : 0;
-        bytes -= wrote > 0 ? (size_t)wrote : 0;
-    }
-    return true;
-}
-
 /* Out of memory and into a file that nobody sees. */
 static bool spill(struct wr_keep *keep, const struct wr_archive *archive)
 {
@@ -84,7 +63,7 @@ static bool spill(struct wr_keep *keep, const struct wr_archive *archive)
     if (keep->fd < 0)
         return false;
     (void)unlink(path);
-    if (write_fully(keep->fd, keep->body.bytes, keep->body.length)) {
+    if (wr_body_append(keep->fd, keep->body.bytes, keep->body.length)) {
         wr_buf_clear(&keep->body);
         return true;
     }
@@ -102,7 +81,7 @@ void wr_keep_body(struct wr_flight *flight, const char *data, size_t bytes)
         return;
     bool well = keep->fd >= 0 || keep->body.length + taken <= archive->share || spill(keep, archive);
     if (well && keep->fd >= 0) {
-        well = write_fully(keep->fd, data, taken);
+        well = wr_body_append(keep->fd, data, taken);
     } else if (well) {
         wr_buf_append(&keep->body, data, taken);
         well = keep->body.error == 0;
@@ -119,6 +98,15 @@ void wr_piece_free(struct wr_engine *engine, struct wr_piece *piece)
     if (piece->fd >= 0)
         (void)close(piece->fd);
     wr_give(engine->allocator, piece, sizeof *piece, _Alignof(struct wr_piece));
+}
+
+void wr_pieces_free(struct wr_engine *engine, struct wr_piece *piece)
+{
+    while (piece != NULL) {
+        struct wr_piece *next = piece->next;
+        wr_piece_free(engine, piece);
+        piece = next;
+    }
 }
 
 struct wr_piece *wr_piece_new(struct wr_engine *engine)
@@ -322,7 +310,7 @@ void wr_keep_flight(struct wr_flight *flight)
         return;
     }
     wr_flight_move(flight, WR_FLIGHT_FLIES);
-    if (archive->body_folder != NULL && flight->result.status >= 200 && flight->result.status < 300)
+    if (archive->bodies.folder != NULL && flight->result.status >= 200 && flight->result.status < 300)
         wr_body_name(&flight->url, wr_flight_head(flight, WR_TEXT_TYPE), keep->name);
     keep->work.data = flight;
     if (keep->bytes <= AT_ONCE || uv_queue_work(&loop->uv, &keep->work, on_work, on_worked) != 0)

@@ -429,6 +429,7 @@ void wr_keep_flight(struct wr_flight *flight);
 
 struct wr_piece *wr_piece_new(struct wr_engine *engine); /* NULL: no memory */
 void wr_piece_free(struct wr_engine *engine, struct wr_piece *piece);
+void wr_pieces_free(struct wr_engine *engine, struct wr_piece *piece); /* and those after it; NULL is fine */
 
 /* WEIR_E_INVAL, WEIR_E_SYSTEM, WEIR_E_NOMEM. */
 int wr_archive_open(struct wr_engine *engine, const struct wr_engine_options *given);
