@@ -260,11 +260,54 @@ def crawl_goes_on_beside_the_archive_of_another():
     with Site(pages) as site, tempfile.TemporaryDirectory() as folder:
         _crawl(folder, '--warc', 'a', '--max-time', '1ms', site.url('/0'), status=(3,))
         _crawl(folder, '--warc', 'a', '--append', '--out', 'b.jsonl', site.url('/14', 'localhost'))
-        with open(f'{folder}/a-00002.warc.gz', 'wb') as file:
-            file.write(b'left by a crash')
+        _write(f'{folder}/a-00002.warc.gz', b'')  # left by a crash
         _crawl(folder, '--resume', '--job', '1', '--max-time', '0')
         pairs = reader.exchanges(_records(folder))
         assert site.url('/14', 'localhost') in pairs and {site.url(f'/{n}') for n in range(15)} <= set(pairs)
+
+
+def archive_goes_on_behind_files_that_are_there():
+    """Numbers that another crawl has are passed over, also in the middle of a crawl, and also when it is gone on with."""
+    count = 30
+    pages = {f'/{n}': (200, HTML, _links(f'/{2 * n + 1}', f'/{2 * n + 2}') + random.Random(n).randbytes(3000))
+             for n in range(count)}
+    with Site(pages) as site, tempfile.TemporaryDirectory() as folder:
+        for number in (1, 2, 4):
+            _write(f'{folder}/a-0000{number}.warc.gz', b'another crawl')
+        _crawl(folder, '--warc', 'a', '--warc-size', '16k', site.url('/0'))
+        for number in (1, 2, 4):
+            assert _bytes(f'{folder}/a-0000{number}.warc.gz') == b'another crawl', number
+            os.unlink(f'{folder}/a-0000{number}.warc.gz')
+        records = _records(folder)
+        assert {site.url(path) for path in pages} <= set(reader.exchanges(records))
+        numbers = sorted({int(record['file'][-13:-8]) for record in records})
+        assert numbers[:3] == [0, 3, 5] and numbers == [0, 3, *range(5, numbers[-1] + 1)], numbers
+
+
+def archive_of_another_state_file_is_left_when_a_crawl_goes_on():
+    """Two folders with a state file each, and one name for the archives of both. Both jobs are the first."""
+    pages = {f'/{n}': (200, HTML, TEXT + _links(f'/{n + 1}')) for n in range(15)}
+    with Site(pages) as site, tempfile.TemporaryDirectory() as folder:
+        one, other = f'{folder}/one', f'{folder}/other'
+        os.mkdir(one)
+        os.mkdir(other)
+        _crawl(one, '--warc', '../a', '--max-time', '1ms', site.url('/0'), status=(3,))
+        _crawl(other, '--warc', '../a', '--append', site.url('/14', 'localhost'))
+        before = _bytes(f'{folder}/a-00001.warc.gz')
+        _crawl(one, '--resume', '--max-time', '0')
+        assert _bytes(f'{folder}/a-00001.warc.gz') == before
+        pairs = reader.exchanges(_records(folder))
+        assert site.url('/14', 'localhost') in pairs and {site.url(f'/{n}') for n in range(15)} <= set(pairs)
+
+
+def _write(path, data):
+    with open(path, 'wb') as file:
+        file.write(data)
+
+
+def _bytes(path):
+    with open(path, 'rb') as file:
+        return file.read()
 
 
 if __name__ == '__main__':

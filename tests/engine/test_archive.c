@@ -271,6 +271,34 @@ static void full_disk_under_an_archive_pauses_the_crawl(void **state)
     rig_tear_down(&rig);
 }
 
+/* ---- the archive's files ---- */
+
+/* What is in it is synced with each commit; that it is there is said by its folder. */
+static void folder_of_the_first_file_is_synced(void **state)
+{
+    struct rig rig;
+    char folder[RIG_PATH + 16], prefix[RIG_PATH + 32], file[RIG_PATH + 64];
+    (void)state;
+    make_noise();
+    noise[6000] = '\0';
+    rig_set_up(&rig, answer_noise);
+    (void)snprintf(folder, sizeof folder, "%s/archives", rig.folder);
+    (void)snprintf(prefix, sizeof prefix, "%s/archive", folder);
+    (void)snprintf(file, sizeof file, "%s-00000.warc.gz", prefix);
+    assert_int_equal(mkdir(folder, 0777), 0);
+    assert_non_null(realpath(folder, synced_folder));
+    atomic_store(&folder_syncs, 0);
+    rig.options.warc_path = prefix;
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/1"));
+    rig_finish(&rig);
+    assert_true(atomic_load(&folder_syncs) > 0);
+    assert_int_equal(records_in(file, "request"), 1);
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(rmdir(folder), 0);
+    rig_tear_down(&rig);
+}
+
 /* ---- bodies ---- */
 
 static void start_with_bodies(struct rig *rig, char ret_folder[RIG_PATH + 16])
@@ -345,7 +373,7 @@ static void body_that_cannot_be_closed_for_want_of_room_is_written_again(void **
     rig_tear_down(&rig);
 }
 
-ENGINE_TESTS(test(body_that_another_crawl_is_writing_is_left_alone),
+ENGINE_TESTS(test(folder_of_the_first_file_is_synced), test(body_that_another_crawl_is_writing_is_left_alone),
              test(few_bodies_are_synced_without_the_rest_of_the_file_system),
              test(body_that_cannot_be_closed_for_want_of_room_is_written_again),
              test(crawl_goes_on_when_all_wait_for_room_in_the_archive),

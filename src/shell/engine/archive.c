@@ -8,14 +8,18 @@
 #include "shell/engine/bodies.h"
 #include "shell/engine/state.h"
 
+#include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <weir/version.h>
 
 #define ENDING ".warc.gz"
 #define DIGITS 5
+#define PART_OF_MAX 64
+#define FIRST_MAX 4096 /* bytes of a file that its first record is in */
 #define SHARE_LEAST ((size_t)16 << 10)
 
 /* ---- names ---- */
@@ -57,29 +61,20 @@ static bool exists(struct wr_archive *archive, uint32_t number)
 
 struct finding {
     const struct wr_archive *archive;
-    bool is_any;     /* of whichever job; else of one */
-    uint32_t wanted; /* only this number, if it is any */
     bool is_found;
     uint32_t number; /* the highest */
     uint64_t bytes;
-    int64_t last_job;
 };
 
 static void on_output(void *context, const struct wr_store_row *row)
 {
     struct finding *finding = context;
     uint32_t number;
-    if (!number_of(finding->archive, row->output.path, &number) || (finding->is_any && number != finding->wanted) ||
-        (finding->is_found && number < finding->number))
+    if (!number_of(finding->archive, row->output.path, &number) || (finding->is_found && number < finding->number))
         return;
     finding->is_found = true;
     finding->number = number;
     finding->bytes = row->output.bytes;
-}
-
-static void on_job(void *context, const struct wr_store_row *row)
-{
-    ((struct finding *)context)->last_job = row->job.id;
 }
 
 static int find_of(struct wr_engine *engine, int64_t job, struct finding *finding)
@@ -89,32 +84,99 @@ static int find_of(struct wr_engine *engine, int64_t job, struct finding *findin
         &(struct wr_store_query){.what = WR_STORE_OUTPUTS, .job = job, .row = on_output, .context = finding});
 }
 
-static bool is_known(struct wr_engine *engine, uint32_t number)
+/* ---- whose they are ---- */
+
+/* What the first record of each says. */
+static struct wr_span part_of(const struct wr_engine *engine, char *memory, size_t bytes)
 {
-    struct finding finding = {.archive = &engine->archive, .is_any = true, .wanted = number};
-    int error = wr_store_read(
-        engine->store,
-        &(struct wr_store_query){.what = WR_STORE_JOBS, .after = WR_STORE_FRONT, .row = on_job, .context = &finding});
-    for (int64_t job = 1; error == 0 && job <= finding.last_job && !finding.is_found; job++)
-        error = find_of(engine, job, &finding);
-    return error != 0 || finding.is_found;
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, memory, bytes);
+    wr_buf_append_string(&buf, "job ");
+    wr_buf_append_u64(&buf, (uint64_t)engine->job);
+    wr_buf_append_string(&buf, " of ");
+    wr_buf_append_string(&buf, engine->archive.mark);
+    return wr_buf_from(&buf, 0);
+}
+
+/* This job's, or nobody's: it is empty, and nobody fills it. */
+static bool is_left(const struct wr_engine *engine, int fd)
+{
+    char first[FIRST_MAX], whose[PART_OF_MAX];
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        return false;
+    ssize_t bytes = read(fd, first, sizeof first);
+    return bytes == 0 || (bytes > 0 && wr_warc_is_part_of((struct wr_span){first, (size_t)bytes},
+                                                          part_of(engine, whose, sizeof whose)));
 }
 
 /* Files that were begun after the last commit: what is in them is fetched again. */
 static void remove_late(struct wr_engine *engine, uint32_t number)
 {
-    for (number++; exists(&engine->archive, number); number++)
-        if (!is_known(engine, number))
-            (void)unlink(path_of(&engine->archive, number));
+    for (number++; exists(&engine->archive, number); number++) {
+        int fd = open(engine->archive.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0 && is_left(engine, fd))
+            (void)unlink(engine->archive.path);
+        if (fd >= 0)
+            (void)close(fd);
+    }
 }
 
 /* ---- opening ---- */
 
+static void close_file(struct wr_engine *engine, struct wr_output *file)
+{
+    if (file == NULL)
+        return;
+    wr_output_close(file);
+    wr_give(engine->allocator, file, sizeof *file, _Alignof(struct wr_output));
+}
+
+/* Nothing was written to it. */
+void wr_archive_unclaim(struct wr_engine *engine, struct wr_output *file)
+{
+    if (file != NULL)
+        wr_output_take_back(file);
+    close_file(engine, file);
+}
+
+/* The first number from here on whose file is not there, or is empty and nobody's. Whoever has its lock has it. */
+static int claim(struct wr_engine *engine, uint32_t *number, struct wr_output **ret_file)
+{
+    struct wr_output *file = wr_take(engine->allocator, sizeof *file, _Alignof(struct wr_output));
+    if (file == NULL)
+        return WEIR_E_NOMEM;
+    for (;; ++*number) {
+        int error = wr_output_open(file, path_of(&engine->archive, *number), false, false, 0, engine->allocator);
+        if (error == 0 && file->is_file) {
+            *ret_file = file;
+            return 0;
+        }
+        wr_output_close(file);
+        if (!exists(&engine->archive, *number)) {
+            wr_give(engine->allocator, file, sizeof *file, _Alignof(struct wr_output));
+            return error != 0 ? error : WEIR_E_SYSTEM;
+        }
+    }
+}
+
+/* So that a file that was made is there, and not only what is in it. */
+static int sync_folder(const struct wr_archive *archive)
+{
+    int fd = open(archive->spill_folder[0] != '\0' ? archive->spill_folder : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int error = fd < 0 || fsync(fd) != 0 ? WEIR_E_SYSTEM : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    return error;
+}
+
+/* It is cut back to `length`; or, without one, new. */
 static int open_file(struct wr_engine *engine, bool has_length, uint64_t length)
 {
     struct wr_archive *archive = &engine->archive;
-    archive->file_number = archive->number;
-    archive->end = length;
+    archive->begin = archive->end = length; /* what counts of it has its first record */
+    archive->file = wr_take(engine->allocator, sizeof *archive->file, _Alignof(struct wr_output));
+    if (archive->file == NULL)
+        return WEIR_E_NOMEM;
     return wr_output_open(archive->file, path_of(archive, archive->number), false, has_length, length,
                           engine->allocator);
 }
@@ -123,20 +185,16 @@ static int open_first(struct wr_engine *engine, const struct wr_engine_options *
 {
     struct wr_archive *archive = &engine->archive;
     struct finding finding = {.archive = archive};
-    if (given->resume_job != 0) {
-        int error = find_of(engine, given->resume_job, &finding);
-        if (error != 0)
-            return error;
-    }
+    int error = given->resume_job != 0 ? find_of(engine, given->resume_job, &finding) : 0;
+    if (error != 0)
+        return error;
+    archive->number = finding.number;
     if (finding.is_found) {
-        archive->number = finding.number;
         remove_late(engine, finding.number);
-        archive->begin = finding.bytes; /* it has its first record */
         return open_file(engine, true, finding.bytes);
     }
-    while (given->appends && exists(archive, archive->number))
-        archive->number++;
-    return open_file(engine, false, 0);
+    error = given->appends ? claim(engine, &archive->number, &archive->file) : open_file(engine, false, 0);
+    return error == 0 ? sync_folder(archive) : error;
 }
 
 static int open_archive(struct wr_engine *engine, const struct wr_engine_options *given)
@@ -153,10 +211,8 @@ static int open_archive(struct wr_engine *engine, const struct wr_engine_options
         archive->prefix[bytes - (sizeof ENDING - 1)] = '\0';
     archive->size_max = given->warc_size != 0 ? given->warc_size : WR_ARCHIVE_SIZE;
     archive->spill_folder = strndup(archive->prefix, (size_t)(strrchr(archive->prefix, '/') - archive->prefix));
-    archive->file = wr_take(engine->allocator, sizeof *archive->file, _Alignof(struct wr_output));
-    if (archive->file == NULL || archive->spill_folder == NULL)
+    if (archive->spill_folder == NULL)
         return WEIR_E_NOMEM;
-    archive->file->fd = -1;
     int error = wr_seen_new(engine->allocator, &archive->seen);
     return error == 0 ? open_first(engine, given) : error;
 }
@@ -195,21 +251,16 @@ int wr_archive_open(struct wr_engine *engine, const struct wr_engine_options *gi
 static struct wr_piece *make_info(struct wr_engine *engine, uint32_t number)
 {
     struct wr_archive *archive = &engine->archive;
-    char part_of[32];
-    struct wr_buf buf;
+    char whose[PART_OF_MAX];
     struct wr_piece *piece = wr_piece_new(engine);
     if (piece == NULL)
         return NULL;
-    wr_buf_init_fixed(&buf, part_of, sizeof part_of);
-    wr_buf_append_string(&buf, "job ");
-    wr_buf_append_u64(&buf, (uint64_t)engine->job);
     const struct wr_warc_info info = {.name = wr_span_of(strrchr(path_of(archive, number), '/') + 1),
                                       .wall_at = weir_wall_now(),
                                       .software = wr_span_of("weir/" WEIR_VERSION),
                                       .agent = wr_span_of(engine->agent),
-                                      .part_of = wr_buf_from(&buf, 0),
+                                      .part_of = part_of(engine, whose, sizeof whose),
                                       .obeys_robots = !engine->options.ignores_robots};
-    piece->number = number;
     if (wr_warc_append_info(archive->warc, &info, &piece->text) == 0)
         return piece;
     wr_piece_free(engine, piece);
@@ -249,6 +300,26 @@ int wr_archive_begin(struct wr_engine *engine)
     return wr_store_post(engine->store, &change, 1, NULL, NULL);
 }
 
+/* Another file, for one that is full. WEIR_E_FULL: the one before is not begun yet, and whoever begins it tells us. */
+static int begin_next(struct wr_engine *engine, size_t bytes, struct wr_archive_place *ret_place)
+{
+    struct wr_archive *archive = &engine->archive;
+    if (archive->is_turning) {
+        atomic_store(&archive->is_refused, true);
+        return WEIR_E_FULL;
+    }
+    if (archive->next == NULL) {
+        archive->next_number = archive->number + 1;
+        if (claim(engine, &archive->next_number, &archive->next) != 0)
+            return 0; /* not now: a file that is too large is better than none */
+    }
+    struct wr_piece *info = make_info(engine, archive->next_number);
+    if (info == NULL)
+        return WEIR_E_NOMEM;
+    *ret_place = (struct wr_archive_place){archive->next_number, info->text.length, info->text.length + bytes, info};
+    return 0;
+}
+
 int wr_archive_place(struct wr_engine *engine, const struct wr_flight *flight, struct wr_archive_place *ret_place,
                      struct wr_store_change *ret_change)
 {
@@ -256,10 +327,9 @@ int wr_archive_place(struct wr_engine *engine, const struct wr_flight *flight, s
     size_t bytes = flight->keep.pieces->text.length;
     *ret_place = (struct wr_archive_place){archive->number, archive->begin, archive->end + bytes, NULL};
     if (archive->end > archive->begin && archive->end + bytes > archive->size_max) {
-        struct wr_piece *info = make_info(engine, archive->number + 1);
-        if (info == NULL)
-            return WEIR_E_NOMEM;
-        *ret_place = (struct wr_archive_place){archive->number + 1, info->text.length, info->text.length + bytes, info};
+        int error = begin_next(engine, bytes, ret_place);
+        if (error != 0)
+            return error;
     }
     *ret_change = output_change(engine, ret_place->number, ret_place->end);
     return 0;
@@ -273,9 +343,11 @@ void wr_archive_take(struct wr_engine *engine, struct wr_flight *flight, const s
         archive->number = place->number;
         archive->begin = place->begin;
         archive->end = place->end;
-        keep->pieces->number = place->number;
         if (place->info != NULL) {
             (void)atomic_fetch_add(&archive->held, place->info->text.room);
+            place->info->file = archive->next;
+            archive->next = NULL;
+            archive->is_turning = true;
             push(archive, place->info);
         }
         if (keep->is_new) /* from now on: what is a revisit of it comes after it */
@@ -294,40 +366,28 @@ void wr_archive_take(struct wr_engine *engine, struct wr_flight *flight, const s
 
 /* ---- writing, on the store's thread ---- */
 
-/* So that a file that was made is there, and not only what is in it. */
-static int sync_folder(const struct wr_archive *archive)
-{
-    int fd = open(archive->spill_folder[0] != '\0' ? archive->spill_folder : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int error = fd < 0 || fsync(fd) != 0 ? WEIR_E_SYSTEM : 0;
-    if (fd >= 0)
-        (void)close(fd);
-    return error;
-}
-
-static int turn_to(struct wr_engine *engine, uint32_t number)
+/* To the file that the piece begins, if it does. */
+static int turn_to(struct wr_engine *engine, struct wr_piece *piece)
 {
     struct wr_archive *archive = &engine->archive;
-    struct wr_output *file = archive->file;
-    char path[sizeof archive->path];
-    if (archive->file_number == number && file->fd >= 0)
+    if (piece->file == NULL)
         return 0;
-    if (file->fd >= 0 && fdatasync(file->fd) != 0)
+    if (fdatasync(archive->file->fd) != 0 || sync_folder(archive) != 0)
         return WEIR_E_SYSTEM;
-    if (file->fd >= 0)
-        wr_output_close(file);
-    (void)pthread_mutex_lock(&engine->output.lock); /* of the scratch */
-    wr_text_set(path, sizeof path, path_of(archive, number));
+    close_file(engine, archive->file);
+    archive->file = piece->file;
+    piece->file = NULL;
+    (void)pthread_mutex_lock(&engine->output.lock);
+    archive->is_turning = false;
     (void)pthread_mutex_unlock(&engine->output.lock);
-    archive->file_number = number;
-    int error = wr_output_open(file, path, false, false, 0, engine->allocator);
-    return error == 0 ? sync_folder(archive) : error;
+    return 0;
 }
 
 static int write_record(struct wr_engine *engine, struct wr_piece *piece)
 {
     struct wr_archive *archive = &engine->archive;
     size_t written = 0;
-    int error = turn_to(engine, piece->number);
+    int error = turn_to(engine, piece);
     if (error != 0)
         return error;
     error = wr_output_write(archive->file, piece->text.bytes + archive->written, piece->text.length - archive->written,
@@ -384,9 +444,8 @@ void wr_archive_close(struct wr_engine *engine)
     wr_pieces_free(engine, archive->writing);
     wr_seen_free(archive->seen);
     wr_warc_free(archive->warc);
-    if (archive->file != NULL)
-        wr_output_close(archive->file);
-    wr_give(engine->allocator, archive->file, sizeof *archive->file, _Alignof(struct wr_output));
+    wr_archive_unclaim(engine, archive->next);
+    close_file(engine, archive->file);
     wr_bodies_close(&archive->bodies);
     free(archive->prefix);
     free(archive->spill_folder);

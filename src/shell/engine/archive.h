@@ -29,12 +29,14 @@
 #define WR_BODIES_EACH 8                    /* bodies of a commit that are synced one by one: each takes as long */
 #define WR_BODY_NAME_MAX 160                /* bytes of a body's name, with its folder */
 
+struct wr_output;
+
 /* Not yet written. */
 struct wr_piece {
     struct wr_piece *next;
     struct wr_buf text;
     int fd;                          /* not -1: the body is in this file, not in the text */
-    uint32_t number;                 /* of the archive's file */
+    struct wr_output *file;          /* not NULL: it begins this file of the archive */
     char name[WR_BODY_NAME_MAX + 1]; /* of a body; "": a record */
 };
 
@@ -68,8 +70,6 @@ struct wr_bodies {
     bool has_more;                   /* than that: all is synced at once */
 };
 
-struct wr_output;
-
 /* The engine's. */
 struct wr_archive {
     bool is_on;
@@ -84,14 +84,16 @@ struct wr_archive {
     _Atomic bool is_refused; /* somebody waits for less of them */
     /* Under the output's lock. */
     struct wr_seen *seen;
-    uint32_t number; /* of the file that is being filled */
-    uint64_t end;    /* with all that was posted */
-    uint64_t begin;  /* after its first record */
-    char path[4096]; /* scratch */
+    uint32_t number;        /* of the file that is being filled */
+    uint64_t end;           /* with all that was posted */
+    uint64_t begin;         /* after its first record */
+    char path[4096];        /* scratch */
+    struct wr_output *next; /* the file after it, which is ours and empty; NULL: none */
+    uint32_t next_number;
+    bool is_turning; /* the file was posted to, and is not being written to yet */
     struct wr_piece *first, *last;
     /* The store's thread's. */
     struct wr_output *file;
-    uint32_t file_number;
     struct wr_piece *writing;
     size_t written; /* of the first */
     struct wr_bodies bodies;

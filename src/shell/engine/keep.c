@@ -97,6 +97,7 @@ void wr_piece_free(struct wr_engine *engine, struct wr_piece *piece)
     wr_buf_release(&piece->text);
     if (piece->fd >= 0)
         (void)close(piece->fd);
+    wr_archive_unclaim(engine, piece->file);
     wr_give(engine->allocator, piece, sizeof *piece, _Alignof(struct wr_piece));
 }
 

@@ -69,6 +69,8 @@ static int set_end(struct wr_output *output, const char *path, bool appends, boo
         return 0;
     if (flock(output->fd, LOCK_EX | LOCK_NB) != 0)
         return refuse(path, "is being written to by another process; give each its own");
+    if (fstat(output->fd, &status) != 0 || status.st_nlink == 0) /* now that nobody else can */
+        return refuse(path, "was removed");
     if (!appends && !has_length && status.st_size > 0) {
         (void)refuse(path, "is there already; name another, or give --append to add to it");
         return WEIR_E_INVAL;

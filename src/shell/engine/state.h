@@ -442,11 +442,13 @@ struct wr_archive_place {
     uint64_t begin, end;
     struct wr_piece *info; /* not NULL: it begins a file */
 };
-/* WEIR_E_NOMEM. */
+/* WEIR_E_NOMEM; WEIR_E_FULL: later. */
 int wr_archive_place(struct wr_engine *engine, const struct wr_flight *flight, struct wr_archive_place *ret_place,
                      struct wr_store_change *ret_change);
 /* NULL: there is no record, but a body. */
 void wr_archive_take(struct wr_engine *engine, struct wr_flight *flight, const struct wr_archive_place *place);
+/* Of a file that was to come next; NULL is fine. */
+void wr_archive_unclaim(struct wr_engine *engine, struct wr_output *file);
 /* As wr_output_sync. */
 int wr_archive_sync(struct wr_engine *engine);
 void wr_archive_close(struct wr_engine *engine);

@@ -8,6 +8,8 @@
 #define REQUEST "application/http;msgtype=request"
 #define PROFILE "http://netpreserve.org/warc/1.1/revisit/"
 #define FORMAT "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+#define INFO_MAX 8192
+#define INFO_LINE_MAX 256
 
 /* ---- a head that is true of the body ---- */
 
@@ -179,4 +181,30 @@ int wr_warc_append_info(struct wr_warc *warc, const struct wr_warc_info *info, s
     if (warc->head.error != 0)
         return warc->head.error;
     return wr_record_end(warc, wr_buf_from(&warc->head, 0), (struct wr_span){NULL, 0}, buf);
+}
+
+/* As much as can be unpacked of it, and as fits. */
+static struct wr_span unpack(struct wr_span packed, char *memory, size_t bytes)
+{
+    z_stream inflation = {.next_in = (Bytef *)(uintptr_t)packed.data,
+                          .avail_in = (uInt)packed.bytes,
+                          .next_out = (Bytef *)memory,
+                          .avail_out = (uInt)bytes};
+    if (inflateInit2(&inflation, MAX_WBITS + WR_WARC_GZIP) != Z_OK)
+        return (struct wr_span){NULL, 0};
+    (void)inflate(&inflation, Z_SYNC_FLUSH);
+    size_t unpacked = bytes - inflation.avail_out;
+    (void)inflateEnd(&inflation);
+    return (struct wr_span){memory, unpacked};
+}
+
+bool wr_warc_is_part_of(struct wr_span first, struct wr_span part_of)
+{
+    char memory[INFO_MAX], line[INFO_LINE_MAX];
+    struct wr_buf buf;
+    struct wr_span info = unpack(first, memory, sizeof memory);
+    wr_buf_init_fixed(&buf, line, sizeof line);
+    wr_buf_append_string(&buf, "\r\n");
+    add_line(&buf, "isPartOf", part_of);
+    return buf.error == 0 && memmem(info.data, info.bytes, line, buf.length) != NULL;
 }

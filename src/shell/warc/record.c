@@ -10,7 +10,6 @@
 
 #define FIELDS_MAX ((size_t)64 << 10)
 #define HEAD_MAX ((size_t)1 << 20)
-#define GZIP 16 /* in the bits of the window: a gzip head and end */
 #define PIECE ((size_t)1 << 30)
 
 int wr_warc_new(const weir_allocator *allocator, struct wr_warc **ret_warc)
@@ -21,8 +20,8 @@ int wr_warc_new(const weir_allocator *allocator, struct wr_warc **ret_warc)
     *warc = (struct wr_warc){.allocator = allocator, .sha = EVP_MD_CTX_new()};
     wr_buf_init(&warc->fields, allocator, FIELDS_MAX);
     wr_buf_init(&warc->head, allocator, HEAD_MAX);
-    bool packs = deflateInit2(&warc->deflate, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + GZIP, MAX_MEM_LEVEL - 1,
-                              Z_DEFAULT_STRATEGY) == Z_OK;
+    bool packs = deflateInit2(&warc->deflate, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + WR_WARC_GZIP,
+                              MAX_MEM_LEVEL - 1, Z_DEFAULT_STRATEGY) == Z_OK;
     if (packs && warc->sha != NULL && EVP_DigestInit_ex(warc->sha, EVP_sha1(), NULL) == 1) {
         *ret_warc = warc;
         return 0;

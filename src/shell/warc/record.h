@@ -15,7 +15,8 @@ struct wr_warc {
     struct wr_buf fields, head;
 };
 
-#define WR_WARC_ID 48 /* "<urn:uuid:…>" and its end */
+#define WR_WARC_GZIP 16 /* in the bits of the window: a gzip head and end */
+#define WR_WARC_ID 48   /* "<urn:uuid:…>" and its end */
 
 /* WEIR_E_SYSTEM. */
 int wr_record_id(char ret_id[WR_WARC_ID]);

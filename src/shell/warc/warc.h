@@ -35,12 +35,15 @@ struct wr_warc_info {
     struct wr_span name; /* of the file, without folders */
     int64_t wall_at;
     struct wr_span software, agent;
-    struct wr_span part_of; /* "job 3" */
+    struct wr_span part_of; /* "job 3 of …" */
     bool obeys_robots;
 };
 
 /* Errors as of wr_warc_append_exchange. */
 int wr_warc_append_info(struct wr_warc *warc, const struct wr_warc_info *info, struct wr_buf *buf);
+
+/* Whether what a file begins with is such a record, and says that it is part of this. */
+bool wr_warc_is_part_of(struct wr_span first, struct wr_span part_of);
 
 void wr_warc_payload(struct wr_warc *warc, struct wr_span body, uint8_t ret_digest[WR_WARC_DIGEST]);
 
