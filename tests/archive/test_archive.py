@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """weir crawl --warc and --save-bodies, read by somebody else's reader. Arguments: the program, the build folder."""
+import contextlib
 import gzip
 import hashlib
 import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -142,10 +144,22 @@ def archive_goes_on_in_another_file_when_one_is_full():
 def body_that_is_cut_says_so_in_its_record():
     pages = {'/': (200, {'Content-Type': 'text/plain'}, b'x' * 50000)}
     with Site(pages) as site, tempfile.TemporaryDirectory() as folder:
-        lines = _crawl(folder, '--warc', 'a', '--max-body', '10k', site.url('/'))
-        assert lines[site.url('/')]['verdict'] == 'too_large'
+        lines = _crawl(folder, '--warc', 'a', '--save-bodies', 'b', '--max-body', '10k', site.url('/'))
+        assert lines[site.url('/')]['verdict'] == 'too_large' and lines[site.url('/')]['body'] is None, lines
+        assert os.listdir(f'{folder}/b') == []
         answer = reader.exchanges(_records(folder))[site.url('/')][0]
         assert answer['fields']['WARC-Truncated'] == 'length' and answer['body'] == 'x' * 10240
+
+
+def body_that_breaks_off_is_not_saved():
+    pages = {'/': (200, HTML, _links('/half')),
+             '/half': (200, {'Content-Length': '5000', 'Connection': 'close'}, b'x' * 100)}
+    with Site(pages) as site, tempfile.TemporaryDirectory() as folder:
+        lines = _crawl(folder, '--warc', 'a', '--save-bodies', 'b', '--attempts', '1', site.url('/'))
+        assert lines[site.url('/half')]['verdict'] == 'failed' and lines[site.url('/half')]['body'] is None, lines
+        assert [files for _, _, files in os.walk(f'{folder}/b') if files] == [[lines[site.url('/')]['body'].split('/')[1]]]
+        answer = reader.exchanges(_records(folder))[site.url('/half')][0]
+        assert answer['fields']['WARC-Truncated'] == 'disconnect' and answer['body'] == 'x' * 100, answer
 
 
 def body_that_is_too_large_for_memory_is_kept_whole():
@@ -200,24 +214,27 @@ def archive_that_is_there_is_not_written_over():
         assert after[:len(before)] == before and after[-1]['file'].endswith('a-00001.warc.gz')
 
 
-def _killed(folder, words, after_s):
-    """Whether it was; else it has come to its end, or (None) it was killed before there was a job to go on with."""
-    child = subprocess.Popen([os.path.abspath(sys.argv[1]), 'crawl', *WORDS, *words], cwd=folder,
-                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    try:
-        _, said = child.communicate(timeout=after_s)
-    except subprocess.TimeoutExpired:
-        child.send_signal(signal.SIGKILL)
-        child.communicate()
-        return True
-    if 'nothing to resume' in said:
+def _killed(folder, words, is_time):
+    """Whether it was, when it was time; else it has come to its end, or (None) there was no job to go on with."""
+    with open(f'{folder}/said', 'w+', encoding='utf-8') as said:
+        child = subprocess.Popen([os.path.abspath(sys.argv[1]), 'crawl', *WORDS, *words], cwd=folder,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
+        while child.poll() is None and not is_time():
+            time.sleep(0.001)
+        child.send_signal(signal.SIGKILL)  # one that has ended is not sent any
+        if child.wait() == -signal.SIGKILL:
+            return True
+        said.seek(0)
+        text = said.read()
+    if 'nothing to resume' in text:
         return None
-    assert child.returncode in (0, 1), said
+    assert child.returncode in (0, 1), text
     return False
 
 
 def archive_of_a_crawl_that_was_killed_is_valid_and_has_each_url_once():
-    """V4, V5, F1: WEIR_KILLS says how often; files are small, so that kills hit those that are begun, too."""
+    """V4, V5, F1: WEIR_KILLS says how often; files are small, so that kills hit those that are begun, too. Times are
+    counted in requests, so that each run gets as far on a slow machine as on a fast one; some kills come before any."""
     count, kills = 300, int(os.environ.get('WEIR_KILLS', '12'))
     chance = random.Random(int(os.environ.get('WEIR_TEST_SEED', '7'), 0))
     pages = {f'/{n}': (200, HTML, _links(*[f'/{m}' for m in (2 * n + 1, 2 * n + 2) if m < count])
@@ -230,16 +247,26 @@ def archive_of_a_crawl_that_was_killed_is_valid_and_has_each_url_once():
     with Site(slowly) as site, tempfile.TemporaryDirectory() as folder:
         begin = ['--warc', 'a', '--warc-size', '40k', '--save-bodies', 'b', '--concurrency', '4', '--loops', '2',
                  '--ignore-robots', site.url('/0'), site.url('/1', 'localhost')]
+
+        def time_to_kill():
+            if chance.random() < 0.3:
+                at = time.monotonic() + chance.uniform(0, 0.1)
+                return lambda: time.monotonic() >= at
+            requests = len(site.asked) + chance.randrange(1, max(2, count // kills))
+            return lambda: len(site.asked) >= requests
+
+        def run(words, is_time):
+            """Without a job to go on with it begins."""
+            was_killed = _killed(folder, words, is_time)
+            return run(begin, is_time) if was_killed is None else was_killed
+
         killed, words = 0, begin
-        while killed < kills:
-            was_killed = _killed(folder, words, chance.uniform(0.05, 0.5))
-            if was_killed is False:
-                break
-            killed += was_killed is True
-            words = ['--resume'] if was_killed and os.path.exists(f'{folder}/weir.db') else begin
+        while killed < kills and run(words, time_to_kill()):
+            killed += 1
+            words = ['--resume'] if os.path.exists(f'{folder}/weir.db') else begin
         if killed == kills:
-            assert not _killed(folder, words, 60)
-        assert killed > 2, killed
+            run(words, lambda: False)
+        assert killed > kills // 4, killed
         lines = _lines(folder)
         records = _records(folder)
         pairs = reader.exchanges(records)
@@ -264,6 +291,28 @@ def crawl_goes_on_beside_the_archive_of_another():
         _crawl(folder, '--resume', '--job', '1', '--max-time', '0')
         pairs = reader.exchanges(_records(folder))
         assert site.url('/14', 'localhost') in pairs and {site.url(f'/{n}') for n in range(15)} <= set(pairs)
+
+
+def crawl_goes_on_that_was_killed_before_the_store_knew_of_its_archive():
+    """Its first file is there with its first record, but no commit says so; or another crawl has taken it meanwhile."""
+    pages = {f'/{n}': (200, HTML, TEXT + _links(f'/{n + 1}')) for n in range(15)}
+    for is_taken in (False, True):
+        with Site(pages) as site, tempfile.TemporaryDirectory() as folder:
+            first = f'{folder}/a-00000.warc.gz'
+            _crawl(folder, '--warc', 'a', '--max-time', '1ms', site.url('/0'), status=(3,))
+            with contextlib.closing(sqlite3.connect(f'{folder}/weir.db')) as store, store:
+                assert store.execute("DELETE FROM outputs WHERE path LIKE '%-00000.warc.gz'").rowcount == 1
+            assert _bytes(first)
+            if is_taken:
+                _write(first, b'another crawl')
+            lines = _crawl(folder, '--resume', '--max-time', '0')
+            if is_taken:
+                assert _bytes(first) == b'another crawl'
+                os.unlink(first)
+            records = _records(folder)
+            assert {int(record['file'][-13:-8]) for record in records} == {int(is_taken)}
+            pairs = reader.exchanges(records)
+            assert site.url('/14') in pairs and set(pairs) <= set(lines), (pairs.keys(), lines.keys())
 
 
 def archive_goes_on_behind_files_that_are_there():

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -301,6 +302,21 @@ static void folder_of_the_first_file_is_synced(void **state)
 
 /* ---- bodies ---- */
 
+/* Of all files in folders in it. */
+static size_t bytes_in(const char *folder)
+{
+    char pattern[RIG_PATH + 32];
+    glob_t found;
+    struct stat status;
+    size_t bytes = 0;
+    (void)snprintf(pattern, sizeof pattern, "%s/*/*", folder);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        bytes += stat(found.gl_pathv[i], &status) == 0 ? (size_t)status.st_size : 0;
+    globfree(&found);
+    return bytes;
+}
+
 static void start_with_bodies(struct rig *rig, char ret_folder[RIG_PATH + 16])
 {
     make_noise();
@@ -308,6 +324,26 @@ static void start_with_bodies(struct rig *rig, char ret_folder[RIG_PATH + 16])
     rig_set_up(rig, answer_noise);
     (void)snprintf(ret_folder, RIG_PATH + 16, "%s/bodies", rig->folder);
     rig->options.body_folder = ret_folder;
+}
+
+static void folder_that_the_folder_for_bodies_is_made_in_is_synced(void **state)
+{
+    struct rig rig;
+    char above[RIG_PATH + 16], folder[RIG_PATH + 32];
+    (void)state;
+    start_with_bodies(&rig, above);
+    (void)snprintf(folder, sizeof folder, "%s/new", above);
+    rig.options.body_folder = folder;
+    assert_int_equal(mkdir(above, 0777), 0);
+    assert_non_null(realpath(above, synced_folder));
+    atomic_store(&folder_syncs, 0);
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/1"));
+    rig_finish(&rig);
+    assert_int_equal(atomic_load(&folder_syncs), 1);
+    assert_int_equal(files_in(folder), 1);
+    assert_int_equal(rmdir(above), 0);
+    rig_tear_down(&rig);
 }
 
 /* Two may save in one folder: each has a name of its own for what is not whole. */
@@ -373,9 +409,54 @@ static void body_that_cannot_be_closed_for_want_of_room_is_written_again(void **
     rig_tear_down(&rig);
 }
 
-ENGINE_TESTS(test(folder_of_the_first_file_is_synced), test(body_that_another_crawl_is_writing_is_left_alone),
+/* F5: a body that is too large for its share of memory goes to a file, for which there may be no room. */
+static void body_for_which_there_is_no_room_is_fetched_again_later(void **state)
+{
+    struct rig rig;
+    char folder[RIG_PATH + 16];
+    (void)state;
+    start_with_bodies(&rig, folder);
+    make_noise();
+    (void)signal(SIGXFSZ, SIG_IGN);
+    rig.options.concurrency = 1000; /* 256 KiB for each */
+    rig_start(&rig);
+    limit_files(300 << 10);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/1"));
+    rig_seeded(&rig);
+    for (int64_t until = monotonic() + 60 * WEIR_SECOND; atomic_load(&rig.waits) == 0; sleep_ns(5 * MS))
+        assert_true(monotonic() < until && !rig_await_end(&rig, 0));
+    limit_files(RLIM_INFINITY);
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/1"), "verdict"), "fetched");
+    assert_int_equal(rig_number(&rig, rig_url(&rig, 1, "/1"), "bytes"), BODY_BYTES);
+    assert_int_equal(bytes_in(folder), BODY_BYTES);
+    assert_int_equal(files_in(folder), 1);
+    rig_tear_down(&rig);
+}
+
+static void body_of_which_not_all_may_be_kept_is_not_saved_and_too_large(void **state)
+{
+    struct rig rig;
+    char folder[RIG_PATH + 16];
+    (void)state;
+    start_with_bodies(&rig, folder);
+    rig.options.kept_max = 5999;
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/1"));
+    rig_finish(&rig);
+    assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/1"), "verdict"), "too_large");
+    assert_true(json_is_null(json_object_get(rig_line(&rig, rig_url(&rig, 1, "/1")), "body")));
+    assert_int_equal(rmdir(folder), 0); /* there is nothing in it */
+    rig_tear_down(&rig);
+}
+
+ENGINE_TESTS(test(folder_of_the_first_file_is_synced), test(folder_that_the_folder_for_bodies_is_made_in_is_synced),
+             test(body_that_another_crawl_is_writing_is_left_alone),
              test(few_bodies_are_synced_without_the_rest_of_the_file_system),
              test(body_that_cannot_be_closed_for_want_of_room_is_written_again),
+             test(body_for_which_there_is_no_room_is_fetched_again_later),
+             test(body_of_which_not_all_may_be_kept_is_not_saved_and_too_large),
              test(crawl_goes_on_when_all_wait_for_room_in_the_archive),
              test(full_disk_under_bodies_holds_the_crawl_before_memory_is_full),
              test(full_disk_under_an_archive_pauses_the_crawl))

@@ -80,7 +80,7 @@ static void end_page(struct wr_flight *flight)
         return;
     if (wr_page_end(&flight->page, follow_link, flight) != 0)
         wr_job_over(flight->loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
-    if (flight->result.is_truncated && !flight->is_enough)
+    if ((flight->result.is_truncated && !flight->is_enough) || flight->keep.is_cut)
         flight->verdict = WR_VERDICT_TOO_LARGE;
     wr_listing_end(flight);
 }

@@ -109,10 +109,10 @@ static bool is_left(const struct wr_engine *engine, int fd)
                                                           part_of(engine, whose, sizeof whose)));
 }
 
-/* Files that were begun after the last commit: what is in them is fetched again. */
+/* Files that were begun after the last commit, from this number on: what is in them is fetched again. */
 static void remove_late(struct wr_engine *engine, uint32_t number)
 {
-    for (number++; exists(&engine->archive, number); number++) {
+    for (; exists(&engine->archive, number); number++) {
         int fd = open(engine->archive.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
         if (fd >= 0 && is_left(engine, fd))
             (void)unlink(engine->archive.path);
@@ -162,11 +162,11 @@ static int claim(struct wr_engine *engine, uint32_t *number, struct wr_output **
 /* So that a file that was made is there, and not only what is in it. */
 static int sync_folder(const struct wr_archive *archive)
 {
-    int fd = open(archive->spill_folder[0] != '\0' ? archive->spill_folder : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int error = fd < 0 || fsync(fd) != 0 ? WEIR_E_SYSTEM : 0;
-    if (fd >= 0)
-        (void)close(fd);
-    return error;
+    const char *folder = archive->spill_folder[0] != '\0' ? archive->spill_folder : "/";
+    if (wr_folder_sync(AT_FDCWD, folder))
+        return 0;
+    wr_error_note_text("the archive's folder", folder, strlen(folder), "cannot be synced");
+    return WEIR_E_SYSTEM;
 }
 
 /* It is cut back to `length`; or, without one, new. */
@@ -189,11 +189,13 @@ static int open_first(struct wr_engine *engine, const struct wr_engine_options *
     if (error != 0)
         return error;
     archive->number = finding.number;
-    if (finding.is_found) {
-        remove_late(engine, finding.number);
+    if (given->resume_job != 0)
+        remove_late(engine, finding.is_found ? finding.number + 1 : 0);
+    if (finding.is_found)
         return open_file(engine, true, finding.bytes);
-    }
-    error = given->appends ? claim(engine, &archive->number, &archive->file) : open_file(engine, false, 0);
+    /* a job that was killed before the store knew of its archive asks no more whether it may make one */
+    error = given->appends || given->resume_job != 0 ? claim(engine, &archive->number, &archive->file)
+                                                     : open_file(engine, false, 0);
     return error == 0 ? sync_folder(archive) : error;
 }
 
@@ -234,6 +236,7 @@ int wr_archive_open(struct wr_engine *engine, const struct wr_engine_options *gi
     size_t each = WR_KEEP_TOTAL / engine->options.concurrency;
     int error = 0;
     archive->pieces_max = given->pieces_max != 0 ? given->pieces_max : WR_PIECES_MAX;
+    archive->body_max = given->kept_max != 0 ? given->kept_max : WR_KEEP_BODY_MAX;
     archive->is_on = given->warc_path != NULL || given->body_folder != NULL;
     archive->share = each > WR_KEEP_SHARE ? WR_KEEP_SHARE : each < SHARE_LEAST ? SHARE_LEAST : each;
     set_mark(engine);

@@ -44,7 +44,8 @@ struct wr_piece {
 struct wr_keep {
     bool is_on;
     bool is_head_whole;
-    bool is_cut;    /* not all of the body could be kept */
+    bool is_cut;    /* there is more of the body than may be kept */
+    int trouble;    /* errno of why it could not be kept; 0: none */
     bool waits;     /* for room: it has no pieces yet */
     bool is_new;    /* the payload was not in the archive */
     int fd;         /* of a body that is not in memory; -1: none */
@@ -79,6 +80,7 @@ struct wr_archive {
     uint64_t size_max;
     size_t share; /* of a body in memory */
     struct wr_warc *warc;
+    uint64_t body_max;
     size_t pieces_max;
     _Atomic size_t held;     /* bytes of pieces, made or about to be */
     _Atomic bool is_refused; /* somebody waits for less of them */

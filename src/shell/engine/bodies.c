@@ -92,14 +92,24 @@ void wr_body_name(const struct wr_url *url, struct wr_span content_type, char re
 
 /* ---- the folder ---- */
 
+bool wr_folder_sync(int at, const char *path)
+{
+    int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_synced = fd >= 0 ? fsync(fd) == 0 : errno == EACCES; /* one may write where one may not read */
+    if (fd >= 0)
+        (void)close(fd);
+    return is_synced;
+}
+
 int wr_bodies_open(struct wr_engine *engine, const char *path)
 {
     struct wr_archive *archive = &engine->archive;
     struct wr_bodies *bodies = &archive->bodies;
     struct wr_buf buf;
-    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+    bool is_new = mkdir(path, 0777) == 0;
+    if (is_new || errno == EEXIST)
         bodies->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (bodies->fd < 0) {
+    if (bodies->fd < 0 || (is_new && !wr_folder_sync(bodies->fd, ".."))) {
         wr_error_note_text("the folder for bodies", path, strlen(path), "cannot be made, or is none");
         return WEIR_E_SYSTEM;
     }

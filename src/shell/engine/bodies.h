@@ -27,6 +27,8 @@ int wr_body_write(struct wr_bodies *bodies, const struct wr_piece *piece);
 int wr_bodies_sync(struct wr_bodies *bodies);
 void wr_bodies_close(struct wr_bodies *bodies);
 
+/* So that what was made in it is there after a crash. */
+bool wr_folder_sync(int at, const char *path);
 /* All of it; errno says why not. */
 bool wr_body_append(int fd, const char *data, size_t bytes);
 

@@ -24,9 +24,9 @@ static void hold(struct wr_crawl_loop *loop)
     wr_plan_hold(loop->plan, later(loop->scarce_until, later(loop->start_at, loop->paid_at)));
 }
 
-void wr_cap_scarce(struct wr_crawl_loop *loop)
+void wr_cap_hold(struct wr_crawl_loop *loop, int64_t for_ns)
 {
-    loop->scarce_until = wr_crawl_loop_now(loop) + WR_PUSH_BACK_NS;
+    loop->scarce_until = later(loop->scarce_until, wr_crawl_loop_now(loop) + for_ns);
     hold(loop);
 }
 

@@ -84,6 +84,7 @@ struct wr_engine_options {
     const char *warc_path;   /* an archive, in files of this name and "-00000.warc.gz", …; NULL: none */
     uint64_t warc_size;      /* of each of them; 1 GiB */
     const char *body_folder; /* where bodies are saved; NULL: nowhere. There must be lines, or an archive */
+    uint64_t kept_max;       /* bytes of a body that are kept; 256 MiB */
     size_t pieces_max;       /* bytes of records and bodies that wait to be written; 128 MiB */
     const char *log_path;    /* a line for each request as it is sent; NULL: none */
     uint32_t loops;          /* one for each processor, at most 64 */

@@ -286,8 +286,8 @@ static bool on_body(void *context, const char *data, size_t bytes)
     struct wr_flight *flight = context;
     flight->body_bytes += bytes;
     wr_count_add(&flight->loop->counts.bytes, bytes);
-    if (flight->keep.is_on)
-        wr_keep_body(flight, data, bytes);
+    if (flight->keep.is_on && !wr_keep_body(flight, data, bytes))
+        return false;
     if (flight->keeps_first)
         wr_wall_body(flight, data, bytes);
     if (!flight->wants_body)
@@ -316,14 +316,14 @@ static void count_as_attempt(struct wr_flight *flight)
 static bool is_given_back(const struct wr_flight *flight)
 {
     enum wr_net_end end = flight->result.end;
-    return end == WR_NET_CANCELLED || end == WR_NET_REFUSED || end == WR_NET_SCARCE;
+    return end == WR_NET_CANCELLED || end == WR_NET_REFUSED || end == WR_NET_SCARCE || flight->keep.trouble != 0;
 }
 
 /* There is no memory, or no descriptor: who asks again at once spins. */
 static void wait_a_while(struct wr_crawl_loop *loop, const char *words)
 {
     wr_engine_warn_scarce(loop->engine, words);
-    wr_cap_scarce(loop);
+    wr_cap_hold(loop, WR_PUSH_BACK_NS);
 }
 
 static void count_status(struct wr_crawl_loop *loop, int status)
@@ -343,13 +343,15 @@ static void on_done(void *context, const struct wr_net_result *result)
     wr_cap_fetched(loop, result->wire_bytes);
     if (result->end == WR_NET_REFUSED && flight->was_sent && atomic_load(&loop->engine->phase) < WR_PHASE_STOPS)
         count_as_attempt(flight);
-    if (result->end != WR_NET_SCARCE)
+    if (result->end != WR_NET_SCARCE && flight->keep.trouble == 0)
         wr_engine_has_enough(loop->engine);
     if (!is_given_back(flight))
         count_status(loop, result->status);
     if (is_given_back(flight)) {
         if (result->end == WR_NET_SCARCE)
             wait_a_while(loop, result->words);
+        if (flight->keep.trouble != 0)
+            wr_keep_failed(flight);
         wr_plan_given(loop->plan, flight->action.task, wr_crawl_loop_now(loop));
         if (flight->action.kind == WR_PLAN_ROBOTS)
             wr_robots_returned(flight);

@@ -33,16 +33,22 @@ void wr_engine_warn(struct wr_engine *engine, const char *what, const char *why)
     engine->options.warn(engine->options.warn_context, line);
 }
 
-/* Once in ten seconds is enough to know. If nothing else has come of it for long, and nothing is in flight that could
- * give something back, it will not get better. */
+void wr_engine_warn_seldom(struct wr_engine *engine, const char *what, const char *why)
+{
+    int64_t now = weir_clock_now(engine->clock), last = atomic_load(&engine->warned_at);
+    if ((last == 0 || now - last > 10 * WEIR_SECOND) && atomic_compare_exchange_strong(&engine->warned_at, &last, now))
+        wr_engine_warn(engine, what, why);
+}
+
+/* If nothing else has come of it for long, and nothing is in flight that could give something back, it will not get
+ * better. */
 void wr_engine_warn_scarce(struct wr_engine *engine, const char *words)
 {
-    int64_t now = weir_clock_now(engine->clock), last = atomic_load(&engine->warned_at), since = 0;
+    int64_t now = weir_clock_now(engine->clock), since = 0;
     if (!atomic_compare_exchange_strong(&engine->scarce_since, &since, now) && now - since > SCARCE_NS_MAX &&
         atomic_load(&engine->flights) <= 1)
         wr_job_over(engine, WR_END_BROKEN, words);
-    if ((last == 0 || now - last > 10 * WEIR_SECOND) && atomic_compare_exchange_strong(&engine->warned_at, &last, now))
-        wr_engine_warn(engine, "slower for the moment: ", words);
+    wr_engine_warn_seldom(engine, "slower for the moment: ", words);
 }
 
 void wr_engine_has_enough(struct wr_engine *engine)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define AT_ONCE ((uint64_t)64 << 10) /* bytes that are packed on the loop: some 2 ms; more on another thread */
+#define FULL_NS (10 * WEIR_SECOND)   /* until it is tried whether there is room again */
 #define FRAME 4096                   /* bytes of a record beside head and body */
 
 /* ---- while it comes ---- */
@@ -59,6 +60,7 @@ static bool spill(struct wr_keep *keep, const struct wr_archive *archive)
     wr_buf_init_fixed(&buf, path, sizeof path);
     wr_buf_append_string(&buf, archive->spill_folder);
     wr_buf_append_string(&buf, "/.weir-XXXXXX");
+    errno = ENAMETOOLONG;
     keep->fd = buf.error == 0 ? mkostemp(path, O_CLOEXEC) : -1;
     if (keep->fd < 0)
         return false;
@@ -67,27 +69,55 @@ static bool spill(struct wr_keep *keep, const struct wr_archive *archive)
         wr_buf_clear(&keep->body);
         return true;
     }
-    (void)close(keep->fd);
-    keep->fd = -1;
     return false;
 }
 
-void wr_keep_body(struct wr_flight *flight, const char *data, size_t bytes)
+static bool add(struct wr_keep *keep, const struct wr_archive *archive, const char *data, size_t bytes)
+{
+    if (keep->fd < 0 && keep->body.length + bytes > archive->share && !spill(keep, archive))
+        return false;
+    if (keep->fd >= 0)
+        return wr_body_append(keep->fd, data, bytes);
+    errno = ENOMEM;
+    wr_buf_append(&keep->body, data, bytes);
+    return keep->body.error == 0;
+}
+
+bool wr_keep_body(struct wr_flight *flight, const char *data, size_t bytes)
 {
     struct wr_keep *keep = &flight->keep;
     const struct wr_archive *archive = &flight->loop->engine->archive;
-    size_t taken = keep->bytes + bytes > WR_KEEP_BODY_MAX ? (size_t)(WR_KEEP_BODY_MAX - keep->bytes) : bytes;
-    if (keep->is_cut)
-        return;
-    bool well = keep->fd >= 0 || keep->body.length + taken <= archive->share || spill(keep, archive);
-    if (well && keep->fd >= 0) {
-        well = wr_body_append(keep->fd, data, taken);
-    } else if (well) {
-        wr_buf_append(&keep->body, data, taken);
-        well = keep->body.error == 0;
+    size_t taken = keep->bytes + bytes > archive->body_max ? (size_t)(archive->body_max - keep->bytes) : bytes;
+    if (taken > 0 && !add(keep, archive, data, taken)) {
+        keep->trouble = errno;
+        return false;
     }
-    keep->bytes += well ? taken : 0;
-    keep->is_cut = !well || taken < bytes;
+    keep->bytes += taken;
+    keep->is_cut |= taken < bytes;
+    return true;
+}
+
+/* The page is fetched again: when there is room, when there are descriptors or memory, or when the job is gone on with
+ * after somebody has looked. */
+void wr_keep_failed(struct wr_flight *flight)
+{
+    struct wr_crawl_loop *loop = flight->loop;
+    switch (flight->keep.trouble) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+        wr_engine_warn_seldom(loop->engine, "waiting: ", "there is no room for a body that does not fit in memory");
+        wr_cap_hold(loop, FULL_NS);
+        break;
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+        wr_engine_warn_scarce(loop->engine, "a body that does not fit in memory cannot be kept");
+        wr_cap_hold(loop, WR_PUSH_BACK_NS);
+        break;
+    default:
+        wr_job_over(loop->engine, WR_END_BROKEN, "the folder of what is kept cannot be written to");
+    }
 }
 
 /* ---- what is made of it ---- */
@@ -125,9 +155,7 @@ static const char *truncation(const struct wr_flight *flight)
 {
     switch (flight->result.end) {
     case WR_NET_DONE:
-        return flight->result.is_truncated || flight->keep.bytes == WR_KEEP_BODY_MAX ? "length"
-               : flight->keep.is_cut                                                 ? "unspecified"
-                                                                                     : NULL;
+        return flight->result.is_truncated || flight->keep.is_cut ? "length" : NULL;
     case WR_NET_TOTAL_TIMEOUT:
     case WR_NET_TOO_SLOW:
         return "time";
@@ -195,8 +223,6 @@ static int make_body(struct wr_flight *flight)
     if (piece == NULL)
         return WEIR_E_NOMEM;
     wr_text_set(piece->name, sizeof piece->name, keep->name);
-    if (keep->fd >= 0) /* what could not be written in full is no part of it */
-        (void)!ftruncate(keep->fd, (off_t)keep->bytes);
     piece->fd = keep->fd;
     keep->fd = -1;
     struct wr_buf empty = piece->text;
@@ -311,7 +337,8 @@ void wr_keep_flight(struct wr_flight *flight)
         return;
     }
     wr_flight_move(flight, WR_FLIGHT_FLIES);
-    if (archive->bodies.folder != NULL && flight->result.status >= 200 && flight->result.status < 300)
+    bool is_well = flight->result.status >= 200 && flight->result.status < 300;
+    if (archive->bodies.folder != NULL && is_well && truncation(flight) == NULL)
         wr_body_name(&flight->url, wr_flight_head(flight, WR_TEXT_TYPE), keep->name);
     keep->work.data = flight;
     if (keep->bytes <= AT_ONCE || uv_queue_work(&loop->uv, &keep->work, on_work, on_worked) != 0)

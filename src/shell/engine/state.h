@@ -423,7 +423,9 @@ void wr_keep_init(struct wr_keep *keep, const struct wr_engine *engine);
 void wr_keep_clear(struct wr_keep *keep, struct wr_engine *engine);
 void wr_keep_release(struct wr_keep *keep, struct wr_engine *engine);
 void wr_keep_line(struct wr_keep *keep, struct wr_span line);
-void wr_keep_body(struct wr_flight *flight, const char *data, size_t bytes);
+/* False: it cannot be kept, so the rest is not wanted, and wr_keep_failed is to be called at the end. */
+bool wr_keep_body(struct wr_flight *flight, const char *data, size_t bytes);
+void wr_keep_failed(struct wr_flight *flight);
 /* It has ended: makes what is to be kept, if anything is, and then calls wr_answer_end; now or later. */
 void wr_keep_flight(struct wr_flight *flight);
 
@@ -546,6 +548,8 @@ void wr_job_tick(struct wr_crawl_loop *loop);
 void wr_engine_loop_ended(struct wr_engine *engine);
 /* Whether all is over; asks the store. From a loop. */
 void wr_job_look(struct wr_engine *engine);
+/* At most once in ten seconds. */
+void wr_engine_warn_seldom(struct wr_engine *engine, const char *what, const char *why);
 void wr_engine_warn_scarce(struct wr_engine *engine, const char *words);
 void wr_engine_has_enough(struct wr_engine *engine);
 /* One line for the user: both texts. */
@@ -561,8 +565,8 @@ void wr_origins_free(struct wr_engine *engine);
 /* ---- limits over everything (cap.c) ---- */
 
 void wr_cap_started(struct wr_crawl_loop *loop);
-/* There is no descriptor, port or memory for one more: others would find none, either. */
-void wr_cap_scarce(struct wr_crawl_loop *loop);
+/* There is no descriptor, port, memory or room for one more: others would find none, either. */
+void wr_cap_hold(struct wr_crawl_loop *loop, int64_t for_ns);
 void wr_cap_fetched(struct wr_crawl_loop *loop, uint64_t bytes);
 
 /* ---- log (log.c) and report (report.c) ---- */

@@ -191,7 +191,7 @@ static struct wr_span unpack(struct wr_span packed, char *memory, size_t bytes)
                           .next_out = (Bytef *)memory,
                           .avail_out = (uInt)bytes};
     if (inflateInit2(&inflation, MAX_WBITS + WR_WARC_GZIP) != Z_OK)
-        return (struct wr_span){NULL, 0};
+        return (struct wr_span){memory, 0};
     (void)inflate(&inflation, Z_SYNC_FLUSH);
     size_t unpacked = bytes - inflation.avail_out;
     (void)inflateEnd(&inflation);
