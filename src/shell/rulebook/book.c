@@ -53,6 +53,7 @@ static void free_book(struct wr_rulebook *book)
         wr_give(book->allocator, shelf, sizeof *shelf, _Alignof(struct wr_shelf));
     }
     (void)pthread_mutex_destroy(&book->changing);
+    (void)pthread_mutex_destroy(&book->saving);
     wr_give(book->allocator, book, sizeof *book, _Alignof(struct wr_rulebook));
 }
 
@@ -80,10 +81,9 @@ int wr_rulebook_new(const struct wr_rulebook_settings *settings, const struct wr
         return wr_book_why(WEIR_E_NOMEM, NULL, ret_why, why_bytes);
     book->allocator = allocator;
     book->clock = wr_clock_or_fast(options != NULL ? options->clock : NULL);
-    if (pthread_mutex_init(&book->changing, NULL) != 0) {
-        wr_give(allocator, book, sizeof *book, _Alignof(struct wr_rulebook));
-        return wr_book_why(WEIR_E_SYSTEM, NULL, ret_why, why_bytes);
-    }
+    book->wall_now = options != NULL && options->wall_now != NULL ? options->wall_now : weir_wall_now;
+    (void)pthread_mutex_init(&book->changing, NULL); /* plain ones, which never fail here */
+    (void)pthread_mutex_init(&book->saving, NULL);
     int error = fill(book, settings);
     if (error < 0) {
         (void)wr_book_why(error, NULL, ret_why, why_bytes);

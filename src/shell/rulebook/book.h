@@ -112,7 +112,9 @@ struct wr_rulebook {
     const weir_allocator *allocator;
     _Atomic(struct wr_edition *) edition;
     struct wr_grace grace;
-    pthread_mutex_t changing; /* one reload, save or look at a time */
+    pthread_mutex_t changing; /* one reload at a time */
+    pthread_mutex_t saving;   /* one save at a time */
+    int64_t (*wall_now)(void);
     struct wr_shelf *shelves;
     size_t shelf_count;
     wr_book_word secret;

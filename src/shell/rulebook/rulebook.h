@@ -41,6 +41,7 @@ struct wr_turn;
 struct wr_rulebook_options {
     const weir_clock *clock;         /* default: weir_clock_fast() */
     const weir_allocator *allocator; /* default: the system's */
+    int64_t (*wall_now)(void);       /* the time of day, for save and load; default: weir_wall_now */
 };
 
 /* `options` may be NULL. WEIR_E_INVAL, WEIR_E_NOMEM, WEIR_E_SYSTEM; `ret_why` (WR_CONFIG_WHY_BYTES) says what is wrong

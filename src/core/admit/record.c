@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* record.c - what a key has used up, as a line of a state file. */
+#include "core/admit/record.h"
+
+#include "base/ascii.h"
+#include "base/parse.h"
+
+void wr_record_append(struct wr_buf *buf, struct wr_span key, const struct wr_past *pasts, uint32_t count)
+{
+    wr_buf_append_string(buf, "k ");
+    for (size_t i = 0; i < key.bytes; i++)
+        wr_buf_append_hex(buf, (unsigned char)key.data[i], 2, WR_HEX_SMALL);
+    for (uint32_t i = 0; i < count; i++) {
+        wr_buf_append_char(buf, ' ');
+        wr_buf_append_u64(buf, pasts[i].used);
+        if (pasts[i].back_ns != 0) {
+            wr_buf_append_char(buf, '/');
+            wr_buf_append_u64(buf, (uint64_t)pasts[i].back_ns);
+        }
+    }
+}
+
+/* Takes what is before the next blank, or all. */
+static struct wr_span take_word(struct wr_span *line)
+{
+    struct wr_span word = {line->data, wr_span_find(*line, ' ')};
+
+    *line = wr_span_after(*line, word.bytes < line->bytes ? word.bytes + 1 : word.bytes);
+    return word;
+}
+
+static bool parse_key(struct wr_span word, struct wr_record *record)
+{
+    if (word.bytes == 0 || word.bytes % 2 != 0 || word.bytes > 2 * WEIR_KEY_MAX)
+        return false;
+    for (size_t i = 0; i < word.bytes; i += 2) {
+        int high = wr_ascii_hex_value(word.data[i]), low = wr_ascii_hex_value(word.data[i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        record->key[i / 2] = (char)(high * 16 + low);
+    }
+    record->key_bytes = word.bytes / 2;
+    return true;
+}
+
+static bool parse_past(struct wr_span word, struct wr_past *ret_past)
+{
+    size_t slash = wr_span_find(word, '/');
+    uint64_t used, back_ns = 0;
+
+    if (!wr_scan_u64(word.data, slash, 0, WEIR_PERMITS_MAX, &used))
+        return false;
+    if (slash < word.bytes &&
+        !wr_scan_u64(word.data + slash + 1, word.bytes - slash - 1, 1, (uint64_t)WEIR_DURATION_MAX, &back_ns))
+        return false;
+    *ret_past = (struct wr_past){(uint32_t)used, (int64_t)back_ns};
+    return true;
+}
+
+bool wr_record_parse(struct wr_span line, struct wr_record *ret_record)
+{
+    struct wr_span kind = take_word(&line);
+
+    if (!wr_span_is(kind, "k") || !parse_key(take_word(&line), ret_record))
+        return false;
+    for (ret_record->count = 0; line.bytes > 0; ret_record->count++) {
+        if (ret_record->count == WEIR_STACK_MAX || !parse_past(take_word(&line), &ret_record->pasts[ret_record->count]))
+            return false;
+    }
+    return ret_record->count > 0;
+}

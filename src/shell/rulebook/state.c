@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* state.c - keys that constrain, over a restart.
+ *
+ *     weir-keys 1 1789000000000000000      the time of day when it was written
+ *     r login                              a rule, and with
+ *     p pro                                one of its plans
+ *     k 616c696365 17                      a key (core/admit/record.h)
+ *     end 1                                how many keys there are
+ *
+ * The file is written beside the old one and takes its place, and one without its last line is refused. It is read
+ * twice: first to see that all of it is sound.
+ *
+ * Only the time between writing and reading comes from the clock on the wall. Where that went back it is taken for none
+ * at all: then keys wait a little longer, by no more than their limit's period.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "shell/clock/clock.h"
+#include "shell/rulebook/book.h"
+#include "shell/table/past.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HEAD "weir-keys 1 "
+#define PIECE_BYTES ((size_t)1 << 16) /* written at once */
+#define LINE_BYTES (WR_RECORD_BYTES_MAX + 2)
+
+static int refuse(int error, const char *path, const char *wrong, char *ret_why, size_t why_bytes)
+{
+    struct wr_buf why;
+
+    wr_buf_init_fixed(&why, ret_why, why_bytes);
+    wr_buf_append_string(&why, path);
+    wr_buf_append_string(&why, ": ");
+    wr_buf_append_string(&why, wrong);
+    return error;
+}
+
+static int refuse_errno(const char *path, int failure, char *ret_why, size_t why_bytes)
+{
+    char words[128];
+
+    return refuse(WEIR_E_SYSTEM, path, strerror_r(failure, words, sizeof words), ret_why, why_bytes);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------- */
+
+struct writer {
+    int fd;
+    int failure; /* errno */
+    weir_table *table;
+    int64_t now;
+    uint64_t keys;
+    struct wr_buf text; /* not written yet */
+};
+
+static void flush(struct writer *writer)
+{
+    size_t at = 0;
+
+    while (writer->failure == 0 && at < writer->text.length) {
+        ssize_t wrote = write(writer->fd, writer->text.bytes + at, writer->text.length - at);
+        if (wrote < 0 && errno != EINTR)
+            writer->failure = errno;
+        at += wrote > 0 ? (size_t)wrote : 0;
+    }
+    wr_buf_clear(&writer->text);
+}
+
+/* Called with a shard's lock held: nothing is written to the file here. */
+static bool add_key(void *context, struct wr_shard *shard, struct wr_entry *entry)
+{
+    struct writer *writer = context;
+    struct wr_past pasts[WEIR_STACK_MAX];
+
+    if (!wr_entry_past(writer->table, shard, entry, writer->now, pasts))
+        return true;
+    struct wr_span key = {wr_entry_key(entry, &writer->table->layout), entry->key_bytes};
+    wr_record_append(&writer->text, key, pasts, wr_entry_stack(writer->table, shard, entry)->count);
+    wr_buf_append_char(&writer->text, '\n');
+    writer->keys++;
+    return writer->text.length + LINE_BYTES < PIECE_BYTES;
+}
+
+static void add_table(struct writer *writer, weir_table *table, const char *kind, const char *name)
+{
+    struct wr_walk walk = {0};
+
+    wr_buf_append_string(&writer->text, kind);
+    wr_buf_append_string(&writer->text, name);
+    wr_buf_append_char(&writer->text, '\n');
+    flush(writer);
+    writer->table = table;
+    writer->now = wr_clock_now(table->clock);
+    while (writer->failure == 0 && wr_table_walk(table, &walk, add_key, writer))
+        flush(writer);
+    flush(writer);
+}
+
+static void write_all(const struct wr_rulebook *book, const struct wr_edition *edition, struct writer *writer)
+{
+    wr_buf_append_string(&writer->text, HEAD);
+    wr_buf_append_u64(&writer->text, (uint64_t)book->wall_now());
+    wr_buf_append_char(&writer->text, '\n');
+    for (uint32_t i = 0; i < edition->count; i++) {
+        const struct wr_edition_rule *rule = &edition->rules[i];
+        add_table(writer, rule->drawers[0]->table, "r ", rule->shelf->name);
+        for (uint32_t j = 0; j < rule->written->plan_count; j++)
+            add_table(writer, rule->drawers[1 + j]->table, "p ", rule->written->plans[j].name);
+    }
+    wr_buf_append_string(&writer->text, "end ");
+    wr_buf_append_u64(&writer->text, writer->keys);
+    wr_buf_append_char(&writer->text, '\n');
+    flush(writer);
+}
+
+/* So that the new name is on the disk, too. */
+static void sync_folder(const char *path)
+{
+    char copy[PATH_MAX];
+    size_t bytes = strlen(path);
+
+    if (bytes >= sizeof copy)
+        return;
+    memcpy(copy, path, bytes + 1);
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    (void)fsync(fd);
+    (void)close(fd);
+}
+
+/* 0 or an errno: then the old file is as it was. */
+static int write_file(const struct wr_rulebook *book, const struct wr_edition *edition, const char *path,
+                      const char *new_path, struct wr_buf text)
+{
+    struct writer writer = {.text = text};
+
+    writer.fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (writer.fd < 0)
+        return errno;
+    write_all(book, edition, &writer);
+    if (writer.failure == 0 && fsync(writer.fd) != 0)
+        writer.failure = errno;
+    if (close(writer.fd) != 0 && writer.failure == 0)
+        writer.failure = errno;
+    if (writer.failure == 0 && rename(new_path, path) != 0)
+        writer.failure = errno;
+    if (writer.failure != 0)
+        (void)unlink(new_path);
+    else
+        sync_folder(path);
+    return writer.failure;
+}
+
+int wr_rulebook_save(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes)
+{
+    char new_path[PATH_MAX];
+    struct wr_buf name, text;
+    char *piece = wr_take(book->allocator, PIECE_BYTES + 1, 1);
+
+    if (piece == NULL)
+        return refuse(WEIR_E_NOMEM, path, "out of memory", ret_why, why_bytes);
+    wr_buf_init_fixed(&text, piece, PIECE_BYTES + 1);
+    wr_buf_init_fixed(&name, new_path, sizeof new_path);
+    wr_buf_append_string(&name, path);
+    wr_buf_append_string(&name, ".new");
+    struct wr_edition *edition = wr_book_borrow(book);
+    (void)pthread_mutex_lock(&book->saving); /* two would write into one file */
+    int failure = name.error != 0 ? ENAMETOOLONG : write_file(book, edition, path, new_path, text);
+    (void)pthread_mutex_unlock(&book->saving);
+    wr_edition_drop(edition);
+    wr_give(book->allocator, piece, PIECE_BYTES + 1, 1);
+    return failure == 0 ? 0 : refuse_errno(path, failure, ret_why, why_bytes);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+struct reader {
+    FILE *file;
+    const struct wr_edition *edition;
+    bool applies; /* the second time */
+    int64_t ago_ns;
+    int64_t wall_now;
+    const struct wr_edition_rule *rule; /* NULL: there is none of this name any more */
+    weir_table *table;                  /* NULL: there is none */
+    uint64_t keys, restored;
+    bool ended;
+    struct wr_record record;
+};
+
+static bool after(struct wr_span line, const char *begin, struct wr_span *ret_rest)
+{
+    size_t bytes = strlen(begin);
+
+    if (line.bytes < bytes || memcmp(line.data, begin, bytes) != 0)
+        return false;
+    *ret_rest = wr_span_after(line, bytes);
+    return true;
+}
+
+static bool read_head(struct reader *reader, struct wr_span line)
+{
+    struct wr_span rest;
+    uint64_t wall;
+
+    if (!after(line, HEAD, &rest) || !wr_scan_u64(rest.data, rest.bytes, 0, INT64_MAX, &wall))
+        return false;
+    int64_t ago_ns = reader->wall_now > (int64_t)wall ? reader->wall_now - (int64_t)wall : 0;
+    reader->ago_ns = ago_ns < WEIR_DURATION_MAX ? ago_ns : WEIR_DURATION_MAX;
+    return true;
+}
+
+static void find_rule(struct reader *reader, struct wr_span name)
+{
+    reader->rule = NULL;
+    reader->table = NULL;
+    for (uint32_t i = 0; i < reader->edition->count; i++) {
+        if (wr_span_is(name, reader->edition->rules[i].shelf->name))
+            reader->rule = &reader->edition->rules[i];
+    }
+    if (reader->rule != NULL)
+        reader->table = reader->rule->drawers[0]->table;
+}
+
+static void find_plan(struct reader *reader, struct wr_span name)
+{
+    reader->table = NULL;
+    for (uint32_t i = 0; reader->rule != NULL && i < reader->rule->written->plan_count; i++) {
+        if (wr_span_is(name, reader->rule->written->plans[i].name))
+            reader->table = reader->rule->drawers[1 + i]->table;
+    }
+}
+
+static int read_key(struct reader *reader, struct wr_span line)
+{
+    if (!wr_record_parse(line, &reader->record))
+        return WEIR_E_INVAL;
+    reader->keys++;
+    if (!reader->applies || reader->table == NULL)
+        return 0;
+    struct wr_span key = {reader->record.key, reader->record.key_bytes};
+    int error = wr_table_recall(reader->table, key, reader->record.pasts, reader->record.count, reader->ago_ns);
+    reader->restored += error == 0;
+    return error == WEIR_E_NOMEM ? error : 0; /* else the rule has changed, or its table is full of others */
+}
+
+static int read_line(struct reader *reader, struct wr_span line)
+{
+    struct wr_span rest;
+    uint64_t count;
+
+    if (reader->ended)
+        return WEIR_E_INVAL;
+    if (after(line, "r ", &rest)) {
+        find_rule(reader, rest);
+    } else if (after(line, "p ", &rest)) {
+        find_plan(reader, rest);
+    } else if (after(line, "end ", &rest)) {
+        reader->ended = true;
+        return wr_scan_u64(rest.data, rest.bytes, reader->keys, reader->keys, &count) ? 0 : WEIR_E_INVAL;
+    } else {
+        return read_key(reader, line);
+    }
+    return 0;
+}
+
+/* All lines once. WEIR_E_INVAL, WEIR_E_NOMEM. */
+static int read_lines(struct reader *reader)
+{
+    char text[LINE_BYTES + 1];
+    int error = 0;
+
+    rewind(reader->file);
+    reader->keys = 0;
+    reader->ended = false;
+    for (bool is_first = true; error == 0 && fgets(text, sizeof text, reader->file) != NULL; is_first = false) {
+        struct wr_span line = wr_span_of(text);
+        if (line.bytes == 0 || line.data[line.bytes - 1] != '\n')
+            return WEIR_E_INVAL;
+        line.bytes--;
+        if (is_first)
+            error = read_head(reader, line) ? 0 : WEIR_E_INVAL;
+        else
+            error = read_line(reader, line);
+    }
+    return error == 0 && !reader->ended ? WEIR_E_INVAL : error;
+}
+
+int wr_rulebook_load(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes)
+{
+    struct reader reader = {.file = fopen(path, "re"), .wall_now = book->wall_now()};
+
+    if (reader.file == NULL)
+        return errno == ENOENT ? 0 : refuse_errno(path, errno, ret_why, why_bytes);
+    struct wr_edition *edition = wr_book_borrow(book);
+    reader.edition = edition;
+    int error = read_lines(&reader);
+    if (error == 0) {
+        reader.applies = true;
+        error = read_lines(&reader);
+    }
+    wr_edition_drop(edition);
+    (void)fclose(reader.file);
+    atomic_fetch_add(&book->restored, reader.restored);
+    if (error == WEIR_E_NOMEM)
+        return refuse(error, path, "out of memory", ret_why, why_bytes);
+    return error == 0 ? 0
+                      : refuse(error, path, "not a whole file of keys; remove it, and all keys begin anew", ret_why,
+                               why_bytes);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* past.c - what keys have used up.
+ *
+ * An algorithm's state is its own business, so nothing of it is written down but what can be asked: how much is used.
+ * It is put back by charging a new state that much at the instant it counts from. A window that began then ends when it
+ * would have; a bucket is as full; a sliding window, which forgets what is older, is a little stricter, never laxer.
+ */
+#include "shell/table/past.h"
+
+#include "core/limit/algorithm.h"
+
+static struct wr_past past_of(const weir_limit *limit, const void *state, int64_t now)
+{
+    struct wr_past past = {0, 0};
+    weir_quota quota;
+
+    if (limit->algorithm->release != NULL)
+        return past;
+    limit->algorithm->peek(limit, state, now, &quota);
+    past.used = quota.limit - quota.remaining;
+    if (limit->algorithm == &wr_leaky_bucket && limit->period_ns > 0) /* its quota is one, whatever is due */
+        past.used = (uint32_t)((quota.reset_ns + limit->period_ns - 1) / limit->period_ns);
+    if (limit->algorithm == &wr_fixed_window && past.used > 0 && quota.reset_ns < limit->period_ns)
+        past.back_ns = limit->period_ns - quota.reset_ns;
+    return past;
+}
+
+bool wr_entry_past(weir_table *table, struct wr_shard *shard, struct wr_entry *entry, int64_t now,
+                   struct wr_past *ret_pasts)
+{
+    const weir_stack *stack = wr_entry_stack(table, shard, entry);
+    const char *state = wr_entry_state(entry);
+    bool constrains = false;
+
+    for (uint32_t i = 0; i < stack->count; i++) {
+        ret_pasts[i] = past_of(&stack->limits[i], state + stack->offsets[i], now);
+        constrains = constrains || ret_pasts[i].used > 0;
+    }
+    return constrains;
+}
+
+static void charge(const weir_limit *limit, void *state, size_t state_bytes, const struct wr_past *past, int64_t now)
+{
+    uint32_t used = past->used < limit->permits ? past->used : limit->permits;
+    int64_t back_ns = past->back_ns < limit->period_ns ? past->back_ns : limit->period_ns;
+
+    if (used == 0 || limit->algorithm->release != NULL)
+        return;
+    memset(state, 0, state_bytes);
+    limit->algorithm->start(limit, state, now - back_ns);
+    (void)limit->algorithm->take(limit, state, now - back_ns, used);
+}
+
+static int recall(weir_table *table, struct wr_shard *shard, const struct wr_query *query, const struct wr_past *pasts,
+                  uint32_t count, int64_t ago_ns)
+{
+    struct wr_entry *entry;
+    int error = shard->closed ? WEIR_E_CLOSED : wr_table_get(table, shard, query, &entry);
+
+    if (error < 0)
+        return error;
+    if (entry == NULL)
+        return WEIR_E_FULL;
+    const weir_stack *stack = wr_entry_stack(table, shard, entry);
+    char *state = wr_entry_state(entry);
+    if (stack->count != count)
+        return wr_invalid("the key's rules are not as many as were written down");
+    if (!wr_entry_idle(table, shard, entry, query->now))
+        return 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t end = i + 1 < count ? stack->offsets[i + 1] : stack->state_bytes;
+        charge(&stack->limits[i], state + stack->offsets[i], end - stack->offsets[i], &pasts[i], query->now - ago_ns);
+    }
+    return 0;
+}
+
+int wr_table_recall(weir_table *table, struct wr_span key, const struct wr_past *pasts, uint32_t count, int64_t ago_ns)
+{
+    int error = wr_table_check_key(table, key.data, key.bytes);
+
+    if (error < 0)
+        return error;
+    struct wr_query query = wr_table_query(table, key.data, key.bytes, 1, wr_clock_now(table->clock));
+    struct wr_shard *shard = wr_table_shard(table, query.hash);
+    wr_lock_take(&shard->lock);
+    error = recall(table, shard, &query, pasts, count, ago_ns);
+    wr_lock_give(&shard->lock);
+    return error;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* past.h - what keys have used up, taken out of a table and put into another one. */
+#ifndef WR_SHELL_TABLE_PAST_H
+#define WR_SHELL_TABLE_PAST_H
+
+#include "core/admit/record.h"
+#include "shell/table/table.h"
+
+/* What an entry has used of each rule of its stack, as it is at `now`; with the shard's lock held. False if it
+ * constrains nobody. Permits in flight are left out: who would release them? */
+bool wr_entry_past(weir_table *table, struct wr_shard *shard, struct wr_entry *entry, int64_t now,
+                   struct wr_past *ret_pasts);
+
+/* Makes the key, and charges it what it had used `ago_ns` (0 … WEIR_DURATION_MAX) before now: at most what each rule
+ * holds. Leaves a key alone that constrains already. `count` must be that of its rules: WEIR_E_INVAL. WEIR_E_FULL,
+ * WEIR_E_CLOSED, WEIR_E_NOMEM. */
+int wr_table_recall(weir_table *table, struct wr_span key, const struct wr_past *pasts, uint32_t count, int64_t ago_ns);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* test_wording.c - limits, keys, networks and lists as people write them; lines of a state file. */
+#include "core/admit/wording.h"
+
+#include "core/admit/ranges.h"
+#include "core/admit/record.h"
+#include "core/admit/words.h"
+#include "lib/test.h"
+
+static void limits_are_read_as_they_are_written(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *algorithm;
+        uint32_t permits, refill;
+        int64_t period_ns;
+    } rows[] = {
+        {"10/s", "token_bucket", 10, 10, WEIR_SECOND},
+        {"10/s burst=20", "token_bucket", 20, 10, WEIR_SECOND},
+        {"burst=1 5/10s", "token_bucket", 1, 5, 10 * WEIR_SECOND},
+        {"100/m token_bucket", "token_bucket", 100, 100, WEIR_MINUTE},
+        {"1000/h fixed_window", "fixed_window", 1000, 0, WEIR_HOUR},
+        {"1000/h sliding_window", "sliding_window", 1000, 0, WEIR_HOUR},
+        {"100/m sliding_log", "sliding_log", 100, 0, WEIR_MINUTE},
+        {"10/s leaky_bucket burst=5", "leaky_bucket", 5, 0, WEIR_SECOND / 10},
+        {"concurrent=20", "concurrency", 20, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        weir_limit limit;
+        if (wr_limit_parse(rows[i].text, &limit) != 0)
+            fail_msg("%s", weir_error_detail());
+        assert_string_equal(weir_limit_name(&limit), rows[i].algorithm);
+        assert_int_equal(limit.permits, rows[i].permits);
+        assert_int_equal(limit.refill, rows[i].refill);
+        assert_int_equal(limit.period_ns, rows[i].period_ns);
+    }
+}
+
+static void limits_that_make_no_sense_are_refused_with_what_would_be_right(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"",
+                                        "10",
+                                        "0/s",
+                                        "-1/s",
+                                        "10/s burst=0",
+                                        "10/s burst=-1",
+                                        "1e3/s",
+                                        "nan/s",
+                                        "10/s 20/s",
+                                        "burst=5",
+                                        "10/parsec",
+                                        "10/s burst=99999999999",
+                                        "10/s fast",
+                                        "10/s concurrent=2",
+                                        "concurrent=2 burst=3",
+                                        "10/m fixed_window burst=3",
+                                        "7/s leaky_bucket",
+                                        "100000/m sliding_log",
+                                        "concurrent=0",
+                                        "10/s burst=1 burst=2",
+                                        "10/s token_bucket leaky_bucket"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        weir_limit limit;
+        if (wr_limit_parse(texts[i], &limit) != WEIR_E_INVAL)
+            fail_msg("\"%s\"", texts[i]);
+        assert_non_null(strchr(weir_error_detail(), ';'));
+    }
+}
+
+static void keys_name_their_source_and_secrets_are_not_shown(void **state)
+{
+    (void)state;
+    enum wr_key_source source;
+    const char *header;
+    assert_int_equal(wr_key_source_parse("ip", &source, &header), 0);
+    assert_int_equal(source, WR_KEY_FROM_IP);
+    assert_null(header);
+    assert_int_equal(wr_key_source_parse("header:x-user-id", &source, &header), 0);
+    assert_int_equal(source, WR_KEY_FROM_HEADER);
+    assert_string_equal(header, "x-user-id");
+    assert_int_equal(wr_key_source_parse("token:authorization", &source, &header), 0);
+    assert_int_equal(source, WR_KEY_FROM_TOKEN);
+    static const char *const wrong[] = {"",           "IP",     "header:",       "header:X-User",
+                                        "header:a b", "cookie", "header:cookie", "header:authorization"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_int_equal(wr_key_source_parse(wrong[i], &source, &header), WEIR_E_INVAL);
+}
+
+static void an_address_is_found_among_networks_that_meet(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"10.0.0.0/8",    "10.1.0.0/16", "192.0.2.7",     "192.0.2.0/31",
+                                        "2001:db8::/32", "10.0.0.0/9",  "::ffff:9.0.0.1"};
+    static const struct {
+        const char *address;
+        bool held;
+    } rows[] = {{"10.200.0.1", true},   {"10.1.2.3", true},        {"9.255.255.255", false},  {"11.0.0.0", false},
+                {"192.0.2.7", true},    {"192.0.2.6", false},      {"192.0.2.1", true},       {"192.0.2.2", false},
+                {"2001:db8:1::", true}, {"2001:db9::", false},     {"::ffff:10.0.0.1", true}, {"9.0.0.1", true},
+                {"::a00:1", false},     {"255.255.255.255", false}};
+    weir_network networks[7];
+    struct wr_range ranges[7];
+    for (size_t i = 0; i < 7; i++)
+        assert_int_equal(weir_network_parse(texts[i], &networks[i]), 0);
+    size_t count = wr_ranges_make(networks, 7, ranges);
+    assert_int_equal(count, 5);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct wr_address address;
+        assert_true(wr_address_parse(wr_span_of(rows[i].address), &address));
+        if (wr_ranges_hold(ranges, count, &address) != rows[i].held)
+            fail_msg("%s", rows[i].address);
+    }
+    assert_int_equal(wr_ranges_make(NULL, 0, ranges), 0);
+}
+
+static void words_are_found_and_one_that_is_there_twice_is_told(void **state)
+{
+    (void)state;
+    struct wr_word words[] = {{wr_span_of("pear"), 1}, {wr_span_of("fig"), 2}, {wr_span_of("apple"), 3}};
+    assert_null(wr_words_sort(words, 3));
+    assert_int_equal(wr_words_find(words, 3, wr_span_of("fig"))->number, 2);
+    assert_int_equal(wr_words_find(words, 3, wr_span_of("apple"))->number, 3);
+    assert_null(wr_words_find(words, 3, wr_span_of("appl")));
+    assert_null(wr_words_find(words, 0, wr_span_of("fig")));
+    words[0].text = words[2].text;
+    assert_non_null(wr_words_sort(words, 3));
+}
+
+static void a_line_of_state_is_read_as_it_was_written_and_no_other(void **state)
+{
+    (void)state;
+    char memory[WR_RECORD_BYTES_MAX];
+    struct wr_buf buf;
+    struct wr_record record;
+    struct wr_past pasts[] = {{17, 0}, {3, 1500000000}};
+    wr_buf_init_fixed(&buf, memory, sizeof memory);
+    wr_record_append(&buf, (struct wr_span){"a\0\n", 3}, pasts, 2);
+    assert_string_equal(buf.bytes, "k 61000a 17 3/1500000000");
+    assert_true(wr_record_parse(wr_buf_from(&buf, 0), &record));
+    assert_int_equal(record.key_bytes, 3);
+    assert_memory_equal(record.key, "a\0\n", 3);
+    assert_int_equal(record.count, 2);
+    assert_int_equal(record.pasts[1].used, 3);
+    assert_int_equal(record.pasts[1].back_ns, 1500000000);
+    static const char *const wrong[] = {"",
+                                        "k",
+                                        "k 61",
+                                        "k  1",
+                                        "k 6 1",
+                                        "k 6x 1",
+                                        "x 61 1",
+                                        "k 61 -1",
+                                        "k 61 4294967296",
+                                        "k 61 1/0",
+                                        "k 61 1/",
+                                        "k 61 1/99999999999999999999",
+                                        "k 61 1 1 1 1 1 1 1 1 1",
+                                        "k 61 1  2"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        if (wr_record_parse(wr_span_of(wrong[i]), &record))
+            fail_msg("\"%s\"", wrong[i]);
+    }
+}
+
+WEIR_TESTS(test(limits_are_read_as_they_are_written),
+           test(limits_that_make_no_sense_are_refused_with_what_would_be_right),
+           test(keys_name_their_source_and_secrets_are_not_shown), test(an_address_is_found_among_networks_that_meet),
+           test(words_are_found_and_one_that_is_there_twice_is_told),
+           test(a_line_of_state_is_read_as_it_was_written_and_no_other))
