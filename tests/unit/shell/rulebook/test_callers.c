@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* test_callers.c - who is asking: forged addresses, hostile keys and costs, plans and lists. */
+#include "rig.h"
+
+#include "lib/test.h"
+
+#include <weir/time.h>
+
+/* ---- addresses ----------------------------------------------------------------------------------------- */
+
+static void forged_forwarding_headers_are_ignored_unless_the_peer_is_trusted(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "admission: {trusted: [10.0.0.0/8, unix]}\n"
+                   "rules:\n  - {name: ip, key: ip, limit: 1/m}\n");
+    struct call direct = {.peer = "203.0.113.7",
+                          .headers = {"X-Forwarded-For", "198.51.100.1", "X-Real-IP", "1.2.3.4"}};
+    assert_true(rig_try(&rig, &direct));
+    direct.headers[1] = "198.51.100.2"; /* another claim, the same caller */
+    direct.headers[3] = "1.2.3.5";
+    assert_false(rig_try(&rig, &direct));
+    struct call proxied = {.peer = "10.1.1.1", .headers = {"X-Forwarded-For", "8.8.8.8, 198.51.100.9, 10.2.2.2"}};
+    assert_true(rig_try(&rig, &proxied));
+    proxied.headers[1] = "9.9.9.9, 198.51.100.9"; /* what stands further left is the caller's own invention */
+    assert_false(rig_try(&rig, &proxied));
+    assert_memory_equal(rig.verdict.admission.keys, "198.51.100.9", 12);
+    struct call local = {.peer = "unix:", .headers = {"X-Forwarded-For", "198.51.100.9"}};
+    assert_false(rig_try(&rig, &local));
+    rig_close(&rig);
+}
+
+static void an_ipv6_network_and_both_spellings_of_ipv4_are_one_caller(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "rules:\n  - {name: ip, key: ip, limit: 1/m}\n");
+    struct call call = {.peer = "2001:db8:1:2::1"};
+    assert_true(rig_try(&rig, &call));
+    call.peer = "[2001:db8:1:2:ffff::9]:443";
+    assert_false(rig_try(&rig, &call));
+    call.peer = "2001:db8:1:3::1";
+    assert_true(rig_try(&rig, &call));
+    call.peer = "1.2.3.4";
+    assert_true(rig_try(&rig, &call));
+    call.peer = "::ffff:1.2.3.4";
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig_reload(&rig, "admission: {ipv4_prefix: 24, ipv6_prefix: 48}\n"
+                                      "rules:\n  - {name: wide, key: ip, limit: 1/m}\n"),
+                     0);
+    call.peer = "2001:db8:1:2::1";
+    assert_true(rig_try(&rig, &call));
+    call.peer = "2001:db8:1:3::1";
+    assert_false(rig_try(&rig, &call));
+    call.peer = "1.2.3.4";
+    assert_true(rig_try(&rig, &call));
+    call.peer = "1.2.3.99";
+    assert_false(rig_try(&rig, &call));
+    rig_close(&rig);
+}
+
+/* ---- hostile keys -------------------------------------------------------------------------------------- */
+
+static void a_key_that_cannot_be_used_is_refused_or_shared_as_the_rule_says(void **state)
+{
+    (void)state;
+    static char longest[1 << 20];
+    memset(longest, 'k', sizeof longest - 1);
+    const char *const hostile[] = {longest, "a\x01", "\xff\xfe", "\x1b[31m", "a\x7f"};
+    struct rig rig;
+    rig_open(&rig, "rules:\n"
+                   "  - {name: strict, match: {path: /strict}, key: 'header:x-key', missing: refuse, limit: 9/s}\n"
+                   "  - {name: usual, match: {path: /usual}, key: 'header:x-key', limit: 2/s}\n"
+                   "  - {name: lax, match: {path: /lax}, key: 'header:x-key', malformed: share, limit: 2/s}\n");
+    for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
+        struct call call = {.target = "/usual", .headers = {"x-key", hostile[i]}};
+        assert_false(rig_try(&rig, &call));
+        assert_int_equal(rig.verdict.cause, WR_CAUSE_MALFORMED);
+        assert_int_equal(rig.verdict.status, 400);
+        assert_int_not_equal(rig.verdict.fault, WEIR_FAULT_NONE);
+        call.target = "/lax"; /* all of them share one limit */
+        assert_int_equal(rig_try(&rig, &call), i < 2);
+    }
+    struct call without = {.target = "/strict"}, empty = {.target = "/strict", .headers = {"x-key", ""}};
+    assert_false(rig_try(&rig, &without));
+    assert_int_equal(rig.verdict.status, 400);
+    assert_int_equal(rig.verdict.fault, WEIR_FAULT_MISSING);
+    assert_false(rig_try(&rig, &empty));
+    without.target = empty.target = "/usual"; /* both are "anonymous" */
+    assert_true(rig_try(&rig, &without));
+    assert_true(rig_try(&rig, &empty));
+    assert_false(rig_try(&rig, &without));
+    struct call twice = {.target = "/usual", .headers = {"x-key", "a", "X-Key", "b"}};
+    assert_false(rig_try(&rig, &twice));
+    assert_int_equal(rig.verdict.fault, WEIR_FAULT_REPEATED);
+    rig_close(&rig);
+}
+
+static void no_spelling_of_a_path_escapes_its_rule(void **state)
+{
+    (void)state;
+    static const char *const spellings[] = {"/%6Cogin", "//login", "/a/../login", "/login?x", "http://h/login"};
+    struct rig rig;
+    rig_open(&rig, "rules:\n  - {name: login, match: {path: /login, host: '*.example.org'}, key: route, limit: 1/h}\n");
+    struct call call = {.method = "POST", .target = "/login", .host = "WWW.Example.org:443"};
+    assert_true(rig_try(&rig, &call));
+    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
+        call.target = spellings[i];
+        assert_false(rig_try(&rig, &call));
+        assert_string_equal(rig.verdict.rule, "login");
+    }
+    call.target = "no-path"; /* what cannot be read is not waved through */
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.status, 400);
+    rig_close(&rig);
+}
+
+static void parts_of_a_key_cannot_be_made_to_collide(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "rules:\n  - {name: pair, key: ['header:x-a', 'header:x-b', method, host], limit: 1/h}\n");
+    struct call call = {.method = "GET", .host = "h", .headers = {"x-a", "a:b", "x-b", "c"}};
+    assert_true(rig_try(&rig, &call));
+    call.headers[1] = "a";
+    call.headers[3] = "b:c";
+    assert_true(rig_try(&rig, &call));
+    call.method = "BREW";
+    assert_true(rig_try(&rig, &call));
+    call.method = "STEEP"; /* methods that nobody knows are one */
+    assert_false(rig_try(&rig, &call));
+    rig_close(&rig);
+}
+
+static void of_a_token_only_a_digest_is_kept(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "rules:\n  - {name: t, key: 'token:authorization', limit: 1/h}\n");
+    struct call call = {.headers = {"Authorization", "Bearer sesame"}};
+    assert_true(rig_try(&rig, &call));
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.admission.rulings[0].key_bytes, 33);
+    assert_int_equal(rig.verdict.admission.keys[0], '#');
+    assert_null(memmem(rig.verdict.admission.keys, 33, "sesame", 6));
+    rig_close(&rig);
+}
+
+/* ---- costs --------------------------------------------------------------------------------------------- */
+
+static void a_cost_from_a_header_stays_within_its_bounds(void **state)
+{
+    (void)state;
+    static const char *const hostile[] = {"0",   "-1", "1e18", "NaN", "1000000000000000000", "51", "", "1.5", "0x10",
+                                          "inf", "+1", " 1 2", "１"};
+    struct rig rig;
+    rig_open(&rig, "rules:\n  - {name: q, key: global, limit: 100/h, cost: 2, cost_header: x-cost, cost_max: 50}\n");
+    struct call call = {.headers = {"x-cost", ""}};
+    for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
+        call.headers[1] = hostile[i];
+        bool is_empty = hostile[i][0] == '\0'; /* as if it were not there */
+        assert_int_equal(rig_try(&rig, &call), is_empty);
+        assert_int_equal(rig.verdict.status, is_empty ? 200 : 400);
+        assert_true(is_empty || rig.verdict.fault == WEIR_FAULT_COST);
+    }
+    call.headers[1] = "50";
+    assert_true(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.admission.rulings[0].quota.remaining, 48);
+    call.headers[0] = NULL;
+    assert_true(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.admission.rulings[0].quota.remaining, 46);
+    call.cost = 47; /* the program's own word */
+    assert_false(rig_try(&rig, &call));
+    call.cost = 46;
+    assert_true(rig_try(&rig, &call));
+    call.cost = UINT32_MAX;
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.retry_after_ns, WEIR_UNTIL_RELEASE);
+    rig_close(&rig);
+}
+
+/* ---- plans and lists ----------------------------------------------------------------------------------- */
+
+static const char plans[] = "rules:\n"
+                            "  - name: api\n"
+                            "    key: header:x-user-id\n"
+                            "    limit: 1/s\n"
+                            "    plan_header: x-plan\n"
+                            "    allow_keys: [root]\n"
+                            "    deny_keys: [mallory]\n"
+                            "    plans:\n"
+                            "      - {name: pro, limit: 3/s, keys: [alice]}\n"
+                            "      - {name: big, limit: [5/s, concurrent=2]}\n";
+
+static void a_list_or_a_header_puts_callers_on_a_plan(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, plans);
+    struct call call = {.headers = {"x-user-id", "bob"}};
+    assert_int_equal(rig_count(&rig, &call, 9), 1);
+    call.headers[1] = "alice";
+    assert_int_equal(rig_count(&rig, &call, 9), 3);
+    call.headers[1] = "carol";
+    call.headers[2] = "x-plan";
+    call.headers[3] = "pro";
+    assert_int_equal(rig_count(&rig, &call, 9), 3);
+    call.headers[1] = "dave";
+    call.headers[3] = "platinum"; /* a plan that nobody wrote is none: callers cannot make up limits */
+    assert_int_equal(rig_count(&rig, &call, 9), 1);
+    call.headers[1] = "eve";
+    call.headers[3] = "big";
+    assert_int_equal(rig_count(&rig, &call, 9), 2);
+    call.headers[1] = "alice"; /* her list says otherwise */
+    rig_advance(&rig, WEIR_SECOND);
+    assert_int_equal(rig_count(&rig, &call, 9), 3);
+    rig_close(&rig);
+}
+
+static void listed_keys_are_let_in_or_kept_out_and_charge_nobody(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, plans);
+    struct call call = {.headers = {"x-user-id", "root"}};
+    assert_int_equal(rig_count(&rig, &call, 50), 50);
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_ALLOW_LIST);
+    call.headers[1] = "mallory";
+    assert_int_equal(rig_count(&rig, &call, 5), 0);
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_DENY_LIST);
+    assert_int_equal(rig.verdict.status, 403);
+    assert_int_equal(rig.verdict.retry_after_ns, WEIR_UNTIL_RELEASE);
+    assert_int_equal(rig_tally(&rig, "api", WR_CAUSE_ALLOW_LIST), 50);
+    assert_int_equal(rig_tally(&rig, "api", WR_CAUSE_DENY_LIST), 5);
+    rig_close(&rig);
+}
+
+static void listed_networks_are_let_in_or_kept_out_before_any_rule(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct wr_rulebook_view view;
+    rig_open(&rig, "admission:\n"
+                   "  trusted: 10.0.0.0/8\n"
+                   "  allow: [192.0.2.0/24, '2001:db8::/32']\n"
+                   "  deny: [203.0.113.0/24]\n"
+                   "rules:\n  - {name: all, key: global, limit: 1/h}\n");
+    struct call call = {.peer = "192.0.2.77"};
+    assert_int_equal(rig_count(&rig, &call, 5), 5);
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_ALLOW_LIST);
+    call.peer = "::ffff:203.0.113.9";
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.status, 403);
+    call.headers[0] = "x-forwarded-for"; /* a claim of somebody who is not trusted */
+    call.headers[1] = "192.0.2.1";
+    assert_false(rig_try(&rig, &call));
+    call.peer = "10.0.0.1";
+    assert_true(rig_try(&rig, &call));
+    call.headers[1] = "203.0.113.5";
+    assert_false(rig_try(&rig, &call));
+    wr_rulebook_view_get(rig.book, &view);
+    assert_int_equal(view.causes[WR_CAUSE_ALLOW_LIST], 6);
+    assert_int_equal(view.causes[WR_CAUSE_DENY_LIST], 3);
+    assert_int_equal(view.causes[WR_CAUSE_GRANTED], 0);
+    rig_close(&rig);
+}
+
+WEIR_TESTS(test(forged_forwarding_headers_are_ignored_unless_the_peer_is_trusted),
+           test(an_ipv6_network_and_both_spellings_of_ipv4_are_one_caller),
+           test(a_key_that_cannot_be_used_is_refused_or_shared_as_the_rule_says),
+           test(no_spelling_of_a_path_escapes_its_rule), test(parts_of_a_key_cannot_be_made_to_collide),
+           test(of_a_token_only_a_digest_is_kept), test(a_cost_from_a_header_stays_within_its_bounds),
+           test(a_list_or_a_header_puts_callers_on_a_plan), test(listed_keys_are_let_in_or_kept_out_and_charge_nobody),
+           test(listed_networks_are_let_in_or_kept_out_before_any_rule))
