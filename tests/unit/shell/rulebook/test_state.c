@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* test_state.c - keys that constrain, over a restart; failures inside; many keys. */
+#include "rig.h"
+
+#include "lib/test.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+#include <weir/time.h>
+
+static char path[64];
+static int64_t wall;
+
+static int64_t wall_now(void)
+{
+    return wall;
+}
+
+static void make_path(void)
+{
+    memcpy(path, "/tmp/weir-keys-XXXXXX", 22);
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    unlink(path);
+    wall = 1789000000 * WEIR_SECOND;
+}
+
+/* A book that starts `after_ns` of monotonic time later, as after a restart, and reads the file. */
+static int restart(struct rig *rig, const char *yaml)
+{
+    struct wr_rulebook_settings *settings = settings_of(yaml);
+    struct wr_rulebook_options options = {
+        .clock = rig->clock, .allocator = &rig->memory.allocator, .wall_now = wall_now};
+
+    wr_rulebook_free(rig->book);
+    assert_int_equal(weir_clock_fake_set(rig->clock, 7 * WEIR_SECOND), 0); /* another boot */
+    assert_int_equal(wr_rulebook_new(settings, &options, &rig->book, rig->why, sizeof rig->why), 0);
+    free(settings);
+    return wr_rulebook_load(rig->book, path, rig->why, sizeof rig->why);
+}
+
+static void begin(struct rig *rig, const char *yaml)
+{
+    make_path();
+    rig_open(rig, yaml);
+    assert_int_equal(restart(rig, yaml), 0); /* there is no file: no error */
+}
+
+static void save(struct rig *rig)
+{
+    if (wr_rulebook_save(rig->book, path, rig->why, sizeof rig->why) != 0)
+        fail_msg("%s", rig->why);
+}
+
+static void end(struct rig *rig)
+{
+    unlink(path);
+    rig_close(rig);
+}
+
+static const char all_kinds[] = "rules:\n"
+                                "  - {name: bucket, match: {path: /bucket}, limit: 10/s burst=100}\n"
+                                "  - {name: fixed, match: {path: /fixed}, limit: 10/h fixed_window}\n"
+                                "  - {name: sliding, match: {path: /sliding}, limit: 10/h sliding_window}\n"
+                                "  - {name: log, match: {path: /log}, limit: 10/h sliding_log}\n"
+                                "  - {name: leaky, match: {path: /leaky}, limit: 6/h leaky_bucket}\n"
+                                "  - {name: flight, match: {path: /flight}, limit: concurrent=2}\n"
+                                "  - {name: plan, limit: 5/h, plans: [{name: p, limit: 7/h, keys: [1.2.3.4]}]}\n";
+
+static void what_callers_have_used_outlives_a_restart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *target, *peer;
+        int before, later; /* granted of 1000 at first, and 10 min after that */
+    } rows[] = {{"/bucket", "1.1.1.1", 100, 100}, {"/fixed", "1.1.1.1", 10, 0}, {"/sliding", "1.1.1.1", 10, 0},
+                {"/log", "1.1.1.1", 10, 0},       {"/leaky", "1.1.1.1", 1, 1},  {"/flight", "1.1.1.1", 2, 2},
+                {"/", "1.1.1.1", 5, 0},           {"/", "1.2.3.4", 7, 1}};
+    struct rig rig;
+    struct wr_rulebook_view view;
+    begin(&rig, all_kinds);
+    for (size_t i = 0; i < 8; i++) {
+        struct call call = {.target = rows[i].target, .peer = rows[i].peer};
+        assert_int_equal(rig_count(&rig, &call, 1000), rows[i].before);
+    }
+    save(&rig);
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    assert_int_equal(restart(&rig, all_kinds), 0);
+    wr_rulebook_view_get(rig.book, &view);
+    assert_int_equal(view.restored, 7); /* what was in flight is not: who would release it? */
+    for (size_t i = 0; i < 8; i++) {
+        struct call call = {.target = rows[i].target, .peer = rows[i].peer};
+        assert_int_equal(rig_count(&rig, &call, 1000), i == 5 ? 2 : 0);
+    }
+    wr_rulebook_tick(rig.book);
+    rig_advance(&rig, 10 * WEIR_MINUTE);
+    wr_rulebook_tick(rig.book);
+    for (size_t i = 0; i < 8; i++) {
+        struct call call = {.target = rows[i].target, .peer = rows[i].peer};
+        if (rig_count(&rig, &call, 1000) != rows[i].later)
+            fail_msg("%s", rows[i].target);
+    }
+    end(&rig);
+}
+
+static void the_time_in_between_counts(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct call call = {.peer = "1.1.1.1"};
+    static const char yaml[] = "rules:\n  - {name: a, limit: [100/m, 150/h fixed_window]}\n";
+    begin(&rig, yaml);
+    assert_int_equal(rig_count(&rig, &call, 1000), 100);
+    save(&rig);
+    wall += 30 * WEIR_SECOND;
+    assert_int_equal(restart(&rig, yaml), 0);
+    assert_int_equal(rig_count(&rig, &call, 1000), 50);
+    save(&rig);
+    wall += WEIR_HOUR - WEIR_MINUTE;
+    assert_int_equal(restart(&rig, yaml), 0);
+    assert_int_equal(rig_count(&rig, &call, 1000), 0); /* the window that began an hour ago ends in 30 s */
+    rig_advance(&rig, 30 * WEIR_SECOND);
+    assert_int_equal(rig_count(&rig, &call, 1000), 100);
+    end(&rig);
+}
+
+static void a_wall_clock_that_jumps_neither_locks_out_nor_lets_all_in(void **state)
+{
+    (void)state;
+    static const int64_t jumps[] = {-WEIR_HOUR, -1789000000 * WEIR_SECOND, 0};
+    struct rig rig;
+    struct call call = {.peer = "1.1.1.1"};
+    static const char yaml[] = "rules:\n  - {name: a, limit: 60/m}\n";
+    for (size_t i = 0; i < 3; i++) {
+        begin(&rig, yaml);
+        assert_int_equal(rig_count(&rig, &call, 1000), 60);
+        save(&rig);
+        wall += jumps[i];
+        assert_int_equal(restart(&rig, yaml), 0);
+        assert_int_equal(rig_count(&rig, &call, 1000), 0); /* back: no more than before */
+        rig_advance(&rig, WEIR_SECOND);
+        assert_int_equal(rig_count(&rig, &call, 1000), 1); /* and not locked out */
+        end(&rig);
+    }
+    begin(&rig, yaml);
+    assert_int_equal(rig_count(&rig, &call, 1000), 60);
+    save(&rig);
+    wall = INT64_MAX; /* a day, a century: as one who comes for the first time */
+    assert_int_equal(restart(&rig, yaml), 0);
+    assert_int_equal(rig_count(&rig, &call, 1000), 60);
+    end(&rig);
+}
+
+static void write_text(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void what_a_file_says_is_clamped(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct call call = {.peer = "1.1.1.1"}; /* 312e312e312e31 */
+    static const char yaml[] = "rules:\n  - {name: a, limit: 60/m}\n  - {name: w, limit: 5/m fixed_window}\n";
+    static const char *const lines[] = {"k 312e312e312e31 4294967295\n", "k 312e312e312e31 61/1152921504606846976\n"};
+    for (size_t i = 0; i < 2; i++) {
+        char text[256];
+        begin(&rig, yaml);
+        snprintf(text, sizeof text, "weir-keys 1 1789000000000000000\nr a\n%send 1\n", lines[i]);
+        write_text(text);
+        assert_int_equal(restart(&rig, yaml), 0);
+        assert_int_equal(rig_count(&rig, &call, 1000), i == 0 ? 0 : 60);
+        rig_advance(&rig, WEIR_MINUTE);
+        assert_int_equal(rig_count(&rig, &call, 1000), 60); /* a period later all is as new */
+        end(&rig);
+    }
+    begin(&rig, yaml);
+    write_text("weir-keys 1 1789000000000000000\nr gone\nk 31 5\np gone\nk 31 5\nr a\nk 31 5 5 5\nend 3\n");
+    assert_int_equal(restart(&rig, yaml), 0); /* of rules that are gone or of another shape: nothing */
+    struct wr_rulebook_view view;
+    wr_rulebook_view_get(rig.book, &view);
+    assert_int_equal(view.restored, 0);
+    end(&rig);
+}
+
+static void a_file_that_is_not_whole_is_refused_and_nothing_put_back(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "",
+        "x\n",
+        "weir-keys 2 5\nend 0\n",
+        "weir-keys 1 -5\nend 0\n",
+        "weir-keys 1 5\n",
+        "weir-keys 1 5\nr a\nk 312e312e312e31 60\n",
+        "weir-keys 1 5\nr a\nk 312e312e312e31 60\nend 2\n",
+        "weir-keys 1 5\nr a\nk 312e312e312e31 60\nend 1",
+        "weir-keys 1 5\nr a\nk 312e312e312e31 60\nend 1\nr a\n",
+        "weir-keys 1 5\nr a\nk 312e312e312e31 60\nk zz 1\nend 2\n",
+    };
+    struct rig rig;
+    struct call call = {.peer = "1.1.1.1"};
+    static const char yaml[] = "rules:\n  - {name: a, limit: 60/m}\n";
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        begin(&rig, yaml);
+        write_text(texts[i]);
+        wall = 5;
+        assert_int_equal(restart(&rig, yaml), WEIR_E_INVAL);
+        assert_non_null(strstr(rig.why, "not a whole file of keys; remove it"));
+        assert_int_equal(rig_count(&rig, &call, 100), 60);
+        end(&rig);
+    }
+}
+
+static void a_save_that_fails_leaves_the_old_file(void **state)
+{
+    (void)state;
+    struct rig rig;
+    begin(&rig, "rules:\n  - {name: a, limit: 60/m}\n");
+    assert_int_equal(wr_rulebook_save(rig.book, "/nowhere/keys", rig.why, sizeof rig.why), WEIR_E_SYSTEM);
+    assert_string_equal(rig.why, "/nowhere/keys: No such file or directory");
+    save(&rig);
+    rig.memory.fail_at = 1;
+    assert_int_equal(wr_rulebook_save(rig.book, path, rig.why, sizeof rig.why), WEIR_E_NOMEM);
+    rig.memory.fail_at = 0;
+    assert_int_equal(wr_rulebook_load(rig.book, path, rig.why, sizeof rig.why), 0);
+    assert_int_equal(wr_rulebook_load(rig.book, "/tmp", rig.why, sizeof rig.why), WEIR_E_INVAL);
+    end(&rig);
+}
+
+WEIR_TESTS(test(what_callers_have_used_outlives_a_restart), test(the_time_in_between_counts),
+           test(a_wall_clock_that_jumps_neither_locks_out_nor_lets_all_in), test(what_a_file_says_is_clamped),
+           test(a_file_that_is_not_whole_is_refused_and_nothing_put_back), test(a_save_that_fails_leaves_the_old_file))
