@@ -126,6 +126,16 @@ def links_and_robots_tell_the_best_round_beside_the_median():
     assert weir('bench', 'links').stdout.count('(best ') == 3 and weir('bench', 'robots').stdout.count('(best ') == 3
 
 
+def rules_decides_by_header_among_many_keys():
+    for rules in ('1', '10'):
+        run = weir('bench', 'rules', '--keys', '5000', '--rules', rules, '--json')
+        assert run.returncode == 0, run.stderr
+        result = json.loads(run.stdout)
+        assert (result['keys'], result['rules']) == (5000, int(rules))
+        assert result['granted'] > 0.5 and 0 < result['best_ns_per_decision'] <= result['ns_per_decision'] < 1e6
+    assert '50000 keys, 1 rules' in weir('bench', 'rules').stdout
+
+
 def request_reads_what_nginx_asks():
     run = weir('bench', 'request', '--json')
     assert run.returncode == 0, run.stderr

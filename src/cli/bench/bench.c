@@ -11,6 +11,7 @@ static const struct wr_command list[] = {
     {"plan", "nanoseconds per URL of a crawl's decisions, and bytes per host and task", wr_bench_plan_run},
     {"request", "nanoseconds to read a request to the daemon", wr_bench_request_run},
     {"robots", "megabytes per second to read a robots.txt, and nanoseconds to ask it", wr_bench_robots_run},
+    {"rules", "nanoseconds per decision by the rules of a daemon", wr_bench_rules_run},
     {"store", "microseconds per page and bytes per task of a state file", wr_bench_store_run},
     {"table", "nanoseconds and bytes per key of a keyed table, and the bound nobody can beat", wr_bench_table_run},
 };

@@ -11,6 +11,7 @@ int wr_bench_pace_run(int argc, char **argv);
 int wr_bench_plan_run(int argc, char **argv);
 int wr_bench_request_run(int argc, char **argv);
 int wr_bench_robots_run(int argc, char **argv);
+int wr_bench_rules_run(int argc, char **argv);
 int wr_bench_store_run(int argc, char **argv);
 int wr_bench_table_run(int argc, char **argv);
 

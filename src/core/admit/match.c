@@ -78,10 +78,10 @@ static bool method_fits(const struct wr_match *match, struct wr_span method)
     return match->method_count == 0;
 }
 
-static bool one_fits(const struct wr_pattern *patterns, uint32_t count, struct wr_span text)
+static bool one_fits(const struct wr_glob *patterns, uint32_t count, struct wr_span text)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (text.bytes > 0 && wr_pattern_fits(&patterns[i], text))
+        if (text.bytes > 0 && wr_glob_fits(&patterns[i], text))
             return true;
     }
     return count == 0;
@@ -94,7 +94,7 @@ static bool header_fits(const struct wr_header_pattern *pattern, const weir_requ
         value.data = request->header(request->header_context, pattern->name, line, &value.bytes);
         if (value.data == NULL)
             return false;
-        if (pattern->any || wr_pattern_fits(&pattern->value, wr_span_trim(value)))
+        if (pattern->any || wr_glob_fits(&pattern->value, wr_span_trim(value)))
             return true;
     }
     return false;

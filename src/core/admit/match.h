@@ -9,7 +9,7 @@
 #ifndef WR_CORE_ADMIT_MATCH_H
 #define WR_CORE_ADMIT_MATCH_H
 
-#include "core/admit/pattern.h"
+#include "core/admit/glob.h"
 
 #include <weir/admit.h>
 
@@ -31,13 +31,13 @@ weir_fault wr_asked_read(const weir_request *request, unsigned wanted, struct wr
 struct wr_header_pattern {
     const char *name; /* in lower case */
     bool any;         /* that it is there is enough */
-    struct wr_pattern value;
+    struct wr_glob value;
 };
 
 /* Each list that is not empty must have one that fits; of the headers, all must. */
 struct wr_match {
     const struct wr_span *methods;
-    const struct wr_pattern *paths, *hosts;
+    const struct wr_glob *paths, *hosts;
     const struct wr_header_pattern *headers;
     uint32_t method_count, path_count, host_count, header_count;
 };

@@ -22,19 +22,24 @@ void weir_request_init(weir_request *ret_request, const char *method, const char
     };
 }
 
-static bool same_name(const char *a, const char *b)
+/* Whether `name`, terminated, is the other one of that many bytes. */
+static bool is_name(const char *name, const char *wanted, size_t bytes)
 {
-    size_t bytes = strlen(a);
-    return strlen(b) == bytes && wr_ascii_same(a, b, bytes);
+    for (size_t i = 0; i < bytes; i++) {
+        if (wr_ascii_lower(name[i]) != wr_ascii_lower(wanted[i])) /* its '\0' too is other than any that is wanted */
+            return false;
+    }
+    return name[bytes] == '\0';
 }
 
 const char *weir_header_list_find(void *context, const char *name, size_t index, size_t *ret_bytes)
 {
     const weir_header_list *list = context;
+    size_t bytes = strlen(name);
 
     for (size_t i = 0; list != NULL && i < list->count; i++) {
         const weir_header *header = &list->headers[i];
-        if (header->name == NULL || header->value == NULL || !same_name(header->name, name) || index-- > 0)
+        if (header->name == NULL || header->value == NULL || !is_name(header->name, name, bytes) || index-- > 0)
             continue;
         *ret_bytes = strlen(header->value);
         return header->value;

@@ -34,19 +34,19 @@
 
 #define WR_LISTED_MAX ((2 + WR_BOOK_PLANS_MAX) * WR_BOOK_KEYS_MAX)
 
-struct wr_tally {
+struct wr_causes {
     _Alignas(WR_CACHE_LINE) _Atomic uint64_t causes[WR_CAUSE_COUNT];
     _Atomic uint64_t shadowed;
 };
 
 /* Counts one request, in the calling thread's stripe. */
-void wr_tally_add(struct wr_tally *stripes, enum wr_cause cause, bool shadowed);
-void wr_tally_sum(const struct wr_tally *stripes, uint64_t *ret_causes, uint64_t *ret_shadowed);
+void wr_causes_add(struct wr_causes *stripes, enum wr_cause cause, bool shadowed);
+void wr_causes_sum(const struct wr_causes *stripes, uint64_t *ret_causes, uint64_t *ret_shadowed);
 
 struct wr_shelf {
     struct wr_shelf *next;
     char name[WEIR_RULE_NAME_MAX + 1];
-    struct wr_tally tallies[WR_STRIPES];
+    struct wr_causes tallies[WR_STRIPES];
 };
 
 /* A table and what it was made for. */
@@ -68,7 +68,7 @@ struct wr_edition_rule {
     weir_key key, parts[WEIR_KEY_PARTS_MAX];
     const weir_key *part_list[WEIR_KEY_PARTS_MAX];
     struct wr_span methods[WR_BOOK_METHODS_MAX];
-    struct wr_pattern paths[WR_BOOK_PATTERNS_MAX], hosts[WR_BOOK_PATTERNS_MAX];
+    struct wr_glob paths[WR_BOOK_PATTERNS_MAX], hosts[WR_BOOK_PATTERNS_MAX];
     struct wr_header_pattern headers[WR_BOOK_PATTERNS_MAX];
     struct wr_word words[WR_LISTED_MAX]; /* keys that are listed: their number is the plan */
     size_t word_count;
@@ -119,7 +119,7 @@ struct wr_rulebook {
     size_t shelf_count;
     wr_book_word secret;
     struct wr_holds holds;
-    struct wr_tally tallies[WR_STRIPES];
+    struct wr_causes tallies[WR_STRIPES];
     _Atomic uint64_t reloads, reloads_failed, restored;
     _Atomic uint64_t waiting;
 };

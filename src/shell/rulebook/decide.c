@@ -16,16 +16,16 @@ const char *wr_cause_name(enum wr_cause cause)
 
 /* ---- tallies ------------------------------------------------------------------------------------------- */
 
-void wr_tally_add(struct wr_tally *stripes, enum wr_cause cause, bool shadowed)
+void wr_causes_add(struct wr_causes *stripes, enum wr_cause cause, bool shadowed)
 {
-    struct wr_tally *tally = &stripes[wr_grace_thread() % WR_STRIPES];
+    struct wr_causes *tally = &stripes[wr_grace_thread() % WR_STRIPES];
 
     atomic_fetch_add_explicit(&tally->causes[cause], 1, memory_order_relaxed);
     if (shadowed)
         atomic_fetch_add_explicit(&tally->shadowed, 1, memory_order_relaxed);
 }
 
-void wr_tally_sum(const struct wr_tally *stripes, uint64_t *ret_causes, uint64_t *ret_shadowed)
+void wr_causes_sum(const struct wr_causes *stripes, uint64_t *ret_causes, uint64_t *ret_shadowed)
 {
     *ret_shadowed = 0;
     for (size_t cause = 0; cause < WR_CAUSE_COUNT; cause++)
@@ -134,14 +134,14 @@ static void count_ruling(const struct wr_edition *edition, const struct wr_verdi
         cause = WR_CAUSE_GRANTED;
     else if (verdict->allowed && cause == WR_CAUSE_FAILED)
         cause = WR_CAUSE_FAILED_OPEN;
-    wr_tally_add(edition->rules[ruling->rule].shelf->tallies, cause, ruling->shadow && refused);
+    wr_causes_add(edition->rules[ruling->rule].shelf->tallies, cause, ruling->shadow && refused);
 }
 
 void wr_verdict_count(struct wr_rulebook *book, const struct wr_edition *edition, const struct wr_verdict *verdict)
 {
     for (uint32_t i = 0; i < verdict->admission.count; i++)
         count_ruling(edition, verdict, &verdict->admission.rulings[i]);
-    wr_tally_add(book->tallies, verdict->cause, verdict->shadowed);
+    wr_causes_add(book->tallies, verdict->cause, verdict->shadowed);
 }
 
 void wr_verdict_conclude(const struct wr_edition *edition, int error, struct wr_verdict *verdict)
@@ -175,7 +175,7 @@ static bool end_at_once(struct wr_rulebook *book, struct wr_verdict *verdict, en
     verdict->admission.allowed = verdict->allowed;
     if (cause == WR_CAUSE_DENY_LIST)
         verdict->retry_after_ns = WEIR_UNTIL_RELEASE;
-    wr_tally_add(book->tallies, cause, false);
+    wr_causes_add(book->tallies, cause, false);
     return true;
 }
 

@@ -73,7 +73,7 @@ static int read_headers(const struct wr_book_match *written, struct wr_edition_r
                                    "write it as x-user-id");
         pattern->name = header->name;
         pattern->any = header->value[0] == '\0';
-        if (!pattern->any && wr_pattern_parse_value(header->value, &pattern->value) < 0)
+        if (!pattern->any && wr_glob_parse_value(header->value, &pattern->value) < 0)
             return WEIR_E_INVAL;
     }
     return 0;
@@ -87,9 +87,9 @@ static int read_match(struct wr_edition *edition, struct wr_edition_rule *rule)
     for (uint32_t i = 0; i < written->method_count; i++)
         rule->methods[i] = wr_span_of(written->methods[i]);
     for (uint32_t i = 0; i < written->path_count && error == 0; i++)
-        error = wr_pattern_parse_path(written->paths[i], &rule->paths[i]);
+        error = wr_glob_parse_path(written->paths[i], &rule->paths[i]);
     for (uint32_t i = 0; i < written->host_count && error == 0; i++)
-        error = wr_pattern_parse_host(written->hosts[i], &rule->hosts[i]);
+        error = wr_glob_parse_host(written->hosts[i], &rule->hosts[i]);
     if (error == 0)
         error = read_headers(written, rule);
     edition->wanted |= written->path_count > 0 ? WR_ASKED_PATH : 0;

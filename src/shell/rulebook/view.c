@@ -18,7 +18,7 @@ void wr_rulebook_view_get(struct wr_rulebook *book, struct wr_rulebook_view *ret
                                           .holds_max = book->holds.max,
                                           .waiting = atomic_load(&book->waiting),
                                           .restored = atomic_load(&book->restored)};
-    wr_tally_sum(book->tallies, ret_view->causes, &ret_view->shadowed);
+    wr_causes_sum(book->tallies, ret_view->causes, &ret_view->shadowed);
     (void)pthread_mutex_lock(&book->holds.lock);
     ret_view->holds = book->holds.count;
     ret_view->holds_expired = book->holds.expired;
@@ -53,7 +53,7 @@ static void describe(const struct wr_edition_rule *rule, struct wr_rule_view *re
 
     *ret_view = (struct wr_rule_view){
         .name = rule->shelf->name, .shadow = rule->written->shadow, .plans = rule->written->plan_count};
-    wr_tally_sum(rule->shelf->tallies, ret_view->causes, &ret_view->shadowed);
+    wr_causes_sum(rule->shelf->tallies, ret_view->causes, &ret_view->shadowed);
     for (uint32_t i = 0; i <= rule->written->plan_count; i++)
         add_stats(&ret_view->table, rule->drawers[i]->table);
     wr_buf_init_fixed(&limits, ret_view->limits, sizeof ret_view->limits);

@@ -229,8 +229,10 @@ int weir_table_reserve(weir_table *table, const char *key, size_t key_bytes, uin
         return bad;
     if (ret_decision == NULL)
         return wr_invalid("ret_decision is NULL; a verdict must be looked at");
-    struct wr_query query = wr_table_query(table, key, key_bytes, permits, wr_clock_now(table->clock));
+    struct wr_query query = wr_table_query(table, key, key_bytes, permits, 0);
     struct wr_shard *shard = wr_table_shard(table, query.hash);
+    wr_shard_hint(shard, &table->layout, query.hash);
+    query.now = wr_clock_now(table->clock); /* while memory is on its way */
     wr_lock_take(&shard->lock);
     bad = wr_table_decide(table, shard, &query, ret_receipt, ret_decision);
     wr_lock_give(&shard->lock);

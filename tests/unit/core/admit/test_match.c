@@ -4,13 +4,13 @@
 
 #include "lib/test.h"
 
-static bool fits(int parse(const char *, struct wr_pattern *), const char *text, const char *value)
+static bool fits(int parse(const char *, struct wr_glob *), const char *text, const char *value)
 {
-    struct wr_pattern pattern;
+    struct wr_glob pattern;
 
     if (parse(text, &pattern) != 0)
         fail_msg("%s: %s", text, weir_error_detail());
-    return wr_pattern_fits(&pattern, wr_span_of(value));
+    return wr_glob_fits(&pattern, wr_span_of(value));
 }
 
 static void paths_fit_exactly_below_a_prefix_or_by_stars(void **state)
@@ -48,7 +48,7 @@ static void paths_fit_exactly_below_a_prefix_or_by_stars(void **state)
         {"/**", "/a/b", true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (fits(wr_pattern_parse_path, rows[i].pattern, rows[i].path) != rows[i].fits)
+        if (fits(wr_glob_parse_path, rows[i].pattern, rows[i].path) != rows[i].fits)
             fail_msg("%s on %s should %sfit", rows[i].pattern, rows[i].path, rows[i].fits ? "" : "not ");
     }
 }
@@ -56,11 +56,11 @@ static void paths_fit_exactly_below_a_prefix_or_by_stars(void **state)
 static void stars_in_hosts_and_values_stand_for_anything(void **state)
 {
     (void)state;
-    assert_true(fits(wr_pattern_parse_host, "*.example.org", "a.b.example.org"));
-    assert_false(fits(wr_pattern_parse_host, "*.example.org", "example.org"));
-    assert_true(fits(wr_pattern_parse_host, "example.org", "example.org"));
-    assert_true(fits(wr_pattern_parse_value, "Mozilla/*", "Mozilla/5.0 (X11; a/b)"));
-    assert_false(fits(wr_pattern_parse_value, "Mozilla/*", "curl/8"));
+    assert_true(fits(wr_glob_parse_host, "*.example.org", "a.b.example.org"));
+    assert_false(fits(wr_glob_parse_host, "*.example.org", "example.org"));
+    assert_true(fits(wr_glob_parse_host, "example.org", "example.org"));
+    assert_true(fits(wr_glob_parse_value, "Mozilla/*", "Mozilla/5.0 (X11; a/b)"));
+    assert_false(fits(wr_glob_parse_value, "Mozilla/*", "curl/8"));
 }
 
 static void patterns_that_no_path_could_fit_are_refused(void **state)
@@ -68,15 +68,15 @@ static void patterns_that_no_path_could_fit_are_refused(void **state)
     (void)state;
     static const char *const paths[] = {"login", "",     "/a?b=1", "/a//b",   "/a/../b", "/./a", "/%61",  "/a#b/c",
                                         "/a b",  "/%2f", "/**/x",  "/a/**b*", "/**/**",  "**",   "**a**", "/a/*/**"};
-    struct wr_pattern pattern;
+    struct wr_glob pattern;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         bool is_question = strcmp(paths[i], "/a?b=1") == 0; /* '?' is a wildcard: nobody can tell */
-        if ((wr_pattern_parse_path(paths[i], &pattern) == 0) != is_question)
+        if ((wr_glob_parse_path(paths[i], &pattern) == 0) != is_question)
             fail_msg("\"%s\"", paths[i]);
     }
-    assert_int_equal(wr_pattern_parse_host("Example.org", &pattern), WEIR_E_INVAL);
-    assert_int_equal(wr_pattern_parse_host("example.org/x", &pattern), WEIR_E_INVAL);
-    assert_int_equal(wr_pattern_parse_value("", &pattern), WEIR_E_INVAL);
+    assert_int_equal(wr_glob_parse_host("Example.org", &pattern), WEIR_E_INVAL);
+    assert_int_equal(wr_glob_parse_host("example.org/x", &pattern), WEIR_E_INVAL);
+    assert_int_equal(wr_glob_parse_value("", &pattern), WEIR_E_INVAL);
 }
 
 static void a_star_costs_no_more_than_the_lengths_multiplied(void **state)
@@ -91,7 +91,7 @@ static void a_star_costs_no_more_than_the_lengths_multiplied(void **state)
         memcpy(pattern + i, "*a", 3);
     size_t end = strlen(pattern);
     memcpy(pattern + end, "b", 2);
-    assert_false(fits(wr_pattern_parse_path, pattern, path));
+    assert_false(fits(wr_glob_parse_path, pattern, path));
 }
 
 /* The path that is compared, or NULL if the request is malformed. */
@@ -171,9 +171,9 @@ static void every_list_must_have_one_that_fits_and_all_headers_must(void **state
 {
     (void)state;
     struct wr_span methods[] = {{"POST", 4}, {"PUT", 3}};
-    struct wr_pattern path, value;
-    assert_int_equal(wr_pattern_parse_path("/a", &path), 0);
-    assert_int_equal(wr_pattern_parse_value("b*", &value), 0);
+    struct wr_glob path, value;
+    assert_int_equal(wr_glob_parse_path("/a", &path), 0);
+    assert_int_equal(wr_glob_parse_value("b*", &value), 0);
     struct wr_header_pattern headers[] = {{"x-a", true, {0}}, {"x-b", false, value}};
     struct wr_match match = {methods, &path, NULL, headers, 2, 1, 0, 2};
     weir_header sent[] = {{"X-A", ""}, {"X-B", "c"}, {"x-b", " bb "}};

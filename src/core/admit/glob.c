@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pattern.c - patterns with stars. */
-#include "core/admit/pattern.h"
+/* glob.c - patterns with stars. */
+#include "core/admit/glob.h"
 
 #include "base/ascii.h"
 #include "base/error.h"
@@ -34,7 +34,7 @@ static bool is_written_right(struct wr_span path)
            route.length == path.bytes && memcmp(route.bytes, plain, path.bytes) == 0;
 }
 
-static int parse_stars(struct wr_span text, struct wr_pattern *ret_pattern)
+static int parse_stars(struct wr_span text, struct wr_glob *ret_pattern)
 {
     bool at_start = text.bytes >= 2 && memcmp(text.data, "**", 2) == 0;
     bool at_end = text.bytes >= 2 && memcmp(text.data + text.bytes - 2, "**", 2) == 0;
@@ -44,10 +44,9 @@ static int parse_stars(struct wr_span text, struct wr_pattern *ret_pattern)
         return refuse("path", text, "\"**\" among other wildcards",
                       "write it once, after or before plain text, as in /api/** or **.css");
     if (at_start)
-        *ret_pattern = (struct wr_pattern){WR_PATTERN_END, '/', rest};
+        *ret_pattern = (struct wr_glob){WR_GLOB_END, '/', rest};
     else
-        *ret_pattern =
-            (struct wr_pattern){rest.data[rest.bytes - 1] == '/' ? WR_PATTERN_BELOW : WR_PATTERN_BEGIN, '/', rest};
+        *ret_pattern = (struct wr_glob){rest.data[rest.bytes - 1] == '/' ? WR_GLOB_BELOW : WR_GLOB_BEGIN, '/', rest};
     return 0;
 }
 
@@ -59,7 +58,7 @@ static bool has_two_stars(struct wr_span text)
     return false;
 }
 
-int wr_pattern_parse_path(const char *path, struct wr_pattern *ret_pattern)
+int wr_glob_parse_path(const char *path, struct wr_glob *ret_pattern)
 {
     struct wr_span text = wr_span_of(path);
     bool ends_free = text.bytes > 2 && memcmp(text.data, "**", 2) == 0; /* an ending need not begin with '/' */
@@ -73,13 +72,13 @@ int wr_pattern_parse_path(const char *path, struct wr_pattern *ret_pattern)
             "must be");
     if (has_two_stars(text))
         return parse_stars(text, ret_pattern);
-    *ret_pattern = (struct wr_pattern){has_wildcard(text) ? WR_PATTERN_GLOB : WR_PATTERN_EXACT, '/', text};
+    *ret_pattern = (struct wr_glob){has_wildcard(text) ? WR_GLOB_STARS : WR_GLOB_EXACT, '/', text};
     return 0;
 }
 
 /* ---- hosts and values ---------------------------------------------------------------------------------- */
 
-int wr_pattern_parse_host(const char *host, struct wr_pattern *ret_pattern)
+int wr_glob_parse_host(const char *host, struct wr_glob *ret_pattern)
 {
     struct wr_span text = wr_span_of(host);
 
@@ -90,16 +89,16 @@ int wr_pattern_parse_host(const char *host, struct wr_pattern *ret_pattern)
             return wr_invalid_text("host", text.data, text.bytes, "not the name of a host in lower case", i,
                                    "write it as example.org or *.example.org, without a port");
     }
-    return wr_pattern_parse_value(host, ret_pattern);
+    return wr_glob_parse_value(host, ret_pattern);
 }
 
-int wr_pattern_parse_value(const char *value, struct wr_pattern *ret_pattern)
+int wr_glob_parse_value(const char *value, struct wr_glob *ret_pattern)
 {
     struct wr_span text = wr_span_of(value);
 
     if (text.bytes == 0)
         return wr_invalid("the pattern is empty; write what must be there, or *");
-    *ret_pattern = (struct wr_pattern){has_wildcard(text) ? WR_PATTERN_GLOB : WR_PATTERN_EXACT, '\0', text};
+    *ret_pattern = (struct wr_glob){has_wildcard(text) ? WR_GLOB_STARS : WR_GLOB_EXACT, '\0', text};
     return 0;
 }
 
@@ -122,7 +121,7 @@ static bool ends(struct wr_span text, struct wr_span with)
 
 /* After a mismatch only the last star need take one character more: what an earlier one could take, the last can take
  * as well. */
-static bool glob(const struct wr_pattern *pattern, struct wr_span text)
+static bool glob(const struct wr_glob *pattern, struct wr_span text)
 {
     const char *p = pattern->text.data, *end = p + pattern->text.bytes;
     const char *star = NULL;
@@ -146,20 +145,20 @@ static bool glob(const struct wr_pattern *pattern, struct wr_span text)
     return true;
 }
 
-bool wr_pattern_fits(const struct wr_pattern *pattern, struct wr_span text)
+bool wr_glob_fits(const struct wr_glob *pattern, struct wr_span text)
 {
     struct wr_span wanted = pattern->text;
 
     switch (pattern->kind) {
-    case WR_PATTERN_EXACT:
+    case WR_GLOB_EXACT:
         return same(text, wanted);
-    case WR_PATTERN_BELOW:
+    case WR_GLOB_BELOW:
         return begins(text, wanted) || same(text, (struct wr_span){wanted.data, wanted.bytes - 1});
-    case WR_PATTERN_BEGIN:
+    case WR_GLOB_BEGIN:
         return begins(text, wanted);
-    case WR_PATTERN_END:
+    case WR_GLOB_END:
         return ends(text, wanted);
-    case WR_PATTERN_GLOB:
+    case WR_GLOB_STARS:
         return glob(pattern, text);
     }
     return false;

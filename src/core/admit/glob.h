@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* glob.h - which paths, hosts and values a rule is for.
+ *
+ *     /login            just this
+ *     /v?/users/me*     '?' is one character, '*' any number, but never a '/'
+ *     **.css            all that end with it
+ *
+ * and "/api/" with two stars after it is /api and all below it.
+ * In hosts and values, where '/' means nothing, '*' stands for anything. What strangers send is compared in time
+ * proportional to its length times the pattern's.
+ */
+#ifndef WR_CORE_ADMIT_GLOB_H
+#define WR_CORE_ADMIT_GLOB_H
+
+#include "base/span.h"
+
+enum wr_glob_kind {
+    WR_GLOB_EXACT,
+    WR_GLOB_BELOW, /* the text without "**", which ends with '/' */
+    WR_GLOB_BEGIN, /* the text without the stars at its end */
+    WR_GLOB_END,   /* the text without the stars before it */
+    WR_GLOB_STARS,
+};
+
+struct wr_glob {
+    enum wr_glob_kind kind;
+    char stop; /* what '*' does not match; '\0': nothing */
+    struct wr_span text;
+};
+
+/* Keeps the text. WEIR_E_INVAL. */
+int wr_glob_parse_path(const char *path, struct wr_glob *ret_pattern);
+int wr_glob_parse_host(const char *host, struct wr_glob *ret_pattern);
+int wr_glob_parse_value(const char *value, struct wr_glob *ret_pattern);
+
+bool wr_glob_fits(const struct wr_glob *pattern, struct wr_span text);
+
+#endif

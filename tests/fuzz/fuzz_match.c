@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_match.c - requests to a daemon's rules: all spellings of a path stay one, patterns agree with a plain reading of
+ * them, and lines of a state file are what is written. The first byte says which; a newline parts texts. */
+#include "core/admit/match.h"
+#include "core/admit/record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz/fuzz.h"
+
+#define TEXT_MAX 300
+
+/* The plain reading: each star against each possible end. Only for short texts. */
+static bool model(const char *pattern, const char *text, char stop)
+{
+    if (*pattern == '\0')
+        return *text == '\0';
+    if (*pattern == '*')
+        return model(pattern + 1, text, stop) || (*text != '\0' && *text != stop && model(pattern, text + 1, stop));
+    if (*text == '\0' || (*pattern == '?' ? *text == stop && *text != '?' : *pattern != *text))
+        return false;
+    return model(pattern + 1, text + 1, stop);
+}
+
+static size_t stars_in(const char *pattern)
+{
+    size_t stars = 0;
+
+    for (; *pattern != '\0'; pattern++)
+        stars += *pattern == '*';
+    return stars;
+}
+
+static void check_pattern(const char *text, const char *value)
+{
+    struct wr_glob pattern;
+    struct wr_span span = wr_span_of(value);
+
+    if (wr_glob_parse_path(text, &pattern) == 0) {
+        bool fits = wr_glob_fits(&pattern, span);
+        if (pattern.kind == WR_GLOB_STARS && stars_in(text) <= 4 && span.bytes < 64)
+            fuzz_check(fits == model(text, value, '/'));
+        if (pattern.kind == WR_GLOB_EXACT)
+            fuzz_check(fits == (strcmp(text, value) == 0));
+    }
+    if (wr_glob_parse_value(text, &pattern) == 0) {
+        bool fits = wr_glob_fits(&pattern, span);
+        if (stars_in(text) <= 4 && span.bytes < 64)
+            fuzz_check(fits == model(text, value, '\0'));
+    }
+}
+
+/* What was read once is not changed by being read again. */
+static void check_request(struct wr_span target, struct wr_span host)
+{
+    static struct wr_asked first, again;
+    weir_request request;
+
+    weir_request_init(&request, "GET", NULL, NULL);
+    request.target = target.data;
+    request.target_bytes = target.bytes;
+    request.host = host.data;
+    request.host_bytes = host.bytes;
+    if (wr_asked_read(&request, WR_ASKED_PATH | WR_ASKED_HOST, &first) != WEIR_FAULT_NONE)
+        return;
+    if (first.request.target_bytes > 0)
+        fuzz_check(first.request.target[0] == '/' ||
+                   wr_span_is((struct wr_span){first.request.target, first.request.target_bytes}, "*"));
+    fuzz_check(memmem(first.request.target, first.request.target_bytes, "//", 2) == NULL);
+    fuzz_check(wr_asked_read(&first.request, WR_ASKED_PATH, &again) == WEIR_FAULT_NONE);
+    fuzz_check(first.request.target_bytes == again.request.target_bytes);
+    fuzz_check(first.request.target_bytes == 0 ||
+               memcmp(first.request.target, again.request.target, first.request.target_bytes) == 0);
+}
+
+static void check_record(struct wr_span line)
+{
+    static struct wr_record record, again;
+    char memory[WR_RECORD_BYTES_MAX + 1];
+    struct wr_buf buf;
+
+    if (!wr_record_parse(line, &record))
+        return;
+    fuzz_check(record.count >= 1 && record.count <= WEIR_STACK_MAX && record.key_bytes >= 1);
+    wr_buf_init_fixed(&buf, memory, sizeof memory);
+    wr_record_append(&buf, (struct wr_span){record.key, record.key_bytes}, record.pasts, record.count);
+    fuzz_check(buf.error == 0 && wr_record_parse(wr_buf_from(&buf, 0), &again));
+    fuzz_check(again.key_bytes == record.key_bytes && memcmp(again.key, record.key, record.key_bytes) == 0);
+    for (uint32_t i = 0; i < record.count; i++)
+        fuzz_check(again.pasts[i].used == record.pasts[i].used && again.pasts[i].back_ns == record.pasts[i].back_ns);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    struct wr_span all = {(const char *)data, bytes};
+
+    if (bytes == 0)
+        return 0;
+    all = wr_span_after(all, 1);
+    struct wr_span first = {all.data, wr_span_find(all, '\n')};
+    struct wr_span second = wr_span_after(all, first.bytes < all.bytes ? first.bytes + 1 : first.bytes);
+    if (data[0] == 'k') {
+        check_record(all);
+    } else if (data[0] == 'p' && first.bytes < TEXT_MAX && second.bytes < TEXT_MAX) {
+        char text[TEXT_MAX] = "", value[TEXT_MAX] = "";
+        if (first.bytes > 0)
+            memcpy(text, first.data, first.bytes);
+        if (second.bytes > 0)
+            memcpy(value, second.data, second.bytes);
+        if (memchr(value, '\0', second.bytes) == NULL)
+            check_pattern(text, value);
+    } else {
+        check_request(first, second);
+    }
+    return 0;
+}
