@@ -184,7 +184,9 @@ int wr_rulebook_save(struct wr_rulebook *book, const char *path, char *ret_why, 
 /* ---- reading ------------------------------------------------------------------------------------------- */
 
 struct reader {
-    FILE *file;
+    int fd;
+    char text[4 * LINE_BYTES]; /* read, and from text + at on not yet looked at */
+    size_t at, bytes;
     const struct wr_edition *edition;
     bool applies; /* the second time */
     int64_t ago_ns;
@@ -272,33 +274,55 @@ static int read_line(struct reader *reader, struct wr_span line)
     return 0;
 }
 
+/* The next line, without its end; 1 if there is one, 0 at the end, WEIR_E_INVAL if it has no end or is too long, or
+ * cannot be read. */
+static int next_line(struct reader *reader, struct wr_span *ret_line)
+{
+    for (;;) {
+        struct wr_span rest = {reader->text + reader->at, reader->bytes - reader->at};
+        size_t end = wr_span_find(rest, '\n');
+        if (end < rest.bytes) {
+            *ret_line = (struct wr_span){rest.data, end};
+            reader->at += end + 1;
+            return 1;
+        }
+        memmove(reader->text, rest.data, rest.bytes);
+        reader->at = 0;
+        reader->bytes = rest.bytes;
+        ssize_t got = read(reader->fd, reader->text + reader->bytes, sizeof reader->text - reader->bytes);
+        if (got <= 0)
+            return got == 0 && rest.bytes == 0 ? 0 : WEIR_E_INVAL;
+        reader->bytes += (size_t)got;
+    }
+}
+
 /* All lines once. WEIR_E_INVAL, WEIR_E_NOMEM. */
 static int read_lines(struct reader *reader)
 {
-    char text[LINE_BYTES + 1];
-    int error = 0;
+    struct wr_span line;
+    int error = 0, got = 0;
 
-    rewind(reader->file);
+    if (lseek(reader->fd, 0, SEEK_SET) != 0)
+        return WEIR_E_INVAL; /* a pipe cannot be read twice */
+    reader->at = reader->bytes = 0;
     reader->keys = 0;
     reader->ended = false;
-    for (bool is_first = true; error == 0 && fgets(text, sizeof text, reader->file) != NULL; is_first = false) {
-        struct wr_span line = wr_span_of(text);
-        if (line.bytes == 0 || line.data[line.bytes - 1] != '\n')
-            return WEIR_E_INVAL;
-        line.bytes--;
+    for (bool is_first = true; error == 0 && (got = next_line(reader, &line)) > 0; is_first = false) {
         if (is_first)
             error = read_head(reader, line) ? 0 : WEIR_E_INVAL;
         else
             error = read_line(reader, line);
     }
-    return error == 0 && !reader->ended ? WEIR_E_INVAL : error;
+    if (error == 0 && (got < 0 || !reader->ended))
+        return WEIR_E_INVAL;
+    return error;
 }
 
 int wr_rulebook_load(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes)
 {
-    struct reader reader = {.file = fopen(path, "re"), .wall_now = book->wall_now()};
+    struct reader reader = {.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), .wall_now = book->wall_now()};
 
-    if (reader.file == NULL)
+    if (reader.fd < 0)
         return errno == ENOENT ? 0 : refuse_errno(path, errno, ret_why, why_bytes);
     struct wr_edition *edition = wr_book_borrow(book);
     reader.edition = edition;
@@ -308,7 +332,7 @@ int wr_rulebook_load(struct wr_rulebook *book, const char *path, char *ret_why, 
         error = read_lines(&reader);
     }
     wr_edition_drop(edition);
-    (void)fclose(reader.file);
+    (void)close(reader.fd);
     atomic_fetch_add(&book->restored, reader.restored);
     if (error == WEIR_E_NOMEM)
         return refuse(error, path, "out of memory", ret_why, why_bytes);

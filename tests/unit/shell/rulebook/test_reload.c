@@ -156,7 +156,7 @@ static void limits_stay_as_they_were_when_memory_ends_halfway(void **state)
 /* ---- threads ------------------------------------------------------------------------------------------- */
 
 #define THREADS 4
-#define LIMIT 20000
+#define LIMIT 5000
 
 struct asker {
     pthread_t thread;
@@ -187,11 +187,11 @@ static void reloads_under_load_never_grant_more_than_allowed(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "rules:\n  - {name: other, match: {path: /x}, limit: 1/s}\n  - {name: kept, key: ip, limit: 20000/h "
+        "rules:\n  - {name: other, match: {path: /x}, limit: 1/s}\n  - {name: kept, key: ip, limit: 5000/h "
         "fixed_window}\n",
-        "rules:\n  - {name: kept, match: {path: '/a/**'}, key: ip, limit: 20000/h fixed_window}\n"
+        "rules:\n  - {name: kept, match: {path: '/a/**'}, key: ip, limit: 5000/h fixed_window}\n"
         "  - {name: gone, limit: 1/s, plans: [{name: p, limit: 2/s}]}\n",
-        "admission: {match: all}\nrules:\n  - {name: kept, key: ip, limit: 20000/h fixed_window}\n",
+        "admission: {match: all}\nrules:\n  - {name: kept, key: ip, limit: 5000/h fixed_window}\n",
     };
     struct wr_rulebook_settings *settings[3];
     struct rig rig;
@@ -206,7 +206,7 @@ static void reloads_under_load_never_grant_more_than_allowed(void **state)
         assert_int_equal(pthread_create(&askers[i].thread, NULL, ask, &askers[i]), 0);
     }
     int reloads = 0;
-    for (; reloads < 60 || (atomic_load(&asked) < 2 * LIMIT && reloads < 100000); reloads++) {
+    for (; reloads < 30 || (atomic_load(&asked) < 2 * LIMIT && reloads < 100000); reloads++) {
         assert_int_equal(wr_rulebook_reload(rig.book, settings[reloads % 3], rig.why, sizeof rig.why), 0);
         struct wr_rule_view view;
         (void)wr_rulebook_rule_get(rig.book, 0, &view);
