@@ -3,17 +3,7 @@
 #include "cli/crawl/numbers.h"
 
 #include "base/json.h"
-#include "shell/metrics/metrics.h"
-
-static void answer_metrics(struct wr_crawl_watch *watch, struct wr_http_exchange *exchange)
-{
-    struct wr_span text = wr_crawl_watch_text(watch);
-    if (text.bytes == 0)
-        wr_http_refuse(exchange, 503, "out of memory");
-    else
-        wr_http_reply(exchange, 200, wr_span_of("Content-Type: " WR_METRICS_TYPE "\r\nCache-Control: no-store\r\n"),
-                      text);
-}
+#include "shell/metrics/page.h"
 
 /* Whoever watches restarts what answers 503: one host of many that is down is no reason. */
 static void answer_health(struct wr_crawl_watch *watch, struct wr_http_exchange *exchange)
@@ -37,12 +27,10 @@ bool wr_numbers_answer(struct wr_crawl_watch *watch, const char *const *names, s
     bool is_metrics = wr_span_is(exchange->path, "/metrics");
     if (!is_metrics && !wr_span_is(exchange->path, "/healthz"))
         return false;
-    if (!wr_http_is_ours(exchange, names))
-        wr_http_refuse(exchange, 403, "it is not known by this name here; --listen-name NAME makes it known");
-    else if (exchange->method != WR_METHOD_GET && exchange->method != WR_METHOD_HEAD)
-        wr_http_refuse(exchange, 405, "only GET and HEAD");
-    else if (is_metrics)
-        answer_metrics(watch, exchange);
+    if (!wr_metrics_may_read(exchange, names))
+        return true;
+    if (is_metrics)
+        wr_metrics_reply(exchange, wr_crawl_watch_text(watch));
     else
         answer_health(watch, exchange);
     return true;

@@ -2,7 +2,13 @@
 /* test_daemon.c - a daemon in numbers: they are those of what it decided. With --print, the text. */
 #include "lib/test.h"
 #include "shell/metrics/daemon.h"
+#include "shell/metrics/page.h"
 #include "unit/shell/rulebook/rig.h"
+
+#include <arpa/inet.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define ROOM (1 << 20)
 
@@ -76,10 +82,75 @@ static void callers_keys_are_in_no_label(void **state)
     assert_null(strstr(text, "203.0.113"));
 }
 
+/* ---- the page ---- */
+
+static atomic_int writes;
+
+static void write_page(void *context, struct wr_metrics *metrics)
+{
+    (void)context;
+    (void)atomic_fetch_add(&writes, 1);
+    wr_metrics_counter(metrics, "weir_x_total", "X.", 7);
+}
+
+static void answer_page(void *context, struct wr_http_exchange *exchange)
+{
+    wr_metrics_page_answer(context, exchange);
+}
+
+/* The answer to a request on a connection of its own. */
+static const char *ask(const struct wr_http *server, const char *request)
+{
+    const struct sockaddr_in place = {
+        .sin_family = AF_INET, .sin_port = htons(wr_http_port(server, 0)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    size_t heard = 0;
+    ssize_t got;
+    assert_int_equal(connect(fd, (const struct sockaddr *)&place, sizeof place), 0);
+    assert_int_equal(write(fd, request, strlen(request)), strlen(request));
+    while ((got = read(fd, text + heard, sizeof text - 1 - heard)) > 0)
+        heard += (size_t)got;
+    text[heard] = '\0';
+    (void)close(fd);
+    return text;
+}
+
+/* I5: asked a hundred times it is written once or twice; and only who calls us by our name is told. */
+static void page_is_found_anew_now_and_then_however_often_it_is_asked_for(void **state)
+{
+    struct wr_metrics_page *page;
+    struct wr_http *server;
+    struct wr_http_options options;
+    const struct wr_http_listen listen = {.address = "127.0.0.1:0", .fd = -1};
+    (void)state;
+    assert_int_equal(wr_metrics_page_new(&(struct wr_metrics_page_options){.write = write_page}, &page), 0);
+    wr_http_options_init(&options);
+    options.listens = &listen;
+    options.listen_count = 1;
+    options.loops = 2;
+    options.answer = answer_page;
+    options.context = page;
+    assert_int_equal(wr_http_new(&options, &server), 0);
+    assert_int_equal(wr_http_start(server), 0);
+    int64_t began_at = weir_clock_now(weir_clock_monotonic());
+    for (int i = 0; i < 100; i++)
+        assert_non_null(strstr(ask(server, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
+                               "weir_x_total 7\n"));
+    int64_t took_ns = weir_clock_now(weir_clock_monotonic()) - began_at;
+    assert_true(atomic_load(&writes) >= 1 && atomic_load(&writes) <= 1 + took_ns / WR_METRICS_FRESH_NS);
+    assert_memory_equal(ask(server, "GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"),
+                        "HTTP/1.1 403", 12);
+    assert_memory_equal(ask(server, "DELETE /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
+                        "HTTP/1.1 405", 12);
+    wr_http_free(server);
+    wr_metrics_page_free(page);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {test(numbers_of_a_daemon_are_what_it_decided),
-                                       test(callers_keys_are_in_no_label)};
+                                       test(callers_keys_are_in_no_label),
+                                       test(page_is_found_anew_now_and_then_however_often_it_is_asked_for)};
     if (argc == 2 && strcmp(argv[1], "--print") == 0) {
         write_text();
         (void)fputs(text, stdout);
