@@ -34,10 +34,11 @@ struct kept {
     char text[];
 };
 
+static struct kept *all;
+
 /* Settings point to it for as long as the program runs. */
 static const char *keep(struct wr_span text)
 {
-    static struct kept *all;
     struct kept *kept = malloc(sizeof *kept + text.bytes + 1);
     if (kept == NULL)
         return NULL;
@@ -46,6 +47,16 @@ static const char *keep(struct wr_span text)
     kept->next = all;
     all = kept;
     return kept->text;
+}
+
+/* Those that came after this one. */
+static void drop(const struct kept *last)
+{
+    while (all != last) {
+        struct kept *next = all->next;
+        free(all);
+        all = next;
+    }
 }
 
 /* ---- keys ---- */
@@ -420,10 +431,12 @@ static int check_pace(const char *path, char *ret_why, size_t why_bytes)
 
 int wr_sources_check(const char *path, char *ret_why, size_t why_bytes)
 {
+    const struct kept *last = all;
     int error = check_pace(path, ret_why, why_bytes);
     for (size_t i = 0; error == 0 && wr_sections[i] != NULL; i++) { /* each has its own view of pace */
         struct load load = {.usage = wr_sections[i]};
         error = read_file(&load, path, ret_why, why_bytes);
     }
+    drop(last); /* nothing was stored */
     return error;
 }
