@@ -214,8 +214,34 @@ def example_of_the_guide_is_sound():
             assert run.returncode == 0, run.stderr
 
 
+def rules_are_checked_too():
+    rules = 'rules: [{name: a, match: {path: /api/**}, key: ip, limit: 10/s burst=20}]\n'
+    for text in (rules, rules + 'crawl: {depth: 5}\nadmission: {trusted: [127.0.0.0/8]}\n', 'admission: {}\n'):
+        with _File(text) as path:
+            run = weir('config', 'check', path)
+            assert run.returncode == 0 and run.stdout == f'{path} is sound\n', run
+            assert _settings('crawl', '--config', path)
+    for text, place, problem in ((rules.replace('limit', 'limt'), ':1:', 'did you mean "limit"?'),
+                                 (rules.replace('10/s', 'ten/s'), ':', 'ten/s'),
+                                 (rules.replace('ip', 'ipp'), ':', 'ipp'),
+                                 ('admission: {match: some}\n', ':1:20: ', 'one of first, all'),
+                                 (rules + 'admission: {deny: [nowhere]}\n', ':', 'nowhere')):
+        with _File(text) as path:
+            run = weir('config', 'check', path)
+            assert run.returncode == 1 and run.stderr.count('\n') == 1, run
+            assert run.stderr.startswith(f'weir config check: {path}{place}') and problem in run.stderr, run.stderr
+
+
+def every_key_of_rules_is_in_the_manual():
+    page = _source('man', 'weir.yaml.5').split('.Sh RULES')[1].split('.Sh EXAMPLES')[0]
+    keys = re.findall(r'^    \{"(\w+)", WR_CONFIG', _source('src', 'shell', 'rulebook', 'settings.c'), re.M)
+    assert len(keys) > 25
+    for key in keys:
+        assert re.search(rf'^\.(It )?Cm (.* , )?{key}\b', page, re.M), key
+
+
 def every_name_of_the_pace_is_in_the_manual():
-    page = _source('man', 'weir.yaml.5').split('.Sh PACE')[1].split('.Sh EXAMPLES')[0]
+    page = _source('man', 'weir.yaml.5').split('.Sh PACE')[1].split('.Sh RULES')[0]
     assert re.findall(r'^\.It Cm (\S+)$', page, re.M) == _pace_names()
 
 

@@ -17,8 +17,11 @@
 #include "cli/kit/sources.h"
 #include "cli/warm/settings.h"
 #include "cli/warm/warm.h"
+#include "shell/memory/memory.h"
+#include "shell/rulebook/rulebook.h"
 
 #define WORDS_MAX 256
+#define SECTIONS_MAX 16
 
 static int run_check(int argc, char **argv);
 
@@ -88,10 +91,50 @@ static void print_verdict(const char *path, int error, const char *why)
     wr_print("}\n");
 }
 
+/* The rules of the daemon, where there are any; all else is checked elsewhere. */
+static int read_rules(const char *path, struct wr_rulebook_settings *book, char *ret_why, size_t why_bytes)
+{
+    struct wr_config_field fields[SECTIONS_MAX] = {
+        {"rules", WR_CONFIG_LIST(struct wr_rulebook_settings, rules, rule_count, &wr_rulebook_rule)},
+        {"admission", WR_CONFIG_GROUP(&wr_rulebook_admission)},
+        {"pace", WR_CONFIG_OTHERS},
+    };
+    struct wr_config_schema schema = {
+        .name = "the file", .bytes = sizeof *book, .fields = fields, .count = 3, .may_be_empty = true};
+    for (size_t i = 0; wr_sections[i] != NULL; i++)
+        fields[schema.count++] = (struct wr_config_field){.name = wr_sections[i]->section, WR_CONFIG_OTHERS};
+    int error = wr_config_read(&schema, path, wr_allocator_or_system(NULL), book, ret_why, why_bytes);
+    if (error != 0 || book->rule_count == 0)
+        return error;
+    char why[WR_CONFIG_WHY_BYTES] = "";
+    struct wr_buf buf;
+    error = wr_rulebook_check(book, why, sizeof why);
+    wr_buf_init_fixed(&buf, ret_why, why_bytes);
+    wr_buf_append_string(&buf, path);
+    wr_buf_append_string(&buf, ": ");
+    wr_buf_append_string(&buf, why);
+    return error;
+}
+
+static int check_rules(const char *path, char *ret_why, size_t why_bytes)
+{
+    struct wr_rulebook_settings *book = malloc(sizeof *book); /* megabytes */
+    if (book == NULL) {
+        snprintf(ret_why, why_bytes, "out of memory");
+        return WEIR_E_NOMEM;
+    }
+    wr_rulebook_settings_init(book);
+    int error = read_rules(path, book, ret_why, why_bytes);
+    free(book);
+    return error;
+}
+
 static int check_file(const char *path)
 {
     char why[WR_CONFIG_WHY_BYTES] = "";
     int error = wr_sources_check(path, why, sizeof why);
+    if (error == 0)
+        error = check_rules(path, why, sizeof why);
     if (is_json)
         print_verdict(path, error, why);
     else if (error == 0)
