@@ -206,6 +206,7 @@ def example_of_the_guide_is_sound():
     guide = _source('docs', 'guide', 'configuring.md')
     examples = re.findall(r'^```yaml\n(.*?)^```', guide, re.M | re.S)
     page = _source('man', 'weir.yaml.5')
+    examples.append(_source('contrib', 'weir.yaml'))
     examples += [text for text in re.findall(r'^\.Bd -literal -offset indent\n(.*?)^\.Ed', page, re.M | re.S)]
     assert len(examples) >= 3 and any(len(text.split('\n')) > 60 for text in examples)
     for text in examples:
@@ -233,7 +234,7 @@ def rules_are_checked_too():
 
 
 def every_key_of_rules_is_in_the_manual():
-    page = _source('man', 'weir.yaml.5').split('.Sh RULES')[1].split('.Sh EXAMPLES')[0]
+    page = _source('man', 'weir.yaml.5').split('.Sh SECTIONS')[1].split('.Sh EXAMPLES')[0]
     keys = re.findall(r'^    \{"(\w+)", WR_CONFIG', _source('src', 'shell', 'rulebook', 'settings.c'), re.M)
     assert len(keys) > 25
     for key in keys:
