@@ -16,6 +16,7 @@
 #include "cli/kit/output.h"
 #include "cli/report/report.h"
 #include "cli/robots/robots.h"
+#include "cli/serve/serve.h"
 #include "cli/simulate/simulate.h"
 #include "cli/url/url.h"
 #include "cli/warm/warm.h"
@@ -34,6 +35,7 @@ static const struct wr_command list[] = {
     {"jobs", "look at crawls, and end or resume them", wr_jobs_run},
     {"report", "tell again what a crawl came to, also as a page", wr_report_run},
     {"robots", "say what a robots.txt allows, and which line decides", wr_robots_run},
+    {"serve", "decide who may come in, for proxies and programs", wr_serve_run},
     {"simulate", "try pacers against modelled hosts, in virtual time", wr_simulate_run},
     {"url", "show a URL the way weir sees it", wr_url_run},
     {"warm", "fill a site's cache by its sitemaps, and say what it has", wr_warm_run},

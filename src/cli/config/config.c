@@ -15,6 +15,7 @@
 #include "cli/kit/output.h"
 #include "cli/kit/show.h"
 #include "cli/kit/sources.h"
+#include "cli/serve/serve.h"
 #include "cli/warm/settings.h"
 #include "cli/warm/warm.h"
 #include "shell/memory/memory.h"
@@ -26,12 +27,13 @@
 static int run_check(int argc, char **argv);
 
 /* A command with a section has a line in both. */
-const struct wr_usage *const wr_sections[] = {&wr_crawl_usage, &wr_fetch_usage, &wr_warm_usage, NULL};
+const struct wr_usage *const wr_sections[] = {&wr_crawl_usage, &wr_fetch_usage, &wr_serve_usage, &wr_warm_usage, NULL};
 
 static const struct wr_command list[] = {
     {"check", "say whether a file is sound", run_check},
     {"crawl", "print the settings of weir crawl", wr_crawl_run},
     {"fetch", "print the settings of weir fetch", wr_fetch_run},
+    {"serve", "print the settings of weir serve", wr_serve_run},
     {"warm", "print the settings of weir warm", wr_warm_run},
 };
 

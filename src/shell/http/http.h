@@ -128,6 +128,8 @@ struct wr_http_options {
     void (*answer)(void *context, struct wr_http_exchange *exchange);
     /* Every tick_ns in each loop's thread, for what happens now and then; NULL: never. */
     void (*tick)(void *context, struct wr_http_loop *loop);
+    /* The time of wr_http_alarm has come; NULL: there is no alarm. */
+    void (*alarm)(void *context, struct wr_http_loop *loop);
     void *context;
     int64_t tick_ns;          /* default 250 ms */
     uint32_t loops;           /* default 1 */
@@ -172,7 +174,13 @@ struct wr_http_note {
  * it stops are run by wr_http_stop, in its thread. */
 void wr_http_post(struct wr_http_loop *loop, struct wr_http_note *note);
 
+/* options.alarm is called at `at` (of the monotonic clock) or a little later, in the loop's thread, from which this is
+ * called. It replaces what was set before. */
+void wr_http_alarm(struct wr_http_loop *loop, int64_t at);
+
+/* From 0 on. */
 uint32_t wr_http_loop_index(const struct wr_http_loop *loop);
+struct wr_http_loop *wr_http_loop_at(const struct wr_http *server, uint32_t index);
 
 /* ---- figures ------------------------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #define ACCEPTS_AT_ONCE 16
@@ -141,6 +142,37 @@ static void on_tick(uv_timer_t *timer)
     wr_http_loop_settle(loop);
 }
 
+static void on_alarm(uv_poll_t *poll, int status, int events)
+{
+    struct wr_http_loop *loop = poll->data;
+    uint64_t times;
+    (void)status, (void)events;
+    (void)!read(loop->alarm_fd, &times, sizeof times);
+    loop->alarm_at = 0;
+    loop->server->options.alarm(loop->server->options.context, loop);
+    wr_http_loop_settle(loop);
+}
+
+void wr_http_alarm(struct wr_http_loop *loop, int64_t at)
+{
+    if (at == loop->alarm_at || loop->alarm_fd < 0)
+        return;
+    const struct itimerspec when = {.it_value = {.tv_sec = at / WEIR_SECOND, .tv_nsec = at % WEIR_SECOND}};
+    loop->alarm_at = at;
+    (void)timerfd_settime(loop->alarm_fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static int open_alarm(struct wr_http_loop *loop)
+{
+    if (loop->server->options.alarm == NULL)
+        return 0;
+    loop->alarm_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (loop->alarm_fd < 0 || uv_poll_init(&loop->uv, &loop->alarm, loop->alarm_fd) != 0)
+        return WEIR_E_SYSTEM;
+    loop->alarm.data = loop;
+    return 0;
+}
+
 /* ---- the end ---- */
 
 static void close_gates(struct wr_http_loop *loop)
@@ -210,6 +242,8 @@ static void finish(struct wr_http_loop *loop)
     (void)pthread_mutex_unlock(&loop->notes_lock);
     uv_close((uv_handle_t *)&loop->timer, NULL);
     uv_close((uv_handle_t *)&loop->async, NULL);
+    if (loop->alarm_fd >= 0)
+        uv_close((uv_handle_t *)&loop->alarm, NULL);
 }
 
 void wr_http_loop_settle(struct wr_http_loop *loop)
@@ -274,6 +308,11 @@ uint32_t wr_http_loop_index(const struct wr_http_loop *loop)
     return loop->index;
 }
 
+struct wr_http_loop *wr_http_loop_at(const struct wr_http *server, uint32_t index)
+{
+    return server->loops[index];
+}
+
 /* ---- beginning ---- */
 
 static int open_gates(struct wr_http_loop *loop)
@@ -299,6 +338,7 @@ int wr_http_loop_new(struct wr_http *server, uint32_t index)
     loop->server = server;
     loop->index = index;
     loop->notes_end = &loop->notes;
+    loop->alarm_fd = -1;
     wr_buf_init(&loop->out, server->allocator, WR_HTTP_OUT_MAX);
     wr_buf_init(&loop->late, server->allocator, WR_HTTP_OUT_MAX);
     wr_http_date_write(loop->date, weir_wall_now() / WEIR_SECOND);
@@ -311,7 +351,8 @@ int wr_http_loop_new(struct wr_http *server, uint32_t index)
     (void)uv_timer_init(&loop->uv, &loop->timer);
     loop->async.data = loop->timer.data = loop;
     loop->takes_notes = true;
-    return open_gates(loop);
+    int error = open_alarm(loop);
+    return error != 0 ? error : open_gates(loop);
 }
 
 static void *run(void *context)
@@ -322,6 +363,8 @@ static void *run(void *context)
     for (size_t i = 0; i < loop->server->place_count; i++)
         (void)uv_poll_start(&loop->gates[i].poll, UV_READABLE, on_accept);
     (void)uv_timer_start(&loop->timer, on_tick, tick_ms, tick_ms);
+    if (loop->alarm_fd >= 0)
+        (void)uv_poll_start(&loop->alarm, UV_READABLE, on_alarm);
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
     return NULL;
 }
@@ -353,6 +396,8 @@ void wr_http_loop_free(struct wr_http_loop *loop)
         (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
         (void)uv_loop_close(&loop->uv);
     }
+    if (loop->alarm_fd >= 0)
+        (void)close(loop->alarm_fd);
     wr_http_loop_notes(loop);
     wr_buf_release(&loop->out);
     wr_buf_release(&loop->late);

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* serve.c - weir serve: decides who may come in. */
+#include "cli/serve/serve.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/parse.h"
+#include "cli/kit/output.h"
+#include "cli/kit/sources.h"
+#include "cli/serve/notify.h"
+#include "shell/serve/serve.h"
+
+#define SECOND UINT64_C(1000000000)
+#define DAY (86400 * SECOND)
+#define TOKEN_MAX 512
+#define LISTEN_DEFAULT "127.0.0.1:8480"
+
+enum fields_choice {
+    FIELDS_RATELIMIT,
+    FIELDS_X,
+    FIELDS_ALL,
+    FIELDS_RETRY,
+    FIELDS_NONE
+};
+
+static const char *const fields_names[] = {"ratelimit", "x", "all", "retry-after", "none", NULL};
+static const char *const status_names[] = {"403", "429", NULL};
+
+struct settings {
+    struct wr_sources sources;
+    struct wr_option_list listens, host_names;
+    const char *socket_mode, *socket_group;
+    int denied_status, fields;
+    const char *token_file, *state;
+    int64_t save_every, head_timeout, body_timeout, idle_timeout, send_timeout, acquire_timeout, grace;
+    uint64_t loops, connections, waiting;
+};
+
+static const struct wr_option options[] = {
+    WR_CONFIG_OPTION(struct settings, sources),
+    {"listen", WR_LIST(struct settings, listens), .value = "ADDRESS",
+     .help = "127.0.0.1:8480, [::1]:8480 or unix:/run/weir/weir.sock; may be given often"},
+    {"socket-mode", WR_STRING(struct settings, socket_mode), .value = "MODE",
+     .help = "of Unix sockets: 0600, 0660 or 0666"},
+    {"socket-group", WR_STRING(struct settings, socket_group), .value = "GROUP",
+     .help = "whose members may connect to Unix sockets, with --socket-mode 0660"},
+    {"denied-status", WR_CHOICE(struct settings, denied_status), .choices = status_names,
+     .help = "of /check for what is refused: 403 for nginx, 429 for others"},
+    {"fields", WR_CHOICE(struct settings, fields), .choices = fields_names, .help = "what /check tells of limits"},
+    {"token-file", WR_STRING(struct settings, token_file), .value = "FILE",
+     .help = "the token that admin calls need; without it there are none"},
+    {"host-name", WR_LIST(struct settings, host_names), .value = "NAME",
+     .help = "a Host that admin calls may have, besides addresses and localhost"},
+    {"state", WR_STRING(struct settings, state), .value = "FILE", .help = "keep who is limited over restarts"},
+    {"save-every", WR_DURATION(struct settings, save_every), .value = "D", .min = SECOND, .max = DAY,
+     .help = "how often --state is written, besides the end"},
+    {"loops", WR_COUNT(struct settings, loops), .value = "N", .min = 1, .max = WR_HTTP_LOOPS_MAX,
+     .help = "threads that serve"},
+    {"connections", WR_COUNT(struct settings, connections), .value = "N", .min = 1, .max = 1000000,
+     .help = "at most so many at each address"},
+    {"waiting", WR_COUNT(struct settings, waiting), .value = "N", .min = 1, .max = 1000000,
+     .help = "at most so many acquires wait at a time"},
+    {"acquire-timeout", WR_DURATION(struct settings, acquire_timeout), .value = "D", .min = SECOND / 1000, .max = DAY,
+     .help = "the longest that an acquire may wait"},
+    {"head-timeout", WR_DURATION(struct settings, head_timeout), .value = "D", .min = SECOND / 10, .max = DAY,
+     .help = "for a request's head to come"},
+    {"body-timeout", WR_DURATION(struct settings, body_timeout), .value = "D", .min = SECOND / 10, .max = DAY,
+     .help = "for its body"},
+    {"idle-timeout", WR_DURATION(struct settings, idle_timeout), .value = "D", .min = SECOND / 10, .max = DAY,
+     .help = "between two requests of a connection"},
+    {"send-timeout", WR_DURATION(struct settings, send_timeout), .value = "D", .min = SECOND / 10, .max = DAY,
+     .help = "for an answer to be taken"},
+    {"grace", WR_DURATION(struct settings, grace), .value = "D", .min = 0, .max = DAY / 24,
+     .help = "for what is under way when it is told to end"},
+};
+
+const struct wr_usage wr_serve_usage = {
+    .who = "weir serve",
+    .section = "serve",
+    .about = "Decides who may come in, by the rules of a file: for nginx (auth_request), Caddy,\n"
+             "Traefik and HAProxy at /check, for programs at /v1/.\n"
+             "\n"
+             "SIGHUP reads the rules anew; if they are wrong the old ones stay in force. SIGTERM\n"
+             "ends it after what is under way, SIGTERM again at once.\n",
+    .options = options,
+    .count = sizeof options / sizeof options[0],
+};
+
+/* ---- what they mean ---- */
+
+struct daemon {
+    struct wr_http_listen listens[WR_HTTP_LISTENS_MAX];
+    const char *names[WR_OPTION_LIST_MAX + 1];
+    char token[TOKEN_MAX + 1];
+    struct wr_serve_options options;
+};
+
+/* One line. False after a complaint. */
+static bool read_token(const char *path, char ret_token[TOKEN_MAX + 1])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat node;
+    if (fd < 0 || fstat(fd, &node) != 0) {
+        wr_complain("--token-file: cannot read \"%s\"", path);
+        return false;
+    }
+    ssize_t bytes = read(fd, ret_token, TOKEN_MAX);
+    (void)close(fd);
+    while (bytes > 0 && (ret_token[bytes - 1] == '\n' || ret_token[bytes - 1] == '\r'))
+        bytes--;
+    ret_token[bytes > 0 ? bytes : 0] = '\0';
+    bool is_open = (node.st_mode & 0077) != 0;
+    if (is_open)
+        wr_complain("--token-file: others may read \"%s\"; it must be its owner's alone (chmod 600)", path);
+    else if (strlen(ret_token) < 16)
+        wr_complain("--token-file: the token in \"%s\" has less than 16 characters", path);
+    return !is_open && strlen(ret_token) >= 16;
+}
+
+static bool parse_mode(const char *text, mode_t *ret_mode)
+{
+    static const char *const words[] = {"0600", "0660", "0666"};
+    static const mode_t modes[] = {0600, 0660, 0666};
+    for (size_t i = 0; text != NULL && i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(text, words[i]) == 0) {
+            *ret_mode = modes[i];
+            return true;
+        }
+    if (text == NULL)
+        return true;
+    wr_complain("--socket-mode cannot be \"%s\": it must be 0600, 0660 or 0666", text);
+    return false;
+}
+
+static bool make_listen(const struct settings *settings, struct wr_http_listen *listen)
+{
+    if (!parse_mode(settings->socket_mode, &listen->mode))
+        return false;
+    if (settings->socket_group == NULL)
+        return true;
+    const struct group *group = getgrnam(settings->socket_group);
+    if (group == NULL) {
+        wr_complain("--socket-group: there is no group \"%s\"", settings->socket_group);
+        return false;
+    }
+    listen->group = group->gr_gid;
+    listen->has_group = true;
+    return true;
+}
+
+/* Sockets that were given count instead of addresses. */
+static bool make_listens(const struct settings *settings, struct daemon *daemon)
+{
+    struct wr_http_options *http = &daemon->options.http;
+    int given = wr_notify_sockets();
+    http->listens = daemon->listens;
+    http->listen_count = given > 0 ? (size_t)given : settings->listens.count > 0 ? settings->listens.count : 1;
+    if (http->listen_count > WR_HTTP_LISTENS_MAX) {
+        wr_complain("--listen: more than %d addresses", WR_HTTP_LISTENS_MAX);
+        return false;
+    }
+    for (size_t i = 0; i < http->listen_count; i++) {
+        struct wr_http_listen *listen = &daemon->listens[i];
+        listen->has_fd = given > 0;
+        listen->fd = WR_NOTIFY_FIRST + (int)i;
+        listen->address = i < settings->listens.count ? settings->listens.items[i] : LISTEN_DEFAULT;
+        if (!make_listen(settings, listen))
+            return false;
+    }
+    return true;
+}
+
+static unsigned fields_of(int choice)
+{
+    static const unsigned sets[] = {
+        [FIELDS_RATELIMIT] = WEIR_FIELD_RETRY_AFTER | WEIR_FIELDS_RATELIMIT,
+        [FIELDS_X] = WEIR_FIELD_RETRY_AFTER | WEIR_FIELDS_X,
+        [FIELDS_ALL] = WEIR_FIELDS_ALL,
+        [FIELDS_RETRY] = WEIR_FIELD_RETRY_AFTER,
+        [FIELDS_NONE] = 0,
+    };
+    return sets[choice];
+}
+
+static void tell(void *context, const char *line)
+{
+    (void)context;
+    wr_complain("%s", line);
+}
+
+static bool make_options(const struct settings *settings, struct daemon *daemon)
+{
+    struct wr_serve_options *serve = &daemon->options;
+    serve->config = settings->sources.file;
+    serve->denied_status = settings->denied_status == 0 ? 403 : 429;
+    serve->fields = fields_of(settings->fields);
+    serve->state = settings->state;
+    serve->save_ns = settings->save_every;
+    serve->waiting_max = (uint32_t)settings->waiting;
+    serve->timeout_max_ns = settings->acquire_timeout;
+    serve->tell = tell;
+    serve->http.loops = (uint32_t)settings->loops;
+    serve->http.connections_max = (uint32_t)settings->connections;
+    serve->http.head_ns = settings->head_timeout;
+    serve->http.body_ns = settings->body_timeout;
+    serve->http.idle_ns = settings->idle_timeout;
+    serve->http.send_ns = settings->send_timeout;
+    memcpy(daemon->names, settings->host_names.items, settings->host_names.count * sizeof daemon->names[0]);
+    serve->names = daemon->names;
+    if (settings->token_file == NULL)
+        return true;
+    serve->token = daemon->token;
+    return read_token(settings->token_file, daemon->token);
+}
+
+/* As many descriptors as there may be: each connection is one. */
+static void raise_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == files.rlim_max)
+        return;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/* ---- running ---- */
+
+static void hold_signals(sigset_t *ret_set)
+{
+    (void)sigemptyset(ret_set);
+    (void)sigaddset(ret_set, SIGINT);
+    (void)sigaddset(ret_set, SIGTERM);
+    (void)sigaddset(ret_set, SIGHUP);
+    (void)pthread_sigmask(SIG_BLOCK, ret_set, NULL);
+}
+
+/* Until it is told to end. */
+static void obey(struct wr_serve *serve, const sigset_t *set)
+{
+    char why[WR_CONFIG_WHY_BYTES];
+    int number = 0;
+    while (sigwait(set, &number) == 0 && number == SIGHUP) {
+        wr_notify("RELOADING=1");
+        (void)wr_serve_reload(serve, why, sizeof why); /* tells of itself */
+        wr_notify("READY=1");
+    }
+}
+
+/* Again is at once. */
+static void let_die(const sigset_t *set)
+{
+    (void)signal(SIGINT, SIG_DFL);
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)pthread_sigmask(SIG_UNBLOCK, set, NULL);
+}
+
+static void say_where(struct wr_serve *serve, const struct daemon *daemon)
+{
+    for (size_t i = 0; i < daemon->options.http.listen_count; i++) {
+        const struct wr_http_listen *listen = &daemon->listens[i];
+        uint16_t port = wr_http_port(wr_serve_http(serve), i);
+        if (listen->has_fd)
+            wr_complain("listens at descriptor %d", listen->fd);
+        else if (port != 0)
+            wr_complain("listens at %s (port %u)", listen->address, (unsigned)port);
+        else
+            wr_complain("listens at %s", listen->address);
+    }
+}
+
+static int run(struct daemon *daemon, int64_t grace_ns)
+{
+    char why[WR_CONFIG_WHY_BYTES] = "";
+    struct wr_serve *serve = NULL;
+    sigset_t set;
+    hold_signals(&set);
+    int error = wr_serve_new(&daemon->options, &serve, why, sizeof why);
+    if (error != 0) {
+        wr_complain("%s", why[0] != '\0' ? why : weir_error_text(error));
+        return error == WEIR_E_INVAL ? WR_EXIT_USAGE : WR_EXIT_FAILED;
+    }
+    if (wr_serve_start(serve) != 0) {
+        wr_complain("%s", weir_error_detail());
+        wr_serve_free(serve);
+        return WR_EXIT_FAILED;
+    }
+    say_where(serve, daemon);
+    wr_notify("READY=1");
+    obey(serve, &set);
+    wr_notify("STOPPING=1");
+    let_die(&set);
+    wr_serve_stop(serve, grace_ns);
+    wr_serve_free(serve);
+    return WR_EXIT_OK;
+}
+
+static void settings_init(struct settings *ret_settings)
+{
+    struct wr_serve_options serve;
+    wr_serve_options_init(&serve);
+    *ret_settings = (struct settings){
+        .save_every = serve.save_ns,
+        .head_timeout = serve.http.head_ns,
+        .body_timeout = serve.http.body_ns,
+        .idle_timeout = serve.http.idle_ns,
+        .send_timeout = serve.http.send_ns,
+        .acquire_timeout = serve.timeout_max_ns,
+        .grace = 10 * WEIR_SECOND,
+        .loops = serve.http.loops,
+        .connections = serve.http.connections_max,
+        .waiting = serve.waiting_max,
+    };
+}
+
+int wr_serve_run(int argc, char **argv)
+{
+    static struct settings settings;
+    static struct daemon daemon;
+    int status;
+    settings_init(&settings);
+    if (!wr_options_parse(&wr_serve_usage, &argc, argv, &settings, &status))
+        return status;
+    if (settings.sources.file == NULL) {
+        wr_complain("which rules? Name their file: --config weir.yaml");
+        return WR_EXIT_USAGE;
+    }
+    wr_serve_options_init(&daemon.options);
+    if (!make_listens(&settings, &daemon) || !make_options(&settings, &daemon))
+        return WR_EXIT_USAGE;
+    raise_files();
+    return run(&daemon, settings.grace);
+}

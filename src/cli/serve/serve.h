@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* serve.h - weir serve: the daemon. */
+#ifndef WR_CLI_SERVE_SERVE_H
+#define WR_CLI_SERVE_SERVE_H
+
+#include "cli/kit/options.h"
+
+extern const struct wr_usage wr_serve_usage;
+
+int wr_serve_run(int argc, char **argv);
+
+#endif

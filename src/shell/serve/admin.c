@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* admin.c - calls that change things: with a token, and not from somebody else's page. */
+#include "shell/serve/inside.h"
+
+/* False after a refusal. */
+static bool may(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    const struct wr_serve_options *options = &desk->serve->options;
+    if (options->token == NULL)
+        wr_http_refuse(exchange, 403, "admin calls are off; start weir serve with --token-file");
+    else if (!wr_http_is_ours(exchange, options->names))
+        wr_http_refuse(exchange, 403, "the Host or the Origin is not one of ours; see --host-name");
+    else if (!wr_http_has_token(exchange, options->token))
+        wr_http_reply(exchange, 401, wr_span_of("WWW-Authenticate: Bearer\r\n"), WR_HTTP_NOTHING);
+    else
+        return true;
+    return false;
+}
+
+static void reset(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    struct wr_ask *ask = &desk->ask;
+    char name[WEIR_RULE_NAME_MAX + 1] = "";
+    wr_ask_begin(&desk->reader, exchange->body);
+    if (!wr_ask_next(&desk->reader, ask) || ask->rule.data == NULL || ask->key.data == NULL ||
+        ask->rule.bytes > WEIR_RULE_NAME_MAX) {
+        wr_http_refuse(exchange, 400, desk->reader.wrong != NULL ? desk->reader.wrong : "give rule and key");
+        return;
+    }
+    memcpy(name, ask->rule.data, ask->rule.bytes);
+    if (wr_rulebook_reset(desk->serve->book, name, ask->key.data, ask->key.bytes) != 0)
+        wr_http_refuse(exchange, 404, "there is no such rule, or no such key in it");
+    else
+        wr_http_reply(exchange, 200, WR_HTTP_JSON, wr_span_of("{\"ok\":true}\n"));
+}
+
+static void reload(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    char why[WR_CONFIG_WHY_BYTES] = "";
+    if (wr_serve_reload(desk->serve, why, sizeof why) != 0)
+        wr_http_refuse(exchange, 409, why); /* the old rules are in force */
+    else
+        wr_http_reply(exchange, 200, WR_HTTP_JSON, wr_span_of("{\"ok\":true}\n"));
+}
+
+bool wr_serve_admin(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    bool is_reset = wr_span_is(exchange->path, "/v1/admin/reset");
+    if (!is_reset && !wr_span_is(exchange->path, "/v1/admin/reload"))
+        return false;
+    if (!may(desk, exchange))
+        return true;
+    if (exchange->method != WR_METHOD_POST)
+        wr_http_reply(exchange, 405, wr_span_of("Allow: POST\r\n"), WR_HTTP_NOTHING);
+    else if (is_reset)
+        reset(desk, exchange);
+    else
+        reload(desk, exchange);
+    return true;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/* api.c - the JSON API under /v1/: decisions for programs. */
+#include "shell/serve/inside.h"
+
+#include "base/json.h"
+#include "base/parse.h"
+
+/* ---- answers ---- */
+
+static void append_ms(struct wr_buf *buf, const char *before, int64_t ns)
+{
+    wr_buf_append_string(buf, before);
+    wr_buf_append_u64(buf, (uint64_t)((ns + WEIR_MILLISECOND - 1) / WEIR_MILLISECOND));
+}
+
+static void append_quota(struct wr_buf *buf, const weir_quota *quota)
+{
+    wr_append_json_count(buf, ",\"limit\":", quota->limit);
+    wr_append_json_count(buf, ",\"remaining\":", quota->remaining);
+    append_ms(buf, ",\"reset_ms\":", quota->reset_ns);
+}
+
+void wr_append_verdict(struct wr_buf *buf, const struct wr_verdict *verdict)
+{
+    const weir_ruling *ruling = verdict->admission.count > 0 ? weir_admission_decisive(&verdict->admission) : NULL;
+    wr_buf_append_string(buf, verdict->allowed ? "{\"allowed\":true,\"cause\":\"" : "{\"allowed\":false,\"cause\":\"");
+    wr_buf_append_string(buf, wr_cause_name(verdict->cause));
+    wr_buf_append_char(buf, '"');
+    if (verdict->rule != NULL)
+        wr_append_json_text(buf, ",\"rule\":", wr_span_of(verdict->rule));
+    if (!verdict->allowed)
+        wr_append_json_count(buf, ",\"status\":", (uint64_t)verdict->status);
+    if (!verdict->allowed && verdict->retry_after_ns > 0 && verdict->retry_after_ns != WEIR_UNTIL_RELEASE)
+        append_ms(buf, ",\"retry_after_ms\":", verdict->retry_after_ns);
+    if (ruling != NULL && ruling->quota.limit > 0)
+        append_quota(buf, &ruling->quota);
+    if (verdict->shadowed)
+        wr_buf_append_string(buf, ",\"shadowed\":true");
+    if (verdict->hold != 0) { /* as text: numbers of JSON are exact up to 2^53 only */
+        wr_buf_append_string(buf, ",\"hold\":\"");
+        wr_buf_append_u64(buf, verdict->hold);
+        wr_buf_append_char(buf, '"');
+    }
+    wr_buf_append_char(buf, '}');
+}
+
+static void reply_out(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    if (desk->out.error != 0)
+        wr_http_refuse(exchange, 503, "out of memory");
+    else
+        wr_http_reply(exchange, 200, WR_HTTP_JSON, wr_buf_from(&desk->out, 0));
+    wr_buf_clear(&desk->out);
+}
+
+/* ---- questions ---- */
+
+static void make_request(struct wr_ask *ask, weir_request *ret_request)
+{
+    *ret_request = (weir_request){
+        .size = sizeof *ret_request,
+        .method = ask->method.data,
+        .method_bytes = ask->method.bytes,
+        .host = ask->host.data,
+        .host_bytes = ask->host.bytes,
+        .target = ask->target.data,
+        .target_bytes = ask->target.bytes,
+        .peer = ask->client.data,
+        .peer_bytes = ask->client.bytes,
+        .header = wr_ask_header,
+        .header_context = ask,
+        .cost = ask->cost,
+    };
+}
+
+/* A rule's name as C has it. */
+static bool name_of(struct wr_span rule, char ret_name[WEIR_RULE_NAME_MAX + 1])
+{
+    if (rule.bytes == 0 || rule.bytes > WEIR_RULE_NAME_MAX || memchr(rule.data, '\0', rule.bytes) != NULL)
+        return false;
+    memcpy(ret_name, rule.data, rule.bytes);
+    ret_name[rule.bytes] = '\0';
+    return true;
+}
+
+/* Decides one; what is wrong with it, or NULL. */
+static const char *decide(struct wr_serve_desk *desk)
+{
+    struct wr_ask *ask = &desk->ask;
+    char name[WEIR_RULE_NAME_MAX + 1];
+    if (ask->hold.data != NULL || ask->has_used || ask->has_timeout || ask->lease_ns != 0)
+        return "hold, used, timeout_ms and lease_ms are not for this call";
+    if (ask->rule.data == NULL && ask->key.data == NULL) {
+        weir_request request;
+        make_request(ask, &request);
+        wr_rulebook_try(desk->serve->book, &request, &desk->verdict);
+        return NULL;
+    }
+    if (ask->rule.data == NULL || ask->key.data == NULL || ask->target.data != NULL || ask->client.data != NULL)
+        return "give rule and key, or a request (method, target, host, client, headers)";
+    int error = name_of(ask->rule, name) ? wr_rulebook_try_key(desk->serve->book, name, ask->key.data, ask->key.bytes,
+                                                               ask->cost, &desk->verdict)
+                                         : WEIR_E_ABSENT;
+    if (error == WEIR_E_ABSENT)
+        return "there is no such rule";
+    return error != 0 ? "key must have 1 ... 512 bytes" : NULL;
+}
+
+/* All of it is looked at before anything is decided: a mistake charges nobody. What is wrong, or NULL. */
+static const char *look_over(struct wr_serve_desk *desk, struct wr_span body)
+{
+    unsigned count = 0;
+    wr_ask_begin(&desk->reader, body);
+    while (wr_ask_next(&desk->reader, &desk->ask))
+        if (++count > WR_SERVE_BATCH_MAX)
+            return "a list of more than 256";
+    return desk->reader.wrong;
+}
+
+static void append_decision(struct wr_serve_desk *desk, const char *wrong)
+{
+    if (wrong == NULL) {
+        wr_append_verdict(&desk->out, &desk->verdict);
+        return;
+    }
+    wr_append_json_text(&desk->out, "{\"error\":", wr_span_of(wrong));
+    wr_buf_append_char(&desk->out, '}');
+}
+
+/* An object, or a list of them: then the answer is a list, too, in which what is wrong is told in its place. */
+static void answer_try(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    const char *wrong = look_over(desk, exchange->body);
+    bool is_list = desk->reader.is_list, is_first = true;
+    if (wrong != NULL) {
+        wr_http_refuse(exchange, 400, wrong);
+        return;
+    }
+    wr_buf_clear(&desk->out);
+    wr_buf_append_string(&desk->out, is_list ? "[" : "");
+    wr_ask_begin(&desk->reader, exchange->body);
+    while (wr_ask_next(&desk->reader, &desk->ask)) {
+        wr_buf_append_string(&desk->out, is_first ? "" : ",");
+        is_first = false;
+        wrong = decide(desk);
+        if (wrong != NULL && !is_list) {
+            wr_http_refuse(exchange, 400, wrong);
+            return;
+        }
+        append_decision(desk, wrong);
+    }
+    wr_buf_append_string(&desk->out, is_list ? "]\n" : "\n");
+    reply_out(desk, exchange);
+}
+
+/* ---- one at a time ---- */
+
+/* The one object of the body; false after a refusal. */
+static bool read_one(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    struct wr_ask_reader *reader = &desk->reader;
+    wr_ask_begin(reader, exchange->body);
+    bool is_there = wr_ask_next(reader, &desk->ask);
+    const char *wrong = reader->wrong;
+    if (wrong == NULL && (!is_there || reader->is_list))
+        wrong = "one object is wanted here";
+    if (wrong == NULL) {
+        const char *at = reader->at;
+        while (at < reader->end && strchr(" \n\r\t", *at) != NULL)
+            at++;
+        wrong = at < reader->end ? "something behind the end" : NULL;
+    }
+    if (wrong != NULL)
+        wr_http_refuse(exchange, 400, wrong);
+    return wrong == NULL;
+}
+
+/* A request without what belongs to other calls; false after a refusal. */
+static bool read_request(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, bool may_wait,
+                         weir_request *ret_request)
+{
+    struct wr_ask *ask = &desk->ask;
+    if (!read_one(desk, exchange))
+        return false;
+    if (ask->rule.data != NULL || ask->key.data != NULL || ask->hold.data != NULL || ask->has_used ||
+        (may_wait ? ask->lease_ns != 0 : ask->has_timeout)) {
+        wr_http_refuse(exchange, 400,
+                       may_wait ? "give a request (method, target, host, client, headers), cost and timeout_ms"
+                                : "give a request (method, target, host, client, headers), cost and lease_ms");
+        return false;
+    }
+    make_request(ask, ret_request);
+    return true;
+}
+
+static void answer_acquire(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    const struct wr_serve_options *options = &desk->serve->options;
+    weir_request request;
+    if (!read_request(desk, exchange, true, &request))
+        return;
+    int64_t timeout_ns = desk->ask.has_timeout ? desk->ask.timeout_ns : options->timeout_max_ns;
+    if (timeout_ns > options->timeout_max_ns)
+        timeout_ns = options->timeout_max_ns;
+    wr_serve_acquire(desk, exchange, &request, timeout_ns);
+}
+
+static void answer_reserve(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    weir_request request;
+    if (!read_request(desk, exchange, false, &request))
+        return;
+    wr_rulebook_reserve(desk->serve->book, &request, desk->ask.lease_ns, &desk->verdict);
+    wr_serve_reply_verdict(desk, exchange);
+}
+
+void wr_serve_reply_verdict(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    wr_buf_clear(&desk->out);
+    wr_append_verdict(&desk->out, &desk->verdict);
+    wr_buf_append_char(&desk->out, '\n');
+    reply_out(desk, exchange);
+}
+
+/* ---- holds ---- */
+
+enum ending {
+    RELEASE,
+    COMMIT,
+    CANCEL
+};
+
+static void answer_end(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, enum ending ending)
+{
+    struct wr_rulebook *book = desk->serve->book;
+    const struct wr_ask *ask = &desk->ask;
+    uint64_t hold = 0;
+    if (!read_one(desk, exchange))
+        return;
+    if (ask->hold.data == NULL || wr_parse_u64(ask->hold.data, ask->hold.bytes, 1, UINT64_MAX, &hold) != 0 ||
+        (ending == COMMIT) != ask->has_used) {
+        wr_http_refuse(exchange, 400,
+                       ending == COMMIT ? "give hold, as it was told, and used, the permits that it cost"
+                                        : "give hold, as it was told, and nothing else");
+        return;
+    }
+    int error = ending == COMMIT   ? wr_rulebook_commit(book, hold, ask->used)
+                : ending == CANCEL ? wr_rulebook_cancel(book, hold)
+                                   : wr_rulebook_end(book, hold);
+    if (error != 0)
+        wr_http_refuse(exchange, 404, "there is no such hold, or not any more");
+    else
+        wr_http_reply(exchange, 200, WR_HTTP_JSON, wr_span_of("{\"ok\":true}\n"));
+}
+
+/* ---- paths ---- */
+
+bool wr_serve_api(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    static const char *const calls[] = {"/v1/try",     "/v1/batch",  "/v1/acquire", "/v1/reserve",
+                                        "/v1/release", "/v1/commit", "/v1/cancel"};
+    size_t call = 0;
+    while (call < sizeof calls / sizeof calls[0] && !wr_span_is(exchange->path, calls[call]))
+        call++;
+    if (call == sizeof calls / sizeof calls[0])
+        return false;
+    if (exchange->method != WR_METHOD_POST) {
+        wr_http_reply(exchange, 405, wr_span_of("Allow: POST\r\n"), WR_HTTP_NOTHING);
+        return true;
+    }
+    if (call <= 1)
+        answer_try(desk, exchange);
+    else if (call == 2)
+        answer_acquire(desk, exchange);
+    else if (call == 3)
+        answer_reserve(desk, exchange);
+    else
+        answer_end(desk, exchange, call == 4 ? RELEASE : call == 5 ? COMMIT : CANCEL);
+    return true;
+}

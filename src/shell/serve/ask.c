@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* ask.c - what the API is asked, out of JSON (RFC 8259). */
+#include "shell/serve/ask.h"
+
+#include "base/ascii.h"
+
+#include <weir/time.h>
+
+static bool refuse(struct wr_ask_reader *reader, const char *wrong)
+{
+    if (reader->wrong == NULL)
+        reader->wrong = wrong;
+    return false;
+}
+
+static void skip_blanks(struct wr_ask_reader *reader)
+{
+    while (reader->at < reader->end &&
+           (*reader->at == ' ' || *reader->at == '\n' || *reader->at == '\t' || *reader->at == '\r'))
+        reader->at++;
+}
+
+/* Whether this is next, after blanks; then it is passed. */
+static bool take(struct wr_ask_reader *reader, char c)
+{
+    skip_blanks(reader);
+    if (reader->at == reader->end || *reader->at != c)
+        return false;
+    reader->at++;
+    return true;
+}
+
+/* ---- strings ---- */
+
+static bool put(struct wr_ask_reader *reader, uint32_t byte)
+{
+    if (reader->scratch_bytes == WR_ASK_SCRATCH)
+        return refuse(reader, "strings with escapes are too long; send them without escapes");
+    reader->scratch[reader->scratch_bytes++] = (char)byte;
+    return true;
+}
+
+static bool put_point(struct wr_ask_reader *reader, uint32_t point)
+{
+    if (point < 0x80)
+        return put(reader, point);
+    if (point < 0x800)
+        return put(reader, 0xc0 | point >> 6) && put(reader, 0x80 | (point & 0x3f));
+    if (point < 0x10000)
+        return put(reader, 0xe0 | point >> 12) && put(reader, 0x80 | (point >> 6 & 0x3f)) &&
+               put(reader, 0x80 | (point & 0x3f));
+    return put(reader, 0xf0 | point >> 18) && put(reader, 0x80 | (point >> 12 & 0x3f)) &&
+           put(reader, 0x80 | (point >> 6 & 0x3f)) && put(reader, 0x80 | (point & 0x3f));
+}
+
+static bool read_hex(struct wr_ask_reader *reader, uint32_t *ret_unit)
+{
+    uint32_t unit = 0;
+    if (reader->end - reader->at < 4)
+        return refuse(reader, "a string that does not end");
+    for (int i = 0; i < 4; i++) {
+        int digit = wr_ascii_hex_value(*reader->at++);
+        if (digit < 0)
+            return refuse(reader, "a string with an escape that is none; \\u has four hex digits");
+        unit = unit << 4 | (uint32_t)digit;
+    }
+    *ret_unit = unit;
+    return true;
+}
+
+/* After "\u". Halves of a pair count together, and none alone. */
+static bool read_unit(struct wr_ask_reader *reader)
+{
+    uint32_t unit = 0, low = 0;
+    if (!read_hex(reader, &unit))
+        return false;
+    if (unit < 0xd800 || unit > 0xdfff)
+        return put_point(reader, unit);
+    if (unit > 0xdbff || reader->end - reader->at < 6 || reader->at[0] != '\\' || reader->at[1] != 'u')
+        return refuse(reader, "a string with half a surrogate pair");
+    reader->at += 2;
+    if (!read_hex(reader, &low))
+        return false;
+    if (low < 0xdc00 || low > 0xdfff)
+        return refuse(reader, "a string with half a surrogate pair");
+    return put_point(reader, 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00));
+}
+
+static bool read_escape(struct wr_ask_reader *reader)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    if (reader->at == reader->end)
+        return refuse(reader, "a string that does not end");
+    char c = *reader->at++;
+    if (c == 'u')
+        return read_unit(reader);
+    const char *hit = c == '\0' ? NULL : strchr(from, c);
+    if (hit == NULL)
+        return refuse(reader, "a string with an escape that is none");
+    return put(reader, (unsigned char)to[hit - from]);
+}
+
+/* From the first escape on it is put together anew. */
+static bool read_escaped(struct wr_ask_reader *reader, const char *start, struct wr_span *ret_text)
+{
+    size_t at = reader->scratch_bytes;
+    for (const char *c = start; c < reader->at; c++)
+        if (!put(reader, (unsigned char)*c))
+            return false;
+    while (reader->at < reader->end && *reader->at != '"') {
+        char c = *reader->at++;
+        if ((unsigned char)c < 0x20)
+            return refuse(reader, "a string with a control character");
+        if (c == '\\' ? !read_escape(reader) : !put(reader, (unsigned char)c))
+            return false;
+    }
+    if (reader->at == reader->end)
+        return refuse(reader, "a string that does not end");
+    reader->at++;
+    *ret_text = (struct wr_span){reader->scratch + at, reader->scratch_bytes - at};
+    return true;
+}
+
+static bool read_string(struct wr_ask_reader *reader, struct wr_span *ret_text)
+{
+    if (!take(reader, '"'))
+        return refuse(reader, "a string was to be here");
+    const char *start = reader->at;
+    for (; reader->at < reader->end && *reader->at != '"'; reader->at++) {
+        if (*reader->at == '\\')
+            return read_escaped(reader, start, ret_text);
+        if ((unsigned char)*reader->at < 0x20)
+            return refuse(reader, "a string with a control character");
+    }
+    if (reader->at == reader->end)
+        return refuse(reader, "a string that does not end");
+    *ret_text = (struct wr_span){start, (size_t)(reader->at - start)};
+    reader->at++;
+    return true;
+}
+
+/* ---- numbers ---- */
+
+static bool read_number(struct wr_ask_reader *reader, uint64_t min, uint64_t max, const char *wrong,
+                        uint64_t *ret_number)
+{
+    uint64_t number = 0;
+    skip_blanks(reader);
+    const char *start = reader->at;
+    while (reader->at < reader->end && wr_ascii_is_digit(*reader->at) && reader->at - start < 19)
+        number = number * 10 + (uint64_t)(*reader->at++ - '0');
+    bool is_more = reader->at < reader->end && (wr_ascii_is_alnum(*reader->at) || strchr(".+-_", *reader->at) != NULL);
+    bool has_zero = reader->at - start > 1 && *start == '0';
+    if (reader->at == start || is_more || has_zero || number < min || number > max)
+        return refuse(reader, wrong);
+    *ret_number = number;
+    return true;
+}
+
+static bool read_ms(struct wr_ask_reader *reader, const char *wrong, int64_t *ret_ns)
+{
+    uint64_t ms = 0;
+    if (!read_number(reader, 0, 86400000, wrong, &ms))
+        return false;
+    *ret_ns = (int64_t)ms * WEIR_MILLISECOND;
+    return true;
+}
+
+static bool read_count(struct wr_ask_reader *reader, uint64_t min, const char *wrong, uint32_t *ret_count)
+{
+    uint64_t number = 0;
+    if (!read_number(reader, min, UINT32_MAX, wrong, &number))
+        return false;
+    *ret_count = (uint32_t)number;
+    return true;
+}
+
+/* ---- objects ---- */
+
+static bool read_headers(struct wr_ask_reader *reader, struct wr_ask *ask)
+{
+    if (!take(reader, '{'))
+        return refuse(reader, "headers must be an object of strings");
+    if (take(reader, '}'))
+        return true;
+    do {
+        if (ask->header_count == WR_ASK_HEADERS_MAX)
+            return refuse(reader, "more than 64 headers");
+        struct wr_ask_header *header = &ask->headers[ask->header_count];
+        if (!read_string(reader, &header->name))
+            return false;
+        if (!take(reader, ':'))
+            return refuse(reader, "a member without a colon");
+        if (!read_string(reader, &header->value))
+            return false;
+        ask->header_count++;
+    } while (take(reader, ','));
+    return take(reader, '}') || refuse(reader, "an object that does not end");
+}
+
+enum member {
+    METHOD,
+    TARGET,
+    HOST,
+    CLIENT,
+    RULE,
+    KEY,
+    HOLD,
+    COST,
+    USED,
+    TIMEOUT,
+    LEASE,
+    HEADERS,
+    MEMBERS
+};
+
+static const char *const names[MEMBERS] = {"method", "target", "host", "client",     "rule",     "key",
+                                           "hold",   "cost",   "used", "timeout_ms", "lease_ms", "headers"};
+
+static bool read_member(struct wr_ask_reader *reader, enum member member, struct wr_ask *ask)
+{
+    struct wr_span *const texts[] = {&ask->method, &ask->target, &ask->host, &ask->client,
+                                     &ask->rule,   &ask->key,    &ask->hold};
+    switch (member) {
+    case COST:
+        return read_count(reader, 1, "cost must be a whole number, 1 ... 4294967295", &ask->cost);
+    case USED:
+        ask->has_used = true;
+        return read_count(reader, 0, "used must be a whole number, 0 ... 4294967295", &ask->used);
+    case TIMEOUT:
+        ask->has_timeout = true;
+        return read_ms(reader, "timeout_ms must be a whole number, 0 ... 86400000", &ask->timeout_ns);
+    case LEASE:
+        return read_ms(reader, "lease_ms must be a whole number, 0 ... 86400000", &ask->lease_ns);
+    case HEADERS:
+        return read_headers(reader, ask);
+    case METHOD:
+    case TARGET:
+    case HOST:
+    case CLIENT:
+    case RULE:
+    case KEY:
+    case HOLD:
+    case MEMBERS:
+        break;
+    }
+    return read_string(reader, texts[member]);
+}
+
+static enum member find_member(struct wr_span name)
+{
+    for (int i = 0; i < MEMBERS; i++)
+        if (wr_span_is(name, names[i]))
+            return (enum member)i;
+    return MEMBERS;
+}
+
+static bool read_object(struct wr_ask_reader *reader, struct wr_ask *ask)
+{
+    unsigned seen = 0;
+    if (!take(reader, '{'))
+        return refuse(reader, "an object was to be here");
+    if (take(reader, '}'))
+        return true;
+    do {
+        struct wr_span name;
+        if (!read_string(reader, &name))
+            return false;
+        enum member member = find_member(name);
+        if (member == MEMBERS)
+            return refuse(reader, "a member that is not known; see contrib/openapi.yaml");
+        if ((seen & 1U << member) != 0)
+            return refuse(reader, "a member that is there twice");
+        seen |= 1U << member;
+        if (!take(reader, ':'))
+            return refuse(reader, "a member without a colon");
+        if (!read_member(reader, member, ask))
+            return false;
+    } while (take(reader, ','));
+    return take(reader, '}') || refuse(reader, "an object that does not end");
+}
+
+/* ---- all of it ---- */
+
+void wr_ask_begin(struct wr_ask_reader *ret_reader, struct wr_span body)
+{
+    ret_reader->at = body.data;
+    ret_reader->end = body.data + body.bytes;
+    ret_reader->wrong = NULL;
+    ret_reader->has_begun = ret_reader->is_list = false;
+    ret_reader->scratch_bytes = 0;
+}
+
+static bool ended(struct wr_ask_reader *reader)
+{
+    skip_blanks(reader);
+    if (reader->at < reader->end)
+        (void)refuse(reader, "something behind the end");
+    return false;
+}
+
+bool wr_ask_next(struct wr_ask_reader *reader, struct wr_ask *ret_ask)
+{
+    bool is_first = !reader->has_begun;
+    reader->has_begun = true;
+    reader->scratch_bytes = 0;
+    if (is_first)
+        reader->is_list = take(reader, '[');
+    if (reader->is_list && take(reader, ']'))
+        return ended(reader);
+    if (!is_first && !reader->is_list)
+        return ended(reader);
+    if (!is_first && !take(reader, ','))
+        return refuse(reader, "a list that does not end");
+    memset(ret_ask, 0, offsetof(struct wr_ask, headers));
+    return read_object(reader, ret_ask);
+}
+
+const char *wr_ask_header(void *context, const char *name, size_t index, size_t *ret_bytes)
+{
+    const struct wr_ask *ask = context;
+    size_t bytes = strlen(name);
+    for (uint32_t i = 0; i < ask->header_count; i++) {
+        const struct wr_ask_header *header = &ask->headers[i];
+        if (header->name.bytes != bytes || !wr_ascii_same(header->name.data, name, bytes) || index-- > 0)
+            continue;
+        *ret_bytes = header->value.bytes;
+        return header->value.data;
+    }
+    return NULL;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* inside.h - what the files of the daemon know of each other.
+ *
+ * Each loop of the server has a desk: what is decided there, who waits there, and whom it trusts. So deciding takes no
+ * lock but those of the rulebook.
+ */
+#ifndef WR_SHELL_SERVE_INSIDE_H
+#define WR_SHELL_SERVE_INSIDE_H
+
+#include "base/buf.h"
+#include "base/heap.h"
+#include "shell/serve/ask.h"
+#include "shell/serve/serve.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Whose X-Original-… and X-Forwarded-… are believed. */
+struct wr_trust {
+    weir_network networks[WR_BOOK_NETWORKS_MAX];
+    size_t count;
+    bool is_unix;
+};
+
+struct wr_serve_desk {
+    struct wr_serve *serve;
+    struct wr_trust trust;
+    struct wr_http_note note; /* the trust has changed */
+    bool is_posted;           /* under serve->lock */
+    struct wr_heap waiters;   /* by when they are to be polled */
+    uint64_t untrusted;       /* peers that said something that was ignored */
+    struct wr_ask_reader reader;
+    struct wr_ask ask;
+    struct wr_verdict verdict;
+    struct wr_buf out;
+};
+
+struct wr_serve {
+    struct wr_serve_options options;
+    const weir_allocator *allocator;
+    struct wr_http *http;
+    struct wr_rulebook *book;
+    pthread_mutex_t lock;                  /* of reloads and saves, and what follows */
+    struct wr_rulebook_settings *settings; /* room for reading; large */
+    struct wr_trust trust;                 /* of the file that was read last */
+    bool is_started;
+    /* the keeper: a thread that saves, and looks how it is */
+    pthread_t keeper;
+    pthread_cond_t wakes;
+    bool has_keeper, is_ending, is_reload_wanted;
+    atomic_uint waiting;
+    atomic_uint_fast64_t saves, saves_failed;
+    atomic_bool is_save_bad, is_reload_bad;
+    atomic_int failing; /* enum wr_serve_health, by what the rulebook said lately */
+    uint64_t decided, failed;
+    struct wr_serve_desk *desks[WR_HTTP_LOOPS_MAX];
+};
+
+static inline struct wr_serve_desk *wr_serve_desk_of(struct wr_serve *serve, const struct wr_http_exchange *exchange)
+{
+    return serve->desks[wr_http_loop_index(exchange->loop)];
+}
+
+/* ---- read.c ---- */
+
+/* Reads the file into serve->settings. */
+int wr_serve_read(struct wr_serve *serve, char *ret_why, size_t why_bytes);
+/* Puts the file's name before what is wrong. */
+void wr_serve_why_in(const struct wr_serve *serve, char *why, size_t why_bytes);
+int wr_trust_make(const struct wr_rulebook_settings *settings, struct wr_trust *ret_trust);
+bool wr_trust_has(const struct wr_trust *trust, struct wr_span peer);
+
+/* ---- check.c, api.c, admin.c, health.c, lounge.c ---- */
+
+void wr_serve_check(struct wr_serve_desk *desk, struct wr_http_exchange *exchange);
+/* False: there is no such path. */
+bool wr_serve_api(struct wr_serve_desk *desk, struct wr_http_exchange *exchange);
+bool wr_serve_admin(struct wr_serve_desk *desk, struct wr_http_exchange *exchange);
+void wr_serve_health(struct wr_serve_desk *desk, struct wr_http_exchange *exchange);
+
+/* A request's value of a field, for the rulebook. */
+const char *wr_serve_header(void *context, const char *name, size_t index, size_t *ret_bytes);
+
+/* An object. */
+void wr_append_verdict(struct wr_buf *buf, const struct wr_verdict *verdict);
+
+/* desk->verdict, as JSON. */
+void wr_serve_reply_verdict(struct wr_serve_desk *desk, struct wr_http_exchange *exchange);
+
+/* Stands in line; answers at once, or later. */
+void wr_serve_acquire(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, const weir_request *request,
+                      int64_t timeout_ns);
+/* Those whose time has come. */
+void wr_serve_lounge_look(struct wr_serve_desk *desk, struct wr_http_loop *loop);
+
+/* ---- serve.c ---- */
+
+void wr_serve_tell(struct wr_serve *serve, const char *what, const char *why);
+
+#endif

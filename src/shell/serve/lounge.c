@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* lounge.c - POST /v1/acquire: those who wait for their turn.
+ *
+ * A waiter stands in the rulebook's line and is polled in its loop's thread: when the line says that it may be its turn
+ * (from any thread: a note is posted), and when the time has come that the last poll named (the loop's alarm).
+ */
+#include "shell/serve/inside.h"
+
+#include "base/alloc.h"
+
+struct waiter {
+    struct wr_heap_item item; /* first */
+    struct wr_http_note note;
+    struct wr_serve_desk *desk;
+    struct wr_http_exchange *exchange; /* NULL: over, and freed when its note has run */
+    struct wr_http_loop *loop;
+    struct wr_turn *turn;
+    atomic_bool is_posted;
+};
+
+static void leave(struct waiter *waiter)
+{
+    struct wr_serve *serve = waiter->desk->serve;
+    wr_turn_free(waiter->turn); /* from here on nobody posts */
+    waiter->turn = NULL;
+    waiter->exchange = NULL;
+    wr_heap_remove(&waiter->desk->waiters, &waiter->item);
+    (void)atomic_fetch_sub(&serve->waiting, 1);
+    if (!atomic_load(&waiter->is_posted))
+        wr_give(serve->allocator, waiter, sizeof *waiter, _Alignof(struct waiter));
+}
+
+static void set_alarm(struct wr_serve_desk *desk, struct wr_http_loop *loop)
+{
+    int64_t at = 0;
+    if (wr_heap_peek(&desk->waiters, &at) != NULL)
+        wr_http_alarm(loop, at);
+}
+
+/* Answers, or waits on. */
+static void poll(struct waiter *waiter)
+{
+    struct wr_serve_desk *desk = waiter->desk;
+    struct wr_http_exchange *exchange = waiter->exchange;
+    int64_t wait_ns = 0;
+    wr_heap_remove(&desk->waiters, &waiter->item);
+    if (wr_turn_poll(waiter->turn, &desk->verdict, &wait_ns)) {
+        leave(waiter);
+        wr_serve_reply_verdict(desk, exchange);
+        return;
+    }
+    if (wait_ns >= WEIR_FOREVER)
+        return; /* only a wake helps */
+    /* there is room: as many can be in the heap as may wait */
+    (void)wr_heap_push(&desk->waiters, weir_clock_now(weir_clock_monotonic()) + wait_ns, &waiter->item);
+    set_alarm(desk, waiter->loop);
+}
+
+static void on_note(struct wr_http_note *note)
+{
+    struct waiter *waiter = (struct waiter *)(void *)((char *)note - offsetof(struct waiter, note));
+    atomic_store(&waiter->is_posted, false);
+    if (waiter->exchange != NULL)
+        poll(waiter);
+    else
+        wr_give(waiter->desk->serve->allocator, waiter, sizeof *waiter, _Alignof(struct waiter));
+}
+
+static void on_wake(void *context)
+{
+    struct waiter *waiter = context;
+    if (!atomic_exchange(&waiter->is_posted, true))
+        wr_http_post(waiter->loop, &waiter->note);
+}
+
+static void on_gone(struct wr_http_exchange *exchange)
+{
+    leave(exchange->context);
+}
+
+void wr_serve_lounge_look(struct wr_serve_desk *desk, struct wr_http_loop *loop)
+{
+    int64_t at = 0, now = weir_clock_now(weir_clock_monotonic());
+    struct wr_heap_item *item;
+    while ((item = wr_heap_peek(&desk->waiters, &at)) != NULL && at <= now)
+        poll((struct waiter *)(void *)item);
+    set_alarm(desk, loop);
+}
+
+static struct waiter *waiter_new(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    struct wr_serve *serve = desk->serve;
+    if (atomic_load(&serve->waiting) >= serve->options.waiting_max)
+        return NULL;
+    struct waiter *waiter = wr_take(serve->allocator, sizeof *waiter, _Alignof(struct waiter));
+    if (waiter == NULL || wr_heap_reserve(&desk->waiters, atomic_load(&serve->waiting) + 1) != 0) {
+        wr_give(serve->allocator, waiter, sizeof *waiter, _Alignof(struct waiter));
+        return NULL;
+    }
+    waiter->desk = desk;
+    waiter->exchange = exchange;
+    waiter->loop = exchange->loop;
+    waiter->note.run = on_note;
+    return waiter;
+}
+
+void wr_serve_acquire(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, const weir_request *request,
+                      int64_t timeout_ns)
+{
+    struct wr_serve *serve = desk->serve;
+    struct waiter *waiter = waiter_new(desk, exchange);
+    if (waiter == NULL) {
+        wr_http_refuse(exchange, 503, "too many wait already; come again");
+        return;
+    }
+    (void)atomic_fetch_add(&serve->waiting, 1);
+    exchange->context = waiter;
+    exchange->gone = on_gone;
+    int error = wr_rulebook_enqueue(serve->book, request, timeout_ns, on_wake, waiter, &waiter->turn);
+    if (error == 0) {
+        poll(waiter);
+        return;
+    }
+    leave(waiter);
+    wr_http_refuse(exchange, 503, "out of memory");
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* serve.c - the daemon: its beginning, its paths, its keeper and its end. */
+#include "shell/serve/inside.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "shell/memory/memory.h"
+
+#include <time.h>
+
+#define KEEPER_S 1
+#define OUT_MAX ((size_t)1 << 20) /* of a batch's answer */
+
+void wr_serve_options_init(struct wr_serve_options *ret_options)
+{
+    *ret_options = (struct wr_serve_options){
+        .denied_status = 403,
+        .fields = WEIR_FIELD_RETRY_AFTER | WEIR_FIELDS_RATELIMIT,
+        .save_ns = 30 * WEIR_SECOND,
+        .waiting_max = 10000,
+        .timeout_max_ns = WEIR_MINUTE,
+    };
+    wr_http_options_init(&ret_options->http);
+}
+
+void wr_serve_tell(struct wr_serve *serve, const char *what, const char *why)
+{
+    char line[WR_CONFIG_WHY_BYTES + 256];
+    struct wr_buf buf;
+    if (serve->options.tell == NULL)
+        return;
+    wr_buf_init_fixed(&buf, line, sizeof line);
+    wr_buf_append_string(&buf, what);
+    if (why != NULL && why[0] != '\0') {
+        wr_buf_append_char(&buf, ' ');
+        wr_buf_append_string(&buf, why);
+    }
+    serve->options.tell(serve->options.context, line);
+}
+
+/* ---- requests ---- */
+
+static bool begins(struct wr_span path, const char *word)
+{
+    size_t bytes = strlen(word);
+    return path.bytes >= bytes && memcmp(path.data, word, bytes) == 0;
+}
+
+static void answer(void *context, struct wr_http_exchange *exchange)
+{
+    struct wr_serve *serve = context;
+    struct wr_serve_desk *desk = wr_serve_desk_of(serve, exchange);
+    if (wr_span_is(exchange->path, "/check"))
+        wr_serve_check(desk, exchange);
+    else if (begins(exchange->path, "/v1/") && (wr_serve_api(desk, exchange) || wr_serve_admin(desk, exchange)))
+        return;
+    else if (wr_span_is(exchange->path, "/healthz"))
+        wr_serve_health(desk, exchange);
+    else if (serve->options.page == NULL || !serve->options.page(serve->options.context, exchange))
+        wr_http_refuse(exchange, 404, "there is nothing here");
+}
+
+static void alarm_rings(void *context, struct wr_http_loop *loop)
+{
+    struct wr_serve *serve = context;
+    wr_serve_lounge_look(serve->desks[wr_http_loop_index(loop)], loop);
+}
+
+/* ---- the keeper ---- */
+
+/* By what the rulebook decided since the last look. */
+static void look_how_it_is(struct wr_serve *serve)
+{
+    struct wr_rulebook_view view;
+    uint64_t decided = 0;
+    wr_rulebook_view_get(serve->book, &view);
+    for (int i = 0; i < WR_CAUSE_COUNT; i++)
+        decided += view.causes[i];
+    uint64_t failed = view.causes[WR_CAUSE_FAILED] + view.causes[WR_CAUSE_FAILED_OPEN];
+    uint64_t now = decided - serve->decided, bad = failed - serve->failed;
+    serve->decided = decided;
+    serve->failed = failed;
+    if (now > 0)
+        atomic_store(&serve->failing, bad == 0 ? WR_SERVE_OK : 2 * bad < now ? WR_SERVE_DEGRADED : WR_SERVE_UNHEALTHY);
+}
+
+static void save(struct wr_serve *serve)
+{
+    char why[WR_CONFIG_WHY_BYTES] = "";
+    bool was_bad = atomic_load(&serve->is_save_bad);
+    if (serve->options.state != NULL && wr_serve_save(serve, why, sizeof why) != 0 && !was_bad)
+        wr_serve_tell(serve, "the state could not be saved:", why);
+}
+
+static void wait_a_moment(struct wr_serve *serve)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += KEEPER_S;
+    (void)pthread_mutex_lock(&serve->lock);
+    if (!serve->is_ending)
+        (void)pthread_cond_timedwait(&serve->wakes, &serve->lock, &until);
+    (void)pthread_mutex_unlock(&serve->lock);
+}
+
+static bool is_ending(struct wr_serve *serve)
+{
+    (void)pthread_mutex_lock(&serve->lock);
+    bool ends = serve->is_ending;
+    (void)pthread_mutex_unlock(&serve->lock);
+    return ends;
+}
+
+static void *keep(void *context)
+{
+    struct wr_serve *serve = context;
+    int64_t saved_at = weir_clock_now(weir_clock_monotonic());
+    while (!is_ending(serve)) {
+        wait_a_moment(serve);
+        wr_rulebook_tick(serve->book);
+        look_how_it_is(serve);
+        int64_t now = weir_clock_now(weir_clock_monotonic());
+        if (now - saved_at < serve->options.save_ns)
+            continue;
+        saved_at = now;
+        save(serve);
+    }
+    return NULL;
+}
+
+static int start_keeper(struct wr_serve *serve)
+{
+    pthread_condattr_t attributes;
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&serve->wakes, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    serve->has_keeper = pthread_create(&serve->keeper, NULL, keep, serve) == 0;
+    return serve->has_keeper ? 0 : WEIR_E_SYSTEM;
+}
+
+static void stop_keeper(struct wr_serve *serve)
+{
+    if (!serve->has_keeper)
+        return;
+    (void)pthread_mutex_lock(&serve->lock);
+    serve->is_ending = true;
+    (void)pthread_cond_signal(&serve->wakes);
+    (void)pthread_mutex_unlock(&serve->lock);
+    (void)pthread_join(serve->keeper, NULL);
+    (void)pthread_cond_destroy(&serve->wakes);
+    serve->has_keeper = false;
+}
+
+/* ---- reloading and saving ---- */
+
+static void take_trust(struct wr_http_note *note)
+{
+    struct wr_serve_desk *desk = (struct wr_serve_desk *)(void *)((char *)note - offsetof(struct wr_serve_desk, note));
+    (void)pthread_mutex_lock(&desk->serve->lock);
+    desk->is_posted = false;
+    desk->trust = desk->serve->trust;
+    (void)pthread_mutex_unlock(&desk->serve->lock);
+}
+
+/* With the lock. */
+static void spread_trust(struct wr_serve *serve)
+{
+    for (uint32_t i = 0; i < serve->options.http.loops; i++) {
+        struct wr_serve_desk *desk = serve->desks[i];
+        if (!desk->is_posted)
+            wr_http_post(wr_http_loop_at(serve->http, i), &desk->note);
+        desk->is_posted = true;
+    }
+}
+
+int wr_serve_reload(struct wr_serve *serve, char *ret_why, size_t why_bytes)
+{
+    struct wr_trust trust;
+    (void)pthread_mutex_lock(&serve->lock);
+    int error = wr_serve_read(serve, ret_why, why_bytes);
+    if (error == 0 && (error = wr_rulebook_reload(serve->book, serve->settings, ret_why, why_bytes)) != 0)
+        wr_serve_why_in(serve, ret_why, why_bytes);
+    if (error == 0)
+        error = wr_trust_make(serve->settings, &trust); /* the rulebook has read them: it does not fail */
+    if (error == 0) {
+        serve->trust = trust;
+        spread_trust(serve);
+    }
+    atomic_store(&serve->is_reload_bad, error != 0);
+    (void)pthread_mutex_unlock(&serve->lock);
+    wr_serve_tell(serve, error == 0 ? "reloaded" : "not reloaded, the old rules stay in force:",
+                  error == 0 ? serve->options.config : ret_why);
+    return error;
+}
+
+int wr_serve_save(struct wr_serve *serve, char *ret_why, size_t why_bytes)
+{
+    (void)pthread_mutex_lock(&serve->lock);
+    int error = wr_rulebook_save(serve->book, serve->options.state, ret_why, why_bytes);
+    (void)pthread_mutex_unlock(&serve->lock);
+    (void)atomic_fetch_add(error == 0 ? &serve->saves : &serve->saves_failed, 1);
+    atomic_store(&serve->is_save_bad, error != 0);
+    return error;
+}
+
+/* ---- beginning ---- */
+
+static int make_desks(struct wr_serve *serve)
+{
+    for (uint32_t i = 0; i < serve->options.http.loops && i < WR_HTTP_LOOPS_MAX; i++) {
+        struct wr_serve_desk *desk = wr_take(serve->allocator, sizeof *desk, _Alignof(struct wr_serve_desk));
+        if (desk == NULL)
+            return WEIR_E_NOMEM;
+        serve->desks[i] = desk;
+        desk->serve = serve;
+        desk->trust = serve->trust;
+        desk->note.run = take_trust;
+        wr_heap_init(&desk->waiters, serve->allocator, (size_t)serve->options.waiting_max + 1);
+        wr_buf_init(&desk->out, serve->allocator, OUT_MAX);
+    }
+    return 0;
+}
+
+static int open_book(struct wr_serve *serve, char *ret_why, size_t why_bytes)
+{
+    const struct wr_rulebook_options options = {.allocator = serve->allocator};
+    int error = wr_serve_read(serve, ret_why, why_bytes);
+    if (error == 0 && (error = wr_rulebook_new(serve->settings, &options, &serve->book, ret_why, why_bytes)) != 0)
+        wr_serve_why_in(serve, ret_why, why_bytes);
+    if (error == 0)
+        error = wr_trust_make(serve->settings, &serve->trust);
+    if (error == 0 && serve->options.state != NULL)
+        error = wr_rulebook_load(serve->book, serve->options.state, ret_why, why_bytes);
+    return error;
+}
+
+static int open_http(struct wr_serve *serve, char *ret_why, size_t why_bytes)
+{
+    struct wr_http_options http = serve->options.http;
+    struct wr_buf buf;
+    http.answer = answer;
+    http.alarm = alarm_rings;
+    http.context = serve;
+    int error = wr_http_new(&http, &serve->http);
+    if (error != 0) {
+        wr_buf_init_fixed(&buf, ret_why, why_bytes);
+        wr_buf_append_string(&buf, wr_error_words(error));
+    }
+    return error;
+}
+
+int wr_serve_new(const struct wr_serve_options *options, struct wr_serve **ret_serve, char *ret_why, size_t why_bytes)
+{
+    const weir_allocator *allocator = wr_allocator_or_system(options->http.allocator);
+    struct wr_serve *serve = wr_take(allocator, sizeof *serve, _Alignof(struct wr_serve));
+    if (serve == NULL)
+        return WEIR_E_NOMEM;
+    serve->options = *options;
+    serve->allocator = allocator;
+    (void)pthread_mutex_init(&serve->lock, NULL);
+    serve->settings = wr_take(allocator, sizeof *serve->settings, _Alignof(struct wr_rulebook_settings));
+    int error = serve->settings == NULL ? WEIR_E_NOMEM : open_book(serve, ret_why, why_bytes);
+    if (error == 0)
+        error = make_desks(serve);
+    if (error == 0)
+        error = open_http(serve, ret_why, why_bytes);
+    if (error == 0)
+        *ret_serve = serve;
+    else
+        wr_serve_free(serve);
+    return error;
+}
+
+int wr_serve_start(struct wr_serve *serve)
+{
+    int error = start_keeper(serve);
+    if (error == 0)
+        error = wr_http_start(serve->http);
+    serve->is_started = error == 0;
+    return error;
+}
+
+/* ---- end ---- */
+
+void wr_serve_stop(struct wr_serve *serve, int64_t grace_ns)
+{
+    wr_http_stop(serve->http, grace_ns);
+    stop_keeper(serve);
+    if (serve->is_started) /* nobody decides any more: this is the last word */
+        save(serve);
+    serve->is_started = false;
+}
+
+void wr_serve_free(struct wr_serve *serve)
+{
+    if (serve == NULL)
+        return;
+    if (serve->http != NULL)
+        wr_serve_stop(serve, 0);
+    wr_http_free(serve->http);
+    for (uint32_t i = 0; i < WR_HTTP_LOOPS_MAX; i++) {
+        struct wr_serve_desk *desk = serve->desks[i];
+        if (desk == NULL)
+            continue;
+        wr_heap_release(&desk->waiters);
+        wr_buf_release(&desk->out);
+        wr_give(serve->allocator, desk, sizeof *desk, _Alignof(struct wr_serve_desk));
+    }
+    wr_rulebook_free(serve->book);
+    wr_give(serve->allocator, serve->settings, sizeof *serve->settings, _Alignof(struct wr_rulebook_settings));
+    (void)pthread_mutex_destroy(&serve->lock);
+    wr_give(serve->allocator, serve, sizeof *serve, _Alignof(struct wr_serve));
+}
+
+struct wr_http *wr_serve_http(struct wr_serve *serve)
+{
+    return serve->http;
+}
+
+struct wr_rulebook *wr_serve_book(struct wr_serve *serve)
+{
+    return serve->book;
+}

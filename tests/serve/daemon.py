@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""weir serve in a folder of its own, and those who ask it. The program is the test program's first argument."""
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+RULES = '''
+rules:
+  - {name: five, key: ip, limit: 5/h}
+admission:
+  trusted: [127.0.0.0/8, unix]
+'''
+TOKEN = 'a-token-that-nobody-guesses'
+
+
+class Unix(http.client.HTTPConnection):
+    """HTTP over a socket of the file system."""
+
+    def __init__(self, path):
+        super().__init__('localhost', timeout=30)
+        self._path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(30)
+        self.sock.connect(self._path)
+
+
+class Daemon:
+    def __init__(self, rules=RULES, words=(), environment=None, sockets=()):
+        self.folder = tempfile.mkdtemp(prefix='weir-serve-')
+        self.config, self.path = f'{self.folder}/weir.yaml', f'{self.folder}/s'
+        self.words, self.environment, self.sockets = list(words), environment or {}, sockets
+        with open(f'{self.folder}/token', 'w', encoding='ascii') as file:
+            file.write(TOKEN + '\n')
+        os.chmod(f'{self.folder}/token', 0o600)
+        self.write(rules)
+        self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop(signal.SIGKILL)
+        shutil.rmtree(self.folder)
+
+    def write(self, rules):
+        with open(self.config, 'w', encoding='utf-8') as file:
+            file.write(rules)
+
+    def start(self, *more):
+        self.log = open(f'{self.folder}/log', 'w+', encoding='utf-8')
+        listen = [] if self.sockets else ['--listen', '127.0.0.1:0', '--listen', f'unix:{self.path}']
+        words = [os.path.abspath(sys.argv[1]), 'serve', '--config', self.config, *listen, *self.words, *more]
+        self.process = subprocess.Popen(words, stderr=self.log, env={**os.environ, **self.environment},
+                                        pass_fds=self.sockets)
+        self.wait_for(r'listens at (unix:\S+|descriptor)')
+        port = re.search(r'\(port (\d+)\)', self.lines())
+        self.port = int(port.group(1)) if port else 0
+
+    def lines(self):
+        self.log.flush()
+        with open(f'{self.folder}/log', encoding='utf-8') as file:
+            return file.read()
+
+    def wait_for(self, pattern, seconds=30):
+        """Until the log has it."""
+        end = time.monotonic() + seconds
+        while not re.search(pattern, self.lines()):
+            assert time.monotonic() < end, f'{pattern!r} is not in {self.lines()!r}'
+            assert self.process.poll() is None, self.lines()
+            time.sleep(0.01)
+
+    def stop(self, number=signal.SIGTERM):
+        """Its status."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        status = self.process.wait(timeout=60)
+        self.log.close()
+        return status
+
+    def tcp(self):
+        return http.client.HTTPConnection('127.0.0.1', self.port, timeout=30)
+
+    def unix(self):
+        return Unix(self.path)
+
+    def raw(self):
+        peer = socket.create_connection(('127.0.0.1', self.port), timeout=30)
+        return peer
+
+    def ask(self, method, path, body=None, fields=None, connection=None):
+        """(status, fields in small letters, body)"""
+        at = connection or self.tcp()
+        at.request(method, path, body, fields or {})
+        answer = at.getresponse()
+        text = answer.read().decode()
+        if connection is None:
+            at.close()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, text
+
+    def check(self, path='/check', **fields):
+        return self.ask('GET', path, fields={name.replace('_', '-'): value for name, value in fields.items()})
+
+    def call(self, verb, question, connection=None):
+        """What the API says: (status, object)"""
+        text = question if isinstance(question, (str, bytes)) else json.dumps(question)
+        status, _, body = self.ask('POST', f'/v1/{verb}', text, connection=connection)
+        return status, json.loads(body)
+
+    def admin(self, verb, question='', **fields):
+        given = {'Authorization': f'Bearer {TOKEN}', **{n.replace('_', '-'): v for n, v in fields.items()}}
+        return self.ask('POST', f'/v1/admin/{verb}', question, fields={n: v for n, v in given.items() if v})[0]

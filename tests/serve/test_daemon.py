@@ -1,0 +1,493 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir serve as its users meet it: at its sockets, by its signals, over restarts. The first argument is the program."""
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', 'cli')]
+
+import cases  # noqa: E402
+from daemon import RULES, TOKEN, Daemon  # noqa: E402
+from program import weir  # noqa: E402
+
+QUEUE = '''
+rules:
+  - {name: slow, key: "header:x-user-id", limit: %s}
+'''
+FLIGHT = '''
+rules:
+  - {name: flight, key: "header:x-user-id", limit: concurrent=2}
+  '''
+
+
+def _user(name, **more):
+    return {'headers': {'X-User-Id': name}, 'target': '/', 'client': '192.0.2.1', **more}
+
+
+# ---- /check ----
+
+def check_admits_what_the_rule_says_and_no_more():
+    with Daemon() as daemon:
+        answers = [daemon.check(X_Forwarded_For='192.0.2.7') for _ in range(8)]
+        assert [status for status, _, _ in answers] == 5 * [204] + 3 * [403]
+        assert answers[0][1]['ratelimit'].startswith('"five";r=4')
+        assert answers[0][1]['ratelimit-policy'].startswith('"five";q=5')
+        assert 1 <= int(answers[5][1]['retry-after']) <= 721
+        assert answers[5][1]['x-weir-status'] == '429'
+        assert daemon.check(X_Forwarded_For='192.0.2.8')[0] == 204
+
+
+def refusals_are_403_for_nginx_and_429_where_they_are_asked_for():  # J9
+    with Daemon() as daemon:
+        for _ in range(5):
+            assert daemon.check(X_Forwarded_For='192.0.2.7')[0] == 204
+        assert daemon.check(X_Forwarded_For='192.0.2.7')[0] == 403
+        assert daemon.check('/check?deny=429', X_Forwarded_For='192.0.2.7')[0] == 429
+        assert daemon.check('/check?deny=429', X_Forwarded_For='192.0.2.9')[0] == 204
+    with Daemon(RULES.replace('5/h', '1/h'), ['--denied-status', '429']) as daemon:
+        assert [daemon.check()[0] for _ in range(2)] == [204, 429]
+        assert daemon.check('/check?deny=403')[0] == 403
+
+
+def malformed_keys_are_400_for_those_who_can_hear_it():  # J5, J9
+    rules = 'rules:\n  - {name: r, key: "header:x-user-id", limit: 5/h, missing: refuse}\n'
+    with Daemon(rules) as daemon:
+        for fields in ({}, {'X_User_Id': ''}, {'X_User_Id': 'a' * 5000}, {'X_User_Id': b'\xff\xfe'}):
+            assert daemon.check('/check?deny=429', **fields)[0] == 400, fields
+            status, answer, _ = daemon.check(**fields)
+            assert (status, answer['x-weir-status']) == (403, '400'), fields
+        assert daemon.check(X_User_Id='b')[0] == 204
+
+
+def original_request_is_believed_of_trusted_peers_only():  # J1
+    rules = '''
+rules:
+  - {name: login, match: {method: POST, path: /login, host: a.example}, key: global, limit: 1/h}
+admission:
+  trusted: [%s]
+'''
+    nginx = {'X_Original_Method': 'POST', 'X_Original_URI': '/login?next=/', 'X_Original_Host': 'a.example'}
+    others = {'X_Forwarded_Method': 'POST', 'X_Forwarded_Uri': '/login', 'X_Forwarded_Host': 'a.example'}
+    for fields in (nginx, others):
+        with Daemon(rules % '127.0.0.0/8') as daemon:
+            assert [daemon.check(**fields)[0] for _ in range(2)] == [204, 403], fields
+            for name in fields:
+                assert daemon.check(**{**fields, name: '/other'})[0] == 204, name
+    with Daemon(rules % '10.0.0.0/8') as daemon:
+        assert [daemon.check(**nginx)[0] for _ in range(3)] == 3 * [204]
+        daemon.wait_for('ignored')
+    with Daemon(rules % 'unix') as daemon:
+        fields = {name.replace('_', '-'): value for name, value in nginx.items()}
+        assert daemon.ask('GET', '/check', fields=fields)[0] == 204
+        assert [daemon.ask('GET', '/check', fields=fields, connection=daemon.unix())[0] for _ in range(2)] == [204, 403]
+
+
+def forged_addresses_are_not_believed():  # J1
+    with Daemon(RULES.replace('[127.0.0.0/8, unix]', '[10.0.0.0/8]')) as daemon:
+        statuses = [daemon.check(X_Forwarded_For=f'192.0.2.{n}', X_Real_IP=f'192.0.2.{n}')[0] for n in range(8)]
+        assert statuses == 5 * [204] + 3 * [403]
+    with Daemon() as daemon:  # a trusted proxy appends: what is left of that is the caller's own invention
+        statuses = [daemon.check(X_Forwarded_For=f'192.0.2.{n}, 198.51.100.1')[0] for n in range(8)]
+        assert statuses == 5 * [204] + 3 * [403]
+
+
+# ---- the API ----
+
+def api_decides_by_request_and_by_key():
+    with Daemon() as daemon:
+        status, answer = daemon.call('try', {'client': '192.0.2.1', 'target': '/'})
+        assert status == 200 and answer['allowed'] and answer['rule'] == 'five'
+        assert (answer['limit'], answer['remaining']) == (5, 4)
+        answer = daemon.call('try', {'rule': 'five', 'key': '192.0.2.1', 'cost': 4})[1]
+        assert answer['allowed'] and answer['remaining'] == 0
+        answer = daemon.call('try', {'client': '192.0.2.1', 'target': '/'})[1]
+        assert not answer['allowed'] and answer['cause'] == 'limited' and answer['status'] == 429
+        assert 0 < answer['retry_after_ms'] <= 720000
+
+
+def batches_are_decided_in_their_order():
+    with Daemon() as daemon:
+        questions = [{'rule': 'five', 'key': 'k'}] * 7 + [{'rule': 'none', 'key': 'k'}, {'client': '192.0.2.5'}]
+        for verb in ('batch', 'try'):
+            status, answers = daemon.call(verb, questions)
+            assert status == 200 and len(answers) == 9
+            if verb == 'batch':
+                assert [a['allowed'] for a in answers[:7]] == 5 * [True] + 2 * [False]
+            assert answers[7] == {'error': 'there is no such rule'} and answers[8]['allowed']
+        assert daemon.call('batch', [])[1] == []
+        assert len(daemon.call('batch', [{'rule': 'five', 'key': str(n)} for n in range(256)])[1]) == 256
+        assert daemon.call('batch', [{'rule': 'five', 'key': 'x'}] * 257)[0] == 400
+        assert daemon.call('try', {'rule': 'five', 'key': 'x'})[1]['remaining'] == 4  # the long list charged nobody
+
+
+def questions_that_are_not_sound_are_refused_and_charge_nobody():  # J5, J8
+    key = '"rule": "five", "key": "k"'
+    wrong = ['', '{', '[', 'null', '7', '{}x', '{"rule": "five"}', '{"key": "k"}', '[{' + key + '}', '{' + key + ',}',
+             '{' + key + ', "cost": 0}', '{' + key + ', "cost": -1}', '{' + key + ', "cost": 1e18}',
+             '{' + key + ', "cost": 1.5}', '{' + key + ', "cost": NaN}', '{' + key + ', "cost": "1"}',
+             '{' + key + ', "cost": 4294967296}', '{' + key + ', "cost": 01}', '{' + key + ', "cost": true}',
+             '{' + key + ', "limit": 1000}', '{' + key + ', "key": "k"}', '{' + key + ', "client": "192.0.2.1"}',
+             '{"rule": "none", "key": "k"}', '{"rule": "five", "key": ""}', '{"rule": "five", "key": 7}',
+             '{"rule": "five", "key": "' + 'k' * 1000000 + '"}', '{"rule": "five", "key": "\x00"}',
+             '{"rule": "five", "key": "\\ud800"}', '{"rule": "five", "key": "\\x"}', '{"rule": "five\\u0000", "key": "k"}',
+             '{"headers": ["x"]}', '{"headers": {"a": 1}}', '[' * 100000, '{"a":' * 100000]
+    with Daemon() as daemon:
+        for text in wrong:
+            status, answer = daemon.call('try', text)
+            assert status == 400 and answer['error'], text[:80]
+        assert daemon.call('try', '{' + key + '}')[1]['remaining'] == 4
+        assert daemon.ask('GET', '/v1/try')[0] == 405
+        assert daemon.ask('POST', '/v1/none')[0] == 404
+        assert daemon.ask('GET', '/none')[0] == 404
+
+
+def spellings_of_one_key_are_one_key():  # J5
+    with Daemon() as daemon:
+        texts = ['{"rule": "five", "key": "a/b"}', '{"rule":"five","key":"a\\/b"}', '{"rule": "five", "key": "\\u0061/b"}']
+        assert [daemon.call('try', text)[1]['remaining'] for text in texts] == [4, 3, 2]
+        for client, left in (('192.0.2.1', 4), ('::ffff:192.0.2.1', 3), ('192.0.2.1:80', 2)):
+            assert daemon.call('try', {'client': client})[1]['remaining'] == left
+
+
+def permits_in_flight_come_back_by_release():
+    with Daemon(FLIGHT) as daemon:
+        first, second = daemon.call('try', _user('u'))[1], daemon.call('try', _user('u'))[1]
+        assert first['allowed'] and second['allowed'] and not daemon.call('try', _user('u'))[1]['allowed']
+        assert daemon.call('release', {'hold': first['hold']}) == (200, {'ok': True})
+        assert daemon.call('release', {'hold': first['hold']})[0] == 404  # once
+        assert daemon.call('try', _user('u'))[1]['allowed']
+        for text in ('{}', '{"hold": "x"}', '{"hold": 1}', '{"hold": "0"}', '{"hold": "1", "used": 1}'):
+            assert daemon.call('release', text)[0] == 400, text
+
+
+def reservations_are_committed_or_cancelled():
+    with Daemon() as daemon:
+        question = {'client': '192.0.2.1', 'target': '/'}
+        hold = daemon.call('reserve', question)[1]['hold']
+        assert daemon.call('cancel', {'hold': hold})[0] == 200
+        assert daemon.call('try', question)[1]['remaining'] == 4
+        hold = daemon.call('reserve', question)[1]['hold']
+        assert daemon.call('commit', {'hold': hold})[0] == 400
+        assert daemon.call('commit', {'hold': hold, 'used': 3})[0] == 200
+        assert daemon.call('commit', {'hold': hold, 'used': 3})[0] == 404
+        assert daemon.call('try', question)[1]['remaining'] == 0  # 5 - 1 - 3 - 1
+
+
+# ---- waiting ----
+
+def _acquire(daemon, user, timeout_ms, answers, name):
+    status, answer = daemon.call('acquire', _user(user, timeout_ms=timeout_ms))
+    answers.append((name, status, answer, time.monotonic()))
+
+
+def acquires_are_granted_in_the_order_in_which_they_came():
+    with Daemon(QUEUE % '20/s burst=1') as daemon:
+        answers, threads = [], []
+        start = time.monotonic()
+        for n in range(10):
+            threads.append(threading.Thread(target=_acquire, args=(daemon, 'u', 20000, answers, n)))
+            threads[-1].start()
+            time.sleep(0.005)
+        for thread in threads:
+            thread.join()
+        assert all(status == 200 and answer['allowed'] for _, status, answer, _ in answers), answers
+        assert answers[-1][3] - start >= 9 / 20 - 0.01  # never faster than the rule
+        times = sorted(answers, key=lambda a: a[3])
+        assert [a[0] for a in times] == sorted(a[0] for a in times), times
+
+
+def acquire_gives_up_in_time_and_a_client_that_leaves_gives_its_place():  # K3
+    with Daemon(FLIGHT) as daemon:
+        holds = [daemon.call('try', _user('u'))[1]['hold'] for _ in range(2)]
+        status, answer = daemon.call('acquire', _user('u', timeout_ms=100))
+        assert status == 200 and not answer['allowed'] and answer['cause'] == 'timed_out'
+        leaver = daemon.tcp()
+        leaver.request('POST', '/v1/acquire', json.dumps(_user('u', timeout_ms=20000)))
+        _wait_for_waiting(daemon, 1)
+        leaver.sock.close()
+        _wait_for_waiting(daemon, 0)
+        answers = []
+        thread = threading.Thread(target=_acquire, args=(daemon, 'u', 20000, answers, 0))
+        thread.start()
+        _wait_for_waiting(daemon, 1)
+        assert daemon.call('release', {'hold': holds[0]})[0] == 200
+        thread.join()
+        assert answers[0][2]['allowed'] and answers[0][2]['hold']
+
+
+def _wait_for_waiting(daemon, count):
+    end = time.monotonic() + 20
+    while json.loads(daemon.ask('GET', '/healthz')[2])['waiting'] != count:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def waiters_have_a_limit():
+    with Daemon(QUEUE % '1/h', ['--waiting', '2']) as daemon:
+        assert daemon.call('try', _user('u'))[1]['allowed']
+        waiters = []
+        for n in range(2):
+            waiters.append(daemon.tcp())
+            waiters[-1].request('POST', '/v1/acquire', json.dumps(_user('u', timeout_ms=20000)))
+            _wait_for_waiting(daemon, n + 1)
+        assert daemon.call('acquire', _user('u', timeout_ms=20000))[0] == 503
+        for waiter in waiters:
+            waiter.close()
+
+
+# ---- admin ----
+
+def admin_calls_need_the_token_and_our_own_host():  # J10
+    key = '{"rule": "five", "key": "192.0.2.1"}'
+    with Daemon() as daemon:
+        assert daemon.admin('reset', key) == 403  # off by default
+    with Daemon() as daemon:
+        daemon.stop()
+        daemon.start('--token-file', f'{daemon.folder}/token', '--host-name', 'weir.example')
+        for _ in range(6):
+            last = daemon.check(X_Forwarded_For='192.0.2.1')[0]
+        assert last == 403
+        assert daemon.admin('reset', key, Authorization='') == 401
+        assert daemon.admin('reset', key, Authorization='Bearer wrong') == 401
+        assert daemon.admin('reset', key, Host='evil.example') == 403
+        assert daemon.admin('reset', key, Origin='http://evil.example') == 403
+        assert daemon.admin('reload', Host='evil.example') == 403
+        assert daemon.check(X_Forwarded_For='192.0.2.1')[0] == 403  # nothing has happened
+        assert daemon.ask('GET', '/v1/admin/reset', fields={'Authorization': f'Bearer {TOKEN}'})[0] == 405
+        assert daemon.admin('reset', '{"rule": "five"}') == 400
+        assert daemon.admin('reset', '{"rule": "five", "key": "nobody"}') == 404
+        assert daemon.admin('reset', key, Host='weir.example') == 200
+        assert daemon.check(X_Forwarded_For='192.0.2.1')[0] == 204
+        assert TOKEN not in daemon.lines()
+
+
+def token_that_others_may_read_is_refused():  # V10
+    with Daemon() as daemon:
+        os.chmod(f'{daemon.folder}/token', 0o644)
+        run = weir('serve', '--config', daemon.config, '--token-file', f'{daemon.folder}/token')
+        assert run.returncode == 2 and 'others may read' in run.stderr
+
+
+# ---- reloading ----
+
+def bad_file_changes_nothing_and_is_told_of():  # J13
+    with Daemon() as daemon:
+        for _ in range(3):
+            daemon.check(X_Forwarded_For='192.0.2.1')
+        daemon.write(RULES.replace('5/h', '5/parsec'))
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_for(r'not reloaded.*weir.yaml')
+        assert [daemon.check(X_Forwarded_For='192.0.2.1')[0] for _ in range(3)] == [204, 204, 403]
+        assert json.loads(daemon.ask('GET', '/healthz')[2])['status'] == 'degraded'
+        daemon.write(RULES.replace('5/h', '6/h'))
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_for(r'weir serve: reloaded')
+        assert json.loads(daemon.ask('GET', '/healthz')[2])['status'] == 'ok'
+        statuses = [daemon.check(X_Forwarded_For='192.0.2.1')[0] for _ in range(3)]
+        assert statuses.count(204) <= 1  # what was used stays used
+        os.unlink(daemon.config)
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_for(r'(?s)reloaded.*not reloaded')
+        assert daemon.check(X_Forwarded_For='192.0.2.2')[0] == 204
+
+
+def reload_by_the_api_says_what_is_wrong():  # J13
+    with Daemon() as daemon:
+        daemon.stop()
+        daemon.start('--token-file', f'{daemon.folder}/token')
+        assert daemon.admin('reload') == 200
+        daemon.write('rules: 7\n')
+        fields = {'Authorization': f'Bearer {TOKEN}'}
+        status, _, text = daemon.ask('POST', '/v1/admin/reload', '', fields)
+        assert status == 409 and 'weir.yaml:1' in json.loads(text)['error']
+        assert daemon.check()[0] == 204
+
+
+def trust_is_reloaded_too():
+    with Daemon(RULES.replace('5/h', '1/h')) as daemon:
+        assert [daemon.check(X_Forwarded_For=f'192.0.2.{n}')[0] for n in range(3)] == 3 * [204]
+        daemon.write(RULES.replace('5/h', '1/h').replace('[127.0.0.0/8, unix]', '[]'))
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_for(r'weir serve: reloaded')
+        assert [daemon.check(X_Forwarded_For=f'192.0.2.{n}')[0] for n in range(3, 6)] == [204, 403, 403]
+
+
+def reload_to_less_binds_those_who_wait():  # K7
+    with Daemon(QUEUE % '20/s burst=1') as daemon:
+        answers, threads = [], []
+        for n in range(12):
+            threads.append(threading.Thread(target=_acquire, args=(daemon, 'u', 2500, answers, n)))
+            threads[-1].start()
+        daemon.write(QUEUE % '2/s burst=1')
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_for('reloaded')
+        reloaded = time.monotonic()
+        for thread in threads:
+            thread.join()
+        late = [a for a in answers if a[2]['allowed'] and a[3] > reloaded + 0.1]
+        assert len(late) <= 2 * (max(a[3] for a in answers) - reloaded) + 2, answers
+
+
+# ---- ends and beginnings ----
+
+def state_outlives_the_process():
+    with Daemon() as daemon:
+        daemon.stop()
+        state = f'{daemon.folder}/state'
+        daemon.start('--state', state)
+        assert [daemon.check(X_Forwarded_For='192.0.2.1')[0] for _ in range(5)] == 5 * [204]
+        assert daemon.stop() == 0
+        assert stat.S_IMODE(os.stat(state).st_mode) == 0o600
+        daemon.start('--state', state)
+        assert daemon.check(X_Forwarded_For='192.0.2.1')[0] == 403
+        assert daemon.check(X_Forwarded_For='192.0.2.2')[0] == 204
+
+
+def state_is_saved_now_and_then():
+    with Daemon() as daemon:
+        daemon.stop()
+        state = f'{daemon.folder}/state'
+        daemon.start('--state', state, '--save-every', '1s')
+        for _ in range(5):
+            daemon.check(X_Forwarded_For='192.0.2.1')
+        end = time.monotonic() + 30
+        before = time.time()
+        while not os.path.exists(state) or os.stat(state).st_mtime < before:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        daemon.stop(signal.SIGKILL)
+        daemon.start('--state', state)  # the socket that was left behind is replaced
+        assert daemon.check(X_Forwarded_For='192.0.2.1')[0] == 403
+
+
+def damaged_state_is_refused_and_left_alone():
+    with Daemon() as daemon:
+        daemon.stop()
+        with open(f'{daemon.folder}/state', 'wb') as file:
+            file.write(b'\x00garbage' * 100)
+        run = weir('serve', '--config', daemon.config, '--state', f'{daemon.folder}/state', '--listen', '127.0.0.1:0')
+        assert run.returncode in (1, 2) and run.stderr.count('\n') == 1
+        assert os.path.getsize(f'{daemon.folder}/state') == 800
+
+
+def told_to_end_it_answers_first():
+    with Daemon(FLIGHT) as daemon:
+        holds = [daemon.call('try', _user('u'))[1]['hold'] for _ in range(2)]
+        answers = []
+        thread = threading.Thread(target=_acquire, args=(daemon, 'u', 20000, answers, 0))
+        thread.start()
+        _wait_for_waiting(daemon, 1)
+        releaser = daemon.raw()
+        releaser.sendall(b'POST /v1/release HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n'
+                         % len(json.dumps({'hold': holds[0]})))  # half a request
+        time.sleep(0.1)
+        daemon.process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        assert daemon.process.poll() is None
+        releaser.sendall(json.dumps({'hold': holds[0]}).encode())
+        assert b'200 OK' in releaser.recv(65536)
+        thread.join()
+        assert answers[0][2]['allowed']
+        assert daemon.process.wait(timeout=30) == 0
+        assert not os.path.exists(daemon.path)
+
+
+def told_twice_it_ends_at_once():
+    with Daemon(QUEUE % '1/h') as daemon:
+        daemon.call('try', _user('u'))
+        waiter = daemon.tcp()
+        waiter.request('POST', '/v1/acquire', json.dumps(_user('u', timeout_ms=50000)))
+        _wait_for_waiting(daemon, 1)
+        daemon.process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        assert daemon.process.poll() is None
+        assert daemon.stop() == -signal.SIGTERM
+
+
+def killed_daemon_leaves_nobody_waiting():  # J15
+    with Daemon(QUEUE % '1/h') as daemon:
+        daemon.call('try', _user('u'))
+        waiter = daemon.raw()
+        body = json.dumps(_user('u', timeout_ms=50000)).encode()
+        waiter.sendall(b'POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s' % (len(body), body))
+        _wait_for_waiting(daemon, 1)
+        start = time.monotonic()
+        daemon.process.kill()
+        try:
+            assert waiter.recv(100) == b''
+        except ConnectionResetError:
+            pass
+        assert time.monotonic() - start < 10
+
+
+def given_sockets_are_served():
+    listener = socket.create_server(('127.0.0.1', 0))
+    port = listener.getsockname()[1]
+    os.dup2(listener.fileno(), 3)
+    script = 'import os,sys; os.environ["LISTEN_PID"]=str(os.getpid()); os.execv(sys.argv[1], sys.argv[1:])'
+    with Daemon() as daemon:
+        process = subprocess.Popen([sys.executable, '-c', script, os.path.abspath(sys.argv[1]), 'serve', '--config',
+                                    daemon.config], env={**os.environ, 'LISTEN_FDS': '1'}, pass_fds=(3,),
+                                   stderr=subprocess.DEVNULL)
+        try:
+            daemon.port = port
+            assert daemon.check()[0] == 204
+        finally:
+            process.terminate()
+            assert process.wait(timeout=30) == 0
+    os.close(3)
+
+
+def beginnings_that_fail_say_why():
+    with Daemon() as daemon:
+        table = {('--config', '/nowhere/weir.yaml'): 'weir.yaml', (): '--config',
+                 ('--config', daemon.config, '--listen', 'nowhere:80'): 'listening address',
+                 ('--config', daemon.config, '--listen', f'127.0.0.1:{daemon.port}'): 'in use',
+                 ('--config', daemon.config, '--listen', f'unix:{daemon.path}'): 'in use',
+                 ('--config', daemon.config, '--socket-mode', '0777'): '0600',
+                 ('--config', daemon.config, '--socket-group', 'nosuchgroup'): 'nosuchgroup',
+                 ('--config', daemon.config, '--token-file', '/nowhere'): '/nowhere'}
+        for words, expected in table.items():
+            run = weir('serve', *words)
+            assert run.returncode in (1, 2) and expected in run.stderr, (words, run)
+            assert run.stderr.count('\n') == 1, run.stderr
+        assert daemon.check()[0] == 204
+
+
+# ---- crowds ----
+
+def slow_crowd_keeps_nobody_else_from_being_served():  # J6
+    with Daemon(words=['--head-timeout', '5s']) as daemon:
+        crowd = []
+        try:
+            for n in range(10000):
+                peer = socket.socket()
+                peer.connect(('127.0.0.1', daemon.port))
+                peer.sendall(b'GET /check HTTP/1.1\r\nHost: a\r\nX-Slow: ' if n % 2 else b'')
+                crowd.append(peer)
+                if n % 1000 == 0:
+                    start = time.monotonic()
+                    assert daemon.ask('GET', '/check', connection=daemon.unix())[0] in (204, 403)
+                    assert daemon.check()[0] in (204, 403)
+                    assert time.monotonic() - start < 10
+            resident = int(open(f'/proc/{daemon.process.pid}/statm', encoding='ascii').read().split()[1]) * 4096
+            assert resident < 400 << 20
+            time.sleep(6)  # all of them are late now
+            assert crowd[1].recv(10) == b'' and crowd[0].recv(10) == b''
+            assert len(os.listdir(f'/proc/{daemon.process.pid}/fd')) < 100
+        finally:
+            for peer in crowd:
+                peer.close()
+        assert daemon.ask('GET', '/check', connection=daemon.unix())[0] in (204, 403)
+
+
+if __name__ == '__main__':
+    cases.main()
