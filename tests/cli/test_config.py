@@ -10,7 +10,8 @@ import tempfile
 import cases
 from program import refusal, weir
 
-SECTIONS = ('crawl', 'fetch', 'warm')
+SENDERS = ('crawl', 'fetch', 'warm')
+SECTIONS = (*SENDERS, 'serve')
 
 
 class _File:
@@ -158,7 +159,7 @@ def hostile_files_end_in_one_line():
 
 def file_that_is_wrong_anywhere_is_refused_by_every_command():
     with _File('warm: {paes: 1}\n') as path, tempfile.TemporaryDirectory() as folder:
-        for command in SECTIONS:
+        for command in SENDERS:
             run = weir(command, '--config', path, 'http://127.0.0.1:1/', cwd=folder)
             assert run.returncode == 2 and f'weir {command}: {path}:1:8: unknown key "paes"' in run.stderr, run
         assert os.listdir(folder) == []
@@ -173,7 +174,7 @@ def flags_can_be_taken_back():
 
 def pacing_that_is_off_is_for_own_servers():
     with tempfile.TemporaryDirectory() as folder:
-        for command in SECTIONS:
+        for command in SENDERS:
             run = weir(command, '--set', 'pace.off=true', 'http://a.example/', cwd=folder)
             assert run.returncode == 2 and 'servers of your own' in run.stderr, run
         run = weir('fetch', '--set', 'pace.off=true', '--allow-private', '--attempts', '1', '--ignore-robots',
