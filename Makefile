@@ -14,7 +14,8 @@
 #   make coverage   which lines the tests reach
 #   make bench      the hot paths on this machine; make bench-peers adds others' libraries; make bench-fetch what HTTP
 #                   costs behind a gate, make bench-crawl what a page costs beside other crawlers, make bench-polite
-#                   whether thousands of hosts are each asked on time, make bench-resume how soon a large crawl goes on
+#                   whether thousands of hosts are each asked on time, make bench-resume how soon a large crawl goes on,
+#                   make bench-serve what it costs to ask weir serve, beside nginx and Redis
 #   make plots      the pictures of docs/guide
 #   make format     lay out the code
 #   make install    PREFIX=/usr/local DESTDIR=
@@ -115,6 +116,10 @@ bench-polite: all
 bench-resume: all
 	@ninja -C $(B) bench-resume
 
+bench-serve: all
+	@tools/setup bench
+	@ninja -C $(B) bench-serve
+
 # Each line: the picture, the scenario, and who is shown.
 define PLOTS
 bucket  P1c  tide  aimd:alpha=0.1,start=1,max=500,burst=5  cubic
@@ -143,4 +148,4 @@ install: all
 clean:
 	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-fuzz $(B)-coverage
 
-.PHONY: all setup demo crawl test sanitized asan tsan fuzz store-long crawl-long soak coverage bench bench-peers bench-fetch bench-crawl bench-polite bench-resume plots format install clean
+.PHONY: all setup demo crawl test sanitized asan tsan fuzz store-long crawl-long soak coverage bench bench-peers bench-fetch bench-crawl bench-polite bench-resume bench-serve plots format install clean
