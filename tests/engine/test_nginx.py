@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl against a real nginx that limits requests, judged by nginx's log. The first argument is the program."""
+"""weir crawl against real servers that limit requests, judged by their logs. The first argument is the program."""
+import datetime
+import email.utils
+import http.server
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -68,6 +72,43 @@ def limit_that_nobody_told_is_found():
         assert later.count(429) < len(later) / 10, [status for _, _, status in asked]
         retries = [line['attempts'] - 1 for line in lines if line['attempts'] > 1]
         assert sum(retries) < 3 * max(len(retries), 1), retries
+
+
+class _Later(http.server.BaseHTTPRequestHandler):
+    """Its page is there two seconds after it was first asked for, by a date."""
+    asked = []
+
+    def do_GET(self):
+        is_page = self.path == '/page'
+        if is_page:
+            self.asked.append(time.time())
+        is_early = is_page and len(self.asked) == 1
+        self.send_response(503 if is_early else 200 if is_page else 404)
+        if is_early:
+            self.send_header('Retry-After', email.utils.formatdate(time.time() + 3, usegmt=True))
+        self.send_header('Content-Length', '0')
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def time_zones_change_neither_waits_nor_reports():
+    """H4: dates are read and written in UTC, wherever the machine says that it is."""
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), _Later) as server, tempfile.TemporaryDirectory() as folder:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for zone in ('XXX+12', 'XXX-14YYY'):
+            _Later.asked.clear()
+            run = weir('crawl', '--allow-private', '--quiet', '--state', f'{folder}/{zone}.db', '--out', '-', '--report',
+                       f'{folder}/report', '--max-defer', '1h', f'http://127.0.0.1:{server.server_port}/page',
+                       env={**os.environ, 'TZ': zone})
+            assert run.returncode == 0 and len(_Later.asked) == 2, run
+            assert 1.9 <= _Later.asked[1] - _Later.asked[0] < 30, _Later.asked
+            with open(f'{folder}/report', encoding='utf-8') as file:
+                ended = datetime.datetime.fromisoformat(json.load(file)['ended_at'].replace('Z', '+00:00'))
+            os.unlink(f'{folder}/report')
+            assert abs(ended.timestamp() - time.time()) < 60, ended
+        server.shutdown()
 
 
 def ten_thousand_hosts_need_no_thread_each():
