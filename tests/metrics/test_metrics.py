@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl --listen, as promtool and a real Prometheus see it. Arguments: the program, a program that prints the text
-of a daemon, and the folder of examples."""
+"""weir crawl --listen and weir serve, as promtool and a real Prometheus see them. Arguments: the program, and the folder of
+examples."""
 import contextlib
 import http.server
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,9 +15,10 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'net', 'client')]
+sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'net', 'client'), os.path.join(HERE, '..', 'serve')]
 
 import cases  # noqa: E402
+from daemon import Daemon  # noqa: E402
 from nginx import Nginx, free_port  # noqa: E402
 from prometheus import Prometheus, fetch  # noqa: E402
 
@@ -27,7 +29,7 @@ HOSTS = 12
 
 
 def _rules():
-    return os.path.join(sys.argv[3], 'prometheus', 'weir.rules.yml')
+    return os.path.join(sys.argv[2], 'prometheus', 'weir.rules.yml')
 
 
 @contextlib.contextmanager
@@ -58,8 +60,19 @@ def _text(port):
     return text
 
 
+SERVED = '''
+rules:
+  - {name: watch, key: ip, limit: 1/h, shadow: true}
+  - {name: api, match: {path: /api/**}, key: "header:x-key", limit: 3/h}
+  - {name: site, key: ip, limit: 1000/s}
+admission:
+  trusted: [127.0.0.0/8]
+'''
+
+
 def _daemon_text():
-    return subprocess.run([sys.argv[2], '--print'], check=True, capture_output=True, text=True, timeout=60).stdout
+    with Daemon(SERVED) as daemon:
+        return _text(daemon.port)
 
 
 def _promtool(*words, text=None):
@@ -99,6 +112,31 @@ def prometheus_scrapes_a_crawl_and_agrees_with_the_servers_log():
             assert prometheus.sum('weir_crawl_wait_seconds_count{reason="pace"}') > 0
             assert len(prometheus.query('weir_crawl_host_queued_urls')) == 11  # ten, and other
             assert not prometheus.alerts(), prometheus.alerts()
+
+
+def prometheus_scrapes_a_daemon_and_agrees_with_what_callers_saw():
+    """And a reload that fails is told, with an alert. Keys of callers are in no label (V10)."""
+    with Daemon(SERVED) as daemon:
+        place = f'127.0.0.1:{daemon.port}'
+        with Prometheus(free_port(), [place], _rules()) as prometheus:
+            prometheus.until(lambda: prometheus.query('weir_serve_rules'))
+            for key in ('secret-1', 'secret-2'):
+                statuses = [daemon.check(X_Forwarded_Uri='/api/x', X_Key=key)[0] for _ in range(10)]
+                assert statuses == 3 * [204] + 7 * [403], statuses
+            assert daemon.check(X_Forwarded_Uri='/')[0] == 204
+            prometheus.until(lambda: prometheus.sum('weir_serve_requests_total') == 21)
+            assert prometheus.sum('weir_serve_requests_total{verdict="limited"}') == 14
+            assert prometheus.sum('weir_serve_rule_decisions_total{rule="api",verdict="granted"}') == 6
+            assert prometheus.sum('weir_serve_rule_keys{rule="api"}') == 2
+            assert prometheus.sum('weir_serve_shadowed_total') >= 5
+            assert prometheus.sum('weir_serve_health{status="ok"}') == 1
+            assert prometheus.sum('weir_http_answers_total{class="4xx"}') == 14
+            assert not prometheus.alerts(), prometheus.alerts()
+            daemon.write(SERVED.replace('key: ip', 'key: nobody'))
+            daemon.process.send_signal(signal.SIGHUP)
+            prometheus.until(lambda: ('WeirReloadFailed', place) in prometheus.alerts())
+            assert prometheus.sum('weir_serve_health{status="degraded"}') == 1
+        assert 'secret' not in _text(daemon.port)
 
 
 class _Echo(http.server.BaseHTTPRequestHandler):
@@ -146,7 +184,7 @@ def examples_name_families_that_exist():
     with _web() as nginx, _crawl(nginx) as port:
         Prometheus.until(lambda: 'weir_crawl_host_queued_urls{' in _text(port))
         families = _families(_text(port)) | _families(_daemon_text())
-    with open(os.path.join(sys.argv[3], 'grafana', 'weir.json'), encoding='utf-8') as file:
+    with open(os.path.join(sys.argv[2], 'grafana', 'weir.json'), encoding='utf-8') as file:
         board = json.load(file)
     queries = [target['expr'] for panel in board['panels'] for target in panel.get('targets', [])]
     queries += [each['query']['query'] for each in board['templating']['list'] if each['type'] == 'query']

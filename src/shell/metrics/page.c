@@ -34,7 +34,8 @@ bool wr_metrics_may_read(struct wr_http_exchange *exchange, const char *const *n
     bool is_ours = wr_http_is_ours(exchange, names);
     bool is_read = exchange->method == WR_METHOD_GET || exchange->method == WR_METHOD_HEAD;
     if (!is_ours)
-        wr_http_refuse(exchange, 403, "it is not known by this name here; --listen-name NAME makes it known");
+        wr_http_refuse(exchange, 403,
+                       "it is not known by this name; use an address, localhost, or a name that it was given");
     else if (!is_read)
         wr_http_refuse(exchange, 405, "only GET and HEAD");
     return is_ours && is_read;

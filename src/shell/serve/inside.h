@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/heap.h"
+#include "shell/metrics/page.h"
 #include "shell/serve/ask.h"
 #include "shell/serve/serve.h"
 
@@ -40,6 +41,7 @@ struct wr_serve {
     const weir_allocator *allocator;
     struct wr_http *http;
     struct wr_rulebook *book;
+    struct wr_metrics_page *metrics;
     pthread_mutex_t lock;                  /* of reloads and saves, and what follows */
     struct wr_rulebook_settings *settings; /* room for reading; large */
     struct wr_trust trust;                 /* of the file that was read last */
@@ -70,13 +72,15 @@ void wr_serve_why_in(const struct wr_serve *serve, char *why, size_t why_bytes);
 int wr_trust_make(const struct wr_rulebook_settings *settings, struct wr_trust *ret_trust);
 bool wr_trust_has(const struct wr_trust *trust, struct wr_span peer);
 
-/* ---- check.c, api.c, admin.c, health.c, lounge.c ---- */
+/* ---- check.c, api.c, admin.c, health.c, lounge.c, metrics.c ---- */
 
 void wr_serve_check(struct wr_serve_desk *desk, struct wr_http_exchange *exchange);
 /* False: there is no such path. */
 bool wr_serve_api(struct wr_serve_desk *desk, struct wr_http_exchange *exchange);
 bool wr_serve_admin(struct wr_serve_desk *desk, struct wr_http_exchange *exchange);
 void wr_serve_health(struct wr_serve_desk *desk, struct wr_http_exchange *exchange);
+/* Makes serve->metrics. WEIR_E_NOMEM. */
+int wr_serve_metrics_open(struct wr_serve *serve);
 
 /* A request's value of a field, for the rulebook. */
 const char *wr_serve_header(void *context, const char *name, size_t index, size_t *ret_bytes);

@@ -56,6 +56,8 @@ static void answer(void *context, struct wr_http_exchange *exchange)
         return;
     else if (wr_span_is(exchange->path, "/healthz"))
         wr_serve_health(desk, exchange);
+    else if (wr_span_is(exchange->path, "/metrics"))
+        wr_metrics_page_answer(serve->metrics, exchange);
     else if (serve->options.page == NULL || !serve->options.page(serve->options.context, exchange))
         wr_http_refuse(exchange, 404, "there is nothing here");
 }
@@ -264,6 +266,8 @@ int wr_serve_new(const struct wr_serve_options *options, struct wr_serve **ret_s
     if (error == 0)
         error = make_desks(serve);
     if (error == 0)
+        error = wr_serve_metrics_open(serve);
+    if (error == 0)
         error = open_http(serve, ret_why, why_bytes);
     if (error == 0)
         *ret_serve = serve;
@@ -299,6 +303,7 @@ void wr_serve_free(struct wr_serve *serve)
     if (serve->http != NULL)
         wr_serve_stop(serve, 0);
     wr_http_free(serve->http);
+    wr_metrics_page_free(serve->metrics);
     for (uint32_t i = 0; i < WR_HTTP_LOOPS_MAX; i++) {
         struct wr_serve_desk *desk = serve->desks[i];
         if (desk == NULL)

@@ -13,6 +13,7 @@
  *     POST /v1/try …         a JSON API                                                  api.c
  *     POST /v1/admin/…       with a token                                                admin.c
  *     GET  /healthz          how it is                                                   health.c
+ *     GET  /metrics          its numbers, for Prometheus                                 metrics.c
  *
  * docs/internals/serve.md tells more; contrib/openapi.yaml lists all of it.
  *

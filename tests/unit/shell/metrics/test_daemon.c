@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_daemon.c - a daemon in numbers: they are those of what it decided. With --print, the text. */
+/* test_daemon.c - a daemon in numbers: they are those of what it decided. */
 #include "lib/test.h"
 #include "shell/metrics/daemon.h"
 #include "shell/metrics/page.h"
@@ -146,15 +146,5 @@ static void page_is_found_anew_now_and_then_however_often_it_is_asked_for(void *
     wr_metrics_page_free(page);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {test(numbers_of_a_daemon_are_what_it_decided),
-                                       test(callers_keys_are_in_no_label),
-                                       test(page_is_found_anew_now_and_then_however_often_it_is_asked_for)};
-    if (argc == 2 && strcmp(argv[1], "--print") == 0) {
-        write_text();
-        (void)fputs(text, stdout);
-        return 0;
-    }
-    return weir_tests_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}
+WEIR_TESTS(test(numbers_of_a_daemon_are_what_it_decided), test(callers_keys_are_in_no_label),
+           test(page_is_found_anew_now_and_then_however_often_it_is_asked_for))

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* metrics.c - GET /metrics: rules, connections, and the daemon itself. */
+#include "shell/serve/inside.h"
+
+#include "shell/metrics/daemon.h"
+
+static void write_own(struct wr_metrics *metrics, struct wr_serve *serve)
+{
+    struct wr_serve_view view;
+    wr_serve_view_get(serve, &view);
+    wr_metrics_gauge(metrics, "weir_serve_waiting_acquires", "Requests to /v1/acquire that are not answered yet.",
+                     (double)view.waiting);
+    wr_metrics_family(metrics, "weir_serve_saves_total", WR_METRIC_COUNTER, "Times that the state was saved, or not.");
+    wr_metrics_count(metrics, WR_LABEL("result", wr_span_of("ok")), view.saves);
+    wr_metrics_count(metrics, WR_LABEL("result", wr_span_of("failed")), view.saves_failed);
+    wr_metrics_family(metrics, "weir_serve_health", WR_METRIC_GAUGE, "1 at what /healthz says.");
+    for (int i = WR_SERVE_OK; i <= WR_SERVE_UNHEALTHY; i++)
+        wr_metrics_count(metrics, WR_LABEL("status", wr_span_of(wr_serve_health_name((enum wr_serve_health)i))),
+                         (enum wr_serve_health)i == view.health);
+}
+
+static void write_all(void *context, struct wr_metrics *metrics)
+{
+    struct wr_serve *serve = context;
+    write_own(metrics, serve);
+    wr_metrics_daemon(metrics, serve->book, serve->http);
+}
+
+int wr_serve_metrics_open(struct wr_serve *serve)
+{
+    const struct wr_metrics_page_options options = {
+        .write = write_all, .context = serve, .names = serve->options.names};
+    return wr_metrics_page_new(&options, &serve->metrics);
+}
