@@ -407,6 +407,7 @@ int main(int argc, char **argv)
     uv_signal_start(&terminate, on_signal, SIGTERM);
     uv_signal_start(&interrupt, on_signal, SIGINT);
     log_file = create(argv[1], "log.jsonl");
+    (void)setvbuf(log_file, NULL, _IOLBF, 0); /* others read along */
     for (const struct host_kind *kind; (kind = host_kind_at(host_count, is_short)) != NULL; host_count++)
         open_host(&hosts[host_count], kind, host_count);
     write_lists(argv[1]);

@@ -23,6 +23,7 @@
 #include "cli/report/text.h"
 #include "shell/desk/desk.h"
 #include "shell/memory/memory.h"
+#include "shell/panel/token.h"
 
 #define DEADLY 3  /* signals: one to finish, one to stop, and one that insists */
 #define STOPPED 3 /* the exit status of what can be resumed */
@@ -433,16 +434,16 @@ static void watch(struct crawl *crawl)
     }
 }
 
-/* The crawl can do without. */
+/* The crawl can do without. The token is for the user's eyes, not for logs. */
 static void listen_for_watchers(struct crawl *crawl)
 {
-    char name[128];
+    char name[WR_PANEL_TOKEN_ROOM + 128];
     int error = wr_crawl_listen_open(&crawl->settings, crawl->engine, &crawl->listen);
     if (error != 0)
         wr_screen_say(&crawl->screen, "--listen: %s", wr_error_words(error));
     if (crawl->listen == NULL || crawl->settings.quiet)
         return;
-    wr_crawl_listen_name(crawl->listen, name, sizeof name);
+    wr_crawl_listen_name(crawl->listen, isatty(STDERR_FILENO) != 0, name, sizeof name);
     wr_screen_say(&crawl->screen, "watch it at %s", name);
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* listen.c - a small server beside the crawl: its numbers. */
+/* listen.c - a small server beside the crawl: its numbers, and its dashboard. */
 #include "cli/crawl/listen.h"
 
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "cli/crawl/numbers.h"
+#include "shell/panel/crawl.h"
+#include "shell/panel/token.h"
 
 #define CONNECTIONS_MAX 1024
 #define GRACE_NS (200 * WEIR_MILLISECOND)
@@ -14,6 +16,9 @@ struct wr_crawl_listen {
     struct wr_http_listen place;
     struct wr_http *server;
     struct wr_crawl_watch *watch;
+    struct wr_panel_crawl *shown;
+    struct wr_panel *panel;
+    char token[WR_PANEL_TOKEN_ROOM];
     const char *names[WR_OPTION_LIST_MAX + 1];
 };
 
@@ -22,11 +27,31 @@ struct wr_crawl_listen {
 static void answer(void *context, struct wr_http_exchange *exchange)
 {
     struct wr_crawl_listen *listen = context;
-    if (!wr_numbers_answer(listen->watch, listen->names, exchange))
+    if (!wr_numbers_answer(listen->watch, listen->names, exchange) && !wr_panel_answer(listen->panel, exchange))
         wr_http_refuse(exchange, 404, "there is nothing here");
 }
 
+static void tick(void *context, struct wr_http_loop *loop)
+{
+    struct wr_crawl_listen *listen = context;
+    (void)loop;
+    wr_panel_tick(listen->panel);
+}
+
 /* ---- opening ---- */
+
+static int open_panel(struct wr_crawl_listen *listen, const char *token_file, struct wr_engine *engine)
+{
+    int error =
+        token_file != NULL ? wr_panel_token_read(token_file, listen->token) : wr_panel_token_draw(listen->token);
+    if (error == 0)
+        error = wr_panel_crawl_new(engine, &listen->shown);
+    if (error != 0)
+        return error;
+    const struct wr_panel_options options = {
+        .source = wr_panel_crawl_source(listen->shown), .token = listen->token, .names = listen->names};
+    return wr_panel_new(&options, &listen->panel);
+}
 
 static int open_server(struct wr_crawl_listen *listen)
 {
@@ -36,6 +61,7 @@ static int open_server(struct wr_crawl_listen *listen)
     options.listen_count = 1;
     options.connections_max = CONNECTIONS_MAX;
     options.answer = answer;
+    options.tick = tick;
     options.context = listen;
     int error = wr_http_new(&options, &listen->server);
     return error != 0 ? error : wr_http_start(listen->server);
@@ -56,6 +82,8 @@ int wr_crawl_listen_open(const struct wr_crawl_settings *settings, struct wr_eng
         listen->names[i] = settings->listen_names.items[i];
     int error = wr_crawl_watch_new(engine, (size_t)settings->listen_hosts, &listen->watch);
     if (error == 0)
+        error = open_panel(listen, settings->token_file, engine);
+    if (error == 0)
         error = open_server(listen);
     if (error != 0) {
         wr_crawl_listen_close(listen);
@@ -72,6 +100,8 @@ void wr_crawl_listen_close(struct wr_crawl_listen *listen)
     if (listen->server != NULL)
         wr_http_stop(listen->server, GRACE_NS);
     wr_http_free(listen->server);
+    wr_panel_free(listen->panel);
+    wr_panel_crawl_free(listen->shown);
     wr_crawl_watch_free(listen->watch);
     free(listen);
 }
@@ -87,7 +117,7 @@ static struct wr_span host_of(const char *address)
     return (struct wr_span){address, (size_t)(colon - address)};
 }
 
-void wr_crawl_listen_name(const struct wr_crawl_listen *listen, char *ret_text, size_t room)
+void wr_crawl_listen_name(const struct wr_crawl_listen *listen, bool is_shown, char *ret_text, size_t room)
 {
     struct wr_buf text;
     struct wr_span host = host_of(listen->place.address);
@@ -101,5 +131,6 @@ void wr_crawl_listen_name(const struct wr_crawl_listen *listen, char *ret_text, 
     wr_buf_append_span(&text, is_any ? wr_span_of("localhost") : host);
     wr_buf_append_string(&text, ":");
     wr_buf_append_u64(&text, wr_http_port(listen->server, 0));
-    wr_buf_append_string(&text, "/");
+    wr_buf_append_string(&text, is_shown ? "/#token=" : "/");
+    wr_buf_append_string(&text, is_shown ? listen->token : "");
 }

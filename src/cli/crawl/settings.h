@@ -36,7 +36,7 @@ struct wr_crawl_settings {
     /* From where and to where. */
     const char *state, *out, *report, *diff, *log, *warc, *save_bodies;
     uint64_t warc_size;
-    const char *listen;
+    const char *listen, *token_file;
     struct wr_option_list listen_names;
     uint64_t listen_hosts;
     int view;

@@ -7,7 +7,8 @@
 #include "base/ascii.h"
 
 #define TITLE "weir-crawl/1"
-#define KEPT_NOT "append", "config", "job", "json", "quiet", "resume", "state"
+#define KEPT_NOT \
+    "append", "config", "job", "json", "listen", "listen-hosts", "listen-name", "quiet", "resume", "state", "token-file"
 
 /* ---- writing ---- */
 

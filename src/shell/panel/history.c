@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* history.c - a ring of texts. */
+#include "shell/panel/history.h"
+
+#include "base/alloc.h"
+#include "shell/panel/panel.h"
+
+int wr_history_init(struct wr_history *ret_history, uint32_t most, const weir_allocator *allocator)
+{
+    struct wr_buf *texts = wr_take_array(allocator, most, sizeof *texts, _Alignof(struct wr_buf));
+    if (texts == NULL)
+        return WEIR_E_NOMEM;
+    for (uint32_t i = 0; i < most; i++)
+        wr_buf_init(&texts[i], allocator, WR_PANEL_SAMPLE_MAX);
+    *ret_history = (struct wr_history){.texts = texts, .most = most, .allocator = allocator};
+    return 0;
+}
+
+void wr_history_release(struct wr_history *history)
+{
+    for (uint32_t i = 0; i < history->most; i++)
+        wr_buf_release(&history->texts[i]);
+    wr_give(history->allocator, history->texts, history->most * sizeof *history->texts, _Alignof(struct wr_buf));
+    *history = (struct wr_history){.texts = NULL};
+}
+
+static struct wr_buf *text_of(const struct wr_history *history, uint64_t number)
+{
+    return &history->texts[number % history->most];
+}
+
+struct wr_buf *wr_history_next(struct wr_history *history)
+{
+    struct wr_buf *text = text_of(history, history->number + 1);
+    wr_buf_clear(text);
+    return text;
+}
+
+void wr_history_keep(struct wr_history *history)
+{
+    if (text_of(history, history->number + 1)->error == 0)
+        history->number++;
+}
+
+/* The first that is kept, and after `since`. */
+static uint64_t first_after(const struct wr_history *history, uint64_t since, size_t most_bytes)
+{
+    uint64_t first = history->number + 1;
+    size_t bytes = 0;
+    /* One place less than there are: the oldest makes room for the next one. */
+    while (first > 1 && first - 1 > since && history->number - first + 2 < history->most) {
+        bytes += text_of(history, first - 1)->length + 1;
+        if (bytes > most_bytes)
+            break;
+        first--;
+    }
+    return first;
+}
+
+void wr_history_append(const struct wr_history *history, uint64_t since, size_t most_bytes, struct wr_buf *buf)
+{
+    uint64_t first = first_after(history, since, most_bytes);
+    for (uint64_t number = first; number <= history->number; number++) {
+        if (number > first)
+            wr_buf_append_string(buf, ",");
+        wr_buf_append_span(buf, wr_buf_from(text_of(history, number), 0));
+    }
+}
+
+struct wr_span wr_history_last(const struct wr_history *history)
+{
+    return history->number == 0 ? (struct wr_span){NULL, 0} : wr_buf_from(text_of(history, history->number), 0);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* inside.h - what a panel is made of.
+ *
+ *     panel ──┬── history      samples, one a second
+ *             ├── views        what is looked at, each once, with its last answer; the one that is due longest first
+ *             └── streams      who looks, each at one view
+ */
+#ifndef WR_SHELL_PANEL_INSIDE_H
+#define WR_SHELL_PANEL_INSIDE_H
+
+#include "base/list.h"
+#include "shell/panel/history.h"
+#include "shell/panel/panel.h"
+
+#define WR_PANEL_TOKEN_MIN 16 /* bytes: nobody guesses as many */
+#define WR_PANEL_TOKEN_MAX 255
+
+struct wr_panel_view {
+    struct wr_list_link link;
+    struct wr_panel_query query;
+    struct wr_buf answer; /* an event; empty: none yet */
+    int64_t due_at;
+    uint32_t viewers;
+};
+
+struct wr_panel_stream {
+    struct wr_list_link link;
+    struct wr_panel *panel;
+    struct wr_http_exchange *exchange;
+    struct wr_panel_view *view;
+};
+
+struct wr_panel {
+    const struct wr_panel_source *source;
+    const weir_clock *clock;
+    const weir_allocator *allocator;
+    const char *const *names;
+    char token[WR_PANEL_TOKEN_MAX + 1];
+    char run[WR_PANEL_RUN_BYTES + 1];
+    struct wr_history history;
+    struct wr_list views, streams;
+    uint32_t stream_count;
+    int64_t sample_at; /* when the next is due */
+    int64_t spent_ns;  /* on views since the last tick */
+    struct wr_buf event;
+};
+
+/* Whether the exchange may look; answers it if not. `ret_trusted`: it has the token. */
+bool wr_panel_admit(struct wr_panel *panel, struct wr_http_exchange *exchange, bool *ret_trusted);
+
+/* Whether the source has such a view; details of a view ("host") go with their view ("hosts"). */
+bool wr_panel_has_view(const struct wr_panel *panel, const char *view);
+
+/* The answer of a stream begins, and goes on at each tick. */
+void wr_panel_stream_begin(struct wr_panel *panel, struct wr_http_exchange *exchange, bool trusted);
+
+/* Something was done: what was answered before is old. */
+void wr_panel_views_renew(struct wr_panel *panel);
+
+/* Fields of every answer. */
+#define WR_PANEL_FIELDS                                                                                  \
+    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " \
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "                  \
+    "require-trusted-types-for 'script'; trusted-types 'none'\r\n"                                       \
+    "X-Content-Type-Options: nosniff\r\n"                                                                \
+    "X-Frame-Options: DENY\r\n"                                                                          \
+    "Referrer-Policy: no-referrer\r\n"                                                                   \
+    "Cross-Origin-Opener-Policy: same-origin\r\n"                                                        \
+    "Cross-Origin-Resource-Policy: same-origin\r\n"
+
+#endif

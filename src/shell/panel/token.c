@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* token.c - drawn at random, or kept in a file. */
+#include "shell/panel/token.h"
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "shell/memory/memory.h"
+#include "shell/panel/inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int wr_panel_token_draw(char ret_token[WR_PANEL_TOKEN_ROOM])
+{
+    uint32_t numbers[4];
+    struct wr_buf text;
+    if (wr_random(numbers, sizeof numbers) != 0) {
+        wr_error_note("there are no random bytes");
+        return WEIR_E_SYSTEM;
+    }
+    wr_buf_init_fixed(&text, ret_token, WR_PANEL_TOKEN_ROOM);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        wr_buf_append_hex(&text, numbers[i], 8, WR_HEX_SMALL);
+    return 0;
+}
+
+static int make(const char *path, char ret_token[WR_PANEL_TOKEN_ROOM])
+{
+    char token[WR_PANEL_TOKEN_ROOM];
+    int error = wr_panel_token_draw(token);
+    if (error != 0)
+        return error;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    size_t bytes = strlen(token);
+    bool written = fd >= 0 && write(fd, token, bytes) == (ssize_t)bytes && write(fd, "\n", 1) == 1;
+    if (fd >= 0 && close(fd) != 0)
+        written = false;
+    if (!written) {
+        if (fd >= 0)
+            (void)unlink(path);
+        wr_error_note("the token file cannot be made");
+        return WEIR_E_SYSTEM;
+    }
+    memcpy(ret_token, token, bytes + 1);
+    return 0;
+}
+
+/* What is read of the file, up to the end of its line. */
+static int check(const char *text, size_t bytes, char ret_token[WR_PANEL_TOKEN_ROOM])
+{
+    struct wr_span line = {text, bytes};
+    line.bytes = wr_span_find(line, '\n');
+    if (line.bytes < WR_PANEL_TOKEN_MIN || line.bytes > WR_PANEL_TOKEN_MAX)
+        return wr_invalid("a token file holds one line of 16 to 255 characters");
+    for (size_t i = 0; i < line.bytes; i++)
+        if (line.data[i] <= ' ' || line.data[i] > '~')
+            return wr_invalid("a token is made of visible ASCII characters");
+    memcpy(ret_token, line.data, line.bytes);
+    ret_token[line.bytes] = '\0';
+    return 0;
+}
+
+int wr_panel_token_read(const char *path, char ret_token[WR_PANEL_TOKEN_ROOM])
+{
+    char text[WR_PANEL_TOKEN_ROOM];
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT)
+        return make(path, ret_token);
+    ssize_t got = fd >= 0 && fstat(fd, &status) == 0 ? read(fd, text, sizeof text) : -1;
+    if (fd >= 0)
+        (void)close(fd);
+    if (got < 0) {
+        wr_error_note("the token file cannot be read");
+        return WEIR_E_SYSTEM;
+    }
+    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        return wr_invalid("the token file can be read by others; chmod 600 makes it private");
+    return check(text, (size_t)got, ret_token);
+}

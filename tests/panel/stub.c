@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* stub.c - a panel whose source is a folder, so that tests can have it show anything.
+ *
+ * usage: panel_stub FOLDER ADDRESS TOKEN [KIND VIEW…]
+ *
+ * FOLDER/sample and FOLDER/VIEW are JSON, read anew each time it is asked. Each view that is asked for is a line in
+ * FOLDER/asked, each command one in FOLDER/commands. Prints the port, and ends with its input. */
+#include "base/buf.h"
+#include "shell/memory/memory.h"
+#include "shell/panel/panel.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *folder;
+static struct wr_panel *panel;
+
+static FILE *open_at(const char *name, const char *how)
+{
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    return fopen(path, how);
+}
+
+static void note(const char *name, struct wr_span text)
+{
+    FILE *file = open_at(name, "ae");
+    if (file == NULL)
+        return;
+    (void)fprintf(file, "%.*s\n", (int)text.bytes, text.data);
+    (void)fclose(file);
+}
+
+static void append_file(const char *name, struct wr_buf *answer)
+{
+    char piece[4096];
+    size_t got;
+    FILE *file = open_at(name, "re");
+    if (file == NULL) {
+        wr_buf_append_string(answer, "{\"ok\":false,\"error\":\"no such file\"}");
+        return;
+    }
+    while ((got = fread(piece, 1, sizeof piece, file)) > 0)
+        wr_buf_append(answer, piece, got);
+    (void)fclose(file);
+}
+
+static void on_sample(void *context, struct wr_buf *answer)
+{
+    (void)context;
+    append_file("sample", answer);
+}
+
+static void on_view(void *context, const struct wr_panel_query *query, struct wr_buf *answer)
+{
+    (void)context;
+    note("asked", wr_span_of(query->view));
+    append_file(query->view, answer);
+}
+
+static void on_command(void *context, struct wr_span request, struct wr_buf *answer)
+{
+    (void)context;
+    note("commands", request);
+    wr_buf_append_string(answer, "{\"ok\":true}");
+}
+
+static void answer(void *context, struct wr_http_exchange *exchange)
+{
+    (void)context;
+    if (!wr_panel_answer(panel, exchange))
+        wr_http_refuse(exchange, 404, "there is nothing here");
+}
+
+static void tick(void *context, struct wr_http_loop *loop)
+{
+    (void)context;
+    (void)loop;
+    wr_panel_tick(panel);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const both[] = {"overview", "hosts", "rules", "jobs", NULL};
+    const char *const *views = argc > 5 ? (const char *const *)(void *)&argv[5] : both;
+    struct wr_panel_source source = {NULL, argc > 4 ? argv[4] : "crawl", views, on_sample, on_view, on_command};
+    struct wr_panel_options options = {.source = &source, .token = argc > 3 ? argv[3] : ""};
+    struct wr_http_listen place = {.address = argc > 2 ? argv[2] : "", .fd = -1};
+    struct wr_http_options serving;
+    struct wr_http *server;
+    char byte;
+    if (argc < 4)
+        return 2;
+    folder = argv[1];
+    wr_http_options_init(&serving);
+    serving.listens = &place;
+    serving.listen_count = 1;
+    serving.answer = answer;
+    serving.tick = tick;
+    if (wr_panel_new(&options, &panel) != 0 || wr_http_new(&serving, &server) != 0 || wr_http_start(server) != 0) {
+        (void)fprintf(stderr, "panel_stub: %s\n", weir_error_detail());
+        return 1;
+    }
+    (void)printf("%u\n", (unsigned)wr_http_port(server, 0));
+    (void)fflush(stdout);
+    while (read(STDIN_FILENO, &byte, 1) > 0)
+        continue;
+    wr_http_stop(server, 0);
+    wr_http_free(server);
+    wr_panel_free(panel);
+    return 0;
+}

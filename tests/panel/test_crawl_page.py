@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The dashboard of a crawl of the demo web, in a headless Chromium: held against `weir hosts`, `weir jobs` and what the hosts saw.
+
+usage: test_crawl_page.py WEIR WEB RUN    demo/run is the third
+"""
+import contextlib
+import functools
+import http.client
+import importlib.machinery
+import importlib.util
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, '..', 'cli')]
+
+import browser  # noqa: E402
+import cases  # noqa: E402
+
+SLACK_S = 0.5
+
+
+def _load(path):
+    loader = importlib.machinery.SourceFileLoader('demo_run', path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader('demo_run', loader))
+    loader.exec_module(module)
+    return module
+
+
+class Crawl:
+    """A crawl of the whole demo web with a dashboard, from `with` until it is interrupted."""
+
+    def __init__(self, weir, web, run, *more):
+        self.weir, self.more = weir, more
+        self.demo = _load(run)
+        self.folder = tempfile.mkdtemp(prefix='weir-page-')
+        self.web = self.demo.Web(web, self.folder, [])
+
+    def __enter__(self):
+        self.web.__enter__()
+        with open(f'{self.folder}/truths.json', encoding='utf-8') as file:
+            self.hosts = {each['name']: each['host'] for each in json.load(file)}
+        self.start()
+        return self
+
+    def start(self, port=0, *more):
+        self.process = subprocess.Popen(
+            [self.weir, 'crawl', *self.demo.OPTIONS, '--seeds-file', f'{self.folder}/seeds', '--state', f'{self.folder}/state.db', '--out',
+             f'{self.folder}/crawl.jsonl', '--listen', f'127.0.0.1:{port}', '--token-file', f'{self.folder}/token', *self.more, *more],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        for line in self.process.stderr:
+            found = re.search(r'http://127\.0\.0\.1:(\d+)/(\S*)', line)
+            if found:
+                assert found[2] == '', 'the token is in a log'
+                self.port = int(found[1])
+                break
+        else:
+            raise AssertionError('it says nothing of a dashboard')
+        self.url = f'http://127.0.0.1:{self.port}/'
+        with open(f'{self.folder}/token', encoding='ascii') as file:
+            self.token = file.read().strip()
+
+    def stop(self):
+        """Within seconds, also while somebody looks."""
+        for _ in range(2):
+            self.process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+        self.process.stderr.close()
+        assert self.process.wait(30) in (0, 1, 3), self.process.returncode
+
+    def told(self, *words):
+        run = subprocess.run([self.weir, *words, '--json', '--state', f'{self.folder}/state.db'], capture_output=True, text=True, timeout=60,
+                             stdin=subprocess.DEVNULL)
+        assert run.returncode == 0, run
+        return json.loads(run.stdout)
+
+    def log(self, name):
+        """When a host was asked, in seconds of the monotonic clock."""
+        with open(f'{self.folder}/log.jsonl', encoding='utf-8') as file:
+            lines = [json.loads(line) for line in file.read().rpartition('\n')[0].splitlines()]
+        return [each['at'] / 1e9 for each in lines if each['host'] == name]
+
+    def ask(self, method, path, body=None, **fields):
+        connection = http.client.HTTPConnection('127.0.0.1', self.port, timeout=20)
+        connection.request(method, path, body, {name.replace('_', '-'): value for name, value in fields.items()})
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        return answer.status, text
+
+    def command(self, **request):
+        return self.ask('POST', '/panel/command', json.dumps(request), Content_Type='application/json', Authorization=f'Bearer {self.token}')
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.stop()
+        self.web.process.terminate()
+        self.web.process.wait()
+        self.web.process.stdout.close()
+
+
+@functools.lru_cache(None)
+def _crawl():
+    return Crawl(*map(os.path.abspath, sys.argv[1:4])).__enter__()
+
+
+@functools.lru_cache(None)
+def _browser():
+    return browser.Browser().__enter__()
+
+
+@contextlib.contextmanager
+def _page(at=''):
+    page = _browser().page()
+    try:
+        page.go(_crawl().url + at)
+        page.wait('document.querySelector("#link").dataset.state === "live"')
+        yield page
+        assert page.complaints() == [], page.complaints()
+    finally:
+        page.close()
+
+
+def _until(true, seconds=30):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, 'it never came'
+        time.sleep(0.05)
+
+
+def _number(text):
+    return int(re.sub('[^0-9]', '', text.split(' ')[0]))
+
+
+IN_ALL = 'document.querySelector(".tile small").textContent'
+
+
+def figures_move_and_agree_with_the_desk():
+    with _page() as page:
+        page.wait(f'{IN_ALL} !== ""')
+        first = _number(page.run(IN_ALL))
+        page.wait(f'Number({IN_ALL}.replace(/\\D/g, "")) > {first + 20}')
+        before = _crawl().told('hosts', 'list', '--top', '100')
+        shown = _number(page.wait(f'{IN_ALL}'))
+        time.sleep(1.5)
+        shown_later = _number(page.run(IN_ALL))
+        sum_before = sum(each['requests'] for each in before['hosts'])
+        assert shown_later >= shown and shown_later >= sum_before - 1, (shown, shown_later, sum_before)
+        after = sum(each['requests'] for each in _crawl().told('hosts', 'list', '--top', '100')['hosts'])
+        assert shown <= after, (shown, after)
+
+
+def table_has_the_hosts_of_the_desk():
+    with _page('#/hosts') as page:
+        page.wait('document.querySelectorAll("tbody tr").length >= 10')
+        shown = set(page.run('[...document.querySelectorAll("tbody bdi")].map(each => each.textContent)'))
+        told = {each['host'] for each in _crawl().told('hosts', 'list', '--top', '100')['hosts']}
+        assert shown == told, shown ^ told
+        delay = _crawl().hosts['delay']
+        row = f'[...document.querySelectorAll("tbody tr")].find(each => each.textContent.includes({json.dumps(delay)}))'
+        page.wait(f'/robots_delay|concurrency|none/.test({row}.querySelector(".wait").textContent) || {row}.querySelector(".wait").textContent === ""')
+        assert page.wait(f'{row}.querySelector(".pace").textContent').endswith('of 0.5/s')
+
+
+def controls_are_refused_without_the_token():
+    fast = json.dumps({'ask': 'pause', 'host': _crawl().hosts['slow']})
+    status, text = _crawl().ask('POST', '/panel/command', fast, Content_Type='application/json')
+    assert status == 401 and json.loads(text)['ok'] is False
+    assert _crawl().ask('POST', '/panel/command', fast, Content_Type='application/json', Authorization='Bearer 0' * 16)[0] == 401
+    states = {each['host']: each['paused'] for each in _crawl().told('hosts', 'list', '--top', '100')['hosts']}
+    assert states[_crawl().hosts['slow']] is False
+    assert stat.S_IMODE(os.stat(f'{_crawl().folder}/token').st_mode) == 0o600
+
+
+def only_commands_are_commanded():
+    for request in ({'ask': 'hosts'}, {'ask': 'tasks', 'job': 1}, {'ask': 7}, {}, {'do': 'pause'}):
+        status, text = _crawl().command(**request)
+        assert status == 200 and json.loads(text)['ok'] is False, (request, text)
+    status, text = _crawl().ask('POST', '/panel/command', '{"ask":"pause","ask":"tasks"}', Content_Type='application/json',
+                                Authorization=f'Bearer {_crawl().token}')
+    assert json.loads(text)['ok'] is False, text
+
+
+def host_is_paused_and_resumed_by_a_click():
+    slow = _crawl().hosts['slow']
+    with _page(f'#/host/{slow}') as page:
+        page.wait('document.querySelector(".badge").textContent === "active"')
+        page.click('.controls button')
+        page.write('#token', _crawl().token)
+        page.press('Enter')
+        page.wait('document.querySelector(".badge").textContent === "paused"')
+        paused_at = time.monotonic()
+        time.sleep(2)
+        late = [at for at in _crawl().log('slow') if at > paused_at + SLACK_S]
+        assert late == [], late
+        assert _crawl().told('hosts', 'show', slow)['host']['paused'] is True
+        page.wait('document.querySelector(".controls button").textContent === "Resume"')
+        page.click('.controls button')
+        page.wait('document.querySelector(".badge").textContent !== "paused"')
+        _until(lambda: any(at > paused_at + 2 for at in _crawl().log('slow')))
+
+
+def pace_is_set_and_forgotten_by_a_click():
+    slow = _crawl().hosts['slow']
+    with _page(f'#/host/{slow}') as page:
+        page.wait('!document.querySelector(".controls").hidden && !document.body.classList.contains("stale")')
+        page.run(f'sessionStorage.setItem("weir-token", {json.dumps(_crawl().token)})')
+        page.call('Page.reload')
+        page.wait('document.body.classList.contains("trusted")')
+        page.click('.controls button:nth-child(2)')
+        page.write('#rate', '0.8')
+        page.press('Enter')
+        _until(lambda: _crawl().told('hosts', 'show', slow)['host']['set_interval_ms'] == 1250)
+        page.wait('document.querySelector(".bounds tbody").textContent.includes("set by hand")')
+        page.wait('[...document.querySelectorAll(".events li")].some(each => each.textContent.includes("set to 0.80/s"))')
+        page.click('.controls button:nth-child(3)')
+        _until(lambda: _crawl().told('hosts', 'show', slow)['host']['set_interval_ms'] in (0, None))
+        page.click('.controls .danger')
+        page.click('dialog .danger')
+        page.wait('[...document.querySelectorAll(".events li")].some(each => each.textContent.includes("forgotten"))')
+
+
+def detail_has_bounds_and_history():
+    delay = _crawl().hosts['delay']
+    with _page(f'#/host/{delay}') as page:
+        page.wait('[...document.querySelectorAll(".bounds tr")].some(each => each.textContent.includes("robots_delay") && each.textContent.includes("2.0\\u202fs"))')
+        page.wait('document.querySelector(".chart path.line").getAttribute("d").includes("L")')
+    with _page('#/host/nobody.example') as page:
+        page.wait('document.querySelector(".note").textContent.includes("nothing is known")')
+
+
+def jobs_show_progress():
+    with _page('#/jobs') as page:
+        page.wait('document.querySelector(".job .badge").textContent === "running"')
+        done = 'Number(document.querySelector(".job dd").textContent.replace(/\\D/g, ""))'
+        first = page.wait(done)
+        page.wait(f'{done} > {first}')
+        job = _crawl().told('jobs', 'list')['jobs'][-1]
+        assert job['done'] >= first, (job, first)
+        assert 0 <= int(page.run('document.querySelector("[role=progressbar]").getAttribute("aria-valuenow")')) <= 100
+
+
+def stranger_of_a_name_gets_nothing():
+    assert _crawl().ask('GET', '/', Host='evil.example')[0] == 403
+    assert _crawl().ask('GET', '/panel/stream', Origin='http://evil.example')[0] == 403
+
+
+def page_comes_back_when_the_crawl_is_resumed():
+    with _page() as page:
+        page.wait(f'{IN_ALL} !== ""')
+        port = _crawl().port
+        _crawl().stop()
+        page.wait('document.querySelector("#link").dataset.state === "lost"')
+        _crawl().start(port, '--resume')
+        page.wait('document.querySelector("#link").dataset.state === "live"')
+        page.wait('!document.body.classList.contains("stale")')
+        page.browser.events.clear()  # what was said while it was away
+
+
+if __name__ == '__main__':
+    try:
+        cases.main()
+    finally:
+        if _browser.cache_info().currsize:
+            _browser().__exit__()
+        if _crawl.cache_info().currsize:
+            _crawl().__exit__()

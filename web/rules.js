@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// rules.js - rules of admission: what each allowed, denied and would have denied, and who asks most.
+import { h, name, setText, setAttr, keyed } from './dom.js';
+import { count, digits, duration, percent, day, ago } from './figures.js';
+import { shares } from './charts.js';
+
+const PARTS = [['allowed', 'flow', 'allowed'], ['denied', 'bad', 'denied'], ['shadow', 'hold', 'shadowed'], ['error', 'calm', 'failed']];
+
+function keyRow(app, rule) {
+  return each => {
+    const cells = Object.fromEntries(['denied', 'left', 'reset', 'idle'].map(key => [key, h('td', { class: 'num' })]));
+    const reset = h('button', { type: 'button', class: 'small', onclick: () =>
+      app.command({ ask: 'reset', rule, key: each.key }, `${each.key} begins anew.`) }, 'Reset');
+    setAttr(reset, 'aria-label', `Reset ${each.key}`);
+    return { element: h('tr', {}, h('th', { scope: 'row' }, name(each.key)), Object.values(cells), h('td', {}, reset)), ...cells };
+  };
+}
+
+function updateKey(row, each) {
+  setText(row.denied, count(each.denied));
+  row.denied.classList.toggle('bad', each.denied > 0);
+  setText(row.left, each.remaining === undefined || each.remaining === null ? '–' : each.limit ? `${count(each.remaining)}/${count(each.limit)}` : count(each.remaining));
+  setText(row.reset, each.reset_ms ? duration(each.reset_ms) : 'now');
+  setText(row.idle, ago(each.idle_ms));
+}
+
+function ruleCard(app) {
+  return each => {
+    const parts = shares(), keys = h('tbody'), none = h('p', { class: 'none' }, 'No keys yet.');
+    const about = h('p', { class: 'about' }), figures = h('p', { class: 'small' }), mode = h('span', { class: 'badge' }), pace = h('span', { class: 'num' });
+    const table = h('table', { class: 'grid' }, h('caption', { class: 'unseen' }, 'Top keys'), h('thead', {}, h('tr', {},
+      ['Top keys', 'Denied', 'Left', 'Full in', 'Last seen', ''].map((title, i) => h('th', { scope: 'col', class: i && i < 5 ? 'num' : null }, title || h('span', { class: 'unseen' }, 'Reset'))))), keys);
+    const element = h('section', { class: 'card rule' }, h('h2', {}, name(each.name), ' ', mode, pace), about, parts.element, figures,
+      h('div', { class: 'scroll' }, table), none);
+    return { element, parts, keys, none, about, figures, mode, table, pace };
+  };
+}
+
+export function rules(app) {
+  const list = h('div', { class: 'rules' }), file = h('p', { class: 'found' }), note = h('p', { class: 'note', hidden: true });
+  const reload = h('button', { type: 'button', onclick: () => app.command({ ask: 'reload' }, 'The rules were read again.') }, 'Reload rules');
+  const element = h('div', {}, h('h1', { class: 'unseen' }, 'Rules'), h('div', { class: 'tools' }, reload, file), note, list);
+  let before = null;
+
+  function updateRule(row, each) {
+    const whole = PARTS.reduce((sum, [, , field]) => sum + (each[field] || 0), 0);
+    const old = before && before.counts.get(each.name);
+    const seconds = before ? (app.now() - before.at) / 1000 : 0;
+    setText(row.mode, each.shadow ? 'shadow' : '');
+    row.mode.hidden = !each.shadow;
+    setText(row.pace, old !== undefined && seconds > 0.2 ? `${digits(Math.max(0, whole - old) / seconds)}/s` : '');
+    setText(row.about, [each.match, each.key && `by ${each.key}`, each.limit].filter(Boolean).join(' · '));
+    row.parts.update(PARTS.map(([label, css, field]) => [label, css, each[field] || 0]), count);
+    setText(row.figures, [`${percent(each.denied, whole)} denied`, each.waiting ? `${count(each.waiting)} waiting` : null,
+      each.keys !== undefined ? `${count(each.keys)}${each.keys_max ? ` of ${count(each.keys_max)}` : ''} keys` : null,
+      each.evicted ? `${count(each.evicted)} made room` : null].filter(Boolean).join(' · '));
+    keyed(row.keys, each.top || [], top => top.key, keyRow(app, each.name), updateKey);
+    row.none.hidden = (each.top || []).length > 0;
+    row.table.hidden = !row.none.hidden;
+    setAttr(row.element, 'data-shadow', each.shadow ? '' : null);
+  }
+
+  return {
+    element,
+    query: () => ({ view: 'rules' }),
+    update(is) {
+      note.hidden = !is.error;
+      setText(note, is.error || '');
+      if (!is.rules) return;
+      keyed(list, is.rules, each => each.name, ruleCard(app), updateRule);
+      setText(file, [is.file, is.loaded_at_ms && `read ${day(is.loaded_at_ms)}`].filter(Boolean).join(', '));
+      if (!before || app.now() - before.at > 4000)
+        before = { at: app.now(), counts: new Map(is.rules.map(each => [each.name, PARTS.reduce((sum, [, , field]) => sum + (each[field] || 0), 0)])) };
+    },
+  };
+}
