@@ -11,7 +11,6 @@
 #include <jansson.h>
 
 #define TRAILED 64 /* hosts that are marked at a time: the busiest */
-#define SHORT 8    /* rows in a list of the overview */
 #define PAUSE 50   /* a look for marks that took so long is repeated after so many times that */
 
 struct wr_panel_crawl {
@@ -47,15 +46,16 @@ static void ask_word(const struct wr_panel_crawl *crawl, const char *before, con
 static void mark_busiest(struct wr_panel_crawl *crawl)
 {
     const struct wr_look_query query = {.sort = WR_SORT_RATE, .most = TRAILED};
+    const weir_clock *clock = weir_clock_monotonic();
     struct wr_look *look;
-    int64_t now = weir_clock_now(weir_clock_monotonic()), wall_now = weir_wall_now();
+    int64_t now = weir_clock_now(clock), wall_now = weir_wall_now();
     if (now < crawl->mark_at || wr_engine_look(crawl->desk.engine, &query, &look) != 0)
         return;
+    int64_t pause_ns = (weir_clock_now(clock) - now) * PAUSE;
     for (size_t i = 0; i < look->count; i++)
         wr_trail_mark(crawl->trail, &look->hosts[i], now, wall_now);
-    int64_t pause_ns = look->took_ns * PAUSE;
     crawl->mark_at = now + (pause_ns > WR_TRAIL_EVERY_NS ? pause_ns : WR_TRAIL_EVERY_NS);
-    wr_look_free(crawl->desk.engine, look);
+    wr_look_free(look);
 }
 
 /* Whoever is looked at is marked, too. */
@@ -70,7 +70,6 @@ static void mark_one(struct wr_panel_crawl *crawl, const char *key)
 
 static void append_overview(const struct wr_panel_crawl *crawl, struct wr_buf *answer)
 {
-    _Static_assert(SHORT == 8, "the requests say so, too");
     ask_word(crawl, "{\"ok\":true,\"busy\":", "{\"ask\":\"hosts\",\"sort\":\"rate\",\"most\":8}", answer);
     ask_word(crawl, ",\"waiting\":", "{\"ask\":\"hosts\",\"sort\":\"wait\",\"most\":8}", answer);
     ask_word(crawl, ",\"events\":", "{\"ask\":\"events\"}", answer);
@@ -167,7 +166,7 @@ int wr_panel_crawl_new(struct wr_engine *engine, struct wr_panel_crawl **ret_cra
         wr_give(allocator, crawl, sizeof *crawl, _Alignof(struct wr_panel_crawl));
         return error;
     }
-    crawl->desk = (struct wr_desk_source){engine, wr_engine_store(engine)};
+    crawl->desk = (struct wr_desk_source){.engine = engine, .store = wr_engine_store(engine)};
     crawl->source = (struct wr_panel_source){crawl, "crawl", views, on_sample, on_view, on_command};
     *ret_crawl = crawl;
     return 0;
