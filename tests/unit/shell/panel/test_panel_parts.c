@@ -293,7 +293,7 @@ static int open_rules(void **state)
     settings.rule_count = 1;
     (void)snprintf(settings.rules[0].name, sizeof settings.rules[0].name, "api");
     (void)snprintf(settings.rules[0].key[0], sizeof settings.rules[0].key[0], "header:x-key");
-    (void)snprintf(settings.rules[0].limits[0], sizeof settings.rules[0].limits[0], "token-bucket:2/h");
+    (void)snprintf(settings.rules[0].limits[0], sizeof settings.rules[0].limits[0], "2/h");
     settings.rules[0].key_count = settings.rules[0].limit_count = 1;
     settings.rules[0].cost = settings.rules[0].cost_max = 1;
     rules = (struct rules){.book = NULL};
