@@ -113,10 +113,11 @@ bool wr_panel_admit(struct wr_panel *panel, struct wr_http_exchange *exchange, b
 
 bool wr_panel_has_view(const struct wr_panel *panel, const char *view)
 {
+    const char *whole = strcmp(view, "host") == 0 ? "hosts" : view;
     for (size_t i = 0; panel->source->views[i] != NULL; i++)
-        if (strcmp(panel->source->views[i], view) == 0)
+        if (strcmp(panel->source->views[i], whole) == 0)
             return true;
-    return strcmp(view, "host") == 0 && wr_panel_has_view(panel, "hosts");
+    return false;
 }
 
 /* ---- files ---- */
