@@ -192,6 +192,9 @@ typedef struct weir_repository {
     void (*free)(void *context); /* disposes of all it holds */
     int (*enqueue)(void *context, const char *key, size_t key_bytes, uint32_t permits, int64_t timeout_ns,
                    weir_wake *wake, void *wake_context, weir_ticket **ret_ticket);
+    /* reserve, and peek at what is left then (limit 0: not known), at one go; NULL: they are called one by one. */
+    int (*reserve_peek)(void *context, const char *key, size_t key_bytes, uint32_t permits, weir_receipt *ret_receipt,
+                        weir_decision *ret_decision, weir_quota *ret_quota);
 } weir_repository;
 
 /* A repository that is this table; its `free` frees the table. */

@@ -8,10 +8,13 @@
 
 #include "base/ascii.h"
 
-/* What may stand in a path as it is (pchar, RFC 3986 3.3). */
+/* What may stand in a path as it is (pchar, RFC 3986 3.3): letters, digits and -._~!$&'()*+,;=:@, a bit for each. */
 static bool is_plain(char c)
 {
-    return wr_ascii_is_alnum(c) || (c != '\0' && strchr("-._~!$&'()*+,;=:@", c) != NULL);
+    static const uint64_t plain[2] = {UINT64_C(0x2fff7fd200000000), UINT64_C(0x47fffffe87ffffff)};
+    unsigned char byte = (unsigned char)c;
+
+    return byte < 128 && (plain[byte >> 6] >> (byte & 63) & 1) != 0;
 }
 
 size_t wr_route_plain(struct wr_span target)

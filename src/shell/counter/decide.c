@@ -113,6 +113,9 @@ static void take(const weir_counter *counter, weir_admission *admission, weir_ru
                                     patience->cancel, receipt, &ruling->decision);
         if (error == 0)
             ruling->decision = (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
+    } else if (repository->reserve_peek != NULL && receipt != NULL && !counter->options.without_quota) {
+        error = repository->reserve_peek(repository->context, key, ruling->key_bytes, permits, receipt,
+                                         &ruling->decision, &ruling->quota);
     } else if (repository->reserve != NULL && receipt != NULL) {
         error = repository->reserve(repository->context, key, ruling->key_bytes, permits, receipt, &ruling->decision);
     } else {
@@ -190,7 +193,8 @@ void wr_counter_finish(weir_counter *counter, const weir_request *request, weir_
     for (uint32_t i = 0; i < admission->count; i++) {
         weir_ruling *ruling = &admission->rulings[i];
         bool was_given_back = !admission->allowed && ruling->outcome == WEIR_OUTCOME_GRANTED;
-        peek_quota(counter, admission, ruling);
+        if (was_given_back || ruling->quota.limit == 0)
+            peek_quota(counter, admission, ruling);
         if (!was_given_back)
             atomic_fetch_add_explicit(&counter->rules[ruling->rule].tallies[ruling->outcome], 1, memory_order_relaxed);
     }

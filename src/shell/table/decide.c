@@ -221,8 +221,24 @@ int wr_table_acquire_now(weir_table *table, struct wr_shard *shard, const struct
     return ret_decision->verdict == WEIR_GO ? 0 : WEIR_E_FULL;
 }
 
-int weir_table_reserve(weir_table *table, const char *key, size_t key_bytes, uint32_t permits,
-                       weir_receipt *ret_receipt, weir_decision *ret_decision)
+/* Decides, and looks at what is left where somebody wants to know. */
+static int decide_and_peek(weir_table *table, struct wr_shard *shard, const struct wr_query *query,
+                           weir_receipt *ret_receipt, weir_decision *ret_decision, weir_quota *ret_quota)
+{
+    struct wr_entry *entry;
+    int bad = shard->closed ? WEIR_E_CLOSED : wr_table_get(table, shard, query, &entry);
+    if (bad != 0)
+        return bad;
+    *ret_decision = wr_table_try_entry(table, shard, entry, query, ret_receipt);
+    if (entry != NULL)
+        weir_stack_peek(wr_entry_stack(table, shard, entry), wr_entry_state(entry), query->now, ret_quota);
+    else
+        *ret_quota = (weir_quota){.limit = 0};
+    return 0;
+}
+
+static int reserve(weir_table *table, const char *key, size_t key_bytes, uint32_t permits, weir_receipt *ret_receipt,
+                   weir_decision *ret_decision, weir_quota *ret_quota)
 {
     int bad = wr_table_check(table, key, key_bytes, permits);
     if (bad != 0)
@@ -234,9 +250,22 @@ int weir_table_reserve(weir_table *table, const char *key, size_t key_bytes, uin
     wr_shard_hint(shard, &table->layout, query.hash);
     query.now = wr_clock_now(table->clock); /* while memory is on its way */
     wr_lock_take(&shard->lock);
-    bad = wr_table_decide(table, shard, &query, ret_receipt, ret_decision);
+    bad = ret_quota != NULL ? decide_and_peek(table, shard, &query, ret_receipt, ret_decision, ret_quota)
+                            : wr_table_decide(table, shard, &query, ret_receipt, ret_decision);
     wr_lock_give(&shard->lock);
     return bad;
+}
+
+int weir_table_reserve(weir_table *table, const char *key, size_t key_bytes, uint32_t permits,
+                       weir_receipt *ret_receipt, weir_decision *ret_decision)
+{
+    return reserve(table, key, key_bytes, permits, ret_receipt, ret_decision, NULL);
+}
+
+int wr_table_reserve_peek(weir_table *table, const char *key, size_t key_bytes, uint32_t permits,
+                          weir_receipt *ret_receipt, weir_decision *ret_decision, weir_quota *ret_quota)
+{
+    return reserve(table, key, key_bytes, permits, ret_receipt, ret_decision, ret_quota);
 }
 
 int weir_table_try(weir_table *table, const char *key, size_t key_bytes, uint32_t permits, weir_decision *ret_decision)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* repository.c - the table as a store that admission can use. */
-#include <weir/table.h>
+#include "shell/table/table.h"
 
 static int repository_attempt(void *context, const char *key, size_t key_bytes, uint32_t permits,
                               weir_decision *ret_decision)
@@ -18,6 +18,12 @@ static int repository_reserve(void *context, const char *key, size_t key_bytes, 
                               weir_receipt *ret_receipt, weir_decision *ret_decision)
 {
     return weir_table_reserve(context, key, key_bytes, permits, ret_receipt, ret_decision);
+}
+
+static int repository_reserve_peek(void *context, const char *key, size_t key_bytes, uint32_t permits,
+                                   weir_receipt *ret_receipt, weir_decision *ret_decision, weir_quota *ret_quota)
+{
+    return wr_table_reserve_peek(context, key, key_bytes, permits, ret_receipt, ret_decision, ret_quota);
 }
 
 static int repository_settle(void *context, const char *key, size_t key_bytes, weir_receipt *receipt, uint32_t used)
@@ -69,5 +75,6 @@ weir_repository weir_table_repository(weir_table *table)
                              .remove = repository_remove,
                              .remove_where = repository_remove_where,
                              .free = repository_free,
-                             .enqueue = repository_enqueue};
+                             .enqueue = repository_enqueue,
+                             .reserve_peek = repository_reserve_peek};
 }

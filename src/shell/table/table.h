@@ -122,6 +122,10 @@ int wr_table_get(weir_table *table, struct wr_shard *shard, const struct wr_quer
 int wr_table_decide(weir_table *table, struct wr_shard *shard, const struct wr_query *query, weir_receipt *ret_receipt,
                     weir_decision *ret_decision);
 
+/* As weir_table_reserve, and what is left then; limit 0 if that is the overflow limiter's. */
+int wr_table_reserve_peek(weir_table *table, const char *key, size_t key_bytes, uint32_t permits,
+                          weir_receipt *ret_receipt, weir_decision *ret_decision, weir_quota *ret_quota);
+
 /* As wr_table_decide, without a receipt. What nearly always is the case takes a path of its own: a known key, nobody
  * waiting, one token bucket. It is short enough for the processor to begin the next decision, and its cache miss, while
  * this one waits for memory; that halves the time of a decision on a million keys. */
