@@ -19,11 +19,9 @@ static weir_fault read_path(const weir_request *request, struct wr_asked *asked)
     }
     wr_buf_init_fixed(&path, asked->path, sizeof asked->path);
     weir_fault fault = wr_route_append(&path, target);
-    if (fault == WEIR_FAULT_MISSING)
-        return WEIR_FAULT_NONE;
     asked->request.target = path.bytes;
-    asked->request.target_bytes = path.length;
-    return fault;
+    asked->request.target_bytes = path.length; /* 0 for a mere query: then there is no path, and none fits */
+    return fault == WEIR_FAULT_MISSING ? WEIR_FAULT_NONE : fault;
 }
 
 /* Without ":port", which may follow "[…]". */

@@ -122,6 +122,7 @@ static void all_spellings_of_a_path_are_one(void **state)
     assert_string_equal(path_of(&asked, "/.well-known/x"), "/.well-known/x");
     assert_null(path_of(&asked, "login"));
     assert_string_equal(path_of(&asked, "*"), "*");
+    assert_string_equal(path_of(&asked, "?a.css"), ""); /* a query is no path */
 }
 
 static void a_path_too_long_to_rewrite_is_malformed(void **state)
