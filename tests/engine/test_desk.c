@@ -34,16 +34,99 @@ static struct rlimit take_descriptors(void)
     return limit;
 }
 
+/* Sends `request`, waits for its answer, and says whether that was well. */
+static bool is_answered(int fd, const char *request)
+{
+    struct wr_buf answer;
+    wr_buf_init(&answer, wr_allocator_or_system(NULL), WR_DESK_ANSWER_MAX);
+    bool is_well = wr_desk_call(fd, wr_span_of(request), &answer) == 0 && answer.length > 10 &&
+                   memcmp(answer.bytes, "{\"ok\":true", 10) == 0;
+    wr_buf_release(&answer);
+    return is_well;
+}
+
+/* A crawl that waits for seeds, and its desk. */
+static struct wr_desk *set_up(struct rig *rig)
+{
+    struct wr_desk *desk;
+    rig_set_up(rig, answer_plain);
+    rig_start(rig);
+    assert_int_equal(wr_desk_open(rig->state, rig->engine, &desk), 0);
+    return desk;
+}
+
+static void tear_down(struct rig *rig, struct wr_desk *desk)
+{
+    wr_desk_close(desk);
+    wr_engine_stop(rig->engine);
+    rig_finish(rig);
+    rig_tear_down(rig);
+}
+
+static void one_connection_asks_many_times(void **state)
+{
+    struct rig rig;
+    int fd;
+    (void)state;
+    struct wr_desk *desk = set_up(&rig);
+    assert_int_equal(wr_desk_connect(rig.state, &fd), 0);
+    for (int i = 0; i < 5; i++)
+        assert_true(is_answered(fd, "{\"ask\":\"status\"}"));
+    (void)close(fd);
+    tear_down(&rig, desk);
+}
+
+/* J6: each of them has said half of something. */
+static void those_who_say_nothing_make_room_for_others(void **state)
+{
+    struct rig rig;
+    int silent[WR_DESK_CLIENTS], fd;
+    (void)state;
+    struct wr_desk *desk = set_up(&rig);
+    for (size_t i = 0; i < WR_DESK_CLIENTS; i++) {
+        assert_int_equal(wr_desk_connect(rig.state, &silent[i]), 0);
+        assert_int_equal(send(silent[i], "{\"ask\":", 7, MSG_NOSIGNAL), 7);
+    }
+    sleep_ns(1500 * MS);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(wr_desk_connect(rig.state, &fd), 0);
+        assert_true(is_answered(fd, "{\"ask\":\"status\"}"));
+        (void)close(fd);
+    }
+    for (size_t i = 0; i < WR_DESK_CLIENTS; i++)
+        (void)close(silent[i]);
+    tear_down(&rig, desk);
+}
+
+/* V7: a crawl that was stopped by SIGSTOP has many waiting at its door, and lets nobody in. */
+static void who_is_not_let_in_is_told_so_in_a_while(void **state)
+{
+    char path[] = "/tmp/weir-desk-XXXXXX";
+    char name[64];
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd, waiting;
+    (void)state;
+    assert_non_null(mkdtemp(path));
+    (void)snprintf(name, sizeof name, "%s/s", path);
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%s.sock", name);
+    int door = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(door, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(door, 0), 0);
+    assert_int_equal(wr_desk_connect(name, &waiting), 0); /* there is room for one */
+    assert_int_equal(wr_desk_connect(name, &fd), WEIR_E_SYSTEM);
+    assert_non_null(strstr(weir_error_detail(), "lets nobody in"));
+    (void)close(waiting);
+    (void)close(door);
+    (void)unlink(at.sun_path);
+    (void)rmdir(path);
+}
+
 static void want_of_descriptors_keeps_who_comes_waiting_and_the_desk_idle(void **state)
 {
     struct rig rig;
-    struct wr_desk *desk;
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    struct wr_buf answer;
     (void)state;
-    rig_set_up(&rig, answer_plain);
-    rig_start(&rig); /* no seeds: it waits for some */
-    assert_int_equal(wr_desk_open(rig.state, rig.engine, &desk), 0);
+    struct wr_desk *desk = set_up(&rig);
     int bytes = snprintf(to.sun_path, sizeof to.sun_path, "%s.sock", rig.state);
     assert_true(bytes > 0 && (size_t)bytes < sizeof to.sun_path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -55,15 +138,10 @@ static void want_of_descriptors_keeps_who_comes_waiting_and_the_desk_idle(void *
     int64_t used_ns = cpu_now() - before;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_true(used_ns < 200 * MS);
-    wr_buf_init(&answer, wr_allocator_or_system(NULL), WR_DESK_ANSWER_MAX);
-    assert_int_equal(wr_desk_call(fd, wr_span_of("{\"ask\":\"status\"}"), &answer), 0);
-    assert_true(answer.length > 10 && memcmp(answer.bytes, "{\"ok\":true", 10) == 0);
-    wr_buf_release(&answer);
+    assert_true(is_answered(fd, "{\"ask\":\"status\"}"));
     (void)close(fd);
-    wr_desk_close(desk);
-    wr_engine_stop(rig.engine);
-    rig_finish(&rig);
-    rig_tear_down(&rig);
+    tear_down(&rig, desk);
 }
 
-ENGINE_TESTS(test(want_of_descriptors_keeps_who_comes_waiting_and_the_desk_idle))
+ENGINE_TESTS(test(want_of_descriptors_keeps_who_comes_waiting_and_the_desk_idle), test(one_connection_asks_many_times),
+             test(those_who_say_nothing_make_room_for_others), test(who_is_not_let_in_is_told_so_in_a_while))

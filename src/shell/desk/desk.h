@@ -13,7 +13,8 @@
  *
  * Private: the socket can be opened by its owner alone (0600), and whoever connects must be that user or root. Bounded:
  * WR_DESK_CLIENTS at a time, requests of WR_DESK_REQUEST_MAX bytes, answers of WR_DESK_ANSWER_MAX; who does not read
- * its answer within ten seconds is hung up on. The crawl never waits for the desk.
+ * its answer within ten seconds is hung up on, and so is who says nothing, when others come and there is no room. The
+ * crawl never waits for the desk.
  */
 #ifndef WR_SHELL_DESK_DESK_H
 #define WR_SHELL_DESK_DESK_H
@@ -44,7 +45,8 @@ int wr_desk_open(const char *state_path, struct wr_engine *engine, struct wr_des
 /* NULL is fine. */
 void wr_desk_close(struct wr_desk *desk);
 
-/* WEIR_E_ABSENT: nobody listens. WEIR_E_SYSTEM: somebody does who is not the user, or root. */
+/* WEIR_E_ABSENT: nobody listens. WEIR_E_SYSTEM: somebody does who is not the user, or root, or who lets nobody in
+ * within three seconds. */
 int wr_desk_connect(const char *state_path, int *ret_fd);
 
 /* Sends the request, which is one line without its end, and appends the answer, without its end either. WEIR_E_CLOSED:

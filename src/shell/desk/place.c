@@ -11,11 +11,13 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #define SUFFIX ".sock"
 #define BACKLOG 16
+#define PATIENCE_S 3 /* with a crawl that lets nobody in */
 
 static char *path_of(const char *state_path)
 {
@@ -145,8 +147,9 @@ int wr_desk_place_connect(const char *state_path, int *ret_fd)
     free(path);
     if (error != 0)
         return error == WEIR_E_INVAL ? WEIR_E_ABSENT : error;
+    static const struct timeval patience = {.tv_sec = PATIENCE_S};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) != 0)
         return fail(fd, folder, state_path);
     int failed = connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ? errno : 0;
     if (folder >= 0)
@@ -158,6 +161,10 @@ int wr_desk_place_connect(const char *state_path, int *ret_fd)
     (void)close(fd);
     if (failed == ENOENT || failed == ECONNREFUSED || failed == ENOTDIR)
         return WEIR_E_ABSENT;
+    if (failed == EAGAIN) {
+        wr_error_note_text("the socket of", state_path, strlen(state_path), "lets nobody in; is its crawl stopped?");
+        return WEIR_E_SYSTEM;
+    }
     errno = failed != 0 ? failed : EPERM; /* it is another user's */
     return fail(-1, -1, state_path);
 }

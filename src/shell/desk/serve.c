@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define STALLED_NS (10 * WEIR_SECOND) /* who takes nothing of its answer for so long is hung up on */
+#define SILENT_NS WEIR_SECOND         /* who says nothing for so long makes room for others, if there is no other */
 #define TURN_MS 1000
 #define REST_NS (WEIR_SECOND) /* after somebody could not be let in, for want of descriptors */
 
@@ -25,7 +26,7 @@ struct client {
     size_t heard;  /* of them */
     struct wr_buf answer;
     size_t sent;      /* of the answer */
-    int64_t moved_at; /* when something of it was last taken */
+    int64_t moved_at; /* when something of it was last taken; if there is none, when it came or got the last */
 };
 
 struct wr_desk {
@@ -44,6 +45,12 @@ static int64_t now_of(void)
 
 /* ---- clients ---- */
 
+static void begin_answer(struct client *client)
+{
+    wr_buf_init(&client->answer, wr_allocator_or_system(NULL), WR_DESK_ANSWER_MAX);
+    client->sent = 0;
+}
+
 static void hang_up(struct client *client)
 {
     if (client->fd < 0)
@@ -54,6 +61,23 @@ static void hang_up(struct client *client)
     *client = (struct client){.fd = -1};
 }
 
+/* One that is free, or the one that has been silent the longest; NULL: all are being heard. */
+static struct client *find_room(struct wr_desk *desk)
+{
+    struct client *oldest = &desk->clients[0];
+    for (size_t i = 0; i < WR_DESK_CLIENTS; i++) {
+        struct client *client = &desk->clients[i];
+        if (client->fd < 0)
+            return client;
+        if (client->moved_at < oldest->moved_at)
+            oldest = client;
+    }
+    if (now_of() - oldest->moved_at < SILENT_NS)
+        return NULL;
+    hang_up(oldest);
+    return oldest;
+}
+
 static void welcome(struct wr_desk *desk)
 {
     int fd = accept4(desk->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -62,16 +86,15 @@ static void welcome(struct wr_desk *desk)
         desk->rests_until = is_gone ? 0 : now_of() + REST_NS;
         return;
     }
-    struct client *client = NULL;
-    for (size_t i = 0; i < WR_DESK_CLIENTS && client == NULL; i++)
-        client = desk->clients[i].fd < 0 ? &desk->clients[i] : NULL;
-    char *request = client != NULL && wr_desk_peer_is_ours(fd) ? malloc(WR_DESK_REQUEST_MAX) : NULL;
-    if (request == NULL) {
+    char *request = wr_desk_peer_is_ours(fd) ? malloc(WR_DESK_REQUEST_MAX) : NULL;
+    struct client *client = request != NULL ? find_room(desk) : NULL;
+    if (client == NULL) {
+        free(request);
         (void)close(fd);
         return;
     }
-    *client = (struct client){.fd = fd, .request = request};
-    wr_buf_init(&client->answer, wr_allocator_or_system(NULL), WR_DESK_ANSWER_MAX);
+    *client = (struct client){.fd = fd, .request = request, .moved_at = now_of()};
+    begin_answer(client);
 }
 
 static bool has_answer(const struct client *client)
@@ -94,7 +117,7 @@ static void speak(struct client *client)
         client->moved_at = now_of();
     }
     wr_buf_release(&client->answer); /* it may have been large */
-    client->sent = 0;
+    begin_answer(client);
 }
 
 /* One of the requests that are there, if any. */
