@@ -66,6 +66,15 @@ class Daemon:
         port = re.search(r'\(port (\d+)\)', self.lines())
         self.port = int(port.group(1)) if port else 0
 
+    def start_after(self, *more):
+        """A second one with the same words, which takes over; the first is no longer `process`."""
+        self.log.close()
+        words = [os.path.abspath(sys.argv[1]), 'serve', '--config', self.config, '--listen', '127.0.0.1:0', '--listen',
+                 f'unix:{self.path}', *self.words, *more]
+        self.log = open(f'{self.folder}/log', 'w+', encoding='utf-8')
+        self.process = subprocess.Popen(words, stderr=self.log)
+        self.wait_for(r'listens at unix')
+
     def lines(self):
         self.log.flush()
         with open(f'{self.folder}/log', encoding='utf-8') as file:

@@ -462,6 +462,100 @@ def beginnings_that_fail_say_why():
         assert daemon.check()[0] == 204
 
 
+# ---- one after another ----
+
+class _Crowd:
+    """Clients that ask over kept connections, all the time, and count what they are told."""
+
+    def __init__(self, daemon, count):
+        self.daemon, self.ends, self.failed, self.statuses = daemon, False, [], []
+        self.threads = [threading.Thread(target=self._run, args=(n,)) for n in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def _run(self, number):
+        connection = self.daemon.unix() if number % 2 else self.daemon.tcp()
+        try:
+            while not self.ends:
+                fields = {'X-Forwarded-For': '192.0.2.1'}
+                self.statuses.append(self.daemon.ask('GET', '/check', fields=fields, connection=connection)[0])
+            connection.close()
+        except Exception as error:
+            self.failed.append(error)
+
+    def stop(self):
+        self.ends = True
+        for thread in self.threads:
+            thread.join()
+
+
+def restarts_under_load_lose_no_request_and_grant_no_more():  # F10, V8
+    with Daemon(RULES.replace('5/h', '2000/h')) as daemon:
+        daemon.stop()
+        words = ('--handover', f'{daemon.folder}/handover')
+        daemon.start(*words)
+        crowd = _Crowd(daemon, 8)
+        for _ in range(3):
+            time.sleep(0.3)
+            old = daemon.process
+            daemon.start_after(*words)
+            assert old.wait(timeout=30) == 0
+        while len(crowd.statuses) < 2500 and not crowd.failed:
+            time.sleep(0.05)
+        crowd.stop()
+        assert crowd.failed == []
+        granted = crowd.statuses.count(204)
+        assert 2000 <= granted <= 2002, granted  # what came back within the seconds that this took
+        assert set(crowd.statuses) == {204, 403}
+        assert daemon.stop() == 0
+        assert not os.path.exists(daemon.path) and not os.path.exists(f'{daemon.folder}/handover')
+
+
+def those_who_wait_are_handed_over():
+    with Daemon(QUEUE % '1/2s burst=1') as daemon:
+        daemon.stop()
+        words = ('--handover', f'{daemon.folder}/handover')
+        daemon.start(*words)
+        assert daemon.call('try', _user('u'))[1]['allowed']
+        half = daemon.raw()
+        body = json.dumps({'rule': 'slow', 'key': 'half'}).encode()
+        half.sendall(b'POST /v1/try HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n' % len(body) + body[:9])
+        answers = []
+        thread = threading.Thread(target=_acquire, args=(daemon, 'u', 20000, answers, 0))
+        thread.start()
+        _wait_for_waiting(daemon, 1)
+        old = daemon.process
+        daemon.start_after(*words)
+        assert old.wait(timeout=30) == 0
+        half.sendall(body[9:])
+        assert b'"allowed":true' in half.recv(65536)
+        thread.join()
+        assert answers[0][2]['allowed'], answers
+
+
+def next_daemon_that_cannot_start_leaves_the_old_one_alone():
+    with Daemon() as daemon:
+        daemon.stop()
+        words = ('--handover', f'{daemon.folder}/handover')
+        daemon.start(*words)
+        kept = daemon.tcp()
+        assert daemon.ask('GET', '/check', connection=kept)[0] == 204
+        with open(f'{daemon.folder}/bad.yaml', 'w', encoding='ascii') as file:
+            file.write('rules: 7\n')
+        run = weir('serve', '--config', f'{daemon.folder}/bad.yaml', *words)
+        assert run.returncode == 2, run
+        stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # and one that asks, takes and dies
+        stranger.connect(words[1])
+        while stranger.recv(1000) != b'R':
+            pass
+        stranger.send(b'G')
+        stranger.recv(1000)
+        stranger.close()
+        daemon.wait_for('goes on')
+        assert daemon.ask('GET', '/check', connection=kept)[0] == 204
+        assert stat.S_IMODE(os.stat(words[1]).st_mode) == 0o600
+
+
 # ---- crowds ----
 
 def slow_crowd_keeps_nobody_else_from_being_served():  # J6

@@ -38,7 +38,7 @@ struct settings {
     struct wr_option_list listens, host_names;
     const char *socket_mode, *socket_group;
     int denied_status, fields;
-    const char *token_file, *state;
+    const char *token_file, *state, *handover;
     int64_t save_every, head_timeout, body_timeout, idle_timeout, send_timeout, acquire_timeout, grace;
     uint64_t loops, connections, waiting;
 };
@@ -61,6 +61,8 @@ static const struct wr_option options[] = {
     {"state", WR_STRING(struct settings, state), .value = "FILE", .help = "keep who is limited over restarts"},
     {"save-every", WR_DURATION(struct settings, save_every), .value = "D", .min = SECOND, .max = DAY,
      .help = "how often --state is written, besides the end"},
+    {"handover", WR_STRING(struct settings, handover), .value = "PATH",
+     .help = "a socket: one that is started later with the same path takes over"},
     {"loops", WR_COUNT(struct settings, loops), .value = "N", .min = 1, .max = WR_HTTP_LOOPS_MAX,
      .help = "threads that serve"},
     {"connections", WR_COUNT(struct settings, connections), .value = "N", .min = 1, .max = 1000000,
@@ -195,6 +197,13 @@ static void tell(void *context, const char *line)
     wr_complain("%s", line);
 }
 
+/* All is another's: as if told to end. */
+static void end(void *context)
+{
+    (void)context;
+    (void)kill(getpid(), SIGTERM);
+}
+
 static bool make_options(const struct settings *settings, struct daemon *daemon)
 {
     struct wr_serve_options *serve = &daemon->options;
@@ -202,6 +211,8 @@ static bool make_options(const struct settings *settings, struct daemon *daemon)
     serve->denied_status = settings->denied_status == 0 ? 403 : 429;
     serve->fields = fields_of(settings->fields);
     serve->state = settings->state;
+    serve->handover = settings->handover;
+    serve->handed = end;
     serve->save_ns = settings->save_every;
     serve->waiting_max = (uint32_t)settings->waiting;
     serve->timeout_max_ns = settings->acquire_timeout;
@@ -275,6 +286,15 @@ static void say_where(struct wr_serve *serve, const struct daemon *daemon)
     }
 }
 
+/* One that has taken over is the service from here on. */
+static void say_ready(struct wr_serve *serve)
+{
+    char text[64] = "READY=1";
+    if (wr_serve_has_taken(serve))
+        (void)snprintf(text, sizeof text, "MAINPID=%ld\nREADY=1", (long)getpid());
+    wr_notify(text);
+}
+
 static int run(struct daemon *daemon, int64_t grace_ns)
 {
     char why[WR_CONFIG_WHY_BYTES] = "";
@@ -292,7 +312,7 @@ static int run(struct daemon *daemon, int64_t grace_ns)
         return WR_EXIT_FAILED;
     }
     say_where(serve, daemon);
-    wr_notify("READY=1");
+    say_ready(serve);
     obey(serve, &set);
     wr_notify("STOPPING=1");
     let_die(&set);

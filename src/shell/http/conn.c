@@ -129,7 +129,7 @@ static void count_in(struct wr_http_conn *conn)
     wr_http_count(&loop->counts.connections);
 }
 
-void wr_http_conn_open(struct wr_http_gate *gate, int fd, struct wr_span peer)
+struct wr_http_conn *wr_http_conn_open(struct wr_http_gate *gate, int fd, struct wr_span peer)
 {
     struct wr_http_loop *loop = gate->loop;
     struct wr_http_conn *conn = wr_take(loop->server->allocator, sizeof *conn, _Alignof(struct wr_http_conn));
@@ -138,7 +138,7 @@ void wr_http_conn_open(struct wr_http_gate *gate, int fd, struct wr_span peer)
         wr_give(loop->server->allocator, conn, sizeof *conn, _Alignof(struct wr_http_conn));
         (void)close(fd);
         wr_http_count(&loop->counts.turned);
-        return;
+        return NULL;
     }
     conn->poll.data = conn;
     conn->gate = gate;
@@ -152,6 +152,7 @@ void wr_http_conn_open(struct wr_http_gate *gate, int fd, struct wr_span peer)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     count_in(conn);
     choose(conn);
+    return conn;
 }
 
 static void on_closed(uv_handle_t *handle)

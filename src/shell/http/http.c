@@ -97,6 +97,8 @@ int wr_http_new(const struct wr_http_options *options, struct wr_http **ret_serv
         return WEIR_E_NOMEM;
     server->options = *options;
     server->allocator = allocator;
+    (void)pthread_mutex_init(&server->frost, NULL);
+    (void)pthread_cond_init(&server->frost_changed, NULL);
     set_limits(server);
     error = open_all(server);
     if (error == 0) {
@@ -144,9 +146,10 @@ void wr_http_stop(struct wr_http *server, int64_t grace_ns)
 {
     int64_t until_ns = (int64_t)uv_hrtime() + grace_ns;
     struct timespec until = {.tv_sec = until_ns / WEIR_SECOND, .tv_nsec = until_ns % WEIR_SECOND};
-    if (atomic_load(&server->phase) != WR_HTTP_RUNS)
+    int before = atomic_load(&server->phase);
+    if (before == WR_HTTP_NEW || before == WR_HTTP_ENDED)
         return;
-    set_phase(server, grace_ns > 0 ? WR_HTTP_STOPS : WR_HTTP_CUTS);
+    set_phase(server, grace_ns > 0 && before == WR_HTTP_RUNS ? WR_HTTP_STOPS : WR_HTTP_CUTS);
     bool is_over = true;
     for (uint32_t i = 0; i < server->options.loops; i++)
         is_over &= join(server->loops[i], &until);
@@ -169,6 +172,8 @@ void wr_http_free(struct wr_http *server)
             wr_http_loop_free(server->loops[i]);
     for (size_t i = 0; i < server->place_count; i++)
         wr_http_place_close(&server->places[i]);
+    (void)pthread_mutex_destroy(&server->frost);
+    (void)pthread_cond_destroy(&server->frost_changed);
     wr_give(server->allocator, server, sizeof *server, _Alignof(struct wr_http));
 }
 

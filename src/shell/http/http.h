@@ -113,10 +113,12 @@ bool wr_http_has_token(const struct wr_http_exchange *exchange, const char *toke
 struct wr_http_listen {
     /* "127.0.0.1:8080", "[::1]:8080", ":8080" (loopback), "unix:/run/weir/weir.sock". Names are not resolved. */
     const char *address;
-    int fd;      /* listens already, and is ours from wr_http_new on if that succeeds; -1: none */
-    bool has_fd; /* `fd` counts */
-    mode_t mode; /* of a Unix socket; 0: 0600 */
-    gid_t group; /* of a Unix socket, if has_group: whose members may connect where `mode` lets them */
+    int fd;            /* listens already, and is ours from wr_http_new on if that succeeds; -1: none */
+    bool has_fd;       /* `fd` counts */
+    bool is_inherited; /* `fd` is from an earlier server of the same address, and we take a Unix socket away at the end
+                        */
+    mode_t mode;       /* of a Unix socket; 0: 0600 */
+    gid_t group;       /* of a Unix socket, if has_group: whose members may connect where `mode` lets them */
     bool has_group;
     uid_t user; /* who may connect besides ourselves and root, if has_user */
     bool has_user;
@@ -181,6 +183,32 @@ void wr_http_alarm(struct wr_http_loop *loop, int64_t at);
 /* From 0 on. */
 uint32_t wr_http_loop_index(const struct wr_http_loop *loop);
 struct wr_http_loop *wr_http_loop_at(const struct wr_http *server, uint32_t index);
+
+/* ---- for another process ------------------------------------------------------------------------------- */
+
+/* A connection, and what is known of it. The text is what has come of requests that are not answered. */
+struct wr_http_baggage {
+    int fd;
+    uint32_t listener;
+    struct wr_span peer, out, in;
+};
+
+typedef void wr_http_give(void *context, const struct wr_http_baggage *baggage);
+
+/* From here on nothing is read, decided or sent, until thaw or leave. For a server that runs; not from its threads. */
+void wr_http_freeze(struct wr_http *server);
+void wr_http_thaw(struct wr_http *server);
+/* Of a frozen server: its connections, in which order they wait. What cannot be handed over (streams, and requests in
+ * chunks that are half read) is left out. */
+void wr_http_each(struct wr_http *server, wr_http_give *give, void *context);
+/* Of a frozen server: it ends, and lets go of its sockets without a word. wr_http_free must follow. */
+void wr_http_leave(struct wr_http *server);
+
+/* Of a server that was not started: takes the connection over. Its requests are answered once it starts. */
+void wr_http_adopt(struct wr_http *server, const struct wr_http_baggage *baggage);
+
+/* The descriptor that listens; -1: there are not so many. */
+int wr_http_listener(const struct wr_http *server, size_t index);
 
 /* ---- figures ------------------------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
  *     loop.c     a thread: connections come, ticks     conn.c     a connection: what it waits for, and its end
  *     read.c     bytes in: requests out of them        send.c     bytes out
  *     reply.c    answers and streams                   ours.c     whether a request is the user's own
+ *     handover.c what another process goes on with
  *
  * A connection waits for one thing at a time, and stands in its gate's list of those who wait for the same, oldest
  * first: so the time that is over is found at the front, and so is the one that makes room for a new one.
@@ -137,6 +138,7 @@ struct wr_http_loop {
     char date[WR_HTTP_DATE_BYTES + 1];
     struct wr_http_counts counts;
     pthread_mutex_t notes_lock;
+    struct wr_http_note freeze;
     struct wr_http_note *notes, **notes_end;
     bool takes_notes;
     struct wr_http_reading reading;
@@ -164,12 +166,19 @@ struct wr_http {
     atomic_size_t buffered_bytes;
     int64_t limits_ms[WR_WAIT_COUNT];
     struct wr_http_loop *loops[WR_HTTP_LOOPS_MAX];
+    pthread_mutex_t frost; /* of what follows */
+    pthread_cond_t frost_changed;
+    bool is_frozen;
+    uint32_t parked;
+    uint32_t adopted; /* before the start */
 };
 
 /* ---- listen.c ---- */
 
 int wr_http_place_open(const struct wr_http_listen *listen, struct wr_http_place *ret_place);
 void wr_http_place_close(struct wr_http_place *place);
+/* It is another process's from here on. */
+void wr_http_place_leave(struct wr_http_place *place);
 /* Whether the mode, group and user let the one at the other end in. */
 bool wr_http_place_admits(const struct wr_http_place *place, int fd);
 
@@ -191,8 +200,8 @@ static inline int64_t wr_http_loop_ms(const struct wr_http_loop *loop)
 
 /* ---- conn.c ---- */
 
-/* Takes the descriptor over, also if it fails. */
-void wr_http_conn_open(struct wr_http_gate *gate, int fd, struct wr_span peer);
+/* Takes the descriptor over, also if it fails: then it is NULL. */
+struct wr_http_conn *wr_http_conn_open(struct wr_http_gate *gate, int fd, struct wr_span peer);
 /* Tells whoever has the exchange, and is gone. */
 void wr_http_conn_close(struct wr_http_conn *conn);
 void wr_http_conn_wait(struct wr_http_conn *conn, enum wr_http_wait wait);
@@ -212,11 +221,15 @@ void wr_http_read_on(struct wr_http_conn *conn);
 /* The request at the front of the inbox was answered. */
 void wr_http_read_past(struct wr_http_conn *conn);
 void wr_http_inbox_drop(struct wr_http_conn *conn);
+/* With what another process has read. */
+void wr_http_inbox_fill(struct wr_http_conn *conn, struct wr_span text);
 
 /* ---- send.c ---- */
 
 /* Sends, or keeps what cannot be sent; is_broken if neither is possible. */
 void wr_http_send(struct wr_http_conn *conn, struct wr_span bytes);
+/* Keeps it behind what waits already. */
+void wr_http_keep(struct wr_http_conn *conn, struct wr_span bytes);
 /* What waits. False: it is broken. */
 bool wr_http_send_on(struct wr_http_conn *conn);
 void wr_http_out_drop(struct wr_http_conn *conn);

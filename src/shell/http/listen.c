@@ -163,6 +163,18 @@ static void obey_node(struct wr_http_place *place, const struct sockaddr_un *add
     place->has_group = true;
 }
 
+/* Its node is ours to take away. */
+static int inherit(struct wr_http_place *place, const char *address)
+{
+    struct stat node;
+    if (strncmp(address, "unix:", 5) != 0 || lstat(address + 5, &node) != 0)
+        return 0;
+    place->path = strdup(address + 5);
+    place->device = node.st_dev;
+    place->inode = node.st_ino;
+    return place->path == NULL ? WEIR_E_NOMEM : 0;
+}
+
 /* One that listens already: by socket activation, or handed over. */
 static int take_over(const struct wr_http_listen *listen, struct wr_http_place *place)
 {
@@ -178,7 +190,7 @@ static int take_over(const struct wr_http_listen *listen, struct wr_http_place *
     place->fd = listen->fd;
     if (place->is_unix)
         obey_node(place, (const struct sockaddr_un *)&address, bytes);
-    return 0;
+    return place->is_unix && listen->is_inherited ? inherit(place, listen->address) : 0;
 }
 
 int wr_http_place_open(const struct wr_http_listen *listen, struct wr_http_place *ret_place)
@@ -213,6 +225,12 @@ void wr_http_place_close(struct wr_http_place *place)
     if (place->fd >= 0)
         (void)close(place->fd);
     place->fd = -1;
+}
+
+void wr_http_place_leave(struct wr_http_place *place)
+{
+    free(place->path);
+    place->path = NULL;
 }
 
 /* ---- peers ---- */

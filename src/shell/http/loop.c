@@ -50,7 +50,7 @@ static void let_in(struct wr_http_gate *gate, int fd, const struct sockaddr_stor
     if (is_in && gate->connections >= connections_max(loop->server))
         is_in = wr_http_gate_make_room(gate);
     if (is_in) {
-        wr_http_conn_open(gate, fd, peer_text(from, memory));
+        (void)wr_http_conn_open(gate, fd, peer_text(from, memory));
         return;
     }
     wr_http_count(&loop->counts.turned);
@@ -294,12 +294,12 @@ void wr_http_loop_wake(struct wr_http_loop *loop)
 static void on_async(uv_async_t *async)
 {
     struct wr_http_loop *loop = async->data;
-    int phase = atomic_load(&loop->server->phase);
     wr_http_loop_notes(loop);
-    if (phase >= WR_HTTP_STOPS && !loop->is_stopping)
-        begin_stop(loop);
+    int phase = atomic_load(&loop->server->phase); /* it may have changed in a note */
     if (phase >= WR_HTTP_CUTS)
         cut_off(loop);
+    else if (phase >= WR_HTTP_STOPS && !loop->is_stopping)
+        begin_stop(loop);
     wr_http_loop_settle(loop);
 }
 
@@ -365,6 +365,7 @@ static void *run(void *context)
     (void)uv_timer_start(&loop->timer, on_tick, tick_ms, tick_ms);
     if (loop->alarm_fd >= 0)
         (void)uv_poll_start(&loop->alarm, UV_READABLE, on_alarm);
+    wr_http_loop_settle(loop); /* those that were adopted */
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
     return NULL;
 }

@@ -75,6 +75,24 @@ static bool inbox_grow(struct wr_http_conn *conn, size_t bytes)
     return true;
 }
 
+void wr_http_inbox_fill(struct wr_http_conn *conn, struct wr_span text)
+{
+    size_t room = INBOX_LEAST;
+    if (text.bytes == 0)
+        return;
+    while (room < text.bytes)
+        room *= 2;
+    conn->inbox = inbox_new(conn, room);
+    if (conn->inbox == NULL) {
+        conn->is_broken = true;
+        return;
+    }
+    reading_init(&conn->inbox->reading);
+    memcpy(conn->inbox->text, text.data, text.bytes);
+    conn->inbox->bytes = text.bytes;
+    conn->is_behind = true;
+}
+
 /* ---- one request ---- */
 
 /* What was read of a body in chunks is shorter than what was sent: closes the gap. */

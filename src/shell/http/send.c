@@ -69,7 +69,7 @@ static bool make_room(struct wr_http_conn *conn, size_t more)
     return true;
 }
 
-static void keep(struct wr_http_conn *conn, struct wr_span bytes)
+void wr_http_keep(struct wr_http_conn *conn, struct wr_span bytes)
 {
     if (!make_room(conn, bytes.bytes)) {
         conn->is_broken = true;
@@ -101,7 +101,7 @@ void wr_http_send(struct wr_http_conn *conn, struct wr_span bytes)
     if (!wr_http_sends(conn))
         bytes = wr_span_after(bytes, send_now(conn, bytes));
     if (bytes.bytes > 0 && !conn->is_broken)
-        keep(conn, bytes);
+        wr_http_keep(conn, bytes);
 }
 
 bool wr_http_send_on(struct wr_http_conn *conn)

@@ -45,11 +45,16 @@ struct wr_serve {
     pthread_mutex_t lock;                  /* of reloads and saves, and what follows */
     struct wr_rulebook_settings *settings; /* room for reading; large */
     struct wr_trust trust;                 /* of the file that was read last */
-    bool is_started;
+    bool is_started, has_taken;
+    struct wr_http_listen listens[WR_HTTP_LISTENS_MAX];
+    int handover_fd;
+    pthread_t handover_thread;
+    bool has_handover;
+    atomic_bool is_handed; /* the next daemon has it all */
     /* the keeper: a thread that saves, and looks how it is */
     pthread_t keeper;
     pthread_cond_t wakes;
-    bool has_keeper, is_ending, is_reload_wanted;
+    bool has_keeper, is_ending;
     atomic_uint waiting;
     atomic_uint_fast64_t saves, saves_failed;
     atomic_bool is_save_bad, is_reload_bad;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* serve.c - the daemon: its beginning, its paths, its keeper and its end. */
-#include "shell/serve/inside.h"
+#include "shell/serve/handover.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "shell/memory/memory.h"
 
 #include <time.h>
+#include <unistd.h>
 
 #define KEEPER_S 1
 #define OUT_MAX ((size_t)1 << 20) /* of a batch's answer */
@@ -122,7 +123,7 @@ static void *keep(void *context)
         wr_rulebook_tick(serve->book);
         look_how_it_is(serve);
         int64_t now = weir_clock_now(weir_clock_monotonic());
-        if (now - saved_at < serve->options.save_ns)
+        if (now - saved_at < serve->options.save_ns || atomic_load(&serve->is_handed))
             continue;
         saved_at = now;
         save(serve);
@@ -232,23 +233,51 @@ static int open_book(struct wr_serve *serve, char *ret_why, size_t why_bytes)
         wr_serve_why_in(serve, ret_why, why_bytes);
     if (error == 0)
         error = wr_trust_make(serve->settings, &serve->trust);
-    if (error == 0 && serve->options.state != NULL)
-        error = wr_rulebook_load(serve->book, serve->options.state, ret_why, why_bytes);
+    return error;
+}
+
+static int say_why(int error, char *ret_why, size_t why_bytes)
+{
+    struct wr_buf buf;
+    if (error == 0)
+        return 0;
+    wr_buf_init_fixed(&buf, ret_why, why_bytes);
+    wr_buf_append_string(&buf, wr_error_words(error));
     return error;
 }
 
 static int open_http(struct wr_serve *serve, char *ret_why, size_t why_bytes)
 {
     struct wr_http_options http = serve->options.http;
-    struct wr_buf buf;
     http.answer = answer;
     http.alarm = alarm_rings;
     http.context = serve;
-    int error = wr_http_new(&http, &serve->http);
-    if (error != 0) {
-        wr_buf_init_fixed(&buf, ret_why, why_bytes);
-        wr_buf_append_string(&buf, wr_error_words(error));
-    }
+    return say_why(wr_http_new(&http, &serve->http), ret_why, why_bytes);
+}
+
+/* Alone, or after another. */
+static int open_doors(struct wr_serve *serve, char *ret_why, size_t why_bytes)
+{
+    struct wr_serve_options *options = &serve->options;
+    int before = -1, error = 0;
+    if (options->http.listen_count > WR_HTTP_LISTENS_MAX)
+        return WEIR_E_INVAL;
+    memcpy(serve->listens, options->http.listens, options->http.listen_count * sizeof serve->listens[0]);
+    options->http.listens = serve->listens;
+    if (options->handover != NULL)
+        error = wr_handover_begin(options->handover, serve->listens, options->http.listen_count, &before);
+    if (error == WEIR_E_ABSENT)
+        error = 0;
+    if (error != 0)
+        return say_why(error, ret_why, why_bytes);
+    error = open_http(serve, ret_why, why_bytes);
+    serve->has_taken = before >= 0;
+    if (error == 0 && before >= 0)
+        return wr_handover_take(serve, before, ret_why, why_bytes);
+    if (before >= 0)
+        (void)close(before);
+    if (error == 0 && options->state != NULL)
+        error = wr_rulebook_load(serve->book, options->state, ret_why, why_bytes);
     return error;
 }
 
@@ -268,7 +297,7 @@ int wr_serve_new(const struct wr_serve_options *options, struct wr_serve **ret_s
     if (error == 0)
         error = wr_serve_metrics_open(serve);
     if (error == 0)
-        error = open_http(serve, ret_why, why_bytes);
+        error = open_doors(serve, ret_why, why_bytes);
     if (error == 0)
         *ret_serve = serve;
     else
@@ -282,6 +311,8 @@ int wr_serve_start(struct wr_serve *serve)
     if (error == 0)
         error = wr_http_start(serve->http);
     serve->is_started = error == 0;
+    if (error == 0 && serve->options.handover != NULL)
+        error = wr_handover_open(serve);
     return error;
 }
 
@@ -289,9 +320,10 @@ int wr_serve_start(struct wr_serve *serve)
 
 void wr_serve_stop(struct wr_serve *serve, int64_t grace_ns)
 {
+    wr_handover_close(serve);
     wr_http_stop(serve->http, grace_ns);
     stop_keeper(serve);
-    if (serve->is_started) /* nobody decides any more: this is the last word */
+    if (serve->is_started && !atomic_load(&serve->is_handed)) /* nobody decides any more: this is the last word */
         save(serve);
     serve->is_started = false;
 }
@@ -316,6 +348,11 @@ void wr_serve_free(struct wr_serve *serve)
     wr_give(serve->allocator, serve->settings, sizeof *serve->settings, _Alignof(struct wr_rulebook_settings));
     (void)pthread_mutex_destroy(&serve->lock);
     wr_give(serve->allocator, serve, sizeof *serve, _Alignof(struct wr_serve));
+}
+
+bool wr_serve_has_taken(const struct wr_serve *serve)
+{
+    return serve->has_taken;
 }
 
 struct wr_http *wr_serve_http(struct wr_serve *serve)

@@ -9,6 +9,9 @@
  *     wr_serve_stop(serve, grace_ns);                               answers what it has, keeps its state
  *     wr_serve_free(serve);
  *
+ * With options.handover a daemon that runs hands over to one that is started: no request is lost, and none is decided
+ * by both (handover.h).
+ *
  *     GET  /check            forward-auth: of nginx, Caddy, Traefik, HAProxy             check.c
  *     POST /v1/try …         a JSON API                                                  api.c
  *     POST /v1/admin/…       with a token                                                admin.c
@@ -30,16 +33,18 @@
 struct wr_serve;
 
 struct wr_serve_options {
-    const char *config;          /* the file with `rules` and `admission` */
-    struct wr_http_options http; /* without answer, tick and context */
-    int denied_status;           /* of /check: 403 as nginx wants it (default), or 429; ?deny=429 says so for one */
-    unsigned fields;             /* weir_field: what answers of /check tell; default RETRY_AFTER and RATELIMIT */
-    const char *token;           /* for admin calls; NULL: there are none */
-    const char *const *names;    /* Hosts of admin calls besides addresses and localhost; ends with NULL; or NULL */
-    const char *state;           /* a file for what must outlive us; NULL: none */
-    int64_t save_ns;             /* how often it is written; default 30 s */
-    uint32_t waiting_max;        /* acquires that wait at a time; default 10000 */
-    int64_t timeout_max_ns;      /* of an acquire; default 1 min */
+    const char *config;            /* the file with `rules` and `admission` */
+    struct wr_http_options http;   /* without answer, tick and context */
+    int denied_status;             /* of /check: 403 as nginx wants it (default), or 429; ?deny=429 says so for one */
+    unsigned fields;               /* weir_field: what answers of /check tell; default RETRY_AFTER and RATELIMIT */
+    const char *token;             /* for admin calls; NULL: there are none */
+    const char *const *names;      /* Hosts of admin calls besides addresses and localhost; ends with NULL; or NULL */
+    const char *state;             /* a file for what must outlive us; NULL: none */
+    int64_t save_ns;               /* how often it is written; default 30 s */
+    const char *handover;          /* a socket at which all is handed over to the next daemon; NULL: none */
+    void (*handed)(void *context); /* that has happened: stop */
+    uint32_t waiting_max;          /* acquires that wait at a time; default 10000 */
+    int64_t timeout_max_ns;        /* of an acquire; default 1 min */
     /* What happened, in one line; from any thread. May be NULL. */
     void (*tell)(void *context, const char *line);
     /* Other paths: true if it has answered, or will. May be NULL. */
@@ -62,6 +67,9 @@ int wr_serve_save(struct wr_serve *serve, char *ret_why, size_t why_bytes);
 void wr_serve_stop(struct wr_serve *serve, int64_t grace_ns);
 /* NULL is fine. */
 void wr_serve_free(struct wr_serve *serve);
+
+/* Whether another daemon has handed over to this one. */
+bool wr_serve_has_taken(const struct wr_serve *serve);
 
 struct wr_http *wr_serve_http(struct wr_serve *serve);
 struct wr_rulebook *wr_serve_book(struct wr_serve *serve);

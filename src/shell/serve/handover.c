@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* handover.c - a daemon gives all it has to the next one. */
+#include "shell/serve/handover.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PATIENCE_S 10
+#define MESSAGE_MAX 131072 /* less than a socket's buffer */
+
+/* ---- messages ---- */
+
+struct head {
+    uint32_t listener, peer_bytes, out_bytes, in_bytes;
+};
+
+struct message {
+    int fd; /* that came with it; -1 */
+    size_t bytes;
+    char data[MESSAGE_MAX];
+};
+
+/* A letter, what it says, and a descriptor (-1: none). */
+static bool send_message(int to, struct iovec *parts, size_t count, int fd)
+{
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {.room = {0}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+    if (fd >= 0) {
+        message.msg_control = control.room;
+        message.msg_controllen = sizeof control.room;
+        struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(head), &fd, sizeof fd);
+    }
+    return sendmsg(to, &message, MSG_NOSIGNAL) >= 0;
+}
+
+static bool send_text(int to, const char *letter, const char *text, int fd)
+{
+    struct iovec parts[] = {{(void *)(uintptr_t)letter, 1}, {(void *)(uintptr_t)text, strlen(text)}};
+    return send_message(to, parts, 2, fd);
+}
+
+static bool receive(int from, struct message *ret_message)
+{
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {.room = {0}};
+    struct iovec part = {ret_message->data, sizeof ret_message->data - 1};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+    ssize_t bytes = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
+    ret_message->fd = -1;
+    for (struct cmsghdr *head = bytes > 0 ? CMSG_FIRSTHDR(&message) : NULL; head != NULL;
+         head = CMSG_NXTHDR(&message, head))
+        if (head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
+            memcpy(&ret_message->fd, CMSG_DATA(head), sizeof(int));
+    if (bytes <= 0 || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
+        return false;
+    ret_message->bytes = (size_t)bytes;
+    ret_message->data[bytes] = '\0';
+    return true;
+}
+
+/* ---- sockets ---- */
+
+static bool make_address(const char *path, struct sockaddr_un *ret_address)
+{
+    size_t bytes = strlen(path);
+    *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (bytes == 0 || bytes >= sizeof ret_address->sun_path)
+        return false;
+    memcpy(ret_address->sun_path, path, bytes);
+    return true;
+}
+
+static void set_patience(int fd)
+{
+    const struct timeval limit = {.tv_sec = PATIENCE_S};
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
+static bool is_ours(int fd)
+{
+    struct ucred peer;
+    socklen_t bytes = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && (peer.uid == geteuid() || peer.uid == 0);
+}
+
+static bool state_path(const char *path, char ret_path[256])
+{
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, ret_path, 256);
+    wr_buf_append_string(&buf, path);
+    wr_buf_append_string(&buf, ".state");
+    return buf.error == 0;
+}
+
+static int fail(const char *what, const char *path)
+{
+    wr_error_note_text(what, path, strlen(path), strerror(errno));
+    return WEIR_E_SYSTEM;
+}
+
+/* ---- the new one ---- */
+
+static void place_listener(struct wr_http_listen *listens, size_t count, const struct message *message)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (listens[i].has_fd || strcmp(listens[i].address, message->data + 1) != 0)
+            continue;
+        listens[i].fd = message->fd;
+        listens[i].has_fd = listens[i].is_inherited = true;
+        return;
+    }
+    (void)close(message->fd); /* not wanted any more */
+}
+
+int wr_handover_begin(const char *path, struct wr_http_listen *listens, size_t count, int *ret_fd)
+{
+    static struct message message;
+    struct sockaddr_un address;
+    if (!make_address(path, &address))
+        return wr_invalid("the path of --handover is empty or too long; use at most 107 bytes");
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+        bool is_nobody = errno == ENOENT || errno == ECONNREFUSED;
+        int error = is_nobody ? WEIR_E_ABSENT : fail("cannot connect to", path);
+        if (fd >= 0)
+            (void)close(fd);
+        return error;
+    }
+    set_patience(fd);
+    while (receive(fd, &message) && message.data[0] == 'L' && message.fd >= 0)
+        place_listener(listens, count, &message);
+    if (is_ours(fd) && message.bytes == 1 && message.data[0] == 'R') {
+        *ret_fd = fd;
+        return 0;
+    }
+    (void)close(fd);
+    wr_error_note_text("the daemon at", path, strlen(path), "does not hand over");
+    return WEIR_E_SYSTEM;
+}
+
+static bool adopt(struct wr_serve *serve, const struct message *message)
+{
+    struct head head;
+    const char *at = message->data + 1 + sizeof head;
+    if (message->fd < 0 || message->bytes < 1 + sizeof head)
+        return false;
+    memcpy(&head, message->data + 1, sizeof head);
+    if (message->bytes != 1 + sizeof head + head.peer_bytes + head.out_bytes + head.in_bytes ||
+        head.peer_bytes >= WR_HTTP_PEER_MAX)
+        return false;
+    const struct wr_http_baggage baggage = {
+        .fd = message->fd,
+        .listener = head.listener,
+        .peer = {at, head.peer_bytes},
+        .out = {at + head.peer_bytes, head.out_bytes},
+        .in = {at + head.peer_bytes + head.out_bytes, head.in_bytes},
+    };
+    wr_http_adopt(serve->http, &baggage);
+    return true;
+}
+
+static bool take_all(struct wr_serve *serve, int fd, struct message *message, char *ret_why, size_t why_bytes)
+{
+    char path[256];
+    if (!send_text(fd, "G", "", -1) || !receive(fd, message) || message->data[0] != 'S' ||
+        !state_path(serve->options.handover, path))
+        return false;
+    int error = wr_rulebook_load(serve->book, path, ret_why, why_bytes);
+    (void)unlink(path);
+    while (error == 0 && receive(fd, message)) {
+        if (message->data[0] == 'E')
+            return send_text(fd, "K", "", -1) && receive(fd, message) && message->data[0] == 'A';
+        if (message->data[0] != 'C' || !adopt(serve, message))
+            return false;
+    }
+    return false;
+}
+
+int wr_handover_take(struct wr_serve *serve, int fd, char *ret_why, size_t why_bytes)
+{
+    static struct message message;
+    struct wr_buf why;
+    bool is_taken = take_all(serve, fd, &message, ret_why, why_bytes);
+    (void)close(fd);
+    if (is_taken)
+        return 0;
+    wr_buf_init_fixed(&why, ret_why, why_bytes);
+    wr_buf_append_string(&why, "the daemon before us has not handed over, and goes on");
+    return WEIR_E_SYSTEM;
+}
+
+/* ---- the old one ---- */
+
+struct giving {
+    struct wr_serve *serve;
+    int to;
+    bool is_well;
+    uint64_t given, left;
+};
+
+static void give(void *context, const struct wr_http_baggage *baggage)
+{
+    struct giving *giving = context;
+    struct head head = {baggage->listener, (uint32_t)baggage->peer.bytes, (uint32_t)baggage->out.bytes,
+                        (uint32_t)baggage->in.bytes};
+    struct iovec parts[] = {
+        {(void *)(uintptr_t) "C", 1},
+        {&head, sizeof head},
+        {(void *)(uintptr_t)baggage->peer.data, baggage->peer.bytes},
+        {(void *)(uintptr_t)baggage->out.data, baggage->out.bytes},
+        {(void *)(uintptr_t)baggage->in.data, baggage->in.bytes},
+    };
+    if (baggage->out.bytes + baggage->in.bytes > MESSAGE_MAX - 256) {
+        giving->left++;
+        return;
+    }
+    giving->is_well = giving->is_well && send_message(giving->to, parts, 5, baggage->fd);
+    giving->given++;
+}
+
+static bool send_listeners(struct wr_serve *serve, int to)
+{
+    const struct wr_http_options *http = &serve->options.http;
+    for (size_t i = 0; i < http->listen_count; i++)
+        if (http->listens[i].address != NULL &&
+            !send_text(to, "L", http->listens[i].address, wr_http_listener(serve->http, i)))
+            return false;
+    return send_text(to, "R", "", -1);
+}
+
+/* Frozen. */
+static bool give_all(struct wr_serve *serve, int to, struct message *message)
+{
+    char path[256], why[WR_CONFIG_WHY_BYTES];
+    struct giving giving = {.serve = serve, .to = to, .is_well = true};
+    (void)pthread_mutex_lock(&serve->lock);
+    int error =
+        state_path(serve->options.handover, path) ? wr_rulebook_save(serve->book, path, why, sizeof why) : WEIR_E_SPACE;
+    (void)pthread_mutex_unlock(&serve->lock);
+    if (error != 0 || !send_text(to, "S", "", -1))
+        return false;
+    wr_http_each(serve->http, give, &giving);
+    if (!giving.is_well || !send_text(to, "E", "", -1) || !receive(to, message) || message->data[0] != 'K')
+        return false;
+    atomic_store(&serve->is_handed, true); /* from here on nobody writes the state file but the other */
+    bool is_told = send_text(to, "A", "", -1);
+    atomic_store(&serve->is_handed, is_told);
+    return is_told;
+}
+
+/* True: all is the other's. */
+static bool hand_over(struct wr_serve *serve, int to)
+{
+    static struct message message;
+    set_patience(to);
+    if (!is_ours(to) || !send_listeners(serve, to) || !receive(to, &message) || message.data[0] != 'G')
+        return false;
+    wr_http_freeze(serve->http);
+    if (give_all(serve, to, &message)) {
+        wr_http_leave(serve->http);
+        return true;
+    }
+    wr_http_thaw(serve->http);
+    wr_serve_tell(serve, "the next daemon did not take over; this one goes on", NULL);
+    return false;
+}
+
+static void *wait_for_next(void *context)
+{
+    struct wr_serve *serve = context;
+    bool is_over = false;
+    while (!is_over) {
+        int fd = accept4(serve->handover_fd, NULL, NULL, SOCK_CLOEXEC);
+        if (fd < 0 && errno != EINTR && errno != ECONNABORTED)
+            return NULL; /* it was shut down */
+        is_over = fd >= 0 && hand_over(serve, fd);
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    wr_serve_tell(serve, "handed over to the next daemon", NULL);
+    if (serve->options.handed != NULL)
+        serve->options.handed(serve->options.context);
+    return NULL;
+}
+
+/* One that was left behind makes room, and so does that of the daemon before us, which has ended. */
+static int listen_at(const char *path)
+{
+    struct sockaddr_un address;
+    struct stat node;
+    if (!make_address(path, &address))
+        return -1;
+    if (lstat(path, &node) == 0 && S_ISSOCK(node.st_mode))
+        (void)unlink(path);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && fchmod(fd, 0600) == 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+        listen(fd, 4) == 0)
+        return fd;
+    if (fd >= 0)
+        (void)close(fd);
+    return -1;
+}
+
+int wr_handover_open(struct wr_serve *serve)
+{
+    sigset_t all, before;
+    serve->handover_fd = listen_at(serve->options.handover);
+    if (serve->handover_fd < 0)
+        return fail("cannot listen at", serve->options.handover);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    serve->has_handover = pthread_create(&serve->handover_thread, NULL, wait_for_next, serve) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (serve->has_handover)
+        return 0;
+    (void)close(serve->handover_fd);
+    return WEIR_E_SYSTEM;
+}
+
+void wr_handover_close(struct wr_serve *serve)
+{
+    if (!serve->has_handover)
+        return;
+    (void)shutdown(serve->handover_fd, SHUT_RDWR);
+    (void)pthread_join(serve->handover_thread, NULL);
+    (void)close(serve->handover_fd);
+    serve->has_handover = false;
+    if (!atomic_load(&serve->is_handed)) /* else it is the next one's */
+        (void)unlink(serve->options.handover);
+}
