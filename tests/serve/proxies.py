@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""Proxies with the very files of contrib/, in front of a real service; only addresses and paths are put in."""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CONTRIB = os.path.join(HERE, '..', '..', 'contrib')
+sys.path[:0] = [os.path.join(HERE, '..', 'net', 'client')]
+
+from daemon import Daemon  # noqa: E402
+from nginx import Nginx, free_port  # noqa: E402
+
+SOCKET = '/run/weir/weir.sock'
+SERVICE = '127.0.0.1:8080'
+
+
+def service():
+    """What is protected; its log tells what was let in."""
+    return Nginx(server='location / { return 200 "served"; } location /own403 { return 403; } location /own500 { return 500; }')
+
+
+def contrib(name, changes):
+    """A file of contrib/ with other addresses. What is to be changed must be there."""
+    with open(os.path.join(CONTRIB, name), encoding='utf-8') as file:
+        text = file.read()
+    for old, new in changes.items():
+        assert old in text, f'{name} has no {old!r}'
+        text = text.replace(old, new)
+    return text
+
+
+class Front:
+    """A proxy in a folder of its own. `is_open`: lets all in while weir does not answer."""
+
+    name = ''
+
+    def __init__(self, daemon, behind, is_open=False):
+        self.port = free_port()
+        self.changes = {SOCKET: daemon.path, SERVICE: f'127.0.0.1:{behind.port}'}
+        self.is_open = is_open
+        self.folder = tempfile.mkdtemp(prefix='weir-proxy-')
+
+    def words(self):
+        raise NotImplementedError
+
+    def write(self, name, text):
+        with open(f'{self.folder}/{name}', 'w', encoding='utf-8') as file:
+            file.write(text)
+        return f'{self.folder}/{name}'
+
+    def __enter__(self):
+        words = self.words()
+        self.log = open(f'{self.folder}/log', 'w', encoding='utf-8')
+        home = {'HOME': self.folder, 'XDG_CONFIG_HOME': self.folder, 'XDG_DATA_HOME': self.folder}
+        self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+                                        env={**os.environ, **home})
+        end = time.monotonic() + 30
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(('127.0.0.1', self.port)) == 0:
+                    return self
+            assert self.process.poll() is None and time.monotonic() < end, self.lines()
+            time.sleep(0.02)
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.folder)
+
+    def lines(self):
+        with open(f'{self.folder}/log', encoding='utf-8') as file:
+            return file.read()
+
+
+class NginxFront(Front):
+    name = 'nginx'
+
+    def words(self):
+        self.changes['listen 80;'] = f'listen 127.0.0.1:{self.port};'
+        if self.is_open:
+            self.changes['# error_page 502 504 =204'] = 'error_page 502 504 =204'
+        self.write('weir.conf', contrib('nginx/weir.conf', self.changes))
+        places = ' '.join(f'{kind}_temp_path {self.folder}/{kind};' for kind in
+                          ('client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'))
+        conf = self.write('nginx.conf', f'''
+worker_processes 1; daemon off; master_process off; pid {self.folder}/pid; error_log stderr;
+events {{ worker_connections 2048; }}
+http {{ {places} access_log off; include {self.folder}/weir.conf; }}''')
+        return [shutil.which('nginx') or '/usr/sbin/nginx', '-p', self.folder, '-c', conf]
+
+
+class HaproxyFront(Front):
+    name = 'haproxy'
+
+    def words(self):
+        self.changes['bind :80'] = f'bind 127.0.0.1:{self.port}'
+        self.changes['/etc/haproxy/weir.lua'] = os.path.join(CONTRIB, 'haproxy', 'weir.lua')
+        text = contrib('haproxy/haproxy.cfg', self.changes)
+        if self.is_open:
+            closed, opened = (line for line in text.split('\n') if '!weir_allows' in line)
+            text = text.replace(closed + '\n', '').replace(opened, opened.replace('# ', ''))
+        return [shutil.which('haproxy') or '/usr/sbin/haproxy', '-db', '-f', self.write('haproxy.cfg', text)]
+
+
+class CaddyFront(Front):
+    name = 'caddy'
+
+    def words(self):
+        self.changes[':80 {'] = f'http://127.0.0.1:{self.port}, http://localhost:{self.port} {{'
+        text = '{\n\tadmin off\n}\n' + contrib('caddy/Caddyfile', self.changes)
+        return [shutil.which('caddy') or '/usr/bin/caddy', 'run', '--adapter', 'caddyfile', '--config',
+                self.write('Caddyfile', text)]
+
+
+FRONTS = (NginxFront, HaproxyFront, CaddyFront)
+
+
+class Activated(Daemon):
+    """weir serve with a socket that outlives it, as systemd keeps one, and a state file."""
+
+    SCRIPT = '''import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.execve(sys.argv[2], sys.argv[2:], {**os.environ, "LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"})'''
+
+    def start(self, *more):
+        if not self.sockets:
+            self.listener = socket.socket(socket.AF_UNIX)
+            self.listener.bind(self.path)
+            self.listener.listen(512)
+            self.sockets = (self.listener.fileno(),)
+        self.log = open(f'{self.folder}/log', 'a+', encoding='utf-8')
+        words = [sys.executable, '-c', self.SCRIPT, str(self.sockets[0]), os.path.abspath(sys.argv[1]), 'serve', '--config',
+                 self.config, '--state', f'{self.folder}/state', *self.words, *more]
+        self.process = subprocess.Popen(words, stderr=self.log, pass_fds=self.sockets)
+        self.port = 0
+        self.starts = getattr(self, 'starts', 0) + 1
+        self.wait_for('(?s)' + '.*'.join(self.starts * ['listens']))
+
+    def __exit__(self, *why):
+        super().__exit__(*why)
+        self.listener.close()
+
+    def restart(self):
+        assert self.stop(signal.SIGTERM) == 0
+        self.start()
+
+
+WRK = '''
+local threads = {}
+function setup(thread) table.insert(threads, thread) end
+function init(args) keys, n, allowed, limited, bare, other = tonumber(args[1]), 0, 0, 0, 0, 0 end
+function request()
+    n = n + 1
+    wrk.headers["X-Test"] = "k" .. n % keys
+    return wrk.format()
+end
+function response(status, headers)
+    local has = {}
+    for name in pairs(headers) do has[name:lower()] = true end
+    if status == 200 then allowed = allowed + 1
+    elseif status == 429 then limited = limited + 1
+    else other = other + 1; last = status end
+    if not has["ratelimit"] or not has["ratelimit-policy"] or (status == 429) ~= (has["retry-after"] or false) then
+        bare = bare + 1
+    end
+end
+function done(summary)
+    local e = summary.errors
+    for _, t in ipairs(threads) do
+        print("RESULT", t:get("allowed"), t:get("limited"), t:get("other"), t:get("bare"),
+              e.connect + e.read + e.write + e.timeout, t:get("last"))
+    end
+end
+'''
+
+
+class Wrk:
+    """Load on a proxy, with the keys k0, k1, … in turn. result() is a dict of counts."""
+
+    NAMES = ('allowed', 'limited', 'other', 'bare', 'broken')
+
+    def __init__(self, front, keys, seconds, connections=32):
+        path = front.write('load.lua', WRK)
+        self.process = subprocess.Popen(['wrk', '-t1', f'-c{connections}', f'-d{seconds}s', '--timeout', '20s', '-s', path,
+                                         f'http://127.0.0.1:{front.port}/x', '--', str(keys)],
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def result(self):
+        text = self.process.communicate(timeout=60)[0]
+        line = next((line for line in text.split('\n') if line.startswith('RESULT')), None)
+        assert line, text
+        words = line.split('\t')[1:]
+        return {**dict(zip(self.NAMES, map(int, words))), 'last': words[5]}

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir behind real proxies: what is let in is counted at the service. The first argument is the program."""
+import collections
+import http.client
+import os
+import signal
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', 'cli')]
+
+import cases  # noqa: E402
+from daemon import Daemon  # noqa: E402
+from proxies import FRONTS, Activated, Wrk, service  # noqa: E402
+
+RULES = '''
+rules:
+  - {name: each, key: "header:x-test", limit: %s}
+admission:
+  trusted: [unix]
+'''
+BY_ADDRESS = '''
+rules:
+  - {name: narrow, match: {method: POST, host: localhost, path: /narrow}, key: ip, limit: 2/d}
+  - {name: named, match: {path: /named}, key: "header:x-test", limit: 2/d, missing: refuse, deny_keys: [mallory]}
+admission:
+  trusted: [unix]
+'''
+KEYS, LIMIT = 5, 100
+EXACTLY = {f'k{n}': LIMIT for n in range(KEYS)}
+
+
+def _ask(front, path='/x', method='GET', connection=None, **fields):
+    """(status, fields in small letters, body)"""
+    at = connection or http.client.HTTPConnection('localhost', front.port, timeout=30)
+    at.request(method, path, headers={name.replace('_', '-'): value for name, value in fields.items()})
+    answer = at.getresponse()
+    text = answer.read().decode()
+    if connection is None:
+        at.close()
+    return answer.status, {name.lower(): value for name, value in answer.getheaders()}, text
+
+
+def _let_in(behind):
+    """How often each key came through."""
+    return dict(collections.Counter(row[5] for row in behind.log()))
+
+
+# ---- limits ----
+
+def limits_behind_proxies_hold_exactly_under_load():
+    for kind in FRONTS:
+        with service() as behind, Daemon(RULES % f'{LIMIT}/d') as daemon, kind(daemon, behind) as front:
+            result = Wrk(front, KEYS, 1).result()
+            assert _let_in(behind) == EXACTLY, (kind.name, _let_in(behind), result)
+            assert result['allowed'] == KEYS * LIMIT and result['limited'] > 0, (kind.name, result)
+            assert result['other'] == result['bare'] == result['broken'] == 0, (kind.name, result)
+
+
+def rates_behind_proxies_hold_under_load():
+    for kind in FRONTS:
+        with service() as behind, Daemon(RULES % '50/s burst=10') as daemon, kind(daemon, behind) as front:
+            start = time.monotonic()
+            Wrk(front, 1, 1).result()
+            most = 10 + 50 * (time.monotonic() - start) + 1
+            assert 15 <= _let_in(behind)['k0'] <= most, (kind.name, _let_in(behind), most)
+
+
+# ---- what clients see ----
+
+def clients_of_proxies_see_limits_and_when_to_come_back():
+    for kind in FRONTS:
+        with service() as behind, Daemon(RULES % '2/d') as daemon, kind(daemon, behind) as front:
+            connection = http.client.HTTPConnection('localhost', front.port, timeout=30)
+            answers = [_ask(front, connection=connection, X_Test='k')]
+            socket_of_first = connection.sock
+            answers += [_ask(front, connection=connection, X_Test='k') for _ in range(3)]
+            assert [status for status, _, _ in answers] == [200, 200, 429, 429], (kind.name, answers)
+            assert connection.sock is socket_of_first is not None, kind.name  # kept alive
+            connection.close()
+            for n, (status, fields, text) in enumerate(answers):
+                assert fields['ratelimit'].startswith(f'"each";r={max(1 - n, 0)}'), (kind.name, fields)
+                assert fields['ratelimit-policy'].startswith('"each";q=2'), (kind.name, fields)
+                assert (status == 200) == (text == 'served')
+                assert ('retry-after' in fields) == (status == 429), (kind.name, fields)
+            assert 40000 < int(answers[2][1]['retry-after']) <= 86401
+
+
+def each_refusal_has_its_status_behind_proxies():  # J9
+    for kind in FRONTS:
+        with service() as behind, Daemon(BY_ADDRESS) as daemon, kind(daemon, behind) as front:
+            assert _ask(front, '/named')[0] == 400, kind.name
+            assert _ask(front, '/named', X_Test='mallory')[0] == 403, kind.name
+            assert [_ask(front, '/named', X_Test='ann')[0] for _ in range(3)] == [200, 200, 429], kind.name
+            assert _ask(front, '/own403')[0] == 403, kind.name  # the service's own answers stay
+            assert _ask(front, '/own500')[0] == 500, kind.name
+            assert len(behind.log()) == 4, kind.name
+
+
+def callers_cannot_say_for_the_proxy_what_they_ask():  # J1
+    for kind in FRONTS:
+        with service() as behind, Daemon(BY_ADDRESS) as daemon, kind(daemon, behind) as front:
+            lies = [{}, {'X_Original_URI': '/free', 'X_Original_Method': 'GET', 'X_Original_Host': 'free.example'},
+                    {'X_Forwarded_Uri': '/free', 'X_Forwarded_Method': 'GET', 'X_Forwarded_Host': 'free.example'},
+                    {'X_Forwarded_For': '192.0.2.1', 'X_Real_IP': '192.0.2.1'}, {'Forwarded': 'for=192.0.2.1'},
+                    {'X_Original_URI': '/free', 'X_Forwarded_Uri': '/free', 'X_HTTP_Method_Override': 'GET'}]
+            statuses = [_ask(front, '/narrow', 'POST', **lie)[0] for lie in lies]
+            assert statuses == 2 * [200] + 4 * [429], (kind.name, statuses)
+            assert len(behind.log()) == 2, kind.name
+
+
+def heads_that_are_too_large_for_weir_are_no_way_around_it():  # J9, J15
+    for kind in FRONTS:
+        with service() as behind, Daemon(RULES % '1/d') as daemon, kind(daemon, behind, is_open=True) as front:
+            assert _ask(front, X_Test='k')[0] == 200
+            for count, size in ((1, 7000), (3, 7000), (4, 7900), (60, 100), (200, 100), (2, 60000)):
+                connection = http.client.HTTPConnection('localhost', front.port, timeout=30)
+                try:
+                    status = _ask(front, connection=connection, X_Test='k', **{f'X_{n}': size * 'a' for n in range(count)})[0]
+                    assert status >= 400, (kind.name, count, size)
+                except (ConnectionError, http.client.HTTPException):
+                    pass  # hung up on
+                connection.close()
+            assert _let_in(behind) == {'k': 1}, kind.name
+
+
+# ---- weir goes, comes back, hangs ----
+
+def reload_under_load_loses_nothing_and_grants_no_more():  # J13
+    for kind in FRONTS:
+        with service() as behind, Daemon(RULES % f'{LIMIT}/d') as daemon, kind(daemon, behind) as front:
+            load = Wrk(front, KEYS, 2)
+            for n in range(8):
+                time.sleep(0.2)
+                daemon.write('rules: 7\n' if n % 2 else RULES % f'{LIMIT}/d' + f'# {n}\n')
+                daemon.process.send_signal(signal.SIGHUP)
+            result = load.result()
+            assert _let_in(behind) == EXACTLY, (kind.name, _let_in(behind), result)
+            assert result['other'] == result['bare'] == result['broken'] == 0, (kind.name, result)
+            daemon.wait_for('not reloaded')
+
+
+def restart_under_load_loses_nothing_and_grants_no_more():  # J13
+    for kind in FRONTS:
+        with service() as behind, Activated(RULES % f'{LIMIT}/d') as daemon, kind(daemon, behind) as front:
+            load = Wrk(front, KEYS, 2)
+            for _ in range(2):
+                time.sleep(0.4)
+                daemon.restart()
+            result = load.result()
+            assert _let_in(behind) == EXACTLY, (kind.name, _let_in(behind), result)
+            assert result['limited'] > 0, (kind.name, result)
+            assert result['other'] == result['bare'] == result['broken'] == 0, (kind.name, result)
+
+
+def _state(daemon):
+    with open(f'/proc/{daemon.process.pid}/stat', encoding='ascii') as file:
+        return file.read().rsplit(') ', 1)[1][0]
+
+
+def _silent(front, daemon, number, expected):
+    """The client has its answer before it loses patience."""
+    daemon.process.send_signal(number)
+    while _state(daemon) not in 'TZ':  # stopped, or dead
+        time.sleep(0.01)
+    start = time.monotonic()
+    status, fields, _ = _ask(front, X_Test='k')
+    assert status == expected, (front.name, number, status, front.lines())
+    assert ('retry-after' in fields) == (status == 503), (front.name, fields)
+    assert time.monotonic() - start < 15, front.name  # of the 30 s that the client waits; the files say 2 s
+
+
+def clients_get_their_answer_when_weir_hangs_or_dies():  # J15
+    for kind in FRONTS:
+        for is_open in (False, True):
+            if is_open and kind.name == 'caddy':
+                continue  # its file has no such line
+            with service() as behind, Daemon(RULES % '50/d') as daemon, kind(daemon, behind, is_open) as front:
+                assert _ask(front, X_Test='k')[0] == 200
+                expected = 200 if is_open else 503
+                _silent(front, daemon, signal.SIGSTOP, expected)
+                daemon.process.send_signal(signal.SIGCONT)
+                answer = _ask(front, X_Test='k')
+                assert answer[0] == 200, (kind.name, answer)
+                _silent(front, daemon, signal.SIGKILL, expected)
+                assert len(behind.log()) == (4 if is_open else 2), kind.name
+
+
+def proxies_go_on_by_themselves_when_weir_is_back():  # J15
+    for kind in FRONTS:
+        with service() as behind, Daemon(RULES % '50/d') as daemon, kind(daemon, behind) as front:
+            assert _ask(front, X_Test='k')[0] == 200
+            _silent(front, daemon, signal.SIGKILL, 503)
+            daemon.stop()
+            daemon.start()
+            end = time.monotonic() + 20
+            while _ask(front, X_Test='k')[0] != 200:
+                assert time.monotonic() < end, kind.name
+                time.sleep(0.1)
+
+
+if __name__ == '__main__':
+    cases.main()
