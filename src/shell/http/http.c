@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "shell/memory/memory.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -99,6 +100,7 @@ int wr_http_new(const struct wr_http_options *options, struct wr_http **ret_serv
     server->allocator = allocator;
     (void)pthread_mutex_init(&server->frost, NULL);
     (void)pthread_cond_init(&server->frost_changed, NULL);
+    (void)sem_init(&server->ended, 0, 0);
     set_limits(server);
     error = open_all(server);
     if (error == 0) {
@@ -131,15 +133,14 @@ static void set_phase(struct wr_http *server, enum wr_http_phase phase)
             wr_http_loop_wake(server->loops[i]);
 }
 
-/* False: it still runs. */
-static bool join(struct wr_http_loop *loop, const struct timespec *until)
+/* All of them, in time. */
+static bool have_ended(struct wr_http *server, const struct timespec *until)
 {
-    if (loop == NULL || !loop->has_thread)
-        return true;
-    int failed = until != NULL ? pthread_clockjoin_np(loop->thread, NULL, CLOCK_MONOTONIC, until)
-                               : pthread_join(loop->thread, NULL);
-    loop->has_thread = failed != 0;
-    return failed == 0;
+    for (uint32_t i = 0; i < server->options.loops; i++)
+        while (server->loops[i]->has_thread && sem_clockwait(&server->ended, CLOCK_MONOTONIC, until) != 0)
+            if (errno != EINTR)
+                return false;
+    return true;
 }
 
 void wr_http_stop(struct wr_http *server, int64_t grace_ns)
@@ -150,13 +151,12 @@ void wr_http_stop(struct wr_http *server, int64_t grace_ns)
     if (before == WR_HTTP_NEW || before == WR_HTTP_ENDED)
         return;
     set_phase(server, grace_ns > 0 && before == WR_HTTP_RUNS ? WR_HTTP_STOPS : WR_HTTP_CUTS);
-    bool is_over = true;
-    for (uint32_t i = 0; i < server->options.loops; i++)
-        is_over &= join(server->loops[i], &until);
-    if (!is_over)
+    if (!have_ended(server, &until))
         set_phase(server, WR_HTTP_CUTS);
     for (uint32_t i = 0; i < server->options.loops; i++) {
-        (void)join(server->loops[i], NULL);
+        if (server->loops[i]->has_thread)
+            (void)pthread_join(server->loops[i]->thread, NULL);
+        server->loops[i]->has_thread = false;
         wr_http_loop_notes(server->loops[i]);
     }
     set_phase(server, WR_HTTP_ENDED);
@@ -174,6 +174,7 @@ void wr_http_free(struct wr_http *server)
         wr_http_place_close(&server->places[i]);
     (void)pthread_mutex_destroy(&server->frost);
     (void)pthread_cond_destroy(&server->frost_changed);
+    (void)sem_destroy(&server->ended);
     wr_give(server->allocator, server, sizeof *server, _Alignof(struct wr_http));
 }
 

@@ -27,6 +27,7 @@
 #include "shell/http/http.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <uv.h>
 
@@ -163,6 +164,7 @@ struct wr_http {
     struct wr_http_place places[WR_HTTP_LISTENS_MAX];
     size_t place_count;
     atomic_int phase; /* enum wr_http_phase */
+    sem_t ended;      /* how many loops have */
     atomic_size_t buffered_bytes;
     int64_t limits_ms[WR_WAIT_COUNT];
     struct wr_http_loop *loops[WR_HTTP_LOOPS_MAX];

@@ -367,6 +367,7 @@ static void *run(void *context)
         (void)uv_poll_start(&loop->alarm, UV_READABLE, on_alarm);
     wr_http_loop_settle(loop); /* those that were adopted */
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
+    (void)sem_post(&loop->server->ended);
     return NULL;
 }
 
