@@ -11,15 +11,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/parse.h"
 #include "cli/kit/output.h"
 #include "cli/kit/sources.h"
 #include "cli/serve/notify.h"
+#include "cli/serve/panel.h"
 #include "shell/serve/serve.h"
 
 #define SECOND UINT64_C(1000000000)
 #define DAY (86400 * SECOND)
 #define TOKEN_MAX 512
+#define PANEL_TRIES 50 /* for the place of a dashboard */
+#define PANEL_PAUSE_US 100000
 #define LISTEN_DEFAULT "127.0.0.1:8480"
 
 enum fields_choice {
@@ -38,7 +42,7 @@ struct settings {
     struct wr_option_list listens, host_names;
     const char *socket_mode, *socket_group;
     int denied_status, fields;
-    const char *token_file, *state, *handover;
+    const char *token_file, *state, *handover, *dashboard;
     int64_t save_every, head_timeout, body_timeout, idle_timeout, send_timeout, acquire_timeout, grace;
     uint64_t loops, connections, waiting;
 };
@@ -54,8 +58,10 @@ static const struct wr_option options[] = {
     {"denied-status", WR_CHOICE(struct settings, denied_status), .choices = status_names,
      .help = "of /check for what is refused: 403 for nginx, 429 for others"},
     {"fields", WR_CHOICE(struct settings, fields), .choices = fields_names, .help = "what /check tells of limits"},
+    {"dashboard", WR_STRING(struct settings, dashboard), .value = "ADDRESS",
+     .help = "show the rules and who asks there, for browsers: 127.0.0.1:8481"},
     {"token-file", WR_STRING(struct settings, token_file), .value = "FILE",
-     .help = "the token that admin calls need; without it there are none"},
+     .help = "the token that admin calls and the dashboard's controls need; without it there are none"},
     {"host-name", WR_LIST(struct settings, host_names), .value = "NAME",
      .help = "a Host that admin calls may have, besides addresses and localhost"},
     {"state", WR_STRING(struct settings, state), .value = "FILE", .help = "keep who is limited over restarts"},
@@ -102,6 +108,7 @@ struct daemon {
     const char *names[WR_OPTION_LIST_MAX + 1];
     char token[TOKEN_MAX + 1];
     struct wr_serve_options options;
+    const char *dashboard;
 };
 
 /* One line. False after a complaint. */
@@ -208,6 +215,7 @@ static bool make_options(const struct settings *settings, struct daemon *daemon)
 {
     struct wr_serve_options *serve = &daemon->options;
     serve->config = settings->sources.file;
+    daemon->dashboard = settings->dashboard;
     serve->denied_status = settings->denied_status == 0 ? 403 : 429;
     serve->fields = fields_of(settings->fields);
     serve->state = settings->state;
@@ -295,8 +303,25 @@ static void say_ready(struct wr_serve *serve)
     wr_notify(text);
 }
 
+/* The daemon can do without. One that has taken over waits until the old one has left the place. */
+static void open_panel(struct wr_serve *serve, const struct daemon *daemon, struct wr_serve_panel **ret_panel)
+{
+    const struct wr_serve_options *told = &daemon->options;
+    const struct wr_serve_panel_options how = {daemon->dashboard, told->config, told->token, told->names};
+    int error = wr_serve_panel_open(serve, &how, ret_panel);
+    for (int i = 0; i < PANEL_TRIES && error == WEIR_E_SYSTEM && wr_serve_has_taken(serve); i++) {
+        (void)usleep(PANEL_PAUSE_US);
+        error = wr_serve_panel_open(serve, &how, ret_panel);
+    }
+    if (error != 0)
+        wr_complain("--dashboard: %s", wr_error_words(error));
+    else if (*ret_panel != NULL)
+        wr_complain("dashboard at %s (port %u)", daemon->dashboard, (unsigned)wr_serve_panel_port(*ret_panel));
+}
+
 static int run(struct daemon *daemon, int64_t grace_ns)
 {
+    struct wr_serve_panel *panel = NULL;
     char why[WR_CONFIG_WHY_BYTES] = "";
     struct wr_serve *serve = NULL;
     sigset_t set;
@@ -313,9 +338,11 @@ static int run(struct daemon *daemon, int64_t grace_ns)
     }
     say_where(serve, daemon);
     say_ready(serve);
+    open_panel(serve, daemon, &panel);
     obey(serve, &set);
     wr_notify("STOPPING=1");
     let_die(&set);
+    wr_serve_panel_close(panel);
     wr_serve_stop(serve, grace_ns);
     wr_serve_free(serve);
     return WR_EXIT_OK;
