@@ -32,8 +32,14 @@ function pathOf(points, x, y) {
   return [text, area];
 }
 
+// As much of the time as there is something of: what has just begun fills its chart, too.
+export function spanOf(points, most) {
+  const there = points.length ? points[points.length - 1][0] - points[0][0] : 0;
+  return [60e3, 120e3, 300e3].find(span => span >= there && span < most) || most;
+}
+
 // series: [{ label, css, area, format }]; update(rows) with rows [[at_ms, [value, …]], …], the oldest first.
-export function timeline({ title, series, spanMs = 300e3, height = 168, format, axis = plain, least = 0 }) {
+export function timeline({ title, series, mostMs = 300e3, height = 168, format, axis = plain, least = 0 }) {
   const svg = s('svg', { role: 'img', tabindex: 0, height });
   const grid = s('g', { class: 'grid' }), marks = s('g', { class: 'marks' });
   const lines = series.map(each => ({
@@ -48,7 +54,7 @@ export function timeline({ title, series, spanMs = 300e3, height = 168, format, 
     h('span', { class: each.css }, each.label ? [h('i', { class: each.dashed ? 'dashed' : null, 'aria-hidden': 'true' }), each.label + ' '] : null,
       lines[i].value)), when);
   const element = h('figure', { class: 'chart' }, h('figcaption', {}, h('span', { class: 'title' }, title), legend), svg);
-  let rows = [], at = null, frame = 0;
+  let rows = [], at = null, frame = 0, spanMs = mostMs;
 
   function draw() {
     frame = 0;
@@ -121,15 +127,16 @@ export function timeline({ title, series, spanMs = 300e3, height = 168, format, 
     later();
   });
   new ResizeObserver(later).observe(svg);
-  return { element, update(next) { rows = next; later(); } };
+  return { element, update(next) { rows = next; spanMs = spanOf(rows, mostMs); later(); } };
 }
 
 // A line without axes, for a tile.
 export function trace(css) {
   const area = s('path', { class: `area ${css}` }), line = s('path', { class: `line ${css}` });
   const element = s('svg', { class: 'trace', viewBox: '0 0 120 28', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, area, line);
-  return { element, update(points, spanMs) {
+  return { element, update(points, mostMs) {
     if (points.length < 2) return;
+    const spanMs = spanOf(points, mostMs);
     const end = points[points.length - 1][0];
     const top = Math.max(...points.map(point => point[1] ?? 0)) * 1.1 || 1;
     const [path, below] = pathOf(points, t => 120 * (1 - (end - t) / spanMs), v => 27 - 25 * v / top);

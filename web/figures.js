@@ -14,7 +14,7 @@ export function count(n) {
   if (!known(n)) return NONE;
   if (n < 1e6) return grouped(String(Math.round(n)));
   const [size, unit] = n < 1e9 ? [1e6, 'M'] : n < 1e12 ? [1e9, 'G'] : [1e12, 'T'];
-  return (n / size).toPrecision(4) + THIN + unit;
+  return parseFloat((n / size).toPrecision(4)) + THIN + unit;
 }
 
 // Three digits that mean something.

@@ -60,10 +60,10 @@ export function host(app, key) {
   const steer = controls(app, key, () => is || {});
   const state = h('span', { class: 'badge' }), until = h('p', { class: 'until' });
   const facts = FACTS.map(([label]) => h('dd', { 'aria-label': label }));
-  const pace = timeline({ title: 'Pace against limit (requests a second)', format: rate, height: 190, least: 0.2, spanMs: 600e3, series: [
+  const pace = timeline({ title: 'Pace against limit (requests a second)', format: rate, height: 190, least: 0.2, mostMs: 600e3, series: [
     { label: 'asked', css: 'flow', area: true }, { label: 'limit', css: 'hold', dashed: true, format: limit }] });
-  const latency = timeline({ title: 'Latency', format: duration, axis: duration, height: 130, least: 10, spanMs: 600e3, series: [{ label: 'mean', css: 'calm', area: true }] });
-  const flights = timeline({ title: 'In flight', format: count, height: 130, least: 2, spanMs: 600e3, series: [
+  const latency = timeline({ title: 'Latency', format: duration, axis: duration, height: 130, least: 10, mostMs: 600e3, series: [{ label: 'mean', css: 'calm', area: true }] });
+  const flights = timeline({ title: 'In flight', format: count, height: 130, least: 2, mostMs: 600e3, series: [
     { label: 'in flight', css: 'flow', area: true }, { label: 'most', css: 'hold', dashed: true }] });
   const bounds = h('tbody'), feed = events({ most: 30, withHost: false });
   const minute = bars(Array(12).fill(0), 5);

@@ -135,7 +135,7 @@ function serveParts() {
 export function overview(app) {
   const kind = KINDS[app.hello && app.hello.kind] || KINDS.crawl;
   const tiles = kind.tiles.map(tile);
-  const charts = kind.charts.map(chart => ({ series: chart.series, ...timeline({ ...chart, spanMs: SPAN_MS }) }));
+  const charts = kind.charts.map(chart => ({ series: chart.series, ...timeline({ ...chart, mostMs: SPAN_MS }) }));
   const parts = app.hello ? app.hello.kind === 'serve' ? serveParts() : crawlParts() : null;
   const element = h('div', { class: 'overview' }, h('h1', { class: 'unseen' }, 'Overview'), h('div', { class: 'tiles' }, tiles.map(each => each.element)),
     h('div', { class: 'charts' }, charts.map(each => h('section', { class: 'card' }, each.element))), parts && parts.element);
