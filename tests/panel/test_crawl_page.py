@@ -12,6 +12,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -105,6 +106,7 @@ class Crawl:
         self.web.process.terminate()
         self.web.process.wait()
         self.web.process.stdout.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @functools.lru_cache(None)
