@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """weir crawl --recrawl of a site on a real nginx, judged by nginx's log. The first argument is the program."""
 import collections
+import gzip
 import json
 import os
 import signal
@@ -113,6 +114,24 @@ def pages_that_have_not_changed_cost_a_304_each():
         for path, line in again.items():
             same = ('depth', 'referrer', 'digest')
             assert [line[key] for key in same] == [first[path][key] for key in same], (line, first[path])
+
+
+def archive_of_the_first_job_goes_on_in_a_file_of_the_next_number():
+    with Site() as site:
+        archive = f'{site.folder}/mine'
+        site.crawl('first', '--allow-private', '--pace', 'unlimited', '--warc', archive, site.nginx.url + '/0.html')
+        size = os.path.getsize(f'{archive}-00000.warc.gz')
+        run, again = site.crawl('again', '--recrawl')
+        assert run.returncode == 0 and _verdicts(again) == {'unchanged': PAGES}, run
+        assert os.path.getsize(f'{archive}-00000.warc.gz') == size
+        with gzip.open(f'{archive}-00001.warc.gz') as file:
+            assert file.read().count(b'WARC-Type: revisit') == PAGES
+        run = weir(*site.words('--recrawl', '--out', f'{site.folder}/more', '--warc', archive))
+        assert run.returncode == 2 and 'is there already' in run.stderr, run  # a name that is given now is a new archive
+        run = weir(*site.words('--recrawl', '--out', f'{site.folder}/first'))
+        assert run.returncode == 2 and 'first is there already' in run.stderr, run
+        run = weir(*site.words('--recrawl', '--resume'))
+        assert run.returncode == 2 and 'give one of them' in run.stderr, run
 
 
 def new_changed_and_gone_pages_are_listed():

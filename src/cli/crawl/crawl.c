@@ -44,6 +44,7 @@ struct crawl {
     struct wr_crawl_listen *listen; /* where it is watched; NULL: nowhere */
     struct wr_engine_job job;       /* that is gone on with; id 0: a new one */
     int64_t earlier;                /* that a new one visits again; 0: none */
+    bool adds_to_archive;
     struct wr_scope *scope;
     struct wr_crawl_texts texts;
     struct wr_engine_options options;
@@ -95,21 +96,6 @@ static bool parse_more(struct crawl *crawl, int count, char **words, int *ret_st
     *ret_status = WR_EXIT_USAGE;
     return wr_options_read(&wr_crawl_usage, &count, words, &crawl->settings) &&
            add_seeds(crawl, count, words, ret_status);
-}
-
-static bool check_settings(const struct wr_crawl_settings *settings)
-{
-    if (settings->job > 0 && !settings->resume && !settings->recrawl)
-        wr_complain("--job says which job to go on with, or to visit again: give --resume or --recrawl, too");
-    else if ((settings->due || settings->diff != NULL) && !settings->resume && !settings->recrawl)
-        wr_complain("%s compares with an earlier job: give --recrawl, too", settings->due ? "--due" : "--diff");
-    else if (settings->offline && !settings->dry_run)
-        wr_complain("--offline says what --dry-run may not do: give that, too");
-    else if (settings->dry_run && settings->recrawl && !settings->resume)
-        wr_complain("--dry-run cannot tell what --recrawl would ask for; leave one of them out");
-    else
-        return wr_crawl_files_fit(settings);
-    return false;
 }
 
 /* ---- going on with a job ---- */
@@ -278,7 +264,7 @@ static int start(struct crawl *crawl)
     options->earlier_job = crawl->earlier;
     options->has_seeds = crawl->seeds.has_earlier || crawl->seeds.given_count > 0 || crawl->seeds.file != NULL;
     options->settings = wr_buf_from(&words, 0); /* of a new job; one that is gone on with has its own */
-    options->appends = crawl->settings.append;
+    options->appends = crawl->settings.append || crawl->adds_to_archive; /* use_state has looked at the lines' file */
     options->in_scope = in_scope;
     options->on_seed = on_seed;
     options->scope_context = crawl;
@@ -479,7 +465,7 @@ static int find_old(struct crawl *crawl)
     int status = open_state(crawl);
     if (status != WR_EXIT_OK || !find_job(crawl, &status) || !merge_words(crawl, &status))
         return status;
-    return check_settings(&crawl->settings) ? WR_EXIT_OK : WR_EXIT_USAGE;
+    return wr_crawl_settings_fit(&crawl->settings) ? WR_EXIT_OK : WR_EXIT_USAGE;
 }
 
 /* The words of the earlier job, and what is given now. False after a complaint. */
@@ -523,9 +509,10 @@ static int find_earlier(struct crawl *crawl)
         return error == WEIR_E_ABSENT ? WR_EXIT_USAGE : WR_EXIT_FAILED;
     status = WR_EXIT_USAGE;
     crawl->earlier = earlier.id;
+    crawl->adds_to_archive = settings->warc == NULL; /* that of the earlier job, if it has one */
     if (!join_words(crawl, &earlier, &status))
         return status;
-    return check_settings(&crawl->settings) ? WR_EXIT_OK : WR_EXIT_USAGE;
+    return wr_crawl_settings_fit(&crawl->settings) ? WR_EXIT_OK : WR_EXIT_USAGE;
 }
 
 /* A state file that is there is opened early: it may be in use, or none of ours. */
@@ -548,7 +535,11 @@ static int use_state(struct crawl *crawl)
 /* Finds all mistakes before anything is made. */
 static int prepare(struct crawl *crawl)
 {
-    if (!check_settings(&crawl->settings))
+    if (crawl->settings.resume && crawl->settings.recrawl) {
+        wr_complain("--resume goes on with a job, --recrawl begins a new one with its pages: give one of them");
+        return WR_EXIT_USAGE;
+    }
+    if (!wr_crawl_settings_fit(&crawl->settings))
         return WR_EXIT_USAGE;
     int status = crawl->settings.resume ? find_old(crawl) : crawl->settings.recrawl ? find_earlier(crawl) : WR_EXIT_OK;
     if (status != WR_EXIT_OK)

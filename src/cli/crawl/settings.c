@@ -14,6 +14,7 @@
 
 #include "base/ascii.h"
 #include "base/parse.h"
+#include "cli/crawl/files.h"
 #include "cli/crawl/screen.h"
 #include "cli/kit/output.h"
 #include "core/pace/options.h"
@@ -331,5 +332,20 @@ bool wr_crawl_scope_make(const struct wr_crawl_settings *settings, struct wr_sco
         return true;
     }
     wr_scope_free(scope);
+    return false;
+}
+
+bool wr_crawl_settings_fit(const struct wr_crawl_settings *settings)
+{
+    if (settings->job > 0 && !settings->resume && !settings->recrawl)
+        wr_complain("--job says which job to go on with, or to visit again: give --resume or --recrawl, too");
+    else if ((settings->due || settings->diff != NULL) && !settings->resume && !settings->recrawl)
+        wr_complain("%s compares with an earlier job: give --recrawl, too", settings->due ? "--due" : "--diff");
+    else if (settings->offline && !settings->dry_run)
+        wr_complain("--offline says what --dry-run may not do: give that, too");
+    else if (settings->dry_run && settings->recrawl && !settings->resume)
+        wr_complain("--dry-run cannot tell what --recrawl would ask for; leave one of them out");
+    else
+        return wr_crawl_files_fit(settings);
     return false;
 }

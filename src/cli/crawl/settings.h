@@ -49,6 +49,9 @@ extern const struct wr_usage wr_crawl_usage;
 /* The defaults, some of which the environment has. False after a complaint. */
 bool wr_crawl_settings_init(struct wr_crawl_settings *ret_settings);
 
+/* Whether they go together. False after a complaint. */
+bool wr_crawl_settings_fit(const struct wr_crawl_settings *settings);
+
 /* What belongs to the engine's options and must stay as long as they are used. */
 struct wr_crawl_texts {
     char agent[WR_CRAWL_AGENT_MAX + 1];

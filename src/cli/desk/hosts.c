@@ -102,7 +102,7 @@ static const struct wr_usage list_usage = {
     .who = "weir hosts list",
     .about = "Lists hosts: of a crawl that runs those that it has in mind, with what holds each of\n"
              "them, for how long, and how fast it is asked; else those of the state file, with what\n"
-             "was learned of them.",
+             "was learned of them.\n",
     .options = list_options,
     .count = sizeof list_options / sizeof list_options[0],
 };
@@ -164,21 +164,15 @@ static const struct wr_option plain_options[] = {WR_SOURCE_OPTIONS(struct settin
 #define PLAIN .operands = "HOST", .operands_min = 1, .operands_max = 1, .options = plain_options, .count = 2
 
 static const struct wr_usage show_usage = {
-    .who = "weir hosts show", .about = "Tells what is known of one host.", PLAIN};
-
-static int run_plain(const struct wr_usage *usage, const char *what, void (*show)(const json_t *answer), int argc,
-                     char **argv)
-{
-    struct settings settings = defaults;
-    int status;
-    if (!wr_options_parse(usage, &argc, argv, &settings, &status))
-        return status;
-    return wr_source_run(&settings.source, json_pack("{s:s, s:s}", "ask", what, "host", argv[0]), show);
-}
+    .who = "weir hosts show", .about = "Tells what is known of one host.\n", PLAIN};
 
 static int run_show(int argc, char **argv)
 {
-    return run_plain(&show_usage, "host", show_host, argc, argv);
+    struct settings settings = defaults;
+    int status;
+    if (!wr_options_parse(&show_usage, &argc, argv, &settings, &status))
+        return status;
+    return wr_source_run(&settings.source, json_pack("{s:s, s:s}", "ask", "host", "host", argv[0]), show_host);
 }
 
 /* ---- steering ---- */
@@ -186,35 +180,109 @@ static int run_show(int argc, char **argv)
 static const struct wr_usage pause_usage = {
     .who = "weir hosts pause",
     .about = "Starts no more requests to a host: at once, if a crawl runs, and in later ones, until\n"
-             "\"weir hosts resume\". What is in flight ends.",
+             "\"weir hosts resume\". What is in flight ends.\n",
     PLAIN};
 static const struct wr_usage resume_usage = {
-    .who = "weir hosts resume", .about = "Lets requests to a host start again.", PLAIN};
+    .who = "weir hosts resume", .about = "Lets requests to a host start again.\n", PLAIN};
 static const struct wr_usage forget_usage = {
     .who = "weir hosts forget",
     .about = "Forgets what was learned of a host: its pace begins anew. What its server said,\n"
-             "Crawl-delay and Retry-After, stays.",
+             "Crawl-delay and Retry-After, stays.\n",
     PLAIN};
 
-static void show_done(const json_t *answer)
+/* What has become of it, in words. */
+static void show_done(const json_t *answer, const char *what)
 {
     bool is_later = json_object_get(answer, "live") != NULL && !wr_json_is(answer, "live");
-    wr_print("%s: done%s\n", wr_json_text(answer, "host"), is_later ? ", for the next crawl" : "");
+    wr_print("%s: %s%s\n", wr_json_text(answer, "host"), what, is_later ? ", for the next crawl" : "");
+}
+
+static void show_paused(const json_t *answer)
+{
+    show_done(answer, "paused");
+}
+
+static void show_resumed(const json_t *answer)
+{
+    show_done(answer, "not paused");
+}
+
+static void show_forgotten(const json_t *answer)
+{
+    show_done(answer, "forgotten");
+}
+
+static void show_set(const json_t *answer)
+{
+    char interval[64], text[96];
+    (void)wr_show_ms(answer, "set_interval_ms", interval, sizeof interval);
+    (void)snprintf(text, sizeof text, "at least %s between two starts", interval);
+    show_done(answer, wr_json_number(answer, "set_interval_ms") > 0 ? text : "paced like all hosts");
+}
+
+/* It may come yet; but mostly it is a name without its port, or a wrong one. */
+static void doubt(struct wr_answerer *source, const char *host)
+{
+    json_t *answer = wr_source_ask(source, json_pack("{s:s, s:s, s:s, s:I}", "ask", "hosts", "sort", "name", "filter",
+                                                     host, "most", (json_int_t)8));
+    const json_t *other = NULL;
+    size_t i;
+    json_array_foreach(json_object_get(answer, "hosts"), i, other)
+    {
+        if (strcmp(wr_json_text(other, "host"), host) != 0)
+            break;
+    }
+    if (i < json_array_size(json_object_get(answer, "hosts")))
+        wr_complain("%s is not known so far; did you mean %s?", host, wr_json_text(other, "host"));
+    else if (answer != NULL)
+        wr_complain("%s is not known so far; \"weir hosts list\" shows those that are", host);
+    json_decref(answer);
+}
+
+static int steer(const struct wr_source_flags *flags, json_t *request, void (*show)(const json_t *answer))
+{
+    struct wr_answerer source;
+    int status = wr_source_open(&source, flags->state);
+    if (status != WR_EXIT_OK) {
+        json_decref(request);
+        return status;
+    }
+    json_t *answer = wr_source_ask(&source, request);
+    if (answer != NULL && flags->json)
+        wr_print("%s\n", source.answer.bytes);
+    else if (answer != NULL)
+        show(answer);
+    if (answer != NULL && json_is_false(json_object_get(answer, "known")))
+        doubt(&source, wr_json_text(answer, "host"));
+    status = answer != NULL ? WR_EXIT_OK : WR_EXIT_FAILED;
+    json_decref(answer);
+    wr_source_close(&source);
+    return status;
+}
+
+static int run_steer(const struct wr_usage *usage, const char *what, void (*show)(const json_t *answer), int argc,
+                     char **argv)
+{
+    struct settings settings = defaults;
+    int status;
+    if (!wr_options_parse(usage, &argc, argv, &settings, &status))
+        return status;
+    return steer(&settings.source, json_pack("{s:s, s:s}", "ask", what, "host", argv[0]), show);
 }
 
 static int run_pause(int argc, char **argv)
 {
-    return run_plain(&pause_usage, "pause", show_done, argc, argv);
+    return run_steer(&pause_usage, "pause", show_paused, argc, argv);
 }
 
 static int run_resume(int argc, char **argv)
 {
-    return run_plain(&resume_usage, "resume", show_done, argc, argv);
+    return run_steer(&resume_usage, "resume", show_resumed, argc, argv);
 }
 
 static int run_forget(int argc, char **argv)
 {
-    return run_plain(&forget_usage, "forget", show_done, argc, argv);
+    return run_steer(&forget_usage, "forget", show_forgotten, argc, argv);
 }
 
 static const struct wr_option set_options[] = {
@@ -232,7 +300,7 @@ static const struct wr_usage set_usage = {
     .operands_max = 1,
     .about = "Sets the pace of one host, in place of the crawl's own --interval and --max-rate: from\n"
              "the next start on, if a crawl runs, and in later ones. Never faster than its server\n"
-             "says (Crawl-delay, Retry-After), nor than what was learned of it.",
+             "says (Crawl-delay, Retry-After), nor than what was learned of it.\n",
     .options = set_options,
     .count = sizeof set_options / sizeof set_options[0],
 };
@@ -270,7 +338,7 @@ static int run_set(int argc, char **argv)
     if (!interval_of(&settings, &us))
         return WR_EXIT_USAGE;
     json_t *request = json_pack("{s:s, s:s, s:I}", "ask", "set", "host", argv[0], "interval_us", us);
-    return wr_source_run(&settings.source, request, show_done);
+    return steer(&settings.source, request, show_set);
 }
 
 /* ---- the command ---- */

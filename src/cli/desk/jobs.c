@@ -65,7 +65,7 @@ static void show_list(const json_t *answer)
 }
 
 static const struct wr_usage list_usage = {.who = "weir jobs list",
-                                           .about = "Lists the crawls of a state file, the oldest first.",
+                                           .about = "Lists the crawls of a state file, the oldest first.\n",
                                            .options = options,
                                            .count = 2};
 
@@ -105,7 +105,7 @@ static void show_job(const json_t *answer)
     }
 }
 
-static const struct wr_usage show_usage = {.who = "weir jobs show", .about = "Tells of one crawl.", ONE_JOB};
+static const struct wr_usage show_usage = {.who = "weir jobs show", .about = "Tells of one crawl.\n", ONE_JOB};
 
 static int run_with_job(const struct wr_usage *usage, const char *what, void (*show)(const json_t *answer), int argc,
                         char **argv)
@@ -135,7 +135,7 @@ static void show_cancelled(const json_t *answer)
 static const struct wr_usage cancel_usage = {
     .who = "weir jobs cancel",
     .about = "Ends a crawl for good: what is in flight ends, the rest stays undone, and it cannot\n"
-             "be resumed.",
+             "be resumed.\n",
     ONE_JOB};
 
 static int run_cancel(int argc, char **argv)
@@ -145,8 +145,10 @@ static int run_cancel(int argc, char **argv)
 
 /* ---- export ---- */
 
-static const struct wr_usage export_usage = {
-    .who = "weir jobs export", .about = "Writes the URLs of a crawl, each with its state, as lines of JSON.", ONE_JOB};
+static const struct wr_usage export_usage = {.who = "weir jobs export",
+                                             .about =
+                                                 "Writes the URLs of a crawl, each with its state, as lines of JSON.\n",
+                                             ONE_JOB};
 
 /* One page of them. False: that was the last, or it failed. */
 static bool export_page(struct wr_answerer *source, json_int_t job, json_int_t *after, int *status)
@@ -195,7 +197,7 @@ static const struct wr_usage resume_usage = {
     .operands_min = 1,
     .operands_max = 1,
     .about = "Goes on with a crawl: the same as \"weir crawl --resume --job N\", and takes the\n"
-             "options of weir crawl."};
+             "options of weir crawl.\n"};
 
 static int run_resume(int argc, char **argv)
 {

@@ -27,7 +27,7 @@ static const struct wr_usage usage = {
     .operands_max = 1,
     .about = "Tells what becomes of a URL in a crawl: whether it is known, and how it ended; or its\n"
              "place in the queue of its host, all that bounds the host's next request, where each\n"
-             "bound comes from and until when it holds, and when the URL's turn is expected.",
+             "bound comes from and until when it holds, and when the URL's turn is expected.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };

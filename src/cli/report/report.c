@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/parse.h"
@@ -14,6 +15,7 @@
 #include "cli/report/html.h"
 #include "cli/report/keep.h"
 #include "cli/report/text.h"
+#include "shell/desk/desk.h"
 
 struct settings {
     const char *state, *html;
@@ -31,15 +33,15 @@ static const struct wr_option options[] = {
 
 static const struct wr_usage usage = {
     .who = "weir report",
-    .operands = "[JOB]",
+    .operands = "[STATE] [JOB]",
     .operands_min = 0,
-    .operands_max = 1,
+    .operands_max = 2,
     .about = "Tells again what a run of a crawl came to, out of its state file: of the run that\n"
-             "ended last, or of the job JOB.\n"
+             "ended last, or of the job JOB, which is a number.\n"
              "\n"
              "  weir report                       of weir.db\n"
              "  weir report --html report.html    one page, to be looked at or passed on\n"
-             "  weir report --state a.db --run 1 3\n"
+             "  weir report night.db --run 1 3    of another file: the first run of job 3\n"
              "\n"
              "The status is 0 if there is such a report, 1 if there is none or it cannot be read\n"
              "or written, and 2 if the request makes no sense.\n",
@@ -105,15 +107,39 @@ static int show(const struct settings *settings, const struct wr_report_found *f
     return well ? WR_EXIT_OK : WR_EXIT_FAILED;
 }
 
-static bool parse_job(const char *text, int64_t *ret_job)
+/* A number is a job, and anything else a state file. */
+static bool take_words(struct settings *settings, int count, char **words, int64_t *ret_job)
 {
-    uint64_t job;
-    if (wr_parse_u64(text, strlen(text), 1, INT64_MAX, &job) != 0) {
-        wr_complain("\"%s\" is no job: give its number, as in \"weir report 1\"; --state FILE names the file", text);
-        return false;
+    const char *state = NULL;
+    *ret_job = 0;
+    for (int i = 0; i < count; i++) {
+        uint64_t number;
+        bool is_job = wr_parse_u64(words[i], strlen(words[i]), 1, INT64_MAX, &number) == 0;
+        if (is_job ? *ret_job != 0 : state != NULL) {
+            wr_complain(
+                "\"%s\" is one too many: give a state file, and the number of a job, as in \"weir report %s 1\"",
+                words[i], WR_STATE_FILE);
+            return false;
+        }
+        if (is_job)
+            *ret_job = (int64_t)number;
+        else
+            settings->state = state = words[i];
     }
-    *ret_job = (int64_t)job;
     return true;
+}
+
+/* Whoever asks while it crawls wants to know how it goes. */
+static void complain_unread(const struct settings *settings, int error)
+{
+    char why[256];
+    int fd;
+    (void)snprintf(why, sizeof why, "%s", wr_error_words(error));
+    bool is_live = wr_desk_connect(settings->state, &fd) == 0;
+    if (is_live)
+        (void)close(fd);
+    wr_complain("--state: %s%s", why,
+                is_live ? "; meanwhile \"weir jobs list\" and \"weir hosts list\" tell how it goes" : "");
 }
 
 int wr_report_run(int argc, char **argv)
@@ -123,7 +149,7 @@ int wr_report_run(int argc, char **argv)
     int status;
     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
         return status;
-    if (argc > 0 && !parse_job(argv[0], &found.job))
+    if (!take_words(&settings, argc, argv, &found.job))
         return WR_EXIT_USAGE;
     if (settings.json && settings.html != NULL) {
         wr_complain("--json and --html: give one of them");
@@ -140,7 +166,7 @@ int wr_report_run(int argc, char **argv)
     if (error == WEIR_E_ABSENT)
         complain_absent(&settings, job);
     else if (error != 0)
-        wr_complain("--state: %s", wr_error_words(error));
+        complain_unread(&settings, error);
     status = error == 0 ? show(&settings, &found) : WR_EXIT_FAILED;
     free(found.text);
     return status;

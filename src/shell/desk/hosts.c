@@ -56,17 +56,21 @@ void wr_append_look_host(struct wr_buf *buf, const struct wr_look_host *host)
     wr_buf_append_string(buf, "}");
 }
 
-/* What was learned of it, and is where the next crawl begins. */
+static double rate_within(double rate, int64_t interval_ns)
+{
+    return interval_ns > 0 ? fmin(rate, (double)WEIR_SECOND / (double)interval_ns) : rate;
+}
+
+/* What was learned of it, said by its server or set, and is where the next crawl begins. */
 void wr_append_stored_host(struct wr_buf *buf, const struct wr_store_host *host)
 {
     const weir_pace_memory *memory = &host->memory;
     int64_t wall_now = weir_wall_now();
-    double rate = memory->rate;
-    if (!(rate > 0) && memory->delay_ns > 0)
-        rate = (double)WEIR_SECOND / (double)memory->delay_ns;
+    double rate = memory->rate > 0 ? memory->rate : rate_within((double)INFINITY, memory->delay_ns);
+    rate = rate_within(rate_within(rate, memory->robots_delay_ns), host->set_interval_ns);
     wr_append_json_text(buf, "{\"host\":", host->key);
     wr_append_json_word(buf, ",\"state\":", host->is_paused ? "paused" : "stored");
-    wr_append_json_rate(buf, ",\"allowed_rate\":", rate > 0 ? rate : (double)INFINITY);
+    wr_append_json_rate(buf, ",\"allowed_rate\":", rate);
     if (memory->cap > 0)
         wr_append_json_count(buf, ",\"cap\":", memory->cap);
     else
@@ -283,14 +287,33 @@ static int post(struct wr_desk_ask *ask, struct wr_store_setting setting)
     return wr_store_post_now(ask->source->store, &change, 1);
 }
 
+static void on_known(void *context, const struct wr_store_row *row)
+{
+    *(bool *)context |= row->host.memory.saved_wall_at > 0;
+}
+
+/* The host that is steered, and whether there is one of this name so far: it may be a slip of the pen. */
+static void tell_steered(struct wr_desk_ask *ask, const char *key)
+{
+    struct wr_engine *engine = ask->source->engine;
+    struct wr_look_host host;
+    bool is_known = engine != NULL && wr_engine_look_host(engine, wr_span_of(key), &host) == 0;
+    const struct wr_store_query query = {
+        .what = WR_STORE_ONE_HOST, .key = wr_span_of(key), .is_hasty = true, .row = on_known, .context = &is_known};
+    if (!is_known && wr_store_read(ask->source->store, &query) != 0)
+        is_known = true; /* nobody can tell */
+    wr_append_json_word(ask->answer, ",\"host\":", key);
+    wr_append_json_bool(ask->answer, ",\"live\":", engine != NULL);
+    wr_append_json_bool(ask->answer, ",\"known\":", is_known);
+}
+
 static int pause_host(struct wr_desk_ask *ask, bool pauses)
 {
     char key[WEIR_PACE_KEY_MAX + 1];
     int error = wr_ask_key(ask, key);
     if (error != 0)
         return error;
-    wr_append_json_word(ask->answer, ",\"host\":", key);
-    wr_append_json_bool(ask->answer, ",\"live\":", ask->source->engine != NULL);
+    tell_steered(ask, key);
     if (ask->source->engine != NULL)
         return wr_engine_pause(ask->source->engine, wr_span_of(key), pauses);
     return post(ask, (struct wr_store_setting){.key = wr_span_of(key), .has_paused = true, .is_paused = pauses});
@@ -315,8 +338,8 @@ int wr_ask_set(struct wr_desk_ask *ask)
         return error;
     if (us < 0 || us > most_us)
         return wr_invalid("no interval, or one that is too long; use 0 to 30 days");
-    wr_append_json_word(ask->answer, ",\"host\":", key);
-    wr_append_json_bool(ask->answer, ",\"live\":", ask->source->engine != NULL);
+    tell_steered(ask, key);
+    wr_append_json_ms(ask->answer, ",\"set_interval_ms\":", us * WEIR_MICROSECOND);
     if (ask->source->engine != NULL)
         return wr_engine_set_pace(ask->source->engine, wr_span_of(key), us * WEIR_MICROSECOND);
     return post(ask, (struct wr_store_setting){

@@ -237,6 +237,50 @@ def what_is_set_without_a_crawl_is_obeyed_by_the_next_one():
             assert _told(folder, 'hosts', 'show', _key(nginx))['host']['set_interval_ms'] == 500
 
 
+def one_connection_may_ask_again_and_again():
+    with _large() as nginx, Folder() as folder, Running(folder, nginx, '--interval', '300ms') as crawl:
+        with socket.socket(socket.AF_UNIX) as line, line.makefile('rb') as answers:
+            line.connect(os.path.relpath(folder.path('weir.db.sock')))
+            for _ in range(3):
+                for ask in ('hosts', 'jobs'):
+                    line.sendall(json.dumps({'ask': ask}).encode() + b'\n')
+                    assert json.loads(answers.readline())['ok'] is True
+        assert _weir(folder, 'jobs', 'export', '1').stdout.count('\n') > MANY  # in many pages
+        assert crawl.process.poll() is None
+
+
+def who_steers_a_host_that_is_not_there_is_told_so():
+    with _large() as nginx, Folder() as folder:
+        name, key = _key(nginx).partition(':')[0], _key(nginx)
+        with Running(folder, nginx, '--interval', '300ms') as crawl:
+            run = _weir(folder, 'hosts', 'pause', name)
+            assert run.stdout == f'{name}: paused\n', run
+            assert run.stderr == f'weir hosts pause: {name} is not known so far; did you mean {key}?\n', run
+            assert _told(folder, 'hosts', 'pause', 'other.example')['known'] is False
+            assert '"weir hosts list" shows those that are' in _weir(folder, 'hosts', 'pause', 'other.example').stderr
+            run = _weir(folder, 'hosts', 'set', key, '--interval', '2')
+            assert (run.stdout, run.stderr) == (f'{key}: at least 2.0 s between two starts\n', ''), run
+            assert _weir(folder, 'hosts', 'set', key, '--default').stdout == f'{key}: paced like all hosts\n'
+            assert _weir(folder, 'hosts', 'pause', key).stdout == f'{key}: paused\n'
+            assert _weir(folder, 'hosts', 'resume', key).stdout == f'{key}: not paused\n'
+            interrupt(crawl.process)
+        run = _weir(folder, 'hosts', 'resume', name)
+        assert run.stdout == f'{name}: not paused, for the next crawl\n', run
+        assert f'did you mean {key}?' in run.stderr, run
+        assert _weir(folder, 'hosts', 'forget', key).stdout == f'{key}: forgotten\n'
+
+
+def limit_without_a_crawl_heeds_what_the_server_said_and_what_was_set():
+    with _large(**{'robots.txt': 'User-agent: *\nCrawl-delay: 0.5\n'}) as nginx, Folder() as folder:
+        with Running(folder, nginx) as crawl:
+            _until(lambda: len(_arrivals(nginx)) >= 3)
+            interrupt(crawl.process)
+        host, = _told(folder, 'hosts', 'list')['hosts']
+        assert host['allowed_rate'] <= 2, host
+        _weir(folder, 'hosts', 'set', _key(nginx), '--interval', '4s')
+        assert _told(folder, 'hosts', 'show', _key(nginx))['host']['allowed_rate'] == 0.25
+
+
 def jobs_are_shown_exported_cancelled_and_resumed():
     with site() as nginx, Folder() as folder:
         with Running(folder, nginx, '--interval', '500ms') as crawl:

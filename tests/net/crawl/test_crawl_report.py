@@ -66,6 +66,7 @@ def while_a_crawl_has_the_state_file_it_is_named():
         folder.await_lines(1)
         run = _report(folder)
         assert run.returncode == 1 and str(process.pid) in run.stderr and run.stderr.count('\n') == 1, run
+        assert '"weir jobs list"' in run.stderr, run
         interrupt(process)
 
 
