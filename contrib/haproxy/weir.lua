@@ -12,6 +12,8 @@
 
 local TIMEOUT_MS = 500 -- of one try; HAProxy's client makes four, so that a client waits 2 s at most
 local TRIES_MAX = 5
+-- More, and HAProxy's client (2.6.12) crashes at 100: such requests are refused with 400.
+local FIELDS_MAX = 64
 
 -- Of what the client sent, these are not for weir: those that we say ourselves, and those of the connection.
 local ours = {
@@ -21,16 +23,21 @@ local ours = {
     ["transfer-encoding"] = true, ["te"] = true, ["trailer"] = true, ["upgrade"] = true, ["expect"] = true,
 }
 
+-- nil: there are too many
 local function question(txn)
-    local headers = {}
+    local headers, count = {}, 0
     for name, values in pairs(txn.http:req_get_headers()) do
         if not ours[name] then
             local list = {}
             for i = 0, #values do
                 list[#list + 1] = values[i]
             end
+            count = count + #list
             headers[name] = list
         end
+    end
+    if count > FIELDS_MAX then
+        return nil
     end
     local host = txn.sf:req_hdr("host")
     headers["host"] = { "weir" }
@@ -64,6 +71,10 @@ end
 
 core.register_action("weir", { "http-req" }, function(txn, address)
     local headers = question(txn)
+    if headers == nil then
+        txn:set_var("txn.weir_status", 400)
+        return
+    end
     local start = core.now().sec
     local answer = ask(address, headers, TIMEOUT_MS)
     -- When weir restarts, connections that HAProxy has kept are closed, one after the other.

@@ -117,7 +117,7 @@ def heads_that_are_too_large_for_weir_are_no_way_around_it():  # J9, J15
     for kind in FRONTS:
         with service() as behind, Daemon(RULES % '1/d') as daemon, kind(daemon, behind, is_open=True) as front:
             assert _ask(front, X_Test='k')[0] == 200
-            for count, size in ((1, 7000), (3, 7000), (4, 7900), (60, 100), (200, 100), (2, 60000)):
+            for count, size in ((1, 7000), (3, 7000), (4, 7900), (55, 9), (95, 9), (96, 9), (97, 9), (200, 100), (2, 60000)):
                 connection = http.client.HTTPConnection('localhost', front.port, timeout=30)
                 try:
                     status = _ask(front, connection=connection, X_Test='k', **{f'X_{n}': size * 'a' for n in range(count)})[0]
@@ -125,7 +125,9 @@ def heads_that_are_too_large_for_weir_are_no_way_around_it():  # J9, J15
                 except (ConnectionError, http.client.HTTPException):
                     pass  # hung up on
                 connection.close()
-            assert _let_in(behind) == {'k': 1}, kind.name
+            assert front.process.poll() is None, kind.name
+            assert _ask(front, X_Test='j')[0] == 200, kind.name
+            assert _let_in(behind) == {'k': 1, 'j': 1}, kind.name
 
 
 # ---- weir goes, comes back, hangs ----
