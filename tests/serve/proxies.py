@@ -113,7 +113,7 @@ class CaddyFront(Front):
     name = 'caddy'
 
     def words(self):
-        self.changes[':80 {'] = f'http://127.0.0.1:{self.port}, http://localhost:{self.port} {{'
+        self.changes[':80 {'] = f'http://:{self.port} {{\n\tbind 127.0.0.1'
         text = '{\n\tadmin off\n}\n' + contrib('caddy/Caddyfile', self.changes)
         return [shutil.which('caddy') or '/usr/bin/caddy', 'run', '--adapter', 'caddyfile', '--config',
                 self.write('Caddyfile', text)]
