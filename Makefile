@@ -4,7 +4,7 @@
 #   make demo       crawls a small web of good and bad hosts on this machine, in about a minute
 #   make crawl      crawls real sites: make crawl SEEDS="https://example.org"; OPTIONS are further words for weir crawl
 #   make test       every suite, in one ordinary build
-#   make asan       unit, sim, net, engine, store and fuzz suites under AddressSanitizer and UndefinedBehaviorSanitizer (clang)
+#   make asan       unit, sim, net, engine, store, serve and fuzz suites under AddressSanitizer and UndefinedBehaviorSanitizer (clang)
 #   make tsan       the same under ThreadSanitizer, but for those that drive the whole program
 #   make fuzz       every parser for FUZZ_SECONDS (60) against made-up input (clang)
 #   make sim-long   the laws of pacing in 20 000 random worlds instead of 400, and whole crawls in 20 000 instead of 300
@@ -26,7 +26,7 @@
 B = build
 FLAGS =
 PREFIX = /usr/local
-SUITES = --suite unit --suite sim --suite net --suite engine --suite store --suite fuzz
+SUITES = --suite unit --suite sim --suite net --suite engine --suite store --suite serve --suite fuzz
 FUZZ_SECONDS = 60
 SOAK_SECONDS = 86400
 # Those that talk to servers mostly wait, and come first (priority in meson.build).
