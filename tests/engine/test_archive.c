@@ -8,6 +8,7 @@
 #include <glob.h>
 #include <limits.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,14 +24,20 @@ int __real_syncfs(int fd);
 int __real_fdatasync(int fd);
 int __real_fsync(int fd);
 int __real_close(int fd);
+int __real_openat64(int at, const char *path, int flags, ...);
+void *__real_mmap64(void *address, size_t bytes, int protection, int flags, int fd, off_t offset);
 int __wrap_syncfs(int fd);
 int __wrap_fdatasync(int fd);
 int __wrap_fsync(int fd);
 int __wrap_close(int fd);
+int __wrap_openat64(int at, const char *path, int flags, ...);
+void *__wrap_mmap64(void *address, size_t bytes, int protection, int flags, int fd, off_t offset);
 
 static atomic_int system_syncs, body_syncs, folder_syncs, closes_to_fail;
-static char synced_folder[PATH_MAX]; /* that is looked for */
-static atomic_bool synced[1024];     /* descriptors: whatever comes of closing them then */
+static atomic_int bodies_open, bodies_refused, bodies_open_max; /* 0: any number */
+static atomic_int maps_to_fail;                                 /* of what bodies were spilled to */
+static char synced_folder[PATH_MAX];                            /* that is looked for */
+static atomic_bool synced[1024];                                /* descriptors: whatever comes of closing them then */
 
 static void path_of(int fd, char ret_path[PATH_MAX])
 {
@@ -71,8 +78,33 @@ int __wrap_fsync(int fd)
     return __real_fsync(fd);
 }
 
+int __wrap_openat64(int at, const char *path, int flags, ...)
+{
+    int most = atomic_load(&bodies_open_max);
+    bool is_part = most > 0 && strncmp(path, ".part-", 6) == 0;
+    if (is_part && atomic_load(&bodies_open) == most) {
+        atomic_fetch_add(&bodies_refused, 1);
+        errno = EMFILE;
+        return -1;
+    }
+    atomic_fetch_add(&bodies_open, is_part);
+    return __real_openat64(at, path, flags, 0666);
+}
+
+void *__wrap_mmap64(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    char path[PATH_MAX] = "";
+    if (fd >= 0 && atomic_load(&maps_to_fail) > 0)
+        path_of(fd, path);
+    if (strstr(path, "/.weir-") == NULL || atomic_fetch_sub(&maps_to_fail, 1) <= 0)
+        return __real_mmap64(address, bytes, protection, flags, fd, offset);
+    errno = ENOMEM;
+    return MAP_FAILED;
+}
+
 int __wrap_close(int fd)
 {
+    atomic_fetch_sub(&bodies_open, atomic_load(&bodies_open_max) > 0 && is_body(fd));
     bool may_fail = !atomic_exchange(&synced[(unsigned)fd % 1024], false) && atomic_load(&closes_to_fail) > 0;
     bool fails = may_fail && is_body(fd) && atomic_fetch_sub(&closes_to_fail, 1) > 0;
     int error = __real_close(fd);
@@ -451,7 +483,48 @@ static void body_of_which_not_all_may_be_kept_is_not_saved_and_too_large(void **
     rig_tear_down(&rig);
 }
 
-ENGINE_TESTS(test(folder_of_the_first_file_is_synced), test(folder_that_the_folder_for_bodies_is_made_in_is_synced),
+/* E5: bodies that wait for the next commit hold descriptors. */
+static void bodies_are_synced_earlier_for_want_of_descriptors(void **state)
+{
+    struct rig rig;
+    char folder[RIG_PATH + 16];
+    (void)state;
+    start_with_bodies(&rig, folder);
+    atomic_store(&bodies_open_max, 2);
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_finish(&rig);
+    assert_true(atomic_load(&bodies_refused) > 0);
+    atomic_store(&bodies_open_max, 0);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    assert_int_equal(rig_verdicts(&rig, "fetched"), PAGES);
+    assert_int_equal(files_in(folder), PAGES);
+    rig_tear_down(&rig);
+}
+
+/* L2: V4, V5. */
+static void page_that_cannot_be_kept_for_want_of_memory_stays_queued(void **state)
+{
+    struct rig rig;
+    char folder[RIG_PATH + 16];
+    (void)state;
+    start_with_bodies(&rig, folder);
+    make_noise();
+    rig.options.concurrency = 1000; /* 256 KiB for each: it is spilled */
+    atomic_store(&maps_to_fail, 1);
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/1"));
+    rig_finish(&rig);
+    assert_true(atomic_load(&maps_to_fail) <= 0);
+    assert_int_equal(rig.result.end, WR_END_BROKEN);
+    assert_int_equal(rig_verdicts(&rig, "fetched"), 0);
+    assert_int_equal(rmdir(folder), 0); /* there is nothing in it */
+    rig_tear_down(&rig);
+}
+
+ENGINE_TESTS(test(bodies_are_synced_earlier_for_want_of_descriptors),
+             test(page_that_cannot_be_kept_for_want_of_memory_stays_queued), test(folder_of_the_first_file_is_synced),
+             test(folder_that_the_folder_for_bodies_is_made_in_is_synced),
              test(body_that_another_crawl_is_writing_is_left_alone),
              test(few_bodies_are_synced_without_the_rest_of_the_file_system),
              test(body_that_cannot_be_closed_for_want_of_room_is_written_again),

@@ -229,6 +229,8 @@ int wr_desk_open(const char *state_path, struct wr_engine *engine, struct wr_des
         return error;
     }
     desk->wake_fd = eventfd(0, EFD_CLOEXEC);
+    if (desk->wake_fd < 0)
+        wr_error_note("there is no descriptor for the socket");
     error = desk->wake_fd < 0 ? WEIR_E_SYSTEM : start(desk);
     if (error != 0) {
         if (desk->wake_fd >= 0)

@@ -202,13 +202,36 @@ static int open_host(struct wr_bodies *bodies, const char *name)
     return openat(bodies->fd, host, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+static bool open_part(struct wr_bodies *bodies, const char *name, int *ret_file, int *ret_folder)
+{
+    int folder = open_host(bodies, name);
+    if (folder < 0)
+        return false;
+    int file = openat(folder, bodies->part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file < 0) {
+        int error = errno;
+        (void)close(folder);
+        errno = error;
+        return false;
+    }
+    *ret_file = file;
+    *ret_folder = folder;
+    return true;
+}
+
 int wr_body_write(struct wr_bodies *bodies, const struct wr_piece *piece)
 {
-    int folder = open_host(bodies, piece->name);
-    if (folder < 0)
+    int file, folder;
+    bool is_open = open_part(bodies, piece->name, &file, &folder);
+    if (!is_open && bodies->count > 0 && (errno == EMFILE || errno == ENFILE)) {
+        int error = wr_bodies_sync(bodies); /* which gives up the descriptors that it has */
+        if (error != 0)
+            return error;
+        is_open = open_part(bodies, piece->name, &file, &folder);
+    }
+    if (!is_open)
         return trouble(bodies);
-    int file = openat(folder, bodies->part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (file < 0 || !write_file(bodies, piece, file, folder)) {
+    if (!write_file(bodies, piece, file, folder)) {
         int error = trouble(bodies);
         (void)close_both(file, folder);
         return error;

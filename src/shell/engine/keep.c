@@ -257,7 +257,8 @@ static int make(struct wr_flight *flight, struct wr_warc *warc)
 
 /* ---- when it has ended ---- */
 
-/* What it holds is counted as what it takes. */
+/* What it holds is counted as what it takes. A page that cannot be kept stays queued in the store: its line would tell
+ * of what is in no file. */
 static void made(struct wr_flight *flight, int error)
 {
     struct wr_engine *engine = flight->loop->engine;
@@ -267,9 +268,12 @@ static void made(struct wr_flight *flight, int error)
     for (const struct wr_piece *piece = keep->pieces; piece != NULL; piece = piece->next)
         keep->held += piece->text.room;
     (void)atomic_fetch_add(&engine->archive.held, keep->held - before);
-    if (error != 0)
-        wr_job_over(engine, WR_END_BROKEN, weir_error_text(error));
-    wr_answer_end(flight);
+    if (error == 0) {
+        wr_answer_end(flight);
+        return;
+    }
+    wr_job_over(engine, WR_END_BROKEN, weir_error_text(error));
+    wr_flight_give_back(flight);
 }
 
 static void on_work(uv_work_t *work)
