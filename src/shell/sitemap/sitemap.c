@@ -125,8 +125,10 @@ static struct wr_span find_form(struct wr_sitemap *sitemap, struct wr_span data)
 {
     while (data.bytes > 0 && (is_blank(data.data[0]) || is_mark(data.data[0])))
         data = wr_span_after(data, 1);
-    if (data.bytes > 0)
+    if (data.bytes > 0) {
         sitemap->form = begins_xml(data.data[0]) ? WR_FORM_XML : WR_FORM_LINES;
+        sitemap->is_wide = data.data[0] != '<';
+    }
     return data;
 }
 

@@ -13,7 +13,7 @@
  * Bytes are a stranger's (D9). There are no entities but XML's own five, a document type ends the reading, and nothing
  * outside is ever opened. Everything has an end: bytes after decompression, entries, depth, the length of a URL and of
  * a tag. Encodings are UTF-8 and UTF-16; a declaration of another is not believed. Broken markup costs the entry that
- * it is in, and the reading goes on as far as it can.
+ * it is in, and the reading goes on as far as it can; but a bare '&', as many URLs have it, stands for itself.
  *
  * URLs are as written, without blanks around them: any scheme, any host, so treat them like links (B12).
  *

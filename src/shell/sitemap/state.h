@@ -14,6 +14,7 @@
 #include <zlib.h>
 
 #define WR_SITEMAP_DATE_ROOM 64
+#define WR_SITEMAP_REFERENCE_ROOM 32
 #define WR_SITEMAP_PIECE 8192 /* bytes that are inflated or parsed at a time */
 
 /* A text that is put together from pieces; what does not fit makes it too long. */
@@ -47,6 +48,9 @@ struct wr_sitemap {
     z_stream stream;
     /* XML */
     xmlParserCtxt *parser;
+    bool is_wide;                              /* UTF-16 */
+    char reference[WR_SITEMAP_REFERENCE_ROOM]; /* '&' and what follows, until it is seen whether it is one */
+    size_t reference_bytes;
     const struct wr_sitemap_kind *kind; /* NULL: before the root element */
     const xmlChar *space;               /* the root's namespace; NULL: none */
     unsigned depth;

@@ -10,6 +10,7 @@
  */
 #include <libxml/xmlerror.h>
 
+#include "base/ascii.h"
 #include "shell/sitemap/state.h"
 
 #define CDATA_LEFT 512 /* bytes; less is not taken before its end is seen */
@@ -223,15 +224,65 @@ static void finish(struct wr_sitemap *sitemap)
         wr_sitemap_stop(sitemap, WR_SITEMAP_BROKEN);
 }
 
-void wr_sitemap_xml(struct wr_sitemap *sitemap, struct wr_span data, bool is_last)
+static void parse(struct wr_sitemap *sitemap, struct wr_span data)
 {
-    if (sitemap->parser == NULL && !begin(sitemap))
-        return;
     while (data.bytes > 0 && sitemap->end == WR_SITEMAP_GOES_ON) {
         size_t bytes = data.bytes < WR_SITEMAP_PIECE ? data.bytes : WR_SITEMAP_PIECE;
         parse_piece(sitemap, (struct wr_span){data.data, bytes});
         data = wr_span_after(data, bytes);
     }
+}
+
+/* ---- ampersands ---- */
+
+/* Many write URLs as they are, with a bare '&'. One that begins no reference stands for itself. */
+static void end_reference(struct wr_sitemap *sitemap, bool is_one)
+{
+    struct wr_span text = {sitemap->reference, sitemap->reference_bytes};
+    sitemap->reference_bytes = 0;
+    if (!is_one && sitemap->parser->instate != XML_PARSER_CDATA_SECTION) {
+        parse(sitemap, wr_span_of("&amp;"));
+        text = wr_span_after(text, 1);
+    }
+    parse(sitemap, text);
+}
+
+static bool is_of_reference(char c)
+{
+    return c == '#' || wr_ascii_is_alnum(c);
+}
+
+/* Takes what may belong to it. */
+static struct wr_span read_reference(struct wr_sitemap *sitemap, struct wr_span data)
+{
+    while (data.bytes > 0 && sitemap->reference_bytes < sizeof sitemap->reference && is_of_reference(data.data[0])) {
+        sitemap->reference[sitemap->reference_bytes++] = data.data[0];
+        data = wr_span_after(data, 1);
+    }
+    if (data.bytes > 0)
+        end_reference(sitemap, data.data[0] == ';' && sitemap->reference_bytes > 1);
+    return data;
+}
+
+void wr_sitemap_xml(struct wr_sitemap *sitemap, struct wr_span data, bool is_last)
+{
+    if (sitemap->parser == NULL && !begin(sitemap))
+        return;
+    while (data.bytes > 0 && sitemap->end == WR_SITEMAP_GOES_ON) {
+        if (sitemap->reference_bytes > 0) {
+            data = read_reference(sitemap, data);
+            continue;
+        }
+        size_t bytes = sitemap->is_wide ? data.bytes : wr_span_find(data, '&');
+        parse(sitemap, (struct wr_span){data.data, bytes});
+        data = wr_span_after(data, bytes);
+        if (data.bytes > 0) {
+            sitemap->reference[sitemap->reference_bytes++] = '&';
+            data = wr_span_after(data, 1);
+        }
+    }
+    if (is_last && sitemap->reference_bytes > 0)
+        end_reference(sitemap, false);
     if (is_last && sitemap->end == WR_SITEMAP_GOES_ON)
         finish(sitemap);
 }

@@ -126,6 +126,46 @@ static void feeds_list_their_entries(void **state)
     assert_string_equal(kept.urls[0], "https://example.org/r");
 }
 
+/* Many write URLs as they are. */
+static void ampersand_that_begins_no_reference_stands_for_itself(void **state)
+{
+    static const char text[] =
+        "<feed xmlns=\"http://www.w3.org/2005/Atom\"><!-- & -->"
+        "<entry><link href=\"https://example.org/?a=1&b=2&amp;c=&copy=4\"/></entry>"
+        "<entry><link href='https://example.org/?&&aVeryLongNameThatIsLongerThanAnyReferenceMayBe;&'/></entry>"
+        "<entry><link href=\"https://example.org/&#x26;&#38;\"/></entry></feed>";
+    static const char section[] = "<urlset><url><loc><![CDATA[https://example.org/?a&b&amp;c]]></loc></url>"
+                                  "<url><loc>https://example.org/?a&b</loc></url></urlset>";
+    struct kept kept;
+
+    (void)state;
+    for (size_t piece = 1; piece < 40; piece++) {
+        read_bytes(text, sizeof text - 1, piece, SIZE_MAX, &kept);
+        assert_int_equal(kept.count, 3);
+        assert_string_equal(kept.urls[0], "https://example.org/?a=1&b=2&c=&copy=4");
+        assert_string_equal(kept.urls[1], "https://example.org/?&&aVeryLongNameThatIsLongerThanAnyReferenceMayBe;&");
+        assert_string_equal(kept.urls[2], "https://example.org/&&");
+        read_bytes(section, sizeof section - 1, piece, SIZE_MAX, &kept);
+        assert_int_equal(kept.count, 2);
+        assert_string_equal(kept.urls[0], "https://example.org/?a&b&amp;c");
+        assert_string_equal(kept.urls[1], "https://example.org/?a&b");
+    }
+}
+
+static void utf_16_is_read_with_its_references(void **state)
+{
+    static const char text[] = "<urlset><url><loc>https://example.org/?a&amp;b</loc></url></urlset>";
+    char wide[2 * sizeof text] = {'\xff', '\xfe'};
+    struct kept kept;
+
+    (void)state;
+    for (size_t i = 0; i + 1 < sizeof text; i++)
+        wide[2 + 2 * i] = text[i];
+    read_bytes(wide, sizeof wide, SIZE_MAX / 2, SIZE_MAX, &kept);
+    assert_int_equal(kept.count, 1);
+    assert_string_equal(kept.urls[0], "https://example.org/?a&b");
+}
+
 static void a_list_has_a_url_on_each_line(void **state)
 {
     static const char text[] = "\xef\xbb\xbf\r\n https://example.org/1\r\n\nHTTP://example.org/2\n# a comment\n"
@@ -225,6 +265,7 @@ static void dates_of_all_the_usual_forms_are_read(void **state)
 }
 
 WEIR_TESTS(test(a_sitemap_is_read_however_it_is_cut), test(a_gzipped_one_is_known_by_its_first_bytes),
-           test(an_index_leads_to_other_sitemaps), test(feeds_list_their_entries), test(a_list_has_a_url_on_each_line),
-           test(what_is_no_sitemap_is_said_to_be_none), test(enough_ends_the_reading_at_once),
-           test(dates_of_all_the_usual_forms_are_read))
+           test(an_index_leads_to_other_sitemaps), test(feeds_list_their_entries),
+           test(ampersand_that_begins_no_reference_stands_for_itself), test(utf_16_is_read_with_its_references),
+           test(a_list_has_a_url_on_each_line), test(what_is_no_sitemap_is_said_to_be_none),
+           test(enough_ends_the_reading_at_once), test(dates_of_all_the_usual_forms_are_read))
