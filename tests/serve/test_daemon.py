@@ -3,6 +3,7 @@
 """weir serve as its users meet it: at its sockets, by its signals, over restarts. The first argument is the program."""
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -100,6 +101,19 @@ def forged_addresses_are_not_believed():  # J1
 
 
 # ---- the API ----
+
+def time_that_checks_take_is_told():
+    with Daemon() as daemon:
+        connection = daemon.tcp()
+        for _ in range(160):
+            daemon.ask('GET', '/check', connection=connection)
+        _, _, text = daemon.ask('GET', '/metrics', connection=connection)
+        connection.close()
+        counts = [int(count) for count in re.findall(r'weir_serve_check_seconds_bucket{le="[^"]+"} (\d+)', text)]
+        seconds = float(re.search(r'weir_serve_check_seconds_sum (\S+)', text).group(1))
+        assert counts == sorted(counts) and counts[-1] == 10, counts  # every 16th
+        assert 0 < seconds < 10, seconds
+
 
 def api_decides_by_request_and_by_key():
     with Daemon() as daemon:

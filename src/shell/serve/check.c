@@ -112,7 +112,7 @@ static void append_fields(const struct wr_serve_desk *desk, struct wr_buf *buf)
         append_field(buf, "X-Weir-Status: ", (uint64_t)verdict->status);
 }
 
-void wr_serve_check(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+static void check(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
     weir_request request;
     char memory[WEIR_FIELDS_BYTES_MAX + 128];
@@ -127,4 +127,21 @@ void wr_serve_check(struct wr_serve_desk *desk, struct wr_http_exchange *exchang
         status = status == 403 ? 403 : desk->verdict.status;
     }
     wr_http_reply(exchange, status, wr_buf_from(&buf, 0), WR_HTTP_NOTHING);
+}
+
+const struct wr_buckets wr_check_buckets = {
+    .count = 12,
+    .upper_ns = {250, 500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 1000000, 10000000},
+};
+
+/* Looking at the clock is not free: every 16th is enough to know how long they take. */
+void wr_serve_check(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    if (desk->checks++ % 16 != 0) {
+        check(desk, exchange);
+        return;
+    }
+    int64_t before = weir_clock_now(weir_clock_fast());
+    check(desk, exchange);
+    wr_histogram_note(&desk->check_times, &wr_check_buckets, weir_clock_now(weir_clock_fast()) - before);
 }

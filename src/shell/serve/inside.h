@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/heap.h"
+#include "base/histogram.h"
 #include "shell/metrics/page.h"
 #include "shell/serve/ask.h"
 #include "shell/serve/serve.h"
@@ -30,6 +31,8 @@ struct wr_serve_desk {
     bool is_posted;           /* under serve->lock */
     struct wr_heap waiters;   /* by when they are to be polled */
     uint64_t untrusted;       /* peers that said something that was ignored */
+    uint32_t checks;
+    struct wr_histogram check_times; /* of some of them */
     struct wr_ask_reader reader;
     struct wr_ask ask;
     struct wr_verdict verdict;
@@ -79,6 +82,7 @@ bool wr_trust_has(const struct wr_trust *trust, struct wr_span peer);
 
 /* ---- check.c, api.c, admin.c, health.c, lounge.c, metrics.c ---- */
 
+extern const struct wr_buckets wr_check_buckets;
 void wr_serve_check(struct wr_serve_desk *desk, struct wr_http_exchange *exchange);
 /* False: there is no such path. */
 bool wr_serve_api(struct wr_serve_desk *desk, struct wr_http_exchange *exchange);

@@ -19,10 +19,21 @@ static void write_own(struct wr_metrics *metrics, struct wr_serve *serve)
                          (enum wr_serve_health)i == view.health);
 }
 
+static void write_times(struct wr_metrics *metrics, struct wr_serve *serve)
+{
+    struct wr_histogram_sum sum = {0};
+    for (int i = 0; i < WR_HTTP_LOOPS_MAX && serve->desks[i] != NULL; i++)
+        wr_histogram_sum(&serve->desks[i]->check_times, &sum);
+    wr_metrics_family(metrics, "weir_serve_check_seconds", WR_METRIC_HISTOGRAM,
+                      "How long every 16th request to /check took, from when it was read to its answer.");
+    wr_metrics_histogram(metrics, NULL, &wr_check_buckets, &sum);
+}
+
 static void write_all(void *context, struct wr_metrics *metrics)
 {
     struct wr_serve *serve = context;
     write_own(metrics, serve);
+    write_times(metrics, serve);
     wr_metrics_daemon(metrics, serve->book, serve->http);
 }
 
