@@ -57,7 +57,7 @@ crawl: setup all
 # Any report of a sanitizer ends the test, and a slow program is given more time and fewer worlds.
 sanitized: AT_ONCE = 2
 sanitized: all
-	@WEIR_LAW_SEEDS=$${WEIR_LAW_SEEDS:-100} WEIR_CRAWL_SEEDS=$${WEIR_CRAWL_SEEDS:-75} \
+	@WEIR_TEST_LAW_SEEDS=$${WEIR_TEST_LAW_SEEDS:-100} WEIR_TEST_CRAWL_SEEDS=$${WEIR_TEST_CRAWL_SEEDS:-75} \
 		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
 		$(RUN) -C $(B) --no-rebuild --timeout-multiplier 5 $(SUITES)
 
@@ -76,15 +76,15 @@ fuzz:
 	@tests/fuzz/run $(B)-fuzz $(FUZZ_SECONDS) $(FUZZ)
 
 sim-long: all
-	@WEIR_LAW_SEEDS=$${WEIR_LAW_SEEDS:-20000} $(B)/tests/sim/test_sim_laws
-	@WEIR_CRAWL_SEEDS=$${WEIR_CRAWL_SEEDS:-20000} $(B)/tests/sim/test_sim_crawl
+	@WEIR_TEST_LAW_SEEDS=$${WEIR_TEST_LAW_SEEDS:-20000} $(B)/tests/sim/test_sim_laws
+	@WEIR_TEST_CRAWL_SEEDS=$${WEIR_TEST_CRAWL_SEEDS:-20000} $(B)/tests/sim/test_sim_crawl
 
 store-long: all
-	@WEIR_KILLS=$${WEIR_KILLS:-500} $(B)/tests/store/test_store_kill
+	@WEIR_TEST_KILLS=$${WEIR_TEST_KILLS:-500} $(B)/tests/store/test_store_kill
 
 crawl-long: all
-	@WEIR_KILLS=$${WEIR_KILLS:-300} $(B)/tests/engine/test_engine_kill
-	@WEIR_CRAWL_HOSTS=100 WEIR_CRAWL_INTERVAL_MS=1000 WEIR_CRAWL_DELAY_MS=5000 $(B)/tests/engine/test_engine_pace
+	@WEIR_TEST_KILLS=$${WEIR_TEST_KILLS:-300} $(B)/tests/engine/test_engine_kill
+	@WEIR_TEST_CRAWL_HOSTS=100 WEIR_TEST_CRAWL_INTERVAL_MS=1000 WEIR_TEST_CRAWL_DELAY_MS=5000 $(B)/tests/engine/test_engine_pace
 
 soak: all
 	@tests/soak/run $(B)/weir $(B)/demo/demo_web $(SOAK_SECONDS)

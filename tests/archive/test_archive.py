@@ -233,9 +233,9 @@ def _killed(folder, words, is_time):
 
 
 def archive_of_a_crawl_that_was_killed_is_valid_and_has_each_url_once():
-    """V4, V5, F1: WEIR_KILLS says how often; files are small, so that kills hit those that are begun, too. Times are
+    """V4, V5, F1: WEIR_TEST_KILLS says how often; files are small, so that kills hit those that are begun, too. Times are
     counted in requests, so that each run gets as far on a slow machine as on a fast one; some kills come before any."""
-    count, kills = 300, int(os.environ.get('WEIR_KILLS', '12'))
+    count, kills = 300, int(os.environ.get('WEIR_TEST_KILLS', '12'))
     chance = random.Random(int(os.environ.get('WEIR_TEST_SEED', '7'), 0))
     pages = {f'/{n}': (200, HTML, _links(*[f'/{m}' for m in (2 * n + 1, 2 * n + 2) if m < count])
                        + random.Random(n // 2).randbytes(3000)) for n in range(count)}

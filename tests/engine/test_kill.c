@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_kill.c - kill -9 at random moments: a crawl that is gone on with ends as if nothing had happened. WEIR_KILLS
- * says how often; 25 if it is not set. */
+/* test_kill.c - kill -9 at random moments: a crawl that is gone on with ends as if nothing had happened.
+ * WEIR_TEST_KILLS says how often; 25 if it is not set. */
 #include "base/rng.h"
 #include "engine/rig.h"
 
@@ -143,7 +143,7 @@ static int crawl_and_kill(struct wr_rng *rng, int seeds, uint32_t loops, int kil
 static void crawl_until_killed_often(int seeds, uint32_t loops, int share)
 {
     struct wr_rng rng;
-    const char *text = getenv("WEIR_KILLS");
+    const char *text = getenv("WEIR_TEST_KILLS");
     int kills = (text != NULL ? (int)strtol(text, NULL, 10) : 26) / share, done = 0;
     wr_rng_init(&rng, weir_test_seed());
     for (int crawls = 1; done < kills; crawls++) {

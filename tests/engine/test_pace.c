@@ -54,8 +54,8 @@ static int64_t span_of(const struct rig *rig, int host)
 static void every_host_has_its_own_interval(void **state)
 {
     struct rig rig;
-    int hosts = setting("WEIR_CRAWL_HOSTS", HOSTS);
-    int64_t interval_ns = setting("WEIR_CRAWL_INTERVAL_MS", 100) * MS;
+    int hosts = setting("WEIR_TEST_CRAWL_HOSTS", HOSTS);
+    int64_t interval_ns = setting("WEIR_TEST_CRAWL_INTERVAL_MS", 100) * MS;
     (void)state;
     rig_set_up(&rig, answer_plain);
     rig.options.loops = 2;
@@ -82,7 +82,7 @@ static void every_host_has_its_own_interval(void **state)
 /* In milliseconds, what host 1 wants. */
 static int crawl_delay_ms(void)
 {
-    return setting("WEIR_CRAWL_DELAY_MS", 1000);
+    return setting("WEIR_TEST_CRAWL_DELAY_MS", 1000);
 }
 
 static struct origin_reply answer_delay(void *context, const struct origin_request *request)

@@ -8,7 +8,7 @@
  *
  * Then pacers as users name them are run against drawn origins, and the laws checked by what they sent and heard.
  *
- * WEIR_LAW_SEEDS: how many worlds (default 400), and a tenth as many origins. WEIR_LAW_SEED: only this one.
+ * WEIR_TEST_LAW_SEEDS: how many worlds (default 400), and a tenth as many origins. WEIR_LAW_SEED: only this one.
  */
 #include "base/rng.h"
 #include "core/pace/options.h"
@@ -511,7 +511,7 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
 static void for_each_seed(void (*run)(uint64_t seed), uint64_t share)
 {
     uint64_t only = number_from("WEIR_LAW_SEED", 0);
-    uint64_t seeds = only != 0 ? only : number_from("WEIR_LAW_SEEDS", 400) / share;
+    uint64_t seeds = only != 0 ? only : number_from("WEIR_TEST_LAW_SEEDS", 400) / share;
     for (uint64_t seed = only != 0 ? only : 1; seed <= seeds; seed++)
         run(seed);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_kill.c - kill -9 at random moments: all that was told to be stored is there, nothing is half, and the output
- * file is cut back to what counts. WEIR_KILLS says how often; 25 if it is not set. */
+ * file is cut back to what counts. WEIR_TEST_KILLS says how often; 25 if it is not set. */
 #include "base/rng.h"
 #include "store/rig.h"
 
@@ -209,7 +209,7 @@ static void what_was_told_survives_kill_9_at_any_moment(void **state)
 {
     (void)state;
     struct wr_rng rng;
-    const char *kills_text = getenv("WEIR_KILLS");
+    const char *kills_text = getenv("WEIR_TEST_KILLS");
     int kills = kills_text != NULL ? (int)strtol(kills_text, NULL, 10) : 25, with_loss = 0, pages = 0;
     wr_rng_init(&rng, weir_test_seed());
     for (int left = kills; left > 0; left -= KILLS_OF_ONE) /* all of a crawl is checked after each kill */
