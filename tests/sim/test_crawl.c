@@ -2,7 +2,7 @@
 /* Whole crawls in virtual time: plans, a store that commits late and crashes, and a web of hostile hosts, all drawn
  * from a seed; after every step the laws are checked from outside (sim/crawl/laws.h).
  *
- * WEIR_TEST_CRAWL_SEEDS: how many worlds (default 300). WEIR_CRAWL_SEED: only this one.
+ * WEIR_TEST_CRAWL_SEEDS: how many worlds (default 300). WEIR_TEST_CRAWL_SEED: only this one.
  */
 #include "lib/test.h"
 #include "sim/crawl/world.h"
@@ -18,12 +18,12 @@ static void crawls_keep_the_laws_whatever_happens(void **state)
     (void)state;
     char detail[160];
     struct wr_plan_stats stats;
-    uint64_t only = number_from("WEIR_CRAWL_SEED", 0), starts = 0, expired = 0, denied = 0;
+    uint64_t only = number_from("WEIR_TEST_CRAWL_SEED", 0), starts = 0, expired = 0, denied = 0;
     uint64_t last = only != 0 ? only : number_from("WEIR_TEST_CRAWL_SEEDS", 300);
     for (uint64_t seed = only != 0 ? only : 1; seed <= last; seed++) {
         const char *broken = world_run(seed, detail, &stats);
         if (broken != NULL)
-            fail_msg("%s (%s)\nto repeat: WEIR_CRAWL_SEED=%llu", broken, detail, (unsigned long long)seed);
+            fail_msg("%s (%s)\nto repeat: WEIR_TEST_CRAWL_SEED=%llu", broken, detail, (unsigned long long)seed);
         starts += stats.starts;
         expired += stats.expired;
         denied += stats.denied;

@@ -8,7 +8,7 @@
  *
  * Then pacers as users name them are run against drawn origins, and the laws checked by what they sent and heard.
  *
- * WEIR_TEST_LAW_SEEDS: how many worlds (default 400), and a tenth as many origins. WEIR_LAW_SEED: only this one.
+ * WEIR_TEST_LAW_SEEDS: how many worlds (default 400), and a tenth as many origins. WEIR_TEST_LAW_SEED: only this one.
  */
 #include "base/rng.h"
 #include "core/pace/options.h"
@@ -409,7 +409,7 @@ static void run_world(uint64_t seed)
     if (world.observer.broken == NULL)
         check_it_ends_well(&world);
     if (world.observer.broken != NULL)
-        fail_msg("step %d, strategy %s: %s (%s)\nto repeat: WEIR_LAW_SEED=%llu", i,
+        fail_msg("step %d, strategy %s: %s (%s)\nto repeat: WEIR_TEST_LAW_SEED=%llu", i,
                  weir_strategy_name(world.options.strategy), world.observer.broken, world.observer.detail,
                  (unsigned long long)seed);
     world_release(&world);
@@ -510,7 +510,7 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
 
 static void for_each_seed(void (*run)(uint64_t seed), uint64_t share)
 {
-    uint64_t only = number_from("WEIR_LAW_SEED", 0);
+    uint64_t only = number_from("WEIR_TEST_LAW_SEED", 0);
     uint64_t seeds = only != 0 ? only : number_from("WEIR_TEST_LAW_SEEDS", 400) / share;
     for (uint64_t seed = only != 0 ? only : 1; seed <= seeds; seed++)
         run(seed);
