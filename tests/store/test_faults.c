@@ -35,10 +35,14 @@ static int try_page(struct rig *rig, int64_t job, int number)
     return wr_store_post(rig->store, changes, 3, rig_count, rig);
 }
 
+/* What a store that has failed does not take has failed, too. */
 static void post_page(struct rig *rig, int64_t job, int number)
 {
-    while (try_page(rig, job, number) == WEIR_E_FULL)
+    int error;
+    while ((error = try_page(rig, job, number)) == WEIR_E_FULL)
         (void)usleep(1000);
+    if (error != 0)
+        (void)atomic_fetch_add(&rig->failed, 1);
 }
 
 static int64_t begin(struct rig *rig)
