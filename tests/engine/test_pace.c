@@ -201,6 +201,7 @@ static int most_at_once(const struct rig *rig, int host)
 static void requests_in_flight_stay_within_the_cap_of_each_host_and_of_all(void **state)
 {
     static const int per_host[] = {3, 20}, in_all[] = {24, 6};
+    static const int least_per_host[] = {2, 1}; /* six among six hosts may be one for each */
     (void)state;
     for (int i = 0; i < 2; i++) {
         struct rig rig;
@@ -218,8 +219,8 @@ static void requests_in_flight_stay_within_the_cap_of_each_host_and_of_all(void 
             most = at_once > most ? at_once : most;
         }
         print_message("%d at once, %d in all\n", most, most_at_once(&rig, -1));
-        assert_in_range(most, 2, per_host[i]);
-        assert_in_range(most_at_once(&rig, -1), 4, in_all[i]);
+        assert_in_range(most, least_per_host[i], per_host[i]);
+        assert_in_range(most_at_once(&rig, -1), 2, in_all[i]);
         rig_tear_down(&rig);
     }
 }
