@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* lease.c - the account of what a node holds of a key, and of the seat that lets it hold anything.
+ *
+ * Invariant: left + asked <= batch, and both are of the present tenure of the seat. An answer that is late is not taken
+ * in, for its permits may have been asked for again; nor is one from before the seat was lost, for others may have held
+ * as much meanwhile.
+ */
+#include "core/share/share.h"
+
+static void forget_asked(struct wr_lease *lease)
+{
+    lease->asked = 0;
+    lease->number++;                     /* should the answer come after all */
+    lease->number += lease->number == 0; /* 0 is none */
+}
+
+/* Lets go of what may not be held any more: rules may have changed, the seat may be gone. Returns what may be. */
+static uint32_t hold_within(const struct wr_share_terms *terms, struct wr_lease *lease, const struct wr_seat *seat,
+                            int64_t now)
+{
+    uint32_t batch = wr_seat_held(seat, now) ? terms->batch : 0;
+    uint32_t kept = lease->tenure == seat->tenure ? batch : 0;
+
+    if (lease->left > kept)
+        lease->left = kept;
+    if (lease->asked > kept - lease->left)
+        forget_asked(lease);
+    lease->tenure = seat->tenure;
+    return batch;
+}
+
+/* Opens an ask for all that may be held besides, unless there is one. */
+static uint32_t ask_extra(struct wr_lease *lease, uint32_t batch)
+{
+    if (lease->asked > 0 || lease->left >= batch)
+        return 0;
+    forget_asked(lease);
+    lease->asked = batch - lease->left;
+    return lease->asked;
+}
+
+static struct wr_share_move move_of(const struct wr_lease *lease, enum wr_share_way way, uint32_t extra)
+{
+    return (struct wr_share_move){.way = way, .extra = extra, .number = extra > 0 ? lease->number : 0};
+}
+
+struct wr_share_move wr_lease_try(const struct wr_share_terms *terms, struct wr_lease *lease,
+                                  const struct wr_seat *seat, int64_t now, uint32_t permits)
+{
+    uint32_t batch = hold_within(terms, lease, seat, now);
+    bool shut = now < lease->shut_until;
+
+    if (permits <= lease->left) {
+        lease->left -= permits;
+        bool low = lease->left <= batch / 2;
+        return move_of(lease, WR_SHARE_GO, low && !shut ? ask_extra(lease, batch) : 0);
+    }
+    if (shut && permits >= lease->shut_permits)
+        return (struct wr_share_move){.way = WR_SHARE_WAIT, .wait_ns = lease->shut_until - now};
+    return move_of(lease, WR_SHARE_ASK, shut ? 0 : ask_extra(lease, batch));
+}
+
+/* Leaves the store alone until it is worth asking again: for what was refused, and for whole batches. */
+static void shut_for(struct wr_lease *lease, int64_t now, uint32_t permits, const struct wr_share_reply *reply)
+{
+    int64_t batch_ns = reply->full_wait_ns < WR_SHUT_LONGEST ? reply->full_wait_ns : WR_SHUT_LONGEST;
+    int64_t wait_ns = reply->granted || reply->wait_ns < batch_ns ? batch_ns : reply->wait_ns;
+
+    if (wait_ns <= 0 || wait_ns > WEIR_DURATION_MAX)
+        return; /* nothing was short, or only a release helps, of which nobody tells */
+    lease->shut_permits = reply->granted ? UINT32_MAX : permits;
+    lease->shut_until = now + wait_ns;
+}
+
+void wr_lease_told(const struct wr_share_terms *terms, struct wr_lease *lease, const struct wr_seat *seat, int64_t now,
+                   uint32_t number, uint32_t permits, const struct wr_share_reply *reply)
+{
+    shut_for(lease, now, permits, reply);
+    hold_within(terms, lease, seat, now);
+    if (number == 0 || number != lease->number || reply->extra > lease->asked)
+        return;
+    lease->left += reply->extra;
+    forget_asked(lease);
+}
+
+void wr_lease_missed(struct wr_lease *lease, uint32_t number)
+{
+    if (number != 0 && number == lease->number)
+        forget_asked(lease);
+}
+
+bool wr_lease_idle(const struct wr_lease *lease, int64_t now)
+{
+    return lease->left == 0 && lease->asked == 0 && now >= lease->shut_until;
+}
+
+void wr_seat_won(struct wr_seat *seat, int64_t sent_at, int64_t now, int64_t for_ns)
+{
+    int64_t until = sent_at + for_ns - for_ns / 100;
+
+    seat->tenure += !wr_seat_held(seat, now);
+    seat->until = until > seat->until ? until : seat->until;
+}
+
+bool wr_seat_held(const struct wr_seat *seat, int64_t now)
+{
+    return seat->tenure > 0 && now < seat->until;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* test_outage.c - the breaker on the store, and a node's own part of a rule while there is none. */
+#include "core/share/share.h"
+#include "lib/test.h"
+
+#define MS WEIR_MILLISECOND
+
+static void three_misses_in_a_row_or_a_broken_connection_open_the_breaker(void **state)
+{
+    (void)state;
+    struct wr_outage outage = {0};
+
+    assert_false(wr_outage_missed(&outage, 0, false, 0));
+    assert_false(wr_outage_missed(&outage, 0, false, 0));
+    assert_false(wr_outage_answered(&outage));
+    assert_false(wr_outage_missed(&outage, 0, false, 0));
+    assert_false(wr_outage_missed(&outage, 0, false, 0));
+    assert_true(wr_outage_may_ask(&outage, 0));
+    assert_true(wr_outage_missed(&outage, 0, false, 0));
+    assert_false(wr_outage_may_ask(&outage, 0));
+    assert_true(wr_outage_answered(&outage));
+    assert_true(wr_outage_may_ask(&outage, 0));
+    assert_true(wr_outage_missed(&outage, 0, true, 0));
+    assert_false(wr_outage_may_ask(&outage, 0));
+}
+
+static void a_store_that_is_down_is_looked_at_one_probe_at_a_time_ever_more_seldom(void **state)
+{
+    (void)state;
+    struct wr_outage outage = {0};
+    int64_t now = 0, most = WR_OUTAGE_FIRST;
+
+    assert_true(wr_outage_missed(&outage, now, true, 0));
+    for (uint64_t look = 0; look < 40; look++) {
+        int64_t wait_ns = outage.probe_at - now;
+        assert_in_range(wait_ns, most / 2, most);
+        assert_false(wr_outage_may_ask(&outage, outage.probe_at - 1));
+        now = outage.probe_at;
+        assert_true(wr_outage_may_ask(&outage, now));
+        assert_false(wr_outage_may_ask(&outage, now));
+        assert_false(wr_outage_missed(&outage, now, true, look * UINT64_C(0x9e3779b97f4a7c15)));
+        most = 2 * most < WR_OUTAGE_LONGEST ? 2 * most : WR_OUTAGE_LONGEST;
+    }
+}
+
+static void asks_from_before_the_outage_do_not_put_off_the_next_look(void **state)
+{
+    (void)state;
+    struct wr_outage outage = {0};
+
+    wr_outage_missed(&outage, 0, true, 0);
+    int64_t probe_at = outage.probe_at;
+    for (int i = 0; i < 100; i++)
+        assert_false(wr_outage_missed(&outage, MS, false, 0));
+    assert_int_equal(outage.probe_at, probe_at);
+}
+
+/* All nodes' parts together grant no more than the rule, neither at once nor over time. */
+static void parts_of_a_rule_add_up_to_no_more_than_the_rule(void **state)
+{
+    (void)state;
+    weir_limit rules[6];
+    weir_limit_token_bucket(&rules[0], 100, 7, WEIR_SECOND);
+    weir_limit_stepped_bucket(&rules[1], 100, 7, WEIR_SECOND, 50);
+    weir_limit_fixed_window(&rules[2], 100, WEIR_SECOND);
+    weir_limit_sliding_window(&rules[3], 100, WEIR_SECOND);
+    weir_limit_sliding_log(&rules[4], 100, WEIR_SECOND);
+    weir_limit_concurrency(&rules[5], 100);
+    for (size_t i = 0; i < 6; i++) {
+        weir_limit part;
+        assert_int_equal(wr_share_part(&rules[i], 7, &part), 0);
+        assert_string_equal(weir_limit_name(&part), weir_limit_name(&rules[i]));
+        assert_int_equal(part.permits, 14);
+        assert_true(part.refill == 0 || part.period_ns >= 7 * rules[i].period_ns);
+        assert_int_equal(wr_share_part(&rules[i], 101, &part), WEIR_E_ABSENT);
+    }
+    weir_limit part;
+    weir_limit_leaky_bucket(&rules[0], 5, WEIR_SECOND);
+    assert_int_equal(wr_share_part(&rules[0], 7, &part), 0);
+    assert_int_equal(part.period_ns, 7 * WEIR_SECOND);
+}
+
+WEIR_TESTS(test(three_misses_in_a_row_or_a_broken_connection_open_the_breaker),
+           test(a_store_that_is_down_is_looked_at_one_probe_at_a_time_ever_more_seldom),
+           test(asks_from_before_the_outage_do_not_put_off_the_next_look),
+           test(parts_of_a_rule_add_up_to_no_more_than_the_rule))
