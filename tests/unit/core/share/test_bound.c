@@ -210,7 +210,10 @@ static void run(struct world *world, weir_limit limit, uint32_t nodes, uint32_t 
     world->node_count = nodes;
     world->loss = (uint32_t)wr_rng_below(&world->rng, 30);
     for (int step = 0; step < 30000; step++) {
-        world->now += (int64_t)wr_rng_below(&world->rng, 400000);
+        /* Now and then a lull, in which all fills up, and then a rush: that is when most goes at once. */
+        if (step % 3000 == 0)
+            world->now += WEIR_SECOND;
+        world->now += (int64_t)wr_rng_below(&world->rng, step % 3000 < 1500 ? 20000 : 400000);
         deliver(world);
         live(world, (uint32_t)wr_rng_below(&world->rng, nodes));
     }
