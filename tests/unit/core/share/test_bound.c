@@ -12,12 +12,12 @@
 
 #define MS WEIR_MILLISECOND
 #define NODES_MAX 8
-#define MAIL_MAX 4096
+#define MAIL_MAX 1024
 #define SEAT_NS (400 * MS)
 #define START (1000 * WEIR_SECOND)
 
 struct letter {
-    int64_t at;      /* when it arrives; 0: none */
+    int64_t at;      /* when it arrives */
     int64_t sent_at; /* the ask */
     bool is_reply, is_seat;
     uint32_t node, number, permits, extra;
@@ -37,7 +37,8 @@ struct world {
     _Alignas(8) unsigned char state[65536], judge_state[65536];
     struct node nodes[NODES_MAX];
     uint32_t node_count;
-    struct letter mail[MAIL_MAX];
+    struct letter mail[MAIL_MAX]; /* in no order */
+    size_t mail_count;
     int64_t seats[NODES_MAX];   /* the store's: until when, ... */
     uint32_t owners[NODES_MAX]; /* ... and whose */
     int64_t now;
@@ -62,13 +63,8 @@ static void post(struct world *world, struct letter letter)
     }
     bool slow = wr_rng_below(&world->rng, 20) == 0;
     letter.at = world->now + 1 + (int64_t)wr_rng_below(&world->rng, slow ? 700 * MS : 2 * MS);
-    for (size_t i = 0; i < MAIL_MAX; i++) {
-        if (world->mail[i].at == 0) {
-            world->mail[i] = letter;
-            return;
-        }
-    }
-    world->lost++;
+    if (world->mail_count < MAIL_MAX)
+        world->mail[world->mail_count++] = letter;
 }
 
 /* ---- the store ----------------------------------------------------------------------------------------- */
@@ -155,13 +151,13 @@ static void open_reply(struct world *world, const struct letter *letter)
 
 static void deliver(struct world *world)
 {
-    for (size_t i = 0; i < MAIL_MAX; i++) {
+    for (size_t i = world->mail_count; i-- > 0;) {
         struct letter letter = world->mail[i];
-        if (letter.at == 0 || letter.at > world->now)
+        if (letter.at > world->now)
             continue;
         if (letter.is_reply && world->nodes[letter.node].wakes_at > world->now)
             continue; /* lies there until it wakes */
-        world->mail[i].at = 0;
+        world->mail[i] = world->mail[--world->mail_count];
         if (letter.is_reply)
             open_reply(world, &letter);
         else if (letter.is_seat)

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* connect.c - a connection of hiredis on a loop of libuv.
+ *
+ * The handle that polls outlives the connection until the loop has closed it, so it is a block of its own. hiredis
+ * calls `cleanup` once, before it closes the descriptor.
+ */
+#include "shell/share/inside.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+struct poller {
+    uv_poll_t poll;
+    redisAsyncContext *redis; /* NULL: it is gone */
+    const weir_allocator *allocator;
+    int events;
+};
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct poller *poller = poll->data;
+
+    if (status < 0)
+        events = UV_READABLE | UV_WRITABLE; /* hiredis finds out what it is */
+    if (poller->redis != NULL && (events & UV_READABLE) != 0)
+        redisAsyncHandleRead(poller->redis);
+    if (poller->redis != NULL && (events & UV_WRITABLE) != 0)
+        redisAsyncHandleWrite(poller->redis);
+}
+
+static void set_events(struct poller *poller, int events)
+{
+    poller->events = events;
+    if (events != 0)
+        uv_poll_start(&poller->poll, events, on_poll);
+    else
+        uv_poll_stop(&poller->poll);
+}
+
+static void add_read(void *context)
+{
+    struct poller *poller = context;
+    set_events(poller, poller->events | UV_READABLE);
+}
+
+static void drop_read(void *context)
+{
+    struct poller *poller = context;
+    set_events(poller, poller->events & ~UV_READABLE);
+}
+
+static void add_write(void *context)
+{
+    struct poller *poller = context;
+    set_events(poller, poller->events | UV_WRITABLE);
+}
+
+static void drop_write(void *context)
+{
+    struct poller *poller = context;
+    set_events(poller, poller->events & ~UV_WRITABLE);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct poller *poller = handle->data;
+    wr_give(poller->allocator, poller, sizeof *poller, _Alignof(struct poller));
+}
+
+static void cleanup(void *context)
+{
+    struct poller *poller = context;
+    poller->redis = NULL;
+    uv_poll_stop(&poller->poll);
+    uv_close((uv_handle_t *)&poller->poll, on_closed);
+}
+
+static int attach(struct wr_wire *wire, redisAsyncContext *redis)
+{
+    struct poller *poller = wr_take(wire->allocator, sizeof *poller, _Alignof(struct poller));
+    if (poller == NULL)
+        return WEIR_E_NOMEM;
+    if (uv_poll_init(wire->timer.loop, &poller->poll, redis->c.fd) != 0) {
+        wr_give(wire->allocator, poller, sizeof *poller, _Alignof(struct poller));
+        return WEIR_E_SYSTEM;
+    }
+    poller->poll.data = poller;
+    poller->allocator = wire->allocator;
+    poller->redis = redis;
+    redis->ev.data = poller;
+    redis->ev.addRead = add_read;
+    redis->ev.delRead = drop_read;
+    redis->ev.addWrite = add_write;
+    redis->ev.delWrite = drop_write;
+    redis->ev.cleanup = cleanup;
+    return 0;
+}
+
+/* hiredis frees it after this. */
+static void end(const redisAsyncContext *redis, int status)
+{
+    struct wr_wire *wire = redis->data;
+    if (wire == NULL || wire->redis != redis)
+        return; /* we let go of it */
+    wire->redis = NULL;
+    if (status != REDIS_OK)
+        wr_wire_broke(wire, redis->errstr != NULL ? redis->errstr : "the connection ended");
+}
+
+static void on_connect(const redisAsyncContext *redis, int status)
+{
+    struct wr_wire *wire = redis->data;
+    if (status != REDIS_OK)
+        end(redis, status);
+    else if (wire != NULL)
+        wire->view.connects++;
+}
+
+static void greet(struct wr_wire *wire)
+{
+    const char *argv[] = {"AUTH", wire->user, wire->password};
+    if (wire->password[0] == '\0')
+        return;
+    if (wire->user[0] == '\0')
+        argv[1] = wire->password;
+    /* Should it fail, the scripts are refused, and that is told. */
+    redisAsyncCommandArgv(wire->redis, NULL, NULL, wire->user[0] == '\0' ? 2 : 3, argv, NULL);
+}
+
+int wr_wire_connect(struct wr_wire *wire)
+{
+    redisAsyncContext *redis =
+        wire->port < 0 ? redisAsyncConnectUnix(wire->address) : redisAsyncConnect(wire->address, wire->port);
+    if (redis == NULL || redis->err != 0 || attach(wire, redis) < 0) {
+        wr_wire_broke(wire, redis != NULL && redis->err != 0 ? redis->errstr : "out of memory or descriptors");
+        if (redis != NULL)
+            redisAsyncFree(redis);
+        return WEIR_E_SYSTEM;
+    }
+    redis->data = wire;
+    redisAsyncSetConnectCallback(redis, on_connect);
+    redisAsyncSetDisconnectCallback(redis, end);
+    wire->redis = redis;
+    greet(wire);
+    return 0;
+}
+
+void wr_wire_let_go(struct wr_wire *wire)
+{
+    redisAsyncContext *redis = wire->redis;
+    if (redis == NULL)
+        return;
+    wire->redis = NULL;
+    redisAsyncFree(redis); /* from within a callback of its own: as soon as that returns */
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/* wire.c - scripts sent to a store from an event loop.
+ *
+ * hiredis keeps a queue of callbacks, calls each of them once, and all with NULL when the connection ends. It knows no
+ * time-outs: asks lie in a list too, oldest first, and a timer looks at the front. One that is missed is told so and
+ * leaves the list; its memory waits for the callback.
+ *
+ * A connection is let go with all that is on it once the breaker opens: a store that hangs would answer nothing else.
+ */
+#include "shell/share/inside.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "shell/clock/clock.h"
+#include "shell/memory/memory.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <string.h>
+
+static size_t ask_bytes(size_t text_bytes)
+{
+    return sizeof(struct wr_ask) + text_bytes;
+}
+
+static void free_ask(struct wr_ask *ask)
+{
+    struct wr_wire *wire = ask->wire;
+    wr_list_take(&ask->link);
+    wr_give(wire->allocator, ask, ask_bytes(ask->text_bytes), _Alignof(struct wr_ask));
+}
+
+/* At most once for each. */
+static void tell(struct wr_ask *ask, const redisReply *reply)
+{
+    if (!wr_list_holds(&ask->link))
+        return;
+    wr_list_take(&ask->link);
+    ask->wire->view.asks--;
+    ask->told(ask->context, reply);
+}
+
+static void note_why(struct wr_wire *wire, const char *why)
+{
+    snprintf(wire->view.why, sizeof wire->view.why, "%s", why);
+}
+
+/* One ask had no answer. Returns whether the connection is to be let go. */
+static bool miss(struct wr_wire *wire, bool broken, const char *why)
+{
+    bool opened = wr_outage_missed(&wire->outage, wr_monotonic_now(), broken, wr_rng_next(&wire->rng));
+    note_why(wire, why);
+    wire->view.outages += opened;
+    return wire->outage.down;
+}
+
+/* ---- answers ------------------------------------------------------------------------------------------- */
+
+static void on_reply(redisAsyncContext *redis, void *answer, void *context)
+{
+    struct wr_ask *ask = context;
+    struct wr_wire *wire = ask->wire;
+    const redisReply *reply = answer;
+
+    if (reply == NULL) { /* the connection is ending; let_go or on_end counts it */
+        wire->view.broken += wr_list_holds(&ask->link);
+        tell(ask, NULL);
+    } else if (reply->type != REDIS_REPLY_ERROR) {
+        wire->view.answered++;
+        wr_outage_answered(&wire->outage);
+        tell(ask, reply);
+    } else if (strncmp(reply->str, "NOSCRIPT", 8) == 0 && !ask->in_full) {
+        wire->view.reloads++;
+        ask->in_full = true;
+        if (wr_ask_write(ask, redis) == 0)
+            return;
+        tell(ask, NULL);
+    } else {
+        wire->view.refused++;
+        bool let_go = miss(wire, true, reply->str);
+        tell(ask, NULL);
+        free_ask(ask);
+        if (let_go)
+            wr_wire_let_go(wire);
+        return;
+    }
+    free_ask(ask);
+}
+
+/* The script by its digest, or in full. */
+int wr_ask_write(struct wr_ask *ask, redisAsyncContext *redis)
+{
+    struct wr_wire *wire = ask->wire;
+    const char *argv[4 + WR_WIRE_ARGS_MAX] = {"EVALSHA", wire->digests[ask->script], "1", ask->text};
+    size_t bytes[4 + WR_WIRE_ARGS_MAX] = {7, WR_DIGEST_DIGITS, 1, ask->key_bytes};
+    const char *text = ask->text + ask->key_bytes;
+
+    if (ask->in_full) {
+        argv[0] = "EVAL";
+        bytes[0] = 4;
+        argv[1] = wr_script_text(ask->script);
+        bytes[1] = strlen(argv[1]);
+    }
+    for (int i = 0; i < ask->count; i++) {
+        argv[4 + i] = text;
+        bytes[4 + i] = ask->arg_bytes[i];
+        text += ask->arg_bytes[i];
+    }
+    return redisAsyncCommandArgv(redis, on_reply, ask, 4 + ask->count, argv, bytes) == REDIS_OK ? 0 : WEIR_E_SYSTEM;
+}
+
+/* ---- time ---------------------------------------------------------------------------------------------- */
+
+static void watch(struct wr_wire *wire);
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct wr_wire *wire = timer->data;
+    int64_t now = wr_monotonic_now();
+    bool let_go = false;
+
+    while (wire->waiting.first != NULL) {
+        struct wr_ask *ask = WR_LINKED(wire->waiting.first, struct wr_ask, link);
+        if (ask->until > now)
+            break;
+        wire->view.timed_out++;
+        let_go = miss(wire, false, "no answer in time") || let_go;
+        tell(ask, NULL);
+    }
+    if (let_go)
+        wr_wire_let_go(wire);
+    watch(wire);
+}
+
+/* Sets the timer to the front's time. libuv counts in ms, from when its loop last looked. */
+static void watch(struct wr_wire *wire)
+{
+    if (wire->waiting.first == NULL || uv_is_closing((uv_handle_t *)&wire->timer))
+        return;
+    int64_t left_ns = WR_LINKED(wire->waiting.first, struct wr_ask, link)->until - wr_monotonic_now();
+    uv_update_time(wire->timer.loop);
+    uv_timer_start(&wire->timer, on_timer, left_ns > 0 ? (uint64_t)(left_ns / WEIR_MILLISECOND) + 1 : 0, 0);
+}
+
+void wr_wire_broke(struct wr_wire *wire, const char *why)
+{
+    miss(wire, true, why);
+}
+
+/* ---- sending ------------------------------------------------------------------------------------------- */
+
+static struct wr_ask *make_ask(struct wr_wire *wire, enum wr_script script, const struct wr_call *call)
+{
+    size_t text_bytes = call->key_bytes;
+    for (int i = 0; i < call->count; i++)
+        text_bytes += call->arg_bytes[i];
+    struct wr_ask *ask = wr_take(wire->allocator, ask_bytes(text_bytes), _Alignof(struct wr_ask));
+    if (ask == NULL)
+        return NULL;
+    ask->wire = wire;
+    ask->script = script;
+    ask->text_bytes = text_bytes;
+    ask->key_bytes = call->key_bytes;
+    ask->count = call->count;
+    memcpy(ask->text, call->key, call->key_bytes);
+    char *text = ask->text + call->key_bytes;
+    for (int i = 0; i < call->count; i++) {
+        memcpy(text, call->args[i], call->arg_bytes[i]);
+        ask->arg_bytes[i] = call->arg_bytes[i];
+        text += call->arg_bytes[i];
+    }
+    return ask;
+}
+
+int wr_wire_send(struct wr_wire *wire, enum wr_script script, const struct wr_call *call, wr_wire_told *told,
+                 void *context)
+{
+    if (wire->view.asks >= WR_WIRE_ASKS_MAX)
+        return WEIR_E_FULL;
+    if (!wr_outage_may_ask(&wire->outage, wr_monotonic_now()))
+        return WEIR_E_CLOSED;
+    if (wire->redis == NULL && wr_wire_connect(wire) < 0)
+        return WEIR_E_CLOSED;
+    struct wr_ask *ask = make_ask(wire, script, call);
+    if (ask == NULL)
+        return WEIR_E_NOMEM;
+    if (wr_ask_write(ask, wire->redis) < 0) {
+        free_ask(ask);
+        return WEIR_E_CLOSED;
+    }
+    ask->told = told;
+    ask->context = context;
+    ask->until = wr_monotonic_now() + wire->timeout_ns;
+    bool first = wire->waiting.first == NULL;
+    wr_list_push(&wire->waiting, &ask->link);
+    wire->view.asks++;
+    wire->view.sent++;
+    if (first)
+        watch(wire);
+    return 0;
+}
+
+/* ---- the wire ------------------------------------------------------------------------------------------ */
+
+static int digest_scripts(struct wr_wire *wire)
+{
+    for (int i = 0; i < WR_SCRIPT_COUNT; i++) {
+        unsigned char digest[EVP_MAX_MD_SIZE];
+        const char *text = wr_script_text((enum wr_script)i);
+        if (EVP_Digest(text, strlen(text), digest, NULL, EVP_sha1(), NULL) != 1)
+            return WEIR_E_SYSTEM;
+        for (size_t j = 0; j < WR_DIGEST_DIGITS / 2; j++)
+            snprintf(wire->digests[i] + 2 * j, 3, "%02x", digest[j]);
+    }
+    return 0;
+}
+
+static int copy_text(char *ret_text, size_t room, const char *text)
+{
+    if (text != NULL && strlen(text) >= room)
+        return wr_invalid("an address, user or password of the store is too long; at most 107 and 255 bytes go");
+    if (text != NULL)
+        memcpy(ret_text, text, strlen(text) + 1);
+    return 0;
+}
+
+static int fill(struct wr_wire *wire, const struct wr_wire_options *options)
+{
+    uint64_t seed = 0;
+
+    if ((options->path == NULL) == (options->host == NULL))
+        return wr_invalid("the store needs either the path of a socket or a host");
+    int error = copy_text(wire->address, sizeof wire->address, options->path != NULL ? options->path : options->host);
+    if (error == 0)
+        error = copy_text(wire->user, sizeof wire->user, options->user);
+    if (error == 0)
+        error = copy_text(wire->password, sizeof wire->password, options->password);
+    if (error == 0)
+        error = digest_scripts(wire);
+    if (error == 0)
+        error = wr_random(&seed, sizeof seed);
+    wire->port = options->path != NULL ? -1 : options->port;
+    wire->timeout_ns = options->timeout_ns > 0 ? options->timeout_ns : WR_WIRE_TIMEOUT;
+    wr_rng_init(&wire->rng, seed);
+    return error;
+}
+
+int wr_wire_new(const struct wr_wire_options *options, uv_loop_t *loop, struct wr_wire **ret_wire)
+{
+    const weir_allocator *allocator = wr_allocator_or_system(options->allocator);
+    struct wr_wire *wire = wr_take(allocator, sizeof *wire, _Alignof(struct wr_wire));
+    if (wire == NULL)
+        return WEIR_E_NOMEM;
+    wire->allocator = allocator;
+    int error = fill(wire, options);
+    if (error == 0 && uv_timer_init(loop, &wire->timer) != 0)
+        error = WEIR_E_SYSTEM;
+    if (error < 0) {
+        wr_give(allocator, wire, sizeof *wire, _Alignof(struct wr_wire));
+        return error;
+    }
+    wire->timer.data = wire;
+    *ret_wire = wire;
+    return 0;
+}
+
+void wr_wire_view_get(const struct wr_wire *wire, struct wr_wire_view *ret_view)
+{
+    *ret_view = wire->view;
+    ret_view->down = wire->outage.down;
+    ret_view->connected = wire->redis != NULL && (wire->redis->c.flags & REDIS_CONNECTED) != 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct wr_wire *wire = handle->data;
+    wr_give(wire->allocator, wire, sizeof *wire, _Alignof(struct wr_wire));
+}
+
+void wr_wire_free(struct wr_wire *wire)
+{
+    if (wire == NULL)
+        return;
+    wr_wire_let_go(wire);
+    uv_close((uv_handle_t *)&wire->timer, on_closed);
+}
