@@ -66,10 +66,12 @@ static void on_reply(redisAsyncContext *redis, void *answer, void *context)
         wire->view.broken += wr_list_holds(&ask->link);
         tell(ask, NULL);
     } else if (reply->type != REDIS_REPLY_ERROR) {
-        wire->view.answered++;
-        wr_outage_answered(&wire->outage);
+        if (wr_list_holds(&ask->link)) { /* a late one does not say that the store is well */
+            wire->view.answered++;
+            wr_outage_answered(&wire->outage);
+        }
         tell(ask, reply);
-    } else if (strncmp(reply->str, "NOSCRIPT", 8) == 0 && !ask->in_full) {
+    } else if (strncmp(reply->str, "NOSCRIPT", 8) == 0 && !ask->in_full && wr_list_holds(&ask->link)) {
         wire->view.reloads++;
         ask->in_full = true;
         if (wr_ask_write(ask, redis) == 0)
@@ -98,7 +100,7 @@ int wr_ask_write(struct wr_ask *ask, redisAsyncContext *redis)
     if (ask->in_full) {
         argv[0] = "EVAL";
         bytes[0] = 4;
-        argv[1] = wr_script_text(ask->script);
+        argv[1] = wr_scripts[ask->script];
         bytes[1] = strlen(argv[1]);
     }
     for (int i = 0; i < ask->count; i++) {
@@ -206,7 +208,7 @@ static int digest_scripts(struct wr_wire *wire)
 {
     for (int i = 0; i < WR_SCRIPT_COUNT; i++) {
         unsigned char digest[EVP_MAX_MD_SIZE];
-        const char *text = wr_script_text((enum wr_script)i);
+        const char *text = wr_scripts[i];
         if (EVP_Digest(text, strlen(text), digest, NULL, EVP_sha1(), NULL) != 1)
             return WEIR_E_SYSTEM;
         for (size_t j = 0; j < WR_DIGEST_DIGITS / 2; j++)

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* charge.c - what is said to the store to charge a key, and what it says. */
+#include "shell/share/charge.h"
+
+#include "base/error.h"
+#include "core/limit/algorithm.h"
+
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PRODUCT_MAX ((uint64_t)1 << 51) /* a store's numbers are exact up to 2^53 */
+
+static char kind_of(const weir_limit *limit)
+{
+    static const struct {
+        const weir_algorithm *algorithm;
+        char kind;
+    } kinds[] = {
+        {&wr_token_bucket, 'b'},   {&wr_stepped_bucket, 'p'}, {&wr_fixed_window, 'f'},
+        {&wr_sliding_window, 's'}, {&wr_leaky_bucket, 'l'},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (limit->algorithm == kinds[i].algorithm)
+            return kinds[i].kind;
+    }
+    return '\0';
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Refill and period in us. A bucket's rate is exact, in its lowest terms; windows are rounded up. */
+static void rate_of(const weir_limit *limit, uint64_t *ret_refill, uint64_t *ret_period_us)
+{
+    uint64_t period_ns = (uint64_t)limit->period_ns;
+
+    *ret_refill = limit->refill;
+    *ret_period_us = (period_ns + 999) / 1000;
+    if (limit->algorithm != &wr_token_bucket)
+        return;
+    uint64_t refill = (uint64_t)limit->refill * 1000;
+    uint64_t divisor = common_divisor(refill, period_ns);
+    *ret_refill = refill / divisor;
+    *ret_period_us = period_ns / divisor;
+}
+
+static int add_limit(struct wr_tariff *tariff, size_t *length, const weir_limit *limit)
+{
+    uint64_t refill, period_us;
+    char kind = kind_of(limit);
+
+    if (kind == '\0')
+        return wr_invalid("this kind of limit cannot be shared; use a bucket, a fixed or a sliding window");
+    rate_of(limit, &refill, &period_us);
+    if (period_us > PRODUCT_MAX / limit->permits || refill > PRODUCT_MAX)
+        return wr_invalid("this limit is too large to be shared; a smaller one, or a rounder rate, is not");
+    char words[4][24] = {{kind}};
+    snprintf(words[1], sizeof words[1], "%u", limit->permits);
+    snprintf(words[2], sizeof words[2], "%llu", (unsigned long long)refill);
+    snprintf(words[3], sizeof words[3], "%llu", (unsigned long long)period_us);
+    for (int i = 0; i < 4; i++) {
+        size_t bytes = strlen(words[i]) + 1;
+        memcpy(tariff->text + *length, words[i], bytes);
+        tariff->words[tariff->count++] = tariff->text + *length;
+        *length += bytes;
+    }
+    if (limit->permits < tariff->permits)
+        tariff->permits = limit->permits;
+    return 0;
+}
+
+int wr_tariff_make(const weir_stack *stack, struct wr_tariff *ret_tariff)
+{
+    size_t length = 0;
+
+    *ret_tariff = (struct wr_tariff){.permits = UINT32_MAX};
+    for (uint32_t i = 0; i < stack->count; i++) {
+        int error = add_limit(ret_tariff, &length, &stack->limits[i]);
+        if (error < 0)
+            return error;
+    }
+    return 0;
+}
+
+static void add_word(struct wr_call *call, const char *word)
+{
+    call->args[call->count] = word;
+    call->arg_bytes[call->count++] = strlen(word);
+}
+
+int wr_charge_send(struct wr_wire *wire, const struct wr_tariff *tariff, const struct wr_charge *charge,
+                   wr_wire_told *told, void *context)
+{
+    struct wr_call call = {.key = charge->key, .key_bytes = charge->key_bytes};
+    char permits[16], extra[16];
+
+    snprintf(permits, sizeof permits, "%u", charge->permits);
+    snprintf(extra, sizeof extra, "%u", charge->extra);
+    add_word(&call, permits);
+    add_word(&call, extra);
+    add_word(&call, charge->seen);
+    for (int i = 0; i < tariff->count; i++)
+        add_word(&call, tariff->words[i]);
+    return wr_wire_send(wire, WR_SCRIPT_CHARGE, &call, told, context);
+}
+
+/* The i-th number of an answer, or -1. */
+static int64_t number_at(const redisReply *reply, size_t i)
+{
+    const redisReply *item = reply->element[i];
+    return item->type == REDIS_REPLY_INTEGER ? item->integer : -1;
+}
+
+static int64_t ns_of(int64_t us)
+{
+    return us < WEIR_DURATION_MAX / 1000 ? us * 1000 : WEIR_DURATION_MAX;
+}
+
+int wr_charge_read(const redisReply *reply, struct wr_charge_told *ret_told)
+{
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 7)
+        return wr_invalid("the store's answer is not a list of seven");
+    for (size_t i = 0; i < 6; i++) {
+        if (number_at(reply, i) < 0)
+            return wr_invalid("the store's answer lacks a number");
+    }
+    const redisReply *seen = reply->element[6];
+    if (seen->type != REDIS_REPLY_STRING || seen->len >= WR_SEEN_BYTES || number_at(reply, 1) > UINT32_MAX ||
+        number_at(reply, 4) > UINT32_MAX)
+        return wr_invalid("the store's answer is out of range");
+    *ret_told = (struct wr_charge_told){
+        .reply = {.granted = number_at(reply, 0) == 1,
+                  .extra = (uint32_t)number_at(reply, 1),
+                  .wait_ns = ns_of(number_at(reply, 2)),
+                  .full_wait_ns = ns_of(number_at(reply, 3))},
+        .quota = {.remaining = (uint32_t)number_at(reply, 4), .reset_ns = ns_of(number_at(reply, 5))},
+    };
+    memcpy(ret_told->seen, seen->str, (size_t)seen->len);
+    return 0;
+}

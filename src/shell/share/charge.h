@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* charge.h - what is said to the store to charge a key, and what it says. */
+#ifndef WR_SHELL_SHARE_CHARGE_H
+#define WR_SHELL_SHARE_CHARGE_H
+
+#include "shell/share/wire.h"
+
+#define WR_TARIFF_BYTES (WEIR_STACK_MAX * 64)
+#define WR_SEEN_BYTES (16 + WEIR_STACK_MAX * 60) /* a key's state, as text */
+
+/* Rules as the store reads them: words, made once. */
+struct wr_tariff {
+    int count;
+    const char *words[4 * WEIR_STACK_MAX];
+    uint32_t permits; /* the most that can be granted at once */
+    char text[WR_TARIFF_BYTES];
+};
+
+/* It points into itself: do not copy it. WEIR_E_INVAL: a rule that the store cannot keep. */
+int wr_tariff_make(const weir_stack *stack, struct wr_tariff *ret_tariff);
+
+struct wr_charge {
+    const char *key; /* as the store knows it */
+    size_t key_bytes;
+    uint32_t permits, extra;
+    const char *seen; /* the key's state as last told, in case the store has forgotten it; "" is none */
+};
+
+struct wr_charge_told {
+    struct wr_share_reply reply;
+    weir_quota quota; /* limit 0; reset: until all is as new */
+    char seen[WR_SEEN_BYTES];
+};
+
+/* As wr_wire_send. */
+int wr_charge_send(struct wr_wire *wire, const struct wr_tariff *tariff, const struct wr_charge *charge,
+                   wr_wire_told *told, void *context);
+
+/* WEIR_E_INVAL: that is not an answer of ours. */
+int wr_charge_read(const struct redisReply *reply, struct wr_charge_told *ret_told);
+
+#endif

@@ -1,0 +1,13 @@
+-- SPDX-License-Identifier: MIT
+-- seat.lua - gives or renews one of a few seats. Those whose time is over are free; who has one keeps it.
+--
+-- KEYS seats; ARGV who, how many seats, for how long (ms). Returns 1 or 0.
+local time = redis.call('TIME')
+local now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now))
+if not redis.call('ZSCORE', KEYS[1], ARGV[1]) and redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then
+  return 0
+end
+redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[3]), ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return 1

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* rig.h - a real redis-server on a Unix socket, and asks that are waited for. */
+#ifndef TESTS_SHARE_RIG_H
+#define TESTS_SHARE_RIG_H
+
+#include "shell/share/charge.h"
+
+#include <sys/types.h>
+
+struct store {
+    char folder[64], path[96];
+    pid_t pid;
+};
+
+/* A store in a folder of its own. Fails the test if it does not come up. */
+void store_open(struct store *store);
+void store_start(struct store *store);
+void store_kill(struct store *store);
+void store_close(struct store *store);
+
+/* One command by redis-cli's protocol, words separated by spaces; the integer it answers, or 0. */
+long long store_say(const struct store *store, const char *command);
+
+struct bench {
+    uv_loop_t loop;
+    struct wr_wire *wire;
+    int told;  /* how many asks were */
+    int error; /* of the last: 0, or WEIR_E_TIMEOUT if missed */
+    struct wr_charge_told last;
+    long long number; /* or that, if it is one */
+};
+
+void bench_open(struct bench *bench, const struct store *store, int64_t timeout_ns);
+void bench_close(struct bench *bench);
+
+/* Sends and runs the loop until it is told. Returns what wr_charge_send does, or bench->error. */
+int bench_charge(struct bench *bench, const struct wr_tariff *tariff, const struct wr_charge *charge);
+int bench_seat(struct bench *bench, const char *who, const char *seats, const char *ms);
+
+#endif
