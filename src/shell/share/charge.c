@@ -2,11 +2,11 @@
 /* charge.c - what is said to the store to charge a key, and what it says. */
 #include "shell/share/charge.h"
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "core/limit/algorithm.h"
 
 #include <hiredis/hiredis.h>
-#include <stdio.h>
 #include <string.h>
 
 #define PRODUCT_MAX ((uint64_t)1 << 51) /* a store's numbers are exact up to 2^53 */
@@ -27,7 +27,7 @@ static char kind_of(const weir_limit *limit)
     return '\0';
 }
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
+static uint64_t divisor_of(uint64_t a, uint64_t b)
 {
     while (b != 0) {
         uint64_t rest = a % b;
@@ -47,12 +47,26 @@ static void rate_of(const weir_limit *limit, uint64_t *ret_refill, uint64_t *ret
     if (limit->algorithm != &wr_token_bucket)
         return;
     uint64_t refill = (uint64_t)limit->refill * 1000;
-    uint64_t divisor = common_divisor(refill, period_ns);
+    uint64_t divisor = divisor_of(refill, period_ns);
     *ret_refill = refill / divisor;
     *ret_period_us = period_ns / divisor;
 }
 
-static int add_limit(struct wr_tariff *tariff, size_t *length, const weir_limit *limit)
+/* The next word begins here, after the end of the one before. */
+static void begin_word(struct wr_tariff *tariff, struct wr_buf *buf)
+{
+    if (tariff->count > 0)
+        wr_buf_append(buf, "", 1);
+    tariff->words[tariff->count++] = tariff->text + buf->length;
+}
+
+static void add_number(struct wr_tariff *tariff, struct wr_buf *buf, uint64_t number)
+{
+    begin_word(tariff, buf);
+    wr_buf_append_u64(buf, number);
+}
+
+static int add_limit(struct wr_tariff *tariff, struct wr_buf *buf, const weir_limit *limit)
 {
     uint64_t refill, period_us;
     char kind = kind_of(limit);
@@ -62,16 +76,11 @@ static int add_limit(struct wr_tariff *tariff, size_t *length, const weir_limit 
     rate_of(limit, &refill, &period_us);
     if (period_us > PRODUCT_MAX / limit->permits || refill > PRODUCT_MAX)
         return wr_invalid("this limit is too large to be shared; a smaller one, or a rounder rate, is not");
-    char words[4][24] = {{kind}};
-    snprintf(words[1], sizeof words[1], "%u", limit->permits);
-    snprintf(words[2], sizeof words[2], "%llu", (unsigned long long)refill);
-    snprintf(words[3], sizeof words[3], "%llu", (unsigned long long)period_us);
-    for (int i = 0; i < 4; i++) {
-        size_t bytes = strlen(words[i]) + 1;
-        memcpy(tariff->text + *length, words[i], bytes);
-        tariff->words[tariff->count++] = tariff->text + *length;
-        *length += bytes;
-    }
+    begin_word(tariff, buf);
+    wr_buf_append(buf, &kind, 1);
+    add_number(tariff, buf, limit->permits);
+    add_number(tariff, buf, refill);
+    add_number(tariff, buf, period_us);
     if (limit->permits < tariff->permits)
         tariff->permits = limit->permits;
     return 0;
@@ -79,15 +88,23 @@ static int add_limit(struct wr_tariff *tariff, size_t *length, const weir_limit 
 
 int wr_tariff_make(const weir_stack *stack, struct wr_tariff *ret_tariff)
 {
-    size_t length = 0;
+    struct wr_buf buf;
 
     *ret_tariff = (struct wr_tariff){.permits = UINT32_MAX};
+    wr_buf_init_fixed(&buf, ret_tariff->text, sizeof ret_tariff->text);
     for (uint32_t i = 0; i < stack->count; i++) {
-        int error = add_limit(ret_tariff, &length, &stack->limits[i]);
+        int error = add_limit(ret_tariff, &buf, &stack->limits[i]);
         if (error < 0)
             return error;
     }
     return 0;
+}
+
+static void write_number(char *ret_text, size_t room, uint32_t number)
+{
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, ret_text, room);
+    wr_buf_append_u64(&buf, number);
 }
 
 static void add_word(struct wr_call *call, const char *word)
@@ -102,8 +119,8 @@ int wr_charge_send(struct wr_wire *wire, const struct wr_tariff *tariff, const s
     struct wr_call call = {.key = charge->key, .key_bytes = charge->key_bytes};
     char permits[16], extra[16];
 
-    snprintf(permits, sizeof permits, "%u", charge->permits);
-    snprintf(extra, sizeof extra, "%u", charge->extra);
+    write_number(permits, sizeof permits, charge->permits);
+    write_number(extra, sizeof extra, charge->extra);
     add_word(&call, permits);
     add_word(&call, extra);
     add_word(&call, charge->seen);

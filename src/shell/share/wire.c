@@ -10,12 +10,12 @@
 #include "shell/share/inside.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "shell/clock/clock.h"
 #include "shell/memory/memory.h"
 
 #include <openssl/evp.h>
-#include <stdio.h>
 #include <string.h>
 
 static size_t ask_bytes(size_t text_bytes)
@@ -42,7 +42,9 @@ static void tell(struct wr_ask *ask, const redisReply *reply)
 
 static void note_why(struct wr_wire *wire, const char *why)
 {
-    snprintf(wire->view.why, sizeof wire->view.why, "%s", why);
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, wire->view.why, sizeof wire->view.why);
+    wr_buf_append_string(&buf, why);
 }
 
 /* One ask had no answer. Returns whether the connection is to be let go. */
@@ -211,8 +213,8 @@ static int digest_scripts(struct wr_wire *wire)
         const char *text = wr_scripts[i];
         if (EVP_Digest(text, strlen(text), digest, NULL, EVP_sha1(), NULL) != 1)
             return WEIR_E_SYSTEM;
-        for (size_t j = 0; j < WR_DIGEST_DIGITS / 2; j++)
-            snprintf(wire->digests[i] + 2 * j, 3, "%02x", digest[j]);
+        for (size_t j = 0; j < WR_DIGEST_DIGITS; j++)
+            wire->digests[i][j] = "0123456789abcdef"[digest[j / 2] >> (j % 2 == 0 ? 4 : 0) & 15];
     }
     return 0;
 }

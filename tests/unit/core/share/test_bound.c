@@ -191,7 +191,7 @@ static void run(struct world *world, weir_limit limit, uint32_t nodes, uint32_t 
     memset(world, 0, sizeof *world);
     wr_rng_init(&world->rng, seed);
     assert_int_equal(weir_stack_init(&world->stack, &limit, 1), 0);
-    assert_int_equal(wr_share_terms_make(&world->stack, seats, 100000, &world->terms), 0);
+    assert_int_equal(wr_share_terms_make(&world->stack, seats, 500000, &world->terms), 0);
     uint32_t permits = limit.permits + (uint32_t)wr_share_bound(&world->terms);
     if (limit.refill > 0)
         assert_int_equal(weir_limit_token_bucket(&judged, permits, limit.refill, limit.period_ns), 0);
@@ -206,10 +206,8 @@ static void run(struct world *world, weir_limit limit, uint32_t nodes, uint32_t 
     world->node_count = nodes;
     world->loss = (uint32_t)wr_rng_below(&world->rng, 30);
     for (int step = 0; step < 30000; step++) {
-        /* Now and then a lull, in which all fills up, and then a rush: that is when most goes at once. */
-        if (step % 3000 == 0)
-            world->now += WEIR_SECOND;
-        world->now += (int64_t)wr_rng_below(&world->rng, step % 3000 < 1500 ? 20000 : 400000);
+        /* Quiet, in which limits and leases fill up, and then a rush: that is when most goes at once. */
+        world->now += (int64_t)wr_rng_below(&world->rng, step % 3000 < 1500 ? 4 * MS : 20000);
         deliver(world);
         live(world, (uint32_t)wr_rng_below(&world->rng, nodes));
     }
@@ -222,7 +220,7 @@ static void check(weir_limit limit)
 
     for (uint64_t round = 0; round < 40; round++) {
         uint32_t nodes = 1 + (uint32_t)(round % NODES_MAX);
-        run(&world, limit, nodes, nodes > 2 ? nodes - 2 : nodes, seed + round);
+        run(&world, limit, nodes, nodes > 4 ? nodes - 4 : nodes, seed + round);
         spent += world.spent;
         lost += world.lost;
         assert_true(world.admitted >= limit.permits / 2);
