@@ -15,6 +15,7 @@
 #define MAIL_MAX 1024
 #define SEAT_NS (400 * MS)
 #define START (1000 * WEIR_SECOND)
+#define OVERSHOOT 500000 /* millionths */
 
 struct letter {
     int64_t at;      /* when it arrives */
@@ -191,8 +192,9 @@ static void run(struct world *world, weir_limit limit, uint32_t nodes, uint32_t 
     memset(world, 0, sizeof *world);
     wr_rng_init(&world->rng, seed);
     assert_int_equal(weir_stack_init(&world->stack, &limit, 1), 0);
-    assert_int_equal(wr_share_terms_make(&world->stack, seats, 500000, &world->terms), 0);
-    uint32_t permits = limit.permits + (uint32_t)wr_share_bound(&world->terms);
+    assert_int_equal(wr_share_terms_make(&world->stack, seats, OVERSHOOT, &world->terms), 0);
+    /* What was promised, not what the terms make of it. */
+    uint32_t permits = limit.permits + (uint32_t)((uint64_t)limit.permits * OVERSHOOT / WR_OVERSHOOT_MAX);
     if (limit.refill > 0)
         assert_int_equal(weir_limit_token_bucket(&judged, permits, limit.refill, limit.period_ns), 0);
     else
