@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """weir serve as its users meet it: at its sockets, by its signals, over restarts. The first argument is the program."""
+import fcntl
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
+import termios
 import threading
 import time
 
@@ -380,6 +382,26 @@ def state_is_saved_now_and_then():
         daemon.stop(signal.SIGKILL)
         daemon.start('--state', state)  # the socket that was left behind is replaced
         assert daemon.check(X_Forwarded_For='192.0.2.1')[0] == 403
+
+
+def disk_that_hangs_holds_up_neither_decisions_nor_reloads():
+    with Daemon() as daemon:
+        daemon.stop()
+        state = f'{daemon.folder}/state'
+        os.mkfifo(f'{state}.new')  # where the next save is written
+        pipe = os.open(f'{state}.new', os.O_RDONLY | os.O_NONBLOCK)
+        daemon.start('--state', state, '--save-every', '1s', '--token-file', f'{daemon.folder}/token')
+        for batch in range(16):  # more than fits into a pipe
+            daemon.call('batch', [{'rule': 'five', 'key': f'{batch}-{n}-{"k" * 32}'} for n in range(256)])
+        end, waiting = time.monotonic() + 60, bytearray(4)
+        while int.from_bytes(waiting, sys.byteorder) < 60000:  # nearly full: it waits
+            fcntl.ioctl(pipe, termios.FIONREAD, waiting)
+            assert time.monotonic() < end, 'it does not save'
+            time.sleep(0.05)
+        for _ in range(2):
+            assert daemon.admin('reload') == 200
+            assert daemon.check()[0] == 204
+        os.close(pipe)
 
 
 def damaged_state_is_refused_and_left_alone():

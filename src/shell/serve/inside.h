@@ -45,7 +45,7 @@ struct wr_serve {
     struct wr_http *http;
     struct wr_rulebook *book;
     struct wr_metrics_page *metrics;
-    pthread_mutex_t lock;                  /* of reloads and saves, and what follows */
+    pthread_mutex_t lock; /* of reloads and what follows; loops take it, so it is never held while a file is written */
     struct wr_rulebook_settings *settings; /* room for reading; large */
     struct wr_trust trust;                 /* of the file that was read last */
     bool is_started, has_taken;

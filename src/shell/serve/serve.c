@@ -199,9 +199,7 @@ int wr_serve_reload(struct wr_serve *serve, char *ret_why, size_t why_bytes)
 
 int wr_serve_save(struct wr_serve *serve, char *ret_why, size_t why_bytes)
 {
-    (void)pthread_mutex_lock(&serve->lock);
     int error = wr_rulebook_save(serve->book, serve->options.state, ret_why, why_bytes);
-    (void)pthread_mutex_unlock(&serve->lock);
     (void)atomic_fetch_add(error == 0 ? &serve->saves : &serve->saves_failed, 1);
     atomic_store(&serve->is_save_bad, error != 0);
     return error;
