@@ -444,6 +444,8 @@ def told_twice_it_ends_at_once():
         _wait_for_waiting(daemon, 1)
         daemon.process.send_signal(signal.SIGTERM)
         time.sleep(0.2)
+        daemon.process.send_signal(signal.SIGHUP)  # too late, and no reason to die
+        time.sleep(0.2)
         assert daemon.process.poll() is None
         assert daemon.stop() == -signal.SIGTERM
 

@@ -272,9 +272,10 @@ static void obey(struct wr_serve *serve, const sigset_t *set)
     }
 }
 
-/* Again is at once. */
+/* Again is at once; it is too late for other rules. */
 static void let_die(const sigset_t *set)
 {
+    (void)signal(SIGHUP, SIG_IGN);
     (void)signal(SIGINT, SIG_DFL);
     (void)signal(SIGTERM, SIG_DFL);
     (void)pthread_sigmask(SIG_UNBLOCK, set, NULL);
@@ -331,8 +332,9 @@ static int run(struct daemon *daemon, int64_t grace_ns)
         wr_complain("%s", why[0] != '\0' ? why : weir_error_text(error));
         return error == WEIR_E_INVAL ? WR_EXIT_USAGE : WR_EXIT_FAILED;
     }
-    if (wr_serve_start(serve) != 0) {
-        wr_complain("%s", weir_error_detail());
+    error = wr_serve_start(serve);
+    if (error != 0) {
+        wr_complain("%s", wr_error_words(error));
         wr_serve_free(serve);
         return WR_EXIT_FAILED;
     }

@@ -83,8 +83,8 @@ static void look_how_it_is(struct wr_serve *serve)
     uint64_t now = decided - serve->decided, bad = failed - serve->failed;
     serve->decided = decided;
     serve->failed = failed;
-    if (now > 0)
-        atomic_store(&serve->failing, bad == 0 ? WR_SERVE_OK : 2 * bad < now ? WR_SERVE_DEGRADED : WR_SERVE_UNHEALTHY);
+    /* Where nobody asks nothing fails: who was taken out of service for being unhealthy must be able to come back. */
+    atomic_store(&serve->failing, bad == 0 ? WR_SERVE_OK : 2 * bad < now ? WR_SERVE_DEGRADED : WR_SERVE_UNHEALTHY);
 }
 
 static void save(struct wr_serve *serve)
