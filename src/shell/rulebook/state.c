@@ -56,7 +56,7 @@ struct writer {
     int fd;
     int failure; /* errno */
     weir_table *table;
-    int64_t now;
+    int64_t now; /* one for all, and of the same moment as the time of day: however long the writing takes */
     uint64_t keys;
     struct wr_buf text; /* not written yet */
 };
@@ -98,7 +98,6 @@ static void add_table(struct writer *writer, weir_table *table, const char *kind
     wr_buf_append_char(&writer->text, '\n');
     flush(writer);
     writer->table = table;
-    writer->now = wr_clock_now(table->clock);
     while (writer->failure == 0 && wr_table_walk(table, &walk, add_key, writer))
         flush(writer);
     flush(writer);
@@ -106,6 +105,7 @@ static void add_table(struct writer *writer, weir_table *table, const char *kind
 
 static void write_all(const struct wr_rulebook *book, const struct wr_edition *edition, struct writer *writer)
 {
+    writer->now = wr_clock_now(book->clock);
     wr_buf_append_string(&writer->text, HEAD);
     wr_buf_append_u64(&writer->text, (uint64_t)book->wall_now());
     wr_buf_append_char(&writer->text, '\n');
