@@ -132,11 +132,29 @@ outage  P9b  tide  aimd:alpha=0.1,start=1,max=500,burst=5
 endef
 export PLOTS
 
+# What limits grant: the picture, and when requests come.
+define LIMIT_PLOTS
+limit-edge    1 at once, pause 8s, 100/s for 4s, pause 3s
+limit-steady  15/s for 30s
+limit-pause   8/s for 10s, pause 20s, 100/s for 2s, 15/s for 8s
+endef
+export LIMIT_PLOTS
+TRY = $(B)/weir simulate
+
 plots: all
 	@mkdir -p docs/guide/img
 	@echo "$$PLOTS" | while read -r picture scenario pacers; do \
 		$(B)/weir simulate $$scenario $$(printf ' --pacer %s' $$pacers) --plot docs/guide/img/$$picture.svg || exit; \
 	done
+	@echo "$$LIMIT_PLOTS" | while read -r picture traffic; do \
+		$(TRY) --limit "100/10s" --limit "100/10s burst=20" --limit "100/10s fixed_window" --limit "100/10s sliding_window" \
+			--limit "100/10s sliding_log" --limit "100/10s leaky_bucket" --limit "20/s, 100/10s sliding_log" \
+			--traffic "$$traffic" --plot docs/guide/img/$$picture.svg || exit; \
+	done
+	@$(TRY) --limit "10/s burst=5" --limit "10/s leaky_bucket" --limit "10/s leaky_bucket burst=30" \
+		--traffic "30 at once, pause 4s" --wait 10s --plot docs/guide/img/limit-drain.svg
+	@$(TRY) --limit "20/s" --limit "concurrent=10" --limit "20/s, concurrent=10" \
+		--traffic "8/s for 5s, 30 at once, 8/s for 5s" --take 2s --plot docs/guide/img/limit-flight.svg
 
 format:
 	@git ls-files -z '*.c' '*.h' | xargs -0 $$(command -v clang-format-14 || command -v clang-format) -i

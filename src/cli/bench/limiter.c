@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* limiter.c - weir bench limiter: one decision of each algorithm, and one reading of each clock. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <weir/limit.h>
 
@@ -28,8 +29,9 @@ static const struct wr_usage usage = {
              "  limiter   weir_limiter_try, which is safe for threads and reads the fast clock\n"
              "  stack     weir_stack_try, the pure core, which is given the time\n"
              "\n"
-             "The limits are so wide that nearly all is granted. The cost of reading each\n"
-             "clock is shown too.\n",
+             "The limits are so wide that nearly all is granted, and the sliding log is as long\n"
+             "as any may be. Bytes are those of one key's state. The cost of reading each clock\n"
+             "is shown too.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };
@@ -52,6 +54,7 @@ static int make_limits(weir_limit ret_limits[ALGORITHMS])
 struct row {
     const char *name;
     double limiter_ns, stack_ns, granted;
+    uint32_t state_bytes;
 };
 
 static int64_t now_ns(void)
@@ -112,6 +115,7 @@ static int measure_stack(const weir_limit *limit, uint64_t ops, struct row *row)
     }
     free(state);
     row->stack_ns = wr_sample_median(&sample);
+    row->state_bytes = stack.state_bytes;
     return 0;
 }
 
@@ -131,10 +135,10 @@ static int measure(uint64_t ops, struct row ret_rows[ALGORITHMS])
 
 static void print_text(const struct row rows[ALGORITHMS], double monotonic_ns, double fast_ns)
 {
-    wr_print("ns per decision         limiter     stack   granted\n");
+    wr_print("ns per decision         limiter     stack   granted    bytes\n");
     for (size_t i = 0; i < ALGORITHMS; i++)
-        wr_print("  %-20s%9.1f %9.1f %8.1f %%\n", rows[i].name, rows[i].limiter_ns, rows[i].stack_ns,
-                 100 * rows[i].granted);
+        wr_print("  %-20s%9.1f %9.1f %8.1f %% %8" PRIu32 "\n", rows[i].name, rows[i].limiter_ns, rows[i].stack_ns,
+                 100 * rows[i].granted, rows[i].state_bytes);
     wr_print("ns per clock reading\n  %-20s%9.1f\n  %-20s%9.1f\n", "monotonic", monotonic_ns, "fast", fast_ns);
 }
 
@@ -142,8 +146,10 @@ static void print_json(const struct row rows[ALGORITHMS], double monotonic_ns, d
 {
     wr_print("{\"clock_monotonic_ns\": %.2f, \"clock_fast_ns\": %.2f, \"algorithms\": [", monotonic_ns, fast_ns);
     for (size_t i = 0; i < ALGORITHMS; i++)
-        wr_print("%s\n  {\"name\": \"%s\", \"limiter_ns\": %.2f, \"stack_ns\": %.2f, \"granted\": %.4f}",
-                 i > 0 ? "," : "", rows[i].name, rows[i].limiter_ns, rows[i].stack_ns, rows[i].granted);
+        wr_print("%s\n  {\"name\": \"%s\", \"limiter_ns\": %.2f, \"stack_ns\": %.2f, \"granted\": %.4f, "
+                 "\"state_bytes\": %" PRIu32 "}",
+                 i > 0 ? "," : "", rows[i].name, rows[i].limiter_ns, rows[i].stack_ns, rows[i].granted,
+                 rows[i].state_bytes);
     wr_print("\n]}\n");
 }
 

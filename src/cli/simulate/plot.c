@@ -18,12 +18,9 @@
 
 #include "cli/simulate/report.h"
 #include "cli/simulate/scenario.h"
+#include "cli/simulate/svg.h"
 
 /* All in pixels. */
-#define WIDTH 960
-#define LEFT 58
-#define RIGHT 18
-#define PLOT_WIDTH (WIDTH - LEFT - RIGHT)
 #define HEAD_HEIGHT 74  /* title and legend */
 #define PANEL_HEAD 26   /* the pacer's name */
 #define PLOT_HEIGHT 190 /* the curves */
@@ -49,75 +46,13 @@ struct plot {
     int mode_count;
 };
 
-static const char style[] =
-    "<style>\n"
-    "text { font-family: system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif; font-size: 12px;"
-    " fill: #57606a; }\n"
-    ".title { font-size: 17px; font-weight: 600; fill: #1f2328; }\n"
-    ".name { font-size: 13px; font-weight: 600; fill: #1f2328; }\n"
-    ".paper { fill: #ffffff; }\n"
-    ".grid { stroke: #e7e9ec; stroke-width: 1; }\n"
-    ".axis { stroke: #afb8c1; stroke-width: 1; }\n"
-    ".limit { fill: none; stroke: #57606a; stroke-width: 1.4; stroke-dasharray: 5 3; }\n"
-    ".water { fill: #1f6feb; fill-opacity: 0.10; }\n"
-    ".sent { fill: none; stroke: #e08e0b; stroke-width: 1.2; stroke-linejoin: round; }\n"
-    ".delivered { fill: none; stroke: #1f6feb; stroke-width: 1.8; stroke-linejoin: round; }\n"
-    ".rejected { stroke: #cf222e; stroke-width: 1.5; }\n"
-    "@media (prefers-color-scheme: dark) {\n"
-    "text { fill: #9198a1; } .title, .name { fill: #e6edf3; } .paper { fill: #0d1117; }\n"
-    ".grid { stroke: #21262d; } .axis { stroke: #484f58; } .limit { stroke: #9198a1; } .water { fill: #58a6ff; }\n"
-    ".sent { stroke: #f0b23e; } .delivered { stroke: #58a6ff; } .rejected { stroke: #ff6a69; }\n"
-    "}\n"
-    "</style>\n";
-
 /* ---- small things ---- */
-
-static void write_escaped(FILE *file, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        switch (*text) {
-        case '&':
-            fputs("&amp;", file);
-            break;
-        case '<':
-            fputs("&lt;", file);
-            break;
-        case '>':
-            fputs("&gt;", file);
-            break;
-        case '"':
-            fputs("&quot;", file);
-            break;
-        default:
-            fputc((unsigned char)*text < 0x20 ? '?' : *text, file);
-        }
-    }
-}
-
-static void write_text(FILE *file, const char *class, const char *anchor, double x, double y, const char *text)
-{
-    fprintf(file, "<text class=\"%s\" text-anchor=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, anchor, x, y);
-    write_escaped(file, text);
-    fputs("</text>\n", file);
-}
-
-static double x_of(const struct plot *plot, double at_s)
-{
-    return LEFT + PLOT_WIDTH * at_s / plot->duration_s;
-}
 
 /* Within the panel whose curves end at `bottom`. */
 static double y_of(const struct plot *plot, double bottom, double rate)
 {
     double share = rate / plot->top;
     return bottom - PLOT_HEIGHT * (share < 1 ? share : 1);
-}
-
-/* 1, 2 or 5 times a power of ten, so that there are about `count` steps up to `end`. */
-static double round_step(double end, double count)
-{
-    double raw = end / count, power = pow(10, floor(log10(raw))), digit = raw / power;
-    return power * (digit > 5 ? 10 : digit > 2 ? 5 : digit > 1 ? 2 : 1);
 }
 
 static const char *mode_colour(const struct plot *plot, const char *name)
@@ -210,44 +145,6 @@ static void find_top(struct plot *plot)
 
 /* ---- a panel ---- */
 
-static void draw_grid(const struct plot *plot, double bottom)
-{
-    double step = round_step(plot->top, 5);
-    char text[32];
-    for (int i = 0; i * step <= plot->top; i++) {
-        double y = y_of(plot, bottom, i * step);
-        fprintf(plot->file, "<line class=\"%s\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n",
-                i == 0 ? "axis" : "grid", LEFT, LEFT + PLOT_WIDTH, y, y);
-        snprintf(text, sizeof text, "%g", i * step);
-        write_text(plot->file, "", "end", LEFT - 8, y + 4, text);
-    }
-    fprintf(plot->file, "<text text-anchor=\"middle\" transform=\"translate(14 %.1f) rotate(-90)\">requests/s</text>\n",
-            bottom - PLOT_HEIGHT / 2.0);
-}
-
-/* Times in seconds, minutes or hours, whichever make short numbers. */
-static void draw_times(const struct plot *plot, double y)
-{
-    static const struct {
-        double s;
-        const char *name;
-    } units[] = {{3600, "h"}, {60, "min"}, {1, "s"}};
-    static const double steps[] = {1,   2,   5,   10,   15,   20,   30,    60,    120,
-                                   300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400};
-    size_t unit = 0, step = 0;
-    char text[32];
-    while (step + 1 < sizeof steps / sizeof steps[0] && plot->duration_s / steps[step] > 10)
-        step++;
-    while (steps[step] < units[unit].s)
-        unit++;
-    for (double at_s = 0; at_s <= plot->duration_s * 1.0001; at_s += steps[step]) {
-        double x = x_of(plot, at_s);
-        fprintf(plot->file, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", x, x, y, y + 4);
-        snprintf(text, sizeof text, at_s > 0 ? "%g %s" : "%g", at_s / units[unit].s, units[unit].name);
-        write_text(plot->file, "", at_s + steps[step] / 3 > plot->duration_s ? "end" : "middle", x, y + 17, text);
-    }
-}
-
 static void draw_limit(const struct plot *plot, double bottom)
 {
     double before = (double)NAN, bin_s = plot->duration_s / WR_TRACK_BINS;
@@ -256,17 +153,17 @@ static void draw_limit(const struct plot *plot, double bottom)
         first++;
     if (first == WR_TRACK_BINS)
         return;
-    fprintf(plot->file, "<path class=\"limit\" d=\"M%d %.1f", LEFT, y_of(plot, bottom, plot->limits[first]));
+    fprintf(plot->file, "<path class=\"limit\" d=\"M%d %.1f", WR_SVG_LEFT, y_of(plot, bottom, plot->limits[first]));
     for (size_t i = first; i < WR_TRACK_BINS; i++) {
         double y = y_of(plot, bottom, plot->limits[i]);
         if (fabs(y - before) < 0.05)
             continue;
         if (fabs(y - before) > 3) /* a step, not a slope */
-            fprintf(plot->file, "H%.1f", x_of(plot, (double)i * bin_s));
-        fprintf(plot->file, "L%.1f %.1f", x_of(plot, (double)i * bin_s), y);
+            fprintf(plot->file, "H%.1f", wr_svg_x(plot->duration_s, (double)i * bin_s));
+        fprintf(plot->file, "L%.1f %.1f", wr_svg_x(plot->duration_s, (double)i * bin_s), y);
         before = y;
     }
-    fprintf(plot->file, "H%d\"/>\n", LEFT + PLOT_WIDTH);
+    fprintf(plot->file, "H%d\"/>\n", WR_SVG_LEFT + WR_SVG_PLOT_WIDTH);
 }
 
 /* `closed`: down to the axis, to be filled. */
@@ -278,15 +175,14 @@ static void draw_curve(const struct plot *plot, const struct wr_track *track, do
     fprintf(plot->file, "<path class=\"%s\" d=\"", class);
     for (size_t i = 0; i < WR_TRACK_BINS; i += bins, verb = 'L') {
         size_t to = i + bins < WR_TRACK_BINS ? i + bins : WR_TRACK_BINS;
-        fprintf(plot->file, "%c%.1f %.1f", verb, x_of(plot, (double)(i + to) / 2 * track->bin_s),
+        fprintf(plot->file, "%c%.1f %.1f", verb, wr_svg_x(plot->duration_s, (double)(i + to) / 2 * track->bin_s),
                 y_of(plot, bottom, point_rate(track, i, bins, offset)));
     }
     if (closed)
-        fprintf(plot->file, "V%.1fH%.1fZ", bottom, x_of(plot, (double)bins / 2 * track->bin_s));
+        fprintf(plot->file, "V%.1fH%.1fZ", bottom, wr_svg_x(plot->duration_s, (double)bins / 2 * track->bin_s));
     fputs("\"/>\n", plot->file);
 }
 
-/* A tick is the longer the more rejections it stands for: one is half as long as a hundred. */
 static void draw_rejections(const struct plot *plot, const struct wr_track *track, double top)
 {
     size_t bins = WR_TRACK_BINS / TICKS;
@@ -297,9 +193,8 @@ static void draw_rejections(const struct plot *plot, const struct wr_track *trac
             rejected += track->bins[bin].rejected;
         if (rejected == 0)
             continue;
-        double height = fmin(RUG_HEIGHT - 3, 5 * (1 + log10(rejected) / 2));
-        fprintf(plot->file, "M%.1f %.1fv%.1f", x_of(plot, ((double)i + (double)bins / 2) * track->bin_s), top + 2,
-                height);
+        double x = wr_svg_x(plot->duration_s, ((double)i + (double)bins / 2) * track->bin_s);
+        wr_svg_tick(plot->file, x, top + 2, RUG_HEIGHT - 3, rejected);
     }
     fputs("\"/>\n", plot->file);
 }
@@ -314,7 +209,9 @@ static void draw_mode(const struct plot *plot, const struct wr_track *track, dou
         int here = i == WR_TRACK_BINS ? -2 : track->bins[i].mode;
         if (here == -1 || here == current)
             continue;
-        double x = current < 0 ? LEFT : x_of(plot, (double)i * track->bin_s); /* the first begins where time does */
+        double x = current < 0
+                       ? WR_SVG_LEFT
+                       : wr_svg_x(plot->duration_s, (double)i * track->bin_s); /* the first begins where time does */
         if (current == mode)
             fprintf(plot->file, "M%.1f %.1fH%.1fv%dH%.1fz", from, top, x, BAND_HEIGHT, from);
         from = x;
@@ -330,9 +227,9 @@ static void draw_panel(const struct plot *plot, const struct wr_track *track, do
     char text[128];
     snprintf(text, sizeof text, "goodput %.1f %%  ·  rejected %.2f %% (%.0f of %.0f)", 100 * score->goodput,
              100 * score->rejected, score->rejections, score->sent);
-    write_text(plot->file, "name", "start", LEFT, top + 15, track->pacer->name);
-    write_text(plot->file, "", "end", LEFT + PLOT_WIDTH, top + 15, text);
-    draw_grid(plot, bottom);
+    wr_svg_text(plot->file, "name", "start", WR_SVG_LEFT, top + 15, track->pacer->name);
+    wr_svg_text(plot->file, "", "end", WR_SVG_LEFT + WR_SVG_PLOT_WIDTH, top + 15, text);
+    wr_svg_grid(plot->file, plot->top, bottom, PLOT_HEIGHT);
     draw_curve(plot, track, bottom, "water", offsetof(struct wr_bin, ok), true);
     draw_limit(plot, bottom);
     draw_curve(plot, track, bottom, "sent", offsetof(struct wr_bin, sent), false);
@@ -341,7 +238,7 @@ static void draw_panel(const struct plot *plot, const struct wr_track *track, do
     for (int mode = 0; mode < track->mode_count; mode++)
         if (tells(track->modes[mode]))
             draw_mode(plot, track, bottom + RUG_HEIGHT, mode);
-    draw_times(plot, bottom + RUG_HEIGHT + BAND_HEIGHT);
+    wr_svg_times(plot->file, plot->duration_s, bottom + RUG_HEIGHT + BAND_HEIGHT);
 }
 
 /* ---- legends ---- */
@@ -353,24 +250,24 @@ static void draw_legend(const struct plot *plot)
     } lines[] = {
         {"limit", "what the origin allows"}, {"sent", "sent"}, {"delivered", "delivered"}, {"rejected", "rejected"}};
     static const int widths[] = {172, 66, 96, 84};
-    double x = LEFT;
+    double x = WR_SVG_LEFT;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; x += widths[i++]) {
         bool tick = i == sizeof lines / sizeof lines[0] - 1;
         fprintf(plot->file, "<path class=\"%s\" d=\"M%.0f %dh%d%s\"/>\n", lines[i].class, x + (tick ? 9 : 0),
                 tick ? 47 : 52, tick ? 0 : 22, tick ? "v10" : "");
-        write_text(plot->file, "", "start", x + (tick ? 16 : 28), 56, lines[i].name);
+        wr_svg_text(plot->file, "", "start", x + (tick ? 16 : 28), 56, lines[i].name);
     }
 }
 
 static void draw_mode_legend(const struct plot *plot, double top)
 {
-    double x = LEFT + 96;
+    double x = WR_SVG_LEFT + 96;
     if (plot->mode_count > 0)
-        write_text(plot->file, "", "start", LEFT, top + 9, "pacer's mode:");
+        wr_svg_text(plot->file, "", "start", WR_SVG_LEFT, top + 9, "pacer's mode:");
     for (int i = 0; i < plot->mode_count; i++) {
         fprintf(plot->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"9\" rx=\"2\" fill=\"%s\"/>\n", x, top,
                 mode_colour(plot, plot->modes[i]));
-        write_text(plot->file, "", "start", x + 18, top + 9, plot->modes[i]);
+        wr_svg_text(plot->file, "", "start", x + 18, top + 9, plot->modes[i]);
         x += 36 + 7 * (double)strlen(plot->modes[i]);
     }
 }
@@ -386,14 +283,7 @@ void wr_plot_write(FILE *file, const struct wr_scenario *scenario, const struct 
     find_top(&plot);
     wr_scenario_describe(scenario, description, sizeof description);
     snprintf(title, sizeof title, "%s: %s", scenario->name, description);
-    fprintf(file,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" width=\"%d\" height=\"%.0f\" "
-            "role=\"img\">\n",
-            WIDTH, height, WIDTH, height);
-    fputs("<title>", file);
-    write_escaped(file, title);
-    fprintf(file, "</title>\n%s<rect class=\"paper\" width=\"%d\" height=\"%.0f\" rx=\"6\"/>\n", style, WIDTH, height);
-    write_text(file, "title", "start", LEFT, 30, title);
+    wr_svg_begin(file, height, title);
     draw_legend(&plot);
     for (size_t i = 0; i < count; i++)
         draw_panel(&plot, &tracks[i], HEAD_HEIGHT + (double)i * PANEL_HEIGHT);

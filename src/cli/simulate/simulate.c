@@ -11,18 +11,21 @@
 #include "base/nearest.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
+#include "cli/simulate/limits.h"
 #include "cli/simulate/report.h"
 #include "cli/simulate/scenario.h"
 #include "cli/simulate/watch.h"
 
 #define PACER_DEFAULT "tide"
+#define TRAFFIC_DEFAULT "5/s for 10s, pause 10s, 100/s for 2s"
 #define OPERANDS_MAX 10000
 
 struct settings {
-    struct wr_option_list pacers, scenarios;
+    struct wr_option_list pacers, scenarios, limits;
     uint64_t random, seeds, seed, jobs;
     bool warm, each, json, list;
-    const char *plot, *trace;
+    const char *plot, *trace, *traffic;
+    int64_t take_ns, wait_ns;
 };
 
 static const struct wr_option options[] = {
@@ -44,6 +47,13 @@ static const struct wr_option options[] = {
      .help = "write each event of that run, a JSON object on a line"},
     {"jobs", WR_COUNT(struct settings, jobs), .value = "N", .min = 0, .max = WR_MATRIX_JOBS_MAX,
      .help = "runs at the same time; 0: one for each core"},
+    {"limit", WR_LIST(struct settings, limits), .value = "LIMIT[,LIMIT…]",
+     .help = "instead: what this limit of weir.yaml grants; may be repeated"},
+    {"traffic", WR_STRING(struct settings, traffic), .value = "TEXT", .help = "when its requests come"},
+    {"take", WR_DURATION(struct settings, take_ns), .value = "TIME", .min = 1, .max = WEIR_DURATION_MAX,
+     .help = "how long each of them is in flight"},
+    {"wait", WR_DURATION(struct settings, wait_ns), .value = "TIME", .min = 0, .max = WEIR_DURATION_MAX,
+     .help = "how long each of them waits in the queue; 0: it is refused at once"},
     {"list", WR_FLAG(struct settings, list), .help = "list the pacers and the built-in scenarios"},
 };
 
@@ -67,7 +77,12 @@ static const struct wr_usage usage = {
              "  weir simulate P6a --plot step.svg               see it find a limit that moves\n"
              "  weir simulate --random 500 --seed 7             origins that nobody tuned for\n"
              "  weir simulate P4-r14 --seed 7 --plot ban.svg    and one of them\n"
-             "  weir simulate my-api.yaml                       your own; weir-simulate(1) has the format\n",
+             "  weir simulate my-api.yaml                       your own; weir-simulate(1) has the format\n"
+             "\n"
+             "With --limit it is the other side: one caller, limits as in weir.yaml, and what they grant.\n"
+             "\n"
+             "  weir simulate --limit 10/s --limit \"10/s fixed_window\" --plot limits.svg\n"
+             "  weir simulate --limit concurrent=5 --take 2s --traffic \"4/s for 10s, 40 at once\"\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };
@@ -200,15 +215,38 @@ static int simulate(const struct settings *settings, const struct wr_catalog *ca
     return status == WR_EXIT_OK ? run(settings, &matrix) : status;
 }
 
+/* ---- --limit ---- */
+
+static int try_limits(const struct settings *settings, int operands)
+{
+    struct wr_limits_settings limits = {
+        .limits = settings->limits.items,
+        .count = settings->limits.count,
+        .traffic = settings->traffic,
+        .take_ns = settings->take_ns,
+        .wait_ns = settings->wait_ns,
+        .json = settings->json,
+        .plot = settings->plot,
+    };
+    if (settings->pacers.count + settings->scenarios.count + settings->random > 0 || operands > 0 ||
+        settings->trace != NULL) {
+        wr_complain("--limit needs no pacer, scenario or trace; leave them out");
+        return WR_EXIT_USAGE;
+    }
+    return wr_limits_run(&limits);
+}
+
 int wr_simulate_run(int argc, char **argv)
 {
-    struct settings settings = {.seed = 1};
+    struct settings settings = {.seed = 1, .traffic = TRAFFIC_DEFAULT, .take_ns = 100 * WEIR_MILLISECOND};
     struct wr_catalog catalog;
     int status;
     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
         return status;
     if (settings.list)
         return list_all();
+    if (settings.limits.count > 0)
+        return try_limits(&settings, argc);
     wr_catalog_init(&catalog, weir_allocator_system());
     status = fill_catalog(&settings, argc, argv, &catalog);
     if (status == WR_EXIT_OK)

@@ -9,7 +9,7 @@
 #include "cli/kit/output.h"
 #include "cli/simulate/plot.h"
 
-static bool open_output(const char *path, FILE **ret_file)
+bool wr_watch_open(const char *path, FILE **ret_file)
 {
     if (path == NULL)
         return true;
@@ -21,7 +21,7 @@ static bool open_output(const char *path, FILE **ret_file)
     return file != NULL;
 }
 
-static bool close_output(const char *path, FILE *file)
+bool wr_watch_close(const char *path, FILE *file)
 {
     if (file == NULL)
         return true;
@@ -69,7 +69,7 @@ int wr_watch(const struct wr_matrix *matrix, const char *trace_path, const char 
     int status = check(matrix, scenario);
     if (status != WR_EXIT_OK)
         return status;
-    if (!open_output(trace_path, &trace) || !open_output(plot_path, &plot)) {
+    if (!wr_watch_open(trace_path, &trace) || !wr_watch_open(plot_path, &plot)) {
         status = WR_EXIT_FAILED;
     } else {
         int error = watch(matrix, scenario, trace, plot);
@@ -78,7 +78,7 @@ int wr_watch(const struct wr_matrix *matrix, const char *trace_path, const char 
             status = WR_EXIT_FAILED;
         }
     }
-    bool written = close_output(trace_path, trace);
-    written = close_output(plot_path, plot) && written;
+    bool written = wr_watch_close(trace_path, trace);
+    written = wr_watch_close(plot_path, plot) && written;
     return written ? status : WR_EXIT_FAILED;
 }

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* limits.c - weir simulate --limit: which requests does a limit grant, and when? */
+#include "cli/simulate/limits.h"
+
+#include <inttypes.h>
+#include <stdalign.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cli/kit/foreign.h"
+#include "cli/kit/options.h"
+#include "cli/kit/output.h"
+#include "cli/simulate/watch.h"
+#include "core/admit/wording.h"
+
+#define TEXT_MAX 256
+
+struct limits {
+    weir_limit list[WEIR_STACK_MAX];
+    size_t count;
+};
+
+static int complain(const char *option)
+{
+    wr_complain("--%s: %s", option, weir_error_detail());
+    return WR_EXIT_USAGE;
+}
+
+static int parse_limits(const char *text, struct limits *ret_limits)
+{
+    char part[TEXT_MAX];
+    struct wr_span rest = wr_span_of(text);
+    ret_limits->count = 0;
+    for (bool more = true; more;) {
+        size_t bytes = wr_span_find(rest, ',');
+        more = bytes < rest.bytes;
+        if (bytes >= sizeof part || ret_limits->count == WEIR_STACK_MAX) {
+            wr_complain("--limit: more than %d limits, or one that is too long", WEIR_STACK_MAX);
+            return WR_EXIT_USAGE;
+        }
+        memcpy(part, rest.data, bytes);
+        part[bytes] = '\0';
+        rest = wr_span_after(rest, bytes + more);
+        if (wr_limit_parse(part, &ret_limits->list[ret_limits->count++]) != 0)
+            return complain("limit");
+    }
+    return WR_EXIT_OK;
+}
+
+/* ---- what is printed ---- */
+
+static void retry_text(const struct wr_trial_sum *sum, char *ret_text, size_t room)
+{
+    if (sum->retry_max_s == 0)
+        snprintf(ret_text, room, "-");
+    else if (sum->retry_min_s == sum->retry_max_s)
+        snprintf(ret_text, room, "%" PRId64 " s", sum->retry_max_s);
+    else
+        snprintf(ret_text, room, "%" PRId64 " to %" PRId64 " s", sum->retry_min_s, sum->retry_max_s);
+}
+
+static void print_text(const struct wr_limits_table *table)
+{
+    int width = 5;
+    char window[32], waited[32], retry[64];
+    snprintf(window, sizeof window, "in any %g s", (double)table->window_ns * 1e-9);
+    for (size_t i = 0; i < table->count; i++)
+        width = (int)strlen(table->rows[i].text) > width ? (int)strlen(table->rows[i].text) : width;
+    wr_print("%zu requests: %s\n\n", table->plan.traffic->requests, table->traffic_text);
+    wr_print("%-*s %9s %9s %14s %9s %13s  %s\n", width, "limit", "granted", "refused", window, "at once",
+             "longest wait", "Retry-After");
+    for (size_t i = 0; i < table->count; i++) {
+        const struct wr_trial_sum *sum = &table->rows[i].sum;
+        snprintf(waited, sizeof waited, "%.3g s", (double)sum->longest_ns * 1e-9);
+        retry_text(sum, retry, sizeof retry);
+        wr_print("%-*s %9zu %9zu %14zu %9zu %13s  %s\n", width, table->rows[i].text, sum->granted,
+                 sum->asked - sum->granted, sum->most_in_window, sum->most_in_flight,
+                 sum->longest_ns > 0 ? waited : "-", retry);
+    }
+}
+
+static void print_json(const struct wr_limits_table *table)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct wr_trial_sum *sum = &table->rows[i].sum;
+        wr_print("{\"limit\": ");
+        wr_print_json_string(wr_span_of(table->rows[i].text));
+        wr_print(
+            ", \"asked\": %zu, \"granted\": %zu, \"window_s\": %.9g, \"most_in_window\": %zu, \"most_in_flight\": %zu, "
+            "\"longest_wait_s\": %.9g, \"retry_after_min_s\": %" PRId64 ", \"retry_after_max_s\": %" PRId64 "}\n",
+            sum->asked, sum->granted, (double)table->window_ns * 1e-9, sum->most_in_window, sum->most_in_flight,
+            (double)sum->longest_ns * 1e-9, sum->retry_min_s, sum->retry_max_s);
+    }
+}
+
+/* ---- running it ---- */
+
+/* Comparable: the same for all. A leaky bucket's is the time between two, which is no window to count in. */
+static int64_t longest_period(const struct limits *limits, size_t count)
+{
+    int64_t longest_ns = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < limits[i].count; j++)
+            if (limits[i].list[j].period_ns > longest_ns)
+                longest_ns = limits[i].list[j].period_ns;
+    return longest_ns > 0 ? longest_ns : WEIR_SECOND;
+}
+
+static int tell(const struct wr_limits_settings *settings, const struct wr_limits_table *table)
+{
+    FILE *file = NULL;
+    if (!wr_watch_open(settings->plot, &file))
+        return WR_EXIT_FAILED;
+    if (file != NULL)
+        wr_limits_plot(file, table);
+    if (!wr_watch_close(settings->plot, file))
+        return WR_EXIT_FAILED;
+    (settings->json ? print_json : print_text)(table);
+    return WR_EXIT_OK;
+}
+
+static int run(const struct wr_limits_settings *settings, const struct limits *limits, struct wr_limits_table *table,
+               struct wr_answer *answers)
+{
+    struct wr_limits_row rows[WR_OPTION_LIST_MAX];
+    size_t requests = table->plan.traffic->requests;
+    table->rows = rows;
+    for (size_t i = 0; i < table->count; i++, answers += requests) {
+        int error = wr_trial_run(&table->plan, limits[i].list, limits[i].count, answers);
+        if (error != 0) {
+            wr_complain("%s", weir_error_text(error));
+            return WR_EXIT_FAILED;
+        }
+        rows[i] =
+            (struct wr_limits_row){settings->limits[i], answers, wr_trial_sum(&table->plan, answers, table->window_ns)};
+    }
+    return tell(settings, table);
+}
+
+int wr_limits_run(const struct wr_limits_settings *settings)
+{
+    const weir_allocator *allocator = weir_allocator_system();
+    struct limits limits[WR_OPTION_LIST_MAX];
+    struct wr_traffic traffic;
+    struct wr_limits_table table = {
+        .traffic_text = settings->traffic,
+        .plan = {&traffic, settings->take_ns, settings->wait_ns},
+        .count = settings->count,
+    };
+    if (wr_traffic_parse(settings->traffic, &traffic) != 0)
+        return complain("traffic");
+    for (size_t i = 0; i < settings->count; i++)
+        if (parse_limits(settings->limits[i], &limits[i]) != WR_EXIT_OK)
+            return WR_EXIT_USAGE;
+    table.window_ns = longest_period(limits, settings->count);
+    size_t count = settings->count * traffic.requests;
+    struct wr_answer *answers = wr_take_array(allocator, count, sizeof *answers, alignof(struct wr_answer));
+    if (answers == NULL) {
+        wr_complain("%s", weir_error_text(WEIR_E_NOMEM));
+        return WR_EXIT_FAILED;
+    }
+    int status = run(settings, limits, &table, answers);
+    wr_give(allocator, answers, count * sizeof *answers, alignof(struct wr_answer));
+    return status;
+}

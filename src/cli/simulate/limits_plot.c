@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* limits_plot.c - one panel for each limit, one below the other, over the same time and on the same scale.
+ *
+ *      the traffic
+ *      limit                               granted · in any window · Retry-After
+ *     r |      ______
+ *     a |     |      |  asked
+ *     t |     |▄▂▂▂▂▂|  granted
+ *     e |_____|______|_______________________
+ *              | | |    refused: a tick for each moment, longer where there were more
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/bits.h"
+#include "cli/simulate/limits.h"
+#include "cli/simulate/svg.h"
+
+#define HEAD_HEIGHT 74
+#define PANEL_HEAD 24
+#define PLOT_HEIGHT 84
+#define RUG_HEIGHT 14
+#define PANEL_HEIGHT (PANEL_HEAD + PLOT_HEIGHT + RUG_HEIGHT + 12)
+#define FOOT_HEIGHT 34 /* times */
+
+#define BINS 60
+
+struct bins {
+    double asked[BINS], granted[BINS], refused[BINS];
+};
+
+struct plot {
+    FILE *file;
+    const struct wr_limits_table *table;
+    int64_t duration_ns;
+    double duration_s, top; /* the ends of the axes */
+};
+
+/* The last is asked, or granted after it has waited. */
+static int64_t last_instant(const struct wr_limits_table *table)
+{
+    int64_t last = table->plan.traffic->duration_ns;
+    for (size_t i = 0; i < table->count; i++)
+        for (size_t n = 0; n < table->rows[i].sum.asked; n++)
+            if (table->rows[i].answers[n].granted_at > last)
+                last = table->rows[i].answers[n].granted_at;
+    return last;
+}
+
+static size_t bin_of(const struct plot *plot, int64_t at)
+{
+    wr_i128 bin = (wr_i128)at * BINS / plot->duration_ns;
+    return bin < BINS ? (size_t)bin : BINS - 1;
+}
+
+static void count(const struct plot *plot, const struct wr_limits_row *row, struct bins *ret_bins)
+{
+    *ret_bins = (struct bins){.asked = {0}};
+    for (size_t i = 0; i < row->sum.asked; i++) {
+        const struct wr_answer *answer = &row->answers[i];
+        ret_bins->asked[bin_of(plot, answer->asked_at)]++;
+        if (answer->granted_at >= 0)
+            ret_bins->granted[bin_of(plot, answer->granted_at)]++;
+        else
+            ret_bins->refused[bin_of(plot, answer->asked_at)]++;
+    }
+}
+
+static double bin_s(const struct plot *plot)
+{
+    return plot->duration_s / BINS;
+}
+
+/* A line from bin to bin, in steps. */
+static void draw_steps(const struct plot *plot, const double counts[BINS], double bottom, const char *class)
+{
+    fprintf(plot->file, "<path class=\"%s\" d=\"M%d %.1f", class, WR_SVG_LEFT, bottom);
+    for (size_t i = 0; i < BINS; i++)
+        fprintf(plot->file, "V%.1fH%.1f", bottom - PLOT_HEIGHT * counts[i] / bin_s(plot) / plot->top,
+                wr_svg_x(plot->duration_s, (double)(i + 1) * bin_s(plot)));
+    fprintf(plot->file, "V%.1f\"/>\n", bottom);
+}
+
+static void draw_refusals(const struct plot *plot, const double counts[BINS], double bottom)
+{
+    fputs("<path class=\"rejected\" d=\"", plot->file);
+    for (size_t i = 0; i < BINS; i++)
+        if (counts[i] > 0)
+            wr_svg_tick(plot->file, wr_svg_x(plot->duration_s, ((double)i + 0.5) * bin_s(plot)), bottom + 2,
+                        RUG_HEIGHT - 3, counts[i]);
+    fputs("\"/>\n", plot->file);
+}
+
+static void describe(const struct wr_limits_table *table, const struct wr_trial_sum *sum, char *ret_text, size_t room)
+{
+    char more[64] = "";
+    if (sum->longest_ns > 0)
+        snprintf(more, sizeof more, "  ·  waits up to %.2g s", (double)sum->longest_ns * 1e-9);
+    else if (sum->retry_max_s > 0 && sum->retry_min_s == sum->retry_max_s)
+        snprintf(more, sizeof more, "  ·  Retry-After %" PRId64 " s", sum->retry_max_s);
+    else if (sum->retry_max_s > 0)
+        snprintf(more, sizeof more, "  ·  Retry-After %" PRId64 " to %" PRId64 " s", sum->retry_min_s,
+                 sum->retry_max_s);
+    snprintf(ret_text, room, "granted %zu of %zu  ·  at most %zu in any %g s, %zu at once%s", sum->granted, sum->asked,
+             sum->most_in_window, (double)table->window_ns * 1e-9, sum->most_in_flight, more);
+}
+
+static void draw_panel(const struct plot *plot, const struct wr_limits_row *row, double top)
+{
+    double bottom = top + PANEL_HEAD + PLOT_HEIGHT;
+    struct bins bins;
+    char text[192];
+    count(plot, row, &bins);
+    describe(plot->table, &row->sum, text, sizeof text);
+    wr_svg_text(plot->file, "name", "start", WR_SVG_LEFT, top + 15, row->text);
+    wr_svg_text(plot->file, "", "end", WR_SVG_LEFT + WR_SVG_PLOT_WIDTH, top + 15, text);
+    wr_svg_grid(plot->file, plot->top, bottom, PLOT_HEIGHT);
+    draw_steps(plot, bins.asked, bottom, "limit");
+    draw_steps(plot, bins.granted, bottom, "water");
+    draw_steps(plot, bins.granted, bottom, "delivered");
+    draw_refusals(plot, bins.refused, bottom);
+}
+
+static void draw_legend(FILE *file)
+{
+    static const struct {
+        const char *class, *name, *shape;
+    } signs[] = {{"limit", "asked", "h22"}, {"delivered", "granted", "h22"}, {"rejected", "refused", "m9 -5v10"}};
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+        double x = WR_SVG_LEFT + 100 * (double)i;
+        fprintf(file, "<path class=\"%s\" d=\"M%.0f 52%s\"/>\n", signs[i].class, x, signs[i].shape);
+        wr_svg_text(file, "", "start", x + 28, 56, signs[i].name);
+    }
+}
+
+static void name(const struct wr_limits_table *table, char *ret_title, size_t room)
+{
+    int bytes =
+        snprintf(ret_title, room, "%s; each takes %g s", table->traffic_text, (double)table->plan.take_ns * 1e-9);
+    if (table->plan.wait_ns > 0 && (size_t)bytes < room)
+        snprintf(ret_title + bytes, room - (size_t)bytes, ", and waits up to %g s", (double)table->plan.wait_ns * 1e-9);
+}
+
+void wr_limits_plot(FILE *file, const struct wr_limits_table *table)
+{
+    struct plot plot = {.file = file, .table = table, .duration_ns = last_instant(table)};
+    char title[384];
+    double height = HEAD_HEIGHT + (double)table->count * PANEL_HEIGHT + FOOT_HEIGHT, most = 1;
+    plot.duration_s = (double)plot.duration_ns * 1e-9;
+    for (size_t i = 0; i < table->count; i++) {
+        struct bins bins;
+        count(&plot, &table->rows[i], &bins);
+        for (size_t bin = 0; bin < BINS; bin++)
+            most = fmax(most, fmax(bins.asked[bin], bins.granted[bin]));
+    }
+    plot.top = 1.08 * most / bin_s(&plot);
+    name(table, title, sizeof title);
+    wr_svg_begin(file, height, title);
+    draw_legend(file);
+    for (size_t i = 0; i < table->count; i++)
+        draw_panel(&plot, &table->rows[i], HEAD_HEIGHT + (double)i * PANEL_HEIGHT);
+    wr_svg_times(file, plot.duration_s, height - FOOT_HEIGHT - 6);
+    fputs("</svg>\n", file);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* traffic.c - when requests come, as people write it. */
+#include "cli/simulate/traffic.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "base/span.h"
+
+static int refuse(struct wr_span part, const char *wrong)
+{
+    return wr_invalid_text("traffic", part.data, part.bytes, wrong, WR_NOWHERE,
+                           "write parts as \"100/s for 2s\", \"30 at once\" or \"pause 8s\", with commas between");
+}
+
+/* Splits at the first `between`; false if it is not there. */
+static bool split(struct wr_span text, const char *between, struct wr_span *ret_left, struct wr_span *ret_right)
+{
+    size_t bytes = strlen(between);
+    for (size_t at = 0; at + bytes <= text.bytes; at++) {
+        if (memcmp(text.data + at, between, bytes) != 0)
+            continue;
+        *ret_left = wr_span_trim((struct wr_span){text.data, at});
+        *ret_right = wr_span_trim(wr_span_after(text, at + bytes));
+        return true;
+    }
+    return false;
+}
+
+static int parse_part(struct wr_span text, struct wr_traffic_part *ret_part)
+{
+    struct wr_span left, right;
+    uint64_t count;
+    *ret_part = (struct wr_traffic_part){.count = 0};
+    if (split(text, "pause ", &left, &right) && left.bytes == 0)
+        return wr_parse_duration(right.data, right.bytes, &ret_part->duration_ns);
+    if (split(text, " for ", &left, &right)) {
+        int error = wr_parse_rate(left.data, left.bytes, &ret_part->count, &ret_part->period_ns);
+        return error != 0 ? error : wr_parse_duration(right.data, right.bytes, &ret_part->duration_ns);
+    }
+    if (!split(text, " at once", &left, &right) || right.bytes > 0 ||
+        !wr_scan_u64(left.data, left.bytes, 1, WR_TRAFFIC_MAX, &count))
+        return refuse(text, "not understood");
+    ret_part->count = (uint32_t)count;
+    return 0;
+}
+
+/* Those that come before it ends: at 0, period/count, 2 x period/count, … */
+static uint64_t count_of(const struct wr_traffic_part *part)
+{
+    if (part->period_ns == 0)
+        return part->count;
+    wr_u128 times = (wr_u128)(uint64_t)part->duration_ns * part->count + (uint64_t)part->period_ns - 1;
+    times /= (uint64_t)part->period_ns;
+    return times < UINT32_MAX ? (uint64_t)times : UINT32_MAX;
+}
+
+int wr_traffic_parse(const char *text, struct wr_traffic *ret_traffic)
+{
+    struct wr_traffic traffic = {.part_count = 0};
+    struct wr_span rest = wr_span_of(text), part;
+    for (bool more = true; more;) {
+        part = rest;
+        more = split(rest, ",", &part, &rest);
+        part = wr_span_trim(part);
+        if (traffic.part_count == WR_TRAFFIC_PARTS_MAX)
+            return refuse(part, "more than 32 parts");
+        struct wr_traffic_part *here = &traffic.parts[traffic.part_count++];
+        int error = parse_part(part, here);
+        if (error != 0)
+            return error;
+        traffic.requests += count_of(here);
+        if (here->duration_ns > WEIR_DURATION_MAX - traffic.duration_ns)
+            return refuse(part, "too long");
+        traffic.duration_ns += here->duration_ns;
+        if (traffic.requests > WR_TRAFFIC_MAX)
+            return refuse(part, "more than 1000000 requests");
+    }
+    if (traffic.requests == 0 || traffic.duration_ns == 0)
+        return refuse(wr_span_of(text), "no requests, or no time");
+    *ret_traffic = traffic;
+    return 0;
+}
+
+void wr_traffic_fill(const struct wr_traffic *traffic, int64_t *ret_at)
+{
+    int64_t start_at = 0;
+    for (size_t i = 0; i < traffic->part_count; i++) {
+        const struct wr_traffic_part *part = &traffic->parts[i];
+        uint64_t count = count_of(part);
+        for (uint64_t n = 0; n < count; n++)
+            *ret_at++ = start_at + (part->count > 0 ? (int64_t)((wr_i128)n * part->period_ns / part->count) : 0);
+        start_at += part->duration_ns;
+    }
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* traffic.h - when requests come, as people write it: "100/s for 2s, pause 8s, 30 at once". */
+#ifndef WR_CLI_SIMULATE_TRAFFIC_H
+#define WR_CLI_SIMULATE_TRAFFIC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WR_TRAFFIC_PARTS_MAX 32
+#define WR_TRAFFIC_MAX 1000000 /* requests */
+
+/* `count` requests in each `period_ns`, evenly, the first at once; with period 0 all at once. */
+struct wr_traffic_part {
+    uint32_t count;
+    int64_t period_ns, duration_ns;
+};
+
+struct wr_traffic {
+    struct wr_traffic_part parts[WR_TRAFFIC_PARTS_MAX];
+    size_t part_count;
+    size_t requests;
+    int64_t duration_ns;
+};
+
+/* WEIR_E_INVAL. */
+int wr_traffic_parse(const char *text, struct wr_traffic *ret_traffic);
+
+/* The instants of all requests, from 0 on; `ret_at` has room for traffic->requests. */
+void wr_traffic_fill(const struct wr_traffic *traffic, int64_t *ret_at);
+
+#endif

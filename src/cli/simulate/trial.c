@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* trial.c - a real limiter on a clock that we set: from request to request, and in between to each instant at which one
+ * ends, or at which the first in the queue was told to ask again. */
+#include "cli/simulate/trial.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "core/admit/admission.h"
+
+#define NEVER INT64_MAX
+
+struct trial {
+    const struct wr_trial_plan *plan;
+    weir_clock *clock;
+    weir_limiter *limiter;
+    struct wr_answer *answers;
+    size_t asked;
+    weir_ticket **tickets; /* by request; NULL: it does not wait */
+    size_t head;           /* of the queue: the first that may wait */
+    int64_t poll_at;       /* when the head is to ask again */
+    size_t ended;          /* requests whose end has been told, or that have none */
+};
+
+/* The decision is ours to pass on: nobody waits on a thread. */
+static void wake(void *context)
+{
+    (void)context;
+}
+
+static int64_t retry_after_s(weir_decision decision)
+{
+    weir_ruling ruling = {.outcome = WEIR_OUTCOME_REFUSED, .decision = decision};
+    return wr_retry_after_s(&ruling);
+}
+
+/* Asks for the first in the queue, and for those behind it while it leaves. */
+static void poll_queue(struct trial *trial, int64_t now)
+{
+    weir_decision decision;
+    trial->poll_at = NEVER;
+    for (; trial->head < trial->asked; trial->head++) {
+        weir_ticket **ticket = &trial->tickets[trial->head];
+        struct wr_answer *answer = &trial->answers[trial->head];
+        if (*ticket == NULL)
+            continue;
+        int error = weir_ticket_poll(*ticket, &decision);
+        if (error == 0 && decision.verdict != WEIR_GO) {
+            int64_t left_ns = answer->asked_at + trial->plan->wait_ns - now;
+            trial->poll_at = now + (decision.wait_ns < left_ns ? decision.wait_ns : left_ns);
+            return;
+        }
+        answer->granted_at = error == 0 ? now : -1;
+        weir_ticket_free(*ticket);
+        *ticket = NULL;
+    }
+}
+
+/* When the next request in flight ends. They take equally long, so they end in the order of their grants, which is
+ * that of the requests: the queue is fair. */
+static int64_t next_end(struct trial *trial)
+{
+    while (trial->ended < trial->asked && trial->answers[trial->ended].granted_at < 0 &&
+           trial->tickets[trial->ended] == NULL)
+        trial->ended++;
+    if (trial->ended == trial->asked || trial->answers[trial->ended].granted_at < 0)
+        return NEVER;
+    return trial->answers[trial->ended].granted_at + trial->plan->take_ns;
+}
+
+/* All that happens until then. */
+static int pass_time(struct trial *trial, int64_t until)
+{
+    for (;;) {
+        int64_t end_at = next_end(trial), at = end_at < trial->poll_at ? end_at : trial->poll_at;
+        if (at > until || at == NEVER)
+            return 0;
+        int error = weir_clock_fake_set(trial->clock, at);
+        if (error == 0 && at == end_at) {
+            error = weir_limiter_release(trial->limiter, 1);
+            trial->ended++;
+        }
+        if (error != 0)
+            return error;
+        poll_queue(trial, at);
+    }
+}
+
+static int ask(struct trial *trial, int64_t now)
+{
+    size_t index = trial->asked++;
+    weir_decision decision;
+    struct wr_answer *answer = &trial->answers[index];
+    *answer = (struct wr_answer){.asked_at = now, .granted_at = -1};
+    int error = trial->plan->wait_ns > 0
+                    ? weir_limiter_enqueue(trial->limiter, 1, trial->plan->wait_ns, wake, NULL, &trial->tickets[index])
+                    : weir_limiter_try(trial->limiter, 1, &decision);
+    if (trial->plan->wait_ns > 0 && error == 0)
+        poll_queue(trial, now);
+    else if (error == 0 && decision.verdict == WEIR_GO)
+        answer->granted_at = now;
+    else if (error == 0)
+        answer->retry_after_s = retry_after_s(decision);
+    return error == WEIR_E_FULL ? 0 : error; /* no room in the queue: refused */
+}
+
+static int run(struct trial *trial, const int64_t *at)
+{
+    int error = 0;
+    for (size_t i = 0; error == 0 && i < trial->plan->traffic->requests; i++) {
+        error = pass_time(trial, at[i]);
+        error = error != 0 ? error : weir_clock_fake_set(trial->clock, at[i]);
+        error = error != 0 ? error : ask(trial, at[i]);
+    }
+    return error != 0 ? error : pass_time(trial, NEVER - 1);
+}
+
+int wr_trial_run(const struct wr_trial_plan *plan, const weir_limit *limits, size_t count,
+                 struct wr_answer *ret_answers)
+{
+    const weir_allocator *allocator = weir_allocator_system();
+    size_t requests = plan->traffic->requests;
+    struct trial trial = {.plan = plan, .answers = ret_answers, .poll_at = NEVER};
+    weir_limiter_options options;
+    int64_t *at = wr_take_array(allocator, requests, sizeof *at, alignof(int64_t));
+    trial.tickets = wr_take_array(allocator, requests, sizeof *trial.tickets, alignof(weir_ticket *));
+    int error = at == NULL || trial.tickets == NULL ? WEIR_E_NOMEM : weir_clock_fake_new(0, allocator, &trial.clock);
+    weir_limiter_options_init(&options);
+    options.clock = trial.clock;
+    error = error != 0 ? error : weir_limiter_new(limits, count, &options, &trial.limiter);
+    if (error == 0) {
+        memset(trial.tickets, 0, requests * sizeof *trial.tickets);
+        wr_traffic_fill(plan->traffic, at);
+        error = run(&trial, at);
+        for (size_t i = 0; i < requests; i++)
+            weir_ticket_free(trial.tickets[i]);
+    }
+    weir_limiter_free(trial.limiter);
+    weir_clock_fake_free(trial.clock);
+    wr_give(allocator, at, requests * sizeof *at, alignof(int64_t));
+    wr_give(allocator, trial.tickets, requests * sizeof *trial.tickets, alignof(weir_ticket *));
+    return error;
+}
+
+/* The most that were granted in any half-open time of so long: `last` and `first` are its ends. */
+static size_t most_within(const struct wr_answer *answers, size_t count, int64_t window_ns)
+{
+    size_t first = 0, inside = 0, most = 0;
+    for (size_t last = 0; last < count; last++) {
+        if (answers[last].granted_at < 0)
+            continue;
+        inside++;
+        for (; answers[first].granted_at < 0 || answers[last].granted_at - answers[first].granted_at >= window_ns;
+             first++)
+            inside -= answers[first].granted_at >= 0;
+        most = inside > most ? inside : most;
+    }
+    return most;
+}
+
+struct wr_trial_sum wr_trial_sum(const struct wr_trial_plan *plan, const struct wr_answer *answers, int64_t window_ns)
+{
+    struct wr_trial_sum sum = {.asked = plan->traffic->requests};
+    for (size_t i = 0; i < sum.asked; i++) {
+        const struct wr_answer *answer = &answers[i];
+        int64_t waited_ns = answer->granted_at - answer->asked_at, told_s = answer->retry_after_s;
+        sum.granted += answer->granted_at >= 0;
+        if (answer->granted_at >= 0 && waited_ns > sum.longest_ns)
+            sum.longest_ns = waited_ns;
+        if (told_s > 0 && (sum.retry_min_s == 0 || told_s < sum.retry_min_s))
+            sum.retry_min_s = told_s;
+        sum.retry_max_s = told_s > sum.retry_max_s ? told_s : sum.retry_max_s;
+    }
+    sum.most_in_window = most_within(answers, sum.asked, window_ns);
+    sum.most_in_flight = most_within(answers, sum.asked, plan->take_ns);
+    return sum;
+}
