@@ -136,7 +136,7 @@ export PLOTS
 define LIMIT_PLOTS
 limit-edge    1 at once, pause 8s, 100/s for 4s, pause 3s
 limit-steady  15/s for 30s
-limit-pause   8/s for 10s, pause 20s, 100/s for 2s, 15/s for 8s
+limit-pause   8/s for 5s, pause 15s, 100/s for 2s, 15/s for 8s
 endef
 export LIMIT_PLOTS
 TRY = $(B)/weir simulate
@@ -151,10 +151,10 @@ plots: all
 			--limit "100/10s sliding_log" --limit "100/10s leaky_bucket" --limit "20/s, 100/10s sliding_log" \
 			--traffic "$$traffic" --plot docs/guide/img/$$picture.svg || exit; \
 	done
-	@$(TRY) --limit "10/s burst=5" --limit "10/s leaky_bucket" --limit "10/s leaky_bucket burst=30" \
-		--traffic "30 at once, pause 4s" --wait 10s --plot docs/guide/img/limit-drain.svg
-	@$(TRY) --limit "20/s" --limit "concurrent=10" --limit "20/s, concurrent=10" \
-		--traffic "8/s for 5s, 30 at once, 8/s for 5s" --take 2s --plot docs/guide/img/limit-flight.svg
+	@$(TRY) --limit "10/s burst=5" --limit "10/s leaky_bucket" --limit "10/s leaky_bucket burst=60" \
+		--traffic "60/s for 1s, pause 5s" --wait 10s --plot docs/guide/img/limit-drain.svg
+	@$(TRY) --limit "20/s" --limit "concurrent=10" --limit "4/s, concurrent=10" \
+		--traffic "10/s for 5s, 40/s for 1s, 10/s for 6s" --take 2s --plot docs/guide/img/limit-flight.svg
 
 format:
 	@git ls-files -z '*.c' '*.h' | xargs -0 $$(command -v clang-format-14 || command -v clang-format) -i

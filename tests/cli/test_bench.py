@@ -99,6 +99,7 @@ def limiter_measures_all_six_algorithms_and_both_clocks():
     assert [row['name'] for row in result['algorithms']] == ['token_bucket', 'fixed_window', 'sliding_window',
                                                              'sliding_log', 'leaky_bucket', 'concurrency']
     for row in result['algorithms']:
+        assert row['state_bytes'] == {'sliding_log': 16 + 8 * 65536, 'leaky_bucket': 8, 'concurrency': 8}.get(row['name'], 16)
         assert row['limiter_ns'] > 0 and row['stack_ns'] > 0 and 0 < row['granted'] <= 1, row
 
 

@@ -216,6 +216,25 @@ def example_of_the_guide_is_sound():
             assert run.returncode == 0, run.stderr
 
 
+def limits_of_the_guides_are_sound():
+    choosing = _source('docs', 'guide', 'choosing.md')
+    table = re.findall(r'^\| [^|]+ \| `([^`]+)` \|', choosing.split('\n## ')[0], re.M)
+    assert len(table) == 7, table
+    examples = [f'rules: [{{name: a, key: ip, limit: {limit}}}]\n' for limit in table]
+    for guide in (choosing, _source('docs', 'guide', 'behind-a-proxy.md')):
+        found = re.findall(r'^```yaml\n(.*?)^```', guide, re.M | re.S)
+        assert found
+        examples += found
+    for inline in re.findall(r'`(admission: \{[^`]*\})`', choosing):
+        examples.append(inline + '\n')
+    for algorithm in ('burst=', 'fixed_window', 'sliding_window', 'sliding_log', 'leaky_bucket', 'concurrent='):
+        assert any(algorithm in limit for limit in table) and algorithm in examples[7], algorithm
+    for text in examples:
+        with _File(text) as path:
+            run = weir('config', 'check', path)
+            assert run.returncode == 0, (text, run.stderr)
+
+
 def rules_are_checked_too():
     rules = 'rules: [{name: a, match: {path: /api/**}, key: ip, limit: 10/s burst=20}]\n'
     for text in (rules, rules + 'crawl: {depth: 5}\nadmission: {trusted: [127.0.0.0/8]}\n', 'admission: {}\n'):

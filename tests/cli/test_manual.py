@@ -135,6 +135,19 @@ def every_word_of_an_output_line_is_in_its_page():
     assert sorted(described) == sorted(keys + verdicts + [reason for reason in reasons if reason != 'none'])
 
 
+def every_member_that_admission_is_given_is_in_its_page():
+    for header, struct, page in (('table', 'weir_repository', 'weir_table'), ('table', 'weir_table_options', 'weir_table'),
+                                 ('admit', 'weir_rule', 'weir_admit'), ('admit', 'weir_counter_options', 'weir_admit')):
+        body = re.search(rf'^typedef struct {struct} {{\n(.*?)^}}', _source('include', 'weir', f'{header}.h'), re.M | re.S)
+        code = re.sub(r'/\*.*?\*/', '', body.group(1), flags=re.S)
+        members = re.findall(r'\(\*(\w+)\)\(|\b(\w+);', re.sub(r'(\(\*\w+\)\()[^;]*;', r'\1', code))
+        names = {function or value for function, value in members} - {'size', 'context'}
+        assert len(names) > 4, names
+        text = _source('man', f'{page}.3')
+        described = {word for line in re.findall(r'^\.It Fa (.*)', text, re.M) for word in line.split(' , ')}
+        assert names <= described, names - described
+
+
 def every_option_of_a_command_is_in_its_page():
     for command in ('bench', 'crawl', 'fetch', 'headers', 'robots', 'simulate', 'url', 'warm'):
         text = _read(os.path.join(sys.argv[1], 'man', f'weir-{command}.1'))

@@ -95,15 +95,15 @@ static void print_json(const struct wr_limits_table *table)
 
 /* ---- running it ---- */
 
-/* Comparable: the same for all. A leaky bucket's is the time between two, which is no window to count in. */
+/* The same for all, so that they can be compared; a second or more, as a leaky bucket's is the time between two. */
 static int64_t longest_period(const struct limits *limits, size_t count)
 {
-    int64_t longest_ns = 0;
+    int64_t longest_ns = WEIR_SECOND;
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < limits[i].count; j++)
             if (limits[i].list[j].period_ns > longest_ns)
                 longest_ns = limits[i].list[j].period_ns;
-    return longest_ns > 0 ? longest_ns : WEIR_SECOND;
+    return longest_ns;
 }
 
 static int tell(const struct wr_limits_settings *settings, const struct wr_limits_table *table)

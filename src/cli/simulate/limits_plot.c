@@ -23,18 +23,30 @@
 #define PANEL_HEIGHT (PANEL_HEAD + PLOT_HEIGHT + RUG_HEIGHT + 12)
 #define FOOT_HEIGHT 34 /* times */
 
-#define BINS 60
+#define BINS_MAX 60
+#define STEADY_REQUESTS 8 /* a step stands for at least so many requests on average, or curves are noise */
 
 struct bins {
-    double asked[BINS], granted[BINS], refused[BINS];
+    double asked[BINS_MAX], granted[BINS_MAX], refused[BINS_MAX];
 };
 
 struct plot {
     FILE *file;
     const struct wr_limits_table *table;
     int64_t duration_ns;
+    size_t bins;
     double duration_s, top; /* the ends of the axes */
 };
+
+/* A number by which 60 can be divided: times are round then. */
+static size_t choose_bins(size_t requests)
+{
+    static const size_t numbers[] = {BINS_MAX, 30, 20, 15};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (requests >= STEADY_REQUESTS * numbers[i])
+            return numbers[i];
+    return 12;
+}
 
 /* The last is asked, or granted after it has waited. */
 static int64_t last_instant(const struct wr_limits_table *table)
@@ -49,8 +61,8 @@ static int64_t last_instant(const struct wr_limits_table *table)
 
 static size_t bin_of(const struct plot *plot, int64_t at)
 {
-    wr_i128 bin = (wr_i128)at * BINS / plot->duration_ns;
-    return bin < BINS ? (size_t)bin : BINS - 1;
+    wr_i128 bin = (wr_i128)at * (int64_t)plot->bins / plot->duration_ns;
+    return bin < (wr_i128)plot->bins ? (size_t)bin : plot->bins - 1;
 }
 
 static void count(const struct plot *plot, const struct wr_limits_row *row, struct bins *ret_bins)
@@ -68,23 +80,23 @@ static void count(const struct plot *plot, const struct wr_limits_row *row, stru
 
 static double bin_s(const struct plot *plot)
 {
-    return plot->duration_s / BINS;
+    return plot->duration_s / (double)plot->bins;
 }
 
 /* A line from bin to bin, in steps. */
-static void draw_steps(const struct plot *plot, const double counts[BINS], double bottom, const char *class)
+static void draw_steps(const struct plot *plot, const double *counts, double bottom, const char *class)
 {
     fprintf(plot->file, "<path class=\"%s\" d=\"M%d %.1f", class, WR_SVG_LEFT, bottom);
-    for (size_t i = 0; i < BINS; i++)
+    for (size_t i = 0; i < plot->bins; i++)
         fprintf(plot->file, "V%.1fH%.1f", bottom - PLOT_HEIGHT * counts[i] / bin_s(plot) / plot->top,
                 wr_svg_x(plot->duration_s, (double)(i + 1) * bin_s(plot)));
     fprintf(plot->file, "V%.1f\"/>\n", bottom);
 }
 
-static void draw_refusals(const struct plot *plot, const double counts[BINS], double bottom)
+static void draw_refusals(const struct plot *plot, const double *counts, double bottom)
 {
     fputs("<path class=\"rejected\" d=\"", plot->file);
-    for (size_t i = 0; i < BINS; i++)
+    for (size_t i = 0; i < plot->bins; i++)
         if (counts[i] > 0)
             wr_svg_tick(plot->file, wr_svg_x(plot->duration_s, ((double)i + 0.5) * bin_s(plot)), bottom + 2,
                         RUG_HEIGHT - 3, counts[i]);
@@ -146,11 +158,12 @@ void wr_limits_plot(FILE *file, const struct wr_limits_table *table)
     struct plot plot = {.file = file, .table = table, .duration_ns = last_instant(table)};
     char title[384];
     double height = HEAD_HEIGHT + (double)table->count * PANEL_HEIGHT + FOOT_HEIGHT, most = 1;
+    plot.bins = choose_bins(table->plan.traffic->requests);
     plot.duration_s = (double)plot.duration_ns * 1e-9;
     for (size_t i = 0; i < table->count; i++) {
         struct bins bins;
         count(&plot, &table->rows[i], &bins);
-        for (size_t bin = 0; bin < BINS; bin++)
+        for (size_t bin = 0; bin < plot.bins; bin++)
             most = fmax(most, fmax(bins.asked[bin], bins.granted[bin]));
     }
     plot.top = 1.08 * most / bin_s(&plot);

@@ -47,13 +47,13 @@ static const struct wr_option options[] = {
      .help = "write each event of that run, a JSON object on a line"},
     {"jobs", WR_COUNT(struct settings, jobs), .value = "N", .min = 0, .max = WR_MATRIX_JOBS_MAX,
      .help = "runs at the same time; 0: one for each core"},
-    {"limit", WR_LIST(struct settings, limits), .value = "LIMIT[,LIMIT…]",
+    {"limit", WR_LIST(struct settings, limits), .value = "LIMIT",
      .help = "instead: what this limit of weir.yaml grants; may be repeated"},
     {"traffic", WR_STRING(struct settings, traffic), .value = "TEXT", .help = "when its requests come"},
     {"take", WR_DURATION(struct settings, take_ns), .value = "TIME", .min = 1, .max = WEIR_DURATION_MAX,
      .help = "how long each of them is in flight"},
     {"wait", WR_DURATION(struct settings, wait_ns), .value = "TIME", .min = 0, .max = WEIR_DURATION_MAX,
-     .help = "how long each of them waits in the queue; 0: it is refused at once"},
+     .help = "how long each of them waits in the queue; 0: not at all"},
     {"list", WR_FLAG(struct settings, list), .help = "list the pacers and the built-in scenarios"},
 };
 

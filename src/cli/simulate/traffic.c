@@ -78,8 +78,10 @@ int wr_traffic_parse(const char *text, struct wr_traffic *ret_traffic)
         if (traffic.requests > WR_TRAFFIC_MAX)
             return refuse(part, "more than 1000000 requests");
     }
-    if (traffic.requests == 0 || traffic.duration_ns == 0)
-        return refuse(wr_span_of(text), "no requests, or no time");
+    if (traffic.requests == 0)
+        return refuse(wr_span_of(text), "no requests");
+    if (traffic.duration_ns == 0) /* all at once */
+        traffic.duration_ns = WEIR_SECOND;
     *ret_traffic = traffic;
     return 0;
 }
