@@ -119,22 +119,21 @@ static int tell(const struct wr_limits_settings *settings, const struct wr_limit
     return WR_EXIT_OK;
 }
 
-static int run(const struct wr_limits_settings *settings, const struct limits *limits, struct wr_limits_table *table,
+static int run(const struct wr_limits_settings *settings, const struct limits *limits, struct wr_limits_table table,
                struct wr_answer *answers)
 {
     struct wr_limits_row rows[WR_OPTION_LIST_MAX];
-    size_t requests = table->plan.traffic->requests;
-    table->rows = rows;
-    for (size_t i = 0; i < table->count; i++, answers += requests) {
-        int error = wr_trial_run(&table->plan, limits[i].list, limits[i].count, answers);
+    table.rows = rows;
+    for (size_t i = 0; i < table.count; i++, answers += table.plan.traffic->requests) {
+        int error = wr_trial_run(&table.plan, limits[i].list, limits[i].count, answers);
         if (error != 0) {
             wr_complain("%s", weir_error_text(error));
             return WR_EXIT_FAILED;
         }
-        rows[i] =
-            (struct wr_limits_row){settings->limits[i], answers, wr_trial_sum(&table->plan, answers, table->window_ns)};
+        struct wr_trial_sum sum = wr_trial_sum(&table.plan, answers, table.window_ns);
+        rows[i] = (struct wr_limits_row){settings->limits[i], answers, sum};
     }
-    return tell(settings, table);
+    return tell(settings, &table);
 }
 
 int wr_limits_run(const struct wr_limits_settings *settings)
@@ -159,7 +158,7 @@ int wr_limits_run(const struct wr_limits_settings *settings)
         wr_complain("%s", weir_error_text(WEIR_E_NOMEM));
         return WR_EXIT_FAILED;
     }
-    int status = run(settings, limits, &table, answers);
+    int status = run(settings, limits, table, answers);
     wr_give(allocator, answers, count * sizeof *answers, alignof(struct wr_answer));
     return status;
 }

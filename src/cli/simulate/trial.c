@@ -11,16 +11,21 @@
 
 #define NEVER INT64_MAX
 
+/* In the queue. */
+struct place {
+    weir_ticket *ticket; /* NULL: does not wait */
+};
+
 struct trial {
     const struct wr_trial_plan *plan;
     weir_clock *clock;
     weir_limiter *limiter;
     struct wr_answer *answers;
     size_t asked;
-    weir_ticket **tickets; /* by request; NULL: it does not wait */
-    size_t head;           /* of the queue: the first that may wait */
-    int64_t poll_at;       /* when the head is to ask again */
-    size_t ended;          /* requests whose end has been told, or that have none */
+    struct place *places; /* by request */
+    size_t head;          /* of the queue: the first that may wait */
+    int64_t poll_at;      /* when the head is to ask again */
+    size_t ended;         /* requests whose end has been told, or that have none */
 };
 
 /* The decision is ours to pass on: nobody waits on a thread. */
@@ -41,19 +46,19 @@ static void poll_queue(struct trial *trial, int64_t now)
     weir_decision decision;
     trial->poll_at = NEVER;
     for (; trial->head < trial->asked; trial->head++) {
-        weir_ticket **ticket = &trial->tickets[trial->head];
+        struct place *place = &trial->places[trial->head];
         struct wr_answer *answer = &trial->answers[trial->head];
-        if (*ticket == NULL)
+        if (place->ticket == NULL)
             continue;
-        int error = weir_ticket_poll(*ticket, &decision);
+        int error = weir_ticket_poll(place->ticket, &decision);
         if (error == 0 && decision.verdict != WEIR_GO) {
             int64_t left_ns = answer->asked_at + trial->plan->wait_ns - now;
             trial->poll_at = now + (decision.wait_ns < left_ns ? decision.wait_ns : left_ns);
             return;
         }
         answer->granted_at = error == 0 ? now : -1;
-        weir_ticket_free(*ticket);
-        *ticket = NULL;
+        weir_ticket_free(place->ticket);
+        place->ticket = NULL;
     }
 }
 
@@ -62,7 +67,7 @@ static void poll_queue(struct trial *trial, int64_t now)
 static int64_t next_end(struct trial *trial)
 {
     while (trial->ended < trial->asked && trial->answers[trial->ended].granted_at < 0 &&
-           trial->tickets[trial->ended] == NULL)
+           trial->places[trial->ended].ticket == NULL)
         trial->ended++;
     if (trial->ended == trial->asked || trial->answers[trial->ended].granted_at < 0)
         return NEVER;
@@ -93,9 +98,9 @@ static int ask(struct trial *trial, int64_t now)
     weir_decision decision;
     struct wr_answer *answer = &trial->answers[index];
     *answer = (struct wr_answer){.asked_at = now, .granted_at = -1};
-    int error = trial->plan->wait_ns > 0
-                    ? weir_limiter_enqueue(trial->limiter, 1, trial->plan->wait_ns, wake, NULL, &trial->tickets[index])
-                    : weir_limiter_try(trial->limiter, 1, &decision);
+    int error = trial->plan->wait_ns > 0 ? weir_limiter_enqueue(trial->limiter, 1, trial->plan->wait_ns, wake, NULL,
+                                                                &trial->places[index].ticket)
+                                         : weir_limiter_try(trial->limiter, 1, &decision);
     if (trial->plan->wait_ns > 0 && error == 0)
         poll_queue(trial, now);
     else if (error == 0 && decision.verdict == WEIR_GO)
@@ -124,22 +129,22 @@ int wr_trial_run(const struct wr_trial_plan *plan, const weir_limit *limits, siz
     struct trial trial = {.plan = plan, .answers = ret_answers, .poll_at = NEVER};
     weir_limiter_options options;
     int64_t *at = wr_take_array(allocator, requests, sizeof *at, alignof(int64_t));
-    trial.tickets = wr_take_array(allocator, requests, sizeof *trial.tickets, alignof(weir_ticket *));
-    int error = at == NULL || trial.tickets == NULL ? WEIR_E_NOMEM : weir_clock_fake_new(0, allocator, &trial.clock);
+    trial.places = wr_take_array(allocator, requests, sizeof *trial.places, alignof(struct place));
+    int error = at == NULL || trial.places == NULL ? WEIR_E_NOMEM : weir_clock_fake_new(0, allocator, &trial.clock);
     weir_limiter_options_init(&options);
     options.clock = trial.clock;
     error = error != 0 ? error : weir_limiter_new(limits, count, &options, &trial.limiter);
     if (error == 0) {
-        memset(trial.tickets, 0, requests * sizeof *trial.tickets);
+        memset(trial.places, 0, requests * sizeof *trial.places);
         wr_traffic_fill(plan->traffic, at);
         error = run(&trial, at);
         for (size_t i = 0; i < requests; i++)
-            weir_ticket_free(trial.tickets[i]);
+            weir_ticket_free(trial.places[i].ticket);
     }
     weir_limiter_free(trial.limiter);
     weir_clock_fake_free(trial.clock);
     wr_give(allocator, at, requests * sizeof *at, alignof(int64_t));
-    wr_give(allocator, trial.tickets, requests * sizeof *trial.tickets, alignof(weir_ticket *));
+    wr_give(allocator, trial.places, requests * sizeof *trial.places, alignof(struct place));
     return error;
 }
 
