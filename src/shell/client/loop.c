@@ -5,6 +5,7 @@
  */
 #include "base/error.h"
 #include "shell/client/client.h"
+#include "shell/clock/turns.h"
 #include "shell/memory/memory.h"
 
 #include <assert.h>
@@ -315,6 +316,7 @@ static void *run_thread(void *context)
     struct starting *starting = context;
     weir_client *client = starting->client;
     client->self = pthread_self();
+    wr_turns_short();
     int error = make_world(client);
     if (error != 0)
         end_all(client);

@@ -10,6 +10,7 @@
 #include "shell/engine/state.h"
 
 #include "base/error.h"
+#include "shell/clock/turns.h"
 
 #include <signal.h>
 #include <sys/timerfd.h>
@@ -293,6 +294,7 @@ static void *run(void *context)
 {
     struct starting *starting = context;
     struct wr_crawl_loop *loop = starting->loop;
+    wr_turns_short();
     int error = make_net(loop);
     if (error == 0 && loop->engine->archive.is_on)
         error = wr_warc_new(loop->engine->allocator, &loop->warc);

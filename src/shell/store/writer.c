@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* writer.c - the store's thread: gathers what is due into a transaction, tells how it went, and reads. */
 #include "base/alloc.h"
+#include "shell/clock/turns.h"
 #include "shell/store/state.h"
 
 #define NO_ROOM "the disk of the output is full; free some room, and it goes on by itself"
@@ -369,6 +370,7 @@ void *wr_store_run(void *context)
 {
     struct wr_store *store = context;
 
+    wr_turns_long();
     for (;;) {
         int64_t now = wr_clock_now(store->options.clock);
         (void)pthread_mutex_lock(&store->lock);

@@ -4,8 +4,11 @@
 #include "lib/test.h"
 #include "lib/worker.h"
 #include "shell/clock/clock.h"
+#include "shell/clock/turns.h"
 
+#include <sched.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <weir/error.h>
 
 static void fake_clock_stands_still_until_it_is_moved(void **state)
@@ -153,8 +156,44 @@ static void wall_clock_tells_the_time_of_day(void **state)
     assert_true(weir_wall_now() > INT64_C(1767225600) * WEIR_SECOND); /* 2026 */
 }
 
+/* How the kernel treats a thread. */
+struct treatment {
+    int asked, policy, nice;
+};
+
+static void *ask_for_turns(void *context)
+{
+    struct treatment *treatment = context;
+    (void)sched_setscheduler(0, treatment->asked, &(struct sched_param){.sched_priority = 0});
+    (void)setpriority(PRIO_PROCESS, 0, 7); /* of this thread only: Linux */
+    wr_turns_short();
+    wr_turns_long();
+    treatment->policy = sched_getscheduler(0);
+    treatment->nice = getpriority(PRIO_PROCESS, 0);
+    return NULL;
+}
+
+static struct treatment treatment_of(int policy)
+{
+    struct treatment treatment = {.asked = policy};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, ask_for_turns, &treatment), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    return treatment;
+}
+
+static void threads_ask_for_turns_and_keep_what_the_user_gave_them(void **state)
+{
+    (void)state;
+    struct treatment ordinary = treatment_of(SCHED_OTHER), idle = treatment_of(SCHED_IDLE);
+    assert_int_equal(ordinary.policy, SCHED_BATCH);
+    assert_int_equal(ordinary.nice, 7);
+    assert_int_equal(idle.policy, SCHED_IDLE);
+    assert_int_equal(idle.nice, 7);
+}
+
 WEIR_TESTS(test(fake_clock_stands_still_until_it_is_moved), test(fake_clock_refuses_absurd_times_and_real_clocks),
            test(fake_clock_survives_want_of_memory), test(fake_clock_wakes_those_whose_time_has_come),
            test(unpark_before_park_is_not_lost), test(fast_clock_never_goes_back),
            test(fast_clock_stays_within_50_us_of_the_monotonic_one_on_every_thread),
-           test(wall_clock_tells_the_time_of_day))
+           test(wall_clock_tells_the_time_of_day), test(threads_ask_for_turns_and_keep_what_the_user_gave_them))
