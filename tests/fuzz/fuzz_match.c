@@ -84,7 +84,7 @@ static void check_record(struct wr_span line)
         return;
     fuzz_check(record.count >= 1 && record.count <= WEIR_STACK_MAX && record.key_bytes >= 1);
     wr_buf_init_fixed(&buf, memory, sizeof memory);
-    wr_record_append(&buf, (struct wr_span){record.key, record.key_bytes}, record.pasts, record.count);
+    wr_record_append(&buf, record.kind, (struct wr_span){record.key, record.key_bytes}, record.pasts, record.count);
     fuzz_check(buf.error == 0 && wr_record_parse(wr_buf_from(&buf, 0), &again));
     fuzz_check(again.key_bytes == record.key_bytes && memcmp(again.key, record.key, record.key_bytes) == 0);
     for (uint32_t i = 0; i < record.count; i++)

@@ -571,6 +571,33 @@ def those_who_wait_are_handed_over():
         assert answers[0][2]['allowed'], answers
 
 
+def permits_in_flight_are_handed_over():
+    with Daemon(FLIGHT) as daemon:
+        daemon.stop()
+        words = ('--handover', f'{daemon.folder}/handover')
+        daemon.start(*words)
+        holds = [daemon.call('acquire', _user('u', timeout_ms=1000))[1]['hold'] for _ in range(2)]
+        kept, answers = daemon.tcp(), []
+        assert daemon.call('try', _user('u'), kept)[1]['allowed'] is False
+        thread = threading.Thread(target=_acquire, args=(daemon, 'u', 60000, answers, 0))
+        thread.start()
+        _wait_for_waiting(daemon, 1)
+        for _ in range(2):  # from one to the next, and from that to another
+            old = daemon.process
+            daemon.start_after(*words)
+            assert old.wait(timeout=30) == 0
+            assert daemon.call('try', _user('u'), kept)[1]['allowed'] is False
+        _wait_for_waiting(daemon, 1)
+        assert daemon.call('release', {'hold': holds[0]}, kept) == (200, {'ok': True})
+        thread.join()
+        assert answers[0][2]['allowed'], answers
+        assert daemon.call('release', {'hold': holds[0]}, kept)[0] == 404  # once
+        assert daemon.call('try', _user('u'), kept)[1]['allowed'] is False
+        for hold in (holds[1], answers[0][2]['hold']):
+            assert daemon.call('release', {'hold': hold})[0] == 200
+        assert [daemon.call('try', _user('u'))[1]['allowed'] for _ in range(3)] == [True, True, False]
+
+
 def next_daemon_that_cannot_start_leaves_the_old_one_alone():
     with Daemon() as daemon:
         daemon.stop()

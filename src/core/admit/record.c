@@ -5,9 +5,10 @@
 #include "base/ascii.h"
 #include "base/parse.h"
 
-void wr_record_append(struct wr_buf *buf, struct wr_span key, const struct wr_past *pasts, uint32_t count)
+void wr_record_append(struct wr_buf *buf, char kind, struct wr_span key, const struct wr_past *pasts, uint32_t count)
 {
-    wr_buf_append_string(buf, "k ");
+    wr_buf_append_char(buf, kind);
+    wr_buf_append_char(buf, ' ');
     for (size_t i = 0; i < key.bytes; i++)
         wr_buf_append_hex(buf, (unsigned char)key.data[i], 2, WR_HEX_SMALL);
     for (uint32_t i = 0; i < count; i++) {
@@ -61,8 +62,9 @@ bool wr_record_parse(struct wr_span line, struct wr_record *ret_record)
 {
     struct wr_span kind = take_word(&line);
 
-    if (!wr_span_is(kind, "k") || !parse_key(take_word(&line), ret_record))
+    if (!(wr_span_is(kind, "k") || wr_span_is(kind, "t")) || !parse_key(take_word(&line), ret_record))
         return false;
+    ret_record->kind = kind.data[0];
     for (ret_record->count = 0; line.bytes > 0; ret_record->count++) {
         if (ret_record->count == WEIR_STACK_MAX || !parse_past(take_word(&line), &ret_record->pasts[ret_record->count]))
             return false;

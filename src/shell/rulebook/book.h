@@ -178,6 +178,25 @@ void wr_hold_add(struct wr_rulebook *book, struct wr_edition *edition, int64_t l
 /* Ends those whose lease is over. */
 void wr_holds_expire(struct wr_rulebook *book);
 
+#define WR_HOLD_BYTES_MAX (64 + WEIR_RULINGS_MAX * (2 * (WR_BOOK_WORD_MAX + 8) + 2 * WEIR_KEY_MAX + 16))
+
+/* Lines of a state file (state.c) about the hold in a slot, if there is one: what it has of tables that `edition` has,
+ * too. False: there are no more slots. */
+bool wr_hold_append(struct wr_rulebook *book, const struct wr_edition *edition, uint32_t slot, int64_t now,
+                    struct wr_buf *buf);
+
+/* A hold of another daemon, under its number, of what was taken here in its name. False: there is no room for it. */
+bool wr_hold_put(struct wr_rulebook *book, struct wr_edition *edition, uint64_t number, int64_t lease_ns,
+                 const weir_admission *admission);
+
+/* The drawer that a ruling was decided by; NULL: that of the keys that are listed. */
+static inline struct wr_drawer *wr_ruling_drawer(const struct wr_edition *edition, const weir_ruling *ruling)
+{
+    if (ruling->plan == WR_PLAN_ALLOW || ruling->plan == WR_PLAN_DENY)
+        return NULL;
+    return edition->rules[ruling->rule].drawers[ruling->plan == WR_PLAN_OWN ? 0 : ruling->plan - WR_PLAN_FIRST + 1];
+}
+
 /* Whether a verdict took permits that only a release ends. */
 bool wr_verdict_in_flight(const struct wr_edition *edition, const struct wr_verdict *verdict);
 

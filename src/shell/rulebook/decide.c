@@ -205,11 +205,8 @@ bool wr_verdict_at_once(struct wr_rulebook *book, const struct wr_edition *editi
 bool wr_verdict_in_flight(const struct wr_edition *edition, const struct wr_verdict *verdict)
 {
     for (uint32_t i = 0; i < verdict->admission.count; i++) {
-        const weir_ruling *ruling = &verdict->admission.rulings[i];
-        const struct wr_edition_rule *rule = &edition->rules[ruling->rule];
-        if (ruling->permits == 0 || ruling->plan == WR_PLAN_ALLOW)
-            continue;
-        if (rule->drawers[ruling->plan == WR_PLAN_OWN ? 0 : ruling->plan - WR_PLAN_FIRST + 1]->has_release)
+        const struct wr_drawer *drawer = wr_ruling_drawer(edition, &verdict->admission.rulings[i]);
+        if (verdict->admission.rulings[i].permits > 0 && drawer != NULL && drawer->has_release)
             return true;
     }
     return false;

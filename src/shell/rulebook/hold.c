@@ -6,6 +6,7 @@
  */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "core/admit/record.h"
 #include "shell/clock/clock.h"
 #include "shell/memory/memory.h"
 #include "shell/rulebook/book.h"
@@ -114,6 +115,21 @@ static bool place(struct wr_holds *holds, struct wr_hold *hold)
         uint64_t chance = wr_rng_next(&holds->rng) >> 32 | 1; /* never 0: that is no hold */
         hold->number = chance << SLOT_BITS | holds->hand;
         holds->slots[holds->hand] = hold;
+        holds->count++;
+    }
+    (void)pthread_mutex_unlock(&holds->lock);
+    return has_room;
+}
+
+/* Puts a hold that has a number already into its slot, if that is free. */
+static bool place_again(struct wr_holds *holds, struct wr_hold *hold)
+{
+    uint64_t slot = hold->number & ((1u << SLOT_BITS) - 1);
+
+    (void)pthread_mutex_lock(&holds->lock);
+    bool has_room = slot < holds->max && holds->slots[slot] == NULL;
+    if (has_room) {
+        holds->slots[slot] = hold;
         holds->count++;
     }
     (void)pthread_mutex_unlock(&holds->lock);
@@ -242,4 +258,80 @@ void wr_holds_expire(struct wr_rulebook *book)
 
     while ((number = next_over(&book->holds, &at, now)) != 0)
         (void)wr_rulebook_end(book, number);
+}
+
+/* ---- from one daemon to the next ----------------------------------------------------------------------- */
+
+/* Whether a ruling of a hold has taken something of a table that is in force. */
+static bool counts(const struct wr_edition *edition, const struct wr_hold *hold, const weir_ruling *ruling)
+{
+    const struct wr_drawer *drawer = wr_ruling_drawer(hold->edition, ruling);
+    const struct wr_edition_rule *rule = wr_edition_find(edition, hold->edition->rules[ruling->rule].shelf->name);
+    bool is_there = false;
+
+    for (uint32_t i = 0; rule != NULL && i <= rule->written->plan_count; i++)
+        is_there = is_there || rule->drawers[i] == drawer;
+    return ruling->permits > 0 && drawer != NULL && is_there;
+}
+
+static void append_ruling(struct wr_buf *buf, const struct wr_edition *edition, const weir_ruling *ruling,
+                          const char *key)
+{
+    const struct wr_edition_rule *rule = &edition->rules[ruling->rule];
+    struct wr_past past = {ruling->permits, 0};
+
+    wr_buf_append_string(buf, "r ");
+    wr_buf_append_string(buf, rule->shelf->name);
+    if (ruling->plan >= WR_PLAN_FIRST) {
+        wr_buf_append_string(buf, "\np ");
+        wr_buf_append_string(buf, rule->written->plans[ruling->plan - WR_PLAN_FIRST].name);
+    }
+    wr_buf_append_char(buf, '\n');
+    wr_record_append(buf, 't', (struct wr_span){key, ruling->key_bytes}, &past, 1);
+    wr_buf_append_char(buf, '\n');
+}
+
+static void append_hold(struct wr_buf *buf, const struct wr_edition *edition, const struct wr_hold *hold, int64_t now)
+{
+    const char *key = (const char *)&hold->rulings[hold->count];
+
+    wr_buf_append_string(buf, "h ");
+    wr_buf_append_u64(buf, hold->number);
+    wr_buf_append_char(buf, ' ');
+    wr_buf_append_u64(buf, hold->ends_at > now ? (uint64_t)(hold->ends_at - now) : 0);
+    wr_buf_append_char(buf, '\n');
+    for (uint32_t i = 0; i < hold->count; i++) {
+        if (counts(edition, hold, &hold->rulings[i]))
+            append_ruling(buf, hold->edition, &hold->rulings[i], key);
+        key += hold->rulings[i].key_bytes;
+    }
+}
+
+bool wr_hold_append(struct wr_rulebook *book, const struct wr_edition *edition, uint32_t slot, int64_t now,
+                    struct wr_buf *buf)
+{
+    struct wr_holds *holds = &book->holds;
+
+    (void)pthread_mutex_lock(&holds->lock);
+    if (slot < holds->max && holds->slots[slot] != NULL)
+        append_hold(buf, edition, holds->slots[slot], now);
+    (void)pthread_mutex_unlock(&holds->lock);
+    return slot < holds->max;
+}
+
+bool wr_hold_put(struct wr_rulebook *book, struct wr_edition *edition, uint64_t number, int64_t lease_ns,
+                 const weir_admission *admission)
+{
+    struct wr_hold *hold = pack(book->allocator, admission);
+
+    if (hold == NULL)
+        return false;
+    hold->number = number;
+    hold->ends_at = wr_clock_now(book->clock) + lease_ns;
+    hold->edition = edition;
+    wr_edition_hold(edition);
+    if (place_again(&book->holds, hold))
+        return true;
+    free_hold(book->allocator, hold);
+    return false;
 }

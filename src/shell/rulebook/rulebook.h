@@ -191,6 +191,10 @@ void wr_rulebook_tick(struct wr_rulebook *book);
  * or nothing. WEIR_E_SYSTEM, WEIR_E_NOMEM, with `ret_why`. */
 int wr_rulebook_save(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes);
 
+/* The same with holds, for a book that goes on where this one ends: what was taken here is ended there, by the same
+ * number. Nobody may decide any more. */
+int wr_rulebook_save_all(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes);
+
 /* Puts them back. What does not fit the rules any more is left out, and nothing in the file can make a key
  * worse off than one that has just used up its limit. A file that is not there is no error. WEIR_E_INVAL: it is not
  * such a file (nothing was put back). WEIR_E_SYSTEM, WEIR_E_NOMEM. */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* state.c - keys that constrain, over a restart.
+/* state.c - keys that constrain, over a restart, and holds, from one daemon to the next.
  *
  *     weir-keys 1 1789000000000000000      the time of day when it was written
  *     r login                              a rule, and with
  *     p pro                                one of its plans
  *     k 616c696365 17                      a key (core/admit/record.h)
- *     end 1                                how many keys there are
+ *     h 4503599629467650 59000000000       a hold: its number, and for how long it is good yet
+ *     r upload                             of what rule
+ *     t 616c696365 1                       and key it has how many permits
+ *     end 2                                how many keys and holds there are
  *
  * The file is written beside the old one and takes its place, and one without its last line is refused. It is read
  * twice: first to see that all of it is sound.
@@ -57,7 +60,7 @@ struct writer {
     int failure; /* errno */
     weir_table *table;
     int64_t now; /* one for all, and of the same moment as the time of day: however long the writing takes */
-    uint64_t keys;
+    uint64_t count;
     struct wr_buf text; /* not written yet */
 };
 
@@ -83,9 +86,9 @@ static bool add_key(void *context, struct wr_shard *shard, struct wr_entry *entr
     if (!wr_entry_past(writer->table, shard, entry, writer->now, pasts))
         return true;
     struct wr_span key = {wr_entry_key(entry, &writer->table->layout), entry->key_bytes};
-    wr_record_append(&writer->text, key, pasts, wr_entry_stack(writer->table, shard, entry)->count);
+    wr_record_append(&writer->text, 'k', key, pasts, wr_entry_stack(writer->table, shard, entry)->count);
     wr_buf_append_char(&writer->text, '\n');
-    writer->keys++;
+    writer->count++;
     return writer->text.length + LINE_BYTES < PIECE_BYTES;
 }
 
@@ -103,7 +106,20 @@ static void add_table(struct writer *writer, weir_table *table, const char *kind
     flush(writer);
 }
 
-static void write_all(const struct wr_rulebook *book, const struct wr_edition *edition, struct writer *writer)
+static void add_holds(struct wr_rulebook *book, const struct wr_edition *edition, struct writer *writer)
+{
+    size_t before = 0;
+
+    for (uint32_t slot = 0; wr_hold_append(book, edition, slot, writer->now, &writer->text); slot++) {
+        writer->count += writer->text.length > before;
+        if (writer->text.length + WR_HOLD_BYTES_MAX > PIECE_BYTES)
+            flush(writer);
+        before = writer->text.length;
+    }
+}
+
+static void write_all(struct wr_rulebook *book, const struct wr_edition *edition, bool with_holds,
+                      struct writer *writer)
 {
     writer->now = wr_clock_now(book->clock);
     wr_buf_append_string(&writer->text, HEAD);
@@ -115,8 +131,10 @@ static void write_all(const struct wr_rulebook *book, const struct wr_edition *e
         for (uint32_t j = 0; j < rule->written->plan_count; j++)
             add_table(writer, rule->drawers[1 + j]->table, "p ", rule->written->plans[j].name);
     }
+    if (with_holds)
+        add_holds(book, edition, writer);
     wr_buf_append_string(&writer->text, "end ");
-    wr_buf_append_u64(&writer->text, writer->keys);
+    wr_buf_append_u64(&writer->text, writer->count);
     wr_buf_append_char(&writer->text, '\n');
     flush(writer);
 }
@@ -138,7 +156,7 @@ static void sync_folder(const char *path)
 }
 
 /* 0 or an errno: then the old file is as it was. */
-static int write_file(const struct wr_rulebook *book, const struct wr_edition *edition, const char *path,
+static int write_file(struct wr_rulebook *book, const struct wr_edition *edition, bool with_holds, const char *path,
                       const char *new_path, struct wr_buf text)
 {
     struct writer writer = {.text = text};
@@ -146,7 +164,7 @@ static int write_file(const struct wr_rulebook *book, const struct wr_edition *e
     writer.fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (writer.fd < 0)
         return errno;
-    write_all(book, edition, &writer);
+    write_all(book, edition, with_holds, &writer);
     if (writer.failure == 0 && fsync(writer.fd) != 0)
         writer.failure = errno;
     if (close(writer.fd) != 0 && writer.failure == 0)
@@ -160,7 +178,7 @@ static int write_file(const struct wr_rulebook *book, const struct wr_edition *e
     return writer.failure;
 }
 
-int wr_rulebook_save(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes)
+static int save(struct wr_rulebook *book, bool with_holds, const char *path, char *ret_why, size_t why_bytes)
 {
     char new_path[PATH_MAX];
     struct wr_buf name, text;
@@ -174,11 +192,21 @@ int wr_rulebook_save(struct wr_rulebook *book, const char *path, char *ret_why, 
     wr_buf_append_string(&name, ".new");
     struct wr_edition *edition = wr_book_borrow(book);
     (void)pthread_mutex_lock(&book->saving); /* two would write into one file */
-    int failure = name.error != 0 ? ENAMETOOLONG : write_file(book, edition, path, new_path, text);
+    int failure = name.error != 0 ? ENAMETOOLONG : write_file(book, edition, with_holds, path, new_path, text);
     (void)pthread_mutex_unlock(&book->saving);
     wr_edition_drop(edition);
     wr_give(book->allocator, piece, PIECE_BYTES + 1, 1);
     return failure == 0 ? 0 : refuse_errno(path, failure, ret_why, why_bytes);
+}
+
+int wr_rulebook_save(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes)
+{
+    return save(book, false, path, ret_why, why_bytes);
+}
+
+int wr_rulebook_save_all(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes)
+{
+    return save(book, true, path, ret_why, why_bytes);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
@@ -187,14 +215,19 @@ struct reader {
     int fd;
     char text[4 * LINE_BYTES]; /* read, and from text + at on not yet looked at */
     size_t at, bytes;
-    const struct wr_edition *edition;
+    struct wr_rulebook *book;
+    struct wr_edition *edition;
     bool applies; /* the second time */
     int64_t ago_ns;
     int64_t wall_now;
     const struct wr_edition_rule *rule; /* NULL: there is none of this name any more */
-    weir_table *table;                  /* NULL: there is none */
-    uint64_t keys, restored;
+    uint32_t plan;
+    const struct wr_drawer *drawer; /* NULL: there is none */
+    uint64_t count, restored;
     bool ended;
+    uint64_t hold; /* whose lines these are; 0: nobody's */
+    int64_t lease_ns;
+    weir_admission taken; /* by it */
     struct wr_record record;
 };
 
@@ -223,35 +256,107 @@ static bool read_head(struct reader *reader, struct wr_span line)
 static void find_rule(struct reader *reader, struct wr_span name)
 {
     reader->rule = NULL;
-    reader->table = NULL;
+    reader->drawer = NULL;
+    reader->plan = WR_PLAN_OWN;
     for (uint32_t i = 0; i < reader->edition->count; i++) {
         if (wr_span_is(name, reader->edition->rules[i].shelf->name))
             reader->rule = &reader->edition->rules[i];
     }
     if (reader->rule != NULL)
-        reader->table = reader->rule->drawers[0]->table;
+        reader->drawer = reader->rule->drawers[0];
 }
 
 static void find_plan(struct reader *reader, struct wr_span name)
 {
-    reader->table = NULL;
+    reader->drawer = NULL;
     for (uint32_t i = 0; reader->rule != NULL && i < reader->rule->written->plan_count; i++) {
-        if (wr_span_is(name, reader->rule->written->plans[i].name))
-            reader->table = reader->rule->drawers[1 + i]->table;
+        if (!wr_span_is(name, reader->rule->written->plans[i].name))
+            continue;
+        reader->drawer = reader->rule->drawers[1 + i];
+        reader->plan = WR_PLAN_FIRST + i;
     }
 }
 
-static int read_key(struct reader *reader, struct wr_span line)
+static int read_key(struct reader *reader, struct wr_span key)
+{
+    reader->count++;
+    if (!reader->applies || reader->drawer == NULL)
+        return 0;
+    int error = wr_table_recall(reader->drawer->table, key, reader->record.pasts, reader->record.count, reader->ago_ns);
+    reader->restored += error == 0;
+    return error == WEIR_E_NOMEM ? error : 0; /* else the rule has changed, or its table is full of others */
+}
+
+/* What the hold has of the rule at hand. The receipt says that it was taken long ago, so that only what is in flight,
+ * or used in excess of it, counts when it is settled: where the charge lies among others of this key nobody knows. */
+static void add_taken(struct reader *reader, struct wr_span key, uint32_t permits)
+{
+    weir_admission *taken = &reader->taken;
+    uint32_t key_at = 0;
+
+    for (uint32_t i = 0; i < taken->count; i++)
+        key_at += taken->rulings[i].key_bytes;
+    memcpy(taken->keys + key_at, key.data, key.bytes);
+    taken->rulings[taken->count++] = (weir_ruling){
+        .name = reader->rule->shelf->name,
+        .rule = (uint32_t)(reader->rule - reader->edition->rules),
+        .plan = reader->plan,
+        .permits = permits,
+        .key_at = key_at,
+        .key_bytes = (uint32_t)key.bytes,
+        .reserved = true,
+        .receipt = {.at = wr_clock_now(reader->book->clock) - WEIR_DURATION_MAX, .permits = permits},
+    };
+}
+
+static int read_taken(struct reader *reader, struct wr_span key)
+{
+    uint32_t permits = reader->record.pasts[0].used;
+
+    if (reader->hold == 0 || reader->record.count != 1 || permits == 0)
+        return WEIR_E_INVAL;
+    if (!reader->applies || reader->drawer == NULL || reader->taken.count == WEIR_RULINGS_MAX)
+        return 0;
+    int error = reader->drawer->has_release ? wr_table_resume(reader->drawer->table, key, permits) : 0;
+    if (error == 0)
+        add_taken(reader, key, permits);
+    return error == WEIR_E_NOMEM ? error : 0;
+}
+
+static int read_record(struct reader *reader, struct wr_span line)
 {
     if (!wr_record_parse(line, &reader->record))
         return WEIR_E_INVAL;
-    reader->keys++;
-    if (!reader->applies || reader->table == NULL)
-        return 0;
     struct wr_span key = {reader->record.key, reader->record.key_bytes};
-    int error = wr_table_recall(reader->table, key, reader->record.pasts, reader->record.count, reader->ago_ns);
-    reader->restored += error == 0;
-    return error == WEIR_E_NOMEM ? error : 0; /* else the rule has changed, or its table is full of others */
+    return reader->record.kind == 'k' ? read_key(reader, key) : read_taken(reader, key);
+}
+
+/* All lines of a hold have been read. Where there is no room for it its permits are free. */
+static void end_hold(struct reader *reader)
+{
+    weir_admission *taken = &reader->taken;
+    int64_t left_ns = reader->lease_ns > reader->ago_ns ? reader->lease_ns - reader->ago_ns : 0;
+
+    if (reader->applies && reader->hold != 0 &&
+        !wr_hold_put(reader->book, reader->edition, reader->hold, left_ns, taken))
+        (void)weir_counter_release(reader->edition->counter, taken);
+    reader->hold = 0;
+    wr_counter_start(taken);
+}
+
+static int read_hold(struct reader *reader, struct wr_span words)
+{
+    size_t blank = wr_span_find(words, ' ');
+    uint64_t number, lease_ns;
+
+    end_hold(reader);
+    if (blank == words.bytes || !wr_scan_u64(words.data, blank, 1, (UINT64_C(1) << 53) - 1, &number) ||
+        !wr_scan_u64(words.data + blank + 1, words.bytes - blank - 1, 0, (uint64_t)WEIR_DURATION_MAX, &lease_ns))
+        return WEIR_E_INVAL;
+    reader->count++;
+    reader->hold = number;
+    reader->lease_ns = (int64_t)lease_ns;
+    return 0;
 }
 
 static int read_line(struct reader *reader, struct wr_span line)
@@ -265,11 +370,14 @@ static int read_line(struct reader *reader, struct wr_span line)
         find_rule(reader, rest);
     } else if (after(line, "p ", &rest)) {
         find_plan(reader, rest);
+    } else if (after(line, "h ", &rest)) {
+        return read_hold(reader, rest);
     } else if (after(line, "end ", &rest)) {
+        end_hold(reader);
         reader->ended = true;
-        return wr_scan_u64(rest.data, rest.bytes, reader->keys, reader->keys, &count) ? 0 : WEIR_E_INVAL;
+        return wr_scan_u64(rest.data, rest.bytes, reader->count, reader->count, &count) ? 0 : WEIR_E_INVAL;
     } else {
-        return read_key(reader, line);
+        return read_record(reader, line);
     }
     return 0;
 }
@@ -305,8 +413,10 @@ static int read_lines(struct reader *reader)
     if (lseek(reader->fd, 0, SEEK_SET) != 0)
         return WEIR_E_INVAL; /* a pipe cannot be read twice */
     reader->at = reader->bytes = 0;
-    reader->keys = 0;
+    reader->count = 0;
     reader->ended = false;
+    reader->hold = 0;
+    wr_counter_start(&reader->taken);
     for (bool is_first = true; error == 0 && (got = next_line(reader, &line)) > 0; is_first = false) {
         if (is_first)
             error = read_head(reader, line) ? 0 : WEIR_E_INVAL;
@@ -320,7 +430,8 @@ static int read_lines(struct reader *reader)
 
 int wr_rulebook_load(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes)
 {
-    struct reader reader = {.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), .wall_now = book->wall_now()};
+    struct reader reader = {
+        .fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), .wall_now = book->wall_now(), .book = book};
 
     if (reader.fd < 0)
         return errno == ENOENT ? 0 : refuse_errno(path, errno, ret_why, why_bytes);

@@ -252,8 +252,8 @@ static bool give_all(struct wr_serve *serve, int to, struct message *message)
 {
     char path[256], why[WR_CONFIG_WHY_BYTES];
     struct giving giving = {.serve = serve, .to = to, .is_well = true};
-    int error =
-        state_path(serve->options.handover, path) ? wr_rulebook_save(serve->book, path, why, sizeof why) : WEIR_E_SPACE;
+    int error = state_path(serve->options.handover, path) ? wr_rulebook_save_all(serve->book, path, why, sizeof why)
+                                                          : WEIR_E_SPACE;
     if (error != 0 || !send_text(to, "S", "", -1))
         return false;
     wr_http_each(serve->http, give, &giving);

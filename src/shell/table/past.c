@@ -51,16 +51,24 @@ static void charge(const weir_limit *limit, void *state, size_t state_bytes, con
     (void)limit->algorithm->take(limit, state, now - back_ns, used);
 }
 
+/* The key's entry, with the shard's lock held. WEIR_E_CLOSED, WEIR_E_FULL, WEIR_E_NOMEM. */
+static int get(weir_table *table, struct wr_shard *shard, const struct wr_query *query, struct wr_entry **ret_entry)
+{
+    int error = shard->closed ? WEIR_E_CLOSED : wr_table_get(table, shard, query, ret_entry);
+
+    if (error < 0)
+        return error;
+    return *ret_entry == NULL ? WEIR_E_FULL : 0;
+}
+
 static int recall(weir_table *table, struct wr_shard *shard, const struct wr_query *query, const struct wr_past *pasts,
                   uint32_t count, int64_t ago_ns)
 {
     struct wr_entry *entry;
-    int error = shard->closed ? WEIR_E_CLOSED : wr_table_get(table, shard, query, &entry);
+    int error = get(table, shard, query, &entry);
 
     if (error < 0)
         return error;
-    if (entry == NULL)
-        return WEIR_E_FULL;
     const weir_stack *stack = wr_entry_stack(table, shard, entry);
     char *state = wr_entry_state(entry);
     if (stack->count != count)
@@ -84,6 +92,37 @@ int wr_table_recall(weir_table *table, struct wr_span key, const struct wr_past 
     struct wr_shard *shard = wr_table_shard(table, query.hash);
     wr_lock_take(&shard->lock);
     error = recall(table, shard, &query, pasts, count, ago_ns);
+    wr_lock_give(&shard->lock);
+    return error;
+}
+
+static int resume(weir_table *table, struct wr_shard *shard, const struct wr_query *query)
+{
+    struct wr_entry *entry;
+    int error = get(table, shard, query, &entry);
+
+    if (error < 0)
+        return error;
+    const weir_stack *stack = wr_entry_stack(table, shard, entry);
+    char *state = wr_entry_state(entry);
+    for (uint32_t i = 0; i < stack->count; i++) {
+        const weir_limit *limit = &stack->limits[i];
+        if (limit->algorithm->release != NULL)
+            (void)limit->algorithm->take(limit, state + stack->offsets[i], query->now, query->permits);
+    }
+    return 0;
+}
+
+int wr_table_resume(weir_table *table, struct wr_span key, uint32_t permits)
+{
+    int error = wr_table_check(table, key.data, key.bytes, permits);
+
+    if (error < 0)
+        return error;
+    struct wr_query query = wr_table_query(table, key.data, key.bytes, permits, wr_clock_now(table->clock));
+    struct wr_shard *shard = wr_table_shard(table, query.hash);
+    wr_lock_take(&shard->lock);
+    error = resume(table, shard, &query);
     wr_lock_give(&shard->lock);
     return error;
 }

@@ -135,7 +135,7 @@ static void a_line_of_state_is_read_as_it_was_written_and_no_other(void **state)
     struct wr_record record;
     struct wr_past pasts[] = {{17, 0}, {3, 1500000000}};
     wr_buf_init_fixed(&buf, memory, sizeof memory);
-    wr_record_append(&buf, (struct wr_span){"a\0\n", 3}, pasts, 2);
+    wr_record_append(&buf, 'k', (struct wr_span){"a\0\n", 3}, pasts, 2);
     assert_string_equal(buf.bytes, "k 61000a 17 3/1500000000");
     assert_true(wr_record_parse(wr_buf_from(&buf, 0), &record));
     assert_int_equal(record.key_bytes, 3);

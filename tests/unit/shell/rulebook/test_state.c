@@ -226,6 +226,13 @@ static void a_file_that_is_not_whole_is_refused_and_nothing_put_back(void **stat
         "weir-keys 1 5\nr a\nk 312e312e312e31 60\nend 1",
         "weir-keys 1 5\nr a\nk 312e312e312e31 60\nend 1\nr a\n",
         "weir-keys 1 5\nr a\nk 312e312e312e31 60\nk zz 1\nend 2\n",
+        "weir-keys 1 5\nr a\nk 312e312e312e31 60\nt 31 1\nend 1\n",
+        "weir-keys 1 5\nr a\nk 312e312e312e31 60\nh 5\nend 2\n",
+        "weir-keys 1 5\nr a\nk 312e312e312e31 60\nh 0 5\nend 2\n",
+        "weir-keys 1 5\nr a\nk 312e312e312e31 60\nh 9007199254740992 5\nend 2\n",
+        "weir-keys 1 5\nr a\nk 312e312e312e31 60\nh 5 5\nr a\nt 31 0\nend 2\n",
+        "weir-keys 1 5\nr a\nk 312e312e312e31 60\nh 5 5\nr a\nt 31 1 1\nend 2\n",
+        "weir-keys 1 5\nr a\nk 312e312e312e31 60\nh 5 5\nr a\nt 31 1\nend 1\n",
     };
     struct rig rig;
     struct call call = {.peer = "1.1.1.1"};
@@ -239,6 +246,148 @@ static void a_file_that_is_not_whole_is_refused_and_nothing_put_back(void **stat
         assert_int_equal(rig_count(&rig, &call, 100), 60);
         end(&rig);
     }
+}
+
+/* ---- holds --------------------------------------------------------------------------------------------- */
+
+static void save_all(struct rig *rig)
+{
+    if (wr_rulebook_save_all(rig->book, path, rig->why, sizeof rig->why) != 0)
+        fail_msg("%s", rig->why);
+}
+
+static const char flights[] = "admission: {lease: 60s}\n"
+                              "rules:\n"
+                              "  - name: flight\n"
+                              "    limit: [concurrent=2, 100/h fixed_window]\n"
+                              "    plans: [{name: p, limit: [concurrent=3, 100/h fixed_window], keys: [1.2.3.4]}]\n";
+
+static void permits_in_flight_are_ended_in_the_next_book(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *peer;
+        int most;
+    } rows[] = {{"1.1.1.1", 2}, {"1.2.3.4", 3}};
+    struct rig rig;
+    for (size_t i = 0; i < 2; i++) {
+        struct call call = {.peer = rows[i].peer};
+        begin(&rig, flights);
+        assert_true(rig_try(&rig, &call));
+        uint64_t hold = rig.verdict.hold;
+        assert_int_equal(rig_count(&rig, &call, 9), rows[i].most - 1);
+        save_all(&rig);
+        wall += 10 * WEIR_SECOND;
+        assert_int_equal(restart(&rig, flights), 0);
+        assert_int_equal(rig_count(&rig, &call, 9), 0);
+        assert_int_equal(wr_rulebook_end(rig.book, hold), 0);
+        assert_int_equal(wr_rulebook_end(rig.book, hold), WEIR_E_ABSENT);
+        assert_int_equal(rig_count(&rig, &call, 9), 1);
+        rig_advance(&rig, 49 * WEIR_SECOND);
+        wr_rulebook_tick(rig.book);
+        assert_int_equal(rig_count(&rig, &call, 9), 0);
+        rig_advance(&rig, WEIR_SECOND); /* the leases of the others are over, but not that of the last one */
+        wr_rulebook_tick(rig.book);
+        assert_int_equal(rig_count(&rig, &call, 9), rows[i].most - 1);
+        end(&rig);
+    }
+}
+
+static void a_hold_is_handed_on_from_book_to_book(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct call call = {.peer = "1.1.1.1"};
+    struct wr_rulebook_view view;
+    begin(&rig, flights);
+    assert_true(rig_try(&rig, &call));
+    uint64_t hold = rig.verdict.hold;
+    for (int i = 0; i < 3; i++) {
+        save_all(&rig);
+        assert_int_equal(restart(&rig, flights), 0);
+        wr_rulebook_view_get(rig.book, &view);
+        assert_int_equal(view.holds, 1);
+        assert_int_equal(rig_reload(&rig, flights), 0); /* holds of an edition that is not in force any more */
+    }
+    assert_true(rig_try(&rig, &call));
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(wr_rulebook_end(rig.book, hold), 0);
+    assert_true(rig_try(&rig, &call));
+    end(&rig);
+}
+
+static void limits_that_are_lower_in_the_next_book_count_what_is_in_flight(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct call call = {.peer = "1.1.1.1"};
+    uint64_t holds[3];
+    static const char three[] = "rules:\n  - {name: a, limit: concurrent=3}\n";
+    begin(&rig, three);
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(rig_try(&rig, &call));
+        holds[i] = rig.verdict.hold;
+    }
+    save_all(&rig);
+    assert_int_equal(restart(&rig, "rules:\n  - {name: a, limit: concurrent=2}\n"), 0);
+    assert_int_equal(wr_rulebook_end(rig.book, holds[0]), 0);
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(wr_rulebook_end(rig.book, holds[1]), 0);
+    assert_int_equal(rig_count(&rig, &call, 9), 1);
+    save_all(&rig);
+    assert_int_equal(restart(&rig, "rules:\n  - {name: b, limit: concurrent=1}\n"), 0);
+    assert_int_equal(wr_rulebook_end(rig.book, holds[2]), 0); /* its rule is gone, and yet it is known */
+    assert_int_equal(rig_count(&rig, &call, 9), 1);
+    end(&rig);
+}
+
+static uint64_t reserve(struct rig *rig, const struct call *call)
+{
+    struct call_list list;
+    weir_request request = request_of(call, &list);
+    wr_rulebook_reserve(rig->book, &request, 0, &rig->verdict);
+    return rig->verdict.hold;
+}
+
+static void reservations_in_the_next_book_are_never_settled_for_too_little(void **state)
+{
+    (void)state;
+    static const char *const algorithms[] = {"burst=100", "fixed_window", "sliding_window", "sliding_log"};
+    for (size_t i = 0; i < 4; i++) {
+        struct rig rig;
+        struct call call = {.peer = "1.1.1.1"};
+        char yaml[128];
+        snprintf(yaml, sizeof yaml, "rules:\n  - {name: a, limit: '100/h %s', cost: 10}\n", algorithms[i]);
+        begin(&rig, yaml);
+        uint64_t dear = reserve(&rig, &call), cheap = reserve(&rig, &call);
+        save_all(&rig);
+        assert_int_equal(restart(&rig, yaml), 0);
+        assert_int_equal(wr_rulebook_commit(rig.book, dear, 30), 0);
+        assert_int_equal(wr_rulebook_cancel(rig.book, cheap), 0); /* stays charged */
+        if (rig_count(&rig, &call, 100) != 6)
+            fail_msg("%s", algorithms[i]);
+        end(&rig);
+    }
+}
+
+static void holds_for_which_there_is_no_room_leave_nothing_taken(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct call call = {.peer = "1.1.1.1"};
+    static const char yaml[] = "admission: {holds: 2}\nrules:\n  - {name: a, limit: concurrent=2}\n";
+    begin(&rig, yaml);
+    write_text("weir-keys 1 1789000000000000000\n"
+               "h 2097154 60000000000\nr a\nt 312e312e312e31 2\n" /* slot 2 of 0 … 1 */
+               "h 2097153 60000000000\nr a\nt 312e312e312e31 1\n"
+               "h 4194305 60000000000\nr a\nt 312e312e312e31 1\n" /* the same slot again */
+               "end 3\n");
+    assert_int_equal(restart(&rig, yaml), 0);
+    assert_int_equal(rig_count(&rig, &call, 9), 1);
+    assert_int_equal(wr_rulebook_end(rig.book, 2097153), 0);
+    assert_int_equal(wr_rulebook_end(rig.book, 2097154), WEIR_E_ABSENT);
+    assert_int_equal(rig_count(&rig, &call, 9), 1);
+    end(&rig);
 }
 
 static void a_save_that_fails_leaves_the_old_file(void **state)
@@ -260,4 +409,7 @@ static void a_save_that_fails_leaves_the_old_file(void **state)
 WEIR_TESTS(test(what_callers_have_used_outlives_a_restart), test(the_time_that_a_save_takes_counts_once),
            test(the_time_in_between_counts), test(a_wall_clock_that_jumps_neither_locks_out_nor_lets_all_in),
            test(what_a_file_says_is_clamped), test(a_file_that_is_not_whole_is_refused_and_nothing_put_back),
-           test(a_save_that_fails_leaves_the_old_file))
+           test(permits_in_flight_are_ended_in_the_next_book), test(a_hold_is_handed_on_from_book_to_book),
+           test(limits_that_are_lower_in_the_next_book_count_what_is_in_flight),
+           test(reservations_in_the_next_book_are_never_settled_for_too_little),
+           test(holds_for_which_there_is_no_room_leave_nothing_taken), test(a_save_that_fails_leaves_the_old_file))
