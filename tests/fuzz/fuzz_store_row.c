@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_store_row.c - rows of a state file with any values in them: left out, or put into range (G9). Each byte says of
  * which type the next value is, and how long; then comes the value. */
+#include "shell/store/row.h"
 #include "shell/store/sqlite/sqlite.h"
 
 #include "fuzz/fuzz.h"
@@ -72,25 +73,33 @@ static bool is_time(int64_t ns, int64_t most)
     return ns >= 0 && ns <= most;
 }
 
+static bool reads(sqlite3_stmt *row, enum wr_store_what what, struct wr_store_row *ret_row)
+{
+    const struct wr_cells cells = {.kind = &wr_sqlite_cells, .result = row};
+    const struct wr_store_query query = {.what = what, .job = 1, .key = wr_span_of("h")};
+
+    return wr_row_read(&cells, &query, WALL_NOW, ret_row);
+}
+
 static void check_task(sqlite3_stmt *row)
 {
-    struct wr_store_query query = {.what = WR_STORE_TASKS, .job = 1, .key = wr_span_of("h")};
-    struct wr_store_task task;
+    struct wr_store_row stored;
+    const struct wr_store_task *task = &stored.task;
 
-    if (!wr_row_task(row, &query, WALL_NOW, &task))
+    if (!reads(row, WR_STORE_TASKS, &stored))
         return;
-    fuzz_check(is_text(task.url, 1, WR_URL_MAX) && is_text(task.referrer, 0, WR_URL_MAX));
-    fuzz_check(is_time(task.not_before_wall_at, WALL_NOW + WR_STORE_RETRY_MAX_NS));
+    fuzz_check(is_text(task->url, 1, WR_URL_MAX) && is_text(task->referrer, 0, WR_URL_MAX));
+    fuzz_check(is_time(task->not_before_wall_at, WALL_NOW + WR_STORE_RETRY_MAX_NS));
 }
 
 static void check_host(sqlite3_stmt *row)
 {
-    struct wr_store_host host;
+    struct wr_store_row stored;
+    const weir_pace_memory *memory = &stored.host.memory;
 
-    if (!wr_row_host(row, &host))
+    if (!reads(row, WR_STORE_HOSTS, &stored))
         return;
-    const weir_pace_memory *memory = &host.memory;
-    fuzz_check(is_text(host.key, 1, WEIR_PACE_KEY_MAX) && host.queued <= INT64_MAX);
+    fuzz_check(is_text(stored.host.key, 1, WEIR_PACE_KEY_MAX) && stored.host.queued <= INT64_MAX);
     fuzz_check(is_time(memory->delay_ns, WEIR_DURATION_MAX) && is_time(memory->floor_ns, WEIR_DURATION_MAX));
     fuzz_check(is_time(memory->robots_delay_ns, WEIR_DURATION_MAX) && is_time(memory->block_ns, WEIR_DURATION_MAX));
     fuzz_check(memory->retry_wall_at >= 0 && memory->saved_wall_at >= 0);
@@ -99,23 +108,21 @@ static void check_host(sqlite3_stmt *row)
 
 static void check_others(sqlite3_stmt *row)
 {
-    struct wr_store_job job;
-    struct wr_store_robots robots;
-    struct wr_store_output output;
-    struct wr_store_report report;
+    struct wr_store_row stored;
 
-    if (wr_row_job(row, &job))
-        fuzz_check(wr_job_status_name(job.status) != NULL && is_text(job.why, 0, WR_STORE_WHY_MAX) &&
-                   is_text(job.settings, 0, WR_STORE_SETTINGS_MAX) && job.created_wall_at >= 0);
-    if (wr_row_robots(row, &robots))
-        fuzz_check(is_text(robots.url, 1, WR_URL_MAX) && robots.kind <= WR_STORE_ROBOTS_NONE &&
-                   robots.text.bytes <= WR_STORE_ROBOTS_MAX && robots.etag.bytes <= WR_STORE_VALIDATOR_MAX &&
-                   robots.modified.bytes <= WR_STORE_VALIDATOR_MAX && robots.max_age_ns >= -1 &&
-                   robots.max_age_ns <= WEIR_DURATION_MAX && robots.fetched_wall_at >= 0);
-    if (wr_row_report(row, &report))
-        fuzz_check(report.text.bytes <= WR_STORE_REPORT_MAX && report.ended_wall_at >= 0);
-    if (wr_row_output(row, &output))
-        fuzz_check(is_text(output.path, 1, WR_STORE_PATH_MAX) && output.bytes <= INT64_MAX);
+    if (reads(row, WR_STORE_JOBS, &stored))
+        fuzz_check(wr_job_status_name(stored.job.status) != NULL && is_text(stored.job.why, 0, WR_STORE_WHY_MAX) &&
+                   is_text(stored.job.settings, 0, WR_STORE_SETTINGS_MAX) && stored.job.created_wall_at >= 0);
+    if (reads(row, WR_STORE_ONE_ROBOTS, &stored))
+        fuzz_check(is_text(stored.robots.url, 1, WR_URL_MAX) && stored.robots.kind <= WR_STORE_ROBOTS_NONE &&
+                   stored.robots.text.bytes <= WR_STORE_ROBOTS_MAX &&
+                   stored.robots.etag.bytes <= WR_STORE_VALIDATOR_MAX &&
+                   stored.robots.modified.bytes <= WR_STORE_VALIDATOR_MAX && stored.robots.max_age_ns >= -1 &&
+                   stored.robots.max_age_ns <= WEIR_DURATION_MAX && stored.robots.fetched_wall_at >= 0);
+    if (reads(row, WR_STORE_REPORTS, &stored))
+        fuzz_check(stored.report.text.bytes <= WR_STORE_REPORT_MAX && stored.report.ended_wall_at >= 0);
+    if (reads(row, WR_STORE_OUTPUTS, &stored))
+        fuzz_check(is_text(stored.output.path, 1, WR_STORE_PATH_MAX) && stored.output.bytes <= INT64_MAX);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -38,6 +38,12 @@ struct wr_backend_kind {
     int (*read)(struct wr_backend *backend, const struct wr_store_query *query, int64_t wall_now);
 };
 
+/* As it is stored. Up: nobody starts earlier for having been stored. */
+static inline int64_t wr_backend_ms(int64_t ns)
+{
+    return ns <= 0 ? 0 : ns / WEIR_MILLISECOND + (ns % WEIR_MILLISECOND > 0);
+}
+
 extern const struct wr_backend_kind wr_backend_sqlite;
 
 #endif

@@ -2,6 +2,40 @@
 /* read.c - queries as statements. */
 #include "shell/store/sqlite/sqlite.h"
 
+/* ---- cells ---- */
+
+static sqlite3_stmt *statement_of(const struct wr_cells *cells)
+{
+    return cells->result;
+}
+
+static int64_t cell_whole(const struct wr_cells *cells, int at)
+{
+    return sqlite3_column_int64(statement_of(cells), at);
+}
+
+static double cell_real(const struct wr_cells *cells, int at)
+{
+    return sqlite3_column_double(statement_of(cells), at);
+}
+
+static struct wr_span cell_bytes(const struct wr_cells *cells, int at)
+{
+    sqlite3_stmt *statement = statement_of(cells);
+    const void *data = sqlite3_column_blob(statement, at); /* before its size is asked for; text stays as it is */
+
+    return (struct wr_span){data, data == NULL ? 0 : (size_t)sqlite3_column_bytes(statement, at)};
+}
+
+static bool cell_is_text(const struct wr_cells *cells, int at)
+{
+    return sqlite3_column_type(statement_of(cells), at) == SQLITE_TEXT;
+}
+
+const struct wr_cells_kind wr_sqlite_cells = {cell_whole, cell_real, cell_bytes, cell_is_text};
+
+/* ---- queries ---- */
+
 /* The last task that is looked at. */
 static int64_t walk_end(const struct wr_store_query *query)
 {
@@ -56,7 +90,7 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
         wr_bind_text(statement, 1, query->key);
         break;
     case WR_STORE_FREE:
-        wr_bind_numbers(statement, 1, (const int64_t[]){query->job, wr_sqlite_ms(wall_now)}, 2);
+        wr_bind_numbers(statement, 1, (const int64_t[]){query->job, wr_backend_ms(wall_now)}, 2);
         break;
     case WR_STORE_OUTPUTS:
     case WR_STORE_CHECK:
@@ -66,50 +100,16 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
     return statement;
 }
 
-static bool decode(sqlite3_stmt *statement, const struct wr_store_query *query, int64_t wall_now,
-                   struct wr_store_row *ret_row)
-{
-    ret_row->what = query->what;
-    switch (query->what) {
-    case WR_STORE_JOBS:
-        return wr_row_job(statement, &ret_row->job);
-    case WR_STORE_TASKS:
-        return wr_row_task(statement, query, wall_now, &ret_row->task);
-    case WR_STORE_KNOWN:
-        ret_row->task = (struct wr_store_task){.fingerprint = (uint64_t)sqlite3_column_int64(statement, 0)};
-        return true;
-    case WR_STORE_SEEDS:
-        return wr_row_seed(statement, &ret_row->task);
-    case WR_STORE_ONE_TASK:
-    case WR_STORE_ALL_TASKS:
-        return wr_row_any_task(statement, query, wall_now, &ret_row->task);
-    case WR_STORE_HOSTS:
-    case WR_STORE_ONE_HOST:
-    case WR_STORE_ALL_HOSTS:
-        return wr_row_host(statement, &ret_row->host);
-    case WR_STORE_FREE:
-        return wr_row_free(statement, &ret_row->host);
-    case WR_STORE_ONE_ROBOTS:
-        return wr_row_robots(statement, &ret_row->robots);
-    case WR_STORE_REPORTS:
-        return wr_row_report(statement, &ret_row->report);
-    case WR_STORE_OUTPUTS:
-        return wr_row_output(statement, &ret_row->output);
-    case WR_STORE_CHECK:
-        break;
-    }
-    return false;
-}
-
 /* Its tasks can never be asked for by its key: they come here. */
 static void give_stranded(struct wr_sqlite *sqlite, const struct wr_store_query *query, int64_t host, int64_t wall_now)
 {
     sqlite3_stmt *statement = sqlite->statements[WR_SQL_READ_STRANDED];
+    const struct wr_cells cells = {.kind = &wr_sqlite_cells, .result = statement};
 
     wr_bind_numbers(statement, 1, (const int64_t[]){query->job, host}, 2);
     while (sqlite3_step(statement) == SQLITE_ROW) {
         struct wr_store_row row = {.what = WR_STORE_TASKS};
-        if (!wr_row_task(statement, query, wall_now, &row.task))
+        if (!wr_row_task(&cells, query, wall_now, &row.task))
             row.task.url = (struct wr_span){NULL, 0};
         query->row(query->context, &row);
     }
@@ -168,9 +168,10 @@ int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *quer
     if (query->what == WR_STORE_CHECK)
         return wr_sqlite_check(sqlite, query);
     sqlite3_stmt *statement = prepare(sqlite, query, wall_now);
+    const struct wr_cells cells = {.kind = &wr_sqlite_cells, .result = statement};
     while ((query->limit == 0 || count < query->limit) && (code = sqlite3_step(statement)) == SQLITE_ROW) {
         struct wr_store_row row;
-        if (decode(statement, query, wall_now, &row)) {
+        if (wr_row_read(&cells, query, wall_now, &row)) {
             if (query->what == WR_STORE_TASKS)
                 wr_sqlite_task_note(sqlite, row.task.fingerprint, row.task.id);
             query->row(query->context, &row);

@@ -9,6 +9,7 @@
 #define WR_SHELL_STORE_SQLITE_SQLITE_H
 
 #include "shell/store/backend.h"
+#include "shell/store/row.h"
 
 #include <sqlite3.h>
 #include <sys/types.h>
@@ -143,12 +144,6 @@ static inline void wr_bind_numbers(sqlite3_stmt *statement, int at, const int64_
         (void)sqlite3_bind_int64(statement, at + i, numbers[i]);
 }
 
-/* Up: nobody starts earlier for having been stored. */
-static inline int64_t wr_sqlite_ms(int64_t ns)
-{
-    return ns <= 0 ? 0 : ns / WEIR_MILLISECOND + (ns % WEIR_MILLISECOND > 0);
-}
-
 /* error.c: what a result of SQLite's means to the store; `why` says it in words. 0 for SQLITE_OK, _ROW and _DONE. */
 int wr_sqlite_error(struct wr_sqlite *sqlite, int code);
 
@@ -222,23 +217,11 @@ int wr_sqlite_settle(struct wr_backend *backend);
 /* Writes what this transaction has counted: the books agree with the tasks. */
 int wr_sqlite_balance(struct wr_sqlite *sqlite);
 
-/* read.c */
+/* read.c: `result` of the cells is a statement that was stepped. */
+extern const struct wr_cells_kind wr_sqlite_cells;
 int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *query, int64_t wall_now);
 
 /* check.c */
 int wr_sqlite_check(struct wr_sqlite *sqlite, const struct wr_store_query *query);
-
-/* row.c: a row as it is, put into range. False: it makes no sense. */
-bool wr_row_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t wall_now,
-                 struct wr_store_task *ret_task);
-bool wr_row_any_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t wall_now,
-                     struct wr_store_task *ret_task);
-bool wr_row_seed(sqlite3_stmt *row, struct wr_store_task *ret_task);
-bool wr_row_free(sqlite3_stmt *row, struct wr_store_host *ret_host);
-bool wr_row_host(sqlite3_stmt *row, struct wr_store_host *ret_host);
-bool wr_row_job(sqlite3_stmt *row, struct wr_store_job *ret_job);
-bool wr_row_robots(sqlite3_stmt *row, struct wr_store_robots *ret_robots);
-bool wr_row_report(sqlite3_stmt *row, struct wr_store_report *ret_report);
-bool wr_row_output(sqlite3_stmt *row, struct wr_store_output *ret_output);
 
 #endif

@@ -143,8 +143,8 @@ static int flush_task(struct wr_sqlite *sqlite, int64_t job, uint64_t fingerprin
 
 static void bind_visit(sqlite3_stmt *statement, const struct wr_store_visit *visit)
 {
-    const int64_t numbers[] = {visit->changes, wr_sqlite_ms(visit->since_wall_at),
-                               wr_sqlite_ms(visit->visited_wall_at)};
+    const int64_t numbers[] = {visit->changes, wr_backend_ms(visit->since_wall_at),
+                               wr_backend_ms(visit->visited_wall_at)};
 
     wr_bind_text(statement, 11, visit->validator);
     wr_bind_text(statement, 12, visit->digest);
@@ -218,7 +218,7 @@ int wr_sqlite_put_retry(struct wr_sqlite *sqlite, const struct wr_store_retry *r
     if (error != 0)
         return error;
     const int64_t numbers[] = {retry->job, (int64_t)retry->fingerprint, retry->attempts, retry->status,
-                               wr_sqlite_ms(retry->not_before_wall_at)};
+                               wr_backend_ms(retry->not_before_wall_at)};
     wr_bind_numbers(sqlite->statements[WR_SQL_RETRY], 1, numbers, 5);
     error = wr_sqlite_write(sqlite, WR_SQL_RETRY);
     if (error == 0 && wr_sqlite_changed(sqlite)) {

@@ -137,7 +137,7 @@ static int put_block(struct wr_sqlite *sqlite, const struct wr_store_block *bloc
     sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_BLOCK);
 
     wr_bind_text(statement, 1, block->key);
-    (void)sqlite3_bind_int64(statement, 2, wr_sqlite_ms(block->until_wall_at));
+    (void)sqlite3_bind_int64(statement, 2, wr_backend_ms(block->until_wall_at));
     wr_bind_text(statement, 3, block->by);
     return wr_sqlite_write(sqlite, WR_SQL_BLOCK);
 }
@@ -146,11 +146,11 @@ static int put_host(struct wr_sqlite *sqlite, const struct wr_store_host *host)
 {
     sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_HOST);
     const weir_pace_memory *memory = &host->memory;
-    const int64_t before[] = {seconds_of(memory->delay_ns),          seconds_of(memory->floor_ns),
-                              wr_sqlite_ms(memory->delay_ns),        wr_sqlite_ms(memory->floor_ns),
-                              wr_sqlite_ms(memory->robots_delay_ns), wr_sqlite_ms(memory->retry_wall_at),
-                              wr_sqlite_ms(memory->saved_wall_at)};
-    const int64_t after[] = {memory->cap, memory->traits, wr_sqlite_ms(memory->block_ns), memory->breaker_open};
+    const int64_t before[] = {seconds_of(memory->delay_ns),           seconds_of(memory->floor_ns),
+                              wr_backend_ms(memory->delay_ns),        wr_backend_ms(memory->floor_ns),
+                              wr_backend_ms(memory->robots_delay_ns), wr_backend_ms(memory->retry_wall_at),
+                              wr_backend_ms(memory->saved_wall_at)};
+    const int64_t after[] = {memory->cap, memory->traits, wr_backend_ms(memory->block_ns), memory->breaker_open};
 
     wr_bind_text(statement, 1, host->key);
     wr_bind_numbers(statement, 2, before, 7);
@@ -163,7 +163,7 @@ static int put_setting(struct wr_sqlite *sqlite, const struct wr_store_setting *
 {
     sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_HOST_SETTING);
     const int64_t numbers[] = {setting->has_paused ? (int64_t)setting->is_paused : -1,
-                               setting->has_interval ? wr_sqlite_ms(setting->interval_ns) : -1};
+                               setting->has_interval ? wr_backend_ms(setting->interval_ns) : -1};
 
     wr_bind_text(statement, 1, setting->key);
     wr_bind_numbers(statement, 2, numbers, 2);
@@ -172,8 +172,8 @@ static int put_setting(struct wr_sqlite *sqlite, const struct wr_store_setting *
 
 static int put_robots(struct wr_sqlite *sqlite, const struct wr_store_robots *robots)
 {
-    const int64_t times[] = {robots->max_age_ns < 0 ? -1 : wr_sqlite_ms(robots->max_age_ns),
-                             wr_sqlite_ms(robots->fetched_wall_at)};
+    const int64_t times[] = {robots->max_age_ns < 0 ? -1 : wr_backend_ms(robots->max_age_ns),
+                             wr_backend_ms(robots->fetched_wall_at)};
 
     if (robots->kind == WR_STORE_ROBOTS_SAME) {
         wr_bind_text(statement_of(sqlite, WR_SQL_ROBOTS_SAME), 1, robots->url);
@@ -301,7 +301,7 @@ int wr_sqlite_begin(struct wr_backend *backend, int64_t wall_now)
     assert(sqlite3_get_autocommit(sqlite->db) != 0);
     if (is_gone(sqlite))
         return WEIR_E_SYSTEM;
-    sqlite->wall_ms = wr_sqlite_ms(wall_now);
+    sqlite->wall_ms = wr_backend_ms(wall_now);
     sqlite->tally_count = sqlite->output_count = sqlite->found_count = 0;
     sqlite->ignored = 0;
     return wr_sqlite_write(sqlite, WR_SQL_BEGIN);

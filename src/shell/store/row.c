@@ -1,49 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-/* row.c - rows as they are in the file, which anybody may have changed: each value is put into its range, and a row
- * whose texts make no sense is left out. */
-#include "shell/store/sqlite/sqlite.h"
+/* row.c - cells into rows. */
+#include "shell/store/row.h"
 
 #include <math.h>
 
 #define MS_MAX (INT64_MAX / WEIR_MILLISECOND)
 
-static int64_t whole(sqlite3_stmt *row, int at, int64_t least, int64_t most)
+static int64_t whole(const struct wr_cells *row, int at, int64_t least, int64_t most)
 {
-    int64_t number = sqlite3_column_int64(row, at);
+    int64_t number = row->kind->whole(row, at);
 
     if (number < least)
         return least;
     return number > most ? most : number;
 }
 
-static int64_t duration(sqlite3_stmt *row, int at)
+static int64_t duration(const struct wr_cells *row, int at)
 {
     return whole(row, at, 0, WEIR_DURATION_MAX / WEIR_MILLISECOND) * WEIR_MILLISECOND;
 }
 
-static int64_t instant(sqlite3_stmt *row, int at)
+static int64_t instant(const struct wr_cells *row, int at)
 {
     return whole(row, at, 0, MS_MAX) * WEIR_MILLISECOND;
 }
 
-static struct wr_span bytes_at(sqlite3_stmt *row, int at)
+static struct wr_span bytes_at(const struct wr_cells *row, int at)
 {
-    const void *data = sqlite3_column_blob(row, at); /* before its size is asked for; text stays as it is */
-
-    return (struct wr_span){data, data == NULL ? 0 : (size_t)sqlite3_column_bytes(row, at)};
+    return row->kind->bytes(row, at);
 }
 
 /* Clean text of so many bytes. */
-static bool text(sqlite3_stmt *row, int at, size_t least, size_t most, struct wr_span *ret_text)
+static bool text(const struct wr_cells *row, int at, size_t least, size_t most, struct wr_span *ret_text)
 {
-    if (sqlite3_column_type(row, at) != SQLITE_TEXT)
+    if (!row->kind->is_text(row, at))
         return false;
     *ret_text = bytes_at(row, at);
     return ret_text->bytes >= least && ret_text->bytes <= most && wr_span_clean(*ret_text);
 }
 
 /* None of it is worth losing the task for. */
-static void read_visit(sqlite3_stmt *row, int at, struct wr_store_visit *ret_visit)
+static void read_visit(const struct wr_cells *row, int at, struct wr_store_visit *ret_visit)
 {
     *ret_visit = (struct wr_store_visit){
         .changes = (uint32_t)whole(row, at + 2, 0, UINT32_MAX),
@@ -56,7 +53,7 @@ static void read_visit(sqlite3_stmt *row, int at, struct wr_store_visit *ret_vis
         ret_visit->digest = (struct wr_span){NULL, 0};
 }
 
-static void read_earlier(sqlite3_stmt *row, int at, struct wr_store_task *ret_task)
+static void read_earlier(const struct wr_cells *row, int at, struct wr_store_task *ret_task)
 {
     ret_task->has_earlier = text(row, at, 0, WR_STORE_WORD_MAX, &ret_task->earlier_verdict);
     if (ret_task->has_earlier)
@@ -65,7 +62,7 @@ static void read_earlier(sqlite3_stmt *row, int at, struct wr_store_task *ret_ta
         ret_task->earlier_verdict = (struct wr_span){NULL, 0};
 }
 
-bool wr_row_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t wall_now,
+bool wr_row_task(const struct wr_cells *row, const struct wr_store_query *query, int64_t wall_now,
                  struct wr_store_task *ret_task)
 {
     int64_t latest = wall_now + WR_STORE_RETRY_MAX_NS, not_before = instant(row, 6);
@@ -73,9 +70,9 @@ bool wr_row_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t 
     *ret_task = (struct wr_store_task){
         .job = query->job,
         .host = query->key,
-        .id = sqlite3_column_int64(row, 0),
-        .fingerprint = (uint64_t)sqlite3_column_int64(row, 1),
-        .parent = (uint64_t)sqlite3_column_int64(row, 2),
+        .id = row->kind->whole(row, 0),
+        .fingerprint = (uint64_t)row->kind->whole(row, 1),
+        .parent = (uint64_t)row->kind->whole(row, 2),
         .priority = (int32_t)whole(row, 3, INT32_MIN, INT32_MAX),
         .depth = (uint32_t)whole(row, 4, 0, UINT32_MAX),
         .hops = (uint32_t)whole(row, 9, 0, UINT32_MAX),
@@ -90,8 +87,8 @@ bool wr_row_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t 
 }
 
 /* Texts beside its URL are not worth losing it for. */
-bool wr_row_any_task(sqlite3_stmt *row, const struct wr_store_query *query, int64_t wall_now,
-                     struct wr_store_task *ret_task)
+static bool read_any_task(const struct wr_cells *row, const struct wr_store_query *query, int64_t wall_now,
+                          struct wr_store_task *ret_task)
 {
     static const struct wr_span none = {NULL, 0};
     bool is_sound = wr_row_task(row, query, wall_now, ret_task);
@@ -112,18 +109,18 @@ bool wr_row_any_task(sqlite3_stmt *row, const struct wr_store_query *query, int6
     return is_sound;
 }
 
-bool wr_row_seed(sqlite3_stmt *row, struct wr_store_task *ret_task)
+static bool read_seed(const struct wr_cells *row, struct wr_store_task *ret_task)
 {
     *ret_task = (struct wr_store_task){.hops = (uint32_t)whole(row, 1, 0, UINT32_MAX)};
     return text(row, 0, 1, WR_URL_MAX, &ret_task->url);
 }
 
-bool wr_row_host(sqlite3_stmt *row, struct wr_store_host *ret_host)
+static bool read_host(const struct wr_cells *row, struct wr_store_host *ret_host)
 {
-    double rate = sqlite3_column_double(row, 8);
+    double rate = row->kind->real(row, 8);
 
     *ret_host = (struct wr_store_host){
-        .id = sqlite3_column_int64(row, 0),
+        .id = row->kind->whole(row, 0),
         .queued = (uint64_t)whole(row, 2, 0, INT64_MAX),
         .memory =
             {
@@ -136,9 +133,9 @@ bool wr_row_host(sqlite3_stmt *row, struct wr_store_host *ret_host)
                 .cap = (uint32_t)whole(row, 9, 0, UINT32_MAX),
                 .traits = (uint32_t)whole(row, 10, 0, UINT32_MAX),
                 .block_ns = duration(row, 11),
-                .breaker_open = sqlite3_column_int64(row, 12) != 0,
+                .breaker_open = row->kind->whole(row, 12) != 0,
             },
-        .is_paused = sqlite3_column_int64(row, 15) != 0,
+        .is_paused = row->kind->whole(row, 15) != 0,
         .set_interval_ns = whole(row, 16, 0, WR_STORE_INTERVAL_MAX_NS / WEIR_MILLISECOND) * WEIR_MILLISECOND,
     };
     ret_host->blocked_until_wall_at = instant(row, 13);
@@ -147,18 +144,18 @@ bool wr_row_host(sqlite3_stmt *row, struct wr_store_host *ret_host)
     return text(row, 1, 1, WEIR_PACE_KEY_MAX, &ret_host->key);
 }
 
-bool wr_row_free(sqlite3_stmt *row, struct wr_store_host *ret_host)
+static bool read_free(const struct wr_cells *row, struct wr_store_host *ret_host)
 {
-    *ret_host = (struct wr_store_host){.id = sqlite3_column_int64(row, 0)};
+    *ret_host = (struct wr_store_host){.id = row->kind->whole(row, 0)};
     return text(row, 1, 1, WEIR_PACE_KEY_MAX, &ret_host->key);
 }
 
-bool wr_row_job(sqlite3_stmt *row, struct wr_store_job *ret_job)
+static bool read_job(const struct wr_cells *row, struct wr_store_job *ret_job)
 {
     struct wr_span status;
 
     *ret_job = (struct wr_store_job){
-        .id = sqlite3_column_int64(row, 0),
+        .id = row->kind->whole(row, 0),
         .created_wall_at = instant(row, 4),
         .updated_wall_at = instant(row, 5),
         .queued = (uint64_t)whole(row, 6, 0, INT64_MAX),
@@ -174,9 +171,9 @@ bool wr_row_job(sqlite3_stmt *row, struct wr_store_job *ret_job)
            text(row, 3, 0, WR_STORE_SETTINGS_MAX, &ret_job->settings);
 }
 
-bool wr_row_robots(sqlite3_stmt *row, struct wr_store_robots *ret_robots)
+static bool read_robots(const struct wr_cells *row, struct wr_store_robots *ret_robots)
 {
-    int64_t kind = sqlite3_column_int64(row, 1), max_age_ms = whole(row, 5, -1, WEIR_DURATION_MAX / WEIR_MILLISECOND);
+    int64_t kind = row->kind->whole(row, 1), max_age_ms = whole(row, 5, -1, WEIR_DURATION_MAX / WEIR_MILLISECOND);
 
     *ret_robots = (struct wr_store_robots){
         .kind = kind == WR_STORE_ROBOTS_TEXT ? WR_STORE_ROBOTS_TEXT : WR_STORE_ROBOTS_NONE,
@@ -192,22 +189,57 @@ bool wr_row_robots(sqlite3_stmt *row, struct wr_store_robots *ret_robots)
 }
 
 /* Its text is the caller's to judge. */
-bool wr_row_report(sqlite3_stmt *row, struct wr_store_report *ret_report)
+static bool read_report(const struct wr_cells *row, struct wr_store_report *ret_report)
 {
     *ret_report = (struct wr_store_report){
-        .job = sqlite3_column_int64(row, 0),
-        .run = sqlite3_column_int64(row, 1),
+        .job = row->kind->whole(row, 0),
+        .run = row->kind->whole(row, 1),
         .ended_wall_at = instant(row, 2),
         .text = bytes_at(row, 3),
     };
     return ret_report->text.bytes > 0 && ret_report->text.bytes <= WR_STORE_REPORT_MAX;
 }
 
-bool wr_row_output(sqlite3_stmt *row, struct wr_store_output *ret_output)
+static bool read_output(const struct wr_cells *row, struct wr_store_output *ret_output)
 {
     *ret_output = (struct wr_store_output){
-        .job = sqlite3_column_int64(row, 0),
+        .job = row->kind->whole(row, 0),
         .bytes = (uint64_t)whole(row, 2, 0, INT64_MAX),
     };
     return text(row, 1, 1, WR_STORE_PATH_MAX, &ret_output->path);
+}
+
+bool wr_row_read(const struct wr_cells *row, const struct wr_store_query *query, int64_t wall_now,
+                 struct wr_store_row *ret_row)
+{
+    ret_row->what = query->what;
+    switch (query->what) {
+    case WR_STORE_JOBS:
+        return read_job(row, &ret_row->job);
+    case WR_STORE_TASKS:
+        return wr_row_task(row, query, wall_now, &ret_row->task);
+    case WR_STORE_KNOWN:
+        ret_row->task = (struct wr_store_task){.fingerprint = (uint64_t)row->kind->whole(row, 0)};
+        return true;
+    case WR_STORE_SEEDS:
+        return read_seed(row, &ret_row->task);
+    case WR_STORE_ONE_TASK:
+    case WR_STORE_ALL_TASKS:
+        return read_any_task(row, query, wall_now, &ret_row->task);
+    case WR_STORE_HOSTS:
+    case WR_STORE_ONE_HOST:
+    case WR_STORE_ALL_HOSTS:
+        return read_host(row, &ret_row->host);
+    case WR_STORE_FREE:
+        return read_free(row, &ret_row->host);
+    case WR_STORE_ONE_ROBOTS:
+        return read_robots(row, &ret_row->robots);
+    case WR_STORE_REPORTS:
+        return read_report(row, &ret_row->report);
+    case WR_STORE_OUTPUTS:
+        return read_output(row, &ret_row->output);
+    case WR_STORE_CHECK:
+        break;
+    }
+    return false;
 }
