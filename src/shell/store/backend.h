@@ -15,11 +15,14 @@ struct wr_backend {
     const struct wr_backend_kind *kind;
     struct wr_hash_key hash_key;
     uint64_t ignored, damaged; /* so far, as in wr_store_stats */
+    const char *place;         /* as it is named in messages: without a password */
     char why[WR_BACKEND_WHY_BYTES];
 };
 
 struct wr_backend_kind {
     const char *name;
+    const char *noun;  /* "state file", … */
+    bool needs_commit; /* what is applied is seen only once it is committed: then the store does that before reads */
     /* Defaults are filled in. */
     int (*open)(const struct wr_store_options *options, struct wr_backend **ret_backend);
     void (*close)(struct wr_backend *backend);
@@ -45,5 +48,6 @@ static inline int64_t wr_backend_ms(int64_t ns)
 }
 
 extern const struct wr_backend_kind wr_backend_sqlite;
+extern const struct wr_backend_kind wr_backend_pg;
 
 #endif

@@ -110,6 +110,13 @@ static void end_wait(void *context, int error, const char *why)
     (void)pthread_mutex_unlock(&store->lock);
 }
 
+static void note_place(const struct wr_store *store, const char *why)
+{
+    const struct wr_backend *backend = store->backend;
+
+    wr_error_note_text(backend->kind->noun, backend->place, strlen(backend->place), why);
+}
+
 static int wait_for(struct waiter *waiter)
 {
     struct wr_store *store = waiter->store;
@@ -119,7 +126,7 @@ static int wait_for(struct waiter *waiter)
         (void)pthread_cond_wait(&store->moved, &store->lock);
     (void)pthread_mutex_unlock(&store->lock);
     if (waiter->error != 0)
-        wr_error_note_text("state file", store->options.path, strlen(store->options.path), waiter->why);
+        note_place(store, waiter->why);
     return waiter->error;
 }
 
@@ -134,7 +141,7 @@ static int check_caller(const struct wr_store *store, bool waits)
 
 static int note_why(const struct wr_store *store, int error)
 {
-    wr_error_note_text("state file", store->options.path, strlen(store->options.path), store->why);
+    note_place(store, store->why);
     return error;
 }
 

@@ -291,8 +291,9 @@ static bool builds_on(const struct wr_ask *ask)
            ask->query.what == WR_STORE_SEEDS;
 }
 
-/* What was posted goes into the transaction now, and is read there; the commit comes when it is due. With no batch
- * that could be applied now, there is nothing to see but what is committed. True: all is there to be seen. */
+/* What was posted goes into the transaction now, and is read there; the commit comes when it is due, unless it takes a
+ * commit to see it. With no batch that could be applied now, there is nothing to see but what is committed. True: all
+ * is there to be seen. */
 static bool catch_up(struct wr_store *store, bool is_closing)
 {
     if (store->stats.state != WR_STORE_RUNS) /* only this thread changes it */
@@ -303,16 +304,19 @@ static bool catch_up(struct wr_store *store, bool is_closing)
             gather(store, wr_clock_now(store->options.clock));
         bool is_all = store->posts.first == NULL;
         (void)pthread_mutex_unlock(&store->lock);
-        int error = store->batch.first != NULL ? extend(store) : 0;
+        bool is_seen = store->batch.first == NULL || !store->backend->kind->needs_commit;
+        int error = store->batch.first != NULL && is_seen ? extend(store) : 0;
         if (error != 0) {
             fail(store, error, is_closing);
             return false;
         }
-        if (is_all)
+        if (is_all && is_seen)
             return true;
-        write_batch(store, is_closing); /* it is full */
+        write_batch(store, is_closing); /* it is full, or not to be seen */
         if (store->stats.state != WR_STORE_RUNS)
             return false;
+        if (is_all)
+            return true;
     }
 }
 

@@ -7,6 +7,7 @@
 
 const struct wr_backend_kind wr_backend_sqlite = {
     .name = "sqlite",
+    .noun = "state file",
     .open = wr_sqlite_open,
     .close = wr_sqlite_close,
     .begin = wr_sqlite_begin,

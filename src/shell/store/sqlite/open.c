@@ -240,7 +240,7 @@ static int open_file(const struct wr_store_options *options, struct wr_sqlite **
         return WEIR_E_NOMEM;
     sqlite->backend.kind = &wr_backend_sqlite;
     sqlite->allocator = options->allocator;
-    sqlite->path = options->path;
+    sqlite->path = sqlite->backend.place = options->path;
     error = take(sqlite, options);
     if (error == 0)
         error = check_content(sqlite, options);
