@@ -3,11 +3,12 @@
 #include "store/rig.h"
 
 #include "shell/store/backend.h"
+#include "store/postgres.h"
 
 #include <dirent.h>
 #include <unistd.h>
 
-const struct rig_backend rig_backends[] = {{"sqlite", &wr_backend_sqlite}};
+const struct rig_backend rig_backends[] = {{"sqlite", &wr_backend_sqlite}, {"postgres", &wr_backend_pg}};
 const size_t rig_backend_count = sizeof rig_backends / sizeof rig_backends[0];
 
 /* ---- opening and closing ------------------------------------------------------------------------------- */
@@ -43,6 +44,8 @@ void rig_set_up(struct rig *rig, const struct rig_backend *backend)
     snprintf(rig->folder, sizeof rig->folder, "%s/weir-store-XXXXXX", tmp != NULL ? tmp : fast);
     assert_non_null(mkdtemp(rig->folder));
     snprintf(rig->path, sizeof rig->path, "%s/weir.db", rig->folder);
+    if (backend->kind == &wr_backend_pg)
+        postgres_make(rig->schema, sizeof rig->schema, rig->path, sizeof rig->path);
     rig->options = (struct wr_store_options){
         .path = rig->path,
         .may_create = true,
@@ -82,6 +85,8 @@ void rig_tear_down(struct rig *rig)
     struct dirent *entry;
 
     rig_close(rig);
+    if (rig->schema[0] != '\0')
+        postgres_remove(rig->schema);
     DIR *folder = opendir(rig->folder);
     while (folder != NULL && (entry = readdir(folder)) != NULL)
         (void)unlinkat(dirfd(folder), entry->d_name, 0);
@@ -104,7 +109,7 @@ struct rig *rig_next(struct rig *rig)
     const struct rig_backend *next = rig->backend + 1;
 
     rig_tear_down(rig);
-    if (next < rig_backends + rig_backend_count) {
+    if (next < rig_backends + rig_backend_count && (next->kind != &wr_backend_pg || postgres_start())) {
         rig_set_up(rig, next);
         return rig;
     }

@@ -22,7 +22,8 @@ extern const size_t rig_backend_count;
 struct rig {
     const struct rig_backend *backend;
     char folder[RIG_PATH];
-    char path[RIG_PATH + 16];
+    char path[RIG_PATH + 16];        /* or a URL */
+    char schema[32];                 /* in PostgreSQL */
     struct wr_store_options options; /* change them between set-up and open */
     struct wr_store *store;
     atomic_int done, failed; /* answers to posts by rig_post_later */

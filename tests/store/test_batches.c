@@ -2,6 +2,7 @@
 /* test_batches.c - when things are written: together, in order, soon, and never too late. On a clock that stands still.
  */
 #include "lib/worker.h"
+#include "shell/store/backend.h"
 #include "store/rig.h"
 
 #include <pthread.h>
@@ -424,11 +425,12 @@ static void a_load_sees_what_was_posted_before_though_it_is_not_due(void **state
             free(rig_read(rig, query, &count));
             assert_int_equal(count, 1);
         }
-        assert_int_equal(atomic_load(&rig->done), 0); /* the clock stands still */
-        assert_int_equal(stats_of(rig).commits, before);
+        bool needs_commit = rig->backend->kind->needs_commit;
+        assert_int_equal(atomic_load(&rig->done), needs_commit ? 3 : 0); /* the clock stands still */
+        assert_int_equal(stats_of(rig).commits, before + (needs_commit ? 3 : 0));
         advance(clock, 50 * WEIR_MILLISECOND);
         test_await_number(&rig->done, 3);
-        assert_int_equal(stats_of(rig).commits, before + 1);
+        assert_int_equal(stats_of(rig).commits, before + (needs_commit ? 3 : 1));
         rig_check(rig);
         close_on_fake_clock(rig, clock);
     }

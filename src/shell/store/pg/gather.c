@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: MIT */
+/* gather.c - changes as statements over arrays.
+ *
+ *     found     tasks ─┐
+ *     retries          ├─ a stretch: one statement of each kind, in this order
+ *     ends             │
+ *     hosts           ─┘
+ *
+ * Within a stretch the order of changes is lost. So one that would come before an earlier change of the same task, or
+ * be the second of its kind, begins a new stretch; so does all that comes after a job's status. In a crawl there is one
+ * stretch as a rule.
+ *
+ * Rows are locked in the same order by every process: hosts by key, tasks by fingerprint, lanes, the process's own.
+ */
+#include "base/alloc.h"
+#include "shell/store/pg/pg.h"
+
+#include <math.h>
+
+/* ---- statements ---------------------------------------------------------------------------------------- */
+
+#define TALLY(columns) "INSERT INTO tallies AS t (job, node, updated_at_ms, " columns ") SELECT job, $1, $2, "
+#define ADDS " ON CONFLICT (job, node) DO UPDATE SET updated_at_ms = excluded.updated_at_ms, "
+#define ADD(column) column " = t." column " + excluded." column
+
+static const char new_hosts[] =
+    "INSERT INTO hosts (host) SELECT k FROM (SELECT DISTINCT unnest($1) AS k) AS n"
+    " WHERE NOT EXISTS (SELECT FROM hosts WHERE host = k) ORDER BY k ON CONFLICT DO NOTHING";
+
+/* Numbers are drawn in the order of posting, rows are inserted in that of their keys. */
+static const char new_tasks[] =
+    "WITH f AS MATERIALIZED (SELECT * FROM unnest($3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY"
+    "  AS f (job, host, fingerprint, parent, priority, depth, hops, url, place)),"
+    " j AS MATERIALIZED (SELECT id FROM jobs WHERE id IN (SELECT job FROM f) AND status IN ('pending', 'running')"
+    "  ORDER BY id FOR SHARE),"
+    " new AS (INSERT INTO tasks (id, job, host, fingerprint, parent, priority, depth, hops, url)"
+    "  SELECT * FROM (SELECT nextval('tasks_id_seq') AS id, u.* FROM"
+    "   (SELECT f.job, h.id AS host, f.fingerprint, f.parent, f.priority::int, f.depth, f.hops, f.url"
+    "    FROM f JOIN j ON j.id = f.job JOIN hosts AS h ON h.host = f.host"
+    "    WHERE NOT EXISTS (SELECT FROM tasks AS k WHERE k.job = f.job AND k.fingerprint = f.fingerprint)"
+    "    ORDER BY f.place) AS u) AS o ORDER BY o.job, o.fingerprint, o.id"
+    "  ON CONFLICT DO NOTHING RETURNING job, host, fingerprint),"
+    " l AS (INSERT INTO lanes AS l SELECT job, host, count(*) FROM new GROUP BY job, host ORDER BY job, host"
+    "  ON CONFLICT (job, host) DO UPDATE SET accepted = l.accepted + excluded.accepted),"
+    " c AS (" TALLY("queued") "count(*) FROM new GROUP BY job" ADDS ADD(
+        "queued") ")"
+                  " SELECT min(f.place) FROM new JOIN f ON f.job = new.job AND f.fingerprint = new.fingerprint"
+                  " GROUP BY new.job, new.fingerprint";
+
+static const char retried_tasks[] =
+    "WITH u AS (SELECT * FROM unnest($3, $4, $5, $6, $7) AS u (job, fingerprint, attempts, status, not_before_ms)),"
+    " r AS (UPDATE tasks AS t SET attempts = u.attempts, status = u.status::int, not_before_ms = u.not_before_ms FROM u"
+    "  WHERE t.job = u.job AND t.fingerprint = u.fingerprint AND t.state = 0 AND t.attempts < u.attempts"
+    "  RETURNING t.job, t.status),"
+    " c AS (" TALLY("retries, rejected") "count(*), count(*) FILTER (WHERE status = 429) FROM r GROUP BY job" ADDS ADD(
+        "retries") ", " ADD("rejected") ") SELECT count(*) FROM r";
+
+static const char ended_tasks[] =
+    "WITH u AS (SELECT * FROM unnest($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) AS u (job, fingerprint,"
+    "  state, status, attempts, bytes, changes, since_ms, visited_at_ms, verdict, why, validator, digest)),"
+    " e AS (UPDATE tasks AS t SET state = u.state::smallint, status = u.status::int, attempts = u.attempts,"
+    "  bytes = u.bytes, verdict = u.verdict, why = u.why, ended_at_ms = $2, validator = u.validator,"
+    "  digest = u.digest, changes = u.changes, since_ms = u.since_ms, visited_at_ms = u.visited_at_ms FROM u"
+    "  WHERE t.job = u.job AND t.fingerprint = u.fingerprint AND t.state = 0 RETURNING t.job, t.state, t.bytes),"
+    " c AS (" TALLY(
+        "queued, done, failed, bytes") "-count(*), count(*) FILTER (WHERE state = 1),"
+                                       "  count(*) FILTER (WHERE state = 2), sum(bytes)::int8 FROM e GROUP BY job" ADDS
+                                           ADD("queued") ", " ADD("done") ", " ADD("failed") ", " ADD(
+                                               "bytes") ") SELECT count(*) FROM e";
+
+#define SAME(column) column " = excluded." column
+static const char
+    known_hosts
+        [] = "INSERT INTO hosts (host, adaptive_delay_seconds, adaptive_delay_floor_seconds, adaptive_delay_ms,"
+             " adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, block_ms, "
+             "breaker_open)"
+             " SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS u (host) ORDER BY host"
+             " ON CONFLICT (host) DO UPDATE SET " SAME("adaptive_delay_seconds") ", " SAME("adaptive_delay_floor_"
+                                                                                           "seconds") ", " SAME("adapti"
+                                                                                                                "ve_"
+                                                                                                                "delay_"
+                                                                                                                "ms") ", " SAME("adaptive_delay_floor_ms") ", " SAME("robots_delay_ms") ", " SAME(
+                 "retry_at_ms") ", " SAME("updated_at_ms") ", " SAME("rate") ", " SAME("cap") ", " SAME("traits") ","
+                                                                                                                  " " SAME("block_ms") ", " SAME("breaker_open");
+
+/* ---- a stretch ----------------------------------------------------------------------------------------- */
+
+enum stage {
+    STAGE_FOUND = 1,
+    STAGE_RETRY,
+    STAGE_ENDED,
+    STAGE_HOST,
+};
+
+struct slot {
+    uint64_t key;
+    uint32_t stretch; /* 0: free */
+    enum stage stage;
+};
+
+struct gathering {
+    struct wr_pg *pg;
+    struct slot *slots;
+    size_t slot_count; /* a power of two */
+    uint32_t stretch;
+    size_t founds, retries, ends, hosts; /* in this stretch */
+    struct wr_pg_params host_keys, found, retry, ended, host;
+    const struct wr_store_output *outputs[8]; /* the last words about these */
+    size_t output_count;
+    int64_t nonce;
+};
+
+static int note_sent(struct wr_pg *pg, struct wr_pg_sent sent)
+{
+    if (!wr_pg_grow(pg->allocator, (void **)&pg->sent, &pg->sent_room, pg->sent_count, sizeof sent))
+        return WEIR_E_NOMEM;
+    pg->sent[pg->sent_count++] = sent;
+    return 0;
+}
+
+static int send(struct gathering *all, const char *sql, struct wr_pg_params *params, struct wr_pg_sent sent)
+{
+    int error = wr_pg_send(all->pg, sql, params);
+
+    return error != 0 ? error : note_sent(all->pg, sent);
+}
+
+/* One statement of a kind, if there is anything for it; its arrays are empty again. */
+static int send_kind(struct gathering *all, const char *sql, struct wr_pg_params *params, size_t *count, int what,
+                     size_t first)
+{
+    struct wr_pg_sent sent = {.first = first, .count = *count};
+
+    if (*count == 0)
+        return 0;
+    sent.what = what;
+    int error = send(all, sql, params, sent);
+    wr_pg_params_clear(params);
+    *count = 0;
+    return error;
+}
+
+/* The process and the time, before the arrays. */
+static void put_self(struct gathering *all, struct wr_pg_params *params)
+{
+    const int64_t self[] = {all->pg->node, all->pg->wall_ms};
+
+    wr_pg_put_wholes(params, 0, self, 2);
+}
+
+static int end_stretch(struct gathering *all)
+{
+    struct wr_pg *pg = all->pg;
+    size_t first = pg->found_count - all->founds, founds = all->founds;
+
+    put_self(all, &all->found);
+    put_self(all, &all->retry);
+    put_self(all, &all->ended);
+    int error = send_kind(all, new_hosts, &all->host_keys, &founds, WR_PG_NOTHING, 0);
+    if (error == 0)
+        error = send_kind(all, new_tasks, &all->found, &all->founds, WR_PG_FOUND, first);
+    if (error == 0)
+        error = send_kind(all, retried_tasks, &all->retry, &all->retries, WR_PG_COUNT, 0);
+    if (error == 0)
+        error = send_kind(all, ended_tasks, &all->ended, &all->ends, WR_PG_COUNT, 0);
+    if (error == 0)
+        error = send_kind(all, known_hosts, &all->host, &all->hosts, WR_PG_NOTHING, 0);
+    wr_pg_params_clear(&all->found);
+    wr_pg_params_clear(&all->retry);
+    wr_pg_params_clear(&all->ended);
+    all->stretch++;
+    return error;
+}
+
+/* Makes room for the key at this stage: in this stretch, or in a new one. Two keys that are taken for one do no harm.
+ */
+static int claim(struct gathering *all, uint64_t key, enum stage stage)
+{
+    size_t at = key & (all->slot_count - 1);
+
+    while (all->slots[at].stretch != 0 && all->slots[at].key != key)
+        at = (at + 1) & (all->slot_count - 1);
+    const struct slot *slot = &all->slots[at];
+    bool is_late =
+        slot->stretch == all->stretch && (slot->stage > stage || (slot->stage == stage && stage != STAGE_FOUND));
+    int error = is_late ? end_stretch(all) : 0;
+    all->slots[at] = (struct slot){key, all->stretch, stage};
+    return error;
+}
+
+static int claim_task(struct gathering *all, int64_t job, uint64_t fingerprint, enum stage stage)
+{
+    return claim(all, fingerprint ^ (uint64_t)job * 0x9e3779b97f4a7c15u, stage);
+}
+
+/* ---- tasks --------------------------------------------------------------------------------------------- */
+
+static int put_found(struct gathering *all, const struct wr_store_task *task)
+{
+    struct wr_pg *pg = all->pg;
+    const int64_t numbers[] = {(int64_t)task->fingerprint, (int64_t)task->parent, task->priority, task->depth,
+                               task->hops};
+    int error = claim_task(all, task->job, task->fingerprint, STAGE_FOUND);
+
+    if (error != 0)
+        return error;
+    if (!wr_pg_grow(pg->allocator, (void **)(void *)&pg->found, &pg->found_room, pg->found_count, sizeof *pg->found))
+        return WEIR_E_NOMEM;
+    pg->found[pg->found_count++] = task;
+    all->founds++;
+    wr_pg_put_bytes(&all->host_keys, 0, task->host);
+    wr_pg_put_whole(&all->found, 2, task->job);
+    wr_pg_put_bytes(&all->found, 3, task->host);
+    wr_pg_put_wholes(&all->found, 4, numbers, 5);
+    wr_pg_put_bytes(&all->found, 9, task->url);
+    return 0;
+}
+
+static int put_retry(struct gathering *all, const struct wr_store_retry *retry)
+{
+    const int64_t numbers[] = {retry->job, (int64_t)retry->fingerprint, retry->attempts, retry->status,
+                               wr_backend_ms(retry->not_before_wall_at)};
+    int error = claim_task(all, retry->job, retry->fingerprint, STAGE_RETRY);
+
+    if (error != 0)
+        return error;
+    wr_pg_put_wholes(&all->retry, 2, numbers, 5);
+    all->retries++;
+    return 0;
+}
+
+static int put_ended(struct gathering *all, const struct wr_store_ended *ended)
+{
+    const struct wr_store_visit *visit = &ended->visit;
+    const int64_t numbers[] = {ended->job,
+                               (int64_t)ended->fingerprint,
+                               ended->failed ? WR_TASK_FAILED : WR_TASK_DONE,
+                               ended->status,
+                               ended->attempts,
+                               (int64_t)ended->bytes,
+                               visit->changes,
+                               wr_backend_ms(visit->since_wall_at),
+                               wr_backend_ms(visit->visited_wall_at)};
+    int error = claim_task(all, ended->job, ended->fingerprint, STAGE_ENDED);
+
+    if (error != 0)
+        return error;
+    wr_pg_put_wholes(&all->ended, 2, numbers, 9);
+    wr_pg_put_bytes(&all->ended, 11, ended->verdict);
+    wr_pg_put_bytes(&all->ended, 12, ended->why);
+    wr_pg_put_bytes(&all->ended, 13, visit->validator);
+    wr_pg_put_bytes(&all->ended, 14, visit->digest);
+    all->ends++;
+    return 0;
+}
+
+/* ---- hosts --------------------------------------------------------------------------------------------- */
+
+static int64_t seconds_of(int64_t ns)
+{
+    return ns <= 0 ? 0 : ns / WEIR_SECOND + (ns % WEIR_SECOND > 0);
+}
+
+static int put_host(struct gathering *all, const struct wr_store_host *host)
+{
+    const weir_pace_memory *memory = &host->memory;
+    const int64_t before[] = {seconds_of(memory->delay_ns),           seconds_of(memory->floor_ns),
+                              wr_backend_ms(memory->delay_ns),        wr_backend_ms(memory->floor_ns),
+                              wr_backend_ms(memory->robots_delay_ns), wr_backend_ms(memory->retry_wall_at),
+                              wr_backend_ms(memory->saved_wall_at)};
+    const int64_t after[] = {memory->cap, memory->traits, wr_backend_ms(memory->block_ns), memory->breaker_open};
+    int error = claim(all, wr_hash(&all->pg->backend.hash_key, host->key.data, host->key.bytes), STAGE_HOST);
+
+    if (error != 0)
+        return error;
+    wr_pg_put_bytes(&all->host, 0, host->key);
+    wr_pg_put_wholes(&all->host, 1, before, 7);
+    wr_pg_put_real(&all->host, 8, isfinite(memory->rate) ? memory->rate : 0);
+    wr_pg_put_wholes(&all->host, 9, after, 4);
+    all->hosts++;
+    return 0;
+}
+
+/* ---- one by one ---------------------------------------------------------------------------------------- */
+
+/* Letters as of wr_pg_params; numbers and texts in the order of the letters. */
+static int send_one(struct gathering *all, const char *sql, const char *letters, const int64_t *numbers,
+                    const struct wr_span *texts, struct wr_pg_sent sent)
+{
+    struct wr_pg_params params;
+
+    wr_pg_params_init(&params, all->pg->allocator, letters);
+    for (int i = 0; letters[i] != '\0'; i++) {
+        if (letters[i] == 'N')
+            wr_pg_put_whole(&params, i, *numbers++);
+        else
+            wr_pg_put_bytes(&params, i, *texts++);
+    }
+    int error = send(all, sql, &params, sent);
+    wr_pg_params_release(&params);
+    return error;
+}
+
+static int put_status(struct gathering *all, const struct wr_store_status *status)
+{
+    const int64_t numbers[] = {status->job, all->pg->wall_ms};
+    const struct wr_span texts[] = {wr_span_of(wr_job_status_name(status->status)), status->why};
+    int error = end_stretch(all);
+
+    if (error != 0)
+        return error;
+    return send_one(all,
+                    "WITH s AS (UPDATE jobs SET status = $3, why = $4, updated_at_ms = $2 WHERE id = $1 RETURNING id)"
+                    " SELECT count(*) FROM s",
+                    "NNTT", numbers, texts, (struct wr_pg_sent){.what = WR_PG_COUNT, .count = 1});
+}
+
+static int put_robots(struct gathering *all, const struct wr_store_robots *robots)
+{
+    const int64_t numbers[] = {robots->max_age_ns < 0 ? -1 : wr_backend_ms(robots->max_age_ns),
+                               wr_backend_ms(robots->fetched_wall_at), (int64_t)robots->kind};
+    const struct wr_span texts[] = {robots->url, robots->text, robots->etag, robots->modified};
+
+    if (robots->kind == WR_STORE_ROBOTS_SAME)
+        return send_one(all,
+                        "UPDATE robots SET max_age_ms = $1, fetched_at_ms = $2 WHERE md5(url) = md5($3) AND url = $3",
+                        "NNT", numbers, texts, (struct wr_pg_sent){0});
+    return send_one(
+        all,
+        "INSERT INTO robots (max_age_ms, fetched_at_ms, kind, url, text, etag, modified)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (md5(url)) DO UPDATE SET " SAME("max_age_ms") ", " SAME(
+            "fetched_at_ms") ", " SAME("kind") ", " SAME("url") ", " SAME("text") ", " SAME("etag") ", " SAME("modifie"
+                                                                                                              "d"),
+        "NNNTBBB", numbers, texts, (struct wr_pg_sent){0});
+}
+
+static int put_block(struct gathering *all, const struct wr_store_block *block)
+{
+    const int64_t until_ms = wr_backend_ms(block->until_wall_at);
+    const struct wr_span texts[] = {block->key, block->by};
+
+    return send_one(all,
+                    "INSERT INTO hosts (blocked_until_ms, host, blocked_by) VALUES ($1, $2, $3)"
+                    " ON CONFLICT (host) DO UPDATE SET " SAME("blocked_until_ms") ", " SAME("blocked_by"),
+                    "NTT", &until_ms, texts, (struct wr_pg_sent){0});
+}
+
+static int put_setting(struct gathering *all, const struct wr_store_setting *setting)
+{
+    const int64_t numbers[] = {setting->has_paused ? (int64_t)setting->is_paused : -1,
+                               setting->has_interval ? wr_backend_ms(setting->interval_ns) : -1};
+
+    return send_one(
+        all,
+        "INSERT INTO hosts AS h (paused, set_interval_ms, host) VALUES (greatest($1, 0), greatest($2, 0), $3)"
+        " ON CONFLICT (host) DO UPDATE SET paused = CASE WHEN $1 < 0 THEN h.paused ELSE $1 END,"
+        " set_interval_ms = CASE WHEN $2 < 0 THEN h.set_interval_ms ELSE $2 END",
+        "NNT", numbers, &setting->key, (struct wr_pg_sent){0});
+}
+
+static int put_report(struct gathering *all, const struct wr_store_report *report)
+{
+    const int64_t numbers[] = {report->job, all->pg->wall_ms, all->nonce++},
+                  kept[] = {report->job, WR_STORE_REPORTS_KEPT};
+    int error = send_one(all,
+                         "INSERT INTO reports (job, run, ended_at_ms, nonce, report)"
+                         " SELECT $1, coalesce(max(run), 0) + 1, $2, $3, $4 FROM reports WHERE job = $1"
+                         " ON CONFLICT (nonce) DO NOTHING",
+                         "NNNB", numbers, &report->text, (struct wr_pg_sent){0});
+    if (error != 0)
+        return error;
+    return send_one(all,
+                    "DELETE FROM reports WHERE job = $1 AND run <= (SELECT max(run) FROM reports WHERE job = $1) - $2",
+                    "NN", kept, NULL, (struct wr_pg_sent){0});
+}
+
+static int put_job(struct gathering *all, size_t at)
+{
+    const struct wr_pg_item *item = &all->pg->items[at];
+    const int64_t numbers[] = {all->nonce++, all->pg->wall_ms, item->earlier};
+
+    return send_one(all,
+                    "INSERT INTO jobs (nonce, status, settings, created_at_ms, updated_at_ms, earlier)"
+                    " VALUES ($1, 'pending', $4, $2, $2, $3) ON CONFLICT (nonce) DO UPDATE SET nonce = excluded.nonce"
+                    " RETURNING id",
+                    "NNNT", numbers, &item->settings, (struct wr_pg_sent){.what = WR_PG_JOB, .first = at});
+}
+
+/* ---- outputs ------------------------------------------------------------------------------------------- */
+
+static int send_output(struct gathering *all, const struct wr_store_output *output)
+{
+    const int64_t numbers[] = {output->job, (int64_t)output->bytes};
+
+    return send_one(all,
+                    "INSERT INTO outputs (job, bytes, path) VALUES ($1, $2, $3)"
+                    " ON CONFLICT (job, md5(path)) DO UPDATE SET " SAME("bytes") ", " SAME("path"),
+                    "NNT", numbers, &output->path, (struct wr_pg_sent){0});
+}
+
+static int send_outputs(struct gathering *all)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < all->output_count && error == 0; i++)
+        error = send_output(all, all->outputs[i]);
+    all->output_count = 0;
+    return error;
+}
+
+static bool is_same_output(const struct wr_store_output *one, const struct wr_store_output *other)
+{
+    return one->job == other->job && one->path.bytes == other->path.bytes &&
+           memcmp(one->path.data, other->path.data, one->path.bytes) == 0;
+}
+
+/* Each page brings one: only the last of a transaction is written. */
+static int put_output(struct gathering *all, const struct wr_store_output *output)
+{
+    for (size_t i = 0; i < all->output_count; i++) {
+        if (is_same_output(all->outputs[i], output)) {
+            all->outputs[i] = output;
+            return 0;
+        }
+    }
+    bool is_full = all->output_count == sizeof all->outputs / sizeof all->outputs[0];
+    int error = is_full ? send_outputs(all) : 0;
+    all->outputs[all->output_count++] = output;
+    return error;
+}
+
+/* ---- all ----------------------------------------------------------------------------------------------- */
+
+static int put(struct gathering *all, const struct wr_store_change *change)
+{
+    switch (change->kind) {
+    case WR_STORE_FOUND:
+        return put_found(all, &change->found);
+    case WR_STORE_ENDED:
+        return put_ended(all, &change->ended);
+    case WR_STORE_RETRY:
+        return put_retry(all, &change->retry);
+    case WR_STORE_STATUS:
+        return put_status(all, &change->status);
+    case WR_STORE_OUTPUT:
+        return put_output(all, &change->output);
+    case WR_STORE_ROBOTS:
+        return put_robots(all, &change->robots);
+    case WR_STORE_BLOCK:
+        return put_block(all, &change->block);
+    case WR_STORE_SETTING:
+        return put_setting(all, &change->setting);
+    case WR_STORE_REPORT:
+        return put_report(all, &change->report);
+    case WR_STORE_HOST:
+        break;
+    }
+    return put_host(all, &change->host);
+}
+
+static int gather(struct gathering *all)
+{
+    struct wr_pg *pg = all->pg;
+    int error = send(all, "BEGIN", NULL, (struct wr_pg_sent){0});
+
+    for (size_t i = 0; i < pg->item_count && error == 0; i++)
+        error = pg->items[i].change != NULL ? put(all, pg->items[i].change) : put_job(all, i);
+    if (error == 0)
+        error = end_stretch(all);
+    return error != 0 ? error : send_outputs(all);
+}
+
+int wr_pg_gather(struct wr_pg *pg)
+{
+    struct gathering all = {.pg = pg, .stretch = 1, .slot_count = 64, .nonce = pg->nonce};
+
+    while (all.slot_count < 2 * pg->item_count)
+        all.slot_count *= 2;
+    all.slots = wr_take_array(pg->allocator, all.slot_count, sizeof *all.slots, _Alignof(struct slot));
+    if (all.slots == NULL)
+        return WEIR_E_NOMEM;
+    wr_pg_params_init(&all.host_keys, pg->allocator, "t");
+    wr_pg_params_init(&all.found, pg->allocator, "NNntnnnnnt");
+    wr_pg_params_init(&all.retry, pg->allocator, "NNnnnnn");
+    wr_pg_params_init(&all.ended, pg->allocator, "NNnnnnnnnnntttt");
+    wr_pg_params_init(&all.host, pg->allocator, "tnnnnnnnfnnnn");
+    int error = gather(&all);
+    wr_pg_params_release(&all.host_keys);
+    wr_pg_params_release(&all.found);
+    wr_pg_params_release(&all.retry);
+    wr_pg_params_release(&all.ended);
+    wr_pg_params_release(&all.host);
+    wr_give(pg->allocator, all.slots, all.slot_count * sizeof *all.slots, _Alignof(struct slot));
+    return error;
+}

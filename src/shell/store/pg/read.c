@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* read.c - queries as statements, and their cells. */
+#include "shell/store/pg/pg.h"
+#include "shell/store/row.h"
+
+/* ---- cells --------------------------------------------------------------------------------------------- */
+
+#define TYPE_TEXT 25
+
+static int64_t cell_whole(const struct wr_cells *cells, int at)
+{
+    return wr_pg_whole(cells->result, cells->row, at);
+}
+
+static double cell_real(const struct wr_cells *cells, int at)
+{
+    int64_t bits = wr_pg_whole(cells->result, cells->row, at);
+    double number;
+
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+static struct wr_span cell_bytes(const struct wr_cells *cells, int at)
+{
+    return (struct wr_span){PQgetvalue(cells->result, cells->row, at),
+                            (size_t)PQgetlength(cells->result, cells->row, at)};
+}
+
+static bool cell_is_text(const struct wr_cells *cells, int at)
+{
+    return PQftype(cells->result, at) == TYPE_TEXT && PQgetisnull(cells->result, cells->row, at) == 0;
+}
+
+static const struct wr_cells_kind cells_kind = {cell_whole, cell_real, cell_bytes, cell_is_text};
+
+/* ---- statements ---------------------------------------------------------------------------------------- */
+
+#define HOST_COLUMNS                                                                                               \
+    "adaptive_delay_ms, adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, " \
+    "block_ms, breaker_open, blocked_until_ms, blocked_by, paused, set_interval_ms"
+#define VISIT(t)                                                                                          \
+    t ".validator, " t ".digest, " t ".changes, CASE WHEN " t ".since_ms > 0 THEN " t ".since_ms ELSE " t \
+      ".ended_at_ms END, CASE WHEN " t ".visited_at_ms > 0 THEN " t ".visited_at_ms ELSE " t ".ended_at_ms END"
+#define EARLIER " LEFT JOIN tasks AS e ON e.job = $6 AND e.fingerprint = t.fingerprint"
+#define QUEUED_TASKS(more, joined)                                                                           \
+    "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, p.url, " \
+    "t.hops" more " FROM tasks AS t"                                                                         \
+    " LEFT JOIN tasks AS p ON t.parent != 0 AND p.job = $1 AND p.fingerprint = t.parent" joined              \
+    " WHERE t.job = $1 AND t.state = 0"
+#define OF_HOST                                                                                             \
+    " AND t.host = (SELECT id FROM hosts WHERE host = $2) AND (t.priority, t.id) > ($5::int, $3) ORDER BY " \
+    "t.priority, t.id"
+#define ANY_TASKS(before)                                                                                          \
+    "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, NULL, t.hops," \
+    " t.state, t.status, t.bytes, t.verdict, t.why, t.ended_at_ms, h.host, " before                                \
+    ", " VISIT("t") ", e.verdict, " VISIT("e") " FROM tasks AS t LEFT JOIN hosts AS h ON h.id = t.host" EARLIER    \
+                                               " WHERE "
+#define COUNT_BEFORE                                                           \
+    "CASE t.state WHEN 0 THEN (SELECT count(*) FROM (SELECT 1 FROM tasks AS q" \
+    " WHERE q.job = t.job AND q.host = t.host AND q.state = 0"                 \
+    " AND (q.priority, q.id) < (t.priority, t.id) LIMIT 100000) AS b) ELSE 0 END"
+
+/* All have the same parameters: $1 job, $2 key, $3 the id after which it goes on, $4 at most so many rows, $5 the
+ * priority that goes with $3, $6 the earlier job, $7 the last task to be looked at, $8 the time in ms. */
+#define LETTERS "NTNNNNNN"
+#define LIMIT " LIMIT nullif($4, 0)"
+
+static const char *const queries[] = {
+    [WR_STORE_JOBS] =
+        "SELECT j.id, j.status, j.why, j.settings, j.created_at_ms, greatest(j.updated_at_ms, max(t.updated_at_ms)),"
+        " coalesce(sum(t.queued), 0)::int8, coalesce(sum(t.done), 0)::int8, coalesce(sum(t.failed), 0)::int8,"
+        " coalesce(sum(t.bytes), 0)::int8, coalesce(sum(t.retries), 0)::int8, coalesce(sum(t.rejected), 0)::int8,"
+        " j.earlier FROM jobs AS j LEFT JOIN tallies AS t ON t.job = j.id"
+        " WHERE j.id > $3 AND ($1 = 0 OR j.id = $1) GROUP BY j.id ORDER BY j.id" LIMIT,
+    [WR_STORE_TASKS] = QUEUED_TASKS("", "") OF_HOST LIMIT,
+    [WR_STORE_KNOWN] = "SELECT fingerprint FROM tasks WHERE job = $1 AND fingerprint > $3 ORDER BY fingerprint" LIMIT,
+    [WR_STORE_SEEDS] = "SELECT url, hops FROM tasks WHERE job = $1 AND depth = 0 AND id > $3 ORDER BY id" LIMIT,
+    /* A host that has no row makes no sense, and is to be noticed. */
+    [WR_STORE_HOSTS] = "SELECT q.host, h.host, q.queued, " HOST_COLUMNS " FROM"
+                       " (SELECT host, count(*) AS queued FROM tasks"
+                       "  WHERE job = $1 AND state = 0 AND host > $3 GROUP BY host) AS q"
+                       " LEFT JOIN hosts AS h ON h.id = q.host ORDER BY q.host" LIMIT,
+    [WR_STORE_ONE_HOST] = "SELECT id, host, 0::int8, " HOST_COLUMNS " FROM hosts WHERE host = $2" LIMIT,
+    [WR_STORE_ONE_ROBOTS] = "SELECT url, kind, text, etag, modified, max_age_ms, fetched_at_ms FROM robots"
+                            " WHERE md5(url) = md5($2) AND url = $2" LIMIT,
+    [WR_STORE_FREE] = "SELECT h.id, h.host FROM tasks AS t JOIN hosts AS h ON h.id = t.host WHERE t.job = $1"
+                      " AND t.state = 1 AND t.verdict IN ('fetched', 'too_large', 'unchanged')"
+                      " AND h.blocked_until_ms <= $8" LIMIT,
+    [WR_STORE_OUTPUTS] = "SELECT job, path, bytes FROM outputs WHERE job = $1 ORDER BY path COLLATE \"C\"" LIMIT,
+    [WR_STORE_ONE_TASK] = ANY_TASKS(COUNT_BEFORE) "t.job = $1 AND t.fingerprint = $3" LIMIT,
+    [WR_STORE_ALL_TASKS] = ANY_TASKS("0::int8") "t.id > $3 AND t.id <= $7 AND t.job = $1 ORDER BY t.id" LIMIT,
+    [WR_STORE_ALL_HOSTS] = "SELECT id, host, 0::int8, " HOST_COLUMNS " FROM hosts WHERE id > $3 ORDER BY id" LIMIT,
+    [WR_STORE_REPORTS] = "SELECT job, run, ended_at_ms, report FROM reports WHERE ($1 = 0 OR job = $1)"
+                         " AND ($3 = 0 OR run = $3) ORDER BY ended_at_ms DESC, job DESC, run DESC" LIMIT,
+    [WR_STORE_CHECK] =
+        "SELECT 'job ' || j.id || ': its counters do not agree with its tasks' FROM jobs AS j"
+        " LEFT JOIN (SELECT job, count(*) FILTER (WHERE state = 0) AS queued, count(*) FILTER (WHERE state = 1) AS "
+        "done,"
+        "  count(*) FILTER (WHERE state = 2) AS failed, sum(bytes) AS bytes FROM tasks GROUP BY job) AS t"
+        "  ON t.job = j.id"
+        " LEFT JOIN (SELECT job, sum(queued) AS queued, sum(done) AS done, sum(failed) AS failed, sum(bytes) AS bytes"
+        "  FROM tallies GROUP BY job) AS c ON c.job = j.id"
+        " WHERE (coalesce(c.queued, 0), coalesce(c.done, 0), coalesce(c.failed, 0), coalesce(c.bytes, 0)) !="
+        "  (coalesce(t.queued, 0), coalesce(t.done, 0), coalesce(t.failed, 0), coalesce(t.bytes, 0))"
+        " UNION ALL SELECT 'job ' || job || ', host ' || host || ': the tasks accepted do not agree with its tasks' "
+        "FROM"
+        "  (SELECT job, host, count(*) AS count FROM tasks GROUP BY job, host"
+        "   UNION ALL SELECT job, host, -accepted FROM lanes) AS b GROUP BY job, host HAVING sum(count) != 0"
+        " UNION ALL SELECT 'task ' || id || ': it has no such host' FROM tasks"
+        "  WHERE NOT EXISTS (SELECT FROM hosts AS h WHERE h.id = tasks.host)"
+        " UNION ALL SELECT 'task ' || id || ': it has no such job' FROM tasks"
+        "  WHERE NOT EXISTS (SELECT FROM jobs AS j WHERE j.id = tasks.job)"
+        " UNION ALL SELECT 'task ' || id || ': it ended without a verdict' FROM tasks"
+        "  WHERE state != 0 AND verdict = ''"
+        " UNION ALL SELECT 'task ' || id || ': it has no such state' FROM tasks WHERE state NOT IN (0, 1, 2)" LIMIT,
+};
+
+static const char tasks_again[] = QUEUED_TASKS(", e.verdict, " VISIT("e"), EARLIER) OF_HOST LIMIT;
+static const char stranded[] = QUEUED_TASKS("", "") " AND t.host = $3";
+static const char accepted[] = "SELECT accepted FROM lanes WHERE job = $1"
+                               " AND host = (SELECT id FROM hosts WHERE host = $2)";
+static const char last_task[] = "SELECT coalesce(max(id), 0) FROM tasks";
+static const char next_task[] = "SELECT coalesce(min(id), 0) FROM tasks WHERE job = $1 AND id > $3";
+
+/* ---- asking -------------------------------------------------------------------------------------------- */
+
+/* The last task that is looked at. */
+static int64_t walk_end(const struct wr_store_query *query)
+{
+    bool is_bounded = query->ret_next != NULL && query->after.id < INT64_MAX - WR_STORE_WALK;
+    return is_bounded ? query->after.id + WR_STORE_WALK : INT64_MAX;
+}
+
+static int ask(struct wr_pg *pg, const char *sql, const struct wr_store_query *query, int64_t wall_now, size_t limit,
+               PGresult **ret_result)
+{
+    struct wr_pg_params params;
+    const int64_t numbers[] = {query->after.id,       limit <= INT64_MAX ? (int64_t)limit : 0,
+                               query->after.priority, query->earlier,
+                               walk_end(query),       wr_backend_ms(wall_now)};
+
+    wr_pg_params_init(&params, pg->allocator, LETTERS);
+    wr_pg_put_whole(&params, 0, query->job);
+    wr_pg_put_bytes(&params, 1, query->key);
+    wr_pg_put_wholes(&params, 2, numbers, 6);
+    int error = wr_pg_ask(pg, sql, &params, ret_result);
+    wr_pg_params_release(&params);
+    return error;
+}
+
+/* The number in the first cell; 0: there is none. */
+static int ask_number(struct wr_pg *pg, const char *sql, const struct wr_store_query *query, int64_t *ret_number)
+{
+    PGresult *result;
+    int error = ask(pg, sql, query, 0, 0, &result);
+
+    if (error != 0)
+        return error;
+    *ret_number = PQntuples(result) > 0 ? wr_pg_whole(result, 0, 0) : 0;
+    PQclear(result);
+    return 0;
+}
+
+/* ---- giving -------------------------------------------------------------------------------------------- */
+
+/* Its tasks can never be asked for by its key: they come here. */
+static int give_stranded(struct wr_pg *pg, const struct wr_store_query *query, int64_t host, int64_t wall_now)
+{
+    struct wr_store_query of_host = *query;
+    PGresult *result;
+
+    of_host.after.id = host;
+    int error = ask(pg, stranded, &of_host, wall_now, 0, &result);
+    if (error != 0)
+        return error;
+    for (int i = 0; i < PQntuples(result); i++) {
+        const struct wr_cells cells = {&cells_kind, result, i};
+        struct wr_store_row row = {.what = WR_STORE_TASKS};
+        if (!wr_row_task(&cells, query, wall_now, &row.task))
+            row.task.url = (struct wr_span){NULL, 0};
+        query->row(query->context, &row);
+    }
+    PQclear(result);
+    return 0;
+}
+
+static bool read_row(const struct wr_cells *cells, const struct wr_store_query *query, int64_t wall_now,
+                     struct wr_store_row *ret_row)
+{
+    if (query->what != WR_STORE_CHECK)
+        return wr_row_read(cells, query, wall_now, ret_row);
+    *ret_row = (struct wr_store_row){.what = WR_STORE_CHECK, .text = cells->kind->bytes(cells, 0)};
+    return true;
+}
+
+/* As many as were asked for. A row that makes no sense is counted and left out; but tasks have to end all the same, or
+ * their job never would. */
+static int give(struct wr_pg *pg, PGresult *result, const struct wr_store_query *query, int64_t wall_now,
+                size_t *ret_count, int64_t *ret_last)
+{
+    int error = 0;
+
+    for (int i = 0; i < PQntuples(result) && error == 0 && (query->limit == 0 || *ret_count < query->limit); i++) {
+        const struct wr_cells cells = {&cells_kind, result, i};
+        struct wr_store_row row;
+        bool is_sound = read_row(&cells, query, wall_now, &row);
+        pg->backend.damaged += !is_sound;
+        if (!is_sound && query->what == WR_STORE_HOSTS)
+            error = give_stranded(pg, query, wr_pg_whole(result, i, 0), wall_now);
+        if (!is_sound && query->what != WR_STORE_TASKS)
+            continue;
+        if (!is_sound)
+            row.task.url = (struct wr_span){NULL, 0};
+        query->row(query->context, &row);
+        ++*ret_count;
+        *ret_last = query->what == WR_STORE_ALL_TASKS && *ret_count == query->limit ? row.task.id : 0;
+    }
+    return error;
+}
+
+/* Whether rows were left out that others should have come for. */
+static bool is_short(const PGresult *result, const struct wr_store_query *query, int64_t wall_now)
+{
+    int count = PQntuples(result);
+    struct wr_store_row row;
+    bool is_all_sound = true;
+
+    if (query->limit == 0 || (size_t)count < query->limit || query->what == WR_STORE_TASKS)
+        return false;
+    for (int i = 0; i < count && is_all_sound; i++) {
+        const struct wr_cells cells = {&cells_kind, (void *)(uintptr_t)result, i};
+        is_all_sound = read_row(&cells, query, wall_now, &row);
+    }
+    return !is_all_sound;
+}
+
+/* As of SQLite's: `last` is where the reading ended because that was enough; 0: it went as far as it may. */
+static int find_next(struct wr_pg *pg, const struct wr_store_query *query, int64_t last, bool met_none)
+{
+    int64_t end = last != 0 ? last : walk_end(query), newest = 0, next = 0;
+    int error = ask_number(pg, last_task, query, &newest);
+
+    if (error == 0 && met_none && end < newest) {
+        struct wr_store_query from = *query;
+        from.after.id = end;
+        error = ask_number(pg, next_task, &from, &next);
+        end = next > 0 ? next - 1 : newest;
+    }
+    if (error == 0)
+        *query->ret_next = end < newest ? end : 0;
+    return error;
+}
+
+static int find_accepted(struct wr_pg *pg, const struct wr_store_query *query)
+{
+    int64_t tasks = 0;
+    int error = ask_number(pg, accepted, query, &tasks);
+
+    if (error == 0)
+        *query->ret_accepted = tasks > 0 ? (uint64_t)tasks : 0;
+    return error;
+}
+
+int wr_pg_read(struct wr_backend *backend, const struct wr_store_query *query, int64_t wall_now)
+{
+    struct wr_pg *pg = wr_pg_of(backend);
+    const char *sql = query->what == WR_STORE_TASKS && query->earlier != 0 ? tasks_again : queries[query->what];
+    size_t count = 0;
+    int64_t last = 0;
+    PGresult *result;
+    int error = ask(pg, sql, query, wall_now, query->limit, &result);
+
+    if (error == 0 && is_short(result, query, wall_now)) {
+        PQclear(result);
+        error = ask(pg, sql, query, wall_now, 0, &result);
+    }
+    if (error != 0)
+        return error;
+    error = give(pg, result, query, wall_now, &count, &last);
+    PQclear(result);
+    if (error == 0 && query->what == WR_STORE_TASKS && query->ret_accepted != NULL)
+        error = find_accepted(pg, query);
+    if (error == 0 && query->what == WR_STORE_ALL_TASKS && query->ret_next != NULL)
+        error = find_next(pg, query, last, count == 0);
+    return error;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* wire.c - the connection: made when it is needed, never waited for without an end. */
+#include "base/alloc.h"
+#include "shell/clock/clock.h"
+#include "shell/store/pg/pg.h"
+
+#include <errno.h>
+#include <poll.h>
+
+/* ---- what went wrong ----------------------------------------------------------------------------------- */
+
+/* The first line. */
+static void say(struct wr_pg *pg, const char *what, const char *detail)
+{
+    struct wr_buf buf;
+    size_t bytes = strcspn(detail, "\n");
+
+    wr_buf_init_fixed(&buf, pg->backend.why, sizeof pg->backend.why);
+    wr_buf_append_string(&buf, what);
+    wr_buf_append(&buf, detail, bytes);
+}
+
+void wr_pg_drop(struct wr_pg *pg)
+{
+    PQfinish(pg->conn);
+    pg->conn = NULL;
+    pg->is_open = false;
+}
+
+static int lose(struct wr_pg *pg, const char *what)
+{
+    say(pg, what, pg->conn != NULL ? PQerrorMessage(pg->conn) : "");
+    wr_pg_drop(pg);
+    return WEIR_E_TIMEOUT;
+}
+
+static bool is_state(const char *state, const char *prefix)
+{
+    return strncmp(state, prefix, strlen(prefix)) == 0;
+}
+
+/* By SQLSTATE. Sets is_conflict if the same may be tried again at once. */
+static int judge(struct wr_pg *pg, const PGresult *result)
+{
+    const char *field = PQresultErrorField(result, PG_DIAG_SQLSTATE), *state = field != NULL ? field : "";
+    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+
+    if (PQstatus(pg->conn) == CONNECTION_BAD || state[0] == '\0')
+        return lose(pg, "the connection was lost: ");
+    say(pg, "", text != NULL ? text : "no reason was given");
+    if (is_state(state, "40") || is_state(state, "55P03")) { /* rolled back for another's sake; a lock */
+        pg->is_conflict = true;
+        return WEIR_E_TIMEOUT;
+    }
+    if (is_state(state, "53100"))
+        return WEIR_E_FULL;
+    /* Going down, too many connections, a standby: another may answer next time. */
+    if (is_state(state, "08") || is_state(state, "53") || is_state(state, "57") || is_state(state, "25006")) {
+        wr_pg_drop(pg);
+        return WEIR_E_TIMEOUT;
+    }
+    return WEIR_E_SYSTEM;
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------------- */
+
+/* Until the socket can be read, or written if that is wanted as well; false: nothing happened for too long. */
+static bool await(struct wr_pg *pg, short events)
+{
+    struct pollfd fd = {.fd = PQsocket(pg->conn), .events = events};
+    int64_t until = wr_clock_now(pg->clock) + WR_PG_SILENCE_NS;
+
+    for (;;) {
+        int64_t left_ns = until - wr_clock_now(pg->clock);
+        if (fd.fd < 0 || left_ns <= 0)
+            return false;
+        int ready = poll(&fd, 1, (int)(left_ns / WEIR_MILLISECOND) + 1);
+        if (ready > 0)
+            return true;
+        if (ready < 0 && errno != EINTR)
+            return false;
+    }
+}
+
+/* It would print them. */
+static void ignore_notice(void *context, const PGresult *notice)
+{
+    (void)context;
+    (void)notice;
+}
+
+static int reach(struct wr_pg *pg)
+{
+    static const char *const names[] = {"dbname", "client_encoding", "fallback_application_name", NULL};
+    const char *const values[] = {pg->url, "UTF8", "weir", NULL};
+    PostgresPollingStatusType next = PGRES_POLLING_WRITING;
+
+    pg->conn = PQconnectStartParams(names, values, 1);
+    if (pg->conn == NULL) {
+        say(pg, "out of memory", "");
+        return WEIR_E_NOMEM;
+    }
+    (void)PQsetNoticeReceiver(pg->conn, ignore_notice, NULL);
+    while (PQstatus(pg->conn) != CONNECTION_BAD) {
+        if (next == PGRES_POLLING_OK)
+            return PQsetnonblocking(pg->conn, 1) == 0 ? 0 : lose(pg, "");
+        if (next == PGRES_POLLING_FAILED)
+            break;
+        if (!await(pg, next == PGRES_POLLING_READING ? POLLIN : POLLOUT))
+            return lose(pg, "does not answer");
+        next = PQconnectPoll(pg->conn);
+    }
+    return lose(pg, "");
+}
+
+int wr_pg_connect(struct wr_pg *pg)
+{
+    if (pg->conn != NULL && PQstatus(pg->conn) == CONNECTION_OK)
+        return 0;
+    wr_pg_drop(pg);
+    return reach(pg);
+}
+
+/* Until the next result is there. 0 or WEIR_E_TIMEOUT, without a connection. */
+static int await_result(struct wr_pg *pg)
+{
+    int unsent = PQflush(pg->conn);
+
+    while (unsent > 0 || PQisBusy(pg->conn)) {
+        if (unsent < 0)
+            return lose(pg, "the connection was lost: ");
+        if (!await(pg, unsent > 0 ? POLLIN | POLLOUT : POLLIN))
+            return lose(pg, "does not answer any more");
+        if (PQconsumeInput(pg->conn) == 0)
+            return lose(pg, "the connection was lost: ");
+        unsent = PQflush(pg->conn);
+    }
+    return 0;
+}
+
+/* ---- statements ---------------------------------------------------------------------------------------- */
+
+static bool is_good(const PGresult *result)
+{
+    ExecStatusType status = PQresultStatus(result);
+
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_PIPELINE_SYNC;
+}
+
+int wr_pg_run(struct wr_pg *pg, const char *sql)
+{
+    int error = wr_pg_connect(pg);
+    PGresult *result;
+
+    pg->is_conflict = false;
+    if (error != 0)
+        return error;
+    if (PQsendQuery(pg->conn, sql) == 0)
+        return lose(pg, "the connection was lost: ");
+    for (;;) {
+        int lost = await_result(pg);
+        if (lost != 0)
+            return lost;
+        result = PQgetResult(pg->conn);
+        if (result == NULL)
+            return error;
+        if (error == 0 && !is_good(result))
+            error = judge(pg, result);
+        PQclear(result);
+        if (pg->conn == NULL)
+            return error;
+    }
+}
+
+int wr_pg_send(struct wr_pg *pg, const char *sql, struct wr_pg_params *params)
+{
+    static const Oid types[] = {['n'] = 1016, ['f'] = 1022, ['t'] = 1009, ['N'] = 20, ['T'] = 25, ['B'] = 17};
+    Oid oids[WR_PG_PARAMS];
+    const char *values[WR_PG_PARAMS];
+    int lengths[WR_PG_PARAMS], formats[WR_PG_PARAMS], count = params != NULL ? params->count : 0;
+
+    for (int i = 0; i < count; i++) {
+        const struct wr_buf *buf = &params->list[i].buf;
+        if (buf->error != 0) {
+            say(pg, "out of memory", "");
+            return WEIR_E_NOMEM;
+        }
+        oids[i] = types[(unsigned char)params->list[i].letter];
+        values[i] = buf->bytes != NULL ? buf->bytes : "";
+        lengths[i] = (int)buf->length;
+        formats[i] = 1;
+    }
+    int error = wr_pg_connect(pg);
+    if (error != 0)
+        return error;
+    if (PQpipelineStatus(pg->conn) == PQ_PIPELINE_OFF && PQenterPipelineMode(pg->conn) == 0)
+        return lose(pg, "the connection was lost: ");
+    if (PQsendQueryParams(pg->conn, sql, count, oids, values, lengths, formats, 1) == 0)
+        return lose(pg, "the connection was lost: ");
+    return 0;
+}
+
+int wr_pg_exchange(struct wr_pg *pg, wr_pg_take *take, void *context)
+{
+    int error = 0;
+
+    pg->is_conflict = false;
+    if (pg->conn == NULL || PQpipelineSync(pg->conn) == 0)
+        return lose(pg, "the connection was lost: ");
+    for (size_t number = 0;;) {
+        int lost = await_result(pg);
+        if (lost != 0)
+            return lost;
+        PGresult *result = PQgetResult(pg->conn);
+        if (result == NULL) { /* between two statements */
+            number++;
+            continue;
+        }
+        bool is_end = PQresultStatus(result) == PGRES_PIPELINE_SYNC;
+        if (error == 0 && !is_good(result))
+            error = judge(pg, result);
+        else if (error == 0 && !is_end)
+            take(context, number, &result);
+        PQclear(result);
+        if (pg->conn == NULL)
+            return error;
+        if (is_end)
+            return PQexitPipelineMode(pg->conn) != 0 ? error : lose(pg, "the connection was lost: ");
+    }
+}
+
+int64_t wr_pg_whole(const PGresult *result, int row, int at)
+{
+    const unsigned char *bytes = (const unsigned char *)PQgetvalue(result, row, at);
+    int count = PQgetlength(result, row, at);
+
+    if (count < 1 || count > 8)
+        return 0;
+    uint64_t number = (bytes[0] & 0x80) != 0 && count > 1 ? UINT64_MAX : 0;
+    for (int i = 0; i < count; i++)
+        number = number << 8 | bytes[i];
+    return (int64_t)number;
+}
+
+static void keep(void *context, size_t number, PGresult **result)
+{
+    (void)number;
+    *(PGresult **)context = *result;
+    *result = NULL;
+}
+
+int wr_pg_ask(struct wr_pg *pg, const char *sql, struct wr_pg_params *params, PGresult **ret_result)
+{
+    PGresult *result = NULL;
+    int error = wr_pg_send(pg, sql, params);
+
+    if (error == 0)
+        error = wr_pg_exchange(pg, keep, &result);
+    if (error != 0)
+        PQclear(result);
+    else
+        *ret_result = result;
+    return error;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* write.c - a transaction: gathered, sent, committed; and again if another's was in its way. */
+#include "base/alloc.h"
+#include "shell/memory/memory.h"
+#include "shell/store/pg/pg.h"
+
+#define CONFLICT_TRIES 8 /* of one transaction, at once */
+
+const struct wr_backend_kind wr_backend_pg = {
+    .name = "postgres",
+    .noun = "database",
+    .needs_commit = true,
+    .open = wr_pg_open,
+    .close = wr_pg_close,
+    .begin = wr_pg_begin,
+    .apply = wr_pg_apply,
+    .add_job = wr_pg_add_job,
+    .flush = wr_pg_flush,
+    .commit = wr_pg_commit,
+    .undo = wr_pg_undo,
+    .settle = wr_pg_settle,
+    .read = wr_pg_read,
+};
+
+bool wr_pg_grow(const weir_allocator *allocator, void **array, size_t *room, size_t count, size_t each)
+{
+    if (count < *room)
+        return true;
+    size_t larger = *room == 0 ? 64 : *room * 2;
+    void *block = wr_take_array(allocator, larger, each, _Alignof(max_align_t));
+    if (block == NULL)
+        return false;
+    if (count > 0)
+        memcpy(block, *array, count * each);
+    wr_give(allocator, *array, *room * each, _Alignof(max_align_t));
+    *array = block;
+    *room = larger;
+    return true;
+}
+
+static int lack_memory(struct wr_pg *pg)
+{
+    static const char why[] = "out of memory";
+
+    memcpy(pg->backend.why, why, sizeof why);
+    return WEIR_E_NOMEM;
+}
+
+/* ---- gathering ----------------------------------------------------------------------------------------- */
+
+int wr_pg_begin(struct wr_backend *backend, int64_t wall_now)
+{
+    struct wr_pg *pg = wr_pg_of(backend);
+
+    if (pg->nonce == 0 && wr_random(&pg->nonce, sizeof pg->nonce) != 0)
+        return lack_memory(pg);
+    pg->wall_ms = wr_backend_ms(wall_now);
+    pg->item_count = 0;
+    return 0;
+}
+
+static int push(struct wr_pg *pg, struct wr_pg_item item)
+{
+    if (!wr_pg_grow(pg->allocator, (void **)&pg->items, &pg->item_room, pg->item_count, sizeof item))
+        return lack_memory(pg);
+    pg->items[pg->item_count++] = item;
+    return 0;
+}
+
+int wr_pg_apply(struct wr_backend *backend, const struct wr_store_change *change)
+{
+    return push(wr_pg_of(backend), (struct wr_pg_item){.change = change});
+}
+
+int wr_pg_add_job(struct wr_backend *backend, struct wr_span settings, int64_t earlier, int64_t *ret_job)
+{
+    return push(wr_pg_of(backend), (struct wr_pg_item){.settings = settings, .earlier = earlier, .ret_job = ret_job});
+}
+
+/* ---- sending ------------------------------------------------------------------------------------------- */
+
+/* After a commit that nobody knows the end of, a task that is there may be one of this transaction's: who posted it
+ * shall look after it. */
+static void take_found(struct wr_pg *pg, const struct wr_pg_sent *sent, const PGresult *result)
+{
+    const struct wr_store_task **found = pg->found + sent->first;
+    int count = PQntuples(result);
+
+    for (size_t i = 0; i < sent->count; i++)
+        if (found[i]->ret_is_new != NULL)
+            *found[i]->ret_is_new = pg->is_doubtful;
+    for (int row = 0; row < count; row++) {
+        int64_t at = wr_pg_whole(result, row, 0) - 1;
+        if (at >= 0 && at < (int64_t)sent->count && found[at]->ret_is_new != NULL)
+            *found[at]->ret_is_new = true;
+    }
+    pg->ignored += sent->count - (size_t)count;
+}
+
+static void take(void *context, size_t number, PGresult **taken)
+{
+    struct wr_pg *pg = context;
+    const PGresult *result = *taken;
+    const struct wr_pg_sent *sent = number < pg->sent_count ? &pg->sent[number] : NULL;
+
+    if (sent == NULL || PQresultStatus(result) != PGRES_TUPLES_OK)
+        return;
+    if (sent->what == WR_PG_FOUND)
+        take_found(pg, sent, result);
+    else if (sent->what == WR_PG_COUNT && PQntuples(result) == 1)
+        pg->ignored += sent->count - (uint64_t)wr_pg_whole(result, 0, 0);
+    else if (sent->what == WR_PG_JOB && PQntuples(result) == 1)
+        *pg->items[sent->first].ret_job = wr_pg_whole(result, 0, 0);
+}
+
+static int send_all(struct wr_pg *pg)
+{
+    pg->ignored = 0;
+    pg->sent_count = pg->found_count = 0;
+    int error = wr_pg_gather(pg);
+    if (error == 0)
+        return wr_pg_exchange(pg, take, pg);
+    wr_pg_drop(pg); /* half a pipeline */
+    return error;
+}
+
+int wr_pg_flush(struct wr_backend *backend)
+{
+    struct wr_pg *pg = wr_pg_of(backend);
+    int error = 0;
+
+    if (pg->item_count == 0)
+        return 0;
+    for (int tries = 0; tries < CONFLICT_TRIES; tries++) {
+        error = wr_pg_connect(pg);
+        if (error == 0) {
+            pg->is_open = true;
+            error = send_all(pg);
+        }
+        if (error == 0 || !pg->is_conflict)
+            return error;
+        wr_pg_undo(backend);
+    }
+    return error;
+}
+
+/* ---- ending -------------------------------------------------------------------------------------------- */
+
+static void take_end(void *context, size_t number, PGresult **result)
+{
+    (void)number;
+    *(bool *)context = strcmp(PQcmdStatus(*result), "COMMIT") == 0;
+}
+
+/* A server that has taken the transaction back answers ROLLBACK, and calls that no error. */
+static int commit(struct wr_pg *pg)
+{
+    static const char why[] = "the transaction was taken back";
+    bool is_committed = false;
+
+    if (!pg->is_open || pg->conn == NULL || PQstatus(pg->conn) != CONNECTION_OK) {
+        memcpy(pg->backend.why, why, sizeof why);
+        return WEIR_E_TIMEOUT;
+    }
+    int error = wr_pg_send(pg, "COMMIT", NULL);
+    if (error == 0)
+        error = wr_pg_exchange(pg, take_end, &is_committed);
+    pg->is_doubtful = error != 0 && pg->conn == NULL;
+    if (error != 0)
+        return error;
+    pg->is_open = false;
+    if (is_committed)
+        return 0;
+    memcpy(pg->backend.why, why, sizeof why);
+    return WEIR_E_TIMEOUT;
+}
+
+int wr_pg_commit(struct wr_backend *backend)
+{
+    struct wr_pg *pg = wr_pg_of(backend);
+    int error = pg->item_count > 0 ? commit(pg) : 0;
+
+    if (error != 0)
+        return error;
+    backend->ignored += pg->item_count > 0 ? pg->ignored : 0;
+    pg->item_count = 0;
+    pg->nonce = 0;
+    pg->is_doubtful = false;
+    return 0;
+}
+
+void wr_pg_undo(struct wr_backend *backend)
+{
+    struct wr_pg *pg = wr_pg_of(backend);
+    char why[WR_BACKEND_WHY_BYTES];
+
+    if (!pg->is_open || pg->conn == NULL)
+        return;
+    memcpy(why, backend->why, sizeof why); /* what it was that failed stays said */
+    if (wr_pg_run(pg, "ROLLBACK") != 0)
+        wr_pg_drop(pg);
+    memcpy(backend->why, why, sizeof why);
+    pg->is_open = false;
+}
+
+int wr_pg_settle(struct wr_backend *backend)
+{
+    (void)backend;
+    return 0;
+}
