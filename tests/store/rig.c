@@ -231,6 +231,7 @@ static void place_texts(struct rig_row *row, bool copies)
         spans[0] = &to->job.why, spans[1] = &to->job.settings;
         break;
     case WR_STORE_KNOWN:
+    case WR_STORE_RELEASE:
         break;
     case WR_STORE_ONE_TASK:
     case WR_STORE_ALL_TASKS:
@@ -249,6 +250,8 @@ static void place_texts(struct rig_row *row, bool copies)
     case WR_STORE_FREE:
     case WR_STORE_ONE_HOST:
     case WR_STORE_ALL_HOSTS:
+    case WR_STORE_CLAIM:
+    case WR_STORE_BEAT:
         spans[0] = &to->host.key, spans[1] = &to->host.blocked_by;
         break;
     case WR_STORE_ONE_ROBOTS:

@@ -144,6 +144,25 @@ static bool read_host(const struct wr_cells *row, struct wr_store_host *ret_host
     return text(row, 1, 1, WEIR_PACE_KEY_MAX, &ret_host->key);
 }
 
+static bool read_claimed(const struct wr_cells *row, struct wr_store_host *ret_host)
+{
+    bool is_sound = read_host(row, ret_host);
+
+    ret_host->lease = (uint64_t)whole(row, 17, 0, INT64_MAX);
+    return is_sound;
+}
+
+static bool read_beat(const struct wr_cells *row, struct wr_store_host *ret_host)
+{
+    *ret_host = (struct wr_store_host){
+        .id = row->kind->whole(row, 0),
+        .lease = (uint64_t)whole(row, 2, 0, INT64_MAX),
+        .is_paused = row->kind->whole(row, 3) != 0,
+        .set_interval_ns = whole(row, 4, 0, WR_STORE_INTERVAL_MAX_NS / WEIR_MILLISECOND) * WEIR_MILLISECOND,
+    };
+    return text(row, 1, 1, WEIR_PACE_KEY_MAX, &ret_host->key);
+}
+
 static bool read_free(const struct wr_cells *row, struct wr_store_host *ret_host)
 {
     *ret_host = (struct wr_store_host){.id = row->kind->whole(row, 0)};
@@ -230,6 +249,10 @@ bool wr_row_read(const struct wr_cells *row, const struct wr_store_query *query,
     case WR_STORE_ONE_HOST:
     case WR_STORE_ALL_HOSTS:
         return read_host(row, &ret_row->host);
+    case WR_STORE_CLAIM:
+        return read_claimed(row, &ret_row->host);
+    case WR_STORE_BEAT:
+        return read_beat(row, &ret_row->host);
     case WR_STORE_FREE:
         return read_free(row, &ret_row->host);
     case WR_STORE_ONE_ROBOTS:
@@ -238,6 +261,7 @@ bool wr_row_read(const struct wr_cells *row, const struct wr_store_query *query,
         return read_report(row, &ret_row->report);
     case WR_STORE_OUTPUTS:
         return read_output(row, &ret_row->output);
+    case WR_STORE_RELEASE:
     case WR_STORE_CHECK:
         break;
     }

@@ -15,6 +15,7 @@
 #define QUEUE_BYTES ((size_t)32 << 20)
 #define HOSTS_NS WEIR_SECOND
 #define RETRY_NS WEIR_SECOND
+#define LEASE_NS (30 * WEIR_SECOND)
 #define BUSY_NS (2 * WEIR_SECOND)
 #define CHECK_NS (2 * WEIR_SECOND)
 
@@ -38,6 +39,7 @@ static void fill_in(const struct wr_store_options *options, struct wr_store_opti
     DEFAULT(queue_bytes, QUEUE_BYTES);
     DEFAULT(hosts_ns, HOSTS_NS);
     DEFAULT(retry_ns, RETRY_NS);
+    DEFAULT(lease_ns, LEASE_NS);
     DEFAULT(busy_ns, BUSY_NS);
     DEFAULT(check_ns, CHECK_NS);
     DEFAULT(backend, &wr_backend_sqlite);
@@ -51,8 +53,8 @@ static int check_options(const struct wr_store_options *options)
 {
     if (options->path == NULL || options->path[0] == '\0')
         return wr_invalid("a store needs a path");
-    const int64_t durations[] = {options->batch_ns, options->hosts_ns, options->retry_ns, options->busy_ns,
-                                 options->check_ns};
+    const int64_t durations[] = {options->batch_ns, options->hosts_ns, options->retry_ns,
+                                 options->lease_ns, options->busy_ns,  options->check_ns};
     for (size_t i = 0; i < sizeof durations / sizeof durations[0]; i++) {
         bool may_be_negative = i == sizeof durations / sizeof durations[0] - 1;
         if ((durations[i] < 0 && !may_be_negative) || durations[i] > WEIR_DURATION_MAX)

@@ -22,6 +22,10 @@
  * Host memory is noted rather than posted: only the last word about a host is written, at most once in hosts_ns, and
  * none is lost. If the host's server named a time it is written at once.
  *
+ * Where processes share a store, a host is leased to one of them at a time (docs/internals/cluster.md): they claim
+ * hosts, renew all leases with a beat, and say by which lease they fetched what. A store that one process has for
+ * itself leases everything to it for ever.
+ *
  * Instants are wall time in ns since 1970; the file has milliseconds, durations rounded up. What is read is put into
  * range; a row that makes no sense is left out and counted. But a task is given, without its URL: whoever reads it has
  * to end it.
@@ -154,7 +158,9 @@ struct wr_store_host {
     bool is_paused; /* these two by somebody: see struct wr_store_setting */
     int64_t set_interval_ns;
     int64_t id;
-    uint64_t queued; /* tasks of the job that was asked for; WR_STORE_HOSTS */
+    uint64_t queued;      /* tasks of the job that was asked for; WR_STORE_HOSTS, and of CLAIM at most 1000 */
+    uint64_t lease;       /* CLAIM, BEAT: the host is this process's alone by this token; 0: it is not leased */
+    int64_t leased_until; /* by the store's clock: nothing may be started later */
 };
 
 /* What somebody wants of a host, for this crawl and later ones. */
@@ -217,6 +223,8 @@ struct wr_store_ended {
     struct wr_span verdict; /* "fetched", "robots", …: a clean word, not empty */
     struct wr_span why;     /* clean text */
     struct wr_store_visit visit;
+    uint64_t lease;       /* under which it was fetched; 0: none. If the host is another's by now nothing changes */
+    bool *ret_is_refused; /* whether that is so, known when `done` is called; NULL: nobody asks */
 };
 
 /* A task is tried again, from the place it has in the queue; unless it has had so many attempts already. */
@@ -226,6 +234,7 @@ struct wr_store_retry {
     uint32_t attempts; /* so far: 1, 2, … */
     int status;        /* of the last answer */
     int64_t not_before_wall_at;
+    uint64_t lease; /* as of wr_store_ended */
 };
 
 struct wr_store_status {
@@ -287,6 +296,7 @@ struct wr_store_options {
     size_t queue_bytes;     /* the same; 32 MiB */
     int64_t hosts_ns;       /* a host's memory is written at most so often; 1 s */
     int64_t retry_ns;       /* how soon a paused store tries again; 1 s */
+    int64_t lease_ns;       /* a host is this process's for so long, unless that is renewed; 30 s */
     int64_t busy_ns;        /* how long to wait for who else has the file open; 2 s */
     int64_t check_ns;       /* how long looking for damage may take at the start; 2 s; negative: not at all */
     /* Syncs the output files, before a transaction that holds a WR_STORE_OUTPUT is committed. WEIR_E_FULL: no room,
@@ -350,6 +360,11 @@ enum wr_store_what {
     WR_STORE_ALL_TASKS,  /* of `job`, in any state, after `after.id`, by id */
     WR_STORE_ALL_HOSTS,  /* after `after.id`, by id */
     WR_STORE_REPORTS,    /* of `job` (0: any), of the run `after.id` (0: any); the newest first */
+    WR_STORE_CLAIM,      /* hosts with queued tasks of `job` that nobody has, after `after.id`, by id: they are this
+                            process's now, for lease_ns, by a token that is higher than any before */
+    WR_STORE_BEAT,       /* all hosts that this process has: it has them for lease_ns from now. Those that are missing
+                            it has lost. Keys, settings and leases */
+    WR_STORE_RELEASE,    /* the host `key`, or all if that is empty, are nobody's; no rows */
     WR_STORE_CHECK, /* a text for each damage found and each counter that is wrong; nothing is written while it reads
                        all */
 };
@@ -384,10 +399,10 @@ struct wr_store_query {
     void *context;
 };
 
-/* TASKS, KNOWN, SEEDS, HOSTS and ONE_HOST see all that was posted before, whether it is committed or not, and wait
- * while the store is paused, unless they are hasty; the others see what is committed, or about to be. Errors as of
- * post, but that WEIR_E_FULL means that WR_STORE_READS_MAX reads are not answered yet: ask again when one is. What is
- * found out while reading goes to `done`.
+/* TASKS, KNOWN, SEEDS, HOSTS, ONE_HOST, CLAIM and RELEASE see all that was posted before, whether it is committed or
+ * not, and wait while the store is paused, unless they are hasty; the others see what is committed, or about to be.
+ * Errors as of post, but that WEIR_E_FULL means that WR_STORE_READS_MAX reads are not answered yet: ask again when one
+ * is. What is found out while reading goes to `done`.
  */
 #define WR_STORE_READS_MAX 4096
 #define WR_STORE_WALK 16384

@@ -27,6 +27,13 @@ static const char new_hosts[] =
     "INSERT INTO hosts (host) SELECT k FROM (SELECT DISTINCT unnest($1) AS k) AS n"
     " WHERE NOT EXISTS (SELECT FROM hosts WHERE host = k) ORDER BY k ON CONFLICT DO NOTHING";
 
+/* Hosts of tasks that were fetched under a lease: locked, so that nobody claims them before the commit. A task that
+ * names a lease which its host does not have is left alone. */
+#define FENCE                                                                                                 \
+    " h AS MATERIALIZED (SELECT id, lease_token FROM hosts WHERE id IN (SELECT t.host FROM u JOIN tasks AS t" \
+    "  ON t.job = u.job AND t.fingerprint = u.fingerprint WHERE u.lease != 0) ORDER BY id FOR SHARE),"
+#define FENCED " AND (u.lease = 0 OR EXISTS (SELECT FROM h WHERE h.id = t.host AND h.lease_token = u.lease))"
+
 /* Numbers are drawn in the order of posting, rows are inserted in that of their keys. */
 static const char new_tasks[] =
     "WITH f AS MATERIALIZED (SELECT * FROM unnest($3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY"
@@ -48,40 +55,50 @@ static const char new_tasks[] =
                   " GROUP BY new.job, new.fingerprint";
 
 static const char retried_tasks[] =
-    "WITH u AS (SELECT * FROM unnest($3, $4, $5, $6, $7) AS u (job, fingerprint, attempts, status, not_before_ms)),"
+    "WITH u AS (SELECT * FROM unnest($3, $4, $5, $6, $7, $8) AS u (job, fingerprint, attempts, status,"
+    "  not_before_ms, lease))," FENCE
     " r AS (UPDATE tasks AS t SET attempts = u.attempts, status = u.status::int, not_before_ms = u.not_before_ms FROM u"
-    "  WHERE t.job = u.job AND t.fingerprint = u.fingerprint AND t.state = 0 AND t.attempts < u.attempts"
+    "  WHERE t.job = u.job AND t.fingerprint = u.fingerprint AND t.state = 0 AND t.attempts < u.attempts" FENCED
     "  RETURNING t.job, t.status),"
     " c AS (" TALLY("retries, rejected") "count(*), count(*) FILTER (WHERE status = 429) FROM r GROUP BY job" ADDS ADD(
         "retries") ", " ADD("rejected") ") SELECT count(*) FROM r";
 
+#define ENDED_SUMS                                                                                      \
+    "-count(*), count(*) FILTER (WHERE state = 1), count(*) FILTER (WHERE state = 2), sum(bytes)::int8" \
+    " FROM e GROUP BY job"
+#define ENDED_ADDS ADD("queued") ", " ADD("done") ", " ADD("failed") ", " ADD("bytes")
+#define REFUSED                                                                                                     \
+    " (SELECT u.place FROM u JOIN tasks AS t ON t.job = u.job AND t.fingerprint = u.fingerprint WHERE u.lease != 0" \
+    "  AND NOT EXISTS (SELECT FROM h WHERE h.id = t.host AND h.lease_token = u.lease))"
+
+/* How many changed something, and the places of those that are refused. */
 static const char ended_tasks[] =
-    "WITH u AS (SELECT * FROM unnest($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) AS u (job, fingerprint,"
-    "  state, status, attempts, bytes, changes, since_ms, visited_at_ms, verdict, why, validator, digest)),"
+    "WITH u AS (SELECT * FROM unnest($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) WITH ORDINALITY"
+    "  AS u (job, fingerprint, state, status, attempts, bytes, changes, since_ms, visited_at_ms, lease, verdict, why,"
+    "  validator, digest, place))," FENCE
     " e AS (UPDATE tasks AS t SET state = u.state::smallint, status = u.status::int, attempts = u.attempts,"
     "  bytes = u.bytes, verdict = u.verdict, why = u.why, ended_at_ms = $2, validator = u.validator,"
     "  digest = u.digest, changes = u.changes, since_ms = u.since_ms, visited_at_ms = u.visited_at_ms FROM u"
-    "  WHERE t.job = u.job AND t.fingerprint = u.fingerprint AND t.state = 0 RETURNING t.job, t.state, t.bytes),"
-    " c AS (" TALLY(
-        "queued, done, failed, bytes") "-count(*), count(*) FILTER (WHERE state = 1),"
-                                       "  count(*) FILTER (WHERE state = 2), sum(bytes)::int8 FROM e GROUP BY job" ADDS
-                                           ADD("queued") ", " ADD("done") ", " ADD("failed") ", " ADD(
-                                               "bytes") ") SELECT count(*) FROM e";
+    "  WHERE t.job = u.job AND t.fingerprint = u.fingerprint AND t.state = 0" FENCED
+    "  RETURNING t.job, t.state, t.bytes),"
+    " c AS (" TALLY("queued, done, failed, bytes") ENDED_SUMS ADDS ENDED_ADDS
+    "), r AS" REFUSED " SELECT 0, count(*) FROM e UNION ALL SELECT place, 0 FROM r";
 
 #define SAME(column) column " = excluded." column
-static const char
-    known_hosts
-        [] = "INSERT INTO hosts (host, adaptive_delay_seconds, adaptive_delay_floor_seconds, adaptive_delay_ms,"
-             " adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, block_ms, "
-             "breaker_open)"
-             " SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS u (host) ORDER BY host"
-             " ON CONFLICT (host) DO UPDATE SET " SAME("adaptive_delay_seconds") ", " SAME("adaptive_delay_floor_"
-                                                                                           "seconds") ", " SAME("adapti"
-                                                                                                                "ve_"
-                                                                                                                "delay_"
-                                                                                                                "ms") ", " SAME("adaptive_delay_floor_ms") ", " SAME("robots_delay_ms") ", " SAME(
-                 "retry_at_ms") ", " SAME("updated_at_ms") ", " SAME("rate") ", " SAME("cap") ", " SAME("traits") ","
-                                                                                                                  " " SAME("block_ms") ", " SAME("breaker_open");
+static const char known_hosts[] =
+    "INSERT INTO hosts (host, adaptive_delay_seconds, adaptive_delay_floor_seconds, adaptive_delay_ms,"
+    " adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, block_ms, "
+    "breaker_open)"
+    " SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS u (host) ORDER BY host"
+    " ON CONFLICT (host) DO UPDATE SET " SAME("adaptive_delay_seconds") ", " SAME(
+        "adaptive_delay_floor_"
+        "seconds") ", " SAME("adapti"
+                             "ve_"
+                             "delay_"
+                             "ms") ", " SAME("adaptive_delay_floor_ms") ", " SAME("robots_delay_ms") ", " SAME("retry_"
+                                                                                                               "at_ms") ", " SAME("updated_at_ms") ", " SAME("rate") ", " SAME("cap") ", " SAME("traits") ","
+                                                                                                                                                                                                          " " SAME("block_ms") ", " SAME(
+                                                                                                                                                                                                              "breaker_open");
 
 /* ---- a stretch ----------------------------------------------------------------------------------------- */
 
@@ -151,7 +168,7 @@ static void put_self(struct gathering *all, struct wr_pg_params *params)
 static int end_stretch(struct gathering *all)
 {
     struct wr_pg *pg = all->pg;
-    size_t first = pg->found_count - all->founds, founds = all->founds;
+    size_t first = pg->found_count - all->founds, founds = all->founds, first_end = pg->ended_count - all->ends;
 
     put_self(all, &all->found);
     put_self(all, &all->retry);
@@ -162,7 +179,7 @@ static int end_stretch(struct gathering *all)
     if (error == 0)
         error = send_kind(all, retried_tasks, &all->retry, &all->retries, WR_PG_COUNT, 0);
     if (error == 0)
-        error = send_kind(all, ended_tasks, &all->ended, &all->ends, WR_PG_COUNT, 0);
+        error = send_kind(all, ended_tasks, &all->ended, &all->ends, WR_PG_ENDED, first_end);
     if (error == 0)
         error = send_kind(all, known_hosts, &all->host, &all->hosts, WR_PG_NOTHING, 0);
     wr_pg_params_clear(&all->found);
@@ -218,13 +235,17 @@ static int put_found(struct gathering *all, const struct wr_store_task *task)
 
 static int put_retry(struct gathering *all, const struct wr_store_retry *retry)
 {
-    const int64_t numbers[] = {retry->job, (int64_t)retry->fingerprint, retry->attempts, retry->status,
-                               wr_backend_ms(retry->not_before_wall_at)};
+    const int64_t numbers[] = {retry->job,
+                               (int64_t)retry->fingerprint,
+                               retry->attempts,
+                               retry->status,
+                               wr_backend_ms(retry->not_before_wall_at),
+                               (int64_t)retry->lease};
     int error = claim_task(all, retry->job, retry->fingerprint, STAGE_RETRY);
 
     if (error != 0)
         return error;
-    wr_pg_put_wholes(&all->retry, 2, numbers, 5);
+    wr_pg_put_wholes(&all->retry, 2, numbers, 6);
     all->retries++;
     return 0;
 }
@@ -240,16 +261,21 @@ static int put_ended(struct gathering *all, const struct wr_store_ended *ended)
                                (int64_t)ended->bytes,
                                visit->changes,
                                wr_backend_ms(visit->since_wall_at),
-                               wr_backend_ms(visit->visited_wall_at)};
+                               wr_backend_ms(visit->visited_wall_at),
+                               (int64_t)ended->lease};
+    struct wr_pg *pg = all->pg;
     int error = claim_task(all, ended->job, ended->fingerprint, STAGE_ENDED);
 
     if (error != 0)
         return error;
-    wr_pg_put_wholes(&all->ended, 2, numbers, 9);
-    wr_pg_put_bytes(&all->ended, 11, ended->verdict);
-    wr_pg_put_bytes(&all->ended, 12, ended->why);
-    wr_pg_put_bytes(&all->ended, 13, visit->validator);
-    wr_pg_put_bytes(&all->ended, 14, visit->digest);
+    if (!wr_pg_grow(pg->allocator, (void **)(void *)&pg->ended, &pg->ended_room, pg->ended_count, sizeof *pg->ended))
+        return WEIR_E_NOMEM;
+    pg->ended[pg->ended_count++] = ended;
+    wr_pg_put_wholes(&all->ended, 2, numbers, 10);
+    wr_pg_put_bytes(&all->ended, 12, ended->verdict);
+    wr_pg_put_bytes(&all->ended, 13, ended->why);
+    wr_pg_put_bytes(&all->ended, 14, visit->validator);
+    wr_pg_put_bytes(&all->ended, 15, visit->digest);
     all->ends++;
     return 0;
 }
@@ -481,8 +507,8 @@ int wr_pg_gather(struct wr_pg *pg)
         return WEIR_E_NOMEM;
     wr_pg_params_init(&all.host_keys, pg->allocator, "t");
     wr_pg_params_init(&all.found, pg->allocator, "NNntnnnnnt");
-    wr_pg_params_init(&all.retry, pg->allocator, "NNnnnnn");
-    wr_pg_params_init(&all.ended, pg->allocator, "NNnnnnnnnnntttt");
+    wr_pg_params_init(&all.retry, pg->allocator, "NNnnnnnn");
+    wr_pg_params_init(&all.ended, pg->allocator, "NNnnnnnnnnnntttt");
     wr_pg_params_init(&all.host, pg->allocator, "tnnnnnnnfnnnn");
     int error = gather(&all);
     wr_pg_params_release(&all.host_keys);

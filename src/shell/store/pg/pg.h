@@ -21,7 +21,7 @@
 
 /* ---- parameters ---- */
 
-#define WR_PG_PARAMS 16
+#define WR_PG_PARAMS 16 /* at most */
 
 /* Binary, as the protocol has it. An array is of one dimension. */
 struct wr_pg_params {
@@ -62,6 +62,8 @@ struct wr_pg_sent {
         WR_PG_COUNT, /* how many of `count` changed something */
         WR_PG_FOUND, /* which tasks were new: those from `first` on in `found` */
         WR_PG_JOB,   /* its number: `first` in items */
+        WR_PG_ENDED, /* of those from `first` on in `ended`: which are refused, by number; and how many changed
+                        something */
     } what;
     size_t first, count;
 };
@@ -73,6 +75,7 @@ struct wr_pg {
     const char *url; /* the store's */
     PGconn *conn;    /* NULL: there is none */
     int64_t node;    /* this process, among those that use the database */
+    int64_t lease_ns;
     bool is_conflict;
     bool is_doubtful; /* nobody knows whether the last commit was carried out */
     bool is_open;     /* there is a transaction on the server */
@@ -87,6 +90,8 @@ struct wr_pg {
     size_t sent_count, sent_room;
     const struct wr_store_task **found;
     size_t found_count, found_room;
+    const struct wr_store_ended **ended;
+    size_t ended_count, ended_room;
     char place[WR_PG_PLACE_BYTES];
 };
 
@@ -119,6 +124,8 @@ int wr_pg_ask(struct wr_pg *pg, const char *sql, struct wr_pg_params *params, PG
 
 /* A whole number of 1 to 8 bytes; 0 for NULL. */
 int64_t wr_pg_whole(const PGresult *result, int row, int at);
+
+#define WR_PG_RELEASE "UPDATE hosts SET lease_owner = 0, lease_until = '-infinity'"
 
 /* ---- schema.c ---- */
 

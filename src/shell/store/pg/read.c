@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* read.c - queries as statements, and their cells. */
+#include "shell/clock/clock.h"
 #include "shell/store/pg/pg.h"
 #include "shell/store/row.h"
+
+#define LEASE_MARGIN 6 /* a sixth of a lease is not used: what is on its way then has time to arrive */
 
 /* ---- cells --------------------------------------------------------------------------------------------- */
 
@@ -62,8 +65,9 @@ static const struct wr_cells_kind cells_kind = {cell_whole, cell_real, cell_byte
     " AND (q.priority, q.id) < (t.priority, t.id) LIMIT 100000) AS b) ELSE 0 END"
 
 /* All have the same parameters: $1 job, $2 key, $3 the id after which it goes on, $4 at most so many rows, $5 the
- * priority that goes with $3, $6 the earlier job, $7 the last task to be looked at, $8 the time in ms. */
-#define LETTERS "NTNNNNNN"
+ * priority that goes with $3, $6 the earlier job, $7 the last task to be looked at, $8 the time in ms, $9 this
+ * process, $10 how long a lease is in ms. */
+#define LETTERS "NTNNNNNNNN"
 #define LIMIT " LIMIT nullif($4, 0)"
 
 static const char *const queries[] = {
@@ -93,6 +97,20 @@ static const char *const queries[] = {
     [WR_STORE_ALL_HOSTS] = "SELECT id, host, 0::int8, " HOST_COLUMNS " FROM hosts WHERE id > $3 ORDER BY id" LIMIT,
     [WR_STORE_REPORTS] = "SELECT job, run, ended_at_ms, report FROM reports WHERE ($1 = 0 OR job = $1)"
                          " AND ($3 = 0 OR run = $3) ORDER BY ended_at_ms DESC, job DESC, run DESC" LIMIT,
+    /* From host to host by the index of what is queued, so that hosts without cost nothing; as far as need be. */
+    [WR_STORE_CLAIM] =
+        "WITH RECURSIVE walk AS ((SELECT host FROM tasks WHERE job = $1 AND state = 0 AND host > $3"
+        "  ORDER BY host LIMIT 1) UNION ALL SELECT (SELECT t.host FROM tasks AS t WHERE t.job = $1 AND t.state = 0"
+        "  AND t.host > walk.host ORDER BY t.host LIMIT 1) FROM walk WHERE walk.host IS NOT NULL),"
+        " free AS MATERIALIZED (SELECT h.id FROM walk JOIN hosts AS h ON h.id = walk.host"
+        "  WHERE h.lease_until < clock_timestamp()" LIMIT " FOR UPDATE OF h SKIP LOCKED),"
+        " mine AS (UPDATE hosts AS h SET lease_owner = $9, lease_job = $1, lease_token = nextval('tokens'),"
+        "  lease_until = clock_timestamp() + $10 * interval '1 ms' FROM free WHERE h.id = free.id RETURNING h.*)"
+        " SELECT id, host, (SELECT count(*) FROM (SELECT FROM tasks AS t WHERE t.job = $1 AND t.host = mine.id"
+        "  AND t.state = 0 LIMIT 1000) AS q), " HOST_COLUMNS ", lease_token FROM mine ORDER BY id",
+    [WR_STORE_BEAT] = "UPDATE hosts SET lease_until = clock_timestamp() + $10 * interval '1 ms' WHERE lease_owner = $9"
+                      " AND lease_until >= clock_timestamp() RETURNING id, host, lease_token, paused, set_interval_ms",
+    [WR_STORE_RELEASE] = WR_PG_RELEASE " WHERE lease_owner = $9 AND ($2 = '' OR host = $2)",
     [WR_STORE_CHECK] =
         "SELECT 'job ' || j.id || ': its counters do not agree with its tasks' FROM jobs AS j"
         " LEFT JOIN (SELECT job, count(*) FILTER (WHERE state = 0) AS queued, count(*) FILTER (WHERE state = 1) AS "
@@ -136,14 +154,19 @@ static int ask(struct wr_pg *pg, const char *sql, const struct wr_store_query *q
                PGresult **ret_result)
 {
     struct wr_pg_params params;
-    const int64_t numbers[] = {query->after.id,       limit <= INT64_MAX ? (int64_t)limit : 0,
-                               query->after.priority, query->earlier,
-                               walk_end(query),       wr_backend_ms(wall_now)};
+    const int64_t numbers[] = {query->after.id,
+                               limit <= INT64_MAX ? (int64_t)limit : 0,
+                               query->after.priority,
+                               query->earlier,
+                               walk_end(query),
+                               wr_backend_ms(wall_now),
+                               pg->node,
+                               wr_backend_ms(pg->lease_ns)};
 
     wr_pg_params_init(&params, pg->allocator, LETTERS);
     wr_pg_put_whole(&params, 0, query->job);
     wr_pg_put_bytes(&params, 1, query->key);
-    wr_pg_put_wholes(&params, 2, numbers, 6);
+    wr_pg_put_wholes(&params, 2, numbers, (int)(sizeof numbers / sizeof numbers[0]));
     int error = wr_pg_ask(pg, sql, &params, ret_result);
     wr_pg_params_release(&params);
     return error;
@@ -197,7 +220,7 @@ static bool read_row(const struct wr_cells *cells, const struct wr_store_query *
 /* As many as were asked for. A row that makes no sense is counted and left out; but tasks have to end all the same, or
  * their job never would. */
 static int give(struct wr_pg *pg, PGresult *result, const struct wr_store_query *query, int64_t wall_now,
-                size_t *ret_count, int64_t *ret_last)
+                int64_t asked_at, size_t *ret_count, int64_t *ret_last)
 {
     int error = 0;
 
@@ -212,6 +235,8 @@ static int give(struct wr_pg *pg, PGresult *result, const struct wr_store_query 
             continue;
         if (!is_sound)
             row.task.url = (struct wr_span){NULL, 0};
+        if (query->what == WR_STORE_CLAIM || query->what == WR_STORE_BEAT)
+            row.host.leased_until = asked_at + pg->lease_ns - pg->lease_ns / LEASE_MARGIN;
         query->row(query->context, &row);
         ++*ret_count;
         *ret_last = query->what == WR_STORE_ALL_TASKS && *ret_count == query->limit ? row.task.id : 0;
@@ -226,7 +251,8 @@ static bool is_short(const PGresult *result, const struct wr_store_query *query,
     struct wr_store_row row;
     bool is_all_sound = true;
 
-    if (query->limit == 0 || (size_t)count < query->limit || query->what == WR_STORE_TASKS)
+    if (query->limit == 0 || (size_t)count < query->limit || query->what == WR_STORE_TASKS ||
+        query->what == WR_STORE_CLAIM)
         return false;
     for (int i = 0; i < count && is_all_sound; i++) {
         const struct wr_cells cells = {&cells_kind, (void *)(uintptr_t)result, i};
@@ -269,6 +295,7 @@ int wr_pg_read(struct wr_backend *backend, const struct wr_store_query *query, i
     size_t count = 0;
     int64_t last = 0;
     PGresult *result;
+    int64_t asked_at = wr_clock_now(pg->clock); /* before: the database counts from later on */
     int error = ask(pg, sql, query, wall_now, query->limit, &result);
 
     if (error == 0 && is_short(result, query, wall_now)) {
@@ -277,7 +304,7 @@ int wr_pg_read(struct wr_backend *backend, const struct wr_store_query *query, i
     }
     if (error != 0)
         return error;
-    error = give(pg, result, query, wall_now, &count, &last);
+    error = give(pg, result, query, wall_now, asked_at, &count, &last);
     PQclear(result);
     if (error == 0 && query->what == WR_STORE_TASKS && query->ret_accepted != NULL)
         error = find_accepted(pg, query);

@@ -97,6 +97,23 @@ static void take_found(struct wr_pg *pg, const struct wr_pg_sent *sent, const PG
     pg->ignored += sent->count - (size_t)count;
 }
 
+/* The first row has no place: how many changed something. */
+static void take_ended(struct wr_pg *pg, const struct wr_pg_sent *sent, const PGresult *result)
+{
+    const struct wr_store_ended **ended = pg->ended + sent->first;
+
+    for (size_t i = 0; i < sent->count; i++)
+        if (ended[i]->ret_is_refused != NULL)
+            *ended[i]->ret_is_refused = false;
+    for (int row = 0; row < PQntuples(result); row++) {
+        int64_t at = wr_pg_whole(result, row, 0) - 1;
+        if (at < 0)
+            pg->ignored += sent->count - (uint64_t)wr_pg_whole(result, row, 1);
+        else if (at < (int64_t)sent->count && ended[at]->ret_is_refused != NULL)
+            *ended[at]->ret_is_refused = true;
+    }
+}
+
 static void take(void *context, size_t number, PGresult **taken)
 {
     struct wr_pg *pg = context;
@@ -107,6 +124,8 @@ static void take(void *context, size_t number, PGresult **taken)
         return;
     if (sent->what == WR_PG_FOUND)
         take_found(pg, sent, result);
+    else if (sent->what == WR_PG_ENDED)
+        take_ended(pg, sent, result);
     else if (sent->what == WR_PG_COUNT && PQntuples(result) == 1)
         pg->ignored += sent->count - (uint64_t)wr_pg_whole(result, 0, 0);
     else if (sent->what == WR_PG_JOB && PQntuples(result) == 1)
@@ -116,7 +135,7 @@ static void take(void *context, size_t number, PGresult **taken)
 static int send_all(struct wr_pg *pg)
 {
     pg->ignored = 0;
-    pg->sent_count = pg->found_count = 0;
+    pg->sent_count = pg->found_count = pg->ended_count = 0;
     int error = wr_pg_gather(pg);
     if (error == 0)
         return wr_pg_exchange(pg, take, pg);

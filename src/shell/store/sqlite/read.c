@@ -53,7 +53,7 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
         [WR_STORE_OUTPUTS] = WR_SQL_READ_OUTPUTS,     [WR_STORE_SEEDS] = WR_SQL_READ_SEEDS,
         [WR_STORE_ONE_TASK] = WR_SQL_READ_ONE_TASK,   [WR_STORE_ALL_TASKS] = WR_SQL_READ_ALL_TASKS,
         [WR_STORE_ALL_HOSTS] = WR_SQL_READ_ALL_HOSTS, [WR_STORE_FREE] = WR_SQL_READ_FREE,
-        [WR_STORE_REPORTS] = WR_SQL_READ_REPORTS,
+        [WR_STORE_REPORTS] = WR_SQL_READ_REPORTS,     [WR_STORE_CLAIM] = WR_SQL_READ_CLAIM,
     };
     bool is_again = query->what == WR_STORE_TASKS && query->earlier != 0;
     sqlite3_stmt *statement = sqlite->statements[is_again ? WR_SQL_READ_TASKS_AGAIN : which[query->what]];
@@ -74,6 +74,7 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
     case WR_STORE_KNOWN:
     case WR_STORE_SEEDS:
     case WR_STORE_HOSTS:
+    case WR_STORE_CLAIM:
     case WR_STORE_ONE_TASK:
     case WR_STORE_ALL_TASKS:
     case WR_STORE_ALL_HOSTS:
@@ -93,6 +94,8 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
         wr_bind_numbers(statement, 1, (const int64_t[]){query->job, wr_backend_ms(wall_now)}, 2);
         break;
     case WR_STORE_OUTPUTS:
+    case WR_STORE_BEAT:
+    case WR_STORE_RELEASE:
     case WR_STORE_CHECK:
         (void)sqlite3_bind_int64(statement, 1, query->job);
         break;
@@ -122,7 +125,7 @@ static bool give_damaged(struct wr_sqlite *sqlite, sqlite3_stmt *statement, cons
                          struct wr_store_row *row, int64_t wall_now)
 {
     sqlite->backend.damaged++;
-    if (query->what == WR_STORE_HOSTS)
+    if (query->what == WR_STORE_HOSTS || query->what == WR_STORE_CLAIM)
         give_stranded(sqlite, query, sqlite3_column_int64(statement, 0), wall_now);
     if (query->what != WR_STORE_TASKS)
         return false;
@@ -167,6 +170,8 @@ int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *quer
 
     if (query->what == WR_STORE_CHECK)
         return wr_sqlite_check(sqlite, query);
+    if (query->what == WR_STORE_BEAT || query->what == WR_STORE_RELEASE) /* nobody else has the file */
+        return 0;
     sqlite3_stmt *statement = prepare(sqlite, query, wall_now);
     const struct wr_cells cells = {.kind = &wr_sqlite_cells, .result = statement};
     while ((query->limit == 0 || count < query->limit) && (code = sqlite3_step(statement)) == SQLITE_ROW) {
@@ -174,6 +179,8 @@ int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *quer
         if (wr_row_read(&cells, query, wall_now, &row)) {
             if (query->what == WR_STORE_TASKS)
                 wr_sqlite_task_note(sqlite, row.task.fingerprint, row.task.id);
+            if (query->what == WR_STORE_CLAIM)
+                row.host.leased_until = WEIR_FOREVER;
             query->row(query->context, &row);
             count++;
             last = query->what == WR_STORE_ALL_TASKS && count == query->limit ? row.task.id : 0;

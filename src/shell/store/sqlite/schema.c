@@ -120,6 +120,11 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
     "CASE t.state WHEN 0 THEN (SELECT count(*) FROM (SELECT 1 FROM tasks AS q INDEXED BY tasks_queued"     \
     " WHERE q.job = t.job AND q.host = t.host AND q.state = 0 AND (q.priority, q.id) < (t.priority, t.id)" \
     " LIMIT 100000)) ELSE 0 END"
+#define QUEUED_HOSTS(more)                                                             \
+    "SELECT q.host, h.host, q.queued, " WR_MEMORY_COLUMNS WR_HOST_COLUMNS more " FROM" \
+    " (SELECT host, count(*) AS queued FROM tasks INDEXED BY tasks_queued"             \
+    "  WHERE job = ?1 AND state = 0 AND host > ?2 GROUP BY host ORDER BY host) AS q"   \
+    " LEFT JOIN hosts AS h ON h.id = q.host"
 #define ACCEPTED_INTO "INSERT INTO accepted (job, host, tasks) VALUES "
 #define ACCEPTED_ROW "(?, ?, ?)"
 #define ACCEPTED_ADDS " ON CONFLICT (job, host) DO UPDATE SET tasks = tasks + excluded.tasks"
@@ -179,10 +184,8 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_READ_SEEDS] = "SELECT url, hops FROM tasks INDEXED BY tasks_seeds WHERE job = ?1 AND depth = 0 AND id > ?2"
                           " ORDER BY id",
     /* A host that has no row makes no sense, and is to be noticed. */
-    [WR_SQL_READ_HOSTS] = "SELECT q.host, h.host, q.queued, " WR_MEMORY_COLUMNS WR_HOST_COLUMNS " FROM"
-                          " (SELECT host, count(*) AS queued FROM tasks INDEXED BY tasks_queued"
-                          "  WHERE job = ?1 AND state = 0 AND host > ?2 GROUP BY host ORDER BY host) AS q"
-                          " LEFT JOIN hosts AS h ON h.id = q.host",
+    [WR_SQL_READ_HOSTS] = QUEUED_HOSTS(""),
+    [WR_SQL_READ_CLAIM] = QUEUED_HOSTS(", 1"),
     [WR_SQL_READ_HOST] = "SELECT id, host, 0, " WR_MEMORY_COLUMNS WR_HOST_COLUMNS " FROM hosts WHERE host = ?1",
     [WR_SQL_READ_ALL_HOSTS] =
         "SELECT id, host, 0, " WR_MEMORY_COLUMNS WR_HOST_COLUMNS " FROM hosts WHERE id > ?2 AND ?1 = 0 ORDER BY id",

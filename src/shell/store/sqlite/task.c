@@ -197,6 +197,8 @@ int wr_sqlite_put_ended(struct wr_sqlite *sqlite, const struct wr_store_ended *e
         error = end(sqlite, ended, &is_new);
     if (error != 0)
         return error;
+    if (ended->ret_is_refused != NULL)
+        *ended->ret_is_refused = false;
     if (!is_new) {
         sqlite->ignored++;
         return 0;

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/* test_lease.c - hosts that belong to one process at a time: every backend's, and several stores on one PostgreSQL. */
+#include "lib/worker.h"
+#include "shell/store/backend.h"
+#include "store/postgres.h"
+#include "store/rig.h"
+
+#define HOSTS 40
+
+/* ---- every backend ------------------------------------------------------------------------------------- */
+
+static void find_hosts(struct rig *rig, int64_t job, int count)
+{
+    char host[16], url[32];
+
+    for (int i = 0; i < count; i++) {
+        snprintf(host, sizeof host, "h%02d", i);
+        snprintf(url, sizeof url, "https://h%02d/", i);
+        rig_post(rig, rig_found(rig, job, host, url, NULL));
+    }
+}
+
+static struct rig_row *claim(struct rig *rig, int64_t job, size_t limit, size_t *ret_count)
+{
+    return rig_read(rig, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job, .limit = limit}, ret_count);
+}
+
+static size_t read_count(struct rig *rig, struct wr_store_query query)
+{
+    size_t count;
+
+    free(rig_read(rig, query, &count));
+    return count;
+}
+
+static void a_claimed_host_comes_with_what_is_known_of_it(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        size_t count;
+        rig_open(rig);
+        int64_t job = rig_job(rig, ""), other = rig_job(rig, "");
+        find_hosts(rig, job, 2);
+        rig_post(rig, rig_found(rig, other, "other", "https://other/", NULL));
+        rig_post(rig, (struct wr_store_change){.kind = WR_STORE_HOST,
+                                               .host = {.key = wr_span_of("h00"),
+                                                        .memory = {.delay_ns = 3 * WEIR_SECOND,
+                                                                   .retry_wall_at = 1900000000 * WEIR_SECOND}}});
+        struct rig_row *rows = claim(rig, job, 0, &count);
+        assert_int_equal(count, 2); /* and not the other job's */
+        assert_true(rig_is(rows[0].row.host.key, "h00"));
+        assert_int_equal(rows[0].row.host.queued, 1);
+        assert_int_equal(rows[0].row.host.memory.delay_ns, 3 * WEIR_SECOND);
+        assert_true(rows[0].row.host.memory.retry_wall_at == 1900000000 * WEIR_SECOND);
+        assert_true(rows[0].row.host.lease > 0);
+        assert_true(rows[0].row.host.leased_until > weir_clock_now(weir_clock_monotonic()));
+        struct wr_store_change ended = rig_ended(rig, job, "https://h00/", false, "fetched");
+        bool is_refused = true;
+        ended.ended.lease = rows[0].row.host.lease;
+        ended.ended.ret_is_refused = &is_refused;
+        rig_post(rig, ended);
+        assert_false(is_refused);
+        assert_int_equal(rig_look_job(rig, job).done, 1);
+        free(rows);
+    }
+}
+
+/* ---- several processes --------------------------------------------------------------------------------- */
+
+/* A store on the same database, as another process would have it. */
+static void join(struct rig *rig, struct rig *ret_other)
+{
+    memset(ret_other, 0, sizeof *ret_other);
+    ret_other->backend = rig->backend;
+    ret_other->options = rig->options;
+    ret_other->options.context = ret_other;
+    rig_open(ret_other);
+}
+
+static bool set_up_shared(struct rig *rig)
+{
+    if (!postgres_start())
+        return false;
+    rig_set_up(rig, &rig_backends[1]);
+    rig_open(rig);
+    return true;
+}
+
+static void run_out(struct rig *rig)
+{
+    postgres_run(rig->schema, "UPDATE hosts SET lease_until = clock_timestamp() - interval '1 s'"
+                              " WHERE lease_until > '-infinity'");
+}
+
+struct claims {
+    atomic_int *owners; /* of each host */
+    atomic_int done;
+};
+
+static void take_claim(void *context, const struct wr_store_row *row)
+{
+    struct claims *claims = context;
+
+    assert_int_equal(row->host.key.bytes, 3);
+    int host = (row->host.key.data[1] - '0') * 10 + row->host.key.data[2] - '0';
+    atomic_fetch_add(&claims->owners[host], 1);
+}
+
+static void end_claim(void *context, int error, const char *why)
+{
+    if (error != 0)
+        print_error("%s\n", why);
+    assert_int_equal(error, 0);
+    atomic_fetch_add(&((struct claims *)context)->done, 1);
+}
+
+/* K6. */
+static void hosts_claimed_at_once_by_several_have_one_owner_each(void **state)
+{
+    (void)state;
+    enum {
+        STORES = 4
+    };
+    struct rig rigs[STORES];
+    static atomic_int owners[100];
+    struct claims claims[STORES];
+    int total = 0;
+
+    if (!set_up_shared(&rigs[0]))
+        skip();
+    int64_t job = rig_job(&rigs[0], "");
+    find_hosts(&rigs[0], job, HOSTS);
+    for (int i = 1; i < STORES; i++)
+        join(&rigs[0], &rigs[i]);
+    memset(claims, 0, sizeof claims);
+    for (int round = 0; round < 8; round++) {
+        for (int i = 0; i < STORES; i++) {
+            claims[i].owners = owners;
+            assert_int_equal(wr_store_read(rigs[i].store, &(struct wr_store_query){.what = WR_STORE_CLAIM,
+                                                                                   .job = job,
+                                                                                   .limit = 3,
+                                                                                   .row = take_claim,
+                                                                                   .done = end_claim,
+                                                                                   .context = &claims[i]}),
+                             0);
+        }
+    }
+    for (int i = 0; i < STORES; i++)
+        test_await_number(&claims[i].done, 8);
+    for (int i = 0; i < HOSTS; i++) {
+        assert_true(atomic_load(&owners[i]) <= 1);
+        total += atomic_load(&owners[i]);
+    }
+    total += (int)read_count(&rigs[0], (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job});
+    assert_int_equal(total, HOSTS); /* those that a claim passed over because another was about to have them */
+    for (int i = 1; i < STORES; i++)
+        rig_close(&rigs[i]);
+    rig_tear_down(&rigs[0]);
+}
+
+/* G6. */
+static void an_end_that_comes_after_the_lease_was_lost_is_refused(void **state)
+{
+    (void)state;
+    struct rig first, second;
+    size_t count;
+    bool is_refused[2] = {false, true};
+
+    if (!set_up_shared(&first))
+        skip();
+    join(&first, &second);
+    int64_t job = rig_job(&first, "");
+    find_hosts(&first, job, 1);
+    struct rig_row *old = claim(&first, job, 0, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(read_count(&second, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job}), 0);
+    run_out(&first); /* it was stopped for long */
+    struct rig_row *new = claim(&second, job, 0, &count);
+    assert_int_equal(count, 1);
+    assert_true(new[0].row.host.lease > old[0].row.host.lease);
+    struct wr_store_change retry = rig_retry(&first, job, "https://h00/", 1, 503);
+    retry.retry.lease = old[0].row.host.lease;
+    rig_post(&first, retry);
+    struct wr_store_change late = rig_ended(&first, job, "https://h00/", true, "late");
+    late.ended.lease = old[0].row.host.lease;
+    late.ended.ret_is_refused = &is_refused[0];
+    rig_post(&first, late);
+    assert_true(is_refused[0]);
+    assert_int_equal(rig_look_job(&second, job).queued, 1);
+    assert_int_equal(rig_look_job(&second, job).retries, 0);
+    struct wr_store_change good = rig_ended(&second, job, "https://h00/", false, "fetched");
+    good.ended.lease = new[0].row.host.lease;
+    good.ended.ret_is_refused = &is_refused[1];
+    rig_post(&second, good);
+    assert_false(is_refused[1]);
+    assert_int_equal(rig_look_job(&first, job).done, 1); /* counted by the other */
+    assert_int_equal(rig_look_job(&first, job).failed, 0);
+    rig_check(&first);
+    free(old);
+    free(new);
+    rig_close(&second);
+    rig_tear_down(&first);
+}
+
+static void a_beat_renews_what_is_held_and_tells_what_is_lost(void **state)
+{
+    (void)state;
+    struct rig first, second;
+    size_t count;
+
+    if (!set_up_shared(&first))
+        skip();
+    join(&first, &second);
+    int64_t job = rig_job(&first, "");
+    find_hosts(&first, job, 3);
+    free(claim(&first, job, 0, &count));
+    assert_int_equal(count, 3);
+    postgres_run(first.schema, "UPDATE hosts SET lease_until = clock_timestamp() - interval '1 s' WHERE host = 'h01'");
+    rig_post(&second,
+             (struct wr_store_change){.kind = WR_STORE_SETTING,
+                                      .setting = {.key = wr_span_of("h02"), .has_paused = true, .is_paused = true}});
+    struct rig_row *rows = rig_read(&first, (struct wr_store_query){.what = WR_STORE_BEAT}, &count);
+    assert_int_equal(count, 2);
+    for (size_t i = 0; i < count; i++) {
+        assert_false(rig_is(rows[i].row.host.key, "h01"));
+        assert_int_equal(rows[i].row.host.is_paused, rig_is(rows[i].row.host.key, "h02")); /* what others set */
+        assert_true(rows[i].row.host.leased_until > weir_clock_now(weir_clock_monotonic()));
+    }
+    free(rows);
+    free(claim(&second, job, 0, &count));
+    assert_int_equal(count, 1);
+    rig_close(&second);
+    rig_tear_down(&first);
+}
+
+/* H5: whatever the clocks of machines say, a lease is not trusted for longer than the database grants it. */
+static void a_lease_ends_for_its_owner_before_it_ends_for_others(void **state)
+{
+    (void)state;
+    struct rig rig;
+    size_t count;
+
+    if (!set_up_shared(&rig))
+        skip();
+    int64_t job = rig_job(&rig, "");
+    find_hosts(&rig, job, 1);
+    int64_t before = weir_clock_now(weir_clock_monotonic());
+    struct rig_row *rows = claim(&rig, job, 0, &count);
+    int64_t after = weir_clock_now(weir_clock_monotonic());
+    assert_int_equal(count, 1);
+    assert_in_range(rows[0].row.host.leased_until, before + 20 * WEIR_SECOND, after + 25 * WEIR_SECOND);
+    postgres_run(rig.schema, "DO $$ BEGIN ASSERT (SELECT lease_until > clock_timestamp() + interval '20 s'"
+                             " AND lease_until <= clock_timestamp() + interval '30 s' FROM hosts); END $$");
+    free(rows);
+    rig_tear_down(&rig);
+}
+
+static void what_is_released_or_left_behind_is_anybodys_at_once(void **state)
+{
+    (void)state;
+    struct rig first, second;
+
+    if (!set_up_shared(&first))
+        skip();
+    join(&first, &second);
+    int64_t job = rig_job(&first, "");
+    struct wr_store_query all = {.what = WR_STORE_CLAIM, .job = job};
+    find_hosts(&first, job, 3);
+    assert_int_equal(read_count(&first, all), 3);
+    (void)read_count(&second, (struct wr_store_query){.what = WR_STORE_RELEASE}); /* not its to give */
+    assert_int_equal(read_count(&second, all), 0);
+    (void)read_count(&first, (struct wr_store_query){.what = WR_STORE_RELEASE, .key = wr_span_of("h01")});
+    assert_int_equal(read_count(&second, all), 1);
+    rig_close(&first); /* as at SIGTERM */
+    assert_int_equal(read_count(&second, all), 2);
+    rig_close(&second);
+    rig_tear_down(&first);
+}
+
+WEIR_TESTS(test(a_claimed_host_comes_with_what_is_known_of_it),
+           test(hosts_claimed_at_once_by_several_have_one_owner_each),
+           test(an_end_that_comes_after_the_lease_was_lost_is_refused),
+           test(a_beat_renews_what_is_held_and_tells_what_is_lost),
+           test(a_lease_ends_for_its_owner_before_it_ends_for_others),
+           test(what_is_released_or_left_behind_is_anybodys_at_once))

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* test_postgres.c - what PostgreSQL adds to the troubles of a store: other processes, and a server that goes away. */
+#include "lib/worker.h"
+#include "shell/store/backend.h"
+#include "store/postgres.h"
+#include "store/rig.h"
+
+#include <pthread.h>
+
+static bool set_up(struct rig *rig)
+{
+    if (!postgres_start())
+        return false;
+    rig_set_up(rig, &rig_backends[1]);
+    return true;
+}
+
+static void *open_one(void *context)
+{
+    struct rig *rig = context;
+
+    return wr_store_open(&rig->options, &rig->store) == 0 ? rig : NULL;
+}
+
+static void several_that_begin_at_once_make_the_tables_once(void **state)
+{
+    (void)state;
+    enum {
+        STORES = 4
+    };
+    struct rig rigs[STORES];
+    pthread_t threads[STORES];
+
+    if (!set_up(&rigs[0]))
+        skip();
+    for (int i = 1; i < STORES; i++)
+        rigs[i] = rigs[0];
+    for (int i = 0; i < STORES; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, open_one, &rigs[i]), 0);
+    for (int i = 0; i < STORES; i++) {
+        void *opened = NULL;
+        assert_int_equal(pthread_join(threads[i], &opened), 0);
+        assert_non_null(opened);
+        assert_true(rig_fingerprint(&rigs[i], "https://h/") == rig_fingerprint(&rigs[0], "https://h/"));
+    }
+    for (int i = 1; i < STORES; i++)
+        rig_close(&rigs[i]);
+    rig_tear_down(&rigs[0]);
+}
+
+/* Two crawls that find the same pages: each counts once, and neither waits for ever (G7). */
+static void tasks_that_several_find_and_end_at_once_count_once(void **state)
+{
+    (void)state;
+    enum {
+        ROUNDS = 200
+    };
+    struct rig first, second;
+    char url[32];
+
+    if (!set_up(&first))
+        skip();
+    rig_open(&first);
+    second = first;
+    second.options.context = &second;
+    rig_open(&second);
+    int64_t job = rig_job(&first, "");
+    for (int i = 0; i < ROUNDS; i++) {
+        snprintf(url, sizeof url, "https://h%d/%d", i % 7, i);
+        struct wr_store_change found = rig_found(&first, job, url + 8, url, NULL);
+        struct wr_store_change ended = rig_ended(&first, job, url, false, "fetched");
+        struct rig *one = i % 2 == 0 ? &first : &second, *other = i % 2 == 0 ? &second : &first;
+        assert_int_equal(rig_post_later(one, found), 0);
+        assert_int_equal(rig_post_later(other, found), 0);
+        assert_int_equal(rig_post_later(one, ended), 0);
+        assert_int_equal(rig_post_later(other, ended), 0);
+    }
+    test_await_number(&first.done, 2 * ROUNDS);
+    test_await_number(&second.done, 2 * ROUNDS);
+    struct wr_store_job seen = rig_look_job(&first, job);
+    assert_int_equal(seen.done + seen.queued, ROUNDS);
+    assert_int_equal(seen.done, ROUNDS);
+    rig_check(&first);
+    rig_close(&second);
+    rig_tear_down(&first);
+}
+
+/* G2, G7: pg_terminate_backend while it works. */
+static void a_lost_connection_costs_a_pause_and_nothing_else(void **state)
+{
+    (void)state;
+    enum {
+        TASKS = 300
+    };
+    struct rig rig;
+    char url[32];
+
+    if (!set_up(&rig))
+        skip();
+    rig.options.retry_ns = 10 * WEIR_MILLISECOND;
+    rig_open(&rig);
+    int64_t job = rig_job(&rig, "");
+    for (int i = 0; i < TASKS; i++) {
+        snprintf(url, sizeof url, "https://h/%d", i);
+        assert_int_equal(rig_post_later(&rig, rig_found(&rig, job, "h", url, NULL)), 0);
+        assert_int_equal(rig_post_later(&rig, rig_ended(&rig, job, url, i % 2 == 0, "so")), 0);
+        if (i % 50 == 25)
+            postgres_run(rig.schema, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                                     " WHERE pid != pg_backend_pid() AND application_name = 'weir'");
+    }
+    test_await_number(&rig.done, 2 * TASKS);
+    assert_true(atomic_load(&rig.paused) > 0);
+    assert_int_equal(rig_look_job(&rig, job).done, TASKS / 2);
+    assert_int_equal(rig_look_job(&rig, job).failed, TASKS / 2);
+    rig_check(&rig);
+    rig_tear_down(&rig);
+}
+
+/* G1, V10. */
+static void a_server_that_is_not_there_is_named_without_the_password(void **state)
+{
+    (void)state;
+    struct wr_store *store = NULL;
+    const struct wr_store_options options = {.path = "postgres://me:se@cret:x@localhost:1/crawl?password=secret",
+                                             .backend = &wr_backend_pg};
+
+    assert_int_equal(wr_store_open(&options, &store), WEIR_E_SYSTEM);
+    assert_null(store);
+    assert_non_null(strstr(weir_error_detail(), "localhost:1/crawl"));
+    assert_null(strstr(weir_error_detail(), "cret"));
+}
+
+static void foreign_newer_and_missing_tables_are_refused(void **state)
+{
+    (void)state;
+    struct rig rig;
+
+    if (!set_up(&rig))
+        skip();
+    rig.options.may_create = false;
+    assert_int_equal(wr_store_open(&rig.options, &rig.store), WEIR_E_ABSENT);
+    rig.options.may_create = true;
+    postgres_run(rig.schema, "CREATE TABLE jobs (mine int)");
+    assert_int_equal(wr_store_open(&rig.options, &rig.store), WEIR_E_INVAL);
+    postgres_run(rig.schema, "DROP TABLE jobs");
+    rig_open(&rig);
+    rig_close(&rig);
+    postgres_run(rig.schema, "UPDATE weir SET version = 99");
+    assert_int_equal(wr_store_open(&rig.options, &rig.store), WEIR_E_INVAL);
+    assert_non_null(strstr(weir_error_detail(), "newer weir"));
+    rig_tear_down(&rig);
+}
+
+WEIR_TESTS(test(several_that_begin_at_once_make_the_tables_once),
+           test(tasks_that_several_find_and_end_at_once_count_once),
+           test(a_lost_connection_costs_a_pause_and_nothing_else),
+           test(a_server_that_is_not_there_is_named_without_the_password),
+           test(foreign_newer_and_missing_tables_are_refused))
