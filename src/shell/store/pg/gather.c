@@ -22,6 +22,10 @@
 #define TALLY(columns) "INSERT INTO tallies AS t (job, node, updated_at_ms, " columns ") SELECT job, $1, $2, "
 #define ADDS " ON CONFLICT (job, node) DO UPDATE SET updated_at_ms = excluded.updated_at_ms, "
 #define ADD(column) column " = t." column " + excluded." column
+#define FOUND_TALLY TALLY("queued") "count(*) FROM new GROUP BY job" ADDS ADD("queued")
+#define RETRY_TALLY            \
+    TALLY("retries, rejected") \
+    "count(*), count(*) FILTER (WHERE status = 429) FROM r GROUP BY job" ADDS ADD("retries") ", " ADD("rejected")
 
 static const char new_hosts[] =
     "INSERT INTO hosts (host) SELECT k FROM (SELECT DISTINCT unnest($1) AS k) AS n"
@@ -49,10 +53,9 @@ static const char new_tasks[] =
     "  ON CONFLICT DO NOTHING RETURNING job, host, fingerprint),"
     " l AS (INSERT INTO lanes AS l SELECT job, host, count(*) FROM new GROUP BY job, host ORDER BY job, host"
     "  ON CONFLICT (job, host) DO UPDATE SET accepted = l.accepted + excluded.accepted),"
-    " c AS (" TALLY("queued") "count(*) FROM new GROUP BY job" ADDS ADD(
-        "queued") ")"
-                  " SELECT min(f.place) FROM new JOIN f ON f.job = new.job AND f.fingerprint = new.fingerprint"
-                  " GROUP BY new.job, new.fingerprint";
+    " c AS (" FOUND_TALLY ")"
+    " SELECT min(f.place) FROM new JOIN f ON f.job = new.job AND f.fingerprint = new.fingerprint"
+    " GROUP BY new.job, new.fingerprint";
 
 static const char retried_tasks[] =
     "WITH u AS (SELECT * FROM unnest($3, $4, $5, $6, $7, $8) AS u (job, fingerprint, attempts, status,"
@@ -60,8 +63,7 @@ static const char retried_tasks[] =
     " r AS (UPDATE tasks AS t SET attempts = u.attempts, status = u.status::int, not_before_ms = u.not_before_ms FROM u"
     "  WHERE t.job = u.job AND t.fingerprint = u.fingerprint AND t.state = 0 AND t.attempts < u.attempts" FENCED
     "  RETURNING t.job, t.status),"
-    " c AS (" TALLY("retries, rejected") "count(*), count(*) FILTER (WHERE status = 429) FROM r GROUP BY job" ADDS ADD(
-        "retries") ", " ADD("rejected") ") SELECT count(*) FROM r";
+    " c AS (" RETRY_TALLY ") SELECT count(*) FROM r";
 
 #define ENDED_SUMS                                                                                      \
     "-count(*), count(*) FILTER (WHERE state = 1), count(*) FILTER (WHERE state = 2), sum(bytes)::int8" \
@@ -87,18 +89,13 @@ static const char ended_tasks[] =
 #define SAME(column) column " = excluded." column
 static const char known_hosts[] =
     "INSERT INTO hosts (host, adaptive_delay_seconds, adaptive_delay_floor_seconds, adaptive_delay_ms,"
-    " adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, block_ms, "
-    "breaker_open)"
+    " adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, block_ms, breaker_open)"
     " SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS u (host) ORDER BY host"
-    " ON CONFLICT (host) DO UPDATE SET " SAME("adaptive_delay_seconds") ", " SAME(
-        "adaptive_delay_floor_"
-        "seconds") ", " SAME("adapti"
-                             "ve_"
-                             "delay_"
-                             "ms") ", " SAME("adaptive_delay_floor_ms") ", " SAME("robots_delay_ms") ", " SAME("retry_"
-                                                                                                               "at_ms") ", " SAME("updated_at_ms") ", " SAME("rate") ", " SAME("cap") ", " SAME("traits") ","
-                                                                                                                                                                                                          " " SAME("block_ms") ", " SAME(
-                                                                                                                                                                                                              "breaker_open");
+    " ON CONFLICT (host) DO UPDATE SET (adaptive_delay_seconds, adaptive_delay_floor_seconds, adaptive_delay_ms,"
+    " adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, block_ms, breaker_open)"
+    " = (excluded.adaptive_delay_seconds, excluded.adaptive_delay_floor_seconds, excluded.adaptive_delay_ms,"
+    " excluded.adaptive_delay_floor_ms, excluded.robots_delay_ms, excluded.retry_at_ms, excluded.updated_at_ms,"
+    " excluded.rate, excluded.cap, excluded.traits, excluded.block_ms, excluded.breaker_open)";
 
 /* ---- a stretch ----------------------------------------------------------------------------------------- */
 
@@ -143,8 +140,8 @@ static int send(struct gathering *all, const char *sql, struct wr_pg_params *par
 }
 
 /* One statement of a kind, if there is anything for it; its arrays are empty again. */
-static int send_kind(struct gathering *all, const char *sql, struct wr_pg_params *params, size_t *count, int what,
-                     size_t first)
+static int send_kind(struct gathering *all, const char *sql, struct wr_pg_params *params, size_t *count,
+                     enum wr_pg_answer what, size_t first)
 {
     struct wr_pg_sent sent = {.first = first, .count = *count};
 
@@ -221,7 +218,7 @@ static int put_found(struct gathering *all, const struct wr_store_task *task)
 
     if (error != 0)
         return error;
-    if (!wr_pg_grow(pg->allocator, (void **)(void *)&pg->found, &pg->found_room, pg->found_count, sizeof *pg->found))
+    if (!wr_pg_grow(pg->allocator, (void **)(void *)&pg->found, &pg->found_room, pg->found_count, sizeof(void *)))
         return WEIR_E_NOMEM;
     pg->found[pg->found_count++] = task;
     all->founds++;
@@ -268,7 +265,7 @@ static int put_ended(struct gathering *all, const struct wr_store_ended *ended)
 
     if (error != 0)
         return error;
-    if (!wr_pg_grow(pg->allocator, (void **)(void *)&pg->ended, &pg->ended_room, pg->ended_count, sizeof *pg->ended))
+    if (!wr_pg_grow(pg->allocator, (void **)(void *)&pg->ended, &pg->ended_room, pg->ended_count, sizeof(void *)))
         return WEIR_E_NOMEM;
     pg->ended[pg->ended_count++] = ended;
     wr_pg_put_wholes(&all->ended, 2, numbers, 10);
@@ -351,13 +348,13 @@ static int put_robots(struct gathering *all, const struct wr_store_robots *robot
         return send_one(all,
                         "UPDATE robots SET max_age_ms = $1, fetched_at_ms = $2 WHERE md5(url) = md5($3) AND url = $3",
                         "NNT", numbers, texts, (struct wr_pg_sent){0});
-    return send_one(
-        all,
-        "INSERT INTO robots (max_age_ms, fetched_at_ms, kind, url, text, etag, modified)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (md5(url)) DO UPDATE SET " SAME("max_age_ms") ", " SAME(
-            "fetched_at_ms") ", " SAME("kind") ", " SAME("url") ", " SAME("text") ", " SAME("etag") ", " SAME("modifie"
-                                                                                                              "d"),
-        "NNNTBBB", numbers, texts, (struct wr_pg_sent){0});
+    return send_one(all,
+                    "INSERT INTO robots (max_age_ms, fetched_at_ms, kind, url, text, etag, modified)"
+                    " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (md5(url)) DO UPDATE SET"
+                    " (max_age_ms, fetched_at_ms, kind, url, text, etag, modified) = (excluded.max_age_ms,"
+                    " excluded.fetched_at_ms, excluded.kind, excluded.url, excluded.text, excluded.etag,"
+                    " excluded.modified)",
+                    "NNNTBBB", numbers, texts, (struct wr_pg_sent){0});
 }
 
 static int put_block(struct gathering *all, const struct wr_store_block *block)

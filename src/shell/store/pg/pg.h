@@ -57,7 +57,7 @@ struct wr_pg_item {
 
 /* What an answer will be about. */
 struct wr_pg_sent {
-    enum {
+    enum wr_pg_answer {
         WR_PG_NOTHING,
         WR_PG_COUNT, /* how many of `count` changed something */
         WR_PG_FOUND, /* which tasks were new: those from `first` on in `found` */

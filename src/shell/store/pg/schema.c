@@ -237,8 +237,8 @@ static void give_back(struct wr_pg *pg)
     wr_pg_drop(pg);
     wr_give(pg->allocator, pg->items, pg->item_room * sizeof *pg->items, _Alignof(max_align_t));
     wr_give(pg->allocator, pg->sent, pg->sent_room * sizeof *pg->sent, _Alignof(max_align_t));
-    wr_give(pg->allocator, pg->found, pg->found_room * sizeof *pg->found, _Alignof(max_align_t));
-    wr_give(pg->allocator, pg->ended, pg->ended_room * sizeof *pg->ended, _Alignof(max_align_t));
+    wr_give(pg->allocator, pg->found, pg->found_room * sizeof(void *), _Alignof(max_align_t));
+    wr_give(pg->allocator, pg->ended, pg->ended_room * sizeof(void *), _Alignof(max_align_t));
     wr_give(pg->allocator, pg, sizeof *pg, _Alignof(struct wr_pg));
 }
 
