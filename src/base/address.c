@@ -194,6 +194,17 @@ bool wr_address_parse_peer(struct wr_span text, struct wr_address *ret_address)
     return wr_address_parse(text, ret_address) || parse_zoned(text, ret_address);
 }
 
+struct wr_span wr_host_without_port(struct wr_span host)
+{
+    size_t digits = 0;
+
+    while (digits < host.bytes && wr_ascii_is_digit(host.data[host.bytes - 1 - digits]))
+        digits++;
+    if (digits < host.bytes && host.data[host.bytes - 1 - digits] == ':')
+        host.bytes -= digits + 1;
+    return host;
+}
+
 static void append_v4(struct wr_buf *buf, const uint8_t octets[4])
 {
     for (int i = 0; i < 4; i++) {

@@ -25,6 +25,9 @@ bool wr_address_parse_v6(struct wr_span text, struct wr_address *ret_address);
 /* As proxies and servers write it: also "192.0.2.1:80", "[2001:db8::1]", "[fe80::1%eth0]:443". */
 bool wr_address_parse_peer(struct wr_span text, struct wr_address *ret_address);
 
+/* A host as it is sent, without ":port", which may follow "[…]". */
+struct wr_span wr_host_without_port(struct wr_span host);
+
 bool wr_address_is_v4(const struct wr_address *address);
 
 /* Whether the first `bits` (0 … 128) are those of `prefix`. For IPv4 add 96 to what is written after the slash. */

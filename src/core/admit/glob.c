@@ -2,6 +2,7 @@
 /* glob.c - patterns with stars. */
 #include "core/admit/glob.h"
 
+#include "base/address.h"
 #include "base/ascii.h"
 #include "base/error.h"
 #include "core/admit/route.h"
@@ -82,6 +83,9 @@ int wr_glob_parse_host(const char *host, struct wr_glob *ret_pattern)
 {
     struct wr_span text = wr_span_of(host);
 
+    if (wr_host_without_port(text).bytes < text.bytes || (text.bytes > 0 && text.data[text.bytes - 1] == '.'))
+        return refuse("host", text, "no host looks like this once it is read",
+                      "leave out the port and a dot at the end, and write IPv6 as [::1]");
     for (size_t i = 0; i < text.bytes; i++) {
         char c = text.data[i];
         bool is_capital = wr_ascii_lower(c) != c;

@@ -2,6 +2,7 @@
 /* key.c - what of a request says who is asking. */
 #include "core/admit/key.h"
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "core/admit/digest.h"
 #include "core/admit/network.h"
@@ -91,14 +92,24 @@ static weir_fault find_value(const weir_key *key, const weir_request *request, s
     return fault;
 }
 
-static void append_digest(struct wr_buf *buf, const char *secret, struct wr_span value)
+void wr_digest_append(struct wr_buf *buf, const char *secret, struct wr_span token)
 {
     uint8_t digest[WR_SHA256_BYTES];
 
-    wr_sha256(wr_span_of(secret), value, digest);
+    wr_sha256(wr_span_of(secret), token, digest);
     wr_buf_append_char(buf, '#');
     for (int i = 0; i < DIGEST_SHOWN_BYTES; i++)
         wr_buf_append_hex(buf, digest[i], 2, WR_HEX_SMALL);
+}
+
+bool wr_digest_is(struct wr_span text)
+{
+    if (text.bytes != 1 + 2 * DIGEST_SHOWN_BYTES || text.data[0] != '#')
+        return false;
+    for (size_t i = 1; i < text.bytes; i++)
+        if (wr_ascii_hex_value(text.data[i]) < 0 || wr_ascii_lower(text.data[i]) != text.data[i])
+            return false;
+    return true;
 }
 
 /* Writes the value of a key that is not composite. */
@@ -117,7 +128,7 @@ static weir_fault append_simple(struct wr_buf *buf, const weir_key *key, const w
     if (!wr_span_clean(value))
         return WEIR_FAULT_BYTES;
     if (key->secret != NULL)
-        append_digest(buf, key->secret, value);
+        wr_digest_append(buf, key->secret, value);
     else
         wr_buf_append_span(buf, value);
     return WEIR_FAULT_NONE;

@@ -16,4 +16,8 @@ int wr_key_check(const weir_key *key);
  * fault its content is undefined. */
 weir_fault wr_key_extract(const weir_key *key, const weir_request *request, struct wr_buf *buf);
 
+/* What is kept of a token: "#…"; and whether a text is that. */
+void wr_digest_append(struct wr_buf *buf, const char *secret, struct wr_span token);
+bool wr_digest_is(struct wr_span text);
+
 #endif

@@ -2,6 +2,7 @@
 /* match.c - which requests a rule is for. */
 #include "core/admit/match.h"
 
+#include "base/address.h"
 #include "base/ascii.h"
 #include "core/admit/route.h"
 
@@ -24,23 +25,11 @@ static weir_fault read_path(const weir_request *request, struct wr_asked *asked)
     return fault == WEIR_FAULT_MISSING ? WEIR_FAULT_NONE : fault;
 }
 
-/* Without ":port", which may follow "[…]". */
-static struct wr_span without_port(struct wr_span host)
-{
-    size_t digits = 0;
-
-    while (digits < host.bytes && wr_ascii_is_digit(host.data[host.bytes - 1 - digits]))
-        digits++;
-    if (digits < host.bytes && host.data[host.bytes - 1 - digits] == ':')
-        host.bytes -= digits + 1;
-    return host;
-}
-
 static weir_fault read_host(const weir_request *request, struct wr_asked *asked)
 {
     struct wr_span host = wr_span_trim((struct wr_span){request->host, request->host_bytes});
 
-    host = without_port(host);
+    host = wr_host_without_port(host);
     if (host.bytes > 0 && host.data[host.bytes - 1] == '.')
         host.bytes--; /* the root, which resolvers drop */
     if (host.bytes > WR_HOST_MAX)

@@ -14,23 +14,12 @@ static bool is_same(struct wr_span a, struct wr_span b)
     return a.bytes == b.bytes && wr_ascii_same(a.data, b.data, a.bytes);
 }
 
-static struct wr_span without_port(struct wr_span host)
-{
-    for (size_t i = host.bytes; i > 0; i--) {
-        if (host.data[i - 1] == ':')
-            return (struct wr_span){host.data, i - 1};
-        if (!wr_ascii_is_digit(host.data[i - 1]))
-            break;
-    }
-    return host;
-}
-
 static bool is_host_ours(struct wr_span host, const char *const *names)
 {
     struct wr_address address;
     if (wr_address_parse_peer(host, &address))
         return true;
-    struct wr_span name = without_port(host);
+    struct wr_span name = wr_host_without_port(host);
     if (is_same(name, wr_span_of("localhost")))
         return true;
     for (size_t i = 0; names != NULL && names[i] != NULL; i++)

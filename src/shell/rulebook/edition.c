@@ -142,8 +142,7 @@ static int make_rule(struct wr_rulebook *book, const struct wr_rulebook_settings
 {
     struct wr_edition_rule *rule = &edition->rules[index];
 
-    rule->written = &edition->written[index];
-    int error = wr_read_rule(edition, rule);
+    int error = wr_read_rule(edition, &edition->written[index], rule);
     if (error < 0)
         return error == WEIR_E_INVAL ? wr_invalid_in(rule->written->name) : error;
     error = find_shelf(book, rule->written->name, &rule->shelf);

@@ -2,7 +2,10 @@
 /* reading.c - from what is written to what is compared. */
 #include "shell/rulebook/reading.h"
 
+#include "base/ascii.h"
 #include "base/error.h"
+#include "core/admit/key.h"
+#include "core/admit/network.h"
 #include "core/admit/route.h"
 #include "core/admit/wording.h"
 
@@ -79,13 +82,24 @@ static int read_headers(const struct wr_book_match *written, struct wr_edition_r
     return 0;
 }
 
+/* They are told apart by case (RFC 9110 9.1): one in small letters would never come. */
+static int read_methods(const struct wr_book_match *written, struct wr_edition_rule *rule)
+{
+    for (uint32_t i = 0; i < written->method_count; i++) {
+        struct wr_span method = wr_span_of(written->methods[i]);
+        for (size_t at = 0; at < method.bytes; at++)
+            if (wr_ascii_lower(method.data[at]) == method.data[at] && method.data[at] != '-')
+                return wr_invalid_text("method", method.data, method.bytes, "not in capitals", at, "write it as GET");
+        rule->methods[i] = method;
+    }
+    return 0;
+}
+
 static int read_match(struct wr_edition *edition, struct wr_edition_rule *rule)
 {
     const struct wr_book_match *written = &rule->written->match;
-    int error = 0;
+    int error = read_methods(written, rule);
 
-    for (uint32_t i = 0; i < written->method_count; i++)
-        rule->methods[i] = wr_span_of(written->methods[i]);
     for (uint32_t i = 0; i < written->path_count && error == 0; i++)
         error = wr_glob_parse_path(written->paths[i], &rule->paths[i]);
     for (uint32_t i = 0; i < written->host_count && error == 0; i++)
@@ -182,21 +196,65 @@ static int read_key(struct wr_edition *edition, struct wr_edition_rule *rule)
 
 /* ---- limits and lists ---------------------------------------------------------------------------------- */
 
-static int read_limits(const wr_book_word *texts, uint32_t count, weir_stack *ret_stack)
+static int read_limits(const wr_book_word *texts, uint32_t count, uint32_t cost, weir_stack *ret_stack)
 {
     weir_limit limits[WR_BOOK_LIMITS_MAX];
 
     for (uint32_t i = 0; i < count; i++) {
         if (wr_limit_parse(texts[i], &limits[i]) < 0)
             return WEIR_E_INVAL;
+        if (limits[i].permits < cost)
+            return wr_invalid_text("limit", texts[i], strlen(texts[i]), "a request costs more than it ever grants",
+                                   WR_NOWHERE, "write a smaller cost, or a burst= of it");
     }
     return weir_stack_init(ret_stack, limits, count);
 }
 
-static void add_words(struct wr_edition_rule *rule, const wr_book_word *keys, uint32_t count, uint32_t plan)
+/* An address, as the network of it that is one caller. */
+static int keep_address(const weir_key *key, wr_book_word word)
 {
-    for (uint32_t i = 0; i < count; i++)
+    struct wr_address address;
+    struct wr_buf buf;
+    weir_network network;
+
+    if (key->fallback != NULL && strcmp(word, key->fallback) == 0)
+        return 0;
+    if (weir_network_parse(word, &network) < 0)
+        return WEIR_E_INVAL;
+    memcpy(address.bytes, network.address, sizeof address.bytes);
+    if (network.prefix < (wr_address_is_v4(&address) ? 96 + key->v4_prefix : key->v6_prefix))
+        return wr_invalid_text("key", word, strlen(word), "more than one caller", WR_NOWHERE,
+                               "write an address; networks belong into allow or deny of admission");
+    wr_buf_init_fixed(&buf, word, sizeof(wr_book_word));
+    wr_network_append(&buf, &address, key->v4_prefix, key->v6_prefix);
+    return 0;
+}
+
+/* A key that is listed, as it is kept: else it would never be found. Those of several parts are written so already. */
+static int keep_word(const weir_key *key, wr_book_word word)
+{
+    wr_book_word digest;
+    struct wr_buf buf;
+
+    if (key->kind == WEIR_KEY_IP)
+        return keep_address(key, word);
+    if (key->kind != WEIR_KEY_USER || key->secret == NULL || wr_digest_is(wr_span_of(word)))
+        return 0;
+    wr_buf_init_fixed(&buf, digest, sizeof digest);
+    wr_digest_append(&buf, key->secret, wr_span_of(word));
+    memcpy(word, digest, sizeof digest);
+    return 0;
+}
+
+static int add_words(struct wr_edition_rule *rule, wr_book_word *keys, uint32_t count, uint32_t plan)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; i < count && error == 0; i++) {
+        error = keep_word(&rule->key, keys[i]);
         rule->words[rule->word_count++] = (struct wr_word){wr_span_of(keys[i]), plan};
+    }
+    return error;
 }
 
 static int check_plan_names(const struct wr_book_rule *written)
@@ -211,16 +269,19 @@ static int check_plan_names(const struct wr_book_rule *written)
     return 0;
 }
 
-static int read_lists(struct wr_edition_rule *rule)
+static int read_lists(struct wr_book_rule *written, struct wr_edition_rule *rule)
 {
-    const struct wr_book_rule *written = rule->written;
     int error = check_plan_names(written);
 
-    add_words(rule, written->allow_keys, written->allow_count, WR_PLAN_ALLOW);
-    add_words(rule, written->deny_keys, written->deny_count, WR_PLAN_DENY);
+    if (error == 0)
+        error = add_words(rule, written->allow_keys, written->allow_count, WR_PLAN_ALLOW);
+    if (error == 0)
+        error = add_words(rule, written->deny_keys, written->deny_count, WR_PLAN_DENY);
     for (uint32_t i = 0; i < written->plan_count && error == 0; i++) {
-        error = read_limits(written->plans[i].limits, written->plans[i].limit_count, &rule->stacks[1 + i]);
-        add_words(rule, written->plans[i].keys, written->plans[i].key_count, WR_PLAN_FIRST + i);
+        struct wr_book_plan *plan = &written->plans[i];
+        error = read_limits(plan->limits, plan->limit_count, written->cost, &rule->stacks[1 + i]);
+        if (error == 0)
+            error = add_words(rule, plan->keys, plan->key_count, WR_PLAN_FIRST + i);
     }
     if (error < 0)
         return error;
@@ -231,13 +292,14 @@ static int read_lists(struct wr_edition_rule *rule)
     return 0;
 }
 
-int wr_read_rule(struct wr_edition *edition, struct wr_edition_rule *rule)
+int wr_read_rule(struct wr_edition *edition, struct wr_book_rule *written, struct wr_edition_rule *rule)
 {
+    rule->written = written;
     int error = read_match(edition, rule);
 
     if (error == 0)
         error = read_key(edition, rule);
     if (error == 0)
-        error = read_limits(rule->written->limits, rule->written->limit_count, &rule->stacks[0]);
-    return error == 0 ? read_lists(rule) : error;
+        error = read_limits(written->limits, written->limit_count, written->cost, &rule->stacks[0]);
+    return error == 0 ? read_lists(written, rule) : error;
 }

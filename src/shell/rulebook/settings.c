@@ -2,6 +2,8 @@
 /* settings.c - the rules as they are written in weir.yaml: which keys there are, and what they mean. */
 #include "shell/rulebook/settings.h"
 
+#include "core/admit/request.h"
+
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -94,6 +96,11 @@ static const char *rule_wrong(const void *settings)
         return "cost_header and cost_max belong together; write both";
     if (rule->plan_header[0] != '\0' && rule->plan_count == 0)
         return "plan_header without plans; write the plans";
+    if (rule->plan_header[0] != '\0' && !wr_header_name_ok(rule->plan_header))
+        return "plan_header is not the name of a header in lower case; write it as x-plan";
+    for (uint32_t i = 0; i < rule->plan_count && rule->plan_header[0] == '\0'; i++)
+        if (rule->plans[i].key_count == 0)
+            return "a plan that nobody is on; write its keys, or a plan_header";
     return NULL;
 }
 

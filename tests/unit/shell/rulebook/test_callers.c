@@ -146,6 +146,42 @@ static void of_a_token_only_a_digest_is_kept(void **state)
     rig_close(&rig);
 }
 
+static void keys_are_listed_as_people_write_them(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig,
+             "admission: {secret: salt, ipv4_prefix: 24}\n"
+             "rules:\n"
+             "  - {name: t, match: {path: /t}, key: 'token:authorization', limit: 1/h, deny_keys: [Bearer stolen]}\n"
+             "  - {name: ip, limit: 1/h, allow_keys: ['2001:DB8:0::1', 198.51.100.7, '::ffff:192.0.2.1', unknown]}\n");
+    struct call token = {.target = "/t", .headers = {"Authorization", "Bearer stolen"}}, address = {.target = "/"};
+    assert_int_equal(rig_count(&rig, &token, 2), 0);
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_DENY_LIST);
+    char digest[40] = "", yaml[256];
+    memcpy(digest, rig.verdict.admission.keys, rig.verdict.admission.rulings[0].key_bytes);
+    token.headers[1] = "Bearer other";
+    assert_int_equal(rig_count(&rig, &token, 2), 1);
+    static const char *const allowed[] = {"2001:db8::1",  "2001:db8::ffff", "198.51.100.7",
+                                          "198.51.100.8", "192.0.2.99",     ""};
+    for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++) {
+        address.peer = allowed[i];
+        if (rig_count(&rig, &address, 3) != 3)
+            fail_msg("%s", allowed[i]);
+    }
+    address.peer = "2001:db8:0:1::1"; /* another network */
+    assert_int_equal(rig_count(&rig, &address, 3), 1);
+    /* a digest, as it is shown */
+    snprintf(yaml, sizeof yaml,
+             "admission: {secret: salt}\n"
+             "rules:\n  - {name: t, key: 'token:authorization', limit: 1/h, allow_keys: ['%s']}\n",
+             digest);
+    assert_int_equal(rig_reload(&rig, yaml), 0);
+    token.headers[1] = "Bearer stolen";
+    assert_int_equal(rig_count(&rig, &token, 2), 2);
+    rig_close(&rig);
+}
+
 /* ---- costs --------------------------------------------------------------------------------------------- */
 
 static void a_cost_from_a_header_stays_within_its_bounds(void **state)
@@ -269,6 +305,7 @@ WEIR_TESTS(test(forged_forwarding_headers_are_ignored_unless_the_peer_is_trusted
            test(an_ipv6_network_and_both_spellings_of_ipv4_are_one_caller),
            test(a_key_that_cannot_be_used_is_refused_or_shared_as_the_rule_says),
            test(no_spelling_of_a_path_escapes_its_rule), test(parts_of_a_key_cannot_be_made_to_collide),
-           test(of_a_token_only_a_digest_is_kept), test(a_cost_from_a_header_stays_within_its_bounds),
-           test(a_list_or_a_header_puts_callers_on_a_plan), test(listed_keys_are_let_in_or_kept_out_and_charge_nobody),
+           test(of_a_token_only_a_digest_is_kept), test(keys_are_listed_as_people_write_them),
+           test(a_cost_from_a_header_stays_within_its_bounds), test(a_list_or_a_header_puts_callers_on_a_plan),
+           test(listed_keys_are_let_in_or_kept_out_and_charge_nobody),
            test(listed_networks_are_let_in_or_kept_out_before_any_rule))

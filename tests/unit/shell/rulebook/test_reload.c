@@ -75,12 +75,28 @@ static void a_bad_file_leaves_the_old_rules_in_force(void **state)
         {"rules:\n  - {name: a, limit: 1/s, cost: -1}\n", "weir.yaml:2:33: cost is \"-1\"; it must be a whole number"},
         {"rules:\n  - {name: a, limit: 1/s, cost: 0}\n", "weir.yaml:2:33: cost is \"0\""},
         {"rules:\n  - {name: a, limit: 1/s, cost_header: x-c}\n", "weir.yaml:2:5: cost_header and cost_max belong"},
-        {"rules:\n  - {name: a, limit: 1/s, allow_keys: [x], deny_keys: [x]}\n", "a: key \"x\": it is in two lists"},
+        {"rules:\n  - {name: a, limit: 1/s, allow_keys: [x], deny_keys: [x], key: 'header:x-a'}\n",
+         "a: key \"x\": it is in two lists"},
         {"admission: {deny: [300.1.1.1]}\nrules:\n  - {name: a, limit: 1/s}\n", "deny: network \"300.1.1.1\""},
         {"admission: {match: some}\nrules:\n  - {name: a, limit: 1/s}\n", "weir.yaml:1:20: match is \"some\""},
         {"rules:\n\t- {}\n", "weir.yaml:2:1: a tab; write blanks"},
         {"rules:\n  - {name: a, limit: 1/s, key: 'header:cookie'}\n",
          "a: key \"header:cookie\": its values are secrets"},
+        /* what would never fit, or never grant */
+        {"rules:\n  - {name: a, limit: 1/s, match: {method: get}}\n", "a: method \"get\": not in capitals"},
+        {"rules:\n  - {name: a, limit: 1/s, match: {host: 'example.org:80'}}\n", "a: host \"example.org:80\": no host"},
+        {"rules:\n  - {name: a, limit: 1/s, match: {host: example.org.}}\n", "a: host \"example.org.\": no host"},
+        {"rules:\n  - {name: a, limit: 3/s, cost: 4}\n", "a: limit \"3/s\": a request costs more than it ever grants"},
+        {"rules:\n  - {name: a, limit: 9/s, cost: 4, plans: [{name: p, limit: 3/s, keys: [1.1.1.1]}]}\n",
+         "a: limit \"3/s\": a request costs more"},
+        {"rules:\n  - {name: a, limit: 1/s, plan_header: X-Plan, plans: [{name: p, limit: 2/s}]}\n",
+         "weir.yaml:2:5: plan_header is not the name of a header in lower case"},
+        {"rules:\n  - {name: a, limit: 1/s, plans: [{name: p, limit: 2/s}]}\n",
+         "weir.yaml:2:5: a plan that nobody is on"},
+        {"rules:\n  - {name: a, limit: 1/s, deny_keys: [10.0.0.0/8]}\n", "a: key \"10.0.0.0/8\": more than one caller"},
+        {"rules:\n  - {name: a, limit: 1/s, deny_keys: [mallory]}\n", "a: network \"mallory\": not an IP address"},
+        {"rules:\n  - {name: a, limit: 1/s, allow_keys: ['2001:db8::1'], deny_keys: ['2001:db8::2']}\n",
+         "a: key \"2001:db8::/64\": it is in two lists"},
     };
     struct rig rig;
     struct wr_rulebook_view view;
@@ -102,12 +118,12 @@ static void a_reload_without_memory_changes_nothing(void **state)
 {
     (void)state;
     static const char other[] = "rules:\n"
-                                "  - {name: a, limit: 100/h, plans: [{name: p, limit: 200/h}]}\n"
+                                "  - {name: a, limit: 100/h, plans: [{name: p, limit: 200/h, keys: [1.1.1.1]}]}\n"
                                 "  - {name: b, limit: 100/h}\n"
                                 "  - {name: c, limit: 1/h}\n";
     struct rig rig;
     rig_open(&rig, "rules:\n"
-                   "  - {name: a, match: {path: /a}, limit: 3/h, plans: [{name: p, limit: 5/h}]}\n"
+                   "  - {name: a, match: {path: /a}, limit: 3/h, plans: [{name: p, limit: 5/h, keys: [1.1.1.1]}]}\n"
                    "  - {name: b, limit: 4/h}\n");
     struct call a = {.target = "/a", .peer = "203.0.113.7"}, b = {.target = "/b", .peer = "203.0.113.7"};
     assert_true(rig_try(&rig, &a));
@@ -190,7 +206,7 @@ static void reloads_under_load_never_grant_more_than_allowed(void **state)
         "rules:\n  - {name: other, match: {path: /x}, limit: 1/s}\n  - {name: kept, key: ip, limit: 5000/h "
         "fixed_window}\n",
         "rules:\n  - {name: kept, match: {path: '/a/**'}, key: ip, limit: 5000/h fixed_window}\n"
-        "  - {name: gone, limit: 1/s, plans: [{name: p, limit: 2/s}]}\n",
+        "  - {name: gone, limit: 1/s, plans: [{name: p, limit: 2/s, keys: [1.1.1.1]}]}\n",
         "admission: {match: all}\nrules:\n  - {name: kept, key: ip, limit: 5000/h fixed_window}\n",
     };
     struct wr_rulebook_settings *settings[3];

@@ -60,9 +60,10 @@ static void more_rules_than_a_verdict_holds_are_a_failure_as_configured(void **s
 static void a_book_is_made_whole_or_not_at_all(void **state)
 {
     (void)state;
-    struct wr_rulebook_settings *settings = settings_of("rules:\n"
-                                                        "  - {name: a, limit: 1/s, plans: [{name: p, limit: 2/s}]}\n"
-                                                        "  - {name: b, limit: 1/s}\n");
+    struct wr_rulebook_settings *settings =
+        settings_of("rules:\n"
+                    "  - {name: a, limit: 1/s, plans: [{name: p, limit: 2/s, keys: [1.1.1.1]}]}\n"
+                    "  - {name: b, limit: 1/s}\n");
     test_allocator memory;
     struct wr_rulebook_options options = {.allocator = &memory.allocator};
     struct wr_rulebook *book;
