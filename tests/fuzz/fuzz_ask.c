@@ -58,8 +58,8 @@ static void check_ask(const json_t *object, const struct wr_ask *ask)
     check_number(object, "used", ask->used);
     check_number(object, "timeout_ms", ask->timeout_ns / WEIR_MILLISECOND);
     check_number(object, "lease_ms", ask->lease_ns / WEIR_MILLISECOND);
-    fuzz_check(ask->has_used == (json_object_get(object, "used") != NULL));
-    fuzz_check(ask->has_timeout == (json_object_get(object, "timeout_ms") != NULL));
+    fuzz_check(((ask->members & WR_ASK_USED) != 0) == (json_object_get(object, "used") != NULL));
+    fuzz_check(((ask->members & WR_ASK_TIMEOUT) != 0) == (json_object_get(object, "timeout_ms") != NULL));
     check_headers(object, ask);
 }
 

@@ -180,7 +180,8 @@ def permits_in_flight_come_back_by_release():
         assert daemon.call('release', {'hold': first['hold']}) == (200, {'ok': True})
         assert daemon.call('release', {'hold': first['hold']})[0] == 404  # once
         assert daemon.call('try', _user('u'))[1]['allowed']
-        for text in ('{}', '{"hold": "x"}', '{"hold": 1}', '{"hold": "0"}', '{"hold": "1", "used": 1}'):
+        for text in ('{}', '{"hold": "x"}', '{"hold": 1}', '{"hold": "0"}', '{"hold": "1", "used": 1}',
+                     '{"hold": "1", "key": "k"}', '{"hold": "1"}\0', '[{"hold": "1"}]', '{"hold": "1"}{}'):
             assert daemon.call('release', text)[0] == 400, text
 
 
@@ -278,7 +279,8 @@ def admin_calls_need_the_token_and_our_own_host():  # J10
         assert daemon.admin('reload', Host='evil.example') == 403
         assert daemon.check(X_Forwarded_For='192.0.2.1')[0] == 403  # nothing has happened
         assert daemon.ask('GET', '/v1/admin/reset', fields={'Authorization': f'Bearer {TOKEN}'})[0] == 405
-        assert daemon.admin('reset', '{"rule": "five"}') == 400
+        for text in ('', '{"rule": "five"}', f'[{key}]', key + 'x', key + '\0', key + key, key[:-1] + ', "cost": 1}'):
+            assert daemon.admin('reset', text) == 400, text
         assert daemon.admin('reset', '{"rule": "five", "key": "nobody"}') == 404
         assert daemon.admin('reset', key, Host='weir.example') == 200
         assert daemon.check(X_Forwarded_For='192.0.2.1')[0] == 204

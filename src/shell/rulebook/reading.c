@@ -233,7 +233,7 @@ static int keep_address(const weir_key *key, wr_book_word word)
 /* A key that is listed, as it is kept: else it would never be found. Those of several parts are written so already. */
 static int keep_word(const weir_key *key, wr_book_word word)
 {
-    wr_book_word digest;
+    wr_book_word digest = "";
     struct wr_buf buf;
 
     if (key->kind == WEIR_KEY_IP)
@@ -278,10 +278,10 @@ static int read_lists(struct wr_book_rule *written, struct wr_edition_rule *rule
     if (error == 0)
         error = add_words(rule, written->deny_keys, written->deny_count, WR_PLAN_DENY);
     for (uint32_t i = 0; i < written->plan_count && error == 0; i++) {
-        struct wr_book_plan *plan = &written->plans[i];
+        const struct wr_book_plan *plan = &written->plans[i];
         error = read_limits(plan->limits, plan->limit_count, written->cost, &rule->stacks[1 + i]);
         if (error == 0)
-            error = add_words(rule, plan->keys, plan->key_count, WR_PLAN_FIRST + i);
+            error = add_words(rule, written->plans[i].keys, plan->key_count, WR_PLAN_FIRST + i);
     }
     if (error < 0)
         return error;
@@ -300,6 +300,6 @@ int wr_read_rule(struct wr_edition *edition, struct wr_book_rule *written, struc
     if (error == 0)
         error = read_key(edition, rule);
     if (error == 0)
-        error = read_limits(written->limits, written->limit_count, written->cost, &rule->stacks[0]);
+        error = read_limits(rule->written->limits, written->limit_count, written->cost, &rule->stacks[0]);
     return error == 0 ? read_lists(written, rule) : error;
 }

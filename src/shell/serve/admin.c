@@ -19,16 +19,14 @@ static bool may(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 
 static void reset(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
-    struct wr_ask *ask = &desk->ask;
-    char name[WEIR_RULE_NAME_MAX + 1] = "";
-    wr_ask_begin(&desk->reader, exchange->body);
-    if (!wr_ask_next(&desk->reader, ask) || ask->rule.data == NULL || ask->key.data == NULL ||
-        ask->rule.bytes > WEIR_RULE_NAME_MAX) {
-        wr_http_refuse(exchange, 400, desk->reader.wrong != NULL ? desk->reader.wrong : "give rule and key");
+    const struct wr_ask *ask = &desk->ask;
+    char name[WEIR_RULE_NAME_MAX + 1];
+    if (!wr_serve_read_one(desk, exchange))
         return;
-    }
-    memcpy(name, ask->rule.data, ask->rule.bytes);
-    if (wr_rulebook_reset(desk->serve->book, name, ask->key.data, ask->key.bytes) != 0)
+    if (ask->members != (WR_ASK_RULE | WR_ASK_KEY))
+        wr_http_refuse(exchange, 400, "give rule and key, and nothing else");
+    else if (!wr_serve_name_of(ask->rule, name) ||
+             wr_rulebook_reset(desk->serve->book, name, ask->key.data, ask->key.bytes) != 0)
         wr_http_refuse(exchange, 404, "there is no such rule, or no such key in it");
     else
         wr_http_reply(exchange, 200, WR_HTTP_JSON, wr_span_of("{\"ok\":true}\n"));

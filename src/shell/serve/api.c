@@ -73,8 +73,7 @@ static void make_request(struct wr_ask *ask, weir_request *ret_request)
     };
 }
 
-/* A rule's name as C has it. */
-static bool name_of(struct wr_span rule, char ret_name[WEIR_RULE_NAME_MAX + 1])
+bool wr_serve_name_of(struct wr_span rule, char ret_name[WEIR_RULE_NAME_MAX + 1])
 {
     if (rule.bytes == 0 || rule.bytes > WEIR_RULE_NAME_MAX || memchr(rule.data, '\0', rule.bytes) != NULL)
         return false;
@@ -88,19 +87,17 @@ static const char *decide(struct wr_serve_desk *desk)
 {
     struct wr_ask *ask = &desk->ask;
     char name[WEIR_RULE_NAME_MAX + 1];
-    if (ask->hold.data != NULL || ask->has_used || ask->has_timeout || ask->lease_ns != 0)
-        return "hold, used, timeout_ms and lease_ms are not for this call";
-    if (ask->rule.data == NULL && ask->key.data == NULL) {
+    if ((ask->members & ~(unsigned)WR_ASK_REQUEST) == 0) {
         weir_request request;
         make_request(ask, &request);
         wr_rulebook_try(desk->serve->book, &request, &desk->verdict);
         return NULL;
     }
-    if (ask->rule.data == NULL || ask->key.data == NULL || ask->target.data != NULL || ask->client.data != NULL)
-        return "give rule and key, or a request (method, target, host, client, headers)";
-    int error = name_of(ask->rule, name) ? wr_rulebook_try_key(desk->serve->book, name, ask->key.data, ask->key.bytes,
-                                                               ask->cost, &desk->verdict)
-                                         : WEIR_E_ABSENT;
+    if ((ask->members | WR_ASK_COST) != (WR_ASK_RULE | WR_ASK_KEY | WR_ASK_COST))
+        return "give rule and key, or a request (method, target, host, client, headers); and cost";
+    int error = wr_serve_name_of(ask->rule, name) ? wr_rulebook_try_key(desk->serve->book, name, ask->key.data,
+                                                                        ask->key.bytes, ask->cost, &desk->verdict)
+                                                  : WEIR_E_ABSENT;
     if (error == WEIR_E_ABSENT)
         return "there is no such rule";
     return error != 0 ? "key must have 1 ... 512 bytes" : NULL;
@@ -155,21 +152,17 @@ static void answer_try(struct wr_serve_desk *desk, struct wr_http_exchange *exch
 
 /* ---- one at a time ---- */
 
-/* The one object of the body; false after a refusal. */
-static bool read_one(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+bool wr_serve_read_one(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
     struct wr_ask_reader *reader = &desk->reader;
     wr_ask_begin(reader, exchange->body);
     bool is_there = wr_ask_next(reader, &desk->ask);
+    bool is_one = is_there && !reader->is_list;
+    if (is_one)
+        (void)wr_ask_next(reader, &desk->ask); /* the end, or what stands there */
     const char *wrong = reader->wrong;
-    if (wrong == NULL && (!is_there || reader->is_list))
+    if (wrong == NULL && !is_one)
         wrong = "one object is wanted here";
-    if (wrong == NULL) {
-        const char *at = reader->at;
-        while (at < reader->end && strchr(" \n\r\t", *at) != NULL)
-            at++;
-        wrong = at < reader->end ? "something behind the end" : NULL;
-    }
     if (wrong != NULL)
         wr_http_refuse(exchange, 400, wrong);
     return wrong == NULL;
@@ -180,10 +173,10 @@ static bool read_request(struct wr_serve_desk *desk, struct wr_http_exchange *ex
                          weir_request *ret_request)
 {
     struct wr_ask *ask = &desk->ask;
-    if (!read_one(desk, exchange))
+    unsigned taken = WR_ASK_REQUEST | (may_wait ? WR_ASK_TIMEOUT : WR_ASK_LEASE);
+    if (!wr_serve_read_one(desk, exchange))
         return false;
-    if (ask->rule.data != NULL || ask->key.data != NULL || ask->hold.data != NULL || ask->has_used ||
-        (may_wait ? ask->lease_ns != 0 : ask->has_timeout)) {
+    if ((ask->members & ~taken) != 0) {
         wr_http_refuse(exchange, 400,
                        may_wait ? "give a request (method, target, host, client, headers), cost and timeout_ms"
                                 : "give a request (method, target, host, client, headers), cost and lease_ms");
@@ -199,7 +192,8 @@ static void answer_acquire(struct wr_serve_desk *desk, struct wr_http_exchange *
     weir_request request;
     if (!read_request(desk, exchange, true, &request))
         return;
-    int64_t timeout_ns = desk->ask.has_timeout ? desk->ask.timeout_ns : options->timeout_max_ns;
+    bool is_said = (desk->ask.members & WR_ASK_TIMEOUT) != 0;
+    int64_t timeout_ns = is_said ? desk->ask.timeout_ns : options->timeout_max_ns;
     if (timeout_ns > options->timeout_max_ns)
         timeout_ns = options->timeout_max_ns;
     wr_serve_acquire(desk, exchange, &request, timeout_ns);
@@ -235,10 +229,10 @@ static void answer_end(struct wr_serve_desk *desk, struct wr_http_exchange *exch
     struct wr_rulebook *book = desk->serve->book;
     const struct wr_ask *ask = &desk->ask;
     uint64_t hold = 0;
-    if (!read_one(desk, exchange))
+    if (!wr_serve_read_one(desk, exchange))
         return;
-    if (ask->hold.data == NULL || wr_parse_u64(ask->hold.data, ask->hold.bytes, 1, UINT64_MAX, &hold) != 0 ||
-        (ending == COMMIT) != ask->has_used) {
+    if (ask->members != (ending == COMMIT ? WR_ASK_HOLD | WR_ASK_USED : WR_ASK_HOLD) ||
+        wr_parse_u64(ask->hold.data, ask->hold.bytes, 1, UINT64_MAX, &hold) != 0) {
         wr_http_refuse(exchange, 400,
                        ending == COMMIT ? "give hold, as it was told, and used, the permits that it cost"
                                         : "give hold, as it was told, and nothing else");

@@ -198,66 +198,40 @@ static bool read_headers(struct wr_ask_reader *reader, struct wr_ask *ask)
     return take(reader, '}') || refuse(reader, "an object that does not end");
 }
 
-enum member {
-    METHOD,
-    TARGET,
-    HOST,
-    CLIENT,
-    RULE,
-    KEY,
-    HOLD,
-    COST,
-    USED,
-    TIMEOUT,
-    LEASE,
-    HEADERS,
-    MEMBERS
-};
+static const char *const names[] = {"method", "target", "host", "client",     "rule",     "key",
+                                    "hold",   "cost",   "used", "timeout_ms", "lease_ms", "headers"};
+#define MEMBERS (sizeof names / sizeof names[0])
 
-static const char *const names[MEMBERS] = {"method", "target", "host", "client",     "rule",     "key",
-                                           "hold",   "cost",   "used", "timeout_ms", "lease_ms", "headers"};
-
-static bool read_member(struct wr_ask_reader *reader, enum member member, struct wr_ask *ask)
+static bool read_member(struct wr_ask_reader *reader, size_t member, struct wr_ask *ask)
 {
     struct wr_span *const texts[] = {&ask->method, &ask->target, &ask->host, &ask->client,
                                      &ask->rule,   &ask->key,    &ask->hold};
-    switch (member) {
-    case COST:
+    switch (1U << member) {
+    case WR_ASK_COST:
         return read_count(reader, 1, "cost must be a whole number, 1 ... 4294967295", &ask->cost);
-    case USED:
-        ask->has_used = true;
+    case WR_ASK_USED:
         return read_count(reader, 0, "used must be a whole number, 0 ... 4294967295", &ask->used);
-    case TIMEOUT:
-        ask->has_timeout = true;
+    case WR_ASK_TIMEOUT:
         return read_ms(reader, "timeout_ms must be a whole number, 0 ... 86400000", &ask->timeout_ns);
-    case LEASE:
+    case WR_ASK_LEASE:
         return read_ms(reader, "lease_ms must be a whole number, 0 ... 86400000", &ask->lease_ns);
-    case HEADERS:
+    case WR_ASK_HEADERS:
         return read_headers(reader, ask);
-    case METHOD:
-    case TARGET:
-    case HOST:
-    case CLIENT:
-    case RULE:
-    case KEY:
-    case HOLD:
-    case MEMBERS:
-        break;
+    default:
+        return read_string(reader, texts[member]);
     }
-    return read_string(reader, texts[member]);
 }
 
-static enum member find_member(struct wr_span name)
+static size_t find_member(struct wr_span name)
 {
-    for (int i = 0; i < MEMBERS; i++)
-        if (wr_span_is(name, names[i]))
-            return (enum member)i;
-    return MEMBERS;
+    size_t i = 0;
+    while (i < MEMBERS && !wr_span_is(name, names[i]))
+        i++;
+    return i;
 }
 
 static bool read_object(struct wr_ask_reader *reader, struct wr_ask *ask)
 {
-    unsigned seen = 0;
     if (!take(reader, '{'))
         return refuse(reader, "an object was to be here");
     if (take(reader, '}'))
@@ -266,12 +240,12 @@ static bool read_object(struct wr_ask_reader *reader, struct wr_ask *ask)
         struct wr_span name;
         if (!read_string(reader, &name))
             return false;
-        enum member member = find_member(name);
+        size_t member = find_member(name);
         if (member == MEMBERS)
             return refuse(reader, "a member that is not known; see contrib/openapi.yaml");
-        if ((seen & 1U << member) != 0)
+        if ((ask->members & 1U << member) != 0)
             return refuse(reader, "a member that is there twice");
-        seen |= 1U << member;
+        ask->members |= 1U << member;
         if (!take(reader, ':'))
             return refuse(reader, "a member without a colon");
         if (!read_member(reader, member, ask))

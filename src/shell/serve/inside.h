@@ -97,6 +97,11 @@ const char *wr_serve_header(void *context, const char *name, size_t index, size_
 /* An object. */
 void wr_append_verdict(struct wr_buf *buf, const struct wr_verdict *verdict);
 
+/* The one object of the body, into desk->ask; false after a refusal. */
+bool wr_serve_read_one(struct wr_serve_desk *desk, struct wr_http_exchange *exchange);
+/* A rule's name as C has it; false if it is none. */
+bool wr_serve_name_of(struct wr_span rule, char ret_name[WEIR_RULE_NAME_MAX + 1]);
+
 /* desk->verdict, as JSON. */
 void wr_serve_reply_verdict(struct wr_serve_desk *desk, struct wr_http_exchange *exchange);
 
