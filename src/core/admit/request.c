@@ -163,17 +163,30 @@ static bool has_no_address(struct wr_span peer)
     return peer.bytes == 0 || (peer.bytes >= 5 && memcmp(peer.data, "unix:", 5) == 0);
 }
 
+/* `address` is the peer's; NULL: it has none. */
+static bool is_proxy(const weir_key *key, struct wr_span peer, const struct wr_address *address)
+{
+    return address != NULL ? is_trusted(key, address) : key->trust_unix && has_no_address(peer);
+}
+
+bool wr_peer_is_trusted(const weir_key *key, struct wr_span peer)
+{
+    struct wr_address address;
+
+    return is_proxy(key, peer, wr_address_parse_peer(peer, &address) ? &address : NULL);
+}
+
 static weir_fault client_by_trust(const weir_request *request, const weir_key *key, struct wr_address *ret_address)
 {
     struct wr_span peer = wr_span_trim((struct wr_span){request->peer, request->peer_bytes});
     struct wr_address address;
     bool has_address = wr_address_parse_peer(peer, &address);
-    bool is_proxy = has_address ? is_trusted(key, &address) : key->trust_unix && has_no_address(peer);
+    bool is_believed = is_proxy(key, peer, has_address ? &address : NULL);
     struct wr_span beyond;
 
-    if (is_proxy && header_at(request, key->header, WEIR_HEADER_LINES_MAX, &beyond))
+    if (is_believed && header_at(request, key->header, WEIR_HEADER_LINES_MAX, &beyond))
         return WEIR_FAULT_REPEATED; /* finding the n-th line may take n steps: a bound on what a caller can cost us */
-    if (is_proxy && last_untrusted(request, key, &address))
+    if (is_believed && last_untrusted(request, key, &address))
         has_address = true;
     if (!has_address)
         return has_no_address(peer) ? WEIR_FAULT_MISSING : WEIR_FAULT_ADDRESS;

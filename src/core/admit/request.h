@@ -17,4 +17,7 @@ weir_fault wr_request_header(const weir_request *request, const char *name, stru
 /* The caller's address, as the key says whom to believe. WEIR_FAULT_NONE, _MISSING or _ADDRESS. */
 weir_fault wr_request_client(const weir_request *request, const weir_key *key, struct wr_address *ret_address);
 
+/* Whether a peer is a proxy whom the key believes. */
+bool wr_peer_is_trusted(const weir_key *key, struct wr_span peer);
+
 #endif

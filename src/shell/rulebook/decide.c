@@ -269,3 +269,13 @@ int wr_rulebook_try_key(struct wr_rulebook *book, const char *rule, const char *
     wr_book_leave(pass);
     return error;
 }
+
+bool wr_rulebook_trusts(struct wr_rulebook *book, struct wr_span peer)
+{
+    struct wr_grace_pass pass;
+    const struct wr_edition *edition = wr_book_enter(book, &pass);
+    bool is_trusted = wr_peer_is_trusted(&edition->client, peer);
+
+    wr_book_leave(pass);
+    return is_trusted;
+}

@@ -115,6 +115,9 @@ void wr_rulebook_reserve(struct wr_rulebook *book, const weir_request *request, 
 int wr_rulebook_try_key(struct wr_rulebook *book, const char *rule, const char *key, size_t key_bytes, uint32_t cost,
                         struct wr_verdict *ret_verdict);
 
+/* Whether a peer is one of `trusted`, and so what it says of the request that it asks about is believed. */
+bool wr_rulebook_trusts(struct wr_rulebook *book, struct wr_span peer);
+
 /* ---- holds --------------------------------------------------------------------------------------------- */
 
 /* What was reserved cost `used` permits really (0: nothing, as cancel), and the request has ended. WEIR_E_ABSENT: there

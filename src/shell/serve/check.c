@@ -45,9 +45,9 @@ static bool find_one(const struct wr_request *request, const char *const names[2
 static void note_untrusted(struct wr_serve_desk *desk, const struct wr_http_exchange *exchange)
 {
     struct wr_span value;
-    if (desk->untrusted > 0 || !find_one(exchange->request, target_fields, &value))
+    if (desk->has_told || !find_one(exchange->request, target_fields, &value))
         return;
-    desk->untrusted++;
+    desk->has_told = true;
     wr_serve_tell(desk->serve,
                   "what a proxy says of requests is ignored, since its address is not in "
                   "admission: trusted:",
@@ -59,7 +59,7 @@ static void make_request(struct wr_serve_desk *desk, const struct wr_http_exchan
     const struct wr_request *request = exchange->request;
     struct wr_span method = wr_span_of(wr_request_method_name(exchange->method));
     struct wr_span target = wr_request_target(request), host = exchange->host;
-    if (wr_trust_has(&desk->trust, exchange->peer)) {
+    if (wr_rulebook_trusts(desk->serve->book, exchange->peer)) {
         (void)find_one(request, method_fields, &method);
         (void)find_one(request, target_fields, &target);
         (void)find_one(request, host_fields, &host);

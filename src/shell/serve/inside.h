@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* inside.h - what the files of the daemon know of each other.
  *
- * Each loop of the server has a desk: what is decided there, who waits there, and whom it trusts. So deciding takes no
- * lock but those of the rulebook.
+ * Each loop of the server has a desk: what is decided there, and who waits there. So deciding takes no lock but those
+ * of the rulebook.
  */
 #ifndef WR_SHELL_SERVE_INSIDE_H
 #define WR_SHELL_SERVE_INSIDE_H
@@ -17,20 +17,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Whose X-Original-… and X-Forwarded-… are believed. */
-struct wr_trust {
-    weir_network networks[WR_BOOK_NETWORKS_MAX];
-    size_t count;
-    bool is_unix;
-};
-
 struct wr_serve_desk {
     struct wr_serve *serve;
-    struct wr_trust trust;
-    struct wr_http_note note; /* the trust has changed */
-    bool is_posted;           /* under serve->lock */
-    struct wr_heap waiters;   /* by when they are to be polled */
-    uint64_t untrusted;       /* peers that said something that was ignored */
+    struct wr_heap waiters; /* by when they are to be polled */
+    bool has_told;          /* that what a proxy says is ignored */
     uint32_t checks;
     struct wr_histogram check_times; /* of some of them */
     struct wr_ask_reader reader;
@@ -47,7 +37,6 @@ struct wr_serve {
     struct wr_metrics_page *metrics;
     pthread_mutex_t lock; /* of reloads and what follows; loops take it, so it is never held while a file is written */
     struct wr_rulebook_settings *settings; /* room for reading; large */
-    struct wr_trust trust;                 /* of the file that was read last */
     bool is_started, has_taken;
     struct wr_http_listen listens[WR_HTTP_LISTENS_MAX];
     int handover_fd;
@@ -77,8 +66,6 @@ static inline struct wr_serve_desk *wr_serve_desk_of(struct wr_serve *serve, con
 int wr_serve_read(struct wr_serve *serve, char *ret_why, size_t why_bytes);
 /* Puts the file's name before what is wrong. */
 void wr_serve_why_in(const struct wr_serve *serve, char *why, size_t why_bytes);
-int wr_trust_make(const struct wr_rulebook_settings *settings, struct wr_trust *ret_trust);
-bool wr_trust_has(const struct wr_trust *trust, struct wr_span peer);
 
 /* ---- check.c, api.c, admin.c, health.c, lounge.c, metrics.c ---- */
 

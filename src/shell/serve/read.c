@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* read.c - the rules out of weir.yaml, and whom they trust. */
+/* read.c - the rules out of weir.yaml. */
 #include "shell/serve/inside.h"
-
-#include "base/address.h"
 
 /* Sections that other commands read. */
 static const struct wr_config_field fields[] = {
@@ -37,34 +35,4 @@ void wr_serve_why_in(const struct wr_serve *serve, char *why, size_t why_bytes)
     wr_buf_append_string(&buf, serve->options.config);
     wr_buf_append_string(&buf, ": ");
     wr_buf_append_string(&buf, text);
-}
-
-int wr_trust_make(const struct wr_rulebook_settings *settings, struct wr_trust *ret_trust)
-{
-    ret_trust->count = 0;
-    ret_trust->is_unix = false;
-    for (uint32_t i = 0; i < settings->trusted_count; i++) {
-        if (strcmp(settings->trusted[i], "unix") == 0) {
-            ret_trust->is_unix = true;
-            continue;
-        }
-        int error = weir_network_parse(settings->trusted[i], &ret_trust->networks[ret_trust->count]);
-        if (error != 0)
-            return error;
-        ret_trust->count++;
-    }
-    return 0;
-}
-
-bool wr_trust_has(const struct wr_trust *trust, struct wr_span peer)
-{
-    struct wr_address address;
-    if (peer.bytes > 0 && peer.data[0] == 'u') /* "unix:" */
-        return trust->is_unix;
-    if (trust->count == 0 || !wr_address_parse(peer, &address))
-        return false;
-    for (size_t i = 0; i < trust->count; i++)
-        if (wr_address_begins(&address, trust->networks[i].address, trust->networks[i].prefix))
-            return true;
-    return false;
 }

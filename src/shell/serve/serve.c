@@ -157,39 +157,12 @@ static void stop_keeper(struct wr_serve *serve)
 
 /* ---- reloading and saving ---- */
 
-static void take_trust(struct wr_http_note *note)
-{
-    struct wr_serve_desk *desk = (struct wr_serve_desk *)(void *)((char *)note - offsetof(struct wr_serve_desk, note));
-    (void)pthread_mutex_lock(&desk->serve->lock);
-    desk->is_posted = false;
-    desk->trust = desk->serve->trust;
-    (void)pthread_mutex_unlock(&desk->serve->lock);
-}
-
-/* With the lock. */
-static void spread_trust(struct wr_serve *serve)
-{
-    for (uint32_t i = 0; i < serve->options.http.loops; i++) {
-        struct wr_serve_desk *desk = serve->desks[i];
-        if (!desk->is_posted)
-            wr_http_post(wr_http_loop_at(serve->http, i), &desk->note);
-        desk->is_posted = true;
-    }
-}
-
 int wr_serve_reload(struct wr_serve *serve, char *ret_why, size_t why_bytes)
 {
-    struct wr_trust trust;
     (void)pthread_mutex_lock(&serve->lock);
     int error = wr_serve_read(serve, ret_why, why_bytes);
     if (error == 0 && (error = wr_rulebook_reload(serve->book, serve->settings, ret_why, why_bytes)) != 0)
         wr_serve_why_in(serve, ret_why, why_bytes);
-    if (error == 0)
-        error = wr_trust_make(serve->settings, &trust); /* the rulebook has read them: it does not fail */
-    if (error == 0) {
-        serve->trust = trust;
-        spread_trust(serve);
-    }
     atomic_store(&serve->is_reload_bad, error != 0);
     (void)pthread_mutex_unlock(&serve->lock);
     wr_serve_tell(serve, error == 0 ? "reloaded" : "not reloaded, the old rules stay in force:",
@@ -215,8 +188,6 @@ static int make_desks(struct wr_serve *serve)
             return WEIR_E_NOMEM;
         serve->desks[i] = desk;
         desk->serve = serve;
-        desk->trust = serve->trust;
-        desk->note.run = take_trust;
         wr_heap_init(&desk->waiters, serve->allocator, (size_t)serve->options.waiting_max + 1);
         wr_buf_init(&desk->out, serve->allocator, OUT_MAX);
     }
@@ -229,8 +200,6 @@ static int open_book(struct wr_serve *serve, char *ret_why, size_t why_bytes)
     int error = wr_serve_read(serve, ret_why, why_bytes);
     if (error == 0 && (error = wr_rulebook_new(serve->settings, &options, &serve->book, ret_why, why_bytes)) != 0)
         wr_serve_why_in(serve, ret_why, why_bytes);
-    if (error == 0)
-        error = wr_trust_make(serve->settings, &serve->trust);
     return error;
 }
 
