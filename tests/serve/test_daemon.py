@@ -305,6 +305,7 @@ def bad_file_changes_nothing_and_is_told_of():  # J13
         daemon.wait_for(r'not reloaded.*weir.yaml')
         assert [daemon.check(X_Forwarded_For='192.0.2.1')[0] for _ in range(3)] == [204, 204, 403]
         assert json.loads(daemon.ask('GET', '/healthz')[2])['status'] == 'degraded'
+        assert 'weir_serve_reloads_total{result="failed"} 1' in daemon.ask('GET', '/metrics')[2]
         daemon.write(RULES.replace('5/h', '6/h'))
         daemon.process.send_signal(signal.SIGHUP)
         daemon.wait_for(r'weir serve: reloaded')
@@ -326,6 +327,7 @@ def reload_by_the_api_says_what_is_wrong():  # J13
         fields = {'Authorization': f'Bearer {TOKEN}'}
         status, _, text = daemon.ask('POST', '/v1/admin/reload', '', fields)
         assert status == 409 and 'weir.yaml:1' in json.loads(text)['error']
+        assert 'weir_serve_reloads_total{result="failed"} 1' in daemon.ask('GET', '/metrics')[2]  # of any kind
         assert daemon.check()[0] == 204
 
 

@@ -141,54 +141,7 @@ int wr_rulebook_reload(struct wr_rulebook *book, const struct wr_rulebook_settin
     return error < 0 ? wr_book_why(error, NULL, ret_why, why_bytes) : 0;
 }
 
-/* ---- files --------------------------------------------------------------------------------------------- */
-
-/* *ret_settings is to be given back, whatever is returned; NULL is fine. */
-static int read_file(const char *path, const weir_allocator *allocator, struct wr_rulebook_settings **ret_settings,
-                     char *ret_why, size_t why_bytes)
+void wr_rulebook_unread(struct wr_rulebook *book)
 {
-    struct wr_rulebook_settings *settings = wr_take(allocator, sizeof *settings, _Alignof(struct wr_rulebook_settings));
-
-    *ret_settings = settings;
-    if (settings == NULL)
-        return wr_book_why(WEIR_E_NOMEM, path, ret_why, why_bytes);
-    wr_rulebook_settings_init(settings);
-    return wr_config_read(&wr_rulebook_schema, path, allocator, settings, ret_why, why_bytes);
-}
-
-static void give_settings(const weir_allocator *allocator, struct wr_rulebook_settings *settings)
-{
-    wr_give(allocator, settings, sizeof *settings, _Alignof(struct wr_rulebook_settings));
-}
-
-/* Puts the path before what is wrong. */
-static int why_in(int error, const char *path, char *ret_why, size_t why_bytes)
-{
-    return error < 0 ? wr_book_why(error, path, ret_why, why_bytes) : error;
-}
-
-int wr_rulebook_read(const char *path, const struct wr_rulebook_options *options, struct wr_rulebook **ret_book,
-                     char *ret_why, size_t why_bytes)
-{
-    const weir_allocator *allocator = wr_allocator_or_system(options != NULL ? options->allocator : NULL);
-    struct wr_rulebook_settings *settings;
-    int error = read_file(path, allocator, &settings, ret_why, why_bytes);
-
-    if (error == 0)
-        error = why_in(wr_rulebook_new(settings, options, ret_book, ret_why, why_bytes), path, ret_why, why_bytes);
-    give_settings(allocator, settings);
-    return error;
-}
-
-int wr_rulebook_reload_file(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes)
-{
-    struct wr_rulebook_settings *settings;
-    int error = read_file(path, book->allocator, &settings, ret_why, why_bytes);
-
-    if (error < 0)
-        atomic_fetch_add(&book->reloads_failed, 1);
-    else
-        error = why_in(wr_rulebook_reload(book, settings, ret_why, why_bytes), path, ret_why, why_bytes);
-    give_settings(book->allocator, settings);
-    return error;
+    atomic_fetch_add(&book->reloads_failed, 1);
 }

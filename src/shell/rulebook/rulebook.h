@@ -52,14 +52,11 @@ int wr_rulebook_new(const struct wr_rulebook_settings *settings, const struct wr
 /* Whether a book could be made of these settings; makes none. */
 int wr_rulebook_check(const struct wr_rulebook_settings *settings, char *ret_why, size_t why_bytes);
 
-/* The same from a file that holds nothing but rules. */
-int wr_rulebook_read(const char *path, const struct wr_rulebook_options *options, struct wr_rulebook **ret_book,
-                     char *ret_why, size_t why_bytes);
-
 /* Errors as new; then the old rules stay in force. holds_max and secret stay as they were when the book was made. */
 int wr_rulebook_reload(struct wr_rulebook *book, const struct wr_rulebook_settings *settings, char *ret_why,
                        size_t why_bytes);
-int wr_rulebook_reload_file(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes);
+/* There was to be a reload, but the settings could not even be read: it counts as one that failed. */
+void wr_rulebook_unread(struct wr_rulebook *book);
 
 /* No other call may be using it, and all turns must be freed. NULL is fine. */
 void wr_rulebook_free(struct wr_rulebook *book);

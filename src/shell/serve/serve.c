@@ -161,7 +161,9 @@ int wr_serve_reload(struct wr_serve *serve, char *ret_why, size_t why_bytes)
 {
     (void)pthread_mutex_lock(&serve->lock);
     int error = wr_serve_read(serve, ret_why, why_bytes);
-    if (error == 0 && (error = wr_rulebook_reload(serve->book, serve->settings, ret_why, why_bytes)) != 0)
+    if (error != 0)
+        wr_rulebook_unread(serve->book);
+    else if ((error = wr_rulebook_reload(serve->book, serve->settings, ret_why, why_bytes)) != 0)
         wr_serve_why_in(serve, ret_why, why_bytes);
     atomic_store(&serve->is_reload_bad, error != 0);
     (void)pthread_mutex_unlock(&serve->lock);

@@ -26,18 +26,6 @@ struct wr_rulebook_settings *settings_of(const char *yaml)
     return settings;
 }
 
-const char *refusal_of(struct rig *rig, const char *yaml)
-{
-    struct wr_rulebook_settings *settings = malloc(sizeof *settings);
-
-    assert_non_null(settings);
-    int error = parse(yaml, settings, rig->why);
-    if (error == 0)
-        error = wr_rulebook_check(settings, rig->why, sizeof rig->why);
-    free(settings);
-    return error == 0 ? NULL : rig->why;
-}
-
 void rig_open(struct rig *rig, const char *yaml)
 {
     struct wr_rulebook_settings *settings = settings_of(yaml);

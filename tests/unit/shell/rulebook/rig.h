@@ -26,9 +26,6 @@ struct call {
 /* Settings out of YAML; the test ends if they are refused. Free them. */
 struct wr_rulebook_settings *settings_of(const char *yaml);
 
-/* As settings_of, or NULL and why not. Good as long as the rig. */
-const char *refusal_of(struct rig *rig, const char *yaml);
-
 void rig_open(struct rig *rig, const char *yaml);
 int rig_reload(struct rig *rig, const char *yaml);
 void rig_close(struct rig *rig); /* fails the test if anything leaked */

@@ -210,16 +210,20 @@ static void the_example_that_we_ship_does_what_its_comments_say(void **state)
     test_allocator_init(&rig.memory);
     assert_int_equal(weir_clock_fake_new(WEIR_SECOND, NULL, &rig.clock), 0);
     struct wr_rulebook_options options = {.clock = rig.clock, .allocator = &rig.memory.allocator};
-    if (wr_rulebook_read(EXAMPLE, &options, &rig.book, rig.why, sizeof rig.why) != 0)
+    struct wr_rulebook_settings *settings = malloc(sizeof *settings);
+    assert_non_null(settings);
+    wr_rulebook_settings_init(settings);
+    if (wr_config_read(&wr_rulebook_schema, EXAMPLE, weir_allocator_system(), settings, rig.why, sizeof rig.why) != 0 ||
+        wr_rulebook_new(settings, &options, &rig.book, rig.why, sizeof rig.why) != 0)
         fail_msg("%s", rig.why);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rig_count(&rig, &rows[i].call, rows[i].times) != rows[i].granted)
             fail_msg("row %zu", i);
         assert_true(rows[i].rule == NULL ? rig.verdict.rule == NULL : strcmp(rows[i].rule, rig.verdict.rule) == 0);
     }
-    assert_int_equal(wr_rulebook_reload_file(rig.book, EXAMPLE, rig.why, sizeof rig.why), 0);
+    assert_int_equal(wr_rulebook_reload(rig.book, settings, rig.why, sizeof rig.why), 0);
     assert_int_equal(rig_count(&rig, &rows[0].call, 9), 0);
-    assert_int_equal(wr_rulebook_reload_file(rig.book, "/nowhere", rig.why, sizeof rig.why), WEIR_E_SYSTEM);
+    free(settings);
     rig_close(&rig);
 }
 
