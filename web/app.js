@@ -119,7 +119,7 @@ function drawLink() {
   setAttr($('link'), 'data-state', word);
   setText($('link').lastElementChild, words[word]);
   document.body.classList.toggle('stale', word !== 'live');
-  if (word === 'locked' && !$('main').querySelector('dialog') && !document.querySelector('dialog[open]')) askToken();
+  if (word === 'locked' && !document.querySelector('dialog[open]')) askToken();
 }
 
 /* ---- the token ---- */

@@ -4,6 +4,7 @@ import { h, name, setText, setAttr, keyed } from './dom.js';
 import { count, digits, rate, bytes, percent, duration, limit } from './figures.js';
 import { timeline, trace, bars, gauge, shares } from './charts.js';
 import { events } from './events.js';
+import { partsOf } from './rules.js';
 
 const SPAN_MS = 300e3;
 const OVER_MS = 5000; // rates are means over so long
@@ -24,7 +25,7 @@ const shareOf = (part, whole) => (samples, i) => {
   return b > 0 ? a / b : b === 0 ? 0 : null;
 };
 
-const DECISIONS = ['allowed', 'denied', 'shadowed', 'failed'];
+const DECISIONS = ['allowed', 'denied', 'failed']; // shadowed ones are among the allowed
 const asPercent = n => n === null ? '–' : percent(n, 1);
 const perSecond = n => n === null ? '–' : digits(n);
 
@@ -101,8 +102,6 @@ function section(title, more, ...content) {
   return h('section', { class: 'card' }, h('h2', {}, title, more ? h('a', { href: more[0] }, more[1]) : null), content);
 }
 
-const RULE_PARTS = [['allowed', 'flow', 'allowed'], ['denied', 'bad', 'denied'], ['shadow', 'hold', 'shadowed'], ['error', 'calm', 'failed']];
-
 function crawlParts() {
   const states = shares(), busy = h('ul', { class: 'short' }), waiting = h('ul', { class: 'short waits' }), feed = events();
   const nobody = h('p', { class: 'none' }, 'No host is held back.');
@@ -128,7 +127,7 @@ function serveParts() {
     keyed(list, (is.rules || []).slice(0, 12), each => each.name, each => {
       const parts = shares();
       return { parts, element: h('li', {}, h('a', { href: '#/rules' }, name(each.name)), parts.element) };
-    }, (row, each) => row.parts.update(RULE_PARTS.map(([label, css, field]) => [label, css, each[field] || 0]), count));
+    }, (row, each) => row.parts.update(partsOf(each), count));
   } };
 }
 

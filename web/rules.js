@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // rules.js - rules of admission: what each allowed, denied and would have denied, and who asks most.
 import { h, name, setText, setAttr, keyed } from './dom.js';
-import { count, digits, duration, percent, day, ago } from './figures.js';
+import { count, digits, duration, percent, ago } from './figures.js';
 import { shares } from './charts.js';
 
-const PARTS = [['allowed', 'flow', 'allowed'], ['denied', 'bad', 'denied'], ['shadow', 'hold', 'shadowed'], ['error', 'calm', 'failed']];
+// What a rule in shadow would have denied it has allowed: it counts as both, and here as what it would have been.
+export const partsOf = each => [['allowed', 'flow', each.allowed - each.shadowed], ['denied', 'bad', each.denied],
+  ['shadow', 'hold', each.shadowed], ['error', 'calm', each.failed]];
+const sumOf = each => each.allowed + each.denied + each.failed;
 
 function keyRow(app, rule) {
   return each => {
@@ -43,14 +46,14 @@ export function rules(app) {
   let before = null;
 
   function updateRule(row, each) {
-    const whole = PARTS.reduce((sum, [, , field]) => sum + (each[field] || 0), 0);
+    const whole = sumOf(each);
     const old = before && before.counts.get(each.name);
     const seconds = before ? (app.now() - before.at) / 1000 : 0;
     setText(row.mode, each.shadow ? 'shadow' : '');
     row.mode.hidden = !each.shadow;
     setText(row.pace, old !== undefined && seconds > 0.2 ? `${digits(Math.max(0, whole - old) / seconds)}/s` : '');
-    setText(row.about, [each.match, each.key && `by ${each.key}`, each.limit].filter(Boolean).join(' · '));
-    row.parts.update(PARTS.map(([label, css, field]) => [label, css, each[field] || 0]), count);
+    setText(row.about, each.limit);
+    row.parts.update(partsOf(each), count);
     setText(row.figures, [`${percent(each.denied, whole)} denied`, each.waiting ? `${count(each.waiting)} waiting` : null,
       each.keys !== undefined ? `${count(each.keys)}${each.keys_max ? ` of ${count(each.keys_max)}` : ''} keys` : null,
       each.evicted ? `${count(each.evicted)} made room` : null].filter(Boolean).join(' · '));
@@ -68,9 +71,9 @@ export function rules(app) {
       setText(note, is.error || '');
       if (!is.rules) return;
       keyed(list, is.rules, each => each.name, ruleCard(app), updateRule);
-      setText(file, [is.file, is.loaded_at_ms && `read ${day(is.loaded_at_ms)}`].filter(Boolean).join(', '));
+      setText(file, is.file);
       if (!before || app.now() - before.at > 4000)
-        before = { at: app.now(), counts: new Map(is.rules.map(each => [each.name, PARTS.reduce((sum, [, , field]) => sum + (each[field] || 0), 0)])) };
+        before = { at: app.now(), counts: new Map(is.rules.map(each => [each.name, sumOf(each)])) };
     },
   };
 }

@@ -44,9 +44,9 @@ def crawl(names):
 
 def daemon(names):
     keys = [{'key': name, 'denied': number, 'remaining': 3, 'limit': 20, 'reset_ms': 4000, 'idle_ms': 200} for number, name in enumerate(names)]
-    rules = [{'name': name, 'match': name, 'key': name, 'limit': name, 'shadow': number % 2 == 1, 'allowed': 900, 'denied': 90, 'shadowed': 9, 'failed': 1,
+    rules = [{'name': name, 'limit': name, 'shadow': number % 2 == 1, 'allowed': 900, 'denied': 90, 'shadowed': 9, 'failed': 1,
               'waiting': 2, 'keys': len(keys), 'keys_max': 100000, 'evicted': 0, 'top': keys} for number, name in enumerate(names)]
-    rules_view = {'ok': True, 'rules': rules, 'file': names[0], 'loaded_at_ms': 1790000000000}
+    rules_view = {'ok': True, 'rules': rules, 'file': names[0]}
     return {
         'sample': {'ok': True, 'allowed': 1000, 'denied': 100, 'shadowed': 10, 'failed': 1, 'waiting': 2, 'keys': 77, 'evicted': 0, 'reserved': 0},
         'overview': rules_view,
