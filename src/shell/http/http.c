@@ -79,12 +79,14 @@ static int open_all(struct wr_http *server)
     return error;
 }
 
-/* What was given stays the giver's. */
+/* What was given stays the giver's, and so does its name in the file system. */
 static void forget_given(struct wr_http *server)
 {
     for (size_t i = 0; i < server->place_count; i++)
-        if (server->options.listens[i].has_fd)
+        if (server->options.listens[i].has_fd) {
+            wr_http_place_leave(&server->places[i]);
             server->places[i].fd = -1;
+        }
 }
 
 int wr_http_new(const struct wr_http_options *options, struct wr_http **ret_server)

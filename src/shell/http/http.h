@@ -201,7 +201,8 @@ void wr_http_thaw(struct wr_http *server);
 /* Of a frozen server: its connections, in which order they wait. What cannot be handed over (streams, and requests in
  * chunks that are half read) is left out. */
 void wr_http_each(struct wr_http *server, wr_http_give *give, void *context);
-/* Of a frozen server: it ends, and lets go of its sockets without a word. wr_http_free must follow. */
+/* Of a frozen server, or one that was not started: it ends, and lets go of its sockets without a word; their names in
+ * the file system stay. wr_http_free must follow. */
 void wr_http_leave(struct wr_http *server);
 
 /* Of a server that was not started: takes the connection over. Its requests are answered once it starts. */

@@ -394,7 +394,8 @@ static void close_each(uv_handle_t *handle, void *unused)
 void wr_http_loop_free(struct wr_http_loop *loop)
 {
     if (loop->has_uv) {
-        uv_walk(&loop->uv, close_each, NULL); /* one that never ran */
+        cut_off(loop); /* one that never ran */
+        uv_walk(&loop->uv, close_each, NULL);
         (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
         (void)uv_loop_close(&loop->uv);
     }

@@ -203,6 +203,7 @@ int wr_handover_take(struct wr_serve *serve, int fd, char *ret_why, size_t why_b
     (void)close(fd);
     if (is_taken)
         return 0;
+    wr_http_leave(serve->http); /* whose sockets are still the other's */
     wr_buf_init_fixed(&why, ret_why, why_bytes);
     wr_buf_append_string(&why, "the daemon before us has not handed over, and goes on");
     return WEIR_E_SYSTEM;
