@@ -3,14 +3,62 @@
 """weir serve under those who mean harm, and under bad luck. The first argument is the program."""
 import os
 import resource
+import signal
+import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'cli')]
 
 import cases  # noqa: E402
-from daemon import RULES, Daemon  # noqa: E402
+from daemon import TOKEN, Daemon  # noqa: E402
 from program import weir  # noqa: E402
+
+
+def _log_that_nobody_reads(daemon):
+    """Restarts the daemon with a pipe for its lines that is full."""
+    daemon.stop()
+    taken, given = os.pipe()
+    os.set_blocking(given, False)
+    try:
+        while True:
+            os.write(given, b'x')
+    except BlockingIOError:
+        os.set_blocking(given, True)
+    daemon.process = subprocess.Popen([os.path.abspath(sys.argv[1]), 'serve', '--config', daemon.config, '--listen',
+                                       f'unix:{daemon.path}', '--token-file', f'{daemon.folder}/token'], stderr=given)
+    os.close(given)
+    return taken
+
+
+def _wait_until(is_so, seconds=60):
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _is_served(daemon):
+    try:
+        return daemon.ask('GET', '/healthz', connection=daemon.unix())[0] == 200
+    except OSError:
+        return False
+
+
+def log_that_nobody_reads_holds_up_neither_decisions_nor_the_end():  # I6
+    with Daemon() as daemon:
+        taken = _log_that_nobody_reads(daemon)
+        _wait_until(lambda: _is_served(daemon))
+        daemon.process.send_signal(signal.SIGHUP)
+        given = {'Authorization': f'Bearer {TOKEN}'}
+        assert daemon.ask('POST', '/v1/admin/reload', fields=given, connection=daemon.unix())[0] == 200
+        assert daemon.ask('GET', '/check', connection=daemon.unix())[0] == 204
+        _wait_until(lambda: 'weir_serve_lines_lost_total 2' in
+                    daemon.ask('GET', '/metrics', connection=daemon.unix())[2])
+        daemon.process.send_signal(signal.SIGTERM)
+        assert daemon.process.wait(timeout=60) == 0
+        os.close(taken)
 
 
 # ---- restarts that fail ----

@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,17 +39,37 @@ void wr_complain_as(const char *who)
     complainer = who;
 }
 
-void wr_complain(const char *format, ...)
+__attribute__((format(printf, 1, 0))) static void complain(const char *format, va_list args)
 {
     char line[1024];
-    va_list args;
-    va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
-    va_end(args);
     for (char *c = line; *c != '\0'; c++)
         if (iscntrl((unsigned char)*c))
             *c = '?';
     fprintf(stderr, "%s: %s\n", complainer, line);
+}
+
+void wr_complain(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    complain(format, args);
+    va_end(args);
+}
+
+bool wr_complain_soon(const char *format, ...)
+{
+    static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER; /* what has room for one line may have none for two */
+    struct pollfd there = {.fd = STDERR_FILENO, .events = POLLOUT};
+    va_list args;
+    va_start(args, format);
+    (void)pthread_mutex_lock(&writing);
+    bool has_room = poll(&there, 1, 0) == 1 && there.revents == POLLOUT;
+    if (has_room)
+        complain(format, args);
+    (void)pthread_mutex_unlock(&writing);
+    va_end(args);
+    return has_room;
 }
 
 void wr_progress(const char *format, ...)

@@ -28,6 +28,9 @@ void wr_complain_as(const char *who);
  * length is cut. */
 __attribute__((format(printf, 1, 2))) void wr_complain(const char *format, ...);
 
+/* The same of a daemon, which does not wait where nobody reads standard error. False: the line is lost. */
+__attribute__((format(printf, 1, 2))) bool wr_complain_soon(const char *format, ...);
+
 /* How far a long command is, shown on standard error if that is a terminal. Each call replaces the line of the last; ""
  * clears it. */
 __attribute__((format(printf, 1, 2))) void wr_progress(const char *format, ...);

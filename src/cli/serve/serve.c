@@ -198,10 +198,10 @@ static unsigned fields_of(int choice)
     return sets[choice];
 }
 
-static void tell(void *context, const char *line)
+static bool tell(void *context, const char *line)
 {
     (void)context;
-    wr_complain("%s", line);
+    return wr_complain_soon("%s", line);
 }
 
 /* All is another's: as if told to end. */
@@ -287,11 +287,11 @@ static void say_where(struct wr_serve *serve, const struct daemon *daemon)
         const struct wr_http_listen *listen = &daemon->listens[i];
         uint16_t port = wr_http_port(wr_serve_http(serve), i);
         if (listen->has_fd)
-            wr_complain("listens at descriptor %d", listen->fd);
+            (void)wr_complain_soon("listens at descriptor %d", listen->fd);
         else if (port != 0)
-            wr_complain("listens at %s (port %u)", listen->address, (unsigned)port);
+            (void)wr_complain_soon("listens at %s (port %u)", listen->address, (unsigned)port);
         else
-            wr_complain("listens at %s", listen->address);
+            (void)wr_complain_soon("listens at %s", listen->address);
     }
 }
 
@@ -315,9 +315,10 @@ static void open_panel(struct wr_serve *serve, const struct daemon *daemon, stru
         error = wr_serve_panel_open(serve, &how, ret_panel);
     }
     if (error != 0)
-        wr_complain("--dashboard: %s", wr_error_words(error));
+        (void)wr_complain_soon("--dashboard: %s", wr_error_words(error));
     else if (*ret_panel != NULL)
-        wr_complain("dashboard at %s (port %u)", daemon->dashboard, (unsigned)wr_serve_panel_port(*ret_panel));
+        (void)wr_complain_soon("dashboard at %s (port %u)", daemon->dashboard,
+                               (unsigned)wr_serve_panel_port(*ret_panel));
 }
 
 static int run(struct daemon *daemon, int64_t grace_ns)

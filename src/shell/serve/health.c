@@ -18,6 +18,7 @@ void wr_serve_view_get(struct wr_serve *serve, struct wr_serve_view *ret_view)
         .waiting = atomic_load(&serve->waiting),
         .saves = atomic_load(&serve->saves),
         .saves_failed = atomic_load(&serve->saves_failed),
+        .lost = atomic_load(&serve->lost),
         .is_reload_bad = atomic_load(&serve->is_reload_bad),
     };
     if (view.health != WR_SERVE_OK)

@@ -13,6 +13,9 @@ static void write_own(struct wr_metrics *metrics, struct wr_serve *serve)
     wr_metrics_family(metrics, "weir_serve_saves_total", WR_METRIC_COUNTER, "Times that the state was saved, or not.");
     wr_metrics_count(metrics, WR_LABEL("result", wr_span_of("ok")), view.saves);
     wr_metrics_count(metrics, WR_LABEL("result", wr_span_of("failed")), view.saves_failed);
+    wr_metrics_family(metrics, "weir_serve_lines_lost_total", WR_METRIC_COUNTER,
+                      "Lines that standard error had no room for.");
+    wr_metrics_count(metrics, NULL, view.lost);
     wr_metrics_family(metrics, "weir_serve_health", WR_METRIC_GAUGE, "1 at what /healthz says.");
     for (int i = WR_SERVE_OK; i <= WR_SERVE_UNHEALTHY; i++)
         wr_metrics_count(metrics, WR_LABEL("status", wr_span_of(wr_serve_health_name((enum wr_serve_health)i))),

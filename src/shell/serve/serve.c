@@ -36,7 +36,8 @@ void wr_serve_tell(struct wr_serve *serve, const char *what, const char *why)
         wr_buf_append_char(&buf, ' ');
         wr_buf_append_string(&buf, why);
     }
-    serve->options.tell(serve->options.context, line);
+    if (!serve->options.tell(serve->options.context, line))
+        (void)atomic_fetch_add(&serve->lost, 1);
 }
 
 /* ---- requests ---- */

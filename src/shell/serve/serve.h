@@ -45,8 +45,9 @@ struct wr_serve_options {
     void (*handed)(void *context); /* that has happened: stop */
     uint32_t waiting_max;          /* acquires that wait at a time; default 10000 */
     int64_t timeout_max_ns;        /* of an acquire; default 1 min */
-    /* What happened, in one line; from any thread. May be NULL. */
-    void (*tell)(void *context, const char *line);
+    /* What happened, in one line; from any thread, and those that decide must not wait here. False: it is lost. May be
+     * NULL. */
+    bool (*tell)(void *context, const char *line);
     /* Other paths: true if it has answered, or will. May be NULL. */
     bool (*page)(void *context, struct wr_http_exchange *exchange);
     void *context;
@@ -87,6 +88,7 @@ struct wr_serve_view {
     const char *why;  /* "" if it is well */
     uint64_t waiting; /* acquires */
     uint64_t saves, saves_failed;
+    uint64_t lost;      /* lines that could not be told */
     bool is_reload_bad; /* the last one */
 };
 
