@@ -2,7 +2,11 @@
 /* test_http.c - the server's own code: requests in any pieces, answers now and later, streams, its end. */
 #include "serve/rig.h"
 
+#include "base/list.h"
+#include "shell/http/inside.h"
+
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -380,6 +384,76 @@ static void several_loops_share_the_connections(void **state)
     rig_stop(&rig);
 }
 
+/* ---- for another process ---- */
+
+struct handover {
+    struct rig rig;
+    struct wr_http_note halt;
+    sem_t goes_on;
+    size_t given, asked; /* connections, and bytes of their requests */
+};
+
+static void wait_for_all(struct wr_http_note *note)
+{
+    (void)sem_wait(&WR_LINKED(note, struct handover, halt)->goes_on);
+}
+
+static void *freeze(void *server)
+{
+    wr_http_freeze(server);
+    return NULL;
+}
+
+static void wait_for_frost(struct wr_http *server)
+{
+    for (bool is_frozen = false; !is_frozen; (void)usleep(100)) {
+        (void)pthread_mutex_lock(&server->frost);
+        is_frozen = server->is_frozen;
+        (void)pthread_mutex_unlock(&server->frost);
+    }
+}
+
+static void count_baggage(void *context, const struct wr_http_baggage *baggage)
+{
+    struct handover *handover = context;
+    handover->given++;
+    handover->asked += baggage->in.bytes;
+}
+
+/* Whatever comes together with the frost, in either order: the other process is asked what was not answered here, and
+ * nothing else. */
+static void request_is_answered_before_a_handover_or_after_it_but_not_twice(void **state)
+{
+    (void)state;
+    for (int frost_first = 0; frost_first < 2; frost_first++) {
+        struct handover handover = {.halt = {.run = wait_for_all}};
+        struct rig *rig = &handover.rig;
+        pthread_t thread;
+        rig_init(rig);
+        rig_start(rig);
+        assert_int_equal(sem_init(&handover.goes_on, 0, 0), 0);
+        int fd = dial(rig);
+        say(fd, GET("/late"));
+        wait_until(&rig->held, 1);
+        wr_http_post(wr_http_loop_at(rig->server, 0), &handover.halt);
+        if (!frost_first)
+            rig_release(rig);
+        assert_int_equal(pthread_create(&thread, NULL, freeze, rig->server), 0);
+        wait_for_frost(rig->server);
+        if (frost_first)
+            rig_release(rig);
+        (void)sem_post(&handover.goes_on);
+        (void)pthread_join(thread, NULL);
+        wr_http_each(rig->server, count_baggage, &handover);
+        wr_http_leave(rig->server);
+        wr_http_free(rig->server);
+        assert_int_equal(handover.given, 1);
+        assert_int_equal(count_of(hear_end(fd), "HTTP/1.1 200"), handover.asked == 0);
+        (void)sem_destroy(&handover.goes_on);
+        (void)close(fd);
+    }
+}
+
 WEIR_TESTS(test(connection_is_kept_for_the_next_request), test(connection_ends_when_the_client_says_so),
            test(answers_without_body_have_none), test(request_may_come_byte_by_byte),
            test(chunks_in_one_piece_are_put_together), test(client_that_asks_first_is_told_to_go_on),
@@ -389,4 +463,5 @@ WEIR_TESTS(test(connection_is_kept_for_the_next_request), test(connection_ends_w
            test(server_that_ends_tells_of_all_that_is_unanswered), test(server_that_stops_answers_what_it_has),
            test(stream_brings_what_is_written_and_ends_with_the_server),
            test(stream_whose_reader_sleeps_is_bounded_and_then_ended), test(ticks_come_to_the_loop),
-           test(several_loops_share_the_connections))
+           test(several_loops_share_the_connections),
+           test(request_is_answered_before_a_handover_or_after_it_but_not_twice))

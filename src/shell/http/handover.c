@@ -9,17 +9,18 @@
 
 #include "base/alloc.h"
 
-static void park(struct wr_http_note *note)
+void wr_http_loop_park(struct wr_http_loop *loop)
 {
-    struct wr_http_loop *loop = WR_LINKED(note, struct wr_http_loop, freeze);
     struct wr_http *server = loop->server;
     (void)pthread_mutex_lock(&server->frost);
-    server->parked++;
-    (void)pthread_cond_broadcast(&server->frost_changed);
-    while (server->is_frozen)
-        (void)pthread_cond_wait(&server->frost_changed, &server->frost);
-    server->parked--;
-    (void)pthread_cond_broadcast(&server->frost_changed);
+    if (server->is_frozen) {
+        server->parked++;
+        (void)pthread_cond_broadcast(&server->frost_changed);
+        while (server->is_frozen)
+            (void)pthread_cond_wait(&server->frost_changed, &server->frost);
+        server->parked--;
+        (void)pthread_cond_broadcast(&server->frost_changed);
+    }
     (void)pthread_mutex_unlock(&server->frost);
 }
 
@@ -29,10 +30,8 @@ void wr_http_freeze(struct wr_http *server)
     while (server->parked > 0) /* of an earlier one */
         (void)pthread_cond_wait(&server->frost_changed, &server->frost);
     server->is_frozen = true;
-    for (uint32_t i = 0; i < server->options.loops; i++) {
-        server->loops[i]->freeze.run = park;
-        wr_http_post(server->loops[i], &server->loops[i]->freeze);
-    }
+    for (uint32_t i = 0; i < server->options.loops; i++)
+        wr_http_loop_wake(server->loops[i]);
     while (server->parked < server->options.loops)
         (void)pthread_cond_wait(&server->frost_changed, &server->frost);
     (void)pthread_mutex_unlock(&server->frost);

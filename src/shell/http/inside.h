@@ -139,7 +139,6 @@ struct wr_http_loop {
     char date[WR_HTTP_DATE_BYTES + 1];
     struct wr_http_counts counts;
     pthread_mutex_t notes_lock;
-    struct wr_http_note freeze;
     struct wr_http_note *notes, **notes_end;
     bool takes_notes;
     struct wr_http_reading reading;
@@ -199,6 +198,11 @@ static inline int64_t wr_http_loop_ms(const struct wr_http_loop *loop)
 {
     return (int64_t)uv_now(&loop->uv);
 }
+
+/* ---- handover.c ---- */
+
+/* Waits while the server is frozen. */
+void wr_http_loop_park(struct wr_http_loop *loop);
 
 /* ---- conn.c ---- */
 

@@ -295,7 +295,9 @@ static void on_async(uv_async_t *async)
 {
     struct wr_http_loop *loop = async->data;
     wr_http_loop_notes(loop);
-    int phase = atomic_load(&loop->server->phase); /* it may have changed in a note */
+    wr_http_loop_settle(loop); /* what was answered is not asked of the next process again */
+    wr_http_loop_park(loop);
+    int phase = atomic_load(&loop->server->phase); /* it may have changed meanwhile */
     if (phase >= WR_HTTP_CUTS)
         cut_off(loop);
     else if (phase >= WR_HTTP_STOPS && !loop->is_stopping)
