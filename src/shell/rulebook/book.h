@@ -55,7 +55,6 @@ struct wr_drawer {
     weir_table *table;
     const weir_allocator *allocator;
     weir_stack stack; /* in force */
-    uint64_t max_keys;
     bool has_release; /* permits are in flight until released */
     wr_book_word key[WEIR_KEY_PARTS_MAX];
 };
@@ -75,6 +74,7 @@ struct wr_edition_rule {
     weir_rule rule;
     weir_stack stacks[1 + WR_BOOK_PLANS_MAX];
     struct wr_drawer *drawers[1 + WR_BOOK_PLANS_MAX];
+    uint64_t max_keys; /* of each */
     weir_repository repository, plans[WR_PLAN_FIRST - 1 + WR_BOOK_PLANS_MAX];
 };
 
@@ -93,7 +93,7 @@ struct wr_edition {
     struct wr_range allow[WR_BOOK_NETWORKS_MAX], deny[WR_BOOK_NETWORKS_MAX];
     size_t allow_count, deny_count;
     bool opens_on_error;
-    int64_t lease_ns;
+    int64_t lease_ns, forget_ns;
 };
 
 struct wr_hold;
@@ -134,7 +134,8 @@ int wr_book_why(int error, const char *where, char *ret_why, size_t why_bytes);
 int wr_edition_new(struct wr_rulebook *book, const struct wr_rulebook_settings *settings, const struct wr_edition *old,
                    struct wr_edition **ret_edition);
 
-/* Puts the limits of the new edition in force in the tables that it took over. WEIR_E_NOMEM: all are as they were. */
+/* Puts the limits and bounds of the new edition in force in the tables that it took over. WEIR_E_NOMEM: all are as they
+ * were. */
 int wr_edition_enforce(const struct wr_edition *edition);
 
 void wr_edition_hold(struct wr_edition *edition);

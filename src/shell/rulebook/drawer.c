@@ -58,11 +58,10 @@ weir_repository wr_repository_shut(void)
 
 /* ---- tables -------------------------------------------------------------------------------------------- */
 
-static bool fits(const struct wr_drawer *drawer, const struct wr_book_rule *rule, const weir_stack *stack,
-                 uint64_t max_keys)
+static bool fits(const struct wr_drawer *drawer, const struct wr_book_rule *rule, const weir_stack *stack)
 {
     return wr_stack_same_shape(&drawer->stack, stack) && stack->state_bytes <= drawer->table->state_bytes &&
-           drawer->max_keys == max_keys && memcmp(drawer->key, rule->key, sizeof rule->key) == 0;
+           memcmp(drawer->key, rule->key, sizeof rule->key) == 0;
 }
 
 static int make(const struct wr_rulebook *book, const weir_stack *stack, uint64_t max_keys, int64_t forget_ns,
@@ -81,7 +80,7 @@ static int make(const struct wr_rulebook *book, const weir_stack *stack, uint64_
 int wr_drawer_get(const struct wr_rulebook *book, const struct wr_book_rule *rule, const weir_stack *stack,
                   uint64_t max_keys, int64_t forget_ns, struct wr_drawer *old, struct wr_drawer **ret_drawer)
 {
-    if (old != NULL && fits(old, rule, stack, max_keys)) {
+    if (old != NULL && fits(old, rule, stack)) {
         atomic_fetch_add_explicit(&old->holders, 1, memory_order_relaxed);
         *ret_drawer = old;
         return 0;
@@ -97,7 +96,6 @@ int wr_drawer_get(const struct wr_rulebook *book, const struct wr_book_rule *rul
     atomic_init(&drawer->holders, 1);
     drawer->allocator = book->allocator;
     drawer->stack = *stack;
-    drawer->max_keys = max_keys;
     for (uint32_t i = 0; i < stack->count; i++)
         drawer->has_release = drawer->has_release || stack->limits[i].algorithm->release != NULL;
     memcpy(drawer->key, rule->key, sizeof drawer->key);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "shell/rulebook/book.h"
 #include "shell/rulebook/reading.h"
+#include "shell/table/table.h"
 
 #include <string.h>
 
@@ -50,12 +51,14 @@ static int find_tables(struct wr_rulebook *book, const struct wr_rulebook_settin
                        const struct wr_edition *old, struct wr_edition_rule *rule)
 {
     const struct wr_book_rule *written = rule->written;
-    uint64_t max_keys = written->max_keys != 0 ? written->max_keys : settings->max_keys;
-    int error = wr_drawer_get(book, written, &rule->stacks[0], max_keys, settings->forget_ns,
-                              former(old, written, NULL), &rule->drawers[0]);
+    int error;
+
+    rule->max_keys = written->max_keys != 0 ? written->max_keys : settings->max_keys;
+    error = wr_drawer_get(book, written, &rule->stacks[0], rule->max_keys, settings->forget_ns,
+                          former(old, written, NULL), &rule->drawers[0]);
 
     for (uint32_t i = 0; i < written->plan_count && error == 0; i++)
-        error = wr_drawer_get(book, written, &rule->stacks[1 + i], max_keys, settings->forget_ns,
+        error = wr_drawer_get(book, written, &rule->stacks[1 + i], rule->max_keys, settings->forget_ns,
                               former(old, written, written->plans[i].name), &rule->drawers[1 + i]);
     return error;
 }
@@ -236,6 +239,15 @@ static struct wr_drawer *next_changed(const struct wr_edition *edition, size_t *
     return NULL;
 }
 
+static void bound_tables(const struct wr_edition *edition)
+{
+    for (uint32_t i = 0; i < edition->count; i++) {
+        const struct wr_edition_rule *rule = &edition->rules[i];
+        for (size_t j = 0; j < 1 + WR_BOOK_PLANS_MAX && rule->drawers[j] != NULL; j++)
+            wr_table_bound(rule->drawers[j]->table, rule->max_keys, edition->forget_ns);
+    }
+}
+
 /* Only want of memory can end it halfway; then those before go back, which needs no more memory than they did. */
 int wr_edition_enforce(const struct wr_edition *edition)
 {
@@ -252,5 +264,7 @@ int wr_edition_enforce(const struct wr_edition *edition)
         (void)weir_table_change(drawer->table, 0, drawer->stack.limits, drawer->stack.count);
     for (size_t at = 0; error == 0 && (drawer = next_changed(edition, &at, &stack)) != NULL; at++)
         drawer->stack = *stack;
+    if (error == 0)
+        bound_tables(edition);
     return error;
 }

@@ -55,6 +55,7 @@ int wr_read_admission(const struct wr_rulebook_settings *settings, struct wr_edi
     edition->client.v4_prefix = (uint8_t)settings->v4_prefix;
     edition->client.v6_prefix = (uint8_t)settings->v6_prefix;
     edition->lease_ns = settings->lease_ns;
+    edition->forget_ns = settings->forget_ns;
     edition->opens_on_error = settings->on_error == WR_ON_ERROR_OPEN;
     int error = read_trusted(settings, edition);
     if (error == 0)

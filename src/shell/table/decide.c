@@ -77,7 +77,7 @@ static struct wr_entry *find_victim(weir_table *table, struct wr_shard *shard, i
 static bool make_room(weir_table *table, struct wr_shard *shard, int64_t now)
 {
     size_t keys = atomic_load_explicit(&table->keys, memory_order_relaxed);
-    while (keys < table->max_keys)
+    while (keys < atomic_load_explicit(&table->max_keys, memory_order_relaxed))
         if (atomic_compare_exchange_weak_explicit(&table->keys, &keys, keys + 1, memory_order_relaxed,
                                                   memory_order_relaxed))
             return true;

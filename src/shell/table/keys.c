@@ -234,7 +234,7 @@ int weir_table_stats_get(weir_table *table, weir_table_stats *ret_stats)
         return WEIR_E_INVAL;
     if (ret_stats == NULL)
         return wr_invalid("ret_stats is NULL; it must point to where the numbers go");
-    weir_table_stats sum = {.max_keys = table->max_keys,
+    weir_table_stats sum = {.max_keys = atomic_load(&table->max_keys),
                             .shards = table->shard_count,
                             .keys = atomic_load(&table->keys),
                             .memory_bytes =

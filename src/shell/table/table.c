@@ -73,11 +73,18 @@ static bool has_release(const weir_stack *stack)
     return has;
 }
 
+void wr_table_bound(weir_table *table, size_t max_keys, int64_t ttl_ns)
+{
+    atomic_store_explicit(&table->max_keys, max_keys, memory_order_relaxed);
+    atomic_store_explicit(&table->ttl_ns, ttl_ns, memory_order_relaxed);
+}
+
 static void fill(weir_table *table, const weir_stack *stack, const weir_table_options *options)
 {
     table->clock = wr_clock_or_fast(options->clock);
-    table->max_keys = options->max_keys != 0 ? options->max_keys : DEFAULT_MAX_KEYS;
-    table->shard_count = shards_for(options, table->max_keys);
+    size_t max_keys = options->max_keys != 0 ? options->max_keys : DEFAULT_MAX_KEYS;
+    wr_table_bound(table, max_keys, options->ttl_ns);
+    table->shard_count = shards_for(options, max_keys);
     table->shard_bits = (unsigned)__builtin_ctzll(table->shard_count);
     table->state_bytes = stack->state_bytes;
     table->layout = layout_for(stack->state_bytes);
@@ -88,7 +95,6 @@ static void fill(weir_table *table, const weir_stack *stack, const weir_table_op
     table->plan_of = options->plan_of;
     table->plan_context = options->plan_context;
     table->made_at = wr_clock_now(table->clock);
-    table->ttl_ns = options->ttl_ns;
     table->sweep_every_ns = options->sweep_every_ns;
     atomic_init(&table->holds, 1);
 }

@@ -43,7 +43,7 @@ struct weir_table {
     unsigned shard_bits;
     struct wr_layout layout;
     struct wr_hash_key hash_key;
-    size_t max_keys;
+    atomic_size_t max_keys;
     int64_t made_at;
     atomic_size_t keys;
     uint32_t state_bytes; /* room for state in an entry */
@@ -58,9 +58,14 @@ struct weir_table {
     bool plan_set; /* the set that is complete; under `changing` */
     const weir_allocator *allocator;
     atomic_uint holds; /* the owner's, and one for each ticket in line */
-    int64_t ttl_ns, sweep_every_ns;
+    _Atomic int64_t ttl_ns;
+    int64_t sweep_every_ns;
     struct wr_janitor janitor;
 };
+
+/* How many keys there may be, and how soon idle ones are forgotten, from here on; 1 … WEIR_KEYS_MAX, and 0 (never) …
+ * WEIR_DURATION_MAX. Where there are more already they stay, and newcomers take the places of idle ones. */
+void wr_table_bound(weir_table *table, size_t max_keys, int64_t ttl_ns);
 
 /* One question about one key. */
 struct wr_query {

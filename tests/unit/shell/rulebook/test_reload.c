@@ -44,6 +44,29 @@ static void a_lower_limit_is_in_force_at_once(void **state)
     rig_close(&rig);
 }
 
+static void other_bounds_of_memory_are_in_force_and_nobody_is_forgotten(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "rules:\n  - {name: a, limit: 2/h}\n");
+    struct call known = {.peer = "203.0.113.7"}, next = {.peer = "203.0.113.8"}, last = {.peer = "203.0.113.9"};
+    assert_int_equal(rig_count(&rig, &known, 9), 2);
+    assert_int_equal(rig_reload(&rig, "rules:\n  - {name: a, limit: 2/h, max_keys: 1}\n"), 0);
+    assert_int_equal(rig_count(&rig, &known, 9), 0);
+    assert_int_equal(rig_count(&rig, &next, 9), 2); /* there is room for one: the others share a limit */
+    assert_int_equal(rig_count(&rig, &last, 9), 0);
+    assert_int_equal(rig_reload(&rig, "rules:\n  - {name: a, limit: 2/h}\nadmission: {max_keys: 9, forget: 1m}\n"), 0);
+    assert_int_equal(rig_count(&rig, &known, 9), 0);
+    assert_int_equal(rig_count(&rig, &last, 9), 2);
+    rig_advance(&rig, 2 * WEIR_HOUR);
+    wr_rulebook_tick(rig.book);
+    struct wr_rule_view view;
+    assert_int_equal(wr_rulebook_rule_get(rig.book, 0, &view), 0);
+    assert_int_equal(view.table.max_keys, 9);
+    assert_int_equal(view.table.keys, 0);
+    rig_close(&rig);
+}
+
 static void a_rule_of_another_kind_begins_anew(void **state)
 {
     (void)state;
@@ -239,6 +262,7 @@ static void reloads_under_load_never_grant_more_than_allowed(void **state)
 }
 
 WEIR_TESTS(test(a_rule_that_keeps_its_name_keeps_what_its_callers_used), test(a_lower_limit_is_in_force_at_once),
-           test(a_rule_of_another_kind_begins_anew), test(a_bad_file_leaves_the_old_rules_in_force),
-           test(a_reload_without_memory_changes_nothing), test(limits_stay_as_they_were_when_memory_ends_halfway),
+           test(other_bounds_of_memory_are_in_force_and_nobody_is_forgotten), test(a_rule_of_another_kind_begins_anew),
+           test(a_bad_file_leaves_the_old_rules_in_force), test(a_reload_without_memory_changes_nothing),
+           test(limits_stay_as_they_were_when_memory_ends_halfway),
            test(reloads_under_load_never_grant_more_than_allowed))
