@@ -527,6 +527,8 @@ static void token_must_be_the_very_one(void **state)
     } table[] = {
         {"", 401},
         {"Authorization: Bearer s3cret\r\n", 204},
+        {"Authorization: bearer s3cret\r\n", 204}, /* RFC 9110 11.1 */
+        {"Authorization: Basic s3cret\r\n", 401},
         {"Authorization: Bearer s3creT\r\n", 401},
         {"Authorization: Bearer s3cret2\r\n", 401},
         {"Authorization: Bearer s3cre\r\n", 401},

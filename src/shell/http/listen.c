@@ -135,11 +135,14 @@ static int open_unix(const char *path, struct wr_http_place *place)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     /* the node gets the mode that the socket has when it is bound: there is no moment at which others may connect;
      * those who may are let in last, once the node is their group's */
-    if (fd < 0 || fchmod(fd, place->mode & 0600) != 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
-        listen(fd, BACKLOG) != 0 || lstat(path, &node) != 0 ||
+    bool is_bound =
+        fd >= 0 && fchmod(fd, place->mode & 0600) == 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
+    if (!is_bound || listen(fd, BACKLOG) != 0 || lstat(path, &node) != 0 ||
         (place->has_group && lchown(path, (uid_t)-1, place->group) != 0) ||
         ((place->mode & 0077) != 0 && chmod(path, place->mode) != 0)) {
         error = fail(fd, path);
+        if (is_bound)
+            (void)unlink(path);
         free(place->path);
         place->path = NULL;
         return error;

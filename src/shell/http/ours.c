@@ -63,7 +63,7 @@ bool wr_http_has_token(const struct wr_http_exchange *exchange, const char *toke
     size_t bytes = token == NULL ? 0 : strlen(token);
     if (bytes == 0 || !wr_request_find(exchange->request, "authorization", &cursor, &value))
         return false;
-    if (value.bytes != bytes + sizeof scheme - 1 || memcmp(value.data, scheme, sizeof scheme - 1) != 0)
+    if (value.bytes != bytes + sizeof scheme - 1 || !wr_ascii_same(value.data, scheme, sizeof scheme - 1))
         return false;
     for (size_t i = 0; i < bytes; i++) /* how long it takes does not depend on where they differ */
         differs |= (unsigned char)(value.data[sizeof scheme - 1 + i] ^ token[i]);

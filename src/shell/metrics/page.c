@@ -37,7 +37,7 @@ bool wr_metrics_may_read(struct wr_http_exchange *exchange, const char *const *n
         wr_http_refuse(exchange, 403,
                        "it is not known by this name; use an address, localhost, or a name that it was given");
     else if (!is_read)
-        wr_http_refuse(exchange, 405, "only GET and HEAD");
+        wr_http_reply(exchange, 405, wr_span_of("Allow: GET, HEAD\r\n"), WR_HTTP_NOTHING);
     return is_ours && is_read;
 }
 

@@ -74,16 +74,25 @@ static bool is_near(struct wr_span peer)
     return wr_span_is(peer, "::1");
 }
 
-static void refuse(struct wr_http_exchange *exchange, int status, const char *why)
+/* `fields` of its own; may be "". */
+static void refuse_with(struct wr_http_exchange *exchange, int status, const char *fields, const char *why)
 {
+    char head[1024];
+    struct wr_buf all;
+    wr_buf_init_fixed(&all, head, sizeof head);
+    wr_buf_append_string(&all, WR_PANEL_FIELDS "Content-Type: application/json\r\nCache-Control: no-store\r\n");
+    wr_buf_append_string(&all, fields);
     char memory[512];
     struct wr_buf body;
     wr_buf_init_fixed(&body, memory, sizeof memory);
     wr_append_json_text(&body, "{\"ok\":false,\"error\":", wr_span_of(why));
     wr_buf_append_string(&body, "}\n");
-    wr_http_reply(exchange, status,
-                  wr_span_of(WR_PANEL_FIELDS "Content-Type: application/json\r\nCache-Control: no-store\r\n"),
-                  wr_buf_from(&body, 0));
+    wr_http_reply(exchange, status, wr_buf_from(&all, 0), wr_buf_from(&body, 0));
+}
+
+static void refuse(struct wr_http_exchange *exchange, int status, const char *why)
+{
+    refuse_with(exchange, status, status == 401 ? "WWW-Authenticate: Bearer\r\n" : "", why);
 }
 
 /* Browsers say whether a page of somebody else's asks; others say nothing. */
@@ -135,7 +144,7 @@ static void give_file(const struct wr_panel *panel, struct wr_http_exchange *exc
     char memory[1024];
     struct wr_buf fields;
     if (exchange->method != WR_METHOD_GET && exchange->method != WR_METHOD_HEAD) {
-        refuse(exchange, 405, "a page can only be read");
+        refuse_with(exchange, 405, "Allow: GET, HEAD\r\n", "a page can only be read");
         return;
     }
     if (!wr_http_is_ours(exchange, panel->names)) {
@@ -172,7 +181,7 @@ static void obey(struct wr_panel *panel, struct wr_http_exchange *exchange, bool
     if (!wr_panel_admit(panel, exchange, &trusted))
         return;
     if (exchange->method != WR_METHOD_POST)
-        refuse(exchange, 405, "commands are posted");
+        refuse_with(exchange, 405, "Allow: POST\r\n", "commands are posted");
     else if (panel->token[0] == '\0')
         refuse(exchange, 403, "there is no token, and so there are no controls");
     else if (!trusted)
@@ -203,7 +212,7 @@ static void watch(struct wr_panel *panel, struct wr_http_exchange *exchange)
     if (!wr_panel_admit(panel, exchange, &trusted))
         return;
     if (exchange->method != WR_METHOD_GET)
-        refuse(exchange, 405, "a stream can only be read");
+        refuse_with(exchange, 405, "Allow: GET\r\n", "a stream can only be read");
     else if (panel->stream_count >= WR_PANEL_STREAMS)
         refuse(exchange, 503, "too many look already");
     else

@@ -2,19 +2,11 @@
 /* query.c - the query of an address, read into a struct. */
 #include "shell/panel/query.h"
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/parse.h"
 
 #define MOST_DEFAULT 50
-
-static int hex_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 /* False: too long, badly encoded, or with a NUL. */
 static bool decode(struct wr_span value, char *ret_text, size_t room)
@@ -25,8 +17,8 @@ static bool decode(struct wr_span value, char *ret_text, size_t room)
         char c = value.data[0] == '+' ? ' ' : value.data[0];
         size_t taken = 1;
         if (c == '%') {
-            int high = value.bytes > 2 ? hex_of(value.data[1]) : -1;
-            int low = value.bytes > 2 ? hex_of(value.data[2]) : -1;
+            int high = value.bytes > 2 ? wr_ascii_hex_value(value.data[1]) : -1;
+            int low = value.bytes > 2 ? wr_ascii_hex_value(value.data[2]) : -1;
             if (high < 0 || low < 0)
                 return false;
             c = (char)(high * 16 + low);
@@ -60,9 +52,8 @@ static bool read_one(struct wr_span name, struct wr_span value, struct wr_panel_
         return decode(value, query->name, sizeof query->name);
     if (wr_span_is(name, "run"))
         return decode(value, since->run, sizeof since->run);
-    if (wr_span_is(name, "since")) {
+    if (wr_span_is(name, "since"))
         return decode_number(value, UINT64_MAX, &since->number);
-    }
     if (wr_span_is(name, "reverse")) {
         well = decode_number(value, 1, &number);
         query->is_reversed = number == 1;

@@ -104,7 +104,7 @@ struct wr_holds {
     struct wr_hold **slots; /* `max`; NULL: free */
     uint32_t max, count, hand;
     struct wr_rng rng;
-    uint64_t expired;
+    _Atomic uint64_t expired;
 };
 
 struct wr_rulebook {

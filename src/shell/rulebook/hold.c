@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define SLOT_BITS 21
+#define LOOKED_AT 1024 /* slots under one lock, for which decisions wait */
 
 struct wr_hold {
     uint64_t number;
@@ -235,17 +236,16 @@ int wr_rulebook_end(struct wr_rulebook *book, uint64_t hold)
     return end(book, hold, ENDED, 0);
 }
 
-/* The number of a hold from slot *at on whose lease is over; 0 at the end. */
-static uint64_t next_over(struct wr_holds *holds, uint32_t *at, int64_t now)
+/* The number of a hold in the slots *at … `end` whose lease is over; 0 if there is none. */
+static uint64_t next_over(struct wr_holds *holds, uint32_t *at, uint32_t end, int64_t now)
 {
     uint64_t number = 0;
 
     (void)pthread_mutex_lock(&holds->lock);
-    for (; *at < holds->max && holds->count > 0 && number == 0; ++*at) {
+    for (; *at < end && number == 0; ++*at) {
         if (holds->slots[*at] != NULL && holds->slots[*at]->ends_at <= now)
             number = holds->slots[*at]->number;
     }
-    holds->expired += number != 0;
     (void)pthread_mutex_unlock(&holds->lock);
     return number;
 }
@@ -253,11 +253,15 @@ static uint64_t next_over(struct wr_holds *holds, uint32_t *at, int64_t now)
 void wr_holds_expire(struct wr_rulebook *book)
 {
     int64_t now = wr_clock_now(book->clock);
+    struct wr_holds *holds = &book->holds;
     uint32_t at = 0;
-    uint64_t number;
 
-    while ((number = next_over(&book->holds, &at, now)) != 0)
-        (void)wr_rulebook_end(book, number);
+    while (at < holds->max) {
+        uint32_t end = holds->max - at > LOOKED_AT ? at + LOOKED_AT : holds->max;
+        uint64_t number = next_over(holds, &at, end, now);
+        if (number != 0 && wr_rulebook_end(book, number) == 0) /* else somebody was quicker */
+            atomic_fetch_add(&holds->expired, 1);
+    }
 }
 
 /* ---- from one daemon to the next ----------------------------------------------------------------------- */

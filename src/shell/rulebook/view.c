@@ -21,8 +21,8 @@ void wr_rulebook_view_get(struct wr_rulebook *book, struct wr_rulebook_view *ret
     wr_causes_sum(book->tallies, ret_view->causes, &ret_view->shadowed);
     (void)pthread_mutex_lock(&book->holds.lock);
     ret_view->holds = book->holds.count;
-    ret_view->holds_expired = book->holds.expired;
     (void)pthread_mutex_unlock(&book->holds.lock);
+    ret_view->holds_expired = atomic_load(&book->holds.expired);
     wr_edition_drop(edition);
 }
 

@@ -247,7 +247,7 @@ static int open_doors(struct wr_serve *serve, char *ret_why, size_t why_bytes)
     if (before >= 0)
         (void)close(before);
     if (error == 0 && options->state != NULL)
-        error = wr_rulebook_load(serve->book, options->state, ret_why, why_bytes);
+        error = wr_rulebook_load(serve->book, options->state, ret_why, why_bytes) == 0 ? 0 : WEIR_E_SYSTEM;
     return error;
 }
 
