@@ -327,6 +327,29 @@ static void stream_brings_what_is_written_and_ends_with_the_server(void **state)
     rig_stop(&rig);
 }
 
+static void stream_takes_a_piece_of_any_size_from_who_has_read_the_last(void **state)
+{
+    static char piece[1 << 20];
+    struct rig rig;
+    (void)state;
+    rig_init(&rig);
+    rig.options.stream_max = 4096;
+    rig_start(&rig);
+    int fd = dial(&rig);
+    say(fd, GET("/stream"));
+    wait_until(&rig.held, 1);
+    memset(piece, 'z', sizeof piece);
+    assert_int_equal(rig_stream(&rig, (struct wr_span){piece, sizeof piece}), 0);
+    size_t heard = 0;
+    while (heard < sizeof piece) {
+        ssize_t got = recv(fd, piece, sizeof piece, 0);
+        assert_true(got > 0);
+        heard += (size_t)got;
+    }
+    (void)close(fd);
+    rig_stop(&rig);
+}
+
 static void stream_whose_reader_sleeps_is_bounded_and_then_ended(void **state)
 {
     static char piece[32768];
@@ -462,6 +485,7 @@ WEIR_TESTS(test(connection_is_kept_for_the_next_request), test(connection_ends_w
            test(answer_may_come_later_and_those_behind_it_wait), test(client_that_goes_before_its_answer_is_told_of),
            test(server_that_ends_tells_of_all_that_is_unanswered), test(server_that_stops_answers_what_it_has),
            test(stream_brings_what_is_written_and_ends_with_the_server),
+           test(stream_takes_a_piece_of_any_size_from_who_has_read_the_last),
            test(stream_whose_reader_sleeps_is_bounded_and_then_ended), test(ticks_come_to_the_loop),
            test(several_loops_share_the_connections),
            test(request_is_answered_before_a_handover_or_after_it_but_not_twice))

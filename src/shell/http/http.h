@@ -87,7 +87,8 @@ void wr_http_refuse(struct wr_http_exchange *exchange, int status, const char *w
  * until `gone`, or until stream_end. */
 void wr_http_stream_begin(struct wr_http_exchange *exchange, int status, struct wr_span fields);
 
-/* Sends, or keeps what cannot be sent yet. WEIR_E_FULL: more than stream_max would wait, and nothing was written.
+/* Sends, or keeps what cannot be sent yet. WEIR_E_FULL: something waits already, and with this it would be more than
+ * stream_max: nothing was written.
  * Never calls `gone` itself: where there is no memory for what waits, the stream ends soon. */
 int wr_http_stream_write(struct wr_http_exchange *exchange, struct wr_span bytes);
 

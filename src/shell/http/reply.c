@@ -228,8 +228,9 @@ int wr_http_stream_write(struct wr_http_exchange *exchange, struct wr_span bytes
 {
     struct wr_http_conn *conn = conn_of(exchange);
     struct wr_http_loop *loop = wr_http_conn_loop(conn);
-    if (wr_http_stream_waiting(exchange) + bytes.bytes > loop->server->options.stream_max)
-        return WEIR_E_FULL;
+    size_t waiting = wr_http_stream_waiting(exchange);
+    if (waiting > 0 && waiting + bytes.bytes > loop->server->options.stream_max)
+        return WEIR_E_FULL; /* one that has read all so far gets a piece of any size */
     if (conn->is_turn)
         wr_buf_append_span(&loop->out, bytes);
     else
