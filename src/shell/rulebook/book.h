@@ -173,7 +173,7 @@ int wr_holds_init(struct wr_holds *ret_holds, uint32_t max, const weir_allocator
 void wr_holds_release(struct wr_rulebook *book);
 
 /* Makes a hold of what an allowed verdict has taken, and sets verdict->hold. If that fails the permits are given back
- * and the verdict is FULL or FAILED. */
+ * and the verdict is FULL, or FAILED or FAILED_OPEN. */
 void wr_hold_add(struct wr_rulebook *book, struct wr_edition *edition, int64_t lease_ns, struct wr_verdict *verdict);
 
 /* Ends those whose lease is over. */

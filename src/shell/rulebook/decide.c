@@ -222,7 +222,8 @@ static void decide(struct wr_rulebook *book, const weir_request *request, bool h
     if (!wr_verdict_at_once(book, edition, request, &asked, ret_verdict)) {
         int error = weir_counter_try(edition->counter, &asked.request, &ret_verdict->admission);
         wr_verdict_conclude(edition, error, ret_verdict);
-        if (error == 0 && ret_verdict->allowed && (holds || wr_verdict_in_flight(edition, ret_verdict)))
+        holds = (holds && ret_verdict->admission.count > 0) || wr_verdict_in_flight(edition, ret_verdict);
+        if (error == 0 && ret_verdict->allowed && holds)
             wr_hold_add(book, edition, lease_ns, ret_verdict);
         wr_verdict_count(book, edition, ret_verdict);
     }

@@ -155,11 +155,14 @@ static struct wr_hold *pick(struct wr_holds *holds, uint64_t number)
 
 /* ---- making -------------------------------------------------------------------------------------------- */
 
-static void refuse(const struct wr_edition *edition, enum wr_cause cause, struct wr_verdict *verdict)
+/* Gives all back; the verdict is what it is without a hold. */
+static void go_without(const struct wr_edition *edition, enum wr_cause cause, struct wr_verdict *verdict)
 {
     (void)weir_counter_cancel(edition->counter, &verdict->admission);
-    verdict->allowed = verdict->admission.allowed = false;
     verdict->cause = cause;
+    if (cause == WR_CAUSE_FAILED_OPEN)
+        return;
+    verdict->allowed = verdict->admission.allowed = false;
     verdict->status = 503;
     verdict->retry_after_ns = WEIR_SECOND;
 }
@@ -169,7 +172,7 @@ void wr_hold_add(struct wr_rulebook *book, struct wr_edition *edition, int64_t l
     struct wr_hold *hold = pack(book->allocator, &verdict->admission);
 
     if (hold == NULL) {
-        refuse(edition, WR_CAUSE_FAILED, verdict);
+        go_without(edition, edition->opens_on_error ? WR_CAUSE_FAILED_OPEN : WR_CAUSE_FAILED, verdict);
         return;
     }
     if (lease_ns <= 0 || lease_ns > WEIR_DURATION_MAX)
@@ -182,7 +185,7 @@ void wr_hold_add(struct wr_rulebook *book, struct wr_edition *edition, int64_t l
         return;
     }
     free_hold(book->allocator, hold);
-    refuse(edition, WR_CAUSE_FULL, verdict);
+    go_without(edition, WR_CAUSE_FULL, verdict);
 }
 
 /* ---- ending -------------------------------------------------------------------------------------------- */

@@ -103,7 +103,7 @@ struct wr_verdict {
  * is what each rule charges in place of its own. */
 void wr_rulebook_try(struct wr_rulebook *book, const weir_request *request, struct wr_verdict *ret_verdict);
 
-/* The same with a hold in any case, if allowed. `lease_ns` 0: as the settings say. */
+/* The same with a hold, if it is allowed and any rule was asked. `lease_ns` 0: as the settings say. */
 void wr_rulebook_reserve(struct wr_rulebook *book, const weir_request *request, int64_t lease_ns,
                          struct wr_verdict *ret_verdict);
 

@@ -100,7 +100,7 @@ static const char *decide(struct wr_serve_desk *desk)
                                                   : WEIR_E_ABSENT;
     if (error == WEIR_E_ABSENT)
         return "there is no such rule";
-    return error != 0 ? "key must have 1 ... 512 bytes" : NULL;
+    return error != 0 ? "key must have 1 ... 1024 bytes" : NULL;
 }
 
 /* All of it is looked at before anything is decided: a mistake charges nobody. What is wrong, or NULL. */

@@ -91,6 +91,46 @@ static void holds_are_bounded_and_end_with_their_lease(void **state)
     rig_close(&rig);
 }
 
+static void without_memory_for_a_hold_all_is_given_back_and_on_error_decides(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {"closed", "open"};
+    for (size_t i = 0; i < 2; i++) {
+        struct rig rig;
+        struct wr_rulebook_view view;
+        char yaml[128];
+        snprintf(yaml, sizeof yaml, "admission: {on_error: %s}\nrules:\n  - {name: a, limit: concurrent=2}\n", ways[i]);
+        rig_open(&rig, yaml);
+        assert_true(rig_try(&rig, &somebody)); /* the key is there, so that only the hold needs memory */
+        assert_int_equal(wr_rulebook_end(rig.book, rig.verdict.hold), 0);
+        rig.memory.fail_at = 1;
+        assert_int_equal(rig_try(&rig, &somebody), i == 1);
+        rig.memory.fail_at = 0;
+        assert_int_equal(rig.verdict.hold, 0);
+        assert_int_equal(rig.verdict.cause, i == 1 ? WR_CAUSE_FAILED_OPEN : WR_CAUSE_FAILED);
+        assert_int_equal(rig.verdict.status, i == 1 ? 200 : 503);
+        wr_rulebook_view_get(rig.book, &view);
+        assert_int_equal(view.causes[rig.verdict.cause], 1);
+        assert_int_equal(rig_count(&rig, &somebody, 5), 2);
+        rig_close(&rig);
+    }
+}
+
+static void only_what_a_rule_was_asked_for_can_be_reserved(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "admission: {allow: [10.0.0.0/8]}\nrules:\n  - {name: a, match: {path: /a}, limit: 1/h}\n");
+    const struct call unmatched = {.target = "/", .peer = "203.0.113.7"}, listed = {.target = "/a", .peer = "10.0.0.1"};
+    assert_int_equal(reserve(&rig, &unmatched, 0), 0);
+    assert_true(rig.verdict.allowed);
+    assert_int_equal(reserve(&rig, &listed, 0), 0);
+    assert_true(rig.verdict.allowed);
+    const struct call matched = {.target = "/a", .peer = "203.0.113.7"};
+    assert_int_not_equal(reserve(&rig, &matched, 0), 0);
+    rig_close(&rig);
+}
+
 static void permits_in_flight_are_held_until_ended_or_their_lease_is_over(void **state)
 {
     (void)state;
@@ -297,6 +337,8 @@ static void what_needs_no_waiting_is_over_at_once(void **state)
 
 WEIR_TESTS(test(a_reservation_is_settled_once_for_what_it_cost), test(a_reservation_outlives_a_reload),
            test(holds_are_bounded_and_end_with_their_lease),
+           test(without_memory_for_a_hold_all_is_given_back_and_on_error_decides),
+           test(only_what_a_rule_was_asked_for_can_be_reserved),
            test(permits_in_flight_are_held_until_ended_or_their_lease_is_over),
            test(turns_come_in_order_and_a_try_does_not_overtake),
            test(a_turn_ends_at_its_timeout_and_nothing_was_charged), test(one_who_leaves_gives_back_what_he_had),
