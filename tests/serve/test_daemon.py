@@ -643,9 +643,11 @@ def slow_crowd_keeps_nobody_else_from_being_served():  # J6
                     assert time.monotonic() - start < 10
             resident = int(open(f'/proc/{daemon.process.pid}/statm', encoding='ascii').read().split()[1]) * 4096
             assert resident < 400 << 20
-            time.sleep(6)  # all of them are late now
-            assert crowd[1].recv(10) == b'' and crowd[0].recv(10) == b''
-            assert len(os.listdir(f'/proc/{daemon.process.pid}/fd')) < 100
+            assert crowd[1].recv(10) == b'' and crowd[0].recv(10) == b''  # late
+            end = time.monotonic() + 60
+            while len(os.listdir(f'/proc/{daemon.process.pid}/fd')) >= 100:  # and so are all of them, by and by
+                assert time.monotonic() < end
+                time.sleep(0.1)
         finally:
             for peer in crowd:
                 peer.close()
