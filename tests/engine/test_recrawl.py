@@ -203,6 +203,78 @@ def pages_that_are_not_likely_to_have_changed_are_not_asked_for():
         assert sorted(path for path, line in again.items() if line['verdict'] != 'not_due') == ['/0.html', '/9.html']
 
 
+class Listed(Site):
+    """One with a sitemap that says of some pages when they changed."""
+
+    def list(self, dates):
+        rows = ''.join(f'<url><loc>{self.nginx.url}/{n}.html</loc>{f"<lastmod>{day}</lastmod>" if day else ""}</url>'
+                       for n, day in dates.items())
+        self.write('sitemap.xml', f'<urlset>{rows}</urlset>')
+
+    def first(self):
+        self.list({n: None for n in range(PAGES)})
+        return self.crawl('first', '--allow-private', '--pace', 'unlimited', '--sitemaps', self.nginx.url + '/0.html')[1]
+
+    def asked(self):
+        return sorted(path for path, _, _ in self.log() if path != '/robots.txt')
+
+
+def _day(days, form='%Y-%m-%dT%H:%M:%SZ'):
+    """So many days from now."""
+    return time.strftime(form, time.gmtime(time.time() + days * 86400))
+
+
+def pages_whose_sitemap_says_that_they_have_changed_are_due():
+    """U11: also if the first page leads to them before it is read; a date before our visit says nothing new."""
+    with Listed() as site:
+        first = site.first()
+        assert _verdicts(first) == {'fetched': PAGES + 1}, _verdicts(first)
+        site.age(3)
+        site.list({n: None for n in range(PAGES)} | {
+            2: _day(-2), 150: _day(-1), 3: _day(-4), 200: _day(400), 201: _day(-3, '%Y-%m-%d'), 202: _day(-6, '%Y-%m-%d'),
+            203: 'yesterday', 204: '2026'})
+        site.write('0.html', site.page(0, 'it leads to 1 and 2, which are judged as soon as they can be'))
+        site.log()
+        run, again = site.crawl('again', '--recrawl', '--due')
+        assert run.returncode == 0, run
+        due = sorted(['/0.html', '/sitemap.xml'] + [f'/{n}.html' for n in (2, 150, 200, 201)])
+        assert site.asked() == due
+        assert _verdicts(again) == {'not_due': PAGES - 5, 'unchanged': 4, 'fetched': 2}, _verdicts(again)
+        run, again = site.crawl('third', '--recrawl', '--due')
+        assert site.asked() == ['/0.html', '/200.html', '/sitemap.xml'], _verdicts(again)  # one that always has changed just now
+        site.write('sitemap.xml', '<urlset></urlset>')
+        site.age(20)
+        run, again = site.crawl('fourth', '--recrawl', '--due')
+        assert site.asked() == sorted(first), 'nothing is put off because a sitemap does not name it'
+
+
+def what_a_sitemap_said_outlives_a_kill():
+    """U11, B12: at any moment; no page is lost, none has two lines, and none is visited that is not due."""
+    with Listed() as site:
+        site.first()
+        site.age(3)
+        due = set(range(1, PAGES, 3))
+        site.list({n: _day(-1) if n in due else _day(-5) for n in range(PAGES)})
+        site.write('0.html', site.page(0, 'more'))
+        site.log()
+        command = site.words('--out', f'{site.folder}/again', '--recrawl', '--due', '--global-rate', '60')
+        resumed = 0
+        for wait in (0.15, 0.2, 0.3, 0.4, 0.5):
+            process = subprocess.Popen([os.path.abspath(sys.argv[1]), *command], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(wait)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            if site.jobs() > 1:  # else it had not begun
+                command = site.words('--resume')
+                resumed += 1
+        assert resumed > 0
+        run = weir(*site.words('--resume', '--global-rate', '100000'))
+        assert run.returncode == 0, run
+        again = site.lines('again')
+        assert set(site.asked()) == {f'/{n}.html' for n in due} | {'/0.html', '/sitemap.xml'}
+        assert _verdicts(again) == {'not_due': PAGES - len(due) - 1, 'unchanged': len(due), 'fetched': 2}, _verdicts(again)
+
+
 def what_can_not_be_visited_again_is_said():
     with Site() as site:
         for words, why in ((['--recrawl'], 'there is no state file'), (['--due', 'a.example'], 'give --recrawl'),

@@ -341,6 +341,47 @@ static void a_task_is_never_put_off_for_years(void **state)
     }
 }
 
+/* A page whose site says that it changed: the latest such time is kept, and what is put off stays so. */
+static void a_task_knows_when_its_page_changed_until_it_is_put_off(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        int64_t now = weir_wall_now() / WEIR_SECOND * WEIR_SECOND, soon = now + WEIR_MINUTE;
+        const int64_t said[] = {now - WEIR_DAY, now - WEIR_HOUR, now - 2 * WEIR_DAY},
+                      least[] = {said[0], said[1], said[1]};
+        struct wr_store_change known[2], changed = {.kind = WR_STORE_CHANGED};
+        size_t count;
+        rig_open(rig);
+        int64_t job = rig_job(rig, "");
+        struct wr_store_query query = {
+            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FRONT};
+        known[0] = rig_found(rig, job, "h", "https://h/", NULL);
+        changed.changed.job = job;
+        changed.changed.fingerprint = known[0].found.fingerprint;
+        for (size_t i = 0; i < 3; i++) {
+            known[1] = changed;
+            known[1].changed.wall_at = said[i];
+            assert_int_equal(wr_store_post(rig->store, known, 2, NULL, NULL), 0);
+            struct rig_row *rows = rig_read(rig, query, &count);
+            assert_int_equal(count, 1);
+            assert_true(rows[0].row.task.not_before_wall_at == least[i]);
+            free(rows);
+        }
+        struct wr_store_change retry = rig_retry(rig, job, "https://h/", 1, 503);
+        retry.retry.not_before_wall_at = soon;
+        rig_post(rig, retry);
+        rig_post(rig, known[1]);
+        rig_reopen(rig);
+        struct rig_row *rows = rig_read(rig, query, &count);
+        assert_true(rows[0].row.task.not_before_wall_at >= soon);
+        free(rows);
+        rig_post(rig, rig_ended(rig, job, "https://h/", false, "fetched"));
+        rig_post(rig, known[1]); /* too late */
+        rig_check(rig);
+    }
+}
+
 /* ---- the books ----------------------------------------------------------------------------------------- */
 
 enum {
@@ -544,6 +585,7 @@ WEIR_TESTS(test(a_new_store_is_empty_and_a_job_begins_pending), test(jobs_are_li
            test(the_lowest_priority_number_comes_first), test(loading_goes_on_where_it_stopped),
            test(a_task_is_found_once_and_ends_once), test(who_asks_is_told_which_tasks_were_new),
            test(all_fingerprints_of_a_job_are_listed_in_pieces), test(a_retry_keeps_its_place_and_counts_once),
-           test(a_task_is_never_put_off_for_years), test(counters_agree_with_the_tasks_whatever_is_repeated),
-           test(texts_are_never_commands), test(texts_that_are_too_long_unclean_or_missing_are_refused),
+           test(a_task_is_never_put_off_for_years), test(a_task_knows_when_its_page_changed_until_it_is_put_off),
+           test(counters_agree_with_the_tasks_whatever_is_repeated), test(texts_are_never_commands),
+           test(texts_that_are_too_long_unclean_or_missing_are_refused),
            test(fingerprints_are_the_same_after_a_restart_and_differ_between_stores))

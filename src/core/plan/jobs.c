@@ -270,8 +270,11 @@ int wr_plan_host_waits(struct wr_plan *plan, uint32_t id, struct wr_span key, ui
     if (job == NULL || job->ended || queued == 0)
         return job == NULL ? WEIR_E_ABSENT : 0;
     host = wr_plan_host_find(plan, key);
-    if (host != NULL && wr_lane_find(host, job) != NULL)
+    lane = host != NULL ? wr_lane_find(host, job) : NULL;
+    if (lane != NULL && (job->listing || !wr_lane_is_empty(lane)))
         return 0;
+    if (lane != NULL) /* some were left aside */
+        lane->after = WR_PLAN_FRONT;
     int error = wr_host_need(plan, key, now, &host);
     if (error == 0)
         error = wr_lane_need(plan, host, job, &lane);

@@ -7,6 +7,11 @@ static uint32_t in_window(const struct wr_lane *lane)
     return lane->queued[0] + lane->queued[1] + lane->in_flight;
 }
 
+bool wr_lane_is_empty(const struct wr_lane *lane)
+{
+    return in_window(lane) == 0 && lane->in_store == 0 && !lane->loading;
+}
+
 /* What each lane may have in memory, so that all can have some. */
 static uint32_t share(const struct wr_plan *plan)
 {

@@ -200,7 +200,8 @@ struct wr_plan_position {
 #define WR_PLAN_FRONT ((struct wr_plan_position){0, INT32_MIN})
 
 /* A host of this loop has `queued` tasks of the job in the store: of a resumed job, and in answer to HOSTS. Hosts that
- * are here already are left alone. WEIR_E_FULL: no room; HOSTS will ask again. WEIR_E_ABSENT, WEIR_E_NOMEM. */
+ * are here already are left alone; but one that has nothing left of the job, when nobody asked, is read again from the
+ * front. WEIR_E_FULL: no room; HOSTS will ask again. WEIR_E_ABSENT, WEIR_E_NOMEM. */
 int wr_plan_host_waits(struct wr_plan *plan, uint32_t id, struct wr_span key, uint64_t queued, int64_t now);
 /* The answer to HOSTS is complete; `is_end`: there are none after the last. */
 void wr_plan_hosts_listed(struct wr_plan *plan, uint32_t id, int64_t last_id, bool is_end, int64_t now);
@@ -227,7 +228,7 @@ void wr_plan_remember(struct wr_plan *plan, struct wr_plan_host *host, const str
 struct wr_plan_row {
     uint64_t fingerprint;
     struct wr_plan_position position;
-    const struct wr_url *url; /* NULL: the store has none. The caller ends it; here it has ended */
+    const struct wr_url *url; /* NULL: none, or it is left aside. The caller ends it; here it has ended */
     uint32_t depth, hops, attempts;
     int64_t not_before_ns; /* from now; 0: at once */
 };

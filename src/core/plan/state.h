@@ -217,6 +217,8 @@ int64_t wr_jobs_deadline(const struct wr_plan *plan, int64_t now);
 
 /* ---- lane.c ---- */
 
+/* Neither here nor, as far as is known, in the store. */
+bool wr_lane_is_empty(const struct wr_lane *lane);
 /* Lists it for LOAD if it wants to. */
 void wr_lane_want(struct wr_plan *plan, struct wr_lane *lane);
 void wr_lane_push(struct wr_plan *plan, struct wr_lane *lane, uint32_t number, int64_t now);

@@ -92,17 +92,20 @@ void wr_earlier_release(struct wr_crawl_loop *loop)
     wr_map_release(&loop->earlier);
 }
 
+/* What a sitemap says of pages is needed though it says the same as before: one of them may have failed since. */
 struct wr_span wr_earlier_validator(const struct wr_flight *flight)
 {
     const struct entry *entry = find(flight);
-    return entry != NULL ? entry->visit.validator : (struct wr_span){NULL, 0};
+    bool is_needed = flight->is_sitemap && flight->loop->engine->options.only_due;
+    return entry != NULL && !is_needed ? entry->visit.validator : (struct wr_span){NULL, 0};
 }
 
 bool wr_earlier_is_due(const struct wr_store_task *task, int64_t wall_now)
 {
     const struct wr_store_visit *visit = &task->earlier;
     bool was_had = task->has_earlier && wr_earlier_had(task->earlier_verdict, visit);
-    if (task->depth == 0 || !was_had || visit->visited_wall_at <= 0)
+    if (task->depth == 0 || !was_had || visit->visited_wall_at <= 0 ||
+        task->not_before_wall_at > visit->visited_wall_at) /* by a sitemap, or it has been tried */
         return true;
     double watched = (double)(visit->visited_wall_at - visit->since_wall_at);
     double rate = (PRIOR_CHANGES + (double)visit->changes) / ((double)PRIOR_NS + (watched > 0 ? watched : 0));

@@ -431,10 +431,10 @@ static void reset(struct wr_flight *flight, const struct wr_plan_action *action)
 static void send_page(struct wr_flight *flight)
 {
     static const struct wr_span none = {NULL, 0};
+    flight->is_sitemap = wr_listing_is(flight);
     struct wr_span validator = wr_earlier_validator(flight);
     bool is_etag = wr_span_find(validator, '"') < validator.bytes;
     flight->is_conditional = validator.bytes > 0;
-    flight->is_sitemap = wr_listing_is(flight);
     wr_flight_send(flight, is_etag ? validator : none, is_etag ? none : validator);
 }
 

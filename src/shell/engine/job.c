@@ -224,7 +224,25 @@ static void ask_free(struct wr_engine *engine)
         on_freed(engine, error, weir_error_detail());
 }
 
-/* On the store's thread. Something is queued that no plan knows of: they look for it. */
+/* Something is queued that no plan knows of, or was put aside: they look for it. What one finds would be counted twice
+ * if others began before. */
+static void list_again(struct wr_engine *engine)
+{
+    atomic_store(&engine->is_listed, true);
+    atomic_store(&engine->relisting, engine->loop_count);
+    for (uint32_t i = 0; i < engine->loop_count; i++)
+        atomic_store(&engine->loops[i].lists_again, true);
+    wr_engine_wake(engine);
+}
+
+void wr_relisted(struct wr_crawl_loop *loop)
+{
+    atomic_store(&loop->is_drained, false); /* until it has looked */
+    if (atomic_fetch_sub(&loop->engine->relisting, 1) == 1)
+        wr_engine_wake(loop->engine);
+}
+
+/* On the store's thread. */
 static void on_looked(void *context, int error, const char *why)
 {
     struct wr_engine *engine = context;
@@ -234,8 +252,7 @@ static void on_looked(void *context, int error, const char *why)
         wr_job_over(engine, engine->has_free ? WR_END_COMPLETED : WR_END_BLOCKED,
                     engine->has_free ? "" : "the firewalls of all its hosts do not let us in");
     else
-        for (uint32_t i = 0; i < engine->loop_count; i++)
-            atomic_store(&engine->loops[i].lists_again, true);
+        list_again(engine);
     atomic_store(&engine->is_looking, false);
     wr_pending_done(engine);
 }
@@ -246,6 +263,10 @@ static void ask_store(struct wr_engine *engine)
         .what = WR_STORE_JOBS, .job = engine->job, .row = on_job, .done = on_looked, .context = engine};
     if (atomic_exchange(&engine->is_looking, true))
         return;
+    if (atomic_load(&engine->relisting) != 0 || !is_idle(engine, WR_PHASE_RUNS) || !is_drained(engine)) {
+        atomic_store(&engine->is_looking, false); /* another has looked meanwhile, and found some */
+        return;
+    }
     (void)atomic_fetch_add(&engine->pending, 1);
     engine->left = 0;
     ask_free(engine);

@@ -131,7 +131,7 @@ static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_u
     }
     bool ours = found->is_stored || is_ours(loop, url);
     enum wr_offer_verdict verdict = ours ? offer_here(loop, &offer) : wr_plan_screen(loop->plan, &offer);
-    found->asks = verdict == WR_OFFER_ASK_STORE || !ours;
+    found->asks = verdict == WR_OFFER_ASK_STORE || (!ours && verdict != WR_OFFER_KNOWN);
     if (ours && (verdict == WR_OFFER_NEW || (verdict == WR_OFFER_KNOWN && found->is_stored))) /* loaded before */
         WR_COUNT_UP(loop, accepted);
     if (verdict == WR_OFFER_NEW && ours) {
@@ -154,6 +154,7 @@ static bool is_wanted(const struct wr_found *found)
     case WR_OFFER_ASK_STORE:
         return !found->is_stored;
     case WR_OFFER_KNOWN:
+        return !found->is_stored && found->changed_wall_at > 0; /* the store is told that */
     case WR_OFFER_OVER:
         return false;
     default:

@@ -17,6 +17,7 @@
 #define BATCH 1000
 #define AT_ONCE ((size_t)64 << 10) /* bytes of text that are read in a turn of the loop: others are waiting */
 #define PAGE_DEPTH 1               /* of what a sitemap lists, as if the seed linked to it */
+#define DAY_NS (36 * WEIR_HOUR)    /* until it has ended everywhere on earth, from its beginning at Greenwich */
 #define DEPTH_MAX (1 + 3)          /* of a sitemap: indexes in indexes make it deeper */
 
 /* ---- which there are ---- */
@@ -131,6 +132,19 @@ static void carry(struct wr_flight *flight)
         wr_flight_carry(flight->loop, &flight->listed, false);
 }
 
+/* When the page has changed, if that matters: to a job that visits what is due. Of a day its end counts, for who was
+ * there on that day may have come before. */
+static int64_t changed_at(const struct wr_engine *engine, const struct wr_sitemap_entry *entry)
+{
+    int64_t now = weir_wall_now(), ms = entry->lastmod_ms;
+    if (engine->earlier == 0 || !engine->options.only_due || ms <= 0)
+        return 0;
+    if (ms > now / WEIR_MILLISECOND)
+        return now;
+    int64_t at = ms * WEIR_MILLISECOND + (entry->is_day ? DAY_NS : 0);
+    return at < now ? at : now;
+}
+
 static bool on_entry(void *context, const struct wr_sitemap_entry *entry)
 {
     struct wr_flight *flight = context;
@@ -146,7 +160,8 @@ static bool on_entry(void *context, const struct wr_sitemap_entry *entry)
                                 ? sitemap_at(flight, &url)
                                 : (struct wr_found){.fingerprint = wr_engine_fingerprint(engine, wr_span_of(url.text)),
                                                     .parent = flight->action.fingerprint,
-                                                    .depth = PAGE_DEPTH};
+                                                    .depth = PAGE_DEPTH,
+                                                    .changed_wall_at = changed_at(engine, entry)};
     found.verdict = WR_OFFER_LATER;
     if (!wr_founds_add(&flight->listed, &url, &found)) {
         wr_job_over(engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));

@@ -242,6 +242,21 @@ static struct wr_store_task earlier_of(const struct load *load, const struct row
     return task;
 }
 
+/* Sitemaps always are: they say which pages have changed. */
+static bool is_due(const struct wr_engine *engine, const struct wr_store_task *task)
+{
+    bool is_sitemap = engine->options.sitemaps && task->parent == task->fingerprint;
+    return !engine->options.only_due || is_sitemap || wr_earlier_is_due(task, weir_wall_now());
+}
+
+/* A sitemap may say yet that it has changed. It stays queued in the store, and comes again when all else is done. */
+static int put_aside(struct wr_crawl_loop *loop, const struct load *load, const struct row *row)
+{
+    const struct wr_plan_row given = {.fingerprint = row->task.fingerprint,
+                                      .position = {row->task.id, row->task.priority}};
+    return wr_plan_load(loop->plan, load->action.host, load->action.job, &given, wr_crawl_loop_now(loop));
+}
+
 static int give_row(struct wr_crawl_loop *loop, const struct load *load, const struct row *row)
 {
     char memory[WR_URL_ROOM];
@@ -253,10 +268,12 @@ static int give_row(struct wr_crawl_loop *loop, const struct load *load, const s
     struct wr_span text = kept(load, row->url_at, row->url_bytes);
     bool is_url = wr_url_parse(text, NULL, NULL, memory, sizeof memory, &url) == WR_URL_OK;
     const struct wr_store_task earlier = earlier_of(load, row);
-    bool is_due = !loop->engine->options.only_due || wr_earlier_is_due(&earlier, weir_wall_now());
+    bool is_now = !is_url || is_due(loop->engine, &earlier);
+    if (!is_now && loop->engine->options.sitemaps && !atomic_load(&loop->engine->is_listed))
+        return put_aside(loop, load, row);
     const struct wr_plan_row given = {.fingerprint = task->fingerprint,
                                       .position = {task->id, task->priority},
-                                      .url = is_url && is_due ? &url : NULL,
+                                      .url = is_url && is_now ? &url : NULL,
                                       .depth = task->depth,
                                       .hops = task->hops,
                                       .attempts = task->attempts,
@@ -266,7 +283,7 @@ static int give_row(struct wr_crawl_loop *loop, const struct load *load, const s
         keep_referrer(loop, load, row);
     if (error == 0 && task->has_earlier)
         wr_earlier_put(loop, &earlier);
-    if (is_url && !is_due)
+    if (!is_now)
         end_row(loop, load, row, NULL);
     else if (!is_url)
         end_row(loop, load, row,
@@ -399,6 +416,8 @@ static void read_hosts(struct wr_crawl_loop *loop, struct wr_letter *letter)
     if (load->action.kind == WR_PLAN_HOSTS)
         wr_plan_hosts_listed(loop->plan, load->action.job, last_id, error == 0 && load->count < load->action.count,
                              now);
+    else
+        wr_relisted(loop);
     free_load(letter);
 }
 

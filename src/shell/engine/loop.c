@@ -229,7 +229,8 @@ static void on_prepare(uv_prepare_t *prepare)
         wr_posts_again(loop);
     if (atomic_exchange(&loop->lists_again, false))
         wr_hosts_again(loop);
-    pump(loop);
+    if (atomic_load(&loop->engine->relisting) == 0)
+        pump(loop);
     set_timer(loop, loop->next_at);
     atomic_store(&loop->is_drained, wr_plan_job_is_drained(loop->plan, (uint32_t)loop->engine->job));
     wr_job_look(loop->engine);

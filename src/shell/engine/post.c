@@ -169,6 +169,14 @@ static uint64_t parent_of(const struct wr_flight *flight, const struct wr_found 
     return found->is_seed && found->hops == 0 ? 0 : flight->action.fingerprint;
 }
 
+static void add_changed(struct post *post, const struct wr_found *found)
+{
+    post->loop->changes[post->count++] = (struct wr_store_change){.kind = WR_STORE_CHANGED,
+                                                                  .changed = {.job = post->loop->engine->job,
+                                                                              .fingerprint = found->fingerprint,
+                                                                              .wall_at = found->changed_wall_at}};
+}
+
 static void add_founds(struct post *post)
 {
     size_t taken[WR_LOOPS_MAX] = {0};
@@ -176,6 +184,10 @@ static void add_founds(struct post *post)
     const struct wr_founds *founds = &post->flight->founds;
     for (size_t i = 0; i < founds->count; i++) {
         const struct wr_found *found = &founds->list[i];
+        if (found->verdict == WR_OFFER_KNOWN) {
+            add_changed(post, found);
+            continue;
+        }
         struct wr_store_change *change = &loop->changes[post->count++];
         if (found->is_stored) {
             *change = (struct wr_store_change){.kind = WR_STORE_ENDED,
@@ -195,6 +207,8 @@ static void add_founds(struct post *post)
                       .depth = found->depth,
                       .hops = found->hops,
                       .ret_is_new = found->asks ? answer_of(post, founds, found, taken) : NULL}};
+        if (found->changed_wall_at > 0)
+            add_changed(post, found);
     }
 }
 
@@ -276,7 +290,7 @@ static int try_post(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
     struct post post = {.loop = loop, .flight = flight};
-    if (!reserve(loop, flight->founds.count + 3) || !copy_asked(&post)) {
+    if (!reserve(loop, 2 * flight->founds.count + 3) || !copy_asked(&post)) {
         free_all_news(post.news);
         return WEIR_E_NOMEM;
     }

@@ -117,6 +117,7 @@ struct wr_found {
     uint32_t key_at, key_bytes;
     uint32_t depth, hops;
     uint64_t parent;               /* of one that an earlier job knows */
+    int64_t changed_wall_at;       /* as a sitemap says; 0: it does not, or nobody asks */
     enum wr_offer_verdict verdict; /* LATER: it is to be judged */
     bool is_seed;
     bool is_sitemap;
@@ -330,7 +331,7 @@ void wr_earlier_init(struct wr_crawl_loop *loop);
 void wr_earlier_put(struct wr_crawl_loop *loop, const struct wr_store_task *task);
 void wr_earlier_drop(struct wr_crawl_loop *loop, uint64_t fingerprint);
 void wr_earlier_release(struct wr_crawl_loop *loop);
-/* Whether it is likely to have changed since. */
+/* Whether it is likely to have changed since, or its site says so. */
 bool wr_earlier_is_due(const struct wr_store_task *task, int64_t wall_now);
 /* To ask with whether it has changed; empty: none. */
 struct wr_span wr_earlier_validator(const struct wr_flight *flight);
@@ -501,6 +502,8 @@ struct wr_engine {
     _Atomic uint64_t blocked_hosts;
     bool has_free; /* a host that lets us in; while the store is looked at */
     _Atomic bool is_seeded, is_looking, is_store_paused;
+    _Atomic bool is_listed;                 /* all sitemaps have been read: what they say of pages is known */
+    _Atomic uint32_t relisting;             /* loops that list their hosts again: nothing begins before all have */
     _Atomic int64_t warned_at, answered_at; /* 0: never */
     uint64_t left;                          /* tasks that are queued, as the store last said */
     pthread_mutex_t lock;                   /* of all below */
@@ -546,6 +549,8 @@ void wr_posts_done(struct wr_engine *engine);
 void wr_on_stored(void *context, int error, const char *why);
 void wr_job_tick(struct wr_crawl_loop *loop);
 void wr_engine_loop_ended(struct wr_engine *engine);
+/* The loop's hosts with tasks are listed again. */
+void wr_relisted(struct wr_crawl_loop *loop);
 /* Whether all is over; asks the store. From a loop. */
 void wr_job_look(struct wr_engine *engine);
 /* At most once in ten seconds. */

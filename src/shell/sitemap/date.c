@@ -51,10 +51,11 @@ static bool parse_mail_date(struct wr_span text, int64_t *ret_ms)
     return true;
 }
 
-int64_t wr_sitemap_date(struct wr_span text)
+int64_t wr_sitemap_date(struct wr_span text, bool *ret_is_day)
 {
     int64_t ms = WR_SITEMAP_NO_DATE;
     text = wr_sitemap_trim(text);
+    *ret_is_day = text.bytes == sizeof "2026-11-15" - 1;
     if (text.bytes > 0 && !parse_day(text, &ms) && !wr_iso_date_parse(text, &ms))
         (void)parse_mail_date(text, &ms);
     return ms;

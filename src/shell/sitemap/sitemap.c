@@ -56,7 +56,7 @@ static void tell(struct wr_sitemap *sitemap, struct wr_span url, bool is_index)
 {
     struct wr_sitemap_entry entry = {.url = url, .lastmod_ms = WR_SITEMAP_NO_DATE, .is_index = is_index};
     if (!sitemap->date.is_long)
-        entry.lastmod_ms = wr_sitemap_date((struct wr_span){sitemap->date_text, sitemap->date.bytes});
+        entry.lastmod_ms = wr_sitemap_date((struct wr_span){sitemap->date_text, sitemap->date.bytes}, &entry.is_day);
     if (sitemap->facts.entries == sitemap->options.entries_max) {
         wr_sitemap_stop(sitemap, WR_SITEMAP_FULL);
         return;

@@ -38,6 +38,7 @@
 struct wr_sitemap_entry {
     struct wr_span url; /* at most WR_URL_MAX bytes; good during the call */
     int64_t lastmod_ms; /* when it last changed, since 1970; WR_SITEMAP_NO_DATE: it does not say, or not so */
+    bool is_day;        /* some time on that day, which begins then at Greenwich: more it does not say */
     bool is_index;      /* the URL is that of another sitemap */
 };
 

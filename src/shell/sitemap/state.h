@@ -85,7 +85,8 @@ void wr_sitemap_xml(struct wr_sitemap *sitemap, struct wr_span data, bool is_las
 void wr_sitemap_xml_release(struct wr_sitemap *sitemap);
 
 /* date.c: a W3C datetime (2026, 2026-11, 2026-11-15, 2026-11-15T10:30Z, …) or one of RFC 822 as feeds have it, in ms
- * since 1970. A date without time is its first moment, in UTC. WR_SITEMAP_NO_DATE: it is none. */
-int64_t wr_sitemap_date(struct wr_span text);
+ * since 1970. A date without time is its first moment, in UTC; *ret_is_day if it is a day. WR_SITEMAP_NO_DATE: it is
+ * none. */
+int64_t wr_sitemap_date(struct wr_span text, bool *ret_is_day);
 
 #endif

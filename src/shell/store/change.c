@@ -91,6 +91,7 @@ int wr_store_change_check(const struct wr_store_change *change)
     case WR_STORE_ENDED:
         return check_ended(&change->ended);
     case WR_STORE_RETRY:
+    case WR_STORE_CHANGED:
         return 0;
     case WR_STORE_STATUS:
         return check_status(&change->status);
@@ -140,6 +141,7 @@ size_t wr_store_change_spans(struct wr_store_change *change, struct wr_span *ret
         ret_spans[count++] = &change->ended.visit.digest;
         break;
     case WR_STORE_RETRY:
+    case WR_STORE_CHANGED:
         break;
     case WR_STORE_STATUS:
         ret_spans[count++] = &change->status.why;

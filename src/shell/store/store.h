@@ -132,7 +132,7 @@ struct wr_store_task {
     /* Only of one that is read: */
     struct wr_span referrer;    /* the parent's URL; empty: none */
     uint32_t attempts;          /* so far */
-    int64_t not_before_wall_at; /* 0: at once */
+    int64_t not_before_wall_at; /* 0: at once; in the past: see struct wr_store_changed */
     int64_t id;                 /* with the priority: its position */
     /* Only of ONE_TASK and ALL_TASKS: */
     enum wr_task_state state;
@@ -237,6 +237,14 @@ struct wr_store_retry {
     uint64_t lease; /* as of wr_store_ended */
 };
 
+/* The site says that the page has changed: a visit before is worth nothing. A queued task is then not wanted before,
+ * unless it is put off for longer already. */
+struct wr_store_changed {
+    int64_t job;
+    uint64_t fingerprint;
+    int64_t wall_at;
+};
+
 struct wr_store_status {
     int64_t job;
     enum wr_job_status status;
@@ -247,6 +255,7 @@ enum wr_store_change_kind {
     WR_STORE_FOUND, /* a task; forgotten if the job has it, is over, or is not known */
     WR_STORE_ENDED,
     WR_STORE_RETRY,
+    WR_STORE_CHANGED,
     WR_STORE_STATUS,
     WR_STORE_OUTPUT,
     WR_STORE_ROBOTS,
@@ -262,6 +271,7 @@ struct wr_store_change {
         struct wr_store_task found;
         struct wr_store_ended ended;
         struct wr_store_retry retry;
+        struct wr_store_changed changed;
         struct wr_store_status status;
         struct wr_store_output output;
         struct wr_store_robots robots;

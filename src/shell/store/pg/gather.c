@@ -2,6 +2,7 @@
 /* gather.c - changes as statements over arrays.
  *
  *     found     tasks ─┐
+ *     changed pages    │
  *     retries          ├─ a stretch: one statement of each kind, in this order
  *     ends             │
  *     hosts           ─┘
@@ -57,6 +58,11 @@ static const char new_tasks[] =
     " SELECT min(f.place) FROM new JOIN f ON f.job = new.job AND f.fingerprint = new.fingerprint"
     " GROUP BY new.job, new.fingerprint";
 
+static const char changed_tasks[] =
+    "UPDATE tasks AS t SET not_before_ms = u.not_before_ms FROM unnest($1, $2, $3) AS u (job, fingerprint,"
+    " not_before_ms) WHERE t.job = u.job AND t.fingerprint = u.fingerprint AND t.state = 0"
+    " AND t.not_before_ms < u.not_before_ms";
+
 static const char retried_tasks[] =
     "WITH u AS (SELECT * FROM unnest($3, $4, $5, $6, $7, $8) AS u (job, fingerprint, attempts, status,"
     "  not_before_ms, lease))," FENCE
@@ -101,6 +107,7 @@ static const char known_hosts[] =
 
 enum stage {
     STAGE_FOUND = 1,
+    STAGE_CHANGED,
     STAGE_RETRY,
     STAGE_ENDED,
     STAGE_HOST,
@@ -117,8 +124,8 @@ struct gathering {
     struct slot *slots;
     size_t slot_count; /* a power of two */
     uint32_t stretch;
-    size_t founds, retries, ends, hosts; /* in this stretch */
-    struct wr_pg_params host_keys, found, retry, ended, host;
+    size_t founds, changes, retries, ends, hosts; /* in this stretch */
+    struct wr_pg_params host_keys, found, changed, retry, ended, host;
     const struct wr_store_output *outputs[8]; /* the last words about these */
     size_t output_count;
     int64_t nonce;
@@ -174,6 +181,8 @@ static int end_stretch(struct gathering *all)
     if (error == 0)
         error = send_kind(all, new_tasks, &all->found, &all->founds, WR_PG_FOUND, first);
     if (error == 0)
+        error = send_kind(all, changed_tasks, &all->changed, &all->changes, WR_PG_NOTHING, 0);
+    if (error == 0)
         error = send_kind(all, retried_tasks, &all->retry, &all->retries, WR_PG_COUNT, 0);
     if (error == 0)
         error = send_kind(all, ended_tasks, &all->ended, &all->ends, WR_PG_ENDED, first_end);
@@ -227,6 +236,18 @@ static int put_found(struct gathering *all, const struct wr_store_task *task)
     wr_pg_put_bytes(&all->found, 3, task->host);
     wr_pg_put_wholes(&all->found, 4, numbers, 5);
     wr_pg_put_bytes(&all->found, 9, task->url);
+    return 0;
+}
+
+static int put_changed(struct gathering *all, const struct wr_store_changed *changed)
+{
+    const int64_t numbers[] = {changed->job, (int64_t)changed->fingerprint, wr_backend_ms(changed->wall_at)};
+    int error = claim_task(all, changed->job, changed->fingerprint, STAGE_CHANGED);
+
+    if (error != 0)
+        return error;
+    wr_pg_put_wholes(&all->changed, 0, numbers, 3);
+    all->changes++;
     return 0;
 }
 
@@ -463,6 +484,8 @@ static int put(struct gathering *all, const struct wr_store_change *change)
         return put_ended(all, &change->ended);
     case WR_STORE_RETRY:
         return put_retry(all, &change->retry);
+    case WR_STORE_CHANGED:
+        return put_changed(all, &change->changed);
     case WR_STORE_STATUS:
         return put_status(all, &change->status);
     case WR_STORE_OUTPUT:
@@ -504,12 +527,14 @@ int wr_pg_gather(struct wr_pg *pg)
         return WEIR_E_NOMEM;
     wr_pg_params_init(&all.host_keys, pg->allocator, "t");
     wr_pg_params_init(&all.found, pg->allocator, "NNntnnnnnt");
+    wr_pg_params_init(&all.changed, pg->allocator, "nnn");
     wr_pg_params_init(&all.retry, pg->allocator, "NNnnnnnn");
     wr_pg_params_init(&all.ended, pg->allocator, "NNnnnnnnnnnntttt");
     wr_pg_params_init(&all.host, pg->allocator, "tnnnnnnnfnnnn");
     int error = gather(&all);
     wr_pg_params_release(&all.host_keys);
     wr_pg_params_release(&all.found);
+    wr_pg_params_release(&all.changed);
     wr_pg_params_release(&all.retry);
     wr_pg_params_release(&all.ended);
     wr_pg_params_release(&all.host);

@@ -142,6 +142,8 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_ENDED_ROW] = ENDED_SET "id = ?10 AND +job = ?1 AND +fingerprint = ?2 AND state = 0",
     [WR_SQL_RETRY] = "UPDATE tasks SET attempts = ?3, status = ?4, not_before_ms = ?5"
                      " WHERE job = ?1 AND fingerprint = ?2 AND state = 0 AND attempts < ?3",
+    [WR_SQL_CHANGED] = "UPDATE tasks SET not_before_ms = ?3"
+                       " WHERE job = ?1 AND fingerprint = ?2 AND state = 0 AND not_before_ms < ?3",
     [WR_SQL_STATUS] = "UPDATE jobs SET status = ?2, why = ?3, updated_at_ms = ?4 WHERE id = ?1",
     [WR_SQL_OUTPUT] = "INSERT INTO outputs (job, path, bytes) VALUES (?1, ?2, ?3)"
                       " ON CONFLICT (job, path) DO UPDATE SET bytes = excluded.bytes",

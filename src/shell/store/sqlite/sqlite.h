@@ -34,6 +34,7 @@ enum wr_statement {
     WR_SQL_ENDED,
     WR_SQL_ENDED_ROW,
     WR_SQL_RETRY,
+    WR_SQL_CHANGED,
     WR_SQL_STATUS,
     WR_SQL_OUTPUT,
     WR_SQL_ROBOTS,
@@ -194,6 +195,7 @@ int wr_sqlite_host_accepted(struct wr_sqlite *sqlite, int64_t job, struct wr_spa
 int wr_sqlite_put_found(struct wr_sqlite *sqlite, const struct wr_store_task *task);
 int wr_sqlite_put_ended(struct wr_sqlite *sqlite, const struct wr_store_ended *ended);
 int wr_sqlite_put_retry(struct wr_sqlite *sqlite, const struct wr_store_retry *retry);
+int wr_sqlite_put_changed(struct wr_sqlite *sqlite, const struct wr_store_changed *changed);
 int wr_sqlite_flush(struct wr_backend *backend);
 
 /* Where the task's row is. */

@@ -229,3 +229,14 @@ int wr_sqlite_put_retry(struct wr_sqlite *sqlite, const struct wr_store_retry *r
     }
     return error;
 }
+
+int wr_sqlite_put_changed(struct wr_sqlite *sqlite, const struct wr_store_changed *changed)
+{
+    int error = flush_task(sqlite, changed->job, changed->fingerprint);
+
+    if (error != 0)
+        return error;
+    const int64_t numbers[] = {changed->job, (int64_t)changed->fingerprint, wr_backend_ms(changed->wall_at)};
+    wr_bind_numbers(sqlite->statements[WR_SQL_CHANGED], 1, numbers, 3);
+    return wr_sqlite_write(sqlite, WR_SQL_CHANGED);
+}

@@ -262,6 +262,8 @@ int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *ch
         return wr_sqlite_put_ended(sqlite, &change->ended);
     case WR_STORE_RETRY:
         return wr_sqlite_put_retry(sqlite, &change->retry);
+    case WR_STORE_CHANGED:
+        return wr_sqlite_put_changed(sqlite, &change->changed);
     case WR_STORE_STATUS:
         return put_status(sqlite, &change->status);
     case WR_STORE_OUTPUT:

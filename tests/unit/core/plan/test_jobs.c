@@ -209,6 +209,37 @@ static void a_resumed_job_loads_what_the_store_has(void **state)
     rig_release(&rig);
 }
 
+/* Rows without a URL have ended here, whatever the caller does with them. */
+static void what_was_put_aside_is_read_again_from_the_front(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_plain(&rig);
+    rig_offer_many(&rig, 1, "a.example", 5);
+    rig.store_is_slow = true;
+    struct wr_plan_action load = rig_next(&rig);
+    assert_kind(load, WR_PLAN_LOAD);
+    wr_plan_remember(rig.plan, load.host, &(struct wr_plan_memory){.pace = NULL}, rig.now, 0);
+    for (size_t i = 0; i < rig.count; i++) {
+        const struct wr_plan_row row = {.fingerprint = rig.rows[i].fingerprint, .position = {(int64_t)i + 1, 0}};
+        assert_int_equal(wr_plan_load(rig.plan, load.host, 1, &row, rig.now), 0);
+    }
+    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("a.example"), 5, rig.now), 0); /* it loads */
+    wr_plan_loaded(rig.plan, load.host, 1, true, 5, rig.now);
+    assert_true(wr_plan_job_is_drained(rig.plan, 1));
+    rig.store_is_slow = false;
+    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("a.example"), 5, rig.now), 0);
+    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("a.example"), 5, rig.now), 0); /* counts once */
+    assert_false(wr_plan_job_is_drained(rig.plan, 1));
+    for (int i = 0; i < 5; i++) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + S);
+        assert_kind(action, WR_PLAN_START);
+        rig_fetch(&rig, &action, 200);
+    }
+    assert_kind(rig_wait(&rig, rig.now), WR_PLAN_DRAINED);
+    rig_release(&rig);
+}
+
 static void what_was_learned_is_told_once_for_each_change(void **state)
 {
     (void)state;
@@ -231,4 +262,5 @@ WEIR_TESTS(test(a_paused_job_starts_nothing_and_goes_on_where_it_was), test(a_pa
            test(a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all),
            test(concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_recovers),
            test(a_job_ends_at_its_deadline_once), test(bytes_are_drawn_from_the_ledger_and_end_the_job),
-           test(a_resumed_job_loads_what_the_store_has), test(what_was_learned_is_told_once_for_each_change))
+           test(a_resumed_job_loads_what_the_store_has), test(what_was_put_aside_is_read_again_from_the_front),
+           test(what_was_learned_is_told_once_for_each_change))

@@ -16,6 +16,7 @@ struct kept {
     size_t wanted;
     char urls[KEPT_MAX][256];
     int64_t dates[KEPT_MAX];
+    bool days[KEPT_MAX];
     bool indexes[KEPT_MAX];
     enum wr_sitemap_end end;
     struct wr_sitemap_facts facts;
@@ -28,6 +29,7 @@ static inline bool keep(void *context, const struct wr_sitemap_entry *entry)
     if (kept->count < KEPT_MAX) {
         snprintf(kept->urls[kept->count], sizeof kept->urls[0], "%.*s", (int)entry->url.bytes, entry->url.data);
         kept->dates[kept->count] = entry->lastmod_ms;
+        kept->days[kept->count] = entry->is_day;
         kept->indexes[kept->count] = entry->is_index;
     }
     return ++kept->count < kept->wanted;
