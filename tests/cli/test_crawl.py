@@ -44,6 +44,8 @@ def unknown_flags_and_values_are_answered_with_what_would_be_right():
     assert 'refers back' in _mistake('--exclude', 're:(a)\\1', 'a.example')
     assert '--include' in _mistake('--include', '', 'a.example')
     assert 'longer than' in _mistake('--user-agent', 'x' * 2000, 'a.example')
+    for address in ('nowhere', 'a.example:80', '127.0.0.1:99999', '[::1', 'unix:', 'unix:/' + 'x' * 200):
+        assert _mistake('--listen', address, 'a.example').startswith('weir crawl: --listen: listening address'), address
     for option, value in (('--statuses', '403=never'), ('--proxy', 'nowhere'), ('--header', 's3cret'),
                           ('--header', 'A b: s3cret'), ('--ca-file', '/nonexistent/ca'), ('--ca-file', '/')):
         line = _mistake(option, value, 'a.example')

@@ -21,6 +21,7 @@
 #include "core/rules/http/field.h"
 #include "core/rules/http/status.h"
 #include "shell/engine/metrics.h"
+#include "shell/http/http.h"
 #include "shell/net/net.h"
 
 #define SEEDS_MAX 1000000
@@ -345,6 +346,8 @@ bool wr_crawl_settings_fit(const struct wr_crawl_settings *settings)
         wr_complain("--offline says what --dry-run may not do: give that, too");
     else if (settings->dry_run && settings->recrawl && !settings->resume)
         wr_complain("--dry-run cannot tell what --recrawl would ask for; leave one of them out");
+    else if (settings->listen != NULL && wr_http_address_check(settings->listen) != 0)
+        wr_complain("--listen: %s", weir_error_detail());
     else
         return wr_crawl_files_fit(settings);
     return false;

@@ -149,6 +149,9 @@ struct wr_http_options {
 
 void wr_http_options_init(struct wr_http_options *ret_options);
 
+/* Whether it is one; nothing is made. WEIR_E_INVAL: weir_error_detail says what would be right. */
+int wr_http_address_check(const char *address);
+
 /* Listens; nobody is served yet. WEIR_E_INVAL, WEIR_E_SYSTEM (weir_error_detail says where and why), WEIR_E_NOMEM. */
 int wr_http_new(const struct wr_http_options *options, struct wr_http **ret_server);
 

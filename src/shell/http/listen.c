@@ -67,6 +67,23 @@ static int parse_inet(const char *text, struct sockaddr_in6 *ret_v6, struct sock
     return 0;
 }
 
+static int check_path(const char *path)
+{
+    size_t bytes = strlen(path);
+    if (bytes > 0 && bytes < sizeof((struct sockaddr_un *)NULL)->sun_path)
+        return 0;
+    return wr_invalid_text("listening address", path, bytes, "the socket's path is empty or too long", WR_NOWHERE,
+                           "use at most 107 bytes");
+}
+
+int wr_http_address_check(const char *address)
+{
+    struct sockaddr_in6 v6;
+    struct sockaddr_in v4;
+    bool is_v4;
+    return strncmp(address, "unix:", 5) == 0 ? check_path(address + 5) : parse_inet(address, &v6, &v4, &is_v4);
+}
+
 /* ---- listening ---- */
 
 static int fail(int fd, const char *address)
@@ -121,12 +138,11 @@ static int open_unix(const char *path, struct wr_http_place *place)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct stat node;
-    size_t bytes = strlen(path);
-    if (bytes == 0 || bytes >= sizeof address.sun_path)
-        return wr_invalid_text("listening address", path, bytes, "the socket's path is empty or too long", WR_NOWHERE,
-                               "use at most 107 bytes");
-    memcpy(address.sun_path, path, bytes);
-    int error = make_room(path, &address);
+    int error = check_path(path);
+    if (error != 0)
+        return error;
+    memcpy(address.sun_path, path, strlen(path));
+    error = make_room(path, &address);
     if (error != 0)
         return error;
     place->path = strdup(path);
