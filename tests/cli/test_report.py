@@ -64,7 +64,7 @@ def state_file_may_be_given_as_a_word_before_the_job():
             run = weir('report', *words, cwd=folder)
             assert run.returncode == 0 and run.stdout.startswith('job 1, run 1, ended'), (words, run)
         run = weir('report', 'nowhere.db', cwd=folder)
-        assert run.returncode == 1 and 'there is no state file nowhere.db' in run.stderr, run
+        assert run.returncode == 2 and 'there is no state file nowhere.db' in run.stderr, run
     for words in (['a.db', 'b.db'], ['1', '2']):
         assert f'"{words[1]}" is one too many' in refusal('report', *words), words
 
@@ -129,7 +129,7 @@ def what_is_not_there_is_said_so():
         run = weir('report', '7', cwd=folder)
         assert run.returncode == 1 and 'no report of job 7' in run.stderr, run
         run = weir('report', '--state', 'other.db', cwd=folder)
-        assert run.returncode == 1 and 'no state file other.db' in run.stderr, run
+        assert run.returncode == 2 and 'no state file other.db' in run.stderr, run
         assert not os.path.exists(os.path.join(folder, 'other.db'))
         run = weir('report', '--state', '.', cwd=folder)
         assert run.returncode == 1 and run.stderr.count('\n') == 1, run

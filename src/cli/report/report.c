@@ -44,17 +44,20 @@ static const struct wr_usage usage = {
              "  weir report night.db --run 1 3    of another file: the first run of job 3\n"
              "\n"
              "The status is 0 if there is such a report, 1 if there is none or it cannot be read\n"
-             "or written, and 2 if the request makes no sense.\n",
+             "or written, and 2 if the request makes no sense or there is no state file.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };
 
-static void complain_absent(const struct settings *settings, int64_t job)
+/* Returns the exit status. */
+static int complain_absent(const struct settings *settings, int64_t job)
 {
     struct stat status;
-    if (stat(settings->state, &status) != 0)
+    if (stat(settings->state, &status) != 0) {
         wr_complain("there is no state file %s; give --state FILE", settings->state);
-    else if (job > 0 && settings->run > 0)
+        return WR_EXIT_USAGE;
+    }
+    if (job > 0 && settings->run > 0)
         wr_complain("%s has no report of run %llu of job %lld; of each job the last %d are kept", settings->state,
                     (unsigned long long)settings->run, (long long)job, WR_STORE_REPORTS_KEPT);
     else if (job > 0)
@@ -62,6 +65,7 @@ static void complain_absent(const struct settings *settings, int64_t job)
                     settings->state, (long long)job);
     else
         wr_complain("%s has no report: no run of a crawl has come to an end", settings->state);
+    return WR_EXIT_FAILED;
 }
 
 /* A file whole or not at all would be better still; but this one can be made again. */
@@ -163,11 +167,13 @@ int wr_report_run(int argc, char **argv)
     int64_t job = found.job;
     found.run = (int64_t)settings.run;
     int error = wr_report_find(settings.state, &found);
-    if (error == WEIR_E_ABSENT)
-        complain_absent(&settings, job);
-    else if (error != 0)
+    status = WR_EXIT_FAILED;
+    if (error == 0)
+        status = show(&settings, &found);
+    else if (error == WEIR_E_ABSENT)
+        status = complain_absent(&settings, job);
+    else
         complain_unread(&settings, error);
-    status = error == 0 ? show(&settings, &found) : WR_EXIT_FAILED;
     free(found.text);
     return status;
 }
