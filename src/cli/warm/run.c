@@ -239,11 +239,21 @@ static struct wr_warm_queue take_ended(struct wr_warm *warm)
     return ended;
 }
 
+/* With the lock held: some of what sitemaps list. Returns whether there is more. */
+static bool read_some(struct wr_warm *warm)
+{
+    bool has_more = false;
+    for (struct wr_warm_site *site = warm->sites; site != NULL; site = site->next)
+        has_more |= wr_warm_site_turn(site);
+    return has_more;
+}
+
 /* Nothing is asked for any more: pages that were to be looked at again are what they are. */
 static void wind_up(struct wr_warm *warm)
 {
     struct wr_warm_page *page;
     weir_client_close(warm->client);
+    (void)read_some(warm); /* they end */
     while ((page = (struct wr_warm_page *)wr_heap_pop(&warm->probes)) != NULL)
         end_page(warm, page);
     while ((page = wr_warm_queue_take(&warm->again)) != NULL)
@@ -258,9 +268,10 @@ void wr_warm_work(struct wr_warm *warm)
     bool goes_on = true;
     while (goes_on) {
         (void)pthread_mutex_lock(&warm->lock);
+        bool has_more = read_some(warm);
         goes_on = ask_all(warm) && !warm->no_memory && wr_signals_count() == 0 && !warm->lines_failed;
         warm->is_over = !goes_on;
-        if (goes_on && warm->ended.first == NULL)
+        if (goes_on && warm->ended.first == NULL && !has_more)
             wait_a_while(warm);
         struct wr_warm_queue ended = take_ended(warm);
         struct glance glance = look(warm);

@@ -16,6 +16,8 @@
 #include "shell/memory/memory.h"
 #include "shell/net/idna.h"
 
+#define AT_ONCE ((size_t)64 << 10) /* bytes of text: others wait for the lock */
+
 /* ---- sites ---- */
 
 struct wr_warm_site *wr_warm_site_of(struct wr_warm *warm, const struct wr_url *url)
@@ -73,6 +75,7 @@ void wr_warm_sites_free(struct wr_warm *warm)
     for (size_t cursor = 0; (slot = wr_map_next(&warm->sitemaps_known, &cursor)) != NULL;) {
         struct wr_warm_sitemap *sitemap = slot->value;
         wr_sitemap_free(sitemap->reader);
+        wr_buf_release(&sitemap->unread);
         free(sitemap);
     }
     wr_map_release(&warm->sitemaps_known);
@@ -145,12 +148,16 @@ static bool is_sitemap_status(void *context, int status)
     return status >= 200 && status <= 299;
 }
 
+/* On the client's thread, which has more to do: what comes is put aside. */
 static bool on_sitemap_bytes(void *context, const char *bytes, size_t count)
 {
     struct wr_warm_sitemap *sitemap = context;
     struct wr_warm *warm = sitemap->site->warm;
     (void)pthread_mutex_lock(&warm->lock);
-    bool goes_on = !warm->is_over && wr_sitemap_push(sitemap->reader, bytes, count);
+    bool goes_on = !warm->is_over && wr_sitemap_goes_on(sitemap->reader);
+    if (goes_on)
+        wr_buf_append(&sitemap->unread, bytes, count);
+    warm->no_memory |= sitemap->unread.error != 0;
     (void)pthread_cond_signal(&warm->changed);
     (void)pthread_mutex_unlock(&warm->lock);
     return goes_on;
@@ -175,14 +182,25 @@ static const char *sitemap_fault(const struct wr_warm_sitemap *sitemap, const we
 static void on_sitemap(void *context, weir_response *response)
 {
     struct wr_warm_sitemap *sitemap = context;
+    struct wr_warm *warm = sitemap->site->warm;
+    (void)pthread_mutex_lock(&warm->lock);
+    sitemap->answer = response;
+    (void)pthread_cond_signal(&warm->changed);
+    (void)pthread_mutex_unlock(&warm->lock);
+}
+
+static void end_sitemap(struct wr_warm_sitemap *sitemap)
+{
     struct wr_warm_site *site = sitemap->site;
     struct wr_warm *warm = site->warm;
+    weir_response *response = sitemap->answer;
     char memory[200];
-    (void)pthread_mutex_lock(&warm->lock);
     const char *fault = sitemap_fault(sitemap, response, memory, sizeof memory);
     warm->left_out += wr_sitemap_facts(sitemap->reader)->left_out;
     wr_sitemap_free(sitemap->reader);
+    wr_buf_release(&sitemap->unread);
     sitemap->reader = NULL;
+    sitemap->answer = NULL;
     site->is_unreachable |= is_silence(response);
     if (fault == NULL || sitemap->entries > 0) {
         site->has_listed = true;
@@ -190,11 +208,29 @@ static void on_sitemap(void *context, weir_response *response)
     }
     if (fault != NULL && !(sitemap->is_guess && sitemap->entries == 0) && !warm->is_over)
         note_trouble(warm, sitemap->url, fault);
+    site->current = NULL;
     site->is_reading = false;
     warm->under_way--;
-    (void)pthread_cond_signal(&warm->changed);
-    (void)pthread_mutex_unlock(&warm->lock);
     weir_response_free(response);
+}
+
+/* A few KB may hold megabytes of entries: some of it is read at a time. Returns whether there is more. */
+bool wr_warm_site_turn(struct wr_warm_site *site)
+{
+    struct wr_warm_sitemap *sitemap = site->current;
+    if (sitemap == NULL)
+        return false;
+    struct wr_span rest = wr_buf_from(&sitemap->unread, sitemap->read_bytes);
+    if (rest.bytes > 0 && !site->warm->is_over)
+        sitemap->read_bytes += wr_sitemap_push_some(sitemap->reader, rest.data, rest.bytes, AT_ONCE);
+    bool is_read = sitemap->read_bytes == sitemap->unread.length || !wr_sitemap_goes_on(sitemap->reader);
+    if (is_read) {
+        wr_buf_clear(&sitemap->unread);
+        sitemap->read_bytes = 0;
+    }
+    if ((is_read || site->warm->is_over) && sitemap->answer != NULL)
+        end_sitemap(sitemap);
+    return !is_read;
 }
 
 static int ask_sitemap(struct wr_warm_sitemap *sitemap)
@@ -205,6 +241,7 @@ static int ask_sitemap(struct wr_warm_sitemap *sitemap)
     int error = wr_sitemap_new(&reading, &sitemap->reader);
     if (error != 0)
         return error;
+    wr_buf_init(&sitemap->unread, wr_allocator_or_system(NULL), (size_t)WR_SITEMAP_BYTES_MAX + 1);
     weir_fetch_options_init(&how);
     how.max_body_bytes = WR_SITEMAP_BYTES_MAX + 1;
     how.headers = wr_url_same_origin(&sitemap->site->home, &sitemap->parsed) ? NULL : warm->omitted;
@@ -312,7 +349,10 @@ void wr_warm_site_read(struct wr_warm_site *site)
         struct wr_warm_sitemap *sitemap = take_sitemap(site);
         if (sitemap == NULL) /* that guess was known already */
             return;
+        site->current = sitemap; /* it may be answered at once */
         error = ask_sitemap(sitemap);
+        if (error != 0)
+            site->current = NULL;
     }
     if (error == 0) {
         site->is_reading = true;

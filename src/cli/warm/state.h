@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <weir/client.h>
 
+#include "base/buf.h"
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/rng.h"
@@ -61,9 +62,12 @@ struct wr_warm_sitemap {
     struct wr_warm_sitemap *next;
     struct wr_warm_site *site;
     struct wr_sitemap *reader;
-    unsigned depth; /* of indexes above it */
-    bool is_guess;  /* nobody named it */
-    bool is_index;  /* it leads to others */
+    struct wr_buf unread; /* has come, and but for the first `read_bytes` is still to be read */
+    size_t read_bytes;
+    weir_response *answer; /* it has come, and ends when it has been read; NULL: not yet */
+    unsigned depth;        /* of indexes above it */
+    bool is_guess;         /* nobody named it */
+    bool is_index;         /* it leads to others */
     uint64_t entries;
     struct wr_url parsed; /* of `url` */
     char url[WR_URL_ROOM];
@@ -75,14 +79,15 @@ struct wr_warm_site {
     struct wr_warm_queue pages; /* to be asked for */
     size_t asked;               /* requests for pages under way */
     struct wr_warm_sitemap *sitemaps, **sitemaps_end;
-    bool wants_robots;   /* its robots.txt is to be asked for sitemaps */
-    bool wants_guesses;  /* and if it names none, they are looked for */
-    bool wants_front;    /* its front page is asked for before sitemaps */
-    bool is_reading;     /* robots.txt or a sitemap is under way */
-    bool has_listed;     /* a sitemap was read, or pages given */
-    bool is_given;       /* pages were: there is nothing to wait for */
-    bool is_unreachable; /* it does not answer at all: there is no use in guessing */
-    size_t place;        /* of wr_warm_usual_places: the next to be tried */
+    struct wr_warm_sitemap *current; /* being read; NULL: none */
+    bool wants_robots;               /* its robots.txt is to be asked for sitemaps */
+    bool wants_guesses;              /* and if it names none, they are looked for */
+    bool wants_front;                /* its front page is asked for before sitemaps */
+    bool is_reading;                 /* robots.txt or a sitemap is under way */
+    bool has_listed;                 /* a sitemap was read, or pages given */
+    bool is_given;                   /* pages were: there is nothing to wait for */
+    bool is_unreachable;             /* it does not answer at all: there is no use in guessing */
+    size_t place;                    /* of wr_warm_usual_places: the next to be tried */
     struct wr_url home;
     char home_text[WR_URL_ROOM];
 };
@@ -142,6 +147,9 @@ bool wr_warm_sitemap_add(struct wr_warm_site *site, const struct wr_url *url, un
 
 /* With the lock held: asks for the next sitemap or robots.txt of the site, if it is time for one. */
 void wr_warm_site_read(struct wr_warm_site *site);
+
+/* With the lock held: reads some of the sitemap that is coming, if there is one. Returns whether there is more. */
+bool wr_warm_site_turn(struct wr_warm_site *site);
 
 /* Whether there is nothing more to be read, now or later. */
 bool wr_warm_site_is_read(const struct wr_warm_site *site);
