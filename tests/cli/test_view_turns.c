@@ -12,11 +12,13 @@
 static struct {
     int looks, pauses, error;
     bool is_paused;
+    int64_t interval_ns;
     const char *typed;
 } crawl;
 
 int __wrap_wr_engine_look(struct wr_engine *engine, const struct wr_look_query *query, struct wr_look **ret_look);
 int __wrap_wr_engine_pause(struct wr_engine *engine, struct wr_span key, bool paused);
+int __wrap_wr_engine_set_pace(struct wr_engine *engine, struct wr_span key, int64_t interval_ns);
 size_t __wrap_wr_engine_events(struct wr_engine *engine, uint64_t after, struct wr_engine_event *ret_events,
                                size_t most);
 int __wrap_wr_terminal_key(struct wr_terminal *terminal);
@@ -45,6 +47,14 @@ int __wrap_wr_engine_pause(struct wr_engine *engine, struct wr_span key, bool pa
     if (crawl.error == WEIR_E_INVAL)
         return wr_invalid("pacing is off");
     crawl.is_paused = crawl.error == 0 ? paused : crawl.is_paused;
+    return crawl.error;
+}
+
+int __wrap_wr_engine_set_pace(struct wr_engine *engine, struct wr_span key, int64_t interval_ns)
+{
+    (void)engine;
+    assert_true(wr_span_is(key, "a.example"));
+    crawl.interval_ns = interval_ns;
     return crawl.error;
 }
 
@@ -131,17 +141,34 @@ static void what_went_wrong_is_said_in_its_own_words(void **state)
     } cases[] = {{WEIR_E_INVAL, "pacing is off"},
                  {WEIR_E_CLOSED, "the crawl is ending"},
                  {WEIR_E_ABSENT, "this host has nothing to do any more"}};
-    char line[WR_VIEW_LINE];
     (void)state;
     begin();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         crawl.error = cases[i].error;
         turn("p", 1);
-        wr_view_last_said(view, line);
-        assert_string_equal(line, cases[i].words);
+        assert_string_equal(view->reply, cases[i].words);
     }
     end();
 }
 
+static void what_was_refused_is_said_until_the_next_key(void **state)
+{
+    char line[WR_VIEW_LINE];
+    (void)state;
+    begin();
+    wr_view_say(view, "the disk is full");
+    turn("isoon\r", 1);
+    assert_non_null(strstr(view->reply, "that is no time"));
+    turn("", 2);
+    assert_non_null(strstr(view->reply, "that is no time"));
+    assert_int_equal(crawl.interval_ns, 0);
+    turn("i2s\r", 3);
+    assert_string_equal(view->reply, "");
+    assert_int_equal(crawl.interval_ns, 2 * WEIR_SECOND);
+    wr_view_last_said(view, line);
+    assert_string_equal(line, "the disk is full"); /* stays */
+    end();
+}
+
 WEIR_TESTS(test(a_key_is_drawn_on_the_look_that_is_there), test(a_host_is_paused_and_let_go_between_two_looks),
-           test(what_went_wrong_is_said_in_its_own_words))
+           test(what_went_wrong_is_said_in_its_own_words), test(what_was_refused_is_said_until_the_next_key))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* keys.c - what is typed at the view. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -26,12 +27,18 @@ static struct wr_look_host *choose(struct wr_view *view)
     return view->look == NULL || view->look->count == 0 ? NULL : &view->look->hosts[view->chosen];
 }
 
+/* Until the next key. */
+static void reply(struct wr_view *view, const char *line)
+{
+    (void)snprintf(view->reply, sizeof view->reply, "%s", line);
+}
+
 static void tell_error(struct wr_view *view, int error)
 {
     if (error != 0)
-        wr_view_say(view, error == WEIR_E_ABSENT   ? "this host has nothing to do any more"
-                          : error == WEIR_E_CLOSED ? "the crawl is ending"
-                                                   : wr_error_words(error));
+        reply(view, error == WEIR_E_ABSENT   ? "this host has nothing to do any more"
+                    : error == WEIR_E_CLOSED ? "the crawl is ending"
+                                             : wr_error_words(error));
 }
 
 static void ask(struct wr_view *view, enum wr_view_asks what)
@@ -47,7 +54,7 @@ static void set_interval(struct wr_view *view)
     bool is_none = strcmp(view->answer, "0") == 0;
 
     if (!is_none && wr_parse_duration(view->answer, view->answer_bytes, &interval_ns) != 0)
-        wr_view_say(view, "that is no time: 500ms, 2s, 1m; 0 takes it back");
+        reply(view, "that is no time: 500ms, 2s, 1m; 0 takes it back");
     else
         tell_error(view, wr_engine_set_pace(view->engine, wr_span_of(view->chosen_key), interval_ns));
 }
@@ -141,6 +148,7 @@ bool wr_view_read_keys(struct wr_view *view)
 
     for (int key = wr_terminal_key(&view->terminal); key != WR_KEY_NONE; key = wr_terminal_key(&view->terminal)) {
         is_typed = true;
+        view->reply[0] = '\0';
         if (view->asks != WR_ASKS_NOTHING)
             answer_key(view, key);
         else

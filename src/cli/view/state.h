@@ -41,6 +41,7 @@ struct wr_view {
     char answer[64];
     size_t answer_bytes;
     unsigned quits;
+    char reply[WR_VIEW_LINE]; /* what went wrong with it; "": nothing */
     /* What was said. */
     pthread_mutex_t lock;
     char said[WR_VIEW_SAID][WR_VIEW_LINE];
