@@ -416,7 +416,7 @@ static void watch(struct crawl *crawl)
         wr_engine_stats_get(crawl->engine, &stats);
         note_silence(crawl, &stats, &is_noted);
         wr_course_take(&crawl->course, crawl->engine, stats.elapsed_ns);
-        wr_screen_show(&crawl->screen, &stats);
+        wr_screen_show(&crawl->screen, &stats, crawl->course.last_at);
     }
 }
 

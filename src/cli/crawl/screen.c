@@ -42,11 +42,15 @@ static double recent_rate(const struct wr_screen *screen, const struct wr_engine
     return (double)(stats->pages - from->pages) * 1e9 / (double)passed_ns;
 }
 
-static void format_left(double rate, const struct wr_engine_stats *stats, char *ret_text, size_t room)
+/* As fast as it goes lately; but one slow host may need longer than all others together. */
+static void format_left(const struct wr_screen *screen, double rate, const struct wr_engine_stats *stats,
+                        char *ret_text, size_t room)
 {
     char figure[32];
     double left_s = rate > 0 ? (double)stats->queued / rate : 0;
-    if (rate <= 0 || stats->is_seeding || stats->elapsed_ns < SETTLED_NS || left_s > 1e8)
+    double host_s = (double)(screen->last_at - stats->elapsed_ns) / 1e9;
+    left_s = stats->queued > 0 && host_s > left_s ? host_s : left_s;
+    if ((rate <= 0 && left_s <= 0) || stats->is_seeding || stats->elapsed_ns < SETTLED_NS || left_s > 1e8)
         figure[0] = '?', figure[1] = '\0';
     else
         wr_figure_duration((int64_t)(left_s * 1e9), figure, sizeof figure);
@@ -59,7 +63,7 @@ static void format_totals(const struct wr_screen *screen, const struct wr_engine
 {
     char left[32], bytes[32];
     double rate = recent_rate(screen, stats);
-    format_left(rate, stats, left, sizeof left);
+    format_left(screen, rate, stats, left, sizeof left);
     wr_figure_bytes(stats->bytes, bytes, sizeof bytes);
     (void)snprintf(ret_line, LINE_ROOM,
                    "%" PRIu64 " page%s, %.1f/s, ETA %s, %" PRIu64 " in flight, %" PRIu64 " queued, %" PRIu64
@@ -145,16 +149,17 @@ static void turn_view(struct wr_screen *screen, const struct wr_engine_stats *st
 {
     char left[32];
     struct wr_view_totals totals = {.stats = stats, .rate = recent_rate(screen, stats), .left = left};
-    format_left(totals.rate, stats, left, sizeof left);
+    format_left(screen, totals.rate, stats, left, sizeof left);
     wr_view_turn(screen->view, &totals);
 }
 
-void wr_screen_show(struct wr_screen *screen, const struct wr_engine_stats *stats)
+void wr_screen_show(struct wr_screen *screen, const struct wr_engine_stats *stats, int64_t last_at)
 {
     int64_t every_ns = screen->kind == WR_SCREEN_LINES ? LINE_NS : REDRAW_NS;
     if (screen->kind == WR_SCREEN_NONE)
         return;
     take_sample(screen, stats);
+    screen->last_at = last_at;
     if (screen->kind == WR_SCREEN_VIEW) {
         turn_view(screen, stats);
         return;

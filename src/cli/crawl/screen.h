@@ -33,6 +33,7 @@ struct wr_screen {
     struct wr_view *view; /* while it is open */
     /* Of who shows: */
     int64_t shown_at; /* when last, by the elapsed time */
+    int64_t last_at;  /* the slowest host is not done before */
     struct wr_screen_sample samples[WR_SCREEN_SAMPLES];
     size_t count; /* of samples ever taken */
 };
@@ -49,8 +50,9 @@ void wr_screen_release(struct wr_screen *screen);
 /* A complaint, see wr_complain. Any thread. */
 __attribute__((format(printf, 2, 3))) void wr_screen_say(struct wr_screen *screen, const char *format, ...);
 
-/* Shows how far it is, if it is time to. One thread. */
-void wr_screen_show(struct wr_screen *screen, const struct wr_engine_stats *stats);
+/* Shows how far it is, if it is time to. `last_at`, as elapsed time: some host has something to do until then, at its
+ * own pace. One thread. */
+void wr_screen_show(struct wr_screen *screen, const struct wr_engine_stats *stats, int64_t last_at);
 
 /* How often the user asked to quit, by keys. */
 unsigned wr_screen_quits(const struct wr_screen *screen);

@@ -57,6 +57,13 @@ static int64_t wait_of(const struct wr_plan *plan, const struct wr_plan_host *ho
     return at > now ? at - now : 0;
 }
 
+static int64_t interval_of(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now)
+{
+    const struct wr_gate *gate = wr_host_gate_of((struct wr_plan_host *)host);
+    int64_t group_ns = wr_group_delay(plan, host, now), own_ns = wr_gate_delay(gate, wr_host_pace(plan, host), now);
+    return group_ns > own_ns ? group_ns : own_ns;
+}
+
 void wr_plan_glance(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,
                     struct wr_plan_glance *ret_glance)
 {
@@ -71,6 +78,7 @@ void wr_plan_glance(const struct wr_plan *plan, const struct wr_plan_host *host,
                                 .reason = is_held ? (weir_reason)host->held_by : WEIR_REASON_NONE,
                                 .wait_ns = is_held ? wait_of(plan, host, now) : 0,
                                 .queued = queued_of(host),
+                                .interval_ns = queued_of(host) > 0 ? interval_of(plan, host, now) : 0,
                                 .in_flight = flying_of(host),
                                 .rejected = host->figures.rejected,
                                 .recent = recent,
@@ -121,8 +129,7 @@ void wr_plan_look(const struct wr_plan *plan, const struct wr_plan_host *host, u
     wr_plan_host_report(plan, host, now, &look.report);
     wr_figures_recent(&host->figures, now, look.starts);
     look.rate = rate_of(&host->figures, look.starts, now);
-    int64_t group_ns = wr_group_delay(plan, host, now), own_ns = look.report.now.delay_ns;
-    look.interval_ns = group_ns > own_ns ? group_ns : own_ns;
+    look.interval_ns = interval_of(plan, host, now);
     size_t count = wr_gate_bounds(gate, wr_host_pace(plan, host), now, bounds);
     for (size_t i = 0; i < count; i++) {
         if (bounds[i].reason == WEIR_REASON_RETRY_AFTER || bounds[i].reason == WEIR_REASON_RATE_LIMIT_RESET)

@@ -17,10 +17,11 @@ struct wr_plan_glance {
     weir_reason reason; /* what holds it; NONE: nothing to do, or it may go at any moment */
     int64_t wait_ns;    /* until that may change by itself; 0: now, or when an answer comes; WEIR_UNTIL_RELEASE */
     uint64_t queued;
-    uint32_t in_flight; /* pages */
-    uint32_t rejected;  /* as in wr_plan_host_report */
-    uint32_t recent;    /* starts in all slices */
-    uint32_t hasty;     /* as in wr_plan_host_report */
+    int64_t interval_ns; /* between starts, if something is queued */
+    uint32_t in_flight;  /* pages */
+    uint32_t rejected;   /* as in wr_plan_host_report */
+    uint32_t recent;     /* starts in all slices */
+    uint32_t hasty;      /* as in wr_plan_host_report */
     weir_breaker_state breaker;
 };
 void wr_plan_glance(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,

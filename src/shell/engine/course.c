@@ -110,6 +110,7 @@ void wr_course_take(struct wr_course *course, struct wr_engine *engine, int64_t 
         else
             course->hosts[i].was_lost = true;
     }
+    course->last_at = elapsed_ns + look->sums.last_ns;
     bool is_whole = look->sums.matched <= WR_COURSE_HOSTS; /* so nobody was left out at an earlier look */
     for (size_t i = 0; i < look->count; i++)
         if (look->hosts[i].requests > 0)

@@ -29,6 +29,7 @@ struct wr_course_host {
 struct wr_course {
     int64_t step_ns;
     uint32_t points; /* steps that are over */
+    int64_t last_at; /* of the run: until then some host has something to do, as it looked at the last look */
     size_t count;
     struct wr_course_host hosts[WR_COURSE_HOSTS];
 };

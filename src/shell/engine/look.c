@@ -222,6 +222,17 @@ static void begin_walk(struct part *part, size_t slots)
     part->sums = (struct wr_look_sums){0};
 }
 
+/* Until it has asked for all, if nothing changes. */
+static int64_t last_of(const struct wr_plan_glance *glance)
+{
+    int64_t wait_ns = glance->wait_ns != WEIR_UNTIL_RELEASE ? glance->wait_ns : 0;
+    if (glance->queued == 0 || wait_ns >= WEIR_DURATION_MAX)
+        return glance->queued == 0 ? 0 : WEIR_DURATION_MAX;
+    if (glance->interval_ns > 0 && glance->queued - 1 > (uint64_t)((WEIR_DURATION_MAX - wait_ns) / glance->interval_ns))
+        return WEIR_DURATION_MAX;
+    return wait_ns + (int64_t)(glance->queued - 1) * glance->interval_ns;
+}
+
 static void add_up(struct wr_look_sums *sums, const struct wr_plan_glance *glance)
 {
     sums->matched++;
@@ -230,6 +241,8 @@ static void add_up(struct wr_look_sums *sums, const struct wr_plan_glance *glanc
     sums->queued += glance->queued;
     sums->in_flight += glance->in_flight;
     sums->recent += glance->recent;
+    int64_t last_ns = last_of(glance);
+    sums->last_ns = last_ns > sums->last_ns ? last_ns : sums->last_ns;
 }
 
 /* Whether it is over. */
@@ -324,6 +337,7 @@ static void put_sums(struct wr_look_sums *into, const struct wr_look_sums *sums)
     into->queued += sums->queued;
     into->in_flight += sums->in_flight;
     into->recent += sums->recent;
+    into->last_ns = sums->last_ns > into->last_ns ? sums->last_ns : into->last_ns;
     for (int state = 0; state < WR_HOST_STATES_COUNT; state++)
         into->states[state] += sums->states[state];
     for (int state = 0; state <= WEIR_BREAKER_HALF_OPEN; state++)

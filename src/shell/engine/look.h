@@ -84,6 +84,7 @@ struct wr_look_sums {
     uint64_t breakers[WEIR_BREAKER_HALF_OPEN + 1];
     uint64_t queued, in_flight; /* pages */
     uint64_t recent;            /* starts in the last WR_PLAN_SLICES */
+    int64_t last_ns;            /* until the slowest has asked for all that it has queued, as it looks */
 };
 
 struct wr_look {

@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 
-from site_rig import Folder, cases, interrupt, site
+from site_rig import Folder, Nginx, cases, interrupt, site
 
 STEADY = ('--pace', 'strict', '--interval', '300ms', '--max-rate', '100')
 
@@ -30,6 +30,19 @@ def without_a_terminal_there_is_a_line_every_five_seconds():
         assert min(b - a for a, b in zip(times, times[1:])) > 4.5, times
         for line in lines:
             assert re.match(r'\d+ pages?, [\d.]+/s, ETA .*, \d+ in flight, \d+ queued, \d+ failed, \d+ rejected, ', line)
+
+
+def a_slow_host_counts_in_how_long_it_will_take():
+    """By its own Crawl-delay, though all others together would be done soon."""
+    slow = ('location = /robots.txt { if ($host = 127.0.0.2) { return 200 "User-agent: *\\nCrawl-delay: 30\\n"; } return 404; }'
+            'location /s/ { return 200 page; }')
+    with Nginx(slow, everywhere=True) as nginx, Folder() as folder:
+        folder.write('seeds', ''.join(f'http://127.0.0.{1 + (n < 12)}:{nginx.port}/s/{n}\n' for n in range(1500)))
+        process = folder.begin('--pace', 'strict', '--interval', '20ms', '--max-rate', '100', '--seeds-file', 'seeds')
+        line = next(line for line in process.stderr if ' in flight, ' in line)
+        interrupt(process)
+        left = re.search('ETA ([^,]*),', line)[1]
+        assert re.match(r'[45]m', left), line  # 11 times 30 s
 
 
 def _shown_on_a_terminal(folder, *words, terminal_name='xterm'):

@@ -41,7 +41,8 @@ static void a_glance_and_a_look_say_the_same(void **state)
     assert_int_equal(glance.reason, WEIR_REASON_PACE);
     assert_int_equal(glance.wait_ns, look.why.wait_ns);
     assert_true(glance.queued == 4 && look.queued == 4 && glance.recent == 1);
-    assert_true(look.interval_ns == S && look.report.requests == 1);
+    assert_true(look.interval_ns == S && glance.interval_ns == S && look.report.now.delay_ns == S);
+    assert_int_equal(look.report.requests, 1);
     rig_release(&rig);
 }
 
