@@ -257,7 +257,7 @@ def what_a_sitemap_said_outlives_a_kill():
         site.list({n: _day(-1) if n in due else _day(-5) for n in range(PAGES)})
         site.write('0.html', site.page(0, 'more'))
         site.log()
-        command = site.words('--out', f'{site.folder}/again', '--recrawl', '--due', '--global-rate', '60')
+        command = site.words('--out', f'{site.folder}/again', '--recrawl', '--due', '--global-rate', '40')
         resumed = 0
         for wait in (0.15, 0.2, 0.3, 0.4, 0.5):
             process = subprocess.Popen([os.path.abspath(sys.argv[1]), *command], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
