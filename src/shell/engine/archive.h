@@ -84,6 +84,7 @@ struct wr_archive {
     size_t pieces_max;
     _Atomic size_t held;     /* bytes of pieces, made or about to be */
     _Atomic bool is_refused; /* somebody waits for less of them */
+    _Atomic bool has_pool;   /* libuv's threads: there was the memory for them */
     /* Under the output's lock. */
     struct wr_seen *seen;
     uint32_t number;        /* of the file that is being filled */

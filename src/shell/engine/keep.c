@@ -3,15 +3,17 @@
 #include "base/alloc.h"
 #include "shell/engine/bodies.h"
 #include "shell/engine/state.h"
+#include "shell/memory/reserve.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define AT_ONCE ((uint64_t)64 << 10) /* bytes that are packed on the loop: some 2 ms; more on another thread */
-#define FULL_NS (10 * WEIR_SECOND)   /* until it is tried whether there is room again */
-#define FRAME 4096                   /* bytes of a record beside head and body */
+#define AT_ONCE ((uint64_t)64 << 10)  /* bytes that are packed on the loop: some 2 ms; more on another thread */
+#define FULL_NS (10 * WEIR_SECOND)    /* until it is tried whether there is room again */
+#define FRAME 4096                    /* bytes of a record beside head and body */
+#define POOL_BYTES ((size_t)48 << 20) /* left: enough for the stacks of libuv's threads, four of 8 MB */
 
 /* ---- while it comes ---- */
 
@@ -318,6 +320,14 @@ static bool admits(struct wr_flight *flight)
     return admit(flight);
 }
 
+/* libuv ends the program if its threads cannot be had, and begins all of them at the first work. */
+static bool has_pool(struct wr_archive *archive)
+{
+    if (!atomic_load(&archive->has_pool) && wr_memory_left() >= POOL_BYTES)
+        atomic_store(&archive->has_pool, true);
+    return atomic_load(&archive->has_pool);
+}
+
 static bool is_kept(const struct wr_flight *flight)
 {
     const struct wr_net_result *result = &flight->result;
@@ -345,6 +355,6 @@ void wr_keep_flight(struct wr_flight *flight)
     if (archive->bodies.folder != NULL && is_well && truncation(flight) == NULL)
         wr_body_name(&flight->url, wr_flight_head(flight, WR_TEXT_TYPE), keep->name);
     keep->work.data = flight;
-    if (keep->bytes <= AT_ONCE || uv_queue_work(&loop->uv, &keep->work, on_work, on_worked) != 0)
+    if (keep->bytes <= AT_ONCE || !has_pool(archive) || uv_queue_work(&loop->uv, &keep->work, on_work, on_worked) != 0)
         made(flight, make(flight, loop->warc));
 }

@@ -5,11 +5,12 @@ import contextlib
 import os
 import sqlite3
 
-from site_rig import PAGES, Folder, Tls, cases, site
+from site_rig import PAGES, Folder, Tls, all_of, cases, page, site
 from program import least_memory, limit_memory  # by site_rig's path
 
 HOSTS = 4
 ENOUGH_MB = 72
+LARGE = 100_000  # bytes of a page: more than is packed on the loop that fetches
 MORE_MB = [2, 5, 7, 9, 11, 14, 20, 28, 40, ENOUGH_MB]  # than it takes to be loaded
 
 
@@ -53,6 +54,15 @@ def over_tls_little_memory_makes_a_crawl_slow_or_ends_it_and_it_can_go_on():
                 lines = folder.by_url()
                 assert set(lines) == urls, (megabytes, len(lines))
                 assert {line['status'] for line in lines.values()} == {200}, megabytes
+
+
+def with_an_archive_little_memory_ends_no_crawl_without_a_word():
+    with site(**{f'p{number}.html': page(number) + 'x' * LARGE for number in range(PAGES)}) as nginx:
+        least = least_memory()
+        for more in MORE_MB[2:]:
+            with Folder() as folder:
+                _crawl(folder, least + more, more == ENOUGH_MB, ['--pace', 'unlimited', '--warc', 'kept', nginx.url])
+                assert set(folder.by_url()) == all_of(nginx), more
 
 
 if __name__ == '__main__':
