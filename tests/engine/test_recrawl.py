@@ -158,6 +158,20 @@ def new_changed_and_gone_pages_are_listed():
         assert _verdicts(third) == {'unchanged': PAGES, 'failed': 1}, _verdicts(third)
 
 
+def _kill_some(site, command):
+    """The first time before it has begun, perhaps; then a job that is there, and is gone on with."""
+    waits, begins = [0.2, 0.3, 0.4, 0.4], 0.1
+    while waits:
+        process = subprocess.Popen([os.path.abspath(sys.argv[1]), *command], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(begins)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if site.jobs() > 1:
+            command, begins = site.words('--resume'), waits.pop(0)
+        else:
+            begins *= 1.5
+
+
 def recrawl_that_is_killed_and_resumed_loses_nothing():
     """U11, B12: at any moment, among them while the earlier job is being read."""
     with Site() as site:
@@ -165,18 +179,9 @@ def recrawl_that_is_killed_and_resumed_loses_nothing():
         site.write('7.html', site.page(7, 'more'))
         os.remove(f'{site.nginx.folder}/www/298.html')
         site.log()
-        words = ['--recrawl', '--global-rate', '200', '--diff', f'{site.folder}/diff']
-        resumed = 0
+        words = ['--recrawl', '--global-rate', '60', '--diff', f'{site.folder}/diff']
         command = site.words('--out', f'{site.folder}/again', *words)
-        for wait in (0.15, 0.3, 0.4, 0.4):
-            process = subprocess.Popen([os.path.abspath(sys.argv[1]), *command], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(wait)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            if site.jobs() > 1:  # else it had not begun
-                command = site.words('--resume')
-                resumed += 1
-        assert resumed > 0
+        _kill_some(site, command)
         run = weir(*site.words('--resume', '--global-rate', '100000'))
         again = site.lines('again')
         assert run.returncode == 1, run
@@ -201,6 +206,24 @@ def pages_that_are_not_likely_to_have_changed_are_not_asked_for():
         site.age(5)  # twice as long unchanged: not due; 9.html has changed once
         _, again = site.crawl('fourth', '--recrawl', '--due')
         assert sorted(path for path, line in again.items() if line['verdict'] != 'not_due') == ['/0.html', '/9.html']
+
+
+def clock_that_was_wrong_makes_no_page_due_for_ever_or_never():
+    """H1, H2: visits in years to come, in the seventies, and later today."""
+    with Site() as site:
+        site.first()
+        every = sorted(f'/{n}.html' for n in range(PAGES))
+        for days in (-4000, -30, 20000):
+            site.age(days)
+            for name, later, due in (('wrong', 0, every), ('right', 0, ['/0.html']), ('later', 6, every)):
+                site.age(later)
+                site.log()
+                site.crawl(f'{name}{days}', '--recrawl', '--due')
+                asked = sorted(path for path, _, _ in site.log() if path != '/robots.txt')
+                assert asked == due, (days, name, len(asked))
+        site.age(-0.5)
+        site.crawl('today', '--recrawl', '--due')
+        assert [path for path, _, _ in site.log() if path != '/robots.txt'] == ['/0.html']
 
 
 class Listed(Site):
@@ -257,17 +280,8 @@ def what_a_sitemap_said_outlives_a_kill():
         site.list({n: _day(-1) if n in due else _day(-5) for n in range(PAGES)})
         site.write('0.html', site.page(0, 'more'))
         site.log()
-        command = site.words('--out', f'{site.folder}/again', '--recrawl', '--due', '--global-rate', '40')
-        resumed = 0
-        for wait in (0.15, 0.2, 0.3, 0.4, 0.5):
-            process = subprocess.Popen([os.path.abspath(sys.argv[1]), *command], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(wait)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            if site.jobs() > 1:  # else it had not begun
-                command = site.words('--resume')
-                resumed += 1
-        assert resumed > 0
+        command = site.words('--out', f'{site.folder}/again', '--recrawl', '--due', '--global-rate', '15')
+        _kill_some(site, command)
         run = weir(*site.words('--resume', '--global-rate', '100000'))
         assert run.returncode == 0, run
         again = site.lines('again')

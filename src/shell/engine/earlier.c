@@ -4,6 +4,9 @@
  * How often a page changes is estimated from what was seen of it: so many changes between the first visit and the last.
  * A page that changes by itself at a rate r has changed after a time t with a likelihood of 1 - exp(-r t). Before
  * anything is known r is taken for once a week, and that counts as if a week had been watched already.
+ *
+ * Clocks are set. A visit that is yet to come, or that was more than a year ago, tells nothing of how often a page
+ * changes: it is due, and what is known of it begins anew. A visit that is to come within a day was just now.
  */
 #include "base/alloc.h"
 #include "shell/engine/state.h"
@@ -11,6 +14,8 @@
 #define PRIOR_CHANGES 1
 #define PRIOR_NS (7 * WEIR_DAY)
 #define LIKELY 0.693 /* r t, of even chances: ln 2 */
+#define AHEAD_NS_MAX WEIR_DAY
+#define AGO_NS_MAX (365 * WEIR_DAY)
 
 #define ENTRIES_MAX ((size_t)1 << 24)
 
@@ -100,11 +105,18 @@ struct wr_span wr_earlier_validator(const struct wr_flight *flight)
     return entry != NULL && !is_needed ? entry->visit.validator : (struct wr_span){NULL, 0};
 }
 
+/* Whether the time since the visit is one to judge by. */
+static bool is_telling(const struct wr_store_visit *visit, int64_t wall_now)
+{
+    int64_t at = visit->visited_wall_at;
+    return at > 0 && at > wall_now - AGO_NS_MAX && at < wall_now + AHEAD_NS_MAX;
+}
+
 bool wr_earlier_is_due(const struct wr_store_task *task, int64_t wall_now)
 {
     const struct wr_store_visit *visit = &task->earlier;
     bool was_had = task->has_earlier && wr_earlier_had(task->earlier_verdict, visit);
-    if (task->depth == 0 || !was_had || visit->visited_wall_at <= 0 ||
+    if (task->depth == 0 || !was_had || !is_telling(visit, wall_now) ||
         task->not_before_wall_at > visit->visited_wall_at) /* by a sitemap, or it has been tried */
         return true;
     double watched = (double)(visit->visited_wall_at - visit->since_wall_at);
@@ -143,6 +155,15 @@ static void note_page(struct wr_flight *flight)
     visit->digest = flight->has_page ? flight->page.facts.digest : (struct wr_span){NULL, 0};
 }
 
+static void note_time(struct wr_store_visit *visit, const struct wr_store_visit *earlier)
+{
+    visit->visited_wall_at = weir_wall_now();
+    if (!is_telling(earlier, visit->visited_wall_at)) {
+        visit->since_wall_at = visit->visited_wall_at;
+        visit->changes = 0;
+    }
+}
+
 /* A page that is there is unchanged if its server says so, or if it is the same to the byte. */
 void wr_earlier_compare(struct wr_flight *flight)
 {
@@ -165,5 +186,5 @@ void wr_earlier_compare(struct wr_flight *flight)
             visit->changes += entry->was_had;
     }
     if (entry != NULL && is_answer)
-        visit->visited_wall_at = weir_wall_now();
+        note_time(visit, &entry->visit);
 }
