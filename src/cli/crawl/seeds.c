@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/ascii.h"
 #include "base/error.h"
+#include "cli/kit/given_url.h"
 #include "cli/kit/output.h"
 #include "cli/kit/signals.h"
 #include "shell/net/idna.h"
@@ -24,15 +24,6 @@ static bool is_over(void)
 
 /* ---- one of them ---- */
 
-/* "example.org", "localhost:8080/a", "[::1]", but not "mailto:x". */
-static bool lacks_scheme(struct wr_span text)
-{
-    if (text.bytes > 0 && text.data[0] == '[')
-        return true;
-    size_t colon = wr_span_find(text, ':'), slash = wr_span_find(text, '/');
-    return colon == text.bytes || slash < colon || (colon + 1 < text.bytes && wr_ascii_is_digit(text.data[colon + 1]));
-}
-
 /* By its very name: nobody has to be asked to know that it will be refused. */
 static bool is_inner(const struct wr_url *url)
 {
@@ -48,7 +39,7 @@ const char *wr_seed_parse(struct wr_span text, bool allows_private, char *memory
     char longer[WR_URL_ROOM];
     struct wr_buf buf;
     wr_buf_init_fixed(&buf, longer, sizeof longer);
-    if (lacks_scheme(text)) {
+    if (wr_given_lacks_scheme(text)) {
         wr_buf_append_string(&buf, "https://");
         wr_buf_append_span(&buf, text);
         text = buf.error == 0 ? wr_buf_from(&buf, 0) : text;

@@ -81,22 +81,26 @@ json_t *wr_source_ask(struct wr_answerer *source, json_t *request)
     return NULL;
 }
 
+int wr_source_tell(const struct wr_answerer *source, json_t *answer, bool as_json, void (*show)(const json_t *answer))
+{
+    if (answer == NULL)
+        return WR_EXIT_FAILED;
+    if (as_json)
+        wr_print("%s\n", source->answer.bytes);
+    else
+        show(answer);
+    json_decref(answer);
+    return WR_EXIT_OK;
+}
+
 int wr_source_run(const struct wr_source_flags *flags, json_t *request, void (*show)(const json_t *answer))
 {
     struct wr_answerer source;
     int status = wr_source_open(&source, flags->state);
-    json_t *answer = NULL;
     if (status == WR_EXIT_OK)
-        answer = wr_source_ask(&source, request);
+        status = wr_source_tell(&source, wr_source_ask(&source, request), flags->json, show);
     else
         json_decref(request);
-    if (status == WR_EXIT_OK && answer == NULL)
-        status = WR_EXIT_FAILED;
-    else if (answer != NULL && flags->json)
-        wr_print("%s\n", source.answer.bytes);
-    else if (answer != NULL)
-        show(answer);
-    json_decref(answer);
     wr_source_close(&source);
     return status;
 }

@@ -35,7 +35,11 @@ void wr_source_close(struct wr_answerer *source);
 /* The answer to a request, which is given up here; for json_decref. NULL after a complaint. */
 json_t *wr_source_ask(struct wr_answerer *source, json_t *request);
 
-/* The same from the beginning to the end: opens, asks, and, for --json, prints. `show` for people. An exit status. */
+/* Prints the last answer, which is given up here: as it came, or by `show` for people. NULL: there was none. An exit
+ * status. */
+int wr_source_tell(const struct wr_answerer *source, json_t *answer, bool as_json, void (*show)(const json_t *answer));
+
+/* The same from the beginning to the end: opens, asks and tells. */
 int wr_source_run(const struct wr_source_flags *flags, json_t *request, void (*show)(const json_t *answer));
 
 /* ---- for people ---- */

@@ -22,12 +22,13 @@ static const struct wr_option options[] = {
 
 static const struct wr_usage usage = {
     .who = "weir why",
-    .operands = "URL",
+    .operands = "URL|HOST",
     .operands_min = 1,
     .operands_max = 1,
     .about = "Tells what becomes of a URL in a crawl: whether it is known, and how it ended; or its\n"
              "place in the queue of its host, all that bounds the host's next request, where each\n"
-             "bound comes from and until when it holds, and when the URL's turn is expected.\n",
+             "bound comes from and until when it holds, and when the URL's turn is expected. Of a\n"
+             "HOST it tells that of its first page.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };
@@ -165,20 +166,77 @@ static void show_why(const json_t *answer)
     show_bounds(json_object_get(answer, "bounds"));
 }
 
+/* ---- asking ---- */
+
+struct asked {
+    char texts[2][WR_URL_ROOM];
+    size_t count; /* 2: it was given without a scheme, and may be known by either */
+};
+
+static bool read_url(const char *input, char text[WR_URL_ROOM])
+{
+    static char memory[WR_URL_ROOM];
+    struct wr_url given, url;
+    if (!wr_given_url("", input, NULL, memory, &given))
+        return false;
+    if (wr_url_canonical(&given, text, WR_URL_ROOM, &url) == WR_URL_OK)
+        return true;
+    wr_complain("the URL is longer than %d bytes", WR_URL_MAX);
+    return false;
+}
+
+static bool read_given(const char *input, struct asked *ret_asked)
+{
+    static char longer[WR_URL_ROOM];
+    static const char *const schemes[] = {"https://", "http://"};
+    ret_asked->count = 0;
+    if (!wr_given_lacks_scheme(wr_span_of(input)))
+        return read_url(input, ret_asked->texts[ret_asked->count++]);
+    for (size_t i = 0; i < 2; i++) {
+        struct wr_buf buf;
+        wr_buf_init_fixed(&buf, longer, sizeof longer);
+        wr_buf_append_string(&buf, schemes[i]);
+        wr_buf_append_string(&buf, input);
+        if (!read_url(buf.error == 0 ? longer : input, ret_asked->texts[ret_asked->count++]))
+            return false;
+    }
+    return true;
+}
+
+static bool is_known(const json_t *answer)
+{
+    const char *verdict = wr_json_text(json_object_get(answer, "robots"), "verdict");
+    return strcmp(wr_json_text(answer, "state"), "unknown") != 0 || strcmp(verdict, "allow") == 0 ||
+           strcmp(verdict, "deny") == 0;
+}
+
+/* Of a host by its name alone: by HTTPS, unless it is HTTP that is known. */
+static json_t *ask(struct wr_answerer *source, const struct settings *settings, const struct asked *asked)
+{
+    json_t *answer = NULL;
+    for (size_t i = 0; i < 2 * asked->count - 1; i++) {
+        json_decref(answer);
+        answer = wr_source_ask(source, json_pack("{s:s, s:s, s:I}", "ask", "why", "url", asked->texts[i % 2], "job",
+                                                 (json_int_t)settings->job));
+        if (answer == NULL || is_known(answer))
+            break;
+    }
+    return answer;
+}
+
 int wr_why_run(int argc, char **argv)
 {
-    static char memory[WR_URL_ROOM], text[WR_URL_ROOM];
+    static struct asked asked;
     struct settings settings = {.source = {.state = WR_STATE_FILE}};
-    struct wr_url given, url;
+    struct wr_answerer source;
     int status;
     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
         return status;
-    if (!wr_given_url("", argv[0], NULL, memory, &given))
+    if (!read_given(argv[0], &asked))
         return WR_EXIT_USAGE;
-    if (wr_url_canonical(&given, text, sizeof text, &url) != WR_URL_OK) {
-        wr_complain("the URL is longer than %d bytes", WR_URL_MAX);
-        return WR_EXIT_USAGE;
-    }
-    json_t *request = json_pack("{s:s, s:s, s:I}", "ask", "why", "url", url.text, "job", (json_int_t)settings.job);
-    return wr_source_run(&settings.source, request, show_why);
+    status = wr_source_open(&source, settings.source.state);
+    if (status == WR_EXIT_OK)
+        status = wr_source_tell(&source, ask(&source, &settings, &asked), settings.source.json, show_why);
+    wr_source_close(&source);
+    return status;
 }

@@ -2,10 +2,19 @@
 /* given_url.c - a URL that somebody gave on the command line. */
 #include "cli/kit/given_url.h"
 
+#include "base/ascii.h"
 #include "cli/kit/output.h"
 #include "shell/net/idna.h"
 
 #define SHOWN_MAX 128
+
+bool wr_given_lacks_scheme(struct wr_span text)
+{
+    if (text.bytes > 0 && text.data[0] == '[')
+        return true;
+    size_t colon = wr_span_find(text, ':'), slash = wr_span_find(text, '/');
+    return colon == text.bytes || slash < colon || (colon + 1 < text.bytes && wr_ascii_is_digit(text.data[colon + 1]));
+}
 
 bool wr_given_url(const char *what, const char *input, const struct wr_url *base, char memory[WR_URL_ROOM],
                   struct wr_url *ret_url)

@@ -5,6 +5,9 @@
 
 #include "core/rules/url/url.h"
 
+/* "example.org", "localhost:8080/a", "[::1]", but not "mailto:x". */
+bool wr_given_lacks_scheme(struct wr_span text);
+
 /* Parses it. False after a complaint that begins with `what`, such as "--base ". `base` may be NULL. */
 bool wr_given_url(const char *what, const char *input, const struct wr_url *base, char memory[WR_URL_ROOM],
                   struct wr_url *ret_url);

@@ -141,6 +141,21 @@ def what_why_and_hosts_say_is_what_the_log_shows_next():
         assert code == 3, code
 
 
+def why_takes_the_name_of_a_host_for_its_first_page():
+    """Live and of the file; whatever it is known by."""
+    with site() as nginx, Folder() as folder:
+        with Running(folder, nginx, '--interval', '500ms'):
+            _until(lambda: _told(folder, 'why', f'{nginx.url}/')['state'] == 'done', 60)
+            live = _told(folder, 'why', _key(nginx))
+            assert live['live'] and live['url'] == f'{nginx.url}/' and live['state'] == 'done' and live['bounds'], live
+        stored = _told(folder, 'why', _key(nginx))
+        assert not stored['live'] and stored['url'] == f'{nginx.url}/' and stored['state'] == 'done', stored
+        page = _told(folder, 'why', f'{_key(nginx)}/p0.html')
+        assert page['url'] == f'{nginx.url}/p0.html' and page['state'] != 'unknown', page
+        other = _told(folder, 'why', 'EXAMPLE.org')
+        assert other['url'] == 'https://example.org/' and other['state'] == 'unknown', other
+
+
 def many_ask_a_crawl_under_load_and_all_are_answered():
     with _large() as nginx, _large() as other, Folder() as folder:
         process = folder.begin('--quiet', '--pace', 'unlimited', '--interval', '10ms', nginx.url, other.url)
