@@ -2,11 +2,16 @@
 # SPDX-License-Identifier: MIT
 """weir report: what a state file has of a crawl, whoever wrote it. Arguments: the program, and the source folder."""
 import contextlib
+import fcntl
 import json
 import os
+import pty
 import sqlite3
+import struct
+import subprocess
 import sys
 import tempfile
+import termios
 
 import cases
 from page import harmless
@@ -55,6 +60,38 @@ def last_run_is_told_in_words_and_others_if_asked_for():
         assert 'pace 3.5 s, robots 500 ms' in run.stdout and '2.5/s      any   250 ms' in run.stdout, run.stdout
         run = weir('report', '--run', '1', '1', cwd=folder)
         assert run.returncode == 0 and 'stopped after 3.5 s: 3 pages' in run.stdout, run
+
+
+def _on_terminal(columns, folder):
+    """What it prints where that is a terminal of this width."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('4H', 24, columns, 0, 0))
+    with subprocess.Popen([os.path.abspath(sys.argv[1]), 'report'], cwd=folder, stdin=subprocess.DEVNULL, stdout=theirs) as run:
+        os.close(theirs)
+        text = b''
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while piece := os.read(ours, 65536):
+                text += piece
+    os.close(ours)
+    assert run.returncode == 0, run
+    return text.decode().splitlines()
+
+
+def hosts_fit_the_terminal_and_are_whole_elsewhere():
+    """What is least needed is left out first, and the name and what was waited for are always there."""
+    waited = {'robots_delay': 86400, 'rate_limit_reset': 7200, 'retry_after': 3600}
+    name = 'a-rather-long-name-of-a-host.some.where.example'
+    hosts = [_host(name, requests=1234567, waited_s=waited), _host('b.example')]
+    with _state(_report(hosts=hosts)) as folder:
+        whole = weir('report', cwd=folder).stdout.splitlines()
+        for columns in (40, 60, 80, 100, 120, 200):
+            lines = _on_terminal(columns, folder)
+            head, first, second = lines[-3:]
+            assert max(map(len, lines[-3:])) <= columns, (columns, lines[-3:])
+            assert head.startswith('host ') and 'waited for' in head and '... ' in first and 'robots_delay' in first, lines
+            assert second.startswith('b.example ') and 'pace 3.5 s' in second, lines
+            assert columns < 80 or all(word in head for word in ('requests', 'rejected', 'failed', 'reached')), head
+        assert lines == whole and 'retry_after' in first and 'closest' in head, lines  # wide enough for all of it
 
 
 def state_file_may_be_given_as_a_word_before_the_job():

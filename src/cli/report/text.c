@@ -4,12 +4,16 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "cli/kit/figures.h"
 
 #define HOSTS_SHOWN 20
 #define REASONS_SHOWN 3
 #define NAME_COLUMNS 32
+#define NAME_COLUMNS_MIN 16
+#define WAITS_COLUMNS_MIN 24                  /* one reason */
 #define WAITED_NS_MIN (10 * WEIR_MILLISECOND) /* less is not worth a word */
 
 /* ---- totals ---- */
@@ -85,13 +89,14 @@ static void print_totals(const struct wr_facts *facts, FILE *out)
 
 /* ---- hosts ---- */
 
+/* As many of the reasons as there is room for. */
 void wr_report_waits(const int64_t waited_ns[WEIR_REASON_QUEUE + 1], char *ret_text, size_t room)
 {
     bool is_told[WEIR_REASON_QUEUE + 1] = {false};
     size_t used = 0;
     (void)snprintf(ret_text, room, "-");
-    for (int n = 0; n < REASONS_SHOWN && used < room; n++) {
-        char figure[32];
+    for (int n = 0; n < REASONS_SHOWN; n++) {
+        char figure[32], text[96];
         size_t most = 0;
         for (size_t i = 1; i <= WEIR_REASON_QUEUE; i++)
             if (!is_told[i] && (most == 0 || waited_ns[i] > waited_ns[most]))
@@ -100,38 +105,124 @@ void wr_report_waits(const int64_t waited_ns[WEIR_REASON_QUEUE + 1], char *ret_t
             return;
         is_told[most] = true;
         wr_figure_duration(waited_ns[most], figure, sizeof figure);
-        used += (size_t)snprintf(ret_text + used, room - used, "%s%s %s", n > 0 ? ", " : "",
-                                 weir_reason_name((weir_reason)most), figure);
+        (void)snprintf(text, sizeof text, "%s%s %s", n > 0 ? ", " : "", weir_reason_name((weir_reason)most), figure);
+        if (n > 0 && used + strlen(text) >= room)
+            return;
+        (void)snprintf(ret_text + used, room - used, "%s", text);
+        used += strlen(ret_text + used);
     }
 }
 
-static void print_host(const struct wr_facts_host *host, FILE *out)
+enum {
+    REQUESTS,
+    OK,
+    REJECTED,
+    FAILED,
+    REACHED,
+    ALLOWED,
+    CLOSEST,
+    COLUMNS
+};
+
+static const struct column {
+    const char *head;
+    int width;
+} columns[COLUMNS] = {
+    [REQUESTS] = {"requests", 8}, [OK] = {"ok", 8},           [REJECTED] = {"rejected", 8}, [FAILED] = {"failed", 6},
+    [REACHED] = {"reached", 8},   [ALLOWED] = {"allowed", 8}, [CLOSEST] = {"closest", 8},
+};
+
+struct layout {
+    bool is_hidden[COLUMNS];
+    int name, waits; /* columns of the first and the last */
+};
+
+/* Hides columns, from the least needed on, until the rest takes no more than `room`. What it takes. */
+static int hide(struct layout *layout, const int *which, size_t count, int room)
 {
-    char reached[32], allowed[32], closest[32] = "-", waits[128];
-    size_t bytes = strlen(host->name);
-    bool is_long = bytes > NAME_COLUMNS;
-    wr_figure_rate(host->reached, reached, sizeof reached);
-    wr_figure_rate(host->allowed, allowed, sizeof allowed);
+    int taken = layout->name + 2 + WAITS_COLUMNS_MIN;
+    for (int i = 0; i < COLUMNS; i++)
+        taken += layout->is_hidden[i] ? 0 : 1 + columns[i].width;
+    for (size_t i = 0; i < count && taken > room; i++) {
+        layout->is_hidden[which[i]] = true;
+        taken -= 1 + columns[which[i]].width;
+    }
+    return taken;
+}
+
+/* So that no line is longer than a terminal is wide; 0: it goes to a file, or to a program. */
+static void lay_out(int room, struct layout *ret_layout)
+{
+    static const int first[] = {OK, CLOSEST, ALLOWED}, then[] = {REACHED, FAILED, REJECTED, REQUESTS};
+    *ret_layout = (struct layout){.name = NAME_COLUMNS, .waits = INT16_MAX};
+    if (room == 0)
+        return;
+    int beyond = hide(ret_layout, first, 3, room) - room;
+    if (beyond > 0)
+        ret_layout->name = NAME_COLUMNS - beyond > NAME_COLUMNS_MIN ? NAME_COLUMNS - beyond : NAME_COLUMNS_MIN;
+    ret_layout->waits = room - hide(ret_layout, then, 4, room) + WAITS_COLUMNS_MIN;
+    if (ret_layout->waits < 1)
+        ret_layout->waits = 1;
+}
+
+static int columns_of(FILE *out)
+{
+    struct winsize size;
+    return isatty(fileno(out)) && ioctl(fileno(out), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static void print_row(const struct layout *layout, const char *name, char cells[COLUMNS][32], const char *waits,
+                      FILE *out)
+{
+    size_t bytes = strlen(name);
+    if (bytes > (size_t)layout->name)
+        fprintf(out, "%.*s...", layout->name - 3, name);
+    else
+        fprintf(out, "%-*s", layout->name, name);
+    for (int i = 0; i < COLUMNS; i++)
+        if (!layout->is_hidden[i])
+            fprintf(out, " %*s", columns[i].width, cells[i]);
+    fprintf(out, "  %.*s\n", layout->waits, waits);
+}
+
+static void print_heads(const struct layout *layout, FILE *out)
+{
+    char cells[COLUMNS][32];
+    for (int i = 0; i < COLUMNS; i++)
+        (void)snprintf(cells[i], sizeof cells[i], "%s", columns[i].head);
+    fputc('\n', out);
+    print_row(layout, "host", cells, "waited for", out);
+}
+
+static void print_host(const struct layout *layout, const struct wr_facts_host *host, FILE *out)
+{
+    char cells[COLUMNS][32], waits[128];
+    const uint64_t counts[] = {
+        [REQUESTS] = host->requests, [OK] = host->ok, [REJECTED] = host->rejected, [FAILED] = host->failed};
+    for (int i = REQUESTS; i <= FAILED; i++)
+        (void)snprintf(cells[i], sizeof cells[i], "%" PRIu64, counts[i]);
+    wr_figure_rate(host->reached, cells[REACHED], sizeof cells[REACHED]);
+    wr_figure_rate(host->allowed, cells[ALLOWED], sizeof cells[ALLOWED]);
+    (void)snprintf(cells[CLOSEST], sizeof cells[CLOSEST], "-");
     if (host->closest_ns > 0)
-        wr_figure_duration(host->closest_ns, closest, sizeof closest);
-    wr_report_waits(host->waited_ns, waits, sizeof waits);
-    fprintf(out, "%.*s%s%*s %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %6" PRIu64 " %8s %8s %8s  %s\n",
-            is_long ? NAME_COLUMNS - 3 : (int)bytes, host->name, is_long ? "..." : "",
-            is_long ? 0 : NAME_COLUMNS - (int)bytes, "", host->requests, host->ok, host->rejected, host->failed,
-            reached, allowed, closest, waits);
+        wr_figure_duration(host->closest_ns, cells[CLOSEST], sizeof cells[CLOSEST]);
+    size_t room = (size_t)layout->waits + 1;
+    wr_report_waits(host->waited_ns, waits, room < sizeof waits ? room : sizeof waits);
+    print_row(layout, host->name, cells, waits, out);
 }
 
 void wr_report_text(const struct wr_facts *facts, const char *where, FILE *out)
 {
     size_t shown = facts->host_count < HOSTS_SHOWN ? facts->host_count : HOSTS_SHOWN;
     uint64_t more = facts->host_count - shown + facts->hosts_left_out;
+    struct layout layout;
+    lay_out(columns_of(out), &layout);
     print_end(facts, out);
     print_totals(facts, out);
     if (shown > 0)
-        fprintf(out, "\n%-*s %8s %8s %8s %6s %8s %8s %8s  %s\n", NAME_COLUMNS, "host", "requests", "ok", "rejected",
-                "failed", "reached", "allowed", "closest", "waited for");
+        print_heads(&layout, out);
     for (size_t i = 0; i < shown; i++)
-        print_host(&facts->hosts[i], out);
+        print_host(&layout, &facts->hosts[i], out);
     if (more > 0)
         fprintf(out, "… and %" PRIu64 " host%s more%s%s%s\n", more, wr_figure_s(more), where != NULL ? ": " : "",
                 where != NULL ? where : "", where != NULL ? " has them all" : "");
