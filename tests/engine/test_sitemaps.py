@@ -133,6 +133,17 @@ def sitemaps_in_sitemaps_are_followed_so_deep_and_no_deeper():
         assert 'nested too deep' in lines['/3.xml']['error_text'] and lines['/2.xml']['error_text'] is None, lines
 
 
+def index_of_too_many_sitemaps_is_cut_and_the_report_says_so():
+    """D9: robots.txt forbids them, so that ten thousand need not be asked for."""
+    with Site(0) as site:
+        site.write('robots.txt', f'User-agent: *\nDisallow: /s\nSitemap: {site.url}/index.xml\n')
+        site.write('index.xml', _index(f'{site.url}/s{n}.xml' for n in range(10123)))
+        run = weir(*(word for word in site.begin() if word != '--quiet'))
+        lines = site.lines()
+        assert len(lines) == 1 + 10000 and len(site.asked()) == 3, (len(lines), run)
+        assert 'left out: 124 sitemaps, nested too deep or too many of a host\n' in run.stdout, run
+
+
 def sitemaps_lead_no_further_than_links():
     """B12: neither to other hosts' pages nor to other hosts' sitemaps, unless the scope has them."""
     with Site(3) as site:

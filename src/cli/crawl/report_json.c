@@ -116,6 +116,7 @@ static void append_totals(struct wr_buf *buf, const struct wr_crawl_report *repo
     wr_append_json_count(buf, ", \"seeds_refused\": ", report->refused);
     wr_append_json_count(buf, ",\n \"links_beyond_pages\": ", stats->beyond);
     wr_append_json_count(buf, ", \"links_beyond_depth\": ", stats->deeper);
+    wr_append_json_count(buf, ", \"sitemaps_left_out\": ", stats->unread);
     append_text(buf, ", \"failed_url\": ", report->result->failed_url);
     append_text(buf, ", \"failed_why\": ", report->result->failed_why);
     wr_append_json_count(buf, ",\n \"max_pages\": ", report->settings->max_pages);

@@ -147,6 +147,7 @@ static void read_counts(const json_t *root, struct wr_facts *facts)
         {"seeds_refused", &facts->seeds_refused},
         {"links_beyond_pages", &facts->beyond},
         {"links_beyond_depth", &facts->deeper},
+        {"sitemaps_left_out", &facts->unread},
         {"max_pages", &facts->max_pages},
         {"host_pages", &facts->host_pages},
         {"depth", &facts->depth},

@@ -39,7 +39,7 @@ struct wr_facts {
     int64_t elapsed_ns, step_ns;
     uint64_t pages, fetched, unchanged, failed, denied, redirects, blocked, blocked_hosts, requests, robots, rejected,
         retries;
-    uint64_t bytes, queued, seeds_refused, beyond, deeper, max_pages, host_pages, depth;
+    uint64_t bytes, queued, seeds_refused, beyond, deeper, unread, max_pages, host_pages, depth;
     uint64_t too_soon;
     int64_t waited_ns[WEIR_REASON_QUEUE + 1]; /* of all hosts */
     struct wr_facts_status statuses[WR_FACTS_STATUSES];

@@ -120,6 +120,8 @@ static void write_totals(const struct wr_facts *facts, FILE *out)
         write_row(out, "links left out by --max-pages or --host-pages", facts->beyond);
     if (facts->deeper > 0)
         write_row(out, "links left out by --depth", facts->deeper);
+    if (facts->unread > 0)
+        write_row(out, "sitemaps left out, nested too deep or too many of a host", facts->unread);
     fputs("</tbody>\n</table>\n", out);
 }
 

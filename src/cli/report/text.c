@@ -61,6 +61,9 @@ static void print_left_out(const struct wr_facts *facts, FILE *out)
     if (facts->deeper > 0)
         fprintf(out, "left out: %" PRIu64 " link%s deeper than --depth %" PRIu64 "\n", facts->deeper,
                 wr_figure_s(facts->deeper), facts->depth);
+    if (facts->unread > 0)
+        fprintf(out, "left out: %" PRIu64 " sitemap%s, nested too deep or too many of a host\n", facts->unread,
+                wr_figure_s(facts->unread));
 }
 
 static void print_totals(const struct wr_facts *facts, FILE *out)

@@ -14,7 +14,7 @@
 /* One writer, any readers. */
 struct wr_crawl_counts {
     _Atomic uint64_t pages, fetched, unchanged, failed, denied, redirects, requests, bytes, accepted;
-    _Atomic uint64_t beyond, deeper;
+    _Atomic uint64_t beyond, deeper, unread;
     _Atomic uint64_t blocked;
     _Atomic uint64_t robots, rejected, retries, overrides, in_flight, hosts, connections, memory_bytes;
     _Atomic uint64_t hasty, lowered, known;       /* as in struct wr_plan_stats */

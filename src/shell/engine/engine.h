@@ -168,6 +168,7 @@ struct wr_engine_stats {
     uint64_t denied;    /* by robots.txt */
     uint64_t beyond;    /* links that were left out, by max_pages or host_pages */
     uint64_t deeper;    /* by max_depth */
+    uint64_t unread;    /* sitemaps that were left out: nested too deep, or too many of a host */
     uint64_t redirects;
     uint64_t blocked;       /* of the failed, by firewalls: answered so, or not sent for it */
     uint64_t blocked_hosts; /* that do not let us in */

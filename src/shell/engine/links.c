@@ -104,10 +104,13 @@ static enum wr_offer_verdict offer_here(struct wr_crawl_loop *loop, const struct
 }
 
 /* What is left out though it is in scope: one more page, one more link away would have been fetched. */
-static void count_left_out(struct wr_crawl_loop *loop, const struct wr_url *url, enum wr_offer_verdict verdict)
+static void count_left_out(struct wr_crawl_loop *loop, const struct wr_url *url, const struct wr_found *found,
+                           enum wr_offer_verdict verdict)
 {
     const struct wr_engine_options *options = &loop->engine->options;
-    if (verdict == WR_OFFER_BUDGET)
+    if (verdict == WR_OFFER_TRAP && found->is_sitemap)
+        WR_COUNT_UP(loop, unread);
+    else if (verdict == WR_OFFER_BUDGET)
         WR_COUNT_UP(loop, beyond);
     else if (verdict == WR_OFFER_DEPTH && (options->in_scope == NULL || options->in_scope(options->scope_context, url)))
         WR_COUNT_UP(loop, deeper);
@@ -141,7 +144,7 @@ static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_u
     }
     if (verdict == WR_OFFER_NEW && !ours)
         loop->elsewhere[found->fingerprint & (WR_ELSEWHERE - 1)] = found->fingerprint;
-    count_left_out(loop, url, verdict);
+    count_left_out(loop, url, found, verdict);
     found->verdict = verdict;
     return verdict;
 }

@@ -153,6 +153,8 @@ static bool on_entry(void *context, const struct wr_sitemap_entry *entry)
     struct wr_url url;
     bool is_too_deep = entry->is_index && flight->action.depth >= DEPTH_MAX;
     flight->leads_too_deep |= is_too_deep;
+    if (is_too_deep)
+        WR_COUNT_UP(flight->loop, unread);
     if (is_too_deep || !read_url(flight, entry->url, memory, &url) ||
         (entry->is_index && !wr_listing_may_be(flight, &url)))
         return true;

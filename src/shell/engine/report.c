@@ -31,6 +31,7 @@ void wr_engine_stats_get(struct wr_engine *engine, struct wr_engine_stats *ret_s
         .denied = SUM(denied),
         .beyond = SUM(beyond),
         .deeper = SUM(deeper),
+        .unread = SUM(unread),
         .blocked = SUM(blocked),
         .blocked_hosts = atomic_load(&engine->blocked_hosts),
         .redirects = SUM(redirects),
