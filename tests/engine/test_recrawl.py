@@ -5,9 +5,7 @@ import collections
 import gzip
 import json
 import os
-import signal
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
@@ -16,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'net', 'client')]
 
 import cases  # noqa: E402
+from killed import kill_some  # noqa: E402
 from nginx import Nginx  # noqa: E402
 from program import weir  # noqa: E402
 
@@ -78,12 +77,6 @@ class Site:
         with open(f'{self.folder}/{name}', encoding='utf-8') as file:
             rows = [json.loads(line) for line in file]
         return [(row['change'], row['url'].removeprefix(self.nginx.url)) for row in rows]
-
-    def jobs(self):
-        with sqlite3.connect(f'{self.folder}/weir.db') as db:
-            count = db.execute('SELECT count(*) FROM jobs').fetchone()[0]
-        db.close()
-        return count
 
     def age(self, days):
         """As if all that has ended so far were so much longer ago."""
@@ -158,20 +151,6 @@ def new_changed_and_gone_pages_are_listed():
         assert _verdicts(third) == {'unchanged': PAGES, 'failed': 1}, _verdicts(third)
 
 
-def _kill_some(site, command):
-    """The first time before it has begun, perhaps; then a job that is there, and is gone on with."""
-    waits, begins = [0.2, 0.3, 0.4, 0.4], 0.1
-    while waits:
-        process = subprocess.Popen([os.path.abspath(sys.argv[1]), *command], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(begins)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        if site.jobs() > 1:
-            command, begins = site.words('--resume'), waits.pop(0)
-        else:
-            begins *= 1.5
-
-
 def recrawl_that_is_killed_and_resumed_loses_nothing():
     """U11, B12: at any moment, among them while the earlier job is being read."""
     with Site() as site:
@@ -181,7 +160,7 @@ def recrawl_that_is_killed_and_resumed_loses_nothing():
         site.log()
         words = ['--recrawl', '--global-rate', '60', '--diff', f'{site.folder}/diff']
         command = site.words('--out', f'{site.folder}/again', *words)
-        _kill_some(site, command)
+        kill_some(command, site.words('--resume'), site.folder, 'again', 2)
         run = weir(*site.words('--resume', '--global-rate', '100000'))
         again = site.lines('again')
         assert run.returncode == 1, run
@@ -281,7 +260,7 @@ def what_a_sitemap_said_outlives_a_kill():
         site.write('0.html', site.page(0, 'more'))
         site.log()
         command = site.words('--out', f'{site.folder}/again', '--recrawl', '--due', '--global-rate', '15')
-        _kill_some(site, command)
+        kill_some(command, site.words('--resume'), site.folder, 'again', 2)
         run = weir(*site.words('--resume', '--global-rate', '100000'))
         assert run.returncode == 0, run
         again = site.lines('again')

@@ -5,16 +5,14 @@ import collections
 import gzip
 import json
 import os
-import signal
-import subprocess
 import sys
 import tempfile
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'net', 'client')]
 
 import cases  # noqa: E402
+from killed import kill_some  # noqa: E402
 from nginx import Nginx  # noqa: E402
 from program import weir  # noqa: E402
 
@@ -198,14 +196,7 @@ def hostile_sitemaps_end():
 def crawl_that_is_killed_while_it_reads_sitemaps_loses_nothing():
     with Site(400) as site:
         site.write('sitemap.xml', _urlset(f'{site.url}/p{n}.html' for n in range(400)))
-        command = site.begin('--global-rate', '300')
-        for wait in (0.2, 0.3, 0.3):
-            process = subprocess.Popen([os.path.abspath(sys.argv[1]), *command], stdin=subprocess.DEVNULL,
-                                       stderr=subprocess.DEVNULL)
-            time.sleep(wait)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            command = site.words('--resume') if os.path.exists(f'{site.folder}/out') else command
+        kill_some(site.begin('--global-rate', '60'), site.words('--resume'), site.folder, 'out', 1)
         run = weir(*site.words('--resume', '--global-rate', '100000'))
         assert run.returncode == 0 and len(site.lines()) == 402, (run, len(site.lines()))
 
