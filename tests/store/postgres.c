@@ -20,7 +20,7 @@
 #define PATH_BYTES 256
 
 static struct {
-    pid_t owner, server; /* who started it, and it */
+    pid_t owner, server, bouncer; /* who started them, and they */
     char folder[PATH_BYTES];
     char programs[PATH_BYTES]; /* where initdb and postgres are */
     int schemas;
@@ -75,7 +75,8 @@ static pid_t start(const char *const *words)
     (void)prctl(PR_SET_PDEATHSIG, SIGQUIT); /* after setuid, which forgets it */
     (void)unsetenv("LD_PRELOAD");
     (void)chdir("/");
-    snprintf(program, sizeof program, "%s/%s", here.programs, words[0]);
+    snprintf(program, sizeof program, "%s%s%s", words[0][0] == '/' ? "" : here.programs, words[0][0] == '/' ? "" : "/",
+             words[0]);
     execv(program, (char *const *)(uintptr_t)words);
     _exit(127);
 }
@@ -94,21 +95,22 @@ static void stop(void)
 {
     if (here.owner != getpid() || here.server <= 0) /* a test may fork */
         return;
+    if (here.bouncer > 0) {
+        (void)kill(here.bouncer, SIGQUIT);
+        (void)waitpid(here.bouncer, NULL, 0);
+    }
     (void)kill(here.server, SIGQUIT);
     (void)waitpid(here.server, NULL, 0);
     here.server = 0;
     (void)nftw(here.folder, remove_node, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-static void await(void)
+static void await(const char *url, pid_t server)
 {
-    char url[PATH_BYTES + 64];
-
-    snprintf(url, sizeof url, "postgres:///postgres?host=%s&user=weir", here.folder);
     for (int tries = 0; tries < 600; tries++) {
         if (PQping(url) == PQPING_OK)
             return;
-        assert_int_equal(waitpid(here.server, NULL, WNOHANG), 0);
+        assert_int_equal(waitpid(server, NULL, WNOHANG), 0);
         usleep(50000);
     }
     fail_msg("PostgreSQL does not answer after half a minute");
@@ -116,7 +118,7 @@ static void await(void)
 
 bool postgres_start(void)
 {
-    char data[PATH_BYTES + 16];
+    char data[PATH_BYTES + 16], url[PATH_BYTES + 64];
     int status;
     const char *tmp = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     const struct passwd *user = other_user();
@@ -140,7 +142,33 @@ bool postgres_start(void)
                                     "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=30", "-c",
                                     "autovacuum=off", "-c", "deadlock_timeout=100ms", NULL});
     (void)atexit(stop);
-    await();
+    snprintf(url, sizeof url, "postgres:///postgres?host=%s&user=weir", here.folder);
+    await(url, here.server);
+    return true;
+}
+
+bool postgres_bounce(char *ret_url, size_t url_bytes)
+{
+    static const char program[] = "/usr/sbin/pgbouncer";
+    char config[PATH_BYTES + 32];
+
+    if (access(program, X_OK) != 0)
+        return false;
+    snprintf(config, sizeof config, "%s/bouncer.ini", here.folder);
+    snprintf(ret_url, url_bytes, "postgres:///bounced?host=%s&port=6432&user=weir", here.folder);
+    if (here.bouncer > 0)
+        return true;
+    postgres_run("", "CREATE DATABASE bounced");
+    FILE *file = fopen(config, "we");
+    assert_non_null(file);
+    fprintf(file,
+            "[databases]\nbounced = host=%s dbname=bounced user=weir\n[pgbouncer]\nlisten_port = 6432\n"
+            "unix_socket_dir = %s\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 2\n",
+            here.folder, here.folder);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(config, 0644), 0);
+    here.bouncer = start((const char *const[]){program, "-q", config, NULL});
+    await(ret_url, here.bouncer);
     return true;
 }
 

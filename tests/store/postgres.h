@@ -13,6 +13,10 @@ bool postgres_start(void);
 void postgres_make(char *ret_schema, size_t schema_bytes, char *ret_url, size_t url_bytes);
 void postgres_remove(const char *schema);
 
+/* A PgBouncer in front of it, in transaction mode with two connections, and the URL of a database of its own there.
+ * False: there is none on this machine. */
+bool postgres_bounce(char *ret_url, size_t url_bytes);
+
 /* Some statements by somebody else, in the schema. */
 void postgres_run(const char *schema, const char *sql);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_lease.c - hosts that belong to one process at a time: every backend's, and several stores on one PostgreSQL. */
 #include "lib/worker.h"
+#include "shell/clock/clock.h"
 #include "shell/store/backend.h"
 #include "store/postgres.h"
 #include "store/rig.h"
@@ -276,9 +277,140 @@ static void what_is_released_or_left_behind_is_anybodys_at_once(void **state)
     rig_tear_down(&first);
 }
 
+/* G6: nor does what it learned of the host, or that a firewall was there. */
+static void what_the_last_owner_says_of_a_host_is_refused(void **state)
+{
+    (void)state;
+    struct rig first, second;
+    size_t count;
+
+    if (!set_up_shared(&first))
+        skip();
+    join(&first, &second);
+    int64_t job = rig_job(&first, "");
+    find_hosts(&first, job, 1);
+    struct rig_row *old = claim(&first, job, 0, &count);
+    run_out(&first);
+    struct rig_row *new = claim(&second, job, 0, &count);
+    assert_int_equal(count, 1);
+    struct wr_store_change said = {.kind = WR_STORE_HOST,
+                                   .host = {.key = wr_span_of("h00"),
+                                            .memory = {.delay_ns = 2 * WEIR_SECOND, .saved_wall_at = WEIR_SECOND},
+                                            .lease = new[0].row.host.lease}};
+    rig_post(&second, said);
+    said.host.memory.delay_ns = WEIR_SECOND;
+    said.host.lease = old[0].row.host.lease;
+    rig_post(&first, said);
+    rig_post(&first, (struct wr_store_change){.kind = WR_STORE_BLOCK,
+                                              .block = {wr_span_of("h00"), 1900000000 * WEIR_SECOND,
+                                                        wr_span_of("cloudflare"), old[0].row.host.lease}});
+    struct rig_row *host =
+        rig_read(&second, (struct wr_store_query){.what = WR_STORE_ONE_HOST, .key = wr_span_of("h00")}, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(host[0].row.host.memory.delay_ns, 2 * WEIR_SECOND);
+    assert_int_equal(host[0].row.host.blocked_until_wall_at, 0);
+    free(host);
+    free(old);
+    free(new);
+    rig_close(&second);
+    rig_tear_down(&first);
+}
+
+static int64_t read_fast(const weir_clock *clock)
+{
+    (void)clock;
+    return weir_wall_now() + 5 * WEIR_MINUTE;
+}
+static const weir_clock fast_wall = {read_fast, NULL};
+
+/* H5: a time that a server named is the same for a machine whose clock is five minutes ahead. */
+static void what_a_server_said_holds_whatever_the_clock_of_the_next_owner_says(void **state)
+{
+    (void)state;
+    struct rig first, second;
+    size_t count;
+
+    if (!set_up_shared(&first))
+        skip();
+    second = first;
+    second.options.context = &second;
+    second.options.wall = &fast_wall;
+    rig_open(&second);
+    int64_t job = rig_job(&first, ""), until = weir_wall_now() + WEIR_HOUR;
+    find_hosts(&first, job, 1);
+    rig_post(&first, (struct wr_store_change){.kind = WR_STORE_HOST,
+                                              .host = {.key = wr_span_of("h00"),
+                                                       .memory = {.retry_wall_at = until, .saved_wall_at = until}}});
+    struct rig_row *rows = claim(&second, job, 0, &count);
+    assert_int_equal(count, 1);
+    int64_t seen = rows[0].row.host.memory.retry_wall_at;
+    assert_in_range(seen, until + 5 * WEIR_MINUTE - WEIR_SECOND, until + 5 * WEIR_MINUTE + WEIR_SECOND);
+    free(rows);
+    rig_close(&second);
+    rig_tear_down(&first);
+}
+
+/* What was noted of a host goes before it. */
+static void a_released_host_comes_with_the_last_word_about_it(void **state)
+{
+    (void)state;
+    struct rig first, second;
+    size_t count;
+
+    if (!set_up_shared(&first))
+        skip();
+    rig_close(&first);
+    first.options.hosts_ns = WEIR_HOUR;
+    rig_open(&first);
+    join(&first, &second);
+    int64_t job = rig_job(&first, "");
+    find_hosts(&first, job, 1);
+    free(claim(&first, job, 0, &count));
+    const struct wr_store_host note = {.key = wr_span_of("h00"),
+                                       .memory = {.delay_ns = 7 * WEIR_SECOND, .saved_wall_at = WEIR_SECOND}};
+    assert_int_equal(wr_store_note_host(first.store, &note), 0);
+    (void)read_count(&first, (struct wr_store_query){.what = WR_STORE_RELEASE, .key = wr_span_of("h00")});
+    struct rig_row *rows = claim(&second, job, 0, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(rows[0].row.host.memory.delay_ns, 7 * WEIR_SECOND);
+    free(rows);
+    rig_close(&second);
+    rig_tear_down(&first);
+}
+
+/* A beat says how many hosts each process would have if all had as many. */
+static void a_beat_tells_what_a_fair_share_is(void **state)
+{
+    (void)state;
+    struct rig first, second;
+    size_t count;
+
+    if (!set_up_shared(&first))
+        skip();
+    join(&first, &second);
+    int64_t job = rig_job(&first, "");
+    find_hosts(&first, job, 5);
+    free(claim(&first, job, 0, &count));
+    assert_int_equal(count, 5);
+    const struct wr_store_query beat = {.what = WR_STORE_BEAT, .job = job};
+    assert_int_equal(read_count(&second, beat), 0); /* it is there now */
+    struct rig_row *rows = rig_read(&first, beat, &count);
+    assert_int_equal(count, 5);
+    assert_int_equal(rows[0].row.host.share, 3);
+    free(rows);
+    rig_close(&second);
+    rows = rig_read(&first, beat, &count);
+    assert_int_equal(rows[0].row.host.share, 5);
+    free(rows);
+    rig_tear_down(&first);
+}
+
 WEIR_TESTS(test(a_claimed_host_comes_with_what_is_known_of_it),
            test(hosts_claimed_at_once_by_several_have_one_owner_each),
            test(an_end_that_comes_after_the_lease_was_lost_is_refused),
            test(a_beat_renews_what_is_held_and_tells_what_is_lost),
            test(a_lease_ends_for_its_owner_before_it_ends_for_others),
-           test(what_is_released_or_left_behind_is_anybodys_at_once))
+           test(what_is_released_or_left_behind_is_anybodys_at_once),
+           test(what_the_last_owner_says_of_a_host_is_refused),
+           test(what_a_server_said_holds_whatever_the_clock_of_the_next_owner_says),
+           test(a_released_host_comes_with_the_last_word_about_it), test(a_beat_tells_what_a_fair_share_is))

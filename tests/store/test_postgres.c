@@ -116,6 +116,129 @@ static void a_lost_connection_costs_a_pause_and_nothing_else(void **state)
     rig_tear_down(&rig);
 }
 
+/* G2: who reads meanwhile waits, and is told nothing of it. */
+static void a_read_that_meets_a_lost_connection_is_answered_by_the_next(void **state)
+{
+    (void)state;
+    struct rig rig;
+
+    if (!set_up(&rig))
+        skip();
+    rig_open(&rig);
+    int64_t job = rig_job(&rig, "");
+    rig_post(&rig, rig_found(&rig, job, "h", "https://h/", NULL));
+    for (int i = 0; i < 5; i++) {
+        postgres_run(rig.schema, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+                                 " WHERE pid != pg_backend_pid() AND application_name = 'weir'");
+        assert_int_equal(rig_look_job(&rig, job).queued, 1);
+    }
+    rig_tear_down(&rig);
+}
+
+/* The same command on several machines at once is one job; when that is over, a new one. */
+static void jobs_with_the_same_settings_are_joined_until_they_are_over(void **state)
+{
+    (void)state;
+    struct rig first, second;
+    int64_t jobs[4];
+
+    if (!set_up(&first))
+        skip();
+    rig_open(&first);
+    second = first;
+    second.options.context = &second;
+    rig_open(&second);
+    assert_int_equal(wr_store_join_job(first.store, wr_span_of("same"), 0, &jobs[0]), 0);
+    assert_int_equal(wr_store_join_job(second.store, wr_span_of("same"), 0, &jobs[1]), 0);
+    assert_int_equal(wr_store_join_job(second.store, wr_span_of("other"), 0, &jobs[2]), 0);
+    assert_true(jobs[0] == jobs[1] && jobs[2] != jobs[1]);
+    rig_post(&first, rig_status(jobs[0], WR_JOB_COMPLETED, ""));
+    assert_int_equal(wr_store_join_job(second.store, wr_span_of("same"), 0, &jobs[3]), 0);
+    assert_true(jobs[3] != jobs[0]);
+    rig_close(&second);
+    rig_tear_down(&first);
+}
+
+/* A crawl of 40 hosts, as an engine would post it: a page in two changes, hosts that are claimed, and their queues. */
+static void a_crawl_takes_a_round_trip_for_fifty_pages_at_most(void **state)
+{
+    (void)state;
+    enum {
+        HOSTS = 40,
+        PAGES = 100
+    };
+    struct rig rig;
+    struct wr_store_stats stats;
+    char host[16], url[32];
+    size_t count;
+
+    if (!set_up(&rig))
+        skip();
+    rig.options.batch_ns = WEIR_SECOND;
+    rig_open(&rig);
+    int64_t job = rig_job(&rig, "");
+    for (int i = 0; i < HOSTS * PAGES; i++) {
+        snprintf(host, sizeof host, "h%d", i % HOSTS);
+        snprintf(url, sizeof url, "https://%s/%d", host, i);
+        assert_int_equal(rig_post_later(&rig, rig_found(&rig, job, host, url, NULL)), 0);
+    }
+    free(rig_read(&rig, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job}, &count));
+    assert_int_equal(count, HOSTS);
+    for (int i = 0; i < HOSTS; i++) {
+        snprintf(host, sizeof host, "h%d", i);
+        free(rig_read(&rig,
+                      (struct wr_store_query){
+                          .what = WR_STORE_TASKS, .job = job, .key = wr_span_of(host), .after = WR_STORE_FRONT},
+                      &count));
+        assert_int_equal(count, PAGES);
+    }
+    for (int i = 0; i < HOSTS * PAGES; i++) {
+        snprintf(url, sizeof url, "https://h%d/%d", i % HOSTS, i);
+        assert_int_equal(rig_post_later(&rig, rig_ended(&rig, job, url, false, "fetched")), 0);
+    }
+    test_await_number(&rig.done, 2 * HOSTS * PAGES);
+    wr_store_stats_get(rig.store, &stats);
+    assert_true(stats.round_trips * 50 <= HOSTS * PAGES);
+    rig_tear_down(&rig);
+}
+
+/* Nothing outlives a transaction on the server. */
+static void all_of_it_works_through_pgbouncer_in_transaction_mode(void **state)
+{
+    (void)state;
+    struct rig rigs[3];
+    char url[RIG_PATH], page[32];
+
+    if (!set_up(&rigs[0]) || !postgres_bounce(url, sizeof url)) /* three processes on two connections */
+        skip();
+    snprintf(rigs[0].path, sizeof rigs[0].path, "%s", url);
+    for (int i = 0; i < 3; i++) {
+        rigs[i] = rigs[0];
+        rigs[i].options.path = url;
+        rigs[i].options.context = &rigs[i];
+        rig_open(&rigs[i]);
+    }
+    int64_t job = rig_job(&rigs[0], "");
+    for (int i = 0; i < 60; i++) {
+        snprintf(page, sizeof page, "https://h%d/%d", i % 7, i);
+        assert_int_equal(rig_post_later(&rigs[i % 3], rig_found(&rigs[0], job, page + 8, page, NULL)), 0);
+        assert_int_equal(rig_post_later(&rigs[i % 3], rig_ended(&rigs[0], job, page, false, "fetched")), 0);
+    }
+    for (int i = 0; i < 3; i++)
+        test_await_number(&rigs[i].done, 40);
+    rig_post(&rigs[1], rig_found(&rigs[0], job, "last", "https://last/", NULL));
+    size_t count;
+    free(rig_read(&rigs[1], (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job}, &count));
+    assert_int_equal(count, 1);
+    free(rig_read(&rigs[1], (struct wr_store_query){.what = WR_STORE_BEAT, .job = job}, &count));
+    assert_int_equal(count, 1);
+    assert_int_equal(rig_look_job(&rigs[2], job).done, 60);
+    rig_check(&rigs[2]);
+    rig_close(&rigs[1]);
+    rig_close(&rigs[2]);
+    rig_tear_down(&rigs[0]);
+}
+
 /* G1, V10. */
 static void a_server_that_is_not_there_is_named_without_the_password(void **state)
 {
@@ -154,5 +277,9 @@ static void foreign_newer_and_missing_tables_are_refused(void **state)
 WEIR_TESTS(test(several_that_begin_at_once_make_the_tables_once),
            test(tasks_that_several_find_and_end_at_once_count_once),
            test(a_lost_connection_costs_a_pause_and_nothing_else),
+           test(a_read_that_meets_a_lost_connection_is_answered_by_the_next),
+           test(jobs_with_the_same_settings_are_joined_until_they_are_over),
+           test(a_crawl_takes_a_round_trip_for_fifty_pages_at_most),
+           test(all_of_it_works_through_pgbouncer_in_transaction_mode),
            test(a_server_that_is_not_there_is_named_without_the_password),
            test(foreign_newer_and_missing_tables_are_refused))

@@ -10,12 +10,13 @@
 #include "shell/store/store.h"
 
 #define WR_BACKEND_WHY_BYTES 160
+#define WR_BACKEND_MANY 128 /* reads at once */
 
 struct wr_backend {
     const struct wr_backend_kind *kind;
     struct wr_hash_key hash_key;
-    uint64_t ignored, damaged; /* so far, as in wr_store_stats */
-    const char *place;         /* as it is named in messages: without a password */
+    uint64_t ignored, damaged, round_trips; /* so far, as in wr_store_stats */
+    const char *place;                      /* as it is named in messages: without a password */
     char why[WR_BACKEND_WHY_BYTES];
 };
 
@@ -23,13 +24,14 @@ struct wr_backend_kind {
     const char *name;
     const char *noun;  /* "state file", … */
     bool needs_commit; /* what is applied is seen only once it is committed: then the store does that before reads */
+    bool is_shared;    /* other processes use it, and it may be away for a while */
     /* Defaults are filled in. */
     int (*open)(const struct wr_store_options *options, struct wr_backend **ret_backend);
     void (*close)(struct wr_backend *backend);
     /* One transaction: begin, apply and so on, commit; or undo, after any failure. */
     int (*begin)(struct wr_backend *backend, int64_t wall_now);
     int (*apply)(struct wr_backend *backend, const struct wr_store_change *change);
-    int (*add_job)(struct wr_backend *backend, struct wr_span settings, int64_t earlier, int64_t *ret_job);
+    int (*add_job)(struct wr_backend *backend, struct wr_span settings, int64_t earlier, bool joins, int64_t *ret_job);
     /* After the last apply, and before a read or the commit: changes stay where they are until then, and those that
      * tell an output's length until the commit. */
     int (*flush)(struct wr_backend *backend);
@@ -39,6 +41,10 @@ struct wr_backend_kind {
     int (*settle)(struct wr_backend *backend);
     /* Outside of a transaction. */
     int (*read)(struct wr_backend *backend, const struct wr_store_query *query, int64_t wall_now);
+    /* Several at once, of those that `reads_with_others`, in their order; if it fails no rows were given. NULL: no. */
+    int (*read_many)(struct wr_backend *backend, const struct wr_store_query *const *queries, size_t count,
+                     int64_t wall_now);
+    bool (*reads_with_others)(const struct wr_store_query *query);
 };
 
 /* As it is stored. Up: nobody starts earlier for having been stored. */

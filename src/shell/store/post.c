@@ -232,7 +232,7 @@ int wr_store_post_now(struct wr_store *store, const struct wr_store_change *chan
     return post_all(store, changes, count, NULL, NULL, true);
 }
 
-int wr_store_add_job(struct wr_store *store, struct wr_span settings, int64_t earlier, int64_t *ret_job)
+static int add_job(struct wr_store *store, struct wr_span settings, int64_t earlier, bool joins, int64_t *ret_job)
 {
     int64_t job = 0;
     int error = check_caller(store, true);
@@ -245,11 +245,22 @@ int wr_store_add_job(struct wr_store *store, struct wr_span settings, int64_t ea
     if (post == NULL)
         return WEIR_E_NOMEM;
     post->earlier = earlier;
+    post->joins = joins;
     post->ret_job = &job;
     error = send(store, post, NULL, NULL);
     if (error == 0)
         *ret_job = job;
     return error;
+}
+
+int wr_store_add_job(struct wr_store *store, struct wr_span settings, int64_t earlier, int64_t *ret_job)
+{
+    return add_job(store, settings, earlier, false, ret_job);
+}
+
+int wr_store_join_job(struct wr_store *store, struct wr_span settings, int64_t earlier, int64_t *ret_job)
+{
+    return add_job(store, settings, earlier, true, ret_job);
 }
 
 /* ---- hosts --------------------------------------------------------------------------------------------- */

@@ -159,6 +159,7 @@ static bool read_beat(const struct wr_cells *row, struct wr_store_host *ret_host
         .lease = (uint64_t)whole(row, 2, 0, INT64_MAX),
         .is_paused = row->kind->whole(row, 3) != 0,
         .set_interval_ns = whole(row, 4, 0, WR_STORE_INTERVAL_MAX_NS / WEIR_MILLISECOND) * WEIR_MILLISECOND,
+        .share = (uint64_t)whole(row, 5, 0, INT64_MAX),
     };
     return text(row, 1, 1, WEIR_PACE_KEY_MAX, &ret_host->key);
 }

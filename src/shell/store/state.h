@@ -27,6 +27,7 @@ struct wr_post {
     int64_t *ret_job; /* of a post that adds a job: no changes, but the settings */
     struct wr_span settings;
     int64_t earlier;
+    bool joins;
     size_t count;
     struct wr_store_change changes[];
 };
@@ -77,6 +78,7 @@ struct wr_store {
     bool has_output;         /* with the length of one */
     int64_t retry_at;        /* paused: no transaction before */
     unsigned without_memory; /* tries in a row */
+    unsigned tries;          /* of a database that is away, in a row */
 };
 
 /* change.c. WEIR_E_INVAL. */

@@ -42,7 +42,7 @@ static void fill_in(const struct wr_store_options *options, struct wr_store_opti
     DEFAULT(lease_ns, LEASE_NS);
     DEFAULT(busy_ns, BUSY_NS);
     DEFAULT(check_ns, CHECK_NS);
-    DEFAULT(backend, &wr_backend_sqlite);
+    DEFAULT(backend, wr_store_is_url(options->path) ? &wr_backend_pg : &wr_backend_sqlite);
     DEFAULT(clock, weir_clock_monotonic());
     DEFAULT(wall, &system_wall);
 #undef DEFAULT
@@ -170,6 +170,16 @@ void wr_store_free(struct wr_store *store)
     (void)pthread_cond_destroy(&store->moved);
     (void)pthread_mutex_destroy(&store->lock);
     give_back(store);
+}
+
+bool wr_store_is_url(const char *path)
+{
+    return strncmp(path, "postgres://", 11) == 0 || strncmp(path, "postgresql://", 13) == 0;
+}
+
+bool wr_store_is_shared(const struct wr_store *store)
+{
+    return store->backend->kind->is_shared;
 }
 
 const struct wr_hash_key *wr_store_hash_key(const struct wr_store *store)

@@ -159,8 +159,11 @@ struct wr_store_host {
     int64_t set_interval_ns;
     int64_t id;
     uint64_t queued;      /* tasks of the job that was asked for; WR_STORE_HOSTS, and of CLAIM at most 1000 */
-    uint64_t lease;       /* CLAIM, BEAT: the host is this process's alone by this token; 0: it is not leased */
-    int64_t leased_until; /* by the store's clock: nothing may be started later */
+    int64_t leased_until; /* CLAIM, BEAT: by the store's clock: nothing may be started later */
+    uint64_t share;       /* BEAT: hosts for each process of the job, if all had as many */
+    /* Also of one that is posted or noted: */
+    uint64_t lease; /* the host is this process's alone by this token; 0: it is not leased. If it is another's by now
+                       nothing changes */
 };
 
 /* What somebody wants of a host, for this crawl and later ones. */
@@ -192,6 +195,7 @@ struct wr_store_block {
     struct wr_span key;
     int64_t until_wall_at; /* 0: it may be asked again */
     struct wr_span by;     /* the firewall's name: a clean word, not empty unless it may be asked */
+    uint64_t lease;        /* as of wr_store_host */
 };
 
 /* How much of an output file counts: on resume it is cut back to this. */
@@ -298,7 +302,7 @@ struct wr_backend_kind;
 
 /* 0 and NULL mean the default. */
 struct wr_store_options {
-    const char *path;       /* copied; not NULL */
+    const char *path;       /* of a file, or wr_store_is_url; copied; not NULL */
     bool may_create;        /* if there is no such file; else WEIR_E_ABSENT */
     int64_t batch_ns;       /* a post waits at most so long for others; 200 ms */
     uint32_t batch_changes; /* from so many on it does not; 16384 */
@@ -315,7 +319,7 @@ struct wr_store_options {
     void (*changed)(void *context, enum wr_store_state state, const char *why);
     void (*room)(void *context);           /* after a WEIR_E_FULL: half of the queue is free */
     void *context;                         /* of these three */
-    const struct wr_backend_kind *backend; /* SQLite */
+    const struct wr_backend_kind *backend; /* PostgreSQL if the path is a URL, else SQLite */
     const weir_clock *clock;               /* monotonic */
     const weir_clock *wall;                /* the system's */
     const weir_allocator *allocator;
@@ -353,6 +357,15 @@ int wr_store_forget_host(struct wr_store *store, struct wr_span key);
 /* A new job, pending, that visits again what the job `earlier` knows; 0: none. Waits. */
 int wr_store_add_job(struct wr_store *store, struct wr_span settings, int64_t earlier, int64_t *ret_job);
 
+/* The same; but where processes share the store, the job with these settings that is not over, if there is one. */
+int wr_store_join_job(struct wr_store *store, struct wr_span settings, int64_t earlier, int64_t *ret_job);
+
+/* Whether other processes may use it, too: then hosts are to be claimed. */
+bool wr_store_is_shared(const struct wr_store *store);
+
+/* Whether a path means a database, postgres:// or postgresql://, and no file. */
+bool wr_store_is_url(const char *path);
+
 /* ---- reading ------------------------------------------------------------------------------------------- */
 
 enum wr_store_what {
@@ -372,8 +385,8 @@ enum wr_store_what {
     WR_STORE_REPORTS,    /* of `job` (0: any), of the run `after.id` (0: any); the newest first */
     WR_STORE_CLAIM,      /* hosts with queued tasks of `job` that nobody has, after `after.id`, by id: they are this
                             process's now, for lease_ns, by a token that is higher than any before */
-    WR_STORE_BEAT,       /* all hosts that this process has: it has them for lease_ns from now. Those that are missing
-                            it has lost. Keys, settings and leases */
+    WR_STORE_BEAT,       /* all hosts that this process has: it has them for lease_ns from now, and works for `job`.
+                            Those that are missing it has lost. Keys, settings and leases */
     WR_STORE_RELEASE,    /* the host `key`, or all if that is empty, are nobody's; no rows */
     WR_STORE_CHECK, /* a text for each damage found and each counter that is wrong; nothing is written while it reads
                        all */
@@ -425,6 +438,7 @@ struct wr_store_stats {
     uint64_t pauses;
     uint64_t ignored;                     /* changes that changed nothing: known tasks, those of jobs that are over */
     uint64_t damaged;                     /* rows that made no sense */
+    uint64_t round_trips;                 /* to a server */
     int64_t lag_ns;                       /* how long the oldest post has waited; 0: none waits */
     struct wr_histogram_sum commit_times; /* in wr_commit_buckets */
 };

@@ -8,6 +8,8 @@
 #define NO_OUTPUT "the output could not be written"
 #define NO_MEMORY "out of memory"
 #define MEMORY_TRIES 30 /* a second apart */
+#define AWAY_FIRST_NS (100 * WEIR_MILLISECOND)
+#define AWAY_LONGEST_NS (10 * WEIR_SECOND)
 
 /* ---- what is due --------------------------------------------------------------------------------------- */
 
@@ -17,7 +19,7 @@ static int64_t due_at(const struct wr_store *store)
     const struct wr_store_options *options = &store->options;
     int64_t at = WEIR_FOREVER;
 
-    if (store->stats.state == WR_STORE_PAUSED && store->batch.first != NULL)
+    if (store->stats.state == WR_STORE_PAUSED && (store->batch.first != NULL || store->asks != NULL))
         return store->is_closing ? INT64_MIN : store->retry_at;
     bool has_posts = store->posts.first != NULL || store->batch.first != NULL;
     if (has_posts)
@@ -65,8 +67,9 @@ static void undo(struct wr_store *store)
 static int apply(struct wr_store *store, const struct wr_post *post)
 {
     struct wr_backend *backend = store->backend;
-    int error =
-        post->ret_job == NULL ? 0 : backend->kind->add_job(backend, post->settings, post->earlier, post->ret_job);
+    int error = post->ret_job == NULL
+                    ? 0
+                    : backend->kind->add_job(backend, post->settings, post->earlier, post->joins, post->ret_job);
 
     for (size_t i = 0; i < post->count && error == 0; i++) {
         store->has_output |= post->changes[i].kind == WR_STORE_OUTPUT;
@@ -169,6 +172,7 @@ static bool make_room(struct wr_store *store, bool is_stored)
     store->stats.commits += is_stored;
     store->stats.changes += is_stored ? store->batch_changes : 0;
     store->stats.ignored = store->backend->ignored;
+    store->stats.round_trips = store->backend->round_trips;
     store->batch_changes = store->batch_bytes = 0;
     store->posted_at = wr_clock_now(store->options.clock); /* of those that came meanwhile */
     store->is_urgent = store->is_urgent && store->posts.first != NULL;
@@ -250,11 +254,23 @@ static void excuse_hasty(struct wr_store *store)
     }
 }
 
+/* A database that is away is asked again soon, then less and less often, and not by all processes at once. */
+static int64_t retry_ns(struct wr_store *store, int error, int64_t now)
+{
+    if (error != WEIR_E_TIMEOUT || !store->backend->kind->is_shared)
+        return store->options.retry_ns;
+    int64_t ns = AWAY_FIRST_NS << store->tries;
+    store->tries += ns < AWAY_LONGEST_NS;
+    uint64_t chance = ((uint64_t)now * 0x9e3779b97f4a7c15u) >> 32;
+    return ns / 2 + (int64_t)(chance % (uint64_t)(ns / 2));
+}
+
 /* The transaction could not be written: it is kept for later, or all is given up. */
 static void fail(struct wr_store *store, int error, bool is_closing)
 {
     if (may_pass(error) && !is_closing && !is_hopeless(store, error)) {
-        store->retry_at = wr_clock_now(store->options.clock) + store->options.retry_ns;
+        int64_t now = wr_clock_now(store->options.clock);
+        store->retry_at = now + retry_ns(store, error, now);
         bool is_new = store->stats.state != WR_STORE_PAUSED;
         enter(store, WR_STORE_PAUSED, store->backend->why);
         if (is_new)
@@ -274,7 +290,7 @@ static void write_batch(struct wr_store *store, bool is_closing)
         fail(store, error, is_closing);
         return;
     }
-    store->without_memory = 0;
+    store->without_memory = store->tries = 0;
     enter(store, WR_STORE_RUNS, "");
     tell_batch(store, 0, "");
     if (store->backend->kind->settle(store->backend) != 0)
@@ -295,13 +311,17 @@ static bool builds_on(const struct wr_ask *ask)
 /* What was posted goes into the transaction now, and is read there; the commit comes when it is due, unless it takes a
  * commit to see it. With no batch that could be applied now, there is nothing to see but what is committed. True: all
  * is there to be seen. */
-static bool catch_up(struct wr_store *store, bool is_closing)
+static bool catch_up(struct wr_store *store, const struct wr_ask *ask, bool is_closing)
 {
+    bool wants_notes = ask->query.what == WR_STORE_RELEASE; /* the next owner builds on them */
+
     if (store->stats.state != WR_STORE_RUNS) /* only this thread changes it */
         return store->stats.state == WR_STORE_FAILED || is_closing;
     for (;;) {
         (void)pthread_mutex_lock(&store->lock);
-        if (store->posts.first != NULL)
+        if (wants_notes)
+            store->noted_at = INT64_MIN / 2;
+        if (store->posts.first != NULL || (wants_notes && store->notes.first != NULL))
             gather(store, wr_clock_now(store->options.clock));
         bool is_all = store->posts.first == NULL;
         (void)pthread_mutex_unlock(&store->lock);
@@ -321,14 +341,13 @@ static bool catch_up(struct wr_store *store, bool is_closing)
     }
 }
 
-static void answer(struct wr_store *store, struct wr_ask *ask, int error)
+static void tell_answer(struct wr_store *store, struct wr_ask *ask, int error)
 {
-    struct wr_backend *backend = store->backend;
-    if (error == 0)
-        error = backend->kind->read(backend, &ask->query, wr_clock_now(store->options.wall));
+    const struct wr_backend *backend = store->backend;
 
     (void)pthread_mutex_lock(&store->lock);
     store->stats.damaged = backend->damaged;
+    store->stats.round_trips = backend->round_trips;
     store->ask_count--;
     (void)pthread_cond_broadcast(&store->moved);
     (void)pthread_mutex_unlock(&store->lock);
@@ -336,37 +355,129 @@ static void answer(struct wr_store *store, struct wr_ask *ask, int error)
     wr_ask_free(store, ask);
 }
 
-/* Answers all, but for those who have to see what a paused store cannot write: they wait. True: there were any. */
+/* A turn of reading. */
+struct turn {
+    struct wr_store *store;
+    bool is_closing, has_read;
+    struct wr_ask *together[WR_BACKEND_MANY]; /* that are read at once */
+    size_t count;
+    struct wr_ask *kept, **last_kept; /* for a later turn */
+};
+
+/* The database, and it is not time to ask again. */
+static bool is_away(const struct wr_store *store, bool is_closing)
+{
+    return store->stats.state == WR_STORE_PAUSED && store->tries > 0 && !is_closing;
+}
+
+static void keep(struct turn *turn, struct wr_ask *ask)
+{
+    *turn->last_kept = ask;
+    turn->last_kept = &ask->next;
+}
+
+/* While a database is away nobody is told so, unless there is no time: it is asked again when it is back. */
+static void answer(struct turn *turn, struct wr_ask *ask, int error)
+{
+    struct wr_store *store = turn->store;
+    bool waits = error == WEIR_E_TIMEOUT && store->backend->kind->is_shared && !turn->is_closing;
+
+    if (waits && store->stats.state == WR_STORE_RUNS)
+        fail(store, error, false);
+    if (waits && !ask->query.is_hasty) {
+        keep(turn, ask);
+        return;
+    }
+    tell_answer(store, ask, waits ? WEIR_E_FULL : error);
+    turn->has_read = true;
+}
+
+static void read_one(struct turn *turn, struct wr_ask *ask)
+{
+    struct wr_store *store = turn->store;
+    struct wr_backend *backend = store->backend;
+
+    if (is_away(store, turn->is_closing))
+        answer(turn, ask, WEIR_E_TIMEOUT);
+    else
+        answer(turn, ask, backend->kind->read(backend, &ask->query, wr_clock_now(store->options.wall)));
+}
+
+static void read_together(struct turn *turn)
+{
+    struct wr_backend *backend = turn->store->backend;
+    const struct wr_store_query *queries[WR_BACKEND_MANY];
+    size_t count = turn->count;
+
+    turn->count = 0;
+    for (size_t i = 0; i < count; i++)
+        queries[i] = &turn->together[i]->query;
+    int64_t wall_now = wr_clock_now(turn->store->options.wall);
+    bool is_read = count > 1 && backend->kind->read_many(backend, queries, count, wall_now) == 0;
+    for (size_t i = 0; i < count; i++) {
+        if (is_read)
+            answer(turn, turn->together[i], 0);
+        else
+            read_one(turn, turn->together[i]); /* one of them may be the trouble */
+    }
+}
+
+static void take_up(struct turn *turn, struct wr_ask *ask)
+{
+    const struct wr_backend_kind *kind = turn->store->backend->kind;
+
+    if (kind->read_many != NULL && kind->reads_with_others(&ask->query)) {
+        turn->together[turn->count++] = ask;
+        if (turn->count == WR_BACKEND_MANY)
+            read_together(turn);
+        return;
+    }
+    read_together(turn); /* in the order of asking */
+    read_one(turn, ask);
+}
+
+/* Those that were kept are asked again, before others. */
+static void put_back(struct wr_store *store, const struct turn *turn)
+{
+    if (turn->kept == NULL)
+        return;
+    (void)pthread_mutex_lock(&store->lock);
+    *turn->last_kept = store->asks;
+    if (store->last_ask == NULL)
+        for (store->last_ask = turn->kept; store->last_ask->next != NULL; store->last_ask = store->last_ask->next)
+            ;
+    store->asks = turn->kept;
+    (void)pthread_mutex_unlock(&store->lock);
+}
+
+/* Answers all, but for those who have to see what a paused store cannot write, or a database that is away: they wait.
+ * True: there were any. */
 static bool read_all(struct wr_store *store, bool is_closing)
 {
-    bool has_read = false;
+    struct turn turn = {.store = store, .is_closing = is_closing};
+    struct wr_ask *ask, *next;
 
+    turn.last_kept = &turn.kept;
     (void)pthread_mutex_lock(&store->lock);
-    struct wr_ask *ask = store->asks, *next, *kept = NULL, **last_kept = &kept;
+    ask = store->asks;
     store->asks = store->last_ask = NULL;
     (void)pthread_mutex_unlock(&store->lock);
     for (; ask != NULL; ask = next) {
         next = ask->next;
         ask->next = NULL;
-        bool is_late = builds_on(ask) && !catch_up(store, is_closing);
+        bool is_late = is_away(store, is_closing) || (builds_on(ask) && !catch_up(store, ask, is_closing));
         if (is_late && !ask->query.is_hasty) {
-            *last_kept = ask;
-            last_kept = &ask->next;
+            keep(&turn, ask);
+        } else if (is_late) {
+            tell_answer(store, ask, WEIR_E_FULL);
+            turn.has_read = true;
         } else {
-            answer(store, ask, is_late ? WEIR_E_FULL : 0);
-            has_read = true;
+            take_up(&turn, ask);
         }
     }
-    if (kept == NULL)
-        return has_read;
-    (void)pthread_mutex_lock(&store->lock);
-    *last_kept = store->asks;
-    if (store->last_ask == NULL)
-        for (store->last_ask = kept; store->last_ask->next != NULL; store->last_ask = store->last_ask->next)
-            ;
-    store->asks = kept;
-    (void)pthread_mutex_unlock(&store->lock);
-    return has_read;
+    read_together(&turn);
+    put_back(store, &turn);
+    return turn.has_read;
 }
 
 /* ---- the thread ---------------------------------------------------------------------------------------- */
@@ -390,6 +501,9 @@ void *wr_store_run(void *context)
             continue;
         if (is_closing)
             return NULL;
+        (void)pthread_mutex_lock(&store->lock);
+        at = due_at(store); /* who could not be answered is, then */
+        (void)pthread_mutex_unlock(&store->lock);
         wr_park(&store->parker, store->options.clock, at);
     }
 }

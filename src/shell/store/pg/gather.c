@@ -93,15 +93,18 @@ static const char ended_tasks[] =
     "), r AS" REFUSED " SELECT 0, count(*) FROM e UNION ALL SELECT place, 0 FROM r";
 
 #define SAME(column) column " = excluded." column
+/* What the owner of an earlier lease says changes nothing. */
 static const char known_hosts[] =
-    "INSERT INTO hosts (host, adaptive_delay_seconds, adaptive_delay_floor_seconds, adaptive_delay_ms,"
-    " adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, block_ms, breaker_open)"
-    " SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS u (host) ORDER BY host"
+    "INSERT INTO hosts AS h (host, adaptive_delay_seconds, adaptive_delay_floor_seconds, adaptive_delay_ms,"
+    " adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, block_ms, breaker_open,"
+    " lease_token)"
+    " SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS u (host) ORDER BY host"
     " ON CONFLICT (host) DO UPDATE SET (adaptive_delay_seconds, adaptive_delay_floor_seconds, adaptive_delay_ms,"
     " adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, block_ms, breaker_open)"
     " = (excluded.adaptive_delay_seconds, excluded.adaptive_delay_floor_seconds, excluded.adaptive_delay_ms,"
     " excluded.adaptive_delay_floor_ms, excluded.robots_delay_ms, excluded.retry_at_ms, excluded.updated_at_ms,"
-    " excluded.rate, excluded.cap, excluded.traits, excluded.block_ms, excluded.breaker_open)";
+    " excluded.rate, excluded.cap, excluded.traits, excluded.block_ms, excluded.breaker_open)"
+    " WHERE excluded.lease_token = 0 OR h.lease_token = excluded.lease_token";
 
 /* ---- a stretch ----------------------------------------------------------------------------------------- */
 
@@ -218,6 +221,17 @@ static int claim_task(struct gathering *all, int64_t job, uint64_t fingerprint, 
 
 /* ---- tasks --------------------------------------------------------------------------------------------- */
 
+/* By the database's clock. */
+static int64_t instant_of(const struct gathering *all, int64_t wall_at)
+{
+    int64_t ms = wr_backend_ms(wall_at), most = INT64_MAX / WEIR_MILLISECOND;
+
+    if (ms == 0)
+        return 0;
+    ms += all->pg->skew_ms;
+    return ms < 1 ? 1 : ms > most ? most : ms;
+}
+
 static int put_found(struct gathering *all, const struct wr_store_task *task)
 {
     struct wr_pg *pg = all->pg;
@@ -257,7 +271,7 @@ static int put_retry(struct gathering *all, const struct wr_store_retry *retry)
                                (int64_t)retry->fingerprint,
                                retry->attempts,
                                retry->status,
-                               wr_backend_ms(retry->not_before_wall_at),
+                               instant_of(all, retry->not_before_wall_at),
                                (int64_t)retry->lease};
     int error = claim_task(all, retry->job, retry->fingerprint, STAGE_RETRY);
 
@@ -310,9 +324,10 @@ static int put_host(struct gathering *all, const struct wr_store_host *host)
     const weir_pace_memory *memory = &host->memory;
     const int64_t before[] = {seconds_of(memory->delay_ns),           seconds_of(memory->floor_ns),
                               wr_backend_ms(memory->delay_ns),        wr_backend_ms(memory->floor_ns),
-                              wr_backend_ms(memory->robots_delay_ns), wr_backend_ms(memory->retry_wall_at),
-                              wr_backend_ms(memory->saved_wall_at)};
-    const int64_t after[] = {memory->cap, memory->traits, wr_backend_ms(memory->block_ns), memory->breaker_open};
+                              wr_backend_ms(memory->robots_delay_ns), instant_of(all, memory->retry_wall_at),
+                              instant_of(all, memory->saved_wall_at)};
+    const int64_t after[] = {memory->cap, memory->traits, wr_backend_ms(memory->block_ns), memory->breaker_open,
+                             (int64_t)host->lease};
     int error = claim(all, wr_hash(&all->pg->backend.hash_key, host->key.data, host->key.bytes), STAGE_HOST);
 
     if (error != 0)
@@ -320,7 +335,7 @@ static int put_host(struct gathering *all, const struct wr_store_host *host)
     wr_pg_put_bytes(&all->host, 0, host->key);
     wr_pg_put_wholes(&all->host, 1, before, 7);
     wr_pg_put_real(&all->host, 8, isfinite(memory->rate) ? memory->rate : 0);
-    wr_pg_put_wholes(&all->host, 9, after, 4);
+    wr_pg_put_wholes(&all->host, 9, after, 5);
     all->hosts++;
     return 0;
 }
@@ -362,31 +377,33 @@ static int put_status(struct gathering *all, const struct wr_store_status *statu
 static int put_robots(struct gathering *all, const struct wr_store_robots *robots)
 {
     const int64_t numbers[] = {robots->max_age_ns < 0 ? -1 : wr_backend_ms(robots->max_age_ns),
-                               wr_backend_ms(robots->fetched_wall_at), (int64_t)robots->kind};
+                               instant_of(all, robots->fetched_wall_at), (int64_t)robots->kind};
     const struct wr_span texts[] = {robots->url, robots->text, robots->etag, robots->modified};
 
     if (robots->kind == WR_STORE_ROBOTS_SAME)
         return send_one(all,
-                        "UPDATE robots SET max_age_ms = $1, fetched_at_ms = $2 WHERE md5(url) = md5($3) AND url = $3",
+                        "UPDATE robots SET max_age_ms = $1, fetched_at_ms = $2 WHERE md5(url) = md5($3) AND url = $3"
+                        " AND fetched_at_ms <= $2",
                         "NNT", numbers, texts, (struct wr_pg_sent){0});
     return send_one(all,
-                    "INSERT INTO robots (max_age_ms, fetched_at_ms, kind, url, text, etag, modified)"
+                    "INSERT INTO robots AS r (max_age_ms, fetched_at_ms, kind, url, text, etag, modified)"
                     " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (md5(url)) DO UPDATE SET"
                     " (max_age_ms, fetched_at_ms, kind, url, text, etag, modified) = (excluded.max_age_ms,"
                     " excluded.fetched_at_ms, excluded.kind, excluded.url, excluded.text, excluded.etag,"
-                    " excluded.modified)",
+                    " excluded.modified) WHERE r.fetched_at_ms <= excluded.fetched_at_ms", /* nothing older */
                     "NNNTBBB", numbers, texts, (struct wr_pg_sent){0});
 }
 
 static int put_block(struct gathering *all, const struct wr_store_block *block)
 {
-    const int64_t until_ms = wr_backend_ms(block->until_wall_at);
+    const int64_t numbers[] = {instant_of(all, block->until_wall_at), (int64_t)block->lease};
     const struct wr_span texts[] = {block->key, block->by};
 
     return send_one(all,
-                    "INSERT INTO hosts (blocked_until_ms, host, blocked_by) VALUES ($1, $2, $3)"
-                    " ON CONFLICT (host) DO UPDATE SET " SAME("blocked_until_ms") ", " SAME("blocked_by"),
-                    "NTT", &until_ms, texts, (struct wr_pg_sent){0});
+                    "INSERT INTO hosts AS h (blocked_until_ms, host, blocked_by) VALUES ($1, $3, $4)"
+                    " ON CONFLICT (host) DO UPDATE SET " SAME("blocked_until_ms") ", " SAME(
+                        "blocked_by") " WHERE $2 = 0 OR h.lease_token = $2",
+                    "NNTT", numbers, texts, (struct wr_pg_sent){0});
 }
 
 static int put_setting(struct gathering *all, const struct wr_store_setting *setting)
@@ -418,11 +435,30 @@ static int put_report(struct gathering *all, const struct wr_store_report *repor
                     "NN", kept, NULL, (struct wr_pg_sent){0});
 }
 
+/* Under a lock, and in a statement after it, which sees what others have made meanwhile. */
+static int put_joined(struct gathering *all, const struct wr_pg_item *item, const int64_t *numbers, size_t at)
+{
+    int error = send_one(all, "SELECT pg_advisory_xact_lock(2003134835, hashtext(current_schema()))", "", NULL, NULL,
+                         (struct wr_pg_sent){0});
+    if (error != 0)
+        return error;
+    return send_one(all,
+                    "WITH old AS (SELECT id FROM jobs WHERE settings = $4 AND earlier = $3"
+                    "  AND status IN ('pending', 'running') ORDER BY id DESC LIMIT 1),"
+                    " new AS (INSERT INTO jobs (nonce, status, settings, created_at_ms, updated_at_ms, earlier)"
+                    "  SELECT $1, 'pending', $4, $2, $2, $3 WHERE NOT EXISTS (SELECT FROM old)"
+                    "  ON CONFLICT (nonce) DO UPDATE SET nonce = excluded.nonce RETURNING id)"
+                    " SELECT id FROM old UNION ALL SELECT id FROM new",
+                    "NNNT", numbers, &item->settings, (struct wr_pg_sent){.what = WR_PG_JOB, .first = at});
+}
+
 static int put_job(struct gathering *all, size_t at)
 {
     const struct wr_pg_item *item = &all->pg->items[at];
     const int64_t numbers[] = {all->nonce++, all->pg->wall_ms, item->earlier};
 
+    if (item->joins)
+        return put_joined(all, item, numbers, at);
     return send_one(all,
                     "INSERT INTO jobs (nonce, status, settings, created_at_ms, updated_at_ms, earlier)"
                     " VALUES ($1, 'pending', $4, $2, $2, $3) ON CONFLICT (nonce) DO UPDATE SET nonce = excluded.nonce"
@@ -530,7 +566,7 @@ int wr_pg_gather(struct wr_pg *pg)
     wr_pg_params_init(&all.changed, pg->allocator, "nnn");
     wr_pg_params_init(&all.retry, pg->allocator, "NNnnnnnn");
     wr_pg_params_init(&all.ended, pg->allocator, "NNnnnnnnnnnntttt");
-    wr_pg_params_init(&all.host, pg->allocator, "tnnnnnnnfnnnn");
+    wr_pg_params_init(&all.host, pg->allocator, "tnnnnnnnfnnnnn");
     int error = gather(&all);
     wr_pg_params_release(&all.host_keys);
     wr_pg_params_release(&all.found);

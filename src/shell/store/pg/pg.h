@@ -52,6 +52,7 @@ struct wr_pg_item {
     const struct wr_store_change *change; /* NULL: a job */
     struct wr_span settings;
     int64_t earlier;
+    bool joins;
     int64_t *ret_job;
 };
 
@@ -71,7 +72,8 @@ struct wr_pg_sent {
 struct wr_pg {
     struct wr_backend backend; /* first */
     const weir_allocator *allocator;
-    const weir_clock *clock;
+    const weir_clock *clock, *wall;
+    int64_t skew_ms; /* the database's wall time less ours, in whole seconds */
     const char *url; /* the store's */
     PGconn *conn;    /* NULL: there is none */
     int64_t node;    /* this process, among those that use the database */
@@ -136,7 +138,7 @@ void wr_pg_close(struct wr_backend *backend);
 
 int wr_pg_begin(struct wr_backend *backend, int64_t wall_now);
 int wr_pg_apply(struct wr_backend *backend, const struct wr_store_change *change);
-int wr_pg_add_job(struct wr_backend *backend, struct wr_span settings, int64_t earlier, int64_t *ret_job);
+int wr_pg_add_job(struct wr_backend *backend, struct wr_span settings, int64_t earlier, bool joins, int64_t *ret_job);
 int wr_pg_flush(struct wr_backend *backend);
 int wr_pg_commit(struct wr_backend *backend);
 void wr_pg_undo(struct wr_backend *backend);
@@ -149,5 +151,8 @@ int wr_pg_gather(struct wr_pg *pg);
 /* ---- read.c ---- */
 
 int wr_pg_read(struct wr_backend *backend, const struct wr_store_query *query, int64_t wall_now);
+int wr_pg_read_many(struct wr_backend *backend, const struct wr_store_query *const *list, size_t count,
+                    int64_t wall_now);
+bool wr_pg_reads_with_others(const struct wr_store_query *query);
 
 #endif

@@ -39,26 +39,32 @@ static const struct wr_cells_kind cells_kind = {cell_whole, cell_real, cell_byte
 
 /* ---- statements ---------------------------------------------------------------------------------------- */
 
-#define HOST_COLUMNS                                                                                               \
-    "adaptive_delay_ms, adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, " \
-    "block_ms, breaker_open, blocked_until_ms, blocked_by, paused, set_interval_ms"
+/* An instant by this process's clock. */
+#define AT(column) "CASE WHEN " column " > 0 THEN greatest(" column " - $11, 1) ELSE 0 END"
+#define HOST_COLUMNS                                                                                             \
+    "adaptive_delay_ms, adaptive_delay_floor_ms, robots_delay_ms, " AT("retry_at_ms") ", " AT(                   \
+        "updated_at_ms") ", rate, cap, traits, block_ms, breaker_open, " AT("blocked_until_ms") ", blocked_by, " \
+                                                                                                "paused, "       \
+                                                                                                "set_interval_ms"
 #define VISIT(t)                                                                                          \
     t ".validator, " t ".digest, " t ".changes, CASE WHEN " t ".since_ms > 0 THEN " t ".since_ms ELSE " t \
       ".ended_at_ms END, CASE WHEN " t ".visited_at_ms > 0 THEN " t ".visited_at_ms ELSE " t ".ended_at_ms END"
 #define EARLIER " LEFT JOIN tasks AS e ON e.job = $6 AND e.fingerprint = t.fingerprint"
-#define QUEUED_TASKS(more, joined)                                                                           \
-    "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, p.url, " \
-    "t.hops" more " FROM tasks AS t"                                                                         \
-    " LEFT JOIN tasks AS p ON t.parent != 0 AND p.job = $1 AND p.fingerprint = t.parent" joined              \
-    " WHERE t.job = $1 AND t.state = 0"
+#define QUEUED_TASKS(more, joined)                                                                                     \
+    "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, " AT(                                      \
+        "t.not_before_ms") ", t.url, p.url, "                                                                          \
+                           "t.hops" more " FROM tasks AS t"                                                            \
+                           " LEFT JOIN tasks AS p ON t.parent != 0 AND p.job = $1 AND p.fingerprint = t.parent" joined \
+                           " WHERE t.job = $1 AND t.state = 0"
 #define OF_HOST                                                                                             \
     " AND t.host = (SELECT id FROM hosts WHERE host = $2) AND (t.priority, t.id) > ($5::int, $3) ORDER BY " \
     "t.priority, t.id"
-#define ANY_TASKS(before)                                                                                          \
-    "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, NULL, t.hops," \
-    " t.state, t.status, t.bytes, t.verdict, t.why, t.ended_at_ms, h.host, " before                                \
-    ", " VISIT("t") ", e.verdict, " VISIT("e") " FROM tasks AS t LEFT JOIN hosts AS h ON h.id = t.host" EARLIER    \
-                                               " WHERE "
+#define ANY_TASKS(before)                                                                                  \
+    "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, " AT(                          \
+        "t.not_before_ms") ", t.url, NULL, t.hops,"                                                        \
+                           " t.state, t.status, t.bytes, t.verdict, t.why, t.ended_at_ms, h.host, " before \
+                           ", " VISIT("t") ", e.verdict, " VISIT(                                          \
+                               "e") " FROM tasks AS t LEFT JOIN hosts AS h ON h.id = t.host" EARLIER " WHERE "
 #define COUNT_BEFORE                                                           \
     "CASE t.state WHEN 0 THEN (SELECT count(*) FROM (SELECT 1 FROM tasks AS q" \
     " WHERE q.job = t.job AND q.host = t.host AND q.state = 0"                 \
@@ -66,8 +72,8 @@ static const struct wr_cells_kind cells_kind = {cell_whole, cell_real, cell_byte
 
 /* All have the same parameters: $1 job, $2 key, $3 the id after which it goes on, $4 at most so many rows, $5 the
  * priority that goes with $3, $6 the earlier job, $7 the last task to be looked at, $8 the time in ms, $9 this
- * process, $10 how long a lease is in ms. */
-#define LETTERS "NTNNNNNNNN"
+ * process, $10 how long a lease is in ms, $11 by how much the database's clock is ahead. */
+#define LETTERS "NTNNNNNNNNN"
 #define LIMIT " LIMIT nullif($4, 0)"
 
 static const char *const queries[] = {
@@ -86,8 +92,9 @@ static const char *const queries[] = {
                        "  WHERE job = $1 AND state = 0 AND host > $3 GROUP BY host) AS q"
                        " LEFT JOIN hosts AS h ON h.id = q.host ORDER BY q.host" LIMIT,
     [WR_STORE_ONE_HOST] = "SELECT id, host, 0::int8, " HOST_COLUMNS " FROM hosts WHERE host = $2" LIMIT,
-    [WR_STORE_ONE_ROBOTS] = "SELECT url, kind, text, etag, modified, max_age_ms, fetched_at_ms FROM robots"
-                            " WHERE md5(url) = md5($2) AND url = $2" LIMIT,
+    [WR_STORE_ONE_ROBOTS] = "SELECT url, kind, text, etag, modified, max_age_ms, " AT(
+        "fetched_at_ms") " FROM robots"
+                         " WHERE md5(url) = md5($2) AND url = $2" LIMIT,
     [WR_STORE_FREE] = "SELECT h.id, h.host FROM tasks AS t JOIN hosts AS h ON h.id = t.host WHERE t.job = $1"
                       " AND t.state = 1 AND t.verdict IN ('fetched', 'too_large', 'unchanged')"
                       " AND h.blocked_until_ms <= $8" LIMIT,
@@ -108,8 +115,17 @@ static const char *const queries[] = {
         "  lease_until = clock_timestamp() + $10 * interval '1 ms' FROM free WHERE h.id = free.id RETURNING h.*)"
         " SELECT id, host, (SELECT count(*) FROM (SELECT FROM tasks AS t WHERE t.job = $1 AND t.host = mine.id"
         "  AND t.state = 0 LIMIT 1000) AS q), " HOST_COLUMNS ", lease_token FROM mine ORDER BY id",
-    [WR_STORE_BEAT] = "UPDATE hosts SET lease_until = clock_timestamp() + $10 * interval '1 ms' WHERE lease_owner = $9"
-                      " AND lease_until >= clock_timestamp() RETURNING id, host, lease_token, paused, set_interval_ms",
+    [WR_STORE_BEAT] =
+        "WITH me AS (INSERT INTO nodes VALUES ($9, $1, clock_timestamp() + $10 * interval '1 ms') ON CONFLICT (id)"
+        "  DO UPDATE SET job = excluded.job, seen_until = excluded.seen_until),"
+        " gone AS (DELETE FROM nodes WHERE seen_until < clock_timestamp() - interval '1 h'),"
+        " mine AS (UPDATE hosts SET lease_until = clock_timestamp() + $10 * interval '1 ms' WHERE lease_owner = $9"
+        "  AND lease_until >= clock_timestamp() RETURNING id, host, lease_token, paused, set_interval_ms),"
+        " n AS (SELECT count(*) + 1 AS nodes FROM nodes WHERE job = $1 AND id != $9 AND seen_until > "
+        "clock_timestamp()),"
+        " l AS (SELECT count(*) AS hosts FROM hosts WHERE lease_owner != 0 AND lease_job = $1"
+        "  AND lease_until >= clock_timestamp())"
+        " SELECT mine.*, (l.hosts + n.nodes - 1) / n.nodes FROM mine, n, l",
     [WR_STORE_RELEASE] = WR_PG_RELEASE " WHERE lease_owner = $9 AND ($2 = '' OR host = $2)",
     [WR_STORE_CHECK] =
         "SELECT 'job ' || j.id || ': its counters do not agree with its tasks' FROM jobs AS j"
@@ -150,25 +166,51 @@ static int64_t walk_end(const struct wr_store_query *query)
     return is_bounded ? query->after.id + WR_STORE_WALK : INT64_MAX;
 }
 
-static int ask(struct wr_pg *pg, const char *sql, const struct wr_store_query *query, int64_t wall_now, size_t limit,
-               PGresult **ret_result)
+/* Into the pipeline. */
+static int send(struct wr_pg *pg, const char *sql, const struct wr_store_query *query, int64_t wall_now, size_t limit)
 {
     struct wr_pg_params params;
+    int error = wr_pg_connect(pg); /* before: it tells how far apart the clocks are */
+    if (error != 0)
+        return error;
     const int64_t numbers[] = {query->after.id,
                                limit <= INT64_MAX ? (int64_t)limit : 0,
                                query->after.priority,
                                query->earlier,
                                walk_end(query),
-                               wr_backend_ms(wall_now),
+                               wr_backend_ms(wall_now) + pg->skew_ms,
                                pg->node,
-                               wr_backend_ms(pg->lease_ns)};
+                               wr_backend_ms(pg->lease_ns),
+                               pg->skew_ms};
 
     wr_pg_params_init(&params, pg->allocator, LETTERS);
     wr_pg_put_whole(&params, 0, query->job);
     wr_pg_put_bytes(&params, 1, query->key);
     wr_pg_put_wholes(&params, 2, numbers, (int)(sizeof numbers / sizeof numbers[0]));
-    int error = wr_pg_ask(pg, sql, &params, ret_result);
+    error = wr_pg_send(pg, sql, &params);
     wr_pg_params_release(&params);
+    return error;
+}
+
+static void keep(void *context, size_t number, PGresult **result)
+{
+    (void)number;
+    *(PGresult **)context = *result;
+    *result = NULL;
+}
+
+static int ask(struct wr_pg *pg, const char *sql, const struct wr_store_query *query, int64_t wall_now, size_t limit,
+               PGresult **ret_result)
+{
+    PGresult *result = NULL;
+    int error = send(pg, sql, query, wall_now, limit);
+
+    if (error == 0)
+        error = wr_pg_exchange(pg, keep, &result);
+    if (error != 0)
+        PQclear(result);
+    else
+        *ret_result = result;
     return error;
 }
 
@@ -278,21 +320,95 @@ static int find_next(struct wr_pg *pg, const struct wr_store_query *query, int64
     return error;
 }
 
-static int find_accepted(struct wr_pg *pg, const struct wr_store_query *query)
-{
-    int64_t tasks = 0;
-    int error = ask_number(pg, accepted, query, &tasks);
+/* ---- several at once ----------------------------------------------------------------------------------- */
 
+/* One statement, or two if TASKS wants to know how many there are, and no third whatever they answer. */
+bool wr_pg_reads_with_others(const struct wr_store_query *query)
+{
+    switch (query->what) {
+    case WR_STORE_TASKS:
+    case WR_STORE_CLAIM:
+    case WR_STORE_BEAT:
+    case WR_STORE_RELEASE:
+    case WR_STORE_ONE_HOST:
+    case WR_STORE_ONE_ROBOTS:
+        return true;
+    case WR_STORE_JOBS:
+    case WR_STORE_SEEDS:
+        return query->limit == 0;
+    default:
+        return false;
+    }
+}
+
+static const char *sql_of(const struct wr_store_query *query)
+{
+    return query->what == WR_STORE_TASKS && query->earlier != 0 ? tasks_again : queries[query->what];
+}
+
+static bool wants_accepted(const struct wr_store_query *query)
+{
+    return query->what == WR_STORE_TASKS && query->ret_accepted != NULL;
+}
+
+static void take(void *context, size_t number, PGresult **result)
+{
+    PGresult **results = context;
+
+    if (number < 2 * WR_BACKEND_MANY) {
+        results[number] = *result;
+        *result = NULL;
+    }
+}
+
+static int exchange_many(struct wr_pg *pg, const struct wr_store_query *const *list, size_t count, int64_t wall_now,
+                         PGresult **results)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < count && error == 0; i++) {
+        error = send(pg, sql_of(list[i]), list[i], wall_now, list[i]->limit);
+        if (error == 0 && wants_accepted(list[i]))
+            error = send(pg, accepted, list[i], wall_now, 0);
+    }
     if (error == 0)
-        *query->ret_accepted = tasks > 0 ? (uint64_t)tasks : 0;
+        return wr_pg_exchange(pg, take, results);
+    wr_pg_drop(pg); /* half a pipeline */
     return error;
 }
+
+int wr_pg_read_many(struct wr_backend *backend, const struct wr_store_query *const *list, size_t count,
+                    int64_t wall_now)
+{
+    struct wr_pg *pg = wr_pg_of(backend);
+    PGresult *results[2 * WR_BACKEND_MANY] = {NULL};
+    int64_t asked_at = wr_clock_now(pg->clock), last = 0;
+    int error = exchange_many(pg, list, count, wall_now, results);
+
+    for (size_t i = 0, at = 0; i < count && error == 0; i++, at++) {
+        size_t rows = 0;
+        (void)give(pg, results[at], list[i], wall_now, asked_at, &rows, &last);
+        if (!wants_accepted(list[i]))
+            continue;
+        at++;
+        bool is_known = results[at] != NULL && PQntuples(results[at]) > 0;
+        *list[i]->ret_accepted = is_known ? (uint64_t)wr_pg_whole(results[at], 0, 0) : 0;
+    }
+    for (size_t i = 0; i < 2 * WR_BACKEND_MANY; i++)
+        PQclear(results[i]);
+    return error;
+}
+
+/* ---- one ----------------------------------------------------------------------------------------------- */
 
 int wr_pg_read(struct wr_backend *backend, const struct wr_store_query *query, int64_t wall_now)
 {
     struct wr_pg *pg = wr_pg_of(backend);
-    const char *sql = query->what == WR_STORE_TASKS && query->earlier != 0 ? tasks_again : queries[query->what];
+    const char *sql = sql_of(query);
     size_t count = 0;
+
+    if (wants_accepted(query))
+        return wr_pg_read_many(backend, &query, 1, wall_now);
     int64_t last = 0;
     PGresult *result;
     int64_t asked_at = wr_clock_now(pg->clock); /* before: the database counts from later on */
@@ -306,8 +422,6 @@ int wr_pg_read(struct wr_backend *backend, const struct wr_store_query *query, i
         return error;
     error = give(pg, result, query, wall_now, asked_at, &count, &last);
     PQclear(result);
-    if (error == 0 && query->what == WR_STORE_TASKS && query->ret_accepted != NULL)
-        error = find_accepted(pg, query);
     if (error == 0 && query->what == WR_STORE_ALL_TASKS && query->ret_next != NULL)
         error = find_next(pg, query, last, count == 0);
     return error;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 
 /* ---- what went wrong ----------------------------------------------------------------------------------- */
 
@@ -113,14 +114,6 @@ static int reach(struct wr_pg *pg)
     return lose(pg, "");
 }
 
-int wr_pg_connect(struct wr_pg *pg)
-{
-    if (pg->conn != NULL && PQstatus(pg->conn) == CONNECTION_OK)
-        return 0;
-    wr_pg_drop(pg);
-    return reach(pg);
-}
-
 /* Until the next result is there. 0 or WEIR_E_TIMEOUT, without a connection. */
 static int await_result(struct wr_pg *pg)
 {
@@ -147,14 +140,14 @@ static bool is_good(const PGresult *result)
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_PIPELINE_SYNC;
 }
 
-int wr_pg_run(struct wr_pg *pg, const char *sql)
+/* With a connection; the number that the last of them answers, if it does. */
+static int run(struct wr_pg *pg, const char *sql, int64_t *ret_number)
 {
-    int error = wr_pg_connect(pg);
+    int error = 0;
     PGresult *result;
 
     pg->is_conflict = false;
-    if (error != 0)
-        return error;
+    pg->backend.round_trips++;
     if (PQsendQuery(pg->conn, sql) == 0)
         return lose(pg, "the connection was lost: ");
     for (;;) {
@@ -166,10 +159,43 @@ int wr_pg_run(struct wr_pg *pg, const char *sql)
             return error;
         if (error == 0 && !is_good(result))
             error = judge(pg, result);
+        else if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) > 0)
+            *ret_number = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
         PQclear(result);
         if (pg->conn == NULL)
             return error;
     }
+}
+
+/* Instants that others wait for are stored by the database's clock, for ours may be minutes off. To the second: two
+ * connections to the same database shall agree. */
+static int compare_clocks(struct wr_pg *pg)
+{
+    int64_t theirs_ms = 0;
+    int error = run(pg, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8", &theirs_ms);
+
+    if (error != 0)
+        return error;
+    int64_t ahead_ms = theirs_ms - wr_clock_now(pg->wall) / WEIR_MILLISECOND;
+    pg->skew_ms = (ahead_ms + (ahead_ms < 0 ? -500 : 500)) / 1000 * 1000;
+    return 0;
+}
+
+int wr_pg_connect(struct wr_pg *pg)
+{
+    if (pg->conn != NULL && PQstatus(pg->conn) == CONNECTION_OK)
+        return 0;
+    wr_pg_drop(pg);
+    int error = reach(pg);
+    return error != 0 ? error : compare_clocks(pg);
+}
+
+int wr_pg_run(struct wr_pg *pg, const char *sql)
+{
+    int64_t number;
+    int error = wr_pg_connect(pg);
+
+    return error != 0 ? error : run(pg, sql, &number);
 }
 
 int wr_pg_send(struct wr_pg *pg, const char *sql, struct wr_pg_params *params)
@@ -207,6 +233,7 @@ int wr_pg_exchange(struct wr_pg *pg, wr_pg_take *take, void *context)
     pg->is_conflict = false;
     if (pg->conn == NULL || PQpipelineSync(pg->conn) == 0)
         return lose(pg, "the connection was lost: ");
+    pg->backend.round_trips++;
     for (size_t number = 0;;) {
         int lost = await_result(pg);
         if (lost != 0)

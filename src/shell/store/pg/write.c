@@ -10,6 +10,7 @@ const struct wr_backend_kind wr_backend_pg = {
     .name = "postgres",
     .noun = "database",
     .needs_commit = true,
+    .is_shared = true,
     .open = wr_pg_open,
     .close = wr_pg_close,
     .begin = wr_pg_begin,
@@ -20,6 +21,8 @@ const struct wr_backend_kind wr_backend_pg = {
     .undo = wr_pg_undo,
     .settle = wr_pg_settle,
     .read = wr_pg_read,
+    .read_many = wr_pg_read_many,
+    .reads_with_others = wr_pg_reads_with_others,
 };
 
 bool wr_pg_grow(const weir_allocator *allocator, void **array, size_t *room, size_t count, size_t each)
@@ -54,9 +57,10 @@ int wr_pg_begin(struct wr_backend *backend, int64_t wall_now)
 
     if (pg->nonce == 0 && wr_random(&pg->nonce, sizeof pg->nonce) != 0)
         return lack_memory(pg);
-    pg->wall_ms = wr_backend_ms(wall_now);
     pg->item_count = 0;
-    return 0;
+    int error = wr_pg_connect(pg); /* now: it may be away */
+    pg->wall_ms = wr_backend_ms(wall_now) + pg->skew_ms;
+    return error;
 }
 
 static int push(struct wr_pg *pg, struct wr_pg_item item)
@@ -72,9 +76,10 @@ int wr_pg_apply(struct wr_backend *backend, const struct wr_store_change *change
     return push(wr_pg_of(backend), (struct wr_pg_item){.change = change});
 }
 
-int wr_pg_add_job(struct wr_backend *backend, struct wr_span settings, int64_t earlier, int64_t *ret_job)
+int wr_pg_add_job(struct wr_backend *backend, struct wr_span settings, int64_t earlier, bool joins, int64_t *ret_job)
 {
-    return push(wr_pg_of(backend), (struct wr_pg_item){.settings = settings, .earlier = earlier, .ret_job = ret_job});
+    return push(wr_pg_of(backend),
+                (struct wr_pg_item){.settings = settings, .earlier = earlier, .joins = joins, .ret_job = ret_job});
 }
 
 /* ---- sending ------------------------------------------------------------------------------------------- */

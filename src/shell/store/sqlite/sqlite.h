@@ -212,7 +212,8 @@ int wr_sqlite_tally(struct wr_sqlite *sqlite, int64_t job, struct wr_tally **ret
 
 int wr_sqlite_begin(struct wr_backend *backend, int64_t wall_now);
 int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *change);
-int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64_t earlier, int64_t *ret_job);
+int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64_t earlier, bool joins,
+                      int64_t *ret_job);
 int wr_sqlite_commit(struct wr_backend *backend);
 void wr_sqlite_undo(struct wr_backend *backend);
 int wr_sqlite_settle(struct wr_backend *backend);

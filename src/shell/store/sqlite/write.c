@@ -113,8 +113,10 @@ static int put_status(struct wr_sqlite *sqlite, const struct wr_store_status *st
     return error;
 }
 
-int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64_t earlier, int64_t *ret_job)
+int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64_t earlier, bool joins,
+                      int64_t *ret_job)
 {
+    (void)joins; /* nobody else is here */
     struct wr_sqlite *sqlite = wr_sqlite_of(backend);
     sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_JOB_ADD);
     int error = check_open(sqlite);
