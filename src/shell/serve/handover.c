@@ -212,10 +212,9 @@ int wr_handover_take(struct wr_serve *serve, int fd, char *ret_why, size_t why_b
 /* ---- the old one ---- */
 
 struct giving {
-    struct wr_serve *serve;
     int to;
     bool is_well;
-    uint64_t given, left;
+    bool leaves; /* a connection with more under way than a message holds */
 };
 
 static void give(void *context, const struct wr_http_baggage *baggage)
@@ -231,11 +230,10 @@ static void give(void *context, const struct wr_http_baggage *baggage)
         {(void *)(uintptr_t)baggage->in.data, baggage->in.bytes},
     };
     if (baggage->out.bytes + baggage->in.bytes > MESSAGE_MAX - 256) {
-        giving->left++;
+        giving->leaves = true;
         return;
     }
     giving->is_well = giving->is_well && send_message(giving->to, parts, 5, baggage->fd);
-    giving->given++;
 }
 
 static bool send_listeners(struct wr_serve *serve, int to)
@@ -252,7 +250,7 @@ static bool send_listeners(struct wr_serve *serve, int to)
 static bool give_all(struct wr_serve *serve, int to, struct message *message)
 {
     char path[256], why[WR_CONFIG_WHY_BYTES];
-    struct giving giving = {.serve = serve, .to = to, .is_well = true};
+    struct giving giving = {.to = to, .is_well = true};
     int error = state_path(serve->options.handover, path) ? wr_rulebook_save_all(serve->book, path, why, sizeof why)
                                                           : WEIR_E_SPACE;
     if (error != 0 || !send_text(to, "S", "", -1))
@@ -263,6 +261,8 @@ static bool give_all(struct wr_serve *serve, int to, struct message *message)
     atomic_store(&serve->is_handed, true); /* from here on nobody writes the state file but the other */
     bool is_told = send_text(to, "A", "", -1);
     atomic_store(&serve->is_handed, is_told);
+    if (is_told && giving.leaves)
+        wr_serve_tell(serve, "connections with more than 128 KiB under way are closed", NULL);
     return is_told;
 }
 
