@@ -246,7 +246,8 @@ def rules_are_checked_too():
                                  (rules.replace('10/s', 'ten/s'), ':', 'ten/s'),
                                  (rules.replace('ip', 'ipp'), ':', 'ipp'),
                                  ('admission: {match: some}\n', ':1:20: ', 'one of first, all'),
-                                 (rules + 'admission: {deny: [nowhere]}\n', ':', 'nowhere')):
+                                 (rules + 'admission: {deny: [nowhere]}\n', ':', 'nowhere'),
+                                 ('admission: {trusted: [nobody]}\n', ':', 'nobody')):
         with _File(text) as path:
             run = weir('config', 'check', path)
             assert run.returncode == 1 and run.stderr.count('\n') == 1, run

@@ -93,7 +93,14 @@ static void print_verdict(const char *path, int error, const char *why)
     wr_print("}\n");
 }
 
-/* The rules of the daemon, where there are any; all else is checked elsewhere. */
+/* Any, so that what holds for all rules is checked where there are none. */
+static void add_rule(struct wr_rulebook_settings *book)
+{
+    struct wr_book_rule *rule = &book->rules[book->rule_count++];
+    *rule = (struct wr_book_rule){.name = "any", .limits = {"1/s"}, .limit_count = 1, .cost = 1};
+}
+
+/* The rules of the daemon; all else is checked elsewhere. */
 static int read_rules(const char *path, struct wr_rulebook_settings *book, char *ret_why, size_t why_bytes)
 {
     struct wr_config_field fields[SECTIONS_MAX] = {
@@ -106,8 +113,10 @@ static int read_rules(const char *path, struct wr_rulebook_settings *book, char 
     for (size_t i = 0; wr_sections[i] != NULL; i++)
         fields[schema.count++] = (struct wr_config_field){.name = wr_sections[i]->section, WR_CONFIG_OTHERS};
     int error = wr_config_read(&schema, path, wr_allocator_or_system(NULL), book, ret_why, why_bytes);
-    if (error != 0 || book->rule_count == 0)
+    if (error != 0)
         return error;
+    if (book->rule_count == 0)
+        add_rule(book);
     char why[WR_CONFIG_WHY_BYTES] = "";
     struct wr_buf buf;
     error = wr_rulebook_check(book, why, sizeof why);
