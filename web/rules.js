@@ -23,7 +23,7 @@ function updateKey(row, each) {
   setText(row.denied, count(each.denied));
   row.denied.classList.toggle('bad', each.denied > 0);
   setText(row.left, each.remaining === undefined || each.remaining === null ? '–' : each.limit ? `${count(each.remaining)}/${count(each.limit)}` : count(each.remaining));
-  setText(row.reset, each.reset_ms ? duration(each.reset_ms) : 'now');
+  setText(row.reset, each.reset_ms === undefined ? 'on release' : each.reset_ms ? duration(each.reset_ms) : 'now');
   setText(row.idle, ago(each.idle_ms));
 }
 

@@ -77,7 +77,9 @@ static void append_top(const struct wr_panel_rules *rules, const char *name, str
             wr_append_json_count(answer, ",\"denied\":", entries[i].denied);
             wr_append_json_count(answer, ",\"limit\":", entries[i].quota.limit);
             wr_append_json_count(answer, ",\"remaining\":", entries[i].quota.remaining);
-            wr_append_json_count(answer, ",\"reset_ms\":", (uint64_t)(entries[i].quota.reset_ns / WEIR_MILLISECOND));
+            if (entries[i].quota.reset_ns != WEIR_UNTIL_RELEASE)
+                wr_append_json_count(answer,
+                                     ",\"reset_ms\":", (uint64_t)(entries[i].quota.reset_ns / WEIR_MILLISECOND));
             wr_append_json_count(answer, ",\"idle_ms\":", (uint64_t)(entries[i].idle_ns / WEIR_MILLISECOND));
             wr_buf_append_string(answer, "}");
         }

@@ -447,7 +447,9 @@ int wr_rulebook_load(struct wr_rulebook *book, const char *path, char *ret_why, 
     atomic_fetch_add(&book->restored, reader.restored);
     if (error == WEIR_E_NOMEM)
         return refuse(error, path, "out of memory", ret_why, why_bytes);
-    return error == 0 ? 0
-                      : refuse(error, path, "not a whole file of keys; remove it, and all keys begin anew", ret_why,
-                               why_bytes);
+    return error == 0
+               ? 0
+               : refuse(error, path,
+                        "not a whole file of keys, or not of this version of weir; remove it, and all keys begin anew",
+                        ret_why, why_bytes);
 }

@@ -17,7 +17,8 @@ static void append_quota(struct wr_buf *buf, const weir_quota *quota)
 {
     wr_append_json_count(buf, ",\"limit\":", quota->limit);
     wr_append_json_count(buf, ",\"remaining\":", quota->remaining);
-    append_ms(buf, ",\"reset_ms\":", quota->reset_ns);
+    if (quota->reset_ns != WEIR_UNTIL_RELEASE) /* else no time is known */
+        append_ms(buf, ",\"reset_ms\":", quota->reset_ns);
 }
 
 void wr_append_verdict(struct wr_buf *buf, const struct wr_verdict *verdict)
