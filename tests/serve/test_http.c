@@ -5,8 +5,10 @@
 #include "base/list.h"
 #include "shell/http/inside.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -407,6 +409,49 @@ static void several_loops_share_the_connections(void **state)
     rig_stop(&rig);
 }
 
+/* ---- few descriptors ---- */
+
+/* Takes descriptors until `left` are left, and as many as ret_taken has room for; how many. */
+static size_t take_descriptors(size_t left, int *ret_taken, size_t most)
+{
+    size_t count = 0;
+    while (count < most && (ret_taken[count] = dup(STDERR_FILENO)) >= 0)
+        count++;
+    assert_true(count < most && count > left && errno == EMFILE);
+    for (; left > 0; left--)
+        (void)close(ret_taken[--count]);
+    return count;
+}
+
+static void connection_that_got_the_last_descriptor_is_served(void **state)
+{
+    enum {
+        FILES = 256
+    };
+    struct rlimit before, few;
+    struct rig rig;
+    int taken[FILES];
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = (struct rlimit){FILES, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    rig_init(&rig);
+    rig_start(&rig);
+    size_t count = take_descriptors(2, taken, FILES);
+    for (int i = 0; i < 3; i++) {
+        int fd = dial(&rig);
+        say(fd, GET("/ok"));
+        assert_int_equal(status_of(hear(fd, 1)), 200);
+        (void)close(fd);
+        while (rig_stats(&rig).connections > 0)
+            (void)usleep(1000);
+    }
+    while (count > 0)
+        (void)close(taken[--count]);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    rig_stop(&rig);
+}
+
 /* ---- for another process ---- */
 
 struct handover {
@@ -487,5 +532,5 @@ WEIR_TESTS(test(connection_is_kept_for_the_next_request), test(connection_ends_w
            test(stream_brings_what_is_written_and_ends_with_the_server),
            test(stream_takes_a_piece_of_any_size_from_who_has_read_the_last),
            test(stream_whose_reader_sleeps_is_bounded_and_then_ended), test(ticks_come_to_the_loop),
-           test(several_loops_share_the_connections),
+           test(several_loops_share_the_connections), test(connection_that_got_the_last_descriptor_is_served),
            test(request_is_answered_before_a_handover_or_after_it_but_not_twice))

@@ -75,8 +75,8 @@ static void accept_all(struct wr_http_gate *gate, int most)
         int fd = accept4(listener, (struct sockaddr *)&from, &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0)
             let_in(gate, fd, &from);
-        else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-            look_away(gate);
+        else if (i == 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+            look_away(gate); /* after the first there may be nobody to accept: it is asked for a descriptor before */
         if (fd < 0 && errno != ECONNABORTED && errno != EINTR)
             return;
     }
