@@ -89,6 +89,14 @@ void wr_lease_missed(struct wr_lease *lease, uint32_t number)
         forget_asked(lease);
 }
 
+void wr_lease_give_back(const struct wr_share_terms *terms, struct wr_lease *lease, const struct wr_seat *seat,
+                        int64_t now, uint32_t permits)
+{
+    uint32_t batch = hold_within(terms, lease, seat, now);
+    uint32_t room = batch > lease->left + lease->asked ? batch - lease->left - lease->asked : 0;
+    lease->left += permits < room ? permits : room;
+}
+
 bool wr_lease_idle(const struct wr_lease *lease, int64_t now)
 {
     return lease->left == 0 && lease->asked == 0 && now >= lease->shut_until;

@@ -106,6 +106,10 @@ void wr_lease_told(const struct wr_share_terms *terms, struct wr_lease *lease, c
 /* No answer will come, or none is waited for any more. */
 void wr_lease_missed(struct wr_lease *lease, uint32_t number);
 
+/* What was granted was not needed after all: it is held again, as far as it may be, and else stays charged. */
+void wr_lease_give_back(const struct wr_share_terms *terms, struct wr_lease *lease, const struct wr_seat *seat,
+                        int64_t now, uint32_t permits);
+
 /* Whether nothing is lost if it is forgotten. */
 bool wr_lease_idle(const struct wr_lease *lease, int64_t now);
 

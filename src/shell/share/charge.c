@@ -18,7 +18,7 @@ static char kind_of(const weir_limit *limit)
         char kind;
     } kinds[] = {
         {&wr_token_bucket, 'b'},   {&wr_stepped_bucket, 'p'}, {&wr_fixed_window, 'f'},
-        {&wr_sliding_window, 's'}, {&wr_leaky_bucket, 'l'},
+        {&wr_sliding_window, 's'}, {&wr_leaky_bucket, 'l'},   {&wr_sliding_log, 'g'},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (limit->algorithm == kinds[i].algorithm)
@@ -72,7 +72,7 @@ static int add_limit(struct wr_tariff *tariff, struct wr_buf *buf, const weir_li
     char kind = kind_of(limit);
 
     if (kind == '\0')
-        return wr_invalid("this kind of limit cannot be shared; use a bucket, a fixed or a sliding window");
+        return wr_invalid("this kind of limit cannot be shared; use a bucket, a window or a log");
     rate_of(limit, &refill, &period_us);
     if (period_us > PRODUCT_MAX / limit->permits || refill > PRODUCT_MAX)
         return wr_invalid("this limit is too large to be shared; a smaller one, or a rounder rate, is not");
@@ -117,12 +117,14 @@ int wr_charge_send(struct wr_wire *wire, const struct wr_tariff *tariff, const s
                    wr_wire_told *told, void *context)
 {
     struct wr_call call = {.key = charge->key, .key_bytes = charge->key_bytes};
-    char permits[16], extra[16];
+    char permits[16], extra[16], owed[16];
 
     write_number(permits, sizeof permits, charge->permits);
     write_number(extra, sizeof extra, charge->extra);
     add_word(&call, permits);
     add_word(&call, extra);
+    write_number(owed, sizeof owed, charge->owed);
+    add_word(&call, owed);
     add_word(&call, charge->seen);
     for (int i = 0; i < tariff->count; i++)
         add_word(&call, tariff->words[i]);
@@ -162,4 +164,29 @@ int wr_charge_read(const redisReply *reply, struct wr_charge_told *ret_told)
     };
     memcpy(ret_told->seen, seen->str, (size_t)seen->len);
     return 0;
+}
+
+/* ---- seats --------------------------------------------------------------------------------------------- */
+
+int wr_seat_send(struct wr_wire *wire, const char *prefix, const char *who, uint32_t seats, wr_wire_told *told,
+                 void *context)
+{
+    char key[64], count[16], ms[16];
+    struct wr_buf buf;
+
+    wr_buf_init_fixed(&buf, key, sizeof key);
+    wr_buf_append_string(&buf, prefix);
+    wr_buf_append_string(&buf, ":{seats}");
+    struct wr_call call = {.key = key, .key_bytes = buf.length};
+    write_number(count, sizeof count, seats);
+    write_number(ms, sizeof ms, (uint32_t)(WR_SEAT_NS / WEIR_MILLISECOND));
+    add_word(&call, who);
+    add_word(&call, count);
+    add_word(&call, ms);
+    return wr_wire_send(wire, WR_SCRIPT_SEAT, &call, told, context);
+}
+
+bool wr_seat_read(const redisReply *reply)
+{
+    return reply != NULL && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
 }

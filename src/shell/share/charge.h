@@ -5,6 +5,7 @@
 
 #include "shell/share/wire.h"
 
+#define WR_SEAT_NS WEIR_SECOND /* for which a seat is given, and renewed at a third of it */
 #define WR_TARIFF_BYTES (WEIR_STACK_MAX * 64)
 #define WR_SEEN_BYTES (16 + WEIR_STACK_MAX * 60) /* a key's state, as text */
 
@@ -23,6 +24,7 @@ struct wr_charge {
     const char *key; /* as the store knows it */
     size_t key_bytes;
     uint32_t permits, extra;
+    uint32_t owed;    /* admitted without asking: charged in any case */
     const char *seen; /* the key's state as last told, in case the store has forgotten it; "" is none */
 };
 
@@ -38,5 +40,12 @@ int wr_charge_send(struct wr_wire *wire, const struct wr_tariff *tariff, const s
 
 /* WEIR_E_INVAL: that is not an answer of ours. */
 int wr_charge_read(const struct redisReply *reply, struct wr_charge_told *ret_told);
+
+/* Asks for a seat, or to keep it, for WR_SEAT_NS. As wr_wire_send. */
+int wr_seat_send(struct wr_wire *wire, const char *prefix, const char *who, uint32_t seats, wr_wire_told *told,
+                 void *context);
+
+/* Whether it is ours. NULL: it is not. */
+bool wr_seat_read(const struct redisReply *reply);
 
 #endif

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- charge.lua - charges a key for a request and for extra permits, all limits of a rule or none, by the store's clock.
 --
--- KEYS state; ARGV permits, extra, the state as last seen, then for each limit: kind, permits, refill, period in us.
+-- KEYS state; ARGV permits, extra, owed, the state as last seen, then for each limit: kind, permits, refill, period in
+-- us. What is owed was admitted without asking: it is charged in any case.
 -- Returns granted, extra given, wait, wait for all (us), what is left, until all is as new (us), state.
 --
 -- A limit's state is three numbers, which only ever grow in their order; so of two states the greater is the stricter.
@@ -10,6 +11,7 @@
 --     f  fixed window      begin, count
 --     s  sliding window    slot, count in it, count in the one before
 --     l  leaky bucket      next start
+--     g  sliding log       last charge, its number; the instants lie in a sorted set beside the key
 -- `at` brings a state to now; `ask` says how long until n would be granted; `room` how many would be now; `life` for how
 -- long the state matters. Numbers are doubles: whole ones are exact up to 2^53, and charge.c sees to it that none gets
 -- beyond. Divisions are by a remainder taken off first, so that they are exact too.
@@ -86,9 +88,37 @@ K.l = {
   room = function(l, s) return s[1] <= now and 1 or 0 end,
   life = function(l, s) return math.max(s[1] - now, 0) end,
 }
+local function add_to_log(l, s, n, at)
+  for i = 1, n do
+    s[2] = s[2] + 1
+    redis.call('ZADD', l.log, string.format('%.0f', at), string.format('%.0f-%.0f', at, s[2]))
+  end
+end
+K.g = {
+  at = function(l, s)
+    local gone = redis.call('EXISTS', l.log) == 0
+    if gone and s[1] > now - l[4] then add_to_log(l, s, l[2], math.min(s[1], now)) end -- forgotten: as if it were full
+    redis.call('ZREMRANGEBYSCORE', l.log, '-inf', string.format('%.0f', now - l[4]))
+    l.used = redis.call('ZCARD', l.log)
+  end,
+  ask = function(l, s, n)
+    local over = l.used + n - l[2]
+    if over <= 0 then return 0 end
+    local hit = redis.call('ZRANGE', l.log, over - 1, over - 1, 'WITHSCORES')
+    return hit[2] + l[4] - now
+  end,
+  take = function(l, s, n)
+    s[1], l.used = math.max(s[1], now), l.used + n
+    add_to_log(l, s, n, s[1])
+    redis.call('PEXPIRE', l.log, string.format('%.0f', up(s[1] + l[4] - now, 1000) + 1))
+  end,
+  room = function(l, s) return math.max(l[2] - l.used, 0) end,
+  life = function(l, s) return math.max(s[1] + l[4] - now, 0) end,
+}
 local limits, kinds = {}, ''
-for i = 4, #ARGV, 4 do
-  limits[#limits + 1] = {ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])}
+for i = 5, #ARGV, 4 do
+  limits[#limits + 1] = {ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]),
+    log = KEYS[1] .. ':' .. i}
   kinds = kinds .. ARGV[i]
 end
 -- A state of other kinds of limits, or of another making, counts as none.
@@ -106,7 +136,7 @@ local function greater(a, b)
   for j = 1, 3 do if a[j] ~= b[j] then return a[j] > b[j] end end
   return false
 end
-local state, seen = read(redis.call('GET', KEYS[1])), read(ARGV[3])
+local state, seen = read(redis.call('GET', KEYS[1])), read(ARGV[4])
 local changed = false
 for i, l in ipairs(limits) do
   if greater(seen[i], state[i]) then state[i], changed = seen[i], true end
@@ -126,7 +156,11 @@ local function take(n)
   for i, l in ipairs(limits) do K[l[1]].take(l, state[i], n) end
   changed = true
 end
-local permits, extra = tonumber(ARGV[1]), tonumber(ARGV[2])
+local permits, extra, owed = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+if owed > 0 then
+  for i, l in ipairs(limits) do K[l[1]].take(l, state[i], math.min(owed, l[2])) end
+  changed = true
+end
 local wait = permits > 0 and ask(permits) or 0
 local given, all = 0, 0
 if wait == 0 then

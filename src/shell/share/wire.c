@@ -268,6 +268,11 @@ int wr_wire_new(const struct wr_wire_options *options, uv_loop_t *loop, struct w
     return 0;
 }
 
+bool wr_wire_is_down(const struct wr_wire *wire)
+{
+    return wire->outage.down;
+}
+
 void wr_wire_view_get(const struct wr_wire *wire, struct wr_wire_view *ret_view)
 {
     *ret_view = wire->view;

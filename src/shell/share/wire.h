@@ -19,8 +19,8 @@
 
 #include <uv.h>
 
-#define WR_WIRE_ARGS_MAX (3 + 4 * WEIR_STACK_MAX)
-#define WR_WIRE_TIMEOUT (5 * WEIR_MILLISECOND) /* default */
+#define WR_WIRE_ARGS_MAX (4 + 4 * WEIR_STACK_MAX)
+#define WR_WIRE_TIMEOUT (4 * WEIR_MILLISECOND) /* default; the loop counts in ms, so that is 5 at most */
 #define WR_WIRE_ASKS_MAX 65536                 /* on their way at once */
 
 struct redisReply;
@@ -65,6 +65,7 @@ int wr_wire_new(const struct wr_wire_options *options, uv_loop_t *loop, struct w
 int wr_wire_send(struct wr_wire *wire, enum wr_script script, const struct wr_call *call, wr_wire_told *told,
                  void *context);
 
+bool wr_wire_is_down(const struct wr_wire *wire);
 void wr_wire_view_get(const struct wr_wire *wire, struct wr_wire_view *ret_view);
 
 /* Tells what is on its way NULL, and frees once the loop has run. NULL is fine. */

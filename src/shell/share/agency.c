@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/* agency.c - the thread that talks to the store for all budgets of a process.
+ *
+ * Callers' threads put errands into a list and call the loop. A beat renews the seat at a third of its time, and while
+ * the store is down looks for it as often as the breaker lets it. Looking up a host's name may block this thread: it
+ * happens while connecting, when the store counts as down and nobody waits for it.
+ */
+#include "shell/share/agency.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "shell/clock/clock.h"
+#include "shell/memory/memory.h"
+
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#define LOOK_MS 25      /* how often a store that is down is thought of */
+#define PATIENCE_MS 250 /* of start, for the first answer */
+
+/* ---- how it is ----------------------------------------------------------------------------------------- */
+
+/* What the wire knows, for all threads; and when the store is back, what is owed goes first. */
+static void look(struct wr_agency *agency)
+{
+    struct wr_list errands = {NULL, NULL};
+    bool was_down = atomic_load(&agency->is_down), is_down = wr_wire_is_down(agency->wire);
+
+    (void)pthread_mutex_lock(&agency->lock);
+    wr_wire_view_get(agency->wire, &agency->view.wire);
+    is_down = is_down || agency->view.wire.answered == 0;
+    agency->view.wire.down = is_down;
+    agency->view.seated = wr_seat_held(&agency->seat, wr_monotonic_now());
+    if (was_down && !is_down) {
+        for (struct wr_list_link *link = agency->budgets.first; link != NULL; link = link->next)
+            wr_budget_own_up(WR_LINKED(link, struct wr_budget, link), &errands);
+    }
+    if (!was_down && is_down)
+        (void)atomic_fetch_add(&agency->outages, 1);
+    atomic_store(&agency->is_down, is_down);
+    while (errands.first != NULL) {
+        struct wr_list_link *link = errands.first;
+        wr_list_take(link);
+        wr_list_push(&agency->errands, link);
+    }
+    bool calls = agency->errands.first != NULL && !agency->is_called;
+    agency->is_called = agency->is_called || calls;
+    (void)pthread_mutex_unlock(&agency->lock);
+    if (calls)
+        (void)uv_async_send(&agency->called);
+}
+
+/* The first answer, or that there is none. */
+static void hear(struct wr_agency *agency)
+{
+    (void)pthread_mutex_lock(&agency->lock);
+    agency->has_heard = true;
+    (void)pthread_cond_broadcast(&agency->heard);
+    (void)pthread_mutex_unlock(&agency->lock);
+}
+
+/* ---- errands ------------------------------------------------------------------------------------------- */
+
+static void on_charged(void *context, const struct redisReply *reply)
+{
+    struct wr_errand *errand = context;
+    struct wr_agency *agency = errand->budget->agency;
+    struct wr_charge_told told;
+    bool is_good = reply != NULL && wr_charge_read(reply, &told) == 0;
+
+    if (wr_wire_is_down(agency->wire) != atomic_load(&agency->is_down))
+        look(agency); /* before others are told, so that they do not ask in vain */
+    wr_errand_end(errand, is_good ? &told : NULL);
+}
+
+static void run_errand(struct wr_agency *agency, struct wr_errand *errand)
+{
+    const struct wr_charge charge = {
+        .key = errand->text,
+        .key_bytes = errand->store_key_bytes,
+        .permits = errand->permits,
+        .extra = errand->extra,
+        .owed = errand->owed,
+        .seen = errand->text + errand->seen_at,
+    };
+    if (wr_charge_send(agency->wire, &errand->budget->tariff, &charge, on_charged, errand) == 0)
+        return;
+    look(agency);
+    wr_errand_end(errand, NULL);
+}
+
+/* The next that is to be sent; NULL if there is none, and then callers must call again. */
+static struct wr_errand *next_errand(struct wr_agency *agency)
+{
+    (void)pthread_mutex_lock(&agency->lock);
+    struct wr_list_link *link = agency->errands.first;
+    if (link != NULL)
+        wr_list_take(link);
+    else
+        agency->is_called = false;
+    (void)pthread_mutex_unlock(&agency->lock);
+    return link != NULL ? WR_LINKED(link, struct wr_errand, link) : NULL;
+}
+
+static void end_loop(struct wr_agency *agency)
+{
+    uv_close((uv_handle_t *)&agency->called, NULL);
+    uv_close((uv_handle_t *)&agency->beat, NULL);
+    wr_wire_free(agency->wire);
+}
+
+static void on_called(uv_async_t *async)
+{
+    struct wr_agency *agency = async->data;
+    struct wr_errand *errand;
+
+    while ((errand = next_errand(agency)) != NULL)
+        run_errand(agency, errand);
+    (void)pthread_mutex_lock(&agency->lock);
+    bool is_ending = agency->is_ending;
+    (void)pthread_mutex_unlock(&agency->lock);
+    if (is_ending && !uv_is_closing((uv_handle_t *)async))
+        end_loop(agency);
+}
+
+void wr_agency_send(struct wr_agency *agency, struct wr_errand *errand)
+{
+    (void)pthread_mutex_lock(&agency->lock);
+    wr_list_push(&agency->errands, &errand->link);
+    bool calls = !agency->is_called;
+    agency->is_called = true;
+    (void)pthread_mutex_unlock(&agency->lock);
+    if (calls)
+        (void)uv_async_send(&agency->called);
+}
+
+/* ---- the seat ------------------------------------------------------------------------------------------ */
+
+static void on_seat(void *context, const struct redisReply *reply)
+{
+    struct wr_agency *agency = context;
+    int64_t now = wr_monotonic_now();
+
+    agency->is_asking = false;
+    if (wr_seat_read(reply)) {
+        wr_seat_won(&agency->seat, agency->asked_at, now, WR_SEAT_NS);
+        (void)pthread_mutex_lock(&agency->lock);
+        for (struct wr_list_link *link = agency->budgets.first; link != NULL; link = link->next)
+            wr_budget_take_seat(WR_LINKED(link, struct wr_budget, link), &agency->seat);
+        (void)pthread_mutex_unlock(&agency->lock);
+    }
+    look(agency);
+    hear(agency);
+}
+
+static void on_beat(uv_timer_t *timer)
+{
+    struct wr_agency *agency = timer->data;
+    int64_t now = wr_monotonic_now();
+    bool is_due = atomic_load(&agency->is_down) || now - agency->asked_at >= WR_SEAT_NS / 3;
+
+    if (agency->is_asking || !is_due)
+        return;
+    agency->asked_at = now;
+    if (wr_seat_send(agency->wire, agency->prefix, agency->who, agency->nodes, on_seat, agency) == 0) {
+        agency->is_asking = true;
+        return;
+    }
+    look(agency);
+    hear(agency);
+}
+
+/* ---- the thread ---------------------------------------------------------------------------------------- */
+
+static void *run(void *context)
+{
+    struct wr_agency *agency = context;
+    uv_update_time(&agency->loop);
+    (void)uv_timer_start(&agency->beat, on_beat, 0, LOOK_MS);
+    (void)uv_run(&agency->loop, UV_RUN_DEFAULT);
+    return NULL;
+}
+
+static void wait_for_word(struct wr_agency *agency)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += PATIENCE_MS * WEIR_MILLISECOND;
+    until.tv_sec += until.tv_nsec / WEIR_SECOND;
+    until.tv_nsec %= WEIR_SECOND;
+    (void)pthread_mutex_lock(&agency->lock);
+    while (!agency->has_heard && pthread_cond_timedwait(&agency->heard, &agency->lock, &until) == 0)
+        ;
+    (void)pthread_mutex_unlock(&agency->lock);
+}
+
+int wr_agency_start(struct wr_agency *agency)
+{
+    sigset_t all, before;
+
+    if (agency->has_thread)
+        return 0;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    agency->has_thread = pthread_create(&agency->thread, NULL, run, agency) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!agency->has_thread) {
+        wr_error_note("a thread for the store could not be had");
+        return WEIR_E_SYSTEM;
+    }
+    wait_for_word(agency);
+    return 0;
+}
+
+/* ---- new and free -------------------------------------------------------------------------------------- */
+
+/* All that tells stores apart, in one text. */
+static int write_address(const struct wr_agency_options *options, char ret_address[WR_ADDRESS_BYTES])
+{
+    const struct wr_wire_options *wire = &options->wire;
+    const char *parts[] = {wire->path, wire->host, wire->user, wire->password, options->prefix};
+    struct wr_buf buf;
+
+    wr_buf_init_fixed(&buf, ret_address, WR_ADDRESS_BYTES);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        wr_buf_append_string(&buf, parts[i] != NULL ? parts[i] : "\1");
+        wr_buf_append_char(&buf, '\n');
+    }
+    wr_buf_append_u64(&buf, (uint64_t)wire->port);
+    return buf.error;
+}
+
+static int name_node(struct wr_agency *agency)
+{
+    uint8_t random[WR_NODE_DIGITS / 2];
+    struct wr_buf who;
+    int error = wr_random(random, sizeof random);
+
+    wr_buf_init_fixed(&who, agency->who, sizeof agency->who);
+    for (size_t i = 0; i < sizeof random && error == 0; i++)
+        wr_buf_append_hex(&who, random[i], 2, WR_HEX_SMALL);
+    return error;
+}
+
+static int fill(struct wr_agency *agency, const struct wr_agency_options *options)
+{
+    const char *prefix = options->prefix != NULL ? options->prefix : "weir";
+
+    if (options->nodes == 0 || options->nodes > WR_SHARE_NODES_MAX)
+        return wr_invalid("nodes is out of range; it must be 1 ... 10000");
+    if (strlen(prefix) > WR_SHARE_PREFIX_MAX || strpbrk(prefix, "{}") != NULL)
+        return wr_invalid("a prefix of the store's keys has at most 31 bytes, and no braces");
+    memcpy(agency->prefix, prefix, strlen(prefix) + 1);
+    agency->nodes = options->nodes;
+    agency->timeout_ns = options->wire.timeout_ns;
+    if (write_address(options, agency->address) != 0)
+        return wr_invalid("the store's address is too long; it has at most 1000 bytes");
+    return name_node(agency);
+}
+
+static int open_loop(struct wr_agency *agency, const struct wr_agency_options *options)
+{
+    struct wr_wire_options wire = options->wire;
+
+    wire.allocator = agency->allocator;
+    if (uv_loop_init(&agency->loop) != 0)
+        return WEIR_E_SYSTEM;
+    (void)uv_timer_init(&agency->loop, &agency->beat);
+    int error = uv_async_init(&agency->loop, &agency->called, on_called) == 0 ? 0 : WEIR_E_SYSTEM;
+    if (error == 0 && (error = wr_wire_new(&wire, &agency->loop, &agency->wire)) != 0)
+        uv_close((uv_handle_t *)&agency->called, NULL);
+    if (error == 0) {
+        agency->called.data = agency->beat.data = agency;
+        return 0;
+    }
+    uv_close((uv_handle_t *)&agency->beat, NULL);
+    (void)uv_run(&agency->loop, UV_RUN_DEFAULT);
+    (void)uv_loop_close(&agency->loop);
+    return error;
+}
+
+int wr_agency_new(const struct wr_agency_options *options, struct wr_agency **ret_agency)
+{
+    const weir_allocator *allocator = wr_allocator_or_system(options->allocator);
+    struct wr_agency *agency = wr_take(allocator, sizeof *agency, _Alignof(struct wr_agency));
+    pthread_condattr_t attributes;
+
+    if (agency == NULL)
+        return WEIR_E_NOMEM;
+    agency->allocator = allocator;
+    agency->view.nodes = options->nodes;
+    agency->view.wire.down = true;
+    atomic_init(&agency->is_down, true);
+    atomic_init(&agency->outages, 1);
+    int error = fill(agency, options);
+    if (error == 0)
+        error = open_loop(agency, options);
+    if (error < 0) {
+        wr_give(allocator, agency, sizeof *agency, _Alignof(struct wr_agency));
+        return error;
+    }
+    (void)pthread_mutex_init(&agency->lock, NULL);
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&agency->heard, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    *ret_agency = agency;
+    return 0;
+}
+
+bool wr_agency_is(const struct wr_agency *agency, const struct wr_agency_options *options)
+{
+    char address[WR_ADDRESS_BYTES];
+
+    return write_address(options, address) == 0 && strcmp(address, agency->address) == 0 &&
+           agency->nodes == options->nodes && agency->timeout_ns == options->wire.timeout_ns;
+}
+
+void wr_agency_free(struct wr_agency *agency)
+{
+    if (agency == NULL)
+        return;
+    if (agency->has_thread) {
+        (void)pthread_mutex_lock(&agency->lock);
+        agency->is_ending = true;
+        (void)pthread_mutex_unlock(&agency->lock);
+        (void)uv_async_send(&agency->called);
+        (void)pthread_join(agency->thread, NULL);
+    } else {
+        end_loop(agency);
+        (void)uv_run(&agency->loop, UV_RUN_DEFAULT);
+    }
+    (void)uv_loop_close(&agency->loop);
+    (void)pthread_cond_destroy(&agency->heard);
+    (void)pthread_mutex_destroy(&agency->lock);
+    wr_give(agency->allocator, agency, sizeof *agency, _Alignof(struct wr_agency));
+}
+
+void wr_agency_view_get(struct wr_agency *agency, struct wr_agency_view *ret_view)
+{
+    (void)pthread_mutex_lock(&agency->lock);
+    *ret_view = agency->view;
+    (void)pthread_mutex_unlock(&agency->lock);
+}

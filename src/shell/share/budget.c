@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* budget.c - one rule that is shared: made, looked at, freed. */
+#include "shell/share/budget.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "shell/clock/clock.h"
+#include "shell/memory/memory.h"
+#include "shell/share/agency.h"
+
+#include <string.h>
+
+const char *wr_share_source_name(enum wr_share_source source)
+{
+    static const char *const names[] = {
+#define X(source, name) name,
+        WR_SHARE_SOURCES(X)
+#undef X
+    };
+    return (unsigned)source < WR_SOURCE_COUNT ? names[source] : "unknown";
+}
+
+struct wr_purses *wr_budget_purses(struct wr_budget *budget, const char *key, size_t key_bytes)
+{
+    return &budget->purses[wr_hash(&budget->hash_key, key, key_bytes) % WR_SHARE_SHELVES];
+}
+
+void wr_budget_take_seat(struct wr_budget *budget, const struct wr_seat *seat)
+{
+    for (size_t i = 0; i < WR_SHARE_SHELVES; i++) {
+        (void)pthread_mutex_lock(&budget->purses[i].lock);
+        budget->purses[i].seat = *seat;
+        (void)pthread_mutex_unlock(&budget->purses[i].lock);
+    }
+}
+
+/* ---- new and free -------------------------------------------------------------------------------------- */
+
+/* What a key has that is new. */
+static int peek_new(const weir_allocator *allocator, const weir_stack *stack, weir_quota *ret_quota)
+{
+    void *state = wr_take(allocator, stack->state_bytes, 8);
+    if (state == NULL)
+        return WEIR_E_NOMEM;
+    weir_stack_start(stack, state, 0);
+    weir_stack_peek(stack, state, 0, ret_quota);
+    wr_give(allocator, state, stack->state_bytes, 8);
+    return 0;
+}
+
+/* The node's own part of the rules. Where one is too small to be divided there is none, and the table stays empty. */
+static int make_part(struct wr_budget *budget)
+{
+    const weir_stack *stack = &budget->options.stack;
+    weir_limit limits[WEIR_STACK_MAX];
+
+    budget->has_part = true;
+    for (uint32_t i = 0; i < stack->count; i++) {
+        int error = wr_share_part(&stack->limits[i], budget->agency->nodes, &limits[i]);
+        if (error == WEIR_E_ABSENT) {
+            budget->has_part = false;
+            limits[i] = stack->limits[i];
+        } else if (error < 0) {
+            return error;
+        }
+    }
+    return weir_stack_init(&budget->part, limits, stack->count);
+}
+
+static int make_table(struct wr_budget *budget)
+{
+    weir_table_options options;
+
+    weir_table_options_init(&options);
+    options.max_keys = budget->options.max_keys;
+    options.ttl_ns = WEIR_HOUR;
+    options.clock = budget->options.clock;
+    options.allocator = budget->agency->allocator;
+    return weir_table_new(budget->part.limits, budget->part.count, &options, &budget->table);
+}
+
+static int fill(struct wr_budget *budget, const struct wr_budget_options *options)
+{
+    uint8_t secret[WR_HASH_SECRET_BYTES];
+    size_t name_bytes = strlen(options->name);
+
+    if (name_bytes >= sizeof budget->name)
+        return wr_invalid("the name of a shared rule and its plan is too long; it has at most 511 bytes");
+    memcpy(budget->name, options->name, name_bytes + 1);
+    budget->options = *options;
+    budget->options.name = NULL;
+    int error = wr_tariff_make(&options->stack, &budget->tariff);
+    if (error == 0)
+        error = wr_share_terms_make(&options->stack, budget->agency->nodes, options->overshoot, &budget->terms);
+    if (error == 0)
+        error = peek_new(budget->agency->allocator, &options->stack, &budget->quota);
+    if (error == 0)
+        error = wr_random(secret, sizeof secret);
+    if (error == 0)
+        error = make_part(budget);
+    if (error == 0)
+        error = make_table(budget);
+    if (error == 0)
+        wr_hash_key_init(&budget->hash_key, secret);
+    return error;
+}
+
+static void open_purses(struct wr_budget *budget)
+{
+    size_t max = (size_t)(budget->options.max_keys / WR_SHARE_SHELVES) + 1;
+
+    for (size_t i = 0; i < WR_SHARE_SHELVES; i++) {
+        (void)pthread_mutex_init(&budget->purses[i].lock, NULL);
+        wr_map_init(&budget->purses[i].map, budget->agency->allocator, &budget->hash_key, max);
+    }
+}
+
+int wr_budget_new(struct wr_agency *agency, const struct wr_budget_options *options, struct wr_budget **ret_budget)
+{
+    struct wr_budget *budget = wr_take(agency->allocator, sizeof *budget, _Alignof(struct wr_budget));
+
+    if (budget == NULL)
+        return WEIR_E_NOMEM;
+    budget->agency = agency;
+    atomic_init(&budget->holders, 1);
+    int error = fill(budget, options);
+    if (error < 0) {
+        wr_give(agency->allocator, budget, sizeof *budget, _Alignof(struct wr_budget));
+        return error;
+    }
+    open_purses(budget);
+    (void)pthread_mutex_lock(&agency->lock);
+    wr_list_push(&agency->budgets, &budget->link);
+    wr_budget_take_seat(budget, &agency->seat);
+    (void)pthread_mutex_unlock(&agency->lock);
+    *ret_budget = budget;
+    return 0;
+}
+
+bool wr_budget_is(const struct wr_budget *budget, const struct wr_agency *agency,
+                  const struct wr_budget_options *options)
+{
+    const struct wr_budget_options *own = &budget->options;
+
+    return budget->agency == agency && strcmp(budget->name, options->name) == 0 &&
+           memcmp(&own->stack, &options->stack, sizeof own->stack) == 0 && own->overshoot == options->overshoot &&
+           own->fallback == options->fallback && own->max_keys == options->max_keys;
+}
+
+void wr_budget_hold(struct wr_budget *budget)
+{
+    (void)atomic_fetch_add_explicit(&budget->holders, 1, memory_order_relaxed);
+}
+
+void wr_budget_drop(struct wr_budget *budget)
+{
+    if (atomic_fetch_sub_explicit(&budget->holders, 1, memory_order_acq_rel) != 1)
+        return;
+    for (size_t i = 0; i < WR_SHARE_SHELVES; i++)
+        wr_purses_release(budget, &budget->purses[i]);
+    weir_table_free(budget->table);
+    wr_give(budget->agency->allocator, budget, sizeof *budget, _Alignof(struct wr_budget));
+}
+
+void wr_budget_free(struct wr_budget *budget)
+{
+    if (budget == NULL)
+        return;
+    (void)pthread_mutex_lock(&budget->agency->lock);
+    wr_list_take(&budget->link);
+    (void)pthread_mutex_unlock(&budget->agency->lock);
+    wr_budget_drop(budget);
+}
+
+weir_table *wr_budget_table(struct wr_budget *budget)
+{
+    return budget->table;
+}
+
+const weir_stack *wr_budget_part(const struct wr_budget *budget)
+{
+    return &budget->part;
+}
+
+/* ---- afterwards ---------------------------------------------------------------------------------------- */
+
+void wr_budget_settle(struct wr_budget *budget, const char *key, size_t key_bytes, uint32_t permits, uint32_t used)
+{
+    struct wr_purses *purses = wr_budget_purses(budget, key, key_bytes);
+
+    (void)pthread_mutex_lock(&purses->lock);
+    struct wr_purse *purse = wr_map_get(&purses->map, key, key_bytes);
+    if (purse != NULL && used > permits)
+        wr_purse_owe(purses, purse, used - permits);
+    else if (purse != NULL)
+        wr_lease_give_back(&budget->terms, &purse->lease, &purses->seat, wr_monotonic_now(), permits - used);
+    (void)pthread_mutex_unlock(&purses->lock);
+}
+
+void wr_budget_view_get(struct wr_budget *budget, struct wr_budget_view *ret_view)
+{
+    *ret_view = (struct wr_budget_view){.batch = budget->terms.batch, .bound = wr_share_bound(&budget->terms)};
+    for (size_t i = 0; i < WR_SHARE_SHELVES; i++) {
+        struct wr_purses *purses = &budget->purses[i];
+        (void)pthread_mutex_lock(&purses->lock);
+        for (size_t j = 0; j < WR_SOURCE_COUNT; j++) {
+            ret_view->granted[j] += purses->granted[j];
+            ret_view->refused[j] += purses->refused[j];
+        }
+        ret_view->keys += purses->map.count;
+        ret_view->owed += purses->owed;
+        if (purses->overshoot > ret_view->overshoot)
+            ret_view->overshoot = purses->overshoot;
+        (void)pthread_mutex_unlock(&purses->lock);
+    }
+}

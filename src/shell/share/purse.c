@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* purse.c - what a node has of a key: its lease, what it last saw of the store, what it owes. All under a lock. */
+#include "shell/share/agency.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+#define LIMIT_TEXT 56 /* a limit's state as text: a kind, three numbers of up to 16 digits, blanks */
+#define CLOSED_WAIT WEIR_SECOND
+
+/* ---- keys ---------------------------------------------------------------------------------------------- */
+
+static size_t purse_bytes(size_t key_bytes, size_t seen_room)
+{
+    return sizeof(struct wr_purse) + key_bytes + seen_room;
+}
+
+char *wr_purse_seen(struct wr_purse *purse)
+{
+    return purse->text + purse->key_bytes;
+}
+
+static void forget(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse)
+{
+    purses->owed -= purse->owed;
+    wr_list_take(&purse->link);
+    (void)wr_map_remove(&purses->map, purse->text, purse->key_bytes);
+    wr_give(budget->agency->allocator, purse, purse_bytes(purse->key_bytes, purse->seen_room),
+            _Alignof(struct wr_purse));
+}
+
+static bool is_needless(const struct wr_purse *purse, int64_t now)
+{
+    return purse->owed == 0 && now >= purse->fresh_at && wr_lease_idle(&purse->lease, now);
+}
+
+/* The oldest go, needless ones first. What one holds goes with it: it was charged, so that errs on the safe side. */
+static void make_room(struct wr_budget *budget, struct wr_purses *purses, int64_t now)
+{
+    struct wr_purse *oldest = WR_LINKED(purses->order.first, struct wr_purse, link);
+
+    if (purses->order.first == NULL)
+        return;
+    if (is_needless(oldest, now) || purses->map.count >= purses->map.max) {
+        forget(budget, purses, oldest);
+    } else { /* it is looked at again when all others have been */
+        wr_list_take(&oldest->link);
+        wr_list_push(&purses->order, &oldest->link);
+    }
+}
+
+struct wr_purse *wr_purse_get(struct wr_budget *budget, struct wr_purses *purses, const char *key, size_t key_bytes,
+                              int64_t now)
+{
+    const weir_allocator *allocator = budget->agency->allocator;
+    struct wr_purse *purse = wr_map_get(&purses->map, key, key_bytes);
+    size_t seen_room = 16 + (size_t)budget->options.stack.count * LIMIT_TEXT;
+
+    if (purse != NULL)
+        return purse;
+    make_room(budget, purses, now);
+    purse = wr_take(allocator, purse_bytes(key_bytes, seen_room), _Alignof(struct wr_purse));
+    if (purse == NULL)
+        return NULL;
+    purse->key_bytes = (uint32_t)key_bytes;
+    purse->seen_room = (uint32_t)seen_room;
+    purse->quota = budget->quota;
+    memcpy(purse->text, key, key_bytes);
+    if (wr_map_put(&purses->map, purse->text, key_bytes, purse, NULL) < 0) {
+        wr_give(allocator, purse, purse_bytes(key_bytes, seen_room), _Alignof(struct wr_purse));
+        return NULL;
+    }
+    wr_list_push(&purses->order, &purse->link);
+    return purse;
+}
+
+void wr_purses_release(struct wr_budget *budget, struct wr_purses *purses)
+{
+    while (purses->order.first != NULL)
+        forget(budget, purses, WR_LINKED(purses->order.first, struct wr_purse, link));
+    wr_map_release(&purses->map);
+    (void)pthread_mutex_destroy(&purses->lock);
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------------- */
+
+void wr_purses_count(struct wr_purses *purses, const struct wr_share_told *told)
+{
+    uint64_t *counts = told->decision.verdict == WEIR_GO ? purses->granted : purses->refused;
+    counts[told->source]++;
+}
+
+void wr_purse_owe(struct wr_purses *purses, struct wr_purse *purse, uint32_t permits)
+{
+    uint32_t adds = permits < UINT32_MAX - purse->owed ? permits : UINT32_MAX - purse->owed;
+    purse->owed += adds;
+    purses->owed += adds;
+}
+
+static void begin_second(struct wr_purse *purse, int64_t now)
+{
+    int64_t second = now / WEIR_SECOND;
+    if (second != purse->second)
+        purse->spent = purse->charged = 0;
+    purse->second = second;
+}
+
+static void note_spent(struct wr_purses *purses, struct wr_purse *purse, uint32_t permits, int64_t now)
+{
+    begin_second(purse, now);
+    purse->spent += permits;
+    if (purse->spent > purse->charged && purse->spent - purse->charged > purses->overshoot)
+        purses->overshoot = purse->spent - purse->charged;
+}
+
+void wr_purse_note_charged(struct wr_purses *purses, struct wr_purse *purse, uint32_t permits, uint32_t extra,
+                           int64_t now)
+{
+    begin_second(purse, now);
+    purse->charged += (uint64_t)permits + extra;
+    note_spent(purses, purse, permits, now);
+}
+
+/* ---- decisions ----------------------------------------------------------------------------------------- */
+
+static weir_quota quota_of(const struct wr_purse *purse)
+{
+    weir_quota quota = purse->quota;
+    uint32_t room = quota.limit - quota.remaining;
+    quota.remaining += purse->lease.left < room ? purse->lease.left : room;
+    return quota;
+}
+
+void wr_purse_tell(struct wr_purses *purses, struct wr_purse *purse, const struct wr_share_move *move, uint32_t permits,
+                   int64_t now, struct wr_share_told *ret_told)
+{
+    bool goes = move->way == WR_SHARE_GO;
+    *ret_told = (struct wr_share_told){
+        .decision = {goes ? WEIR_GO : WEIR_WAIT, goes ? WEIR_REASON_NONE : WEIR_REASON_TOKENS,
+                     goes ? 0 : move->wait_ns},
+        .quota = quota_of(purse),
+        .source = goes ? WR_SOURCE_LEASE : WR_SOURCE_CACHE,
+    };
+    if (goes)
+        note_spent(purses, purse, permits, now);
+}
+
+/* A share begins used up, so that the window in which the store was lost holds no more than any other. */
+static void begin_share(struct wr_budget *budget, struct wr_purse *purse)
+{
+    uint32_t outage = atomic_load(&budget->agency->outages);
+    weir_quota quota = {.remaining = UINT32_MAX};
+    weir_decision decision;
+
+    if (purse->outage == outage)
+        return;
+    purse->outage = outage;
+    if (weir_table_peek(budget->table, purse->text, purse->key_bytes, &quota) != 0) {
+        for (uint32_t i = 0; i < budget->part.count; i++)
+            quota.remaining =
+                budget->part.limits[i].permits < quota.remaining ? budget->part.limits[i].permits : quota.remaining;
+    }
+    if (quota.remaining > 0 &&
+        weir_table_try(budget->table, purse->text, purse->key_bytes, quota.remaining, &decision) != 0)
+        (void)weir_table_try(budget->table, purse->text, purse->key_bytes, 1, &decision); /* one at a time, then */
+}
+
+static bool ask_share(struct wr_budget *budget, struct wr_purse *purse, uint32_t permits,
+                      struct wr_share_told *ret_told)
+{
+    struct wr_share_told told = {.source = WR_SOURCE_SHARE};
+
+    if (!budget->has_part)
+        return false;
+    begin_share(budget, purse);
+    if (weir_table_try(budget->table, purse->text, purse->key_bytes, permits, &told.decision) != 0 ||
+        told.decision.verdict == WEIR_DENY)
+        return false;
+    (void)weir_table_peek(budget->table, purse->text, purse->key_bytes, &told.quota);
+    *ret_told = told;
+    return true;
+}
+
+void wr_purse_fall_back(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse, uint32_t permits,
+                        struct wr_share_told *ret_told)
+{
+    enum wr_fallback fallback = budget->options.fallback;
+    bool opens = fallback == WR_FALLBACK_OPEN;
+
+    if (fallback != WR_FALLBACK_SHARE || !ask_share(budget, purse, permits, ret_told))
+        *ret_told = (struct wr_share_told){
+            .decision = {opens ? WEIR_GO : WEIR_WAIT, WEIR_REASON_NONE, opens ? 0 : CLOSED_WAIT},
+            .quota = purse->quota,
+            .source = opens ? WR_SOURCE_OPEN : WR_SOURCE_CLOSED,
+        };
+    if (ret_told->decision.verdict == WEIR_GO)
+        wr_purse_owe(purses, purse, permits);
+}
+
+void wr_purse_decide_alone(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse, uint32_t permits,
+                           int64_t now, struct wr_share_told *ret_told)
+{
+    struct wr_share_move move = wr_lease_try(&budget->terms, &purse->lease, &purses->seat, now, permits);
+
+    wr_lease_missed(&purse->lease, move.number); /* it is not asked for */
+    if (move.way == WR_SHARE_ASK)
+        wr_purse_fall_back(budget, purses, purse, permits, ret_told);
+    else
+        wr_purse_tell(purses, purse, &move, permits, now, ret_told);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* test_script.c - the script in the store against the limits of the library, on random timelines.
+ *
+ * The script runs in a real store, but for its clock: where it asks for the time it reads a key that the test sets. So
+ * time is virtual, and logs do not expire by the store's own.
+ */
+#include "base/rng.h"
+#include "lib/test.h"
+#include "share/rig.h"
+#include "shell/share/script.h"
+
+#include <hiredis/hiredis.h>
+
+#define STEPS 1500
+#define US 1000
+#define START_US INT64_C(1700000000000000)
+
+static struct store store;
+static redisContext *redis;
+static char *script;
+
+/* The text with `to` in place of `from`; `text` is freed. */
+static char *changed(char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    assert_non_null(at);
+    size_t bytes = strlen(text) + strlen(to) + 1;
+    char *other = malloc(bytes);
+    assert_non_null(other);
+    snprintf(other, bytes, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    free(text);
+    return other;
+}
+
+static int open_store(void **state)
+{
+    (void)state;
+    store_open(&store);
+    redis = redisConnectUnix(store.path);
+    assert_true(redis != NULL && redis->err == 0);
+    script = changed(strdup(wr_scripts[WR_SCRIPT_CHARGE]), "redis.call('TIME')", "redis.call('MGET', 's', 'us')");
+    script = changed(script, "'PEXPIRE'", "'EXISTS'"); /* what else expires is told again */
+    return 0;
+}
+
+static int close_store(void **state)
+{
+    (void)state;
+    free(script);
+    redisFree(redis);
+    store_close(&store);
+    return 0;
+}
+
+static void set_clock(int64_t us)
+{
+    redisReply *reply =
+        redisCommand(redis, "MSET s %lld us %lld", (long long)(us / 1000000), (long long)(us % 1000000));
+    assert_non_null(reply);
+    freeReplyObject(reply);
+}
+
+/* Any clock will do for what the script does with numbers; `seen` is what it told last, or nothing. */
+static void charge(const struct wr_tariff *tariff, uint32_t permits, uint32_t extra, const char *seen,
+                   struct wr_charge_told *ret_told)
+{
+    const char *argv[8 + 4 * WEIR_STACK_MAX] = {"EVAL", script, "1", "key"};
+    char first[16], second[16];
+    int count = 8;
+
+    snprintf(first, sizeof first, "%u", permits);
+    snprintf(second, sizeof second, "%u", extra);
+    argv[4] = first;
+    argv[5] = second;
+    argv[6] = "0";
+    argv[7] = seen;
+    for (int i = 0; i < tariff->count; i++)
+        argv[count++] = tariff->words[i];
+    redisReply *reply = redisCommandArgv(redis, count, argv, NULL);
+    assert_non_null(reply);
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("%s", reply->str);
+    assert_int_equal(wr_charge_read(reply, ret_told), 0);
+    freeReplyObject(reply);
+}
+
+/* How many more the library would grant now. */
+static uint32_t room_of(const weir_stack *stack, const void *state, int64_t now)
+{
+    uint32_t low = 0, high = UINT32_MAX;
+    for (uint32_t i = 0; i < stack->count; i++)
+        high = stack->limits[i].permits < high ? stack->limits[i].permits : high;
+    while (low < high) {
+        uint32_t middle = low + (high - low + 1) / 2;
+        if (weir_stack_ask(stack, state, now, middle).verdict == WEIR_GO)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+static void compare(const weir_limit *limits, size_t count, uint32_t permits_most)
+{
+    static _Alignas(8) unsigned char state[65536];
+    struct wr_rng rng;
+    weir_stack stack;
+    struct wr_tariff tariff;
+    struct wr_charge_told told = {.seen = ""};
+    int64_t us = START_US;
+    uint64_t granted = 0, refused = 0;
+
+    wr_rng_init(&rng, weir_test_seed());
+    assert_int_equal(weir_stack_init(&stack, limits, count), 0);
+    assert_true(stack.state_bytes <= sizeof state);
+    assert_int_equal(wr_tariff_make(&stack, &tariff), 0);
+    memset(state, 0, sizeof state);
+    weir_stack_start(&stack, state, us * US); /* the store begins with the first request: that is the first step */
+    for (int step = 0; step < STEPS; step++) {
+        bool pauses = wr_rng_below(&rng, 50) == 0;
+        us += step > 0 ? (int64_t)wr_rng_below(&rng, pauses ? 3000000 : 8000) : 0;
+        uint32_t permits = 1 + (uint32_t)wr_rng_below(&rng, permits_most);
+        uint32_t extra = wr_rng_below(&rng, 4) == 0 ? (uint32_t)wr_rng_below(&rng, 5) : 0;
+        weir_decision decision = weir_stack_try(&stack, state, us * US, permits, NULL);
+        uint32_t given = 0, room = decision.verdict == WEIR_GO && extra > 0 ? room_of(&stack, state, us * US) : 0;
+        given = room < extra ? room : extra;
+        if (given > 0)
+            assert_int_equal(weir_stack_try(&stack, state, us * US, given, NULL).verdict, WEIR_GO);
+        char seen[WR_SEEN_BYTES];
+        memcpy(seen, told.seen, sizeof seen);
+        set_clock(us);
+        charge(&tariff, permits, extra, seen, &told);
+        if (told.reply.granted != (decision.verdict == WEIR_GO) || told.reply.extra != given)
+            fail_msg("step %d at %lld us: %u and %u: %d, %u instead of %d, %u", step, (long long)(us - START_US),
+                     permits, extra, told.reply.granted, told.reply.extra, decision.verdict == WEIR_GO, given);
+        if (!told.reply.granted) /* both say when, the store in us */
+            assert_in_range(told.reply.wait_ns, decision.wait_ns, decision.wait_ns + US);
+        granted += told.reply.granted;
+        refused += !told.reply.granted;
+    }
+    assert_true(granted > STEPS / 50 && refused > STEPS / 50);
+}
+
+static void a_token_bucket_is_the_same_in_the_store(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 50, 333, WEIR_SECOND), 0);
+    compare(&limit, 1, 6);
+}
+
+static void a_stepped_bucket_is_the_same_in_the_store(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_stepped_bucket(&limit, 50, 20, 70 * WEIR_MILLISECOND, 50), 0);
+    compare(&limit, 1, 4);
+}
+
+static void a_fixed_window_is_the_same_in_the_store(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_fixed_window(&limit, 100, 500 * WEIR_MILLISECOND), 0);
+    compare(&limit, 1, 5);
+}
+
+static void a_sliding_window_is_the_same_in_the_store(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_sliding_window(&limit, 100, 500 * WEIR_MILLISECOND), 0);
+    compare(&limit, 1, 5);
+}
+
+static void a_sliding_log_is_the_same_in_the_store(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_sliding_log(&limit, 100, 500 * WEIR_MILLISECOND), 0);
+    compare(&limit, 1, 5);
+}
+
+static void a_leaky_bucket_is_the_same_in_the_store(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_leaky_bucket(&limit, 5, 6 * WEIR_MILLISECOND), 0);
+    compare(&limit, 1, 1);
+}
+
+static void a_stack_is_the_same_in_the_store(void **state)
+{
+    (void)state;
+    weir_limit limits[3];
+    assert_int_equal(weir_limit_token_bucket(&limits[0], 20, 400, WEIR_SECOND), 0);
+    assert_int_equal(weir_limit_sliding_log(&limits[1], 60, 300 * WEIR_MILLISECOND), 0);
+    assert_int_equal(weir_limit_fixed_window(&limits[2], 400, 2 * WEIR_SECOND), 0);
+    compare(limits, 3, 3);
+}
+
+#define served(function) cmocka_unit_test_setup_teardown(function, open_store, close_store)
+
+WEIR_TESTS(served(a_token_bucket_is_the_same_in_the_store), served(a_stepped_bucket_is_the_same_in_the_store),
+           served(a_fixed_window_is_the_same_in_the_store), served(a_sliding_window_is_the_same_in_the_store),
+           served(a_sliding_log_is_the_same_in_the_store), served(a_leaky_bucket_is_the_same_in_the_store),
+           served(a_stack_is_the_same_in_the_store))
