@@ -4,6 +4,7 @@
 #define WR_SHELL_COUNTER_COUNTER_H
 
 #include "base/bits.h"
+#include "base/span.h"
 
 #include <stdatomic.h>
 #include <weir/admit.h>
@@ -32,6 +33,9 @@ void wr_counter_start(weir_admission *ret_admission);
  * then. */
 weir_ruling *wr_counter_prepare(const weir_counter *counter, uint32_t rule, const weir_request *request,
                                 weir_admission *admission, uint32_t *ret_permits);
+
+/* The same for a key that is there already, of 1 ... WEIR_KEY_MAX bytes. WEIR_E_INVAL. */
+int wr_counter_prepare_key(const weir_counter *counter, uint32_t rule, struct wr_span key, weir_admission *admission);
 
 /* The one that decides for a ruling. */
 const weir_repository *wr_counter_repository(const weir_counter *counter, const weir_ruling *ruling);

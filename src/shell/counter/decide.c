@@ -270,16 +270,25 @@ static int decide(weir_counter *counter, const weir_request *request, const stru
     return 0;
 }
 
+int wr_counter_prepare_key(const weir_counter *counter, uint32_t rule, struct wr_span key, weir_admission *admission)
+{
+    if (key.data == NULL || key.bytes == 0 || key.bytes > WEIR_KEY_MAX)
+        return wr_invalid("the key is NULL, empty or too long; a key has 1 ... 1024 bytes");
+    weir_ruling *ruling = add_ruling(admission, counter, rule);
+    set_key(counter, NULL, key, admission, ruling);
+    return 0;
+}
+
 static int decide_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes, uint32_t permits,
                       const struct patience *patience, weir_admission *ret_admission)
 {
     if (counter == NULL || rule >= counter->count || ret_admission == NULL)
         return wr_invalid("no such counter or rule, or ret_admission is NULL; rules count from 0");
-    if (key == NULL || key_bytes == 0 || key_bytes > WEIR_KEY_MAX)
-        return wr_invalid("the key is NULL, empty or too long; a key has 1 ... 1024 bytes");
     wr_counter_start(ret_admission);
-    weir_ruling *ruling = add_ruling(ret_admission, counter, rule);
-    set_key(counter, NULL, (struct wr_span){key, key_bytes}, ret_admission, ruling);
+    int error = wr_counter_prepare_key(counter, rule, (struct wr_span){key, key_bytes}, ret_admission);
+    if (error < 0)
+        return error;
+    weir_ruling *ruling = &ret_admission->rulings[0];
     take(counter, ret_admission, ruling, permits > 0 ? permits : counter->rules[rule].rule.permits, patience);
     wr_counter_conclude(counter, ret_admission, 0);
     wr_counter_finish(counter, NULL, ret_admission);

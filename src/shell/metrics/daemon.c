@@ -104,6 +104,86 @@ static void write_rules(struct wr_metrics *metrics, const struct wr_rule_view *r
     }
 }
 
+/* ---- rules that other processes share ---- */
+
+static void write_store(struct wr_metrics *metrics, const struct wr_agency_view *store)
+{
+    const struct {
+        const char *result;
+        uint64_t count;
+    } asks[] = {{"answered", store->wire.answered},
+                {"timed_out", store->wire.timed_out},
+                {"refused", store->wire.refused},
+                {"broken", store->wire.broken}};
+    wr_metrics_gauge(metrics, "weir_share_up", "1 while the store of shared limits answers.", !store->wire.down);
+    wr_metrics_gauge(metrics, "weir_share_seated", "1 while this node may hold leases.", store->seated);
+    wr_metrics_gauge(metrics, "weir_share_nodes", "Nodes that may hold leases.", store->nodes);
+    wr_metrics_counter(metrics, "weir_share_commands_total", "Commands that were sent to the store.", store->wire.sent);
+    wr_metrics_family(metrics, "weir_share_asks_total", WR_METRIC_COUNTER, "What became of them.");
+    for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++)
+        wr_metrics_count(metrics, WR_LABEL("result", wr_span_of(asks[i].result)), asks[i].count);
+    wr_metrics_counter(metrics, "weir_share_outages_total", "Times that the store was lost.", store->wire.outages);
+}
+
+static void write_shared_decisions(struct wr_metrics *metrics, const struct wr_rule_view *rules, uint32_t count)
+{
+    wr_metrics_family(
+        metrics, "weir_share_decisions_total", WR_METRIC_COUNTER,
+        "Decisions of shared rules, by who made them: the lease, the store, a refusal that is remembered, "
+        "or for want of the store the node's share, open or closed.");
+    for (uint32_t i = 0; i < count; i++)
+        for (int source = 0; rules[i].is_shared && source < 2 * WR_SOURCE_COUNT; source++) {
+            enum wr_share_source by = (enum wr_share_source)(source / 2);
+            bool granted = source % 2 == 0;
+            const struct wr_label labels[] = {{"rule", wr_span_of(rules[i].name)},
+                                              {"source", wr_span_of(wr_share_source_name(by))},
+                                              {"verdict", wr_span_of(granted ? "granted" : "refused")},
+                                              {NULL, {NULL, 0}}};
+            wr_metrics_count(metrics, labels, granted ? rules[i].share.granted[by] : rules[i].share.refused[by]);
+        }
+}
+
+static uint64_t bound_of(const struct wr_rule_view *rule)
+{
+    return rule->share.bound;
+}
+
+static uint64_t overshoot_of(const struct wr_rule_view *rule)
+{
+    return rule->share.overshoot;
+}
+
+static uint64_t owed_of(const struct wr_rule_view *rule)
+{
+    return rule->share.owed;
+}
+
+static uint64_t leased_keys_of(const struct wr_rule_view *rule)
+{
+    return rule->share.keys;
+}
+
+static void write_shares(struct wr_metrics *metrics, const struct wr_rule_view *rules, uint32_t count)
+{
+    static const struct {
+        const char *name, *help;
+        uint64_t (*value)(const struct wr_rule_view *rule);
+    } families[] = {
+        {"weir_share_overshoot_bound", "Permits by which all nodes together may exceed a key's limit in any window.",
+         bound_of},
+        {"weir_share_overshoot",
+         "Most permits of a key that this node spent in a second beyond what was charged in it.", overshoot_of},
+        {"weir_share_owed", "Permits that were granted without the store and are not charged yet.", owed_of},
+        {"weir_share_keys", "Keys in memory.", leased_keys_of},
+    };
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+        wr_metrics_family(metrics, families[i].name, WR_METRIC_GAUGE, families[i].help);
+        for (uint32_t n = 0; n < count; n++)
+            if (rules[n].is_shared)
+                wr_metrics_count(metrics, WR_LABEL("rule", wr_span_of(rules[n].name)), families[i].value(&rules[n]));
+    }
+}
+
 /* Each rule is looked at once, for a table adds up its shards. */
 void wr_metrics_rules(struct wr_metrics *metrics, struct wr_rulebook *book)
 {
@@ -117,6 +197,11 @@ void wr_metrics_rules(struct wr_metrics *metrics, struct wr_rulebook *book)
         count++;
     write_decisions(metrics, rules, count);
     write_rules(metrics, rules, count);
+    if (view.has_store) {
+        write_store(metrics, &view.store);
+        write_shared_decisions(metrics, rules, count);
+        write_shares(metrics, rules, count);
+    }
     free(rules);
 }
 

@@ -47,6 +47,7 @@ static void free_book(struct wr_rulebook *book)
 {
     wr_holds_release(book);
     wr_edition_drop(atomic_load(&book->edition));
+    wr_agency_free(book->agency);
     while (book->shelves != NULL) {
         struct wr_shelf *shelf = book->shelves;
         book->shelves = shelf->next;
@@ -55,6 +56,12 @@ static void free_book(struct wr_rulebook *book)
     (void)pthread_mutex_destroy(&book->changing);
     (void)pthread_mutex_destroy(&book->saving);
     wr_give(book->allocator, book, sizeof *book, _Alignof(struct wr_rulebook));
+}
+
+/* Connects to the store, if a rule is shared. */
+static int start(struct wr_rulebook *book)
+{
+    return book->agency != NULL ? wr_agency_start(book->agency) : 0;
 }
 
 static int fill(struct wr_rulebook *book, const struct wr_rulebook_settings *settings)
@@ -71,8 +78,8 @@ static int fill(struct wr_rulebook *book, const struct wr_rulebook_settings *set
     return error;
 }
 
-int wr_rulebook_new(const struct wr_rulebook_settings *settings, const struct wr_rulebook_options *options,
-                    struct wr_rulebook **ret_book, char *ret_why, size_t why_bytes)
+static int make(const struct wr_rulebook_settings *settings, const struct wr_rulebook_options *options, bool starts,
+                struct wr_rulebook **ret_book, char *ret_why, size_t why_bytes)
 {
     const weir_allocator *allocator = wr_allocator_or_system(options != NULL ? options->allocator : NULL);
     struct wr_rulebook *book = wr_take(allocator, sizeof *book, _Alignof(struct wr_rulebook));
@@ -85,6 +92,8 @@ int wr_rulebook_new(const struct wr_rulebook_settings *settings, const struct wr
     (void)pthread_mutex_init(&book->changing, NULL); /* plain ones, which never fail here */
     (void)pthread_mutex_init(&book->saving, NULL);
     int error = fill(book, settings);
+    if (error == 0 && starts)
+        error = start(book);
     if (error < 0) {
         (void)wr_book_why(error, NULL, ret_why, why_bytes);
         free_book(book);
@@ -92,6 +101,12 @@ int wr_rulebook_new(const struct wr_rulebook_settings *settings, const struct wr
     }
     *ret_book = book;
     return 0;
+}
+
+int wr_rulebook_new(const struct wr_rulebook_settings *settings, const struct wr_rulebook_options *options,
+                    struct wr_rulebook **ret_book, char *ret_why, size_t why_bytes)
+{
+    return make(settings, options, true, ret_book, ret_why, why_bytes);
 }
 
 void wr_rulebook_free(struct wr_rulebook *book)
@@ -103,7 +118,7 @@ void wr_rulebook_free(struct wr_rulebook *book)
 int wr_rulebook_check(const struct wr_rulebook_settings *settings, char *ret_why, size_t why_bytes)
 {
     struct wr_rulebook *book;
-    int error = wr_rulebook_new(settings, NULL, &book, ret_why, why_bytes);
+    int error = make(settings, NULL, false, &book, ret_why, why_bytes);
 
     if (error == 0)
         wr_rulebook_free(book);
@@ -120,7 +135,9 @@ static int replace(struct wr_rulebook *book, const struct wr_rulebook_settings *
 
     if (error < 0)
         return error;
-    error = wr_edition_enforce(edition);
+    error = start(book);
+    if (error == 0)
+        error = wr_edition_enforce(edition);
     if (error < 0) {
         wr_edition_drop(edition);
         return error;

@@ -53,6 +53,7 @@ struct wr_shelf {
 struct wr_drawer {
     atomic_uint holders; /* rules of editions */
     weir_table *table;
+    struct wr_budget *budget; /* NULL: it is this process's own; else the table is this node's part of it */
     const weir_allocator *allocator;
     weir_stack stack; /* in force */
     bool has_release; /* permits are in flight until released */
@@ -93,6 +94,7 @@ struct wr_edition {
     struct wr_range allow[WR_BOOK_NETWORKS_MAX], deny[WR_BOOK_NETWORKS_MAX];
     size_t allow_count, deny_count;
     bool opens_on_error;
+    bool has_shared; /* rules that other processes share */
     int64_t lease_ns, forget_ns;
 };
 
@@ -118,6 +120,7 @@ struct wr_rulebook {
     struct wr_shelf *shelves;
     size_t shelf_count;
     wr_book_word secret;
+    struct wr_agency *agency; /* to the store; NULL: no rule is shared */
     struct wr_holds holds;
     struct wr_causes tallies[WR_STRIPES];
     _Atomic uint64_t reloads, reloads_failed, restored;
@@ -146,16 +149,48 @@ const struct wr_edition_rule *wr_edition_find(const struct wr_edition *edition, 
 
 /* ---- tables (drawer.c) ---- */
 
+/* What a drawer is for. */
+struct wr_drawer_wish {
+    const struct wr_book_rule *rule;
+    const char *plan; /* NULL: the rule's own limits */
+    const weir_stack *stack;
+    uint64_t max_keys;
+    int64_t forget_ns;
+};
+
 /* The one of `old` if it fits, or a new one; one holder more in either case. */
-int wr_drawer_get(const struct wr_rulebook *book, const struct wr_book_rule *rule, const weir_stack *stack,
-                  uint64_t max_keys, int64_t forget_ns, struct wr_drawer *old, struct wr_drawer **ret_drawer);
+int wr_drawer_get(const struct wr_rulebook *book, const struct wr_drawer_wish *wish, struct wr_drawer *old,
+                  struct wr_drawer **ret_drawer);
 void wr_drawer_drop(struct wr_drawer *drawer); /* NULL is fine */
+
+/* The one that a ruling is decided by; NULL: it is by a list. */
+struct wr_drawer *wr_drawer_of(const struct wr_edition *edition, const weir_ruling *ruling);
+
+weir_repository wr_drawer_repository(struct wr_drawer *drawer);
+
+/* ---- limits that are shared (shared.c) ---- */
+
+static inline bool wr_rule_is_shared(const struct wr_book_rule *rule)
+{
+    return rule->share.overshoot[0] != '\0';
+}
+
+/* Makes book->agency if a rule needs it, or sees that it is still the same. WEIR_E_INVAL, WEIR_E_NOMEM,
+ * WEIR_E_SYSTEM. */
+int wr_book_join(struct wr_rulebook *book, const struct wr_rulebook_settings *settings);
+
+int wr_book_budget(const struct wr_rulebook *book, const struct wr_drawer_wish *wish, struct wr_budget **ret_budget);
+bool wr_book_budget_is(const struct wr_rulebook *book, const struct wr_drawer_wish *wish,
+                       const struct wr_budget *budget);
 
 /* Everybody and nobody. */
 weir_repository wr_repository_open(void);
 weir_repository wr_repository_shut(void);
 
 /* ---- decisions (decide.c) ---- */
+
+/* Nothing was asked yet. */
+void wr_verdict_start(struct wr_verdict *verdict);
 
 /* Fills a verdict out of its admission; `error` is the counter's. */
 void wr_verdict_conclude(const struct wr_edition *edition, int error, struct wr_verdict *verdict);

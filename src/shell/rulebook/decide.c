@@ -64,7 +64,7 @@ static void set_cause(struct wr_verdict *verdict, enum wr_cause cause)
     verdict->allowed = verdict->status == 200;
 }
 
-static void start(struct wr_verdict *verdict)
+void wr_verdict_start(struct wr_verdict *verdict)
 {
     verdict->shadowed = false;
     verdict->rule = NULL;
@@ -184,7 +184,7 @@ bool wr_verdict_at_once(struct wr_rulebook *book, const struct wr_edition *editi
 {
     struct wr_address address;
 
-    start(ret_verdict);
+    wr_verdict_start(ret_verdict);
     if (wr_request_check(request) < 0)
         return end_at_once(book, ret_verdict, WR_CAUSE_MALFORMED, WEIR_FAULT_BYTES);
     weir_fault fault = wr_asked_read(request, edition->wanted, ret_asked);
@@ -212,7 +212,24 @@ bool wr_verdict_in_flight(const struct wr_edition *edition, const struct wr_verd
     return false;
 }
 
-static void decide(struct wr_rulebook *book, const weir_request *request, bool holds, int64_t lease_ns,
+/* Whether a rule could not say, because its store is to be asked. Then what the others took is given back. */
+static bool must_ask(const struct wr_edition *edition, weir_admission *admission)
+{
+    for (uint32_t i = 0; edition->has_shared && i < admission->count; i++) {
+        const weir_ruling *ruling = &admission->rulings[i];
+        if (ruling->error != WEIR_E_CLOSED || ruling->outcome != WEIR_OUTCOME_FAILED)
+            continue;
+        if (wr_drawer_of(edition, ruling)->budget != NULL) {
+            if (admission->allowed)
+                (void)weir_counter_cancel(edition->counter, admission);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* False: the store of a shared rule is to be asked, and the caller `can_wait`. */
+static bool decide(struct wr_rulebook *book, const weir_request *request, bool can_wait, bool holds, int64_t lease_ns,
                    struct wr_verdict *ret_verdict)
 {
     struct wr_asked asked;
@@ -221,6 +238,10 @@ static void decide(struct wr_rulebook *book, const weir_request *request, bool h
 
     if (!wr_verdict_at_once(book, edition, request, &asked, ret_verdict)) {
         int error = weir_counter_try(edition->counter, &asked.request, &ret_verdict->admission);
+        if (can_wait && error == 0 && must_ask(edition, &ret_verdict->admission)) {
+            wr_book_leave(pass);
+            return false;
+        }
         wr_verdict_conclude(edition, error, ret_verdict);
         holds = (holds && ret_verdict->admission.count > 0) || wr_verdict_in_flight(edition, ret_verdict);
         if (error == 0 && ret_verdict->allowed && holds)
@@ -228,31 +249,45 @@ static void decide(struct wr_rulebook *book, const weir_request *request, bool h
         wr_verdict_count(book, edition, ret_verdict);
     }
     wr_book_leave(pass);
+    return true;
 }
 
 void wr_rulebook_try(struct wr_rulebook *book, const weir_request *request, struct wr_verdict *ret_verdict)
 {
-    decide(book, request, false, 0, ret_verdict);
+    (void)decide(book, request, false, false, 0, ret_verdict);
+}
+
+bool wr_rulebook_try_now(struct wr_rulebook *book, const weir_request *request, struct wr_verdict *ret_verdict)
+{
+    return decide(book, request, true, false, 0, ret_verdict);
 }
 
 void wr_rulebook_reserve(struct wr_rulebook *book, const weir_request *request, int64_t lease_ns,
                          struct wr_verdict *ret_verdict)
 {
-    decide(book, request, true, lease_ns, ret_verdict);
+    (void)decide(book, request, false, true, lease_ns, ret_verdict);
+}
+
+bool wr_rulebook_reserve_now(struct wr_rulebook *book, const weir_request *request, int64_t lease_ns,
+                             struct wr_verdict *ret_verdict)
+{
+    return decide(book, request, true, true, lease_ns, ret_verdict);
 }
 
 static int try_key(struct wr_rulebook *book, struct wr_edition *edition, const char *rule, struct wr_span key,
-                   uint32_t cost, struct wr_verdict *ret_verdict)
+                   uint32_t cost, bool can_wait, struct wr_verdict *ret_verdict)
 {
     const struct wr_edition_rule *found = wr_edition_find(edition, rule);
 
     if (found == NULL)
         return WEIR_E_ABSENT;
-    start(ret_verdict);
+    wr_verdict_start(ret_verdict);
     int error = weir_counter_try_key(edition->counter, (uint32_t)(found - edition->rules), key.data, key.bytes, cost,
                                      &ret_verdict->admission);
     if (error < 0)
         return error;
+    if (can_wait && must_ask(edition, &ret_verdict->admission))
+        return WEIR_E_CLOSED;
     wr_verdict_conclude(edition, 0, ret_verdict);
     if (ret_verdict->allowed && wr_verdict_in_flight(edition, ret_verdict))
         wr_hold_add(book, edition, 0, ret_verdict);
@@ -260,15 +295,27 @@ static int try_key(struct wr_rulebook *book, struct wr_edition *edition, const c
     return 0;
 }
 
-int wr_rulebook_try_key(struct wr_rulebook *book, const char *rule, const char *key, size_t key_bytes, uint32_t cost,
-                        struct wr_verdict *ret_verdict)
+static int enter_key(struct wr_rulebook *book, const char *rule, struct wr_span key, uint32_t cost, bool can_wait,
+                     struct wr_verdict *ret_verdict)
 {
     struct wr_grace_pass pass;
 
     struct wr_edition *edition = wr_book_enter(book, &pass);
-    int error = try_key(book, edition, rule, (struct wr_span){key, key_bytes}, cost, ret_verdict);
+    int error = try_key(book, edition, rule, key, cost, can_wait, ret_verdict);
     wr_book_leave(pass);
     return error;
+}
+
+int wr_rulebook_try_key(struct wr_rulebook *book, const char *rule, const char *key, size_t key_bytes, uint32_t cost,
+                        struct wr_verdict *ret_verdict)
+{
+    return enter_key(book, rule, (struct wr_span){key, key_bytes}, cost, false, ret_verdict);
+}
+
+int wr_rulebook_try_key_now(struct wr_rulebook *book, const char *rule, const char *key, size_t key_bytes,
+                            uint32_t cost, struct wr_verdict *ret_verdict)
+{
+    return enter_key(book, rule, (struct wr_span){key, key_bytes}, cost, true, ret_verdict);
 }
 
 bool wr_rulebook_trusts(struct wr_rulebook *book, struct wr_span peer)

@@ -58,29 +58,43 @@ weir_repository wr_repository_shut(void)
 
 /* ---- tables -------------------------------------------------------------------------------------------- */
 
-static bool fits(const struct wr_drawer *drawer, const struct wr_book_rule *rule, const weir_stack *stack)
+static bool fits(const struct wr_rulebook *book, const struct wr_drawer *drawer, const struct wr_drawer_wish *wish)
 {
-    return wr_stack_same_shape(&drawer->stack, stack) && stack->state_bytes <= drawer->table->state_bytes &&
-           memcmp(drawer->key, rule->key, sizeof rule->key) == 0;
+    if (memcmp(drawer->key, wish->rule->key, sizeof drawer->key) != 0)
+        return false;
+    if (drawer->budget != NULL || wr_rule_is_shared(wish->rule))
+        return drawer->budget != NULL && wr_rule_is_shared(wish->rule) && wr_book_budget_is(book, wish, drawer->budget);
+    return wr_stack_same_shape(&drawer->stack, wish->stack) && wish->stack->state_bytes <= drawer->table->state_bytes;
 }
 
-static int make(const struct wr_rulebook *book, const weir_stack *stack, uint64_t max_keys, int64_t forget_ns,
-                weir_table **ret_table)
+static int make_table(const struct wr_rulebook *book, const struct wr_drawer_wish *wish, struct wr_drawer *drawer)
 {
     weir_table_options options;
 
     weir_table_options_init(&options);
-    options.max_keys = max_keys;
-    options.ttl_ns = forget_ns;
+    options.max_keys = wish->max_keys;
+    options.ttl_ns = wish->forget_ns;
     options.clock = book->clock;
     options.allocator = book->allocator;
-    return weir_table_new(stack->limits, stack->count, &options, ret_table);
+    drawer->stack = *wish->stack;
+    return weir_table_new(wish->stack->limits, wish->stack->count, &options, &drawer->table);
 }
 
-int wr_drawer_get(const struct wr_rulebook *book, const struct wr_book_rule *rule, const weir_stack *stack,
-                  uint64_t max_keys, int64_t forget_ns, struct wr_drawer *old, struct wr_drawer **ret_drawer)
+static int make_budget(const struct wr_rulebook *book, const struct wr_drawer_wish *wish, struct wr_drawer *drawer)
 {
-    if (old != NULL && fits(old, rule, stack)) {
+    int error = wr_book_budget(book, wish, &drawer->budget);
+
+    if (error < 0)
+        return error;
+    drawer->table = wr_budget_table(drawer->budget);
+    drawer->stack = *wr_budget_part(drawer->budget);
+    return 0;
+}
+
+int wr_drawer_get(const struct wr_rulebook *book, const struct wr_drawer_wish *wish, struct wr_drawer *old,
+                  struct wr_drawer **ret_drawer)
+{
+    if (old != NULL && fits(book, old, wish)) {
         atomic_fetch_add_explicit(&old->holders, 1, memory_order_relaxed);
         *ret_drawer = old;
         return 0;
@@ -88,17 +102,16 @@ int wr_drawer_get(const struct wr_rulebook *book, const struct wr_book_rule *rul
     struct wr_drawer *drawer = wr_take(book->allocator, sizeof *drawer, _Alignof(struct wr_drawer));
     if (drawer == NULL)
         return WEIR_E_NOMEM;
-    int error = make(book, stack, max_keys, forget_ns, &drawer->table);
+    int error = wr_rule_is_shared(wish->rule) ? make_budget(book, wish, drawer) : make_table(book, wish, drawer);
     if (error < 0) {
         wr_give(book->allocator, drawer, sizeof *drawer, _Alignof(struct wr_drawer));
         return error;
     }
     atomic_init(&drawer->holders, 1);
     drawer->allocator = book->allocator;
-    drawer->stack = *stack;
-    for (uint32_t i = 0; i < stack->count; i++)
-        drawer->has_release = drawer->has_release || stack->limits[i].algorithm->release != NULL;
-    memcpy(drawer->key, rule->key, sizeof drawer->key);
+    for (uint32_t i = 0; i < wish->stack->count; i++)
+        drawer->has_release = drawer->has_release || wish->stack->limits[i].algorithm->release != NULL;
+    memcpy(drawer->key, wish->rule->key, sizeof drawer->key);
     *ret_drawer = drawer;
     return 0;
 }
@@ -107,6 +120,70 @@ void wr_drawer_drop(struct wr_drawer *drawer)
 {
     if (drawer == NULL || atomic_fetch_sub_explicit(&drawer->holders, 1, memory_order_acq_rel) != 1)
         return;
-    weir_table_free(drawer->table);
+    if (drawer->budget != NULL)
+        wr_budget_free(drawer->budget); /* and the table with it */
+    else
+        weir_table_free(drawer->table);
     wr_give(drawer->allocator, drawer, sizeof *drawer, _Alignof(struct wr_drawer));
+}
+
+struct wr_drawer *wr_drawer_of(const struct wr_edition *edition, const weir_ruling *ruling)
+{
+    const struct wr_edition_rule *rule = &edition->rules[ruling->rule];
+
+    if (ruling->plan == WR_PLAN_OWN)
+        return rule->drawers[0];
+    return ruling->plan >= WR_PLAN_FIRST ? rule->drawers[ruling->plan - WR_PLAN_FIRST + 1] : NULL;
+}
+
+/* ---- a budget as a repository -------------------------------------------------------------------------- */
+
+/* From what is held here, or not at all: WEIR_E_CLOSED if the store is to be asked, which takes a turn. */
+static int budget_reserve_peek(void *context, const char *key, size_t key_bytes, uint32_t permits,
+                               weir_receipt *ret_receipt, weir_decision *ret_decision, weir_quota *ret_quota)
+{
+    struct wr_share_told told;
+    struct wr_errand *errand;
+    int error = wr_budget_ask(context, key, key_bytes, permits, NULL, NULL, &errand, &told);
+
+    if (error < 0)
+        return error;
+    *ret_decision = told.decision;
+    *ret_quota = told.quota;
+    if (told.decision.verdict == WEIR_GO)
+        *ret_receipt = (weir_receipt){.permits = permits};
+    return 0;
+}
+
+static int budget_reserve(void *context, const char *key, size_t key_bytes, uint32_t permits, weir_receipt *ret_receipt,
+                          weir_decision *ret_decision)
+{
+    weir_quota quota;
+    return budget_reserve_peek(context, key, key_bytes, permits, ret_receipt, ret_decision, &quota);
+}
+
+static int budget_attempt(void *context, const char *key, size_t key_bytes, uint32_t permits,
+                          weir_decision *ret_decision)
+{
+    weir_receipt receipt;
+    return budget_reserve(context, key, key_bytes, permits, &receipt, ret_decision);
+}
+
+static int budget_settle(void *context, const char *key, size_t key_bytes, weir_receipt *receipt, uint32_t used)
+{
+    wr_budget_settle(context, key, key_bytes, receipt->permits, used);
+    receipt->permits = 0;
+    return 0;
+}
+
+weir_repository wr_drawer_repository(struct wr_drawer *drawer)
+{
+    if (drawer->budget == NULL)
+        return weir_table_repository(drawer->table);
+    return (weir_repository){.size = sizeof(weir_repository),
+                             .context = drawer->budget,
+                             .attempt = budget_attempt,
+                             .reserve = budget_reserve,
+                             .reserve_peek = budget_reserve_peek,
+                             .settle = budget_settle};
 }

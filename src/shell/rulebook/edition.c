@@ -51,15 +51,17 @@ static int find_tables(struct wr_rulebook *book, const struct wr_rulebook_settin
                        const struct wr_edition *old, struct wr_edition_rule *rule)
 {
     const struct wr_book_rule *written = rule->written;
-    int error;
+    int error = 0;
 
     rule->max_keys = written->max_keys != 0 ? written->max_keys : settings->max_keys;
-    error = wr_drawer_get(book, written, &rule->stacks[0], rule->max_keys, settings->forget_ns,
-                          former(old, written, NULL), &rule->drawers[0]);
 
-    for (uint32_t i = 0; i < written->plan_count && error == 0; i++)
-        error = wr_drawer_get(book, written, &rule->stacks[1 + i], rule->max_keys, settings->forget_ns,
-                              former(old, written, written->plans[i].name), &rule->drawers[1 + i]);
+    for (uint32_t i = 0; i <= written->plan_count && error == 0; i++) {
+        const char *plan = i == 0 ? NULL : written->plans[i - 1].name;
+        const struct wr_drawer_wish wish = {written, plan, &rule->stacks[i], rule->max_keys, settings->forget_ns};
+        error = wr_drawer_get(book, &wish, former(old, written, plan), &rule->drawers[i]);
+        if (error == 0 && wr_rule_is_shared(written))
+            rule->stacks[i] = rule->drawers[i]->stack; /* the part that the table is for */
+    }
     return error;
 }
 
@@ -98,11 +100,11 @@ static void fill_rule(const struct wr_edition *edition, struct wr_edition_rule *
 {
     const struct wr_book_rule *written = rule->written;
 
-    rule->repository = weir_table_repository(rule->drawers[0]->table);
+    rule->repository = wr_drawer_repository(rule->drawers[0]);
     rule->plans[WR_PLAN_ALLOW - 1] = wr_repository_open();
     rule->plans[WR_PLAN_DENY - 1] = wr_repository_shut();
     for (uint32_t i = 0; i < written->plan_count; i++)
-        rule->plans[WR_PLAN_FIRST - 1 + i] = weir_table_repository(rule->drawers[1 + i]->table);
+        rule->plans[WR_PLAN_FIRST - 1 + i] = wr_drawer_repository(rule->drawers[1 + i]);
     weir_rule_init(&rule->rule, rule->shelf->name, &rule->key, &rule->repository);
     rule->rule.permits = written->cost;
     rule->rule.cost_header = written->cost_header[0] != '\0' ? written->cost_header : NULL;
@@ -153,7 +155,8 @@ static int make_rule(struct wr_rulebook *book, const struct wr_rulebook_settings
         error = find_tables(book, settings, old, rule);
     if (error == 0)
         fill_rule(edition, rule);
-    return error;
+    edition->has_shared = edition->has_shared || wr_rule_is_shared(rule->written);
+    return error == WEIR_E_INVAL && wr_rule_is_shared(rule->written) ? wr_invalid_in(rule->written->name) : error;
 }
 
 static int fill(struct wr_rulebook *book, const struct wr_rulebook_settings *settings, const struct wr_edition *old,
@@ -170,7 +173,9 @@ static int fill(struct wr_rulebook *book, const struct wr_rulebook_settings *set
         return WEIR_E_NOMEM;
     memcpy(edition->written, settings->rules, edition->count * sizeof *edition->written);
     memcpy(edition->secret, book->secret, sizeof edition->secret);
-    int error = wr_read_admission(settings, edition);
+    int error = wr_book_join(book, settings);
+    if (error == 0)
+        error = wr_read_admission(settings, edition);
     for (uint32_t i = 0; i < edition->count && error == 0; i++)
         error = make_rule(book, settings, old, edition, i);
     return error == 0 ? make_counter(book, settings, edition) : error;

@@ -32,6 +32,7 @@
 #define WR_SHELL_RULEBOOK_RULEBOOK_H
 
 #include "shell/rulebook/settings.h"
+#include "shell/share/budget.h"
 
 #include <weir/admit.h>
 
@@ -103,6 +104,16 @@ struct wr_verdict {
  * is what each rule charges in place of its own. */
 void wr_rulebook_try(struct wr_rulebook *book, const weir_request *request, struct wr_verdict *ret_verdict);
 
+/* Some rules are shared with other processes (`share`), and their store may have to be asked. Then try, reserve and
+ * try_key fail, as on_error says. Who can wait uses try_now first: false if a store must be asked; then nothing has
+ * been charged or counted, and the verdict says nothing. A turn asks. */
+bool wr_rulebook_try_now(struct wr_rulebook *book, const weir_request *request, struct wr_verdict *ret_verdict);
+bool wr_rulebook_reserve_now(struct wr_rulebook *book, const weir_request *request, int64_t lease_ns,
+                             struct wr_verdict *ret_verdict);
+/* WEIR_E_CLOSED: as false of try_now. */
+int wr_rulebook_try_key_now(struct wr_rulebook *book, const char *rule, const char *key, size_t key_bytes,
+                            uint32_t cost, struct wr_verdict *ret_verdict);
+
 /* The same with a hold, if it is allowed and any rule was asked. `lease_ns` 0: as the settings say. */
 void wr_rulebook_reserve(struct wr_rulebook *book, const weir_request *request, int64_t lease_ns,
                          struct wr_verdict *ret_verdict);
@@ -136,6 +147,19 @@ int wr_rulebook_end(struct wr_rulebook *book, uint64_t hold);
 int wr_rulebook_enqueue(struct wr_rulebook *book, const weir_request *request, int64_t timeout_ns, weir_wake *wake,
                         void *context, struct wr_turn **ret_turn);
 
+/* As enqueue, for one that does not wait for its permits, only for a store: what try, reserve and try_key are where
+ * rules are shared. `wish` says which. WEIR_E_ABSENT, WEIR_E_INVAL: as try_key. */
+struct wr_turn_wish {
+    const weir_request *request; /* or: */
+    const char *rule, *key;      /* one rule by its name and key */
+    size_t key_bytes;
+    uint32_t cost;    /* with a key */
+    bool holds;       /* with a hold in any case, as reserve, */
+    int64_t lease_ns; /* for so long */
+};
+int wr_rulebook_enqueue_wish(struct wr_rulebook *book, const struct wr_turn_wish *wish, weir_wake *wake, void *context,
+                             struct wr_turn **ret_turn);
+
 /* True: it is over, and *ret_verdict is the answer (again and again the same, but for the hold, which is told once).
  * False: poll again after *ret_wait_ns (from now) or when woken, whichever is first; the verdict is untouched. */
 bool wr_turn_poll(struct wr_turn *turn, struct wr_verdict *ret_verdict, int64_t *ret_wait_ns);
@@ -153,6 +177,8 @@ struct wr_rule_view {
     uint64_t shadowed;               /* would have been refused, but for the shadow */
     weir_table_stats table;          /* sums over its plans */
     char limits[WR_BOOK_LIMITS_MAX * (WR_BOOK_WORD_MAX + 1)]; /* as they were written */
+    bool is_shared;                                           /* with other processes */
+    struct wr_budget_view share; /* sums over its plans; bound and overshoot: the most of any */
 };
 
 /* What the book counts besides: requests that ended before any rule was asked are in `causes` (UNMATCHED, ALLOW_LIST,
@@ -165,6 +191,8 @@ struct wr_rulebook_view {
     uint64_t holds, holds_max, holds_expired;
     uint64_t waiting;  /* turns that are not over */
     uint64_t restored; /* keys that wr_rulebook_load put back */
+    bool has_store;    /* some rule is shared: */
+    struct wr_agency_view store;
 };
 
 void wr_rulebook_view_get(struct wr_rulebook *book, struct wr_rulebook_view *ret_view);

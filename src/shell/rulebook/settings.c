@@ -49,6 +49,31 @@ static const struct wr_config_schema plan_schema = {
 static const struct wr_config_field plan_item = {
     .kind = WR_CONFIG_IS_MAPPING, .bytes = sizeof(struct wr_book_plan), .schema = &plan_schema};
 
+/* ---- limits that several processes share ---- */
+
+static const char *const outages[] = {"share", "open", "closed", NULL};
+
+static const struct wr_config_field share_fields[] = {
+    {"overshoot", WR_CONFIG_TEXT(struct wr_book_share, overshoot), .required = true,
+     .what = "of the limit, as 1%, by which all nodes together may exceed it; 0%: each request is asked for"},
+    {"on_outage", WR_CONFIG_CHOICE(struct wr_book_share, on_outage), .choices = outages,
+     .what = "without the store: this node's share of the limit, or let all in, or none"},
+};
+static const struct wr_config_schema share_schema = {
+    .name = "share", .bytes = sizeof(struct wr_book_share), .fields = share_fields, .count = COUNT(share_fields)};
+
+static const struct wr_config_field store_fields[] = {
+    {"url", WR_CONFIG_TEXT(struct wr_book_store, url), .required = true,
+     .what = "as redis://USER:PASSWORD@HOST:6379 or unix:/run/redis.sock"},
+    {"nodes", WR_CONFIG_COUNT(struct wr_book_store, nodes), .min = 1, .max = 10000, .required = true,
+     .what = "how many processes share"},
+    {"timeout", WR_CONFIG_DURATION(struct wr_book_store, timeout_ns), .min = WEIR_MILLISECOND, .max = WEIR_MINUTE,
+     .what = "for which an answer is waited"},
+    {"prefix", WR_CONFIG_TEXT(struct wr_book_store, prefix), .what = "of all keys there"},
+};
+static const struct wr_config_schema store_schema = {
+    .name = "store", .bytes = sizeof(struct wr_book_store), .fields = store_fields, .count = COUNT(store_fields)};
+
 /* ---- rules ---- */
 
 static const char *const missings[] = {"share", "refuse", NULL};
@@ -76,6 +101,8 @@ static const struct wr_config_field rule_fields[] = {
      .what = "keys without limit"},
     {"deny_keys", WR_CONFIG_LIST(struct wr_book_rule, deny_keys, deny_count, &word_item), .what = "keys to refuse"},
     {"shadow", WR_CONFIG_BOOL(struct wr_book_rule, shadow), .what = "count, but refuse nobody"},
+    {"share", WR_CONFIG_MAPPING(struct wr_book_rule, share, &share_schema),
+     .what = "with other processes, through admission's store"},
     {"max_keys", WR_CONFIG_COUNT(struct wr_book_rule, max_keys), .min = 1, .max = WEIR_KEYS_MAX,
      .what = "to be remembered"},
 };
@@ -142,6 +169,8 @@ static const struct wr_config_field admission_fields[] = {
      .what = "reservations and requests in flight at a time"},
     {"lease", WR_CONFIG_DURATION(struct wr_rulebook_settings, lease_ns), .min = WEIR_MILLISECOND, .max = WEIR_DAY,
      .what = "after which they end by themselves"},
+    {"store", WR_CONFIG_MAPPING(struct wr_rulebook_settings, store, &store_schema),
+     .what = "Redis or Valkey, where rules with `share` are kept"},
 };
 const struct wr_config_schema wr_rulebook_admission = {.name = "admission",
                                                        .bytes = sizeof(struct wr_rulebook_settings),
@@ -169,4 +198,5 @@ void wr_rulebook_settings_init(struct wr_rulebook_settings *ret_settings)
     ret_settings->forget_ns = WEIR_HOUR;
     ret_settings->holds_max = 65536;
     ret_settings->lease_ns = WEIR_MINUTE;
+    ret_settings->store.timeout_ns = 4 * WEIR_MILLISECOND;
 }

@@ -56,6 +56,24 @@ enum wr_book_missing {
     WR_MISSING_REFUSE
 };
 
+/* Of a limit that other processes share. */
+struct wr_book_share {
+    wr_book_word overshoot; /* "1%"; "0%": exact; empty: it is this process's own */
+    enum wr_book_outage {
+        WR_OUTAGE_SHARE,
+        WR_OUTAGE_OPEN,
+        WR_OUTAGE_CLOSED
+    } on_outage;
+};
+
+/* Where shared limits are kept. */
+struct wr_book_store {
+    wr_book_pattern url; /* empty: there is none */
+    uint32_t nodes;
+    int64_t timeout_ns;
+    wr_book_word prefix; /* of its keys; empty: "weir" */
+};
+
 struct wr_book_rule {
     char name[WEIR_RULE_NAME_MAX + 1];
     struct wr_book_match match;
@@ -70,6 +88,7 @@ struct wr_book_rule {
     wr_book_word allow_keys[WR_BOOK_KEYS_MAX], deny_keys[WR_BOOK_KEYS_MAX];
     uint32_t plan_count, allow_count, deny_count;
     bool shadow;
+    struct wr_book_share share;
     uint64_t max_keys; /* 0: as `admission` says */
 };
 
@@ -100,6 +119,7 @@ struct wr_rulebook_settings {
     int64_t forget_ns;   /* keys that were idle for so long and are whole again */
     uint32_t holds_max;  /* reservations, and permits in flight */
     int64_t lease_ns;    /* after which they end by themselves */
+    struct wr_book_store store;
 };
 
 /* The defaults. */

@@ -2,7 +2,8 @@
 /* turn.c - standing in line for one rule after the other, without a thread.
  *
  * All keys are read when the turn is made, for the request's texts are not kept. Then each rule in force is waited for
- * in its order; those in shadow are asked last, at once.
+ * in its order; those in shadow are asked last, at once. The store of a rule that is shared is asked on an errand, and
+ * asked again when it said that it may help: there is no line for it, as others who wait are elsewhere.
  */
 #include "base/alloc.h"
 #include "shell/clock/clock.h"
@@ -18,9 +19,13 @@ struct wr_turn {
     void *context;
     int64_t until; /* or WEIR_FOREVER */
     uint32_t permits[WEIR_RULINGS_MAX];
-    uint32_t in_force; /* rulings before those in shadow */
-    uint32_t at;       /* the ruling that is waited for */
+    uint32_t at; /* the ruling that is waited for */
     weir_ticket *ticket;
+    struct wr_errand *errand; /* to the store of a rule that is shared */
+    int64_t again_at;         /* then it is worth asking it again */
+    bool waits;               /* for permits, and not just for a store */
+    bool holds;               /* for lease_ns, whatever the limits are */
+    int64_t lease_ns;
     bool over, told;
     struct wr_verdict verdict;
 };
@@ -54,37 +59,91 @@ static void finish(struct wr_turn *turn, int error)
     if (error == 0)
         wr_counter_finish(turn->edition->counter, NULL, &verdict->admission);
     wr_verdict_conclude(turn->edition, error, verdict);
-    if (error == 0 && verdict->allowed && wr_verdict_in_flight(turn->edition, verdict))
-        wr_hold_add(turn->book, turn->edition, 0, verdict);
+    if (error == 0 && verdict->allowed &&
+        ((turn->holds && verdict->admission.count > 0) || wr_verdict_in_flight(turn->edition, verdict)))
+        wr_hold_add(turn->book, turn->edition, turn->lease_ns, verdict);
     wr_verdict_count(turn->book, turn->edition, verdict);
     turn->over = true;
     atomic_fetch_sub(&turn->book->waiting, 1);
 }
 
-int wr_rulebook_enqueue(struct wr_rulebook *book, const weir_request *request, int64_t timeout_ns, weir_wake *wake,
-                        void *context, struct wr_turn **ret_turn)
+static struct wr_turn *make(struct wr_rulebook *book, weir_wake *wake, void *context)
 {
-    struct wr_asked asked;
-
-    if (wr_timeout_check(timeout_ns) != 0)
-        return WEIR_E_INVAL;
     struct wr_turn *turn = wr_take(book->allocator, sizeof *turn, _Alignof(struct wr_turn));
     if (turn == NULL)
-        return WEIR_E_NOMEM;
+        return NULL;
     turn->book = book;
     turn->edition = wr_book_borrow(book);
     turn->wake = wake;
     turn->context = context;
+    return turn;
+}
+
+static void begin(struct wr_turn *turn, const weir_request *request)
+{
+    struct wr_asked asked;
+
+    turn->over = wr_verdict_at_once(turn->book, turn->edition, request, &asked, &turn->verdict);
+    if (turn->over)
+        return;
+    atomic_fetch_add(&turn->book->waiting, 1);
+    if (prepare(turn, &asked.request, false))
+        (void)prepare(turn, &asked.request, true); /* too many in shadow must not refuse */
+    else
+        finish(turn, WEIR_E_INVAL);
+}
+
+/* One rule by its name. */
+static int begin_key(struct wr_turn *turn, const struct wr_turn_wish *wish)
+{
+    const struct wr_edition *edition = turn->edition;
+    const struct wr_edition_rule *found = wr_edition_find(edition, wish->rule);
+
+    if (found == NULL)
+        return WEIR_E_ABSENT;
+    wr_verdict_start(&turn->verdict);
+    int error = wr_counter_prepare_key(edition->counter, (uint32_t)(found - edition->rules),
+                                       (struct wr_span){wish->key, wish->key_bytes}, &turn->verdict.admission);
+    if (error < 0)
+        return error;
+    turn->permits[0] = wish->cost > 0 ? wish->cost : found->rule.permits;
+    atomic_fetch_add(&turn->book->waiting, 1);
+    return 0;
+}
+
+int wr_rulebook_enqueue(struct wr_rulebook *book, const weir_request *request, int64_t timeout_ns, weir_wake *wake,
+                        void *context, struct wr_turn **ret_turn)
+{
+    if (wr_timeout_check(timeout_ns) != 0)
+        return WEIR_E_INVAL;
+    struct wr_turn *turn = make(book, wake, context);
+    if (turn == NULL)
+        return WEIR_E_NOMEM;
     turn->until = timeout_ns == WEIR_FOREVER ? WEIR_FOREVER : wr_clock_now(book->clock) + timeout_ns;
-    turn->over = wr_verdict_at_once(book, turn->edition, request, &asked, &turn->verdict);
-    if (!turn->over) {
-        atomic_fetch_add(&book->waiting, 1);
-        bool all = prepare(turn, &asked.request, false);
-        turn->in_force = turn->verdict.admission.count;
-        if (all)
-            (void)prepare(turn, &asked.request, true); /* too many in shadow must not refuse */
-        else
-            finish(turn, WEIR_E_INVAL);
+    turn->waits = true;
+    begin(turn, request);
+    *ret_turn = turn;
+    return 0;
+}
+
+int wr_rulebook_enqueue_wish(struct wr_rulebook *book, const struct wr_turn_wish *wish, weir_wake *wake, void *context,
+                             struct wr_turn **ret_turn)
+{
+    struct wr_turn *turn = make(book, wake, context);
+    int error = 0;
+
+    if (turn == NULL)
+        return WEIR_E_NOMEM;
+    turn->holds = wish->holds;
+    turn->lease_ns = wish->lease_ns;
+    if (wish->rule != NULL)
+        error = begin_key(turn, wish);
+    else
+        begin(turn, wish->request);
+    if (error < 0) {
+        turn->over = true;
+        wr_turn_free(turn);
+        return error;
     }
     *ret_turn = turn;
     return 0;
@@ -129,6 +188,69 @@ static bool poll_ticket(struct wr_turn *turn, weir_ruling *ruling, int64_t *ret_
     return true;
 }
 
+/* When to ask the store again; false: not at all. */
+static bool come_again(struct wr_turn *turn, const weir_ruling *ruling, int64_t *ret_wait_ns)
+{
+    int64_t left = turn->waits && !ruling->shadow ? left_ns(turn) : 0, wait_ns = ruling->decision.wait_ns;
+
+    if (left == 0 || ruling->decision.verdict != WEIR_WAIT)
+        return false;
+    wait_ns = wait_ns > WEIR_MILLISECOND ? wait_ns : WEIR_MILLISECOND;
+    *ret_wait_ns = wait_ns < left ? wait_ns : left;
+    turn->again_at = wr_clock_now(turn->book->clock) + *ret_wait_ns;
+    return true;
+}
+
+/* Asks for a rule that is shared; *ret_told is the answer if there is one already (*ret_is_told). */
+static int ask_budget(struct wr_turn *turn, struct wr_budget *budget, const weir_ruling *ruling, bool *ret_is_told,
+                      struct wr_share_told *ret_told)
+{
+    const char *key = turn->verdict.admission.keys + ruling->key_at;
+    int error = 0;
+
+    if (turn->errand == NULL) {
+        error = wr_budget_ask(budget, key, ruling->key_bytes, turn->permits[turn->at], turn->wake, turn->context,
+                              &turn->errand, ret_told);
+        *ret_is_told = turn->errand == NULL;
+        return error;
+    }
+    *ret_is_told = wr_errand_poll(turn->errand, ret_told);
+    if (*ret_is_told) {
+        wr_errand_free(turn->errand);
+        turn->errand = NULL;
+    }
+    return 0;
+}
+
+/* True: the ruling is made. */
+static bool poll_budget(struct wr_turn *turn, struct wr_budget *budget, weir_ruling *ruling, int64_t *ret_wait_ns)
+{
+    uint32_t permits = turn->permits[turn->at];
+    int64_t early_ns = turn->errand == NULL ? turn->again_at - wr_clock_now(turn->book->clock) : 0;
+    struct wr_share_told told;
+    bool is_told = false;
+
+    *ret_wait_ns = early_ns > 0 ? early_ns : WEIR_FOREVER;
+    if (turn->again_at > 0 && early_ns > 0)
+        return false;
+    int error = ask_budget(turn, budget, ruling, &is_told, &told);
+    if (!is_told)
+        return false; /* it wakes us */
+    if (error == 0) {
+        ruling->decision = told.decision;
+        ruling->quota = told.quota;
+        if (told.decision.verdict == WEIR_GO)
+            ruling->receipt = (weir_receipt){.permits = permits};
+        else if (come_again(turn, ruling, ret_wait_ns))
+            return false;
+        else if (turn->again_at > 0)
+            error = WEIR_E_TIMEOUT;
+    }
+    turn->again_at = 0;
+    wr_counter_note(ruling, error, permits);
+    return true;
+}
+
 /* One ruling in force. False: it has to be waited for. */
 static bool step(struct wr_turn *turn, int64_t *ret_wait_ns)
 {
@@ -136,39 +258,32 @@ static bool step(struct wr_turn *turn, int64_t *ret_wait_ns)
     weir_admission *admission = &turn->verdict.admission;
     weir_ruling *ruling = &admission->rulings[turn->at];
 
+    const struct wr_drawer *drawer = wr_drawer_of(turn->edition, ruling);
     if (ruling->outcome != WEIR_OUTCOME_MALFORMED) {
-        if (wr_counter_repository(counter, ruling)->enqueue == NULL)
+        if (drawer != NULL && drawer->budget != NULL) {
+            if (!poll_budget(turn, drawer->budget, ruling, ret_wait_ns))
+                return false;
+        } else if (!turn->waits || ruling->shadow || wr_counter_repository(counter, ruling)->enqueue == NULL) {
             wr_counter_take(counter, admission, ruling, turn->permits[turn->at]);
-        else if (!poll_ticket(turn, ruling, ret_wait_ns))
+        } else if (!poll_ticket(turn, ruling, ret_wait_ns)) {
             return false;
+        }
     }
     wr_counter_conclude(counter, admission, turn->at);
     turn->at++;
     return true;
 }
 
-static void ask_shadows(struct wr_turn *turn)
-{
-    weir_admission *admission = &turn->verdict.admission;
-
-    for (uint32_t i = turn->in_force; admission->allowed && i < admission->count; i++) {
-        if (admission->rulings[i].outcome != WEIR_OUTCOME_MALFORMED)
-            wr_counter_take(turn->edition->counter, admission, &admission->rulings[i], turn->permits[i]);
-    }
-}
-
 bool wr_turn_poll(struct wr_turn *turn, struct wr_verdict *ret_verdict, int64_t *ret_wait_ns)
 {
     const weir_admission *admission = &turn->verdict.admission;
 
-    while (!turn->over && admission->allowed && turn->at < turn->in_force) {
+    while (!turn->over && admission->allowed && turn->at < admission->count) {
         if (!step(turn, ret_wait_ns))
             return false;
     }
-    if (!turn->over) {
-        ask_shadows(turn);
+    if (!turn->over)
         finish(turn, 0);
-    }
     *ret_verdict = turn->verdict;
     turn->verdict.hold = 0;
     turn->told = true;
@@ -182,6 +297,7 @@ void wr_turn_free(struct wr_turn *turn)
     if (turn == NULL)
         return;
     weir_ticket_free(turn->ticket);
+    wr_errand_free(turn->errand);
     if (!turn->over)
         atomic_fetch_sub(&turn->book->waiting, 1);
     if (turn->verdict.hold != 0)

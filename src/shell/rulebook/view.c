@@ -23,6 +23,9 @@ void wr_rulebook_view_get(struct wr_rulebook *book, struct wr_rulebook_view *ret
     ret_view->holds = book->holds.count;
     (void)pthread_mutex_unlock(&book->holds.lock);
     ret_view->holds_expired = atomic_load(&book->holds.expired);
+    ret_view->has_store = edition->has_shared;
+    if (edition->has_shared)
+        wr_agency_view_get(book->agency, &ret_view->store);
     wr_edition_drop(edition);
 }
 
@@ -47,6 +50,22 @@ static void add_stats(weir_table_stats *sum, weir_table *table)
     sum->memory_bytes += stats.memory_bytes;
 }
 
+static void add_share(struct wr_budget_view *sum, struct wr_budget *budget)
+{
+    struct wr_budget_view view;
+
+    wr_budget_view_get(budget, &view);
+    for (size_t i = 0; i < WR_SOURCE_COUNT; i++) {
+        sum->granted[i] += view.granted[i];
+        sum->refused[i] += view.refused[i];
+    }
+    sum->keys += view.keys;
+    sum->owed += view.owed;
+    sum->batch = view.batch > sum->batch ? view.batch : sum->batch;
+    sum->bound = view.bound > sum->bound ? view.bound : sum->bound;
+    sum->overshoot = view.overshoot > sum->overshoot ? view.overshoot : sum->overshoot;
+}
+
 static void describe(const struct wr_edition_rule *rule, struct wr_rule_view *ret_view)
 {
     struct wr_buf limits;
@@ -56,6 +75,9 @@ static void describe(const struct wr_edition_rule *rule, struct wr_rule_view *re
     wr_causes_sum(rule->shelf->tallies, ret_view->causes, &ret_view->shadowed);
     for (uint32_t i = 0; i <= rule->written->plan_count; i++)
         add_stats(&ret_view->table, rule->drawers[i]->table);
+    ret_view->is_shared = wr_rule_is_shared(rule->written);
+    for (uint32_t i = 0; ret_view->is_shared && i <= rule->written->plan_count; i++)
+        add_share(&ret_view->share, rule->drawers[i]->budget);
     wr_buf_init_fixed(&limits, ret_view->limits, sizeof ret_view->limits);
     for (uint32_t i = 0; i < rule->written->limit_count; i++) {
         wr_buf_append_string(&limits, i > 0 ? ", " : "");

@@ -2,6 +2,7 @@
 /* api.c - the JSON API under /v1/: decisions for programs. */
 #include "shell/serve/inside.h"
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "base/parse.h"
 
@@ -83,25 +84,36 @@ bool wr_serve_name_of(struct wr_span rule, char ret_name[WEIR_RULE_NAME_MAX + 1]
     return true;
 }
 
-/* Decides one; what is wrong with it, or NULL. */
-static const char *decide(struct wr_serve_desk *desk)
+/* What one asks for, which may not be for this call: what is wrong with it, or NULL. */
+static const char *make_wish(struct wr_ask *ask, weir_request *request, char name[WEIR_RULE_NAME_MAX + 1],
+                             struct wr_turn_wish *ret_wish)
 {
-    struct wr_ask *ask = &desk->ask;
-    char name[WEIR_RULE_NAME_MAX + 1];
     if ((ask->members & ~(unsigned)WR_ASK_REQUEST) == 0) {
-        weir_request request;
-        make_request(ask, &request);
-        wr_rulebook_try(desk->serve->book, &request, &desk->verdict);
+        make_request(ask, request);
+        *ret_wish = (struct wr_turn_wish){.request = request};
         return NULL;
     }
     if ((ask->members | WR_ASK_COST) != (WR_ASK_RULE | WR_ASK_KEY | WR_ASK_COST))
         return "give rule and key, or a request (method, target, host, client, headers); and cost";
-    int error = wr_serve_name_of(ask->rule, name) ? wr_rulebook_try_key(desk->serve->book, name, ask->key.data,
-                                                                        ask->key.bytes, ask->cost, &desk->verdict)
-                                                  : WEIR_E_ABSENT;
-    if (error == WEIR_E_ABSENT)
+    if (!wr_serve_name_of(ask->rule, name))
         return "there is no such rule";
-    return error != 0 ? "key must have 1 ... 1024 bytes" : NULL;
+    if (ask->key.bytes == 0 || ask->key.bytes > WEIR_KEY_MAX)
+        return "key must have 1 ... 1024 bytes";
+    *ret_wish =
+        (struct wr_turn_wish){.rule = name, .key = ask->key.data, .key_bytes = ask->key.bytes, .cost = ask->cost};
+    return NULL;
+}
+
+/* Decides at once; false if a store is to be asked. What is wrong with it goes to *ret_wrong. */
+static bool decide_now(struct wr_serve_desk *desk, const struct wr_turn_wish *wish, const char **ret_wrong)
+{
+    struct wr_rulebook *book = desk->serve->book;
+    if (wish->rule == NULL)
+        return wr_rulebook_try_now(book, wish->request, &desk->verdict);
+    int error = wr_rulebook_try_key_now(book, wish->rule, wish->key, wish->key_bytes, wish->cost, &desk->verdict);
+    if (error == WEIR_E_ABSENT)
+        *ret_wrong = "there is no such rule";
+    return error != WEIR_E_CLOSED;
 }
 
 /* All of it is looked at before anything is decided: a mistake charges nobody. What is wrong, or NULL. */
@@ -125,30 +137,98 @@ static void append_decision(struct wr_serve_desk *desk, const char *wrong)
     wr_buf_append_char(&desk->out, '}');
 }
 
+/* A list that waits for a store in its middle. */
+struct batch {
+    struct wr_buf out; /* what is answered already */
+    size_t at;         /* of the body: what is still to be read */
+    bool is_list;
+};
+
+static void drop_batch(struct wr_serve_desk *desk, void *baggage)
+{
+    struct batch *batch = baggage;
+    wr_buf_release(&batch->out);
+    wr_give(desk->serve->allocator, batch, sizeof *batch, _Alignof(struct batch));
+}
+
+static void go_on(struct wr_serve_desk *desk, struct wr_http_exchange *exchange);
+
+/* The store has answered for one of them. */
+static void resume(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, void *baggage)
+{
+    struct batch *batch = baggage;
+    struct wr_buf out = desk->out;
+    desk->out = batch->out;
+    batch->out = out;
+    wr_ask_go_on(&desk->reader, exchange->body, batch->at, batch->is_list);
+    drop_batch(desk, batch);
+    append_decision(desk, NULL);
+    go_on(desk, exchange);
+}
+
+/* Asks the store for one of them. True: it is decided. */
+static bool put_off(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, const struct wr_turn_wish *wish)
+{
+    struct batch *batch = wr_take(desk->serve->allocator, sizeof *batch, _Alignof(struct batch));
+    if (batch == NULL) {
+        wr_http_refuse(exchange, 503, "out of memory");
+        return false;
+    }
+    *batch = (struct batch){
+        .out = desk->out, .at = (size_t)(desk->reader.at - exchange->body.data), .is_list = desk->reader.is_list};
+    wr_buf_init(&desk->out, desk->serve->allocator, batch->out.max);
+    const struct wr_serve_order order = {.wish = wish, .reply = resume, .drop = drop_batch, .baggage = batch};
+    enum wr_serve_asked asked = wr_serve_ask(desk, exchange, &order);
+    if (asked == WR_ASKED_LATER)
+        return false;
+    struct wr_buf empty = desk->out;
+    desk->out = batch->out;
+    batch->out = empty;
+    drop_batch(desk, batch);
+    return asked == WR_ASKED_NOW;
+}
+
+/* Answers one of them; false if that will be later, or the exchange is over. */
+static bool answer_one(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    char name[WEIR_RULE_NAME_MAX + 1];
+    struct wr_turn_wish wish;
+    weir_request request;
+    const char *wrong = make_wish(&desk->ask, &request, name, &wish);
+    if (wrong == NULL && !decide_now(desk, &wish, &wrong) && !put_off(desk, exchange, &wish))
+        return false;
+    if (wrong != NULL && !desk->reader.is_list) {
+        wr_http_refuse(exchange, 400, wrong);
+        return false;
+    }
+    append_decision(desk, wrong);
+    return true;
+}
+
+/* The rest of them, and the end. */
+static void go_on(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    while (wr_ask_next(&desk->reader, &desk->ask)) {
+        wr_buf_append_string(&desk->out, desk->out.length <= 1 ? "" : ",");
+        if (!answer_one(desk, exchange))
+            return;
+    }
+    wr_buf_append_string(&desk->out, desk->reader.is_list ? "]\n" : "\n");
+    reply_out(desk, exchange);
+}
+
 /* An object, or a list of them: then the answer is a list, too, in which what is wrong is told in its place. */
 static void answer_try(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
     const char *wrong = look_over(desk, exchange->body);
-    bool is_list = desk->reader.is_list, is_first = true;
     if (wrong != NULL) {
         wr_http_refuse(exchange, 400, wrong);
         return;
     }
     wr_buf_clear(&desk->out);
-    wr_buf_append_string(&desk->out, is_list ? "[" : "");
+    wr_buf_append_string(&desk->out, desk->reader.is_list ? "[" : "");
     wr_ask_begin(&desk->reader, exchange->body);
-    while (wr_ask_next(&desk->reader, &desk->ask)) {
-        wr_buf_append_string(&desk->out, is_first ? "" : ",");
-        is_first = false;
-        wrong = decide(desk);
-        if (wrong != NULL && !is_list) {
-            wr_http_refuse(exchange, 400, wrong);
-            return;
-        }
-        append_decision(desk, wrong);
-    }
-    wr_buf_append_string(&desk->out, is_list ? "]\n" : "\n");
-    reply_out(desk, exchange);
+    go_on(desk, exchange);
 }
 
 /* ---- one at a time ---- */
@@ -200,13 +280,22 @@ static void answer_acquire(struct wr_serve_desk *desk, struct wr_http_exchange *
     wr_serve_acquire(desk, exchange, &request, timeout_ns);
 }
 
+static void reply_later(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, void *baggage)
+{
+    (void)baggage;
+    wr_serve_reply_verdict(desk, exchange);
+}
+
 static void answer_reserve(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
     weir_request request;
     if (!read_request(desk, exchange, false, &request))
         return;
-    wr_rulebook_reserve(desk->serve->book, &request, desk->ask.lease_ns, &desk->verdict);
-    wr_serve_reply_verdict(desk, exchange);
+    const struct wr_turn_wish wish = {.request = &request, .holds = true, .lease_ns = desk->ask.lease_ns};
+    const struct wr_serve_order order = {.wish = &wish, .reply = reply_later};
+    if (wr_rulebook_reserve_now(desk->serve->book, &request, desk->ask.lease_ns, &desk->verdict) ||
+        wr_serve_ask(desk, exchange, &order) == WR_ASKED_NOW)
+        wr_serve_reply_verdict(desk, exchange);
 }
 
 void wr_serve_reply_verdict(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)

@@ -265,6 +265,14 @@ void wr_ask_begin(struct wr_ask_reader *ret_reader, struct wr_span body)
     ret_reader->scratch_bytes = 0;
 }
 
+void wr_ask_go_on(struct wr_ask_reader *ret_reader, struct wr_span body, size_t at, bool is_list)
+{
+    wr_ask_begin(ret_reader, body);
+    ret_reader->at = body.data + at;
+    ret_reader->has_begun = true;
+    ret_reader->is_list = is_list;
+}
+
 static bool ended(struct wr_ask_reader *reader)
 {
     skip_blanks(reader);

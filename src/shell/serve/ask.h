@@ -64,6 +64,9 @@ struct wr_ask_reader {
 
 void wr_ask_begin(struct wr_ask_reader *ret_reader, struct wr_span body);
 
+/* Goes on at byte `at` of the body, behind an object that was read before. */
+void wr_ask_go_on(struct wr_ask_reader *ret_reader, struct wr_span body, size_t at, bool is_list);
+
 /* False at the end, which leaves *ret_ask alone, and if something is wrong. */
 bool wr_ask_next(struct wr_ask_reader *reader, struct wr_ask *ret_ask);
 

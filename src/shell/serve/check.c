@@ -112,13 +112,11 @@ static void append_fields(const struct wr_serve_desk *desk, struct wr_buf *buf)
         append_field(buf, "X-Weir-Status: ", (uint64_t)verdict->status);
 }
 
-static void check(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+static void reply_check(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, void *baggage)
 {
-    weir_request request;
     char memory[WEIR_FIELDS_BYTES_MAX + 128];
     struct wr_buf buf;
-    make_request(desk, exchange, &request);
-    wr_rulebook_try(desk->serve->book, &request, &desk->verdict);
+    (void)baggage;
     wr_buf_init_fixed(&buf, memory, sizeof memory);
     append_fields(desk, &buf);
     int status = 204;
@@ -127,6 +125,17 @@ static void check(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
         status = status == 403 ? 403 : desk->verdict.status;
     }
     wr_http_reply(exchange, status, wr_buf_from(&buf, 0), WR_HTTP_NOTHING);
+}
+
+static void check(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    weir_request request;
+    make_request(desk, exchange, &request);
+    const struct wr_turn_wish wish = {.request = &request};
+    const struct wr_serve_order order = {.wish = &wish, .reply = reply_check};
+    if (wr_rulebook_try_now(desk->serve->book, &request, &desk->verdict) ||
+        wr_serve_ask(desk, exchange, &order) == WR_ASKED_NOW)
+        reply_check(desk, exchange, NULL);
 }
 
 const struct wr_buckets wr_check_buckets = {

@@ -27,6 +27,8 @@ void wr_serve_view_get(struct wr_serve *serve, struct wr_serve_view *ret_view)
         view.why = "the file could not be reloaded; older rules are in force";
     else if (atomic_load(&serve->is_save_bad))
         view.why = "the state file could not be written";
+    else if (atomic_load(&serve->is_store_bad))
+        view.why = "the store of shared limits cannot be reached";
     if (view.health == WR_SERVE_OK && view.why[0] != '\0')
         view.health = WR_SERVE_DEGRADED;
     *ret_view = view;

@@ -49,7 +49,7 @@ struct wr_serve {
     bool has_keeper, is_ending;
     atomic_uint waiting;
     atomic_uint_fast64_t saves, saves_failed, lost;
-    atomic_bool is_save_bad, is_reload_bad;
+    atomic_bool is_save_bad, is_reload_bad, is_store_bad;
     atomic_int failing; /* enum wr_serve_health, by what the rulebook said lately */
     uint64_t decided, failed;
     struct wr_serve_desk *desks[WR_HTTP_LOOPS_MAX];
@@ -95,6 +95,26 @@ void wr_serve_reply_verdict(struct wr_serve_desk *desk, struct wr_http_exchange 
 /* Stands in line; answers at once, or later. */
 void wr_serve_acquire(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, const weir_request *request,
                       int64_t timeout_ns);
+/* Who answers once desk->verdict is there. `baggage` is what was left with wr_serve_ask. */
+typedef void wr_serve_reply(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, void *baggage);
+
+enum wr_serve_asked {
+    WR_ASKED_NOW,     /* desk->verdict is the answer */
+    WR_ASKED_LATER,   /* `reply` will be called, or `drop` if the exchange is gone first */
+    WR_ASKED_IN_VAIN, /* the exchange was refused, and is over */
+};
+
+struct wr_serve_order {
+    const struct wr_turn_wish *wish;
+    wr_serve_reply *reply;
+    void (*drop)(struct wr_serve_desk *desk, void *baggage); /* NULL: there is none */
+    void *baggage;
+};
+
+/* Decides where a store may have to be asked for it. */
+enum wr_serve_asked wr_serve_ask(struct wr_serve_desk *desk, struct wr_http_exchange *exchange,
+                                 const struct wr_serve_order *order);
+
 /* Those whose time has come. */
 void wr_serve_lounge_look(struct wr_serve_desk *desk, struct wr_http_loop *loop);
 

@@ -15,6 +15,7 @@ struct waiter {
     struct wr_http_exchange *exchange; /* NULL: over, and freed when its note has run */
     struct wr_http_loop *loop;
     struct wr_turn *turn;
+    struct wr_serve_order order; /* without the wish */
     atomic_bool is_posted;
 };
 
@@ -37,6 +38,16 @@ static void set_alarm(struct wr_serve_desk *desk, struct wr_http_loop *loop)
         wr_http_alarm(loop, at);
 }
 
+static void sit_down(struct waiter *waiter, int64_t wait_ns)
+{
+    struct wr_serve_desk *desk = waiter->desk;
+    if (wait_ns >= WEIR_FOREVER)
+        return; /* only a wake helps */
+    /* there is room: as many can be in the heap as may wait */
+    (void)wr_heap_push(&desk->waiters, weir_clock_now(weir_clock_monotonic()) + wait_ns, &waiter->item);
+    set_alarm(desk, waiter->loop);
+}
+
 /* Answers, or waits on. */
 static void poll(struct waiter *waiter)
 {
@@ -45,15 +56,12 @@ static void poll(struct waiter *waiter)
     int64_t wait_ns = 0;
     wr_heap_remove(&desk->waiters, &waiter->item);
     if (wr_turn_poll(waiter->turn, &desk->verdict, &wait_ns)) {
+        struct wr_serve_order order = waiter->order;
         leave(waiter);
-        wr_serve_reply_verdict(desk, exchange);
+        order.reply(desk, exchange, order.baggage);
         return;
     }
-    if (wait_ns >= WEIR_FOREVER)
-        return; /* only a wake helps */
-    /* there is room: as many can be in the heap as may wait */
-    (void)wr_heap_push(&desk->waiters, weir_clock_now(weir_clock_monotonic()) + wait_ns, &waiter->item);
-    set_alarm(desk, waiter->loop);
+    sit_down(waiter, wait_ns);
 }
 
 static void on_note(struct wr_http_note *note)
@@ -75,7 +83,12 @@ static void on_wake(void *context)
 
 static void on_gone(struct wr_http_exchange *exchange)
 {
-    leave(exchange->context);
+    struct waiter *waiter = exchange->context;
+    struct wr_serve_desk *desk = waiter->desk;
+    struct wr_serve_order order = waiter->order;
+    leave(waiter);
+    if (order.drop != NULL)
+        order.drop(desk, order.baggage);
 }
 
 void wr_serve_lounge_look(struct wr_serve_desk *desk, struct wr_http_loop *loop)
@@ -104,23 +117,67 @@ static struct waiter *waiter_new(struct wr_serve_desk *desk, struct wr_http_exch
     return waiter;
 }
 
-void wr_serve_acquire(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, const weir_request *request,
-                      int64_t timeout_ns)
+/* One who waits in this exchange; NULL after a refusal. */
+static struct waiter *come_in(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, wr_serve_reply *reply)
 {
-    struct wr_serve *serve = desk->serve;
     struct waiter *waiter = waiter_new(desk, exchange);
     if (waiter == NULL) {
         wr_http_refuse(exchange, 503, "too many wait already; come again");
-        return;
+        return NULL;
     }
-    (void)atomic_fetch_add(&serve->waiting, 1);
+    (void)atomic_fetch_add(&desk->serve->waiting, 1);
+    waiter->order.reply = reply;
     exchange->context = waiter;
     exchange->gone = on_gone;
-    int error = wr_rulebook_enqueue(serve->book, request, timeout_ns, on_wake, waiter, &waiter->turn);
-    if (error == 0) {
+    return waiter;
+}
+
+/* Takes the exchange back. */
+static void go_out(struct waiter *waiter)
+{
+    struct wr_http_exchange *exchange = waiter->exchange;
+    leave(waiter);
+    exchange->context = NULL;
+    exchange->gone = NULL;
+}
+
+static void reply_verdict(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, void *baggage)
+{
+    (void)baggage;
+    wr_serve_reply_verdict(desk, exchange);
+}
+
+void wr_serve_acquire(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, const weir_request *request,
+                      int64_t timeout_ns)
+{
+    struct waiter *waiter = come_in(desk, exchange, reply_verdict);
+    if (waiter == NULL)
+        return;
+    if (wr_rulebook_enqueue(desk->serve->book, request, timeout_ns, on_wake, waiter, &waiter->turn) == 0) {
         poll(waiter);
         return;
     }
-    leave(waiter);
+    go_out(waiter);
     wr_http_refuse(exchange, 503, "out of memory");
+}
+
+enum wr_serve_asked wr_serve_ask(struct wr_serve_desk *desk, struct wr_http_exchange *exchange,
+                                 const struct wr_serve_order *order)
+{
+    struct waiter *waiter = come_in(desk, exchange, order->reply);
+    int64_t wait_ns = 0;
+    if (waiter == NULL)
+        return WR_ASKED_IN_VAIN;
+    int error = wr_rulebook_enqueue_wish(desk->serve->book, order->wish, on_wake, waiter, &waiter->turn);
+    if (error == 0 && !wr_turn_poll(waiter->turn, &desk->verdict, &wait_ns)) {
+        waiter->order = *order;
+        sit_down(waiter, wait_ns);
+        return WR_ASKED_LATER;
+    }
+    go_out(waiter);
+    if (error == 0)
+        return WR_ASKED_NOW;
+    wr_http_refuse(exchange, error == WEIR_E_ABSENT ? 400 : 503,
+                   error == WEIR_E_ABSENT ? "there is no such rule" : "out of memory");
+    return WR_ASKED_IN_VAIN;
 }

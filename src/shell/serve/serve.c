@@ -72,12 +72,23 @@ static void alarm_rings(void *context, struct wr_http_loop *loop)
 
 /* ---- the keeper ---- */
 
+static void look_at_store(struct wr_serve *serve, const struct wr_rulebook_view *view)
+{
+    bool is_bad = view->has_store && view->store.wire.down;
+    if (atomic_exchange(&serve->is_store_bad, is_bad) == is_bad)
+        return;
+    wr_serve_tell(serve,
+                  is_bad ? "the store of shared limits cannot be reached:" : "the store of shared limits is back",
+                  is_bad ? view->store.wire.why : NULL);
+}
+
 /* By what the rulebook decided since the last look. */
 static void look_how_it_is(struct wr_serve *serve)
 {
     struct wr_rulebook_view view;
     uint64_t decided = 0;
     wr_rulebook_view_get(serve->book, &view);
+    look_at_store(serve, &view);
     for (int i = 0; i < WR_CAUSE_COUNT; i++)
         decided += view.causes[i];
     uint64_t failed = view.causes[WR_CAUSE_FAILED] + view.causes[WR_CAUSE_FAILED_OPEN];

@@ -139,31 +139,29 @@ void wr_errand_free(struct wr_errand *errand)
 
 /* ---- asking -------------------------------------------------------------------------------------------- */
 
-/* Decides, or makes an errand: *ret_decided says which of the two `told` or the errand's answer is the caller's. */
-static struct wr_errand *decide(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse,
-                                uint32_t permits, bool can_wait, bool *ret_decided, struct wr_share_told *ret_told)
+/* Decides, and may make an errand to hold more; or makes one that is to decide, which is for permits. */
+static int decide(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse, uint32_t permits,
+                  bool can_wait, struct wr_errand **ret_errand, struct wr_share_told *ret_told)
 {
     int64_t now = wr_monotonic_now();
 
-    *ret_decided = true;
     if (atomic_load(&budget->agency->is_down)) {
         wr_purse_decide_alone(budget, purses, purse, permits, now, ret_told);
-        return NULL;
+        return 0;
     }
     struct wr_share_move move = wr_lease_try(&budget->terms, &purse->lease, &purses->seat, now, permits);
     bool asks = move.way == WR_SHARE_ASK;
-    *ret_decided = !asks || !can_wait;
-    if (asks && !can_wait)
-        *ret_told = (struct wr_share_told){
-            .decision = {WEIR_WAIT, WEIR_REASON_NONE, 0}, .quota = purse->quota, .source = WR_SOURCE_CLOSED};
-    else if (!asks)
+    if (asks && !can_wait) {
+        wr_lease_missed(&purse->lease, move.number); /* it will be asked for by whoever can wait */
+        return WEIR_E_CLOSED;
+    }
+    if (!asks)
         wr_purse_tell(purses, purse, &move, permits, now, ret_told);
-    if (*ret_decided && move.extra == 0)
-        return NULL;
-    struct wr_errand *errand = wr_errand_new(budget, purses, purse, *ret_decided ? 0 : permits, &move);
-    if (errand == NULL)
+    if (asks || move.extra > 0)
+        *ret_errand = wr_errand_new(budget, purses, purse, asks ? permits : 0, &move);
+    if (*ret_errand == NULL)
         wr_lease_missed(&purse->lease, move.number);
-    return errand;
+    return asks && *ret_errand == NULL ? WEIR_E_NOMEM : 0;
 }
 
 int wr_budget_ask(struct wr_budget *budget, const char *key, size_t key_bytes, uint32_t permits, weir_wake *wake,
@@ -171,32 +169,28 @@ int wr_budget_ask(struct wr_budget *budget, const char *key, size_t key_bytes, u
 {
     struct wr_purses *purses = wr_budget_purses(budget, key, key_bytes);
     struct wr_errand *errand = NULL;
-    bool is_decided = true;
 
     *ret_errand = NULL;
     if (permits > budget->tariff.permits) {
-        *ret_told = (struct wr_share_told){.decision = {WEIR_DENY, WEIR_REASON_NONE, 0}, .quota = budget->quota};
+        *ret_told = (struct wr_share_told){.decision = {WEIR_DENY, WEIR_REASON_TOKENS, 0}, .quota = budget->quota};
         return 0;
     }
     (void)pthread_mutex_lock(&purses->lock);
     struct wr_purse *purse = wr_purse_get(budget, purses, key, key_bytes, wr_monotonic_now());
-    if (purse != NULL)
-        errand = decide(budget, purses, purse, permits, wake != NULL, &is_decided, ret_told);
-    if (purse != NULL && is_decided)
-        wr_purses_count(purses, ret_told);
-    if (errand != NULL && !is_decided) {
+    int error = purse == NULL ? WEIR_E_NOMEM : decide(budget, purses, purse, permits, wake != NULL, &errand, ret_told);
+    bool decides = errand != NULL && errand->permits > 0;
+    if (decides) {
         errand->is_wanted = true;
         errand->wake = wake;
         errand->context = context;
+        *ret_errand = errand;
+    } else if (error == 0) {
+        wr_purses_count(purses, ret_told);
     }
     (void)pthread_mutex_unlock(&purses->lock);
-    if (purse == NULL || (errand == NULL && !is_decided))
-        return WEIR_E_NOMEM;
-    if (!is_decided)
-        *ret_errand = errand;
     if (errand != NULL)
         wr_agency_send(budget->agency, errand);
-    return 0;
+    return error;
 }
 
 void wr_budget_own_up(struct wr_budget *budget, struct wr_list *errands)
