@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Three weir serve on one real Redis: what they admit together, and what they do without it.
+
+usage: test_serve.py WEIR
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'serve'))
+from daemon import Daemon  # noqa: E402
+
+RULES = '''
+rules:
+  - {{name: exact, match: {{path: "/exact/**"}}, key: "header:x-user", limit: 300/h fixed_window, share: {{overshoot: 0%}}}}
+  - {{name: leased, match: {{path: "/leased/**"}}, key: "header:x-user", limit: 30000/h fixed_window,
+     share: {{overshoot: 1%}}}}
+  - {{name: open, match: {{path: "/open/**"}}, key: "header:x-user", limit: 1000/h fixed_window,
+     share: {{overshoot: 0%, on_outage: open}}}}
+  - {{name: closed, match: {{path: "/closed/**"}}, key: "header:x-user", limit: 1000/h fixed_window,
+     share: {{overshoot: 0%, on_outage: closed}}}}
+  - {{name: part, match: {{path: "/part/**"}}, key: "header:x-user", limit: 600/s burst=30, share: {{overshoot: 0%}}}}
+  - {{name: trial, match: {{path: "/trial/**"}}, key: "header:x-user", limit: 2/h fixed_window, share: {{overshoot: 0%}},
+     shadow: true}}
+admission:
+  trusted: [127.0.0.0/8, unix]
+  store: {{url: "unix:{path}", nodes: 3, timeout: 10s}}
+'''
+
+
+class Redis:
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix='weir-share-')
+        self.path = f'{self.folder.name}/s'
+        self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+        self.folder.cleanup()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            ['redis-server', '--port', '0', '--unixsocket', self.path, '--save', '', '--dir', self.folder.name],
+            stdout=subprocess.DEVNULL)
+        while subprocess.run(['redis-cli', '-s', self.path, 'ping'], capture_output=True, check=False).stdout != b'PONG\n':
+            time.sleep(0.01)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def wait_for(daemon, status):
+    while json.loads(daemon.ask('GET', '/healthz')[2])['status'] != status:
+        time.sleep(0.05)
+
+
+def figure(daemon, name):
+    """The sum of a family, or of those of it with the labels given."""
+    text = daemon.ask('GET', '/metrics')[2]
+    return sum(float(value) for value in re.findall(rf'^{name}\S* (\S+)$', text, re.M))
+
+
+def wait_for_figure(daemon, name, value):
+    """/metrics is not written anew for each who reads it."""
+    end = time.monotonic() + 60
+    while figure(daemon, name) != value:
+        assert time.monotonic() < end, (name, figure(daemon, name), value)
+        time.sleep(0.05)
+
+
+def ask_at_once(daemons, rule, lists, each):
+    """How many were admitted of `lists` lists of `each`, at all of them at the same time."""
+    admitted = []
+
+    def ask(daemon):
+        connection = daemon.tcp()
+        question = json.dumps([{'rule': rule, 'key': 'k'}] * each)
+        for _ in range(lists):
+            status, answers = daemon.call('batch', question, connection)
+            assert status == 200, status
+            admitted.append(sum(answer['allowed'] for answer in answers))
+        connection.close()
+    threads = [threading.Thread(target=ask, args=(daemon,)) for daemon in daemons]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(admitted) == len(daemons) * lists
+    return sum(admitted)
+
+
+def exact_rules_admit_just_the_limit_at_three_daemons(_, daemons):
+    assert ask_at_once(daemons, 'exact', 10, 20) == 300
+    for daemon in daemons:
+        status, fields, _ = daemon.check(x_original_uri='/exact/1', x_user='k')
+        assert status == 403 and fields['x-weir-status'] == '429' and int(fields['retry-after']) > 3000, fields
+    assert daemons[0].check(x_original_uri='/exact/1', x_user='other')[0] == 204
+
+
+def leased_rules_stay_within_their_bound_and_ask_seldom(_, daemons):
+    before = sum(figure(daemon, 'weir_share_commands_total') for daemon in daemons)
+    admitted = ask_at_once(daemons, 'leased', 100, 120)
+    time.sleep(1)  # /metrics is not written anew for each who reads it
+    commands = sum(figure(daemon, 'weir_share_commands_total') for daemon in daemons) - before
+    assert 25000 <= admitted <= 30000 + 300, admitted
+    assert commands * 20 <= 36000, commands
+    assert figure(daemons[0], 'weir_share_overshoot_bound{rule="leased"}') == 300
+    assert sum(figure(daemon, 'weir_share_overshoot{rule="leased"}') for daemon in daemons) <= 300
+
+
+def each_call_of_the_api_asks_the_store(_, daemons):
+    daemon = daemons[0]
+    request = {'target': '/exact/1', 'headers': {'x-user': 'api'}}
+    assert daemon.call('try', request)[1]['remaining'] == 299
+    assert daemon.call('acquire', {**request, 'cost': 9})[1]['remaining'] == 290
+    held = daemon.call('reserve', {**request, 'cost': 10})[1]
+    assert held['remaining'] == 280 and 'hold' in held, held
+    assert daemon.call('commit', {'hold': held['hold'], 'used': 30})[0] == 200
+    assert daemon.call('try', request)[1]['remaining'] == 259  # 20 more were used, and are charged with this
+    late = daemon.call('acquire', {**request, 'cost': 300, 'timeout_ms': 50})[1]
+    assert not late['allowed'] and late['cause'] == 'timed_out', late
+    assert not daemon.call('try', {**request, 'cost': 301})[1]['allowed']
+    status, answers = daemon.call('batch', [request, {'rule': 'none', 'key': 'k'}, {'rule': 'exact', 'key': 'api'}])
+    assert status == 200 and answers[0]['remaining'] == 258 and 'error' in answers[1], answers
+    assert answers[2]['remaining'] == 257, answers
+
+
+def rules_on_trial_are_asked_and_refuse_nobody(_, daemons):
+    answers = [daemons[i % 3].call('try', {'target': '/trial/1', 'headers': {'x-user': 'k'}})[1] for i in range(6)]
+    assert all(answer['allowed'] for answer in answers), answers
+    assert sum(answer.get('shadowed', False) for answer in answers) == 4, answers
+
+
+def without_the_store_each_rule_does_as_it_says_and_nobody_fails(redis, daemons):
+    assert ask_at_once(daemons, 'open', 1, 100) == 300
+    for daemon in daemons:  # all have seen how it stands
+        assert not daemon.call('try', {'rule': 'open', 'key': 'k', 'cost': 1000})[1]['allowed']
+    redis.kill()
+    for daemon in daemons:
+        wait_for(daemon, 'degraded')
+        wait_for_figure(daemon, 'weir_share_up', 0)
+        daemon.wait_for('the store of shared limits cannot be reached')
+    assert ask_at_once(daemons, 'open', 2, 100) == 600
+    assert ask_at_once(daemons, 'closed', 2, 100) == 0
+    begin = time.monotonic()
+    admitted = ask_at_once(daemons, 'part', 20, 100)
+    assert admitted <= 600 * (time.monotonic() - begin) + 30 + 1, admitted
+    for daemon in daemons:
+        wait_for_figure(daemon, 'weir_share_owed{rule="open"}', 200)
+    redis.start()
+    for daemon in daemons:
+        wait_for(daemon, 'ok')
+        wait_for_figure(daemon, 'weir_share_owed', 0)
+    assert ask_at_once(daemons, 'open', 2, 100) == 100  # 900 of 1000 have gone, and all know it
+
+
+def a_reload_keeps_what_is_shared_and_another_store_is_refused(redis, daemons):
+    daemon = daemons[0]
+    assert daemon.call('try', {'rule': 'exact', 'key': 'reload', 'cost': 299})[1]['allowed']
+    daemon.write(RULES.format(path=redis.path).replace('300/h', '310/h'))
+    daemon.process.send_signal(signal.SIGHUP)
+    daemon.wait_for('reloaded')
+    assert daemon.call('try', {'rule': 'exact', 'key': 'reload', 'cost': 1})[1]['remaining'] == 10
+    daemon.write(RULES.format(path='/nowhere'))
+    daemon.process.send_signal(signal.SIGHUP)
+    daemon.wait_for('not reloaded.*that takes a restart')
+    daemon.write(RULES.format(path=redis.path))
+
+
+TESTS = [exact_rules_admit_just_the_limit_at_three_daemons, leased_rules_stay_within_their_bound_and_ask_seldom,
+         each_call_of_the_api_asks_the_store, rules_on_trial_are_asked_and_refuse_nobody,
+         without_the_store_each_rule_does_as_it_says_and_nobody_fails,
+         a_reload_keeps_what_is_shared_and_another_store_is_refused]
+
+
+def main():
+    for test in TESTS:
+        print(f'[ RUN      ] {test.__name__}', flush=True)
+        with Redis() as redis:
+            rules = RULES.format(path=redis.path)
+            with Daemon(rules) as one, Daemon(rules) as two, Daemon(rules) as three:
+                for daemon in (one, two, three):
+                    while figure(daemon, 'weir_share_seated') == 0:
+                        time.sleep(0.05)
+                test(redis, [one, two, three])
+        print(f'[       OK ] {test.__name__}', flush=True)
+
+
+main()
