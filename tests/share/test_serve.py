@@ -6,16 +6,14 @@ usage: test_serve.py WEIR
 """
 import json
 import os
-import re
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'serve'))
 from daemon import Daemon  # noqa: E402
+from store import Redis, figure as figure_of  # noqa: E402
 
 RULES = '''
 rules:
@@ -35,40 +33,13 @@ admission:
 '''
 
 
-class Redis:
-    def __init__(self):
-        self.folder = tempfile.TemporaryDirectory(prefix='weir-share-')
-        self.path = f'{self.folder.name}/s'
-        self.start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.kill()
-        self.folder.cleanup()
-
-    def start(self):
-        self.process = subprocess.Popen(
-            ['redis-server', '--port', '0', '--unixsocket', self.path, '--save', '', '--dir', self.folder.name],
-            stdout=subprocess.DEVNULL)
-        while subprocess.run(['redis-cli', '-s', self.path, 'ping'], capture_output=True, check=False).stdout != b'PONG\n':
-            time.sleep(0.01)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-
 def wait_for(daemon, status):
     while json.loads(daemon.ask('GET', '/healthz')[2])['status'] != status:
         time.sleep(0.05)
 
 
 def figure(daemon, name):
-    """The sum of a family, or of those of it with the labels given."""
-    text = daemon.ask('GET', '/metrics')[2]
-    return sum(float(value) for value in re.findall(rf'^{name}\S* (\S+)$', text, re.M))
+    return figure_of(daemon.ask('GET', '/metrics')[2], name)
 
 
 def wait_for_figure(daemon, name, value):

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""A redis-server in a folder of its own, and figures of those who share it."""
+import re
+import subprocess
+import tempfile
+import time
+
+
+class Redis:
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix='weir-share-')
+        self.path = f'{self.folder.name}/s'
+        self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+        self.folder.cleanup()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            ['redis-server', '--port', '0', '--unixsocket', self.path, '--save', '', '--dir', self.folder.name],
+            stdout=subprocess.DEVNULL)
+        while subprocess.run(['redis-cli', '-s', self.path, 'ping'], capture_output=True, check=False).stdout != b'PONG\n':
+            time.sleep(0.01)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def figure(page, name):
+    """The sum of a family of /metrics, or of those of it whose labels begin so."""
+    return sum(float(value) for value in re.findall(rf'^{re.escape(name)}\S* (\S+)$', page, re.M))
