@@ -358,6 +358,29 @@ static void errands_to_a_store_that_hangs_end_as_the_fallback_says(void **state)
     wr_agency_free(agency);
 }
 
+/* Too short a while for the breaker: what was admitted then is charged all the same, also if nobody asks again. */
+static void what_one_missed_answer_admitted_is_charged_too(void **state)
+{
+    (void)state;
+    struct wr_agency *agency = node_open(1, 100 * MS);
+    struct wr_budget *budget = budget_open(agency, hourly(100000), 0, WR_FALLBACK_OPEN);
+    struct wr_budget_view view;
+    struct wr_share_told told;
+
+    wait_until(agency, false);
+    kill(store.pid, SIGSTOP);
+    do
+        told = ask(budget, "k", 1);
+    while (told.source == WR_SOURCE_STORE);
+    kill(store.pid, SIGCONT);
+    do {
+        usleep(1000);
+        wr_budget_view_get(budget, &view);
+    } while (view.owed > 0);
+    wr_budget_free(budget);
+    wr_agency_free(agency);
+}
+
 #define served(function) cmocka_unit_test_setup_teardown(function, open_store, close_store)
 
 WEIR_TESTS(served(nodes_that_ask_for_each_request_admit_just_the_limit),
@@ -368,4 +391,5 @@ WEIR_TESTS(served(nodes_that_ask_for_each_request_admit_just_the_limit),
            served(a_store_that_is_down_at_the_start_leaves_the_fallback),
            served(a_share_that_is_less_than_one_is_closed),
            served(what_was_admitted_meanwhile_is_charged_when_the_store_is_back),
-           served(the_remaining_lease_is_spent_first), served(errands_to_a_store_that_hangs_end_as_the_fallback_says))
+           served(the_remaining_lease_is_spent_first), served(errands_to_a_store_that_hangs_end_as_the_fallback_says),
+           served(what_one_missed_answer_admitted_is_charged_too))

@@ -4,6 +4,7 @@
 
 usage: test_serve.py WEIR
 """
+import contextlib
 import json
 import os
 import signal
@@ -11,7 +12,10 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'serve'))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', 'serve'), os.path.join(HERE, '..', 'cli')]
+
+import cases  # noqa: E402
 from daemon import Daemon  # noqa: E402
 from store import Redis, figure as figure_of  # noqa: E402
 
@@ -33,24 +37,35 @@ admission:
 '''
 
 
-def wait_for(daemon, status):
+@contextlib.contextmanager
+def _three():
+    """A store, and three daemons that hold seats there."""
+    with Redis() as redis:
+        rules = RULES.format(path=redis.path)
+        with Daemon(rules) as one, Daemon(rules) as two, Daemon(rules) as three:
+            for daemon in (one, two, three):
+                _wait_for_figure(daemon, 'weir_share_seated', 1)
+            yield redis, [one, two, three]
+
+
+def _wait_for(daemon, status):
     while json.loads(daemon.ask('GET', '/healthz')[2])['status'] != status:
         time.sleep(0.05)
 
 
-def figure(daemon, name):
+def _figure(daemon, name):
     return figure_of(daemon.ask('GET', '/metrics')[2], name)
 
 
-def wait_for_figure(daemon, name, value):
+def _wait_for_figure(daemon, name, value):
     """/metrics is not written anew for each who reads it."""
     end = time.monotonic() + 60
-    while figure(daemon, name) != value:
-        assert time.monotonic() < end, (name, figure(daemon, name), value)
+    while _figure(daemon, name) != value:
+        assert time.monotonic() < end, (name, _figure(daemon, name), value)
         time.sleep(0.05)
 
 
-def ask_at_once(daemons, rule, lists, each):
+def _ask_at_once(daemons, rule, lists, each):
     """How many were admitted of `lists` lists of `each`, at all of them at the same time."""
     admitted = []
 
@@ -71,101 +86,89 @@ def ask_at_once(daemons, rule, lists, each):
     return sum(admitted)
 
 
-def exact_rules_admit_just_the_limit_at_three_daemons(_, daemons):
-    assert ask_at_once(daemons, 'exact', 10, 20) == 300
-    for daemon in daemons:
-        status, fields, _ = daemon.check(x_original_uri='/exact/1', x_user='k')
-        assert status == 403 and fields['x-weir-status'] == '429' and int(fields['retry-after']) > 3000, fields
-    assert daemons[0].check(x_original_uri='/exact/1', x_user='other')[0] == 204
+def exact_rules_admit_just_the_limit_at_three_daemons():
+    with _three() as (_, daemons):
+        assert _ask_at_once(daemons, 'exact', 10, 20) == 300
+        for daemon in daemons:
+            status, fields, _ = daemon.check(x_original_uri='/exact/1', x_user='k')
+            assert status == 403 and fields['x-weir-status'] == '429' and int(fields['retry-after']) > 3000, fields
+        assert daemons[0].check(x_original_uri='/exact/1', x_user='other')[0] == 204
 
 
-def leased_rules_stay_within_their_bound_and_ask_seldom(_, daemons):
-    before = sum(figure(daemon, 'weir_share_commands_total') for daemon in daemons)
-    admitted = ask_at_once(daemons, 'leased', 100, 120)
-    time.sleep(1)  # /metrics is not written anew for each who reads it
-    commands = sum(figure(daemon, 'weir_share_commands_total') for daemon in daemons) - before
-    assert 25000 <= admitted <= 30000 + 300, admitted
-    assert commands * 20 <= 36000, commands
-    assert figure(daemons[0], 'weir_share_overshoot_bound{rule="leased"}') == 300
-    assert sum(figure(daemon, 'weir_share_overshoot{rule="leased"}') for daemon in daemons) <= 300
+def leased_rules_stay_within_their_bound_and_ask_seldom():
+    with _three() as (_, daemons):
+        before = sum(_figure(daemon, 'weir_share_commands_total') for daemon in daemons)
+        admitted = _ask_at_once(daemons, 'leased', 100, 120)
+        time.sleep(1)  # /metrics is not written anew for each who reads it
+        commands = sum(_figure(daemon, 'weir_share_commands_total') for daemon in daemons) - before
+        assert 25000 <= admitted <= 30000 + 300, admitted
+        assert commands * 20 <= 36000, commands
+        assert _figure(daemons[0], 'weir_share_overshoot_bound{rule="leased"}') == 300
+        assert sum(_figure(daemon, 'weir_share_overshoot{rule="leased"}') for daemon in daemons) <= 300
 
 
-def each_call_of_the_api_asks_the_store(_, daemons):
-    daemon = daemons[0]
-    request = {'target': '/exact/1', 'headers': {'x-user': 'api'}}
-    assert daemon.call('try', request)[1]['remaining'] == 299
-    assert daemon.call('acquire', {**request, 'cost': 9})[1]['remaining'] == 290
-    held = daemon.call('reserve', {**request, 'cost': 10})[1]
-    assert held['remaining'] == 280 and 'hold' in held, held
-    assert daemon.call('commit', {'hold': held['hold'], 'used': 30})[0] == 200
-    assert daemon.call('try', request)[1]['remaining'] == 259  # 20 more were used, and are charged with this
-    late = daemon.call('acquire', {**request, 'cost': 300, 'timeout_ms': 50})[1]
-    assert not late['allowed'] and late['cause'] == 'timed_out', late
-    assert not daemon.call('try', {**request, 'cost': 301})[1]['allowed']
-    status, answers = daemon.call('batch', [request, {'rule': 'none', 'key': 'k'}, {'rule': 'exact', 'key': 'api'}])
-    assert status == 200 and answers[0]['remaining'] == 258 and 'error' in answers[1], answers
-    assert answers[2]['remaining'] == 257, answers
+def each_call_of_the_api_asks_the_store():
+    with _three() as (_, daemons):
+        daemon = daemons[0]
+        request = {'target': '/exact/1', 'headers': {'x-user': 'api'}}
+        assert daemon.call('try', request)[1]['remaining'] == 299
+        assert daemon.call('acquire', {**request, 'cost': 9})[1]['remaining'] == 290
+        held = daemon.call('reserve', {**request, 'cost': 10})[1]
+        assert held['remaining'] == 280 and 'hold' in held, held
+        assert daemon.call('commit', {'hold': held['hold'], 'used': 30})[0] == 200
+        assert daemon.call('try', request)[1]['remaining'] == 259  # 20 more were used, and are charged with this
+        late = daemon.call('acquire', {**request, 'cost': 300, 'timeout_ms': 50})[1]
+        assert not late['allowed'] and late['cause'] == 'timed_out', late
+        assert not daemon.call('try', {**request, 'cost': 301})[1]['allowed']
+        status, answers = daemon.call('batch', [request, {'rule': 'none', 'key': 'k'}, {'rule': 'exact', 'key': 'api'}])
+        assert status == 200 and answers[0]['remaining'] == 258 and 'error' in answers[1], answers
+        assert answers[2]['remaining'] == 257, answers
 
 
-def rules_on_trial_are_asked_and_refuse_nobody(_, daemons):
-    answers = [daemons[i % 3].call('try', {'target': '/trial/1', 'headers': {'x-user': 'k'}})[1] for i in range(6)]
-    assert all(answer['allowed'] for answer in answers), answers
-    assert sum(answer.get('shadowed', False) for answer in answers) == 4, answers
+def rules_on_trial_are_asked_and_refuse_nobody():
+    with _three() as (_, daemons):
+        answers = [daemons[i % 3].call('try', {'target': '/trial/1', 'headers': {'x-user': 'k'}})[1] for i in range(6)]
+        assert all(answer['allowed'] for answer in answers), answers
+        assert sum(answer.get('shadowed', False) for answer in answers) == 4, answers
 
 
-def without_the_store_each_rule_does_as_it_says_and_nobody_fails(redis, daemons):
-    assert ask_at_once(daemons, 'open', 1, 100) == 300
-    for daemon in daemons:  # all have seen how it stands
-        assert not daemon.call('try', {'rule': 'open', 'key': 'k', 'cost': 1000})[1]['allowed']
-    redis.kill()
-    for daemon in daemons:
-        wait_for(daemon, 'degraded')
-        wait_for_figure(daemon, 'weir_share_up', 0)
-        daemon.wait_for('the store of shared limits cannot be reached')
-    assert ask_at_once(daemons, 'open', 2, 100) == 600
-    assert ask_at_once(daemons, 'closed', 2, 100) == 0
-    begin = time.monotonic()
-    admitted = ask_at_once(daemons, 'part', 20, 100)
-    assert admitted <= 600 * (time.monotonic() - begin) + 30 + 1, admitted
-    for daemon in daemons:
-        wait_for_figure(daemon, 'weir_share_owed{rule="open"}', 200)
-    redis.start()
-    for daemon in daemons:
-        wait_for(daemon, 'ok')
-        wait_for_figure(daemon, 'weir_share_owed', 0)
-    assert ask_at_once(daemons, 'open', 2, 100) == 100  # 900 of 1000 have gone, and all know it
+def without_the_store_each_rule_does_as_it_says_and_nobody_fails():
+    with _three() as (redis, daemons):
+        assert _ask_at_once(daemons, 'open', 1, 100) == 300
+        for daemon in daemons:  # all have seen how it stands
+            assert not daemon.call('try', {'rule': 'open', 'key': 'k', 'cost': 1000})[1]['allowed']
+        redis.kill()
+        for daemon in daemons:
+            _wait_for(daemon, 'degraded')
+            _wait_for_figure(daemon, 'weir_share_up', 0)
+            daemon.wait_for('the store of shared limits cannot be reached')
+        assert _ask_at_once(daemons, 'open', 2, 100) == 600
+        assert _ask_at_once(daemons, 'closed', 2, 100) == 0
+        begin = time.monotonic()
+        admitted = _ask_at_once(daemons, 'part', 20, 100)
+        assert admitted <= 600 * (time.monotonic() - begin) + 30 + 1, admitted
+        for daemon in daemons:
+            _wait_for_figure(daemon, 'weir_share_owed{rule="open"}', 200)
+        redis.start()
+        for daemon in daemons:
+            _wait_for(daemon, 'ok')
+            _wait_for_figure(daemon, 'weir_share_owed', 0)
+        assert _ask_at_once(daemons, 'open', 2, 100) == 100  # 900 of 1000 have gone, and all know it
 
 
-def a_reload_keeps_what_is_shared_and_another_store_is_refused(redis, daemons):
-    daemon = daemons[0]
-    assert daemon.call('try', {'rule': 'exact', 'key': 'reload', 'cost': 299})[1]['allowed']
-    daemon.write(RULES.format(path=redis.path).replace('300/h', '310/h'))
-    daemon.process.send_signal(signal.SIGHUP)
-    daemon.wait_for('reloaded')
-    assert daemon.call('try', {'rule': 'exact', 'key': 'reload', 'cost': 1})[1]['remaining'] == 10
-    daemon.write(RULES.format(path='/nowhere'))
-    daemon.process.send_signal(signal.SIGHUP)
-    daemon.wait_for('not reloaded.*that takes a restart')
-    daemon.write(RULES.format(path=redis.path))
+def a_reload_keeps_what_is_shared_and_another_store_is_refused():
+    with _three() as (redis, daemons):
+        daemon = daemons[0]
+        assert daemon.call('try', {'rule': 'exact', 'key': 'reload', 'cost': 299})[1]['allowed']
+        daemon.write(RULES.format(path=redis.path).replace('300/h', '310/h'))
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_for('reloaded')
+        assert daemon.call('try', {'rule': 'exact', 'key': 'reload', 'cost': 1})[1]['remaining'] == 10
+        daemon.write(RULES.format(path='/nowhere'))
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_for('not reloaded.*that takes a restart')
+        daemon.write(RULES.format(path=redis.path))
 
 
-TESTS = [exact_rules_admit_just_the_limit_at_three_daemons, leased_rules_stay_within_their_bound_and_ask_seldom,
-         each_call_of_the_api_asks_the_store, rules_on_trial_are_asked_and_refuse_nobody,
-         without_the_store_each_rule_does_as_it_says_and_nobody_fails,
-         a_reload_keeps_what_is_shared_and_another_store_is_refused]
-
-
-def main():
-    for test in TESTS:
-        print(f'[ RUN      ] {test.__name__}', flush=True)
-        with Redis() as redis:
-            rules = RULES.format(path=redis.path)
-            with Daemon(rules) as one, Daemon(rules) as two, Daemon(rules) as three:
-                for daemon in (one, two, three):
-                    while figure(daemon, 'weir_share_seated') == 0:
-                        time.sleep(0.05)
-                test(redis, [one, two, three])
-        print(f'[       OK ] {test.__name__}', flush=True)
-
-
-main()
+if __name__ == '__main__':
+    cases.main()

@@ -22,7 +22,8 @@
 
 /* ---- how it is ----------------------------------------------------------------------------------------- */
 
-/* What the wire knows, for all threads; and when the store is back, what is owed goes first. */
+/* What the wire knows, for all threads. While the store is up, what is owed is sent: after an outage, and whenever an
+ * answer did not come. */
 static void look(struct wr_agency *agency)
 {
     struct wr_list errands = {NULL, NULL};
@@ -33,7 +34,7 @@ static void look(struct wr_agency *agency)
     is_down = is_down || agency->view.wire.answered == 0;
     agency->view.wire.down = is_down;
     agency->view.seated = wr_seat_held(&agency->seat, wr_monotonic_now());
-    if (was_down && !is_down) {
+    if (!is_down) {
         for (struct wr_list_link *link = agency->budgets.first; link != NULL; link = link->next)
             wr_budget_own_up(WR_LINKED(link, struct wr_budget, link), &errands);
     }
