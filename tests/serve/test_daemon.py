@@ -93,6 +93,21 @@ admission:
         assert [daemon.ask('GET', '/check', fields=fields, connection=daemon.unix())[0] for _ in range(2)] == [204, 403]
 
 
+def what_a_proxy_and_a_caller_both_say_is_malformed():  # J1
+    rules = 'rules:\n  - {name: login, match: {path: /login}, key: global, limit: 1/h}\nadmission: {trusted: [127.0.0.0/8]}\n'
+    with Daemon(rules) as daemon:
+        for name in ('X-Original-URI', 'X-Forwarded-Uri', 'X-Original-Method', 'X-Original-Host'):
+            for values in (('/login', '/'), ('/', '/login'), ('/login', '/login')):
+                peer = daemon.raw()
+                lines = ''.join(f'{name}: {value}\r\n' for value in values)
+                peer.sendall(f'GET /check HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{lines}\r\n'.encode())
+                answer = b''.join(iter(lambda: peer.recv(4096), b''))
+                assert b' 403 ' in answer.split(b'\r\n')[0] and b'X-Weir-Status: 400' in answer, (name, values, answer)
+                peer.close()
+        assert 'weir_serve_requests_total{verdict="malformed"} 12' in daemon.ask('GET', '/metrics')[2]
+        assert [daemon.check(X_Original_URI='/login')[0] for _ in range(2)] == [204, 403]
+
+
 def forged_addresses_are_not_believed():  # J1
     with Daemon(RULES.replace('[127.0.0.0/8, unix]', '[10.0.0.0/8]')) as daemon:
         statuses = [daemon.check(X_Forwarded_For=f'192.0.2.{n}', X_Real_IP=f'192.0.2.{n}')[0] for n in range(8)]

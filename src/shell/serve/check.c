@@ -26,26 +26,23 @@ const char *wr_serve_header(void *context, const char *name, size_t index, size_
     return value.data;
 }
 
-/* One that is there twice is not one that the proxy wrote: it says nothing. */
+/* The first of the two names that is there; *ret_value stays if none is. False: it is there twice, and one of them is
+ * the caller's own. */
 static bool find_one(const struct wr_request *request, const char *const names[2], struct wr_span *ret_value)
 {
     for (int i = 0; i < 2; i++) {
-        struct wr_span value, second;
+        struct wr_span second;
         uint32_t cursor = 0;
-        if (!wr_request_find(request, names[i], &cursor, &value))
-            continue;
-        if (wr_request_find(request, names[i], &cursor, &second))
-            return false;
-        *ret_value = value;
-        return true;
+        if (wr_request_find(request, names[i], &cursor, ret_value))
+            return !wr_request_find(request, names[i], &cursor, &second);
     }
-    return false;
+    return true;
 }
 
 static void note_untrusted(struct wr_serve_desk *desk, const struct wr_http_exchange *exchange)
 {
-    struct wr_span value;
-    if (desk->has_told || !find_one(exchange->request, target_fields, &value))
+    struct wr_span value = {NULL, 0};
+    if (desk->has_told || (find_one(exchange->request, target_fields, &value) && value.data == NULL))
         return;
     desk->has_told = true;
     wr_serve_tell(desk->serve,
@@ -59,14 +56,14 @@ static void make_request(struct wr_serve_desk *desk, const struct wr_http_exchan
     const struct wr_request *request = exchange->request;
     struct wr_span method = wr_span_of(wr_request_method_name(exchange->method));
     struct wr_span target = wr_request_target(request), host = exchange->host;
-    if (wr_rulebook_trusts(desk->serve->book, exchange->peer)) {
-        (void)find_one(request, method_fields, &method);
-        (void)find_one(request, target_fields, &target);
-        (void)find_one(request, host_fields, &host);
-    } else
+    bool is_sound = true;
+    if (wr_rulebook_trusts(desk->serve->book, exchange->peer))
+        is_sound = find_one(request, method_fields, &method) && find_one(request, target_fields, &target) &&
+                   find_one(request, host_fields, &host);
+    else
         note_untrusted(desk, exchange);
     *ret_request = (weir_request){
-        .size = sizeof *ret_request,
+        .size = is_sound ? sizeof *ret_request : 0, /* one that is not filled is malformed */
         .method = method.data,
         .method_bytes = method.bytes,
         .host = host.data,
