@@ -60,6 +60,8 @@ static bool parse_host(const char *text, size_t bytes, struct wr_store_address *
     const char *host_end = bracket != NULL ? bracket : colon != NULL ? colon : end;
     uint64_t port = PORT_DEFAULT;
 
+    if (bracket == NULL && memchr(text, '[', bytes) != NULL)
+        return false;
     if (colon != NULL && colon < end &&
         (*colon != ':' || wr_parse_u64(colon + 1, (size_t)(end - colon - 1), 1, 65535, &port) != 0))
         return false;
