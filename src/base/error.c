@@ -56,17 +56,27 @@ void wr_error_note(const char *why)
     detail = why;
 }
 
-void wr_error_note_text(const char *what, const char *text, size_t text_bytes, const char *why)
+static void note(const char *what, struct wr_span text, const char *between, const char *why)
 {
     struct wr_buf buf;
 
     wr_buf_init_fixed(&buf, formatted, sizeof formatted);
     wr_buf_append_string(&buf, what);
     wr_buf_append_char(&buf, ' ');
-    wr_buf_append_quoted(&buf, (struct wr_span){text, text_bytes});
-    wr_buf_append_char(&buf, ' ');
+    wr_buf_append_quoted(&buf, text);
+    wr_buf_append_string(&buf, between);
     wr_buf_append_string(&buf, why);
     wr_error_note(formatted);
+}
+
+void wr_error_note_text(const char *what, const char *text, size_t text_bytes, const char *why)
+{
+    note(what, (struct wr_span){text, text_bytes}, " ", why);
+}
+
+void wr_error_note_cause(const char *what, const char *text, const char *cause)
+{
+    note(what, wr_span_of(text), ": ", cause);
 }
 
 int wr_invalid_in(const char *where)

@@ -42,6 +42,8 @@ static inline int wr_failed(int code)
  *     what "text" why
  * with the text quoted as wr_invalid_text does. Keeps nothing. */
 void wr_error_note_text(const char *what, const char *text, size_t text_bytes, const char *why);
+/* With a colon before what the system says. */
+void wr_error_note_cause(const char *what, const char *text, const char *cause);
 
 /* Puts `where` and a colon before the detail, and returns WEIR_E_INVAL: for one that knows what was parsed. */
 int wr_invalid_in(const char *where);

@@ -285,7 +285,7 @@ def admin_calls_need_the_token_and_our_own_host():  # J10
         assert daemon.admin('reset', key) == 403  # off by default
     with Daemon() as daemon:
         daemon.stop()
-        daemon.start('--token-file', f'{daemon.folder}/token', '--host-name', 'weir.example')
+        daemon.start('--token-file', f'{daemon.folder}/token', '--listen-name', 'weir.example')
         for _ in range(6):
             last = daemon.check(X_Forwarded_For='192.0.2.1')[0]
         assert last == 403
@@ -308,7 +308,7 @@ def token_that_others_may_read_is_refused():  # V10
     with Daemon() as daemon:
         os.chmod(f'{daemon.folder}/token', 0o644)
         run = weir('serve', '--config', daemon.config, '--token-file', f'{daemon.folder}/token')
-        assert run.returncode == 2 and 'others may read' in run.stderr
+        assert run.returncode == 2 and 'can be read by others' in run.stderr
 
 
 # ---- reloading ----
@@ -513,7 +513,8 @@ def beginnings_that_fail_say_why():
                  ('--config', daemon.config, '--listen', f'unix:{daemon.path}'): 'in use',
                  ('--config', daemon.config, '--socket-mode', '0777'): '0600',
                  ('--config', daemon.config, '--socket-group', 'nosuchgroup'): 'nosuchgroup',
-                 ('--config', daemon.config, '--token-file', '/nowhere'): '/nowhere'}
+                 ('--config', daemon.config, '--token-file', '/nowhere/token'): '/nowhere/token: the token file cannot',
+                 ('--config', daemon.config, '--listen', 'unix:/proc/x'): '"/proc/x": '}
         for words, expected in table.items():
             run = weir('serve', *words)
             assert run.returncode in (1, 2) and expected in run.stderr, (words, run)

@@ -7,64 +7,34 @@
 #include "base/error.h"
 #include "cli/crawl/numbers.h"
 #include "shell/panel/crawl.h"
+#include "shell/panel/stand.h"
 #include "shell/panel/token.h"
 
-#define CONNECTIONS_MAX 1024
-#define GRACE_NS (200 * WEIR_MILLISECOND)
-
 struct wr_crawl_listen {
-    struct wr_http_listen place;
-    struct wr_http *server;
+    const char *address;
     struct wr_crawl_watch *watch;
     struct wr_panel_crawl *shown;
-    struct wr_panel *panel;
+    struct wr_panel_stand *stand;
     char token[WR_PANEL_TOKEN_ROOM];
     const char *names[WR_OPTION_LIST_MAX + 1];
 };
 
-/* ---- serving, in the server's thread ---- */
-
-static void answer(void *context, struct wr_http_exchange *exchange)
+/* In the stand's thread. */
+static bool answer(void *context, struct wr_http_exchange *exchange)
 {
     struct wr_crawl_listen *listen = context;
-    if (!wr_numbers_answer(listen->watch, listen->names, exchange) && !wr_panel_answer(listen->panel, exchange))
-        wr_http_refuse(exchange, 404, "there is nothing here");
+    return wr_numbers_answer(listen->watch, listen->names, exchange);
 }
 
-static void tick(void *context, struct wr_http_loop *loop)
+static int open_stand(struct wr_crawl_listen *listen)
 {
-    struct wr_crawl_listen *listen = context;
-    (void)loop;
-    wr_panel_tick(listen->panel);
-}
-
-/* ---- opening ---- */
-
-static int open_panel(struct wr_crawl_listen *listen, const char *token_file, struct wr_engine *engine)
-{
-    int error =
-        token_file != NULL ? wr_panel_token_read(token_file, listen->token) : wr_panel_token_draw(listen->token);
-    if (error == 0)
-        error = wr_panel_crawl_new(engine, &listen->shown);
-    if (error != 0)
-        return error;
-    const struct wr_panel_options options = {
-        .source = wr_panel_crawl_source(listen->shown), .token = listen->token, .names = listen->names};
-    return wr_panel_new(&options, &listen->panel);
-}
-
-static int open_server(struct wr_crawl_listen *listen)
-{
-    struct wr_http_options options;
-    wr_http_options_init(&options);
-    options.listens = &listen->place;
-    options.listen_count = 1;
-    options.connections_max = CONNECTIONS_MAX;
-    options.answer = answer;
-    options.tick = tick;
-    options.context = listen;
-    int error = wr_http_new(&options, &listen->server);
-    return error != 0 ? error : wr_http_start(listen->server);
+    const struct wr_panel_stand_options options = {
+        .address = listen->address,
+        .panel = {.source = wr_panel_crawl_source(listen->shown), .token = listen->token, .names = listen->names},
+        .answer = answer,
+        .context = listen,
+    };
+    return wr_panel_stand_open(&options, &listen->stand);
 }
 
 int wr_crawl_listen_open(const struct wr_crawl_settings *settings, struct wr_engine *engine,
@@ -77,14 +47,17 @@ int wr_crawl_listen_open(const struct wr_crawl_settings *settings, struct wr_eng
     struct wr_crawl_listen *listen = calloc(1, sizeof *listen);
     if (listen == NULL)
         return WEIR_E_NOMEM;
-    listen->place = (struct wr_http_listen){.address = settings->listen, .fd = -1};
+    listen->address = settings->listen;
     for (size_t i = 0; i < settings->listen_names.count; i++)
         listen->names[i] = settings->listen_names.items[i];
     int error = wr_crawl_watch_new(engine, (size_t)settings->listen_hosts, &listen->watch);
     if (error == 0)
-        error = open_panel(listen, settings->token_file, engine);
+        error = settings->token_file != NULL ? wr_panel_token_read(settings->token_file, listen->token)
+                                             : wr_panel_token_draw(listen->token);
     if (error == 0)
-        error = open_server(listen);
+        error = wr_panel_crawl_new(engine, &listen->shown);
+    if (error == 0)
+        error = open_stand(listen);
     if (error != 0) {
         wr_crawl_listen_close(listen);
         return error;
@@ -97,10 +70,7 @@ void wr_crawl_listen_close(struct wr_crawl_listen *listen)
 {
     if (listen == NULL)
         return;
-    if (listen->server != NULL)
-        wr_http_stop(listen->server, GRACE_NS);
-    wr_http_free(listen->server);
-    wr_panel_free(listen->panel);
+    wr_panel_stand_close(listen->stand);
     wr_panel_crawl_free(listen->shown);
     wr_crawl_watch_free(listen->watch);
     free(listen);
@@ -120,17 +90,17 @@ static struct wr_span host_of(const char *address)
 void wr_crawl_listen_name(const struct wr_crawl_listen *listen, bool is_shown, char *ret_text, size_t room)
 {
     struct wr_buf text;
-    struct wr_span host = host_of(listen->place.address);
+    struct wr_span host = host_of(listen->address);
     wr_buf_init_fixed(&text, ret_text, room);
-    if (wr_http_port(listen->server, 0) == 0) {
-        wr_buf_append_string(&text, listen->place.address);
+    if (wr_panel_stand_port(listen->stand) == 0) {
+        wr_buf_append_string(&text, listen->address);
         return;
     }
     bool is_any = wr_span_is(host, "0.0.0.0") || wr_span_is(host, "[::]");
     wr_buf_append_string(&text, "http://");
     wr_buf_append_span(&text, is_any ? wr_span_of("localhost") : host);
     wr_buf_append_string(&text, ":");
-    wr_buf_append_u64(&text, wr_http_port(listen->server, 0));
+    wr_buf_append_u64(&text, wr_panel_stand_port(listen->stand));
     wr_buf_append_string(&text, is_shown ? "/#token=" : "/");
     wr_buf_append_string(&text, is_shown ? listen->token : "");
 }

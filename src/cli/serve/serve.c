@@ -2,13 +2,11 @@
 /* serve.c - weir serve: decides who may come in. */
 #include "cli/serve/serve.h"
 
-#include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -17,11 +15,11 @@
 #include "cli/kit/sources.h"
 #include "cli/serve/notify.h"
 #include "cli/serve/panel.h"
+#include "shell/panel/token.h"
 #include "shell/serve/serve.h"
 
 #define SECOND UINT64_C(1000000000)
 #define DAY (86400 * SECOND)
-#define TOKEN_MAX 512
 #define PANEL_TRIES 50 /* for the place of a dashboard */
 #define PANEL_PAUSE_US 100000
 #define LISTEN_DEFAULT "127.0.0.1:8480"
@@ -39,7 +37,7 @@ static const char *const status_names[] = {"403", "429", NULL};
 
 struct settings {
     struct wr_sources sources;
-    struct wr_option_list listens, host_names;
+    struct wr_option_list listens, listen_names;
     const char *socket_mode, *socket_group;
     int denied_status, fields;
     const char *token_file, *state, *handover, *dashboard;
@@ -61,9 +59,9 @@ static const struct wr_option options[] = {
     {"dashboard", WR_STRING(struct settings, dashboard), .value = "ADDRESS",
      .help = "show the rules and who asks there, for browsers: 127.0.0.1:8481"},
     {"token-file", WR_STRING(struct settings, token_file), .value = "FILE",
-     .help = "the token that admin calls and the dashboard's controls need; without it there are none"},
-    {"host-name", WR_LIST(struct settings, host_names), .value = "NAME",
-     .help = "a Host that admin calls may have, besides addresses and localhost"},
+     .help = "the token that admin calls and the dashboard's controls need; is made if it is not there"},
+    {"listen-name", WR_LIST(struct settings, listen_names), .value = "NAME",
+     .help = "by which it may be called, besides its address and localhost (repeatable)"},
     {"state", WR_STRING(struct settings, state), .value = "FILE", .help = "keep who is limited over restarts"},
     {"save-every", WR_DURATION(struct settings, save_every), .value = "D", .min = SECOND, .max = DAY,
      .help = "how often --state is written, besides the end"},
@@ -106,32 +104,10 @@ const struct wr_usage wr_serve_usage = {
 struct daemon {
     struct wr_http_listen listens[WR_HTTP_LISTENS_MAX];
     const char *names[WR_OPTION_LIST_MAX + 1];
-    char token[TOKEN_MAX + 1];
+    char token[WR_PANEL_TOKEN_ROOM];
     struct wr_serve_options options;
     const char *dashboard;
 };
-
-/* One line. False after a complaint. */
-static bool read_token(const char *path, char ret_token[TOKEN_MAX + 1])
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat node;
-    if (fd < 0 || fstat(fd, &node) != 0) {
-        wr_complain("--token-file: cannot read \"%s\"", path);
-        return false;
-    }
-    ssize_t bytes = read(fd, ret_token, TOKEN_MAX);
-    (void)close(fd);
-    while (bytes > 0 && (ret_token[bytes - 1] == '\n' || ret_token[bytes - 1] == '\r'))
-        bytes--;
-    ret_token[bytes > 0 ? bytes : 0] = '\0';
-    bool is_open = (node.st_mode & 0077) != 0;
-    if (is_open)
-        wr_complain("--token-file: others may read \"%s\"; it must be its owner's alone (chmod 600)", path);
-    else if (strlen(ret_token) < 16)
-        wr_complain("--token-file: the token in \"%s\" has less than 16 characters", path);
-    return !is_open && strlen(ret_token) >= 16;
-}
 
 static bool parse_mode(const char *text, mode_t *ret_mode)
 {
@@ -231,12 +207,15 @@ static bool make_options(const struct settings *settings, struct daemon *daemon)
     serve->http.body_ns = settings->body_timeout;
     serve->http.idle_ns = settings->idle_timeout;
     serve->http.send_ns = settings->send_timeout;
-    memcpy(daemon->names, settings->host_names.items, settings->host_names.count * sizeof daemon->names[0]);
+    memcpy(daemon->names, settings->listen_names.items, settings->listen_names.count * sizeof daemon->names[0]);
     serve->names = daemon->names;
     if (settings->token_file == NULL)
         return true;
+    int error = wr_panel_token_read(settings->token_file, daemon->token);
+    if (error != 0)
+        wr_complain("--token-file %s: %s", settings->token_file, wr_error_words(error));
     serve->token = daemon->token;
-    return read_token(settings->token_file, daemon->token);
+    return error == 0;
 }
 
 /* As many descriptors as there may be: each connection is one. */

@@ -70,7 +70,7 @@ static int fail(int fd, int folder, const char *path)
         (void)close(fd);
     if (folder >= 0)
         (void)close(folder);
-    wr_error_note_text("the socket", path, strlen(path), strerror(number));
+    wr_error_note_cause("the socket", path, strerror(number));
     return WEIR_E_SYSTEM;
 }
 

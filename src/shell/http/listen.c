@@ -91,7 +91,7 @@ static int fail(int fd, const char *address)
     int number = errno;
     if (fd >= 0)
         (void)close(fd);
-    wr_error_note_text("cannot listen at", address, strlen(address), strerror(number));
+    wr_error_note_cause("cannot listen at", address, strerror(number));
     return WEIR_E_SYSTEM;
 }
 

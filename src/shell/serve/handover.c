@@ -113,7 +113,7 @@ static bool state_path(const char *path, char ret_path[256])
 
 static int fail(const char *what, const char *path)
 {
-    wr_error_note_text(what, path, strlen(path), strerror(errno));
+    wr_error_note_cause(what, path, strerror(errno));
     return WEIR_E_SYSTEM;
 }
 
