@@ -35,10 +35,12 @@ class Unix(http.client.HTTPConnection):
 
 
 class Daemon:
+    """`{folder}` in a word is its folder, in which there is a file `token`."""
+
     def __init__(self, rules=RULES, words=(), environment=None, sockets=()):
         self.folder = tempfile.mkdtemp(prefix='weir-serve-')
         self.config, self.path = f'{self.folder}/weir.yaml', f'{self.folder}/s'
-        self.words, self.environment, self.sockets = list(words), environment or {}, sockets
+        self.words, self.environment, self.sockets = [word.replace('{folder}', self.folder) for word in words], environment or {}, sockets
         with open(f'{self.folder}/token', 'w', encoding='ascii') as file:
             file.write(TOKEN + '\n')
         os.chmod(f'{self.folder}/token', 0o600)
@@ -56,24 +58,31 @@ class Daemon:
         with open(self.config, 'w', encoding='utf-8') as file:
             file.write(rules)
 
-    def start(self, *more):
+    def _begin(self, *more):
         self.log = open(f'{self.folder}/log', 'w+', encoding='utf-8')
         listen = [] if self.sockets else ['--listen', '127.0.0.1:0', '--listen', f'unix:{self.path}']
         words = [os.path.abspath(sys.argv[1]), 'serve', '--config', self.config, *listen, *self.words, *more]
-        self.process = subprocess.Popen(words, stderr=self.log, env={**os.environ, **self.environment},
+        self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=self.log, env={**os.environ, **self.environment},
                                         pass_fds=self.sockets)
         self.wait_for(r'listens at (unix:\S+|descriptor)')
+
+    def start(self, *more):
+        self._begin(*more)
         port = re.search(r'\(port (\d+)\)', self.lines())
         self.port = int(port.group(1)) if port else 0
 
-    def start_after(self, *more):
-        """A second one with the same words, which takes over; the first is no longer `process`."""
+    def start_after(self):
+        """A second one with the same words, which takes over (--handover); the first has ended then."""
+        old = self.process
         self.log.close()
-        words = [os.path.abspath(sys.argv[1]), 'serve', '--config', self.config, '--listen', '127.0.0.1:0', '--listen',
-                 f'unix:{self.path}', *self.words, *more]
-        self.log = open(f'{self.folder}/log', 'w+', encoding='utf-8')
-        self.process = subprocess.Popen(words, stderr=self.log)
-        self.wait_for(r'listens at unix')
+        self._begin()
+        assert old.wait(timeout=30) == 0
+
+    def dashboard(self):
+        """Its address."""
+        place = r'dashboard at .*\(port (\d+)\)'
+        self.wait_for(place)
+        return f'http://127.0.0.1:{re.search(place, self.lines()).group(1)}/'
 
     def lines(self):
         self.log.flush()

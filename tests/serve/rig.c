@@ -189,6 +189,19 @@ int dial_unix(const char *path)
     return ready(fd);
 }
 
+int rig_open(struct rig *rig)
+{
+    rig_init(rig);
+    rig_start(rig);
+    return dial(rig);
+}
+
+void rig_close(struct rig *rig, int fd)
+{
+    (void)close(fd);
+    rig_stop(rig);
+}
+
 void say_bytes(int fd, const void *bytes, size_t count)
 {
     const char *from = bytes;

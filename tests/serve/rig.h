@@ -47,6 +47,9 @@ struct wr_http_stats rig_stats(const struct rig *rig);
 
 int dial(const struct rig *rig);
 int dial_unix(const char *path);
+/* As most tests begin and end: nothing is changed, and one client has come. */
+int rig_open(struct rig *rig);
+void rig_close(struct rig *rig, int fd);
 void say(int fd, const char *text);
 void say_bytes(int fd, const void *bytes, size_t count);
 /* Reads until `count` answers are whole (by their Content-Length), or the end. The text is good until the next call. */

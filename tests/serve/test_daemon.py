@@ -25,6 +25,8 @@ QUEUE = '''
 rules:
   - {name: slow, key: "header:x-user-id", limit: %s}
 '''
+HANDOVER = ('--handover', '{folder}/handover')
+WITH_TOKEN = ('--token-file', '{folder}/token')
 FLIGHT = '''
 rules:
   - {name: flight, key: "header:x-user-id", limit: concurrent=2}
@@ -283,9 +285,7 @@ def admin_calls_need_the_token_and_our_own_host():  # J10
     key = '{"rule": "five", "key": "192.0.2.1"}'
     with Daemon() as daemon:
         assert daemon.admin('reset', key) == 403  # off by default
-    with Daemon() as daemon:
-        daemon.stop()
-        daemon.start('--token-file', f'{daemon.folder}/token', '--listen-name', 'weir.example')
+    with Daemon(words=[*WITH_TOKEN, '--listen-name', 'weir.example']) as daemon:
         for _ in range(6):
             last = daemon.check(X_Forwarded_For='192.0.2.1')[0]
         assert last == 403
@@ -336,9 +336,7 @@ def bad_file_changes_nothing_and_is_told_of():  # J13
 
 
 def reload_by_the_api_says_what_is_wrong():  # J13
-    with Daemon() as daemon:
-        daemon.stop()
-        daemon.start('--token-file', f'{daemon.folder}/token')
+    with Daemon(words=WITH_TOKEN) as daemon:
         assert daemon.admin('reload') == 200
         daemon.write('rules: 7\n')
         fields = {'Authorization': f'Bearer {TOKEN}'}
@@ -376,23 +374,18 @@ def reload_to_less_binds_those_who_wait():  # K7
 # ---- ends and beginnings ----
 
 def state_outlives_the_process():
-    with Daemon() as daemon:
-        daemon.stop()
-        state = f'{daemon.folder}/state'
-        daemon.start('--state', state)
+    with Daemon(words=['--state', '{folder}/state']) as daemon:
         assert [daemon.check(X_Forwarded_For='192.0.2.1')[0] for _ in range(5)] == 5 * [204]
         assert daemon.stop() == 0
-        assert stat.S_IMODE(os.stat(state).st_mode) == 0o600
-        daemon.start('--state', state)
+        assert stat.S_IMODE(os.stat(f'{daemon.folder}/state').st_mode) == 0o600
+        daemon.start()
         assert daemon.check(X_Forwarded_For='192.0.2.1')[0] == 403
         assert daemon.check(X_Forwarded_For='192.0.2.2')[0] == 204
 
 
 def state_is_saved_now_and_then():
-    with Daemon() as daemon:
-        daemon.stop()
+    with Daemon(words=['--state', '{folder}/state', '--save-every', '1s']) as daemon:
         state = f'{daemon.folder}/state'
-        daemon.start('--state', state, '--save-every', '1s')
         for _ in range(5):
             daemon.check(X_Forwarded_For='192.0.2.1')
         end = time.monotonic() + 30
@@ -401,7 +394,7 @@ def state_is_saved_now_and_then():
             assert time.monotonic() < end
             time.sleep(0.05)
         daemon.stop(signal.SIGKILL)
-        daemon.start('--state', state)  # the socket that was left behind is replaced
+        daemon.start()  # the socket that was left behind is replaced
         assert daemon.check(X_Forwarded_For='192.0.2.1')[0] == 403
 
 
@@ -550,16 +543,11 @@ class _Crowd:
 
 
 def restarts_under_load_lose_no_request_and_grant_no_more():  # F10, V8
-    with Daemon(RULES.replace('5/h', '2000/h')) as daemon:
-        daemon.stop()
-        words = ('--handover', f'{daemon.folder}/handover')
-        daemon.start(*words)
+    with Daemon(RULES.replace('5/h', '2000/h'), HANDOVER) as daemon:
         crowd = _Crowd(daemon, 8)
         for _ in range(3):
             time.sleep(0.3)
-            old = daemon.process
-            daemon.start_after(*words)
-            assert old.wait(timeout=30) == 0
+            daemon.start_after()
         while len(crowd.statuses) < 2500 and not crowd.failed:
             time.sleep(0.05)
         crowd.stop()
@@ -572,10 +560,7 @@ def restarts_under_load_lose_no_request_and_grant_no_more():  # F10, V8
 
 
 def those_who_wait_are_handed_over():
-    with Daemon(QUEUE % '1/2s burst=1') as daemon:
-        daemon.stop()
-        words = ('--handover', f'{daemon.folder}/handover')
-        daemon.start(*words)
+    with Daemon(QUEUE % '1/2s burst=1', HANDOVER) as daemon:
         assert daemon.call('try', _user('u'))[1]['allowed']
         half = daemon.raw()
         body = json.dumps({'rule': 'slow', 'key': 'half'}).encode()
@@ -584,9 +569,7 @@ def those_who_wait_are_handed_over():
         thread = threading.Thread(target=_acquire, args=(daemon, 'u', 20000, answers, 0))
         thread.start()
         _wait_for_waiting(daemon, 1)
-        old = daemon.process
-        daemon.start_after(*words)
-        assert old.wait(timeout=30) == 0
+        daemon.start_after()
         half.sendall(body[9:])
         assert b'"allowed":true' in half.recv(65536)
         thread.join()
@@ -594,10 +577,7 @@ def those_who_wait_are_handed_over():
 
 
 def permits_in_flight_are_handed_over():
-    with Daemon(FLIGHT) as daemon:
-        daemon.stop()
-        words = ('--handover', f'{daemon.folder}/handover')
-        daemon.start(*words)
+    with Daemon(FLIGHT, HANDOVER) as daemon:
         holds = [daemon.call('acquire', _user('u', timeout_ms=1000))[1]['hold'] for _ in range(2)]
         kept, answers = daemon.tcp(), []
         assert daemon.call('try', _user('u'), kept)[1]['allowed'] is False
@@ -605,9 +585,7 @@ def permits_in_flight_are_handed_over():
         thread.start()
         _wait_for_waiting(daemon, 1)
         for _ in range(2):  # from one to the next, and from that to another
-            old = daemon.process
-            daemon.start_after(*words)
-            assert old.wait(timeout=30) == 0
+            daemon.start_after()
             assert daemon.call('try', _user('u'), kept)[1]['allowed'] is False
         _wait_for_waiting(daemon, 1)
         assert daemon.call('release', {'hold': holds[0]}, kept) == (200, {'ok': True})
@@ -621,18 +599,16 @@ def permits_in_flight_are_handed_over():
 
 
 def next_daemon_that_cannot_start_leaves_the_old_one_alone():
-    with Daemon() as daemon:
-        daemon.stop()
-        words = ('--handover', f'{daemon.folder}/handover')
-        daemon.start(*words)
+    with Daemon(words=HANDOVER) as daemon:
+        place = f'{daemon.folder}/handover'
         kept = daemon.tcp()
         assert daemon.ask('GET', '/check', connection=kept)[0] == 204
         with open(f'{daemon.folder}/bad.yaml', 'w', encoding='ascii') as file:
             file.write('rules: 7\n')
-        run = weir('serve', '--config', f'{daemon.folder}/bad.yaml', *words)
+        run = weir('serve', '--config', f'{daemon.folder}/bad.yaml', '--handover', place)
         assert run.returncode == 2, run
         stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # and one that asks, takes and dies
-        stranger.connect(words[1])
+        stranger.connect(place)
         while stranger.recv(1000) != b'R':
             pass
         stranger.send(b'G')
@@ -640,7 +616,7 @@ def next_daemon_that_cannot_start_leaves_the_old_one_alone():
         stranger.close()
         daemon.wait_for('goes on')
         assert daemon.ask('GET', '/check', connection=kept)[0] == 204
-        assert stat.S_IMODE(os.stat(words[1]).st_mode) == 0o600
+        assert stat.S_IMODE(os.stat(place).st_mode) == 0o600
 
 
 # ---- crowds ----

@@ -19,9 +19,7 @@ static void connection_is_kept_for_the_next_request(void **state)
 {
     struct rig rig;
     (void)state;
-    rig_init(&rig);
-    rig_start(&rig);
-    int fd = dial(&rig);
+    int fd = rig_open(&rig);
     for (int i = 0; i < 3; i++) {
         say(fd, GET("/ok"));
         const char *text = hear(fd, 1);
@@ -33,8 +31,7 @@ static void connection_is_kept_for_the_next_request(void **state)
     }
     assert_int_equal(rig_stats(&rig).requests, 3);
     assert_int_equal(rig_stats(&rig).accepted, 1);
-    (void)close(fd);
-    rig_stop(&rig);
+    rig_close(&rig, fd);
 }
 
 /* What a client asks about the connection, and what the server then says of it and does. */
@@ -67,9 +64,7 @@ static void answers_without_body_have_none(void **state)
 {
     struct rig rig;
     (void)state;
-    rig_init(&rig);
-    rig_start(&rig);
-    int fd = dial(&rig);
+    int fd = rig_open(&rig);
     say(fd, GET("/empty") "HEAD /ok HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
     const char *text = hear_end(fd);
     assert_int_equal(status_of(text), 204);
@@ -78,8 +73,7 @@ static void answers_without_body_have_none(void **state)
     assert_true(strstr(text, "Content-Length") > second); /* RFC 9110 8.6: never in a 204 */
     assert_non_null(strstr(second, "Content-Length: 3\r\n"));
     assert_null(strstr(text, "ok\n"));
-    (void)close(fd);
-    rig_stop(&rig);
+    rig_close(&rig, fd);
 }
 
 static void request_may_come_byte_by_byte(void **state)
@@ -89,9 +83,7 @@ static void request_may_come_byte_by_byte(void **state)
                                "3;x=y\r\nabc\r\n4\r\ndefg\r\n0\r\nX-T: 1\r\n\r\n" GET("/query?q=1");
     struct rig rig;
     (void)state;
-    rig_init(&rig);
-    rig_start(&rig);
-    int fd = dial(&rig);
+    int fd = rig_open(&rig);
     for (size_t i = 0; i < sizeof text - 1; i++) {
         say_bytes(fd, text + i, 1);
         (void)usleep(100);
@@ -100,32 +92,26 @@ static void request_may_come_byte_by_byte(void **state)
     assert_non_null(strstr(got, "\r\n\r\nhello"));
     assert_non_null(strstr(got, "\r\n\r\nabcdefg"));
     assert_non_null(strstr(got, "\r\n\r\nq=1"));
-    (void)close(fd);
-    rig_stop(&rig);
+    rig_close(&rig, fd);
 }
 
 static void chunks_in_one_piece_are_put_together(void **state)
 {
     struct rig rig;
     (void)state;
-    rig_init(&rig);
-    rig_start(&rig);
-    int fd = dial(&rig);
+    int fd = rig_open(&rig);
     say(fd, "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
             "1\r\na\r\n2\r\nbc\r\n0\r\n\r\n" GET("/ok"));
     const char *got = hear(fd, 2);
     assert_non_null(strstr(got, "\r\n\r\nabcHTTP/1.1 200 OK"));
-    (void)close(fd);
-    rig_stop(&rig);
+    rig_close(&rig, fd);
 }
 
 static void client_that_asks_first_is_told_to_go_on(void **state)
 {
     struct rig rig;
     (void)state;
-    rig_init(&rig);
-    rig_start(&rig);
-    int fd = dial(&rig);
+    int fd = rig_open(&rig);
     say(fd, "POST /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     assert_int_equal(status_of(hear(fd, 1)), 100);
     say(fd, "hi");
@@ -134,8 +120,7 @@ static void client_that_asks_first_is_told_to_go_on(void **state)
     assert_int_equal(status_of(hear(fd, 1)), 200); /* it did not wait */
     say(fd, "POST /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2000000\r\n\r\n");
     assert_int_equal(status_of(hear_end(fd)), 413); /* it need not send it */
-    (void)close(fd);
-    rig_stop(&rig);
+    rig_close(&rig, fd);
 }
 
 /* J6 */
@@ -148,9 +133,7 @@ static void ten_thousand_pipelined_requests_are_answered_in_order(void **state)
     struct wr_buf buf;
     struct rig rig;
     (void)state;
-    rig_init(&rig);
-    rig_start(&rig);
-    int fd = dial(&rig);
+    int fd = rig_open(&rig);
     wr_buf_init_fixed(&buf, all, sizeof all);
     for (uint64_t i = 0; i < COUNT; i++) {
         wr_buf_append_string(&buf, "GET /query?_");
@@ -169,8 +152,7 @@ static void ten_thousand_pipelined_requests_are_answered_in_order(void **state)
         text = strstr(text, word);
         assert_non_null(text);
     }
-    (void)close(fd);
-    rig_stop(&rig);
+    rig_close(&rig, fd);
 }
 
 /* J6: whoever does not read is not read from either. */
@@ -194,24 +176,20 @@ static void client_that_never_reads_is_kept_waiting_and_then_cut_off(void **stat
     }
     assert_int_equal(stats.late, 1);
     assert_true(stats.requests < 20);
-    (void)close(fd);
-    rig_stop(&rig);
+    rig_close(&rig, fd);
 }
 
 static void large_answers_go_out_as_they_are_read(void **state)
 {
     struct rig rig;
     (void)state;
-    rig_init(&rig);
-    rig_start(&rig);
-    int fd = dial(&rig);
+    int fd = rig_open(&rig);
     say(fd, GET("/large") GET("/query?end"));
     (void)usleep(50000); /* the kernel's buffers are full now, and the rest waits */
     const char *text = hear(fd, 2);
     assert_true(strlen(text) > (size_t)4 << 20);
     assert_non_null(strstr(text, "xHTTP/1.1 200 OK"));
-    (void)close(fd);
-    rig_stop(&rig);
+    rig_close(&rig, fd);
 }
 
 /* ---- later ---- */
@@ -220,9 +198,7 @@ static void answer_may_come_later_and_those_behind_it_wait(void **state)
 {
     struct rig rig;
     (void)state;
-    rig_init(&rig);
-    rig_start(&rig);
-    int fd = dial(&rig);
+    int fd = rig_open(&rig);
     say(fd, GET("/late?first") GET("/late?second") GET("/ok"));
     wait_until(&rig.held, 1);
     int other = dial(&rig); /* others do not */
@@ -247,9 +223,7 @@ static void client_that_goes_before_its_answer_is_told_of(void **state)
 {
     struct rig rig;
     (void)state;
-    rig_init(&rig);
-    rig_start(&rig);
-    int fd = dial(&rig);
+    int fd = rig_open(&rig);
     say(fd, GET("/late?x"));
     wait_until(&rig.held, 1);
     (void)close(fd);
@@ -262,16 +236,13 @@ static void server_that_ends_tells_of_all_that_is_unanswered(void **state)
 {
     struct rig rig;
     (void)state;
-    rig_init(&rig);
-    rig_start(&rig);
-    int fd = dial(&rig);
+    int fd = rig_open(&rig);
     say(fd, GET("/late?x"));
     wait_until(&rig.held, 1);
     wr_http_stop(rig.server, 0);
     assert_int_equal(atomic_load(&rig.gone), 1);
     assert_true(is_hung_up(fd));
-    (void)close(fd);
-    rig_stop(&rig);
+    rig_close(&rig, fd);
 }
 
 static void *stop_gently(void *server)
@@ -285,9 +256,7 @@ static void server_that_stops_answers_what_it_has(void **state)
     struct rig rig;
     pthread_t thread;
     (void)state;
-    rig_init(&rig);
-    rig_start(&rig);
-    int fd = dial(&rig), idle = dial(&rig);
+    int fd = rig_open(&rig), idle = dial(&rig);
     say(idle, GET("/ok"));
     (void)hear(idle, 1);
     say(fd, GET("/late?x"));
@@ -311,9 +280,7 @@ static void stream_brings_what_is_written_and_ends_with_the_server(void **state)
 {
     struct rig rig;
     (void)state;
-    rig_init(&rig);
-    rig_start(&rig);
-    int fd = dial(&rig);
+    int fd = rig_open(&rig);
     say(fd, GET("/stream"));
     wait_until(&rig.held, 1);
     assert_int_equal(rig_stats(&rig).streams, 1);
@@ -325,8 +292,7 @@ static void stream_brings_what_is_written_and_ends_with_the_server(void **state)
     assert_null(strstr(text, "Content-Length"));
     assert_non_null(strstr(text, "\r\n\r\ndata: 1\n\ndata: 2\n\n"));
     assert_int_equal(atomic_load(&rig.gone), 1);
-    (void)close(fd);
-    rig_stop(&rig);
+    rig_close(&rig, fd);
 }
 
 static void stream_takes_a_piece_of_any_size_from_who_has_read_the_last(void **state)
@@ -371,8 +337,7 @@ static void stream_whose_reader_sleeps_is_bounded_and_then_ended(void **state)
     assert_true(rig_stats(&rig).buffered_bytes <= 2 * rig.options.stream_max);
     wait_until(&rig.gone, 1);
     assert_int_equal(rig_stats(&rig).late, 1);
-    (void)close(fd);
-    rig_stop(&rig);
+    rig_close(&rig, fd);
 }
 
 static void ticks_come_to_the_loop(void **state)

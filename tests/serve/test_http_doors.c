@@ -124,9 +124,7 @@ static void huge_body_is_refused_where_it_becomes_too_large(void **state)
     static char chunk[65536 + 16];
     struct rig rig;
     (void)state;
-    rig_init(&rig);
-    rig_start(&rig);
-    int fd = dial(&rig);
+    int fd = rig_open(&rig);
     int head = snprintf(chunk, sizeof chunk, "10000\r\n");
     memset(chunk + head, 'b', 65536);
     memcpy(chunk + head + 65536, "\r\n", 2);
@@ -138,8 +136,7 @@ static void huge_body_is_refused_where_it_becomes_too_large(void **state)
     fd = dial(&rig);
     say(fd, "GET /ok HTTP/1.1\r\n" HOST "Content-Length: 2000000\r\n\r\n");
     assert_int_equal(status_of(hear_end(fd)), 413);
-    (void)close(fd);
-    rig_stop(&rig);
+    rig_close(&rig, fd);
 }
 
 /* ---- J6: time and room ---- */
@@ -195,8 +192,7 @@ static void slow_head_is_cut_off_however_busy_it_looks(void **state)
         sent++;
     }
     assert_true(sent < 2000);
-    (void)close(fd);
-    rig_stop(&rig);
+    rig_close(&rig, fd);
 }
 
 static void oldest_idle_connection_makes_room_and_busy_ones_stay(void **state)
@@ -506,17 +502,14 @@ static void requests_of_foreign_pages_are_told_from_our_own(void **state)
     struct rig rig;
     char text[512];
     (void)state;
-    rig_init(&rig);
-    rig_start(&rig);
-    int fd = dial(&rig);
+    int fd = rig_open(&rig);
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         (void)snprintf(text, sizeof text, "POST /ours HTTP/1.1\r\n%s\r\n", table[i].fields);
         say(fd, text);
         if (status_of(hear(fd, 1)) != table[i].status)
             fail_msg("row %zu", i);
     }
-    (void)close(fd);
-    rig_stop(&rig);
+    rig_close(&rig, fd);
 }
 
 static void token_must_be_the_very_one(void **state)
@@ -539,17 +532,14 @@ static void token_must_be_the_very_one(void **state)
     struct rig rig;
     char text[512];
     (void)state;
-    rig_init(&rig);
-    rig_start(&rig);
-    int fd = dial(&rig);
+    int fd = rig_open(&rig);
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         (void)snprintf(text, sizeof text, "GET /token HTTP/1.1\r\n" HOST "%s\r\n", table[i].fields);
         say(fd, text);
         if (status_of(hear(fd, 1)) != table[i].status)
             fail_msg("row %zu", i);
     }
-    (void)close(fd);
-    rig_stop(&rig);
+    rig_close(&rig, fd);
 }
 
 WEIR_TESTS(test(smuggled_requests_are_refused_and_what_follows_is_never_read),
