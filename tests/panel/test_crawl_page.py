@@ -5,8 +5,8 @@
 usage: test_crawl_page.py WEIR WEB RUN    demo/run is the third
 """
 import contextlib
-import functools
-import http.client
+import html
+import http.server
 import importlib.machinery
 import importlib.util
 import json
@@ -18,13 +18,11 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, '..', 'cli')]
-
-import browser  # noqa: E402
-import cases  # noqa: E402
+import sample
+import show
 
 SLACK_S = 0.5
 
@@ -90,12 +88,8 @@ class Crawl:
         return [each['at'] / 1e9 for each in lines if each['host'] == name]
 
     def ask(self, method, path, body=None, **fields):
-        connection = http.client.HTTPConnection('127.0.0.1', self.port, timeout=20)
-        connection.request(method, path, body, {name.replace('_', '-'): value for name, value in fields.items()})
-        answer = connection.getresponse()
-        text = answer.read()
-        connection.close()
-        return answer.status, text
+        answer = show.ask(self.port, method, path, body, **fields)
+        return answer.status, answer.text
 
     def command(self, **request):
         return self.ask('POST', '/panel/command', json.dumps(request), Content_Type='application/json', Authorization=f'Bearer {self.token}')
@@ -109,33 +103,16 @@ class Crawl:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-@functools.lru_cache(None)
+@show.once
 def _crawl():
-    return Crawl(*map(os.path.abspath, sys.argv[1:4])).__enter__()
-
-
-@functools.lru_cache(None)
-def _browser():
-    return browser.Browser().__enter__()
+    return Crawl(*map(os.path.abspath, sys.argv[1:4]))
 
 
 @contextlib.contextmanager
 def _page(at=''):
-    page = _browser().page()
-    try:
-        page.go(_crawl().url + at)
-        page.wait('document.querySelector("#link").dataset.state === "live"')
+    with show.page(_crawl().url + at) as page:
         yield page
         assert page.complaints() == [], page.complaints()
-    finally:
-        page.close()
-
-
-def _until(true, seconds=30):
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, 'it never came'
-        time.sleep(0.05)
 
 
 def _number(text):
@@ -207,7 +184,7 @@ def host_is_paused_and_resumed_by_a_click():
         page.wait('document.querySelector(".controls button").textContent === "Resume"')
         page.click('.controls button')
         page.wait('document.querySelector(".badge").textContent !== "paused"')
-        _until(lambda: any(at > paused_at + 2 for at in _crawl().log('slow')))
+        show.until(lambda: any(at > paused_at + 2 for at in _crawl().log('slow')))
 
 
 def pace_is_set_and_forgotten_by_a_click():
@@ -220,11 +197,11 @@ def pace_is_set_and_forgotten_by_a_click():
         page.click('.controls button:nth-child(2)')
         page.write('#rate', '0.8')
         page.press('Enter')
-        _until(lambda: _crawl().told('hosts', 'show', slow)['host']['set_interval_ms'] == 1250)
+        show.until(lambda: _crawl().told('hosts', 'show', slow)['host']['set_interval_ms'] == 1250)
         page.wait('document.querySelector(".bounds tbody").textContent.includes("set by hand")')
         page.wait('[...document.querySelectorAll(".events li")].some(each => each.textContent.includes("set to 0.80/s"))')
         page.click('.controls button:nth-child(3)')
-        _until(lambda: _crawl().told('hosts', 'show', slow)['host']['set_interval_ms'] in (0, None))
+        show.until(lambda: _crawl().told('hosts', 'show', slow)['host']['set_interval_ms'] in (0, None))
         page.click('.controls .danger')
         page.click('dialog .danger')
         page.wait('[...document.querySelectorAll(".events li")].some(each => each.textContent.includes("forgotten"))')
@@ -255,6 +232,55 @@ def stranger_of_a_name_gets_nothing():
     assert _crawl().ask('GET', '/panel/stream', Origin='http://evil.example')[0] == 403
 
 
+class _Liar(http.server.BaseHTTPRequestHandler):
+    """Pages without end, whose links, and a robots.txt, whose rules mean no good."""
+
+    def do_GET(self):
+        port = self.server.server_port
+        links = [f'/page-{time.monotonic_ns()}', *(f'http://{name}/' for name in sample.HOSTILE), *(f'/{name}' for name in sample.HOSTILE),
+                 *(f'http://{name}@127.0.0.2:{port}/' for name in sample.HOSTILE), *(f'http://127.0.0.3:{port}/{name}' for name in sample.HOSTILE)]
+        text = ''.join(f'<a href="{html.escape(link)}">{html.escape(link)}</a>' for link in links)
+        if self.path == '/robots.txt':
+            text = 'User-agent: *\nCrawl-delay: 0.2\n' + ''.join(f'Disallow: /x{name}\nAllow: /{name}\n' for name in sample.HOSTILE)
+        self.send_response(200, sample.HOSTILE[0])
+        self.send_header('Content-Type', 'text/plain' if self.path == '/robots.txt' else 'text/html; charset=utf-8')
+        self.send_header('Server', sample.HOSTILE[1])
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_):
+        pass
+
+
+def names_of_strangers_do_no_harm_on_the_page_or_in_the_metrics():  # B15, J11, J12
+    liar = http.server.ThreadingHTTPServer(('0.0.0.0', 0), _Liar)
+    threading.Thread(target=liar.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen(
+            [os.path.abspath(sys.argv[1]), 'crawl', '--allow-private', '--scope', 'any', '--include', f':{liar.server_port}/', '--listen', '127.0.0.1:0',
+             f'http://127.0.0.1:{liar.server_port}/'], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        port = next(int(found[1]) for found in (re.search(r'http://127\.0\.0\.1:(\d+)/', line) for line in process.stderr) if found)
+        threading.Thread(target=lambda: list(process.stderr), daemon=True).start()
+        try:
+            for at in ('', '#/hosts', f'#/host/127.0.0.3:{liar.server_port}', '#/jobs'):
+                with show.page(f'http://127.0.0.1:{port}/{at}', before='window.hacked = 0') as page:
+                    page.wait('/127.0.0.3|running/.test(document.querySelector("main").textContent)')
+                    time.sleep(1.2)  # another round of events
+                    assert page.run('window.hacked') == 0 and page.complaints() == [], page.complaints()
+                    assert page.run('document.querySelectorAll("main img, main script, main iframe, main [onload]").length') == 0
+            text = show.ask(port, 'GET', '/metrics').text.decode()
+            line = re.compile(r'# .*|[a-z0-9_]+(\{([a-z_]+="([^"\\\n]|\\[\\"n])*",?)*\})? [-+0-9.eInfNa]+')
+            odd = [each for each in text.splitlines() if not line.fullmatch(each)]
+            assert odd == [], odd
+            hosts = set(re.findall(r'host="([^"]*)"', text))
+            assert {f'127.0.0.{n}:{liar.server_port}' for n in (1, 2, 3)} <= hosts, hosts
+            assert all(re.fullmatch(r'[a-z0-9.:\[\]-]+', each) for each in hosts), hosts
+        finally:
+            process.terminate()
+            process.wait(60)
+            liar.shutdown()
+
+
 def page_comes_back_when_the_crawl_is_resumed():
     with _page() as page:
         page.wait(f'{IN_ALL} !== ""')
@@ -268,10 +294,4 @@ def page_comes_back_when_the_crawl_is_resumed():
 
 
 if __name__ == '__main__':
-    try:
-        cases.main()
-    finally:
-        if _browser.cache_info().currsize:
-            _browser().__exit__()
-        if _crawl.cache_info().currsize:
-            _crawl().__exit__()
+    show.main()

@@ -4,9 +4,6 @@
 
 usage: test_page.py PANEL_STUB WEB/INDEX.HTML
 """
-import contextlib
-import functools
-import http.client
 import json
 import os
 import re
@@ -16,12 +13,8 @@ import sys
 import tempfile
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, '..', 'cli')]
-
-import browser  # noqa: E402
-import cases  # noqa: E402
-import sample  # noqa: E402
+import sample
+import show
 
 TOKEN = 'a-token-of-the-test'
 NAMES = ['www.example.org', 'docs.example.org', 'blog.example.org']
@@ -63,12 +56,7 @@ class _Stub:
             return []
 
     def ask(self, method, path, body=None, **fields):
-        connection = http.client.HTTPConnection('127.0.0.1', self.port, timeout=20)
-        connection.request(method, path, body, {name.replace('_', '-'): value for name, value in fields.items()})
-        answer = connection.getresponse()
-        answer.text = b'' if answer.getheader('content-type') == 'text/event-stream' else answer.read()
-        connection.close()
-        return answer
+        return show.ask(self.port, method, path, body, **fields)
 
     def __enter__(self):
         self.start()
@@ -79,34 +67,8 @@ class _Stub:
         self.folder.cleanup()
 
 
-@functools.lru_cache(None)
-def _browser():
-    return browser.Browser().__enter__()
-
-
-@contextlib.contextmanager
 def _page(stub, at='', **how):
-    page = _browser().page(before=WATCH, **how)
-    try:
-        page.go(stub.url + at)
-        page.wait('document.querySelector("#link").dataset.state === "live" && document.querySelector("main").children.length > 0')
-        yield page
-    finally:
-        page.close()
-
-
-def _until(true, seconds=30):
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, 'it never came'
-        time.sleep(0.05)
-
-
-def _unlock(page):
-    page.click('#lock')
-    page.write('#token', TOKEN)
-    page.press('Enter')
-    page.wait('document.body.classList.contains("trusted")')
+    return show.page(stub.url + at, before=WATCH, **how)
 
 
 # ---- strangers' texts ----
@@ -215,7 +177,7 @@ def hosts_are_searched_and_sorted_by_the_source():
         page.wait('document.querySelector("th.queued").getAttribute("aria-sort") === "descending"')
         page.click('th.queued button')
         page.wait('document.querySelector("th.queued").getAttribute("aria-sort") === "ascending"')
-        _until(lambda: 'view=hosts&sort=queue&reverse=1&most=50&q=a%26b%3D%C3%B6%25' in page.fetched()[-1])
+        show.until(lambda: 'view=hosts&sort=queue&reverse=1&most=50&q=a%26b%3D%C3%B6%25' in page.fetched()[-1])
         page.wait('document.querySelector("#link").dataset.state === "live"')
 
 
@@ -289,14 +251,14 @@ def host_is_paused_paced_and_forgotten_from_its_page():
         page.click('.controls button')
         page.write('#token', TOKEN)  # it is asked for when it is needed
         page.press('Enter')
-        _until(lambda: len(stub.lines('commands')) == 1)
+        show.until(lambda: len(stub.lines('commands')) == 1)
         page.click('.controls button:nth-child(2)')
         page.write('#rate', '4')
         page.press('Enter')
-        _until(lambda: len(stub.lines('commands')) == 2)
+        show.until(lambda: len(stub.lines('commands')) == 2)
         page.click('.controls .danger')
         page.click('dialog .danger')
-        _until(lambda: len(stub.lines('commands')) == 3)
+        show.until(lambda: len(stub.lines('commands')) == 3)
         assert [json.loads(line) for line in stub.lines('commands')] == [
             {'ask': 'pause', 'host': 'www.example.org'}, {'ask': 'set', 'host': 'www.example.org', 'interval_us': 250000},
             {'ask': 'forget', 'host': 'www.example.org'}]
@@ -305,11 +267,11 @@ def host_is_paused_paced_and_forgotten_from_its_page():
 def keys_are_reset_and_rules_reloaded():
     with _Stub(sample.daemon(sample.HOSTILE[:1]), kind='serve', views=('overview', 'rules')) as stub, _page(stub, '#/rules') as page:
         page.wait('document.querySelectorAll(".rule tbody tr").length === 1')
-        _unlock(page)
+        show.unlock(page, TOKEN)
         page.click('.tools button')
-        _until(lambda: len(stub.lines('commands')) == 1)
+        show.until(lambda: len(stub.lines('commands')) == 1)
         page.click('.rule tbody button')
-        _until(lambda: len(stub.lines('commands')) == 2)
+        show.until(lambda: len(stub.lines('commands')) == 2)
         assert [json.loads(line) for line in stub.lines('commands')] == [
             {'ask': 'reload'}, {'ask': 'reset', 'rule': sample.HOSTILE[0], 'key': sample.HOSTILE[0]}]
 
@@ -375,7 +337,7 @@ def viewers_are_bounded():
         assert stub.ask('GET', '/panel/stream').status == 503
         for viewer in viewers:
             viewer.close()
-        _until(lambda: stub.ask('GET', '/panel/stream').status == 200)
+        show.until(lambda: stub.ask('GET', '/panel/stream').status == 200)
 
 
 # ---- for everybody ----
@@ -457,8 +419,4 @@ def whoever_wants_no_motion_sees_none():
 
 
 if __name__ == '__main__':
-    try:
-        cases.main()
-    finally:
-        if _browser.cache_info().currsize:
-            _browser().__exit__()
+    show.main()

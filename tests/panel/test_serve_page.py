@@ -5,104 +5,51 @@
 usage: test_serve_page.py WEIR
 """
 import contextlib
-import functools
-import http.client
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
-import time
+import socket
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, '..', 'cli')]
+import sample
+import show
+from daemon import TOKEN, Daemon
 
-import browser  # noqa: E402
-import cases  # noqa: E402
-
-TOKEN = 'a-token-of-the-test'
-HOSTILE = '"><img src=x onerror="window.hacked=1">'
 RULES = '''rules:
   - {name: api, match: {path: "/api/*"}, key: "header:x-key", limit: 5/h}
   - {name: search, match: {path: "/search"}, key: "header:x-key", limit: 2/h, shadow: true}
 admission: {trusted: ["127.0.0.0/8"]}
 '''
+WORDS = ['--token-file', '{folder}/token', '--dashboard']
+WATCH = 'window.hacked = 0'
 
 
-class _Daemon:
-    def __init__(self):
-        self.folder = tempfile.TemporaryDirectory(prefix='weir-serve-')
-        self.write(RULES)
-        with open(f'{self.folder.name}/token', 'w', encoding='ascii') as file:
-            file.write(TOKEN + '\n')
-        os.chmod(f'{self.folder.name}/token', 0o600)
-        self.process = subprocess.Popen(
-            [os.path.abspath(sys.argv[1]), 'serve', '--config', f'{self.folder.name}/weir.yaml', '--listen', '127.0.0.1:0', '--dashboard',
-             '127.0.0.1:0', '--token-file', f'{self.folder.name}/token'], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        self.port = self._port('listens')
-        self.page_port = self._port('dashboard')
-        self.url = f'http://127.0.0.1:{self.page_port}/'
-        self.statuses = {'/api/x': {}, '/search': {}}
-        threading.Thread(target=lambda: list(self.process.stderr), daemon=True).start()
-
-    def write(self, text):
-        with open(f'{self.folder.name}/weir.yaml', 'w', encoding='utf-8') as file:
-            file.write(text)
-
-    def _port(self, word):
-        for line in self.process.stderr:
-            found = re.search(rf'{word} at .*\(port (\d+)\)', line)
-            if found:
-                return int(found[1])
-        raise AssertionError(f'it never said that it {word}')
-
-    def try_path(self, path, key, times=1):
-        connection = http.client.HTTPConnection('127.0.0.1', self.port, timeout=20)
-        for _ in range(times):
-            connection.request('GET', '/check', headers={'X-Original-URI': path, 'X-Original-Method': 'GET', 'X-Key': key})
-            answer = connection.getresponse()
-            answer.read()
-            counts = self.statuses[path]
-            counts[answer.status] = counts.get(answer.status, 0) + 1
-        connection.close()
-        return answer.status
-
-    def metrics(self):
-        connection = http.client.HTTPConnection('127.0.0.1', self.port, timeout=20)
-        connection.request('GET', '/metrics')
-        text = connection.getresponse().read().decode()
-        connection.close()
-        return text
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(30) == 0
-        self.folder.cleanup()
-
-
-@functools.lru_cache(None)
+@show.once
 def _daemon():
-    return _Daemon()
-
-
-@functools.lru_cache(None)
-def _browser():
-    return browser.Browser().__enter__()
+    return Daemon(RULES, [*WORDS, '127.0.0.1:0'])
 
 
 @contextlib.contextmanager
-def _page(at=''):
-    page = _browser().page(before='window.hacked = 0')
-    try:
-        page.go(_daemon().url + at)
-        page.wait('document.querySelector("#link").dataset.state === "live"')
+def _page(at='', daemon=None):
+    with show.page((daemon or _daemon()).dashboard() + at, before=WATCH) as page:
         yield page
         assert page.run('window.hacked') == 0 and page.complaints() == [], page.complaints()
-    finally:
-        page.close()
+
+
+def _tried(daemon, path, key, times=1):
+    """How often each status was the answer."""
+    counts, connection = {}, daemon.tcp()
+    for _ in range(times):
+        fields = {'X-Original-URI': path, 'X-Original-Method': 'GET', 'X-Key': key}
+        status = daemon.ask('GET', '/check', fields=fields, connection=connection)[0]
+        counts[status] = counts.get(status, 0) + 1
+    connection.close()
+    return counts
+
+
+def _decisions(daemon, rule):
+    """By verdict, as /metrics tells."""
+    text = daemon.ask('GET', '/metrics')[2]
+    return {match[0]: int(match[1]) for match in
+            re.findall(rf'^weir_serve_rule_decisions_total\{{rule="{rule}",verdict="(\w+)"\}} (\d+)$', text, re.M)}
 
 
 def _card(name):
@@ -116,33 +63,40 @@ def _count(name, number):
 def rules_move_under_load_and_agree_with_the_answers_and_the_metrics():
     with _page('#/rules') as page:
         page.wait('document.querySelectorAll(".rule").length === 2')
-        for number in range(40):
-            _daemon().try_path('/api/x', f'key-{number % 4}', 5)
-        _daemon().try_path('/search', 'somebody', 6)
-        counts = _daemon().statuses['/api/x']
-        assert counts == {204: 20, 403: 180}, counts
+        for number in range(4):
+            assert _tried(_daemon(), '/api/x', f'key-{number}', 50) == {204: 5, 403: 45}
+        assert _tried(_daemon(), '/search', 'somebody', 6) == {204: 6}
         page.wait(f'{_count("api", 0)} === 20 && {_count("api", 1)} === 180')
         page.wait(f'{_count("search", 0)} === 2 && {_count("search", 2)} === 4')
-        assert _daemon().statuses['/search'] == {204: 6}, _daemon().statuses
-        sums = {match[0]: int(match[1]) for match in re.findall(r'rule="api"[^}]*(?:verdict|cause)="(\w+)"[^}]*\} (\d+)', _daemon().metrics())}
-        assert 180 in sums.values() and 20 in sums.values(), _daemon().metrics()
+        told = _decisions(_daemon(), 'api')
+        assert (told['granted'], told['limited']) == (20, 180), told
     with _page() as page:
         page.wait('document.querySelector(".tile small").textContent.replace(/\\D/g, "") === "206"')
 
 
-def keys_of_strangers_are_shown_as_they_are_and_reset():
-    assert _daemon().try_path('/api/x', HOSTILE, 30) == 403
+def keys_of_strangers_are_shown_as_they_are_and_reset():  # B15, J11
+    hostile = sample.HOSTILE[0]
+    for key in sample.HOSTILE:
+        if key.isascii() and key.isprintable():
+            assert _tried(_daemon(), '/api/x', key, 30) == {204: 5, 403: 25}
     with _page('#/rules') as page:
         row = f'[...{_card("api")}.querySelectorAll("tbody tr")].find(each => each.textContent.includes("<img src=x"))'
         page.wait(f'!!({row})')
-        page.click('#lock')
-        page.write('#token', TOKEN)
-        page.press('Enter')
-        page.wait('document.body.classList.contains("trusted")')
+        show.unlock(page, TOKEN)
         page.wait(f'!!({row})')
         page.run(f'{row}.querySelector("button").click()')
         page.wait('document.querySelector("#toasts").textContent.includes("begins anew")')
-    assert _daemon().try_path('/api/x', HOSTILE) == 204
+    assert _tried(_daemon(), '/api/x', hostile) == {204: 1}
+
+
+def names_of_rules_are_shown_as_they_are():  # B15, J11
+    names = [name for name in sample.HOSTILE if name.isascii() and name.isprintable()]
+    rules = 'rules:\n' + ''.join(f'  - {{name: {json.dumps(name)}, match: {{path: /{n}}}, key: ip, limit: 5/h}}\n' for n, name in enumerate(names))
+    with Daemon(rules, [*WORDS, '127.0.0.1:0']) as daemon:
+        for at in ('', '#/rules'):
+            with _page(at, daemon) as page:
+                page.wait(f'{json.dumps(names)}.every(each => document.querySelector("main").textContent.includes(each))')
+                assert page.run('document.querySelectorAll("main img, main script, main svg[onload], iframe").length') == 0
 
 
 def rules_are_reloaded_and_a_bad_file_is_told():
@@ -160,17 +114,32 @@ def rules_are_reloaded_and_a_bad_file_is_told():
 
 
 def daemon_refuses_commands_without_the_token():
-    connection = http.client.HTTPConnection('127.0.0.1', _daemon().page_port, timeout=20)
-    connection.request('POST', '/panel/command', '{"ask":"reload"}', {'Content-Type': 'application/json'})
-    assert connection.getresponse().status == 401
-    connection.close()
+    port = int(re.search(r':(\d+)/', _daemon().dashboard())[1])
+    assert show.ask(port, 'POST', '/panel/command', '{"ask":"reload"}', Content_Type='application/json').status == 401
+
+
+def page_goes_on_with_the_next_daemon_over_a_handover():
+    with socket.create_server(('127.0.0.1', 0)) as probe:
+        place = f'127.0.0.1:{probe.getsockname()[1]}'
+    with Daemon(RULES, [*WORDS, place, '--handover', '{folder}/handover']) as daemon:
+        with show.page(daemon.dashboard() + '#/rules', before=WATCH) as page:
+            show.unlock(page, TOKEN)
+            page.run('window.stayed = 1')
+            for generation in range(2):
+                assert _tried(daemon, '/api/x', f'key-{generation}', 6) == {204: 5, 403: 1}
+                page.wait(f'{_count("api", 0)} === 5 && {_count("api", 1)} === {1 + 3 * generation}')
+                daemon.start_after()
+                daemon.dashboard()
+                assert _tried(daemon, '/api/x', f'key-{generation}', 3) == {403: 3}  # it knows what was used
+                page.wait(f'{_count("api", 0)} === 0 && {_count("api", 1)} === 3')  # and counts anew
+                told = _decisions(daemon, 'api')
+                assert (told['granted'], told['limited']) == (0, 3), told
+                page.wait('document.querySelector("#link").dataset.state === "live" && !document.body.classList.contains("stale")')
+                daemon.admin('reset', json.dumps({'rule': 'api', 'key': f'key-{generation}'}))
+            page.click('.tools button')  # controls go to the new one, and need no other token
+            daemon.wait_for('weir serve: reloaded')
+            assert page.run('window.stayed') == 1 and page.run('window.hacked') == 0
 
 
 if __name__ == '__main__':
-    try:
-        cases.main()
-    finally:
-        if _browser.cache_info().currsize:
-            _browser().__exit__()
-        if _daemon.cache_info().currsize:
-            _daemon().stop()
+    show.main()
