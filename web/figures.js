@@ -62,7 +62,8 @@ export function duration(ms) {
 export function percent(part, whole) {
   if (!known(part) || !known(whole) || whole <= 0) return NONE;
   const share = 100 * part / whole;
-  return (share > 0 && share < 10 ? share.toFixed(1) : share.toFixed(0)) + THIN + '%';
+  const shown = share > 0 && share < 10 ? share.toFixed(1) : share.toFixed(0);
+  return (share < 100 && shown === '100' ? '99' : shown) + THIN + '%'; // what is not all is not all of it
 }
 
 const two = n => String(n).padStart(2, '0');

@@ -50,7 +50,7 @@ const KINDS = {
     tiles: [
       ['Decisions a second', growth(...DECISIONS), perSecond, 'flow', s => `${count(DECISIONS.reduce((sum, each) => sum + (s[each] || 0), 0))} in all`],
       ['Denied', shareOf('denied', DECISIONS), asPercent, 'bad', s => `${count(s.denied)} in all`],
-      ['Would be denied (shadow)', shareOf('shadowed', DECISIONS), asPercent, 'hold', s => `${count(s.shadowed)} in all`],
+      ['Denied in shadow', shareOf('shadowed', DECISIONS), asPercent, 'hold', s => `${count(s.shadowed)} in all`],
       ['Waiting in queues', gaugeOf('waiting'), count, 'hold', s => `${count(s.reserved || 0)} reserved`],
       ['Keys', gaugeOf('keys'), count, 'calm', s => `${count(s.evicted || 0)} made room`],
       ['Internal errors', gaugeOf('failed'), count, 'bad', s => s.failed ? 'answered as configured' : 'none'],

@@ -52,7 +52,7 @@ export function rules(app) {
     setText(row.mode, each.shadow ? 'shadow' : '');
     row.mode.hidden = !each.shadow;
     setText(row.pace, old !== undefined && seconds > 0.2 ? `${digits(Math.max(0, whole - old) / seconds)}/s` : '');
-    setText(row.about, each.limit);
+    setText(row.about, [each.match, each.by && `by ${each.by}`, each.limit].filter(Boolean).join(' · '));
     row.parts.update(partsOf(each), count);
     setText(row.figures, [`${percent(each.denied, whole)} denied`, each.waiting ? `${count(each.waiting)} waiting` : null,
       each.keys !== undefined ? `${count(each.keys)}${each.keys_max ? ` of ${count(each.keys_max)}` : ''} keys` : null,

@@ -44,7 +44,7 @@ def crawl(names):
 
 def daemon(names):
     keys = [{'key': name, 'denied': number, 'remaining': 3, 'limit': 20, 'reset_ms': 4000, 'idle_ms': 200} for number, name in enumerate(names)]
-    rules = [{'name': name, 'limit': name, 'shadow': number % 2 == 1, 'allowed': 900, 'denied': 90, 'shadowed': 9, 'failed': 1,
+    rules = [{'name': name, 'match': name, 'by': name, 'limit': name, 'shadow': number % 2 == 1, 'allowed': 900, 'denied': 90, 'shadowed': 9, 'failed': 1,
               'waiting': 2, 'keys': len(keys), 'keys_max': 100000, 'evicted': 0, 'top': keys} for number, name in enumerate(names)]
     rules_view = {'ok': True, 'rules': rules, 'file': names[0]}
     return {

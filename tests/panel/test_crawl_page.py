@@ -67,6 +67,14 @@ class Crawl:
         with open(f'{self.folder}/token', encoding='ascii') as file:
             self.token = file.read().strip()
 
+    def again(self):
+        """From the beginning, in the same place."""
+        self.process.stderr.close()
+        for name in os.listdir(self.folder):
+            if name.startswith(('state.db', 'crawl.jsonl')):
+                os.unlink(f'{self.folder}/{name}')
+        self.start(self.port)
+
     def stop(self):
         """Within seconds, also while somebody looks."""
         for _ in range(2):
@@ -103,9 +111,65 @@ class Crawl:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+class _Liar(http.server.BaseHTTPRequestHandler):
+    """Pages without end, whose links, and a robots.txt, whose rules mean no good."""
+
+    def do_GET(self):
+        port = self.server.server_port
+        links = [f'/page-{time.monotonic_ns()}', *(f'http://{name}/' for name in sample.HOSTILE), *(f'/{name}' for name in sample.HOSTILE),
+                 *(f'http://{name}@127.0.0.2:{port}/' for name in sample.HOSTILE), *(f'http://127.0.0.3:{port}/{name}' for name in sample.HOSTILE)]
+        text = ''.join(f'<a href="{html.escape(link)}">{html.escape(link)}</a>' for link in links)
+        if self.path == '/robots.txt':
+            text = 'User-agent: *\nCrawl-delay: 0.2\n' + ''.join(f'Disallow: /x{name}\nAllow: /{name}\n' for name in sample.HOSTILE)
+        self.send_response(200, sample.HOSTILE[0])
+        self.send_header('Content-Type', 'text/plain' if self.path == '/robots.txt' else 'text/html; charset=utf-8')
+        self.send_header('Server', sample.HOSTILE[1])
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_):
+        pass
+
+
+def names_of_strangers_do_no_harm_on_the_page_or_in_the_metrics():  # B15, J11, J12
+    liar = http.server.ThreadingHTTPServer(('0.0.0.0', 0), _Liar)
+    threading.Thread(target=liar.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen(
+            [os.path.abspath(sys.argv[1]), 'crawl', '--allow-private', '--scope', 'any', '--include', f':{liar.server_port}/', '--listen', '127.0.0.1:0',
+             f'http://127.0.0.1:{liar.server_port}/'], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        port = next(int(found[1]) for found in (re.search(r'http://127\.0\.0\.1:(\d+)/', line) for line in process.stderr) if found)
+        threading.Thread(target=lambda: list(process.stderr), daemon=True).start()
+        try:
+            for at in ('', '#/hosts', f'#/host/127.0.0.3:{liar.server_port}', '#/jobs'):
+                with show.page(f'http://127.0.0.1:{port}/{at}', before='window.hacked = 0') as page:
+                    page.wait('/127.0.0.3|running/.test(document.querySelector("main").textContent)')
+                    time.sleep(1.2)  # another round of events
+                    assert page.run('window.hacked') == 0 and page.complaints() == [], page.complaints()
+                    assert page.run('document.querySelectorAll("main img, main script, main iframe, main [onload]").length') == 0
+            text = show.ask(port, 'GET', '/metrics').text.decode()
+            line = re.compile(r'# .*|[a-z0-9_]+(\{([a-z_]+="([^"\\\n]|\\[\\"n])*",?)*\})? [-+0-9.eInfNa]+')
+            odd = [each for each in text.splitlines() if not line.fullmatch(each)]
+            assert odd == [], odd
+            hosts = set(re.findall(r'host="([^"]*)"', text))
+            assert {f'127.0.0.{n}:{liar.server_port}' for n in (1, 2, 3)} <= hosts, hosts
+            assert all(re.fullmatch(r'[a-z0-9.:\[\]-]+', each) for each in hosts), hosts
+        finally:
+            process.terminate()
+            process.wait(60)
+            liar.shutdown()
+
+
 @show.once
+def _first_crawl():
+    return Crawl(*map(os.path.abspath, sys.argv[1:4]), '--max-rate', '1')  # so slow that it outlasts a test on a busy machine
+
+
 def _crawl():
-    return Crawl(*map(os.path.abspath, sys.argv[1:4]))
+    crawl = _first_crawl()
+    if crawl.process.poll() is not None:  # it has all pages
+        crawl.again()
+    return crawl
 
 
 @contextlib.contextmanager
@@ -232,62 +296,13 @@ def stranger_of_a_name_gets_nothing():
     assert _crawl().ask('GET', '/panel/stream', Origin='http://evil.example')[0] == 403
 
 
-class _Liar(http.server.BaseHTTPRequestHandler):
-    """Pages without end, whose links, and a robots.txt, whose rules mean no good."""
-
-    def do_GET(self):
-        port = self.server.server_port
-        links = [f'/page-{time.monotonic_ns()}', *(f'http://{name}/' for name in sample.HOSTILE), *(f'/{name}' for name in sample.HOSTILE),
-                 *(f'http://{name}@127.0.0.2:{port}/' for name in sample.HOSTILE), *(f'http://127.0.0.3:{port}/{name}' for name in sample.HOSTILE)]
-        text = ''.join(f'<a href="{html.escape(link)}">{html.escape(link)}</a>' for link in links)
-        if self.path == '/robots.txt':
-            text = 'User-agent: *\nCrawl-delay: 0.2\n' + ''.join(f'Disallow: /x{name}\nAllow: /{name}\n' for name in sample.HOSTILE)
-        self.send_response(200, sample.HOSTILE[0])
-        self.send_header('Content-Type', 'text/plain' if self.path == '/robots.txt' else 'text/html; charset=utf-8')
-        self.send_header('Server', sample.HOSTILE[1])
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def log_message(self, *_):
-        pass
-
-
-def names_of_strangers_do_no_harm_on_the_page_or_in_the_metrics():  # B15, J11, J12
-    liar = http.server.ThreadingHTTPServer(('0.0.0.0', 0), _Liar)
-    threading.Thread(target=liar.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory() as folder:
-        process = subprocess.Popen(
-            [os.path.abspath(sys.argv[1]), 'crawl', '--allow-private', '--scope', 'any', '--include', f':{liar.server_port}/', '--listen', '127.0.0.1:0',
-             f'http://127.0.0.1:{liar.server_port}/'], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        port = next(int(found[1]) for found in (re.search(r'http://127\.0\.0\.1:(\d+)/', line) for line in process.stderr) if found)
-        threading.Thread(target=lambda: list(process.stderr), daemon=True).start()
-        try:
-            for at in ('', '#/hosts', f'#/host/127.0.0.3:{liar.server_port}', '#/jobs'):
-                with show.page(f'http://127.0.0.1:{port}/{at}', before='window.hacked = 0') as page:
-                    page.wait('/127.0.0.3|running/.test(document.querySelector("main").textContent)')
-                    time.sleep(1.2)  # another round of events
-                    assert page.run('window.hacked') == 0 and page.complaints() == [], page.complaints()
-                    assert page.run('document.querySelectorAll("main img, main script, main iframe, main [onload]").length') == 0
-            text = show.ask(port, 'GET', '/metrics').text.decode()
-            line = re.compile(r'# .*|[a-z0-9_]+(\{([a-z_]+="([^"\\\n]|\\[\\"n])*",?)*\})? [-+0-9.eInfNa]+')
-            odd = [each for each in text.splitlines() if not line.fullmatch(each)]
-            assert odd == [], odd
-            hosts = set(re.findall(r'host="([^"]*)"', text))
-            assert {f'127.0.0.{n}:{liar.server_port}' for n in (1, 2, 3)} <= hosts, hosts
-            assert all(re.fullmatch(r'[a-z0-9.:\[\]-]+', each) for each in hosts), hosts
-        finally:
-            process.terminate()
-            process.wait(60)
-            liar.shutdown()
-
-
 def page_comes_back_when_the_crawl_is_resumed():
     with _page() as page:
         page.wait(f'{IN_ALL} !== ""')
-        port = _crawl().port
-        _crawl().stop()
+        crawl = _crawl()
+        crawl.stop()
         page.wait('document.querySelector("#link").dataset.state === "lost"')
-        _crawl().start(port, '--resume')
+        crawl.start(crawl.port, '--resume')
         page.wait('document.querySelector("#link").dataset.state === "live"')
         page.wait('!document.body.classList.contains("stale")')
         page.browser.events.clear()  # what was said while it was away

@@ -383,6 +383,8 @@ def nothing_is_wider_than_a_small_phone():
             with _page(stub, view, width=340, height=700, phone=True) as page:
                 page.wait('document.querySelectorAll("main bdi, main dd").length > 0')
                 assert page.run('document.documentElement.scrollWidth') <= 340, view
+                cut = '[...document.querySelectorAll("main button")].filter(each => each.getBoundingClientRect().right > innerWidth).length'
+                assert page.run(cut) == 0, view
 
 
 def keyboard_reaches_everything():

@@ -99,6 +99,15 @@ def names_of_rules_are_shown_as_they_are():  # B15, J11
                 assert page.run('document.querySelectorAll("main img, main script, main svg[onload], iframe").length') == 0
 
 
+def permits_in_flight_come_back_on_release_and_not_in_time():
+    with Daemon('rules:\n  - {name: flight, match: {path: /up}, key: "header:x-key", limit: concurrent=1}\nadmission: {trusted: ["127.0.0.0/8"]}\n',
+                [*WORDS, '127.0.0.1:0']) as daemon:
+        assert _tried(daemon, '/up', 'k', 2) == {204: 1, 403: 1}
+        with _page('#/rules', daemon) as page:
+            page.wait('/^k\\s+1\\s+0\\/1\\s+on release/.test(document.querySelector(".rule tbody tr").innerText)')
+            assert page.run('document.querySelector(".rule .about").textContent') == '/up · by header:x-key · concurrent=1'
+
+
 def rules_are_reloaded_and_a_bad_file_is_told():
     with _page('#/rules') as page:
         page.run(f'sessionStorage.setItem("weir-token", {json.dumps(TOKEN)})')

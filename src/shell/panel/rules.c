@@ -92,6 +92,8 @@ static void append_rule(const struct wr_panel_rules *rules, bool has_top, struct
 {
     const struct wr_rule_view *view = &rules->view;
     wr_append_json_text(answer, "{\"name\":", wr_span_of(view->name));
+    wr_append_json_text(answer, ",\"match\":", wr_span_of(view->match));
+    wr_append_json_text(answer, ",\"by\":", wr_span_of(view->key));
     wr_append_json_text(answer, ",\"limit\":", wr_span_of(view->limits));
     wr_buf_append_string(answer, view->shadow ? ",\"shadow\":true" : ",\"shadow\":false");
     append_counts(answer, view->causes, view->shadowed);

@@ -169,6 +169,8 @@ void wr_turn_free(struct wr_turn *turn);
 
 /* ---- looking ------------------------------------------------------------------------------------------- */
 
+#define WR_RULE_TEXT_BYTES 256
+
 struct wr_rule_view {
     const char *name;                /* as long as the book */
     bool shadow;                     /* */
@@ -179,6 +181,7 @@ struct wr_rule_view {
     char limits[WR_BOOK_LIMITS_MAX * (WR_BOOK_WORD_MAX + 1)]; /* as they were written */
     bool is_shared;                                           /* with other processes */
     struct wr_budget_view share; /* sums over its plans; bound and overshoot: the most of any */
+    char match[WR_RULE_TEXT_BYTES], key[WR_RULE_TEXT_BYTES]; /* in short; what is too long is cut */
 };
 
 /* What the book counts besides: requests that ended before any rule was asked are in `causes` (UNMATCHED, ALLOW_LIST,

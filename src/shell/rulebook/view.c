@@ -66,9 +66,33 @@ static void add_share(struct wr_budget_view *sum, struct wr_budget *budget)
     sum->overshoot = view.overshoot > sum->overshoot ? view.overshoot : sum->overshoot;
 }
 
+/* Texts that lie `stride` bytes apart, joined, after a blank if there is something before them. */
+static void append_list(struct wr_buf *buf, const char *first, size_t stride, uint32_t count, const char *between)
+{
+    if (count > 0 && buf->length > 0)
+        wr_buf_append_char(buf, ' ');
+    for (uint32_t i = 0; i < count; i++) {
+        wr_buf_append_string(buf, i > 0 ? between : "");
+        wr_buf_append_string(buf, first + i * stride);
+    }
+}
+
+static void describe_match(const struct wr_book_match *match, struct wr_buf *buf)
+{
+    append_list(buf, match->methods[0], sizeof match->methods[0], match->method_count, "|");
+    append_list(buf, match->hosts[0], sizeof match->hosts[0], match->host_count, "|");
+    append_list(buf, match->paths[0], sizeof match->paths[0], match->path_count, "|");
+    for (uint32_t i = 0; i < match->header_count; i++) {
+        append_list(buf, match->headers[i].name, 0, 1, "");
+        if (match->headers[i].value[0] != '\0')
+            wr_buf_append_string(buf, ": ");
+        wr_buf_append_string(buf, match->headers[i].value);
+    }
+}
+
 static void describe(const struct wr_edition_rule *rule, struct wr_rule_view *ret_view)
 {
-    struct wr_buf limits;
+    struct wr_buf limits, match, key;
 
     *ret_view = (struct wr_rule_view){
         .name = rule->shelf->name, .shadow = rule->written->shadow, .plans = rule->written->plan_count};
@@ -78,11 +102,13 @@ static void describe(const struct wr_edition_rule *rule, struct wr_rule_view *re
     ret_view->is_shared = wr_rule_is_shared(rule->written);
     for (uint32_t i = 0; ret_view->is_shared && i <= rule->written->plan_count; i++)
         add_share(&ret_view->share, rule->drawers[i]->budget);
+    const struct wr_book_rule *written = rule->written;
     wr_buf_init_fixed(&limits, ret_view->limits, sizeof ret_view->limits);
-    for (uint32_t i = 0; i < rule->written->limit_count; i++) {
-        wr_buf_append_string(&limits, i > 0 ? ", " : "");
-        wr_buf_append_string(&limits, rule->written->limits[i]);
-    }
+    append_list(&limits, written->limits[0], sizeof written->limits[0], written->limit_count, ", ");
+    wr_buf_init_fixed(&key, ret_view->key, sizeof ret_view->key);
+    append_list(&key, written->key[0], sizeof written->key[0], written->key_count, ", ");
+    wr_buf_init_fixed(&match, ret_view->match, sizeof ret_view->match);
+    describe_match(&written->match, &match);
 }
 
 int wr_rulebook_rule_get(struct wr_rulebook *book, uint32_t index, struct wr_rule_view *ret_view)

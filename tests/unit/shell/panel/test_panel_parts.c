@@ -296,6 +296,12 @@ static int open_rules(void **state)
     (void)snprintf(settings.rules[0].limits[0], sizeof settings.rules[0].limits[0], "2/h");
     settings.rules[0].key_count = settings.rules[0].limit_count = 1;
     settings.rules[0].cost = settings.rules[0].cost_max = 1;
+    (void)snprintf(settings.rules[0].match.methods[0], sizeof settings.rules[0].match.methods[0], "GET");
+    (void)snprintf(settings.rules[0].match.methods[1], sizeof settings.rules[0].match.methods[1], "HEAD");
+    (void)snprintf(settings.rules[0].match.paths[0], sizeof settings.rules[0].match.paths[0], "/api/*");
+    (void)snprintf(settings.rules[0].match.headers[0].name, sizeof settings.rules[0].match.headers[0].name, "x-key");
+    settings.rules[0].match.method_count = 2;
+    settings.rules[0].match.path_count = settings.rules[0].match.header_count = 1;
     rules = (struct rules){.book = NULL};
     if (wr_rulebook_new(&settings, NULL, &rules.book, why, sizeof why) != 0) {
         print_message("%s\n", why);
@@ -376,6 +382,9 @@ static void rules_are_shown_with_what_they_decided_and_who_asks_most(void **stat
     assert_string_equal(json_string_value(json_object_get(json_array_get(top, 0), "key")), hostile);
     assert_int_equal(number(json_array_get(top, 0), "denied"), 3);
     assert_int_equal(number(json_array_get(top, 0), "remaining"), 0);
+    assert_string_equal(json_string_value(json_object_get(rule, "match")), "GET|HEAD /api/* x-key");
+    assert_string_equal(json_string_value(json_object_get(rule, "by")), "header:x-key");
+    assert_string_equal(json_string_value(json_object_get(rule, "limit")), "2/h");
     assert_string_equal(json_string_value(json_object_get(view, "file")), "weir.yaml");
     assert_null(json_object_get(json_array_get(json_object_get(overview, "rules"), 0), "top"));
     json_decref(sample);
