@@ -36,7 +36,7 @@ const KINDS = {
       ['In flight', gaugeOf('in_flight'), count, 'calm', s => s.draining ? 'draining' : s.store_paused ? 'the store waits' : `for ${duration(s.elapsed_ms)}`],
       ['Rejected (429)', shareOf('rejected', 'requests'), asPercent, 'bad', s => `${count(s.rejected)} in all`],
       ['Queued', gaugeOf('queued'), count, 'hold', s => `${count(s.fetched)} fetched`],
-      ['Hosts', gaugeOf('hosts'), count, 'calm', s => `${count(s.failed)} pages failed`],
+      ['Hosts', gaugeOf('hosts'), count, 'calm', s => `${count(s.failed)} ${s.failed === 1 ? 'page' : 'pages'} failed`],
       ['Received a second', growth('bytes'), n => n === null ? '–' : bytes(n), 'flow', s => `${bytes(s.bytes)} in all`],
     ],
     charts: [
