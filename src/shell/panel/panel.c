@@ -67,7 +67,7 @@ void wr_panel_free(struct wr_panel *panel)
 /* On this machine. */
 static bool is_near(struct wr_span peer)
 {
-    static const char *const starts[] = {"127.", "::ffff:127.", "unix:"};
+    static const char *const starts[] = {"127.", "unix:"};
     for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
         if (peer.bytes >= strlen(starts[i]) && memcmp(peer.data, starts[i], strlen(starts[i])) == 0)
             return true;
@@ -77,17 +77,15 @@ static bool is_near(struct wr_span peer)
 /* `fields` of its own; may be "". */
 static void refuse_with(struct wr_http_exchange *exchange, int status, const char *fields, const char *why)
 {
-    char head[1024];
-    struct wr_buf all;
-    wr_buf_init_fixed(&all, head, sizeof head);
-    wr_buf_append_string(&all, WR_PANEL_FIELDS "Content-Type: application/json\r\nCache-Control: no-store\r\n");
-    wr_buf_append_string(&all, fields);
-    char memory[512];
-    struct wr_buf body;
+    char head_memory[1024], memory[512];
+    struct wr_buf head, body;
+    wr_buf_init_fixed(&head, head_memory, sizeof head_memory);
+    wr_buf_append_string(&head, WR_PANEL_FIELDS "Content-Type: application/json\r\nCache-Control: no-store\r\n");
+    wr_buf_append_string(&head, fields);
     wr_buf_init_fixed(&body, memory, sizeof memory);
     wr_append_json_text(&body, "{\"ok\":false,\"error\":", wr_span_of(why));
     wr_buf_append_string(&body, "}\n");
-    wr_http_reply(exchange, status, wr_buf_from(&all, 0), wr_buf_from(&body, 0));
+    wr_http_reply(exchange, status, wr_buf_from(&head, 0), wr_buf_from(&body, 0));
 }
 
 static void refuse(struct wr_http_exchange *exchange, int status, const char *why)
