@@ -31,6 +31,7 @@ rules:
   - {{name: part, match: {{path: "/part/**"}}, key: "header:x-user", limit: 600/s burst=30, share: {{overshoot: 0%}}}}
   - {{name: trial, match: {{path: "/trial/**"}}, key: "header:x-user", limit: 2/h fixed_window, share: {{overshoot: 0%}},
      shadow: true}}
+  - {{name: busy, match: {{path: "/busy/**"}}, key: "header:x-user", limit: 1000000/s, share: {{overshoot: 0%, on_outage: open}}}}
 admission:
   trusted: [127.0.0.0/8, unix]
   store: {{url: "unix:{path}", nodes: 3, timeout: 10s}}
@@ -154,6 +155,38 @@ def without_the_store_each_rule_does_as_it_says_and_nobody_fails():
             _wait_for(daemon, 'ok')
             _wait_for_figure(daemon, 'weir_share_owed', 0)
         assert _ask_at_once(daemons, 'open', 2, 100) == 100  # 900 of 1000 have gone, and all know it
+
+
+def a_store_that_is_killed_and_started_under_load_holds_nobody_up():
+    with _three() as (redis, daemons):
+        told, is_over = [], threading.Event()
+
+        def ask(daemon):
+            connection = daemon.tcp()
+            while not is_over.is_set():
+                begin = time.monotonic()
+                status, answer = daemon.call('try', {'rule': 'busy', 'key': 'k'}, connection)
+                told.append((status == 200 and answer['allowed'], time.monotonic() - begin))
+            connection.close()
+        threads = [threading.Thread(target=ask, args=(daemon,)) for daemon in daemons for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for _ in range(2):
+            time.sleep(0.5)
+            redis.kill()
+            for daemon in daemons:
+                _wait_for_figure(daemon, 'weir_share_up', 0)
+            redis.start()
+            for daemon in daemons:
+                _wait_for_figure(daemon, 'weir_share_up', 1)
+        is_over.set()
+        for thread in threads:
+            thread.join()
+        assert len(told) > 100 and all(good for good, _ in told)
+        assert max(took for _, took in told) < 5  # of a time-out of 10 s: whoever asked knows at once
+        for daemon in daemons:
+            _wait_for_figure(daemon, 'weir_share_owed', 0)
+            assert _figure(daemon, 'weir_share_decisions_total{rule="busy",source="open",verdict="granted"}') > 0
 
 
 def a_reload_keeps_what_is_shared_and_another_store_is_refused():
