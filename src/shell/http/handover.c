@@ -69,7 +69,7 @@ static void give_one(const struct wr_http_conn *conn, wr_http_give *give, void *
         .fd = conn->fd,
         .listener = conn->gate->listener,
         .peer = conn->exchange.peer,
-        .out = {conn->out + conn->out_at, conn->out_bytes - conn->out_at},
+        .out = {conn->out != NULL ? conn->out + conn->out_at : NULL, conn->out_bytes - conn->out_at},
         .in = {inbox != NULL ? inbox->text : NULL, inbox != NULL ? inbox->bytes : 0},
     };
     if (is_fit(conn))
