@@ -24,7 +24,8 @@ void seen_arrival(struct seen *seen, const struct host_kind *kind, const char *p
     bool is_robots = strcmp(path, "/robots.txt") == 0;
     if (now > seen->named_at + GRACE_NS && now < seen->named_until - SLACK_NS)
         seen->named++;
-    if (seen->has_robots && seen->count > 0 && now - seen->arrivals[seen->count - 1] < delay_ns - SLACK_NS)
+    if (delay_ns > 0 && seen->has_robots && seen->count > 0 &&
+        now - seen->arrivals[seen->count - 1] < delay_ns - SLACK_NS)
         seen->delay++;
     if (!is_robots && (!seen->has_robots || !page_is_allowed(path)))
         seen->robots++;

@@ -73,6 +73,7 @@ static pid_t start(const char *const *words)
     if (user != NULL && (setgroups(0, NULL) != 0 || setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0))
         _exit(126);
     (void)prctl(PR_SET_PDEATHSIG, SIGQUIT); /* after setuid, which forgets it */
+    (void)signal(SIGQUIT, SIG_DFL);         /* shells have what runs in the background ignore it */
     (void)unsetenv("LD_PRELOAD");
     (void)chdir("/");
     snprintf(program, sizeof program, "%s%s%s", words[0][0] == '/' ? "" : here.programs, words[0][0] == '/' ? "" : "/",
