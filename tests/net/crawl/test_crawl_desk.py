@@ -95,6 +95,8 @@ def pausing_a_host_stops_its_requests_at_once_and_resuming_goes_on():
         host = _told(folder, 'hosts', 'show', _key(nginx))['host']
         assert host['paused'] and host['state'] == 'paused' and host['reason'] == 'paused', host
         assert host['requests'] == len(_log(nginx)), (host, len(_log(nginx)))
+        job, pages = _told(folder, 'jobs', 'show', '1')['jobs'][0], [path for _, path in _log(nginx) if path != '/robots.txt']
+        assert job['done'] == len(pages) and job['queued'] == MANY + 1 - len(pages), (job, len(pages))
         _weir(folder, 'hosts', 'resume', _key(nginx))
         resumed = time.time()
         _until(lambda: len([at for at in _arrivals(nginx) if at > resumed - SLACK]) > 5)
