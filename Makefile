@@ -59,7 +59,7 @@ crawl: setup all
 sanitized: AT_ONCE = 2
 sanitized: all
 	@WEIR_TEST_LAW_SEEDS=$${WEIR_TEST_LAW_SEEDS:-100} WEIR_TEST_CRAWL_SEEDS=$${WEIR_TEST_CRAWL_SEEDS:-75} \
-		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
+		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$(CURDIR)/tests/tsan.supp \
 		$(RUN) -C $(B) --no-rebuild --timeout-multiplier 5 $(SUITES)
 
 # By clang: another compiler sees other things, and its sanitizers more (numbers that no integer can hold).
