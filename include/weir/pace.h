@@ -326,6 +326,11 @@ WEIR_API void weir_pace_ticket_free(weir_pace_ticket *ticket);
  * the permit holds nothing any more, so acquire anew. Called again, or without WEIR_REPORTS_SENT: a no-op. */
 WEIR_API int weir_permit_sent(weir_permit *permit);
 
+/* The request that was said to be sent got out only now: between the two the process was stopped, or had no processor.
+ * The next start waits a whole interval from here. Worth calling after writing, where a millisecond or more went by. A
+ * permit that holds nothing, or was not sent: a no-op. */
+WEIR_API void weir_permit_late(weir_permit *permit);
+
 /* The head of its answer is there, and the rest may take its time: what it says of waiting (Retry-After, a quota that
  * is used up) binds all others from now on. The request goes on: tell as well how it ended, of waiting what is left. A
  * permit that holds nothing: a no-op. WEIR_E_INVAL. */

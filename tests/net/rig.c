@@ -89,7 +89,18 @@ static bool before_send(void *context, const struct wr_net_send *send)
     if (got->refuse_from != 0 && got->sends + 1 >= got->refuse_from)
         return false;
     got->sent_at[got->sends++ % 8] = weir_clock_now(weir_clock_monotonic());
+    if (got->pauses_ns > 0) /* as if the process were stopped before it writes */
+        nanosleep(&(struct timespec){.tv_nsec = got->pauses_ns}, NULL);
     return true;
+}
+
+static void on_late(void *context, int64_t now)
+{
+    struct got *got = context;
+
+    assert_false(got->is_done);
+    got->lates++;
+    got->late_at = now;
 }
 
 static bool on_head(void *context, const struct wr_head *head)
@@ -145,7 +156,7 @@ static void on_line(void *context, struct wr_span line)
 
 int rig_try(struct rig *rig, const char *url, const struct wr_net_request *request, struct got *got)
 {
-    static const struct wr_net_calls calls = {before_send, on_head, on_body, on_done, on_line};
+    static const struct wr_net_calls calls = {before_send, on_late, on_head, on_body, on_done, on_line};
     struct wr_net_request whole = *request;
     char memory[WR_URL_ROOM];
     struct wr_url parsed;

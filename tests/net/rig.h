@@ -38,6 +38,9 @@ struct got {
     int sends;
     int refuse_from; /* before_send says no from this call on; 0: never */
     int64_t sent_at[8];
+    int64_t pauses_ns; /* so long before_send takes, after it has looked at the clock */
+    int lates;         /* calls of on_late */
+    int64_t late_at;
     int heads;
     bool wants_no_body;
     size_t stop_after; /* on_body says no after so many bytes; 0: never */

@@ -48,6 +48,30 @@ static void an_answer_is_told_in_order_and_in_full(void **state)
     rig_tear_down(&rig);
 }
 
+/* F3: on a new connection, and on one that is used again. */
+static void a_request_that_got_out_late_is_told_with_its_time(void **state)
+{
+    struct rig rig;
+    struct hostile_request request;
+
+    (void)state;
+    rig_set_up(&rig, rig_options());
+    int port = listen_hello(&rig);
+    for (int i = 0; i < 2; i++) {
+        struct got got = {.pauses_ns = 20 * MS};
+        assert_int_equal(rig_try(&rig, rig_url(port), &(struct wr_net_request){0}, &got), 0);
+        rig_run(&rig);
+        assert_hello(&got);
+        assert_int_equal(got.result.is_reused, i > 0);
+        assert_int_equal(got.lates, 1);
+        assert_true(got.late_at >= got.sent_at[0] + 20 * MS);
+        assert_true(got.result.sent_at <= got.result.first_byte_at && got.late_at <= got.result.done_at);
+        assert_true(hostile_request(rig.server, port, i, &request));
+        assert_true(request.at <= got.late_at + 200 * MS);
+    }
+    rig_tear_down(&rig);
+}
+
 static void a_connection_is_used_again_unless_it_was_the_last_request(void **state)
 {
     struct rig rig;
@@ -397,6 +421,7 @@ static void cookies_are_not_kept(void **state)
 }
 
 WEIR_TESTS(test(cookies_are_not_kept), test(an_answer_is_told_in_order_and_in_full),
+           test(a_request_that_got_out_late_is_told_with_its_time),
            test(a_connection_is_used_again_unless_it_was_the_last_request),
            test(neither_user_nor_fragment_of_a_url_is_sent), test(own_fields_and_validators_are_sent),
            test(absurd_validators_are_left_out), test(line_breaks_in_a_request_are_refused_at_the_door),

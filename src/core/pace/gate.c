@@ -195,6 +195,16 @@ void wr_gate_written(struct wr_gate *gate, const weir_pace_options *options, int
     gate->last_start_at = advance(gate, options, now);
 }
 
+void wr_gate_late(struct wr_gate *gate, const weir_pace_options *options, int64_t now)
+{
+    int64_t t = advance(gate, options, now);
+    if (options->off)
+        return;
+    double rate = wr_strategy_of(options->strategy)->want(options, gate + 1, t).rate;
+    gate->last_start_at = t;
+    hold(gate, t + sooner(wr_rate_interval(rate), options->retry_after_max_ns), WEIR_REASON_PACE, t);
+}
+
 static void leave(struct wr_gate *gate)
 {
     gate->in_flight -= gate->in_flight > gate->reserved;

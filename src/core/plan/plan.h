@@ -308,6 +308,8 @@ void wr_plan_hold(struct wr_plan *plan, int64_t until);
 /* Asked just before writing. Anything but WEIR_GO: wr_plan_given. */
 weir_decision wr_plan_may_send(struct wr_plan *plan, uint32_t number, int64_t now);
 void wr_plan_sent(struct wr_plan *plan, uint32_t number, int64_t now);
+/* What was said to be sent got out only now: spacing counts from here. */
+void wr_plan_late(struct wr_plan *plan, uint32_t number, int64_t now);
 /* Not sent after all; or sent, and nothing is known of how it ended: our own fault, or it was cancelled. It is where it
  * was, for at least 100 ms. */
 void wr_plan_given(struct wr_plan *plan, uint32_t number, int64_t now);

@@ -105,6 +105,14 @@ static bool before_send(void *context, const struct wr_net_send *send)
     return true;
 }
 
+static void on_late(void *context, int64_t now)
+{
+    struct wr_ride *ride = context;
+    if (ride->fetch != NULL)
+        ride->fetch->lane->since = now;
+    weir_permit_late(&ride->permit);
+}
+
 /* ---- receiving ---- */
 
 static void read_limits(struct wr_ride *ride, const struct wr_head *head)
@@ -312,7 +320,7 @@ static bool is_last(const struct weir_fetch *fetch)
 
 static int send_request(struct weir_fetch *fetch, struct wr_ride *ride)
 {
-    static const struct wr_net_calls calls = {before_send, on_head, on_body, on_done, NULL};
+    static const struct wr_net_calls calls = {before_send, on_late, on_head, on_body, on_done, NULL};
     struct wr_net_field fields[2 * WR_HEADERS_MAX + 1];
     bool is_first = fetch->hops == 0;
     struct wr_net_request request = {

@@ -167,6 +167,12 @@ static bool before_send(void *context, const struct wr_net_send *send)
     return true;
 }
 
+static void on_late(void *context, int64_t now)
+{
+    const struct wr_flight *flight = context;
+    wr_plan_late(flight->loop->plan, flight->action.task, now);
+}
+
 /* ---- receiving ---- */
 
 struct wr_span wr_flight_head(const struct wr_flight *flight, enum wr_text which)
@@ -383,8 +389,8 @@ static bool is_far(int64_t next_ns)
 
 void wr_flight_send(struct wr_flight *flight, struct wr_span etag, struct wr_span modified)
 {
-    static const struct wr_net_calls calls = {before_send, on_head, on_body, on_done, NULL};
-    static const struct wr_net_calls keeping = {before_send, on_head, on_body, on_done, on_line};
+    static const struct wr_net_calls calls = {before_send, on_late, on_head, on_body, on_done, NULL};
+    static const struct wr_net_calls keeping = {before_send, on_late, on_head, on_body, on_done, on_line};
     struct wr_crawl_loop *loop = flight->loop;
     struct wr_engine *engine = loop->engine;
     bool is_page = flight->action.kind == WR_PLAN_START;

@@ -146,6 +146,29 @@ int weir_permit_sent(weir_permit *permit)
     return permit->pacer == NULL || permit->sent ? 0 : wr_failed(wr_permit_confirm(permit, true));
 }
 
+static void late_gate(weir_permit *permit, size_t i, const struct wr_part *part)
+{
+    struct wr_visit visit = wr_table_enter(part->table, &part->query);
+    if (visit.entry != NULL) {
+        struct wr_seen seen = wr_host_see(visit.table, visit.shard, visit.entry, visit.now);
+        if (is_held(permit, i, &seen)) {
+            wr_gate_late(seen.gate, seen.pace, seen.now);
+            permit->held[i].sent_at = seen.now;
+        }
+    }
+    wr_lock_give(&visit.shard->lock);
+}
+
+void weir_permit_late(weir_permit *permit)
+{
+    struct wr_gates gates;
+    if (permit == NULL || permit->pacer == NULL || !permit->sent)
+        return;
+    wr_gates_init(&gates, permit->pacer, permit, wr_clock_now(permit->pacer->clock), false);
+    for (size_t i = 0; i < gates.count; i++)
+        late_gate(permit, i, &gates.parts[i]);
+}
+
 /* ---- telling ---- */
 
 /* What a tell changed, for the listener. */

@@ -43,6 +43,11 @@ static int on_send(void *context, char *address, char *local_address, int port, 
     if (!wr_tell_send(transfer, &to, (uint16_t)port))
         return CURL_PREREQFUNC_ABORT;
     transfer->is_pin_known = true;
+    if (!transfer->is_writing) {
+        transfer->is_writing = true;
+        transfer->next_writing = transfer->net->writing;
+        transfer->net->writing = transfer;
+    }
     return CURL_PREREQFUNC_OK;
 }
 

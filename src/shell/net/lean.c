@@ -91,6 +91,8 @@ static void write_rest(struct wr_conn *conn)
     struct wr_span rest = wr_buf_from(&lean->request, lean->written);
     ssize_t sent = send(conn->fd, rest.data, rest.bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
 
+    if (sent > 0 && lean->written == 0)
+        wr_tell_written(conn->transfer);
     if (sent > 0)
         lean->written += (size_t)sent;
     if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)

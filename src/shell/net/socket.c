@@ -180,6 +180,17 @@ int wr_socket_close(void *context, curl_socket_t fd)
 
 /* ---- watching ------------------------------------------------------------------------------------------ */
 
+/* libcurl has written what it said it would. */
+static void tell_written(struct wr_net *net)
+{
+    while (net->writing != NULL) {
+        struct wr_transfer *transfer = net->writing;
+        net->writing = transfer->next_writing;
+        transfer->is_writing = false;
+        wr_tell_written(transfer);
+    }
+}
+
 static void act(struct wr_net *net, curl_socket_t fd, int events)
 {
     int running;
@@ -187,6 +198,7 @@ static void act(struct wr_net *net, curl_socket_t fd, int events)
     net->in_curl = true;
     net->records = 0;
     (void)curl_multi_socket_action(net->multi, fd, events, &running);
+    tell_written(net);
     net->in_curl = false;
     wr_net_settle(net);
 }

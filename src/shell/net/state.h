@@ -60,7 +60,9 @@ struct wr_transfer {
     bool is_admitted, is_young; /* see admit.c */
     size_t failures;            /* of libcurl's to get memory, when it began */
     bool is_idempotent;
-    bool has_settings; /* beyond those of a plain GET: to be reset */
+    bool is_writing;                  /* libcurl is about to write the request */
+    struct wr_transfer *next_writing; /* such as well */
+    bool has_settings;                /* beyond those of a plain GET: to be reset */
     uint16_t port;
     uint64_t body_max;
     char host[WR_NAME_MAX + 1]; /* without brackets */
@@ -111,7 +113,8 @@ struct wr_net {
     const weir_allocator *allocator;
     const weir_clock *clock;
     CURLM *multi;
-    CURLSH *nowhere; /* shares connections, and never has one; see wr_easy_forget. NULL: not needed */
+    struct wr_transfer *writing; /* what libcurl has begun to write since it was called */
+    CURLSH *nowhere;             /* shares connections, and never has one; see wr_easy_forget. NULL: not needed */
     uv_timer_t curl_timer, due_timer;
     uv_idle_t no_wait; /* with it the loop polls without waiting */
     uv_check_t polled; /* when it has polled */
@@ -200,6 +203,10 @@ void wr_transfer_free(struct wr_transfer *transfer);
 
 /* The request is about to be written: asks before_send. */
 bool wr_tell_send(struct wr_transfer *transfer, const struct wr_address *address, uint16_t port);
+
+/* Its first bytes are with the kernel. Between this and wr_tell_send the process may have been stopped, or had no
+ * processor. */
+void wr_tell_written(struct wr_transfer *transfer);
 
 void wr_tell_first_byte(struct wr_transfer *transfer);
 

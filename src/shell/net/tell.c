@@ -4,6 +4,8 @@
 
 #include "shell/clock/clock.h"
 
+#define LATE_NS WEIR_MILLISECOND
+
 static bool ask_owner(struct wr_transfer *transfer, const struct wr_net_send *send)
 {
     return transfer->calls.before_send == NULL || transfer->calls.before_send(transfer->context, send);
@@ -28,6 +30,20 @@ bool wr_tell_send(struct wr_transfer *transfer, const struct wr_address *address
     result->sent_at = send.now;
     wr_due_change(transfer, send.now);
     return true;
+}
+
+void wr_tell_written(struct wr_transfer *transfer)
+{
+    int64_t now = wr_clock_now(transfer->net->clock);
+
+    if (now - transfer->result.sent_at < LATE_NS || transfer->is_cancelled)
+        return;
+    if (transfer->result.first_byte_at == 0) { /* libcurl may have read its answer already */
+        transfer->result.sent_at = now;
+        wr_due_change(transfer, now);
+    }
+    if (transfer->calls.on_late != NULL)
+        transfer->calls.on_late(transfer->context, now);
 }
 
 void wr_tell_first_byte(struct wr_transfer *transfer)

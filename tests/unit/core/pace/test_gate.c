@@ -93,6 +93,35 @@ static void start_counts_from_the_send_and_nothing_starts_before_it(void **state
     rig_release(&rig);
 }
 
+/* F3: whoever writes may be stopped after it has said so, and before it does. */
+static void start_that_got_out_late_counts_from_then(void **state)
+{
+    (void)state;
+    static const struct {
+        weir_profile profile;
+        int64_t interval_ns;
+    } cases[] = {{WEIR_PROFILE_STRICT, S},
+                 {WEIR_PROFILE_AIMD, 500 * MS},
+                 {WEIR_PROFILE_LEARNED, 500 * MS},
+                 {WEIR_PROFILE_UNLIMITED, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rig rig;
+        rig_init(&rig, profile_options(cases[i].profile));
+        int64_t out_at = T0 + 90 * S;
+        rig_send(&rig, T0);
+        wr_gate_late(rig.gate, &rig.options, out_at);
+        assert_true(wr_gate_ok(rig.gate, &rig.options));
+        if (cases[i].interval_ns > 0)
+            assert_waits(&rig, out_at + 1, WEIR_REASON_PACE, cases[i].interval_ns - 1);
+        assert_true(rig_goes(&rig, out_at + cases[i].interval_ns));
+        wr_gate_robots_delay(rig.gate, 5 * S, out_at);
+        assert_waits(&rig, out_at + 1, WEIR_REASON_ROBOTS_DELAY, 5 * S - 1);
+        wr_gate_late(rig.gate, &rig.options, T0 + S); /* an earlier time moves nothing back */
+        assert_waits(&rig, out_at + 1, WEIR_REASON_ROBOTS_DELAY, 5 * S - 1);
+        rig_release(&rig);
+    }
+}
+
 static void reservation_that_is_given_back_leaves_no_trace(void **state)
 {
     (void)state;
@@ -535,7 +564,7 @@ static void gate_with_any_strategy_is_at_most_512_bytes(void **state)
 WEIR_TESTS(test(first_start_is_at_once_and_the_next_an_interval_later), test(interval_is_the_longest_of_all),
            test(calls_at_0_and_500_and_1200_ms_start_a_second_apart), test(crawl_delay_forbids_bursts),
            test(start_counts_from_the_send_and_nothing_starts_before_it),
-           test(reservation_that_is_given_back_leaves_no_trace),
+           test(start_that_got_out_late_counts_from_then), test(reservation_that_is_given_back_leaves_no_trace),
            test(reservation_that_is_not_used_in_time_is_taken_back),
            test(reservation_left_behind_is_waited_for_by_the_clock),
            test(probe_left_behind_unsent_is_waited_for_by_the_clock),

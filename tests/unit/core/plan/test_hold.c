@@ -60,6 +60,23 @@ static void robots_txt_and_errands_are_held_too(void **state)
     rig_release(&rig);
 }
 
+/* F3: the process was stopped between saying so and writing. */
+static void what_got_out_late_is_spaced_from_then(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_plain(&rig);
+    rig_offer_many(&rig, 1, "a.example", 2);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    rig_send(&rig, &action);
+    rig.now += 90 * S;
+    wr_plan_late(rig.plan, action.task, rig.now);
+    int64_t out_at = rig.now;
+    action = rig_page(&rig, rig.now + 10 * S);
+    assert_true(rig.now == out_at + S);
+    rig_release(&rig);
+}
+
 /* A host that is not ready needs no waking for the sake of the rest. */
 static void who_waits_for_longer_is_not_woken_earlier(void **state)
 {
@@ -181,7 +198,7 @@ static void hope_that_was_lost_at_robots_txt_is_told_by_the_next_page(void **sta
 }
 
 WEIR_TESTS(test(nothing_starts_while_all_is_held), test(robots_txt_and_errands_are_held_too),
-           test(who_waits_for_longer_is_not_woken_earlier),
+           test(what_got_out_late_is_spaced_from_then), test(who_waits_for_longer_is_not_woken_earlier),
            test(a_start_says_how_long_its_connection_will_not_be_needed),
            test(a_page_tells_that_its_host_is_hopeless_once),
            test(hope_that_was_lost_at_robots_txt_is_told_by_the_next_page))

@@ -287,6 +287,26 @@ static void permit_of_a_forgotten_host_does_not_end_what_its_successor_has_in_fl
     pacing_tear_down(&pacing);
 }
 
+/* F3: the process was stopped between weir_permit_sent and the write. */
+static void request_that_got_out_late_is_spaced_from_then(void **state)
+{
+    (void)state;
+    struct pacing pacing;
+    pacing_set_up(&pacing, WEIR_PROFILE_STRICT);
+    weir_permit permit = acquired(&pacing, "h", WEIR_REPORTS_SENT);
+    weir_permit_late(&permit); /* it is not sent yet: nothing */
+    assert_int_equal(weir_permit_sent(&permit), 0);
+    pass(&pacing, 90 * WEIR_SECOND);
+    weir_permit_late(&permit);
+    assert_true(host_wait(&pacing, "h") == WEIR_SECOND);
+    tell(&permit, 200);
+    pass(&pacing, WEIR_SECOND);
+    weir_permit_late(&permit); /* it holds nothing any more */
+    weir_permit_late(NULL);
+    assert_true(host_goes(&pacing, "h"));
+    pacing_tear_down(&pacing);
+}
+
 static void connection_that_failed_before_sending_can_be_told_of(void **state)
 {
     (void)state;
@@ -489,23 +509,21 @@ static void bad_options_are_refused_with_the_reason(void **state)
     assert_int_equal(weir_pacer_new(NULL, NULL, NULL), WEIR_E_INVAL);
 }
 
-WEIR_TESTS(test(first_request_to_a_host_waits_for_nothing),
-           test(second_request_within_the_interval_waits_for_the_rest_of_it),
-           test(request_after_the_interval_waits_for_nothing),
-           test(interval_is_the_larger_of_a_second_and_the_crawl_delay),
-           test(crawl_delay_and_retry_after_bind_even_the_unlimited),
-           test(spacing_counts_from_when_a_request_is_written_not_from_when_it_was_allowed),
-           test(reservation_that_is_not_used_is_given_back_and_costs_nothing),
-           test(permit_that_is_never_sent_comes_back_by_itself),
-           test(a_head_that_names_a_time_binds_before_the_request_ends),
-           test(told_retry_after_stops_a_request_that_was_allowed_and_not_yet_sent),
-           test(slow_connects_hold_up_nobody_where_starts_are_not_spaced),
-           test(pausing_stops_a_request_that_was_allowed_and_not_yet_sent),
-           test(permit_ends_once_however_often_it_is_told_or_released),
-           test(permit_of_a_forgotten_host_does_not_end_what_its_successor_has_in_flight),
-           test(connection_that_failed_before_sending_can_be_told_of),
-           test(feedback_without_a_permit_teaches_the_gate_and_ends_nothing),
-           test(latency_is_taken_from_the_permit_where_it_is_not_told),
-           test(open_breaker_fails_acquire_at_once_and_counts_the_denial),
-           test(pacing_that_is_off_permits_at_once_learns_nothing_and_shows_nothing),
-           test(what_is_wrong_is_refused_and_changes_nothing), test(bad_options_are_refused_with_the_reason))
+WEIR_TESTS(
+    test(first_request_to_a_host_waits_for_nothing), test(second_request_within_the_interval_waits_for_the_rest_of_it),
+    test(request_after_the_interval_waits_for_nothing), test(interval_is_the_larger_of_a_second_and_the_crawl_delay),
+    test(crawl_delay_and_retry_after_bind_even_the_unlimited),
+    test(spacing_counts_from_when_a_request_is_written_not_from_when_it_was_allowed),
+    test(reservation_that_is_not_used_is_given_back_and_costs_nothing),
+    test(permit_that_is_never_sent_comes_back_by_itself), test(a_head_that_names_a_time_binds_before_the_request_ends),
+    test(told_retry_after_stops_a_request_that_was_allowed_and_not_yet_sent),
+    test(slow_connects_hold_up_nobody_where_starts_are_not_spaced),
+    test(pausing_stops_a_request_that_was_allowed_and_not_yet_sent),
+    test(permit_ends_once_however_often_it_is_told_or_released),
+    test(permit_of_a_forgotten_host_does_not_end_what_its_successor_has_in_flight),
+    test(request_that_got_out_late_is_spaced_from_then), test(connection_that_failed_before_sending_can_be_told_of),
+    test(feedback_without_a_permit_teaches_the_gate_and_ends_nothing),
+    test(latency_is_taken_from_the_permit_where_it_is_not_told),
+    test(open_breaker_fails_acquire_at_once_and_counts_the_denial),
+    test(pacing_that_is_off_permits_at_once_learns_nothing_and_shows_nothing),
+    test(what_is_wrong_is_refused_and_changes_nothing), test(bad_options_are_refused_with_the_reason))
