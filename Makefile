@@ -32,6 +32,8 @@ FUZZ_SECONDS = 60
 SOAK_SECONDS = 86400
 # Those that talk to servers mostly wait, and come first (priority in meson.build).
 AT_ONCE = 3
+# How often a test that failed among others must pass alone to be called unsteady, and not failed; 0: it has failed.
+AGAIN = 0
 RUN = meson test --print-errorlogs --num-processes $$(($(AT_ONCE) * $$(nproc)))
 
 all: $(B)/build.ninja
@@ -44,7 +46,7 @@ setup:
 	@tools/setup
 
 test: setup all
-	@$(RUN) -C $(B) --no-rebuild
+	@$(RUN) -C $(B) --no-rebuild || tools/again $(B) $(AGAIN)
 
 demo: setup all
 	@demo/run $(B)/weir $(B)/demo/demo_web
@@ -58,9 +60,9 @@ crawl: setup all
 # Any report of a sanitizer ends the test, and a slow program is given more time and fewer worlds.
 sanitized: AT_ONCE = 2
 sanitized: all
-	@WEIR_TEST_LAW_SEEDS=$${WEIR_TEST_LAW_SEEDS:-100} WEIR_TEST_CRAWL_SEEDS=$${WEIR_TEST_CRAWL_SEEDS:-75} \
-		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$(CURDIR)/tests/tsan.supp \
-		$(RUN) -C $(B) --no-rebuild --timeout-multiplier 5 $(SUITES)
+	@export WEIR_TEST_LAW_SEEDS=$${WEIR_TEST_LAW_SEEDS:-100} WEIR_TEST_CRAWL_SEEDS=$${WEIR_TEST_CRAWL_SEEDS:-75} \
+		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$(CURDIR)/tests/tsan.supp; \
+		$(RUN) -C $(B) --no-rebuild --timeout-multiplier 5 $(SUITES) || tools/again $(B) $(AGAIN) --timeout-multiplier 5
 
 # By clang: another compiler sees other things, and its sanitizers more (numbers that no integer can hold).
 asan:
