@@ -31,6 +31,7 @@ static void arrive(struct wr_net_call *call)
     letter->read(loop, letter);
     if (!is_question)
         wr_pending_done(loop->engine);
+    wr_crawl_loop_due(loop);
 }
 
 void wr_letter_send(struct wr_crawl_loop *to, struct wr_letter *letter)

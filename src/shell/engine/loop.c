@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* loop.c - one thread of a crawl: asks its plan what next, and does it.
  *
- * The plan is pumped before each wait for the network, and when its time has come between two pages that have arrived
- * together: hundreds of them take longer than a start may be late. Waits end exactly: timers of libuv are late by a
- * millisecond, which at ten requests a second and host is a percent, so the plan's times are kept by a timer of the
- * kernel.
+ * The plan is pumped before each wait for the network, and when its time has come between two pages or letters
+ * that have arrived together: hundreds of them take longer than a start may be late. Waits end exactly: timers of libuv
+ * are late by a millisecond, which at ten requests a second and host is a percent, so the plan's times are kept by a
+ * timer of the kernel.
  */
 #include "base/alloc.h"
 #include "shell/engine/state.h"
@@ -114,7 +114,7 @@ static void pump(struct wr_crawl_loop *loop)
 
 void wr_crawl_loop_due(struct wr_crawl_loop *loop)
 {
-    if (wr_crawl_loop_now(loop) >= loop->next_at)
+    if (loop->takes_mail && wr_crawl_loop_now(loop) >= loop->next_at)
         pump(loop);
 }
 
