@@ -9,6 +9,7 @@
 #include <weir/error.h>
 
 #define FIRST_ROOM 4096
+#define MOVES 16 /* old slots with each that is added: all are moved long before it is crowded again */
 
 int wr_known_init(struct wr_known *ret_known, const weir_allocator *allocator, size_t max)
 {
@@ -21,10 +22,16 @@ int wr_known_init(struct wr_known *ret_known, const weir_allocator *allocator, s
     return 0;
 }
 
+static void give_slots(const struct wr_known *known, uint64_t *slots, size_t room)
+{
+    wr_give(known->allocator, slots, room * sizeof *slots, alignof(uint64_t));
+}
+
 void wr_known_release(struct wr_known *known)
 {
-    wr_give(known->allocator, known->slots, known->room * sizeof *known->slots, alignof(uint64_t));
-    known->slots = NULL;
+    give_slots(known, known->slots, known->room);
+    give_slots(known, known->old, known->room / 2);
+    known->slots = known->old = NULL;
 }
 
 /* Fingerprints are keyed and so already random; jobs are numbered by us. Never 0. */
@@ -34,12 +41,18 @@ static uint64_t mixed(uint32_t job, uint64_t fingerprint)
     return mix != 0 ? mix : 1;
 }
 
-static uint64_t *find(const struct wr_known *known, uint64_t mix)
+static uint64_t *find(uint64_t *slots, size_t room, uint64_t mix)
 {
-    size_t place = (size_t)mix & (known->room - 1);
-    while (known->slots[place] != 0 && known->slots[place] != mix)
-        place = (place + 1) & (known->room - 1);
-    return &known->slots[place];
+    size_t place = (size_t)mix & (room - 1);
+    while (slots[place] != 0 && slots[place] != mix)
+        place = (place + 1) & (room - 1);
+    return &slots[place];
+}
+
+static bool has(const struct wr_known *known, uint64_t mix)
+{
+    return *find(known->slots, known->room, mix) != 0 ||
+           (known->old != NULL && *find(known->old, known->room / 2, mix) != 0);
 }
 
 void wr_known_expect(const struct wr_known *known, uint32_t job, uint64_t fingerprint)
@@ -49,7 +62,7 @@ void wr_known_expect(const struct wr_known *known, uint32_t job, uint64_t finger
 
 bool wr_known_has(const struct wr_known *known, uint32_t job, uint64_t fingerprint)
 {
-    return *find(known, mixed(job, fingerprint)) != 0;
+    return has(known, mixed(job, fingerprint));
 }
 
 static bool is_full(const struct wr_known *known)
@@ -57,18 +70,38 @@ static bool is_full(const struct wr_known *known)
     return known->count >= known->room / 4 * 3;
 }
 
+/* What is moved stays in the old slots as well, so that those after it are found. */
+static void move_some(struct wr_known *known, size_t most)
+{
+    for (; most > 0 && known->moved < known->room / 2; most--) {
+        uint64_t mix = known->old[known->moved++];
+        if (mix != 0)
+            *find(known->slots, known->room, mix) = mix;
+    }
+    if (known->moved < known->room / 2)
+        return;
+    give_slots(known, known->old, known->room / 2);
+    known->old = NULL;
+}
+
 void wr_known_add(struct wr_known *known, uint32_t job, uint64_t fingerprint)
 {
     uint64_t mix = mixed(job, fingerprint);
-    uint64_t *slot = find(known, mix);
-    if (*slot != 0)
+    if (has(known, mix))
         return;
     if (is_full(known)) {
         known->incomplete = true;
         return;
     }
-    *slot = mix;
+    if (known->old != NULL)
+        move_some(known, MOVES);
+    *find(known->slots, known->room, mix) = mix;
     known->count++;
+}
+
+size_t wr_known_bytes(const struct wr_known *known)
+{
+    return (known->room + (known->old != NULL ? known->room / 2 : 0)) * sizeof *known->slots;
 }
 
 bool wr_known_is_crowded(const struct wr_known *known)
@@ -78,17 +111,17 @@ bool wr_known_is_crowded(const struct wr_known *known)
 
 int wr_known_grow(struct wr_known *known)
 {
-    struct wr_known wider = *known;
-    wider.room = known->room * 2;
-    if (wider.room > known->max)
+    size_t room = known->room * 2;
+    if (room > known->max)
         return WEIR_E_FULL;
-    wider.slots = wr_take_array(known->allocator, wider.room, sizeof *wider.slots, alignof(uint64_t));
-    if (wider.slots == NULL)
+    uint64_t *slots = wr_take_array(known->allocator, room, sizeof *slots, alignof(uint64_t));
+    if (slots == NULL)
         return WEIR_E_NOMEM;
-    for (size_t i = 0; i < known->room; i++)
-        if (known->slots[i] != 0)
-            *find(&wider, known->slots[i]) = known->slots[i];
-    wr_known_release(known);
-    *known = wider;
+    if (known->old != NULL)
+        move_some(known, SIZE_MAX);
+    known->old = known->slots;
+    known->moved = 0;
+    known->slots = slots;
+    known->room = room;
     return 0;
 }

@@ -98,6 +98,36 @@ static void delayed_tasks_lie_in_the_order_of_their_times(void **state)
     wr_pool_release(&pool);
 }
 
+static void expect_known(const struct wr_known *known, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!wr_known_has(known, 1, (uint64_t)i * 977))
+            fail_msg("%d of %d is forgotten", i, count);
+}
+
+/* It grows bit by bit: what is not moved yet is known as well, and not counted twice. */
+static void fingerprints_stay_known_while_it_grows(void **state)
+{
+    (void)state;
+    struct wr_known known;
+    test_allocator allocator;
+    test_allocator_init(&allocator);
+    assert_int_equal(wr_known_init(&known, &allocator.allocator, 1 << 16), 0);
+    for (int i = 0; i < 3000; i++) {
+        wr_known_add(&known, 1, (uint64_t)i * 977); /* close together: chains of slots */
+        if (i == 1500 || i == 1501 || i == 1600)
+            assert_int_equal(wr_known_grow(&known), 0);
+        if (i > 1490 && i < 1700)
+            expect_known(&known, i + 1);
+        wr_known_add(&known, 1, (uint64_t)(i / 2) * 977);
+    }
+    expect_known(&known, 3000);
+    assert_int_equal(known.count, 3000);
+    assert_int_equal(wr_known_bytes(&known), 8 * 4096 * sizeof(uint64_t)); /* the old slots are gone */
+    wr_known_release(&known);
+    assert_int_equal(allocator.live, 0);
+}
+
 static void fingerprints_are_known_by_job_and_growing_forgets_none(void **state)
 {
     (void)state;
@@ -148,6 +178,6 @@ static void a_path_with_many_queries_is_not_forgotten_for_others(void **state)
 
 WEIR_TESTS(test(a_list_gives_back_what_came_first_also_when_others_leave),
            test(texts_of_every_length_come_back_as_they_were), test(a_full_pool_takes_no_more_and_loses_nothing),
-           test(delayed_tasks_lie_in_the_order_of_their_times),
+           test(delayed_tasks_lie_in_the_order_of_their_times), test(fingerprints_stay_known_while_it_grows),
            test(fingerprints_are_known_by_job_and_growing_forgets_none),
            test(a_path_with_many_queries_is_not_forgotten_for_others))
