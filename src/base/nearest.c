@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* nearest.c - the known word with the fewest letters changed, added or left out. */
+/* nearest.c - the known word with the fewest letters changed, added, left out or swapped. */
 #include "base/nearest.h"
 
 #include <string.h>
 
 #define LETTERS_MAX 32 /* no word of ours is longer */
 
-static size_t least(size_t a, size_t b, size_t c)
+static size_t least(size_t a, size_t b)
 {
-    size_t ab = a < b ? a : b;
-    return ab < c ? ab : c;
+    return a < b ? a : b;
 }
 
-/* Levenshtein's distance, one row of his matrix at a time. `b` has at most LETTERS_MAX letters. */
+/* Letters changed, added, left out or swapped with their neighbour. `b` has at most LETTERS_MAX letters. */
 static size_t distance(const char *a, const char *b)
 {
-    size_t row[LETTERS_MAX + 1];
+    size_t rows[3][LETTERS_MAX + 1]; /* of the matrix: of the letter before the last, of the last, of this one */
+    size_t *before = rows[0], *last = rows[1], *row = rows[2];
     size_t b_length = strlen(b);
     for (size_t j = 0; j <= b_length; j++)
         row[j] = j;
     for (size_t i = 0; a[i] != '\0'; i++) {
-        size_t diagonal = row[0];
+        size_t *oldest = before;
+        before = last;
+        last = row;
+        row = oldest;
         row[0] = i + 1;
         for (size_t j = 0; j < b_length; j++) {
-            size_t swapped = diagonal + (a[i] != b[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = least(swapped, row[j] + 1, diagonal + 1);
+            row[j + 1] = least(last[j] + (a[i] != b[j]), least(row[j], last[j + 1]) + 1);
+            if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j])
+                row[j + 1] = least(row[j + 1], before[j - 1] + 1);
         }
     }
     return row[b_length];
@@ -34,11 +37,14 @@ static size_t distance(const char *a, const char *b)
 void wr_nearest_offer(struct wr_nearest *nearest, const char *candidate)
 {
     size_t length = strlen(candidate);
-    if (length > LETTERS_MAX || strlen(nearest->word) > LETTERS_MAX)
+    size_t word_length = strlen(nearest->word);
+    if (length > LETTERS_MAX || word_length > LETTERS_MAX || length < 2)
         return;
+    size_t longest = length > word_length ? length : word_length;
     size_t changed = distance(nearest->word, candidate);
-    /* With half of its letters changed it is another word. */
-    if (changed > 3 || changed * 2 > length || (nearest->best != NULL && changed >= nearest->distance))
+    /* With more than a third of its letters changed it is another word. */
+    if (changed > 3 || (changed > 1 && changed * 3 > longest) ||
+        (nearest->best != NULL && changed >= nearest->distance))
         return;
     nearest->best = candidate;
     nearest->distance = changed;

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* test_nearest.c - what is offered for a word that we do not know, and when nothing is. */
+#include "base/nearest.h"
+#include "lib/test.h"
+
+#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
+
+static const char *nearest_of(const char *word)
+{
+    static const char *const words[] = {"append", "seeds", "a",     "depth",     "keys",           "bench",
+                                        "table",  "tide",  "limit", "max-pages", "user-agent",     "output-format",
+                                        "aimd",   "of",    "warc",  "crawl",     "robots-max-age", "max-hosts"};
+    struct wr_nearest nearest = {.word = word};
+    for (size_t i = 0; i < COUNT(words); i++)
+        wr_nearest_offer(&nearest, words[i]);
+    return nearest.best;
+}
+
+static void a_word_is_taken_for_another_only_if_few_of_its_letters_differ(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word, *best;
+    } rows[] = {
+        /* one letter, in short words too */
+        {"dept", "depth"},
+        {"kees", "keys"},
+        {"key", "keys"},
+        {"limitt", "limit"},
+        {"og", "of"},
+        {"seed", "seeds"},
+        /* neighbours swapped count as one */
+        {"tabel", "table"},
+        {"tied", "tide"},
+        {"amid", "aimd"},
+        {"benhc", "bench"},
+        {"crwal", "crawl"},
+        {"fo", "of"},
+        /* a third of the letters */
+        {"max-page", "max-pages"},
+        {"maxpages", "max-pages"},
+        {"usr-agnt", "user-agent"},
+        {"out-put-fromat", "output-format"},
+        {"apend", "append"},
+        {"aplend", "append"},
+        /* the nearest counts, and what is right itself */
+        {"max-hoses", "max-hosts"},
+        {"warc", "warc"},
+        /* other words, one or two letters, none at all */
+        {"sped", NULL},
+        {"append-to-a-file", NULL},
+        {"lime", NULL},
+        {"robots", NULL},
+        {"x", NULL},
+        {"", NULL},
+        {"b", NULL},
+        {"retry", NULL},
+        {"hosts", NULL},
+        {"speed", NULL},
+        /* too long to be one of ours */
+        {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const char *best = nearest_of(rows[i].word);
+        if (rows[i].best == NULL ? best != NULL : best == NULL || strcmp(best, rows[i].best) != 0)
+            fail_msg("%s: %s", rows[i].word, best != NULL ? best : "nothing");
+    }
+}
+
+WEIR_TESTS(test(a_word_is_taken_for_another_only_if_few_of_its_letters_differ))
