@@ -144,7 +144,8 @@ def words_that_make_no_sense_are_refused():
                          ('1/s for 1ns, pause 100000d', 'duration'), ('4294967295/1ns for 1d', 'more than 1000000')):
         assert why in refusal('simulate', '--limit', '10/s', '--traffic', traffic), traffic
     assert 'there is no rate' in refusal('simulate', '--limit', '10/s,')
-    assert 'a word that is not understood' in refusal('simulate', '--limit', 'ten/s')
+    assert 'rate "ten/s": not a digit at character 1' in refusal('simulate', '--limit', 'ten/s')
+    assert 'a word that is not understood at character 6' in refusal('simulate', '--limit', '10/s fast')
     assert 'more than 8 limits' in refusal('simulate', '--limit', ','.join(['1/s'] * 9))
     assert 'more than 8 limits' in refusal('simulate', '--limit', '1' * 300)
     for words in (['P1c'], ['--pacer', 'tide'], ['--random', '3'], ['--trace', '/dev/null']):

@@ -398,6 +398,18 @@ def state_is_saved_now_and_then():
         assert daemon.check(X_Forwarded_For='192.0.2.1')[0] == 403
 
 
+def last_word_that_cannot_be_saved_shows_in_the_status():
+    with Daemon() as daemon:
+        daemon.stop()
+        os.mkdir(f'{daemon.folder}/there')
+        daemon.start('--state', f'{daemon.folder}/there/state', '--save-every', '1s')
+        os.rmdir(f'{daemon.folder}/there')
+        daemon.wait_for('could not be saved')  # told once, however often it fails
+        assert daemon.stop() == 1
+        lines = open(f'{daemon.folder}/log', encoding='utf-8').read()
+        assert lines.count('could not be saved') == 2, lines
+
+
 def disk_that_hangs_holds_up_neither_decisions_nor_reloads():
     with Daemon() as daemon:
         daemon.stop()
@@ -506,8 +518,12 @@ def beginnings_that_fail_say_why():
                  ('--config', daemon.config, '--listen', f'unix:{daemon.path}'): 'in use',
                  ('--config', daemon.config, '--socket-mode', '0777'): '0600',
                  ('--config', daemon.config, '--socket-group', 'nosuchgroup'): 'nosuchgroup',
-                 ('--config', daemon.config, '--token-file', '/nowhere/token'): '/nowhere/token: the token file cannot',
-                 ('--config', daemon.config, '--listen', 'unix:/proc/x'): '"/proc/x": '}
+                 ('--config', daemon.config, '--token-file', '/nowhere/token'): '--token-file: cannot make "/nowhere/token": No such file',
+                 ('--config', daemon.config, '--listen', 'unix:/proc/x'): '"/proc/x": ',
+                 ('--config', daemon.config, '--listen', 'unix:/nowhere/s'): '"/nowhere/s": its folder is not there',
+                 ('--config', daemon.config, '--state', '/nowhere/state'): '/nowhere: No such file',
+                 ('--config', daemon.config, '--state', daemon.folder): f'{daemon.folder}: Is a directory',
+                 ('--config', daemon.config, '--dashboard', 'nowhere'): '--dashboard: listening address'}
         for words, expected in table.items():
             run = weir('serve', *words)
             assert run.returncode in (1, 2) and expected in run.stderr, (words, run)

@@ -187,11 +187,26 @@ static void end(void *context)
     (void)kill(getpid(), SIGTERM);
 }
 
+static bool make_panel_options(const struct settings *settings, struct daemon *daemon)
+{
+    daemon->dashboard = settings->dashboard;
+    if (settings->dashboard != NULL && wr_http_address_check(settings->dashboard) != 0) {
+        wr_complain("--dashboard: %s", weir_error_detail());
+        return false;
+    }
+    if (settings->token_file == NULL)
+        return true;
+    int error = wr_panel_token_read(settings->token_file, daemon->token);
+    if (error != 0)
+        wr_complain("--token-file: %s", wr_error_words(error));
+    daemon->options.token = daemon->token;
+    return error == 0;
+}
+
 static bool make_options(const struct settings *settings, struct daemon *daemon)
 {
     struct wr_serve_options *serve = &daemon->options;
     serve->config = settings->sources.file;
-    daemon->dashboard = settings->dashboard;
     serve->denied_status = settings->denied_status == 0 ? 403 : 429;
     serve->fields = fields_of(settings->fields);
     serve->state = settings->state;
@@ -209,13 +224,7 @@ static bool make_options(const struct settings *settings, struct daemon *daemon)
     serve->http.send_ns = settings->send_timeout;
     memcpy(daemon->names, settings->listen_names.items, settings->listen_names.count * sizeof daemon->names[0]);
     serve->names = daemon->names;
-    if (settings->token_file == NULL)
-        return true;
-    int error = wr_panel_token_read(settings->token_file, daemon->token);
-    if (error != 0)
-        wr_complain("--token-file %s: %s", settings->token_file, wr_error_words(error));
-    serve->token = daemon->token;
-    return error == 0;
+    return make_panel_options(settings, daemon);
 }
 
 /* As many descriptors as there may be: each connection is one. */
@@ -294,7 +303,7 @@ static void open_panel(struct wr_serve *serve, const struct daemon *daemon, stru
         error = wr_serve_panel_open(serve, &how, ret_panel);
     }
     if (error != 0)
-        (void)wr_complain_soon("--dashboard: %s", wr_error_words(error));
+        (void)wr_complain_soon("goes on without --dashboard: %s", wr_error_words(error));
     else if (*ret_panel != NULL)
         (void)wr_complain_soon("dashboard at %s (port %u)", daemon->dashboard,
                                (unsigned)wr_serve_panel_port(*ret_panel));
@@ -325,9 +334,9 @@ static int run(struct daemon *daemon, int64_t grace_ns)
     wr_notify("STOPPING=1");
     let_die(&set);
     wr_serve_panel_close(panel);
-    wr_serve_stop(serve, grace_ns);
+    error = wr_serve_stop(serve, grace_ns);
     wr_serve_free(serve);
-    return WR_EXIT_OK;
+    return error == 0 ? WR_EXIT_OK : WR_EXIT_FAILED;
 }
 
 static void settings_init(struct settings *ret_settings)

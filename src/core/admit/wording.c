@@ -9,9 +9,14 @@
 static const char limit_right[] =
     "write it as \"10/s\", \"10/s burst=20\", \"1000/h sliding_window\" or \"concurrent=20\"";
 
+static int refuse_at(const char *text, const char *wrong, size_t at)
+{
+    return wr_invalid_text("limit", text, strlen(text), wrong, at, limit_right);
+}
+
 static int refuse(const char *text, const char *wrong)
 {
-    return wr_invalid_text("limit", text, strlen(text), wrong, WR_NOWHERE, limit_right);
+    return refuse_at(text, wrong, WR_NOWHERE);
 }
 
 /* ---- limits -------------------------------------------------------------------------------------------- */
@@ -47,21 +52,24 @@ static bool is_algorithm(struct wr_span word)
     return false;
 }
 
-/* True if the word was understood, and is there for the first time. */
-static bool take_word(struct wording *wording, struct wr_span word)
+/* 0 if the word was understood, and is there for the first time; else it is told what is wrong with it. */
+static int take_word(struct wording *wording, const char *text, struct wr_span word)
 {
     if (!wording->has_rate && wr_span_find(word, '/') < word.bytes) {
         wording->has_rate = wr_parse_rate(word.data, word.bytes, &wording->count, &wording->period_ns) == 0;
-        return wording->has_rate;
+        return wording->has_rate ? 0 : WEIR_E_INVAL;
     }
-    if (!wording->has_burst && take_count(word, "burst=", &wording->burst))
-        return wording->has_burst = true;
-    if (!wording->has_concurrent && take_count(word, "concurrent=", &wording->concurrent))
-        return wording->has_concurrent = true;
-    if (wording->has_algorithm || !is_algorithm(word))
-        return false;
-    wording->algorithm = word;
-    return wording->has_algorithm = true;
+    if (!wording->has_burst && take_count(word, "burst=", &wording->burst)) {
+        wording->has_burst = true;
+    } else if (!wording->has_concurrent && take_count(word, "concurrent=", &wording->concurrent)) {
+        wording->has_concurrent = true;
+    } else if (!wording->has_algorithm && is_algorithm(word)) {
+        wording->algorithm = word;
+        wording->has_algorithm = true;
+    } else {
+        return refuse_at(text, "a word that is not understood", (size_t)(word.data - text));
+    }
+    return 0;
 }
 
 static int make_rate(const char *text, const struct wording *wording, weir_limit *ret_limit)
@@ -92,8 +100,8 @@ int wr_limit_parse(const char *text, weir_limit *ret_limit)
 
     while (rest.bytes > 0) {
         struct wr_span word = {rest.data, wr_span_find(rest, ' ')};
-        if (!take_word(&wording, word))
-            return refuse(text, "a word that is not understood");
+        if (take_word(&wording, text, word) < 0)
+            return WEIR_E_INVAL;
         rest = wr_span_trim(wr_span_after(rest, word.bytes));
     }
     if (wording.has_rate == wording.has_concurrent)

@@ -2,6 +2,7 @@
 /* parse.c - walks over libyaml's events, with the schemas they are for on a small stack. */
 #include <assert.h>
 #include <string.h>
+#include <weir/error.h>
 #include <yaml.h>
 
 #include "base/alloc.h"
@@ -239,14 +240,26 @@ static int expect_value(struct reader *reader)
     return 0;
 }
 
+/* `called`: the field by whose name it is refused. */
+static int store(struct reader *reader, const struct wr_config_field *field, char *base,
+                 const struct wr_config_field *called)
+{
+    bool quoted = reader->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    if (!wr_config_store(field, value_of(&reader->event), quoted, base))
+        return refuse_value(reader, called);
+    if (field->check == NULL || field->check(base + field->offset) == 0)
+        return 0;
+    return refuse(reader, weir_error_detail());
+}
+
 /* A single value where a list is wanted: the list of it. */
 static int take_only_item(struct reader *reader, const struct wr_config_field *list, char *base)
 {
     char *item = base + list->offset;
-    bool quoted = reader->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     memset(item, 0, list->bytes);
-    if (!wr_config_store(list->item, value_of(&reader->event), quoted, item))
-        return refuse_value(reader, list);
+    int error = store(reader, list->item, item, list);
+    if (error != 0)
+        return error;
     *(uint32_t *)(void *)(base + list->count_offset) = 1;
     value_came(reader);
     return 0;
@@ -261,15 +274,14 @@ static int take_scalar(struct reader *reader)
     if (frame->field == NULL)
         return take_key(reader, frame);
     const struct wr_config_field *field = next_field(reader, &base);
-    bool quoted = reader->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     if (field->kind == WR_CONFIG_IS_LIST)
         return take_only_item(reader, field, base);
     if (frame->schema == NULL)
         memset(base, 0, frame->field->bytes); /* what a list held by default */
-    if (!wr_config_store(field, value_of(&reader->event), quoted, base))
-        return refuse_value(reader, field);
-    value_came(reader);
-    return 0;
+    int error = store(reader, field, base, field);
+    if (error == 0)
+        value_came(reader);
+    return error;
 }
 
 static void push(struct reader *reader, struct frame frame)

@@ -91,7 +91,8 @@ static int fail(int fd, const char *address)
     int number = errno;
     if (fd >= 0)
         (void)close(fd);
-    wr_error_note_cause("cannot listen at", address, strerror(number));
+    wr_error_note_cause("cannot listen at", address,
+                        number == ENOENT ? "its folder is not there; make it first" : strerror(number));
     return WEIR_E_SYSTEM;
 }
 

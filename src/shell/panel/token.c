@@ -38,9 +38,10 @@ static int make(const char *path, char ret_token[WR_PANEL_TOKEN_ROOM])
     if (fd >= 0 && close(fd) != 0)
         written = false;
     if (!written) {
+        int failure = errno;
         if (fd >= 0)
             (void)unlink(path);
-        wr_error_note("the token file cannot be made");
+        wr_error_note_cause("cannot make", path, strerror(failure));
         return WEIR_E_SYSTEM;
     }
     memcpy(ret_token, token, bytes + 1);
@@ -70,10 +71,11 @@ int wr_panel_token_read(const char *path, char ret_token[WR_PANEL_TOKEN_ROOM])
     if (fd < 0 && errno == ENOENT)
         return make(path, ret_token);
     ssize_t got = fd >= 0 && fstat(fd, &status) == 0 ? read(fd, text, sizeof text) : -1;
+    int failure = errno;
     if (fd >= 0)
         (void)close(fd);
     if (got < 0) {
-        wr_error_note("the token file cannot be read");
+        wr_error_note_cause("cannot read", path, strerror(failure));
         return WEIR_E_SYSTEM;
     }
     if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)

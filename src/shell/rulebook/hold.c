@@ -190,12 +190,25 @@ void wr_hold_add(struct wr_rulebook *book, struct wr_edition *edition, int64_t l
 
 /* ---- ending -------------------------------------------------------------------------------------------- */
 
+/* So that a slip does not shut out a caller for years. */
+static uint32_t used_max(const struct wr_edition *edition, const weir_ruling *ruling)
+{
+    uint32_t plan = ruling->plan >= WR_PLAN_FIRST ? ruling->plan - WR_PLAN_FIRST + 1 : 0;
+    const weir_stack *stack = &edition->rules[ruling->rule].stacks[plan];
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < stack->count; i++)
+        most = stack->limits[i].permits > most ? stack->limits[i].permits : most;
+    return most < UINT32_MAX / WR_COMMIT_LIMITS_MAX ? most * WR_COMMIT_LIMITS_MAX : UINT32_MAX;
+}
+
 /* What the request really cost, of each rule that granted it. */
-static void settle(weir_counter *counter, weir_admission *admission, uint32_t used)
+static void settle(const struct wr_edition *edition, weir_admission *admission, uint32_t used)
 {
     for (uint32_t i = 0; i < admission->count; i++) {
+        uint32_t most = used_max(edition, &admission->rulings[i]);
         if (admission->rulings[i].reserved)
-            (void)weir_counter_settle(counter, admission, i, used);
+            (void)weir_counter_settle(edition->counter, admission, i, used < most ? used : most);
     }
 }
 
@@ -215,7 +228,7 @@ static int end(struct wr_rulebook *book, uint64_t number, enum ending how, uint3
     weir_counter *counter = hold->edition->counter;
     unpack(hold, &admission);
     if (how == COMMITTED && used > 0)
-        settle(counter, &admission, used);
+        settle(hold->edition, &admission, used);
     if (how == CANCELLED || (how == COMMITTED && used == 0))
         (void)weir_counter_cancel(counter, &admission);
     else
@@ -282,10 +295,11 @@ static bool counts(const struct wr_edition *edition, const struct wr_hold *hold,
 }
 
 static void append_ruling(struct wr_buf *buf, const struct wr_edition *edition, const weir_ruling *ruling,
-                          const char *key)
+                          const char *key, int64_t now)
 {
     const struct wr_edition_rule *rule = &edition->rules[ruling->rule];
-    struct wr_past past = {ruling->permits, 0};
+    int64_t ago_ns = ruling->reserved && now > ruling->receipt.at ? now - ruling->receipt.at : 0;
+    struct wr_past past = {ruling->permits, ago_ns < WEIR_DURATION_MAX ? ago_ns : WEIR_DURATION_MAX};
 
     wr_buf_append_string(buf, "r ");
     wr_buf_append_string(buf, rule->shelf->name);
@@ -309,7 +323,7 @@ static void append_hold(struct wr_buf *buf, const struct wr_edition *edition, co
     wr_buf_append_char(buf, '\n');
     for (uint32_t i = 0; i < hold->count; i++) {
         if (counts(edition, hold, &hold->rulings[i]))
-            append_ruling(buf, hold->edition, &hold->rulings[i], key);
+            append_ruling(buf, hold->edition, &hold->rulings[i], key, now);
         key += hold->rulings[i].key_bytes;
     }
 }

@@ -72,9 +72,6 @@ static int read_headers(const struct wr_book_match *written, struct wr_edition_r
     for (uint32_t i = 0; i < written->header_count; i++) {
         const struct wr_book_header *header = &written->headers[i];
         struct wr_header_pattern *pattern = &rule->headers[i];
-        if (!wr_header_name_ok(header->name))
-            return wr_invalid_text("header", header->name, strlen(header->name), "not a name in lower case", WR_NOWHERE,
-                                   "write it as x-user-id");
         pattern->name = header->name;
         pattern->any = header->value[0] == '\0';
         if (!pattern->any && wr_glob_parse_value(header->value, &pattern->value) < 0)
@@ -83,24 +80,13 @@ static int read_headers(const struct wr_book_match *written, struct wr_edition_r
     return 0;
 }
 
-/* They are told apart by case (RFC 9110 9.1): one in small letters would never come. */
-static int read_methods(const struct wr_book_match *written, struct wr_edition_rule *rule)
-{
-    for (uint32_t i = 0; i < written->method_count; i++) {
-        struct wr_span method = wr_span_of(written->methods[i]);
-        for (size_t at = 0; at < method.bytes; at++)
-            if (wr_ascii_lower(method.data[at]) == method.data[at] && method.data[at] != '-')
-                return wr_invalid_text("method", method.data, method.bytes, "not in capitals", at, "write it as GET");
-        rule->methods[i] = method;
-    }
-    return 0;
-}
-
 static int read_match(struct wr_edition *edition, struct wr_edition_rule *rule)
 {
     const struct wr_book_match *written = &rule->written->match;
-    int error = read_methods(written, rule);
+    int error = 0;
 
+    for (uint32_t i = 0; i < written->method_count; i++)
+        rule->methods[i] = wr_span_of(written->methods[i]);
     for (uint32_t i = 0; i < written->path_count && error == 0; i++)
         error = wr_glob_parse_path(written->paths[i], &rule->paths[i]);
     for (uint32_t i = 0; i < written->host_count && error == 0; i++)

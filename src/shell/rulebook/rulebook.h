@@ -128,6 +128,9 @@ bool wr_rulebook_trusts(struct wr_rulebook *book, struct wr_span peer);
 
 /* ---- holds --------------------------------------------------------------------------------------------- */
 
+/* At most so many times what the limit holds is charged, whatever `used` says. */
+#define WR_COMMIT_LIMITS_MAX 100
+
 /* What was reserved cost `used` permits really (0: nothing, as cancel), and the request has ended. WEIR_E_ABSENT: there
  * is no such hold (any more). */
 int wr_rulebook_commit(struct wr_rulebook *book, uint64_t hold, uint32_t used);
@@ -217,6 +220,10 @@ int wr_rulebook_reset(struct wr_rulebook *book, const char *rule, const char *ke
 void wr_rulebook_tick(struct wr_rulebook *book);
 
 /* ---- over a restart ------------------------------------------------------------------------------------ */
+
+/* Whether such a file could be written and read there, as far as can be seen beforehand. WEIR_E_SYSTEM with `ret_why`.
+ */
+int wr_rulebook_state_check(const char *path, char *ret_why, size_t why_bytes);
 
 /* Writes the keys that constrain to a file that only its owner may read, in place of what was there: either all of it
  * or nothing. WEIR_E_SYSTEM, WEIR_E_NOMEM, with `ret_why`. */

@@ -2,7 +2,11 @@
 /* settings.c - the rules as they are written in weir.yaml: which keys there are, and what they mean. */
 #include "shell/rulebook/settings.h"
 
+#include "base/ascii.h"
+#include "base/error.h"
+#include "core/admit/glob.h"
 #include "core/admit/request.h"
+#include "core/admit/wording.h"
 
 #include <string.h>
 
@@ -10,14 +14,86 @@
 #define KEYS_DEFAULT 1000000
 #define HOLDS_MAX (1u << 21) /* what fits into the number of a hold */
 
-static const struct wr_config_field word_item = {.kind = WR_CONFIG_IS_TEXT, .bytes = sizeof(wr_book_word)};
-static const struct wr_config_field pattern_item = {.kind = WR_CONFIG_IS_TEXT, .bytes = sizeof(wr_book_pattern)};
+/* ---- words that must make sense: a mistake is told where it stands ---- */
+
+static int check_limit(const char *text)
+{
+    weir_limit limit;
+    return wr_limit_parse(text, &limit);
+}
+
+static int check_key(const char *text)
+{
+    enum wr_key_source source;
+    const char *header;
+    return wr_key_source_parse(text, &source, &header);
+}
+
+/* They are told apart by case (RFC 9110 9.1): one in small letters would never come. */
+static int check_method(const char *text)
+{
+    for (size_t at = 0; text[at] != '\0'; at++)
+        if (wr_ascii_lower(text[at]) == text[at] && text[at] != '-')
+            return wr_invalid_text("method", text, strlen(text), "not in capitals", at, "write it as GET");
+    return 0;
+}
+
+static int check_path(const char *text)
+{
+    struct wr_glob pattern;
+    return wr_glob_parse_path(text, &pattern);
+}
+
+static int check_host(const char *text)
+{
+    struct wr_glob pattern;
+    return wr_glob_parse_host(text, &pattern);
+}
+
+static int check_value(const char *text)
+{
+    struct wr_glob pattern;
+    return wr_glob_parse_value(text, &pattern);
+}
+
+static int check_header(const char *text)
+{
+    return wr_header_name_ok(text) ? 0
+                                   : wr_invalid_text("header", text, strlen(text), "not a name in lower case",
+                                                     WR_NOWHERE, "write it as x-user-id");
+}
+
+static int check_network(const char *text)
+{
+    weir_network network;
+    return weir_network_parse(text, &network);
+}
+
+static int check_trusted(const char *text)
+{
+    return strcmp(text, "unix") == 0 ? 0 : check_network(text);
+}
+
+#define TEXT_ITEM(type, its_check)                                             \
+    {                                                                          \
+        .kind = WR_CONFIG_IS_TEXT, .bytes = sizeof(type), .check = (its_check) \
+    }
+static const struct wr_config_field word_item = TEXT_ITEM(wr_book_word, NULL);
+static const struct wr_config_field limit_item = TEXT_ITEM(wr_book_word, check_limit);
+static const struct wr_config_field key_item = TEXT_ITEM(wr_book_word, check_key);
+static const struct wr_config_field method_item = TEXT_ITEM(wr_book_word, check_method);
+static const struct wr_config_field path_item = TEXT_ITEM(wr_book_pattern, check_path);
+static const struct wr_config_field host_item = TEXT_ITEM(wr_book_pattern, check_host);
+static const struct wr_config_field network_item = TEXT_ITEM(wr_book_word, check_network);
+static const struct wr_config_field trusted_item = TEXT_ITEM(wr_book_word, check_trusted);
 
 /* ---- what a rule is for ---- */
 
 static const struct wr_config_field header_fields[] = {
-    {"name", WR_CONFIG_TEXT(struct wr_book_header, name), .required = true, .what = "of a header, in lower case"},
-    {"value", WR_CONFIG_TEXT(struct wr_book_header, value), .what = "what it must be; * stands for anything"},
+    {"name", WR_CONFIG_TEXT(struct wr_book_header, name), .required = true, .check = check_header,
+     .what = "of a header, in lower case"},
+    {"value", WR_CONFIG_TEXT(struct wr_book_header, value), .check = check_value,
+     .what = "what it must be; * stands for anything"},
 };
 static const struct wr_config_schema header_schema = {
     .name = "a header", .bytes = sizeof(struct wr_book_header), .fields = header_fields, .count = COUNT(header_fields)};
@@ -25,10 +101,10 @@ static const struct wr_config_field header_item = {
     .kind = WR_CONFIG_IS_MAPPING, .bytes = sizeof(struct wr_book_header), .schema = &header_schema};
 
 static const struct wr_config_field match_fields[] = {
-    {"method", WR_CONFIG_LIST(struct wr_book_match, methods, method_count, &word_item), .what = "as GET"},
-    {"path", WR_CONFIG_LIST(struct wr_book_match, paths, path_count, &pattern_item),
+    {"method", WR_CONFIG_LIST(struct wr_book_match, methods, method_count, &method_item), .what = "as GET"},
+    {"path", WR_CONFIG_LIST(struct wr_book_match, paths, path_count, &path_item),
      .what = "as /login, /api/**, /users/*/posts or **.css"},
-    {"host", WR_CONFIG_LIST(struct wr_book_match, hosts, host_count, &pattern_item),
+    {"host", WR_CONFIG_LIST(struct wr_book_match, hosts, host_count, &host_item),
      .what = "as example.org or *.example.org"},
     {"header", WR_CONFIG_LIST(struct wr_book_match, headers, header_count, &header_item),
      .what = "headers that must all be there"},
@@ -40,7 +116,7 @@ static const struct wr_config_schema match_schema = {
 
 static const struct wr_config_field plan_fields[] = {
     {"name", WR_CONFIG_TEXT(struct wr_book_plan, name), .required = true, .what = "what plan_header says"},
-    {"limit", WR_CONFIG_LIST(struct wr_book_plan, limits, limit_count, &word_item), .required = true,
+    {"limit", WR_CONFIG_LIST(struct wr_book_plan, limits, limit_count, &limit_item), .required = true,
      .what = "in place of the rule's"},
     {"keys", WR_CONFIG_LIST(struct wr_book_plan, keys, key_count, &word_item), .what = "that are on this plan"},
 };
@@ -83,19 +159,21 @@ static const char *const on_errors[] = {"closed", "open", NULL};
 static const struct wr_config_field rule_fields[] = {
     {"name", WR_CONFIG_TEXT(struct wr_book_rule, name), .required = true, .what = "callers see it"},
     {"match", WR_CONFIG_MAPPING(struct wr_book_rule, match, &match_schema), .what = "which requests; all if left out"},
-    {"key", WR_CONFIG_LIST(struct wr_book_rule, key, key_count, &word_item),
+    {"key", WR_CONFIG_LIST(struct wr_book_rule, key, key_count, &key_item),
      .what = "ip, global, route, host, method, header:NAME or token:NAME; several together"},
-    {"limit", WR_CONFIG_LIST(struct wr_book_rule, limits, limit_count, &word_item), .required = true,
+    {"limit", WR_CONFIG_LIST(struct wr_book_rule, limits, limit_count, &limit_item), .required = true,
      .what = "as 10/s burst=20; all of several must grant"},
     {"missing", WR_CONFIG_CHOICE(struct wr_book_rule, missing), .choices = missings,
      .what = "requests without key: share one, or refuse"},
     {"malformed", WR_CONFIG_CHOICE(struct wr_book_rule, malformed), .choices = missings,
      .what = "requests whose key cannot be used"},
     {"cost", WR_CONFIG_COUNT(struct wr_book_rule, cost), .min = 1, .max = WEIR_PERMITS_MAX, .what = "of a request"},
-    {"cost_header", WR_CONFIG_TEXT(struct wr_book_rule, cost_header), .what = "the header that says it instead"},
+    {"cost_header", WR_CONFIG_TEXT(struct wr_book_rule, cost_header), .check = check_header,
+     .what = "the header that says it instead"},
     {"cost_max", WR_CONFIG_COUNT(struct wr_book_rule, cost_max), .min = 1, .max = WEIR_PERMITS_MAX,
      .what = "the most that cost_header may say"},
-    {"plan_header", WR_CONFIG_TEXT(struct wr_book_rule, plan_header), .what = "the header that names the plan"},
+    {"plan_header", WR_CONFIG_TEXT(struct wr_book_rule, plan_header), .check = check_header,
+     .what = "the header that names the plan"},
     {"plans", WR_CONFIG_LIST(struct wr_book_rule, plans, plan_count, &plan_item), .what = "other limits for some"},
     {"allow_keys", WR_CONFIG_LIST(struct wr_book_rule, allow_keys, allow_count, &word_item),
      .what = "keys without limit"},
@@ -123,8 +201,6 @@ static const char *rule_wrong(const void *settings)
         return "cost_header and cost_max belong together; write both";
     if (rule->plan_header[0] != '\0' && rule->plan_count == 0)
         return "plan_header without plans; write the plans";
-    if (rule->plan_header[0] != '\0' && !wr_header_name_ok(rule->plan_header))
-        return "plan_header is not the name of a header in lower case; write it as x-plan";
     for (uint32_t i = 0; i < rule->plan_count && rule->plan_header[0] == '\0'; i++)
         if (rule->plans[i].key_count == 0)
             return "a plan that nobody is on; write its keys, or a plan_header";
@@ -148,17 +224,18 @@ static const struct wr_config_field admission_fields[] = {
      .what = "the first rule that fits decides, or all that fit"},
     {"on_error", WR_CONFIG_CHOICE(struct wr_rulebook_settings, on_error), .choices = on_errors,
      .what = "if a rule cannot decide: refuse, or let the request in"},
-    {"trusted", WR_CONFIG_LIST(struct wr_rulebook_settings, trusted, trusted_count, &word_item),
+    {"trusted", WR_CONFIG_LIST(struct wr_rulebook_settings, trusted, trusted_count, &trusted_item),
      .what = "networks of proxies whose forwarded_header is believed, and unix"},
-    {"forwarded_header", WR_CONFIG_TEXT(struct wr_rulebook_settings, forwarded_header),
+    {"forwarded_header", WR_CONFIG_TEXT(struct wr_rulebook_settings, forwarded_header), .check = check_header,
      .what = "where they write the caller's address"},
     {"ipv4_prefix", WR_CONFIG_COUNT(struct wr_rulebook_settings, v4_prefix), .min = 1, .max = 32,
      .what = "bits of an address that are one caller"},
     {"ipv6_prefix", WR_CONFIG_COUNT(struct wr_rulebook_settings, v6_prefix), .min = 1, .max = 128,
      .what = "bits of an address that are one caller"},
-    {"allow", WR_CONFIG_LIST(struct wr_rulebook_settings, allow, allow_count, &word_item),
+    {"allow", WR_CONFIG_LIST(struct wr_rulebook_settings, allow, allow_count, &network_item),
      .what = "networks without limit"},
-    {"deny", WR_CONFIG_LIST(struct wr_rulebook_settings, deny, deny_count, &word_item), .what = "networks to refuse"},
+    {"deny", WR_CONFIG_LIST(struct wr_rulebook_settings, deny, deny_count, &network_item),
+     .what = "networks to refuse"},
     {"secret", WR_CONFIG_TEXT(struct wr_rulebook_settings, secret),
      .what = "for the digests of token: keys, which last over a restart only with it"},
     {"max_keys", WR_CONFIG_COUNT(struct wr_rulebook_settings, max_keys), .min = 1, .max = WEIR_KEYS_MAX,

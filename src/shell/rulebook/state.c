@@ -29,6 +29,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HEAD "weir-keys 1 "
@@ -199,6 +200,22 @@ static int save(struct wr_rulebook *book, bool with_holds, const char *path, cha
     return failure == 0 ? 0 : refuse_errno(path, failure, ret_why, why_bytes);
 }
 
+int wr_rulebook_state_check(const char *path, char *ret_why, size_t why_bytes)
+{
+    char folder[PATH_MAX];
+    struct stat node;
+    size_t bytes = strlen(path);
+
+    if (bytes >= sizeof folder)
+        return refuse_errno(path, ENAMETOOLONG, ret_why, why_bytes);
+    memcpy(folder, path, bytes + 1);
+    if (stat(path, &node) == 0 && S_ISDIR(node.st_mode))
+        return refuse_errno(path, EISDIR, ret_why, why_bytes);
+    if (access(dirname(folder), W_OK | X_OK) == 0 || errno == EROFS) /* a disk may be well again */
+        return 0;
+    return refuse_errno(folder, errno, ret_why, why_bytes);
+}
+
 int wr_rulebook_save(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes)
 {
     return save(book, false, path, ret_why, why_bytes);
@@ -287,9 +304,8 @@ static int read_key(struct reader *reader, struct wr_span key)
     return error == WEIR_E_NOMEM ? error : 0; /* else the rule has changed, or its table is full of others */
 }
 
-/* What the hold has of the rule at hand. The receipt says that it was taken long ago, so that only what is in flight,
- * or used in excess of it, counts when it is settled: where the charge lies among others of this key nobody knows. */
-static void add_taken(struct reader *reader, struct wr_span key, uint32_t permits)
+/* What the hold has of the rule at hand. */
+static void add_taken(struct reader *reader, struct wr_span key, const weir_receipt *receipt)
 {
     weir_admission *taken = &reader->taken;
     uint32_t key_at = 0;
@@ -301,25 +317,28 @@ static void add_taken(struct reader *reader, struct wr_span key, uint32_t permit
         .name = reader->rule->shelf->name,
         .rule = (uint32_t)(reader->rule - reader->edition->rules),
         .plan = reader->plan,
-        .permits = permits,
+        .permits = receipt->permits,
         .key_at = key_at,
         .key_bytes = (uint32_t)key.bytes,
         .reserved = true,
-        .receipt = {.at = wr_clock_now(reader->book->clock) - WEIR_DURATION_MAX, .permits = permits},
+        .receipt = *receipt,
     };
 }
 
 static int read_taken(struct reader *reader, struct wr_span key)
 {
-    uint32_t permits = reader->record.pasts[0].used;
+    const struct wr_past *past = &reader->record.pasts[0];
+    weir_receipt receipt;
 
-    if (reader->hold == 0 || reader->record.count != 1 || permits == 0)
+    if (reader->hold == 0 || reader->record.count != 1 || past->used == 0)
         return WEIR_E_INVAL;
     if (!reader->applies || reader->drawer == NULL || reader->taken.count == WEIR_RULINGS_MAX)
         return 0;
-    int error = reader->drawer->has_release ? wr_table_resume(reader->drawer->table, key, permits) : 0;
+    int64_t ago_ns =
+        past->back_ns < WEIR_DURATION_MAX - reader->ago_ns ? past->back_ns + reader->ago_ns : WEIR_DURATION_MAX;
+    int error = wr_table_resume(reader->drawer->table, key, past->used, ago_ns, &receipt);
     if (error == 0)
-        add_taken(reader, key, permits);
+        add_taken(reader, key, &receipt);
     return error == WEIR_E_NOMEM ? error : 0;
 }
 

@@ -99,12 +99,15 @@ static void look_how_it_is(struct wr_serve *serve)
     atomic_store(&serve->failing, bad == 0 ? WR_SERVE_OK : 2 * bad < now ? WR_SERVE_DEGRADED : WR_SERVE_UNHEALTHY);
 }
 
-static void save(struct wr_serve *serve)
+/* `is_last`: it is told again. */
+static int save(struct wr_serve *serve, bool is_last)
 {
     char why[WR_CONFIG_WHY_BYTES] = "";
     bool was_bad = atomic_load(&serve->is_save_bad);
-    if (serve->options.state != NULL && wr_serve_save(serve, why, sizeof why) != 0 && !was_bad)
+    int error = serve->options.state == NULL ? 0 : wr_serve_save(serve, why, sizeof why);
+    if (error != 0 && (!was_bad || is_last))
         wr_serve_tell(serve, "the state could not be saved:", why);
+    return error;
 }
 
 static void wait_a_moment(struct wr_serve *serve)
@@ -138,7 +141,7 @@ static void *keep(void *context)
         if (now - saved_at < serve->options.save_ns || atomic_load(&serve->is_handed))
             continue;
         saved_at = now;
-        save(serve);
+        (void)save(serve, false);
     }
     return NULL;
 }
@@ -243,6 +246,8 @@ static int open_doors(struct wr_serve *serve, char *ret_why, size_t why_bytes)
     int before = -1, error = 0;
     if (options->http.listen_count > WR_HTTP_LISTENS_MAX)
         return WEIR_E_INVAL;
+    if (options->state != NULL && wr_rulebook_state_check(options->state, ret_why, why_bytes) != 0)
+        return WEIR_E_SYSTEM;
     memcpy(serve->listens, options->http.listens, options->http.listen_count * sizeof serve->listens[0]);
     options->http.listens = serve->listens;
     if (options->handover != NULL)
@@ -299,14 +304,16 @@ int wr_serve_start(struct wr_serve *serve)
 
 /* ---- end ---- */
 
-void wr_serve_stop(struct wr_serve *serve, int64_t grace_ns)
+int wr_serve_stop(struct wr_serve *serve, int64_t grace_ns)
 {
+    int error = 0;
     wr_handover_close(serve);
     wr_http_stop(serve->http, grace_ns);
     stop_keeper(serve);
     if (serve->is_started && !atomic_load(&serve->is_handed)) /* nobody decides any more: this is the last word */
-        save(serve);
+        error = save(serve, true);
     serve->is_started = false;
+    return error;
 }
 
 void wr_serve_free(struct wr_serve *serve)
@@ -314,7 +321,7 @@ void wr_serve_free(struct wr_serve *serve)
     if (serve == NULL)
         return;
     if (serve->http != NULL)
-        wr_serve_stop(serve, 0);
+        (void)wr_serve_stop(serve, 0);
     wr_http_free(serve->http);
     wr_metrics_page_free(serve->metrics);
     for (uint32_t i = 0; i < WR_HTTP_LOOPS_MAX; i++) {

@@ -65,7 +65,8 @@ int wr_serve_reload(struct wr_serve *serve, char *ret_why, size_t why_bytes);
 /* Writes the state file, if there is one. WEIR_E_SYSTEM. Not after stop, which does it itself. */
 int wr_serve_save(struct wr_serve *serve, char *ret_why, size_t why_bytes);
 
-void wr_serve_stop(struct wr_serve *serve, int64_t grace_ns);
+/* WEIR_E_SYSTEM, WEIR_E_NOMEM: the state could not be saved, which it has told. */
+int wr_serve_stop(struct wr_serve *serve, int64_t grace_ns);
 /* NULL is fine. */
 void wr_serve_free(struct wr_serve *serve);
 

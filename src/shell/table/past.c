@@ -8,6 +8,7 @@
 #include "shell/table/past.h"
 
 #include "core/limit/algorithm.h"
+#include "core/limit/bucket.h"
 
 static struct wr_past past_of(const weir_limit *limit, const void *state, int64_t now)
 {
@@ -96,7 +97,14 @@ int wr_table_recall(weir_table *table, struct wr_span key, const struct wr_past 
     return error;
 }
 
-static int resume(weir_table *table, struct wr_shard *shard, const struct wr_query *query)
+/* A bucket's state was made anew, and nothing was given back to it so far: what the receipt asks for is still owed,
+ * less what has come back by itself since (mark.h). Other algorithms go by the moment. */
+static uint32_t mark_of(const weir_limit *limit, const void *state)
+{
+    return limit->algorithm == &wr_token_bucket ? ((const struct wr_bucket *)state)->mark : 0;
+}
+
+static int resume(weir_table *table, struct wr_shard *shard, const struct wr_query *query, weir_receipt *receipt)
 {
     struct wr_entry *entry;
     int error = get(table, shard, query, &entry);
@@ -109,11 +117,12 @@ static int resume(weir_table *table, struct wr_shard *shard, const struct wr_que
         const weir_limit *limit = &stack->limits[i];
         if (limit->algorithm->release != NULL)
             (void)limit->algorithm->take(limit, state + stack->offsets[i], query->now, query->permits);
+        receipt->marks[i] = mark_of(limit, state + stack->offsets[i]);
     }
     return 0;
 }
 
-int wr_table_resume(weir_table *table, struct wr_span key, uint32_t permits)
+int wr_table_resume(weir_table *table, struct wr_span key, uint32_t permits, int64_t ago_ns, weir_receipt *ret_receipt)
 {
     int error = wr_table_check(table, key.data, key.bytes, permits);
 
@@ -122,7 +131,10 @@ int wr_table_resume(weir_table *table, struct wr_span key, uint32_t permits)
     struct wr_query query = wr_table_query(table, key.data, key.bytes, permits, wr_clock_now(table->clock));
     struct wr_shard *shard = wr_table_shard(table, query.hash);
     wr_lock_take(&shard->lock);
-    error = resume(table, shard, &query);
+    weir_receipt receipt = {.at = query.now - ago_ns, .permits = permits};
+    error = resume(table, shard, &query, &receipt);
     wr_lock_give(&shard->lock);
+    if (error == 0)
+        *ret_receipt = receipt;
     return error;
 }

@@ -16,8 +16,9 @@ bool wr_entry_past(weir_table *table, struct wr_shard *shard, struct wr_entry *e
  * WEIR_E_CLOSED, WEIR_E_NOMEM. */
 int wr_table_recall(weir_table *table, struct wr_span key, const struct wr_past *pasts, uint32_t count, int64_t ago_ns);
 
-/* Permits of the key are in flight, whatever its limits say; they are to be released. Charges nothing else. Errors as
+/* Permits of the key that were taken `ago_ns` before now go on: those in flight are so whatever the limits say, and are
+ * to be released; the others are charged already (wr_table_recall). `ret_receipt` is good for settling them. Errors as
  * above. */
-int wr_table_resume(weir_table *table, struct wr_span key, uint32_t permits);
+int wr_table_resume(weir_table *table, struct wr_span key, uint32_t permits, int64_t ago_ns, weir_receipt *ret_receipt);
 
 #endif

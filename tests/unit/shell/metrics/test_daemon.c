@@ -36,7 +36,7 @@ static void write_text(void)
     for (int i = 0; i < 5; i++)
         (void)rig_try(&rig, &(struct call){.target = "/api/x", .peer = "203.0.113.7", .headers = {"x-key", "secret"}});
     (void)rig_try(&rig, &(struct call){.target = "/api/x", .peer = "203.0.113.8", .headers = {"x-key", "other"}});
-    assert_int_not_equal(rig_reload(&rig, "rules: [{name: wrong, key: nobody, limit: 3/m}]\n"), 0);
+    assert_int_not_equal(rig_reload(&rig, "rules: [{name: wrong, limit: 3/m, cost: 4}]\n"), 0);
     wr_http_options_init(&options);
     options.listens = &listen;
     options.listen_count = 1;

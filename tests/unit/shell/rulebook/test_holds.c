@@ -54,6 +54,35 @@ static void a_reservation_is_settled_once_for_what_it_cost(void **state)
     rig_close(&rig);
 }
 
+static void a_commit_charges_at_most_a_hundred_times_what_the_limit_holds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *limit;
+        uint32_t used;
+        int64_t wait; /* until the next request */
+    } rows[] = {
+        {"10/h", 1000, 99 * WEIR_HOUR + 6 * WEIR_MINUTE}, /* a debt of 990, and one more */
+        {"10/h", 1001, 99 * WEIR_HOUR + 6 * WEIR_MINUTE},
+        {"10/h", UINT32_MAX, 99 * WEIR_HOUR + 6 * WEIR_MINUTE},
+        {"10/h burst=20", UINT32_MAX, 198 * WEIR_HOUR + 6 * WEIR_MINUTE},
+        {"10/h, 1/s", UINT32_MAX, 99 * WEIR_HOUR + 6 * WEIR_MINUTE}, /* of the largest */
+        {"10/h fixed_window", UINT32_MAX, WEIR_HOUR},
+        {"4294967295/s", UINT32_MAX, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct rig rig;
+        char yaml[128];
+        snprintf(yaml, sizeof yaml, "rules:\n  - {name: a, limit: [%s]}\n", rows[i].limit);
+        rig_open(&rig, yaml);
+        assert_int_equal(wr_rulebook_commit(rig.book, reserve(&rig, &somebody, 0), rows[i].used), 0);
+        assert_false(rig_try(&rig, &somebody));
+        if (rig.verdict.retry_after_ns != rows[i].wait)
+            fail_msg("%s: %lld", rows[i].limit, (long long)rig.verdict.retry_after_ns);
+        rig_close(&rig);
+    }
+}
+
 static void a_reservation_outlives_a_reload(void **state)
 {
     (void)state;
@@ -335,7 +364,8 @@ static void what_needs_no_waiting_is_over_at_once(void **state)
     rig_close(&rig);
 }
 
-WEIR_TESTS(test(a_reservation_is_settled_once_for_what_it_cost), test(a_reservation_outlives_a_reload),
+WEIR_TESTS(test(a_reservation_is_settled_once_for_what_it_cost),
+           test(a_commit_charges_at_most_a_hundred_times_what_the_limit_holds), test(a_reservation_outlives_a_reload),
            test(holds_are_bounded_and_end_with_their_lease),
            test(without_memory_for_a_hold_all_is_given_back_and_on_error_decides),
            test(only_what_a_rule_was_asked_for_can_be_reserved),

@@ -81,55 +81,70 @@ static void a_rule_of_another_kind_begins_anew(void **state)
     rig_close(&rig);
 }
 
+/* What is wrong, and how what is said of it begins. */
+static const struct {
+    const char *yaml, *why;
+} mistakes[] = {
+    {"rules: []\n", "there are no rules; write at least one"},
+    {"rules:\n  - {name: a}\n", "weir.yaml:2:5: limit is missing"},
+    {"rules:\n  - {name: a, limit: fast}\n", "weir.yaml:2:22: limit \"fast\": a word that is not understood"},
+    {"rules:\n  - {name: a, limit: [1/s, 5/m fixed_windw]}\n",
+     "weir.yaml:2:28: limit \"5/m fixed_windw\": a word that is not understood at character 5"},
+    {"rules:\n  - {name: a, limit: 5/min}\n", "weir.yaml:2:22: rate \"5/min\": unknown unit at character 3"},
+    {"rules:\n  - {name: a, limit: 0/m}\n", "weir.yaml:2:22: rate \"0/m\": too small"},
+    {"rules:\n  - {name: a, limit: 5/m burst=0}\n", "weir.yaml:2:22: limit \"5/m burst=0\": a word that is"},
+    {"rules:\n  - {name: a, limit: 1/s, plans: [{name: p, limit: x, keys: [1.1.1.1]}]}\n",
+     "weir.yaml:2:52: limit \"x\": a word"},
+    {"rules:\n  - {name: a, limit: 1/s, match: {header: [{name: X-A}]}}\n", "weir.yaml:2:51: header \"X-A\": not"},
+    {"rules:\n  - {name: a, limit: 1/s, cost_header: X-A, cost_max: 2}\n", "weir.yaml:2:40: header \"X-A\": not"},
+    {"admission: {trusted: [unix, localhost]}\nrules:\n  - {name: a, limit: 1/s}\n",
+     "weir.yaml:1:29: network \"localhost\": not an IP address"},
+    {"rules:\n  - {name: a, limit: 1/s, key: ipp}\n", "weir.yaml:2:32: key \"ipp\": unknown"},
+    {"rules:\n  - {name: a, limit: 1/s, match: {path: login}}\n",
+     "weir.yaml:2:41: path \"login\": it does not begin with '/'"},
+    {"rules:\n  - {name: a, limit: 1/s}\n  - {name: a, limit: 2/s}\n", "rule name \"a\": two rules have it"},
+    {"rules:\n  - {name: a, limitt: 1/s}\n",
+     "weir.yaml:2:15: unknown key \"limitt\" in a rule; did you mean \"limit\""},
+    {"rules:\n  - {name: a, limit: 1/s, cost: -1}\n", "weir.yaml:2:33: cost is \"-1\"; it must be a whole number"},
+    {"rules:\n  - {name: a, limit: 1/s, cost: 0}\n", "weir.yaml:2:33: cost is \"0\""},
+    {"rules:\n  - {name: a, limit: 1/s, cost_header: x-c}\n", "weir.yaml:2:5: cost_header and cost_max belong"},
+    {"rules:\n  - {name: a, limit: 1/s, allow_keys: [x], deny_keys: [x], key: 'header:x-a'}\n",
+     "a: key \"x\": it is in two lists"},
+    {"admission: {deny: [300.1.1.1]}\nrules:\n  - {name: a, limit: 1/s}\n", "weir.yaml:1:20: network \"300.1.1.1\""},
+    {"admission: {match: some}\nrules:\n  - {name: a, limit: 1/s}\n", "weir.yaml:1:20: match is \"some\""},
+    {"rules:\n\t- {}\n", "weir.yaml:2:1: a tab; write blanks"},
+    {"rules:\n  - {name: a, limit: 1/s, key: 'header:cookie'}\n",
+     "weir.yaml:2:32: key \"header:cookie\": its values are secrets"},
+    /* what would never fit, or never grant */
+    {"rules:\n  - {name: a, limit: 1/s, match: {method: get}}\n", "weir.yaml:2:43: method \"get\": not in capitals"},
+    {"rules:\n  - {name: a, limit: 1/s, match: {host: 'example.org:80'}}\n",
+     "weir.yaml:2:41: host \"example.org:80\": no host"},
+    {"rules:\n  - {name: a, limit: 1/s, match: {host: example.org.}}\n",
+     "weir.yaml:2:41: host \"example.org.\": no host"},
+    {"rules:\n  - {name: a, limit: 3/s, cost: 4}\n", "a: limit \"3/s\": a request costs more than it ever grants"},
+    {"rules:\n  - {name: a, limit: 9/s, cost: 4, plans: [{name: p, limit: 3/s, keys: [1.1.1.1]}]}\n",
+     "a: limit \"3/s\": a request costs more"},
+    {"rules:\n  - {name: a, limit: 1/s, plan_header: X-Plan, plans: [{name: p, limit: 2/s}]}\n",
+     "weir.yaml:2:40: header \"X-Plan\": not a name in lower case"},
+    {"rules:\n  - {name: a, limit: 1/s, plans: [{name: p, limit: 2/s}]}\n", "weir.yaml:2:5: a plan that nobody is on"},
+    {"rules:\n  - {name: a, limit: 1/s, deny_keys: [10.0.0.0/8]}\n", "a: key \"10.0.0.0/8\": more than one caller"},
+    {"rules:\n  - {name: a, limit: 1/s, deny_keys: [mallory]}\n", "a: network \"mallory\": not an IP address"},
+    {"rules:\n  - {name: a, limit: 1/s, allow_keys: ['2001:db8::1'], deny_keys: ['2001:db8::2']}\n",
+     "a: key \"2001:db8::/64\": it is in two lists"},
+};
+
 static void a_bad_file_leaves_the_old_rules_in_force(void **state)
 {
     (void)state;
-    static const struct {
-        const char *yaml, *why;
-    } rows[] = {
-        {"rules: []\n", "there are no rules; write at least one"},
-        {"rules:\n  - {name: a}\n", "weir.yaml:2:5: limit is missing"},
-        {"rules:\n  - {name: a, limit: fast}\n", "a: limit \"fast\": a word that is not understood"},
-        {"rules:\n  - {name: a, limit: 1/s, key: ipp}\n", "a: key \"ipp\": unknown"},
-        {"rules:\n  - {name: a, limit: 1/s, match: {path: login}}\n", "a: path \"login\": it does not begin with '/'"},
-        {"rules:\n  - {name: a, limit: 1/s}\n  - {name: a, limit: 2/s}\n", "rule name \"a\": two rules have it"},
-        {"rules:\n  - {name: a, limitt: 1/s}\n",
-         "weir.yaml:2:15: unknown key \"limitt\" in a rule; did you mean \"limit\""},
-        {"rules:\n  - {name: a, limit: 1/s, cost: -1}\n", "weir.yaml:2:33: cost is \"-1\"; it must be a whole number"},
-        {"rules:\n  - {name: a, limit: 1/s, cost: 0}\n", "weir.yaml:2:33: cost is \"0\""},
-        {"rules:\n  - {name: a, limit: 1/s, cost_header: x-c}\n", "weir.yaml:2:5: cost_header and cost_max belong"},
-        {"rules:\n  - {name: a, limit: 1/s, allow_keys: [x], deny_keys: [x], key: 'header:x-a'}\n",
-         "a: key \"x\": it is in two lists"},
-        {"admission: {deny: [300.1.1.1]}\nrules:\n  - {name: a, limit: 1/s}\n", "deny: network \"300.1.1.1\""},
-        {"admission: {match: some}\nrules:\n  - {name: a, limit: 1/s}\n", "weir.yaml:1:20: match is \"some\""},
-        {"rules:\n\t- {}\n", "weir.yaml:2:1: a tab; write blanks"},
-        {"rules:\n  - {name: a, limit: 1/s, key: 'header:cookie'}\n",
-         "a: key \"header:cookie\": its values are secrets"},
-        /* what would never fit, or never grant */
-        {"rules:\n  - {name: a, limit: 1/s, match: {method: get}}\n", "a: method \"get\": not in capitals"},
-        {"rules:\n  - {name: a, limit: 1/s, match: {host: 'example.org:80'}}\n", "a: host \"example.org:80\": no host"},
-        {"rules:\n  - {name: a, limit: 1/s, match: {host: example.org.}}\n", "a: host \"example.org.\": no host"},
-        {"rules:\n  - {name: a, limit: 3/s, cost: 4}\n", "a: limit \"3/s\": a request costs more than it ever grants"},
-        {"rules:\n  - {name: a, limit: 9/s, cost: 4, plans: [{name: p, limit: 3/s, keys: [1.1.1.1]}]}\n",
-         "a: limit \"3/s\": a request costs more"},
-        {"rules:\n  - {name: a, limit: 1/s, plan_header: X-Plan, plans: [{name: p, limit: 2/s}]}\n",
-         "weir.yaml:2:5: plan_header is not the name of a header in lower case"},
-        {"rules:\n  - {name: a, limit: 1/s, plans: [{name: p, limit: 2/s}]}\n",
-         "weir.yaml:2:5: a plan that nobody is on"},
-        {"rules:\n  - {name: a, limit: 1/s, deny_keys: [10.0.0.0/8]}\n", "a: key \"10.0.0.0/8\": more than one caller"},
-        {"rules:\n  - {name: a, limit: 1/s, deny_keys: [mallory]}\n", "a: network \"mallory\": not an IP address"},
-        {"rules:\n  - {name: a, limit: 1/s, allow_keys: ['2001:db8::1'], deny_keys: ['2001:db8::2']}\n",
-         "a: key \"2001:db8::/64\": it is in two lists"},
-    };
     struct rig rig;
     struct wr_rulebook_view view;
     rig_open(&rig, "rules:\n  - {name: a, limit: 2/h}\n");
     struct call call = {.peer = "203.0.113.7"};
     assert_true(rig_try(&rig, &call));
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_int_equal(rig_reload(&rig, rows[i].yaml), WEIR_E_INVAL);
-        if (strncmp(rig.why, rows[i].why, strlen(rows[i].why)) != 0)
-            fail_msg("%s\n   not: %s", rig.why, rows[i].why);
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+        assert_int_equal(rig_reload(&rig, mistakes[i].yaml), WEIR_E_INVAL);
+        if (strncmp(rig.why, mistakes[i].why, strlen(mistakes[i].why)) != 0)
+            fail_msg("%s\n   not: %s", rig.why, mistakes[i].why);
     }
     assert_int_equal(rig_count(&rig, &call, 9), 1);
     wr_rulebook_view_get(rig.book, &view);
