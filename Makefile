@@ -69,9 +69,10 @@ asan:
 	@CC=clang $(MAKE) sanitized B=$(B)-asan \
 		FLAGS="$(FLAGS) -Db_sanitize=address,undefined -Db_lundef=false -Dc_args=-fno-sanitize-recover=all"
 
-# Without those that drive the whole program, which tests in C have shown thread by thread; they take minutes.
+# Without those that drive the whole program, which tests in C have shown thread by thread, and those that compute for
+# long on one thread; they take minutes.
 tsan:
-	@$(MAKE) sanitized B=$(B)-tsan FLAGS="$(FLAGS) -Db_sanitize=thread" SUITES="$(SUITES) --no-suite program"
+	@$(MAKE) sanitized B=$(B)-tsan FLAGS="$(FLAGS) -Db_sanitize=thread" SUITES="$(SUITES) --no-suite program --no-suite scores"
 
 # FUZZ are the targets, all of them without it: make fuzz FUZZ=url FUZZ_SECONDS=600
 fuzz:
