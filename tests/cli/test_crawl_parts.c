@@ -71,7 +71,7 @@ static void keep(char **words, int count, struct wr_words *ret_words)
     struct wr_buf buf;
     wr_buf_init(&buf, wr_allocator_or_system(NULL), 65536);
     wr_words_begin(&buf);
-    wr_words_append(&buf, &wr_crawl_usage, count, words);
+    wr_words_append(&buf, &wr_crawl_usage, false, count, words);
     assert_int_equal(buf.error, 0);
     assert_true(wr_span_clean(wr_buf_from(&buf, 0)));
     assert_null(strstr(buf.bytes, "s3cret"));

@@ -54,6 +54,14 @@ struct crawl {
     struct wr_course course;
 };
 
+/* As it may be shown. */
+static const char *state_name(const struct wr_crawl_settings *settings)
+{
+    static char name[512];
+    wr_store_name(settings->state, name, sizeof name);
+    return name;
+}
+
 /* ---- words ---- */
 
 static bool copy_words(struct crawl *crawl, int argc, char **argv)
@@ -106,11 +114,11 @@ static bool find_job(struct crawl *crawl, int *ret_status)
     *ret_status = WR_EXIT_USAGE;
     int error = wr_engine_find_job(crawl->engine, (int64_t)settings->job, &crawl->job);
     if (error == WEIR_E_ABSENT && settings->job > 0)
-        wr_complain("there is no job %llu in %s", (unsigned long long)settings->job, settings->state);
+        wr_complain("there is no job %llu in %s", (unsigned long long)settings->job, state_name(settings));
     else if (error == WEIR_E_ABSENT)
         wr_complain("nothing to resume: all jobs in %s are over; begin a new one without --resume", settings->state);
     else if (error != 0)
-        wr_complain("%s: %s", settings->state, wr_error_words(error));
+        wr_complain("%s: %s", state_name(settings), wr_error_words(error));
     else if (!wr_engine_can_resume(&crawl->job))
         wr_complain("job %lld is %s: there is nothing to resume; begin a new one without --resume",
                     (long long)crawl->job.id, wr_job_status_name(crawl->job.status));
@@ -173,7 +181,8 @@ static int open_state(struct crawl *crawl)
 {
     const struct wr_crawl_settings *settings = &crawl->settings;
     struct wr_engine_place place = {.state_path = settings->state,
-                                    .may_create = !settings->resume && !settings->recrawl};
+                                    .may_create = !settings->resume && !settings->recrawl,
+                                    .lease_ns = settings->lease};
     int error = wr_engine_open(&place, &crawl->engine);
     if (error == WEIR_E_ABSENT)
         wr_complain("there is no state file %s to go on from; begin without %s, or give --state FILE", settings->state,
@@ -242,8 +251,9 @@ static bool save_words(struct crawl *crawl, struct wr_buf *buf)
     char **sourced = wr_sources_words(&wr_crawl_usage, &crawl->settings, &count);
     wr_buf_init(buf, wr_allocator_or_system(NULL), WR_STORE_SETTINGS_MAX);
     wr_words_begin(buf);
-    wr_words_append(buf, &wr_crawl_usage, count, sourced);
-    wr_words_append(buf, &wr_crawl_usage, crawl->count, crawl->words);
+    bool is_shared = wr_store_is_url(crawl->settings.state);
+    wr_words_append(buf, &wr_crawl_usage, is_shared, count, sourced);
+    wr_words_append(buf, &wr_crawl_usage, is_shared, crawl->count, crawl->words);
     free(sourced);
     if (sourced == NULL)
         wr_complain("out of memory");
@@ -325,7 +335,7 @@ static void advise(struct crawl *crawl, const struct wr_engine_result *result)
     bool can_go_on = status_of(crawl, result) == STOPPED || (result->end == WR_END_FAILED && stats->queued > 0);
     if (can_go_on)
         wr_screen_say(&crawl->screen, "it can go on: weir crawl --resume%s%s%s", is_usual ? "" : " --state ",
-                      is_usual ? "" : crawl->settings.state,
+                      is_usual ? "" : state_name(&crawl->settings),
                       lacks_seeds ? ", with the seeds on standard input again: not all were read" : "");
     else if (result->end != WR_END_BLOCKED && stats->fetched == 0 && stats->pages > 0 && crawl->job.done == 0)
         wr_screen_say(&crawl->screen, "nothing could be fetched; \"error\" in the lines says why (are you online?)");
@@ -444,7 +454,8 @@ static int work(struct crawl *crawl)
     }
     if (status != WR_EXIT_OK)
         return status;
-    if (wr_desk_open(crawl->settings.state, crawl->engine, &crawl->desk) != 0)
+    if (!wr_store_is_url(crawl->settings.state) &&
+        wr_desk_open(crawl->settings.state, crawl->engine, &crawl->desk) != 0)
         wr_screen_say(&crawl->screen, "it cannot be asked while it runs: %s", weir_error_detail());
     listen_for_watchers(crawl);
     bool is_seeding = wr_seeds_start(&crawl->seeds, crawl->engine);
@@ -500,11 +511,11 @@ static int find_earlier(struct crawl *crawl)
         return status;
     int error = wr_engine_find_earlier(crawl->engine, (int64_t)settings->job, &earlier);
     if (error == WEIR_E_ABSENT && settings->job > 0)
-        wr_complain("there is no job %llu in %s", (unsigned long long)settings->job, settings->state);
+        wr_complain("there is no job %llu in %s", (unsigned long long)settings->job, state_name(settings));
     else if (error == WEIR_E_ABSENT)
         wr_complain("no job in %s is completed; --job N visits one again that is not", settings->state);
     else if (error != 0)
-        wr_complain("%s: %s", settings->state, wr_error_words(error));
+        wr_complain("%s: %s", state_name(settings), wr_error_words(error));
     if (error != 0)
         return error == WEIR_E_ABSENT ? WR_EXIT_USAGE : WR_EXIT_FAILED;
     status = WR_EXIT_USAGE;
@@ -519,7 +530,7 @@ static int find_earlier(struct crawl *crawl)
 static int use_state(struct crawl *crawl)
 {
     struct stat status;
-    bool is_there = lstat(crawl->settings.state, &status) == 0;
+    bool is_there = !wr_store_is_url(crawl->settings.state) && lstat(crawl->settings.state, &status) == 0;
     int error = crawl->engine == NULL && is_there ? open_state(crawl) : WR_EXIT_OK;
     if (error != WR_EXIT_OK)
         return error;
@@ -528,7 +539,7 @@ static int use_state(struct crawl *crawl)
     if (crawl->engine != NULL)
         return WR_EXIT_OK;
     error = open_state(crawl);
-    crawl->has_made_state = error == WR_EXIT_OK;
+    crawl->has_made_state = error == WR_EXIT_OK && !wr_store_is_url(crawl->settings.state);
     return error;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/kit/output.h"
+#include "shell/store/store.h"
 
 #define PATH_ROOM 4096
 #define FILES 7
@@ -21,10 +22,11 @@ struct file {
 
 static void list_files(const struct wr_crawl_settings *settings, struct file ret_files[FILES])
 {
-    const struct file files[FILES] = {{"--state", settings->state},   {"--out", settings->out},
-                                      {"--report", settings->report}, {"--log", settings->log},
-                                      {"--warc", settings->warc},     {"--save-bodies", settings->save_bodies},
-                                      {"--diff", settings->diff}};
+    const char *state = wr_store_is_url(settings->state) ? NULL : settings->state;
+    const struct file files[FILES] = {
+        {"--state", state},        {"--out", settings->out},   {"--report", settings->report},
+        {"--log", settings->log},  {"--warc", settings->warc}, {"--save-bodies", settings->save_bodies},
+        {"--diff", settings->diff}};
     memcpy(ret_files, files, sizeof files);
 }
 

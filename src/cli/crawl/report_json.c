@@ -90,10 +90,12 @@ static void append_statuses(struct wr_buf *buf, const struct wr_engine *engine)
 static void append_totals(struct wr_buf *buf, const struct wr_crawl_report *report)
 {
     const struct wr_engine_stats *stats = &report->result->stats;
+    char state[512];
     wr_append_json_count(buf, "{\"job\": ", (uint64_t)report->result->job);
     append_text(buf, ", \"end\": ", wr_crawl_end_name(report->result->end));
     append_text(buf, ", \"why\": ", report->result->why);
-    append_text(buf, ", \"state\": ", report->settings->state);
+    wr_store_name(report->settings->state, state, sizeof state);
+    append_text(buf, ", \"state\": ", state);
     append_text(buf, ", \"out\": ", report->settings->out);
     append_text(buf, ", \"ended_at\": ", report->ended_at);
     append_seconds(buf, ",\n \"seconds\": ", stats->elapsed_ns);

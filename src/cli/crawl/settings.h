@@ -30,7 +30,7 @@ struct wr_crawl_settings {
     bool ignore_robots, follow_nofollow, allow_private, ask_blocked;
     int robots_on_error; /* enum wr_on_error */
     const char *statuses;
-    int64_t max_defer, timeout;
+    int64_t max_defer, timeout, lease;
     uint64_t max_body, failure_threshold;
     int digest; /* enum wr_digest_kind */
     /* From where and to where. */

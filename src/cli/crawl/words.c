@@ -10,15 +10,24 @@
 #define KEPT_NOT \
     "append", "config", "job", "json", "listen", "listen-hosts", "listen-name", "quiet", "resume", "state", "token-file"
 
+/* Of a job that several processes run: each has its own. */
+#define OWN "diff", "concurrency", "lease", "log", "loops", "out", "report", "save-bodies", "view", "warc", "warc-size"
+
 /* ---- writing ---- */
 
-static bool is_kept(const char *name)
+static bool is_in(const char *name, const char *const *names, size_t count)
 {
-    static const char *const others[] = {KEPT_NOT};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (strcmp(name, others[i]) == 0)
-            return false;
-    return true;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_kept(const char *name, bool is_shared)
+{
+    static const char *const others[] = {KEPT_NOT}, *const own[] = {OWN};
+    return !is_in(name, others, sizeof others / sizeof others[0]) &&
+           !(is_shared && is_in(name, own, sizeof own / sizeof own[0]));
 }
 
 static void append_escaped(struct wr_buf *buf, const char *text)
@@ -36,8 +45,6 @@ static void append_escaped(struct wr_buf *buf, const char *text)
 static void append_option(struct wr_buf *buf, const struct wr_option *option, const char *value)
 {
     bool hides = value != NULL && wr_option_hides(option, value);
-    if (!is_kept(option->name))
-        return;
     wr_buf_append_string(buf, hides ? " -" : " --");
     wr_buf_append_string(buf, option->name);
     if (value != NULL && !hides) {
@@ -51,7 +58,7 @@ void wr_words_begin(struct wr_buf *buf)
     wr_buf_append_string(buf, TITLE);
 }
 
-void wr_words_append(struct wr_buf *buf, const struct wr_usage *usage, int argc, char *const *argv)
+void wr_words_append(struct wr_buf *buf, const struct wr_usage *usage, bool is_shared, int argc, char *const *argv)
 {
     bool only_operands = false;
     for (int i = 0; i < argc; i++) {
@@ -69,7 +76,8 @@ void wr_words_append(struct wr_buf *buf, const struct wr_usage *usage, int argc,
         const char *value = word[2 + length] == '=' ? word + 2 + length + 1 : NULL;
         if (value == NULL && option->kind != WR_OPTION_FLAG && i + 1 < argc)
             value = argv[++i];
-        append_option(buf, option, value);
+        if (is_kept(option->name, is_shared))
+            append_option(buf, option, value);
     }
 }
 

@@ -8,7 +8,8 @@
  *     what it is, and the format's version
  *
  * A blank before each word; in a word blanks, '\', and what is not printable ASCII are "\xNN". Kept is what makes the
- * crawl what it is; not whether to be quiet, or where the state file is. And no secrets (V10): --header never, --proxy
+ * crawl what it is; not whether to be quiet, or where the state file is; and where other processes share the job, not
+ * where this one puts its lines. And no secrets (V10): --header never, --proxy
  * if it names a user.
  */
 #ifndef WR_CLI_CRAWL_WORDS_H
@@ -21,7 +22,7 @@
 void wr_words_begin(struct wr_buf *buf);
 
 /* Appends words to them. The words have been parsed well by `usage`. */
-void wr_words_append(struct wr_buf *buf, const struct wr_usage *usage, int argc, char *const *argv);
+void wr_words_append(struct wr_buf *buf, const struct wr_usage *usage, bool is_shared, int argc, char *const *argv);
 
 struct wr_words {
     char *text;

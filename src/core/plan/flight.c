@@ -86,8 +86,11 @@ weir_decision wr_plan_may_send(struct wr_plan *plan, uint32_t number, int64_t no
     struct wr_task *task = flying(plan, number);
     struct wr_plan_host *host = host_of(task);
     const struct wr_gate *gate = wr_host_gate_of(host);
-    if (wr_host_is_blocked(host, now) && ((task->flags & WR_TASK_ROBOTS) != 0 || lane_of(task) != NULL))
+    bool is_own = (task->flags & WR_TASK_ROBOTS) != 0 || lane_of(task) != NULL;
+    if (wr_host_is_blocked(host, now) && is_own)
         return (weir_decision){WEIR_WAIT, WEIR_REASON_BREAKER, host->blocked_until - now};
+    if (is_own && !wr_host_is_lent(plan, host, now))
+        return (weir_decision){WEIR_WAIT, WEIR_REASON_QUEUE, WEIR_UNTIL_RELEASE};
     weir_decision decision = (task->flags & WR_TASK_LOOSE) != 0
                                  ? wr_gate_ask_unwritten(gate, wr_host_pace(plan, host), now)
                                  : wr_gate_ask_again(gate, wr_host_pace(plan, host), task->seq, now);
@@ -131,10 +134,10 @@ void wr_plan_late(struct wr_plan *plan, uint32_t number, int64_t now)
     wr_host_settle(plan, host, now);
 }
 
-/* Of a job that is over nothing is kept. */
+/* Of a job that is over nothing is kept, nor of a host that is another's. */
 static bool is_unwanted(struct wr_plan *plan, struct wr_lane *lane, uint32_t number)
 {
-    if (lane == NULL || !lane->job->ended)
+    if (lane == NULL || (!lane->job->ended && !wr_host_is_lost(plan, lane->host)))
         return false;
     wr_task_end(plan, number);
     if (lane->in_flight == 0 && !lane->loading)

@@ -161,7 +161,7 @@ void wr_hosts_free(struct wr_plan *plan)
     wr_map_release(&plan->hosts);
 }
 
-static void forget(struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
+void wr_host_forget(struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
 {
     struct wr_span key = wr_plan_host_key(host);
     if (plan->options.host_left != NULL) {
@@ -186,7 +186,7 @@ static bool evict(struct wr_plan *plan, int64_t now)
     for (int i = 0; i < WR_EVICT_LOOKS && plan->idle.first != NULL; i++) {
         struct wr_plan_host *host = WR_LINKED(plan->idle.first, struct wr_plan_host, place);
         if (is_forgettable(plan, host, now)) {
-            forget(plan, host, now);
+            wr_host_forget(plan, host, now);
             return true;
         }
         wr_list_take(&host->place);

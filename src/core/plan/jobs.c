@@ -145,7 +145,7 @@ int64_t wr_jobs_deadline(const struct wr_plan *plan, int64_t now)
 
 /* ---- a job that is over ---- */
 
-static void purge_lane(struct wr_plan *plan, struct wr_lane *lane)
+void wr_lane_purge(struct wr_plan *plan, struct wr_lane *lane)
 {
     uint32_t task;
     for (int origin = 0; origin < WR_ORIGINS; origin++)
@@ -163,7 +163,7 @@ static void purge(struct wr_plan *plan, struct wr_job *job, int64_t now)
         struct wr_lane *lane = WR_LINKED(link, struct wr_lane, of_job);
         struct wr_plan_host *host = lane->host;
         link = link->next;
-        purge_lane(plan, lane);
+        wr_lane_purge(plan, lane);
         if (lane->in_flight == 0 && !lane->loading)
             wr_lane_free(plan, lane);
         wr_host_settle(plan, host, now);
@@ -178,7 +178,7 @@ static void unload(struct wr_plan *plan, struct wr_lane *lane)
     if (lane->in_flight > 0 || lane->loading || lane->delayed.count > 0 || queued == 0)
         return;
     uint64_t in_store = lane->in_store + queued;
-    purge_lane(plan, lane);
+    wr_lane_purge(plan, lane);
     lane->job->open += queued;
     lane->in_store = in_store;
     lane->after = WR_PLAN_FRONT;

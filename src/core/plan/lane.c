@@ -82,7 +82,8 @@ int wr_plan_load(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id, c
     struct wr_job *job = wr_job_find(plan, id);
     struct wr_lane *lane = job != NULL ? wr_lane_find(host, job) : NULL;
     uint32_t number;
-    if (lane == NULL || job->ended || wr_known_has(&plan->known, id | WR_KNOWN_REFUSED, row->fingerprint))
+    if (lane == NULL || job->ended || wr_host_is_lost(plan, host) ||
+        wr_known_has(&plan->known, id | WR_KNOWN_REFUSED, row->fingerprint))
         return 0;
     if (row->url == NULL) {
         lane->after = row->position;
@@ -119,12 +120,12 @@ void wr_plan_loaded(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id
     plan->loading--;
     if (lane != NULL) {
         lane->loading = false;
-        if (is_end)
+        if (is_end || wr_host_is_lost(plan, host))
             lane->in_store = lane->since;
         else if (lane->in_store == 0)
             lane->in_store = 1; /* some were accepted while the host was not here: there may be more */
         lane->accepted = accepted > lane->accepted ? accepted : lane->accepted;
-        if (job->ended && lane->in_flight == 0)
+        if ((job->ended || wr_host_is_lost(plan, host)) && lane->in_flight == 0)
             wr_lane_free(plan, lane);
     }
     wr_host_settle(plan, host, now);

@@ -74,6 +74,7 @@ struct wr_plan_options {
     void (*news)(void *context, const struct wr_plan_host *host, uint32_t news, int status, int64_t now);
     void *context;
     bool ignores_robots;
+    bool leases;            /* other processes share the hosts: what is not leased (wr_plan_host_lease) is not asked */
     double delay_factor;    /* times Crawl-delay, 0.01 ... 100; 1 (U9) */
     uint32_t max_jobs;      /* at once; 64 */
     uint32_t max_hosts;     /* in memory; 100 000 */
@@ -383,6 +384,25 @@ uint32_t wr_plan_robots_failures(const struct wr_plan_host *host, bool is_https)
 int wr_plan_errand(struct wr_plan *plan, const struct wr_url *url, uint64_t tag, int64_t now);
 /* How it ended (`outcome` may be NULL, as of failed). Returns news, as wr_fate has it. */
 uint32_t wr_plan_errand_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, int64_t now);
+
+/* ---- leases -------------------------------------------------------------------------------------------- */
+
+/* The host is this plan's by that token, until then: pages and robots.txt are sent no later. (Errands are: somebody
+ * else's robots.txt leads there, and nobody can say when a lease of it is to be had.) */
+void wr_plan_host_lease(struct wr_plan *plan, struct wr_plan_host *host, uint64_t token, int64_t until, int64_t now);
+uint64_t wr_plan_host_token(const struct wr_plan_host *host); /* 0: it is not leased */
+/* It is another's: its tasks are let go, and stay in the store as they are. What is in flight may end. */
+void wr_plan_host_lose(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
+/* Whether nothing of it is here, in the store as far as is known, or under way. */
+bool wr_plan_host_rests(const struct wr_plan_host *host);
+/* Whether something was asked for and has not come. */
+bool wr_plan_host_flies(const struct wr_plan_host *host);
+/* Forgets it. False: it does not rest. */
+bool wr_plan_host_leave(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
+/* The caller's: the beat at which it was last seen to be leased, and since when it rests; 0: it does not. */
+void wr_plan_host_mark(struct wr_plan_host *host, uint64_t beat, int64_t rests_since);
+uint64_t wr_plan_host_marked(const struct wr_plan_host *host);
+int64_t wr_plan_host_rested(const struct wr_plan_host *host);
 
 /* ---- groups -------------------------------------------------------------------------------------------- */
 

@@ -109,8 +109,12 @@ struct wr_plan_host {
     uint32_t bytes;                      /* of the block: this, gate, key */
     int32_t learned_s, heard_s, broke_s; /* when its pace, a wait it named, its breaker last changed; 0: never */
     int64_t held_since;                  /* if it is held */
-    struct wr_plan_waited waited;        /* in all */
-    struct wr_plan_waited taken;         /* of it, by pages that went or ended */
+    uint64_t lease;                      /* its token; 0: it is not leased */
+    int64_t leased_until;
+    uint64_t marked; /* see wr_plan_host_mark */
+    int64_t rested;
+    struct wr_plan_waited waited; /* in all */
+    struct wr_plan_waited taken;  /* of it, by pages that went or ended */
     struct wr_figures figures;
 };
 
@@ -204,7 +208,20 @@ static inline bool wr_host_is_blocked(const struct wr_plan_host *host, int64_t n
     return now < host->blocked_until;
 }
 
+/* Without asking anybody. */
+void wr_host_forget(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
+
+/* ---- lease.c ---- */
+
+/* It may be asked now. */
+bool wr_host_is_lent(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now);
+/* It is another's. */
+bool wr_host_is_lost(const struct wr_plan *plan, const struct wr_plan_host *host);
+
 /* ---- jobs.c ---- */
+
+/* Lets all go that it has in memory, but for what is in flight. */
+void wr_lane_purge(struct wr_plan *plan, struct wr_lane *lane);
 
 struct wr_job *wr_job_find(const struct wr_plan *plan, uint32_t id);
 /* One of its tasks has ended. */

@@ -17,6 +17,7 @@
 #define REQUEST_NS (2 * WEIR_MINUTE)
 #define DRAIN_NS (30 * WEIR_SECOND)
 #define MAX_HOSTS 100000
+#define LEASE_NS (30 * WEIR_SECOND)
 #define WINDOW 1024
 #define OTHER_DESCRIPTORS 64 /* the store's, the loops', and whoever else's */
 #define CONNECTIONS_MAX 8192 /* idle ones included: a cache that is full costs libcurl a search for each */
@@ -81,6 +82,7 @@ int wr_engine_open(const struct wr_engine_place *place, struct wr_engine **ret_e
     set_up_locks(engine);
     const struct wr_store_options options = {.path = place->state_path,
                                              .may_create = place->may_create,
+                                             .lease_ns = place->lease_ns,
                                              .sync = on_sync,
                                              .changed = on_changed,
                                              .room = on_room,
@@ -92,6 +94,8 @@ int wr_engine_open(const struct wr_engine_place *place, struct wr_engine **ret_e
         return error;
     }
     engine->hash_key = *wr_store_hash_key(engine->store);
+    engine->is_shared = wr_store_is_shared(engine->store);
+    engine->lease_ns = place->lease_ns > 0 ? place->lease_ns : LEASE_NS;
     *ret_engine = engine;
     return 0;
 }
@@ -245,6 +249,10 @@ static int check(struct wr_engine *engine, const struct wr_engine_options *given
         return WEIR_E_INVAL;
     if (given->agent != NULL && !wr_field_is_sound(wr_span_of("User-Agent"), wr_span_of(given->agent)))
         return wr_invalid("the User-Agent has control characters; it is one line of text");
+    if (engine->is_shared && (given->max_pages > 0 || given->host_pages > 0 || given->max_bytes > 0))
+        return wr_invalid("budgets of pages and bytes are not shared by processes yet; use a state file, or none");
+    if (engine->is_shared && given->group != WR_GROUP_HOST)
+        return wr_invalid("processes share hosts one by one; group them with a state file only");
     if (given->body_folder != NULL && given->out_path == NULL && given->warc_path == NULL)
         return wr_invalid("bodies are saved with nothing that says whose they are; give an output as well");
     return keep_headers(engine, given->headers);
@@ -292,6 +300,7 @@ static int make_plan(struct wr_crawl_loop *loop)
                                          .group_of = options->group == WR_GROUP_DOMAIN ? domain_of : NULL,
                                          .context = loop,
                                          .ignores_robots = options->ignores_robots,
+                                         .leases = engine->is_shared,
                                          .delay_factor = options->delay_factor,
                                          .max_hosts = options->max_hosts / engine->loop_count + 1,
                                          .window = WINDOW,
@@ -338,6 +347,8 @@ static int make_loops(struct wr_engine *engine)
             error = make_plan(&engine->loops[i]);
         if (error == 0)
             error = add_job(&engine->loops[i]);
+        if (error == 0 && engine->is_shared)
+            wr_plan_known_incomplete(engine->loops[i].plan); /* others find pages, too */
     }
     return error;
 }
@@ -438,7 +449,7 @@ static int set_up(struct wr_engine *engine, const struct wr_engine_options *give
     if (error == 0)
         error = wr_archive_open(engine, given);
     if (error == 0 && given->resume_job == 0)
-        error = wr_store_add_job(engine->store, given->settings, engine->earlier, &engine->job);
+        error = wr_store_join_job(engine->store, given->settings, engine->earlier, &engine->job);
     if (error == 0)
         error = record_output(engine);
     if (error == 0)

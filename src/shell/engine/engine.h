@@ -39,8 +39,9 @@ struct wr_engine;
 /* ---- the state file ---- */
 
 struct wr_engine_place {
-    const char *state_path;
+    const char *state_path; /* a file, or the URL of a database that other processes may use (wr_store_is_url) */
     bool may_create;
+    int64_t lease_ns; /* such a database: how long a host is this process's, if it falls silent; 0: 30 s */
     const weir_allocator *allocator;
 };
 

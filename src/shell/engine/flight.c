@@ -424,6 +424,7 @@ static void reset(struct wr_flight *flight, const struct wr_plan_action *action)
         flight->has_seeds = flight->is_conditional = flight->is_sitemap = flight->is_enough = flight->leads_too_deep =
             flight->ends_when_read = false;
     flight->body_bytes = 0;
+    flight->lease = action->host != NULL ? wr_plan_host_token(action->host) : 0;
     flight->wishes = 0;
     flight->said = (weir_said)WR_NOTHING_SAID;
     flight->said_at = 0;

@@ -181,8 +181,12 @@ static bool is_idle(struct wr_engine *engine, int phase)
     return phase >= WR_PHASE_STOPS || (atomic_load(&engine->pending) == 0 && atomic_load(&engine->posts) == 0);
 }
 
+/* Where processes share the hosts: nothing is ours, and the store is not asked all the time. */
 static bool is_drained(struct wr_engine *engine)
 {
+    if (engine->is_shared)
+        return atomic_load(&engine->leases) == 0 && !atomic_load(&engine->is_claiming) &&
+               weir_clock_now(engine->clock) >= atomic_load(&engine->look_at);
     for (uint32_t i = 0; i < engine->loop_count; i++)
         if (!atomic_load(&engine->loops[i].is_drained))
             return false;
@@ -193,6 +197,17 @@ static void on_job(void *context, const struct wr_store_row *row)
 {
     struct wr_engine *engine = context;
     engine->left = row->job.queued;
+    engine->seen = row->job.status;
+}
+
+void wr_job_seen(struct wr_engine *engine, enum wr_job_status status)
+{
+    static const enum wr_engine_end ends[] = {[WR_JOB_COMPLETED] = WR_END_COMPLETED,
+                                              [WR_JOB_FAILED] = WR_END_FAILED,
+                                              [WR_JOB_CANCELLED] = WR_END_CANCELLED,
+                                              [WR_JOB_BLOCKED] = WR_END_BLOCKED};
+    if (wr_job_is_over(status) && atomic_load(&engine->is_seeded))
+        wr_job_over(engine, ends[status], status == WR_JOB_COMPLETED ? "" : "another process says so");
 }
 
 static void on_free(void *context, const struct wr_store_row *row)
@@ -248,6 +263,8 @@ static void on_looked(void *context, int error, const char *why)
     struct wr_engine *engine = context;
     if (error != 0)
         wr_job_over(engine, WR_END_BROKEN, why);
+    else if (engine->is_shared && (wr_job_is_over(engine->seen) || engine->left > 0 || engine->seen == WR_JOB_PENDING))
+        wr_job_seen(engine, engine->seen); /* or others have something to do */
     else if (engine->left == 0)
         wr_job_over(engine, engine->has_free ? WR_END_COMPLETED : WR_END_BLOCKED,
                     engine->has_free ? "" : "the firewalls of all its hosts do not let us in");
@@ -268,6 +285,7 @@ static void ask_store(struct wr_engine *engine)
         return;
     }
     (void)atomic_fetch_add(&engine->pending, 1);
+    atomic_store(&engine->look_at, weir_clock_now(engine->clock) + WEIR_SECOND / 2);
     engine->left = 0;
     ask_free(engine);
     int error = wr_store_read(engine->store, &query);

@@ -87,9 +87,15 @@ static bool was_sent_or_known(const struct wr_crawl_loop *loop, uint64_t fingerp
            loop->elsewhere[fingerprint & (WR_ELSEWHERE - 1)] == fingerprint;
 }
 
-static bool is_ours(const struct wr_crawl_loop *loop, const struct wr_url *url)
+static bool is_here(const struct wr_crawl_loop *loop, const struct wr_url *url)
 {
     return wr_engine_loop_of_url(loop->engine, url) == loop->index;
+}
+
+/* Where processes share hosts: and the host is ours now. Else who claims it will find it. */
+static bool is_ours(const struct wr_crawl_loop *loop, const struct wr_url *url)
+{
+    return is_here(loop, url) && (!loop->engine->is_shared || wr_lease_has(loop, url));
 }
 
 /* The budget is asked for a page at once. What is accepted must be posted before the plan's next step, or a load would
@@ -132,9 +138,13 @@ static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_u
         found->verdict = WR_OFFER_KNOWN;
         return WR_OFFER_KNOWN;
     }
-    bool ours = found->is_stored || is_ours(loop, url);
+    bool ours = (found->is_stored && !loop->engine->is_shared) || is_ours(loop, url);
+    if (found->is_stored && !ours) { /* it was, when it was posted */
+        found->verdict = WR_OFFER_KNOWN;
+        return WR_OFFER_KNOWN;
+    }
     enum wr_offer_verdict verdict = ours ? offer_here(loop, &offer) : wr_plan_screen(loop->plan, &offer);
-    found->asks = verdict == WR_OFFER_ASK_STORE || (!ours && verdict != WR_OFFER_KNOWN);
+    found->asks = verdict == WR_OFFER_ASK_STORE || (!is_here(loop, url) && verdict != WR_OFFER_KNOWN);
     if (ours && (verdict == WR_OFFER_NEW || (verdict == WR_OFFER_KNOWN && found->is_stored))) /* loaded before */
         WR_COUNT_UP(loop, accepted);
     if (verdict == WR_OFFER_NEW && ours) {

@@ -70,7 +70,10 @@ static void carry_out(struct wr_crawl_loop *loop, const struct wr_plan_action *a
         wr_load_begin(loop, action);
         break;
     case WR_PLAN_HOSTS:
-        wr_hosts_begin(loop, action);
+        if (loop->engine->is_shared) /* they are claimed */
+            wr_plan_hosts_listed(loop->plan, action->job, 0, true, wr_crawl_loop_now(loop));
+        else
+            wr_hosts_begin(loop, action);
         break;
     case WR_PLAN_END:
         wr_answer_end_unsent(loop, action);
@@ -140,7 +143,9 @@ static void obey(struct wr_crawl_loop *loop, int phase)
 
 void wr_crawl_loop_note(struct wr_crawl_loop *loop, struct wr_plan_host *host)
 {
-    struct wr_store_host note = {.key = wr_plan_host_key(host)};
+    struct wr_store_host note = {.key = wr_plan_host_key(host), .lease = wr_plan_host_token(host)};
+    if (loop->engine->is_shared && note.lease == 0)
+        return; /* it is another's to tell */
     wr_gate_remember(wr_plan_host_gate(host), wr_plan_host_options(loop->plan, host), wr_crawl_loop_now(loop),
                      weir_wall_now(), &note.memory);
     (void)wr_store_note_host(loop->engine->store, &note); /* no room: it is noted with its next change */
@@ -149,11 +154,13 @@ void wr_crawl_loop_note(struct wr_crawl_loop *loop, struct wr_plan_host *host)
 static void note_hosts(struct wr_crawl_loop *loop)
 {
     const struct wr_plan_host *host;
-    struct wr_store_host note;
+    struct wr_store_host note = {.lease = 0};
     int64_t now = wr_crawl_loop_now(loop), wall_now = weir_wall_now();
     while ((host = wr_plan_save(loop->plan, now, wall_now, &note.memory)) != NULL) {
         note.key = wr_plan_host_key(host);
-        (void)wr_store_note_host(loop->engine->store, &note);
+        note.lease = wr_plan_host_token(host);
+        if (!loop->engine->is_shared || note.lease != 0)
+            (void)wr_store_note_host(loop->engine->store, &note);
     }
 }
 
@@ -180,6 +187,7 @@ static void on_tick(uv_timer_t *timer)
     struct wr_crawl_loop *loop = timer->data;
     note_hosts(loop);
     publish(loop);
+    wr_lease_tick(loop);
     wr_job_tick(loop);
 }
 
@@ -265,6 +273,7 @@ int wr_crawl_loop_open(struct wr_crawl_loop *loop, struct wr_engine *engine, uin
     loop->engine = engine;
     loop->index = index;
     loop->timer_at = loop->next_at = WEIR_FOREVER;
+    loop->share = WR_SHARE_ANY;
     wr_referrers_init(loop);
     wr_earlier_init(loop);
     loop->elsewhere = wr_take_array(engine->allocator, WR_ELSEWHERE, sizeof *loop->elsewhere, _Alignof(uint64_t));

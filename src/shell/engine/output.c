@@ -174,6 +174,28 @@ static int write_lines(struct wr_output *output)
     return error;
 }
 
+/* A line of a page that another process has by now becomes space before the next one, which JSON allows. */
+static void blank(struct wr_output *output, const struct wr_leased_line *line)
+{
+    uint64_t begin = output->end - output->lines.length; /* of what is not written yet */
+    char *bytes = output->writing.bytes;
+    if (line->at >= begin - output->writing.length && line->at + line->bytes <= begin)
+        memset(bytes + (line->at - (begin - output->writing.length)), ' ', line->bytes);
+    else if (output->is_file) /* it was written for a transaction that failed */
+        for (size_t i = 0; i < line->bytes; i++)
+            (void)!pwrite(output->fd, " ", 1, (off_t)(line->at + i));
+}
+
+/* The store has said of each post that it is about to commit whether it is refused. With the lock. */
+static void blank_refused(struct wr_output *output)
+{
+    for (struct wr_list_link *link = output->leased.first; link != NULL; link = link->next) {
+        const struct wr_leased_line *line = WR_LINKED(link, struct wr_leased_line, link);
+        if (line->is_refused)
+            blank(output, line);
+    }
+}
+
 /* What is left from the last time, and then all that was posted since: the store may commit it as well. */
 int wr_output_sync(struct wr_output *output)
 {
@@ -186,6 +208,7 @@ int wr_output_sync(struct wr_output *output)
     struct wr_buf empty = output->writing;
     output->writing = output->lines;
     output->lines = empty;
+    blank_refused(output);
     (void)pthread_mutex_unlock(&output->lock);
     error = write_lines(output);
     if (error != 0)

@@ -98,13 +98,29 @@ static void on_asked(void *context, int error, const char *why)
     wr_on_stored(engine, error, why);
 }
 
+static void on_leased(void *context, int error, const char *why)
+{
+    struct wr_leased_line *line = context;
+    struct wr_engine *engine = line->engine;
+    struct wr_news *news = line->news;
+    (void)pthread_mutex_lock(&engine->output.lock);
+    wr_list_take(&line->link);
+    (void)pthread_mutex_unlock(&engine->output.lock);
+    wr_give(engine->allocator, line, sizeof *line, _Alignof(struct wr_leased_line));
+    if (news != NULL)
+        on_asked(news, error, why);
+    else
+        wr_on_stored(engine, error, why);
+}
+
 /* ---- one post ---- */
 
 struct post {
     struct wr_crawl_loop *loop;
     struct wr_flight *flight;
     struct wr_news *news;
-    size_t count; /* of the loop's changes */
+    struct wr_leased_line *leased; /* NULL: it cannot be refused */
+    size_t count;                  /* of the loop's changes */
 };
 
 static bool reserve(struct wr_crawl_loop *loop, size_t count)
@@ -225,23 +241,29 @@ static void add_end(struct post *post)
                       .fingerprint = fingerprint,
                       .attempts = flight->fate.attempts,
                       .status = flight->result.status,
-                      .not_before_wall_at = weir_wall_now() + flight->fate.at - wr_crawl_loop_now(post->loop)}};
+                      .not_before_wall_at = weir_wall_now() + flight->fate.at - wr_crawl_loop_now(post->loop),
+                      .lease = flight->lease}};
     else
-        *change = (struct wr_store_change){.kind = WR_STORE_ENDED,
-                                           .ended = {.job = job,
-                                                     .fingerprint = fingerprint,
-                                                     .failed = wr_verdict_is_failure(flight->verdict),
-                                                     .status = flight->result.status,
-                                                     .attempts = flight->fate.attempts,
-                                                     .bytes = flight->body_bytes,
-                                                     .verdict = wr_span_of(wr_verdict_name(flight->verdict)),
-                                                     .why = wr_buf_from(&flight->words, 0),
-                                                     .visit = flight->visit}};
+        *change = (struct wr_store_change){
+            .kind = WR_STORE_ENDED,
+            .ended = {.job = job,
+                      .fingerprint = fingerprint,
+                      .failed = wr_verdict_is_failure(flight->verdict),
+                      .status = flight->result.status,
+                      .attempts = flight->fate.attempts,
+                      .bytes = flight->body_bytes,
+                      .verdict = wr_span_of(wr_verdict_name(flight->verdict)),
+                      .why = wr_buf_from(&flight->words, 0),
+                      .visit = flight->visit,
+                      .lease = flight->lease,
+                      .ret_is_refused = post->leased != NULL ? &post->leased->is_refused : NULL}};
 }
 
 static int post_now(struct post *post)
 {
     struct wr_engine *engine = post->loop->engine;
+    if (post->leased != NULL)
+        return wr_store_post(engine->store, post->loop->changes, post->count, on_leased, post->leased);
     return post->news != NULL ? wr_store_post(engine->store, post->loop->changes, post->count, on_asked, post->news)
                               : wr_store_post(engine->store, post->loop->changes, post->count, wr_on_stored, engine);
 }
@@ -273,6 +295,12 @@ static int post_with_outputs(struct post *post)
             .output = {engine->job, wr_span_of(output->path), output->end + flight->line.length}};
     if (has_record)
         error = wr_archive_place(engine, flight, &place, &post->loop->changes[post->count++]);
+    if (post->leased != NULL) {
+        post->leased->news = post->news;
+        post->leased->at = output->end;
+        post->leased->bytes = flight->line.length;
+        wr_list_push(&output->leased, &post->leased->link);
+    }
     if (error == 0) {
         error = post_now(post);
         if (error != 0 && has_record && place.info != NULL)
@@ -282,15 +310,36 @@ static int post_with_outputs(struct post *post)
         add_line(engine, &flight->line);
         wr_archive_take(engine, flight, has_record ? &place : NULL);
     }
+    if (error != 0 && post->leased != NULL)
+        wr_list_take(&post->leased->link);
     (void)pthread_mutex_unlock(&output->lock);
     return error;
+}
+
+/* For a line that is to be taken back if the host was lost meanwhile. */
+static bool make_leased(struct post *post)
+{
+    struct wr_engine *engine = post->loop->engine;
+    const struct wr_flight *flight = post->flight;
+    if (flight->lease == 0 || flight->line.length == 0 || engine->output.fd < 0 || flight->action.kind == WR_PLAN_IDLE)
+        return true;
+    post->leased = wr_take(engine->allocator, sizeof *post->leased, _Alignof(struct wr_leased_line));
+    if (post->leased != NULL)
+        post->leased->engine = engine;
+    return post->leased != NULL;
+}
+
+static void give_leased(struct post *post)
+{
+    if (post->leased != NULL)
+        wr_give(post->loop->engine->allocator, post->leased, sizeof *post->leased, _Alignof(struct wr_leased_line));
 }
 
 static int try_post(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
     struct post post = {.loop = loop, .flight = flight};
-    if (!reserve(loop, 2 * flight->founds.count + 3) || !copy_asked(&post)) {
+    if (!reserve(loop, 2 * flight->founds.count + 3) || !copy_asked(&post) || !make_leased(&post)) {
         free_all_news(post.news);
         return WEIR_E_NOMEM;
     }
@@ -298,11 +347,12 @@ static int try_post(struct wr_flight *flight)
         add_end(&post);
     add_founds(&post);
     if (post.count == 0)
-        return 0;
+        return 0; /* it has no line either */
     (void)atomic_fetch_add(&loop->engine->posts, 1);
     bool has_line = flight->line.length > 0 && loop->engine->output.fd >= 0;
     int error = has_line || flight->keep.pieces != NULL ? post_with_outputs(&post) : post_now(&post);
     if (error != 0) {
+        give_leased(&post);
         free_all_news(post.news);
         wr_posts_done(loop->engine);
     }

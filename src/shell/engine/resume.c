@@ -73,7 +73,7 @@ static int read_all(struct resuming *resuming, enum wr_store_what what, int64_t 
 static int note_status(const struct resuming *resuming)
 {
     struct wr_engine *engine = resuming->engine;
-    bool has_seeds = engine->options.has_seeds;
+    bool has_seeds = engine->options.has_seeds && !engine->is_shared; /* others may be at it */
     const struct wr_store_change change = {
         .kind = WR_STORE_STATUS, .status = {.job = engine->job, .status = has_seeds ? WR_JOB_PENDING : WR_JOB_RUNNING}};
     return has_seeds || resuming->has_failed ? wr_store_post(engine->store, &change, 1, NULL, NULL) : 0;
@@ -89,6 +89,8 @@ int wr_resume(struct wr_engine *engine)
         error = note_status(&resuming);
     if (error == 0)
         error = read_all(&resuming, WR_STORE_SEEDS, 0, on_seed);
+    if (engine->is_shared) /* hosts are claimed, and what is known is asked for */
+        return error;
     if (error == 0)
         error = read_all(&resuming, WR_STORE_KNOWN, INT64_MIN, on_known);
     if (error == 0)

@@ -19,6 +19,7 @@
  *     listing.c  sitemaps                             metrics.c  the crawl in numbers
  *     earlier.c  what an earlier job knew            again.c    its URLs, and how they differ
  *     names.c    a set that only grows                group.c    a host's registrable domain
+ *     lease.c    hosts that processes share
  *
  * A flight is one request, from its START to the moment at which the store has taken what came of it. All that a flight
  * has stays with it and is used again by the next one.
@@ -52,6 +53,8 @@
 #define WR_ELSEWHERE 65536 /* links to other loops' hosts that are remembered as sent; a power of two */
 #define WR_LISTED 1024     /* origins whose sitemaps were offered lately */
 #define WR_FIELDS_MAX 64   /* header lines of the user's */
+
+#define WR_SHARE_ANY ((uint64_t)1 << 40) /* hosts: as many as are to be had */
 
 #define WR_REFERRER_PARTS 16
 
@@ -217,6 +220,7 @@ struct wr_flight {
     enum wr_firewall firewall; /* whose answer this is */
     bool is_again;             /* tried again: no line */
     bool has_seeds;            /* it carries some, which are counted */
+    uint64_t lease;            /* of its host */
 };
 
 void wr_flight_start(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
@@ -376,6 +380,7 @@ struct wr_crawl_loop {
     struct wr_store_change *changes; /* scratch */
     size_t changes_room;
     uint64_t *elsewhere;
+    uint64_t share;             /* hosts that it should have at most, where processes share them */
     uint64_t listed[WR_LISTED]; /* fingerprints of origins */
     struct wr_crawl_counts counts;
 };
@@ -403,6 +408,17 @@ struct wr_output {
     uint64_t end;             /* with all lines that were posted */
     struct wr_buf lines;      /* not written yet */
     struct wr_buf writing;
+    struct wr_list leased; /* lines whose posts may be refused (struct wr_leased_line) */
+};
+
+/* A line that is only to be there if the host was still ours when the post was stored. */
+struct wr_leased_line {
+    struct wr_list_link link;
+    struct wr_engine *engine;
+    struct wr_news *news; /* of the same post; NULL: none */
+    uint64_t at;
+    size_t bytes;
+    bool is_refused; /* the store's answer */
 };
 
 /* The whole path of a file that may not be there; to be freed. NULL: no memory, or no folder. */
@@ -500,7 +516,14 @@ struct wr_engine {
     _Atomic int64_t seeding;      /* letters with seeds that are not stored yet */
     _Atomic int phase;
     _Atomic uint64_t blocked_hosts;
-    bool has_free; /* a host that lets us in; while the store is looked at */
+    bool has_free;  /* a host that lets us in; while the store is looked at */
+    bool is_shared; /* with other processes: hosts are leased */
+    int64_t lease_ns, beat_at;
+    _Atomic bool is_claiming, is_beating;
+    _Atomic int64_t leases;            /* hosts that are ours */
+    _Atomic int64_t claim_at, look_at; /* not before */
+    _Atomic uint64_t beat;             /* the last that was asked for */
+    enum wr_job_status seen;           /* as the store has it; while it is looked at */
     _Atomic bool is_seeded, is_looking, is_store_paused;
     _Atomic bool is_listed;                 /* all sitemaps have been read: what they say of pages is known */
     _Atomic uint32_t relisting;             /* loops that list their hosts again: nothing begins before all have */
@@ -587,6 +610,15 @@ uint64_t wr_log_close(struct wr_log *log);
 int wr_tally_new(struct wr_engine *engine);
 void wr_tally_add(struct wr_engine *engine, const struct wr_plan_host_report *report);
 void wr_tally_free(struct wr_engine *engine);
+
+/* ---- processes that share a store (lease.c) ---- */
+
+/* Every half second, on each loop. */
+void wr_lease_tick(struct wr_crawl_loop *loop);
+/* Whether the URL's host is this loop's now. */
+bool wr_lease_has(const struct wr_crawl_loop *loop, const struct wr_url *url);
+/* What the store says of the job: if it is over, another process has said so. */
+void wr_job_seen(struct wr_engine *engine, enum wr_job_status status);
 
 /* ---- of a job that is gone on with (resume.c) ---- */
 

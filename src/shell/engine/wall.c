@@ -40,7 +40,8 @@ static void post_block(struct wr_flight *flight, int64_t until_wall_at)
     const struct wr_store_change change = {.kind = WR_STORE_BLOCK,
                                            .block = {.key = wr_plan_host_key(flight->action.host),
                                                      .until_wall_at = until_wall_at,
-                                                     .by = wr_span_of(wr_firewall_name(flight->firewall))}};
+                                                     .by = wr_span_of(wr_firewall_name(flight->firewall)),
+                                                     .lease = flight->lease}};
     (void)atomic_fetch_add(&engine->posts, 1);
     if (wr_store_post(engine->store, &change, 1, wr_on_stored, engine) != 0)
         wr_posts_done(engine); /* this run knows; the next will find out again */

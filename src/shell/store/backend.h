@@ -56,4 +56,7 @@ static inline int64_t wr_backend_ms(int64_t ns)
 extern const struct wr_backend_kind wr_backend_sqlite;
 extern const struct wr_backend_kind wr_backend_pg;
 
+/* A URL up to its '?', without the password. */
+void wr_pg_name(const char *url, char *ret_name, size_t name_bytes);
+
 #endif

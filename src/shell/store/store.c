@@ -3,6 +3,7 @@
 #include "shell/store/store.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "shell/memory/memory.h"
 #include "shell/store/state.h"
@@ -175,6 +176,18 @@ void wr_store_free(struct wr_store *store)
 bool wr_store_is_url(const char *path)
 {
     return strncmp(path, "postgres://", 11) == 0 || strncmp(path, "postgresql://", 13) == 0;
+}
+
+void wr_store_name(const char *path, char *ret_name, size_t name_bytes)
+{
+    struct wr_buf buf;
+
+    if (wr_store_is_url(path)) {
+        wr_pg_name(path, ret_name, name_bytes);
+        return;
+    }
+    wr_buf_init_fixed(&buf, ret_name, name_bytes);
+    wr_buf_append_string(&buf, path);
 }
 
 bool wr_store_is_shared(const struct wr_store *store)

@@ -363,6 +363,9 @@ int wr_store_join_job(struct wr_store *store, struct wr_span settings, int64_t e
 /* Whether other processes may use it, too: then hosts are to be claimed. */
 bool wr_store_is_shared(const struct wr_store *store);
 
+/* The path as it may be shown: without a password. */
+void wr_store_name(const char *path, char *ret_name, size_t name_bytes);
+
 /* Whether a path means a database, postgres:// or postgresql://, and no file. */
 bool wr_store_is_url(const char *path);
 

@@ -369,7 +369,8 @@ static int put_status(struct gathering *all, const struct wr_store_status *statu
     if (error != 0)
         return error;
     return send_one(all,
-                    "WITH s AS (UPDATE jobs SET status = $3, why = $4, updated_at_ms = $2 WHERE id = $1 RETURNING id)"
+                    "WITH s AS (UPDATE jobs SET status = $3, why = $4, updated_at_ms = $2 WHERE id = $1"
+                    " AND NOT ($3 = 'running' AND status IN ('completed', 'cancelled', 'blocked')) RETURNING id)"
                     " SELECT count(*) FROM s",
                     "NNTT", numbers, texts, (struct wr_pg_sent){.what = WR_PG_COUNT, .count = 1});
 }

@@ -207,30 +207,28 @@ static int set_up(struct wr_pg *pg, const struct wr_store_options *options)
     return error == 0 ? wr_pg_run(pg, "COMMIT") : error;
 }
 
-/* A URL up to its '?', without the password. */
-static void name_place(struct wr_pg *pg)
+void wr_pg_name(const char *url, char *ret_name, size_t name_bytes)
 {
     struct wr_buf buf;
-    size_t bytes = strcspn(pg->url, "?"), start = 0, at = 0, colon = 0;
-    const char *slashes = strstr(pg->url, "://");
+    size_t bytes = strcspn(url, "?"), start = 0, at = 0, colon = 0;
+    const char *slashes = strstr(url, "://");
 
-    start = slashes != NULL ? (size_t)(slashes - pg->url) + 3 : 0;
+    start = slashes != NULL ? (size_t)(slashes - url) + 3 : 0;
     for (size_t i = start; i < bytes; i++) { /* a password may hold '@' and ':' that should have been escaped */
-        if (pg->url[i] == ':' && colon == 0)
+        if (url[i] == ':' && colon == 0)
             colon = i;
-        if (pg->url[i] == '@')
+        if (url[i] == '@')
             at = i;
     }
-    wr_buf_init_fixed(&buf, pg->place, sizeof pg->place);
+    wr_buf_init_fixed(&buf, ret_name, name_bytes);
     if (slashes == NULL) {
         wr_buf_append_string(&buf, "postgres");
     } else {
         size_t cut = at > 0 && colon > 0 && colon < at ? colon : at;
-        wr_buf_append(&buf, pg->url, cut > 0 ? cut : bytes);
+        wr_buf_append(&buf, url, cut > 0 ? cut : bytes);
         if (cut > 0)
-            wr_buf_append(&buf, pg->url + at, bytes - at);
+            wr_buf_append(&buf, url + at, bytes - at);
     }
-    pg->backend.place = pg->place;
 }
 
 static void give_back(struct wr_pg *pg)
@@ -256,7 +254,8 @@ int wr_pg_open(const struct wr_store_options *options, struct wr_backend **ret_b
     pg->wall = options->wall;
     pg->url = options->path;
     pg->lease_ns = options->lease_ns;
-    name_place(pg);
+    wr_pg_name(pg->url, pg->place, sizeof pg->place);
+    pg->backend.place = pg->place;
     if (wr_random(&pg->node, sizeof pg->node) != 0) {
         give_back(pg);
         return WEIR_E_SYSTEM;

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* lease.c - hosts that this plan has for a while, because other processes share them. */
+#include "core/plan/state.h"
+
+void wr_plan_host_lease(struct wr_plan *plan, struct wr_plan_host *host, uint64_t token, int64_t until, int64_t now)
+{
+    host->lease = token;
+    host->leased_until = until;
+    wr_host_settle(plan, host, now);
+}
+
+uint64_t wr_plan_host_token(const struct wr_plan_host *host)
+{
+    return host->lease;
+}
+
+bool wr_host_is_lent(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now)
+{
+    return !plan->options.leases || (host->lease != 0 && now < host->leased_until);
+}
+
+bool wr_host_is_lost(const struct wr_plan *plan, const struct wr_plan_host *host)
+{
+    return plan->options.leases && host->lease == 0;
+}
+
+void wr_plan_host_lose(struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
+{
+    struct wr_lane *lane = host->lanes, *beside;
+    host->lease = 0;
+    for (; lane != NULL; lane = beside) {
+        beside = lane->beside;
+        wr_job_task_ended(lane->job, (int64_t)lane->in_store);
+        wr_lane_purge(plan, lane);
+        if (lane->in_flight == 0 && !lane->loading)
+            wr_lane_free(plan, lane);
+    }
+    wr_host_settle(plan, host, now);
+}
+
+bool wr_plan_host_rests(const struct wr_plan_host *host)
+{
+    for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
+        if (lane->in_store > 0)
+            return false;
+    return host->claims == 0 && (host->hop | host->asked | host->away) == 0;
+}
+
+bool wr_plan_host_leave(struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
+{
+    if (!wr_plan_host_rests(host))
+        return false;
+    wr_host_forget(plan, host, now);
+    return true;
+}
+
+bool wr_plan_host_flies(const struct wr_plan_host *host)
+{
+    for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
+        if (lane->in_flight > 0 || lane->loading)
+            return true;
+    return (host->hop | host->asked | host->away) != 0 || host->errands.count > 0;
+}
+
+void wr_plan_host_mark(struct wr_plan_host *host, uint64_t beat, int64_t rests_since)
+{
+    host->marked = beat;
+    host->rested = rests_since;
+}
+
+uint64_t wr_plan_host_marked(const struct wr_plan_host *host)
+{
+    return host->marked;
+}
+
+int64_t wr_plan_host_rested(const struct wr_plan_host *host)
+{
+    return host->rested;
+}

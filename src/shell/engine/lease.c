@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/* lease.c - hosts of a crawl that several processes share: claimed, kept, given back; docs/internals/cluster.md.
+ *
+ *     claim ──▶ the plan of its loop ──▶ nothing left for a while, or more than its share ──▶ released
+ *       beat: all of them are this process's for longer; those that are missing are lost, and leave the plan
+ *
+ * The first loop asks, every loop reads what concerns its hosts.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "shell/engine/state.h"
+
+#define BEATS 6 /* in the time of a lease */
+#define FIRST_CLAIM 32
+#define CLAIM_MAX 1024
+#define REST_NS WEIR_SECOND /* without anything to do: then others may have it */
+#define LEAVE_MAX 256       /* hosts at a time */
+#define ROWS_MAX ((size_t)64 << 20)
+
+/* ---- what the store says ---- */
+
+struct lent {
+    uint64_t token, queued, share;
+    int64_t until, set_interval_ns;
+    size_t key_at, key_bytes;
+    bool is_paused;
+};
+
+/* Rows of a claim or a beat, for one loop. */
+struct rows {
+    struct wr_letter letter;
+    struct wr_engine *engine;
+    struct wr_buf list, text;
+    uint64_t beat; /* its number; 0: a claim */
+};
+
+/* One claim or beat: a letter for each loop, and what else has to be known before they go. */
+struct asked {
+    struct wr_engine *engine;
+    int awaited; /* answers; all come on the store's thread */
+    int error;
+    size_t count;
+    struct rows *rows[WR_LOOPS_MAX];
+};
+
+static void free_rows(struct wr_letter *letter)
+{
+    struct rows *rows = (struct rows *)(void *)letter;
+    wr_buf_release(&rows->list);
+    wr_buf_release(&rows->text);
+    wr_give(rows->engine->allocator, rows, sizeof *rows, _Alignof(struct rows));
+}
+
+static void free_asked(struct asked *asked)
+{
+    for (uint32_t i = 0; i < asked->engine->loop_count; i++)
+        if (asked->rows[i] != NULL)
+            free_rows(&asked->rows[i]->letter);
+    wr_give(asked->engine->allocator, asked, sizeof *asked, _Alignof(struct asked));
+}
+
+static struct asked *make_asked(struct wr_engine *engine, uint64_t beat,
+                                void (*read)(struct wr_crawl_loop *loop, struct wr_letter *letter))
+{
+    struct asked *asked = wr_take(engine->allocator, sizeof *asked, _Alignof(struct asked));
+    if (asked == NULL)
+        return NULL;
+    asked->engine = engine;
+    for (uint32_t i = 0; i < engine->loop_count; i++) {
+        struct rows *rows = wr_take(engine->allocator, sizeof *rows, _Alignof(struct rows));
+        if (rows == NULL) {
+            free_asked(asked);
+            return NULL;
+        }
+        rows->letter.read = read;
+        rows->letter.drop = free_rows;
+        rows->engine = engine;
+        rows->beat = beat;
+        wr_buf_init(&rows->list, engine->allocator, ROWS_MAX);
+        wr_buf_init(&rows->text, engine->allocator, ROWS_MAX);
+        asked->rows[i] = rows;
+    }
+    return asked;
+}
+
+static void on_lent(void *context, const struct wr_store_row *row)
+{
+    struct asked *asked = context;
+    const struct wr_store_host *host = &row->host;
+    struct rows *rows = asked->rows[wr_engine_loop_of(asked->engine, host->key)];
+    struct lent lent = {.token = host->lease,
+                        .queued = host->queued,
+                        .share = host->share,
+                        .until = host->leased_until,
+                        .set_interval_ns = host->set_interval_ns,
+                        .is_paused = host->is_paused,
+                        .key_at = rows->text.length,
+                        .key_bytes = host->key.bytes};
+    wr_buf_append_span(&rows->text, host->key);
+    wr_buf_append(&rows->list, &lent, sizeof lent);
+    asked->count++;
+}
+
+/* Where a seed has led, whoever found that out, is in the scope of all. */
+static void on_seed(void *context, const struct wr_store_row *row)
+{
+    struct asked *asked = context;
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    if (wr_url_parse(row->task.url, NULL, NULL, memory, sizeof memory, &url) == WR_URL_OK)
+        wr_engine_seed_known(asked->engine, &url, row->task.hops == 0);
+}
+
+/* Another process may have found out that the job is over, or somebody cancelled it. */
+static void on_status(void *context, const struct wr_store_row *row)
+{
+    struct asked *asked = context;
+    wr_job_seen(asked->engine, row->job.status);
+}
+
+/* Whether that was the last answer. Without memory for the rows it is as if they had not come: they run out. */
+static bool is_last(struct asked *asked, int error, const char *why)
+{
+    if (error != 0) {
+        asked->error = error;
+        wr_job_over(asked->engine, WR_END_BROKEN, why);
+    }
+    return --asked->awaited == 0;
+}
+
+static void send_rows(struct asked *asked)
+{
+    struct wr_engine *engine = asked->engine;
+    for (uint32_t i = 0; i < engine->loop_count && asked->error == 0; i++) {
+        struct rows *rows = asked->rows[i];
+        asked->rows[i] = NULL;
+        if (rows->list.error != 0 || rows->text.error != 0)
+            free_rows(&rows->letter);
+        else
+            wr_letter_send(&engine->loops[i], &rows->letter);
+    }
+}
+
+static void on_claimed(void *context, int error, const char *why)
+{
+    struct asked *asked = context;
+    struct wr_engine *engine = asked->engine;
+    if (!is_last(asked, error, why))
+        return;
+    (void)atomic_fetch_add(&engine->leases, (int64_t)asked->count); /* before the claim is over: nobody ends the job */
+    if (asked->count == 0)
+        atomic_store(&engine->claim_at, weir_clock_now(engine->clock) + WEIR_SECOND);
+    send_rows(asked);
+    atomic_store(&engine->is_claiming, false);
+    free_asked(asked);
+    wr_pending_done(engine);
+}
+
+static void on_beaten(void *context, int error, const char *why)
+{
+    struct asked *asked = context;
+    struct wr_engine *engine = asked->engine;
+    if (!is_last(asked, error, why))
+        return;
+    send_rows(asked);
+    atomic_store(&engine->is_beating, false);
+    free_asked(asked);
+    wr_pending_done(engine);
+}
+
+/* ---- what the plans are told ---- */
+
+static struct wr_span key_of(const struct rows *rows, const struct lent *lent)
+{
+    return (struct wr_span){rows->text.bytes + lent->key_at, lent->key_bytes};
+}
+
+static void on_released(void *context, int error, const char *why)
+{
+    struct wr_engine *engine = context;
+    (void)error, (void)why; /* it runs out */
+    wr_pending_done(engine);
+}
+
+/* There are none. */
+static void on_none(void *context, const struct wr_store_row *row)
+{
+    (void)context, (void)row;
+}
+
+static void release(struct wr_engine *engine, struct wr_span key)
+{
+    const struct wr_store_query query = {
+        .what = WR_STORE_RELEASE, .key = key, .row = on_none, .done = on_released, .context = engine};
+    (void)atomic_fetch_add(&engine->pending, 1);
+    if (wr_store_read(engine->store, &query) != 0)
+        wr_pending_done(engine);
+    (void)atomic_fetch_sub(&engine->leases, 1);
+}
+
+/* One that was lost and has something in flight is left to others. */
+static bool take_in(struct wr_crawl_loop *loop, struct wr_span key, const struct lent *lent)
+{
+    int64_t now = wr_crawl_loop_now(loop);
+    struct wr_plan_host *host = wr_plan_host_find(loop->plan, key);
+    if (host != NULL && !wr_plan_host_leave(loop->plan, host, now))
+        return false;
+    if (wr_plan_host_waits(loop->plan, (uint32_t)loop->engine->job, key, lent->queued, now) != 0)
+        return false;
+    host = wr_plan_host_find(loop->plan, key);
+    if (host == NULL)
+        return false;
+    wr_plan_host_lease(loop->plan, host, lent->token, lent->until, now);
+    wr_plan_host_mark(host, atomic_load(&loop->engine->beat), 0);
+    return true;
+}
+
+static void read_claim(struct wr_crawl_loop *loop, struct wr_letter *letter)
+{
+    struct rows *rows = (struct rows *)(void *)letter;
+    struct lent lent;
+    for (size_t at = 0; at < rows->list.length; at += sizeof lent) {
+        memcpy(&lent, rows->list.bytes + at, sizeof lent);
+        if (!take_in(loop, key_of(rows, &lent), &lent))
+            release(loop->engine, key_of(rows, &lent));
+    }
+    free_rows(letter);
+}
+
+/* What somebody set, on whichever machine. */
+static void obey(struct wr_crawl_loop *loop, struct wr_plan_host *host, const struct lent *lent)
+{
+    int64_t now = wr_crawl_loop_now(loop);
+    if (loop->engine->options.pace.off)
+        return;
+    if (wr_gate_paused(wr_plan_host_gate(host)) != lent->is_paused)
+        wr_plan_host_pause(loop->plan, host, lent->is_paused, now);
+    const weir_pace_options *pace = wr_plan_host_options(loop->plan, host);
+    bool has_own = pace != &loop->engine->options.pace && pace->min_interval_ns == lent->set_interval_ns;
+    if (lent->set_interval_ns > 0 && !has_own)
+        (void)wr_plan_host_pace(loop->plan, host, lent->set_interval_ns, now);
+}
+
+static void lose_missing(struct wr_crawl_loop *loop, uint64_t beat)
+{
+    struct wr_plan_host *host;
+    for (size_t cursor = 0; (host = wr_plan_host_next(loop->plan, &cursor)) != NULL;) {
+        if (wr_plan_host_token(host) == 0 || wr_plan_host_marked(host) >= beat)
+            continue;
+        wr_plan_host_lose(loop->plan, host, wr_crawl_loop_now(loop));
+        (void)atomic_fetch_sub(&loop->engine->leases, 1);
+    }
+}
+
+static void read_beat(struct wr_crawl_loop *loop, struct wr_letter *letter)
+{
+    struct rows *rows = (struct rows *)(void *)letter;
+    struct lent lent = {.share = WR_SHARE_ANY};
+    for (size_t at = 0; at < rows->list.length; at += sizeof lent) {
+        memcpy(&lent, rows->list.bytes + at, sizeof lent);
+        struct wr_plan_host *host = wr_plan_host_find(loop->plan, key_of(rows, &lent));
+        if (host == NULL || wr_plan_host_token(host) != lent.token)
+            continue;
+        wr_plan_host_lease(loop->plan, host, lent.token, lent.until, wr_crawl_loop_now(loop));
+        wr_plan_host_mark(host, rows->beat, wr_plan_host_rested(host));
+        obey(loop, host, &lent);
+    }
+    loop->share = lent.share / loop->engine->loop_count + 1;
+    lose_missing(loop, rows->beat);
+    free_rows(letter);
+}
+
+bool wr_lease_has(const struct wr_crawl_loop *loop, const struct wr_url *url)
+{
+    char memory[WEIR_PACE_KEY_MAX + 1];
+    struct wr_buf key;
+    wr_buf_init_fixed(&key, memory, sizeof memory);
+    wr_url_append_key(&key, url);
+    const struct wr_plan_host *host = wr_plan_host_find(loop->plan, wr_buf_from(&key, 0));
+    return host != NULL && wr_plan_host_token(host) != 0;
+}
+
+/* ---- asking ---- */
+
+static void ask(struct asked *asked, struct wr_store_query query, wr_store_done *done)
+{
+    query.job = asked->engine->job;
+    query.done = done;
+    query.context = asked;
+    int error = wr_store_read(asked->engine->store, &query);
+    if (error != 0)
+        done(asked, error, wr_error_words(error));
+}
+
+/* Seeds come after the hosts in the same breath: whoever has a host knows in which scope it is. */
+static void claim(struct wr_engine *engine, size_t limit)
+{
+    struct asked *asked = make_asked(engine, 0, read_claim);
+    if (asked == NULL)
+        return;
+    (void)atomic_fetch_add(&engine->pending, 1);
+    atomic_store(&engine->is_claiming, true);
+    asked->awaited = 2;
+    ask(asked, (struct wr_store_query){.what = WR_STORE_CLAIM, .limit = limit, .row = on_lent}, on_claimed);
+    ask(asked, (struct wr_store_query){.what = WR_STORE_SEEDS, .row = on_seed}, on_claimed);
+}
+
+static void beat(struct wr_engine *engine)
+{
+    struct asked *asked = make_asked(engine, atomic_load(&engine->beat) + 1, read_beat);
+    if (asked == NULL)
+        return;
+    (void)atomic_fetch_add(&engine->pending, 1);
+    (void)atomic_fetch_add(&engine->beat, 1);
+    atomic_store(&engine->is_beating, true);
+    asked->awaited = 2;
+    ask(asked, (struct wr_store_query){.what = WR_STORE_BEAT, .row = on_lent}, on_beaten);
+    ask(asked, (struct wr_store_query){.what = WR_STORE_JOBS, .row = on_status}, on_beaten);
+}
+
+static void ask_store(struct wr_crawl_loop *loop, int64_t now)
+{
+    struct wr_engine *engine = loop->engine;
+    int phase = atomic_load(&engine->phase);
+    if (phase < WR_PHASE_RUNS || phase >= WR_PHASE_CLOSES)
+        return;
+    if (!atomic_load(&engine->is_beating) && now >= engine->beat_at) {
+        engine->beat_at = now + engine->lease_ns / BEATS;
+        beat(engine);
+    }
+    int64_t held = atomic_load(&engine->leases), wanted = 8 * (int64_t)engine->options.concurrency;
+    int64_t limit = held + FIRST_CLAIM < CLAIM_MAX ? held + FIRST_CLAIM : CLAIM_MAX;
+    limit = limit < wanted - held ? limit : wanted - held;
+    if (phase == WR_PHASE_RUNS && limit > 0 && !atomic_load(&engine->is_claiming) &&
+        now >= atomic_load(&engine->claim_at))
+        claim(engine, (size_t)limit);
+}
+
+/* ---- giving back ---- */
+
+static bool has_rested(struct wr_plan_host *host, int64_t now)
+{
+    int64_t since = wr_plan_host_rested(host);
+    if (!wr_plan_host_rests(host)) {
+        wr_plan_host_mark(host, wr_plan_host_marked(host), 0);
+        return false;
+    }
+    if (since == 0)
+        wr_plan_host_mark(host, wr_plan_host_marked(host), now);
+    return since != 0 && now - since >= REST_NS;
+}
+
+static void leave(struct wr_crawl_loop *loop, struct wr_plan_host *host, int64_t now)
+{
+    char memory[WEIR_PACE_KEY_MAX + 1];
+    struct wr_span key = wr_plan_host_key(host);
+    bool is_ours = wr_plan_host_token(host) != 0;
+    if (is_ours)
+        wr_crawl_loop_note(loop, host); /* for the next owner */
+    wr_plan_host_lose(loop->plan, host, now);
+    memcpy(memory, key.data, key.bytes);
+    key.data = memory;
+    if (is_ours)
+        release(loop->engine, key);
+    (void)wr_plan_host_leave(loop->plan, host, now);
+}
+
+/* Hosts that have nothing to do, that were lost, or are more than others have. */
+static void sweep(struct wr_crawl_loop *loop, int64_t now, bool drains)
+{
+    struct wr_plan_host *list[LEAVE_MAX], *host;
+    size_t count = 0;
+    uint64_t held = 0;
+    for (size_t cursor = 0; (host = wr_plan_host_next(loop->plan, &cursor)) != NULL;) {
+        held += wr_plan_host_token(host) != 0;
+        bool leaves = wr_plan_host_token(host) != 0 ? has_rested(host, now) : wr_plan_host_rests(host);
+        if (leaves && count < LEAVE_MAX)
+            list[count++] = host;
+    }
+    uint64_t most = drains ? 0 : loop->share + loop->share / 8 + 1,
+             excess = held > most + count ? held - most - count : 0;
+    for (size_t cursor = 0; excess > 0 && count < LEAVE_MAX && (host = wr_plan_host_next(loop->plan, &cursor)) != NULL;)
+        if (wr_plan_host_token(host) != 0 && !wr_plan_host_flies(host) && !wr_plan_host_rests(host)) {
+            list[count++] = host;
+            excess--;
+        }
+    for (size_t i = 0; i < count; i++)
+        leave(loop, list[i], now);
+}
+
+void wr_lease_tick(struct wr_crawl_loop *loop)
+{
+    int64_t now = wr_crawl_loop_now(loop);
+    if (!loop->engine->is_shared)
+        return;
+    int phase = atomic_load(&loop->engine->phase);
+    if (phase == WR_PHASE_RUNS || phase == WR_PHASE_DRAINS)
+        sweep(loop, now, phase == WR_PHASE_DRAINS);
+    if (loop->index == 0)
+        ask_store(loop, now);
+}
