@@ -14,6 +14,7 @@
 #include "cli/kit/complete.h"
 #include "cli/kit/limits.h"
 #include "cli/kit/output.h"
+#include "cli/kit/secret.h"
 #include "cli/report/report.h"
 #include "cli/robots/robots.h"
 #include "cli/serve/serve.h"
@@ -64,6 +65,7 @@ static int complete(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    wr_secrets_hide(argc, argv);
     wr_limits_obey();
     wr_output_init();
     int status = run(argc - 1, argv + 1);

@@ -196,6 +196,25 @@ void postgres_run(const char *schema, const char *sql)
     PQfinish(conn);
 }
 
+void postgres_await(const char *schema, const char *sql)
+{
+    char url[PATH_BYTES + 128];
+
+    url_of(schema, url, sizeof url);
+    PGconn *conn = PQconnectdb(url);
+    for (int tries = 0;; tries++) {
+        PGresult *result = PQexec(conn, sql);
+        int rows = PQntuples(result);
+        PQclear(result);
+        if (rows > 0)
+            break;
+        if (tries == 6000)
+            fail_msg("nothing came of %s", sql);
+        usleep(10000);
+    }
+    PQfinish(conn);
+}
+
 void postgres_make(char *ret_schema, size_t schema_bytes, char *ret_url, size_t url_bytes)
 {
     char sql[PATH_BYTES];

@@ -20,4 +20,7 @@ bool postgres_bounce(char *ret_url, size_t url_bytes);
 /* Some statements by somebody else, in the schema. */
 void postgres_run(const char *schema, const char *sql);
 
+/* Until it answers with a row; fails the test after a minute. */
+void postgres_await(const char *schema, const char *sql);
+
 #endif

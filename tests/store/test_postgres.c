@@ -6,6 +6,7 @@
 #include "store/rig.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 static bool set_up(struct rig *rig)
 {
@@ -239,18 +240,89 @@ static void all_of_it_works_through_pgbouncer_in_transaction_mode(void **state)
     rig_tear_down(&rigs[0]);
 }
 
-/* G1, V10. */
+/* G1, V10: also where libpq would quote what it does not understand. */
 static void a_server_that_is_not_there_is_named_without_the_password(void **state)
 {
     (void)state;
-    struct wr_store *store = NULL;
-    const struct wr_store_options options = {.path = "postgres://me:se@cret:x@localhost:1/crawl?password=secret",
-                                             .backend = &wr_backend_pg};
+    static const struct {
+        const char *url, *shown;
+        int error;
+    } cases[] = {
+        {"postgres://me:s3cret@localhost:1/crawl?password=s3cret", "postgres://me@localhost:1/crawl", WEIR_E_SYSTEM},
+        {"postgres://me:s3%40cret@localhost:1/crawl", "postgres://me@localhost:1/crawl", WEIR_E_SYSTEM},
+        {"postgres://me:s3?cret@localhost:1/crawl", "postgres://me", WEIR_E_SYSTEM},
+        {"postgres://me:se@s3cret:x@localhost:1/crawl", "postgres://me@localhost:1/crawl", WEIR_E_INVAL},
+        {"postgres://me:s3/s3cret@localhost:1/crawl", "postgres://me@localhost:1/crawl", WEIR_E_INVAL},
+        {"postgres://me:s3/s?3cret@localhost:1/crawl", "postgres://me", WEIR_E_INVAL},
+        {"postgres://me:s3cret%zz@localhost:1/crawl", "postgres://me@localhost:1/crawl", WEIR_E_INVAL},
+        {"postgres://localhost:1/crawl?user=me%40home", "postgres://localhost:1/crawl", WEIR_E_SYSTEM},
+        {"postgres://localhost:1/crawl?user=me@home", "postgres://localhost", WEIR_E_SYSTEM},
+    };
 
-    assert_int_equal(wr_store_open(&options, &store), WEIR_E_SYSTEM);
-    assert_null(store);
-    assert_non_null(strstr(weir_error_detail(), "localhost:1/crawl"));
-    assert_null(strstr(weir_error_detail(), "cret"));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct wr_store *store = NULL;
+        const struct wr_store_options options = {.path = cases[i].url, .backend = &wr_backend_pg};
+        char name[128];
+        assert_int_equal(wr_store_open(&options, &store), cases[i].error);
+        assert_null(store);
+        assert_non_null(strstr(weir_error_detail(), cases[i].shown));
+        assert_null(strstr(weir_error_detail(), "s3"));
+        assert_null(strstr(weir_error_detail(), "cret"));
+        wr_store_name(cases[i].url, name, sizeof name);
+        assert_string_equal(name, cases[i].shown);
+    }
+}
+
+/* A stopped process is as one whose sync takes for ever. */
+static atomic_int stalls;
+
+static int stall(void *context)
+{
+    (void)context;
+    for (int tries = 0; atomic_load(&stalls) == 1 && tries < 6000; tries++)
+        usleep(10000);
+    return 0;
+}
+
+static void note_stored(void *context, int error, const char *why)
+{
+    (void)why;
+    atomic_store((atomic_int *)context, error == 0 ? 1 : -1);
+}
+
+/* G7. */
+static void a_process_that_is_stopped_before_its_commit_holds_nobody_up_for_long(void **state)
+{
+    (void)state;
+    struct rig rig, other;
+    atomic_int stored = 0;
+
+    if (!set_up(&rig))
+        skip();
+    rig.options.lease_ns = 6 * WEIR_SECOND;
+    rig_open(&rig);
+    int64_t job = rig_job(&rig, "");
+    memset(&other, 0, sizeof other);
+    other.backend = rig.backend;
+    other.options = rig.options;
+    other.options.context = &other;
+    other.options.sync = stall;
+    rig_open(&other);
+    atomic_store(&stalls, 1);
+    const struct wr_store_change changes[] = {
+        rig_found(&other, job, "a", "https://a/", NULL),
+        {.kind = WR_STORE_OUTPUT, .output = {.job = job, .path = wr_span_of("/out"), .bytes = 1}}};
+    assert_int_equal(wr_store_post(other.store, changes, 2, note_stored, &stored), 0);
+    postgres_await(rig.schema, "SELECT FROM pg_stat_activity WHERE state = 'idle in transaction'");
+    rig_post(&rig, rig_found(&rig, job, "a", "https://a/", NULL)); /* waits for the other's */
+    assert_int_equal(atomic_load(&stalls), 1);
+    assert_int_equal(rig_look_job(&rig, job).queued, 1);
+    atomic_store(&stalls, 2);
+    rig_close(&other);
+    assert_int_equal(atomic_load(&stored), 1);
+    assert_int_equal(rig_look_job(&rig, job).queued, 1);
+    rig_check(&rig);
+    rig_tear_down(&rig);
 }
 
 static void foreign_newer_and_missing_tables_are_refused(void **state)
@@ -282,4 +354,5 @@ WEIR_TESTS(test(several_that_begin_at_once_make_the_tables_once),
            test(a_crawl_takes_a_round_trip_for_fifty_pages_at_most),
            test(all_of_it_works_through_pgbouncer_in_transaction_mode),
            test(a_server_that_is_not_there_is_named_without_the_password),
+           test(a_process_that_is_stopped_before_its_commit_holds_nobody_up_for_long),
            test(foreign_newer_and_missing_tables_are_refused))

@@ -15,6 +15,7 @@
 #include "cli/crawl/listen.h"
 #include "cli/crawl/report.h"
 #include "cli/crawl/seeds.h"
+#include "cli/crawl/state.h"
 #include "cli/crawl/words.h"
 #include "cli/kit/output.h"
 #include "cli/kit/signals.h"
@@ -24,6 +25,7 @@
 #include "shell/desk/desk.h"
 #include "shell/memory/memory.h"
 #include "shell/panel/token.h"
+#include "shell/store/store.h"
 
 #define DEADLY 3  /* signals: one to finish, one to stop, and one that insists */
 #define STOPPED 3 /* the exit status of what can be resumed */
@@ -53,14 +55,6 @@ struct crawl {
     struct wr_seeds seeds;
     struct wr_course course;
 };
-
-/* As it may be shown. */
-static const char *state_name(const struct wr_crawl_settings *settings)
-{
-    static char name[512];
-    wr_store_name(settings->state, name, sizeof name);
-    return name;
-}
 
 /* ---- words ---- */
 
@@ -108,27 +102,6 @@ static bool parse_more(struct crawl *crawl, int count, char **words, int *ret_st
 
 /* ---- going on with a job ---- */
 
-static bool find_job(struct crawl *crawl, int *ret_status)
-{
-    const struct wr_crawl_settings *settings = &crawl->settings;
-    *ret_status = WR_EXIT_USAGE;
-    int error = wr_engine_find_job(crawl->engine, (int64_t)settings->job, &crawl->job);
-    if (error == WEIR_E_ABSENT && settings->job > 0)
-        wr_complain("there is no job %llu in %s", (unsigned long long)settings->job, state_name(settings));
-    else if (error == WEIR_E_ABSENT)
-        wr_complain("nothing to resume: all jobs in %s are over; begin a new one without --resume", settings->state);
-    else if (error != 0)
-        wr_complain("%s: %s", state_name(settings), wr_error_words(error));
-    else if (!wr_engine_can_resume(&crawl->job))
-        wr_complain("job %lld is %s: there is nothing to resume; begin a new one without --resume",
-                    (long long)crawl->job.id, wr_job_status_name(crawl->job.status));
-    else
-        return true;
-    if (error != 0 && error != WEIR_E_ABSENT)
-        *ret_status = WR_EXIT_FAILED;
-    return false;
-}
-
 static bool lacks_secrets(const struct crawl *crawl, int64_t job)
 {
     const char *name = NULL;
@@ -175,21 +148,6 @@ static bool merge_words(struct crawl *crawl, int *ret_status)
     if (crawl->job.is_seeded)
         crawl->settings.seeds_file = file;
     return !lacks_secrets(crawl, crawl->job.id);
-}
-
-static int open_state(struct crawl *crawl)
-{
-    const struct wr_crawl_settings *settings = &crawl->settings;
-    struct wr_engine_place place = {.state_path = settings->state,
-                                    .may_create = !settings->resume && !settings->recrawl,
-                                    .lease_ns = settings->lease};
-    int error = wr_engine_open(&place, &crawl->engine);
-    if (error == WEIR_E_ABSENT)
-        wr_complain("there is no state file %s to go on from; begin without %s, or give --state FILE", settings->state,
-                    settings->resume ? "--resume" : "--recrawl");
-    else if (error != 0)
-        wr_complain("--state: %s", wr_error_words(error));
-    return error == 0 ? WR_EXIT_OK : error == WEIR_E_ABSENT ? WR_EXIT_USAGE : WR_EXIT_FAILED;
 }
 
 /* ---- seeds ---- */
@@ -335,7 +293,7 @@ static void advise(struct crawl *crawl, const struct wr_engine_result *result)
     bool can_go_on = status_of(crawl, result) == STOPPED || (result->end == WR_END_FAILED && stats->queued > 0);
     if (can_go_on)
         wr_screen_say(&crawl->screen, "it can go on: weir crawl --resume%s%s%s", is_usual ? "" : " --state ",
-                      is_usual ? "" : state_name(&crawl->settings),
+                      is_usual ? "" : wr_crawl_state_name(&crawl->settings),
                       lacks_seeds ? ", with the seeds on standard input again: not all were read" : "");
     else if (result->end != WR_END_BLOCKED && stats->fetched == 0 && stats->pages > 0 && crawl->job.done == 0)
         wr_screen_say(&crawl->screen, "nothing could be fetched; \"error\" in the lines says why (are you online?)");
@@ -473,10 +431,16 @@ static int work(struct crawl *crawl)
 /* Goes on with a job: what it was begun with, and what is given now. */
 static int find_old(struct crawl *crawl)
 {
-    int status = open_state(crawl);
-    if (status != WR_EXIT_OK || !find_job(crawl, &status) || !merge_words(crawl, &status))
+    const struct wr_crawl_settings *settings = &crawl->settings;
+    int status = wr_crawl_state_open(settings, &crawl->engine);
+    if (status == WR_EXIT_OK)
+        status = wr_crawl_state_find(settings, crawl->engine, &crawl->job);
+    if (status != WR_EXIT_OK)
         return status;
-    return wr_crawl_settings_fit(&crawl->settings) ? WR_EXIT_OK : WR_EXIT_USAGE;
+    status = WR_EXIT_USAGE;
+    if (!merge_words(crawl, &status))
+        return status;
+    return wr_crawl_settings_fit(settings) ? WR_EXIT_OK : WR_EXIT_USAGE;
 }
 
 /* The words of the earlier job, and what is given now. False after a complaint. */
@@ -506,18 +470,11 @@ static int find_earlier(struct crawl *crawl)
 {
     struct wr_engine_job earlier;
     const struct wr_crawl_settings *settings = &crawl->settings;
-    int status = open_state(crawl);
+    int status = wr_crawl_state_open(settings, &crawl->engine);
+    if (status == WR_EXIT_OK)
+        status = wr_crawl_state_find_earlier(settings, crawl->engine, &earlier);
     if (status != WR_EXIT_OK)
         return status;
-    int error = wr_engine_find_earlier(crawl->engine, (int64_t)settings->job, &earlier);
-    if (error == WEIR_E_ABSENT && settings->job > 0)
-        wr_complain("there is no job %llu in %s", (unsigned long long)settings->job, state_name(settings));
-    else if (error == WEIR_E_ABSENT)
-        wr_complain("no job in %s is completed; --job N visits one again that is not", settings->state);
-    else if (error != 0)
-        wr_complain("%s: %s", state_name(settings), wr_error_words(error));
-    if (error != 0)
-        return error == WEIR_E_ABSENT ? WR_EXIT_USAGE : WR_EXIT_FAILED;
     status = WR_EXIT_USAGE;
     crawl->earlier = earlier.id;
     crawl->adds_to_archive = settings->warc == NULL; /* that of the earlier job, if it has one */
@@ -531,14 +488,14 @@ static int use_state(struct crawl *crawl)
 {
     struct stat status;
     bool is_there = !wr_store_is_url(crawl->settings.state) && lstat(crawl->settings.state, &status) == 0;
-    int error = crawl->engine == NULL && is_there ? open_state(crawl) : WR_EXIT_OK;
+    int error = crawl->engine == NULL && is_there ? wr_crawl_state_open(&crawl->settings, &crawl->engine) : WR_EXIT_OK;
     if (error != WR_EXIT_OK)
         return error;
     if (crawl->job.id == 0 && !wr_crawl_out_free(&crawl->settings))
         return WR_EXIT_USAGE;
     if (crawl->engine != NULL)
         return WR_EXIT_OK;
-    error = open_state(crawl);
+    error = wr_crawl_state_open(&crawl->settings, &crawl->engine);
     crawl->has_made_state = error == WR_EXIT_OK && !wr_store_is_url(crawl->settings.state);
     return error;
 }

@@ -161,5 +161,6 @@ bool wr_option_assign(const struct wr_usage *usage, const struct wr_option *opti
 
 bool wr_option_hides(const struct wr_option *option, const char *text)
 {
-    return option->is_secret && (option->kind == WR_OPTION_LIST || strchr(text, '@') != NULL);
+    return option->is_secret &&
+           (option->kind == WR_OPTION_LIST || strchr(text, '@') != NULL || strstr(text, "password=") != NULL);
 }

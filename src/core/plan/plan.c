@@ -175,7 +175,7 @@ static bool host_ok(struct wr_plan *plan, struct wr_plan_host *host, struct coun
     }
     count->tasks += host->errands.count;
     waits |= queued == 0 || flies > 0 || host->claims > queued || wr_list_holds(&host->recalls) || host->recalling ||
-             wr_gate_paused(wr_host_gate_of(host));
+             host->unlent || wr_gate_paused(wr_host_gate_of(host));
     return waits && wr_gate_ok(wr_host_gate_of(host), wr_host_pace(plan, host)) &&
            wr_lifecycle_ok(&host->robots[0], &plan->options.robots) &&
            wr_lifecycle_ok(&host->robots[1], &plan->options.robots);

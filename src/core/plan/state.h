@@ -111,6 +111,7 @@ struct wr_plan_host {
     int64_t held_since;                  /* if it is held */
     uint64_t lease;                      /* its token; 0: it is not leased */
     int64_t leased_until;
+    bool unlent;     /* it is left alone until it is leased */
     uint64_t marked; /* see wr_plan_host_mark */
     int64_t rested;
     struct wr_plan_waited waited; /* in all */

@@ -100,61 +100,6 @@ int wr_engine_open(const struct wr_engine_place *place, struct wr_engine **ret_e
     return 0;
 }
 
-struct finding {
-    struct wr_engine *engine;
-    struct wr_engine_job job;
-    bool is_any;     /* that can be gone on with */
-    bool is_earlier; /* or, that was completed */
-};
-
-bool wr_engine_can_resume(const struct wr_engine_job *job)
-{
-    return !wr_job_is_over(job->status) || (job->status == WR_JOB_FAILED && job->queued > 0);
-}
-
-static void on_job(void *context, const struct wr_store_row *row)
-{
-    struct finding *finding = context;
-    const struct wr_store_job *job = &row->job;
-    const struct wr_engine_job found = {.id = job->id,
-                                        .status = job->status,
-                                        .queued = job->queued,
-                                        .done = job->done,
-                                        .failed = job->failed,
-                                        .is_seeded = job->status != WR_JOB_PENDING};
-    if (finding->is_any && (finding->is_earlier ? job->status != WR_JOB_COMPLETED : !wr_engine_can_resume(&found)))
-        return;
-    char *settings = strndup(job->settings.data != NULL ? job->settings.data : "", job->settings.bytes);
-    free(finding->engine->settings);
-    finding->engine->settings = settings;
-    finding->job = found;
-    finding->job.settings = wr_span_of(settings);
-}
-
-static int find_job(struct wr_engine *engine, int64_t id, bool is_earlier, struct wr_engine_job *ret_job)
-{
-    struct finding finding = {.engine = engine, .is_any = id == 0, .is_earlier = is_earlier};
-    int error = wr_store_read(
-        engine->store,
-        &(struct wr_store_query){
-            .what = WR_STORE_JOBS, .job = id, .after = WR_STORE_FRONT, .row = on_job, .context = &finding});
-    if (error == 0 && finding.job.id == 0)
-        error = WEIR_E_ABSENT;
-    if (error == 0)
-        *ret_job = finding.job;
-    return error;
-}
-
-int wr_engine_find_job(struct wr_engine *engine, int64_t id, struct wr_engine_job *ret_job)
-{
-    return find_job(engine, id, false, ret_job);
-}
-
-int wr_engine_find_earlier(struct wr_engine *engine, int64_t id, struct wr_engine_job *ret_job)
-{
-    return find_job(engine, id, true, ret_job);
-}
-
 /* ---- options ---- */
 
 static char *copy_of(const char *text)

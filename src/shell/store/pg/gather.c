@@ -18,6 +18,9 @@
 
 #include <math.h>
 
+#define IDLE_SHARE 3 /* of a lease; and at most: */
+#define IDLE_MS 5000
+
 /* ---- statements ---------------------------------------------------------------------------------------- */
 
 #define TALLY(columns) "INSERT INTO tallies AS t (job, node, updated_at_ms, " columns ") SELECT job, $1, $2, "
@@ -541,10 +544,23 @@ static int put(struct gathering *all, const struct wr_store_change *change)
     return put_host(all, &change->host);
 }
 
+/* A process that is stopped before its commit must not hold up all others: the server takes it back after a while. */
+static int begin(struct gathering *all)
+{
+    int64_t most_ms = wr_backend_ms(all->pg->lease_ns) / IDLE_SHARE;
+    const int64_t numbers[] = {most_ms < IDLE_MS ? most_ms + 1 : IDLE_MS};
+    int error = send(all, "BEGIN", NULL, (struct wr_pg_sent){0});
+
+    if (error != 0)
+        return error;
+    return send_one(all, "SELECT set_config('idle_in_transaction_session_timeout', $1::text, true)", "N", numbers, NULL,
+                    (struct wr_pg_sent){0});
+}
+
 static int gather(struct gathering *all)
 {
     struct wr_pg *pg = all->pg;
-    int error = send(all, "BEGIN", NULL, (struct wr_pg_sent){0});
+    int error = begin(all);
 
     for (size_t i = 0; i < pg->item_count && error == 0; i++)
         error = pg->items[i].change != NULL ? put(all, pg->items[i].change) : put_job(all, i);

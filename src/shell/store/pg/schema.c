@@ -207,28 +207,52 @@ static int set_up(struct wr_pg *pg, const struct wr_store_options *options)
     return error == 0 ? wr_pg_run(pg, "COMMIT") : error;
 }
 
+/* Where the password is: behind the first ':', up to the last '@', for who did not escape those in it. With '@' only
+ * behind the '?' nobody knows which is meant. */
+static bool find_password(const char *url, size_t *ret_begin, size_t *ret_end)
+{
+    const char *slashes = strstr(url, "://"), *query = url + strcspn(url, "?");
+    const char *colon = slashes != NULL ? memchr(slashes + 3, ':', (size_t)(query - slashes - 3)) : NULL, *at = NULL;
+
+    if (colon == NULL || slashes + 3 > query)
+        return false;
+    for (const char *next = colon; (next = strchr(next, '@')) != NULL && (next < query || at == NULL); next++)
+        at = next;
+    if (at == NULL)
+        return false;
+    *ret_begin = (size_t)(colon - url);
+    *ret_end = (size_t)(at - url);
+    return true;
+}
+
 void wr_pg_name(const char *url, char *ret_name, size_t name_bytes)
 {
     struct wr_buf buf;
-    size_t bytes = strcspn(url, "?"), start = 0, at = 0, colon = 0;
-    const char *slashes = strstr(url, "://");
+    size_t bytes = strcspn(url, "?"), begin = bytes, end = bytes;
 
-    start = slashes != NULL ? (size_t)(slashes - url) + 3 : 0;
-    for (size_t i = start; i < bytes; i++) { /* a password may hold '@' and ':' that should have been escaped */
-        if (url[i] == ':' && colon == 0)
-            colon = i;
-        if (url[i] == '@')
-            at = i;
-    }
+    (void)find_password(url, &begin, &end);
     wr_buf_init_fixed(&buf, ret_name, name_bytes);
-    if (slashes == NULL) {
-        wr_buf_append_string(&buf, "postgres");
-    } else {
-        size_t cut = at > 0 && colon > 0 && colon < at ? colon : at;
-        wr_buf_append(&buf, url, cut > 0 ? cut : bytes);
-        if (cut > 0)
-            wr_buf_append(&buf, url + at, bytes - at);
-    }
+    wr_buf_append(&buf, url, begin);
+    if (end < bytes)
+        wr_buf_append(&buf, url + end, bytes - end);
+}
+
+/* libpq quotes what it does not understand, and that may be a part of the password: so what it would take for
+ * something else is not given to it. */
+static bool is_understood(const char *url)
+{
+    size_t begin, end;
+    char *why = NULL;
+    PQconninfoOption *list = PQconninfoParse(url, &why);
+    bool is_url = list != NULL;
+
+    PQconninfoFree(list);
+    PQfreemem(why);
+    if (!is_url || !find_password(url, &begin, &end))
+        return is_url;
+    size_t digits = strspn(url + begin + 1, "0123456789"), bytes = strcspn(url + begin, "/@");
+    bool is_port = bytes == digits + 1 && url[begin + bytes] == '/';
+    return bytes == end - begin || is_port;
 }
 
 static void give_back(struct wr_pg *pg)
@@ -261,6 +285,11 @@ int wr_pg_open(const struct wr_store_options *options, struct wr_backend **ret_b
         return WEIR_E_SYSTEM;
     }
     pg->node = (int64_t)((uint64_t)pg->node >> 1) + 1;
+    if (!is_understood(pg->url)) {
+        error = refuse(pg, WEIR_E_INVAL, "cannot be told by this URL; write @ and / in a password as %40 and %2F");
+        give_back(pg);
+        return error;
+    }
     error = wr_pg_connect(pg);
     if (error == 0)
         error = set_up(pg, options);

@@ -55,8 +55,9 @@ static int judge(struct wr_pg *pg, const PGresult *result)
     }
     if (is_state(state, "53100"))
         return WEIR_E_FULL;
-    /* Going down, too many connections, a standby: another may answer next time. */
-    if (is_state(state, "08") || is_state(state, "53") || is_state(state, "57") || is_state(state, "25006")) {
+    /* Going down, too many connections, a standby, idle for too long: another may answer next time. */
+    if (is_state(state, "08") || is_state(state, "53") || is_state(state, "57") || is_state(state, "25006") ||
+        is_state(state, "25P03")) {
         wr_pg_drop(pg);
         return WEIR_E_TIMEOUT;
     }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* test_secret.c - passwords on the command line are not for everybody to see. */
+#include "cli/kit/secret.h"
+#include "lib/test.h"
+
+/* V10. */
+static void passwords_of_urls_are_hidden_from_who_lists_processes(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"postgres://me:s3cret@host/db", "postgres://me:xxxxxx@host/db"},
+        {"--state=postgres://me:s3@cret@host/db?a=b@c", "--state=postgres://me:xxxxxxx@host/db?a=b@c"},
+        {"postgres://me:s3/c?ret@host", "postgres://me:xxxxxxxx@host"},
+        {"redis://:s3cret@host:1", "redis://:xxxxxx@host:1"},
+        {"postgres:///db?password=s3cret&user=me", "postgres:///db?password=xxxxxx&user=me"},
+        {"https://example.org:80/a", "https://example.org:80/a"},
+        {"https://example.org/a:b", "https://example.org/a:b"},
+        {"me:s3cret@host", "me:s3cret@host"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char shown[64], *words[] = {shown};
+        snprintf(shown, sizeof shown, "%s", cases[i][0]);
+        wr_secrets_hide(1, words);
+        assert_string_equal(shown, cases[i][1]);
+        assert_string_equal(words[0], cases[i][0]);
+        if (words[0] != shown)
+            free(words[0]);
+    }
+}
+
+WEIR_TESTS(test(passwords_of_urls_are_hidden_from_who_lists_processes))

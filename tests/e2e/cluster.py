@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""What tests of several processes on one PostgreSQL need: the database, hosts that note when they are asked, and the
+processes, which can be killed, stopped and started."""
+import asyncio
+import collections
+import ctypes
+import glob
+import json
+import os
+import pwd
+import selectors
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+PATIENCE_S = 120
+TICK_S = 0.01
+
+
+def _die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGQUIT)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # shells have what runs in the background ignore it
+
+
+def wait_for(condition, what, seconds=PATIENCE_S):
+    until = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < until, f'waited {seconds} s for {what}'
+        time.sleep(0.02)
+    return found
+
+
+# ---- hosts ----
+
+class _Selector(selectors.DefaultSelector):
+    """Knows when it was last asked: what is read now came no earlier."""
+
+    def __init__(self):
+        super().__init__()
+        self.returns = collections.deque([time.monotonic()] * 6, maxlen=6)
+
+    def select(self, timeout=None):
+        events = super().select(timeout)
+        self.returns.append(time.monotonic())
+        return events
+
+
+# Of a request: no earlier than `since` and no later than `at` it was there.
+Seen = collections.namedtuple('Seen', 'since at port path')
+
+
+class _Connection(asyncio.Protocol):
+    def __init__(self, web):
+        self._web = web
+        self._text = b''
+        self._since = web.selector.returns[0]  # it may have been there before it was accepted
+
+    def connection_made(self, transport):
+        self._transport = transport
+        self._port = transport.get_extra_info('sockname')[1]
+
+    def data_received(self, data):
+        returns = self._web.selector.returns
+        self._text += data
+        while b'\r\n\r\n' in self._text:
+            head, self._text = self._text.split(b'\r\n\r\n', 1)
+            path = head.split(b' ', 2)[1].decode()
+            self._web.seen.append(Seen(self._since or returns[-2], returns[-1], self._port, path))
+            self._since = None
+            status, fields, body = self._web.answer(self._port, path)
+            lines = [f'HTTP/1.1 {status} x', f'Content-Length: {len(body)}', *fields, '', '']
+            self._transport.write('\r\n'.join(lines).encode('latin-1') + body)
+
+
+class Web:
+    """Hosts, each a port of its own; .seen has what they saw. `answer(port, path)` gives (status, lines, body)."""
+
+    def __init__(self, hosts, answer):
+        self.answer = answer
+        self.seen = []
+        self.ports = []
+        self.selector = _Selector()
+        self._loop = asyncio.SelectorEventLoop(self.selector)
+        ready = threading.Event()
+        threading.Thread(target=self._run, args=(hosts, ready), daemon=True).start()
+        ready.wait()
+
+    def _tick(self):
+        self._loop.call_later(TICK_S, self._tick)
+
+    def _run(self, hosts, ready):
+        for _ in range(hosts):
+            server = self._loop.run_until_complete(
+                self._loop.create_server(lambda: _Connection(self), '127.0.0.1', 0, backlog=512))
+            self.ports.append(server.sockets[0].getsockname()[1])
+        self._tick()
+        ready.set()
+        self._loop.run_forever()
+
+    def paths(self, port):
+        return [seen.path for seen in list(self.seen) if seen.port == port]
+
+    def intervals(self):
+        """(seconds at most, port, path, next path) of every two requests of a host."""
+        by_port = collections.defaultdict(list)
+        for seen in self.seen:
+            by_port[seen.port].append(seen)
+        return [(later.at - sooner.since, port, sooner.path, later.path)
+                for port, all_seen in by_port.items() for sooner, later in zip(all_seen, all_seen[1:])]
+
+
+# ---- the database ----
+
+class Postgres:
+    """A server on a socket in a folder of its own; it does not run as root."""
+
+    def __init__(self):
+        found = sorted(glob.glob('/usr/lib/postgresql/*/bin/postgres')) or [shutil.which('postgres')]
+        self._programs = os.path.dirname(found[-1])
+        self._who = {'user': 'postgres', 'group': 'postgres'} if os.geteuid() == 0 else {}
+        self.folder = tempfile.mkdtemp(prefix='weir-pg-', dir='/dev/shm' if os.access('/dev/shm', os.W_OK) else None)
+        if self._who:
+            os.chown(self.folder, pwd.getpwnam('postgres').pw_uid, -1)
+        subprocess.run([f'{self._programs}/initdb', '-D', f'{self.folder}/data', '-U', 'weir', '-A', 'trust', '-E',
+                        'UTF8', '-N', '--no-locale'], check=True, stdout=subprocess.DEVNULL, cwd='/', **self._who)
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [f'{self._programs}/postgres', '-D', f'{self.folder}/data', '-k', self.folder, '-c', 'listen_addresses=',
+             '-c', 'fsync=off', '-c', 'max_connections=60', '-c', 'shared_buffers=32MB'], stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, cwd='/', preexec_fn=_die_with_parent, **self._who)
+        wait_for(lambda: subprocess.run(['psql', self.url(), '-c', ''], capture_output=True).returncode == 0,
+                 'PostgreSQL')
+
+    def url(self, schema='public', user='weir'):
+        return f'postgres:///postgres?host={self.folder}&user={user}&options=-csearch_path%3D{schema}'
+
+    def schema(self, name):
+        self.ask(f'CREATE SCHEMA {name}')
+        return self.url(name)
+
+    def ask(self, sql, schema='public'):
+        out = subprocess.run(['psql', self.url(schema), '-AtF', '\t', '-c', sql], check=True, capture_output=True,
+                             text=True)
+        return [line.split('\t') for line in out.stdout.splitlines()]
+
+    def stop(self):
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
+
+    def close(self):
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+# ---- processes ----
+
+class Crawl:
+    """Processes that run the same command in a folder of their own; each has an output."""
+
+    def __init__(self, weir, url, words):
+        self._weir, self._url, self._words = weir, url, words
+        self.folder = tempfile.mkdtemp(prefix='weir-cluster-')
+        self.running = []
+
+    def start(self, *more):
+        name = f'{self.folder}/out-{len(self.running)}.jsonl'
+        with open(f'{name}.err', 'w', encoding='utf-8') as errors:
+            process = subprocess.Popen(
+                [self._weir, 'crawl', '--state', self._url, '--out', name, '--allow-private', '--quiet', *self._words,
+                 *more], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, cwd=self.folder,
+                preexec_fn=_die_with_parent)
+        process.out = name
+        self.running.append(process)
+        return process
+
+    def alive(self):
+        return [each for each in self.running if each.poll() is None]
+
+    def wait(self, seconds=PATIENCE_S):
+        for each in self.running:
+            try:
+                each.wait(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                raise AssertionError(f'a crawl did not end in {seconds} s: {self.errors()}') from None
+
+    def errors(self):
+        return [open(name, encoding='utf-8').read()[-300:] for name in sorted(glob.glob(f'{self.folder}/*.err'))]
+
+    def lines(self, lengths):
+        """Of all processes: what counts of their files."""
+        for process in self.running:
+            with open(process.out, 'rb') as file:
+                text = file.read(lengths.get(os.path.realpath(process.out), 0))
+            yield from (json.loads(line) for line in text.decode().splitlines() if line.strip())
+
+    def close(self):
+        for each in self.alive():
+            each.kill()
+            each.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* test_lease.c - hosts that other processes share: asked while they are leased, and let go of when they are lost. */
+#include "rig.h"
+
+#define HOST "a.example"
+
+static struct rig rig;
+
+static void begin(void)
+{
+    rig_init(&rig);
+    rig.options.leases = true;
+    rig_begin_job(&rig);
+}
+
+static struct wr_plan_host *find(void)
+{
+    return wr_plan_host_find(rig.plan, wr_span_of(HOST));
+}
+
+/* Tasks that the store has, whoever found them. */
+static void store(int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct row *row = &rig.rows[rig.count++];
+        *row = (struct row){.job = 1};
+        int bytes = snprintf(row->url, sizeof row->url, "http://" HOST "/%d", i);
+        row->fingerprint = wr_hash(&rig.key, row->url, (size_t)bytes);
+    }
+}
+
+static struct wr_plan_host *claim(uint64_t token, int64_t until, int queued)
+{
+    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of(HOST), (uint64_t)queued, rig.now), 0);
+    struct wr_plan_host *host = find();
+    wr_plan_host_lease(rig.plan, host, token, until, rig.now);
+    return host;
+}
+
+/* Nothing but that the job has nothing more to do here. */
+static void assert_still(int64_t until)
+{
+    for (;;) {
+        struct wr_plan_action action = rig_next(&rig);
+        if (action.kind == WR_PLAN_IDLE && (action.at > until || action.at == WEIR_FOREVER))
+            break;
+        if (action.kind == WR_PLAN_IDLE)
+            rig.now = action.at;
+        else
+            assert_kind(action, WR_PLAN_DRAINED);
+    }
+    rig.now = until;
+}
+
+static void host_is_asked_once_it_is_leased(void **state)
+{
+    (void)state;
+    begin();
+    store(2);
+    struct wr_plan_host *host = claim(7, rig.now, 2);
+    assert_still(rig.now + M);
+    wr_plan_host_lease(rig.plan, host, 7, rig.now + M, rig.now);
+    struct wr_plan_action action = rig_page(&rig, rig.now + M);
+    (void)rig_fetch(&rig, &action, 200);
+    assert_int_equal(wr_plan_host_token(find()), 7);
+    rig_release(&rig);
+}
+
+/* G5, V1: also what waits for its connection when the lease ends. */
+static void nothing_is_sent_after_the_end_of_the_lease(void **state)
+{
+    (void)state;
+    begin();
+    store(3);
+    struct wr_plan_host *host = claim(1, rig.now + 30 * S, 3);
+    struct wr_plan_action first = rig_page(&rig, rig.now + 10 * S);
+    (void)rig_fetch(&rig, &first, 200);
+    struct wr_plan_action second = rig_page(&rig, rig.now + 10 * S);
+    rig.now = 131 * S;
+    weir_decision decision = wr_plan_may_send(rig.plan, second.task, rig.now);
+    assert_int_equal(decision.verdict, WEIR_WAIT);
+    assert_int_equal(decision.wait_ns, WEIR_UNTIL_RELEASE);
+    wr_plan_given(rig.plan, second.task, rig.now);
+    assert_still(rig.now + M);
+    wr_plan_host_lease(rig.plan, host, 1, rig.now + 30 * S, rig.now); /* a beat came late, and it is still ours */
+    second = rig_page(&rig, rig.now + 10 * S);
+    (void)rig_fetch(&rig, &second, 200);
+    rig_release(&rig);
+}
+
+/* G6. */
+static void lost_host_leaves_with_its_tasks_and_a_flight_may_end(void **state)
+{
+    (void)state;
+    begin();
+    store(50);
+    struct wr_plan_host *host = claim(1, rig.now + 30 * S, 50);
+    struct wr_plan_action flight = rig_page(&rig, rig.now + 10 * S);
+    rig_send(&rig, &flight);
+    wr_plan_host_lose(rig.plan, host, rig.now);
+    assert_int_equal(wr_plan_host_token(host), 0);
+    assert_false(wr_plan_host_leave(rig.plan, host, rig.now)); /* something is in flight */
+    assert_true(wr_plan_host_flies(host));
+    assert_still(rig.now + S);
+    (void)rig_tell(&rig, &flight, 503); /* and is not tried again here */
+    assert_true(wr_plan_host_rests(host));
+    assert_still(rig.now + M);
+    assert_true(wr_plan_host_leave(rig.plan, host, rig.now));
+    assert_null(find());
+    rig_release(&rig);
+}
+
+static void load_that_comes_after_the_loss_brings_nothing(void **state)
+{
+    (void)state;
+    begin();
+    store(5);
+    rig.store_is_slow = true;
+    struct wr_plan_host *host = claim(1, rig.now + 30 * S, 5);
+    struct wr_plan_action load = rig_next(&rig);
+    assert_kind(load, WR_PLAN_LOAD);
+    assert_true(wr_plan_host_flies(host));
+    wr_plan_host_lose(rig.plan, host, rig.now);
+    rig_answer_load(&rig, &load);
+    assert_true(wr_plan_host_rests(host));
+    assert_still(rig.now + M);
+    assert_true(wr_plan_host_leave(rig.plan, host, rig.now));
+    rig_release(&rig);
+}
+
+static void host_that_comes_back_is_asked_for_all_that_is_left(void **state)
+{
+    (void)state;
+    begin();
+    store(3);
+    struct wr_plan_host *host = claim(1, rig.now + 30 * S, 3);
+    struct wr_plan_action action = rig_page(&rig, rig.now + 10 * S);
+    (void)rig_fetch(&rig, &action, 200);
+    wr_plan_host_lose(rig.plan, host, rig.now);
+    assert_true(wr_plan_host_leave(rig.plan, host, rig.now));
+    (void)claim(2, rig.now + 30 * S, 2);
+    for (int i = 0; i < 2; i++) {
+        action = rig_page(&rig, rig.now + 10 * S);
+        assert_int_equal(wr_plan_host_token(action.host), 2);
+        (void)rig_fetch(&rig, &action, 200);
+    }
+    assert_still(rig.now + M);
+    rig_release(&rig);
+}
+
+static void host_rests_when_nothing_of_it_is_left(void **state)
+{
+    (void)state;
+    begin();
+    store(1);
+    struct wr_plan_host *host = claim(1, rig.now + M, 1);
+    assert_false(wr_plan_host_rests(host));
+    struct wr_plan_action action = rig_page(&rig, rig.now + 10 * S);
+    rig_send(&rig, &action);
+    assert_false(wr_plan_host_rests(host));
+    (void)rig_tell(&rig, &action, 200);
+    assert_still(rig.now + 2 * S);
+    assert_true(wr_plan_host_rests(host));
+    wr_plan_host_mark(host, 5, rig.now);
+    assert_int_equal(wr_plan_host_marked(host), 5);
+    assert_true(wr_plan_host_rested(host) == rig.now);
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(host_is_asked_once_it_is_leased), test(nothing_is_sent_after_the_end_of_the_lease),
+           test(lost_host_leaves_with_its_tasks_and_a_flight_may_end),
+           test(load_that_comes_after_the_loss_brings_nothing),
+           test(host_that_comes_back_is_asked_for_all_that_is_left), test(host_rests_when_nothing_of_it_is_left))
