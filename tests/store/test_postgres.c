@@ -291,7 +291,7 @@ static void note_stored(void *context, int error, const char *why)
 }
 
 /* G7. */
-static void a_process_that_is_stopped_before_its_commit_holds_nobody_up_for_long(void **state)
+static void a_crawl_that_is_stopped_before_its_commit_holds_nobody_up_for_long(void **state)
 {
     (void)state;
     struct rig rig, other;
@@ -354,5 +354,5 @@ WEIR_TESTS(test(several_that_begin_at_once_make_the_tables_once),
            test(a_crawl_takes_a_round_trip_for_fifty_pages_at_most),
            test(all_of_it_works_through_pgbouncer_in_transaction_mode),
            test(a_server_that_is_not_there_is_named_without_the_password),
-           test(a_process_that_is_stopped_before_its_commit_holds_nobody_up_for_long),
+           test(a_crawl_that_is_stopped_before_its_commit_holds_nobody_up_for_long),
            test(foreign_newer_and_missing_tables_are_refused))
