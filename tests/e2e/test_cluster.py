@@ -138,6 +138,8 @@ def processes_that_are_killed_stopped_and_started_lose_no_page_and_hurry_no_host
             crawl.start()
         crawl.wait(_SECONDS + 4 * (_PAGES + 2) * _INTERVAL_S + 120)
         print(f'seed {seed}: {dict(done)}')
+        statuses = {each.returncode for each in crawl.running}
+        assert statuses <= {0, 3, -signal.SIGKILL}, (statuses, crawl.errors())
         jobs = _postgres().ask('SELECT id, status FROM jobs', 'chaos')
         assert jobs == [['1', 'completed']], (jobs, crawl.errors())
         _judge(web, crawl, alone, sum(done.values()))
