@@ -114,7 +114,7 @@ static void on_connect(const redisAsyncContext *redis, int status)
     if (status != REDIS_OK)
         end(redis, status);
     else if (wire != NULL)
-        wire->view.connects++;
+        wr_wire_connected(wire);
 }
 
 static void greet(struct wr_wire *wire)

@@ -48,6 +48,9 @@ int wr_wire_connect(struct wr_wire *wire);
 /* Ends the connection; all that is on it is told NULL. */
 void wr_wire_let_go(struct wr_wire *wire);
 
+/* It stands: from now on the time-out counts. */
+void wr_wire_connected(struct wr_wire *wire);
+
 /* The connection broke by itself. */
 void wr_wire_broke(struct wr_wire *wire, const char *why);
 

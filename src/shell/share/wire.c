@@ -18,6 +18,8 @@
 #include <openssl/evp.h>
 #include <string.h>
 
+#define CONNECT_NS WEIR_SECOND /* nobody waits for it: the store counts as down */
+
 static size_t ask_bytes(size_t text_bytes)
 {
     return sizeof(struct wr_ask) + text_bytes;
@@ -38,6 +40,11 @@ static void tell(struct wr_ask *ask, const redisReply *reply)
     wr_list_take(&ask->link);
     ask->wire->view.asks--;
     ask->told(ask->context, reply);
+}
+
+static bool is_connected(const struct wr_wire *wire)
+{
+    return wire->redis != NULL && (wire->redis->c.flags & REDIS_CONNECTED) != 0;
 }
 
 static void note_why(struct wr_wire *wire, const char *why)
@@ -117,12 +124,15 @@ int wr_ask_write(struct wr_ask *ask, redisAsyncContext *redis)
 
 static void watch(struct wr_wire *wire);
 
+/* A thread that did not run for a while finds its timers first, and behind them answers that came in time. */
 static void on_timer(uv_timer_t *timer)
 {
     struct wr_wire *wire = timer->data;
     int64_t now = wr_monotonic_now();
     bool let_go = false;
 
+    if (is_connected(wire))
+        redisAsyncHandleRead(wire->redis);
     while (wire->waiting.first != NULL) {
         struct wr_ask *ask = WR_LINKED(wire->waiting.first, struct wr_ask, link);
         if (ask->until > now)
@@ -144,6 +154,14 @@ static void watch(struct wr_wire *wire)
     int64_t left_ns = WR_LINKED(wire->waiting.first, struct wr_ask, link)->until - wr_monotonic_now();
     uv_update_time(wire->timer.loop);
     uv_timer_start(&wire->timer, on_timer, left_ns > 0 ? (uint64_t)(left_ns / WEIR_MILLISECOND) + 1 : 0, 0);
+}
+
+void wr_wire_connected(struct wr_wire *wire)
+{
+    wire->view.connects++;
+    for (struct wr_list_link *link = wire->waiting.first; link != NULL; link = link->next)
+        WR_LINKED(link, struct wr_ask, link)->until = wr_monotonic_now() + wire->timeout_ns;
+    watch(wire);
 }
 
 void wr_wire_broke(struct wr_wire *wire, const char *why)
@@ -194,7 +212,7 @@ int wr_wire_send(struct wr_wire *wire, enum wr_script script, const struct wr_ca
     }
     ask->told = told;
     ask->context = context;
-    ask->until = wr_monotonic_now() + wire->timeout_ns;
+    ask->until = wr_monotonic_now() + (is_connected(wire) ? wire->timeout_ns : CONNECT_NS);
     bool first = wire->waiting.first == NULL;
     wr_list_push(&wire->waiting, &ask->link);
     wire->view.asks++;
@@ -277,7 +295,7 @@ void wr_wire_view_get(const struct wr_wire *wire, struct wr_wire_view *ret_view)
 {
     *ret_view = wire->view;
     ret_view->down = wire->outage.down;
-    ret_view->connected = wire->redis != NULL && (wire->redis->c.flags & REDIS_CONNECTED) != 0;
+    ret_view->connected = is_connected(wire);
 }
 
 static void on_closed(uv_handle_t *handle)
