@@ -9,10 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static redisContext *reach(const struct store *store)
+static redisContext *reach(const struct store *to)
 {
     for (int i = 0; i < 3000; i++) {
-        redisContext *redis = redisConnectUnix(store->path);
+        redisContext *redis = redisConnectUnix(to->path);
         redisReply *reply = redis != NULL && redis->err == 0 ? redisCommand(redis, "PING") : NULL;
         bool good = reply != NULL && reply->type == REDIS_REPLY_STATUS;
         if (reply != NULL)
@@ -26,46 +26,82 @@ static redisContext *reach(const struct store *store)
     return NULL;
 }
 
-void store_start(struct store *store)
+struct store store;
+
+int open_store(void **state)
 {
-    store->pid = fork();
-    if (store->pid == 0) {
-        execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", store->path, "--dir", store->folder,
-               "--save", "", "--appendonly", "no", "--logfile", "log", "--daemonize", "no", (char *)NULL);
+    (void)state;
+    store_open(&store);
+    return 0;
+}
+
+int close_store(void **state)
+{
+    (void)state;
+    store_close(&store);
+    return 0;
+}
+
+void store_start_with(struct store *to, const char *const words[])
+{
+    const char *argv[64] = {"redis-server", "--port",      "0", "--unixsocket", to->path, "--dir",
+                            to->folder,     "--save",      "",  "--appendonly", "no",     "--logfile",
+                            "log",          "--daemonize", "no"};
+    int count = 15;
+
+    for (int i = 0; words[i] != NULL; i++)
+        argv[count++] = words[i];
+    to->pid = fork();
+    if (to->pid == 0) {
+        execvp(argv[0], (char *const *)(uintptr_t)argv);
         _exit(127);
     }
-    redisContext *redis = reach(store);
+}
+
+void store_wait(const struct store *to)
+{
+    redisContext *redis = reach(to);
     assert_non_null(redis);
     redisFree(redis);
 }
 
-void store_open(struct store *store)
+void store_start(struct store *to)
 {
-    snprintf(store->folder, sizeof store->folder, "/tmp/weir-share-XXXXXX");
-    assert_non_null(mkdtemp(store->folder));
-    snprintf(store->path, sizeof store->path, "%s/s", store->folder);
-    store_start(store);
+    static const char *const none[] = {NULL};
+    store_start_with(to, none);
+    store_wait(to);
 }
 
-void store_kill(struct store *store)
+void store_open(struct store *to)
 {
-    kill(store->pid, SIGKILL);
-    waitpid(store->pid, NULL, 0);
+    snprintf(to->folder, sizeof to->folder, "/tmp/weir-share-XXXXXX");
+    assert_non_null(mkdtemp(to->folder));
+    snprintf(to->path, sizeof to->path, "%s/s", to->folder);
+    store_start(to);
 }
 
-void store_close(struct store *store)
+void store_kill(struct store *to)
+{
+    kill(to->pid, SIGKILL);
+    waitpid(to->pid, NULL, 0);
+}
+
+void store_close(struct store *to)
 {
     char path[128];
-    store_kill(store);
-    unlink(store->path);
-    snprintf(path, sizeof path, "%s/log", store->folder);
-    unlink(path);
-    assert_int_equal(rmdir(store->folder), 0);
+    store_kill(to);
+    unlink(to->path);
+    static const char *const names[] = {"log", "dump.rdb", "nodes.conf"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", to->folder, names[i]);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(to->folder), 0);
 }
 
-long long store_say(const struct store *store, const char *command)
+long long store_say(const struct store *to, const char *command)
 {
-    redisContext *redis = reach(store);
+    redisContext *redis = reach(to);
     assert_non_null(redis);
     redisReply *reply = redisCommand(redis, command);
     assert_non_null(reply);
@@ -75,9 +111,9 @@ long long store_say(const struct store *store, const char *command)
     return number;
 }
 
-void bench_open(struct bench *bench, const struct store *store, int64_t timeout_ns)
+void bench_open(struct bench *bench, const struct store *to, int64_t timeout_ns)
 {
-    struct wr_wire_options options = {.path = store->path, .timeout_ns = timeout_ns};
+    struct wr_wire_options options = {.path = to->path, .timeout_ns = timeout_ns};
     *bench = (struct bench){0};
     assert_int_equal(uv_loop_init(&bench->loop), 0);
     assert_int_equal(wr_wire_new(&options, &bench->loop, &bench->wire), 0);
@@ -95,8 +131,8 @@ static void on_told(void *context, const redisReply *reply)
     struct bench *bench = context;
     bench->told++;
     bench->error = reply == NULL ? WEIR_E_TIMEOUT : 0;
-    if (reply != NULL && reply->type == REDIS_REPLY_INTEGER)
-        bench->number = reply->integer;
+    if (reply != NULL && reply->elements == 2)
+        bench->number = reply->element[0]->integer;
     else if (reply != NULL)
         assert_int_equal(wr_charge_read(reply, &bench->last), 0);
 }

@@ -7,14 +7,26 @@
 
 #include <sys/types.h>
 
+#define MS WEIR_MILLISECOND
+#define PATIENT (20 * WEIR_SECOND) /* a loaded machine is slow, not down */
+
 struct store {
     char folder[64], path[96];
     pid_t pid;
 };
 
+/* The store of a test that is served. */
+extern struct store store;
+int open_store(void **state);
+int close_store(void **state);
+#define served(function) cmocka_unit_test_setup_teardown(function, open_store, close_store)
+
 /* A store in a folder of its own. Fails the test if it does not come up. */
 void store_open(struct store *store);
 void store_start(struct store *store);
+/* With these words after its own, up to a NULL; not waited for. */
+void store_start_with(struct store *store, const char *const words[]);
+void store_wait(const struct store *store);
 void store_kill(struct store *store);
 void store_close(struct store *store);
 

@@ -73,7 +73,6 @@ static void rules_that_cannot_be_shared_are_refused_with_words(void **state)
         {"10/s", "{overshoot: 1%}", "{url: 'unix:/nowhere', nodes: 0}", "nodes"},
         {"10/s", "{overshoot: 1%}", "{url: 'http://a', nodes: 1}", "redis://"},
         {"10/s", "{overshoot: 1%}", "{url: 'unix:/nowhere', nodes: 1, prefix: '{a}'}", "braces"},
-        {"concurrent=5", "{overshoot: 1%}", store, "cannot be shared"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         const char *words = why(bad[i].limit, bad[i].share, bad[i].store);
@@ -92,6 +91,8 @@ static void rules_that_can_be_shared_are_taken_without_a_store_to_be_found(void 
                                          "1000/h sliding_window",
                                          "100/m sliding_log",
                                          "5/s leaky_bucket",
+                                         "concurrent=5",
+                                         "[10/s, concurrent=5]",
                                          "[10/s burst=20, 1000/h fixed_window]"};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
         assert_string_equal(why(limits[i], "{overshoot: 0.5%}", "{url: 'redis://127.0.0.1:1', nodes: 3}"), "");

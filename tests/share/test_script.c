@@ -15,7 +15,6 @@
 #define US 1000
 #define START_US INT64_C(1700000000000000)
 
-static struct store store;
 static redisContext *redis;
 static char *script;
 
@@ -32,10 +31,9 @@ static char *changed(char *text, const char *from, const char *to)
     return other;
 }
 
-static int open_store(void **state)
+static int open_script(void **state)
 {
-    (void)state;
-    store_open(&store);
+    (void)open_store(state);
     redis = redisConnectUnix(store.path);
     assert_true(redis != NULL && redis->err == 0);
     script = changed(strdup(wr_scripts[WR_SCRIPT_CHARGE]), "redis.call('TIME')", "redis.call('MGET', 's', 'us')");
@@ -43,13 +41,11 @@ static int open_store(void **state)
     return 0;
 }
 
-static int close_store(void **state)
+static int close_script(void **state)
 {
-    (void)state;
     free(script);
     redisFree(redis);
-    store_close(&store);
-    return 0;
+    return close_store(state);
 }
 
 static void set_clock(int64_t us)
@@ -64,16 +60,15 @@ static void set_clock(int64_t us)
 static void charge(const struct wr_tariff *tariff, uint32_t permits, uint32_t extra, const char *seen,
                    struct wr_charge_told *ret_told)
 {
-    const char *argv[8 + 4 * WEIR_STACK_MAX] = {"EVAL", script, "1", "key"};
+    const char *argv[4 + WR_WIRE_ARGS_MAX] = {"EVAL", script, "1", "key", "",  "",  "0",
+                                              seen,   "0",    "0", "",    "0", "0", "0"};
     char first[16], second[16];
-    int count = 8;
+    int count = 14;
 
     snprintf(first, sizeof first, "%u", permits);
     snprintf(second, sizeof second, "%u", extra);
     argv[4] = first;
     argv[5] = second;
-    argv[6] = "0";
-    argv[7] = seen;
     for (int i = 0; i < tariff->count; i++)
         argv[count++] = tariff->words[i];
     redisReply *reply = redisCommandArgv(redis, count, argv, NULL);
@@ -199,9 +194,9 @@ static void a_stack_is_the_same_in_the_store(void **state)
     compare(limits, 3, 3);
 }
 
-#define served(function) cmocka_unit_test_setup_teardown(function, open_store, close_store)
+#define scripted(function) cmocka_unit_test_setup_teardown(function, open_script, close_script)
 
-WEIR_TESTS(served(a_token_bucket_is_the_same_in_the_store), served(a_stepped_bucket_is_the_same_in_the_store),
-           served(a_fixed_window_is_the_same_in_the_store), served(a_sliding_window_is_the_same_in_the_store),
-           served(a_sliding_log_is_the_same_in_the_store), served(a_leaky_bucket_is_the_same_in_the_store),
-           served(a_stack_is_the_same_in_the_store))
+WEIR_TESTS(scripted(a_token_bucket_is_the_same_in_the_store), scripted(a_stepped_bucket_is_the_same_in_the_store),
+           scripted(a_fixed_window_is_the_same_in_the_store), scripted(a_sliding_window_is_the_same_in_the_store),
+           scripted(a_sliding_log_is_the_same_in_the_store), scripted(a_leaky_bucket_is_the_same_in_the_store),
+           scripted(a_stack_is_the_same_in_the_store))

@@ -31,6 +31,7 @@ rules:
   - {{name: part, match: {{path: "/part/**"}}, key: "header:x-user", limit: 600/s burst=30, share: {{overshoot: 0%}}}}
   - {{name: trial, match: {{path: "/trial/**"}}, key: "header:x-user", limit: 2/h fixed_window, share: {{overshoot: 0%}},
      shadow: true}}
+  - {{name: flight, match: {{path: "/flight/**"}}, key: "header:x-user", limit: concurrent=3, share: {{overshoot: 1%}}}}
   - {{name: busy, match: {{path: "/busy/**"}}, key: "header:x-user", limit: 1000000/s, share: {{overshoot: 0%, on_outage: open}}}}
 admission:
   trusted: [127.0.0.0/8, unix]
@@ -43,7 +44,8 @@ def _three():
     """A store, and three daemons that hold seats there."""
     with Redis() as redis:
         rules = RULES.format(path=redis.path)
-        with Daemon(rules) as one, Daemon(rules) as two, Daemon(rules) as three:
+        words = ['--token-file', '{folder}/token']
+        with Daemon(rules, words) as one, Daemon(rules, words) as two, Daemon(rules, words) as three:
             for daemon in (one, two, three):
                 _wait_for_figure(daemon, 'weir_share_seated', 1)
             yield redis, [one, two, three]
@@ -64,6 +66,14 @@ def _wait_for_figure(daemon, name, value):
     while _figure(daemon, name) != value:
         assert time.monotonic() < end, (name, _figure(daemon, name), value)
         time.sleep(0.05)
+
+
+def _wait_allowed(daemon, request):
+    """A refusal is remembered for a second."""
+    end = time.monotonic() + 60
+    while not daemon.call('try', request)[1]['allowed']:
+        assert time.monotonic() < end, request
+        time.sleep(0.02)
 
 
 def _ask_at_once(daemons, rule, lists, each):
@@ -124,6 +134,31 @@ def each_call_of_the_api_asks_the_store():
         status, answers = daemon.call('batch', [request, {'rule': 'none', 'key': 'k'}, {'rule': 'exact', 'key': 'api'}])
         assert status == 200 and answers[0]['remaining'] == 258 and 'error' in answers[1], answers
         assert answers[2]['remaining'] == 257, answers
+
+
+def requests_in_flight_at_three_daemons_are_no_more_than_the_limit():
+    with _three() as (_, daemons):
+        holds = [daemon.check(x_original_uri='/flight/1', x_user='k')[1]['x-weir-hold'] for daemon in daemons]
+        for daemon in daemons:
+            status, fields, _ = daemon.check(x_original_uri='/flight/1', x_user='k')
+            assert status == 403 and fields['x-weir-status'] == '429', (status, fields)
+        assert daemons[0].call('release', {'hold': holds[0]})[0] == 200
+        late = daemons[2].call('acquire', {'target': '/flight/1', 'headers': {'x-user': 'k'}, 'timeout_ms': 60000})[1]
+        assert late['allowed'] and 'hold' in late, late
+        assert not daemons[0].call('try', {'rule': 'flight', 'key': 'k'})[1]['allowed']
+
+
+def what_is_cancelled_or_reset_is_there_for_all_daemons():
+    with _three() as (_, daemons):
+        request = {'target': '/exact/1', 'headers': {'x-user': 'back'}}
+        held = daemons[0].call('reserve', {**request, 'cost': 300})[1]
+        assert held['allowed'] and not daemons[1].call('try', request)[1]['allowed']
+        assert daemons[0].call('cancel', {'hold': held['hold']})[0] == 200
+        _wait_allowed(daemons[1], {**request, 'cost': 300})
+        assert not daemons[2].call('try', request)[1]['allowed']
+        assert daemons[0].admin('reset', json.dumps({'rule': 'exact', 'key': 'back'})) == 200
+        for daemon in daemons:
+            _wait_allowed(daemon, {**request, 'cost': 100})
 
 
 def rules_on_trial_are_asked_and_refuse_nobody():

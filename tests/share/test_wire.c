@@ -6,25 +6,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define MS WEIR_MILLISECOND
-#define PATIENT (20 * WEIR_SECOND) /* a loaded machine is slow, not down */
-
-static struct store store;
-
-static int open_store(void **state)
-{
-    (void)state;
-    store_open(&store);
-    return 0;
-}
-
-static int close_store(void **state)
-{
-    (void)state;
-    store_close(&store);
-    return 0;
-}
-
 static void make_tariff(const weir_limit *limits, size_t count, struct wr_tariff *ret_tariff)
 {
     weir_stack stack;
@@ -302,8 +283,6 @@ static void a_store_that_says_it_cannot_counts_as_down(void **state)
     assert_true(view.down);
     bench_close(&bench);
 }
-
-#define served(function) cmocka_unit_test_setup_teardown(function, open_store, close_store)
 
 WEIR_TESTS(served(each_kind_of_limit_grants_what_it_holds_and_says_how_long_to_wait),
            served(a_stack_is_charged_in_one_round_trip_all_or_nothing),

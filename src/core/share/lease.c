@@ -56,7 +56,7 @@ struct wr_share_move wr_lease_try(const struct wr_share_terms *terms, struct wr_
         return move_of(lease, WR_SHARE_GO, low && !shut ? ask_extra(lease, batch) : 0);
     }
     if (shut && permits >= lease->shut_permits)
-        return (struct wr_share_move){.way = WR_SHARE_WAIT, .wait_ns = lease->shut_until - now};
+        return (struct wr_share_move){.way = WR_SHARE_WAIT, .wait_ns = lease->open_at - now};
     return move_of(lease, WR_SHARE_ASK, shut ? 0 : ask_extra(lease, batch));
 }
 
@@ -69,7 +69,8 @@ static void shut_for(struct wr_lease *lease, int64_t now, uint32_t permits, cons
     if (wait_ns <= 0 || wait_ns > WEIR_DURATION_MAX)
         return; /* nothing was short, or only a release helps, of which nobody tells */
     lease->shut_permits = reply->granted ? UINT32_MAX : permits;
-    lease->shut_until = now + wait_ns;
+    lease->open_at = now + wait_ns;
+    lease->shut_until = now + (wait_ns < WR_SHUT_CACHE ? wait_ns : WR_SHUT_CACHE);
 }
 
 void wr_lease_told(const struct wr_share_terms *terms, struct wr_lease *lease, const struct wr_seat *seat, int64_t now,
@@ -89,12 +90,21 @@ void wr_lease_missed(struct wr_lease *lease, uint32_t number)
         forget_asked(lease);
 }
 
-void wr_lease_give_back(const struct wr_share_terms *terms, struct wr_lease *lease, const struct wr_seat *seat,
-                        int64_t now, uint32_t permits)
+uint32_t wr_lease_give_back(const struct wr_share_terms *terms, struct wr_lease *lease, const struct wr_seat *seat,
+                            int64_t now, uint32_t permits)
 {
     uint32_t batch = hold_within(terms, lease, seat, now);
     uint32_t room = batch > lease->left + lease->asked ? batch - lease->left - lease->asked : 0;
-    lease->left += permits < room ? permits : room;
+    uint32_t held = permits < room ? permits : room;
+    lease->left += held;
+    return held;
+}
+
+void wr_lease_forget(struct wr_lease *lease)
+{
+    forget_asked(lease);
+    lease->left = 0;
+    lease->shut_until = INT64_MIN;
 }
 
 bool wr_lease_idle(const struct wr_lease *lease, int64_t now)

@@ -67,7 +67,8 @@ struct wr_lease {
     uint32_t number;       /* of the last ask that was for more: the answer to an older one is late */
     uint32_t tenure;       /* of the seat under which it is held */
     int64_t shut_until;    /* until then ... */
-    uint32_t shut_permits; /* ... so many and more would be refused */
+    uint32_t shut_permits; /* ... so many and more would be refused, */
+    int64_t open_at;       /* and as far as is known until then */
 };
 
 enum wr_share_way {
@@ -96,6 +97,7 @@ struct wr_share_move wr_lease_try(const struct wr_share_terms *terms, struct wr_
                                   const struct wr_seat *seat, int64_t now, uint32_t permits);
 
 #define WR_SHUT_LONGEST (100 * WEIR_MILLISECOND)
+#define WR_SHUT_CACHE WEIR_SECOND /* for which a refusal is remembered: the key may be reset, or be given back to */
 
 /* The answer to an ask for `permits` (0: for extra alone) and, if `number` is not 0, for extra. A key that is short is
  * left alone until a whole batch has come back, though for no longer than WR_SHUT_LONGEST beyond need: so a key in
@@ -106,9 +108,12 @@ void wr_lease_told(const struct wr_share_terms *terms, struct wr_lease *lease, c
 /* No answer will come, or none is waited for any more. */
 void wr_lease_missed(struct wr_lease *lease, uint32_t number);
 
-/* What was granted was not needed after all: it is held again, as far as it may be, and else stays charged. */
-void wr_lease_give_back(const struct wr_share_terms *terms, struct wr_lease *lease, const struct wr_seat *seat,
-                        int64_t now, uint32_t permits);
+/* What was granted was not needed after all: it is held again, as far as it may be. Returns how many. */
+uint32_t wr_lease_give_back(const struct wr_share_terms *terms, struct wr_lease *lease, const struct wr_seat *seat,
+                            int64_t now, uint32_t permits);
+
+/* Lets go of what is held, of what is on its way, and of refusals. */
+void wr_lease_forget(struct wr_lease *lease);
 
 /* Whether nothing is lost if it is forgotten. */
 bool wr_lease_idle(const struct wr_lease *lease, int64_t now);

@@ -158,6 +158,11 @@ static uint64_t owed_of(const struct wr_rule_view *rule)
     return rule->share.owed;
 }
 
+static uint64_t held_of(const struct wr_rule_view *rule)
+{
+    return rule->share.held;
+}
+
 static uint64_t leased_keys_of(const struct wr_rule_view *rule)
 {
     return rule->share.keys;
@@ -174,6 +179,7 @@ static void write_shares(struct wr_metrics *metrics, const struct wr_rule_view *
         {"weir_share_overshoot",
          "Most permits of a key that this node spent in a second beyond what was charged in it.", overshoot_of},
         {"weir_share_owed", "Permits that were granted without the store and are not charged yet.", owed_of},
+        {"weir_share_in_flight", "Permits in flight at this node, where those are limited.", held_of},
         {"weir_share_keys", "Keys in memory.", leased_keys_of},
     };
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {

@@ -183,6 +183,12 @@ int wr_book_budget(const struct wr_rulebook *book, const struct wr_drawer_wish *
 bool wr_book_budget_is(const struct wr_rulebook *book, const struct wr_drawer_wish *wish,
                        const struct wr_budget *budget);
 
+/* What a budget granted, for its settle: `place` is one more than the source, or 0 if that is not known any more. */
+static inline weir_receipt wr_budget_receipt(const struct wr_share_told *told, uint32_t permits)
+{
+    return (weir_receipt){.at = told->charged_at, .permits = permits, .place = (uint32_t)told->source + 1};
+}
+
 /* Everybody and nobody. */
 weir_repository wr_repository_open(void);
 weir_repository wr_repository_shut(void);

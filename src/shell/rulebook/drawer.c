@@ -151,7 +151,7 @@ static int budget_reserve_peek(void *context, const char *key, size_t key_bytes,
     *ret_decision = told.decision;
     *ret_quota = told.quota;
     if (told.decision.verdict == WEIR_GO)
-        *ret_receipt = (weir_receipt){.permits = permits};
+        *ret_receipt = wr_budget_receipt(&told, permits);
     return 0;
 }
 
@@ -171,8 +171,19 @@ static int budget_attempt(void *context, const char *key, size_t key_bytes, uint
 
 static int budget_settle(void *context, const char *key, size_t key_bytes, weir_receipt *receipt, uint32_t used)
 {
-    wr_budget_settle(context, key, key_bytes, receipt->permits, used);
+    const struct wr_grant grant = {
+        .permits = receipt->permits,
+        .source = receipt->place > 0 ? (enum wr_share_source)(receipt->place - 1) : WR_SOURCE_STORE,
+        .charged_at = receipt->place > 0 ? receipt->at : 0,
+    };
+    wr_budget_settle(context, key, key_bytes, &grant, used);
     receipt->permits = 0;
+    return 0;
+}
+
+static int budget_release(void *context, const char *key, size_t key_bytes, uint32_t permits)
+{
+    wr_budget_release(context, key, key_bytes, permits);
     return 0;
 }
 
@@ -185,5 +196,6 @@ weir_repository wr_drawer_repository(struct wr_drawer *drawer)
                              .attempt = budget_attempt,
                              .reserve = budget_reserve,
                              .reserve_peek = budget_reserve_peek,
-                             .settle = budget_settle};
+                             .settle = budget_settle,
+                             .release = budget_release};
 }

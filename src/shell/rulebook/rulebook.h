@@ -212,7 +212,8 @@ int wr_rulebook_top(struct wr_rulebook *book, const char *rule, weir_table_order
                     weir_table_entry **ret_entries, size_t *ret_count);
 void wr_rulebook_top_free(struct wr_rulebook *book, weir_table_entry *entries);
 
-/* Forgets a key of a rule, in all its plans. WEIR_E_ABSENT: no such rule or key. */
+/* Forgets a key of a rule, in all its plans. WEIR_E_ABSENT: no such rule or key. WEIR_E_CLOSED: other processes share
+ * it, and their store is down. */
 int wr_rulebook_reset(struct wr_rulebook *book, const char *rule, const char *key, size_t key_bytes);
 
 /* To be called now and then (each second, say): ends holds whose lease is over and forgets keys that need no

@@ -67,10 +67,8 @@ static int make_options(const struct wr_rulebook *book, const struct wr_drawer_w
     static const enum wr_fallback fallbacks[] = {WR_FALLBACK_SHARE, WR_FALLBACK_OPEN, WR_FALLBACK_CLOSED};
 
     wr_buf_append_string(name, wish->rule->name);
-    if (wish->plan != NULL) {
-        wr_buf_append_char(name, '\n');
-        wr_buf_append_string(name, wish->plan);
-    }
+    wr_buf_append_char(name, '\n'); /* also without a plan: a key may have one in it */
+    wr_buf_append_string(name, wish->plan != NULL ? wish->plan : "");
     wr_buf_append_char(name, '\0');
     *ret_options = (struct wr_budget_options){
         .name = name->bytes,

@@ -325,6 +325,17 @@ static void add_taken(struct reader *reader, struct wr_span key, const weir_rece
     };
 }
 
+/* What a daemon has taken goes on here. Of a rule that is shared the store knows; it is told who has it in flight now.
+ */
+static int resume(const struct wr_drawer *drawer, struct wr_span key, uint32_t permits, int64_t ago_ns,
+                  weir_receipt *ret_receipt)
+{
+    if (drawer->budget == NULL)
+        return wr_table_resume(drawer->table, key, permits, ago_ns, ret_receipt);
+    *ret_receipt = (weir_receipt){.permits = permits};
+    return wr_budget_resume(drawer->budget, key.data, key.bytes, permits);
+}
+
 static int read_taken(struct reader *reader, struct wr_span key)
 {
     const struct wr_past *past = &reader->record.pasts[0];
@@ -336,7 +347,7 @@ static int read_taken(struct reader *reader, struct wr_span key)
         return 0;
     int64_t ago_ns =
         past->back_ns < WEIR_DURATION_MAX - reader->ago_ns ? past->back_ns + reader->ago_ns : WEIR_DURATION_MAX;
-    int error = wr_table_resume(reader->drawer->table, key, past->used, ago_ns, &receipt);
+    int error = resume(reader->drawer, key, past->used, ago_ns, &receipt);
     if (error == 0)
         add_taken(reader, key, &receipt);
     return error == WEIR_E_NOMEM ? error : 0;

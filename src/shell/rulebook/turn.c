@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#define RELEASE_WAIT (25 * WEIR_MILLISECOND) /* until a store is asked again whether a request elsewhere has ended */
+
 struct wr_turn {
     struct wr_rulebook *book;
     struct wr_edition *edition;
@@ -195,6 +197,8 @@ static bool come_again(struct wr_turn *turn, const weir_ruling *ruling, int64_t 
 
     if (left == 0 || ruling->decision.verdict != WEIR_WAIT)
         return false;
+    if (wait_ns == WEIR_UNTIL_RELEASE)
+        wait_ns = RELEASE_WAIT;
     wait_ns = wait_ns > WEIR_MILLISECOND ? wait_ns : WEIR_MILLISECOND;
     *ret_wait_ns = wait_ns < left ? wait_ns : left;
     turn->again_at = wr_clock_now(turn->book->clock) + *ret_wait_ns;
@@ -240,7 +244,7 @@ static bool poll_budget(struct wr_turn *turn, struct wr_budget *budget, weir_rul
         ruling->decision = told.decision;
         ruling->quota = told.quota;
         if (told.decision.verdict == WEIR_GO)
-            ruling->receipt = (weir_receipt){.permits = permits};
+            ruling->receipt = wr_budget_receipt(&told, permits);
         else if (come_again(turn, ruling, ret_wait_ns))
             return false;
         else if (turn->again_at > 0)

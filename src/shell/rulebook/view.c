@@ -61,6 +61,7 @@ static void add_share(struct wr_budget_view *sum, struct wr_budget *budget)
     }
     sum->keys += view.keys;
     sum->owed += view.owed;
+    sum->held += view.held;
     sum->batch = view.batch > sum->batch ? view.batch : sum->batch;
     sum->bound = view.bound > sum->bound ? view.bound : sum->bound;
     sum->overshoot = view.overshoot > sum->overshoot ? view.overshoot : sum->overshoot;
@@ -129,8 +130,11 @@ int wr_rulebook_reset(struct wr_rulebook *book, const char *rule, const char *ke
     int error = WEIR_E_ABSENT;
 
     for (uint32_t i = 0; found != NULL && i <= found->written->plan_count; i++) {
-        int one = weir_table_remove(found->drawers[i]->table, key, key_bytes);
-        error = one == 0 || one == WEIR_E_INVAL ? one : error;
+        const struct wr_drawer *drawer = found->drawers[i];
+        int one = weir_table_remove(drawer->table, key, key_bytes);
+        if (drawer->budget != NULL && one != WEIR_E_INVAL)
+            one = wr_budget_reset(drawer->budget, key, key_bytes);
+        error = one == 0 || one == WEIR_E_INVAL || one == WEIR_E_CLOSED ? one : error;
     }
     wr_edition_drop(edition);
     return error;

@@ -23,10 +23,16 @@ static void reset(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
     char name[WEIR_RULE_NAME_MAX + 1];
     if (!wr_serve_read_one(desk, exchange))
         return;
-    if (ask->members != (WR_ASK_RULE | WR_ASK_KEY))
+    if (ask->members != (WR_ASK_RULE | WR_ASK_KEY)) {
         wr_http_refuse(exchange, 400, "give rule and key, and nothing else");
-    else if (!wr_serve_name_of(ask->rule, name) ||
-             wr_rulebook_reset(desk->serve->book, name, ask->key.data, ask->key.bytes) != 0)
+        return;
+    }
+    int error = WEIR_E_ABSENT;
+    if (wr_serve_name_of(ask->rule, name))
+        error = wr_rulebook_reset(desk->serve->book, name, ask->key.data, ask->key.bytes);
+    if (error == WEIR_E_CLOSED)
+        wr_http_refuse(exchange, 503, "the store of shared limits cannot be reached; it remembers the key");
+    else if (error != 0)
         wr_http_refuse(exchange, 404, "there is no such rule, or no such key in it");
     else
         wr_http_reply(exchange, 200, WR_HTTP_JSON, wr_span_of("{\"ok\":true}\n"));

@@ -18,15 +18,32 @@
 #include <time.h>
 
 #define LOOK_MS 25      /* how often a store that is down is thought of */
+#define TOLD_AT_ONCE 16 /* errands that nobody waits for */
 #define PATIENCE_MS 250 /* of start, for the first answer */
 
 /* ---- how it is ----------------------------------------------------------------------------------------- */
 
-/* What the wire knows, for all threads. While the store is up, what is owed is sent: after an outage, and whenever an
- * answer did not come. */
+/* Sends what purses have to tell: what they owe after an outage or an answer that did not come, what was given back,
+ * what is in flight, and what a store that has forgotten is to know again. A few at a time, so that whoever asks
+ * meanwhile is not behind all of them. */
+static void tell_more(struct wr_agency *agency)
+{
+    uint32_t room = agency->telling == 0 ? TOLD_AT_ONCE : 0, told = 0;
+
+    (void)pthread_mutex_lock(&agency->lock);
+    for (struct wr_list_link *link = agency->budgets.first; link != NULL && told < room; link = link->next)
+        told += wr_budget_own_up(WR_LINKED(link, struct wr_budget, link), agency->lives, room - told, &agency->errands);
+    bool calls = told > 0 && !agency->is_called;
+    agency->is_called = agency->is_called || calls;
+    (void)pthread_mutex_unlock(&agency->lock);
+    agency->telling += told;
+    if (calls)
+        (void)uv_async_send(&agency->called);
+}
+
+/* What the wire knows, for all threads. */
 static void look(struct wr_agency *agency)
 {
-    struct wr_list errands = {NULL, NULL};
     bool was_down = atomic_load(&agency->is_down), is_down = wr_wire_is_down(agency->wire);
 
     (void)pthread_mutex_lock(&agency->lock);
@@ -34,23 +51,11 @@ static void look(struct wr_agency *agency)
     is_down = is_down || agency->view.wire.answered == 0;
     agency->view.wire.down = is_down;
     agency->view.seated = wr_seat_held(&agency->seat, wr_monotonic_now());
-    if (!is_down) {
-        for (struct wr_list_link *link = agency->budgets.first; link != NULL; link = link->next)
-            wr_budget_own_up(WR_LINKED(link, struct wr_budget, link), &errands);
-    }
     if (!was_down && is_down)
         (void)atomic_fetch_add(&agency->outages, 1);
     atomic_store(&agency->is_down, is_down);
-    while (errands.first != NULL) {
-        struct wr_list_link *link = errands.first;
-        wr_list_take(link);
-        wr_list_push(&agency->errands, link);
-    }
-    bool calls = agency->errands.first != NULL && !agency->is_called;
-    agency->is_called = agency->is_called || calls;
+    agency->lives += was_down && !is_down;
     (void)pthread_mutex_unlock(&agency->lock);
-    if (calls)
-        (void)uv_async_send(&agency->called);
 }
 
 /* The first answer, or that there is none. */
@@ -64,6 +69,15 @@ static void hear(struct wr_agency *agency)
 
 /* ---- errands ------------------------------------------------------------------------------------------- */
 
+static void end_errand(struct wr_agency *agency, struct wr_errand *errand, const struct wr_charge_told *told)
+{
+    bool is_last = errand->is_told_of && --agency->telling == 0;
+
+    wr_errand_end(errand, told);
+    if (is_last && told != NULL)
+        tell_more(agency); /* if there is more; after a failure it waits for the beat */
+}
+
 static void on_charged(void *context, const struct redisReply *reply)
 {
     struct wr_errand *errand = context;
@@ -73,7 +87,7 @@ static void on_charged(void *context, const struct redisReply *reply)
 
     if (wr_wire_is_down(agency->wire) != atomic_load(&agency->is_down))
         look(agency); /* before others are told, so that they do not ask in vain */
-    wr_errand_end(errand, is_good ? &told : NULL);
+    end_errand(agency, errand, is_good ? &told : NULL);
 }
 
 static void run_errand(struct wr_agency *agency, struct wr_errand *errand)
@@ -84,12 +98,20 @@ static void run_errand(struct wr_agency *agency, struct wr_errand *errand)
         .permits = errand->permits,
         .extra = errand->extra,
         .owed = errand->owed,
+        .back = errand->back,
+        .charged_at = errand->back_at,
+        .who = errand->budget->who,
+        .held = errand->held,
+        .message = errand->message,
+        .reset = errand->resets,
         .seen = errand->text + errand->seen_at,
     };
-    if (wr_charge_send(agency->wire, &errand->budget->tariff, &charge, on_charged, errand) == 0)
+    /* While the store is down only the beat looks for it: connecting may take long, and somebody waits for this. */
+    if (!wr_wire_is_down(agency->wire) &&
+        wr_charge_send(agency->wire, &errand->budget->tariff, &charge, on_charged, errand) == 0)
         return;
     look(agency);
-    wr_errand_end(errand, NULL);
+    end_errand(agency, errand, NULL);
 }
 
 /* The next that is to be sent; NULL if there is none, and then callers must call again. */
@@ -145,13 +167,16 @@ static void on_seat(void *context, const struct redisReply *reply)
     int64_t now = wr_monotonic_now();
 
     agency->is_asking = false;
-    if (wr_seat_read(reply)) {
+    uint64_t born = agency->store_born;
+    bool is_seated = wr_seat_read(reply, &born);
+    if (is_seated)
         wr_seat_won(&agency->seat, agency->asked_at, now, WR_SEAT_NS);
-        (void)pthread_mutex_lock(&agency->lock);
-        for (struct wr_list_link *link = agency->budgets.first; link != NULL; link = link->next)
-            wr_budget_take_seat(WR_LINKED(link, struct wr_budget, link), &agency->seat);
-        (void)pthread_mutex_unlock(&agency->lock);
-    }
+    (void)pthread_mutex_lock(&agency->lock);
+    agency->lives += born != agency->store_born; /* it has forgotten everything, or is another */
+    agency->store_born = born;
+    for (struct wr_list_link *link = agency->budgets.first; link != NULL && is_seated; link = link->next)
+        wr_budget_take_seat(WR_LINKED(link, struct wr_budget, link), &agency->seat);
+    (void)pthread_mutex_unlock(&agency->lock);
     look(agency);
     hear(agency);
 }
@@ -160,8 +185,10 @@ static void on_beat(uv_timer_t *timer)
 {
     struct wr_agency *agency = timer->data;
     int64_t now = wr_monotonic_now();
-    bool is_due = atomic_load(&agency->is_down) || now - agency->asked_at >= WR_SEAT_NS / 3;
+    bool is_down = atomic_load(&agency->is_down), is_due = is_down || now - agency->asked_at >= WR_SEAT_NS / 3;
 
+    if (!is_down)
+        tell_more(agency);
     if (agency->is_asking || !is_due)
         return;
     agency->asked_at = now;

@@ -42,15 +42,27 @@ struct wr_agency {
     struct wr_seat seat;
     int64_t asked_at; /* for a seat */
     bool is_asking;
+    uint64_t store_born;   /* 0: not known */
+    uint32_t telling;      /* errands on their way that nobody waits for */
+    uint32_t lives;        /* how often the store began anew, or may have */
+    uint32_t budget_count; /* ever made */
     struct wr_agency_view view;
 };
 
 /* A key. */
 struct wr_purse {
-    struct wr_list_link link; /* in the order in which they came */
+    struct wr_list_link link;   /* in the order in which they came */
+    struct wr_list_link due;    /* if it has something to tell the store, ... */
+    struct wr_list_link flight; /* ... or some requests are in flight: the one that was told of longest ago is first */
     struct wr_lease lease;
     uint32_t owed;
-    uint32_t outage;  /* in which its share began used up */
+    uint32_t back;         /* charged, and not used: ... */
+    int64_t back_at;       /* ... at this instant of the store or later */
+    uint64_t held, flying; /* in flight; and perhaps, for they are being asked for */
+    uint64_t message;      /* to the store, about that */
+    int64_t told_at;
+    uint32_t life;    /* of the store, to which this was told */
+    uint32_t outage;  /* in which its share began used up; 0: in none */
     weir_quota quota; /* as the store told it last */
     int64_t fresh_at; /* when nothing is left of it */
     int64_t second;   /* of the two below */
@@ -62,10 +74,11 @@ struct wr_purse {
 struct wr_purses {
     _Alignas(WR_CACHE_LINE) pthread_mutex_t lock;
     struct wr_map map;
-    struct wr_list order;
-    struct wr_seat seat; /* the agency's */
+    struct wr_list order, due, flights;
+    uint32_t life, untold; /* of the store; and how many keys it may not know */
+    struct wr_seat seat;   /* the agency's */
     uint64_t granted[WR_SOURCE_COUNT], refused[WR_SOURCE_COUNT];
-    uint64_t overshoot, owed;
+    uint64_t overshoot, owed, held;
 };
 
 struct wr_budget {
@@ -74,10 +87,13 @@ struct wr_budget {
     struct wr_agency *agency;
     struct wr_budget_options options; /* without the name */
     char name[WEIR_KEY_MAX];
+    char who[WR_NODE_DIGITS + 12]; /* this node and budget: another one of the same name may be on its way out */
     struct wr_tariff tariff;
     struct wr_share_terms terms;
-    weir_quota quota; /* of a key that is new */
-    bool has_part;
+    weir_quota quota;        /* of a key that is new */
+    bool has_part, has_rate; /* a limit other than: */
+    bool has_flight;         /* one on requests in flight, of which ... */
+    uint32_t flight_part;    /* ... so many are this node's part */
     weir_stack part;
     weir_table *table;
     struct wr_hash_key hash_key;
@@ -91,8 +107,12 @@ struct wr_errand {
     struct wr_purses *purses;
     weir_wake *wake;
     void *context;
-    uint32_t permits, extra, owed, number;
-    bool is_over, is_wanted; /* under the purses' lock */
+    uint32_t permits, extra, owed, number, back;
+    int64_t back_at;
+    uint64_t held, message;
+    bool resets;                        /* the key is to be forgotten */
+    bool is_told_of;                    /* counts in agency->telling */
+    bool is_over, is_wanted, is_polled; /* under the purses' lock */
     struct wr_share_told told;
     size_t bytes; /* of this block */
     size_t store_key_bytes, key_at, key_bytes, seen_at;
@@ -111,8 +131,9 @@ struct wr_errand *wr_errand_new(struct wr_budget *budget, struct wr_purses *purs
 /* The store's answer, or NULL. From the agency's thread; the errand may be gone then. */
 void wr_errand_end(struct wr_errand *errand, const struct wr_charge_told *told);
 
-/* Makes errands for all that is owed, and puts them into `errands`. */
-void wr_budget_own_up(struct wr_budget *budget, struct wr_list *errands);
+/* Makes errands for keys that have something to tell, at most so many, and puts them into `errands`. Returns how many.
+ */
+uint32_t wr_budget_own_up(struct wr_budget *budget, uint32_t life, uint32_t most, struct wr_list *errands);
 
 /* ---- purse.c: with the purses' lock ---- */
 
@@ -139,6 +160,20 @@ void wr_purse_note_charged(struct wr_purses *purses, struct wr_purse *purse, uin
                            int64_t now);
 
 void wr_purse_owe(struct wr_purses *purses, struct wr_purse *purse, uint32_t permits);
+
+/* What was charged by the store at this instant was not used. */
+void wr_purse_back(struct wr_purses *purses, struct wr_purse *purse, uint32_t permits, int64_t charged_at);
+
+/* Of permits that were granted only `used` were needed, in the end. */
+void wr_purse_settle(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse,
+                     const struct wr_grant *grant, uint32_t used);
+
+/* So many more, or less, are in flight. */
+void wr_purse_fly(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse, uint64_t lands,
+                  uint64_t starts);
+
+/* The store is to be told of it. */
+void wr_purse_due(struct wr_purses *purses, struct wr_purse *purse);
 void wr_purses_count(struct wr_purses *purses, const struct wr_share_told *told);
 void wr_purses_release(struct wr_budget *budget, struct wr_purses *purses);
 

@@ -3,7 +3,9 @@
 #include "shell/share/budget.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/error.h"
+#include "core/limit/algorithm.h"
 #include "shell/clock/clock.h"
 #include "shell/memory/memory.h"
 #include "shell/share/agency.h"
@@ -48,23 +50,43 @@ static int peek_new(const weir_allocator *allocator, const weir_stack *stack, we
     return 0;
 }
 
-/* The node's own part of the rules. Where one is too small to be divided there is none, and the table stays empty. */
+/* The node's own part of a rule. Those on requests in flight need no table, for a purse knows how many are. */
+static int add_part(struct wr_budget *budget, const weir_limit *limit, weir_limit *limits, uint32_t *count)
+{
+    weir_limit part;
+    int error = wr_share_part(limit, budget->agency->nodes, &part);
+
+    if (error == WEIR_E_ABSENT) {
+        budget->has_part = false;
+        part = *limit;
+    } else if (error < 0) {
+        return error;
+    }
+    if (limit->algorithm == &wr_concurrency) {
+        budget->has_flight = true;
+        budget->flight_part = part.permits < budget->flight_part ? part.permits : budget->flight_part;
+    } else {
+        budget->has_rate = true;
+        limits[(*count)++] = part;
+    }
+    return 0;
+}
+
+/* Where one is too small to be divided there is none, and the table stays empty. */
 static int make_part(struct wr_budget *budget)
 {
     const weir_stack *stack = &budget->options.stack;
-    weir_limit limits[WEIR_STACK_MAX];
+    weir_limit limits[WEIR_STACK_MAX] = {stack->limits[0]};
+    uint32_t count = 0;
 
     budget->has_part = true;
+    budget->flight_part = UINT32_MAX;
     for (uint32_t i = 0; i < stack->count; i++) {
-        int error = wr_share_part(&stack->limits[i], budget->agency->nodes, &limits[i]);
-        if (error == WEIR_E_ABSENT) {
-            budget->has_part = false;
-            limits[i] = stack->limits[i];
-        } else if (error < 0) {
+        int error = add_part(budget, &stack->limits[i], limits, &count);
+        if (error < 0)
             return error;
-        }
     }
-    return weir_stack_init(&budget->part, limits, stack->count);
+    return weir_stack_init(&budget->part, limits, count > 0 ? count : 1);
 }
 
 static int make_table(struct wr_budget *budget)
@@ -115,6 +137,16 @@ static void open_purses(struct wr_budget *budget)
     }
 }
 
+static void name_budget(struct wr_budget *budget, uint32_t number)
+{
+    struct wr_buf who;
+
+    wr_buf_init_fixed(&who, budget->who, sizeof budget->who);
+    wr_buf_append_string(&who, budget->agency->who);
+    wr_buf_append_char(&who, '-');
+    wr_buf_append_u64(&who, number);
+}
+
 int wr_budget_new(struct wr_agency *agency, const struct wr_budget_options *options, struct wr_budget **ret_budget)
 {
     struct wr_budget *budget = wr_take(agency->allocator, sizeof *budget, _Alignof(struct wr_budget));
@@ -130,6 +162,9 @@ int wr_budget_new(struct wr_agency *agency, const struct wr_budget_options *opti
     }
     open_purses(budget);
     (void)pthread_mutex_lock(&agency->lock);
+    name_budget(budget, ++agency->budget_count);
+    for (size_t i = 0; i < WR_SHARE_SHELVES; i++)
+        budget->purses[i].life = agency->lives;
     wr_list_push(&agency->budgets, &budget->link);
     wr_budget_take_seat(budget, &agency->seat);
     (void)pthread_mutex_unlock(&agency->lock);
@@ -182,21 +217,6 @@ const weir_stack *wr_budget_part(const struct wr_budget *budget)
     return &budget->part;
 }
 
-/* ---- afterwards ---------------------------------------------------------------------------------------- */
-
-void wr_budget_settle(struct wr_budget *budget, const char *key, size_t key_bytes, uint32_t permits, uint32_t used)
-{
-    struct wr_purses *purses = wr_budget_purses(budget, key, key_bytes);
-
-    (void)pthread_mutex_lock(&purses->lock);
-    struct wr_purse *purse = wr_map_get(&purses->map, key, key_bytes);
-    if (purse != NULL && used > permits)
-        wr_purse_owe(purses, purse, used - permits);
-    else if (purse != NULL)
-        wr_lease_give_back(&budget->terms, &purse->lease, &purses->seat, wr_monotonic_now(), permits - used);
-    (void)pthread_mutex_unlock(&purses->lock);
-}
-
 void wr_budget_view_get(struct wr_budget *budget, struct wr_budget_view *ret_view)
 {
     *ret_view = (struct wr_budget_view){.batch = budget->terms.batch, .bound = wr_share_bound(&budget->terms)};
@@ -209,6 +229,7 @@ void wr_budget_view_get(struct wr_budget *budget, struct wr_budget_view *ret_vie
         }
         ret_view->keys += purses->map.count;
         ret_view->owed += purses->owed;
+        ret_view->held += purses->held;
         if (purses->overshoot > ret_view->overshoot)
             ret_view->overshoot = purses->overshoot;
         (void)pthread_mutex_unlock(&purses->lock);

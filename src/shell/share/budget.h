@@ -112,6 +112,14 @@ struct wr_share_told {
     weir_decision decision; /* GO, WAIT; or DENY: more than can ever be granted */
     weir_quota quota;
     enum wr_share_source source;
+    int64_t charged_at; /* by the store's clock; 0: it did not charge it just now */
+};
+
+/* What was granted, for settle. */
+struct wr_grant {
+    uint32_t permits;
+    enum wr_share_source source;
+    int64_t charged_at;
 };
 
 /* One request. `wake` is called when the errand can be polled: once, from the agency's thread with a lock held, so it
@@ -123,12 +131,25 @@ int wr_budget_ask(struct wr_budget *budget, const char *key, size_t key_bytes, u
 /* True: it is over, and ret_told the answer. */
 bool wr_errand_poll(struct wr_errand *errand, struct wr_share_told *ret_told);
 
-/* Also if it is not over: then nobody is woken any more, and what is granted stays charged. NULL is fine. */
+/* Also if it is not over: then nobody is woken any more. What was granted and not polled is given back. NULL is fine.
+ */
 void wr_errand_free(struct wr_errand *errand);
 
-/* What was granted cost `used` in place of `permits`. What is given back goes to the lease as far as it may be held,
- * else it stays charged; what is missing is charged with the next ask. */
-void wr_budget_settle(struct wr_budget *budget, const char *key, size_t key_bytes, uint32_t permits, uint32_t used);
+/* What was granted cost `used` in the end. What is given back goes to the lease as far as it may be held, else to the
+ * store, for others; what is missing is charged with the next ask. Where requests in flight are limited, `used` still
+ * are. */
+void wr_budget_settle(struct wr_budget *budget, const char *key, size_t key_bytes, const struct wr_grant *grant,
+                      uint32_t used);
+
+/* Requests have ended, for limits on those in flight. */
+void wr_budget_release(struct wr_budget *budget, const char *key, size_t key_bytes, uint32_t permits);
+
+/* Requests that another process was granted, and this one goes on with, are in flight. WEIR_E_NOMEM. */
+int wr_budget_resume(struct wr_budget *budget, const char *key, size_t key_bytes, uint32_t permits);
+
+/* Forgets a key, here and in the store; other nodes hear of it with their next ask, in WR_SHUT_CACHE at the latest.
+ * Requests in flight stay so. WEIR_E_CLOSED: the store is down, and goes on as it was. WEIR_E_NOMEM. */
+int wr_budget_reset(struct wr_budget *budget, const char *key, size_t key_bytes);
 
 struct wr_budget_view {
     uint64_t granted[WR_SOURCE_COUNT], refused[WR_SOURCE_COUNT];
@@ -137,6 +158,7 @@ struct wr_budget_view {
     uint64_t bound;     /* how many more than the limit all nodes together may admit of a key, in any window */
     uint64_t overshoot; /* most that this node admitted of a key in a second beyond what the store charged in it */
     uint64_t owed;      /* admitted without the store and not charged yet */
+    uint64_t held;      /* in flight here, where that is limited */
 };
 
 void wr_budget_view_get(struct wr_budget *budget, struct wr_budget_view *ret_view);

@@ -9,6 +9,8 @@
 #include <hiredis/hiredis.h>
 #include <string.h>
 
+#define NUMBERS 8                       /* of a call */
+#define FOREVER_US ((int64_t)1 << 52)   /* as charge.lua has it */
 #define PRODUCT_MAX ((uint64_t)1 << 51) /* a store's numbers are exact up to 2^53 */
 
 static char kind_of(const weir_limit *limit)
@@ -17,8 +19,8 @@ static char kind_of(const weir_limit *limit)
         const weir_algorithm *algorithm;
         char kind;
     } kinds[] = {
-        {&wr_token_bucket, 'b'},   {&wr_stepped_bucket, 'p'}, {&wr_fixed_window, 'f'},
-        {&wr_sliding_window, 's'}, {&wr_leaky_bucket, 'l'},   {&wr_sliding_log, 'g'},
+        {&wr_token_bucket, 'b'}, {&wr_stepped_bucket, 'p'}, {&wr_fixed_window, 'f'}, {&wr_sliding_window, 's'},
+        {&wr_leaky_bucket, 'l'}, {&wr_sliding_log, 'g'},    {&wr_concurrency, 'c'},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (limit->algorithm == kinds[i].algorithm)
@@ -42,6 +44,8 @@ static void rate_of(const weir_limit *limit, uint64_t *ret_refill, uint64_t *ret
 {
     uint64_t period_ns = (uint64_t)limit->period_ns;
 
+    if (limit->algorithm == &wr_concurrency)
+        period_ns = WR_FLIGHT_NS;
     *ret_refill = limit->refill;
     *ret_period_us = (period_ns + 999) / 1000;
     if (limit->algorithm != &wr_token_bucket)
@@ -100,32 +104,49 @@ int wr_tariff_make(const weir_stack *stack, struct wr_tariff *ret_tariff)
     return 0;
 }
 
-static void write_number(char *ret_text, size_t room, uint32_t number)
-{
-    struct wr_buf buf;
-    wr_buf_init_fixed(&buf, ret_text, room);
-    wr_buf_append_u64(&buf, number);
-}
-
 static void add_word(struct wr_call *call, const char *word)
 {
     call->args[call->count] = word;
     call->arg_bytes[call->count++] = strlen(word);
 }
 
+/* Numbers of a call, as text: one after the other. */
+struct numbers {
+    char text[NUMBERS * 21];
+    struct wr_buf buf;
+};
+
+static void numbers_init(struct numbers *numbers)
+{
+    wr_buf_init_fixed(&numbers->buf, numbers->text, sizeof numbers->text);
+}
+
+static void add_number_to(struct wr_call *call, struct numbers *numbers, uint64_t number)
+{
+    const char *word = numbers->text + numbers->buf.length;
+
+    wr_buf_append_u64(&numbers->buf, number);
+    wr_buf_append(&numbers->buf, "", 1);
+    add_word(call, word);
+}
+
 int wr_charge_send(struct wr_wire *wire, const struct wr_tariff *tariff, const struct wr_charge *charge,
                    wr_wire_told *told, void *context)
 {
     struct wr_call call = {.key = charge->key, .key_bytes = charge->key_bytes};
-    char permits[16], extra[16], owed[16];
+    struct numbers numbers;
 
-    write_number(permits, sizeof permits, charge->permits);
-    write_number(extra, sizeof extra, charge->extra);
-    add_word(&call, permits);
-    add_word(&call, extra);
-    write_number(owed, sizeof owed, charge->owed);
-    add_word(&call, owed);
+    numbers_init(&numbers);
+    add_number_to(&call, &numbers, charge->permits);
+    add_number_to(&call, &numbers, charge->extra);
+    add_number_to(&call, &numbers, charge->owed);
     add_word(&call, charge->seen);
+    add_number_to(&call, &numbers, charge->back);
+    add_number_to(&call, &numbers, (uint64_t)charge->charged_at);
+    add_word(&call, charge->who != NULL ? charge->who : "");
+    add_number_to(&call, &numbers, charge->held);
+    add_number_to(&call, &numbers, charge->message);
+    add_word(&call, charge->reset ? "1" : "0");
     for (int i = 0; i < tariff->count; i++)
         add_word(&call, tariff->words[i]);
     return wr_wire_send(wire, WR_SCRIPT_CHARGE, &call, told, context);
@@ -140,18 +161,20 @@ static int64_t number_at(const redisReply *reply, size_t i)
 
 static int64_t ns_of(int64_t us)
 {
+    if (us >= FOREVER_US)
+        return WEIR_UNTIL_RELEASE;
     return us < WEIR_DURATION_MAX / 1000 ? us * 1000 : WEIR_DURATION_MAX;
 }
 
 int wr_charge_read(const redisReply *reply, struct wr_charge_told *ret_told)
 {
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 7)
-        return wr_invalid("the store's answer is not a list of seven");
-    for (size_t i = 0; i < 6; i++) {
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 8)
+        return wr_invalid("the store's answer is not a list of eight");
+    for (size_t i = 0; i < 7; i++) {
         if (number_at(reply, i) < 0)
             return wr_invalid("the store's answer lacks a number");
     }
-    const redisReply *seen = reply->element[6];
+    const redisReply *seen = reply->element[7];
     if (seen->type != REDIS_REPLY_STRING || seen->len >= WR_SEEN_BYTES || number_at(reply, 1) > UINT32_MAX ||
         number_at(reply, 4) > UINT32_MAX)
         return wr_invalid("the store's answer is out of range");
@@ -161,6 +184,7 @@ int wr_charge_read(const redisReply *reply, struct wr_charge_told *ret_told)
                   .wait_ns = ns_of(number_at(reply, 2)),
                   .full_wait_ns = ns_of(number_at(reply, 3))},
         .quota = {.remaining = (uint32_t)number_at(reply, 4), .reset_ns = ns_of(number_at(reply, 5))},
+        .at = number_at(reply, 6),
     };
     memcpy(ret_told->seen, seen->str, (size_t)seen->len);
     return 0;
@@ -171,22 +195,25 @@ int wr_charge_read(const redisReply *reply, struct wr_charge_told *ret_told)
 int wr_seat_send(struct wr_wire *wire, const char *prefix, const char *who, uint32_t seats, wr_wire_told *told,
                  void *context)
 {
-    char key[64], count[16], ms[16];
+    char key[64];
     struct wr_buf buf;
+    struct numbers numbers;
 
     wr_buf_init_fixed(&buf, key, sizeof key);
     wr_buf_append_string(&buf, prefix);
     wr_buf_append_string(&buf, ":{seats}");
     struct wr_call call = {.key = key, .key_bytes = buf.length};
-    write_number(count, sizeof count, seats);
-    write_number(ms, sizeof ms, (uint32_t)(WR_SEAT_NS / WEIR_MILLISECOND));
+    numbers_init(&numbers);
     add_word(&call, who);
-    add_word(&call, count);
-    add_word(&call, ms);
+    add_number_to(&call, &numbers, seats);
+    add_number_to(&call, &numbers, (uint64_t)(WR_SEAT_NS / WEIR_MILLISECOND));
     return wr_wire_send(wire, WR_SCRIPT_SEAT, &call, told, context);
 }
 
-bool wr_seat_read(const redisReply *reply)
+bool wr_seat_read(const redisReply *reply, uint64_t *ret_born)
 {
-    return reply != NULL && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
+    if (reply == NULL || reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 || number_at(reply, 1) <= 0)
+        return false;
+    *ret_born = (uint64_t)number_at(reply, 1);
+    return number_at(reply, 0) == 1;
 }

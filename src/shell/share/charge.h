@@ -5,9 +5,12 @@
 
 #include "shell/share/wire.h"
 
-#define WR_SEAT_NS WEIR_SECOND /* for which a seat is given, and renewed at a third of it */
+#define WR_SEAT_NS WEIR_SECOND          /* for which a seat is given, and renewed at a third of it */
+#define WR_FLIGHT_NS (10 * WEIR_SECOND) /* after which a node that says nothing has no requests in flight any more */
 #define WR_TARIFF_BYTES (WEIR_STACK_MAX * 64)
-#define WR_SEEN_BYTES (16 + WEIR_STACK_MAX * 60) /* a key's state, as text */
+#define WR_SEEN_HEAD 80  /* of a key's state, as text; */
+#define WR_SEEN_LIMIT 56 /* then, of each limit: three numbers of up to 16 digits */
+#define WR_SEEN_BYTES (WR_SEEN_HEAD + WEIR_STACK_MAX * WR_SEEN_LIMIT)
 
 /* Rules as the store reads them: words, made once. */
 struct wr_tariff {
@@ -26,11 +29,17 @@ struct wr_charge {
     uint32_t permits, extra;
     uint32_t owed;    /* admitted without asking: charged in any case */
     const char *seen; /* the key's state as last told, in case the store has forgotten it; "" is none */
+    uint32_t back;    /* of what was charged at that instant (by the store's clock) so many were not used */
+    int64_t charged_at;
+    const char *who; /* a node, how many of its requests are in flight, and which of its messages this is: */
+    uint64_t held, message;
+    bool reset; /* forget the key first */
 };
 
 struct wr_charge_told {
     struct wr_share_reply reply;
     weir_quota quota; /* limit 0; reset: until all is as new */
+    int64_t at;       /* by the store's clock, in us: only for `charged_at` */
     char seen[WR_SEEN_BYTES];
 };
 
@@ -45,7 +54,8 @@ int wr_charge_read(const struct redisReply *reply, struct wr_charge_told *ret_to
 int wr_seat_send(struct wr_wire *wire, const char *prefix, const char *who, uint32_t seats, wr_wire_told *told,
                  void *context);
 
-/* Whether it is ours. NULL: it is not. */
-bool wr_seat_read(const struct redisReply *reply);
+/* Whether it is ours. NULL: it is not. *ret_born tells a store that has forgotten everything from the one before; it
+ * stays if there is no answer. */
+bool wr_seat_read(const struct redisReply *reply, uint64_t *ret_born);
 
 #endif

@@ -1,39 +1,66 @@
 -- SPDX-License-Identifier: MIT
 -- charge.lua - charges a key for a request and for extra permits, all limits of a rule or none, by the store's clock.
 --
--- KEYS state; ARGV permits, extra, owed, the state as last seen, then for each limit: kind, permits, refill, period in
--- us. What is owed was admitted without asking: it is charged in any case.
--- Returns granted, extra given, wait, wait for all (us), what is left, until all is as new (us), state.
+-- KEYS state; ARGV permits, extra, owed, the state as last seen, back, charged at, who, held, message, reset, then for
+-- each limit: kind, permits, refill, period in us.
+--     owed             was admitted without asking: it is charged in any case
+--     back             of what was charged at that instant so many were not used
+--     who held message a node, how many of its requests are in flight, and which of its messages this is: one that was
+--                      overtaken changes nothing
+--     reset            1: forget the key first
+-- Returns granted, extra given, wait, wait for all (us; FOREVER: only a release helps), what is left, until all is as
+-- new (us), now, state.
 --
--- A limit's state is three numbers, which only ever grow in their order; so of two states the greater is the stricter.
+-- The state is text: kinds, when it began, its revision, when it was last reset, and for each limit three numbers:
 --     b  token bucket      full at, rest of it in parts of 1/refill us
 --     p  stepped bucket    last step, missing since
 --     f  fixed window      begin, count
 --     s  sliding window    slot, count in it, count in the one before
 --     l  leaky bucket      next start
---     g  sliding log       last charge, its number; the instants lie in a sorted set beside the key
--- `at` brings a state to now; `ask` says how long until n would be granted; `room` how many would be now; `life` for how
--- long the state matters. Numbers are doubles: whole ones are exact up to 2^53, and charge.c sees to it that none gets
--- beyond. Divisions are by a remainder taken off first, so that they are exact too.
+--     g  sliding log       last charge, its number, shut until; the instants lie in a sorted set beside the key
+--     c  in flight         none; each node's number lies in a hash beside the key, with an end of its own
+-- What a node has seen is older, and tells nothing; unless the store has forgotten something: then the begin is another
+-- or the revision greater, and of both states the stricter counts, limit by limit. What was seen before the last reset
+-- does not count at all.
+--
+-- `at` brings a state to now; `ask` says how long until n would be granted; `room` how many would be now; `give` takes
+-- back; `life` for how long the state matters, `full` for how long any can. Numbers are doubles: whole ones are exact up
+-- to 2^53, and charge.c sees to it that none gets beyond. Divisions are by a remainder taken off first, so that they are
+-- exact too.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
+local FOREVER = 4503599627370496
+local who, held, message = ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
 local function quo(a, b) return (a - a % b) / b end
 local function up(a, b) return quo(a + b - 1, b) end
+local function whole(n) return string.format('%.0f', n) end
+-- What lies under a key and is not ours is thrown away.
+local function call(command, key, ...)
+  local reply = redis.pcall(command, key, ...)
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  redis.call('DEL', key)
+  return redis.call(command, key, ...)
+end
+local limits, kinds = {}, ''
+for i = 11, #ARGV, 4 do
+  limits[#limits + 1] = {ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]),
+    beside = KEYS[1] .. ':' .. #limits + 1}
+  kinds = kinds .. ARGV[i]
+end
+-- Only what these limits need is made: it costs more than all else.
 local K = {}
-K.b = {
-  at = function(l, s)
-    local debt = (s[1] - now) * l[3] + s[2]
-    l.debt = math.min(math.max(debt, 0), l[2] * l[4])
-  end,
-  ask = function(l, s, n) return up(math.max(l.debt + n * l[4] - l[2] * l[4], 0), l[3]) end,
-  take = function(l, s, n)
-    l.debt = l.debt + n * l[4]
-    s[1], s[2] = now + quo(l.debt, l[3]), l.debt % l[3]
-  end,
-  room = function(l, s) return quo(l[2] * l[4] - l.debt, l[4]) end,
-  life = function(l, s) return up(l.debt, l[3]) end,
-}
-K.p = {
+local function has(kind) return string.find(kinds, kind, 1, true) end
+local function owe(l, s, debt) s.debt, s[1], s[2] = debt, now + quo(debt, l[3]), debt % l[3] end
+if has('b') then K.b = {
+  at = function(l, s) s.debt = math.min(math.max((s[1] - now) * l[3] + s[2], 0), l[2] * l[4]) end,
+  ask = function(l, s, n) return up(math.max(s.debt + n * l[4] - l[2] * l[4], 0), l[3]) end,
+  take = function(l, s, n) owe(l, s, s.debt + n * l[4]) end,
+  give = function(l, s, n, at) owe(l, s, math.max(s.debt - math.max(n * l[4] - (now - at) * l[3], 0), 0)) end,
+  room = function(l, s) return math.max(quo(l[2] * l[4] - s.debt, l[4]), 0) end,
+  life = function(l, s) return up(s.debt, l[3]) end,
+  full = function(l) return up(l[2] * l[4], l[3]) end,
+} end
+if has('p') then K.p = {
   at = function(l, s)
     if s[1] == 0 or s[1] > now then s[1] = now end
     local steps = quo(now - s[1], l[4])
@@ -44,10 +71,15 @@ K.p = {
     return over <= 0 and 0 or s[1] + up(over, l[3]) * l[4] - now
   end,
   take = function(l, s, n) s[2] = s[2] + n end,
+  give = function(l, s, n, at)
+    local back = n - math.max(up(s[1] - at, l[4]), 0) * l[3]
+    s[2] = math.max(s[2] - math.max(back, 0), 0)
+  end,
   room = function(l, s) return math.max(l[2] - s[2], 0) end,
   life = function(l, s) return s[1] + up(s[2], l[3]) * l[4] - now end,
-}
-K.f = {
+  full = function(l) return up(l[2], l[3]) * l[4] end,
+} end
+if has('f') then K.f = {
   at = function(l, s)
     if s[1] == 0 or s[1] > now then s[1] = now end
     local past = quo(now - s[1], l[4])
@@ -55,93 +87,158 @@ K.f = {
   end,
   ask = function(l, s, n) return s[2] + n <= l[2] and 0 or s[1] + l[4] - now end,
   take = function(l, s, n) s[2] = s[2] + n end,
+  give = function(l, s, n, at) if at >= s[1] then s[2] = math.max(s[2] - n, 0) end end,
   room = function(l, s) return math.max(l[2] - s[2], 0) end,
   life = function(l, s) return s[1] + l[4] - now end,
-}
+  full = function(l) return l[4] end,
+} end
 local function open_after(l, prev, room)
   if room <= 0 then return l[4] end
   if room > prev then return 0 end
   return l[4] + 1 - up(room * l[4], prev)
 end
-K.s = {
+if has('s') then K.s = {
   at = function(l, s)
     if s[1] == 0 or s[1] > now then s[1] = now end
     local past = quo(now - s[1], l[4])
     if past > 0 then s[1], s[2], s[3] = s[1] + past * l[4], 0, past == 1 and s[2] or 0 end
-    l.used = s[2] + quo(s[3] * (l[4] - (now - s[1])), l[4])
+    s.used = s[2] + quo(s[3] * (l[4] - (now - s[1])), l[4])
   end,
   ask = function(l, s, n)
-    if n <= l[2] - l.used then return 0 end
+    if n <= l[2] - s.used then return 0 end
     local room = l[2] - n + 1
     local open = open_after(l, s[3], room - s[2])
     if open >= l[4] then open = l[4] + open_after(l, s[2], room) end
     return s[1] + open - now
   end,
-  take = function(l, s, n) s[2], l.used = s[2] + n, l.used + n end,
-  room = function(l, s) return math.max(l[2] - l.used, 0) end,
+  take = function(l, s, n) s[2], s.used = s[2] + n, s.used + n end,
+  give = function(l, s, n, at)
+    local slot = at >= s[1] and 2 or at >= s[1] - l[4] and 3
+    if slot then s[slot] = math.max(s[slot] - n, 0) end
+    K.s.at(l, s)
+  end,
+  room = function(l, s) return math.max(l[2] - s.used, 0) end,
   life = function(l, s) return s[1] + 2 * l[4] - now end,
-}
-K.l = {
+  full = function(l) return 2 * l[4] end,
+} end
+if has('l') then K.l = {
   at = function(l, s) s[1] = math.min(s[1], now + l[2] * l[4]) end,
   ask = function(l, s, n) return math.max(s[1] - now, 0) end,
   take = function(l, s, n) s[1] = math.max(s[1], now) + n * l[4] end,
+  give = function() end, -- others have been told later starts already
   room = function(l, s) return s[1] <= now and 1 or 0 end,
   life = function(l, s) return math.max(s[1] - now, 0) end,
-}
-local function add_to_log(l, s, n, at)
-  for i = 1, n do
-    s[2] = s[2] + 1
-    redis.call('ZADD', l.log, string.format('%.0f', at), string.format('%.0f-%.0f', at, s[2]))
-  end
-end
-K.g = {
+  full = function(l) return l[2] * l[4] end,
+} end
+if has('g') then K.g = {
   at = function(l, s)
-    local gone = redis.call('EXISTS', l.log) == 0
-    if gone and s[1] > now - l[4] then add_to_log(l, s, l[2], math.min(s[1], now)) end -- forgotten: as if it were full
-    redis.call('ZREMRANGEBYSCORE', l.log, '-inf', string.format('%.0f', now - l[4]))
-    l.used = redis.call('ZCARD', l.log)
+    local far = s[1] > now + l[4] -- the clock went back
+    if far or s[1] > now - l[4] and redis.call('EXISTS', l.beside) == 0 then -- forgotten: as if it were full
+      s[3] = math.max(math.min(s[1], now) + l[4], s[3])
+    end
+    if far then redis.call('DEL', l.beside) end
+    s[1], s[3] = math.min(s[1], now + l[4]), math.min(s[3], now + l[4])
+    call('ZREMRANGEBYSCORE', l.beside, '-inf', whole(now - l[4]))
+    s.used = s[3] > now and l[2] or redis.call('ZCARD', l.beside)
   end,
   ask = function(l, s, n)
-    local over = l.used + n - l[2]
+    local over = s.used + n - l[2]
     if over <= 0 then return 0 end
-    local hit = redis.call('ZRANGE', l.log, over - 1, over - 1, 'WITHSCORES')
-    return hit[2] + l[4] - now
+    if s[3] > now then return s[3] - now end
+    return redis.call('ZRANGE', l.beside, over - 1, over - 1, 'WITHSCORES')[2] + l[4] - now
   end,
   take = function(l, s, n)
-    s[1], l.used = math.max(s[1], now), l.used + n
-    add_to_log(l, s, n, s[1])
-    redis.call('PEXPIRE', l.log, string.format('%.0f', up(s[1] + l[4] - now, 1000) + 1))
+    s[1], s.used = math.max(s[1], now), s.used + n
+    for i = 1, n do
+      s[2] = s[2] + 1
+      redis.call('ZADD', l.beside, whole(s[1]), whole(s[1]) .. '-' .. whole(s[2]))
+    end
+    redis.call('PEXPIRE', l.beside, whole(up(s[1] + l[4] - now, 1000) + 1))
   end,
-  room = function(l, s) return math.max(l[2] - l.used, 0) end,
-  life = function(l, s) return math.max(s[1] + l[4] - now, 0) end,
-}
-local limits, kinds = {}, ''
-for i = 5, #ARGV, 4 do
-  limits[#limits + 1] = {ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]),
-    log = KEYS[1] .. ':' .. i}
-  kinds = kinds .. ARGV[i]
-end
+  give = function(l, s, n, at)
+    local old = redis.call('ZRANGEBYSCORE', l.beside, '-inf', whole(at), 'LIMIT', 0, n)
+    for _, one in ipairs(old) do redis.call('ZREM', l.beside, one) end
+    if s[3] <= now then s.used = s.used - #old end
+    if s.used == 0 then s[1] = 0 end
+  end,
+  room = function(l, s) return math.max(l[2] - s.used, 0) end,
+  life = function(l, s) return math.max(s[1] + l[4] - now, s[3] - now, 0) end,
+  full = function(l) return l[4] end,
+} end
+if has('c') then K.c = {
+  at = function(l, s)
+    if l.used then return end
+    local all = call('HGETALL', l.beside)
+    l.used, l.own, l.late = 0, held, false
+    for i = 1, #all, 2 do
+      local count, till, last = string.match(all[i + 1], '^(%d+) (%d+) (%d+)$')
+      if not count or tonumber(till) <= now then
+        redis.call('HDEL', l.beside, all[i])
+      elseif all[i] ~= who then
+        l.used = l.used + count
+      elseif tonumber(last) >= message then
+        l.own, l.late = tonumber(count), true
+      end
+    end
+  end,
+  ask = function(l, s, n) return not l.late and l.used + l.own + n <= l[2] and 0 or FOREVER end,
+  take = function(l, s, n) l.own = l.own + n end,
+  give = function() end, -- `held` says it
+  room = function(l, s) return math.max(l[2] - l.used - l.own, 0) end,
+  life = function() return 0 end,
+  full = function() return 0 end,
+  done = function(l)
+    if l.late then return end
+    if l.own == 0 then
+      redis.call('HDEL', l.beside, who)
+    else
+      redis.call('HSET', l.beside, who, whole(l.own) .. ' ' .. whole(now + l[4]) .. ' ' .. whole(message))
+      redis.call('PEXPIRE', l.beside, whole(up(l[4], 1000) + 1))
+    end
+  end,
+} end
+local function is_whole(word) return word and #word < 17 and not string.find(word, '%D') end
 -- A state of other kinds of limits, or of another making, counts as none.
 local function read(text)
-  local all, words = {}, {}
+  local words, good = {}, true
   for word in string.gmatch(text or '', '%S+') do words[#words + 1] = word end
-  local good = words[1] == kinds and #words == 1 + 3 * #limits
-  for i = 1, #limits do
-    all[i] = {0, 0, 0}
-    for j = 1, 3 do all[i][j] = good and tonumber(words[3 * i + j - 2]) or 0 end
-  end
+  good = words[1] == kinds and #words == 4 + 3 * #limits
+  for i = 2, #words do good = good and is_whole(words[i]) end
+  local function number(i) return good and tonumber(words[i]) or 0 end
+  local all = {began = number(2), revision = number(3), reset = number(4)}
+  for i = 1, #limits do all[i] = {number(3 * i + 2), number(3 * i + 3), number(3 * i + 4)} end
   return all
 end
-local function greater(a, b)
-  for j = 1, 3 do if a[j] ~= b[j] then return a[j] > b[j] end end
-  return false
+local function is_stricter(l, a, b, is_new)
+  if l[1] == 'g' then -- there is one log: that of `a`, or another one
+    if redis.call('ZSCORE', l.beside, whole(a[1]) .. '-' .. whole(a[2])) then return a[2] > b[2] end
+    b[2], b[3] = math.max(a[2], b[2]), math.max(a[1] + l[4], a[3], b[3])
+    return false
+  end
+  K[l[1]].at(l, a)
+  K[l[1]].at(l, b)
+  local x, y = K[l[1]].room(l, a), K[l[1]].room(l, b)
+  return x < y or x == y and (is_new or a[1] > b[1])
 end
-local state, seen = read(redis.call('GET', KEYS[1])), read(ARGV[4])
+local state, seen = read(call('GET', KEYS[1])), read(ARGV[4])
 local changed = false
-for i, l in ipairs(limits) do
-  if greater(seen[i], state[i]) then state[i], changed = seen[i], true end
-  K[l[1]].at(l, state[i])
+if ARGV[10] == '1' then
+  state, seen = read(), read()
+  state.reset = now
+  for _, l in ipairs(limits) do if l[1] ~= 'c' then redis.call('DEL', l.beside) end end
+  changed = true
 end
+if seen.began > 0 and seen.began >= state.reset and
+  (seen.began ~= state.began or seen.revision > state.revision) then
+  for i, l in ipairs(limits) do
+    if is_stricter(l, seen[i], state[i], state.began == 0) then state[i] = seen[i] end
+  end
+  state.began = math.max(state.began, seen.began)
+  state.revision = math.max(state.revision, seen.revision)
+  state.reset = math.max(state.reset, seen.reset)
+  changed = true
+end
+for i, l in ipairs(limits) do K[l[1]].at(l, state[i]) end
 local function ask(n)
   local wait = 0
   for i, l in ipairs(limits) do wait = math.max(wait, K[l[1]].ask(l, state[i], math.min(n, l[2]))) end
@@ -157,9 +254,11 @@ local function take(n)
   changed = true
 end
 local permits, extra, owed = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-if owed > 0 then
-  for i, l in ipairs(limits) do K[l[1]].take(l, state[i], math.min(owed, l[2])) end
-  changed = true
+local back, charged_at = tonumber(ARGV[5]), math.min(tonumber(ARGV[6]), now)
+for i, l in ipairs(limits) do
+  if back > 0 and charged_at >= state.reset then K[l[1]].give(l, state[i], back, charged_at) end
+  if owed > 0 and l[1] ~= 'c' then K[l[1]].take(l, state[i], math.min(owed, l[2])) end
+  changed = changed or back > 0 or owed > 0
 end
 local wait = permits > 0 and ask(permits) or 0
 local given, all = 0, 0
@@ -171,11 +270,19 @@ if wait == 0 then
 else
   all = ask(permits + extra)
 end
-local life, words = 0, {kinds}
+if changed then
+  state.began = state.began > 0 and state.began or now
+  state.revision = state.revision + 1
+end
+local life, stays = 0, redis.call('PTTL', KEYS[1]) * 1000 -- what others have seen may matter for as long
+local words = {kinds, whole(state.began), whole(state.revision), whole(state.reset)}
 for i, l in ipairs(limits) do
   life = math.max(life, K[l[1]].life(l, state[i]))
-  for j = 1, 3 do words[#words + 1] = string.format('%.0f', state[i][j]) end
+  if state.reset == now then stays = math.max(stays, K[l[1]].full(l)) end
+  for j = 1, 3 do words[#words + 1] = whole(state[i][j]) end
+  if l[1] == 'c' then K.c.done(l) end
 end
 local text = table.concat(words, ' ')
-if changed then redis.call('SET', KEYS[1], text, 'PX', string.format('%.0f', up(life, 1000) + 1)) end
-return {wait == 0 and 1 or 0, given, wait, all, room(), life, text}
+stays = math.max(stays, life)
+if changed and stays > 0 then redis.call('SET', KEYS[1], text, 'PX', whole(up(stays, 1000) + 1)) end
+return {wait == 0 and 1 or 0, given, wait, all, room(), life, now, text}

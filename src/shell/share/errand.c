@@ -8,6 +8,34 @@
 
 #include <string.h>
 
+#define REMINDED 256 /* keys that are looked at under one lock */
+
+/* Messages of a node about a key, also after it was forgotten here, are in this order. */
+static uint64_t next_message(struct wr_purse *purse)
+{
+    uint64_t now_us = (uint64_t)wr_monotonic_now() / 1000;
+
+    purse->message = now_us > purse->message ? now_us : purse->message + 1;
+    return purse->message;
+}
+
+/* All that the purse has to tell is in an errand now, which puts back what it could not tell. */
+static void hand_over(const struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse,
+                      uint32_t permits)
+{
+    purses->owed -= purse->owed;
+    purse->owed = purse->back = 0;
+    wr_list_take(&purse->due);
+    if (!budget->has_flight)
+        return;
+    purse->flying += permits;
+    purse->told_at = wr_monotonic_now();
+    if (wr_list_holds(&purse->flight)) {
+        wr_list_take(&purse->flight);
+        wr_list_push(&purses->flights, &purse->flight);
+    }
+}
+
 struct wr_errand *wr_errand_new(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse,
                                 uint32_t permits, const struct wr_share_move *move)
 {
@@ -28,6 +56,10 @@ struct wr_errand *wr_errand_new(struct wr_budget *budget, struct wr_purses *purs
         .extra = move->extra,
         .number = move->number,
         .owed = purse->owed,
+        .back = purse->back,
+        .back_at = purse->back_at,
+        .held = purse->held + purse->flying,
+        .message = next_message(purse),
         .bytes = bytes,
         .key_at = before,
         .key_bytes = purse->key_bytes,
@@ -42,8 +74,7 @@ struct wr_errand *wr_errand_new(struct wr_budget *budget, struct wr_purses *purs
     wr_buf_append(&text, purse->text, purse->key_bytes);
     wr_buf_append_char(&text, '}');
     memcpy(errand->text + errand->seen_at, seen, seen_bytes);
-    purses->owed -= purse->owed; /* until it is known what became of it */
-    purse->owed = 0;
+    hand_over(budget, purses, purse, permits);
     wr_budget_hold(budget);
     return errand;
 }
@@ -64,6 +95,7 @@ static void take_answer(struct wr_errand *errand, struct wr_purse *purse, const 
     const struct wr_share_reply *reply = &told->reply;
     size_t seen_bytes = strlen(told->seen) + 1;
 
+    purse->outage = 0;
     wr_lease_told(&errand->budget->terms, &purse->lease, &purses->seat, now, errand->number, errand->permits, reply);
     if (seen_bytes <= purse->seen_room)
         memcpy(wr_purse_seen(purse), told->seen, seen_bytes);
@@ -78,15 +110,32 @@ static void take_answer(struct wr_errand *errand, struct wr_purse *purse, const 
                      reply->granted ? 0 : reply->wait_ns},
         .quota = purse->quota,
         .source = WR_SOURCE_STORE,
+        .charged_at = told->at,
     };
+    if (reply->granted)
+        wr_purse_fly(errand->budget, purses, purse, 0, errand->permits);
 }
 
 static void go_without(struct wr_errand *errand, struct wr_purse *purse, int64_t now)
 {
+    struct wr_budget *budget = errand->budget;
+
     wr_purse_owe(errand->purses, purse, errand->owed);
     wr_lease_missed(&purse->lease, errand->number);
     if (errand->permits > 0 && errand->is_wanted)
-        wr_purse_decide_alone(errand->budget, errand->purses, purse, errand->permits, now, &errand->told);
+        wr_purse_decide_alone(budget, errand->purses, purse, errand->permits, now, &errand->told);
+    if (budget->has_flight)
+        wr_purse_due(errand->purses, purse); /* it may count more than there are */
+}
+
+/* Nobody has heard, or will hear, that it was granted. */
+static void undo(struct wr_errand *errand, struct wr_purse *purse)
+{
+    const struct wr_share_told *told = &errand->told;
+    const struct wr_grant grant = {errand->permits, told->source, told->charged_at};
+
+    if (errand->permits > 0 && told->decision.verdict == WEIR_GO)
+        wr_purse_settle(errand->budget, errand->purses, purse, &grant, 0);
 }
 
 void wr_errand_end(struct wr_errand *errand, const struct wr_charge_told *told)
@@ -99,14 +148,19 @@ void wr_errand_end(struct wr_errand *errand, const struct wr_charge_told *told)
         (struct wr_share_told){.decision = {WEIR_WAIT, WEIR_REASON_NONE, WEIR_SECOND}, .source = WR_SOURCE_CLOSED};
     struct wr_purse *purse =
         wr_purse_get(errand->budget, purses, errand->text + errand->key_at, errand->key_bytes, now);
-    if (purse != NULL && told != NULL)
-        take_answer(errand, purse, told, now);
-    else if (purse != NULL)
-        go_without(errand, purse, now);
+    bool is_wanted = errand->is_wanted;
+    if (purse != NULL) {
+        purse->flying -= errand->permits < purse->flying ? errand->permits : purse->flying;
+        if (told != NULL)
+            take_answer(errand, purse, told, now);
+        else
+            go_without(errand, purse, now);
+        if (!is_wanted)
+            undo(errand, purse);
+    }
     if (errand->permits > 0)
         wr_purses_count(purses, &errand->told);
     errand->is_over = true;
-    bool is_wanted = errand->is_wanted;
     if (is_wanted)
         errand->wake(errand->context);
     (void)pthread_mutex_unlock(&purses->lock);
@@ -120,6 +174,7 @@ bool wr_errand_poll(struct wr_errand *errand, struct wr_share_told *ret_told)
     bool is_over = errand->is_over;
     if (is_over)
         *ret_told = errand->told;
+    errand->is_polled = is_over;
     (void)pthread_mutex_unlock(&errand->purses->lock);
     return is_over;
 }
@@ -132,6 +187,9 @@ void wr_errand_free(struct wr_errand *errand)
     (void)pthread_mutex_lock(&purses->lock);
     bool is_over = errand->is_over;
     errand->is_wanted = false;
+    struct wr_purse *purse = wr_map_get(&purses->map, errand->text + errand->key_at, errand->key_bytes);
+    if (is_over && !errand->is_polled && purse != NULL)
+        undo(errand, purse);
     (void)pthread_mutex_unlock(&purses->lock);
     if (is_over)
         free_errand(errand);
@@ -193,19 +251,134 @@ int wr_budget_ask(struct wr_budget *budget, const char *key, size_t key_bytes, u
     return error;
 }
 
-void wr_budget_own_up(struct wr_budget *budget, struct wr_list *errands)
+/* ---- what nobody waits for ----------------------------------------------------------------------------- */
+
+static const struct wr_share_move nothing = {.way = WR_SHARE_ASK};
+
+/* Keys that the store may have forgotten are told of. Not all at once: others wait for the lock. */
+static void remind(struct wr_purses *purses, uint32_t life, int64_t now)
 {
-    static const struct wr_share_move nothing = {.way = WR_SHARE_ASK};
+    if (purses->life != life) {
+        purses->life = life;
+        purses->untold = (uint32_t)purses->map.count;
+    }
+    for (int i = 0; i < REMINDED && purses->untold > 0; i++) {
+        struct wr_purse *purse = WR_LINKED(purses->order.first, struct wr_purse, link);
+        wr_list_take(&purse->link);
+        wr_list_push(&purses->order, &purse->link);
+        if (purse->life == life)
+            continue;
+        purse->life = life;
+        purses->untold--;
+        if (now < purse->fresh_at || purse->held > 0)
+            wr_purse_due(purses, purse);
+    }
+}
+
+/* Those whose requests in flight the store would forget. */
+static void renew(struct wr_purses *purses, int64_t now)
+{
+    for (struct wr_list_link *link = purses->flights.first; link != NULL; link = link->next) {
+        struct wr_purse *purse = WR_LINKED(link, struct wr_purse, flight);
+        if (now - purse->told_at < WR_FLIGHT_NS / 3)
+            return;
+        wr_purse_due(purses, purse);
+    }
+}
+
+uint32_t wr_budget_own_up(struct wr_budget *budget, uint32_t life, uint32_t most, struct wr_list *errands)
+{
+    int64_t now = wr_monotonic_now();
+    uint32_t count = 0;
 
     for (size_t i = 0; i < WR_SHARE_SHELVES; i++) {
         struct wr_purses *purses = &budget->purses[i];
         (void)pthread_mutex_lock(&purses->lock);
-        for (struct wr_list_link *link = purses->order.first; purses->owed > 0 && link != NULL; link = link->next) {
-            struct wr_purse *purse = WR_LINKED(link, struct wr_purse, link);
-            struct wr_errand *errand = purse->owed > 0 ? wr_errand_new(budget, purses, purse, 0, &nothing) : NULL;
-            if (errand != NULL)
-                wr_list_push(errands, &errand->link);
+        remind(purses, life, now);
+        renew(purses, now);
+        while (count < most && purses->due.first != NULL) {
+            struct wr_purse *purse = WR_LINKED(purses->due.first, struct wr_purse, due);
+            struct wr_errand *errand = wr_errand_new(budget, purses, purse, 0, &nothing);
+            if (errand == NULL)
+                break;
+            errand->is_told_of = true;
+            wr_list_push(errands, &errand->link);
+            count++;
         }
         (void)pthread_mutex_unlock(&purses->lock);
     }
+    return count;
+}
+
+/* Tells the store at once, if it is there and there is something to tell. Unlocks. */
+static void tell_and_unlock(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse, bool resets)
+{
+    struct wr_errand *errand = NULL;
+
+    if (purse != NULL && (resets || wr_list_holds(&purse->due)) && !atomic_load(&budget->agency->is_down))
+        errand = wr_errand_new(budget, purses, purse, 0, &nothing);
+    if (errand != NULL)
+        errand->resets = resets;
+    (void)pthread_mutex_unlock(&purses->lock);
+    if (errand != NULL)
+        wr_agency_send(budget->agency, errand);
+}
+
+void wr_budget_settle(struct wr_budget *budget, const char *key, size_t key_bytes, const struct wr_grant *grant,
+                      uint32_t used)
+{
+    struct wr_purses *purses = wr_budget_purses(budget, key, key_bytes);
+
+    (void)pthread_mutex_lock(&purses->lock);
+    struct wr_purse *purse = wr_map_get(&purses->map, key, key_bytes);
+    if (purse != NULL)
+        wr_purse_settle(budget, purses, purse, grant, used);
+    tell_and_unlock(budget, purses, purse, false);
+}
+
+void wr_budget_release(struct wr_budget *budget, const char *key, size_t key_bytes, uint32_t permits)
+{
+    struct wr_purses *purses = wr_budget_purses(budget, key, key_bytes);
+
+    if (!budget->has_flight)
+        return;
+    (void)pthread_mutex_lock(&purses->lock);
+    struct wr_purse *purse = wr_map_get(&purses->map, key, key_bytes);
+    if (purse != NULL) {
+        wr_purse_fly(budget, purses, purse, permits, 0);
+        wr_purse_due(purses, purse);
+    }
+    tell_and_unlock(budget, purses, purse, false);
+}
+
+int wr_budget_resume(struct wr_budget *budget, const char *key, size_t key_bytes, uint32_t permits)
+{
+    struct wr_purses *purses = wr_budget_purses(budget, key, key_bytes);
+
+    (void)pthread_mutex_lock(&purses->lock);
+    struct wr_purse *purse = wr_purse_get(budget, purses, key, key_bytes, wr_monotonic_now());
+    if (purse != NULL) {
+        wr_purse_fly(budget, purses, purse, 0, permits);
+        wr_purse_due(purses, purse);
+    }
+    tell_and_unlock(budget, purses, purse, false);
+    return purse != NULL ? 0 : WEIR_E_NOMEM;
+}
+
+int wr_budget_reset(struct wr_budget *budget, const char *key, size_t key_bytes)
+{
+    struct wr_purses *purses = wr_budget_purses(budget, key, key_bytes);
+    bool is_down = atomic_load(&budget->agency->is_down);
+
+    (void)pthread_mutex_lock(&purses->lock);
+    struct wr_purse *purse = wr_purse_get(budget, purses, key, key_bytes, wr_monotonic_now());
+    if (purse != NULL) {
+        purses->owed -= purse->owed;
+        purse->owed = purse->back = 0;
+        wr_lease_forget(&purse->lease);
+        wr_purse_seen(purse)[0] = '\0';
+        purse->quota = budget->quota;
+    }
+    tell_and_unlock(budget, purses, purse, true);
+    return purse == NULL ? WEIR_E_NOMEM : is_down ? WEIR_E_CLOSED : 0;
 }

@@ -3,10 +3,11 @@
 #include "shell/share/agency.h"
 
 #include "base/alloc.h"
+#include "shell/clock/clock.h"
 
 #include <string.h>
 
-#define LIMIT_TEXT 56 /* a limit's state as text: a kind, three numbers of up to 16 digits, blanks */
+#define LOOKED_AT 16 /* keys, for one that may go */
 #define CLOSED_WAIT WEIR_SECOND
 
 /* ---- keys ---------------------------------------------------------------------------------------------- */
@@ -24,7 +25,11 @@ char *wr_purse_seen(struct wr_purse *purse)
 static void forget(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse)
 {
     purses->owed -= purse->owed;
+    purses->held -= purse->held;
+    purses->untold -= purse->life != purses->life && purses->untold > 0;
     wr_list_take(&purse->link);
+    wr_list_take(&purse->due);
+    wr_list_take(&purse->flight);
     (void)wr_map_remove(&purses->map, purse->text, purse->key_bytes);
     wr_give(budget->agency->allocator, purse, purse_bytes(purse->key_bytes, purse->seen_room),
             _Alignof(struct wr_purse));
@@ -32,22 +37,31 @@ static void forget(struct wr_budget *budget, struct wr_purses *purses, struct wr
 
 static bool is_needless(const struct wr_purse *purse, int64_t now)
 {
-    return purse->owed == 0 && now >= purse->fresh_at && wr_lease_idle(&purse->lease, now);
+    return purse->owed == 0 && purse->held + purse->flying == 0 && !wr_list_holds(&purse->due) &&
+           now >= purse->fresh_at && wr_lease_idle(&purse->lease, now);
 }
 
-/* The oldest go, needless ones first. What one holds goes with it: it was charged, so that errs on the safe side. */
-static void make_room(struct wr_budget *budget, struct wr_purses *purses, int64_t now)
+static struct wr_purse *rotate(struct wr_purses *purses)
 {
     struct wr_purse *oldest = WR_LINKED(purses->order.first, struct wr_purse, link);
 
+    wr_list_take(&oldest->link);
+    wr_list_push(&purses->order, &oldest->link);
+    return oldest;
+}
+
+/* The oldest go, needless ones first, those with requests in flight last. What one holds goes with it: it was charged,
+ * so that errs on the safe side. */
+static void make_room(struct wr_budget *budget, struct wr_purses *purses, int64_t now)
+{
     if (purses->order.first == NULL)
         return;
-    if (is_needless(oldest, now) || purses->map.count >= purses->map.max) {
+    struct wr_purse *oldest = rotate(purses); /* it is looked at again when all others have been */
+    bool is_full = purses->map.count >= purses->map.max;
+    for (int i = 0; is_full && i < LOOKED_AT && oldest->held > 0; i++)
+        oldest = rotate(purses);
+    if (is_full || is_needless(oldest, now))
         forget(budget, purses, oldest);
-    } else { /* it is looked at again when all others have been */
-        wr_list_take(&oldest->link);
-        wr_list_push(&purses->order, &oldest->link);
-    }
 }
 
 struct wr_purse *wr_purse_get(struct wr_budget *budget, struct wr_purses *purses, const char *key, size_t key_bytes,
@@ -55,7 +69,7 @@ struct wr_purse *wr_purse_get(struct wr_budget *budget, struct wr_purses *purses
 {
     const weir_allocator *allocator = budget->agency->allocator;
     struct wr_purse *purse = wr_map_get(&purses->map, key, key_bytes);
-    size_t seen_room = 16 + (size_t)budget->options.stack.count * LIMIT_TEXT;
+    size_t seen_room = WR_SEEN_HEAD + (size_t)budget->options.stack.count * WR_SEEN_LIMIT;
 
     if (purse != NULL)
         return purse;
@@ -66,6 +80,8 @@ struct wr_purse *wr_purse_get(struct wr_budget *budget, struct wr_purses *purses
     purse->key_bytes = (uint32_t)key_bytes;
     purse->seen_room = (uint32_t)seen_room;
     purse->quota = budget->quota;
+    purse->lease.number = (uint32_t)now; /* answers to one of this key that was forgotten are not for this one */
+    purse->life = purses->life;
     memcpy(purse->text, key, key_bytes);
     if (wr_map_put(&purses->map, purse->text, key_bytes, purse, NULL) < 0) {
         wr_give(allocator, purse, purse_bytes(key_bytes, seen_room), _Alignof(struct wr_purse));
@@ -96,6 +112,57 @@ void wr_purse_owe(struct wr_purses *purses, struct wr_purse *purse, uint32_t per
     uint32_t adds = permits < UINT32_MAX - purse->owed ? permits : UINT32_MAX - purse->owed;
     purse->owed += adds;
     purses->owed += adds;
+    if (adds > 0)
+        wr_purse_due(purses, purse);
+}
+
+void wr_purse_due(struct wr_purses *purses, struct wr_purse *purse)
+{
+    wr_list_push(&purses->due, &purse->due);
+}
+
+void wr_purse_back(struct wr_purses *purses, struct wr_purse *purse, uint32_t permits, int64_t charged_at)
+{
+    if (permits == 0 || charged_at == 0)
+        return; /* it stays charged, for nobody knows where */
+    purse->back_at = purse->back == 0 || charged_at < purse->back_at ? charged_at : purse->back_at;
+    purse->back += permits < UINT32_MAX - purse->back ? permits : UINT32_MAX - purse->back;
+    wr_purse_due(purses, purse);
+}
+
+void wr_purse_fly(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse, uint64_t lands,
+                  uint64_t starts)
+{
+    if (!budget->has_flight || lands == starts)
+        return;
+    uint64_t left = lands < purse->held ? purse->held - lands : 0;
+    purses->held += left + starts - purse->held;
+    purse->held = left + starts;
+    if (purse->held > 0)
+        wr_list_push(&purses->flights, &purse->flight);
+    else
+        wr_list_take(&purse->flight);
+}
+
+void wr_purse_settle(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse,
+                     const struct wr_grant *grant, uint32_t used)
+{
+    uint32_t back = used < grant->permits ? grant->permits - used : 0;
+    bool is_alone = grant->source == WR_SOURCE_SHARE || grant->source == WR_SOURCE_OPEN;
+
+    wr_purse_fly(budget, purses, purse, grant->permits, used);
+    if (budget->has_flight)
+        wr_purse_due(purses, purse);
+    if (used > grant->permits) {
+        wr_purse_owe(purses, purse, used - grant->permits);
+    } else if (is_alone) { /* as far as it has not been charged yet */
+        back = back < purse->owed ? back : purse->owed;
+        purse->owed -= back;
+        purses->owed -= back;
+    } else if (back > 0) {
+        back -= wr_lease_give_back(&budget->terms, &purse->lease, &purses->seat, wr_monotonic_now(), back);
+        wr_purse_back(purses, purse, back, grant->charged_at);
+    }
 }
 
 static void begin_second(struct wr_purse *purse, int64_t now)
@@ -146,10 +213,20 @@ void wr_purse_tell(struct wr_purses *purses, struct wr_purse *purse, const struc
         note_spent(purses, purse, permits, now);
 }
 
-/* A share begins used up, so that the window in which the store was lost holds no more than any other. */
+/* How much of its share a key has as an outage begins: nothing, so that the window in which the store was lost holds no
+ * more than any other. If only an answer did not come: this node's part of what the last one left. */
+static uint32_t left_of_share(const struct wr_budget *budget, struct wr_purse *purse)
+{
+    uint32_t left = purse->quota.remaining > purse->owed ? purse->quota.remaining - purse->owed : 0;
+
+    if (atomic_load(&budget->agency->is_down) || wr_purse_seen(purse)[0] == '\0')
+        return 0;
+    return left / budget->agency->nodes;
+}
+
 static void begin_share(struct wr_budget *budget, struct wr_purse *purse)
 {
-    uint32_t outage = atomic_load(&budget->agency->outages);
+    uint32_t outage = atomic_load(&budget->agency->outages), left = left_of_share(budget, purse);
     weir_quota quota = {.remaining = UINT32_MAX};
     weir_decision decision;
 
@@ -161,23 +238,27 @@ static void begin_share(struct wr_budget *budget, struct wr_purse *purse)
             quota.remaining =
                 budget->part.limits[i].permits < quota.remaining ? budget->part.limits[i].permits : quota.remaining;
     }
-    if (quota.remaining > 0 &&
-        weir_table_try(budget->table, purse->text, purse->key_bytes, quota.remaining, &decision) != 0)
+    if (quota.remaining > left &&
+        weir_table_try(budget->table, purse->text, purse->key_bytes, quota.remaining - left, &decision) != 0)
         (void)weir_table_try(budget->table, purse->text, purse->key_bytes, 1, &decision); /* one at a time, then */
 }
 
 static bool ask_share(struct wr_budget *budget, struct wr_purse *purse, uint32_t permits,
                       struct wr_share_told *ret_told)
 {
-    struct wr_share_told told = {.source = WR_SOURCE_SHARE};
+    struct wr_share_told told = {.source = WR_SOURCE_SHARE, .quota = purse->quota};
 
     if (!budget->has_part)
         return false;
-    begin_share(budget, purse);
-    if (weir_table_try(budget->table, purse->text, purse->key_bytes, permits, &told.decision) != 0 ||
-        told.decision.verdict == WEIR_DENY)
-        return false;
-    (void)weir_table_peek(budget->table, purse->text, purse->key_bytes, &told.quota);
+    if (budget->has_flight && purse->held + permits > budget->flight_part) {
+        told.decision = (weir_decision){WEIR_WAIT, WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE};
+    } else if (budget->has_rate) {
+        begin_share(budget, purse);
+        if (weir_table_try(budget->table, purse->text, purse->key_bytes, permits, &told.decision) != 0 ||
+            told.decision.verdict == WEIR_DENY)
+            return false;
+        (void)weir_table_peek(budget->table, purse->text, purse->key_bytes, &told.quota);
+    }
     *ret_told = told;
     return true;
 }
@@ -194,8 +275,10 @@ void wr_purse_fall_back(struct wr_budget *budget, struct wr_purses *purses, stru
             .quota = purse->quota,
             .source = opens ? WR_SOURCE_OPEN : WR_SOURCE_CLOSED,
         };
-    if (ret_told->decision.verdict == WEIR_GO)
-        wr_purse_owe(purses, purse, permits);
+    if (ret_told->decision.verdict != WEIR_GO)
+        return;
+    wr_purse_owe(purses, purse, permits);
+    wr_purse_fly(budget, purses, purse, 0, permits);
 }
 
 void wr_purse_decide_alone(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse, uint32_t permits,

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* nodes.h - nodes on the store of a test, and asks that are waited for. */
+#ifndef TESTS_SHARE_NODES_H
+#define TESTS_SHARE_NODES_H
+
+#include "share/rig.h"
+#include "shell/share/budget.h"
+
+struct wr_agency *node_open(uint32_t nodes, int64_t timeout_ns);
+
+/* Until the store counts as down, or as up and the node has a seat. */
+void wait_until(struct wr_agency *agency, bool down);
+
+struct wr_budget *budget_open(struct wr_agency *agency, weir_limit limit, uint32_t overshoot,
+                              enum wr_fallback fallback);
+
+/* So many in an hour. */
+weir_limit hourly(uint32_t permits);
+
+/* Posts a semaphore. */
+void wake_test(void *context);
+
+struct wr_share_told ask(struct wr_budget *budget, const char *key, uint32_t permits);
+
+/* How many of so many asks for key "k" were granted. */
+uint32_t ask_often(struct wr_budget *budget, int times);
+
+/* Of `permits` of key "k" that were granted `used` were needed. */
+void give_back(struct wr_budget *budget, const struct wr_share_told *told, uint32_t permits, uint32_t used);
+
+/* Commands that were sent. */
+uint64_t sent(struct wr_agency *agency);
+
+/* A node with one budget. */
+struct node {
+    struct wr_agency *agency;
+    struct wr_budget *budget;
+};
+void node_join(struct node *node, uint32_t nodes, weir_limit limit, uint32_t overshoot, enum wr_fallback fallback);
+void node_leave(struct node *node);
+void node_settle(const struct node *node); /* until nothing is owed any more */
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* test_flight.c - limits on requests in flight that several nodes share. */
+#include "lib/test.h"
+#include "share/nodes.h"
+
+#include <unistd.h>
+
+static weir_limit at_once(uint32_t permits)
+{
+    weir_limit limit;
+    assert_int_equal(weir_limit_concurrency(&limit, permits), 0);
+    return limit;
+}
+
+static void wait_for_go(struct wr_budget *budget, uint32_t permits)
+{
+    while (ask(budget, "k", permits).decision.verdict != WEIR_GO)
+        usleep(1000);
+}
+
+static void nodes_together_have_no_more_in_flight_than_the_limit(void **state)
+{
+    (void)state;
+    struct node nodes[3];
+    struct wr_budget_view view;
+    uint32_t granted = 0;
+
+    for (int i = 0; i < 3; i++)
+        node_join(&nodes[i], 3, at_once(10), 10000, WR_FALLBACK_CLOSED);
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 3; j++)
+            granted += ask_often(nodes[j].budget, 1);
+    assert_int_equal(granted, 10);
+    struct wr_share_told told = ask(nodes[0].budget, "k", 1);
+    assert_int_equal(told.decision.verdict, WEIR_WAIT);
+    assert_true(told.decision.wait_ns == WEIR_UNTIL_RELEASE);
+    assert_int_equal(ask(nodes[0].budget, "k", 11).decision.verdict, WEIR_DENY);
+    assert_int_equal(ask(nodes[1].budget, "other", 10).decision.verdict, WEIR_GO);
+    wr_budget_view_get(nodes[0].budget, &view);
+    assert_int_equal(view.held, 4);
+    assert_int_equal(view.batch, 0);
+    for (int i = 0; i < 3; i++)
+        node_leave(&nodes[i]);
+}
+
+static void what_has_ended_at_one_node_makes_room_at_the_others(void **state)
+{
+    (void)state;
+    struct node one, two;
+
+    node_join(&one, 2, at_once(10), 0, WR_FALLBACK_CLOSED);
+    node_join(&two, 2, at_once(10), 0, WR_FALLBACK_CLOSED);
+    struct wr_share_told told = ask(one.budget, "k", 7); /* weighed */
+    assert_int_equal(told.decision.verdict, WEIR_GO);
+    assert_int_equal(ask(two.budget, "k", 4).decision.verdict, WEIR_WAIT);
+    assert_int_equal(ask(two.budget, "k", 3).decision.verdict, WEIR_GO);
+    wr_budget_release(one.budget, "k", 1, 5);
+    wait_for_go(two.budget, 5);
+    assert_int_equal(ask(one.budget, "k", 1).decision.verdict, WEIR_WAIT);
+    wr_budget_release(two.budget, "k", 1, 100); /* one release too many frees nobody else's */
+    wait_for_go(one.budget, 8);
+    assert_int_equal(ask(two.budget, "k", 1).decision.verdict, WEIR_WAIT);
+    give_back(one.budget, &told, 2, 0); /* cancelled */
+    wait_for_go(two.budget, 2);
+    node_leave(&one);
+    node_leave(&two);
+}
+
+/* Requests that take longer than the store remembers: its end is moved on. Nodes that say nothing are forgotten. */
+static void what_stays_in_flight_is_told_of_again_and_again(void **state)
+{
+    (void)state;
+    struct node node;
+
+    node_join(&node, 1, at_once(2), 0, WR_FALLBACK_CLOSED);
+    assert_int_equal(ask_often(node.budget, 1), 1);
+    long long life = store_say(&store, "PTTL weir:{rule\nk}:1"), next;
+    assert_in_range(life, 1, 10002);
+    do {
+        usleep(20000);
+        next = store_say(&store, "PTTL weir:{rule\nk}:1");
+        bool is_renewed = next > life;
+        life = next;
+        if (is_renewed)
+            break;
+        assert_true(life > 0);
+    } while (true);
+    node_leave(&node);
+}
+
+static void a_store_that_forgot_what_is_in_flight_is_told_again(void **state)
+{
+    (void)state;
+    struct node one, two;
+
+    node_join(&one, 2, at_once(5), 0, WR_FALLBACK_CLOSED);
+    node_join(&two, 2, at_once(5), 0, WR_FALLBACK_CLOSED);
+    assert_int_equal(ask_often(one.budget, 5), 5);
+    store_say(&store, "FLUSHALL");
+    while (ask(two.budget, "k", 5).decision.verdict == WEIR_GO) { /* before the other has noticed */
+        wr_budget_release(two.budget, "k", 1, 5);
+        usleep(10000);
+    }
+    node_leave(&one);
+    node_leave(&two);
+}
+
+/* A rule with both: each is asked, and neither is charged for what the other refused. */
+static void limits_on_rates_and_on_what_is_in_flight_go_together(void **state)
+{
+    (void)state;
+    struct wr_agency *agency = node_open(1, PATIENT);
+    struct wr_budget_options options = {.name = "rule", .max_keys = 1000, .fallback = WR_FALLBACK_CLOSED};
+    struct wr_budget *budget;
+    weir_limit limits[] = {hourly(5), at_once(2)};
+
+    assert_int_equal(weir_stack_init(&options.stack, limits, 2), 0);
+    assert_int_equal(wr_budget_new(agency, &options, &budget), 0);
+    wait_until(agency, false);
+    assert_int_equal(ask_often(budget, 4), 2);
+    wr_budget_release(budget, "k", 1, 2);
+    assert_int_equal(ask_often(budget, 4), 2);
+    wr_budget_release(budget, "k", 1, 2);
+    assert_int_equal(ask_often(budget, 4), 1);
+    wr_budget_free(budget);
+    wr_agency_free(agency);
+}
+
+static void without_the_store_each_node_has_its_part_in_flight(void **state)
+{
+    (void)state;
+    struct node node;
+    struct wr_share_told told;
+
+    node_join(&node, 2, at_once(7), 0, WR_FALLBACK_SHARE);
+    assert_int_equal(ask_often(node.budget, 2), 2);
+    store_kill(&store);
+    wait_until(node.agency, true);
+    assert_int_equal(ask_often(node.budget, 5), 1); /* the third of three */
+    wr_budget_release(node.budget, "k", 1, 2);
+    assert_int_equal(ask_often(node.budget, 5), 2);
+    store_start(&store);
+    wait_until(node.agency, false);
+    do
+        told = ask(node.budget, "k", 4); /* three are in flight, and seven may be */
+    while (told.decision.verdict != WEIR_GO);
+    assert_int_equal(ask(node.budget, "k", 1).decision.verdict, WEIR_WAIT);
+    node_leave(&node);
+}
+
+/* Another process hands its requests over, and they end here. */
+static void requests_that_were_begun_elsewhere_are_in_flight_here(void **state)
+{
+    (void)state;
+    struct node one, two;
+
+    node_join(&one, 2, at_once(5), 0, WR_FALLBACK_CLOSED);
+    node_join(&two, 2, at_once(5), 0, WR_FALLBACK_CLOSED);
+    assert_int_equal(wr_budget_resume(one.budget, "k", 1, 4), 0);
+    while (ask(two.budget, "k", 2).decision.verdict == WEIR_GO)
+        wr_budget_release(two.budget, "k", 1, 2);
+    wr_budget_release(one.budget, "k", 1, 4);
+    wait_for_go(two.budget, 5);
+    node_leave(&one);
+    node_leave(&two);
+}
+
+WEIR_TESTS(served(nodes_together_have_no_more_in_flight_than_the_limit),
+           served(what_has_ended_at_one_node_makes_room_at_the_others),
+           served(what_stays_in_flight_is_told_of_again_and_again),
+           served(a_store_that_forgot_what_is_in_flight_is_told_again),
+           served(limits_on_rates_and_on_what_is_in_flight_go_together),
+           served(without_the_store_each_node_has_its_part_in_flight),
+           served(requests_that_were_begun_elsewhere_are_in_flight_here))
