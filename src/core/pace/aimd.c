@@ -137,6 +137,13 @@ static const char *mode(const void *state)
     return names[aimd->mode];
 }
 
+static void move(void *state, int64_t by_ns)
+{
+    struct wr_aimd *aimd = state;
+    aimd->full_at += by_ns;
+    aimd->held_until += by_ns;
+}
+
 const struct wr_strategy wr_aimd = {
     .name = "aimd",
     .state_bytes = sizeof(struct wr_aimd),
@@ -147,5 +154,6 @@ const struct wr_strategy wr_aimd = {
     .change = change,
     .remember = remember,
     .settled = settled,
+    .move = move,
     .mode = mode,
 };

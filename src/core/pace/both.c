@@ -73,6 +73,13 @@ static const char *mode(const void *state)
     return both->learned.before_ns > 0 ? wr_learned.mode(&both->learned) : wr_aimd.mode(&both->aimd);
 }
 
+static void move(void *state, int64_t by_ns)
+{
+    struct both *both = state;
+    wr_aimd.move(&both->aimd, by_ns);
+    wr_learned.move(&both->learned, by_ns);
+}
+
 const struct wr_strategy wr_both = {
     .name = "both",
     .state_bytes = sizeof(struct both),
@@ -83,5 +90,6 @@ const struct wr_strategy wr_both = {
     .change = change,
     .remember = remember,
     .settled = settled,
+    .move = move,
     .mode = mode,
 };

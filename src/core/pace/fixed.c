@@ -64,6 +64,12 @@ static const char *mode(const void *state)
     return "fixed";
 }
 
+static void move(void *state, int64_t by_ns)
+{
+    struct fixed *fixed = state;
+    fixed->next_at += by_ns;
+}
+
 const struct wr_strategy wr_fixed = {
     .name = "fixed",
     .state_bytes = sizeof(struct fixed),
@@ -73,5 +79,6 @@ const struct wr_strategy wr_fixed = {
     .want = want,
     .remember = remember,
     .settled = settled,
+    .move = move,
     .mode = mode,
 };

@@ -167,6 +167,14 @@ static const char *mode(const void *state)
     return gradient->refused > 0 ? "near" : "open";
 }
 
+static void move(void *state, int64_t by_ns)
+{
+    struct gradient *gradient = state;
+    gradient->next_at += by_ns;
+    gradient->stepped_at += by_ns;
+    gradient->cut_at += by_ns;
+}
+
 const struct wr_strategy wr_gradient = {
     .name = "gradient",
     .state_bytes = sizeof(struct gradient),
@@ -176,5 +184,6 @@ const struct wr_strategy wr_gradient = {
     .want = want,
     .remember = remember,
     .settled = settled,
+    .move = move,
     .mode = mode,
 };

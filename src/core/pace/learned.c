@@ -140,6 +140,14 @@ static const char *mode(const void *state)
     return learned->before_ns > 0 ? "probe" : "hold";
 }
 
+static void move(void *state, int64_t by_ns)
+{
+    struct wr_learned *learned = state;
+    learned->floor_at += by_ns;
+    learned->probed_at += by_ns;
+    learned->next_at += by_ns;
+}
+
 const struct wr_strategy wr_learned = {
     .name = "learned",
     .state_bytes = sizeof(struct wr_learned),
@@ -150,5 +158,6 @@ const struct wr_strategy wr_learned = {
     .change = change,
     .remember = remember,
     .settled = settled,
+    .move = move,
     .mode = mode,
 };

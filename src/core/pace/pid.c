@@ -155,6 +155,13 @@ static const char *mode(const void *state)
     return pid->last > 0 ? "rise" : pid->last < 0 ? "fall" : "hold";
 }
 
+static void move(void *state, int64_t by_ns)
+{
+    struct pid *pid = state;
+    pid->next_at += by_ns;
+    pid->sample_at += by_ns;
+}
+
 const struct wr_strategy wr_pid = {
     .name = "pid",
     .state_bytes = sizeof(struct pid),
@@ -164,5 +171,6 @@ const struct wr_strategy wr_pid = {
     .want = want,
     .remember = remember,
     .settled = settled,
+    .move = move,
     .mode = mode,
 };

@@ -67,6 +67,8 @@ struct wr_strategy {
     void (*remember)(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory);
     /* Whether it decides as a new one would, or as its memory would: it may be forgotten. */
     bool (*settled)(const weir_pace_options *options, const void *state, int64_t now);
+    /* All instants by so much: it goes on by another clock. NULL: it has none. */
+    void (*move)(void *state, int64_t by_ns);
     /* A word for what it is doing: "cruise", "probe". */
     const char *(*mode)(const void *state);
 };

@@ -288,6 +288,17 @@ static const char *mode(const void *state)
     return words[tide->mode];
 }
 
+static void move(void *state, int64_t by_ns)
+{
+    struct wr_tide *tide = state;
+    tide->next_at += by_ns;
+    tide->empty_at += by_ns;
+    tide->block_at += by_ns;
+    tide->free_at += by_ns;
+    tide->header_until += by_ns;
+    tide->epoch_at += by_ns;
+}
+
 const struct wr_strategy wr_tide = {
     .name = "tide",
     .state_bytes = sizeof(struct wr_tide),
@@ -297,5 +308,6 @@ const struct wr_strategy wr_tide = {
     .want = want,
     .remember = remember,
     .settled = settled,
+    .move = move,
     .mode = mode,
 };

@@ -33,6 +33,11 @@ void wr_window_init(struct wr_window *window, const weir_pace_options *options, 
     window->head = number_at(options, now);
 }
 
+void wr_window_move(struct wr_window *window, const weir_pace_options *options, int64_t from, int64_t to)
+{
+    window->head += number_at(options, to) - number_at(options, from);
+}
+
 static void empty(struct wr_window *window, unsigned bucket)
 {
     window->totals[bucket] = 0;

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* travel.c - a gate as bytes, and what it becomes by another clock. */
+#include "core/pace/travel.h"
+
+#include "core/pace/state.h"
+
+#include <string.h>
+
+#define MARK UINT32_C(0x57454952) /* "WEIR"; shows the order of bytes, too */
+#define FORMAT 1                  /* another one whenever a gate or a strategy changes its meaning */
+#define SUM_FIRST UINT64_C(14695981039346656037)
+#define SUM_FACTOR UINT64_C(1099511628211)
+
+/* In front of the gate. */
+struct label {
+    uint32_t mark;
+    uint16_t format, header_bytes; /* of struct wr_gate */
+    uint32_t strategy, gate_bytes;
+    uint64_t sum; /* of all bytes but these (FNV-1a) */
+};
+
+static uint64_t add_sum(uint64_t sum, const void *data, size_t bytes)
+{
+    const uint8_t *byte = data;
+    for (size_t i = 0; i < bytes; i++)
+        sum = (sum ^ byte[i]) * SUM_FACTOR;
+    return sum;
+}
+
+/* `gate_bytes` of a gate follow the label. */
+static uint64_t sum_of(const struct label *label, const char *packed)
+{
+    uint64_t sum = add_sum(SUM_FIRST, label, offsetof(struct label, sum));
+    return add_sum(sum, packed + sizeof *label, label->gate_bytes);
+}
+
+size_t wr_gate_packed_bytes(const weir_pace_options *options)
+{
+    return sizeof(struct label) + wr_gate_bytes(options);
+}
+
+void wr_gate_count(struct wr_gate *gate, uint32_t in_flight)
+{
+    gate->in_flight = in_flight + gate->reserved;
+}
+
+bool wr_gate_reserved(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
+{
+    return gate->reserved && !wr_gate_expired(gate, options, now);
+}
+
+void wr_gate_pack(const struct wr_gate *gate, const weir_pace_options *options, int64_t now, void *ret_packed)
+{
+    size_t bytes = wr_gate_bytes(options);
+    char *packed = ret_packed;
+    struct wr_gate header = *gate;
+    header.latest_at = wr_gate_time(gate, now);
+    header.in_flight -= header.reserved;
+    header.seq -= header.reserved;
+    header.reserved = header.kept = header.paused = false;
+    memcpy(packed + sizeof(struct label), gate, bytes);
+    memcpy(packed + sizeof(struct label), &header, sizeof header);
+    struct label label = {.mark = MARK,
+                          .format = FORMAT,
+                          .header_bytes = sizeof header,
+                          .strategy = (uint32_t)options->strategy,
+                          .gate_bytes = (uint32_t)bytes};
+    label.sum = sum_of(&label, packed);
+    memcpy(packed, &label, sizeof label);
+}
+
+/* ---- by another clock ---- */
+
+static bool is_time(int64_t instant)
+{
+    return instant > -2 * WEIR_DURATION_MAX && instant < 2 * WEIR_DURATION_MAX;
+}
+
+static bool is_readable(const void *packed, size_t packed_bytes, struct label *ret_label, struct wr_gate *ret_header)
+{
+    const char *at = packed;
+    if (packed_bytes < sizeof *ret_label + sizeof *ret_header)
+        return false;
+    memcpy(ret_label, at, sizeof *ret_label);
+    memcpy(ret_header, at + sizeof *ret_label, sizeof *ret_header);
+    return ret_label->mark == MARK && ret_label->format == FORMAT && ret_label->header_bytes == sizeof *ret_header &&
+           ret_label->gate_bytes == packed_bytes - sizeof *ret_label && ret_label->sum == sum_of(ret_label, at) &&
+           is_time(ret_header->latest_at) && is_time(ret_header->last_start_at) && is_time(ret_header->hold_until) &&
+           is_time(ret_header->last_success_at) && is_time(ret_header->breaker.open_until);
+}
+
+static void move_header(struct wr_gate *header, int64_t by_ns)
+{
+    header->latest_at += by_ns;
+    header->last_start_at += by_ns;
+    header->hold_until += by_ns;
+    header->last_success_at += by_ns;
+    header->breaker.open_until += by_ns;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static bool is_named(const struct wr_gate *gate)
+{
+    return gate->hold_reason == WEIR_REASON_RETRY_AFTER || gate->hold_reason == WEIR_REASON_RATE_LIMIT_RESET;
+}
+
+/* What the server said to this process, and what people here want. */
+static void keep_own(struct wr_gate *gate, const struct wr_gate *own)
+{
+    gate->robots_delay_ns = later(gate->robots_delay_ns, own->robots_delay_ns);
+    gate->paused = own->paused;
+    if (is_named(own) && own->hold_until > gate->hold_until) {
+        gate->hold_until = own->hold_until;
+        gate->hold_reason = own->hold_reason;
+    }
+}
+
+/* The strategy's part, ring and window as they were sent, by our clock. */
+static void take_whole(struct wr_gate *gate, const weir_pace_options *options, const char *packed,
+                       const struct wr_gate *header, int64_t by_ns)
+{
+    const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
+    memcpy(gate, packed + sizeof(struct label), wr_gate_bytes(options));
+    *gate = *header;
+    if (strategy->move != NULL)
+        strategy->move(gate + 1, by_ns);
+    wr_window_move((struct wr_window *)(void *)((char *)gate + wr_window_offset(strategy, options)), options,
+                   gate->latest_at - by_ns, gate->latest_at);
+    if (strategy->change != NULL)
+        strategy->change(options, gate + 1, gate->latest_at); /* ours may have other numbers */
+}
+
+/* Of another strategy. */
+static void take_part(struct wr_gate *gate, const struct wr_gate *header, int64_t now)
+{
+    gate->latest_at = later(gate->latest_at, now);
+    gate->last_start_at = later(gate->last_start_at, header->last_start_at);
+    keep_own(gate, &(struct wr_gate){.robots_delay_ns = header->robots_delay_ns,
+                                     .paused = gate->paused,
+                                     .hold_until = header->hold_until,
+                                     .hold_reason = header->hold_reason});
+}
+
+/* There may have been a start just now. */
+static void be_careful(struct wr_gate *gate, const weir_pace_options *options)
+{
+    double rate = wr_strategy_of(options->strategy)->want(options, gate + 1, gate->latest_at).rate;
+    int64_t interval_ns = wr_rate_interval(rate);
+    interval_ns = interval_ns < options->retry_after_max_ns ? interval_ns : options->retry_after_max_ns;
+    gate->last_start_at = gate->latest_at;
+    if (gate->hold_until >= gate->latest_at + interval_ns)
+        return;
+    if (gate->hold_until <= gate->latest_at || !is_named(gate))
+        gate->hold_reason = WEIR_REASON_PACE;
+    gate->hold_until = gate->latest_at + interval_ns;
+}
+
+static void unreserve(struct wr_gate *gate)
+{
+    gate->in_flight -= gate->reserved;
+    gate->reserved = gate->kept = false;
+}
+
+bool wr_gate_unpack(struct wr_gate *gate, const weir_pace_options *options, const void *packed, size_t packed_bytes,
+                    int64_t elapsed_ns, bool lost, int64_t now)
+{
+    struct label label;
+    struct wr_gate header, own = *gate;
+    bool is_good = is_readable(packed, packed_bytes, &label, &header);
+    int64_t elapsed = wr_ns_within(elapsed_ns, 0, WEIR_DURATION_MAX);
+    int64_t by_ns = is_good ? now - elapsed - header.latest_at : 0;
+    unreserve(gate);
+    if (is_good && label.strategy == (uint32_t)options->strategy && label.gate_bytes == wr_gate_bytes(options)) {
+        move_header(&header, by_ns);
+        take_whole(gate, options, packed, &header, by_ns);
+        keep_own(gate, &own);
+    } else if (is_good) {
+        move_header(&header, by_ns);
+        take_part(gate, &header, now);
+    }
+    gate->latest_at = later(gate->latest_at, now);
+    gate->hold_until = gate->hold_until < gate->latest_at + options->retry_after_max_ns
+                           ? gate->hold_until
+                           : gate->latest_at + options->retry_after_max_ns;
+    gate->unsaved = true;
+    if (lost || !is_good)
+        be_careful(gate, options);
+    return is_good;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* A gate that goes from process to process: by each one's clock it is the same gate. */
+#include "base/rng.h"
+#include "core/pace/travel.h"
+#include "rig.h"
+
+#define STEP (2 * S) /* of the window of errors: clocks that differ by whole ones share its buckets */
+#define FLIGHTS 64
+
+/* Packs the gate of one, and lets the other have it. Returns whether that could read it. */
+static bool hand_over(const struct rig *from, int64_t from_now, struct rig *to, int64_t to_now, int64_t elapsed_ns,
+                      bool lost)
+{
+    size_t bytes = wr_gate_packed_bytes(&from->options);
+    char *packed = malloc(bytes);
+    assert_non_null(packed);
+    wr_gate_pack(from->gate, &from->options, from_now, packed);
+    bool read = wr_gate_unpack(to->gate, &to->options, packed, bytes, elapsed_ns, lost, to_now);
+    assert_true(wr_gate_ok(to->gate, &to->options));
+    free(packed);
+    return read;
+}
+
+struct flight {
+    struct wr_gate_start start;
+    int64_t answered_at;
+};
+
+static weir_outcome random_outcome(struct wr_rng *rng)
+{
+    static const int statuses[] = {200, 200, 200, 200, 200, 200, 429, 503, 403, 500, 0};
+    weir_outcome outcome = {.size = sizeof outcome, .status = statuses[wr_rng_below(rng, 11)]};
+    outcome.latency_ns = (int64_t)wr_rng_below(rng, 300) * MS + 1;
+    outcome.has_retry_after = outcome.status == 429 && wr_rng_below(rng, 4) == 0;
+    outcome.retry_after_ns = (int64_t)wr_rng_below(rng, 20) * S;
+    outcome.has_quota = wr_rng_below(rng, 20) == 0;
+    outcome.quota_limit = 100;
+    outcome.quota_remaining = (int64_t)wr_rng_below(rng, 100);
+    outcome.quota_reset_ns = (int64_t)wr_rng_below(rng, 60) * S;
+    return outcome;
+}
+
+/* The same requests to a gate that stays and to one that travels: they say the same, always. */
+static void play(weir_pace_options options, uint64_t seed)
+{
+    struct rig stays, travels[2];
+    struct flight flights[FLIGHTS];
+    size_t count = 0, at = 0;
+    struct wr_rng rng;
+    wr_rng_init(&rng, seed);
+    int64_t offset[2] = {0, ((int64_t)wr_rng_below(&rng, 800) - 400) * STEP}, now = T0;
+    rig_init(&stays, options);
+    rig_init(&travels[0], options);
+    rig_init(&travels[1], options);
+    for (int i = 0; i < 3000; i++) {
+        now += (int64_t)wr_rng_below(&rng, 400) * MS;
+        for (size_t j = 0; j < count;) {
+            if (flights[j].answered_at > now) {
+                j++;
+                continue;
+            }
+            weir_outcome outcome = random_outcome(&rng);
+            struct wr_gate_start there = flights[j].start;
+            there.sent_at += offset[at];
+            (void)wr_gate_tell(stays.gate, &stays.options, &flights[j].start, &outcome, now, 0.5);
+            (void)wr_gate_tell(travels[at].gate, &options, &there, &outcome, now + offset[at], 0.5);
+            flights[j] = flights[--count];
+        }
+        weir_decision a = rig_ask(&stays, now), b = rig_ask(&travels[at], now + offset[at]);
+        if (a.verdict != b.verdict || a.reason != b.reason || a.wait_ns != b.wait_ns)
+            fail_msg("step %d of seed 0x%llx: %s %lld, but after travelling %s %lld", i, (unsigned long long)seed,
+                     weir_reason_name(a.reason), (long long)a.wait_ns, weir_reason_name(b.reason),
+                     (long long)b.wait_ns);
+        if (a.verdict == WEIR_GO && count < FLIGHTS) {
+            flights[count].start = rig_send(&stays, now);
+            (void)rig_send(&travels[at], now + offset[at]);
+            flights[count++].answered_at = now + (int64_t)wr_rng_below(&rng, 3000) * MS;
+        }
+        if (wr_rng_below(&rng, 5) == 0) {
+            assert_true(hand_over(&travels[at], now + offset[at], &travels[!at], now + offset[!at], 0, false));
+            at = !at;
+        }
+    }
+    rig_release(&stays);
+    rig_release(&travels[0]);
+    rig_release(&travels[1]);
+}
+
+static void gate_that_travels_decides_as_one_that_stays(void **state)
+{
+    (void)state;
+    uint64_t seed = weir_test_seed();
+    for (int strategy = WEIR_STRATEGY_TIDE; weir_strategy_name((weir_strategy)strategy) != NULL; strategy++) {
+        weir_pace_options options = profile_options(WEIR_PROFILE_ADAPTIVE), checked;
+        options.strategy = (weir_strategy)strategy;
+        options.window_step_ns = STEP;
+        assert_int_equal(wr_pace_options_check(&options, &checked), 0);
+        for (uint64_t i = 0; i < 5; i++)
+            play(checked, wr_rng_pick(seed, (uint64_t)strategy * 100 + i));
+    }
+}
+
+static void time_on_the_way_that_is_not_told_only_delays(void **state)
+{
+    (void)state;
+    struct rig here, there;
+    rig_init(&here, profile_options(WEIR_PROFILE_STRICT));
+    rig_init(&there, profile_options(WEIR_PROFILE_STRICT));
+    rig_send(&here, T0);
+    /* It arrives 300 ms later, of which 100 are known. */
+    assert_true(hand_over(&here, T0, &there, 7 * S, 100 * MS, false));
+    assert_waits(&there, 7 * S, WEIR_REASON_PACE, 900 * MS);
+    rig_send(&there, 7900 * MS);
+    assert_waits(&there, 7900 * MS, WEIR_REASON_PACE, S);
+    rig_release(&here);
+    rig_release(&there);
+}
+
+static void gate_whose_holder_was_lost_waits_a_full_interval(void **state)
+{
+    (void)state;
+    struct rig here, there;
+    rig_init(&here, profile_options(WEIR_PROFILE_STRICT));
+    rig_init(&there, profile_options(WEIR_PROFILE_STRICT));
+    rig_send(&here, T0);
+    assert_true(hand_over(&here, T0, &there, T0, 50 * S, true));
+    assert_waits(&there, T0, WEIR_REASON_PACE, S);
+    rig_release(&here);
+    rig_release(&there);
+}
+
+static void time_that_a_server_named_travels_and_none_is_forgotten_there(void **state)
+{
+    (void)state;
+    struct rig here, there;
+    rig_init(&here, bare_options());
+    rig_init(&there, bare_options());
+    rig_tell_retry_after(&here, rig_send(&here, T0), 429, 60 * S, T0);
+    assert_true(hand_over(&here, T0, &there, 3 * T0, 10 * S, false));
+    assert_waits(&there, 3 * T0, WEIR_REASON_RETRY_AFTER, 50 * S);
+    /* The other way round: who takes it knows of a longer one. */
+    wr_gate_hold(there.gate, &there.options, 3 * T0 + 500 * S, 3 * T0);
+    assert_true(hand_over(&here, T0, &there, 3 * T0, 10 * S, false));
+    assert_waits(&there, 3 * T0, WEIR_REASON_RETRY_AFTER, 500 * S);
+    wr_gate_robots_delay(there.gate, 30 * S, 3 * T0);
+    assert_true(hand_over(&here, T0, &there, 3 * T0, 10 * S, false));
+    assert_int_equal(wr_gate_least(there.gate, &there.options), 30 * S);
+    rig_release(&here);
+    rig_release(&there);
+}
+
+static void reservation_does_not_travel_and_flights_are_counted_anew(void **state)
+{
+    (void)state;
+    struct rig here, there;
+    rig_init(&here, bare_options());
+    rig_init(&there, bare_options());
+    rig_send(&here, T0);
+    (void)wr_gate_reserve(here.gate, &here.options, T0);
+    assert_true(wr_gate_reserved(here.gate, &here.options, T0));
+    assert_true(hand_over(&here, T0, &there, T0, 0, false));
+    assert_false(wr_gate_reserved(there.gate, &there.options, T0));
+    assert_int_equal(rig_look(&there, T0).in_flight, 1);
+    assert_int_equal(rig_look(&there, T0).starts, 1);
+    wr_gate_count(there.gate, 5);
+    assert_int_equal(rig_look(&there, T0).in_flight, 5);
+    rig_release(&here);
+    rig_release(&there);
+}
+
+static void gate_of_another_strategy_gives_what_the_server_said(void **state)
+{
+    (void)state;
+    struct rig here, there;
+    rig_init(&here, profile_options(WEIR_PROFILE_ADAPTIVE));
+    rig_init(&there, profile_options(WEIR_PROFILE_STRICT));
+    rig_tell_retry_after(&here, rig_send(&here, T0), 429, 60 * S, T0);
+    assert_true(hand_over(&here, T0, &there, 3 * T0, 0, false));
+    assert_waits(&there, 3 * T0, WEIR_REASON_RETRY_AFTER, 60 * S);
+    rig_release(&here);
+    rig_release(&there);
+}
+
+static void bytes_that_are_damaged_are_not_taken_and_cost_an_interval(void **state)
+{
+    (void)state;
+    struct rig rig, other;
+    rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
+    rig_init(&other, profile_options(WEIR_PROFILE_STRICT));
+    size_t bytes = wr_gate_packed_bytes(&rig.options);
+    char *packed = malloc(bytes);
+    assert_non_null(packed);
+    for (size_t i = 0; i < bytes; i++) {
+        wr_gate_pack(rig.gate, &rig.options, T0, packed);
+        packed[i] = (char)(packed[i] ^ 0x41);
+        assert_false(wr_gate_unpack(other.gate, &other.options, packed, bytes, 0, false, T0 + S * (int64_t)i));
+        assert_waits(&other, T0 + S * (int64_t)i, WEIR_REASON_PACE, S);
+        assert_false(wr_gate_unpack(other.gate, &other.options, packed, i, 0, false, T0 + S * (int64_t)i));
+    }
+    free(packed);
+    rig_release(&rig);
+    rig_release(&other);
+}
+
+WEIR_TESTS(test(gate_that_travels_decides_as_one_that_stays), test(time_on_the_way_that_is_not_told_only_delays),
+           test(gate_whose_holder_was_lost_waits_a_full_interval),
+           test(time_that_a_server_named_travels_and_none_is_forgotten_there),
+           test(reservation_does_not_travel_and_flights_are_counted_anew),
+           test(gate_of_another_strategy_gives_what_the_server_said),
+           test(bytes_that_are_damaged_are_not_taken_and_cost_an_interval))
