@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "cli/fetch/report.h"
+#include "cli/fetch/share.h"
 #include "cli/fetch/state.h"
 #include "cli/kit/list.h"
 #include "cli/kit/options.h"
@@ -16,6 +17,7 @@
 #include "cli/kit/signals.h"
 #include "core/rules/url/url.h"
 #include "shell/memory/reserve.h"
+#include "shell/relay/relay.h"
 
 #define URLS_MAX 1000000
 #define UNFINISHED_MAX 200000 /* of a longer list the rest is read when there is room; about 600 bytes each */
@@ -26,7 +28,7 @@
 
 struct settings {
     struct wr_sources sources;
-    const char *urls_file, *out, *state, *agent, *proxy, *ca_file, *statuses;
+    const char *urls_file, *out, *state, *share, *share_prefix, *agent, *proxy, *ca_file, *statuses;
     struct wr_option_list headers;
     struct wr_pace_flags pace;
     int robots_on_error;
@@ -43,6 +45,10 @@ static const struct wr_option options[] = {
     {"append", WR_FLAG(struct settings, append), .help = "to what that file holds already, refused otherwise"},
     {"state", WR_STRING(struct settings, state), .value = "FILE",
      .help = "remember there what hosts were found to bear"},
+    {"share", WR_STRING(struct settings, share), .value = "URL", .check = wr_check_store, .is_secret = true,
+     .help = "redis://HOST: one pace for all processes that name it"},
+    {"share-prefix", WR_STRING(struct settings, share_prefix), .value = "TEXT",
+     .help = "of keys there, \"weir\" unless told otherwise"},
     WR_PACE_OPTIONS(struct settings, pace),
     WR_CONFIG_OPTION(struct settings, sources),
     {"concurrency", WR_COUNT(struct settings, concurrency), .value = "N", .min = 1, .max = 10000,
@@ -109,7 +115,8 @@ struct job {
     FILE *out;
     struct wr_report report;
     struct wr_state state;
-    weir_pacer *pacer; /* NULL: the client's own */
+    weir_pacer *pacer;      /* NULL: the client's own */
+    struct wr_relay *relay; /* NULL: hosts are not shared */
     weir_client *client;
     uint64_t asked;
 };
@@ -121,7 +128,7 @@ static int make_pacer(struct job *job, const weir_pace_options *pace, const stru
 {
     weir_pacer_options how;
     bool is_kept = job->settings->state != NULL;
-    if (!is_kept && more->max_hosts == 0 && more->shards == 0 && more->ttl_ns == 0)
+    if (!is_kept && job->settings->share == NULL && more->max_hosts == 0 && more->shards == 0 && more->ttl_ns == 0)
         return 0;
     weir_pacer_options_init(&how);
     how.max_hosts = more->max_hosts;
@@ -164,6 +171,9 @@ static bool make_client(struct job *job, int *ret_status)
     how.max_body_bytes = settings->max_body;
     int error = make_pacer(job, &pace, &more);
     how.pacer = job->pacer;
+    if (error == 0 && settings->share != NULL &&
+        !wr_share_start(settings->share, settings->share_prefix, job->pacer, &job->relay))
+        return false;
     if (error == 0)
         error = weir_client_new(&how, &job->client);
     if (error == WEIR_E_INVAL)
@@ -332,6 +342,7 @@ static int run_job(struct job *job, int argc, char **argv)
     if (make_client(job, &status))
         status = start_job(job) && work(job, argc, argv) ? WR_EXIT_OK : WR_EXIT_FAILED;
     weir_client_free(job->client);
+    wr_relay_free(job->relay);
     if (job->settings->state != NULL && !wr_state_close(&job->state) && status == WR_EXIT_OK)
         status = WR_EXIT_FAILED;
     weir_pacer_free(job->pacer);

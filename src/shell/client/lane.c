@@ -170,7 +170,8 @@ void wr_lane_ring(struct wr_due *due)
 static bool is_deferral(weir_reason reason)
 {
     return reason == WEIR_REASON_RETRY_AFTER || reason == WEIR_REASON_RATE_LIMIT_RESET ||
-           reason == WEIR_REASON_BREAKER || reason == WEIR_REASON_ROBOTS;
+           reason == WEIR_REASON_BREAKER || reason == WEIR_REASON_ROBOTS ||
+           reason == WEIR_REASON_QUEUE; /* the gate is elsewhere, and there it waits for one of these, or is lost */
 }
 
 /* Its first one fails; the lane goes on. */

@@ -128,7 +128,7 @@ static bool goes_at_once(struct wr_claim *claim, const struct wr_part *part)
     struct wr_entry *entry = wr_shard_glance_large(shard, &table->layout, query->hash, query->key, query->key_bytes);
     if (entry != NULL && !shard->closed && (entry->flags & WR_WAITED_FOR) == 0) {
         struct wr_seen seen = wr_host_see(table, shard, entry, query->now);
-        goes = wr_gate_ask(seen.gate, seen.pace, seen.now).verdict == WEIR_GO;
+        goes = wr_host_ask(seen.host, seen.pace, seen.now).verdict == WEIR_GO;
         if (goes) {
             wr_entry_touch(entry, wr_table_tick(table, query->now));
             shard->acquired++;
@@ -194,6 +194,8 @@ void wr_claim_wait(struct wr_claim *claim, const struct wr_query *query)
     if (claim->permit->waited_for == WEIR_REASON_NONE)
         claim->permit->waited_for = claim->decision.reason;
     wr_pacer_say(claim->pacer, &event);
+    if (event.reason == WEIR_REASON_QUEUE)
+        wr_pacer_want(claim->pacer, query);
 }
 
 static void see_life(void *context, const struct wr_entry *entry)

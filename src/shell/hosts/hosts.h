@@ -5,7 +5,7 @@
  *                that a weir_table can hold the gates    ticket.c   waiting in an event loop
  *     group.c    the keys of domains and addresses       permit.c   sending, telling, giving back
  *     pacer.c    making, changing, ending                learned.c  seeding, saving, pausing
- *                                                        look.c     looking
+ *     lend.c     gates that go round among processes     look.c     looking
  *
  * A request passes up to three gates: its host's, its domain's, its address's. To try, all their shards are locked at
  * once, in an order that cannot deadlock. To wait, they are taken one after the other, always in this order, and those
@@ -20,6 +20,7 @@
 
 #include "core/pace/gate.h"
 #include "core/pace/options.h"
+#include "shell/hosts/lend.h"
 #include "shell/table/table.h"
 
 #include <weir/pace.h>
@@ -31,8 +32,11 @@
 
 /* The state of the algorithm `wr_host_gate`. */
 struct wr_host {
-    uint32_t life;    /* tells a host from what had its key before: old permits do not end new flights */
-    uint32_t changes; /* of what is worth storing: shows whether what was saved is the last word */
+    uint32_t life;      /* tells a host from what had its key before: old permits do not end new flights */
+    uint32_t changes;   /* of what is worth storing: shows whether what was saved is the last word */
+    int64_t lent_until; /* the gate is here until then, and elsewhere after; INT64_MAX: it always is */
+    uint32_t flights;   /* of this process, sent and not ended */
+    uint32_t unused;
     /* struct wr_gate */
 };
 
@@ -57,6 +61,15 @@ struct wr_seen {
     int64_t now;
 };
 
+/* Whether the gate is not here: it says nothing but "wait", and what ended is told elsewhere. */
+static inline bool wr_host_is_away(const struct wr_host *host, int64_t now)
+{
+    return now >= host->lent_until;
+}
+
+/* As wr_gate_ask. */
+weir_decision wr_host_ask(const struct wr_host *host, const weir_pace_options *pace, int64_t now);
+
 /* `entry` must not be NULL. */
 struct wr_seen wr_host_see(const weir_table *table, const struct wr_shard *shard, struct wr_entry *entry, int64_t now);
 
@@ -80,6 +93,7 @@ struct weir_pacer {
     uint64_t seed;
     weir_pace_listener *listener;
     void *listener_context;
+    struct wr_lender lender; /* zeroed: gates stay here */
     atomic_bool off;
     atomic_uint lives; /* given to hosts so far */
     atomic_uint holds; /* the owner's, and one for each that waits or has a ticket */
@@ -110,6 +124,18 @@ void wr_pacer_drop(weir_pacer *pacer);
 
 /* Calls the listener, if there is one; with no lock held. */
 void wr_pacer_say(const weir_pacer *pacer, const weir_pace_event *event);
+
+/* ---- gates that go round (lend.c), with no lock held ---- */
+
+/* Somebody waits for a gate that is elsewhere. */
+void wr_pacer_want(const weir_pacer *pacer, const struct wr_query *query);
+
+/* What ended, or began to, at a gate that is elsewhere; `outcome` may be NULL. */
+void wr_pacer_write(const weir_pacer *pacer, const struct wr_query *query, const struct wr_gate_start *start,
+                    const weir_outcome *outcome, bool is_head);
+
+/* What a gate that is here heard, of wr_gate_news. */
+void wr_pacer_news(const weir_pacer *pacer, const struct wr_query *query, uint32_t news);
 
 /* ---- groups (group.c) ---- */
 
@@ -160,6 +186,9 @@ void wr_permit_grant(weir_permit *permit, struct wr_gates *gates, bool sends);
 
 /* The same for the only gate there is, which said WEIR_GO: reserves it. */
 void wr_permit_grant_one(weir_permit *permit, const struct wr_seen *seen, bool sends);
+
+/* A number that differs from tell to tell, and is the same again for the same seed. */
+double wr_permit_unit(const weir_pacer *pacer, const struct wr_seen *seen, uint32_t seq);
 
 /* The last word before sending: whether all gates still agree. Marks the request as sent if `sends`. Else
  * WEIR_E_WITHDRAWN, and the permit holds nothing. */

@@ -25,6 +25,7 @@ static void mark_sent(weir_permit *permit, size_t i, const struct wr_seen *seen)
         return;
     }
     struct wr_gate_start start = wr_gate_sent(seen->gate, seen->pace, permit->held[i].seq, seen->now);
+    seen->host->flights += start.in_flight > 0;
     permit->held[i].seq = start.seq;
     permit->held[i].in_flight = start.in_flight;
     permit->held[i].sent_at = start.sent_at;
@@ -82,9 +83,18 @@ void wr_permit_keep(const weir_permit *permit, const struct wr_part *part, size_
     wr_lock_give(&visit.shard->lock);
 }
 
+/* What was sent is on its way no more. */
+static void land(const weir_permit *permit, size_t i, const struct wr_seen *seen)
+{
+    seen->host->flights -= is_started(permit, i) && seen->host->flights > 0;
+}
+
 static void give_gate(const weir_permit *permit, size_t i, const struct wr_seen *seen)
 {
     struct wr_gate_start start = start_of(permit, i);
+    land(permit, i, seen);
+    if (wr_host_is_away(seen->host, seen->now))
+        return;
     if (is_started(permit, i))
         wr_gate_drop(seen->gate, seen->pace, &start, seen->now);
     else
@@ -93,6 +103,8 @@ static void give_gate(const weir_permit *permit, size_t i, const struct wr_seen 
 
 static bool agrees(const weir_permit *permit, size_t i, const struct wr_seen *seen)
 {
+    if (wr_host_is_away(seen->host, seen->now))
+        return false;
     weir_decision decision = is_started(permit, i)
                                  ? wr_gate_ask_unwritten(seen->gate, seen->pace, seen->now)
                                  : wr_gate_ask_again(seen->gate, seen->pace, permit->held[i].seq, seen->now);
@@ -177,8 +189,7 @@ struct news {
     weir_pace_event event; /* if there are some, and somebody listens */
 };
 
-/* A number that differs from tell to tell, and is the same again for the same seed. */
-static double unit_of(const weir_pacer *pacer, const struct wr_seen *seen, uint32_t seq)
+double wr_permit_unit(const weir_pacer *pacer, const struct wr_seen *seen, uint32_t seq)
 {
     return wr_rng_unit_of(wr_rng_pick(pacer->seed, (uint64_t)seen->host->life << 32 | seq));
 }
@@ -209,7 +220,7 @@ static void note_news(const weir_pacer *pacer, const struct wr_seen *seen, const
 static void tell_gate(const weir_pacer *pacer, const struct wr_seen *seen, const struct wr_gate_start *start,
                       const weir_outcome *outcome, struct news *ret_news)
 {
-    double unit = unit_of(pacer, seen, start != NULL ? start->seq : seen->host->changes);
+    double unit = wr_permit_unit(pacer, seen, start != NULL ? start->seq : seen->host->changes);
     ret_news->set = wr_gate_tell(seen->gate, seen->pace, start, outcome, seen->now, unit);
     note_news(pacer, seen, outcome, ret_news);
 }
@@ -225,7 +236,10 @@ static void say_news(const weir_pacer *pacer, const struct wr_query *query, stru
         {WR_NEWS_DELAY, WEIR_PACE_CHANGED},     {WR_NEWS_BREAKER, WEIR_PACE_BREAKER},
         {WR_NEWS_HOPELESS, WEIR_PACE_HOPELESS},
     };
-    if (news->set == 0 || pacer->listener == NULL)
+    if (news->set == 0)
+        return;
+    wr_pacer_news(pacer, query, news->set);
+    if (pacer->listener == NULL)
         return;
     news->event.key = query->key;
     news->event.key_bytes = query->key_bytes;
@@ -254,6 +268,23 @@ static void count_outcome(weir_pacer *pacer, uint64_t hash, const weir_outcome *
         wr_count(&tally->rejected, 1);
 }
 
+/* With the lock held. Returns whether the gate is elsewhere, and must be told there. */
+static bool end_seen(weir_permit *permit, size_t i, const struct wr_seen *seen, const weir_outcome *outcome,
+                     struct news *news)
+{
+    bool away = wr_host_is_away(seen->host, seen->now);
+    if (outcome == NULL || away) {
+        give_gate(permit, i, seen);
+        return away;
+    }
+    if (!permit->sent)
+        mark_sent(permit, i, seen);
+    land(permit, i, seen);
+    struct wr_gate_start start = start_of(permit, i);
+    tell_gate(permit->pacer, seen, &start, outcome, news);
+    return false;
+}
+
 /* The end of a request at one of its gates. Without an outcome it is given back, or dropped. */
 static uint32_t end_gate(weir_permit *permit, struct wr_gates *gates, size_t i, const weir_outcome *outcome)
 {
@@ -261,19 +292,16 @@ static uint32_t end_gate(weir_permit *permit, struct wr_gates *gates, size_t i, 
     const struct wr_query *query = &gates->parts[i].query;
     struct wr_visit visit = wr_table_enter(pacer->table, query);
     struct news news;
+    bool away = false;
     news.set = 0; /* the rest is large, and rarely needed */
     if (visit.entry != NULL) {
         struct wr_seen seen = wr_host_see(pacer->table, visit.shard, visit.entry, visit.now);
-        bool held = is_held(permit, i, &seen);
-        if (held && outcome == NULL)
-            give_gate(permit, i, &seen);
-        if (held && outcome != NULL && !permit->sent)
-            mark_sent(permit, i, &seen);
-        struct wr_gate_start start = start_of(permit, i);
-        if (held && outcome != NULL)
-            tell_gate(pacer, &seen, &start, outcome, &news);
+        away = is_held(permit, i, &seen) && end_seen(permit, i, &seen, outcome, &news);
     }
     wr_visit_end_and_wake(&visit);
+    struct wr_gate_start start = start_of(permit, i);
+    if (away)
+        wr_pacer_write(pacer, query, is_started(permit, i) ? &start : &(struct wr_gate_start){0}, outcome, false);
     say_news(pacer, query, &news);
     return news.set;
 }
@@ -315,16 +343,22 @@ static void hear_gate(const weir_permit *permit, const struct wr_query *query, s
 {
     weir_pacer *pacer = permit->pacer;
     struct wr_visit visit = wr_table_enter(pacer->table, query);
+    struct wr_gate_start start = start_of(permit, i);
     struct news news;
+    bool away = false;
     news.set = 0;
     if (visit.entry != NULL) {
         struct wr_seen seen = wr_host_see(pacer->table, visit.shard, visit.entry, visit.now);
-        struct wr_gate_start start = start_of(permit, i);
-        if (is_held(permit, i, &seen) && is_started(permit, i))
-            news.set = wr_gate_hear(seen.gate, seen.pace, &start, outcome, seen.now, unit_of(pacer, &seen, start.seq));
+        bool started = is_held(permit, i, &seen) && is_started(permit, i);
+        away = started && wr_host_is_away(seen.host, seen.now);
+        if (started && !away)
+            news.set =
+                wr_gate_hear(seen.gate, seen.pace, &start, outcome, seen.now, wr_permit_unit(pacer, &seen, start.seq));
         note_news(pacer, &seen, outcome, &news);
     }
     wr_visit_end_and_wake(&visit);
+    if (away)
+        wr_pacer_write(pacer, query, &start, outcome, true);
     say_news(pacer, query, &news);
 }
 
@@ -358,12 +392,17 @@ static uint32_t tell_key(weir_pacer *pacer, const struct wr_query *query, const 
 {
     struct wr_visit visit = wr_table_enter(pacer->table, query);
     struct news news;
+    bool away = false;
     news.set = 0;
     if (visit.entry != NULL) {
         struct wr_seen seen = wr_host_see(pacer->table, visit.shard, visit.entry, visit.now);
-        tell_gate(pacer, &seen, NULL, outcome, &news);
+        away = wr_host_is_away(seen.host, seen.now);
+        if (!away)
+            tell_gate(pacer, &seen, NULL, outcome, &news);
     }
     wr_visit_end_and_wake(&visit);
+    if (away)
+        wr_pacer_write(pacer, query, &(struct wr_gate_start){0}, outcome, false);
     say_news(pacer, query, &news);
     return news.set;
 }

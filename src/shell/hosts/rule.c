@@ -29,6 +29,18 @@ struct wr_seen wr_host_see(const weir_table *table, const struct wr_shard *shard
     return (struct wr_seen){state, gate_of(state), pace_of(&wr_entry_stack(table, shard, entry)->limits[0]), now};
 }
 
+weir_decision wr_host_ask(const struct wr_host *host, const weir_pace_options *pace, int64_t now)
+{
+    if (wr_host_is_away(host, now))
+        return (weir_decision){WEIR_WAIT, WEIR_REASON_QUEUE, WEIR_UNTIL_RELEASE};
+    return wr_gate_ask(gate_in(host), pace, now);
+}
+
+static weir_decision decide(const weir_limit *limit, const void *state, int64_t now)
+{
+    return wr_host_ask(state, pace_of(limit), now);
+}
+
 static size_t state_bytes(const weir_limit *limit)
 {
     return sizeof(struct wr_host) + wr_gate_bytes(pace_of(limit));
@@ -38,13 +50,14 @@ static void start(const weir_limit *limit, void *state, int64_t now)
 {
     struct wr_host *host = state;
     host->life = atomic_fetch_add_explicit(&rule_of(limit)->pacer->lives, 1, memory_order_relaxed);
+    host->lent_until = rule_of(limit)->pacer->lender.want != NULL ? INT64_MIN : INT64_MAX;
     wr_gate_init(gate_of(state), pace_of(limit), NULL, now, 0);
 }
 
 static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
 {
     (void)permits;
-    return wr_gate_ask(gate_in(state), pace_of(limit), now).wait_ns;
+    return decide(limit, state, now).wait_ns;
 }
 
 static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
@@ -68,32 +81,36 @@ static void release(const weir_limit *limit, void *state, uint32_t permits)
 
 static void peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
 {
-    weir_decision decision = wr_gate_ask(gate_in(state), pace_of(limit), now);
+    weir_decision decision = decide(limit, state, now);
     *ret_quota =
         (weir_quota){.limit = 1, .remaining = decision.verdict == WEIR_GO ? 1 : 0, .reset_ns = decision.wait_ns};
 }
 
 static bool fresh(const weir_limit *limit, const void *state, int64_t now)
 {
-    return wr_gate_forgettable(gate_in(state), pace_of(limit), now) &&
+    const struct wr_host *host = state;
+    bool is_ours = host->lent_until == INT64_MAX || (wr_host_is_away(host, now) && host->flights == 0);
+    return is_ours && wr_gate_forgettable(gate_in(state), pace_of(limit), now) &&
            !(rule_of(limit)->pacer->keeps_unsaved && wr_gate_unsaved(gate_in(state)));
 }
 
 static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
 {
     const struct wr_host *was = from_state;
-    *(struct wr_host *)to_state = (struct wr_host){.life = was->life, .changes = was->changes + 1};
+    struct wr_host *host = to_state;
+    *host = *was;
+    host->changes++;
     wr_gate_carry(gate_in(from_state), pace_of(from), gate_of(to_state), pace_of(to), now);
 }
 
 static weir_reason why(const weir_limit *limit, const void *state, int64_t now)
 {
-    return wr_gate_ask(gate_in(state), pace_of(limit), now).reason;
+    return decide(limit, state, now).reason;
 }
 
 static int give_up(const weir_limit *limit, const void *state, int64_t now)
 {
-    weir_decision decision = wr_gate_ask(gate_in(state), pace_of(limit), now);
+    weir_decision decision = decide(limit, state, now);
     bool open = decision.reason == WEIR_REASON_BREAKER && decision.wait_ns != WEIR_UNTIL_RELEASE;
     return open ? WEIR_E_CIRCUIT : 0;
 }

@@ -6,6 +6,7 @@
 enum wr_script {
     WR_SCRIPT_CHARGE, /* charge.lua */
     WR_SCRIPT_SEAT,   /* seat.lua */
+    WR_SCRIPT_BATON,  /* baton.lua */
     WR_SCRIPT_COUNT,
 };
 

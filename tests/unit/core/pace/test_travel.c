@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A gate that goes from process to process: by each one's clock it is the same gate. */
 #include "base/rng.h"
+#include "core/pace/state.h"
 #include "core/pace/travel.h"
 #include "rig.h"
 
@@ -81,6 +82,9 @@ static void play(weir_pace_options options, uint64_t seed)
             at = !at;
         }
     }
+    if (at != 0) /* by the first clock again, also what no decision showed is the same */
+        assert_true(hand_over(&travels[1], now + offset[1], &travels[0], now, 0, false));
+    assert_memory_equal(travels[0].gate + 1, stays.gate + 1, wr_gate_bytes(&options) - sizeof(struct wr_gate));
     rig_release(&stays);
     rig_release(&travels[0]);
     rig_release(&travels[1]);

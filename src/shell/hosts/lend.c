@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* lend.c - gates that come, stay for a while, and go. */
+#include "core/pace/travel.h"
+#include "shell/hosts/hosts.h"
+
+int wr_pacer_lend(weir_pacer *pacer, const struct wr_lender *lender)
+{
+    if (pacer->groups != 0)
+        return wr_invalid("groups: the gates of domains and addresses cannot be shared; share those of hosts");
+    pacer->lender = *lender;
+    return 0;
+}
+
+int64_t wr_pacer_now(const weir_pacer *pacer)
+{
+    return wr_clock_now(pacer->clock);
+}
+
+void wr_pacer_want(const weir_pacer *pacer, const struct wr_query *query)
+{
+    if (pacer->lender.want != NULL)
+        pacer->lender.want(pacer->lender.context, query->key, query->key_bytes);
+}
+
+void wr_pacer_write(const weir_pacer *pacer, const struct wr_query *query, const struct wr_gate_start *start,
+                    const weir_outcome *outcome, bool is_head)
+{
+    struct wr_away away = {query->key, query->key_bytes, start, outcome, is_head, wr_pacer_now(pacer)};
+    pacer->lender.told(pacer->lender.context, &away);
+}
+
+void wr_pacer_news(const weir_pacer *pacer, const struct wr_query *query, uint32_t news)
+{
+    if (pacer->lender.news != NULL && (news & (WR_NEWS_RETRY_AFTER | WR_NEWS_BREAKER)) != 0)
+        pacer->lender.news(pacer->lender.context, query->key, query->key_bytes);
+}
+
+/* ---- visits ---- */
+
+/* False, and no lock, if the pacer does not know the key. */
+static bool visit(weir_pacer *pacer, const char *key, size_t key_bytes, struct wr_visit *ret_visit,
+                  struct wr_seen *ret_seen)
+{
+    struct wr_query query = wr_table_query(pacer->table, key, key_bytes, 1, wr_pacer_now(pacer));
+    *ret_visit = wr_table_enter(pacer->table, &query);
+    if (ret_visit->entry == NULL) {
+        wr_lock_give(&ret_visit->shard->lock);
+        return false;
+    }
+    *ret_seen = wr_host_see(pacer->table, ret_visit->shard, ret_visit->entry, ret_visit->now);
+    return true;
+}
+
+bool wr_pacer_lent(weir_pacer *pacer, const char *key, size_t key_bytes, struct wr_lent *ret_lent)
+{
+    struct wr_visit at;
+    struct wr_seen seen;
+    if (!visit(pacer, key, key_bytes, &at, &seen))
+        return false;
+    const struct wr_line *line = wr_key_line(at.table, at.shard, at.entry);
+    weir_pace_entry entry = {.key = NULL};
+    wr_gate_look(seen.gate, seen.pace, seen.now, &entry);
+    *ret_lent = (struct wr_lent){
+        .waiters = line != NULL ? line->depth : 0,
+        .is_reserved = wr_gate_reserved(seen.gate, seen.pace, seen.now),
+        .flights = seen.host->flights,
+        .starts = entry.starts,
+        .wait_ns = entry.decision.wait_ns,
+    };
+    wr_lock_give(&at.shard->lock);
+    return true;
+}
+
+size_t wr_pacer_packed_bytes(weir_pacer *pacer)
+{
+    (void)pthread_mutex_lock(&pacer->changing);
+    size_t bytes = wr_gate_packed_bytes(&pacer->rules[pacer->rule_set].pace);
+    (void)pthread_mutex_unlock(&pacer->changing);
+    return bytes;
+}
+
+bool wr_pacer_bring(weir_pacer *pacer, const char *key, size_t key_bytes, const void *packed, size_t packed_bytes,
+                    int64_t elapsed_ns, bool lost)
+{
+    struct wr_visit at;
+    struct wr_seen seen;
+    if (!visit(pacer, key, key_bytes, &at, &seen))
+        return false;
+    (void)wr_gate_unpack(seen.gate, seen.pace, packed, packed_bytes, elapsed_ns, lost, seen.now);
+    wr_gate_count(seen.gate, seen.host->flights);
+    seen.host->changes++;
+    wr_lock_give(&at.shard->lock);
+    return true;
+}
+
+void wr_pacer_extend(weir_pacer *pacer, const char *key, size_t key_bytes, int64_t until)
+{
+    struct wr_visit at;
+    struct wr_seen seen;
+    if (!visit(pacer, key, key_bytes, &at, &seen))
+        return;
+    seen.host->lent_until = until;
+    wr_visit_end_and_wake(&at);
+}
+
+bool wr_pacer_pack(weir_pacer *pacer, const char *key, size_t key_bytes, bool goes, void *ret_packed)
+{
+    struct wr_visit at;
+    struct wr_seen seen;
+    if (!visit(pacer, key, key_bytes, &at, &seen))
+        return false;
+    bool here = !wr_host_is_away(seen.host, seen.now);
+    if (here)
+        wr_gate_pack(seen.gate, seen.pace, seen.now, ret_packed);
+    if (here && goes) {
+        seen.host->lent_until = seen.now;
+        wr_gate_count(seen.gate, 0); /* they are counted where it goes */
+    }
+    wr_lock_give(&at.shard->lock);
+    return here;
+}
+
+void wr_pacer_tell_away(weir_pacer *pacer, const struct wr_away *away)
+{
+    struct wr_visit at;
+    struct wr_seen seen;
+    if (away->outcome == NULL || !visit(pacer, away->key, away->key_bytes, &at, &seen))
+        return;
+    const struct wr_gate_start *start = away->start->seq != 0 ? away->start : NULL;
+    double unit = wr_permit_unit(pacer, &seen, away->start->seq);
+    if (away->is_head && start != NULL)
+        (void)wr_gate_hear(seen.gate, seen.pace, start, away->outcome, seen.now, unit);
+    else if (!away->is_head)
+        (void)wr_gate_tell(seen.gate, seen.pace, start, away->outcome, seen.now, unit);
+    seen.host->changes++;
+    wr_visit_end_and_wake(&at);
+}
+
+void wr_pacer_count(weir_pacer *pacer, const char *key, size_t key_bytes, uint32_t others)
+{
+    struct wr_visit at;
+    struct wr_seen seen;
+    if (!visit(pacer, key, key_bytes, &at, &seen))
+        return;
+    wr_gate_count(seen.gate, seen.host->flights + others);
+    wr_visit_end_and_wake(&at);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* letter.c - how a request ended, as a line of numbers.
+ *
+ *     head seq in-flight age status latency retry-after limit remaining reset attempt
+ *
+ * -1 is "not said". Clocks are not compared: times are how long ago something was.
+ */
+#include "shell/relay/inside.h"
+
+#include "base/ascii.h"
+
+#define NUMBERS 11
+
+static void add_number(struct wr_buf *text, int64_t number)
+{
+    if (number < 0)
+        wr_buf_append_char(text, '-');
+    wr_buf_append_u64(text, number < 0 ? 1 : (uint64_t)number);
+    wr_buf_append_char(text, ' ');
+}
+
+/* Nothing below 0 but "not said" means anything. */
+static int64_t said(bool is_said, int64_t number)
+{
+    return !is_said ? -1 : number < 0 ? 0 : number;
+}
+
+void wr_letter_write(struct wr_buf *text, const struct wr_letter *letter, int64_t now)
+{
+    const weir_outcome *outcome = &letter->outcome;
+    int64_t age_ns = letter->start.seq != 0 && now > letter->start.sent_at ? now - letter->start.sent_at : 0;
+    add_number(text, letter->is_head);
+    add_number(text, letter->start.seq);
+    add_number(text, letter->start.in_flight);
+    add_number(text, age_ns);
+    add_number(text, said(true, outcome->status));
+    add_number(text, outcome->latency_ns > 0 ? outcome->latency_ns : age_ns);
+    add_number(text, said(outcome->has_retry_after, outcome->retry_after_ns));
+    add_number(text, said(outcome->has_quota && outcome->quota_limit >= 0, outcome->quota_limit));
+    add_number(text, said(outcome->has_quota && outcome->quota_remaining >= 0, outcome->quota_remaining));
+    add_number(text, said(outcome->has_quota && outcome->quota_reset_ns >= 0, outcome->quota_reset_ns));
+    add_number(text, outcome->attempt);
+    wr_buf_append_char(text, '\n');
+}
+
+/* One number and the space behind it. */
+static bool read_number(struct wr_span *text, int64_t *ret_number)
+{
+    size_t end = wr_span_find(*text, ' ');
+    bool is_none = end == 2 && text->data[0] == '-';
+    uint64_t number = 0;
+    if (end == 0 || end == text->bytes || end > 19)
+        return false;
+    for (size_t i = is_none; i < end; i++) {
+        if (!wr_ascii_is_digit(text->data[i]))
+            return false;
+        number = number * 10 + (uint64_t)(text->data[i] - '0');
+    }
+    *ret_number = is_none ? -1 : number <= (uint64_t)WEIR_DURATION_MAX ? (int64_t)number : WEIR_DURATION_MAX;
+    *text = wr_span_after(*text, end + 1);
+    return true;
+}
+
+static uint32_t small(int64_t number)
+{
+    return number < 0 ? 0 : number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
+}
+
+bool wr_letter_read(struct wr_span *text, int64_t age_ns, int64_t now, struct wr_letter *ret_letter)
+{
+    int64_t numbers[NUMBERS];
+    for (size_t i = 0; i < NUMBERS; i++) {
+        if (!read_number(text, &numbers[i]))
+            return false;
+    }
+    if (text->bytes == 0 || text->data[0] != '\n')
+        return false;
+    *text = wr_span_after(*text, 1);
+    *ret_letter = (struct wr_letter){
+        .is_head = numbers[0] == 1,
+        .start = {.seq = small(numbers[1]), .in_flight = small(numbers[2]), .sent_at = now - age_ns - numbers[3]},
+        .outcome = {.size = sizeof(weir_outcome),
+                    .status = numbers[4] > 0 && numbers[4] < 1000 ? (int)numbers[4] : 0,
+                    .latency_ns = numbers[5],
+                    .has_retry_after = numbers[6] >= 0,
+                    .retry_after_ns = numbers[6],
+                    .has_quota = numbers[7] >= 0 || numbers[8] >= 0 || numbers[9] >= 0,
+                    .quota_limit = numbers[7],
+                    .quota_remaining = numbers[8],
+                    .quota_reset_ns = numbers[9],
+                    .attempt = small(numbers[10])},
+    };
+    return true;
+}

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""A web server with a limit, which knows from the kernel when each request came."""
+import re
+import socket
+import struct
+import threading
+import time
+
+STAMP = 35  # SO_TIMESTAMPNS, and SCM_TIMESTAMPNS; connections inherit it
+
+
+class Bucket:
+    """Answers 429 beyond `rate` a second and `burst` at once."""
+
+    def __init__(self, rate, burst):
+        self.rate, self.burst, self.tokens, self.at = rate, burst, burst, 0
+
+    def __call__(self, at, _path):
+        self.tokens = min(self.burst, self.tokens + max(at - self.at, 0) * self.rate)
+        self.at = max(at, self.at)
+        if self.tokens < 1:
+            return 429, ''
+        self.tokens -= 1
+        return 200, ''
+
+
+class Origin:
+    """`answer(at, path)` returns a status and further fields. The log is of (when, path, status, who), in their order; who
+    is the User-Agent. robots.txt is not there, and not in the log."""
+
+    def __init__(self, answer, delay=0):
+        self.answer, self.delay = answer, delay
+        self.lock, self.log = threading.Lock(), []
+        self.listener = socket.create_server(('127.0.0.1', 0), backlog=512)
+        self.listener.setsockopt(socket.SOL_SOCKET, STAMP, 1)
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+    def url(self, path):
+        return f'http://127.0.0.1:{self.port}/{path}'
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=[connection], daemon=True).start()
+
+    def serve(self, connection):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            while self.one(connection):
+                pass
+        except OSError:
+            pass
+        connection.close()
+
+    def one(self, connection):
+        head, at = b'', None
+        while b'\r\n\r\n' not in head:
+            data, control, _, _ = connection.recvmsg(65536, 256)
+            if not data:
+                return False
+            for level, kind, value in control:
+                if at is None and (level, kind) == (socket.SOL_SOCKET, STAMP):
+                    seconds, ns = struct.unpack('qq', value[:16])
+                    at = seconds + ns / 1e9
+            head += data
+        at = at or time.time()
+        path = head.split(b' ')[1].decode()
+        who = re.search(rb'\r\n[Uu]ser-[Aa]gent: *([^\r]*)', head)
+        if path == '/robots.txt':
+            status, fields = 404, ''
+        else:
+            with self.lock:
+                status, fields = self.answer(at, path)
+                self.log.append((at, path, status, who[1].decode() if who else ''))
+        if self.delay:
+            time.sleep(self.delay)
+        connection.sendall(f'HTTP/1.1 {status} X\r\nContent-Length: 2\r\n{fields}\r\nok'.encode())
+        return True
+
+    def gaps(self):
+        times = sorted(entry[0] for entry in self.log)
+        return [b - a for a, b in zip(times, times[1:])]
