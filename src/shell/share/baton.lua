@@ -7,6 +7,9 @@
 --     f:WHO = count until          who has requests in flight
 --     m:N = time text, first, last letters to who has the turn, from the first that was not read to the last
 --
+-- A store that was emptied knows nothing of who has the turn. It shows by a token that is below what somebody has seen,
+-- or by its own age (PREFIX:born): then nobody is given a turn for as long as an old one may last.
+--
 -- Times are us of this store's clock. KEYS host; ARGV 1 who, 2 verb, 3 token, 4 highest token seen, 5 wants to wait,
 -- 6 requests in flight, 7 lease, 8 line, 9 crew, 10 pass (us), 11 letters read, 12 gate or '', 13 letter or ''.
 -- Returns whether the turn is who's, its token, how old the gate is, whether its holder was lost, others' requests in
@@ -36,12 +39,20 @@ local function hold(name, token, ms)
   put('token', token)
   put('until', text(now + ms * 1000))
 end
+local function is_young()
+  local born = string.match(KEYS[1], '^[^{]*') .. 'born'
+  redis.pcall('SET', born, text(now), 'NX')
+  local at = redis.pcall('GET', born)
+  return type(at) ~= 'string' or now - at < ARGV[7] * 1000
+end
 if tonumber(ARGV[4]) > tonumber(h.token or 0) then
   if verb == 'hold' and not h.token then
     hold(who, ARGV[3], ARGV[7])
   else
     hold('?', ARGV[4], ARGV[7])
   end
+elseif not h.token and is_young() then
+  hold('?', '0', ARGV[7])
 end
 local ours = h.holder == who and h.token == ARGV[3] and tonumber(h['until']) > now
 local granted, lost, age = false, 0, 0

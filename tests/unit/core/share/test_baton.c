@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes that share a host's gate, in virtual time: messages late and lost, processes that crash and stand still,
+ * clocks that differ, a store that forgets. At the host's end it is as if there was one. V1, V2, G. */
+#include "base/rng.h"
+#include "core/pace/options.h"
+#include "core/pace/travel.h"
+#include "core/share/baton.h"
+#include "lib/test.h"
+
+#define MS WEIR_MILLISECOND
+#define S WEIR_SECOND
+#define RUNNERS 5
+#define TIMEOUT (500 * MS)
+#define GATE_BYTES 4096
+#define NOBODY 0 /* names begin with 1 */
+#define QUARANTINE 99999
+
+/* ---- the store, as baton.lua has it ---- */
+
+struct store {
+    bool has_token, has_gate, is_born;
+    int64_t born_at;
+    uint64_t token;
+    uint32_t holder;
+    int64_t until, pass_at, saved_at, skew;
+    char gate[GATE_BYTES];
+    struct {
+        uint32_t who;
+        int64_t since, until;
+    } line[RUNNERS * 8];
+    size_t lined;
+};
+
+struct call {
+    uint32_t who;
+    enum wr_baton_verb verb;
+    uint64_t token, seen;
+    bool waits, is_packed;
+    int64_t pass_ns;
+    char gate[GATE_BYTES];
+};
+
+struct reply {
+    struct wr_baton_reply told;
+    int64_t elapsed_ns;
+    bool lost, has_gate;
+    char gate[GATE_BYTES];
+};
+
+static void leave_line(struct store *store, uint32_t who, int64_t now)
+{
+    for (size_t i = 0; i < store->lined;)
+        if (store->line[i].who == who || store->line[i].until <= now)
+            store->line[i] = store->line[--store->lined];
+        else
+            i++;
+}
+
+static void hold(struct store *store, uint32_t who, uint64_t token, int64_t now)
+{
+    store->has_token = true;
+    store->holder = who;
+    store->token = token;
+    store->until = now + WR_BATON_LEASE;
+}
+
+static void wait_in_line(struct store *store, const struct call *call, int64_t now, struct reply *reply)
+{
+    int64_t since = now;
+    for (size_t i = 0; i < store->lined; i++)
+        since = store->line[i].who == call->who ? store->line[i].since : since;
+    leave_line(store, call->who, now);
+    reply->told.waiting = (uint32_t)store->lined;
+    for (size_t i = 0; i < store->lined; i++)
+        reply->told.place +=
+            store->line[i].since < since || (store->line[i].since == since && store->line[i].who < call->who);
+    if (!call->waits)
+        return;
+    assert_true(store->lined < sizeof store->line / sizeof store->line[0]);
+    store->line[store->lined].who = call->who;
+    store->line[store->lined].since = since;
+    store->line[store->lined++].until = now + WR_BATON_LINE;
+}
+
+static void grant(struct store *store, const struct call *call, int64_t now, struct reply *reply)
+{
+    reply->lost = store->holder != NOBODY;
+    reply->elapsed_ns = store->has_gate && now > store->saved_at ? now - store->saved_at : 0;
+    reply->has_gate = store->has_gate;
+    memcpy(reply->gate, store->gate, sizeof reply->gate);
+    hold(store, call->who, store->token + 1, now);
+    store->pass_at = now;
+    leave_line(store, call->who, now);
+    reply->told.is_ours = true;
+}
+
+static void answer(struct store *store, const struct call *call, int64_t true_now, struct reply *ret_reply)
+{
+    int64_t now = true_now + store->skew;
+    *ret_reply = (struct reply){.lost = false};
+    if (call->seen > (store->has_token ? store->token : 0)) {
+        bool reclaims = call->verb == WR_BATON_HOLD && !store->has_token;
+        hold(store, reclaims ? call->who : QUARANTINE, reclaims ? call->token : call->seen, now);
+    } else if (!store->has_token) {
+        store->born_at = store->is_born ? store->born_at : now;
+        store->is_born = true;
+        if (now - store->born_at < WR_BATON_LEASE)
+            hold(store, QUARANTINE, 0, now);
+    }
+    bool ours = store->holder == call->who && store->token == call->token && store->until > now;
+    if (ours && call->is_packed) {
+        memcpy(store->gate, call->gate, sizeof store->gate);
+        store->has_gate = true;
+        store->saved_at = now;
+    }
+    if (ours && call->verb == WR_BATON_HOLD) {
+        hold(store, call->who, store->token, now);
+        store->pass_at = now + call->pass_ns;
+        ret_reply->told.is_ours = true;
+    } else if (ours && call->verb == WR_BATON_PASS) {
+        store->holder = NOBODY;
+    }
+    wait_in_line(store, call, now, ret_reply);
+    bool is_free = store->holder == NOBODY || store->holder == call->who || store->until <= now;
+    if (call->verb == WR_BATON_WANT && call->waits && is_free && ret_reply->told.place == 0)
+        grant(store, call, now, ret_reply);
+    else if (store->holder != NOBODY && store->pass_at > now)
+        ret_reply->told.busy_ns = store->pass_at - now;
+    ret_reply->told.token = store->token;
+}
+
+/* ---- a process ---- */
+
+struct runner {
+    uint32_t who;
+    int64_t offset;
+    double speed; /* of its clock */
+    struct wr_baton baton;
+    struct wr_gate *gate;
+    int64_t lent_until;
+    int64_t stands_until; /* true time */
+    uint64_t starts;
+    bool wants;
+    bool has_call; /* on its way */
+    bool reply_is_lost;
+    int64_t arrives_at, returns_at, missed_at; /* true time; the reply's, and when it is given up */
+    struct call call;
+    struct reply reply;
+};
+
+struct world {
+    weir_pace_options options;
+    struct store store;
+    struct runner runners[RUNNERS];
+    struct wr_rng rng;
+    int64_t now; /* true time */
+    uint32_t names;
+    int64_t last_start, least_gap;
+    uint64_t starts;
+    bool faults;
+    int64_t late_max;
+};
+
+static int64_t clock_of(const struct world *world, const struct runner *runner)
+{
+    return runner->offset + (int64_t)((double)world->now * runner->speed);
+}
+
+static void begin(struct world *world, struct runner *runner)
+{
+    struct wr_gate *gate = runner->gate != NULL ? runner->gate : calloc(1, wr_gate_bytes(&world->options));
+    assert_non_null(gate);
+    *runner = (struct runner){.who = ++world->names, .gate = gate, .lent_until = INT64_MIN, .wants = true};
+    runner->offset = (int64_t)wr_rng_below(&world->rng, 1000) * S + S;
+    runner->speed = 1 + (world->faults ? 0.004 * (wr_rng_unit(&world->rng) - 0.5) : 0);
+    memset(gate, 0, wr_gate_bytes(&world->options));
+    wr_gate_init(gate, &world->options, NULL, clock_of(world, runner), 0);
+}
+
+static int64_t delay(struct world *world)
+{
+    return 100000 + (int64_t)wr_rng_below(&world->rng, (uint64_t)world->late_max);
+}
+
+static void call_store(struct world *world, struct runner *runner, const struct wr_baton_move *move, uint64_t token)
+{
+    struct call *call = &runner->call;
+    int64_t now = clock_of(world, runner);
+    *call = (struct call){.who = runner->who,
+                          .verb = move->verb,
+                          .token = move->verb == WR_BATON_WANT ? 0 : token,
+                          .seen = runner->baton.seen,
+                          .waits = move->waits,
+                          .pass_ns = move->pass_ns};
+    bool gives = move->verb == WR_BATON_HOLD || move->verb == WR_BATON_PASS;
+    if (gives && now < runner->lent_until) {
+        wr_gate_pack(runner->gate, &world->options, now, call->gate);
+        call->is_packed = true;
+    }
+    if (move->verb == WR_BATON_PASS)
+        runner->lent_until = now;
+    runner->has_call = true;
+    bool is_lost = world->faults && wr_rng_below(&world->rng, 20) == 0;
+    runner->reply_is_lost = world->faults && wr_rng_below(&world->rng, 20) == 0;
+    runner->arrives_at = is_lost ? INT64_MAX : world->now + delay(world);
+    runner->returns_at = INT64_MAX;
+    runner->missed_at = world->now + TIMEOUT;
+}
+
+static void hear(struct world *world, struct runner *runner)
+{
+    const struct reply *reply = &runner->reply;
+    int64_t now = clock_of(world, runner);
+    runner->has_call = false;
+    if (wr_baton_told(&runner->baton, &reply->told, now)) {
+        (void)wr_gate_unpack(runner->gate, &world->options, reply->gate,
+                             reply->has_gate ? wr_gate_packed_bytes(&world->options) : 0, reply->elapsed_ns,
+                             reply->lost, now);
+        wr_baton_took(&runner->baton, runner->starts);
+    }
+    runner->lent_until = runner->baton.token != 0 ? runner->baton.until : INT64_MIN;
+}
+
+static void start(struct world *world, struct runner *runner)
+{
+    int64_t now = clock_of(world, runner);
+    if (!runner->wants || now >= runner->lent_until ||
+        wr_gate_ask(runner->gate, &world->options, now).verdict != WEIR_GO)
+        return;
+    uint32_t seq = wr_gate_reserve(runner->gate, &world->options, now);
+    struct wr_gate_start start = wr_gate_sent(runner->gate, &world->options, seq, now);
+    weir_outcome outcome = {.size = sizeof outcome, .status = 200, .latency_ns = MS};
+    (void)wr_gate_tell(runner->gate, &world->options, &start, &outcome, now, 0.5);
+    runner->starts++;
+    if (world->starts++ > 0 && world->now - world->last_start < world->least_gap)
+        world->least_gap = world->now - world->last_start;
+    world->last_start = world->now;
+}
+
+static void live(struct world *world, struct runner *runner)
+{
+    if (world->now < runner->stands_until)
+        return;
+    if (runner->has_call && world->now >= runner->missed_at) {
+        runner->has_call = false;
+        wr_baton_missed(&runner->baton, clock_of(world, runner));
+    } else if (runner->has_call && world->now >= runner->returns_at) {
+        hear(world, runner);
+    }
+    start(world, runner);
+    int64_t now = clock_of(world, runner);
+    struct wr_baton_here here = {
+        .wants = runner->wants,
+        .starts = runner->starts,
+        .wait_ns = wr_gate_ask(runner->gate, &world->options, now).wait_ns,
+    };
+    uint64_t token = runner->baton.token;
+    struct wr_baton_move move = wr_baton_next(&runner->baton, &here, now);
+    if (move.verb != WR_BATON_NOTHING)
+        call_store(world, runner, &move, token);
+}
+
+/* The store hears a call whenever it comes, also of one that stands still or has crashed since. */
+static void deliver(struct world *world, struct runner *runner)
+{
+    if (!runner->has_call || world->now < runner->arrives_at)
+        return;
+    runner->arrives_at = INT64_MAX;
+    answer(&world->store, &runner->call, world->now, &runner->reply);
+    if (!runner->reply_is_lost)
+        runner->returns_at = world->now + delay(world);
+}
+
+static void trouble(struct world *world)
+{
+    struct runner *runner = &world->runners[wr_rng_below(&world->rng, RUNNERS)];
+    switch (wr_rng_below(&world->rng, 40000)) {
+    case 0: /* kill -9 */
+    case 1:
+        begin(world, runner);
+        break;
+    case 2: /* SIGSTOP */
+    case 3:
+    case 4:
+        runner->stands_until = world->now + (int64_t)wr_rng_below(&world->rng, 6000) * MS;
+        break;
+    case 5: /* what was in it is gone */
+        world->store = (struct store){.skew = world->store.skew};
+        break;
+    case 6: /* its clock goes back */
+        world->store.skew -= (int64_t)wr_rng_below(&world->rng, 3000) * MS;
+        break;
+    case 7:
+    case 8:
+        runner->wants = !runner->wants;
+        break;
+    default:
+        break;
+    }
+}
+
+static void run_world(struct world *world, weir_pace_options options, uint64_t seed, bool faults, int64_t late_max,
+                      int64_t for_ns)
+{
+    *world = (struct world){.faults = faults, .late_max = late_max, .least_gap = INT64_MAX, .now = S};
+    assert_int_equal(wr_pace_options_check(&options, &world->options), 0);
+    assert_true(wr_gate_packed_bytes(&world->options) <= GATE_BYTES);
+    wr_rng_init(&world->rng, seed);
+    for (size_t i = 0; i < RUNNERS; i++)
+        begin(world, &world->runners[i]);
+    for (int64_t end = world->now + for_ns; world->now < end; world->now += MS) {
+        for (size_t i = 0; i < RUNNERS; i++)
+            deliver(world, &world->runners[i]);
+        for (size_t i = 0; i < RUNNERS; i++)
+            live(world, &world->runners[i]);
+        if (faults)
+            trouble(world);
+    }
+    for (size_t i = 0; i < RUNNERS; i++)
+        free(world->runners[i].gate);
+}
+
+static weir_pace_options strict(int64_t interval_ns)
+{
+    weir_pace_options options;
+    assert_int_equal(weir_pace_options_profile(&options, WEIR_PROFILE_STRICT), 0);
+    options.min_interval_ns = interval_ns;
+    return options;
+}
+
+static void starts_of_all_are_an_interval_apart_whatever_goes_wrong(void **state)
+{
+    (void)state;
+    uint64_t seed = weir_test_seed(), starts = 0;
+    static struct world world;
+    for (uint64_t i = 0; i < 40; i++) {
+        int64_t interval_ns = i % 2 == 0 ? S : 300 * MS;
+        run_world(&world, strict(interval_ns), wr_rng_pick(seed, i), true, i % 4 < 2 ? 5 * MS : 100 * MS, 120 * S);
+        /* clocks that are slow or fast by 2 in 1000 */
+        if (world.least_gap < interval_ns - interval_ns / 400)
+            fail_msg("world %llu: two starts within %lld us", (unsigned long long)i,
+                     (long long)(world.least_gap / 1000));
+        starts += world.starts;
+    }
+    assert_true(starts > 2000); /* of 10 000: they are lost and found all the time */
+}
+
+static void five_are_as_fast_as_one(void **state)
+{
+    (void)state;
+    static struct world world;
+    run_world(&world, strict(100 * MS), weir_test_seed(), false, 2 * MS, 60 * S);
+    assert_true(world.starts >= 560 && world.starts <= 600);
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < RUNNERS; i++)
+        least = world.runners[i].starts < least ? world.runners[i].starts : least;
+    assert_true(least >= 100); /* each has its share */
+    run_world(&world, strict(10 * MS), weir_test_seed(), false, 2 * MS, 60 * S);
+    assert_true(world.starts >= 5500);
+}
+
+static void crashed_holder_is_succeeded_when_its_turn_has_run_out(void **state)
+{
+    (void)state;
+    struct store store = {.is_born = true, .born_at = S - WR_BATON_LEASE};
+    struct call call = {.who = 1, .verb = WR_BATON_WANT, .waits = true};
+    struct reply reply;
+    answer(&store, &call, S, &reply);
+    assert_true(reply.told.is_ours);
+    call.who = 2;
+    answer(&store, &call, S + WR_BATON_LEASE - 1, &reply);
+    assert_false(reply.told.is_ours);
+    answer(&store, &call, S + WR_BATON_LEASE, &reply);
+    assert_true(reply.told.is_ours && reply.lost && reply.told.token == 2);
+    /* The first one is late. */
+    call = (struct call){.who = 1, .verb = WR_BATON_HOLD, .token = 1, .seen = 1, .is_packed = true};
+    answer(&store, &call, S + WR_BATON_LEASE, &reply);
+    assert_false(reply.told.is_ours || store.has_gate);
+}
+
+WEIR_TESTS(test(starts_of_all_are_an_interval_apart_whatever_goes_wrong), test(five_are_as_fast_as_one),
+           test(crashed_holder_is_succeeded_when_its_turn_has_run_out))
