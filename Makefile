@@ -16,7 +16,7 @@
 #                   costs behind a gate, make bench-crawl what a page costs beside other crawlers, make bench-polite
 #                   whether thousands of hosts are each asked on time, make bench-resume how soon a large crawl goes on,
 #                   make bench-serve what it costs to ask weir serve, beside nginx and Redis, make bench-share what
-#                   it costs to share a limit through Redis
+#                   it costs to share a limit through Redis, make bench-share-fetch what it costs to share a host's pace
 #   make plots      the pictures of docs/guide
 #   make format     lay out the code
 #   make install    PREFIX=/usr/local DESTDIR=
@@ -124,6 +124,9 @@ bench-serve: all
 	@tools/setup bench
 	@ninja -C $(B) bench-serve
 
+bench-share-fetch: all
+	@ninja -C $(B) bench-share-fetch
+
 bench-share: all
 	@tools/setup bench
 	@ninja -C $(B) bench-share
@@ -174,4 +177,4 @@ install: all
 clean:
 	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-fuzz $(B)-coverage
 
-.PHONY: all setup demo crawl test sanitized asan tsan fuzz store-long crawl-long soak coverage bench bench-peers bench-fetch bench-crawl bench-polite bench-resume bench-serve bench-share plots format install clean
+.PHONY: all setup demo crawl test sanitized asan tsan fuzz store-long crawl-long soak coverage bench bench-peers bench-fetch bench-crawl bench-polite bench-resume bench-serve bench-share bench-share-fetch plots format install clean
