@@ -45,6 +45,9 @@ struct bench {
 void bench_open(struct bench *bench, const struct store *store, int64_t timeout_ns);
 void bench_close(struct bench *bench);
 
+/* Runs the loop for a moment. */
+void bench_step(struct bench *bench);
+
 /* Sends and runs the loop until it is told. Returns what wr_charge_send does, or bench->error. */
 int bench_charge(struct bench *bench, const struct wr_tariff *tariff, const struct wr_charge *charge);
 int bench_seat(struct bench *bench, const char *who, const char *seats, const char *ms);

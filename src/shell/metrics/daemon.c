@@ -188,6 +188,11 @@ static void write_shares(struct wr_metrics *metrics, const struct wr_rule_view *
             if (rules[n].is_shared)
                 wr_metrics_count(metrics, WR_LABEL("rule", wr_span_of(rules[n].name)), families[i].value(&rules[n]));
     }
+    wr_metrics_family(metrics, "weir_share_longest_wait_seconds", WR_METRIC_GAUGE,
+                      "For how long a decision waited for the store at most.");
+    for (uint32_t n = 0; n < count; n++)
+        if (rules[n].is_shared)
+            wr_metrics_seconds(metrics, WR_LABEL("rule", wr_span_of(rules[n].name)), rules[n].share.longest_wait_ns);
 }
 
 /* Each rule is looked at once, for a table adds up its shards. */

@@ -62,6 +62,8 @@ static void add_share(struct wr_budget_view *sum, struct wr_budget *budget)
     sum->keys += view.keys;
     sum->owed += view.owed;
     sum->held += view.held;
+    if (view.longest_wait_ns > sum->longest_wait_ns)
+        sum->longest_wait_ns = view.longest_wait_ns;
     sum->batch = view.batch > sum->batch ? view.batch : sum->batch;
     sum->bound = view.bound > sum->bound ? view.bound : sum->bound;
     sum->overshoot = view.overshoot > sum->overshoot ? view.overshoot : sum->overshoot;

@@ -79,6 +79,7 @@ struct wr_purses {
     struct wr_seat seat;   /* the agency's */
     uint64_t granted[WR_SOURCE_COUNT], refused[WR_SOURCE_COUNT];
     uint64_t overshoot, owed, held;
+    int64_t longest_wait_ns;
 };
 
 struct wr_budget {
@@ -110,6 +111,7 @@ struct wr_errand {
     uint32_t permits, extra, owed, number, back;
     int64_t back_at;
     uint64_t held, message;
+    int64_t asked_at;
     bool resets;                        /* the key is to be forgotten */
     bool is_told_of;                    /* counts in agency->telling */
     bool is_over, is_wanted, is_polled; /* under the purses' lock */

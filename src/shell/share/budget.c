@@ -232,6 +232,8 @@ void wr_budget_view_get(struct wr_budget *budget, struct wr_budget_view *ret_vie
         ret_view->held += purses->held;
         if (purses->overshoot > ret_view->overshoot)
             ret_view->overshoot = purses->overshoot;
+        if (purses->longest_wait_ns > ret_view->longest_wait_ns)
+            ret_view->longest_wait_ns = purses->longest_wait_ns;
         (void)pthread_mutex_unlock(&purses->lock);
     }
 }

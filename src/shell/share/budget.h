@@ -154,11 +154,12 @@ int wr_budget_reset(struct wr_budget *budget, const char *key, size_t key_bytes)
 struct wr_budget_view {
     uint64_t granted[WR_SOURCE_COUNT], refused[WR_SOURCE_COUNT];
     uint64_t keys;
-    uint64_t batch;     /* most that is held for a key; 0: exact */
-    uint64_t bound;     /* how many more than the limit all nodes together may admit of a key, in any window */
-    uint64_t overshoot; /* most that this node admitted of a key in a second beyond what the store charged in it */
-    uint64_t owed;      /* admitted without the store and not charged yet */
-    uint64_t held;      /* in flight here, where that is limited */
+    uint64_t batch;          /* most that is held for a key; 0: exact */
+    uint64_t bound;          /* how many more than the limit all nodes together may admit of a key, in any window */
+    uint64_t overshoot;      /* most that this node admitted of a key in a second beyond what the store charged in it */
+    uint64_t owed;           /* admitted without the store and not charged yet */
+    uint64_t held;           /* in flight here, where that is limited */
+    int64_t longest_wait_ns; /* for the store, of any decision */
 };
 
 void wr_budget_view_get(struct wr_budget *budget, struct wr_budget_view *ret_view);

@@ -117,6 +117,19 @@ static void on_connect(const redisAsyncContext *redis, int status)
         wr_wire_connected(wire);
 }
 
+/* One that is not let in would be told something odd of its scripts, and not why. */
+static void on_greeted(redisAsyncContext *redis, void *answer, void *context)
+{
+    const redisReply *reply = answer;
+    struct wr_wire *wire = context;
+
+    if (reply == NULL || reply->type != REDIS_REPLY_ERROR || wire->redis != redis)
+        return;
+    wire->view.refused++;
+    wr_wire_broke(wire, reply->str);
+    wr_wire_let_go(wire);
+}
+
 static void greet(struct wr_wire *wire)
 {
     const char *argv[] = {"AUTH", wire->user, wire->password};
@@ -124,8 +137,7 @@ static void greet(struct wr_wire *wire)
         return;
     if (wire->user[0] == '\0')
         argv[1] = wire->password;
-    /* Should it fail, the scripts are refused, and that is told. */
-    redisAsyncCommandArgv(wire->redis, NULL, NULL, wire->user[0] == '\0' ? 2 : 3, argv, NULL);
+    redisAsyncCommandArgv(wire->redis, on_greeted, wire, wire->user[0] == '\0' ? 2 : 3, argv, NULL);
 }
 
 int wr_wire_connect(struct wr_wire *wire)

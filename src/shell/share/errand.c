@@ -60,6 +60,7 @@ struct wr_errand *wr_errand_new(struct wr_budget *budget, struct wr_purses *purs
         .back_at = purse->back_at,
         .held = purse->held + purse->flying,
         .message = next_message(purse),
+        .asked_at = wr_monotonic_now(),
         .bytes = bytes,
         .key_at = before,
         .key_bytes = purse->key_bytes,
@@ -160,6 +161,8 @@ void wr_errand_end(struct wr_errand *errand, const struct wr_charge_told *told)
     }
     if (errand->permits > 0)
         wr_purses_count(purses, &errand->told);
+    if (is_wanted && now - errand->asked_at > purses->longest_wait_ns)
+        purses->longest_wait_ns = now - errand->asked_at;
     errand->is_over = true;
     if (is_wanted)
         errand->wake(errand->context);

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/* test_faults.c - what stores do when they fail, one by one: each is noticed, said, and got over. */
+#include "lib/test.h"
+#include "share/nodes.h"
+#include "shell/clock/clock.h"
+#include "shell/share/inside.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static const struct wr_charge ONE = {.key = "k", .key_bytes = 1, .permits = 1, .seen = ""};
+static struct wr_tariff hundred; /* an hour */
+
+static int open_faulty(void **state)
+{
+    weir_limit limit = hourly(100);
+    weir_stack stack;
+    assert_int_equal(weir_stack_init(&stack, &limit, 1), 0);
+    assert_int_equal(wr_tariff_make(&stack, &hundred), 0);
+    return open_store(state);
+}
+#define faulty(function) cmocka_unit_test_setup_teardown(function, open_faulty, close_store)
+
+/* Asks until the store is found down, and says why it is. */
+static void lose(struct bench *bench, const char *why)
+{
+    struct wr_wire_view view;
+    do {
+        if (bench_charge(bench, &hundred, &ONE) == WEIR_E_CLOSED)
+            usleep(1000);
+        wr_wire_view_get(bench->wire, &view);
+    } while (!view.down || strstr(view.why, why) == NULL);
+    assert_int_equal(view.asks, 0);
+}
+
+static void find_again(struct bench *bench)
+{
+    while (bench_charge(bench, &hundred, &ONE) != 0)
+        usleep(1000);
+}
+
+static void bench_open_with(struct bench *bench, const char *user, const char *password)
+{
+    struct wr_wire_options options = {.path = store.path, .timeout_ns = PATIENT, .user = user, .password = password};
+    *bench = (struct bench){0};
+    assert_int_equal(uv_loop_init(&bench->loop), 0);
+    assert_int_equal(wr_wire_new(&options, &bench->loop, &bench->wire), 0);
+}
+
+/* ---- what it says -------------------------------------------------------------------------------------- */
+
+static void a_store_that_is_busy_with_a_script_is_left_alone(void **state)
+{
+    (void)state;
+    struct bench bench;
+
+    bench_open(&bench, &store, PATIENT);
+    find_again(&bench);
+    store_say(&store, "CONFIG SET lua-time-limit 1");
+    redisContext *other = redisConnectUnix(store.path);
+    assert_true(other != NULL && other->err == 0);
+    const char *argv[] = {"EVAL", "while true do end", "0"};
+    int is_written = 0;
+    assert_int_equal(redisAppendCommandArgv(other, 3, argv, NULL), REDIS_OK);
+    while (is_written == 0)
+        assert_int_equal(redisBufferWrite(other, &is_written), REDIS_OK);
+    lose(&bench, "BUSY");
+    redisReply *reply;
+    redisContext *killer = redisConnectUnix(store.path);
+    assert_true(killer != NULL && killer->err == 0);
+    do { /* it may not have begun */
+        reply = redisCommand(killer, "SCRIPT KILL");
+        assert_non_null(reply);
+        bool is_killed = reply->type == REDIS_REPLY_STATUS;
+        freeReplyObject(reply);
+        if (is_killed)
+            break;
+    } while (true);
+    redisFree(killer);
+    redisFree(other);
+    find_again(&bench);
+    bench_close(&bench);
+}
+
+static void a_store_that_loads_is_left_alone_until_it_has(void **state)
+{
+    (void)state;
+    static const char *const slowly[] = {"--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024",
+                                         NULL};
+    struct bench bench;
+
+    bench_open(&bench, &store, PATIENT);
+    find_again(&bench);
+    store_say(&store, "EVAL for\ti=1,500\tdo\tredis.call('SET','x'..i,string.rep('x',1000))\tend 0");
+    store_say(&store, "CONFIG SET rdbcompression no");
+    store_say(&store, "SAVE");
+    store_kill(&store);
+    store_start_with(&store, slowly);
+    lose(&bench, "LOADING");
+    redisContext *other = redisConnectUnix(store.path);
+    assert_true(other != NULL && other->err == 0);
+    freeReplyObject(redisCommand(other, "CONFIG SET key-load-delay 0"));
+    redisFree(other);
+    find_again(&bench);
+    bench_close(&bench);
+}
+
+static void passwords_that_are_wrong_are_told_and_right_ones_let_in(void **state)
+{
+    (void)state;
+    struct bench none, wrong, right, user;
+
+    store_say(&store, "ACL SETUSER me on >mine ~weir:* ~k* +@all");
+    store_say(&store, "CONFIG SET requirepass secret");
+    bench_open(&none, &store, PATIENT);
+    bench_open_with(&wrong, NULL, "guess");
+    bench_open_with(&right, NULL, "secret");
+    bench_open_with(&user, "me", "mine");
+    lose(&none, "unauthenticated");
+    lose(&wrong, "WRONGPASS");
+    assert_int_equal(bench_charge(&right, &hundred, &ONE), 0);
+    assert_int_equal(bench_charge(&user, &hundred, &ONE), 0);
+    bench_close(&none);
+    bench_close(&wrong);
+    bench_close(&right);
+    bench_close(&user);
+}
+
+static void scripts_flushed_under_load_cost_nobody_an_answer(void **state)
+{
+    (void)state;
+    struct node node;
+    struct wr_agency_view view;
+
+    node_join(&node, 1, hourly(100000), 0, WR_FALLBACK_CLOSED);
+    for (int i = 0; i < 20; i++) {
+        store_say(&store, "SCRIPT FLUSH");
+        assert_int_equal(ask_often(node.budget, 20), 20);
+    }
+    do {
+        usleep(10000);
+        wr_agency_view_get(node.agency, &view);
+    } while (view.wire.reloads < 20);
+    assert_false(view.wire.down);
+    node_leave(&node);
+}
+
+/* ---- answers that are none ----------------------------------------------------------------------------- */
+
+/* A store that says the same to everything, and then hangs up, or is silent. */
+static void pretend(struct store *fake, const char *answer, bool hangs_up)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char question[4096];
+
+    snprintf(fake->folder, sizeof fake->folder, "/tmp/weir-share-XXXXXX");
+    assert_non_null(mkdtemp(fake->folder));
+    snprintf(fake->path, sizeof fake->path, "%s/s", fake->folder);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", fake->path);
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(listener, 16), 0);
+    fake->pid = fork();
+    while (fake->pid == 0) {
+        int peer = accept(listener, NULL, NULL);
+        while (peer >= 0 && read(peer, question, sizeof question) > 0) {
+            if (write(peer, answer, strlen(answer)) < 0 || hangs_up)
+                break;
+        }
+        close(peer);
+    }
+    close(listener);
+}
+
+static void on_told(void *context, const struct redisReply *reply)
+{
+    struct wr_charge_told told;
+    int *result = context;
+    *result = reply != NULL && wr_charge_read(reply, &told) == 0 ? 1 : -1;
+}
+
+/* Whatever comes is told once, as none, and the wire lives on. */
+static void answers_that_are_none_are_missed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answer, *why; /* NULL: the store is not down for it */
+        bool hangs_up;
+    } cases[] = {
+        {"-MOVED 866 127.0.0.1:7001\r\n", "MOVED", false},
+        {"-ASK 866 127.0.0.1:7001\r\n", "ASK", false},
+        {"-CLUSTERDOWN Hash slot not served\r\n", "CLUSTERDOWN", false},
+        {"-TRYAGAIN Multiple keys request during rehashing of slot\r\n", "TRYAGAIN", false},
+        {"-MASTERDOWN Link with MASTER is down\r\n", "MASTERDOWN", false},
+        {"-NOSCRIPT No matching script\r\n", "NOSCRIPT", false}, /* though it was just sent */
+        {"*8\r\n:1\r\n:0\r\n", "no answer in time", false},
+        {"*8\r\n:1\r\n", "", true},
+        {"HTTP/1.1 400 Bad Request\r\n\r\n", "", false},
+        {"", "", true},
+        {"*2\r\n:1\r\n:0\r\n", NULL, false},
+        {"*8\r\n:1\r\n:-5\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n+b\r\n", NULL, false},
+        {"*8\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n*-1\r\n", NULL, false},
+        {"$-1\r\n", NULL, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct store fake;
+        struct bench bench;
+        struct wr_wire_view view;
+        int result = 0;
+        pretend(&fake, cases[i].answer, cases[i].hangs_up);
+        bench_open(&bench, &fake, strstr(cases[i].answer, ":0\r\n:0\r\n") == NULL ? 300 * MS : PATIENT);
+        do {
+            result = 0;
+            while (wr_charge_send(bench.wire, &hundred, &ONE, on_told, &result) != 0)
+                usleep(1000);
+            while (result == 0)
+                bench_step(&bench);
+            if (result != -1)
+                fail_msg("%s was taken", cases[i].answer);
+            wr_wire_view_get(bench.wire, &view);
+        } while (cases[i].why != NULL && (!view.down || strstr(view.why, cases[i].why) == NULL));
+        assert_int_equal(view.asks, 0);
+        bench_close(&bench);
+        store_close(&fake);
+    }
+}
+
+/* A thread that did not run while its answer came: it is there, and counts. */
+static void an_answer_that_lies_ready_is_not_missed(void **state)
+{
+    (void)state;
+    struct bench bench;
+    struct wr_wire_view view;
+    int result = 0;
+
+    bench_open(&bench, &store, WEIR_SECOND);
+    for (int i = 0; i < 30 && result != 1; i++) { /* should the store have been too slow */
+        find_again(&bench);
+        int64_t late = wr_monotonic_now() + WEIR_SECOND + 50 * MS;
+        result = 0;
+        if (wr_charge_send(bench.wire, &hundred, &ONE, on_told, &result) != 0)
+            continue;
+        uv_run(&bench.loop, UV_RUN_NOWAIT);
+        if (result == 0) {
+            struct pollfd wait = {.fd = bench.wire->redis->c.fd, .events = POLLIN};
+            (void)poll(&wait, 1, 900);
+        }
+        while (wr_monotonic_now() < late)
+            usleep(1000);
+        while (result == 0)
+            bench_step(&bench);
+    }
+    assert_int_equal(result, 1);
+    wr_wire_view_get(bench.wire, &view);
+    assert_false(view.down);
+    bench_close(&bench);
+}
+
+/* ---- fail-over ----------------------------------------------------------------------------------------- */
+
+static int free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &bytes), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+/* A second store that follows the first, which listens at a port for it. */
+static void follow(struct store *replica)
+{
+    char port[16], primary[32];
+    snprintf(port, sizeof port, "%d", free_port());
+    snprintf(primary, sizeof primary, "127.0.0.1 %s", port);
+    const char *const with_port[] = {"--port", port, NULL};
+    const char *const following[] = {"--replicaof", primary, "--repl-diskless-sync-delay", "0", NULL};
+
+    store_kill(&store);
+    store_start_with(&store, with_port);
+    store_wait(&store);
+    snprintf(replica->folder, sizeof replica->folder, "/tmp/weir-share-XXXXXX");
+    assert_non_null(mkdtemp(replica->folder));
+    snprintf(replica->path, sizeof replica->path, "%s/s", replica->folder);
+    store_start_with(replica, following);
+    store_wait(replica);
+}
+
+/* The replica takes the first one's place, as behind a name that follows the primary. */
+static void fail_over(struct store *replica)
+{
+    char link[128];
+    snprintf(link, sizeof link, "%s.new", store.path);
+    store_kill(&store);
+    assert_int_equal(symlink(replica->path, link), 0);
+    assert_int_equal(rename(link, store.path), 0);
+}
+
+static uint64_t connects(const struct node *node)
+{
+    struct wr_agency_view view;
+    wr_agency_view_get(node->agency, &view);
+    return view.wire.connects;
+}
+
+/* Also if it has not heard of the last ones: the node that was told of them tells it. */
+static void a_replica_that_takes_over_goes_on_where_the_primary_was(void **state)
+{
+    (void)state;
+    for (int lost = 0; lost < 2; lost++) {
+        struct store replica;
+        struct node one, two;
+        follow(&replica);
+        node_join(&one, 2, hourly(100), 0, WR_FALLBACK_CLOSED);
+        node_join(&two, 2, hourly(100), 0, WR_FALLBACK_CLOSED);
+        assert_int_equal(ask_often(one.budget, 20), 20);
+        assert_int_equal(ask_often(two.budget, 20), 20);
+        while (store_say(&store, "WAIT 1 1000") != 1)
+            ;
+        if (lost)
+            store_say(&replica, "REPLICAOF NO ONE");
+        assert_int_equal(ask_often(one.budget, 30), 30);
+        while (!lost && store_say(&store, "WAIT 1 1000") != 1)
+            ;
+        uint64_t before[2] = {connects(&one), connects(&two)};
+        fail_over(&replica);
+        store_say(&replica, "REPLICAOF NO ONE");
+        while (connects(&one) == before[0] || connects(&two) == before[1])
+            usleep(1000);
+        wait_until(one.agency, false);
+        wait_until(two.agency, false);
+        uint32_t granted = ask_often(one.budget, 1); /* by then it has told */
+        assert_int_equal(granted + ask_often(two.budget, 20) + ask_often(one.budget, 20), 30);
+        node_leave(&one);
+        node_leave(&two);
+        store_close(&replica);
+        unlink(store.path);
+        store_start(&store);
+    }
+}
+
+WEIR_TESTS(faulty(a_store_that_is_busy_with_a_script_is_left_alone),
+           faulty(a_store_that_loads_is_left_alone_until_it_has),
+           faulty(passwords_that_are_wrong_are_told_and_right_ones_let_in),
+           faulty(scripts_flushed_under_load_cost_nobody_an_answer), faulty(answers_that_are_none_are_missed),
+           faulty(an_answer_that_lies_ready_is_not_missed),
+           faulty(a_replica_that_takes_over_goes_on_where_the_primary_was))
