@@ -27,6 +27,13 @@ function updateKey(row, each) {
   setText(row.idle, ago(each.idle_ms));
 }
 
+// How a rule is shared with other processes.
+function sharing(share) {
+  if (!share) return [];
+  return [share.batch ? `leased, ${count(share.batch)} at a time` : 'asks the store each time', share.in_flight ? `${count(share.in_flight)} in flight here` : null,
+    share.alone ? `${count(share.alone)} decided without the store` : null, share.owed ? `${count(share.owed)} owed to it` : null];
+}
+
 function ruleCard(app) {
   return each => {
     const parts = shares(), keys = h('tbody'), none = h('p', { class: 'none' }, 'No keys yet.');
@@ -49,14 +56,14 @@ export function rules(app) {
     const whole = sumOf(each);
     const old = before && before.counts.get(each.name);
     const seconds = before ? (app.now() - before.at) / 1000 : 0;
-    setText(row.mode, each.shadow ? 'shadow' : '');
-    row.mode.hidden = !each.shadow;
+    setText(row.mode, [each.share && 'shared', each.shadow && 'shadow'].filter(Boolean).join(', '));
+    row.mode.hidden = !each.shadow && !each.share;
     setText(row.pace, old !== undefined && seconds > 0.2 ? `${digits(Math.max(0, whole - old) / seconds)}/s` : '');
     setText(row.about, [each.match, each.by && `by ${each.by}`, each.limit].filter(Boolean).join(' · '));
     row.parts.update(partsOf(each), count);
     setText(row.figures, [`${percent(each.denied, whole)} denied`, each.waiting ? `${count(each.waiting)} waiting` : null,
       each.keys !== undefined ? `${count(each.keys)}${each.keys_max ? ` of ${count(each.keys_max)}` : ''} keys` : null,
-      each.evicted ? `${count(each.evicted)} made room` : null].filter(Boolean).join(' · '));
+      each.evicted ? `${count(each.evicted)} made room` : null, ...sharing(each.share)].filter(Boolean).join(' · '));
     keyed(row.keys, each.top || [], top => top.key, keyRow(app, each.name), updateKey);
     row.none.hidden = (each.top || []).length > 0;
     row.table.hidden = !row.none.hidden;
@@ -67,8 +74,9 @@ export function rules(app) {
     element,
     query: () => ({ view: 'rules' }),
     update(is) {
-      note.hidden = !is.error;
-      setText(note, is.error || '');
+      const lost = is.store && !is.store.up ? `The store of shared limits cannot be reached: ${is.store.why || 'it has not answered yet'}.` : '';
+      note.hidden = !is.error && !lost;
+      setText(note, is.error || lost);
       if (!is.rules) return;
       keyed(list, is.rules, each => each.name, ruleCard(app), updateRule);
       setText(file, is.file);

@@ -45,8 +45,9 @@ def crawl(names):
 def daemon(names):
     keys = [{'key': name, 'denied': number, 'remaining': 3, 'limit': 20, 'reset_ms': 4000, 'idle_ms': 200} for number, name in enumerate(names)]
     rules = [{'name': name, 'match': name, 'by': name, 'limit': name, 'shadow': number % 2 == 1, 'allowed': 900, 'denied': 90, 'shadowed': 9, 'failed': 1,
-              'waiting': 2, 'keys': len(keys), 'keys_max': 100000, 'evicted': 0, 'top': keys} for number, name in enumerate(names)]
-    rules_view = {'ok': True, 'rules': rules, 'file': names[0]}
+              'waiting': 2, 'keys': len(keys), 'keys_max': 100000, 'evicted': 0, 'top': keys,
+              'share': {'batch': number, 'alone': 5, 'owed': 7, 'in_flight': 1}} for number, name in enumerate(names)]
+    rules_view = {'ok': True, 'rules': rules, 'file': names[0], 'store': {'up': False, 'why': names[0]}}
     return {
         'sample': {'ok': True, 'allowed': 1000, 'denied': 100, 'shadowed': 10, 'failed': 1, 'waiting': 2, 'keys': 77, 'evicted': 0, 'reserved': 0},
         'overview': rules_view,

@@ -108,6 +108,17 @@ def permits_in_flight_come_back_on_release_and_not_in_time():
             assert page.run('document.querySelector(".rule .about").textContent') == '/up · by header:x-key · concurrent=1'
 
 
+def a_rule_that_is_shared_says_so_and_that_its_store_is_away():
+    rules = ('rules:\n  - {name: both, match: {path: "/both"}, key: "header:x-key", limit: 5/h, share: {overshoot: 0%, on_outage: open}}\n'
+             'admission: {trusted: ["127.0.0.0/8"], store: {url: "unix:/nowhere/s", nodes: 2}}\n')
+    with Daemon(rules, [*WORDS, '127.0.0.1:0']) as daemon:
+        assert _tried(daemon, '/both', 'k', 7) == {204: 7}
+        with _page('#/rules', daemon) as page:
+            page.wait('document.querySelector(".rule .badge").textContent === "shared"')
+            page.wait('document.querySelector(".note").textContent.includes("store of shared limits cannot be reached")')
+            page.wait('/7 decided without the store . 7 owed to it/.test(document.querySelector(".rule p.small").textContent)')
+
+
 def rules_are_reloaded_and_a_bad_file_is_told():
     with _page('#/rules') as page:
         page.run(f'sessionStorage.setItem("weir-token", {json.dumps(TOKEN)})')

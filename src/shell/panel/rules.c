@@ -88,6 +88,31 @@ static void append_top(const struct wr_panel_rules *rules, const char *name, str
     wr_buf_append_string(answer, "]");
 }
 
+/* What it has to do with other processes: the most that is held of a key, decisions that were made without the store,
+ * what is owed to it and in flight. */
+static void append_share(const struct wr_budget_view *share, struct wr_buf *answer)
+{
+    uint64_t alone = 0;
+    for (int source = WR_SOURCE_SHARE; source < WR_SOURCE_COUNT; source++)
+        alone += share->granted[source] + share->refused[source];
+    wr_append_json_count(answer, ",\"share\":{\"batch\":", share->batch);
+    wr_append_json_count(answer, ",\"alone\":", alone);
+    wr_append_json_count(answer, ",\"owed\":", share->owed);
+    wr_append_json_count(answer, ",\"in_flight\":", share->held);
+    wr_buf_append_string(answer, "}");
+}
+
+static void append_store(struct wr_rulebook *book, struct wr_buf *answer)
+{
+    struct wr_rulebook_view view;
+    wr_rulebook_view_get(book, &view);
+    if (!view.has_store)
+        return;
+    wr_buf_append_string(answer, view.store.wire.down ? ",\"store\":{\"up\":false" : ",\"store\":{\"up\":true");
+    wr_append_json_text(answer, ",\"why\":", wr_span_of(view.store.wire.why));
+    wr_buf_append_string(answer, "}");
+}
+
 static void append_rule(const struct wr_panel_rules *rules, bool has_top, struct wr_buf *answer)
 {
     const struct wr_rule_view *view = &rules->view;
@@ -102,6 +127,8 @@ static void append_rule(const struct wr_panel_rules *rules, bool has_top, struct
     wr_append_json_count(answer, ",\"keys\":", view->table.keys);
     wr_append_json_count(answer, ",\"keys_max\":", view->table.max_keys);
     wr_append_json_count(answer, ",\"evicted\":", view->table.evicted);
+    if (view->is_shared)
+        append_share(&view->share, answer);
     if (has_top)
         append_top(rules, view->name, answer);
     wr_buf_append_string(answer, "}");
@@ -115,6 +142,7 @@ static void on_view(void *context, const struct wr_panel_query *query, struct wr
         wr_append_json_text(answer, "{\"ok\":true,\"file\":", wr_span_of(rules->options.file));
     else
         wr_buf_append_string(answer, "{\"ok\":true");
+    append_store(rules->options.book, answer);
     wr_buf_append_string(answer, ",\"rules\":[");
     for (uint32_t i = 0; wr_rulebook_rule_get(rules->options.book, i, &rules->view) == 0; i++) {
         wr_buf_append_string(answer, i > 0 ? "," : "");
@@ -142,7 +170,10 @@ static void reset(const struct wr_panel_rules *rules, const json_t *root, struct
     if (json_is_string(rule) && json_is_string(key))
         error = wr_rulebook_reset(rules->options.book, json_string_value(rule), json_string_value(key),
                                   json_string_length(key));
-    append_outcome(error, "there is no such key, or no such rule", answer);
+    append_outcome(error,
+                   error == WEIR_E_CLOSED ? "the store of shared limits cannot be reached; it remembers the key"
+                                          : "there is no such key, or no such rule",
+                   answer);
 }
 
 static void reload(const struct wr_panel_rules *rules, struct wr_buf *answer)
