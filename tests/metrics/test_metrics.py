@@ -71,7 +71,10 @@ admission:
 
 
 def _daemon_text():
-    with Daemon(SERVED) as daemon:
+    """With a rule that is shared, whose store is nowhere."""
+    shared = SERVED + '  store: {url: "unix:/nowhere/s", nodes: 2}\n'
+    shared = shared.replace('rules:\n', 'rules:\n  - {name: shared, match: {path: /shared}, key: ip, limit: 5/s, share: {overshoot: 0%}}\n')
+    with Daemon(shared) as daemon:
         return _text(daemon.port)
 
 
