@@ -112,6 +112,7 @@ static void append_totals(struct wr_buf *buf, const struct wr_crawl_report *repo
     wr_append_json_count(buf, ", \"rejected\": ", stats->rejected);
     wr_append_json_count(buf, ", \"retries\": ", stats->retries);
     wr_append_json_count(buf, ", \"concurrency_changes\": ", stats->overrides);
+    wr_append_json_count(buf, ", \"store_round_trips\": ", report->result->round_trips);
     wr_append_json_count(buf, ", \"bytes\": ", stats->bytes);
     wr_append_json_count(buf, ", \"accepted\": ", stats->accepted);
     wr_append_json_count(buf, ", \"queued\": ", stats->queued);

@@ -505,6 +505,9 @@ void wr_engine_finish(struct wr_engine *engine, struct wr_engine_result *ret_res
     tally_hosts(engine);
     wr_engine_stats_get(engine, &ret_result->stats);
     ret_result->failed = ret_result->stats.failed + engine->failed_before;
+    struct wr_store_stats store;
+    wr_store_stats_get(engine->store, &store);
+    ret_result->round_trips = store.round_trips;
     wr_store_free(engine->store); /* stores all that was posted */
     engine->store = NULL;
     uint64_t dropped = wr_log_close(engine->log);

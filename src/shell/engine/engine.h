@@ -229,6 +229,7 @@ struct wr_engine_result {
     int64_t job;
     struct wr_engine_stats stats;
     uint64_t failed;                       /* URLs of the job, by all its runs */
+    uint64_t round_trips;                  /* to the store's server, if it has one */
     char failed_url[256], failed_why[256]; /* the first of this run, as much of it as fits; "": none */
     char why[256];                         /* in words; "" if completed */
 };

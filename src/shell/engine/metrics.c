@@ -136,6 +136,7 @@ static void write_store(struct wr_metrics *metrics, const struct wr_engine *engi
     wr_store_stats_get(engine->store, &stats);
     wr_metrics_counter(metrics, "weir_store_commits_total", "Transactions.", stats.commits);
     wr_metrics_counter(metrics, "weir_store_changes_total", "Changes that were stored.", stats.changes);
+    wr_metrics_counter(metrics, "weir_store_round_trips_total", "Times that a database was asked.", stats.round_trips);
     wr_metrics_counter(metrics, "weir_store_pauses_total", "Times that the disk was full.", stats.pauses);
     wr_metrics_gauge(metrics, "weir_store_paused", "1: nothing can be stored now, and the crawl waits.",
                      stats.state != WR_STORE_RUNS);
