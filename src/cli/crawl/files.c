@@ -23,10 +23,14 @@ struct file {
 static void list_files(const struct wr_crawl_settings *settings, struct file ret_files[FILES])
 {
     const char *state = wr_store_is_url(settings->state) ? NULL : settings->state;
-    const struct file files[FILES] = {
-        {"--state", state},        {"--out", settings->out},   {"--report", settings->report},
-        {"--log", settings->log},  {"--warc", settings->warc}, {"--save-bodies", settings->save_bodies},
-        {"--diff", settings->diff}};
+    const char *out = wr_crawl_keeps_lines(settings) ? NULL : settings->out;
+    const struct file files[FILES] = {{"--state", state},
+                                      {"--out", out},
+                                      {"--report", settings->report},
+                                      {"--log", settings->log},
+                                      {"--warc", settings->warc},
+                                      {"--save-bodies", settings->save_bodies},
+                                      {"--diff", settings->diff}};
     memcpy(ret_files, files, sizeof files);
 }
 
@@ -134,11 +138,18 @@ bool wr_crawl_files_writable(const struct wr_crawl_settings *settings)
     return true;
 }
 
-/* An empty file holds no results: whoever made it died before there were any. */
+bool wr_crawl_keeps_lines(const struct wr_crawl_settings *settings)
+{
+    return strcmp(settings->out, "state") == 0;
+}
+
+/* An empty file holds no results: whoever made it died before there were any. Where processes share the job, the store
+ * knows whether a file is one that this machine began. */
 bool wr_crawl_out_free(struct wr_crawl_settings *settings)
 {
     struct stat status;
-    if (settings->append || is_stream(settings->out) || stat(settings->out, &status) != 0)
+    if (wr_store_is_url(settings->state) || settings->append || is_stream(settings->out) ||
+        stat(settings->out, &status) != 0)
         return true;
     if (S_ISREG(status.st_mode) && status.st_size > 0) {
         wr_complain("%s is there already; --append adds to it, --out FILE names another, --resume goes on",

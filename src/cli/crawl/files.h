@@ -11,6 +11,9 @@ bool wr_crawl_files_fit(const struct wr_crawl_settings *settings);
 /* All can be written. False after a complaint. */
 bool wr_crawl_files_writable(const struct wr_crawl_settings *settings);
 
+/* The lines go into the database, and not into a file. */
+bool wr_crawl_keeps_lines(const struct wr_crawl_settings *settings);
+
 /* Results of another crawl are not written over or mixed with these by mistake: there are none, or that is what was
  * asked for. Into a pipe or a device lines are added. False after a complaint. */
 bool wr_crawl_out_free(struct wr_crawl_settings *settings);

@@ -105,7 +105,8 @@ static const struct wr_option options[] = {
      .help = "where the crawl is remembered; or postgres://…, to share it"},
     {"lease", WR_DURATION(crawl_settings, lease), .value = "D", .min = 1, .max = DAY,
      .help = "on a database: others have a silent process's hosts then"},
-    {"out", WR_STRING(crawl_settings, out), .value = "FILE", .help = "where the lines go; - is standard output"},
+    {"out", WR_STRING(crawl_settings, out), .value = "FILE",
+     .help = "where the lines go; - is standard output; state: a database, for weir jobs export"},
     {"append", WR_FLAG(crawl_settings, append), .help = "to a file that is there already"},
     {"warc", WR_STRING(crawl_settings, warc), .value = "FILE",
      .help = "keep what came in an archive: FILE-00000.warc.gz, …"},
@@ -278,7 +279,8 @@ bool wr_crawl_options_make(const struct wr_crawl_settings *settings, struct wr_c
 {
     struct wr_pace_more more;
     *ret_options = (struct wr_engine_options){
-        .out_path = settings->out,
+        .out_path = wr_crawl_keeps_lines(settings) ? NULL : settings->out,
+        .keeps_lines = wr_crawl_keeps_lines(settings),
         .log_path = settings->log,
         .warc_path = settings->warc,
         .warc_size = settings->warc_size,
@@ -350,6 +352,9 @@ bool wr_crawl_settings_fit(const struct wr_crawl_settings *settings)
         wr_complain("--offline says what --dry-run may not do: give that, too");
     else if (settings->dry_run && settings->recrawl && !settings->resume)
         wr_complain("--dry-run cannot tell what --recrawl would ask for; leave one of them out");
+    else if (wr_crawl_keeps_lines(settings) && !wr_store_is_url(settings->state))
+        wr_complain(
+            "--out state keeps the lines in a database: give --state postgres://…, or name a file (./state is one)");
     else if (settings->listen != NULL && wr_http_address_check(settings->listen) != 0)
         wr_complain("--listen: %s", weir_error_detail());
     else

@@ -78,12 +78,45 @@ static void list_stored(const json_t *answer)
     wr_table_end(&table);
 }
 
+static const char *text_or_dash(const json_t *host, const char *name)
+{
+    return wr_json_has(host, name) ? wr_json_text(host, name) : "-";
+}
+
+static void list_shared(const json_t *answer)
+{
+    static const char *const heads[] = {"HOST",        "STATE",          "PROCESS", "QUEUED", "LIMIT",
+                                        "CRAWL-DELAY", "WANTS NONE FOR", "SET",     "LEARNED"};
+    struct wr_table table;
+    size_t i;
+    const json_t *host;
+    char text[64];
+    wr_table_begin(&table, 9, "lllrrrrrl", heads);
+    json_array_foreach(json_object_get(answer, "hosts"), i, host)
+    {
+        bool is_leased = wr_json_has(host, "leased_by") && !wr_json_is(host, "paused");
+        wr_table_add(&table, wr_json_text(host, "host"));
+        wr_table_add(&table, is_leased ? "leased" : wr_json_text(host, "state"));
+        wr_table_add(&table, text_or_dash(host, "leased_by"));
+        wr_table_addf(&table, "%.0f", wr_json_number(host, "queued"));
+        wr_table_add(&table, rate_of(host, "allowed_rate", text, sizeof text));
+        wr_table_add(&table, wr_show_ms(host, "robots_delay_ms", text, sizeof text));
+        wr_table_add(&table, wr_show_ms(host, "retry_after_ms", text, sizeof text));
+        wr_table_add(&table, wr_show_ms(host, "set_interval_ms", text, sizeof text));
+        wr_table_add(&table, wr_show_wall(host, "learned_at_ms", text, sizeof text));
+    }
+    wr_table_end(&table);
+    wr_show_processes(answer, 0);
+}
+
 static void show_list(const json_t *answer)
 {
     size_t told = json_array_size(json_object_get(answer, "hosts"));
     double matched = wr_json_number(answer, "matched");
     if (wr_json_is(answer, "live"))
         list_live(answer);
+    else if (wr_json_has(answer, "processes"))
+        list_shared(answer);
     else
         list_stored(answer);
     if (matched > (double)told)
@@ -102,7 +135,7 @@ static const struct wr_usage list_usage = {
     .who = "weir hosts list",
     .about = "Lists hosts: of a crawl that runs those that it has in mind, with what holds each of\n"
              "them, for how long, and how fast it is asked; else those of the state file, with what\n"
-             "was learned of them.\n",
+             "was learned of them; of a database, also which process has each.\n",
     .options = list_options,
     .count = sizeof list_options / sizeof list_options[0],
 };
@@ -150,6 +183,9 @@ static void show_host(const json_t *answer)
     if (wr_json_is(answer, "live"))
         show_live(host);
     else {
+        if (wr_json_has(answer, "processes"))
+            line("process", text_or_dash(host, "leased_by"));
+        wr_print("%-14s%.0f\n", "queued", wr_json_number(host, "queued"));
         line("limit", rate_of(host, "allowed_rate", text, sizeof text));
         line("learned", wr_show_wall(host, "learned_at_ms", text, sizeof text));
     }
@@ -194,7 +230,11 @@ static const struct wr_usage forget_usage = {
 static void show_done(const json_t *answer, const char *what)
 {
     bool is_later = json_object_get(answer, "live") != NULL && !wr_json_is(answer, "live");
-    wr_print("%s: %s%s\n", wr_json_text(answer, "host"), what, is_later ? ", for the next crawl" : "");
+    bool is_shared = json_array_size(json_object_get(answer, "processes")) > 0;
+    wr_print("%s: %s%s\n", wr_json_text(answer, "host"), what,
+             is_shared  ? ", as soon as the process that has it looks: within a sixth of --lease"
+             : is_later ? ", for the next crawl"
+                        : "");
 }
 
 static void show_paused(const json_t *answer)

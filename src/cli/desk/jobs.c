@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* jobs.c - weir jobs: the crawls of a state file. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,12 @@
 
 struct settings {
     struct wr_source_flags source;
+    const char *out;
+    bool states;
+    json_int_t job;
 };
 
-static const struct settings defaults = {.source = {.state = WR_STATE_FILE}};
+static const struct settings defaults = {.source = {.state = WR_STATE_FILE}, .out = "-"};
 static const struct wr_option options[] = {WR_SOURCE_OPTIONS(struct settings)};
 #define ONE_JOB .operands = "N", .operands_min = 1, .operands_max = 1, .options = options, .count = 2
 
@@ -97,6 +101,8 @@ static void show_job(const json_t *answer)
              wr_json_number(job, "rejected"));
     wr_figure_bytes((uint64_t)wr_json_number(job, "bytes"), text, sizeof text);
     print_pair("bytes", text);
+    if (json_object_get(answer, "processes") != NULL)
+        wr_show_processes(answer, json_integer_value(json_object_get(job, "id")));
     print_pair("begun", wr_show_wall(job, "created_at_ms", text, sizeof text));
     print_pair("last change", wr_show_wall(job, "updated_at_ms", text, sizeof text));
     if (strncmp(wr_json_text(job, "settings"), "weir-", 5) == 0) { /* they are in printable ASCII */
@@ -145,47 +151,100 @@ static int run_cancel(int argc, char **argv)
 
 /* ---- export ---- */
 
-static const struct wr_usage export_usage = {.who = "weir jobs export",
-                                             .about =
-                                                 "Writes the URLs of a crawl, each with its state, as lines of JSON.\n",
-                                             ONE_JOB};
+static const struct wr_option export_options[] = {
+    {"out", WR_STRING(struct settings, out), .value = "FILE",
+     .help = "where the lines go, a file that is not there yet; - is standard output"},
+    {"states", WR_FLAG(struct settings, states),
+     .help = "instead, all URLs, also those that wait, each with its state"},
+    {"state", WR_STRING(struct settings, source.state), .value = "FILE",
+     .help = "the state file of the crawl, or postgres://…"},
+};
 
-/* One page of them. False: that was the last, or it failed. */
-static bool export_page(struct wr_answerer *source, json_int_t job, json_int_t *after, int *status)
+static const struct wr_usage export_usage = {
+    .who = "weir jobs export",
+    .operands = "N",
+    .operands_min = 1,
+    .operands_max = 1,
+    .about = "Writes the URLs of a crawl that have ended, by whichever process, as lines of JSON with\n"
+             "the members that weir crawl writes. Those of a crawl with --out state are as it would\n"
+             "have written them; of others what the state has not kept is null: title, links, times.\n",
+    .options = export_options,
+    .count = sizeof export_options / sizeof export_options[0],
+};
+
+static bool write_line(const char *text, size_t bytes, FILE *out)
+{
+    return fwrite(text, 1, bytes, out) == bytes && fputc('\n', out) != EOF;
+}
+
+static bool write_page(const json_t *answer, FILE *out)
 {
     size_t i;
-    const json_t *task;
-    json_t *answer = wr_source_ask(source, json_pack("{s:s, s:I, s:I}", "ask", "tasks", "job", job, "after", *after));
-    if (answer == NULL) {
-        *status = WR_EXIT_FAILED;
-        return false;
-    }
-    json_array_foreach(json_object_get(answer, "tasks"), i, task)
+    const json_t *each;
+    bool well = true;
+    json_array_foreach(json_object_get(answer, "lines"), i, each)
     {
-        char *text = json_dumps(task, JSON_COMPACT | JSON_ENSURE_ASCII);
-        wr_print("%s\n", text != NULL ? text : "");
+        well = well && write_line(json_string_value(each), json_string_length(each), out);
+    }
+    json_array_foreach(json_object_get(answer, "tasks"), i, each)
+    {
+        char *text = json_dumps(each, JSON_COMPACT | JSON_ENSURE_ASCII);
+        well = well && text != NULL && write_line(text, strlen(text), out);
         free(text);
     }
+    return well;
+}
+
+/* One page of them. False: that was the last, or it failed. */
+static bool export_page(struct wr_answerer *source, const struct settings *settings, json_int_t *after, FILE *out,
+                        int *status)
+{
+    json_t *answer = wr_source_ask(source, json_pack("{s:s, s:I, s:I, s:b}", "ask", "tasks", "job", settings->job,
+                                                     "after", *after, "lines", (int)!settings->states));
+    *status = WR_EXIT_FAILED;
+    if (answer == NULL)
+        return false;
+    if (write_page(answer, out))
+        *status = WR_EXIT_OK;
+    else if (out == stdout)
+        wr_print_lost(errno);
+    else
+        wr_complain("--out: cannot write %s: %s", settings->out, strerror(errno));
     *after = json_integer_value(json_object_get(answer, "after"));
-    bool has_more = !wr_json_is(answer, "end");
+    bool has_more = !wr_json_is(answer, "end") && *status == WR_EXIT_OK;
     json_decref(answer);
     return has_more;
+}
+
+static FILE *open_export(const char *path)
+{
+    FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "wxe");
+    if (out == NULL)
+        wr_complain("--out: cannot make %s: %s", path, strerror(errno));
+    return out;
 }
 
 static int run_export(int argc, char **argv)
 {
     struct settings settings = defaults;
     struct wr_answerer source;
-    json_int_t job, after = 0;
+    json_int_t after = 0;
     int status;
     if (!wr_options_parse(&export_usage, &argc, argv, &settings, &status))
         return status;
-    if (!job_of(argv[0], &job))
+    if (!job_of(argv[0], &settings.job))
         return WR_EXIT_USAGE;
     status = wr_source_open(&source, settings.source.state);
-    while (status == WR_EXIT_OK && export_page(&source, job, &after, &status))
+    FILE *out = status == WR_EXIT_OK ? open_export(settings.out) : NULL;
+    if (status == WR_EXIT_OK && out == NULL)
+        status = WR_EXIT_FAILED;
+    while (out != NULL && export_page(&source, &settings, &after, out, &status))
         continue;
     wr_source_close(&source);
+    if (out != NULL && out != stdout && fclose(out) != 0 && status == WR_EXIT_OK) {
+        wr_complain("--out: cannot write %s: %s", settings.out, strerror(errno));
+        status = WR_EXIT_FAILED;
+    }
     return status;
 }
 
@@ -226,7 +285,7 @@ static int run_resume(int argc, char **argv)
 
 static const struct wr_command list[] = {
     {"cancel", "end a crawl for good", run_cancel},
-    {"export", "write its URLs, each with its state", run_export},
+    {"export", "write its lines, of whichever process", run_export},
     {"list", "list the crawls of a state file", run_list},
     {"resume", "go on with a crawl", run_resume},
     {"show", "tell of one crawl", run_show},

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "cli/crawl/words.h"
 #include "cli/kit/figures.h"
+#include "cli/kit/foreign.h"
 #include "cli/kit/output.h"
 #include "shell/desk/desk.h"
 #include "shell/memory/memory.h"
@@ -23,7 +24,7 @@ static int open_store(struct wr_answerer *source)
 {
     const struct wr_store_options options = {.path = source->state};
     int error = wr_store_open(&options, &source->store);
-    if (error == WEIR_E_ABSENT)
+    if (error == WEIR_E_ABSENT && !wr_store_is_url(source->state))
         wr_complain("there is no state file %s; give --state FILE", source->state);
     else if (error != 0)
         wr_complain("--state: %s", wr_error_words(error));
@@ -34,7 +35,7 @@ int wr_source_open(struct wr_answerer *ret_source, const char *state)
 {
     *ret_source = (struct wr_answerer){.state = state, .fd = -1};
     wr_buf_init(&ret_source->answer, wr_allocator_or_system(NULL), WR_DESK_ANSWER_MAX);
-    int error = wr_desk_connect(state, &ret_source->fd);
+    int error = wr_store_is_url(state) ? WEIR_E_ABSENT : wr_desk_connect(state, &ret_source->fd);
     if (error == 0)
         return WR_EXIT_OK;
     if (error == WEIR_E_ABSENT)
@@ -127,6 +128,22 @@ bool wr_json_has(const json_t *object, const char *name)
 bool wr_json_is(const json_t *object, const char *name)
 {
     return json_is_true(json_object_get(object, name));
+}
+
+void wr_show_processes(const json_t *answer, json_int_t job)
+{
+    const json_t *list = json_object_get(answer, "processes"), *process;
+    size_t i, told = 0;
+    json_array_foreach(list, i, process)
+    {
+        if (job != 0 && json_integer_value(json_object_get(process, "job")) != job)
+            continue;
+        wr_print("%-12s", told++ == 0 ? "processes" : "");
+        wr_print_foreign(wr_span_of(wr_json_text(process, "name")));
+        wr_print(", job %.0f, %.0f hosts\n", wr_json_number(process, "job"), wr_json_number(process, "hosts"));
+    }
+    if (told == 0 && list != NULL)
+        wr_print("%-12snone\n", "processes");
 }
 
 const char *wr_show_ms(const json_t *object, const char *name, char *text, size_t room)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* source.h - who is asked: the crawl that has the state file, through its socket, or else the file. */
+/* source.h - who is asked: the crawl that has the state file, through its socket, or else the file; or the database
+ * that processes share. */
 #ifndef WR_CLI_DESK_SOURCE_H
 #define WR_CLI_DESK_SOURCE_H
 
@@ -15,10 +16,11 @@ struct wr_source_flags {
 };
 
 /* The options for that, where the settings have it as `source`. */
-#define WR_SOURCE_OPTIONS(settings)                                                                       \
-    {"state", WR_STRING(settings, source.state), .value = "FILE", .help = "the state file of the crawl"}, \
-    {                                                                                                     \
-        "json", WR_FLAG(settings, source.json), .help = "tell it as one line of JSON"                     \
+#define WR_SOURCE_OPTIONS(settings)                                                   \
+    {"state", WR_STRING(settings, source.state), .value = "FILE",                     \
+     .help = "the state file of the crawl, or postgres://…"},                         \
+    {                                                                                 \
+        "json", WR_FLAG(settings, source.json), .help = "tell it as one line of JSON" \
     }
 
 struct wr_answerer {
@@ -49,6 +51,9 @@ const char *wr_json_text(const json_t *object, const char *name);
 double wr_json_number(const json_t *object, const char *name);
 bool wr_json_has(const json_t *object, const char *name); /* and it is not null */
 bool wr_json_is(const json_t *object, const char *name);  /* true */
+
+/* The "processes" of an answer that work for the job (0: any), a line each. */
+void wr_show_processes(const json_t *answer, json_int_t job);
 
 /* Durations that JSON has in ms: "2.5 s", "-" for 0 and null. */
 const char *wr_show_ms(const json_t *object, const char *name, char *text, size_t room);

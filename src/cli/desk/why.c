@@ -50,10 +50,23 @@ static void show_ended(const json_t *task)
     wr_print("\n");
 }
 
+static void show_unleased(size_t processes)
+{
+    if (processes == 0)
+        wr_print("no process works for this job\n");
+    else
+        wr_print("no process has its host now; %zu work%s for the job, and one takes it when it has room\n", processes,
+                 processes == 1 ? "s" : "");
+}
+
 static void show_queued(const json_t *answer)
 {
     char text[64];
     double before = wr_json_number(answer, "position");
+    if (wr_json_has(answer, "leased_by")) {
+        wr_print_foreign(wr_span_of(wr_json_text(answer, "leased_by")));
+        wr_print(" has its host\n");
+    }
     if (before > 0)
         wr_print("it is queued, with %.0f before it at ", before);
     else
@@ -65,7 +78,9 @@ static void show_queued(const json_t *answer)
                  wr_show_ms(answer, "backoff_ms", text, sizeof text));
     if (strcmp(wr_json_text(json_object_get(answer, "robots"), "verdict"), "deny") == 0)
         wr_print("it will end unsent\n");
-    else if (!wr_json_is(answer, "live"))
+    else if (json_is_array(json_object_get(answer, "processes")) && !wr_json_has(answer, "leased_by"))
+        show_unleased(json_array_size(json_object_get(answer, "processes")));
+    else if (!wr_json_is(answer, "live") && !wr_json_has(answer, "leased_by"))
         wr_print("no crawl runs on this state file\n");
     else if (!wr_json_has(answer, "expected_ms"))
         wr_print("nobody can tell when its turn comes\n");

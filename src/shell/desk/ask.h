@@ -42,6 +42,22 @@ void wr_append_task(struct wr_buf *buf, const struct wr_store_task *task);
  */
 int wr_ask_job(const struct wr_desk_ask *ask, int64_t *ret_job);
 
+/* ---- processes that share a crawl; none where nobody can ---- */
+
+/* Appends those that work for the job (0: any) as "processes". */
+int wr_ask_processes(struct wr_desk_ask *ask, int64_t job, uint64_t *ret_count);
+
+#define WR_DESK_CREW_JOBS 64 /* more are not looked at */
+struct wr_desk_crew {
+    struct {
+        int64_t job;
+        uint64_t processes;
+    } jobs[WR_DESK_CREW_JOBS];
+    size_t count;
+};
+int wr_ask_crew(struct wr_desk_ask *ask, struct wr_desk_crew *ret_crew);
+uint64_t wr_desk_crew_of(const struct wr_desk_crew *crew, int64_t job);
+
 /* ---- what can be asked (0, or why not: weir_error_detail) ---- */
 
 int wr_ask_hosts(struct wr_desk_ask *ask);

@@ -84,6 +84,10 @@ void wr_append_stored_host(struct wr_buf *buf, const struct wr_store_host *host)
     wr_append_json_wall(buf, ",\"learned_at_ms\":", memory->saved_wall_at);
     wr_append_json_wall(
         buf, ",\"blocked_until_ms\":", host->blocked_until_wall_at > wall_now ? host->blocked_until_wall_at : 0);
+    wr_append_json_count(buf, ",\"queued\":", host->queued);
+    wr_append_json_text(buf,
+                        ",\"leased_by\":", host->leased_by.bytes > 0 ? host->leased_by : (struct wr_span){NULL, 0});
+    wr_append_json_ms(buf, ",\"lease_ms\":", host->leased_by.bytes > 0 ? host->lease_left_ns : -1);
     wr_buf_append_string(buf, "}");
 }
 
@@ -124,26 +128,25 @@ static int look(struct wr_desk_ask *ask, const struct wr_look_query *query)
     return 0;
 }
 
+#define HOSTS_AT_A_TIME 10000
+
 /* One that is among the foremost so far. */
 struct kept {
     int64_t rank;
     char key[WEIR_PACE_KEY_MAX + 1];
-    size_t bytes;
-    char text[]; /* as JSON */
 };
 
 struct listing {
     const struct wr_look_query *query;
     char filter[WEIR_PACE_KEY_MAX + 1]; /* in small letters, as keys are */
-    int64_t wall_now;
-    uint64_t matched;
+    int64_t wall_now, last;
+    uint64_t read, matched;
     struct kept *kept[WR_LOOK_MAX + 1]; /* the foremost first */
     size_t count;
-    struct wr_buf text;
     int error;
 };
 
-/* What only a crawl knows, its queue and what it was refused, is 0. */
+/* What only a crawl knows, what it was refused, is 0. */
 static int64_t rank_of(const struct listing *listing, const struct wr_store_host *host)
 {
     const weir_pace_memory *memory = &host->memory;
@@ -151,6 +154,8 @@ static int64_t rank_of(const struct listing *listing, const struct wr_store_host
         memory->retry_wall_at > host->blocked_until_wall_at ? memory->retry_wall_at : host->blocked_until_wall_at;
     if (listing->query->sort == WR_SORT_RATE)
         return memory->rate > 0 && memory->rate < 1e9 ? (int64_t)(memory->rate * 1e6) : 0;
+    if (listing->query->sort == WR_SORT_QUEUE)
+        return (int64_t)host->queued;
     if (listing->query->sort != WR_SORT_WAIT)
         return 0;
     if (host->is_paused)
@@ -158,20 +163,16 @@ static int64_t rank_of(const struct listing *listing, const struct wr_store_host
     return until > listing->wall_now ? until - listing->wall_now : 0;
 }
 
-static struct kept *keep(struct listing *listing, int64_t rank, const struct wr_store_host *host)
+static struct kept *keep(struct listing *listing, int64_t rank, struct wr_span key)
 {
-    wr_buf_clear(&listing->text);
-    wr_append_stored_host(&listing->text, host);
-    struct kept *kept = calloc(1, sizeof *kept + listing->text.length);
-    if (listing->text.error != 0 || kept == NULL || host->key.bytes > WEIR_PACE_KEY_MAX) {
+    struct kept *kept = calloc(1, sizeof *kept);
+    if (kept == NULL || key.bytes > WEIR_PACE_KEY_MAX) {
         free(kept);
         listing->error = WEIR_E_NOMEM;
         return NULL;
     }
     kept->rank = rank;
-    memcpy(kept->key, host->key.data, host->key.bytes);
-    kept->bytes = listing->text.length;
-    memcpy(kept->text, listing->text.bytes, kept->bytes);
+    memcpy(kept->key, key.data, key.bytes);
     return kept;
 }
 
@@ -180,6 +181,10 @@ static void on_host(void *context, const struct wr_store_row *row)
     struct listing *listing = context;
     const struct wr_look_query *query = listing->query;
     struct wr_span key = row->host.key;
+    if (row->what == WR_STORE_TASKS) /* of a host that cannot be read */
+        return;
+    listing->read++;
+    listing->last = row->host.id;
     if (query->filter.bytes > 0 && memmem(key.data, key.bytes, query->filter.data, query->filter.bytes) == NULL)
         return;
     listing->matched++;
@@ -188,7 +193,7 @@ static void on_host(void *context, const struct wr_store_row *row)
     while (at > 0 &&
            wr_look_is_before(query, rank, key, listing->kept[at - 1]->rank, wr_span_of(listing->kept[at - 1]->key)))
         at--;
-    struct kept *kept = at < query->most ? keep(listing, rank, &row->host) : NULL;
+    struct kept *kept = at < query->most ? keep(listing, rank, key) : NULL;
     if (kept == NULL)
         return;
     for (size_t i = listing->count; i > at; i--)
@@ -200,19 +205,68 @@ static void on_host(void *context, const struct wr_store_row *row)
         free(listing->kept[listing->count]);
 }
 
-static void tell_listing(struct wr_buf *answer, struct listing *listing)
+/* In pieces: there may be millions, and others wait for the store meanwhile. */
+static int read_hosts(struct wr_store *store, struct listing *listing, enum wr_store_what what, int64_t job)
 {
-    wr_buf_append_string(answer, ",\"live\":false,\"hosts\":[");
+    struct wr_store_query query = {.what = what,
+                                   .job = what == WR_STORE_ALL_HOSTS ? 0 : job,
+                                   .limit = HOSTS_AT_A_TIME,
+                                   .is_hasty = true,
+                                   .row = on_host,
+                                   .context = listing};
+    int error;
+    do {
+        listing->read = 0;
+        query.after.id = listing->last;
+        error = wr_store_read(store, &query);
+    } while (error == 0 && listing->read == HOSTS_AT_A_TIME);
+    listing->last = 0;
+    return error != 0 ? error : listing->error;
+}
+
+struct told {
+    struct wr_buf *answer;
+    size_t count;
+};
+
+static void on_told(void *context, const struct wr_store_row *row)
+{
+    struct told *told = context;
+    wr_buf_append_string(told->answer, told->count++ > 0 ? "," : "");
+    wr_append_stored_host(told->answer, &row->host);
+}
+
+static int tell_listing(struct wr_desk_ask *ask, struct listing *listing, int64_t job)
+{
+    struct wr_buf *answer = ask->answer;
+    struct told told = {.answer = answer};
+    int error = 0;
+    wr_buf_append_string(answer, ",\"hosts\":[");
     for (size_t i = 0; i < listing->count; i++) {
-        wr_buf_append_string(answer, i > 0 ? "," : "");
-        wr_buf_append(answer, listing->kept[i]->text, listing->kept[i]->bytes);
+        const struct wr_store_query query = {.what = WR_STORE_ONE_HOST,
+                                             .job = job,
+                                             .key = wr_span_of(listing->kept[i]->key),
+                                             .is_hasty = true,
+                                             .row = on_told,
+                                             .context = &told};
+        error = error == 0 ? wr_store_read(ask->source->store, &query) : error;
         free(listing->kept[i]);
     }
     wr_append_json_count(answer, "],\"matched\":", listing->matched);
+    return error;
+}
+
+/* The job whose queues are told; 0: there is none. */
+static int64_t job_of(struct wr_desk_ask *ask)
+{
+    int64_t job;
+    return wr_ask_job(ask, &job) == 0 ? job : 0;
 }
 
 static int list_stored(struct wr_desk_ask *ask, struct wr_look_query *query)
 {
+    int64_t job = job_of(ask);
+    uint64_t processes;
     struct listing *listing = calloc(1, sizeof *listing);
     if (listing == NULL)
         return WEIR_E_NOMEM;
@@ -222,14 +276,15 @@ static int list_stored(struct wr_desk_ask *ask, struct wr_look_query *query)
     for (size_t i = 0; i < query->filter.bytes; i++)
         listing->filter[i] = wr_ascii_lower(query->filter.data[i]);
     query->filter.data = listing->filter;
-    wr_buf_init(&listing->text, wr_allocator_or_system(NULL), WR_DESK_REQUEST_MAX);
-    const struct wr_store_query hosts = {.what = WR_STORE_ALL_HOSTS, .row = on_host, .context = listing};
-    int error = wr_store_read(ask->source->store, &hosts);
-    error = error != 0 ? error : listing->error;
-    tell_listing(ask->answer, listing);
-    wr_buf_release(&listing->text);
+    wr_buf_append_string(ask->answer, ",\"live\":false");
+    int error = wr_ask_processes(ask, 0, &processes);
+    if (error == 0 && query->sort == WR_SORT_QUEUE && job > 0) /* those that have one */
+        error = read_hosts(ask->source->store, listing, WR_STORE_HOSTS, job);
+    if (error == 0 && listing->matched == 0)
+        error = read_hosts(ask->source->store, listing, WR_STORE_ALL_HOSTS, job);
+    int told = tell_listing(ask, listing, job);
     free(listing);
-    return error;
+    return error != 0 ? error : told;
 }
 
 int wr_ask_hosts(struct wr_desk_ask *ask)
@@ -261,6 +316,7 @@ int wr_ask_host(struct wr_desk_ask *ask)
     char key[WEIR_PACE_KEY_MAX + 1];
     struct one one = {.answer = ask->answer};
     struct wr_look_host host;
+    uint64_t processes;
     int error = wr_ask_key(ask, key);
     if (error != 0)
         return error;
@@ -273,9 +329,15 @@ int wr_ask_host(struct wr_desk_ask *ask)
     }
     if (error != WEIR_E_ABSENT)
         return error;
-    const struct wr_store_query query = {
-        .what = WR_STORE_ONE_HOST, .key = wr_span_of(key), .is_hasty = true, .row = on_one, .context = &one};
+    const struct wr_store_query query = {.what = WR_STORE_ONE_HOST,
+                                         .job = job_of(ask),
+                                         .key = wr_span_of(key),
+                                         .is_hasty = true,
+                                         .row = on_one,
+                                         .context = &one};
     error = wr_store_read(ask->source->store, &query);
+    if (error == 0)
+        error = wr_ask_processes(ask, 0, &processes);
     return error == 0 && !one.is_found ? wr_invalid("nothing is known of this host") : error;
 }
 
@@ -287,9 +349,25 @@ static int post(struct wr_desk_ask *ask, struct wr_store_setting setting)
     return wr_store_post_now(ask->source->store, &change, 1);
 }
 
-static void on_known(void *context, const struct wr_store_row *row)
+struct steered {
+    bool is_known;
+    char leased_by[WR_STORE_WHY_MAX + 1]; /* "": nobody has it */
+};
+
+static void on_steered(void *context, const struct wr_store_row *row)
 {
-    *(bool *)context |= row->host.memory.saved_wall_at > 0;
+    struct steered *steered = context;
+    struct wr_span by = row->host.leased_by;
+    steered->is_known |= row->host.memory.saved_wall_at > 0 || row->host.queued > 0;
+    if (by.bytes > 0 && by.bytes < sizeof steered->leased_by)
+        memcpy(steered->leased_by, by.data, by.bytes);
+}
+
+static int look_at_steered(const struct wr_desk_ask *ask, const char *key, struct steered *ret_steered)
+{
+    const struct wr_store_query query = {
+        .what = WR_STORE_ONE_HOST, .key = wr_span_of(key), .is_hasty = true, .row = on_steered, .context = ret_steered};
+    return wr_store_read(ask->source->store, &query);
 }
 
 /* The host that is steered, and whether there is one of this name so far: it may be a slip of the pen. */
@@ -297,14 +375,14 @@ static void tell_steered(struct wr_desk_ask *ask, const char *key)
 {
     struct wr_engine *engine = ask->source->engine;
     struct wr_look_host host;
-    bool is_known = engine != NULL && wr_engine_look_host(engine, wr_span_of(key), &host) == 0;
-    const struct wr_store_query query = {
-        .what = WR_STORE_ONE_HOST, .key = wr_span_of(key), .is_hasty = true, .row = on_known, .context = &is_known};
-    if (!is_known && wr_store_read(ask->source->store, &query) != 0)
-        is_known = true; /* nobody can tell */
+    struct steered steered = {.is_known = engine != NULL && wr_engine_look_host(engine, wr_span_of(key), &host) == 0};
+    uint64_t processes;
+    if (!steered.is_known && look_at_steered(ask, key, &steered) != 0)
+        steered.is_known = true; /* nobody can tell */
     wr_append_json_word(ask->answer, ",\"host\":", key);
     wr_append_json_bool(ask->answer, ",\"live\":", engine != NULL);
-    wr_append_json_bool(ask->answer, ",\"known\":", is_known);
+    wr_append_json_bool(ask->answer, ",\"known\":", steered.is_known || steered.leased_by[0] != '\0');
+    (void)wr_ask_processes(ask, 0, &processes); /* or nobody can tell */
 }
 
 static int pause_host(struct wr_desk_ask *ask, bool pauses)
@@ -353,6 +431,14 @@ int wr_ask_forget(struct wr_desk_ask *ask)
     if (error != 0)
         return error;
     wr_append_json_word(ask->answer, ",\"host\":", key);
+    struct steered steered = {.is_known = false};
+    if (ask->source->engine == NULL)
+        error = look_at_steered(ask, key, &steered);
+    if (error != 0)
+        return error;
+    if (steered.leased_by[0] != '\0')
+        return wr_invalid(
+            "a process has this host now, and would say again what it has learned; forget it when none has");
     if (ask->source->engine != NULL)
         error = wr_engine_forget(ask->source->engine, wr_span_of(key));
     else

@@ -2,11 +2,15 @@
 /* jobs.c - jobs at the desk: listed, cancelled, their tasks. */
 #include "base/error.h"
 #include "shell/desk/ask.h"
+#include "shell/engine/line.h"
+#include "shell/memory/memory.h"
 
 #define TASKS_MOST 1000 /* at a time */
 #define TASK_ROOM 65536 /* bytes that one may take */
 _Static_assert(6 * (WR_URL_MAX + WEIR_PACE_KEY_MAX + WR_STORE_WORD_MAX + WR_STORE_WHY_MAX) + 512 < TASK_ROOM,
                "however much of it is escaped");
+#define LINE_ROOM WR_STORE_LINE_MAX
+_Static_assert(6 * (2 * WR_URL_MAX + WR_STORE_DIGEST_MAX + WR_STORE_WHY_MAX) + 1024 < LINE_ROOM, "the same");
 
 /* ---- jobs ---- */
 
@@ -16,6 +20,7 @@ struct jobs {
     int64_t newest, unfinished; /* 0: none */
     enum wr_job_status status;  /* of the last one */
     bool has_settings;
+    struct wr_desk_crew crew;
 };
 
 static void on_job(void *context, const struct wr_store_row *row)
@@ -24,10 +29,13 @@ static void on_job(void *context, const struct wr_store_row *row)
     struct wr_buf *buf = jobs->ask->answer;
     const struct wr_store_job *job = &row->job;
     const struct wr_engine *engine = jobs->ask->source->engine;
-    bool is_running = engine != NULL && wr_engine_job_id(engine) == job->id;
+    uint64_t processes = wr_desk_crew_of(&jobs->crew, job->id);
+    bool is_running = (engine != NULL && wr_engine_job_id(engine) == job->id) || processes > 0;
     wr_append_json_count(buf, jobs->told++ > 0 ? ",{\"id\":" : "{\"id\":", (uint64_t)job->id);
     wr_append_json_word(buf, ",\"status\":", wr_job_status_name(job->status));
     wr_append_json_bool(buf, ",\"running\":", is_running);
+    if (wr_store_is_shared(jobs->ask->source->store))
+        wr_append_json_count(buf, ",\"processes\":", processes);
     wr_append_json_bool(buf, ",\"over\":", wr_job_is_over(job->status));
     wr_append_json_text(buf, ",\"why\":", job->why.data != NULL ? job->why : wr_span_of(""));
     wr_append_json_wall(buf, ",\"created_at_ms\":", job->created_wall_at);
@@ -47,11 +55,16 @@ int wr_ask_jobs(struct wr_desk_ask *ask)
 {
     int64_t job = wr_ask_number(ask, "job", 0);
     struct jobs jobs = {.ask = ask, .has_settings = job > 0};
-    const struct wr_store_query query = {.what = WR_STORE_JOBS, .job = job, .row = on_job, .context = &jobs};
+    const struct wr_store_query query = {
+        .what = WR_STORE_JOBS, .job = job, .is_hasty = true, .row = on_job, .context = &jobs};
+    uint64_t count;
+    int error = wr_ask_crew(ask, &jobs.crew);
     wr_append_json_bool(ask->answer, ",\"live\":", ask->source->engine != NULL);
     wr_buf_append_string(ask->answer, ",\"jobs\":[");
-    int error = wr_store_read(ask->source->store, &query);
+    error = error == 0 ? wr_store_read(ask->source->store, &query) : error;
     wr_buf_append_string(ask->answer, "]");
+    if (error == 0 && job > 0)
+        error = wr_ask_processes(ask, job, &count);
     return error == 0 && job > 0 && jobs.told == 0 ? wr_invalid("there is no such job") : error;
 }
 
@@ -68,7 +81,8 @@ int wr_ask_job(const struct wr_desk_ask *ask, int64_t *ret_job)
 {
     int64_t job = wr_ask_number(ask, "job", 0);
     struct jobs jobs = {.newest = 0};
-    const struct wr_store_query query = {.what = WR_STORE_JOBS, .job = job, .row = on_any_job, .context = &jobs};
+    const struct wr_store_query query = {
+        .what = WR_STORE_JOBS, .job = job, .is_hasty = true, .row = on_any_job, .context = &jobs};
     if (job == 0 && ask->source->engine != NULL) {
         *ret_job = wr_engine_job_id(ask->source->engine);
         return 0;
@@ -86,7 +100,8 @@ int wr_ask_cancel(struct wr_desk_ask *ask)
     struct wr_engine *engine = ask->source->engine;
     int64_t job = wr_ask_number(ask, "job", 0);
     struct jobs jobs = {.newest = 0};
-    const struct wr_store_query query = {.what = WR_STORE_JOBS, .job = job, .row = on_any_job, .context = &jobs};
+    const struct wr_store_query query = {
+        .what = WR_STORE_JOBS, .job = job, .is_hasty = true, .row = on_any_job, .context = &jobs};
     if (job <= 0)
         return wr_invalid("which job is to be cancelled? give its number");
     wr_append_json_count(ask->answer, ",\"job\":", (uint64_t)job);
@@ -150,6 +165,36 @@ static void on_task(void *context, const struct wr_store_row *row)
     tasks->last = row->task.id;
 }
 
+/* As a line of output, in a string: as it was kept, or else with what is known of it. */
+static void append_line(struct wr_buf *buf, struct wr_span kept, const struct wr_store_task *task)
+{
+    struct wr_buf line;
+    wr_buf_init(&line, wr_allocator_or_system(NULL), LINE_ROOM);
+    if (kept.bytes == 0) {
+        wr_line_append_task(&line, task);
+        wr_buf_cut(&line, line.length > 0 ? line.length - 1 : 0);
+        kept = wr_buf_from(&line, 0);
+    }
+    wr_append_json_text(buf, "", kept);
+    buf->error = buf->error != 0 ? buf->error : line.error;
+    wr_buf_release(&line);
+}
+
+static void on_line(void *context, const struct wr_store_row *row)
+{
+    struct tasks *tasks = context;
+    const struct wr_store_task *task = &row->task;
+    size_t room = 2 * LINE_ROOM + 64; /* quotes and backslashes become two */
+    tasks->is_full = tasks->is_full || tasks->ask->answer->length + room > WR_DESK_ANSWER_MAX;
+    if (tasks->is_full)
+        return;
+    tasks->last = task->id;
+    if (task->state == WR_TASK_QUEUED)
+        return;
+    wr_buf_append_string(tasks->ask->answer, tasks->told++ > 0 ? "," : "");
+    append_line(tasks->ask->answer, task->line, task);
+}
+
 /* A page of them: ask again after `after`. */
 int wr_ask_tasks(struct wr_desk_ask *ask)
 {
@@ -158,13 +203,17 @@ int wr_ask_tasks(struct wr_desk_ask *ask)
     struct wr_store_query query = {.what = WR_STORE_ALL_TASKS,
                                    .after = {0, tasks.last},
                                    .limit = TASKS_MOST,
+                                   .has_lines = json_is_true(json_object_get(ask->request, "lines")),
+                                   .is_hasty = true,
                                    .ret_next = &next,
                                    .row = on_task,
                                    .context = &tasks};
+    if (query.has_lines)
+        query.row = on_line;
     int error = wr_ask_job(ask, &query.job);
     if (error != 0)
         return error;
-    wr_buf_append_string(ask->answer, ",\"tasks\":[");
+    wr_buf_append_string(ask->answer, query.has_lines ? ",\"lines\":[" : ",\"tasks\":[");
     error = wr_store_read(ask->source->store, &query);
     next = tasks.is_full ? tasks.last : next;
     wr_append_json_count(ask->answer, "],\"after\":", (uint64_t)(next != 0 ? next : tasks.last));

@@ -18,7 +18,8 @@ struct why {
     uint64_t before;
     struct wr_buf task; /* as JSON */
     bool has_host;
-    struct wr_store_host host; /* but for its texts */
+    struct wr_store_host host;            /* but for its texts */
+    char leased_by[WR_STORE_WHY_MAX + 1]; /* "": nobody has it */
     struct wr_robots *robots;
     bool has_robots; /* it is known what it says */
     struct wr_robots_answer ruling;
@@ -37,8 +38,11 @@ static void on_task(void *context, const struct wr_store_row *row)
 static void on_host(void *context, const struct wr_store_row *row)
 {
     struct why *why = context;
+    struct wr_span by = row->host.leased_by;
     why->has_host = true;
     why->host = row->host;
+    if (by.bytes > 0 && by.bytes < sizeof why->leased_by)
+        memcpy(why->leased_by, by.data, by.bytes);
 }
 
 static void on_job(void *context, const struct wr_store_row *row)
@@ -65,6 +69,7 @@ static int read_task(struct why *why)
     const struct wr_store_query query = {.what = WR_STORE_ONE_TASK,
                                          .job = why->job,
                                          .after = {0, (int64_t)wr_hash(key, text.data, text.bytes)},
+                                         .is_hasty = true,
                                          .row = on_task,
                                          .context = why};
     return wr_store_read(why->ask->source->store, &query);
@@ -72,7 +77,8 @@ static int read_task(struct why *why)
 
 static int read_agent(struct why *why)
 {
-    const struct wr_store_query query = {.what = WR_STORE_JOBS, .job = why->job, .row = on_job, .context = why};
+    const struct wr_store_query query = {
+        .what = WR_STORE_JOBS, .job = why->job, .is_hasty = true, .row = on_job, .context = why};
     return why->ask->source->agent_of != NULL ? wr_store_read(why->ask->source->store, &query) : 0;
 }
 
@@ -82,14 +88,14 @@ static int read_host(struct why *why)
     struct wr_store *store = why->ask->source->store;
     struct wr_buf url;
     const struct wr_store_query host = {
-        .what = WR_STORE_ONE_HOST, .key = wr_span_of(why->live.key), .row = on_host, .context = why};
+        .what = WR_STORE_ONE_HOST, .key = wr_span_of(why->live.key), .is_hasty = true, .row = on_host, .context = why};
     int error = wr_store_read(store, &host);
     wr_buf_init_fixed(&url, memory, sizeof memory);
     wr_buf_append_string(&url, why->url.is_https ? "https://" : "http://");
     wr_buf_append_string(&url, why->live.key);
     wr_buf_append_string(&url, "/robots.txt");
     const struct wr_store_query robots = {
-        .what = WR_STORE_ONE_ROBOTS, .key = wr_buf_from(&url, 0), .row = on_robots, .context = why};
+        .what = WR_STORE_ONE_ROBOTS, .key = wr_buf_from(&url, 0), .is_hasty = true, .row = on_robots, .context = why};
     if (error == 0)
         error = wr_store_read(store, &robots);
     why->ruling = (struct wr_robots_answer){.allowed = true};
@@ -237,12 +243,29 @@ static size_t stored_bounds(const struct why *why, struct wr_plan_bound *bounds)
     return count;
 }
 
-static void tell_stored(struct why *why)
+/* By what bounds the host, whoever has it: so many before it, one by one. */
+static int64_t expected_of(const struct wr_plan_bound *bounds, size_t count, uint64_t before)
+{
+    int64_t wait_ns = 0, each_ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        wait_ns = bounds[i].wait_ns > wait_ns ? bounds[i].wait_ns : wait_ns;
+        each_ns = bounds[i].value_ns > each_ns ? bounds[i].value_ns : each_ns;
+    }
+    if (wait_ns == WEIR_UNTIL_RELEASE || (each_ns > 0 && before > (uint64_t)(WEIR_DURATION_MAX / 2 / each_ns)))
+        return -1;
+    return wait_ns + each_ns * (int64_t)before;
+}
+
+static int tell_stored(struct why *why)
 {
     struct wr_plan_bound bounds[8];
     struct wr_buf *buf = why->ask->answer;
     bool is_waiting = why->has_task && why->state == WR_TASK_QUEUED;
+    uint64_t processes;
     wr_buf_append_string(buf, ",\"live\":false");
+    int error = wr_ask_processes(why->ask, why->job, &processes);
+    if (processes > 0 && why->leased_by[0] != '\0')
+        wr_append_json_word(buf, ",\"leased_by\":", why->leased_by);
     append_task_and_url(buf, why);
     append_number_or_null(buf, ",\"position\":", is_waiting, why->before);
     append_robots(buf,
@@ -255,6 +278,9 @@ static void tell_stored(struct why *why)
     for (size_t i = 0; i < count; i++)
         append_bound(buf, &bounds[i], i == 0);
     wr_buf_append_string(buf, "]");
+    if (is_waiting && why->leased_by[0] != '\0')
+        wr_append_json_ms(buf, ",\"expected_ms\":", expected_of(bounds, count, why->before));
+    return error;
 }
 
 /* ---- asking ---- */
@@ -280,9 +306,7 @@ static int find_out(struct why *why)
     error = read_agent(why);
     if (error == 0)
         error = read_host(why);
-    if (error == 0)
-        tell_stored(why);
-    return error;
+    return error == 0 ? tell_stored(why) : error;
 }
 
 int wr_ask_why(struct wr_desk_ask *ask)

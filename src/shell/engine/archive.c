@@ -146,7 +146,9 @@ static int claim(struct wr_engine *engine, uint32_t *number, struct wr_output **
     if (file == NULL)
         return WEIR_E_NOMEM;
     for (;; ++*number) {
-        int error = wr_output_open(file, path_of(&engine->archive, *number), false, false, 0, engine->allocator);
+        int error = wr_output_open(file, path_of(&engine->archive, *number), engine->allocator);
+        if (error == 0)
+            error = wr_output_begin(file, false, false, 0);
         if (error == 0 && file->is_file) {
             *ret_file = file;
             return 0;
@@ -177,8 +179,8 @@ static int open_file(struct wr_engine *engine, bool has_length, uint64_t length)
     archive->file = wr_take(engine->allocator, sizeof *archive->file, _Alignof(struct wr_output));
     if (archive->file == NULL)
         return WEIR_E_NOMEM;
-    return wr_output_open(archive->file, path_of(archive, archive->number), false, has_length, length,
-                          engine->allocator);
+    int error = wr_output_open(archive->file, path_of(archive, archive->number), engine->allocator);
+    return error == 0 ? wr_output_begin(archive->file, false, has_length, length) : error;
 }
 
 static int open_first(struct wr_engine *engine, const struct wr_engine_options *given)

@@ -198,7 +198,9 @@ static int check(struct wr_engine *engine, const struct wr_engine_options *given
         return wr_invalid("budgets of pages and bytes are not shared by processes yet; use a state file, or none");
     if (engine->is_shared && given->group != WR_GROUP_HOST)
         return wr_invalid("processes share hosts one by one; group them with a state file only");
-    if (given->body_folder != NULL && given->out_path == NULL && given->warc_path == NULL)
+    if (given->keeps_lines && !engine->is_shared)
+        return wr_invalid("a state file keeps no lines of output; name a file for them, or use a database");
+    if (given->body_folder != NULL && given->out_path == NULL && given->warc_path == NULL && !given->keeps_lines)
         return wr_invalid("bodies are saved with nothing that says whose they are; give an output as well");
     return keep_headers(engine, given->headers);
 }
@@ -318,7 +320,7 @@ static int run_loops(struct wr_engine *engine)
 
 /* What the store knows of the output of a job that is gone on with. Later jobs may have added to the same file. */
 struct output_place {
-    char *path;
+    const char *path;
     bool is_known;
     uint64_t bytes;
     int64_t last_job;
@@ -351,19 +353,16 @@ static int find_output(struct wr_engine *engine, int64_t job, struct output_plac
     return error;
 }
 
+/* Of a job that is gone on with, or joined. */
 static int open_output(struct wr_engine *engine, const struct wr_engine_options *given)
 {
     struct output_place place = {.path = NULL};
-    int error = 0;
-    if (given->resume_job != 0 && given->out_path != NULL && strcmp(given->out_path, "-") != 0) {
-        place.path = wr_output_path(given->out_path);
-        error = find_output(engine, given->resume_job, &place);
-    }
-    if (error == 0)
-        error = wr_output_open(&engine->output, given->out_path, given->appends, place.is_known, place.bytes,
-                               engine->allocator);
-    free(place.path);
-    return error;
+    struct wr_output *output = &engine->output;
+    int error = wr_output_open(output, given->out_path, engine->allocator);
+    place.path = output->path;
+    if (error == 0 && engine->job != 0 && output->is_file)
+        error = find_output(engine, engine->job, &place);
+    return error == 0 ? wr_output_begin(output, given->appends, place.is_known, place.bytes) : error;
 }
 
 static int record_output(struct wr_engine *engine)
@@ -387,13 +386,15 @@ static int set_up(struct wr_engine *engine, const struct wr_engine_options *give
         error = wr_events_new(engine);
     if (error == 0)
         error = wr_resolver_new(&names, &engine->resolver);
+    if (error == 0 && engine->is_shared && given->resume_job == 0) /* the output may be one that we began */
+        error = wr_store_join_job(engine->store, given->settings, engine->earlier, &engine->job);
     if (error == 0)
         error = open_output(engine, given);
     if (error == 0 && given->log_path != NULL)
         error = wr_log_open(given->log_path, engine->allocator, &engine->log);
     if (error == 0)
         error = wr_archive_open(engine, given);
-    if (error == 0 && given->resume_job == 0)
+    if (error == 0 && engine->job == 0)
         error = wr_store_join_job(engine->store, given->settings, engine->earlier, &engine->job);
     if (error == 0)
         error = record_output(engine);

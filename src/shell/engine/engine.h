@@ -81,6 +81,7 @@ struct wr_engine_options {
     bool has_seeds;      /* seeds follow, also of a job that is gone on with: it is not over before wr_engine_seeded */
     struct wr_span settings; /* of a new job: the caller's, to be found again */
     const char *out_path;    /* JSON lines; "-": standard output; NULL: none */
+    bool keeps_lines;        /* in the store, which has to be shared */
     bool appends;            /* to a file that has lines; else WEIR_E_INVAL */
     const char *warc_path;   /* an archive, in files of this name and "-00000.warc.gz", …; NULL: none */
     uint64_t warc_size;      /* of each of them; 1 GiB */

@@ -3,6 +3,7 @@
 #include "shell/engine/line.h"
 
 #include "base/json.h"
+#include "shell/store/store.h"
 
 const char *wr_verdict_name(enum wr_verdict verdict)
 {
@@ -121,4 +122,57 @@ void wr_line_append(struct wr_buf *buf, const struct wr_line *line)
     append_ms(buf, ", \"first_byte_ms\": ", line->first_byte_ns);
     append_ms(buf, ", \"total_ms\": ", line->total_ns);
     wr_buf_append_string(buf, "}\n");
+}
+
+static bool verdict_named(struct wr_span name, enum wr_verdict *ret_verdict)
+{
+    for (unsigned i = 0; wr_verdict_name((enum wr_verdict)i) != NULL; i++) {
+        if (wr_span_is(name, wr_verdict_name((enum wr_verdict)i))) {
+            *ret_verdict = (enum wr_verdict)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* As far as it follows from the rest. */
+static void append_error(struct wr_buf *buf, enum wr_verdict verdict, int status)
+{
+    if (verdict == WR_VERDICT_FETCHED || verdict == WR_VERDICT_REDIRECT || verdict == WR_VERDICT_UNCHANGED)
+        return;
+    if (status >= 400) {
+        wr_buf_append_string(buf, "http_");
+        wr_buf_append_u64(buf, (uint64_t)status);
+    } else if (verdict != WR_VERDICT_FAILED) {
+        wr_buf_append_string(buf, wr_verdict_name(verdict));
+    }
+}
+
+void wr_line_append_task(struct wr_buf *buf, const struct wr_store_task *task)
+{
+    static const struct wr_span none = {NULL, 0};
+    char memory[32];
+    struct wr_buf error;
+    enum wr_verdict verdict = WR_VERDICT_FAILED;
+    bool is_sitemap = task->parent == task->fingerprint; /* its own parent */
+    bool is_page =
+        verdict_named(task->verdict, &verdict) &&
+        (verdict == WR_VERDICT_FETCHED || verdict == WR_VERDICT_TOO_LARGE || verdict == WR_VERDICT_UNCHANGED);
+    wr_buf_init_fixed(&error, memory, sizeof memory);
+    append_error(&error, verdict, task->status);
+    wr_line_append(buf, &(const struct wr_line){.url = task->url,
+                                                .status = task->status,
+                                                .bytes = task->bytes,
+                                                .digest = is_page ? task->visit.digest : none,
+                                                .depth = task->depth,
+                                                .referrer = is_sitemap ? none : task->referrer,
+                                                .attempts = task->attempts,
+                                                .links = -1,
+                                                .verdict = verdict,
+                                                .error = wr_buf_from(&error, 0),
+                                                .error_text = task->why,
+                                                .dns_ns = -1,
+                                                .connect_ns = -1,
+                                                .first_byte_ns = -1,
+                                                .total_ns = -1});
 }

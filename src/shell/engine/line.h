@@ -72,4 +72,8 @@ struct wr_line {
 /* With its newline. */
 void wr_line_append(struct wr_buf *buf, const struct wr_line *line);
 
+struct wr_store_task;
+/* The same of what the store knows of a URL that has ended; the rest is null. */
+void wr_line_append_task(struct wr_buf *buf, const struct wr_store_task *task);
+
 #endif

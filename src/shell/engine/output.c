@@ -58,8 +58,8 @@ static int open_file(const char *path, struct wr_output *output)
     return refuse(path, errno == ENXIO ? "is a pipe that nobody reads; begin with the reader" : open_trouble(errno));
 }
 
-/* A file that has something in it is added to only if that was asked for: nobody's results are lost by mistake. */
-static int set_end(struct wr_output *output, const char *path, bool appends, bool has_length, uint64_t length)
+/* So that no other process writes to it. */
+static int lock_file(struct wr_output *output, const char *path)
 {
     struct stat status;
     if (fstat(output->fd, &status) != 0)
@@ -71,16 +71,27 @@ static int set_end(struct wr_output *output, const char *path, bool appends, boo
         return refuse(path, "is being written to by another process; give each its own");
     if (fstat(output->fd, &status) != 0 || status.st_nlink == 0) /* now that nobody else can */
         return refuse(path, "was removed");
+    return 0;
+}
+
+/* A file that has something in it is added to only if that was asked for: nobody's results are lost by mistake. */
+int wr_output_begin(struct wr_output *output, bool appends, bool has_length, uint64_t length)
+{
+    struct stat status;
+    if (!output->is_file)
+        return 0;
+    if (fstat(output->fd, &status) != 0)
+        return refuse(output->path, "cannot be looked at");
     if (!appends && !has_length && status.st_size > 0) {
-        (void)refuse(path, "is there already; name another, or give --append to add to it");
+        (void)refuse(output->path, "is there already; name another, or give --append to add to it");
         return WEIR_E_INVAL;
     }
     output->end = has_length ? length : (uint64_t)status.st_size;
     if ((uint64_t)status.st_size < output->end)
-        return refuse(path, "is shorter than what was written to it; put it back, or start a new crawl");
+        return refuse(output->path, "is shorter than what was written to it; put it back, or start a new crawl");
     if (has_length && ftruncate(output->fd, (off_t)length) != 0)
-        return refuse(path, "cannot be cut back to what was stored");
-    return lseek(output->fd, (off_t)output->end, SEEK_SET) < 0 ? refuse(path, "cannot be written to") : 0;
+        return refuse(output->path, "cannot be cut back to what was stored");
+    return lseek(output->fd, (off_t)output->end, SEEK_SET) < 0 ? refuse(output->path, "cannot be written to") : 0;
 }
 
 char *wr_output_path(const char *path)
@@ -108,8 +119,7 @@ char *wr_output_path(const char *path)
     return joined;
 }
 
-int wr_output_open(struct wr_output *output, const char *path, bool appends, bool has_length, uint64_t length,
-                   const weir_allocator *allocator)
+int wr_output_open(struct wr_output *output, const char *path, const weir_allocator *allocator)
 {
     output->fd = -1;
     (void)pthread_mutex_init(&output->lock, NULL);
@@ -124,9 +134,9 @@ int wr_output_open(struct wr_output *output, const char *path, bool appends, boo
     }
     int error = open_file(path, output);
     if (error == 0)
-        error = set_end(output, path, appends, has_length, length);
+        error = lock_file(output, path);
     output->path = realpath(path, NULL);
-    return error;
+    return error == 0 && output->path == NULL ? refuse(path, "was removed") : error;
 }
 
 void wr_output_take_back(struct wr_output *output)

@@ -37,9 +37,10 @@ struct wr_leased_line {
 
 /* The whole path of a file that may not be there; to be freed. NULL: no memory, or no folder. */
 char *wr_output_path(const char *path);
-/* WEIR_E_INVAL, WEIR_E_SYSTEM. `has_length`: cut it back to `length`, which it must have. */
-int wr_output_open(struct wr_output *output, const char *path, bool appends, bool has_length, uint64_t length,
-                   const weir_allocator *allocator);
+/* Nobody else writes to it from here on. WEIR_E_SYSTEM, WEIR_E_NOMEM. */
+int wr_output_open(struct wr_output *output, const char *path, const weir_allocator *allocator);
+/* `has_length`: cut it back to `length`, which it must have. WEIR_E_INVAL: it has results. WEIR_E_SYSTEM. */
+int wr_output_begin(struct wr_output *output, bool appends, bool has_length, uint64_t length);
 /* Nothing begins: removes what was made. */
 void wr_output_take_back(struct wr_output *output);
 /* *ret_written is right also if it fails. WEIR_E_FULL: no room now. */

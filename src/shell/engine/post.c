@@ -228,6 +228,14 @@ static void add_founds(struct post *post)
     }
 }
 
+/* For the store, without its newline. */
+static struct wr_span kept_line(const struct wr_flight *flight)
+{
+    struct wr_span line = wr_buf_from(&flight->line, 0);
+    bool is_kept = flight->loop->engine->options.keeps_lines && line.bytes > 1 && line.bytes <= WR_STORE_LINE_MAX;
+    return is_kept ? (struct wr_span){line.data, line.bytes - 1} : (struct wr_span){NULL, 0};
+}
+
 static void add_end(struct post *post)
 {
     const struct wr_flight *flight = post->flight;
@@ -255,6 +263,7 @@ static void add_end(struct post *post)
                       .verdict = wr_span_of(wr_verdict_name(flight->verdict)),
                       .why = wr_buf_from(&flight->words, 0),
                       .visit = flight->visit,
+                      .line = kept_line(flight),
                       .lease = flight->lease,
                       .ret_is_refused = post->leased != NULL ? &post->leased->is_refused : NULL}};
 }

@@ -58,6 +58,8 @@ static int check_ended(const struct wr_store_ended *ended)
         return wr_invalid("a page's validator must be clean text of at most WR_STORE_VALIDATOR_MAX bytes");
     if (!is_text(ended->visit.digest, 0, WR_STORE_DIGEST_MAX))
         return wr_invalid("a page's digest must be clean text of at most WR_STORE_DIGEST_MAX bytes");
+    if (!is_text(ended->line, 0, WR_STORE_LINE_MAX))
+        return wr_invalid("a line must be clean text of at most WR_STORE_LINE_MAX bytes");
     return ended->bytes <= INT64_MAX ? 0 : wr_invalid("a page has at most INT64_MAX bytes");
 }
 
@@ -139,6 +141,7 @@ size_t wr_store_change_spans(struct wr_store_change *change, struct wr_span *ret
         ret_spans[count++] = &change->ended.why;
         ret_spans[count++] = &change->ended.visit.validator;
         ret_spans[count++] = &change->ended.visit.digest;
+        ret_spans[count++] = &change->ended.line;
         break;
     case WR_STORE_RETRY:
     case WR_STORE_CHANGED:

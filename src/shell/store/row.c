@@ -106,6 +106,8 @@ static bool read_any_task(const struct wr_cells *row, const struct wr_store_quer
     ret_task->before = (uint64_t)whole(row, 17, 0, INT64_MAX);
     read_visit(row, 18, &ret_task->visit);
     read_earlier(row, 23, ret_task);
+    if (query->has_lines && !text(row, 29, 0, WR_STORE_LINE_MAX, &ret_task->line))
+        ret_task->line = none;
     return is_sound;
 }
 
@@ -142,6 +144,44 @@ static bool read_host(const struct wr_cells *row, struct wr_store_host *ret_host
     if (!text(row, 14, 0, WR_STORE_WORD_MAX, &ret_host->blocked_by))
         ret_host->blocked_by = (struct wr_span){NULL, 0};
     return text(row, 1, 1, WEIR_PACE_KEY_MAX, &ret_host->key);
+}
+
+static bool read_leased(const struct wr_cells *row, struct wr_store_host *ret_host)
+{
+    bool is_sound = read_host(row, ret_host);
+
+    if (!text(row, 17, 1, WR_STORE_WHY_MAX, &ret_host->leased_by))
+        ret_host->leased_by = (struct wr_span){NULL, 0};
+    ret_host->lease_left_ns = duration(row, 18);
+    return is_sound;
+}
+
+static bool read_node(const struct wr_cells *row, struct wr_store_node *ret_node)
+{
+    *ret_node = (struct wr_store_node){
+        .job = row->kind->whole(row, 1),
+        .hosts = (uint64_t)whole(row, 2, 0, INT64_MAX),
+    };
+    return text(row, 0, 1, WR_STORE_WHY_MAX, &ret_node->name);
+}
+
+/* What is wrong with a text is no reason to count fewer. */
+static bool read_sum(const struct wr_cells *row, struct wr_store_sum *ret_sum)
+{
+    *ret_sum = (struct wr_store_sum){
+        .state = (enum wr_task_state)whole(row, 1, WR_TASK_QUEUED, WR_TASK_FAILED),
+        .status = (int)whole(row, 2, 0, 999),
+        .tasks = (uint64_t)whole(row, 4, 0, INT64_MAX),
+        .bytes = (uint64_t)whole(row, 5, 0, INT64_MAX),
+        .attempts = (uint64_t)whole(row, 6, 0, INT64_MAX),
+        .first_wall_at = instant(row, 7),
+        .last_wall_at = instant(row, 8),
+    };
+    if (!text(row, 0, 1, WEIR_PACE_KEY_MAX, &ret_sum->host))
+        ret_sum->host = (struct wr_span){NULL, 0};
+    if (!text(row, 3, 0, WR_STORE_WORD_MAX, &ret_sum->verdict))
+        ret_sum->verdict = (struct wr_span){NULL, 0};
+    return true;
 }
 
 static bool read_claimed(const struct wr_cells *row, struct wr_store_host *ret_host)
@@ -249,7 +289,11 @@ bool wr_row_read(const struct wr_cells *row, const struct wr_store_query *query,
     case WR_STORE_HOSTS:
     case WR_STORE_ONE_HOST:
     case WR_STORE_ALL_HOSTS:
-        return read_host(row, &ret_row->host);
+        return read_leased(row, &ret_row->host);
+    case WR_STORE_NODES:
+        return read_node(row, &ret_row->node);
+    case WR_STORE_SUMS:
+        return read_sum(row, &ret_row->sum);
     case WR_STORE_CLAIM:
         return read_claimed(row, &ret_row->host);
     case WR_STORE_BEAT:

@@ -85,7 +85,7 @@ struct wr_store {
 int wr_store_change_check(const struct wr_store_change *change);
 
 /* The texts of a change: at most WR_CHANGE_SPANS, returns how many. */
-#define WR_CHANGE_SPANS 4
+#define WR_CHANGE_SPANS 5
 size_t wr_store_change_spans(struct wr_store_change *change, struct wr_span *ret_spans[WR_CHANGE_SPANS]);
 
 /* post.c */

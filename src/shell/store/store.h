@@ -53,6 +53,7 @@
 #define WR_STORE_WHY_MAX 255                      /* of a reason */
 #define WR_STORE_VALIDATOR_MAX 255                /* of an ETag or a date */
 #define WR_STORE_DIGEST_MAX 80                    /* of a digest, in words */
+#define WR_STORE_LINE_MAX ((size_t)1 << 18)       /* of a line of output */
 #define WR_STORE_PATH_MAX 4095                    /* of an output file's */
 #define WR_STORE_SETTINGS_MAX ((size_t)1 << 20)   /* of a job's */
 #define WR_STORE_ROBOTS_MAX (WR_ROBOTS_MAX + 1)   /* of a robots.txt: one more, so that a cut line is noticed */
@@ -146,6 +147,8 @@ struct wr_store_task {
     bool has_earlier;
     struct wr_span earlier_verdict;
     struct wr_store_visit earlier; /* both times are there */
+    /* Only if query.has_lines was given: and its referrer. */
+    struct wr_span line; /* empty: it was not kept */
 };
 
 /* What is known of a host. */
@@ -158,12 +161,32 @@ struct wr_store_host {
     bool is_paused; /* these two by somebody: see struct wr_store_setting */
     int64_t set_interval_ns;
     int64_t id;
-    uint64_t queued;      /* tasks of the job that was asked for; WR_STORE_HOSTS, and of CLAIM at most 1000 */
-    int64_t leased_until; /* CLAIM, BEAT: by the store's clock: nothing may be started later */
-    uint64_t share;       /* BEAT: hosts for each process of the job, if all had as many */
+    uint64_t queued;          /* tasks of the job that was asked for; WR_STORE_HOSTS, of CLAIM at most 1000, and of
+                                 ONE_HOST at most 100 000 */
+    struct wr_span leased_by; /* HOSTS, ONE_HOST, ALL_HOSTS: the process that has it; empty: none */
+    int64_t lease_left_ns;    /* and for how long, unless that is renewed */
+    int64_t leased_until;     /* CLAIM, BEAT: by the store's clock: nothing may be started later */
+    uint64_t share;           /* BEAT: hosts for each process of the job, if all had as many */
     /* Also of one that is posted or noted: */
     uint64_t lease; /* the host is this process's alone by this token; 0: it is not leased. If it is another's by now
                        nothing changes */
+};
+
+/* A process that works for a job now. */
+struct wr_store_node {
+    struct wr_span name; /* "machine/pid" */
+    int64_t job;
+    uint64_t hosts; /* that it has */
+};
+
+/* Tasks of a host with the same end. */
+struct wr_store_sum {
+    struct wr_span host;
+    enum wr_task_state state;
+    int status; /* of the last answer; 0: none came */
+    struct wr_span verdict;
+    uint64_t tasks, bytes, attempts;
+    int64_t first_wall_at, last_wall_at; /* when the first and the last of them ended; 0: nobody knows */
 };
 
 /* What somebody wants of a host, for this crawl and later ones. */
@@ -227,6 +250,7 @@ struct wr_store_ended {
     struct wr_span verdict; /* "fetched", "robots", …: a clean word, not empty */
     struct wr_span why;     /* clean text */
     struct wr_store_visit visit;
+    struct wr_span line;  /* of output, clean text, to be kept where processes share the store; empty: none */
     uint64_t lease;       /* under which it was fetched; 0: none. If the host is another's by now nothing changes */
     bool *ret_is_refused; /* whether that is so, known when `done` is called; NULL: nobody asks */
 };
@@ -381,7 +405,7 @@ enum wr_store_what {
     WR_STORE_ONE_HOST, /* the host `key` */
     WR_STORE_ONE_ROBOTS, /* of the robots.txt at `key` */
     WR_STORE_FREE,       /* hosts that are not blocked and of which `job` has fetched a page, one for each page */
-    WR_STORE_OUTPUTS,    /* of `job`, by path */
+    WR_STORE_OUTPUTS,    /* of `job`, by path; where machines share the store, those of this one */
     WR_STORE_ONE_TASK,   /* of `job`, in any state, whose fingerprint is `after.id` */
     WR_STORE_ALL_TASKS,  /* of `job`, in any state, after `after.id`, by id */
     WR_STORE_ALL_HOSTS,  /* after `after.id`, by id */
@@ -391,6 +415,8 @@ enum wr_store_what {
     WR_STORE_BEAT,       /* all hosts that this process has: it has them for lease_ns from now, and works for `job`.
                             Those that are missing it has lost. Keys, settings and leases */
     WR_STORE_RELEASE,    /* the host `key`, or all if that is empty, are nobody's; no rows */
+    WR_STORE_NODES,      /* processes that work for `job` (0: any) and have told so lately, by name */
+    WR_STORE_SUMS,       /* of `job`, the tasks after `after.id` as sums; in several rows if `ret_next` is given */
     WR_STORE_CHECK, /* a text for each damage found and each counter that is wrong; nothing is written while it reads
                        all */
 };
@@ -404,6 +430,8 @@ struct wr_store_row {
         struct wr_store_robots robots;
         struct wr_store_output output;
         struct wr_store_report report;
+        struct wr_store_node node;
+        struct wr_store_sum sum;
         struct wr_span text;
     };
 };
@@ -415,11 +443,13 @@ struct wr_store_query {
     struct wr_store_position after;
     int64_t earlier;        /* TASKS, ALL_TASKS: what this job knew of them comes, too; 0: none */
     size_t limit;           /* rows at most; 0: all */
+    bool has_lines;         /* ALL_TASKS: lines and referrers come, too */
     bool is_hasty;          /* WEIR_E_FULL rather than waiting for a paused store */
     uint64_t *ret_accepted; /* TASKS: how many of `job` and `key` there are, ended or not, known when `done` is called;
                                NULL: nobody asks */
-    int64_t *ret_next; /* ALL_TASKS: go on after this, known when `done` is called; 0: those were all. With it, only
-                          WR_STORE_WALK tasks of all jobs are looked at, so that no other waits long for its turn */
+    int64_t
+        *ret_next; /* ALL_TASKS, SUMS: go on after this, known when `done` is called; 0: those were all. With it, only
+                      WR_STORE_WALK tasks of all jobs are looked at, so that no other waits long for its turn */
     void (*row)(void *context, const struct wr_store_row *row);
     wr_store_done *done; /* NULL: waits */
     void *context;

@@ -84,12 +84,13 @@ static const char retried_tasks[] =
 
 /* How many changed something, and the places of those that are refused. */
 static const char ended_tasks[] =
-    "WITH u AS (SELECT * FROM unnest($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) WITH ORDINALITY"
-    "  AS u (job, fingerprint, state, status, attempts, bytes, changes, since_ms, visited_at_ms, lease, verdict, why,"
-    "  validator, digest, place))," FENCE
+    "WITH u AS (SELECT * FROM unnest($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
+    "  WITH ORDINALITY AS u (job, fingerprint, state, status, attempts, bytes, changes, since_ms, visited_at_ms, lease,"
+    "  verdict, why, validator, digest, line, place))," FENCE
     " e AS (UPDATE tasks AS t SET state = u.state::smallint, status = u.status::int, attempts = u.attempts,"
     "  bytes = u.bytes, verdict = u.verdict, why = u.why, ended_at_ms = $2, validator = u.validator,"
-    "  digest = u.digest, changes = u.changes, since_ms = u.since_ms, visited_at_ms = u.visited_at_ms FROM u"
+    "  digest = u.digest, line = nullif(u.line, ''), changes = u.changes, since_ms = u.since_ms, visited_at_ms = "
+    "u.visited_at_ms FROM u"
     "  WHERE t.job = u.job AND t.fingerprint = u.fingerprint AND t.state = 0" FENCED
     "  RETURNING t.job, t.state, t.bytes),"
     " c AS (" TALLY("queued, done, failed, bytes") ENDED_SUMS ADDS ENDED_ADDS
@@ -311,6 +312,7 @@ static int put_ended(struct gathering *all, const struct wr_store_ended *ended)
     wr_pg_put_bytes(&all->ended, 13, ended->why);
     wr_pg_put_bytes(&all->ended, 14, visit->validator);
     wr_pg_put_bytes(&all->ended, 15, visit->digest);
+    wr_pg_put_bytes(&all->ended, 16, ended->line);
     all->ends++;
     return 0;
 }
@@ -475,11 +477,12 @@ static int put_job(struct gathering *all, size_t at)
 static int send_output(struct gathering *all, const struct wr_store_output *output)
 {
     const int64_t numbers[] = {output->job, (int64_t)output->bytes};
+    const struct wr_span texts[] = {output->path, wr_span_of(all->pg->name)};
 
     return send_one(all,
-                    "INSERT INTO outputs (job, bytes, path) VALUES ($1, $2, $3)"
-                    " ON CONFLICT (job, md5(path)) DO UPDATE SET " SAME("bytes") ", " SAME("path"),
-                    "NNT", numbers, &output->path, (struct wr_pg_sent){0});
+                    "INSERT INTO outputs (job, bytes, path, machine) VALUES ($1, $2, $3, split_part($4, '/', 1))"
+                    " ON CONFLICT (job, machine, md5(path)) DO UPDATE SET " SAME("bytes") ", " SAME("path"),
+                    "NNTT", numbers, texts, (struct wr_pg_sent){0});
 }
 
 static int send_outputs(struct gathering *all)
@@ -582,7 +585,7 @@ int wr_pg_gather(struct wr_pg *pg)
     wr_pg_params_init(&all.found, pg->allocator, "NNntnnnnnt");
     wr_pg_params_init(&all.changed, pg->allocator, "nnn");
     wr_pg_params_init(&all.retry, pg->allocator, "NNnnnnnn");
-    wr_pg_params_init(&all.ended, pg->allocator, "NNnnnnnnnnnntttt");
+    wr_pg_params_init(&all.ended, pg->allocator, "NNnnnnnnnnnnttttt");
     wr_pg_params_init(&all.host, pg->allocator, "tnnnnnnnfnnnnn");
     int error = gather(&all);
     wr_pg_params_release(&all.host_keys);

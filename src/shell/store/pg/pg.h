@@ -18,10 +18,11 @@
 #define WR_PG_VERSION 1 /* of the tables */
 #define WR_PG_SILENCE_NS (10 * WEIR_SECOND)
 #define WR_PG_PLACE_BYTES 256
+#define WR_PG_NAME_BYTES 128
 
 /* ---- parameters ---- */
 
-#define WR_PG_PARAMS 16 /* at most */
+#define WR_PG_PARAMS 17 /* at most */
 
 /* Binary, as the protocol has it. An array is of one dimension. */
 struct wr_pg_params {
@@ -73,10 +74,11 @@ struct wr_pg {
     struct wr_backend backend; /* first */
     const weir_allocator *allocator;
     const weir_clock *clock, *wall;
-    int64_t skew_ms; /* the database's wall time less ours, in whole seconds */
-    const char *url; /* the store's */
-    PGconn *conn;    /* NULL: there is none */
-    int64_t node;    /* this process, among those that use the database */
+    int64_t skew_ms;             /* the database's wall time less ours, in whole seconds */
+    const char *url;             /* the store's */
+    PGconn *conn;                /* NULL: there is none */
+    int64_t node;                /* this process, among those that use the database */
+    char name[WR_PG_NAME_BYTES]; /* and for people: "machine/pid" */
     int64_t lease_ns;
     bool is_conflict;
     bool is_doubtful; /* nobody knows whether the last commit was carried out */

@@ -59,12 +59,24 @@ static const struct wr_cells_kind cells_kind = {cell_whole, cell_real, cell_byte
 #define OF_HOST                                                                                             \
     " AND t.host = (SELECT id FROM hosts WHERE host = $2) AND (t.priority, t.id) > ($5::int, $3) ORDER BY " \
     "t.priority, t.id"
-#define ANY_TASKS(before)                                                                                  \
+#define SOME_TASKS(referrer, before, more, joined)                                                         \
     "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, " AT(                          \
-        "t.not_before_ms") ", t.url, NULL, t.hops,"                                                        \
+        "t.not_before_ms") ", t.url, " referrer ", t.hops,"                                                \
                            " t.state, t.status, t.bytes, t.verdict, t.why, t.ended_at_ms, h.host, " before \
-                           ", " VISIT("t") ", e.verdict, " VISIT(                                          \
-                               "e") " FROM tasks AS t LEFT JOIN hosts AS h ON h.id = t.host" EARLIER " WHERE "
+                           ", " VISIT("t") ", e.verdict, " VISIT("e") more                                 \
+        " FROM tasks AS t LEFT JOIN hosts AS h ON h.id = t.host" EARLIER joined " WHERE "
+#define ANY_TASKS(before) SOME_TASKS("NULL", before, "", "")
+#define PARENT " LEFT JOIN tasks AS p ON t.parent != 0 AND p.job = $1 AND p.fingerprint = t.parent"
+#define WALK "t.id > $3 AND t.id <= $7 AND t.job = $1"
+#define QUEUED_AT_MOST(most)                                                                                           \
+    "(SELECT count(*) FROM (SELECT FROM tasks AS q WHERE q.job = $1 AND q.host = hosts.id AND q.state = 0 LIMIT " most \
+    ") AS q)"
+/* Who has the host now, and for how many ms. */
+#define LEASE_COLUMNS                                                                                  \
+    ", CASE WHEN lease_until >= clock_timestamp()"                                                     \
+    " THEN coalesce((SELECT n.name FROM nodes AS n WHERE n.id = lease_owner), lease_owner::text) END," \
+    " CASE WHEN lease_until >= clock_timestamp()"                                                      \
+    " THEN (extract(epoch FROM lease_until - clock_timestamp()) * 1000)::int8 ELSE 0 END"
 #define COUNT_BEFORE                                                           \
     "CASE t.state WHEN 0 THEN (SELECT count(*) FROM (SELECT 1 FROM tasks AS q" \
     " WHERE q.job = t.job AND q.host = t.host AND q.state = 0"                 \
@@ -72,8 +84,9 @@ static const struct wr_cells_kind cells_kind = {cell_whole, cell_real, cell_byte
 
 /* All have the same parameters: $1 job, $2 key, $3 the id after which it goes on, $4 at most so many rows, $5 the
  * priority that goes with $3, $6 the earlier job, $7 the last task to be looked at, $8 the time in ms, $9 this
- * process, $10 how long a lease is in ms, $11 by how much the database's clock is ahead. */
-#define LETTERS "NTNNNNNNNNN"
+ * process, $10 how long a lease is in ms, $11 by how much the database's clock is ahead, $12 the process's name, which
+ * begins with its machine's. */
+#define LETTERS "NTNNNNNNNNNT"
 #define LIMIT " LIMIT nullif($4, 0)"
 
 static const char *const queries[] = {
@@ -87,21 +100,24 @@ static const char *const queries[] = {
     [WR_STORE_KNOWN] = "SELECT fingerprint FROM tasks WHERE job = $1 AND fingerprint > $3 ORDER BY fingerprint" LIMIT,
     [WR_STORE_SEEDS] = "SELECT url, hops FROM tasks WHERE job = $1 AND depth = 0 AND id > $3 ORDER BY id" LIMIT,
     /* A host that has no row makes no sense, and is to be noticed. */
-    [WR_STORE_HOSTS] = "SELECT q.host, h.host, q.queued, " HOST_COLUMNS " FROM"
+    [WR_STORE_HOSTS] = "SELECT q.host, h.host, q.queued, " HOST_COLUMNS LEASE_COLUMNS " FROM"
                        " (SELECT host, count(*) AS queued FROM tasks"
                        "  WHERE job = $1 AND state = 0 AND host > $3 GROUP BY host) AS q"
                        " LEFT JOIN hosts AS h ON h.id = q.host ORDER BY q.host" LIMIT,
-    [WR_STORE_ONE_HOST] = "SELECT id, host, 0::int8, " HOST_COLUMNS " FROM hosts WHERE host = $2" LIMIT,
+    [WR_STORE_ONE_HOST] = "SELECT id, host, " QUEUED_AT_MOST("100000") ", " HOST_COLUMNS LEASE_COLUMNS
+                                                                       " FROM hosts WHERE host = $2" LIMIT,
     [WR_STORE_ONE_ROBOTS] = "SELECT url, kind, text, etag, modified, max_age_ms, " AT(
         "fetched_at_ms") " FROM robots"
                          " WHERE md5(url) = md5($2) AND url = $2" LIMIT,
     [WR_STORE_FREE] = "SELECT h.id, h.host FROM tasks AS t JOIN hosts AS h ON h.id = t.host WHERE t.job = $1"
                       " AND t.state = 1 AND t.verdict IN ('fetched', 'too_large', 'unchanged')"
                       " AND h.blocked_until_ms <= $8" LIMIT,
-    [WR_STORE_OUTPUTS] = "SELECT job, path, bytes FROM outputs WHERE job = $1 ORDER BY path COLLATE \"C\"" LIMIT,
+    [WR_STORE_OUTPUTS] = "SELECT job, path, bytes FROM outputs WHERE job = $1"
+                         " AND machine = split_part($12, '/', 1) ORDER BY path COLLATE \"C\"" LIMIT,
     [WR_STORE_ONE_TASK] = ANY_TASKS(COUNT_BEFORE) "t.job = $1 AND t.fingerprint = $3" LIMIT,
-    [WR_STORE_ALL_TASKS] = ANY_TASKS("0::int8") "t.id > $3 AND t.id <= $7 AND t.job = $1 ORDER BY t.id" LIMIT,
-    [WR_STORE_ALL_HOSTS] = "SELECT id, host, 0::int8, " HOST_COLUMNS " FROM hosts WHERE id > $3 ORDER BY id" LIMIT,
+    [WR_STORE_ALL_TASKS] = ANY_TASKS("0::int8") WALK " ORDER BY t.id" LIMIT,
+    [WR_STORE_ALL_HOSTS] =
+        "SELECT id, host, 0::int8, " HOST_COLUMNS LEASE_COLUMNS " FROM hosts WHERE id > $3 ORDER BY id" LIMIT,
     [WR_STORE_REPORTS] = "SELECT job, run, ended_at_ms, report FROM reports WHERE ($1 = 0 OR job = $1)"
                          " AND ($3 = 0 OR run = $3) ORDER BY ended_at_ms DESC, job DESC, run DESC" LIMIT,
     /* From host to host by the index of what is queued, so that hosts without cost nothing; as far as need be. */
@@ -116,7 +132,8 @@ static const char *const queries[] = {
         " SELECT id, host, (SELECT count(*) FROM (SELECT FROM tasks AS t WHERE t.job = $1 AND t.host = mine.id"
         "  AND t.state = 0 LIMIT 1000) AS q), " HOST_COLUMNS ", lease_token FROM mine ORDER BY id",
     [WR_STORE_BEAT] =
-        "WITH me AS (INSERT INTO nodes VALUES ($9, $1, clock_timestamp() + $10 * interval '1 ms') ON CONFLICT (id)"
+        "WITH me AS (INSERT INTO nodes (id, job, seen_until, name)"
+        "  VALUES ($9, $1, clock_timestamp() + $10 * interval '1 ms', $12) ON CONFLICT (id)"
         "  DO UPDATE SET job = excluded.job, seen_until = excluded.seen_until),"
         " gone AS (DELETE FROM nodes WHERE seen_until < clock_timestamp() - interval '1 h'),"
         " mine AS (UPDATE hosts SET lease_until = clock_timestamp() + $10 * interval '1 ms' WHERE lease_owner = $9"
@@ -127,6 +144,14 @@ static const char *const queries[] = {
         "  AND lease_until >= clock_timestamp())"
         " SELECT mine.*, (l.hosts + n.nodes - 1) / n.nodes FROM mine, n, l",
     [WR_STORE_RELEASE] = WR_PG_RELEASE " WHERE lease_owner = $9 AND ($2 = '' OR host = $2)",
+    [WR_STORE_NODES] =
+        "SELECT n.name, n.job, (SELECT count(*) FROM hosts AS h WHERE h.lease_owner = n.id"
+        " AND h.lease_owner != 0 AND h.lease_until >= clock_timestamp()) FROM nodes AS n"
+        " WHERE n.seen_until >= clock_timestamp() AND ($1 = 0 OR n.job = $1) ORDER BY n.name, n.id" LIMIT,
+    [WR_STORE_SUMS] = "SELECT h.host, t.state, t.status, t.verdict, count(*), sum(t.bytes)::int8,"
+                      " sum(t.attempts)::int8, min(nullif(t.ended_at_ms, 0)), max(t.ended_at_ms)"
+                      " FROM tasks AS t LEFT JOIN hosts AS h ON h.id = t.host WHERE " WALK
+                      " GROUP BY h.host, t.state, t.status, t.verdict" LIMIT,
     [WR_STORE_CHECK] =
         "SELECT 'job ' || j.id || ': its counters do not agree with its tasks' FROM jobs AS j"
         " LEFT JOIN (SELECT job, count(*) FILTER (WHERE state = 0) AS queued, count(*) FILTER (WHERE state = 1) AS "
@@ -151,6 +176,7 @@ static const char *const queries[] = {
 };
 
 static const char tasks_again[] = QUEUED_TASKS(", e.verdict, " VISIT("e"), EARLIER) OF_HOST LIMIT;
+static const char lines[] = SOME_TASKS("p.url", "0::int8", ", t.line", PARENT) WALK " ORDER BY t.id" LIMIT;
 static const char stranded[] = QUEUED_TASKS("", "") " AND t.host = $3";
 static const char accepted[] = "SELECT accepted FROM lanes WHERE job = $1"
                                " AND host = (SELECT id FROM hosts WHERE host = $2)";
@@ -187,6 +213,7 @@ static int send(struct wr_pg *pg, const char *sql, const struct wr_store_query *
     wr_pg_put_whole(&params, 0, query->job);
     wr_pg_put_bytes(&params, 1, query->key);
     wr_pg_put_wholes(&params, 2, numbers, (int)(sizeof numbers / sizeof numbers[0]));
+    wr_pg_put_bytes(&params, 11, wr_span_of(pg->name));
     error = wr_pg_send(pg, sql, &params);
     wr_pg_params_release(&params);
     return error;
@@ -343,6 +370,8 @@ bool wr_pg_reads_with_others(const struct wr_store_query *query)
 
 static const char *sql_of(const struct wr_store_query *query)
 {
+    if (query->what == WR_STORE_ALL_TASKS && query->has_lines)
+        return lines;
     return query->what == WR_STORE_TASKS && query->earlier != 0 ? tasks_again : queries[query->what];
 }
 
@@ -422,7 +451,7 @@ int wr_pg_read(struct wr_backend *backend, const struct wr_store_query *query, i
         return error;
     error = give(pg, result, query, wall_now, asked_at, &count, &last);
     PQclear(result);
-    if (error == 0 && query->what == WR_STORE_ALL_TASKS && query->ret_next != NULL)
+    if (error == 0 && query->ret_next != NULL)
         error = find_next(pg, query, last, count == 0);
     return error;
 }

@@ -54,9 +54,13 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
         [WR_STORE_ONE_TASK] = WR_SQL_READ_ONE_TASK,   [WR_STORE_ALL_TASKS] = WR_SQL_READ_ALL_TASKS,
         [WR_STORE_ALL_HOSTS] = WR_SQL_READ_ALL_HOSTS, [WR_STORE_FREE] = WR_SQL_READ_FREE,
         [WR_STORE_REPORTS] = WR_SQL_READ_REPORTS,     [WR_STORE_CLAIM] = WR_SQL_READ_CLAIM,
+        [WR_STORE_SUMS] = WR_SQL_READ_SUMS,
     };
     bool is_again = query->what == WR_STORE_TASKS && query->earlier != 0;
-    sqlite3_stmt *statement = sqlite->statements[is_again ? WR_SQL_READ_TASKS_AGAIN : which[query->what]];
+    bool has_lines = query->what == WR_STORE_ALL_TASKS && query->has_lines;
+    sqlite3_stmt *statement = sqlite->statements[is_again    ? WR_SQL_READ_TASKS_AGAIN
+                                                 : has_lines ? WR_SQL_READ_LINES
+                                                             : which[query->what]];
 
     switch (query->what) {
     case WR_STORE_JOBS:
@@ -79,9 +83,10 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
     case WR_STORE_ALL_TASKS:
     case WR_STORE_ALL_HOSTS:
     case WR_STORE_REPORTS:
+    case WR_STORE_SUMS:
         (void)sqlite3_bind_int64(statement, 1, query->what == WR_STORE_ALL_HOSTS ? 0 : query->job);
         (void)sqlite3_bind_int64(statement, 2, query->after.id);
-        if (query->what == WR_STORE_ALL_TASKS)
+        if (query->what == WR_STORE_ALL_TASKS || query->what == WR_STORE_SUMS)
             wr_bind_numbers(statement, 3, (const int64_t[]){query->earlier, walk_end(query)}, 2);
         if (query->what == WR_STORE_REPORTS)
             (void)sqlite3_bind_int64(statement, 3, query->limit > 0 ? (int64_t)query->limit : -1);
@@ -89,6 +94,8 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
     case WR_STORE_ONE_HOST:
     case WR_STORE_ONE_ROBOTS:
         wr_bind_text(statement, 1, query->key);
+        if (query->what == WR_STORE_ONE_HOST)
+            (void)sqlite3_bind_int64(statement, 2, query->job);
         break;
     case WR_STORE_FREE:
         wr_bind_numbers(statement, 1, (const int64_t[]){query->job, wr_backend_ms(wall_now)}, 2);
@@ -96,6 +103,7 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
     case WR_STORE_OUTPUTS:
     case WR_STORE_BEAT:
     case WR_STORE_RELEASE:
+    case WR_STORE_NODES:
     case WR_STORE_CHECK:
         (void)sqlite3_bind_int64(statement, 1, query->job);
         break;
@@ -170,7 +178,8 @@ int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *quer
 
     if (query->what == WR_STORE_CHECK)
         return wr_sqlite_check(sqlite, query);
-    if (query->what == WR_STORE_BEAT || query->what == WR_STORE_RELEASE) /* nobody else has the file */
+    if (query->what == WR_STORE_BEAT || query->what == WR_STORE_RELEASE ||
+        query->what == WR_STORE_NODES) /* nobody else has the file */
         return 0;
     sqlite3_stmt *statement = prepare(sqlite, query, wall_now);
     const struct wr_cells cells = {.kind = &wr_sqlite_cells, .result = statement};
@@ -193,7 +202,7 @@ int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *quer
     int error = wr_sqlite_error(sqlite, code);
     if (error == 0 && query->what == WR_STORE_TASKS && query->ret_accepted != NULL)
         error = wr_sqlite_host_accepted(sqlite, query->job, query->key, query->ret_accepted);
-    if (error == 0 && query->what == WR_STORE_ALL_TASKS && query->ret_next != NULL)
+    if (error == 0 && query->ret_next != NULL)
         error = find_next(sqlite, query, last, count == 0);
     return error;
 }

@@ -110,16 +110,20 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
 #define OF_HOST                                                                              \
     " AND t.host = (SELECT id FROM hosts WHERE host = ?2) AND (t.priority, t.id) > (?3, ?4)" \
     " ORDER BY t.priority, t.id"
-#define ANY_TASKS(before)                                                                                          \
-    "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, NULL, t.hops," \
-    " t.state, t.status, t.bytes, t.verdict, t.why, t.ended_at_ms, h.host, " before                                \
-    ", " VISIT("t") ", e.verdict, " VISIT(                                                                         \
-        "e") " FROM tasks AS t NOT INDEXED LEFT JOIN hosts AS h ON h.id = t.host" EARLIER("?3") " WHERE "
+#define SOME_TASKS(referrer, before, more, joined)                                                             \
+    "SELECT t.id, t.fingerprint, t.parent, t.priority, t.depth, t.attempts, t.not_before_ms, t.url, " referrer \
+    ", t.hops, t.state, t.status, t.bytes, t.verdict, t.why, t.ended_at_ms, h.host, " before                   \
+    ", " VISIT("t") ", e.verdict, " VISIT("e") more                                                            \
+        " FROM tasks AS t NOT INDEXED LEFT JOIN hosts AS h ON h.id = t.host" EARLIER("?3") joined " WHERE "
+#define ANY_TASKS(before) SOME_TASKS("NULL", before, "", "")
+#define PARENT " LEFT JOIN tasks AS p ON t.parent != 0 AND p.job = ?1 AND p.fingerprint = t.parent"
+#define WALK "t.id > ?2 AND t.id <= ?4 AND t.job = ?1"
 /* Of a queued one, how many are before it in its host's queue, at most 100 000. */
 #define COUNT_BEFORE                                                                                       \
     "CASE t.state WHEN 0 THEN (SELECT count(*) FROM (SELECT 1 FROM tasks AS q INDEXED BY tasks_queued"     \
     " WHERE q.job = t.job AND q.host = t.host AND q.state = 0 AND (q.priority, q.id) < (t.priority, t.id)" \
     " LIMIT 100000)) ELSE 0 END"
+#define NOBODYS ", NULL, 0" /* there are no leases in a file */
 #define QUEUED_HOSTS(more)                                                             \
     "SELECT q.host, h.host, q.queued, " WR_MEMORY_COLUMNS WR_HOST_COLUMNS more " FROM" \
     " (SELECT host, count(*) AS queued FROM tasks INDEXED BY tasks_queued"             \
@@ -186,14 +190,22 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_READ_SEEDS] = "SELECT url, hops FROM tasks INDEXED BY tasks_seeds WHERE job = ?1 AND depth = 0 AND id > ?2"
                           " ORDER BY id",
     /* A host that has no row makes no sense, and is to be noticed. */
-    [WR_SQL_READ_HOSTS] = QUEUED_HOSTS(""),
+    [WR_SQL_READ_HOSTS] = QUEUED_HOSTS(NOBODYS),
     [WR_SQL_READ_CLAIM] = QUEUED_HOSTS(", 1"),
-    [WR_SQL_READ_HOST] = "SELECT id, host, 0, " WR_MEMORY_COLUMNS WR_HOST_COLUMNS " FROM hosts WHERE host = ?1",
-    [WR_SQL_READ_ALL_HOSTS] =
-        "SELECT id, host, 0, " WR_MEMORY_COLUMNS WR_HOST_COLUMNS " FROM hosts WHERE id > ?2 AND ?1 = 0 ORDER BY id",
+    [WR_SQL_READ_HOST] =
+        "SELECT id, host, (SELECT count(*) FROM (SELECT 1 FROM tasks AS q INDEXED BY tasks_queued"
+        " WHERE q.job = ?2 AND q.host = hosts.id AND q.state = 0 LIMIT 100000)), " WR_MEMORY_COLUMNS WR_HOST_COLUMNS
+            NOBODYS " FROM hosts WHERE host = ?1",
+    [WR_SQL_READ_ALL_HOSTS] = "SELECT id, host, 0, " WR_MEMORY_COLUMNS WR_HOST_COLUMNS NOBODYS
+                              " FROM hosts WHERE id > ?2 AND ?1 = 0 ORDER BY id",
     [WR_SQL_READ_ONE_TASK] =
         ANY_TASKS(COUNT_BEFORE) "t.id = (SELECT id FROM tasks WHERE job = ?1 AND fingerprint = ?2)",
-    [WR_SQL_READ_ALL_TASKS] = ANY_TASKS("0") "t.id > ?2 AND t.id <= ?4 AND t.job = ?1 ORDER BY t.id",
+    [WR_SQL_READ_ALL_TASKS] = ANY_TASKS("0") WALK " ORDER BY t.id",
+    [WR_SQL_READ_LINES] = SOME_TASKS("p.url", "0", ", NULL", PARENT) WALK " ORDER BY t.id",
+    [WR_SQL_READ_SUMS] = "SELECT h.host, t.state, t.status, t.verdict, count(*), sum(t.bytes), sum(t.attempts),"
+                         " min(nullif(t.ended_at_ms, 0)), max(t.ended_at_ms)"
+                         " FROM tasks AS t NOT INDEXED LEFT JOIN hosts AS h ON h.id = t.host WHERE " WALK
+                         " GROUP BY t.host, t.state, t.status, t.verdict",
     [WR_SQL_READ_LAST_TASK] = "SELECT coalesce(max(id), 0) FROM tasks",
     [WR_SQL_READ_NEXT_TASK] =
         "SELECT coalesce(min(id), 0) FROM tasks INDEXED BY tasks_known WHERE job = ?1 AND id > ?2",
