@@ -223,7 +223,7 @@ static void place_text(struct rig_row *row, size_t *at, struct wr_span *span, bo
 static void place_texts(struct rig_row *row, bool copies)
 {
     struct wr_store_row *to = &row->row;
-    struct wr_span *spans[9] = {0};
+    struct wr_span *spans[11] = {0};
     size_t at = 0;
 
     switch (to->what) {
@@ -238,7 +238,7 @@ static void place_texts(struct rig_row *row, bool copies)
         spans[0] = &to->task.host, spans[1] = &to->task.url, spans[2] = &to->task.verdict, spans[3] = &to->task.why;
         spans[4] = &to->task.visit.validator, spans[5] = &to->task.visit.digest;
         spans[6] = &to->task.earlier_verdict, spans[7] = &to->task.earlier.validator;
-        spans[8] = &to->task.earlier.digest;
+        spans[8] = &to->task.earlier.digest, spans[9] = &to->task.referrer, spans[10] = &to->task.line;
         break;
     case WR_STORE_SEEDS:
     case WR_STORE_TASKS:
@@ -252,7 +252,13 @@ static void place_texts(struct rig_row *row, bool copies)
     case WR_STORE_ALL_HOSTS:
     case WR_STORE_CLAIM:
     case WR_STORE_BEAT:
-        spans[0] = &to->host.key, spans[1] = &to->host.blocked_by;
+        spans[0] = &to->host.key, spans[1] = &to->host.blocked_by, spans[2] = &to->host.leased_by;
+        break;
+    case WR_STORE_NODES:
+        spans[0] = &to->node.name;
+        break;
+    case WR_STORE_SUMS:
+        spans[0] = &to->sum.host, spans[1] = &to->sum.verdict;
         break;
     case WR_STORE_ONE_ROBOTS:
         spans[0] = &to->robots.url, spans[1] = &to->robots.text, spans[2] = &to->robots.etag,
@@ -268,7 +274,7 @@ static void place_texts(struct rig_row *row, bool copies)
         spans[0] = &to->text;
         break;
     }
-    for (size_t i = 0; i < 9 && spans[i] != NULL; i++)
+    for (size_t i = 0; i < 11 && spans[i] != NULL; i++)
         place_text(row, &at, spans[i], copies);
 }
 

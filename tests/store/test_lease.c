@@ -405,6 +405,73 @@ static void a_beat_tells_what_a_fair_share_is(void **state)
     rig_tear_down(&first);
 }
 
+/* ---- seeing all of it ---------------------------------------------------------------------------------- */
+
+static void hosts_tell_which_process_has_them(void **state)
+{
+    (void)state;
+    struct rig first, second;
+    size_t count;
+
+    if (!set_up_shared(&first))
+        skip();
+    join(&first, &second);
+    int64_t job = rig_job(&first, "");
+    find_hosts(&first, job, 3);
+    const struct wr_store_query beat = {.what = WR_STORE_BEAT, .job = job};
+    const struct wr_store_query nodes = {.what = WR_STORE_NODES, .job = job};
+    const struct wr_store_query one = {.what = WR_STORE_ONE_HOST, .job = job, .key = wr_span_of("h00")};
+    assert_int_equal(read_count(&first, nodes), 0); /* nobody has told that it is there */
+    assert_int_equal(read_count(&first, beat), 0);
+    free(claim(&first, job, 2, &count));
+    assert_int_equal(count, 2);
+    struct rig_row *rows = rig_read(&second, nodes, &count); /* who only looks is none of them */
+    char name[sizeof rows[0].text];
+    assert_int_equal(count, 1);
+    assert_int_equal(rows[0].row.node.job, job);
+    assert_int_equal(rows[0].row.node.hosts, 2);
+    snprintf(name, sizeof name, "%.*s", (int)rows[0].row.node.name.bytes, rows[0].row.node.name.data);
+    free(rows);
+    rows = rig_read(&second, one, &count);
+    assert_int_equal(count, 1);
+    assert_true(rig_is(rows[0].row.host.leased_by, name));
+    assert_true(rows[0].row.host.lease_left_ns > 0);
+    assert_int_equal(rows[0].row.host.queued, 1);
+    free(rows);
+    rows = rig_read(&second, (struct wr_store_query){.what = WR_STORE_ALL_HOSTS}, &count);
+    assert_int_equal(count, 3);
+    assert_true(rig_is(rows[1].row.host.leased_by, name));
+    assert_int_equal(rows[2].row.host.leased_by.bytes, 0);
+    free(rows);
+    rig_close(&first);
+    rows = rig_read(&second, one, &count);
+    assert_int_equal(rows[0].row.host.leased_by.bytes, 0);
+    assert_int_equal(read_count(&second, nodes), 0);
+    free(rows);
+    rig_close(&second);
+    rig_open(&first);
+    rig_tear_down(&first);
+}
+
+/* Machines may have files of the same name: a file's length is that of this machine's. */
+static void an_output_is_that_of_one_machine(void **state)
+{
+    (void)state;
+    struct rig rig;
+    size_t count;
+
+    if (!set_up_shared(&rig))
+        skip();
+    int64_t job = rig_job(&rig, "");
+    rig_post(&rig, (struct wr_store_change){.kind = WR_STORE_OUTPUT, .output = {job, wr_span_of("/out"), 100}});
+    postgres_run(rig.schema, "INSERT INTO outputs SELECT job, 'elsewhere', path, 7 FROM outputs");
+    struct rig_row *rows = rig_read(&rig, (struct wr_store_query){.what = WR_STORE_OUTPUTS, .job = job}, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(rows[0].row.output.bytes, 100);
+    free(rows);
+    rig_tear_down(&rig);
+}
+
 WEIR_TESTS(test(a_claimed_host_comes_with_what_is_known_of_it),
            test(hosts_claimed_at_once_by_several_have_one_owner_each),
            test(an_end_that_comes_after_the_lease_was_lost_is_refused),
@@ -413,4 +480,5 @@ WEIR_TESTS(test(a_claimed_host_comes_with_what_is_known_of_it),
            test(what_is_released_or_left_behind_is_anybodys_at_once),
            test(what_the_last_owner_says_of_a_host_is_refused),
            test(what_a_server_said_holds_whatever_the_clock_of_the_next_owner_says),
-           test(a_released_host_comes_with_the_last_word_about_it), test(a_beat_tells_what_a_fair_share_is))
+           test(a_released_host_comes_with_the_last_word_about_it), test(a_beat_tells_what_a_fair_share_is),
+           test(hosts_tell_which_process_has_them), test(an_output_is_that_of_one_machine))

@@ -292,9 +292,71 @@ static void reports_of_a_job_are_bounded_in_number_and_size(void **state)
     }
 }
 
+/* ---- lines and sums ---- */
+
+#define LINE "{\"url\": \"https://a.example/1\"}"
+
+static void a_line_is_kept_where_processes_share_the_store(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        size_t count;
+        rig_open(rig);
+        int64_t job = rig_job(rig, "");
+        rig_post(rig, rig_found(rig, job, "a.example", "https://a.example/1", NULL));
+        rig_post(rig, rig_found(rig, job, "a.example", "https://a.example/2", NULL));
+        struct wr_store_change ended = rig_ended(rig, job, "https://a.example/1", false, "fetched");
+        ended.ended.line = wr_span_of(LINE);
+        rig_post(rig, ended);
+        ended.ended.line = wr_span_of("a line\n");
+        assert_int_equal(wr_store_post(rig->store, &ended, 1, NULL, NULL), WEIR_E_INVAL);
+        struct rig_row *rows =
+            rig_read(rig, (struct wr_store_query){.what = WR_STORE_ALL_TASKS, .job = job, .has_lines = true}, &count);
+        assert_int_equal(count, 2);
+        assert_true(rig_is(rows[0].row.task.line, wr_store_is_shared(rig->store) ? LINE : ""));
+        assert_int_equal(rows[1].row.task.line.bytes, 0);
+        free(rows);
+    }
+}
+
+static void sums_tell_how_the_tasks_of_each_host_ended(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        size_t count;
+        int64_t next = -1;
+        rig_open(rig);
+        int64_t job = rig_job(rig, ""), other = rig_job(rig, "");
+        rig_post(rig, rig_found(rig, job, "a.example", "https://a.example/1", NULL));
+        rig_post(rig, rig_found(rig, job, "a.example", "https://a.example/2", NULL));
+        rig_post(rig, rig_found(rig, job, "b.example", "https://b.example/", NULL));
+        rig_post(rig, rig_found(rig, other, "a.example", "https://a.example/1", NULL));
+        for (int i = 0; i < 2; i++) {
+            struct wr_store_change ended =
+                rig_ended(rig, job, i == 0 ? "https://a.example/1" : "https://a.example/2", false, "fetched");
+            ended.ended.status = 200, ended.ended.bytes = 50, ended.ended.attempts = 2;
+            rig_post(rig, ended);
+        }
+        struct rig_row *rows =
+            rig_read(rig, (struct wr_store_query){.what = WR_STORE_SUMS, .job = job, .ret_next = &next}, &count);
+        assert_int_equal(count, 2);
+        assert_int_equal(next, 0);
+        size_t at = rig_is(rows[0].row.sum.host, "a.example") ? 0 : 1;
+        const struct wr_store_sum *ended = &rows[at].row.sum, *queued = &rows[1 - at].row.sum;
+        assert_true(ended->state == WR_TASK_DONE && ended->status == 200 && rig_is(ended->verdict, "fetched"));
+        assert_true(ended->tasks == 2 && ended->bytes == 100 && ended->attempts == 4);
+        assert_true(ended->first_wall_at > 0 && ended->last_wall_at >= ended->first_wall_at);
+        assert_true(rig_is(queued->host, "b.example") && queued->state == WR_TASK_QUEUED && queued->tasks == 1);
+        free(rows);
+    }
+}
+
 WEIR_TESTS(test(what_is_set_for_a_host_is_kept_apart_from_what_is_learned),
            test(what_is_set_is_seen_by_who_asks_after_it), test(any_task_is_found_with_its_state_and_place),
            test(tasks_of_a_job_are_read_without_walking_over_all_others),
            test(what_was_seen_of_a_page_is_known_to_a_later_job), test(the_first_visit_is_when_the_page_ended),
            test(all_hosts_are_listed_in_pieces), test(the_report_of_each_run_is_found_again_the_newest_first),
-           test(reports_of_a_job_are_bounded_in_number_and_size))
+           test(reports_of_a_job_are_bounded_in_number_and_size), test(a_line_is_kept_where_processes_share_the_store),
+           test(sums_tell_how_the_tasks_of_each_host_ended))

@@ -15,6 +15,7 @@
 #include "cli/report/html.h"
 #include "cli/report/keep.h"
 #include "cli/report/text.h"
+#include "cli/report/whole.h"
 #include "shell/desk/desk.h"
 
 struct settings {
@@ -24,9 +25,10 @@ struct settings {
 };
 
 static const struct wr_option options[] = {
-    {"state", WR_STRING(struct settings, state), .value = "FILE", .help = "where the crawl is remembered"},
+    {"state", WR_STRING(struct settings, state), .value = "FILE",
+     .help = "where the crawl is remembered: a file, or postgres://…"},
     {"run", WR_COUNT(struct settings, run), .value = "N", .min = 0, .max = INT64_MAX,
-     .help = "of a job that was resumed: this run (0: the last)"},
+     .help = "of a job that was resumed, or run by several processes: this run (0: the last, or of a database all)"},
     {"json", WR_FLAG(struct settings, json), .help = "as JSON, as it was kept"},
     {"html", WR_STRING(struct settings, html), .value = "FILE", .help = "as a page with charts; - is standard output"},
 };
@@ -37,7 +39,8 @@ static const struct wr_usage usage = {
     .operands_min = 0,
     .operands_max = 2,
     .about = "Tells again what a run of a crawl came to, out of its state file: of the run that\n"
-             "ended last, or of the job JOB, which is a number.\n"
+             "ended last, or of the job JOB, which is a number. Of a database that processes share:\n"
+             "what the whole job has come to by now; --run N is what one process told at its end.\n"
              "\n"
              "  weir report                       of weir.db\n"
              "  weir report --html report.html    one page, to be looked at or passed on\n"
@@ -53,6 +56,12 @@ static const struct wr_usage usage = {
 static int complain_absent(const struct settings *settings, int64_t job)
 {
     struct stat status;
+    if (wr_store_is_url(settings->state)) {
+        wr_complain(settings->run > 0 ? "the database has no report of this run; of each job the last %d are kept"
+                                      : "the database has no such job, or no tables of weir's",
+                    WR_STORE_REPORTS_KEPT);
+        return WR_EXIT_FAILED;
+    }
     if (stat(settings->state, &status) != 0) {
         wr_complain("there is no state file %s; give --state FILE", settings->state);
         return WR_EXIT_USAGE;
@@ -84,26 +93,41 @@ static bool write_page(const struct settings *settings, const struct wr_facts *f
     return well;
 }
 
+static void show_text(const struct wr_report_found *found, const struct wr_facts *facts)
+{
+    const char *when = facts->ended_at[0] != '\0' ? facts->ended_at : "at an unknown time";
+    if (found->run > 0)
+        printf("job %lld, run %lld, ended %s\n", (long long)found->job, (long long)found->run, when);
+    else
+        printf("job %lld, all processes, last change %s\n", (long long)found->job, when);
+    wr_report_text(facts, facts->hosts_left_out == 0 ? "weir report --json" : NULL, stdout);
+    if (found->run == 0)
+        printf("out of the database, which does not know of robots.txt, of how close requests were, and of what was "
+               "waited "
+               "for: --run N has these of one process\n");
+}
+
 static int show(const struct settings *settings, const struct wr_report_found *found)
 {
     struct wr_facts facts;
     char title[96];
     int error = wr_facts_read((struct wr_span){found->text, found->bytes}, &facts);
     if (error != 0) {
-        wr_complain("the report of job %lld in %s cannot be read: %s", (long long)found->job, settings->state,
+        wr_complain("the report of job %lld cannot be read: %s", (long long)found->job,
                     error == WEIR_E_INVAL ? "it is damaged" : weir_error_text(error));
         return WR_EXIT_FAILED;
     }
     bool well = true;
-    (void)snprintf(title, sizeof title, "Job %lld, run %lld", (long long)found->job, (long long)found->run);
+    if (found->run > 0)
+        (void)snprintf(title, sizeof title, "Job %lld, run %lld", (long long)found->job, (long long)found->run);
+    else
+        (void)snprintf(title, sizeof title, "Job %lld, all processes", (long long)found->job);
     if (settings->html != NULL)
         well = write_page(settings, &facts, title);
     else if (settings->json)
         well = fwrite(found->text, 1, found->bytes, stdout) == found->bytes;
     else {
-        printf("job %lld, run %lld, ended %s\n", (long long)found->job, (long long)found->run,
-               facts.ended_at[0] != '\0' ? facts.ended_at : "at an unknown time");
-        wr_report_text(&facts, facts.hosts_left_out == 0 ? "weir report --json" : NULL, stdout);
+        show_text(found, &facts);
     }
     if (settings->html == NULL && (!well || fflush(stdout) != 0))
         wr_print_lost(errno);
@@ -139,7 +163,7 @@ static void complain_unread(const struct settings *settings, int error)
     char why[256];
     int fd;
     (void)snprintf(why, sizeof why, "%s", wr_error_words(error));
-    bool is_live = wr_desk_connect(settings->state, &fd) == 0;
+    bool is_live = !wr_store_is_url(settings->state) && wr_desk_connect(settings->state, &fd) == 0;
     if (is_live)
         (void)close(fd);
     wr_complain("--state: %s%s", why,
@@ -166,7 +190,8 @@ int wr_report_run(int argc, char **argv)
     }
     int64_t job = found.job;
     found.run = (int64_t)settings.run;
-    int error = wr_report_find(settings.state, &found);
+    bool is_whole = wr_store_is_url(settings.state) && settings.run == 0;
+    int error = is_whole ? wr_report_whole(settings.state, &found) : wr_report_find(settings.state, &found);
     status = WR_EXIT_FAILED;
     if (error == 0)
         status = show(&settings, &found);

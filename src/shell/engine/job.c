@@ -206,7 +206,10 @@ void wr_job_seen(struct wr_engine *engine, enum wr_job_status status)
                                               [WR_JOB_FAILED] = WR_END_FAILED,
                                               [WR_JOB_CANCELLED] = WR_END_CANCELLED,
                                               [WR_JOB_BLOCKED] = WR_END_BLOCKED};
-    if (wr_job_is_over(status) && atomic_load(&engine->is_seeded))
+    if (!wr_job_is_over(status))
+        return;
+    atomic_store(&engine->is_end_stored, true);
+    if (atomic_load(&engine->is_seeded))
         wr_job_over(engine, ends[status], status == WR_JOB_COMPLETED ? "" : "another process says so");
 }
 

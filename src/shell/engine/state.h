@@ -483,6 +483,7 @@ struct wr_engine {
     bool is_shared; /* with other processes: hosts are leased */
     int64_t lease_ns, beat_at;
     _Atomic bool is_claiming, is_beating;
+    _Atomic bool is_end_stored;        /* the job is over, as somebody has said: whoever is first says why */
     _Atomic int64_t leases;            /* hosts that are ours */
     _Atomic int64_t claim_at, look_at; /* not before */
     _Atomic uint64_t beat;             /* the last that was asked for */
