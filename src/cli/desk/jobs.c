@@ -149,6 +149,29 @@ static int run_cancel(int argc, char **argv)
     return run_with_job(&cancel_usage, "cancel", show_cancelled, argc, argv);
 }
 
+/* ---- pause ---- */
+
+static void show_paused(const json_t *answer)
+{
+    size_t processes = json_array_size(json_object_get(answer, "processes"));
+    if (processes > 0)
+        wr_print("%zu process%s told, and will see it within a sixth of --lease; \"weir jobs resume\" goes on\n",
+                 processes, processes == 1 ? " is" : "es are");
+    else
+        wr_print("it ends when what is in flight has; \"weir jobs resume\" goes on\n");
+}
+
+static const struct wr_usage pause_usage = {
+    .who = "weir jobs pause",
+    .about = "Lets a crawl end so that it can be gone on with: all its processes start nothing more,\n"
+             "finish what is in flight, and end.\n",
+    ONE_JOB};
+
+static int run_pause(int argc, char **argv)
+{
+    return run_with_job(&pause_usage, "drain", show_paused, argc, argv);
+}
+
 /* ---- export ---- */
 
 static const struct wr_option export_options[] = {
@@ -287,6 +310,7 @@ static const struct wr_command list[] = {
     {"cancel", "end a crawl for good", run_cancel},
     {"export", "write its lines, of whichever process", run_export},
     {"list", "list the crawls of a state file", run_list},
+    {"pause", "let a crawl end, to be gone on with", run_pause},
     {"resume", "go on with a crawl", run_resume},
     {"show", "tell of one crawl", run_show},
 };

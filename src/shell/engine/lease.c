@@ -116,6 +116,8 @@ static void on_status(void *context, const struct wr_store_row *row)
 {
     struct asked *asked = context;
     wr_job_seen(asked->engine, row->job.status);
+    if (row->job.is_dismissed)
+        wr_engine_drain(asked->engine);
 }
 
 /* Whether that was the last answer. Without memory for the rows it is as if they had not come: they run out. */
@@ -235,9 +237,9 @@ static void obey(struct wr_crawl_loop *loop, struct wr_plan_host *host, const st
         return;
     if (wr_gate_paused(wr_plan_host_gate(host)) != lent->is_paused)
         wr_plan_host_pause(loop->plan, host, lent->is_paused, now);
-    const weir_pace_options *pace = wr_plan_host_options(loop->plan, host);
-    bool has_own = pace != &loop->engine->options.pace && pace->min_interval_ns == lent->set_interval_ns;
-    if (lent->set_interval_ns > 0 && !has_own)
+    int64_t usual_ns = loop->engine->options.pace.min_interval_ns;
+    int64_t wanted_ns = lent->set_interval_ns > 0 ? lent->set_interval_ns : usual_ns;
+    if (wr_plan_host_options(loop->plan, host)->min_interval_ns != wanted_ns)
         (void)wr_plan_host_pace(loop->plan, host, lent->set_interval_ns, now);
 }
 

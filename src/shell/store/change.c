@@ -94,6 +94,7 @@ int wr_store_change_check(const struct wr_store_change *change)
         return check_ended(&change->ended);
     case WR_STORE_RETRY:
     case WR_STORE_CHANGED:
+    case WR_STORE_DISMISS:
         return 0;
     case WR_STORE_STATUS:
         return check_status(&change->status);
@@ -145,6 +146,7 @@ size_t wr_store_change_spans(struct wr_store_change *change, struct wr_span *ret
         break;
     case WR_STORE_RETRY:
     case WR_STORE_CHANGED:
+    case WR_STORE_DISMISS:
         break;
     case WR_STORE_STATUS:
         ret_spans[count++] = &change->status.why;

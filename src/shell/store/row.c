@@ -225,6 +225,7 @@ static bool read_job(const struct wr_cells *row, struct wr_store_job *ret_job)
         .retries = (uint64_t)whole(row, 10, 0, INT64_MAX),
         .rejected = (uint64_t)whole(row, 11, 0, INT64_MAX),
         .earlier = whole(row, 12, 0, INT64_MAX),
+        .is_dismissed = row->kind->whole(row, 13) != 0,
     };
     return text(row, 1, 1, WR_STORE_WORD_MAX, &status) && wr_job_status_named(status, &ret_job->status) &&
            text(row, 2, 0, WR_STORE_WHY_MAX, &ret_job->why) &&

@@ -95,6 +95,7 @@ struct wr_store_job {
     uint64_t bytes;                /* of the pages that ended */
     uint64_t retries, rejected;    /* of the retries, after a 429 */
     int64_t earlier;               /* the job that this one visits again; 0: none */
+    bool is_dismissed;             /* this process is asked to leave it, see WR_STORE_DISMISS */
 };
 
 /* Where in a host's queue: by priority, and then first in, first out. */
@@ -291,6 +292,7 @@ enum wr_store_change_kind {
     WR_STORE_BLOCK, /* of a host, which need not be known */
     WR_STORE_SETTING,
     WR_STORE_REPORT,
+    WR_STORE_DISMISS, /* all processes that work for `job` now are asked to leave it; of a file there are none */
 };
 
 struct wr_store_change {
@@ -307,6 +309,7 @@ struct wr_store_change {
         struct wr_store_block block;
         struct wr_store_setting setting;
         struct wr_store_report report;
+        int64_t job;
     };
 };
 

@@ -262,7 +262,7 @@ def one_connection_may_ask_again_and_again():
                 for ask in ('hosts', 'jobs'):
                     line.sendall(json.dumps({'ask': ask}).encode() + b'\n')
                     assert json.loads(answers.readline())['ok'] is True
-        assert _weir(folder, 'jobs', 'export', '1').stdout.count('\n') > MANY  # in many pages
+        assert _weir(folder, 'jobs', 'export', '--states', '1').stdout.count('\n') > MANY  # in many pages
         assert crawl.process.poll() is None
 
 
@@ -305,12 +305,12 @@ def jobs_are_shown_exported_cancelled_and_resumed():
             interrupt(crawl.process)
         shown = _weir(folder, 'jobs', 'show', '1').stdout
         assert 'unfinished' in shown and nginx.url in shown, shown
-        tasks = [json.loads(line) for line in _weir(folder, 'jobs', 'export', '1').stdout.splitlines()]
+        tasks = [json.loads(line) for line in _weir(folder, 'jobs', 'export', '--states', '1').stdout.splitlines()]
         assert {task['state'] for task in tasks} == {'queued', 'done'}, tasks
         assert len({task['url'] for task in tasks}) == len(tasks) > 3
         run = _weir(folder, 'jobs', 'resume', '1', '--pace', 'unlimited', '--interval', '0', '--allow-private')
         assert run.returncode == 0, run
-        tasks = [json.loads(line) for line in _weir(folder, 'jobs', 'export', '1').stdout.splitlines()]
+        tasks = [json.loads(line) for line in _weir(folder, 'jobs', 'export', '--states', '1').stdout.splitlines()]
         assert len(tasks) == 41 and all(task['state'] == 'done' and task['status'] == 200 for task in tasks), tasks
         assert 'over already' in _weir(folder, 'jobs', 'cancel', '1', status=1).stderr
         with Running(folder, nginx, '--interval', '500ms', '--out', 'two.jsonl') as crawl:
@@ -321,6 +321,22 @@ def jobs_are_shown_exported_cancelled_and_resumed():
         assert folder.crawl('--resume').returncode == 2
 
 
+def an_exported_line_is_what_the_state_file_knows_of_it():
+    with site(**{'robots.txt': 'User-agent: *\nDisallow: /p7.html\n'}) as nginx, Folder() as folder:
+        assert folder.crawl('--pace', 'unlimited', '--interval', '0', nginx.url).returncode == 0
+        told = folder.by_url()
+        _weir(folder, 'jobs', 'export', '1', '--out', 'lines.jsonl')
+        lines = folder.by_url('lines.jsonl')
+        assert lines.keys() == told.keys()
+        for url, line in lines.items():
+            assert list(line) == list(told[url])  # the same members, in this order
+            for name in ('status', 'bytes', 'digest', 'depth', 'referrer', 'attempts', 'verdict', 'error', 'error_text'):
+                assert line[name] == told[url][name], (name, line, told[url])
+            assert line['title'] is line['links'] is line['total_ms'] is None and line['wait_ms'] == {}
+        assert 'File exists' in _weir(folder, 'jobs', 'export', '1', '--out', 'lines.jsonl', status=1).stderr
+        assert _weir(folder, 'jobs', 'export', '1').stdout == folder.read('lines.jsonl')
+
+
 def names_that_strangers_chose_are_shown_harmlessly():
     with site() as nginx, Folder() as folder:
         assert folder.crawl('--pace', 'unlimited', nginx.url).returncode == 0
@@ -329,7 +345,7 @@ def names_that_strangers_chose_are_shown_harmlessly():
         db.execute("INSERT INTO hosts (host) VALUES ('\"><img src=x>\u202egro.example')")
         db.commit()
         db.close()
-        for words in (('hosts', 'list'), ('hosts', 'list', '--json'), ('jobs', 'export', '1'),
+        for words in (('hosts', 'list'), ('hosts', 'list', '--json'), ('jobs', 'export', '1'), ('jobs', 'export', '--states', '1'),
                       ('why', f'{nginx.url}/p0.html')):
             out = _weir(folder, *words).stdout
             assert out.isascii() and all(c >= ' ' or c == '\n' for c in out), (words, out)

@@ -541,6 +541,9 @@ static int put(struct gathering *all, const struct wr_store_change *change)
         return put_setting(all, &change->setting);
     case WR_STORE_REPORT:
         return put_report(all, &change->report);
+    case WR_STORE_DISMISS:
+        return send_one(all, "UPDATE nodes SET dismissed = 1 WHERE job = $1", "N", &change->job, NULL,
+                        (struct wr_pg_sent){0});
     case WR_STORE_HOST:
         break;
     }

@@ -94,7 +94,7 @@ static const char *const queries[] = {
         "SELECT j.id, j.status, j.why, j.settings, j.created_at_ms, greatest(j.updated_at_ms, max(t.updated_at_ms)),"
         " coalesce(sum(t.queued), 0)::int8, coalesce(sum(t.done), 0)::int8, coalesce(sum(t.failed), 0)::int8,"
         " coalesce(sum(t.bytes), 0)::int8, coalesce(sum(t.retries), 0)::int8, coalesce(sum(t.rejected), 0)::int8,"
-        " j.earlier FROM jobs AS j LEFT JOIN tallies AS t ON t.job = j.id"
+        " j.earlier, (SELECT dismissed FROM nodes WHERE id = $9) FROM jobs AS j LEFT JOIN tallies AS t ON t.job = j.id"
         " WHERE j.id > $3 AND ($1 = 0 OR j.id = $1) GROUP BY j.id ORDER BY j.id" LIMIT,
     [WR_STORE_TASKS] = QUEUED_TASKS("", "") OF_HOST LIMIT,
     [WR_STORE_KNOWN] = "SELECT fingerprint FROM tasks WHERE job = $1 AND fingerprint > $3 ORDER BY fingerprint" LIMIT,

@@ -179,7 +179,7 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_REPORTS_TRIM] = "DELETE FROM reports WHERE job = ?1"
                             " AND run <= (SELECT max(run) FROM reports WHERE job = ?1) - ?2",
     [WR_SQL_READ_JOBS] = "SELECT id, status, why, settings, created_at_ms, updated_at_ms, queued, done, failed, bytes,"
-                         " retries, rejected, earlier FROM jobs WHERE id > ?1 AND (?2 = 0 OR id = ?2) ORDER BY id",
+                         " retries, rejected, earlier, 0 FROM jobs WHERE id > ?1 AND (?2 = 0 OR id = ?2) ORDER BY id",
     [WR_SQL_READ_TASKS] = QUEUED_TASKS("", "") OF_HOST,
     [WR_SQL_READ_TASKS_AGAIN] = QUEUED_TASKS(", e.verdict, " VISIT("e"), EARLIER("?5")) OF_HOST,
     [WR_SQL_READ_STRANDED] = QUEUED_TASKS("", "") " AND t.host = ?2",

@@ -278,6 +278,8 @@ int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *ch
         return put_setting(sqlite, &change->setting);
     case WR_STORE_REPORT:
         return put_report(sqlite, &change->report);
+    case WR_STORE_DISMISS:
+        return 0;
     case WR_STORE_HOST:
         break;
     }

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""weir jobs, hosts, why and report, and the output, of crawls that processes share on a real PostgreSQL. The first argument is the
+program."""
+import collections
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from site_rig import Folder, Nginx, cases, site
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'store'))
+from postgres import Postgres  # noqa: E402
+
+MANY = 400  # pages of a host that is not done within a test
+HOSTS = 3
+PATIENCE = 60
+KEYS = ('url final_url status bytes digest body content_type title depth referrer attempts links verdict error error_text wait_ms '
+        'dns_ms connect_ms first_byte_ms total_ms').split()
+
+
+def _until(true, what):
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end, f'it never came: {what}'
+        time.sleep(0.1)
+
+
+class Shared(Folder):
+    """A folder, a database of its own, and processes that crawl."""
+
+    def __enter__(self):
+        super().__enter__()
+        self.postgres = Postgres().__enter__()
+        self.crawls = []
+        return self
+
+    def __exit__(self, *why):
+        for crawl in self.crawls:
+            if crawl.poll() is None:
+                crawl.kill()
+            crawl.communicate()
+        self.postgres.__exit__()
+        super().__exit__(*why)
+
+    def join(self, *words):
+        """One more process."""
+        crawl = self.begin('--state', self.postgres.url, '--lease', '3s', '--quiet', *words)
+        self.crawls.append(crawl)
+        return crawl
+
+    def weir(self, *words, status=0):
+        run = subprocess.run([os.path.abspath(sys.argv[1]), *words, '--state', self.postgres.url], cwd=self.name,
+                             capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, check=False)
+        assert run.returncode == status, run
+        return run
+
+    def told(self, *words):
+        return json.loads(self.weir(*words, '--json').stdout)
+
+    def job(self):
+        return self.told('jobs', 'show', '1')['jobs'][0]
+
+    def ended(self):
+        """Of all processes: how they ended."""
+        return [crawl.wait(timeout=PATIENCE) for crawl in self.crawls]
+
+
+def _large():
+    """Several hosts, of which none is done within a test."""
+    links = ''.join(f'<a href="/many/{number}">x</a>' for number in range(MANY))
+    return Nginx('location /many { default_type text/html; return 200 "<title>many</title>"; }', files={'index.html': links},
+                 everywhere=True)
+
+
+def _seeds(nginx):
+    """Its hosts: the same site at several addresses."""
+    port = nginx.url.rpartition(':')[2]
+    return [f'http://127.0.0.{number + 1}:{port}/' for number in range(HOSTS)]
+
+
+def _key(seed):
+    return seed.removeprefix('http://').strip('/')
+
+
+def _done(shared, key):
+    """Pages of a host that have ended."""
+    rows = shared.postgres.ask(f"SELECT count(*) FROM tasks WHERE state != 0 AND host = (SELECT id FROM hosts WHERE host = '{key}')")
+    return int(rows[0][0])
+
+
+def _is_quiet(shared, key, other):
+    """Whether nothing of a host ends while four pages of the other do."""
+    before, others = _done(shared, key), _done(shared, other)
+    _until(lambda: _done(shared, other) >= others + 4, f'pages of {other}')
+    return _done(shared, key) == before
+
+
+def whoever_asks_sees_all_processes_and_steers_them():
+    with _large() as nginx, Shared() as shared:
+        seeds = _seeds(nginx)
+        keys = [_key(seed) for seed in seeds]
+        for _ in range(2):
+            shared.join('--pace', 'strict', '--interval', '200ms', '--out', 'state', *seeds)
+        _until(lambda: shared.postgres.ask("SELECT to_regclass('jobs') IS NOT NULL AND to_regclass('nodes') IS NOT NULL") == [['t']],
+               'tables')
+        _until(lambda: len(shared.told('jobs', 'list')['jobs']) == 1 and shared.job()['processes'] == 2, 'processes')
+        _until(lambda: all(host['leased_by'] for host in shared.told('hosts', 'list')['hosts']) and
+               shared.told('hosts', 'list')['matched'] == HOSTS, 'leases')
+        names = {process['name'] for process in shared.told('hosts', 'list')['processes']}
+        assert len(names) == 2, names
+        assert {host['leased_by'] for host in shared.told('hosts', 'list')['hosts']} <= names
+        assert shared.job()['running'] is True and 'crawling' in shared.weir('jobs', 'list').stdout
+        assert f'{max(names)}, job 1' in shared.weir('jobs', 'show', '1').stdout
+        _until(lambda: shared.told('hosts', 'show', keys[0])['host']['queued'] > 10, 'a queue')
+        last = f'{seeds[0]}many/{MANY - 1}'
+        why = shared.weir('why', last).stdout
+        assert 'it is queued' in why and ' has its host\n' in why and 'its turn is' in why, why
+        assert 'would say again' in shared.weir('hosts', 'forget', keys[0], status=1).stderr
+        assert 'within a sixth of --lease' in shared.weir('hosts', 'pause', keys[0]).stdout
+        _until(lambda: _is_quiet(shared, keys[0], keys[1]), 'a pause')
+        assert 'nobody can tell' in shared.weir('why', last).stdout
+        before = _done(shared, keys[0])
+        shared.weir('hosts', 'resume', keys[0])
+        _until(lambda: _done(shared, keys[0]) > before, 'an end of the pause')
+        shared.weir('hosts', 'set', keys[0], '--interval', '1h')
+        _until(lambda: _is_quiet(shared, keys[0], keys[1]), 'a pace')
+        shared.weir('jobs', 'pause', '1')
+        assert shared.ended() == [3, 3]
+        assert 'unfinished' in shared.weir('jobs', 'list').stdout
+        assert 'no process works for this job' in shared.weir('why', last).stdout
+        assert 'nobody crawls' in shared.weir('jobs', 'pause', '1', status=1).stderr
+        assert not any(host['leased_by'] for host in shared.told('hosts', 'list')['hosts'])
+
+
+def a_job_that_is_cancelled_ends_for_all_and_its_lines_are_in_the_database():
+    with _large() as nginx, Shared() as shared:
+        seeds = _seeds(nginx)
+        for _ in range(2):
+            shared.join('--pace', 'strict', '--interval', '100ms', '--out', 'state', *seeds)
+        _until(lambda: shared.postgres.ask("SELECT to_regclass('nodes') IS NOT NULL") == [['t']] and
+               shared.weir('jobs', 'list').stdout.count('\n') == 2 and shared.job()['processes'] == 2 and
+               shared.job()['done'] > 20, 'pages')
+        shared.weir('jobs', 'cancel', '1')
+        assert shared.ended() == [1, 1]
+        job = shared.job()
+        assert (job['status'], job['why'], job['processes']) == ('cancelled', 'by the user', 0), job
+        shared.weir('jobs', 'export', '1', '--out', 'lines.jsonl')
+        lines = shared.by_url('lines.jsonl')
+        assert len(lines) == job['done'] > 20
+        for line in lines.values():
+            assert list(line) == KEYS and line['status'] == 200 and line['total_ms'] > 0, line
+        states = [json.loads(line) for line in shared.weir('jobs', 'export', '--states', '1').stdout.splitlines()]
+        assert collections.Counter(task['state'] for task in states) == {'done': job['done'], 'queued': job['queued']}
+        report = shared.told('report', '1')
+        assert (report['end'], report['pages'], report['fetched']) == ('cancelled', job['done'], job['done']), report
+        assert sum(host['ok'] for host in report['hosts']) == job['done'] and len(report['hosts']) == HOSTS
+        runs = [shared.told('report', '--run', str(run), '1')['pages'] for run in (1, 2)]
+        assert sum(runs) == job['done'], runs
+        text = shared.weir('report').stdout
+        assert 'job 1, all processes' in text and '--run N' in text, text
+        assert 'no such job' in shared.weir('report', '7', status=1).stderr
+
+
+def each_process_has_an_output_of_its_own_and_goes_on_with_it():
+    with site() as nginx, Shared() as shared:
+        words = ['--pace', 'strict', '--interval', '100ms', '--out', 'own.jsonl', nginx.url]
+        first = shared.join(*words)
+        shared.await_lines(5, 'own.jsonl')
+        second = shared.join(*words)
+        assert second.wait(timeout=PATIENCE) == 1
+        assert 'is being written to by another process; give each its own' in second.stderr.read()
+        first.send_signal(signal.SIGKILL)
+        first.wait(timeout=PATIENCE)
+        with open(shared.path('own.jsonl'), 'a', encoding='ascii') as file:
+            file.write('{"url": "half a li')  # beyond what was committed
+        again = shared.join(*words)
+        assert again.wait(timeout=PATIENCE) == 0, again.stderr.read()
+        assert len(shared.by_url('own.jsonl')) == 41
+        other = shared.join(*words)  # the job is over: this is another, and the file is the old one's
+        assert other.wait(timeout=PATIENCE) == 2
+        assert 'is there already' in other.stderr.read()
+
+
+def what_cannot_be_had_is_said_in_one_line():
+    with Shared() as shared:
+        for words in (('jobs', 'list'), ('hosts', 'list'), ('why', 'example.org'), ('report',), ('jobs', 'export', '1')):
+            run = shared.weir(*words, status=1 if words == ('report',) else 2)
+            assert run.stdout == '' and run.stderr.count('\n') == 1 and 'tables of weir' in run.stderr, run
+        shared.postgres.url = 'postgres://me:secret@127.0.0.1:1/none'
+        run = shared.weir('jobs', 'list', status=1)
+        assert run.stderr.count('\n') == 1 and 'secret' not in run.stderr, run
+        run = shared.crawl('--out', 'state', '--state', 'weir.db', 'http://127.0.0.1:1/')
+        assert run.returncode == 2 and '--out state keeps the lines in a database' in run.stderr, run
+        assert not os.path.exists(shared.path('weir.db'))
+
+
+if __name__ == '__main__':
+    cases.main()
