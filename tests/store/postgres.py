@@ -23,6 +23,7 @@ class Postgres:
     """with Postgres() as postgres: … postgres.url … postgres.ask('SELECT …'); it does not run as root."""
 
     def __init__(self, *settings):
+        self._made = 0
         self._settings = [word for setting in settings for word in ('-c', setting)]
 
     def __enter__(self):
@@ -45,6 +46,12 @@ class Postgres:
                 raise RuntimeError('PostgreSQL does not answer')
             time.sleep(0.05)
         return self
+
+    def use_another(self):
+        """A database that is new: .url and .ask are of it from here on."""
+        self._made += 1
+        self.ask(f'CREATE DATABASE weir{self._made}')
+        self.url = f'postgres:///weir{self._made}?host={self.folder}&user=weir'
 
     def ask(self, sql):
         """Rows of texts."""

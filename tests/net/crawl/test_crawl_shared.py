@@ -18,6 +18,7 @@ from postgres import Postgres  # noqa: E402
 MANY = 400  # pages of a host that is not done within a test
 HOSTS = 3
 PATIENCE = 60
+SERVER = Postgres()
 KEYS = ('url final_url status bytes digest body content_type title depth referrer attempts links verdict error error_text wait_ms '
         'dns_ms connect_ms first_byte_ms total_ms').split()
 
@@ -34,7 +35,8 @@ class Shared(Folder):
 
     def __enter__(self):
         super().__enter__()
-        self.postgres = Postgres().__enter__()
+        SERVER.use_another()
+        self.url, self.ask = SERVER.url, SERVER.ask
         self.crawls = []
         return self
 
@@ -43,17 +45,16 @@ class Shared(Folder):
             if crawl.poll() is None:
                 crawl.kill()
             crawl.communicate()
-        self.postgres.__exit__()
         super().__exit__(*why)
 
     def join(self, *words):
         """One more process."""
-        crawl = self.begin('--state', self.postgres.url, '--lease', '3s', '--quiet', *words)
+        crawl = self.begin('--state', self.url, '--lease', '3s', '--quiet', *words)
         self.crawls.append(crawl)
         return crawl
 
     def weir(self, *words, status=0):
-        run = subprocess.run([os.path.abspath(sys.argv[1]), *words, '--state', self.postgres.url], cwd=self.name,
+        run = subprocess.run([os.path.abspath(sys.argv[1]), *words, '--state', self.url], cwd=self.name,
                              capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, check=False)
         assert run.returncode == status, run
         return run
@@ -88,7 +89,7 @@ def _key(seed):
 
 def _done(shared, key):
     """Pages of a host that have ended."""
-    rows = shared.postgres.ask(f"SELECT count(*) FROM tasks WHERE state != 0 AND host = (SELECT id FROM hosts WHERE host = '{key}')")
+    rows = shared.ask(f"SELECT count(*) FROM tasks WHERE state != 0 AND host = (SELECT id FROM hosts WHERE host = '{key}')")
     return int(rows[0][0])
 
 
@@ -105,7 +106,7 @@ def whoever_asks_sees_all_processes_and_steers_them():
         keys = [_key(seed) for seed in seeds]
         for _ in range(2):
             shared.join('--pace', 'strict', '--interval', '200ms', '--out', 'state', *seeds)
-        _until(lambda: shared.postgres.ask("SELECT to_regclass('jobs') IS NOT NULL AND to_regclass('nodes') IS NOT NULL") == [['t']],
+        _until(lambda: shared.ask("SELECT to_regclass('jobs') IS NOT NULL AND to_regclass('nodes') IS NOT NULL") == [['t']],
                'tables')
         _until(lambda: len(shared.told('jobs', 'list')['jobs']) == 1 and shared.job()['processes'] == 2, 'processes')
         _until(lambda: all(host['leased_by'] for host in shared.told('hosts', 'list')['hosts']) and
@@ -141,7 +142,7 @@ def a_job_that_is_cancelled_ends_for_all_and_its_lines_are_in_the_database():
         seeds = _seeds(nginx)
         for _ in range(2):
             shared.join('--pace', 'strict', '--interval', '100ms', '--out', 'state', *seeds)
-        _until(lambda: shared.postgres.ask("SELECT to_regclass('nodes') IS NOT NULL") == [['t']] and
+        _until(lambda: shared.ask("SELECT to_regclass('nodes') IS NOT NULL") == [['t']] and
                shared.weir('jobs', 'list').stdout.count('\n') == 2 and shared.job()['processes'] == 2 and
                shared.job()['done'] > 20, 'pages')
         shared.weir('jobs', 'cancel', '1')
@@ -190,7 +191,7 @@ def what_cannot_be_had_is_said_in_one_line():
         for words in (('jobs', 'list'), ('hosts', 'list'), ('why', 'example.org'), ('report',), ('jobs', 'export', '1')):
             run = shared.weir(*words, status=1 if words == ('report',) else 2)
             assert run.stdout == '' and run.stderr.count('\n') == 1 and 'tables of weir' in run.stderr, run
-        shared.postgres.url = 'postgres://me:secret@127.0.0.1:1/none'
+        shared.url = 'postgres://me:secret@127.0.0.1:1/none'
         run = shared.weir('jobs', 'list', status=1)
         assert run.stderr.count('\n') == 1 and 'secret' not in run.stderr, run
         run = shared.crawl('--out', 'state', '--state', 'weir.db', 'http://127.0.0.1:1/')
@@ -199,4 +200,7 @@ def what_cannot_be_had_is_said_in_one_line():
 
 
 if __name__ == '__main__':
-    cases.main()
+    if '--list' in sys.argv:
+        cases.main()
+    with SERVER:
+        cases.main()
