@@ -15,100 +15,12 @@
  */
 #include "base/alloc.h"
 #include "shell/store/pg/pg.h"
+#include "shell/store/pg/statements.h"
 
 #include <math.h>
 
 #define IDLE_SHARE 3 /* of a lease; and at most: */
 #define IDLE_MS 5000
-
-/* ---- statements ---------------------------------------------------------------------------------------- */
-
-#define TALLY(columns) "INSERT INTO tallies AS t (job, node, updated_at_ms, " columns ") SELECT job, $1, $2, "
-#define ADDS " ON CONFLICT (job, node) DO UPDATE SET updated_at_ms = excluded.updated_at_ms, "
-#define ADD(column) column " = t." column " + excluded." column
-#define FOUND_TALLY TALLY("queued") "count(*) FROM new GROUP BY job" ADDS ADD("queued")
-#define RETRY_TALLY            \
-    TALLY("retries, rejected") \
-    "count(*), count(*) FILTER (WHERE status = 429) FROM r GROUP BY job" ADDS ADD("retries") ", " ADD("rejected")
-
-static const char new_hosts[] =
-    "INSERT INTO hosts (host) SELECT k FROM (SELECT DISTINCT unnest($1) AS k) AS n"
-    " WHERE NOT EXISTS (SELECT FROM hosts WHERE host = k) ORDER BY k ON CONFLICT DO NOTHING";
-
-/* Hosts of tasks that were fetched under a lease: locked, so that nobody claims them before the commit. A task that
- * names a lease which its host does not have is left alone. */
-#define FENCE                                                                                                 \
-    " h AS MATERIALIZED (SELECT id, lease_token FROM hosts WHERE id IN (SELECT t.host FROM u JOIN tasks AS t" \
-    "  ON t.job = u.job AND t.fingerprint = u.fingerprint WHERE u.lease != 0) ORDER BY id FOR SHARE),"
-#define FENCED " AND (u.lease = 0 OR EXISTS (SELECT FROM h WHERE h.id = t.host AND h.lease_token = u.lease))"
-
-/* Numbers are drawn in the order of posting, rows are inserted in that of their keys. */
-static const char new_tasks[] =
-    "WITH f AS MATERIALIZED (SELECT * FROM unnest($3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY"
-    "  AS f (job, host, fingerprint, parent, priority, depth, hops, url, place)),"
-    " j AS MATERIALIZED (SELECT id FROM jobs WHERE id IN (SELECT job FROM f) AND status IN ('pending', 'running')"
-    "  ORDER BY id FOR SHARE),"
-    " new AS (INSERT INTO tasks (id, job, host, fingerprint, parent, priority, depth, hops, url)"
-    "  SELECT * FROM (SELECT nextval('tasks_id_seq') AS id, u.* FROM"
-    "   (SELECT f.job, h.id AS host, f.fingerprint, f.parent, f.priority::int, f.depth, f.hops, f.url"
-    "    FROM f JOIN j ON j.id = f.job JOIN hosts AS h ON h.host = f.host"
-    "    WHERE NOT EXISTS (SELECT FROM tasks AS k WHERE k.job = f.job AND k.fingerprint = f.fingerprint)"
-    "    ORDER BY f.place) AS u) AS o ORDER BY o.job, o.fingerprint, o.id"
-    "  ON CONFLICT DO NOTHING RETURNING job, host, fingerprint),"
-    " l AS (INSERT INTO lanes AS l SELECT job, host, count(*) FROM new GROUP BY job, host ORDER BY job, host"
-    "  ON CONFLICT (job, host) DO UPDATE SET accepted = l.accepted + excluded.accepted),"
-    " c AS (" FOUND_TALLY ")"
-    " SELECT min(f.place) FROM new JOIN f ON f.job = new.job AND f.fingerprint = new.fingerprint"
-    " GROUP BY new.job, new.fingerprint";
-
-static const char changed_tasks[] =
-    "UPDATE tasks AS t SET not_before_ms = u.not_before_ms FROM unnest($1, $2, $3) AS u (job, fingerprint,"
-    " not_before_ms) WHERE t.job = u.job AND t.fingerprint = u.fingerprint AND t.state = 0"
-    " AND t.not_before_ms < u.not_before_ms";
-
-static const char retried_tasks[] =
-    "WITH u AS (SELECT * FROM unnest($3, $4, $5, $6, $7, $8) AS u (job, fingerprint, attempts, status,"
-    "  not_before_ms, lease))," FENCE
-    " r AS (UPDATE tasks AS t SET attempts = u.attempts, status = u.status::int, not_before_ms = u.not_before_ms FROM u"
-    "  WHERE t.job = u.job AND t.fingerprint = u.fingerprint AND t.state = 0 AND t.attempts < u.attempts" FENCED
-    "  RETURNING t.job, t.status),"
-    " c AS (" RETRY_TALLY ") SELECT count(*) FROM r";
-
-#define ENDED_SUMS                                                                                      \
-    "-count(*), count(*) FILTER (WHERE state = 1), count(*) FILTER (WHERE state = 2), sum(bytes)::int8" \
-    " FROM e GROUP BY job"
-#define ENDED_ADDS ADD("queued") ", " ADD("done") ", " ADD("failed") ", " ADD("bytes")
-#define REFUSED                                                                                                     \
-    " (SELECT u.place FROM u JOIN tasks AS t ON t.job = u.job AND t.fingerprint = u.fingerprint WHERE u.lease != 0" \
-    "  AND NOT EXISTS (SELECT FROM h WHERE h.id = t.host AND h.lease_token = u.lease))"
-
-/* How many changed something, and the places of those that are refused. */
-static const char ended_tasks[] =
-    "WITH u AS (SELECT * FROM unnest($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
-    "  WITH ORDINALITY AS u (job, fingerprint, state, status, attempts, bytes, changes, since_ms, visited_at_ms, lease,"
-    "  verdict, why, validator, digest, line, place))," FENCE
-    " e AS (UPDATE tasks AS t SET state = u.state::smallint, status = u.status::int, attempts = u.attempts,"
-    "  bytes = u.bytes, verdict = u.verdict, why = u.why, ended_at_ms = $2, validator = u.validator,"
-    "  digest = u.digest, line = nullif(u.line, ''), changes = u.changes, since_ms = u.since_ms, visited_at_ms = "
-    "u.visited_at_ms FROM u"
-    "  WHERE t.job = u.job AND t.fingerprint = u.fingerprint AND t.state = 0" FENCED
-    "  RETURNING t.job, t.state, t.bytes),"
-    " c AS (" TALLY("queued, done, failed, bytes") ENDED_SUMS ADDS ENDED_ADDS
-    "), r AS" REFUSED " SELECT 0, count(*) FROM e UNION ALL SELECT place, 0 FROM r";
-
-#define SAME(column) column " = excluded." column
-/* What the owner of an earlier lease says changes nothing. */
-static const char known_hosts[] =
-    "INSERT INTO hosts AS h (host, adaptive_delay_seconds, adaptive_delay_floor_seconds, adaptive_delay_ms,"
-    " adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, block_ms, breaker_open,"
-    " lease_token)"
-    " SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS u (host) ORDER BY host"
-    " ON CONFLICT (host) DO UPDATE SET (adaptive_delay_seconds, adaptive_delay_floor_seconds, adaptive_delay_ms,"
-    " adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, block_ms, breaker_open)"
-    " = (excluded.adaptive_delay_seconds, excluded.adaptive_delay_floor_seconds, excluded.adaptive_delay_ms,"
-    " excluded.adaptive_delay_floor_ms, excluded.robots_delay_ms, excluded.retry_at_ms, excluded.updated_at_ms,"
-    " excluded.rate, excluded.cap, excluded.traits, excluded.block_ms, excluded.breaker_open)"
-    " WHERE excluded.lease_token = 0 OR h.lease_token = excluded.lease_token";
 
 /* ---- a stretch ----------------------------------------------------------------------------------------- */
 
@@ -550,7 +462,9 @@ static int put(struct gathering *all, const struct wr_store_change *change)
     return put_host(all, &change->host);
 }
 
-/* A process that is stopped before its commit must not hold up all others: the server takes it back after a while. */
+/* A process that is stopped before its commit must not hold up all others: the server takes it back after a while.
+ * Tasks are found by their indexes, which are in memory, rather than by reading the whole table; and statements that
+ * run for milliseconds are not worth compiling. */
 static int begin(struct gathering *all)
 {
     int64_t most_ms = wr_backend_ms(all->pg->lease_ns) / IDLE_SHARE;
@@ -559,8 +473,10 @@ static int begin(struct gathering *all)
 
     if (error != 0)
         return error;
-    return send_one(all, "SELECT set_config('idle_in_transaction_session_timeout', $1::text, true)", "N", numbers, NULL,
-                    (struct wr_pg_sent){0});
+    return send_one(all,
+                    "SELECT set_config('idle_in_transaction_session_timeout', $1::text, true),"
+                    " set_config('random_page_cost', '1', true), set_config('jit', 'off', true)",
+                    "N", numbers, NULL, (struct wr_pg_sent){0});
 }
 
 static int gather(struct gathering *all)
