@@ -407,7 +407,7 @@ static void a_beat_tells_what_a_fair_share_is(void **state)
 
 /* ---- seeing all of it ---------------------------------------------------------------------------------- */
 
-static void hosts_tell_which_process_has_them(void **state)
+static void a_host_tells_who_has_it(void **state)
 {
     (void)state;
     struct rig first, second;
@@ -481,4 +481,4 @@ WEIR_TESTS(test(a_claimed_host_comes_with_what_is_known_of_it),
            test(what_the_last_owner_says_of_a_host_is_refused),
            test(what_a_server_said_holds_whatever_the_clock_of_the_next_owner_says),
            test(a_released_host_comes_with_the_last_word_about_it), test(a_beat_tells_what_a_fair_share_is),
-           test(hosts_tell_which_process_has_them), test(an_output_is_that_of_one_machine))
+           test(a_host_tells_who_has_it), test(an_output_is_that_of_one_machine))

@@ -472,8 +472,9 @@ static void store_end(struct wr_engine *engine)
                                                   [WR_END_FAILED] = WR_JOB_FAILED,
                                                   [WR_END_CANCELLED] = WR_JOB_CANCELLED,
                                                   [WR_END_BLOCKED] = WR_JOB_BLOCKED};
-    if (atomic_load(&engine->is_end_stored) || !engine->has_end || engine->end == WR_END_STOPPED || engine->end == WR_END_BUDGET ||
-        engine->end == WR_END_BROKEN || (engine->end == WR_END_FAILED && !atomic_load(&engine->is_seeded)))
+    if (atomic_load(&engine->is_end_stored) || !engine->has_end || engine->end == WR_END_STOPPED ||
+        engine->end == WR_END_BUDGET || engine->end == WR_END_BROKEN ||
+        (engine->end == WR_END_FAILED && !atomic_load(&engine->is_seeded)))
         return;
     const struct wr_store_change change = {
         .kind = WR_STORE_STATUS,

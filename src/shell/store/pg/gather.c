@@ -341,11 +341,16 @@ static int put_report(struct gathering *all, const struct wr_store_report *repor
 {
     const int64_t numbers[] = {report->job, all->pg->wall_ms, all->nonce++},
                   kept[] = {report->job, WR_STORE_REPORTS_KEPT};
-    int error = send_one(all,
-                         "INSERT INTO reports (job, run, ended_at_ms, nonce, report)"
-                         " SELECT $1, coalesce(max(run), 0) + 1, $2, $3, $4 FROM reports WHERE job = $1"
-                         " ON CONFLICT (nonce) DO NOTHING",
-                         "NNNB", numbers, &report->text, (struct wr_pg_sent){0});
+    /* Processes end at the same moment, and each of them is a run. */
+    int error =
+        send_one(all, "SELECT pg_advisory_xact_lock(2003134836, $1::int)", "N", numbers, NULL, (struct wr_pg_sent){0});
+    if (error != 0)
+        return error;
+    error = send_one(all,
+                     "INSERT INTO reports (job, run, ended_at_ms, nonce, report)"
+                     " SELECT $1, coalesce(max(run), 0) + 1, $2, $3, $4 FROM reports WHERE job = $1"
+                     " ON CONFLICT (nonce) DO NOTHING",
+                     "NNNB", numbers, &report->text, (struct wr_pg_sent){0});
     if (error != 0)
         return error;
     return send_one(all,

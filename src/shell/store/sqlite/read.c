@@ -57,11 +57,10 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
         [WR_STORE_SUMS] = WR_SQL_READ_SUMS,
     };
     bool is_again = query->what == WR_STORE_TASKS && query->earlier != 0;
-    bool has_lines = query->what == WR_STORE_ALL_TASKS && query->has_lines;
-    sqlite3_stmt *statement = sqlite->statements[is_again    ? WR_SQL_READ_TASKS_AGAIN
-                                                 : has_lines ? WR_SQL_READ_LINES
-                                                             : which[query->what]];
+    sqlite3_stmt *statement = sqlite->statements[is_again ? WR_SQL_READ_TASKS_AGAIN : which[query->what]];
 
+    if (query->what == WR_STORE_ALL_TASKS && query->has_lines)
+        statement = sqlite->statements[WR_SQL_READ_LINES];
     switch (query->what) {
     case WR_STORE_JOBS:
         (void)sqlite3_bind_int64(statement, 1, query->after.id);
@@ -100,11 +99,7 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
     case WR_STORE_FREE:
         wr_bind_numbers(statement, 1, (const int64_t[]){query->job, wr_backend_ms(wall_now)}, 2);
         break;
-    case WR_STORE_OUTPUTS:
-    case WR_STORE_BEAT:
-    case WR_STORE_RELEASE:
-    case WR_STORE_NODES:
-    case WR_STORE_CHECK:
+    default:
         (void)sqlite3_bind_int64(statement, 1, query->job);
         break;
     }
