@@ -342,8 +342,8 @@ static int put_report(struct gathering *all, const struct wr_store_report *repor
     const int64_t numbers[] = {report->job, all->pg->wall_ms, all->nonce++},
                   kept[] = {report->job, WR_STORE_REPORTS_KEPT};
     /* Processes end at the same moment, and each of them is a run. */
-    int error =
-        send_one(all, "SELECT pg_advisory_xact_lock(2003134836, $1::int)", "N", numbers, NULL, (struct wr_pg_sent){0});
+    int error = send_one(all, "SELECT pg_advisory_xact_lock(2003134836, hashint8($1))", "N", numbers, NULL,
+                         (struct wr_pg_sent){0});
     if (error != 0)
         return error;
     error = send_one(all,
