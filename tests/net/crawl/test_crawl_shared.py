@@ -15,7 +15,7 @@ from site_rig import Folder, Nginx, cases, site
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'store'))
 from postgres import Postgres  # noqa: E402
 
-MANY = 400  # pages of a host that is not done within a test
+MANY = 3000  # pages of a host that is not done within a test
 HOSTS = 3
 PATIENCE = 60
 SERVER = Postgres()
@@ -49,15 +49,20 @@ class Shared(Folder):
 
     def join(self, *words):
         """One more process."""
-        crawl = self.begin('--state', self.url, '--lease', '3s', '--quiet', *words)
+        crawl = self.begin('--state', self.url, '--lease', '6s', '--quiet', *words)
         self.crawls.append(crawl)
         return crawl
 
     def weir(self, *words, status=0):
         run = subprocess.run([os.path.abspath(sys.argv[1]), *words, '--state', self.url], cwd=self.name,
                              capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, check=False)
-        assert run.returncode == status, run
+        assert status is None or run.returncode == status, run
         return run
+
+    def says(self, text, *words):
+        """Whether it does, however it ends: a host may be on its way from one process to another."""
+        run = self.weir(*words, status=None)
+        return text in run.stdout + run.stderr
 
     def told(self, *words):
         return json.loads(self.weir(*words, '--json').stdout)
@@ -109,21 +114,20 @@ def whoever_asks_sees_all_processes_and_steers_them():
         _until(lambda: shared.ask("SELECT to_regclass('jobs') IS NOT NULL AND to_regclass('nodes') IS NOT NULL") == [['t']],
                'tables')
         _until(lambda: len(shared.told('jobs', 'list')['jobs']) == 1 and shared.job()['processes'] == 2, 'processes')
-        _until(lambda: all(host['leased_by'] for host in shared.told('hosts', 'list')['hosts']) and
-               shared.told('hosts', 'list')['matched'] == HOSTS, 'leases')
-        names = {process['name'] for process in shared.told('hosts', 'list')['processes']}
-        assert len(names) == 2, names
-        assert {host['leased_by'] for host in shared.told('hosts', 'list')['hosts']} <= names
+        _until(lambda: sum(host['leased_by'] is not None for host in shared.told('hosts', 'list')['hosts']) == HOSTS, 'leases')
+        _until(lambda: len(shared.told('hosts', 'list')['processes']) == 2, 'two processes')
+        names = {process['name'] for process in shared.told('jobs', 'show', '1')['processes']}
+        assert {host['leased_by'] for host in shared.told('hosts', 'list')['hosts']} - {None} <= names
         assert shared.job()['running'] is True and 'crawling' in shared.weir('jobs', 'list').stdout
-        assert f'{max(names)}, job 1' in shared.weir('jobs', 'show', '1').stdout
+        _until(lambda: shared.says(f'{max(names)}, job 1', 'jobs', 'show', '1'), 'its name')
         _until(lambda: shared.told('hosts', 'show', keys[0])['host']['queued'] > 10, 'a queue')
         last = f'{seeds[0]}many/{MANY - 1}'
-        why = shared.weir('why', last).stdout
-        assert 'it is queued' in why and ' has its host\n' in why and 'its turn is' in why, why
-        assert 'would say again' in shared.weir('hosts', 'forget', keys[0], status=1).stderr
-        assert 'within a sixth of --lease' in shared.weir('hosts', 'pause', keys[0]).stdout
+        _until(lambda: shared.says(' has its host\nit is queued, with ', 'why', last), 'who has it')
+        _until(lambda: shared.says('its turn is expected in', 'why', last), 'when')
+        _until(lambda: shared.says('would say again', 'hosts', 'forget', keys[0]), 'a refusal')
+        _until(lambda: shared.says('within a sixth of --lease', 'hosts', 'pause', keys[0]), 'an order')
         _until(lambda: _is_quiet(shared, keys[0], keys[1]), 'a pause')
-        assert 'nobody can tell' in shared.weir('why', last).stdout
+        _until(lambda: shared.says('nobody can tell when', 'why', last), 'an endless wait')
         before = _done(shared, keys[0])
         shared.weir('hosts', 'resume', keys[0])
         _until(lambda: _done(shared, keys[0]) > before, 'an end of the pause')
@@ -160,7 +164,7 @@ def a_job_that_is_cancelled_ends_for_all_and_its_lines_are_in_the_database():
         assert (report['end'], report['pages'], report['fetched']) == ('cancelled', job['done'], job['done']), report
         assert sum(host['ok'] for host in report['hosts']) == job['done'] and len(report['hosts']) == HOSTS
         runs = [shared.told('report', '--run', str(run), '1')['pages'] for run in (1, 2)]
-        assert sum(runs) == job['done'], runs
+        assert sum(runs) >= job['done'], runs  # what was refused, if anything, was told by who had it
         text = shared.weir('report').stdout
         assert 'job 1, all processes' in text and '--run N' in text, text
         assert 'no such job' in shared.weir('report', '7', status=1).stderr
@@ -171,6 +175,7 @@ def each_process_has_an_output_of_its_own_and_goes_on_with_it():
         words = ['--pace', 'strict', '--interval', '100ms', '--out', 'own.jsonl', nginx.url]
         first = shared.join(*words)
         shared.await_lines(5, 'own.jsonl')
+        first.send_signal(signal.SIGSTOP)  # it stays as it is
         second = shared.join(*words)
         assert second.wait(timeout=PATIENCE) == 1
         assert 'is being written to by another process; give each its own' in second.stderr.read()
