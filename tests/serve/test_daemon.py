@@ -575,6 +575,49 @@ def restarts_under_load_lose_no_request_and_grant_no_more():  # F10, V8
         assert not os.path.exists(daemon.path) and not os.path.exists(f'{daemon.folder}/handover')
 
 
+def each_of_many_keys_is_granted_exactly_its_limit_over_handovers():
+    rules = "rules:\n  - {name: a, key: 'header:x-key', limit: 200/d}\n"
+    with Daemon(rules, HANDOVER) as daemon:
+        for batch in range(80):  # a copy of these takes a while, in which others are decided on
+            daemon.call('batch', [{'rule': 'a', 'key': f'{batch}-{n}'} for n in range(256)])
+        granted, ends = [0] * 8, threading.Event()
+
+        def ask(number):
+            connection = daemon.tcp()
+            while not ends.is_set():
+                granted[number] += daemon.call('try', {'rule': 'a', 'key': f'busy-{number}'}, connection)[1]['allowed']
+
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for _ in range(3):
+            before = sum(granted)
+            daemon.start_after()
+            assert sum(granted) >= before
+        until = time.monotonic() + 120
+        while sum(granted) < 8 * 200 and all(thread.is_alive() for thread in threads) and time.monotonic() < until:
+            time.sleep(0.05)
+        ends.set()
+        for thread in threads:
+            thread.join()
+        assert granted == [200] * 8, granted
+        assert [daemon.call('try', {'rule': 'a', 'key': key, 'cost': 200})[1]['allowed'] for key in ('7-7', 'new')] == [False, True]
+
+
+def one_that_is_told_to_end_does_not_wait_for_the_next():
+    with Daemon(words=HANDOVER) as daemon:
+        stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        stranger.settimeout(60)
+        stranger.connect(f'{daemon.folder}/handover')
+        while stranger.recv(1000)[:1] != b'R':
+            pass
+        stranger.send(b'P')
+        assert stranger.recv(1000) == b'S'  # and now it says nothing more
+        assert daemon.check()[0] == 204
+        assert daemon.stop() == 0
+        stranger.close()
+
+
 def those_who_wait_are_handed_over():
     with Daemon(QUEUE % '1/2s burst=1', HANDOVER) as daemon:
         assert daemon.call('try', _user('u'))[1]['allowed']
@@ -625,7 +668,7 @@ def next_daemon_that_cannot_start_leaves_the_old_one_alone():
         assert run.returncode == 2, run
         stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # and one that asks, takes and dies
         stranger.connect(place)
-        while stranger.recv(1000) != b'R':
+        while stranger.recv(1000)[:1] != b'R':
             pass
         stranger.send(b'G')
         stranger.recv(1000)

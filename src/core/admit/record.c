@@ -62,7 +62,8 @@ bool wr_record_parse(struct wr_span line, struct wr_record *ret_record)
 {
     struct wr_span kind = take_word(&line);
 
-    if (!(wr_span_is(kind, "k") || wr_span_is(kind, "t")) || !parse_key(take_word(&line), ret_record))
+    if (!(wr_span_is(kind, "k") || wr_span_is(kind, "c") || wr_span_is(kind, "t")) ||
+        !parse_key(take_word(&line), ret_record))
         return false;
     ret_record->kind = kind.data[0];
     for (ret_record->count = 0; line.bytes > 0; ret_record->count++) {

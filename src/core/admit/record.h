@@ -5,7 +5,8 @@
  *
  * The key in hex, then for each limit of its stack what was used, and how long before the file was written that counts
  * from, in nanoseconds, if it is not 0. No instants: the clock of another life means nothing. A line of another kind
- * has another letter: "t 616c696365 2" are two permits of the key that a hold has taken.
+ * has another letter: "c 616c696365 0" is a key that has changed since it was last written down, and
+ * "t 616c696365 2" are two permits of the key that a hold has taken.
  */
 #ifndef WR_CORE_ADMIT_RECORD_H
 #define WR_CORE_ADMIT_RECORD_H

@@ -158,6 +158,24 @@ int wr_rulebook_reload(struct wr_rulebook *book, const struct wr_rulebook_settin
     return error < 0 ? wr_book_why(error, NULL, ret_why, why_bytes) : 0;
 }
 
+const char *wr_rulebook_secret(const struct wr_rulebook *book)
+{
+    return book->secret;
+}
+
+int wr_rulebook_take_secret(struct wr_rulebook *book, const struct wr_rulebook_settings *settings, const char *secret)
+{
+    size_t bytes = strlen(secret);
+
+    if (settings->secret[0] != '\0' || bytes == 0 || bytes >= sizeof book->secret)
+        return 0;
+    (void)pthread_mutex_lock(&book->changing);
+    memcpy(book->secret, secret, bytes + 1);
+    int error = replace(book, settings); /* keys of token: that are listed are digests */
+    (void)pthread_mutex_unlock(&book->changing);
+    return error;
+}
+
 void wr_rulebook_unread(struct wr_rulebook *book)
 {
     atomic_fetch_add(&book->reloads_failed, 1);

@@ -125,6 +125,7 @@ struct wr_rulebook {
     struct wr_causes tallies[WR_STRIPES];
     _Atomic uint64_t reloads, reloads_failed, restored;
     _Atomic uint64_t waiting;
+    atomic_bool is_copied; /* another book may have a copy of its keys */
 };
 
 /* Writes what is wrong, after `where` and a colon if it is not NULL, and returns `error`. */

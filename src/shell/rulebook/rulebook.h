@@ -230,9 +230,24 @@ int wr_rulebook_state_check(const char *path, char *ret_why, size_t why_bytes);
  * or nothing. WEIR_E_SYSTEM, WEIR_E_NOMEM, with `ret_why`. */
 int wr_rulebook_save(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes);
 
-/* The same with holds, for a book that goes on where this one ends: what was taken here is ended there, by the same
- * number. Nobody may decide any more. */
-int wr_rulebook_save_all(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes);
+/* By which token: keys are digests. */
+const char *wr_rulebook_secret(const struct wr_rulebook *book);
+
+/* That of the book before, unless the settings have one: else its keys would not be found. WEIR_E_NOMEM, and then
+ * nothing has changed but the secret. */
+int wr_rulebook_take_secret(struct wr_rulebook *book, const struct wr_rulebook_settings *settings, const char *secret);
+
+/* The same for a book that goes on where this one ends, in any number of parts, each to be loaded before the next: the
+ * first has all keys, each further one those that have changed since the one before, so that the last, for which
+ * nobody may decide any more, is short. That has the holds, too: what was taken here is ended there, by the same
+ * number. */
+struct wr_rulebook_copy {
+    bool has_begun;
+    int64_t at; /* when the part before was begun */
+};
+
+int wr_rulebook_copy(struct wr_rulebook *book, struct wr_rulebook_copy *copy, bool is_last, const char *path,
+                     char *ret_why, size_t why_bytes);
 
 /* Puts them back. What does not fit the rules any more is left out, and nothing in the file can make a key
  * worse off than one that has just used up its limit. A file that is not there is no error. WEIR_E_INVAL: it is not

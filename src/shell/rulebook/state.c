@@ -4,7 +4,7 @@
  *     weir-keys 1 1789000000000000000      the time of day when it was written
  *     r login                              a rule, and with
  *     p pro                                one of its plans
- *     k 616c696365 17                      a key (core/admit/record.h)
+ *     k 616c696365 17                      a key (core/admit/record.h); with the letter c, one that has changed since
  *     h 4503599629467650 59000000000       a hold: its number, and for how long it is good yet
  *     r upload                             of what rule
  *     t 616c696365 1                       and key it has how many permits
@@ -56,8 +56,18 @@ static int refuse_errno(const char *path, int failure, char *ret_why, size_t why
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
 
+/* What is written. */
+struct part {
+    int64_t since; /* keys that have changed since; ALL_KEYS: those that constrain */
+    bool with_holds;
+    bool is_copy; /* soon read, and then gone: no need for it to be on the disk */
+};
+
+#define ALL_KEYS INT64_MIN
+
 struct writer {
     int fd;
+    struct part part;
     int failure; /* errno */
     weir_table *table;
     int64_t now; /* one for all, and of the same moment as the time of day: however long the writing takes */
@@ -84,10 +94,13 @@ static bool add_key(void *context, struct wr_shard *shard, struct wr_entry *entr
     struct writer *writer = context;
     struct wr_past pasts[WEIR_STACK_MAX];
 
-    if (!wr_entry_past(writer->table, shard, entry, writer->now, pasts))
+    bool is_all = writer->part.since == ALL_KEYS;
+    if (!is_all && !wr_entry_used_since(writer->table, entry, writer->part.since))
+        return true;
+    if (!wr_entry_past(writer->table, shard, entry, writer->now, pasts) && is_all)
         return true;
     struct wr_span key = {wr_entry_key(entry, &writer->table->layout), entry->key_bytes};
-    wr_record_append(&writer->text, 'k', key, pasts, wr_entry_stack(writer->table, shard, entry)->count);
+    wr_record_append(&writer->text, is_all ? 'k' : 'c', key, pasts, wr_entry_stack(writer->table, shard, entry)->count);
     wr_buf_append_char(&writer->text, '\n');
     writer->count++;
     return writer->text.length + LINE_BYTES < PIECE_BYTES;
@@ -119,8 +132,7 @@ static void add_holds(struct wr_rulebook *book, const struct wr_edition *edition
     }
 }
 
-static void write_all(struct wr_rulebook *book, const struct wr_edition *edition, bool with_holds,
-                      struct writer *writer)
+static void write_all(struct wr_rulebook *book, const struct wr_edition *edition, struct writer *writer)
 {
     writer->now = wr_clock_now(book->clock);
     wr_buf_append_string(&writer->text, HEAD);
@@ -132,7 +144,7 @@ static void write_all(struct wr_rulebook *book, const struct wr_edition *edition
         for (uint32_t j = 0; j < rule->written->plan_count; j++)
             add_table(writer, rule->drawers[1 + j]->table, "p ", rule->written->plans[j].name);
     }
-    if (with_holds)
+    if (writer->part.with_holds)
         add_holds(book, edition, writer);
     wr_buf_append_string(&writer->text, "end ");
     wr_buf_append_u64(&writer->text, writer->count);
@@ -157,16 +169,16 @@ static void sync_folder(const char *path)
 }
 
 /* 0 or an errno: then the old file is as it was. */
-static int write_file(struct wr_rulebook *book, const struct wr_edition *edition, bool with_holds, const char *path,
+static int write_file(struct wr_rulebook *book, const struct wr_edition *edition, struct part part, const char *path,
                       const char *new_path, struct wr_buf text)
 {
-    struct writer writer = {.text = text};
+    struct writer writer = {.text = text, .part = part};
 
     writer.fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (writer.fd < 0)
         return errno;
-    write_all(book, edition, with_holds, &writer);
-    if (writer.failure == 0 && fsync(writer.fd) != 0)
+    write_all(book, edition, &writer);
+    if (writer.failure == 0 && !part.is_copy && fsync(writer.fd) != 0)
         writer.failure = errno;
     if (close(writer.fd) != 0 && writer.failure == 0)
         writer.failure = errno;
@@ -174,12 +186,12 @@ static int write_file(struct wr_rulebook *book, const struct wr_edition *edition
         writer.failure = errno;
     if (writer.failure != 0)
         (void)unlink(new_path);
-    else
+    else if (!part.is_copy)
         sync_folder(path);
     return writer.failure;
 }
 
-static int save(struct wr_rulebook *book, bool with_holds, const char *path, char *ret_why, size_t why_bytes)
+static int save(struct wr_rulebook *book, struct part part, const char *path, char *ret_why, size_t why_bytes)
 {
     char new_path[PATH_MAX];
     struct wr_buf name, text;
@@ -193,7 +205,7 @@ static int save(struct wr_rulebook *book, bool with_holds, const char *path, cha
     wr_buf_append_string(&name, ".new");
     struct wr_edition *edition = wr_book_borrow(book);
     (void)pthread_mutex_lock(&book->saving); /* two would write into one file */
-    int failure = name.error != 0 ? ENAMETOOLONG : write_file(book, edition, with_holds, path, new_path, text);
+    int failure = name.error != 0 ? ENAMETOOLONG : write_file(book, edition, part, path, new_path, text);
     (void)pthread_mutex_unlock(&book->saving);
     wr_edition_drop(edition);
     wr_give(book->allocator, piece, PIECE_BYTES + 1, 1);
@@ -218,12 +230,18 @@ int wr_rulebook_state_check(const char *path, char *ret_why, size_t why_bytes)
 
 int wr_rulebook_save(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes)
 {
-    return save(book, false, path, ret_why, why_bytes);
+    return save(book, (struct part){.since = ALL_KEYS}, path, ret_why, why_bytes);
 }
 
-int wr_rulebook_save_all(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes)
+int wr_rulebook_copy(struct wr_rulebook *book, struct wr_rulebook_copy *copy, bool is_last, const char *path,
+                     char *ret_why, size_t why_bytes)
 {
-    return save(book, true, path, ret_why, why_bytes);
+    struct part part = {copy->has_begun ? copy->at : ALL_KEYS, .with_holds = is_last, .is_copy = true};
+
+    atomic_store(&book->is_copied, true);
+    copy->has_begun = true;
+    copy->at = wr_clock_now(book->clock); /* before any key is looked at */
+    return save(book, part, path, ret_why, why_bytes);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
@@ -299,7 +317,9 @@ static int read_key(struct reader *reader, struct wr_span key)
     reader->count++;
     if (!reader->applies || reader->drawer == NULL)
         return 0;
-    int error = wr_table_recall(reader->drawer->table, key, reader->record.pasts, reader->record.count, reader->ago_ns);
+    enum wr_recall how = reader->record.kind == 'c' ? WR_RECALL_ALL : WR_RECALL_MISSING;
+    int error =
+        wr_table_recall(reader->drawer->table, key, reader->record.pasts, reader->record.count, reader->ago_ns, how);
     reader->restored += error == 0;
     return error == WEIR_E_NOMEM ? error : 0; /* else the rule has changed, or its table is full of others */
 }
@@ -358,7 +378,7 @@ static int read_record(struct reader *reader, struct wr_span line)
     if (!wr_record_parse(line, &reader->record))
         return WEIR_E_INVAL;
     struct wr_span key = {reader->record.key, reader->record.key_bytes};
-    return reader->record.kind == 'k' ? read_key(reader, key) : read_taken(reader, key);
+    return reader->record.kind == 't' ? read_taken(reader, key) : read_key(reader, key);
 }
 
 /* All lines of a hold have been read. Where there is no room for it its permits are free. */

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "core/limit/compare.h"
 #include "shell/rulebook/book.h"
+#include "shell/table/past.h"
 
 #include <string.h>
 
@@ -125,6 +126,15 @@ int wr_rulebook_rule_get(struct wr_rulebook *book, uint32_t index, struct wr_rul
     return is_there ? 0 : WEIR_E_ABSENT;
 }
 
+/* A book that has a copy of the key (wr_rulebook_copy) learns only of keys that are there: so it is, and as good as
+ * new. */
+static void leave_word(const struct wr_drawer *drawer, struct wr_span key)
+{
+    static const struct wr_past nothing[WEIR_STACK_MAX];
+
+    (void)wr_table_recall(drawer->table, key, nothing, drawer->stack.count, 0, WR_RECALL_ALL);
+}
+
 int wr_rulebook_reset(struct wr_rulebook *book, const char *rule, const char *key, size_t key_bytes)
 {
     struct wr_edition *edition = wr_book_borrow(book);
@@ -134,6 +144,8 @@ int wr_rulebook_reset(struct wr_rulebook *book, const char *rule, const char *ke
     for (uint32_t i = 0; found != NULL && i <= found->written->plan_count; i++) {
         const struct wr_drawer *drawer = found->drawers[i];
         int one = weir_table_remove(drawer->table, key, key_bytes);
+        if (one == 0 && atomic_load(&book->is_copied))
+            leave_word(drawer, (struct wr_span){key, key_bytes});
         if (drawer->budget != NULL && one != WEIR_E_INVAL)
             one = wr_budget_reset(drawer->budget, key, key_bytes);
         error = one == 0 || one == WEIR_E_INVAL || one == WEIR_E_CLOSED ? one : error;

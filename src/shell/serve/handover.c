@@ -13,7 +13,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PATIENCE_S 10
+#define PATIENCE_S 10      /* while nothing is decided */
+#define PREPARING_S 300    /* while all goes on */
+#define PREPARATIONS 2     /* the second has what has changed during the first */
 #define MESSAGE_MAX 131072 /* less than a socket's buffer */
 
 /* ---- messages ---- */
@@ -88,9 +90,9 @@ static bool make_address(const char *path, struct sockaddr_un *ret_address)
     return true;
 }
 
-static void set_patience(int fd)
+static void set_patience(int fd, int seconds)
 {
-    const struct timeval limit = {.tv_sec = PATIENCE_S};
+    const struct timeval limit = {.tv_sec = seconds};
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
@@ -131,9 +133,10 @@ static void place_listener(struct wr_http_listen *listens, size_t count, const s
     (void)close(message->fd); /* not wanted any more */
 }
 
-int wr_handover_begin(const char *path, struct wr_http_listen *listens, size_t count, int *ret_fd)
+int wr_handover_begin(struct wr_serve *serve, struct wr_http_listen *listens, size_t count, int *ret_fd)
 {
     static struct message message;
+    const char *path = serve->options.handover;
     struct sockaddr_un address;
     if (!make_address(path, &address))
         return wr_invalid("the path of --handover is empty or too long; use at most 107 bytes");
@@ -145,12 +148,15 @@ int wr_handover_begin(const char *path, struct wr_http_listen *listens, size_t c
             (void)close(fd);
         return error;
     }
-    set_patience(fd);
+    set_patience(fd, PATIENCE_S);
     while (receive(fd, &message) && message.data[0] == 'L' && message.fd >= 0)
         place_listener(listens, count, &message);
-    if (is_ours(fd) && message.bytes == 1 && message.data[0] == 'R') {
+    if (is_ours(fd) && message.bytes >= 1 && message.data[0] == 'R') {
         *ret_fd = fd;
-        return 0;
+        int error = wr_rulebook_take_secret(serve->book, serve->settings, message.data + 1);
+        if (error != 0)
+            (void)close(fd);
+        return error;
     }
     (void)close(fd);
     wr_error_note_text("the daemon at", path, strlen(path), "does not hand over");
@@ -178,15 +184,29 @@ static bool adopt(struct wr_serve *serve, const struct message *message)
     return true;
 }
 
-static bool take_all(struct wr_serve *serve, int fd, struct message *message, char *ret_why, size_t why_bytes)
+/* What it is asked for: `letter`. */
+static bool take_state(struct wr_serve *serve, int fd, const char *letter, struct message *message, char *ret_why,
+                       size_t why_bytes)
 {
     char path[256];
-    if (!send_text(fd, "G", "", -1) || !receive(fd, message) || message->data[0] != 'S' ||
+    if (!send_text(fd, letter, "", -1) || !receive(fd, message) || message->data[0] != 'S' ||
         !state_path(serve->options.handover, path))
         return false;
     int error = wr_rulebook_load(serve->book, path, ret_why, why_bytes);
     (void)unlink(path);
-    while (error == 0 && receive(fd, message)) {
+    return error == 0;
+}
+
+static bool take_all(struct wr_serve *serve, int fd, struct message *message, char *ret_why, size_t why_bytes)
+{
+    set_patience(fd, PREPARING_S);
+    for (int i = 0; i < PREPARATIONS; i++)
+        if (!take_state(serve, fd, "P", message, ret_why, why_bytes))
+            return false;
+    set_patience(fd, PATIENCE_S);
+    if (!take_state(serve, fd, "G", message, ret_why, why_bytes))
+        return false;
+    while (receive(fd, message)) {
         if (message->data[0] == 'E')
             return send_text(fd, "K", "", -1) && receive(fd, message) && message->data[0] == 'A';
         if (message->data[0] != 'C' || !adopt(serve, message))
@@ -243,17 +263,33 @@ static bool send_listeners(struct wr_serve *serve, int to)
         if (http->listens[i].address != NULL &&
             !send_text(to, "L", http->listens[i].address, wr_http_listener(serve->http, i)))
             return false;
-    return send_text(to, "R", "", -1);
+    return send_text(to, "R", wr_rulebook_secret(serve->book), -1);
+}
+
+static bool give_state(struct wr_serve *serve, int to, struct wr_rulebook_copy *copy, bool is_last)
+{
+    char path[256], why[WR_CONFIG_WHY_BYTES];
+    return state_path(serve->options.handover, path) &&
+           wr_rulebook_copy(serve->book, copy, is_last, path, why, sizeof why) == 0 && send_text(to, "S", "", -1);
+}
+
+/* Until the other one says go. */
+static bool prepare(struct wr_serve *serve, int to, struct wr_rulebook_copy *copy, struct message *message)
+{
+    bool is_there;
+    set_patience(to, PREPARING_S);
+    while ((is_there = receive(to, message)) && message->data[0] == 'P')
+        if (!give_state(serve, to, copy, false))
+            return false;
+    set_patience(to, PATIENCE_S);
+    return is_there && message->data[0] == 'G';
 }
 
 /* Frozen. */
-static bool give_all(struct wr_serve *serve, int to, struct message *message)
+static bool give_all(struct wr_serve *serve, int to, struct wr_rulebook_copy *copy, struct message *message)
 {
-    char path[256], why[WR_CONFIG_WHY_BYTES];
     struct giving giving = {.to = to, .is_well = true};
-    int error = state_path(serve->options.handover, path) ? wr_rulebook_save_all(serve->book, path, why, sizeof why)
-                                                          : WEIR_E_SPACE;
-    if (error != 0 || !send_text(to, "S", "", -1))
+    if (!give_state(serve, to, copy, true))
         return false;
     wr_http_each(serve->http, give, &giving);
     if (!giving.is_well || !send_text(to, "E", "", -1) || !receive(to, message) || message->data[0] != 'K')
@@ -270,17 +306,26 @@ static bool give_all(struct wr_serve *serve, int to, struct message *message)
 static bool hand_over(struct wr_serve *serve, int to)
 {
     static struct message message;
-    set_patience(to);
-    if (!is_ours(to) || !send_listeners(serve, to) || !receive(to, &message) || message.data[0] != 'G')
+    struct wr_rulebook_copy copy = {false, 0};
+    set_patience(to, PATIENCE_S);
+    if (!is_ours(to) || !send_listeners(serve, to) || !prepare(serve, to, &copy, &message))
         return false;
     wr_http_freeze(serve->http);
-    if (give_all(serve, to, &message)) {
+    if (give_all(serve, to, &copy, &message)) {
         wr_http_leave(serve->http);
         return true;
     }
     wr_http_thaw(serve->http);
     wr_serve_tell(serve, "the next daemon did not take over; this one goes on", NULL);
     return false;
+}
+
+/* Who is told to leave when we end. */
+static void set_peer(struct wr_serve *serve, int fd)
+{
+    (void)pthread_mutex_lock(&serve->lock);
+    serve->handover_peer = fd;
+    (void)pthread_mutex_unlock(&serve->lock);
 }
 
 static void *wait_for_next(void *context)
@@ -291,7 +336,9 @@ static void *wait_for_next(void *context)
         int fd = accept4(serve->handover_fd, NULL, NULL, SOCK_CLOEXEC);
         if (fd < 0 && errno != EINTR && errno != ECONNABORTED)
             return NULL; /* it was shut down */
+        set_peer(serve, fd);
         is_over = fd >= 0 && hand_over(serve, fd);
+        set_peer(serve, -1);
         if (fd >= 0)
             (void)close(fd);
     }
@@ -322,6 +369,7 @@ static int listen_at(const char *path)
 int wr_handover_open(struct wr_serve *serve)
 {
     sigset_t all, before;
+    serve->handover_peer = -1;
     serve->handover_fd = listen_at(serve->options.handover);
     if (serve->handover_fd < 0)
         return fail("cannot listen at", serve->options.handover);
@@ -340,6 +388,10 @@ void wr_handover_close(struct wr_serve *serve)
     if (!serve->has_handover)
         return;
     (void)shutdown(serve->handover_fd, SHUT_RDWR);
+    (void)pthread_mutex_lock(&serve->lock);
+    if (serve->handover_peer >= 0)
+        (void)shutdown(serve->handover_peer, SHUT_RDWR);
+    (void)pthread_mutex_unlock(&serve->lock);
     (void)pthread_join(serve->handover_thread, NULL);
     (void)close(serve->handover_fd);
     serve->has_handover = false;

@@ -39,6 +39,7 @@ struct wr_serve {
     struct wr_rulebook_settings *settings; /* room for reading; large */
     bool is_started, has_taken;
     struct wr_http_listen listens[WR_HTTP_LISTENS_MAX];
+    int handover_peer; /* that is handed over to; -1: nobody (under the lock) */
     int handover_fd;
     pthread_t handover_thread;
     bool has_handover;

@@ -251,7 +251,7 @@ static int open_doors(struct wr_serve *serve, char *ret_why, size_t why_bytes)
     memcpy(serve->listens, options->http.listens, options->http.listen_count * sizeof serve->listens[0]);
     options->http.listens = serve->listens;
     if (options->handover != NULL)
-        error = wr_handover_begin(options->handover, serve->listens, options->http.listen_count, &before);
+        error = wr_handover_begin(serve, serve->listens, options->http.listen_count, &before);
     if (error == WEIR_E_ABSENT)
         error = 0;
     if (error != 0)

@@ -321,6 +321,8 @@ void wr_table_settle_entry(weir_table *table, struct wr_shard *shard, struct wr_
         entry = NULL;
     else if (entry == NULL)
         return;
+    else
+        wr_entry_use(entry, wr_table_tick(table, now));
     struct wr_spot spot = enter(table, shard, entry);
     weir_stack_settle(spot.stack, spot.state, now, receipt, used);
     leave(table, entry);

@@ -34,7 +34,9 @@ static bool enter(struct wr_line *line, struct wr_spot *ret_spot)
     wr_lock_take(&queue->shard->lock);
     if (queue->shard->closed || queue->detached)
         return false;
-    *ret_spot = wr_entry_spot(table, queue->shard, entry_of(table, queue));
+    struct wr_entry *entry = entry_of(table, queue);
+    wr_entry_use(entry, wr_table_tick(table, wr_clock_now(table->clock)));
+    *ret_spot = wr_entry_spot(table, queue->shard, entry);
     return true;
 }
 

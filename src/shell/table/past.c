@@ -45,11 +45,12 @@ static void charge(const weir_limit *limit, void *state, size_t state_bytes, con
     uint32_t used = past->used < limit->permits ? past->used : limit->permits;
     int64_t back_ns = past->back_ns < limit->period_ns ? past->back_ns : limit->period_ns;
 
-    if (used == 0 || limit->algorithm->release != NULL)
+    if (limit->algorithm->release != NULL)
         return;
     memset(state, 0, state_bytes);
     limit->algorithm->start(limit, state, now - back_ns);
-    (void)limit->algorithm->take(limit, state, now - back_ns, used);
+    if (used > 0)
+        (void)limit->algorithm->take(limit, state, now - back_ns, used);
 }
 
 /* The key's entry, with the shard's lock held. WEIR_E_CLOSED, WEIR_E_FULL, WEIR_E_NOMEM. */
@@ -62,8 +63,13 @@ static int get(weir_table *table, struct wr_shard *shard, const struct wr_query 
     return *ret_entry == NULL ? WEIR_E_FULL : 0;
 }
 
+bool wr_entry_used_since(const weir_table *table, const struct wr_entry *entry, int64_t since)
+{
+    return entry->used_at >= wr_table_tick(table, since > INT64_MIN + WEIR_SECOND ? since - WEIR_SECOND : since);
+}
+
 static int recall(weir_table *table, struct wr_shard *shard, const struct wr_query *query, const struct wr_past *pasts,
-                  uint32_t count, int64_t ago_ns)
+                  uint32_t count, int64_t ago_ns, enum wr_recall how)
 {
     struct wr_entry *entry;
     int error = get(table, shard, query, &entry);
@@ -74,7 +80,7 @@ static int recall(weir_table *table, struct wr_shard *shard, const struct wr_que
     char *state = wr_entry_state(entry);
     if (stack->count != count)
         return wr_invalid("the key's rules are not as many as were written down");
-    if (!wr_entry_idle(table, shard, entry, query->now))
+    if (how == WR_RECALL_MISSING && !wr_entry_idle(table, shard, entry, query->now))
         return 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t end = i + 1 < count ? stack->offsets[i + 1] : stack->state_bytes;
@@ -83,7 +89,8 @@ static int recall(weir_table *table, struct wr_shard *shard, const struct wr_que
     return 0;
 }
 
-int wr_table_recall(weir_table *table, struct wr_span key, const struct wr_past *pasts, uint32_t count, int64_t ago_ns)
+int wr_table_recall(weir_table *table, struct wr_span key, const struct wr_past *pasts, uint32_t count, int64_t ago_ns,
+                    enum wr_recall how)
 {
     int error = wr_table_check_key(table, key.data, key.bytes);
 
@@ -92,7 +99,7 @@ int wr_table_recall(weir_table *table, struct wr_span key, const struct wr_past 
     struct wr_query query = wr_table_query(table, key.data, key.bytes, 1, wr_clock_now(table->clock));
     struct wr_shard *shard = wr_table_shard(table, query.hash);
     wr_lock_take(&shard->lock);
-    error = recall(table, shard, &query, pasts, count, ago_ns);
+    error = recall(table, shard, &query, pasts, count, ago_ns, how);
     wr_lock_give(&shard->lock);
     return error;
 }

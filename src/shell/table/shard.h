@@ -83,10 +83,16 @@ static inline void *wr_entry_state(struct wr_entry *entry)
     return entry + 1;
 }
 
+/* Its state changes. */
+static inline void wr_entry_use(struct wr_entry *entry, uint32_t tick)
+{
+    entry->used_at = tick > entry->used_at ? tick : entry->used_at;
+}
+
 /* It was asked for. */
 static inline void wr_entry_touch(struct wr_entry *entry, uint32_t tick)
 {
-    entry->used_at = tick > entry->used_at ? tick : entry->used_at;
+    wr_entry_use(entry, tick);
     entry->flags |= WR_PROVEN;
 }
 

@@ -252,7 +252,8 @@ static void a_file_that_is_not_whole_is_refused_and_nothing_put_back(void **stat
 
 static void save_all(struct rig *rig)
 {
-    if (wr_rulebook_save_all(rig->book, path, rig->why, sizeof rig->why) != 0)
+    struct wr_rulebook_copy copy = {false, 0};
+    if (wr_rulebook_copy(rig->book, &copy, true, path, rig->why, sizeof rig->why) != 0)
         fail_msg("%s", rig->why);
 }
 
