@@ -487,6 +487,46 @@ static void request_is_answered_before_a_handover_or_after_it_but_not_twice(void
     }
 }
 
+/* As if it came to another process. */
+static void adopt(void *next, const struct wr_http_baggage *baggage)
+{
+    struct wr_http_baggage luggage = *baggage;
+    luggage.fd = dup(baggage->fd);
+    wr_http_adopt(next, &luggage);
+}
+
+static void answer_that_is_half_sent_goes_on_after_a_handover(void **state)
+{
+    (void)state;
+    static const char *const questions[] = {GET("/large"),
+                                            "GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"};
+    for (int closes = 0; closes < 2; closes++) {
+        struct rig rig, next;
+        const int little = 65536; /* and the rest waits in the server */
+        int fd = rig_open(&rig);
+        assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof little), 0);
+        rig_init(&next);
+        assert_int_equal(wr_http_new(&next.options, &next.server), 0);
+        say(fd, questions[closes]);
+        while (rig_stats(&rig).buffered_bytes == 0)
+            (void)usleep(1000);
+        wr_http_freeze(rig.server);
+        wr_http_each(rig.server, adopt, next.server);
+        wr_http_leave(rig.server);
+        wr_http_free(rig.server);
+        assert_int_equal(wr_http_start(next.server), 0);
+        assert_true(strlen(closes ? hear_end(fd) : hear(fd, 1)) > (size_t)4 << 20);
+        if (!closes) {
+            say(fd, GET("/ok"));
+            assert_int_equal(status_of(hear(fd, 1)), 200);
+        }
+        (void)close(fd);
+        while (rig_stats(&next).connections > 0)
+            (void)usleep(1000);
+        rig_stop(&next);
+    }
+}
+
 WEIR_TESTS(test(connection_is_kept_for_the_next_request), test(connection_ends_when_the_client_says_so),
            test(answers_without_body_have_none), test(request_may_come_byte_by_byte),
            test(chunks_in_one_piece_are_put_together), test(client_that_asks_first_is_told_to_go_on),
@@ -498,4 +538,5 @@ WEIR_TESTS(test(connection_is_kept_for_the_next_request), test(connection_ends_w
            test(stream_takes_a_piece_of_any_size_from_who_has_read_the_last),
            test(stream_whose_reader_sleeps_is_bounded_and_then_ended), test(ticks_come_to_the_loop),
            test(several_loops_share_the_connections), test(connection_that_got_the_last_descriptor_is_served),
-           test(request_is_answered_before_a_handover_or_after_it_but_not_twice))
+           test(request_is_answered_before_a_handover_or_after_it_but_not_twice),
+           test(answer_that_is_half_sent_goes_on_after_a_handover))

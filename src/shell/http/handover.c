@@ -56,18 +56,21 @@ void wr_http_leave(struct wr_http *server)
 /* Streams end, and what was sent in chunks is not there any more as it was sent. */
 static bool is_fit(const struct wr_http_conn *conn)
 {
-    if (conn->wait == WR_WAIT_LINGER || conn->is_stream || conn->is_broken || conn->closes || conn->has_half)
+    if (conn->wait == WR_WAIT_LINGER || conn->is_stream || conn->is_broken || conn->has_half)
         return false;
+    if (conn->closes)
+        return wr_http_sends(conn);
     const struct wr_http_inbox *inbox = conn->inbox;
     return inbox == NULL || !inbox->reading.has_head || !inbox->reading.request.is_chunked;
 }
 
 static void give_one(const struct wr_http_conn *conn, wr_http_give *give, void *context)
 {
-    const struct wr_http_inbox *inbox = conn->inbox;
+    const struct wr_http_inbox *inbox = conn->closes ? NULL : conn->inbox;
     const struct wr_http_baggage baggage = {
         .fd = conn->fd,
         .listener = conn->gate->listener,
+        .closes = conn->closes,
         .peer = conn->exchange.peer,
         .out = {conn->out != NULL ? conn->out + conn->out_at : NULL, conn->out_bytes - conn->out_at},
         .in = {inbox != NULL ? inbox->text : NULL, inbox != NULL ? inbox->bytes : 0},
@@ -94,6 +97,7 @@ void wr_http_adopt(struct wr_http *server, const struct wr_http_baggage *baggage
     if (conn == NULL)
         return;
     conn->is_fresh = false;
+    conn->closes = conn->lingers = baggage->closes;
     wr_http_inbox_fill(conn, baggage->in);
     if (baggage->out.bytes > 0)
         wr_http_keep(conn, baggage->out);

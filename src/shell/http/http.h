@@ -194,6 +194,7 @@ struct wr_http_loop *wr_http_loop_at(const struct wr_http *server, uint32_t inde
 struct wr_http_baggage {
     int fd;
     uint32_t listener;
+    bool closes; /* when `out` is sent */
     struct wr_span peer, out, in;
 };
 

@@ -21,7 +21,7 @@
 /* ---- messages ---- */
 
 struct head {
-    uint32_t listener, peer_bytes, out_bytes, in_bytes;
+    uint32_t listener, closes, peer_bytes, out_bytes, in_bytes;
 };
 
 struct message {
@@ -176,6 +176,7 @@ static bool adopt(struct wr_serve *serve, const struct message *message)
     const struct wr_http_baggage baggage = {
         .fd = message->fd,
         .listener = head.listener,
+        .closes = head.closes != 0,
         .peer = {at, head.peer_bytes},
         .out = {at + head.peer_bytes, head.out_bytes},
         .in = {at + head.peer_bytes + head.out_bytes, head.in_bytes},
@@ -240,7 +241,7 @@ struct giving {
 static void give(void *context, const struct wr_http_baggage *baggage)
 {
     struct giving *giving = context;
-    struct head head = {baggage->listener, (uint32_t)baggage->peer.bytes, (uint32_t)baggage->out.bytes,
+    struct head head = {baggage->listener, baggage->closes, (uint32_t)baggage->peer.bytes, (uint32_t)baggage->out.bytes,
                         (uint32_t)baggage->in.bytes};
     struct iovec parts[] = {
         {(void *)(uintptr_t) "C", 1},
