@@ -171,6 +171,8 @@ int weir_pacer_try(weir_pacer *pacer, const char *key, size_t key_bytes, const c
     if (result == 0) {
         wr_gates_init(&gates, pacer, ret_permit, claim.began_at, insists(&claim));
         result = try_now(&claim, &gates);
+        if (result == 1 && claim.decision.reason == WEIR_REASON_QUEUE)
+            wr_pacer_want(pacer, &gates.parts[0].query);
         if (result <= 0)
             result = wr_claim_end(&claim, gates.parts[0].query.hash, result);
         if (result == WEIR_E_CIRCUIT || result == WEIR_E_FULL)

@@ -20,6 +20,8 @@ static void look_at(const struct wr_visit *visit, const char *key, size_t key_by
     const struct wr_line *line = wr_key_line(visit->table, visit->shard, visit->entry);
     *ret_entry = (weir_pace_entry){.key = key, .key_bytes = key_bytes, .waiters = line != NULL ? line->depth : 0};
     wr_gate_look(seen.gate, seen.pace, seen.now, ret_entry);
+    if (wr_host_is_away(seen.host, seen.now))
+        ret_entry->decision = wr_host_ask(seen.host, seen.pace, seen.now);
     if (ret_bounds != NULL)
         *ret_count = wr_gate_bounds(seen.gate, seen.pace, seen.now, ret_bounds);
 }

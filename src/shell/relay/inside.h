@@ -35,6 +35,7 @@ struct wr_leg {
     struct wr_relay *relay;
     struct wr_buf letters; /* of struct wr_letter */
     bool has_news;
+    int64_t wanted_at;   /* somebody will wait, or tries; 0: nobody said so since the gate was here */
     size_t letters_sent; /* bytes of them that are on their way */
     bool news_sent;
     struct wr_baton baton;

@@ -8,6 +8,7 @@
 #define NUMBERS 8 /* in front of an answer */
 #define ARGS 13
 #define NUMBER_BYTES 24
+#define WANTED_NS WEIR_SECOND /* how long somebody who said that he would wait is waited for */
 #define TEXT_MAX ((size_t)1 << 20)
 
 /* ---- asking ---- */
@@ -258,8 +259,11 @@ static struct wr_baton_here look_here(struct wr_leg *leg)
     struct wr_lent lent = {.wait_ns = 0, .starts = leg->baton.starts};
     (void)wr_pacer_lent(relay->pacer, leg->key, leg->key_bytes, &lent);
     (void)pthread_mutex_lock(&relay->lock);
+    if (leg->baton.token != 0)
+        leg->wanted_at = 0;
+    bool is_wanted = leg->wanted_at != 0 && wr_pacer_now(relay->pacer) - leg->wanted_at < WANTED_NS;
     struct wr_baton_here here = {
-        .wants = lent.waiters > 0 || lent.is_reserved,
+        .wants = lent.waiters > 0 || lent.is_reserved || is_wanted,
         .is_reserved = lent.is_reserved,
         .has_letters = leg->letters.length > 0,
         .has_news = leg->has_news,

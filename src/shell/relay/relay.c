@@ -55,8 +55,10 @@ static void want(void *context, const char *key, size_t key_bytes)
     struct wr_relay *relay = context;
     (void)pthread_mutex_lock(&relay->lock);
     struct wr_leg *leg = get_leg(relay, key, key_bytes);
-    if (leg != NULL)
+    if (leg != NULL) {
+        leg->wanted_at = wr_pacer_now(relay->pacer);
         call_thread(relay, leg);
+    }
     (void)pthread_mutex_unlock(&relay->lock);
 }
 

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* Two relays and a real store: one gate for both, and times that both know, for they have one clock. */
+#include "lib/test.h"
+#include "share/rig.h"
+#include "shell/relay/relay.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define MS WEIR_MILLISECOND
+#define PARTIES 2
+#define THREADS 2
+#define STARTS 6
+#define INTERVAL (40 * MS)
+#define PATIENCE (60 * WEIR_SECOND)
+
+struct party {
+    weir_pacer *pacer;
+    struct wr_relay *relay;
+};
+
+static void begin(struct party *party, const struct store *at, int64_t interval_ns)
+{
+    weir_pace_options pace;
+    weir_pacer_options how;
+    assert_int_equal(weir_pace_options_profile(&pace, WEIR_PROFILE_STRICT), 0);
+    pace.min_interval_ns = interval_ns;
+    weir_pacer_options_init(&how);
+    how.clock = weir_clock_monotonic();
+    assert_int_equal(weir_pacer_new(&pace, &how, &party->pacer), 0);
+    struct wr_relay_options options = {.wire = {.path = at->path, .timeout_ns = 30 * WEIR_SECOND}};
+    assert_int_equal(wr_relay_new(&options, party->pacer, &party->relay), 0);
+}
+
+static void end(struct party *party)
+{
+    wr_relay_free(party->relay);
+    weir_pacer_free(party->pacer);
+}
+
+struct caller {
+    struct party *party;
+    pthread_t thread;
+    int64_t sent_at[STARTS];
+    int failed;
+};
+
+static void *run(void *context)
+{
+    struct caller *caller = context;
+    for (int i = 0; i < STARTS; i++) {
+        weir_permit permit;
+        weir_outcome outcome = {.size = sizeof outcome, .status = 200};
+        caller->failed |= weir_pacer_acquire(caller->party->pacer, "h", 1, 0, PATIENCE, NULL, &permit, NULL);
+        caller->sent_at[i] = permit.held[0].sent_at;
+        caller->failed |= weir_permit_tell(&permit, &outcome);
+    }
+    return NULL;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static void starts_of_two_pacers_are_an_interval_apart(void **state)
+{
+    (void)state;
+    struct party parties[PARTIES];
+    struct caller callers[PARTIES * THREADS];
+    int64_t all[PARTIES * THREADS * STARTS];
+    for (int i = 0; i < PARTIES; i++)
+        begin(&parties[i], &store, INTERVAL);
+    for (int i = 0; i < PARTIES * THREADS; i++) {
+        callers[i] = (struct caller){.party = &parties[i % PARTIES]};
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, run, &callers[i]), 0);
+    }
+    for (int i = 0; i < PARTIES * THREADS; i++) {
+        assert_int_equal(pthread_join(callers[i].thread, NULL), 0);
+        assert_int_equal(callers[i].failed, 0);
+        memcpy(all + i * STARTS, callers[i].sent_at, sizeof callers[i].sent_at);
+    }
+    qsort(all, PARTIES * THREADS * STARTS, sizeof all[0], by_time);
+    for (int i = 1; i < PARTIES * THREADS * STARTS; i++)
+        assert_true(all[i] - all[i - 1] >=
+                    INTERVAL); /* exactly: it is one clock, and what is written is not waited for */
+    for (int i = 0; i < PARTIES; i++) {
+        struct wr_relay_view view;
+        wr_relay_look(parties[i].relay, &view);
+        assert_true(view.turns > 0);
+        end(&parties[i]);
+    }
+}
+
+static weir_permit acquire(struct party *party)
+{
+    weir_permit permit;
+    assert_int_equal(weir_pacer_acquire(party->pacer, "named", 5, 0, PATIENCE, NULL, &permit, NULL), 0);
+    return permit;
+}
+
+static void retry_after_told_where_the_gate_is_not_binds_where_it_is(void **state)
+{
+    (void)state;
+    struct party one, two;
+    begin(&one, &store, 10 * MS);
+    begin(&two, &store, 10 * MS);
+    weir_permit first = acquire(&one), second = acquire(&two); /* so the gate has left the first */
+    weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true};
+    outcome.retry_after_ns = 3 * WEIR_SECOND;
+    int64_t told_at = weir_clock_now(weir_clock_monotonic());
+    assert_int_equal(weir_permit_tell(&first, &outcome), 0);
+    int64_t last_at = 0;
+    weir_permit_release(&second);
+    while (weir_clock_now(weir_clock_monotonic()) < told_at + 4 * WEIR_SECOND) {
+        weir_permit permit = acquire(&two);
+        last_at = permit.held[0].sent_at;
+        weir_permit_release(&permit);
+        int64_t since_ns = last_at - told_at;
+        assert_true(since_ns < 2 * WEIR_SECOND || since_ns >= 3 * WEIR_SECOND); /* soon, and for all of it */
+    }
+    assert_true(last_at >= told_at + 3 * WEIR_SECOND);
+    end(&one);
+    end(&two);
+}
+
+static atomic_int notices;
+
+static void notice(void *context, const char *why)
+{
+    (void)context, (void)why;
+    (void)atomic_fetch_add(&notices, 1);
+}
+
+static void store_that_is_not_there_is_told_and_costs_nobody_but_time(void **state)
+{
+    (void)state;
+    struct party party;
+    weir_permit permit;
+    struct wr_relay_options options = {.wire = {.path = "/nonexistent/s"}, .notice = notice};
+    assert_int_equal(weir_pacer_new(NULL, NULL, &party.pacer), 0);
+    assert_int_equal(wr_relay_new(&options, party.pacer, &party.relay), 0);
+    assert_int_equal(weir_pacer_acquire(party.pacer, "h", 1, 0, 300 * MS, NULL, &permit, NULL), WEIR_E_TIMEOUT);
+    while (atomic_load(&notices) == 0)
+        (void)weir_pacer_acquire(party.pacer, "h", 1, 0, MS, NULL, &permit, NULL);
+    end(&party);
+    options.prefix = "a{b}";
+    assert_int_equal(weir_pacer_new(NULL, NULL, &party.pacer), 0);
+    assert_int_equal(wr_relay_new(&options, party.pacer, &party.relay), WEIR_E_INVAL);
+    weir_pacer_free(party.pacer);
+}
+
+WEIR_TESTS(served(starts_of_two_pacers_are_an_interval_apart),
+           served(retry_after_told_where_the_gate_is_not_binds_where_it_is),
+           test(store_that_is_not_there_is_told_and_costs_nobody_but_time))

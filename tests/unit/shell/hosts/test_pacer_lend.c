@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* test_pacer_lend.c - a gate that is here for a while, and then elsewhere. */
+#include "rig.h"
+#include "shell/hosts/lend.h"
+
+#define PACKED_MAX 4096
+
+struct lending {
+    int wanted, told, news;
+    struct wr_gate_start start;
+    weir_outcome outcome;
+    bool has_outcome, is_head;
+};
+
+static void want(void *context, const char *key, size_t key_bytes)
+{
+    struct lending *lending = context;
+    assert_memory_equal(key, "h", key_bytes);
+    lending->wanted++;
+}
+
+static void told(void *context, const struct wr_away *away)
+{
+    struct lending *lending = context;
+    lending->told++;
+    lending->start = *away->start;
+    lending->has_outcome = away->outcome != NULL;
+    lending->is_head = away->is_head;
+    if (away->outcome != NULL)
+        lending->outcome = *away->outcome;
+}
+
+static void news(void *context, const char *key, size_t key_bytes)
+{
+    struct lending *lending = context;
+    assert_memory_equal(key, "h", key_bytes);
+    lending->news++;
+}
+
+static void set_up(struct pacing *pacing, struct lending *lending)
+{
+    pacing_set_up(pacing, WEIR_PROFILE_STRICT);
+    *lending = (struct lending){.wanted = 0};
+    assert_int_equal(wr_pacer_lend(pacing->pacer, &(struct wr_lender){want, told, news, lending}), 0);
+    assert_true(wr_pacer_packed_bytes(pacing->pacer) <= PACKED_MAX);
+}
+
+static int64_t now_of(const struct pacing *pacing)
+{
+    return weir_clock_now(pacing->clock);
+}
+
+/* The gate is here from now on, and free. */
+static void bring(struct pacing *pacing, int64_t for_ns)
+{
+    assert_false(host_goes(pacing, "h")); /* makes the key */
+    assert_true(wr_pacer_bring(pacing->pacer, "h", 1, "", 0, 0, false));
+    pass(pacing, WEIR_SECOND);
+    wr_pacer_extend(pacing->pacer, "h", 1, now_of(pacing) + for_ns);
+}
+
+static void gate_that_is_elsewhere_lets_nobody_start_and_is_asked_for(void **state)
+{
+    (void)state;
+    struct pacing pacing;
+    struct lending lending;
+    weir_permit permit;
+    set_up(&pacing, &lending);
+    weir_decision decision = try_host(&pacing, "h", 0, &permit);
+    assert_int_equal(decision.verdict, WEIR_WAIT);
+    assert_int_equal(decision.reason, WEIR_REASON_QUEUE);
+    assert_true(decision.wait_ns == WEIR_UNTIL_RELEASE);
+    assert_int_equal(look_at(&pacing, "h").decision.reason, WEIR_REASON_QUEUE);
+    struct fetcher waiter;
+    fetcher_wait(&waiter, &pacing, "h", 0, WEIR_FOREVER, NULL);
+    assert_int_equal(lending.wanted, 1);
+    struct wr_lent lent;
+    assert_true(wr_pacer_lent(pacing.pacer, "h", 1, &lent));
+    assert_int_equal(lent.waiters, 1);
+    /* It comes: after one interval, for nothing is known of what was before. */
+    assert_true(wr_pacer_bring(pacing.pacer, "h", 1, "", 0, 0, false));
+    pass(&pacing, WEIR_SECOND);
+    assert_int_equal(atomic_load(&pacing.finished), 0);
+    wr_pacer_extend(pacing.pacer, "h", 1, now_of(&pacing) + WEIR_SECOND);
+    assert_int_equal(fetcher_join(&waiter), 0);
+    tell(&waiter.permit, 200);
+    assert_int_equal(lending.told, 0);
+    pacing_tear_down(&pacing);
+}
+
+static void turn_that_has_run_out_lets_nothing_be_written(void **state)
+{
+    (void)state;
+    struct pacing pacing;
+    struct lending lending;
+    set_up(&pacing, &lending);
+    bring(&pacing, 500 * MS);
+    weir_permit permit = acquired(&pacing, "h", WEIR_REPORTS_SENT);
+    pass(&pacing, 500 * MS); /* as one that is stopped */
+    assert_int_equal(weir_permit_sent(&permit), WEIR_E_WITHDRAWN);
+    assert_null(permit.pacer);
+    pacing_tear_down(&pacing);
+}
+
+static void answer_that_comes_when_the_gate_has_gone_is_written_to_it(void **state)
+{
+    (void)state;
+    struct pacing pacing;
+    struct lending lending;
+    char packed[PACKED_MAX];
+    set_up(&pacing, &lending);
+    bring(&pacing, WEIR_MINUTE);
+    weir_permit permit = acquired(&pacing, "h", 0);
+    int64_t sent_at = now_of(&pacing);
+    assert_true(wr_pacer_pack(pacing.pacer, "h", 1, true, packed));
+    assert_false(wr_pacer_pack(pacing.pacer, "h", 1, true, packed)); /* it is gone */
+    struct wr_lent lent;
+    assert_true(wr_pacer_lent(pacing.pacer, "h", 1, &lent));
+    assert_int_equal(lent.flights, 1);
+    pass(&pacing, 300 * MS);
+    weir_outcome outcome = answer_retry_after(429, WEIR_MINUTE);
+    assert_int_equal(weir_permit_hear(&permit, &outcome), 0);
+    assert_true(lending.told == 1 && lending.is_head && lending.outcome.retry_after_ns == WEIR_MINUTE);
+    assert_int_equal(weir_permit_tell(&permit, &outcome), 0);
+    assert_true(lending.told == 2 && !lending.is_head && lending.outcome.status == 429);
+    assert_true(lending.start.seq == 1 && lending.start.sent_at == sent_at);
+    assert_true(wr_pacer_lent(pacing.pacer, "h", 1, &lent));
+    assert_int_equal(lent.flights, 0);
+    assert_int_equal(lending.news, 0);
+    pacing_tear_down(&pacing);
+}
+
+static void letter_that_comes_with_the_gate_binds_before_anybody_starts(void **state)
+{
+    (void)state;
+    struct pacing here, there;
+    struct lending lending[2];
+    char packed[PACKED_MAX];
+    set_up(&here, &lending[0]);
+    set_up(&there, &lending[1]);
+    bring(&here, WEIR_MINUTE);
+    weir_permit permit = acquired(&here, "h", 0);
+    assert_true(wr_pacer_pack(here.pacer, "h", 1, true, packed));
+    weir_outcome outcome = answer_retry_after(429, WEIR_MINUTE);
+    assert_int_equal(weir_permit_tell(&permit, &outcome), 0);
+    assert_false(host_goes(&there, "h"));
+    pass(&there, WEIR_HOUR); /* another clock */
+    assert_true(wr_pacer_bring(there.pacer, "h", 1, packed, wr_pacer_packed_bytes(here.pacer), 0, false));
+    struct wr_away away = {"h", 1, &lending[0].start, &lending[0].outcome, false, now_of(&there)};
+    wr_pacer_tell_away(there.pacer, &away);
+    wr_pacer_count(there.pacer, "h", 1, 3);
+    wr_pacer_extend(there.pacer, "h", 1, now_of(&there) + WEIR_HOUR);
+    weir_permit other;
+    weir_decision decision = try_host(&there, "h", 0, &other);
+    assert_int_equal(decision.reason, WEIR_REASON_RETRY_AFTER);
+    assert_true(decision.wait_ns >= WEIR_MINUTE);
+    assert_int_equal(look_at(&there, "h").in_flight, 3);
+    pacing_tear_down(&here);
+    pacing_tear_down(&there);
+}
+
+static void what_all_must_know_is_news_at_once(void **state)
+{
+    (void)state;
+    struct pacing pacing;
+    struct lending lending;
+    set_up(&pacing, &lending);
+    bring(&pacing, WEIR_MINUTE);
+    weir_permit permit = acquired(&pacing, "h", 0);
+    weir_outcome outcome = answer_retry_after(429, WEIR_MINUTE);
+    assert_int_equal(weir_permit_tell(&permit, &outcome), 0);
+    assert_int_equal(lending.news, 1);
+    assert_int_equal(lending.told, 0);
+    pacing_tear_down(&pacing);
+}
+
+static void host_with_requests_on_their_way_is_not_forgotten(void **state)
+{
+    (void)state;
+    struct pacing pacing;
+    struct lending lending;
+    char packed[PACKED_MAX];
+    set_up(&pacing, &lending);
+    bring(&pacing, WEIR_MINUTE);
+    weir_permit permit = acquired(&pacing, "h", 0);
+    assert_true(wr_pacer_pack(pacing.pacer, "h", 1, true, packed));
+    pass(&pacing, WEIR_DAY);
+    assert_int_equal(weir_pacer_sweep(pacing.pacer), 0);
+    weir_permit_release(&permit);
+    assert_true(lending.told == 1 && !lending.has_outcome);
+    pass(&pacing, WEIR_DAY);
+    assert_int_equal(weir_pacer_sweep(pacing.pacer), 1);
+    pacing_tear_down(&pacing);
+}
+
+static void groups_are_not_shared(void **state)
+{
+    (void)state;
+    struct pacing pacing;
+    struct lending lending = {.wanted = 0};
+    pacing_init(&pacing, WEIR_PROFILE_STRICT);
+    pacing.options.groups = WEIR_GROUP_ADDRESS;
+    pacing_start(&pacing);
+    assert_int_equal(wr_pacer_lend(pacing.pacer, &(struct wr_lender){want, told, news, &lending}), WEIR_E_INVAL);
+    pacing_tear_down(&pacing);
+}
+
+WEIR_TESTS(test(gate_that_is_elsewhere_lets_nobody_start_and_is_asked_for),
+           test(turn_that_has_run_out_lets_nothing_be_written),
+           test(answer_that_comes_when_the_gate_has_gone_is_written_to_it),
+           test(letter_that_comes_with_the_gate_binds_before_anybody_starts), test(what_all_must_know_is_news_at_once),
+           test(host_with_requests_on_their_way_is_not_forgotten), test(groups_are_not_shared))
