@@ -298,10 +298,10 @@ static int open_loop(struct wr_relay *relay)
 static void release(struct wr_relay *relay)
 {
     const struct wr_map_slot *slot;
+    wr_heap_release(&relay->dues); /* its items lie in the legs */
     for (size_t cursor = 0; (slot = wr_map_next(&relay->legs, &cursor)) != NULL;)
         free_leg(slot->value);
     wr_map_release(&relay->legs);
-    wr_heap_release(&relay->dues);
     if (relay->packed != NULL)
         wr_give(relay->allocator, relay->packed, relay->packed_bytes, 8);
     (void)pthread_mutex_destroy(&relay->lock);
