@@ -23,7 +23,7 @@
 #include <weir/time.h>
 
 #define WR_BATON_LEASE (2 * WEIR_SECOND)        /* of a turn, unless it is kept */
-#define WR_BATON_TURN (200 * WEIR_MILLISECOND)  /* while others wait; and one start at least */
+#define WR_BATON_TURN (400 * WEIR_MILLISECOND)  /* while others wait; and one start at least */
 #define WR_BATON_KEEP (300 * WEIR_MILLISECOND)  /* how often the store is told while nobody else is there */
 #define WR_BATON_READ (20 * WEIR_MILLISECOND)   /* ... while others are: letters come */
 #define WR_BATON_LINGER (30 * WEIR_MILLISECOND) /* without anybody here who wants it, before it is passed to others */
