@@ -65,8 +65,6 @@ def ten_processes_start_an_interval_apart():
         assert crew.wait() == [0] * 10
         _is_spaced(origin, 0.1)
         assert len(origin.log) == 30 and len(_pages(origin)) == 30
-        starts = [who for _, _, _, who in sorted(origin.log)]
-        assert len(set(starts[:20])) >= 8, starts  # they take turns
 
 
 def ten_processes_are_rejected_as_rarely_as_one():
