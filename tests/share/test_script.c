@@ -37,7 +37,8 @@ static int open_script(void **state)
     redis = redisConnectUnix(store.path);
     assert_true(redis != NULL && redis->err == 0);
     script = changed(strdup(wr_scripts[WR_SCRIPT_CHARGE]), "redis.call('TIME')", "redis.call('MGET', 's', 'us')");
-    script = changed(script, "'PEXPIRE'", "'EXISTS'"); /* what else expires is told again */
+    for (int i = 0; i < 2; i++)
+        script = changed(script, "'PEXPIRE'", "'EXISTS'"); /* what else expires is told again */
     return 0;
 }
 
@@ -56,19 +57,21 @@ static void set_clock(int64_t us)
     freeReplyObject(reply);
 }
 
-/* Any clock will do for what the script does with numbers; `seen` is what it told last, or nothing. */
-static void charge(const struct wr_tariff *tariff, uint32_t permits, uint32_t extra, const char *seen,
-                   struct wr_charge_told *ret_told)
+/* Any clock will do for what the script does with numbers. */
+static void say(const struct wr_tariff *tariff, const struct wr_charge *charge, struct wr_charge_told *ret_told)
 {
-    const char *argv[4 + WR_WIRE_ARGS_MAX] = {"EVAL", script, "1", "key", "",  "",  "0",
-                                              seen,   "0",    "0", "",    "0", "0", "0"};
-    char first[16], second[16];
-    int count = 14;
+    const uint64_t given[] = {charge->permits, charge->extra,   0, 0, charge->back, (uint64_t)charge->charged_at, 0,
+                              charge->held,    charge->message, 0};
+    const char *argv[4 + WR_WIRE_ARGS_MAX] = {"EVAL", script, "1", "key"};
+    char numbers[10][24];
+    int count = 4;
 
-    snprintf(first, sizeof first, "%u", permits);
-    snprintf(second, sizeof second, "%u", extra);
-    argv[4] = first;
-    argv[5] = second;
+    for (int i = 0; i < 10; i++) {
+        snprintf(numbers[i], sizeof numbers[i], "%llu", (unsigned long long)given[i]);
+        argv[count++] = numbers[i];
+    }
+    argv[7] = charge->seen; /* what it told last, or nothing */
+    argv[10] = charge->who != NULL ? charge->who : "";
     for (int i = 0; i < tariff->count; i++)
         argv[count++] = tariff->words[i];
     redisReply *reply = redisCommandArgv(redis, count, argv, NULL);
@@ -77,6 +80,13 @@ static void charge(const struct wr_tariff *tariff, uint32_t permits, uint32_t ex
         fail_msg("%s", reply->str);
     assert_int_equal(wr_charge_read(reply, ret_told), 0);
     freeReplyObject(reply);
+}
+
+static void charge(const struct wr_tariff *tariff, uint32_t permits, uint32_t extra, const char *seen,
+                   struct wr_charge_told *ret_told)
+{
+    const struct wr_charge one = {.permits = permits, .extra = extra, .seen = seen};
+    say(tariff, &one, ret_told);
 }
 
 /* How many more the library would grant now. */
@@ -194,9 +204,144 @@ static void a_stack_is_the_same_in_the_store(void **state)
     compare(limits, 3, 3);
 }
 
+/* ---- time ---------------------------------------------------------------------------------------------- */
+
+static const int64_t HOUR_US = INT64_C(3600000000);
+
+/* Ten an hour, of each kind; the last is a leaky bucket. */
+static void make_kinds(struct wr_tariff tariffs[6])
+{
+    weir_limit limits[6];
+    weir_stack stack;
+
+    weir_limit_token_bucket(&limits[0], 10, 10, WEIR_HOUR);
+    weir_limit_stepped_bucket(&limits[1], 10, 10, WEIR_HOUR, 10);
+    weir_limit_fixed_window(&limits[2], 10, WEIR_HOUR);
+    weir_limit_sliding_window(&limits[3], 10, WEIR_HOUR);
+    weir_limit_sliding_log(&limits[4], 10, WEIR_HOUR);
+    weir_limit_leaky_bucket(&limits[5], 10, WEIR_HOUR / 10);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(weir_stack_init(&stack, &limits[i], 1), 0);
+        assert_int_equal(wr_tariff_make(&stack, &tariffs[i]), 0);
+    }
+}
+
+static void forget_all(void)
+{
+    freeReplyObject(redisCommand(redis, "FLUSHALL"));
+}
+
+/* A fail-over to a machine whose clock is behind, or before: nobody gets more, and nobody waits for ever. */
+static void a_clock_that_goes_back_only_delays(void **state)
+{
+    (void)state;
+    static const int64_t steps[] = {-1, -HOUR_US / 2, -HOUR_US, -48 * HOUR_US};
+    struct wr_tariff tariffs[6];
+
+    make_kinds(tariffs);
+    for (int kind = 0; kind < 6; kind++) {
+        for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+            struct wr_charge_told told;
+            uint32_t most = kind == 5 ? 1 : 10;
+            int64_t us = START_US + steps[i];
+            forget_all();
+            set_clock(START_US);
+            charge(&tariffs[kind], most, 0, "", &told);
+            assert_true(told.reply.granted);
+            set_clock(us);
+            charge(&tariffs[kind], 1, 0, told.seen, &told);
+            assert_false(told.reply.granted);
+            us += 3 * HOUR_US;
+            set_clock(us);
+            charge(&tariffs[kind], most, 0, told.seen, &told);
+            if (!told.reply.granted)
+                fail_msg("kind %d, back by %lld us: it waits on", kind, (long long)-steps[i]);
+        }
+    }
+}
+
+/* Ten were charged and six of them not used: at once they are back, and never more than that. */
+static void what_is_given_back_is_what_has_not_come_back_by_itself(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t after_us;
+        int left[6]; /* by kind */
+    } cases[] = {
+        {0, {6, 6, 6, 6, 6, 0}},
+        {HOUR_US / 2, {6, 6, 6, 6, 6, 0}},     /* a bucket has five of its own: and one of the six */
+        {HOUR_US + 1, {10, 10, 10, 7, 10, 0}}, /* of a sliding window nearly all of the four still count */
+    };
+    struct wr_tariff tariffs[6];
+
+    make_kinds(tariffs);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (int kind = 0; kind < 5; kind++) {
+            struct wr_charge_told told;
+            forget_all();
+            set_clock(START_US);
+            charge(&tariffs[kind], 10, 0, "", &told);
+            char before[WR_SEEN_BYTES];
+            memcpy(before, told.seen, sizeof before);
+            const struct wr_charge back = {.back = 6, .charged_at = told.at, .seen = ""};
+            set_clock(START_US + cases[i].after_us);
+            say(&tariffs[kind], &back, &told);
+            if ((int)told.quota.remaining != cases[i].left[kind])
+                fail_msg("kind %d after %lld us: %u are left", kind, (long long)cases[i].after_us,
+                         told.quota.remaining);
+            charge(&tariffs[kind], told.quota.remaining, 0, before, &told); /* what another has seen undoes nothing */
+            assert_true(told.reply.granted);
+        }
+    }
+}
+
+/* One that says nothing for ten seconds has crashed. What was overtaken on its way changes nothing, and whose clock is
+ * ahead of another's does not matter. */
+static void what_is_in_flight_ends_with_its_node_and_is_told_in_order(void **state)
+{
+    (void)state;
+    struct wr_tariff tariff;
+    struct wr_charge_told told;
+    weir_limit limit;
+    weir_stack stack;
+
+    assert_int_equal(weir_limit_concurrency(&limit, 10), 0);
+    assert_int_equal(weir_stack_init(&stack, &limit, 1), 0);
+    assert_int_equal(wr_tariff_make(&stack, &tariff), 0);
+    static const struct {
+        int64_t at_us;
+        const char *who;
+        uint64_t held, message;
+        uint32_t permits;
+        bool granted;
+        uint32_t left;
+    } steps[] = {
+        {0, "a", 0, 1000, 6, true, 4},         {0, "b", 0, 7, 5, false, 4},          {0, "b", 0, 8, 4, true, 0},
+        {1000000, "a", 0, 999, 0, true, 0}, /* late: that it has ended was before it began */
+        {1000000, "a", 2, 1001, 0, true, 4},   {1000000, "a", 6, 1001, 1, false, 4}, /* the same once more */
+        {9000000, "a", 2, 1002, 0, true, 4},   {10000001, "c", 0, 1, 8, true, 0},    /* b has not been heard of */
+        {10000002, "a", 2, 1003, 1, false, 0}, {10000003, "c", 0, 2, 0, true, 8},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        const struct wr_charge one = {.who = steps[i].who,
+                                      .held = steps[i].held,
+                                      .message = steps[i].message,
+                                      .permits = steps[i].permits,
+                                      .seen = ""};
+        set_clock(START_US + steps[i].at_us);
+        say(&tariff, &one, &told);
+        if (told.reply.granted != steps[i].granted || told.quota.remaining != steps[i].left)
+            fail_msg("step %zu: %d, %u are left", i, told.reply.granted, told.quota.remaining);
+        if (!told.reply.granted)
+            assert_true(told.reply.wait_ns == WEIR_UNTIL_RELEASE);
+    }
+}
+
 #define scripted(function) cmocka_unit_test_setup_teardown(function, open_script, close_script)
 
 WEIR_TESTS(scripted(a_token_bucket_is_the_same_in_the_store), scripted(a_stepped_bucket_is_the_same_in_the_store),
            scripted(a_fixed_window_is_the_same_in_the_store), scripted(a_sliding_window_is_the_same_in_the_store),
            scripted(a_sliding_log_is_the_same_in_the_store), scripted(a_leaky_bucket_is_the_same_in_the_store),
-           scripted(a_stack_is_the_same_in_the_store))
+           scripted(a_stack_is_the_same_in_the_store), scripted(a_clock_that_goes_back_only_delays),
+           scripted(what_is_given_back_is_what_has_not_come_back_by_itself),
+           scripted(what_is_in_flight_ends_with_its_node_and_is_told_in_order))

@@ -48,11 +48,18 @@ for i = 11, #ARGV, 4 do
   kinds = kinds .. ARGV[i]
 end
 -- Only what these limits need is made: it costs more than all else.
+local changed = false -- also if only the clock went back: else a state would lie ahead of it until it is there again
 local K = {}
 local function has(kind) return string.find(kinds, kind, 1, true) end
 local function owe(l, s, debt) s.debt, s[1], s[2] = debt, now + quo(debt, l[3]), debt % l[3] end
 if has('b') then K.b = {
-  at = function(l, s) s.debt = math.min(math.max((s[1] - now) * l[3] + s[2], 0), l[2] * l[4]) end,
+  at = function(l, s)
+    s.debt = math.max((s[1] - now) * l[3] + s[2], 0)
+    if s.debt > l[2] * l[4] then
+      owe(l, s, l[2] * l[4])
+      changed = true
+    end
+  end,
   ask = function(l, s, n) return up(math.max(s.debt + n * l[4] - l[2] * l[4], 0), l[3]) end,
   take = function(l, s, n) owe(l, s, s.debt + n * l[4]) end,
   give = function(l, s, n, at) owe(l, s, math.max(s.debt - math.max(n * l[4] - (now - at) * l[3], 0), 0)) end,
@@ -62,7 +69,7 @@ if has('b') then K.b = {
 } end
 if has('p') then K.p = {
   at = function(l, s)
-    if s[1] == 0 or s[1] > now then s[1] = now end
+    if s[1] == 0 or s[1] > now then s[1], changed = now, changed or s[1] > now end
     local steps = quo(now - s[1], l[4])
     s[1], s[2] = s[1] + steps * l[4], math.max(s[2] - steps * l[3], 0)
   end,
@@ -81,7 +88,7 @@ if has('p') then K.p = {
 } end
 if has('f') then K.f = {
   at = function(l, s)
-    if s[1] == 0 or s[1] > now then s[1] = now end
+    if s[1] == 0 or s[1] > now then s[1], changed = now, changed or s[1] > now end
     local past = quo(now - s[1], l[4])
     if past > 0 then s[1], s[2] = s[1] + past * l[4], 0 end
   end,
@@ -99,7 +106,7 @@ local function open_after(l, prev, room)
 end
 if has('s') then K.s = {
   at = function(l, s)
-    if s[1] == 0 or s[1] > now then s[1] = now end
+    if s[1] == 0 or s[1] > now then s[1], changed = now, changed or s[1] > now end
     local past = quo(now - s[1], l[4])
     if past > 0 then s[1], s[2], s[3] = s[1] + past * l[4], 0, past == 1 and s[2] or 0 end
     s.used = s[2] + quo(s[3] * (l[4] - (now - s[1])), l[4])
@@ -122,7 +129,10 @@ if has('s') then K.s = {
   full = function(l) return 2 * l[4] end,
 } end
 if has('l') then K.l = {
-  at = function(l, s) s[1] = math.min(s[1], now + l[2] * l[4]) end,
+  at = function(l, s)
+    local last = now + l[2] * l[4]
+    if s[1] > last then s[1], changed = last, true end
+  end,
   ask = function(l, s, n) return math.max(s[1] - now, 0) end,
   take = function(l, s, n) s[1] = math.max(s[1], now) + n * l[4] end,
   give = function() end, -- others have been told later starts already
@@ -136,7 +146,10 @@ if has('g') then K.g = {
     if far or s[1] > now - l[4] and redis.call('EXISTS', l.beside) == 0 then -- forgotten: as if it were full
       s[3] = math.max(math.min(s[1], now) + l[4], s[3])
     end
-    if far then redis.call('DEL', l.beside) end
+    if far then
+      redis.call('DEL', l.beside)
+      changed = true
+    end
     s[1], s[3] = math.min(s[1], now + l[4]), math.min(s[3], now + l[4])
     call('ZREMRANGEBYSCORE', l.beside, '-inf', whole(now - l[4]))
     s.used = s[3] > now and l[2] or redis.call('ZCARD', l.beside)
@@ -221,7 +234,6 @@ local function is_stricter(l, a, b, is_new)
   return x < y or x == y and (is_new or a[1] > b[1])
 end
 local state, seen = read(call('GET', KEYS[1])), read(ARGV[4])
-local changed = false
 if ARGV[10] == '1' then
   state, seen = read(), read()
   state.reset = now
