@@ -311,10 +311,8 @@ static bool builds_on(const struct wr_ask *ask)
 /* What was posted goes into the transaction now, and is read there; the commit comes when it is due, unless it takes a
  * commit to see it. With no batch that could be applied now, there is nothing to see but what is committed. True: all
  * is there to be seen. */
-static bool catch_up(struct wr_store *store, const struct wr_ask *ask, bool is_closing)
+static bool catch_up(struct wr_store *store, bool wants_notes, bool is_closing)
 {
-    bool wants_notes = ask->query.what == WR_STORE_RELEASE; /* the next owner builds on them */
-
     if (store->stats.state != WR_STORE_RUNS) /* only this thread changes it */
         return store->stats.state == WR_STORE_FAILED || is_closing;
     for (;;) {
@@ -359,6 +357,7 @@ static void tell_answer(struct wr_store *store, struct wr_ask *ask, int error)
 struct turn {
     struct wr_store *store;
     bool is_closing, has_read;
+    bool wants_notes, has_tried, is_all_seen; /* once for all: they asked before the turn began */
     struct wr_ask *together[WR_BACKEND_MANY]; /* that are read at once */
     size_t count;
     struct wr_ask *kept, **last_kept; /* for a later turn */
@@ -436,6 +435,15 @@ static void take_up(struct turn *turn, struct wr_ask *ask)
     read_one(turn, ask);
 }
 
+/* Whether all that was posted before the turn is there to be seen. */
+static bool sees_all(struct turn *turn)
+{
+    if (!turn->has_tried)
+        turn->is_all_seen = catch_up(turn->store, turn->wants_notes, turn->is_closing);
+    turn->has_tried = true;
+    return turn->is_all_seen;
+}
+
 /* Those that were kept are asked again, before others. */
 static void put_back(struct wr_store *store, const struct turn *turn)
 {
@@ -462,10 +470,12 @@ static bool read_all(struct wr_store *store, bool is_closing)
     ask = store->asks;
     store->asks = store->last_ask = NULL;
     (void)pthread_mutex_unlock(&store->lock);
+    for (next = ask; next != NULL; next = next->next)
+        turn.wants_notes |= next->query.what == WR_STORE_RELEASE; /* the next owner builds on them */
     for (; ask != NULL; ask = next) {
         next = ask->next;
         ask->next = NULL;
-        bool is_late = is_away(store, is_closing) || (builds_on(ask) && !catch_up(store, ask, is_closing));
+        bool is_late = is_away(store, is_closing) || (builds_on(ask) && !sees_all(&turn));
         if (is_late && !ask->query.is_hasty) {
             keep(&turn, ask);
         } else if (is_late) {
