@@ -10,6 +10,7 @@
 #   make sim-long   the laws of pacing in 20 000 random worlds instead of 400, and whole crawls in 20 000 instead of 300
 #   make store-long the state file survives 500 kills instead of 25
 #   make crawl-long a crawl survives 300 kills instead of 26; 100 hosts at a second each, Crawl-delay 5
+#   make cluster-long four processes share a crawl of 200 hosts for minutes, while they are killed, stopped and started
 #   make soak       crawls with faults for SOAK_SECONDS (86400): does anything grow?
 #   make coverage   which lines the tests reach
 #   make bench      the hot paths on this machine; make bench-peers adds others' libraries; make bench-fetch what HTTP
@@ -90,6 +91,9 @@ store-long: all
 crawl-long: all
 	@WEIR_TEST_KILLS=$${WEIR_TEST_KILLS:-300} $(B)/tests/engine/test_engine_kill
 	@WEIR_TEST_CRAWL_HOSTS=100 WEIR_TEST_CRAWL_INTERVAL_MS=1000 WEIR_TEST_CRAWL_DELAY_MS=5000 $(B)/tests/engine/test_engine_pace
+
+cluster-long: all
+	@tests/e2e/test_cluster.py $(B)/weir $${WEIR_TEST_CLUSTER:-200 300 240}
 
 soak: all
 	@tests/soak/run $(B)/weir $(B)/demo/demo_web $(SOAK_SECONDS)
@@ -181,4 +185,4 @@ install: all
 clean:
 	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-fuzz $(B)-coverage
 
-.PHONY: all setup demo crawl test sanitized asan tsan fuzz store-long crawl-long soak coverage bench bench-peers bench-fetch bench-crawl bench-polite bench-resume bench-serve bench-share bench-share-fetch bench-cluster plots format install clean
+.PHONY: all setup demo crawl test sanitized asan tsan fuzz store-long crawl-long soak cluster-long coverage bench bench-peers bench-fetch bench-crawl bench-polite bench-resume bench-serve bench-share bench-share-fetch bench-cluster plots format install clean

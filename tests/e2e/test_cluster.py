@@ -20,10 +20,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import cases  # noqa: E402
 from cluster import PATIENCE_S, Crawl, Postgres, Web, wait_for  # noqa: E402
 
-_HOSTS, _PAGES, _SECONDS = (int(word) for word in sys.argv[2:5]) if len(sys.argv) > 2 else (8, 18, 6)
-_INTERVAL_S = 0.5  # a crawl must not be over before all has happened: PAGES of it take longer than SECONDS
+_HOSTS, _PAGES, _SECONDS = (int(word) for word in sys.argv[2:5]) if len(sys.argv) > 2 else (8, 16, 5)
+_IS_LONG = len(sys.argv) > 2
+# A crawl must not be over before all has happened: PAGES take longer than SECONDS.
+_INTERVAL_S = 1 if _IS_LONG else 0.5
 _CLOSEST_S = 0.7 * _INTERVAL_S  # a busy machine lets a request wait between the clock and the wire
-_LEASE_S = 2
+_LEASE_S = 5 if _IS_LONG else 2
 _AT_ONCE = 4
 _VOLATILE = ('attempts', 'referrer', 'depth', 'wait_ms', 'dns_ms', 'connect_ms', 'first_byte_ms', 'total_ms')
 
@@ -188,5 +190,65 @@ def passwords_of_databases_are_neither_shown_nor_stored():
         crawl.close()
 
 
+# ---- what travels with a host ----
+
+def _asks_for_time(seconds):
+    told = []
+
+    def answer(port, path):
+        if path == '/robots.txt':
+            return 404, [], b''
+        if not told:
+            told.append(time.monotonic())
+            return 503, [f'Retry-After: {seconds}'], b''
+        return 200, ['Content-Type: text/html'], b'x'
+    return told, answer
+
+
+def time_that_a_server_named_to_a_process_that_was_killed_binds_the_next():
+    seconds = 6
+    told, answer = _asks_for_time(seconds)
+    web = Web(1, answer)
+    crawl = Crawl(_weir(), _postgres().schema('named'), ['--lease', '1s', '--interval', '100ms',
+                                                         f'http://127.0.0.1:{web.ports[0]}/'])
+    try:
+        first = crawl.start()
+        wait_for(lambda: _postgres().ask('SELECT 1 FROM hosts WHERE retry_at_ms > 0', 'named') if told else None,
+                 'the time to be stored')
+        first.kill()
+        first.wait()
+        crawl.start().wait(timeout=PATIENCE_S)
+        assert _postgres().ask('SELECT status FROM jobs', 'named') == [['completed']], crawl.errors()
+        later = [seen for seen in web.seen if seen.at > told[0]]
+        assert later and later[0].at - told[0] >= seconds - 0.1, (told, web.seen)
+    finally:
+        crawl.close()
+
+
+def pages_of_any_bytes_are_stored_and_have_their_line():
+    def answer(port, path):
+        if path == '/robots.txt':
+            return 200, ['Content-Type: text/plain', 'ETag: "\xff\xfe"'], b'User-agent: *\nDisallow: /none\xff\x00\n'
+        links = b'<a href="/%00">1</a><a href="/\xff\xed\xa0\x80">2</a><a href="/\x00\x01">3</a><a href="/\xf0\x9f">4</a>'
+        title = b'<title>\x00\xff\xed\xa0\x80\xf4\x90\x80\x80</title>'
+        return 200, ['Content-Type: text/html', 'ETag: "\xe9\xff"'], title + (links if path == '/' else b'')
+    web = Web(1, answer)
+    crawl = Crawl(_weir(), _postgres().schema('bytes'), ['--pace', 'unlimited', f'http://127.0.0.1:{web.ports[0]}/'])
+    try:
+        process = crawl.start()
+        process.wait(timeout=PATIENCE_S)
+        assert process.returncode == 0, crawl.errors()
+        with open(process.out, 'rb') as file:
+            lines = [json.loads(line.decode()) for line in file.read().splitlines()]
+        asked = {seen.path for seen in web.seen} - {'/robots.txt'}
+        assert len(lines) == len({line['url'] for line in lines}) == len(asked) > 2, (asked, lines)
+        assert _postgres().ask('SELECT count(*) FROM tasks WHERE state != 1', 'bytes') == [['0']]
+    finally:
+        crawl.close()
+
+
 if __name__ == '__main__':
+    if _IS_LONG:
+        cases.tests_of = lambda _: {test.__name__: test for test in [
+            processes_that_are_killed_stopped_and_started_lose_no_page_and_hurry_no_host]}
     cases.main()
