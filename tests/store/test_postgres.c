@@ -325,6 +325,58 @@ static void a_crawl_that_is_stopped_before_its_commit_holds_nobody_up_for_long(v
     rig_tear_down(&rig);
 }
 
+static void note_post(void *context, int error, const char *why)
+{
+    if (error != 0)
+        print_error("%s\n", why);
+    atomic_fetch_add((atomic_int *)context, error == 0 ? 1 : 1000);
+}
+
+/* G7: all find something, and say how the job is, as they do when they begin and end. */
+static void crawls_that_tell_of_a_job_at_once_are_not_in_each_others_way(void **state)
+{
+    (void)state;
+    enum {
+        STORES = 4,
+        ROUNDS = 30
+    };
+    struct rig rigs[STORES];
+    char url[32];
+    atomic_int stored = 0;
+
+    if (!set_up(&rigs[0]))
+        skip();
+    rig_open(&rigs[0]);
+    int64_t job = rig_job(&rigs[0], "");
+    for (int i = 1; i < STORES; i++) {
+        memset(&rigs[i], 0, sizeof rigs[i]);
+        rigs[i].backend = rigs[0].backend;
+        rigs[i].options = rigs[0].options;
+        rigs[i].options.context = &rigs[i];
+        rig_open(&rigs[i]);
+    }
+    postgres_run(rigs[0].schema, "CREATE TABLE before AS SELECT deadlocks FROM pg_stat_database"
+                                 " WHERE datname = current_database()");
+    for (int round = 0; round < ROUNDS; round++) {
+        snprintf(url, sizeof url, "https://h/%d", round);
+        for (int i = 0; i < STORES; i++) {
+            const struct wr_store_change changes[] = {
+                rig_found(&rigs[i], job, "h", url, NULL),
+                {.kind = WR_STORE_STATUS, .status = {.job = job, .status = WR_JOB_RUNNING}}};
+            assert_int_equal(wr_store_post(rigs[i].store, changes, 2, note_post, &stored), 0);
+        }
+        for (int tries = 0; atomic_load(&stored) < STORES * (round + 1) && tries < 6000; tries++)
+            usleep(10000);
+    }
+    assert_int_equal(atomic_load(&stored), STORES * ROUNDS);
+    for (int i = 1; i < STORES; i++)
+        rig_close(&rigs[i]);
+    assert_int_equal(rig_look_job(&rigs[0], job).queued, ROUNDS);
+    postgres_await(rigs[0].schema, "SELECT FROM pg_stat_database AS d, before AS b"
+                                   " WHERE d.datname = current_database() AND d.deadlocks = b.deadlocks");
+    rig_tear_down(&rigs[0]);
+}
+
 static void foreign_newer_and_missing_tables_are_refused(void **state)
 {
     (void)state;
@@ -355,4 +407,5 @@ WEIR_TESTS(test(several_that_begin_at_once_make_the_tables_once),
            test(all_of_it_works_through_pgbouncer_in_transaction_mode),
            test(a_server_that_is_not_there_is_named_without_the_password),
            test(a_crawl_that_is_stopped_before_its_commit_holds_nobody_up_for_long),
+           test(crawls_that_tell_of_a_job_at_once_are_not_in_each_others_way),
            test(foreign_newer_and_missing_tables_are_refused))

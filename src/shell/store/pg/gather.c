@@ -484,11 +484,31 @@ static int begin(struct gathering *all)
                     "N", numbers, NULL, (struct wr_pg_sent){0});
 }
 
+/* Who is going to change a job's row has it from the start: found tasks share it, and of several that have a share none
+ * would ever get it whole. */
+static int lock_jobs(struct gathering *all)
+{
+    int64_t last = 0;
+    int error = 0;
+
+    for (size_t i = 0; i < all->pg->item_count && error == 0; i++) {
+        const struct wr_store_change *change = all->pg->items[i].change;
+        if (change == NULL || change->kind != WR_STORE_STATUS || change->status.job == last)
+            continue;
+        last = change->status.job;
+        error = send_one(all, "SELECT FROM jobs WHERE id = $1 FOR NO KEY UPDATE", "N", &last, NULL,
+                         (struct wr_pg_sent){0});
+    }
+    return error;
+}
+
 static int gather(struct gathering *all)
 {
     struct wr_pg *pg = all->pg;
     int error = begin(all);
 
+    if (error == 0)
+        error = lock_jobs(all);
     for (size_t i = 0; i < pg->item_count && error == 0; i++)
         error = pg->items[i].change != NULL ? put(all, pg->items[i].change) : put_job(all, i);
     if (error == 0)

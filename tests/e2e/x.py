@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Several processes that crawl together on PostgreSQL, while some are killed, stopped and started: judged by what the
+hosts saw, and by comparison with a crawl by one process.
+
+usage: test_cluster.py WEIR [HOSTS PAGES SECONDS]    the first test only: larger, disturbed for so long
+WEIR_TEST_SEED says what happens when.
+"""
+import atexit
+import collections
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+import cases  # noqa: E402
+from cluster import PATIENCE_S, Crawl, Postgres, Web, wait_for  # noqa: E402
+
+_HOSTS, _PAGES, _SECONDS = (int(word) for word in sys.argv[2:5]) if len(sys.argv) > 2 else (8, 16, 5)
+_IS_LONG = len(sys.argv) > 2
+# A crawl must not be over before all has happened: PAGES take longer than SECONDS.
+_INTERVAL_S = 1 if _IS_LONG else 0.5
+_CLOSEST_S = 0.7 * _INTERVAL_S  # a busy machine lets a request wait between the clock and the wire
+_LEASE_S = 5 if _IS_LONG else 2
+_AT_ONCE = 4
+_VOLATILE = ('attempts', 'referrer', 'depth', 'wait_ms', 'dns_ms', 'connect_ms', 'first_byte_ms', 'total_ms')
+
+
+class _Rig:
+    """What all tests share, made by the first that needs it."""
+    postgres = None
+
+
+def _weir():
+    return os.path.abspath(sys.argv[1])
+
+
+def _postgres():
+    if _Rig.postgres is None:
+        _Rig.postgres = Postgres()
+        atexit.register(_Rig.postgres.close)
+    return _Rig.postgres
+
+
+# ---- killed, stopped and started ----
+
+def _tree(ports, pages):
+    """Pages of a host are a tree, and each leads to another host as well, so that processes find each other's."""
+    def answer(port, path):
+        if path == '/robots.txt':
+            return 404, [], b''
+        number = int(path.strip('/') or 0)
+        beside = ports[(ports.index(port) + number + 1) % len(ports)]
+        links = [f'/{n}' for n in (2 * number + 1, 2 * number + 2) if n < pages]
+        links.append(f'http://127.0.0.1:{beside}/{number or ""}')
+        body = ''.join(f'<a href="{link}">x</a>' for link in links)
+        return 200, ['Content-Type: text/html'], f'<title>{number}</title>{body}'.encode()
+    return answer
+
+
+def _disturb(crawl, seconds, chance):
+    """Kills, stops beyond the lease, ends and starts processes, at most four; returns what was done how often."""
+    until = time.monotonic() + seconds
+    stopped, done = {}, collections.Counter()
+    while time.monotonic() < until and crawl.alive():
+        time.sleep(chance.uniform(0.3, 1.2))
+        alive = [each for each in crawl.alive() if each not in stopped]
+        what = chance.choice(['kill', 'stop', 'end', 'start', 'start'])
+        if what == 'start' and len(crawl.alive()) < _AT_ONCE:
+            crawl.start()
+        elif what == 'stop' and len(alive) > 1:
+            victim = chance.choice(alive)
+            victim.send_signal(signal.SIGSTOP)
+            stopped[victim] = time.monotonic() + chance.uniform(1.2, 2.5) * _LEASE_S
+        elif what in ('kill', 'end') and len(alive) > 1:
+            chance.choice(alive).send_signal(signal.SIGKILL if what == 'kill' else signal.SIGTERM)
+        else:
+            what = 'nothing'
+        done[what] += 1
+        for each in [each for each, at in stopped.items() if time.monotonic() > at]:
+            each.send_signal(signal.SIGCONT)
+            del stopped[each]
+    for each in stopped:
+        each.send_signal(signal.SIGCONT)
+    return done
+
+
+def _stable(line):
+    return json.dumps({name: value for name, value in line.items() if name not in _VOLATILE}, sort_keys=True)
+
+
+def _crawl_alone(web, seeds):
+    """The lines of one process with a file, at no pace at all."""
+    crawl = Crawl(_weir(), 'weir.db', ['--pace', 'unlimited', *seeds])
+    try:
+        process = crawl.start()
+        crawl.wait()
+        with open(process.out, encoding='utf-8') as file:
+            return sorted(_stable(json.loads(line)) for line in file)
+    finally:
+        crawl.close()
+        web.seen.clear()
+
+
+def _judge(web, crawl, alone, disturbed):
+    lengths = {path: int(count) for path, count in _postgres().ask('SELECT path, bytes FROM outputs', 'chaos')}
+    lines = sorted(_stable(line) for line in crawl.lines(lengths))
+    lost, extra = collections.Counter(alone) - collections.Counter(lines), collections.Counter(lines) - collections.Counter(alone)
+    assert not lost and not extra, f'lost {len(lost)}: {list(lost)[:2]}, extra {len(extra)}: {list(extra)[:2]}'
+    intervals = web.intervals()
+    assert min(intervals)[0] >= _CLOSEST_S, f'too soon: {sorted(intervals)[:3]}'
+    pages = collections.Counter((seen.port, seen.path) for seen in web.seen if seen.path != '/robots.txt')
+    doubled = sum(count - 1 for count in pages.values())
+    assert doubled <= len(web.ports) * (disturbed + 1), f'{doubled} were fetched twice'
+    tight = sum(1 for interval in intervals if interval[0] < _INTERVAL_S - 0.01)
+    print(f'{len(crawl.running)} processes, {len(web.seen)} requests of {len(alone)} pages, {doubled} fetched twice, '
+          f'shortest interval {min(intervals)[0]:.3f} s of {_INTERVAL_S}, {tight} of {len(intervals)} below it')
+
+
+def processes_that_are_killed_stopped_and_started_lose_no_page_and_hurry_no_host():
+    seed = int(os.environ.get('WEIR_TEST_SEED', time.time()))
+    ports = []
+    web = Web(_HOSTS, _tree(ports, _PAGES))
+    ports.extend(web.ports)
+    seeds = [f'http://127.0.0.1:{port}/' for port in ports]
+    alone = _crawl_alone(web, seeds)
+    assert len(alone) == _HOSTS * _PAGES, len(alone)
+    url = _postgres().schema('chaos')
+    crawl = Crawl(_weir(), url, ['--lease', f'{_LEASE_S}s', '--pace', 'strict', '--interval', f'{_INTERVAL_S}s',
+                                 '--failure-threshold', '0', *seeds])
+    try:
+        for _ in range(_AT_ONCE):
+            crawl.start()
+        done = _disturb(crawl, _SECONDS, random.Random(seed))
+        if not crawl.alive():
+            crawl.start()
+        t0=time.monotonic()
+        while crawl.alive():
+            time.sleep(1)
+            if time.monotonic()-t0 > 14:
+                print(int(time.monotonic()-t0), len(crawl.alive()), 'last seen', time.monotonic()-web.seen[-1].at, _postgres().ask('SELECT lease_owner % 1000, count(*), min(lease_until), max(lease_until), now() FROM hosts GROUP BY 1','chaos'), _postgres().ask('SELECT host,state,count(*) FROM tasks GROUP BY 1,2 ORDER BY 1','chaos'), _postgres().ask("SELECT pid,state,wait_event,now()-state_change,substr(query,1,60) FROM pg_stat_activity WHERE backend_type='client backend' and pid!=pg_backend_pid()"), _postgres().ask('SELECT id%1000, seen_until-now() FROM nodes','chaos'), [ (i, open(f'/proc/{p.pid}/stat').read().split()[2]) for i,p in enumerate(crawl.running) if p.poll() is None], _postgres().ask('SELECT * from jobs','chaos')[0][:3],  flush=True); time.sleep(4)
+        crawl.wait(_SECONDS + 4 * (_PAGES + 2) * _INTERVAL_S + 120)
+        print(f'seed {seed}: {dict(done)}')
+        statuses = {each.returncode for each in crawl.running}
+        assert statuses <= {0, 3, -signal.SIGKILL}, (statuses, crawl.errors())
+        jobs = _postgres().ask('SELECT id, status FROM jobs', 'chaos')
+        assert jobs == [['1', 'completed']], (jobs, crawl.errors())
+        _judge(web, crawl, alone, sum(done.values()))
+    finally:
+        crawl.close()
+
+
+# ---- secrets ----
+
+def _slow(port, path):
+    """Never ends: each page leads to the next."""
+    if path == '/robots.txt':
+        return 404, [], b''
+    return 200, ['Content-Type: text/html'], f'<a href="{path}1">x</a>'.encode()
+
+
+def _texts(folder):
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), 'rb') as file:
+            yield name, file.read()
+
+
+def _passwords_of_databases_are_neither_shown_nor_stored():
+    web = Web(1, _slow)
+    url = _postgres().schema('secrets').replace('postgres:///', 'postgres://weir:s3cret@/')
+    crawl = Crawl(_weir(), url, ['--interval', '200ms', f'http://127.0.0.1:{web.ports[0]}/'])
+    try:
+        process = crawl.start('--log', 'log', '--report', 'report.json')
+        wait_for(lambda: len(web.seen) > 3, 'some pages')
+        with open(f'/proc/{process.pid}/cmdline', 'rb') as file:
+            words = file.read()
+        assert b'postgres://weir:xxxxxx@' in words and b's3cret' not in words, words
+        process.send_signal(signal.SIGTERM)
+        crawl.wait()
+        assert process.returncode == 3, crawl.errors()
+        for name, text in _texts(crawl.folder):
+            assert b's3cret' not in text, (name, text)
+        for words in (['--resume', '--job', '9'], ['--recrawl'], ['--recrawl', '--job', '9'], ['--max-pages', '3', 'a.example']):
+            run = subprocess.run([_weir(), 'crawl', '--state', url, *words], capture_output=True, text=True,
+                                 cwd=crawl.folder, timeout=PATIENCE_S)
+            assert run.returncode != 0 and 's3cret' not in run.stdout + run.stderr, run
+        dump = subprocess.run(['pg_dump', '--inserts', '-n', 'secrets', _postgres().url()], capture_output=True,
+                              check=True, timeout=PATIENCE_S)
+        assert b's3cret' not in dump.stdout and b'INSERT INTO secrets.tasks' in dump.stdout
+    finally:
+        crawl.close()
+
+
+# ---- what travels with a host ----
+
+def _asks_for_time(seconds):
+    told = []
+
+    def answer(port, path):
+        if path == '/robots.txt':
+            return 404, [], b''
+        if not told:
+            told.append(time.monotonic())
+            return 503, [f'Retry-After: {seconds}'], b''
+        return 200, ['Content-Type: text/html'], b'x'
+    return told, answer
+
+
+def _time_that_a_server_named_to_a_process_that_was_killed_binds_the_next():
+    seconds = 6
+    told, answer = _asks_for_time(seconds)
+    web = Web(1, answer)
+    crawl = Crawl(_weir(), _postgres().schema('named'), ['--lease', '1s', '--interval', '100ms',
+                                                         f'http://127.0.0.1:{web.ports[0]}/'])
+    try:
+        first = crawl.start()
+        wait_for(lambda: _postgres().ask('SELECT 1 FROM hosts WHERE retry_at_ms > 0', 'named') if told else None,
+                 'the time to be stored')
+        first.kill()
+        first.wait()
+        crawl.start().wait(timeout=PATIENCE_S)
+        assert _postgres().ask('SELECT status FROM jobs', 'named') == [['completed']], crawl.errors()
+        later = [seen for seen in web.seen if seen.at > told[0]]
+        assert later and later[0].at - told[0] >= seconds - 0.1, (told, web.seen)
+    finally:
+        crawl.close()
+
+
+def _pages_of_any_bytes_are_stored_and_have_their_line():
+    def answer(port, path):
+        if path == '/robots.txt':
+            return 200, ['Content-Type: text/plain', 'ETag: "\xff\xfe"'], b'User-agent: *\nDisallow: /none\xff\x00\n'
+        links = b'<a href="/%00">1</a><a href="/\xff\xed\xa0\x80">2</a><a href="/\x00\x01">3</a><a href="/\xf0\x9f">4</a>'
+        title = b'<title>\x00\xff\xed\xa0\x80\xf4\x90\x80\x80</title>'
+        return 200, ['Content-Type: text/html', 'ETag: "\xe9\xff"'], title + (links if path == '/' else b'')
+    web = Web(1, answer)
+    crawl = Crawl(_weir(), _postgres().schema('bytes'), ['--pace', 'unlimited', f'http://127.0.0.1:{web.ports[0]}/'])
+    try:
+        process = crawl.start()
+        process.wait(timeout=PATIENCE_S)
+        assert process.returncode == 0, crawl.errors()
+        with open(process.out, 'rb') as file:
+            lines = [json.loads(line.decode()) for line in file.read().splitlines()]
+        asked = {seen.path for seen in web.seen} - {'/robots.txt'}
+        assert len(lines) == len({line['url'] for line in lines}) == len(asked) > 2, (asked, lines)
+        assert _postgres().ask('SELECT count(*) FROM tasks WHERE state != 1', 'bytes') == [['0']]
+    finally:
+        crawl.close()
+
+
+if __name__ == '__main__':
+    if _IS_LONG:
+        cases.tests_of = lambda _: {test.__name__: test for test in [
+            processes_that_are_killed_stopped_and_started_lose_no_page_and_hurry_no_host]}
+    cases.main()
