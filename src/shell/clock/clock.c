@@ -19,6 +19,12 @@ int64_t wr_monotonic_now(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+int64_t wr_clock_asleep(void)
+{
+    int64_t awake = read_clock(CLOCK_MONOTONIC);
+    return read_clock(CLOCK_BOOTTIME) - awake;
+}
+
 int64_t weir_wall_now(void)
 {
     return read_clock(CLOCK_REALTIME);

@@ -40,6 +40,9 @@ void wr_unpark(struct wr_parker *parker);
 
 /* The monotonic clock's functions, on which the fast clock stands. */
 int64_t wr_monotonic_now(void);
+
+/* For how long the machine has been suspended since it began, which the monotonic clock does not count. */
+int64_t wr_clock_asleep(void);
 void wr_monotonic_wait(const weir_clock *clock, struct wr_parker *parker, int64_t until);
 
 #endif

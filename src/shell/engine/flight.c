@@ -156,6 +156,7 @@ static bool before_send(void *context, const struct wr_net_send *send)
         return false;
     if (engine->options.group == WR_GROUP_IP)
         join_group(flight, send);
+    wr_lease_wake(loop);
     if (wr_plan_may_send(loop->plan, task, send->now).verdict != WEIR_GO)
         return false;
     wr_flight_count(flight, send->now);

@@ -8,6 +8,7 @@
  */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "shell/clock/clock.h"
 #include "shell/engine/state.h"
 
 #define BEATS 6 /* in the time of a lease */
@@ -16,6 +17,7 @@
 #define REST_NS WEIR_SECOND /* without anything to do: then others may have it */
 #define LEAVE_MAX 256       /* hosts at a time */
 #define ROWS_MAX ((size_t)64 << 20)
+#define ASLEEP_NS (WEIR_SECOND / 10) /* two clocks are not read at once */
 
 /* ---- what the store says ---- */
 
@@ -31,7 +33,8 @@ struct rows {
     struct wr_letter letter;
     struct wr_engine *engine;
     struct wr_buf list, text;
-    uint64_t beat; /* its number; 0: a claim */
+    uint64_t beat;  /* its number; 0: a claim */
+    int64_t asleep; /* of the machine, when it was asked */
 };
 
 /* One claim or beat: a letter for each loop, and what else has to be known before they go. */
@@ -76,6 +79,7 @@ static struct asked *make_asked(struct wr_engine *engine, uint64_t beat,
         rows->letter.drop = free_rows;
         rows->engine = engine;
         rows->beat = beat;
+        rows->asleep = wr_clock_asleep();
         wr_buf_init(&rows->list, engine->allocator, ROWS_MAX);
         wr_buf_init(&rows->text, engine->allocator, ROWS_MAX);
         asked->rows[i] = rows;
@@ -200,6 +204,25 @@ static void release(struct wr_engine *engine, struct wr_span key)
     (void)atomic_fetch_sub(&engine->leases, 1);
 }
 
+void wr_lease_wake(struct wr_crawl_loop *loop)
+{
+    int64_t asleep = loop->engine->is_shared ? wr_clock_asleep() : loop->asleep_ns, now = wr_crawl_loop_now(loop);
+    struct wr_plan_host *host;
+    if (asleep - loop->asleep_ns < ASLEEP_NS)
+        return;
+    loop->asleep_ns = asleep;
+    for (size_t cursor = 0; (host = wr_plan_host_next(loop->plan, &cursor)) != NULL;)
+        if (wr_plan_host_token(host) != 0)
+            wr_plan_host_lease(loop->plan, host, wr_plan_host_token(host), now, now);
+}
+
+/* Until when a host is ours; an answer from before the machine slept says nothing. */
+static int64_t until_of(struct wr_crawl_loop *loop, const struct rows *rows, const struct lent *lent)
+{
+    wr_lease_wake(loop);
+    return loop->asleep_ns - rows->asleep < ASLEEP_NS ? lent->until : wr_crawl_loop_now(loop);
+}
+
 /* One that was lost and has something in flight is left to others. */
 static bool take_in(struct wr_crawl_loop *loop, struct wr_span key, const struct lent *lent)
 {
@@ -223,6 +246,7 @@ static void read_claim(struct wr_crawl_loop *loop, struct wr_letter *letter)
     struct lent lent;
     for (size_t at = 0; at < rows->list.length; at += sizeof lent) {
         memcpy(&lent, rows->list.bytes + at, sizeof lent);
+        lent.until = until_of(loop, rows, &lent);
         if (!take_in(loop, key_of(rows, &lent), &lent))
             release(loop->engine, key_of(rows, &lent));
     }
@@ -263,7 +287,7 @@ static void read_beat(struct wr_crawl_loop *loop, struct wr_letter *letter)
         struct wr_plan_host *host = wr_plan_host_find(loop->plan, key_of(rows, &lent));
         if (host == NULL || wr_plan_host_token(host) != lent.token)
             continue;
-        wr_plan_host_lease(loop->plan, host, lent.token, lent.until, wr_crawl_loop_now(loop));
+        wr_plan_host_lease(loop->plan, host, lent.token, until_of(loop, rows, &lent), wr_crawl_loop_now(loop));
         wr_plan_host_mark(host, rows->beat, wr_plan_host_rested(host));
         obey(loop, host, &lent);
     }

@@ -10,6 +10,7 @@
 #include "shell/engine/state.h"
 
 #include "base/error.h"
+#include "shell/clock/clock.h"
 #include "shell/clock/turns.h"
 
 #include <signal.h>
@@ -274,6 +275,7 @@ int wr_crawl_loop_open(struct wr_crawl_loop *loop, struct wr_engine *engine, uin
     loop->index = index;
     loop->timer_at = loop->next_at = WEIR_FOREVER;
     loop->share = WR_SHARE_ANY;
+    loop->asleep_ns = wr_clock_asleep();
     wr_referrers_init(loop);
     wr_earlier_init(loop);
     loop->elsewhere = wr_take_array(engine->allocator, WR_ELSEWHERE, sizeof *loop->elsewhere, _Alignof(uint64_t));

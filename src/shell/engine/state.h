@@ -382,6 +382,7 @@ struct wr_crawl_loop {
     size_t changes_room;
     uint64_t *elsewhere;
     uint64_t share;             /* hosts that it should have at most, where processes share them */
+    int64_t asleep_ns;          /* of the machine, when leases were last looked at (wr_lease_wake) */
     uint64_t listed[WR_LISTED]; /* fingerprints of origins */
     struct wr_crawl_counts counts;
 };
@@ -579,6 +580,8 @@ void wr_tally_free(struct wr_engine *engine);
 
 /* Every half second, on each loop. */
 void wr_lease_tick(struct wr_crawl_loop *loop);
+/* Before something is sent: a machine that was suspended has no lease until it is told so again. */
+void wr_lease_wake(struct wr_crawl_loop *loop);
 /* Whether the URL's host is this loop's now. */
 bool wr_lease_has(const struct wr_crawl_loop *loop, const struct wr_url *url);
 /* What the store says of the job: if it is over, another process has said so. */
