@@ -496,8 +496,8 @@ static int lock_jobs(struct gathering *all)
         if (change == NULL || change->kind != WR_STORE_STATUS || change->status.job == last)
             continue;
         last = change->status.job;
-        error = send_one(all, "SELECT FROM jobs WHERE id = $1 FOR NO KEY UPDATE", "N", &last, NULL,
-                         (struct wr_pg_sent){0});
+        error =
+            send_one(all, "SELECT FROM jobs WHERE id = $1 FOR NO KEY UPDATE", "N", &last, NULL, (struct wr_pg_sent){0});
     }
     return error;
 }
