@@ -29,7 +29,7 @@
 B = build
 FLAGS =
 PREFIX = /usr/local
-SUITES = --suite unit --suite sim --suite net --suite engine --suite store --suite serve --suite fuzz
+SUITES = --suite unit --suite sim --suite net --suite engine --suite store --suite serve --suite share --suite fuzz
 FUZZ_SECONDS = 60
 SOAK_SECONDS = 86400
 # Those that talk to servers mostly wait, and come first (priority in meson.build).
