@@ -214,7 +214,7 @@ static void nearest_word_is_one_that_was_meant(void **state)
         const char *word, *best;
     } lines[] = {
         {"keys", "keys"}, {"kyes", "keys"}, {"key", "keys"}, {"keyss", "keys"}, {"threds", "threads"},
-        {"k", NULL},      {"sheep", NULL},  {"", NULL},      {"xeyz", "keys"},  {"bathces", NULL},
+        {"k", NULL},      {"sheep", NULL},  {"", NULL},      {"xeyz", NULL},    {"bathces", NULL},
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         struct wr_nearest nearest = {.word = lines[i].word};
