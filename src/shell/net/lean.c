@@ -89,9 +89,12 @@ static void write_rest(struct wr_conn *conn)
 {
     struct wr_lean_part *lean = &conn->transfer->lean;
     struct wr_span rest = wr_buf_from(&lean->request, lean->written);
-    ssize_t sent = send(conn->fd, rest.data, rest.bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    bool is_first = lean->written == 0;
 
-    if (sent > 0 && lean->written == 0)
+    if (is_first)
+        wr_tell_writing(conn->transfer);
+    ssize_t sent = send(conn->fd, rest.data, rest.bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0 && is_first)
         wr_tell_written(conn->transfer);
     if (sent > 0)
         lean->written += (size_t)sent;

@@ -139,7 +139,7 @@ struct wr_net_send {
 /* All but on_done may be NULL. They may start and cancel transfers, but not close the net. */
 struct wr_net_calls {
     bool (*before_send)(void *context, const struct wr_net_send *send); /* false: do not send */
-    void (*on_late)(void *context, int64_t now); /* it got out only now, a millisecond or more after before_send */
+    void (*on_late)(void *context, int64_t now); /* it got out only now, later than before_send was told */
     bool (*on_head)(void *context, const struct wr_head *head);     /* false: the body is not wanted */
     bool (*on_body)(void *context, const char *data, size_t bytes); /* false: no more is wanted */
     void (*on_done)(void *context, const struct wr_net_result *result);

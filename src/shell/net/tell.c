@@ -5,6 +5,7 @@
 #include "shell/clock/clock.h"
 
 #define LATE_NS WEIR_MILLISECOND
+#define STOPPED_NS (50 * WEIR_MILLISECOND) /* less, and most probably it was out before others had the processor */
 
 static bool ask_owner(struct wr_transfer *transfer, const struct wr_net_send *send)
 {
@@ -32,11 +33,9 @@ bool wr_tell_send(struct wr_transfer *transfer, const struct wr_address *address
     return true;
 }
 
-void wr_tell_written(struct wr_transfer *transfer)
+static void tell_late(struct wr_transfer *transfer, int64_t now)
 {
-    int64_t now = wr_clock_now(transfer->net->clock);
-
-    if (now - transfer->result.sent_at < LATE_NS || transfer->is_cancelled)
+    if (transfer->is_cancelled)
         return;
     if (transfer->result.first_byte_at == 0) { /* libcurl may have read its answer already */
         transfer->result.sent_at = now;
@@ -44,6 +43,22 @@ void wr_tell_written(struct wr_transfer *transfer)
     }
     if (transfer->calls.on_late != NULL)
         transfer->calls.on_late(transfer->context, now);
+}
+
+void wr_tell_writing(struct wr_transfer *transfer)
+{
+    int64_t now = wr_clock_now(transfer->net->clock);
+
+    if (now - transfer->result.sent_at >= LATE_NS)
+        tell_late(transfer, now);
+}
+
+void wr_tell_written(struct wr_transfer *transfer)
+{
+    int64_t now = wr_clock_now(transfer->net->clock);
+
+    if (now - transfer->result.sent_at >= STOPPED_NS)
+        tell_late(transfer, now);
 }
 
 void wr_tell_first_byte(struct wr_transfer *transfer)
