@@ -8,6 +8,9 @@
  * Removing moves later ones back instead of leaving a mark, so that keys that come and go leave no trace and the map
  * never needs cleaning up. Slots remember the full hash: a probe reads a key's bytes only when it is almost certainly
  * the right one, and growing as good as none.
+ *
+ * A map that grows has two tables until each new key has taken a few others along: to move 100 000 at once takes 30 ms,
+ * and whoever has hosts to ask on time has not got them.
  */
 #include "base/map.h"
 
@@ -18,6 +21,7 @@
 #include <string.h>
 
 #define FIRST_ROOM 8
+#define MOVES 8 /* with each new key: all are moved long before it is crowded again */
 
 void wr_map_init(struct wr_map *ret_map, const weir_allocator *allocator, const struct wr_hash_key *hash_key,
                  size_t max)
@@ -26,14 +30,16 @@ void wr_map_init(struct wr_map *ret_map, const weir_allocator *allocator, const 
     *ret_map = (struct wr_map){.allocator = allocator, .hash_key = hash_key, .max = max};
 }
 
-static size_t home_of(const struct wr_map *map, const struct wr_map_slot *slot)
+/* ---- one table ---- */
+
+static size_t home_of(const struct wr_map_table *table, const struct wr_map_slot *slot)
 {
-    return (size_t)slot->hash & (map->room - 1);
+    return (size_t)slot->hash & (table->room - 1);
 }
 
-static size_t after(const struct wr_map *map, size_t place)
+static size_t after(const struct wr_map_table *table, size_t place)
 {
-    return (place + 1) & (map->room - 1);
+    return (place + 1) & (table->room - 1);
 }
 
 static bool same(const struct wr_map_slot *a, const struct wr_map_slot *b)
@@ -43,17 +49,54 @@ static bool same(const struct wr_map_slot *a, const struct wr_map_slot *b)
 }
 
 /* Where this key is, or the free slot where it would go. There is always a free slot. */
-static struct wr_map_slot *find(const struct wr_map *map, const struct wr_map_slot *wanted)
+static struct wr_map_slot *find_in(const struct wr_map_table *table, const struct wr_map_slot *wanted)
 {
-    size_t place = home_of(map, wanted);
-    while (map->slots[place].value != NULL && !same(&map->slots[place], wanted))
-        place = after(map, place);
-    return &map->slots[place];
+    size_t place = home_of(table, wanted);
+    while (table->slots[place].value != NULL && !same(&table->slots[place], wanted))
+        place = after(table, place);
+    return &table->slots[place];
 }
+
+/* Fills the hole with the next one after it that may stand there, and so on to the next free slot. One may stand at the
+ * hole unless its home lies after it: then a search from its home would miss it. */
+static void close_hole(struct wr_map_table *table, size_t hole)
+{
+    for (size_t place = after(table, hole); table->slots[place].value != NULL; place = after(table, place)) {
+        size_t from_home = (place - home_of(table, &table->slots[place])) & (table->room - 1);
+        size_t from_hole = (place - hole) & (table->room - 1);
+        if (from_home >= from_hole) {
+            table->slots[hole] = table->slots[place];
+            hole = place;
+        }
+    }
+    table->slots[hole] = (struct wr_map_slot){0};
+}
+
+static void give_table(const struct wr_map *map, struct wr_map_table *table)
+{
+    wr_give(map->allocator, table->slots, table->room * sizeof *table->slots, alignof(struct wr_map_slot));
+    *table = (struct wr_map_table){NULL, 0};
+}
+
+/* ---- both ---- */
 
 static struct wr_map_slot slot_of(const struct wr_map *map, const void *key, size_t key_bytes, void *value)
 {
     return (struct wr_map_slot){wr_hash(map->hash_key, key, key_bytes), key, key_bytes, value};
+}
+
+/* Its slot, and in which table; NULL: it is not there. */
+static struct wr_map_slot *find(struct wr_map *map, const struct wr_map_slot *wanted, struct wr_map_table **ret_table)
+{
+    struct wr_map_table *tables[] = {&map->now, &map->old};
+    for (size_t i = 0; i < 2; i++) {
+        struct wr_map_slot *slot = tables[i]->room > 0 ? find_in(tables[i], wanted) : NULL;
+        if (slot != NULL && slot->value != NULL) {
+            *ret_table = tables[i];
+            return slot;
+        }
+    }
+    return NULL;
 }
 
 void *wr_map_get(const struct wr_map *map, const void *key, size_t key_bytes)
@@ -61,32 +104,41 @@ void *wr_map_get(const struct wr_map *map, const void *key, size_t key_bytes)
     if (map->count == 0)
         return NULL;
     struct wr_map_slot wanted = slot_of(map, key, key_bytes, NULL);
-    return find(map, &wanted)->value;
+    void *value = find_in(&map->now, &wanted)->value;
+    return value == NULL && map->old.room > 0 ? find_in(&map->old, &wanted)->value : value;
 }
 
-static void give_slots(struct wr_map *map)
+static void move_some(struct wr_map *map)
 {
-    wr_give(map->allocator, map->slots, map->room * sizeof *map->slots, alignof(struct wr_map_slot));
+    for (int i = 0; i < MOVES && map->moved < map->old.room; i++) {
+        const struct wr_map_slot *slot = &map->old.slots[map->moved];
+        if (slot->value == NULL) {
+            map->moved++;
+            continue;
+        }
+        *find_in(&map->now, slot) = *slot;
+        close_hole(&map->old, map->moved);
+    }
+    if (map->moved == map->old.room)
+        give_table(map, &map->old);
 }
 
 static int grow(struct wr_map *map)
 {
-    struct wr_map wider = *map;
-    wider.room = map->room == 0 ? FIRST_ROOM : map->room * 2;
-    wider.slots = wr_take_array(map->allocator, wider.room, sizeof *wider.slots, alignof(struct wr_map_slot));
+    struct wr_map_table wider = {.room = map->now.room == 0 ? FIRST_ROOM : map->now.room * 2};
+    wider.slots = wr_take_table(map->allocator, wider.room, sizeof *wider.slots, alignof(struct wr_map_slot));
     if (wider.slots == NULL)
         return WEIR_E_NOMEM;
-    const struct wr_map_slot *slot;
-    for (size_t cursor = 0; (slot = wr_map_next(map, &cursor)) != NULL;)
-        *find(&wider, slot) = *slot;
-    give_slots(map);
-    *map = wider;
+    assert(map->old.room == 0);
+    map->old = map->now;
+    map->now = wider;
+    map->moved = 0;
     return 0;
 }
 
 static bool is_crowded(const struct wr_map *map)
 {
-    return map->count >= map->room / 4 * 3;
+    return map->count >= map->now.room / 4 * 3;
 }
 
 static int put_new(struct wr_map *map, const struct wr_map_slot *slot)
@@ -95,7 +147,9 @@ static int put_new(struct wr_map *map, const struct wr_map_slot *slot)
         return WEIR_E_FULL;
     if (is_crowded(map) && grow(map) != 0)
         return WEIR_E_NOMEM;
-    *find(map, slot) = *slot;
+    if (map->old.room > 0)
+        move_some(map);
+    *find_in(&map->now, slot) = *slot;
     map->count++;
     return 0;
 }
@@ -104,7 +158,8 @@ int wr_map_put(struct wr_map *map, const void *key, size_t key_bytes, void *valu
 {
     assert(value != NULL);
     struct wr_map_slot wanted = slot_of(map, key, key_bytes, value);
-    struct wr_map_slot *slot = map->room > 0 ? find(map, &wanted) : NULL;
+    struct wr_map_table *table;
+    struct wr_map_slot *slot = find(map, &wanted, &table);
     void *old = slot != NULL ? slot->value : NULL;
 
     if (old != NULL)
@@ -119,39 +174,32 @@ int wr_map_put(struct wr_map *map, const void *key, size_t key_bytes, void *valu
     return 0;
 }
 
-/* Fills the hole with the next one after it that may stand there, and so on to the next free slot. One may stand at the
- * hole unless its home lies after it: then a search from its home would miss it. */
-static void close_hole(struct wr_map *map, size_t hole)
-{
-    for (size_t place = after(map, hole); map->slots[place].value != NULL; place = after(map, place)) {
-        size_t from_home = (place - home_of(map, &map->slots[place])) & (map->room - 1);
-        size_t from_hole = (place - hole) & (map->room - 1);
-        if (from_home >= from_hole) {
-            map->slots[hole] = map->slots[place];
-            hole = place;
-        }
-    }
-    map->slots[hole] = (struct wr_map_slot){0};
-}
-
 void *wr_map_remove(struct wr_map *map, const void *key, size_t key_bytes)
 {
     if (map->count == 0)
         return NULL;
     struct wr_map_slot wanted = slot_of(map, key, key_bytes, NULL);
-    struct wr_map_slot *slot = find(map, &wanted);
+    struct wr_map_table *table;
+    struct wr_map_slot *slot = find(map, &wanted, &table);
+    if (slot == NULL)
+        return NULL;
     void *value = slot->value;
-    if (value != NULL) {
-        close_hole(map, (size_t)(slot - map->slots));
-        map->count--;
-    }
+    close_hole(table, (size_t)(slot - table->slots));
+    map->count--;
     return value;
+}
+
+size_t wr_map_bytes(const struct wr_map *map)
+{
+    return (map->now.room + map->old.room) * sizeof(struct wr_map_slot);
 }
 
 const struct wr_map_slot *wr_map_next(const struct wr_map *map, size_t *cursor)
 {
-    while (*cursor < map->room) {
-        const struct wr_map_slot *slot = &map->slots[(*cursor)++];
+    while (*cursor < map->old.room + map->now.room) {
+        size_t place = (*cursor)++;
+        const struct wr_map_slot *slot =
+            place < map->old.room ? &map->old.slots[place] : &map->now.slots[place - map->old.room];
         if (slot->value != NULL)
             return slot;
     }
@@ -163,13 +211,17 @@ bool wr_map_ok(const struct wr_map *map)
     size_t count = 0;
     const struct wr_map_slot *slot;
     for (size_t cursor = 0; (slot = wr_map_next(map, &cursor)) != NULL; count++)
-        if (find(map, slot) != slot)
+        if (find_in(cursor <= map->old.room ? &map->old : &map->now, slot) != slot)
             return false;
-    return count == map->count && count <= map->max && count <= map->room / 4 * 3;
+    for (size_t i = 0; i < map->old.room && i < map->moved; i++)
+        if (map->old.slots[i].value != NULL)
+            return false;
+    return count == map->count && count <= map->max && count <= map->now.room / 4 * 3;
 }
 
 void wr_map_release(struct wr_map *map)
 {
-    give_slots(map);
+    give_table(map, &map->now);
+    give_table(map, &map->old);
     *map = (struct wr_map){0};
 }

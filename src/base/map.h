@@ -8,8 +8,8 @@
  * Keys are borrowed: the map keeps the pointer, so that a key usually lies in its own value and costs nothing more. It
  * must not change or go away while it is in the map. Keys are bytes: any, also '\0', and of any length, also 0.
  *
- * Getting, removing, and replacing a value take no memory; a new key does now and then. With a secret hash key
- * nobody can choose keys that make it slow.
+ * Getting, removing, and replacing a value take no memory; a new key does now and then. None takes long: a map that
+ * has grown moves its keys bit by bit. With a secret hash key nobody can choose keys that make it slow.
  */
 #ifndef WR_BASE_MAP_H
 #define WR_BASE_MAP_H
@@ -29,13 +29,19 @@ struct wr_map_slot {
     void *value; /* NULL: the slot is free */
 };
 
+struct wr_map_table {
+    struct wr_map_slot *slots;
+    size_t room; /* slots: 0 or a power of two */
+};
+
 struct wr_map {
     const weir_allocator *allocator;
     const struct wr_hash_key *hash_key;
-    struct wr_map_slot *slots;
-    size_t room;  /* slots: 0 or a power of two */
-    size_t count; /* keys, at most 3/4 of room */
-    size_t max;   /* most keys */
+    struct wr_map_table now;
+    struct wr_map_table old; /* after it has grown: keys that have not been moved yet */
+    size_t moved;            /* slots of old, from the first, which are free */
+    size_t count;            /* keys, at most 3/4 of now.room */
+    size_t max;              /* most keys */
 };
 
 /* At most `max` keys (1 … SIZE_MAX / 256). Takes no memory yet. `hash_key` must outlive the map. */
@@ -51,6 +57,9 @@ int wr_map_put(struct wr_map *map, const void *key, size_t key_bytes, void *valu
 
 /* Takes the key out and returns its value, or NULL if there is none. */
 void *wr_map_remove(struct wr_map *map, const void *key, size_t key_bytes);
+
+/* Bytes that its slots take. */
+size_t wr_map_bytes(const struct wr_map *map);
 
 /* Walks over all keys in no particular order: start with *cursor 0, and end at NULL. The map must not change meanwhile
  * (values may be replaced, keys neither come nor go).

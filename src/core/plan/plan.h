@@ -455,7 +455,7 @@ void wr_plan_host_report(const struct wr_plan *plan, const struct wr_plan_host *
                          struct wr_plan_host_report *ret_report);
 /* Walks over all hosts in memory: start with *cursor 0, and end at NULL. No host may come or go meanwhile. */
 struct wr_plan_host *wr_plan_host_next(const struct wr_plan *plan, size_t *cursor);
-/* Places of the table that they are in: another number means that they have moved. */
+/* Of the table that they are in: another number means that they have moved. */
 size_t wr_plan_host_slots(const struct wr_plan *plan);
 
 /* The next host whose memory changed since it was last taken here; NULL: none. Store it. */

@@ -157,7 +157,7 @@ void wr_plan_host_report(const struct wr_plan *plan, const struct wr_plan_host *
 
 size_t wr_plan_host_slots(const struct wr_plan *plan)
 {
-    return plan->hosts.room;
+    return plan->hosts.now.room + plan->hosts.moved;
 }
 
 struct wr_plan_host *wr_plan_host_next(const struct wr_plan *plan, size_t *cursor)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* referrer.c - who led to a task: for its line. Kept for tasks in windows and in flight; those of one page share it.
- *
- * In several maps: one of 100 000 takes 30 ms to grow, and all hosts of the loop would be late by that. */
+/* referrer.c - who led to a task: for its line. Kept for tasks in windows and in flight; those of one page share it. */
 #include "base/alloc.h"
 #include "shell/engine/state.h"
 
@@ -16,17 +14,11 @@ struct entry {
     struct wr_referrer *referrer;
 };
 
-#define PART_MAX ((size_t)1 << 20)
+#define ENTRIES_MAX ((size_t)1 << 24)
 
 void wr_referrers_init(struct wr_crawl_loop *loop)
 {
-    for (size_t i = 0; i < WR_REFERRER_PARTS; i++)
-        wr_map_init(&loop->referrers[i], loop->engine->allocator, &loop->engine->hash_key, PART_MAX);
-}
-
-static size_t part_of(uint64_t fingerprint)
-{
-    return fingerprint % WR_REFERRER_PARTS;
+    wr_map_init(&loop->referrers, loop->engine->allocator, &loop->engine->hash_key, ENTRIES_MAX);
 }
 
 static void let_go(const struct wr_crawl_loop *loop, struct wr_referrer *referrer)
@@ -76,8 +68,7 @@ void wr_referrer_put(struct wr_crawl_loop *loop, uint64_t fingerprint, struct wr
     }
     entry->fingerprint = fingerprint;
     entry->referrer = referrer;
-    if (wr_map_put(&loop->referrers[part_of(fingerprint)], &entry->fingerprint, sizeof entry->fingerprint, entry,
-                   &old) != 0)
+    if (wr_map_put(&loop->referrers, &entry->fingerprint, sizeof entry->fingerprint, entry, &old) != 0)
         old = entry;
     if (old != NULL)
         free_entry(loop, old);
@@ -85,25 +76,23 @@ void wr_referrer_put(struct wr_crawl_loop *loop, uint64_t fingerprint, struct wr
 
 struct wr_span wr_referrer_get(const struct wr_crawl_loop *loop, uint64_t fingerprint)
 {
-    const struct entry *entry = wr_map_get(&loop->referrers[part_of(fingerprint)], &fingerprint, sizeof fingerprint);
+    const struct entry *entry = wr_map_get(&loop->referrers, &fingerprint, sizeof fingerprint);
     return entry != NULL ? (struct wr_span){entry->referrer->url, entry->referrer->bytes} : (struct wr_span){NULL, 0};
 }
 
 void wr_referrer_drop(struct wr_crawl_loop *loop, uint64_t fingerprint)
 {
-    struct entry *entry = wr_map_remove(&loop->referrers[part_of(fingerprint)], &fingerprint, sizeof fingerprint);
+    struct entry *entry = wr_map_remove(&loop->referrers, &fingerprint, sizeof fingerprint);
     if (entry != NULL)
         free_entry(loop, entry);
 }
 
 void wr_referrers_release(struct wr_crawl_loop *loop)
 {
-    for (size_t i = 0; i < WR_REFERRER_PARTS; i++) {
-        const struct wr_map_slot *slot;
-        for (size_t cursor = 0; (slot = wr_map_next(&loop->referrers[i], &cursor)) != NULL;)
-            free_entry(loop, slot->value);
-        wr_map_release(&loop->referrers[i]);
-    }
+    const struct wr_map_slot *slot;
+    for (size_t cursor = 0; (slot = wr_map_next(&loop->referrers, &cursor)) != NULL;)
+        free_entry(loop, slot->value);
+    wr_map_release(&loop->referrers);
     if (loop->last_referrer != NULL)
         let_go(loop, loop->last_referrer);
     loop->last_referrer = NULL;

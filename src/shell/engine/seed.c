@@ -129,7 +129,7 @@ bool wr_engine_is_seeds(struct wr_engine *engine, const struct wr_url *url)
 void wr_origins_free(struct wr_engine *engine)
 {
     const struct wr_map_slot *slot;
-    for (size_t cursor = 0; engine->origins.slots != NULL && (slot = wr_map_next(&engine->origins, &cursor)) != NULL;)
+    for (size_t cursor = 0; (slot = wr_map_next(&engine->origins, &cursor)) != NULL;)
         wr_give(engine->allocator, slot->value, slot->key_bytes + 1, 1);
     if (engine->origins.allocator != NULL)
         wr_map_release(&engine->origins);

@@ -57,8 +57,6 @@
 
 #define WR_SHARE_ANY ((uint64_t)1 << 40) /* hosts: as many as are to be had */
 
-#define WR_REFERRER_PARTS 16
-
 struct wr_crawl_loop;
 struct wr_flight;
 struct wr_sitemap;
@@ -373,7 +371,7 @@ struct wr_crawl_loop {
     bool is_paused;                          /* the plan starts no more */
     _Atomic bool is_drained;                 /* the plan has nothing to do */
     struct wr_warc *warc;                    /* NULL: nothing is kept */
-    struct wr_map referrers[WR_REFERRER_PARTS];
+    struct wr_map referrers;
     struct wr_map earlier; /* see earlier.c */
     struct wr_referrer *last_referrer;
     struct wr_hop *hops;

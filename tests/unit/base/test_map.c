@@ -146,6 +146,33 @@ static void walk_sees_every_key_once(void **state)
     tear_down(&f);
 }
 
+/* A key that is found, replaced, removed or walked over may be in either table, and its move is nobody's business. */
+static void map_moves_its_keys_bit_by_bit_when_it_grows(void **state)
+{
+    (void)state;
+    struct fixture f;
+    enum {
+        KEYS = 100000,
+        MOST = 8 /* at once */
+    };
+    static uint32_t keys[KEYS];
+    size_t growths = 0;
+    set_up(&f, KEYS);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        size_t room = f.map.now.room, moved = f.map.moved;
+        keys[i] = i;
+        assert_int_equal(wr_map_put(&f.map, &keys[i], sizeof keys[i], &keys[i], NULL), 0);
+        bool has_grown = f.map.now.room != room;
+        growths += has_grown;
+        assert_in_range(f.map.moved, has_grown ? 0 : moved, (has_grown ? 0 : moved) + MOST);
+        uint32_t other = (uint32_t)wr_rng_below(&f.rng, i + 1);
+        assert_ptr_equal(wr_map_get(&f.map, &other, sizeof other), &keys[other]);
+    }
+    assert_int_equal(growths, 16); /* 8 … 262144 */
+    assert_true(wr_map_ok(&f.map));
+    tear_down(&f);
+}
+
 /* The model is the value of each number, or NULL. Fills for a while, then empties. */
 static void random_operations_agree_with_an_array(void **state)
 {
@@ -226,8 +253,9 @@ static size_t longest_probe(const struct wr_map *map)
 {
     size_t longest = 0, cursor = 0;
     const struct wr_map_slot *slot;
+    assert_int_equal(map->old.room, 0); /* all are moved */
     while ((slot = wr_map_next(map, &cursor)) != NULL) {
-        size_t from_home = (cursor - 1 - (size_t)slot->hash) & (map->room - 1);
+        size_t from_home = (cursor - 1 - (size_t)slot->hash) & (map->now.room - 1);
         longest = from_home > longest ? from_home : longest;
     }
     return longest;
@@ -250,7 +278,7 @@ static void sequential_and_regular_keys_do_not_crowd(void **state)
             keys[i] = i << shifts[s];
             assert_int_equal(wr_map_put(&f.map, &keys[i], sizeof keys[i], &keys[i], NULL), 0);
         }
-        assert_int_equal(f.map.room, 131072);
+        assert_int_equal(f.map.now.room, 131072);
         assert_in_range(longest_probe(&f.map), 0, 1000);
         tear_down(&f);
     }
@@ -295,7 +323,7 @@ static void keys_that_come_and_go_leave_no_trace(void **state)
         assert_int_equal(wr_map_put(&f.map, key, sizeof *key, key, NULL), 0);
     }
     assert_int_equal(f.map.count, 16);
-    assert_int_equal(f.map.room, 32);
+    assert_int_equal(f.map.now.room, 32);
     assert_true(wr_map_ok(&f.map));
     tear_down(&f);
 }
@@ -303,6 +331,6 @@ static void keys_that_come_and_go_leave_no_trace(void **state)
 WEIR_TESTS(test(key_is_found_by_its_bytes), test(empty_and_zero_bytes_are_keys_like_others),
            test(put_replaces_key_and_value_and_tells_the_old_one), test(remove_returns_the_value_once),
            test(full_map_refuses_new_keys_only), test(walk_sees_every_key_once),
-           test(random_operations_agree_with_an_array), test(failing_allocation_leaves_the_map_as_it_was),
-           test(sequential_and_regular_keys_do_not_crowd), test(keys_chosen_against_another_secret_do_not_crowd),
-           test(keys_that_come_and_go_leave_no_trace))
+           test(map_moves_its_keys_bit_by_bit_when_it_grows), test(random_operations_agree_with_an_array),
+           test(failing_allocation_leaves_the_map_as_it_was), test(sequential_and_regular_keys_do_not_crowd),
+           test(keys_chosen_against_another_secret_do_not_crowd), test(keys_that_come_and_go_leave_no_trace))
