@@ -255,10 +255,21 @@ static void a_lease_ends_for_its_owner_before_it_ends_for_others(void **state)
     rig_tear_down(&rig);
 }
 
+static void release(struct rig *rig, const struct rig_row *claimed)
+{
+    const struct wr_store_host *host = &claimed->row.host;
+
+    assert_int_equal(read_count(rig, (struct wr_store_query){.what = WR_STORE_RELEASE,
+                                                             .key = host->key,
+                                                             .after = {.id = (int64_t)host->lease}}),
+                     0);
+}
+
 static void what_is_released_or_left_behind_is_anybodys_at_once(void **state)
 {
     (void)state;
     struct rig first, second;
+    size_t count;
 
     if (!set_up_shared(&first))
         skip();
@@ -266,13 +277,41 @@ static void what_is_released_or_left_behind_is_anybodys_at_once(void **state)
     int64_t job = rig_job(&first, "");
     struct wr_store_query all = {.what = WR_STORE_CLAIM, .job = job};
     find_hosts(&first, job, 3);
-    assert_int_equal(read_count(&first, all), 3);
-    (void)read_count(&second, (struct wr_store_query){.what = WR_STORE_RELEASE}); /* not its to give */
+    struct rig_row *rows = claim(&first, job, 0, &count);
+    assert_int_equal(count, 3);
+    release(&second, &rows[1]); /* not its to give */
     assert_int_equal(read_count(&second, all), 0);
-    (void)read_count(&first, (struct wr_store_query){.what = WR_STORE_RELEASE, .key = wr_span_of("h01")});
+    release(&first, &rows[1]);
     assert_int_equal(read_count(&second, all), 1);
     rig_close(&first); /* as at SIGTERM */
     assert_int_equal(read_count(&second, all), 2);
+    free(rows);
+    rig_close(&second);
+    rig_tear_down(&first);
+}
+
+/* It is on its way while the lease runs out and the host is claimed again. */
+static void release_of_an_earlier_lease_leaves_the_present_one(void **state)
+{
+    (void)state;
+    struct rig first, second;
+    size_t count;
+
+    if (!set_up_shared(&first))
+        skip();
+    join(&first, &second);
+    int64_t job = rig_job(&first, "");
+    find_hosts(&first, job, 1);
+    struct rig_row *old = claim(&first, job, 0, &count);
+    run_out(&first);
+    struct rig_row *new = claim(&first, job, 0, &count);
+    assert_int_equal(count, 1);
+    release(&first, old);
+    assert_int_equal(read_count(&second, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job}), 0);
+    release(&first, new);
+    assert_int_equal(read_count(&second, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job}), 1);
+    free(old);
+    free(new);
     rig_close(&second);
     rig_tear_down(&first);
 }
@@ -365,11 +404,12 @@ static void a_released_host_comes_with_the_last_word_about_it(void **state)
     join(&first, &second);
     int64_t job = rig_job(&first, "");
     find_hosts(&first, job, 1);
-    free(claim(&first, job, 0, &count));
+    struct rig_row *claimed = claim(&first, job, 0, &count);
     const struct wr_store_host note = {.key = wr_span_of("h00"),
                                        .memory = {.delay_ns = 7 * WEIR_SECOND, .saved_wall_at = WEIR_SECOND}};
     assert_int_equal(wr_store_note_host(first.store, &note), 0);
-    (void)read_count(&first, (struct wr_store_query){.what = WR_STORE_RELEASE, .key = wr_span_of("h00")});
+    release(&first, claimed);
+    free(claimed);
     struct rig_row *rows = claim(&second, job, 0, &count);
     assert_int_equal(count, 1);
     assert_int_equal(rows[0].row.host.memory.delay_ns, 7 * WEIR_SECOND);
@@ -478,6 +518,7 @@ WEIR_TESTS(test(a_claimed_host_comes_with_what_is_known_of_it),
            test(a_beat_renews_what_is_held_and_tells_what_is_lost),
            test(a_lease_ends_for_its_owner_before_it_ends_for_others),
            test(what_is_released_or_left_behind_is_anybodys_at_once),
+           test(release_of_an_earlier_lease_leaves_the_present_one),
            test(what_the_last_owner_says_of_a_host_is_refused),
            test(what_a_server_said_holds_whatever_the_clock_of_the_next_owner_says),
            test(a_released_host_comes_with_the_last_word_about_it), test(a_beat_tells_what_a_fair_share_is),

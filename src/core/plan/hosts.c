@@ -175,7 +175,7 @@ void wr_host_forget(struct wr_plan *plan, struct wr_plan_host *host, int64_t now
 
 static bool is_forgettable(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
 {
-    return host->claims == 0 && !wr_gate_unsaved(wr_host_gate_of(host)) &&
+    return host->lease == 0 && host->claims == 0 && !wr_gate_unsaved(wr_host_gate_of(host)) &&
            wr_gate_forgettable(wr_host_gate_of(host), wr_host_pace(plan, host), now) &&
            wr_lifecycle_forgettable(&host->robots[0], now) && wr_lifecycle_forgettable(&host->robots[1], now);
 }

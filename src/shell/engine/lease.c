@@ -40,9 +40,8 @@ struct rows {
 /* One claim or beat: a letter for each loop, and what else has to be known before they go. */
 struct asked {
     struct wr_engine *engine;
-    int awaited; /* answers; all come on the store's thread */
-    int error;
-    size_t count;
+    _Atomic int awaited; /* answers: of the store's thread, or of who could not even ask */
+    _Atomic int error;
     struct rows *rows[WR_LOOPS_MAX];
 };
 
@@ -102,7 +101,6 @@ static void on_lent(void *context, const struct wr_store_row *row)
                         .key_bytes = host->key.bytes};
     wr_buf_append_span(&rows->text, host->key);
     wr_buf_append(&rows->list, &lent, sizeof lent);
-    asked->count++;
 }
 
 /* Where a seed has led, whoever found that out, is in the scope of all. */
@@ -124,26 +122,39 @@ static void on_status(void *context, const struct wr_store_row *row)
         wr_engine_drain(asked->engine);
 }
 
-/* Whether that was the last answer. Without memory for the rows it is as if they had not come: they run out. */
+/* Whether that was the last answer. */
 static bool is_last(struct asked *asked, int error, const char *why)
 {
     if (error != 0) {
         asked->error = error;
         wr_job_over(asked->engine, WR_END_BROKEN, why);
     }
-    return --asked->awaited == 0;
+    return atomic_fetch_sub(&asked->awaited, 1) == 1;
+}
+
+/* Without memory for the rows it is as if they had not come. */
+static bool has_come(const struct asked *asked, const struct rows *rows)
+{
+    return asked->error == 0 && rows->list.error == 0 && rows->text.error == 0;
+}
+
+static size_t count_rows(const struct asked *asked)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < asked->engine->loop_count; i++)
+        bytes += has_come(asked, asked->rows[i]) ? asked->rows[i]->list.length : 0;
+    return bytes / sizeof(struct lent);
 }
 
 static void send_rows(struct asked *asked)
 {
     struct wr_engine *engine = asked->engine;
-    for (uint32_t i = 0; i < engine->loop_count && asked->error == 0; i++) {
+    for (uint32_t i = 0; i < engine->loop_count; i++) {
         struct rows *rows = asked->rows[i];
+        if (!has_come(asked, rows))
+            continue;
         asked->rows[i] = NULL;
-        if (rows->list.error != 0 || rows->text.error != 0)
-            free_rows(&rows->letter);
-        else
-            wr_letter_send(&engine->loops[i], &rows->letter);
+        wr_letter_send(&engine->loops[i], &rows->letter);
     }
 }
 
@@ -153,8 +164,9 @@ static void on_claimed(void *context, int error, const char *why)
     struct wr_engine *engine = asked->engine;
     if (!is_last(asked, error, why))
         return;
-    (void)atomic_fetch_add(&engine->leases, (int64_t)asked->count); /* before the claim is over: nobody ends the job */
-    if (asked->count == 0)
+    size_t count = count_rows(asked);
+    (void)atomic_fetch_add(&engine->leases, (int64_t)count); /* before the claim is over: nobody ends the job */
+    if (count == 0)
         atomic_store(&engine->claim_at, weir_clock_now(engine->clock) + WEIR_SECOND);
     send_rows(asked);
     atomic_store(&engine->is_claiming, false);
@@ -194,14 +206,24 @@ static void on_none(void *context, const struct wr_store_row *row)
     (void)context, (void)row;
 }
 
-static void release(struct wr_engine *engine, struct wr_span key)
+/* By that token: if the host is ours by another, it stays so. */
+static void release(struct wr_engine *engine, struct wr_span key, uint64_t token)
 {
-    const struct wr_store_query query = {
-        .what = WR_STORE_RELEASE, .key = key, .row = on_none, .done = on_released, .context = engine};
+    const struct wr_store_query query = {.what = WR_STORE_RELEASE,
+                                         .key = key,
+                                         .after = {.id = (int64_t)token},
+                                         .row = on_none,
+                                         .done = on_released,
+                                         .context = engine};
     (void)atomic_fetch_add(&engine->pending, 1);
     if (wr_store_read(engine->store, &query) != 0)
         wr_pending_done(engine);
-    (void)atomic_fetch_sub(&engine->leases, 1);
+}
+
+static void lose(struct wr_crawl_loop *loop, struct wr_plan_host *host)
+{
+    wr_plan_host_lose(loop->plan, host, wr_crawl_loop_now(loop));
+    (void)atomic_fetch_sub(&loop->engine->leases, 1);
 }
 
 void wr_lease_wake(struct wr_crawl_loop *loop)
@@ -228,6 +250,8 @@ static bool take_in(struct wr_crawl_loop *loop, struct wr_span key, const struct
 {
     int64_t now = wr_crawl_loop_now(loop);
     struct wr_plan_host *host = wr_plan_host_find(loop->plan, key);
+    if (host != NULL && wr_plan_host_token(host) != 0)
+        lose(loop, host); /* its lease ran out, and no beat has told so yet */
     if (host != NULL && !wr_plan_host_leave(loop->plan, host, now))
         return false;
     if (wr_plan_host_waits(loop->plan, (uint32_t)loop->engine->job, key, lent->queued, now) != 0)
@@ -247,8 +271,10 @@ static void read_claim(struct wr_crawl_loop *loop, struct wr_letter *letter)
     for (size_t at = 0; at < rows->list.length; at += sizeof lent) {
         memcpy(&lent, rows->list.bytes + at, sizeof lent);
         lent.until = until_of(loop, rows, &lent);
-        if (!take_in(loop, key_of(rows, &lent), &lent))
-            release(loop->engine, key_of(rows, &lent));
+        if (take_in(loop, key_of(rows, &lent), &lent))
+            continue;
+        release(loop->engine, key_of(rows, &lent), lent.token);
+        (void)atomic_fetch_sub(&loop->engine->leases, 1);
     }
     free_rows(letter);
 }
@@ -273,11 +299,12 @@ static void lose_missing(struct wr_crawl_loop *loop, uint64_t beat)
     for (size_t cursor = 0; (host = wr_plan_host_next(loop->plan, &cursor)) != NULL;) {
         if (wr_plan_host_token(host) == 0 || wr_plan_host_marked(host) >= beat)
             continue;
-        wr_plan_host_lose(loop->plan, host, wr_crawl_loop_now(loop));
-        (void)atomic_fetch_sub(&loop->engine->leases, 1);
+        lose(loop, host);
     }
 }
 
+/* A host that no plan has by this lease is given back: the answer to a claim was lost, and beats would renew it for
+ * ever. */
 static void read_beat(struct wr_crawl_loop *loop, struct wr_letter *letter)
 {
     struct rows *rows = (struct rows *)(void *)letter;
@@ -285,8 +312,10 @@ static void read_beat(struct wr_crawl_loop *loop, struct wr_letter *letter)
     for (size_t at = 0; at < rows->list.length; at += sizeof lent) {
         memcpy(&lent, rows->list.bytes + at, sizeof lent);
         struct wr_plan_host *host = wr_plan_host_find(loop->plan, key_of(rows, &lent));
-        if (host == NULL || wr_plan_host_token(host) != lent.token)
+        if (host == NULL || wr_plan_host_token(host) != lent.token) {
+            release(loop->engine, key_of(rows, &lent), lent.token);
             continue;
+        }
         wr_plan_host_lease(loop->plan, host, lent.token, until_of(loop, rows, &lent), wr_crawl_loop_now(loop));
         wr_plan_host_mark(host, rows->beat, wr_plan_host_rested(host));
         obey(loop, host, &lent);
@@ -380,14 +409,14 @@ static void leave(struct wr_crawl_loop *loop, struct wr_plan_host *host, int64_t
 {
     char memory[WEIR_PACE_KEY_MAX + 1];
     struct wr_span key = wr_plan_host_key(host);
-    bool is_ours = wr_plan_host_token(host) != 0;
-    if (is_ours)
-        wr_crawl_loop_note(loop, host); /* for the next owner */
-    wr_plan_host_lose(loop->plan, host, now);
+    uint64_t token = wr_plan_host_token(host);
     memcpy(memory, key.data, key.bytes);
     key.data = memory;
-    if (is_ours)
-        release(loop->engine, key);
+    if (token != 0) {
+        wr_crawl_loop_note(loop, host); /* for the next owner */
+        lose(loop, host);
+        release(loop->engine, key, token);
+    }
     (void)wr_plan_host_leave(loop->plan, host, now);
 }
 

@@ -191,6 +191,18 @@ def each_process_has_an_output_of_its_own_and_goes_on_with_it():
         assert 'is there already' in other.stderr.read()
 
 
+def a_host_whose_claim_was_answered_to_nobody_is_claimed_again():
+    with _large() as nginx, Shared() as shared:
+        seeds = _seeds(nginx)
+        key = _key(seeds[1])
+        shared.join('--pace', 'strict', '--interval', '100ms', '--out', 'state', *seeds)
+        _until(lambda: shared.ask("SELECT to_regclass('nodes') IS NOT NULL") == [['t']] and _done(shared, key) > 2, 'pages')
+        shared.ask(f"UPDATE hosts SET lease_token = nextval('tokens') WHERE host = '{key}'")  # by a claim of the process's
+        _until(lambda: _is_quiet(shared, key, _key(seeds[0])), 'a loss')
+        before = _done(shared, key)
+        _until(lambda: _done(shared, key) > before + 4, 'another claim')
+
+
 def what_cannot_be_had_is_said_in_one_line():
     with Shared() as shared:
         for words in (('jobs', 'list'), ('hosts', 'list'), ('why', 'example.org'), ('report',), ('jobs', 'export', '1')):

@@ -143,7 +143,7 @@ static const char *const queries[] = {
         " l AS (SELECT count(*) AS hosts FROM hosts WHERE lease_owner != 0 AND lease_job = $1"
         "  AND lease_until >= clock_timestamp())"
         " SELECT mine.*, (l.hosts + n.nodes - 1) / n.nodes FROM mine, n, l",
-    [WR_STORE_RELEASE] = WR_PG_RELEASE " WHERE lease_owner = $9 AND ($2 = '' OR host = $2)",
+    [WR_STORE_RELEASE] = WR_PG_RELEASE " WHERE lease_owner = $9 AND host = $2 AND lease_token = $3",
     [WR_STORE_NODES] =
         "SELECT n.name, n.job, (SELECT count(*) FROM hosts AS h WHERE h.lease_owner = n.id"
         " AND h.lease_owner != 0 AND h.lease_until >= clock_timestamp()) FROM nodes AS n"

@@ -167,7 +167,30 @@ static void host_rests_when_nothing_of_it_is_left(void **state)
     rig_release(&rig);
 }
 
+/* Its lease would be renewed for ever, and nobody would fetch anything of it. */
+static void leased_host_is_not_forgotten_for_want_of_room(void **state)
+{
+    (void)state;
+    rig_init(&rig);
+    rig.options.leases = true;
+    rig.options.max_hosts = 1;
+    rig_begin_job(&rig);
+    store(1);
+    struct wr_plan_host *host = claim(1, rig.now + 30 * S, 1);
+    struct wr_plan_action action = rig_page(&rig, rig.now + 10 * S);
+    (void)rig_fetch(&rig, &action, 200);
+    assert_still(rig.now + 3000 * M);
+    wr_gate_saved(wr_plan_host_gate(host));
+    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("b.example"), 1, rig.now), WEIR_E_FULL);
+    assert_ptr_equal(find(), host);
+    wr_plan_host_lose(rig.plan, host, rig.now);
+    assert_true(wr_plan_host_leave(rig.plan, host, rig.now));
+    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("b.example"), 1, rig.now), 0);
+    rig_release(&rig);
+}
+
 WEIR_TESTS(test(host_is_asked_once_it_is_leased), test(nothing_is_sent_after_the_end_of_the_lease),
            test(lost_host_leaves_with_its_tasks_and_a_flight_may_end),
            test(load_that_comes_after_the_loss_brings_nothing),
-           test(host_that_comes_back_is_asked_for_all_that_is_left), test(host_rests_when_nothing_of_it_is_left))
+           test(host_that_comes_back_is_asked_for_all_that_is_left), test(host_rests_when_nothing_of_it_is_left),
+           test(leased_host_is_not_forgotten_for_want_of_room))
