@@ -137,11 +137,13 @@ static const char *mode(const void *state)
     return names[aimd->mode];
 }
 
-static void move(void *state, int64_t by_ns)
+static const uint16_t instants[] = {offsetof(struct wr_aimd, full_at), offsetof(struct wr_aimd, held_until),
+                                    WR_NO_INSTANT};
+
+static bool has_mode(const void *state)
 {
-    struct wr_aimd *aimd = state;
-    aimd->full_at += by_ns;
-    aimd->held_until += by_ns;
+    const struct wr_aimd *aimd = state;
+    return aimd->mode <= CUT;
 }
 
 const struct wr_strategy wr_aimd = {
@@ -154,6 +156,7 @@ const struct wr_strategy wr_aimd = {
     .change = change,
     .remember = remember,
     .settled = settled,
-    .move = move,
+    .instants = instants,
+    .has_mode = has_mode,
     .mode = mode,
 };

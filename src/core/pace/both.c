@@ -73,11 +73,14 @@ static const char *mode(const void *state)
     return both->learned.before_ns > 0 ? wr_learned.mode(&both->learned) : wr_aimd.mode(&both->aimd);
 }
 
-static void move(void *state, int64_t by_ns)
+static const uint16_t instants[] = {offsetof(struct both, aimd.full_at),     offsetof(struct both, aimd.held_until),
+                                    offsetof(struct both, learned.floor_at), offsetof(struct both, learned.probed_at),
+                                    offsetof(struct both, learned.next_at),  WR_NO_INSTANT};
+
+static bool has_mode(const void *state)
 {
-    struct both *both = state;
-    wr_aimd.move(&both->aimd, by_ns);
-    wr_learned.move(&both->learned, by_ns);
+    const struct both *both = state;
+    return wr_aimd.has_mode(&both->aimd);
 }
 
 const struct wr_strategy wr_both = {
@@ -90,6 +93,7 @@ const struct wr_strategy wr_both = {
     .change = change,
     .remember = remember,
     .settled = settled,
-    .move = move,
+    .instants = instants,
+    .has_mode = has_mode,
     .mode = mode,
 };

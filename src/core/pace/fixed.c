@@ -64,11 +64,7 @@ static const char *mode(const void *state)
     return "fixed";
 }
 
-static void move(void *state, int64_t by_ns)
-{
-    struct fixed *fixed = state;
-    fixed->next_at += by_ns;
-}
+static const uint16_t instants[] = {offsetof(struct fixed, next_at), WR_NO_INSTANT};
 
 const struct wr_strategy wr_fixed = {
     .name = "fixed",
@@ -79,6 +75,6 @@ const struct wr_strategy wr_fixed = {
     .want = want,
     .remember = remember,
     .settled = settled,
-    .move = move,
+    .instants = instants,
     .mode = mode,
 };

@@ -167,13 +167,8 @@ static const char *mode(const void *state)
     return gradient->refused > 0 ? "near" : "open";
 }
 
-static void move(void *state, int64_t by_ns)
-{
-    struct gradient *gradient = state;
-    gradient->next_at += by_ns;
-    gradient->stepped_at += by_ns;
-    gradient->cut_at += by_ns;
-}
+static const uint16_t instants[] = {offsetof(struct gradient, next_at), offsetof(struct gradient, stepped_at),
+                                    offsetof(struct gradient, cut_at), WR_NO_INSTANT};
 
 const struct wr_strategy wr_gradient = {
     .name = "gradient",
@@ -184,6 +179,6 @@ const struct wr_strategy wr_gradient = {
     .want = want,
     .remember = remember,
     .settled = settled,
-    .move = move,
+    .instants = instants,
     .mode = mode,
 };

@@ -140,13 +140,8 @@ static const char *mode(const void *state)
     return learned->before_ns > 0 ? "probe" : "hold";
 }
 
-static void move(void *state, int64_t by_ns)
-{
-    struct wr_learned *learned = state;
-    learned->floor_at += by_ns;
-    learned->probed_at += by_ns;
-    learned->next_at += by_ns;
-}
+static const uint16_t instants[] = {offsetof(struct wr_learned, floor_at), offsetof(struct wr_learned, probed_at),
+                                    offsetof(struct wr_learned, next_at), WR_NO_INSTANT};
 
 const struct wr_strategy wr_learned = {
     .name = "learned",
@@ -158,6 +153,6 @@ const struct wr_strategy wr_learned = {
     .change = change,
     .remember = remember,
     .settled = settled,
-    .move = move,
+    .instants = instants,
     .mode = mode,
 };

@@ -42,6 +42,8 @@ static const char *mode(const void *state)
     return "free";
 }
 
+static const uint16_t instants[] = {WR_NO_INSTANT};
+
 const struct wr_strategy wr_none = {
     .name = "none",
     .state_bytes = 0,
@@ -51,5 +53,6 @@ const struct wr_strategy wr_none = {
     .want = want,
     .remember = remember,
     .settled = settled,
+    .instants = instants,
     .mode = mode,
 };

@@ -155,12 +155,7 @@ static const char *mode(const void *state)
     return pid->last > 0 ? "rise" : pid->last < 0 ? "fall" : "hold";
 }
 
-static void move(void *state, int64_t by_ns)
-{
-    struct pid *pid = state;
-    pid->next_at += by_ns;
-    pid->sample_at += by_ns;
-}
+static const uint16_t instants[] = {offsetof(struct pid, next_at), offsetof(struct pid, sample_at), WR_NO_INSTANT};
 
 const struct wr_strategy wr_pid = {
     .name = "pid",
@@ -171,6 +166,6 @@ const struct wr_strategy wr_pid = {
     .want = want,
     .remember = remember,
     .settled = settled,
-    .move = move,
+    .instants = instants,
     .mode = mode,
 };

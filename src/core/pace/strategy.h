@@ -53,6 +53,8 @@ struct wr_want {
     double tokens;       /* of a bucket; else 0 */
 };
 
+#define WR_NO_INSTANT UINT16_MAX
+
 struct wr_strategy {
     const char *name;
     size_t state_bytes;
@@ -67,8 +69,10 @@ struct wr_strategy {
     void (*remember)(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory);
     /* Whether it decides as a new one would, or as its memory would: it may be forgotten. */
     bool (*settled)(const weir_pace_options *options, const void *state, int64_t now);
-    /* All instants by so much: it goes on by another clock. NULL: it has none. */
-    void (*move)(void *state, int64_t by_ns);
+    /* Where in its state the instants are, and WR_NO_INSTANT at last: what goes on by another clock. */
+    const uint16_t *instants;
+    /* Whether a state that comes from elsewhere is in one of its modes. NULL: it has none. */
+    bool (*has_mode)(const void *state);
     /* A word for what it is doing: "cruise", "probe". */
     const char *(*mode)(const void *state);
 };

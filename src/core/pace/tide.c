@@ -288,15 +288,18 @@ static const char *mode(const void *state)
     return words[tide->mode];
 }
 
-static void move(void *state, int64_t by_ns)
+static const uint16_t instants[] = {offsetof(struct wr_tide, next_at),
+                                    offsetof(struct wr_tide, empty_at),
+                                    offsetof(struct wr_tide, block_at),
+                                    offsetof(struct wr_tide, free_at),
+                                    offsetof(struct wr_tide, header_until),
+                                    offsetof(struct wr_tide, epoch_at),
+                                    WR_NO_INSTANT};
+
+static bool has_mode(const void *state)
 {
-    struct wr_tide *tide = state;
-    tide->next_at += by_ns;
-    tide->empty_at += by_ns;
-    tide->block_at += by_ns;
-    tide->free_at += by_ns;
-    tide->header_until += by_ns;
-    tide->epoch_at += by_ns;
+    const struct wr_tide *tide = state;
+    return tide->mode <= WR_TIDE_HOLD && tide->resume_mode <= WR_TIDE_HOLD;
 }
 
 const struct wr_strategy wr_tide = {
@@ -308,6 +311,7 @@ const struct wr_strategy wr_tide = {
     .want = want,
     .remember = remember,
     .settled = settled,
-    .move = move,
+    .instants = instants,
+    .has_mode = has_mode,
     .mode = mode,
 };

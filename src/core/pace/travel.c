@@ -4,10 +4,12 @@
 
 #include "core/pace/state.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define MARK UINT32_C(0x57454952) /* "WEIR"; shows the order of bytes, too */
-#define FORMAT 1                  /* another one whenever a gate or a strategy changes its meaning */
+#define FORMAT 2                  /* another one whenever a gate or a strategy changes its meaning */
+#define STATE_MAX 256             /* bytes, of any strategy */
 #define SUM_FIRST UINT64_C(14695981039346656037)
 #define SUM_FACTOR UINT64_C(1099511628211)
 
@@ -16,7 +18,8 @@ struct label {
     uint32_t mark;
     uint16_t format, header_bytes; /* of struct wr_gate */
     uint32_t strategy, gate_bytes;
-    uint64_t sum; /* of all bytes but these (FNV-1a) */
+    uint32_t strategy_bytes, latency_bytes; /* of it: what is where */
+    uint64_t sum;                           /* of all bytes but these (FNV-1a) */
 };
 
 static uint64_t add_sum(uint64_t sum, const void *data, size_t bytes)
@@ -25,6 +28,18 @@ static uint64_t add_sum(uint64_t sum, const void *data, size_t bytes)
     for (size_t i = 0; i < bytes; i++)
         sum = (sum ^ byte[i]) * SUM_FACTOR;
     return sum;
+}
+
+/* As these options have it, but for the sum. */
+static struct label label_of(const weir_pace_options *options)
+{
+    return (struct label){.mark = MARK,
+                          .format = FORMAT,
+                          .header_bytes = sizeof(struct wr_gate),
+                          .strategy = (uint32_t)options->strategy,
+                          .gate_bytes = (uint32_t)wr_gate_bytes(options),
+                          .strategy_bytes = (uint32_t)wr_strategy_of(options->strategy)->state_bytes,
+                          .latency_bytes = (uint32_t)wr_latency_bytes(options)};
 }
 
 /* `gate_bytes` of a gate follow the label. */
@@ -60,11 +75,7 @@ void wr_gate_pack(const struct wr_gate *gate, const weir_pace_options *options, 
     header.reserved = header.kept = header.paused = false;
     memcpy(packed + sizeof(struct label), gate, bytes);
     memcpy(packed + sizeof(struct label), &header, sizeof header);
-    struct label label = {.mark = MARK,
-                          .format = FORMAT,
-                          .header_bytes = sizeof header,
-                          .strategy = (uint32_t)options->strategy,
-                          .gate_bytes = (uint32_t)bytes};
+    struct label label = label_of(options);
     label.sum = sum_of(&label, packed);
     memcpy(packed, &label, sizeof label);
 }
@@ -87,6 +98,31 @@ static bool is_readable(const void *packed, size_t packed_bytes, struct label *r
            ret_label->gate_bytes == packed_bytes - sizeof *ret_label && ret_label->sum == sum_of(ret_label, at) &&
            is_time(ret_header->latest_at) && is_time(ret_header->last_start_at) && is_time(ret_header->hold_until) &&
            is_time(ret_header->last_success_at) && is_time(ret_header->breaker.open_until);
+}
+
+/* Whether all of it is as it would be here: laid out by the same options, and nothing in it points beyond. */
+static bool is_alike(const struct label *label, const weir_pace_options *options, const char *packed)
+{
+    const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
+    const char *gate = packed + sizeof *label, *state = gate + sizeof(struct wr_gate);
+    _Alignas(8) char copy[STATE_MAX];
+    struct wr_latency latency;
+    struct wr_window window;
+    struct label own = label_of(options);
+    if (memcmp(label, &own, offsetof(struct label, sum)) != 0)
+        return false;
+    for (const uint16_t *at = strategy->instants; *at != WR_NO_INSTANT; at++) {
+        int64_t instant;
+        memcpy(&instant, state + *at, sizeof instant);
+        if (!is_time(instant))
+            return false;
+    }
+    assert(strategy->state_bytes <= sizeof copy);
+    memcpy(copy, state, strategy->state_bytes);
+    memcpy(&latency, gate + wr_latency_offset(strategy), offsetof(struct wr_latency, samples));
+    memcpy(&window, gate + wr_window_offset(strategy, options), offsetof(struct wr_window, totals));
+    return (strategy->has_mode == NULL || strategy->has_mode(copy)) && latency.at < options->latency_ring &&
+           wr_window_ok(&window, options);
 }
 
 static void move_header(struct wr_gate *header, int64_t by_ns)
@@ -126,15 +162,15 @@ static void take_whole(struct wr_gate *gate, const weir_pace_options *options, c
     const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
     memcpy(gate, packed + sizeof(struct label), wr_gate_bytes(options));
     *gate = *header;
-    if (strategy->move != NULL)
-        strategy->move(gate + 1, by_ns);
+    for (const uint16_t *at = strategy->instants; *at != WR_NO_INSTANT; at++)
+        *(int64_t *)(void *)((char *)(gate + 1) + *at) += by_ns;
     wr_window_move((struct wr_window *)(void *)((char *)gate + wr_window_offset(strategy, options)), options,
                    gate->latest_at - by_ns, gate->latest_at);
     if (strategy->change != NULL)
         strategy->change(options, gate + 1, gate->latest_at); /* ours may have other numbers */
 }
 
-/* Of another strategy. */
+/* Of another strategy, or of other sizes. */
 static void take_part(struct wr_gate *gate, const struct wr_gate *header, int64_t now)
 {
     gate->latest_at = later(gate->latest_at, now);
@@ -174,7 +210,7 @@ bool wr_gate_unpack(struct wr_gate *gate, const weir_pace_options *options, cons
     int64_t elapsed = wr_ns_within(elapsed_ns, 0, WEIR_DURATION_MAX);
     int64_t by_ns = is_good ? now - elapsed - header.latest_at : 0;
     unreserve(gate);
-    if (is_good && label.strategy == (uint32_t)options->strategy && label.gate_bytes == wr_gate_bytes(options)) {
+    if (is_good && is_alike(&label, options, packed)) {
         move_header(&header, by_ns);
         take_whole(gate, options, packed, &header, by_ns);
         keep_own(gate, &own);

@@ -24,7 +24,8 @@ void wr_gate_pack(const struct wr_gate *gate, const weir_pace_options *options, 
  * Crawl-delay, a time that the server named. Whether it is paused is this one's to say. Nothing is reserved.
  *
  * If what was packed cannot be read, or is of another version, the gate stays, as if `lost`; false. One of another
- * strategy: what the server said and the last start are taken, and the rest stays; true. */
+ * strategy, or with other sizes of its rings: what the server said and the last start are taken, and the rest stays;
+ * true. */
 bool wr_gate_unpack(struct wr_gate *gate, const weir_pace_options *options, const void *packed, size_t packed_bytes,
                     int64_t elapsed_ns, bool lost, int64_t now);
 

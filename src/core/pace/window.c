@@ -38,6 +38,11 @@ void wr_window_move(struct wr_window *window, const weir_pace_options *options, 
     window->head += number_at(options, to) - number_at(options, from);
 }
 
+bool wr_window_ok(const struct wr_window *window, const weir_pace_options *options)
+{
+    return window->count == bucket_count(options) && window->at < window->count;
+}
+
 static void empty(struct wr_window *window, unsigned bucket)
 {
     window->totals[bucket] = 0;

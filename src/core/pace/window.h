@@ -41,6 +41,8 @@ void wr_window_init(struct wr_window *window, const weir_pace_options *options, 
 void wr_window_add(struct wr_window *window, const weir_pace_options *options, enum wr_window_kind kind, int64_t now);
 /* It is `to` by another clock when it was `from` by the last; a bucket may end up to a step sooner or later. */
 void wr_window_move(struct wr_window *window, const weir_pace_options *options, int64_t from, int64_t to);
+/* Whether one that comes from elsewhere is of these options. */
+bool wr_window_ok(const struct wr_window *window, const weir_pace_options *options);
 void wr_window_clear(struct wr_window *window);
 struct wr_window_sums wr_window_sum(const struct wr_window *window, const weir_pace_options *options, int64_t now);
 

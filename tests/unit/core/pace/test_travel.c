@@ -185,6 +185,65 @@ static void gate_of_another_strategy_gives_what_the_server_said(void **state)
     rig_release(&there);
 }
 
+/* The ring is longer by what the window is shorter: as many bytes in all, of which others mean something else. */
+static void gate_whose_rings_are_of_other_sizes_gives_what_the_server_said(void **state)
+{
+    (void)state;
+    weir_pace_options options = profile_options(WEIR_PROFILE_ADAPTIVE), others = options, checked, others_checked;
+    struct rig here, there;
+    others.latency_ring = options.latency_ring + 3;
+    others.window_ns = options.window_ns - options.window_step_ns;
+    assert_int_equal(wr_pace_options_check(&options, &checked), 0);
+    assert_int_equal(wr_pace_options_check(&others, &others_checked), 0);
+    assert_int_equal(wr_gate_bytes(&checked), wr_gate_bytes(&others_checked));
+    rig_init(&here, checked);
+    rig_init(&there, others_checked);
+    for (int i = 0; i < 200; i++) /* the ring is full */
+        rig_tell(&here, rig_send(&here, T0 + i * S), 200, T0 + i * S);
+    rig_tell_retry_after(&here, rig_send(&here, T0 + 200 * S), 429, 60 * S, T0 + 200 * S);
+    size_t bytes = wr_gate_bytes(&checked) - sizeof(struct wr_gate);
+    char *before = malloc(bytes);
+    assert_non_null(before);
+    memcpy(before, there.gate + 1, bytes);
+    assert_true(hand_over(&here, T0 + 200 * S, &there, 3 * T0, 0, false));
+    assert_waits(&there, 3 * T0, WEIR_REASON_RETRY_AFTER, 60 * S);
+    assert_memory_equal(before, there.gate + 1, bytes);
+    free(before);
+    rig_release(&here);
+    rig_release(&there);
+}
+
+/* Who writes to the store may write anything, and a sum that is right. */
+static void gate_that_points_beyond_itself_is_not_taken(void **state)
+{
+    (void)state;
+    weir_pace_options checked, options = profile_options(WEIR_PROFILE_ADAPTIVE);
+    assert_int_equal(wr_pace_options_check(&options, &checked), 0);
+    const struct wr_strategy *strategy = wr_strategy_of(checked.strategy);
+    for (int what = 0; what < 4; what++) {
+        struct rig here, there;
+        rig_init(&here, checked);
+        rig_init(&there, checked);
+        size_t bytes = wr_gate_bytes(&checked) - sizeof(struct wr_gate);
+        char *gate = (char *)here.gate, *before = malloc(bytes);
+        assert_non_null(before);
+        memcpy(before, there.gate + 1, bytes);
+        if (what == 0)
+            ((struct wr_window *)(void *)(gate + wr_window_offset(strategy, &checked)))->at = UINT8_MAX;
+        else if (what == 1)
+            ((struct wr_window *)(void *)(gate + wr_window_offset(strategy, &checked)))->count = UINT8_MAX;
+        else if (what == 2)
+            ((struct wr_latency *)(void *)(gate + wr_latency_offset(strategy)))->at = UINT16_MAX;
+        else
+            *(int64_t *)(void *)(gate + sizeof(struct wr_gate)) = INT64_MAX;
+        assert_true(hand_over(&here, T0, &there, T0, 0, false));
+        assert_memory_equal(before, there.gate + 1, bytes);
+        free(before);
+        rig_release(&here);
+        rig_release(&there);
+    }
+}
+
 static void bytes_that_are_damaged_are_not_taken_and_cost_an_interval(void **state)
 {
     (void)state;
@@ -211,4 +270,6 @@ WEIR_TESTS(test(gate_that_travels_decides_as_one_that_stays), test(time_on_the_w
            test(time_that_a_server_named_travels_and_none_is_forgotten_there),
            test(reservation_does_not_travel_and_flights_are_counted_anew),
            test(gate_of_another_strategy_gives_what_the_server_said),
+           test(gate_whose_rings_are_of_other_sizes_gives_what_the_server_said),
+           test(gate_that_points_beyond_itself_is_not_taken),
            test(bytes_that_are_damaged_are_not_taken_and_cost_an_interval))
