@@ -7,6 +7,8 @@
 #include <time.h>
 #include <weir/error.h>
 
+#define CLOCK_TRIES 100 /* until two clocks have been read at once */
+
 static int64_t read_clock(clockid_t id)
 {
     struct timespec at;
@@ -19,10 +21,17 @@ int64_t wr_monotonic_now(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+/* A thread may lose its processor between two clocks: then what it has read says nothing, and it reads again. */
 int64_t wr_clock_asleep(void)
 {
-    int64_t awake = read_clock(CLOCK_MONOTONIC);
-    return read_clock(CLOCK_BOOTTIME) - awake;
+    int64_t before, after, booted;
+    int tries = 0;
+    do {
+        before = read_clock(CLOCK_MONOTONIC);
+        booted = read_clock(CLOCK_BOOTTIME);
+        after = read_clock(CLOCK_MONOTONIC);
+    } while (after - before > WEIR_MILLISECOND && ++tries < CLOCK_TRIES);
+    return booted - after;
 }
 
 int64_t weir_wall_now(void)

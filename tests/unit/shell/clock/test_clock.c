@@ -192,8 +192,38 @@ static void threads_ask_for_turns_and_keep_what_the_user_gave_them(void **state)
     assert_int_equal(idle.nice, 7);
 }
 
+/* More of them than there are processors: who runs is interrupted anywhere. */
+static void *see_sleep(void *context)
+{
+    int64_t *longest_ns = context, first = wr_clock_asleep();
+    for (int i = 0; i < 400000; i++) {
+        int64_t slept_ns = wr_clock_asleep() - first;
+        slept_ns = slept_ns < 0 ? -slept_ns : slept_ns;
+        *longest_ns = slept_ns > *longest_ns ? slept_ns : *longest_ns;
+    }
+    return NULL;
+}
+
+static void threads_that_lose_the_processor_do_not_take_it_for_sleep(void **state)
+{
+    (void)state;
+    enum {
+        THREADS = 16
+    };
+    pthread_t threads[THREADS];
+    int64_t longest_ns[THREADS] = {0};
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, see_sleep, &longest_ns[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_in_range(longest_ns[i], 0, 2 * WEIR_MILLISECOND);
+}
+
 WEIR_TESTS(test(fake_clock_stands_still_until_it_is_moved), test(fake_clock_refuses_absurd_times_and_real_clocks),
            test(fake_clock_survives_want_of_memory), test(fake_clock_wakes_those_whose_time_has_come),
            test(unpark_before_park_is_not_lost), test(fast_clock_never_goes_back),
            test(fast_clock_stays_within_50_us_of_the_monotonic_one_on_every_thread),
-           test(wall_clock_tells_the_time_of_day), test(threads_ask_for_turns_and_keep_what_the_user_gave_them))
+           test(wall_clock_tells_the_time_of_day),
+           test(threads_that_lose_the_processor_do_not_take_it_for_sleep),
+           test(threads_ask_for_turns_and_keep_what_the_user_gave_them))
