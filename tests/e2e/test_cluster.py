@@ -247,6 +247,23 @@ def pages_of_any_bytes_are_stored_and_have_their_line():
         crawl.close()
 
 
+# ---- nobody dies ----
+
+def pages_that_take_long_to_archive_are_fetched_once():
+    """A host without anything to do is given back, but not before all that ended is stored."""
+    body = os.urandom(64 << 20)  # seconds for who compresses it, longer than a host may rest
+    web = Web(1, lambda port, path: (404, [], b'') if path == '/robots.txt' else (200, ['Content-Type: image/x'], body))
+    crawl = Crawl(_weir(), _postgres().schema('archive'), ['--pace', 'unlimited', '--max-body', '128M', f'http://127.0.0.1:{web.ports[0]}/'])
+    try:
+        for name in ('one', 'other'):
+            crawl.start('--warc', name)
+        crawl.wait()
+        assert _postgres().ask('SELECT status FROM jobs', 'archive') == [['completed']], crawl.errors()
+        assert sorted(web.paths(web.ports[0])) == ['/', '/robots.txt'], web.seen
+    finally:
+        crawl.close()
+
+
 if __name__ == '__main__':
     if _IS_LONG:
         cases.tests_of = lambda _: {test.__name__: test for test in [

@@ -46,6 +46,20 @@ bool wr_plan_host_rests(const struct wr_plan_host *host)
     return host->claims == 0 && (host->hop | host->asked | host->away) == 0;
 }
 
+void wr_plan_host_owe(struct wr_plan_host *host)
+{
+    host->claims++;
+    host->owed++;
+}
+
+void wr_plan_host_pay(struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
+{
+    assert(host->owed > 0 && host->claims > 0);
+    host->claims--;
+    host->owed--;
+    wr_host_settle(plan, host, now);
+}
+
 bool wr_plan_host_leave(struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
 {
     if (!wr_plan_host_rests(host))
@@ -59,7 +73,7 @@ bool wr_plan_host_flies(const struct wr_plan_host *host)
     for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
         if (lane->in_flight > 0 || lane->loading)
             return true;
-    return (host->hop | host->asked | host->away) != 0 || host->errands.count > 0;
+    return (host->hop | host->asked | host->away) != 0 || host->errands.count > 0 || host->owed > 0;
 }
 
 void wr_plan_host_mark(struct wr_plan_host *host, uint64_t beat, int64_t rests_since)

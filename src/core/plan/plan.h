@@ -395,7 +395,11 @@ uint64_t wr_plan_host_token(const struct wr_plan_host *host); /* 0: it is not le
 void wr_plan_host_lose(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
 /* Whether nothing of it is here, in the store as far as is known, or under way. */
 bool wr_plan_host_rests(const struct wr_plan_host *host);
-/* Whether something was asked for and has not come. */
+/* Something of it has ended, and is not posted to the store yet: it neither rests nor is it still, and stays where it
+ * is, until that is paid. */
+void wr_plan_host_owe(struct wr_plan_host *host);
+void wr_plan_host_pay(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
+/* Whether something was asked for and has not come, or is owed. */
 bool wr_plan_host_flies(const struct wr_plan_host *host);
 /* Forgets it. False: it does not rest. */
 bool wr_plan_host_leave(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);

@@ -87,7 +87,8 @@ struct wr_plan_host {
     struct wr_robots *rules[WR_ORIGINS]; /* ours */
     int64_t could_at[WR_ORIGINS];        /* when a page was last possible (R6) */
     int64_t pushed_until;                /* something was given back: not again before (U4) */
-    uint32_t claims;                     /* tasks here and in flight, and what the caller was asked for */
+    uint32_t claims;                     /* tasks here and in flight, and what the caller was asked for, or owes */
+    uint32_t owed;                       /* of them: see wr_plan_host_owe */
     uint32_t grouped;                    /* requests that are counted at the group */
     uint32_t steps;                      /* by which a job's concurrency is lowered here */
     uint8_t expiring;                    /* bit: origin */

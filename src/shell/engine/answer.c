@@ -237,6 +237,7 @@ void wr_answer_came(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
     wr_wall_judge(flight);
+    wr_flight_owe(flight);
     struct wr_fate fate = flight->fate = tell_plan(flight);
     if ((fate.news & (WR_NEWS_RETRY_AFTER | WR_NEWS_BREAKER)) != 0)
         wr_crawl_loop_note(loop, flight->action.host);

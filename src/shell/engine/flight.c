@@ -99,6 +99,9 @@ void wr_flight_give_back(struct wr_flight *flight)
     empty(&flight->founds.text);
     wr_keep_clear(&flight->keep, engine);
     wr_flight_landed(flight);
+    if (flight->is_owed)
+        wr_plan_host_pay(loop->plan, flight->action.host, wr_crawl_loop_now(loop));
+    flight->is_owed = false;
     if (flight->has_seeds)
         (void)atomic_fetch_sub(&engine->seeding, 1);
     wr_flight_move(flight, WR_FLIGHT_SPARE);
@@ -110,6 +113,13 @@ void wr_flight_landed(struct wr_flight *flight)
     if (!flight->is_landed)
         wr_count_add(&flight->loop->counts.in_flight, (uint64_t)-1);
     flight->is_landed = true;
+}
+
+void wr_flight_owe(struct wr_flight *flight)
+{
+    flight->is_owed = flight->action.host != NULL;
+    if (flight->is_owed)
+        wr_plan_host_owe(flight->action.host);
 }
 
 void wr_flights_free(struct wr_crawl_loop *loop)
@@ -492,6 +502,7 @@ struct wr_flight *wr_flight_unsent(struct wr_crawl_loop *loop, const struct wr_p
     flight->result = (struct wr_net_result){.end = WR_NET_DONE};
     flight->fate = (struct wr_fate){.kind = WR_FATE_FAILED, .attempts = action->attempts};
     wr_flight_landed(flight);
+    wr_flight_owe(flight);
     return flight;
 }
 

@@ -220,6 +220,7 @@ struct wr_flight {
     bool is_again;             /* tried again: no line */
     bool has_seeds;            /* it carries some, which are counted */
     uint64_t lease;            /* of its host */
+    bool is_owed;              /* it has ended, and its host is not another's before that is posted */
 };
 
 void wr_flight_start(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
@@ -232,6 +233,8 @@ bool wr_flight_set_url(struct wr_flight *flight, struct wr_span url);
 void wr_flight_send(struct wr_flight *flight, struct wr_span etag, struct wr_span modified);
 void wr_flight_cancel(struct wr_flight *flight);
 void wr_flight_landed(struct wr_flight *flight);
+/* Before the plan is told of its end. */
+void wr_flight_owe(struct wr_flight *flight);
 /* To the end of those that are there; who is there stays where it is. */
 void wr_flight_move(struct wr_flight *flight, enum wr_flight_place place);
 void wr_flight_give_back(struct wr_flight *flight); /* into the pool */

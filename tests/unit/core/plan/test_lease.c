@@ -189,8 +189,31 @@ static void leased_host_is_not_forgotten_for_want_of_room(void **state)
     rig_release(&rig);
 }
 
+/* Its end must be stored before the host is another's, who would fetch it again. */
+static void host_of_which_an_end_is_not_posted_yet_does_not_rest(void **state)
+{
+    (void)state;
+    begin();
+    store(1);
+    struct wr_plan_host *host = claim(1, rig.now + M, 1);
+    struct wr_plan_action action = rig_page(&rig, rig.now + 10 * S);
+    rig_send(&rig, &action);
+    wr_plan_host_owe(host);
+    (void)rig_tell(&rig, &action, 200);
+    assert_still(rig.now + 2 * S);
+    assert_false(wr_plan_host_rests(host));
+    assert_true(wr_plan_host_flies(host));
+    wr_plan_host_lose(rig.plan, host, rig.now);
+    assert_false(wr_plan_host_leave(rig.plan, host, rig.now));
+    wr_plan_host_pay(rig.plan, host, rig.now);
+    assert_false(wr_plan_host_flies(host));
+    assert_true(wr_plan_host_leave(rig.plan, host, rig.now));
+    rig_release(&rig);
+}
+
 WEIR_TESTS(test(host_is_asked_once_it_is_leased), test(nothing_is_sent_after_the_end_of_the_lease),
            test(lost_host_leaves_with_its_tasks_and_a_flight_may_end),
            test(load_that_comes_after_the_loss_brings_nothing),
            test(host_that_comes_back_is_asked_for_all_that_is_left), test(host_rests_when_nothing_of_it_is_left),
-           test(leased_host_is_not_forgotten_for_want_of_room))
+           test(leased_host_is_not_forgotten_for_want_of_room),
+           test(host_of_which_an_end_is_not_posted_yet_does_not_rest))
