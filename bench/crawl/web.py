@@ -3,6 +3,7 @@
 
 Every host has the same pages, so a thousand hosts need no more files than one.
 """
+import collections
 import os
 import random
 import shutil
@@ -46,6 +47,10 @@ def page(number, pages, chance, page_bytes, link_count):
     return text + '</body></html>\n'
 
 
+def is_page(line):
+    return line.startswith('200 ') and '/page/' in line
+
+
 class Web(Nginx):
     """with Web(pages=100) as web: … web.seeds(1000) … web.fetched()"""
 
@@ -64,8 +69,8 @@ class Web(Nginx):
         """The first page of so many hosts, each at an address of its own."""
         return [f'http://127.0.{host // 250}.{host % 250 + 1}:{self.port}/page/0' for host in range(hosts)]
 
-    def fetched(self):
-        """(different pages that were given, requests of all kinds) since the last time."""
+    def requests(self):
+        """How often each thing was given, since the last time: '200 127.0.0.1 /page/0'."""
         self.process.send_signal(signal.SIGUSR1)  # writes what is buffered
         log, size = f'{self.folder}/{LOG}', -1
         while size != os.path.getsize(log):
@@ -74,4 +79,9 @@ class Web(Nginx):
         with open(log, encoding='ascii') as file:
             lines = file.read().splitlines()
         os.truncate(log, 0)
-        return len({line for line in lines if line.startswith('200 ') and '/page/' in line}), len(lines)
+        return collections.Counter(lines)
+
+    def fetched(self):
+        """(different pages that were given, requests of all kinds) since the last time."""
+        requests = self.requests()
+        return len([line for line in requests if is_page(line)]), requests.total()
