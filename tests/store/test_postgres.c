@@ -332,16 +332,18 @@ static void note_post(void *context, int error, const char *why)
     atomic_fetch_add((atomic_int *)context, error == 0 ? 1 : 1000);
 }
 
-/* G7: all find something, and say how the job is, as they do when they begin and end. */
+/* G7: all find something at hosts that nobody knows, and some say how the job is, as they do when they begin and end.
+ */
 static void crawls_that_tell_of_a_job_at_once_are_not_in_each_others_way(void **state)
 {
     (void)state;
     enum {
         STORES = 4,
+        HOSTS = 20,
         ROUNDS = 30
     };
     struct rig rigs[STORES];
-    char url[32];
+    char urls[HOSTS][32];
     atomic_int stored = 0;
 
     if (!set_up(&rigs[0]))
@@ -358,12 +360,16 @@ static void crawls_that_tell_of_a_job_at_once_are_not_in_each_others_way(void **
     postgres_run(rigs[0].schema, "CREATE TABLE before AS SELECT deadlocks FROM pg_stat_database"
                                  " WHERE datname = current_database()");
     for (int round = 0; round < ROUNDS; round++) {
-        snprintf(url, sizeof url, "https://h/%d", round);
+        for (int at = 0; at < HOSTS; at++)
+            snprintf(urls[at], sizeof urls[at], "https://h%d-%d/", round, at);
         for (int i = 0; i < STORES; i++) {
-            const struct wr_store_change changes[] = {
-                rig_found(&rigs[i], job, "h", url, NULL),
-                {.kind = WR_STORE_STATUS, .status = {.job = job, .status = WR_JOB_RUNNING}}};
-            assert_int_equal(wr_store_post(rigs[i].store, changes, 2, note_post, &stored), 0);
+            struct wr_store_change changes[HOSTS + 1];
+            for (int at = 0; at < HOSTS; at++)
+                changes[at] = rig_found(&rigs[i], job, urls[at] + 8, urls[at], NULL);
+            changes[HOSTS] =
+                (struct wr_store_change){.kind = WR_STORE_STATUS, .status = {.job = job, .status = WR_JOB_RUNNING}};
+            size_t count = i % 2 == 0 ? HOSTS : HOSTS + 1;
+            assert_int_equal(wr_store_post(rigs[i].store, changes, count, note_post, &stored), 0);
         }
         for (int tries = 0; atomic_load(&stored) < STORES * (round + 1) && tries < 6000; tries++)
             usleep(10000);
@@ -371,7 +377,7 @@ static void crawls_that_tell_of_a_job_at_once_are_not_in_each_others_way(void **
     assert_int_equal(atomic_load(&stored), STORES * ROUNDS);
     for (int i = 1; i < STORES; i++)
         rig_close(&rigs[i]);
-    assert_int_equal(rig_look_job(&rigs[0], job).queued, ROUNDS);
+    assert_int_equal(rig_look_job(&rigs[0], job).queued, ROUNDS * HOSTS);
     postgres_await(rigs[0].schema, "SELECT FROM pg_stat_database AS d, before AS b"
                                    " WHERE d.datname = current_database() AND d.deadlocks = b.deadlocks");
     rig_tear_down(&rigs[0]);

@@ -11,7 +11,8 @@
  * be the second of its kind, begins a new stretch; so does all that comes after a job's status. In a crawl there is one
  * stretch as a rule.
  *
- * Rows are locked in the same order by every process: hosts by key, tasks by fingerprint, lanes, the process's own.
+ * Rows are locked in the same order by every process: jobs, hosts by key, tasks by fingerprint, lanes, the process's
+ * own.
  */
 #include "base/alloc.h"
 #include "shell/store/pg/pg.h"
@@ -484,20 +485,43 @@ static int begin(struct gathering *all)
                     "N", numbers, NULL, (struct wr_pg_sent){0});
 }
 
-/* Who is going to change a job's row has it from the start: found tasks share it, and of several that have a share none
- * would ever get it whole. */
+/* The jobs that changes of this kind are of, once for those in a row. */
+static size_t put_jobs(const struct gathering *all, enum wr_store_change_kind kind, struct wr_pg_params *params)
+{
+    size_t count = 0;
+    int64_t last = 0;
+
+    for (size_t i = 0; i < all->pg->item_count; i++) {
+        const struct wr_store_change *change = all->pg->items[i].change;
+        if (change == NULL || change->kind != kind)
+            continue;
+        int64_t job = kind == WR_STORE_STATUS ? change->status.job : change->found.job;
+        if (job != last)
+            wr_pg_put_whole(params, 0, job);
+        count += job != last;
+        last = job;
+    }
+    return count;
+}
+
+/* Before anything else. Who is going to change a job's row has it from the start: found tasks share it, and of several
+ * that have a share none would ever get it whole. And who has to wait for it holds nothing yet that its owner could
+ * want, such as a host that both have found. */
 static int lock_jobs(struct gathering *all)
 {
-    int64_t last = 0;
+    static const struct {
+        enum wr_store_change_kind kind;
+        const char *sql;
+    } locks[] = {{WR_STORE_STATUS, "SELECT FROM jobs WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE"},
+                 {WR_STORE_FOUND, "SELECT FROM jobs WHERE id = ANY ($1) ORDER BY id FOR SHARE"}};
     int error = 0;
 
-    for (size_t i = 0; i < all->pg->item_count && error == 0; i++) {
-        const struct wr_store_change *change = all->pg->items[i].change;
-        if (change == NULL || change->kind != WR_STORE_STATUS || change->status.job == last)
-            continue;
-        last = change->status.job;
-        error =
-            send_one(all, "SELECT FROM jobs WHERE id = $1 FOR NO KEY UPDATE", "N", &last, NULL, (struct wr_pg_sent){0});
+    for (size_t i = 0; i < sizeof locks / sizeof locks[0] && error == 0; i++) {
+        struct wr_pg_params params;
+        wr_pg_params_init(&params, all->pg->allocator, "n");
+        if (put_jobs(all, locks[i].kind, &params) > 0)
+            error = send(all, locks[i].sql, &params, (struct wr_pg_sent){0});
+        wr_pg_params_release(&params);
     }
     return error;
 }

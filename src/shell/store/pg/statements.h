@@ -20,21 +20,20 @@ static const char new_hosts[] =
  * wait. */
 #define MET                                                                                                    \
     " m AS MATERIALIZED (SELECT u.*, t.id, t.host FROM u JOIN tasks AS t ON t.job = u.job AND t.fingerprint =" \
-    "  u.fingerprint),"
+    "  u.fingerprint ORDER BY t.job, t.fingerprint),"
 #define WAITS " t.id = m.id AND t.state + 0 = 0"
-/* Hosts of tasks that were fetched under a lease: locked, so that nobody claims them before the commit. A task that
- * names a lease which its host does not have is left alone. */
-#define FENCE                                                                                                 \
-    " h AS MATERIALIZED (SELECT id, lease_token FROM hosts WHERE id IN (SELECT host FROM m WHERE lease != 0)" \
-    "  ORDER BY id FOR SHARE),"
+/* Hosts of tasks that were fetched under a lease which is still theirs: locked, so that nobody claims them before the
+ * commit. A task that names another lease is left alone, and so is its host, which its owner may be about to change. */
+#define FENCE                                               \
+    " h AS MATERIALIZED (SELECT id, lease_token FROM hosts" \
+    "  WHERE (id, lease_token) IN (SELECT host, lease FROM m WHERE lease != 0) ORDER BY id FOR SHARE),"
 #define FENCED " AND (m.lease = 0 OR EXISTS (SELECT FROM h WHERE h.id = m.host AND h.lease_token = m.lease))"
 
 /* Numbers are drawn in the order of posting, rows are inserted in that of their keys. */
 static const char new_tasks[] =
     "WITH f AS MATERIALIZED (SELECT * FROM unnest($3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY"
     "  AS f (job, host, fingerprint, parent, priority, depth, hops, url, place)),"
-    " j AS MATERIALIZED (SELECT id FROM jobs WHERE id IN (SELECT job FROM f) AND status IN ('pending', 'running')"
-    "  ORDER BY id FOR SHARE),"
+    " j AS MATERIALIZED (SELECT id FROM jobs WHERE id IN (SELECT job FROM f) AND status IN ('pending', 'running')),"
     " new AS (INSERT INTO tasks (id, job, host, fingerprint, parent, priority, depth, hops, url)"
     "  SELECT * FROM (SELECT nextval('tasks_id_seq') AS id, u.* FROM"
     "   (SELECT f.job, h.id AS host, f.fingerprint, f.parent, f.priority::int, f.depth, f.hops, f.url"
@@ -49,9 +48,11 @@ static const char new_tasks[] =
     " GROUP BY new.job, new.fingerprint";
 
 static const char changed_tasks[] =
-    "UPDATE tasks AS t SET not_before_ms = u.not_before_ms FROM unnest($1, $2, $3) AS u (job, fingerprint,"
-    " not_before_ms) WHERE t.job = u.job AND t.fingerprint = u.fingerprint AND t.state + 0 = 0"
-    " AND t.not_before_ms < u.not_before_ms";
+    "WITH m AS MATERIALIZED (SELECT t.id, u.not_before_ms FROM unnest($1, $2, $3) AS u (job, fingerprint, "
+    "not_before_ms)"
+    "  JOIN tasks AS t ON t.job = u.job AND t.fingerprint = u.fingerprint WHERE t.state + 0 = 0"
+    "  AND t.not_before_ms < u.not_before_ms ORDER BY t.job, t.fingerprint FOR NO KEY UPDATE OF t)"
+    " UPDATE tasks AS t SET not_before_ms = m.not_before_ms FROM m WHERE t.id = m.id";
 
 static const char retried_tasks[] =
     "WITH u AS (SELECT * FROM unnest($3, $4, $5, $6, $7, $8) AS u (job, fingerprint, attempts, status,"
@@ -81,12 +82,14 @@ static const char ended_tasks[] =
     "), r AS" REFUSED " SELECT 0, count(*) FROM e UNION ALL SELECT place, 0 FROM r";
 
 #define SAME(column) column " = excluded." column
-/* What the owner of an earlier lease says changes nothing. */
+/* What the owner of an earlier lease says changes nothing, and holds up nobody. */
 static const char known_hosts[] =
     "INSERT INTO hosts AS h (host, adaptive_delay_seconds, adaptive_delay_floor_seconds, adaptive_delay_ms,"
     " adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, block_ms, breaker_open,"
     " lease_token)"
-    " SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS u (host) ORDER BY host"
+    " SELECT u.* FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+    "  AS u (host, a, b, c, d, e, f, g, rate, i, j, k, l, lease) WHERE u.lease = 0"
+    "  OR EXISTS (SELECT FROM hosts AS o WHERE o.host = u.host AND o.lease_token = u.lease) ORDER BY u.host"
     " ON CONFLICT (host) DO UPDATE SET (adaptive_delay_seconds, adaptive_delay_floor_seconds, adaptive_delay_ms,"
     " adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, block_ms, breaker_open)"
     " = (excluded.adaptive_delay_seconds, excluded.adaptive_delay_floor_seconds, excluded.adaptive_delay_ms,"

@@ -224,6 +224,5 @@ WEIR_TESTS(test(fake_clock_stands_still_until_it_is_moved), test(fake_clock_refu
            test(fake_clock_survives_want_of_memory), test(fake_clock_wakes_those_whose_time_has_come),
            test(unpark_before_park_is_not_lost), test(fast_clock_never_goes_back),
            test(fast_clock_stays_within_50_us_of_the_monotonic_one_on_every_thread),
-           test(wall_clock_tells_the_time_of_day),
-           test(threads_that_lose_the_processor_do_not_take_it_for_sleep),
+           test(wall_clock_tells_the_time_of_day), test(threads_that_lose_the_processor_do_not_take_it_for_sleep),
            test(threads_ask_for_turns_and_keep_what_the_user_gave_them))
