@@ -164,3 +164,30 @@ int bench_seat(struct bench *bench, const char *who, const char *seats, const ch
         call.arg_bytes[i] = strlen(call.args[i]);
     return wait_told(bench, told, wr_wire_send(bench->wire, WR_SCRIPT_SEAT, &call, on_told, bench));
 }
+
+/* ---- scripts ------------------------------------------------------------------------------------------- */
+
+char *changed(char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    assert_non_null(at);
+    size_t bytes = strlen(text) + strlen(to) + 1;
+    char *other = malloc(bytes);
+    assert_non_null(other);
+    snprintf(other, bytes, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    free(text);
+    return other;
+}
+
+char *script_on_set_clock(enum wr_script script)
+{
+    return changed(strdup(wr_scripts[script]), "redis.call('TIME')", "redis.call('MGET', 's', 'us')");
+}
+
+void set_clock(redisContext *redis, int64_t us)
+{
+    redisReply *reply =
+        redisCommand(redis, "MSET s %lld us %lld", (long long)(us / 1000000), (long long)(us % 1000000));
+    assert_non_null(reply);
+    freeReplyObject(reply);
+}

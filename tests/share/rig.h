@@ -7,6 +7,8 @@
 
 #include <sys/types.h>
 
+struct redisContext;
+
 #define MS WEIR_MILLISECOND
 #define PATIENT (20 * WEIR_SECOND) /* a loaded machine is slow, not down */
 
@@ -32,6 +34,13 @@ void store_close(struct store *store);
 
 /* One command by redis-cli's protocol, words separated by spaces; the integer it answers, or 0. */
 long long store_say(const struct store *store, const char *command);
+
+/* A script that reads the time from the keys "s" and "us", which set_clock writes. To be freed. */
+char *script_on_set_clock(enum wr_script script);
+void set_clock(struct redisContext *redis, int64_t us);
+
+/* The text with `to` in place of the first `from`; `text` is freed. */
+char *changed(char *text, const char *from, const char *to);
 
 struct bench {
     uv_loop_t loop;

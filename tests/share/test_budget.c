@@ -3,8 +3,10 @@
 #include "lib/test.h"
 #include "share/nodes.h"
 
+#include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 /* ---- with a store -------------------------------------------------------------------------------------- */
@@ -404,6 +406,110 @@ static void a_missed_answer_admits_nobody_to_a_key_that_was_used_up(void **state
     node_leave(&node);
 }
 
+/* ---- late ---------------------------------------------------------------------------------------------- */
+
+struct asker {
+    struct wr_budget *budget;
+    pthread_t thread;
+    atomic_bool *is_over;
+    uint32_t granted, late;
+};
+
+static void *keep_asking(void *context)
+{
+    struct asker *asker = context;
+    while (!atomic_load(asker->is_over)) {
+        struct wr_share_told told = ask(asker->budget, "k", 1);
+        asker->granted += told.decision.verdict == WEIR_GO;
+        asker->late += told.source == WR_SOURCE_LATE;
+        usleep(told.source == WR_SOURCE_STORE ? 0 : 200);
+    }
+    return NULL;
+}
+
+/* It stands still for longer than anybody waits, now and then: answers are late, the breakers of some nodes open, and
+ * those of others do not. */
+static void falter(int64_t for_ns)
+{
+    for (int64_t end = weir_clock_now(weir_clock_monotonic()) + for_ns; weir_clock_now(weir_clock_monotonic()) < end;) {
+        kill(store.pid, SIGSTOP);
+        usleep(15000);
+        kill(store.pid, SIGCONT);
+        usleep(25000);
+    }
+}
+
+/* Three nodes with the usual time-out, which is over all the time: as on a machine that is busy, at its worst. */
+static void exact_rules_admit_no_more_than_the_limit_however_late_the_store_is(void **state)
+{
+    (void)state;
+    enum {
+        NODES = 3,
+        RATE = 1000
+    };
+    weir_limit bucket, limits[2] = {hourly(3000)};
+    assert_int_equal(weir_limit_token_bucket(&bucket, RATE, RATE, WEIR_SECOND), 0);
+    limits[1] = bucket;
+    for (int i = 0; i < 2; i++) {
+        struct node nodes[NODES];
+        struct asker askers[NODES];
+        atomic_bool is_over = false;
+        uint64_t granted = 0, late = 0;
+        for (int j = 0; j < NODES; j++) {
+            nodes[j].agency = node_open(NODES, 0);
+            nodes[j].budget = budget_open(nodes[j].agency, limits[i], 0, WR_FALLBACK_SHARE);
+        }
+        int64_t begin = weir_clock_now(weir_clock_monotonic());
+        for (int j = 0; j < NODES; j++) {
+            askers[j] = (struct asker){.budget = nodes[j].budget, .is_over = &is_over};
+            assert_int_equal(pthread_create(&askers[j].thread, NULL, keep_asking, &askers[j]), 0);
+        }
+        falter(1500 * MS);
+        atomic_store(&is_over, true);
+        for (int j = 0; j < NODES; j++) {
+            assert_int_equal(pthread_join(askers[j].thread, NULL), 0);
+            granted += askers[j].granted;
+            late += askers[j].late;
+        }
+        int64_t took_ns = weir_clock_now(weir_clock_monotonic()) - begin;
+        uint64_t most = i == 0 ? 3000 : RATE + (uint64_t)took_ns * RATE / WEIR_SECOND;
+        if (granted > most || late == 0)
+            fail_msg("limit %d: %llu of %llu were admitted, %llu answers were late", i, (unsigned long long)granted,
+                     (unsigned long long)most, (unsigned long long)late);
+        for (int j = 0; j < NODES; j++)
+            node_leave(&nodes[j]);
+        store_say(&store, "FLUSHALL");
+    }
+}
+
+/* Silent for a second, it is gone: then the share decides. */
+static void a_store_that_is_silent_for_long_is_lost_and_shares_begin(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(weir_limit_token_bucket(&limit, 100, 100, WEIR_SECOND), 0);
+    struct wr_agency *agency = node_open(1, 50 * MS);
+    struct wr_budget *budget = budget_open(agency, limit, 0, WR_FALLBACK_SHARE);
+    struct wr_share_told told;
+
+    wait_until(agency, false);
+    kill(store.pid, SIGSTOP);
+    do
+        told = ask(budget, "k", 1);
+    while (told.source == WR_SOURCE_STORE || told.source == WR_SOURCE_CACHE);
+    assert_int_equal(told.source, WR_SOURCE_LATE);
+    assert_int_equal(told.decision.verdict, WEIR_WAIT);
+    do
+        usleep(1000);
+    while (ask(budget, "k", 1).source == WR_SOURCE_LATE);
+    while (ask(budget, "k", 1).decision.verdict != WEIR_GO)
+        usleep(1000);
+    kill(store.pid, SIGCONT);
+    wait_until(agency, false);
+    wr_budget_free(budget);
+    wr_agency_free(agency);
+}
+
 WEIR_TESTS(served(nodes_that_ask_for_each_request_admit_just_the_limit),
            served(nodes_that_lease_admit_no_more_than_the_limit_and_ask_seldom),
            served(more_than_can_ever_be_granted_is_denied_without_asking),
@@ -419,4 +525,6 @@ WEIR_TESTS(served(nodes_that_ask_for_each_request_admit_just_the_limit),
            served(a_store_that_forgot_all_is_told_again_by_those_who_know),
            served(errands_to_a_store_that_hangs_end_as_the_fallback_says),
            served(what_one_missed_answer_admitted_is_charged_too),
-           served(a_missed_answer_admits_nobody_to_a_key_that_was_used_up))
+           served(a_missed_answer_admits_nobody_to_a_key_that_was_used_up),
+           served(exact_rules_admit_no_more_than_the_limit_however_late_the_store_is),
+           served(a_store_that_is_silent_for_long_is_lost_and_shares_begin))

@@ -197,13 +197,13 @@ static void answers_that_are_none_are_missed(void **state)
         {"-TRYAGAIN Multiple keys request during rehashing of slot\r\n", "TRYAGAIN", false},
         {"-MASTERDOWN Link with MASTER is down\r\n", "MASTERDOWN", false},
         {"-NOSCRIPT No matching script\r\n", "NOSCRIPT", false}, /* though it was just sent */
-        {"*8\r\n:1\r\n:0\r\n", "no answer in time", false},
-        {"*8\r\n:1\r\n", "", true},
+        {"*9\r\n:1\r\n:0\r\n", "no answer in time", false},
+        {"*9\r\n:1\r\n", "", true},
         {"HTTP/1.1 400 Bad Request\r\n\r\n", "", false},
         {"", "", true},
         {"*2\r\n:1\r\n:0\r\n", NULL, false},
-        {"*8\r\n:1\r\n:-5\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n+b\r\n", NULL, false},
-        {"*8\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n*-1\r\n", NULL, false},
+        {"*9\r\n:1\r\n:-5\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n+b\r\n:0\r\n", NULL, false},
+        {"*9\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n*-1\r\n:0\r\n", NULL, false},
         {"$-1\r\n", NULL, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #define MS WEIR_MILLISECOND
 #define PARTIES 2
@@ -125,6 +126,37 @@ static void retry_after_told_where_the_gate_is_not_binds_where_it_is(void **stat
     end(&two);
 }
 
+/* Whether a letter to the host "named" was written, and was read or will be before anybody starts. */
+static bool is_delivered(void)
+{
+    return store_say(&store, "EVAL local\th=redis.call('HMGET','weir:{pace\\32named}','first','last','holder')"
+                             "return\th[2]and(tonumber(h[1]or\t1)>tonumber(h[2])or\tnot\th[3])and\t1 0") == 1;
+}
+
+/* The first had the turn, was stopped before it wrote, and writes when the second has had one. */
+static void send_that_was_late_keeps_others_an_interval_off(void **state)
+{
+    (void)state;
+    struct party one, two;
+    begin(&one, &store, WEIR_SECOND);
+    begin(&two, &store, WEIR_SECOND);
+    weir_permit first = acquire(&one), second = acquire(&two);
+    weir_permit_release(&second);
+    int64_t late_at = second.held[0].sent_at + 300 * MS; /* so that an interval from it is later than from the second */
+    while (weir_clock_now(weir_clock_monotonic()) < late_at)
+        usleep(1000);
+    late_at = weir_clock_now(weir_clock_monotonic());
+    weir_permit_late(&first);
+    while (!is_delivered())
+        usleep(1000);
+    second = acquire(&two);
+    assert_true(second.held[0].sent_at >= late_at + WEIR_SECOND);
+    weir_permit_release(&first);
+    weir_permit_release(&second);
+    end(&one);
+    end(&two);
+}
+
 static atomic_int notices;
 
 static void notice(void *context, const char *why)
@@ -153,4 +185,5 @@ static void store_that_is_not_there_is_told_and_costs_nobody_but_time(void **sta
 
 WEIR_TESTS(served(starts_of_two_pacers_are_an_interval_apart),
            served(retry_after_told_where_the_gate_is_not_binds_where_it_is),
+           served(send_that_was_late_keeps_others_an_interval_off),
            test(store_that_is_not_there_is_told_and_costs_nobody_but_time))

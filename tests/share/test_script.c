@@ -10,6 +10,7 @@
 #include "shell/share/script.h"
 
 #include <hiredis/hiredis.h>
+#include <stdarg.h>
 
 #define STEPS 1500
 #define US 1000
@@ -18,25 +19,12 @@
 static redisContext *redis;
 static char *script;
 
-/* The text with `to` in place of `from`; `text` is freed. */
-static char *changed(char *text, const char *from, const char *to)
-{
-    const char *at = strstr(text, from);
-    assert_non_null(at);
-    size_t bytes = strlen(text) + strlen(to) + 1;
-    char *other = malloc(bytes);
-    assert_non_null(other);
-    snprintf(other, bytes, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-    free(text);
-    return other;
-}
-
 static int open_script(void **state)
 {
     (void)open_store(state);
     redis = redisConnectUnix(store.path);
     assert_true(redis != NULL && redis->err == 0);
-    script = changed(strdup(wr_scripts[WR_SCRIPT_CHARGE]), "redis.call('TIME')", "redis.call('MGET', 's', 'us')");
+    script = script_on_set_clock(WR_SCRIPT_CHARGE);
     for (int i = 0; i < 2; i++)
         script = changed(script, "'PEXPIRE'", "'EXISTS'"); /* what else expires is told again */
     return 0;
@@ -47,14 +35,6 @@ static int close_script(void **state)
     free(script);
     redisFree(redis);
     return close_store(state);
-}
-
-static void set_clock(int64_t us)
-{
-    redisReply *reply =
-        redisCommand(redis, "MSET s %lld us %lld", (long long)(us / 1000000), (long long)(us % 1000000));
-    assert_non_null(reply);
-    freeReplyObject(reply);
 }
 
 /* Any clock will do for what the script does with numbers. */
@@ -133,7 +113,7 @@ static void compare(const weir_limit *limits, size_t count, uint32_t permits_mos
             assert_int_equal(weir_stack_try(&stack, state, us * US, given, NULL).verdict, WEIR_GO);
         char seen[WR_SEEN_BYTES];
         memcpy(seen, told.seen, sizeof seen);
-        set_clock(us);
+        set_clock(redis, us);
         charge(&tariff, permits, extra, seen, &told);
         if (told.reply.granted != (decision.verdict == WEIR_GO) || told.reply.extra != given)
             fail_msg("step %d at %lld us: %u and %u: %d, %u instead of %d, %u", step, (long long)(us - START_US),
@@ -245,14 +225,14 @@ static void a_clock_that_goes_back_only_delays(void **state)
             uint32_t most = kind == 5 ? 1 : 10;
             int64_t us = START_US + steps[i];
             forget_all();
-            set_clock(START_US);
+            set_clock(redis, START_US);
             charge(&tariffs[kind], most, 0, "", &told);
             assert_true(told.reply.granted);
-            set_clock(us);
+            set_clock(redis, us);
             charge(&tariffs[kind], 1, 0, told.seen, &told);
             assert_false(told.reply.granted);
             us += 3 * HOUR_US;
-            set_clock(us);
+            set_clock(redis, us);
             charge(&tariffs[kind], most, 0, told.seen, &told);
             if (!told.reply.granted)
                 fail_msg("kind %d, back by %lld us: it waits on", kind, (long long)-steps[i]);
@@ -279,12 +259,12 @@ static void what_is_given_back_is_what_has_not_come_back_by_itself(void **state)
         for (int kind = 0; kind < 5; kind++) {
             struct wr_charge_told told;
             forget_all();
-            set_clock(START_US);
+            set_clock(redis, START_US);
             charge(&tariffs[kind], 10, 0, "", &told);
             char before[WR_SEEN_BYTES];
             memcpy(before, told.seen, sizeof before);
             const struct wr_charge back = {.back = 6, .charged_at = told.at, .seen = ""};
-            set_clock(START_US + cases[i].after_us);
+            set_clock(redis, START_US + cases[i].after_us);
             say(&tariffs[kind], &back, &told);
             if ((int)told.quota.remaining != cases[i].left[kind])
                 fail_msg("kind %d after %lld us: %u are left", kind, (long long)cases[i].after_us,
@@ -328,12 +308,175 @@ static void what_is_in_flight_ends_with_its_node_and_is_told_in_order(void **sta
                                       .message = steps[i].message,
                                       .permits = steps[i].permits,
                                       .seen = ""};
-        set_clock(START_US + steps[i].at_us);
+        set_clock(redis, START_US + steps[i].at_us);
         say(&tariff, &one, &told);
         if (told.reply.granted != steps[i].granted || told.quota.remaining != steps[i].left)
             fail_msg("step %zu: %d, %u are left", i, told.reply.granted, told.quota.remaining);
         if (!told.reply.granted)
             assert_true(told.reply.wait_ns == WEIR_UNTIL_RELEASE);
+    }
+}
+
+/* ---- damage -------------------------------------------------------------------------------------------- */
+
+static void command(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    redisReply *reply = redisvCommand(redis, format, list);
+    va_end(list);
+    assert_true(reply != NULL && reply->type != REDIS_REPLY_ERROR);
+    freeReplyObject(reply);
+}
+
+/* Something else lies there: nothing more is admitted, it is told, and later all is as it should be. */
+static void assert_used_up(const struct wr_tariff *tariff, int64_t us, uint32_t most, const char *what)
+{
+    struct wr_charge_told told;
+    charge(tariff, 1, 0, "", &told);
+    if (told.reply.granted || !told.damaged)
+        fail_msg("%s: granted %d, noticed %d", what, told.reply.granted, told.damaged);
+    charge(tariff, 1, 0, "", &told);
+    assert_false(told.reply.granted || told.damaged); /* it is told once */
+    set_clock(redis, us + 3 * HOUR_US);
+    charge(tariff, most, 0, "", &told);
+    if (!told.reply.granted)
+        fail_msg("%s: it never comes back", what);
+    charge(tariff, 1, 0, "", &told);
+    assert_false(told.reply.granted);
+}
+
+static void keys_that_hold_something_else_count_as_used_up_and_come_back(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"",
+                                        "x",
+                                        "b",
+                                        "b 1 1 0",
+                                        "b 1 1 0 -1 0 0",
+                                        "b 1 1 0 x 0 0",
+                                        "b 1 1 0 99999999999999999999 0 0",
+                                        "b 1 1 0 9999999999999999 0 0",
+                                        "b 1 1 0 1 1 1 1",
+                                        "b 1 1 0 1e9 0 0",
+                                        "b 1 1 0 nan 0 0",
+                                        "b 1 1 0 \xff 0 0"};
+    struct wr_tariff tariffs[6];
+
+    make_kinds(tariffs);
+    for (int kind = 0; kind < 6; kind++) {
+        struct wr_charge_told told;
+        uint32_t most = kind == 5 ? 1 : 10;
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0] + 2; i++) {
+            forget_all();
+            set_clock(redis, START_US);
+            charge(&tariffs[kind], 1, 0, "", &told);
+            if (i < sizeof texts / sizeof texts[0])
+                command("SET key %s", texts[i]);
+            else
+                command("DEL key");
+            if (i == sizeof texts / sizeof texts[0])
+                command("LPUSH key 1");
+            else if (i > sizeof texts / sizeof texts[0])
+                command("HSET key a b");
+            assert_used_up(&tariffs[kind], START_US, most,
+                           i < sizeof texts / sizeof texts[0] ? texts[i] : "something else");
+        }
+    }
+}
+
+/* Whatever number stands where another should: each is answered, and nobody waits for ever. */
+static void numbers_that_are_changed_stop_nobody_for_ever(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {"0", "1", "4503599627370495", "9007199254740991", "1700000000000001"};
+    struct wr_tariff tariffs[6];
+
+    make_kinds(tariffs);
+    for (int kind = 0; kind < 6; kind++) {
+        for (int word = 1; word < 7; word++) {
+            for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+                struct wr_charge_told told;
+                char text[WR_SEEN_BYTES + 32];
+                forget_all();
+                set_clock(redis, START_US);
+                charge(&tariffs[kind], 1, 0, "", &told);
+                const char *from = told.seen;
+                for (int at = 0; at < word; at++)
+                    from = strchr(from, ' ') + 1;
+                const char *rest = from + strcspn(from, " ");
+                snprintf(text, sizeof text, "%.*s%s%s", (int)(from - told.seen), told.seen, numbers[i], rest);
+                command("SET key %s", text); /* and without an end */
+                charge(&tariffs[kind], 1, 0, "", &told);
+                assert_true(told.reply.granted || told.reply.wait_ns <= 2 * WEIR_HOUR);
+                set_clock(redis, START_US + 3 * HOUR_US);
+                charge(&tariffs[kind], 1, 0, told.seen, &told);
+                if (!told.reply.granted)
+                    fail_msg("kind %d, word %d is %s: it waits on", kind, word, numbers[i]);
+                redisReply *reply = redisCommand(redis, "PTTL key");
+                assert_in_range(reply->integer, 1, 4 * 3600000); /* it ends again */
+                freeReplyObject(reply);
+            }
+        }
+    }
+}
+
+/* A log that is none is full; an instant that never passes is thrown away. */
+static void logs_that_are_damaged_are_full_and_come_back(void **state)
+{
+    (void)state;
+    struct wr_tariff tariffs[6];
+    struct wr_charge_told told;
+
+    make_kinds(tariffs);
+    set_clock(redis, START_US);
+    charge(&tariffs[4], 1, 0, "", &told);
+    command("SET key:1 x");
+    assert_used_up(&tariffs[4], START_US, 10, "a log that is text");
+    forget_all();
+    set_clock(redis, START_US);
+    charge(&tariffs[4], 1, 0, "", &told);
+    command("ZADD key:1 9e300 never +inf ever -inf before");
+    charge(&tariffs[4], 9, 0, "", &told);
+    assert_true(told.reply.granted);
+}
+
+static void what_is_in_flight_by_nobody_s_word_ends(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool is_noticed;
+    } cases[] = {{"x", true},
+                 {"5", true},
+                 {"-1 1 1", true},
+                 {"9 99999999999999999999 1", false},
+                 {"99999999999999999999999999 1700000009000000 1", false}};
+    struct wr_tariff tariff;
+    struct wr_charge_told told;
+    weir_limit limit;
+    weir_stack stack;
+    struct wr_charge one = {.who = "a", .permits = 5, .message = 1, .seen = ""};
+
+    assert_int_equal(weir_limit_concurrency(&limit, 10), 0);
+    assert_int_equal(weir_stack_init(&stack, &limit, 1), 0);
+    assert_int_equal(wr_tariff_make(&stack, &tariff), 0);
+    for (size_t i = 0; i <= sizeof cases / sizeof cases[0]; i++) {
+        bool is_text = i == sizeof cases / sizeof cases[0];
+        forget_all();
+        set_clock(redis, START_US);
+        if (is_text)
+            command("SET key:1 x");
+        else
+            command("HSET key:1 b %s", cases[i].text);
+        say(&tariff, &one, &told);
+        assert_false(told.reply.granted);
+        assert_int_equal(told.damaged, is_text || cases[i].is_noticed);
+        set_clock(redis, START_US + 10000001);
+        one.message++;
+        say(&tariff, &one, &told);
+        if (!told.reply.granted)
+            fail_msg("%s: it counts for ever", is_text ? "text" : cases[i].text);
     }
 }
 
@@ -344,4 +487,7 @@ WEIR_TESTS(scripted(a_token_bucket_is_the_same_in_the_store), scripted(a_stepped
            scripted(a_sliding_log_is_the_same_in_the_store), scripted(a_leaky_bucket_is_the_same_in_the_store),
            scripted(a_stack_is_the_same_in_the_store), scripted(a_clock_that_goes_back_only_delays),
            scripted(what_is_given_back_is_what_has_not_come_back_by_itself),
-           scripted(what_is_in_flight_ends_with_its_node_and_is_told_in_order))
+           scripted(what_is_in_flight_ends_with_its_node_and_is_told_in_order),
+           scripted(keys_that_hold_something_else_count_as_used_up_and_come_back),
+           scripted(numbers_that_are_changed_stop_nobody_for_ever),
+           scripted(logs_that_are_damaged_are_full_and_come_back), scripted(what_is_in_flight_by_nobody_s_word_ends))

@@ -195,14 +195,15 @@ void wr_gate_written(struct wr_gate *gate, const weir_pace_options *options, int
     gate->last_start_at = advance(gate, options, now);
 }
 
-void wr_gate_late(struct wr_gate *gate, const weir_pace_options *options, int64_t now)
+void wr_gate_late(struct wr_gate *gate, const weir_pace_options *options, int64_t ago_ns, int64_t now)
 {
-    int64_t t = advance(gate, options, now);
+    int64_t t = advance(gate, options, now), out_at = ago_ns > 0 ? t - ago_ns : t;
     if (options->off)
         return;
     double rate = wr_strategy_of(options->strategy)->want(options, gate + 1, t).rate;
-    gate->last_start_at = t;
-    hold(gate, t + sooner(wr_rate_interval(rate), options->retry_after_max_ns), WEIR_REASON_PACE, t);
+    if (gate->last_start_at < out_at)
+        gate->last_start_at = out_at;
+    hold(gate, out_at + sooner(wr_rate_interval(rate), options->retry_after_max_ns), WEIR_REASON_PACE, t);
 }
 
 static void leave(struct wr_gate *gate)

@@ -78,9 +78,9 @@ void wr_gate_written(struct wr_gate *gate, const weir_pace_options *options, int
 /* It is being written. */
 struct wr_gate_start wr_gate_sent(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now);
 
-/* It got out only now, later than was said: the process was stopped, or had no processor. The next start waits a whole
- * interval from here. */
-void wr_gate_late(struct wr_gate *gate, const weir_pace_options *options, int64_t now);
+/* It got out so long ago, later than was said: the process was stopped, or had no processor. The next start waits a
+ * whole interval from there. */
+void wr_gate_late(struct wr_gate *gate, const weir_pace_options *options, int64_t ago_ns, int64_t now);
 
 /* How it ended. `start` may be NULL: feedback of somebody who held no reservation. `unit` is a random number, 0 <= unit
  * < 1, for the jitter: a wait for the server or the breaker longer than jitter_over_ns gets up to 10 % longer. Returns

@@ -128,9 +128,9 @@ void wr_plan_late(struct wr_plan *plan, uint32_t number, int64_t now)
     struct wr_plan_host *host = host_of(task);
     assert((task->flags & WR_TASK_SENT) != 0);
     task->at = host->figures.last_at = now;
-    wr_gate_late(wr_host_gate_of(host), wr_host_pace(plan, host), now);
+    wr_gate_late(wr_host_gate_of(host), wr_host_pace(plan, host), 0, now);
     if ((task->flags & WR_TASK_GROUPED) != 0)
-        wr_gate_late(wr_group_gate(host), &plan->options.pace, now);
+        wr_gate_late(wr_group_gate(host), &plan->options.pace, 0, now);
     wr_host_settle(plan, host, now);
 }
 

@@ -26,14 +26,16 @@ bool wr_outage_missed(struct wr_outage *outage, int64_t now, bool broken, uint64
         if (outage->probing) { /* else an ask from before: it tells nothing new */
             outage->misses += outage->misses < UINT32_MAX;
             outage->probe_at = now + backoff(outage->misses, chance);
+            outage->lost = false; /* it answers, though late; unless: */
         }
+        outage->lost = outage->lost || broken;
         outage->probing = false;
         return false;
     }
     outage->misses++;
     if (!broken && outage->misses < WR_OUTAGE_MISSES)
         return false;
-    *outage = (struct wr_outage){.down = true, .probe_at = now + backoff(0, chance)};
+    *outage = (struct wr_outage){.down = true, .lost = broken, .probe_at = now + backoff(0, chance)};
     return true;
 }
 

@@ -128,7 +128,8 @@ bool wr_lease_idle(const struct wr_lease *lease, int64_t now);
 
 /* The breaker on the store; zeroed: it is up. */
 struct wr_outage {
-    bool down;
+    bool down; /* it is not asked */
+    bool lost; /* nothing is heard of it either. If it is down and not lost, it may well decide for others */
     bool probing;
     uint32_t misses; /* in a row; while down: looks in vain */
     int64_t probe_at;
@@ -137,9 +138,9 @@ struct wr_outage {
 /* Whether to ask. While down one ask at a time is let through, as a probe. */
 bool wr_outage_may_ask(struct wr_outage *outage, int64_t now);
 
-/* An answer did not come in time; or, `broken`, the connection is gone or the store said that it cannot. `chance` is
- * any number, so that nodes do not come back all at once. Returns whether the store is down from now on and was not
- * before. */
+/* An answer did not come in time, that of a probe was late; or, `broken`, the connection is gone, the store said that
+ * it cannot, or was silent for so long that it must be gone. `chance` is any number, so that nodes do not come back all
+ * at once. Returns whether the store is down from now on and was not before. */
 bool wr_outage_missed(struct wr_outage *outage, int64_t now, bool broken, uint64_t chance);
 
 /* It answered. Returns whether it was down. */

@@ -132,7 +132,7 @@ void wr_pacer_want(const weir_pacer *pacer, const struct wr_query *query);
 
 /* What ended, or began to, at a gate that is elsewhere; `outcome` may be NULL. */
 void wr_pacer_write(const weir_pacer *pacer, const struct wr_query *query, const struct wr_gate_start *start,
-                    const weir_outcome *outcome, bool is_head);
+                    const weir_outcome *outcome, enum wr_word word);
 
 /* What a gate that is here heard, of wr_gate_news. */
 void wr_pacer_news(const weir_pacer *pacer, const struct wr_query *query, uint32_t news);

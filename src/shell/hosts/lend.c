@@ -23,9 +23,9 @@ void wr_pacer_want(const weir_pacer *pacer, const struct wr_query *query)
 }
 
 void wr_pacer_write(const weir_pacer *pacer, const struct wr_query *query, const struct wr_gate_start *start,
-                    const weir_outcome *outcome, bool is_head)
+                    const weir_outcome *outcome, enum wr_word word)
 {
-    struct wr_away away = {query->key, query->key_bytes, start, outcome, is_head, wr_pacer_now(pacer)};
+    struct wr_away away = {query->key, query->key_bytes, start, outcome, word, wr_pacer_now(pacer)};
     pacer->lender.told(pacer->lender.context, &away);
 }
 
@@ -124,13 +124,16 @@ void wr_pacer_tell_away(weir_pacer *pacer, const struct wr_away *away)
 {
     struct wr_visit at;
     struct wr_seen seen;
-    if (away->outcome == NULL || !visit(pacer, away->key, away->key_bytes, &at, &seen))
+    bool is_late = away->word == WR_WORD_LATE;
+    if ((away->outcome == NULL && !is_late) || !visit(pacer, away->key, away->key_bytes, &at, &seen))
         return;
     const struct wr_gate_start *start = away->start->seq != 0 ? away->start : NULL;
     double unit = wr_permit_unit(pacer, &seen, away->start->seq);
-    if (away->is_head && start != NULL)
+    if (is_late)
+        wr_gate_late(seen.gate, seen.pace, away->now - away->start->sent_at, seen.now);
+    else if (away->word == WR_WORD_HEAD && start != NULL)
         (void)wr_gate_hear(seen.gate, seen.pace, start, away->outcome, seen.now, unit);
-    else if (!away->is_head)
+    else if (away->word == WR_WORD_ENDED)
         (void)wr_gate_tell(seen.gate, seen.pace, start, away->outcome, seen.now, unit);
     seen.host->changes++;
     wr_visit_end_and_wake(&at);

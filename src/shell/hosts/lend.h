@@ -10,14 +10,21 @@
 
 #include "core/pace/gate.h"
 
-/* How a request ended whose gate is elsewhere. */
+/* What is said of a request. The numbers are those of letters. */
+enum wr_word {
+    WR_WORD_ENDED = 0,
+    WR_WORD_HEAD = 1, /* it goes on: as wr_gate_hear */
+    WR_WORD_LATE = 2, /* it got out only at start->sent_at: as wr_gate_late */
+};
+
+/* What is said of a request whose gate is elsewhere. */
 struct wr_away {
     const char *key;
     size_t key_bytes;
     const struct wr_gate_start *start; /* seq 0: it was not sent */
     const weir_outcome *outcome;       /* NULL: nothing is known of it */
-    bool is_head;                      /* it goes on: as wr_gate_hear */
-    int64_t now;                       /* by the pacer's clock */
+    enum wr_word word;
+    int64_t now; /* by the pacer's clock */
 };
 
 /* All are called with no lock held, from any thread. */
@@ -59,7 +66,8 @@ void wr_pacer_extend(weir_pacer *pacer, const char *key, size_t key_bytes, int64
 /* It is packed as it is, and, if it `goes`, gone. False: it is not here. */
 bool wr_pacer_pack(weir_pacer *pacer, const char *key, size_t key_bytes, bool goes, void *ret_packed);
 
-/* A request of another process ended so; and so many of others are in flight. For a gate that is here, or comes. */
+/* That was said of a request of another process; and so many of others are in flight. For a gate that is here, or
+ * comes. */
 void wr_pacer_tell_away(weir_pacer *pacer, const struct wr_away *away);
 void wr_pacer_count(weir_pacer *pacer, const char *key, size_t key_bytes, uint32_t others);
 

@@ -161,14 +161,20 @@ int weir_permit_sent(weir_permit *permit)
 static void late_gate(weir_permit *permit, size_t i, const struct wr_part *part)
 {
     struct wr_visit visit = wr_table_enter(part->table, &part->query);
+    bool away = false;
     if (visit.entry != NULL) {
         struct wr_seen seen = wr_host_see(visit.table, visit.shard, visit.entry, visit.now);
-        if (is_held(permit, i, &seen)) {
-            wr_gate_late(seen.gate, seen.pace, seen.now);
+        bool held = is_held(permit, i, &seen);
+        away = held && wr_host_is_away(seen.host, seen.now);
+        if (held && !away)
+            wr_gate_late(seen.gate, seen.pace, 0, seen.now);
+        if (held)
             permit->held[i].sent_at = seen.now;
-        }
     }
     wr_lock_give(&visit.shard->lock);
+    struct wr_gate_start start = start_of(permit, i);
+    if (away)
+        wr_pacer_write(permit->pacer, &part->query, &start, NULL, WR_WORD_LATE);
 }
 
 void weir_permit_late(weir_permit *permit)
@@ -301,7 +307,8 @@ static uint32_t end_gate(weir_permit *permit, struct wr_gates *gates, size_t i, 
     wr_visit_end_and_wake(&visit);
     struct wr_gate_start start = start_of(permit, i);
     if (away)
-        wr_pacer_write(pacer, query, is_started(permit, i) ? &start : &(struct wr_gate_start){0}, outcome, false);
+        wr_pacer_write(pacer, query, is_started(permit, i) ? &start : &(struct wr_gate_start){0}, outcome,
+                       WR_WORD_ENDED);
     say_news(pacer, query, &news);
     return news.set;
 }
@@ -358,7 +365,7 @@ static void hear_gate(const weir_permit *permit, const struct wr_query *query, s
     }
     wr_visit_end_and_wake(&visit);
     if (away)
-        wr_pacer_write(pacer, query, &start, outcome, true);
+        wr_pacer_write(pacer, query, &start, outcome, WR_WORD_HEAD);
     say_news(pacer, query, &news);
 }
 
@@ -402,7 +409,7 @@ static uint32_t tell_key(weir_pacer *pacer, const struct wr_query *query, const 
     }
     wr_visit_end_and_wake(&visit);
     if (away)
-        wr_pacer_write(pacer, query, &(struct wr_gate_start){0}, outcome, false);
+        wr_pacer_write(pacer, query, &(struct wr_gate_start){0}, outcome, WR_WORD_ENDED);
     say_news(pacer, query, &news);
     return news.set;
 }

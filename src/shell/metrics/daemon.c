@@ -130,7 +130,8 @@ static void write_shared_decisions(struct wr_metrics *metrics, const struct wr_r
     wr_metrics_family(
         metrics, "weir_share_decisions_total", WR_METRIC_COUNTER,
         "Decisions of shared rules, by who made them: the lease, the store, a refusal that is remembered, "
-        "or for want of the store the node's share, open or closed.");
+        "or for want of the store the node's share, open or closed; late: the store did not answer in time, and "
+        "the rule is exact.");
     for (uint32_t i = 0; i < count; i++)
         for (int source = 0; rules[i].is_shared && source < 2 * WR_SOURCE_COUNT; source++) {
             enum wr_share_source by = (enum wr_share_source)(source / 2);
@@ -188,6 +189,11 @@ static void write_shares(struct wr_metrics *metrics, const struct wr_rule_view *
             if (rules[n].is_shared)
                 wr_metrics_count(metrics, WR_LABEL("rule", wr_span_of(rules[n].name)), families[i].value(&rules[n]));
     }
+    wr_metrics_family(metrics, "weir_share_damaged_total", WR_METRIC_COUNTER,
+                      "Keys that held something else than we wrote: thrown away, and counted as used up.");
+    for (uint32_t n = 0; n < count; n++)
+        if (rules[n].is_shared)
+            wr_metrics_count(metrics, WR_LABEL("rule", wr_span_of(rules[n].name)), rules[n].share.damaged);
     wr_metrics_family(metrics, "weir_share_longest_wait_seconds", WR_METRIC_GAUGE,
                       "For how long a decision waited for the store at most.");
     for (uint32_t n = 0; n < count; n++)

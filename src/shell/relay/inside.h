@@ -22,11 +22,11 @@
 #define WR_WHO_DIGITS 16
 #define WR_LETTERS_MAX ((size_t)1 << 18) /* bytes of letters that wait; further ones are lost */
 
-/* How a request ended, for who has the gate. */
+/* What became of a request, for who has the gate. */
 struct wr_letter {
     struct wr_gate_start start;
-    weir_outcome outcome;
-    bool is_head;
+    weir_outcome outcome; /* WR_WORD_LATE: nothing */
+    enum wr_word word;
 };
 
 struct wr_leg {

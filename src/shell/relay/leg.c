@@ -150,7 +150,7 @@ static void tell_letter(struct wr_leg *leg, const redisReply *text, int64_t age_
     struct wr_span left = {text->str, (size_t)text->len};
     struct wr_letter letter;
     while (wr_letter_read(&left, age_ns, now, &letter)) {
-        struct wr_away away = {leg->key, leg->key_bytes, &letter.start, &letter.outcome, letter.is_head, now};
+        struct wr_away away = {leg->key, leg->key_bytes, &letter.start, &letter.outcome, letter.word, now};
         wr_pacer_tell_away(leg->relay->pacer, &away);
     }
 }

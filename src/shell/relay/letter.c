@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* letter.c - how a request ended, as a line of numbers.
+/* letter.c - what became of a request, as a line of numbers.
  *
- *     head seq in-flight age status latency retry-after limit remaining reset attempt
+ *     word seq in-flight age status latency retry-after limit remaining reset attempt
  *
  * -1 is "not said". Clocks are not compared: times are how long ago something was.
  */
@@ -29,7 +29,7 @@ void wr_letter_write(struct wr_buf *text, const struct wr_letter *letter, int64_
 {
     const weir_outcome *outcome = &letter->outcome;
     int64_t age_ns = letter->start.seq != 0 && now > letter->start.sent_at ? now - letter->start.sent_at : 0;
-    add_number(text, letter->is_head);
+    add_number(text, letter->word);
     add_number(text, letter->start.seq);
     add_number(text, letter->start.in_flight);
     add_number(text, age_ns);
@@ -73,11 +73,11 @@ bool wr_letter_read(struct wr_span *text, int64_t age_ns, int64_t now, struct wr
         if (!read_number(text, &numbers[i]))
             return false;
     }
-    if (text->bytes == 0 || text->data[0] != '\n')
+    if (text->bytes == 0 || text->data[0] != '\n' || numbers[0] < WR_WORD_ENDED || numbers[0] > WR_WORD_LATE)
         return false;
     *text = wr_span_after(*text, 1);
     *ret_letter = (struct wr_letter){
-        .is_head = numbers[0] == 1,
+        .word = (enum wr_word)numbers[0],
         .start = {.seq = small(numbers[1]), .in_flight = small(numbers[2]), .sent_at = now - age_ns - numbers[3]},
         .outcome = {.size = sizeof(weir_outcome),
                     .status = numbers[4] > 0 && numbers[4] < 1000 ? (int)numbers[4] : 0,

@@ -67,8 +67,10 @@ static void told(void *context, const struct wr_away *away)
     struct wr_relay *relay = context;
     (void)pthread_mutex_lock(&relay->lock);
     struct wr_leg *leg = get_leg(relay, away->key, away->key_bytes);
-    if (leg != NULL && away->outcome != NULL) {
-        struct wr_letter letter = {*away->start, *away->outcome, away->is_head};
+    if (leg != NULL && (away->outcome != NULL || away->word == WR_WORD_LATE)) {
+        struct wr_letter letter = {.start = *away->start, .word = away->word};
+        if (away->outcome != NULL)
+            letter.outcome = *away->outcome;
         if (letter.outcome.latency_ns == 0 && letter.start.seq != 0)
             letter.outcome.latency_ns = away->now - letter.start.sent_at;
         if (leg->letters.length + sizeof letter <= WR_LETTERS_MAX)

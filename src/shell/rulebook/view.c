@@ -63,6 +63,7 @@ static void add_share(struct wr_budget_view *sum, struct wr_budget *budget)
     sum->keys += view.keys;
     sum->owed += view.owed;
     sum->held += view.held;
+    sum->damaged += view.damaged;
     if (view.longest_wait_ns > sum->longest_wait_ns)
         sum->longest_wait_ns = view.longest_wait_ns;
     sum->batch = view.batch > sum->batch ? view.batch : sum->batch;

@@ -53,6 +53,7 @@ static void look(struct wr_agency *agency)
     agency->view.seated = wr_seat_held(&agency->seat, wr_monotonic_now());
     if (!was_down && is_down)
         (void)atomic_fetch_add(&agency->outages, 1);
+    atomic_store(&agency->is_lost, wr_wire_is_lost(agency->wire));
     atomic_store(&agency->is_down, is_down);
     agency->lives += was_down && !is_down;
     (void)pthread_mutex_unlock(&agency->lock);
@@ -321,6 +322,7 @@ int wr_agency_new(const struct wr_agency_options *options, struct wr_agency **re
     agency->view.nodes = options->nodes;
     agency->view.wire.down = true;
     atomic_init(&agency->is_down, true);
+    atomic_init(&agency->is_lost, false);
     atomic_init(&agency->outages, 1);
     int error = fill(agency, options);
     if (error == 0)

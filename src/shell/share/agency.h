@@ -32,7 +32,7 @@ struct wr_agency {
     uv_async_t called;
     uv_timer_t beat;
     struct wr_wire *wire;
-    atomic_bool is_down;
+    atomic_bool is_down, is_lost; /* as struct wr_outage has it */
     atomic_uint outages;
     pthread_mutex_t lock;
     struct wr_list budgets;
@@ -78,7 +78,7 @@ struct wr_purses {
     uint32_t life, untold; /* of the store; and how many keys it may not know */
     struct wr_seat seat;   /* the agency's */
     uint64_t granted[WR_SOURCE_COUNT], refused[WR_SOURCE_COUNT];
-    uint64_t overshoot, owed, held;
+    uint64_t overshoot, owed, held, damaged;
     int64_t longest_wait_ns;
 };
 

@@ -8,7 +8,8 @@
 --     m:N = time text, first, last letters to who has the turn, from the first that was not read to the last
 --
 -- A store that was emptied knows nothing of who has the turn. It shows by a token that is below what somebody has seen,
--- or by its own age (PREFIX:born): then nobody is given a turn for as long as an old one may last.
+-- or by its own age (PREFIX:born): then nobody is given a turn for as long as an old one may last. So it is where
+-- something else lies under the key, or in a field of it, which is thrown away; no time is later than it can be.
 --
 -- Times are us of this store's clock. KEYS host; ARGV 1 who, 2 verb, 3 token, 4 highest token seen, 5 wants to wait,
 -- 6 requests in flight, 7 lease, 8 line, 9 crew, 10 pass (us), 11 letters read, 12 gate or '', 13 letter or ''.
@@ -21,6 +22,12 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local who, verb = ARGV[1], ARGV[2]
 local h = {}
+local damaged = false
+local type_of = redis.call('TYPE', KEYS[1]).ok
+if type_of ~= 'hash' and type_of ~= 'none' then
+  redis.call('DEL', KEYS[1])
+  damaged = true
+end
 local all = redis.call('HGETALL', KEYS[1])
 for i = 1, #all, 2 do h[all[i]] = all[i + 1] end
 local function text(n) return string.format('%.0f', n) end
@@ -39,19 +46,53 @@ local function hold(name, token, ms)
   put('token', token)
   put('until', text(now + ms * 1000))
 end
+local function is_whole(word)
+  return type(word) == 'string' and #word < 17 and string.find(word, '^%d+$') and tonumber(word) < 2 ^ 52
+end
 local function is_young()
   local born = string.match(KEYS[1], '^[^{]*') .. 'born'
-  redis.pcall('SET', born, text(now), 'NX')
   local at = redis.pcall('GET', born)
-  return type(at) ~= 'string' or now - at < ARGV[7] * 1000
+  if is_whole(at) and tonumber(at) <= now then return now - at < ARGV[7] * 1000 end
+  redis.call('SET', born, text(now))
+  return true
+end
+for _, field in ipairs({'saved', 'token', 'until', 'pass', 'first', 'last'}) do
+  if h[field] and not is_whole(h[field]) then
+    drop(field)
+    damaged = true
+  end
+end
+local unread = (h.last or 0) - (h.first or 1) + 1
+if unread < 0 or unread > LETTERS then
+  drop('first')
+  drop('last')
+  damaged = true
+end
+if damaged or h.token and not h['until'] or h.holder and not h.token then
+  drop('token')
+  drop('holder')
+  damaged = true
+end
+if h['until'] and tonumber(h['until']) > now + ARGV[7] * 1000 then put('until', text(now + ARGV[7] * 1000)) end
+-- Who has read more letters than there are would not read those that came since.
+local function number_letters_after(read)
+  local letters = {}
+  for n = tonumber(h.first or 1), tonumber(h.last or 0) do
+    letters[#letters + 1] = h['m:' .. text(n)]
+    drop('m:' .. text(n))
+  end
+  for i, letter in ipairs(letters) do put('m:' .. text(read + i), letter) end
+  put('first', text(read + 1))
+  put('last', text(read + #letters))
 end
 if tonumber(ARGV[4]) > tonumber(h.token or 0) then
   if verb == 'hold' and not h.token then
     hold(who, ARGV[3], ARGV[7])
+    number_letters_after(tonumber(ARGV[11]))
   else
     hold('?', ARGV[4], ARGV[7])
   end
-elseif not h.token and is_young() then
+elseif not h.token and (damaged or is_young()) then
   hold('?', '0', ARGV[7])
 end
 local ours = h.holder == who and h.token == ARGV[3] and tonumber(h['until']) > now
@@ -96,11 +137,16 @@ for field, value in pairs(h) do
   local kind, name = string.match(field, '^([lf]):(.*)$')
   if kind and name ~= who then
     local first, last = string.match(value, '^(%d+) (%d+)$')
-    first = tonumber(first)
-    if tonumber(last) <= now then
+    local most = now + (kind == 'f' and ARGV[9] or ARGV[8]) * 1000
+    first = math.min(tonumber(first) or 0, 2 ^ 52)
+    if not last or tonumber(last) <= now then
       drop(field)
+    elseif tonumber(last) > most then
+      put(field, text(first) .. ' ' .. text(most))
+    end
+    if not h[field] then -- it was nobody's, or is over
     elseif kind == 'f' then
-      others = others + first
+      others = math.min(others + first, 2 ^ 32)
     else
       waiting = waiting + 1
       if first < since or (first == since and name < who) then place = place + 1 end
@@ -111,7 +157,7 @@ local free = not h.holder or h.holder == who or tonumber(h['until']) <= now
 if verb == 'want' and ARGV[5] == '1' and free and place == 0 then
   granted = true
   lost = h.holder and 1 or 0
-  age = now - (h.saved or now)
+  age = math.max(now - (h.saved or now), 0)
   hold(who, text((h.token or 0) + 1), ARGV[7])
   drop('l:' .. who)
   put('pass', text(now))
@@ -126,8 +172,8 @@ if ours or granted then
     if letter then
       local at, words = string.match(letter, '^(%d+) (.*)$')
       reply[#reply + 1] = n
-      reply[#reply + 1] = math.max(now - at, 0)
-      reply[#reply + 1] = words
+      reply[#reply + 1] = at and math.max(now - at, 0) or 0
+      reply[#reply + 1] = words or ''
     end
   end
 end

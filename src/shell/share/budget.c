@@ -230,6 +230,7 @@ void wr_budget_view_get(struct wr_budget *budget, struct wr_budget_view *ret_vie
         ret_view->keys += purses->map.count;
         ret_view->owed += purses->owed;
         ret_view->held += purses->held;
+        ret_view->damaged += purses->damaged;
         if (purses->overshoot > ret_view->overshoot)
             ret_view->overshoot = purses->overshoot;
         if (purses->longest_wait_ns > ret_view->longest_wait_ns)

@@ -91,20 +91,21 @@ const weir_stack *wr_budget_part(const struct wr_budget *budget);
 /* ---- decisions ----------------------------------------------------------------------------------------- */
 
 /* Who decided. The names are labels of metrics. */
-#define WR_SHARE_SOURCES(X)                                                     \
-    X(WR_SOURCE_LEASE, "lease")   /* granted out of what is held */             \
-    X(WR_SOURCE_CACHE, "cache")   /* refused, for the store said so just now */ \
-    X(WR_SOURCE_STORE, "store")   /* */                                         \
-    X(WR_SOURCE_SHARE, "share")   /* there is no store: this node's own part */ \
-    X(WR_SOURCE_OPEN, "open")     /* there is no store, and the rule says so */ \
-    X(WR_SOURCE_CLOSED, "closed") /* there is no store, and the rule says so; or none could be asked */
+#define WR_SHARE_SOURCES(X)                                                                             \
+    X(WR_SOURCE_LEASE, "lease")   /* granted out of what is held */                                     \
+    X(WR_SOURCE_CACHE, "cache")   /* refused, for the store said so just now */                         \
+    X(WR_SOURCE_STORE, "store")   /* */                                                                 \
+    X(WR_SOURCE_SHARE, "share")   /* there is no store: this node's own part */                         \
+    X(WR_SOURCE_OPEN, "open")     /* there is no store, and the rule says so */                         \
+    X(WR_SOURCE_CLOSED, "closed") /* there is no store, and the rule says so; or none could be asked */ \
+    X(WR_SOURCE_LATE, "late")     /* refused: the store lives, but was late, and the rule is exact */
 
 enum wr_share_source {
 #define X(source, name) source,
     WR_SHARE_SOURCES(X)
 #undef X
 };
-#define WR_SOURCE_COUNT (WR_SOURCE_CLOSED + 1)
+#define WR_SOURCE_COUNT (WR_SOURCE_LATE + 1)
 
 const char *wr_share_source_name(enum wr_share_source source);
 
@@ -159,6 +160,7 @@ struct wr_budget_view {
     uint64_t overshoot;      /* most that this node admitted of a key in a second beyond what the store charged in it */
     uint64_t owed;           /* admitted without the store and not charged yet */
     uint64_t held;           /* in flight here, where that is limited */
+    uint64_t damaged;        /* keys that the store found damaged, and counts as used up */
     int64_t longest_wait_ns; /* for the store, of any decision */
 };
 

@@ -168,8 +168,8 @@ static int64_t ns_of(int64_t us)
 
 int wr_charge_read(const redisReply *reply, struct wr_charge_told *ret_told)
 {
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 8)
-        return wr_invalid("the store's answer is not a list of eight");
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 9)
+        return wr_invalid("the store's answer is not a list of nine");
     for (size_t i = 0; i < 7; i++) {
         if (number_at(reply, i) < 0)
             return wr_invalid("the store's answer lacks a number");
@@ -185,6 +185,7 @@ int wr_charge_read(const redisReply *reply, struct wr_charge_told *ret_told)
                   .full_wait_ns = ns_of(number_at(reply, 3))},
         .quota = {.remaining = (uint32_t)number_at(reply, 4), .reset_ns = ns_of(number_at(reply, 5))},
         .at = number_at(reply, 6),
+        .damaged = number_at(reply, 8) == 1,
     };
     memcpy(ret_told->seen, seen->str, (size_t)seen->len);
     return 0;

@@ -40,6 +40,7 @@ struct wr_charge_told {
     struct wr_share_reply reply;
     weir_quota quota; /* limit 0; reset: until all is as new */
     int64_t at;       /* by the store's clock, in us: only for `charged_at` */
+    bool damaged;     /* something else was found in its place; it counts as used up */
     char seen[WR_SEEN_BYTES];
 };
 

@@ -9,7 +9,7 @@
 --                      overtaken changes nothing
 --     reset            1: forget the key first
 -- Returns granted, extra given, wait, wait for all (us; FOREVER: only a release helps), what is left, until all is as
--- new (us), now, state.
+-- new (us), now, state, and 1 if something else was found where the state should be, or beside it.
 --
 -- The state is text: kinds, when it began, its revision, when it was last reset, and for each limit three numbers:
 --     b  token bucket      full at, rest of it in parts of 1/refill us
@@ -18,10 +18,11 @@
 --     s  sliding window    slot, count in it, count in the one before
 --     l  leaky bucket      next start
 --     g  sliding log       last charge, its number, shut until; the instants lie in a sorted set beside the key
---     c  in flight         none; each node's number lies in a hash beside the key, with an end of its own
+--     c  in flight         shut until; each node's number lies in a hash beside the key, with an end of its own
 -- What a node has seen is older, and tells nothing; unless the store has forgotten something: then the begin is another
 -- or the revision greater, and of both states the stricter counts, limit by limit. What was seen before the last reset
--- does not count at all.
+-- does not count at all. What was damaged is thrown away, and its limits count as used up: so nothing is admitted that
+-- would not have been, and it comes back by the rule.
 --
 -- `at` brings a state to now; `ask` says how long until n would be granted; `room` how many would be now; `give` takes
 -- back; `life` for how long the state matters, `full` for how long any can. Numbers are doubles: whole ones are exact up
@@ -34,17 +35,19 @@ local who, held, message = ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
 local function quo(a, b) return (a - a % b) / b end
 local function up(a, b) return quo(a + b - 1, b) end
 local function whole(n) return string.format('%.0f', n) end
--- What lies under a key and is not ours is thrown away.
-local function call(command, key, ...)
-  local reply = redis.pcall(command, key, ...)
-  if type(reply) ~= 'table' or not reply.err then return reply end
+local function is_other(key, type)
+  local is = redis.call('TYPE', key).ok
+  if is == type or is == 'none' then return false end
   redis.call('DEL', key)
-  return redis.call(command, key, ...)
+  return true
 end
+local TYPES = {g = 'zset', c = 'hash'}
 local limits, kinds = {}, ''
 for i = 11, #ARGV, 4 do
   limits[#limits + 1] = {ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]),
     beside = KEYS[1] .. ':' .. #limits + 1}
+  local l = limits[#limits]
+  l.damaged = TYPES[l[1]] and is_other(l.beside, TYPES[l[1]])
   kinds = kinds .. ARGV[i]
 end
 -- Only what these limits need is made: it costs more than all else.
@@ -71,7 +74,7 @@ if has('p') then K.p = {
   at = function(l, s)
     if s[1] == 0 or s[1] > now then s[1], changed = now, changed or s[1] > now end
     local steps = quo(now - s[1], l[4])
-    s[1], s[2] = s[1] + steps * l[4], math.max(s[2] - steps * l[3], 0)
+    s[1], s[2] = s[1] + steps * l[4], math.max(math.min(s[2], l[2]) - steps * l[3], 0)
   end,
   ask = function(l, s, n)
     local over = s[2] + n - l[2]
@@ -139,6 +142,7 @@ if has('l') then K.l = {
   room = function(l, s) return s[1] <= now and 1 or 0 end,
   life = function(l, s) return math.max(s[1] - now, 0) end,
   full = function(l) return l[2] * l[4] end,
+  shut = function(l, s) s[1] = now + l[2] * l[4] end,
 } end
 if has('g') then K.g = {
   at = function(l, s)
@@ -146,12 +150,11 @@ if has('g') then K.g = {
     if far or s[1] > now - l[4] and redis.call('EXISTS', l.beside) == 0 then -- forgotten: as if it were full
       s[3] = math.max(math.min(s[1], now) + l[4], s[3])
     end
-    if far then
-      redis.call('DEL', l.beside)
-      changed = true
-    end
+    if far then redis.call('DEL', l.beside) end
+    changed = changed or far or s[3] > now + l[4]
     s[1], s[3] = math.min(s[1], now + l[4]), math.min(s[3], now + l[4])
-    call('ZREMRANGEBYSCORE', l.beside, '-inf', whole(now - l[4]))
+    redis.call('ZREMRANGEBYSCORE', l.beside, '-inf', whole(now - l[4]))
+    redis.call('ZREMRANGEBYSCORE', l.beside, '(' .. whole(math.max(s[1], now + l[4])), '+inf') -- would stay for ever
     s.used = s[3] > now and l[2] or redis.call('ZCARD', l.beside)
   end,
   ask = function(l, s, n)
@@ -163,7 +166,7 @@ if has('g') then K.g = {
   take = function(l, s, n)
     s[1], s.used = math.max(s[1], now), s.used + n
     for i = 1, n do
-      s[2] = s[2] + 1
+      s[2] = (s[2] + 1) % FOREVER
       redis.call('ZADD', l.beside, whole(s[1]), whole(s[1]) .. '-' .. whole(s[2]))
     end
     redis.call('PEXPIRE', l.beside, whole(up(s[1] + l[4] - now, 1000) + 1))
@@ -177,29 +180,41 @@ if has('g') then K.g = {
   room = function(l, s) return math.max(l[2] - s.used, 0) end,
   life = function(l, s) return math.max(s[1] + l[4] - now, s[3] - now, 0) end,
   full = function(l) return l[4] end,
+  shut = function(l, s) s[3], s.used = now + l[4], l[2] end,
 } end
 if has('c') then K.c = {
   at = function(l, s)
+    if s[1] > now + l[4] then s[1], changed = now + l[4], true end
     if l.used then return end
-    local all = call('HGETALL', l.beside)
+    local all = redis.call('HGETALL', l.beside)
     l.used, l.own, l.late = 0, held, false
     for i = 1, #all, 2 do
       local count, till, last = string.match(all[i + 1], '^(%d+) (%d+) (%d+)$')
+      l.damaged = l.damaged or not count
       if not count or tonumber(till) <= now then
         redis.call('HDEL', l.beside, all[i])
-      elseif all[i] ~= who then
-        l.used = l.used + count
-      elseif tonumber(last) >= message then
-        l.own, l.late = tonumber(count), true
+      else
+        if tonumber(till) > now + l[4] then -- the clock went back; or it would stay for ever
+          redis.call('HSET', l.beside, all[i], count .. ' ' .. whole(now + l[4]) .. ' ' .. last)
+        end
+        if all[i] ~= who then
+          l.used = l.used + count
+        elseif tonumber(last) >= message then
+          l.own, l.late = tonumber(count), true
+        end
       end
     end
   end,
-  ask = function(l, s, n) return not l.late and l.used + l.own + n <= l[2] and 0 or FOREVER end,
+  ask = function(l, s, n)
+    if s[1] > now then return s[1] - now end
+    return not l.late and l.used + l.own + n <= l[2] and 0 or FOREVER
+  end,
   take = function(l, s, n) l.own = l.own + n end,
   give = function() end, -- `held` says it
-  room = function(l, s) return math.max(l[2] - l.used - l.own, 0) end,
-  life = function() return 0 end,
+  room = function(l, s) return s[1] > now and 0 or math.max(l[2] - l.used - l.own, 0) end,
+  life = function(l, s) return math.max(s[1] - now, 0) end,
   full = function() return 0 end,
+  shut = function(l, s) s[1] = now + l[4] end, -- all tell what they have sooner
   done = function(l)
     if l.late then return end
     if l.own == 0 then
@@ -210,17 +225,17 @@ if has('c') then K.c = {
     end
   end,
 } end
-local function is_whole(word) return word and #word < 17 and not string.find(word, '%D') end
--- A state of other kinds of limits, or of another making, counts as none.
+local function is_whole(word) return #word < 17 and string.find(word, '^%d+$') and tonumber(word) < 2 * FOREVER end
+-- A state of other kinds of limits counts as none: the rule was another. Returns also whether it is a state at all.
 local function read(text)
-  local words, good = {}, true
-  for word in string.gmatch(text or '', '%S+') do words[#words + 1] = word end
-  good = words[1] == kinds and #words == 4 + 3 * #limits
+  local words = {}
+  for word in string.gmatch(string.sub(text or '', 1, 4096), '%S+') do words[#words + 1] = word end
+  local good = words[1] and string.find(words[1], '^%l+$') and #words == 4 + 3 * #words[1]
   for i = 2, #words do good = good and is_whole(words[i]) end
-  local function number(i) return good and tonumber(words[i]) or 0 end
+  local function number(i) return good and words[1] == kinds and tonumber(words[i]) or 0 end
   local all = {began = number(2), revision = number(3), reset = number(4)}
   for i = 1, #limits do all[i] = {number(3 * i + 2), number(3 * i + 3), number(3 * i + 4)} end
-  return all
+  return all, good
 end
 local function is_stricter(l, a, b, is_new)
   if l[1] == 'g' then -- there is one log: that of `a`, or another one
@@ -233,13 +248,27 @@ local function is_stricter(l, a, b, is_new)
   local x, y = K[l[1]].room(l, a), K[l[1]].room(l, b)
   return x < y or x == y and (is_new or a[1] > b[1])
 end
-local state, seen = read(call('GET', KEYS[1])), read(ARGV[4])
+local found = redis.pcall('GET', KEYS[1])
+if type(found) == 'table' then
+  redis.call('DEL', KEYS[1])
+  found = 'something else'
+end
+local state, is_good = read(found or nil)
+local is_damaged = found and not is_good
+local seen = read(ARGV[4])
 if ARGV[10] == '1' then
   state, seen = read(), read()
   state.reset = now
-  for _, l in ipairs(limits) do if l[1] ~= 'c' then redis.call('DEL', l.beside) end end
+  is_damaged = false
+  for _, l in ipairs(limits) do
+    if l[1] ~= 'c' then
+      redis.call('DEL', l.beside)
+      l.damaged = false
+    end
+  end
   changed = true
 end
+state.reset = math.min(state.reset, now)
 if seen.began > 0 and seen.began >= state.reset and
   (seen.began ~= state.began or seen.revision > state.revision) then
   for i, l in ipairs(limits) do
@@ -250,7 +279,15 @@ if seen.began > 0 and seen.began >= state.reset and
   state.reset = math.max(state.reset, seen.reset)
   changed = true
 end
-for i, l in ipairs(limits) do K[l[1]].at(l, state[i]) end
+local lost = is_damaged
+for i, l in ipairs(limits) do
+  local kind, s = K[l[1]], state[i]
+  kind.at(l, s)
+  if is_damaged or l.damaged then
+    if kind.shut then kind.shut(l, s) else kind.take(l, s, kind.room(l, s)) end
+    changed, lost = true, true
+  end
+end
 local function ask(n)
   local wait = 0
   for i, l in ipairs(limits) do wait = math.max(wait, K[l[1]].ask(l, state[i], math.min(n, l[2]))) end
@@ -284,17 +321,17 @@ else
 end
 if changed then
   state.began = state.began > 0 and state.began or now
-  state.revision = state.revision + 1
+  state.revision = (state.revision + 1) % FOREVER
 end
-local life, stays = 0, redis.call('PTTL', KEYS[1]) * 1000 -- what others have seen may matter for as long
+local life, stays, most = 0, redis.call('PTTL', KEYS[1]) * 1000, 0 -- what others have seen may matter for as long
 local words = {kinds, whole(state.began), whole(state.revision), whole(state.reset)}
 for i, l in ipairs(limits) do
   life = math.max(life, K[l[1]].life(l, state[i]))
-  if state.reset == now then stays = math.max(stays, K[l[1]].full(l)) end
+  most = math.max(most, K[l[1]].full(l))
   for j = 1, 3 do words[#words + 1] = whole(state[i][j]) end
   if l[1] == 'c' then K.c.done(l) end
 end
 local text = table.concat(words, ' ')
-stays = math.max(stays, life)
+stays = math.max(math.min(stays, 2 * most), life, state.reset == now and most or 0)
 if changed and stays > 0 then redis.call('SET', KEYS[1], text, 'PX', whole(up(stays, 1000) + 1)) end
-return {wait == 0 and 1 or 0, given, wait, all, room(), life, now, text}
+return {wait == 0 and 1 or 0, given, wait, all, room(), life, now, text, lost and 1 or 0}

@@ -97,8 +97,7 @@ static int attach(struct wr_wire *wire, redisAsyncContext *redis)
     return 0;
 }
 
-/* hiredis frees it after this. */
-static void end(const redisAsyncContext *redis, int status)
+void wr_wire_ended(const redisAsyncContext *redis, int status)
 {
     struct wr_wire *wire = redis->data;
     if (wire == NULL || wire->redis != redis)
@@ -112,7 +111,7 @@ static void on_connect(const redisAsyncContext *redis, int status)
 {
     struct wr_wire *wire = redis->data;
     if (status != REDIS_OK)
-        end(redis, status);
+        wr_wire_ended(redis, status);
     else if (wire != NULL)
         wr_wire_connected(wire);
 }
@@ -152,7 +151,7 @@ int wr_wire_connect(struct wr_wire *wire)
     }
     redis->data = wire;
     redisAsyncSetConnectCallback(redis, on_connect);
-    redisAsyncSetDisconnectCallback(redis, end);
+    redisAsyncSetDisconnectCallback(redis, wr_wire_ended);
     wire->redis = redis;
     greet(wire);
     return 0;

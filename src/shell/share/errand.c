@@ -97,6 +97,7 @@ static void take_answer(struct wr_errand *errand, struct wr_purse *purse, const 
     size_t seen_bytes = strlen(told->seen) + 1;
 
     purse->outage = 0;
+    purses->damaged += told->damaged;
     wr_lease_told(&errand->budget->terms, &purse->lease, &purses->seat, now, errand->number, errand->permits, reply);
     if (seen_bytes <= purse->seen_room)
         memcpy(wr_purse_seen(purse), told->seen, seen_bytes);

@@ -34,7 +34,9 @@ struct wr_ask {
     void *context;
     int64_t until;
     enum wr_script script;
-    bool in_full; /* the script itself was sent */
+    bool in_full;  /* the script itself was sent */
+    bool is_probe; /* nobody waits for it: when its time is over it may still show whether the store is late or gone */
+    bool is_late;
     int count;
     size_t key_bytes, arg_bytes[WR_WIRE_ARGS_MAX], text_bytes;
     char text[]; /* the key, then the arguments */
@@ -53,5 +55,8 @@ void wr_wire_connected(struct wr_wire *wire);
 
 /* The connection broke by itself. */
 void wr_wire_broke(struct wr_wire *wire, const char *why);
+
+/* hiredis is about to free it. If it is ours it broke; again is a no-op. */
+void wr_wire_ended(const redisAsyncContext *redis, int status);
 
 #endif

@@ -9,6 +9,7 @@
 
 #define LOOKED_AT 16 /* keys, for one that may go */
 #define CLOSED_WAIT WEIR_SECOND
+#define LATE_WAIT WR_OUTAGE_FIRST /* by then the store has been looked for */
 
 /* ---- keys ---------------------------------------------------------------------------------------------- */
 
@@ -263,12 +264,24 @@ static bool ask_share(struct wr_budget *budget, struct wr_purse *purse, uint32_t
     return true;
 }
 
+/* While the store lives others are admitted by it: nothing that this node adds would be within the limit. */
+static bool is_late(const struct wr_budget *budget)
+{
+    return budget->terms.batch == 0 && budget->options.fallback != WR_FALLBACK_OPEN &&
+           !atomic_load(&budget->agency->is_lost);
+}
+
 void wr_purse_fall_back(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse, uint32_t permits,
                         struct wr_share_told *ret_told)
 {
     enum wr_fallback fallback = budget->options.fallback;
     bool opens = fallback == WR_FALLBACK_OPEN;
 
+    if (is_late(budget)) {
+        *ret_told = (struct wr_share_told){
+            .decision = {WEIR_WAIT, WEIR_REASON_NONE, LATE_WAIT}, .quota = purse->quota, .source = WR_SOURCE_LATE};
+        return;
+    }
     if (fallback != WR_FALLBACK_SHARE || !ask_share(budget, purse, permits, ret_told))
         *ret_told = (struct wr_share_told){
             .decision = {opens ? WEIR_GO : WEIR_WAIT, WEIR_REASON_NONE, opens ? 0 : CLOSED_WAIT},

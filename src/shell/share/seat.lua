@@ -2,16 +2,19 @@
 -- seat.lua - gives or renews one of a few seats. Those whose time is over are free; who has one keeps it.
 --
 -- KEYS seats; ARGV who, how many seats, for how long (ms). Returns 1 or 0, and since when the store has known of seats:
--- if that changes, it has forgotten all.
+-- if that changes, it has forgotten all. What is not ours is thrown away.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
 local since = KEYS[1] .. ':since'
-local born = tonumber(redis.call('GET', since) or nil)
-if not born then
+local reply = redis.pcall('GET', since)
+local born = type(reply) == 'string' and #reply < 17 and string.find(reply, '^%d+$') and tonumber(reply) or 0
+if born == 0 then
   born = time[1] * 1000000 + time[2]
   redis.call('SET', since, string.format('%.0f', born))
 end
+if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then redis.call('DEL', KEYS[1]) end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now))
+redis.call('ZREMRANGEBYSCORE', KEYS[1], string.format('(%.0f', now + 3600000), '+inf') -- would never end
 if not redis.call('ZSCORE', KEYS[1], ARGV[1]) and redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then
   return {0, born}
 end

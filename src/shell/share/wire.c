@@ -18,7 +18,7 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-#define CONNECT_NS WEIR_SECOND /* nobody waits for it: the store counts as down */
+#define PROBE_NS WEIR_SECOND /* to connect, or to show that it lives: nobody waits for it */
 
 static size_t ask_bytes(size_t text_bytes)
 {
@@ -65,35 +65,48 @@ static bool miss(struct wr_wire *wire, bool broken, const char *why)
 
 /* ---- answers ------------------------------------------------------------------------------------------- */
 
+/* It had no answer, or none that is of use. */
+static void fail(struct wr_ask *ask, bool broken, const char *why)
+{
+    struct wr_wire *wire = ask->wire;
+    bool let_go = miss(wire, broken, why);
+
+    tell(ask, NULL);
+    free_ask(ask);
+    if (let_go)
+        wr_wire_let_go(wire);
+}
+
 static void on_reply(redisAsyncContext *redis, void *answer, void *context)
 {
     struct wr_ask *ask = context;
     struct wr_wire *wire = ask->wire;
     const redisReply *reply = answer;
+    bool is_waited_for = wr_list_holds(&ask->link);
 
-    if (reply == NULL) { /* the connection is ending; let_go or on_end counts it */
-        wire->view.broken += wr_list_holds(&ask->link);
+    if (reply == NULL) { /* the connection is ending: those who are told so should find that it is */
+        wr_wire_ended(redis, REDIS_ERR);
+        wire->view.broken += is_waited_for;
         tell(ask, NULL);
-    } else if (reply->type != REDIS_REPLY_ERROR) {
-        if (wr_list_holds(&ask->link)) { /* a late one does not say that the store is well */
+    } else if (reply->type == REDIS_REPLY_ERROR) {
+        if (strncmp(reply->str, "NOSCRIPT", 8) == 0 && !ask->in_full && is_waited_for) {
+            wire->view.reloads++;
+            ask->in_full = true;
+            if (wr_ask_write(ask, redis) == 0)
+                return;
+        }
+        wire->view.refused++;
+        fail(ask, true, reply->str);
+        return;
+    } else if (ask->is_late && is_waited_for) {
+        fail(ask, false, "answers come too late");
+        return;
+    } else {
+        if (is_waited_for) { /* a late one does not say that the store is well */
             wire->view.answered++;
             wr_outage_answered(&wire->outage);
         }
         tell(ask, reply);
-    } else if (strncmp(reply->str, "NOSCRIPT", 8) == 0 && !ask->in_full && wr_list_holds(&ask->link)) {
-        wire->view.reloads++;
-        ask->in_full = true;
-        if (wr_ask_write(ask, redis) == 0)
-            return;
-        tell(ask, NULL);
-    } else {
-        wire->view.refused++;
-        bool let_go = miss(wire, true, reply->str);
-        tell(ask, NULL);
-        free_ask(ask);
-        if (let_go)
-            wr_wire_let_go(wire);
-        return;
     }
     free_ask(ask);
 }
@@ -124,6 +137,22 @@ int wr_ask_write(struct wr_ask *ask, redisAsyncContext *redis)
 
 static void watch(struct wr_wire *wire);
 
+/* Its time is over. Returns whether the connection is to be let go. */
+static bool give_up(struct wr_wire *wire, struct wr_ask *ask, int64_t now)
+{
+    bool is_silent = ask->is_late || !is_connected(wire);
+
+    if (ask->is_probe && !is_silent) {
+        ask->is_late = true;
+        ask->until = now + PROBE_NS;
+        return false;
+    }
+    wire->view.timed_out++;
+    bool let_go = miss(wire, is_silent, "no answer in time");
+    tell(ask, NULL);
+    return let_go;
+}
+
 /* A thread that did not run for a while finds its timers first, and behind them answers that came in time. */
 static void on_timer(uv_timer_t *timer)
 {
@@ -137,9 +166,7 @@ static void on_timer(uv_timer_t *timer)
         struct wr_ask *ask = WR_LINKED(wire->waiting.first, struct wr_ask, link);
         if (ask->until > now)
             break;
-        wire->view.timed_out++;
-        let_go = miss(wire, false, "no answer in time") || let_go;
-        tell(ask, NULL);
+        let_go = give_up(wire, ask, now) || let_go;
     }
     if (let_go)
         wr_wire_let_go(wire);
@@ -212,7 +239,8 @@ int wr_wire_send(struct wr_wire *wire, enum wr_script script, const struct wr_ca
     }
     ask->told = told;
     ask->context = context;
-    ask->until = wr_monotonic_now() + (is_connected(wire) ? wire->timeout_ns : CONNECT_NS);
+    ask->is_probe = wire->outage.down;
+    ask->until = wr_monotonic_now() + (is_connected(wire) ? wire->timeout_ns : PROBE_NS);
     bool first = wire->waiting.first == NULL;
     wr_list_push(&wire->waiting, &ask->link);
     wire->view.asks++;
@@ -291,10 +319,16 @@ bool wr_wire_is_down(const struct wr_wire *wire)
     return wire->outage.down;
 }
 
+bool wr_wire_is_lost(const struct wr_wire *wire)
+{
+    return wire->outage.lost;
+}
+
 void wr_wire_view_get(const struct wr_wire *wire, struct wr_wire_view *ret_view)
 {
     *ret_view = wire->view;
     ret_view->down = wire->outage.down;
+    ret_view->lost = wire->outage.lost;
     ret_view->connected = is_connected(wire);
 }
 

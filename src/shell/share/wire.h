@@ -7,7 +7,8 @@
  *
  * Every send that succeeds is told once: the answer, or NULL if it did not come within the time-out, the connection
  * broke or the store could not. Then the breaker counts (core/share), and while it is open sends fail at once, but for
- * one probe now and then, which connects anew. A store that does not know a script is sent it.
+ * one probe now and then, which connects anew; its time-out is a second, so that a store that is late is not taken for
+ * one that is gone. A store that does not know a script is sent it.
  *
  * Threads: none; each loop has a wire of its own.
  */
@@ -46,7 +47,7 @@ struct wr_call {
 };
 
 struct wr_wire_view {
-    bool down;
+    bool down, lost; /* as struct wr_outage has it */
     bool connected;
     uint32_t asks;                                       /* on their way */
     uint64_t sent, answered, timed_out, refused, broken; /* refused: the store could not */
@@ -66,6 +67,7 @@ int wr_wire_send(struct wr_wire *wire, enum wr_script script, const struct wr_ca
                  void *context);
 
 bool wr_wire_is_down(const struct wr_wire *wire);
+bool wr_wire_is_lost(const struct wr_wire *wire);
 void wr_wire_view_get(const struct wr_wire *wire, struct wr_wire_view *ret_view);
 
 /* Tells what is on its way NULL, and frees once the loop has run. NULL is fine. */

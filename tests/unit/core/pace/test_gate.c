@@ -109,15 +109,19 @@ static void start_that_got_out_late_counts_from_then(void **state)
         rig_init(&rig, profile_options(cases[i].profile));
         int64_t out_at = T0 + 90 * S;
         rig_send(&rig, T0);
-        wr_gate_late(rig.gate, &rig.options, out_at);
+        wr_gate_late(rig.gate, &rig.options, 0, out_at);
         assert_true(wr_gate_ok(rig.gate, &rig.options));
         if (cases[i].interval_ns > 0)
             assert_waits(&rig, out_at + 1, WEIR_REASON_PACE, cases[i].interval_ns - 1);
         assert_true(rig_goes(&rig, out_at + cases[i].interval_ns));
         wr_gate_robots_delay(rig.gate, 5 * S, out_at);
         assert_waits(&rig, out_at + 1, WEIR_REASON_ROBOTS_DELAY, 5 * S - 1);
-        wr_gate_late(rig.gate, &rig.options, T0 + S); /* an earlier time moves nothing back */
+        wr_gate_late(rig.gate, &rig.options, 0, T0 + S); /* an earlier time moves nothing back */
         assert_waits(&rig, out_at + 1, WEIR_REASON_ROBOTS_DELAY, 5 * S - 1);
+        wr_gate_late(rig.gate, &rig.options, 2 * S, out_at + S);
+        assert_waits(&rig, out_at + S, WEIR_REASON_ROBOTS_DELAY, 4 * S);
+        wr_gate_late(rig.gate, &rig.options, S, out_at + 3 * S); /* told a second later */
+        assert_waits(&rig, out_at + 3 * S, WEIR_REASON_ROBOTS_DELAY, 4 * S);
         rig_release(&rig);
     }
 }

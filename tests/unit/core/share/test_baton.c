@@ -14,6 +14,8 @@
 #define GATE_BYTES 4096
 #define NOBODY 0 /* names begin with 1 */
 #define QUARANTINE 99999
+#define LETTERS 64
+#define LETTER_MOST (60 * MS) /* on the way to who has the turn, where messages take 2 ms */
 
 /* ---- the store, as baton.lua has it ---- */
 
@@ -29,14 +31,17 @@ struct store {
         int64_t since, until;
     } line[RUNNERS * 8];
     size_t lined;
+    uint64_t first, last;     /* letters that were not read */
+    int64_t late_at[LETTERS]; /* of each, by number: when a request got out that was said to be sent before */
 };
 
 struct call {
     uint32_t who;
     enum wr_baton_verb verb;
     uint64_t token, seen;
-    bool waits, is_packed;
-    int64_t pass_ns;
+    bool waits, is_packed, has_letter;
+    int64_t pass_ns, late_ago; /* a letter's */
+    uint64_t read;
     char gate[GATE_BYTES];
 };
 
@@ -44,6 +49,8 @@ struct reply {
     struct wr_baton_reply told;
     int64_t elapsed_ns;
     bool lost, has_gate;
+    uint64_t first, last; /* letters */
+    int64_t late_ago[LETTERS];
     char gate[GATE_BYTES];
 };
 
@@ -94,6 +101,25 @@ static void grant(struct store *store, const struct call *call, int64_t now, str
     reply->told.is_ours = true;
 }
 
+/* They are kept until a gate that heard them is stored. */
+static void take_letters(struct store *store, const struct call *call, bool ours, int64_t now)
+{
+    if (call->has_letter) {
+        store->late_at[++store->last % LETTERS] = now - call->late_ago;
+        assert_true(store->last - store->first < LETTERS);
+    }
+    if (ours && call->is_packed && call->read > store->first)
+        store->first = call->read;
+}
+
+static void give_letters(const struct store *store, int64_t now, struct reply *reply)
+{
+    reply->first = store->first;
+    reply->last = reply->told.is_ours ? store->last : store->first;
+    for (uint64_t i = reply->first + 1; i <= reply->last; i++)
+        reply->late_ago[i % LETTERS] = now - store->late_at[i % LETTERS];
+}
+
 static void answer(struct store *store, const struct call *call, int64_t true_now, struct reply *ret_reply)
 {
     int64_t now = true_now + store->skew;
@@ -108,6 +134,7 @@ static void answer(struct store *store, const struct call *call, int64_t true_no
             hold(store, QUARANTINE, 0, now);
     }
     bool ours = store->holder == call->who && store->token == call->token && store->until > now;
+    take_letters(store, call, ours, now);
     if (ours && call->is_packed) {
         memcpy(store->gate, call->gate, sizeof store->gate);
         store->has_gate = true;
@@ -127,6 +154,7 @@ static void answer(struct store *store, const struct call *call, int64_t true_no
     else if (store->holder != NOBODY && store->pass_at > now)
         ret_reply->told.busy_ns = store->pass_at - now;
     ret_reply->told.token = store->token;
+    give_letters(store, now, ret_reply);
 }
 
 /* ---- a process ---- */
@@ -141,7 +169,10 @@ struct runner {
     int64_t stands_until; /* true time */
     uint64_t starts;
     bool wants;
-    bool has_call; /* on its way */
+    int64_t out_at;  /* true time; 0: nothing is about to get out late */
+    int64_t late_at; /* its own time; 0: nobody is to be told that something did */
+    uint64_t read;   /* letters */
+    bool has_call;   /* on its way */
     bool reply_is_lost;
     int64_t arrives_at, returns_at, missed_at; /* true time; the reply's, and when it is given up */
     struct call call;
@@ -157,8 +188,10 @@ struct world {
     uint32_t names;
     int64_t last_start, least_gap;
     uint64_t starts;
-    bool faults;
+    bool faults, lates;
     int64_t late_max;
+    int64_t last_late, least_after_late;
+    uint64_t late_starts, letters;
 };
 
 static int64_t clock_of(const struct world *world, const struct runner *runner)
@@ -199,6 +232,11 @@ static void call_store(struct world *world, struct runner *runner, const struct 
     }
     if (move->verb == WR_BATON_PASS)
         runner->lent_until = now;
+    call->read = runner->read;
+    call->has_letter = runner->late_at != 0;
+    call->late_ago = now - runner->late_at;
+    world->letters += call->has_letter;
+    runner->late_at = 0;
     runner->has_call = true;
     bool is_lost = world->faults && wr_rng_below(&world->rng, 20) == 0;
     runner->reply_is_lost = world->faults && wr_rng_below(&world->rng, 20) == 0;
@@ -217,14 +255,44 @@ static void hear(struct world *world, struct runner *runner)
                              reply->has_gate ? wr_gate_packed_bytes(&world->options) : 0, reply->elapsed_ns,
                              reply->lost, now);
         wr_baton_took(&runner->baton, runner->starts);
+        runner->read = 0;
+    }
+    for (uint64_t i = reply->first + 1; i <= reply->last && runner->baton.token != 0; i++) {
+        if (i <= runner->read)
+            continue;
+        wr_gate_late(runner->gate, &world->options, reply->late_ago[i % LETTERS], now);
+        runner->read = i;
     }
     runner->lent_until = runner->baton.token != 0 ? runner->baton.until : INT64_MIN;
+}
+
+/* Something gets out that was said to be sent before: others could not know. */
+static void get_out(struct world *world, struct runner *runner)
+{
+    int64_t now = clock_of(world, runner);
+    runner->out_at = 0;
+    world->last_late = world->now;
+    world->late_starts++;
+    if (now < runner->lent_until)
+        wr_gate_late(runner->gate, &world->options, 0, now);
+    else
+        runner->late_at = now;
+}
+
+static void note_start(struct world *world)
+{
+    int64_t after_ns = world->now - world->last_late;
+    if (world->starts++ > 0 && world->now - world->last_start < world->least_gap)
+        world->least_gap = world->now - world->last_start;
+    if (world->last_late != 0 && after_ns > LETTER_MOST && after_ns < world->least_after_late)
+        world->least_after_late = after_ns;
+    world->last_start = world->now;
 }
 
 static void start(struct world *world, struct runner *runner)
 {
     int64_t now = clock_of(world, runner);
-    if (!runner->wants || now >= runner->lent_until ||
+    if (!runner->wants || runner->out_at != 0 || now >= runner->lent_until ||
         wr_gate_ask(runner->gate, &world->options, now).verdict != WEIR_GO)
         return;
     uint32_t seq = wr_gate_reserve(runner->gate, &world->options, now);
@@ -232,9 +300,9 @@ static void start(struct world *world, struct runner *runner)
     weir_outcome outcome = {.size = sizeof outcome, .status = 200, .latency_ns = MS};
     (void)wr_gate_tell(runner->gate, &world->options, &start, &outcome, now, 0.5);
     runner->starts++;
-    if (world->starts++ > 0 && world->now - world->last_start < world->least_gap)
-        world->least_gap = world->now - world->last_start;
-    world->last_start = world->now;
+    note_start(world);
+    if (world->lates && world->now - world->last_late > 10 * S && wr_rng_below(&world->rng, 4) == 0)
+        runner->out_at = world->now + (int64_t)wr_rng_below(&world->rng, 2000) * MS;
 }
 
 static void live(struct world *world, struct runner *runner)
@@ -247,10 +315,13 @@ static void live(struct world *world, struct runner *runner)
     } else if (runner->has_call && world->now >= runner->returns_at) {
         hear(world, runner);
     }
+    if (runner->out_at != 0 && world->now >= runner->out_at)
+        get_out(world, runner);
     start(world, runner);
     int64_t now = clock_of(world, runner);
     struct wr_baton_here here = {
         .wants = runner->wants,
+        .has_letters = runner->late_at != 0,
         .starts = runner->starts,
         .wait_ns = wr_gate_ask(runner->gate, &world->options, now).wait_ns,
     };
@@ -299,10 +370,22 @@ static void trouble(struct world *world)
     }
 }
 
-static void run_world(struct world *world, weir_pace_options options, uint64_t seed, bool faults, int64_t late_max,
+enum going {
+    WELL,
+    WITH_LATE_SENDS,
+    WRONG,
+};
+
+static void run_world(struct world *world, weir_pace_options options, uint64_t seed, enum going going, int64_t late_max,
                       int64_t for_ns)
 {
-    *world = (struct world){.faults = faults, .late_max = late_max, .least_gap = INT64_MAX, .now = S};
+    bool faults = going == WRONG;
+    *world = (struct world){.faults = faults,
+                            .lates = going == WITH_LATE_SENDS,
+                            .late_max = late_max,
+                            .least_gap = INT64_MAX,
+                            .least_after_late = INT64_MAX,
+                            .now = S};
     assert_int_equal(wr_pace_options_check(&options, &world->options), 0);
     assert_true(wr_gate_packed_bytes(&world->options) <= GATE_BYTES);
     wr_rng_init(&world->rng, seed);
@@ -335,7 +418,7 @@ static void starts_of_all_are_an_interval_apart_whatever_goes_wrong(void **state
     static struct world world;
     for (uint64_t i = 0; i < 40; i++) {
         int64_t interval_ns = i % 2 == 0 ? S : 300 * MS;
-        run_world(&world, strict(interval_ns), wr_rng_pick(seed, i), true, i % 4 < 2 ? 5 * MS : 100 * MS, 120 * S);
+        run_world(&world, strict(interval_ns), wr_rng_pick(seed, i), WRONG, i % 4 < 2 ? 5 * MS : 100 * MS, 120 * S);
         /* clocks that are slow or fast by 2 in 1000 */
         if (world.least_gap < interval_ns - interval_ns / 400)
             fail_msg("world %llu: two starts within %lld us", (unsigned long long)i,
@@ -345,17 +428,34 @@ static void starts_of_all_are_an_interval_apart_whatever_goes_wrong(void **state
     assert_true(starts > 2000); /* of 10 000: they are lost and found all the time */
 }
 
+/* Told while another has the turn: it knows within a few messages, and waits a whole interval from there. */
+static void send_that_was_late_is_known_to_whoever_has_the_turn(void **state)
+{
+    (void)state;
+    static struct world world;
+    uint64_t late_starts = 0, letters = 0;
+    for (uint64_t i = 0; i < 10; i++) {
+        run_world(&world, strict(300 * MS), wr_rng_pick(weir_test_seed(), i), WITH_LATE_SENDS, 2 * MS, 120 * S);
+        late_starts += world.late_starts;
+        letters += world.letters;
+        if (world.least_after_late < 300 * MS)
+            fail_msg("world %llu: a start %lld us after one that was late", (unsigned long long)i,
+                     (long long)(world.least_after_late / 1000));
+    }
+    assert_true(late_starts > 50 && letters > 20);
+}
+
 static void five_are_as_fast_as_one(void **state)
 {
     (void)state;
     static struct world world;
-    run_world(&world, strict(100 * MS), weir_test_seed(), false, 2 * MS, 60 * S);
+    run_world(&world, strict(100 * MS), weir_test_seed(), WELL, 2 * MS, 60 * S);
     assert_true(world.starts >= 560 && world.starts <= 600);
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < RUNNERS; i++)
         least = world.runners[i].starts < least ? world.runners[i].starts : least;
     assert_true(least >= 100); /* each has its share */
-    run_world(&world, strict(10 * MS), weir_test_seed(), false, 2 * MS, 60 * S);
+    run_world(&world, strict(10 * MS), weir_test_seed(), WELL, 2 * MS, 60 * S);
     assert_true(world.starts >= 5500);
 }
 
@@ -379,4 +479,5 @@ static void crashed_holder_is_succeeded_when_its_turn_has_run_out(void **state)
 }
 
 WEIR_TESTS(test(starts_of_all_are_an_interval_apart_whatever_goes_wrong), test(five_are_as_fast_as_one),
+           test(send_that_was_late_is_known_to_whoever_has_the_turn),
            test(crashed_holder_is_succeeded_when_its_turn_has_run_out))

@@ -55,6 +55,28 @@ static void asks_from_before_the_outage_do_not_put_off_the_next_look(void **stat
     assert_int_equal(outage.probe_at, probe_at);
 }
 
+/* One that answers late may be deciding for others; one that is silent, or broken, decides for nobody. */
+static void a_store_that_is_late_is_not_lost_until_a_probe_hears_nothing(void **state)
+{
+    (void)state;
+    struct wr_outage outage = {0};
+
+    for (int i = 0; i < WR_OUTAGE_MISSES; i++)
+        wr_outage_missed(&outage, 0, false, 0);
+    assert_true(outage.down && !outage.lost);
+    assert_true(wr_outage_may_ask(&outage, WEIR_SECOND));
+    wr_outage_missed(&outage, WEIR_SECOND, true, 0);
+    assert_true(outage.down && outage.lost);
+    wr_outage_missed(&outage, WEIR_SECOND, false, 0); /* an ask from before */
+    assert_true(outage.lost);
+    assert_true(wr_outage_may_ask(&outage, WEIR_MINUTE));
+    wr_outage_missed(&outage, WEIR_MINUTE, false, 0); /* it is there again, though late */
+    assert_true(outage.down && !outage.lost);
+    wr_outage_answered(&outage);
+    wr_outage_missed(&outage, WEIR_HOUR, true, 0);
+    assert_true(outage.down && outage.lost);
+}
+
 /* All nodes' parts together grant no more than the rule, neither at once nor over time. */
 static void parts_of_a_rule_add_up_to_no_more_than_the_rule(void **state)
 {
@@ -83,4 +105,5 @@ static void parts_of_a_rule_add_up_to_no_more_than_the_rule(void **state)
 WEIR_TESTS(test(three_misses_in_a_row_or_a_broken_connection_open_the_breaker),
            test(a_store_that_is_down_is_looked_at_one_probe_at_a_time_ever_more_seldom),
            test(asks_from_before_the_outage_do_not_put_off_the_next_look),
+           test(a_store_that_is_late_is_not_lost_until_a_probe_hears_nothing),
            test(parts_of_a_rule_add_up_to_no_more_than_the_rule))

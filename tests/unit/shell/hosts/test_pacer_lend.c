@@ -9,7 +9,8 @@ struct lending {
     int wanted, told, news;
     struct wr_gate_start start;
     weir_outcome outcome;
-    bool has_outcome, is_head;
+    bool has_outcome;
+    enum wr_word word;
 };
 
 static void want(void *context, const char *key, size_t key_bytes)
@@ -25,7 +26,7 @@ static void told(void *context, const struct wr_away *away)
     lending->told++;
     lending->start = *away->start;
     lending->has_outcome = away->outcome != NULL;
-    lending->is_head = away->is_head;
+    lending->word = away->word;
     if (away->outcome != NULL)
         lending->outcome = *away->outcome;
 }
@@ -121,9 +122,9 @@ static void answer_that_comes_when_the_gate_has_gone_is_written_to_it(void **sta
     pass(&pacing, 300 * MS);
     weir_outcome outcome = answer_retry_after(429, WEIR_MINUTE);
     assert_int_equal(weir_permit_hear(&permit, &outcome), 0);
-    assert_true(lending.told == 1 && lending.is_head && lending.outcome.retry_after_ns == WEIR_MINUTE);
+    assert_true(lending.told == 1 && lending.word == WR_WORD_HEAD && lending.outcome.retry_after_ns == WEIR_MINUTE);
     assert_int_equal(weir_permit_tell(&permit, &outcome), 0);
-    assert_true(lending.told == 2 && !lending.is_head && lending.outcome.status == 429);
+    assert_true(lending.told == 2 && lending.word == WR_WORD_ENDED && lending.outcome.status == 429);
     assert_true(lending.start.seq == 1 && lending.start.sent_at == sent_at);
     assert_true(wr_pacer_lent(pacing.pacer, "h", 1, &lent));
     assert_int_equal(lent.flights, 0);
@@ -147,7 +148,7 @@ static void letter_that_comes_with_the_gate_binds_before_anybody_starts(void **s
     assert_false(host_goes(&there, "h"));
     pass(&there, WEIR_HOUR); /* another clock */
     assert_true(wr_pacer_bring(there.pacer, "h", 1, packed, wr_pacer_packed_bytes(here.pacer), 0, false));
-    struct wr_away away = {"h", 1, &lending[0].start, &lending[0].outcome, false, now_of(&there)};
+    struct wr_away away = {"h", 1, &lending[0].start, &lending[0].outcome, WR_WORD_ENDED, now_of(&there)};
     wr_pacer_tell_away(there.pacer, &away);
     wr_pacer_count(there.pacer, "h", 1, 3);
     wr_pacer_extend(there.pacer, "h", 1, now_of(&there) + WEIR_HOUR);
@@ -156,6 +157,42 @@ static void letter_that_comes_with_the_gate_binds_before_anybody_starts(void **s
     assert_int_equal(decision.reason, WEIR_REASON_RETRY_AFTER);
     assert_true(decision.wait_ns >= WEIR_MINUTE);
     assert_int_equal(look_at(&there, "h").in_flight, 3);
+    pacing_tear_down(&here);
+    pacing_tear_down(&there);
+}
+
+/* By another clock, and half a second on the way. */
+static void send_that_was_late_is_told_to_where_the_gate_is(void **state)
+{
+    (void)state;
+    struct pacing here, there;
+    struct lending lending[2];
+    char packed[PACKED_MAX];
+    weir_permit other;
+    set_up(&here, &lending[0]);
+    set_up(&there, &lending[1]);
+    bring(&here, WEIR_MINUTE);
+    weir_permit permit = acquired(&here, "h", 0);
+    weir_permit_late(&permit);
+    assert_int_equal(lending[0].told, 0); /* it is here */
+    assert_true(wr_pacer_pack(here.pacer, "h", 1, true, packed));
+    assert_false(host_goes(&there, "h"));
+    pass(&there, WEIR_HOUR);
+    pass(&here, 2 * WEIR_SECOND);
+    weir_permit_late(&permit);
+    assert_true(lending[0].told == 1 && lending[0].word == WR_WORD_LATE && !lending[0].has_outcome);
+    assert_true(lending[0].start.sent_at == now_of(&here));
+    assert_true(wr_pacer_bring(there.pacer, "h", 1, packed, wr_pacer_packed_bytes(here.pacer), 3 * WEIR_SECOND, false));
+    struct wr_gate_start start = lending[0].start;
+    start.sent_at = now_of(&there) - 500 * MS;
+    struct wr_away away = {"h", 1, &start, NULL, WR_WORD_LATE, now_of(&there)};
+    wr_pacer_tell_away(there.pacer, &away);
+    wr_pacer_extend(there.pacer, "h", 1, now_of(&there) + WEIR_HOUR);
+    assert_int_equal(try_host(&there, "h", 0, &other).wait_ns, 500 * MS); /* the interval is a second */
+    pass(&there, 500 * MS);
+    assert_true(host_goes(&there, "h"));
+    weir_outcome outcome = {.size = sizeof outcome, .status = 200};
+    assert_int_equal(weir_permit_tell(&permit, &outcome), 0);
     pacing_tear_down(&here);
     pacing_tear_down(&there);
 }
@@ -209,5 +246,6 @@ static void groups_are_not_shared(void **state)
 WEIR_TESTS(test(gate_that_is_elsewhere_lets_nobody_start_and_is_asked_for),
            test(turn_that_has_run_out_lets_nothing_be_written),
            test(answer_that_comes_when_the_gate_has_gone_is_written_to_it),
-           test(letter_that_comes_with_the_gate_binds_before_anybody_starts), test(what_all_must_know_is_news_at_once),
+           test(letter_that_comes_with_the_gate_binds_before_anybody_starts),
+           test(send_that_was_late_is_told_to_where_the_gate_is), test(what_all_must_know_is_news_at_once),
            test(host_with_requests_on_their_way_is_not_forgotten), test(groups_are_not_shared))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How a request ended, written to another process. */
+/* What became of a request, written to another process. */
 #include "base/rng.h"
 #include "lib/test.h"
 #include "shell/relay/inside.h"
@@ -11,8 +11,9 @@ static void letter_arrives_as_it_was_sent(void **state)
     (void)state;
     char memory[1000];
     struct wr_buf text;
-    struct wr_letter one = {.start = {7, 3, 100 * S}, .is_head = true, .outcome = {.status = 429, .attempt = 2}}, got;
-    struct wr_letter two = {.outcome = {.latency_ns = 5}};
+    struct wr_letter one = {.start = {7, 3, 100 * S}, .word = WR_WORD_HEAD, .outcome = {.status = 429, .attempt = 2}},
+                     got;
+    struct wr_letter two = {.outcome = {.latency_ns = 5}}, late = {.start = {8, 1, 99 * S}, .word = WR_WORD_LATE};
     one.outcome.has_retry_after = one.outcome.has_quota = true;
     one.outcome.latency_ns = 9;
     one.outcome.retry_after_ns = 60 * S;
@@ -22,17 +23,22 @@ static void letter_arrives_as_it_was_sent(void **state)
     wr_buf_init_fixed(&text, memory, sizeof memory);
     wr_letter_write(&text, &one, 101 * S);
     wr_letter_write(&text, &two, 101 * S);
+    wr_letter_write(&text, &late, 101 * S);
     struct wr_span left = wr_buf_from(&text, 0);
     /* A second on the way, by a clock that shows 5000 s. */
     assert_true(wr_letter_read(&left, S, 5000 * S, &got));
-    assert_true(got.start.seq == 7 && got.start.in_flight == 3 && got.start.sent_at == 4998 * S && got.is_head);
+    assert_true(got.start.seq == 7 && got.start.in_flight == 3 && got.start.sent_at == 4998 * S &&
+                got.word == WR_WORD_HEAD);
     assert_true(got.outcome.size == sizeof(weir_outcome) && got.outcome.status == 429 && got.outcome.attempt == 2);
     assert_true(got.outcome.has_retry_after && got.outcome.retry_after_ns == 60 * S && got.outcome.latency_ns == 9);
     assert_true(got.outcome.has_quota && got.outcome.quota_limit == 100 && got.outcome.quota_remaining == 0);
     assert_true(got.outcome.quota_reset_ns == -1);
     assert_true(wr_letter_read(&left, S, 5000 * S, &got));
-    assert_true(got.start.seq == 0 && !got.is_head && got.outcome.status == 0 && got.outcome.latency_ns == 5);
+    assert_true(got.start.seq == 0 && got.word == WR_WORD_ENDED && got.outcome.status == 0 &&
+                got.outcome.latency_ns == 5);
     assert_false(got.outcome.has_retry_after || got.outcome.has_quota);
+    assert_true(wr_letter_read(&left, S, 5000 * S, &got));
+    assert_true(got.start.seq == 8 && got.word == WR_WORD_LATE && got.start.sent_at == 4997 * S);
     assert_false(wr_letter_read(&left, S, 5000 * S, &got));
 }
 
@@ -55,6 +61,8 @@ static void text_that_is_no_letter_is_not_read(void **state)
         text[wr_rng_below(&rng, sizeof good - 1)] = (char)wr_rng_next(&rng);
         struct wr_span odd = {text, sizeof good - 1};
         (void)wr_letter_read(&odd, WEIR_DURATION_MAX, S, &got);
+        struct wr_span unknown = wr_span_of("3 1 1 5 200 7 -1 -1 -1 -1 1 \n");
+        assert_false(wr_letter_read(&unknown, 0, S, &got));
         struct wr_span huge = wr_span_of("0 99999999999999999999 1 5 200 7 -1 -1 -1 -1 1 \n");
         assert_false(wr_letter_read(&huge, 0, S, &got));
     }

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* test_damage.c - something else lies where ours should: seats, turns, and what nodes make of it. */
+#include "lib/test.h"
+#include "share/nodes.h"
+
+#include <hiredis/hiredis.h>
+#include <unistd.h>
+
+#define START_US INT64_C(1700000000000000)
+#define LEASE_US INT64_C(2000000)
+
+static redisContext *redis;
+
+static int open_damaged(void **state)
+{
+    (void)open_store(state);
+    redis = redisConnectUnix(store.path);
+    assert_true(redis != NULL && redis->err == 0);
+    return 0;
+}
+
+static int close_damaged(void **state)
+{
+    redisFree(redis);
+    return close_store(state);
+}
+#define damaged(function) cmocka_unit_test_setup_teardown(function, open_damaged, close_damaged)
+
+static long long say(int count, const char *const words[])
+{
+    redisReply *reply = redisCommandArgv(redis, count, (const char **)(uintptr_t)words, NULL);
+    assert_non_null(reply);
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("%s: %s", words[0], reply->str);
+    long long number = reply->integer;
+    freeReplyObject(reply);
+    return number;
+}
+#define SAY(...) say((int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)), (const char *[]){__VA_ARGS__})
+
+/* ---- seats --------------------------------------------------------------------------------------------- */
+
+static void seats_that_nobody_has_are_free(void **state)
+{
+    (void)state;
+    static const char *const since[] = {"x", "-5", "1e999", "99999999999999999999", ""};
+    struct bench bench;
+
+    bench_open(&bench, &store, PATIENT);
+    SAY("SET", "seats", "x");
+    assert_int_equal(bench_seat(&bench, "a", "1", "1000"), 0);
+    assert_int_equal(bench.number, 1);
+    SAY("DEL", "seats");
+    SAY("ZADD", "seats", "9e300", "nobody");
+    assert_int_equal(bench_seat(&bench, "a", "1", "1000"), 0);
+    assert_int_equal(bench.number, 1);
+    SAY("DEL", "seats:since");
+    SAY("LPUSH", "seats:since", "x");
+    assert_int_equal(bench_seat(&bench, "a", "1", "1000"), 0);
+    assert_int_equal(bench.number, 1);
+    for (size_t i = 0; i < sizeof since / sizeof since[0]; i++) {
+        SAY("SET", "seats:since", since[i]);
+        assert_int_equal(bench_seat(&bench, "a", "1", "1000"), 0);
+        assert_int_equal(bench.number, 1);
+    }
+    bench_close(&bench);
+}
+
+/* ---- nodes --------------------------------------------------------------------------------------------- */
+
+static const char KEY[] = "weir:{rule\nk}";
+
+/* The store is not down for one key: others are decided as before, and it comes to be as it should. */
+static void a_key_that_is_damaged_refuses_its_caller_alone_and_is_counted(void **state)
+{
+    (void)state;
+    struct node one, two;
+    struct wr_budget_view view;
+    struct wr_agency_view agency;
+
+    node_join(&one, 2, hourly(10), 0, WR_FALLBACK_OPEN);
+    node_join(&two, 2, hourly(10), 0, WR_FALLBACK_OPEN);
+    assert_int_equal(ask_often(one.budget, 4), 4);
+    SAY("DEL", KEY);
+    SAY("RPUSH", KEY, "1");
+    assert_int_equal(ask_often(two.budget, 10), 0); /* it knows nothing of the four, and admits no more */
+    assert_int_equal(ask_often(one.budget, 10), 0);
+    assert_int_equal(ask(two.budget, "other", 10).decision.verdict, WEIR_GO);
+    wr_budget_view_get(two.budget, &view);
+    assert_int_equal(view.damaged, 1);
+    wr_agency_view_get(two.agency, &agency);
+    assert_false(agency.wire.down);
+    assert_int_equal(wr_budget_reset(one.budget, "k", 1), 0); /* if that is too long for somebody */
+    while (ask(two.budget, "k", 1).decision.verdict != WEIR_GO)
+        usleep(1000);
+    node_leave(&one);
+    node_leave(&two);
+}
+
+/* ---- turns --------------------------------------------------------------------------------------------- */
+
+static char *script;
+
+/* Whether who's is the turn; its token in ret_token. */
+static bool call_baton(const char *who, const char *verb, const char *token, const char *read, const char *letter,
+                       int64_t *ret_token, size_t *ret_letters)
+{
+    const char *waits = strcmp(verb, "want") == 0 ? "1" : "0", *gate = strcmp(verb, "hold") == 0 ? "gate" : "";
+    const char *words[] = {"EVAL", script, "1",    "weir:{pace h}", who, verb, token, token, waits,
+                           "0",    "2000", "1500", "4000",          "0", read, gate,  letter};
+    redisReply *reply = redisCommandArgv(redis, sizeof words / sizeof words[0], words, NULL);
+    assert_non_null(reply);
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("%s", reply->str);
+    for (size_t i = 0; i < 8; i++)
+        assert_true(reply->element[i]->type == REDIS_REPLY_INTEGER && reply->element[i]->integer >= 0);
+    bool is_ours = reply->element[0]->integer == 1;
+    *ret_token = reply->element[1]->integer;
+    *ret_letters = (reply->elements - 9) / 3;
+    freeReplyObject(reply);
+    return is_ours;
+}
+
+static bool wants(const char *who)
+{
+    int64_t token;
+    size_t letters;
+    return call_baton(who, "want", "0", "0", "", &token, &letters);
+}
+
+static bool holds(const char *who, int64_t token, const char *read, size_t *ret_letters)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%lld", (long long)token);
+    return call_baton(who, "hold", digits, read, "", &token, ret_letters);
+}
+
+/* A host whose turn is a's, in a store that has been there for long. */
+static int64_t give_turn_to_a(void)
+{
+    int64_t token;
+    size_t letters;
+    SAY("FLUSHALL");
+    SAY("SET", "weir:born", "1");
+    set_clock(redis, START_US);
+    assert_true(call_baton("a", "want", "0", "0", "", &token, &letters));
+    assert_true(holds("a", token, "0", &letters));
+    return token;
+}
+
+static void turns_are_never_two_s_whatever_lies_in_their_place(void **state)
+{
+    (void)state;
+    static const char *const fields[] = {"token", "until", "holder", "pass", "saved", "first", "last",
+                                         "l:b",   "l:z",   "f:z",    "m:1",  "gate",  NULL};
+    static const char *const values[] = {"",
+                                         "x",
+                                         "-1",
+                                         "1e999",
+                                         "99999999999999999999",
+                                         "9007199254740993",
+                                         "4503599627370495",
+                                         "1 99999999999999999999",
+                                         "0 0",
+                                         "x y",
+                                         NULL};
+    size_t letters;
+
+    script = script_on_set_clock(WR_SCRIPT_BATON);
+    for (size_t i = 0; fields[i] != NULL; i++) {
+        for (size_t j = 0; values[j] != NULL; j++) {
+            int64_t token = give_turn_to_a();
+            SAY("HSET", "weir:{pace h}", fields[i], values[j]);
+            if (wants("b") || wants("c"))
+                fail_msg("%s is \"%s\": the turn is a's, and another's", fields[i], values[j]);
+            set_clock(redis, START_US + LEASE_US / 2);
+            bool is_held = holds("a", token, "0", &letters);
+            if (is_held && wants("b"))
+                fail_msg("%s is \"%s\": it is two's", fields[i], values[j]);
+            bool is_had = false; /* a has crashed */
+            for (int64_t us = LEASE_US / 2; us <= 5 * LEASE_US && !is_had; us += LEASE_US / 4) {
+                set_clock(redis, START_US + us);
+                is_had = wants("b");
+            }
+            if (!is_had)
+                fail_msg("%s is \"%s\": nobody has a turn any more", fields[i], values[j]);
+        }
+    }
+    give_turn_to_a();
+    SAY("SET", "weir:{pace h}", "x");
+    assert_false(wants("b"));
+    set_clock(redis, START_US + LEASE_US);
+    assert_true(wants("b"));
+    free(script);
+}
+
+/* Its clock went back: what is stored is as if just now, and nobody waits until it is there again. */
+static void clock_of_the_store_that_went_back_stops_nobody(void **state)
+{
+    (void)state;
+    script = script_on_set_clock(WR_SCRIPT_BATON);
+    give_turn_to_a();
+    set_clock(redis, START_US - 1000 * LEASE_US);
+    assert_false(wants("b"));
+    set_clock(redis, START_US - 999 * LEASE_US);
+    assert_true(wants("b"));
+    free(script);
+}
+
+/* Who goes on in a store that has forgotten reads what others write there, though it has read as many before. */
+static void letters_to_who_goes_on_in_an_emptied_store_are_read(void **state)
+{
+    (void)state;
+    int64_t token, ignored;
+    size_t letters;
+
+    script = script_on_set_clock(WR_SCRIPT_BATON);
+    token = give_turn_to_a();
+    SAY("FLUSHALL");
+    set_clock(redis, START_US + 1);
+    (void)call_baton("b", "write", "0", "0", "one", &ignored, &letters);
+    SAY("HDEL", "weir:{pace h}", "token", "holder", "until"); /* as if it had come before it was young */
+    assert_true(holds("a", token, "37", &letters));
+    assert_int_equal(letters, 1);
+    (void)call_baton("b", "write", "0", "0", "two", &ignored, &letters);
+    assert_true(holds("a", token, "38", &letters));
+    assert_int_equal(letters, 1);
+    free(script);
+}
+
+WEIR_TESTS(damaged(seats_that_nobody_has_are_free),
+           damaged(a_key_that_is_damaged_refuses_its_caller_alone_and_is_counted),
+           damaged(turns_are_never_two_s_whatever_lies_in_their_place),
+           damaged(clock_of_the_store_that_went_back_stops_nobody),
+           damaged(letters_to_who_goes_on_in_an_emptied_store_are_read))
