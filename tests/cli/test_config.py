@@ -104,6 +104,20 @@ def secrets_are_not_shown():
         for words in (['crawl'], ['crawl', '--json'], ['crawl', '--header', 'X: s3cret']):
             run = weir('config', *words, '--config', path)
             assert run.returncode == 0 and 's3cret' not in run.stdout + run.stderr and '(hidden)' in run.stdout, run
+    text = ('crawl: {state: "postgres://me:s3cret@db/crawl"}\nfetch: {share: "redis://:s3cret@store"}\n'
+            'admission: {store: {url: "redis://me:s3cret@store", nodes: 3}}\n')
+    with _File(text) as path:
+        for words in ([], ['--json'], ['crawl'], ['fetch'], ['serve'], ['crawl', '--state', 'postgresql://db/crawl?password=s3cret'],
+                      ['fetch', '--share', 'redis://a:s3cret@store:1']):
+            run = weir('config', *words, '--config', path)
+            assert run.returncode == 0 and 's3cret' not in run.stdout + run.stderr, run
+            assert '(hidden)' in run.stdout or words == ['serve'], run
+    for url in ('rediss://:s3cret@store', 'http://:s3cret@store', 'redis://:s3cret@store/7', ':s3cret@store'):
+        rules = 'rules: [{name: r, limit: 1000/s, share: {overshoot: 1%}}]\n'
+        for text in (f'fetch: {{share: "{url}"}}\n', rules + f'admission: {{store: {{url: "{url}", nodes: 3}}}}\n'):
+            with _File(text) as path:
+                run = weir('config', 'check', path)
+                assert run.returncode == 1 and 's3cret' not in run.stdout + run.stderr and 'redis://USER' in run.stderr, run
     with _File('crawl: {header: ["s3cret"]}\n') as path:
         run = weir('config', 'check', path)
         assert run.returncode == 1 and 's3cret' not in run.stdout + run.stderr, run

@@ -40,6 +40,28 @@ static void addresses_are_read_whole_or_refused(void **state)
     }
 }
 
+static void refusals_of_addresses_say_what_is_right_and_no_password(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *url, *words;
+    } bad[] = {
+        {"rediss://:s3cret@a", "TLS is not spoken"},
+        {"redis://:s3cret@a/7", "a database cannot be chosen"},
+        {"redis://:s3cret@a:x", "host or port is not well-formed"},
+        {"redis://:s3cret%@a", "user or password is not well-formed"},
+        {"mysql://:s3cret@a", "neither Redis or Valkey nor a socket"},
+        {":s3cret@a", "neither Redis or Valkey nor a socket"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct wr_store_address address;
+        assert_int_equal(wr_store_address_parse(bad[i].url, &address), WEIR_E_INVAL);
+        assert_non_null(strstr(weir_error_detail(), bad[i].words));
+        assert_non_null(strstr(weir_error_detail(), "use redis://USER:PASSWORD@HOST:PORT"));
+        assert_null(strstr(weir_error_detail(), "s3cret"));
+    }
+}
+
 /* What is wrong with a rule's limit and share, and a store; "" if nothing is. */
 static const char *why(const char *limit, const char *share, const char *store)
 {
@@ -99,5 +121,6 @@ static void rules_that_can_be_shared_are_taken_without_a_store_to_be_found(void 
     assert_string_equal(why("1/d", "{overshoot: 0%, on_outage: closed}", "{url: 'unix:/nowhere', nodes: 10}"), "");
 }
 
-WEIR_TESTS(test(addresses_are_read_whole_or_refused), test(rules_that_cannot_be_shared_are_refused_with_words),
+WEIR_TESTS(test(addresses_are_read_whole_or_refused), test(refusals_of_addresses_say_what_is_right_and_no_password),
+           test(rules_that_cannot_be_shared_are_refused_with_words),
            test(rules_that_can_be_shared_are_taken_without_a_store_to_be_found))

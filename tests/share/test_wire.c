@@ -225,7 +225,7 @@ static void a_store_that_hangs_is_missed_and_found_again(void **state)
     wr_wire_view_get(bench.wire, &view);
     assert_true(view.down);
     assert_int_equal(view.asks, 0);
-    assert_string_equal(view.why, "no answer in time");
+    assert_non_null(strstr(view.why, "/s: no answer in time"));
     assert_int_equal(bench_charge(&bench, &tariff, &ONE), WEIR_E_CLOSED);
     kill(store.pid, SIGCONT);
     while (bench_charge(&bench, &tariff, &ONE) != 0)

@@ -16,7 +16,9 @@ static void notice(void *context, const char *why)
 {
     (void)context;
     if (why != NULL)
-        wr_complain("--share: the store cannot be reached (%s); hosts wait until it can be", why);
+        wr_complain("--share: the store cannot be reached (%s); hosts wait until it can be, for --max-defer at most. "
+                    "To go on alone, end this one and leave out --share, with a --max-rate that is your part",
+                    why);
     else
         wr_complain("--share: the store can be reached again");
 }

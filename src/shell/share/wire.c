@@ -47,10 +47,17 @@ static bool is_connected(const struct wr_wire *wire)
     return wire->redis != NULL && (wire->redis->c.flags & REDIS_CONNECTED) != 0;
 }
 
+/* Where, and what. */
 static void note_why(struct wr_wire *wire, const char *why)
 {
     struct wr_buf buf;
     wr_buf_init_fixed(&buf, wire->view.why, sizeof wire->view.why);
+    wr_buf_append_string(&buf, wire->address);
+    if (wire->port >= 0) {
+        wr_buf_append_string(&buf, " port ");
+        wr_buf_append_u64(&buf, (uint64_t)wire->port);
+    }
+    wr_buf_append_string(&buf, ": ");
     wr_buf_append_string(&buf, why);
 }
 

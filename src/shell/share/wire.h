@@ -52,7 +52,7 @@ struct wr_wire_view {
     uint32_t asks;                                       /* on their way */
     uint64_t sent, answered, timed_out, refused, broken; /* refused: the store could not */
     uint64_t connects, reloads, outages;
-    char why[160]; /* the last trouble, for people */
+    char why[320]; /* the last trouble, for people: where, and what */
 };
 
 /* `reply` is good during the call, and not an error. */
