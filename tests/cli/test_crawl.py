@@ -62,6 +62,20 @@ def options_that_contradict_each_other_are_refused():
     assert '--out is empty' in _mistake('--out', '', 'a.example')
 
 
+def state_that_is_a_url_is_a_known_database_or_refused_without_its_password():
+    url = 'mysql://me:s3cret@db/crawl'
+    line = _mistake('--state', url, 'a.example')
+    assert 's3cret' not in line and 'use postgres://USER@HOST/DATABASE, or the name of a file' in line, line
+    for words in (('jobs', 'list'), ('hosts', 'list'), ('why', 'a.example'), ('report',), ('fetch', 'a.example'),
+                  ('warm', 'a.example'), ('serve', '--config', '/dev/null')):
+        run = weir(*words, '--state', url)
+        assert run.returncode == 2 and run.stderr.count('\n') == 1 and 's3cret' not in run.stderr, run
+        assert '--state: ' in run.stderr and 'the name of a file' in run.stderr, run
+    run = weir('fetch', 'a.example', '--state', '/nonexistent/f')
+    assert run.returncode == 1 and '/nonexistent/f cannot be made, for there is no such folder' in run.stderr, run
+    assert 'from 1s to 1d' in _mistake('--lease', '1ms', 'a.example')
+
+
 def seed_that_is_no_url_is_refused_before_anything_begins():
     assert '"ftp://x/" is no URL to begin with: its scheme' in _mistake('a.example', 'ftp://x/')
     line = _mistake('https://user:s3cret@a.example/')

@@ -521,8 +521,8 @@ def beginnings_that_fail_say_why():
                  ('--config', daemon.config, '--token-file', '/nowhere/token'): '--token-file: cannot make "/nowhere/token": No such file',
                  ('--config', daemon.config, '--listen', 'unix:/proc/x'): '"/proc/x": ',
                  ('--config', daemon.config, '--listen', 'unix:/nowhere/s'): '"/nowhere/s": its folder is not there',
-                 ('--config', daemon.config, '--state', '/nowhere/state'): '/nowhere: No such file',
-                 ('--config', daemon.config, '--state', daemon.folder): f'{daemon.folder}: Is a directory',
+                 ('--config', daemon.config, '--state', '/nowhere/state'): '--state: /nowhere/state: there is no such folder; make it',
+                 ('--config', daemon.config, '--state', daemon.folder): f'--state: {daemon.folder}: it is a folder; name a file in it',
                  ('--config', daemon.config, '--dashboard', 'nowhere'): '--dashboard: listening address'}
         for words, expected in table.items():
             run = weir('serve', *words)

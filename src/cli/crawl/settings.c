@@ -25,7 +25,8 @@
 #include "shell/net/net.h"
 
 #define SEEDS_MAX 1000000
-#define DAY UINT64_C(86400000000000)
+#define SECOND UINT64_C(1000000000)
+#define DAY (86400 * SECOND)
 #define DEPTH 20 /* deeper than any site that people click through, and an end to calendars that go on for ever */
 #define THRESHOLD 20
 #define WATCHED_HOSTS 10
@@ -101,9 +102,9 @@ static const struct wr_option options[] = {
     {"cancel-after-429", WR_COUNT(crawl_settings, cancel_after_429), .value = "N", .min = 0, .max = 65535,
      .help = "give up after so many 429 in a row at 60 s (0: never)"},
     {"digest", WR_CHOICE(crawl_settings, digest), .choices = digests, .help = "of the pages, in the lines"},
-    {"state", WR_STRING(crawl_settings, state), .value = "FILE", .is_secret = true,
+    {"state", WR_STRING(crawl_settings, state), .value = "FILE", .check = wr_check_state, .is_secret = true,
      .help = "where the crawl is remembered; or postgres://…, to share it"},
-    {"lease", WR_DURATION(crawl_settings, lease), .value = "D", .min = 1, .max = DAY,
+    {"lease", WR_DURATION(crawl_settings, lease), .value = "D", .min = SECOND, .max = DAY,
      .help = "on a database: others have a silent process's hosts then"},
     {"out", WR_STRING(crawl_settings, out), .value = "FILE",
      .help = "where the lines go; - is standard output; state: a database, for weir jobs export"},

@@ -179,7 +179,7 @@ static const struct wr_option export_options[] = {
      .help = "where the lines go, a file that is not there yet; - is standard output"},
     {"states", WR_FLAG(struct settings, states),
      .help = "instead, all URLs, also those that wait, each with its state"},
-    {"state", WR_STRING(struct settings, source.state), .value = "FILE",
+    {"state", WR_STRING(struct settings, source.state), .value = "FILE", .check = wr_check_state,
      .help = "the state file of the crawl, or postgres://…"},
 };
 

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "base/buf.h"
+#include "cli/kit/check.h"
 #include "cli/kit/options.h"
 
 /* What all of these commands are given. */
@@ -16,11 +17,11 @@ struct wr_source_flags {
 };
 
 /* The options for that, where the settings have it as `source`. */
-#define WR_SOURCE_OPTIONS(settings)                                                   \
-    {"state", WR_STRING(settings, source.state), .value = "FILE",                     \
-     .help = "the state file of the crawl, or postgres://…"},                         \
-    {                                                                                 \
-        "json", WR_FLAG(settings, source.json), .help = "tell it as one line of JSON" \
+#define WR_SOURCE_OPTIONS(settings)                                                        \
+    {"state", WR_STRING(settings, source.state), .value = "FILE", .check = wr_check_state, \
+     .help = "the state file of the crawl, or postgres://…"},                              \
+    {                                                                                      \
+        "json", WR_FLAG(settings, source.json), .help = "tell it as one line of JSON"      \
     }
 
 struct wr_answerer {

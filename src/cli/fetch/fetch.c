@@ -43,7 +43,7 @@ static const struct wr_option options[] = {
      .help = "a URL on each line; - is standard input"},
     {"out", WR_STRING(struct settings, out), .value = "FILE", .help = "write the lines there, not to standard output"},
     {"append", WR_FLAG(struct settings, append), .help = "to what that file holds already, refused otherwise"},
-    {"state", WR_STRING(struct settings, state), .value = "FILE",
+    {"state", WR_STRING(struct settings, state), .value = "FILE", .check = wr_check_file,
      .help = "remember there what hosts were found to bear"},
     {"share", WR_STRING(struct settings, share), .value = "URL", .check = wr_check_store, .is_secret = true,
      .help = "redis://HOST: one pace for all processes that name it"},

@@ -242,6 +242,8 @@ static bool take_lock(struct wr_state *state)
     bool is_ours = state->lock_fd >= 0 && flock(state->lock_fd, LOCK_EX | LOCK_NB) == 0;
     if (!is_ours && state->lock_fd >= 0 && errno == EWOULDBLOCK)
         wr_complain("--state: another weir has %s; give each its own", state->path);
+    else if (!is_ours && state->lock_fd < 0 && errno == ENOENT)
+        wr_complain("--state: %s cannot be made, for there is no such folder; make it, or name another", state->path);
     else if (!is_ours)
         wr_complain("--state: cannot lock %s: %s", path != NULL ? path : state->path, strerror(errno));
     free(path);

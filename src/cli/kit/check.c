@@ -11,6 +11,7 @@
 #include "core/rules/http/status.h"
 #include "shell/engine/scope.h"
 #include "shell/net/net.h"
+#include "shell/store/store.h"
 
 int wr_check_rate(const char *text)
 {
@@ -46,6 +47,18 @@ int wr_check_statuses(const char *text)
 int wr_check_proxy(const char *text)
 {
     return wr_net_proxy_check(text);
+}
+
+int wr_check_file(const char *text)
+{
+    return strstr(text, "://") == NULL ? 0 : wr_invalid("it is a URL, and must be the name of a file");
+}
+
+int wr_check_state(const char *text)
+{
+    if (wr_store_is_url(text) || wr_check_file(text) == 0)
+        return 0;
+    return wr_invalid("no such database is known; use postgres://USER@HOST/DATABASE, or the name of a file");
 }
 
 int wr_check_pattern(const char *text)

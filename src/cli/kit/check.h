@@ -8,6 +8,8 @@ int wr_check_contact(const char *text);  /* a URL or a mail address, or nothing 
 int wr_check_header(const char *text);   /* "Name: value"; may be a secret, and is not in the detail */
 int wr_check_statuses(const char *text); /* "403=permanent,500=done" */
 int wr_check_proxy(const char *text);
+int wr_check_state(const char *text);   /* a file, or a database; may have a password, which is not in the detail */
+int wr_check_file(const char *text);    /* and no database; the same */
 int wr_check_pattern(const char *text); /* of URLs, as wr_scope_include takes it */
 
 #endif

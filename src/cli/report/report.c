@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "cli/kit/check.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
 #include "cli/report/html.h"
@@ -25,7 +26,7 @@ struct settings {
 };
 
 static const struct wr_option options[] = {
-    {"state", WR_STRING(struct settings, state), .value = "FILE",
+    {"state", WR_STRING(struct settings, state), .value = "FILE", .check = wr_check_state,
      .help = "where the crawl is remembered: a file, or postgres://…"},
     {"run", WR_COUNT(struct settings, run), .value = "N", .min = 0, .max = INT64_MAX,
      .help = "of a job that was resumed, or run by several processes: this run (0: the last, or of a database all)"},
@@ -57,9 +58,11 @@ static int complain_absent(const struct settings *settings, int64_t job)
 {
     struct stat status;
     if (wr_store_is_url(settings->state)) {
-        wr_complain(settings->run > 0 ? "the database has no report of this run; of each job the last %d are kept"
-                                      : "the database has no such job, or no tables of weir's",
-                    WR_STORE_REPORTS_KEPT);
+        char name[512];
+        wr_store_name(settings->state, name, sizeof name);
+        wr_complain(settings->run > 0 ? "%s has no report of this run; of each job the last %d are kept"
+                                      : "%s has no such job, or no tables of weir's; \"weir jobs list\" tells",
+                    name, WR_STORE_REPORTS_KEPT);
         return WR_EXIT_FAILED;
     }
     if (stat(settings->state, &status) != 0) {

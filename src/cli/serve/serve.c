@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "cli/kit/check.h"
 #include "cli/kit/output.h"
 #include "cli/kit/sources.h"
 #include "cli/serve/notify.h"
@@ -62,7 +63,8 @@ static const struct wr_option options[] = {
      .help = "the token that admin calls and the dashboard's controls need; is made if it is not there"},
     {"listen-name", WR_LIST(struct settings, listen_names), .value = "NAME",
      .help = "by which it may be called, besides its address and localhost (repeatable)"},
-    {"state", WR_STRING(struct settings, state), .value = "FILE", .help = "keep who is limited over restarts"},
+    {"state", WR_STRING(struct settings, state), .value = "FILE", .check = wr_check_file,
+     .help = "keep who is limited over restarts"},
     {"save-every", WR_DURATION(struct settings, save_every), .value = "D", .min = SECOND, .max = DAY,
      .help = "how often --state is written, besides the end"},
     {"handover", WR_STRING(struct settings, handover), .value = "PATH",
@@ -227,6 +229,16 @@ static bool make_options(const struct settings *settings, struct daemon *daemon)
     return make_panel_options(settings, daemon);
 }
 
+/* Before anything is opened. */
+static bool is_state_sound(const char *path)
+{
+    char why[WR_CONFIG_WHY_BYTES];
+    int error = path != NULL ? wr_rulebook_state_check(path, why, sizeof why) : 0;
+    if (error != 0)
+        wr_complain("--state: %s", why);
+    return error == 0;
+}
+
 /* As many descriptors as there may be: each connection is one. */
 static void raise_files(void)
 {
@@ -372,6 +384,8 @@ int wr_serve_run(int argc, char **argv)
     wr_serve_options_init(&daemon.options);
     if (!make_listens(&settings, &daemon) || !make_options(&settings, &daemon))
         return WR_EXIT_USAGE;
+    if (!is_state_sound(settings.state))
+        return WR_EXIT_FAILED;
     raise_files();
     return run(&daemon, settings.grace);
 }

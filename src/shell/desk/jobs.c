@@ -10,6 +10,7 @@
 _Static_assert(6 * (WR_URL_MAX + WEIR_PACE_KEY_MAX + WR_STORE_WORD_MAX + WR_STORE_WHY_MAX) + 512 < TASK_ROOM,
                "however much of it is escaped");
 #define LINE_ROOM WR_STORE_LINE_MAX
+#define NO_JOB "there is no such job; \"weir jobs list\" tells which there are"
 _Static_assert(6 * (2 * WR_URL_MAX + WR_STORE_DIGEST_MAX + WR_STORE_WHY_MAX) + 1024 < LINE_ROOM, "the same");
 
 /* ---- jobs ---- */
@@ -65,7 +66,7 @@ int wr_ask_jobs(struct wr_desk_ask *ask)
     wr_buf_append_string(ask->answer, "]");
     if (error == 0 && job > 0)
         error = wr_ask_processes(ask, job, &count);
-    return error == 0 && job > 0 && jobs.told == 0 ? wr_invalid("there is no such job") : error;
+    return error == 0 && job > 0 && jobs.told == 0 ? wr_invalid(NO_JOB) : error;
 }
 
 static void on_any_job(void *context, const struct wr_store_row *row)
@@ -89,7 +90,7 @@ int wr_ask_job(const struct wr_desk_ask *ask, int64_t *ret_job)
     }
     int error = wr_store_read(ask->source->store, &query);
     if (error == 0 && jobs.newest == 0)
-        error = wr_invalid(job > 0 ? "there is no such job" : "there are no jobs in this state file");
+        error = wr_invalid(job > 0 ? NO_JOB : "there are no jobs in this state file");
     if (error == 0)
         *ret_job = jobs.unfinished != 0 ? jobs.unfinished : jobs.newest;
     return error;
@@ -111,7 +112,7 @@ int wr_ask_cancel(struct wr_desk_ask *ask)
     }
     int error = wr_store_read(ask->source->store, &query);
     if (error != 0 || jobs.newest == 0)
-        return error != 0 ? error : wr_invalid("there is no such job");
+        return error != 0 ? error : wr_invalid(NO_JOB);
     if (wr_job_is_over(jobs.status))
         return wr_invalid("the job is over already");
     const struct wr_store_change change = {

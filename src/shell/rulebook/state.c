@@ -219,13 +219,16 @@ int wr_rulebook_state_check(const char *path, char *ret_why, size_t why_bytes)
     size_t bytes = strlen(path);
 
     if (bytes >= sizeof folder)
-        return refuse_errno(path, ENAMETOOLONG, ret_why, why_bytes);
+        return refuse(WEIR_E_SYSTEM, path, "the name is too long", ret_why, why_bytes);
     memcpy(folder, path, bytes + 1);
     if (stat(path, &node) == 0 && S_ISDIR(node.st_mode))
-        return refuse_errno(path, EISDIR, ret_why, why_bytes);
+        return refuse(WEIR_E_SYSTEM, path, "it is a folder; name a file in it", ret_why, why_bytes);
     if (access(dirname(folder), W_OK | X_OK) == 0 || errno == EROFS) /* a disk may be well again */
         return 0;
-    return refuse_errno(folder, errno, ret_why, why_bytes);
+    return refuse(WEIR_E_SYSTEM, path,
+                  errno == ENOENT ? "there is no such folder; make it, or name another file"
+                                  : "its folder may not be written; change its permissions, or name another file",
+                  ret_why, why_bytes);
 }
 
 int wr_rulebook_save(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes)

@@ -77,9 +77,16 @@ static void look_at_store(struct wr_serve *serve, const struct wr_rulebook_view 
     bool is_bad = view->has_store && view->store.wire.down;
     if (atomic_exchange(&serve->is_store_bad, is_bad) == is_bad)
         return;
-    wr_serve_tell(serve,
-                  is_bad ? "the store of shared limits cannot be reached:" : "the store of shared limits is back",
-                  is_bad ? view->store.wire.why : NULL);
+    if (!is_bad) {
+        wr_serve_tell(serve, "the store of shared limits is back", NULL);
+        return;
+    }
+    char why[sizeof view->store.wire.why + 64];
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, why, sizeof why);
+    wr_buf_append_string(&buf, view->store.wire.why);
+    wr_buf_append_string(&buf, "; until it can be, on_outage of the rules counts");
+    wr_serve_tell(serve, "the store of shared limits cannot be reached:", why);
 }
 
 /* By what the rulebook decided since the last look. */
@@ -246,8 +253,6 @@ static int open_doors(struct wr_serve *serve, char *ret_why, size_t why_bytes)
     int before = -1, error = 0;
     if (options->http.listen_count > WR_HTTP_LISTENS_MAX)
         return WEIR_E_INVAL;
-    if (options->state != NULL && wr_rulebook_state_check(options->state, ret_why, why_bytes) != 0)
-        return WEIR_E_SYSTEM;
     memcpy(serve->listens, options->http.listens, options->http.listen_count * sizeof serve->listens[0]);
     options->http.listens = serve->listens;
     if (options->handover != NULL)
