@@ -114,7 +114,7 @@ static void note_place(const struct wr_store *store, const char *why)
 {
     const struct wr_backend *backend = store->backend;
 
-    wr_error_note_text(backend->kind->noun, backend->place, strlen(backend->place), why);
+    wr_error_note_cause(backend->kind->noun, backend->place, why);
 }
 
 static int wait_for(struct waiter *waiter)

@@ -259,6 +259,30 @@ static bool is_understood(const char *url)
     return bytes == end - begin || is_port;
 }
 
+/* What went wrong, and what would be right, where that is known. */
+static int refuse_why(struct wr_pg *pg, int error)
+{
+    static const struct {
+        const char *words, *right;
+    } cures[] = {
+        {"no password supplied", "; give it in the URL, as PGPASSWORD, or in ~/.pgpass"},
+        {"does not exist", "; createdb makes a database, createuser a role"},
+        {"permission denied", "; let the role own the database, or see \"Rights\" in weir-state(5)"},
+    };
+    char why[WR_BACKEND_WHY_BYTES + 80];
+    struct wr_buf buf;
+
+    wr_buf_init_fixed(&buf, why, sizeof why);
+    wr_buf_append_string(&buf, pg->backend.why);
+    for (size_t i = 0; i < sizeof cures / sizeof cures[0]; i++)
+        if (strstr(pg->backend.why, cures[i].words) != NULL) {
+            wr_buf_append_string(&buf, cures[i].right);
+            break;
+        }
+    wr_error_note_cause(pg->backend.kind->noun, pg->place, why);
+    return error == WEIR_E_NOMEM ? error : WEIR_E_SYSTEM;
+}
+
 static void give_back(struct wr_pg *pg)
 {
     wr_pg_drop(pg);
@@ -305,7 +329,9 @@ int wr_pg_open(const struct wr_store_options *options, struct wr_backend **ret_b
     }
     pg->node = (int64_t)((uint64_t)pg->node >> 1) + 1;
     if (!is_understood(pg->url)) {
-        error = refuse(pg, WEIR_E_INVAL, "cannot be told by this URL; write @ and / in a password as %40 and %2F");
+        error = refuse(pg, WEIR_E_INVAL,
+                       "cannot be told by this URL; write @, / and % in a password as %40, %2F and %25, and behind ? "
+                       "only what PostgreSQL knows");
         give_back(pg);
         return error;
     }
@@ -314,7 +340,7 @@ int wr_pg_open(const struct wr_store_options *options, struct wr_backend **ret_b
         error = set_up(pg, options);
     if (error != 0) {
         if (pg->backend.why[0] != '\0')
-            error = refuse(pg, error == WEIR_E_NOMEM ? error : WEIR_E_SYSTEM, pg->backend.why);
+            error = refuse_why(pg, error);
         give_back(pg);
         return error;
     }

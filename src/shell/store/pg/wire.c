@@ -8,6 +8,8 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#define SERVER_MIN 13
+
 /* ---- what went wrong ----------------------------------------------------------------------------------- */
 
 /* The first line. */
@@ -182,12 +184,30 @@ static int compare_clocks(struct wr_pg *pg)
     return 0;
 }
 
+static int check_version(struct wr_pg *pg)
+{
+    char detail[64];
+    struct wr_buf buf;
+    int version = PQserverVersion(pg->conn) / 10000;
+
+    if (version >= SERVER_MIN)
+        return 0;
+    wr_buf_init_fixed(&buf, detail, sizeof detail);
+    wr_buf_append_u64(&buf, (uint64_t)version);
+    wr_buf_append_string(&buf, "; weir needs 13 or later");
+    say(pg, "it is PostgreSQL ", detail);
+    wr_pg_drop(pg);
+    return WEIR_E_SYSTEM;
+}
+
 int wr_pg_connect(struct wr_pg *pg)
 {
     if (pg->conn != NULL && PQstatus(pg->conn) == CONNECTION_OK)
         return 0;
     wr_pg_drop(pg);
     int error = reach(pg);
+    if (error == 0)
+        error = check_version(pg);
     return error != 0 ? error : compare_clocks(pg);
 }
 
