@@ -291,9 +291,13 @@ static void advise(struct crawl *crawl, const struct wr_engine_result *result)
     bool is_usual = strcmp(crawl->settings.state, WR_STATE_FILE) == 0;
     bool lacks_seeds = !seeds->is_complete && seeds->file != NULL && strcmp(seeds->file, "-") == 0;
     bool can_go_on = status_of(crawl, result) == STOPPED || (result->end == WR_END_FAILED && stats->queued > 0);
+    char which[64] = ""; /* among the jobs of a database; --out is not kept there */
+    if (stats->is_shared)
+        (void)snprintf(which, sizeof which, " --job %lld%s", (long long)result->job,
+                       wr_crawl_keeps_lines(&crawl->settings) ? " --out state" : "");
     if (can_go_on)
-        wr_screen_say(&crawl->screen, "it can go on: weir crawl --resume%s%s%s", is_usual ? "" : " --state ",
-                      is_usual ? "" : wr_crawl_state_name(&crawl->settings),
+        wr_screen_say(&crawl->screen, "it can go on: weir crawl --resume%s%s%s%s", is_usual ? "" : " --state ",
+                      is_usual ? "" : wr_crawl_state_name(&crawl->settings), which,
                       lacks_seeds ? ", with the seeds on standard input again: not all were read" : "");
     else if (result->end != WR_END_BLOCKED && stats->fetched == 0 && stats->pages > 0 && crawl->job.done == 0)
         wr_screen_say(&crawl->screen, "nothing could be fetched; \"error\" in the lines says why (are you online?)");
@@ -323,6 +327,23 @@ static void tell_report(struct crawl *crawl, const struct wr_crawl_report *repor
     free(text);
 }
 
+/* One line for who wants none, if it did not end well. */
+static void tell_trouble(struct crawl *crawl, const struct wr_engine_result *result, int status)
+{
+    const char *url = result->failed_url;
+    if (result->end != WR_END_COMPLETED)
+        wr_screen_say(&crawl->screen, "%s%s%s", wr_crawl_end_name(result->end), result->why[0] != '\0' ? ": " : "",
+                      result->why);
+    else if (status == WR_EXIT_FAILED && url[0] != '\0')
+        wr_screen_say(&crawl->screen, "%llu of %llu pages failed, first %s: %s",
+                      (unsigned long long)result->stats.failed, (unsigned long long)result->stats.pages, url,
+                      result->failed_why);
+    else if (status == WR_EXIT_FAILED && result->failed > 0)
+        wr_screen_say(&crawl->screen, "%llu pages of the job failed", (unsigned long long)result->failed);
+    else if (status == WR_EXIT_FAILED && result->stats.fetched == 0)
+        wr_screen_say(&crawl->screen, "nothing could be fetched");
+}
+
 static int finish(struct crawl *crawl)
 {
     struct wr_engine_result result;
@@ -344,8 +365,8 @@ static int finish(struct crawl *crawl)
         status = WR_EXIT_FAILED;
     if (!settings->quiet)
         advise(crawl, &result);
-    else if (result.end != WR_END_COMPLETED)
-        wr_screen_say(&crawl->screen, "%s: %s", wr_crawl_end_name(result.end), result.why);
+    else
+        tell_trouble(crawl, &result, status);
     return status;
 }
 
@@ -366,7 +387,7 @@ static void obey_signals(struct crawl *crawl, unsigned *seen)
 /* Whoever is not online should not have to wait until everything has expired. */
 static void note_silence(struct crawl *crawl, const struct wr_engine_stats *stats, bool *is_noted)
 {
-    if (*is_noted || stats->elapsed_ns < SILENCE_NS || stats->queued == 0)
+    if (*is_noted || stats->elapsed_ns < SILENCE_NS || stats->queued == 0 || stats->has_none)
         return;
     *is_noted = true;
     if (!stats->is_answered)
@@ -401,6 +422,23 @@ static void listen_for_watchers(struct crawl *crawl)
     wr_screen_say(&crawl->screen, "watch it at %s", name);
 }
 
+/* Who meant to join and gave other words has begun another job. */
+static void tell_company(struct crawl *crawl)
+{
+    struct wr_engine_company company;
+    char mates[48] = "alone so far", other[128] = "";
+    if (!wr_store_is_url(crawl->settings.state) || crawl->settings.quiet ||
+        wr_engine_company_get(crawl->engine, &company) != 0)
+        return;
+    if (company.others > 0)
+        (void)snprintf(other, sizeof other, "; job %lld, begun with other words, has %llu: weir jobs show %lld",
+                       (long long)company.other_job, (unsigned long long)company.others, (long long)company.other_job);
+    if (company.mates > 0)
+        (void)snprintf(mates, sizeof mates, "with %llu other process%s", (unsigned long long)company.mates,
+                       company.mates == 1 ? "" : "es");
+    wr_screen_say(&crawl->screen, "job %lld, %s%s", (long long)wr_engine_job_id(crawl->engine), mates, other);
+}
+
 static int work(struct crawl *crawl)
 {
     wr_signals_hold(); /* threads are made from here on */
@@ -415,6 +453,7 @@ static int work(struct crawl *crawl)
     if (!wr_store_is_url(crawl->settings.state) &&
         wr_desk_open(crawl->settings.state, crawl->engine, &crawl->desk) != 0)
         wr_screen_say(&crawl->screen, "it cannot be asked while it runs: %s", weir_error_detail());
+    tell_company(crawl);
     listen_for_watchers(crawl);
     bool is_seeding = wr_seeds_start(&crawl->seeds, crawl->engine);
     if (!is_seeding)

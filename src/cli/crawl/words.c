@@ -11,7 +11,9 @@
     "append", "config", "job", "json", "listen", "listen-hosts", "listen-name", "quiet", "resume", "state", "token-file"
 
 /* Of a job that several processes run: each has its own. */
-#define OWN "diff", "concurrency", "lease", "log", "loops", "out", "report", "save-bodies", "view", "warc", "warc-size"
+#define OWN                                                                                                  \
+    "bandwidth", "concurrency", "diff", "global-rate", "lease", "log", "loops", "max-time", "out", "report", \
+        "save-bodies", "view", "warc", "warc-size"
 
 /* ---- writing ---- */
 

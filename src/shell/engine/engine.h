@@ -62,6 +62,14 @@ bool wr_engine_can_resume(const struct wr_engine_job *job);
 /* The job `id`, or (0) the newest that can be gone on with. WEIR_E_ABSENT. */
 int wr_engine_find_job(struct wr_engine *engine, int64_t id, struct wr_engine_job *ret_job);
 
+/* Other processes on the same database, as they said lately; after wr_engine_start. */
+struct wr_engine_company {
+    uint64_t mates;    /* that crawl the same job */
+    uint64_t others;   /* that crawl another one */
+    int64_t other_job; /* one of theirs */
+};
+int wr_engine_company_get(struct wr_engine *engine, struct wr_engine_company *ret_company);
+
 /* The job `id`, or (0) the newest that was completed: one to visit again. WEIR_E_ABSENT. */
 int wr_engine_find_earlier(struct wr_engine *engine, int64_t id, struct wr_engine_job *ret_job);
 
@@ -181,12 +189,14 @@ struct wr_engine_stats {
     uint64_t overrides; /* how often a host's concurrency was lowered or restored (S2-24) */
     uint64_t bytes;     /* of bodies */
     uint64_t accepted;  /* URLs, seeds included, of all runs */
-    uint64_t queued;    /* accepted and not ended */
+    uint64_t queued;    /* accepted and not ended; of a job that processes share, in all, as of some seconds ago */
     uint64_t in_flight;
     uint64_t hosts; /* in memory */
     uint64_t connections;
     size_t memory_bytes; /* of the plans */
     int64_t elapsed_ns;
+    bool is_shared; /* other processes may crawl the same job */
+    bool has_none;  /* they have all its hosts */
     bool is_seeding, is_draining;
     bool is_answered; /* somebody has, so there is a network */
     bool is_paused;   /* the store takes nothing, see pause_why */

@@ -59,3 +59,29 @@ int wr_engine_find_earlier(struct wr_engine *engine, int64_t id, struct wr_engin
 {
     return find_job(engine, id, true, ret_job);
 }
+
+struct meeting {
+    int64_t job;
+    struct wr_engine_company company;
+};
+
+static void on_node(void *context, const struct wr_store_row *row)
+{
+    struct meeting *meeting = context;
+    if (row->node.job == meeting->job) {
+        meeting->company.mates++;
+    } else {
+        meeting->company.others++;
+        meeting->company.other_job = row->node.job;
+    }
+}
+
+int wr_engine_company_get(struct wr_engine *engine, struct wr_engine_company *ret_company)
+{
+    struct meeting meeting = {.job = engine->job};
+    int error = wr_store_read(
+        engine->store,
+        &(struct wr_store_query){.what = WR_STORE_NODES, .is_hasty = true, .row = on_node, .context = &meeting});
+    *ret_company = meeting.company;
+    return error;
+}

@@ -197,6 +197,7 @@ static void on_job(void *context, const struct wr_store_row *row)
 {
     struct wr_engine *engine = context;
     engine->left = row->job.queued;
+    atomic_store(&engine->left_in_all, row->job.queued);
     engine->seen = row->job.status;
 }
 

@@ -117,6 +117,7 @@ static void on_seed(void *context, const struct wr_store_row *row)
 static void on_status(void *context, const struct wr_store_row *row)
 {
     struct asked *asked = context;
+    atomic_store(&asked->engine->left_in_all, row->job.queued);
     wr_job_seen(asked->engine, row->job.status);
     if (row->job.is_dismissed)
         wr_engine_drain(asked->engine);

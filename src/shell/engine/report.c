@@ -47,6 +47,7 @@ void wr_engine_stats_get(struct wr_engine *engine, struct wr_engine_stats *ret_s
         .connections = SUM(connections),
         .memory_bytes = (size_t)SUM(memory_bytes),
         .elapsed_ns = weir_clock_now(engine->clock) - engine->began_at,
+        .is_shared = engine->is_shared,
         .is_seeding = !atomic_load(&engine->is_seeded),
         .is_draining = phase == WR_PHASE_DRAINS || phase == WR_PHASE_STOPS,
         .is_answered = atomic_load(&engine->answered_at) != 0,
@@ -54,6 +55,9 @@ void wr_engine_stats_get(struct wr_engine *engine, struct wr_engine_stats *ret_s
     };
     uint64_t ended = engine->ended_before + stats.pages;
     stats.queued = stats.accepted > ended ? stats.accepted - ended : 0;
+    if (engine->is_shared) /* others find and end URLs as well */
+        stats.queued = atomic_load(&engine->left_in_all);
+    stats.has_none = engine->is_shared && atomic_load(&engine->leases) == 0 && stats.queued > 0;
     (void)pthread_mutex_lock(&engine->lock);
     memcpy(stats.pause_why, engine->pause_why, sizeof stats.pause_why);
     (void)pthread_mutex_unlock(&engine->lock);

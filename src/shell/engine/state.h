@@ -487,6 +487,7 @@ struct wr_engine {
     _Atomic bool is_claiming, is_beating;
     _Atomic bool is_end_stored;        /* the job is over, as somebody has said: whoever is first says why */
     _Atomic int64_t leases;            /* hosts that are ours */
+    _Atomic uint64_t left_in_all;      /* URLs of the job that have not ended, as a beat told last */
     _Atomic int64_t claim_at, look_at; /* not before */
     _Atomic uint64_t beat;             /* the last that was asked for */
     enum wr_job_status seen;           /* as the store has it; while it is looked at */

@@ -418,7 +418,7 @@ enum wr_store_what {
     WR_STORE_BEAT,       /* all hosts that this process has: it has them for lease_ns from now, and works for `job`.
                             Those that are missing it has lost. Keys, settings and leases */
     WR_STORE_RELEASE,    /* the host `key`, if it is this process's by the token `after.id`, is nobody's; no rows */
-    WR_STORE_NODES,      /* processes that work for `job` (0: any) and have told so lately, by name */
+    WR_STORE_NODES,      /* other processes that work for `job` (0: any) and have told so lately, by name */
     WR_STORE_SUMS,       /* of `job`, the tasks after `after.id` as sums; in several rows if `ret_next` is given */
     WR_STORE_CHECK, /* a text for each damage found and each counter that is wrong; nothing is written while it reads
                        all */

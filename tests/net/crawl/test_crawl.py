@@ -170,6 +170,13 @@ def quiet_crawl_says_nothing():
         assert (run.returncode, run.stdout, run.stderr) == (0, '', ''), run
 
 
+def quiet_crawl_that_fails_says_what_did_in_one_line():
+    with Folder() as folder:
+        run = folder.crawl('--quiet', '--attempts', '1', 'http://127.0.0.1:1/')
+        assert (run.returncode, run.stdout) == (1, ''), run
+        assert run.stderr == 'weir crawl: 1 of 1 pages failed, first http://127.0.0.1:1/: no connection\n', run
+
+
 def lines_on_standard_output_are_alone_there():
     with site() as nginx, Folder() as folder:
         run = folder.crawl(*FAST, '--out', '-', nginx.url)

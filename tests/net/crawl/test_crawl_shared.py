@@ -6,8 +6,10 @@ import collections
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 from site_rig import Folder, Nginx, cases, site
@@ -201,6 +203,61 @@ def a_host_whose_claim_was_answered_to_nobody_is_claimed_again():
         _until(lambda: _is_quiet(shared, key, _key(seeds[0])), 'a loss')
         before = _done(shared, key)
         _until(lambda: _done(shared, key) > before + 4, 'another claim')
+
+
+def who_joins_is_told_which_job_it_is_and_how_it_can_go_on():
+    with _large() as nginx, Shared() as shared:
+        seeds = _seeds(nginx)[:1]
+        words = ['--state', shared.url, '--lease', '6s', '--pace', 'strict', '--interval', '100ms', '--out', 'state']
+        with open(shared.path('said'), 'wb') as said:
+            shared.crawls.append(subprocess.Popen(shared.command(*words, *seeds), cwd=shared.name, stdin=subprocess.DEVNULL,
+                                                  stdout=subprocess.DEVNULL, stderr=said))
+        _until(lambda: 'job 1, alone so far' in shared.read('said'), 'its job')
+        _until(lambda: shared.ask('SELECT count(*) FROM tasks WHERE state != 0') != [['0']], 'pages')
+        mate = shared.crawl(*words, '--max-time', '6s', *seeds)
+        assert mate.returncode == 3 and 'weir crawl: job 1, with 1 other process\n' in mate.stderr, mate
+        assert 'waits: other processes have all hosts that are not done' in mate.stderr, mate
+        assert f'weir crawl --resume --state {shared.url.partition("?")[0]} --job 1 --out state\n' in mate.stderr, mate
+        other = shared.crawl(*words, '--max-time', '1s', '--depth', '3', *seeds)
+        assert 'job 2, alone so far; job 1, begun with other words, has 1: weir jobs show 1\n' in other.stderr, other
+
+
+def _forward(source, target, old, new):
+    while data := source.recv(65536):
+        target.sendall(data.replace(old, new))
+    target.shutdown(socket.SHUT_WR)
+
+
+def _pretend(place, server, old, new):
+    """A socket at `place` behind which the server says something else."""
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(place)
+        door.listen()
+        while True:
+            client, back = door.accept()[0], socket.socket(socket.AF_UNIX)
+            back.connect(server)
+            threading.Thread(target=_forward, args=(client, back, b'', b''), daemon=True).start()
+            threading.Thread(target=_forward, args=(back, client, old, new), daemon=True).start()
+
+
+def databases_that_will_not_do_are_refused_with_what_would_be_right():
+    with Shared() as shared:
+        version = shared.ask('SHOW server_version')[0][0].encode()
+        old, new = b'server_version\0' + version, b'server_version\0' + b'9.6'.ljust(len(version))
+        threading.Thread(target=_pretend, args=(shared.path('.s.PGSQL.5432'), f'{SERVER.folder}/.s.PGSQL.5432', old, new),
+                         daemon=True).start()
+        _until(lambda: os.path.exists(shared.path('.s.PGSQL.5432')), 'a socket')
+        shared.ask('CREATE ROLE few LOGIN')
+        shared.ask('REVOKE CREATE ON SCHEMA public FROM PUBLIC')
+        table = {shared.url.replace(SERVER.folder, shared.name): 'it is PostgreSQL 9; weir needs 13 or later',
+                 shared.url.replace('user=weir', 'user=few'): 'permission denied for schema public; let the role own the database',
+                 shared.url.replace('user=weir', 'user=none'): 'role "none" does not exist; createdb makes a database, createuser a',
+                 shared.url.replace('/weir', '/none', 1): 'database "none',
+                 shared.url + '&nosuch=s3cret': 'write @, / and % in a password as'}
+        for url, expected in table.items():
+            run = shared.crawl('--out', 'state', '--state', url, 'http://127.0.0.1:1/')
+            assert run.returncode == 1 and expected in run.stderr, (url, run)
+            assert run.stderr.count('\n') == 1 and 's3cret' not in run.stderr, run
 
 
 def what_cannot_be_had_is_said_in_one_line():

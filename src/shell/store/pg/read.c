@@ -144,10 +144,10 @@ static const char *const queries[] = {
         "  AND lease_until >= clock_timestamp())"
         " SELECT mine.*, (l.hosts + n.nodes - 1) / n.nodes FROM mine, n, l",
     [WR_STORE_RELEASE] = WR_PG_RELEASE " WHERE lease_owner = $9 AND host = $2 AND lease_token = $3",
-    [WR_STORE_NODES] =
-        "SELECT n.name, n.job, (SELECT count(*) FROM hosts AS h WHERE h.lease_owner = n.id"
-        " AND h.lease_owner != 0 AND h.lease_until >= clock_timestamp()) FROM nodes AS n"
-        " WHERE n.seen_until >= clock_timestamp() AND ($1 = 0 OR n.job = $1) ORDER BY n.name, n.id" LIMIT,
+    [WR_STORE_NODES] = "SELECT n.name, n.job, (SELECT count(*) FROM hosts AS h WHERE h.lease_owner = n.id"
+                       " AND h.lease_owner != 0 AND h.lease_until >= clock_timestamp()) FROM nodes AS n"
+                       " WHERE n.seen_until >= clock_timestamp() AND ($1 = 0 OR n.job = $1) AND n.id != $9 ORDER BY "
+                       "n.name, n.id" LIMIT,
     [WR_STORE_SUMS] = "SELECT h.host, t.state, t.status, t.verdict, count(*), sum(t.bytes)::int8,"
                       " sum(t.attempts)::int8, min(nullif(t.ended_at_ms, 0)), max(t.ended_at_ms)"
                       " FROM tasks AS t LEFT JOIN hosts AS h ON h.id = t.host WHERE " WALK
