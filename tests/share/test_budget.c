@@ -88,6 +88,20 @@ static void an_errand_may_be_freed_before_its_answer(void **state)
     node_leave(&node);
 }
 
+/* Its seat is renewed three times a second, by another thread. */
+static void budgets_may_be_made_at_any_moment(void **state)
+{
+    (void)state;
+    struct wr_agency *agency = node_open(2, PATIENT);
+    struct wr_agency_view view;
+    do {
+        wr_budget_free(budget_open(agency, hourly(100), 20000, WR_FALLBACK_SHARE));
+        wr_agency_view_get(agency, &view);
+    } while (view.wire.answered < 6);
+    assert_true(view.seated);
+    wr_agency_free(agency);
+}
+
 static void keys_beyond_the_most_take_the_place_of_the_oldest(void **state)
 {
     (void)state;
@@ -510,7 +524,7 @@ static void a_store_that_is_silent_for_long_is_lost_and_shares_begin(void **stat
     wr_agency_free(agency);
 }
 
-WEIR_TESTS(served(nodes_that_ask_for_each_request_admit_just_the_limit),
+WEIR_TESTS(served(nodes_that_ask_for_each_request_admit_just_the_limit), served(budgets_may_be_made_at_any_moment),
            served(nodes_that_lease_admit_no_more_than_the_limit_and_ask_seldom),
            served(more_than_can_ever_be_granted_is_denied_without_asking),
            served(an_errand_may_be_freed_before_its_answer), served(keys_beyond_the_most_take_the_place_of_the_oldest),

@@ -170,9 +170,9 @@ static void on_seat(void *context, const struct redisReply *reply)
     agency->is_asking = false;
     uint64_t born = agency->store_born;
     bool is_seated = wr_seat_read(reply, &born);
+    (void)pthread_mutex_lock(&agency->lock);
     if (is_seated)
         wr_seat_won(&agency->seat, agency->asked_at, now, WR_SEAT_NS);
-    (void)pthread_mutex_lock(&agency->lock);
     agency->lives += born != agency->store_born; /* it has forgotten everything, or is another */
     agency->store_born = born;
     for (struct wr_list_link *link = agency->budgets.first; link != NULL && is_seated; link = link->next)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* agency.h - what an agency and its budgets are made of.
  *
- * Locks, in this order: agency->lock (the list of budgets, and errands that are to be sent), then a shelf's (its keys,
- * their leases, and errands that are on their way).
+ * Locks, in this order: agency->lock (the list of budgets, the seat, and errands that are to be sent), then a shelf's
+ * (its keys, their leases, and errands that are on their way).
  */
 #ifndef WR_SHELL_SHARE_AGENCY_H
 #define WR_SHELL_SHARE_AGENCY_H
