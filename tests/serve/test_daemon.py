@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import stat
@@ -616,6 +617,21 @@ def one_that_is_told_to_end_does_not_wait_for_the_next():
         assert daemon.check()[0] == 204
         assert daemon.stop() == 0
         stranger.close()
+
+
+def want_of_a_descriptor_puts_a_handover_off():  # E5
+    with Daemon(words=HANDOVER) as daemon:
+        limits = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (1, limits[1]))
+        stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # for whom there is one already
+        stranger.settimeout(60)
+        stranger.connect(f'{daemon.folder}/handover')
+        assert stranger.recv(1000)[:1] == b'L'
+        stranger.close()
+        time.sleep(0.3)
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, limits)
+        daemon.start_after()
+        assert daemon.check()[0] == 204
 
 
 def those_who_wait_are_handed_over():

@@ -17,6 +17,7 @@
 #define PREPARING_S 300    /* while all goes on */
 #define PREPARATIONS 2     /* the second has what has changed during the first */
 #define MESSAGE_MAX 131072 /* less than a socket's buffer */
+#define SCARCE_MS 100      /* until a descriptor is asked for again */
 
 /* ---- messages ---- */
 
@@ -329,19 +330,31 @@ static void set_peer(struct wr_serve *serve, int fd)
     (void)pthread_mutex_unlock(&serve->lock);
 }
 
+/* -1: we end, and it was shut down. For want of a descriptor it is tried again: whoever has connected waits. */
+static int accept_next(struct wr_serve *serve)
+{
+    while (!atomic_load(&serve->is_handover_closing)) {
+        int fd = accept4(serve->handover_fd, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0)
+            return fd;
+        if (errno != EINTR && errno != ECONNABORTED && errno != EINVAL)
+            (void)poll(NULL, 0, SCARCE_MS);
+    }
+    return -1;
+}
+
 static void *wait_for_next(void *context)
 {
     struct wr_serve *serve = context;
     bool is_over = false;
     while (!is_over) {
-        int fd = accept4(serve->handover_fd, NULL, NULL, SOCK_CLOEXEC);
-        if (fd < 0 && errno != EINTR && errno != ECONNABORTED)
-            return NULL; /* it was shut down */
+        int fd = accept_next(serve);
+        if (fd < 0)
+            return NULL;
         set_peer(serve, fd);
-        is_over = fd >= 0 && hand_over(serve, fd);
+        is_over = hand_over(serve, fd);
         set_peer(serve, -1);
-        if (fd >= 0)
-            (void)close(fd);
+        (void)close(fd);
     }
     wr_serve_tell(serve, "handed over to the next daemon", NULL);
     if (serve->options.handed != NULL)
@@ -371,6 +384,7 @@ int wr_handover_open(struct wr_serve *serve)
 {
     sigset_t all, before;
     serve->handover_peer = -1;
+    atomic_store(&serve->is_handover_closing, false);
     serve->handover_fd = listen_at(serve->options.handover);
     if (serve->handover_fd < 0)
         return fail("cannot listen at", serve->options.handover);
@@ -388,6 +402,7 @@ void wr_handover_close(struct wr_serve *serve)
 {
     if (!serve->has_handover)
         return;
+    atomic_store(&serve->is_handover_closing, true);
     (void)shutdown(serve->handover_fd, SHUT_RDWR);
     (void)pthread_mutex_lock(&serve->lock);
     if (serve->handover_peer >= 0)

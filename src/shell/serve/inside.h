@@ -43,6 +43,7 @@ struct wr_serve {
     int handover_fd;
     pthread_t handover_thread;
     bool has_handover;
+    atomic_bool is_handover_closing;
     atomic_bool is_handed; /* the next daemon has it all */
     /* the keeper: a thread that saves, and looks how it is */
     pthread_t keeper;
