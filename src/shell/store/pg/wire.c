@@ -208,7 +208,11 @@ int wr_pg_connect(struct wr_pg *pg)
     int error = reach(pg);
     if (error == 0)
         error = check_version(pg);
-    return error != 0 ? error : compare_clocks(pg);
+    if (error == 0)
+        error = compare_clocks(pg);
+    if (error != 0)
+        wr_pg_drop(pg); /* nobody shall go by a clock that was not compared */
+    return error;
 }
 
 int wr_pg_run(struct wr_pg *pg, const char *sql)
@@ -260,6 +264,8 @@ int wr_pg_exchange(struct wr_pg *pg, wr_pg_take *take, void *context)
         if (lost != 0)
             return lost;
         PGresult *result = PQgetResult(pg->conn);
+        if (result == NULL && PQstatus(pg->conn) == CONNECTION_BAD) /* nothing else would ever come */
+            return lose(pg, "the connection was lost: ");
         if (result == NULL) { /* between two statements */
             number++;
             continue;

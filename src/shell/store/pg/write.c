@@ -189,7 +189,7 @@ static int commit(struct wr_pg *pg)
     int error = wr_pg_send(pg, "COMMIT", NULL);
     if (error == 0)
         error = wr_pg_exchange(pg, take_end, &is_committed);
-    pg->is_doubtful = error != 0 && pg->conn == NULL;
+    pg->is_doubtful = pg->is_doubtful || (error != 0 && pg->conn == NULL); /* until one is known to be done */
     if (error != 0)
         return error;
     pg->is_open = false;
