@@ -25,100 +25,109 @@ static const struct settings defaults = {.source = {.state = WR_STATE_FILE}, .to
 
 /* ---- list ---- */
 
-static const char *rate_of(const json_t *host, const char *name, char *text, size_t room)
+static const char *show_text(const json_t *host, const char *name, char *text, size_t room)
+{
+    (void)text, (void)room;
+    return wr_json_has(host, name) ? wr_json_text(host, name) : "-";
+}
+
+static const char *show_count(const json_t *host, const char *name, char *text, size_t room)
+{
+    (void)snprintf(text, room, "%.0f", wr_json_number(host, name));
+    return text;
+}
+
+static const char *show_rate(const json_t *host, const char *name, char *text, size_t room)
 {
     wr_figure_rate(wr_json_has(host, name) ? wr_json_number(host, name) : (double)INFINITY, text, room);
     return text;
 }
 
-static void list_live(const json_t *answer)
+static const char *show_reason(const json_t *host, const char *name, char *text, size_t room)
 {
-    static const char *const heads[] = {"HOST",  "STATE", "WAITS", "FOR", "QUEUED",
-                                        "FLIES", "PACE",  "LIMIT", "429", "FAILED"};
-    struct wr_table table;
-    size_t i;
-    const json_t *host;
-    char text[64];
-    wr_table_begin(&table, 10, "llrlrrrrrr", heads);
-    json_array_foreach(json_object_get(answer, "hosts"), i, host)
-    {
-        bool is_held = strcmp(wr_json_text(host, "reason"), "none") != 0;
-        wr_table_add(&table, wr_json_text(host, "host"));
-        wr_table_add(&table, wr_json_text(host, "state"));
-        wr_table_add(&table, wr_show_ms(host, "wait_ms", text, sizeof text));
-        wr_table_add(&table, is_held ? wr_json_text(host, "reason") : "-");
-        wr_table_addf(&table, "%.0f", wr_json_number(host, "queued"));
-        wr_table_addf(&table, "%.0f", wr_json_number(host, "in_flight"));
-        wr_table_add(&table, rate_of(host, "rate", text, sizeof text));
-        wr_table_add(&table, rate_of(host, "allowed_rate", text, sizeof text));
-        wr_table_addf(&table, "%.0f", wr_json_number(host, "rejected"));
-        wr_table_addf(&table, "%.0f", wr_json_number(host, "failed"));
-    }
-    wr_table_end(&table);
+    return strcmp(wr_json_text(host, name), "none") != 0 ? show_text(host, name, text, room) : "-";
 }
 
-static void list_stored(const json_t *answer)
+static const char *show_state(const json_t *host, const char *name, char *text, size_t room)
 {
-    static const char *const heads[] = {"HOST", "STATE", "LIMIT", "CRAWL-DELAY", "WANTS NONE FOR", "SET", "LEARNED"};
-    struct wr_table table;
-    size_t i;
-    const json_t *host;
-    char text[64];
-    wr_table_begin(&table, 7, "llrrrrl", heads);
-    json_array_foreach(json_object_get(answer, "hosts"), i, host)
-    {
-        wr_table_add(&table, wr_json_text(host, "host"));
-        wr_table_add(&table, wr_json_text(host, "state"));
-        wr_table_add(&table, rate_of(host, "allowed_rate", text, sizeof text));
-        wr_table_add(&table, wr_show_ms(host, "robots_delay_ms", text, sizeof text));
-        wr_table_add(&table, wr_show_ms(host, "retry_after_ms", text, sizeof text));
-        wr_table_add(&table, wr_show_ms(host, "set_interval_ms", text, sizeof text));
-        wr_table_add(&table, wr_show_wall(host, "learned_at_ms", text, sizeof text));
-    }
-    wr_table_end(&table);
+    bool is_leased = wr_json_has(host, "leased_by") && !wr_json_is(host, "paused");
+    return is_leased ? "leased" : show_text(host, name, text, room);
 }
 
-static const char *text_or_dash(const json_t *host, const char *name)
-{
-    return wr_json_has(host, name) ? wr_json_text(host, name) : "-";
-}
+/* How a member of a host is shown. */
+struct column {
+    const char *head; /* NULL: there are no more */
+    char side;        /* 'r': aligned to the right */
+    const char *(*show)(const json_t *host, const char *name, char *text, size_t room);
+    const char *name;
+};
 
-static void list_shared(const json_t *answer)
+static const struct column live[] = {
+    {"HOST", 'l', show_text, "host"},
+    {"STATE", 'l', show_text, "state"},
+    {"WAITS", 'r', wr_show_ms, "wait_ms"},
+    {"FOR", 'l', show_reason, "reason"},
+    {"QUEUED", 'r', show_count, "queued"},
+    {"FLIES", 'r', show_count, "in_flight"},
+    {"PACE", 'r', show_rate, "rate"},
+    {"LIMIT", 'r', show_rate, "allowed_rate"},
+    {"429", 'r', show_count, "rejected"},
+    {"FAILED", 'r', show_count, "failed"},
+    {.head = NULL},
+};
+
+#define LEARNED                                                                                             \
+    {"LIMIT", 'r', show_rate, "allowed_rate"}, {"CRAWL-DELAY", 'r', wr_show_ms, "robots_delay_ms"},         \
+        {"WANTS NONE FOR", 'r', wr_show_ms, "retry_after_ms"}, {"SET", 'r', wr_show_ms, "set_interval_ms"}, \
+        {"LEARNED", 'l', wr_show_wall, "learned_at_ms"},                                                    \
+    {                                                                                                       \
+        .head = NULL                                                                                        \
+    }
+
+static const struct column stored[] = {
+    {"HOST", 'l', show_text, "host"},
+    {"STATE", 'l', show_text, "state"},
+    LEARNED,
+};
+
+static const struct column shared[] = {
+    {"HOST", 'l', show_text, "host"},
+    {"STATE", 'l', show_state, "state"},
+    {"PROCESS", 'l', show_text, "leased_by"},
+    {"QUEUED", 'r', show_count, "queued"},
+    LEARNED,
+};
+
+#define COLUMNS_MAX 12
+
+static void list_hosts(const json_t *answer, const struct column *columns)
 {
-    static const char *const heads[] = {"HOST",        "STATE",          "PROCESS", "QUEUED", "LIMIT",
-                                        "CRAWL-DELAY", "WANTS NONE FOR", "SET",     "LEARNED"};
+    const char *heads[COLUMNS_MAX];
+    char sides[COLUMNS_MAX + 1] = "", text[64];
+    size_t count = 0, i;
     struct wr_table table;
-    size_t i;
     const json_t *host;
-    char text[64];
-    wr_table_begin(&table, 9, "lllrrrrrl", heads);
+    for (; columns[count].head != NULL; count++) {
+        heads[count] = columns[count].head;
+        sides[count] = columns[count].side;
+    }
+    wr_table_begin(&table, count, sides, heads);
     json_array_foreach(json_object_get(answer, "hosts"), i, host)
     {
-        bool is_leased = wr_json_has(host, "leased_by") && !wr_json_is(host, "paused");
-        wr_table_add(&table, wr_json_text(host, "host"));
-        wr_table_add(&table, is_leased ? "leased" : wr_json_text(host, "state"));
-        wr_table_add(&table, text_or_dash(host, "leased_by"));
-        wr_table_addf(&table, "%.0f", wr_json_number(host, "queued"));
-        wr_table_add(&table, rate_of(host, "allowed_rate", text, sizeof text));
-        wr_table_add(&table, wr_show_ms(host, "robots_delay_ms", text, sizeof text));
-        wr_table_add(&table, wr_show_ms(host, "retry_after_ms", text, sizeof text));
-        wr_table_add(&table, wr_show_ms(host, "set_interval_ms", text, sizeof text));
-        wr_table_add(&table, wr_show_wall(host, "learned_at_ms", text, sizeof text));
+        for (const struct column *column = columns; column->head != NULL; column++)
+            wr_table_add(&table, column->show(host, column->name, text, sizeof text));
     }
     wr_table_end(&table);
-    wr_show_processes(answer, 0);
 }
 
 static void show_list(const json_t *answer)
 {
     size_t told = json_array_size(json_object_get(answer, "hosts"));
     double matched = wr_json_number(answer, "matched");
-    if (wr_json_is(answer, "live"))
-        list_live(answer);
-    else if (wr_json_has(answer, "processes"))
-        list_shared(answer);
-    else
-        list_stored(answer);
+    bool is_live = wr_json_is(answer, "live"), is_shared = !is_live && wr_json_has(answer, "processes");
+    list_hosts(answer, is_live ? live : is_shared ? shared : stored);
+    if (is_shared)
+        wr_show_processes(answer, 0);
     if (matched > (double)told)
         wr_print("%.0f more; --top and --filter show others\n", matched - (double)told);
 }
@@ -167,8 +176,8 @@ static void show_live(const json_t *host)
     if (strcmp(wr_json_text(host, "reason"), "none") != 0)
         wr_print("%-14s%s%s%s\n", "waits for", wr_json_text(host, "reason"), wr_json_has(host, "wait_ms") ? ", " : "",
                  wr_json_has(host, "wait_ms") ? wr_show_ms(host, "wait_ms", text, sizeof text) : "");
-    wr_print("%-14s%s of %s allowed (%s between starts)\n", "pace", rate_of(host, "rate", text, sizeof text),
-             rate_of(host, "allowed_rate", limit, sizeof limit),
+    wr_print("%-14s%s of %s allowed (%s between starts)\n", "pace", show_rate(host, "rate", text, sizeof text),
+             show_rate(host, "allowed_rate", limit, sizeof limit),
              wr_show_ms(host, "interval_ms", interval, sizeof interval));
     wr_print("%-14s%.0f: %.0f well, %.0f times 429, %.0f failed, %.0f tried again\n", "requests",
              wr_json_number(host, "requests"), wr_json_number(host, "fetched"), wr_json_number(host, "rejected"),
@@ -184,9 +193,9 @@ static void show_host(const json_t *answer)
         show_live(host);
     else {
         if (wr_json_has(answer, "processes"))
-            line("process", text_or_dash(host, "leased_by"));
+            line("process", show_text(host, "leased_by", text, sizeof text));
         wr_print("%-14s%.0f\n", "queued", wr_json_number(host, "queued"));
-        line("limit", rate_of(host, "allowed_rate", text, sizeof text));
+        line("limit", show_rate(host, "allowed_rate", text, sizeof text));
         line("learned", wr_show_wall(host, "learned_at_ms", text, sizeof text));
     }
     line("breaker", wr_json_text(host, "breaker"));
