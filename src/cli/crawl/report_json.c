@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* report_json.c - what a crawl came to, as JSON. */
-#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/json.h"
 #include "cli/crawl/report.h"
 #include "cli/report/facts.h"
+#include "cli/report/members.h"
 
 #define PIECE_ROOM 8192 /* of a host, or of the totals: keys are short, and paths at most 4 KiB are escaped */
 
@@ -14,38 +13,6 @@ const char *wr_crawl_end_name(enum wr_engine_end end)
 {
     static const char *const names[] = {"completed", "failed", "cancelled", "budget", "blocked", "stopped", "broken"};
     return names[end];
-}
-
-/* ---- members ---- */
-
-/* null: there is none, or it is empty. */
-static void append_text(struct wr_buf *buf, const char *name, const char *text)
-{
-    wr_append_json_text(buf, name, wr_span_of(text != NULL && text[0] != '\0' ? text : NULL));
-}
-
-static void append_seconds(struct wr_buf *buf, const char *name, int64_t ns)
-{
-    wr_append_json_decimal(buf, name, ns > 0 ? (uint64_t)ns / 1000 : 0, 6);
-}
-
-/* null: there is none. */
-static void append_some_seconds(struct wr_buf *buf, const char *name, int64_t ns)
-{
-    if (ns > 0)
-        append_seconds(buf, name, ns);
-    else
-        wr_append_json_null(buf, name);
-}
-
-static void append_rate(struct wr_buf *buf, const char *name, double rate)
-{
-    if (!(rate > 0) || isinf(rate) || rate > 1e15) {
-        wr_append_json_null(buf, name);
-        return;
-    }
-    wr_buf_append_string(buf, name);
-    wr_buf_append_number(buf, rate);
 }
 
 static void append_waits(struct wr_buf *buf, const int64_t waited_ns[WEIR_REASON_QUEUE + 1])
@@ -57,7 +24,7 @@ static void append_waits(struct wr_buf *buf, const int64_t waited_ns[WEIR_REASON
             continue;
         wr_buf_append_string(buf, before);
         wr_append_json_string(buf, wr_span_of(weir_reason_name((weir_reason)i)));
-        append_seconds(buf, ": ", waited_ns[i]);
+        wr_append_member_seconds(buf, ": ", waited_ns[i]);
         before = ", ";
     }
     wr_buf_append_string(buf, "}");
@@ -65,40 +32,19 @@ static void append_waits(struct wr_buf *buf, const int64_t waited_ns[WEIR_REASON
 
 /* ---- totals ---- */
 
-static void append_statuses(struct wr_buf *buf, const struct wr_engine *engine)
-{
-    uint64_t counts[WR_STATUSES_COUNT];
-    const char *before = "";
-    wr_engine_report_statuses(engine, counts);
-    wr_buf_append_string(buf, ",\n \"statuses\": {");
-    for (size_t status = 1; status <= WR_STATUSES_COUNT; status++) { /* none at last */
-        uint64_t count = counts[status % WR_STATUSES_COUNT];
-        if (count == 0)
-            continue;
-        wr_buf_append_string(buf, before);
-        wr_buf_append_string(buf, "\"");
-        if (status < WR_STATUSES_COUNT)
-            wr_buf_append_u64(buf, status);
-        else
-            wr_buf_append_string(buf, "none");
-        wr_append_json_count(buf, "\": ", count);
-        before = ", ";
-    }
-    wr_buf_append_string(buf, "}");
-}
-
 static void append_totals(struct wr_buf *buf, const struct wr_crawl_report *report)
 {
     const struct wr_engine_stats *stats = &report->result->stats;
+    uint64_t statuses[WR_STATUSES_COUNT];
     char state[512];
     wr_append_json_count(buf, "{\"job\": ", (uint64_t)report->result->job);
-    append_text(buf, ", \"end\": ", wr_crawl_end_name(report->result->end));
-    append_text(buf, ", \"why\": ", report->result->why);
+    wr_append_member_text(buf, ", \"end\": ", wr_crawl_end_name(report->result->end));
+    wr_append_member_text(buf, ", \"why\": ", report->result->why);
     wr_store_name(report->settings->state, state, sizeof state);
-    append_text(buf, ", \"state\": ", state);
-    append_text(buf, ", \"out\": ", report->settings->out);
-    append_text(buf, ", \"ended_at\": ", report->ended_at);
-    append_seconds(buf, ",\n \"seconds\": ", stats->elapsed_ns);
+    wr_append_member_text(buf, ", \"state\": ", state);
+    wr_append_member_text(buf, ", \"out\": ", report->settings->out);
+    wr_append_member_text(buf, ", \"ended_at\": ", report->ended_at);
+    wr_append_member_seconds(buf, ",\n \"seconds\": ", stats->elapsed_ns);
     wr_append_json_count(buf, ", \"pages\": ", stats->pages);
     wr_append_json_count(buf, ", \"fetched\": ", stats->fetched);
     wr_append_json_count(buf, ", \"unchanged\": ", stats->unchanged);
@@ -120,13 +66,14 @@ static void append_totals(struct wr_buf *buf, const struct wr_crawl_report *repo
     wr_append_json_count(buf, ",\n \"links_beyond_pages\": ", stats->beyond);
     wr_append_json_count(buf, ", \"links_beyond_depth\": ", stats->deeper);
     wr_append_json_count(buf, ", \"sitemaps_left_out\": ", stats->unread);
-    append_text(buf, ", \"failed_url\": ", report->result->failed_url);
-    append_text(buf, ", \"failed_why\": ", report->result->failed_why);
+    wr_append_member_text(buf, ", \"failed_url\": ", report->result->failed_url);
+    wr_append_member_text(buf, ", \"failed_why\": ", report->result->failed_why);
     wr_append_json_count(buf, ",\n \"max_pages\": ", report->settings->max_pages);
     wr_append_json_count(buf, ", \"host_pages\": ", report->settings->host_pages);
     wr_append_json_count(buf, ", \"depth\": ", report->settings->depth);
-    append_statuses(buf, report->engine);
-    append_seconds(buf, ",\n \"step_s\": ", report->course->step_ns);
+    wr_engine_report_statuses(report->engine, statuses);
+    wr_append_member_statuses(buf, statuses);
+    wr_append_member_seconds(buf, ",\n \"step_s\": ", report->course->step_ns);
     wr_buf_append_string(buf, ",\n \"hosts\": [");
 }
 
@@ -168,11 +115,11 @@ static void write_host(struct writer *writer, const struct wr_engine_host *host)
     wr_append_json_count(&buf, ", \"failed\": ", host->failed);
     wr_append_json_count(&buf, ", \"retries\": ", host->retries);
     wr_append_json_count(&buf, ", \"bytes\": ", host->bytes);
-    append_rate(&buf, ", \"reached_per_s\": ", host->reached_rate);
-    append_rate(&buf, ", \"allowed_per_s\": ", host->allowed_rate);
-    append_seconds(&buf, ", \"interval_s\": ", host->interval_ns);
-    append_some_seconds(&buf, ", \"closest_s\": ", host->closest_ns);
-    append_some_seconds(&buf, ", \"robots_delay_s\": ", host->robots_delay_ns);
+    wr_append_member_rate(&buf, ", \"reached_per_s\": ", host->reached_rate);
+    wr_append_member_rate(&buf, ", \"allowed_per_s\": ", host->allowed_rate);
+    wr_append_member_seconds(&buf, ", \"interval_s\": ", host->interval_ns);
+    wr_append_member_some_seconds(&buf, ", \"closest_s\": ", host->closest_ns);
+    wr_append_member_some_seconds(&buf, ", \"robots_delay_s\": ", host->robots_delay_ns);
     wr_append_json_count(&buf, ", \"too_soon\": ", host->hasty);
     append_waits(&buf, host->waited_ns);
     append_starts(&buf, writer->report, host);

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/json.h"
 #include "base/map.h"
 #include "cli/report/facts.h"
+#include "cli/report/members.h"
 #include "shell/engine/engine.h"
 #include "shell/memory/memory.h"
 
@@ -115,7 +115,8 @@ static void on_sum(void *context, const struct wr_store_row *row)
     add_sum(&whole->total, sum);
     if (sum->state != WR_TASK_QUEUED)
         count_pages(whole, sum);
-    struct host *host = sum->attempts > 0 && whole->error == 0 ? host_of(whole, sum->host) : NULL;
+    struct host *host =
+        sum->attempts > 0 && sum->host.bytes > 0 && whole->error == 0 ? host_of(whole, sum->host) : NULL;
     if (host != NULL)
         add_sum(&host->asked, sum);
 }
@@ -182,21 +183,6 @@ static int read_all(struct whole *whole, int64_t job)
 
 /* ---- telling ---- */
 
-static void append_text(struct wr_buf *buf, const char *name, const char *text)
-{
-    wr_append_json_text(buf, name, wr_span_of(text[0] != '\0' ? text : NULL));
-}
-
-static void append_rate(struct wr_buf *buf, const char *name, double rate)
-{
-    if (!(rate > 0) || isinf(rate)) {
-        wr_append_json_null(buf, name);
-        return;
-    }
-    wr_buf_append_string(buf, name);
-    wr_buf_append_number(buf, rate);
-}
-
 static void append_counts(struct wr_buf *buf, const struct asked *asked)
 {
     wr_append_json_count(buf, ", \"requests\": ", asked->requests);
@@ -205,39 +191,20 @@ static void append_counts(struct wr_buf *buf, const struct asked *asked)
     wr_append_json_count(buf, ", \"bytes\": ", asked->bytes);
 }
 
-static void append_statuses(struct wr_buf *buf, const struct whole *whole)
-{
-    const char *before = ",\n \"statuses\": {\"";
-    for (size_t status = 1; status <= WR_STATUSES_COUNT; status++) { /* none at last */
-        uint64_t count = whole->statuses[status % WR_STATUSES_COUNT];
-        if (count == 0)
-            continue;
-        wr_buf_append_string(buf, before);
-        if (status < WR_STATUSES_COUNT)
-            wr_buf_append_u64(buf, status);
-        else
-            wr_buf_append_string(buf, "none");
-        wr_append_json_count(buf, "\": ", count);
-        before = ", \"";
-    }
-    wr_buf_append_string(buf, before[0] == ',' && before[1] == ' ' ? "}" : "");
-}
-
 static void append_totals(struct wr_buf *buf, const struct whole *whole, const char *state)
 {
     char name[512], ended[32] = "";
     time_t when = (time_t)(whole->job.updated_wall_at / WEIR_SECOND);
-    int64_t lasted_ns = whole->job.updated_wall_at - whole->job.created_wall_at;
     struct tm utc;
     if (gmtime_r(&when, &utc) != NULL)
         (void)strftime(ended, sizeof ended, "%Y-%m-%dT%H:%M:%SZ", &utc);
     wr_store_name(state, name, sizeof name);
     wr_append_json_count(buf, "{\"job\": ", (uint64_t)whole->job.id);
-    append_text(buf, ", \"end\": ", wr_job_status_name(whole->job.status));
-    append_text(buf, ", \"why\": ", whole->why);
-    append_text(buf, ", \"state\": ", name);
-    append_text(buf, ", \"ended_at\": ", ended);
-    wr_append_json_decimal(buf, ",\n \"seconds\": ", lasted_ns > 0 ? (uint64_t)lasted_ns / 1000 : 0, 6);
+    wr_append_member_text(buf, ", \"end\": ", wr_job_status_name(whole->job.status));
+    wr_append_member_text(buf, ", \"why\": ", whole->why);
+    wr_append_member_text(buf, ", \"state\": ", name);
+    wr_append_member_text(buf, ", \"ended_at\": ", ended);
+    wr_append_member_seconds(buf, ",\n \"seconds\": ", whole->job.updated_wall_at - whole->job.created_wall_at);
     wr_append_json_count(buf, ", \"pages\": ", whole->pages);
     wr_append_json_count(buf, ", \"fetched\": ", whole->fetched);
     wr_append_json_count(buf, ", \"unchanged\": ", whole->unchanged);
@@ -247,7 +214,7 @@ static void append_totals(struct wr_buf *buf, const struct whole *whole, const c
     wr_append_json_count(buf, ", \"blocked\": ", whole->blocked);
     wr_append_json_count(buf, ", \"queued\": ", whole->job.queued);
     append_counts(buf, &whole->total);
-    append_statuses(buf, whole);
+    wr_append_member_statuses(buf, whole->statuses);
     wr_buf_append_string(buf, ",\n \"hosts\": [");
 }
 
@@ -260,11 +227,11 @@ static void append_host(struct wr_buf *buf, const struct host *host, bool is_fir
     append_counts(buf, asked);
     wr_append_json_count(buf, ", \"ok\": ", asked->ok);
     wr_append_json_count(buf, ", \"failed\": ", asked->failed);
-    append_rate(buf, ", \"reached_per_s\": ",
-                asked->requests > 1 && over_ns > 0 ? (double)(asked->requests - 1) * 1e9 / (double)over_ns : 0);
-    append_rate(buf, ", \"allowed_per_s\": ", host->allowed);
-    if (host->robots_delay_ns > 0)
-        wr_append_json_decimal(buf, ", \"robots_delay_s\": ", (uint64_t)host->robots_delay_ns / 1000, 6);
+    wr_append_member_rate(buf, ", \"reached_per_s\": ",
+                          asked->requests > 1 && over_ns > 0 ? (double)(asked->requests - 1) * 1e9 / (double)over_ns
+                                                             : 0);
+    wr_append_member_rate(buf, ", \"allowed_per_s\": ", host->allowed);
+    wr_append_member_some_seconds(buf, ", \"robots_delay_s\": ", host->robots_delay_ns);
     wr_buf_append_string(buf, "}");
 }
 
