@@ -357,3 +357,30 @@ bool rig_is(struct wr_span span, const char *text)
 {
     return span.bytes == strlen(text) && (span.bytes == 0 || memcmp(span.data, text, span.bytes) == 0);
 }
+
+struct wr_store_host rig_known_host(const char *key)
+{
+    return (struct wr_store_host){.key = wr_span_of(key),
+                                  .memory = {.delay_ns = 1500 * WEIR_MILLISECOND,
+                                             .floor_ns = 500 * WEIR_MILLISECOND,
+                                             .robots_delay_ns = 250 * WEIR_MILLISECOND,
+                                             .saved_wall_at = 1700000000 * WEIR_SECOND,
+                                             .rate = 0.75,
+                                             .cap = 3,
+                                             .traits = 0x85,
+                                             .block_ns = WEIR_MINUTE,
+                                             .breaker_open = true}};
+}
+
+bool rig_look_host(struct rig *rig, const char *key, struct wr_store_host *ret_host)
+{
+    size_t count;
+    struct wr_store_query query = {.what = WR_STORE_ONE_HOST, .key = wr_span_of(key)};
+    struct rig_row *rows = rig_read(rig, query, &count);
+
+    assert_true(count <= 1);
+    if (count == 1)
+        *ret_host = rows[0].row.host;
+    free(rows);
+    return count == 1;
+}

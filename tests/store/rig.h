@@ -53,6 +53,9 @@ struct wr_store_change rig_retry(struct rig *rig, int64_t job, const char *url, 
 struct wr_store_change rig_status(int64_t job, enum wr_job_status status, const char *why);
 struct wr_store_change rig_output(int64_t job, const char *path, uint64_t bytes);
 
+/* Of which much is known. */
+struct wr_store_host rig_known_host(const char *key);
+
 /* Waits, and must succeed. */
 void rig_post(struct rig *rig, struct wr_store_change change);
 void rig_post_all(struct rig *rig, const struct wr_store_change *changes, size_t count);
@@ -73,6 +76,9 @@ struct rig_row {
 struct rig_row *rig_read(struct rig *rig, struct wr_store_query query, size_t *ret_count);
 
 struct wr_store_job rig_look_job(struct rig *rig, int64_t job); /* without its texts */
+
+/* What is known of a host; false: nothing. Without its texts. */
+bool rig_look_host(struct rig *rig, const char *key, struct wr_store_host *ret_host);
 
 /* "a,b,c" of the URLs that are queued for the host; for free(). */
 char *rig_queue(struct rig *rig, int64_t job, const char *host);

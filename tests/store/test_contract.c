@@ -463,33 +463,6 @@ static void counters_agree_with_the_tasks_whatever_is_repeated(void **state)
 
 /* ---- strangers ----------------------------------------------------------------------------------------- */
 
-static struct wr_store_host known_host(const char *key)
-{
-    return (struct wr_store_host){.key = wr_span_of(key),
-                                  .memory = {.delay_ns = 1500 * WEIR_MILLISECOND,
-                                             .floor_ns = 500 * WEIR_MILLISECOND,
-                                             .robots_delay_ns = 250 * WEIR_MILLISECOND,
-                                             .saved_wall_at = 1700000000 * WEIR_SECOND,
-                                             .rate = 0.75,
-                                             .cap = 3,
-                                             .traits = 0x85,
-                                             .block_ns = WEIR_MINUTE,
-                                             .breaker_open = true}};
-}
-
-static bool read_host(struct rig *rig, const char *key, struct wr_store_host *ret_host)
-{
-    size_t count;
-    struct wr_store_query query = {.what = WR_STORE_ONE_HOST, .key = wr_span_of(key)};
-    struct rig_row *rows = rig_read(rig, query, &count);
-
-    assert_true(count <= 1);
-    if (count == 1)
-        *ret_host = rows[0].row.host;
-    free(rows);
-    return count == 1;
-}
-
 /* G10. */
 static void texts_are_never_commands(void **state)
 {
@@ -511,12 +484,12 @@ static void texts_are_never_commands(void **state)
         rig_open(rig);
         int64_t job = rig_job(rig, "'); DROP TABLE jobs; --");
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-            struct wr_store_host seen, host = known_host(texts[i]);
+            struct wr_store_host seen, host = rig_known_host(texts[i]);
             rig_post(rig, rig_found(rig, job, texts[i], texts[i], NULL));
             rig_post(rig, (struct wr_store_change){.kind = WR_STORE_HOST, .host = host});
             rig_post(rig, rig_output(job, texts[i], i));
             assert_queue(rig, job, texts[i], texts[i]);
-            assert_true(read_host(rig, texts[i], &seen));
+            assert_true(rig_look_host(rig, texts[i], &seen));
             struct wr_store_change ended = rig_ended(rig, job, texts[i], true, "x' OR 1=1");
             ended.ended.why = wr_span_of(texts[i]);
             rig_post(rig, ended);

@@ -4,44 +4,17 @@
 
 /* ---- hosts --------------------------------------------------------------------------------------------- */
 
-static struct wr_store_host known_host(const char *key)
-{
-    return (struct wr_store_host){.key = wr_span_of(key),
-                                  .memory = {.delay_ns = 1500 * WEIR_MILLISECOND,
-                                             .floor_ns = 500 * WEIR_MILLISECOND,
-                                             .robots_delay_ns = 250 * WEIR_MILLISECOND,
-                                             .saved_wall_at = 1700000000 * WEIR_SECOND,
-                                             .rate = 0.75,
-                                             .cap = 3,
-                                             .traits = 0x85,
-                                             .block_ns = WEIR_MINUTE,
-                                             .breaker_open = true}};
-}
-
-static bool read_host(struct rig *rig, const char *key, struct wr_store_host *ret_host)
-{
-    size_t count;
-    struct wr_store_query query = {.what = WR_STORE_ONE_HOST, .key = wr_span_of(key)};
-    struct rig_row *rows = rig_read(rig, query, &count);
-
-    assert_true(count <= 1);
-    if (count == 1)
-        *ret_host = rows[0].row.host;
-    free(rows);
-    return count == 1;
-}
-
 static void what_a_host_tolerated_is_remembered(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
     {
-        struct wr_store_host seen, host = known_host("a.example:8443");
+        struct wr_store_host seen, host = rig_known_host("a.example:8443");
         rig_open(rig);
-        assert_false(read_host(rig, "a.example:8443", &seen));
+        assert_false(rig_look_host(rig, "a.example:8443", &seen));
         assert_int_equal(wr_store_note_host(rig->store, &host), 0);
         rig_reopen(rig);
-        assert_true(read_host(rig, "a.example:8443", &seen));
+        assert_true(rig_look_host(rig, "a.example:8443", &seen));
         assert_int_equal(seen.memory.delay_ns, host.memory.delay_ns);
         assert_int_equal(seen.memory.floor_ns, host.memory.floor_ns);
         assert_int_equal(seen.memory.robots_delay_ns, host.memory.robots_delay_ns);
@@ -65,7 +38,7 @@ static void durations_are_rounded_up_never_down(void **state)
         rig_open(rig);
         assert_int_equal(wr_store_note_host(rig->store, &host), 0);
         rig_reopen(rig);
-        assert_true(read_host(rig, "h", &seen));
+        assert_true(rig_look_host(rig, "h", &seen));
         assert_int_equal(seen.memory.delay_ns, WEIR_MILLISECOND);
         assert_int_equal(seen.memory.retry_wall_at, 1700000000 * WEIR_SECOND + WEIR_MILLISECOND);
     }
@@ -76,15 +49,15 @@ static void a_host_is_known_by_its_tasks_and_by_its_memory(void **state)
     (void)state;
     EACH_BACKEND(rig)
     {
-        struct wr_store_host seen, host = known_host("h");
+        struct wr_store_host seen, host = rig_known_host("h");
         rig_open(rig);
         int64_t job = rig_job(rig, "");
         rig_post(rig, rig_found(rig, job, "h", "https://h/", NULL));
-        assert_true(read_host(rig, "h", &seen));
+        assert_true(rig_look_host(rig, "h", &seen));
         assert_int_equal(seen.memory.delay_ns, 0);
         int64_t id = seen.id;
         rig_post(rig, (struct wr_store_change){.kind = WR_STORE_HOST, .host = host});
-        assert_true(read_host(rig, "h", &seen));
+        assert_true(rig_look_host(rig, "h", &seen));
         assert_int_equal(seen.id, id); /* its tasks stay its own */
         assert_int_equal(seen.memory.delay_ns, host.memory.delay_ns);
         rig_check(rig);
@@ -106,7 +79,7 @@ static void hosts_with_work_are_listed_in_pieces_with_what_is_known(void **state
                 snprintf(url, sizeof url, "https://h%d/%d", i, page);
                 assert_int_equal(rig_post_later(rig, rig_found(rig, job, host, url, NULL)), 0);
             }
-            struct wr_store_host known = known_host(host);
+            struct wr_store_host known = rig_known_host(host);
             assert_int_equal(wr_store_note_host(rig->store, &known), 0);
         }
         assert_int_equal(rig_post_later(rig, rig_found(rig, other, "elsewhere", "https://elsewhere/", NULL)), 0);
@@ -139,7 +112,7 @@ static weir_pacer *pacer_with(struct rig *rig, const struct wr_store_host *host,
 
     assert_int_equal(wr_store_note_host(rig->store, host), 0);
     rig_reopen(rig);
-    assert_true(read_host(rig, "h", &stored));
+    assert_true(rig_look_host(rig, "h", &stored));
     assert_int_equal(weir_pace_options_profile(&pace, profile), 0);
     assert_int_equal(weir_pacer_new(&pace, NULL, &pacer), 0);
     assert_int_equal(weir_pacer_seed(pacer, "h", 1, &stored.memory), 0);
