@@ -228,7 +228,27 @@ static void letters_to_who_goes_on_in_an_emptied_store_are_read(void **state)
     free(script);
 }
 
-WEIR_TESTS(damaged(seats_that_nobody_has_are_free),
+/* By something else that listens there. */
+static void times_of_an_answer_are_bounded(void **state)
+{
+    (void)state;
+    enum {
+        ITEMS = 9
+    };
+    redisReply items[ITEMS], *list[ITEMS], reply = {.type = REDIS_REPLY_ARRAY, .elements = ITEMS, .element = list};
+    struct wr_charge_told told;
+    for (size_t i = 0; i < ITEMS; i++) {
+        items[i] = (redisReply){.type = REDIS_REPLY_INTEGER, .integer = 1};
+        list[i] = &items[i];
+    }
+    items[7] = (redisReply){.type = REDIS_REPLY_STRING, .str = (char[]){"b 1 1 1 1 1 1"}, .len = 13};
+    items[2].integer = items[3].integer = items[5].integer = items[6].integer = INT64_MAX;
+    assert_int_equal(wr_charge_read(&reply, &told), 0);
+    assert_true(told.reply.wait_ns == WEIR_UNTIL_RELEASE && told.reply.full_wait_ns == WEIR_UNTIL_RELEASE);
+    assert_true(told.quota.reset_ns == WEIR_DURATION_MAX); /* it is added to now */
+}
+
+WEIR_TESTS(test(times_of_an_answer_are_bounded), damaged(seats_that_nobody_has_are_free),
            damaged(a_key_that_is_damaged_refuses_its_caller_alone_and_is_counted),
            damaged(turns_are_never_two_s_whatever_lies_in_their_place),
            damaged(clock_of_the_store_that_went_back_stops_nobody),

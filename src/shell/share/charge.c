@@ -159,11 +159,14 @@ static int64_t number_at(const redisReply *reply, size_t i)
     return item->type == REDIS_REPLY_INTEGER ? item->integer : -1;
 }
 
-static int64_t ns_of(int64_t us)
+static int64_t duration_of(int64_t us)
 {
-    if (us >= FOREVER_US)
-        return WEIR_UNTIL_RELEASE;
     return us < WEIR_DURATION_MAX / 1000 ? us * 1000 : WEIR_DURATION_MAX;
+}
+
+static int64_t wait_of(int64_t us)
+{
+    return us >= FOREVER_US ? WEIR_UNTIL_RELEASE : duration_of(us);
 }
 
 int wr_charge_read(const redisReply *reply, struct wr_charge_told *ret_told)
@@ -181,9 +184,9 @@ int wr_charge_read(const redisReply *reply, struct wr_charge_told *ret_told)
     *ret_told = (struct wr_charge_told){
         .reply = {.granted = number_at(reply, 0) == 1,
                   .extra = (uint32_t)number_at(reply, 1),
-                  .wait_ns = ns_of(number_at(reply, 2)),
-                  .full_wait_ns = ns_of(number_at(reply, 3))},
-        .quota = {.remaining = (uint32_t)number_at(reply, 4), .reset_ns = ns_of(number_at(reply, 5))},
+                  .wait_ns = wait_of(number_at(reply, 2)),
+                  .full_wait_ns = wait_of(number_at(reply, 3))},
+        .quota = {.remaining = (uint32_t)number_at(reply, 4), .reset_ns = duration_of(number_at(reply, 5))},
         .at = number_at(reply, 6),
         .damaged = number_at(reply, 8) == 1,
     };
