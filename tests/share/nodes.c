@@ -100,6 +100,18 @@ void node_leave(struct node *node)
     wr_agency_free(node->agency);
 }
 
+void nodes_join(struct node *nodes, uint32_t count, weir_limit limit, uint32_t overshoot, enum wr_fallback fallback)
+{
+    for (uint32_t i = 0; i < count; i++)
+        node_join(&nodes[i], count, limit, overshoot, fallback);
+}
+
+void nodes_leave(struct node *nodes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        node_leave(&nodes[i]);
+}
+
 void node_settle(const struct node *node)
 {
     struct wr_budget_view view;

@@ -38,6 +38,9 @@ struct node {
 };
 void node_join(struct node *node, uint32_t nodes, weir_limit limit, uint32_t overshoot, enum wr_fallback fallback);
 void node_leave(struct node *node);
+/* All of them. */
+void nodes_join(struct node *nodes, uint32_t count, weir_limit limit, uint32_t overshoot, enum wr_fallback fallback);
+void nodes_leave(struct node *nodes, uint32_t count);
 void node_settle(const struct node *node); /* until nothing is owed any more */
 
 #endif

@@ -18,8 +18,7 @@ static void nodes_that_ask_for_each_request_admit_just_the_limit(void **state)
     struct wr_budget_view view;
     uint32_t granted = 0;
 
-    for (int i = 0; i < 3; i++)
-        node_join(&nodes[i], 3, hourly(100), 0, WR_FALLBACK_SHARE);
+    nodes_join(nodes, 3, hourly(100), 0, WR_FALLBACK_SHARE);
     for (int i = 0; i < 50; i++)
         for (int j = 0; j < 3; j++)
             granted += ask_often(nodes[j].budget, 1);
@@ -28,8 +27,7 @@ static void nodes_that_ask_for_each_request_admit_just_the_limit(void **state)
         ; /* refused once, it is not asked again */
     wr_budget_view_get(nodes[0].budget, &view);
     assert_int_equal(view.batch, 0);
-    for (int i = 0; i < 3; i++)
-        node_leave(&nodes[i]);
+    nodes_leave(nodes, 3);
 }
 
 static void nodes_that_lease_admit_no_more_than_the_limit_and_ask_seldom(void **state)
@@ -39,8 +37,7 @@ static void nodes_that_lease_admit_no_more_than_the_limit_and_ask_seldom(void **
     struct wr_budget_view view;
     uint32_t granted = 0;
 
-    for (int i = 0; i < 2; i++)
-        node_join(&nodes[i], 2, hourly(10000), 20000, WR_FALLBACK_SHARE);
+    nodes_join(nodes, 2, hourly(10000), 20000, WR_FALLBACK_SHARE);
     for (int i = 0; i < 600; i++)
         for (int j = 0; j < 2; j++)
             granted += ask_often(nodes[j].budget, 10);
@@ -163,8 +160,7 @@ static void a_key_that_is_reset_is_new_at_all_nodes_within_a_second(void **state
     (void)state;
     struct node nodes[3];
 
-    for (int i = 0; i < 3; i++)
-        node_join(&nodes[i], 3, hourly(10), 0, WR_FALLBACK_CLOSED);
+    nodes_join(nodes, 3, hourly(10), 0, WR_FALLBACK_CLOSED);
     for (int i = 0; i < 3; i++)
         assert_int_equal(ask_often(nodes[i].budget, 11), i == 0 ? 10 : 0);
     assert_int_equal(wr_budget_reset(nodes[2].budget, "k", 1), 0);
@@ -173,8 +169,7 @@ static void a_key_that_is_reset_is_new_at_all_nodes_within_a_second(void **state
             usleep(1000);
     }
     assert_int_equal(ask_often(nodes[2].budget, 5), 1); /* what they had seen before it is not told again */
-    for (int i = 0; i < 3; i++)
-        node_leave(&nodes[i]);
+    nodes_leave(nodes, 3);
 }
 
 /* ---- without ------------------------------------------------------------------------------------------- */
@@ -490,8 +485,7 @@ static void exact_rules_admit_no_more_than_the_limit_however_late_the_store_is(v
         if (granted > most || late == 0)
             fail_msg("limit %d: %llu of %llu were admitted, %llu answers were late", i, (unsigned long long)granted,
                      (unsigned long long)most, (unsigned long long)late);
-        for (int j = 0; j < NODES; j++)
-            node_leave(&nodes[j]);
+        nodes_leave(nodes, NODES);
         store_say(&store, "FLUSHALL");
     }
 }

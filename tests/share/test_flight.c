@@ -25,8 +25,7 @@ static void nodes_together_have_no_more_in_flight_than_the_limit(void **state)
     struct wr_budget_view view;
     uint32_t granted = 0;
 
-    for (int i = 0; i < 3; i++)
-        node_join(&nodes[i], 3, at_once(10), 10000, WR_FALLBACK_CLOSED);
+    nodes_join(nodes, 3, at_once(10), 10000, WR_FALLBACK_CLOSED);
     for (int i = 0; i < 8; i++)
         for (int j = 0; j < 3; j++)
             granted += ask_often(nodes[j].budget, 1);
@@ -39,8 +38,7 @@ static void nodes_together_have_no_more_in_flight_than_the_limit(void **state)
     wr_budget_view_get(nodes[0].budget, &view);
     assert_int_equal(view.held, 4);
     assert_int_equal(view.batch, 0);
-    for (int i = 0; i < 3; i++)
-        node_leave(&nodes[i]);
+    nodes_leave(nodes, 3);
 }
 
 static void what_has_ended_at_one_node_makes_room_at_the_others(void **state)

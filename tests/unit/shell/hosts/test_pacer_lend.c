@@ -60,6 +60,14 @@ static void bring(struct pacing *pacing, int64_t for_ns)
     wr_pacer_extend(pacing->pacer, "h", 1, now_of(pacing) + for_ns);
 }
 
+/* The same, for a minute, and a request is in flight. */
+static weir_permit set_up_flight(struct pacing *pacing, struct lending *lending)
+{
+    set_up(pacing, lending);
+    bring(pacing, WEIR_MINUTE);
+    return acquired(pacing, "h", 0);
+}
+
 static void gate_that_is_elsewhere_lets_nobody_start_and_is_asked_for(void **state)
 {
     (void)state;
@@ -110,9 +118,7 @@ static void answer_that_comes_when_the_gate_has_gone_is_written_to_it(void **sta
     struct pacing pacing;
     struct lending lending;
     char packed[PACKED_MAX];
-    set_up(&pacing, &lending);
-    bring(&pacing, WEIR_MINUTE);
-    weir_permit permit = acquired(&pacing, "h", 0);
+    weir_permit permit = set_up_flight(&pacing, &lending);
     int64_t sent_at = now_of(&pacing);
     assert_true(wr_pacer_pack(pacing.pacer, "h", 1, true, packed));
     assert_false(wr_pacer_pack(pacing.pacer, "h", 1, true, packed)); /* it is gone */
@@ -138,10 +144,8 @@ static void letter_that_comes_with_the_gate_binds_before_anybody_starts(void **s
     struct pacing here, there;
     struct lending lending[2];
     char packed[PACKED_MAX];
-    set_up(&here, &lending[0]);
+    weir_permit permit = set_up_flight(&here, &lending[0]);
     set_up(&there, &lending[1]);
-    bring(&here, WEIR_MINUTE);
-    weir_permit permit = acquired(&here, "h", 0);
     assert_true(wr_pacer_pack(here.pacer, "h", 1, true, packed));
     weir_outcome outcome = answer_retry_after(429, WEIR_MINUTE);
     assert_int_equal(weir_permit_tell(&permit, &outcome), 0);
@@ -169,10 +173,8 @@ static void send_that_was_late_is_told_to_where_the_gate_is(void **state)
     struct lending lending[2];
     char packed[PACKED_MAX];
     weir_permit other;
-    set_up(&here, &lending[0]);
+    weir_permit permit = set_up_flight(&here, &lending[0]);
     set_up(&there, &lending[1]);
-    bring(&here, WEIR_MINUTE);
-    weir_permit permit = acquired(&here, "h", 0);
     weir_permit_late(&permit);
     assert_int_equal(lending[0].told, 0); /* it is here */
     assert_true(wr_pacer_pack(here.pacer, "h", 1, true, packed));
@@ -202,9 +204,7 @@ static void what_all_must_know_is_news_at_once(void **state)
     (void)state;
     struct pacing pacing;
     struct lending lending;
-    set_up(&pacing, &lending);
-    bring(&pacing, WEIR_MINUTE);
-    weir_permit permit = acquired(&pacing, "h", 0);
+    weir_permit permit = set_up_flight(&pacing, &lending);
     weir_outcome outcome = answer_retry_after(429, WEIR_MINUTE);
     assert_int_equal(weir_permit_tell(&permit, &outcome), 0);
     assert_int_equal(lending.news, 1);
@@ -218,9 +218,7 @@ static void host_with_requests_on_their_way_is_not_forgotten(void **state)
     struct pacing pacing;
     struct lending lending;
     char packed[PACKED_MAX];
-    set_up(&pacing, &lending);
-    bring(&pacing, WEIR_MINUTE);
-    weir_permit permit = acquired(&pacing, "h", 0);
+    weir_permit permit = set_up_flight(&pacing, &lending);
     assert_true(wr_pacer_pack(pacing.pacer, "h", 1, true, packed));
     pass(&pacing, WEIR_DAY);
     assert_int_equal(weir_pacer_sweep(pacing.pacer), 0);
