@@ -71,6 +71,8 @@ def state_that_is_a_url_is_a_known_database_or_refused_without_its_password():
         run = weir(*words, '--state', url)
         assert run.returncode == 2 and run.stderr.count('\n') == 1 and 's3cret' not in run.stderr, run
         assert '--state: ' in run.stderr and 'the name of a file' in run.stderr, run
+    run = weir('report', url)
+    assert run.returncode == 2 and 's3cret' not in run.stderr and 'use postgres://' in run.stderr, run
     run = weir('fetch', 'a.example', '--state', '/nonexistent/f')
     assert run.returncode == 1 and '/nonexistent/f cannot be made, for there is no such folder' in run.stderr, run
     assert 'from 1s to 1d' in _mistake('--lease', '1ms', 'a.example')

@@ -156,6 +156,10 @@ static bool take_words(struct settings *settings, int count, char **words, int64
             *ret_job = (int64_t)number;
         else
             settings->state = state = words[i];
+        if (!is_job && wr_check_state(words[i]) != 0) {
+            wr_complain("%s", weir_error_detail());
+            return false;
+        }
     }
     return true;
 }

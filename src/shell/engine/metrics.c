@@ -111,7 +111,8 @@ static void write_gauges(struct wr_metrics *metrics, struct wr_engine *engine)
 {
     struct wr_engine_stats stats;
     wr_engine_stats_get(engine, &stats);
-    wr_metrics_gauge(metrics, "weir_crawl_queued_urls", "URLs that were accepted and have not ended.",
+    wr_metrics_gauge(metrics, "weir_crawl_queued_urls",
+                     "URLs that were accepted and have not ended; of a job that processes share, by all.",
                      (double)stats.queued);
     wr_metrics_gauge(metrics, "weir_crawl_in_flight_requests", "Requests under way.", (double)stats.in_flight);
     wr_metrics_gauge(metrics, "weir_crawl_connections", "Open connections.", (double)stats.connections);
