@@ -47,11 +47,10 @@ static void format_left(const struct wr_screen *screen, double rate, const struc
                         char *ret_text, size_t room)
 {
     char figure[32];
-    double left_s = rate > 0 && !stats->is_shared ? (double)stats->queued / rate : 0; /* else others help */
+    double left_s = rate > 0 ? (double)stats->queued / rate : 0;
     double host_s = (double)(screen->last_at - stats->elapsed_ns) / 1e9;
     left_s = stats->queued > 0 && host_s > left_s ? host_s : left_s;
-    if (((rate <= 0 || stats->is_shared) && left_s <= 0) || stats->is_seeding || stats->elapsed_ns < SETTLED_NS ||
-        left_s > 1e8)
+    if ((rate <= 0 && left_s <= 0) || stats->is_seeding || stats->elapsed_ns < SETTLED_NS || left_s > 1e8)
         figure[0] = '?', figure[1] = '\0';
     else
         wr_figure_duration((int64_t)(left_s * 1e9), figure, sizeof figure);

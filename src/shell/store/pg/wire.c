@@ -49,7 +49,7 @@ static int judge(struct wr_pg *pg, const PGresult *result)
     const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 
     if (PQstatus(pg->conn) == CONNECTION_BAD || state[0] == '\0')
-        return lose(pg, "the connection was lost: ");
+        return lose(pg, "the connection to the database was lost: ");
     say(pg, "", text != NULL ? text : "no reason was given");
     if (is_state(state, "40") || is_state(state, "55P03")) { /* rolled back for another's sake; a lock */
         pg->is_conflict = true;
@@ -111,7 +111,7 @@ static int reach(struct wr_pg *pg)
         if (next == PGRES_POLLING_FAILED)
             break;
         if (!await(pg, next == PGRES_POLLING_READING ? POLLIN : POLLOUT))
-            return lose(pg, "does not answer");
+            return lose(pg, "the database does not answer");
         next = PQconnectPoll(pg->conn);
     }
     return lose(pg, "");
@@ -124,11 +124,11 @@ static int await_result(struct wr_pg *pg)
 
     while (unsent > 0 || PQisBusy(pg->conn)) {
         if (unsent < 0)
-            return lose(pg, "the connection was lost: ");
+            return lose(pg, "the connection to the database was lost: ");
         if (!await(pg, unsent > 0 ? POLLIN | POLLOUT : POLLIN))
-            return lose(pg, "does not answer any more");
+            return lose(pg, "the database does not answer any more");
         if (PQconsumeInput(pg->conn) == 0)
-            return lose(pg, "the connection was lost: ");
+            return lose(pg, "the connection to the database was lost: ");
         unsent = PQflush(pg->conn);
     }
     return 0;
@@ -152,7 +152,7 @@ static int run(struct wr_pg *pg, const char *sql, int64_t *ret_number)
     pg->is_conflict = false;
     pg->backend.round_trips++;
     if (PQsendQuery(pg->conn, sql) == 0)
-        return lose(pg, "the connection was lost: ");
+        return lose(pg, "the connection to the database was lost: ");
     for (;;) {
         int lost = await_result(pg);
         if (lost != 0)
@@ -245,9 +245,9 @@ int wr_pg_send(struct wr_pg *pg, const char *sql, struct wr_pg_params *params)
     if (error != 0)
         return error;
     if (PQpipelineStatus(pg->conn) == PQ_PIPELINE_OFF && PQenterPipelineMode(pg->conn) == 0)
-        return lose(pg, "the connection was lost: ");
+        return lose(pg, "the connection to the database was lost: ");
     if (PQsendQueryParams(pg->conn, sql, count, oids, values, lengths, formats, 1) == 0)
-        return lose(pg, "the connection was lost: ");
+        return lose(pg, "the connection to the database was lost: ");
     return 0;
 }
 
@@ -257,7 +257,7 @@ int wr_pg_exchange(struct wr_pg *pg, wr_pg_take *take, void *context)
 
     pg->is_conflict = false;
     if (pg->conn == NULL || PQpipelineSync(pg->conn) == 0)
-        return lose(pg, "the connection was lost: ");
+        return lose(pg, "the connection to the database was lost: ");
     pg->backend.round_trips++;
     for (size_t number = 0;;) {
         int lost = await_result(pg);
@@ -265,7 +265,7 @@ int wr_pg_exchange(struct wr_pg *pg, wr_pg_take *take, void *context)
             return lost;
         PGresult *result = PQgetResult(pg->conn);
         if (result == NULL && PQstatus(pg->conn) == CONNECTION_BAD) /* nothing else would ever come */
-            return lose(pg, "the connection was lost: ");
+            return lose(pg, "the connection to the database was lost: ");
         if (result == NULL) { /* between two statements */
             number++;
             continue;
@@ -279,7 +279,7 @@ int wr_pg_exchange(struct wr_pg *pg, wr_pg_take *take, void *context)
         if (pg->conn == NULL)
             return error;
         if (is_end)
-            return PQexitPipelineMode(pg->conn) != 0 ? error : lose(pg, "the connection was lost: ");
+            return PQexitPipelineMode(pg->conn) != 0 ? error : lose(pg, "the connection to the database was lost: ");
     }
 }
 
