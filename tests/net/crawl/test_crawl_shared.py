@@ -107,6 +107,11 @@ def _is_quiet(shared, key, other):
     return _done(shared, key) == before
 
 
+def _token(shared, key):
+    """By which a host is leased."""
+    return int(shared.ask(f"SELECT lease_token FROM hosts WHERE host = '{key}'")[0][0])
+
+
 def whoever_asks_sees_all_processes_and_steers_them():
     with _large() as nginx, Shared() as shared:
         seeds = _seeds(nginx)
@@ -199,10 +204,12 @@ def a_host_whose_claim_was_answered_to_nobody_is_claimed_again():
         key = _key(seeds[1])
         shared.join('--pace', 'strict', '--interval', '100ms', '--out', 'state', *seeds)
         _until(lambda: shared.ask("SELECT to_regclass('nodes') IS NOT NULL") == [['t']] and _done(shared, key) > 2, 'pages')
-        shared.ask(f"UPDATE hosts SET lease_token = nextval('tokens') WHERE host = '{key}'")  # by a claim of the process's
-        _until(lambda: _is_quiet(shared, key, _key(seeds[0])), 'a loss')
+        answer = shared.ask(f"WITH claim AS (UPDATE hosts SET lease_token = nextval('tokens') WHERE host = '{key}'"
+                            " RETURNING lease_token) SELECT * FROM claim")  # of the process's, which hears nothing of it
+        lost = int(answer[0][0])
+        _until(lambda: _token(shared, key) > lost, 'another claim')
         before = _done(shared, key)
-        _until(lambda: _done(shared, key) > before + 4, 'another claim')
+        _until(lambda: _done(shared, key) > before, 'pages by it')
 
 
 def who_joins_is_told_which_job_it_is_and_how_it_can_go_on():
