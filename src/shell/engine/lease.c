@@ -197,7 +197,7 @@ static struct wr_span key_of(const struct rows *rows, const struct lent *lent)
 static void on_released(void *context, int error, const char *why)
 {
     struct wr_engine *engine = context;
-    (void)error, (void)why; /* it runs out */
+    (void)error, (void)why; /* the next beat gives it back */
     wr_pending_done(engine);
 }
 

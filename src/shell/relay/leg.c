@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define NUMBERS 8 /* in front of an answer */
-#define ARGS 13
 #define NUMBER_BYTES 24
 #define WANTED_NS WEIR_SECOND /* how long somebody who said that he would wait is waited for */
 #define TEXT_MAX ((size_t)1 << 20)

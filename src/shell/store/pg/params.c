@@ -5,7 +5,6 @@
 #define PARAM_BYTES_MAX ((size_t)512 << 20)
 
 /* An array: dimensions, whether there are NULLs, the type of its elements, their number, the first index. */
-#define HEAD_BYTES 20
 #define HEAD_ELEMENTS 12
 
 static void append_32(struct wr_buf *buf, uint32_t number)
