@@ -17,6 +17,7 @@
 #define REST_NS WEIR_SECOND /* without anything to do: then others may have it */
 #define LEAVE_MAX 256       /* hosts at a time */
 #define ROWS_MAX ((size_t)64 << 20)
+#define RAN_OUT INT64_MIN            /* whatever `now` who asks has read before */
 #define ASLEEP_NS (WEIR_SECOND / 10) /* two clocks are not read at once */
 
 /* ---- what the store says ---- */
@@ -236,14 +237,14 @@ void wr_lease_wake(struct wr_crawl_loop *loop)
     loop->asleep_ns = asleep;
     for (size_t cursor = 0; (host = wr_plan_host_next(loop->plan, &cursor)) != NULL;)
         if (wr_plan_host_token(host) != 0)
-            wr_plan_host_lease(loop->plan, host, wr_plan_host_token(host), now, now);
+            wr_plan_host_lease(loop->plan, host, wr_plan_host_token(host), RAN_OUT, now);
 }
 
 /* Until when a host is ours; an answer from before the machine slept says nothing. */
 static int64_t until_of(struct wr_crawl_loop *loop, const struct rows *rows, const struct lent *lent)
 {
     wr_lease_wake(loop);
-    return loop->asleep_ns - rows->asleep < ASLEEP_NS ? lent->until : wr_crawl_loop_now(loop);
+    return loop->asleep_ns - rows->asleep < ASLEEP_NS ? lent->until : RAN_OUT;
 }
 
 /* One that was lost and has something in flight is left to others. */
