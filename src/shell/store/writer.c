@@ -369,6 +369,12 @@ static bool is_away(const struct wr_store *store, bool is_closing)
     return store->stats.state == WR_STORE_PAUSED && store->tries > 0 && !is_closing;
 }
 
+/* The database, and there is no time to ask again. */
+static bool is_gone(const struct turn *turn)
+{
+    return turn->is_closing && turn->store->stats.state == WR_STORE_FAILED && turn->store->backend->kind->is_shared;
+}
+
 static void keep(struct turn *turn, struct wr_ask *ask)
 {
     *turn->last_kept = ask;
@@ -383,6 +389,8 @@ static void answer(struct turn *turn, struct wr_ask *ask, int error)
 
     if (waits && store->stats.state == WR_STORE_RUNS)
         fail(store, error, false);
+    else if (error == WEIR_E_TIMEOUT && turn->is_closing && store->stats.state != WR_STORE_FAILED)
+        give_up(store, error); /* nobody waits for it more than once */
     if (waits && !ask->query.is_hasty) {
         keep(turn, ask);
         return;
@@ -396,7 +404,7 @@ static void read_one(struct turn *turn, struct wr_ask *ask)
     struct wr_store *store = turn->store;
     struct wr_backend *backend = store->backend;
 
-    if (is_away(store, turn->is_closing))
+    if (is_away(store, turn->is_closing) || is_gone(turn))
         answer(turn, ask, WEIR_E_TIMEOUT);
     else
         answer(turn, ask, backend->kind->read(backend, &ask->query, wr_clock_now(store->options.wall)));
@@ -412,10 +420,10 @@ static void read_together(struct turn *turn)
     for (size_t i = 0; i < count; i++)
         queries[i] = &turn->together[i]->query;
     int64_t wall_now = wr_clock_now(turn->store->options.wall);
-    bool is_read = count > 1 && backend->kind->read_many(backend, queries, count, wall_now) == 0;
+    int error = count > 1 ? backend->kind->read_many(backend, queries, count, wall_now) : WEIR_E_SYSTEM;
     for (size_t i = 0; i < count; i++) {
-        if (is_read)
-            answer(turn, turn->together[i], 0);
+        if (error == 0 || (error == WEIR_E_TIMEOUT && turn->is_closing))
+            answer(turn, turn->together[i], error);
         else
             read_one(turn, turn->together[i]); /* one of them may be the trouble */
     }
@@ -476,7 +484,9 @@ static bool read_all(struct wr_store *store, bool is_closing)
         next = ask->next;
         ask->next = NULL;
         bool is_late = is_away(store, is_closing) || (builds_on(ask) && !sees_all(&turn));
-        if (is_late && !ask->query.is_hasty) {
+        if (is_gone(&turn)) {
+            answer(&turn, ask, WEIR_E_TIMEOUT);
+        } else if (is_late && !ask->query.is_hasty) {
             keep(&turn, ask);
         } else if (is_late) {
             tell_answer(store, ask, WEIR_E_FULL);

@@ -2,8 +2,8 @@
 /* pg.h - the store in a PostgreSQL database, which other processes use as well: docs/internals/cluster.md.
  *
  * A transaction is gathered here, and sent as one pipeline when it is flushed: one round trip, whatever its size; the
- * commit is a second one. No call waits longer than WR_PG_SILENCE_NS for a server that says nothing. A connection that
- * was lost is made again by the next call that needs one.
+ * commit is a second one. No call waits longer than WR_PG_SILENCE_NS for a server that says nothing, nor longer than
+ * WR_PG_LONGEST_NS for one that says little. A connection that was lost is made again by the next call that needs one.
  *
  * Nothing outlives a transaction on the server (prepared statements, settings), so PgBouncer may stand in between.
  */
@@ -17,6 +17,7 @@
 
 #define WR_PG_VERSION 1 /* of the tables */
 #define WR_PG_SILENCE_NS (10 * WEIR_SECOND)
+#define WR_PG_LONGEST_NS (60 * WEIR_SECOND)
 #define WR_PG_PLACE_BYTES 256
 #define WR_PG_NAME_BYTES 128
 
@@ -75,8 +76,10 @@ struct wr_pg {
     const weir_allocator *allocator;
     const weir_clock *clock, *wall;
     int64_t skew_ms;             /* the database's wall time less ours, in whole seconds */
+    int64_t wall_base_ms;        /* our wall time less that of the monotonic clock, when they were compared */
     const char *url;             /* the store's */
     PGconn *conn;                /* NULL: there is none */
+    unsigned turns;              /* connections that failed or were lost */
     int64_t node;                /* this process, among those that use the database */
     char name[WR_PG_NAME_BYTES]; /* and for people: "machine/pid" */
     int64_t lease_ns;
@@ -106,6 +109,14 @@ static inline struct wr_pg *wr_pg_of(struct wr_backend *backend)
 
 /* One more element of an array that grows. False: no memory. */
 bool wr_pg_grow(const weir_allocator *allocator, void **array, size_t *room, size_t count, size_t each);
+
+/* ---- dial.c ---- */
+
+/* Begins to connect, to the hosts of the URL in their order but for the first `turns` of them, which come last. NULL:
+ * no memory. */
+PGconn *wr_pg_dial(const char *url, unsigned turns, int64_t *ret_patience_ns);
+
+unsigned wr_pg_host_count(const char *url);
 
 /* ---- wire.c: WEIR_E_ codes as of backend.h; `why` says what happened ---- */
 

@@ -335,7 +335,10 @@ int wr_pg_open(const struct wr_store_options *options, struct wr_backend **ret_b
         give_back(pg);
         return error;
     }
-    error = wr_pg_connect(pg);
+    unsigned hosts = wr_pg_host_count(pg->url);
+    do
+        error = wr_pg_connect(pg);
+    while (error == WEIR_E_TIMEOUT && pg->turns < hosts);
     if (error == 0)
         error = set_up(pg, options);
     if (error != 0) {
@@ -348,12 +351,17 @@ int wr_pg_open(const struct wr_store_options *options, struct wr_backend **ret_b
     return 0;
 }
 
-/* Its hosts are nobody's, and what it counted joins what all others did that are gone. */
+/* Its hosts are nobody's, and what it counted joins what all others did that are gone. A database that is away is not
+ * waited for: leases run out. */
 void wr_pg_close(struct wr_backend *backend)
 {
     struct wr_pg *pg = wr_pg_of(backend);
     struct wr_pg_params params;
 
+    if (pg->conn == NULL) {
+        give_back(pg);
+        return;
+    }
     wr_pg_params_init(&params, pg->allocator, "N");
     wr_pg_put_whole(&params, 0, pg->node);
     (void)tell(pg,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define SERVER_MIN 13
+#define CLOCK_SET_MS 500
 
 /* ---- what went wrong ----------------------------------------------------------------------------------- */
 
@@ -34,6 +35,14 @@ static int lose(struct wr_pg *pg, const char *what)
 {
     say(pg, what, pg->conn != NULL ? PQerrorMessage(pg->conn) : "");
     wr_pg_drop(pg);
+    pg->turns++;
+    return WEIR_E_TIMEOUT;
+}
+
+static int lose_silent(struct wr_pg *pg, const char *what)
+{
+    (void)lose(pg, what);
+    say(pg, what, "");
     return WEIR_E_TIMEOUT;
 }
 
@@ -61,6 +70,7 @@ static int judge(struct wr_pg *pg, const PGresult *result)
     if (is_state(state, "08") || is_state(state, "53") || is_state(state, "57") || is_state(state, "25006") ||
         is_state(state, "25P03")) {
         wr_pg_drop(pg);
+        pg->turns++;
         return WEIR_E_TIMEOUT;
     }
     return WEIR_E_SYSTEM;
@@ -68,12 +78,14 @@ static int judge(struct wr_pg *pg, const PGresult *result)
 
 /* ---- waiting ------------------------------------------------------------------------------------------- */
 
-/* Until the socket can be read, or written if that is wanted as well; false: nothing happened for too long. */
-static bool await(struct wr_pg *pg, short events)
+/* Until the socket can be read, or written if that is wanted as well; false: nothing happened for too long, or it is
+ * `end`. */
+static bool await(struct wr_pg *pg, short events, int64_t end)
 {
     struct pollfd fd = {.fd = PQsocket(pg->conn), .events = events};
     int64_t until = wr_clock_now(pg->clock) + WR_PG_SILENCE_NS;
 
+    until = until < end ? until : end;
     for (;;) {
         int64_t left_ns = until - wr_clock_now(pg->clock);
         if (fd.fd < 0 || left_ns <= 0)
@@ -95,38 +107,38 @@ static void ignore_notice(void *context, const PGresult *notice)
 
 static int reach(struct wr_pg *pg)
 {
-    static const char *const names[] = {"dbname", "client_encoding", "fallback_application_name", NULL};
-    const char *const values[] = {pg->url, "UTF8", "weir", NULL};
+    int64_t patience_ns;
     PostgresPollingStatusType next = PGRES_POLLING_WRITING;
 
-    pg->conn = PQconnectStartParams(names, values, 1);
+    pg->conn = wr_pg_dial(pg->url, pg->turns, &patience_ns);
     if (pg->conn == NULL) {
         say(pg, "out of memory", "");
         return WEIR_E_NOMEM;
     }
+    int64_t end = wr_clock_now(pg->clock) + patience_ns;
     (void)PQsetNoticeReceiver(pg->conn, ignore_notice, NULL);
     while (PQstatus(pg->conn) != CONNECTION_BAD) {
         if (next == PGRES_POLLING_OK)
             return PQsetnonblocking(pg->conn, 1) == 0 ? 0 : lose(pg, "");
         if (next == PGRES_POLLING_FAILED)
             break;
-        if (!await(pg, next == PGRES_POLLING_READING ? POLLIN : POLLOUT))
-            return lose(pg, "the database does not answer");
+        if (!await(pg, next == PGRES_POLLING_READING ? POLLIN : POLLOUT, end))
+            return lose_silent(pg, "the database does not answer");
         next = PQconnectPoll(pg->conn);
     }
     return lose(pg, "");
 }
 
 /* Until the next result is there. 0 or WEIR_E_TIMEOUT, without a connection. */
-static int await_result(struct wr_pg *pg)
+static int await_result(struct wr_pg *pg, int64_t end)
 {
     int unsent = PQflush(pg->conn);
 
     while (unsent > 0 || PQisBusy(pg->conn)) {
         if (unsent < 0)
             return lose(pg, "the connection to the database was lost: ");
-        if (!await(pg, unsent > 0 ? POLLIN | POLLOUT : POLLIN))
-            return lose(pg, "the database does not answer any more");
+        if (!await(pg, unsent > 0 ? POLLIN | POLLOUT : POLLIN, end))
+            return lose_silent(pg, "the database does not answer any more");
         if (PQconsumeInput(pg->conn) == 0)
             return lose(pg, "the connection to the database was lost: ");
         unsent = PQflush(pg->conn);
@@ -147,6 +159,7 @@ static bool is_good(const PGresult *result)
 static int run(struct wr_pg *pg, const char *sql, int64_t *ret_number)
 {
     int error = 0;
+    int64_t end = wr_clock_now(pg->clock) + WR_PG_LONGEST_NS;
     PGresult *result;
 
     pg->is_conflict = false;
@@ -154,7 +167,7 @@ static int run(struct wr_pg *pg, const char *sql, int64_t *ret_number)
     if (PQsendQuery(pg->conn, sql) == 0)
         return lose(pg, "the connection to the database was lost: ");
     for (;;) {
-        int lost = await_result(pg);
+        int lost = await_result(pg, end);
         if (lost != 0)
             return lost;
         result = PQgetResult(pg->conn);
@@ -170,6 +183,20 @@ static int run(struct wr_pg *pg, const char *sql, int64_t *ret_number)
     }
 }
 
+/* Ours, as seen by a clock that nobody sets. */
+static int64_t wall_base_ms(const struct wr_pg *pg)
+{
+    return (wr_clock_now(pg->wall) - wr_clock_now(pg->clock)) / WEIR_MILLISECOND;
+}
+
+/* Somebody set our clock, or the machine slept. */
+static bool is_clock_set(const struct wr_pg *pg)
+{
+    int64_t by_ms = wall_base_ms(pg) - pg->wall_base_ms;
+
+    return by_ms < -CLOCK_SET_MS || by_ms > CLOCK_SET_MS;
+}
+
 /* Instants that others wait for are stored by the database's clock, for ours may be minutes off. To the second: two
  * connections to the same database shall agree. */
 static int compare_clocks(struct wr_pg *pg)
@@ -181,6 +208,7 @@ static int compare_clocks(struct wr_pg *pg)
         return error;
     int64_t ahead_ms = theirs_ms - wr_clock_now(pg->wall) / WEIR_MILLISECOND;
     pg->skew_ms = (ahead_ms + (ahead_ms < 0 ? -500 : 500)) / 1000 * 1000;
+    pg->wall_base_ms = wall_base_ms(pg);
     return 0;
 }
 
@@ -202,12 +230,16 @@ static int check_version(struct wr_pg *pg)
 
 int wr_pg_connect(struct wr_pg *pg)
 {
-    if (pg->conn != NULL && PQstatus(pg->conn) == CONNECTION_OK)
+    int error = 0;
+
+    if (pg->conn == NULL || PQstatus(pg->conn) != CONNECTION_OK) {
+        wr_pg_drop(pg);
+        error = reach(pg);
+        if (error == 0)
+            error = check_version(pg);
+    } else if (!is_clock_set(pg) || PQpipelineStatus(pg->conn) != PQ_PIPELINE_OFF) {
         return 0;
-    wr_pg_drop(pg);
-    int error = reach(pg);
-    if (error == 0)
-        error = check_version(pg);
+    }
     if (error == 0)
         error = compare_clocks(pg);
     if (error != 0)
@@ -254,13 +286,14 @@ int wr_pg_send(struct wr_pg *pg, const char *sql, struct wr_pg_params *params)
 int wr_pg_exchange(struct wr_pg *pg, wr_pg_take *take, void *context)
 {
     int error = 0;
+    int64_t end = wr_clock_now(pg->clock) + WR_PG_LONGEST_NS;
 
     pg->is_conflict = false;
     if (pg->conn == NULL || PQpipelineSync(pg->conn) == 0)
         return lose(pg, "the connection to the database was lost: ");
     pg->backend.round_trips++;
     for (size_t number = 0;;) {
-        int lost = await_result(pg);
+        int lost = await_result(pg, end);
         if (lost != 0)
             return lost;
         PGresult *result = PQgetResult(pg->conn);

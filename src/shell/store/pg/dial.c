@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* dial.c - which of several hosts is asked first.
+ *
+ * libpq goes on to the next host of a list if one cannot be connected to, or is not what target_session_attrs wants.
+ * One that is silent or hangs up it would ask again for ever: so we begin one further on each time.
+ */
+#include "shell/store/pg/pg.h"
+
+#include <stdlib.h>
+
+#define OPTIONS_MAX 64 /* libpq 15 has 41 */
+
+static void reverse(char *text, size_t bytes)
+{
+    for (size_t i = 0; i < bytes / 2; i++) {
+        char byte = text[i];
+        text[i] = text[bytes - 1 - i];
+        text[bytes - 1 - i] = byte;
+    }
+}
+
+/* "a,b,c" becomes "b,c,a". */
+static void put_first_last(char *list)
+{
+    size_t bytes = strlen(list), first = strcspn(list, ",");
+
+    if (first == bytes)
+        return;
+    reverse(list, bytes);
+    reverse(list, bytes - first - 1);
+    reverse(list + bytes - first, first);
+}
+
+static unsigned count_of(const char *list)
+{
+    unsigned count = 1;
+
+    for (const char *comma = list; (comma = strchr(comma, ',')) != NULL; comma++)
+        count++;
+    return count;
+}
+
+static void turn(char *list, unsigned turns)
+{
+    for (unsigned i = turns % count_of(list); i > 0; i--)
+        put_first_last(list);
+}
+
+static bool is_list(const char *keyword)
+{
+    return strcmp(keyword, "host") == 0 || strcmp(keyword, "hostaddr") == 0 || strcmp(keyword, "port") == 0;
+}
+
+unsigned wr_pg_host_count(const char *url)
+{
+    PQconninfoOption *options = PQconninfoParse(url, NULL);
+    unsigned most = 1;
+
+    for (const PQconninfoOption *option = options; option != NULL && option->keyword != NULL; option++)
+        if (option->val != NULL && is_list(option->keyword) && count_of(option->val) > most)
+            most = count_of(option->val);
+    PQconninfoFree(options);
+    return most;
+}
+
+PGconn *wr_pg_dial(const char *url, unsigned turns, int64_t *ret_patience_ns)
+{
+    const char *names[OPTIONS_MAX + 3] = {"client_encoding", "fallback_application_name"};
+    const char *values[OPTIONS_MAX + 3] = {"UTF8", "weir"};
+    int count = 2;
+    PQconninfoOption *options = PQconninfoParse(url, NULL);
+
+    *ret_patience_ns = WR_PG_SILENCE_NS;
+    for (PQconninfoOption *option = options; option != NULL && option->keyword != NULL && count < OPTIONS_MAX;
+         option++) {
+        if (option->val == NULL || strcmp(option->keyword, "client_encoding") == 0)
+            continue;
+        if (is_list(option->keyword))
+            turn(option->val, turns);
+        int seconds = strcmp(option->keyword, "connect_timeout") == 0 ? (int)strtol(option->val, NULL, 10) : 0;
+        if (seconds > 0 && seconds < 3600)
+            *ret_patience_ns = seconds * WEIR_SECOND;
+        names[count] = option->keyword;
+        values[count++] = option->val;
+    }
+    PGconn *conn = options != NULL ? PQconnectStartParams(names, values, 0) : NULL;
+    PQconninfoFree(options);
+    return conn;
+}
