@@ -11,6 +11,7 @@ import pwd
 import selectors
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import threading
@@ -115,17 +116,20 @@ class Web:
 # ---- the database ----
 
 class Postgres:
-    """A server on a socket in a folder of its own; it does not run as root."""
+    """A server on a socket in a folder of its own; it does not run as root. It may follow another one."""
 
-    def __init__(self):
+    def __init__(self, primary=None):
         found = sorted(glob.glob('/usr/lib/postgresql/*/bin/postgres')) or [shutil.which('postgres')]
         self._programs = os.path.dirname(found[-1])
         self._who = {'user': 'postgres', 'group': 'postgres'} if os.geteuid() == 0 else {}
         self.folder = tempfile.mkdtemp(prefix='weir-pg-', dir='/dev/shm' if os.access('/dev/shm', os.W_OK) else None)
         if self._who:
             os.chown(self.folder, pwd.getpwnam('postgres').pw_uid, -1)
-        subprocess.run([f'{self._programs}/initdb', '-D', f'{self.folder}/data', '-U', 'weir', '-A', 'trust', '-E',
-                        'UTF8', '-N', '--no-locale'], check=True, stdout=subprocess.DEVNULL, cwd='/', **self._who)
+        make = ['initdb', '-A', 'trust', '-E', 'UTF8', '-N', '--no-locale'] if primary is None else [
+            'pg_basebackup', '-h', primary.folder, '-R', '-c', 'fast', '-N']
+        subprocess.run([f'{self._programs}/{make[0]}', '-D', f'{self.folder}/data', '-U', 'weir', *make[1:]], check=True,
+                       stdout=subprocess.DEVNULL, cwd='/', **self._who)
+        self.socket = f'{self.folder}/.s.PGSQL.5432'
         self.start()
 
     def start(self):
@@ -139,6 +143,11 @@ class Postgres:
     def url(self, schema='public', user='weir'):
         return f'postgres:///postgres?host={self.folder}&user={user}&options=-csearch_path%3D{schema}'
 
+    def url_by(self, schema, *roads, more=''):
+        """By roads, to this server or others."""
+        hosts = ','.join(f'127.0.0.1:{road.port}' for road in roads)
+        return f'postgres://weir@{hosts}/postgres?options=-csearch_path%3D{schema}{more}'
+
     def schema(self, name):
         self.ask(f'CREATE SCHEMA {name}')
         return self.url(name)
@@ -147,6 +156,9 @@ class Postgres:
         out = subprocess.run(['psql', self.url(schema), '-AtF', '\t', '-c', sql], check=True, capture_output=True,
                              text=True)
         return [line.split('\t') for line in out.stdout.splitlines()]
+
+    def promote(self):
+        self.ask('SELECT pg_promote()')
 
     def stop(self):
         self.process.send_signal(signal.SIGQUIT)
@@ -159,6 +171,19 @@ class Postgres:
 
 # ---- processes ----
 
+class Clocks:
+    """For a process whose wall clock is wrong, or whose machine has slept; clocks.c."""
+
+    def __init__(self, library, path):
+        self._path = path
+        self.env = {'WEIR_TEST_CLOCKS': path, 'LD_PRELOAD': os.path.abspath(library)}
+        self.set()
+
+    def set(self, ahead_s=0, slept_s=0):
+        with open(self._path, 'r+b' if os.path.exists(self._path) else 'wb') as file:
+            file.write(struct.pack('qq', ahead_s, slept_s))
+
+
 class Crawl:
     """Processes that run the same command in a folder of their own; each has an output."""
 
@@ -167,13 +192,13 @@ class Crawl:
         self.folder = tempfile.mkdtemp(prefix='weir-cluster-')
         self.running = []
 
-    def start(self, *more):
+    def start(self, *more, url=None, env=None):
         name = f'{self.folder}/out-{len(self.running)}.jsonl'
         with open(f'{name}.err', 'w', encoding='utf-8') as errors:
             process = subprocess.Popen(
-                [self._weir, 'crawl', '--state', self._url, '--out', name, '--allow-private', '--quiet', *self._words,
+                [self._weir, 'crawl', '--state', url or self._url, '--out', name, '--allow-private', '--quiet', *self._words,
                  *more], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, cwd=self.folder,
-                preexec_fn=_die_with_parent)
+                env={**os.environ, **(env or {})}, preexec_fn=_die_with_parent)
         process.out = name
         self.running.append(process)
         return process
@@ -188,6 +213,11 @@ class Crawl:
             except subprocess.TimeoutExpired:
                 raise AssertionError(f'a crawl did not end in {seconds} s: {self.errors()}') from None
 
+    def end(self, *statuses):
+        """All do, with one of these."""
+        self.wait()
+        assert {each.returncode for each in self.running} <= set(statuses), self.errors()
+
     def errors(self):
         return [open(name, encoding='utf-8').read()[-300:] for name in sorted(glob.glob(f'{self.folder}/*.err'))]
 
@@ -198,8 +228,84 @@ class Crawl:
                 text = file.read(lengths.get(os.path.realpath(process.out), 0))
             yield from (json.loads(line) for line in text.decode().splitlines() if line.strip())
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
     def close(self):
         for each in self.alive():
             each.kill()
             each.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+# ---- webs, and what is asked of a crawl of them ----
+
+_VOLATILE = ('attempts', 'referrer', 'depth', 'wait_ms', 'dns_ms', 'connect_ms', 'first_byte_ms', 'total_ms')
+
+
+def tree(hosts, pages):
+    """Pages of a host are a tree, and each leads to another host as well, so that processes find each other's."""
+    def answer(port, path):
+        if path == '/robots.txt':
+            return 404, [], b''
+        number = int(path.strip('/') or 0)
+        beside = web.ports[(web.ports.index(port) + number + 1) % hosts]
+        links = [f'/{n}' for n in (2 * number + 1, 2 * number + 2) if n < pages]
+        links.append(f'http://127.0.0.1:{beside}/{number or ""}')
+        body = ''.join(f'<a href="{link}">x</a>' for link in links)
+        return 200, ['Content-Type: text/html'], f'<title>{number}</title>{body}'.encode()
+    web = Web(hosts, answer)
+    return web, [f'http://127.0.0.1:{port}/' for port in web.ports]
+
+
+def star(pages):
+    """A host whose first page leads to all others: a process that has read it needs no database to go on."""
+    links = ''.join(f'<a href="/{number}">x</a>' for number in range(pages - 1))
+
+    def answer(_, path):
+        if path == '/robots.txt':
+            return 404, [], b''
+        return 200, ['Content-Type: text/html'], (links if path == '/' else path).encode()
+    web = Web(1, answer)
+    return web, [f'http://127.0.0.1:{web.ports[0]}/']
+
+
+def _stable(line):
+    return json.dumps({name: value for name, value in line.items() if name not in _VOLATILE}, sort_keys=True)
+
+
+def crawl_alone(weir, web, seeds):
+    """The lines of one process with a file, at no pace at all."""
+    crawl = Crawl(weir, 'weir.db', ['--pace', 'unlimited', *seeds])
+    try:
+        process = crawl.start()
+        crawl.wait()
+        with open(process.out, encoding='utf-8') as file:
+            return sorted(_stable(json.loads(line)) for line in file)
+    finally:
+        crawl.close()
+        web.seen.clear()
+
+
+def judge_intervals(web, interval_s):
+    """A busy machine lets a request wait between the clock and the wire."""
+    intervals = web.intervals()
+    assert min(intervals)[0] >= 0.7 * interval_s, f'too soon: {sorted(intervals)[:3]}'
+    tight = sum(1 for interval in intervals if interval[0] < interval_s - 0.01)
+    print(f'shortest interval {min(intervals)[0]:.3f} s of {interval_s}, {tight} of {len(intervals)} below it')
+
+
+def judge(web, crawl, alone, postgres, schema, interval_s, disturbed):
+    """Lines are those of a crawl by one process, no host was hurried, and few pages were fetched twice."""
+    lengths = {path: int(count) for path, count in postgres.ask('SELECT path, bytes FROM outputs', schema)}
+    lines = sorted(_stable(line) for line in crawl.lines(lengths))
+    lost, extra = collections.Counter(alone) - collections.Counter(lines), collections.Counter(lines) - collections.Counter(alone)
+    assert not lost and not extra, f'lost {len(lost)}: {list(lost)[:2]}, extra {len(extra)}: {list(extra)[:2]}'
+    pages = collections.Counter((seen.port, seen.path) for seen in web.seen if seen.path != '/robots.txt')
+    doubled = sum(count - 1 for count in pages.values())
+    assert doubled <= len(web.ports) * (disturbed + 1), f'{doubled} were fetched twice'
+    print(f'{len(crawl.running)} processes, {len(web.seen)} requests of {len(alone)} pages, {doubled} fetched twice')
+    judge_intervals(web, interval_s)

@@ -18,16 +18,14 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 import cases  # noqa: E402
-from cluster import PATIENCE_S, Crawl, Postgres, Web, wait_for  # noqa: E402
+from cluster import PATIENCE_S, Crawl, Postgres, Web, crawl_alone, judge, tree, wait_for  # noqa: E402
 
 _HOSTS, _PAGES, _SECONDS = (int(word) for word in sys.argv[2:5]) if len(sys.argv) > 2 else (8, 16, 5)
 _IS_LONG = len(sys.argv) > 2
 # A crawl must not be over before all has happened: PAGES take longer than SECONDS.
 _INTERVAL_S = 1 if _IS_LONG else 0.5
-_CLOSEST_S = 0.7 * _INTERVAL_S  # a busy machine lets a request wait between the clock and the wire
 _LEASE_S = 5 if _IS_LONG else 2
 _AT_ONCE = 4
-_VOLATILE = ('attempts', 'referrer', 'depth', 'wait_ms', 'dns_ms', 'connect_ms', 'first_byte_ms', 'total_ms')
 
 
 class _Rig:
@@ -47,20 +45,6 @@ def _postgres():
 
 
 # ---- killed, stopped and started ----
-
-def _tree(ports, pages):
-    """Pages of a host are a tree, and each leads to another host as well, so that processes find each other's."""
-    def answer(port, path):
-        if path == '/robots.txt':
-            return 404, [], b''
-        number = int(path.strip('/') or 0)
-        beside = ports[(ports.index(port) + number + 1) % len(ports)]
-        links = [f'/{n}' for n in (2 * number + 1, 2 * number + 2) if n < pages]
-        links.append(f'http://127.0.0.1:{beside}/{number or ""}')
-        body = ''.join(f'<a href="{link}">x</a>' for link in links)
-        return 200, ['Content-Type: text/html'], f'<title>{number}</title>{body}'.encode()
-    return answer
-
 
 def _disturb(crawl, seconds, chance):
     """Kills, stops beyond the lease, ends and starts processes, at most four; returns what was done how often."""
@@ -89,45 +73,10 @@ def _disturb(crawl, seconds, chance):
     return done
 
 
-def _stable(line):
-    return json.dumps({name: value for name, value in line.items() if name not in _VOLATILE}, sort_keys=True)
-
-
-def _crawl_alone(web, seeds):
-    """The lines of one process with a file, at no pace at all."""
-    crawl = Crawl(_weir(), 'weir.db', ['--pace', 'unlimited', *seeds])
-    try:
-        process = crawl.start()
-        crawl.wait()
-        with open(process.out, encoding='utf-8') as file:
-            return sorted(_stable(json.loads(line)) for line in file)
-    finally:
-        crawl.close()
-        web.seen.clear()
-
-
-def _judge(web, crawl, alone, disturbed):
-    lengths = {path: int(count) for path, count in _postgres().ask('SELECT path, bytes FROM outputs', 'chaos')}
-    lines = sorted(_stable(line) for line in crawl.lines(lengths))
-    lost, extra = collections.Counter(alone) - collections.Counter(lines), collections.Counter(lines) - collections.Counter(alone)
-    assert not lost and not extra, f'lost {len(lost)}: {list(lost)[:2]}, extra {len(extra)}: {list(extra)[:2]}'
-    intervals = web.intervals()
-    assert min(intervals)[0] >= _CLOSEST_S, f'too soon: {sorted(intervals)[:3]}'
-    pages = collections.Counter((seen.port, seen.path) for seen in web.seen if seen.path != '/robots.txt')
-    doubled = sum(count - 1 for count in pages.values())
-    assert doubled <= len(web.ports) * (disturbed + 1), f'{doubled} were fetched twice'
-    tight = sum(1 for interval in intervals if interval[0] < _INTERVAL_S - 0.01)
-    print(f'{len(crawl.running)} processes, {len(web.seen)} requests of {len(alone)} pages, {doubled} fetched twice, '
-          f'shortest interval {min(intervals)[0]:.3f} s of {_INTERVAL_S}, {tight} of {len(intervals)} below it')
-
-
 def processes_that_are_killed_stopped_and_started_lose_no_page_and_hurry_no_host():
     seed = int(os.environ.get('WEIR_TEST_SEED', time.time()))
-    ports = []
-    web = Web(_HOSTS, _tree(ports, _PAGES))
-    ports.extend(web.ports)
-    seeds = [f'http://127.0.0.1:{port}/' for port in ports]
-    alone = _crawl_alone(web, seeds)
+    web, seeds = tree(_HOSTS, _PAGES)
+    alone = crawl_alone(_weir(), web, seeds)
     assert len(alone) == _HOSTS * _PAGES, len(alone)
     url = _postgres().schema('chaos')
     crawl = Crawl(_weir(), url, ['--lease', f'{_LEASE_S}s', '--pace', 'strict', '--interval', f'{_INTERVAL_S}s',
@@ -144,7 +93,7 @@ def processes_that_are_killed_stopped_and_started_lose_no_page_and_hurry_no_host
         assert statuses <= {0, 3, -signal.SIGKILL}, (statuses, crawl.errors())
         jobs = _postgres().ask('SELECT id, status FROM jobs', 'chaos')
         assert jobs == [['1', 'completed']], (jobs, crawl.errors())
-        _judge(web, crawl, alone, sum(done.values()))
+        judge(web, crawl, alone, _postgres(), 'chaos', _INTERVAL_S, sum(done.values()))
     finally:
         crawl.close()
 

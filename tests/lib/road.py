@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""A bad road to a server, which carries TCP's bytes: nothing is lost for good, but it may be late, very slow, or come when
+the road is mended. road.c is for tests in C.
+
+    with Road(path_of_a_socket) as road:
+        … 127.0.0.1:{road.port} …
+        road.latency_s = 0.5            each piece, each way
+        road.bytes_a_second = 100       what the server says
+        road.cut(); road.cut('down')    both ways; only what the server says
+        road.mend()                     all of it
+        road.reset()                    all connections there are
+"""
+import contextlib
+import socket
+import struct
+import threading
+import time
+
+WAYS = ('up', 'down')
+
+
+class Road:
+    def __init__(self, path):
+        self._path = path
+        self._open = {way: threading.Event() for way in WAYS}
+        self._sockets = set()
+        self._listener = socket.create_server(('127.0.0.1', 0), backlog=64)
+        self.port = self._listener.getsockname()[1]
+        self.mend()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.reset()
+        self.mend()
+
+    def mend(self):
+        self.latency_s, self.bytes_a_second = 0, None
+        for way in WAYS:
+            self._open[way].set()
+
+    def cut(self, *ways):
+        for way in ways or WAYS:
+            self._open[way].clear()
+
+    def reset(self):
+        for each in list(self._sockets):
+            with contextlib.suppress(OSError):
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+                each.shutdown(socket.SHUT_RD)
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                threading.Thread(target=self._serve, args=[client], daemon=True).start()
+
+    def _serve(self, client):
+        """The server sees the connection when the road is open."""
+        self._open['up'].wait()
+        with client, socket.socket(socket.AF_UNIX) as server:
+            pair = {client, server}
+            with contextlib.suppress(OSError):
+                server.connect(self._path)
+                self._sockets |= pair
+                down = threading.Thread(target=self._carry, args=[server, client, 'down'], daemon=True)
+                down.start()
+                self._carry(client, server, 'up')
+                down.join()
+            self._sockets -= pair
+
+    def _carry(self, source, sink, way):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                time.sleep(self.latency_s)
+                self._open[way].wait()
+                self._write(sink, data, way)
+        for each in (source, sink):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def _write(self, sink, data, way):
+        while way == 'down' and self.bytes_a_second and data:
+            sink.sendall(data[:1])
+            data = data[1:]
+            time.sleep(1 / self.bytes_a_second)
+        sink.sendall(data)
