@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -151,11 +152,9 @@ static void scripts_flushed_under_load_cost_nobody_an_answer(void **state)
 
 /* ---- answers that are none ----------------------------------------------------------------------------- */
 
-/* A store that says the same to everything, and then hangs up, or is silent. */
-static void pretend(struct store *fake, const char *answer, bool hangs_up)
+static int listen_as(struct store *fake)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char question[4096];
 
     snprintf(fake->folder, sizeof fake->folder, "/tmp/weir-share-XXXXXX");
     assert_non_null(mkdtemp(fake->folder));
@@ -164,13 +163,40 @@ static void pretend(struct store *fake, const char *answer, bool hangs_up)
     int listener = socket(AF_UNIX, SOCK_STREAM, 0);
     assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(listen(listener, 16), 0);
+    return listener;
+}
+
+/* A store that says the same to everything, and then hangs up, or is silent. */
+static void pretend(struct store *fake, const char *answer, bool hangs_up)
+{
+    char question[4096];
+    int listener = listen_as(fake);
+
     fake->pid = fork();
     while (fake->pid == 0) {
         int peer = accept(listener, NULL, NULL);
         while (peer >= 0 && read(peer, question, sizeof question) > 0) {
-            if (write(peer, answer, strlen(answer)) < 0 || hangs_up)
+            if (send(peer, answer, strlen(answer), MSG_NOSIGNAL) < 0 || hangs_up)
                 break;
         }
+        close(peer);
+    }
+    close(listener);
+}
+
+/* A store that begins to answer before it is asked, and never ends. */
+static void drone(struct store *fake, const char *begin)
+{
+    static char rest[65536];
+    int listener = listen_as(fake);
+
+    memset(rest, 'x', sizeof rest);
+    fake->pid = fork();
+    while (fake->pid == 0) {
+        int peer = accept(listener, NULL, NULL);
+        ssize_t bytes = send(peer, begin, strlen(begin), MSG_NOSIGNAL);
+        while (bytes > 0)
+            bytes = send(peer, rest, sizeof rest, MSG_NOSIGNAL);
         close(peer);
     }
     close(listener);
@@ -205,6 +231,12 @@ static void answers_that_are_none_are_missed(void **state)
         {"*9\r\n:1\r\n:-5\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n+b\r\n:0\r\n", NULL, false},
         {"*9\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n*-1\r\n:0\r\n", NULL, false},
         {"$-1\r\n", NULL, false},
+        {"*2\r\n:1\r\n:0\r\n+and\r\n", "nobody asked", false},
+        {"*2\r\n:1\r\n:0\r\n:1\r\n", "nobody asked", false},
+        {"*2\r\n:1\r\n:0\r\n*0\r\n", "nobody asked", false},
+        {"*2\r\n:1\r\n:0\r\n$-1\r\n", "nobody asked", false},
+        {"*100000\r\n", "too large", false},
+        {"*3\r\n*60000\r\n*60000\r\n", "", true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct store fake;
@@ -227,6 +259,27 @@ static void answers_that_are_none_are_missed(void **state)
         bench_close(&bench);
         store_close(&fake);
     }
+}
+
+/* V6: of 2 GB, the first 16 MB are enough to know. */
+static void an_answer_without_end_is_cut_and_takes_no_memory(void **state)
+{
+    (void)state;
+    static const char *const begins[] = {"$2147483000\r\n", "+", "*2\r\n:1\r\n$2147483000\r\n"};
+    struct rusage before, after;
+
+    assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++) {
+        struct store fake;
+        struct bench bench;
+        drone(&fake, begins[i]);
+        bench_open(&bench, &fake, PATIENT);
+        lose(&bench, "too large");
+        bench_close(&bench);
+        store_close(&fake);
+    }
+    assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+    assert_true(after.ru_maxrss - before.ru_maxrss < 256 * 1024);
 }
 
 /* A thread that did not run while its answer came: it is there, and counts. */
@@ -350,5 +403,5 @@ WEIR_TESTS(faulty(a_store_that_is_busy_with_a_script_is_left_alone),
            faulty(a_store_that_loads_is_left_alone_until_it_has),
            faulty(passwords_that_are_wrong_are_told_and_right_ones_let_in),
            faulty(scripts_flushed_under_load_cost_nobody_an_answer), faulty(answers_that_are_none_are_missed),
-           faulty(an_answer_that_lies_ready_is_not_missed),
+           faulty(an_answer_without_end_is_cut_and_takes_no_memory), faulty(an_answer_that_lies_ready_is_not_missed),
            faulty(a_replica_that_takes_over_goes_on_where_the_primary_was))

@@ -24,7 +24,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     if (status < 0)
         events = UV_READABLE | UV_WRITABLE; /* hiredis finds out what it is */
     if (poller->redis != NULL && (events & UV_READABLE) != 0)
-        redisAsyncHandleRead(poller->redis);
+        wr_wire_read(poller->redis->data);
     if (poller->redis != NULL && (events & UV_WRITABLE) != 0)
         redisAsyncHandleWrite(poller->redis);
 }
@@ -104,7 +104,9 @@ void wr_wire_ended(const redisAsyncContext *redis, int status)
         return; /* we let go of it */
     wire->redis = NULL;
     if (status != REDIS_OK)
-        wr_wire_broke(wire, redis->errstr != NULL ? redis->errstr : "the connection ended");
+        wr_wire_broke(wire, wire->strict.why != NULL ? wire->strict.why
+                            : redis->errstr != NULL  ? redis->errstr
+                                                     : "the connection ended");
 }
 
 static void on_connect(const redisAsyncContext *redis, int status)
@@ -150,11 +152,21 @@ int wr_wire_connect(struct wr_wire *wire)
         return WEIR_E_SYSTEM;
     }
     redis->data = wire;
+    wr_strict_set(wire, redis);
     redisAsyncSetConnectCallback(redis, on_connect);
     redisAsyncSetDisconnectCallback(redis, wr_wire_ended);
     wire->redis = redis;
     greet(wire);
     return 0;
+}
+
+void wr_wire_read(struct wr_wire *wire)
+{
+    redisAsyncHandleRead(wire->redis);
+    if (wire->redis == NULL || wr_strict_has_end(wire->redis))
+        return;
+    wr_wire_broke(wire, "an answer is too large");
+    wr_wire_let_go(wire);
 }
 
 void wr_wire_let_go(struct wr_wire *wire)

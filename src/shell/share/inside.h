@@ -12,6 +12,13 @@
 
 #define WR_DIGEST_DIGITS 40
 
+/* What is read of an answer, and why it was refused. */
+struct wr_strict {
+    redisReplyObjectFunctions own, *usual;
+    size_t elements, bytes; /* of the one that is being read */
+    const char *why;        /* NULL: it was not */
+};
+
 struct wr_wire {
     const weir_allocator *allocator;
     redisAsyncContext *redis; /* NULL: not connected */
@@ -24,6 +31,7 @@ struct wr_wire {
     char address[108], user[256], password[256];
     char digests[WR_SCRIPT_COUNT][WR_DIGEST_DIGITS + 1];
     struct wr_wire_view view;
+    struct wr_strict strict;
 };
 
 /* One command on its way. Told when it leaves the list; freed by its callback. */
@@ -49,6 +57,15 @@ int wr_wire_connect(struct wr_wire *wire);
 
 /* Ends the connection; all that is on it is told NULL. */
 void wr_wire_let_go(struct wr_wire *wire);
+
+/* strict.c: answers that nobody asked for, or that are too large, end the connection. */
+void wr_strict_set(struct wr_wire *wire, redisAsyncContext *redis);
+
+/* Whether what was read of an answer that is not whole is no more than one may have. */
+bool wr_strict_has_end(const redisAsyncContext *redis);
+
+/* Reads what is there. */
+void wr_wire_read(struct wr_wire *wire);
 
 /* It stands: from now on the time-out counts. */
 void wr_wire_connected(struct wr_wire *wire);

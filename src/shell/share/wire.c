@@ -168,7 +168,7 @@ static void on_timer(uv_timer_t *timer)
     bool let_go = false;
 
     if (is_connected(wire))
-        redisAsyncHandleRead(wire->redis);
+        wr_wire_read(wire);
     while (wire->waiting.first != NULL) {
         struct wr_ask *ask = WR_LINKED(wire->waiting.first, struct wr_ask, link);
         if (ask->until > now)

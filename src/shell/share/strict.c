@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* strict.c - answers are to questions, and have an end.
+ *
+ * hiredis trusts its server: what nobody asked for ends the program (an assertion), and an answer may be as large as
+ * memory is. It lets us make the objects that answers are read into, so that is where we refuse.
+ */
+#include "shell/share/inside.h"
+
+#define ELEMENTS_MAX 65536
+#define ANSWER_BYTES_MAX ((size_t)16 << 20)
+
+#if HIREDIS_MAJOR < 1
+typedef int element_count;
+#else
+typedef size_t element_count;
+#endif
+
+static redisAsyncContext *redis_of(const redisReadTask *task)
+{
+    return task->privdata;
+}
+
+/* NULL: it ends the connection. An error that nobody asked for is one about the connection: hiredis knows it. */
+static struct wr_strict *allow(const redisReadTask *task, size_t elements, size_t bytes)
+{
+    const redisAsyncContext *redis = redis_of(task);
+    struct wr_strict *strict = &((struct wr_wire *)redis->data)->strict;
+
+    if (task->parent == NULL) {
+        strict->elements = strict->bytes = 0;
+        if (redis->replies.head == NULL && task->type != REDIS_REPLY_ERROR) {
+            strict->why = "it answers what nobody asked";
+            return NULL;
+        }
+    }
+    strict->elements += elements;
+    strict->bytes += bytes;
+    if (strict->elements <= ELEMENTS_MAX && strict->bytes <= ANSWER_BYTES_MAX)
+        return strict;
+    strict->why = "an answer is too large";
+    return NULL;
+}
+
+static void *make_string(const redisReadTask *task, char *text, size_t bytes)
+{
+    const struct wr_strict *strict = allow(task, 0, bytes);
+    return strict != NULL ? strict->usual->createString(task, text, bytes) : NULL;
+}
+
+static void *make_array(const redisReadTask *task, element_count count)
+{
+    const struct wr_strict *strict = allow(task, (size_t)count, 0);
+    return strict != NULL ? strict->usual->createArray(task, count) : NULL;
+}
+
+static void *make_integer(const redisReadTask *task, long long number)
+{
+    const struct wr_strict *strict = allow(task, 0, 0);
+    return strict != NULL ? strict->usual->createInteger(task, number) : NULL;
+}
+
+static void *make_nil(const redisReadTask *task)
+{
+    const struct wr_strict *strict = allow(task, 0, 0);
+    return strict != NULL ? strict->usual->createNil(task) : NULL;
+}
+
+void wr_strict_set(struct wr_wire *wire, redisAsyncContext *redis)
+{
+    redisReader *reader = redis->c.reader;
+
+    wire->strict = (struct wr_strict){.usual = reader->fn, .own = *reader->fn};
+    wire->strict.own.createString = make_string;
+    wire->strict.own.createArray = make_array;
+    wire->strict.own.createInteger = make_integer;
+    wire->strict.own.createNil = make_nil;
+    reader->fn = &wire->strict.own;
+    reader->privdata = redis;
+}
+
+bool wr_strict_has_end(const redisAsyncContext *redis)
+{
+    return redis->c.reader->len - redis->c.reader->pos <= ANSWER_BYTES_MAX;
+}
