@@ -17,7 +17,8 @@
 #                   costs behind a gate, make bench-crawl what a page costs beside other crawlers, make bench-polite
 #                   whether thousands of hosts are each asked on time, make bench-resume how soon a large crawl goes on,
 #                   make bench-serve what it costs to ask weir serve, beside nginx and Redis, make bench-share what
-#                   it costs to share a limit through Redis, make bench-share-fetch what it costs to share a host's pace,
+#                   it costs to share a limit through Redis, make bench-share-outage what callers notice when
+#                   Redis is killed, make bench-share-fetch what it costs to share a host's pace,
 #                   make bench-cluster to share a crawl on PostgreSQL
 #   make plots      the pictures of docs/guide
 #   make format     lay out the code
@@ -136,6 +137,9 @@ bench-share: all
 	@tools/setup bench
 	@ninja -C $(B) bench-share
 
+bench-share-outage: all
+	@ninja -C $(B) bench-share-outage
+
 bench-cluster: all
 	@ninja -C $(B) bench-cluster
 
@@ -185,4 +189,4 @@ install: all
 clean:
 	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-fuzz $(B)-coverage
 
-.PHONY: all setup demo crawl test sanitized asan tsan fuzz store-long crawl-long soak cluster-long coverage bench bench-peers bench-fetch bench-crawl bench-polite bench-resume bench-serve bench-share bench-share-fetch bench-cluster plots format install clean
+.PHONY: all setup demo crawl test sanitized asan tsan fuzz store-long crawl-long soak cluster-long coverage bench bench-peers bench-fetch bench-crawl bench-polite bench-resume bench-serve bench-share bench-share-outage bench-share-fetch bench-cluster plots format install clean

@@ -35,9 +35,10 @@ class Unix(http.client.HTTPConnection):
 
 
 class Daemon:
-    """`{folder}` in a word is its folder, in which there is a file `token`."""
+    """`{folder}` in a word is its folder, in which there is a file `token`. `before` are words that run it."""
 
-    def __init__(self, rules=RULES, words=(), environment=None, sockets=()):
+    def __init__(self, rules=RULES, words=(), environment=None, sockets=(), before=()):
+        self.before = before
         self.folder = tempfile.mkdtemp(prefix='weir-serve-')
         self.config, self.path = f'{self.folder}/weir.yaml', f'{self.folder}/s'
         self.words, self.environment, self.sockets = [word.replace('{folder}', self.folder) for word in words], environment or {}, sockets
@@ -61,7 +62,7 @@ class Daemon:
     def _begin(self, *more):
         self.log = open(f'{self.folder}/log', 'w+', encoding='utf-8')
         listen = [] if self.sockets else ['--listen', '127.0.0.1:0', '--listen', f'unix:{self.path}']
-        words = [os.path.abspath(sys.argv[1]), 'serve', '--config', self.config, *listen, *self.words, *more]
+        words = [*self.before, os.path.abspath(sys.argv[1]), 'serve', '--config', self.config, *listen, *self.words, *more]
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=self.log, env={**os.environ, **self.environment},
                                         pass_fds=self.sockets)
         self.wait_for(r'listens at (unix:\S+|descriptor)')

@@ -131,6 +131,7 @@ def time_that_checks_take_is_told():
         connection.close()
         counts = [int(count) for count in re.findall(r'weir_serve_check_seconds_bucket{le="[^"]+"} (\d+)', text)]
         seconds = float(re.search(r'weir_serve_check_seconds_sum (\S+)', text).group(1))
+        assert 0 < float(re.search(r'^weir_serve_longest_answer_seconds (\S+)', text, re.M).group(1)) < 30, text
         assert counts == sorted(counts) and counts[-1] == 10, counts  # every 16th
         assert 0 < seconds < 10, seconds
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A redis-server in a folder of its own, and figures of those who share it."""
 import re
+import socket
 import subprocess
 import tempfile
 import time
@@ -23,8 +24,17 @@ class Redis:
         self.process = subprocess.Popen(
             ['redis-server', '--port', '0', '--unixsocket', self.path, '--save', '', '--dir', self.folder.name],
             stdout=subprocess.DEVNULL)
-        while subprocess.run(['redis-cli', '-s', self.path, 'ping'], capture_output=True, check=False).stdout != b'PONG\n':
+        while not self._answers():
             time.sleep(0.01)
+
+    def _answers(self):
+        with socket.socket(socket.AF_UNIX) as peer:
+            try:
+                peer.connect(self.path)
+                peer.sendall(b'PING\r\n')
+                return peer.recv(100) == b'+PONG\r\n'
+            except OSError:
+                return False
 
     def kill(self):
         self.process.kill()

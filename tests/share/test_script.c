@@ -40,8 +40,16 @@ static int close_script(void **state)
 /* Any clock will do for what the script does with numbers. */
 static void say(const struct wr_tariff *tariff, const struct wr_charge *charge, struct wr_charge_told *ret_told)
 {
-    const uint64_t given[] = {charge->permits, charge->extra,   0, 0, charge->back, (uint64_t)charge->charged_at, 0,
-                              charge->held,    charge->message, 0};
+    const uint64_t given[] = {charge->permits,
+                              charge->extra,
+                              charge->owed,
+                              0,
+                              charge->back,
+                              (uint64_t)charge->charged_at,
+                              0,
+                              charge->held,
+                              charge->message,
+                              0};
     const char *argv[4 + WR_WIRE_ARGS_MAX] = {"EVAL", script, "1", "key"};
     char numbers[10][24];
     int count = 4;
@@ -275,6 +283,42 @@ static void what_is_given_back_is_what_has_not_come_back_by_itself(void **state)
     }
 }
 
+/* Two nodes, of which one had heard of more than the other, charge a store that has forgotten: all of it counts, in
+ * whatever order they come, and nothing twice. */
+static void what_was_seen_and_what_was_owed_add_up_after_a_loss(void **state)
+{
+    (void)state;
+    struct wr_tariff tariffs[6];
+
+    make_kinds(tariffs);
+    for (int kind = 0; kind < 4; kind++) {
+        for (int order = 0; order < 2; order++) {
+            struct wr_charge_told seen[2], told;
+            forget_all();
+            set_clock(redis, START_US);
+            charge(&tariffs[kind], 2, 0, "", &seen[0]);
+            charge(&tariffs[kind], 3, 0, "", &seen[1]); /* the second node's; the first has heard of two */
+            forget_all();
+            set_clock(redis, START_US + 1000);
+            for (int i = 0; i < 4; i++) { /* each twice, as if the first answer was lost */
+                int who = (i + order) % 2;
+                const struct wr_charge one = {.owed = i < 2 ? 1 : 0, .seen = seen[who].seen};
+                say(&tariffs[kind], &one, &told);
+            }
+            if (told.quota.remaining != 3)
+                fail_msg("kind %d, order %d: %u of 10 are left, not 3", kind, order, told.quota.remaining);
+            charge(&tariffs[kind], 3, 0, told.seen, &told);
+            assert_true(told.reply.granted && told.quota.remaining == 0);
+            forget_all();
+            set_clock(redis, START_US + 3 * HOUR_US); /* nothing of it matters any more, and nothing is kept */
+            charge(&tariffs[kind], 1, 0, told.seen, &told);
+            redisReply *reply = redisCommand(redis, "EXISTS key:was");
+            assert_true(told.quota.remaining == 9 && reply->integer == 0);
+            freeReplyObject(reply);
+        }
+    }
+}
+
 /* One that says nothing for ten seconds has crashed. What was overtaken on its way changes nothing, and whose clock is
  * ahead of another's does not matter. */
 static void what_is_in_flight_ends_with_its_node_and_is_told_in_order(void **state)
@@ -487,6 +531,7 @@ WEIR_TESTS(scripted(a_token_bucket_is_the_same_in_the_store), scripted(a_stepped
            scripted(a_sliding_log_is_the_same_in_the_store), scripted(a_leaky_bucket_is_the_same_in_the_store),
            scripted(a_stack_is_the_same_in_the_store), scripted(a_clock_that_goes_back_only_delays),
            scripted(what_is_given_back_is_what_has_not_come_back_by_itself),
+           scripted(what_was_seen_and_what_was_owed_add_up_after_a_loss),
            scripted(what_is_in_flight_ends_with_its_node_and_is_told_in_order),
            scripted(keys_that_hold_something_else_count_as_used_up_and_come_back),
            scripted(numbers_that_are_changed_stop_nobody_for_ever),

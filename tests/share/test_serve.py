@@ -5,9 +5,11 @@
 usage: test_serve.py WEIR
 """
 import contextlib
+import email.utils
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -161,6 +163,49 @@ def what_is_cancelled_or_reset_is_there_for_all_daemons():
             _wait_allowed(daemon, {**request, 'cost': 100})
 
 
+def _shown(daemon):
+    """Its wall clock."""
+    return email.utils.parsedate_to_datetime(daemon.ask('GET', '/healthz')[1]['date']).timestamp()
+
+
+def _another_boot():
+    """Words that run something with a monotonic clock a day ahead; none where that is not allowed."""
+    words = ['unshare', '--time', '--monotonic', '86400', '--boottime', '86400', '--fork', '--kill-child']
+    return words if subprocess.run([*words, 'true'], capture_output=True, check=False).returncode == 0 else []
+
+
+def clocks_an_hour_apart_admit_no_more_and_no_less():
+    """Only the store's clock counts: for windows, buckets, leases, what is given back, and what was admitted without it."""
+    def skewed(seconds):
+        return {'LD_PRELOAD': os.environ['WEIR_TEST_SKEW'], 'WEIR_TEST_SKEW_S': str(seconds)}
+    with Redis() as redis:
+        rules = RULES.format(path=redis.path)
+        with Daemon(rules, environment=skewed(3600)) as one, Daemon(rules, environment=skewed(-3600)) as two, \
+                Daemon(rules, before=_another_boot()) as three:
+            daemons = [one, two, three]
+            for daemon, hours in ((one, 1), (two, -1), (three, 0)):
+                assert abs(_shown(daemon) - time.time() - 3600 * hours) < 600
+                _wait_for_figure(daemon, 'weir_share_seated', 1)
+            assert _ask_at_once(daemons, 'exact', 10, 20) == 300
+            assert _ask_at_once(daemons, 'leased', 100, 110) <= 30000 + 300
+            for daemon in daemons:
+                assert 3000 < int(daemon.check(x_original_uri='/exact/1', x_user='k')[1]['retry-after']) <= 3600
+            request = {'target': '/exact/1', 'headers': {'x-user': 'back'}}
+            held = one.call('reserve', {**request, 'cost': 300})[1]
+            assert two.call('cancel', {'hold': held['hold']})[0] == 404 and one.call('cancel', {'hold': held['hold']})[0] == 200
+            _wait_allowed(two, {**request, 'cost': 300})
+            assert _ask_at_once(daemons, 'open', 1, 100) == 300
+            redis.kill()
+            for daemon in daemons:
+                _wait_for_figure(daemon, 'weir_share_up', 0)
+            assert _ask_at_once(daemons, 'open', 2, 100) == 600
+            redis.start()
+            for daemon in daemons:
+                _wait_for_figure(daemon, 'weir_share_up', 1)
+                _wait_for_figure(daemon, 'weir_share_owed', 0)
+            assert _ask_at_once(daemons, 'open', 2, 100) == 100  # nobody had asked all of them how it stood
+
+
 def rules_on_trial_are_asked_and_refuse_nobody():
     with _three() as (_, daemons):
         answers = [daemons[i % 3].call('try', {'target': '/trial/1', 'headers': {'x-user': 'k'}})[1] for i in range(6)]
@@ -171,8 +216,6 @@ def rules_on_trial_are_asked_and_refuse_nobody():
 def without_the_store_each_rule_does_as_it_says_and_nobody_fails():
     with _three() as (redis, daemons):
         assert _ask_at_once(daemons, 'open', 1, 100) == 300
-        for daemon in daemons:  # all have seen how it stands
-            assert not daemon.call('try', {'rule': 'open', 'key': 'k', 'cost': 1000})[1]['allowed']
         redis.kill()
         for daemon in daemons:
             _wait_for(daemon, 'degraded')

@@ -19,8 +19,11 @@
 
 struct wr_serve_desk {
     struct wr_serve *serve;
-    struct wr_heap waiters; /* by when they are to be polled */
-    bool has_told;          /* that what a proxy says is ignored */
+    struct wr_heap waiters;         /* by when they are to be polled */
+    bool has_told;                  /* that what a proxy says is ignored */
+    int64_t asked_at;               /* when the request that is being answered was read */
+    bool is_answered_later;         /* ... which will not be now */
+    atomic_int_fast64_t longest_ns; /* from the one to the other */
     uint32_t checks;
     struct wr_histogram check_times; /* of some of them */
     struct wr_ask_reader reader;
@@ -116,6 +119,9 @@ struct wr_serve_order {
 /* Decides where a store may have to be asked for it. */
 enum wr_serve_asked wr_serve_ask(struct wr_serve_desk *desk, struct wr_http_exchange *exchange,
                                  const struct wr_serve_order *order);
+
+/* What was read then has its answer. */
+void wr_serve_note_answer(struct wr_serve_desk *desk, int64_t asked_at);
 
 /* Those whose time has come. */
 void wr_serve_lounge_look(struct wr_serve_desk *desk, struct wr_http_loop *loop);

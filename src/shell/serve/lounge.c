@@ -16,6 +16,7 @@ struct waiter {
     struct wr_http_loop *loop;
     struct wr_turn *turn;
     struct wr_serve_order order; /* without the wish */
+    int64_t asked_at;            /* when it was read; 0: it waits because it wants to */
     atomic_bool is_posted;
 };
 
@@ -57,8 +58,13 @@ static void poll(struct waiter *waiter)
     wr_heap_remove(&desk->waiters, &waiter->item);
     if (wr_turn_poll(waiter->turn, &desk->verdict, &wait_ns)) {
         struct wr_serve_order order = waiter->order;
+        int64_t asked_at = waiter->asked_at;
         leave(waiter);
+        desk->asked_at = asked_at;
+        desk->is_answered_later = asked_at == 0;
         order.reply(desk, exchange, order.baggage);
+        if (!desk->is_answered_later)
+            wr_serve_note_answer(desk, asked_at);
         return;
     }
     sit_down(waiter, wait_ns);
@@ -153,6 +159,7 @@ void wr_serve_acquire(struct wr_serve_desk *desk, struct wr_http_exchange *excha
     struct waiter *waiter = come_in(desk, exchange, reply_verdict);
     if (waiter == NULL)
         return;
+    desk->is_answered_later = true;
     if (wr_rulebook_enqueue(desk->serve->book, request, timeout_ns, on_wake, waiter, &waiter->turn) == 0) {
         poll(waiter);
         return;
@@ -171,6 +178,8 @@ enum wr_serve_asked wr_serve_ask(struct wr_serve_desk *desk, struct wr_http_exch
     int error = wr_rulebook_enqueue_wish(desk->serve->book, order->wish, on_wake, waiter, &waiter->turn);
     if (error == 0 && !wr_turn_poll(waiter->turn, &desk->verdict, &wait_ns)) {
         waiter->order = *order;
+        waiter->asked_at = desk->asked_at;
+        desk->is_answered_later = true;
         sit_down(waiter, wait_ns);
         return WR_ASKED_LATER;
     }

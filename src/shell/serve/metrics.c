@@ -25,11 +25,19 @@ static void write_own(struct wr_metrics *metrics, struct wr_serve *serve)
 static void write_times(struct wr_metrics *metrics, struct wr_serve *serve)
 {
     struct wr_histogram_sum sum = {0};
-    for (int i = 0; i < WR_HTTP_LOOPS_MAX && serve->desks[i] != NULL; i++)
+    int64_t longest_ns = 0;
+    for (int i = 0; i < WR_HTTP_LOOPS_MAX && serve->desks[i] != NULL; i++) {
+        int64_t own_ns = atomic_load_explicit(&serve->desks[i]->longest_ns, memory_order_relaxed);
+        longest_ns = own_ns > longest_ns ? own_ns : longest_ns;
         wr_histogram_sum(&serve->desks[i]->check_times, &sum);
+    }
     wr_metrics_family(metrics, "weir_serve_check_seconds", WR_METRIC_HISTOGRAM,
                       "How long every 16th request to /check took, from when it was read to its answer.");
     wr_metrics_histogram(metrics, NULL, &wr_check_buckets, &sum);
+    wr_metrics_family(
+        metrics, "weir_serve_longest_answer_seconds", WR_METRIC_GAUGE,
+        "How long a request took at most, from when it was read to its answer; but /v1/acquire, which waits.");
+    wr_metrics_seconds(metrics, NULL, longest_ns);
 }
 
 static void write_all(void *context, struct wr_metrics *metrics)

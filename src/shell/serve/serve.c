@@ -48,15 +48,35 @@ static bool begins(struct wr_span path, const char *word)
     return path.bytes >= bytes && memcmp(path.data, word, bytes) == 0;
 }
 
+void wr_serve_note_answer(struct wr_serve_desk *desk, int64_t asked_at)
+{
+    int64_t took_ns = weir_clock_now(weir_clock_fast()) - asked_at;
+    if (took_ns > atomic_load_explicit(&desk->longest_ns, memory_order_relaxed))
+        atomic_store_explicit(&desk->longest_ns, took_ns, memory_order_relaxed);
+}
+
+/* False: that is not decided here. */
+static bool decide(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
+{
+    int64_t asked_at = weir_clock_now(weir_clock_fast());
+    desk->asked_at = asked_at;
+    desk->is_answered_later = false;
+    if (wr_span_is(exchange->path, "/check"))
+        wr_serve_check(desk, exchange);
+    else if (!begins(exchange->path, "/v1/") || !wr_serve_api(desk, exchange))
+        return false;
+    if (!desk->is_answered_later)
+        wr_serve_note_answer(desk, asked_at);
+    return true;
+}
+
 static void answer(void *context, struct wr_http_exchange *exchange)
 {
     struct wr_serve *serve = context;
     struct wr_serve_desk *desk = wr_serve_desk_of(serve, exchange);
-    if (wr_span_is(exchange->path, "/check"))
-        wr_serve_check(desk, exchange);
-    else if (begins(exchange->path, "/v1/") && (wr_serve_api(desk, exchange) || wr_serve_admin(desk, exchange)))
+    if (decide(desk, exchange) || (begins(exchange->path, "/v1/") && wr_serve_admin(desk, exchange)))
         return;
-    else if (wr_span_is(exchange->path, "/healthz"))
+    if (wr_span_is(exchange->path, "/healthz"))
         wr_serve_health(desk, exchange);
     else if (wr_span_is(exchange->path, "/metrics"))
         wr_metrics_page_answer(serve->metrics, exchange);

@@ -17,26 +17,52 @@
 #include <string.h>
 #include <time.h>
 
-#define LOOK_MS 25      /* how often a store that is down is thought of */
-#define TOLD_AT_ONCE 16 /* errands that nobody waits for */
-#define PATIENCE_MS 250 /* of start, for the first answer */
+#define LOOK_MS 25       /* how often a store that is down is thought of */
+#define TOLD_AT_ONCE 16  /* errands that nobody waits for */
+#define LOOKED_AT_ONCE 8 /* budgets */
+#define PATIENCE_MS 250  /* of start, for the first answer */
 
 /* ---- how it is ----------------------------------------------------------------------------------------- */
 
+/* The next budget in turn, which is held; NULL: there is none. */
+static struct wr_budget *next_budget(struct wr_agency *agency)
+{
+    (void)pthread_mutex_lock(&agency->lock);
+    struct wr_list_link *link = agency->budgets.first;
+    struct wr_budget *budget = link != NULL ? WR_LINKED(link, struct wr_budget, link) : NULL;
+    if (budget != NULL) {
+        wr_list_take(link);
+        wr_list_push(&agency->budgets, link);
+        wr_budget_hold(budget);
+    }
+    (void)pthread_mutex_unlock(&agency->lock);
+    return budget;
+}
+
 /* Sends what purses have to tell: what they owe after an outage or an answer that did not come, what was given back,
  * what is in flight, and what a store that has forgotten is to know again. A few at a time, so that whoever asks
- * meanwhile is not behind all of them. */
+ * meanwhile is not behind all of them, and without the lock that callers need. */
 static void tell_more(struct wr_agency *agency)
 {
     uint32_t room = agency->telling == 0 ? TOLD_AT_ONCE : 0, told = 0;
+    struct wr_list errands = {0};
 
+    for (int i = 0; i < LOOKED_AT_ONCE && told < room; i++) {
+        struct wr_budget *budget = next_budget(agency);
+        if (budget == NULL)
+            break;
+        told += wr_budget_own_up(budget, agency->lives, room - told, &errands);
+        wr_budget_drop(budget);
+    }
+    agency->telling += told;
     (void)pthread_mutex_lock(&agency->lock);
-    for (struct wr_list_link *link = agency->budgets.first; link != NULL && told < room; link = link->next)
-        told += wr_budget_own_up(WR_LINKED(link, struct wr_budget, link), agency->lives, room - told, &agency->errands);
+    for (struct wr_list_link *link; (link = errands.first) != NULL;) {
+        wr_list_take(link);
+        wr_list_push(&agency->errands, link);
+    }
     bool calls = told > 0 && !agency->is_called;
     agency->is_called = agency->is_called || calls;
     (void)pthread_mutex_unlock(&agency->lock);
-    agency->telling += told;
     if (calls)
         (void)uv_async_send(&agency->called);
 }
@@ -152,11 +178,16 @@ static void on_called(uv_async_t *async)
 void wr_agency_send(struct wr_agency *agency, struct wr_errand *errand)
 {
     (void)pthread_mutex_lock(&agency->lock);
-    wr_list_push(&agency->errands, &errand->link);
-    bool calls = !agency->is_called;
-    agency->is_called = true;
+    /* The thread may be connecting by now, and for long: whoever thought that the store was up is not behind that. */
+    bool is_down = atomic_load(&agency->is_down), calls = !is_down && !agency->is_called;
+    if (!is_down) {
+        wr_list_push(&agency->errands, &errand->link);
+        agency->is_called = true;
+    }
     (void)pthread_mutex_unlock(&agency->lock);
-    if (calls)
+    if (is_down)
+        wr_errand_end(errand, NULL);
+    else if (calls)
         (void)uv_async_send(&agency->called);
 }
 

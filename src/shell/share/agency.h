@@ -121,7 +121,7 @@ struct wr_errand {
     char text[]; /* the key as the store knows it, which ends with ours; then what was seen */
 };
 
-/* Hands errands over. With no lock held. */
+/* Hands errands over; if the store is down they end at once. With no lock held. */
 void wr_agency_send(struct wr_agency *agency, struct wr_errand *errand);
 
 /* ---- errand.c ---- */
@@ -130,7 +130,7 @@ void wr_agency_send(struct wr_agency *agency, struct wr_errand *errand);
 struct wr_errand *wr_errand_new(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse,
                                 uint32_t permits, const struct wr_share_move *move);
 
-/* The store's answer, or NULL. From the agency's thread; the errand may be gone then. */
+/* The store's answer, or NULL. The errand may be gone then. */
 void wr_errand_end(struct wr_errand *errand, const struct wr_charge_told *told);
 
 /* Makes errands for keys that have something to tell, at most so many, and puts them into `errands`. Returns how many.

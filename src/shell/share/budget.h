@@ -123,9 +123,9 @@ struct wr_grant {
     int64_t charged_at;
 };
 
-/* One request. `wake` is called when the errand can be polled: once, from the agency's thread with a lock held, so it
- * must not call back. A NULL wake is for who cannot wait: WEIR_E_CLOSED if the store is to be asked. `ret_told` is
- * filled if *ret_errand is NULL. WEIR_E_NOMEM. */
+/* One request. `wake` is called when the errand can be polled: once, from the agency's thread or within the
+ * call, with a lock held, so it must not call back. A NULL wake is for who cannot wait: WEIR_E_CLOSED if the store is
+ * to be asked. `ret_told` is filled if *ret_errand is NULL. WEIR_E_NOMEM. */
 int wr_budget_ask(struct wr_budget *budget, const char *key, size_t key_bytes, uint32_t permits, weir_wake *wake,
                   void *context, struct wr_errand **ret_errand, struct wr_share_told *ret_told);
 

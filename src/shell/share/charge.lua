@@ -21,10 +21,11 @@
 --     c  in flight         shut until; each node's number lies in a hash beside the key, with an end of its own
 -- What a node has seen is older, and tells nothing; unless the store has forgotten something: then the begin is another
 -- or the revision greater, and of both states the stricter counts, limit by limit. What was seen before the last reset
--- does not count at all. What was damaged is thrown away, and its limits count as used up: so nothing is admitted that
+-- does not count at all. A state that was made anew of what one node had seen, and has been charged since, gets what
+-- another had seen besides: what it was made of is kept beside it (KEY:was). What was damaged is thrown away, and its limits count as used up: so nothing is admitted that
 -- would not have been, and it comes back by the rule.
 --
--- `at` brings a state to now; `ask` says how long until n would be granted; `room` how many would be now; `give` takes
+-- `more` adds what a state has and another, older, has not; `at` brings a state to now; `ask` says how long until n would be granted; `room` how many would be now; `give` takes
 -- back; `life` for how long the state matters, `full` for how long any can. Numbers are doubles: whole ones are exact up
 -- to 2^53, and charge.c sees to it that none gets beyond. Divisions are by a remainder taken off first, so that they are
 -- exact too.
@@ -67,6 +68,7 @@ if has('b') then K.b = {
   take = function(l, s, n) owe(l, s, s.debt + n * l[4]) end,
   give = function(l, s, n, at) owe(l, s, math.max(s.debt - math.max(n * l[4] - (now - at) * l[3], 0), 0)) end,
   room = function(l, s) return math.max(quo(l[2] * l[4] - s.debt, l[4]), 0) end,
+  more = function(l, s, a, was) owe(l, s, s.debt + math.max(a.debt - was.debt, 0)) end,
   life = function(l, s) return up(s.debt, l[3]) end,
   full = function(l) return up(l[2] * l[4], l[3]) end,
 } end
@@ -86,6 +88,7 @@ if has('p') then K.p = {
     s[2] = math.max(s[2] - math.max(back, 0), 0)
   end,
   room = function(l, s) return math.max(l[2] - s[2], 0) end,
+  more = function(l, s, a, was) s[2] = s[2] + math.max(a[2] - was[2], 0) end,
   life = function(l, s) return s[1] + up(s[2], l[3]) * l[4] - now end,
   full = function(l) return up(l[2], l[3]) * l[4] end,
 } end
@@ -99,6 +102,7 @@ if has('f') then K.f = {
   take = function(l, s, n) s[2] = s[2] + n end,
   give = function(l, s, n, at) if at >= s[1] then s[2] = math.max(s[2] - n, 0) end end,
   room = function(l, s) return math.max(l[2] - s[2], 0) end,
+  more = function(l, s, a, was) s[2] = s[2] + math.max(a[2] - was[2], 0) end,
   life = function(l, s) return s[1] + l[4] - now end,
   full = function(l) return l[4] end,
 } end
@@ -128,6 +132,9 @@ if has('s') then K.s = {
     K.s.at(l, s)
   end,
   room = function(l, s) return math.max(l[2] - s.used, 0) end,
+  more = function(l, s, a, was)
+    for i = 2, 3 do s[i] = s[i] + math.max(a[i] - was[i], 0) end
+  end,
   life = function(l, s) return s[1] + 2 * l[4] - now end,
   full = function(l) return 2 * l[4] end,
 } end
@@ -269,15 +276,28 @@ if ARGV[10] == '1' then
   changed = true
 end
 state.reset = math.min(state.reset, now)
+local made_of = false
 if seen.began > 0 and seen.began >= state.reset and
   (seen.began ~= state.began or seen.revision > state.revision) then
-  for i, l in ipairs(limits) do
-    if is_stricter(l, seen[i], state[i], state.began == 0) then state[i] = seen[i] end
+  local known = redis.pcall('GET', KEYS[1] .. ':was')
+  local was = read(type(known) == 'string' and known or nil)
+  local is_same, is_new = was.began == seen.began, state.began == 0
+  if not is_same or seen.revision > was.revision then
+    for i, l in ipairs(limits) do
+      local kind = K[l[1]]
+      if is_same and not is_new and kind.more then
+        for _, s in ipairs({state[i], seen[i], was[i]}) do kind.at(l, s) end
+        kind.more(l, state[i], seen[i], was[i])
+      elseif is_stricter(l, seen[i], state[i], is_new) then
+        state[i] = seen[i]
+      end
+      if is_same or is_new and kind.more and kind.room(l, state[i]) < l[2] then made_of = ARGV[4] end
+    end
+    if not is_new and not is_same then state.began = math.max(state.began, seen.began) end
+    state.revision = math.max(state.revision, seen.revision)
+    state.reset = math.max(state.reset, seen.reset)
+    changed = true
   end
-  state.began = math.max(state.began, seen.began)
-  state.revision = math.max(state.revision, seen.revision)
-  state.reset = math.max(state.reset, seen.reset)
-  changed = true
 end
 local lost = is_damaged
 for i, l in ipairs(limits) do
@@ -333,5 +353,8 @@ for i, l in ipairs(limits) do
 end
 local text = table.concat(words, ' ')
 stays = math.max(math.min(stays, 2 * most), life, state.reset == now and most or 0)
-if changed and stays > 0 then redis.call('SET', KEYS[1], text, 'PX', whole(up(stays, 1000) + 1)) end
+if changed and stays > 0 then
+  redis.call('SET', KEYS[1], text, 'PX', whole(up(stays, 1000) + 1))
+  if made_of then redis.call('SET', KEYS[1] .. ':was', made_of, 'PX', whole(up(stays, 1000) + 1)) end
+end
 return {wait == 0 and 1 or 0, given, wait, all, room(), life, now, text, lost and 1 or 0}

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define REMINDED 256 /* keys that are looked at under one lock */
+#define REMINDED 64 /* keys that are looked at under one lock */
 
 /* Messages of a node about a key, also after it was forgotten here, are in this order. */
 static uint64_t next_message(struct wr_purse *purse)
