@@ -10,7 +10,7 @@
 #   make sim-long   the laws of pacing in 20 000 random worlds instead of 400, and whole crawls in 20 000 instead of 300
 #   make store-long the state file survives 500 kills instead of 25
 #   make crawl-long a crawl survives 300 kills instead of 26; 100 hosts at a second each, Crawl-delay 5
-#   make cluster-long four processes share a crawl of 200 hosts for minutes, while they are killed, stopped and started
+#   make cluster-long four processes share a crawl of 200 hosts for seven minutes, while they are killed, stopped and started
 #   make soak       crawls with faults for SOAK_SECONDS (86400): does anything grow?
 #   make coverage   which lines the tests reach
 #   make bench      the hot paths on this machine; make bench-peers adds others' libraries; make bench-fetch what HTTP
@@ -94,7 +94,7 @@ crawl-long: all
 	@WEIR_TEST_CRAWL_HOSTS=100 WEIR_TEST_CRAWL_INTERVAL_MS=1000 WEIR_TEST_CRAWL_DELAY_MS=5000 $(B)/tests/engine/test_engine_pace
 
 cluster-long: all
-	@tests/e2e/test_cluster.py $(B)/weir $${WEIR_TEST_CLUSTER:-200 300 240}
+	@tests/e2e/test_cluster.py $(B)/weir $${WEIR_TEST_CLUSTER:-200 240 180}
 
 soak: all
 	@tests/soak/run $(B)/weir $(B)/demo/demo_web $(SOAK_SECONDS)

@@ -213,6 +213,26 @@ def pages_that_take_long_to_archive_are_fetched_once():
         crawl.close()
 
 
+def hosts_stay_with_a_process_whichever_of_its_threads_has_them():
+    """Each is claimed once, and nothing is lost to moving them about, though its threads have not as many each."""
+    hosts, pages = 64, 12
+
+    def answer(port, path):
+        links = ''.join(f'<a href="/{n}">x</a>' for n in range(1, pages) if path == '/')
+        return (404, [], b'') if path == '/robots.txt' else (200, ['Content-Type: text/html'], links.encode())
+    web = Web(hosts, answer)
+    crawl = Crawl(_weir(), _postgres().schema('threads'), ['--loops', '16', '--lease', '6s', '--pace', 'strict', '--interval',
+                                                           '0.3s', *(f'http://127.0.0.1:{port}/' for port in web.ports)])
+    try:
+        crawl.start()
+        crawl.wait()
+        assert _postgres().ask('SELECT count(*) FROM tasks WHERE state = 1', 'threads') == [[f'{hosts * pages}']], crawl.errors()
+        claims = int(_postgres().ask('SELECT last_value FROM tokens', 'threads')[0][0])
+        assert claims == hosts, claims
+    finally:
+        crawl.close()
+
+
 if __name__ == '__main__':
     if _IS_LONG:
         cases.tests_of = lambda _: {test.__name__: test for test in [

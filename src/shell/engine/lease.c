@@ -14,8 +14,10 @@
 #define BEATS 6 /* in the time of a lease */
 #define FIRST_CLAIM 32
 #define CLAIM_MAX 1024
-#define REST_NS WEIR_SECOND /* without anything to do: then others may have it */
-#define LEAVE_MAX 256       /* hosts at a time */
+#define REST_NS WEIR_SECOND       /* without anything to do: then others may have it */
+#define LEAVE_MAX 256             /* hosts at a time */
+#define SHED_NS (2 * WEIR_SECOND) /* others look for hosts every second */
+#define SHED_LONGEST_NS WEIR_MINUTE
 #define ROWS_MAX ((size_t)64 << 20)
 #define RAN_OUT INT64_MIN            /* whatever `now` who asks has read before */
 #define ASLEEP_NS (WEIR_SECOND / 10) /* two clocks are not read at once */
@@ -23,7 +25,7 @@
 /* ---- what the store says ---- */
 
 struct lent {
-    uint64_t token, queued, share;
+    uint64_t token, queued;
     int64_t until, set_interval_ns;
     size_t key_at, key_bytes;
     bool is_paused;
@@ -43,6 +45,7 @@ struct asked {
     struct wr_engine *engine;
     _Atomic int awaited; /* answers: of the store's thread, or of who could not even ask */
     _Atomic int error;
+    uint64_t share; /* of a beat: see struct wr_store_host */
     struct rows *rows[WR_LOOPS_MAX];
 };
 
@@ -94,7 +97,6 @@ static void on_lent(void *context, const struct wr_store_row *row)
     struct rows *rows = asked->rows[wr_engine_loop_of(asked->engine, host->key)];
     struct lent lent = {.token = host->lease,
                         .queued = host->queued,
-                        .share = host->share,
                         .until = host->leased_until,
                         .set_interval_ns = host->set_interval_ns,
                         .is_paused = host->is_paused,
@@ -102,6 +104,7 @@ static void on_lent(void *context, const struct wr_store_row *row)
                         .key_bytes = host->key.bytes};
     wr_buf_append_span(&rows->text, host->key);
     wr_buf_append(&rows->list, &lent, sizeof lent);
+    asked->share = host->share;
 }
 
 /* Where a seed has led, whoever found that out, is in the scope of all. */
@@ -176,12 +179,33 @@ static void on_claimed(void *context, int error, const char *why)
     wr_pending_done(engine);
 }
 
+/* What this process has beyond its share, and an eighth more, is for others to claim. If nobody does it is ours again,
+ * and is offered less and less often: others may have no room. */
+static void shed(struct wr_engine *engine, uint64_t share)
+{
+    int64_t now = weir_clock_now(engine->clock);
+    int64_t excess = atomic_load(&engine->leases) - (int64_t)(share + share / 8 + 1);
+    if (now < engine->shed_at)
+        return;
+    if (excess <= 0) {
+        engine->shed_ns = 0;
+        return;
+    }
+    engine->shed_ns = engine->shed_ns == 0 ? 2 * SHED_NS : 2 * engine->shed_ns;
+    engine->shed_ns = engine->shed_ns < SHED_LONGEST_NS ? engine->shed_ns : SHED_LONGEST_NS;
+    engine->shed_at = now + engine->shed_ns;
+    atomic_store(&engine->claim_at, now + SHED_NS);
+    atomic_store(&engine->excess, excess);
+}
+
 static void on_beaten(void *context, int error, const char *why)
 {
     struct asked *asked = context;
     struct wr_engine *engine = asked->engine;
     if (!is_last(asked, error, why))
         return;
+    if (asked->share > 0)
+        shed(engine, asked->share);
     send_rows(asked);
     atomic_store(&engine->is_beating, false);
     free_asked(asked);
@@ -310,7 +334,7 @@ static void lose_missing(struct wr_crawl_loop *loop, uint64_t beat)
 static void read_beat(struct wr_crawl_loop *loop, struct wr_letter *letter)
 {
     struct rows *rows = (struct rows *)(void *)letter;
-    struct lent lent = {.share = WR_SHARE_ANY};
+    struct lent lent;
     for (size_t at = 0; at < rows->list.length; at += sizeof lent) {
         memcpy(&lent, rows->list.bytes + at, sizeof lent);
         struct wr_plan_host *host = wr_plan_host_find(loop->plan, key_of(rows, &lent));
@@ -322,7 +346,6 @@ static void read_beat(struct wr_crawl_loop *loop, struct wr_letter *letter)
         wr_plan_host_mark(host, rows->beat, wr_plan_host_rested(host));
         obey(loop, host, &lent);
     }
-    loop->share = lent.share / loop->engine->loop_count + 1;
     lose_missing(loop, rows->beat);
     free_rows(letter);
 }
@@ -422,25 +445,30 @@ static void leave(struct wr_crawl_loop *loop, struct wr_plan_host *host, int64_t
     (void)wr_plan_host_leave(loop->plan, host, now);
 }
 
+/* Loops take from the same excess: hosts may lie with one of them, and none with another. */
+static bool is_excess(struct wr_engine *engine)
+{
+    int64_t left = atomic_load(&engine->excess);
+    while (left > 0)
+        if (atomic_compare_exchange_weak(&engine->excess, &left, left - 1))
+            return true;
+    return false;
+}
+
 /* Hosts that have nothing to do, that were lost, or are more than others have. */
 static void sweep(struct wr_crawl_loop *loop, int64_t now, bool drains)
 {
     struct wr_plan_host *list[LEAVE_MAX], *host;
     size_t count = 0;
-    uint64_t held = 0;
-    for (size_t cursor = 0; (host = wr_plan_host_next(loop->plan, &cursor)) != NULL;) {
-        held += wr_plan_host_token(host) != 0;
-        bool leaves = wr_plan_host_token(host) != 0 ? has_rested(host, now) : wr_plan_host_rests(host);
-        if (leaves && count < LEAVE_MAX)
+    for (size_t cursor = 0; count < LEAVE_MAX && (host = wr_plan_host_next(loop->plan, &cursor)) != NULL;)
+        if (wr_plan_host_token(host) != 0 ? has_rested(host, now) : wr_plan_host_rests(host))
             list[count++] = host;
-    }
-    uint64_t most = drains ? 0 : loop->share + loop->share / 8 + 1,
-             excess = held > most + count ? held - most - count : 0;
-    for (size_t cursor = 0; excess > 0 && count < LEAVE_MAX && (host = wr_plan_host_next(loop->plan, &cursor)) != NULL;)
-        if (wr_plan_host_token(host) != 0 && !wr_plan_host_flies(host) && !wr_plan_host_rests(host)) {
+    for (size_t i = 0; i < count; i++)
+        (void)(wr_plan_host_token(list[i]) != 0 && is_excess(loop->engine));
+    for (size_t cursor = 0; count < LEAVE_MAX && (host = wr_plan_host_next(loop->plan, &cursor)) != NULL;)
+        if (wr_plan_host_token(host) != 0 && !wr_plan_host_flies(host) && !wr_plan_host_rests(host) &&
+            (drains || is_excess(loop->engine)))
             list[count++] = host;
-            excess--;
-        }
     for (size_t i = 0; i < count; i++)
         leave(loop, list[i], now);
 }

@@ -274,7 +274,6 @@ int wr_crawl_loop_open(struct wr_crawl_loop *loop, struct wr_engine *engine, uin
     loop->engine = engine;
     loop->index = index;
     loop->timer_at = loop->next_at = WEIR_FOREVER;
-    loop->share = WR_SHARE_ANY;
     loop->asleep_ns = wr_clock_asleep();
     wr_referrers_init(loop);
     wr_earlier_init(loop);

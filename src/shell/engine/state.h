@@ -55,8 +55,6 @@
 #define WR_LISTED 1024     /* origins whose sitemaps were offered lately */
 #define WR_FIELDS_MAX 64   /* header lines of the user's */
 
-#define WR_SHARE_ANY ((uint64_t)1 << 40) /* hosts: as many as are to be had */
-
 struct wr_crawl_loop;
 struct wr_flight;
 struct wr_sitemap;
@@ -382,7 +380,6 @@ struct wr_crawl_loop {
     struct wr_store_change *changes; /* scratch */
     size_t changes_room;
     uint64_t *elsewhere;
-    uint64_t share;             /* hosts that it should have at most, where processes share them */
     int64_t asleep_ns;          /* of the machine, when leases were last looked at (wr_lease_wake) */
     uint64_t listed[WR_LISTED]; /* fingerprints of origins */
     struct wr_crawl_counts counts;
@@ -488,6 +485,8 @@ struct wr_engine {
     _Atomic bool is_end_stored;        /* the job is over, as somebody has said: whoever is first says why */
     _Atomic int64_t leases;            /* hosts that are ours */
     _Atomic uint64_t left_in_all;      /* URLs of the job that have not ended, as a beat told last */
+    _Atomic int64_t excess;            /* of them, that others should have */
+    int64_t shed_at, shed_ns;          /* no excess is offered before, and for how long; of the store's thread */
     _Atomic int64_t claim_at, look_at; /* not before */
     _Atomic uint64_t beat;             /* the last that was asked for */
     enum wr_job_status seen;           /* as the store has it; while it is looked at */
