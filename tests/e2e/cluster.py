@@ -224,6 +224,8 @@ class Crawl:
     def lines(self, lengths):
         """Of all processes: what counts of their files."""
         for process in self.running:
+            if not os.path.exists(process.out) and os.path.realpath(process.out) not in lengths:
+                continue  # it was killed before it had begun
             with open(process.out, 'rb') as file:
                 text = file.read(lengths.get(os.path.realpath(process.out), 0))
             yield from (json.loads(line) for line in text.decode().splitlines() if line.strip())

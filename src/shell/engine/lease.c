@@ -204,7 +204,7 @@ static void on_beaten(void *context, int error, const char *why)
     struct wr_engine *engine = asked->engine;
     if (!is_last(asked, error, why))
         return;
-    if (asked->share > 0)
+    if (asked->error == 0 && asked->share > 0)
         shed(engine, asked->share);
     send_rows(asked);
     atomic_store(&engine->is_beating, false);
