@@ -6,7 +6,10 @@
  */
 #include "shell/share/inside.h"
 
+#include <string.h>
+
 #define ELEMENTS_MAX 65536
+#define LINE_BYTES_MAX ((size_t)1 << 16)
 #define ANSWER_BYTES_MAX ((size_t)16 << 20)
 
 #if HIREDIS_MAJOR < 1
@@ -78,7 +81,13 @@ void wr_strict_set(struct wr_wire *wire, redisAsyncContext *redis)
     reader->privdata = redis;
 }
 
+/* Whatever is read begins with a line, and hiredis looks for its end from the beginning each time. */
 bool wr_strict_has_end(const redisAsyncContext *redis)
 {
-    return redis->c.reader->len - redis->c.reader->pos <= ANSWER_BYTES_MAX;
+    const redisReader *reader = redis->c.reader;
+    size_t bytes = reader->len - reader->pos;
+
+    if (bytes > LINE_BYTES_MAX && memchr(reader->buf + reader->pos, '\n', LINE_BYTES_MAX) == NULL)
+        return false;
+    return bytes <= ANSWER_BYTES_MAX;
 }
