@@ -251,6 +251,7 @@ static void place_texts(struct rig_row *row, bool copies)
     case WR_STORE_ONE_HOST:
     case WR_STORE_ALL_HOSTS:
     case WR_STORE_CLAIM:
+    case WR_STORE_CLAIM_ONE:
     case WR_STORE_BEAT:
         spans[0] = &to->host.key, spans[1] = &to->host.blocked_by, spans[2] = &to->host.leased_by;
         break;
@@ -383,4 +384,13 @@ bool rig_look_host(struct rig *rig, const char *key, struct wr_store_host *ret_h
         *ret_host = rows[0].row.host;
     free(rows);
     return count == 1;
+}
+
+void rig_join(struct rig *rig, struct rig *ret_other)
+{
+    memset(ret_other, 0, sizeof *ret_other);
+    ret_other->backend = rig->backend;
+    ret_other->options = rig->options;
+    ret_other->options.context = ret_other;
+    rig_open(ret_other);
 }

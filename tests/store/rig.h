@@ -34,6 +34,8 @@ struct rig {
 void rig_set_up(struct rig *rig, const struct rig_backend *backend);
 void rig_tear_down(struct rig *rig);
 void rig_open(struct rig *rig);
+/* Opens a store on the same database, as another process would have it. */
+void rig_join(struct rig *rig, struct rig *ret_other);
 void rig_close(struct rig *rig);
 void rig_reopen(struct rig *rig);
 

@@ -69,16 +69,6 @@ static void a_claimed_host_comes_with_what_is_known_of_it(void **state)
 
 /* ---- several processes --------------------------------------------------------------------------------- */
 
-/* A store on the same database, as another process would have it. */
-static void join(struct rig *rig, struct rig *ret_other)
-{
-    memset(ret_other, 0, sizeof *ret_other);
-    ret_other->backend = rig->backend;
-    ret_other->options = rig->options;
-    ret_other->options.context = ret_other;
-    rig_open(ret_other);
-}
-
 static bool set_up_shared(struct rig *rig)
 {
     if (!postgres_start())
@@ -131,7 +121,7 @@ static void hosts_claimed_at_once_by_several_have_one_owner_each(void **state)
     int64_t job = rig_job(&rigs[0], "");
     find_hosts(&rigs[0], job, HOSTS);
     for (int i = 1; i < STORES; i++)
-        join(&rigs[0], &rigs[i]);
+        rig_join(&rigs[0], &rigs[i]);
     for (int i = 0; i < STORES; i++)
         claims[i] = (struct claims){.owners = owners};
     for (int round = 0; round < 8; round++) {
@@ -168,7 +158,7 @@ static void an_end_that_comes_after_the_lease_was_lost_is_refused(void **state)
 
     if (!set_up_shared(&first))
         skip();
-    join(&first, &second);
+    rig_join(&first, &second);
     int64_t job = rig_job(&first, "");
     find_hosts(&first, job, 1);
     struct rig_row *old = claim(&first, job, 0, &count);
@@ -210,7 +200,7 @@ static void a_beat_renews_what_is_held_and_tells_what_is_lost(void **state)
 
     if (!set_up_shared(&first))
         skip();
-    join(&first, &second);
+    rig_join(&first, &second);
     int64_t job = rig_job(&first, "");
     find_hosts(&first, job, 3);
     free(claim(&first, job, 0, &count));
@@ -273,7 +263,7 @@ static void what_is_released_or_left_behind_is_anybodys_at_once(void **state)
 
     if (!set_up_shared(&first))
         skip();
-    join(&first, &second);
+    rig_join(&first, &second);
     int64_t job = rig_job(&first, "");
     struct wr_store_query all = {.what = WR_STORE_CLAIM, .job = job};
     find_hosts(&first, job, 3);
@@ -299,7 +289,7 @@ static void release_of_an_earlier_lease_leaves_the_present_one(void **state)
 
     if (!set_up_shared(&first))
         skip();
-    join(&first, &second);
+    rig_join(&first, &second);
     int64_t job = rig_job(&first, "");
     find_hosts(&first, job, 1);
     struct rig_row *old = claim(&first, job, 0, &count);
@@ -325,7 +315,7 @@ static void what_the_last_owner_says_of_a_host_is_refused(void **state)
 
     if (!set_up_shared(&first))
         skip();
-    join(&first, &second);
+    rig_join(&first, &second);
     int64_t job = rig_job(&first, "");
     find_hosts(&first, job, 1);
     struct rig_row *old = claim(&first, job, 0, &count);
@@ -401,7 +391,7 @@ static void a_released_host_comes_with_the_last_word_about_it(void **state)
     rig_close(&first);
     first.options.hosts_ns = WEIR_HOUR;
     rig_open(&first);
-    join(&first, &second);
+    rig_join(&first, &second);
     int64_t job = rig_job(&first, "");
     find_hosts(&first, job, 1);
     struct rig_row *claimed = claim(&first, job, 0, &count);
@@ -427,7 +417,7 @@ static void a_beat_tells_what_a_fair_share_is(void **state)
 
     if (!set_up_shared(&first))
         skip();
-    join(&first, &second);
+    rig_join(&first, &second);
     int64_t job = rig_job(&first, "");
     find_hosts(&first, job, 5);
     free(claim(&first, job, 0, &count));
@@ -455,7 +445,7 @@ static void a_host_tells_who_has_it(void **state)
 
     if (!set_up_shared(&first))
         skip();
-    join(&first, &second);
+    rig_join(&first, &second);
     int64_t job = rig_job(&first, "");
     find_hosts(&first, job, 3);
     const struct wr_store_query beat = {.what = WR_STORE_BEAT, .job = job};

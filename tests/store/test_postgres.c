@@ -404,7 +404,31 @@ static void foreign_newer_and_missing_tables_are_refused(void **state)
     rig_tear_down(&rig);
 }
 
+/* The tables of version 1 lack what this takes away. */
+static void tables_of_an_earlier_version_are_brought_up_to_date(void **state)
+{
+    (void)state;
+    struct rig rig;
+    size_t count;
+
+    if (!set_up(&rig))
+        skip();
+    rig_open(&rig);
+    int64_t job = rig_job(&rig, "");
+    rig_post(&rig, rig_found(&rig, job, "a", "https://a/", NULL));
+    rig_close(&rig);
+    postgres_run(rig.schema, "ALTER TABLE hosts DROP wanted_by, DROP wanted_until, DROP rest_until, DROP held_since;"
+                             " UPDATE weir SET version = 1");
+    rig_open(&rig);
+    free(rig_read(&rig, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job}, &count));
+    assert_int_equal(count, 1);
+    postgres_run(rig.schema, "DO $$ BEGIN ASSERT (SELECT version = 2 FROM weir); END $$");
+    rig_close(&rig);
+    rig_tear_down(&rig);
+}
+
 WEIR_TESTS(test(several_that_begin_at_once_make_the_tables_once),
+           test(tables_of_an_earlier_version_are_brought_up_to_date),
            test(tasks_that_several_find_and_end_at_once_count_once),
            test(a_lost_connection_costs_a_pause_and_nothing_else),
            test(a_read_that_meets_a_lost_connection_is_answered_by_the_next),

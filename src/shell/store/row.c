@@ -113,7 +113,7 @@ static bool read_any_task(const struct wr_cells *row, const struct wr_store_quer
 
 static bool read_seed(const struct wr_cells *row, struct wr_store_task *ret_task)
 {
-    *ret_task = (struct wr_store_task){.hops = (uint32_t)whole(row, 1, 0, UINT32_MAX)};
+    *ret_task = (struct wr_store_task){.hops = (uint32_t)whole(row, 1, 0, UINT32_MAX), .id = row->kind->whole(row, 2)};
     return text(row, 0, 1, WR_URL_MAX, &ret_task->url);
 }
 
@@ -189,6 +189,8 @@ static bool read_claimed(const struct wr_cells *row, struct wr_store_host *ret_h
     bool is_sound = read_host(row, ret_host);
 
     ret_host->lease = (uint64_t)whole(row, 17, 0, INT64_MAX);
+    ret_host->has_rested = row->kind->whole(row, 18) != 0;
+    ret_host->held_ns = duration(row, 19);
     return is_sound;
 }
 
@@ -199,7 +201,8 @@ static bool read_beat(const struct wr_cells *row, struct wr_store_host *ret_host
         .lease = (uint64_t)whole(row, 2, 0, INT64_MAX),
         .is_paused = row->kind->whole(row, 3) != 0,
         .set_interval_ns = whole(row, 4, 0, WR_STORE_INTERVAL_MAX_NS / WEIR_MILLISECOND) * WEIR_MILLISECOND,
-        .share = (uint64_t)whole(row, 5, 0, INT64_MAX),
+        .is_wanted = row->kind->whole(row, 5) != 0,
+        .share = (uint64_t)whole(row, 6, 0, INT64_MAX),
     };
     return text(row, 1, 1, WEIR_PACE_KEY_MAX, &ret_host->key);
 }
@@ -296,6 +299,7 @@ bool wr_row_read(const struct wr_cells *row, const struct wr_store_query *query,
     case WR_STORE_SUMS:
         return read_sum(row, &ret_row->sum);
     case WR_STORE_CLAIM:
+    case WR_STORE_CLAIM_ONE:
         return read_claimed(row, &ret_row->host);
     case WR_STORE_BEAT:
         return read_beat(row, &ret_row->host);

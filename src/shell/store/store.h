@@ -168,6 +168,9 @@ struct wr_store_host {
     int64_t lease_left_ns;    /* and for how long, unless that is renewed */
     int64_t leased_until;     /* CLAIM, BEAT: by the store's clock: nothing may be started later */
     uint64_t share;           /* BEAT: hosts for each process of the job, if all had as many */
+    bool is_wanted;           /* BEAT: another process asks for it, see WR_STORE_CLAIM_ONE */
+    bool has_rested;          /* CLAIM: it was released with a rest, which is over: nothing was sent to it meanwhile */
+    int64_t held_ns;          /* and for how long its tasks have waited for what its server said */
     /* Also of one that is posted or noted: */
     uint64_t lease; /* the host is this process's alone by this token; 0: it is not leased. If it is another's by now
                        nothing changes */
@@ -399,13 +402,14 @@ bool wr_store_is_url(const char *path);
 /* ---- reading ------------------------------------------------------------------------------------------- */
 
 enum wr_store_what {
-    WR_STORE_JOBS,     /* all after `after.id`, by id; or only `job` */
-    WR_STORE_TASKS,    /* of `job`, queued for the host `key`, after `after` */
-    WR_STORE_KNOWN,    /* of `job`, in any state: only fingerprints, after `after.id` (INT64_MIN: all), as int64_t */
-    WR_STORE_SEEDS,    /* of `job`, in any state, and what they led to by redirects: URLs and hops, after `after.id` */
-    WR_STORE_HOSTS,    /* with queued tasks of `job`, after `after.id`, by id; of one that cannot be read, its tasks
-                          come instead, as rows of WR_STORE_TASKS: nobody can ask for them by its key */
-    WR_STORE_ONE_HOST, /* the host `key` */
+    WR_STORE_JOBS,  /* all after `after.id`, by id; or only `job` */
+    WR_STORE_TASKS, /* of `job`, queued for the host `key`, after `after` */
+    WR_STORE_KNOWN, /* of `job`, in any state: only fingerprints, after `after.id` (INT64_MIN: all), as int64_t */
+    WR_STORE_SEEDS, /* of `job`, in any state, and what they led to by redirects: URLs, hops and ids, after `after.id`
+                     */
+    WR_STORE_HOSTS, /* with queued tasks of `job`, after `after.id`, by id; of one that cannot be read, its tasks
+                       come instead, as rows of WR_STORE_TASKS: nobody can ask for them by its key */
+    WR_STORE_ONE_HOST,   /* the host `key` */
     WR_STORE_ONE_ROBOTS, /* of the robots.txt at `key` */
     WR_STORE_FREE,       /* hosts that are not blocked and of which `job` has fetched a page, one for each page */
     WR_STORE_OUTPUTS,    /* of `job`, by path; where machines share the store, those of this one */
@@ -415,13 +419,17 @@ enum wr_store_what {
     WR_STORE_REPORTS,    /* of `job` (0: any), of the run `after.id` (0: any); the newest first */
     WR_STORE_CLAIM,      /* hosts with queued tasks of `job` that nobody has, after `after.id`, by id: they are this
                             process's now, for lease_ns, by a token that is higher than any before */
+    WR_STORE_CLAIM_ONE,  /* the host `key`, whether it has tasks or not, in the same way; if another process has it,
+                            that one is told with its next beat, and nobody else claims it for lease_ns */
     WR_STORE_BEAT,       /* all hosts that this process has: it has them for lease_ns from now, and works for `job`.
                             Those that are missing it has lost. Keys, settings and leases */
-    WR_STORE_RELEASE,    /* the host `key`, if it is this process's by the token `after.id`, is nobody's; no rows */
-    WR_STORE_NODES,      /* other processes that work for `job` (0: any) and have told so lately, by name */
-    WR_STORE_SUMS,       /* of `job`, the tasks after `after.id` as sums; in several rows if `ret_next` is given */
-    WR_STORE_CHECK, /* a text for each damage found and each counter that is wrong; nothing is written while it reads
-                       all */
+    WR_STORE_RELEASE, /* the host `key`, if it is this process's by the token `after.id`, is nobody's; and nobody claims
+                         it for rest_ns (WEIR_FOREVER: while it is paused), or until somebody sets something; no
+                         rows */
+    WR_STORE_NODES,   /* other processes that work for `job` (0: any) and have told so lately, by name */
+    WR_STORE_SUMS,    /* of `job`, the tasks after `after.id` as sums; in several rows if `ret_next` is given */
+    WR_STORE_CHECK,   /* a text for each damage found and each counter that is wrong; nothing is written while it reads
+                         all */
 };
 
 struct wr_store_row {
@@ -446,6 +454,8 @@ struct wr_store_query {
     struct wr_store_position after;
     int64_t earlier;        /* TASKS, ALL_TASKS: what this job knew of them comes, too; 0: none */
     size_t limit;           /* rows at most; 0: all */
+    int64_t rest_ns;        /* RELEASE; 0: it may be claimed at once */
+    int64_t held_ns;        /* RELEASE: see struct wr_store_host */
     bool has_lines;         /* ALL_TASKS: lines and referrers come, too */
     bool is_hasty;          /* WEIR_E_FULL rather than waiting for a paused store */
     uint64_t *ret_accepted; /* TASKS: how many of `job` and `key` there are, ended or not, known when `done` is called;
@@ -458,10 +468,10 @@ struct wr_store_query {
     void *context;
 };
 
-/* TASKS, KNOWN, SEEDS, HOSTS, ONE_HOST, CLAIM and RELEASE see all that was posted before, whether it is committed or
- * not, and wait while the store is paused, unless they are hasty; the others see what is committed, or about to be.
- * Errors as of post, but that WEIR_E_FULL means that WR_STORE_READS_MAX reads are not answered yet: ask again when one
- * is. What is found out while reading goes to `done`.
+/* TASKS, KNOWN, SEEDS, HOSTS, ONE_HOST, CLAIM (also of one) and RELEASE see all that was posted before, whether it is
+ * committed or not, and wait while the store is paused, unless they are hasty; the others see what is committed, or
+ * about to be. Errors as of post, but that WEIR_E_FULL means that WR_STORE_READS_MAX reads are not answered yet: ask
+ * again when one is. What is found out while reading goes to `done`.
  */
 #define WR_STORE_READS_MAX 4096
 #define WR_STORE_WALK 16384

@@ -305,7 +305,7 @@ static bool builds_on(const struct wr_ask *ask)
     return ask->query.what == WR_STORE_TASKS || ask->query.what == WR_STORE_HOSTS ||
            ask->query.what == WR_STORE_ONE_HOST || ask->query.what == WR_STORE_KNOWN ||
            ask->query.what == WR_STORE_SEEDS || ask->query.what == WR_STORE_CLAIM ||
-           ask->query.what == WR_STORE_RELEASE;
+           ask->query.what == WR_STORE_CLAIM_ONE || ask->query.what == WR_STORE_RELEASE;
 }
 
 /* What was posted goes into the transaction now, and is read there; the commit comes when it is due, unless it takes a

@@ -15,7 +15,7 @@
 
 #include <libpq-fe.h>
 
-#define WR_PG_VERSION 1 /* of the tables */
+#define WR_PG_VERSION 2 /* of the tables */
 #define WR_PG_SILENCE_NS (10 * WEIR_SECOND)
 #define WR_PG_LONGEST_NS (60 * WEIR_SECOND)
 #define WR_PG_PLACE_BYTES 256

@@ -82,11 +82,24 @@ static const struct wr_cells_kind cells_kind = {cell_whole, cell_real, cell_byte
     " WHERE q.job = t.job AND q.host = t.host AND q.state = 0"                 \
     " AND (q.priority, q.id) < (t.priority, t.id) LIMIT 100000) AS b) ELSE 0 END"
 
+/* Nobody has the host, another is to have it next, or it is to be left alone for now. */
+#define IS_FREE                                                               \
+    "h.lease_until < clock_timestamp() AND h.rest_until <= clock_timestamp()" \
+    " AND (h.wanted_by IN (0, $9) OR h.wanted_until < clock_timestamp())"
+#define RESTED                                  \
+    "h.rest_until > '-infinity' AS has_rested," \
+    " coalesce((extract(epoch FROM clock_timestamp() - h.held_since) * 1000)::int8, 0) AS held_ms"
+#define LEASE_TERM "clock_timestamp() + $10 * interval '1 ms'"
+#define TAKE                                                                                                \
+    "UPDATE hosts AS h SET lease_owner = $9, lease_job = $1, lease_token = nextval('tokens'), lease_until " \
+    "= " LEASE_TERM ", wanted_by = 0, rest_until = '-infinity', held_since = NULL"
+#define MINE QUEUED_AT_MOST("1000") ", " HOST_COLUMNS ", lease_token, has_rested, held_ms"
+
 /* All have the same parameters: $1 job, $2 key, $3 the id after which it goes on, $4 at most so many rows, $5 the
  * priority that goes with $3, $6 the earlier job, $7 the last task to be looked at, $8 the time in ms, $9 this
  * process, $10 how long a lease is in ms, $11 by how much the database's clock is ahead, $12 the process's name, which
- * begins with its machine's. */
-#define LETTERS "NTNNNNNNNNNT"
+ * begins with its machine's, $13 how long a host rests in ms (-1: while it is paused), $14 how long it was held. */
+#define LETTERS "NTNNNNNNNNNTNN"
 #define LIMIT " LIMIT nullif($4, 0)"
 
 static const char *const queries[] = {
@@ -98,7 +111,7 @@ static const char *const queries[] = {
         " WHERE j.id > $3 AND ($1 = 0 OR j.id = $1) GROUP BY j.id ORDER BY j.id" LIMIT,
     [WR_STORE_TASKS] = QUEUED_TASKS("", "") OF_HOST LIMIT,
     [WR_STORE_KNOWN] = "SELECT fingerprint FROM tasks WHERE job = $1 AND fingerprint > $3 ORDER BY fingerprint" LIMIT,
-    [WR_STORE_SEEDS] = "SELECT url, hops FROM tasks WHERE job = $1 AND depth = 0 AND id > $3 ORDER BY id" LIMIT,
+    [WR_STORE_SEEDS] = "SELECT url, hops, id FROM tasks WHERE job = $1 AND depth = 0 AND id > $3 ORDER BY id" LIMIT,
     /* A host that has no row makes no sense, and is to be noticed. */
     [WR_STORE_HOSTS] = "SELECT q.host, h.host, q.queued, " HOST_COLUMNS LEASE_COLUMNS " FROM"
                        " (SELECT host, count(*) AS queued FROM tasks"
@@ -125,25 +138,41 @@ static const char *const queries[] = {
         "WITH RECURSIVE walk AS ((SELECT host FROM tasks WHERE job = $1 AND state = 0 AND host > $3"
         "  ORDER BY host LIMIT 1) UNION ALL SELECT (SELECT t.host FROM tasks AS t WHERE t.job = $1 AND t.state = 0"
         "  AND t.host > walk.host ORDER BY t.host LIMIT 1) FROM walk WHERE walk.host IS NOT NULL),"
-        " free AS MATERIALIZED (SELECT h.id FROM walk JOIN hosts AS h ON h.id = walk.host"
-        "  WHERE h.lease_until < clock_timestamp()" LIMIT " FOR UPDATE OF h SKIP LOCKED),"
-        " mine AS (UPDATE hosts AS h SET lease_owner = $9, lease_job = $1, lease_token = nextval('tokens'),"
-        "  lease_until = clock_timestamp() + $10 * interval '1 ms' FROM free WHERE h.id = free.id RETURNING h.*)"
-        " SELECT id, host, (SELECT count(*) FROM (SELECT FROM tasks AS t WHERE t.job = $1 AND t.host = mine.id"
-        "  AND t.state = 0 LIMIT 1000) AS q), " HOST_COLUMNS ", lease_token FROM mine ORDER BY id",
+        " free AS MATERIALIZED (SELECT h.id, " RESTED " FROM walk JOIN hosts AS h ON h.id = walk.host"
+        "  WHERE " IS_FREE LIMIT " FOR UPDATE OF h SKIP LOCKED),"
+        " mine AS (" TAKE " FROM free WHERE h.id = free.id RETURNING h.*, free.has_rested, free.held_ms)"
+        " SELECT id, host, " MINE " FROM mine AS hosts ORDER BY id",
+    [WR_STORE_CLAIM_ONE] =
+        "WITH seen AS MATERIALIZED (SELECT h.id, " IS_FREE " AS is_free, " RESTED " FROM hosts AS h WHERE host = $2"
+        "  FOR UPDATE SKIP LOCKED),"
+        " taken AS (" TAKE " FROM seen WHERE h.id = seen.id AND seen.is_free"
+        "  RETURNING h.*, seen.has_rested, seen.held_ms),"
+        " new AS (INSERT INTO hosts AS h (host, lease_owner, lease_job, lease_token, lease_until)"
+        "  SELECT $2, $9, $1, nextval('tokens'), " LEASE_TERM " WHERE NOT EXISTS (SELECT FROM hosts WHERE host = $2)"
+        "  ON CONFLICT DO NOTHING RETURNING h.*, false, 0::int8),"
+        " wanted AS (UPDATE hosts AS h SET wanted_by = $9, wanted_until = " LEASE_TERM " FROM seen WHERE h.id = seen.id"
+        "  AND NOT seen.is_free AND h.lease_owner != $9"
+        "  AND (h.wanted_by IN (0, $9) OR h.wanted_until < clock_timestamp())),"
+        " mine AS (SELECT * FROM taken UNION ALL SELECT * FROM new)"
+        " SELECT id, host, " MINE " FROM mine AS hosts",
     [WR_STORE_BEAT] =
         "WITH me AS (INSERT INTO nodes (id, job, seen_until, name)"
         "  VALUES ($9, $1, clock_timestamp() + $10 * interval '1 ms', $12) ON CONFLICT (id)"
         "  DO UPDATE SET job = excluded.job, seen_until = excluded.seen_until),"
         " gone AS (DELETE FROM nodes WHERE seen_until < clock_timestamp() - interval '1 h'),"
         " mine AS (UPDATE hosts SET lease_until = clock_timestamp() + $10 * interval '1 ms' WHERE lease_owner = $9"
-        "  AND lease_until >= clock_timestamp() RETURNING id, host, lease_token, paused, set_interval_ms),"
+        "  AND lease_until >= clock_timestamp() RETURNING id, host, lease_token, paused, set_interval_ms,"
+        "  wanted_by NOT IN (0, $9) AND wanted_until >= clock_timestamp()),"
         " n AS (SELECT count(*) + 1 AS nodes FROM nodes WHERE job = $1 AND id != $9 AND seen_until > "
         "clock_timestamp()),"
         " l AS (SELECT count(*) AS hosts FROM hosts WHERE lease_owner != 0 AND lease_job = $1"
         "  AND lease_until >= clock_timestamp())"
         " SELECT mine.*, (l.hosts + n.nodes - 1) / n.nodes FROM mine, n, l",
-    [WR_STORE_RELEASE] = WR_PG_RELEASE " WHERE lease_owner = $9 AND host = $2 AND lease_token = $3",
+    [WR_STORE_RELEASE] =
+        WR_PG_RELEASE ", rest_until = CASE WHEN $13 > 0 THEN clock_timestamp() + $13 * interval '1 ms'"
+                      "  WHEN $13 < 0 AND paused != 0 THEN 'infinity' ELSE '-infinity' END,"
+                      " held_since = CASE WHEN $14 > 0 THEN clock_timestamp() - $14 * interval '1 ms' END"
+                      " WHERE lease_owner = $9 AND host = $2 AND lease_token = $3",
     [WR_STORE_NODES] = "SELECT n.name, n.job, (SELECT count(*) FROM hosts AS h WHERE h.lease_owner = n.id"
                        " AND h.lease_owner != 0 AND h.lease_until >= clock_timestamp()) FROM nodes AS n"
                        " WHERE n.seen_until >= clock_timestamp() AND ($1 = 0 OR n.job = $1) AND n.id != $9 ORDER BY "
@@ -208,12 +237,15 @@ static int send(struct wr_pg *pg, const char *sql, const struct wr_store_query *
                                pg->node,
                                wr_backend_ms(pg->lease_ns),
                                pg->skew_ms};
+    const int64_t rest[] = {query->rest_ns == WEIR_FOREVER ? -1 : wr_backend_ms(query->rest_ns),
+                            wr_backend_ms(query->held_ns)};
 
     wr_pg_params_init(&params, pg->allocator, LETTERS);
     wr_pg_put_whole(&params, 0, query->job);
     wr_pg_put_bytes(&params, 1, query->key);
     wr_pg_put_wholes(&params, 2, numbers, (int)(sizeof numbers / sizeof numbers[0]));
     wr_pg_put_bytes(&params, 11, wr_span_of(pg->name));
+    wr_pg_put_wholes(&params, 12, rest, 2);
     error = wr_pg_send(pg, sql, &params);
     wr_pg_params_release(&params);
     return error;
@@ -304,7 +336,7 @@ static int give(struct wr_pg *pg, PGresult *result, const struct wr_store_query 
             continue;
         if (!is_sound)
             row.task.url = (struct wr_span){NULL, 0};
-        if (query->what == WR_STORE_CLAIM || query->what == WR_STORE_BEAT)
+        if (query->what == WR_STORE_CLAIM || query->what == WR_STORE_CLAIM_ONE || query->what == WR_STORE_BEAT)
             row.host.leased_until = asked_at + pg->lease_ns - pg->lease_ns / LEASE_MARGIN;
         query->row(query->context, &row);
         ++*ret_count;
@@ -349,7 +381,8 @@ static int find_next(struct wr_pg *pg, const struct wr_store_query *query, int64
 
 /* ---- several at once ----------------------------------------------------------------------------------- */
 
-/* One statement, or two if TASKS wants to know how many there are, and no third whatever they answer. */
+/* One statement, or two if TASKS wants to know how many there are, and no third whatever they answer. Not CLAIM_ONE:
+ * with the locks of others' hosts a beat may meet one who has ours. */
 bool wr_pg_reads_with_others(const struct wr_store_query *query)
 {
     switch (query->what) {

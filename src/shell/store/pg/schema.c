@@ -104,6 +104,12 @@ static const char *const steps[WR_PG_VERSION] = {
     "CREATE UNIQUE INDEX outputs_known ON outputs (job, machine, md5(path));"
     "CREATE TABLE reports (job bigint NOT NULL, run bigint NOT NULL, ended_at_ms bigint NOT NULL,"
     "  nonce bigint NOT NULL UNIQUE, report bytea NOT NULL, PRIMARY KEY (job, run));",
+    /* 1 to 2. */
+    "ALTER TABLE hosts"
+    "  ADD wanted_by bigint NOT NULL DEFAULT 0,"
+    "  ADD wanted_until timestamptz NOT NULL DEFAULT '-infinity',"
+    "  ADD rest_until timestamptz NOT NULL DEFAULT '-infinity',"
+    "  ADD held_since timestamptz;",
 };
 
 /* ---- looking ------------------------------------------------------------------------------------------- */
@@ -171,7 +177,7 @@ static int migrate(struct wr_pg *pg, bool may_create)
     for (; error == 0 && version < WR_PG_VERSION; version++)
         error = wr_pg_run(pg, version < 0 ? "" : steps[version]);
     if (error == 0 && is_old)
-        error = wr_pg_run(pg, "UPDATE weir SET version = 1"); /* WR_PG_VERSION */
+        error = wr_pg_run(pg, "UPDATE weir SET version = 2"); /* WR_PG_VERSION */
     if (error == 0 && is_there == 0)
         error = put_secret(pg);
     return error;

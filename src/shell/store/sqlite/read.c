@@ -173,7 +173,7 @@ int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *quer
 
     if (query->what == WR_STORE_CHECK)
         return wr_sqlite_check(sqlite, query);
-    if (query->what == WR_STORE_BEAT || query->what == WR_STORE_RELEASE ||
+    if (query->what == WR_STORE_BEAT || query->what == WR_STORE_RELEASE || query->what == WR_STORE_CLAIM_ONE ||
         query->what == WR_STORE_NODES) /* nobody else has the file */
         return 0;
     sqlite3_stmt *statement = prepare(sqlite, query, wall_now);

@@ -187,11 +187,11 @@ static const char *const sql[WR_SQL_COUNT] = {
                              " AND host = (SELECT id FROM hosts WHERE host = ?2)",
     [WR_SQL_READ_KNOWN] = "SELECT fingerprint FROM tasks INDEXED BY tasks_known WHERE job = ?1 AND fingerprint > ?2"
                           " ORDER BY fingerprint",
-    [WR_SQL_READ_SEEDS] = "SELECT url, hops FROM tasks INDEXED BY tasks_seeds WHERE job = ?1 AND depth = 0 AND id > ?2"
-                          " ORDER BY id",
+    [WR_SQL_READ_SEEDS] = "SELECT url, hops, id FROM tasks INDEXED BY tasks_seeds WHERE job = ?1 AND depth = 0"
+                          " AND id > ?2 ORDER BY id",
     /* A host that has no row makes no sense, and is to be noticed. */
     [WR_SQL_READ_HOSTS] = QUEUED_HOSTS(NOBODYS),
-    [WR_SQL_READ_CLAIM] = QUEUED_HOSTS(", 1"),
+    [WR_SQL_READ_CLAIM] = QUEUED_HOSTS(", 1, 0, 0"),
     [WR_SQL_READ_HOST] =
         "SELECT id, host, (SELECT count(*) FROM (SELECT 1 FROM tasks AS q INDEXED BY tasks_queued"
         " WHERE q.job = ?2 AND q.host = hosts.id AND q.state = 0 LIMIT 100000)), " WR_MEMORY_COLUMNS WR_HOST_COLUMNS
