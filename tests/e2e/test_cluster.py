@@ -199,6 +199,104 @@ def time_that_a_server_named_to_a_process_that_was_killed_binds_the_next():
         crawl.close()
 
 
+_NAMED_S, _DELAY_S, _SELDOM = 5, 4, 2
+
+
+def _three_that_want_peace(ports, told):
+    """The first names a time, the second has a long Crawl-delay, the third has many pages."""
+    def answer(port, path):
+        which = ports.index(port)
+        if path == '/robots.txt':
+            return (200, [], f'User-agent: *\nCrawl-delay: {_DELAY_S}\n'.encode()) if which == 1 else (404, [], b'')
+        if which == 0 and not told:
+            told.append(time.monotonic())
+            return 503, [f'Retry-After: {_NAMED_S}'], b''
+        links = ''.join(f'<a href="/{n}">x</a>' for n in range(1, (1, _SELDOM, 12)[which]))
+        return 200, ['Content-Type: text/html'], links.encode()
+    return answer
+
+
+def hosts_that_are_not_to_be_asked_for_long_are_left_and_asked_in_time_by_whoever_comes():
+    ports, told = [], []
+    web = Web(3, _three_that_want_peace(ports, told))
+    ports.extend(web.ports)
+    url = _postgres().schema('rests')
+    paused = f'127.0.0.1:{ports[2]}'
+    crawl = Crawl(_weir(), url, ['--lease', '1s', '--interval', '300ms',
+                                 *(f'http://127.0.0.1:{port}/' for port in ports)])
+
+    def steer(word):
+        subprocess.run([_weir(), 'hosts', word, paused, '--state', url], check=True, capture_output=True,
+                       timeout=PATIENCE_S)
+
+    def resting():
+        return _postgres().ask("SELECT host FROM hosts WHERE lease_owner = 0 AND rest_until > clock_timestamp()"
+                               " AND (rest_until = 'infinity') = (paused = 1)", 'rests')
+    try:
+        first = crawl.start()
+        wait_for(lambda: told and len(web.paths(ports[2])) > 2, 'some pages')
+        steer('pause')
+        wait_for(lambda: len(resting()) == 3, 'the hosts to be left')
+        seen = len(web.paths(ports[2]))
+        second = crawl.start()
+        first.send_signal(signal.SIGTERM)
+        assert first.wait(timeout=PATIENCE_S) == 3, crawl.errors()
+        wait_for(lambda: web.paths(ports[0]).count('/') == 2, 'the host that named a time')
+        assert len(web.paths(ports[2])) == seen, web.paths(ports[2])
+        steer('resume')
+        assert second.wait(timeout=PATIENCE_S) == 0, crawl.errors()
+        later = [seen for seen in web.seen if seen.port == ports[0] and seen.at > told[0]]
+        assert _NAMED_S - 0.1 <= later[0].at - told[0] < 2 * _NAMED_S, (told, web.seen)
+        intervals = [interval[0] for interval in web.intervals() if interval[1] == ports[1]]
+        assert len(intervals) == _SELDOM and min(intervals) >= _DELAY_S - 0.1 and max(intervals) < 2 * _DELAY_S, intervals
+        assert len(web.paths(ports[2])) == 13, web.paths(ports[2])
+    finally:
+        crawl.close()
+
+
+# ---- hosts that lead to others ----
+
+def _ring(ports, pages):
+    """The robots.txt of each host leads to the next one's rules, and some of its pages to the next one's pages."""
+    def answer(port, path):
+        beside = ports[(ports.index(port) + 1) % len(ports)]
+        if path == '/robots.txt':
+            return 302, [f'Location: http://127.0.0.1:{beside}/rules'], b''
+        if path == '/rules':
+            return 200, ['Content-Type: text/plain'], b'User-agent: *\nDisallow: /forbidden\n'
+        if path.startswith('/led'):
+            return 200, ['Content-Type: text/html'], b''
+        if path.startswith('/leads'):
+            return 302, [f'Location: http://127.0.0.1:{beside}/led{path[6:]}'], b''
+        links = [f'/{n}' for n in range(pages)] + [f'/leads{n}' for n in range(pages)] + ['/forbidden']
+        return 200, ['Content-Type: text/html'], ''.join(f'<a href="{link}">x</a>' for link in links).encode()
+    return answer
+
+
+def robots_txt_and_pages_that_lead_to_hosts_of_other_processes_keep_their_pace():
+    hosts, pages, interval_s = 7, 2, 0.4
+    ports = []
+    web = Web(hosts, _ring(ports, pages))
+    ports.extend(web.ports)
+    seeds = [f'http://127.0.0.1:{port}/' for port in ports]
+    crawl = Crawl(_weir(), _postgres().schema('ring'), ['--lease', '1500ms', '--pace', 'strict', '--interval',
+                                                        f'{interval_s}s', '--failure-threshold', '0', *seeds])
+    try:
+        for _ in range(3):
+            crawl.start()
+        crawl.wait()
+        assert {each.returncode for each in crawl.running} == {0}, crawl.errors()
+        ended = _postgres().ask('SELECT verdict, count(*) FROM tasks GROUP BY verdict ORDER BY verdict', 'ring')
+        assert ended == [['fetched', str(hosts * (1 + 2 * pages))], ['redirect', str(hosts * pages)],
+                         ['robots', str(hosts)]], ended
+        intervals = web.intervals()
+        assert min(intervals)[0] >= 0.7 * interval_s, f'too soon: {sorted(intervals)[:5]}'
+        asked = collections.Counter(seen.path for seen in web.seen if seen.path in ('/robots.txt', '/rules'))
+        print(f'{len(web.seen)} requests, {dict(asked)}, shortest interval {min(intervals)[0]:.3f} s of {interval_s}')
+    finally:
+        crawl.close()
+
+
 def pages_of_any_bytes_are_stored_and_have_their_line():
     def answer(port, path):
         if path == '/robots.txt':

@@ -114,6 +114,17 @@ void wr_gate_init(struct wr_gate *gate, const weir_pace_options *options, const 
         wr_breaker_trip(&gate->breaker, now);
 }
 
+/* As one that began an interval ago. */
+void wr_gate_init_rested(struct wr_gate *gate, const weir_pace_options *options, const weir_pace_memory *memory,
+                         int64_t now, int64_t wall_now)
+{
+    wr_gate_init(gate, options, memory, now, wall_now);
+    int64_t interval_ns = wr_gate_delay(gate, options, now);
+    memset(gate, 0, wr_gate_bytes(options));
+    wr_gate_init(gate, options, memory, now - interval_ns, wall_now);
+    hold(gate, now + wr_memory_wait(memory, options, wall_now), WEIR_REASON_RETRY_AFTER, now);
+}
+
 void wr_gate_carry(const struct wr_gate *from, const weir_pace_options *from_options, struct wr_gate *to,
                    const weir_pace_options *to_options, int64_t now)
 {

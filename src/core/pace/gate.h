@@ -45,6 +45,11 @@ size_t wr_gate_bytes(const weir_pace_options *options);
 void wr_gate_init(struct wr_gate *gate, const weir_pace_options *options, const weir_pace_memory *memory, int64_t now,
                   int64_t wall_now);
 
+/* The same where it is known that nothing was sent for an interval: the first start need only wait for what the server
+ * said. */
+void wr_gate_init_rested(struct wr_gate *gate, const weir_pace_options *options, const weir_pace_memory *memory,
+                         int64_t now, int64_t wall_now);
+
 /* Whether a request may start now. Changes nothing. WEIR_UNTIL_RELEASE where only an answer can change it; a send or an
  * answer may change any other wait too. BREAKER with a wait: it is open; with WEIR_UNTIL_RELEASE: half open, and all
  * probes are in flight. */

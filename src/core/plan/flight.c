@@ -89,7 +89,7 @@ weir_decision wr_plan_may_send(struct wr_plan *plan, uint32_t number, int64_t no
     bool is_own = (task->flags & WR_TASK_ROBOTS) != 0 || lane_of(task) != NULL;
     if (wr_host_is_blocked(host, now) && is_own)
         return (weir_decision){WEIR_WAIT, WEIR_REASON_BREAKER, host->blocked_until - now};
-    if (is_own && !wr_host_is_lent(plan, host, now))
+    if (!wr_host_is_lent(plan, host, now))
         return (weir_decision){WEIR_WAIT, WEIR_REASON_QUEUE, WEIR_UNTIL_RELEASE};
     weir_decision decision = (task->flags & WR_TASK_LOOSE) != 0
                                  ? wr_gate_ask_unwritten(gate, wr_host_pace(plan, host), now)
@@ -454,6 +454,19 @@ int wr_plan_errand(struct wr_plan *plan, const struct wr_url *url, uint64_t tag,
     wr_tasks_push(&plan->pool, &host->errands, number);
     wr_host_settle(plan, host, now);
     return 0;
+}
+
+bool wr_plan_errand_take(struct wr_plan *plan, struct wr_plan_host *host, uint64_t tag, int64_t now)
+{
+    uint32_t number = host->errands.count > 0 ? host->errands.first : WR_NO_TASK;
+    while (number != WR_NO_TASK && wr_task_at(&plan->pool, number)->fingerprint != tag)
+        number = wr_task_at(&plan->pool, number)->next;
+    if (number == WR_NO_TASK)
+        return false;
+    wr_tasks_remove(&plan->pool, &host->errands, wr_task_at(&plan->pool, number));
+    wr_task_end(plan, number);
+    wr_host_settle(plan, host, now);
+    return true;
 }
 
 uint32_t wr_plan_errand_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, int64_t now)

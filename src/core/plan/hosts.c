@@ -295,7 +295,8 @@ static void recall_pace(struct wr_plan *plan, struct wr_plan_host *host, const s
         int64_t saved_at = memory->pace->saved_wall_at;
         int64_t age_ns = saved_at > 0 && saved_at < wall_now ? wall_now - saved_at : 0;
         memset(gate, 0, plan->gate_bytes);
-        wr_gate_init(gate, wr_host_pace(plan, host), memory->pace, now, wall_now);
+        (host->has_rested ? wr_gate_init_rested : wr_gate_init)(gate, wr_host_pace(plan, host), memory->pace, now,
+                                                                wall_now);
         host->learned_s = (int32_t)((now - age_ns) / WEIR_SECOND);
         host->heard_s = memory->pace->retry_wall_at > wall_now ? host->learned_s : 0;
     }

@@ -129,6 +129,7 @@ void wr_plan_loaded(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id
             wr_lane_free(plan, lane);
     }
     wr_host_settle(plan, host, now);
+    host->held_ns = 0;
 }
 
 /* ---- the window ---- */
@@ -152,7 +153,7 @@ void wr_lane_push(struct wr_plan *plan, struct wr_lane *lane, uint32_t number, i
     bool is_https = wr_is_https(task);
     task->seq = ms_of(now);
     if (!is_wanted(lane->host, is_https))
-        lane->host->could_at[is_https] = now; /* nobody has waited for it */
+        lane->host->could_at[is_https] = now - lane->host->held_ns; /* nobody has waited for it here */
     lane->queued[is_https]++;
     if (task->at > 0)
         wr_tasks_insert(&plan->pool, &lane->delayed, number);

@@ -16,7 +16,60 @@ uint64_t wr_plan_host_token(const struct wr_plan_host *host)
 
 bool wr_host_is_lent(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now)
 {
-    return !plan->options.leases || (host->lease != 0 && now < host->leased_until);
+    return !plan->options.leases || (host->lease != 0 && now < host->leased_until && !host->yields);
+}
+
+void wr_plan_host_yield(struct wr_plan *plan, struct wr_plan_host *host, bool yields, int64_t now)
+{
+    host->yields = yields && host->errands.count == 0; /* those go first, or would wait here for ever */
+    wr_host_settle(plan, host, now);
+}
+
+bool wr_plan_host_yields(const struct wr_plan_host *host)
+{
+    return host->yields;
+}
+
+void wr_plan_host_rested_for(struct wr_plan_host *host, int64_t held_ns)
+{
+    host->has_rested = true;
+    host->held_ns = held_ns;
+}
+
+/* Whoever claims it next begins to count failures of its robots.txt anew, and answers by which a job is hopeless. */
+static bool is_counted(const struct wr_plan *plan, const struct wr_plan_host *host, const struct wr_standing *standing)
+{
+    bool is = plan->options.pace.cancel_after > 0;
+    for (uint32_t origin = 0; origin < WR_ORIGINS; origin++)
+        is |= (standing->wanted & ~standing->open) >> origin & 1 && host->robots[origin].failures > 0 &&
+              !host->robots[origin].named_time;
+    return is;
+}
+
+int64_t wr_plan_host_rests_until(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now,
+                                 int64_t *ret_held_ns)
+{
+    struct wr_standing standing;
+    *ret_held_ns = 0;
+    if (!host->remembered || host->unlent || host->expiring != 0 || wr_plan_host_flies(host) ||
+        wr_host_is_blocked(host, now))
+        return now;
+    wr_host_stand(plan, host, now, &standing);
+    bool wants = standing.urgent || standing.wanted != 0;
+    if (!wants || standing.gate.verdict == WEIR_GO || standing.lines || is_counted(plan, host, &standing))
+        return now;
+    if (standing.gate.wait_ns == WEIR_UNTIL_RELEASE)
+        return wr_gate_paused(wr_host_gate_of(host)) ? WEIR_FOREVER : now;
+    int64_t at = now + standing.gate.wait_ns;
+    for (uint32_t origin = 0; origin < WR_ORIGINS; origin++) {
+        int64_t held_ns = now - host->could_at[origin],
+                expires_at = host->could_at[origin] + plan->options.max_defer_ns;
+        if ((standing.held >> origin & 1) == 0)
+            continue;
+        *ret_held_ns = held_ns > *ret_held_ns ? held_ns : *ret_held_ns;
+        at = expires_at < at ? expires_at : at;
+    }
+    return at;
 }
 
 bool wr_host_is_lost(const struct wr_plan *plan, const struct wr_plan_host *host)

@@ -382,16 +382,28 @@ uint32_t wr_plan_robots_failures(const struct wr_plan_host *host, bool is_https)
 /* A request for a host of this plan on behalf of somebody else: ERRAND follows when its gate opens, before pages.
  * WEIR_E_FULL, WEIR_E_NOMEM. */
 int wr_plan_errand(struct wr_plan *plan, const struct wr_url *url, uint64_t tag, int64_t now);
+/* Takes it back. False: it is under way, or not here. */
+bool wr_plan_errand_take(struct wr_plan *plan, struct wr_plan_host *host, uint64_t tag, int64_t now);
 /* How it ended (`outcome` may be NULL, as of failed). Returns news, as wr_fate has it. */
 uint32_t wr_plan_errand_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, int64_t now);
 
 /* ---- leases -------------------------------------------------------------------------------------------- */
 
-/* The host is this plan's by that token, until then: pages and robots.txt are sent no later. (Errands are: somebody
- * else's robots.txt leads there, and nobody can say when a lease of it is to be had.) */
+/* The host is this plan's by that token, until then: nothing is sent to it later. */
 void wr_plan_host_lease(struct wr_plan *plan, struct wr_plan_host *host, uint64_t token, int64_t until, int64_t now);
 uint64_t wr_plan_host_token(const struct wr_plan_host *host); /* 0: it is not leased */
-/* It is another's: its tasks are let go, and stay in the store as they are. What is in flight may end. */
+/* Of one that has just been leased, and was released to rest before: the rest is over, and nothing was sent to it. Its
+ * tasks were held for `held_ns` already, which counts against max_defer_ns. */
+void wr_plan_host_rested_for(struct wr_plan_host *host, int64_t held_ns);
+/* Somebody else asks for it: nothing more is started, so that it can be released soon; or goes on. */
+void wr_plan_host_yield(struct wr_plan *plan, struct wr_plan_host *host, bool yields, int64_t now);
+bool wr_plan_host_yields(const struct wr_plan_host *host);
+/* When it may be asked next, if its gate alone says so, and nothing is lost if it is released until then: WEIR_FOREVER
+ * if it is paused; `now` if it has something to do, or nobody knows. `ret_held_ns` as of wr_plan_host_rested_for. */
+int64_t wr_plan_host_rests_until(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now,
+                                 int64_t *ret_held_ns);
+/* It is another's: its tasks are let go, and stay in the store as they are; errands wait (wr_plan_errand_take). What is
+ * in flight may end. */
 void wr_plan_host_lose(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
 /* Whether nothing of it is here, in the store as far as is known, or under way. */
 bool wr_plan_host_rests(const struct wr_plan_host *host);

@@ -307,7 +307,7 @@ void wr_host_settle(struct wr_plan *plan, struct wr_plan_host *host, int64_t now
         wr_lane_want(plan, lane);
     if (wr_gate_unsaved(wr_host_gate_of(host)))
         wr_list_push(&plan->unsaved, &host->unsaved);
-    host->unlent = !wr_host_is_lent(plan, host, now) && host->errands.count == 0;
+    host->unlent = !wr_host_is_lent(plan, host, now);
     if (!host->remembered || host->unlent) {
         recall(plan, host);
         wr_host_held(plan, host, is_idle(host) ? WEIR_REASON_NONE : WEIR_REASON_QUEUE, now);

@@ -115,6 +115,9 @@ struct wr_plan_host {
     bool unlent;     /* it is left alone until it is leased */
     uint64_t marked; /* see wr_plan_host_mark */
     int64_t rested;
+    int64_t held_ns; /* see wr_plan_host_rested_for; until its first tasks have come */
+    bool has_rested; /* the same; when its memory has come it matters no more */
+    bool yields;
     struct wr_plan_waited waited; /* in all */
     struct wr_plan_waited taken;  /* of it, by pages that went or ended */
     struct wr_figures figures;

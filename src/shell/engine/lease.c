@@ -20,15 +20,16 @@
 #define SHED_LONGEST_NS WEIR_MINUTE
 #define ROWS_MAX ((size_t)64 << 20)
 #define RAN_OUT INT64_MIN            /* whatever `now` who asks has read before */
+#define SEEDS_NS WEIR_MINUTE         /* within it whoever drew a number has stored its task, or never will */
 #define ASLEEP_NS (WEIR_SECOND / 10) /* two clocks are not read at once */
 
 /* ---- what the store says ---- */
 
 struct lent {
     uint64_t token, queued;
-    int64_t until, set_interval_ns;
+    int64_t until, set_interval_ns, held_ns;
     size_t key_at, key_bytes;
-    bool is_paused;
+    bool is_paused, is_wanted, has_rested;
 };
 
 /* Rows of a claim or a beat, for one loop. */
@@ -46,6 +47,7 @@ struct asked {
     _Atomic int awaited; /* answers: of the store's thread, or of who could not even ask */
     _Atomic int error;
     uint64_t share; /* of a beat: see struct wr_store_host */
+    int64_t asked_at;
     struct rows *rows[WR_LOOPS_MAX];
 };
 
@@ -72,6 +74,7 @@ static struct asked *make_asked(struct wr_engine *engine, uint64_t beat,
     if (asked == NULL)
         return NULL;
     asked->engine = engine;
+    asked->asked_at = weir_clock_now(engine->clock);
     for (uint32_t i = 0; i < engine->loop_count; i++) {
         struct rows *rows = wr_take(engine->allocator, sizeof *rows, _Alignof(struct rows));
         if (rows == NULL) {
@@ -99,7 +102,10 @@ static void on_lent(void *context, const struct wr_store_row *row)
                         .queued = host->queued,
                         .until = host->leased_until,
                         .set_interval_ns = host->set_interval_ns,
+                        .held_ns = host->held_ns,
                         .is_paused = host->is_paused,
+                        .is_wanted = host->is_wanted,
+                        .has_rested = host->has_rested,
                         .key_at = rows->text.length,
                         .key_bytes = host->key.bytes};
     wr_buf_append_span(&rows->text, host->key);
@@ -113,8 +119,21 @@ static void on_seed(void *context, const struct wr_store_row *row)
     struct asked *asked = context;
     char memory[WR_URL_ROOM];
     struct wr_url url;
+    if (row->task.id > asked->engine->seeds_newest)
+        asked->engine->seeds_newest = row->task.id;
     if (wr_url_parse(row->task.url, NULL, NULL, memory, sizeof memory, &url) == WR_URL_OK)
         wr_engine_seed_known(asked->engine, &url, row->task.hops == 0);
+}
+
+/* Numbers are drawn in order but not stored in order. So what follows one that was there a while ago is read again. */
+static void note_seeds(struct asked *asked)
+{
+    struct wr_engine *engine = asked->engine;
+    if (asked->error != 0 || asked->asked_at - engine->seeds_marked_at < SEEDS_NS)
+        return;
+    atomic_store(&engine->seeds_after, engine->seeds_marked);
+    engine->seeds_marked = engine->seeds_newest;
+    engine->seeds_marked_at = weir_clock_now(engine->clock);
 }
 
 /* Another process may have found out that the job is over, or somebody cancelled it. */
@@ -163,19 +182,34 @@ static void send_rows(struct asked *asked)
     }
 }
 
+static void end_claim(struct asked *asked)
+{
+    (void)atomic_fetch_add(&asked->engine->leases, (int64_t)count_rows(asked)); /* first: nobody ends the job */
+    note_seeds(asked);
+    send_rows(asked);
+    free_asked(asked);
+}
+
 static void on_claimed(void *context, int error, const char *why)
 {
     struct asked *asked = context;
     struct wr_engine *engine = asked->engine;
     if (!is_last(asked, error, why))
         return;
-    size_t count = count_rows(asked);
-    (void)atomic_fetch_add(&engine->leases, (int64_t)count); /* before the claim is over: nobody ends the job */
-    if (count == 0)
+    if (count_rows(asked) == 0)
         atomic_store(&engine->claim_at, weir_clock_now(engine->clock) + WEIR_SECOND);
-    send_rows(asked);
+    end_claim(asked);
     atomic_store(&engine->is_claiming, false);
-    free_asked(asked);
+    wr_pending_done(engine);
+}
+
+static void on_claimed_one(void *context, int error, const char *why)
+{
+    struct asked *asked = context;
+    struct wr_engine *engine = asked->engine;
+    if (!is_last(asked, error, why))
+        return;
+    end_claim(asked);
     wr_pending_done(engine);
 }
 
@@ -232,12 +266,14 @@ static void on_none(void *context, const struct wr_store_row *row)
     (void)context, (void)row;
 }
 
-/* By that token: if the host is ours by another, it stays so. */
-static void release(struct wr_engine *engine, struct wr_span key, uint64_t token)
+/* By that token: if the host is ours by another, it stays so. It rests for so long: nobody claims it before. */
+static void release(struct wr_engine *engine, struct wr_span key, uint64_t token, int64_t rest_ns, int64_t held_ns)
 {
     const struct wr_store_query query = {.what = WR_STORE_RELEASE,
                                          .key = key,
                                          .after = {.id = (int64_t)token},
+                                         .rest_ns = rest_ns,
+                                         .held_ns = held_ns,
                                          .row = on_none,
                                          .done = on_released,
                                          .context = engine};
@@ -282,9 +318,12 @@ static bool take_in(struct wr_crawl_loop *loop, struct wr_span key, const struct
         return false;
     if (wr_plan_host_waits(loop->plan, (uint32_t)loop->engine->job, key, lent->queued, now) != 0)
         return false;
+    wr_errands_place(loop, key);
     host = wr_plan_host_find(loop->plan, key);
     if (host == NULL)
         return false;
+    if (lent->has_rested)
+        wr_plan_host_rested_for(host, lent->held_ns);
     wr_plan_host_lease(loop->plan, host, lent->token, lent->until, now);
     wr_plan_host_mark(host, atomic_load(&loop->engine->beat), 0);
     return true;
@@ -299,7 +338,7 @@ static void read_claim(struct wr_crawl_loop *loop, struct wr_letter *letter)
         lent.until = until_of(loop, rows, &lent);
         if (take_in(loop, key_of(rows, &lent), &lent))
             continue;
-        release(loop->engine, key_of(rows, &lent), lent.token);
+        release(loop->engine, key_of(rows, &lent), lent.token, 0, 0);
         (void)atomic_fetch_sub(&loop->engine->leases, 1);
     }
     free_rows(letter);
@@ -339,11 +378,13 @@ static void read_beat(struct wr_crawl_loop *loop, struct wr_letter *letter)
         memcpy(&lent, rows->list.bytes + at, sizeof lent);
         struct wr_plan_host *host = wr_plan_host_find(loop->plan, key_of(rows, &lent));
         if (host == NULL || wr_plan_host_token(host) != lent.token) {
-            release(loop->engine, key_of(rows, &lent), lent.token);
+            release(loop->engine, key_of(rows, &lent), lent.token, 0, 0);
             continue;
         }
         wr_plan_host_lease(loop->plan, host, lent.token, until_of(loop, rows, &lent), wr_crawl_loop_now(loop));
         wr_plan_host_mark(host, rows->beat, wr_plan_host_rested(host));
+        if (lent.is_wanted || wr_plan_host_yields(host))
+            wr_plan_host_yield(loop->plan, host, lent.is_wanted, wr_crawl_loop_now(loop));
         obey(loop, host, &lent);
     }
     lose_missing(loop, rows->beat);
@@ -373,16 +414,63 @@ static void ask(struct asked *asked, struct wr_store_query query, wr_store_done 
 }
 
 /* Seeds come after the hosts in the same breath: whoever has a host knows in which scope it is. */
+static void ask_hosts(struct asked *asked, struct wr_store_query query, wr_store_done *done)
+{
+    int64_t after = atomic_load(&asked->engine->seeds_after);
+    (void)atomic_fetch_add(&asked->engine->pending, 1);
+    asked->awaited = 2;
+    ask(asked, query, done);
+    ask(asked, (struct wr_store_query){.what = WR_STORE_SEEDS, .after = {INT32_MIN, after}, .row = on_seed}, done);
+}
+
 static void claim(struct wr_engine *engine, size_t limit)
 {
     struct asked *asked = make_asked(engine, 0, read_claim);
     if (asked == NULL)
         return;
-    (void)atomic_fetch_add(&engine->pending, 1);
     atomic_store(&engine->is_claiming, true);
-    asked->awaited = 2;
-    ask(asked, (struct wr_store_query){.what = WR_STORE_CLAIM, .limit = limit, .row = on_lent}, on_claimed);
-    ask(asked, (struct wr_store_query){.what = WR_STORE_SEEDS, .row = on_seed}, on_claimed);
+    ask_hosts(asked, (struct wr_store_query){.what = WR_STORE_CLAIM, .limit = limit, .row = on_lent}, on_claimed);
+}
+
+/* A host that a loop asks for. */
+struct wish {
+    struct wr_letter letter;
+    struct wr_engine *engine;
+    size_t key_bytes;
+    char key[WEIR_PACE_KEY_MAX + 1];
+};
+
+static void free_wish(struct wr_letter *letter)
+{
+    struct wish *wish = (struct wish *)(void *)letter;
+    wr_give(wish->engine->allocator, wish, sizeof *wish, _Alignof(struct wish));
+}
+
+static void read_wish(struct wr_crawl_loop *loop, struct wr_letter *letter)
+{
+    struct wish *wish = (struct wish *)(void *)letter;
+    struct asked *asked = make_asked(loop->engine, 0, read_claim);
+    if (asked != NULL)
+        ask_hosts(
+            asked,
+            (struct wr_store_query){.what = WR_STORE_CLAIM_ONE, .key = {wish->key, wish->key_bytes}, .row = on_lent},
+            on_claimed_one);
+    free_wish(letter);
+}
+
+/* The first loop does: a beat that were asked between a host and the seeds would tell of one that nobody knows yet. */
+void wr_lease_want(struct wr_crawl_loop *loop, struct wr_span key)
+{
+    struct wr_engine *engine = loop->engine;
+    struct wish *wish = wr_take(engine->allocator, sizeof *wish, _Alignof(struct wish));
+    if (wish == NULL)
+        return;
+    wish->letter.read = read_wish;
+    wish->letter.drop = free_wish;
+    wish->engine = engine;
+    wish->key_bytes = key.bytes;
+    memcpy(wish->key, key.data, key.bytes);
+    wr_letter_send(&engine->loops[0], &wish->letter);
 }
 
 static void beat(struct wr_engine *engine)
@@ -433,6 +521,7 @@ static bool has_rested(struct wr_plan_host *host, int64_t now)
 static void leave(struct wr_crawl_loop *loop, struct wr_plan_host *host, int64_t now)
 {
     char memory[WEIR_PACE_KEY_MAX + 1];
+    int64_t held_ns, rests_until = wr_plan_host_rests_until(loop->plan, host, now, &held_ns);
     struct wr_span key = wr_plan_host_key(host);
     uint64_t token = wr_plan_host_token(host);
     memcpy(memory, key.data, key.bytes);
@@ -440,7 +529,7 @@ static void leave(struct wr_crawl_loop *loop, struct wr_plan_host *host, int64_t
     if (token != 0) {
         wr_crawl_loop_note(loop, host); /* for the next owner */
         lose(loop, host);
-        release(loop->engine, key, token);
+        release(loop->engine, key, token, rests_until == WEIR_FOREVER ? WEIR_FOREVER : rests_until - now, held_ns);
     }
     (void)wr_plan_host_leave(loop->plan, host, now);
 }
@@ -455,19 +544,29 @@ static bool is_excess(struct wr_engine *engine)
     return false;
 }
 
-/* Hosts that have nothing to do, that were lost, or are more than others have. */
+/* It has nothing to do, or not for long, or another process asks for it. */
+static bool may_leave(const struct wr_crawl_loop *loop, struct wr_plan_host *host, int64_t now)
+{
+    int64_t held_ns;
+    if (wr_plan_host_token(host) == 0)
+        return wr_plan_host_rests(host);
+    return has_rested(host, now) || (wr_plan_host_yields(host) && !wr_plan_host_flies(host)) ||
+           wr_plan_host_rests_until(loop->plan, host, now, &held_ns) - loop->engine->lease_ns > now;
+}
+
+/* Hosts that may leave, that were lost, or are more than others have. */
 static void sweep(struct wr_crawl_loop *loop, int64_t now, bool drains)
 {
     struct wr_plan_host *list[LEAVE_MAX], *host;
     size_t count = 0;
     for (size_t cursor = 0; count < LEAVE_MAX && (host = wr_plan_host_next(loop->plan, &cursor)) != NULL;)
-        if (wr_plan_host_token(host) != 0 ? has_rested(host, now) : wr_plan_host_rests(host))
+        if (may_leave(loop, host, now))
             list[count++] = host;
     for (size_t i = 0; i < count; i++)
         (void)(wr_plan_host_token(list[i]) != 0 && is_excess(loop->engine));
     for (size_t cursor = 0; count < LEAVE_MAX && (host = wr_plan_host_next(loop->plan, &cursor)) != NULL;)
         if (wr_plan_host_token(host) != 0 && !wr_plan_host_flies(host) && !wr_plan_host_rests(host) &&
-            (drains || is_excess(loop->engine)))
+            !may_leave(loop, host, now) && (drains || is_excess(loop->engine))) /* others are listed already */
             list[count++] = host;
     for (size_t i = 0; i < count; i++)
         leave(loop, list[i], now);
@@ -479,6 +578,8 @@ void wr_lease_tick(struct wr_crawl_loop *loop)
     if (!loop->engine->is_shared)
         return;
     int phase = atomic_load(&loop->engine->phase);
+    if (phase == WR_PHASE_RUNS)
+        wr_errands_tick(loop);
     if (phase == WR_PHASE_RUNS || phase == WR_PHASE_DRAINS)
         sweep(loop, now, phase == WR_PHASE_DRAINS);
     if (loop->index == 0)

@@ -11,6 +11,7 @@
 #include "shell/net/idna.h"
 
 #define NETWORK_NS (10 * WEIR_SECOND) /* somebody has answered so lately: the network is there */
+#define WANTS_MAX 32                  /* hosts that are asked for at a time */
 
 /* ---- hops within a host ---- */
 
@@ -213,10 +214,9 @@ static struct wr_span validator_of(const struct wr_flight *flight, enum wr_text 
 }
 
 /* A copy that cannot be stored is fetched again after a restart: no harm done. */
-static void store_copy(const struct wr_flight *flight, const struct wr_plan_host *host, bool is_https,
-                       enum wr_life_copy copy, const struct wr_life_event *event)
+static void store_copy(struct wr_engine *engine, const struct wr_plan_host *host, bool is_https, enum wr_life_copy copy,
+                       const struct wr_life_event *event, struct wr_store_robots read)
 {
-    struct wr_engine *engine = flight->loop->engine;
     char memory[WR_ROBOTS_URL_ROOM];
     if (copy == WR_COPY_KEEP)
         return;
@@ -226,9 +226,9 @@ static void store_copy(const struct wr_flight *flight, const struct wr_plan_host
                                      .fetched_wall_at = weir_wall_now()};
     if (copy == WR_COPY_READ) {
         robots.kind = WR_STORE_ROBOTS_TEXT;
-        robots.text = wr_buf_from(&flight->body, 0);
-        robots.etag = validator_of(flight, WR_TEXT_ETAG);
-        robots.modified = validator_of(flight, WR_TEXT_MODIFIED);
+        robots.text = read.text;
+        robots.etag = read.etag;
+        robots.modified = read.modified;
     }
     const struct wr_store_change change = {.kind = WR_STORE_ROBOTS, .robots = robots};
     (void)atomic_fetch_add(&engine->posts, 1);
@@ -245,7 +245,12 @@ struct wr_errand {
     struct wr_crawl_loop *asker;
     struct wr_plan_host *host; /* the asker's, whose robots.txt it is */
     bool is_https;
+    bool is_placed;        /* in the plan: its host is this process's */
+    int64_t patient_until; /* not placed by then, it has failed */
     struct came came;
+    struct wr_buf body;
+    size_t key_bytes;
+    char key[WEIR_PACE_KEY_MAX + 1]; /* of the host that it leads to */
     char url[WR_URL_ROOM];
 };
 
@@ -253,6 +258,7 @@ static void free_errand(struct wr_letter *letter)
 {
     struct wr_errand *errand = (struct wr_errand *)(void *)letter;
     wr_robots_free(errand->came.rules);
+    wr_buf_release(&errand->body);
     wr_give(errand->asker->engine->allocator, errand, sizeof *errand, _Alignof(struct wr_errand));
 }
 
@@ -267,8 +273,7 @@ void wr_errands_free(struct wr_crawl_loop *loop)
 
 static void go_on(struct wr_crawl_loop *loop, struct wr_plan_host *host, bool is_https, const struct came *came);
 
-/* Back at the loop that asked. The copy is not stored: it lies with another host, and is fetched anew after a restart.
- */
+/* Back at the loop that asked. What it found is this host's, whose validators are not those of another's URL. */
 static void read_errands_answer(struct wr_crawl_loop *loop, struct wr_letter *letter)
 {
     struct wr_errand *errand = (struct wr_errand *)(void *)letter;
@@ -277,6 +282,9 @@ static void read_errands_answer(struct wr_crawl_loop *loop, struct wr_letter *le
     struct wr_life_action action = wr_plan_robots_came(loop->plan, errand->host, errand->is_https, &came->event,
                                                        came->rules, came->stays, wr_crawl_loop_now(loop));
     came->rules = NULL; /* the plan's */
+    if (errand->body.error == 0)
+        store_copy(loop->engine, errand->host, errand->is_https, action.copy, &came->event,
+                   (struct wr_store_robots){.text = wr_buf_from(&errand->body, 0)});
     if (action.fetch == WR_FETCH_ON)
         go_on(loop, errand->host, errand->is_https, came);
     free_errand(letter);
@@ -288,20 +296,94 @@ static void send_back(struct wr_errand *errand)
     wr_letter_send(errand->asker, &errand->letter);
 }
 
-static void read_errand(struct wr_crawl_loop *loop, struct wr_letter *letter)
+static void fail_errand(struct wr_errand *errand)
 {
-    struct wr_errand *errand = (struct wr_errand *)(void *)letter;
+    wr_list_take(&errand->link);
+    errand->came.event = (struct wr_life_event){.kind = WR_LIFE_FAILED, .retry_after_ns = -1, .max_age_ns = -1};
+    send_back(errand);
+}
+
+static struct wr_span target_key(const struct wr_errand *errand)
+{
+    return (struct wr_span){errand->key, errand->key_bytes};
+}
+
+static void place(struct wr_crawl_loop *loop, struct wr_errand *errand)
+{
     char memory[WR_URL_ROOM];
     struct wr_url url;
     int error = wr_url_parse(wr_span_of(errand->url), NULL, NULL, memory, sizeof memory, &url) == WR_URL_OK
                     ? wr_plan_errand(loop->plan, &url, (uint64_t)(uintptr_t)errand, wr_crawl_loop_now(loop))
                     : WEIR_E_INVAL;
-    if (error == 0) {
-        wr_list_push(&loop->errands, &errand->link);
-        return;
+    errand->is_placed = error == 0;
+    if (error != 0)
+        fail_errand(errand);
+}
+
+void wr_errands_place(struct wr_crawl_loop *loop, struct wr_span key)
+{
+    for (struct wr_list_link *link = loop->errands.first, *next; link != NULL; link = next) {
+        struct wr_errand *errand = WR_LINKED(link, struct wr_errand, link);
+        next = link->next;
+        if (!errand->is_placed && errand->key_bytes == key.bytes && memcmp(errand->key, key.data, key.bytes) == 0)
+            place(loop, errand);
     }
-    errand->came.event = (struct wr_life_event){.kind = WR_LIFE_FAILED, .retry_after_ns = -1, .max_age_ns = -1};
-    send_back(errand);
+}
+
+/* To the plan, if the host is this process's, and not about to be another's; else the store is asked for it. */
+static void place_or_want(struct wr_crawl_loop *loop, struct wr_errand *errand)
+{
+    const struct wr_plan_host *host = wr_plan_host_find(loop->plan, target_key(errand));
+    bool is_ours = host != NULL && wr_plan_host_token(host) != 0;
+    if (!loop->engine->is_shared || (is_ours && !wr_plan_host_yields(host)))
+        place(loop, errand);
+    else if (!is_ours)
+        wr_lease_want(loop, target_key(errand));
+}
+
+/* Its host was lost before it could be sent. */
+static void take_back(struct wr_crawl_loop *loop, struct wr_errand *errand, int64_t now)
+{
+    struct wr_plan_host *host = wr_plan_host_find(loop->plan, target_key(errand));
+    if (errand->is_placed && host != NULL && wr_plan_host_token(host) == 0)
+        errand->is_placed = !wr_plan_errand_take(loop->plan, host, (uint64_t)(uintptr_t)errand, now);
+}
+
+void wr_errands_tick(struct wr_crawl_loop *loop)
+{
+    int64_t now = wr_crawl_loop_now(loop);
+    struct wr_list_link *last = loop->errands.last, *next = loop->errands.first;
+    for (int wants = 0; next != NULL && wants < WANTS_MAX;) {
+        struct wr_errand *errand = WR_LINKED(next, struct wr_errand, link);
+        next = next != last ? next->next : NULL;
+        take_back(loop, errand, now);
+        if (errand->is_placed)
+            continue;
+        if (now >= errand->patient_until) {
+            fail_errand(errand);
+            continue;
+        }
+        wr_list_take(&errand->link); /* others are looked at before it is again */
+        wr_list_push(&loop->errands, &errand->link);
+        place_or_want(loop, errand);
+        wants++;
+    }
+}
+
+/* Two processes may wait for each other's hosts. So one of them is less patient, and yields. */
+static int64_t patience_ns(const struct wr_errand *errand)
+{
+    struct wr_span from = wr_plan_host_key(errand->host), to = target_key(errand);
+    int order = memcmp(from.data, to.data, from.bytes < to.bytes ? from.bytes : to.bytes);
+    bool is_first = order < 0 || (order == 0 && from.bytes < to.bytes);
+    return (is_first ? 4 : 2) * errand->asker->engine->lease_ns;
+}
+
+static void read_errand(struct wr_crawl_loop *loop, struct wr_letter *letter)
+{
+    struct wr_errand *errand = (struct wr_errand *)(void *)letter;
+    wr_list_push(&loop->errands, &errand->link);
+    place_or_want(loop, errand);
 }
 
 /* The robots.txt goes on elsewhere. */
@@ -312,6 +394,7 @@ static void go_on(struct wr_crawl_loop *loop, struct wr_plan_host *host, bool is
         return;
     }
     struct wr_errand *errand = wr_take(loop->engine->allocator, sizeof *errand, _Alignof(struct wr_errand));
+    struct wr_buf key;
     if (errand == NULL) {
         const struct wr_life_event failed = {.kind = WR_LIFE_FAILED, .retry_after_ns = -1, .max_age_ns = -1};
         (void)wr_plan_robots_came(loop->plan, host, is_https, &failed, NULL, false, wr_crawl_loop_now(loop));
@@ -322,7 +405,12 @@ static void go_on(struct wr_crawl_loop *loop, struct wr_plan_host *host, bool is
     errand->asker = loop;
     errand->host = host;
     errand->is_https = is_https;
+    wr_buf_init(&errand->body, loop->engine->allocator, WR_STORE_ROBOTS_MAX);
     memcpy(errand->url, came->to.text, came->to.bytes);
+    wr_buf_init_fixed(&key, errand->key, sizeof errand->key);
+    wr_url_append_key(&key, &came->to);
+    errand->key_bytes = key.length;
+    errand->patient_until = wr_crawl_loop_now(loop) + patience_ns(errand);
     wr_letter_send(&loop->engine->loops[wr_engine_loop_of_url(loop->engine, &came->to)], &errand->letter);
 }
 
@@ -341,6 +429,8 @@ void wr_errand_came(struct wr_flight *flight)
     int64_t now = wr_crawl_loop_now(loop);
     weir_outcome outcome = end_try(flight, now);
     read_answer(flight, flight->action.host, &errand->came);
+    if (errand->came.rules != NULL)
+        wr_buf_append_span(&errand->body, wr_buf_from(&flight->body, 0));
     uint32_t news =
         wr_plan_errand_told(loop->plan, flight->action.task, wr_flight_is_hosts(flight) ? &outcome : NULL, now);
     if ((news & WR_NEWS_RETRY_AFTER) != 0)
@@ -382,7 +472,10 @@ void wr_robots_came(struct wr_flight *flight)
     struct wr_life_action action =
         wr_plan_robots_told(loop->plan, flight->action.task, wr_flight_is_hosts(flight) ? &outcome : NULL, &event,
                             came.rules, came.stays, now);
-    store_copy(flight, host, is_https, action.copy, &event);
+    store_copy(loop->engine, host, is_https, action.copy, &event,
+               (struct wr_store_robots){.text = wr_buf_from(&flight->body, 0),
+                                        .etag = validator_of(flight, WR_TEXT_ETAG),
+                                        .modified = validator_of(flight, WR_TEXT_MODIFIED)});
     if (outcome.has_retry_after)
         wr_crawl_loop_note(loop, host);
     if (action.fetch == WR_FETCH_ON)

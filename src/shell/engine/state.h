@@ -291,6 +291,8 @@ void wr_robots_came(struct wr_flight *flight);
 void wr_robots_returned(struct wr_flight *flight);
 void wr_errand_came(struct wr_flight *flight);
 void wr_hops_free(struct wr_crawl_loop *loop);
+void wr_errands_tick(struct wr_crawl_loop *loop); /* asks again for their hosts, and gives up late ones */
+void wr_errands_place(struct wr_crawl_loop *loop, struct wr_span key);
 void wr_errands_free(struct wr_crawl_loop *loop);
 
 /* ---- loads (load.c) ---- */
@@ -489,7 +491,9 @@ struct wr_engine {
     int64_t shed_at, shed_ns;          /* no excess is offered before, and for how long; of the store's thread */
     _Atomic int64_t claim_at, look_at; /* not before */
     _Atomic uint64_t beat;             /* the last that was asked for */
-    enum wr_job_status seen;           /* as the store has it; while it is looked at */
+    _Atomic int64_t seeds_after;       /* the number of a task: who reads seeds need read none before */
+    int64_t seeds_newest, seeds_marked, seeds_marked_at; /* see lease.c; the store's thread */
+    enum wr_job_status seen;                             /* as the store has it; while it is looked at */
     _Atomic bool is_seeded, is_looking, is_store_paused;
     _Atomic bool is_listed;                 /* all sitemaps have been read: what they say of pages is known */
     _Atomic uint32_t relisting;             /* loops that list their hosts again: nothing begins before all have */
@@ -503,9 +507,7 @@ struct wr_engine {
     uint32_t running;                  /* threads */
     bool has_end;
     enum wr_engine_end end;
-    char why[256];
-    char pause_why[160];
-    char failed_url[256], failed_why[256];
+    char why[256], pause_why[160], failed_url[256], failed_why[256];
     struct wr_founds *seeds; /* one for each loop, being filled; the caller's thread */
     struct wr_tally *tally;
     struct wr_events *events;
@@ -585,6 +587,8 @@ void wr_lease_tick(struct wr_crawl_loop *loop);
 void wr_lease_wake(struct wr_crawl_loop *loop);
 /* Whether the URL's host is this loop's now. */
 bool wr_lease_has(const struct wr_crawl_loop *loop, const struct wr_url *url);
+/* Asks for this host: it is claimed if nobody has it; else whoever does is asked to release it. */
+void wr_lease_want(struct wr_crawl_loop *loop, struct wr_span key);
 /* What the store says of the job: if it is over, another process has said so. */
 void wr_job_seen(struct wr_engine *engine, enum wr_job_status status);
 

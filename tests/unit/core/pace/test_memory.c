@@ -30,6 +30,35 @@ static void known_host_waits_one_full_interval_after_a_restart(void **state)
     rig_release(&rig);
 }
 
+static void restore_rested(struct rig *rig, weir_pace_options options, const weir_pace_memory *memory)
+{
+    rig_restore(rig, options, memory, T0, WALL0);
+    memset(rig->gate, 0, wr_gate_bytes(&rig->options));
+    wr_gate_init_rested(rig->gate, &rig->options, memory, T0, WALL0);
+}
+
+/* Who knows that nothing was sent for as long as there was reason to wait need not wait again; but what the server
+ * named still binds. */
+static void host_that_has_rested_waits_for_no_interval(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_pace_memory memory = {.delay_ns = 4 * S, .saved_wall_at = WALL0};
+    restore_rested(&rig, profile_options(WEIR_PROFILE_LEARNED), &memory);
+    rig_send(&rig, T0);
+    assert_waits(&rig, T0, WEIR_REASON_PACE, 4 * S);
+    rig_release(&rig);
+    memory = (weir_pace_memory){.robots_delay_ns = 7 * S, .saved_wall_at = WALL0};
+    restore_rested(&rig, bare_options(), &memory);
+    rig_send(&rig, T0);
+    assert_waits(&rig, T0, WEIR_REASON_ROBOTS_DELAY, 7 * S);
+    rig_release(&rig);
+    memory = (weir_pace_memory){.retry_wall_at = WALL0 + 9 * S, .saved_wall_at = WALL0};
+    restore_rested(&rig, profile_options(WEIR_PROFILE_STRICT), &memory);
+    assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 9 * S);
+    rig_release(&rig);
+}
+
 /* R23, V2, F2 */
 static void window_that_the_server_named_is_honoured_after_a_restart(void **state)
 {
@@ -311,7 +340,7 @@ static void crawl_delay_is_stored_and_changes_are_unsaved(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(known_host_waits_one_full_interval_after_a_restart),
+WEIR_TESTS(test(known_host_waits_one_full_interval_after_a_restart), test(host_that_has_rested_waits_for_no_interval),
            test(window_that_the_server_named_is_honoured_after_a_restart),
            test(window_that_the_server_named_is_unsaved), test(own_push_back_is_forgotten),
            test(stored_deadline_is_clamped_however_the_wall_clock_was_set),

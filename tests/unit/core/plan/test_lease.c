@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_lease.c - hosts that other processes share: asked while they are leased, and let go of when they are lost. */
+#include "core/plan/look.h"
 #include "rig.h"
 
 #define HOST "a.example"
@@ -211,9 +212,133 @@ static void host_of_which_an_end_is_not_posted_yet_does_not_rest(void **state)
     rig_release(&rig);
 }
 
+/* ---- resting ---- */
+
+static void answer_retry_after(const struct wr_plan_action *action, int64_t wait_ns)
+{
+    weir_outcome outcome = {.size = sizeof outcome, .status = 503, .has_retry_after = true, .retry_after_ns = wait_ns};
+    rig_send(&rig, action);
+    (void)wr_plan_told(rig.plan, action->task, &outcome, 0, rig.now);
+}
+
+static int64_t rests_until(struct wr_plan_host *host)
+{
+    int64_t held_ns;
+    return wr_plan_host_rests_until(rig.plan, host, rig.now, &held_ns);
+}
+
+static void host_that_waits_for_its_gate_rests_until_it_opens(void **state)
+{
+    (void)state;
+    begin();
+    store(3);
+    struct wr_plan_host *host = claim(1, rig.now + WEIR_DAY, 3);
+    assert_true(rests_until(host) == rig.now); /* its tasks have not come */
+    struct wr_plan_action action = rig_page(&rig, rig.now + 10 * S);
+    assert_true(rests_until(host) == rig.now); /* one is in flight */
+    int64_t told_at = rig.now;
+    answer_retry_after(&action, 20 * M);
+    assert_in_range(rests_until(host), told_at + 20 * M, told_at + 22 * M);
+    wr_plan_host_pause(rig.plan, host, true, rig.now);
+    assert_true(rests_until(host) == WEIR_FOREVER);
+    wr_plan_host_pause(rig.plan, host, false, rig.now);
+    wr_plan_host_lease(rig.plan, host, 1, rig.now, rig.now);
+    assert_true(rests_until(host) == rig.now); /* it is not ours to give */
+    rig_release(&rig);
+}
+
+/* Where one lets it go and another claims it, its tasks are held all the same. */
+static void what_held_a_host_before_it_rested_counts_on(void **state)
+{
+    (void)state;
+    begin();
+    store(3);
+    int64_t held_ns;
+    struct wr_plan_host *host = claim(1, rig.now + WEIR_DAY, 3);
+    struct wr_plan_action action = rig_page(&rig, rig.now + 10 * S);
+    int64_t told_at = rig.now;
+    answer_retry_after(&action, 2 * WEIR_HOUR);
+    rig.now += 10 * M;
+    int64_t until = wr_plan_host_rests_until(rig.plan, host, rig.now, &held_ns);
+    assert_true(until <= told_at + 30 * M); /* max_defer_ns: then they end */
+    assert_in_range(held_ns, 10 * M - S, 10 * M + S);
+    wr_plan_host_lose(rig.plan, host, rig.now);
+    assert_true(wr_plan_host_leave(rig.plan, host, rig.now));
+    held_ns += until - rig.now;
+    rig.now = until;
+    host = claim(2, rig.now + WEIR_DAY, 3);
+    wr_plan_host_rested_for(host, held_ns);
+    int64_t wall_now = 1700000000 * S + rig.now; /* as the rig has it */
+    const weir_pace_memory memory = {.retry_wall_at = wall_now + WEIR_HOUR, .saved_wall_at = wall_now};
+    rig.memory = &memory;
+    for (int i = 0; i < 3; i++) {
+        action = rig_wait(&rig, rig.now + S);
+        assert_kind(action, WR_PLAN_END);
+        assert_int_equal(action.reason, WEIR_REASON_RETRY_AFTER);
+    }
+    rig_release(&rig);
+}
+
+static void host_that_yields_starts_nothing_but_what_is_in_flight_may_end(void **state)
+{
+    (void)state;
+    begin();
+    store(4);
+    struct wr_plan_host *host = claim(1, rig.now + WEIR_DAY, 4);
+    struct wr_plan_action first = rig_page(&rig, rig.now + 10 * S);
+    rig_send(&rig, &first);
+    wr_plan_host_yield(rig.plan, host, true, rig.now);
+    assert_true(wr_plan_host_yields(host) && wr_plan_host_flies(host));
+    assert_still(rig.now + M);
+    (void)rig_tell(&rig, &first, 200);
+    assert_false(wr_plan_host_flies(host));
+    wr_plan_host_yield(rig.plan, host, false, rig.now); /* nobody wants it any more */
+    first = rig_page(&rig, rig.now + 10 * S);
+    (void)rig_fetch(&rig, &first, 200);
+    rig_release(&rig);
+}
+
+/* ---- errands ---- */
+
+static void give_errand(uint64_t tag)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    assert_int_equal(wr_url_parse(wr_span_of("http://" HOST "/rules"), NULL, NULL, memory, sizeof memory, &url),
+                     WR_URL_OK);
+    assert_int_equal(wr_plan_errand(rig.plan, &url, tag, rig.now), 0);
+}
+
+/* V1: whoever leads there. */
+static void errands_wait_for_the_lease_of_their_host(void **state)
+{
+    (void)state;
+    begin();
+    give_errand(17);
+    assert_still(rig.now + M);
+    wr_plan_host_lease(rig.plan, find(), 1, rig.now + 30 * S, rig.now);
+    struct wr_plan_action action = rig_wait(&rig, rig.now + 10 * S);
+    assert_kind(action, WR_PLAN_ERRAND);
+    wr_plan_host_yield(rig.plan, find(), true, rig.now);
+    assert_int_equal(wr_plan_may_send(rig.plan, action.task, rig.now).verdict, WEIR_WAIT);
+    wr_plan_given(rig.plan, action.task, rig.now);
+    wr_plan_host_yield(rig.plan, find(), true, rig.now);
+    assert_false(wr_plan_host_yields(find())); /* it goes first */
+    wr_plan_host_lose(rig.plan, find(), rig.now);
+    assert_still(rig.now + M);
+    assert_false(wr_plan_host_leave(rig.plan, find(), rig.now));
+    assert_false(wr_plan_errand_take(rig.plan, find(), 18, rig.now));
+    assert_true(wr_plan_errand_take(rig.plan, find(), 17, rig.now));
+    assert_true(wr_plan_host_leave(rig.plan, find(), rig.now));
+    rig_release(&rig);
+}
+
 WEIR_TESTS(test(host_is_asked_once_it_is_leased), test(nothing_is_sent_after_the_end_of_the_lease),
            test(lost_host_leaves_with_its_tasks_and_a_flight_may_end),
            test(load_that_comes_after_the_loss_brings_nothing),
            test(host_that_comes_back_is_asked_for_all_that_is_left), test(host_rests_when_nothing_of_it_is_left),
            test(leased_host_is_not_forgotten_for_want_of_room),
-           test(host_of_which_an_end_is_not_posted_yet_does_not_rest))
+           test(host_of_which_an_end_is_not_posted_yet_does_not_rest),
+           test(host_that_waits_for_its_gate_rests_until_it_opens), test(what_held_a_host_before_it_rested_counts_on),
+           test(host_that_yields_starts_nothing_but_what_is_in_flight_may_end),
+           test(errands_wait_for_the_lease_of_their_host))
