@@ -63,10 +63,13 @@ static void show_queued(const json_t *answer)
 {
     char text[64];
     double before = wr_json_number(answer, "position");
+    bool is_settled = wr_json_has(answer, "leased_by") || wr_json_is(answer, "rests");
     if (wr_json_has(answer, "leased_by")) {
         wr_print_foreign(wr_span_of(wr_json_text(answer, "leased_by")));
         wr_print(" has its host\n");
     }
+    if (wr_json_is(answer, "rests"))
+        wr_print("no process has its host, which has to wait\n");
     if (before > 0)
         wr_print("it is queued, with %.0f before it at ", before);
     else
@@ -78,9 +81,9 @@ static void show_queued(const json_t *answer)
                  wr_show_ms(answer, "backoff_ms", text, sizeof text));
     if (strcmp(wr_json_text(json_object_get(answer, "robots"), "verdict"), "deny") == 0)
         wr_print("it will end unsent\n");
-    else if (json_is_array(json_object_get(answer, "processes")) && !wr_json_has(answer, "leased_by"))
+    else if (json_is_array(json_object_get(answer, "processes")) && !is_settled)
         show_unleased(json_array_size(json_object_get(answer, "processes")));
-    else if (!wr_json_is(answer, "live") && !wr_json_has(answer, "leased_by"))
+    else if (!wr_json_is(answer, "live") && !is_settled)
         wr_print("no crawl runs on this state file\n");
     else if (!wr_json_has(answer, "expected_ms"))
         wr_print("nobody can tell when its turn comes\n");

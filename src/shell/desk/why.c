@@ -243,10 +243,11 @@ static size_t stored_bounds(const struct why *why, struct wr_plan_bound *bounds)
     return count;
 }
 
-/* By what bounds the host, whoever has it: so many before it, one by one. */
-static int64_t expected_of(const struct wr_plan_bound *bounds, size_t count, uint64_t before)
+/* By what bounds the host, whoever has it or is going to: those before it, one by one. */
+static int64_t expected_of(const struct wr_plan_bound *bounds, size_t count, const struct why *why)
 {
-    int64_t wait_ns = 0, each_ns = 0;
+    int64_t wait_ns = why->host.rest_ns != WEIR_FOREVER ? why->host.rest_ns : WEIR_UNTIL_RELEASE, each_ns = 0;
+    uint64_t before = why->before;
     for (size_t i = 0; i < count; i++) {
         wait_ns = bounds[i].wait_ns > wait_ns ? bounds[i].wait_ns : wait_ns;
         each_ns = bounds[i].value_ns > each_ns ? bounds[i].value_ns : each_ns;
@@ -278,8 +279,11 @@ static int tell_stored(struct why *why)
     for (size_t i = 0; i < count; i++)
         append_bound(buf, &bounds[i], i == 0);
     wr_buf_append_string(buf, "]");
-    if (is_waiting && why->leased_by[0] != '\0')
-        wr_append_json_ms(buf, ",\"expected_ms\":", expected_of(bounds, count, why->before));
+    bool rests = processes > 0 && why->leased_by[0] == '\0' && why->host.rest_ns > 0;
+    if (rests)
+        wr_append_json_bool(buf, ",\"rests\":", true);
+    if (is_waiting && (rests || why->leased_by[0] != '\0'))
+        wr_append_json_ms(buf, ",\"expected_ms\":", expected_of(bounds, count, why));
     return error;
 }
 

@@ -153,6 +153,7 @@ static bool read_leased(const struct wr_cells *row, struct wr_store_host *ret_ho
     if (!text(row, 17, 1, WR_STORE_WHY_MAX, &ret_host->leased_by))
         ret_host->leased_by = (struct wr_span){NULL, 0};
     ret_host->lease_left_ns = duration(row, 18);
+    ret_host->rest_ns = row->kind->whole(row, 19) < 0 ? WEIR_FOREVER : duration(row, 19);
     return is_sound;
 }
 

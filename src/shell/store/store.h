@@ -166,6 +166,7 @@ struct wr_store_host {
                                  ONE_HOST at most 100 000 */
     struct wr_span leased_by; /* HOSTS, ONE_HOST, ALL_HOSTS: the process that has it; empty: none */
     int64_t lease_left_ns;    /* and for how long, unless that is renewed */
+    int64_t rest_ns;          /* for so long nobody claims it; WEIR_FOREVER: while it is paused */
     int64_t leased_until;     /* CLAIM, BEAT: by the store's clock: nothing may be started later */
     uint64_t share;           /* BEAT: hosts for each process of the job, if all had as many */
     bool is_wanted;           /* BEAT: another process asks for it, see WR_STORE_CLAIM_ONE */

@@ -135,6 +135,7 @@ def whoever_asks_sees_all_processes_and_steers_them():
         _until(lambda: shared.says('within a sixth of --lease', 'hosts', 'pause', keys[0]), 'an order')
         _until(lambda: _is_quiet(shared, keys[0], keys[1]), 'a pause')
         _until(lambda: shared.says('nobody can tell when', 'why', last), 'an endless wait')
+        _until(lambda: shared.says('no process has its host, which has to wait', 'why', last), 'a rest')
         before = _done(shared, keys[0])
         shared.weir('hosts', 'resume', keys[0])
         _until(lambda: _done(shared, keys[0]) > before, 'an end of the pause')

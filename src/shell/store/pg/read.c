@@ -71,12 +71,14 @@ static const struct wr_cells_kind cells_kind = {cell_whole, cell_real, cell_byte
 #define QUEUED_AT_MOST(most)                                                                                           \
     "(SELECT count(*) FROM (SELECT FROM tasks AS q WHERE q.job = $1 AND q.host = hosts.id AND q.state = 0 LIMIT " most \
     ") AS q)"
-/* Who has the host now, and for how many ms. */
+/* Who has the host now, for how many ms, and for how many nobody is to have it. */
 #define LEASE_COLUMNS                                                                                  \
     ", CASE WHEN lease_until >= clock_timestamp()"                                                     \
     " THEN coalesce((SELECT n.name FROM nodes AS n WHERE n.id = lease_owner), lease_owner::text) END," \
     " CASE WHEN lease_until >= clock_timestamp()"                                                      \
-    " THEN (extract(epoch FROM lease_until - clock_timestamp()) * 1000)::int8 ELSE 0 END"
+    " THEN (extract(epoch FROM lease_until - clock_timestamp()) * 1000)::int8 ELSE 0 END,"             \
+    " CASE WHEN rest_until = 'infinity' THEN -1 WHEN rest_until > clock_timestamp()"                   \
+    " THEN (extract(epoch FROM rest_until - clock_timestamp()) * 1000)::int8 ELSE 0 END"
 #define COUNT_BEFORE                                                           \
     "CASE t.state WHEN 0 THEN (SELECT count(*) FROM (SELECT 1 FROM tasks AS q" \
     " WHERE q.job = t.job AND q.host = t.host AND q.state = 0"                 \

@@ -123,7 +123,7 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
     "CASE t.state WHEN 0 THEN (SELECT count(*) FROM (SELECT 1 FROM tasks AS q INDEXED BY tasks_queued"     \
     " WHERE q.job = t.job AND q.host = t.host AND q.state = 0 AND (q.priority, q.id) < (t.priority, t.id)" \
     " LIMIT 100000)) ELSE 0 END"
-#define NOBODYS ", NULL, 0" /* there are no leases in a file */
+#define NOBODYS ", NULL, 0, 0" /* there are no leases in a file */
 #define QUEUED_HOSTS(more)                                                             \
     "SELECT q.host, h.host, q.queued, " WR_MEMORY_COLUMNS WR_HOST_COLUMNS more " FROM" \
     " (SELECT host, count(*) AS queued FROM tasks INDEXED BY tasks_queued"             \
