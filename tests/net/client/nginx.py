@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A real nginx on loopback, in a temporary folder, that logs when it answered what."""
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -24,9 +25,16 @@ http {{
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
+    """At all addresses, and none that the kernel may give to a connection before it is listened on."""
+    for _ in range(100):
+        port = random.SystemRandom().randrange(10240, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(('', port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError('no port is free')
 
 
 ADDRESSES = [f'127.0.0.{number}' for number in range(1, 65)]
