@@ -13,12 +13,21 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 
 PATIENCE_S = 120
 TICK_S = 0.01
+INTERVAL_S = 0.3
+LEASE_S = 2
+PACE = ['--lease', f'{LEASE_S}s', '--pace', 'strict', '--interval', f'{INTERVAL_S}s', '--failure-threshold', '0']
+
+
+def weir():
+    """The program: the test program's first argument."""
+    return os.path.abspath(sys.argv[1])
 
 
 def _die_with_parent():

@@ -4,13 +4,11 @@
 comparison with a crawl by one process.
 
 usage: test_roads.py WEIR CLOCKS        CLOCKS: of clocks.c
-WEIR_TEST_SEED says what happens when.
 """
 import atexit
 import contextlib
 import functools
 import os
-import random
 import signal
 import sys
 import time
@@ -18,17 +16,9 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'lib')]
 import cases  # noqa: E402
-from cluster import PATIENCE_S, Clocks, Crawl, Postgres, crawl_alone, judge, star, tree, wait_for  # noqa: E402
-from road import Road  # noqa: E402
-
-INTERVAL_S = 0.3
-LEASE_S = 2
-PACE = ['--lease', f'{LEASE_S}s', '--pace', 'strict', '--interval', f'{INTERVAL_S}s', '--failure-threshold', '0']
-
-
-def _weir():
-    return os.path.abspath(sys.argv[1])
-
+from cluster import (  # noqa: E402
+    INTERVAL_S, LEASE_S, PACE, PATIENCE_S, Clocks, Crawl, Postgres, crawl_alone, judge, star, tree, wait_for, weir)
+from road import Road, chance, disturb  # noqa: E402
 
 @functools.lru_cache
 def _postgres():
@@ -38,7 +28,7 @@ def _postgres():
 
 
 def _crawl(schema, seeds, *words):
-    return Crawl(_weir(), _postgres().schema(schema), [*PACE, *words, *seeds])
+    return Crawl(weir(), _postgres().schema(schema), [*PACE, *words, *seeds])
 
 
 def _seen_since(web, at):
@@ -47,7 +37,7 @@ def _seen_since(web, at):
 
 def process_that_is_cut_off_starts_nothing_beyond_its_lease_and_another_goes_on():
     web, seeds = star(24)
-    alone = crawl_alone(_weir(), web, seeds)
+    alone = crawl_alone(weir(), web, seeds)
     with Road(_postgres().socket) as road, _crawl('cut', seeds) as crawl:
         first = crawl.start(url=_postgres().url_by('cut', road))
         wait_for(lambda: len(web.seen) > 4, 'some pages')
@@ -63,39 +53,16 @@ def process_that_is_cut_off_starts_nothing_beyond_its_lease_and_another_goes_on(
         judge(web, crawl, alone, _postgres(), 'cut', INTERVAL_S, LEASE_S / INTERVAL_S)
 
 
-def _worsen(road, what, chance):
-    if what == 'cut':
-        road.cut(*chance.choice([(), ('up',), ('down',)]))
-    elif what == 'slow':
-        road.latency_s = road.latency_s * 2 or 0.05
-    elif what == 'trickle':
-        road.bytes_a_second = chance.choice([20, 200])
-    elif what == 'reset':
-        road.reset()
-    else:
-        road.mend()
-
-
 def bad_roads_to_the_database_lose_no_page_and_hurry_no_host():
-    seed = int(os.environ.get('WEIR_TEST_SEED', time.time()))
-    print('seed', seed)
-    chance = random.Random(seed)
     web, seeds = tree(6, 24)
-    alone = crawl_alone(_weir(), web, seeds)
+    alone = crawl_alone(weir(), web, seeds)
     with contextlib.ExitStack() as stack:
         roads = [stack.enter_context(Road(_postgres().socket)) for _ in range(3)]
         crawl = stack.enter_context(_crawl('roads', seeds))
         for road in roads:
             crawl.start(url=_postgres().url_by('roads', road))
         wait_for(lambda: web.seen and len(_postgres().ask('SELECT id FROM nodes', 'roads')) == len(roads), 'all to begin')
-        until = time.monotonic() + 5
-        count = 0
-        while time.monotonic() < until:
-            _worsen(chance.choice(roads), chance.choice(['cut', 'slow', 'slow', 'trickle', 'reset', 'mend', 'mend']), chance)
-            count += 1
-            time.sleep(chance.uniform(0.1, 0.5))
-        for road in roads:
-            road.mend()
+        count = disturb(roads, 5, chance())
         crawl.end(0)
         judge(web, crawl, alone, _postgres(), 'roads', INTERVAL_S, count)
 
@@ -117,7 +84,7 @@ def crawl_whose_database_hangs_ends_in_time_when_it_is_told_to():
 
 def machine_that_slept_starts_nothing_until_its_database_has_answered():
     web, seeds = star(24)
-    alone = crawl_alone(_weir(), web, seeds)
+    alone = crawl_alone(weir(), web, seeds)
     with Road(_postgres().socket) as road, _crawl('slept', seeds, '--lease', '60s') as crawl:
         clocks = Clocks(sys.argv[2], f'{crawl.folder}/clocks')
         crawl.start(url=_postgres().url_by('slept', road), env=clocks.env)

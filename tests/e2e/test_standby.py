@@ -14,29 +14,21 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'lib')]
 import cases  # noqa: E402
-from cluster import Clocks, Crawl, Postgres, crawl_alone, judge, judge_intervals, star, tree, wait_for  # noqa: E402
+from cluster import (  # noqa: E402
+    INTERVAL_S, PACE, Clocks, Crawl, Postgres, crawl_alone, judge, judge_intervals, star, tree, wait_for, weir)
 from road import Road  # noqa: E402
-
-INTERVAL_S = 0.3
-LEASE_S = 2
-PACE = ['--lease', f'{LEASE_S}s', '--pace', 'strict', '--interval', f'{INTERVAL_S}s', '--failure-threshold', '0']
-
-
-def _weir():
-    return os.path.abspath(sys.argv[1])
-
 
 def _fail_over(schema, lose_primary):
     """The primary is lost in the middle of a crawl by two, and its replica has its place."""
     web, seeds = tree(4, 12)
-    alone = crawl_alone(_weir(), web, seeds)
+    alone = crawl_alone(weir(), web, seeds)
     with contextlib.ExitStack() as stack:
         primary = Postgres()
         stack.callback(primary.close)
         replica = Postgres(primary)
         stack.callback(replica.close)
         roads = [stack.enter_context(Road(each.socket)) for each in (primary, replica)]
-        crawl = stack.enter_context(Crawl(_weir(), primary.schema(schema), [*PACE, *seeds]))
+        crawl = stack.enter_context(Crawl(weir(), primary.schema(schema), [*PACE, *seeds]))
         url = primary.url_by(schema, *roads, more='&target_session_attrs=read-write&connect_timeout=2')
         crawl.start(url=url)
         crawl.start(url=url)
@@ -60,7 +52,7 @@ def replica_takes_over_from_a_primary_that_is_silent():
 
 def clocks_that_are_an_hour_wrong_break_no_lease_and_no_window():
     told, (web, seeds) = [], star(12)
-    alone = crawl_alone(_weir(), web, seeds)
+    alone = crawl_alone(weir(), web, seeds)
     usual, seconds = web.answer, 4
 
     def answer(port, path):
@@ -69,7 +61,7 @@ def clocks_that_are_an_hour_wrong_break_no_lease_and_no_window():
             return 503, [f'Retry-After: {seconds}'], b''
         return usual(port, path)
     web.answer = answer
-    with contextlib.closing(Postgres()) as postgres, Crawl(_weir(), postgres.schema('hour'), [*PACE, *seeds]) as crawl:
+    with contextlib.closing(Postgres()) as postgres, Crawl(weir(), postgres.schema('hour'), [*PACE, *seeds]) as crawl:
         slow, fast = (Clocks(sys.argv[2], f'{crawl.folder}/{name}') for name in ('slow', 'fast'))
         fast.set(ahead_s=3600)
         first = crawl.start(env=slow.env)

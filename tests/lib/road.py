@@ -9,8 +9,12 @@ the road is mended. road.c is for tests in C.
         road.cut(); road.cut('down')    both ways; only what the server says
         road.mend()                     all of it
         road.reset()                    all connections there are
+        road.lead_to(path)              another server, as an address does that follows the primary
+    disturb(roads, seconds, chance)     all of it, at random; all are mended then
 """
 import contextlib
+import os
+import random
 import socket
 import struct
 import threading
@@ -54,6 +58,23 @@ class Road:
                 each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
                 each.shutdown(socket.SHUT_RD)
 
+    def lead_to(self, path):
+        self._path = path
+        self.reset()
+
+    def worsen(self, chance):
+        what = chance.choice(['cut', 'slow', 'slow', 'trickle', 'reset', 'mend', 'mend'])
+        if what == 'cut':
+            self.cut(*chance.choice([(), ('up',), ('down',)]))
+        elif what == 'slow':
+            self.latency_s = min(self.latency_s * 2 or 0.05, 0.5)
+        elif what == 'trickle':
+            self.bytes_a_second = chance.choice([20, 200])
+        elif what == 'reset':
+            self.reset()
+        else:
+            self.mend()
+
     def _accept(self):
         with contextlib.suppress(OSError):
             while True:
@@ -91,3 +112,23 @@ class Road:
             data = data[1:]
             time.sleep(1 / self.bytes_a_second)
         sink.sendall(data)
+
+
+def disturb(roads, seconds, chance):
+    """How often."""
+    until = time.monotonic() + seconds
+    count = 0
+    while time.monotonic() < until:
+        chance.choice(roads).worsen(chance)
+        count += 1
+        time.sleep(chance.uniform(0.1, 0.5))
+    for road in roads:
+        road.mend()
+    return count
+
+
+def chance():
+    """WEIR_TEST_SEED says what happens when."""
+    seed = int(os.environ.get('WEIR_TEST_SEED') or str(int(time.time())), 0)
+    print('seed', seed)
+    return random.Random(seed)

@@ -6,19 +6,26 @@ import tempfile
 
 
 class Crew:
-    """`count` of them, each with so many URLs of the origin, /I/J for the J-th of process I. `redis` None: each on its own."""
+    """`count` of them, each with so many URLs of the origin, /I/J for the J-th of process I. They share through `stores`,
+    addresses of the same one, each by the next; without any, each is on its own."""
 
-    def __init__(self, weir, origin, redis, count, urls, *options):
+    def __init__(self, weir, origin, stores, count, urls, *options):
         self.folder = tempfile.TemporaryDirectory(prefix='weir-crew-')
         self.processes = []
-        share = ['--share', f'unix:{redis.path}'] if redis else []
-        for i in range(count):
-            words = [weir, 'fetch', '--allow-private', '--ignore-robots', '--quiet', '--agent', f'p{i}', '--attempts', '100',
-                     '--out', self.path(i, 'out'), '--urls-file', self.path(i, 'in'), *share, *options]
-            with open(self.path(i, 'in'), 'w', encoding='ascii') as file:
-                file.writelines(origin.url(f'{i}/{j}') + '\n' for j in range(urls))
-            with open(self.path(i, 'err'), 'wb') as err:
-                self.processes.append(subprocess.Popen(words, stderr=err))
+        self._weir, self._origin, self._stores, self._urls, self._options = weir, origin, stores, urls, options
+        for _ in range(count):
+            self.add()
+
+    def add(self):
+        """One more."""
+        i = len(self.processes)
+        share = ['--share', self._stores[i % len(self._stores)]] if self._stores else []
+        words = [self._weir, 'fetch', '--allow-private', '--ignore-robots', '--quiet', '--agent', f'p{i}', '--attempts', '100',
+                 '--out', self.path(i, 'out'), '--urls-file', self.path(i, 'in'), *share, *self._options]
+        with open(self.path(i, 'in'), 'w', encoding='ascii') as file:
+            file.writelines(self._origin.url(f'{i}/{j}') + '\n' for j in range(self._urls))
+        with open(self.path(i, 'err'), 'wb') as err:
+            self.processes.append(subprocess.Popen(words, stderr=err))
 
     def __enter__(self):
         return self

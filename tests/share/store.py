@@ -8,9 +8,14 @@ import time
 
 
 class Redis:
-    def __init__(self):
+    """On a socket of the file system. It may follow another one, by a road that leads there."""
+
+    def __init__(self, primary_road=None):
         self.folder = tempfile.TemporaryDirectory(prefix='weir-share-')
         self.path = f'{self.folder.name}/s'
+        self.url = f'unix:{self.path}'
+        follow = ['--replicaof', f'127.0.0.1 {primary_road.port}', '--repl-diskless-load', 'on-empty-db'] if primary_road else []
+        self.words = ['--repl-diskless-sync-delay', '0', *follow]
         self.start()
 
     def __enter__(self):
@@ -22,19 +27,30 @@ class Redis:
 
     def start(self):
         self.process = subprocess.Popen(
-            ['redis-server', '--port', '0', '--unixsocket', self.path, '--save', '', '--dir', self.folder.name],
+            ['redis-server', '--port', '0', '--unixsocket', self.path, '--save', '', '--dir', self.folder.name, *self.words],
             stdout=subprocess.DEVNULL)
         while not self._answers():
             time.sleep(0.01)
 
-    def _answers(self):
+    def say(self, *words):
+        """One command, and the first 64 KB of its answer."""
         with socket.socket(socket.AF_UNIX) as peer:
-            try:
-                peer.connect(self.path)
-                peer.sendall(b'PING\r\n')
-                return peer.recv(100) == b'+PONG\r\n'
-            except OSError:
-                return False
+            peer.connect(self.path)
+            peer.sendall((' '.join(words) + '\r\n').encode())
+            return peer.recv(65536).decode('latin-1')
+
+    def _answers(self):
+        try:
+            return self.say('PING') == '+PONG\r\n'
+        except OSError:
+            return False
+
+    def has_followed(self):
+        """Whether it has all that its primary has, as far as it knows."""
+        return 'master_link_status:up' in self.say('INFO', 'replication')
+
+    def promote(self):
+        self.say('REPLICAOF', 'NO', 'ONE')
 
     def kill(self):
         self.process.kill()

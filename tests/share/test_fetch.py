@@ -36,7 +36,7 @@ def _redis():
 
 
 def _crew(origin, redis, count, urls, *options):
-    return Crew(sys.argv[1], origin, redis, count, urls, *options)
+    return Crew(sys.argv[1], origin, [redis.url], count, urls, *options)
 
 
 def _always(_at, _path):

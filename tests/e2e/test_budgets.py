@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Three weir serve whose roads to one real Redis are bad, or whose Redis is replaced by its replica: judged by what callers
+were told, and when.
+
+usage: test_budgets.py WEIR
+
+A decision was made between a request and its answer. So of every stretch of time, what was both asked for and answered in it
+was admitted in it: that is held against the limit.
+"""
+import collections
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', each) for each in ('cli', 'lib', 'serve', 'share')]
+import cases  # noqa: E402
+from cluster import wait_for  # noqa: E402
+from daemon import Daemon  # noqa: E402
+from road import Road, chance, disturb  # noqa: E402
+from store import Redis, figure  # noqa: E402
+
+NODES = 3
+RULES = '''
+rules:
+  - {{name: exact, limit: 40/s burst=20, share: {{overshoot: 0%, on_outage: closed}}}}
+  - {{name: shares, limit: 60/s burst=30, share: {{overshoot: 0%}}}}
+  - {{name: leased, limit: 400/s burst=200, share: {{overshoot: 15%, on_outage: closed}}}}
+  - {{name: books, limit: 100000/h fixed_window, share: {{overshoot: 0%, on_outage: open}}}}
+  - {{name: scarce, limit: 300/h fixed_window, share: {{overshoot: 0%, on_outage: closed}}}}
+admission:
+  store: {{url: "redis://127.0.0.1:{port}", nodes: 3, timeout: 100ms}}
+'''
+LIMITS = {'exact': (40, 20), 'shares': (60, 30), 'leased': (400, 200)}  # a second, and at once
+BOUND = {'exact': 0, 'leased': NODES * (200 * 15 // 100 // NODES)}
+CLOCKS = 1.001  # one may run faster than the other
+
+Answer = collections.namedtuple('Answer', 'begin end admitted')
+
+
+def _most_beyond(answers, rate, burst):
+    """The most that was admitted beyond the limit in any stretch of time."""
+    most = 0
+    by_end = sorted((each for each in answers if each.admitted), key=lambda each: each.end)
+    for begin in {each.begin for each in by_end}:
+        count = 0
+        for each in by_end:
+            if each.begin >= begin:
+                count += each.admitted
+                most = max(most, count - burst - rate * (each.end - begin) * CLOCKS)
+    return most
+
+
+class Callers:
+    """One at each daemon, who asks for all he can get of some rules, a few at a time."""
+
+    def __init__(self, daemons, rules, each=8):
+        self.told = {rule: [] for rule in rules}
+        self._is_over = threading.Event()
+        self._threads = [threading.Thread(target=self._call, args=(daemon, each)) for daemon in daemons]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def end(self):
+        self._is_over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _call(self, daemon, each):
+        connection = daemon.tcp()
+        while not self._is_over.is_set():
+            for rule, answers in self.told.items():
+                begin = time.monotonic()
+                status, told = daemon.call('batch', [{'rule': rule, 'key': 'k'}] * each, connection)
+                assert status == 200, status
+                answers.append(Answer(begin, time.monotonic(), sum(one['allowed'] for one in told)))
+            time.sleep(0.005)
+        connection.close()
+
+    def admitted(self, rule, since=0):
+        return sum(each.admitted for each in list(self.told[rule]) if each.begin >= since)
+
+
+@contextlib.contextmanager
+def _three():
+    """A Redis, roads to it, and a daemon at each."""
+    with contextlib.ExitStack() as stack:
+        redis = stack.enter_context(Redis())
+        roads = [stack.enter_context(Road(redis.path)) for _ in range(NODES)]
+        daemons = [stack.enter_context(Daemon(RULES.format(port=road.port))) for road in roads]
+        _wait_until_all(daemons, 'weir_share_seated', 1)
+        yield redis, roads, daemons
+
+
+def _figure(daemon, name):
+    return figure(daemon.ask('GET', '/metrics')[2], name)
+
+
+def _wait_until_all(daemons, name, value):
+    wait_for(lambda: all(_figure(daemon, name) == value for daemon in daemons), f'{name} {value}')
+
+
+def _are_well(daemons):
+    """They are again, and all that was admitted meanwhile is charged."""
+    _wait_until_all(daemons, 'weir_share_up', 1)
+    time.sleep(1.1)  # /metrics is not written anew for each who reads it
+    _wait_until_all(daemons, 'weir_share_owed', 0)
+
+
+def _charged(daemon, rule, limit):
+    """With the one request that asks."""
+    return limit - wait_for(lambda: daemon.call('try', {'rule': rule, 'key': 'k'})[1].get('remaining'), 'an answer')
+
+
+def bad_roads_to_the_store_let_nobody_in_beyond_the_limit():
+    with _three() as (_, roads, daemons):
+        with Callers(daemons, ['exact', 'shares', 'leased', 'books']) as callers:
+            wait_for(lambda: all(map(callers.admitted, callers.told)), 'some to be admitted')
+            count = disturb(roads, 5, chance())
+            _wait_until_all(daemons, 'weir_share_up', 1)
+            mended_at = time.monotonic()
+            wait_for(lambda: all(callers.admitted(rule, mended_at) for rule in callers.told), 'all to go on')
+        beyond = {rule: round(_most_beyond(callers.told[rule], *limit), 2) for rule, limit in LIMITS.items()}
+        print(f'{count} times disturbed; admitted', {rule: callers.admitted(rule) for rule in callers.told}, 'beyond', beyond)
+        assert beyond['exact'] <= 0 and beyond['leased'] <= BOUND['leased'], beyond
+        assert _figure(daemons[0], 'weir_share_overshoot_bound{rule="leased"}') == BOUND['leased']
+        # Each that is cut off has its share besides.
+        assert _most_beyond(callers.told['shares'], *(2 * part for part in LIMITS['shares'])) <= 0, beyond
+        _are_well(daemons)
+        admitted, charged = callers.admitted('books') + 1, _charged(daemons[0], 'books', 100000)
+        print(f'admitted {admitted}, charged {charged}')
+        assert charged >= admitted
+
+
+def _waits(daemon):
+    """How many waited for the store and were answered, and for how long at most anybody did, answered or not."""
+    page = daemon.ask('GET', '/metrics')[2]
+    return [(rule, figure(page, f'weir_share_decisions_total{{rule="{rule}",source="store"'),
+             figure(page, f'weir_share_longest_wait_seconds{{rule="{rule}"')) for rule in ('books', 'exact', 'leased')]
+
+
+def roads_that_are_cut_make_nobody_wait_and_fallbacks_hold():
+    with _three() as (_, roads, daemons), Callers(daemons, ['books', 'exact', 'leased'], 1) as callers:
+        wait_for(lambda: all(map(callers.admitted, callers.told)), 'some to be admitted')
+        for road, ways in zip(roads, (('up', 'down'), ('up',), ('down',))):
+            road.cut(*ways)
+        for daemon in daemons:
+            daemon.wait_for('the store of shared limits cannot be reached')
+        _wait_until_all(daemons, 'weir_share_up', 0)
+        time.sleep(1.2)  # seats end, and /metrics is not written anew for each who reads it
+        since, before = time.monotonic(), [_waits(daemon) for daemon in daemons]
+        time.sleep(1.2)
+        assert [_waits(daemon) for daemon in daemons] == before, before
+        assert [callers.admitted(rule, since) > 0 for rule in callers.told] == [True, False, False]
+        for road in roads:
+            road.mend()
+        _wait_until_all(daemons, 'weir_share_up', 1)
+        since = time.monotonic()
+        wait_for(lambda: all(callers.admitted(rule, since) for rule in callers.told), 'all to go on')
+        callers.end()
+        for rule in ('exact', 'leased'):
+            assert _most_beyond(callers.told[rule], *LIMITS[rule]) <= BOUND[rule], rule
+        _are_well(daemons)
+        assert _charged(daemons[0], 'books', 100000) >= callers.admitted('books') + 1
+
+
+def _take(daemon, rule, count):
+    """How many it admits."""
+    return sum(each['allowed'] for each in daemon.call('batch', [{'rule': rule, 'key': 'k'}] * count)[1])
+
+
+def replica_that_takes_over_admits_no_more_than_what_it_had_not_heard_of():
+    with _three() as (primary, roads, daemons), Road(primary.path) as behind, Redis(behind) as replica:
+        wait_for(replica.has_followed, 'the replica')
+        assert [_take(daemon, 'scarce', 50) for daemon in daemons] == [50] * NODES
+        with Callers(daemons, ['exact', 'leased', 'books']) as callers:
+            wait_for(lambda: all(map(callers.admitted, callers.told)), 'some to be admitted')
+            behind.cut()
+            time.sleep(1)
+            unheard = _take(daemons[0], 'scarce', 50)
+            assert unheard == 50
+            primary.kill()
+            for road in roads:
+                road.cut()  # an address that leads nowhere
+            replica.promote()
+            for road in roads:
+                road.lead_to(replica.path)
+                road.mend()
+            _wait_until_all(daemons, 'weir_share_up', 1)
+            since = time.monotonic()
+            wait_for(lambda: all(callers.admitted(rule, since) for rule in callers.told), 'all to go on')
+            time.sleep(1)
+        beyond = {rule: round(_most_beyond(callers.told[rule], *LIMITS[rule]), 2) for rule in ('exact', 'leased')}
+        _are_well(daemons)
+        more = sum(_take(daemon, 'scarce', 100) for daemon in daemons)
+        charged = _charged(daemons[0], 'books', 100000)
+        print(f'beyond {beyond}, {more} of 100 that were left; admitted {callers.admitted("books") + 1}, charged {charged}')
+        assert beyond['exact'] <= 40 * 1.1 and beyond['leased'] <= 400 * 1.1 + BOUND['leased'], beyond
+        assert more <= 100 and charged > callers.admitted('books')
+
+
+if __name__ == '__main__':
+    cases.main()

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Processes of weir fetch that share an origin's gate, whose roads to one real Redis are bad, or whose Redis is replaced by
+its replica: judged by the origin's log.
+
+usage: test_relays.py WEIR
+
+A process may be held up between deciding and writing, on a machine that has much to do: a gap counts as short if it is half
+of what it should be, and two of them may be.
+"""
+import contextlib
+import os
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', each) for each in ('cli', 'lib', 'share')]
+import cases  # noqa: E402
+from cluster import wait_for, weir  # noqa: E402
+from crew import Crew  # noqa: E402
+from origin import Origin  # noqa: E402
+from road import Road, chance, disturb  # noqa: E402
+from store import Redis  # noqa: E402
+
+INTERVAL_S = 0.1
+TURN_S = 2  # at most, without word from the store
+STRICT = ['--pace', 'strict', '--interval', f'{INTERVAL_S}s']
+
+
+class Closing:
+    """An origin that answers 429 for so many seconds. `told` has when each process first heard of it."""
+
+    def __init__(self, seconds):
+        self.seconds, self.since, self.told = seconds, None, {}
+
+    def close_now(self):
+        self.since = 0
+
+    def __call__(self, at, path):
+        if self.since == 0:
+            self.since = at
+        left = self.since + self.seconds - at if self.since else 0
+        if left <= 0:
+            return 200, ''
+        self.told.setdefault(path.split('/')[1], at)
+        return 429, f'Retry-After: {int(left) + 1}\r\n'
+
+    def judge(self, origin):
+        """None that was told asks again in that time."""
+        soon = [(round(at - self.since, 2), path) for at, path, _, _ in origin.log
+                if self.since < at < self.since + self.seconds - 0.1 and at > self.told.get(path.split('/')[1], at) + 0.5]
+        assert not soon, soon
+
+
+def _always(_at, _path):
+    return 200, ''
+
+
+def _is_spaced(origin, seconds=INTERVAL_S):
+    gaps = origin.gaps()
+    short = [round(gap, 3) for gap in gaps if gap < seconds / 2]
+    print(f'{len(gaps)} gaps, the least {min(gaps):.3f} s, {sum(gap < seconds - 0.01 for gap in gaps)} below {seconds}')
+    assert len(short) <= 2, short
+
+
+def _pages(origin):
+    return {path for _, path, status, _ in origin.log if status == 200}
+
+
+@contextlib.contextmanager
+def _crew(answer, count, urls, *options):
+    """(redis, origin, roads, crew), with a road to the Redis for each."""
+    with contextlib.ExitStack() as stack:
+        redis = stack.enter_context(Redis())
+        origin = stack.enter_context(Origin(answer))
+        roads = [stack.enter_context(Road(redis.path)) for _ in range(count)]
+        stores = [f'redis://127.0.0.1:{road.port}' for road in roads]
+        yield redis, origin, roads, stack.enter_context(Crew(weir(), origin, stores, count, urls, *STRICT, *options))
+
+
+def _ended_well(crew, origin, pages):
+    assert crew.wait() == [0] * len(crew.processes)
+    assert len(_pages(origin)) == pages, len(_pages(origin))
+    _is_spaced(origin)
+
+
+def bad_roads_to_the_store_hurry_no_host_and_the_crowd_goes_on():
+    closing = Closing(4)
+    with _crew(closing, 4, 15) as (_, origin, roads, crew):
+        wait_for(lambda: len({who for _, _, _, who in list(origin.log)}) == 4, 'each to have had a turn')
+        luck = chance()
+        disturb(roads, 2, luck)
+        closing.close_now()
+        disturb(roads, 3, luck)
+        _ended_well(crew, origin, 60)
+        closing.judge(origin)
+        print(f'told {len(closing.told)} of 4, {sum(status == 429 for _, _, status, _ in origin.log)} rejected')
+
+
+def processes_that_are_cut_off_end_their_turns_and_the_others_go_on():
+    with _crew(_always, 4, 15) as (_, origin, roads, crew):
+        wait_for(lambda: len({who for _, _, _, who in list(origin.log)}) == 4, 'each to have had a turn')
+        last = int(max(origin.log)[3][1:])  # it has the turn, most likely
+        ways = {(last + i) % 4: way for i, way in enumerate((('up', 'down'), ('up',), ('down',)))}
+        for i, way in ways.items():
+            roads[i].cut(*way)
+        cut_at = time.time()
+        time.sleep(2 * TURN_S)
+        log = [(round(at - cut_at, 2), int(who[1:])) for at, _, _, who in list(origin.log) if at > cut_at + TURN_S + 0.5]
+        assert log and not {who for _, who in log} & set(ways), log
+        for road in roads:
+            road.mend()
+        _ended_well(crew, origin, 60)
+
+
+if __name__ == '__main__':
+    cases.main()
