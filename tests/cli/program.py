@@ -9,7 +9,7 @@ import sys
 def weir(*words, **more):
     """The finished run: returncode, stdout and stderr as text."""
     return subprocess.run([os.path.abspath(sys.argv[1]), *words], stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, timeout=60, **more)
+                          text=True, timeout=more.pop('timeout', 60), **more)
 
 
 def limit_memory(megabytes):

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """A web server with a limit, which knows from the kernel when each request came."""
+import os
 import re
 import socket
-import struct
+import sys
 import threading
 import time
 
-STAMP = 35  # SO_TIMESTAMPNS, and SCM_TIMESTAMPNS; connections inherit it
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
+
+import stamp  # noqa: E402
 
 
 class Bucket:
@@ -31,8 +34,7 @@ class Origin:
     def __init__(self, answer, delay=0):
         self.answer, self.delay = answer, delay
         self.lock, self.log = threading.Lock(), []
-        self.listener = socket.create_server(('127.0.0.1', 0), backlog=512)
-        self.listener.setsockopt(socket.SOL_SOCKET, STAMP, 1)
+        self.listener = stamp.listen()
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -66,15 +68,11 @@ class Origin:
     def one(self, connection):
         head, at = b'', None
         while b'\r\n\r\n' not in head:
-            data, control, _, _ = connection.recvmsg(65536, 256)
+            data, came_at = stamp.receive(connection)
             if not data:
                 return False
-            for level, kind, value in control:
-                if at is None and (level, kind) == (socket.SOL_SOCKET, STAMP):
-                    seconds, ns = struct.unpack('qq', value[:16])
-                    at = seconds + ns / 1e9
+            at = at or came_at
             head += data
-        at = at or time.time()
         path = head.split(b' ')[1].decode()
         who = re.search(rb'\r\n[Uu]ser-[Aa]gent: *([^\r]*)', head)
         if path == '/robots.txt':

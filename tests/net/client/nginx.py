@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: MIT
 """A real nginx on loopback, in a temporary folder, that logs when it answered what."""
+import contextlib
 import os
 import random
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
+import threading
 import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'lib'))
+
+import stamp  # noqa: E402
 
 PROGRAM = shutil.which('nginx') or '/usr/sbin/nginx'
 
@@ -112,3 +119,64 @@ class Nginx:
             lines = [line.split(' ', 5) for line in file]
         return [(float(at), method, path, int(status), *more.strip().strip('"').split('" "'))
                 for at, _, method, path, status, more in lines]
+
+
+SLACK_S = 0.015  # of times at a Door: a busy machine may hold weir up between asking the time and writing
+
+
+class Door:
+    """with Nginx() as nginx, Door(nginx) as door: … door.url … door.times()
+
+    Whoever asks nginx through it is judged by when requests came, which the kernel knows. nginx stamps its log when it has
+    answered: if the machine lets it answer one request late and the next at once, they seem closer than they were sent.
+    """
+
+    def __init__(self, nginx):
+        self._nginx, self._came = nginx, []
+        self._listener = stamp.listen()
+        self.url = f'http://127.0.0.1:{self._listener.getsockname()[1]}'
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def times(self):
+        """Of all requests, in seconds; nginx has answered each of them."""
+        log = self._nginx.log()
+        assert len(log) == len(self._came), (log, self._came)
+        return sorted(self._came)
+
+    def gaps(self):
+        times = self.times()
+        return [later - earlier for earlier, later in zip(times, times[1:])]
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(('127.0.0.1', self._nginx.port))
+                for way in (self._ask, client, server), (self._answer, server, client):
+                    threading.Thread(target=self._carry, args=way, daemon=True).start()
+
+    @staticmethod
+    def _carry(receive, source, sink):
+        with contextlib.suppress(OSError):
+            while data := receive(source):
+                sink.sendall(data)
+        with contextlib.suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
+
+    def _ask(self, client):
+        """One piece is one request: weir writes a head at once, and the next when it has the answer."""
+        data, at = stamp.receive(client)
+        if data:
+            self._came.append(at)
+        return data
+
+    @staticmethod
+    def _answer(server):
+        return server.recv(65536)

@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', '..', 'cli'), os.path.join(HERE, '..', 'client')]
 
 import cases  # noqa: E402
-from nginx import Nginx, Tls, free_port  # noqa: E402
+from nginx import SLACK_S, Door, Nginx, Tls, free_port  # noqa: E402
 
 PAGES = 40
 
@@ -92,4 +92,4 @@ def interrupt(process, number=signal.SIGINT):
     return process.returncode, out, errors
 
 
-__all__ = ['PAGES', 'Folder', 'Nginx', 'Tls', 'all_of', 'cases', 'free_port', 'interrupt', 'page', 'site']
+__all__ = ['PAGES', 'SLACK_S', 'Door', 'Folder', 'Nginx', 'Tls', 'all_of', 'cases', 'free_port', 'interrupt', 'page', 'site']
