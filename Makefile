@@ -33,8 +33,8 @@ PREFIX = /usr/local
 SUITES = --suite unit --suite sim --suite net --suite engine --suite store --suite serve --suite share --suite fuzz
 FUZZ_SECONDS = 60
 SOAK_SECONDS = 86400
-# Those that talk to servers mostly wait, and come first (priority in meson.build).
-AT_ONCE = 3
+# So many for each processor: they mostly wait (tests/meson.build says in which order).
+AT_ONCE = 6
 # How often a test that failed among others must pass alone to be called unsteady, and not failed; 0: it has failed.
 AGAIN = 0
 RUN = meson test --print-errorlogs --num-processes $$(($(AT_ONCE) * $$(nproc)))
@@ -60,8 +60,11 @@ crawl: setup all
 	@test -n "$$SEEDS" || { echo 'make crawl: of what? make crawl SEEDS="https://example.org"' >&2; exit 2; }
 	@set -f; $(B)/weir crawl $(OPTIONS) $$SEEDS
 
+# What `make asan` and `make tsan` do with their builds; `all` makes them only.
+WITH = sanitized
+
 # Any report of a sanitizer ends the test, and a slow program is given more time and fewer worlds.
-sanitized: AT_ONCE = 2
+sanitized: AT_ONCE = 4
 sanitized: all
 	@export WEIR_TEST_LAW_SEEDS=$${WEIR_TEST_LAW_SEEDS:-100} WEIR_TEST_CRAWL_SEEDS=$${WEIR_TEST_CRAWL_SEEDS:-75} \
 		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$(CURDIR)/tests/tsan.supp; \
@@ -69,13 +72,13 @@ sanitized: all
 
 # By clang: another compiler sees other things, and its sanitizers more (numbers that no integer can hold).
 asan:
-	@CC=clang $(MAKE) sanitized B=$(B)-asan \
+	@CC=clang $(MAKE) $(WITH) B=$(B)-asan \
 		FLAGS="$(FLAGS) -Db_sanitize=address,undefined -Db_lundef=false -Dc_args=-fno-sanitize-recover=all"
 
 # Without those that drive the whole program, which tests in C have shown thread by thread, and those that compute for
 # long on one thread; they take minutes.
 tsan:
-	@$(MAKE) sanitized B=$(B)-tsan FLAGS="$(FLAGS) -Db_sanitize=thread" SUITES="$(SUITES) --no-suite program --no-suite scores"
+	@$(MAKE) $(WITH) B=$(B)-tsan FLAGS="$(FLAGS) -Db_sanitize=thread" SUITES="$(SUITES) --no-suite program --no-suite scores"
 
 # FUZZ are the targets, all of them without it: make fuzz FUZZ=url FUZZ_SECONDS=600
 fuzz:
