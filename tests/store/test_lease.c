@@ -192,6 +192,36 @@ static void an_end_that_comes_after_the_lease_was_lost_is_refused(void **state)
     rig_tear_down(&first);
 }
 
+/* G3: the server that took over knows nothing of the last claims, and gives out the numbers of their tokens again. */
+static void a_token_that_a_fail_over_gives_out_again_is_not_the_same(void **state)
+{
+    (void)state;
+    struct rig first, second;
+    size_t count;
+    bool is_refused = false;
+
+    if (!set_up_shared(&first))
+        skip();
+    rig_join(&first, &second);
+    int64_t job = rig_job(&first, "");
+    find_hosts(&first, job, 1);
+    struct rig_row *old = claim(&first, job, 0, &count);
+    assert_int_equal(count, 1);
+    postgres_run(first.schema, "UPDATE hosts SET lease_owner = 0, lease_token = 0, lease_until = '-infinity';"
+                               "SELECT setval('tokens', 1, false)");
+    free(claim(&second, job, 0, &count));
+    assert_int_equal(count, 1);
+    struct wr_store_change late = rig_ended(&first, job, "https://h00/", false, "late");
+    late.ended.lease = old[0].row.host.lease;
+    late.ended.ret_is_refused = &is_refused;
+    rig_post(&first, late);
+    assert_true(is_refused);
+    assert_int_equal(rig_look_job(&second, job).queued, 1);
+    free(old);
+    rig_close(&second);
+    rig_tear_down(&first);
+}
+
 static void a_beat_renews_what_is_held_and_tells_what_is_lost(void **state)
 {
     (void)state;
@@ -505,6 +535,7 @@ static void an_output_is_that_of_one_machine(void **state)
 WEIR_TESTS(test(a_claimed_host_comes_with_what_is_known_of_it),
            test(hosts_claimed_at_once_by_several_have_one_owner_each),
            test(an_end_that_comes_after_the_lease_was_lost_is_refused),
+           test(a_token_that_a_fail_over_gives_out_again_is_not_the_same),
            test(a_beat_renews_what_is_held_and_tells_what_is_lost),
            test(a_lease_ends_for_its_owner_before_it_ends_for_others),
            test(what_is_released_or_left_behind_is_anybodys_at_once),

@@ -92,9 +92,12 @@ static const struct wr_cells_kind cells_kind = {cell_whole, cell_real, cell_byte
     "h.rest_until > '-infinity' AS has_rested," \
     " coalesce((extract(epoch FROM clock_timestamp() - h.held_since) * 1000)::int8, 0) AS held_ms"
 #define LEASE_TERM "clock_timestamp() + $10 * interval '1 ms'"
-#define TAKE                                                                                                \
-    "UPDATE hosts AS h SET lease_owner = $9, lease_job = $1, lease_token = nextval('tokens'), lease_until " \
-    "= " LEASE_TERM ", wanted_by = 0, rest_until = '-infinity', held_since = NULL"
+/* A sequence may be behind what it gave out: after a fail-over, or if it was put back. With a part of the process's own
+ * number nobody else has had the same. */
+#define TOKEN "(nextval('tokens') << 20) | ($9 & 1048575)"
+#define TAKE                                                                                                     \
+    "UPDATE hosts AS h SET lease_owner = $9, lease_job = $1, lease_token = " TOKEN ", lease_until = " LEASE_TERM \
+    ", wanted_by = 0, rest_until = '-infinity', held_since = NULL"
 #define MINE QUEUED_AT_MOST("1000") ", " HOST_COLUMNS ", lease_token, has_rested, held_ms"
 
 /* All have the same parameters: $1 job, $2 key, $3 the id after which it goes on, $4 at most so many rows, $5 the
@@ -150,7 +153,7 @@ static const char *const queries[] = {
         " taken AS (" TAKE " FROM seen WHERE h.id = seen.id AND seen.is_free"
         "  RETURNING h.*, seen.has_rested, seen.held_ms),"
         " new AS (INSERT INTO hosts AS h (host, lease_owner, lease_job, lease_token, lease_until)"
-        "  SELECT $2, $9, $1, nextval('tokens'), " LEASE_TERM " WHERE NOT EXISTS (SELECT FROM hosts WHERE host = $2)"
+        "  SELECT $2, $9, $1, " TOKEN ", " LEASE_TERM " WHERE NOT EXISTS (SELECT FROM hosts WHERE host = $2)"
         "  ON CONFLICT DO NOTHING RETURNING h.*, false, 0::int8),"
         " wanted AS (UPDATE hosts AS h SET wanted_by = $9, wanted_until = " LEASE_TERM " FROM seen WHERE h.id = seen.id"
         "  AND NOT seen.is_free AND h.lease_owner != $9"
