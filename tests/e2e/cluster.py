@@ -190,7 +190,7 @@ class Clocks:
 
     def set(self, ahead_s=0, slept_s=0):
         with open(self._path, 'r+b' if os.path.exists(self._path) else 'wb') as file:
-            file.write(struct.pack('qq', ahead_s, slept_s))
+            file.write(struct.pack('qq', round(ahead_s * 1000), round(slept_s * 1000)))
 
 
 class Crawl:

@@ -283,6 +283,18 @@ static void recall_robots(struct wr_plan *plan, struct wr_plan_host *host, const
     }
 }
 
+/* How late it may be by the clock of who stored it. Processes compare their clocks with the store's to the second, and
+ * do not notice one that is set by less than half a second; so does who reads it. One that has rested did so by the
+ * store's clock alone. */
+#define CLOCKS_NS (2 * WEIR_SECOND)
+
+static int64_t wall_of_others(const struct wr_plan *plan, const struct wr_plan_host *host, const weir_pace_memory *pace,
+                              int64_t wall_now)
+{
+    bool is_over = host->has_rested && pace->retry_wall_at <= wall_now;
+    return plan->options.leases && !is_over ? wall_now - CLOCKS_NS : wall_now;
+}
+
 /* What somebody set while the store was being asked is newer. */
 static void recall_pace(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_plan_memory *memory,
                         int64_t now, int64_t wall_now)
@@ -296,7 +308,7 @@ static void recall_pace(struct wr_plan *plan, struct wr_plan_host *host, const s
         int64_t age_ns = saved_at > 0 && saved_at < wall_now ? wall_now - saved_at : 0;
         memset(gate, 0, plan->gate_bytes);
         (host->has_rested ? wr_gate_init_rested : wr_gate_init)(gate, wr_host_pace(plan, host), memory->pace, now,
-                                                                wall_now);
+                                                                wall_of_others(plan, host, memory->pace, wall_now));
         host->learned_s = (int32_t)((now - age_ns) / WEIR_SECOND);
         host->heard_s = memory->pace->retry_wall_at > wall_now ? host->learned_s : 0;
     }

@@ -198,15 +198,16 @@ static bool is_clock_set(const struct wr_pg *pg)
 }
 
 /* Instants that others wait for are stored by the database's clock, for ours may be minutes off. To the second: two
- * connections to the same database shall agree. */
+ * connections to the same database shall agree. The answer is as old as half of what it took. */
 static int compare_clocks(struct wr_pg *pg)
 {
-    int64_t theirs_ms = 0;
+    int64_t theirs_ms = 0, asked_at = wr_clock_now(pg->clock);
     int error = run(pg, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8", &theirs_ms);
 
     if (error != 0)
         return error;
-    int64_t ahead_ms = theirs_ms - wr_clock_now(pg->wall) / WEIR_MILLISECOND;
+    int64_t told_at = wr_clock_now(pg->wall) - (wr_clock_now(pg->clock) - asked_at) / 2;
+    int64_t ahead_ms = theirs_ms - told_at / WEIR_MILLISECOND;
     pg->skew_ms = (ahead_ms + (ahead_ms < 0 ? -500 : 500)) / 1000 * 1000;
     pg->wall_base_ms = wall_base_ms(pg);
     return 0;

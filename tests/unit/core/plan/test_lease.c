@@ -279,6 +279,36 @@ static void what_held_a_host_before_it_rested_counts_on(void **state)
     rig_release(&rig);
 }
 
+/* When its first page is sent, by a plan that claims it while a server's window has 10 s to go by the clocks. */
+static int64_t claim_within_window(bool leases, bool has_rested, int64_t left_ns)
+{
+    rig_init(&rig);
+    rig.options.leases = leases;
+    rig_begin_job(&rig);
+    store(1);
+    int64_t wall_now = 1700000000 * S + rig.now, began_at = rig.now;
+    const weir_pace_memory memory = {.retry_wall_at = wall_now + left_ns, .saved_wall_at = wall_now - 20 * S};
+    rig.memory = &memory;
+    struct wr_plan_host *host = claim(1, rig.now + WEIR_DAY, 1);
+    if (has_rested)
+        wr_plan_host_rested_for(host, 0);
+    (void)rig_page(&rig, rig.now + 30 * S);
+    int64_t waited_ns = rig.now - began_at;
+    rig_release(&rig);
+    return waited_ns;
+}
+
+/* V2, H5: clocks are compared to the second. */
+static void window_that_somebody_else_stored_is_waited_for_by_the_slowest_clock(void **state)
+{
+    (void)state;
+    int64_t alone_ns = claim_within_window(false, false, 10 * S);
+    assert_in_range(alone_ns, 10 * S, 11 * S);
+    assert_int_equal(claim_within_window(true, false, 10 * S) - alone_ns, 2 * S);
+    assert_int_equal(claim_within_window(true, true, 10 * S) - alone_ns, 2 * S);
+    assert_true(claim_within_window(true, true, -1) < S); /* it rested by the store's clock */
+}
+
 static void host_that_yields_starts_nothing_but_what_is_in_flight_may_end(void **state)
 {
     (void)state;
@@ -340,5 +370,6 @@ WEIR_TESTS(test(host_is_asked_once_it_is_leased), test(nothing_is_sent_after_the
            test(leased_host_is_not_forgotten_for_want_of_room),
            test(host_of_which_an_end_is_not_posted_yet_does_not_rest),
            test(host_that_waits_for_its_gate_rests_until_it_opens), test(what_held_a_host_before_it_rested_counts_on),
+           test(window_that_somebody_else_stored_is_waited_for_by_the_slowest_clock),
            test(host_that_yields_starts_nothing_but_what_is_in_flight_may_end),
            test(errands_wait_for_the_lease_of_their_host))
