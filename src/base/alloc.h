@@ -24,18 +24,6 @@ static inline void *wr_take_array(const weir_allocator *allocator, size_t count,
     return wr_take(allocator, count * each, align);
 }
 
-#define WR_PAGE_BYTES 4096
-
-/* As wr_take_array, for a table that is read and written here and there: all of its pages are there. A page that is
- * read first is one of zeros that all share, and to get its own when it is written interrupts every processor. */
-static inline void *wr_take_table(const weir_allocator *allocator, size_t count, size_t each, size_t align)
-{
-    volatile char *bytes = wr_take_array(allocator, count, each, align);
-    for (size_t i = 0; bytes != NULL && i < count * each; i += WR_PAGE_BYTES)
-        bytes[i] = 0;
-    return (void *)bytes;
-}
-
 /* Gives back what was taken with the same sizes. NULL is fine. */
 static inline void wr_give(const weir_allocator *allocator, void *block, size_t bytes, size_t align)
 {

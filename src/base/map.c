@@ -126,7 +126,7 @@ static void move_some(struct wr_map *map)
 static int grow(struct wr_map *map)
 {
     struct wr_map_table wider = {.room = map->now.room == 0 ? FIRST_ROOM : map->now.room * 2};
-    wider.slots = wr_take_table(map->allocator, wider.room, sizeof *wider.slots, alignof(struct wr_map_slot));
+    wider.slots = wr_take_array(map->allocator, wider.room, sizeof *wider.slots, alignof(struct wr_map_slot));
     if (wider.slots == NULL)
         return WEIR_E_NOMEM;
     assert(map->old.room == 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - what a thread takes of address space, where that is limited (ulimit -v): 64 MB for a heap of its own, and
- * 8 MB for a stack that it hardly uses. There, threads share one heap and have small stacks. */
+/* limits.c - what a thread takes of address space: 64 MB for a heap of its own, and 8 MB for a stack that it hardly
+ * uses. Where that is limited (ulimit -v), threads share one heap and have small stacks. */
 #include "cli/kit/limits.h"
 
 #include <malloc.h>
@@ -13,6 +13,7 @@
 #include "shell/memory/reserve.h"
 
 #define STACK_BYTES ((size_t)1 << 20)
+#define HEAP_BYTES (64 << 20)
 
 static void set_stacks(void)
 {
@@ -42,10 +43,21 @@ static void crypto_free(void *block, const char *file, int line)
     free(block);
 }
 
+/* A thread's heap that grows asks the kernel for each page of 4 KB, and the other threads wait meanwhile. So it begins
+ * as large as it can become, though not a byte is touched before it is used. */
+static void widen_heaps(void)
+{
+#ifdef M_TOP_PAD
+    (void)mallopt(M_TOP_PAD, HEAP_BYTES);
+#endif
+}
+
 void wr_limits_obey(void)
 {
-    if (wr_memory_left() == SIZE_MAX)
+    if (wr_memory_left() == SIZE_MAX) {
+        widen_heaps();
         return;
+    }
 #ifdef M_ARENA_MAX
     (void)mallopt(M_ARENA_MAX, 1);
 #endif

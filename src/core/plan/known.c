@@ -15,7 +15,7 @@ int wr_known_init(struct wr_known *ret_known, const weir_allocator *allocator, s
 {
     struct wr_known known = {.allocator = allocator, .max = wr_round_up_pow2(max)};
     known.room = known.max < FIRST_ROOM ? known.max : FIRST_ROOM;
-    known.slots = wr_take_table(allocator, known.room, sizeof *known.slots, alignof(uint64_t));
+    known.slots = wr_take_array(allocator, known.room, sizeof *known.slots, alignof(uint64_t));
     if (known.slots == NULL)
         return WEIR_E_NOMEM;
     *ret_known = known;
@@ -114,7 +114,7 @@ int wr_known_grow(struct wr_known *known)
     size_t room = known->room * 2;
     if (room > known->max)
         return WEIR_E_FULL;
-    uint64_t *slots = wr_take_table(known->allocator, room, sizeof *slots, alignof(uint64_t));
+    uint64_t *slots = wr_take_array(known->allocator, room, sizeof *slots, alignof(uint64_t));
     if (slots == NULL)
         return WEIR_E_NOMEM;
     if (known->old != NULL)

@@ -72,7 +72,7 @@ static void set_up_locks(struct wr_engine *engine)
 
 int wr_engine_open(const struct wr_engine_place *place, struct wr_engine **ret_engine)
 {
-    const weir_allocator *allocator = wr_allocator_or_system(place->allocator);
+    const weir_allocator *allocator = wr_allocator_or_steady(place->allocator);
     struct wr_engine *engine = wr_take(allocator, sizeof *engine, _Alignof(struct wr_engine));
     if (engine == NULL)
         return WEIR_E_NOMEM;

@@ -23,21 +23,20 @@ static bool is_mapped(size_t bytes, size_t align)
     return bytes >= MAP_FROM_BYTES && align <= PAGE_ALIGN;
 }
 
-static void *map(size_t bytes)
+static void *map(size_t bytes, bool wants_huge_pages)
 {
     void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (block == MAP_FAILED)
         return NULL;
-    if (bytes >= HUGE_PAGE_BYTES)
+    if (wants_huge_pages && bytes >= HUGE_PAGE_BYTES)
         (void)madvise(block, bytes, MADV_HUGEPAGE); /* fewer page walks; a refusal costs only speed */
     return block;
 }
 
-static void *system_take(void *context, size_t bytes, size_t align)
+static void *take(size_t bytes, size_t align, bool wants_huge_pages)
 {
-    (void)context;
     if (is_mapped(bytes, align))
-        return map(bytes);
+        return map(bytes, wants_huge_pages);
     if (align <= _Alignof(max_align_t))
         return calloc(1, bytes);
     if (bytes > SIZE_MAX - align)
@@ -46,6 +45,18 @@ static void *system_take(void *context, size_t bytes, size_t align)
     if (block != NULL)
         memset(block, 0, bytes);
     return block;
+}
+
+static void *system_take(void *context, size_t bytes, size_t align)
+{
+    (void)context;
+    return take(bytes, align, true);
+}
+
+static void *steady_take(void *context, size_t bytes, size_t align)
+{
+    (void)context;
+    return take(bytes, align, false);
 }
 
 static void system_give(void *context, void *block, size_t bytes, size_t align)
@@ -66,6 +77,12 @@ const weir_allocator *weir_allocator_system(void)
 const weir_allocator *wr_allocator_or_system(const weir_allocator *allocator)
 {
     return allocator != NULL ? allocator : weir_allocator_system();
+}
+
+const weir_allocator *wr_allocator_or_steady(const weir_allocator *allocator)
+{
+    static const weir_allocator steady = {steady_take, system_give, NULL};
+    return allocator != NULL ? allocator : &steady;
 }
 
 int wr_random(void *ret_bytes, size_t bytes)

@@ -6,9 +6,12 @@
 #include "shell/store/sqlite/sqlite.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/stat.h>
 
-#define PROGRESS_STEPS 20000 /* of SQLite's machine, some 100 µs */
+/* Of SQLite's machine. */
+#define PROGRESS_STEPS 20000 /* some 100 µs of a check */
+#define TURN_STEPS 1000      /* some 50 µs of statements */
 
 /* ---- those open in this process ------------------------------------------------------------------------ */
 
@@ -116,6 +119,14 @@ static int quick_check(sqlite3 *db, const struct wr_store_options *options)
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
+
+/* A loop that shares a processor with this thread has to be on time, and this one has not. */
+static int give_way(void *context)
+{
+    (void)context;
+    (void)sched_yield();
+    return 0;
+}
 
 static int note_log(void *context, sqlite3 *db, const char *name, int pages)
 {
@@ -248,6 +259,7 @@ static int open_file(const struct wr_store_options *options, struct wr_sqlite **
         close_file(sqlite);
         return error;
     }
+    sqlite3_progress_handler(sqlite->db, TURN_STEPS, give_way, NULL);
     remember(sqlite, options->path);
     *ret_sqlite = sqlite;
     return 0;
