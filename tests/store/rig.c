@@ -310,6 +310,14 @@ struct rig_row *rig_read(struct rig *rig, struct wr_store_query query, size_t *r
     return rows.list;
 }
 
+size_t rig_read_count(struct rig *rig, struct wr_store_query query)
+{
+    size_t count;
+
+    free(rig_read(rig, query, &count));
+    return count;
+}
+
 struct wr_store_job rig_look_job(struct rig *rig, int64_t job)
 {
     size_t count;
@@ -393,4 +401,40 @@ void rig_join(struct rig *rig, struct rig *ret_other)
     ret_other->options = rig->options;
     ret_other->options.context = ret_other;
     rig_open(ret_other);
+}
+
+bool rig_set_up_shared(struct rig *rig)
+{
+    if (!postgres_start())
+        return false;
+    rig_set_up(rig, &rig_backends[1]);
+    return true;
+}
+
+void rig_find_hosts(struct rig *rig, int64_t job, int count)
+{
+    char host[16], url[32];
+
+    for (int i = 0; i < count; i++) {
+        snprintf(host, sizeof host, "h%02d", i);
+        snprintf(url, sizeof url, "https://h%02d/", i);
+        rig_post(rig, rig_found(rig, job, host, url, NULL));
+    }
+}
+
+bool rig_pair_set_up(struct rig_pair *pair, int hosts)
+{
+    if (!rig_set_up_shared(&pair->first))
+        return false;
+    rig_open(&pair->first);
+    rig_join(&pair->first, &pair->second);
+    pair->job = rig_job(&pair->first, "");
+    rig_find_hosts(&pair->first, pair->job, hosts);
+    return true;
+}
+
+void rig_pair_tear_down(struct rig_pair *pair)
+{
+    rig_close(&pair->second);
+    rig_tear_down(&pair->first);
 }

@@ -32,12 +32,21 @@ struct rig {
 };
 
 void rig_set_up(struct rig *rig, const struct rig_backend *backend);
+bool rig_set_up_shared(struct rig *rig); /* on PostgreSQL; false: there is none on this machine */
 void rig_tear_down(struct rig *rig);
 void rig_open(struct rig *rig);
 /* Opens a store on the same database, as another process would have it. */
 void rig_join(struct rig *rig, struct rig *ret_other);
 void rig_close(struct rig *rig);
 void rig_reopen(struct rig *rig);
+
+/* Two processes on one PostgreSQL, and a job with so many hosts. False: there is none on this machine. */
+struct rig_pair {
+    struct rig first, second;
+    int64_t job;
+};
+bool rig_pair_set_up(struct rig_pair *pair, int hosts);
+void rig_pair_tear_down(struct rig_pair *pair);
 
 /* The same for every backend: a rig that is set up, in the body's turn. */
 struct rig *rig_first(void);
@@ -54,6 +63,9 @@ struct wr_store_change rig_ended(struct rig *rig, int64_t job, const char *url, 
 struct wr_store_change rig_retry(struct rig *rig, int64_t job, const char *url, uint32_t attempts, int status);
 struct wr_store_change rig_status(int64_t job, enum wr_job_status status, const char *why);
 struct wr_store_change rig_output(int64_t job, const char *path, uint64_t bytes);
+
+/* A page of each of h00, h01, …: not more than a hundred. */
+void rig_find_hosts(struct rig *rig, int64_t job, int count);
 
 /* Of which much is known. */
 struct wr_store_host rig_known_host(const char *key);
@@ -76,6 +88,8 @@ struct rig_row {
 
 /* All rows, in memory for free(). */
 struct rig_row *rig_read(struct rig *rig, struct wr_store_query query, size_t *ret_count);
+
+size_t rig_read_count(struct rig *rig, struct wr_store_query query);
 
 struct wr_store_job rig_look_job(struct rig *rig, int64_t job); /* without its texts */
 

@@ -10,28 +10,9 @@
 
 /* ---- every backend ------------------------------------------------------------------------------------- */
 
-static void find_hosts(struct rig *rig, int64_t job, int count)
-{
-    char host[16], url[32];
-
-    for (int i = 0; i < count; i++) {
-        snprintf(host, sizeof host, "h%02d", i);
-        snprintf(url, sizeof url, "https://h%02d/", i);
-        rig_post(rig, rig_found(rig, job, host, url, NULL));
-    }
-}
-
 static struct rig_row *claim(struct rig *rig, int64_t job, size_t limit, size_t *ret_count)
 {
     return rig_read(rig, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job, .limit = limit}, ret_count);
-}
-
-static size_t read_count(struct rig *rig, struct wr_store_query query)
-{
-    size_t count;
-
-    free(rig_read(rig, query, &count));
-    return count;
 }
 
 static void a_claimed_host_comes_with_what_is_known_of_it(void **state)
@@ -42,7 +23,7 @@ static void a_claimed_host_comes_with_what_is_known_of_it(void **state)
         size_t count;
         rig_open(rig);
         int64_t job = rig_job(rig, ""), other = rig_job(rig, "");
-        find_hosts(rig, job, 2);
+        rig_find_hosts(rig, job, 2);
         rig_post(rig, rig_found(rig, other, "other", "https://other/", NULL));
         rig_post(rig, (struct wr_store_change){.kind = WR_STORE_HOST,
                                                .host = {.key = wr_span_of("h00"),
@@ -68,15 +49,6 @@ static void a_claimed_host_comes_with_what_is_known_of_it(void **state)
 }
 
 /* ---- several processes --------------------------------------------------------------------------------- */
-
-static bool set_up_shared(struct rig *rig)
-{
-    if (!postgres_start())
-        return false;
-    rig_set_up(rig, &rig_backends[1]);
-    rig_open(rig);
-    return true;
-}
 
 static void run_out(struct rig *rig)
 {
@@ -116,10 +88,11 @@ static void hosts_claimed_at_once_by_several_have_one_owner_each(void **state)
     struct claims claims[STORES];
     int total = 0;
 
-    if (!set_up_shared(&rigs[0]))
+    if (!rig_set_up_shared(&rigs[0]))
         skip();
+    rig_open(&rigs[0]);
     int64_t job = rig_job(&rigs[0], "");
-    find_hosts(&rigs[0], job, HOSTS);
+    rig_find_hosts(&rigs[0], job, HOSTS);
     for (int i = 1; i < STORES; i++)
         rig_join(&rigs[0], &rigs[i]);
     for (int i = 0; i < STORES; i++)
@@ -141,7 +114,7 @@ static void hosts_claimed_at_once_by_several_have_one_owner_each(void **state)
         assert_true(atomic_load(&owners[i]) <= 1);
         total += atomic_load(&owners[i]);
     }
-    total += (int)read_count(&rigs[0], (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job});
+    total += (int)rig_read_count(&rigs[0], (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job});
     assert_int_equal(total, HOSTS); /* those that a claim passed over because another was about to have them */
     for (int i = 1; i < STORES; i++)
         rig_close(&rigs[i]);
@@ -152,44 +125,40 @@ static void hosts_claimed_at_once_by_several_have_one_owner_each(void **state)
 static void an_end_that_comes_after_the_lease_was_lost_is_refused(void **state)
 {
     (void)state;
-    struct rig first, second;
+    struct rig_pair pair;
     size_t count;
     bool is_refused[2] = {false, true};
 
-    if (!set_up_shared(&first))
+    if (!rig_pair_set_up(&pair, 1))
         skip();
-    rig_join(&first, &second);
-    int64_t job = rig_job(&first, "");
-    find_hosts(&first, job, 1);
-    struct rig_row *old = claim(&first, job, 0, &count);
+    struct rig_row *old = claim(&pair.first, pair.job, 0, &count);
     assert_int_equal(count, 1);
-    assert_int_equal(read_count(&second, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job}), 0);
-    run_out(&first); /* it was stopped for long */
-    struct rig_row *new = claim(&second, job, 0, &count);
+    assert_int_equal(rig_read_count(&pair.second, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = pair.job}), 0);
+    run_out(&pair.first); /* it was stopped for long */
+    struct rig_row *new = claim(&pair.second, pair.job, 0, &count);
     assert_int_equal(count, 1);
     assert_true(new[0].row.host.lease > old[0].row.host.lease);
-    struct wr_store_change retry = rig_retry(&first, job, "https://h00/", 1, 503);
+    struct wr_store_change retry = rig_retry(&pair.first, pair.job, "https://h00/", 1, 503);
     retry.retry.lease = old[0].row.host.lease;
-    rig_post(&first, retry);
-    struct wr_store_change late = rig_ended(&first, job, "https://h00/", true, "late");
+    rig_post(&pair.first, retry);
+    struct wr_store_change late = rig_ended(&pair.first, pair.job, "https://h00/", true, "late");
     late.ended.lease = old[0].row.host.lease;
     late.ended.ret_is_refused = &is_refused[0];
-    rig_post(&first, late);
+    rig_post(&pair.first, late);
     assert_true(is_refused[0]);
-    assert_int_equal(rig_look_job(&second, job).queued, 1);
-    assert_int_equal(rig_look_job(&second, job).retries, 0);
-    struct wr_store_change good = rig_ended(&second, job, "https://h00/", false, "fetched");
+    assert_int_equal(rig_look_job(&pair.second, pair.job).queued, 1);
+    assert_int_equal(rig_look_job(&pair.second, pair.job).retries, 0);
+    struct wr_store_change good = rig_ended(&pair.second, pair.job, "https://h00/", false, "fetched");
     good.ended.lease = new[0].row.host.lease;
     good.ended.ret_is_refused = &is_refused[1];
-    rig_post(&second, good);
+    rig_post(&pair.second, good);
     assert_false(is_refused[1]);
-    assert_int_equal(rig_look_job(&first, job).done, 1); /* counted by the other */
-    assert_int_equal(rig_look_job(&first, job).failed, 0);
-    rig_check(&first);
+    assert_int_equal(rig_look_job(&pair.first, pair.job).done, 1); /* counted by the other */
+    assert_int_equal(rig_look_job(&pair.first, pair.job).failed, 0);
+    rig_check(&pair.first);
     free(old);
     free(new);
-    rig_close(&second);
-    rig_tear_down(&first);
+    rig_pair_tear_down(&pair);
 }
 
 /* G3: the server that took over knows nothing of the last claims, and gives out the numbers of their tokens again. */
@@ -225,21 +194,19 @@ static void a_token_that_a_fail_over_gives_out_again_is_not_the_same(void **stat
 static void a_beat_renews_what_is_held_and_tells_what_is_lost(void **state)
 {
     (void)state;
-    struct rig first, second;
+    struct rig_pair pair;
     size_t count;
 
-    if (!set_up_shared(&first))
+    if (!rig_pair_set_up(&pair, 3))
         skip();
-    rig_join(&first, &second);
-    int64_t job = rig_job(&first, "");
-    find_hosts(&first, job, 3);
-    free(claim(&first, job, 0, &count));
+    free(claim(&pair.first, pair.job, 0, &count));
     assert_int_equal(count, 3);
-    postgres_run(first.schema, "UPDATE hosts SET lease_until = clock_timestamp() - interval '1 s' WHERE host = 'h01'");
-    rig_post(&second,
+    postgres_run(pair.first.schema,
+                 "UPDATE hosts SET lease_until = clock_timestamp() - interval '1 s' WHERE host = 'h01'");
+    rig_post(&pair.second,
              (struct wr_store_change){.kind = WR_STORE_SETTING,
                                       .setting = {.key = wr_span_of("h02"), .has_paused = true, .is_paused = true}});
-    struct rig_row *rows = rig_read(&first, (struct wr_store_query){.what = WR_STORE_BEAT}, &count);
+    struct rig_row *rows = rig_read(&pair.first, (struct wr_store_query){.what = WR_STORE_BEAT}, &count);
     assert_int_equal(count, 2);
     for (size_t i = 0; i < count; i++) {
         assert_false(rig_is(rows[i].row.host.key, "h01"));
@@ -247,10 +214,9 @@ static void a_beat_renews_what_is_held_and_tells_what_is_lost(void **state)
         assert_true(rows[i].row.host.leased_until > weir_clock_now(weir_clock_monotonic()));
     }
     free(rows);
-    free(claim(&second, job, 0, &count));
+    free(claim(&pair.second, pair.job, 0, &count));
     assert_int_equal(count, 1);
-    rig_close(&second);
-    rig_tear_down(&first);
+    rig_pair_tear_down(&pair);
 }
 
 /* H5: whatever the clocks of machines say, a lease is not trusted for longer than the database grants it. */
@@ -260,10 +226,11 @@ static void a_lease_ends_for_its_owner_before_it_ends_for_others(void **state)
     struct rig rig;
     size_t count;
 
-    if (!set_up_shared(&rig))
+    if (!rig_set_up_shared(&rig))
         skip();
+    rig_open(&rig);
     int64_t job = rig_job(&rig, "");
-    find_hosts(&rig, job, 1);
+    rig_find_hosts(&rig, job, 1);
     int64_t before = weir_clock_now(weir_clock_monotonic());
     struct rig_row *rows = claim(&rig, job, 0, &count);
     int64_t after = weir_clock_now(weir_clock_monotonic());
@@ -279,100 +246,88 @@ static void release(struct rig *rig, const struct rig_row *claimed)
 {
     const struct wr_store_host *host = &claimed->row.host;
 
-    assert_int_equal(read_count(rig, (struct wr_store_query){.what = WR_STORE_RELEASE,
-                                                             .key = host->key,
-                                                             .after = {.id = (int64_t)host->lease}}),
+    assert_int_equal(rig_read_count(rig, (struct wr_store_query){.what = WR_STORE_RELEASE,
+                                                                 .key = host->key,
+                                                                 .after = {.id = (int64_t)host->lease}}),
                      0);
 }
 
 static void what_is_released_or_left_behind_is_anybodys_at_once(void **state)
 {
     (void)state;
-    struct rig first, second;
+    struct rig_pair pair;
     size_t count;
 
-    if (!set_up_shared(&first))
+    if (!rig_pair_set_up(&pair, 3))
         skip();
-    rig_join(&first, &second);
-    int64_t job = rig_job(&first, "");
-    struct wr_store_query all = {.what = WR_STORE_CLAIM, .job = job};
-    find_hosts(&first, job, 3);
-    struct rig_row *rows = claim(&first, job, 0, &count);
+    struct wr_store_query all = {.what = WR_STORE_CLAIM, .job = pair.job};
+    struct rig_row *rows = claim(&pair.first, pair.job, 0, &count);
     assert_int_equal(count, 3);
-    release(&second, &rows[1]); /* not its to give */
-    assert_int_equal(read_count(&second, all), 0);
-    release(&first, &rows[1]);
-    assert_int_equal(read_count(&second, all), 1);
-    rig_close(&first); /* as at SIGTERM */
-    assert_int_equal(read_count(&second, all), 2);
+    release(&pair.second, &rows[1]); /* not its to give */
+    assert_int_equal(rig_read_count(&pair.second, all), 0);
+    release(&pair.first, &rows[1]);
+    assert_int_equal(rig_read_count(&pair.second, all), 1);
+    rig_close(&pair.first); /* as at SIGTERM */
+    assert_int_equal(rig_read_count(&pair.second, all), 2);
     free(rows);
-    rig_close(&second);
-    rig_tear_down(&first);
+    rig_pair_tear_down(&pair);
 }
 
 /* It is on its way while the lease runs out and the host is claimed again. */
 static void release_of_an_earlier_lease_leaves_the_present_one(void **state)
 {
     (void)state;
-    struct rig first, second;
+    struct rig_pair pair;
     size_t count;
 
-    if (!set_up_shared(&first))
+    if (!rig_pair_set_up(&pair, 1))
         skip();
-    rig_join(&first, &second);
-    int64_t job = rig_job(&first, "");
-    find_hosts(&first, job, 1);
-    struct rig_row *old = claim(&first, job, 0, &count);
-    run_out(&first);
-    struct rig_row *new = claim(&first, job, 0, &count);
+    struct rig_row *old = claim(&pair.first, pair.job, 0, &count);
+    run_out(&pair.first);
+    struct rig_row *new = claim(&pair.first, pair.job, 0, &count);
     assert_int_equal(count, 1);
-    release(&first, old);
-    assert_int_equal(read_count(&second, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job}), 0);
-    release(&first, new);
-    assert_int_equal(read_count(&second, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job}), 1);
+    release(&pair.first, old);
+    assert_int_equal(rig_read_count(&pair.second, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = pair.job}), 0);
+    release(&pair.first, new);
+    assert_int_equal(rig_read_count(&pair.second, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = pair.job}), 1);
     free(old);
     free(new);
-    rig_close(&second);
-    rig_tear_down(&first);
+    rig_pair_tear_down(&pair);
 }
 
 /* G6: nor does what it learned of the host, or that a firewall was there. */
 static void what_the_last_owner_says_of_a_host_is_refused(void **state)
 {
     (void)state;
-    struct rig first, second;
+    struct rig_pair pair;
     size_t count;
 
-    if (!set_up_shared(&first))
+    if (!rig_pair_set_up(&pair, 1))
         skip();
-    rig_join(&first, &second);
-    int64_t job = rig_job(&first, "");
-    find_hosts(&first, job, 1);
-    struct rig_row *old = claim(&first, job, 0, &count);
-    run_out(&first);
-    struct rig_row *new = claim(&second, job, 0, &count);
+    struct rig_row *old = claim(&pair.first, pair.job, 0, &count);
+    run_out(&pair.first);
+    struct rig_row *new = claim(&pair.second, pair.job, 0, &count);
     assert_int_equal(count, 1);
     struct wr_store_change said = {.kind = WR_STORE_HOST,
                                    .host = {.key = wr_span_of("h00"),
                                             .memory = {.delay_ns = 2 * WEIR_SECOND, .saved_wall_at = WEIR_SECOND},
                                             .lease = new[0].row.host.lease}};
-    rig_post(&second, said);
+    rig_post(&pair.second, said);
     said.host.memory.delay_ns = WEIR_SECOND;
     said.host.lease = old[0].row.host.lease;
-    rig_post(&first, said);
-    rig_post(&first, (struct wr_store_change){.kind = WR_STORE_BLOCK,
-                                              .block = {wr_span_of("h00"), 1900000000 * WEIR_SECOND,
-                                                        wr_span_of("cloudflare"), old[0].row.host.lease}});
+    rig_post(&pair.first, said);
+    rig_post(&pair.first, (struct wr_store_change){.kind = WR_STORE_BLOCK,
+                                                   .block = {wr_span_of("h00"), 1900000000 * WEIR_SECOND,
+                                                             wr_span_of("cloudflare"), old[0].row.host.lease}});
     struct rig_row *host =
-        rig_read(&second, (struct wr_store_query){.what = WR_STORE_ONE_HOST, .key = wr_span_of("h00")}, &count);
+        rig_read(&pair.second, (struct wr_store_query){.what = WR_STORE_ONE_HOST, .key = wr_span_of("h00")}, &count);
     assert_int_equal(count, 1);
     assert_int_equal(host[0].row.host.memory.delay_ns, 2 * WEIR_SECOND);
     assert_int_equal(host[0].row.host.blocked_until_wall_at, 0);
     free(host);
     free(old);
     free(new);
-    rig_close(&second);
-    rig_tear_down(&first);
+    rig_pair_tear_down(&pair);
 }
 
 static int64_t read_fast(const weir_clock *clock)
@@ -389,14 +344,15 @@ static void what_a_server_said_holds_whatever_the_clock_of_the_next_owner_says(v
     struct rig first, second;
     size_t count;
 
-    if (!set_up_shared(&first))
+    if (!rig_set_up_shared(&first))
         skip();
+    rig_open(&first);
     second = first;
     second.options.context = &second;
     second.options.wall = &fast_wall;
     rig_open(&second);
     int64_t job = rig_job(&first, ""), until = weir_wall_now() + WEIR_HOUR;
-    find_hosts(&first, job, 1);
+    rig_find_hosts(&first, job, 1);
     rig_post(&first, (struct wr_store_change){.kind = WR_STORE_HOST,
                                               .host = {.key = wr_span_of("h00"),
                                                        .memory = {.retry_wall_at = until, .saved_wall_at = until}}});
@@ -416,14 +372,13 @@ static void a_released_host_comes_with_the_last_word_about_it(void **state)
     struct rig first, second;
     size_t count;
 
-    if (!set_up_shared(&first))
+    if (!rig_set_up_shared(&first))
         skip();
-    rig_close(&first);
     first.options.hosts_ns = WEIR_HOUR;
     rig_open(&first);
     rig_join(&first, &second);
     int64_t job = rig_job(&first, "");
-    find_hosts(&first, job, 1);
+    rig_find_hosts(&first, job, 1);
     struct rig_row *claimed = claim(&first, job, 0, &count);
     const struct wr_store_host note = {.key = wr_span_of("h00"),
                                        .memory = {.delay_ns = 7 * WEIR_SECOND, .saved_wall_at = WEIR_SECOND}};
@@ -442,27 +397,24 @@ static void a_released_host_comes_with_the_last_word_about_it(void **state)
 static void a_beat_tells_what_a_fair_share_is(void **state)
 {
     (void)state;
-    struct rig first, second;
+    struct rig_pair pair;
     size_t count;
 
-    if (!set_up_shared(&first))
+    if (!rig_pair_set_up(&pair, 5))
         skip();
-    rig_join(&first, &second);
-    int64_t job = rig_job(&first, "");
-    find_hosts(&first, job, 5);
-    free(claim(&first, job, 0, &count));
+    free(claim(&pair.first, pair.job, 0, &count));
     assert_int_equal(count, 5);
-    const struct wr_store_query beat = {.what = WR_STORE_BEAT, .job = job};
-    assert_int_equal(read_count(&second, beat), 0); /* it is there now */
-    struct rig_row *rows = rig_read(&first, beat, &count);
+    const struct wr_store_query beat = {.what = WR_STORE_BEAT, .job = pair.job};
+    assert_int_equal(rig_read_count(&pair.second, beat), 0); /* it is there now */
+    struct rig_row *rows = rig_read(&pair.first, beat, &count);
     assert_int_equal(count, 5);
     assert_int_equal(rows[0].row.host.share, 3);
     free(rows);
-    rig_close(&second);
-    rows = rig_read(&first, beat, &count);
+    rig_close(&pair.second);
+    rows = rig_read(&pair.first, beat, &count);
     assert_int_equal(rows[0].row.host.share, 5);
     free(rows);
-    rig_tear_down(&first);
+    rig_pair_tear_down(&pair);
 }
 
 /* ---- seeing all of it ---------------------------------------------------------------------------------- */
@@ -470,47 +422,44 @@ static void a_beat_tells_what_a_fair_share_is(void **state)
 static void a_host_tells_who_has_it(void **state)
 {
     (void)state;
-    struct rig first, second;
+    struct rig_pair pair;
     size_t count;
 
-    if (!set_up_shared(&first))
+    if (!rig_pair_set_up(&pair, 3))
         skip();
-    rig_join(&first, &second);
-    int64_t job = rig_job(&first, "");
-    find_hosts(&first, job, 3);
-    const struct wr_store_query beat = {.what = WR_STORE_BEAT, .job = job};
-    const struct wr_store_query nodes = {.what = WR_STORE_NODES, .job = job};
-    const struct wr_store_query one = {.what = WR_STORE_ONE_HOST, .job = job, .key = wr_span_of("h00")};
-    assert_int_equal(read_count(&first, nodes), 0); /* nobody has told that it is there */
-    assert_int_equal(read_count(&first, beat), 0);
-    free(claim(&first, job, 2, &count));
+    const struct wr_store_query beat = {.what = WR_STORE_BEAT, .job = pair.job};
+    const struct wr_store_query nodes = {.what = WR_STORE_NODES, .job = pair.job};
+    const struct wr_store_query one = {.what = WR_STORE_ONE_HOST, .job = pair.job, .key = wr_span_of("h00")};
+    assert_int_equal(rig_read_count(&pair.first, nodes), 0); /* nobody has told that it is there */
+    assert_int_equal(rig_read_count(&pair.first, beat), 0);
+    free(claim(&pair.first, pair.job, 2, &count));
     assert_int_equal(count, 2);
-    struct rig_row *rows = rig_read(&second, nodes, &count); /* who only looks is none of them */
+    struct rig_row *rows = rig_read(&pair.second, nodes, &count); /* who only looks is none of them */
     char name[sizeof rows[0].text];
     assert_int_equal(count, 1);
-    assert_int_equal(rows[0].row.node.job, job);
+    assert_int_equal(rows[0].row.node.job, pair.job);
     assert_int_equal(rows[0].row.node.hosts, 2);
     snprintf(name, sizeof name, "%.*s", (int)rows[0].row.node.name.bytes, rows[0].row.node.name.data);
     free(rows);
-    rows = rig_read(&second, one, &count);
+    rows = rig_read(&pair.second, one, &count);
     assert_int_equal(count, 1);
     assert_true(rig_is(rows[0].row.host.leased_by, name));
     assert_true(rows[0].row.host.lease_left_ns > 0);
     assert_int_equal(rows[0].row.host.queued, 1);
     free(rows);
-    rows = rig_read(&second, (struct wr_store_query){.what = WR_STORE_ALL_HOSTS}, &count);
+    rows = rig_read(&pair.second, (struct wr_store_query){.what = WR_STORE_ALL_HOSTS}, &count);
     assert_int_equal(count, 3);
     assert_true(rig_is(rows[1].row.host.leased_by, name));
     assert_int_equal(rows[2].row.host.leased_by.bytes, 0);
     free(rows);
-    rig_close(&first);
-    rows = rig_read(&second, one, &count);
+    rig_close(&pair.first);
+    rows = rig_read(&pair.second, one, &count);
     assert_int_equal(rows[0].row.host.leased_by.bytes, 0);
-    assert_int_equal(read_count(&second, nodes), 0);
+    assert_int_equal(rig_read_count(&pair.second, nodes), 0);
     free(rows);
-    rig_close(&second);
-    rig_open(&first);
-    rig_tear_down(&first);
+    rig_close(&pair.second);
+    rig_open(&pair.first);
+    rig_pair_tear_down(&pair);
 }
 
 /* Machines may have files of the same name: a file's length is that of this machine's. */
@@ -520,8 +469,9 @@ static void an_output_is_that_of_one_machine(void **state)
     struct rig rig;
     size_t count;
 
-    if (!set_up_shared(&rig))
+    if (!rig_set_up_shared(&rig))
         skip();
+    rig_open(&rig);
     int64_t job = rig_job(&rig, "");
     rig_post(&rig, (struct wr_store_change){.kind = WR_STORE_OUTPUT, .output = {job, wr_span_of("/out"), 100}});
     postgres_run(rig.schema, "INSERT INTO outputs SELECT job, 'elsewhere', path, 7 FROM outputs");

@@ -8,14 +8,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-static bool set_up(struct rig *rig)
-{
-    if (!postgres_start())
-        return false;
-    rig_set_up(rig, &rig_backends[1]);
-    return true;
-}
-
 static void *open_one(void *context)
 {
     struct rig *rig = context;
@@ -32,7 +24,7 @@ static void several_that_begin_at_once_make_the_tables_once(void **state)
     struct rig rigs[STORES];
     pthread_t threads[STORES];
 
-    if (!set_up(&rigs[0]))
+    if (!rig_set_up_shared(&rigs[0]))
         skip();
     for (int i = 1; i < STORES; i++)
         rigs[i] = rigs[0];
@@ -59,7 +51,7 @@ static void tasks_that_several_find_and_end_at_once_count_once(void **state)
     struct rig first, second;
     char url[32];
 
-    if (!set_up(&first))
+    if (!rig_set_up_shared(&first))
         skip();
     rig_open(&first);
     second = first;
@@ -96,7 +88,7 @@ static void a_lost_connection_costs_a_pause_and_nothing_else(void **state)
     struct rig rig;
     char url[32];
 
-    if (!set_up(&rig))
+    if (!rig_set_up_shared(&rig))
         skip();
     rig.options.retry_ns = 10 * WEIR_MILLISECOND;
     rig_open(&rig);
@@ -123,7 +115,7 @@ static void a_read_that_meets_a_lost_connection_is_answered_by_the_next(void **s
     (void)state;
     struct rig rig;
 
-    if (!set_up(&rig))
+    if (!rig_set_up_shared(&rig))
         skip();
     rig_open(&rig);
     int64_t job = rig_job(&rig, "");
@@ -143,7 +135,7 @@ static void jobs_with_the_same_settings_are_joined_until_they_are_over(void **st
     struct rig first, second;
     int64_t jobs[4];
 
-    if (!set_up(&first))
+    if (!rig_set_up_shared(&first))
         skip();
     rig_open(&first);
     second = first;
@@ -173,7 +165,7 @@ static void a_crawl_takes_a_round_trip_for_fifty_pages_at_most(void **state)
     char host[16], url[32];
     size_t count;
 
-    if (!set_up(&rig))
+    if (!rig_set_up_shared(&rig))
         skip();
     rig.options.batch_ns = WEIR_SECOND;
     rig_open(&rig);
@@ -210,7 +202,7 @@ static void all_of_it_works_through_pgbouncer_in_transaction_mode(void **state)
     struct rig rigs[3];
     char url[RIG_PATH], page[32];
 
-    if (!set_up(&rigs[0]) || !postgres_bounce(url, sizeof url)) /* three processes on two connections */
+    if (!rig_set_up_shared(&rigs[0]) || !postgres_bounce(url, sizeof url)) /* three processes on two connections */
         skip();
     snprintf(rigs[0].path, sizeof rigs[0].path, "%s", url);
     for (int i = 0; i < 3; i++) {
@@ -297,7 +289,7 @@ static void a_crawl_that_is_stopped_before_its_commit_holds_nobody_up_for_long(v
     struct rig rig, other;
     atomic_int stored = 0;
 
-    if (!set_up(&rig))
+    if (!rig_set_up_shared(&rig))
         skip();
     rig.options.lease_ns = 6 * WEIR_SECOND;
     rig_open(&rig);
@@ -346,7 +338,7 @@ static void crawls_that_tell_of_a_job_at_once_are_not_in_each_others_way(void **
     char urls[HOSTS][32];
     atomic_int stored = 0;
 
-    if (!set_up(&rigs[0]))
+    if (!rig_set_up_shared(&rigs[0]))
         skip();
     rig_open(&rigs[0]);
     int64_t job = rig_job(&rigs[0], "");
@@ -388,7 +380,7 @@ static void foreign_newer_and_missing_tables_are_refused(void **state)
     (void)state;
     struct rig rig;
 
-    if (!set_up(&rig))
+    if (!rig_set_up_shared(&rig))
         skip();
     rig.options.may_create = false;
     assert_int_equal(wr_store_open(&rig.options, &rig.store), WEIR_E_ABSENT);
@@ -411,7 +403,7 @@ static void tables_of_an_earlier_version_are_brought_up_to_date(void **state)
     struct rig rig;
     size_t count;
 
-    if (!set_up(&rig))
+    if (!rig_set_up_shared(&rig))
         skip();
     rig_open(&rig);
     int64_t job = rig_job(&rig, "");

@@ -3,25 +3,6 @@
 #include "store/postgres.h"
 #include "store/rig.h"
 
-static bool set_up(struct rig *rig, int64_t *ret_job)
-{
-    if (!postgres_start())
-        return false;
-    rig_set_up(rig, &rig_backends[1]);
-    rig_open(rig);
-    *ret_job = rig_job(rig, "");
-    rig_post(rig, rig_found(rig, *ret_job, "h00", "https://h00/", NULL));
-    return true;
-}
-
-static size_t read_count(struct rig *rig, struct wr_store_query query)
-{
-    size_t count;
-
-    free(rig_read(rig, query, &count));
-    return count;
-}
-
 /* The one host that is to be had. */
 static struct wr_store_host claim(struct rig *rig, int64_t job)
 {
@@ -51,35 +32,32 @@ static struct wr_store_host beat(struct rig *rig)
 
 static void release(struct rig *rig, int64_t rest_ns, int64_t held_ns)
 {
-    (void)read_count(rig, (struct wr_store_query){.what = WR_STORE_RELEASE,
-                                                  .key = wr_span_of("h00"),
-                                                  .after = {.id = (int64_t)beat(rig).lease},
-                                                  .rest_ns = rest_ns,
-                                                  .held_ns = held_ns});
+    (void)rig_read_count(rig, (struct wr_store_query){.what = WR_STORE_RELEASE,
+                                                      .key = wr_span_of("h00"),
+                                                      .after = {.id = (int64_t)beat(rig).lease},
+                                                      .rest_ns = rest_ns,
+                                                      .held_ns = held_ns});
 }
 
 /* V2: and is told that it may be asked at once, if nothing was sent meanwhile. */
 static void a_host_that_rests_is_claimed_when_its_time_has_come(void **state)
 {
     (void)state;
-    struct rig first, second;
-    int64_t job;
+    struct rig_pair pair;
 
-    if (!set_up(&first, &job))
+    if (!rig_pair_set_up(&pair, 1))
         skip();
-    rig_join(&first, &second);
-    assert_false(claim(&first, job).has_rested);
-    release(&first, WEIR_HOUR, WEIR_MINUTE);
-    assert_int_equal(read_count(&second, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job}), 0);
-    postgres_run(first.schema, "UPDATE hosts SET rest_until = rest_until - interval '1 h'");
-    struct wr_store_host host = claim(&second, job);
+    assert_false(claim(&pair.first, pair.job).has_rested);
+    release(&pair.first, WEIR_HOUR, WEIR_MINUTE);
+    assert_int_equal(rig_read_count(&pair.second, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = pair.job}), 0);
+    postgres_run(pair.first.schema, "UPDATE hosts SET rest_until = rest_until - interval '1 h'");
+    struct wr_store_host host = claim(&pair.second, pair.job);
     assert_true(host.has_rested);
     assert_in_range(host.held_ns, WEIR_MINUTE, 2 * WEIR_MINUTE);
-    postgres_run(first.schema, "UPDATE hosts SET lease_until = clock_timestamp() - interval '1 s'");
-    host = claim(&first, job); /* the second has died: when it last sent nobody knows */
+    postgres_run(pair.first.schema, "UPDATE hosts SET lease_until = clock_timestamp() - interval '1 s'");
+    host = claim(&pair.first, pair.job); /* the second has died: when it last sent nobody knows */
     assert_true(!host.has_rested && host.held_ns == 0);
-    rig_close(&second);
-    rig_tear_down(&first);
+    rig_pair_tear_down(&pair);
 }
 
 static void set_paused(struct rig *rig, bool is_paused)
@@ -92,40 +70,40 @@ static void set_paused(struct rig *rig, bool is_paused)
 static void a_host_that_is_paused_rests_until_somebody_sets_something(void **state)
 {
     (void)state;
-    struct rig rig;
-    int64_t job;
+    struct rig_pair pair;
 
-    if (!set_up(&rig, &job))
+    if (!rig_pair_set_up(&pair, 1))
         skip();
-    struct wr_store_query all = {.what = WR_STORE_CLAIM, .job = job};
-    assert_int_equal(read_count(&rig, all), 1);
-    set_paused(&rig, true);
-    release(&rig, WEIR_FOREVER, 0);
-    assert_int_equal(read_count(&rig, all), 0);
-    set_paused(&rig, false);
-    assert_int_equal(read_count(&rig, all), 1);
-    release(&rig, WEIR_FOREVER, 0); /* it was resumed meanwhile */
-    assert_int_equal(read_count(&rig, all), 1);
-    rig_tear_down(&rig);
+    struct rig *rig = &pair.first;
+    struct wr_store_query all = {.what = WR_STORE_CLAIM, .job = pair.job};
+    assert_int_equal(rig_read_count(rig, all), 1);
+    set_paused(&pair.second, true);
+    release(rig, WEIR_FOREVER, 0);
+    assert_int_equal(rig_read_count(rig, all), 0);
+    set_paused(&pair.second, false);
+    assert_int_equal(rig_read_count(rig, all), 1);
+    release(rig, WEIR_FOREVER, 0); /* it was resumed meanwhile */
+    assert_int_equal(rig_read_count(rig, all), 1);
+    rig_pair_tear_down(&pair);
 }
 
 static size_t claim_one(struct rig *rig, int64_t job, const char *host)
 {
-    return read_count(rig, (struct wr_store_query){.what = WR_STORE_CLAIM_ONE, .job = job, .key = wr_span_of(host)});
+    return rig_read_count(rig,
+                          (struct wr_store_query){.what = WR_STORE_CLAIM_ONE, .job = job, .key = wr_span_of(host)});
 }
 
 /* V1. */
 static void a_host_that_another_wants_is_released_to_that_one(void **state)
 {
     (void)state;
-    struct rig rigs[3];
-    struct rig *owner = &rigs[0], *asker = &rigs[1], *other = &rigs[2];
-    int64_t job;
+    struct rig_pair pair;
+    struct rig third, *owner = &pair.first, *asker = &pair.second, *other = &third;
 
-    if (!set_up(owner, &job))
+    if (!rig_pair_set_up(&pair, 1))
         skip();
-    rig_join(owner, asker);
     rig_join(owner, other);
+    int64_t job = pair.job;
     struct wr_store_query all = {.what = WR_STORE_CLAIM, .job = job};
     assert_int_equal(claim_one(owner, job, "h00"), 1);
     assert_int_equal(claim_one(owner, job, "h00"), 0); /* it has it already */
@@ -134,20 +112,19 @@ static void a_host_that_another_wants_is_released_to_that_one(void **state)
     assert_true(beat(owner).is_wanted);
     assert_int_equal(claim_one(other, job, "h00"), 0); /* one after the other */
     release(owner, 0, 0);
-    assert_int_equal(read_count(owner, all), 0);
-    assert_int_equal(read_count(other, all), 0);
+    assert_int_equal(rig_read_count(owner, all), 0);
+    assert_int_equal(rig_read_count(other, all), 0);
     assert_int_equal(claim_one(other, job, "h00"), 0);
     assert_int_equal(claim_one(asker, job, "h00"), 1);
     assert_false(beat(asker).is_wanted);
     release(asker, 0, 0);
-    assert_int_equal(read_count(other, all), 1);
+    assert_int_equal(rig_read_count(other, all), 1);
     assert_int_equal(claim_one(asker, job, "nobody.knows"), 1); /* one without tasks */
     assert_int_equal(claim_one(owner, job, "h00"), 0);
     postgres_run(owner->schema, "UPDATE hosts SET wanted_until = clock_timestamp() - interval '1 s'");
     assert_false(beat(other).is_wanted); /* who wanted it is gone */
-    rig_close(asker);
     rig_close(other);
-    rig_tear_down(owner);
+    rig_pair_tear_down(&pair);
 }
 
 WEIR_TESTS(test(a_host_that_rests_is_claimed_when_its_time_has_come),
