@@ -35,6 +35,9 @@ void store_close(struct store *store);
 /* One command by redis-cli's protocol, words separated by spaces; the integer it answers, or 0. */
 long long store_say(const struct store *store, const char *command);
 
+/* Every clock but that of the time since the machine began stands still meanwhile. */
+void machine_sleeps(int64_t seconds);
+
 /* A script that reads the time from the keys "s" and "us", which set_clock writes. To be freed. */
 char *script_on_set_clock(enum wr_script script);
 void set_clock(struct redisContext *redis, int64_t us);

@@ -53,6 +53,22 @@ static void nodes_that_lease_admit_no_more_than_the_limit_and_ask_seldom(void **
     }
 }
 
+/* H3, V8: others may have its seat by now, and have held as much. */
+static void what_was_leased_before_the_machine_slept_is_not_spent(void **state)
+{
+    (void)state;
+    struct node node;
+
+    node_join(&node, 1, hourly(10000), 20000, WR_FALLBACK_SHARE);
+    while (ask(node.budget, "k", 1).source != WR_SOURCE_LEASE)
+        usleep(1000);
+    machine_sleeps(3600);
+    assert_int_equal(ask(node.budget, "k", 1).source, WR_SOURCE_STORE);
+    while (ask(node.budget, "k", 1).source != WR_SOURCE_LEASE)
+        usleep(1000); /* the seat was won again */
+    node_leave(&node);
+}
+
 static void more_than_can_ever_be_granted_is_denied_without_asking(void **state)
 {
     (void)state;
@@ -519,6 +535,7 @@ static void a_store_that_is_silent_for_long_is_lost_and_shares_begin(void **stat
 }
 
 WEIR_TESTS(served(nodes_that_ask_for_each_request_admit_just_the_limit), served(budgets_may_be_made_at_any_moment),
+           served(what_was_leased_before_the_machine_slept_is_not_spent),
            served(nodes_that_lease_admit_no_more_than_the_limit_and_ask_seldom),
            served(more_than_can_ever_be_granted_is_denied_without_asking),
            served(an_errand_may_be_freed_before_its_answer), served(keys_beyond_the_most_take_the_place_of_the_oldest),

@@ -5,6 +5,7 @@
 #include "shell/relay/relay.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -183,7 +184,32 @@ static void store_that_is_not_there_is_told_and_costs_nobody_but_time(void **sta
     weir_pacer_free(party.pacer);
 }
 
-WEIR_TESTS(served(starts_of_two_pacers_are_an_interval_apart),
+static int start(struct party *party, int64_t patience_ns)
+{
+    weir_permit permit;
+    weir_outcome outcome = {.size = sizeof outcome, .status = 200};
+    int error = weir_pacer_acquire(party->pacer, "h", 1, 0, patience_ns, NULL, &permit, NULL);
+    return error != 0 ? error : weir_permit_tell(&permit, &outcome);
+}
+
+/* H3, V1: another may have had its turn meanwhile. */
+static void machine_that_slept_starts_nothing_until_the_store_has_answered(void **state)
+{
+    (void)state;
+    struct party party;
+    begin(&party, &store, INTERVAL);
+    assert_int_equal(start(&party, PATIENCE), 0);
+    assert_int_equal(start(&party, PATIENCE), 0);
+    assert_int_equal(kill(store.pid, SIGSTOP), 0);
+    machine_sleeps(3600);
+    assert_int_equal(start(&party, 5 * INTERVAL), WEIR_E_TIMEOUT);
+    assert_int_equal(kill(store.pid, SIGCONT), 0);
+    assert_int_equal(start(&party, PATIENCE), 0);
+    end(&party);
+}
+
+WEIR_TESTS(served(machine_that_slept_starts_nothing_until_the_store_has_answered),
+           served(starts_of_two_pacers_are_an_interval_apart),
            served(retry_after_told_where_the_gate_is_not_binds_where_it_is),
            served(send_that_was_late_keeps_others_an_interval_off),
            test(store_that_is_not_there_is_told_and_costs_nobody_but_time))

@@ -8,6 +8,7 @@
 #include <weir/error.h>
 
 #define CLOCK_TRIES 100 /* until two clocks have been read at once */
+#define ASLEEP_MS 100   /* and if they never are */
 
 static int64_t read_clock(clockid_t id)
 {
@@ -21,17 +22,32 @@ int64_t wr_monotonic_now(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+int64_t wr_boottime_now(void)
+{
+    return read_clock(CLOCK_BOOTTIME);
+}
+
 /* A thread may lose its processor between two clocks: then what it has read says nothing, and it reads again. */
 int64_t wr_clock_asleep(void)
 {
     int64_t before, after, booted;
     int tries = 0;
     do {
-        before = read_clock(CLOCK_MONOTONIC);
-        booted = read_clock(CLOCK_BOOTTIME);
-        after = read_clock(CLOCK_MONOTONIC);
+        before = wr_monotonic_now();
+        booted = wr_boottime_now();
+        after = wr_monotonic_now();
     } while (after - before > WEIR_MILLISECOND && ++tries < CLOCK_TRIES);
     return booted - after;
+}
+
+uint32_t wr_clock_sleep_mark(void)
+{
+    return (uint32_t)(wr_clock_asleep() / WEIR_MILLISECOND);
+}
+
+bool wr_clock_slept_since(uint32_t mark)
+{
+    return (int32_t)(wr_clock_sleep_mark() - mark) >= ASLEEP_MS;
 }
 
 int64_t weir_wall_now(void)

@@ -41,8 +41,16 @@ void wr_unpark(struct wr_parker *parker);
 /* The monotonic clock's functions, on which the fast clock stands. */
 int64_t wr_monotonic_now(void);
 
+void wr_monotonic_wait(const weir_clock *clock, struct wr_parker *parker, int64_t until);
+
+/* A monotonic clock that goes on while the machine is suspended: for what others count meanwhile. */
+int64_t wr_boottime_now(void);
+
 /* For how long the machine has been suspended since it began, which the monotonic clock does not count. */
 int64_t wr_clock_asleep(void);
-void wr_monotonic_wait(const weir_clock *clock, struct wr_parker *parker, int64_t until);
+
+/* The same in ms, as a mark that is compared with a later one. */
+uint32_t wr_clock_sleep_mark(void);
+bool wr_clock_slept_since(uint32_t mark);
 
 #endif

@@ -20,6 +20,7 @@
 
 #include "core/pace/gate.h"
 #include "core/pace/options.h"
+#include "shell/clock/clock.h"
 #include "shell/hosts/lend.h"
 #include "shell/table/table.h"
 
@@ -36,7 +37,7 @@ struct wr_host {
     uint32_t changes;   /* of what is worth storing: shows whether what was saved is the last word */
     int64_t lent_until; /* the gate is here until then, and elsewhere after; INT64_MAX: it always is */
     uint32_t flights;   /* of this process, sent and not ended */
-    uint32_t unused;
+    uint32_t lent_mark; /* wr_clock_sleep_mark of when it was asked for: a machine that slept has it no more */
     /* struct wr_gate */
 };
 
@@ -64,7 +65,7 @@ struct wr_seen {
 /* Whether the gate is not here: it says nothing but "wait", and what ended is told elsewhere. */
 static inline bool wr_host_is_away(const struct wr_host *host, int64_t now)
 {
-    return now >= host->lent_until;
+    return now >= host->lent_until || (host->lent_until != INT64_MAX && wr_clock_slept_since(host->lent_mark));
 }
 
 /* As wr_gate_ask. */

@@ -93,13 +93,14 @@ bool wr_pacer_bring(weir_pacer *pacer, const char *key, size_t key_bytes, const 
     return true;
 }
 
-void wr_pacer_extend(weir_pacer *pacer, const char *key, size_t key_bytes, int64_t until)
+void wr_pacer_extend(weir_pacer *pacer, const char *key, size_t key_bytes, int64_t until, uint32_t mark)
 {
     struct wr_visit at;
     struct wr_seen seen;
     if (!visit(pacer, key, key_bytes, &at, &seen))
         return;
     seen.host->lent_until = until;
+    seen.host->lent_mark = mark;
     wr_visit_end_and_wake(&at);
 }
 
@@ -109,7 +110,7 @@ bool wr_pacer_pack(weir_pacer *pacer, const char *key, size_t key_bytes, bool go
     struct wr_seen seen;
     if (!visit(pacer, key, key_bytes, &at, &seen))
         return false;
-    bool here = !wr_host_is_away(seen.host, seen.now);
+    bool here = seen.now < seen.host->lent_until;
     if (here)
         wr_gate_pack(seen.gate, seen.pace, seen.now, ret_packed);
     if (here && goes) {

@@ -60,10 +60,12 @@ size_t wr_pacer_packed_bytes(weir_pacer *pacer);
 bool wr_pacer_bring(weir_pacer *pacer, const char *key, size_t key_bytes, const void *packed, size_t packed_bytes,
                     int64_t elapsed_ns, bool lost);
 
-/* It is here until then. In the past: it is not here any more. */
-void wr_pacer_extend(weir_pacer *pacer, const char *key, size_t key_bytes, int64_t until);
+/* It is here until then, unless the machine sleeps, or has since the mark (wr_clock_sleep_mark). In the past: it is not
+ * here any more. */
+void wr_pacer_extend(weir_pacer *pacer, const char *key, size_t key_bytes, int64_t until, uint32_t mark);
 
-/* It is packed as it is, and, if it `goes`, gone. False: it is not here. */
+/* It is packed as it is, and, if it `goes`, gone; also after a sleep, for the store knows whether it is still ours.
+ * False: it is not here. */
 bool wr_pacer_pack(weir_pacer *pacer, const char *key, size_t key_bytes, bool goes, void *ret_packed);
 
 /* That was said of a request of another process; and so many of others are in flight. For a gate that is here, or

@@ -38,6 +38,7 @@ struct wr_leg {
     int64_t wanted_at;   /* somebody will wait, or tries; 0: nobody said so since the gate was here */
     size_t letters_sent; /* bytes of them that are on their way */
     bool news_sent;
+    uint32_t asked_mark; /* wr_clock_sleep_mark */
     struct wr_baton baton;
     uint64_t read; /* the number of the last letter that the gate was told */
     size_t key_bytes;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* leg.c - one host: asks for its gate, lets it in, keeps it and passes it on, as core/share/baton.h says. */
+#include "shell/clock/clock.h"
 #include "shell/relay/inside.h"
 
 #include <hiredis/hiredis.h>
@@ -185,7 +186,7 @@ static void take_gate(struct wr_leg *leg, const struct answer *answer)
 static void note_loss(struct wr_leg *leg)
 {
     struct wr_relay *relay = leg->relay;
-    wr_pacer_extend(relay->pacer, leg->key, leg->key_bytes, INT64_MIN);
+    wr_pacer_extend(relay->pacer, leg->key, leg->key_bytes, INT64_MIN, 0);
     (void)pthread_mutex_lock(&relay->lock);
     relay->view.lost++;
     (void)pthread_mutex_unlock(&relay->lock);
@@ -203,7 +204,7 @@ static void hear(struct wr_leg *leg, const redisReply *reply, const struct answe
         return;
     tell_letters(leg, reply, now);
     wr_pacer_count(pacer, leg->key, leg->key_bytes, answer->reply.others);
-    wr_pacer_extend(pacer, leg->key, leg->key_bytes, leg->baton.until);
+    wr_pacer_extend(pacer, leg->key, leg->key_bytes, leg->baton.until, leg->asked_mark);
 }
 
 static void on_answer(void *context, const redisReply *reply)
@@ -240,6 +241,7 @@ static void send_call(struct wr_leg *leg, const struct wr_baton_move *move, uint
     wr_buf_init_fixed(&saying.key, key, sizeof key);
     wr_buf_init(&saying.text, relay->allocator, TEXT_MAX);
     write_letters(leg, &saying.text, now);
+    leg->asked_mark = wr_clock_sleep_mark();
     compose(leg, move, token, is_packed, flights, &saying);
     int error = saying.text.error != 0 ? saying.text.error
                                        : wr_wire_send(relay->wire, WR_SCRIPT_BATON, &saying.call, on_answer, leg);

@@ -76,7 +76,7 @@ static void look(struct wr_agency *agency)
     wr_wire_view_get(agency->wire, &agency->view.wire);
     is_down = is_down || agency->view.wire.answered == 0;
     agency->view.wire.down = is_down;
-    agency->view.seated = wr_seat_held(&agency->seat, wr_monotonic_now());
+    agency->view.seated = wr_seat_held(&agency->seat, wr_boottime_now());
     if (!was_down && is_down)
         (void)atomic_fetch_add(&agency->outages, 1);
     atomic_store(&agency->is_lost, wr_wire_is_lost(agency->wire));
@@ -196,7 +196,7 @@ void wr_agency_send(struct wr_agency *agency, struct wr_errand *errand)
 static void on_seat(void *context, const struct redisReply *reply)
 {
     struct wr_agency *agency = context;
-    int64_t now = wr_monotonic_now();
+    int64_t now = wr_boottime_now();
 
     agency->is_asking = false;
     uint64_t born = agency->store_born;
@@ -216,7 +216,7 @@ static void on_seat(void *context, const struct redisReply *reply)
 static void on_beat(uv_timer_t *timer)
 {
     struct wr_agency *agency = timer->data;
-    int64_t now = wr_monotonic_now();
+    int64_t now = wr_boottime_now();
     bool is_down = atomic_load(&agency->is_down), is_due = is_down || now - agency->asked_at >= WR_SEAT_NS / 3;
 
     if (!is_down)

@@ -13,7 +13,7 @@
 /* Messages of a node about a key, also after it was forgotten here, are in this order. */
 static uint64_t next_message(struct wr_purse *purse)
 {
-    uint64_t now_us = (uint64_t)wr_monotonic_now() / 1000;
+    uint64_t now_us = (uint64_t)wr_boottime_now() / 1000;
 
     purse->message = now_us > purse->message ? now_us : purse->message + 1;
     return purse->message;
@@ -29,7 +29,7 @@ static void hand_over(const struct wr_budget *budget, struct wr_purses *purses, 
     if (!budget->has_flight)
         return;
     purse->flying += permits;
-    purse->told_at = wr_monotonic_now();
+    purse->told_at = wr_boottime_now();
     if (wr_list_holds(&purse->flight)) {
         wr_list_take(&purse->flight);
         wr_list_push(&purses->flights, &purse->flight);
@@ -60,7 +60,7 @@ struct wr_errand *wr_errand_new(struct wr_budget *budget, struct wr_purses *purs
         .back_at = purse->back_at,
         .held = purse->held + purse->flying,
         .message = next_message(purse),
-        .asked_at = wr_monotonic_now(),
+        .asked_at = wr_boottime_now(),
         .bytes = bytes,
         .key_at = before,
         .key_bytes = purse->key_bytes,
@@ -143,7 +143,7 @@ static void undo(struct wr_errand *errand, struct wr_purse *purse)
 void wr_errand_end(struct wr_errand *errand, const struct wr_charge_told *told)
 {
     struct wr_purses *purses = errand->purses;
-    int64_t now = wr_monotonic_now();
+    int64_t now = wr_boottime_now();
 
     (void)pthread_mutex_lock(&purses->lock);
     errand->told =
@@ -205,7 +205,7 @@ void wr_errand_free(struct wr_errand *errand)
 static int decide(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse, uint32_t permits,
                   bool can_wait, struct wr_errand **ret_errand, struct wr_share_told *ret_told)
 {
-    int64_t now = wr_monotonic_now();
+    int64_t now = wr_boottime_now();
 
     if (atomic_load(&budget->agency->is_down)) {
         wr_purse_decide_alone(budget, purses, purse, permits, now, ret_told);
@@ -238,7 +238,7 @@ int wr_budget_ask(struct wr_budget *budget, const char *key, size_t key_bytes, u
         return 0;
     }
     (void)pthread_mutex_lock(&purses->lock);
-    struct wr_purse *purse = wr_purse_get(budget, purses, key, key_bytes, wr_monotonic_now());
+    struct wr_purse *purse = wr_purse_get(budget, purses, key, key_bytes, wr_boottime_now());
     int error = purse == NULL ? WEIR_E_NOMEM : decide(budget, purses, purse, permits, wake != NULL, &errand, ret_told);
     bool decides = errand != NULL && errand->permits > 0;
     if (decides) {
@@ -292,7 +292,7 @@ static void renew(struct wr_purses *purses, int64_t now)
 
 uint32_t wr_budget_own_up(struct wr_budget *budget, uint32_t life, uint32_t most, struct wr_list *errands)
 {
-    int64_t now = wr_monotonic_now();
+    int64_t now = wr_boottime_now();
     uint32_t count = 0;
 
     for (size_t i = 0; i < WR_SHARE_SHELVES; i++) {
@@ -360,7 +360,7 @@ int wr_budget_resume(struct wr_budget *budget, const char *key, size_t key_bytes
     struct wr_purses *purses = wr_budget_purses(budget, key, key_bytes);
 
     (void)pthread_mutex_lock(&purses->lock);
-    struct wr_purse *purse = wr_purse_get(budget, purses, key, key_bytes, wr_monotonic_now());
+    struct wr_purse *purse = wr_purse_get(budget, purses, key, key_bytes, wr_boottime_now());
     if (purse != NULL) {
         wr_purse_fly(budget, purses, purse, 0, permits);
         wr_purse_due(purses, purse);
@@ -375,7 +375,7 @@ int wr_budget_reset(struct wr_budget *budget, const char *key, size_t key_bytes)
     bool is_down = atomic_load(&budget->agency->is_down);
 
     (void)pthread_mutex_lock(&purses->lock);
-    struct wr_purse *purse = wr_purse_get(budget, purses, key, key_bytes, wr_monotonic_now());
+    struct wr_purse *purse = wr_purse_get(budget, purses, key, key_bytes, wr_boottime_now());
     if (purse != NULL) {
         purses->owed -= purse->owed;
         purse->owed = purse->back = 0;

@@ -161,7 +161,7 @@ void wr_purse_settle(struct wr_budget *budget, struct wr_purses *purses, struct 
         purse->owed -= back;
         purses->owed -= back;
     } else if (back > 0) {
-        back -= wr_lease_give_back(&budget->terms, &purse->lease, &purses->seat, wr_monotonic_now(), back);
+        back -= wr_lease_give_back(&budget->terms, &purse->lease, &purses->seat, wr_boottime_now(), back);
         wr_purse_back(purses, purse, back, grant->charged_at);
     }
 }

@@ -64,7 +64,7 @@ static void note_why(struct wr_wire *wire, const char *why)
 /* One ask had no answer. Returns whether the connection is to be let go. */
 static bool miss(struct wr_wire *wire, bool broken, const char *why)
 {
-    bool opened = wr_outage_missed(&wire->outage, wr_monotonic_now(), broken, wr_rng_next(&wire->rng));
+    bool opened = wr_outage_missed(&wire->outage, wr_boottime_now(), broken, wr_rng_next(&wire->rng));
     note_why(wire, why);
     wire->view.outages += opened;
     return wire->outage.down;
@@ -164,7 +164,7 @@ static bool give_up(struct wr_wire *wire, struct wr_ask *ask, int64_t now)
 static void on_timer(uv_timer_t *timer)
 {
     struct wr_wire *wire = timer->data;
-    int64_t now = wr_monotonic_now();
+    int64_t now = wr_boottime_now();
     bool let_go = false;
 
     if (is_connected(wire))
@@ -185,7 +185,7 @@ static void watch(struct wr_wire *wire)
 {
     if (wire->waiting.first == NULL || uv_is_closing((uv_handle_t *)&wire->timer))
         return;
-    int64_t left_ns = WR_LINKED(wire->waiting.first, struct wr_ask, link)->until - wr_monotonic_now();
+    int64_t left_ns = WR_LINKED(wire->waiting.first, struct wr_ask, link)->until - wr_boottime_now();
     uv_update_time(wire->timer.loop);
     uv_timer_start(&wire->timer, on_timer, left_ns > 0 ? (uint64_t)(left_ns / WEIR_MILLISECOND) + 1 : 0, 0);
 }
@@ -194,7 +194,7 @@ void wr_wire_connected(struct wr_wire *wire)
 {
     wire->view.connects++;
     for (struct wr_list_link *link = wire->waiting.first; link != NULL; link = link->next)
-        WR_LINKED(link, struct wr_ask, link)->until = wr_monotonic_now() + wire->timeout_ns;
+        WR_LINKED(link, struct wr_ask, link)->until = wr_boottime_now() + wire->timeout_ns;
     watch(wire);
 }
 
@@ -233,7 +233,7 @@ int wr_wire_send(struct wr_wire *wire, enum wr_script script, const struct wr_ca
 {
     if (wire->view.asks >= WR_WIRE_ASKS_MAX)
         return WEIR_E_FULL;
-    if (!wr_outage_may_ask(&wire->outage, wr_monotonic_now()))
+    if (!wr_outage_may_ask(&wire->outage, wr_boottime_now()))
         return WEIR_E_CLOSED;
     if (wire->redis == NULL && wr_wire_connect(wire) < 0)
         return WEIR_E_CLOSED;
@@ -247,7 +247,7 @@ int wr_wire_send(struct wr_wire *wire, enum wr_script script, const struct wr_ca
     ask->told = told;
     ask->context = context;
     ask->is_probe = wire->outage.down;
-    ask->until = wr_monotonic_now() + (is_connected(wire) ? wire->timeout_ns : PROBE_NS);
+    ask->until = wr_boottime_now() + (is_connected(wire) ? wire->timeout_ns : PROBE_NS);
     bool first = wire->waiting.first == NULL;
     wr_list_push(&wire->waiting, &ask->link);
     wire->view.asks++;

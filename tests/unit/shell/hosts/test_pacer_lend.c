@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_pacer_lend.c - a gate that is here for a while, and then elsewhere. */
 #include "rig.h"
+#include "shell/clock/clock.h"
 #include "shell/hosts/lend.h"
 
 #define PACKED_MAX 4096
@@ -57,7 +58,7 @@ static void bring(struct pacing *pacing, int64_t for_ns)
     assert_false(host_goes(pacing, "h")); /* makes the key */
     assert_true(wr_pacer_bring(pacing->pacer, "h", 1, "", 0, 0, false));
     pass(pacing, WEIR_SECOND);
-    wr_pacer_extend(pacing->pacer, "h", 1, now_of(pacing) + for_ns);
+    wr_pacer_extend(pacing->pacer, "h", 1, now_of(pacing) + for_ns, wr_clock_sleep_mark());
 }
 
 /* The same, for a minute, and a request is in flight. */
@@ -91,7 +92,7 @@ static void gate_that_is_elsewhere_lets_nobody_start_and_is_asked_for(void **sta
     assert_true(wr_pacer_bring(pacing.pacer, "h", 1, "", 0, 0, false));
     pass(&pacing, WEIR_SECOND);
     assert_int_equal(atomic_load(&pacing.finished), 0);
-    wr_pacer_extend(pacing.pacer, "h", 1, now_of(&pacing) + WEIR_SECOND);
+    wr_pacer_extend(pacing.pacer, "h", 1, now_of(&pacing) + WEIR_SECOND, wr_clock_sleep_mark());
     assert_int_equal(fetcher_join(&waiter), 0);
     tell(&waiter.permit, 200);
     assert_int_equal(lending.told, 0);
@@ -155,7 +156,7 @@ static void letter_that_comes_with_the_gate_binds_before_anybody_starts(void **s
     struct wr_away away = {"h", 1, &lending[0].start, &lending[0].outcome, WR_WORD_ENDED, now_of(&there)};
     wr_pacer_tell_away(there.pacer, &away);
     wr_pacer_count(there.pacer, "h", 1, 3);
-    wr_pacer_extend(there.pacer, "h", 1, now_of(&there) + WEIR_HOUR);
+    wr_pacer_extend(there.pacer, "h", 1, now_of(&there) + WEIR_HOUR, wr_clock_sleep_mark());
     weir_permit other;
     weir_decision decision = try_host(&there, "h", 0, &other);
     assert_int_equal(decision.reason, WEIR_REASON_RETRY_AFTER);
@@ -189,7 +190,7 @@ static void send_that_was_late_is_told_to_where_the_gate_is(void **state)
     start.sent_at = now_of(&there) - 500 * MS;
     struct wr_away away = {"h", 1, &start, NULL, WR_WORD_LATE, now_of(&there)};
     wr_pacer_tell_away(there.pacer, &away);
-    wr_pacer_extend(there.pacer, "h", 1, now_of(&there) + WEIR_HOUR);
+    wr_pacer_extend(there.pacer, "h", 1, now_of(&there) + WEIR_HOUR, wr_clock_sleep_mark());
     assert_int_equal(try_host(&there, "h", 0, &other).wait_ns, 500 * MS); /* the interval is a second */
     pass(&there, 500 * MS);
     assert_true(host_goes(&there, "h"));
