@@ -120,6 +120,13 @@ struct wr_store_visit {
     int64_t visited_wall_at;  /* the last one that was answered; 0: when it ended */
 };
 
+/* How many tasks a job may have, where processes share the store, ended or not; 0: any number. Exact, whoever finds
+ * them at the same time. Of a file, whoever posts has to count. */
+struct wr_store_bounds {
+    uint64_t tasks;
+    uint64_t host_tasks; /* of one host */
+};
+
 /* A URL to fetch. Neither host nor url is empty; both are clean text (wr_span_clean). */
 struct wr_store_task {
     int64_t job;
@@ -131,6 +138,8 @@ struct wr_store_task {
     uint32_t hops; /* redirects on the way to it */
     int32_t priority;
     bool *ret_is_new; /* posted: whether the job had it not, known when `done` is called; NULL: nobody asks */
+    struct wr_store_bounds bounds; /* posted: it is forgotten if the job would have more */
+    bool *ret_is_beyond;           /* posted: whether that is so; as ret_is_new */
     /* Only of one that is read: */
     struct wr_span referrer;    /* the parent's URL; empty: none */
     uint32_t attempts;          /* so far */
@@ -285,7 +294,7 @@ struct wr_store_status {
 };
 
 enum wr_store_change_kind {
-    WR_STORE_FOUND, /* a task; forgotten if the job has it, is over, or is not known */
+    WR_STORE_FOUND, /* a task; forgotten if the job has it, has enough, is over, or is not known */
     WR_STORE_ENDED,
     WR_STORE_RETRY,
     WR_STORE_CHANGED,

@@ -8,11 +8,11 @@
  *     hosts           ─┘
  *
  * Within a stretch the order of changes is lost. So one that would come before an earlier change of the same task, or
- * be the second of its kind, begins a new stretch; so does all that comes after a job's status. In a crawl there is one
- * stretch as a rule.
+ * be the second of its kind, begins a new stretch; so does all that comes after a job's status, and what has other
+ * bounds. In a crawl there is one stretch as a rule.
  *
  * Rows are locked in the same order by every process: jobs, hosts by key, tasks by fingerprint, lanes, the process's
- * own.
+ * own. Where hosts have bounds lanes come before tasks: then whoever finds one of a lane has it alone.
  */
 #include "base/alloc.h"
 #include "shell/store/pg/pg.h"
@@ -45,7 +45,8 @@ struct gathering {
     size_t slot_count; /* a power of two */
     uint32_t stretch;
     size_t founds, changes, retries, ends, hosts; /* in this stretch */
-    struct wr_pg_params host_keys, found, changed, retry, ended, host;
+    struct wr_pg_params host_keys, lanes, found, changed, retry, ended, host;
+    struct wr_store_bounds bounds;            /* of those that were found */
     const struct wr_store_output *outputs[8]; /* the last words about these */
     size_t output_count;
     int64_t nonce;
@@ -89,17 +90,36 @@ static void put_self(struct gathering *all, struct wr_pg_params *params)
     wr_pg_put_wholes(params, 0, self, 2);
 }
 
-static int end_stretch(struct gathering *all)
+/* Hosts that nobody knows, then what is found of them. Where a host may have only so many, others that find some of it
+ * wait from the counting on. */
+static int send_found(struct gathering *all)
 {
-    struct wr_pg *pg = all->pg;
-    size_t first = pg->found_count - all->founds, founds = all->founds, first_end = pg->ended_count - all->ends;
+    const int64_t bounds[] = {(int64_t)all->bounds.tasks, (int64_t)all->bounds.host_tasks};
+    bool is_bounded = bounds[0] > 0 || bounds[1] > 0;
+    size_t first = all->pg->found_count - all->founds, hosts = all->founds;
 
     put_self(all, &all->found);
+    wr_pg_put_wholes(&all->found, 10, bounds, 2);
+    int error = send_kind(all, new_hosts, &all->host_keys, &hosts, WR_PG_NOTHING, 0);
+    if (error == 0 && bounds[1] > 0 && all->founds > 0)
+        error = send(all, new_lanes, &all->lanes, (struct wr_pg_sent){0});
+    if (error == 0 && bounds[1] > 0 && all->founds > 0)
+        error = send(all, lock_lanes, &all->lanes, (struct wr_pg_sent){0});
+    wr_pg_params_clear(&all->lanes);
+    if (error == 0)
+        error = send_kind(all, is_bounded ? new_tasks_within_bounds : new_tasks, &all->found, &all->founds, WR_PG_FOUND,
+                          first);
+    wr_pg_params_clear(&all->found);
+    return error;
+}
+
+static int end_stretch(struct gathering *all)
+{
+    size_t first_end = all->pg->ended_count - all->ends;
+
     put_self(all, &all->retry);
     put_self(all, &all->ended);
-    int error = send_kind(all, new_hosts, &all->host_keys, &founds, WR_PG_NOTHING, 0);
-    if (error == 0)
-        error = send_kind(all, new_tasks, &all->found, &all->founds, WR_PG_FOUND, first);
+    int error = send_found(all);
     if (error == 0)
         error = send_kind(all, changed_tasks, &all->changed, &all->changes, WR_PG_NOTHING, 0);
     if (error == 0)
@@ -108,7 +128,6 @@ static int end_stretch(struct gathering *all)
         error = send_kind(all, ended_tasks, &all->ended, &all->ends, WR_PG_ENDED, first_end);
     if (error == 0)
         error = send_kind(all, known_hosts, &all->host, &all->hosts, WR_PG_NOTHING, 0);
-    wr_pg_params_clear(&all->found);
     wr_pg_params_clear(&all->retry);
     wr_pg_params_clear(&all->ended);
     all->stretch++;
@@ -154,15 +173,23 @@ static int put_found(struct gathering *all, const struct wr_store_task *task)
     struct wr_pg *pg = all->pg;
     const int64_t numbers[] = {(int64_t)task->fingerprint, (int64_t)task->parent, task->priority, task->depth,
                                task->hops};
-    int error = claim_task(all, task->job, task->fingerprint, STAGE_FOUND);
+    bool is_other = all->bounds.tasks != task->bounds.tasks || all->bounds.host_tasks != task->bounds.host_tasks;
+    int error = is_other && all->founds > 0 ? end_stretch(all) : 0;
 
+    if (error == 0)
+        error = claim_task(all, task->job, task->fingerprint, STAGE_FOUND);
     if (error != 0)
         return error;
+    all->bounds = task->bounds;
     if (!wr_pg_grow(pg->allocator, (void **)(void *)&pg->found, &pg->found_room, pg->found_count, sizeof(void *)))
         return WEIR_E_NOMEM;
     pg->found[pg->found_count++] = task;
     all->founds++;
     wr_pg_put_bytes(&all->host_keys, 0, task->host);
+    if (task->bounds.host_tasks > 0) {
+        wr_pg_put_whole(&all->lanes, 0, task->job);
+        wr_pg_put_bytes(&all->lanes, 1, task->host);
+    }
     wr_pg_put_whole(&all->found, 2, task->job);
     wr_pg_put_bytes(&all->found, 3, task->host);
     wr_pg_put_wholes(&all->found, 4, numbers, 5);
@@ -485,42 +512,46 @@ static int begin(struct gathering *all)
                     "N", numbers, NULL, (struct wr_pg_sent){0});
 }
 
-/* The jobs that changes of this kind are of, once for those in a row. */
-static size_t put_jobs(const struct gathering *all, enum wr_store_change_kind kind, struct wr_pg_params *params)
+/* Whose row this transaction has for itself, or shares with others; 0: neither. */
+static int64_t job_to_lock(const struct wr_store_change *change, bool is_whole)
 {
-    size_t count = 0;
+    if (change->kind == WR_STORE_STATUS)
+        return is_whole ? change->status.job : 0;
+    if (change->kind == WR_STORE_FOUND)
+        return (change->found.bounds.tasks > 0) == is_whole ? change->found.job : 0;
+    return 0;
+}
+
+/* Once for those in a row. */
+static bool put_jobs(const struct gathering *all, bool is_whole, struct wr_pg_params *params)
+{
     int64_t last = 0;
 
     for (size_t i = 0; i < all->pg->item_count; i++) {
         const struct wr_store_change *change = all->pg->items[i].change;
-        if (change == NULL || change->kind != kind)
-            continue;
-        int64_t job = kind == WR_STORE_STATUS ? change->status.job : change->found.job;
-        if (job != last)
+        int64_t job = change != NULL ? job_to_lock(change, is_whole) : 0;
+        if (job != 0 && job != last)
             wr_pg_put_whole(params, 0, job);
-        count += job != last;
-        last = job;
+        last = job != 0 ? job : last;
     }
-    return count;
+    return last != 0;
 }
 
 /* Before anything else. Who is going to change a job's row has it from the start: found tasks share it, and of several
- * that have a share none would ever get it whole. And who has to wait for it holds nothing yet that its owner could
- * want, such as a host that both have found. */
+ * that have a share none would ever get it whole. So has who counts all tasks of a job to keep its bound: what others
+ * find is committed before, or found after. And who has to wait for it holds nothing yet that its owner could want,
+ * such as a host that both have found. */
 static int lock_jobs(struct gathering *all)
 {
-    static const struct {
-        enum wr_store_change_kind kind;
-        const char *sql;
-    } locks[] = {{WR_STORE_STATUS, "SELECT FROM jobs WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE"},
-                 {WR_STORE_FOUND, "SELECT FROM jobs WHERE id = ANY ($1) ORDER BY id FOR SHARE"}};
+    static const char *const locks[] = {"SELECT FROM jobs WHERE id = ANY ($1) ORDER BY id FOR SHARE",
+                                        "SELECT FROM jobs WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE"};
     int error = 0;
 
-    for (size_t i = 0; i < sizeof locks / sizeof locks[0] && error == 0; i++) {
+    for (int is_whole = 1; is_whole >= 0 && error == 0; is_whole--) {
         struct wr_pg_params params;
         wr_pg_params_init(&params, all->pg->allocator, "n");
-        if (put_jobs(all, locks[i].kind, &params) > 0)
-            error = send(all, locks[i].sql, &params, (struct wr_pg_sent){0});
+        if (put_jobs(all, is_whole, &params))
+            error = send(all, locks[is_whole], &params, (struct wr_pg_sent){0});
         wr_pg_params_release(&params);
     }
     return error;
@@ -550,13 +581,15 @@ int wr_pg_gather(struct wr_pg *pg)
     if (all.slots == NULL)
         return WEIR_E_NOMEM;
     wr_pg_params_init(&all.host_keys, pg->allocator, "t");
-    wr_pg_params_init(&all.found, pg->allocator, "NNntnnnnnt");
+    wr_pg_params_init(&all.lanes, pg->allocator, "nt");
+    wr_pg_params_init(&all.found, pg->allocator, "NNntnnnnntNN");
     wr_pg_params_init(&all.changed, pg->allocator, "nnn");
     wr_pg_params_init(&all.retry, pg->allocator, "NNnnnnnn");
     wr_pg_params_init(&all.ended, pg->allocator, "NNnnnnnnnnnnttttt");
     wr_pg_params_init(&all.host, pg->allocator, "tnnnnnnnfnnnnn");
     int error = gather(&all);
     wr_pg_params_release(&all.host_keys);
+    wr_pg_params_release(&all.lanes);
     wr_pg_params_release(&all.found);
     wr_pg_params_release(&all.changed);
     wr_pg_params_release(&all.retry);

@@ -29,23 +29,52 @@ static const char new_hosts[] =
     "  WHERE (id, lease_token) IN (SELECT host, lease FROM m WHERE lease != 0) ORDER BY id FOR SHARE),"
 #define FENCED " AND (m.lease = 0 OR EXISTS (SELECT FROM h WHERE h.id = m.host AND h.lease_token = m.lease))"
 
-/* Numbers are drawn in the order of posting, rows are inserted in that of their keys. */
-static const char new_tasks[] =
-    "WITH f AS MATERIALIZED (SELECT * FROM unnest($3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY"
-    "  AS f (job, host, fingerprint, parent, priority, depth, hops, url, place)),"
-    " j AS MATERIALIZED (SELECT id FROM jobs WHERE id IN (SELECT job FROM f) AND status IN ('pending', 'running')),"
-    " new AS (INSERT INTO tasks (id, job, host, fingerprint, parent, priority, depth, hops, url)"
-    "  SELECT * FROM (SELECT nextval('tasks_id_seq') AS id, u.* FROM"
-    "   (SELECT f.job, h.id AS host, f.fingerprint, f.parent, f.priority::int, f.depth, f.hops, f.url"
-    "    FROM f JOIN j ON j.id = f.job JOIN hosts AS h ON h.host = f.host"
-    "    WHERE NOT EXISTS (SELECT FROM tasks AS k WHERE k.job = f.job AND k.fingerprint = f.fingerprint)"
-    "    ORDER BY f.place) AS u) AS o ORDER BY o.job, o.fingerprint, o.id"
-    "  ON CONFLICT DO NOTHING RETURNING job, host, fingerprint),"
-    " l AS (INSERT INTO lanes AS l SELECT job, host, count(*) FROM new GROUP BY job, host ORDER BY job, host"
-    "  ON CONFLICT (job, host) DO UPDATE SET accepted = l.accepted + excluded.accepted),"
-    " c AS (" FOUND_TALLY ")"
-    " SELECT min(f.place) FROM new JOIN f ON f.job = new.job AND f.fingerprint = new.fingerprint"
-    " GROUP BY new.job, new.fingerprint";
+#define IS_OPEN " status IN ('pending', 'running')"
+#define FOUND                                                                                       \
+    "WITH f AS MATERIALIZED (SELECT * FROM unnest($3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY" \
+    "  AS f (job, host, fingerprint, parent, priority, depth, hops, url, place)),"                  \
+    " j AS MATERIALIZED (SELECT id FROM jobs WHERE id IN (SELECT job FROM f) AND" IS_OPEN "),"
+#define FOUND_NEW                                                                                           \
+    "SELECT f.job, h.id AS host, f.fingerprint, f.parent, f.priority::int, f.depth, f.hops, f.url, f.place" \
+    " FROM f JOIN j ON j.id = f.job JOIN hosts AS h ON h.host = f.host"                                     \
+    " WHERE NOT EXISTS (SELECT FROM tasks AS k WHERE k.job = f.job AND k.fingerprint = f.fingerprint)"
+/* Those of `u`. Numbers are drawn in the order of posting, rows are inserted in that of their keys. */
+#define FOUND_INSERT                                                                                          \
+    " new AS (INSERT INTO tasks (id, job, host, fingerprint, parent, priority, depth, hops, url)"             \
+    "  SELECT id, job, host, fingerprint, parent, priority, depth, hops, url FROM"                            \
+    "   (SELECT nextval('tasks_id_seq') AS id, u.* FROM (SELECT * FROM u ORDER BY place) AS u) AS o"          \
+    "  ORDER BY o.job, o.fingerprint, o.id ON CONFLICT DO NOTHING RETURNING job, host, fingerprint),"         \
+    " l AS (INSERT INTO lanes AS l SELECT job, host, count(*) FROM new GROUP BY job, host ORDER BY job, host" \
+    "  ON CONFLICT (job, host) DO UPDATE SET accepted = l.accepted + excluded.accepted),"                     \
+    " c AS (" FOUND_TALLY ")"                                                                                 \
+    " SELECT min(f.place) FROM new JOIN f ON f.job = new.job AND f.fingerprint = new.fingerprint"             \
+    " GROUP BY new.job, new.fingerprint"
+
+static const char new_tasks[] = FOUND " u AS (" FOUND_NEW ")," FOUND_INSERT;
+
+/* No more than $11 of a job, which this transaction has locked, and $12 of each of its lanes, which are locked, too;
+ * the first come first. The places of those that are left out are told below 0. */
+static const char new_tasks_within_bounds[] = FOUND
+    " n AS MATERIALIZED (SELECT DISTINCT ON (job, fingerprint) * FROM (" FOUND_NEW ") AS n"
+    "  ORDER BY job, fingerprint, place),"
+    " b AS (SELECT n.*, row_number() OVER (PARTITION BY n.job, n.host ORDER BY n.place)"
+    "  + coalesce((SELECT accepted FROM lanes AS l WHERE l.job = n.job AND l.host = n.host), 0) AS nth FROM n),"
+    " a AS (SELECT job, sum(queued + done + failed) AS accepted FROM tallies WHERE job IN (SELECT id FROM j)"
+    "  GROUP BY job),"
+    " d AS (SELECT b.*, row_number() OVER (PARTITION BY b.job ORDER BY b.place) + coalesce(a.accepted, 0) AS of_all"
+    "  FROM b LEFT JOIN a USING (job) WHERE $12 = 0 OR b.nth <= $12),"
+    " u AS MATERIALIZED (SELECT * FROM d WHERE $11 = 0 OR of_all <= $11)," FOUND_INSERT
+    " UNION ALL SELECT -place FROM n WHERE place NOT IN (SELECT place FROM u)";
+
+/* Two statements, so that what is counted after them is what all others have committed. */
+static const char new_lanes[] =
+    "INSERT INTO lanes (job, host, accepted) SELECT DISTINCT u.job, h.id, 0 FROM unnest($1, $2) AS u (job, host)"
+    " JOIN hosts AS h ON h.host = u.host JOIN jobs AS j ON j.id = u.job AND" IS_OPEN
+    " WHERE NOT EXISTS (SELECT FROM lanes AS l WHERE l.job = u.job AND l.host = h.id) ORDER BY 1, 2"
+    " ON CONFLICT DO NOTHING";
+static const char lock_lanes[] =
+    "SELECT FROM lanes AS l WHERE (l.job, l.host) IN (SELECT u.job, h.id FROM unnest($1, $2) AS u (job, host)"
+    "  JOIN hosts AS h ON h.host = u.host) ORDER BY l.job, l.host FOR NO KEY UPDATE";
 
 static const char changed_tasks[] =
     "WITH m AS MATERIALIZED (SELECT t.id, u.not_before_ms FROM unnest($1, $2, $3) AS u (job, fingerprint, "

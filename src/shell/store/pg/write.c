@@ -4,6 +4,8 @@
 #include "shell/memory/memory.h"
 #include "shell/store/pg/pg.h"
 
+#include <stdlib.h>
+
 #define CONFLICT_TRIES 8 /* of one transaction, at once */
 
 const struct wr_backend_kind wr_backend_pg = {
@@ -84,6 +86,14 @@ int wr_pg_add_job(struct wr_backend *backend, struct wr_span settings, int64_t e
 
 /* ---- sending ------------------------------------------------------------------------------------------- */
 
+static void answer(const struct wr_store_task *found, bool is_new, bool is_beyond)
+{
+    if (found->ret_is_new != NULL)
+        *found->ret_is_new = is_new;
+    if (found->ret_is_beyond != NULL)
+        *found->ret_is_beyond = is_beyond;
+}
+
 /* After a commit that nobody knows the end of, a task that is there may be one of this transaction's: who posted it
  * shall look after it. */
 static void take_found(struct wr_pg *pg, const struct wr_pg_sent *sent, const PGresult *result)
@@ -92,14 +102,14 @@ static void take_found(struct wr_pg *pg, const struct wr_pg_sent *sent, const PG
     int count = PQntuples(result);
 
     for (size_t i = 0; i < sent->count; i++)
-        if (found[i]->ret_is_new != NULL)
-            *found[i]->ret_is_new = pg->is_doubtful;
+        answer(found[i], pg->is_doubtful, false);
     for (int row = 0; row < count; row++) {
-        int64_t at = wr_pg_whole(result, row, 0) - 1;
-        if (at >= 0 && at < (int64_t)sent->count && found[at]->ret_is_new != NULL)
-            *found[at]->ret_is_new = true;
+        int64_t place = wr_pg_whole(result, row, 0), at = llabs(place) - 1;
+        pg->ignored -= place > 0;
+        if (at >= 0 && at < (int64_t)sent->count)
+            answer(found[at], place > 0, place < 0);
     }
-    pg->ignored += sent->count - (size_t)count;
+    pg->ignored += sent->count;
 }
 
 /* The first row has no place: how many changed something. */

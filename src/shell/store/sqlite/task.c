@@ -120,6 +120,8 @@ int wr_sqlite_put_found(struct wr_sqlite *sqlite, const struct wr_store_task *ta
 
     if (task->ret_is_new != NULL)
         *task->ret_is_new = false;
+    if (task->ret_is_beyond != NULL)
+        *task->ret_is_beyond = false;
     if (error != 0)
         return error;
     if (!tally->takes_tasks) {

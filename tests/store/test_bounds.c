@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* test_bounds.c - a job has so many tasks and no more, and of a host so many: whoever finds them, on PostgreSQL. */
+#include "lib/worker.h"
+#include "store/postgres.h"
+#include "store/rig.h"
+
+#define HOSTS 7
+#define STORES 4
+#define ROUNDS 12
+#define AT_ONCE 16
+
+struct answers {
+    bool is_new[AT_ONCE], is_beyond[AT_ONCE];
+};
+
+/* Pages `first` and following, of hosts in turn. The texts stay until all are posted. */
+static void make_found(struct rig *rig, int64_t job, int first, size_t count, struct wr_store_bounds bounds,
+                       struct answers *answers, struct wr_store_change *ret_changes)
+{
+    static _Thread_local char hosts[AT_ONCE][16], urls[AT_ONCE][48];
+
+    for (size_t i = 0; i < count; i++) {
+        int number = first + (int)i;
+        snprintf(hosts[i], sizeof hosts[i], "h%d", number % HOSTS);
+        snprintf(urls[i], sizeof urls[i], "https://h%d/%d", number % HOSTS, number);
+        ret_changes[i] = rig_found(rig, job, hosts[i], urls[i], NULL);
+        ret_changes[i].found.bounds = bounds;
+        ret_changes[i].found.ret_is_new = &answers->is_new[i];
+        ret_changes[i].found.ret_is_beyond = &answers->is_beyond[i];
+    }
+}
+
+static void find(struct rig *rig, int64_t job, int first, size_t count, struct wr_store_bounds bounds,
+                 struct answers *answers)
+{
+    struct wr_store_change changes[AT_ONCE];
+
+    make_found(rig, job, first, count, bounds, answers, changes);
+    rig_post_all(rig, changes, count);
+}
+
+static size_t count_true(const bool *list, size_t count)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += list[i];
+    return sum;
+}
+
+static void tasks_beyond_the_bound_of_a_job_are_forgotten_and_told(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct answers answers;
+
+    if (!rig_set_up_shared(&rig))
+        skip();
+    rig_open(&rig);
+    int64_t job = rig_job(&rig, ""), other = rig_job(&rig, "");
+    find(&rig, other, 0, 16, (struct wr_store_bounds){0}, &answers); /* another's do not count */
+    find(&rig, job, 0, 6, (struct wr_store_bounds){.tasks = 10}, &answers);
+    assert_int_equal(count_true(answers.is_new, 6), 6);
+    rig_post(&rig, rig_ended(&rig, job, "https://h0/0", false, "fetched"));
+    rig_post(&rig, rig_ended(&rig, job, "https://h1/1", true, "failed")); /* those that have ended do */
+    find(&rig, job, 4, 10, (struct wr_store_bounds){.tasks = 10}, &answers);
+    for (size_t i = 0; i < 10; i++) { /* two are known, four fit, in the order of posting */
+        assert_int_equal(answers.is_new[i], i >= 2 && i < 6);
+        assert_int_equal(answers.is_beyond[i], i >= 6);
+    }
+    find(&rig, job, 9, 2, (struct wr_store_bounds){.tasks = 10}, &answers);
+    assert_false(answers.is_new[0] || answers.is_beyond[0]); /* known */
+    assert_true(!answers.is_new[1] && answers.is_beyond[1]);
+    find(&rig, job, 10, 1, (struct wr_store_bounds){.tasks = 11}, &answers); /* who goes on with a larger one */
+    assert_true(answers.is_new[0] && !answers.is_beyond[0]);
+    struct wr_store_job seen = rig_look_job(&rig, job);
+    assert_int_equal(seen.queued + seen.done + seen.failed, 11);
+    rig_check(&rig);
+    rig_tear_down(&rig);
+}
+
+static void tasks_beyond_the_bound_of_a_host_are_forgotten_and_told(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct answers answers;
+    const struct wr_store_bounds bounds = {.host_tasks = 2};
+
+    if (!rig_set_up_shared(&rig))
+        skip();
+    rig_open(&rig);
+    int64_t job = rig_job(&rig, "");
+    find(&rig, job, 0, HOSTS + 1, bounds, &answers);
+    assert_int_equal(count_true(answers.is_new, HOSTS + 1), HOSTS + 1);
+    find(&rig, job, HOSTS, 2 * HOSTS, bounds, &answers);
+    for (size_t i = 0; i < 2 * HOSTS; i++) {
+        assert_int_equal(answers.is_new[i], i > 0 && i < HOSTS);
+        assert_int_equal(answers.is_beyond[i], i >= HOSTS);
+    }
+    /* Both: the host's are counted first, so that they take nothing from the job's. */
+    find(&rig, job, 3 * HOSTS, 3, (struct wr_store_bounds){2 * HOSTS + 1, 3}, &answers);
+    assert_true(answers.is_new[0] && answers.is_beyond[1] && answers.is_beyond[2]);
+    find(&rig, job + 7, 0, 3, bounds, &answers); /* no such job: nothing to be beyond of */
+    assert_int_equal(count_true(answers.is_new, 3) + count_true(answers.is_beyond, 3), 0);
+    rig_check(&rig);
+    rig_tear_down(&rig);
+}
+
+static void one_that_is_found_twice_at_once_counts_once(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct answers answers = {{false}, {false}};
+    struct wr_store_change changes[AT_ONCE];
+
+    if (!rig_set_up_shared(&rig))
+        skip();
+    rig_open(&rig);
+    int64_t job = rig_job(&rig, "");
+    for (int pass = 0; pass < 2; pass++) {
+        const struct wr_store_bounds bounds = {pass == 0 ? 2 : 0, pass == 0 ? 0 : 3};
+        for (size_t i = 0; i < 4; i++) {
+            changes[i] = rig_found(&rig, job, "h", i < 3 ? "https://h/same" : "https://h/other", NULL);
+            if (pass == 1)
+                changes[i] = rig_found(&rig, job, "h", i < 3 ? "https://h/third" : "https://h/fourth", NULL);
+            changes[i].found.bounds = bounds;
+            changes[i].found.ret_is_new = &answers.is_new[i];
+            changes[i].found.ret_is_beyond = &answers.is_beyond[i];
+        }
+        rig_post_all(&rig, changes, 4);
+        assert_int_equal(count_true(answers.is_new, 3), 1);
+        assert_int_equal(answers.is_new[3], pass == 0);
+        assert_int_equal(count_true(answers.is_beyond, 4), pass);
+    }
+    rig_check(&rig);
+    rig_tear_down(&rig);
+}
+
+/* Several processes find the same and other pages at once, some by large transactions, and end some. */
+static void bounds_hold_whoever_finds_tasks_at_the_same_time(void **state)
+{
+    (void)state;
+    struct rig rigs[STORES];
+    static struct answers answers[STORES][ROUNDS];
+    const struct wr_store_bounds bounds[] = {{.tasks = 101}, {.host_tasks = 9}, {.tasks = 50, .host_tasks = 9}};
+    const uint64_t expected[] = {101, HOSTS * 9, 50};
+
+    if (!rig_set_up_shared(&rigs[0]))
+        skip();
+    rig_open(&rigs[0]);
+    for (int i = 1; i < STORES; i++)
+        rig_join(&rigs[0], &rigs[i]);
+    for (size_t k = 0; k < sizeof bounds / sizeof bounds[0]; k++) {
+        int64_t job = rig_job(&rigs[0], "");
+        uint64_t new = 0;
+        for (int i = 0; i < STORES; i++)
+            atomic_store(&rigs[i].done, 0);
+        for (int round = 0; round < ROUNDS; round++)
+            for (int i = 0; i < STORES; i++) {
+                struct wr_store_change changes[AT_ONCE + 1];
+                make_found(&rigs[i], job, (round * STORES + i) * AT_ONCE / 2, AT_ONCE, bounds[k], &answers[i][round],
+                           changes);
+                changes[AT_ONCE] = rig_ended(&rigs[i], job, "https://h1/1", false, "fetched"); /* if it is there */
+                assert_int_equal(wr_store_post(rigs[i].store, changes, AT_ONCE + 1, rig_count, &rigs[i]), 0);
+            }
+        for (int i = 0; i < STORES; i++) {
+            test_await_number(&rigs[i].done, ROUNDS);
+            assert_int_equal(atomic_load(&rigs[i].failed), 0);
+            for (int round = 0; round < ROUNDS; round++)
+                new += count_true(answers[i][round].is_new, AT_ONCE);
+        }
+        struct wr_store_job seen = rig_look_job(&rigs[0], job);
+        assert_int_equal(seen.queued + seen.done + seen.failed, expected[k]);
+        assert_int_equal(new, expected[k]);
+    }
+    postgres_run(rigs[0].schema, "DO $$ BEGIN ASSERT (SELECT max(accepted) <= 9 FROM lanes WHERE job > 1); END $$");
+    rig_check(&rigs[0]);
+    for (int i = 1; i < STORES; i++)
+        rig_close(&rigs[i]);
+    rig_tear_down(&rigs[0]);
+}
+
+WEIR_TESTS(test(tasks_beyond_the_bound_of_a_job_are_forgotten_and_told),
+           test(tasks_beyond_the_bound_of_a_host_are_forgotten_and_told),
+           test(one_that_is_found_twice_at_once_counts_once), test(bounds_hold_whoever_finds_tasks_at_the_same_time))
