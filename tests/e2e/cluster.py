@@ -301,6 +301,24 @@ def crawl_alone(weir, web, seeds):
         web.seen.clear()
 
 
+_UNSTORED_S = 2  # so long after it was asked for a page may be in flight, or its end not be stored
+
+
+def fetched_twice(web, disturbed):
+    """How many pages were, and those of them that were not in flight, and stored, whenever a process was killed, or
+    stopped for longer than its lease. Which process asked nobody can see, but when."""
+    last, count, unexplained = {}, 0, []
+    for seen in web.seen:
+        before = last.get((seen.port, seen.path))
+        last[seen.port, seen.path] = seen
+        if before is None or seen.path == '/robots.txt':
+            continue
+        count += 1
+        if not any(before.since <= at <= before.at + _UNSTORED_S for at in disturbed):
+            unexplained.append((before, seen))
+    return count, unexplained
+
+
 def judge_intervals(web, interval_s):
     """A busy machine lets a request wait between the clock and the wire."""
     intervals = web.intervals()

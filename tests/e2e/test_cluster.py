@@ -18,14 +18,13 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 import cases  # noqa: E402
-from cluster import PATIENCE_S, Crawl, Postgres, Web, crawl_alone, judge, tree, wait_for  # noqa: E402
+from cluster import PATIENCE_S, Crawl, Postgres, Web, crawl_alone, fetched_twice, judge, tree, wait_for  # noqa: E402
 
 _HOSTS, _PAGES, _SECONDS = (int(word) for word in sys.argv[2:5]) if len(sys.argv) > 2 else (8, 16, 5)
 _IS_LONG = len(sys.argv) > 2
 # A crawl must not be over before all has happened: PAGES take longer than SECONDS.
 _INTERVAL_S = 1 if _IS_LONG else 0.5
 _CLOSEST_S = _INTERVAL_S - 0.1  # so long may a write take on a busy machine, and what was written be on its way
-_UNSTORED_S = 2  # so long after it was asked for a page may be in flight, or its end not be stored
 _LEASE_S = 5 if _IS_LONG else 2
 _AT_ONCE = 4
 
@@ -76,18 +75,7 @@ def _disturb(crawl, seconds, chance):
 
 
 def _judge_disturbed(web, done):
-    """A page may be fetched twice if it was in flight, or its end not stored, when a process was killed, or stopped for
-    longer than its lease. Which process asked nobody can see, but when."""
-    disturbed = [at for what, at in done if what in ('kill', 'stop')]
-    last, count, unexplained = {}, 0, []
-    for seen in web.seen:
-        before = last.get((seen.port, seen.path))
-        last[seen.port, seen.path] = seen
-        if before is None or seen.path == '/robots.txt':
-            continue
-        count += 1
-        if not any(before.since <= at <= before.at + _UNSTORED_S for at in disturbed):
-            unexplained.append((before, seen))
+    count, unexplained = fetched_twice(web, [at for what, at in done if what in ('kill', 'stop')])
     closest_s = min(web.intervals())[0]
     deadlocks = int(_postgres().ask('SELECT sum(deadlocks) FROM pg_stat_database')[0][0])
     print(f'{dict(collections.Counter(what for what, _ in done))}; {count} fetched twice, of them {len(unexplained)} that were not '
@@ -153,7 +141,7 @@ def passwords_of_databases_are_neither_shown_nor_stored():
         assert process.returncode == 3, crawl.errors()
         for name, text in _texts(crawl.folder):
             assert b's3cret' not in text, (name, text)
-        for words in (['--resume', '--job', '9'], ['--recrawl'], ['--recrawl', '--job', '9'], ['--max-pages', '3', 'a.example']):
+        for words in (['--resume', '--job', '9'], ['--recrawl'], ['--recrawl', '--job', '9'], ['--group-by', 'ip', 'a.example']):
             run = subprocess.run([_weir(), 'crawl', '--state', url, *words], capture_output=True, text=True,
                                  cwd=crawl.folder, timeout=PATIENCE_S)
             assert run.returncode != 0 and 's3cret' not in run.stdout + run.stderr, run

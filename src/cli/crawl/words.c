@@ -11,9 +11,9 @@
     "append", "config", "job", "json", "listen", "listen-hosts", "listen-name", "quiet", "resume", "state", "token-file"
 
 /* Of a job that several processes run: each has its own. */
-#define OWN                                                                                                  \
-    "bandwidth", "concurrency", "diff", "global-rate", "lease", "log", "loops", "max-time", "out", "report", \
-        "save-bodies", "view", "warc", "warc-size"
+#define OWN                                                                                                     \
+    "bandwidth", "concurrency", "diff", "global-rate", "lease", "log", "loops", "max-bytes", "max-time", "out", \
+        "report", "save-bodies", "view", "warc", "warc-size"
 
 /* ---- writing ---- */
 

@@ -50,10 +50,18 @@ static uint64_t path_of(const struct wr_plan *plan, const struct wr_offer *offer
     return hash != 0 ? hash : 1;
 }
 
-static enum wr_offer_verdict afford(const struct wr_plan *plan, const struct wr_job *job, const struct wr_lane *lane,
-                                    uint64_t path, bool is_sitemap)
+/* Where processes share the hosts the store counts: what it has taken in is within all bounds. */
+static bool is_counted(const struct wr_plan *plan, const struct wr_offer *offer)
 {
-    if (job->options.host_pages > 0 && lane != NULL && lane->accepted >= job->options.host_pages)
+    return plan->options.leases && offer->is_stored;
+}
+
+static enum wr_offer_verdict afford(const struct wr_plan *plan, const struct wr_offer *offer, const struct wr_job *job,
+                                    const struct wr_lane *lane, uint64_t path)
+{
+    bool is_sitemap = offer->is_sitemap;
+    if (job->options.host_pages > 0 && lane != NULL && lane->accepted >= job->options.host_pages &&
+        !is_counted(plan, offer))
         return WR_OFFER_BUDGET;
     if (is_sitemap && lane != NULL && lane->sitemaps >= plan->options.max_sitemaps)
         return WR_OFFER_TRAP;
@@ -88,7 +96,8 @@ static int queue(struct wr_plan *plan, struct wr_job *job, struct wr_span key, b
     }
     if (error != 0)
         return error;
-    lane->accepted += lane->accepted < UINT32_MAX;
+    if (!plan->options.leases) /* else a load tells: one of these may be in its count already */
+        lane->accepted += lane->accepted < UINT32_MAX;
     if (is_sitemap && lane->sitemaps < UINT16_MAX)
         lane->sitemaps++;
     lane->in_store++;
@@ -111,7 +120,7 @@ static enum wr_offer_verdict judge(const struct wr_plan *plan, const struct wr_o
     if (plan->known.incomplete && (offer->is_new || offer->is_stored) && lane != NULL &&
         wr_lane_has(plan, lane, offer->fingerprint))
         return WR_OFFER_KNOWN;
-    enum wr_offer_verdict verdict = afford(plan, job, lane, path, offer->is_sitemap);
+    enum wr_offer_verdict verdict = afford(plan, offer, job, lane, path);
     if (verdict == WR_OFFER_NEW && !offer->is_new && plan->known.incomplete)
         return WR_OFFER_ASK_STORE;
     return verdict;

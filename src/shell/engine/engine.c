@@ -167,7 +167,8 @@ static int fill(struct wr_engine *engine, const struct wr_engine_options *given)
     if (options->loops > WR_LOOPS_MAX)
         options->loops = WR_LOOPS_MAX;
     options->concurrency = options->concurrency != 0 ? options->concurrency : CONCURRENCY;
-    if (options->group == WR_GROUP_IP || options->max_pages > 0 || options->host_pages > 0)
+    bool is_counted = !engine->is_shared && (options->max_pages > 0 || options->host_pages > 0);
+    if (options->group == WR_GROUP_IP || is_counted)
         options->loops = 1; /* what loops send each other is stored before it is counted */
     if (options->loops > options->concurrency)
         options->loops = options->concurrency;
@@ -194,10 +195,10 @@ static int check(struct wr_engine *engine, const struct wr_engine_options *given
         return WEIR_E_INVAL;
     if (given->agent != NULL && !wr_field_is_sound(wr_span_of("User-Agent"), wr_span_of(given->agent)))
         return wr_invalid("the User-Agent has control characters; it is one line of text");
-    if (engine->is_shared && (given->max_pages > 0 || given->host_pages > 0 || given->max_bytes > 0))
-        return wr_invalid("budgets of pages and bytes are not shared by processes yet; use a state file, or none");
     if (engine->is_shared && given->group != WR_GROUP_HOST)
-        return wr_invalid("processes share hosts one by one; group them with a state file only");
+        return wr_invalid(
+            "groups of hosts need one process that has them all; crawl with a state file, or leave the group "
+            "out and make the interval of each host longer");
     if (given->keeps_lines && !engine->is_shared)
         return wr_invalid("a state file keeps no lines of output; name a file for them, or use a database");
     if (given->body_folder != NULL && given->out_path == NULL && given->warc_path == NULL && !given->keeps_lines)
@@ -271,7 +272,7 @@ static int add_job(struct wr_crawl_loop *loop)
         .max_depth = options->max_depth,
         .host_pages = options->host_pages,
         .deadline_at = options->max_time_ns > 0 ? engine->began_at + options->max_time_ns : 0,
-        .draws_pages = options->max_pages > 0,
+        .draws_pages = options->max_pages > 0 && !engine->is_shared,
         .draws_bytes = options->max_bytes > 0,
     };
     return wr_plan_job_add(loop->plan, &job);

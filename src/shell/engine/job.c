@@ -197,8 +197,16 @@ static void on_job(void *context, const struct wr_store_row *row)
 {
     struct wr_engine *engine = context;
     engine->left = row->job.queued;
-    atomic_store(&engine->left_in_all, row->job.queued);
+    wr_job_counted(engine, &row->job);
     engine->seen = row->job.status;
+}
+
+void wr_job_counted(struct wr_engine *engine, const struct wr_store_job *job)
+{
+    uint64_t most = engine->options.max_pages;
+    atomic_store(&engine->left_in_all, job->queued);
+    atomic_store(&engine->has_max_pages,
+                 engine->is_shared && most > 0 && job->queued + job->done + job->failed >= most);
 }
 
 void wr_job_seen(struct wr_engine *engine, enum wr_job_status status)

@@ -140,7 +140,7 @@ static void note_seeds(struct asked *asked)
 static void on_status(void *context, const struct wr_store_row *row)
 {
     struct asked *asked = context;
-    atomic_store(&asked->engine->left_in_all, row->job.queued);
+    wr_job_counted(asked->engine, &row->job);
     wr_job_seen(asked->engine, row->job.status);
     if (row->job.is_dismissed)
         wr_engine_drain(asked->engine);

@@ -98,6 +98,14 @@ static bool is_ours(const struct wr_crawl_loop *loop, const struct wr_url *url)
     return is_here(loop, url) && (!loop->engine->is_shared || wr_lease_has(loop, url));
 }
 
+/* Where another loop is to hear of it, or the store counts. */
+static bool asks_of_others(const struct wr_crawl_loop *loop, const struct wr_url *url)
+{
+    const struct wr_engine *engine = loop->engine;
+    return !is_here(loop, url) ||
+           (engine->is_shared && (engine->options.max_pages > 0 || engine->options.host_pages > 0));
+}
+
 /* The budget is asked for a page at once. What is accepted must be posted before the plan's next step, or a load would
  * miss it: so nothing may wait here. */
 static enum wr_offer_verdict offer_here(struct wr_crawl_loop *loop, const struct wr_offer *offer)
@@ -144,7 +152,10 @@ static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_u
         return WR_OFFER_KNOWN;
     }
     enum wr_offer_verdict verdict = ours ? offer_here(loop, &offer) : wr_plan_screen(loop->plan, &offer);
-    found->asks = verdict == WR_OFFER_ASK_STORE || (!is_here(loop, url) && verdict != WR_OFFER_KNOWN);
+    if (atomic_load(&loop->engine->has_max_pages) && !found->is_stored &&
+        (verdict == WR_OFFER_NEW || verdict == WR_OFFER_ASK_STORE))
+        verdict = WR_OFFER_BUDGET; /* the store would say so */
+    found->asks = verdict == WR_OFFER_ASK_STORE || (verdict != WR_OFFER_KNOWN && asks_of_others(loop, url));
     if (ours && (verdict == WR_OFFER_NEW || (verdict == WR_OFFER_KNOWN && found->is_stored))) /* loaded before */
         WR_COUNT_UP(loop, accepted);
     if (verdict == WR_OFFER_NEW && ours) {

@@ -202,8 +202,8 @@ static void remember(struct wr_crawl_loop *loop, struct load *load)
 static bool is_affordable(struct wr_crawl_loop *loop, uint64_t fingerprint)
 {
     const struct wr_engine *engine = loop->engine;
-    return engine->options.max_pages == 0 || wr_plan_knows(loop->plan, (uint32_t)engine->job, fingerprint) ||
-           wr_job_draw(loop, WR_DRAW_PAGES, 1) > 0;
+    return engine->options.max_pages == 0 || engine->is_shared ||
+           wr_plan_knows(loop->plan, (uint32_t)engine->job, fingerprint) || wr_job_draw(loop, WR_DRAW_PAGES, 1) > 0;
 }
 
 /* It is not fetched, because nobody can (that is why), or because it is not due; but it has been accepted, so it has

@@ -73,13 +73,18 @@ int wr_news_send_seeds(struct wr_engine *engine, uint32_t index, struct wr_found
 
 /* ---- when it is stored ---- */
 
-static void keep_new(struct wr_founds *founds)
+/* Returns how many there were too many. */
+static uint64_t keep_new(struct wr_founds *founds)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < founds->count; i++)
+    uint64_t beyond = 0;
+    for (size_t i = 0; i < founds->count; i++) {
+        beyond += founds->list[i].is_beyond;
         if (founds->list[i].is_new)
             founds->list[kept++] = founds->list[i];
+    }
     founds->count = kept;
+    return beyond;
 }
 
 static void on_asked(void *context, int error, const char *why)
@@ -88,7 +93,7 @@ static void on_asked(void *context, int error, const char *why)
     struct wr_engine *engine = news->engine;
     while (news != NULL) {
         struct wr_news *next = news->next;
-        keep_new(&news->founds);
+        (void)atomic_fetch_add(&engine->beyond, keep_new(&news->founds));
         if (error == 0 && news->founds.count > 0)
             wr_letter_send(news->to, &news->letter);
         else
@@ -170,11 +175,11 @@ static bool copy_asked(struct post *post)
 }
 
 /* Letters have been filled: their lists stay where they are. */
-static bool *answer_of(struct post *post, const struct wr_founds *founds, const struct wr_found *found,
-                       size_t taken[WR_LOOPS_MAX])
+static struct wr_found *answer_of(struct post *post, const struct wr_founds *founds, const struct wr_found *found,
+                                  size_t taken[WR_LOOPS_MAX])
 {
     struct wr_news *news = news_for(post, wr_found_key(founds, found));
-    return news != NULL ? &news->founds.list[taken[news->to->index]++].is_new : NULL;
+    return news != NULL ? &news->founds.list[taken[news->to->index]++] : NULL;
 }
 
 /* What is carried was given, or was found by an earlier job. */
@@ -213,6 +218,7 @@ static void add_founds(struct post *post)
                                                          .verdict = wr_span_of(wr_offer_name(found->verdict))}};
             continue;
         }
+        struct wr_found *answer = found->asks ? answer_of(post, founds, found, taken) : NULL;
         *change = (struct wr_store_change){
             .kind = WR_STORE_FOUND,
             .found = {.job = loop->engine->job,
@@ -222,7 +228,9 @@ static void add_founds(struct post *post)
                       .parent = parent_of(post->flight, found),
                       .depth = found->depth,
                       .hops = found->hops,
-                      .ret_is_new = found->asks ? answer_of(post, founds, found, taken) : NULL}};
+                      .bounds = {loop->engine->options.max_pages, loop->engine->options.host_pages},
+                      .ret_is_new = answer != NULL ? &answer->is_new : NULL,
+                      .ret_is_beyond = answer != NULL ? &answer->is_beyond : NULL}};
         if (found->changed_wall_at > 0)
             add_changed(post, found);
     }

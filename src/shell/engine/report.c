@@ -29,7 +29,7 @@ void wr_engine_stats_get(struct wr_engine *engine, struct wr_engine_stats *ret_s
         .unchanged = SUM(unchanged),
         .failed = SUM(failed),
         .denied = SUM(denied),
-        .beyond = SUM(beyond),
+        .beyond = SUM(beyond) + atomic_load(&engine->beyond),
         .deeper = SUM(deeper),
         .unread = SUM(unread),
         .blocked = SUM(blocked),

@@ -119,11 +119,10 @@ struct wr_found {
     uint64_t parent;               /* of one that an earlier job knows */
     int64_t changed_wall_at;       /* as a sitemap says; 0: it does not, or nobody asks */
     enum wr_offer_verdict verdict; /* LATER: it is to be judged */
-    bool is_seed;
-    bool is_sitemap;
-    bool is_stored; /* and this loop's: if it is refused, it has to be ended */
-    bool asks;      /* the store has to say whether it is new; then its loop judges it */
-    bool is_new;    /* the store's answer */
+    bool is_seed, is_sitemap;
+    bool is_stored;         /* and this loop's: if it is refused, it has to be ended */
+    bool asks;              /* the store has to say whether it is new; then its loop judges it */
+    bool is_new, is_beyond; /* the store's answer; beyond max_pages or host_pages, where it counts them */
 };
 
 struct wr_founds {
@@ -487,6 +486,7 @@ struct wr_engine {
     _Atomic bool is_end_stored;        /* the job is over, as somebody has said: whoever is first says why */
     _Atomic int64_t leases;            /* hosts that are ours */
     _Atomic uint64_t left_in_all;      /* URLs of the job that have not ended, as a beat told last */
+    _Atomic uint64_t beyond;           /* links that the store has left out */
     _Atomic int64_t excess;            /* of them, that others should have */
     int64_t shed_at, shed_ns;          /* no excess is offered before, and for how long; of the store's thread */
     _Atomic int64_t claim_at, look_at; /* not before */
@@ -494,7 +494,7 @@ struct wr_engine {
     _Atomic int64_t seeds_after;       /* the number of a task: who reads seeds need read none before */
     int64_t seeds_newest, seeds_marked, seeds_marked_at; /* see lease.c; the store's thread */
     enum wr_job_status seen;                             /* as the store has it; while it is looked at */
-    _Atomic bool is_seeded, is_looking, is_store_paused;
+    _Atomic bool is_seeded, is_looking, is_store_paused, has_max_pages;
     _Atomic bool is_listed;                 /* all sitemaps have been read: what they say of pages is known */
     _Atomic uint32_t relisting;             /* loops that list their hosts again: nothing begins before all have */
     _Atomic int64_t warned_at, answered_at; /* 0: never */
@@ -589,7 +589,8 @@ void wr_lease_wake(struct wr_crawl_loop *loop);
 bool wr_lease_has(const struct wr_crawl_loop *loop, const struct wr_url *url);
 /* Asks for this host: it is claimed if nobody has it; else whoever does is asked to release it. */
 void wr_lease_want(struct wr_crawl_loop *loop, struct wr_span key);
-/* What the store says of the job: if it is over, another process has said so. */
+/* What the store says of the job: how many URLs it has; and if it is over, another process has said so. */
+void wr_job_counted(struct wr_engine *engine, const struct wr_store_job *job);
 void wr_job_seen(struct wr_engine *engine, enum wr_job_status status);
 
 /* ---- of a job that is gone on with (resume.c) ---- */

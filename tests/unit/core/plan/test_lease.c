@@ -212,6 +212,46 @@ static void host_of_which_an_end_is_not_posted_yet_does_not_rest(void **state)
     rig_release(&rig);
 }
 
+static enum wr_offer_verdict offer(const char *path, bool is_stored)
+{
+    char text[64], memory[WR_URL_ROOM];
+    struct wr_url url;
+    int bytes = snprintf(text, sizeof text, "http://" HOST "/%s", path);
+    assert_int_equal(wr_url_parse(wr_span_of(text), NULL, NULL, memory, sizeof memory, &url), WR_URL_OK);
+    const struct wr_offer given = {.job = 1,
+                                   .fingerprint = wr_hash(&rig.key, text, (size_t)bytes),
+                                   .url = &url,
+                                   .is_new = is_stored,
+                                   .is_stored = is_stored};
+    return wr_plan_offer(rig.plan, &given, rig.now);
+}
+
+/* What it has taken in is counted by a load already, or will be: here it is not counted again, nor refused. */
+static void pages_of_a_host_are_counted_by_the_store_alone(void **state)
+{
+    (void)state;
+    rig_init(&rig);
+    rig.options.leases = true;
+    rig_begin(&rig);
+    wr_plan_known_incomplete(rig.plan);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .host_pages = 10}), 0);
+    rig.store_is_slow = true;
+    struct wr_plan_host *host = claim(1, rig.now + M, 1);
+    struct wr_plan_action load = rig_next(&rig);
+    assert_kind(load, WR_PLAN_LOAD);
+    wr_plan_remember(rig.plan, host, &(struct wr_plan_memory){.pace = NULL}, rig.now, 0);
+    wr_plan_loaded(rig.plan, host, 1, true, 9, rig.now);
+    assert_int_equal(offer("eighth", true), WR_OFFER_NEW); /* one of the nine */
+    assert_int_equal(offer("tenth", false), WR_OFFER_ASK_STORE);
+    assert_int_equal(offer("tenth", true), WR_OFFER_NEW);
+    load = rig_next(&rig);
+    assert_kind(load, WR_PLAN_LOAD);
+    wr_plan_loaded(rig.plan, host, 1, false, 10, rig.now);
+    assert_int_equal(offer("more", false), WR_OFFER_BUDGET);
+    assert_int_equal(offer("ninth", true), WR_OFFER_NEW); /* it took long to be told of */
+    rig_release(&rig);
+}
+
 /* ---- resting ---- */
 
 static void answer_retry_after(const struct wr_plan_action *action, int64_t wait_ns)
@@ -369,6 +409,7 @@ WEIR_TESTS(test(host_is_asked_once_it_is_leased), test(nothing_is_sent_after_the
            test(host_that_comes_back_is_asked_for_all_that_is_left), test(host_rests_when_nothing_of_it_is_left),
            test(leased_host_is_not_forgotten_for_want_of_room),
            test(host_of_which_an_end_is_not_posted_yet_does_not_rest),
+           test(pages_of_a_host_are_counted_by_the_store_alone),
            test(host_that_waits_for_its_gate_rests_until_it_opens), test(what_held_a_host_before_it_rested_counts_on),
            test(window_that_somebody_else_stored_is_waited_for_by_the_slowest_clock),
            test(host_that_yields_starts_nothing_but_what_is_in_flight_may_end),

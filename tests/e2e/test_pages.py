@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Budgets of a crawl that several processes share on PostgreSQL, while one is killed: judged by what the hosts saw.
+
+usage: test_pages.py WEIR
+"""
+import atexit
+import collections
+import json
+import os
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+import cases  # noqa: E402
+from cluster import Crawl, Postgres, fetched_twice, tree, wait_for  # noqa: E402
+
+_HOSTS, _PAGES = 6, 63
+_started = []
+
+
+def _postgres():
+    if not _started:
+        _started.append(Postgres())
+        atexit.register(_started[0].close)
+    return _started[0]
+
+
+def _weir():
+    return os.path.abspath(sys.argv[1])
+
+
+def _pages(web):
+    """That were asked for, as (port, path)."""
+    return {(seen.port, seen.path) for seen in list(web.seen) if seen.path != '/robots.txt'}
+
+
+def _left_out(crawl):
+    """By those that could still tell."""
+    reports = [f'{process.out}.json' for process in crawl.running if process.returncode == 0]
+    return sum(json.load(open(name, encoding='utf-8'))['links_beyond_pages'] for name in reports)
+
+
+def _start(crawl):
+    crawl.start('--report', f'{crawl.folder}/out-{len(crawl.running)}.jsonl.json')
+
+
+def _crawl_and_kill_one(schema, *budget):
+    """The pages that were asked for, by three processes and one that takes the place of the one that is killed."""
+    web, seeds = tree(_HOSTS, _PAGES)
+    crawl = Crawl(_weir(), _postgres().schema(schema),
+                  ['--lease', '1s', '--pace', 'strict', '--interval', '80ms', '--loops', '2', *budget, *seeds])
+    with crawl:
+        for _ in range(3):
+            _start(crawl)
+        wait_for(lambda: len(_pages(web)) > 40, 'some pages')
+        crawl.running[0].kill()
+        killed_at = time.monotonic()
+        _start(crawl)
+        crawl.end(0, -signal.SIGKILL)
+        pages = _pages(web)
+        twice, unexplained = fetched_twice(web, [killed_at])
+        states = _postgres().ask('SELECT state, count(*) FROM tasks GROUP BY state', schema)
+        left_out = _left_out(crawl)
+        print(f'{len(pages)} pages, {twice} of them asked for twice, {left_out} links left out')
+        assert states == [['1', str(len(pages))]], (states, crawl.errors())
+        assert not unexplained, unexplained
+        assert left_out > 0
+        assert _postgres().ask('SELECT status FROM jobs', schema) == [['completed']]
+    return pages
+
+
+def processes_together_fetch_as_many_pages_as_were_asked_for():
+    pages = _crawl_and_kill_one('pages', '--max-pages', '131')
+    assert len(pages) == 131, len(pages)
+
+
+def processes_together_fetch_as_many_pages_of_each_host_as_were_asked_for():
+    pages = _crawl_and_kill_one('hosts', '--host-pages', '23')
+    by_host = collections.Counter(port for port, _ in pages)
+    assert set(by_host.values()) == {23} and len(by_host) == _HOSTS, by_host
+
+
+def bytes_are_those_of_each_process_and_others_go_on():
+    web, seeds = tree(2, 15)
+    answer = web.answer
+    web.answer = lambda port, path: (lambda status, fields, body: (status, fields, body + 20000 * b' '))(*answer(port, path))
+    url = _postgres().schema('bytes')
+    with Crawl(_weir(), url, ['--pace', 'unlimited', '--concurrency', '1', '--lease', '1s', '--max-bytes', '200K', *seeds]) as crawl:
+        for number in range(1, 3):
+            crawl.start()
+            crawl.end(3)
+            assert 8 * number <= len(_pages(web)) <= 13 * number, len(_pages(web))
+            assert _postgres().ask('SELECT status FROM jobs', 'bytes') == [['running']]
+        crawl.start()
+        crawl.wait()
+        assert crawl.running[-1].returncode == 0, crawl.errors()
+        assert len(_pages(web)) == 30 and fetched_twice(web, []) == (0, []), web.seen
+
+
+if __name__ == '__main__':
+    cases.main()
