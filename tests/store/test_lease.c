@@ -165,30 +165,26 @@ static void an_end_that_comes_after_the_lease_was_lost_is_refused(void **state)
 static void a_token_that_a_fail_over_gives_out_again_is_not_the_same(void **state)
 {
     (void)state;
-    struct rig first, second;
+    struct rig_pair pair;
     size_t count;
     bool is_refused = false;
 
-    if (!set_up_shared(&first))
+    if (!rig_pair_set_up(&pair, 1))
         skip();
-    rig_join(&first, &second);
-    int64_t job = rig_job(&first, "");
-    find_hosts(&first, job, 1);
-    struct rig_row *old = claim(&first, job, 0, &count);
+    struct rig_row *old = claim(&pair.first, pair.job, 0, &count);
     assert_int_equal(count, 1);
-    postgres_run(first.schema, "UPDATE hosts SET lease_owner = 0, lease_token = 0, lease_until = '-infinity';"
-                               "SELECT setval('tokens', 1, false)");
-    free(claim(&second, job, 0, &count));
+    postgres_run(pair.first.schema, "UPDATE hosts SET lease_owner = 0, lease_token = 0, lease_until = '-infinity';"
+                                    "SELECT setval('tokens', 1, false)");
+    free(claim(&pair.second, pair.job, 0, &count));
     assert_int_equal(count, 1);
-    struct wr_store_change late = rig_ended(&first, job, "https://h00/", false, "late");
+    struct wr_store_change late = rig_ended(&pair.first, pair.job, "https://h00/", false, "late");
     late.ended.lease = old[0].row.host.lease;
     late.ended.ret_is_refused = &is_refused;
-    rig_post(&first, late);
+    rig_post(&pair.first, late);
     assert_true(is_refused);
-    assert_int_equal(rig_look_job(&second, job).queued, 1);
+    assert_int_equal(rig_look_job(&pair.second, pair.job).queued, 1);
     free(old);
-    rig_close(&second);
-    rig_tear_down(&first);
+    rig_pair_tear_down(&pair);
 }
 
 static void a_beat_renews_what_is_held_and_tells_what_is_lost(void **state)
