@@ -174,6 +174,28 @@ def roads_that_are_cut_make_nobody_wait_and_fallbacks_hold():
         assert _charged(daemons[0], 'books', 100000) >= callers.admitted('books') + 1
 
 
+def debts_whose_answers_are_lost_are_charged_once():
+    with _three() as (_, roads, daemons):
+        road, daemon = roads[0], daemons[0]
+        admitted = _take(daemon, 'books', 20)  # it knows the script then
+        road.cut()
+        while admitted < 200 or _figure(daemon, 'weir_share_up') == 1:
+            admitted += _take(daemon, 'books', 20)
+        road.mend()
+        road.bytes_down = 60  # the store answers who looks for it, and charges, and nobody hears of that
+        road.reset()
+        time.sleep(1.1)  # /metrics is not written anew for each who reads it
+        before = _figure(daemon, 'weir_share_asks_total{result="timed_out"')
+        wait_for(lambda: _figure(daemon, 'weir_share_asks_total{result="timed_out"') >= before + 6, 'answers to be lost')
+        assert _figure(daemon, 'weir_share_owed') > 0
+        road.mend()
+        road.reset()
+        _are_well(daemons)
+        charged = _charged(daemons[1], 'books', 100000) - 1
+        print(f'admitted {admitted}, charged {charged}')
+        assert admitted <= charged < admitted + 30  # that it was asked for when the road was cut
+
+
 def _take(daemon, rule, count):
     """How many it admits."""
     return sum(each['allowed'] for each in daemon.call('batch', [{'rule': rule, 'key': 'k'}] * count)[1])

@@ -6,6 +6,7 @@ the road is mended. road.c is for tests in C.
         … 127.0.0.1:{road.port} …
         road.latency_s = 0.5            each piece, each way
         road.bytes_a_second = 100       what the server says
+        road.bytes_down = 60            of what the server says, on each connection; then nothing
         road.cut(); road.cut('down')    both ways; only what the server says
         road.mend()                     all of it
         road.reset()                    all connections there are
@@ -44,7 +45,7 @@ class Road:
         self.mend()
 
     def mend(self):
-        self.latency_s, self.bytes_a_second = 0, None
+        self.latency_s, self.bytes_a_second, self.bytes_down = 0, None, None
         for way in WAYS:
             self._open[way].set()
 
@@ -97,8 +98,12 @@ class Road:
             self._sockets -= pair
 
     def _carry(self, source, sink, way):
+        count = 0
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
+                count += len(data)
+                if way == 'down' and self.bytes_down is not None and count > self.bytes_down:
+                    continue
                 time.sleep(self.latency_s)
                 self._open[way].wait()
                 self._write(sink, data, way)

@@ -40,6 +40,7 @@ static int close_script(void **state)
 /* Any clock will do for what the script does with numbers. */
 static void say(const struct wr_tariff *tariff, const struct wr_charge *charge, struct wr_charge_told *ret_told)
 {
+    static uint64_t bill;
     const uint64_t given[] = {charge->permits,
                               charge->extra,
                               charge->owed,
@@ -49,12 +50,13 @@ static void say(const struct wr_tariff *tariff, const struct wr_charge *charge, 
                               0,
                               charge->held,
                               charge->message,
-                              0};
+                              0,
+                              charge->bill > 0 ? charge->bill : ++bill};
     const char *argv[4 + WR_WIRE_ARGS_MAX] = {"EVAL", script, "1", "key"};
-    char numbers[10][24];
+    char numbers[11][24];
     int count = 4;
 
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 11; i++) {
         snprintf(numbers[i], sizeof numbers[i], "%llu", (unsigned long long)given[i]);
         argv[count++] = numbers[i];
     }
@@ -319,6 +321,29 @@ static void what_was_seen_and_what_was_owed_add_up_after_a_loss(void **state)
     }
 }
 
+/* As one does whose answer was lost; but each node has bills of its own, and a later one is another. */
+static void bill_that_comes_again_is_charged_once(void **state)
+{
+    (void)state;
+    struct wr_tariff tariffs[6];
+    struct wr_charge_told told;
+
+    make_kinds(tariffs);
+    for (int kind = 0; kind < 4; kind++) {
+        forget_all();
+        set_clock(redis, START_US);
+        for (int i = 0; i < 3; i++)
+            say(&tariffs[kind], &(struct wr_charge){.owed = 2, .bill = 7, .who = "one", .seen = ""}, &told);
+        assert_int_equal(told.quota.remaining, 8);
+        say(&tariffs[kind], &(struct wr_charge){.owed = 3, .bill = 7, .who = "two", .seen = ""}, &told);
+        assert_int_equal(told.quota.remaining, 5);
+        say(&tariffs[kind], &(struct wr_charge){.owed = 1, .bill = 9, .who = "one", .seen = ""}, &told);
+        say(&tariffs[kind], &(struct wr_charge){.owed = 2, .bill = 7, .who = "one", .seen = ""},
+            &told); /* it was slow */
+        assert_int_equal(told.quota.remaining, 4);
+    }
+}
+
 /* One that says nothing for ten seconds has crashed. What was overtaken on its way changes nothing, and whose clock is
  * ahead of another's does not matter. */
 static void what_is_in_flight_ends_with_its_node_and_is_told_in_order(void **state)
@@ -532,6 +557,7 @@ WEIR_TESTS(scripted(a_token_bucket_is_the_same_in_the_store), scripted(a_stepped
            scripted(a_stack_is_the_same_in_the_store), scripted(a_clock_that_goes_back_only_delays),
            scripted(what_is_given_back_is_what_has_not_come_back_by_itself),
            scripted(what_was_seen_and_what_was_owed_add_up_after_a_loss),
+           scripted(bill_that_comes_again_is_charged_once),
            scripted(what_is_in_flight_ends_with_its_node_and_is_told_in_order),
            scripted(keys_that_hold_something_else_count_as_used_up_and_come_back),
            scripted(numbers_that_are_changed_stop_nobody_for_ever),

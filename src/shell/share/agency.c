@@ -125,6 +125,7 @@ static void run_errand(struct wr_agency *agency, struct wr_errand *errand)
         .permits = errand->permits,
         .extra = errand->extra,
         .owed = errand->owed,
+        .bill = errand->bill,
         .back = errand->back,
         .charged_at = errand->back_at,
         .who = errand->budget->who,

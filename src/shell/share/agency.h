@@ -55,7 +55,9 @@ struct wr_purse {
     struct wr_list_link due;    /* if it has something to tell the store, ... */
     struct wr_list_link flight; /* ... or some requests are in flight: the one that was told of longest ago is first */
     struct wr_lease lease;
-    uint32_t owed;
+    uint32_t owed;         /* admitted without the store, and beside that ... */
+    uint32_t billed;       /* ... what it was told of and has not answered: told again under the same number, ... */
+    uint64_t bill;         /* ... this one, it is charged once */
     uint32_t back;         /* charged, and not used: ... */
     int64_t back_at;       /* ... at this instant of the store or later */
     uint64_t held, flying; /* in flight; and perhaps, for they are being asked for */
@@ -110,7 +112,7 @@ struct wr_errand {
     void *context;
     uint32_t permits, extra, owed, number, back;
     int64_t back_at;
-    uint64_t held, message;
+    uint64_t held, message, bill;
     int64_t asked_at;
     bool resets;                        /* the key is to be forgotten */
     bool is_told_of;                    /* counts in agency->telling */

@@ -9,7 +9,7 @@
 #include <hiredis/hiredis.h>
 #include <string.h>
 
-#define NUMBERS 8                       /* of a call */
+#define NUMBERS 9                       /* of a call */
 #define FOREVER_US ((int64_t)1 << 52)   /* as charge.lua has it */
 #define PRODUCT_MAX ((uint64_t)1 << 51) /* a store's numbers are exact up to 2^53 */
 
@@ -147,6 +147,7 @@ int wr_charge_send(struct wr_wire *wire, const struct wr_tariff *tariff, const s
     add_number_to(&call, &numbers, charge->held);
     add_number_to(&call, &numbers, charge->message);
     add_word(&call, charge->reset ? "1" : "0");
+    add_number_to(&call, &numbers, charge->bill);
     for (int i = 0; i < tariff->count; i++)
         add_word(&call, tariff->words[i]);
     return wr_wire_send(wire, WR_SCRIPT_CHARGE, &call, told, context);

@@ -27,7 +27,8 @@ struct wr_charge {
     const char *key; /* as the store knows it */
     size_t key_bytes;
     uint32_t permits, extra;
-    uint32_t owed;    /* admitted without asking: charged in any case */
+    uint32_t owed;    /* admitted without asking: charged in any case, but ... */
+    uint64_t bill;    /* ... once under this number or a lower one, of this `who` */
     const char *seen; /* the key's state as last told, in case the store has forgotten it; "" is none */
     uint32_t back;    /* of what was charged at that instant (by the store's clock) so many were not used */
     int64_t charged_at;

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: MIT
 -- charge.lua - charges a key for a request and for extra permits, all limits of a rule or none, by the store's clock.
 --
--- KEYS state; ARGV permits, extra, owed, the state as last seen, back, charged at, who, held, message, reset, then for
--- each limit: kind, permits, refill, period in us.
---     owed             was admitted without asking: it is charged in any case
+-- KEYS state; ARGV permits, extra, owed, the state as last seen, back, charged at, who, held, message, reset, bill, then
+-- for each limit: kind, permits, refill, period in us.
+--     owed bill        was admitted without asking: it is charged in any case, though once: a bill whose answer was lost
+--                      comes again, with its number. KEY:paid has the last of each node
 --     back             of what was charged at that instant so many were not used
 --     who held message a node, how many of its requests are in flight, and which of its messages this is: one that was
 --                      overtaken changes nothing
@@ -32,6 +33,7 @@
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local FOREVER = 4503599627370496
+local PAID_MS = 3600000
 local who, held, message = ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
 local function quo(a, b) return (a - a % b) / b end
 local function up(a, b) return quo(a + b - 1, b) end
@@ -44,7 +46,7 @@ local function is_other(key, type)
 end
 local TYPES = {g = 'zset', c = 'hash'}
 local limits, kinds = {}, ''
-for i = 11, #ARGV, 4 do
+for i = 12, #ARGV, 4 do
   limits[#limits + 1] = {ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]),
     beside = KEYS[1] .. ':' .. #limits + 1}
   local l = limits[#limits]
@@ -323,6 +325,13 @@ local function take(n)
   changed = true
 end
 local permits, extra, owed = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local paid = KEYS[1] .. ':paid'
+if owed > 0 then
+  is_other(paid, 'hash')
+  if (tonumber(redis.call('HGET', paid, who) or 0) or 0) >= tonumber(ARGV[11]) then owed = 0 end
+  if owed > 0 then redis.call('HSET', paid, who, ARGV[11]) end
+  redis.call('PEXPIRE', paid, PAID_MS)
+end
 local back, charged_at = tonumber(ARGV[5]), math.min(tonumber(ARGV[6]), now)
 for i, l in ipairs(limits) do
   if back > 0 and charged_at >= state.reset then K[l[1]].give(l, state[i], back, charged_at) end

@@ -19,12 +19,21 @@ static uint64_t next_message(struct wr_purse *purse)
     return purse->message;
 }
 
-/* All that the purse has to tell is in an errand now, which puts back what it could not tell. */
+/* What is owed since waits until the bill before was answered. */
+static void make_bill(struct wr_purse *purse, uint64_t number)
+{
+    if (purse->billed > 0)
+        return;
+    purse->billed = purse->owed;
+    purse->bill = number;
+    purse->owed = 0;
+}
+
+/* All that the purse has to tell is in an errand now. */
 static void hand_over(const struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse,
                       uint32_t permits)
 {
-    purses->owed -= purse->owed;
-    purse->owed = purse->back = 0;
+    purse->back = 0;
     wr_list_take(&purse->due);
     if (!budget->has_flight)
         return;
@@ -49,17 +58,20 @@ struct wr_errand *wr_errand_new(struct wr_budget *budget, struct wr_purses *purs
 
     if (errand == NULL)
         return NULL;
+    uint64_t message = next_message(purse);
+    make_bill(purse, message);
     *errand = (struct wr_errand){
         .budget = budget,
         .purses = purses,
         .permits = permits,
         .extra = move->extra,
         .number = move->number,
-        .owed = purse->owed,
+        .owed = purse->billed,
+        .bill = purse->bill,
         .back = purse->back,
         .back_at = purse->back_at,
         .held = purse->held + purse->flying,
-        .message = next_message(purse),
+        .message = message,
         .asked_at = wr_boottime_now(),
         .bytes = bytes,
         .key_at = before,
@@ -89,6 +101,16 @@ static void free_errand(struct wr_errand *errand)
 
 /* ---- answers ------------------------------------------------------------------------------------------- */
 
+static void settle_bill(const struct wr_errand *errand, struct wr_purse *purse)
+{
+    if (errand->bill == purse->bill) {
+        errand->purses->owed -= purse->billed;
+        purse->billed = 0;
+    }
+    if (purse->owed > 0)
+        wr_purse_due(errand->purses, purse);
+}
+
 static void take_answer(struct wr_errand *errand, struct wr_purse *purse, const struct wr_charge_told *told,
                         int64_t now)
 {
@@ -97,6 +119,7 @@ static void take_answer(struct wr_errand *errand, struct wr_purse *purse, const 
     size_t seen_bytes = strlen(told->seen) + 1;
 
     purse->outage = 0;
+    settle_bill(errand, purse);
     purses->damaged += told->damaged;
     wr_lease_told(&errand->budget->terms, &purse->lease, &purses->seat, now, errand->number, errand->permits, reply);
     if (seen_bytes <= purse->seen_room)
@@ -122,12 +145,11 @@ static void go_without(struct wr_errand *errand, struct wr_purse *purse, int64_t
 {
     struct wr_budget *budget = errand->budget;
 
-    wr_purse_owe(errand->purses, purse, errand->owed);
     wr_lease_missed(&purse->lease, errand->number);
     if (errand->permits > 0 && errand->is_wanted)
         wr_purse_decide_alone(budget, errand->purses, purse, errand->permits, now, &errand->told);
-    if (budget->has_flight)
-        wr_purse_due(errand->purses, purse); /* it may count more than there are */
+    if (budget->has_flight || purse->owed > 0 || purse->billed > 0) /* it may count more than there are */
+        wr_purse_due(errand->purses, purse);
 }
 
 /* Nobody has heard, or will hear, that it was granted. */
@@ -377,8 +399,8 @@ int wr_budget_reset(struct wr_budget *budget, const char *key, size_t key_bytes)
     (void)pthread_mutex_lock(&purses->lock);
     struct wr_purse *purse = wr_purse_get(budget, purses, key, key_bytes, wr_boottime_now());
     if (purse != NULL) {
-        purses->owed -= purse->owed;
-        purse->owed = purse->back = 0;
+        purses->owed -= (uint64_t)purse->owed + purse->billed;
+        purse->owed = purse->billed = purse->back = 0;
         wr_lease_forget(&purse->lease);
         wr_purse_seen(purse)[0] = '\0';
         purse->quota = budget->quota;

@@ -25,7 +25,7 @@ char *wr_purse_seen(struct wr_purse *purse)
 
 static void forget(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse)
 {
-    purses->owed -= purse->owed;
+    purses->owed -= (uint64_t)purse->owed + purse->billed;
     purses->held -= purse->held;
     purses->untold -= purse->life != purses->life && purses->untold > 0;
     wr_list_take(&purse->link);
@@ -38,7 +38,7 @@ static void forget(struct wr_budget *budget, struct wr_purses *purses, struct wr
 
 static bool is_needless(const struct wr_purse *purse, int64_t now)
 {
-    return purse->owed == 0 && purse->held + purse->flying == 0 && !wr_list_holds(&purse->due) &&
+    return purse->owed == 0 && purse->billed == 0 && purse->held + purse->flying == 0 && !wr_list_holds(&purse->due) &&
            now >= purse->fresh_at && wr_lease_idle(&purse->lease, now);
 }
 
@@ -218,7 +218,8 @@ void wr_purse_tell(struct wr_purses *purses, struct wr_purse *purse, const struc
  * more than any other. If only an answer did not come: this node's part of what the last one left. */
 static uint32_t left_of_share(const struct wr_budget *budget, struct wr_purse *purse)
 {
-    uint32_t left = purse->quota.remaining > purse->owed ? purse->quota.remaining - purse->owed : 0;
+    uint64_t owed = (uint64_t)purse->owed + purse->billed;
+    uint32_t left = purse->quota.remaining > owed ? (uint32_t)(purse->quota.remaining - owed) : 0;
 
     if (atomic_load(&budget->agency->is_down) || wr_purse_seen(purse)[0] == '\0')
         return 0;

@@ -20,7 +20,7 @@
 
 #include <uv.h>
 
-#define WR_WIRE_ARGS_MAX (10 + 4 * WEIR_STACK_MAX)
+#define WR_WIRE_ARGS_MAX (11 + 4 * WEIR_STACK_MAX)
 #define WR_WIRE_TIMEOUT (4 * WEIR_MILLISECOND) /* default; the loop counts in ms, so that is 5 at most */
 #define WR_WIRE_ASKS_MAX 65536                 /* on their way at once */
 
