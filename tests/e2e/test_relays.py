@@ -85,20 +85,20 @@ def _ended_well(crew, origin, pages):
 
 
 def bad_roads_to_the_store_hurry_no_host_and_the_crowd_goes_on():
-    closing = Closing(4)
-    with _crew(closing, 4, 15) as (_, origin, roads, crew):
+    closing = Closing(3)
+    with _crew(closing, 4, 10) as (_, origin, roads, crew):
         wait_for(lambda: len({who for _, _, _, who in list(origin.log)}) == 4, 'each to have had a turn')
         luck = chance()
-        disturb(roads, 2, luck)
+        disturb(roads, 1.5, luck)
         closing.close_now()
         disturb(roads, 3, luck)
-        _ended_well(crew, origin, 60)
+        _ended_well(crew, origin, 40)
         closing.judge(origin)
         print(f'told {len(closing.told)} of 4, {sum(status == 429 for _, _, status, _ in origin.log)} rejected')
 
 
 def processes_that_are_cut_off_end_their_turns_and_the_others_go_on():
-    with _crew(_always, 4, 15) as (_, origin, roads, crew):
+    with _crew(_always, 4, 12) as (_, origin, roads, crew):
         wait_for(lambda: len({who for _, _, _, who in list(origin.log)}) == 4, 'each to have had a turn')
         last = int(max(origin.log)[3][1:])  # it has the turn, most likely
         ways = {(last + i) % 4: way for i, way in enumerate((('up', 'down'), ('up',), ('down',)))}
@@ -110,7 +110,56 @@ def processes_that_are_cut_off_end_their_turns_and_the_others_go_on():
         assert log and not {who for _, who in log} & set(ways), log
         for road in roads:
             road.mend()
-        _ended_well(crew, origin, 60)
+        _ended_well(crew, origin, 48)
+
+
+@contextlib.contextmanager
+def _followed(redis):
+    """(a road by which a replica follows, the replica)"""
+    with Road(redis.path) as behind, Redis(behind) as replica:
+        wait_for(replica.has_followed, 'the replica')
+        yield behind, replica
+
+
+def _fail_over(redis, replica, roads):
+    redis.kill()
+    replica.promote()
+    for road in roads:
+        road.lead_to(replica.path)
+
+
+def replica_that_takes_over_hurries_no_host_and_forgets_no_retry_after():
+    closing = Closing(4)
+    with _crew(closing, 4, 8) as (redis, origin, roads, crew), _followed(redis) as (behind, replica):
+        wait_for(lambda: len({who for _, _, _, who in list(origin.log)}) == 4, 'each to have had a turn')
+        behind.cut()
+        time.sleep(0.5)
+        closing.close_now()
+        wait_for(lambda: closing.told, 'one to be told')
+        time.sleep(0.3)  # it goes to the store at once
+        _fail_over(redis, replica, roads)
+        _ended_well(crew, origin, 32)
+        soon = [round(at - closing.since, 2) for at, _, _, _ in origin.log if closing.since + 0.5 < at < closing.since + closing.seconds - 0.1]
+        assert not soon, soon
+
+
+def replica_that_takes_over_gives_nobody_a_turn_that_another_has():
+    """Who has the turn is cut off; the replica has not heard that it goes on, and somebody comes who knows nothing."""
+    with _crew(_always, 2, 40) as (redis, origin, roads, crew), _followed(redis) as (behind, replica):
+        crew.processes[1].kill()
+        crew.processes[1].wait()
+        wait_for(lambda: len(origin.log) > 3, 'some pages')
+        behind.cut()
+        time.sleep(TURN_S + 0.5)
+        roads[0].cut()
+        _fail_over(redis, replica, roads[1:])
+        crew.add()
+        crew.add()
+        time.sleep(TURN_S + 0.5)
+        roads[0].lead_to(replica.path)
+        roads[0].mend()
+        wait_for(lambda: len({who for _, _, _, who in list(origin.log)}) > 2, 'others to have had a turn')
+        _is_spaced(origin)
 
 
 if __name__ == '__main__':

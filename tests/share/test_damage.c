@@ -141,7 +141,9 @@ static int64_t give_turn_to_a(void)
     int64_t token;
     size_t letters;
     SAY("FLUSHALL");
-    SAY("SET", "weir:born", "1");
+    set_clock(redis, START_US - LEASE_US);
+    assert_false(wants("a")); /* it is young */
+    SAY("DEL", "weir:{pace h}");
     set_clock(redis, START_US);
     assert_true(call_baton("a", "want", "0", "0", "", &token, &letters));
     assert_true(holds("a", token, "0", &letters));
@@ -228,6 +230,33 @@ static void letters_to_who_goes_on_in_an_emptied_store_are_read(void **state)
     free(script);
 }
 
+/* The store is another than the one that gave the turn, and has not heard of all. */
+static void who_has_the_turn_goes_on_in_a_replica_that_took_over(void **state)
+{
+    (void)state;
+    int64_t token;
+    size_t letters;
+
+    script = script_on_set_clock(WR_SCRIPT_BATON);
+    for (int is_asked_first = 0; is_asked_first < 2; is_asked_first++) {
+        token = give_turn_to_a();
+        SAY("SET", "weir:born", "1 0123456789abcdef");
+        SAY("HSET", "weir:{pace h}", "token", "0", "until", "1", "gate", "old");
+        if (is_asked_first)
+            assert_false(wants("b")); /* and knows nothing of a's */
+        assert_true(holds("a", token, "0", &letters));
+        redisReply *reply = redisCommand(redis, "HGET %s gate", "weir:{pace h}");
+        assert_string_equal(reply->str, "gate");
+        freeReplyObject(reply);
+        set_clock(redis, START_US + LEASE_US - 1);
+        assert_false(wants("b"));
+        set_clock(redis, START_US + LEASE_US);
+        assert_true(wants("b"));
+        assert_false(holds("a", token, "0", &letters));
+    }
+    free(script);
+}
+
 /* By something else that listens there. */
 static void times_of_an_answer_are_bounded(void **state)
 {
@@ -252,4 +281,5 @@ WEIR_TESTS(test(times_of_an_answer_are_bounded), damaged(seats_that_nobody_has_a
            damaged(a_key_that_is_damaged_refuses_its_caller_alone_and_is_counted),
            damaged(turns_are_never_two_s_whatever_lies_in_their_place),
            damaged(clock_of_the_store_that_went_back_stops_nobody),
-           damaged(letters_to_who_goes_on_in_an_emptied_store_are_read))
+           damaged(letters_to_who_goes_on_in_an_emptied_store_are_read),
+           damaged(who_has_the_turn_goes_on_in_a_replica_that_took_over))

@@ -7,9 +7,10 @@
 --     f:WHO = count until          who has requests in flight
 --     m:N = time text, first, last letters to who has the turn, from the first that was not read to the last
 --
--- A store that was emptied knows nothing of who has the turn. It shows by a token that is below what somebody has seen,
--- or by its own age (PREFIX:born): then nobody is given a turn for as long as an old one may last. So it is where
--- something else lies under the key, or in a field of it, which is thrown away; no time is later than it can be.
+-- A store that was emptied, or is a replica that took over, may not know who has the turn. It shows by a token that is
+-- below what somebody has seen, or by its own age: PREFIX:born says since when this server is known, and its run_id. Then
+-- nobody is given a turn for as long as an old one may last; but whoever has it goes on, and the gate with it. So it is
+-- where something else lies under the key, or in a field of it, which is thrown away; no time is later than it can be.
 --
 -- Times are us of this store's clock. KEYS host; ARGV 1 who, 2 verb, 3 token, 4 highest token seen, 5 wants to wait,
 -- 6 requests in flight, 7 lease, 8 line, 9 crew, 10 pass (us), 11 letters read, 12 gate or '', 13 letter or ''.
@@ -49,12 +50,16 @@ end
 local function is_whole(word)
   return type(word) == 'string' and #word < 17 and string.find(word, '^%d+$') and tonumber(word) < 2 ^ 52
 end
-local function is_young()
+local function youth_ms()
   local born = string.match(KEYS[1], '^[^{]*') .. 'born'
-  local at = redis.pcall('GET', born)
-  if is_whole(at) and tonumber(at) <= now then return now - at < ARGV[7] * 1000 end
-  redis.call('SET', born, text(now))
-  return true
+  local info, known = redis.pcall('INFO', 'server'), redis.pcall('GET', born)
+  local run = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or '0' -- it may be forbidden
+  local at, by = string.match(type(known) == 'string' and known or '', '^(%d+) (%x+)$')
+  local is_known = by == run and is_whole(at)
+  if is_known and tonumber(at) <= now then return math.max(ARGV[7] - math.floor((now - at) / 1000), 0) end
+  local left_ms = is_known and 0 or tonumber(ARGV[7]) -- the clock of one that is known went back
+  redis.call('SET', born, text(math.max(now - (ARGV[7] - left_ms) * 1000, 0)) .. ' ' .. run)
+  return left_ms
 end
 for _, field in ipairs({'saved', 'token', 'until', 'pass', 'first', 'last'}) do
   if h[field] and not is_whole(h[field]) then
@@ -85,15 +90,13 @@ local function number_letters_after(read)
   put('first', text(read + 1))
   put('last', text(read + #letters))
 end
-if tonumber(ARGV[4]) > tonumber(h.token or 0) then
-  if verb == 'hold' and not h.token then
-    hold(who, ARGV[3], ARGV[7])
-    number_letters_after(tonumber(ARGV[11]))
-  else
-    hold('?', ARGV[4], ARGV[7])
-  end
-elseif not h.token and (damaged or is_young()) then
-  hold('?', '0', ARGV[7])
+local has_it = (verb == 'hold' or verb == 'pass') and ARGV[3] == ARGV[4]
+local unknown = tonumber(ARGV[4]) - tonumber(h.token or 0)
+if has_it and (unknown > 0 and not h.token or unknown >= 0 and h.holder == '?' or unknown > 0 and youth_ms() > 0) then
+  hold(who, ARGV[3], ARGV[7])
+  number_letters_after(tonumber(ARGV[11]))
+elseif unknown > 0 or not h.token and damaged then
+  hold('?', ARGV[4], ARGV[7])
 end
 local ours = h.holder == who and h.token == ARGV[3] and tonumber(h['until']) > now
 local granted, lost, age = false, 0, 0
@@ -154,7 +157,10 @@ for field, value in pairs(h) do
   end
 end
 local free = not h.holder or h.holder == who or tonumber(h['until']) <= now
-if verb == 'want' and ARGV[5] == '1' and free and place == 0 then
+local young_ms = verb == 'want' and ARGV[5] == '1' and free and place == 0 and youth_ms()
+if young_ms and young_ms > 0 then
+  hold('?', h.token or '0', young_ms)
+elseif young_ms then
   granted = true
   lost = h.holder and 1 or 0
   age = math.max(now - (h.saved or now), 0)
