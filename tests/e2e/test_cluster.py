@@ -309,6 +309,19 @@ def pages_of_any_bytes_are_stored_and_have_their_line():
 
 # ---- nobody dies ----
 
+def processes_that_begin_at_once_fetch_each_page_once():
+    """Pages lead to hosts of all others, and hosts change hands; nobody is killed."""
+    web, seeds = tree(24, 12)
+    with Crawl(_weir(), _postgres().schema('once'), ['--pace', 'unlimited', *seeds]) as crawl:
+        for _ in range(_AT_ONCE):
+            crawl.start()
+        crawl.end(0)
+        pages = collections.Counter((seen.port, seen.path) for seen in web.seen if seen.path != '/robots.txt')
+        assert len(pages) == 24 * 12 and set(pages.values()) == {1}, pages.most_common(3)
+        nodes = _postgres().ask('SELECT count(DISTINCT path) FROM outputs WHERE bytes > 0', 'once')
+        print(f'{nodes[0][0]} of {_AT_ONCE} processes had pages')
+
+
 def pages_that_take_long_to_archive_are_fetched_once():
     """A host without anything to do is given back, but not before all that ended is stored."""
     body = os.urandom(64 << 20)  # seconds for who compresses it, longer than a host may rest

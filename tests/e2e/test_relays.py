@@ -8,8 +8,11 @@ usage: test_relays.py WEIR
 A process may be held up between deciding and writing, on a machine that has much to do: a gap counts as short if it is half
 of what it should be, and two of them may be.
 """
+import collections
 import contextlib
 import os
+import re
+import resource
 import sys
 import time
 
@@ -24,6 +27,7 @@ from store import Redis  # noqa: E402
 
 INTERVAL_S = 0.1
 TURN_S = 2  # at most, without word from the store
+HOSTS = 200
 STRICT = ['--pace', 'strict', '--interval', f'{INTERVAL_S}s']
 
 
@@ -160,6 +164,34 @@ def replica_that_takes_over_gives_nobody_a_turn_that_another_has():
         roads[0].mend()
         wait_for(lambda: len({who for _, _, _, who in list(origin.log)}) > 2, 'others to have had a turn')
         _is_spaced(origin)
+
+
+class Hosts(Origin):
+    """Each URL of a process is of another host; all listen here."""
+
+    def url(self, path):
+        number = int(path.split('/')[1])
+        return f'http://127.1.{number // 256}.{number % 256}:{self.port}/{path}'
+
+    def gaps(self):
+        at = collections.defaultdict(list)
+        for when, path, _, _ in self.log:
+            at[path.split('/')[2]].append(when)
+        return [later - sooner for times in at.values() for sooner, later in zip(sorted(times), sorted(times)[1:])]
+
+
+def hosts_that_processes_share_take_little_room_in_the_store():
+    """And some in each process; their starts are an interval apart, whoever makes them."""
+    with Redis() as redis, Hosts(_always, address='') as origin:
+        with Crew(weir(), origin, [redis.url], 2, HOSTS, *STRICT) as crew:
+            assert crew.wait() == [0, 0]
+            assert len(_pages(origin)) == 2 * HOSTS
+            bytes_each = max(int(redis.say('MEMORY', 'USAGE', f'"weir:{{pace 127.1.0.{number}:{origin.port}}}"')[1:]) for number in range(50))
+            most_kb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+            calls = sum(map(int, re.findall(r'cmdstat_eval[^:]*:calls=(\d+)', redis.say('INFO', 'commandstats'))))
+            print(f'{bytes_each} bytes of a host in the store, {calls / HOSTS:.0f} calls; the largest process had {most_kb} KB')
+            _is_spaced(origin)
+            assert bytes_each < 1536, bytes_each
 
 
 if __name__ == '__main__':

@@ -31,10 +31,10 @@ class Origin:
     """`answer(at, path)` returns a status and further fields. The log is of (when, path, status, who), in their order; who
     is the User-Agent. robots.txt is not there, and not in the log."""
 
-    def __init__(self, answer, delay=0):
+    def __init__(self, answer, delay=0, address='127.0.0.1'):
         self.answer, self.delay = answer, delay
         self.lock, self.log = threading.Lock(), []
-        self.listener = stamp.listen()
+        self.listener = stamp.listen(address=address)
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
 

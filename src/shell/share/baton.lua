@@ -46,6 +46,7 @@ local function hold(name, token, ms)
   put('holder', name)
   put('token', token)
   put('until', text(now + ms * 1000))
+  if name == '?' then put('pass', h['until']) end -- all who wait ask when it is over, and not all the time
 end
 local function is_whole(word)
   return type(word) == 'string' and #word < 17 and string.find(word, '^%d+$') and tonumber(word) < 2 ^ 52
