@@ -246,13 +246,10 @@ static void *run(void *context)
 
 static void wait_for_word(struct wr_agency *agency)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += PATIENCE_MS * WEIR_MILLISECOND;
-    until.tv_sec += until.tv_nsec / WEIR_SECOND;
-    until.tv_nsec %= WEIR_SECOND;
+    int64_t until = wr_monotonic_now() + PATIENCE_MS * WEIR_MILLISECOND;
+    const struct timespec at = {.tv_sec = (time_t)(until / WEIR_SECOND), .tv_nsec = (long)(until % WEIR_SECOND)};
     (void)pthread_mutex_lock(&agency->lock);
-    while (!agency->has_heard && pthread_cond_timedwait(&agency->heard, &agency->lock, &until) == 0)
+    while (!agency->has_heard && pthread_cond_timedwait(&agency->heard, &agency->lock, &at) == 0)
         ;
     (void)pthread_mutex_unlock(&agency->lock);
 }
