@@ -7,9 +7,9 @@ import time
 STAMP = 35  # SO_TIMESTAMPNS, and SCM_TIMESTAMPNS
 
 
-def listen(port=0, address='127.0.0.1'):
+def listen(address='127.0.0.1'):
     """A listener whose connections have stamps."""
-    listener = socket.create_server((address, port), backlog=512)
+    listener = socket.create_server((address, 0), backlog=512)
     listener.setsockopt(socket.SOL_SOCKET, STAMP, 1)  # connections inherit it
     return listener
 

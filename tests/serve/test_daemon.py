@@ -562,6 +562,7 @@ class _Crowd:
 
 def restarts_under_load_lose_no_request_and_grant_no_more():  # F10, V8
     with Daemon(RULES.replace('5/h', '2000/h'), HANDOVER) as daemon:
+        began_at = time.monotonic()
         crowd = _Crowd(daemon, 8)
         for _ in range(3):
             time.sleep(0.3)
@@ -571,7 +572,8 @@ def restarts_under_load_lose_no_request_and_grant_no_more():  # F10, V8
         crowd.stop()
         assert crowd.failed == []
         granted = crowd.statuses.count(204)
-        assert 2000 <= granted <= 2002, granted  # what came back within the seconds that this took
+        came_back = 2000 / 3600 * (time.monotonic() - began_at)
+        assert 2000 <= granted <= 2000 + came_back, (granted, came_back)
         assert set(crowd.statuses) == {204, 403}
         assert daemon.stop() == 0
         assert not os.path.exists(daemon.path) and not os.path.exists(f'{daemon.folder}/handover')

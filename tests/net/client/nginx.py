@@ -125,7 +125,7 @@ SLACK_S = 0.015  # of times at a Door: a busy machine may hold weir up between a
 
 
 class Door:
-    """with Nginx() as nginx, Door(nginx) as door: … door.url … door.times()
+    """with Nginx() as nginx, Door(nginx) as door: … door.url … door.gaps()
 
     Whoever asks nginx through it is judged by when requests came, which the kernel knows. nginx stamps its log when it has
     answered: if the machine lets it answer one request late and the next at once, they seem closer than they were sent.
@@ -133,8 +133,9 @@ class Door:
 
     def __init__(self, nginx):
         self._nginx, self._came = nginx, []
-        self._listener = stamp.listen()
-        self.url = f'http://127.0.0.1:{self._listener.getsockname()[1]}'
+        self._listener = stamp.listen('')
+        self.port = self._listener.getsockname()[1]
+        self.url = f'http://127.0.0.1:{self.port}'
         threading.Thread(target=self._accept, daemon=True).start()
 
     def __enter__(self):
@@ -144,14 +145,9 @@ class Door:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
-    def times(self):
-        """Of all requests, in seconds; nginx has answered each of them."""
-        log = self._nginx.log()
-        assert len(log) == len(self._came), (log, self._came)
-        return sorted(self._came)
-
-    def gaps(self):
-        times = self.times()
+    def gaps(self, address='127.0.0.1'):
+        """Seconds between requests to one of the addresses that lead here."""
+        times = sorted(at for at, to in self._came if to == address)
         return [later - earlier for earlier, later in zip(times, times[1:])]
 
     def _accept(self):
@@ -174,7 +170,7 @@ class Door:
         """One piece is one request: weir writes a head at once, and the next when it has the answer."""
         data, at = stamp.receive(client)
         if data:
-            self._came.append(at)
+            self._came.append((at, client.getsockname()[0]))
         return data
 
     @staticmethod

@@ -4,6 +4,7 @@
 first argument is the program."""
 import collections
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -99,11 +100,10 @@ def crawl_does_not_wait_for_who_reads_its_log():
 def full_disk_is_told_with_what_to_do():
     with site() as nginx, Folder() as folder:
         process = folder.begin(*FAST, '--out', '/dev/full', nginx.url)
-        time.sleep(1)
+        assert 'waiting: the disk of the output is full; free some room' in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        time.sleep(1)
-        status, _, errors = interrupt(process)
-        assert status == 3 and 'waiting: the disk of the output is full; free some room' in errors, (status, errors)
+        assert 'once more' in process.stderr.readline()
+        assert interrupt(process)[0] == 3
 
 
 def pipe_that_nobody_reads_is_refused_and_one_that_stalls_can_be_stopped():
@@ -113,11 +113,11 @@ def pipe_that_nobody_reads_is_refused_and_one_that_stalls_can_be_stopped():
         assert run.returncode == 1 and 'reader' in run.stderr, run
         reader = os.open(folder.path('pipe'), os.O_RDONLY | os.O_NONBLOCK)
         process = folder.begin(*FAST, '--out', 'pipe', '--digest', 'sha256', nginx.url)
-        time.sleep(1)
+        select.select([reader], [], [], 60)
         process.send_signal(signal.SIGINT)
-        time.sleep(1)
+        process.stderr.readline()  # that it heard, or the end
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=60)
         os.close(reader)
         assert process.returncode in (0, 3), (process.returncode, errors)  # all of it may have fitted into the pipe
 
