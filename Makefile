@@ -64,7 +64,7 @@ crawl: setup all
 WITH = sanitized
 
 # Any report of a sanitizer ends the test, and a slow program is given more time and fewer worlds.
-sanitized: AT_ONCE = 4
+sanitized: AT_ONCE = 5
 sanitized: all
 	@export WEIR_TEST_LAW_SEEDS=$${WEIR_TEST_LAW_SEEDS:-100} WEIR_TEST_CRAWL_SEEDS=$${WEIR_TEST_CRAWL_SEEDS:-75} \
 		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$(CURDIR)/tests/tsan.supp; \
