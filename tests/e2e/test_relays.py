@@ -109,9 +109,11 @@ def processes_that_are_cut_off_end_their_turns_and_the_others_go_on():
         for i, way in ways.items():
             roads[i].cut(*way)
         cut_at = time.time()
-        time.sleep(2 * TURN_S)
-        log = [(round(at - cut_at, 2), int(who[1:])) for at, _, _, who in list(origin.log) if at > cut_at + TURN_S + 0.5]
-        assert log and not {who for _, who in log} & set(ways), log
+
+        def late():
+            return [(round(at - cut_at, 2), int(who[1:])) for at, _, _, who in list(origin.log) if at > cut_at + TURN_S + 0.5]
+        wait_for(late, 'the other to go on')  # who is heard and does not hear is given turns as well
+        assert not {who for _, who in late()} & set(ways), late()
         for road in roads:
             road.mend()
         _ended_well(crew, origin, 48)
@@ -191,7 +193,7 @@ def hosts_that_processes_share_take_little_room_in_the_store():
             calls = sum(map(int, re.findall(r'cmdstat_eval[^:]*:calls=(\d+)', redis.say('INFO', 'commandstats'))))
             print(f'{bytes_each} bytes of a host in the store, {calls / HOSTS:.0f} calls; the largest process had {most_kb} KB')
             _is_spaced(origin)
-            assert bytes_each < 1536, bytes_each
+            assert bytes_each < 2048, bytes_each
 
 
 if __name__ == '__main__':
