@@ -187,9 +187,9 @@ static void tasks_that_cannot_be_read_end_with_a_line(void **state)
     static const struct {
         const char *sql, *words;
     } cases[] = {
-        {"UPDATE tasks SET url = '' WHERE state = 0", "the state file has lost its URL"},
-        {"UPDATE tasks SET url = 'nonsense' || id WHERE state = 0", "what the state file has of it is no URL"},
-        {"UPDATE hosts SET host = char(10) || id", "the state file has lost its host"},
+        {"UPDATE tasks SET url = '' WHERE state = 0", "the state has lost its URL"},
+        {"UPDATE tasks SET url = 'nonsense' || id WHERE state = 0", "what the state has of it is no URL of its host"},
+        {"UPDATE hosts SET host = char(10) || id", "the state has lost its host"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -197,6 +197,7 @@ static void on_job(void *context, const struct wr_store_row *row)
 {
     struct wr_engine *engine = context;
     engine->left = row->job.queued;
+    engine->has_row = true;
     wr_job_counted(engine, &row->job);
     engine->seen = row->job.status;
 }
@@ -269,15 +270,31 @@ void wr_relisted(struct wr_crawl_loop *loop)
         wr_engine_wake(loop->engine);
 }
 
+/* Something is queued, and nobody may ever have it: its host's row is gone, or cannot be read. The first loop ends it.
+ */
+static void seek_stranded(struct wr_engine *engine)
+{
+    int64_t now = weir_clock_now(engine->clock);
+    if (engine->left == 0 || now < atomic_load(&engine->stranded_at))
+        return;
+    atomic_store(&engine->stranded_at, now + engine->lease_ns);
+    atomic_store(&engine->loops[0].lists_again, true);
+    wr_crawl_loop_wake(&engine->loops[0]);
+}
+
 /* On the store's thread. */
 static void on_looked(void *context, int error, const char *why)
 {
     struct wr_engine *engine = context;
     if (error != 0)
         wr_job_over(engine, WR_END_BROKEN, why);
-    else if (engine->is_shared && (wr_job_is_over(engine->seen) || engine->left > 0 || engine->seen == WR_JOB_PENDING))
+    else if (!engine->has_row)
+        wr_job_over(engine, WR_END_BROKEN, WR_JOB_ROW_LOST);
+    else if (engine->is_shared &&
+             (wr_job_is_over(engine->seen) || engine->left > 0 || engine->seen == WR_JOB_PENDING)) {
         wr_job_seen(engine, engine->seen); /* or others have something to do */
-    else if (engine->left == 0)
+        seek_stranded(engine);
+    } else if (engine->left == 0)
         wr_job_over(engine, engine->has_free ? WR_END_COMPLETED : WR_END_BLOCKED,
                     engine->has_free ? "" : "the firewalls of all its hosts do not let us in");
     else
@@ -299,6 +316,7 @@ static void ask_store(struct wr_engine *engine)
     (void)atomic_fetch_add(&engine->pending, 1);
     atomic_store(&engine->look_at, weir_clock_now(engine->clock) + WEIR_SECOND / 2);
     engine->left = 0;
+    engine->has_row = false;
     ask_free(engine);
     int error = wr_store_read(engine->store, &query);
     if (error != 0)

@@ -47,6 +47,7 @@ struct asked {
     _Atomic int awaited; /* answers: of the store's thread, or of who could not even ask */
     _Atomic int error;
     uint64_t share; /* of a beat: see struct wr_store_host */
+    bool has_job;   /* of a beat: its row */
     int64_t asked_at;
     struct rows *rows[WR_LOOPS_MAX];
 };
@@ -140,6 +141,7 @@ static void note_seeds(struct asked *asked)
 static void on_status(void *context, const struct wr_store_row *row)
 {
     struct asked *asked = context;
+    asked->has_job = true;
     wr_job_counted(asked->engine, &row->job);
     wr_job_seen(asked->engine, row->job.status);
     if (row->job.is_dismissed)
@@ -238,6 +240,8 @@ static void on_beaten(void *context, int error, const char *why)
     struct wr_engine *engine = asked->engine;
     if (!is_last(asked, error, why))
         return;
+    if (asked->error == 0 && !asked->has_job)
+        wr_job_over(engine, WR_END_BROKEN, WR_JOB_ROW_LOST);
     if (asked->error == 0 && asked->share > 0)
         shed(engine, asked->share);
     send_rows(asked);

@@ -257,6 +257,18 @@ static int put_aside(struct wr_crawl_loop *loop, const struct load *load, const 
     return wr_plan_load(loop->plan, load->action.host, load->action.job, &given, wr_crawl_loop_now(loop));
 }
 
+/* What is asked for is asked of the host that it was read for. */
+static bool is_of_host(const struct load *load, const struct wr_url *url)
+{
+    char memory[WEIR_PACE_KEY_MAX + 1];
+    struct wr_buf key;
+    wr_buf_init_fixed(&key, memory, sizeof memory);
+    wr_url_append_key(&key, url);
+    struct wr_span host = wr_plan_host_key(load->action.host);
+    return !load->loop->engine->is_shared ||
+           (key.length == host.bytes && memcmp(key.bytes, host.data, host.bytes) == 0);
+}
+
 static int give_row(struct wr_crawl_loop *loop, const struct load *load, const struct row *row)
 {
     char memory[WR_URL_ROOM];
@@ -266,7 +278,7 @@ static int give_row(struct wr_crawl_loop *loop, const struct load *load, const s
     if (!is_affordable(loop, task->fingerprint))
         return 0;
     struct wr_span text = kept(load, row->url_at, row->url_bytes);
-    bool is_url = wr_url_parse(text, NULL, NULL, memory, sizeof memory, &url) == WR_URL_OK;
+    bool is_url = wr_url_parse(text, NULL, NULL, memory, sizeof memory, &url) == WR_URL_OK && is_of_host(load, &url);
     const struct wr_store_task earlier = earlier_of(load, row);
     bool is_now = !is_url || is_due(loop->engine, &earlier);
     if (!is_now && loop->engine->options.sitemaps && !atomic_load(&loop->engine->is_listed))
@@ -287,7 +299,7 @@ static int give_row(struct wr_crawl_loop *loop, const struct load *load, const s
         end_row(loop, load, row, NULL);
     else if (!is_url)
         end_row(loop, load, row,
-                text.bytes > 0 ? "what the state file has of it is no URL" : "the state file has lost its URL");
+                text.bytes > 0 ? "what the state has of it is no URL of its host" : "the state has lost its URL");
     return error;
 }
 
@@ -387,13 +399,28 @@ static void on_waiting_host(void *context, const struct wr_store_row *read)
     load->count++;
 }
 
+/* Where processes share the hosts: some come at a time, and once they have ended there may be more. */
+static void tell_stranded(struct wr_engine *engine, size_t count)
+{
+    char text[32];
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, text, sizeof text);
+    wr_buf_append_u64(&buf, count);
+    wr_buf_append_string(&buf, count == 1 ? " page" : " pages");
+    wr_engine_warn_seldom(engine,
+                          "rows of hosts are gone or cannot be read; what waited for them ends as damaged: ", text);
+    atomic_store(&engine->stranded_at, 0);
+}
+
 static void end_stranded(struct wr_crawl_loop *loop, const struct load *load)
 {
     struct row row;
+    if (loop->engine->is_shared && load->stranded.length > 0)
+        tell_stranded(loop->engine, load->stranded.length / sizeof row);
     for (size_t at = 0; at < load->stranded.length; at += sizeof row) {
         memcpy(&row, load->stranded.bytes + at, sizeof row);
         keep_referrer(loop, load, &row);
-        end_row(loop, load, &row, "the state file has lost its host");
+        end_row(loop, load, &row, "the state has lost its host");
     }
 }
 
@@ -416,7 +443,7 @@ static void read_hosts(struct wr_crawl_loop *loop, struct wr_letter *letter)
     if (load->action.kind == WR_PLAN_HOSTS)
         wr_plan_hosts_listed(loop->plan, load->action.job, last_id, error == 0 && load->count < load->action.count,
                              now);
-    else
+    else if (!loop->engine->is_shared)
         wr_relisted(loop);
     free_load(letter);
 }
@@ -433,6 +460,7 @@ void wr_hosts_begin(struct wr_crawl_loop *loop, const struct wr_plan_action *act
                                        .job = action->job,
                                        .after = {0, action->after.id},
                                        .limit = action->count,
+                                       .only_stranded = loop->engine->is_shared,
                                        .row = on_waiting_host});
     on_read(load, 0, NULL);
 }

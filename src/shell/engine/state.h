@@ -479,19 +479,19 @@ struct wr_engine {
     _Atomic int64_t seeding;      /* letters with seeds that are not stored yet */
     _Atomic int phase;
     _Atomic uint64_t blocked_hosts;
-    bool has_free;  /* a host that lets us in; while the store is looked at */
-    bool is_shared; /* with other processes: hosts are leased */
+    bool has_row, has_free; /* the job; a host that lets us in: while the store is looked at */
+    bool is_shared;         /* with other processes: hosts are leased */
     int64_t lease_ns, beat_at;
     _Atomic bool is_claiming, is_beating;
-    _Atomic bool is_end_stored;        /* the job is over, as somebody has said: whoever is first says why */
-    _Atomic int64_t leases;            /* hosts that are ours */
-    _Atomic uint64_t left_in_all;      /* URLs of the job that have not ended, as a beat told last */
-    _Atomic uint64_t beyond;           /* links that the store has left out */
-    _Atomic int64_t excess;            /* of them, that others should have */
-    int64_t shed_at, shed_ns;          /* no excess is offered before, and for how long; of the store's thread */
-    _Atomic int64_t claim_at, look_at; /* not before */
-    _Atomic uint64_t beat;             /* the last that was asked for */
-    _Atomic int64_t seeds_after;       /* the number of a task: who reads seeds need read none before */
+    _Atomic bool is_end_stored;   /* the job is over, as somebody has said: whoever is first says why */
+    _Atomic int64_t leases;       /* hosts that are ours */
+    _Atomic uint64_t left_in_all; /* URLs of the job that have not ended, as a beat told last */
+    _Atomic uint64_t beyond;      /* links that the store has left out */
+    _Atomic int64_t excess;       /* of them, that others should have */
+    int64_t shed_at, shed_ns;     /* no excess is offered before, and for how long; of the store's thread */
+    _Atomic int64_t claim_at, look_at, stranded_at; /* not before */
+    _Atomic uint64_t beat;                          /* the last that was asked for */
+    _Atomic int64_t seeds_after;                    /* the number of a task: who reads seeds need read none before */
     int64_t seeds_newest, seeds_marked, seeds_marked_at; /* see lease.c; the store's thread */
     enum wr_job_status seen;                             /* as the store has it; while it is looked at */
     _Atomic bool is_seeded, is_looking, is_store_paused, has_max_pages;
@@ -521,12 +521,12 @@ static inline int64_t wr_crawl_loop_now(const struct wr_crawl_loop *loop)
 uint32_t wr_engine_loop_of(const struct wr_engine *engine, struct wr_span key);
 uint32_t wr_engine_loop_of_url(const struct wr_engine *engine, const struct wr_url *url);
 uint64_t wr_engine_fingerprint(const struct wr_engine *engine, struct wr_span canonical);
-
 /* Who waited to post tries again. */
 void wr_engine_has_room(struct wr_engine *engine);
 /* Has all loops look again. */
 void wr_engine_wake(struct wr_engine *engine);
 /* The job's end; the first counts. */
+#define WR_JOB_ROW_LOST "the row of the job is gone or cannot be read; put it back as it was"
 void wr_job_over(struct wr_engine *engine, enum wr_engine_end end, const char *why);
 /* A task ended: the streak. */
 void wr_job_told(struct wr_crawl_loop *loop, enum wr_ledger_end end);

@@ -427,8 +427,8 @@ enum wr_store_what {
     WR_STORE_ALL_TASKS,  /* of `job`, in any state, after `after.id`, by id */
     WR_STORE_ALL_HOSTS,  /* after `after.id`, by id */
     WR_STORE_REPORTS,    /* of `job` (0: any), of the run `after.id` (0: any); the newest first */
-    WR_STORE_CLAIM,      /* hosts with queued tasks of `job` that nobody has, after `after.id`, by id: they are this
-                            process's now, for lease_ns, by a token that is higher than any before */
+    WR_STORE_CLAIM,      /* hosts with queued tasks of `job` that nobody has, by id: they are this process's now,
+                            for lease_ns, by a token that is higher than any before */
     WR_STORE_CLAIM_ONE,  /* the host `key`, whether it has tasks or not, in the same way; if another process has it,
                             that one is told with its next beat, and nobody else claims it for lease_ns */
     WR_STORE_BEAT,       /* all hosts that this process has: it has them for lease_ns from now, and works for `job`.
@@ -466,6 +466,7 @@ struct wr_store_query {
     size_t limit;           /* rows at most; 0: all */
     int64_t rest_ns;        /* RELEASE; 0: it may be claimed at once */
     int64_t held_ns;        /* RELEASE: see struct wr_store_host */
+    bool only_stranded;     /* HOSTS: only tasks of those that cannot be read, some at a time */
     bool has_lines;         /* ALL_TASKS: lines and referrers come, too */
     bool is_hasty;          /* WEIR_E_FULL rather than waiting for a paused store */
     uint64_t *ret_accepted; /* TASKS: how many of `job` and `key` there are, ended or not, known when `done` is called;

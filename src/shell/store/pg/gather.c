@@ -361,7 +361,7 @@ static int put_setting(struct gathering *all, const struct wr_store_setting *set
         all,
         "INSERT INTO hosts AS h (paused, set_interval_ms, host) VALUES (greatest($1, 0), greatest($2, 0), $3)"
         " ON CONFLICT (host) DO UPDATE SET paused = CASE WHEN $1 < 0 THEN h.paused ELSE $1 END,"
-        " set_interval_ms = CASE WHEN $2 < 0 THEN h.set_interval_ms ELSE $2 END, rest_until = '-infinity'",
+        " set_interval_ms = CASE WHEN $2 < 0 THEN h.set_interval_ms ELSE $2 END, rest_until = 'epoch'",
         "NNT", numbers, &setting->key, (struct wr_pg_sent){0});
 }
 

@@ -15,7 +15,7 @@
 
 #include <libpq-fe.h>
 
-#define WR_PG_VERSION 2 /* of the tables */
+#define WR_PG_VERSION 3 /* of the tables */
 #define WR_PG_SILENCE_NS (10 * WEIR_SECOND)
 #define WR_PG_LONGEST_NS (60 * WEIR_SECOND)
 #define WR_PG_PLACE_BYTES 256
@@ -83,6 +83,7 @@ struct wr_pg {
     int64_t node;                /* this process, among those that use the database */
     char name[WR_PG_NAME_BYTES]; /* and for people: "machine/pid" */
     int64_t lease_ns;
+    int64_t walk_job, walked_to; /* claims of this job go on after this host: claim.h */
     bool is_conflict;
     bool is_doubtful; /* nobody knows whether the last commit was carried out */
     bool is_open;     /* there is a transaction on the server */

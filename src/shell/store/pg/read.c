@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* read.c - queries as statements, and their cells. */
 #include "shell/clock/clock.h"
+#include "shell/store/pg/claim.h"
 #include "shell/store/pg/pg.h"
 #include "shell/store/row.h"
 
 #define LEASE_MARGIN 6 /* a sixth of a lease is not used: what is on its way then has time to arrive */
+
+#define STRANDED_HOSTS_MOST 16   /* at a time, */
+#define STRANDED_TASKS_MOST 4096 /* and tasks of each */
 
 /* ---- cells --------------------------------------------------------------------------------------------- */
 
@@ -84,21 +88,8 @@ static const struct wr_cells_kind cells_kind = {cell_whole, cell_real, cell_byte
     " WHERE q.job = t.job AND q.host = t.host AND q.state = 0"                 \
     " AND (q.priority, q.id) < (t.priority, t.id) LIMIT 100000) AS b) ELSE 0 END"
 
-/* Nobody has the host, another is to have it next, or it is to be left alone for now. */
-#define IS_FREE                                                               \
-    "h.lease_until < clock_timestamp() AND h.rest_until <= clock_timestamp()" \
-    " AND (h.wanted_by IN (0, $9) OR h.wanted_until < clock_timestamp())"
-#define RESTED                                  \
-    "h.rest_until > '-infinity' AS has_rested," \
-    " coalesce((extract(epoch FROM clock_timestamp() - h.held_since) * 1000)::int8, 0) AS held_ms"
-#define LEASE_TERM "clock_timestamp() + $10 * interval '1 ms'"
-/* A sequence may be behind what it gave out: after a fail-over, or if it was put back. With a part of the process's own
- * number nobody else has had the same. */
-#define TOKEN "(nextval('tokens') << 20) | ($9 & 1048575)"
-#define TAKE                                                                                                     \
-    "UPDATE hosts AS h SET lease_owner = $9, lease_job = $1, lease_token = " TOKEN ", lease_until = " LEASE_TERM \
-    ", wanted_by = 0, rest_until = '-infinity', held_since = NULL"
 #define MINE QUEUED_AT_MOST("1000") ", " HOST_COLUMNS ", lease_token, has_rested, held_ms"
+#define NEXT_WALK_AT 20 /* the column behind them, of CLAIM */
 
 /* All have the same parameters: $1 job, $2 key, $3 the id after which it goes on, $4 at most so many rows, $5 the
  * priority that goes with $3, $6 the earlier job, $7 the last task to be looked at, $8 the time in ms, $9 this
@@ -108,9 +99,12 @@ static const struct wr_cells_kind cells_kind = {cell_whole, cell_real, cell_byte
 #define LIMIT " LIMIT nullif($4, 0)"
 
 static const char *const queries[] = {
+    /* Whether anything is queued is not left to counters: a job would never end, or too early. */
     [WR_STORE_JOBS] =
         "SELECT j.id, j.status, j.why, j.settings, j.created_at_ms, greatest(j.updated_at_ms, max(t.updated_at_ms)),"
-        " coalesce(sum(t.queued), 0)::int8, coalesce(sum(t.done), 0)::int8, coalesce(sum(t.failed), 0)::int8,"
+        " CASE WHEN EXISTS (SELECT FROM tasks AS q WHERE q.job = j.id AND q.state = 0)"
+        "  THEN greatest(sum(t.queued), 1) ELSE 0 END::int8, coalesce(sum(t.done), 0)::int8, coalesce(sum(t.failed), "
+        "0)::int8,"
         " coalesce(sum(t.bytes), 0)::int8, coalesce(sum(t.retries), 0)::int8, coalesce(sum(t.rejected), 0)::int8,"
         " j.earlier, (SELECT dismissed FROM nodes WHERE id = $9) FROM jobs AS j LEFT JOIN tallies AS t ON t.job = j.id"
         " WHERE j.id > $3 AND ($1 = 0 OR j.id = $1) GROUP BY j.id ORDER BY j.id" LIMIT,
@@ -138,46 +132,10 @@ static const char *const queries[] = {
         "SELECT id, host, 0::int8, " HOST_COLUMNS LEASE_COLUMNS " FROM hosts WHERE id > $3 ORDER BY id" LIMIT,
     [WR_STORE_REPORTS] = "SELECT job, run, ended_at_ms, report FROM reports WHERE ($1 = 0 OR job = $1)"
                          " AND ($3 = 0 OR run = $3) ORDER BY ended_at_ms DESC, job DESC, run DESC" LIMIT,
-    /* From host to host by the index of what is queued, so that hosts without cost nothing; as far as need be. */
-    [WR_STORE_CLAIM] =
-        "WITH RECURSIVE walk AS ((SELECT host FROM tasks WHERE job = $1 AND state = 0 AND host > $3"
-        "  ORDER BY host LIMIT 1) UNION ALL SELECT (SELECT t.host FROM tasks AS t WHERE t.job = $1 AND t.state = 0"
-        "  AND t.host > walk.host ORDER BY t.host LIMIT 1) FROM walk WHERE walk.host IS NOT NULL),"
-        " free AS MATERIALIZED (SELECT h.id, " RESTED " FROM walk JOIN hosts AS h ON h.id = walk.host"
-        "  WHERE " IS_FREE LIMIT " FOR UPDATE OF h SKIP LOCKED),"
-        " mine AS (" TAKE " FROM free WHERE h.id = free.id RETURNING h.*, free.has_rested, free.held_ms)"
-        " SELECT id, host, " MINE " FROM mine AS hosts ORDER BY id",
-    [WR_STORE_CLAIM_ONE] =
-        "WITH seen AS MATERIALIZED (SELECT h.id, " IS_FREE " AS is_free, " RESTED " FROM hosts AS h WHERE host = $2"
-        "  FOR UPDATE SKIP LOCKED),"
-        " taken AS (" TAKE " FROM seen WHERE h.id = seen.id AND seen.is_free"
-        "  RETURNING h.*, seen.has_rested, seen.held_ms),"
-        " new AS (INSERT INTO hosts AS h (host, lease_owner, lease_job, lease_token, lease_until)"
-        "  SELECT $2, $9, $1, " TOKEN ", " LEASE_TERM " WHERE NOT EXISTS (SELECT FROM hosts WHERE host = $2)"
-        "  ON CONFLICT DO NOTHING RETURNING h.*, false, 0::int8),"
-        " wanted AS (UPDATE hosts AS h SET wanted_by = $9, wanted_until = " LEASE_TERM " FROM seen WHERE h.id = seen.id"
-        "  AND NOT seen.is_free AND h.lease_owner != $9"
-        "  AND (h.wanted_by IN (0, $9) OR h.wanted_until < clock_timestamp())),"
-        " mine AS (SELECT * FROM taken UNION ALL SELECT * FROM new)"
-        " SELECT id, host, " MINE " FROM mine AS hosts",
-    [WR_STORE_BEAT] =
-        "WITH me AS (INSERT INTO nodes (id, job, seen_until, name)"
-        "  VALUES ($9, $1, clock_timestamp() + $10 * interval '1 ms', $12) ON CONFLICT (id)"
-        "  DO UPDATE SET job = excluded.job, seen_until = excluded.seen_until),"
-        " gone AS (DELETE FROM nodes WHERE seen_until < clock_timestamp() - interval '1 h'),"
-        " mine AS (UPDATE hosts SET lease_until = clock_timestamp() + $10 * interval '1 ms' WHERE lease_owner = $9"
-        "  AND lease_until >= clock_timestamp() RETURNING id, host, lease_token, paused, set_interval_ms,"
-        "  wanted_by NOT IN (0, $9) AND wanted_until >= clock_timestamp()),"
-        " n AS (SELECT count(*) + 1 AS nodes FROM nodes WHERE job = $1 AND id != $9 AND seen_until > "
-        "clock_timestamp()),"
-        " l AS (SELECT count(*) AS hosts FROM hosts WHERE lease_owner != 0 AND lease_job = $1"
-        "  AND lease_until >= clock_timestamp())"
-        " SELECT mine.*, (l.hosts + n.nodes - 1) / n.nodes FROM mine, n, l",
-    [WR_STORE_RELEASE] =
-        WR_PG_RELEASE ", rest_until = CASE WHEN $13 > 0 THEN clock_timestamp() + $13 * interval '1 ms'"
-                      "  WHEN $13 < 0 AND paused != 0 THEN 'infinity' ELSE '-infinity' END,"
-                      " held_since = CASE WHEN $14 > 0 THEN clock_timestamp() - $14 * interval '1 ms' END"
-                      " WHERE lease_owner = $9 AND host = $2 AND lease_token = $3",
+    [WR_STORE_CLAIM] = CLAIM,
+    [WR_STORE_CLAIM_ONE] = CLAIM_ONE,
+    [WR_STORE_BEAT] = BEAT,
+    [WR_STORE_RELEASE] = RELEASE,
     [WR_STORE_NODES] = "SELECT n.name, n.job, (SELECT count(*) FROM hosts AS h WHERE h.lease_owner = n.id"
                        " AND h.lease_owner != 0 AND h.lease_until >= clock_timestamp()) FROM nodes AS n"
                        " WHERE n.seen_until >= clock_timestamp() AND ($1 = 0 OR n.job = $1) AND n.id != $9 ORDER BY "
@@ -211,7 +169,8 @@ static const char *const queries[] = {
 
 static const char tasks_again[] = QUEUED_TASKS(", e.verdict, " VISIT("e"), EARLIER) OF_HOST LIMIT;
 static const char lines[] = SOME_TASKS("p.url", "0::int8", ", t.line", PARENT) WALK " ORDER BY t.id" LIMIT;
-static const char stranded[] = QUEUED_TASKS("", "") " AND t.host = $3";
+static const char stranded[] = QUEUED_TASKS("", "") " AND t.host = $3" LIMIT;
+static const char stranded_hosts[] = STRANDED_HOSTS LIMIT;
 static const char accepted[] = "SELECT accepted FROM lanes WHERE job = $1"
                                " AND host = (SELECT id FROM hosts WHERE host = $2)";
 static const char last_task[] = "SELECT coalesce(max(id), 0) FROM tasks";
@@ -226,6 +185,15 @@ static int64_t walk_end(const struct wr_store_query *query)
     return is_bounded ? query->after.id + WR_STORE_WALK : INT64_MAX;
 }
 
+/* Where a claim begins to look for hosts that had nothing to do: where the last one ended. */
+static int64_t walk_start(struct wr_pg *pg, const struct wr_store_query *query)
+{
+    if (pg->walk_job != query->job || query->limit == 0)
+        pg->walked_to = INT64_MIN;
+    pg->walk_job = query->job;
+    return pg->walked_to;
+}
+
 /* Into the pipeline. */
 static int send(struct wr_pg *pg, const char *sql, const struct wr_store_query *query, int64_t wall_now, size_t limit)
 {
@@ -233,7 +201,7 @@ static int send(struct wr_pg *pg, const char *sql, const struct wr_store_query *
     int error = wr_pg_connect(pg); /* before: it tells how far apart the clocks are */
     if (error != 0)
         return error;
-    const int64_t numbers[] = {query->after.id,
+    const int64_t numbers[] = {query->what == WR_STORE_CLAIM ? walk_start(pg, query) : query->after.id,
                                limit <= INT64_MAX ? (int64_t)limit : 0,
                                query->after.priority,
                                query->earlier,
@@ -294,13 +262,14 @@ static int ask_number(struct wr_pg *pg, const char *sql, const struct wr_store_q
 /* ---- giving -------------------------------------------------------------------------------------------- */
 
 /* Its tasks can never be asked for by its key: they come here. */
-static int give_stranded(struct wr_pg *pg, const struct wr_store_query *query, int64_t host, int64_t wall_now)
+static int give_stranded(struct wr_pg *pg, const struct wr_store_query *query, int64_t host, int64_t wall_now,
+                         size_t limit)
 {
     struct wr_store_query of_host = *query;
     PGresult *result;
 
     of_host.after.id = host;
-    int error = ask(pg, stranded, &of_host, wall_now, 0, &result);
+    int error = ask(pg, stranded, &of_host, wall_now, limit, &result);
     if (error != 0)
         return error;
     for (int i = 0; i < PQntuples(result); i++) {
@@ -323,6 +292,31 @@ static bool read_row(const struct wr_cells *cells, const struct wr_store_query *
     return true;
 }
 
+/* Of the hosts that nobody can claim, one after the other, some of what waits for them: others come next time. */
+static int read_stranded(struct wr_pg *pg, const struct wr_store_query *query, int64_t wall_now)
+{
+    PGresult *result;
+    int error = ask(pg, stranded_hosts, query, wall_now, STRANDED_HOSTS_MOST, &result);
+
+    if (error != 0)
+        return error;
+    for (int i = 0; i < PQntuples(result) && error == 0; i++)
+        error = give_stranded(pg, query, wr_pg_whole(result, i, 0), wall_now, STRANDED_TASKS_MOST);
+    pg->backend.damaged += (uint64_t)PQntuples(result);
+    PQclear(result);
+    return error;
+}
+
+/* Where a claim was answered without a host. */
+static bool is_no_host(struct wr_pg *pg, const PGresult *result, int row, const struct wr_store_query *query)
+{
+    if (query->what != WR_STORE_CLAIM)
+        return false;
+    bool is_end = PQgetisnull(result, row, NEXT_WALK_AT) != 0;
+    pg->walked_to = is_end ? INT64_MIN : wr_pg_whole(result, row, NEXT_WALK_AT);
+    return PQgetisnull(result, row, 0) != 0;
+}
+
 /* As many as were asked for. A row that makes no sense is counted and left out; but tasks have to end all the same, or
  * their job never would. */
 static int give(struct wr_pg *pg, PGresult *result, const struct wr_store_query *query, int64_t wall_now,
@@ -333,10 +327,12 @@ static int give(struct wr_pg *pg, PGresult *result, const struct wr_store_query 
     for (int i = 0; i < PQntuples(result) && error == 0 && (query->limit == 0 || *ret_count < query->limit); i++) {
         const struct wr_cells cells = {&cells_kind, result, i};
         struct wr_store_row row;
+        if (is_no_host(pg, result, i, query))
+            continue;
         bool is_sound = read_row(&cells, query, wall_now, &row);
         pg->backend.damaged += !is_sound;
         if (!is_sound && query->what == WR_STORE_HOSTS)
-            error = give_stranded(pg, query, wr_pg_whole(result, i, 0), wall_now);
+            error = give_stranded(pg, query, wr_pg_whole(result, i, 0), wall_now, 0);
         if (!is_sound && query->what != WR_STORE_TASKS)
             continue;
         if (!is_sound)
@@ -476,6 +472,8 @@ int wr_pg_read(struct wr_backend *backend, const struct wr_store_query *query, i
 
     if (wants_accepted(query))
         return wr_pg_read_many(backend, &query, 1, wall_now);
+    if (query->what == WR_STORE_HOSTS && query->only_stranded)
+        return read_stranded(pg, query, wall_now);
     int64_t last = 0;
     PGresult *result;
     int64_t asked_at = wr_clock_now(pg->clock); /* before: the database counts from later on */

@@ -110,6 +110,9 @@ static const char *const steps[WR_PG_VERSION] = {
     "  ADD wanted_until timestamptz NOT NULL DEFAULT '-infinity',"
     "  ADD rest_until timestamptz NOT NULL DEFAULT '-infinity',"
     "  ADD held_since timestamptz;",
+    /* 2 to 3. An expression, so that no planner reads all hosts by their key instead. */
+    "CREATE INDEX hosts_free ON hosts ((id + 0)) WHERE lease_owner = 0 AND rest_until = '-infinity';"
+    "CREATE INDEX hosts_ready ON hosts (rest_until) WHERE lease_owner = 0 AND rest_until > '-infinity';",
 };
 
 /* ---- looking ------------------------------------------------------------------------------------------- */
@@ -177,7 +180,7 @@ static int migrate(struct wr_pg *pg, bool may_create)
     for (; error == 0 && version < WR_PG_VERSION; version++)
         error = wr_pg_run(pg, version < 0 ? "" : steps[version]);
     if (error == 0 && is_old)
-        error = wr_pg_run(pg, "UPDATE weir SET version = 2"); /* WR_PG_VERSION */
+        error = wr_pg_run(pg, "UPDATE weir SET version = 3"); /* WR_PG_VERSION */
     if (error == 0 && is_there == 0)
         error = put_secret(pg);
     return error;
@@ -195,7 +198,7 @@ static int read_secret(struct wr_pg *pg)
         wr_hash_key_init(&pg->backend.hash_key, (const uint8_t *)PQgetvalue(result, 0, 0));
     PQclear(result);
     pg->backend.hash_key.has_aes = false; /* others' processors may have none */
-    return is_there ? 0 : refuse(pg, WEIR_E_INVAL, "is damaged: it has lost its secret");
+    return is_there ? 0 : refuse(pg, WEIR_E_INVAL, "is damaged: it has lost its secret; put back a copy");
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
@@ -273,14 +276,14 @@ static int refuse_why(struct wr_pg *pg, int error)
     } cures[] = {
         {"no password supplied", "; give it in the URL, as PGPASSWORD, or in ~/.pgpass"},
         {"does not exist", "; createdb makes a database, createuser a role"},
-        {"permission denied", "; let the role own the database, or see \"Rights\" in weir-state(5)"},
     };
     char why[WR_BACKEND_WHY_BYTES + 80];
     struct wr_buf buf;
 
     wr_buf_init_fixed(&buf, why, sizeof why);
     wr_buf_append_string(&buf, pg->backend.why);
-    for (size_t i = 0; i < sizeof cures / sizeof cures[0]; i++)
+    bool is_said = strchr(pg->backend.why, ';') != NULL;
+    for (size_t i = 0; i < sizeof cures / sizeof cures[0] && !is_said; i++)
         if (strstr(pg->backend.why, cures[i].words) != NULL) {
             wr_buf_append_string(&buf, cures[i].right);
             break;
@@ -371,7 +374,7 @@ void wr_pg_close(struct wr_backend *backend)
     wr_pg_params_init(&params, pg->allocator, "N");
     wr_pg_put_whole(&params, 0, pg->node);
     (void)tell(pg,
-               "WITH freed AS (" WR_PG_RELEASE " WHERE lease_owner = $1),"
+               "WITH freed AS (" WR_PG_RELEASE ", rest_until = 'epoch' WHERE lease_owner = $1),"
                " left_by AS (DELETE FROM nodes WHERE id = $1),"
                " mine AS (DELETE FROM tallies WHERE node = $1 RETURNING *) INSERT INTO tallies AS t"
                " SELECT job, 0, queued, done, failed, bytes, retries, rejected, updated_at_ms FROM mine ORDER BY job"

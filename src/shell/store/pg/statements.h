@@ -12,14 +12,15 @@
     "count(*), count(*) FILTER (WHERE status = 429) FROM r GROUP BY job" ADDS ADD("retries") ", " ADD("rejected")
 
 static const char new_hosts[] =
-    "INSERT INTO hosts (host) SELECT k FROM (SELECT DISTINCT unnest($1) AS k) AS n"
+    "INSERT INTO hosts (host, rest_until) SELECT k, 'epoch' FROM (SELECT DISTINCT unnest($1) AS k) AS n"
     " WHERE NOT EXISTS (SELECT FROM hosts WHERE host = k) ORDER BY k ON CONFLICT DO NOTHING";
 
 /* Tasks `u` as they are in the table: found by what the job knows, never by its queue. The condition on their state is
  * written so that the index of queued tasks cannot be used for it: with that, each would be looked for among all that
  * wait. */
-#define MET                                                                                                    \
-    " m AS MATERIALIZED (SELECT u.*, t.id, t.host FROM u JOIN tasks AS t ON t.job = u.job AND t.fingerprint =" \
+#define MET                                                                                                     \
+    " m AS MATERIALIZED (SELECT u.*, t.id, t.host, t.state AS was FROM u JOIN tasks AS t ON t.job = u.job AND " \
+    "t.fingerprint ="                                                                                           \
     "  u.fingerprint ORDER BY t.job, t.fingerprint),"
 #define WAITS " t.id = m.id AND t.state + 0 = 0"
 /* Hosts of tasks that were fetched under a lease which is still theirs: locked, so that nobody claims them before the
@@ -29,7 +30,7 @@ static const char new_hosts[] =
     "  WHERE (id, lease_token) IN (SELECT host, lease FROM m WHERE lease != 0) ORDER BY id FOR SHARE),"
 #define FENCED " AND (m.lease = 0 OR EXISTS (SELECT FROM h WHERE h.id = m.host AND h.lease_token = m.lease))"
 
-#define IS_OPEN " status IN ('pending', 'running')"
+#define IS_OPEN " status NOT IN ('completed', 'failed', 'cancelled', 'blocked')"
 #define FOUND                                                                                       \
     "WITH f AS MATERIALIZED (SELECT * FROM unnest($3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY" \
     "  AS f (job, host, fingerprint, parent, priority, depth, hops, url, place)),"                  \
@@ -93,10 +94,13 @@ static const char retried_tasks[] =
 #define ENDED_SUMS                                                                                      \
     "-count(*), count(*) FILTER (WHERE state = 1), count(*) FILTER (WHERE state = 2), sum(bytes)::int8" \
     " FROM e GROUP BY job"
+#define HAS_JOB "EXISTS (SELECT FROM jobs AS j WHERE j.id = m.job)"
 #define ENDED_ADDS ADD("queued") ", " ADD("done") ", " ADD("failed") ", " ADD("bytes")
-#define REFUSED                                  \
-    " (SELECT m.place FROM m WHERE m.lease != 0" \
-    "  AND NOT EXISTS (SELECT FROM h WHERE h.id = m.host AND h.lease_token = m.lease))"
+/* The lease is another's by now; or, where there was none, so was the end. Without its job's row no task ends: what was
+ * found on it could not be stored. */
+#define REFUSED                                                                              \
+    " (SELECT m.place FROM m WHERE NOT " HAS_JOB " OR CASE WHEN m.lease = 0 THEN m.was != 0" \
+    "  ELSE NOT EXISTS (SELECT FROM h WHERE h.id = m.host AND h.lease_token = m.lease) END)"
 
 /* How many changed something, and the places of those that are refused. */
 static const char ended_tasks[] =
@@ -106,7 +110,8 @@ static const char ended_tasks[] =
     " e AS (UPDATE tasks AS t SET state = m.state::smallint, status = m.status::int, attempts = m.attempts,"
     "  bytes = m.bytes, verdict = m.verdict, why = m.why, ended_at_ms = $2, validator = m.validator,"
     "  digest = m.digest, line = nullif(m.line, ''), changes = m.changes, since_ms = m.since_ms,"
-    "  visited_at_ms = m.visited_at_ms FROM m WHERE" WAITS FENCED "  RETURNING t.job, t.state, t.bytes),"
+    "  visited_at_ms = m.visited_at_ms FROM m WHERE" WAITS FENCED "  AND " HAS_JOB
+    " RETURNING t.job, t.state, t.bytes),"
     " c AS (" TALLY("queued, done, failed, bytes") ENDED_SUMS ADDS ENDED_ADDS
     "), r AS" REFUSED " SELECT 0, count(*) FROM e UNION ALL SELECT place, 0 FROM r";
 

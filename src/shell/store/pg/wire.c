@@ -51,6 +51,26 @@ static bool is_state(const char *state, const char *prefix)
     return strncmp(state, prefix, strlen(prefix)) == 0;
 }
 
+/* What would be right, where that is known. */
+static void say_cure(struct wr_pg *pg, const char *state)
+{
+    static const struct {
+        const char *state, *words;
+    } cures[] = {
+        {"42501", "; let the role own the database, or see \"Rights\" in weir-state(5)"},
+        {"42", "; the tables are not as weir made them: put them back as they were"},
+        {"3F", "; the schema is gone: put it back as it was"},
+    };
+    char why[WR_BACKEND_WHY_BYTES];
+
+    memcpy(why, pg->backend.why, sizeof why);
+    for (size_t i = 0; i < sizeof cures / sizeof cures[0]; i++)
+        if (is_state(state, cures[i].state)) {
+            say(pg, why, cures[i].words);
+            return;
+        }
+}
+
 /* By SQLSTATE. Sets is_conflict if the same may be tried again at once. */
 static int judge(struct wr_pg *pg, const PGresult *result)
 {
@@ -64,15 +84,14 @@ static int judge(struct wr_pg *pg, const PGresult *result)
         pg->is_conflict = true;
         return WEIR_E_TIMEOUT;
     }
-    if (is_state(state, "53100"))
-        return WEIR_E_FULL;
-    /* Going down, too many connections, a standby, idle for too long: another may answer next time. */
+    /* Going down, no room, too many connections, a standby, idle for too long: another may answer next time. */
     if (is_state(state, "08") || is_state(state, "53") || is_state(state, "57") || is_state(state, "25006") ||
         is_state(state, "25P03")) {
         wr_pg_drop(pg);
         pg->turns++;
         return WEIR_E_TIMEOUT;
     }
+    say_cure(pg, state);
     return WEIR_E_SYSTEM;
 }
 

@@ -112,7 +112,8 @@ static void take_found(struct wr_pg *pg, const struct wr_pg_sent *sent, const PG
     pg->ignored += sent->count;
 }
 
-/* The first row has no place: how many changed something. */
+/* The first row has no place: how many changed something. An end without a lease that was there may be ours, after a
+ * commit that nobody knows the end of. */
 static void take_ended(struct wr_pg *pg, const struct wr_pg_sent *sent, const PGresult *result)
 {
     const struct wr_store_ended **ended = pg->ended + sent->first;
@@ -125,7 +126,7 @@ static void take_ended(struct wr_pg *pg, const struct wr_pg_sent *sent, const PG
         if (at < 0)
             pg->ignored += sent->count - (uint64_t)wr_pg_whole(result, row, 1);
         else if (at < (int64_t)sent->count && ended[at]->ret_is_refused != NULL)
-            *ended[at]->ret_is_refused = true;
+            *ended[at]->ret_is_refused = ended[at]->lease != 0 || !pg->is_doubtful;
     }
 }
 

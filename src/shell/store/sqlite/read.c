@@ -181,6 +181,8 @@ int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *quer
     while ((query->limit == 0 || count < query->limit) && (code = sqlite3_step(statement)) == SQLITE_ROW) {
         struct wr_store_row row;
         if (wr_row_read(&cells, query, wall_now, &row)) {
+            if (query->only_stranded)
+                continue;
             if (query->what == WR_STORE_TASKS)
                 wr_sqlite_task_note(sqlite, row.task.fingerprint, row.task.id);
             if (query->what == WR_STORE_CLAIM)
