@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Two relays and a real store: one gate for both, and times that both know, for they have one clock. */
+#include "base/heap.h"
 #include "lib/test.h"
 #include "share/rig.h"
 #include "shell/relay/relay.h"
@@ -38,6 +39,19 @@ static void end(struct party *party)
 {
     wr_relay_free(party->relay);
     weir_pacer_free(party->pacer);
+}
+
+static atomic_int lacks; /* how often there is to be no memory */
+
+int __real_wr_heap_reserve(struct wr_heap *heap, size_t count);
+int __wrap_wr_heap_reserve(struct wr_heap *heap, size_t count);
+
+int __wrap_wr_heap_reserve(struct wr_heap *heap, size_t count)
+{
+    if (atomic_fetch_sub(&lacks, 1) > 0)
+        return WEIR_E_NOMEM;
+    atomic_store(&lacks, 0);
+    return __real_wr_heap_reserve(heap, count);
 }
 
 struct caller {
@@ -208,8 +222,24 @@ static void machine_that_slept_starts_nothing_until_the_store_has_answered(void 
     end(&party);
 }
 
+/* Nobody calls it again: there is one host, and one who waits. */
+static void host_for_which_there_was_no_memory_is_looked_at_again(void **state)
+{
+    (void)state;
+    struct party party;
+    weir_permit permit;
+    weir_outcome outcome = {.size = sizeof outcome, .status = 200};
+    begin(&party, &store, INTERVAL);
+    atomic_store(&lacks, 3);
+    assert_int_equal(weir_pacer_acquire(party.pacer, "m", 1, 0, PATIENCE, NULL, &permit, NULL), 0);
+    assert_int_equal(weir_permit_tell(&permit, &outcome), 0);
+    assert_int_equal(atomic_load(&lacks), 0);
+    end(&party);
+}
+
 WEIR_TESTS(served(machine_that_slept_starts_nothing_until_the_store_has_answered),
            served(starts_of_two_pacers_are_an_interval_apart),
            served(retry_after_told_where_the_gate_is_not_binds_where_it_is),
            served(send_that_was_late_keeps_others_an_interval_off),
+           served(host_for_which_there_was_no_memory_is_looked_at_again),
            test(store_that_is_not_there_is_told_and_costs_nobody_but_time))

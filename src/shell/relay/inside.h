@@ -66,7 +66,8 @@ struct wr_relay {
     struct wr_heap dues;
     bool is_leaving; /* all legs were told that it is ending */
     bool is_closing, was_down;
-    void *packed; /* a gate on its way out */
+    bool lacks_memory; /* for when legs that are called are due: they are looked at soon */
+    void *packed;      /* a gate on its way out */
     size_t packed_bytes;
 };
 

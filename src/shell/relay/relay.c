@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define LEGS_MAX ((size_t)1000000)
-#define PATIENCE_MS 1000 /* of the end, for the store */
+#define PATIENCE_MS 1000                   /* of the end, for the store */
+#define MEMORY_NS (100 * WEIR_MILLISECOND) /* then there may be some again */
 
 /* ---- what others tell ---- */
 
@@ -99,14 +100,17 @@ static void on_timer(uv_timer_t *timer);
 
 static void set_timer(struct wr_relay *relay)
 {
-    int64_t at;
+    int64_t at = WEIR_FOREVER, now = wr_pacer_now(relay->pacer);
     if (relay->is_closing)
         return;
-    if (wr_heap_peek(&relay->dues, &at) == NULL) {
+    (void)wr_heap_peek(&relay->dues, &at);
+    if (relay->lacks_memory && at > now + MEMORY_NS)
+        at = now + MEMORY_NS;
+    if (at == WEIR_FOREVER) {
         (void)uv_timer_stop(&relay->timer);
         return;
     }
-    int64_t left_ns = at - wr_pacer_now(relay->pacer);
+    int64_t left_ns = at - now;
     uv_update_time(&relay->loop);
     (void)uv_timer_start(&relay->timer, on_timer,
                          left_ns > 0 ? (uint64_t)((left_ns + WEIR_MILLISECOND - 1) / WEIR_MILLISECOND) : 0, 0);
@@ -148,6 +152,31 @@ void wr_relay_rest(struct wr_relay *relay)
         close_all(relay);
 }
 
+/* The next that is to be looked at; NULL if there is none, or no memory to remember when it is due. */
+static struct wr_leg *next_called(struct wr_relay *relay)
+{
+    (void)pthread_mutex_lock(&relay->lock);
+    struct wr_list_link *link = relay->called.first;
+    relay->lacks_memory = link != NULL && wr_heap_reserve(&relay->dues, relay->legs.count) != 0;
+    if (relay->lacks_memory)
+        link = NULL;
+    if (link != NULL)
+        wr_list_take(link);
+    else
+        relay->is_called = false;
+    (void)pthread_mutex_unlock(&relay->lock);
+    return link != NULL ? WR_LINKED(link, struct wr_leg, link) : NULL;
+}
+
+static void look_at_called(struct wr_relay *relay)
+{
+    struct wr_leg *leg;
+    while ((leg = next_called(relay)) != NULL)
+        wr_leg_step(leg);
+    wr_relay_rest(relay);
+    set_timer(relay);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     struct wr_relay *relay = timer->data;
@@ -156,8 +185,7 @@ static void on_timer(uv_timer_t *timer)
         (void)wr_heap_pop(&relay->dues);
         wr_leg_step(WR_LINKED(item, struct wr_leg, due));
     }
-    wr_relay_rest(relay);
-    set_timer(relay);
+    look_at_called(relay);
 }
 
 bool wr_leg_end(struct wr_leg *leg)
@@ -177,21 +205,6 @@ bool wr_leg_end(struct wr_leg *leg)
 
 /* ---- the thread ---- */
 
-/* The next that is to be looked at; NULL if there is none, and then it must be called again. */
-static struct wr_leg *next_called(struct wr_relay *relay)
-{
-    (void)pthread_mutex_lock(&relay->lock);
-    struct wr_list_link *link = relay->called.first;
-    if (link != NULL && wr_heap_reserve(&relay->dues, relay->legs.count) != 0)
-        link = NULL; /* when it is called again, there may be memory */
-    if (link != NULL)
-        wr_list_take(link);
-    else
-        relay->is_called = false;
-    (void)pthread_mutex_unlock(&relay->lock);
-    return link != NULL ? WR_LINKED(link, struct wr_leg, link) : NULL;
-}
-
 /* All are to be looked at, for the last time. */
 static void call_all(struct wr_relay *relay)
 {
@@ -209,11 +222,8 @@ static void call_all(struct wr_relay *relay)
 static void on_async(uv_async_t *async)
 {
     struct wr_relay *relay = async->data;
-    struct wr_leg *leg;
     call_all(relay);
-    while ((leg = next_called(relay)) != NULL)
-        wr_leg_step(leg);
-    wr_relay_rest(relay);
+    look_at_called(relay);
 }
 
 void wr_relay_watch(struct wr_relay *relay)
