@@ -99,5 +99,6 @@ export const REASONS = {
   job_limit: ['job_limit', 'a limit of the job'],
   paused: ['paused', 'somebody paused it'],
   global: ['global', 'a limit over everything'],
+  share: ['share', 'another process has its turn'],
   queue: ['queue', 'others were here first'],
 };

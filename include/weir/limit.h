@@ -74,6 +74,7 @@ typedef enum weir_verdict {
     X(WEIR_REASON_JOB_LIMIT, "job_limit")               /* the job's own limits */          \
     X(WEIR_REASON_PAUSED, "paused")                     /* somebody paused it */            \
     X(WEIR_REASON_GLOBAL, "global")                     /* a limit over everything */       \
+    X(WEIR_REASON_SHARE, "share")                       /* another process has its turn */  \
     X(WEIR_REASON_QUEUE, "queue")                       /* others were here first */
 
 typedef enum weir_reason {

@@ -10,8 +10,10 @@ should be, and two of them may be.
 """
 import atexit
 import functools
+import json
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -128,6 +130,17 @@ def without_the_store_nothing_starts_and_with_it_all_goes_on():
         assert all('can be reached again' in crew.said(i) for i in range(3))
         _is_spaced(origin, 0.1)
         assert len(_pages(origin)) == 36
+
+
+def who_waits_for_the_share_says_so_and_not_robots_txt():
+    """The page waits for robots.txt, which waits for its turn at the host."""
+    with Redis() as redis, Origin(_always) as origin:
+        redis.kill()
+        run = subprocess.run([sys.argv[1], 'fetch', '--allow-private', '--share', f'unix:{redis.path}', '--max-defer', '1s', origin.url('0')],
+                             capture_output=True, text=True, timeout=PATIENCE, check=False)
+        line = json.loads(run.stdout)
+        assert (run.returncode, line['failure'], line['detail'], line['waited_for']) == (1, 'deferred', 'share', 'share'), run
+        assert not origin.log
 
 
 if __name__ == '__main__':

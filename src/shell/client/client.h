@@ -161,6 +161,7 @@ struct wr_lane {
     weir_failure robots_failure;            /* how fetching robots.txt failed last; NONE: there was an answer */
     uint32_t robots_failures;               /* in a row */
     bool robots_is_final;                   /* it would fail in the same way again */
+    bool robots_waits_for_share;            /* and so do the pages */
     char robots_detail[WR_DETAIL_MAX];
     int64_t since; /* the last start, or when somebody came to the empty lane */
     size_t name_bytes, key_bytes;

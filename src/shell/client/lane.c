@@ -171,7 +171,7 @@ static bool is_deferral(weir_reason reason)
 {
     return reason == WEIR_REASON_RETRY_AFTER || reason == WEIR_REASON_RATE_LIMIT_RESET ||
            reason == WEIR_REASON_BREAKER || reason == WEIR_REASON_ROBOTS ||
-           reason == WEIR_REASON_QUEUE; /* the gate is elsewhere, and there it waits for one of these, or is lost */
+           reason == WEIR_REASON_SHARE; /* the gate is elsewhere, and there it waits for one of these, or is lost */
 }
 
 /* Its first one fails; the lane goes on. */
@@ -198,6 +198,18 @@ static void hold(struct wr_lane *lane, const weir_decision *decision)
         fail(lane, WEIR_FAILURE_DEFERRED, weir_reason_name(decision->reason));
     else if (wr_due_set(client, &lane->due, until < give_up_at ? until : give_up_at) != 0)
         fail(lane, WEIR_FAILURE_INTERNAL, weir_error_text(WEIR_E_NOMEM));
+}
+
+/* Who asks why a page waits is to hear of the share, not of the robots.txt that waits for it in turn. */
+static void tell_pages(const struct wr_lane *lane, weir_reason reason)
+{
+    const struct weir_fetch *fetch = lane->first;
+    struct wr_lane *pages = fetch->robots != NULL && fetch->robots->hop == 0 ? wr_lane_of_pages(fetch) : NULL;
+    bool waits_for_share = reason == WEIR_REASON_SHARE;
+    if (pages == NULL || pages->robots_waits_for_share == waits_for_share)
+        return;
+    pages->robots_waits_for_share = waits_for_share;
+    wr_loop_run(pages);
 }
 
 /* 0 and a ruling, or an error. */
@@ -241,6 +253,8 @@ static bool passes_robots(struct wr_lane *lane)
         return true;
     int error = ask_robots(lane, &ruling);
     bool waits = error == 0 && ruling.decision.verdict == WEIR_WAIT;
+    if (waits && lane->robots_waits_for_share)
+        ruling.decision.reason = WEIR_REASON_SHARE;
     if (waits && !is_hopeless(lane)) {
         hold(lane, &ruling.decision);
         return false;
@@ -296,6 +310,7 @@ void wr_lane_step(struct wr_lane *lane)
         fail_at_gate(lane, error);
         return;
     }
+    tell_pages(lane, decision.reason);
     if (decision.verdict != WEIR_GO) {
         hold(lane, &decision);
         return;

@@ -171,7 +171,7 @@ int weir_pacer_try(weir_pacer *pacer, const char *key, size_t key_bytes, const c
     if (result == 0) {
         wr_gates_init(&gates, pacer, ret_permit, claim.began_at, insists(&claim));
         result = try_now(&claim, &gates);
-        if (result == 1 && claim.decision.reason == WEIR_REASON_QUEUE)
+        if (result == 1 && claim.decision.reason == WEIR_REASON_SHARE)
             wr_pacer_want(pacer, &gates.parts[0].query);
         if (result <= 0)
             result = wr_claim_end(&claim, gates.parts[0].query.hash, result);
@@ -196,7 +196,7 @@ void wr_claim_wait(struct wr_claim *claim, const struct wr_query *query)
     if (claim->permit->waited_for == WEIR_REASON_NONE)
         claim->permit->waited_for = claim->decision.reason;
     wr_pacer_say(claim->pacer, &event);
-    if (event.reason == WEIR_REASON_QUEUE)
+    if (event.reason == WEIR_REASON_SHARE)
         wr_pacer_want(claim->pacer, query);
 }
 

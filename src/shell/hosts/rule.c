@@ -32,7 +32,7 @@ struct wr_seen wr_host_see(const weir_table *table, const struct wr_shard *shard
 weir_decision wr_host_ask(const struct wr_host *host, const weir_pace_options *pace, int64_t now)
 {
     if (wr_host_is_away(host, now))
-        return (weir_decision){WEIR_WAIT, WEIR_REASON_QUEUE, WEIR_UNTIL_RELEASE};
+        return (weir_decision){WEIR_WAIT, WEIR_REASON_SHARE, WEIR_UNTIL_RELEASE};
     return wr_gate_ask(gate_in(host), pace, now);
 }
 

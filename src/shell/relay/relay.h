@@ -7,7 +7,7 @@
  *     …
  *     wr_relay_free(relay);                       after the last permit has ended, and before the pacer is freed
  *
- * Whoever asks the pacer then waits until the host's gate is here (WEIR_REASON_QUEUE), and its answers go to where it
+ * Whoever asks the pacer then waits until the host's gate is here (WEIR_REASON_SHARE), and its answers go to where it
  * is. docs/internals/share.md says how and why. One thread, which alone talks to the store: nobody else waits for it.
  */
 #ifndef WR_SHELL_RELAY_RELAY_H

@@ -148,8 +148,9 @@ static void own_algorithm_is_checked_before_it_runs(void **state)
 static void reasons_have_the_names_of_the_one_vocabulary(void **state)
 {
     static const char *const words[] = {
-        "none",        "pace",   "tokens", "robots_delay", "retry_after", "rate_limit_reset", "breaker",
-        "concurrency", "robots", "retry",  "job_limit",    "paused",      "global",           "queue"};
+        "none",    "pace",        "tokens", "robots_delay", "retry_after", "rate_limit_reset",
+        "breaker", "concurrency", "robots", "retry",        "job_limit",   "paused",
+        "global",  "share",       "queue"};
     (void)state;
     assert_int_equal(sizeof words / sizeof *words, WEIR_REASON_QUEUE + 1);
     for (int i = 0; i <= WEIR_REASON_QUEUE; i++)
