@@ -200,6 +200,25 @@ def examples_name_families_that_exist():
         assert names and not set(names) - families, (query, set(names) - families)
 
 
+def urls_of_a_job_that_processes_share_are_counted_once():
+    """Two processes of one crawl, and two crawls of one process each, by the query of the dashboard."""
+    with open(os.path.join(sys.argv[2], 'grafana', 'weir.json'), encoding='utf-8') as file:
+        board = json.load(file)
+    query, = (target['expr'] for panel in board['panels'] for target in panel.get('targets', [])
+              if 'weir_crawl_queued_urls' in target['expr'])
+    series = {'{instance="a",crawl="1"}': 100, '{instance="b",crawl="1"}': 98, '{instance="c"}': 20, '{instance="d"}': 3}
+    test = {'tests': [{
+        'interval': '1m',
+        'input_series': [{'series': f'weir_crawl_queued_urls{labels}', 'values': str(value)} for labels, value in series.items()],
+        'promql_expr_test': [{'expr': query.replace('$instance', '.*'), 'eval_time': '0m',
+                              'exp_samples': [{'labels': '{}', 'value': 123}]}],
+    }]}
+    with tempfile.NamedTemporaryFile('w', suffix='.yml') as file:
+        json.dump(test, file)
+        file.flush()
+        assert 'SUCCESS' in _promtool('test', 'rules', file.name)
+
+
 def health_is_told_and_only_to_who_calls_us_by_our_name():
     """U14, J10."""
     with _web() as nginx, _crawl(nginx, '--listen-name', 'crawler.example') as port:

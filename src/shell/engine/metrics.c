@@ -107,13 +107,23 @@ static void write_answers(struct wr_metrics *metrics, const struct wr_engine *en
 
 /* ---- what is ---- */
 
+/* Each process of a job that is shared tells the same: the label says so, for whoever adds up. */
+static void write_queued(struct wr_metrics *metrics, const struct wr_engine *engine, uint64_t queued)
+{
+    char text[24];
+    struct wr_buf crawl;
+    wr_buf_init_fixed(&crawl, text, sizeof text);
+    wr_buf_append_u64(&crawl, (uint64_t)engine->job);
+    wr_metrics_family(metrics, "weir_crawl_queued_urls", WR_METRIC_GAUGE,
+                      "URLs that were accepted and have not ended; with crawl, by all processes of that job.");
+    wr_metrics_count(metrics, engine->is_shared ? WR_LABEL("crawl", wr_span_of(text)) : NULL, queued);
+}
+
 static void write_gauges(struct wr_metrics *metrics, struct wr_engine *engine)
 {
     struct wr_engine_stats stats;
     wr_engine_stats_get(engine, &stats);
-    wr_metrics_gauge(metrics, "weir_crawl_queued_urls",
-                     "URLs that were accepted and have not ended; of a job that processes share, by all.",
-                     (double)stats.queued);
+    write_queued(metrics, engine, stats.queued);
     wr_metrics_gauge(metrics, "weir_crawl_in_flight_requests", "Requests under way.", (double)stats.in_flight);
     wr_metrics_gauge(metrics, "weir_crawl_connections", "Open connections.", (double)stats.connections);
     wr_metrics_gauge(metrics, "weir_crawl_known_urls", "URLs that are remembered so as to be fetched once.",
