@@ -170,5 +170,20 @@ static void what_was_refused_is_said_until_the_next_key(void **state)
     end();
 }
 
+static void who_has_no_hosts_is_told_that_others_have_them(void **state)
+{
+    (void)state;
+    begin();
+    stats.has_none = true;
+    turn("", WEIR_SECOND);
+    const struct wr_frame_line *note = &view->frame.lines[2];
+    assert_non_null(memmem(note->text, note->bytes, WR_VIEW_HAS_NONE, strlen(WR_VIEW_HAS_NONE)));
+    stats.has_none = false;
+    turn("", 2 * WEIR_SECOND);
+    assert_null(memmem(note->text, note->bytes, WR_VIEW_HAS_NONE, strlen(WR_VIEW_HAS_NONE)));
+    end();
+}
+
 WEIR_TESTS(test(a_key_is_drawn_on_the_look_that_is_there), test(a_host_is_paused_and_let_go_between_two_looks),
-           test(what_went_wrong_is_said_in_its_own_words), test(what_was_refused_is_said_until_the_next_key))
+           test(what_went_wrong_is_said_in_its_own_words), test(what_was_refused_is_said_until_the_next_key),
+           test(who_has_no_hosts_is_told_that_others_have_them))

@@ -97,7 +97,7 @@ static size_t format_lines(const struct wr_screen *screen, const struct wr_engin
     else if (stats->is_draining)
         (void)snprintf(ret_lines[2], LINE_ROOM, "stopping: waits for what is in flight; Ctrl-C stops at once");
     else if (stats->has_none)
-        (void)snprintf(ret_lines[2], LINE_ROOM, "waits: other processes have all hosts that are not done");
+        (void)snprintf(ret_lines[2], LINE_ROOM, WR_VIEW_HAS_NONE);
     else
         return 2;
     return 3;

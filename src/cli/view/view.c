@@ -52,7 +52,7 @@ static void draw_note(struct wr_view *view, const struct wr_engine_stats *stats)
     else if (stats->is_draining)
         wr_frame_put(frame, 2, "ending what is in flight; q once more: at once");
     else
-        wr_frame_put(frame, 2, "%s", view->reply[0] != '\0' ? view->reply : line);
+        wr_frame_put(frame, 2, "%s", view->reply[0] != '\0' ? view->reply : stats->has_none ? WR_VIEW_HAS_NONE : line);
     wr_frame_style(frame, 2, WR_STYLE_PLAIN);
 }
 

@@ -10,6 +10,8 @@
 
 struct wr_view;
 
+#define WR_VIEW_HAS_NONE "waits: other processes have all hosts that are not done"
+
 /* NULL: there is no terminal to draw on, or no memory. */
 struct wr_view *wr_view_open(struct wr_engine *engine);
 /* Gives the terminal back, and says what was said. */
