@@ -122,7 +122,9 @@ static void passwords_that_are_wrong_are_told_and_right_ones_let_in(void **state
     bench_open_with(&right, NULL, "secret");
     bench_open_with(&user, "me", "mine");
     lose(&none, "unauthenticated");
+    lose(&none, "give the right password in the URL");
     lose(&wrong, "WRONGPASS");
+    lose(&wrong, "give the right password in the URL");
     assert_int_equal(bench_charge(&right, &hundred, &ONE), 0);
     assert_int_equal(bench_charge(&user, &hundred, &ONE), 0);
     bench_close(&none);

@@ -240,10 +240,12 @@ static void show_done(const json_t *answer, const char *what)
 {
     bool is_later = json_object_get(answer, "live") != NULL && !wr_json_is(answer, "live");
     bool is_shared = json_array_size(json_object_get(answer, "processes")) > 0;
+    bool is_unknown = json_is_false(json_object_get(answer, "known"));
     wr_print("%s: %s%s\n", wr_json_text(answer, "host"), what,
-             is_shared  ? ", as soon as the process that has it looks: within a sixth of --lease"
-             : is_later ? ", for the next crawl"
-                        : "");
+             is_unknown  ? ", if it is found"
+             : is_shared ? ", as soon as whoever has it looks: within a sixth of --lease"
+             : is_later  ? ", for the next crawl"
+                         : "");
 }
 
 static void show_paused(const json_t *answer)

@@ -243,7 +243,8 @@ static FILE *open_export(const char *path)
 {
     FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "wxe");
     if (out == NULL)
-        wr_complain("--out: cannot make %s: %s", path, strerror(errno));
+        wr_complain("--out: cannot make %s: %s%s", path, strerror(errno),
+                    errno == EEXIST ? "; name another, or remove it" : "");
     return out;
 }
 

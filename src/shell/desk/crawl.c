@@ -11,14 +11,16 @@ int wr_ask_drain(struct wr_desk_ask *ask)
     struct wr_engine *engine = ask->source->engine;
     int64_t job = wr_ask_number(ask, "job", 0);
     uint64_t processes;
-    const struct wr_store_change change = {.kind = WR_STORE_DISMISS, .job = job};
     if (engine != NULL && (job == 0 || job == wr_engine_job_id(engine))) {
         wr_engine_drain(engine);
         return 0;
     }
-    int error = wr_ask_processes(ask, job, &processes);
+    int error = wr_ask_job(ask, &job);
+    if (error == 0)
+        error = wr_ask_processes(ask, job, &processes);
     if (error == 0 && processes == 0)
         return wr_invalid("nobody crawls this job now");
+    const struct wr_store_change change = {.kind = WR_STORE_DISMISS, .job = job};
     return error == 0 ? wr_store_post_now(ask->source->store, &change, 1) : error;
 }
 

@@ -59,6 +59,8 @@ static void note_why(struct wr_wire *wire, const char *why)
     }
     wr_buf_append_string(&buf, ": ");
     wr_buf_append_string(&buf, why);
+    if (strstr(why, "NOAUTH") != NULL || strstr(why, "WRONGPASS") != NULL || strstr(why, "unauthenticated") != NULL)
+        wr_buf_append_string(&buf, " - give the right password in the URL: redis://USER:PASSWORD@HOST:PORT");
 }
 
 /* One ask had no answer. Returns whether the connection is to be let go. */

@@ -133,6 +133,8 @@ def whoever_asks_sees_all_processes_and_steers_them():
         _until(lambda: shared.says('its turn is expected in', 'why', last), 'when')
         _until(lambda: shared.says('would say again', 'hosts', 'forget', keys[0]), 'a refusal')
         _until(lambda: shared.says('within a sixth of --lease', 'hosts', 'pause', keys[0]), 'an order')
+        unknown = shared.weir('hosts', 'pause', 'unknown.example')
+        assert unknown.stdout == 'unknown.example: paused, if it is found\n' and 'not known so far' in unknown.stderr, unknown
         _until(lambda: _is_quiet(shared, keys[0], keys[1]), 'a pause')
         _until(lambda: shared.says('nobody can tell when', 'why', last), 'an endless wait')
         _until(lambda: shared.says('no process has its host, which has to wait', 'why', last), 'a rest')
@@ -146,6 +148,7 @@ def whoever_asks_sees_all_processes_and_steers_them():
         assert 'unfinished' in shared.weir('jobs', 'list').stdout
         assert 'no process works for this job' in shared.weir('why', last).stdout
         assert 'nobody crawls' in shared.weir('jobs', 'pause', '1', status=1).stderr
+        assert 'there is no such job' in shared.weir('jobs', 'pause', '7', status=1).stderr
         assert not any(host['leased_by'] for host in shared.told('hosts', 'list')['hosts'])
 
 
@@ -162,6 +165,8 @@ def a_job_that_is_cancelled_ends_for_all_and_its_lines_are_in_the_database():
         job = shared.job()
         assert (job['status'], job['why'], job['processes']) == ('cancelled', 'by the user', 0), job
         shared.weir('jobs', 'export', '1', '--out', 'lines.jsonl')
+        again = shared.weir('jobs', 'export', '1', '--out', 'lines.jsonl', status=1)
+        assert again.stderr == 'weir jobs export: --out: cannot make lines.jsonl: File exists; name another, or remove it\n', again
         lines = shared.by_url('lines.jsonl')
         assert len(lines) == job['done'] > 20
         for line in lines.values():
@@ -248,6 +253,33 @@ def _pretend(place, server, old, new):
             threading.Thread(target=_forward, args=(back, client, old, new), daemon=True).start()
 
 
+def _lock(shared):
+    """Makes a role that needs its password."""
+    shared.ask("CREATE ROLE locked LOGIN PASSWORD 'right'")
+    with open(f'{SERVER.folder}/data/pg_hba.conf', 'r+', encoding='ascii') as file:
+        rest = file.read()
+        file.seek(0)
+        file.write('local all locked scram-sha-256\n' + rest)
+    shared.ask('SELECT pg_reload_conf()')
+    _until(lambda: subprocess.run(['psql', '-w', shared.url.replace('user=weir', 'user=locked'), '-c', ''], capture_output=True,
+                                  check=False).returncode != 0, 'a lock')
+
+
+def who_may_only_look_is_told_what_it_lacks():
+    with site() as nginx, Shared() as shared:
+        assert shared.join('--pace', 'unlimited', '--out', 'state', nginx.url).wait(timeout=PATIENCE) == 0
+        shared.ask('CREATE ROLE looker LOGIN')
+        shared.ask('GRANT SELECT ON ALL TABLES IN SCHEMA public TO looker')
+        shared.url = shared.url.replace('user=weir', 'user=looker')
+        for words in (('jobs', 'list'), ('hosts', 'list'), ('why', nginx.url), ('report',)):
+            shared.weir(*words)
+        cure = '; let the role own the database, or see "Rights" in weir-state(5)\n'
+        steered = shared.weir('hosts', 'pause', _key(nginx.url), status=1).stderr
+        crawled = shared.crawl('--out', 'state', '--state', shared.url, nginx.url).stderr
+        assert steered.endswith('permission denied for table hosts' + cure), steered
+        assert crawled.endswith('permission denied for table jobs' + cure) and crawled.count('\n') == 1, crawled
+
+
 def databases_that_will_not_do_are_refused_with_what_would_be_right():
     with Shared() as shared:
         version = shared.ask('SHOW server_version')[0][0].encode()
@@ -256,11 +288,15 @@ def databases_that_will_not_do_are_refused_with_what_would_be_right():
                          daemon=True).start()
         _until(lambda: os.path.exists(shared.path('.s.PGSQL.5432')), 'a socket')
         shared.ask('CREATE ROLE few LOGIN')
+        _lock(shared)
         shared.ask('REVOKE CREATE ON SCHEMA public FROM PUBLIC')
         table = {shared.url.replace(SERVER.folder, shared.name): 'it is PostgreSQL 9; weir needs 13 or later',
                  shared.url.replace('user=weir', 'user=few'): 'permission denied for schema public; let the role own the database',
                  shared.url.replace('user=weir', 'user=none'): 'role "none" does not exist; createdb makes a database, createuser a',
                  shared.url.replace('/weir', '/none', 1): 'database "none',
+                 shared.url.replace('user=weir', 'user=locked'): 'no password supplied; give it in the URL, as PGPASSWORD, or in',
+                 shared.url.replace('user=weir', 'user=locked&password=s3cret'):
+                     'authentication failed for user "locked"; give the right one',
                  shared.url + '&nosuch=s3cret': 'write @, / and % in a password as'}
         for url, expected in table.items():
             run = shared.crawl('--out', 'state', '--state', url, 'http://127.0.0.1:1/')
@@ -276,6 +312,7 @@ def what_cannot_be_had_is_said_in_one_line():
         shared.url = 'postgres://me:secret@127.0.0.1:1/none'
         run = shared.weir('jobs', 'list', status=1)
         assert run.stderr.count('\n') == 1 and 'secret' not in run.stderr, run
+        assert 'Connection refused; start PostgreSQL there, or name its port' in run.stderr, run
         run = shared.crawl('--out', 'state', '--state', 'weir.db', 'http://127.0.0.1:1/')
         assert run.returncode == 2 and '--out state keeps the lines in a database' in run.stderr, run
         assert not os.path.exists(shared.path('weir.db'))

@@ -275,6 +275,12 @@ static int refuse_why(struct wr_pg *pg, int error)
         const char *words, *right;
     } cures[] = {
         {"no password supplied", "; give it in the URL, as PGPASSWORD, or in ~/.pgpass"},
+        {"authentication failed", "; give the right one"},
+        {"Connection refused", "; start PostgreSQL there, or name its port"},
+        {"does not answer", "; is it PostgreSQL, and no firewall between?"},
+        {"translate host name", "; is it written right?"},
+        {"must be owner of", "; let its owner start this weir once"},
+        {"no schema has been selected", "; GRANT USAGE, CREATE ON SCHEMA public to the role"},
         {"does not exist", "; createdb makes a database, createuser a role"},
     };
     char why[WR_BACKEND_WHY_BYTES + 80];
