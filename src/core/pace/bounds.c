@@ -141,6 +141,11 @@ weir_decision wr_gate_ask_again(const struct wr_gate *gate, const weir_pace_opti
     return decide(&asker, now);
 }
 
+weir_decision wr_gate_ask_beyond(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
+{
+    return wr_gate_ask_again(gate, options, gate->seq, now);
+}
+
 weir_decision wr_gate_ask_unwritten(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
 {
     if (options->off)

@@ -60,6 +60,10 @@ weir_decision wr_gate_ask(const struct wr_gate *gate, const weir_pace_options *o
 weir_decision wr_gate_ask_again(const struct wr_gate *gate, const weir_pace_options *options, uint32_t seq,
                                 int64_t now);
 
+/* When it may go as far as anybody can tell: what another has reserved is sent in a moment, and not when it would
+ * expire. */
+weir_decision wr_gate_ask_beyond(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
+
 /* Every bound on its own, in the order of the reasons. Returns how many, at most WEIR_PACE_BOUNDS_MAX. */
 size_t wr_gate_bounds(const struct wr_gate *gate, const weir_pace_options *options, int64_t now,
                       weir_pace_bound ret_bounds[WEIR_PACE_BOUNDS_MAX]);

@@ -273,7 +273,7 @@ static struct wr_fate judge(struct wr_plan *plan, struct wr_plan_host *host, str
     static const enum wr_fate_kind kinds[] = {
         [WR_NEXT_DONE] = WR_FATE_DONE,        [WR_NEXT_QUEUE] = WR_FATE_AGAIN,  [WR_NEXT_SLEEP] = WR_FATE_AGAIN,
         [WR_NEXT_PERMANENT] = WR_FATE_FAILED, [WR_NEXT_SPENT] = WR_FATE_FAILED, [WR_NEXT_LATE] = WR_FATE_FAILED};
-    weir_decision gate = wr_gate_ask(wr_host_gate_of(host), wr_host_pace(plan, host), now);
+    weir_decision gate = wr_gate_ask_beyond(wr_host_gate_of(host), wr_host_pace(plan, host), now);
     bool is_timed = gate.verdict == WEIR_WAIT && gate.wait_ns != WEIR_UNTIL_RELEASE;
     struct wr_attempts attempts = {.failures = task->failures, .blocks = task->blocks, .deadline_at = WEIR_FOREVER};
     struct wr_next_attempt next = wr_attempts_after(&attempts, &plan->options.pace.retry, ended,

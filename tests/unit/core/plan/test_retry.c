@@ -79,6 +79,21 @@ static void a_retry_waits_at_least_for_the_gate(void **state)
     rig_release(&rig);
 }
 
+static void a_retry_does_not_wait_until_what_another_has_reserved_expires(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    begin(&rig, 2);
+    struct wr_plan_action first = rig_wait(&rig, rig.now);
+    rig_send(&rig, &first);
+    struct wr_plan_action second = rig_wait(&rig, rig.now + 20 * S); /* it is about to be sent */
+    assert_kind(second, WR_PLAN_START);
+    struct wr_fate fate = rig_tell(&rig, &first, 500);
+    assert_int_equal(fate.kind, WR_FATE_AGAIN);
+    assert_true(fate.at < rig.now + 20 * S);
+    rig_release(&rig);
+}
+
 /* R6: a Retry-After of hours ends the wait; queueing behind the host's own pace never does. */
 static void a_long_retry_after_expires_all_tasks_of_the_host_and_its_own_pace_none(void **state)
 {
@@ -203,6 +218,7 @@ static void every_wait_has_a_reason_and_an_end(void **state)
 
 WEIR_TESTS(test(a_transient_failure_is_tried_three_times_and_a_blocked_one_four),
            test(others_go_on_while_one_backs_off), test(a_retry_waits_at_least_for_the_gate),
+           test(a_retry_does_not_wait_until_what_another_has_reserved_expires),
            test(a_long_retry_after_expires_all_tasks_of_the_host_and_its_own_pace_none),
            test(what_an_open_breaker_holds_for_too_long_expires), test(an_open_breaker_defers_at_no_cost_and_recovers),
            test(every_wait_has_a_reason_and_an_end))
