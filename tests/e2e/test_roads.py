@@ -82,6 +82,19 @@ def crawl_whose_database_hangs_ends_in_time_when_it_is_told_to():
         assert process.returncode == 3 and took < 40 and 'it can be resumed' in crawl.errors()[0], (took, crawl.errors())
 
 
+def crawl_whose_database_hangs_does_not_wait_out_its_drain():
+    web, seeds = star(100)
+    with Road(_postgres().socket) as road, _crawl('silent', seeds) as crawl:
+        process = crawl.start(url=_postgres().url_by('silent', road, more='&connect_timeout=1'))
+        wait_for(lambda: len(web.seen) > 3, 'some pages')
+        road.cut()
+        begin = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        process.wait(PATIENCE_S)
+        took = time.monotonic() - begin  # its drain alone would be 30 s
+        assert process.returncode == 3 and took < 28, (took, crawl.errors())
+
+
 def machine_that_slept_starts_nothing_until_its_database_has_answered():
     web, seeds = star(24)
     alone = crawl_alone(weir(), web, seeds)

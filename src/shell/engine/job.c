@@ -5,6 +5,7 @@
 #include "base/error.h"
 
 #define SCARCE_NS_MAX (30 * WEIR_SECOND)
+#define SILENT_NS (5 * WEIR_SECOND)
 
 void wr_engine_wake(struct wr_engine *engine)
 {
@@ -154,6 +155,17 @@ uint64_t wr_job_draw(struct wr_crawl_loop *loop, enum wr_draw what, uint64_t cou
     return granted;
 }
 
+/* Whoever drains and has nothing in flight waits for what ended to be stored, but not for a database that answers
+ * nothing for that long: others have its hosts when the leases end, and fetch again what was not stored. */
+static bool is_silent(struct wr_engine *engine, int64_t now)
+{
+    int64_t unanswered = atomic_load(&engine->pending) + atomic_load(&engine->posts);
+    if (!engine->is_shared || atomic_load(&engine->flights) != 0 || unanswered != engine->unanswered)
+        engine->silent_since = now;
+    engine->unanswered = unanswered;
+    return now - engine->silent_since > SILENT_NS;
+}
+
 void wr_job_tick(struct wr_crawl_loop *loop)
 {
     struct wr_engine *engine = loop->engine;
@@ -168,7 +180,9 @@ void wr_job_tick(struct wr_crawl_loop *loop)
     engine->ledger.has_many_hosts |= hosts > 1;
     int64_t drain_at = engine->drain_at;
     (void)pthread_mutex_unlock(&engine->lock);
-    if (drain_at != 0 && wr_crawl_loop_now(loop) - drain_at > engine->options.drain_ns)
+    int64_t now = wr_crawl_loop_now(loop);
+    bool is_given_up = is_silent(engine, now) && now - drain_at > SILENT_NS;
+    if (drain_at != 0 && (is_given_up || now - drain_at > engine->options.drain_ns))
         wr_engine_stop(engine);
 }
 

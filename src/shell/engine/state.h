@@ -481,7 +481,7 @@ struct wr_engine {
     _Atomic uint64_t blocked_hosts;
     bool has_row, has_free; /* the job; a host that lets us in: while the store is looked at */
     bool is_shared;         /* with other processes: hosts are leased */
-    int64_t lease_ns, beat_at;
+    int64_t lease_ns, beat_at, silent_since, unanswered;
     _Atomic bool is_claiming, is_beating;
     _Atomic bool is_end_stored;   /* the job is over, as somebody has said: whoever is first says why */
     _Atomic int64_t leases;       /* hosts that are ours */
