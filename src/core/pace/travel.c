@@ -87,6 +87,16 @@ static bool is_time(int64_t instant)
     return instant > -2 * WEIR_DURATION_MAX && instant < 2 * WEIR_DURATION_MAX;
 }
 
+/* Who writes to the store may write anything, and a sum that is right. Numbers that are none fail, too. */
+static bool is_sound(const struct wr_gate *header)
+{
+    return is_time(header->latest_at) && is_time(header->hold_until) && is_time(header->last_success_at) &&
+           is_time(header->breaker.open_until) && is_time(header->last_start_at) &&
+           header->last_start_at <= header->latest_at && header->robots_delay_ns >= 0 &&
+           header->robots_delay_ns <= WEIR_DURATION_MAX && header->noted_rate >= 0 &&
+           header->hold_reason <= WEIR_REASON_RATE_LIMIT_RESET;
+}
+
 static bool is_readable(const void *packed, size_t packed_bytes, struct label *ret_label, struct wr_gate *ret_header)
 {
     const char *at = packed;
@@ -96,12 +106,21 @@ static bool is_readable(const void *packed, size_t packed_bytes, struct label *r
     memcpy(ret_header, at + sizeof *ret_label, sizeof *ret_header);
     return ret_label->mark == MARK && ret_label->format == FORMAT && ret_label->header_bytes == sizeof *ret_header &&
            ret_label->gate_bytes == packed_bytes - sizeof *ret_label && ret_label->sum == sum_of(ret_label, at) &&
-           is_time(ret_header->latest_at) && is_time(ret_header->last_start_at) && is_time(ret_header->hold_until) &&
-           is_time(ret_header->last_success_at) && is_time(ret_header->breaker.open_until);
+           is_sound(ret_header);
+}
+
+/* What it would decide is a decision. */
+static bool is_sane(const struct wr_strategy *strategy, const weir_pace_options *options, const void *state,
+                    int64_t now)
+{
+    if (strategy->has_mode != NULL && !strategy->has_mode(state))
+        return false;
+    struct wr_want want = strategy->want(options, state, now);
+    return want.rate >= 0 && is_time(want.earliest_at);
 }
 
 /* Whether all of it is as it would be here: laid out by the same options, and nothing in it points beyond. */
-static bool is_alike(const struct label *label, const weir_pace_options *options, const char *packed)
+static bool is_alike(const struct label *label, const weir_pace_options *options, const char *packed, int64_t now)
 {
     const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
     const char *gate = packed + sizeof *label, *state = gate + sizeof(struct wr_gate);
@@ -121,7 +140,7 @@ static bool is_alike(const struct label *label, const weir_pace_options *options
     memcpy(copy, state, strategy->state_bytes);
     memcpy(&latency, gate + wr_latency_offset(strategy), offsetof(struct wr_latency, samples));
     memcpy(&window, gate + wr_window_offset(strategy, options), offsetof(struct wr_window, totals));
-    return (strategy->has_mode == NULL || strategy->has_mode(copy)) && latency.at < options->latency_ring &&
+    return is_sane(strategy, options, copy, now) && latency.at < options->latency_ring &&
            wr_window_ok(&window, options);
 }
 
@@ -210,7 +229,7 @@ bool wr_gate_unpack(struct wr_gate *gate, const weir_pace_options *options, cons
     int64_t elapsed = wr_ns_within(elapsed_ns, 0, WEIR_DURATION_MAX);
     int64_t by_ns = is_good ? now - elapsed - header.latest_at : 0;
     unreserve(gate);
-    if (is_good && is_alike(&label, options, packed)) {
+    if (is_good && is_alike(&label, options, packed, header.latest_at)) {
         move_header(&header, by_ns);
         take_whole(gate, options, packed, &header, by_ns);
         keep_own(gate, &own);

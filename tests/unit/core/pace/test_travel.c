@@ -2,8 +2,11 @@
 /* A gate that goes from process to process: by each one's clock it is the same gate. */
 #include "base/rng.h"
 #include "core/pace/state.h"
+#include "core/pace/tide.h"
 #include "core/pace/travel.h"
 #include "rig.h"
+
+#include <math.h>
 
 #define STEP (2 * S) /* of the window of errors: clocks that differ by whole ones share its buckets */
 #define FLIGHTS 64
@@ -220,7 +223,7 @@ static void gate_that_points_beyond_itself_is_not_taken(void **state)
     weir_pace_options checked, options = profile_options(WEIR_PROFILE_ADAPTIVE);
     assert_int_equal(wr_pace_options_check(&options, &checked), 0);
     const struct wr_strategy *strategy = wr_strategy_of(checked.strategy);
-    for (int what = 0; what < 4; what++) {
+    for (int what = 0; what < 5; what++) {
         struct rig here, there;
         rig_init(&here, checked);
         rig_init(&there, checked);
@@ -234,11 +237,37 @@ static void gate_that_points_beyond_itself_is_not_taken(void **state)
             ((struct wr_window *)(void *)(gate + wr_window_offset(strategy, &checked)))->count = UINT8_MAX;
         else if (what == 2)
             ((struct wr_latency *)(void *)(gate + wr_latency_offset(strategy)))->at = UINT16_MAX;
-        else
+        else if (what == 3)
             *(int64_t *)(void *)(gate + sizeof(struct wr_gate)) = INT64_MAX;
+        else
+            ((struct wr_tide *)(void *)(here.gate + 1))->rate = NAN;
         assert_true(hand_over(&here, T0, &there, T0, 0, false));
         assert_memory_equal(before, there.gate + 1, bytes);
         free(before);
+        rig_release(&here);
+        rig_release(&there);
+    }
+}
+
+static void gate_of_absurd_numbers_is_not_taken_and_costs_an_interval(void **state)
+{
+    (void)state;
+    for (int what = 0; what < 5; what++) {
+        struct rig here, there;
+        rig_init(&here, profile_options(WEIR_PROFILE_STRICT));
+        rig_init(&there, profile_options(WEIR_PROFILE_STRICT));
+        if (what == 0)
+            here.gate->robots_delay_ns = INT64_MAX;
+        else if (what == 1)
+            here.gate->robots_delay_ns = -1;
+        else if (what == 2)
+            here.gate->last_start_at = T0 + S;
+        else if (what == 3)
+            here.gate->noted_rate = NAN;
+        else
+            here.gate->hold_reason = UINT8_MAX;
+        assert_false(hand_over(&here, T0, &there, T0, 0, false));
+        assert_waits(&there, T0, WEIR_REASON_PACE, S);
         rig_release(&here);
         rig_release(&there);
     }
@@ -272,4 +301,5 @@ WEIR_TESTS(test(gate_that_travels_decides_as_one_that_stays), test(time_on_the_w
            test(gate_of_another_strategy_gives_what_the_server_said),
            test(gate_whose_rings_are_of_other_sizes_gives_what_the_server_said),
            test(gate_that_points_beyond_itself_is_not_taken),
+           test(gate_of_absurd_numbers_is_not_taken_and_costs_an_interval),
            test(bytes_that_are_damaged_are_not_taken_and_cost_an_interval))
