@@ -271,7 +271,7 @@ def who_steers_a_host_that_is_not_there_is_told_so():
         name, key = _key(nginx).partition(':')[0], _key(nginx)
         with Running(folder, nginx, '--interval', '300ms') as crawl:
             run = _weir(folder, 'hosts', 'pause', name)
-            assert run.stdout == f'{name}: paused\n', run
+            assert run.stdout == f'{name}: paused, if it is found\n', run
             assert run.stderr == f'weir hosts pause: {name} is not known so far; did you mean {key}?\n', run
             assert _told(folder, 'hosts', 'pause', 'other.example')['known'] is False
             assert '"weir hosts list" shows those that are' in _weir(folder, 'hosts', 'pause', 'other.example').stderr

@@ -111,8 +111,8 @@ static const char *const steps[WR_PG_VERSION] = {
     "  ADD rest_until timestamptz NOT NULL DEFAULT '-infinity',"
     "  ADD held_since timestamptz;",
     /* 2 to 3. An expression, so that no planner reads all hosts by their key instead. */
-    "CREATE INDEX hosts_free ON hosts ((id + 0)) WHERE lease_owner = 0 AND rest_until = '-infinity';"
-    "CREATE INDEX hosts_ready ON hosts (rest_until) WHERE lease_owner = 0 AND rest_until > '-infinity';",
+    ("CREATE INDEX hosts_free ON hosts ((id + 0)) WHERE lease_owner = 0 AND rest_until = '-infinity';"
+     "CREATE INDEX hosts_ready ON hosts (rest_until) WHERE lease_owner = 0 AND rest_until > '-infinity';"),
 };
 
 /* ---- looking ------------------------------------------------------------------------------------------- */

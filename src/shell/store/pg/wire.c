@@ -22,8 +22,6 @@ static void say(struct wr_pg *pg, const char *what, const char *detail)
     wr_buf_init_fixed(&buf, pg->backend.why, sizeof pg->backend.why);
     wr_buf_append_string(&buf, what);
     wr_buf_append(&buf, detail, bytes);
-    if (strstr(pg->backend.why, "permission denied") != NULL) /* while it is used, too */
-        wr_buf_append_string(&buf, "; let the role own the database, or see \"Rights\" in weir-state(5)");
 }
 
 void wr_pg_drop(struct wr_pg *pg)

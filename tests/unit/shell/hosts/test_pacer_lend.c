@@ -78,10 +78,10 @@ static void gate_that_is_elsewhere_lets_nobody_start_and_is_asked_for(void **sta
     set_up(&pacing, &lending);
     weir_decision decision = try_host(&pacing, "h", 0, &permit);
     assert_int_equal(decision.verdict, WEIR_WAIT);
-    assert_int_equal(decision.reason, WEIR_REASON_QUEUE);
+    assert_int_equal(decision.reason, WEIR_REASON_SHARE);
     assert_true(decision.wait_ns == WEIR_UNTIL_RELEASE);
     assert_int_equal(lending.wanted, 1); /* who tries will try again */
-    assert_int_equal(look_at(&pacing, "h").decision.reason, WEIR_REASON_QUEUE);
+    assert_int_equal(look_at(&pacing, "h").decision.reason, WEIR_REASON_SHARE);
     struct fetcher waiter;
     fetcher_wait(&waiter, &pacing, "h", 0, WEIR_FOREVER, NULL);
     assert_int_equal(lending.wanted, 2);
