@@ -282,7 +282,7 @@ def who_steers_a_host_that_is_not_there_is_told_so():
             assert _weir(folder, 'hosts', 'resume', key).stdout == f'{key}: not paused\n'
             interrupt(crawl.process)
         run = _weir(folder, 'hosts', 'resume', name)
-        assert run.stdout == f'{name}: not paused, for the next crawl\n', run
+        assert run.stdout == f'{name}: not paused, if it is found\n', run
         assert f'did you mean {key}?' in run.stderr, run
         assert _weir(folder, 'hosts', 'forget', key).stdout == f'{key}: forgotten\n'
 
