@@ -52,10 +52,18 @@ def _let_in(behind):
 
 # ---- limits ----
 
+def _use_up(front):
+    """What Wrk counts in a second, and in more of them where a busy machine needs them to reach the limits of all keys."""
+    total, until = collections.Counter(), time.monotonic() + 60
+    while total['limited'] < KEYS * LIMIT and time.monotonic() < until:
+        total.update({what: count for what, count in Wrk(front, KEYS, 1).result().items() if what != 'last'})
+    return total
+
+
 def limits_behind_proxies_hold_exactly_under_load():
     for kind in FRONTS:
         with service() as behind, Daemon(RULES % f'{LIMIT}/d') as daemon, kind(daemon, behind) as front:
-            result = Wrk(front, KEYS, 1).result()
+            result = _use_up(front)
             assert _let_in(behind) == EXACTLY, (kind.name, _let_in(behind), result)
             assert result['allowed'] == KEYS * LIMIT and result['limited'] > 0, (kind.name, result)
             assert result['other'] == result['bare'] == result['broken'] == 0, (kind.name, result)
