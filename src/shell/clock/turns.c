@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SHORT_NS 100000 /* the least that may be asked for */
+#define SHORT_NS 300000 /* some requests: with less it would itself be interrupted between them */
 
 /* The kernel's struct sched_attr in its first size; neither glibc nor the kernel's headers have one that can be
  * included beside <sched.h> everywhere. */
