@@ -67,32 +67,30 @@ def bad_roads_to_the_database_lose_no_page_and_hurry_no_host():
         judge(web, crawl, alone, _postgres(), 'roads', INTERVAL_S, count)
 
 
-def crawl_whose_database_hangs_ends_in_time_when_it_is_told_to():
+def _end_without_database(name, signals, most_s):
+    """What a crawl says that is told to end, so many times, when its database has fallen silent."""
     web, seeds = star(100)
-    with Road(_postgres().socket) as road, _crawl('hangs', seeds) as crawl:
-        process = crawl.start(url=_postgres().url_by('hangs', road, more='&connect_timeout=1'))
+    with Road(_postgres().socket) as road, _crawl(name, seeds) as crawl:
+        process = crawl.start(url=_postgres().url_by(name, road, more='&connect_timeout=1'))
         wait_for(lambda: len(web.seen) > 3, 'some pages')
         road.cut()
         begin = time.monotonic()
-        process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
-        process.send_signal(signal.SIGTERM)  # at once
+        for _ in range(signals):
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.5)
         process.wait(PATIENCE_S)
-        took = time.monotonic() - begin  # one call that is not answered, and two tries to connect
-        assert process.returncode == 3 and took < 40 and 'it can be resumed' in crawl.errors()[0], (took, crawl.errors())
+        took = time.monotonic() - begin
+        assert process.returncode == 3 and took < most_s, (took, crawl.errors())
+        return crawl.errors()
+
+
+def crawl_whose_database_hangs_ends_in_time_when_it_is_told_to():
+    errors = _end_without_database('hangs', 2, 40)  # one call that is not answered, and two tries to connect
+    assert 'it can be resumed' in errors[0], errors
 
 
 def crawl_whose_database_hangs_does_not_wait_out_its_drain():
-    web, seeds = star(100)
-    with Road(_postgres().socket) as road, _crawl('silent', seeds) as crawl:
-        process = crawl.start(url=_postgres().url_by('silent', road, more='&connect_timeout=1'))
-        wait_for(lambda: len(web.seen) > 3, 'some pages')
-        road.cut()
-        begin = time.monotonic()
-        process.send_signal(signal.SIGTERM)
-        process.wait(PATIENCE_S)
-        took = time.monotonic() - begin  # its drain alone would be 30 s
-        assert process.returncode == 3 and took < 28, (took, crawl.errors())
+    _end_without_database('silent', 1, 28)  # its drain alone would be 30 s
 
 
 def machine_that_slept_starts_nothing_until_its_database_has_answered():
