@@ -6,7 +6,6 @@ hosts saw, and by comparison with a crawl by one process.
 usage: test_cluster.py WEIR [HOSTS PAGES SECONDS]    the first test only: larger, disturbed for so long
 WEIR_TEST_SEED says what happens when.
 """
-import atexit
 import collections
 import json
 import os
@@ -18,31 +17,15 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 import cases  # noqa: E402
-from cluster import PATIENCE_S, Crawl, Postgres, Web, crawl_alone, fetched_twice, judge, tree, wait_for  # noqa: E402
+from cluster import (  # noqa: E402
+    PATIENCE_S, Crawl, Web, crawl_alone, fetched_twice, judge, judge_intervals, postgres, tree, wait_for, weir)
 
 _HOSTS, _PAGES, _SECONDS = (int(word) for word in sys.argv[2:5]) if len(sys.argv) > 2 else (8, 16, 5)
 _IS_LONG = len(sys.argv) > 2
 # A crawl must not be over before all has happened: PAGES take longer than SECONDS.
 _INTERVAL_S = 1 if _IS_LONG else 0.5
-_CLOSEST_S = _INTERVAL_S - 0.1  # so long may a write take on a busy machine, and what was written be on its way
 _LEASE_S = 5 if _IS_LONG else 2
 _AT_ONCE = 4
-
-
-class _Rig:
-    """What all tests share, made by the first that needs it."""
-    postgres = None
-
-
-def _weir():
-    return os.path.abspath(sys.argv[1])
-
-
-def _postgres():
-    if _Rig.postgres is None:
-        _Rig.postgres = Postgres()
-        atexit.register(_Rig.postgres.close)
-    return _Rig.postgres
 
 
 # ---- killed, stopped and started ----
@@ -76,12 +59,10 @@ def _disturb(crawl, seconds, chance):
 
 def _judge_disturbed(web, done):
     count, unexplained = fetched_twice(web, [at for what, at in done if what in ('kill', 'stop')])
-    closest_s = min(web.intervals())[0]
-    deadlocks = int(_postgres().ask('SELECT sum(deadlocks) FROM pg_stat_database')[0][0])
+    deadlocks = int(postgres().ask('SELECT sum(deadlocks) FROM pg_stat_database')[0][0])
     print(f'{dict(collections.Counter(what for what, _ in done))}; {count} fetched twice, of them {len(unexplained)} that were not '
-          f'under way when a process was killed or stopped; shortest interval {closest_s:.4f} s; {deadlocks} deadlocks')
+          f'under way when a process was killed or stopped; {deadlocks} deadlocks')
     assert not unexplained, f'fetched twice: {unexplained[:3]}, disturbed: {done}'
-    assert closest_s >= _CLOSEST_S, closest_s
     assert deadlocks == 0
 
 
@@ -89,10 +70,10 @@ def processes_that_are_killed_stopped_and_started_lose_no_page_and_hurry_no_host
     seed = int(os.environ.get('WEIR_TEST_SEED', time.time()))
     print(f'WEIR_TEST_SEED={seed}')
     web, seeds = tree(_HOSTS, _PAGES)
-    alone = crawl_alone(_weir(), web, seeds)
+    alone = crawl_alone(weir(), web, seeds)
     assert len(alone) == _HOSTS * _PAGES, len(alone)
-    url = _postgres().schema('chaos')
-    crawl = Crawl(_weir(), url, ['--lease', f'{_LEASE_S}s', '--pace', 'strict', '--interval', f'{_INTERVAL_S}s',
+    url = postgres().schema('chaos')
+    crawl = Crawl(weir(), url, ['--lease', f'{_LEASE_S}s', '--pace', 'strict', '--interval', f'{_INTERVAL_S}s',
                                  '--failure-threshold', '0', *seeds])
     try:
         for _ in range(_AT_ONCE):
@@ -103,9 +84,9 @@ def processes_that_are_killed_stopped_and_started_lose_no_page_and_hurry_no_host
         crawl.wait(2 * (_PAGES + 2) * _INTERVAL_S + 120)
         statuses = {each.returncode for each in crawl.running}
         assert statuses <= {0, 3, -signal.SIGKILL}, (statuses, crawl.errors())
-        jobs = _postgres().ask('SELECT id, status FROM jobs', 'chaos')
+        jobs = postgres().ask('SELECT id, status FROM jobs', 'chaos')
         assert jobs == [['1', 'completed']], (jobs, crawl.errors())
-        judge(web, crawl, alone, _postgres(), 'chaos', _INTERVAL_S, len(done))
+        judge(web, crawl, alone, postgres(), 'chaos', _INTERVAL_S, len(done))
         _judge_disturbed(web, done)
     finally:
         crawl.close()
@@ -128,8 +109,8 @@ def _texts(folder):
 
 def passwords_of_databases_are_neither_shown_nor_stored():
     web = Web(1, _slow)
-    url = _postgres().schema('secrets').replace('postgres:///', 'postgres://weir:s3cret@/')
-    crawl = Crawl(_weir(), url, ['--interval', '200ms', f'http://127.0.0.1:{web.ports[0]}/'])
+    url = postgres().schema('secrets').replace('postgres:///', 'postgres://weir:s3cret@/')
+    crawl = Crawl(weir(), url, ['--interval', '200ms', f'http://127.0.0.1:{web.ports[0]}/'])
     try:
         process = crawl.start('--log', 'log', '--report', 'report.json')
         wait_for(lambda: len(web.seen) > 3, 'some pages')
@@ -142,10 +123,10 @@ def passwords_of_databases_are_neither_shown_nor_stored():
         for name, text in _texts(crawl.folder):
             assert b's3cret' not in text, (name, text)
         for words in (['--resume', '--job', '9'], ['--recrawl'], ['--recrawl', '--job', '9'], ['--group-by', 'ip', 'a.example']):
-            run = subprocess.run([_weir(), 'crawl', '--state', url, *words], capture_output=True, text=True,
+            run = subprocess.run([weir(), 'crawl', '--state', url, *words], capture_output=True, text=True,
                                  cwd=crawl.folder, timeout=PATIENCE_S)
             assert run.returncode != 0 and 's3cret' not in run.stdout + run.stderr, run
-        dump = subprocess.run(['pg_dump', '--inserts', '-n', 'secrets', _postgres().url()], capture_output=True,
+        dump = subprocess.run(['pg_dump', '--inserts', '-n', 'secrets', postgres().url()], capture_output=True,
                               check=True, timeout=PATIENCE_S)
         assert b's3cret' not in dump.stdout and b'INSERT INTO secrets.tasks' in dump.stdout
     finally:
@@ -171,16 +152,16 @@ def time_that_a_server_named_to_a_process_that_was_killed_binds_the_next():
     seconds = 6
     told, answer = _asks_for_time(seconds)
     web = Web(1, answer)
-    crawl = Crawl(_weir(), _postgres().schema('named'), ['--lease', '1s', '--interval', '100ms',
+    crawl = Crawl(weir(), postgres().schema('named'), ['--lease', '1s', '--interval', '100ms',
                                                          f'http://127.0.0.1:{web.ports[0]}/'])
     try:
         first = crawl.start()
-        wait_for(lambda: _postgres().ask('SELECT 1 FROM hosts WHERE retry_at_ms > 0', 'named') if told else None,
+        wait_for(lambda: postgres().ask('SELECT 1 FROM hosts WHERE retry_at_ms > 0', 'named') if told else None,
                  'the time to be stored')
         first.kill()
         first.wait()
         crawl.start().wait(timeout=PATIENCE_S)
-        assert _postgres().ask('SELECT status FROM jobs', 'named') == [['completed']], crawl.errors()
+        assert postgres().ask('SELECT status FROM jobs', 'named') == [['completed']], crawl.errors()
         later = [seen for seen in web.seen if seen.at > told[0]]
         assert later and later[0].at - told[0] >= seconds - 0.1, (told, web.seen)
     finally:
@@ -208,17 +189,17 @@ def hosts_that_are_not_to_be_asked_for_long_are_left_and_asked_in_time_by_whoeve
     ports, told = [], []
     web = Web(3, _three_that_want_peace(ports, told))
     ports.extend(web.ports)
-    url = _postgres().schema('rests')
+    url = postgres().schema('rests')
     paused = f'127.0.0.1:{ports[2]}'
-    crawl = Crawl(_weir(), url, ['--lease', '1s', '--interval', '300ms',
+    crawl = Crawl(weir(), url, ['--lease', '1s', '--interval', '300ms',
                                  *(f'http://127.0.0.1:{port}/' for port in ports)])
 
     def steer(word):
-        subprocess.run([_weir(), 'hosts', word, paused, '--state', url], check=True, capture_output=True,
+        subprocess.run([weir(), 'hosts', word, paused, '--state', url], check=True, capture_output=True,
                        timeout=PATIENCE_S)
 
     def resting():
-        return _postgres().ask("SELECT host FROM hosts WHERE lease_owner = 0 AND rest_until > clock_timestamp()"
+        return postgres().ask("SELECT host FROM hosts WHERE lease_owner = 0 AND rest_until > clock_timestamp()"
                                " AND (rest_until = 'infinity') = (paused = 1)", 'rests')
     try:
         first = crawl.start()
@@ -267,20 +248,19 @@ def robots_txt_and_pages_that_lead_to_hosts_of_other_processes_keep_their_pace()
     web = Web(hosts, _ring(ports, pages))
     ports.extend(web.ports)
     seeds = [f'http://127.0.0.1:{port}/' for port in ports]
-    crawl = Crawl(_weir(), _postgres().schema('ring'), ['--lease', '1500ms', '--pace', 'strict', '--interval',
+    crawl = Crawl(weir(), postgres().schema('ring'), ['--lease', '1500ms', '--pace', 'strict', '--interval',
                                                         f'{interval_s}s', '--failure-threshold', '0', *seeds])
     try:
         for _ in range(3):
             crawl.start()
         crawl.wait()
         assert {each.returncode for each in crawl.running} == {0}, crawl.errors()
-        ended = _postgres().ask('SELECT verdict, count(*) FROM tasks GROUP BY verdict ORDER BY verdict', 'ring')
+        ended = postgres().ask('SELECT verdict, count(*) FROM tasks GROUP BY verdict ORDER BY verdict', 'ring')
         assert ended == [['fetched', str(hosts * (1 + 2 * pages))], ['redirect', str(hosts * pages)],
                          ['robots', str(hosts)]], ended
-        intervals = web.intervals()
-        assert min(intervals)[0] >= 0.7 * interval_s, f'too soon: {sorted(intervals)[:5]}'
+        judge_intervals(web, interval_s)
         asked = collections.Counter(seen.path for seen in web.seen if seen.path in ('/robots.txt', '/rules'))
-        print(f'{len(web.seen)} requests, {dict(asked)}, shortest interval {min(intervals)[0]:.3f} s of {interval_s}')
+        print(f'{len(web.seen)} requests, {dict(asked)}')
     finally:
         crawl.close()
 
@@ -293,7 +273,7 @@ def pages_of_any_bytes_are_stored_and_have_their_line():
         title = b'<title>\x00\xff\xed\xa0\x80\xf4\x90\x80\x80</title>'
         return 200, ['Content-Type: text/html', 'ETag: "\xe9\xff"'], title + (links if path == '/' else b'')
     web = Web(1, answer)
-    crawl = Crawl(_weir(), _postgres().schema('bytes'), ['--pace', 'unlimited', f'http://127.0.0.1:{web.ports[0]}/'])
+    crawl = Crawl(weir(), postgres().schema('bytes'), ['--pace', 'unlimited', f'http://127.0.0.1:{web.ports[0]}/'])
     try:
         process = crawl.start()
         process.wait(timeout=PATIENCE_S)
@@ -302,7 +282,7 @@ def pages_of_any_bytes_are_stored_and_have_their_line():
             lines = [json.loads(line.decode()) for line in file.read().splitlines()]
         asked = {seen.path for seen in web.seen} - {'/robots.txt'}
         assert len(lines) == len({line['url'] for line in lines}) == len(asked) > 2, (asked, lines)
-        assert _postgres().ask('SELECT count(*) FROM tasks WHERE state != 1', 'bytes') == [['0']]
+        assert postgres().ask('SELECT count(*) FROM tasks WHERE state != 1', 'bytes') == [['0']]
     finally:
         crawl.close()
 
@@ -312,13 +292,13 @@ def pages_of_any_bytes_are_stored_and_have_their_line():
 def processes_that_begin_at_once_fetch_each_page_once():
     """Pages lead to hosts of all others, and hosts change hands; nobody is killed."""
     web, seeds = tree(24, 12)
-    with Crawl(_weir(), _postgres().schema('once'), ['--pace', 'unlimited', *seeds]) as crawl:
+    with Crawl(weir(), postgres().schema('once'), ['--pace', 'unlimited', *seeds]) as crawl:
         for _ in range(_AT_ONCE):
             crawl.start()
         crawl.end(0)
         pages = collections.Counter((seen.port, seen.path) for seen in web.seen if seen.path != '/robots.txt')
         assert len(pages) == 24 * 12 and set(pages.values()) == {1}, pages.most_common(3)
-        nodes = _postgres().ask('SELECT count(DISTINCT path) FROM outputs WHERE bytes > 0', 'once')
+        nodes = postgres().ask('SELECT count(DISTINCT path) FROM outputs WHERE bytes > 0', 'once')
         print(f'{nodes[0][0]} of {_AT_ONCE} processes had pages')
 
 
@@ -326,12 +306,12 @@ def pages_that_take_long_to_archive_are_fetched_once():
     """A host without anything to do is given back, but not before all that ended is stored."""
     body = os.urandom(64 << 20)  # seconds for who compresses it, longer than a host may rest
     web = Web(1, lambda port, path: (404, [], b'') if path == '/robots.txt' else (200, ['Content-Type: image/x'], body))
-    crawl = Crawl(_weir(), _postgres().schema('archive'), ['--pace', 'unlimited', '--max-body', '128M', f'http://127.0.0.1:{web.ports[0]}/'])
+    crawl = Crawl(weir(), postgres().schema('archive'), ['--pace', 'unlimited', '--max-body', '128M', f'http://127.0.0.1:{web.ports[0]}/'])
     try:
         for name in ('one', 'other'):
             crawl.start('--warc', name)
         crawl.wait()
-        assert _postgres().ask('SELECT status FROM jobs', 'archive') == [['completed']], crawl.errors()
+        assert postgres().ask('SELECT status FROM jobs', 'archive') == [['completed']], crawl.errors()
         assert sorted(web.paths(web.ports[0])) == ['/', '/robots.txt'], web.seen
     finally:
         crawl.close()
@@ -345,13 +325,13 @@ def hosts_stay_with_a_process_whichever_of_its_threads_has_them():
         links = ''.join(f'<a href="/{n}">x</a>' for n in range(1, pages) if path == '/')
         return (404, [], b'') if path == '/robots.txt' else (200, ['Content-Type: text/html'], links.encode())
     web = Web(hosts, answer)
-    crawl = Crawl(_weir(), _postgres().schema('threads'), ['--loops', '16', '--lease', '6s', '--pace', 'strict', '--interval',
+    crawl = Crawl(weir(), postgres().schema('threads'), ['--loops', '16', '--lease', '6s', '--pace', 'strict', '--interval',
                                                            '0.3s', *(f'http://127.0.0.1:{port}/' for port in web.ports)])
     try:
         crawl.start()
         crawl.wait()
-        assert _postgres().ask('SELECT count(*) FROM tasks WHERE state = 1', 'threads') == [[f'{hosts * pages}']], crawl.errors()
-        claims = int(_postgres().ask('SELECT last_value FROM tokens', 'threads')[0][0])
+        assert postgres().ask('SELECT count(*) FROM tasks WHERE state = 1', 'threads') == [[f'{hosts * pages}']], crawl.errors()
+        claims = int(postgres().ask('SELECT last_value FROM tokens', 'threads')[0][0])
         assert claims == hosts, claims
     finally:
         crawl.close()

@@ -4,7 +4,6 @@
 
 usage: test_hostile.py WEIR
 """
-import atexit
 import functools
 import json
 import os
@@ -13,7 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 import cases  # noqa: E402
-from cluster import PATIENCE_S, Crawl, Postgres, tree, wait_for  # noqa: E402
+from cluster import PATIENCE_S, Crawl, postgres, tree, wait_for, weir  # noqa: E402
 
 HOSTS, PAGES = 3, 7
 PACE = ['--lease', '2s', '--pace', 'strict', '--interval', '0.1s']
@@ -22,16 +21,14 @@ _QUEUED = 'SELECT id FROM tasks WHERE state = 0'
 
 @functools.lru_cache
 def _postgres():
-    postgres = Postgres()
-    atexit.register(postgres.close)
-    postgres.ask('CREATE ROLE other LOGIN')
-    return postgres
+    postgres().ask('CREATE ROLE other LOGIN')
+    return postgres()
 
 
 def _crawl(schema, seeds, user='weir'):
     _postgres().schema(schema)
     _postgres().ask(f'GRANT ALL ON SCHEMA {schema} TO other')
-    return Crawl(os.path.abspath(sys.argv[1]), _postgres().url(schema, user), [*PACE, *seeds])
+    return Crawl(weir(), _postgres().url(schema, user), [*PACE, *seeds])
 
 
 def _verdicts(schema):

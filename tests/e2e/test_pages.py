@@ -4,7 +4,6 @@
 
 usage: test_pages.py WEIR
 """
-import atexit
 import collections
 import json
 import os
@@ -14,21 +13,9 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 import cases  # noqa: E402
-from cluster import Crawl, Postgres, fetched_twice, tree, wait_for  # noqa: E402
+from cluster import Crawl, fetched_twice, postgres, tree, wait_for, weir  # noqa: E402
 
 _HOSTS, _PAGES = 6, 63
-_started = []
-
-
-def _postgres():
-    if not _started:
-        _started.append(Postgres())
-        atexit.register(_started[0].close)
-    return _started[0]
-
-
-def _weir():
-    return os.path.abspath(sys.argv[1])
 
 
 def _pages(web):
@@ -49,7 +36,7 @@ def _start(crawl):
 def _crawl_and_kill_one(schema, *budget):
     """The pages that were asked for, by three processes and one that takes the place of the one that is killed."""
     web, seeds = tree(_HOSTS, _PAGES)
-    crawl = Crawl(_weir(), _postgres().schema(schema),
+    crawl = Crawl(weir(), postgres().schema(schema),
                   ['--lease', '1s', '--pace', 'strict', '--interval', '80ms', '--loops', '2', *budget, *seeds])
     with crawl:
         for _ in range(3):
@@ -61,13 +48,13 @@ def _crawl_and_kill_one(schema, *budget):
         crawl.end(0, -signal.SIGKILL)
         pages = _pages(web)
         twice, unexplained = fetched_twice(web, [killed_at])
-        states = _postgres().ask('SELECT state, count(*) FROM tasks GROUP BY state', schema)
+        states = postgres().ask('SELECT state, count(*) FROM tasks GROUP BY state', schema)
         left_out = _left_out(crawl)
         print(f'{len(pages)} pages, {twice} of them asked for twice, {left_out} links left out')
         assert states == [['1', str(len(pages))]], (states, crawl.errors())
         assert not unexplained, unexplained
         assert left_out > 0
-        assert _postgres().ask('SELECT status FROM jobs', schema) == [['completed']]
+        assert postgres().ask('SELECT status FROM jobs', schema) == [['completed']]
     return pages
 
 
@@ -86,13 +73,13 @@ def bytes_are_those_of_each_process_and_others_go_on():
     web, seeds = tree(2, 15)
     answer = web.answer
     web.answer = lambda port, path: (lambda status, fields, body: (status, fields, body + 20000 * b' '))(*answer(port, path))
-    url = _postgres().schema('bytes')
-    with Crawl(_weir(), url, ['--pace', 'unlimited', '--concurrency', '1', '--lease', '1s', '--max-bytes', '200K', *seeds]) as crawl:
+    url = postgres().schema('bytes')
+    with Crawl(weir(), url, ['--pace', 'unlimited', '--concurrency', '1', '--lease', '1s', '--max-bytes', '200K', *seeds]) as crawl:
         for number in range(1, 3):
             crawl.start()
             crawl.end(3)
             assert 8 * number <= len(_pages(web)) <= 13 * number, len(_pages(web))
-            assert _postgres().ask('SELECT status FROM jobs', 'bytes') == [['running']]
+            assert postgres().ask('SELECT status FROM jobs', 'bytes') == [['running']]
         crawl.start()
         crawl.wait()
         assert crawl.running[-1].returncode == 0, crawl.errors()

@@ -5,9 +5,7 @@ comparison with a crawl by one process.
 
 usage: test_roads.py WEIR CLOCKS        CLOCKS: of clocks.c
 """
-import atexit
 import contextlib
-import functools
 import os
 import signal
 import sys
@@ -17,29 +15,23 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'lib')]
 import cases  # noqa: E402
 from cluster import (  # noqa: E402
-    INTERVAL_S, LEASE_S, PACE, PATIENCE_S, Clocks, Crawl, Postgres, crawl_alone, judge, star, tree, wait_for, weir)
+    INTERVAL_S, LEASE_S, PACE, PATIENCE_S, Clocks, Crawl, crawl_alone, judge, postgres, star, tree, wait_for, weir)
 from road import Road, chance, disturb  # noqa: E402
-
-@functools.lru_cache
-def _postgres():
-    postgres = Postgres()
-    atexit.register(postgres.close)
-    return postgres
 
 
 def _crawl(schema, seeds, *words):
-    return Crawl(weir(), _postgres().schema(schema), [*PACE, *words, *seeds])
+    return Crawl(weir(), postgres().schema(schema), [*PACE, *words, *seeds])
 
 
 def _seen_since(web, at):
-    return [round(seen.since - at, 2) for seen in list(web.seen) if seen.since > at]
+    return [round(seen.at - at, 2) for seen in list(web.seen) if seen.at > at]
 
 
 def process_that_is_cut_off_starts_nothing_beyond_its_lease_and_another_goes_on():
     web, seeds = star(24)
     alone = crawl_alone(weir(), web, seeds)
-    with Road(_postgres().socket) as road, _crawl('cut', seeds) as crawl:
-        first = crawl.start(url=_postgres().url_by('cut', road))
+    with Road(postgres().socket) as road, _crawl('cut', seeds) as crawl:
+        first = crawl.start(url=postgres().url_by('cut', road))
         wait_for(lambda: len(web.seen) > 4, 'some pages')
         road.cut()
         cut_at = time.monotonic()
@@ -50,28 +42,28 @@ def process_that_is_cut_off_starts_nothing_beyond_its_lease_and_another_goes_on(
         wait_for(lambda: len(_seen_since(web, cut_at)) > len(seen) + 4, 'the other to go on')
         road.mend()
         crawl.end(0)
-        judge(web, crawl, alone, _postgres(), 'cut', INTERVAL_S, LEASE_S / INTERVAL_S)
+        judge(web, crawl, alone, postgres(), 'cut', INTERVAL_S, LEASE_S / INTERVAL_S)
 
 
 def bad_roads_to_the_database_lose_no_page_and_hurry_no_host():
     web, seeds = tree(6, 24)
     alone = crawl_alone(weir(), web, seeds)
     with contextlib.ExitStack() as stack:
-        roads = [stack.enter_context(Road(_postgres().socket)) for _ in range(3)]
+        roads = [stack.enter_context(Road(postgres().socket)) for _ in range(3)]
         crawl = stack.enter_context(_crawl('roads', seeds))
         for road in roads:
-            crawl.start(url=_postgres().url_by('roads', road))
-        wait_for(lambda: web.seen and len(_postgres().ask('SELECT id FROM nodes', 'roads')) == len(roads), 'all to begin')
+            crawl.start(url=postgres().url_by('roads', road))
+        wait_for(lambda: web.seen and len(postgres().ask('SELECT id FROM nodes', 'roads')) == len(roads), 'all to begin')
         count = disturb(roads, 5, chance())
         crawl.end(0)
-        judge(web, crawl, alone, _postgres(), 'roads', INTERVAL_S, count)
+        judge(web, crawl, alone, postgres(), 'roads', INTERVAL_S, count)
 
 
 def _end_without_database(name, signals, most_s):
     """What a crawl says that is told to end, so many times, when its database has fallen silent."""
     web, seeds = star(100)
-    with Road(_postgres().socket) as road, _crawl(name, seeds) as crawl:
-        process = crawl.start(url=_postgres().url_by(name, road, more='&connect_timeout=1'))
+    with Road(postgres().socket) as road, _crawl(name, seeds) as crawl:
+        process = crawl.start(url=postgres().url_by(name, road, more='&connect_timeout=1'))
         wait_for(lambda: len(web.seen) > 3, 'some pages')
         road.cut()
         begin = time.monotonic()
@@ -96,9 +88,9 @@ def crawl_whose_database_hangs_does_not_wait_out_its_drain():
 def machine_that_slept_starts_nothing_until_its_database_has_answered():
     web, seeds = star(24)
     alone = crawl_alone(weir(), web, seeds)
-    with Road(_postgres().socket) as road, _crawl('slept', seeds, '--lease', '60s') as crawl:
+    with Road(postgres().socket) as road, _crawl('slept', seeds, '--lease', '60s') as crawl:
         clocks = Clocks(sys.argv[2], f'{crawl.folder}/clocks')
-        crawl.start(url=_postgres().url_by('slept', road), env=clocks.env)
+        crawl.start(url=postgres().url_by('slept', road), env=clocks.env)
         wait_for(lambda: len(web.seen) > 4, 'some pages')
         road.cut()
         seen = len(web.seen)
@@ -109,7 +101,7 @@ def machine_that_slept_starts_nothing_until_its_database_has_answered():
         assert not _seen_since(web, slept_at), _seen_since(web, slept_at)
         road.mend()
         crawl.end(0)
-        judge(web, crawl, alone, _postgres(), 'slept', INTERVAL_S, 24)
+        judge(web, crawl, alone, postgres(), 'slept', INTERVAL_S, 24)
 
 
 if __name__ == '__main__':
