@@ -320,13 +320,12 @@ LATE_S, STOPPED_S = 0.001, 0.05
 
 
 def judge_intervals(web, interval_s):
-    """By the kernel's stamps of what came; returns the shortest."""
+    """By the kernel's stamps of what came."""
     intervals = sorted(web.intervals())
-    short = sum(1 for interval in intervals if interval[0] < interval_s - LATE_S)
-    print(f'shortest interval {intervals[0][0]:.4f} s of {interval_s}; {short} of {len(intervals)} are more than '
-          f'{LATE_S * 1e3:.0f} ms short')
+    below = [interval_s - interval[0] for interval in intervals if interval[0] < interval_s]
+    print(f'shortest interval {intervals[0][0] * 1e3:.3f} ms of {interval_s * 1e3:.0f}; {len(below)} of {len(intervals)} are '
+          f'below it, {sum(short_s > LATE_S for short_s in below)} by more than {LATE_S * 1e3:.0f} ms')
     assert intervals[0][0] >= interval_s - STOPPED_S, f'too soon: {intervals[:3]}'
-    return intervals[0][0]
 
 
 def judge(web, crawl, alone, database, schema, interval_s, disturbed):
