@@ -47,6 +47,12 @@ static int grow(struct wr_buf *buf, size_t length)
     return move_to(buf, room < buf->max + 1 ? room : buf->max + 1);
 }
 
+void wr_buf_reserve(struct wr_buf *buf, size_t length)
+{
+    if (length <= buf->max && length + 1 > buf->room)
+        (void)move_to(buf, length + 1);
+}
+
 void wr_buf_append_slowly(struct wr_buf *buf, const void *data, size_t data_bytes)
 {
     if (buf->error != 0 || data_bytes == 0)

@@ -35,6 +35,9 @@ void wr_buf_init(struct wr_buf *ret_buf, const weir_allocator *allocator, size_t
 /* At most `memory_bytes` - 1 bytes in `memory`, which always hold a terminated string. `memory_bytes` is at least 1. */
 void wr_buf_init_fixed(struct wr_buf *ret_buf, char *memory, size_t memory_bytes);
 
+/* Room for so many bytes in all, so that they need not be moved while it grows; without memory it grows as it can. */
+void wr_buf_reserve(struct wr_buf *buf, size_t length);
+
 void wr_buf_append_slowly(struct wr_buf *buf, const void *data, size_t data_bytes); /* makes room, or cuts */
 
 static inline void wr_buf_append(struct wr_buf *buf, const void *data, size_t data_bytes)

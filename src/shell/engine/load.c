@@ -10,12 +10,17 @@
 
 #define TEXT_MAX ((size_t)256 << 20)
 
-/* A task as it was read; its texts are in the load's. */
+/* What counts of a task that was read: there may be thousands of them. Its texts are in the load's. */
 struct row {
-    struct wr_store_task task; /* but for its texts */
+    uint64_t fingerprint, parent;
+    int64_t not_before_wall_at, id;
+    int32_t priority;
+    uint32_t depth, hops, attempts;
     size_t url_at, url_bytes;
     size_t referrer_at, referrer_bytes;
-    size_t earlier_at; /* its verdict, validator and digest */
+    bool has_earlier;
+    size_t earlier_at, earlier_verdict_bytes; /* verdict, validator and digest */
+    struct wr_store_visit earlier;            /* but for its texts */
 };
 
 struct robots_copy {
@@ -107,8 +112,20 @@ static void on_read(void *context, int error, const char *why)
 
 static void keep_task(struct load *load, struct wr_buf *rows, const struct wr_store_task *task)
 {
-    struct row row = {.task = *task, .url_bytes = task->url.bytes, .referrer_bytes = task->referrer.bytes};
-    row.url_at = keep(load, task->url);
+    struct row row = {.fingerprint = task->fingerprint,
+                      .parent = task->parent,
+                      .not_before_wall_at = task->not_before_wall_at,
+                      .id = task->id,
+                      .priority = task->priority,
+                      .depth = task->depth,
+                      .hops = task->hops,
+                      .attempts = task->attempts,
+                      .url_at = keep(load, task->url),
+                      .url_bytes = task->url.bytes,
+                      .referrer_bytes = task->referrer.bytes,
+                      .has_earlier = task->has_earlier,
+                      .earlier_verdict_bytes = task->earlier_verdict.bytes,
+                      .earlier = task->earlier};
     struct wr_span last = kept(load, load->referrer_at, load->referrer_bytes);
     if (last.bytes == 0 || last.bytes != task->referrer.bytes ||
         memcmp(last.data, task->referrer.data, last.bytes) != 0) {
@@ -210,14 +227,13 @@ static bool is_affordable(struct wr_crawl_loop *loop, uint64_t fingerprint)
  * its line. */
 static void end_row(struct wr_crawl_loop *loop, const struct load *load, const struct row *row, const char *why)
 {
-    const struct wr_store_task *task = &row->task;
     const struct wr_plan_action action = {.kind = WR_PLAN_END,
                                           .job = load->action.job,
-                                          .fingerprint = task->fingerprint,
+                                          .fingerprint = row->fingerprint,
                                           .url = kept(load, row->url_at, row->url_bytes),
-                                          .depth = task->depth,
-                                          .hops = task->hops,
-                                          .attempts = task->attempts};
+                                          .depth = row->depth,
+                                          .hops = row->hops,
+                                          .attempts = row->attempts};
     if (why != NULL)
         wr_answer_end_damaged(loop, &action, why);
     else
@@ -227,18 +243,23 @@ static void end_row(struct wr_crawl_loop *loop, const struct load *load, const s
 static void keep_referrer(struct wr_crawl_loop *loop, const struct load *load, const struct row *row)
 {
     if (row->referrer_bytes > 0)
-        wr_referrer_put(loop, row->task.fingerprint, kept(load, row->referrer_at, row->referrer_bytes));
+        wr_referrer_put(loop, row->fingerprint, kept(load, row->referrer_at, row->referrer_bytes));
 }
 
-/* With its texts where they are now. */
+/* What an earlier job knew of it, with the texts where they are now. */
 static struct wr_store_task earlier_of(const struct load *load, const struct row *row)
 {
-    struct wr_store_task task = row->task;
-    size_t validator_at = row->earlier_at + task.earlier_verdict.bytes;
-    size_t digest_at = validator_at + task.earlier.validator.bytes;
-    task.earlier_verdict = kept(load, row->earlier_at, task.earlier_verdict.bytes);
-    task.earlier.digest = kept(load, digest_at, task.earlier.digest.bytes);
-    task.earlier.validator = kept(load, validator_at, task.earlier.validator.bytes);
+    struct wr_store_task task = {.fingerprint = row->fingerprint,
+                                 .parent = row->parent,
+                                 .depth = row->depth,
+                                 .not_before_wall_at = row->not_before_wall_at,
+                                 .has_earlier = row->has_earlier,
+                                 .earlier_verdict = kept(load, row->earlier_at, row->earlier_verdict_bytes),
+                                 .earlier = row->earlier};
+    size_t validator_at = row->earlier_at + row->earlier_verdict_bytes;
+    size_t digest_at = validator_at + row->earlier.validator.bytes;
+    task.earlier.validator = kept(load, validator_at, row->earlier.validator.bytes);
+    task.earlier.digest = kept(load, digest_at, row->earlier.digest.bytes);
     return task;
 }
 
@@ -252,8 +273,7 @@ static bool is_due(const struct wr_engine *engine, const struct wr_store_task *t
 /* A sitemap may say yet that it has changed. It stays queued in the store, and comes again when all else is done. */
 static int put_aside(struct wr_crawl_loop *loop, const struct load *load, const struct row *row)
 {
-    const struct wr_plan_row given = {.fingerprint = row->task.fingerprint,
-                                      .position = {row->task.id, row->task.priority}};
+    const struct wr_plan_row given = {.fingerprint = row->fingerprint, .position = {row->id, row->priority}};
     return wr_plan_load(loop->plan, load->action.host, load->action.job, &given, wr_crawl_loop_now(loop));
 }
 
@@ -273,9 +293,8 @@ static int give_row(struct wr_crawl_loop *loop, const struct load *load, const s
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
-    const struct wr_store_task *task = &row->task;
-    int64_t wait_ns = task->not_before_wall_at - weir_wall_now();
-    if (!is_affordable(loop, task->fingerprint))
+    int64_t wait_ns = row->not_before_wall_at - weir_wall_now();
+    if (!is_affordable(loop, row->fingerprint))
         return 0;
     struct wr_span text = kept(load, row->url_at, row->url_bytes);
     bool is_url = wr_url_parse(text, NULL, NULL, memory, sizeof memory, &url) == WR_URL_OK && is_of_host(load, &url);
@@ -283,17 +302,17 @@ static int give_row(struct wr_crawl_loop *loop, const struct load *load, const s
     bool is_now = !is_url || is_due(loop->engine, &earlier);
     if (!is_now && loop->engine->options.sitemaps && !atomic_load(&loop->engine->is_listed))
         return put_aside(loop, load, row);
-    const struct wr_plan_row given = {.fingerprint = task->fingerprint,
-                                      .position = {task->id, task->priority},
+    const struct wr_plan_row given = {.fingerprint = row->fingerprint,
+                                      .position = {row->id, row->priority},
                                       .url = is_url && is_now ? &url : NULL,
-                                      .depth = task->depth,
-                                      .hops = task->hops,
-                                      .attempts = task->attempts,
+                                      .depth = row->depth,
+                                      .hops = row->hops,
+                                      .attempts = row->attempts,
                                       .not_before_ns = wait_ns > 0 ? wait_ns : 0};
     int error = wr_plan_load(loop->plan, load->action.host, load->action.job, &given, wr_crawl_loop_now(loop));
     if (error == 0)
         keep_referrer(loop, load, row);
-    if (error == 0 && task->has_earlier)
+    if (error == 0 && row->has_earlier)
         wr_earlier_put(loop, &earlier);
     if (!is_now)
         end_row(loop, load, row, NULL);
@@ -363,7 +382,8 @@ void wr_load_begin(struct wr_crawl_loop *loop, const struct wr_plan_action *acti
             ask_robots(load, true);
         }
     }
-    if (action->count > 0)
+    if (action->count > 0) {
+        wr_buf_reserve(&load->rows, action->count * sizeof(struct row));
         ask(load, &(struct wr_store_query){.what = WR_STORE_TASKS,
                                            .job = action->job,
                                            .key = key,
@@ -372,6 +392,7 @@ void wr_load_begin(struct wr_crawl_loop *loop, const struct wr_plan_action *acti
                                            .limit = action->count,
                                            .ret_accepted = &load->accepted,
                                            .row = on_task});
+    }
     on_read(load, 0, NULL);
 }
 

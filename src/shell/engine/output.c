@@ -19,6 +19,7 @@
 
 #define READER_MS 200
 #define LINES_MAX ((size_t)1 << 30)
+#define LINES_USUAL ((size_t)8 << 20) /* of a queue that is full; what is not used takes no memory */
 
 static int refuse(const char *path, const char *what)
 {
@@ -127,6 +128,8 @@ int wr_output_open(struct wr_output *output, const char *path, const weir_alloca
     wr_buf_init(&output->writing, allocator, LINES_MAX);
     if (path == NULL)
         return 0;
+    wr_buf_reserve(&output->lines, LINES_USUAL);
+    wr_buf_reserve(&output->writing, LINES_USUAL);
     if (strcmp(path, "-") == 0) {
         output->fd = STDOUT_FILENO;
         output->path = strdup(path);

@@ -234,9 +234,33 @@ static void an_empty_growing_buffer_can_be_cleared(void **state)
     expect_taken(&test, &buf, "y");
 }
 
-WEIR_TESTS(test(numbers_and_escapes_are_written), test(decimal_numbers_are_written_as_people_write_them),
-           test(what_was_appended_can_be_taken_back), test(an_empty_growing_buffer_can_be_cleared),
-           test(pieces_become_one_string), test(empty_buffer_takes_no_memory_until_its_string_is_wanted),
+static void room_that_was_reserved_is_filled_without_moving(void **state)
+{
+    (void)state;
+    test_allocator test;
+    struct wr_buf buf;
+    test_allocator_init(&test);
+    wr_buf_init(&buf, &test.allocator, 1000);
+    wr_buf_append_string(&buf, "ab");
+    test.fail_at = 1;
+    wr_buf_reserve(&buf, 500);
+    assert_int_equal(buf.error, 0);
+    wr_buf_reserve(&buf, 500);
+    const char *bytes = buf.bytes;
+    assert_string_equal(bytes, "ab");
+    for (int i = 0; i < 498; i++)
+        wr_buf_append_char(&buf, 'x');
+    assert_ptr_equal(buf.bytes, bytes);
+    wr_buf_reserve(&buf, 1001); /* it may never have so much */
+    assert_ptr_equal(buf.bytes, bytes);
+    wr_buf_release(&buf);
+    assert_int_equal(test.live_bytes, 0);
+}
+
+WEIR_TESTS(test(room_that_was_reserved_is_filled_without_moving), test(numbers_and_escapes_are_written),
+           test(decimal_numbers_are_written_as_people_write_them), test(what_was_appended_can_be_taken_back),
+           test(an_empty_growing_buffer_can_be_cleared), test(pieces_become_one_string),
+           test(empty_buffer_takes_no_memory_until_its_string_is_wanted),
            test(buffer_grows_to_its_maximum_and_no_further), test(first_error_sticks_and_nothing_follows_it),
            test(fixed_buffer_cuts_and_stays_terminated), test(every_failing_allocation_is_told_at_the_end),
            test(string_that_cannot_be_taken_can_be_taken_later))
