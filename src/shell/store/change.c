@@ -39,7 +39,7 @@ static bool is_text(struct wr_span span, size_t least, size_t most)
     return span.bytes >= least && span.bytes <= most && wr_span_clean(span);
 }
 
-static int check_found(const struct wr_store_task *task)
+static int check_found(const struct wr_store_found *task)
 {
     if (!is_text(task->host, 1, WEIR_PACE_KEY_MAX))
         return wr_invalid("a task's host must be clean text of 1 to WEIR_PACE_KEY_MAX bytes");

@@ -11,8 +11,8 @@
 #include <signal.h>
 
 #define BATCH_NS (200 * WEIR_MILLISECOND) /* a page costs half as much among thousands as among hundreds */
-#define BATCH_CHANGES 16384
-#define QUEUE_CHANGES 32768
+#define BATCH_CHANGES 8192
+#define QUEUE_CHANGES 16384
 #define QUEUE_BYTES ((size_t)32 << 20)
 #define HOSTS_NS WEIR_SECOND
 #define RETRY_NS WEIR_SECOND

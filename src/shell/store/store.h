@@ -127,8 +127,8 @@ struct wr_store_bounds {
     uint64_t host_tasks; /* of one host */
 };
 
-/* A URL to fetch. Neither host nor url is empty; both are clean text (wr_span_clean). */
-struct wr_store_task {
+/* A URL to fetch, as it is posted. Neither host nor url is empty; both are clean text (wr_span_clean). */
+struct wr_store_found {
     int64_t job;
     uint64_t fingerprint;
     struct wr_span host; /* whose queue it is in: a key of at most WEIR_PACE_KEY_MAX bytes */
@@ -137,10 +137,19 @@ struct wr_store_task {
     uint32_t depth;
     uint32_t hops; /* redirects on the way to it */
     int32_t priority;
-    bool *ret_is_new; /* posted: whether the job had it not, known when `done` is called; NULL: nobody asks */
-    struct wr_store_bounds bounds; /* posted: it is forgotten if the job would have more */
-    bool *ret_is_beyond;           /* posted: whether that is so; as ret_is_new */
-    /* Only of one that is read: */
+    bool *ret_is_new;              /* whether the job had it not, known when `done` is called; NULL: nobody asks */
+    struct wr_store_bounds bounds; /* it is forgotten if the job would have more */
+    bool *ret_is_beyond;           /* whether that is so; as ret_is_new */
+};
+
+/* And as it is read. */
+struct wr_store_task {
+    int64_t job;
+    uint64_t fingerprint;
+    struct wr_span host, url;
+    uint64_t parent;
+    uint32_t depth, hops;
+    int32_t priority;
     struct wr_span referrer;    /* the parent's URL; empty: none */
     uint32_t attempts;          /* so far */
     int64_t not_before_wall_at; /* 0: at once; in the past: see struct wr_store_changed */
@@ -311,7 +320,7 @@ enum wr_store_change_kind {
 struct wr_store_change {
     enum wr_store_change_kind kind;
     union {
-        struct wr_store_task found;
+        struct wr_store_found found;
         struct wr_store_ended ended;
         struct wr_store_retry retry;
         struct wr_store_changed changed;
@@ -345,8 +354,8 @@ struct wr_store_options {
     const char *path;       /* of a file, or wr_store_is_url; copied; not NULL */
     bool may_create;        /* if there is no such file; else WEIR_E_ABSENT */
     int64_t batch_ns;       /* a post waits at most so long for others; 200 ms */
-    uint32_t batch_changes; /* from so many on it does not; 16384 */
-    uint32_t queue_changes; /* WEIR_E_FULL beyond; 32768 */
+    uint32_t batch_changes; /* from so many on it does not; 8192 */
+    uint32_t queue_changes; /* WEIR_E_FULL beyond; 16384 */
     size_t queue_bytes;     /* the same; 32 MiB */
     int64_t hosts_ns;       /* a host's memory is written at most so often; 1 s */
     int64_t retry_ns;       /* how soon a paused store tries again; 1 s */

@@ -168,7 +168,7 @@ static int64_t instant_of(const struct gathering *all, int64_t wall_at)
     return ms < 1 ? 1 : ms > most ? most : ms;
 }
 
-static int put_found(struct gathering *all, const struct wr_store_task *task)
+static int put_found(struct gathering *all, const struct wr_store_found *task)
 {
     struct wr_pg *pg = all->pg;
     const int64_t numbers[] = {(int64_t)task->fingerprint, (int64_t)task->parent, task->priority, task->depth,

@@ -96,7 +96,7 @@ struct wr_pg {
     size_t item_count, item_room;
     struct wr_pg_sent *sent;
     size_t sent_count, sent_room;
-    const struct wr_store_task **found;
+    const struct wr_store_found **found;
     size_t found_count, found_room;
     const struct wr_store_ended **ended;
     size_t ended_count, ended_room;

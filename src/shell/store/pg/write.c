@@ -86,7 +86,7 @@ int wr_pg_add_job(struct wr_backend *backend, struct wr_span settings, int64_t e
 
 /* ---- sending ------------------------------------------------------------------------------------------- */
 
-static void answer(const struct wr_store_task *found, bool is_new, bool is_beyond)
+static void answer(const struct wr_store_found *found, bool is_new, bool is_beyond)
 {
     if (found->ret_is_new != NULL)
         *found->ret_is_new = is_new;
@@ -98,7 +98,7 @@ static void answer(const struct wr_store_task *found, bool is_new, bool is_beyon
  * shall look after it. */
 static void take_found(struct wr_pg *pg, const struct wr_pg_sent *sent, const PGresult *result)
 {
-    const struct wr_store_task **found = pg->found + sent->first;
+    const struct wr_store_found **found = pg->found + sent->first;
     int count = PQntuples(result);
 
     for (size_t i = 0; i < sent->count; i++)

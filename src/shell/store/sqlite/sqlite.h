@@ -120,7 +120,7 @@ struct wr_sqlite {
     int wal_pages;                                     /* in the log after the last commit */
     const struct wr_store_output *outputs[WR_OUTPUTS]; /* the last words about these, not written yet */
     size_t output_count;
-    const struct wr_store_task *found[WR_FOUND_MANY]; /* not written yet */
+    const struct wr_store_found *found[WR_FOUND_MANY]; /* not written yet */
     size_t found_count;
     struct wr_task_slot tasks[WR_TASK_CACHE];
     struct wr_host_slot hosts[WR_HOST_CACHE];
@@ -194,7 +194,7 @@ void wr_sqlite_host_forget(struct wr_sqlite *sqlite);
 int wr_sqlite_host_accepted(struct wr_sqlite *sqlite, int64_t job, struct wr_span key, uint64_t *ret_accepted);
 
 /* task.c: what is found gathers until there is enough for one statement, or wr_sqlite_flush. */
-int wr_sqlite_put_found(struct wr_sqlite *sqlite, const struct wr_store_task *task);
+int wr_sqlite_put_found(struct wr_sqlite *sqlite, const struct wr_store_found *task);
 int wr_sqlite_put_ended(struct wr_sqlite *sqlite, const struct wr_store_ended *ended);
 int wr_sqlite_put_retry(struct wr_sqlite *sqlite, const struct wr_store_retry *retry);
 int wr_sqlite_put_changed(struct wr_sqlite *sqlite, const struct wr_store_changed *changed);

@@ -23,7 +23,7 @@ void wr_sqlite_task_note(struct wr_sqlite *sqlite, uint64_t fingerprint, int64_t
 
 /* ---- found --------------------------------------------------------------------------------------------- */
 
-static int bind_found(struct wr_sqlite *sqlite, sqlite3_stmt *statement, int at, const struct wr_store_task *task)
+static int bind_found(struct wr_sqlite *sqlite, sqlite3_stmt *statement, int at, const struct wr_store_found *task)
 {
     struct wr_host_slot *host;
     int error = wr_sqlite_host(sqlite, task->host, &host);
@@ -39,7 +39,7 @@ static int bind_found(struct wr_sqlite *sqlite, sqlite3_stmt *statement, int at,
 }
 
 /* It has become a row. */
-static int count_new(struct wr_sqlite *sqlite, const struct wr_store_task *task, int64_t id)
+static int count_new(struct wr_sqlite *sqlite, const struct wr_store_found *task, int64_t id)
 {
     struct wr_tally *tally;
     struct wr_host_slot *host;
@@ -57,7 +57,7 @@ static int count_new(struct wr_sqlite *sqlite, const struct wr_store_task *task,
 }
 
 /* Some had been there: the new ones are the newest rows, in the same order. */
-static int count_newest(struct wr_sqlite *sqlite, const struct wr_store_task *const *tasks, size_t count,
+static int count_newest(struct wr_sqlite *sqlite, const struct wr_store_found *const *tasks, size_t count,
                         int64_t after_id)
 {
     sqlite3_stmt *statement = sqlite->statements[WR_SQL_NEWEST];
@@ -78,7 +78,7 @@ static int count_newest(struct wr_sqlite *sqlite, const struct wr_store_task *co
 }
 
 /* Inserts some of what was found: `which` takes so many. */
-static int insert(struct wr_sqlite *sqlite, enum wr_statement which, const struct wr_store_task *const *tasks,
+static int insert(struct wr_sqlite *sqlite, enum wr_statement which, const struct wr_store_found *const *tasks,
                   size_t count)
 {
     int error = 0;
@@ -113,7 +113,7 @@ int wr_sqlite_flush(struct wr_backend *backend)
     return error;
 }
 
-int wr_sqlite_put_found(struct wr_sqlite *sqlite, const struct wr_store_task *task)
+int wr_sqlite_put_found(struct wr_sqlite *sqlite, const struct wr_store_found *task)
 {
     struct wr_tally *tally;
     int error = wr_sqlite_tally(sqlite, task->job, &tally);
