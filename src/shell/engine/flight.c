@@ -202,15 +202,17 @@ static void keep_text(struct wr_flight *flight, enum wr_text which, struct wr_sp
 
 static void read_field(struct wr_flight *flight, struct wr_span name, struct wr_span value)
 {
-    static const char *const names[WR_TEXTS] = {[WR_TEXT_LOCATION] = "location",
-                                                [WR_TEXT_TYPE] = "content-type",
-                                                [WR_TEXT_ETAG] = "etag",
-                                                [WR_TEXT_MODIFIED] = "last-modified",
-                                                [WR_TEXT_CACHE] = "cache-control"};
-    for (enum wr_text which = 0; which < WR_TEXTS; which++)
-        if (wr_field_is(name, names[which]))
-            keep_text(flight, which, value);
-    if (wr_field_is(name, "x-robots-tag"))
+    if (wr_field_is(name, "location"))
+        keep_text(flight, WR_TEXT_LOCATION, value);
+    else if (wr_field_is(name, "content-type"))
+        keep_text(flight, WR_TEXT_TYPE, value);
+    else if (wr_field_is(name, "etag"))
+        keep_text(flight, WR_TEXT_ETAG, value);
+    else if (wr_field_is(name, "last-modified"))
+        keep_text(flight, WR_TEXT_MODIFIED, value);
+    else if (wr_field_is(name, "cache-control"))
+        keep_text(flight, WR_TEXT_CACHE, value);
+    else if (wr_field_is(name, "x-robots-tag"))
         flight->wishes |= wr_robots_wishes(value, flight->loop->engine->token);
 }
 

@@ -94,19 +94,11 @@ static bool contains(struct wr_span text, const char *part)
     return false;
 }
 
-/* Few fields begin like one of ours: most answers pay for a look at one letter. */
-static bool may_tell(struct wr_span name)
-{
-    char first = name.bytes >= 5 ? wr_ascii_lower(name.data[0]) : '\0';
-    return first == 's' || first == 'x' || first == 'c' || first == 'l';
-}
-
 void wr_firewall_field(struct wr_firewall_look *look, struct wr_span name, struct wr_span value)
 {
-    if (!may_tell(name))
-        return;
+    char first = name.bytes > 0 ? wr_ascii_lower(name.data[0]) : '\0'; /* of most it tells enough */
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
-        if (wr_field_is(name, signs[i].name) && contains(value, signs[i].part))
+        if (signs[i].name[0] == first && wr_field_is(name, signs[i].name) && contains(value, signs[i].part))
             look->signs |= (uint32_t)signs[i].sign;
 }
 
