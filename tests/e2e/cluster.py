@@ -100,13 +100,16 @@ class Web:
     def paths(self, port):
         return [seen.path for seen in list(self.seen) if seen.port == port]
 
-    def intervals(self):
-        """(seconds, port, path, next path) of every two requests of a host."""
+    def intervals(self, port=None):
+        """Seconds between every two requests of a host."""
         by_port = collections.defaultdict(list)
         for seen in sorted(self.seen):
-            by_port[seen.port].append(seen)
-        return [(later.at - sooner.at, port, sooner.path, later.path)
-                for port, all_seen in by_port.items() for sooner, later in zip(all_seen, all_seen[1:])]
+            by_port[seen.port].append(seen.at)
+        return [later - sooner for each, times in by_port.items() if port in (None, each)
+                for sooner, later in zip(times, times[1:])]
+
+    def judge_intervals(self, interval_s):
+        stamp.judge(self.intervals(), interval_s)
 
 
 # ---- the database ----
@@ -314,20 +317,6 @@ def fetched_twice(web, disturbed):
     return count, unexplained
 
 
-# weir looks at its clock, and sends within LATE_S or looks again; but a machine that is busy may take the processor from it
-# between its last look and the wire, which it notices after STOPPED_S.
-LATE_S, STOPPED_S = 0.001, 0.05
-
-
-def judge_intervals(web, interval_s):
-    """By the kernel's stamps of what came."""
-    intervals = sorted(web.intervals())
-    below = [interval_s - interval[0] for interval in intervals if interval[0] < interval_s]
-    print(f'shortest interval {intervals[0][0] * 1e3:.3f} ms of {interval_s * 1e3:.0f}; {len(below)} of {len(intervals)} are '
-          f'below it, {sum(short_s > LATE_S for short_s in below)} by more than {LATE_S * 1e3:.0f} ms')
-    assert intervals[0][0] >= interval_s - STOPPED_S, f'too soon: {intervals[:3]}'
-
-
 def judge(web, crawl, alone, database, schema, interval_s, disturbed):
     """Lines are those of a crawl by one process, no host was hurried, and few pages were fetched twice."""
     lengths = {path: int(count) for path, count in database.ask('SELECT path, bytes FROM outputs', schema)}
@@ -338,4 +327,4 @@ def judge(web, crawl, alone, database, schema, interval_s, disturbed):
     doubled = sum(count - 1 for count in pages.values())
     assert doubled <= len(web.ports) * (disturbed + 1), f'{doubled} were fetched twice'
     print(f'{len(crawl.running)} processes, {len(web.seen)} requests of {len(alone)} pages, {doubled} fetched twice')
-    judge_intervals(web, interval_s)
+    web.judge_intervals(interval_s)

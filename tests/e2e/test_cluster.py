@@ -18,7 +18,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 import cases  # noqa: E402
 from cluster import (  # noqa: E402
-    PATIENCE_S, Crawl, Web, crawl_alone, fetched_twice, judge, judge_intervals, postgres, tree, wait_for, weir)
+    PATIENCE_S, Crawl, Web, crawl_alone, fetched_twice, judge, postgres, tree, wait_for, weir)
 
 _HOSTS, _PAGES, _SECONDS = (int(word) for word in sys.argv[2:5]) if len(sys.argv) > 2 else (8, 16, 5)
 _IS_LONG = len(sys.argv) > 2
@@ -216,7 +216,7 @@ def hosts_that_are_not_to_be_asked_for_long_are_left_and_asked_in_time_by_whoeve
         assert second.wait(timeout=PATIENCE_S) == 0, crawl.errors()
         later = [seen for seen in web.seen if seen.port == ports[0] and seen.at > told[0]]
         assert _NAMED_S - 0.1 <= later[0].at - told[0] < 2 * _NAMED_S, (told, web.seen)
-        intervals = [interval[0] for interval in web.intervals() if interval[1] == ports[1]]
+        intervals = web.intervals(ports[1])
         assert len(intervals) == _SELDOM and min(intervals) >= _DELAY_S - 0.1 and max(intervals) < 2 * _DELAY_S, intervals
         assert len(web.paths(ports[2])) == 13, web.paths(ports[2])
     finally:
@@ -258,7 +258,7 @@ def robots_txt_and_pages_that_lead_to_hosts_of_other_processes_keep_their_pace()
         ended = postgres().ask('SELECT verdict, count(*) FROM tasks GROUP BY verdict ORDER BY verdict', 'ring')
         assert ended == [['fetched', str(hosts * (1 + 2 * pages))], ['redirect', str(hosts * pages)],
                          ['robots', str(hosts)]], ended
-        judge_intervals(web, interval_s)
+        web.judge_intervals(interval_s)
         asked = collections.Counter(seen.path for seen in web.seen if seen.path in ('/robots.txt', '/rules'))
         print(f'{len(web.seen)} requests, {dict(asked)}')
     finally:

@@ -4,9 +4,6 @@
 its replica: judged by the origin's log.
 
 usage: test_relays.py WEIR
-
-A process may be held up between deciding and writing, on a machine that has much to do: a gap counts as short if it is half
-of what it should be, and two of them may be.
 """
 import collections
 import contextlib
@@ -60,13 +57,6 @@ def _always(_at, _path):
     return 200, ''
 
 
-def _is_spaced(origin, seconds=INTERVAL_S):
-    gaps = origin.gaps()
-    short = [round(gap, 3) for gap in gaps if gap < seconds / 2]
-    print(f'{len(gaps)} gaps, the least {min(gaps):.3f} s, {sum(gap < seconds - 0.01 for gap in gaps)} below {seconds}')
-    assert len(short) <= 2, short
-
-
 def _pages(origin):
     return {path for _, path, status, _ in origin.log if status == 200}
 
@@ -85,7 +75,7 @@ def _crew(answer, count, urls, *options):
 def _ended_well(crew, origin, pages):
     assert crew.wait() == [0] * len(crew.processes)
     assert len(_pages(origin)) == pages, len(_pages(origin))
-    _is_spaced(origin)
+    origin.judge_gaps(INTERVAL_S)
 
 
 def bad_roads_to_the_store_hurry_no_host_and_the_crowd_goes_on():
@@ -165,7 +155,7 @@ def replica_that_takes_over_gives_nobody_a_turn_that_another_has():
         roads[0].lead_to(replica.path)
         roads[0].mend()
         wait_for(lambda: len({who for _, _, _, who in list(origin.log)}) > 2, 'others to have had a turn')
-        _is_spaced(origin)
+        origin.judge_gaps(INTERVAL_S)
 
 
 class Hosts(Origin):
@@ -192,7 +182,7 @@ def hosts_that_processes_share_take_little_room_in_the_store():
             most_kb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
             calls = sum(map(int, re.findall(r'cmdstat_eval[^:]*:calls=(\d+)', redis.say('INFO', 'commandstats'))))
             print(f'{bytes_each} bytes of a host in the store, {calls / HOSTS:.0f} calls; the largest process had {most_kb} KB')
-            _is_spaced(origin)
+            origin.judge_gaps(INTERVAL_S)
             assert bytes_each < 2048, bytes_each
 
 

@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'lib')]
 import cases  # noqa: E402
 from cluster import (  # noqa: E402
-    INTERVAL_S, PACE, Clocks, Crawl, Postgres, crawl_alone, judge, judge_intervals, star, tree, wait_for, weir)
+    INTERVAL_S, PACE, Clocks, Crawl, Postgres, crawl_alone, judge, star, tree, wait_for, weir)
 from road import Road  # noqa: E402
 
 def _fail_over(schema, lose_primary):
@@ -38,7 +38,7 @@ def _fail_over(schema, lose_primary):
         crawl.end(0)
         tasks = replica.ask('SELECT count(*), count(DISTINCT url), count(*) FILTER (WHERE state = 1) FROM tasks', schema)
         assert tasks == [[str(len(alone))] * 3], tasks
-        judge_intervals(web, INTERVAL_S)
+        web.judge_intervals(INTERVAL_S)
         assert 'not kept' not in ''.join(crawl.errors()), crawl.errors()
 
 

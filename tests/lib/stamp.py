@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""When bytes came, by the kernel: what is read late, because the machine is busy, has not come late."""
+"""When bytes came, by the kernel: what is read late, because the machine is busy, has not come late; and whether they came
+too soon after each other."""
 import socket
 import struct
 import time
 
 STAMP = 35  # SO_TIMESTAMPNS, and SCM_TIMESTAMPNS
+# weir looks at its clock, and sends within LATE_S or looks again; but a machine that is busy may take the processor from it
+# between its last look and the wire, which it notices after STOPPED_S.
+LATE_S, STOPPED_S = 0.001, 0.05
 
 
 def listen(address='127.0.0.1'):
@@ -22,3 +26,11 @@ def receive(connection):
             seconds, ns = struct.unpack('qq', value[:16])
             return data, seconds + ns / 1e9
     return data, time.time()
+
+
+def judge(gaps, interval_s):
+    """Of requests to one host, in seconds."""
+    below = [interval_s - gap for gap in gaps if gap < interval_s]
+    print(f'shortest interval {min(gaps) * 1e3:.3f} ms of {interval_s * 1e3:.0f}; {len(below)} of {len(gaps)} are below it, '
+          f'{sum(short_s > LATE_S for short_s in below)} by more than {LATE_S * 1e3:.0f} ms')
+    assert min(gaps) >= interval_s - STOPPED_S, f'too soon: {sorted(gaps)[:5]}'

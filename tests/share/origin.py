@@ -89,3 +89,6 @@ class Origin:
     def gaps(self):
         times = sorted(entry[0] for entry in self.log)
         return [b - a for a, b in zip(times, times[1:])]
+
+    def judge_gaps(self, interval_s):
+        stamp.judge(self.gaps(), interval_s)

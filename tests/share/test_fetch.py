@@ -52,11 +52,6 @@ def _wait(condition):
         time.sleep(0.01)
 
 
-def _is_spaced(origin, seconds):
-    short = [gap for gap in origin.gaps() if gap < seconds / 2]
-    assert len(short) <= 2, short
-
-
 def _pages(origin):
     """Those that were answered well."""
     return {path for _, path, status, _ in origin.log if status == 200}
@@ -65,7 +60,7 @@ def _pages(origin):
 def ten_processes_start_an_interval_apart():
     with Origin(_always) as origin, _crew(origin, _redis(), 10, 3, *STRICT) as crew:
         assert crew.wait() == [0] * 10
-        _is_spaced(origin, 0.1)
+        origin.judge_gaps(0.1)
         assert len(origin.log) == 30 and len(_pages(origin)) == 30
 
 
@@ -110,7 +105,7 @@ def holders_that_are_stopped_or_killed_are_succeeded():
         stopped.send_signal(signal.SIGCONT)  # now that its turn is over: what it was about to send it does not
         ended = crew.wait()
         assert [code for i, code in enumerate(ended) if i != killed] == [0] * 3, ended
-        _is_spaced(origin, 0.1)
+        origin.judge_gaps(0.1)
         for i in range(4):
             assert i == killed or sum(who == f'p{i}' for _, _, _, who in origin.log) == 8
 
@@ -128,7 +123,7 @@ def without_the_store_nothing_starts_and_with_it_all_goes_on():
         redis.start()
         assert crew.wait() == [0] * 3
         assert all('can be reached again' in crew.said(i) for i in range(3))
-        _is_spaced(origin, 0.1)
+        origin.judge_gaps(0.1)
         assert len(_pages(origin)) == 36
 
 
