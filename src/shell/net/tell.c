@@ -4,7 +4,7 @@
 
 #include "shell/clock/clock.h"
 
-#define LATE_NS WEIR_MILLISECOND
+#define LATE_NS (20 * WEIR_MICROSECOND)
 #define STOPPED_NS (50 * WEIR_MILLISECOND) /* less, and most probably it was out before others had the processor */
 
 static bool ask_owner(struct wr_transfer *transfer, const struct wr_net_send *send)
