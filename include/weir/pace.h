@@ -327,8 +327,8 @@ WEIR_API void weir_pace_ticket_free(weir_pace_ticket *ticket);
 WEIR_API int weir_permit_sent(weir_permit *permit);
 
 /* The request that was said to be sent got out only now: between the two the process was stopped, or had no processor.
- * The next start waits a whole interval from here. Worth calling after writing, where a millisecond or more went by. A
- * permit that holds nothing, or was not sent: a no-op. */
+ * The next start waits for as much longer; after a whole interval it waits for another from here. Worth calling right
+ * before or after writing, where some microseconds went by. A permit that holds nothing, or was not sent: a no-op. */
 WEIR_API void weir_permit_late(weir_permit *permit);
 
 /* The head of its answer is there, and the rest may take its time: what it says of waiting (Retry-After, a quota that

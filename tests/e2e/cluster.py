@@ -53,12 +53,12 @@ Seen = collections.namedtuple('Seen', 'at port path')
 
 class Web:
     """Hosts, each a port of its own; .seen has what came when, by the kernel. `answer(port, path)` gives (status, lines,
-    body), which a connection takes at once: it is small, and nothing else is under way on it."""
+    body); while a connection does not take all of it, everyone waits."""
 
     def __init__(self, hosts, answer):
         self.answer = answer
         self.seen = []
-        self._begun = time.monotonic() - time.time()
+        self._ahead_s = time.monotonic() - time.time()
         self._selector = selectors.DefaultSelector()
         listeners = [stamp.listen() for _ in range(hosts)]
         self.ports = [listener.getsockname()[1] for listener in listeners]
@@ -69,33 +69,31 @@ class Web:
     def _run(self):
         while True:
             for key, _ in self._selector.select():
-                try:
-                    key.data(key.fileobj)
-                except OSError:  # it was killed
-                    self._close(key.fileobj)
+                key.data(key.fileobj)
 
     def _accept(self, listener):
         connection = listener.accept()[0]
-        self._selector.register(connection, selectors.EVENT_READ, functools.partial(self._read, bytearray()))
+        self._selector.register(connection, selectors.EVENT_READ, functools.partial(self._serve, []))
 
-    def _read(self, text, connection):
-        data, came_at = stamp.receive(connection)
-        if not data:
-            self._close(connection)
-            return
-        text += data
-        if not text.endswith(b'\r\n\r\n'):
-            return
-        port, path = connection.getsockname()[1], text.split(b' ', 2)[1].decode()
-        text.clear()
-        self.seen.append(Seen(came_at + self._begun, port, path))
+    def _serve(self, pieces, connection):
+        try:
+            pieces.append(stamp.receive(connection))
+            is_over = not pieces[-1][0]
+            if pieces[-1][0].endswith(b'\r\n\r\n'):
+                self._answer(connection, pieces[0][1], b''.join(data for data, _ in pieces))
+                pieces.clear()
+        except OSError:  # who asked was killed
+            is_over = True
+        if is_over:
+            self._selector.unregister(connection)
+            connection.close()
+
+    def _answer(self, connection, came_at, head):
+        port, path = connection.getsockname()[1], head.split(b' ', 2)[1].decode()
+        self.seen.append(Seen(came_at + self._ahead_s, port, path))
         status, fields, body = self.answer(port, path)
         lines = [f'HTTP/1.1 {status} x', f'Content-Length: {len(body)}', *fields, '', '']
         connection.sendall('\r\n'.join(lines).encode('latin-1') + body)
-
-    def _close(self, connection):
-        self._selector.unregister(connection)
-        connection.close()
 
     def paths(self, port):
         return [seen.path for seen in list(self.seen) if seen.port == port]

@@ -74,7 +74,7 @@ def processes_that_are_killed_stopped_and_started_lose_no_page_and_hurry_no_host
     assert len(alone) == _HOSTS * _PAGES, len(alone)
     url = postgres().schema('chaos')
     crawl = Crawl(weir(), url, ['--lease', f'{_LEASE_S}s', '--pace', 'strict', '--interval', f'{_INTERVAL_S}s',
-                                 '--failure-threshold', '0', *seeds])
+                                '--failure-threshold', '0', *seeds])
     try:
         for _ in range(_AT_ONCE):
             crawl.start()
@@ -153,7 +153,7 @@ def time_that_a_server_named_to_a_process_that_was_killed_binds_the_next():
     told, answer = _asks_for_time(seconds)
     web = Web(1, answer)
     crawl = Crawl(weir(), postgres().schema('named'), ['--lease', '1s', '--interval', '100ms',
-                                                         f'http://127.0.0.1:{web.ports[0]}/'])
+                                                       f'http://127.0.0.1:{web.ports[0]}/'])
     try:
         first = crawl.start()
         wait_for(lambda: postgres().ask('SELECT 1 FROM hosts WHERE retry_at_ms > 0', 'named') if told else None,
@@ -192,7 +192,7 @@ def hosts_that_are_not_to_be_asked_for_long_are_left_and_asked_in_time_by_whoeve
     url = postgres().schema('rests')
     paused = f'127.0.0.1:{ports[2]}'
     crawl = Crawl(weir(), url, ['--lease', '1s', '--interval', '300ms',
-                                 *(f'http://127.0.0.1:{port}/' for port in ports)])
+                                *(f'http://127.0.0.1:{port}/' for port in ports)])
 
     def steer(word):
         subprocess.run([weir(), 'hosts', word, paused, '--state', url], check=True, capture_output=True,
@@ -200,7 +200,7 @@ def hosts_that_are_not_to_be_asked_for_long_are_left_and_asked_in_time_by_whoeve
 
     def resting():
         return postgres().ask("SELECT host FROM hosts WHERE lease_owner = 0 AND rest_until > clock_timestamp()"
-                               " AND (rest_until = 'infinity') = (paused = 1)", 'rests')
+                              " AND (rest_until = 'infinity') = (paused = 1)", 'rests')
     try:
         first = crawl.start()
         wait_for(lambda: told and len(web.paths(ports[2])) > 2, 'some pages')
@@ -249,7 +249,7 @@ def robots_txt_and_pages_that_lead_to_hosts_of_other_processes_keep_their_pace()
     ports.extend(web.ports)
     seeds = [f'http://127.0.0.1:{port}/' for port in ports]
     crawl = Crawl(weir(), postgres().schema('ring'), ['--lease', '1500ms', '--pace', 'strict', '--interval',
-                                                        f'{interval_s}s', '--failure-threshold', '0', *seeds])
+                                                      f'{interval_s}s', '--failure-threshold', '0', *seeds])
     try:
         for _ in range(3):
             crawl.start()
@@ -326,7 +326,7 @@ def hosts_stay_with_a_process_whichever_of_its_threads_has_them():
         return (404, [], b'') if path == '/robots.txt' else (200, ['Content-Type: text/html'], links.encode())
     web = Web(hosts, answer)
     crawl = Crawl(weir(), postgres().schema('threads'), ['--loops', '16', '--lease', '6s', '--pace', 'strict', '--interval',
-                                                           '0.3s', *(f'http://127.0.0.1:{port}/' for port in web.ports)])
+                                                         '0.3s', *(f'http://127.0.0.1:{port}/' for port in web.ports)])
     try:
         crawl.start()
         crawl.wait()

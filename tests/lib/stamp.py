@@ -6,8 +6,8 @@ import struct
 import time
 
 STAMP = 35  # SO_TIMESTAMPNS, and SCM_TIMESTAMPNS
-# weir looks at its clock right before it writes, and what it writes is out within LATE_S; but a machine that is busy may take
-# the processor from it between the two, which it notices after STOPPED_S.
+# Without TLS weir looks at its clock right before it writes, and what it writes is out within LATE_S; but a machine that is
+# busy may take the processor from it between the two, which it notices after STOPPED_S.
 LATE_S, STOPPED_S = 0.00005, 0.05
 
 
@@ -25,7 +25,8 @@ def receive(connection):
         if (level, kind) == (socket.SOL_SOCKET, STAMP):
             seconds, ns = struct.unpack('qq', value[:16])
             return data, seconds + ns / 1e9
-    return data, time.time()
+    assert not data, 'bytes without a stamp'
+    return data, None
 
 
 def judge(gaps, interval_s):

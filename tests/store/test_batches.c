@@ -265,6 +265,27 @@ static void a_time_that_a_server_named_is_written_at_once(void **state)
     }
 }
 
+static void many_hosts_do_not_wait_for_their_time(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        static const char *const keys[] = {"a", "b", "c", "d"};
+        rig->options.batch_changes = 4;
+        weir_clock *clock = open_on_fake_clock(rig);
+        uint64_t before = stats_of(rig).changes;
+        for (size_t i = 0; i < 4; i++) {
+            struct wr_store_host host = host_with_delay(keys[i], WEIR_SECOND);
+            assert_int_equal(wr_store_note_host(rig->store, &host), 0);
+        }
+        test_await_waiters(clock, 1);
+        for (size_t i = 0; i < 4; i++)
+            assert_int_equal(stored_delay(rig, keys[i]), WEIR_SECOND);
+        assert_int_equal(stats_of(rig).changes - before, 4);
+        close_on_fake_clock(rig, clock);
+    }
+}
+
 /* ---- too much ------------------------------------------------------------------------------------------ */
 
 /* I3. */
@@ -518,8 +539,8 @@ WEIR_TESTS(test(posts_wait_for_each_other_and_share_a_transaction), test(much_is
            test(who_waits_takes_the_others_along_at_once), test(posts_of_each_thread_are_stored_in_their_order),
            test(only_the_last_word_about_a_host_is_written), test(the_last_word_is_not_lost_at_the_end),
            test(the_last_word_is_not_lost_while_others_are_written),
-           test(a_time_that_a_server_named_is_written_at_once), test(a_full_queue_is_told_and_so_is_room),
-           test(large_texts_fill_the_queue_and_one_may_be_larger_than_it),
+           test(a_time_that_a_server_named_is_written_at_once), test(many_hosts_do_not_wait_for_their_time),
+           test(a_full_queue_is_told_and_so_is_room), test(large_texts_fill_the_queue_and_one_may_be_larger_than_it),
            test(an_output_is_synced_before_its_length_is_stored),
            test(a_failure_is_for_good_and_nothing_is_half_stored),
            test(what_a_paused_store_could_not_write_is_told_when_it_is_freed),

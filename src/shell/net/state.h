@@ -204,8 +204,8 @@ void wr_transfer_free(struct wr_transfer *transfer);
 /* The request is about to be written: asks before_send. */
 bool wr_tell_send(struct wr_transfer *transfer, const struct wr_address *address, uint16_t port);
 
-/* Its first bytes go to the kernel next, or have gone there. Since wr_tell_send the process may have been stopped, or
- * had no processor. */
+/* Its first bytes go to the kernel next (libcurl does not say so), or have gone there. Since wr_tell_send the process
+ * may have been stopped, or had no processor. */
 void wr_tell_writing(struct wr_transfer *transfer);
 void wr_tell_written(struct wr_transfer *transfer);
 

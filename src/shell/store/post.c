@@ -265,6 +265,8 @@ int wr_store_join_job(struct wr_store *store, struct wr_span settings, int64_t e
 
 /* ---- hosts --------------------------------------------------------------------------------------------- */
 
+#define LONG_AGO (INT64_MIN / 2) /* whatever was then is due */
+
 /* With the lock. Takes the post over if it returns 0. */
 static int add_note(struct wr_store *store, struct wr_post *post)
 {
@@ -278,7 +280,10 @@ static int add_note(struct wr_store *store, struct wr_post *post)
     if (store->notes.first == NULL)
         store->noted_at = wr_clock_now(store->options.clock);
     wr_posts_push(&store->notes, post);
-    if (store->notes.first == post)
+    bool are_many = store->notes.changes >= store->options.batch_changes; /* posts need room, too */
+    if (are_many)
+        store->noted_at = LONG_AGO;
+    if (are_many || store->notes.first == post)
         wr_unpark(&store->parker);
     return 0;
 }
@@ -302,7 +307,7 @@ int wr_store_note_host(struct wr_store *store, const struct wr_store_host *host)
             wr_post_free(store, post);
     }
     if (error == 0 && is_urgent) {
-        store->noted_at = INT64_MIN / 2; /* due for long */
+        store->noted_at = LONG_AGO;
         wr_unpark(&store->parker);
     }
     (void)pthread_mutex_unlock(&store->lock);

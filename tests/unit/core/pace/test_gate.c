@@ -126,6 +126,26 @@ static void start_that_got_out_late_counts_from_then(void **state)
     }
 }
 
+static void start_that_got_out_a_little_late_moves_the_next_by_as_much_and_takes_no_burst_away(void **state)
+{
+    (void)state;
+    const int64_t late_ns = 30 * WEIR_MICROSECOND;
+    struct rig rig;
+    rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
+    rig_send(&rig, T0);
+    wr_gate_late(rig.gate, &rig.options, 0, T0 + late_ns);
+    assert_waits(&rig, T0 + late_ns, WEIR_REASON_PACE, S);
+    rig_release(&rig);
+    rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
+    for (int starts = 0; starts < 4; starts++) {
+        assert_true(rig_goes(&rig, T0 + starts * late_ns));
+        rig_send(&rig, T0 + starts * late_ns);
+        wr_gate_late(rig.gate, &rig.options, 0, T0 + (starts + 1) * late_ns);
+    }
+    assert_false(rig_goes(&rig, T0 + 5 * late_ns));
+    rig_release(&rig);
+}
+
 static void reservation_that_is_given_back_leaves_no_trace(void **state)
 {
     (void)state;
@@ -565,21 +585,20 @@ static void gate_with_any_strategy_is_at_most_512_bytes(void **state)
     }
 }
 
-WEIR_TESTS(test(first_start_is_at_once_and_the_next_an_interval_later), test(interval_is_the_longest_of_all),
-           test(calls_at_0_and_500_and_1200_ms_start_a_second_apart), test(crawl_delay_forbids_bursts),
-           test(start_counts_from_the_send_and_nothing_starts_before_it),
-           test(start_that_got_out_late_counts_from_then), test(reservation_that_is_given_back_leaves_no_trace),
-           test(reservation_that_is_not_used_in_time_is_taken_back),
-           test(reservation_left_behind_is_waited_for_by_the_clock),
-           test(probe_left_behind_unsent_is_waited_for_by_the_clock),
-           test(late_holder_of_a_reservation_starts_like_anybody_else),
-           test(holder_of_a_reservation_can_ask_whether_it_still_may), test(gate_without_spacing_says_so),
-           test(requests_in_flight_never_exceed_the_most_allowed), test(more_ends_than_starts_free_nothing),
-           test(paused_host_waits_until_it_is_resumed), test(clock_going_back_only_delays),
-           test(after_8_hours_asleep_there_is_one_start_and_no_burst),
-           test(instants_before_0_and_far_away_are_like_all_others),
-           test(pacing_that_is_off_lets_all_go_and_knows_nothing), test(host_may_be_forgotten_only_when_nothing_holds),
-           test(crawl_delay_is_not_forgotten_within_a_day), test(host_is_forgotten_whatever_its_strategy_was_doing),
-           test(every_bound_is_listed_with_its_own_wait),
-           test(push_backs_reservations_and_the_breaker_are_listed_until_they_end),
-           test(look_shows_what_the_gate_knows), test(gate_with_any_strategy_is_at_most_512_bytes))
+WEIR_TESTS(
+    test(first_start_is_at_once_and_the_next_an_interval_later), test(interval_is_the_longest_of_all),
+    test(calls_at_0_and_500_and_1200_ms_start_a_second_apart), test(crawl_delay_forbids_bursts),
+    test(start_counts_from_the_send_and_nothing_starts_before_it), test(start_that_got_out_late_counts_from_then),
+    test(start_that_got_out_a_little_late_moves_the_next_by_as_much_and_takes_no_burst_away),
+    test(reservation_that_is_given_back_leaves_no_trace), test(reservation_that_is_not_used_in_time_is_taken_back),
+    test(reservation_left_behind_is_waited_for_by_the_clock), test(probe_left_behind_unsent_is_waited_for_by_the_clock),
+    test(late_holder_of_a_reservation_starts_like_anybody_else),
+    test(holder_of_a_reservation_can_ask_whether_it_still_may), test(gate_without_spacing_says_so),
+    test(requests_in_flight_never_exceed_the_most_allowed), test(more_ends_than_starts_free_nothing),
+    test(paused_host_waits_until_it_is_resumed), test(clock_going_back_only_delays),
+    test(after_8_hours_asleep_there_is_one_start_and_no_burst),
+    test(instants_before_0_and_far_away_are_like_all_others), test(pacing_that_is_off_lets_all_go_and_knows_nothing),
+    test(host_may_be_forgotten_only_when_nothing_holds), test(crawl_delay_is_not_forgotten_within_a_day),
+    test(host_is_forgotten_whatever_its_strategy_was_doing), test(every_bound_is_listed_with_its_own_wait),
+    test(push_backs_reservations_and_the_breaker_are_listed_until_they_end), test(look_shows_what_the_gate_knows),
+    test(gate_with_any_strategy_is_at_most_512_bytes))
