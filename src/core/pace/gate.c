@@ -212,12 +212,13 @@ void wr_gate_late(struct wr_gate *gate, const weir_pace_options *options, int64_
     if (options->off)
         return;
     struct wr_want want = wr_strategy_of(options->strategy)->want(options, gate + 1, t);
-    int64_t interval_ns = sooner(wr_rate_interval(want.rate), options->retry_after_max_ns);
+    int64_t interval_ns = wr_rate_interval(want.rate);
     int64_t late_ns = out_at > gate->last_start_at ? out_at - gate->last_start_at : 0;
     if (gate->last_start_at < out_at)
         gate->last_start_at = out_at;
-    /* What a burst allows it allows still, unless nobody knows what else went by meanwhile. */
-    hold(gate, late_ns < interval_ns ? want.earliest_at + late_ns : out_at + interval_ns, WEIR_REASON_PACE, t);
+    /* What a burst allows it allows still; but after an interval others that are late may be on their way as well. */
+    int64_t until = late_ns < interval_ns ? want.earliest_at + late_ns : out_at + interval_ns;
+    hold(gate, sooner(until, t + options->retry_after_max_ns), WEIR_REASON_PACE, t);
 }
 
 static void leave(struct wr_gate *gate)
