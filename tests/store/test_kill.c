@@ -12,6 +12,8 @@
 
 #define OUTPUT "crawl.jsonl"
 #define KILLS_OF_ONE 25
+#define LONGEST_US 60000       /* until a kill */
+#define MUCH_LONGER_US 2000000 /* where that leads nowhere: the machine is busy */
 
 /* ---- the crawl that is killed -------------------------------------------------------------------------- */
 
@@ -175,6 +177,7 @@ static int kill_crawl(struct wr_rng *rng, int kills, int *pages)
 {
     struct rig rig;
     int done = 0, with_loss = 0;
+    unsigned longest_us = LONGEST_US;
 
     rig_set_up(&rig, rig_backends);
     rig.options.batch_changes = 64;
@@ -193,11 +196,12 @@ static int kill_crawl(struct wr_rng *rng, int kills, int *pages)
         if (child == 0)
             run_child(&rig, job, done, output_bytes, told[1]);
         (void)close(told[1]);
-        int last = watch_and_kill(child, told[0], 3000 + (unsigned)wr_rng_below(rng, 60000), done - 1);
+        int last = watch_and_kill(child, told[0], 3000 + (unsigned)wr_rng_below(rng, longest_us), done - 1);
         (void)close(told[0]);
         int before = done;
         done = check_store(&rig, job, last);
         with_loss += done > before;
+        longest_us = done > before ? LONGEST_US : 2 * longest_us < MUCH_LONGER_US ? 2 * longest_us : MUCH_LONGER_US;
     }
     rig_tear_down(&rig);
     *pages += done;
