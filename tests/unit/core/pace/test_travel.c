@@ -294,8 +294,23 @@ static void bytes_that_are_damaged_are_not_taken_and_cost_an_interval(void **sta
     rig_release(&other);
 }
 
-WEIR_TESTS(test(gate_that_travels_decides_as_one_that_stays), test(time_on_the_way_that_is_not_told_only_delays),
-           test(gate_whose_holder_was_lost_waits_a_full_interval),
+static void gate_with_any_strategy_is_at_most_512_bytes(void **state)
+{
+    (void)state;
+    weir_pace_options options = profile_options(WEIR_PROFILE_UNLIMITED);
+    size_t bare = wr_gate_bytes(&options);
+    assert_true(bare + 192 <= 512); /* what tide may have */
+    for (int i = 0; weir_strategy_name((weir_strategy)i) != NULL; i++) {
+        options.strategy = (weir_strategy)i;
+        print_message("%s: %zu bytes\n", weir_strategy_name(options.strategy), wr_gate_bytes(&options));
+        assert_true(wr_strategy_of(options.strategy)->state_bytes <= 192);
+        assert_true(wr_gate_bytes(&options) <= 512);
+        assert_int_equal(wr_gate_bytes(&options) % 8, 0);
+    }
+}
+
+WEIR_TESTS(test(gate_with_any_strategy_is_at_most_512_bytes), test(gate_that_travels_decides_as_one_that_stays),
+           test(time_on_the_way_that_is_not_told_only_delays), test(gate_whose_holder_was_lost_waits_a_full_interval),
            test(time_that_a_server_named_travels_and_none_is_forgotten_there),
            test(reservation_does_not_travel_and_flights_are_counted_anew),
            test(gate_of_another_strategy_gives_what_the_server_said),
