@@ -14,11 +14,11 @@ import subprocess
 import guard
 
 LEDGERS = {
-    'docs/requirements.md': {'S0-': 108, 'S1-': 32, 'S2-': 32, 'S3-': 47, 'S4-': 19, 'R': 30, 'U': 16},
+    'docs/requirements.md': {'S0-': 108, 'S1-': 32, 'S2-': 32, 'S3-': 47, 'S4-': 19, 'R': 30, 'U': 16, 'N1-': 7},
     'docs/faults.md': {'V': 10, 'A': 20, 'B': 15, 'C': 12, 'D': 10, 'E': 7, 'F': 11, 'G': 10, 'H': 6, 'I': 7, 'J': 15,
-                       'K': 7, 'L': 5},
+                       'K': 7, 'L': 5, 'M': 14},
 }
-ROW = re.compile(r'^\| *((?:S\d-|[A-Z])\d+) *\|(.*)\|([^|]*)\| *$')
+ROW = re.compile(r'^\| *((?:[SN]\d-|[A-Z])\d+) *\|(.*)\|([^|]*)\| *$')
 NOT_YET = 'not yet'
 
 
