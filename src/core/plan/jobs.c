@@ -44,12 +44,12 @@ int wr_plan_job_change(struct wr_plan *plan, const struct wr_plan_job *options)
     return 0;
 }
 
-int wr_plan_job_pause(struct wr_plan *plan, uint32_t id, bool paused)
+int wr_plan_job_pause(struct wr_plan *plan, uint32_t id, weir_reason why)
 {
     struct wr_job *job = wr_job_find(plan, id);
     if (job == NULL)
         return WEIR_E_ABSENT;
-    job->paused = paused;
+    job->paused = why;
     job->stirred = job->lanes.first; /* its hosts are looked at again, a few at a time */
     return 0;
 }
@@ -118,7 +118,7 @@ bool wr_job_may_start(const struct wr_job *job)
 {
     bool out_of_bytes = job->options.draws_bytes && job->left[WR_DRAW_BYTES] == 0;
     bool is_busy = job->options.concurrency > 0 && job->in_flight >= job->options.concurrency;
-    return !job->paused && !job->ended && !out_of_bytes && !is_busy;
+    return job->paused == WEIR_REASON_NONE && !job->ended && !out_of_bytes && !is_busy;
 }
 
 void wr_job_task_ended(struct wr_job *job, int64_t count)
@@ -190,10 +190,22 @@ static void stir(struct wr_plan *plan, struct wr_job *job, int64_t now)
     for (int i = 0; i < PURGE_BATCH && job->stirred != NULL; i++) {
         struct wr_lane *lane = WR_LINKED(job->stirred, struct wr_lane, of_job);
         job->stirred = job->stirred->next;
-        if (job->paused)
+        if (job->paused != WEIR_REASON_NONE)
             unload(plan, lane);
         wr_host_settle(plan, lane->host, now);
     }
+}
+
+bool wr_plan_stir(struct wr_plan *plan, int64_t now)
+{
+    bool has_more = false;
+    for (uint32_t i = 0; i < plan->places; i++) {
+        struct wr_job *job = &plan->jobs[i];
+        if (job->options.id != 0 && job->stirred != NULL)
+            stir(plan, job, now);
+        has_more |= job->stirred != NULL;
+    }
+    return has_more;
 }
 
 /* ---- what they say ---- */

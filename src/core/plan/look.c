@@ -45,7 +45,7 @@ static uint32_t flying_of(const struct wr_plan_host *host)
 /* By itself: when the heap has it looked at again. */
 static int64_t wait_of(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now)
 {
-    if (host->held_by == WEIR_REASON_PAUSED)
+    if (host->held_by == WEIR_REASON_PAUSED || host->held_by == WEIR_REASON_JOB_LIMIT)
         return WEIR_UNTIL_RELEASE;
     const struct wr_group *group = host->group;
     bool lines = group != NULL && host->place.list == &group->line && wr_heap_item_waits(&group->timer);
@@ -227,6 +227,17 @@ static void add_wait(struct list *list, weir_reason reason, enum wr_source sourc
         add(list, (struct wr_plan_bound){.reason = reason, .source = source, .wait_ns = wait_ns}, 0);
 }
 
+/* Its job has used up a limit of its own, or somebody stopped it. */
+static void add_job(struct list *list, const struct wr_plan_host *host)
+{
+    for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
+        if (lane->job->paused != WEIR_REASON_NONE) {
+            bool is_limit = lane->job->paused == WEIR_REASON_JOB_LIMIT;
+            add_wait(list, lane->job->paused, is_limit ? WR_SOURCE_OPTIONS : WR_SOURCE_SET, WEIR_FOREVER);
+            return;
+        }
+}
+
 size_t wr_plan_bounds(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,
                       struct wr_plan_bound ret_bounds[WR_PLAN_BOUNDS_MAX])
 {
@@ -243,6 +254,7 @@ size_t wr_plan_bounds(const struct wr_plan *plan, const struct wr_plan_host *hos
     add_wait(&list, WEIR_REASON_GLOBAL, WR_SOURCE_OPTIONS, plan->hold_until);
     if (plan->in_flight >= plan->options.max_in_flight)
         add_wait(&list, WEIR_REASON_GLOBAL, WR_SOURCE_OPTIONS, WEIR_FOREVER);
+    add_job(&list, host);
     return list.count;
 }
 

@@ -92,7 +92,7 @@ struct wr_plan_bound {
     bool has_since;
     int64_t since_ns; /* ago: when it was learned or heard */
 };
-#define WR_PLAN_BOUNDS_MAX (2 * WEIR_PACE_BOUNDS_MAX + 5)
+#define WR_PLAN_BOUNDS_MAX (2 * WEIR_PACE_BOUNDS_MAX + 6)
 size_t wr_plan_bounds(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,
                       struct wr_plan_bound ret_bounds[WR_PLAN_BOUNDS_MAX]);
 

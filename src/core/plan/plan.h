@@ -119,7 +119,12 @@ struct wr_plan_job {
 int wr_plan_job_add(struct wr_plan *plan, const struct wr_plan_job *options);
 /* Changes its concurrency and deadline. WEIR_E_ABSENT, here and below: no such job. */
 int wr_plan_job_change(struct wr_plan *plan, const struct wr_plan_job *options);
-int wr_plan_job_pause(struct wr_plan *plan, uint32_t id, bool paused);
+/* Starts nothing more of it, and books the wait as `why`: PAUSED if somebody paused it, JOB_LIMIT if it has used up a
+ * limit of its own. NONE: it goes on. */
+int wr_plan_job_pause(struct wr_plan *plan, uint32_t id, weir_reason why);
+/* For as long as wr_plan_next is not asked: looks at hosts of a job that was paused, so that their waits are booked.
+ * Returns whether there are more. */
+bool wr_plan_stir(struct wr_plan *plan, int64_t now);
 /* It is over (cancelled, failed, out of budget): accepts and starts nothing more, and lets its windows go: the tasks
  * stay in the store as they are. What is in flight may end. DRAINED follows. */
 int wr_plan_job_end(struct wr_plan *plan, uint32_t id);

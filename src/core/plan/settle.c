@@ -17,7 +17,7 @@ static weir_decision wait_until(weir_reason reason, int64_t until, int64_t now)
 
 static bool works(const struct wr_lane *lane)
 {
-    return !lane->job->paused && !lane->job->ended;
+    return lane->job->paused == WEIR_REASON_NONE && !lane->job->ended;
 }
 
 static int64_t soonest(const struct wr_plan *plan, const struct wr_lane *lane, int64_t now)
@@ -220,8 +220,8 @@ static weir_decision why_lane(const struct wr_plan *plan, const struct wr_lane *
     bool queued = lane->queued[0] + lane->queued[1] > 0;
     if (lane->job->ended || (!queued && lane->in_store == 0))
         return (weir_decision){.verdict = WEIR_GO};
-    if (lane->job->paused)
-        return wait_until(WEIR_REASON_PAUSED, WEIR_FOREVER, now);
+    if (lane->job->paused != WEIR_REASON_NONE)
+        return wait_until(lane->job->paused, WEIR_FOREVER, now);
     if (!queued)
         return wait_until(WEIR_REASON_QUEUE, WEIR_FOREVER, now);
     uint32_t task = wr_lane_peek(plan, lane, standing->open, now);
@@ -259,6 +259,12 @@ weir_decision wr_plan_why(const struct wr_plan *plan, const struct wr_plan_host 
     return why;
 }
 
+/* Another lane may be held by less than a job that is halted. */
+static bool may_be_less(weir_reason reason)
+{
+    return reason == WEIR_REASON_NONE || reason == WEIR_REASON_PAUSED || reason == WEIR_REASON_JOB_LIMIT;
+}
+
 /* What holds the host's next task, of whichever lane. */
 static uint8_t holder(const struct wr_plan *plan, const struct wr_plan_host *host, const struct wr_standing *standing,
                       int64_t now)
@@ -269,7 +275,7 @@ static uint8_t holder(const struct wr_plan *plan, const struct wr_plan_host *hos
         return gate;
     for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside) {
         weir_decision why = why_lane(plan, lane, standing, now);
-        if (reason == WEIR_REASON_NONE || reason == WEIR_REASON_PAUSED)
+        if (may_be_less(reason))
             reason = why.verdict != WEIR_GO ? why.reason : reason;
     }
     return reason == WEIR_REASON_NONE && standing->urgent ? gate : (uint8_t)reason;

@@ -140,7 +140,8 @@ struct wr_job {
     bool dormant;        /* the store may have hosts that are not here */
     bool missed;         /* and there were some for which there was no room, since this pass over them began */
     bool full;           /* or in the answer that is being given */
-    bool paused, ended, timed_out;
+    weir_reason paused;  /* why nothing of it is started; NONE: it is */
+    bool ended, timed_out;
     int64_t limited_at;           /* when it last had something to start and might not */
     struct wr_list_link *stirred; /* the next of its lanes whose host is to be looked at again */
     bool says_drained, says_over; /* an action is due */

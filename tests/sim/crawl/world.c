@@ -248,7 +248,7 @@ static void meddle(struct world *world)
     }
     world->paused[job] = !world->paused[job];
     for (uint32_t i = 0; i < world->loops; i++)
-        wr_plan_job_pause(world->plans[i], job, world->paused[job]);
+        wr_plan_job_pause(world->plans[i], job, world->paused[job] ? WEIR_REASON_PAUSED : WEIR_REASON_NONE);
 }
 
 static void check_bounds(struct world *world)
@@ -281,7 +281,7 @@ static void unpause(struct world *world)
         if (world->paused[job] && !world->over[job]) {
             world->paused[job] = false;
             for (uint32_t i = 0; i < world->loops; i++)
-                wr_plan_job_pause(world->plans[i], job, false);
+                wr_plan_job_pause(world->plans[i], job, WEIR_REASON_NONE);
         }
 }
 

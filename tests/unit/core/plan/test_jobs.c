@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_jobs.c - pausing, cancelling, limits and budgets of jobs. */
+#include "core/plan/look.h"
 #include "rig.h"
 
 static void a_paused_job_starts_nothing_and_goes_on_where_it_was(void **state)
@@ -10,7 +11,7 @@ static void a_paused_job_starts_nothing_and_goes_on_where_it_was(void **state)
     rig_offer_many(&rig, 1, "a.example", 3);
     rig_offer_many(&rig, 1, "b.example", 3);
     struct wr_plan_action action = rig_wait(&rig, rig.now);
-    assert_int_equal(wr_plan_job_pause(rig.plan, 1, true), 0);
+    assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_PAUSED), 0);
     rig_fetch(&rig, &action, 200);
     rig.now += M;
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
@@ -18,7 +19,7 @@ static void a_paused_job_starts_nothing_and_goes_on_where_it_was(void **state)
     action = rig_next(&rig);
     assert_kind(action, WR_PLAN_IDLE);
     assert_int_equal(action.at, WEIR_FOREVER);
-    assert_int_equal(wr_plan_job_pause(rig.plan, 1, false), 0);
+    assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_NONE), 0);
     for (int i = 0; i < 5; i++) {
         action = rig_wait(&rig, rig.now + S);
         assert_kind(action, WR_PLAN_START);
@@ -26,6 +27,39 @@ static void a_paused_job_starts_nothing_and_goes_on_where_it_was(void **state)
     }
     assert_kind(rig_wait(&rig, rig.now), WR_PLAN_DRAINED);
     rig_release(&rig);
+}
+
+/* M14: nobody has paused it. A caller that has no room asks the plan for nothing, and the wait is booked all the same.
+ */
+static void what_a_limit_of_the_job_leaves_is_held_by_that_limit(void **state)
+{
+    (void)state;
+    for (int is_asked = 0; is_asked < 2; is_asked++) {
+        static struct rig rig;
+        struct wr_plan_host_report report;
+        struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
+        rig_plain(&rig);
+        rig_offer_many(&rig, 1, "a.example", 3);
+        struct wr_plan_action action = rig_wait(&rig, rig.now);
+        assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_JOB_LIMIT), 0);
+        if (is_asked)
+            rig_next(&rig);
+        else
+            assert_false(wr_plan_stir(rig.plan, rig.now));
+        rig.now += 3 * S;
+        const struct wr_plan_host *host = wr_plan_host_find(rig.plan, wr_span_of("a.example"));
+        assert_int_equal(wr_plan_why(rig.plan, host, 1, rig.now).reason, WEIR_REASON_JOB_LIMIT);
+        size_t count = wr_plan_bounds(rig.plan, host, rig.now, bounds);
+        assert_int_equal(bounds[count - 1].reason, WEIR_REASON_JOB_LIMIT);
+        assert_int_equal(bounds[count - 1].wait_ns, WEIR_UNTIL_RELEASE);
+        wr_plan_host_report(rig.plan, host, rig.now, &report);
+        assert_int_equal(report.waited.ms[WEIR_REASON_JOB_LIMIT], 3000);
+        assert_int_equal(report.waited.ms[WEIR_REASON_PAUSED], 0);
+        rig_fetch(&rig, &action, 200);
+        assert_int_equal(wr_plan_job_end(rig.plan, 1), 0);
+        rig_next(&rig);
+        rig_release(&rig);
+    }
 }
 
 /* What stands still holds no room that others need. */
@@ -38,12 +72,12 @@ static void a_paused_job_lets_go_of_its_windows(void **state)
     rig_offer_many(&rig, 1, "a.example", 20);
     rig_offer_many(&rig, 1, "b.example", 20);
     struct wr_plan_action action = rig_wait(&rig, rig.now);
-    assert_int_equal(wr_plan_job_pause(rig.plan, 1, true), 0);
+    assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_PAUSED), 0);
     rig_next(&rig);
     wr_plan_stats_get(rig.plan, &stats);
     assert_int_equal(stats.tasks, 20); /* one of a.example is in flight */
     rig_fetch(&rig, &action, 200);
-    assert_int_equal(wr_plan_job_pause(rig.plan, 1, false), 0);
+    assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_NONE), 0);
     for (int i = 0; i < 39; i++) {
         action = rig_wait(&rig, rig.now + S);
         assert_kind(action, WR_PLAN_START);
@@ -258,7 +292,8 @@ static void what_was_learned_is_told_once_for_each_change(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(a_paused_job_starts_nothing_and_goes_on_where_it_was), test(a_paused_job_lets_go_of_its_windows),
+WEIR_TESTS(test(a_paused_job_starts_nothing_and_goes_on_where_it_was),
+           test(what_a_limit_of_the_job_leaves_is_held_by_that_limit), test(a_paused_job_lets_go_of_its_windows),
            test(a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all),
            test(concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_recovers),
            test(a_job_ends_at_its_deadline_once), test(bytes_are_drawn_from_the_ledger_and_end_the_job),

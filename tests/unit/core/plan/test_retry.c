@@ -198,9 +198,9 @@ static void every_wait_has_a_reason_and_an_end(void **state)
     weir_decision why = wr_plan_why(rig.plan, host, 1, rig.now);
     assert_int_equal(why.reason, WEIR_REASON_PACE);
     assert_int_equal(why.wait_ns, S);
-    wr_plan_job_pause(rig.plan, 1, true);
+    wr_plan_job_pause(rig.plan, 1, WEIR_REASON_PAUSED);
     assert_int_equal(wr_plan_why(rig.plan, host, 1, rig.now).reason, WEIR_REASON_PAUSED);
-    wr_plan_job_pause(rig.plan, 1, false);
+    wr_plan_job_pause(rig.plan, 1, WEIR_REASON_NONE);
     weir_outcome outcome = {.size = sizeof outcome, .status = 200, .has_retry_after = true, .retry_after_ns = 9 * S};
     wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now);
     why = wr_plan_why(rig.plan, host, 1, rig.now);

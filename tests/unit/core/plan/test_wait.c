@@ -211,12 +211,12 @@ static void limits_of_all_of_a_job_and_of_a_host_are_told_apart(void **state)
         none = rig_next(&rig);
         if (limit == LIMIT_PAUSE) {
             wr_plan_given(rig.plan, none.task, rig.now);
-            wr_plan_job_pause(rig.plan, 1, true);
+            wr_plan_job_pause(rig.plan, 1, WEIR_REASON_PAUSED);
             rig_next(&rig);
         }
         rig.now += 3 * S;
         if (limit == LIMIT_PAUSE)
-            wr_plan_job_pause(rig.plan, 1, false);
+            wr_plan_job_pause(rig.plan, 1, WEIR_REASON_NONE);
         if (limit == LIMIT_STORE)
             rig_answer_load(&rig, &none);
         else
