@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_trouble.c - disks that are full, outputs that nobody reads, too few descriptors, servers that are away. */
 #include "engine/rig.h"
+#include "shell/engine/look.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -177,6 +178,81 @@ static void output_that_nobody_reads_holds_the_crawl(void **state)
     rig_tear_down(&rig);
 }
 
+/* ---- the end of a crawl whose disk is full ---- */
+
+/* M14: the time limit is kept all the same, and the wait is booked as what it is. */
+static void add_waits(void *context, const struct wr_engine_host *host)
+{
+    int64_t *waited_ns = context;
+    waited_ns[0] += host->waited_ns[WEIR_REASON_JOB_LIMIT];
+    waited_ns[1] += host->waited_ns[WEIR_REASON_PAUSED];
+}
+
+static void time_limit_ends_a_crawl_whose_disk_is_full(void **state)
+{
+    struct rig rig;
+    int64_t waited_ns[2] = {0, 0};
+    (void)state;
+    rig_set_up(&rig, answer_endless);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    rig.options.max_time_ns = 3 * WEIR_SECOND;
+    rig.options.drain_ns = 2 * WEIR_SECOND;
+    rig_start(&rig);
+    limit_files(10001);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_seeded(&rig);
+    await_pause(&rig);
+    assert_true(rig_await_end(&rig, 60 * WEIR_SECOND)); /* and the disk is still full */
+    wr_engine_finish(rig.engine, &rig.result);
+    (void)wr_engine_report(rig.engine, add_waits, waited_ns);
+    wr_engine_free(rig.engine);
+    rig.engine = NULL;
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(rig.result.end, WR_END_BUDGET);
+    assert_true(waited_ns[0] > 0);
+    assert_int_equal(waited_ns[1], 0);
+    rig_check_store(&rig);
+    rig.options.max_time_ns = 0; /* and it goes on */
+    rig_start(&rig);
+    assert_false(rig.is_new);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_await_requests(&rig, origin_requests(rig.origin) + 100);
+    wr_engine_stop(rig.engine);
+    rig_finish(&rig);
+    rig_check_store(&rig);
+    rig_tear_down(&rig);
+}
+
+/* The last word of a crawl, too: when there is no room for it the job is as it was, and ends when it goes on. */
+static void crawl_whose_end_finds_a_full_disk_ends_and_can_go_on(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_tree);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    rig.options.drain_ns = 300 * MS;
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_seeded(&rig);
+    rig_await_requests(&rig, 10);
+    limit_files(1);
+    wr_engine_cancel(rig.engine);
+    assert_true(rig_await_end(&rig, 60 * WEIR_SECOND));
+    wr_engine_finish(rig.engine, &rig.result);
+    wr_engine_free(rig.engine);
+    rig.engine = NULL;
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(rig.result.end, WR_END_BROKEN);
+    assert_non_null(strstr(rig.result.why, "full"));
+    rig_start(&rig);
+    assert_false(rig.is_new);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/")); /* it may not have been stored either */
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    rig_assert_trees(&rig, 1, 1, PAGES);
+    rig_tear_down(&rig);
+}
+
 /* ---- descriptors ---- */
 
 static struct origin_reply answer_late(void *context, const struct origin_request *request)
@@ -252,5 +328,6 @@ static void server_that_was_away_is_asked_again(void **state)
     rig_tear_down(&rig);
 }
 
-ENGINE_TESTS(test(full_disk_under_the_output_pauses_the_crawl), test(output_that_nobody_reads_holds_the_crawl),
+ENGINE_TESTS(test(full_disk_under_the_output_pauses_the_crawl), test(time_limit_ends_a_crawl_whose_disk_is_full),
+             test(crawl_whose_end_finds_a_full_disk_ends_and_can_go_on), test(output_that_nobody_reads_holds_the_crawl),
              test(few_descriptors_make_it_slower_and_no_more), test(server_that_was_away_is_asked_again))

@@ -13,6 +13,7 @@ struct why {
     char agent[WR_DESK_AGENT_ROOM];
     struct wr_why live; /* of a crawl */
     /* As the store has it. */
+    bool was_cut_off; /* the job, by a limit of its last run */
     bool has_task;
     enum wr_task_state state;
     uint64_t before;
@@ -48,6 +49,7 @@ static void on_host(void *context, const struct wr_store_row *row)
 static void on_job(void *context, const struct wr_store_row *row)
 {
     struct why *why = context;
+    why->was_cut_off = !wr_job_is_over(row->job.status) && row->job.why.bytes > 0;
     why->ask->source->agent_of(row->job.settings, why->agent);
 }
 
@@ -276,6 +278,9 @@ static int tell_stored(struct why *why)
                   why->ruling.line, why->rule);
     wr_buf_append_string(buf, ",\"bounds\":[");
     size_t count = why->has_host ? stored_bounds(why, bounds) : 0;
+    if (why->was_cut_off && is_waiting && processes == 0)
+        bounds[count++] = (struct wr_plan_bound){
+            .reason = WEIR_REASON_JOB_LIMIT, .source = WR_SOURCE_OPTIONS, .wait_ns = WEIR_UNTIL_RELEASE};
     for (size_t i = 0; i < count; i++)
         append_bound(buf, &bounds[i], i == 0);
     wr_buf_append_string(buf, "]");

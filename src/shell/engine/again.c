@@ -3,7 +3,10 @@
 #include "base/error.h"
 #include "shell/engine/state.h"
 
+#include <unistd.h>
+
 #define AT_ONCE 256
+#define WAIT_US 100000
 
 /* ---- where it begins ---- */
 
@@ -47,6 +50,26 @@ static int give(struct reading *reading)
     return error;
 }
 
+/* A database that is away is waited for, but not by a crawl that ends. */
+static int read_some(struct reading *reading)
+{
+    struct wr_engine *engine = reading->engine;
+    const struct wr_store_query query = {.what = WR_STORE_ALL_TASKS,
+                                         .job = engine->earlier,
+                                         .after = {0, reading->last_id},
+                                         .limit = AT_ONCE,
+                                         .is_hasty = true,
+                                         .row = on_task,
+                                         .context = reading};
+    int error = WEIR_E_FULL;
+    while (error == WEIR_E_FULL && atomic_load(&engine->phase) == WR_PHASE_RUNS) {
+        error = wr_store_read(engine->store, &query);
+        if (error == WEIR_E_FULL)
+            (void)usleep(WAIT_US);
+    }
+    return error == WEIR_E_FULL ? WEIR_E_CLOSED : error;
+}
+
 int wr_engine_seed_earlier(struct wr_engine *engine)
 {
     struct reading reading = {.engine = engine};
@@ -54,12 +77,7 @@ int wr_engine_seed_earlier(struct wr_engine *engine)
     wr_founds_init(&reading.founds, engine->allocator);
     do {
         reading.count = 0;
-        error = wr_store_read(engine->store, &(struct wr_store_query){.what = WR_STORE_ALL_TASKS,
-                                                                      .job = engine->earlier,
-                                                                      .after = {0, reading.last_id},
-                                                                      .limit = AT_ONCE,
-                                                                      .row = on_task,
-                                                                      .context = &reading});
+        error = read_some(&reading);
         if (error == 0)
             error = give(&reading);
     } while (error == 0 && reading.count == AT_ONCE);
@@ -97,6 +115,7 @@ int wr_engine_diff(struct wr_engine *engine, wr_engine_tell_change *tell, void *
     return wr_store_read(engine->store, &(struct wr_store_query){.what = WR_STORE_ALL_TASKS,
                                                                  .job = engine->job,
                                                                  .earlier = engine->earlier,
+                                                                 .is_hasty = true,
                                                                  .row = on_pair,
                                                                  .context = &comparing});
 }

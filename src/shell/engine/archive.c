@@ -81,7 +81,8 @@ static int find_of(struct wr_engine *engine, int64_t job, struct finding *findin
 {
     return wr_store_read(
         engine->store,
-        &(struct wr_store_query){.what = WR_STORE_OUTPUTS, .job = job, .row = on_output, .context = finding});
+        &(struct wr_store_query){
+            .what = WR_STORE_OUTPUTS, .job = job, .is_hasty = true, .row = on_output, .context = finding});
 }
 
 /* ---- whose they are ---- */
@@ -302,7 +303,7 @@ int wr_archive_begin(struct wr_engine *engine)
         push(archive, info);
     }
     const struct wr_store_change change = output_change(engine, archive->number, archive->end);
-    return wr_store_post(engine->store, &change, 1, NULL, NULL);
+    return wr_store_post_now(engine->store, &change, 1);
 }
 
 /* Another file, for one that is full. WEIR_E_FULL: the one before is not begun yet, and whoever begins it tells us. */

@@ -346,11 +346,13 @@ static int find_output(struct wr_engine *engine, int64_t job, struct output_plac
 {
     int error = wr_store_read(
         engine->store,
-        &(struct wr_store_query){.what = WR_STORE_JOBS, .after = WR_STORE_FRONT, .row = on_any_job, .context = place});
+        &(struct wr_store_query){
+            .what = WR_STORE_JOBS, .after = WR_STORE_FRONT, .is_hasty = true, .row = on_any_job, .context = place});
     for (; error == 0 && job <= place->last_job; job++)
         error = wr_store_read(
             engine->store,
-            &(struct wr_store_query){.what = WR_STORE_OUTPUTS, .job = job, .row = on_output, .context = place});
+            &(struct wr_store_query){
+                .what = WR_STORE_OUTPUTS, .job = job, .is_hasty = true, .row = on_output, .context = place});
     return error;
 }
 
@@ -373,7 +375,7 @@ static int record_output(struct wr_engine *engine)
         return 0;
     const struct wr_store_change change = {.kind = WR_STORE_OUTPUT,
                                            .output = {engine->job, wr_span_of(output->path), output->end}};
-    return wr_store_post(engine->store, &change, 1, NULL, NULL);
+    return wr_store_post_now(engine->store, &change, 1);
 }
 
 static int set_up(struct wr_engine *engine, const struct wr_engine_options *given)
@@ -465,28 +467,6 @@ static void join_loops(struct wr_engine *engine)
         }
 }
 
-/* A job that was stopped, or was given no more time or bytes, stays as it is: it can be resumed. So does one that was
- * given up before all its seeds were stored: it is pending, and they are given again. */
-static void store_end(struct wr_engine *engine)
-{
-    static const enum wr_job_status statuses[] = {[WR_END_COMPLETED] = WR_JOB_COMPLETED,
-                                                  [WR_END_FAILED] = WR_JOB_FAILED,
-                                                  [WR_END_CANCELLED] = WR_JOB_CANCELLED,
-                                                  [WR_END_BLOCKED] = WR_JOB_BLOCKED};
-    if (atomic_load(&engine->is_end_stored) || !engine->has_end || engine->end == WR_END_STOPPED ||
-        engine->end == WR_END_BUDGET || engine->end == WR_END_BROKEN ||
-        (engine->end == WR_END_FAILED && !atomic_load(&engine->is_seeded)))
-        return;
-    const struct wr_store_change change = {
-        .kind = WR_STORE_STATUS,
-        .status = {.job = engine->job, .status = statuses[engine->end], .why = wr_span_of(engine->why)}};
-    int error = wr_store_post(engine->store, &change, 1, NULL, NULL);
-    if (error != 0) {
-        engine->end = WR_END_BROKEN;
-        wr_text_set(engine->why, sizeof engine->why, wr_error_words(error));
-    }
-}
-
 static void tally_hosts(struct wr_engine *engine)
 {
     struct wr_plan_host_report report;
@@ -501,17 +481,27 @@ static void tally_hosts(struct wr_engine *engine)
     }
 }
 
+/* Where the store took nothing more. */
+static void note_unsettled(struct wr_engine *engine)
+{
+    if (atomic_load(&engine->settling) == WR_SETTLED || engine->end == WR_END_BUDGET)
+        return;
+    engine->end = WR_END_BROKEN;
+    wr_text_set(engine->why, sizeof engine->why, "the store has no room for how the job ended");
+}
+
 void wr_engine_finish(struct wr_engine *engine, struct wr_engine_result *ret_result)
 {
     join_loops(engine);
-    store_end(engine);
+    (void)wr_job_settle(engine); /* it was stopped before it could */
     tally_hosts(engine);
     wr_engine_stats_get(engine, &ret_result->stats);
     ret_result->failed = ret_result->stats.failed + engine->failed_before;
     struct wr_store_stats store;
     wr_store_stats_get(engine->store, &store);
     ret_result->round_trips = store.round_trips;
-    wr_store_free(engine->store); /* stores all that was posted */
+    wr_store_free(engine->store); /* stores all that was posted, or says that it could not */
+    note_unsettled(engine);
     engine->store = NULL;
     uint64_t dropped = wr_log_close(engine->log);
     engine->log = NULL;

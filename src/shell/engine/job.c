@@ -74,6 +74,18 @@ static bool move_on(struct wr_engine *engine, enum wr_engine_phase phase)
     return false;
 }
 
+/* Nobody has asked for it just now: who watches is told why nothing starts any more, and for how long it goes on. */
+static void tell_drain(struct wr_engine *engine, const char *why)
+{
+    char text[160];
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, text, sizeof text);
+    wr_buf_append_string(&buf, ": finishing what is in flight, for at most ");
+    wr_buf_append_duration(&buf, engine->options.drain_ns);
+    wr_engine_warn(engine, why, text);
+}
+
+/* However it ends, it has ended drain_ns later: what is in flight then is given up. */
 void wr_job_over(struct wr_engine *engine, enum wr_engine_end end, const char *why)
 {
     (void)pthread_mutex_lock(&engine->lock);
@@ -84,11 +96,23 @@ void wr_job_over(struct wr_engine *engine, enum wr_engine_end end, const char *w
         wr_text_set(engine->why, sizeof engine->why, why);
         wr_ledger_close(&engine->ledger);
     }
+    if (engine->drain_at == 0)
+        engine->drain_at = weir_clock_now(engine->clock);
     (void)pthread_mutex_unlock(&engine->lock);
     if (end == WR_END_BROKEN)
         (void)move_on(engine, WR_PHASE_STOPS);
-    else if (is_first)
-        (void)move_on(engine, WR_PHASE_OVER);
+    else if (is_first && end == WR_END_BUDGET)
+        tell_drain(engine, why);
+    if (is_first)
+        (void)move_on(engine, end == WR_END_BUDGET ? WR_PHASE_DRAINS : WR_PHASE_OVER);
+}
+
+weir_reason wr_job_halted_for(struct wr_engine *engine)
+{
+    (void)pthread_mutex_lock(&engine->lock);
+    bool is_stopped = engine->has_end && engine->end == WR_END_STOPPED;
+    (void)pthread_mutex_unlock(&engine->lock);
+    return is_stopped ? WEIR_REASON_PAUSED : WEIR_REASON_JOB_LIMIT;
 }
 
 static void end_early(struct wr_engine *engine, enum wr_engine_phase phase)
@@ -119,12 +143,14 @@ void wr_engine_stop(struct wr_engine *engine)
 void wr_engine_cancel(struct wr_engine *engine)
 {
     (void)pthread_mutex_lock(&engine->lock);
-    if (!engine->has_end || engine->end == WR_END_STOPPED) {
+    if (!engine->has_end || engine->end == WR_END_STOPPED || engine->end == WR_END_BUDGET) {
         engine->has_end = true;
         engine->end = WR_END_CANCELLED;
         wr_text_set(engine->why, sizeof engine->why, "by the user");
         wr_ledger_close(&engine->ledger);
     }
+    if (engine->drain_at == 0)
+        engine->drain_at = weir_clock_now(engine->clock);
     (void)pthread_mutex_unlock(&engine->lock);
     (void)move_on(engine, WR_PHASE_OVER);
 }
@@ -182,8 +208,69 @@ void wr_job_tick(struct wr_crawl_loop *loop)
     (void)pthread_mutex_unlock(&engine->lock);
     int64_t now = wr_crawl_loop_now(loop);
     bool is_given_up = is_silent(engine, now) && now - drain_at > SILENT_NS;
+    int64_t max_time_ns = engine->options.max_time_ns;
+    if (max_time_ns > 0 && now - engine->began_at >= max_time_ns) /* a plan that waits for room is not asked */
+        wr_job_over(engine, WR_END_BUDGET, WR_TIME_IS_OVER);
     if (drain_at != 0 && (is_given_up || now - drain_at > engine->options.drain_ns))
         wr_engine_stop(engine);
+}
+
+/* ---- telling the store ---- */
+
+static void on_settled(void *context, int error, const char *why)
+{
+    struct wr_engine *engine = context;
+    (void)pthread_mutex_lock(&engine->lock);
+    if (error != 0 && engine->end != WR_END_BUDGET) { /* of which only the words are lost */
+        engine->end = WR_END_BROKEN;
+        wr_text_set(engine->why, sizeof engine->why, why);
+    }
+    (void)pthread_mutex_unlock(&engine->lock);
+    atomic_store(&engine->settling, WR_SETTLED);
+    wr_crawl_loop_wake(&engine->loops[0]);
+}
+
+/* A job that was stopped, or was given no more time or bytes, stays as it is, and with the latter says why: it can be
+ * resumed. So does one that was given up before all its seeds were stored: it is pending, and they are given again.
+ * False: there is nothing to say. */
+static bool end_of(struct wr_engine *engine, struct wr_store_status *ret_status, char why[WR_END_WHY_ROOM])
+{
+    static const enum wr_job_status statuses[] = {[WR_END_COMPLETED] = WR_JOB_COMPLETED,
+                                                  [WR_END_FAILED] = WR_JOB_FAILED,
+                                                  [WR_END_CANCELLED] = WR_JOB_CANCELLED,
+                                                  [WR_END_BLOCKED] = WR_JOB_BLOCKED};
+    bool is_seeded = atomic_load(&engine->is_seeded);
+    (void)pthread_mutex_lock(&engine->lock);
+    enum wr_engine_end end = engine->end;
+    memcpy(why, engine->why, sizeof engine->why);
+    *ret_status = (struct wr_store_status){.job = engine->job, .why = wr_span_of(why)};
+    bool is_over = engine->has_end && end != WR_END_STOPPED && end != WR_END_BROKEN && end != WR_END_BUDGET;
+    bool is_budget = engine->has_end && end == WR_END_BUDGET && !engine->is_shared; /* others may go on with it */
+    (void)pthread_mutex_unlock(&engine->lock);
+    if (is_budget)
+        ret_status->status = is_seeded ? WR_JOB_RUNNING : WR_JOB_PENDING;
+    else if (is_over)
+        ret_status->status = statuses[end];
+    return !atomic_load(&engine->is_end_stored) && (is_budget || (is_over && (is_seeded || end != WR_END_FAILED)));
+}
+
+bool wr_job_settle(struct wr_engine *engine)
+{
+    struct wr_store_change change = {.kind = WR_STORE_STATUS};
+    char why[WR_END_WHY_ROOM];
+    int before = WR_UNSETTLED;
+    if (!atomic_compare_exchange_strong(&engine->settling, &before, WR_SETTLES))
+        return before == WR_SETTLED;
+    if (!end_of(engine, &change.status, why)) {
+        atomic_store(&engine->settling, WR_SETTLED);
+        return true;
+    }
+    int error = wr_store_post(engine->store, &change, 1, on_settled, engine);
+    if (error == WEIR_E_FULL)
+        atomic_store(&engine->settling, WR_UNSETTLED); /* again with the next tick */
+    else if (error != 0)
+        on_settled(engine, error, wr_error_words(error));
+    return false;
 }
 
 /* ---- is it over? ---- */
@@ -342,7 +429,7 @@ void wr_job_look(struct wr_engine *engine)
     int phase = atomic_load(&engine->phase);
     if (!is_idle(engine, phase))
         return;
-    if (phase > WR_PHASE_RUNS && phase < WR_PHASE_CLOSES)
+    if (phase > WR_PHASE_RUNS && phase < WR_PHASE_CLOSES && (phase >= WR_PHASE_STOPS || wr_job_settle(engine)))
         (void)move_on(engine, WR_PHASE_CLOSES);
     else if (phase == WR_PHASE_RUNS && atomic_load(&engine->is_seeded) && is_drained(engine))
         ask_store(engine);

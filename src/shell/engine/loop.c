@@ -85,7 +85,7 @@ static void carry_out(struct wr_crawl_loop *loop, const struct wr_plan_action *a
         break;
     case WR_PLAN_OVER:
         wr_job_over(loop->engine, WR_END_BUDGET,
-                    action->draw == WR_DRAW_BYTES ? "the bytes it may fetch are used up" : "its time is over");
+                    action->draw == WR_DRAW_BYTES ? "the byte limit was reached (--max-bytes)" : WR_TIME_IS_OVER);
         break;
     case WR_PLAN_DRAINED:
     case WR_PLAN_IDLE:
@@ -97,9 +97,10 @@ static void carry_out(struct wr_crawl_loop *loop, const struct wr_plan_action *a
 static int64_t ask_plan(struct wr_crawl_loop *loop)
 {
     struct wr_plan_action action;
+    int64_t now = wr_crawl_loop_now(loop);
     for (int i = 0; i < STEPS_MAX; i++) {
-        if (loop->is_stalled || loop->loads >= 2 * WR_LOADS_MAX)
-            return WEIR_FOREVER; /* whoever makes room wakes us */
+        if (loop->is_stalled || loop->loads >= 2 * WR_LOADS_MAX) /* whoever makes room wakes us */
+            return loop->is_paused && wr_plan_stir(loop->plan, now) ? now : WEIR_FOREVER;
         wr_plan_next(loop->plan, wr_crawl_loop_now(loop), &action);
         if (action.kind == WR_PLAN_IDLE)
             return action.at;
@@ -136,7 +137,7 @@ static void cancel_all(struct wr_crawl_loop *loop)
 static void obey(struct wr_crawl_loop *loop, int phase)
 {
     if (phase >= WR_PHASE_OVER && !loop->is_paused) /* not ended: what is in flight may lead to pages for a resume */
-        (void)wr_plan_job_pause(loop->plan, (uint32_t)loop->engine->job, true);
+        (void)wr_plan_job_pause(loop->plan, (uint32_t)loop->engine->job, wr_job_halted_for(loop->engine));
     loop->is_paused |= phase >= WR_PHASE_OVER;
     if (phase >= WR_PHASE_STOPS)
         cancel_all(loop);

@@ -6,7 +6,8 @@
 struct resuming {
     struct wr_engine *engine;
     int error;
-    bool is_over, has_failed;
+    bool is_over, has_failed, is_pending;
+    bool was_cut_off; /* by a limit of its last run */
 };
 
 static void on_job(void *context, const struct wr_store_row *row)
@@ -20,6 +21,8 @@ static void on_job(void *context, const struct wr_store_row *row)
     engine->failed_before = job->failed;
     atomic_store(&engine->is_seeded, job->status != WR_JOB_PENDING && !engine->options.has_seeds);
     resuming->has_failed = job->status == WR_JOB_FAILED;
+    resuming->is_pending = job->status == WR_JOB_PENDING;
+    resuming->was_cut_off = !wr_job_is_over(job->status) && job->why.bytes > 0;
     resuming->is_over = wr_job_is_over(job->status) && !resuming->has_failed;
 }
 
@@ -62,21 +65,28 @@ static int read_all(struct resuming *resuming, enum wr_store_what what, int64_t 
                     void (*row)(void *context, const struct wr_store_row *row))
 {
     struct wr_engine *engine = resuming->engine;
-    int error = wr_store_read(
-        engine->store,
-        &(struct wr_store_query){
-            .what = what, .job = engine->job, .after = {INT32_MIN, after_id}, .row = row, .context = resuming});
+    int error = wr_store_read(engine->store, &(struct wr_store_query){.what = what,
+                                                                      .job = engine->job,
+                                                                      .after = {INT32_MIN, after_id},
+                                                                      .is_hasty = true,
+                                                                      .row = row,
+                                                                      .context = resuming});
     return error != 0 ? error : resuming->error;
 }
 
-/* If more seeds come, they have to be given again if we die before they are stored. One that had failed runs again. */
+/* If more seeds come, they have to be given again if we die before they are stored. One that had failed, or
+ * had used up a limit, runs again: with no words. */
 static int note_status(const struct resuming *resuming)
 {
     struct wr_engine *engine = resuming->engine;
     bool has_seeds = engine->options.has_seeds && !engine->is_shared; /* others may be at it */
+    bool is_pending = has_seeds || resuming->is_pending;
     const struct wr_store_change change = {
-        .kind = WR_STORE_STATUS, .status = {.job = engine->job, .status = has_seeds ? WR_JOB_PENDING : WR_JOB_RUNNING}};
-    return has_seeds || resuming->has_failed ? wr_store_post(engine->store, &change, 1, NULL, NULL) : 0;
+        .kind = WR_STORE_STATUS,
+        .status = {.job = engine->job, .status = is_pending ? WR_JOB_PENDING : WR_JOB_RUNNING}};
+    if (!has_seeds && !resuming->has_failed && !resuming->was_cut_off)
+        return 0;
+    return wr_store_post_now(engine->store, &change, 1);
 }
 
 int wr_resume(struct wr_engine *engine)

@@ -136,6 +136,7 @@ static bool ask_validators(struct wr_flight *flight)
     validators->flight = flight;
     const struct wr_store_query query = {.what = WR_STORE_ONE_ROBOTS,
                                          .key = wr_span_of(flight->url.text),
+                                         .is_hasty = true, /* else a stop would wait for a database that is away */
                                          .row = on_robots_row,
                                          .done = on_robots_read,
                                          .context = validators};

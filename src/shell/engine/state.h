@@ -404,9 +404,18 @@ enum wr_engine_phase {
     WR_PHASE_IDLE,
     WR_PHASE_RUNS,
     WR_PHASE_OVER,   /* the job is: what is under way ends */
-    WR_PHASE_DRAINS, /* somebody asked for it */
+    WR_PHASE_DRAINS, /* a signal, or its time or bytes are used up: it can be resumed */
     WR_PHASE_STOPS,
     WR_PHASE_CLOSES, /* nothing is under way any more: threads end */
+};
+
+#define WR_END_WHY_ROOM 256 /* for why it ended, in words */
+
+/* What the store is told of how the job ended. */
+enum wr_settling {
+    WR_UNSETTLED,
+    WR_SETTLES, /* posted */
+    WR_SETTLED, /* stored, failed, or there was nothing to say */
 };
 
 struct wr_engine {
@@ -447,6 +456,7 @@ struct wr_engine {
     int64_t lease_ns, beat_at, silent_since, unanswered;
     _Atomic bool is_claiming, is_beating;
     _Atomic bool is_end_stored;   /* the job is over, as somebody has said: whoever is first says why */
+    _Atomic int settling;         /* enum wr_settling */
     _Atomic int64_t leases;       /* hosts that are ours */
     _Atomic uint64_t left_in_all; /* URLs of the job that have not ended, as a beat told last */
     _Atomic uint64_t beyond;      /* links that the store has left out */
@@ -466,11 +476,11 @@ struct wr_engine {
     pthread_cond_t changed;
     struct wr_ledger ledger;
     int64_t next_start_at, paid_until; /* see cap.c */
-    int64_t drain_at;                  /* 0: nobody asked */
+    int64_t drain_at;                  /* since when it ends; 0: it does not */
     uint32_t running;                  /* threads */
     bool has_end;
     enum wr_engine_end end;
-    char why[256], pause_why[160], failed_url[256], failed_why[256];
+    char why[WR_END_WHY_ROOM], pause_why[160], failed_url[256], failed_why[256];
     struct wr_founds *seeds; /* one for each loop, being filled; the caller's thread */
     struct wr_tally *tally;
     struct wr_events *events;
@@ -491,6 +501,11 @@ void wr_engine_wake(struct wr_engine *engine);
 /* The job's end; the first counts. */
 #define WR_JOB_ROW_LOST "the row of the job is gone or cannot be read; put it back as it was"
 void wr_job_over(struct wr_engine *engine, enum wr_engine_end end, const char *why);
+/* Tells the store how the job ended, once. True: nothing more has to be awaited for it. */
+bool wr_job_settle(struct wr_engine *engine);
+/* As what the wait of all that is not started any more is booked. */
+weir_reason wr_job_halted_for(struct wr_engine *engine);
+#define WR_TIME_IS_OVER "the time limit was reached (--max-time)"
 /* A task ended: the streak. */
 void wr_job_told(struct wr_crawl_loop *loop, enum wr_ledger_end end);
 /* Draws from the budget for the loop's plan. Returns how many there were; fewer than asked for: the last. */

@@ -244,6 +244,7 @@ static int add_job(struct wr_store *store, struct wr_span settings, int64_t earl
     struct wr_post *post = make_post(store, NULL, 0, settings);
     if (post == NULL)
         return WEIR_E_NOMEM;
+    post->is_hasty = true;
     post->earlier = earlier;
     post->joins = joins;
     post->ret_job = &job;

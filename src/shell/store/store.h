@@ -403,7 +403,8 @@ int wr_store_note_host(struct wr_store *store, const struct wr_store_host *host)
  * as wr_store_post_now. WEIR_E_ABSENT: nothing is known of it. */
 int wr_store_forget_host(struct wr_store *store, struct wr_span key);
 
-/* A new job, pending, that visits again what the job `earlier` knows; 0: none. Waits. */
+/* A new job, pending, that visits again what the job `earlier` knows; 0: none. Waits, as wr_store_post_now: a disk that
+ * is full, or a database that is away, is an error. */
 int wr_store_add_job(struct wr_store *store, struct wr_span settings, int64_t earlier, int64_t *ret_job);
 
 /* The same; but where processes share the store, the job with these settings that is not over, if there is one. */

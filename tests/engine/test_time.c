@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* test_time.c - a crawl whose time is over ends, whatever its hosts do, and what it leaves is booked as its own limit.
+ *
+ * Nothing here is judged by seconds: the servers hold their answers for an hour, so the end of the crawl is the proof.
+ */
+#include "engine/rig.h"
+#include "shell/engine/look.h"
+#include "shell/store/store.h"
+
+#define PAGES 30
+#define LONG WEIR_HOUR
+#define TIME (400 * MS)
+#define GRACE (200 * MS)
+
+static atomic_bool is_kind; /* the server: from now on it answers at once */
+
+/* ---- what a host may do ---- */
+
+static struct origin_reply answer_kindly(void *context, const struct origin_request *request)
+{
+    return rig_tree(context, request, PAGES, NULL);
+}
+
+static bool is_first_page(const struct origin_request *request)
+{
+    return strcmp(request->path, "/") == 0;
+}
+
+static struct origin_reply never_answers(void *context, const struct origin_request *request)
+{
+    struct origin_reply reply = answer_kindly(context, request);
+    if (!is_kind && !is_first_page(request) && !rig_is_robots(request))
+        reply.delay_ns = LONG;
+    return reply;
+}
+
+static struct origin_reply stops_in_the_middle(void *context, const struct origin_request *request)
+{
+    struct origin_reply reply = answer_kindly(context, request);
+    if (!is_kind && !is_first_page(request) && !rig_is_robots(request))
+        reply.stall_ns = LONG;
+    return reply;
+}
+
+static struct origin_reply robots_never_come(void *context, const struct origin_request *request)
+{
+    struct origin_reply reply = answer_kindly(context, request);
+    if (!is_kind && rig_is_robots(request))
+        reply.delay_ns = LONG;
+    return reply;
+}
+
+static struct origin_reply robots_never_end(void *context, const struct origin_request *request)
+{
+    struct origin_reply reply = answer_kindly(context, request);
+    if (!is_kind && rig_is_robots(request))
+        reply = (struct origin_reply){.body = "User-agent: *\n", .stall_ns = LONG};
+    return reply;
+}
+
+static struct origin_reply crawl_delay_is_long(void *context, const struct origin_request *request)
+{
+    if (rig_is_robots(request))
+        return (struct origin_reply){.body = "User-agent: *\nCrawl-delay: 3600\n"};
+    return answer_kindly(context, request);
+}
+
+static struct origin_reply says_later(void *context, const struct origin_request *request)
+{
+    if (is_first_page(request) || rig_is_robots(request))
+        return answer_kindly(context, request);
+    return (struct origin_reply){.status = 503, .fields = "Retry-After: 3600\r\n"};
+}
+
+static void names_hang(void *context, const char *name, struct wr_answer *ret_answer)
+{
+    (void)context, (void)name, (void)ret_answer;
+    for (;;)
+        sleep_ns(LONG);
+}
+
+/* ---- a crawl with little time ---- */
+
+static atomic_int told; /* that it is finishing */
+
+static void note_warning(void *context, const char *line)
+{
+    (void)context;
+    (void)atomic_fetch_add(&told, strstr(line, "--max-time): finishing what is in flight, for at most ") != NULL);
+}
+
+static void begin(struct rig *rig, origin_answer *answer)
+{
+    is_kind = false;
+    told = 0;
+    rig_set_up(rig, answer);
+    rig->options.loops = 2;
+    rig->options.max_time_ns = TIME;
+    rig->options.drain_ns = GRACE;
+    rig->options.pace.max_in_flight = 1; /* so that some are left */
+    rig->options.warn = note_warning;
+}
+
+static void seed_two(struct rig *rig)
+{
+    rig_start(rig);
+    rig_seed(rig, "%s", rig_url(rig, 1, "/"));
+    rig_seed(rig, "%s", rig_url(rig, 2, "/"));
+    rig_seeded(rig);
+}
+
+struct waits {
+    int64_t ns[WEIR_REASON_QUEUE + 1];
+};
+
+static void add_waits(void *context, const struct wr_engine_host *host)
+{
+    struct waits *waits = context;
+    for (int reason = 0; reason <= WEIR_REASON_QUEUE; reason++)
+        waits->ns[reason] += host->waited_ns[reason];
+}
+
+static void finish(struct rig *rig, struct waits *ret_waits)
+{
+    *ret_waits = (struct waits){.ns = {0}};
+    if (!rig_await_end(rig, (SANITIZED ? 200 : 60) * WEIR_SECOND))
+        fail_msg("its time is over, and it does not end");
+    wr_engine_finish(rig->engine, &rig->result);
+    (void)wr_engine_report(rig->engine, add_waits, ret_waits);
+    wr_engine_free(rig->engine);
+    rig->engine = NULL;
+    rig_read_lines(rig);
+}
+
+static void on_job(void *context, const struct wr_store_row *row)
+{
+    (void)snprintf(context, 256, "%s: %.*s", wr_job_status_name(row->job.status), (int)row->job.why.bytes,
+                   row->job.why.data);
+}
+
+/* "running: why", as the state has it. */
+static const char *job_in_state(const struct rig *rig)
+{
+    static char text[256];
+    struct wr_store *store;
+    assert_int_equal(wr_store_open(&(struct wr_store_options){.path = rig->state}, &store), 0);
+    assert_int_equal(wr_store_read(store,
+                                   &(struct wr_store_query){
+                                       .what = WR_STORE_JOBS, .job = rig->result.job, .row = on_job, .context = text}),
+                     0);
+    wr_store_free(store);
+    return text;
+}
+
+static void assert_booked_as_its_limit(struct rig *rig, const struct waits *waits, const char *status)
+{
+    char expected[512];
+    assert_int_equal(rig->result.end, WR_END_BUDGET);
+    assert_string_equal(rig->result.why, "the time limit was reached (--max-time)");
+    assert_int_equal(told, 1);
+    assert_int_equal(waits->ns[WEIR_REASON_PAUSED], 0);
+    assert_int_equal(rig_verdicts(rig, "failed") + rig_verdicts(rig, "expired"), 0);
+    (void)snprintf(expected, sizeof expected, "%s: %s", status, rig->result.why);
+    assert_string_equal(job_in_state(rig), expected);
+    rig_check_store(rig);
+}
+
+/* M14, N1-7. */
+static void time_limit_ends_a_crawl_whose_hosts_never_answer(void **state)
+{
+    static origin_answer *const hosts[] = {never_answers,    stops_in_the_middle, robots_never_come,
+                                           robots_never_end, says_later,          crawl_delay_is_long};
+    (void)state;
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        struct rig rig;
+        struct waits waits;
+        begin(&rig, hosts[i]);
+        seed_two(&rig);
+        finish(&rig, &waits);
+        assert_booked_as_its_limit(&rig, &waits, "running");
+        if (i < 4) { /* something was in flight, so the rest waited for the grace */
+            assert_true(waits.ns[WEIR_REASON_JOB_LIMIT] > 0);
+            is_kind = true;
+            rig.options.max_time_ns = 0;
+            rig_start(&rig);
+            assert_false(rig.is_new);
+            rig_finish(&rig);
+            assert_int_equal(rig.result.end, WR_END_COMPLETED);
+            rig_assert_trees(&rig, 1, 2, PAGES);
+            assert_string_equal(job_in_state(&rig), "completed: ");
+        }
+        rig_tear_down(&rig);
+    }
+}
+
+static void time_limit_ends_a_crawl_whose_names_are_never_answered(void **state)
+{
+    struct rig rig;
+    struct waits waits;
+    (void)state;
+    begin(&rig, answer_kindly);
+    rig.options.lookup = names_hang;
+    rig_start(&rig);
+    rig_seed(&rig, "http://hanging.test:%d/", rig.port);
+    rig_seeded(&rig);
+    finish(&rig, &waits);
+    assert_booked_as_its_limit(&rig, &waits, "running");
+    rig_tear_down(&rig);
+}
+
+static void time_limit_ends_a_crawl_whose_hosts_are_paused(void **state)
+{
+    struct rig rig;
+    struct waits waits;
+    char key[64];
+    (void)state;
+    begin(&rig, answer_kindly);
+    rig_start(&rig);
+    (void)snprintf(key, sizeof key, "127.0.0.1:%d", rig.port);
+    assert_int_equal(wr_engine_pause(rig.engine, wr_span_of(key), true), 0);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_seeded(&rig);
+    finish(&rig, &waits);
+    assert_booked_as_its_limit(&rig, &waits, "running");
+    assert_int_equal(origin_requests(rig.origin), 0);
+    rig_tear_down(&rig);
+}
+
+/* Not all seeds have been given: they have to be given again, and the state says so as well. */
+static void time_limit_ends_a_crawl_that_waits_for_seeds(void **state)
+{
+    struct rig rig;
+    struct waits waits;
+    (void)state;
+    begin(&rig, answer_kindly);
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    finish(&rig, &waits);
+    assert_booked_as_its_limit(&rig, &waits, "pending");
+    rig_tear_down(&rig);
+}
+
+/* ---- while it is finishing ---- */
+
+static void await_finishing(void)
+{
+    int64_t until = monotonic() + 30 * WEIR_SECOND;
+    while (told == 0) {
+        assert_true(monotonic() < until);
+        sleep_ns(MS);
+    }
+}
+
+static bool holds(const struct wr_why *why, weir_reason reason)
+{
+    for (size_t i = 0; i < why->bound_count; i++)
+        if (why->bounds[i].reason == reason && why->bounds[i].wait_ns == WEIR_UNTIL_RELEASE)
+            return true;
+    return false;
+}
+
+/* The loop hears of it a moment after who watches. */
+static weir_reason held_for(struct rig *rig, const char *key, weir_reason expected)
+{
+    struct wr_look_host seen;
+    int64_t until = monotonic() + 30 * WEIR_SECOND;
+    do {
+        assert_int_equal(wr_engine_look_host(rig->engine, wr_span_of(key), &seen), 0);
+    } while (seen.why.reason != expected && monotonic() < until);
+    return seen.why.reason;
+}
+
+/* M14: whoever looks is told what holds the rest, and a stop acts as ever. */
+static void host_of_a_crawl_whose_time_is_over_is_held_by_the_limit_of_its_job(void **state)
+{
+    struct rig rig;
+    struct waits waits;
+    struct wr_why why;
+    struct wr_look *look;
+    struct wr_url url;
+    char key[64], memory[WR_URL_ROOM];
+    (void)state;
+    begin(&rig, never_answers);
+    rig.options.drain_ns = LONG;
+    seed_two(&rig);
+    await_finishing();
+    (void)snprintf(key, sizeof key, "127.0.0.1:%d", rig.port);
+    assert_int_equal(held_for(&rig, key, WEIR_REASON_JOB_LIMIT), WEIR_REASON_JOB_LIMIT);
+    assert_int_equal(wr_url_parse(wr_span_of(rig_url(&rig, 1, "/2")), NULL, NULL, memory, sizeof memory, &url),
+                     WR_URL_OK);
+    assert_int_equal(wr_engine_why(rig.engine, &url, &why), 0);
+    assert_true(holds(&why, WEIR_REASON_JOB_LIMIT));
+    assert_false(holds(&why, WEIR_REASON_PAUSED));
+    assert_int_equal(why.expected_ns, -1);
+    assert_int_equal(wr_engine_look(rig.engine, &(struct wr_look_query){.sort = WR_SORT_NAME}, &look), 0);
+    assert_int_equal(look->sums.states[WR_HOST_PAUSED], 0); /* as the metrics have it */
+    wr_look_free(look);
+    assert_false(rig_await_end(&rig, 0));
+    wr_engine_drain(rig.engine); /* a first signal */
+    wr_engine_stop(rig.engine);  /* and a second one */
+    finish(&rig, &waits);
+    assert_booked_as_its_limit(&rig, &waits, "running");
+    rig_tear_down(&rig);
+}
+
+/* Each end is bounded, not only that of the time. */
+static struct origin_reply fails_or_never_answers(void *context, const struct origin_request *request)
+{
+    struct origin_reply reply = answer_kindly(context, request);
+    if (rig_is_robots(request) || is_first_page(request))
+        return reply;
+    if (rig_host(request) == 1)
+        return (struct origin_reply){.status = 500};
+    reply.delay_ns = LONG;
+    return reply;
+}
+
+static void job_that_failed_waits_no_longer_than_its_grace_for_what_is_in_flight(void **state)
+{
+    struct rig rig;
+    struct waits waits;
+    (void)state;
+    begin(&rig, fails_or_never_answers);
+    rig.options.max_time_ns = 0;
+    rig.options.failure_threshold = 2;
+    rig.options.pace.retry.attempts = 1;
+    rig_space(&rig, 100 * MS);
+    seed_two(&rig);
+    finish(&rig, &waits);
+    assert_int_equal(rig.result.end, WR_END_FAILED);
+    assert_int_equal(waits.ns[WEIR_REASON_PAUSED], 0);
+    assert_string_equal(job_in_state(&rig), "failed: too many failures in a row");
+    rig_tear_down(&rig);
+}
+
+ENGINE_TESTS(test(time_limit_ends_a_crawl_whose_hosts_never_answer),
+             test(time_limit_ends_a_crawl_whose_names_are_never_answered),
+             test(time_limit_ends_a_crawl_whose_hosts_are_paused), test(time_limit_ends_a_crawl_that_waits_for_seeds),
+             test(host_of_a_crawl_whose_time_is_over_is_held_by_the_limit_of_its_job),
+             test(job_that_failed_waits_no_longer_than_its_grace_for_what_is_in_flight))
