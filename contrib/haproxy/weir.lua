@@ -54,10 +54,9 @@ local function keep(txn, variable, values)
     end
 end
 
--- HAProxy's client says 5xx itself when it gets no answer; weir's own have X-Weir-Status.
+-- Every answer of weir's has the field X-Weir. HAProxy's client says 5xx itself when it gets no answer.
 local function is_silence(answer)
-    return answer == nil or answer.status == nil or answer.status == 0
-        or (answer.status >= 500 and (answer.headers == nil or answer.headers["x-weir-status"] == nil))
+    return answer == nil or answer.headers == nil or answer.headers["x-weir"] == nil
 end
 
 local function ask(address, headers, milliseconds)

@@ -124,6 +124,7 @@ class Daemon:
         text = answer.read().decode()
         if connection is None:
             at.close()
+        assert answer.getheader('X-Weir') == '1', 'an answer that does not say whose it is'
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}, text
 
     def check(self, path='/check', **fields):

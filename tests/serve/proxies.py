@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -85,7 +86,7 @@ class NginxFront(Front):
     def words(self):
         self.changes['listen 80;'] = f'listen 127.0.0.1:{self.port};'
         if self.is_open:
-            self.changes['# error_page 502 504 =204'] = 'error_page 502 504 =204'
+            self.changes['        return 503;\n        # return 204;'] = '        return 204;'
         self.write('weir.conf', contrib('nginx/weir.conf', self.changes))
         places = ' '.join(f'{kind}_temp_path {self.folder}/{kind};' for kind in
                           ('client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'))
@@ -120,6 +121,47 @@ class CaddyFront(Front):
 
 
 FRONTS = (NginxFront, HaproxyFront, CaddyFront)
+
+
+class Imposter:
+    """Something else that listens where weir should: each who connects gets `text`, and is hung up on."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix='weir-imposter-')
+        self.path, self.text = f'{self.folder}/s', b''
+
+    def __enter__(self):
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen(64)
+        self.thread = threading.Thread(target=self._serve)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
+        self.listener.close()
+        shutil.rmtree(self.folder)
+
+    def _serve(self):
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            with peer:
+                peer.settimeout(30)
+                try:
+                    heard = b''
+                    while b'\r\n\r\n' not in heard and (more := peer.recv(65536)):
+                        heard += more
+                    peer.sendall(self.text)
+                    peer.shutdown(socket.SHUT_WR)
+                    while peer.recv(65536):
+                        pass
+                except OSError:
+                    pass  # it has hung up
 
 
 class Activated(Daemon):

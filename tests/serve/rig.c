@@ -287,5 +287,11 @@ int count_of(const char *text, const char *word)
 
 int status_of(const char *text)
 {
-    return strncmp(text, "HTTP/1.1 ", 9) == 0 ? (int)strtol(text + 9, NULL, 10) : 0;
+    if (strncmp(text, "HTTP/1.1 ", 9) != 0)
+        return 0;
+    int status = (int)strtol(text + 9, NULL, 10);
+    const char *mark = strstr(text, "\r\n" WR_HTTP_MARK);
+    if (status >= 200 && (mark == NULL || mark > strstr(text, "\r\n\r\n")))
+        fail_msg("an answer that does not say whose it is: %s", text);
+    return status;
 }

@@ -59,7 +59,7 @@ const char *hear_end(int fd);
 /* Whether the other side closes without a word. */
 bool is_hung_up(int fd);
 int count_of(const char *text, const char *word);
-/* The status of the first answer. */
+/* The status of the first answer, which says that it is weir's. */
 int status_of(const char *text);
 
 #endif

@@ -9,11 +9,12 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '..', 'cli')]
+sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'share')]
 
 import cases  # noqa: E402
 from daemon import Daemon  # noqa: E402
-from proxies import FRONTS, Activated, Wrk, service  # noqa: E402
+from proxies import FRONTS, Activated, HaproxyFront, Imposter, NginxFront, Wrk, service  # noqa: E402
+from store import Redis  # noqa: E402
 
 RULES = '''
 rules:
@@ -198,6 +199,103 @@ def clients_get_their_answer_when_weir_hangs_or_dies():  # J15
                 assert answer[0] == 200, (kind.name, answer)
                 _silent(front, daemon, signal.SIGKILL, expected)
                 assert len(behind.log()) == (4 if is_open else 2), kind.name
+
+
+# ---- an answer is not silence ----
+
+SHARED = '''
+rules:
+  - {name: shared, match: {path: "/shared"}, key: "header:x-test", limit: 9/d fixed_window, share: {overshoot: 0%%, on_outage: closed}}
+  - {name: own, key: "header:x-test", limit: 1/d}
+admission:
+  trusted: [unix]
+  store: {url: "unix:%s", nodes: 1, timeout: %s}
+'''
+
+
+def _waits_for_the_store(daemon):
+    """A caller whose question is under way for a minute."""
+    peer = daemon.unix()
+    peer.request('GET', '/check', headers={'X-Original-URI': '/shared', 'X-Original-Host': 'a', 'X-Test': 'first'})
+    while 'weir_serve_waiting_acquires 1' not in daemon.ask('GET', '/metrics')[2]:
+        time.sleep(0.05)
+    return peer
+
+
+def _waits_for_its_turn(daemon):
+    """A caller that has the only connection."""
+    peer = daemon.unix()
+    question = '{"target": "/x", "headers": {"x-test": "k"}}'
+    assert daemon.call('acquire', question, peer)[0] == 200
+    peer.request('POST', '/v1/acquire', question, {'Content-Type': 'application/json'})
+    while 'weir_serve_waiting_acquires 1' not in daemon.ask('GET', '/metrics')[2]:
+        time.sleep(0.05)
+    return peer
+
+
+def _refused_and_then_let_in(kind, behind, daemon, why):
+    """By a proxy that lets all in while weir is silent: weir is not, and then it is."""
+    with kind(daemon, behind, is_open=True) as front:
+        before = len(behind.log())
+        statuses = {_ask(front, '/shared', X_Test='k')[0] for _ in range(5)}
+        assert statuses <= {503, 429} and len(behind.log()) == before, (kind.name, why, statuses)
+        daemon.stop(signal.SIGKILL)
+        assert _ask(front, '/shared', X_Test='k')[0] == 200, (kind.name, why)
+
+
+def proxies_that_open_to_silence_do_not_open_to_weirs_own_503():  # M7
+    for kind in (NginxFront, HaproxyFront):
+        with service() as behind, Redis() as redis:
+            with Daemon(SHARED % (redis.path, '1m'), ['--waiting', '1']) as daemon:
+                redis.process.send_signal(signal.SIGSTOP)
+                peer = _waits_for_the_store(daemon)
+                _refused_and_then_let_in(kind, behind, daemon, 'too many wait')
+                peer.close()
+            redis.kill()
+            with Daemon(SHARED % (redis.path, '1m')) as daemon:
+                _refused_and_then_let_in(kind, behind, daemon, 'the store is away, and the rule says closed')
+            with Daemon(SHARED % (redis.path, '1m'), ['--connections', '1']) as daemon:
+                peer = _waits_for_its_turn(daemon)
+                _refused_and_then_let_in(kind, behind, daemon, 'too many connections')
+                peer.close()
+
+
+def _answer(status, fields='', body=''):
+    return f'HTTP/1.1 {status}\r\n{fields}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}'.encode()
+
+
+def whatever_does_not_come_from_weir_is_silence():  # M7
+    mark = 'X-Weir: 1\r\n'
+    silences = {'nothing': b'', 'garbage': b'\0\1\2 weir \r\n\r\n', 'half': b'HTTP/1.1 204 No Con',
+                'another proxy\'s': _answer('502 Bad Gateway', body='try later'), 'another one\'s': _answer('504 Gateway Timeout'),
+                'another server\'s': _answer('503 Service Unavailable')}
+    answers = {'refused': _answer('503 Service Unavailable', mark), 'failed': _answer('500 Internal Server Error', mark)}
+    for kind in FRONTS:
+        opens = (False,) if kind.name == 'caddy' else (False, True)
+        for is_open in opens:
+            with service() as behind, Imposter() as imposter, kind(imposter, behind, is_open) as front:
+                for what, text in {**silences, **answers}.items():
+                    imposter.text = text
+                    status = _ask(front)[0]
+                    # nginx takes garbage for HTTP/0.9 and, since it has no status, for a failure of its own
+                    lets_in = is_open and what in silences and (kind.name, what) != ('nginx', 'garbage')
+                    # of what is not silence Caddy gives weir's own status to the client
+                    wanted = (200,) if lets_in else (503, 500) if what in answers else (503,)
+                    assert status in wanted, (kind.name, is_open, what, status)
+                imposter.text = _answer('204 No Content', mark)
+                assert _ask(front)[0] == 200, (kind.name, is_open)
+                assert len(behind.log()) >= 1 + is_open * (len(silences) - 1), (kind.name, is_open)
+
+
+def stranger_in_weirs_place_lets_nobody_in():  # M7
+    for kind in FRONTS:
+        if kind.name == 'nginx':
+            continue  # auth_request takes any 2xx for a yes: the guide says so
+        with service() as behind, Imposter() as imposter, kind(imposter, behind) as front:
+            for status in ('204 No Content', '200 OK'):
+                imposter.text = _answer(status)
+                assert _ask(front)[0] == 503, (kind.name, status)
+            assert behind.log() == [], kind.name
 
 
 def proxies_go_on_by_themselves_when_weir_is_back():  # J15

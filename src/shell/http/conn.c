@@ -23,6 +23,18 @@ void wr_http_conn_wait(struct wr_http_conn *conn, enum wr_http_wait wait)
     wr_list_push(&conn->gate->waits[wait], &conn->link);
 }
 
+/* Those that linger have their answer: they have room of their own, in which the oldest gives way. */
+static void linger(struct wr_http_conn *conn)
+{
+    struct wr_http_gate *gate = conn->gate;
+    conn->lingers = false;
+    wr_http_inbox_drop(conn);
+    wr_http_conn_wait(conn, WR_WAIT_LINGER);
+    gate->connections--;
+    if (++gate->lingering > WR_HTTP_LINGER_MAX)
+        wr_http_conn_close(WR_LINKED(gate->waits[WR_WAIT_LINGER].first, struct wr_http_conn, link));
+}
+
 void wr_http_conn_later(struct wr_http_conn *conn)
 {
     wr_list_push(&wr_http_conn_loop(conn)->ready, &conn->ready);
@@ -47,9 +59,7 @@ static void end(struct wr_http_conn *conn)
         wr_http_conn_close(conn);
         return;
     }
-    conn->lingers = false;
-    wr_http_inbox_drop(conn);
-    wr_http_conn_wait(conn, WR_WAIT_LINGER);
+    linger(conn);
     listen_for(conn, UV_READABLE);
 }
 
@@ -136,6 +146,7 @@ struct wr_http_conn *wr_http_conn_open(struct wr_http_gate *gate, int fd, struct
     int on = 1;
     if (conn == NULL || uv_poll_init(&loop->uv, &conn->poll, fd) != 0) {
         wr_give(loop->server->allocator, conn, sizeof *conn, _Alignof(struct wr_http_conn));
+        (void)wr_http_last_send(loop, fd, 503, WR_HTTP_NO_MEMORY);
         (void)close(fd);
         wr_http_count(&loop->counts.turned);
         return NULL;
@@ -155,6 +166,15 @@ struct wr_http_conn *wr_http_conn_open(struct wr_http_gate *gate, int fd, struct
     return conn;
 }
 
+static void drop_exchange(struct wr_http_conn *conn)
+{
+    if (conn->has_exchange && conn->exchange.gone != NULL)
+        conn->exchange.gone(&conn->exchange);
+    conn->has_exchange = false;
+    conn->exchange.gone = NULL;
+    conn->exchange.context = NULL;
+}
+
 static void on_closed(uv_handle_t *handle)
 {
     struct wr_http_conn *conn = handle->data;
@@ -168,29 +188,68 @@ void wr_http_conn_close(struct wr_http_conn *conn)
         return;
     if (conn->is_stream)
         wr_http_uncount(&loop->counts.streams);
-    if (conn->has_exchange && conn->exchange.gone != NULL)
-        conn->exchange.gone(&conn->exchange);
-    conn->has_exchange = false;
+    drop_exchange(conn);
     wr_http_inbox_drop(conn);
     wr_http_out_drop(conn);
     wr_list_take(&conn->link);
     wr_list_take(&conn->ready);
-    conn->gate->connections--;
+    *(conn->wait == WR_WAIT_LINGER ? &conn->gate->lingering : &conn->gate->connections) -= 1;
     loop->connections--;
     wr_http_uncount(&loop->counts.connections);
     uv_close((uv_handle_t *)&conn->poll, on_closed);
     (void)close(conn->fd);
 }
 
+/* ---- giving up ---- */
+
+void wr_http_conn_refuse(struct wr_http_conn *conn, int status, const char *why)
+{
+    bool has_begun = wr_http_sends(conn) || conn->is_stream; /* an answer, which would be in pieces */
+    drop_exchange(conn);
+    wr_http_inbox_drop(conn);
+    conn->is_held = conn->is_behind = false;
+    conn->closes = conn->lingers = true;
+    conn->is_broken |= has_begun || !wr_http_last_send(wr_http_conn_loop(conn), conn->fd, status, why);
+}
+
+void wr_http_conn_turn_away(struct wr_http_conn *conn)
+{
+    wr_http_count(&wr_http_conn_loop(conn)->counts.turned);
+    wr_http_conn_refuse(conn, 503, WR_HTTP_NO_ROOM);
+    wr_http_conn_settle(conn);
+}
+
 bool wr_http_gate_make_room(struct wr_http_gate *gate)
 {
-    static const enum wr_http_wait first[] = {WR_WAIT_LINGER, WR_WAIT_HEAD, WR_WAIT_IDLE, WR_WAIT_BODY};
+    static const enum wr_http_wait first[] = {WR_WAIT_HEAD, WR_WAIT_IDLE, WR_WAIT_BODY};
     for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
         struct wr_list_link *link = gate->waits[first[i]].first;
         if (link == NULL)
             continue;
+        struct wr_http_conn *conn = WR_LINKED(link, struct wr_http_conn, link);
+        if (first[i] == WR_WAIT_IDLE) {
+            wr_http_count(&gate->loop->counts.turned);
+            wr_http_conn_close(conn);
+        } else
+            wr_http_conn_turn_away(conn);
+        return true;
+    }
+    return false;
+}
+
+bool wr_http_gate_make_space(struct wr_http_gate *gate, const struct wr_http_conn *conn)
+{
+    static const enum wr_http_wait first[] = {WR_WAIT_BODY, WR_WAIT_HEAD};
+    for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
+        struct wr_list_link *link = gate->waits[first[i]].first;
+        if (link == &conn->link)
+            link = link->next;
+        if (link == NULL)
+            continue;
+        struct wr_http_conn *oldest = WR_LINKED(link, struct wr_http_conn, link);
         wr_http_count(&gate->loop->counts.turned);
-        wr_http_conn_close(WR_LINKED(link, struct wr_http_conn, link));
+        wr_http_conn_refuse(oldest, 503, WR_HTTP_NO_BUFFER);
+        wr_http_conn_settle(oldest);
         return true;
     }
     return false;

@@ -49,6 +49,7 @@ void wr_http_leave(struct wr_http *server)
 {
     for (size_t i = 0; i < server->place_count; i++)
         wr_http_place_leave(&server->places[i]);
+    server->is_left = true;
     atomic_store(&server->phase, WR_HTTP_CUTS);
     wr_http_thaw(server);
 }

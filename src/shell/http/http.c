@@ -48,10 +48,12 @@ static int check(const struct wr_http_options *options)
     return 0;
 }
 
+/* What there is of one thing is shared out, so that no listener's crowd can take what another's need. */
 static void set_limits(struct wr_http *server)
 {
     struct wr_http_options *options = &server->options;
     struct rlimit files;
+    server->buffered_max = options->buffered_max / options->listen_count;
     server->limits_ms[WR_WAIT_HEAD] = options->head_ns / WEIR_MILLISECOND;
     server->limits_ms[WR_WAIT_IDLE] = options->idle_ns / WEIR_MILLISECOND;
     server->limits_ms[WR_WAIT_BODY] = options->body_ns / WEIR_MILLISECOND;
@@ -61,7 +63,9 @@ static void set_limits(struct wr_http *server)
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY)
         return;
     rlim_t most = files.rlim_cur > 2 * SPARE_DESCRIPTORS ? files.rlim_cur - SPARE_DESCRIPTORS : SPARE_DESCRIPTORS;
-    most /= options->listen_count; /* so that no listener's crowd can take the descriptors of another's */
+    rlim_t lingering = (rlim_t)WR_HTTP_LINGER_MAX * options->loops;
+    most /= options->listen_count;
+    most = most > 2 * lingering ? most - lingering : most / 2;
     if (options->connections_max > most)
         options->connections_max = (uint32_t)most;
 }
@@ -195,7 +199,9 @@ uint16_t wr_http_port(const struct wr_http *server, size_t index)
 
 void wr_http_stats(const struct wr_http *server, struct wr_http_stats *ret_stats)
 {
-    struct wr_http_stats sum = {.buffered_bytes = atomic_load(&server->buffered_bytes)};
+    struct wr_http_stats sum = {0};
+    for (size_t i = 0; i < server->place_count; i++)
+        sum.buffered_bytes += atomic_load(&server->buffered_bytes[i]);
     for (uint32_t i = 0; i < server->options.loops; i++) {
         const struct wr_http_counts *counts = &server->loops[i]->counts;
         sum.accepted += counts->accepted;

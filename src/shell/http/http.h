@@ -27,9 +27,12 @@
  *
  * A stream (server-sent events): wr_http_stream_begin instead of reply, then write; `gone` tells when it is over.
  *
- * Bounded: connections of each listener (the one that has been idle longest makes room), bytes of a request, of all
- * unfinished requests and unread answers together, time for a head, for a body, between requests, for an answer to be
- * taken. docs/internals/serve.md has the numbers.
+ * Bounded: connections of each listener (the one that has been idle longest makes room), bytes of a request, of the
+ * unfinished requests and unread answers of each listener (the request that has been unfinished longest makes room),
+ * time for a head, for a body, between requests, for an answer to be taken. docs/internals/serve.md has the numbers.
+ *
+ * A request that has begun to come is answered, whatever happens: 408 if it is late, 503 if there is no room or memory
+ * for it or the server ends. Only a client that does not read its answers is hung up on.
  *
  * Threads: functions on an exchange in its loop's thread only; wr_http_post and wr_http_stats in any.
  */
@@ -51,6 +54,10 @@ struct wr_http_loop;
 struct wr_http_exchange;
 
 /* ---- answers ------------------------------------------------------------------------------------------- */
+
+/* The first field of every answer, whatever its status and whichever file writes it. A proxy tells by it an answer from
+ * silence: its own 502, 503 or 504 does not have it. */
+#define WR_HTTP_MARK "X-Weir: 1\r\n"
 
 struct wr_http_exchange {
     const struct wr_request *request; /* wr_request_find for its fields */
@@ -77,7 +84,7 @@ struct wr_http_exchange {
     }
 
 /* Answers. `fields` and `body` are copied, and must be sound: nothing of a stranger's in `fields`. The body of 204 and
- * 304 is empty; that of HEAD is left out. The exchange is over. */
+ * 304 is empty; that of HEAD is left out. The exchange is over. Without memory for the answer the client gets a 503. */
 void wr_http_reply(struct wr_http_exchange *exchange, int status, struct wr_span fields, struct wr_span body);
 
 /* Answers {"error": "why"}. Control characters and quotes are escaped. */
@@ -139,7 +146,7 @@ struct wr_http_options {
     uint32_t connections_max; /* of each listener; default 16384, less if descriptors are scarce */
     uint32_t body_max;        /* default WR_REQUEST_BODY_MAX, which is the most */
     size_t stream_max;        /* bytes that may wait for the reader of a stream; default 256 KiB */
-    size_t buffered_max;      /* bytes of all connections' buffers together; default 64 MiB */
+    size_t buffered_max;      /* bytes of all buffers; each listener has an equal part; default 64 MiB */
     int64_t head_ns;          /* for the whole head, from the connection's or the request's first byte; default 10 s */
     int64_t body_ns;          /* for the whole body; default 30 s */
     int64_t idle_ns;          /* between two requests; default 90 s: longer than nginx's 60 */

@@ -34,6 +34,11 @@
 #define WR_HTTP_READ_BYTES 65536
 #define WR_HTTP_OUT_MAX ((size_t)64 << 20) /* of one answer */
 #define WR_HTTP_DATE_BYTES 37              /* "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" */
+#define WR_HTTP_LAST_BYTES 1024            /* of an answer that needs no memory */
+#define WR_HTTP_LINGER_MAX 256             /* connections of a gate */
+#define WR_HTTP_NO_MEMORY "out of memory"
+#define WR_HTTP_NO_ROOM "too many connections here; come again later"
+#define WR_HTTP_NO_BUFFER "too many unfinished requests here; come again later"
 
 /* ---- requests that are being read ---- */
 
@@ -96,7 +101,8 @@ struct wr_http_conn {
 struct wr_http_gate {
     struct wr_http_loop *loop;
     uint32_t listener;
-    uint32_t connections;
+    uint32_t connections; /* without those that linger */
+    uint32_t lingering;
     bool is_open, is_paused; /* paused: no descriptor was left; until the next tick */
     uv_poll_t poll;
     struct wr_list waits[WR_WAIT_COUNT];
@@ -162,14 +168,16 @@ struct wr_http {
     const weir_allocator *allocator;
     struct wr_http_place places[WR_HTTP_LISTENS_MAX];
     size_t place_count;
-    atomic_int phase; /* enum wr_http_phase */
-    sem_t ended;      /* how many loops have */
-    atomic_size_t buffered_bytes;
+    atomic_int phase;                                  /* enum wr_http_phase */
+    sem_t ended;                                       /* how many loops have */
+    atomic_size_t buffered_bytes[WR_HTTP_LISTENS_MAX]; /* of each listener's connections */
+    size_t buffered_max;                               /* of each listener */
     int64_t limits_ms[WR_WAIT_COUNT];
     struct wr_http_loop *loops[WR_HTTP_LOOPS_MAX];
     pthread_mutex_t frost; /* of what follows */
     pthread_cond_t frost_changed;
     bool is_frozen;
+    bool is_left; /* its connections are another process's: nothing is sent any more */
     uint32_t parked;
     uint32_t adopted; /* before the start */
 };
@@ -210,6 +218,10 @@ void wr_http_loop_park(struct wr_http_loop *loop);
 struct wr_http_conn *wr_http_conn_open(struct wr_http_gate *gate, int fd, struct wr_span peer);
 /* Tells whoever has the exchange, and is gone. */
 void wr_http_conn_close(struct wr_http_conn *conn);
+/* Gives up the request that is being read or waits for its answer, and says so to the client. To be settled. */
+void wr_http_conn_refuse(struct wr_http_conn *conn, int status, const char *why);
+/* The same for want of room, and settles it. */
+void wr_http_conn_turn_away(struct wr_http_conn *conn);
 void wr_http_conn_wait(struct wr_http_conn *conn, enum wr_http_wait wait);
 /* To be looked at by wr_http_loop_settle. */
 void wr_http_conn_later(struct wr_http_conn *conn);
@@ -217,6 +229,8 @@ void wr_http_conn_later(struct wr_http_conn *conn);
 void wr_http_conn_settle(struct wr_http_conn *conn);
 /* The oldest that does nothing makes room. False: there is none. */
 bool wr_http_gate_make_room(struct wr_http_gate *gate);
+/* The oldest request that is not whole gives its buffer back, unless it is `conn`'s. False: there is none. */
+bool wr_http_gate_make_space(struct wr_http_gate *gate, const struct wr_http_conn *conn);
 
 /* ---- read.c ---- */
 
@@ -241,9 +255,9 @@ bool wr_http_send_on(struct wr_http_conn *conn);
 void wr_http_out_drop(struct wr_http_conn *conn);
 /* Empties a loop's buffer. */
 void wr_http_buf_empty(const struct wr_http *server, struct wr_buf *buf);
-/* Counts bytes of buffers; false: that would be too many. */
-bool wr_http_buffer_take(struct wr_http *server, size_t bytes);
-void wr_http_buffer_give(struct wr_http *server, size_t bytes);
+/* Counts bytes of buffers with the connection's listener; false: that would be too many. */
+bool wr_http_buffer_take(struct wr_http_conn *conn, size_t bytes);
+void wr_http_buffer_give(struct wr_http_conn *conn, size_t bytes);
 
 static inline bool wr_http_sends(const struct wr_http_conn *conn)
 {
@@ -252,8 +266,11 @@ static inline bool wr_http_sends(const struct wr_http_conn *conn)
 
 /* ---- reply.c ---- */
 
-/* Answers a request that was never one, and stops. */
-void wr_http_reply_fault(struct wr_http_conn *conn, int status, const char *why);
+/* Answers where there is no exchange, or none any more, and reads no further: nothing that was sent can be trusted,
+ * least of all where it ends. Takes no memory while the client reads. */
+void wr_http_last_reply(struct wr_http_conn *conn, int status, const char *why);
+/* The same at once, whatever becomes of it. False: the client has not taken it whole. */
+bool wr_http_last_send(struct wr_http_loop *loop, int fd, int status, const char *why);
 void wr_http_reply_continue(struct wr_http_conn *conn);
 void wr_http_date_write(char ret_line[WR_HTTP_DATE_BYTES + 1], int64_t wall_s);
 

@@ -46,23 +46,27 @@ static void let_in(struct wr_http_gate *gate, int fd, const struct sockaddr_stor
     struct wr_http_loop *loop = gate->loop;
     char memory[WR_HTTP_PEER_MAX];
     wr_http_count(&loop->counts.accepted);
-    bool is_in = wr_http_place_admits(&loop->server->places[gate->listener], fd);
-    if (is_in && gate->connections >= connections_max(loop->server))
-        is_in = wr_http_gate_make_room(gate);
-    if (is_in) {
-        (void)wr_http_conn_open(gate, fd, peer_text(from, memory));
+    if (!wr_http_place_admits(&loop->server->places[gate->listener], fd)) {
+        wr_http_count(&loop->counts.turned);
+        (void)close(fd);
         return;
     }
-    wr_http_count(&loop->counts.turned);
-    (void)close(fd);
+    bool has_room = gate->connections < connections_max(loop->server) || wr_http_gate_make_room(gate);
+    struct wr_http_conn *conn = wr_http_conn_open(gate, fd, peer_text(from, memory));
+    if (conn != NULL && !has_room)
+        wr_http_conn_turn_away(conn);
 }
 
 /* Without a descriptor for it the connection would be told again and again: look away until the next tick. */
 static void look_away(struct wr_http_gate *gate)
 {
+    struct wr_list_link *lingering = gate->waits[WR_WAIT_LINGER].first;
     gate->is_paused = true;
     (void)uv_poll_stop(&gate->poll);
-    (void)wr_http_gate_make_room(gate);
+    if (lingering != NULL)
+        wr_http_conn_close(WR_LINKED(lingering, struct wr_http_conn, link));
+    else
+        (void)wr_http_gate_make_room(gate);
 }
 
 static void accept_all(struct wr_http_gate *gate, int most)
@@ -103,7 +107,12 @@ static void close_late(struct wr_http_gate *gate, enum wr_http_wait wait, int64_
             return;
         if (wait == WR_WAIT_HEAD || wait == WR_WAIT_BODY || wait == WR_WAIT_SEND)
             wr_http_count(&gate->loop->counts.late);
-        wr_http_conn_close(conn);
+        if (conn->inbox == NULL || wr_http_sends(conn)) { /* nothing was asked, or the answer has begun */
+            wr_http_conn_close(conn);
+            continue;
+        }
+        wr_http_conn_refuse(conn, 408, "the request took too long to come");
+        wr_http_conn_settle(conn);
     }
 }
 
@@ -226,13 +235,23 @@ static void begin_stop(struct wr_http_loop *loop)
     }
 }
 
+static void cut_each(struct wr_list *list, bool is_left)
+{
+    while (list->first != NULL) {
+        struct wr_http_conn *conn = WR_LINKED(list->first, struct wr_http_conn, link);
+        if (!is_left && (conn->has_exchange || conn->inbox != NULL))
+            wr_http_conn_refuse(conn, 503, "the server ends; come again");
+        wr_http_conn_close(conn);
+    }
+}
+
 static void cut_off(struct wr_http_loop *loop)
 {
     loop->is_stopping = loop->is_cutting = true;
     close_gates(loop);
     for (size_t i = 0; i < loop->server->place_count; i++)
         for (int wait = 0; wait < WR_WAIT_COUNT; wait++)
-            close_late(&loop->gates[i], (enum wr_http_wait)wait, INT64_MIN);
+            cut_each(&loop->gates[i].waits[wait], loop->server->is_left);
 }
 
 static void finish(struct wr_http_loop *loop)

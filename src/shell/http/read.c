@@ -23,19 +23,19 @@ void wr_http_inbox_drop(struct wr_http_conn *conn)
     struct wr_http_inbox *inbox = conn->inbox;
     if (inbox == NULL)
         return;
-    wr_http_buffer_give(server_of(conn), inbox->room);
+    wr_http_buffer_give(conn, inbox->room);
     wr_give(server_of(conn)->allocator, inbox, sizeof *inbox + inbox->room, _Alignof(struct wr_http_inbox));
     conn->inbox = NULL;
 }
 
 static struct wr_http_inbox *inbox_new(struct wr_http_conn *conn, size_t room)
 {
-    struct wr_http *server = server_of(conn);
-    if (!wr_http_buffer_take(server, room))
+    if (!wr_http_buffer_take(conn, room))
         return NULL;
-    struct wr_http_inbox *inbox = wr_take(server->allocator, sizeof *inbox + room, _Alignof(struct wr_http_inbox));
+    struct wr_http_inbox *inbox =
+        wr_take(server_of(conn)->allocator, sizeof *inbox + room, _Alignof(struct wr_http_inbox));
     if (inbox == NULL)
-        wr_http_buffer_give(server, room);
+        wr_http_buffer_give(conn, room);
     else
         inbox->room = room;
     return inbox;
@@ -84,7 +84,7 @@ void wr_http_inbox_fill(struct wr_http_conn *conn, struct wr_span text)
         room *= 2;
     conn->inbox = inbox_new(conn, room);
     if (conn->inbox == NULL) {
-        conn->is_broken = true;
+        wr_http_conn_refuse(conn, 503, WR_HTTP_NO_BUFFER);
         return;
     }
     reading_init(&conn->inbox->reading);
@@ -182,8 +182,9 @@ static void ask(struct wr_http_conn *conn, struct wr_http_reading *reading, cons
 static void flush(struct wr_http_conn *conn)
 {
     struct wr_buf *out = &wr_http_conn_loop(conn)->out;
-    conn->is_broken |= out->error != 0;
-    if (out->length > 0 && !conn->is_broken)
+    if (out->error != 0 && !conn->is_broken)
+        wr_http_conn_refuse(conn, 503, WR_HTTP_NO_MEMORY);
+    else if (out->length > 0 && !conn->is_broken)
         wr_http_send(conn, wr_buf_from(out, 0));
     wr_http_buf_empty(server_of(conn), out);
 }
@@ -206,7 +207,7 @@ static void keep(struct wr_http_conn *conn, struct wr_http_reading *reading, cha
         room *= 2;
     conn->inbox = inbox_new(conn, room);
     if (conn->inbox == NULL) {
-        conn->is_broken = true;
+        wr_http_conn_refuse(conn, 503, WR_HTTP_NO_BUFFER);
         return;
     }
     copy_reading(&conn->inbox->reading, reading);
@@ -228,6 +229,12 @@ static void put_away(struct wr_http_conn *conn, struct wr_http_reading *reading,
         point(conn, &conn->inbox->reading, conn->inbox->text);
 }
 
+static void refuse(struct wr_http_conn *conn, enum wr_request_fault fault)
+{
+    wr_http_last_reply(conn, wr_request_fault_status(fault), wr_request_fault_text(fault));
+    wr_http_count(&wr_http_conn_loop(conn)->counts.refused);
+}
+
 static void take_turn(struct wr_http_conn *conn, struct wr_http_reading *reading, char *text, size_t bytes)
 {
     enum wr_request_step step = WR_REQUEST_END;
@@ -236,8 +243,7 @@ static void take_turn(struct wr_http_conn *conn, struct wr_http_reading *reading
     while (bytes > 0 && goes_on(conn)) {
         step = read_request(conn, reading, text, bytes);
         if (step == WR_REQUEST_REFUSED)
-            wr_http_reply_fault(conn, wr_request_fault_status((enum wr_request_fault)reading->request.fault),
-                                wr_request_fault_text((enum wr_request_fault)reading->request.fault));
+            refuse(conn, (enum wr_request_fault)reading->request.fault);
         if (step != WR_REQUEST_END)
             break;
         ask(conn, reading, text);
@@ -270,7 +276,7 @@ static bool drop_input(struct wr_http_conn *conn)
 static bool read_more(struct wr_http_conn *conn)
 {
     if (!inbox_grow(conn, conn->inbox->bytes + READ_LEAST)) {
-        wr_http_reply_fault(conn, 503, "too many unfinished requests at once");
+        wr_http_conn_refuse(conn, 503, WR_HTTP_NO_BUFFER);
         return true;
     }
     struct wr_http_inbox *inbox = conn->inbox;

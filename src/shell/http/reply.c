@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 
+#include <sys/socket.h>
 #include <time.h>
 
 /* ---- heads ---- */
@@ -44,16 +45,18 @@ static const char *line_of(int status)
     }
 }
 
+/* Every head begins here. */
 static void append_status(struct wr_buf *buf, int status)
 {
     const char *line = line_of(status);
-    if (line != NULL) {
+    if (line != NULL)
         wr_buf_append_string(buf, line);
-        return;
+    else {
+        wr_buf_append_string(buf, "HTTP/1.1 ");
+        wr_buf_append_u64(buf, (uint64_t)status);
+        wr_buf_append_string(buf, " \r\n"); /* the words may be left out, the blank may not (RFC 9112 4) */
     }
-    wr_buf_append_string(buf, "HTTP/1.1 ");
-    wr_buf_append_u64(buf, (uint64_t)status);
-    wr_buf_append_string(buf, " \r\n"); /* the words may be left out, the blank may not (RFC 9112 4) */
+    wr_buf_append_string(buf, WR_HTTP_MARK);
 }
 
 void wr_http_date_write(char ret_line[WR_HTTP_DATE_BYTES + 1], int64_t wall_s)
@@ -102,18 +105,46 @@ static struct wr_buf *buffer_of(struct wr_http_conn *conn)
     return &loop->late;
 }
 
+static struct wr_span error_body(const char *why, char *memory, size_t bytes)
+{
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, memory, bytes);
+    wr_append_json_text(&buf, "{\"error\": ", wr_span_of(why));
+    wr_buf_append_string(&buf, "}\n");
+    return wr_buf_from(&buf, 0);
+}
+
+/* An answer after which the connection is closed. Needs no memory but the caller's, of WR_HTTP_LAST_BYTES. */
+static struct wr_span last_words(const struct wr_http_loop *loop, int status, const char *why, char *memory)
+{
+    char body_memory[WR_HTTP_LAST_BYTES / 2];
+    struct wr_span body = error_body(why, body_memory, sizeof body_memory);
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, memory, WR_HTTP_LAST_BYTES);
+    append_status(&buf, status);
+    wr_buf_append(&buf, loop->date, WR_HTTP_DATE_BYTES);
+    wr_buf_append_string(&buf, "Content-Type: application/json\r\nConnection: close\r\nContent-Length: ");
+    wr_buf_append_u64(&buf, body.bytes);
+    wr_buf_append_string(&buf, "\r\n\r\n");
+    wr_buf_append_span(&buf, body);
+    assert(buf.error == 0);
+    return wr_buf_from(&buf, 0);
+}
+
 /* In turn they go with those of the other answers, when there is nothing more to read. */
 static void hand_in(struct wr_http_conn *conn, const struct wr_buf *buf)
 {
-    conn->is_broken |= buf->error != 0;
-    if (!conn->is_turn && buf->error == 0)
+    if (conn->is_turn)
+        return;
+    if (buf->error == 0)
         wr_http_send(conn, wr_buf_from(buf, 0));
+    else
+        wr_http_last_reply(conn, 503, WR_HTTP_NO_MEMORY);
 }
 
-static void count_answer(struct wr_http_conn *conn, int status)
+static void count_answer(struct wr_http_loop *loop, int status)
 {
-    struct wr_http_counts *counts = &wr_http_conn_loop(conn)->counts;
-    wr_http_count(&counts->answered[status >= 100 && status < 600 ? status / 100 : 5]);
+    wr_http_count(&loop->counts.answered[status >= 100 && status < 600 ? status / 100 : 5]);
 }
 
 /* ---- answers ---- */
@@ -155,17 +186,8 @@ void wr_http_reply(struct wr_http_exchange *exchange, int status, struct wr_span
         wr_buf_append_span(buf, body);
     conn->closes |= closes;
     hand_in(conn, buf);
-    count_answer(conn, status);
+    count_answer(loop, status);
     leave(conn);
-}
-
-static struct wr_span error_body(const char *why, char *memory, size_t bytes)
-{
-    struct wr_buf buf;
-    wr_buf_init_fixed(&buf, memory, bytes);
-    wr_append_json_text(&buf, "{\"error\": ", wr_span_of(why));
-    wr_buf_append_string(&buf, "}\n");
-    return wr_buf_from(&buf, 0);
 }
 
 void wr_http_refuse(struct wr_http_exchange *exchange, int status, const char *why)
@@ -174,23 +196,24 @@ void wr_http_refuse(struct wr_http_exchange *exchange, int status, const char *w
     wr_http_reply(exchange, status, WR_HTTP_JSON, error_body(why, memory, sizeof memory));
 }
 
-/* There is no exchange: nothing that was sent can be trusted, least of all where it ends. */
-void wr_http_reply_fault(struct wr_http_conn *conn, int status, const char *why)
+void wr_http_last_reply(struct wr_http_conn *conn, int status, const char *why)
 {
-    char memory[1024];
-    struct wr_http_loop *loop = wr_http_conn_loop(conn);
-    struct wr_span body = error_body(why, memory, sizeof memory);
-    struct wr_buf *buf = buffer_of(conn);
-    append_status(buf, status);
-    wr_buf_append(buf, loop->date, WR_HTTP_DATE_BYTES);
-    wr_buf_append_string(buf, "Content-Type: application/json\r\nConnection: close\r\nContent-Length: ");
-    wr_buf_append_u64(buf, body.bytes);
-    wr_buf_append_string(buf, "\r\n\r\n");
-    wr_buf_append_span(buf, body);
-    hand_in(conn, buf);
+    char memory[WR_HTTP_LAST_BYTES];
+    struct wr_span words = last_words(wr_http_conn_loop(conn), status, why, memory);
+    if (conn->is_turn)
+        wr_buf_append_span(&wr_http_conn_loop(conn)->out, words);
+    else
+        wr_http_send(conn, words);
     conn->closes = conn->lingers = true;
-    count_answer(conn, status);
-    wr_http_count(&loop->counts.refused);
+    count_answer(wr_http_conn_loop(conn), status);
+}
+
+bool wr_http_last_send(struct wr_http_loop *loop, int fd, int status, const char *why)
+{
+    char memory[WR_HTTP_LAST_BYTES];
+    struct wr_span words = last_words(loop, status, why, memory);
+    count_answer(loop, status);
+    return send(fd, words.data, words.bytes, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)words.bytes;
 }
 
 void wr_http_reply_continue(struct wr_http_conn *conn)
@@ -212,6 +235,7 @@ void wr_http_stream_begin(struct wr_http_exchange *exchange, int status, struct 
     append_connection(buf, true, false);
     wr_buf_append_span(buf, fields);
     wr_buf_append(buf, "\r\n", 2);
+    conn->is_broken |= buf->error != 0; /* no event may follow an answer that says so */
     hand_in(conn, buf);
     conn->is_stream = true;
     wr_http_count(&loop->counts.answered[0]);

@@ -10,18 +10,26 @@
 #define OUT_LEAST 4096
 #define OUT_KEPT (1 << 20) /* a buffer that became larger for one answer is given back */
 
-bool wr_http_buffer_take(struct wr_http *server, size_t bytes)
+static atomic_size_t *count_of(struct wr_http_conn *conn)
 {
-    size_t before = atomic_fetch_add(&server->buffered_bytes, bytes);
-    if (before + bytes <= server->options.buffered_max)
-        return true;
-    (void)atomic_fetch_sub(&server->buffered_bytes, bytes);
+    return &wr_http_conn_loop(conn)->server->buffered_bytes[conn->gate->listener];
+}
+
+bool wr_http_buffer_take(struct wr_http_conn *conn, size_t bytes)
+{
+    size_t most = wr_http_conn_loop(conn)->server->buffered_max;
+    do {
+        size_t before = atomic_fetch_add(count_of(conn), bytes);
+        if (before + bytes <= most)
+            return true;
+        (void)atomic_fetch_sub(count_of(conn), bytes);
+    } while (bytes <= most && wr_http_gate_make_space(conn->gate, conn));
     return false;
 }
 
-void wr_http_buffer_give(struct wr_http *server, size_t bytes)
+void wr_http_buffer_give(struct wr_http_conn *conn, size_t bytes)
 {
-    (void)atomic_fetch_sub(&server->buffered_bytes, bytes);
+    (void)atomic_fetch_sub(count_of(conn), bytes);
 }
 
 void wr_http_buf_empty(const struct wr_http *server, struct wr_buf *buf)
@@ -35,10 +43,9 @@ void wr_http_buf_empty(const struct wr_http *server, struct wr_buf *buf)
 
 void wr_http_out_drop(struct wr_http_conn *conn)
 {
-    struct wr_http *server = wr_http_conn_loop(conn)->server;
     if (conn->out != NULL)
-        wr_http_buffer_give(server, conn->out_room);
-    wr_give(server->allocator, conn->out, conn->out_room, 1);
+        wr_http_buffer_give(conn, conn->out_room);
+    wr_give(wr_http_conn_loop(conn)->server->allocator, conn->out, conn->out_room, 1);
     conn->out = NULL;
     conn->out_at = conn->out_bytes = conn->out_room = 0;
 }
@@ -46,18 +53,17 @@ void wr_http_out_drop(struct wr_http_conn *conn)
 /* Room for `more` bytes behind what waits. */
 static bool make_room(struct wr_http_conn *conn, size_t more)
 {
-    struct wr_http *server = wr_http_conn_loop(conn)->server;
     size_t waiting = conn->out_bytes - conn->out_at;
     size_t room = conn->out_room < OUT_LEAST ? OUT_LEAST : conn->out_room;
     if (conn->out_bytes + more <= conn->out_room)
         return true;
     while (room < waiting + more)
         room *= 2;
-    if (!wr_http_buffer_take(server, room))
+    if (!wr_http_buffer_take(conn, room))
         return false;
-    char *out = wr_take(server->allocator, room, 1);
+    char *out = wr_take(wr_http_conn_loop(conn)->server->allocator, room, 1);
     if (out == NULL) {
-        wr_http_buffer_give(server, room);
+        wr_http_buffer_give(conn, room);
         return false;
     }
     if (waiting > 0)

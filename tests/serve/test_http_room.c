@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* test_http_room.c - a server without memory or room: a request that has begun is answered all the same, and what one
+ * listener uses up is not missing at another. */
+#include "serve/rig.h"
+
+#include "lib/alloc.h"
+
+#include <unistd.h>
+
+#define HOST "Host: localhost\r\n"
+#define GET(target) "GET " target " HTTP/1.1\r\n" HOST "\r\n"
+#define FOLDER "/tmp/weir-room-XXXXXX"
+
+/* ---- M7: an answer is not silence ---- */
+
+struct poor {
+    struct rig rig;
+    test_allocator memory;
+};
+
+static void poor_start(struct poor *poor)
+{
+    test_allocator_init(&poor->memory);
+    rig_init(&poor->rig);
+    poor->rig.options.allocator = &poor->memory.allocator;
+    rig_start(&poor->rig);
+}
+
+static void poor_lose(struct poor *poor)
+{
+    atomic_store(&poor->memory.fail_for_ever, true);
+    atomic_store(&poor->memory.fail_at, 1);
+}
+
+static void poor_stop(struct poor *poor)
+{
+    rig_stop(&poor->rig);
+    assert_int_equal(atomic_load(&poor->memory.live), 0);
+}
+
+/* The first take after the connection is there fails: for the answer, for what is kept of half a request, for a request
+ * that is answered later. */
+static void request_that_finds_no_memory_is_answered(void **state)
+{
+    static const struct {
+        const char *first, *second;
+    } table[] = {
+        {GET("/ok"), ""},
+        {GET("/ok") GET("/late?x"), ""},
+        {GET("/large"), ""},
+        {GET("/stream"), NULL}, /* an answer without an end: it is hung up */
+        {GET("/late?x"), ""},
+        {"GET /ok HT", ""},
+        {"POST /echo HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\nhalf", ""},
+        {"", GET("/ok")}, /* the connection itself */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct poor poor;
+        poor_start(&poor);
+        if (table[i].first[0] == '\0')
+            poor_lose(&poor);
+        int fd = dial(&poor.rig);
+        while (rig_stats(&poor.rig).accepted == 0)
+            (void)usleep(1000);
+        poor_lose(&poor);
+        say(fd, table[i].first);
+        say(fd, table[i].second != NULL ? table[i].second : "");
+        int status = status_of(hear_end(fd));
+        if (status != 503 && table[i].second != NULL)
+            fail_msg("row %zu: %d", i, status);
+        assert_int_equal(atomic_load(&poor.rig.gone), atomic_load(&poor.rig.held));
+        (void)close(fd);
+        poor_stop(&poor);
+    }
+}
+
+/* J6: the newest comes in, and the one that is put out is told why. */
+static void request_that_makes_room_is_told(void **state)
+{
+    enum {
+        MOST = 4
+    };
+    static const char *const begun[] = {"GET /ok HT", "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\nhalf"};
+    (void)state;
+    for (size_t i = 0; i < sizeof begun / sizeof begun[0]; i++) {
+        struct rig rig;
+        int fds[MOST];
+        rig_init(&rig);
+        rig.options.connections_max = MOST;
+        rig_start(&rig);
+        for (int k = 0; k < MOST; k++) {
+            fds[k] = dial(&rig);
+            say(fds[k], begun[i]);
+            (void)usleep(3000); /* the order is by milliseconds */
+        }
+        int extra = dial(&rig);
+        say(extra, GET("/ok"));
+        assert_int_equal(status_of(hear(extra, 1)), 200);
+        assert_int_equal(status_of(hear_end(fds[0])), 503);
+        assert_int_equal(rig_stats(&rig).turned, 1);
+        for (int k = 0; k < MOST; k++)
+            (void)close(fds[k]);
+        rig_close(&rig, extra);
+    }
+}
+
+static void connection_for_which_there_is_no_room_is_told(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_init(&rig);
+    rig.options.connections_max = 1;
+    rig_start(&rig);
+    int busy = dial(&rig);
+    say(busy, GET("/late?x"));
+    wait_until(&rig.held, 1);
+    int extra = dial(&rig);
+    assert_int_equal(status_of(hear_end(extra)), 503);
+    (void)close(extra);
+    rig_release(&rig);
+    assert_int_equal(status_of(hear(busy, 1)), 200);
+    rig_close(&rig, busy);
+}
+
+/* ---- M8: what one listener uses up, others keep ---- */
+
+#define HALF_BYTES 20000
+#define STALLED "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 100000\r\n\r\n"
+
+static char half[HALF_BYTES];
+
+static void stall(int fd)
+{
+    memset(half, 'h', sizeof half);
+    say(fd, STALLED);
+    say_bytes(fd, half, sizeof half);
+}
+
+/* In two parts, so that it takes memory; the last byte is sent by finish. */
+static void begin_honest(int fd)
+{
+    say(fd, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 20001\r\n\r\n");
+    say_bytes(fd, half, sizeof half);
+}
+
+static void wait_for_bytes(const struct rig *rig, uint64_t least)
+{
+    for (int i = 0; i < 20000 && rig_stats(rig).buffered_bytes < least; i++)
+        (void)usleep(1000);
+    assert_true(rig_stats(rig).buffered_bytes >= least);
+}
+
+static void stalled_bodies_at_one_listener_leave_the_other_its_memory(void **state)
+{
+    enum {
+        CLIENTS = 40
+    };
+    char folder[] = FOLDER, path[128], address[160];
+    struct rig rig;
+    int fds[CLIENTS];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/s", folder);
+    (void)snprintf(address, sizeof address, "unix:%s", path);
+    rig_init(&rig);
+    rig.listens[1].address = address;
+    rig.options.listen_count = 2;
+    rig.options.buffered_max = 512 << 10; /* 256 KiB each */
+    rig_start(&rig);
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = dial(&rig);
+        stall(fds[i]);
+    }
+    wait_for_bytes(&rig, 200 << 10);
+    int mine[7]; /* as many as fit */
+    for (int i = 0; i < 7; i++) {
+        mine[i] = dial_unix(path);
+        begin_honest(mine[i]);
+    }
+    wait_for_bytes(&rig, 400 << 10);
+    assert_true(rig_stats(&rig).buffered_bytes <= rig.options.buffered_max);
+    for (int i = 0; i < 7; i++) {
+        say(mine[i], "!");
+        assert_int_equal(status_of(hear(mine[i], 1)), 200);
+        (void)close(mine[i]);
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        (void)close(fds[i]);
+    rig_stop(&rig);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* At one listener those that stall do not keep out those that come later. */
+static void request_that_stalls_longest_gives_its_memory_to_a_newer_one(void **state)
+{
+    enum {
+        FIT = 8 /* of 32 KiB each */
+    };
+    struct rig rig;
+    int fds[FIT];
+    (void)state;
+    rig_init(&rig);
+    rig.options.buffered_max = FIT * (32 << 10) + (16 << 10); /* one more does not fit */
+    rig_start(&rig);
+    for (int i = 0; i < FIT; i++) {
+        fds[i] = dial(&rig);
+        stall(fds[i]);
+        wait_for_bytes(&rig, ((uint64_t)i + 1) * (32 << 10));
+        (void)usleep(3000); /* the order is by milliseconds */
+    }
+    int mine = dial(&rig);
+    begin_honest(mine);
+    assert_int_equal(status_of(hear_end(fds[0])), 503);
+    say(mine, "!");
+    assert_int_equal(status_of(hear(mine, 1)), 200);
+    for (int i = 0; i < FIT; i++)
+        (void)close(fds[i]);
+    rig_close(&rig, mine);
+}
+
+WEIR_TESTS(test(request_that_finds_no_memory_is_answered), test(request_that_makes_room_is_told),
+           test(connection_for_which_there_is_no_room_is_told),
+           test(stalled_bodies_at_one_listener_leave_the_other_its_memory),
+           test(request_that_stalls_longest_gives_its_memory_to_a_newer_one))
