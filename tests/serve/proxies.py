@@ -87,7 +87,10 @@ class NginxFront(Front):
         self.changes['listen 80;'] = f'listen 127.0.0.1:{self.port};'
         if self.is_open:
             self.changes['        return 503;\n        # return 204;'] = '        return 204;'
-        self.write('weir.conf', contrib('nginx/weir.conf', self.changes))
+        return self.words_for(contrib('nginx/weir.conf', self.changes))
+
+    def words_for(self, text):
+        self.write('weir.conf', text)
         places = ' '.join(f'{kind}_temp_path {self.folder}/{kind};' for kind in
                           ('client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'))
         conf = self.write('nginx.conf', f'''
@@ -107,6 +110,9 @@ class HaproxyFront(Front):
         if self.is_open:
             closed, opened = (line for line in text.split('\n') if '!weir_allows' in line)
             text = text.replace(closed + '\n', '').replace(opened, opened.replace('# ', ''))
+        return self.words_for(text)
+
+    def words_for(self, text):
         return [shutil.which('haproxy') or '/usr/sbin/haproxy', '-db', '-f', self.write('haproxy.cfg', text)]
 
 
@@ -115,9 +121,11 @@ class CaddyFront(Front):
 
     def words(self):
         self.changes[':80 {'] = f'http://:{self.port} {{\n\tbind 127.0.0.1'
-        text = '{\n\tadmin off\n}\n' + contrib('caddy/Caddyfile', self.changes)
+        return self.words_for(contrib('caddy/Caddyfile', self.changes))
+
+    def words_for(self, text):
         return [shutil.which('caddy') or '/usr/bin/caddy', 'run', '--adapter', 'caddyfile', '--config',
-                self.write('Caddyfile', text)]
+                self.write('Caddyfile', '{\n\tadmin off\n}\n' + text)]
 
 
 FRONTS = (NginxFront, HaproxyFront, CaddyFront)

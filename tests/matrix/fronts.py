@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""The proxies with the files of contrib/, each in front of all services."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', 'serve')]
+
+import proxies  # noqa: E402
+from nginx import free_port  # noqa: E402
+from proxies import CONTRIB, SERVICE, SOCKET, contrib  # noqa: E402
+
+
+class _Sites:
+    """What the fronts below have in common: ports[name] leads to services[name]."""
+
+    def __init__(self, daemon, services):
+        super().__init__(daemon, next(iter(services.values())))
+        self.daemon, self.services = daemon, services
+        self.ports = dict(zip(services, [self.port] + [free_port() for _ in services][1:]))
+
+    def texts(self, file, changes):
+        """The file for each service. `changes(name, port)`: what else is to be put in."""
+        for name, port in self.ports.items():
+            yield contrib(file, {SOCKET: self.daemon.path, SERVICE: f'127.0.0.1:{self.services[name].port}',
+                                 **changes(name, port)})
+
+
+class Nginx(_Sites, proxies.NginxFront):
+    def words(self):
+        texts = self.texts('nginx/weir.conf', lambda name, port: {
+            'listen 80;': f'listen 127.0.0.1:{port};',
+            'upstream weir {': f'upstream weir_{name} {{', 'http://weir/': f'http://weir_{name}/',
+            'upstream service {': f'upstream service_{name} {{', 'http://service;': f'http://service_{name};'})
+        return self.words_for('\n'.join(texts))
+
+
+class Haproxy(_Sites, proxies.HaproxyFront):
+    def words(self):
+        head, sites = '', []
+        for text in self.texts('haproxy/haproxy.cfg', lambda name, port: {
+                '/etc/haproxy/weir.lua': os.path.join(CONTRIB, 'haproxy', 'weir.lua'), 'bind :80': f'bind 127.0.0.1:{port}',
+                'frontend www\n': f'frontend www_{name}\n', 'backend service\n': f'backend service_{name}\n'}):
+            head, _, site = text.partition('\nfrontend ')
+            sites.append(site)
+        return self.words_for('\nfrontend '.join([head, *sites]))
+
+
+class Caddy(_Sites, proxies.CaddyFront):
+    def words(self):
+        return self.words_for('\n'.join(self.texts('caddy/Caddyfile', lambda _, port: {
+            ':80 {': f'http://:{port} {{\n\tbind 127.0.0.1'})))
+
+
+FRONTS = {'nginx': Nginx, 'haproxy': Haproxy, 'caddy': Caddy}

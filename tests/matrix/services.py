@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""Services that say how they took a request: one process each, on a port of loopback."""
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', 'net', 'client')]
+
+from nginx import PROGRAM, free_port  # noqa: E402
+
+FOLDER = os.path.join(HERE, 'services')
+PYTHON = '/usr/bin/python3'  # that of the system, whose packages these are; `python3` may be another
+NODE_PATH = '/usr/share/nodejs:/usr/lib/nodejs'  # where Debian's packages are, for a node that is not Debian's
+
+
+def _nginx(folder, port):
+    with open(f'{FOLDER}/nginx.conf', encoding='utf-8') as file:
+        text = file.read().replace('{folder}', folder).replace('{port}', str(port))
+    with open(f'{folder}/nginx.conf', 'w', encoding='utf-8') as file:
+        file.write(text)
+    return [PROGRAM, '-p', folder, '-c', f'{folder}/nginx.conf']
+
+
+def _script(program, name, *words):
+    return lambda _, port: [program, f'{FOLDER}/{name}', *words, str(port)]
+
+
+# In the order of the table.
+SERVICES = {
+    'nginx': _nginx,
+    'gunicorn': _script(PYTHON, 'django_service.py', 'gunicorn'),  # Django
+    'wsgiref': _script(PYTHON, 'django_service.py', 'wsgiref'),  # Django
+    'flask': _script(PYTHON, 'flask_service.py'),
+    'express': _script('node', 'express_service.js'),
+    'url': _script('node', 'url_service.js'),
+}
+
+
+class Service:
+    def __init__(self, name):
+        self.name = name
+        self.folder = tempfile.mkdtemp(prefix='weir-service-')
+        self.port = free_port()
+        with open(f'{self.folder}/log', 'w', encoding='utf-8') as log:
+            self.process = subprocess.Popen(
+                SERVICES[name](self.folder, self.port), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True, env={**os.environ, 'NODE_PATH': NODE_PATH, 'PYTHONDONTWRITEBYTECODE': '1'})
+
+    def wait(self):
+        """Until it answers."""
+        end = time.monotonic() + 60
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(('127.0.0.1', self.port)) == 0:
+                    return
+            assert self.process.poll() is None and time.monotonic() < end, f'{self.name}: {self.lines()}'
+            time.sleep(0.02)
+
+    def lines(self):
+        with open(f'{self.folder}/log', encoding='utf-8', errors='replace') as file:
+            return file.read()
+
+    def end(self):
+        os.killpg(self.process.pid, signal.SIGKILL)  # gunicorn has a worker
+        self.process.wait()
+        shutil.rmtree(self.folder)
+
+
+@contextlib.contextmanager
+def running(names=tuple(SERVICES)):
+    """{name: Service}, all of which answer."""
+    services = {}
+    try:
+        for name in names:
+            services[name] = Service(name)
+        for service in services.values():
+            service.wait()
+        yield services
+    finally:
+        for service in services.values():
+            service.end()

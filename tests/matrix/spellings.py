@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Reads spellings.txt, whose head says how it is written, and makes the bytes of a request of a row."""
+import base64
+import os
+import re
+from dataclasses import dataclass
+
+PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'spellings.txt')
+OF = ('login', 'item', 'admin', 'static', 'home', 'none')  # the routes of each service
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Whom a request is from: what no other caller of the matrix has."""
+    address: str
+    host: str
+    token: str
+
+    @staticmethod
+    def numbered(number):
+        return Caller(f'127.{1 + number // 62500}.{number // 250 % 250}.{1 + number % 250}',
+                      f'c{number:05d}.api.example.org', f't{number:05d}')
+
+    def texts(self):
+        basic = base64.b64encode(f'{self.token}:p'.encode()).decode()  # of 8 bytes: ends with "="
+        return {'host': self.host, 'HOST': self.host.upper(), 'token': self.token, 'basic': basic}
+
+
+def _bytes(text):
+    """\\\\, \\t, \\r and \\xHH are bytes; so is each letter of UTF-8."""
+    def byte(match):
+        word = match.group(1)
+        return {b'\\': b'\\', b't': b'\t', b'r': b'\r'}.get(word) or bytes([int(word[1:], 16)])
+    return re.sub(rb'\\(\\|t|r|x[0-9a-fA-F]{2})', byte, text.encode())
+
+
+@dataclass(frozen=True)
+class Spelling:
+    name: str
+    of: str
+    text: str
+
+    def request(self, caller):
+        """The bytes."""
+        text = re.sub(r'\{(\w+)\}', lambda match: caller.texts()[match.group(1)], self.text)
+        head, _, body = text.partition(r' \n \n ')
+        line, *fields = head.split(r' \n ')
+        if '-Host' in fields:
+            fields.remove('-Host')
+        elif not any(field.lower().startswith('host') for field in fields):
+            fields.insert(0, f'Host: {caller.host}')
+        return b''.join(_bytes(part) + b'\r\n' for part in (line, *fields, '')) + _bytes(body)
+
+
+def read(path=PATH):
+    """[Spelling], in the order of the file."""
+    rows = []
+    with open(path, encoding='utf-8') as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip() or line.startswith('#'):
+                continue
+            words = line.rstrip('\n').split(None, 2)
+            assert len(words) == 3 and words[1] in OF, f'{path}:{number}: not a row of the form NAME OF REQUEST'
+            rows.append(Spelling(*words))
+    names = [row.name for row in rows]
+    assert len(set(names)) == len(names), f'{path}: twice: {[name for name in names if names.count(name) > 1]}'
+    return rows
