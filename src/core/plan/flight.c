@@ -50,7 +50,6 @@ void wr_task_reserve(struct wr_plan *plan, struct wr_plan_host *host, uint32_t n
         lane->in_flight++;
         wr_tasks_push(&plan->pool, &lane->flying, number);
         lane->job->in_flight++;
-        host->could_at[wr_is_https(task)] = now;
     }
 }
 

@@ -237,7 +237,6 @@ static int make(struct wr_plan *plan, struct wr_span key, int64_t now, struct wr
         wr_give(plan->options.allocator, host, bytes, 16);
         return error;
     }
-    host->could_at[0] = host->could_at[1] = now;
     plan->host_bytes_sum += bytes;
     *ret_host = host;
     return 0;

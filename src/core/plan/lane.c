@@ -152,8 +152,10 @@ void wr_lane_push(struct wr_plan *plan, struct wr_lane *lane, uint32_t number, i
     struct wr_task *task = wr_task_at(&plan->pool, number);
     bool is_https = wr_is_https(task);
     task->seq = ms_of(now);
-    if (!is_wanted(lane->host, is_https))
-        lane->host->could_at[is_https] = now - lane->host->held_ns; /* nobody has waited for it here */
+    if (!is_wanted(lane->host, is_https)) { /* nobody has waited for it here */
+        lane->host->could_at[is_https] = now - lane->host->held_ns;
+        lane->host->held |= (uint8_t)(1U << is_https);
+    }
     lane->queued[is_https]++;
     if (task->at > 0)
         wr_tasks_insert(&plan->pool, &lane->delayed, number);

@@ -62,8 +62,8 @@ int64_t wr_plan_host_rests_until(const struct wr_plan *plan, struct wr_plan_host
         return wr_gate_paused(wr_host_gate_of(host)) ? WEIR_FOREVER : now;
     int64_t at = now + standing.gate.wait_ns;
     for (uint32_t origin = 0; origin < WR_ORIGINS; origin++) {
-        int64_t held_ns = now - host->could_at[origin],
-                expires_at = host->could_at[origin] + plan->options.max_defer_ns;
+        int64_t could_at = (host->held >> origin & 1) != 0 ? host->could_at[origin] : now;
+        int64_t held_ns = now - could_at, expires_at = could_at + plan->options.max_defer_ns;
         if ((standing.held >> origin & 1) == 0)
             continue;
         *ret_held_ns = held_ns > *ret_held_ns ? held_ns : *ret_held_ns;

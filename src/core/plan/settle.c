@@ -162,13 +162,14 @@ static int64_t next_change(const struct wr_plan *plan, const struct wr_plan_host
     return at;
 }
 
-/* R6: counted from the last time at which a page was possible. */
+/* R6: counted from the last time at which a page was possible: until now, of what was not held before. */
 static void note_held(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_standing *standing, int64_t now)
 {
     for (uint32_t origin = 0; origin < WR_ORIGINS; origin++) {
         uint8_t bit = (uint8_t)(1U << origin);
-        if ((standing->held & bit) == 0) {
+        if ((host->held & bit) == 0)
             host->could_at[origin] = now;
+        if ((standing->held & bit) == 0) {
             host->gave_up &= (uint8_t) ~(standing->wanted & bit);
             if ((standing->wanted & bit) != 0)
                 host->lost[origin] = 0;
@@ -179,6 +180,7 @@ static void note_held(struct wr_plan *plan, struct wr_plan_host *host, const str
             wr_list_push(&plan->expiring, &host->expires);
         }
     }
+    host->held = (uint8_t)standing->held;
 }
 
 /* The gate is open. A robots.txt and errands go before pages: pages may depend on them. */

@@ -85,13 +85,14 @@ struct wr_plan_host {
     struct wr_tasks errands;
     struct wr_lifecycle robots[WR_ORIGINS];
     struct wr_robots *rules[WR_ORIGINS]; /* ours */
-    int64_t could_at[WR_ORIGINS];        /* when a page was last possible (R6) */
+    int64_t could_at[WR_ORIGINS];        /* of those that are held: when a page was last possible (R6) */
     int64_t pushed_until;                /* something was given back: not again before (U4) */
     uint32_t claims;                     /* tasks here and in flight, and what the caller was asked for, or owes */
     uint32_t owed;                       /* of them: see wr_plan_host_owe */
     uint32_t grouped;                    /* requests that are counted at the group */
     uint32_t steps;                      /* by which a job's concurrency is lowered here */
     uint8_t expiring;                    /* bit: origin */
+    uint8_t held;                        /* bit: origin: its tasks are kept waiting by what may expire (R6) */
     uint8_t gave_up;                     /* bit: origin: its tasks have expired, and whatever held them still does */
     int64_t blocked_until;               /* it lets nobody in */
     uint8_t blocked_by, walls;           /* see wr_plan_wall */

@@ -154,6 +154,36 @@ static void late_429_from_before_the_probe_raises_the_delay_before_it(void **sta
     rig_release(&rig);
 }
 
+/* T1: the probe began with the answer that completed the row, and the delay before it was left at that instant. */
+static void probe_fails_by_what_was_sent_at_the_instant_it_began(void **state)
+{
+    (void)state;
+    for (int64_t before_ns = 0; before_ns <= 1; before_ns++) {
+        struct rig rig = learned(rig_options());
+        int64_t now = answers(&rig, T0, 429, 3);
+        now = answers(&rig, now, 200, 20); /* the probe: 2.5 s */
+        rig_tell(&rig, now + 4 * WEIR_SECOND, 429, 4 * WEIR_SECOND + before_ns, -1);
+        assert_int_equal(delay_ms(&rig, now + 4 * WEIR_SECOND), before_ns == 0 ? 3500 : 4500);
+        assert_int_equal(rig_memory(&rig, now).floor_ns, before_ns == 0 ? 3500 * MS : 0);
+        rig_release(&rig);
+    }
+}
+
+/* T1: not since the probe that failed, which may have been on trial for long. */
+static void floor_ages_from_the_answer_that_found_it(void **state)
+{
+    (void)state;
+    struct rig rig = learned(rig_options());
+    int64_t now = answers(&rig, T0, 429, 4);
+    now = answers(&rig, now, 200, 20);
+    now += 2 * WEIR_HOUR;
+    now = answers(&rig, now, 429, 1);
+    assert_int_equal(rig_memory(&rig, now).floor_ns, 4500 * MS);
+    assert_int_equal(rig_memory(&rig, now + 6 * WEIR_HOUR - 1).floor_ns, 4500 * MS);
+    assert_int_equal(rig_memory(&rig, now + 6 * WEIR_HOUR).floor_ns, 2500 * MS);
+    rig_release(&rig);
+}
+
 /* S2-5 */
 static void probes_never_go_below_the_base(void **state)
 {
@@ -325,7 +355,8 @@ static void stored_delay_and_floor_are_where_a_known_host_begins(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(starts_are_the_delay_apart), test(each_429_of_a_streak_adds_a_second_up_to_the_cap),
+WEIR_TESTS(test(probe_fails_by_what_was_sent_at_the_instant_it_began), test(floor_ages_from_the_answer_that_found_it),
+           test(starts_are_the_delay_apart), test(each_429_of_a_streak_adds_a_second_up_to_the_cap),
            test(after_a_429_the_whole_new_delay_is_waited), test(twenty_good_answers_in_a_row_begin_a_probe),
            test(row_of_good_answers_begins_anew_after_a_429),
            test(failed_probe_goes_back_and_its_floor_is_the_last_safe_delay),

@@ -87,6 +87,29 @@ static void a_paused_job_lets_go_of_its_windows(void **state)
     rig_release(&rig);
 }
 
+/* T5: how often a page has failed, and when it may be tried again, only the plan knows. */
+static void page_that_backs_off_keeps_its_attempts_while_its_job_is_paused(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_plain(&rig);
+    rig_offer_many(&rig, 1, "a.example", 1);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    struct wr_fate fate = rig_fetch(&rig, &action, 500);
+    assert_int_equal(fate.kind, WR_FATE_AGAIN);
+    assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_PAUSED), 0);
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_NONE), 0);
+    action = rig_page(&rig, rig.now + 10 * S);
+    assert_int_equal(action.attempts, 1);
+    assert_true(rig.now >= fate.at);
+    rig_fetch(&rig, &action, 500);
+    action = rig_page(&rig, rig.now + 10 * S);
+    fate = rig_fetch(&rig, &action, 500);
+    assert_int_equal(fate.kind, WR_FATE_FAILED); /* the third */
+    rig_release(&rig);
+}
+
 static void a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all(void **state)
 {
     (void)state;
@@ -292,7 +315,8 @@ static void what_was_learned_is_told_once_for_each_change(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(a_paused_job_starts_nothing_and_goes_on_where_it_was),
+WEIR_TESTS(test(page_that_backs_off_keeps_its_attempts_while_its_job_is_paused),
+           test(a_paused_job_starts_nothing_and_goes_on_where_it_was),
            test(what_a_limit_of_the_job_leaves_is_held_by_that_limit), test(a_paused_job_lets_go_of_its_windows),
            test(a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all),
            test(concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_recovers),

@@ -66,6 +66,23 @@ static void several_loops_draw_no_more_than_there_is(void **state)
     assert_false(is_last);
 }
 
+/* T6: what a loop has drawn and does not use is lost to the others. */
+static void one_loop_draws_at_most_an_eighth_of_what_is_left(void **state)
+{
+    (void)state;
+    struct wr_ledger ledger;
+    bool is_last;
+    wr_ledger_init(&ledger, 800, 8000, 0);
+    assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_PAGES, 1000, &is_last), 101);
+    assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_PAGES, 1000, &is_last), 88); /* of 699 */
+    assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_PAGES, 50, &is_last), 50);
+    assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_BYTES, 1U << 30, &is_last), 1001);
+    assert_false(is_last);
+    wr_ledger_init(&ledger, 1, 0, 0);
+    assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_PAGES, 1000, &is_last), 1); /* the last one can be drawn */
+    assert_true(is_last);
+}
+
 static void concurrency_is_shared_among_loops(void **state)
 {
     (void)state;
@@ -78,4 +95,5 @@ static void concurrency_is_shared_among_loops(void **state)
 
 WEIR_TESTS(test(twenty_failures_in_a_row_fail_the_job_once_and_a_success_ends_the_row),
            test(tasks_that_expire_fail_a_job_of_one_host_only), test(what_an_end_means_follows_from_fate_and_status),
-           test(several_loops_draw_no_more_than_there_is), test(concurrency_is_shared_among_loops))
+           test(several_loops_draw_no_more_than_there_is), test(one_loop_draws_at_most_an_eighth_of_what_is_left),
+           test(concurrency_is_shared_among_loops))

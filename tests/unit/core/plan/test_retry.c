@@ -160,6 +160,67 @@ static void what_an_open_breaker_holds_for_too_long_expires(void **state)
     rig_release(&rig);
 }
 
+/* T3, R6: the others wait for a probe that is under way as long as for anything else; how long the limits over
+ * everything held that start does not count. */
+static void max_defer_counts_from_the_last_start(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig.options.pace.strategy = WEIR_STRATEGY_NONE; /* without spacing a start is one from when it is given out */
+    rig.options.pace.min_interval_ns = 0;
+    rig.options.pace.open_ns = 10 * S;
+    rig.options.pace.probes = 1;
+    rig.options.max_defer_ns = 20 * S;
+    rig_begin_job(&rig);
+    rig_offer_many(&rig, 1, "a.example", 10);
+    struct wr_plan_host *host = wr_plan_host_find(rig.plan, wr_span_of("a.example"));
+    struct wr_plan_action action;
+    do {
+        action = rig_wait(&rig, rig.now + S);
+        assert_kind(action, WR_PLAN_START);
+        rig_fetch(&rig, &action, 0);
+    } while (wr_plan_why(rig.plan, host, 1, rig.now).reason != WEIR_REASON_BREAKER);
+    int64_t opened_at = rig.now;
+    wr_plan_hold(rig.plan, opened_at + 25 * S);
+    action = rig_wait(&rig, opened_at + 25 * S);
+    assert_kind(action, WR_PLAN_START);
+    assert_int_equal(rig.now, opened_at + 25 * S);
+    rig_send(&rig, &action);
+    assert_int_equal(wr_plan_why(rig.plan, host, 1, rig.now).reason, WEIR_REASON_BREAKER);
+    action = rig_wait(&rig, rig.now + 21 * S);
+    assert_kind(action, WR_PLAN_END);
+    assert_int_equal(action.reason, WEIR_REASON_BREAKER);
+    assert_int_equal(rig.now, opened_at + 45 * S);
+    rig_release(&rig);
+}
+
+/* T3, R6: a page that could have gone was kept waiting by nothing that may expire. */
+static void max_defer_counts_from_when_its_host_began_to_hold_the_page(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig.options.pace.strategy = WEIR_STRATEGY_NONE;
+    rig.options.pace.min_interval_ns = 0;
+    rig.options.max_defer_ns = 20 * S;
+    rig_begin_job(&rig);
+    rig_offer_many(&rig, 1, "a.example", 2);
+    struct wr_plan_action slow = rig_page(&rig, rig.now);
+    rig_send(&rig, &slow);
+    int64_t sent_at = rig.now;
+    wr_plan_hold(rig.plan, sent_at + M);
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    rig.now += 19 * S; /* the second page might have gone all that time, but for the limit over everything */
+    weir_outcome outcome = {.size = sizeof outcome, .status = 200, .has_retry_after = true, .retry_after_ns = M};
+    wr_plan_told(rig.plan, slow.task, &outcome, 0, rig.now);
+    struct wr_plan_action action = rig_wait(&rig, sent_at + M);
+    assert_kind(action, WR_PLAN_END);
+    assert_int_equal(action.reason, WEIR_REASON_RETRY_AFTER);
+    assert_int_equal(rig.now, sent_at + 39 * S);
+    rig_release(&rig);
+}
+
 /* E4: after each probe the wait begins anew, so that an hour without network costs no more than the probes' attempts.
  */
 static void an_open_breaker_defers_at_no_cost_and_recovers(void **state)
@@ -220,5 +281,6 @@ WEIR_TESTS(test(a_transient_failure_is_tried_three_times_and_a_blocked_one_four)
            test(others_go_on_while_one_backs_off), test(a_retry_waits_at_least_for_the_gate),
            test(a_retry_does_not_wait_until_what_another_has_reserved_expires),
            test(a_long_retry_after_expires_all_tasks_of_the_host_and_its_own_pace_none),
-           test(what_an_open_breaker_holds_for_too_long_expires), test(an_open_breaker_defers_at_no_cost_and_recovers),
-           test(every_wait_has_a_reason_and_an_end))
+           test(what_an_open_breaker_holds_for_too_long_expires), test(max_defer_counts_from_the_last_start),
+           test(max_defer_counts_from_when_its_host_began_to_hold_the_page),
+           test(an_open_breaker_defers_at_no_cost_and_recovers), test(every_wait_has_a_reason_and_an_end))

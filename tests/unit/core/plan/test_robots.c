@@ -82,6 +82,28 @@ static void what_robots_txt_denies_ends_unsent_and_costs_no_time(void **state)
     rig_release(&rig);
 }
 
+/* T2: it is accepted before its robots.txt is known; when that denies it, another page may be accepted instead. */
+static void page_that_robots_txt_denies_leaves_its_part_of_the_page_budget_to_another(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig.options.ignores_robots = false;
+    rig_begin(&rig);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .draws_pages = true}), 0);
+    assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_PAGES, 2, true), 0);
+    rig_offer_many(&rig, 1, "a.example", 2);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/2"), WR_OFFER_BUDGET);
+    struct wr_plan_action action = rig_wait(&rig, rig.now);
+    rig_robots(&rig, &action, 200, "User-agent: *\nDisallow: /0\n");
+    action = rig_wait(&rig, rig.now + S);
+    assert_kind(action, WR_PLAN_END);
+    assert_true(action.is_denied);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/2"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/3"), WR_OFFER_BUDGET);
+    rig_release(&rig);
+}
+
 /* RFC 9309 2.3.1.4: unreachable is not allowed. Retried with backoff; then the tasks expire (R6). */
 static void pages_wait_while_robots_txt_fails_and_expire_after_max_defer(void **state)
 {
@@ -227,6 +249,28 @@ static void a_robots_txt_that_moves_within_its_host_waits_for_the_gate_at_each_h
     rig_release(&rig);
 }
 
+/* T4, B8: what was not sent says nothing about the place that it leads to. */
+static void hop_of_robots_txt_that_was_not_sent_is_asked_for_again(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    obey(&rig);
+    rig_offer_many(&rig, 1, "a.example", 1);
+    struct wr_plan_action action = rig_next(&rig);
+    redirect(&rig, &action, true);
+    for (int i = 0; i < 5; i++) {
+        action = rig_wait(&rig, rig.now + S);
+        assert_kind(action, WR_PLAN_ROBOTS);
+        assert_true(action.is_hop);
+        wr_plan_given(rig.plan, action.task, rig.now);
+    }
+    action = rig_wait(&rig, rig.now + S);
+    assert_true(action.is_hop);
+    rig_robots(&rig, &action, 404, NULL);
+    assert_kind(rig_wait(&rig, rig.now + S), WR_PLAN_START);
+    rig_release(&rig);
+}
+
 static struct wr_plan_action errand(struct rig *rig, const char *text, uint64_t tag)
 {
     char memory[WR_URL_ROOM];
@@ -354,7 +398,9 @@ static void rules_have_so_much_room_and_hosts_wait_for_some(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(rules_have_so_much_room_and_hosts_wait_for_some),
+WEIR_TESTS(test(page_that_robots_txt_denies_leaves_its_part_of_the_page_budget_to_another),
+           test(hop_of_robots_txt_that_was_not_sent_is_asked_for_again),
+           test(rules_have_so_much_room_and_hosts_wait_for_some),
            test(robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay),
            test(crawl_delay_is_multiplied_where_somebody_says_so),
            test(what_robots_txt_denies_ends_unsent_and_costs_no_time),

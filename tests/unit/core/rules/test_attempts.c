@@ -44,6 +44,21 @@ static void what_is_turned_away_is_retried_three_times(void **state)
     assert_int_equal(after(&attempts, WR_STATUS_BLOCKING), WR_NEXT_SPENT);
 }
 
+/* T8: who wants one attempt wants no second request, whatever the first was answered with. */
+static void with_one_attempt_nothing_is_tried_again(void **state)
+{
+    static const weir_retry_options once = {.attempts = 1, .blocking_retries = 3}, twice = {.attempts = 2};
+
+    (void)state;
+    for (enum wr_status_class ended = WR_STATUS_DONE; ended <= WR_STATUS_PERMANENT; ended++) {
+        struct wr_attempts attempts = fresh();
+        enum wr_next next = wr_attempts_after(&attempts, &once, ended, 0, NOW, 0.5).what;
+        assert_true(next != WR_NEXT_QUEUE && next != WR_NEXT_SLEEP);
+    }
+    struct wr_attempts attempts = fresh();
+    assert_int_equal(wr_attempts_after(&attempts, &twice, WR_STATUS_BLOCKING, 0, NOW, 0.5).what, WR_NEXT_QUEUE);
+}
+
 static void the_two_budgets_are_counted_apart(void **state)
 {
     struct wr_attempts attempts = fresh();
@@ -191,8 +206,9 @@ static void transient_failures_cost_at_most_two_retries(void **state)
 }
 
 WEIR_TESTS(test(what_fails_for_the_moment_is_tried_three_times_in_all),
-           test(what_is_turned_away_is_retried_three_times), test(the_two_budgets_are_counted_apart),
-           test(done_and_permanent_end_it_at_once), test(the_delay_is_the_longer_of_backoff_and_gate),
-           test(what_was_not_sent_costs_no_attempt), test(what_was_not_sent_is_pushed_back_by_a_least_delay),
-           test(nothing_waits_beyond_the_deadline), test(inline_mode_sleeps_in_the_worker_and_the_queue_frees_it),
+           test(what_is_turned_away_is_retried_three_times), test(with_one_attempt_nothing_is_tried_again),
+           test(the_two_budgets_are_counted_apart), test(done_and_permanent_end_it_at_once),
+           test(the_delay_is_the_longer_of_backoff_and_gate), test(what_was_not_sent_costs_no_attempt),
+           test(what_was_not_sent_is_pushed_back_by_a_least_delay), test(nothing_waits_beyond_the_deadline),
+           test(inline_mode_sleeps_in_the_worker_and_the_queue_frees_it),
            test(transient_failures_cost_at_most_two_retries))

@@ -221,6 +221,21 @@ static void quotas_of_other_units_count_only_when_used_up(void **state)
     assert_rows(rows, COUNT(rows));
 }
 
+/* T7: the unit is said in RateLimit-Policy alone, and the fields of a response have no order. */
+static void unit_of_a_quota_holds_whichever_of_its_fields_comes_first(void **state)
+{
+    static const struct row rows[] = {
+        {"RateLimit-Policy: \"b\";q=10000;qu=\"content-bytes\"\nRateLimit: \"b\";r=4;t=30", NONE, NONE, NONE, NONE},
+        {"RateLimit-Policy: \"b\";q=10000;qu=\"content-bytes\"\nRateLimit: \"b\";r=0;t=30", NONE, NONE, 0, 30},
+        {"RateLimit-Policy: \"x\";q=8;qu=\"concurrent-requests\"\nRateLimit: \"x\";r=0", NONE, NONE, NONE, NONE},
+        {"RateLimit: \"b\";r=4;t=30\nRateLimit-Policy: \"b\";qu=\"content-bytes\"\nRateLimit: \"b\";r=3", NONE, NONE,
+         NONE, NONE},
+    };
+
+    (void)state;
+    assert_rows(rows, COUNT(rows));
+}
+
 /* C7 */
 static void malformed_structured_fields_are_ignored_as_a_whole(void **state)
 {
@@ -459,7 +474,8 @@ static void any_head_gives_numbers_within_bounds(void **state)
     assert_true(said_something > 10000);
 }
 
-WEIR_TESTS(test(what_is_left_of_tokens_says_nothing_of_requests), test(retry_after_is_seconds_or_a_date),
+WEIR_TESTS(test(unit_of_a_quota_holds_whichever_of_its_fields_comes_first),
+           test(what_is_left_of_tokens_says_nothing_of_requests), test(retry_after_is_seconds_or_a_date),
            test(hostile_retry_after_never_wraps_and_garbage_is_absent),
            test(retry_after_of_twenty_thousand_digits_is_the_cap),
            test(a_date_in_the_past_is_now_and_one_far_ahead_is_capped),

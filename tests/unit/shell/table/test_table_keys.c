@@ -49,6 +49,46 @@ static void a_full_table_forgets_only_keys_that_are_as_good_as_new(void **state)
     keyed_tear_down(&fixture);
 }
 
+/* T10 */
+static void of_keys_that_are_as_good_as_new_the_longest_idle_is_forgotten_first(void **state)
+{
+    (void)state;
+    weir_limit limit = bucket(1, 1, WEIR_SECOND);
+    struct keyed fixture = {.options = {.max_keys = 16, .shards = 1}};
+    keyed_set_up(&fixture, &limit);
+    for (unsigned i = 0; i < 64; i++) {
+        assert_true(goes_number(fixture.table, i));
+        for (unsigned j = 0; j <= i; j++) {
+            char key[24];
+            (void)snprintf(key, sizeof key, "stranger-%u", j);
+            assert_int_equal(known(fixture.table, key), j + 16 > i);
+        }
+        advance(fixture.clock, WEIR_SECOND);
+    }
+    keyed_tear_down(&fixture);
+}
+
+/* T9, J3 */
+static void key_that_was_asked_for_twice_keeps_its_place_for_10_s_in_a_flood(void **state)
+{
+    (void)state;
+    weir_limit limit = bucket(2, 2, WEIR_SECOND);
+    struct keyed fixture = {.options = {.max_keys = 16, .shards = 1}};
+    keyed_set_up(&fixture, &limit);
+    for (unsigned i = 0; i < 32; i++)
+        assert_true(goes_number(fixture.table, i % 16)); /* each twice */
+    int64_t asked_at = weir_clock_now(fixture.clock);
+    for (unsigned i = 16; weir_clock_now(fixture.clock) - asked_at < 9 * WEIR_SECOND; i++) {
+        advance(fixture.clock, WEIR_SECOND); /* they are as good as new */
+        (void)goes_number(fixture.table, i);
+        assert_int_equal(stats_of(fixture.table).evicted, 0);
+    }
+    advance(fixture.clock, 2 * WEIR_SECOND);
+    assert_true(goes_number(fixture.table, 99));
+    assert_int_equal(stats_of(fixture.table).evicted, 1);
+    keyed_tear_down(&fixture);
+}
+
 static void when_nothing_can_be_forgotten_new_keys_share_one_limiter(void **state)
 {
     (void)state;
@@ -426,7 +466,9 @@ static void the_top_lists_keys_whose_algorithm_tells_no_limit(void **state)
     keyed_tear_down(&fixture);
 }
 
-WEIR_TESTS(test(there_are_never_more_than_max_keys), test(zero_options_mean_the_defaults_and_shards_are_a_power_of_two),
+WEIR_TESTS(test(of_keys_that_are_as_good_as_new_the_longest_idle_is_forgotten_first),
+           test(key_that_was_asked_for_twice_keeps_its_place_for_10_s_in_a_flood),
+           test(there_are_never_more_than_max_keys), test(zero_options_mean_the_defaults_and_shards_are_a_power_of_two),
            test(a_full_table_forgets_only_keys_that_are_as_good_as_new),
            test(when_nothing_can_be_forgotten_new_keys_share_one_limiter),
            test(permits_in_flight_keep_a_key_from_being_forgotten),
