@@ -5,6 +5,7 @@
  */
 #include "base/error.h"
 #include "shell/client/client.h"
+#include "shell/clock/away.h"
 #include "shell/clock/turns.h"
 #include "shell/memory/memory.h"
 
@@ -181,6 +182,7 @@ static void cancel_each(struct weir_fetch *fetch)
 /* Takes in what came from other threads, and from this one. */
 static void take_mail(weir_client *client)
 {
+    WR_DOING("mail");
     client->has_own_mail = false;
     (void)pthread_mutex_lock(&client->lock);
     client->is_ending = client->is_closing;
@@ -216,6 +218,7 @@ static void run_lanes(weir_client *client)
 
 static void pump(weir_client *client)
 {
+    WR_DOING("lanes");
     ring_dues(client);
     run_lanes(client);
     set_timer(client, client->has_own_mail || (client->run_first != NULL && has_slot(client)));
@@ -246,6 +249,7 @@ static void end_all(weir_client *client)
 static void on_prepare(uv_prepare_t *prepare)
 {
     weir_client *client = prepare->data;
+    wr_away_look();
     take_mail(client);
     if (client->is_ending)
         end_all(client);
@@ -322,6 +326,7 @@ static void *run_thread(void *context)
         end_all(client);
     starting->error = error;
     uv_sem_post(&starting->done);
+    wr_away_begin("the loop of a client");
     (void)uv_run(&client->loop, UV_RUN_DEFAULT);
     return NULL;
 }

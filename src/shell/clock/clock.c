@@ -22,6 +22,11 @@ int64_t wr_monotonic_now(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+int64_t wr_thread_cpu_now(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int64_t wr_boottime_now(void)
 {
     return read_clock(CLOCK_BOOTTIME);

@@ -43,6 +43,9 @@ int64_t wr_monotonic_now(void);
 
 void wr_monotonic_wait(const weir_clock *clock, struct wr_parker *parker, int64_t until);
 
+/* For how long the calling thread has had a processor. */
+int64_t wr_thread_cpu_now(void);
+
 /* A monotonic clock that goes on while the machine is suspended: for what others count meanwhile. */
 int64_t wr_boottime_now(void);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* answer.c - what becomes of a page: tried again, led elsewhere, read, or failed; and the line that says so. */
 #include "core/rules/url/redirect.h"
+#include "shell/clock/away.h"
 #include "shell/engine/state.h"
 #include "shell/net/idna.h"
 
@@ -75,6 +76,7 @@ static void follow_link(void *context, const struct wr_page_link *link)
 /* Sitemaps first: one that the page links to is known as what it is. */
 static void end_page(struct wr_flight *flight)
 {
+    WR_DOING("links");
     wr_listing_offer(flight);
     if (!flight->has_page)
         return;
@@ -235,6 +237,7 @@ static void try_again(struct wr_flight *flight)
 
 void wr_answer_came(struct wr_flight *flight)
 {
+    WR_DOING("the end of a page");
     struct wr_crawl_loop *loop = flight->loop;
     wr_wall_judge(flight);
     wr_flight_owe(flight);

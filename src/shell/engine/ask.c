@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ask.c - a question to loops, by letter, and the wait for the answers. */
+#include "shell/clock/away.h"
 #include "shell/engine/state.h"
 
 static struct wr_question *question_of(struct wr_letter *letter)
@@ -19,6 +20,7 @@ static void done(struct wr_question *question, bool is_dropped)
 
 static void read_question(struct wr_crawl_loop *loop, struct wr_letter *letter)
 {
+    WR_DOING("a question");
     struct wr_question *question = question_of(letter);
     if (question->answer(loop, question))
         done(question, false);

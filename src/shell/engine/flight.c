@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "core/rules/http/field.h"
 #include "core/rules/http/limits.h"
+#include "shell/clock/away.h"
 #include "shell/engine/state.h"
 #include "shell/net/idna.h"
 
@@ -272,6 +273,7 @@ static void begin_page(struct wr_flight *flight, int status)
 
 static bool on_head(void *context, const struct wr_head *head)
 {
+    WR_DOING("fields of a head");
     struct wr_flight *flight = context;
     struct wr_limits limits;
     struct wr_span name, value;
@@ -302,6 +304,7 @@ static void on_line(void *context, struct wr_span line)
 
 static bool on_body(void *context, const char *data, size_t bytes)
 {
+    WR_DOING("scanning a page");
     struct wr_flight *flight = context;
     flight->body_bytes += bytes;
     wr_count_add(&flight->loop->counts.bytes, bytes);
@@ -465,6 +468,7 @@ bool wr_flight_set_url(struct wr_flight *flight, struct wr_span url)
 
 void wr_flight_start(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
 {
+    WR_DOING("starting a request");
     struct wr_flight *flight = take(loop);
     if (flight == NULL) {
         wait_a_while(loop, weir_error_text(WEIR_E_NOMEM));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* keep.c - an answer that is kept: its head and body as they come, and what is made of them. */
 #include "base/alloc.h"
+#include "shell/clock/away.h"
 #include "shell/engine/bodies.h"
 #include "shell/engine/state.h"
 #include "shell/memory/reserve.h"
@@ -337,6 +338,7 @@ static bool is_kept(const struct wr_flight *flight)
 
 void wr_keep_flight(struct wr_flight *flight)
 {
+    WR_DOING("keeping a page");
     struct wr_crawl_loop *loop = flight->loop;
     struct wr_archive *archive = &loop->engine->archive;
     struct wr_keep *keep = &flight->keep;

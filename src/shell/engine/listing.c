@@ -10,6 +10,7 @@
  */
 #include "core/plan/look.h"
 #include "core/rules/robots/robots.h"
+#include "shell/clock/away.h"
 #include "shell/engine/state.h"
 #include "shell/net/idna.h"
 #include "shell/sitemap/sitemap.h"
@@ -230,6 +231,7 @@ static void stop_reading(struct wr_flight *flight)
 
 void wr_listing_turn(uv_idle_t *idle)
 {
+    WR_DOING("a sitemap");
     struct wr_crawl_loop *loop = idle->data;
     if (loop->reading.first == NULL) {
         (void)uv_idle_stop(idle);

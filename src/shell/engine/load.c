@@ -7,6 +7,7 @@
 #include "shell/engine/state.h"
 
 #include "base/error.h"
+#include "shell/clock/away.h"
 
 #define TEXT_MAX ((size_t)256 << 20)
 
@@ -324,6 +325,7 @@ static int give_row(struct wr_crawl_loop *loop, const struct load *load, const s
 
 static void read_load(struct wr_crawl_loop *loop, struct wr_letter *letter)
 {
+    WR_DOING("tasks out of the store");
     struct load *load = load_of(letter);
     const struct wr_plan_action *action = &load->action;
     int error = trouble_of(load);
@@ -447,6 +449,7 @@ static void end_stranded(struct wr_crawl_loop *loop, const struct load *load)
 
 static void read_hosts(struct wr_crawl_loop *loop, struct wr_letter *letter)
 {
+    WR_DOING("hosts out of the store");
     struct load *load = load_of(letter);
     int64_t last_id = load->action.after.id, now = wr_crawl_loop_now(loop);
     int error = trouble_of(load);

@@ -10,6 +10,7 @@
 #include "shell/engine/state.h"
 
 #include "base/error.h"
+#include "shell/clock/away.h"
 #include "shell/clock/clock.h"
 #include "shell/clock/turns.h"
 
@@ -96,6 +97,7 @@ static void carry_out(struct wr_crawl_loop *loop, const struct wr_plan_action *a
 /* When it is to be asked again. */
 static int64_t ask_plan(struct wr_crawl_loop *loop)
 {
+    WR_DOING("plan");
     struct wr_plan_action action;
     int64_t now = wr_crawl_loop_now(loop);
     for (int i = 0; i < STEPS_MAX; i++) {
@@ -186,6 +188,7 @@ static void publish(struct wr_crawl_loop *loop)
 
 static void on_tick(uv_timer_t *timer)
 {
+    WR_DOING("tick");
     struct wr_crawl_loop *loop = timer->data;
     note_hosts(loop);
     publish(loop);
@@ -227,6 +230,7 @@ static void close_handles(struct wr_crawl_loop *loop)
 static void on_prepare(uv_prepare_t *prepare)
 {
     struct wr_crawl_loop *loop = prepare->data;
+    wr_away_look();
     int phase = atomic_load(&loop->engine->phase);
     if (phase == WR_PHASE_IDLE)
         return; /* not all are there */
@@ -320,6 +324,7 @@ static void *run(void *context)
         (void)uv_timer_start(&loop->ticks, on_tick, TICK_MS, TICK_MS);
     }
     uv_sem_post(&starting->done);
+    wr_away_begin("the loop of a crawl");
     if (error == 0)
         (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
     wr_engine_loop_ended(loop->engine);

@@ -8,6 +8,7 @@
 #include "shell/engine/state.h"
 
 #include "base/error.h"
+#include "shell/clock/away.h"
 
 /* URLs for another loop, once the store has said which of them are new. */
 struct wr_news {
@@ -391,6 +392,7 @@ static void finish(struct wr_flight *flight)
 
 void wr_post_flight(struct wr_flight *flight)
 {
+    WR_DOING("a post");
     struct wr_crawl_loop *loop = flight->loop;
     wr_founds_judge(loop, &flight->founds);
     bool waits = loop->is_stalled && flight->keep.pieces == NULL; /* others may wait for who has some */

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "core/rules/http/field.h"
 #include "core/rules/url/redirect.h"
+#include "shell/clock/away.h"
 #include "shell/engine/state.h"
 #include "shell/net/idna.h"
 
@@ -178,6 +179,7 @@ static bool is_at(const struct wr_url *url, const struct wr_plan_host *host)
 
 static void read_rules(const struct wr_engine *engine, struct wr_span body, struct came *came)
 {
+    WR_DOING("parsing robots.txt");
     const struct wr_robots_options options = {.agent = wr_span_of(engine->agent),
                                               .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
     if (wr_robots_parse(body, &options, engine->allocator, &came->rules) != 0)

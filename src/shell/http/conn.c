@@ -3,6 +3,7 @@
 #include "shell/http/inside.h"
 
 #include "base/alloc.h"
+#include "shell/clock/away.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -115,6 +116,7 @@ static void on_half(struct wr_http_conn *conn)
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
+    WR_DOING("a connection");
     struct wr_http_conn *conn = poll->data;
     struct wr_http_loop *loop = wr_http_conn_loop(conn);
     if (status < 0 || ((events & UV_WRITABLE) != 0 && !wr_http_send_on(conn)) ||

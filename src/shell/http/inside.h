@@ -130,6 +130,7 @@ struct wr_http_loop {
     uv_loop_t uv;
     uv_async_t async;
     uv_timer_t timer;
+    uv_prepare_t prepare;
     uv_poll_t alarm;
     int alarm_fd; /* of the kernel: timers of libuv are late by a millisecond */
     int64_t alarm_at;

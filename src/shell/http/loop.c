@@ -5,6 +5,7 @@
 #include "base/address.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "shell/clock/away.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -88,6 +89,7 @@ static void accept_all(struct wr_http_gate *gate, int most)
 
 static void on_accept(uv_poll_t *poll, int status, int events)
 {
+    WR_DOING("accepting");
     struct wr_http_gate *gate = poll->data;
     (void)events;
     if (status == 0)
@@ -140,6 +142,7 @@ static void note_lag(struct wr_http_loop *loop)
 
 static void on_tick(uv_timer_t *timer)
 {
+    WR_DOING("tick");
     struct wr_http_loop *loop = timer->data;
     struct wr_http *server = loop->server;
     note_lag(loop);
@@ -153,6 +156,7 @@ static void on_tick(uv_timer_t *timer)
 
 static void on_alarm(uv_poll_t *poll, int status, int events)
 {
+    WR_DOING("alarm");
     struct wr_http_loop *loop = poll->data;
     uint64_t times;
     (void)status, (void)events;
@@ -180,6 +184,15 @@ static int open_alarm(struct wr_http_loop *loop)
         return WEIR_E_SYSTEM;
     loop->alarm.data = loop;
     return 0;
+}
+
+/* ---- turns ---- */
+
+/* Before the loop waits: libuv has looked at its timers. */
+static void on_prepare(uv_prepare_t *prepare)
+{
+    (void)prepare;
+    wr_away_look();
 }
 
 /* ---- the end ---- */
@@ -224,6 +237,7 @@ static void end_streams(struct wr_http_gate *gate)
 
 static void begin_stop(struct wr_http_loop *loop)
 {
+    WR_DOING("stopping");
     for (size_t i = 0; i < loop->server->place_count; i++)
         accept_all(&loop->gates[i], (int)loop->server->options.connections_max);
     loop->is_stopping = true;
@@ -259,6 +273,7 @@ static void finish(struct wr_http_loop *loop)
     (void)pthread_mutex_lock(&loop->notes_lock);
     loop->takes_notes = false;
     (void)pthread_mutex_unlock(&loop->notes_lock);
+    uv_close((uv_handle_t *)&loop->prepare, NULL);
     uv_close((uv_handle_t *)&loop->timer, NULL);
     uv_close((uv_handle_t *)&loop->async, NULL);
     if (loop->alarm_fd >= 0)
@@ -280,6 +295,7 @@ void wr_http_loop_settle(struct wr_http_loop *loop)
 
 void wr_http_loop_notes(struct wr_http_loop *loop)
 {
+    WR_DOING("notes");
     (void)pthread_mutex_lock(&loop->notes_lock);
     struct wr_http_note *note = loop->notes, *next;
     loop->notes = NULL;
@@ -370,6 +386,7 @@ int wr_http_loop_new(struct wr_http *server, uint32_t index)
     if (uv_async_init(&loop->uv, &loop->async, on_async) != 0)
         return WEIR_E_SYSTEM;
     (void)uv_timer_init(&loop->uv, &loop->timer);
+    (void)uv_prepare_init(&loop->uv, &loop->prepare);
     loop->async.data = loop->timer.data = loop;
     loop->takes_notes = true;
     int error = open_alarm(loop);
@@ -384,8 +401,10 @@ static void *run(void *context)
     for (size_t i = 0; i < loop->server->place_count; i++)
         (void)uv_poll_start(&loop->gates[i].poll, UV_READABLE, on_accept);
     (void)uv_timer_start(&loop->timer, on_tick, tick_ms, tick_ms);
+    (void)uv_prepare_start(&loop->prepare, on_prepare);
     if (loop->alarm_fd >= 0)
         (void)uv_poll_start(&loop->alarm, UV_READABLE, on_alarm);
+    wr_away_begin("the loop of a server");
     wr_http_loop_settle(loop); /* those that were adopted */
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
     (void)sem_post(&loop->server->ended);

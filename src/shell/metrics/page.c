@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "shell/clock/away.h"
 #include "shell/memory/memory.h"
 
 #define TEXT_MAX ((size_t)4 << 20)
@@ -53,6 +54,7 @@ void wr_metrics_reply(struct wr_http_exchange *exchange, struct wr_span text)
 /* With the lock: the others wait for the one that writes, and have it at once. */
 static void refresh(struct wr_metrics_page *page)
 {
+    WR_DOING("/metrics");
     struct wr_metrics metrics = {.buf = &page->text};
     int64_t now = weir_clock_now(weir_clock_monotonic());
     if (page->is_made && now - page->made_at < WR_METRICS_FRESH_NS)

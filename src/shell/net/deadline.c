@@ -6,6 +6,7 @@
  */
 #include "shell/net/state.h"
 
+#include "shell/clock/away.h"
 #include "shell/clock/clock.h"
 
 static uint64_t wire_bytes(struct wr_transfer *transfer)
@@ -128,6 +129,7 @@ static void look(struct wr_transfer *transfer, int64_t now)
 
 void wr_due_on_timer(uv_timer_t *timer)
 {
+    WR_DOING("deadlines");
     struct wr_net *net = timer->data;
     int64_t now = wr_clock_now(net->clock);
     int64_t at;

@@ -3,6 +3,7 @@
 #include "shell/net/state.h"
 
 #include "base/alloc.h"
+#include "shell/clock/away.h"
 #include "shell/clock/clock.h"
 #include "shell/memory/memory.h"
 
@@ -222,6 +223,7 @@ static bool begin(struct wr_transfer *transfer)
 /* Not those that are added meanwhile: the loop has not polled since. */
 static void begin_queued(struct wr_net *net)
 {
+    WR_DOING("starts");
     struct wr_lean *lean = &net->lean;
 
     (void)uv_check_stop(&lean->polled);
@@ -318,6 +320,7 @@ static void read_answer(struct wr_conn *conn)
 
 void wr_lean_on_poll(uv_poll_t *poll, int status, int events)
 {
+    WR_DOING("an answer on the wire");
     struct wr_conn *conn = poll->data;
     struct wr_net *net = conn->net;
     bool was_in = net->in_settle;

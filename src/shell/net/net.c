@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/rules/http/field.h"
+#include "shell/clock/away.h"
 #include "shell/clock/clock.h"
 #include "shell/memory/memory.h"
 #include "shell/memory/reserve.h"
@@ -40,6 +41,7 @@ void wr_net_post(struct wr_net *net, struct wr_net_call *call)
 
 static void run_posted(struct wr_net *net)
 {
+    WR_DOING("letters");
     (void)pthread_mutex_lock(&net->post_lock);
     struct wr_net_call *call = net->posted;
     net->posted = NULL;
@@ -65,6 +67,7 @@ static void end_cancelled(struct wr_net *net)
 
 void wr_net_finish(struct wr_net *net)
 {
+    WR_DOING("ends of transfers");
     bool was_in = net->in_settle;
 
     net->in_settle = true;

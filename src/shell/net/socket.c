@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/bits.h"
+#include "shell/clock/away.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -197,7 +198,10 @@ static void act(struct wr_net *net, curl_socket_t fd, int events)
 
     net->in_curl = true;
     net->records = 0;
-    (void)curl_multi_socket_action(net->multi, fd, events, &running);
+    {
+        WR_DOING("libcurl");
+        (void)curl_multi_socket_action(net->multi, fd, events, &running);
+    }
     tell_written(net);
     net->in_curl = false;
     wr_net_settle(net);

@@ -2,6 +2,7 @@
 /* tell.c - what a transfer's owner is asked and told, whoever speaks HTTP for it. */
 #include "shell/net/state.h"
 
+#include "shell/clock/away.h"
 #include "shell/clock/clock.h"
 
 #define LATE_NS (20 * WEIR_MICROSECOND)
@@ -82,6 +83,7 @@ static void tell_head(struct wr_transfer *transfer)
 
 bool wr_tell_line(struct wr_transfer *transfer, struct wr_span line)
 {
+    WR_DOING("a head");
     wr_tell_first_byte(transfer);
     if (transfer->calls.on_line != NULL && !transfer->is_cancelled && !wr_head_is_whole(&transfer->head))
         transfer->calls.on_line(transfer->context, line);
@@ -98,6 +100,7 @@ bool wr_tell_line(struct wr_transfer *transfer, struct wr_span line)
 
 bool wr_tell_data(struct wr_transfer *transfer, const char *data, size_t bytes)
 {
+    WR_DOING("a body");
     uint64_t left = transfer->body_max - transfer->result.body_bytes;
     size_t wanted = bytes <= left ? bytes : (size_t)left;
 

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "shell/clock/away.h"
 #include "shell/clock/clock.h"
 #include "shell/memory/memory.h"
 #include "shell/panel/files.h"
@@ -219,6 +220,7 @@ static void watch(struct wr_panel *panel, struct wr_http_exchange *exchange)
 
 bool wr_panel_answer(struct wr_panel *panel, struct wr_http_exchange *exchange)
 {
+    WR_DOING("the dashboard");
     for (size_t i = 0; i < wr_panel_files_count; i++)
         if (wr_span_is(exchange->path, wr_panel_files[i].path)) {
             give_file(panel, exchange, &wr_panel_files[i]);

@@ -2,6 +2,7 @@
 /* stream.c - who looks, and what they are shown: a sample each second, and their view as often as it can be had. */
 #include "base/alloc.h"
 #include "base/json.h"
+#include "shell/clock/away.h"
 #include "shell/clock/clock.h"
 #include "shell/panel/inside.h"
 
@@ -202,6 +203,7 @@ static void show(struct wr_panel *panel, struct wr_panel_view *view)
 
 void wr_panel_tick(struct wr_panel *panel)
 {
+    WR_DOING("ticks of the dashboard");
     int64_t now = now_of(panel);
     panel->spent_ns = 0;
     if (now >= panel->sample_at) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* admin.c - calls that change things: with a token, and not from somebody else's page. */
+#include "shell/clock/away.h"
 #include "shell/serve/inside.h"
 
 /* False after a refusal. */
@@ -49,6 +50,7 @@ static void reload(struct wr_serve_desk *desk, struct wr_http_exchange *exchange
 
 bool wr_serve_admin(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
+    WR_DOING("/v1/admin/");
     bool is_reset = wr_span_is(exchange->path, "/v1/admin/reset");
     if (!is_reset && !wr_span_is(exchange->path, "/v1/admin/reload"))
         return false;

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/parse.h"
+#include "shell/clock/away.h"
 
 /* ---- answers ---- */
 
@@ -341,6 +342,7 @@ static void answer_end(struct wr_serve_desk *desk, struct wr_http_exchange *exch
 
 bool wr_serve_api(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
+    WR_DOING("/v1/");
     static const char *const calls[] = {"/v1/try",     "/v1/batch",  "/v1/acquire", "/v1/reserve",
                                         "/v1/release", "/v1/commit", "/v1/cancel"};
     size_t call = 0;

@@ -6,6 +6,7 @@
  * answers and all else for failures, so that a refusal is 403 unless the proxy says otherwise (?deny=429);
  * X-Weir-Status is the status that fits, for the proxy to give to its client.
  */
+#include "shell/clock/away.h"
 #include "shell/serve/inside.h"
 
 /* nginx's custom names first, then those that Caddy and Traefik send. */
@@ -143,6 +144,7 @@ const struct wr_buckets wr_check_buckets = {
 /* Looking at the clock is not free: every 16th is enough to know how long they take. */
 void wr_serve_check(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
+    WR_DOING("/check");
     if (desk->checks++ % 16 != 0) {
         check(desk, exchange);
         return;

@@ -7,6 +7,7 @@
 #include "shell/serve/inside.h"
 
 #include "base/alloc.h"
+#include "shell/clock/away.h"
 
 struct waiter {
     struct wr_heap_item item; /* first */
@@ -99,6 +100,7 @@ static void on_gone(struct wr_http_exchange *exchange)
 
 void wr_serve_lounge_look(struct wr_serve_desk *desk, struct wr_http_loop *loop)
 {
+    WR_DOING("those who wait");
     int64_t at = 0, now = weir_clock_now(weir_clock_monotonic());
     struct wr_heap_item *item;
     while ((item = wr_heap_peek(&desk->waiters, &at)) != NULL && at <= now)
