@@ -49,12 +49,12 @@ struct part {
 };
 
 static _Thread_local struct {
-    const char *loop;            /* NULL: the thread runs none */
-    const char *doing;           /* NULL: none of the parts */
-    int64_t looked_at;           /* processor's time */
-    int64_t known_at;            /* processor's time, as far as it is known */
-    int64_t since;               /* wall: when the part began */
-    const char *excuse;          /* of this turn */
+    const char *loop;             /* NULL: the thread runs none */
+    const char *doing;            /* NULL: none of the parts */
+    int64_t looked_at;            /* processor's time */
+    int64_t known_at;             /* processor's time, as far as it is known */
+    int64_t since;                /* wall: when the part began */
+    const char *excuse;           /* of this turn */
     struct part parts[PARTS_MAX]; /* of this turn */
     int count;
 } mine;

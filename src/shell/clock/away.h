@@ -9,8 +9,8 @@
  * What counts between two looks is the processor's time of the thread, so a busy machine makes no loop late. More than
  * WR_AWAY_MAX_MS of it ends the program, with a line that names the loop and the three parts that took longest.
  *
- * All of it is there in builds with tests only (WR_AWAY), and measures only where WEIR_TEST_AWAY is set: `fail` ends the
- * program, a path has each long turn written to that file instead. Else it costs a load and a branch; in a build
+ * All of it is there in builds with tests only (WR_AWAY), and measures only where WEIR_TEST_AWAY is set: `fail` ends
+ * the program, a path has each long turn written to that file instead. Else it costs a load and a branch; in a build
  * without tests nothing.
  */
 #ifndef WR_SHELL_CLOCK_AWAY_H
@@ -22,8 +22,8 @@
 #define WR_AWAY_MAX_MS 5
 
 /* Turns that may take longer, and why. */
-#define WR_AWAY_EXCUSES(X)                                                     \
-    X(WR_AWAY_STARTS, "nothing is due before the loop has begun")              \
+#define WR_AWAY_EXCUSES(X)                                        \
+    X(WR_AWAY_STARTS, "nothing is due before the loop has begun") \
     X(WR_AWAY_ENDS, "all is given up or given away: nothing is due any more")
 
 enum wr_away_excuse {
