@@ -8,7 +8,7 @@ import guard
 
 # From the ground up; ARCHITECTURE.md tells what each room is for.
 FLOORS = '''include base core/limit core/pace core/rules core/admit core/share core/plan
-            shell/memory shell/clock shell/line shell/table shell/hosts shell/config shell/store shell/warc shell/share shell/relay shell/sitemap
+            shell/memory shell/clock shell/loop shell/line shell/table shell/hosts shell/config shell/store shell/warc shell/share shell/relay shell/sitemap
             shell/net shell/client shell/counter shell/rulebook shell/http shell/metrics shell/engine shell/desk shell/panel shell/serve
             sim cli/kit cli/bench cli/simulate cli'''.split()
 

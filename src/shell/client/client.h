@@ -315,6 +315,7 @@ struct weir_client {
     struct wr_heap dues;
     struct wr_hash_key hash_key;
     struct wr_map lanes;
+    struct weir_fetch *arrived, *given_up; /* taken from the inbox and from those that are cancelled */
     struct wr_lane *run_first, *run_last;
     struct weir_fetch *live;
     struct wr_ride *spare_rides;

@@ -5,8 +5,9 @@
  */
 #include "base/error.h"
 #include "shell/client/client.h"
-#include "shell/clock/away.h"
 #include "shell/clock/turns.h"
+#include "shell/loop/away.h"
+#include "shell/loop/round.h"
 #include "shell/memory/memory.h"
 
 #include <assert.h>
@@ -14,7 +15,6 @@
 
 #define DUES_MAX ((size_t)1 << 28)
 #define LANES_MAX ((size_t)1 << 26)
-#define STEPS_MAX 1000       /* at a time: then the network has its turn */
 #define CONNECTIONS_MAX 8192 /* idle ones included: a cache that is full costs libcurl a search for each transfer */
 
 static const struct wr_client_world real_world;
@@ -130,7 +130,8 @@ static void ring_dues(weir_client *client)
 {
     int64_t now = wr_client_now(client), at;
     struct wr_heap_item *item;
-    for (int i = 0; i < STEPS_MAX && (item = wr_heap_peek(&client->dues, &at)) != NULL && at <= now; i++) {
+    struct wr_share share = wr_share_begin(WR_SHARE_NS);
+    while ((item = wr_heap_peek(&client->dues, &at)) != NULL && at <= now && wr_share_lasts(&share)) {
         (void)wr_heap_pop(&client->dues);
         ((struct wr_due *)item)->ring((struct wr_due *)item);
     }
@@ -168,38 +169,59 @@ static void welcome(weir_client *client, struct weir_fetch *fetch)
         wr_fetch_join(fetch, false);
 }
 
-static void cancel_each(struct weir_fetch *fetch)
+static void give_up(struct weir_fetch *fetch)
 {
-    while (fetch != NULL) {
-        struct weir_fetch *next = fetch->next_cancelled;
-        if (fetch->place != WR_OVER)
-            wr_fetch_fail(fetch, WEIR_FAILURE_CANCELLED, "cancelled");
-        wr_fetch_drop(fetch);
-        fetch = next;
-    }
+    if (fetch->place != WR_OVER)
+        wr_fetch_fail(fetch, WEIR_FAILURE_CANCELLED, "cancelled");
+    wr_fetch_drop(fetch);
 }
 
-/* Takes in what came from other threads, and from this one. */
-static void take_mail(weir_client *client)
+/* What came from other threads, and from this one. What is left of the last time comes before it. */
+static void collect_mail(weir_client *client)
 {
-    WR_DOING("mail");
     client->has_own_mail = false;
     (void)pthread_mutex_lock(&client->lock);
     client->is_ending = client->is_closing;
-    struct weir_fetch *posted = client->inbox_first, *cancelled = client->cancelled;
-    client->inbox_first = client->inbox_last = client->cancelled = NULL;
+    if (client->arrived == NULL && client->given_up == NULL) {
+        client->arrived = client->inbox_first;
+        client->given_up = client->cancelled;
+        client->inbox_first = client->inbox_last = client->cancelled = NULL;
+    }
     for (struct wr_lane *lane = client->woken; lane != NULL; lane = lane->next_woken) {
         lane->is_woken = false;
         wr_loop_run(lane);
     }
     client->woken = NULL;
     (void)pthread_mutex_unlock(&client->lock);
-    while (posted != NULL) {
-        struct weir_fetch *next = posted->next;
-        welcome(client, posted);
-        posted = next;
+}
+
+static bool has_mail(const weir_client *client)
+{
+    return client->arrived != NULL || client->given_up != NULL;
+}
+
+/* One that is cancelled has arrived before. */
+static void take_letter(weir_client *client)
+{
+    struct weir_fetch *fetch = client->arrived;
+    if (fetch != NULL) {
+        client->arrived = fetch->next;
+        welcome(client, fetch);
+        return;
     }
-    cancel_each(cancelled);
+    fetch = client->given_up;
+    client->given_up = fetch->next_cancelled;
+    give_up(fetch);
+}
+
+static void take_mail(weir_client *client)
+{
+    WR_DOING("mail");
+    collect_mail(client);
+    struct wr_share share = wr_share_begin(WR_SHARE_NS);
+    while (has_mail(client) && (client->is_ending || wr_share_lasts(&share)))
+        take_letter(client);
+    client->has_own_mail |= has_mail(client);
 }
 
 static bool has_slot(const weir_client *client)
@@ -209,7 +231,8 @@ static bool has_slot(const weir_client *client)
 
 static void run_lanes(weir_client *client)
 {
-    for (int i = 0; i < STEPS_MAX && has_slot(client) && client->run_first != NULL; i++) {
+    struct wr_share share = wr_share_begin(WR_SHARE_NS);
+    while (has_slot(client) && client->run_first != NULL && wr_share_lasts(&share)) {
         struct wr_lane *lane = client->run_first;
         leave_run(lane);
         wr_lane_step(lane);
@@ -249,7 +272,6 @@ static void end_all(weir_client *client)
 static void on_prepare(uv_prepare_t *prepare)
 {
     weir_client *client = prepare->data;
-    wr_away_look();
     take_mail(client);
     if (client->is_ending)
         end_all(client);

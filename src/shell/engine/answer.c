@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* answer.c - what becomes of a page: tried again, led elsewhere, read, or failed; and the line that says so. */
 #include "core/rules/url/redirect.h"
-#include "shell/clock/away.h"
 #include "shell/engine/state.h"
+#include "shell/loop/away.h"
 #include "shell/net/idna.h"
 
 #define SEED_HOPS 5 /* so many redirects of a seed are taken for what its user meant; then the scope decides */

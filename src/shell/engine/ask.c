@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ask.c - a question to loops, by letter, and the wait for the answers. */
-#include "shell/clock/away.h"
 #include "shell/engine/state.h"
+#include "shell/loop/away.h"
 
 static struct wr_question *question_of(struct wr_letter *letter)
 {

@@ -3,8 +3,8 @@
 #include "base/alloc.h"
 #include "core/rules/http/field.h"
 #include "core/rules/http/limits.h"
-#include "shell/clock/away.h"
 #include "shell/engine/state.h"
+#include "shell/loop/away.h"
 #include "shell/net/idna.h"
 
 #define SKIPPED_MAX ((uint64_t)64 << 10) /* bytes of a body that nobody wants: more, and the connection is cheaper */

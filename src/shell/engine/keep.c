@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* keep.c - an answer that is kept: its head and body as they come, and what is made of them. */
 #include "base/alloc.h"
-#include "shell/clock/away.h"
 #include "shell/engine/bodies.h"
 #include "shell/engine/state.h"
+#include "shell/loop/away.h"
 #include "shell/memory/reserve.h"
 
 #include <errno.h>

@@ -10,8 +10,8 @@
  */
 #include "core/plan/look.h"
 #include "core/rules/robots/robots.h"
-#include "shell/clock/away.h"
 #include "shell/engine/state.h"
+#include "shell/loop/away.h"
 #include "shell/net/idna.h"
 #include "shell/sitemap/sitemap.h"
 

@@ -7,7 +7,7 @@
 #include "shell/engine/state.h"
 
 #include "base/error.h"
-#include "shell/clock/away.h"
+#include "shell/loop/away.h"
 
 #define TEXT_MAX ((size_t)256 << 20)
 

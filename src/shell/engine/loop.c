@@ -10,15 +10,17 @@
 #include "shell/engine/state.h"
 
 #include "base/error.h"
-#include "shell/clock/away.h"
 #include "shell/clock/clock.h"
 #include "shell/clock/turns.h"
+#include "shell/loop/away.h"
+#include "shell/loop/round.h"
 
 #include <signal.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define STEPS_MAX 1000 /* at a time: then the network has its turn */
+#define PLAN_NS WEIR_MILLISECOND        /* for the plan before each wait; then the network has its turn */
+#define DUE_NS (200 * WEIR_MICROSECOND) /* and between two events */
 #define TICK_MS 500
 
 /* ---- the timer ---- */
@@ -95,34 +97,35 @@ static void carry_out(struct wr_crawl_loop *loop, const struct wr_plan_action *a
 }
 
 /* When it is to be asked again. */
-static int64_t ask_plan(struct wr_crawl_loop *loop)
+static int64_t ask_plan(struct wr_crawl_loop *loop, int64_t share_ns)
 {
     WR_DOING("plan");
+    struct wr_share share = wr_share_begin(share_ns);
     struct wr_plan_action action;
     int64_t now = wr_crawl_loop_now(loop);
-    for (int i = 0; i < STEPS_MAX; i++) {
+    do {
         if (loop->is_stalled || loop->loads >= 2 * WR_LOADS_MAX) /* whoever makes room wakes us */
             return loop->is_paused && wr_plan_stir(loop->plan, now) ? now : WEIR_FOREVER;
         wr_plan_next(loop->plan, wr_crawl_loop_now(loop), &action);
         if (action.kind == WR_PLAN_IDLE)
             return action.at;
         carry_out(loop, &action);
-    }
+    } while (wr_share_lasts(&share));
     return 0;
 }
 
-static void pump(struct wr_crawl_loop *loop)
+static void pump(struct wr_crawl_loop *loop, int64_t share_ns)
 {
     int64_t now = wr_crawl_loop_now(loop);
     if (loop->next_at > 0 && now >= loop->next_at)
         wr_histogram_note(&loop->counts.lag, &wr_lag_buckets, now - loop->next_at);
-    loop->next_at = ask_plan(loop);
+    loop->next_at = ask_plan(loop, share_ns);
 }
 
 void wr_crawl_loop_due(struct wr_crawl_loop *loop)
 {
     if (loop->takes_mail && wr_crawl_loop_now(loop) >= loop->next_at)
-        pump(loop);
+        pump(loop, DUE_NS);
 }
 
 /* ---- the engine's wishes ---- */
@@ -230,7 +233,6 @@ static void close_handles(struct wr_crawl_loop *loop)
 static void on_prepare(uv_prepare_t *prepare)
 {
     struct wr_crawl_loop *loop = prepare->data;
-    wr_away_look();
     int phase = atomic_load(&loop->engine->phase);
     if (phase == WR_PHASE_IDLE)
         return; /* not all are there */
@@ -244,7 +246,7 @@ static void on_prepare(uv_prepare_t *prepare)
     if (atomic_exchange(&loop->lists_again, false))
         wr_hosts_again(loop);
     if (atomic_load(&loop->engine->relisting) == 0)
-        pump(loop);
+        pump(loop, PLAN_NS);
     set_timer(loop, loop->next_at);
     atomic_store(&loop->is_drained, wr_plan_job_is_drained(loop->plan, (uint32_t)loop->engine->job));
     wr_job_look(loop->engine);

@@ -8,7 +8,7 @@
 #include "shell/engine/state.h"
 
 #include "base/error.h"
-#include "shell/clock/away.h"
+#include "shell/loop/away.h"
 
 /* URLs for another loop, once the store has said which of them are new. */
 struct wr_news {

@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "core/rules/http/field.h"
 #include "core/rules/url/redirect.h"
-#include "shell/clock/away.h"
 #include "shell/engine/state.h"
+#include "shell/loop/away.h"
 #include "shell/net/idna.h"
 
 #define NETWORK_NS (10 * WEIR_SECOND) /* somebody has answered so lately: the network is there */

@@ -3,7 +3,7 @@
 #include "shell/http/inside.h"
 
 #include "base/alloc.h"
-#include "shell/clock/away.h"
+#include "shell/loop/away.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -41,8 +41,6 @@ void wr_http_conn_later(struct wr_http_conn *conn)
     wr_list_push(&wr_http_conn_loop(conn)->ready, &conn->ready);
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events);
-
 static void listen_for(struct wr_http_conn *conn, int events)
 {
     if (conn->has_half)
@@ -50,7 +48,7 @@ static void listen_for(struct wr_http_conn *conn, int events)
     if (conn->events == events)
         return;
     conn->events = (uint8_t)events;
-    (void)uv_poll_start(&conn->poll, events, on_poll);
+    wr_poll_watch(&conn->poll, events);
 }
 
 /* All is sent, and nothing more will be. */
@@ -90,6 +88,15 @@ static void choose(struct wr_http_conn *conn)
     }
 }
 
+/* With requests that are in the inbox: now, or in the next round, as if they had come in then. */
+static void go_on(struct wr_http_conn *conn)
+{
+    if (wr_share_lasts(&wr_http_conn_loop(conn)->round.share))
+        wr_http_read_on(conn);
+    else
+        wr_poll_put_off(&conn->poll, UV_READABLE);
+}
+
 void wr_http_conn_settle(struct wr_http_conn *conn)
 {
     if (conn->wait == WR_WAIT_LINGER)
@@ -97,7 +104,7 @@ void wr_http_conn_settle(struct wr_http_conn *conn)
     if (!conn->is_broken && conn->is_held && !conn->has_exchange)
         wr_http_read_past(conn);
     if (!conn->is_broken && conn->is_behind && !conn->has_exchange && !conn->closes && !wr_http_sends(conn))
-        wr_http_read_on(conn);
+        go_on(conn);
     conn->is_held = conn->has_exchange;
     if (conn->is_broken)
         wr_http_conn_close(conn);
@@ -146,14 +153,14 @@ struct wr_http_conn *wr_http_conn_open(struct wr_http_gate *gate, int fd, struct
     struct wr_http_loop *loop = gate->loop;
     struct wr_http_conn *conn = wr_take(loop->server->allocator, sizeof *conn, _Alignof(struct wr_http_conn));
     int on = 1;
-    if (conn == NULL || uv_poll_init(&loop->uv, &conn->poll, fd) != 0) {
+    if (conn == NULL || wr_poll_init(&conn->poll, &loop->round, fd, on_poll) != 0) {
         wr_give(loop->server->allocator, conn, sizeof *conn, _Alignof(struct wr_http_conn));
         (void)wr_http_last_send(loop, fd, 503, WR_HTTP_NO_MEMORY);
         (void)close(fd);
         wr_http_count(&loop->counts.turned);
         return NULL;
     }
-    conn->poll.data = conn;
+    conn->poll.uv.data = conn;
     conn->gate = gate;
     conn->fd = fd;
     conn->is_fresh = conn->is_renewed = true;
@@ -186,7 +193,7 @@ static void on_closed(uv_handle_t *handle)
 void wr_http_conn_close(struct wr_http_conn *conn)
 {
     struct wr_http_loop *loop = wr_http_conn_loop(conn);
-    if (uv_is_closing((uv_handle_t *)&conn->poll))
+    if (uv_is_closing((uv_handle_t *)&conn->poll.uv))
         return;
     if (conn->is_stream)
         wr_http_uncount(&loop->counts.streams);
@@ -198,7 +205,7 @@ void wr_http_conn_close(struct wr_http_conn *conn)
     *(conn->wait == WR_WAIT_LINGER ? &conn->gate->lingering : &conn->gate->connections) -= 1;
     loop->connections--;
     wr_http_uncount(&loop->counts.connections);
-    uv_close((uv_handle_t *)&conn->poll, on_closed);
+    wr_poll_close(&conn->poll, on_closed);
     (void)close(conn->fd);
 }
 

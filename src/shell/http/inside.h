@@ -25,6 +25,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "shell/http/http.h"
+#include "shell/loop/round.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -71,7 +72,7 @@ enum wr_http_wait {
 
 struct wr_http_conn {
     struct wr_http_exchange exchange; /* first */
-    uv_poll_t poll;
+    struct wr_poll poll;
     struct wr_http_gate *gate;
     struct wr_list_link link;  /* in gate->waits[wait] */
     struct wr_list_link ready; /* in loop->ready */
@@ -81,19 +82,20 @@ struct wr_http_conn {
     size_t out_at, out_bytes, out_room;
     uint32_t dropped; /* bytes, while it lingers */
     int fd;
-    uint8_t wait;      /* enum wr_http_wait */
-    uint8_t events;    /* that are polled for */
-    bool has_exchange; /* that is not answered */
-    bool is_stream;    /* and was begun */
-    bool is_turn;      /* its requests are being read just now: answers gather in loop->out */
-    bool closes;       /* when all is sent */
-    bool lingers;      /* before that: there may be bytes that nobody will read */
-    bool is_broken;    /* cannot be written to, or nobody is there */
-    bool is_fresh;     /* has not sent a request yet */
-    bool is_renewed;   /* what it waits for now is new, whatever it waited for */
-    bool is_held;      /* the front of the inbox is the exchange's request */
-    bool is_behind;    /* there may be whole requests in the inbox */
-    bool has_half;     /* the other side sends no more */
+    uint8_t wait;       /* enum wr_http_wait */
+    uint8_t events;     /* that are polled for */
+    bool has_exchange;  /* that is not answered */
+    bool is_stream;     /* and was begun */
+    bool is_turn;       /* its requests are being read just now: answers gather in loop->out */
+    bool closes;        /* when all is sent */
+    bool lingers;       /* before that: there may be bytes that nobody will read */
+    bool is_broken;     /* cannot be written to, or nobody is there */
+    bool is_fresh;      /* has not sent a request yet */
+    bool is_renewed;    /* what it waits for now is new, whatever it waited for */
+    bool is_held;       /* the front of the inbox is the exchange's request */
+    bool is_behind;     /* there may be whole requests in the inbox */
+    bool was_looked_at; /* since the server stops */
+    bool has_half;      /* the other side sends no more */
     char peer[WR_HTTP_PEER_MAX];
 };
 
@@ -130,13 +132,14 @@ struct wr_http_loop {
     uv_loop_t uv;
     uv_async_t async;
     uv_timer_t timer;
-    uv_prepare_t prepare;
+    struct wr_round round;
     uv_poll_t alarm;
     int alarm_fd; /* of the kernel: timers of libuv are late by a millisecond */
     int64_t alarm_at;
     pthread_t thread;
     bool has_uv, has_thread;
     bool is_stopping, is_cutting;
+    uint32_t last_accepts; /* before it stops */
     struct wr_http_gate gates[WR_HTTP_LISTENS_MAX];
     uint32_t connections;
     struct wr_list ready; /* to be looked at before the loop waits */
@@ -148,6 +151,8 @@ struct wr_http_loop {
     pthread_mutex_t notes_lock;
     struct wr_http_note *notes, **notes_end;
     bool takes_notes;
+    struct wr_http_note *taken, **taken_end; /* notes that are the loop's to run */
+    bool is_late;                            /* more is to be done than there was time for: see on_async */
     struct wr_http_reading reading;
     char in[WR_HTTP_READ_BYTES];
 };
@@ -199,7 +204,8 @@ int wr_http_loop_start(struct wr_http_loop *loop);
 void wr_http_loop_free(struct wr_http_loop *loop);
 /* Does what was put off; at the end of whatever the loop calls us for. */
 void wr_http_loop_settle(struct wr_http_loop *loop);
-void wr_http_loop_notes(struct wr_http_loop *loop);
+/* Those that were posted; false: there are more than there is time for. */
+bool wr_http_loop_notes(struct wr_http_loop *loop);
 /* It looks what phase the server is in. */
 void wr_http_loop_wake(struct wr_http_loop *loop);
 

@@ -5,7 +5,7 @@
 #include "base/address.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "shell/clock/away.h"
+#include "shell/loop/away.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -70,7 +70,8 @@ static void look_away(struct wr_http_gate *gate)
         (void)wr_http_gate_make_room(gate);
 }
 
-static void accept_all(struct wr_http_gate *gate, int most)
+/* False: nobody else wants to connect. */
+static bool accept_some(struct wr_http_gate *gate, int most)
 {
     struct wr_http_loop *loop = gate->loop;
     int listener = loop->server->places[gate->listener].fd;
@@ -83,8 +84,9 @@ static void accept_all(struct wr_http_gate *gate, int most)
         else if (i == 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
             look_away(gate); /* after the first there may be nobody to accept: it is asked for a descriptor before */
         if (fd < 0 && errno != ECONNABORTED && errno != EINTR)
-            return;
+            return false;
     }
+    return true;
 }
 
 static void on_accept(uv_poll_t *poll, int status, int events)
@@ -93,20 +95,24 @@ static void on_accept(uv_poll_t *poll, int status, int events)
     struct wr_http_gate *gate = poll->data;
     (void)events;
     if (status == 0)
-        accept_all(gate, gate->loop->server->options.loops == 1 ? ACCEPTS_AT_ONCE : 1);
+        (void)accept_some(gate, gate->loop->server->options.loops == 1 ? ACCEPTS_AT_ONCE : 1);
     wr_http_loop_settle(gate->loop);
 }
 
 /* ---- time ---- */
 
-static void close_late(struct wr_http_gate *gate, enum wr_http_wait wait, int64_t limit_ms)
+/* False: there are more than there is time for. */
+static bool close_late(struct wr_http_gate *gate, enum wr_http_wait wait, int64_t limit_ms,
+                       const struct wr_share *share)
 {
     struct wr_list_link *link;
     int64_t now = wr_http_loop_ms(gate->loop);
     while ((link = gate->waits[wait].first) != NULL) {
         struct wr_http_conn *conn = WR_LINKED(link, struct wr_http_conn, link);
         if (now - conn->since < limit_ms)
-            return;
+            return true;
+        if (!wr_share_lasts(share))
+            return false;
         if (wait == WR_WAIT_HEAD || wait == WR_WAIT_BODY || wait == WR_WAIT_SEND)
             wr_http_count(&gate->loop->counts.late);
         if (conn->inbox == NULL || wr_http_sends(conn)) { /* nothing was asked, or the answer has begun */
@@ -116,16 +122,27 @@ static void close_late(struct wr_http_gate *gate, enum wr_http_wait wait, int64_
         wr_http_conn_refuse(conn, 408, "the request took too long to come");
         wr_http_conn_settle(conn);
     }
+    return true;
+}
+
+/* False: not all of them. */
+static bool close_all_late(struct wr_http_loop *loop)
+{
+    struct wr_share share = wr_share_begin(WR_SHARE_NS);
+    bool is_done = true;
+    for (size_t i = 0; i < loop->server->place_count; i++) {
+        struct wr_http_gate *gate = &loop->gates[i];
+        for (int wait = 0; wait < WR_WAIT_COUNT; wait++)
+            if (wait != WR_WAIT_ANSWER)
+                is_done &= close_late(gate, (enum wr_http_wait)wait, loop->server->limits_ms[wait], &share);
+        if (loop->is_stopping)
+            is_done &= close_late(gate, WR_WAIT_HEAD, FRESH_GRACE_MS, &share);
+    }
+    return is_done;
 }
 
 static void tick_gate(struct wr_http_gate *gate)
 {
-    const struct wr_http *server = gate->loop->server;
-    for (int wait = 0; wait < WR_WAIT_COUNT; wait++)
-        if (wait != WR_WAIT_ANSWER)
-            close_late(gate, (enum wr_http_wait)wait, server->limits_ms[wait]);
-    if (gate->loop->is_stopping)
-        close_late(gate, WR_WAIT_HEAD, FRESH_GRACE_MS);
     if (gate->is_paused && gate->is_open) {
         gate->is_paused = false;
         (void)uv_poll_start(&gate->poll, UV_READABLE, on_accept);
@@ -147,6 +164,8 @@ static void on_tick(uv_timer_t *timer)
     struct wr_http *server = loop->server;
     note_lag(loop);
     wr_http_date_write(loop->date, weir_wall_now() / WEIR_SECOND);
+    if (!close_all_late(loop))
+        wr_http_loop_wake(loop);
     for (size_t i = 0; i < server->place_count; i++)
         tick_gate(&loop->gates[i]);
     if (server->options.tick != NULL && !loop->is_cutting)
@@ -186,15 +205,6 @@ static int open_alarm(struct wr_http_loop *loop)
     return 0;
 }
 
-/* ---- turns ---- */
-
-/* Before the loop waits: libuv has looked at its timers. */
-static void on_prepare(uv_prepare_t *prepare)
-{
-    (void)prepare;
-    wr_away_look();
-}
-
 /* ---- the end ---- */
 
 static void close_gates(struct wr_http_loop *loop)
@@ -208,17 +218,23 @@ static void close_gates(struct wr_http_loop *loop)
     }
 }
 
-/* Requests may be here already that were sent before anybody could know. */
-static void last_look(struct wr_http_gate *gate, enum wr_http_wait wait)
+/* Requests may be here already that were sent before anybody could know. False: there was no time for all. */
+static bool last_look(struct wr_http_gate *gate, enum wr_http_wait wait, const struct wr_share *share)
 {
     struct wr_list_link *link = gate->waits[wait].first, *next;
     for (; link != NULL; link = next) {
         struct wr_http_conn *conn = WR_LINKED(link, struct wr_http_conn, link);
         next = link->next;
+        if (conn->was_looked_at)
+            continue;
+        if (!wr_share_lasts(share))
+            return false;
+        conn->was_looked_at = true;
         if (!wr_http_read(conn))
             conn->is_broken = true;
         wr_http_conn_settle(conn);
     }
+    return true;
 }
 
 static void end_streams(struct wr_http_gate *gate)
@@ -235,18 +251,39 @@ static void end_streams(struct wr_http_gate *gate)
     }
 }
 
+/* Who has connected before we stop is one of ours. False: there was no time for all. */
+static bool accept_last(struct wr_http_loop *loop, const struct wr_share *share)
+{
+    for (size_t i = 0; i < loop->server->place_count; i++)
+        while (loop->last_accepts < loop->server->options.connections_max && accept_some(&loop->gates[i], 1)) {
+            loop->last_accepts++;
+            if (!wr_share_lasts(share))
+                return false;
+        }
+    return true;
+}
+
 static void begin_stop(struct wr_http_loop *loop)
 {
     WR_DOING("stopping");
-    for (size_t i = 0; i < loop->server->place_count; i++)
-        accept_all(&loop->gates[i], (int)loop->server->options.connections_max);
     loop->is_stopping = true;
     close_gates(loop);
-    for (size_t i = 0; i < loop->server->place_count; i++) {
-        last_look(&loop->gates[i], WR_WAIT_IDLE);
-        last_look(&loop->gates[i], WR_WAIT_HEAD);
+    for (size_t i = 0; i < loop->server->place_count; i++)
         end_streams(&loop->gates[i]);
-    }
+}
+
+/* Some of those that are connected, until all were looked at. False: not yet. */
+static bool stop(struct wr_http_loop *loop)
+{
+    struct wr_share share = wr_share_begin(WR_SHARE_NS);
+    if (!loop->is_stopping && !accept_last(loop, &share))
+        return false;
+    if (!loop->is_stopping)
+        begin_stop(loop);
+    for (size_t i = 0; i < loop->server->place_count; i++)
+        if (!last_look(&loop->gates[i], WR_WAIT_IDLE, &share) || !last_look(&loop->gates[i], WR_WAIT_HEAD, &share))
+            return false;
+    return true;
 }
 
 static void cut_each(struct wr_list *list, bool is_left)
@@ -261,6 +298,7 @@ static void cut_each(struct wr_list *list, bool is_left)
 
 static void cut_off(struct wr_http_loop *loop)
 {
+    wr_away_excuse(WR_AWAY_ENDS);
     loop->is_stopping = loop->is_cutting = true;
     close_gates(loop);
     for (size_t i = 0; i < loop->server->place_count; i++)
@@ -273,7 +311,7 @@ static void finish(struct wr_http_loop *loop)
     (void)pthread_mutex_lock(&loop->notes_lock);
     loop->takes_notes = false;
     (void)pthread_mutex_unlock(&loop->notes_lock);
-    uv_close((uv_handle_t *)&loop->prepare, NULL);
+    wr_round_close(&loop->round, NULL, NULL);
     uv_close((uv_handle_t *)&loop->timer, NULL);
     uv_close((uv_handle_t *)&loop->async, NULL);
     if (loop->alarm_fd >= 0)
@@ -293,18 +331,32 @@ void wr_http_loop_settle(struct wr_http_loop *loop)
 
 /* ---- notes ---- */
 
-void wr_http_loop_notes(struct wr_http_loop *loop)
+/* Behind those that were left when the last share was over. */
+static void take_notes(struct wr_http_loop *loop)
+{
+    (void)pthread_mutex_lock(&loop->notes_lock);
+    if (loop->notes != NULL) {
+        *loop->taken_end = loop->notes;
+        loop->taken_end = loop->notes_end;
+        loop->notes = NULL;
+        loop->notes_end = &loop->notes;
+    }
+    (void)pthread_mutex_unlock(&loop->notes_lock);
+}
+
+bool wr_http_loop_notes(struct wr_http_loop *loop)
 {
     WR_DOING("notes");
-    (void)pthread_mutex_lock(&loop->notes_lock);
-    struct wr_http_note *note = loop->notes, *next;
-    loop->notes = NULL;
-    loop->notes_end = &loop->notes;
-    (void)pthread_mutex_unlock(&loop->notes_lock);
-    for (; note != NULL; note = next) {
-        next = note->next;
+    struct wr_share share = wr_share_begin(WR_SHARE_NS);
+    take_notes(loop);
+    while (loop->taken != NULL && wr_share_lasts(&share)) {
+        struct wr_http_note *note = loop->taken;
+        loop->taken = note->next; /* the note may be gone after it has run */
+        if (loop->taken == NULL)
+            loop->taken_end = &loop->taken;
         note->run(note);
     }
+    return loop->taken == NULL;
 }
 
 void wr_http_post(struct wr_http_loop *loop, struct wr_http_note *note)
@@ -329,15 +381,19 @@ void wr_http_loop_wake(struct wr_http_loop *loop)
 static void on_async(uv_async_t *async)
 {
     struct wr_http_loop *loop = async->data;
-    wr_http_loop_notes(loop);
+    loop->is_late = !wr_http_loop_notes(loop);
     wr_http_loop_settle(loop); /* what was answered is not asked of the next process again */
-    wr_http_loop_park(loop);
+    if (!loop->is_late)
+        wr_http_loop_park(loop);
     int phase = atomic_load(&loop->server->phase); /* it may have changed meanwhile */
     if (phase >= WR_HTTP_CUTS)
         cut_off(loop);
-    else if (phase >= WR_HTTP_STOPS && !loop->is_stopping)
-        begin_stop(loop);
+    else if (phase >= WR_HTTP_STOPS)
+        loop->is_late |= !stop(loop);
+    loop->is_late |= !close_all_late(loop);
     wr_http_loop_settle(loop);
+    if (loop->is_late)
+        wr_http_loop_wake(loop);
 }
 
 uint32_t wr_http_loop_index(const struct wr_http_loop *loop)
@@ -375,6 +431,7 @@ int wr_http_loop_new(struct wr_http *server, uint32_t index)
     loop->server = server;
     loop->index = index;
     loop->notes_end = &loop->notes;
+    loop->taken_end = &loop->taken;
     loop->alarm_fd = -1;
     wr_buf_init(&loop->out, server->allocator, WR_HTTP_OUT_MAX);
     wr_buf_init(&loop->late, server->allocator, WR_HTTP_OUT_MAX);
@@ -386,7 +443,7 @@ int wr_http_loop_new(struct wr_http *server, uint32_t index)
     if (uv_async_init(&loop->uv, &loop->async, on_async) != 0)
         return WEIR_E_SYSTEM;
     (void)uv_timer_init(&loop->uv, &loop->timer);
-    (void)uv_prepare_init(&loop->uv, &loop->prepare);
+    wr_round_open(&loop->round, &loop->uv);
     loop->async.data = loop->timer.data = loop;
     loop->takes_notes = true;
     int error = open_alarm(loop);
@@ -401,7 +458,6 @@ static void *run(void *context)
     for (size_t i = 0; i < loop->server->place_count; i++)
         (void)uv_poll_start(&loop->gates[i].poll, UV_READABLE, on_accept);
     (void)uv_timer_start(&loop->timer, on_tick, tick_ms, tick_ms);
-    (void)uv_prepare_start(&loop->prepare, on_prepare);
     if (loop->alarm_fd >= 0)
         (void)uv_poll_start(&loop->alarm, UV_READABLE, on_alarm);
     wr_away_begin("the loop of a server");
@@ -441,7 +497,8 @@ void wr_http_loop_free(struct wr_http_loop *loop)
     }
     if (loop->alarm_fd >= 0)
         (void)close(loop->alarm_fd);
-    wr_http_loop_notes(loop);
+    while (!wr_http_loop_notes(loop))
+        continue;
     wr_buf_release(&loop->out);
     wr_buf_release(&loop->late);
     (void)pthread_mutex_destroy(&loop->notes_lock);

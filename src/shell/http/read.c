@@ -238,9 +238,11 @@ static void refuse(struct wr_http_conn *conn, enum wr_request_fault fault)
 static void take_turn(struct wr_http_conn *conn, struct wr_http_reading *reading, char *text, size_t bytes)
 {
     enum wr_request_step step = WR_REQUEST_END;
-    struct wr_buf *out = &wr_http_conn_loop(conn)->out;
+    struct wr_http_loop *loop = wr_http_conn_loop(conn);
+    struct wr_buf *out = &loop->out;
+    bool lasts = true; /* one at least */
     conn->is_turn = true;
-    while (bytes > 0 && goes_on(conn)) {
+    while (bytes > 0 && goes_on(conn) && lasts) {
         step = read_request(conn, reading, text, bytes);
         if (step == WR_REQUEST_REFUSED)
             refuse(conn, (enum wr_request_fault)reading->request.fault);
@@ -254,6 +256,7 @@ static void take_turn(struct wr_http_conn *conn, struct wr_http_reading *reading
         reading_init(reading);
         if (out->length > OUT_AT_ONCE)
             flush(conn);
+        lasts = wr_share_lasts(&loop->round.share);
     }
     flush(conn);
     conn->is_turn = false;
@@ -295,6 +298,8 @@ bool wr_http_read(struct wr_http_conn *conn)
     struct wr_http_loop *loop = wr_http_conn_loop(conn);
     if (conn->wait == WR_WAIT_LINGER)
         return drop_input(conn);
+    if (conn->is_behind) /* what is here comes first: wr_http_conn_settle goes on with it */
+        return true;
     if (conn->inbox != NULL)
         return read_more(conn);
     ssize_t count = recv(conn->fd, loop->in, sizeof loop->in, MSG_DONTWAIT);

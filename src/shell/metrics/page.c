@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "shell/clock/away.h"
+#include "shell/loop/away.h"
 #include "shell/memory/memory.h"
 
 #define TEXT_MAX ((size_t)4 << 20)

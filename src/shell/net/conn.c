@@ -78,7 +78,7 @@ struct wr_conn *wr_conn_take(struct wr_transfer *transfer)
     struct wr_conn *conn;
 
     while ((conn = wr_map_get(&net->lean.idle, transfer->lean.key, transfer->lean.key_bytes)) != NULL) {
-        if (!is_stale(conn, now) && leads_there(&transfer->lean.addresses, conn)) {
+        if (!is_stale(conn, now) && leads_there(&transfer->lean.addresses, conn) && !wr_poll_is_behind(&conn->poll)) {
             leave_idle(conn);
             conn->transfer = transfer;
             return conn;
@@ -136,7 +136,7 @@ void wr_conn_close(struct wr_conn *conn)
 
     if (net->lean.youngest == conn || conn->younger != NULL)
         leave_idle(conn);
-    uv_close((uv_handle_t *)&conn->poll, on_closed); /* stops watching at once */
+    wr_poll_close(&conn->poll, on_closed); /* stops watching at once */
     (void)close(conn->fd);
     net->connections--;
     net->lean.open--;
@@ -192,13 +192,13 @@ struct wr_conn *wr_conn_open(struct wr_transfer *transfer, const struct wr_addre
     if (fd < 0)
         return open_failed(transfer, errno);
     struct wr_conn *conn = wr_take(net->allocator, sizeof *conn, _Alignof(struct wr_conn));
-    if (conn == NULL || uv_poll_init_socket(net->options.loop, &conn->poll, fd) < 0) {
+    if (conn == NULL || wr_poll_init(&conn->poll, &net->round, fd, wr_lean_on_poll) < 0) {
         wr_give(net->allocator, conn, sizeof *conn, _Alignof(struct wr_conn));
         (void)close(fd);
         return open_failed(transfer, ENOMEM);
     }
-    uv_unref((uv_handle_t *)&conn->poll); /* the net keeps the loop running, as long as there are transfers */
-    conn->poll.data = conn;
+    uv_unref((uv_handle_t *)&conn->poll.uv); /* the net keeps the loop running, as long as there are transfers */
+    conn->poll.uv.data = conn;
     conn->net = net;
     conn->transfer = transfer;
     conn->fd = fd;
@@ -231,5 +231,5 @@ void wr_conn_watch(struct wr_conn *conn, int events)
     if (conn->events == events)
         return;
     conn->events = events;
-    (void)uv_poll_start(&conn->poll, events, wr_lean_on_poll); /* cannot fail for a socket that was taken */
+    wr_poll_watch(&conn->poll, events);
 }

@@ -6,8 +6,8 @@
  */
 #include "shell/net/state.h"
 
-#include "shell/clock/away.h"
 #include "shell/clock/clock.h"
+#include "shell/loop/away.h"
 
 static uint64_t wire_bytes(struct wr_transfer *transfer)
 {
@@ -132,13 +132,14 @@ void wr_due_on_timer(uv_timer_t *timer)
     WR_DOING("deadlines");
     struct wr_net *net = timer->data;
     int64_t now = wr_clock_now(net->clock);
+    struct wr_share share = wr_share_begin(WR_SHARE_NS);
     int64_t at;
 
     net->due_armed_at = WEIR_FOREVER;
-    while (wr_heap_peek(&net->dues, &at) != NULL && at <= now) {
+    while (wr_heap_peek(&net->dues, &at) != NULL && at <= now && wr_share_lasts(&share)) {
         struct wr_heap_item *item = wr_heap_pop(&net->dues);
         look((struct wr_transfer *)((char *)item - offsetof(struct wr_transfer, due)), now);
+        wr_net_settle(net);
     }
-    arm(net, now);
-    wr_net_settle(net);
+    arm(net, now); /* at once, if some are left */
 }

@@ -3,8 +3,8 @@
 #include "shell/net/state.h"
 
 #include "base/alloc.h"
-#include "shell/clock/away.h"
 #include "shell/clock/clock.h"
+#include "shell/loop/away.h"
 #include "shell/memory/memory.h"
 
 #include <errno.h>
@@ -226,11 +226,18 @@ static void begin_queued(struct wr_net *net)
     WR_DOING("starts");
     struct wr_lean *lean = &net->lean;
 
+    struct wr_share share = wr_share_begin(WR_SHARE_NS);
+
     (void)uv_check_stop(&lean->polled);
     (void)uv_idle_stop(&lean->no_wait);
-    for (uint32_t left = lean->queued; left > 0 && lean->first != NULL; left--)
+    for (uint32_t left = lean->queued; left > 0 && lean->first != NULL; left--) {
+        if (!wr_share_lasts(&share)) {
+            wr_lean_freed(net); /* the others begin when the loop has polled again */
+            return;
+        }
         if (!begin(lean->first))
-            break;
+            return;
+    }
 }
 
 static void on_polled(uv_check_t *polled)

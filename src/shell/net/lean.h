@@ -23,6 +23,7 @@
 
 #include "base/map.h"
 #include "core/rules/http/chunks.h"
+#include "shell/loop/round.h"
 #include "shell/net/net.h"
 
 #define WR_LEAN_READ_BYTES ((size_t)64 << 10)
@@ -31,7 +32,7 @@
 struct wr_decoder;
 
 struct wr_conn {
-    uv_poll_t poll;
+    struct wr_poll poll;
     struct wr_net *net;
     struct wr_transfer *transfer;    /* that it is for; NULL: idle */
     struct wr_conn *next;            /* idle: to the same host and port; connecting: for the same transfer */

@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/rules/http/field.h"
-#include "shell/clock/away.h"
 #include "shell/clock/clock.h"
+#include "shell/loop/away.h"
 #include "shell/memory/memory.h"
 #include "shell/memory/reserve.h"
 
@@ -39,23 +39,46 @@ void wr_net_post(struct wr_net *net, struct wr_net_call *call)
     wr_net_wake(net);
 }
 
+/* Behind those that were left when the last share was over. */
+static void take_posted(struct wr_net *net)
+{
+    (void)pthread_mutex_lock(&net->post_lock);
+    if (net->posted != NULL) {
+        *net->calls_end = net->posted;
+        net->calls_end = net->posted_end;
+        net->posted = NULL;
+        net->posted_end = &net->posted;
+    }
+    (void)pthread_mutex_unlock(&net->post_lock);
+}
+
+static void run_next(struct wr_net *net)
+{
+    struct wr_net_call *call = net->calls;
+
+    net->calls = call->next; /* the call may be gone after it has run */
+    if (net->calls == NULL)
+        net->calls_end = &net->calls;
+    call->run(call);
+}
+
 static void run_posted(struct wr_net *net)
 {
     WR_DOING("letters");
-    (void)pthread_mutex_lock(&net->post_lock);
-    struct wr_net_call *call = net->posted;
-    net->posted = NULL;
-    net->posted_end = &net->posted;
-    (void)pthread_mutex_unlock(&net->post_lock);
-    while (call != NULL) {
-        struct wr_net_call *next = call->next; /* it may be gone after it has run */
-        call->run(call);
-        call = next;
-    }
+    struct wr_share share = wr_share_begin(WR_SHARE_NS);
+
+    take_posted(net);
+    while (net->calls != NULL && wr_share_lasts(&share))
+        run_next(net);
+    if (net->calls != NULL)
+        wr_net_wake(net);
 }
 
 static void end_cancelled(struct wr_net *net)
 {
+    if (!net->has_cancelled)
+        return;
+    net->has_cancelled = false;
     for (struct wr_transfer *transfer = net->under_way, *next; transfer != NULL; transfer = next) {
         next = transfer->next;
         if (transfer->is_cancelled) {
@@ -135,6 +158,7 @@ static void close_handles(struct wr_net *net)
     uv_close((uv_handle_t *)&net->lean.no_wait, on_closed);
     uv_close((uv_handle_t *)&net->lean.polled, on_closed);
     uv_close((uv_handle_t *)&net->wake, on_closed);
+    wr_round_close(&net->round, on_closed, net);
 }
 
 static void end_multi(struct wr_net *net)
@@ -155,7 +179,9 @@ void wr_net_close(struct wr_net *net)
         wr_net_settle(net);
     }
     wr_net_settle(net);
-    run_posted(net); /* answers that were on the way: all transfers are in the pool now */
+    take_posted(net);
+    while (net->calls != NULL) /* answers that were on the way: all transfers are in the pool now */
+        run_next(net);
     while (net->pool != NULL) {
         struct wr_transfer *transfer = net->pool;
         net->pool = transfer->next;
@@ -317,6 +343,8 @@ static int make_handles(struct wr_net *net)
         uv_unref(handles[i]); /* the loop runs for as long as there are transfers */
         net->open_handles++;
     }
+    wr_round_open(&net->round, loop);
+    net->open_handles += WR_ROUND_HANDLES;
     return 0;
 }
 
@@ -357,6 +385,7 @@ int wr_net_new(const struct wr_net_options *options, struct wr_net **ret_net)
     *net = (struct wr_net){.options = filled, .proxy = proxy, .allocator = filled.allocator, .clock = filled.clock};
     net->options.proxy = NULL;
     net->posted_end = &net->posted;
+    net->calls_end = &net->calls;
     net->due_armed_at = WEIR_FOREVER;
     wr_heap_init(&net->dues, net->allocator, filled.transfers_max);
     (void)pthread_mutex_init(&net->post_lock, NULL);

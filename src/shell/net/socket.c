@@ -16,7 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/bits.h"
-#include "shell/clock/away.h"
+#include "shell/loop/away.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -160,7 +160,7 @@ static void let_go(struct wr_socket *watched)
     disown(watched);
     watched->net->sockets[watched->fd] = NULL;
     watched->net->connections--;
-    uv_close((uv_handle_t *)&watched->poll, on_let_go); /* stops watching at once */
+    wr_poll_close(&watched->poll, on_let_go); /* stops watching at once */
     wr_lean_freed(watched->net);
 }
 
@@ -207,14 +207,19 @@ static void act(struct wr_net *net, curl_socket_t fd, int events)
     wr_net_settle(net);
 }
 
+static void watch(struct wr_socket *watched, int events)
+{
+    watched->events = events;
+    wr_poll_watch(&watched->poll, events);
+}
+
 /* Reads what nobody asked for, or the error that a RST leaves; from then on there is nothing to read. */
 static void end_idle(struct wr_socket *ended)
 {
     char bin[4096];
     int reads = 0;
 
-    (void)uv_poll_stop(&ended->poll);
-    ended->events = 0;
+    watch(ended, 0);
     if (ended->is_tls) {
         (void)recv(ended->fd, bin, 1, MSG_PEEK | MSG_DONTWAIT);
         return;
@@ -247,11 +252,10 @@ static void set_idle(struct wr_socket *watched)
         return;
     }
     watched->is_wanted = false;
-    uv_unref((uv_handle_t *)&watched->poll);
-    if (watched->events != UV_READABLE) { /* writable it is always */
-        watched->events = UV_READABLE;
-        (void)uv_poll_start(&watched->poll, UV_READABLE, on_poll);
-    }
+    watched->poll.is_urgent = true; /* or libcurl would use it again before we know */
+    uv_unref((uv_handle_t *)&watched->poll.uv);
+    if (watched->events != UV_READABLE) /* writable it is always */
+        watch(watched, UV_READABLE);
 }
 
 /* NULL: there is no memory; the transfer will end with its time. */
@@ -265,11 +269,11 @@ static struct wr_socket *begin(struct wr_net *net, int fd, CURL *easy)
     (void)curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer);
     *watched = (struct wr_socket){
         .net = net, .fd = fd, .is_tls = transfer == NULL || transfer->is_https || net->proxy.is_https};
-    if (uv_poll_init_socket(net->options.loop, &watched->poll, fd) < 0) {
+    if (wr_poll_init(&watched->poll, &net->round, fd, on_poll) < 0) {
         keep_spare(net, watched);
         return NULL;
     }
-    watched->poll.data = watched;
+    watched->poll.uv.data = watched;
     if (transfer != NULL) {
         watched->owner = transfer;
         watched->next = transfer->connecting;
@@ -298,13 +302,14 @@ int wr_socket_watch(CURL *easy, curl_socket_t fd, int what, void *context, void 
     if (watched == NULL)
         return 0;
     watched->is_wanted = true;
+    watched->poll.is_urgent = false;
     if (events & UV_READABLE) {
         watched->has_read = true;
         disown(watched);
     }
-    uv_ref((uv_handle_t *)&watched->poll);
-    if (events != watched->events && uv_poll_start(&watched->poll, events, on_poll) == 0)
-        watched->events = events;
+    uv_ref((uv_handle_t *)&watched->poll.uv);
+    if (events != watched->events)
+        watch(watched, events);
     return 0;
 }
 

@@ -87,7 +87,7 @@ struct wr_transfer {
 };
 
 struct wr_socket {
-    uv_poll_t poll;
+    struct wr_poll poll;
     struct wr_net *net;
     struct wr_socket *next;    /* spare, or the owner's */
     struct wr_transfer *owner; /* that connects it; NULL when it is connected */
@@ -119,13 +119,15 @@ struct wr_net {
     uv_idle_t no_wait; /* with it the loop polls without waiting */
     uv_check_t polled; /* when it has polled */
     uv_async_t wake;
+    struct wr_round round;
     int open_handles; /* of libuv */
     bool in_curl;
     uint32_t records; /* of TLS, that came in one call into libcurl */
     int64_t talks_since;
     bool speaks_http2;
     bool in_settle;
-    bool is_short; /* of memory: connections are not kept */
+    bool has_cancelled; /* a transfer that could not be ended when it was cancelled */
+    bool is_short;      /* of memory: connections are not kept */
 
     struct wr_socket **sockets; /* by descriptor: those that libcurl watches, or has watched */
     size_t sockets_room;
@@ -142,6 +144,7 @@ struct wr_net {
 
     pthread_mutex_t post_lock;
     struct wr_net_call *posted, **posted_end;
+    struct wr_net_call *calls, **calls_end; /* that were posted, and are the loop's to run */
 };
 
 /* ---- net.c ---- */

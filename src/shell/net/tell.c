@@ -2,8 +2,8 @@
 /* tell.c - what a transfer's owner is asked and told, whoever speaks HTTP for it. */
 #include "shell/net/state.h"
 
-#include "shell/clock/away.h"
 #include "shell/clock/clock.h"
+#include "shell/loop/away.h"
 
 #define LATE_NS (20 * WEIR_MICROSECOND)
 #define STOPPED_NS (50 * WEIR_MILLISECOND) /* less, and most probably it was out before others had the processor */

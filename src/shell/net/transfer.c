@@ -100,6 +100,8 @@ void wr_net_cancel(struct wr_transfer *transfer)
     if (!transfer->net->in_curl && !transfer->lean.is_busy) {
         wr_transfer_set_end(transfer, WR_NET_CANCELLED, NULL);
         wr_transfer_end(transfer);
+    } else {
+        transfer->net->has_cancelled = true;
     }
     wr_net_wake(transfer->net);
 }

@@ -2,8 +2,8 @@
 /* stream.c - who looks, and what they are shown: a sample each second, and their view as often as it can be had. */
 #include "base/alloc.h"
 #include "base/json.h"
-#include "shell/clock/away.h"
 #include "shell/clock/clock.h"
+#include "shell/loop/away.h"
 #include "shell/panel/inside.h"
 
 #define HISTORY_BYTES ((size_t)160 << 10)      /* of a first event: less than may wait in a stream */

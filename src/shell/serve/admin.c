@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* admin.c - calls that change things: with a token, and not from somebody else's page. */
-#include "shell/clock/away.h"
+#include "shell/loop/away.h"
 #include "shell/serve/inside.h"
 
 /* False after a refusal. */

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/parse.h"
-#include "shell/clock/away.h"
+#include "shell/loop/away.h"
 
 /* ---- answers ---- */
 

@@ -6,7 +6,7 @@
  * answers and all else for failures, so that a refusal is 403 unless the proxy says otherwise (?deny=429);
  * X-Weir-Status is the status that fits, for the proxy to give to its client.
  */
-#include "shell/clock/away.h"
+#include "shell/loop/away.h"
 #include "shell/serve/inside.h"
 
 /* nginx's custom names first, then those that Caddy and Traefik send. */

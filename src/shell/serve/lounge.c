@@ -7,7 +7,8 @@
 #include "shell/serve/inside.h"
 
 #include "base/alloc.h"
-#include "shell/clock/away.h"
+#include "shell/loop/away.h"
+#include "shell/loop/round.h"
 
 struct waiter {
     struct wr_heap_item item; /* first */
@@ -101,11 +102,12 @@ static void on_gone(struct wr_http_exchange *exchange)
 void wr_serve_lounge_look(struct wr_serve_desk *desk, struct wr_http_loop *loop)
 {
     WR_DOING("those who wait");
+    struct wr_share share = wr_share_begin(WR_SHARE_NS);
     int64_t at = 0, now = weir_clock_now(weir_clock_monotonic());
     struct wr_heap_item *item;
-    while ((item = wr_heap_peek(&desk->waiters, &at)) != NULL && at <= now)
+    while ((item = wr_heap_peek(&desk->waiters, &at)) != NULL && at <= now && wr_share_lasts(&share))
         poll((struct waiter *)(void *)item);
-    set_alarm(desk, loop);
+    set_alarm(desk, loop); /* it rings at once for those that are left */
 }
 
 static struct waiter *waiter_new(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)

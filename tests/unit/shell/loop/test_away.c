@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_away.c - a loop that is away from its timers for too long is seen, and what it did is named. (M12, N1-2) */
 #include "lib/test.h"
-#include "shell/clock/away.h"
 #include "shell/clock/clock.h"
+#include "shell/loop/away.h"
 
 #include <signal.h>
 #include <sys/resource.h>

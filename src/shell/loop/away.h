@@ -13,8 +13,8 @@
  * the program, a path has each long turn written to that file instead. Else it costs a load and a branch; in a build
  * without tests nothing.
  */
-#ifndef WR_SHELL_CLOCK_AWAY_H
-#define WR_SHELL_CLOCK_AWAY_H
+#ifndef WR_SHELL_LOOP_AWAY_H
+#define WR_SHELL_LOOP_AWAY_H
 
 #include <stdbool.h>
 #include <stdint.h>

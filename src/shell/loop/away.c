@@ -5,7 +5,7 @@
  * parts of a turn. So a part is measured by the clock on the wall, and by the processor's time only if that was long:
  * then the thread may have been without a processor. The turn as a whole is measured by the processor's time always.
  */
-#include "shell/clock/away.h"
+#include "shell/loop/away.h"
 
 typedef int wr_away_is_there; /* a file of C is not empty */
 
