@@ -6,8 +6,8 @@ const http = require('http');
 let count = 0;
 
 exports.took = (response, what) => {
-    const line = JSON.stringify({ ...what, count: ++count }).replace(/[^\x20-\x7e]/g,
-        (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
+    const line = JSON.stringify({ ...what, count: ++count }, (name, value) => (value === undefined ? null : value)).replace(
+        /[^\x20-\x7e]/g, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
     response.writeHead(200, { 'X-Took': line, 'Content-Length': line.length });
     response.end(line);
 };
