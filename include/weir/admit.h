@@ -23,9 +23,9 @@
  * Order: rules are asked in turn, and the first that refuses ends it. Put what is narrow first (this caller) and what
  * is wide last (everybody), so that a caller over its own limit cannot use up what others share.
  *
- * Strangers choose what is in a request. Addresses are read strictly and written in one way, so that no spelling of an
- * address is a second key; routes likewise. A request without a usable key is refused, or given one shared key, as the
- * weir_key says; never waved through.
+ * Strangers choose what is in a request. Addresses, hosts and credentials are read strictly and written in one way, so
+ * that no spelling is a second key; a path is read in each way that a service may read it. A request without a usable
+ * key is refused, or given one shared key, as the weir_key says; never waved through.
  *
  * Nothing is copied but the structs themselves: what rules and keys point to must outlive the counter.
  *
@@ -52,9 +52,9 @@ typedef struct weir_request {
     size_t size;        /* of this struct */
     const char *method; /* "GET" */
     size_t method_bytes;
-    const char *host; /* for functions of your own */
+    const char *host; /* as in Host; a target that is a URL must have the same */
     size_t host_bytes;
-    const char *target; /* "/path?query", or the whole URI */
+    const char *target; /* "/path?query", or the whole URL; an empty one is "/" */
     size_t target_bytes;
     const char *peer; /* who is at the other end of the connection: "203.0.113.7", "[2001:db8::1]:443", "unix:" */
     size_t peer_bytes;
@@ -94,7 +94,8 @@ WEIR_API int weir_network_parse(const char *text, weir_network *ret_network);
 typedef enum weir_key_kind {
     WEIR_KEY_GLOBAL,    /* "__global__": everybody together */
     WEIR_KEY_IP,        /* the caller's address or network: "203.0.113.7", "2001:db8:1:2::/64" */
-    WEIR_KEY_USER,      /* a header's value; set by a proxy of yours, or callers choose who they are */
+    WEIR_KEY_USER,      /* a header's value; set by a proxy of yours, or callers choose who they are. Of Authorization
+                           and Proxy-Authorization the token, without its scheme */
     WEIR_KEY_ROUTE,     /* the path, without query and fragment */
     WEIR_KEY_CUSTOM,    /* what your function says */
     WEIR_KEY_COMPOSITE, /* several of these together */
@@ -111,24 +112,42 @@ typedef enum weir_hops {
     WEIR_HOPS_FIRST,
 } weir_hops;
 
-/* Why a request has no usable key or cost. */
-#define WEIR_FAULTS(X)                                                                                                 \
-    X(WEIR_FAULT_NONE, "none")                                                                                         \
-    X(WEIR_FAULT_MISSING, "missing")   /* not there, or empty */                                                       \
-    X(WEIR_FAULT_LONG, "too_long")     /* more than WEIR_KEY_MAX bytes */                                              \
-    X(WEIR_FAULT_BYTES, "bad_bytes")   /* control characters, NUL, not UTF-8; a target that is neither path nor URI */ \
-    X(WEIR_FAULT_REPEATED, "repeated") /* the header is there twice, or a list in too many lines */                    \
-    X(WEIR_FAULT_ADDRESS, "no_address") /* not an address: of the peer, or with WEIR_HOPS_FIRST in the header */       \
-    X(WEIR_FAULT_COST, "bad_cost")      /* not a number from 1 to cost_max */
+/* Why a request has no usable key or cost, or cannot be read: a short name, and a line that says what is wrong. */
+#define WEIR_FAULTS(X)                                                                                      \
+    X(WEIR_FAULT_NONE, "none", "nothing is wrong")                                                          \
+    X(WEIR_FAULT_MISSING, "missing", "the key is not there, or empty")                                      \
+    X(WEIR_FAULT_LONG, "too_long", "the key, path or host is too long")                                     \
+    X(WEIR_FAULT_BYTES, "bad_bytes", "control characters, backslashes, a '#', or bytes that are not UTF-8") \
+    X(WEIR_FAULT_REPEATED, "repeated", "a field is there twice, or a list in too many lines")               \
+    X(WEIR_FAULT_ADDRESS, "no_address", "the caller's address is none")                                     \
+    X(WEIR_FAULT_COST, "bad_cost", "the cost is not a number from 1 to cost_max")                           \
+    X(WEIR_FAULT_TARGET, "bad_target", "the target is neither a path nor an http URL")                      \
+    X(WEIR_FAULT_DOTS, "dot_parts", "the path has a part \".\" or \"..\"")                                  \
+    X(WEIR_FAULT_ESCAPE, "bad_escape", "a '%' in the path begins no escape, or one of what needs none")     \
+    X(WEIR_FAULT_HOST, "bad_host", "the Host is no name of a host, or another than that of the target")     \
+    X(WEIR_FAULT_CREDENTIALS, "bad_credentials", "Authorization is not a scheme and one token")
 
 typedef enum weir_fault {
-#define X(fault, name) fault,
+#define X(fault, name, text) fault,
     WEIR_FAULTS(X)
 #undef X
 } weir_fault;
 
 /* "missing", "too_long", …; "none" for a number that is no fault. */
 WEIR_API const char *weir_fault_name(weir_fault fault);
+
+/* What is wrong, in one line without a full stop. */
+WEIR_API const char *weir_fault_text(weir_fault fault);
+
+/* What your services tell apart in a path. By default nothing of it: all spellings of a path are one route, and a
+ * counter reads a path in each way that a service may read it. */
+typedef enum weir_exact {
+    WEIR_EXACT_CASE = 1,    /* "/Login" and "/login" */
+    WEIR_EXACT_SLASHES = 2, /* "/login/", "//login" and "/login" */
+    WEIR_EXACT_PARAMS = 4,  /* "/login;a=1" and "/login" */
+} weir_exact;
+
+#define WEIR_EXACT_ALL (WEIR_EXACT_CASE | WEIR_EXACT_SLASHES | WEIR_EXACT_PARAMS)
 
 /* Writes the key and returns its bytes; 0: there is none; more than buffer_bytes: it is too long. */
 typedef size_t weir_key_custom(void *context, const weir_request *request, char *buffer, size_t buffer_bytes);
@@ -154,6 +173,7 @@ typedef struct weir_key {
     uint8_t v4_prefix; /* 1 … 32, default 32 */
     uint8_t v6_prefix; /* 1 … 128, default 64: one household or machine has that many */
     bool with_method;  /* ROUTE: "GET /path"; methods that RFC 9110 does not know are "OTHER"; default false */
+    unsigned exact;    /* ROUTE: weir_exact; default 0 */
     char separator;    /* COMPOSITE: any printable ASCII but '\' and blank; default ':' */
     const struct weir_key *const *parts; /* COMPOSITE: 2 … WEIR_KEY_PARTS_MAX, none of them composite */
     size_t parts_count;
@@ -167,8 +187,9 @@ WEIR_API void weir_key_init(weir_key *ret_key, weir_key_kind kind);
  * there is none, and *ret_fault (may be NULL) says why; WEIR_E_SPACE, WEIR_E_INVAL. *ret_fault is set whenever the
  * request was looked at.
  *
- * Routes: every byte has one spelling ("/%61" is "/a", a blank is "%20"), "." and ".." are resolved and empty parts
- * dropped, as most servers do. "%2F" is not "/", "/a/" is not "/a", and case matters.
+ * Routes: all spellings that some service takes for one path are one key: it is in lower case, without parameters, "//"
+ * and a '/' at the end, and "%2F" is "/", but for what `exact` says. What services disagree about and no client needs
+ * is a fault: parts "." and "..", backslashes, control characters, escapes of letters, targets that are no path.
  * Composites: parts are joined by the separator; where it, or '\', is in a part, a '\' goes before it, so that
  * different parts never make the same key: "a:b" and "c" are "a\:b:c". */
 WEIR_API int weir_key_extract(const weir_key *key, const weir_request *request, char *buffer, size_t buffer_bytes,
@@ -179,6 +200,11 @@ WEIR_API int weir_key_extract(const weir_key *key, const weir_request *request, 
 #define WEIR_RULES_MAX 1000   /* in a counter */
 #define WEIR_RULINGS_MAX 8    /* rules that apply to one request */
 #define WEIR_RULE_NAME_MAX 64 /* bytes */
+
+/* Functions of rules and keys get requests as a counter reads them: the method in capitals if RFC 9110 knows it, the
+ * path without the query as the target, the host in lower case and without port. Where services differ about a path
+ * ("/Login/", "/login;a=1", "//x/login") the counter asks once for each way of reading it, so that comparing the
+ * target with "/login" is enough. header_context is yours: it may lead to what else you need. */
 
 /* Whether a rule has a say in this request. */
 typedef bool weir_rule_applies(void *context, const weir_request *request);
@@ -304,7 +330,9 @@ typedef void weir_rejected(void *context, const weir_request *request, const wei
 typedef struct weir_counter_options {
     size_t size;        /* of this struct */
     bool without_quota; /* do not ask repositories what is left: quicker, but no RateLimit fields; default false */
-    bool first_match;   /* of the rules that apply and are not in shadow, only the first is asked; default false: all */
+    bool first_match;   /* of the rules that apply and are not in shadow, only the first is asked; default false: all.
+                           Of a path that is read in several ways, the first of each */
+    unsigned exact;     /* weir_exact; default 0 */
     weir_rejected *rejected;
     void *rejected_context;
     const weir_clock *clock;         /* for time-outs over several rules; default: weir_clock_fast() */

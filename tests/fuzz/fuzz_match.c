@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_match.c - requests to a daemon's rules: all spellings of a path stay one, patterns agree with a plain reading of
- * them, and lines of a state file are what is written. The first byte says which; a newline parts texts. */
+/* fuzz_match.c - patterns of a daemon's rules agree with a plain reading of them, and lines of a state file are what is
+ * written. The first byte says which; a newline parts texts. (fuzz_spelling.c has the requests.) */
 #include "core/admit/match.h"
 #include "core/admit/record.h"
 
@@ -38,40 +38,17 @@ static void check_pattern(const char *text, const char *value)
     struct wr_span span = wr_span_of(value);
 
     if (wr_glob_parse_path(text, &pattern) == 0) {
-        bool fits = wr_glob_fits(&pattern, span);
+        bool fits = wr_glob_fits(&pattern, span, 0);
         if (pattern.kind == WR_GLOB_STARS && stars_in(text) <= 4 && span.bytes < 64)
             fuzz_check(fits == model(text, value, '/'));
         if (pattern.kind == WR_GLOB_EXACT)
             fuzz_check(fits == (strcmp(text, value) == 0));
     }
     if (wr_glob_parse_value(text, &pattern) == 0) {
-        bool fits = wr_glob_fits(&pattern, span);
+        bool fits = wr_glob_fits(&pattern, span, 0);
         if (stars_in(text) <= 4 && span.bytes < 64)
             fuzz_check(fits == model(text, value, '\0'));
     }
-}
-
-/* What was read once is not changed by being read again. */
-static void check_request(struct wr_span target, struct wr_span host)
-{
-    static struct wr_asked first, again;
-    weir_request request;
-
-    weir_request_init(&request, "GET", NULL, NULL);
-    request.target = target.data;
-    request.target_bytes = target.bytes;
-    request.host = host.data;
-    request.host_bytes = host.bytes;
-    if (wr_asked_read(&request, WR_ASKED_PATH | WR_ASKED_HOST, &first) != WEIR_FAULT_NONE)
-        return;
-    if (first.request.target_bytes > 0)
-        fuzz_check(first.request.target[0] == '/' ||
-                   wr_span_is((struct wr_span){first.request.target, first.request.target_bytes}, "*"));
-    fuzz_check(memmem(first.request.target, first.request.target_bytes, "//", 2) == NULL);
-    fuzz_check(wr_asked_read(&first.request, WR_ASKED_PATH, &again) == WEIR_FAULT_NONE);
-    fuzz_check(first.request.target_bytes == again.request.target_bytes);
-    fuzz_check(first.request.target_bytes == 0 ||
-               memcmp(first.request.target, again.request.target, first.request.target_bytes) == 0);
 }
 
 static void check_record(struct wr_span line)
@@ -102,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct wr_span second = wr_span_after(all, first.bytes < all.bytes ? first.bytes + 1 : first.bytes);
     if (data[0] == 'k') {
         check_record(all);
-    } else if (data[0] == 'p' && first.bytes < TEXT_MAX && second.bytes < TEXT_MAX) {
+    } else if (first.bytes < TEXT_MAX && second.bytes < TEXT_MAX) {
         char text[TEXT_MAX] = "", value[TEXT_MAX] = "";
         if (first.bytes > 0)
             memcpy(text, first.data, first.bytes);
@@ -110,8 +87,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
             memcpy(value, second.data, second.bytes);
         if (memchr(value, '\0', second.bytes) == NULL)
             check_pattern(text, value);
-    } else {
-        check_request(first, second);
     }
     return 0;
 }

@@ -5,7 +5,8 @@
 #include "base/address.h"
 #include "base/ascii.h"
 #include "base/error.h"
-#include "core/admit/route.h"
+#include "core/admit/host.h"
+#include "core/admit/path.h"
 
 static bool has_wildcard(struct wr_span text)
 {
@@ -17,22 +18,42 @@ static int refuse(const char *what, struct wr_span text, const char *wrong, cons
     return wr_invalid_text(what, text.data, text.bytes, wrong, WR_NOWHERE, right);
 }
 
+static bool has_two(struct wr_span text, char c)
+{
+    for (size_t i = 0; i + 1 < text.bytes; i++)
+        if (text.data[i] == c && text.data[i + 1] == c)
+            return true;
+    return false;
+}
+
 /* ---- paths --------------------------------------------------------------------------------------------- */
 
-/* Requests are compared by their path as wr_route_append writes it, so a pattern that is written otherwise would never
- * fit. Stars and question marks stand for plain characters here. */
-static bool is_written_right(struct wr_span path)
+/* Paths are compared as path.h writes them, so that a pattern which is written otherwise would never fit. A service
+ * that decodes takes "/%40me" for "/@me": patterns say what is decoded, but for "%2F". Wildcards and "%2F" stand for
+ * plain characters here. */
+static bool is_written_right(struct wr_span pattern)
 {
     char plain[WEIR_KEY_MAX], memory[WEIR_KEY_MAX + 1];
-    struct wr_buf route;
+    size_t bytes = 0;
+    struct wr_target target;
+    struct wr_buf path;
 
-    if (path.bytes > sizeof plain)
+    if (pattern.bytes >= sizeof plain)
         return false;
-    for (size_t i = 0; i < path.bytes; i++)
-        plain[i] = path.data[i] == '*' || path.data[i] == '?' ? '-' : path.data[i];
-    wr_buf_init_fixed(&route, memory, sizeof memory);
-    return wr_route_append(&route, (struct wr_span){plain, path.bytes}) == WEIR_FAULT_NONE &&
-           route.length == path.bytes && memcmp(route.bytes, plain, path.bytes) == 0;
+    if (pattern.data[0] != '/')
+        plain[bytes++] = '/';
+    for (size_t i = 0; i < pattern.bytes; i++) {
+        bool is_slash = pattern.bytes - i >= 3 && memcmp(pattern.data + i, "%2F", 3) == 0;
+        bool is_wild = pattern.data[i] == '*' || pattern.data[i] == '?';
+        plain[bytes++] = is_slash || is_wild ? 'x' : pattern.data[i];
+        i += is_slash ? 2 : 0;
+    }
+    struct wr_span text = {plain, bytes};
+    if (has_two(text, '/') || wr_target_read(text, &target) != WEIR_FAULT_NONE)
+        return false;
+    wr_buf_init_fixed(&path, memory, sizeof memory);
+    return wr_path_append(&path, &target, WR_LOOSE_ESCAPES) == WEIR_FAULT_NONE && path.length == bytes &&
+           memcmp(path.bytes, plain, bytes) == 0;
 }
 
 static int parse_stars(struct wr_span text, struct wr_glob *ret_pattern)
@@ -51,14 +72,6 @@ static int parse_stars(struct wr_span text, struct wr_glob *ret_pattern)
     return 0;
 }
 
-static bool has_two_stars(struct wr_span text)
-{
-    for (size_t i = 0; i + 1 < text.bytes; i++)
-        if (text.data[i] == '*' && text.data[i + 1] == '*')
-            return true;
-    return false;
-}
-
 int wr_glob_parse_path(const char *path, struct wr_glob *ret_pattern)
 {
     struct wr_span text = wr_span_of(path);
@@ -66,12 +79,11 @@ int wr_glob_parse_path(const char *path, struct wr_glob *ret_pattern)
 
     if (text.bytes == 0 || (text.data[0] != '/' && !ends_free))
         return refuse("path", text, "it does not begin with '/'", "write it as /login, /api/** or **.css");
-    if (!ends_free && !is_written_right(text))
-        return refuse(
-            "path", text, "no path looks like this once it is read",
-            "leave out query and fragment, \".\", \"..\" and \"//\", and write %XX in capitals and only where it "
-            "must be");
-    if (has_two_stars(text))
+    if (!is_written_right(text))
+        return refuse("path", text, "no path looks like this once it is read",
+                      "leave out query and fragment, \".\", \"..\", \"//\" and \"\\\", and write %XX in capitals and "
+                      "only for %2F and what no path has as it is");
+    if (has_two(text, '*'))
         return parse_stars(text, ret_pattern);
     *ret_pattern = (struct wr_glob){has_wildcard(text) ? WR_GLOB_STARS : WR_GLOB_EXACT, '/', text};
     return 0;
@@ -79,11 +91,21 @@ int wr_glob_parse_path(const char *path, struct wr_glob *ret_pattern)
 
 /* ---- hosts and values ---------------------------------------------------------------------------------- */
 
+static bool is_v6_right(struct wr_span text)
+{
+    char memory[WR_HOST_MAX + 1];
+    struct wr_buf host;
+
+    wr_buf_init_fixed(&host, memory, sizeof memory);
+    return wr_host_append(&host, text) == WEIR_FAULT_NONE && wr_span_is(text, host.bytes);
+}
+
 int wr_glob_parse_host(const char *host, struct wr_glob *ret_pattern)
 {
     struct wr_span text = wr_span_of(host);
 
-    if (wr_host_without_port(text).bytes < text.bytes || (text.bytes > 0 && text.data[text.bytes - 1] == '.'))
+    if (wr_host_without_port(text).bytes < text.bytes || (text.bytes > 0 && text.data[text.bytes - 1] == '.') ||
+        (text.bytes > 0 && text.data[0] == '[' && !has_wildcard(text) && !is_v6_right(text)))
         return refuse("host", text, "no host looks like this once it is read",
                       "leave out the port and a dot at the end, and write IPv6 as [::1]");
     for (size_t i = 0; i < text.bytes; i++) {
@@ -108,39 +130,53 @@ int wr_glob_parse_value(const char *value, struct wr_glob *ret_pattern)
 
 /* ---- comparing ----------------------------------------------------------------------------------------- */
 
-static bool same(struct wr_span a, struct wr_span b)
+static inline bool is_one(char wanted, char c, unsigned loose)
 {
-    return a.bytes == b.bytes && (a.bytes == 0 || memcmp(a.data, b.data, a.bytes) == 0);
+    return wanted == c || ((loose & WR_LOOSE_CASE) != 0 && wr_ascii_lower(wanted) == wr_ascii_lower(c));
 }
 
-static bool begins(struct wr_span text, struct wr_span with)
+/* The last byte is looked at first: most patterns of a book are told from a path by that. */
+static inline bool is_same(const char *a, const char *b, size_t bytes, unsigned loose)
 {
-    return text.bytes >= with.bytes && memcmp(text.data, with.data, with.bytes) == 0;
+    if (bytes == 0 || !is_one(a[bytes - 1], b[bytes - 1], loose))
+        return bytes == 0;
+    return memcmp(a, b, bytes) == 0 || ((loose & WR_LOOSE_CASE) != 0 && wr_ascii_same(a, b, bytes));
 }
 
-static bool ends(struct wr_span text, struct wr_span with)
+static inline bool is_all(struct wr_span text, struct wr_span wanted, unsigned loose)
 {
-    return text.bytes >= with.bytes && memcmp(text.data + text.bytes - with.bytes, with.data, with.bytes) == 0;
+    return text.bytes == wanted.bytes && is_same(text.data, wanted.data, wanted.bytes, loose);
+}
+
+static inline bool begins(struct wr_span text, struct wr_span wanted, unsigned loose)
+{
+    return text.bytes >= wanted.bytes && is_same(text.data, wanted.data, wanted.bytes, loose);
+}
+
+static bool ends(struct wr_span text, struct wr_span wanted, unsigned loose)
+{
+    return text.bytes >= wanted.bytes &&
+           is_same(text.data + (text.bytes - wanted.bytes), wanted.data, wanted.bytes, loose);
 }
 
 /* After a mismatch only the last star need take one character more: what an earlier one could take, the last can take
  * as well. */
-static bool glob(const struct wr_glob *pattern, struct wr_span text)
+static bool glob(struct wr_span wanted, char stop, struct wr_span text, unsigned loose)
 {
-    const char *p = pattern->text.data, *end = p + pattern->text.bytes;
+    const char *p = wanted.data, *end = p + wanted.bytes;
     const char *star = NULL;
     size_t at = 0, star_at = 0;
 
     while (at < text.bytes || p < end) {
-        bool is_free = at < text.bytes && (pattern->stop == '\0' || text.data[at] != pattern->stop);
+        bool is_free = at < text.bytes && (stop == '\0' || text.data[at] != stop);
         if (p < end && *p == '*') {
             star = p++;
             star_at = at;
-        } else if (p < end && at < text.bytes && ((*p == '?' && is_free) || *p == text.data[at])) {
+        } else if (p < end && at < text.bytes && ((*p == '?' && is_free) || is_one(*p, text.data[at], loose))) {
             p++;
             at++;
         } else {
-            if (star == NULL || star_at >= text.bytes || (pattern->stop != '\0' && text.data[star_at] == pattern->stop))
+            if (star == NULL || star_at >= text.bytes || (stop != '\0' && text.data[star_at] == stop))
                 return false;
             p = star + 1;
             at = ++star_at;
@@ -149,21 +185,29 @@ static bool glob(const struct wr_glob *pattern, struct wr_span text)
     return true;
 }
 
-bool wr_glob_fits(const struct wr_glob *pattern, struct wr_span text)
+/* A '/' at the end of a pattern makes no difference where it makes none at the end of a path. */
+static struct wr_span without_slash(struct wr_span wanted, unsigned loose)
+{
+    bool is_cut = (loose & WR_LOOSE_SLASHES) != 0 && wanted.bytes > 1 && wanted.data[wanted.bytes - 1] == '/';
+
+    return (struct wr_span){wanted.data, wanted.bytes - is_cut};
+}
+
+bool wr_glob_fits(const struct wr_glob *pattern, struct wr_span text, unsigned loose)
 {
     struct wr_span wanted = pattern->text;
 
     switch (pattern->kind) {
     case WR_GLOB_EXACT:
-        return same(text, wanted);
+        return is_all(text, without_slash(wanted, loose), loose);
     case WR_GLOB_BELOW:
-        return begins(text, wanted) || same(text, (struct wr_span){wanted.data, wanted.bytes - 1});
+        return begins(text, wanted, loose) || is_all(text, (struct wr_span){wanted.data, wanted.bytes - 1}, loose);
     case WR_GLOB_BEGIN:
-        return begins(text, wanted);
+        return begins(text, wanted, loose);
     case WR_GLOB_END:
-        return ends(text, wanted);
+        return ends(text, without_slash(wanted, loose), loose);
     case WR_GLOB_STARS:
-        return glob(pattern, text);
+        return glob(without_slash(wanted, loose), pattern->stop, text, loose);
     }
     return false;
 }

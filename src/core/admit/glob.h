@@ -33,6 +33,8 @@ int wr_glob_parse_path(const char *path, struct wr_glob *ret_pattern);
 int wr_glob_parse_host(const char *host, struct wr_glob *ret_pattern);
 int wr_glob_parse_value(const char *value, struct wr_glob *ret_pattern);
 
-bool wr_glob_fits(const struct wr_glob *pattern, struct wr_span text);
+/* `loose`: how the text was read (path.h). With WR_LOOSE_CASE case makes no difference; with WR_LOOSE_SLASHES a '/' at
+ * the end of a pattern for paths makes none. */
+bool wr_glob_fits(const struct wr_glob *pattern, struct wr_span text, unsigned loose);
 
 #endif

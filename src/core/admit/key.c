@@ -4,10 +4,12 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "core/admit/credentials.h"
 #include "core/admit/digest.h"
+#include "core/admit/method.h"
 #include "core/admit/network.h"
+#include "core/admit/path.h"
 #include "core/admit/request.h"
-#include "core/admit/route.h"
 
 #define DIGEST_SHOWN_BYTES 16 /* of 32: nobody finds two tokens with the same 128 bits */
 
@@ -32,11 +34,21 @@ void weir_key_init(weir_key *ret_key, weir_key_kind kind)
 const char *weir_fault_name(weir_fault fault)
 {
     static const char *const names[] = {
-#define X(fault, name) name,
+#define X(fault, name, text) name,
         WEIR_FAULTS(X)
 #undef X
     };
     return (unsigned)fault < sizeof names / sizeof names[0] ? names[fault] : names[0];
+}
+
+const char *weir_fault_text(weir_fault fault)
+{
+    static const char *const texts[] = {
+#define X(fault, name, text) text,
+        WEIR_FAULTS(X)
+#undef X
+    };
+    return (unsigned)fault < sizeof texts / sizeof texts[0] ? texts[fault] : texts[0];
 }
 
 static weir_fault address_value(const weir_key *key, const weir_request *request, struct wr_buf *scratch)
@@ -55,7 +67,16 @@ static weir_fault route_value(const weir_key *key, const weir_request *request, 
         wr_method_append(scratch, (struct wr_span){request->method, request->method_bytes});
         wr_buf_append_char(scratch, ' ');
     }
-    return wr_route_append(scratch, (struct wr_span){request->target, request->target_bytes});
+    return wr_route_append(scratch, (struct wr_span){request->target, request->target_bytes}, key->exact);
+}
+
+static weir_fault header_value(const weir_key *key, const weir_request *request, struct wr_span *ret_value)
+{
+    weir_fault fault = wr_request_header(request, key->header, ret_value);
+
+    if (fault != WEIR_FAULT_NONE || !wr_credentials_are_in(key->header))
+        return fault;
+    return wr_credentials_read(*ret_value, ret_value);
 }
 
 static weir_fault custom_value(const weir_key *key, const weir_request *request, struct wr_buf *scratch,
@@ -75,7 +96,7 @@ static weir_fault find_value(const weir_key *key, const weir_request *request, s
 
     switch (key->kind) {
     case WEIR_KEY_USER:
-        return wr_request_header(request, key->header, ret_value);
+        return header_value(key, request, ret_value);
     case WEIR_KEY_IP:
         fault = address_value(key, request, scratch);
         break;

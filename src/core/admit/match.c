@@ -2,55 +2,108 @@
 /* match.c - which requests a rule is for. */
 #include "core/admit/match.h"
 
-#include "base/address.h"
-#include "base/ascii.h"
-#include "core/admit/route.h"
+#include "core/admit/method.h"
 
-/* ---- one spelling -------------------------------------------------------------------------------------- */
+#include <assert.h>
 
-static weir_fault read_path(const weir_request *request, struct wr_asked *asked)
+/* ---- readings ------------------------------------------------------------------------------------------ */
+
+/* The path of the reading, where it lies if it is written so already. */
+static weir_fault write_path(struct wr_asked *asked)
 {
-    struct wr_span target = {request->target, request->target_bytes};
     struct wr_buf path;
 
-    size_t plain = wr_route_plain(target);
-    if (plain > 0) {
-        asked->request.target_bytes = plain;
+    if (asked->loose == 0 && asked->target.is_written) {
+        asked->request.target = asked->target.path.data;
+        asked->request.target_bytes = asked->target.path.bytes;
         return WEIR_FAULT_NONE;
     }
     wr_buf_init_fixed(&path, asked->path, sizeof asked->path);
-    weir_fault fault = wr_route_append(&path, target);
+    weir_fault fault = wr_path_append(&path, &asked->target, asked->loose);
     asked->request.target = path.bytes;
-    asked->request.target_bytes = path.length; /* 0 for a mere query: then there is no path, and none fits */
-    return fault == WEIR_FAULT_MISSING ? WEIR_FAULT_NONE : fault;
+    asked->request.target_bytes = path.length;
+    return fault;
 }
 
-static weir_fault read_host(const weir_request *request, struct wr_asked *asked)
+static bool is_affordable(const struct wr_asked *asked)
 {
-    struct wr_span host = wr_span_trim((struct wr_span){request->host, request->host_bytes});
+    size_t bytes = asked->target.path.bytes, most = WR_READ_MAX;
 
-    host = wr_host_without_port(host);
-    if (host.bytes > 0 && host.data[host.bytes - 1] == '.')
-        host.bytes--; /* the root, which resolvers drop */
-    if (host.bytes > WR_HOST_MAX)
-        return WEIR_FAULT_LONG;
-    for (size_t i = 0; i < host.bytes; i++)
-        asked->host[i] = wr_ascii_lower(host.data[i]);
-    asked->request.host = asked->host;
-    asked->request.host_bytes = host.bytes;
-    return WEIR_FAULT_NONE;
+    for (unsigned rest = asked->varies; rest != 0; rest &= rest - 1)
+        most /= 2;
+    return asked->varies == 0 || (bytes <= most && bytes <= WR_PATH_MAX);
 }
 
-weir_fault wr_asked_read(const weir_request *request, unsigned wanted, struct wr_asked *ret_asked)
+static weir_fault read_path(struct wr_asked *asked, unsigned wanted, unsigned exact)
+{
+    struct wr_span target = {asked->request.target, asked->request.target_bytes};
+    weir_fault fault = wr_target_read(target, &asked->target);
+
+    if (fault != WEIR_FAULT_NONE)
+        return fault;
+    asked->varies = (wanted & WR_ASKED_PATH) != 0 ? asked->target.varies & ~exact : 0;
+    return is_affordable(asked) ? write_path(asked) : WEIR_FAULT_LONG;
+}
+
+static weir_fault append_host(struct wr_buf *host, struct wr_span text, char *memory, size_t memory_bytes)
+{
+    wr_buf_init_fixed(host, memory, memory_bytes);
+    return wr_host_append(host, wr_span_trim(text));
+}
+
+static weir_fault read_host(struct wr_asked *asked)
+{
+    struct wr_span given = {asked->request.host, asked->request.host_bytes}, authority = asked->target.authority;
+    char memory[WR_HOST_MAX + 1];
+    struct wr_buf host, other;
+    weir_fault fault = append_host(&host, authority.data != NULL ? authority : given, asked->host, sizeof asked->host);
+
+    if (fault == WEIR_FAULT_NONE && authority.data != NULL && given.data != NULL) {
+        fault = append_host(&other, given, memory, sizeof memory);
+        if (fault == WEIR_FAULT_NONE && strcmp(host.bytes, other.bytes) != 0)
+            fault = WEIR_FAULT_HOST;
+    }
+    asked->request.host = host.bytes;
+    asked->request.host_bytes = host.length;
+    return fault == WEIR_FAULT_MISSING ? WEIR_FAULT_HOST : fault;
+}
+
+void wr_asked_keep(const weir_request *request, weir_fault fault, struct wr_asked *ret_asked)
+{
+    ret_asked->request = *request;
+    ret_asked->fault = fault;
+    ret_asked->varies = ret_asked->loose = 0;
+    ret_asked->target.authority = (struct wr_span){NULL, 0};
+}
+
+weir_fault wr_asked_read(const weir_request *request, unsigned wanted, unsigned exact, struct wr_asked *ret_asked)
 {
     weir_fault fault = WEIR_FAULT_NONE;
+    const char *method = NULL;
 
-    ret_asked->request = *request;
-    if ((wanted & WR_ASKED_PATH) != 0 && request->target_bytes > 0)
-        fault = read_path(request, ret_asked);
-    if (fault == WEIR_FAULT_NONE && (wanted & WR_ASKED_HOST) != 0 && request->host_bytes > 0)
-        fault = read_host(request, ret_asked);
+    wr_asked_keep(request, WEIR_FAULT_NONE, ret_asked);
+    if ((wanted & WR_ASKED_METHOD) != 0)
+        method = wr_method_known((struct wr_span){request->method, request->method_bytes});
+    if (method != NULL)
+        ret_asked->request.method = method;
+    if (request->target != NULL)
+        fault = read_path(ret_asked, wanted, exact);
+    bool has_host = request->host != NULL || ret_asked->target.authority.data != NULL;
+    if (fault == WEIR_FAULT_NONE && (wanted & WR_ASKED_HOST) != 0 && has_host)
+        fault = read_host(ret_asked);
     return fault;
+}
+
+/* The next subset of what varies, in the order of numbers. No reading is longer than the first, so that it fits. */
+bool wr_asked_next(struct wr_asked *asked)
+{
+    if (asked->varies == 0)
+        return false;
+    asked->loose = (asked->loose - asked->varies) & asked->varies;
+    weir_fault fault = write_path(asked);
+    assert(fault == WEIR_FAULT_NONE);
+    (void)fault;
+    return asked->loose != 0;
 }
 
 /* ---- matching ------------------------------------------------------------------------------------------ */
@@ -58,22 +111,22 @@ weir_fault wr_asked_read(const weir_request *request, unsigned wanted, struct wr
 static bool method_fits(const struct wr_match *match, struct wr_span method)
 {
     for (uint32_t i = 0; i < match->method_count; i++) {
-        const struct wr_span *wanted = &match->methods[i];
-        if (wanted->bytes == method.bytes && memcmp(wanted->data, method.data, method.bytes) == 0)
+        if (wr_method_fits(match->methods[i], method))
             return true;
     }
     return match->method_count == 0;
 }
 
-static bool one_fits(const struct wr_glob *patterns, uint32_t count, struct wr_span text)
+static bool one_fits(const struct wr_glob *patterns, uint32_t count, struct wr_span text, unsigned loose)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (text.bytes > 0 && wr_glob_fits(&patterns[i], text))
+        if (text.bytes > 0 && wr_glob_fits(&patterns[i], text, loose))
             return true;
     }
     return count == 0;
 }
 
+/* Values are compared without case: callers write them as they like, and most readers do not mind. */
 static bool header_fits(const struct wr_header_pattern *pattern, const weir_request *request)
 {
     for (size_t line = 0; request->header != NULL && line < WEIR_HEADER_LINES_MAX; line++) {
@@ -81,17 +134,20 @@ static bool header_fits(const struct wr_header_pattern *pattern, const weir_requ
         value.data = request->header(request->header_context, pattern->name, line, &value.bytes);
         if (value.data == NULL)
             return false;
-        if (pattern->any || wr_glob_fits(&pattern->value, wr_span_trim(value)))
+        if (pattern->any || wr_glob_fits(&pattern->value, wr_span_trim(value), WR_LOOSE_CASE))
             return true;
     }
     return false;
 }
 
-bool wr_match_fits(const struct wr_match *match, const weir_request *request)
+bool wr_match_fits(const struct wr_match *match, const struct wr_asked *asked)
 {
+    const weir_request *request = &asked->request;
+
     if (!method_fits(match, (struct wr_span){request->method, request->method_bytes}) ||
-        !one_fits(match->paths, match->path_count, (struct wr_span){request->target, request->target_bytes}) ||
-        !one_fits(match->hosts, match->host_count, (struct wr_span){request->host, request->host_bytes}))
+        !one_fits(match->paths, match->path_count, (struct wr_span){request->target, request->target_bytes},
+                  asked->loose) ||
+        !one_fits(match->hosts, match->host_count, (struct wr_span){request->host, request->host_bytes}, 0))
         return false;
     for (uint32_t i = 0; i < match->header_count; i++) {
         if (!header_fits(&match->headers[i], request))

@@ -1,32 +1,60 @@
 /* SPDX-License-Identifier: MIT */
 /* match.h - which requests a rule is for.
  *
- *     wr_asked_read(&request, WR_ASKED_PATH | WR_ASKED_HOST, &asked)       once for each request
- *     if (wr_match_fits(&match, &asked.request))                          for each rule
+ *     fault = wr_asked_read(&request, wanted, exact, &asked);             once for each request; a fault refuses it
+ *     do
+ *         if (wr_match_fits(&match, &asked))                              for each rule
+ *             …
+ *     while (wr_asked_next(&asked));                                      for each way of reading its path
  *
- * A request is read into one spelling first, so that no other spelling of a path or host escapes a rule.
+ * No spelling escapes a rule: whatever a service takes the path for is one of the readings, or the request is refused;
+ * host and method have one spelling each. A request must be let in by the rules of every reading. Nearly all requests
+ * have one.
  */
 #ifndef WR_CORE_ADMIT_MATCH_H
 #define WR_CORE_ADMIT_MATCH_H
 
 #include "core/admit/glob.h"
+#include "core/admit/host.h"
+#include "core/admit/path.h"
 
 #include <weir/admit.h>
 
+/* What rules look at. */
 #define WR_ASKED_PATH 1
 #define WR_ASKED_HOST 2
-#define WR_PATH_MAX 8191 /* bytes; longer ones are malformed */
-#define WR_HOST_MAX 255  /* RFC 1035 */
+#define WR_ASKED_METHOD 4
+#define WR_PATH_MAX 8191  /* bytes of a path that must be rewritten; longer ones are malformed */
+#define WR_READ_MAX 65536 /* bytes of all readings of a path: what a caller can cost us */
 
 struct wr_asked {
-    weir_request request; /* the path in its target, the host in small letters and without port */
+    weir_request request; /* first, see wr_asked_of; as this reading has it: method, host and path in one spelling,
+                             without the query */
+    struct wr_target target;
+    unsigned varies;
+    unsigned loose;   /* this reading: a set of WR_LOOSE_… */
+    weir_fault fault; /* why it could not be read: then the request is as it was */
     char path[WR_PATH_MAX + 1];
     char host[WR_HOST_MAX + 1];
 };
 
-/* Reads what `wanted` names; the rest stays as it is. What is not there stays so: no pattern fits it. Keeps the
- * request's texts. WEIR_FAULT_NONE, _LONG, _BYTES. */
-weir_fault wr_asked_read(const weir_request *request, unsigned wanted, struct wr_asked *ret_asked);
+/* The reading as it is written. What is not known stays so (a NULL target or host): no pattern fits it. A target that
+ * is a URL names the host, and another Host beside it is a fault (RFC 9112 3.2.2: some services believe one, some the
+ * other). `exact`: WR_LOOSE_… that services are known not to be. Keeps the request's texts. WEIR_FAULT_NONE, or what
+ * wr_target_read and, if it is wanted, wr_host_append say. */
+weir_fault wr_asked_read(const weir_request *request, unsigned wanted, unsigned exact, struct wr_asked *ret_asked);
+
+/* The next reading; false: that was the last, and the first is back. */
+bool wr_asked_next(struct wr_asked *asked);
+
+/* What a function that is given the request of a reading belongs to. */
+static inline const struct wr_asked *wr_asked_of(const weir_request *request)
+{
+    return (const struct wr_asked *)(const void *)request;
+}
+
+/* Takes a request as it is: for rules that look at none of it, or because of a fault. */
+void wr_asked_keep(const weir_request *request, weir_fault fault, struct wr_asked *ret_asked);
 
 struct wr_header_pattern {
     const char *name; /* in lower case */
@@ -43,6 +71,6 @@ struct wr_match {
 };
 
 /* Of a header in several lines, one must fit. */
-bool wr_match_fits(const struct wr_match *match, const weir_request *request);
+bool wr_match_fits(const struct wr_match *match, const struct wr_asked *asked);
 
 #endif

@@ -92,6 +92,28 @@ static int check_rules(const weir_rule *rules, size_t count)
     return 0;
 }
 
+/* ---- what rules look at -------------------------------------------------------------------------------- */
+
+static bool has_part(const weir_key *key, weir_key_kind kind)
+{
+    for (size_t i = 0; key->kind == WEIR_KEY_COMPOSITE && i < key->parts_count; i++) {
+        if (key->parts[i]->kind == kind)
+            return true;
+    }
+    return key->kind == kind;
+}
+
+static void count_rule(weir_counter *counter, struct wr_counted_rule *counted, const weir_rule *rule)
+{
+    bool is_custom = rule->key != NULL && has_part(rule->key, WEIR_KEY_CUSTOM);
+
+    counted->rule = *rule;
+    counted->repository = *rule->repository;
+    counted->is_by_path = is_custom || (rule->key != NULL && has_part(rule->key, WEIR_KEY_ROUTE));
+    counted->has_eyes = is_custom || rule->applies != NULL || rule->plan_of != NULL;
+    counter->reads = counter->reads || counted->is_by_path || counted->has_eyes;
+}
+
 /* ---- new and free -------------------------------------------------------------------------------------- */
 
 /* The counter and its rules are one block: rules begin at the first cache line after the struct. */
@@ -117,6 +139,8 @@ int weir_counter_new(const weir_rule *rules, size_t count, const weir_counter_op
         return wr_invalid("ret_counter is NULL; give where the counter is to go");
     if (options != NULL && options->size != sizeof *options)
         return wr_invalid("the options are not filled by weir_counter_options_init; fill them first");
+    if (options != NULL && (options->exact & ~(unsigned)WEIR_EXACT_ALL) != 0)
+        return wr_invalid("exact has bits that are none; use WEIR_EXACT_ALL or some of it");
     weir_counter_options_init(&chosen);
     if (options != NULL)
         chosen = *options;
@@ -128,11 +152,10 @@ int weir_counter_new(const weir_rule *rules, size_t count, const weir_counter_op
         return WEIR_E_NOMEM;
     counter->options = chosen;
     counter->count = (uint32_t)count;
+    counter->reads = false;
     counter->rules = (struct wr_counted_rule *)(void *)((char *)counter + rules_at());
-    for (size_t i = 0; i < count; i++) {
-        counter->rules[i].rule = rules[i];
-        counter->rules[i].repository = *rules[i].repository;
-    }
+    for (size_t i = 0; i < count; i++)
+        count_rule(counter, &counter->rules[i], &rules[i]);
     *ret_counter = counter;
     return 0;
 }

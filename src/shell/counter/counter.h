@@ -5,6 +5,7 @@
 
 #include "base/bits.h"
 #include "base/span.h"
+#include "core/admit/match.h"
 
 #include <stdatomic.h>
 #include <weir/admit.h>
@@ -15,12 +16,15 @@
 struct wr_counted_rule {
     _Alignas(WR_CACHE_LINE) weir_rule rule;
     weir_repository repository;
+    bool is_by_path; /* its key may differ from one reading of a path to the next */
+    bool has_eyes;   /* its functions look at the request */
     _Alignas(WR_CACHE_LINE) _Atomic uint64_t tallies[WR_OUTCOMES];
 };
 
 struct weir_counter {
     weir_counter_options options; /* with clock and allocator filled in */
     uint32_t count;
+    bool reads;                    /* a rule looks at method, target or host */
     struct wr_counted_rule *rules; /* in the same block */
 };
 
@@ -29,10 +33,14 @@ struct weir_counter {
 /* Nothing was asked yet. */
 void wr_counter_start(weir_admission *ret_admission);
 
-/* Adds the ruling of one rule that applies, with the request's key and plan, or MALFORMED. *ret_permits are to be taken
- * then. */
-weir_ruling *wr_counter_prepare(const weir_counter *counter, uint32_t rule, const weir_request *request,
-                                weir_admission *admission, uint32_t *ret_permits);
+/* As weir_counter_try, of a request that has been checked and read. */
+int wr_counter_try(weir_counter *counter, struct wr_asked *asked, weir_admission *ret_admission);
+
+/* Adds the ruling of one rule that applies to this reading, with the request's key and plan, or MALFORMED.
+ * *ret_permits are to be taken then. *ret_ruling is NULL if an earlier reading had this rule and key: then it is asked
+ * already. False: there is no room for one more. */
+bool wr_counter_prepare(const weir_counter *counter, uint32_t rule, const struct wr_asked *asked,
+                        weir_admission *admission, weir_ruling **ret_ruling, uint32_t *ret_permits);
 
 /* The same for a key that is there already, of 1 ... WEIR_KEY_MAX bytes. WEIR_E_INVAL. */
 int wr_counter_prepare_key(const weir_counter *counter, uint32_t rule, struct wr_span key, weir_admission *admission);

@@ -206,29 +206,72 @@ void wr_counter_finish(weir_counter *counter, const weir_request *request, weir_
     }
 }
 
-weir_ruling *wr_counter_prepare(const weir_counter *counter, uint32_t rule, const weir_request *request,
-                                weir_admission *admission, uint32_t *ret_permits)
+/* Whether an earlier reading had the same rule, and with it the same key. */
+static bool is_asked(const weir_counter *counter, const weir_admission *admission, uint32_t rule)
 {
-    const weir_rule *asked = &counter->rules[rule].rule;
+    for (uint32_t i = 0; i < admission->count; i++) {
+        if (admission->rulings[i].rule == rule && !counter->rules[rule].is_by_path)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the last ruling has the rule and key of an earlier one. */
+static bool is_repeated(const weir_admission *admission)
+{
+    const weir_ruling *last = &admission->rulings[admission->count - 1];
+
+    for (const weir_ruling *ruling = admission->rulings; ruling < last; ruling++) {
+        if (ruling->rule == last->rule && ruling->outcome == last->outcome && ruling->key_bytes == last->key_bytes &&
+            memcmp(admission->keys + ruling->key_at, admission->keys + last->key_at, last->key_bytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+static weir_ruling *prepare(const weir_counter *counter, uint32_t rule, const struct wr_asked *asked,
+                            weir_admission *admission, uint32_t *ret_permits)
+{
+    const struct wr_counted_rule *counted = &counter->rules[rule];
     weir_ruling *ruling = add_ruling(admission, counter, rule);
     char memory[WR_KEY_BUFFER];
     struct wr_buf key;
 
     wr_buf_init_fixed(&key, memory, sizeof memory);
-    ruling->fault = wr_rule_cost(asked, request, ret_permits);
+    ruling->fault = counted->has_eyes ? asked->fault : WEIR_FAULT_NONE;
     if (ruling->fault == WEIR_FAULT_NONE)
-        ruling->fault = wr_key_extract(asked->key, request, &key);
+        ruling->fault = wr_rule_cost(&counted->rule, &asked->request, ret_permits);
     if (ruling->fault == WEIR_FAULT_NONE)
-        set_key(counter, request, (struct wr_span){key.bytes, key.length}, admission, ruling);
+        ruling->fault = wr_key_extract(counted->rule.key, &asked->request, &key);
+    if (ruling->fault == WEIR_FAULT_NONE)
+        set_key(counter, &asked->request, (struct wr_span){key.bytes, key.length}, admission, ruling);
     else
         ruling->outcome = WEIR_OUTCOME_MALFORMED;
     return ruling;
 }
 
-/* Asks the rules in force, or those in shadow, until one refuses. False if there is no room for all of them. */
-static bool ask_rules(const weir_counter *counter, const weir_request *request, bool shadow,
+bool wr_counter_prepare(const weir_counter *counter, uint32_t rule, const struct wr_asked *asked,
+                        weir_admission *admission, weir_ruling **ret_ruling, uint32_t *ret_permits)
+{
+    *ret_ruling = NULL;
+    if (asked->loose != 0 && is_asked(counter, admission, rule))
+        return true;
+    if (admission->count == WEIR_RULINGS_MAX)
+        return false;
+    *ret_ruling = prepare(counter, rule, asked, admission, ret_permits);
+    if (asked->loose != 0 && is_repeated(admission)) {
+        admission->count--;
+        *ret_ruling = NULL;
+    }
+    return true;
+}
+
+/* Asks the rules in force, or those in shadow, about one reading of a request, until one refuses. False if there is no
+ * room for all of them. */
+static bool ask_rules(const weir_counter *counter, const struct wr_asked *asked, bool shadow,
                       const struct patience *patience, weir_admission *admission)
 {
+    bool is_lost = asked->fault != WEIR_FAULT_NONE; /* it may be for any rule that would look at it: those refuse it */
     weir_ruling *ruling;
     uint32_t permits;
 
@@ -236,23 +279,48 @@ static bool ask_rules(const weir_counter *counter, const weir_request *request, 
         const weir_rule *rule = &counter->rules[i].rule;
         if (rule->shadow != shadow || rule->key == NULL)
             continue;
-        if (rule->applies != NULL && !rule->applies(rule->applies_context, request))
+        if (rule->applies != NULL && !is_lost && !rule->applies(rule->applies_context, &asked->request))
             continue;
-        if (admission->count == WEIR_RULINGS_MAX)
+        if (!wr_counter_prepare(counter, i, asked, admission, &ruling, &permits))
             return false;
-        ruling = wr_counter_prepare(counter, i, request, admission, &permits);
-        if (ruling->outcome != WEIR_OUTCOME_MALFORMED)
+        if (ruling != NULL && ruling->outcome != WEIR_OUTCOME_MALFORMED)
             take(counter, admission, ruling, permits, patience);
-        wr_counter_conclude(counter, admission, admission->count - 1);
+        if (ruling != NULL)
+            wr_counter_conclude(counter, admission, admission->count - 1);
         if (counter->options.first_match && !shadow)
             break;
     }
     return true;
 }
 
+/* A request is let in as each of its readings, or not at all. */
+static bool ask_readings(const weir_counter *counter, struct wr_asked *asked, bool shadow,
+                         const struct patience *patience, weir_admission *admission)
+{
+    do {
+        if (!ask_rules(counter, asked, shadow, patience, admission))
+            return false;
+    } while (wr_asked_next(asked));
+    return true;
+}
+
+static int ask_all(weir_counter *counter, struct wr_asked *asked, const struct patience *patience,
+                   weir_admission *admission)
+{
+    if (!ask_readings(counter, asked, false, patience, admission)) {
+        admission->allowed = false;
+        (void)weir_counter_cancel(counter, admission);
+        return wr_invalid("more than 8 rules apply to one request; narrow what they apply to");
+    }
+    (void)ask_readings(counter, asked, true, &none, admission); /* too many in shadow must not refuse */
+    return 0;
+}
+
 static int decide(weir_counter *counter, const weir_request *request, const struct patience *patience,
                   weir_admission *ret_admission)
 {
+    struct wr_asked asked;
+    weir_fault fault = WEIR_FAULT_NONE;
     int error = wr_request_check(request);
 
     if (error < 0)
@@ -260,14 +328,23 @@ static int decide(weir_counter *counter, const weir_request *request, const stru
     if (counter == NULL || ret_admission == NULL)
         return wr_invalid("the counter or ret_admission is NULL; give both");
     wr_counter_start(ret_admission);
-    if (!ask_rules(counter, request, false, patience, ret_admission)) {
-        ret_admission->allowed = false;
-        (void)weir_counter_cancel(counter, ret_admission);
-        return wr_invalid("more than 8 rules apply to one request; narrow what they apply to");
-    }
-    (void)ask_rules(counter, request, true, &none, ret_admission); /* too many in shadow must not refuse */
-    wr_counter_finish(counter, request, ret_admission);
-    return 0;
+    if (counter->reads)
+        fault = wr_asked_read(request, WR_ASKED_PATH | WR_ASKED_HOST | WR_ASKED_METHOD, counter->options.exact, &asked);
+    if (!counter->reads || fault != WEIR_FAULT_NONE)
+        wr_asked_keep(request, fault, &asked);
+    error = ask_all(counter, &asked, patience, ret_admission);
+    if (error == 0)
+        wr_counter_finish(counter, request, ret_admission);
+    return error;
+}
+
+int wr_counter_try(weir_counter *counter, struct wr_asked *asked, weir_admission *ret_admission)
+{
+    wr_counter_start(ret_admission);
+    int error = ask_all(counter, asked, &none, ret_admission);
+    if (error == 0)
+        wr_counter_finish(counter, &asked->request, ret_admission);
+    return error;
 }
 
 int wr_counter_prepare_key(const weir_counter *counter, uint32_t rule, struct wr_span key, weir_admission *admission)

@@ -87,6 +87,7 @@ struct wr_edition {
     struct wr_edition_rule *rules;
     weir_counter *counter;
     unsigned wanted; /* WR_ASKED_… */
+    unsigned exact;  /* weir_exact: what services tell apart */
     weir_key client; /* for the lists of networks */
     wr_book_word forwarded_header;
     wr_book_word secret;

@@ -187,7 +187,7 @@ bool wr_verdict_at_once(struct wr_rulebook *book, const struct wr_edition *editi
     wr_verdict_start(ret_verdict);
     if (wr_request_check(request) < 0)
         return end_at_once(book, ret_verdict, WR_CAUSE_MALFORMED, WEIR_FAULT_BYTES);
-    weir_fault fault = wr_asked_read(request, edition->wanted, ret_asked);
+    weir_fault fault = wr_asked_read(request, edition->wanted, edition->exact, ret_asked);
     if (fault != WEIR_FAULT_NONE)
         return end_at_once(book, ret_verdict, WR_CAUSE_MALFORMED, fault);
     if (edition->deny_count + edition->allow_count == 0 ||
@@ -237,7 +237,7 @@ static bool decide(struct wr_rulebook *book, const weir_request *request, bool c
     struct wr_edition *edition = wr_book_enter(book, &pass);
 
     if (!wr_verdict_at_once(book, edition, request, &asked, ret_verdict)) {
-        int error = weir_counter_try(edition->counter, &asked.request, &ret_verdict->admission);
+        int error = wr_counter_try(edition->counter, &asked, &ret_verdict->admission);
         if (can_wait && error == 0 && must_ask(edition, &ret_verdict->admission)) {
             wr_book_leave(pass);
             return false;

@@ -70,7 +70,7 @@ static int find_tables(struct wr_rulebook *book, const struct wr_rulebook_settin
 static bool applies(void *context, const weir_request *request)
 {
     const struct wr_edition_rule *rule = context;
-    return wr_match_fits(&rule->match, request);
+    return wr_match_fits(&rule->match, wr_asked_of(request));
 }
 
 static uint32_t plan_by_header(const struct wr_book_rule *written, const weir_request *request)

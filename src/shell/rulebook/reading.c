@@ -4,9 +4,12 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "core/admit/credentials.h"
+#include "core/admit/host.h"
 #include "core/admit/key.h"
+#include "core/admit/method.h"
 #include "core/admit/network.h"
-#include "core/admit/route.h"
+#include "core/admit/path.h"
 #include "core/admit/wording.h"
 
 #include <string.h>
@@ -57,6 +60,9 @@ int wr_read_admission(const struct wr_rulebook_settings *settings, struct wr_edi
     edition->lease_ns = settings->lease_ns;
     edition->forget_ns = settings->forget_ns;
     edition->opens_on_error = settings->on_error == WR_ON_ERROR_OPEN;
+    edition->exact = (settings->paths.letters == WR_PATHS_EXACT ? WEIR_EXACT_CASE : 0U) |
+                     (settings->paths.slashes == WR_PATHS_EXACT ? WEIR_EXACT_SLASHES : 0U) |
+                     (settings->paths.params == WR_PATHS_EXACT ? WEIR_EXACT_PARAMS : 0U);
     int error = read_trusted(settings, edition);
     if (error == 0)
         error = read_ranges("allow", settings->allow, settings->allow_count, edition->allow, &edition->allow_count);
@@ -136,6 +142,7 @@ static void fill_key(const struct wr_edition *edition, enum wr_key_source source
         *key = edition->client;
     if (header != NULL)
         key->header = header;
+    key->exact = source == WR_KEY_FROM_ROUTE ? edition->exact : 0;
     if (source == WR_KEY_FROM_TOKEN)
         key->secret = edition->secret;
     if (kinds[source] == WEIR_KEY_CUSTOM)
@@ -151,6 +158,7 @@ static int read_part(struct wr_edition *edition, const struct wr_book_rule *writ
         return WEIR_E_INVAL;
     fill_key(edition, source, header, key);
     edition->wanted |= source == WR_KEY_FROM_HOST ? WR_ASKED_HOST : 0;
+    edition->wanted |= source == WR_KEY_FROM_ROUTE ? WR_ASKED_PATH : 0;
     if (source != WR_KEY_FROM_IP && source != WR_KEY_FROM_HEADER && source != WR_KEY_FROM_TOKEN)
         key->fallback = source == WR_KEY_FROM_GLOBAL ? NULL : "unknown";
     if (written->missing == WR_MISSING_REFUSE)
@@ -197,40 +205,120 @@ static int read_limits(const wr_book_word *texts, uint32_t count, uint32_t cost,
     return weir_stack_init(ret_stack, limits, count);
 }
 
+static int refuse_word(const char *word, const char *wrong, const char *right)
+{
+    return wr_invalid_text("key", word, strlen(word), wrong, WR_NOWHERE, right);
+}
+
 /* An address, as the network of it that is one caller. */
-static int keep_address(const weir_key *key, wr_book_word word)
+static int keep_address(const weir_key *key, const char *word, struct wr_buf *buf)
 {
     struct wr_address address;
-    struct wr_buf buf;
     weir_network network;
 
-    if (key->fallback != NULL && strcmp(word, key->fallback) == 0)
-        return 0;
     if (weir_network_parse(word, &network) < 0)
         return WEIR_E_INVAL;
     memcpy(address.bytes, network.address, sizeof address.bytes);
     if (network.prefix < (wr_address_is_v4(&address) ? 96 + key->v4_prefix : key->v6_prefix))
-        return wr_invalid_text("key", word, strlen(word), "more than one caller", WR_NOWHERE,
-                               "write an address; networks belong into allow or deny of admission");
-    wr_buf_init_fixed(&buf, word, sizeof(wr_book_word));
-    wr_network_append(&buf, &address, key->v4_prefix, key->v6_prefix);
+        return refuse_word(word, "more than one caller",
+                           "write an address; networks belong into allow or deny of admission");
+    wr_network_append(buf, &address, key->v4_prefix, key->v6_prefix);
     return 0;
 }
 
-/* A key that is listed, as it is kept: else it would never be found. Those of several parts are written so already. */
+static int keep_header(const weir_key *key, const char *word, struct wr_buf *buf)
+{
+    struct wr_span value = wr_span_trim(wr_span_of(word));
+
+    if (key->secret != NULL && wr_digest_is(value)) {
+        wr_buf_append_span(buf, value);
+        return 0;
+    }
+    if (wr_credentials_are_in(key->header) && wr_credentials_read(value, &value) != WEIR_FAULT_NONE)
+        return wr_invalid("a listed token is no credentials: write a scheme and one word, as Bearer TOKEN, or its "
+                          "digest as it is shown");
+    if (key->secret != NULL)
+        wr_digest_append(buf, key->secret, value);
+    else
+        wr_buf_append_span(buf, value);
+    return 0;
+}
+
+static int keep_text(const weir_key *key, const char *word, struct wr_buf *buf)
+{
+    struct wr_span text = wr_span_of(word);
+    weir_fault fault = WEIR_FAULT_NONE;
+
+    if (key->kind == WEIR_KEY_ROUTE)
+        fault = wr_route_append(buf, text, key->exact);
+    else if (key->custom == host_key)
+        fault = wr_host_append(buf, text);
+    else if (key->custom == method_key)
+        wr_method_append(buf, text);
+    else
+        wr_buf_append_span(buf, text);
+    return fault == WEIR_FAULT_NONE ? 0 : refuse_word(word, weir_fault_text(fault), "write it as requests have it");
+}
+
+static int keep_simple(const weir_key *key, const char *word, struct wr_buf *buf)
+{
+    if (key->fallback != NULL && strcmp(word, key->fallback) == 0) {
+        wr_buf_append_string(buf, word);
+        return 0;
+    }
+    if (key->kind == WEIR_KEY_IP)
+        return keep_address(key, word, buf);
+    return key->kind == WEIR_KEY_USER ? keep_header(key, word, buf) : keep_text(key, word, buf);
+}
+
+/* Takes the text up to the next separator off the front, without the '\' before what is escaped. */
+static void take_part(const char **rest, char separator, wr_book_word ret_part)
+{
+    size_t bytes = 0;
+
+    while (**rest != '\0' && **rest != separator) {
+        *rest += **rest == '\\' && (*rest)[1] != '\0';
+        ret_part[bytes++] = *(*rest)++;
+    }
+    ret_part[bytes] = '\0';
+    *rest += **rest != '\0';
+}
+
+static int keep_parts(const weir_key *key, const char *word, struct wr_buf *buf)
+{
+    const char *rest = word;
+
+    for (size_t i = 0; i < key->parts_count; i++) {
+        wr_book_word part, kept;
+        struct wr_buf one;
+        take_part(&rest, key->separator, part);
+        if (part[0] == '\0' || (i + 1 == key->parts_count && *rest != '\0'))
+            return refuse_word(word, "not as many parts as the key has",
+                               "write them with ':' between, and a ':' in a part as \"\\:\"");
+        wr_buf_init_fixed(&one, kept, sizeof kept);
+        if (keep_simple(key->parts[i], part, &one) < 0)
+            return WEIR_E_INVAL;
+        if (i > 0)
+            wr_buf_append_char(buf, key->separator);
+        wr_buf_append_escaped(buf, wr_buf_from(&one, 0), key->separator);
+        buf->error = buf->error != 0 ? buf->error : one.error;
+    }
+    return 0;
+}
+
+/* A key that is listed, as it is kept: else it would never be found. */
 static int keep_word(const weir_key *key, wr_book_word word)
 {
-    wr_book_word digest = "";
+    wr_book_word kept = "";
     struct wr_buf buf;
 
-    if (key->kind == WEIR_KEY_IP)
-        return keep_address(key, word);
-    if (key->kind != WEIR_KEY_USER || key->secret == NULL || wr_digest_is(wr_span_of(word)))
-        return 0;
-    wr_buf_init_fixed(&buf, digest, sizeof digest);
-    wr_digest_append(&buf, key->secret, wr_span_of(word));
-    memcpy(word, digest, sizeof digest);
-    return 0;
+    wr_buf_init_fixed(&buf, kept, sizeof kept);
+    int error = key->kind == WEIR_KEY_COMPOSITE ? keep_parts(key, word, &buf) : keep_simple(key, word, &buf);
+    if (error == 0 && buf.error != 0)
+        error = refuse_word(word, "too long once it is read", "write a shorter one");
+    if (error == 0)
+        memcpy(word, kept, sizeof kept);
+    return error;
 }
 
 static int add_words(struct wr_edition_rule *rule, wr_book_word *keys, uint32_t count, uint32_t plan)

@@ -29,7 +29,7 @@ static int check_key(const char *text)
     return wr_key_source_parse(text, &source, &header);
 }
 
-/* They are told apart by case (RFC 9110 9.1): one in small letters would never come. */
+/* Requests are compared in capitals, however they are written. */
 static int check_method(const char *text)
 {
     for (size_t at = 0; text[at] != '\0'; at++)
@@ -219,9 +219,25 @@ const struct wr_config_field wr_rulebook_rule = {
 
 /* ---- what holds for all ---- */
 
+static const char *const eithers[] = {"any", "exact", NULL};
+static const char *const params[] = {"ignore", "keep", NULL};
+
+static const struct wr_config_field path_fields[] = {
+    {"case", WR_CONFIG_CHOICE(struct wr_book_paths, letters), .choices = eithers,
+     .what = "exact: no service takes /Login for /login"},
+    {"slash", WR_CONFIG_CHOICE(struct wr_book_paths, slashes), .choices = eithers,
+     .what = "exact: no service takes /login/ or //login for /login"},
+    {"params", WR_CONFIG_CHOICE(struct wr_book_paths, params), .choices = params,
+     .what = "keep: no service takes /login;a=1 for /login"},
+};
+static const struct wr_config_schema path_schema = {
+    .name = "path_match", .bytes = sizeof(struct wr_book_paths), .fields = path_fields, .count = COUNT(path_fields)};
+
 static const struct wr_config_field admission_fields[] = {
     {"match", WR_CONFIG_CHOICE(struct wr_rulebook_settings, matching), .choices = matchings,
      .what = "the first rule that fits decides, or all that fit"},
+    {"path_match", WR_CONFIG_MAPPING(struct wr_rulebook_settings, paths, &path_schema),
+     .what = "what your services tell apart in a path; left out, a request is judged by each reading"},
     {"on_error", WR_CONFIG_CHOICE(struct wr_rulebook_settings, on_error), .choices = on_errors,
      .what = "if a rule cannot decide: refuse, or let the request in"},
     {"trusted", WR_CONFIG_LIST(struct wr_rulebook_settings, trusted, trusted_count, &trusted_item),

@@ -92,6 +92,14 @@ struct wr_book_rule {
     uint64_t max_keys; /* 0: as `admission` says */
 };
 
+/* How the services read a path. */
+struct wr_book_paths {
+    enum wr_book_either {
+        WR_PATHS_ANY,
+        WR_PATHS_EXACT
+    } letters, slashes, params; /* "any" is "ignore" for params, "exact" is "keep" */
+};
+
 enum wr_book_matching {
     WR_MATCH_FIRST,
     WR_MATCH_ALL
@@ -106,6 +114,7 @@ struct wr_rulebook_settings {
     struct wr_book_rule rules[WR_BOOK_RULES_MAX];
     uint32_t rule_count;
     enum wr_book_matching matching;
+    struct wr_book_paths paths;
     enum wr_book_on_error on_error;
     /* Who is asking. */
     wr_book_word trusted[WR_BOOK_NETWORKS_MAX]; /* networks, and "unix" */

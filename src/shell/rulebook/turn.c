@@ -34,23 +34,35 @@ struct wr_turn {
 
 /* ---- beginning ----------------------------------------------------------------------------------------- */
 
-/* Adds the rulings of rules in force, or in shadow. False if there is no room for all of them. */
-static bool prepare(struct wr_turn *turn, const weir_request *request, bool shadow)
+/* Adds the rulings of rules in force, or in shadow, for one reading of a request. False if there is no room for all of
+ * them. */
+static bool prepare_rules(struct wr_turn *turn, const struct wr_asked *asked, bool shadow)
 {
     const weir_counter *counter = turn->edition->counter;
     weir_admission *admission = &turn->verdict.admission;
 
     for (uint32_t i = 0; i < counter->count; i++) {
         const weir_rule *rule = &counter->rules[i].rule;
-        if (rule->shadow != shadow || !rule->applies(rule->applies_context, request))
+        weir_ruling *ruling;
+        uint32_t permits = 0;
+        if (rule->shadow != shadow || !rule->applies(rule->applies_context, &asked->request))
             continue;
-        if (admission->count == WEIR_RULINGS_MAX)
+        if (!wr_counter_prepare(counter, i, asked, admission, &ruling, &permits))
             return false;
-        uint32_t *permits = &turn->permits[admission->count];
-        (void)wr_counter_prepare(counter, i, request, admission, permits);
+        if (ruling != NULL)
+            turn->permits[admission->count - 1] = permits;
         if (counter->options.first_match && !shadow)
             break;
     }
+    return true;
+}
+
+static bool prepare(struct wr_turn *turn, struct wr_asked *asked, bool shadow)
+{
+    do {
+        if (!prepare_rules(turn, asked, shadow))
+            return false;
+    } while (wr_asked_next(asked));
     return true;
 }
 
@@ -89,8 +101,8 @@ static void begin(struct wr_turn *turn, const weir_request *request)
     if (turn->over)
         return;
     atomic_fetch_add(&turn->book->waiting, 1);
-    if (prepare(turn, &asked.request, false))
-        (void)prepare(turn, &asked.request, true); /* too many in shadow must not refuse */
+    if (prepare(turn, &asked, false))
+        (void)prepare(turn, &asked, true); /* too many in shadow must not refuse */
     else
         finish(turn, WEIR_E_INVAL);
 }

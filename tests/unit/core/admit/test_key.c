@@ -88,7 +88,7 @@ static void the_user_key_is_a_header_or_anonymous(void **state)
 
     key.header = "authorization";
     request_init(&request, "/", &token, 1);
-    assert_string_equal(key_of(&key, &request.request), "Bearer x");
+    assert_string_equal(key_of(&key, &request.request), "x"); /* whatever the scheme */
 }
 
 /* S3-28 */
@@ -186,6 +186,7 @@ static void a_composite_has_no_key_if_a_part_has_none(void **state)
     key.parts = parts;
     key.parts_count = 2;
     user_init(&request, "alice");
+    request.request.target = NULL;
     request.request.target_bytes = 0;
     assert_int_equal(fault_of(&key, &request.request), WEIR_FAULT_MISSING);
     key.fallback = "others";

@@ -235,7 +235,7 @@ static void a_request_without_a_usable_key_is_refused(void **state)
     rig_add(rig, "ip", WEIR_KEY_IP, window(5));
     rig_add(rig, "route", WEIR_KEY_ROUTE, window(5));
     rig_open(rig);
-    weir_request_init(&rig->request, "GET", "", PEER);
+    weir_request_init(&rig->request, "GET", NULL, PEER);
     assert_false(rig_try(rig));
     assert_int_equal(rig->admission.rulings[1].outcome, WEIR_OUTCOME_MALFORMED);
     assert_int_equal(rig->admission.rulings[1].fault, WEIR_FAULT_MISSING);

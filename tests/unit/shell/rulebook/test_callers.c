@@ -96,22 +96,170 @@ static void a_key_that_cannot_be_used_is_refused_or_shared_as_the_rule_says(void
     rig_close(&rig);
 }
 
+static const char login_rules[] =
+    "rules:\n"
+    "  - {name: login, match: {method: POST, path: /login, host: '*.example.org'}, key: route, limit: 1/h}\n"
+    "  - {name: any, key: global, limit: 1000/h}\n";
+
+/* Whatever some service takes for /login is judged as that, or is refused. */
 static void no_spelling_of_a_path_escapes_its_rule(void **state)
 {
     (void)state;
-    static const char *const spellings[] = {"/%6Cogin", "//login", "/a/../login", "/login?x", "http://h/login"};
+    static const char *const limited[] = {"//login",   "/login?x",        "http://www.example.org/login",
+                                          "/Login",    "/LOGIN/",         "/login;a=1",
+                                          "/login//",  "//x/login",       "///x/login/",
+                                          "/%2flogin", "//www%3A80/login"};
+    static const char *const refused[] = {"/%6Cogin",     "/a/../login", "/./login",  "/login%00",
+                                          "/login#x",     "/x\\login",   "*",         "login",
+                                          "/a/..;/login", "/%c0%afx",    "/x%5clogin"};
     struct rig rig;
-    rig_open(&rig, "rules:\n  - {name: login, match: {path: /login, host: '*.example.org'}, key: route, limit: 1/h}\n");
+    rig_open(&rig, login_rules);
     struct call call = {.method = "POST", .target = "/login", .host = "WWW.Example.org:443"};
     assert_true(rig_try(&rig, &call));
-    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
-        call.target = spellings[i];
-        assert_false(rig_try(&rig, &call));
+    for (size_t i = 0; i < sizeof limited / sizeof limited[0]; i++) {
+        call.target = limited[i];
+        if (rig_try(&rig, &call))
+            fail_msg("%s", limited[i]);
         assert_string_equal(rig.verdict.rule, "login");
+        assert_int_equal(rig.verdict.status, 429);
     }
-    call.target = "no-path"; /* what cannot be read is not waved through */
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        call.target = refused[i];
+        if (rig_try(&rig, &call))
+            fail_msg("%s", refused[i]);
+        assert_int_equal(rig.verdict.status, 400);
+    }
+    rig_close(&rig);
+}
+
+static void no_spelling_of_a_method_or_host_escapes_its_rule(void **state)
+{
+    (void)state;
+    static const char *const hosts[] = {"www.example.org",
+                                        "WWW.EXAMPLE.ORG",
+                                        "www.example.org:80",
+                                        "www.example.org.",
+                                        "www.example.org:",
+                                        "www.example.org.:8443",
+                                        "www.example.org:x",
+                                        "www.example.org:-1",
+                                        "www.example.org:80:80",
+                                        "www.example.org..",
+                                        "www.example.org,a",
+                                        "u@www.example.org",
+                                        "",
+                                        "www.example.org:1e",
+                                        "www.example.org:99999"};
+    struct rig rig;
+    rig_open(&rig, login_rules);
+    struct call call = {.method = "POST", .target = "/login", .host = hosts[0]};
+    assert_true(rig_try(&rig, &call));
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        call.method = i % 2 == 0 ? "post" : "PosT";
+        call.host = hosts[i];
+        if (rig_try(&rig, &call))
+            fail_msg("%s", hosts[i]);
+        assert_int_equal(rig.verdict.status, i < 6 ? 429 : 400);
+    }
+    call.target = "http://www.example.org/login"; /* the target has the host if no field has it (HTTP/1.0) */
+    call.host = NULL;
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.status, 429);
+    call.host = "other.example"; /* whom does the service believe? */
     assert_false(rig_try(&rig, &call));
     assert_int_equal(rig.verdict.status, 400);
+    rig_close(&rig);
+}
+
+/* A2, A3: neither a target without a path nor a port that is none is a way around the rules that fit all. */
+static void no_target_and_no_port_makes_keys_or_gets_around_the_rule_for_all(void **state)
+{
+    (void)state;
+    static const char *const none[] = {"http://h?x", "http://h", "?x", "", "HTTP://H/", "/", "/?x", "//"};
+    static const char *const ports[] = {"h:1", "h:2", "h:", "H:65535", "h.", "h.:9"};
+    struct rig rig;
+    rig_open(&rig,
+             "rules:\n"
+             "  - {name: mallory, match: {path: '/**'}, key: 'header:x-user', limit: 9/h, deny_keys: [mallory]}\n");
+    struct call call = {.method = "GET", .host = "h", .headers = {"x-user", "mallory"}};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        call.target = none[i];
+        assert_false(rig_try(&rig, &call));
+        assert_int_equal(rig.verdict.cause, WR_CAUSE_DENY_LIST);
+    }
+    call.target = "*";
+    call.method = "OPTIONS";
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_MALFORMED);
+    assert_int_equal(rig.verdict.fault, WEIR_FAULT_TARGET);
+    assert_int_equal(rig_reload(&rig, "rules:\n  - {name: by host, key: host, limit: 1/h}\n"), 0);
+    assert_false(rig_try(&rig, &call)); /* in every book */
+    call.target = "/";
+    assert_true(rig_try(&rig, &call));
+    for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++) {
+        call.host = ports[i];
+        if (rig_try(&rig, &call))
+            fail_msg("%s", ports[i]);
+        assert_int_equal(rig.verdict.status, 429);
+    }
+    rig_close(&rig);
+}
+
+/* What is loose for one reading of a path must not be a way around what is strict for another. */
+static void a_request_is_let_in_as_all_that_services_take_it_for_or_not_at_all(void **state)
+{
+    (void)state;
+    static const char *const both[] = {"/MEDIA/a", "//media/login", "/media%2Fa", "/media;x/a"};
+    struct rig rig;
+    rig_open(&rig, "rules:\n"
+                   "  - {name: media, match: {path: '/media/**'}, key: global, limit: 1000/h}\n"
+                   "  - {name: login, match: {path: /login}, key: global, limit: 1/h}\n"
+                   "  - {name: site, key: global, limit: 1/h}\n");
+    for (size_t i = 0; i < sizeof both / sizeof both[0]; i++) {
+        struct call call = {.method = "GET", .target = "/media/a"}, odd = {.method = "GET", .target = both[i]};
+        rig_advance(&rig, 2 * WEIR_HOUR);
+        assert_int_equal(rig_count(&rig, &call, 5), 5); /* in one spelling it has one reading, and one rule */
+        assert_int_equal(rig.verdict.admission.count, 1);
+        assert_int_equal(rig_count(&rig, &odd, 5), 1);
+        assert_int_equal(rig.verdict.status, 429);
+        assert_string_equal(rig.verdict.rule, "site");
+        call.target = "/login";
+        assert_int_equal(rig_count(&rig, &call, 1), i != 1); /* the second was judged as that, too */
+    }
+    assert_int_equal(rig_reload(&rig, "admission: {path_match: {case: exact, slash: exact, params: keep}}\n"
+                                      "rules:\n"
+                                      "  - {name: media, match: {path: '/media/**'}, key: global, limit: 1000/h}\n"
+                                      "  - {name: site, key: global, limit: 1/h}\n"),
+                     0);
+    struct call call = {.method = "GET", .target = "/Media/"};
+    assert_int_equal(rig_count(&rig, &call, 1), 0); /* the site's, which has been used up */
+    assert_int_equal(rig.verdict.admission.count, 1);
+    rig_close(&rig);
+}
+
+/* Of one rule a request that has several readings is charged once, but for a key by route that differs. */
+static void readings_of_one_rule_are_charged_once(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "rules:\n"
+                   "  - {name: ip, match: {path: '/a/**'}, limit: 10/h}\n"
+                   "  - {name: route, key: route, limit: 10/h}\n"
+                   "  - {name: trial, key: global, limit: 10/h, shadow: true}\n");
+    struct call call = {.method = "GET", .target = "/A/b%40c;d/", .peer = "192.0.2.1"};
+    assert_true(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.admission.count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(rig.verdict.admission.rulings[i].quota.remaining, 9);
+    call.target = "//A/b";
+    assert_true(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.admission.count, 4);
+    call.target = "/B"; /* as "//A/b" is for who takes A for a host */
+    assert_true(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.admission.rulings[0].quota.remaining, 8);
+    call.target = "/a/b"; /* and as it is for others */
+    assert_true(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.admission.rulings[0].quota.remaining, 7);
     rig_close(&rig);
 }
 
@@ -143,6 +291,71 @@ static void of_a_token_only_a_digest_is_kept(void **state)
     assert_int_equal(rig.verdict.admission.rulings[0].key_bytes, 33);
     assert_int_equal(rig.verdict.admission.keys[0], '#');
     assert_null(memmem(rig.verdict.admission.keys, 33, "sesame", 6));
+    rig_close(&rig);
+}
+
+static void all_spellings_of_a_token_are_one_caller(void **state)
+{
+    (void)state;
+    static const char *const spellings[] = {"Bearer sesame",   "bearer sesame",     "BEARER  sesame",
+                                            "Bearer\tsesame",  " Bearer sesame ",   "Token sesame",
+                                            "Bearer sesame x", "Bearer \"sesame\"", "Bearer sesame,"};
+    struct rig rig;
+    rig_open(&rig, "rules:\n"
+                   "  - {name: t, key: 'token:authorization', limit: 1/h, deny_keys: ['Bearer  stolen', anonymous]}\n"
+                   "  - {name: u, key: [ip, 'token:authorization'], limit: 1/h, deny_keys: ['192.0.2.1:bearer x']}\n");
+    struct call call = {.headers = {"Authorization", "Bearer sesame"}};
+    assert_true(rig_try(&rig, &call));
+    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
+        call.headers[1] = spellings[i];
+        if (rig_try(&rig, &call))
+            fail_msg("%s", spellings[i]);
+        assert_int_equal(rig.verdict.status, i < 6 ? 429 : 400);
+    }
+    call.headers[1] = "bearer stolen";
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_DENY_LIST);
+    call.headers[0] = NULL;
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_DENY_LIST);
+    rig_close(&rig);
+}
+
+static void listed_keys_are_read_as_requests_are(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *listed;
+        bool is_taken;
+    } rows[] = {
+        {"route", "/Login/", true},
+        {"route", "/a/../b", false},
+        {"host", "Example.org:80", true},
+        {"host", "example.org:x", false},
+        {"method", "post", true},
+        {"'token:authorization'", "a b c", false},
+        {"[ip, route]", "192.0.2.1:/Login/", true},
+        {"[ip, route]", "2001\\:DB8\\:\\:1:/login", true},
+        {"[ip, route]", "192.0.2.1", false},
+        {"[ip, route]", "192.0.2.1:/login:x", false},
+        {"[ip, route]", "192.0.2.0/24:/login", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char yaml[256], why[WR_CONFIG_WHY_BYTES];
+        snprintf(yaml, sizeof yaml, "rules:\n  - {name: r, key: %s, limit: 1/h, deny_keys: ['%s']}\n", rows[i].key,
+                 rows[i].listed);
+        struct wr_rulebook_settings *settings = settings_of(yaml);
+        int error = wr_rulebook_check(settings, why, sizeof why);
+        free(settings);
+        if (error != (rows[i].is_taken ? 0 : WEIR_E_INVAL))
+            fail_msg("%s: %s", rows[i].listed, why);
+    }
+    struct rig rig;
+    rig_open(&rig, "rules:\n  - {name: r, key: [ip, route, host], limit: 9/h,\n"
+                   "     deny_keys: ['2001\\:DB8\\:\\:1:/Login/:Example.org.']}\n");
+    struct call call = {.target = "/login;x", .host = "EXAMPLE.org:80", .peer = "2001:db8::2"};
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_DENY_LIST);
     rig_close(&rig);
 }
 
@@ -304,7 +517,11 @@ static void listed_networks_are_let_in_or_kept_out_before_any_rule(void **state)
 WEIR_TESTS(test(forged_forwarding_headers_are_ignored_unless_the_peer_is_trusted),
            test(an_ipv6_network_and_both_spellings_of_ipv4_are_one_caller),
            test(a_key_that_cannot_be_used_is_refused_or_shared_as_the_rule_says),
-           test(no_spelling_of_a_path_escapes_its_rule), test(parts_of_a_key_cannot_be_made_to_collide),
+           test(no_spelling_of_a_path_escapes_its_rule), test(no_spelling_of_a_method_or_host_escapes_its_rule),
+           test(no_target_and_no_port_makes_keys_or_gets_around_the_rule_for_all),
+           test(a_request_is_let_in_as_all_that_services_take_it_for_or_not_at_all),
+           test(readings_of_one_rule_are_charged_once), test(all_spellings_of_a_token_are_one_caller),
+           test(listed_keys_are_read_as_requests_are), test(parts_of_a_key_cannot_be_made_to_collide),
            test(of_a_token_only_a_digest_is_kept), test(keys_are_listed_as_people_write_them),
            test(a_cost_from_a_header_stays_within_its_bounds), test(a_list_or_a_header_puts_callers_on_a_plan),
            test(listed_keys_are_let_in_or_kept_out_and_charge_nobody),

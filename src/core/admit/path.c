@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* path.c - the target of a request, and the paths that services take it for.
+ *
+ * What is refused, no browser sends, and curl only when it is made to: both resolve "." and "..", turn '\' into '/',
+ * drop the fragment, and leave letters and digits as they are. What honest clients do send is read in each way that
+ * a service may read it; docs/internals/rulebook.md tells which services those are.
+ */
+#include "core/admit/path.h"
+
+#include "base/ascii.h"
+
+/* ---- bytes --------------------------------------------------------------------------------------------- */
+
+enum kind {
+    CODED, /* is written as %XX */
+    PLAIN, /* stands in a path as it is (pchar, RFC 3986 3.3) */
+    CAPITAL,
+    SLASH,
+    PARAM,  /* ';' */
+    ESCAPE, /* '%' */
+    QUERY,  /* '?' */
+    BAD,    /* control characters, '\' and '#' */
+};
+
+#define C CODED
+#define P PLAIN
+#define L CAPITAL
+#define B BAD
+static const uint8_t kinds[256] = {
+    B, B, B, B, B, B,      B, B, B, B, B, B,     B, B, B, B,     /* control characters */
+    B, B, B, B, B, B,      B, B, B, B, B, B,     B, B, B, B,     /* */
+    C, P, C, B, P, ESCAPE, P, P, P, P, P, P,     P, P, P, SLASH, /*  !"#$%&'()*+,-./ */
+    P, P, P, P, P, P,      P, P, P, P, P, PARAM, C, P, C, QUERY, /* 0123456789:;<=>? */
+    P, L, L, L, L, L,      L, L, L, L, L, L,     L, L, L, L,     /* @ABCDEFGHIJKLMNO */
+    L, L, L, L, L, L,      L, L, L, L, L, C,     B, C, C, P,     /* PQRSTUVWXYZ[\]^_ */
+    C, P, P, P, P, P,      P, P, P, P, P, P,     P, P, P, P,     /* `abcdefghijklmno */
+    P, P, P, P, P, P,      P, P, P, P, P, C,     C, C, P, B,     /* pqrstuvwxyz{|}~ and DEL; all above is coded */
+};
+#undef C
+#undef P
+#undef L
+#undef B
+
+static enum kind kind_of(char c)
+{
+    return (enum kind)kinds[(unsigned char)c];
+}
+
+/* The byte that is escaped at the front, or -1 if none is. */
+static int escaped_byte(struct wr_span text)
+{
+    if (text.bytes < 3 || text.data[0] != '%')
+        return -1;
+    int high = wr_ascii_hex_value(text.data[1]), low = wr_ascii_hex_value(text.data[2]);
+    return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+/* The byte at the front, escaped or not; -1 at the end. */
+static int next_byte(struct wr_span text)
+{
+    int byte = escaped_byte(text);
+
+    return byte >= 0 ? byte : text.bytes > 0 ? (unsigned char)text.data[0] : -1;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+struct reading {
+    struct wr_span rest;
+    unsigned varies;
+    bool is_written;
+    bool in_params; /* of this part */
+    bool has_param, has_escaped_param;
+};
+
+/* After a '/': whether the part is empty, but for parameters, or is "." or "..". */
+static weir_fault read_part(struct reading *reading)
+{
+    struct wr_span rest = reading->rest;
+    size_t dots = 0;
+
+    while (dots < 2 && dots < rest.bytes && rest.data[dots] == '.')
+        dots++;
+    rest = wr_span_after(rest, dots);
+    int byte = rest.bytes > 0 && rest.data[0] == '?' ? -1 : next_byte(rest);
+    bool ends = byte < 0 || byte == '/' || byte == ';';
+    if (ends && dots > 0)
+        return WEIR_FAULT_DOTS;
+    if (ends)
+        reading->varies |= WR_LOOSE_SLASHES;
+    return WEIR_FAULT_NONE;
+}
+
+/* Whether this byte of UTF-8 begins what has a shorter form, which some readers take for that (RFC 3629 3). */
+static bool is_overlong(int byte, struct wr_span rest)
+{
+    int second = byte >= 0xc0 ? next_byte(rest) : -1;
+
+    if (second < 0x80 || second > 0xbf)
+        return false;
+    return byte <= 0xc1 || (byte == 0xe0 && second < 0xa0) || (byte == 0xf0 && second < 0x90);
+}
+
+/* An escaped '/' ends a part for a service that decodes first, and is one of its parameters for another. What ends
+ * where among both kinds of ';' depends on that as well. */
+static weir_fault read_delimiter(struct reading *reading, int byte)
+{
+    reading->varies |= WR_LOOSE_ESCAPES;
+    if (byte == ';') {
+        reading->has_escaped_param = true;
+        reading->varies |= WR_LOOSE_PARAMS;
+        return reading->has_param ? WEIR_FAULT_ESCAPE : WEIR_FAULT_NONE;
+    }
+    if (byte != '/')
+        return WEIR_FAULT_NONE;
+    return reading->in_params ? WEIR_FAULT_ESCAPE : read_part(reading);
+}
+
+/* At a '%'. */
+static weir_fault read_escape(struct reading *reading)
+{
+    int byte = escaped_byte(reading->rest);
+
+    if (byte < 0)
+        return WEIR_FAULT_ESCAPE;
+    reading->rest = wr_span_after(reading->rest, 3);
+    reading->is_written = false; /* its digits may be small letters */
+    if (wr_ascii_is_alnum((char)byte) || byte == '.' || byte == '-' || byte == '_')
+        return WEIR_FAULT_ESCAPE;
+    switch (kind_of((char)byte)) {
+    case PLAIN:
+    case SLASH:
+    case PARAM:
+        return byte == '~' ? WEIR_FAULT_NONE : read_delimiter(reading, byte); /* old encoders escape '~' */
+    case BAD:
+        return byte == '#' ? WEIR_FAULT_NONE : WEIR_FAULT_BYTES; /* "%23" is a byte as any other */
+    default:
+        return is_overlong(byte, reading->rest) ? WEIR_FAULT_BYTES : WEIR_FAULT_NONE;
+    }
+}
+
+static weir_fault read_byte(struct reading *reading)
+{
+    char c = reading->rest.data[0];
+    enum kind kind = kind_of(c);
+
+    if (kind == ESCAPE)
+        return read_escape(reading);
+    reading->rest = wr_span_after(reading->rest, 1);
+    switch (kind) {
+    case SLASH:
+        reading->in_params = false;
+        return read_part(reading);
+    case PARAM:
+        reading->has_param = reading->in_params = true;
+        reading->varies |= WR_LOOSE_PARAMS;
+        return reading->has_escaped_param ? WEIR_FAULT_ESCAPE : WEIR_FAULT_NONE;
+    case BAD:
+        return WEIR_FAULT_BYTES;
+    case CODED:
+        reading->is_written = false;
+        return is_overlong((unsigned char)c, reading->rest) ? WEIR_FAULT_BYTES : WEIR_FAULT_NONE;
+    default:
+        return WEIR_FAULT_NONE;
+    }
+}
+
+/* Up to the query or the end. Nearly all bytes are plain, and nearly all that follow a '/'. */
+static weir_fault read_path(struct reading *reading)
+{
+    while (reading->rest.bytes > 0) {
+        const char *at = reading->rest.data, *end = at + reading->rest.bytes;
+        while (at < end && kind_of(*at) == PLAIN)
+            at++;
+        reading->rest = (struct wr_span){at, (size_t)(end - at)};
+        if (at == end || *at == '?')
+            return WEIR_FAULT_NONE;
+        if (kind_of(*at) == CAPITAL) {
+            reading->varies |= WR_LOOSE_CASE;
+            reading->rest = wr_span_after(reading->rest, 1);
+        } else if (*at == '/' && end - at > 1 && at[1] != '.' && kind_of(at[1]) == PLAIN) {
+            reading->in_params = false;
+            reading->rest = wr_span_after(reading->rest, 2);
+        } else {
+            weir_fault fault = read_byte(reading);
+            if (fault != WEIR_FAULT_NONE)
+                return fault;
+        }
+    }
+    return WEIR_FAULT_NONE;
+}
+
+/* Bytes of "http://" or "https://" at the front; 0 if there is neither. */
+static size_t scheme_bytes(struct wr_span target)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+
+    for (size_t i = 0; i < 2; i++) {
+        size_t bytes = strlen(schemes[i]);
+        if (target.bytes > bytes && wr_ascii_same(target.data, schemes[i], bytes))
+            return bytes;
+    }
+    return 0;
+}
+
+/* Takes "http://authority" off the front of *target; what is left is empty or begins with '/' or '?'. */
+static bool take_origin(struct wr_span *target, struct wr_span *ret_authority)
+{
+    struct wr_span rest = wr_span_after(*target, scheme_bytes(*target));
+    size_t bytes = 0;
+
+    if (rest.bytes == target->bytes)
+        return false;
+    while (bytes < rest.bytes && strchr("/?#\\", rest.data[bytes]) == NULL)
+        bytes++;
+    *ret_authority = (struct wr_span){rest.data, bytes};
+    *target = wr_span_after(rest, bytes);
+    return bytes > 0 && (target->bytes == 0 || target->data[0] == '/' || target->data[0] == '?');
+}
+
+weir_fault wr_target_read(struct wr_span target, struct wr_target *ret_target)
+{
+    struct wr_span authority = {NULL, 0};
+
+    if (target.bytes > 0 && target.data[0] != '/' && target.data[0] != '?' && !take_origin(&target, &authority))
+        return WEIR_FAULT_TARGET;
+    if (target.bytes == 0 || target.data[0] == '?')
+        target = wr_span_of("/");
+    struct reading reading = {.rest = target, .is_written = true};
+    weir_fault fault = read_path(&reading);
+    if (fault != WEIR_FAULT_NONE)
+        return fault;
+    struct wr_span path = {target.data, target.bytes - reading.rest.bytes};
+    if (path.bytes > 1 && path.data[1] == '/')
+        reading.varies |= WR_LOOSE_ORIGIN;
+    *ret_target = (struct wr_target){
+        .authority = authority,
+        .path = path,
+        .varies = path.bytes > 1 ? reading.varies : 0,
+        .is_written = reading.is_written,
+    };
+    return WEIR_FAULT_NONE;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------- */
+
+/* Without "//host" at the front, if that is there. */
+static struct wr_span without_origin(struct wr_span path)
+{
+    if (path.bytes < 2 || path.data[1] != '/')
+        return path;
+    while (path.bytes > 0 && path.data[0] == '/')
+        path = wr_span_after(path, 1);
+    return wr_span_after(path, wr_span_find(path, '/'));
+}
+
+/* Takes one byte, perhaps escaped, off the front of what is not empty. */
+static char take_byte(struct wr_span *path, bool *ret_is_escaped)
+{
+    int byte = escaped_byte(*path);
+
+    *ret_is_escaped = byte >= 0;
+    if (byte < 0)
+        byte = (unsigned char)path->data[0];
+    *path = wr_span_after(*path, *ret_is_escaped ? 3 : 1);
+    return (char)byte;
+}
+
+static void skip_params(struct wr_span *path)
+{
+    bool is_escaped;
+
+    while (path->bytes > 0 && next_byte(*path) != '/')
+        (void)take_byte(path, &is_escaped);
+}
+
+static void append_slash(struct wr_buf *buf, size_t start, unsigned loose)
+{
+    bool is_second = buf->length > start && buf->bytes[buf->length - 1] == '/';
+
+    if (!is_second || (loose & WR_LOOSE_SLASHES) == 0)
+        wr_buf_append_char(buf, '/');
+}
+
+static void append_byte(struct wr_buf *buf, char byte, bool stays_escaped, unsigned loose)
+{
+    enum kind kind = kind_of(byte);
+
+    if (kind == CAPITAL) {
+        wr_buf_append_char(buf, (loose & WR_LOOSE_CASE) != 0 ? wr_ascii_lower(byte) : byte);
+    } else if (byte == '~' || (!stays_escaped && (kind == PLAIN || kind == PARAM))) {
+        wr_buf_append_char(buf, byte);
+    } else {
+        wr_buf_append_char(buf, '%');
+        wr_buf_append_hex(buf, (unsigned char)byte, 2, WR_HEX_CAPITAL);
+    }
+}
+
+weir_fault wr_path_append(struct wr_buf *buf, const struct wr_target *target, unsigned loose)
+{
+    struct wr_span rest = (loose & WR_LOOSE_ORIGIN) != 0 ? without_origin(target->path) : target->path;
+    size_t start = buf->length;
+
+    if (rest.bytes == 0)
+        wr_buf_append_char(buf, '/');
+    while (rest.bytes > 0 && buf->error == 0) {
+        bool is_escaped;
+        char byte = take_byte(&rest, &is_escaped);
+        bool stays_escaped = is_escaped && (loose & WR_LOOSE_ESCAPES) == 0;
+        if (byte == '/' && !stays_escaped)
+            append_slash(buf, start, loose);
+        else if (byte == ';' && !stays_escaped && (loose & WR_LOOSE_PARAMS) != 0)
+            skip_params(&rest);
+        else
+            append_byte(buf, byte, stays_escaped, loose);
+    }
+    if ((loose & WR_LOOSE_SLASHES) != 0 && buf->length > start + 1 && buf->bytes[buf->length - 1] == '/')
+        wr_buf_cut(buf, buf->length - 1);
+    return buf->error != 0 ? WEIR_FAULT_LONG : WEIR_FAULT_NONE;
+}
+
+weir_fault wr_route_append(struct wr_buf *buf, struct wr_span target, unsigned exact)
+{
+    struct wr_target read;
+
+    if (target.data == NULL)
+        return WEIR_FAULT_MISSING;
+    weir_fault fault = wr_target_read(target, &read);
+    return fault == WEIR_FAULT_NONE ? wr_path_append(buf, &read, WR_LOOSE_ALL & ~WR_LOOSE_ORIGIN & ~exact) : fault;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* path.h - the target of a request (RFC 9112 3.2), and the paths that services take it for.
+ *
+ *     fault = wr_target_read(target, &read);                      once
+ *     wr_path_append(&buf, &read, WR_LOOSE_CASE | WR_LOOSE_SLASHES)      for each way of reading it
+ *
+ * Services differ: to one "/Login/" is "/login", to another it is not. A way of reading is a set of WR_LOOSE_…; the
+ * empty set reads a path as it is written. `varies` names those that make a difference to this target, and so says how
+ * many ways there are. A target that no client needs to send, and that services disagree about, is a fault.
+ */
+#ifndef WR_CORE_ADMIT_PATH_H
+#define WR_CORE_ADMIT_PATH_H
+
+#include "base/buf.h"
+
+#include <weir/admit.h>
+
+enum {
+    WR_LOOSE_CASE = WEIR_EXACT_CASE,       /* "/Login" is "/login" */
+    WR_LOOSE_SLASHES = WEIR_EXACT_SLASHES, /* "/login/" and "//login" are "/login" */
+    WR_LOOSE_PARAMS = WEIR_EXACT_PARAMS,   /* "/login;a=1" is "/login" */
+    WR_LOOSE_ESCAPES = 8,                  /* "/a%2Fb" is "/a/b" and "/%40me" is "/@me" */
+    WR_LOOSE_ORIGIN = 16,                  /* "//host/login" is "/login", as in a reference (RFC 3986 4.2) */
+    WR_LOOSE_ALL = 31,
+};
+
+struct wr_target {
+    struct wr_span authority; /* of "http://authority/path"; no data: there is none */
+    struct wr_span path;      /* as sent, without the query; empty: it is "/" */
+    unsigned varies;          /* WR_LOOSE_… */
+    bool is_written;          /* byte for byte as wr_path_append writes it with the empty set */
+};
+
+/* Keeps the target's text. An empty target, and one that begins with '?', is "/". WEIR_FAULT_NONE, _TARGET (neither a
+ * path nor an http URL), _DOTS (a part "." or ".."), _ESCAPE (a '%' that begins no escape, or an escape of a letter,
+ * digit, '.', '-' or '_', or among parameters one of '/' or ';'), _BYTES (control characters, backslashes, '#',
+ * over-long UTF-8, also if escaped). */
+weir_fault wr_target_read(struct wr_span target, struct wr_target *ret_target);
+
+/* Writes the path as a service takes it that reads it in this way: each byte in one spelling. WEIR_FAULT_NONE, _LONG.
+ */
+weir_fault wr_path_append(struct wr_buf *buf, const struct wr_target *target, unsigned loose);
+
+/* Writes the key of a route: the path in its loosest reading, so that spellings of one path are one key. Only
+ * "//host/login" and "/login" are two; who has both readings (match.h) has both keys. `exact`: WR_LOOSE_… that are to
+ * make a difference. WEIR_FAULT_NONE, _LONG, _MISSING (a NULL target), or what wr_target_read says. */
+weir_fault wr_route_append(struct wr_buf *buf, struct wr_span target, unsigned exact);
+
+#endif
