@@ -15,7 +15,7 @@ local function try(first, each)
         list[#list + 1] = ask(first + i)
     end
     local body = each == 1 and list[1] or '[' .. table.concat(list, ',') .. ']'
-    return wrk.format('POST', '/v1/try', nil, body)
+    return wrk.format('POST', '/v1/try', {['Content-Type'] = 'application/json'}, body)
 end
 
 local function pipeline(first, each)

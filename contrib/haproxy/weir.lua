@@ -40,7 +40,7 @@ local function question(txn)
         return nil
     end
     local host = txn.sf:req_hdr("host")
-    headers["host"] = { "weir" }
+    headers["host"] = { "localhost" } -- by which weir may be called
     headers["x-original-method"] = { txn.sf:method() }
     headers["x-original-uri"] = { txn.sf:pathq() }
     headers["x-original-host"] = { host }
@@ -61,7 +61,7 @@ end
 
 local function ask(address, headers, milliseconds)
     return core.httpclient():get {
-        url = "http://weir/check?deny=429",
+        url = "http://localhost/check?deny=429",
         dst = address,
         headers = headers,
         timeout = milliseconds,

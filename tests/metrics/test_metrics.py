@@ -228,9 +228,19 @@ def health_is_told_and_only_to_who_calls_us_by_our_name():
         for host, expected in (('localhost', 200), ('crawler.example:80', 200), ('evil.example', 403), ('127.0.0.1.evil.example', 403)):
             for path in ('/metrics', '/healthz'):
                 assert fetch(url + path, headers={'Host': host})[0] == expected, (host, path)
-        assert fetch(f'{url}/metrics', data=b'x')[0] == 405
+        assert fetch(f'{url}/metrics', data=b'{}', headers={'Content-Type': 'application/json'})[0] == 405
         assert fetch(f'{url}/metrics', method='HEAD')[2] == ''
         assert fetch(f'{url}/nothing')[0] == 404
+
+
+def pages_of_other_origins_get_nothing_from_a_crawl():  # M9
+    with _web() as nginx, _crawl(nginx) as port:
+        foreign = ({'Host': 'evil.example'}, {'Origin': 'http://evil.example'}, {'Origin': 'null'}, {'Sec-Fetch-Site': 'cross-site'},
+                   {'Sec-Fetch-Site': 'same-site'})
+        for path in ('/metrics', '/healthz', '/', '/app.js', '/panel/stream?view=overview', '/panel/command', '/nothing'):
+            for fields in foreign:
+                assert fetch(f'http://127.0.0.1:{port}{path}', headers=fields)[0] == 403, (path, fields)
+        assert fetch(f'http://127.0.0.1:{port}/panel/command', data=b'{}', headers={'Content-Type': 'text/plain'})[0] == 415
 
 
 def hosts_that_do_not_work_make_it_unhealthy():

@@ -29,13 +29,16 @@ class Failed(Exception):
 
 
 class Browser:
-    def __init__(self):
+    """`flags` are more words for its command line."""
+
+    def __init__(self, flags=()):
         self.folder = tempfile.mkdtemp(prefix='weir-chromium-')
         ours_read, theirs_write = os.pipe()
         theirs_read, ours_write = os.pipe()
         # Its ends must be 3 and 4: a shell puts them there.
         self.process = subprocess.Popen(
-            ['sh', '-c', f'exec "$@" 3<&{theirs_read} 4>&{theirs_write}', 'sh', PROGRAM, *FLAGS, f'--user-data-dir={self.folder}', 'about:blank'],
+            ['sh', '-c', f'exec "$@" 3<&{theirs_read} 4>&{theirs_write}', 'sh', PROGRAM, *FLAGS, *flags, f'--user-data-dir={self.folder}',
+             'about:blank'],
             pass_fds=(theirs_read, theirs_write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True, env={**os.environ, 'LANG': 'C.UTF-8'})
         os.close(theirs_read)

@@ -19,6 +19,7 @@ admission:
   trusted: [127.0.0.0/8, unix]
 '''
 TOKEN = 'a-token-that-nobody-guesses'
+JSON = {'Content-Type': 'application/json'}
 
 
 class Unix(http.client.HTTPConnection):
@@ -133,9 +134,9 @@ class Daemon:
     def call(self, verb, question, connection=None):
         """What the API says: (status, object)"""
         text = question if isinstance(question, (str, bytes)) else json.dumps(question)
-        status, _, body = self.ask('POST', f'/v1/{verb}', text, connection=connection)
+        status, _, body = self.ask('POST', f'/v1/{verb}', text, JSON, connection)
         return status, json.loads(body)
 
     def admin(self, verb, question='', **fields):
-        given = {'Authorization': f'Bearer {TOKEN}', **{n.replace('_', '-'): v for n, v in fields.items()}}
+        given = {**JSON, 'Authorization': f'Bearer {TOKEN}', **{n.replace('_', '-'): v for n, v in fields.items()}}
         return self.ask('POST', f'/v1/admin/{verb}', question, fields={n: v for n, v in given.items() if v})[0]

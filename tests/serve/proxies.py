@@ -37,13 +37,15 @@ def contrib(name, changes):
 
 
 class Front:
-    """A proxy in a folder of its own. `is_open`: lets all in while weir does not answer."""
+    """A proxy in a folder of its own. `is_open`: lets all in while weir does not answer. `over_tcp`: asks there."""
 
     name = ''
+    before = ''  # what stands before the path of a Unix socket
 
-    def __init__(self, daemon, behind, is_open=False):
+    def __init__(self, daemon, behind, is_open=False, over_tcp=False):
         self.port = free_port()
-        self.changes = {SOCKET: daemon.path, SERVICE: f'127.0.0.1:{behind.port}'}
+        place = {self.before + SOCKET: f'127.0.0.1:{daemon.port}'} if over_tcp else {SOCKET: daemon.path}
+        self.changes = {**place, SERVICE: f'127.0.0.1:{behind.port}'}
         self.is_open = is_open
         self.folder = tempfile.mkdtemp(prefix='weir-proxy-')
 
@@ -81,7 +83,7 @@ class Front:
 
 
 class NginxFront(Front):
-    name = 'nginx'
+    name, before = 'nginx', 'unix:'
 
     def words(self):
         self.changes['listen 80;'] = f'listen 127.0.0.1:{self.port};'
@@ -101,7 +103,7 @@ http {{ {places} access_log off; include {self.folder}/weir.conf; }}''')
 
 
 class HaproxyFront(Front):
-    name = 'haproxy'
+    name, before = 'haproxy', 'unix@'
 
     def words(self):
         self.changes['bind :80'] = f'bind 127.0.0.1:{self.port}'
@@ -117,7 +119,7 @@ class HaproxyFront(Front):
 
 
 class CaddyFront(Front):
-    name = 'caddy'
+    name, before = 'caddy', 'unix/'
 
     def words(self):
         self.changes[':80 {'] = f'http://:{self.port} {{\n\tbind 127.0.0.1'

@@ -42,12 +42,11 @@ static void answer_large(struct wr_http_exchange *exchange)
 
 static void answer(void *context, struct wr_http_exchange *exchange)
 {
-    static const char *const names[] = {"weir.example", NULL};
     struct rig *rig = context;
     struct wr_span path = exchange->path;
     if (wr_span_is(path, "/ok"))
         wr_http_reply(exchange, 200, WR_HTTP_TEXT, wr_span_of("ok\n"));
-    else if (wr_span_is(path, "/empty"))
+    else if (wr_span_is(path, "/empty") || wr_span_is(path, "/"))
         wr_http_reply(exchange, 204, WR_HTTP_NOTHING, WR_HTTP_NOTHING);
     else if (wr_span_is(path, "/echo"))
         wr_http_reply(exchange, 200, WR_HTTP_TEXT, exchange->body);
@@ -57,8 +56,6 @@ static void answer(void *context, struct wr_http_exchange *exchange)
         wr_http_reply(exchange, 200, WR_HTTP_TEXT, exchange->peer);
     else if (wr_span_is(path, "/large"))
         answer_large(exchange);
-    else if (wr_span_is(path, "/ours"))
-        wr_http_reply(exchange, wr_http_is_ours(exchange, names) ? 204 : 403, WR_HTTP_NOTHING, WR_HTTP_NOTHING);
     else if (wr_span_is(path, "/token"))
         wr_http_reply(exchange, wr_http_has_token(exchange, "s3cret") ? 204 : 401, WR_HTTP_NOTHING, WR_HTTP_NOTHING);
     else if (wr_span_is(path, "/late"))
@@ -79,12 +76,14 @@ static void tick(void *context, struct wr_http_loop *loop)
 
 void rig_init(struct rig *rig)
 {
+    static const char *const names[] = {"weir.example", NULL};
     *rig = (struct rig){.written = 1};
     rig->listens[0].address = "127.0.0.1:0";
     wr_http_options_init(&rig->options);
     rig->options.listens = rig->listens;
     rig->options.listen_count = 1;
     rig->options.answer = answer;
+    rig->options.names = names;
     rig->options.tick = tick;
     rig->options.tick_ns = 20 * WEIR_MILLISECOND;
     rig->options.context = rig;

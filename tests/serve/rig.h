@@ -15,7 +15,7 @@
 /* What the rig's server answers:
  *     /ok          200 "ok\n"                  /empty    204
  *     /echo        200 with the body           /large    200 with 4 MB of 'x'
- *     /peer        200 with the peer           /ours     204 or 403, as wr_http_is_ours says
+ *     /peer        200 with the peer           /         204
  *     /token       204 or 401                  /late     held until rig_release
  *     /stream      a stream; rig_stream writes to it
  */

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """weir serve as its users meet it: at its sockets, by its signals, over restarts. The first argument is the program."""
 import fcntl
+import http.client
 import json
 import os
 import re
@@ -19,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'cli')]
 
 import cases  # noqa: E402
-from daemon import RULES, TOKEN, Daemon  # noqa: E402
+from daemon import JSON, RULES, TOKEN, Daemon  # noqa: E402
 from program import weir  # noqa: E402
 
 QUEUE = '''
@@ -103,7 +104,7 @@ def what_a_proxy_and_a_caller_both_say_is_malformed():  # J1
             for values in (('/login', '/'), ('/', '/login'), ('/login', '/login')):
                 peer = daemon.raw()
                 lines = ''.join(f'{name}: {value}\r\n' for value in values)
-                peer.sendall(f'GET /check HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{lines}\r\n'.encode())
+                peer.sendall(f'GET /check HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{lines}\r\n'.encode())
                 answer = b''.join(iter(lambda: peer.recv(4096), b''))
                 assert b' 403 ' in answer.split(b'\r\n')[0] and b'X-Weir-Status: 400' in answer, (name, values, answer)
                 peer.close()
@@ -248,7 +249,7 @@ def acquire_gives_up_in_time_and_a_client_that_leaves_gives_its_place():  # K3
         status, answer = daemon.call('acquire', _user('u', timeout_ms=100))
         assert status == 200 and not answer['allowed'] and answer['cause'] == 'timed_out'
         leaver = daemon.tcp()
-        leaver.request('POST', '/v1/acquire', json.dumps(_user('u', timeout_ms=20000)))
+        leaver.request('POST', '/v1/acquire', json.dumps(_user('u', timeout_ms=20000)), JSON)
         _wait_for_waiting(daemon, 1)
         leaver.sock.close()
         _wait_for_waiting(daemon, 0)
@@ -274,7 +275,7 @@ def waiters_have_a_limit():
         waiters = []
         for n in range(2):
             waiters.append(daemon.tcp())
-            waiters[-1].request('POST', '/v1/acquire', json.dumps(_user('u', timeout_ms=20000)))
+            waiters[-1].request('POST', '/v1/acquire', json.dumps(_user('u', timeout_ms=20000)), JSON)
             _wait_for_waiting(daemon, n + 1)
         assert daemon.call('acquire', _user('u', timeout_ms=20000))[0] == 503
         for waiter in waiters:
@@ -304,6 +305,50 @@ def admin_calls_need_the_token_and_our_own_host():  # J10
         assert daemon.admin('reset', key, Host='weir.example') == 200
         assert daemon.check(X_Forwarded_For='192.0.2.1')[0] == 204
         assert TOKEN not in daemon.lines()
+
+
+PATHS = ('/check', '/check?deny=429', '/v1/try', '/v1/batch', '/v1/acquire', '/v1/reserve', '/v1/release', '/v1/admin/reset',
+         '/v1/admin/reload', '/metrics', '/healthz', '/', '/nothing')
+FOREIGN = ({'Host': 'evil.example'}, {'Host': 'localhost.evil.example'}, {'Origin': 'http://evil.example'}, {'Origin': 'null'},
+           {'Origin': 'http://127.0.0.1:1'}, {'Sec-Fetch-Site': 'cross-site'}, {'Sec-Fetch-Site': 'same-site'})
+
+
+def pages_of_other_origins_get_nothing_from_a_daemon():  # M9
+    with Daemon(words=[*WITH_TOKEN, '--dashboard', '127.0.0.1:0']) as daemon:
+        board = http.client.HTTPConnection(*re.search(r'//(.*):(\d+)/', daemon.dashboard()).groups(), timeout=30)
+        paths = [(daemon.tcp(), path) for path in PATHS]
+        paths += [(board, path) for path in ('/', '/app.js', '/panel/stream?view=rules', '/panel/command', '/panel/token', '/nothing')]
+        for connection, path in paths:
+            for fields in FOREIGN:
+                for method, body in (('GET', None), ('POST', '{}')):
+                    answer = daemon.ask(method, path, body, {**JSON, 'Authorization': f'Bearer {TOKEN}', **fields}, connection)
+                    assert answer[0] == 403, (path, method, fields, answer)
+            for kind in ('text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', ''):
+                assert daemon.ask('POST', path, '{}', {'Content-Type': kind}, connection)[0] == 415, (path, kind)
+        assert daemon.ask('GET', '/metrics', connection=daemon.unix())[2].count('weir_serve_requests_total{verdict="granted"} 0\n') == 1
+        assert daemon.lines().count('refused a request as another page') == 1 and '--listen-name' in daemon.lines()
+
+
+def whoever_asks_by_hand_or_by_its_name_is_answered():  # M9
+    question = '{"rule": "five", "key": "ann"}'
+    with Daemon(words=['--listen-name', 'weir']) as daemon:
+        url = f'http://127.0.0.1:{daemon.port}'
+
+        def curl(*words):
+            run = subprocess.run(['curl', '-s', '-w', '\n%{http_code}', *words], capture_output=True, text=True, timeout=60, check=True)
+            return run.stdout.rsplit('\n', 1)
+        assert curl(f'{url}/check')[1] == '204'
+        assert curl('--unix-socket', daemon.path, 'http://whatever/check')[1] == '204'
+        assert curl('--json', question, f'{url}/v1/try')[1] == '200'
+        assert curl('--resolve', f'weir:{daemon.port}:127.0.0.1', f'http://weir:{daemon.port}/metrics')[1] == '200'
+        text, status = curl('-d', question, f'{url}/v1/try')
+        assert status == '415' and 'Content-Type: application/json' in text, text  # it says what would be right
+        text, status = curl('-H', 'Host: elsewhere', f'{url}/check')
+        assert status == '403' and '--listen-name' in text, text
+        peer = daemon.raw()
+        peer.sendall(b'OPTIONS /healthz HTTP/1.0\r\n\r\n')  # as some proxies ask whether it is there
+        assert peer.recv(100).startswith(b'HTTP/1.1 200')
+        peer.close()
 
 
 def token_that_others_may_read_is_refused():  # V10
@@ -450,7 +495,7 @@ def told_to_end_it_answers_first():
         thread.start()
         _wait_for_waiting(daemon, 1)
         releaser = daemon.raw()
-        releaser.sendall(b'POST /v1/release HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n'
+        releaser.sendall(b'POST /v1/release HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n'
                          % len(json.dumps({'hold': holds[0]})))  # half a request
         time.sleep(0.1)
         daemon.process.send_signal(signal.SIGTERM)
@@ -468,7 +513,7 @@ def told_twice_it_ends_at_once():
     with Daemon(QUEUE % '1/h') as daemon:
         daemon.call('try', _user('u'))
         waiter = daemon.tcp()
-        waiter.request('POST', '/v1/acquire', json.dumps(_user('u', timeout_ms=50000)))
+        waiter.request('POST', '/v1/acquire', json.dumps(_user('u', timeout_ms=50000)), JSON)
         _wait_for_waiting(daemon, 1)
         daemon.process.send_signal(signal.SIGTERM)
         time.sleep(0.2)
@@ -483,7 +528,7 @@ def killed_daemon_leaves_nobody_waiting():  # J15
         daemon.call('try', _user('u'))
         waiter = daemon.raw()
         body = json.dumps(_user('u', timeout_ms=50000)).encode()
-        waiter.sendall(b'POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s' % (len(body), body))
+        waiter.sendall(b'POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' % (len(body), body))
         _wait_for_waiting(daemon, 1)
         start = time.monotonic()
         daemon.process.kill()
@@ -642,7 +687,7 @@ def those_who_wait_are_handed_over():
         assert daemon.call('try', _user('u'))[1]['allowed']
         half = daemon.raw()
         body = json.dumps({'rule': 'slow', 'key': 'half'}).encode()
-        half.sendall(b'POST /v1/try HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n' % len(body) + body[:9])
+        half.sendall(b'POST /v1/try HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n' % len(body) + body[:9])
         answers = []
         thread = threading.Thread(target=_acquire, args=(daemon, 'u', 20000, answers, 0))
         thread.start()
@@ -706,7 +751,7 @@ def slow_crowd_keeps_nobody_else_from_being_served():  # J6
             for n in range(10000):
                 peer = socket.socket()
                 peer.connect(('127.0.0.1', daemon.port))
-                peer.sendall(b'GET /check HTTP/1.1\r\nHost: a\r\nX-Slow: ' if n % 2 else b'')
+                peer.sendall(b'GET /check HTTP/1.1\r\nHost: localhost\r\nX-Slow: ' if n % 2 else b'')
                 crowd.append(peer)
                 if n % 1000 == 0:
                     start = time.monotonic()

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define HOST "Host: localhost\r\n"
+#define JSON "Content-Type: application/json\r\n"
 #define GET(path) "GET " path " HTTP/1.1\r\n" HOST "\r\n"
 
 static void connection_is_kept_for_the_next_request(void **state)
@@ -78,8 +79,8 @@ static void answers_without_body_have_none(void **state)
 
 static void request_may_come_byte_by_byte(void **state)
 {
-    static const char text[] = "POST /echo?a=b HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello"
-                               "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
+    static const char text[] = "POST /echo?a=b HTTP/1.1\r\n" HOST JSON "Content-Length: 5\r\n\r\nhello"
+                               "POST /echo HTTP/1.1\r\n" HOST JSON "Transfer-Encoding: chunked\r\n\r\n"
                                "3;x=y\r\nabc\r\n4\r\ndefg\r\n0\r\nX-T: 1\r\n\r\n" GET("/query?q=1");
     struct rig rig;
     (void)state;
@@ -100,7 +101,7 @@ static void chunks_in_one_piece_are_put_together(void **state)
     struct rig rig;
     (void)state;
     int fd = rig_open(&rig);
-    say(fd, "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
+    say(fd, "POST /echo HTTP/1.1\r\n" HOST JSON "Transfer-Encoding: chunked\r\n\r\n"
             "1\r\na\r\n2\r\nbc\r\n0\r\n\r\n" GET("/ok"));
     const char *got = hear(fd, 2);
     assert_non_null(strstr(got, "\r\n\r\nabcHTTP/1.1 200 OK"));
@@ -112,13 +113,13 @@ static void client_that_asks_first_is_told_to_go_on(void **state)
     struct rig rig;
     (void)state;
     int fd = rig_open(&rig);
-    say(fd, "POST /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    say(fd, "POST /echo HTTP/1.1\r\n" HOST JSON "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     assert_int_equal(status_of(hear(fd, 1)), 100);
     say(fd, "hi");
     assert_non_null(strstr(hear(fd, 1), "\r\n\r\nhi"));
-    say(fd, "POST /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\nhi");
+    say(fd, "POST /echo HTTP/1.1\r\n" HOST JSON "Expect: 100-continue\r\nContent-Length: 2\r\n\r\nhi");
     assert_int_equal(status_of(hear(fd, 1)), 200); /* it did not wait */
-    say(fd, "POST /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2000000\r\n\r\n");
+    say(fd, "POST /echo HTTP/1.1\r\n" HOST JSON "Expect: 100-continue\r\nContent-Length: 2000000\r\n\r\n");
     assert_int_equal(status_of(hear_end(fd)), 413); /* it need not send it */
     rig_close(&rig, fd);
 }
@@ -498,8 +499,7 @@ static void adopt(void *next, const struct wr_http_baggage *baggage)
 static void answer_that_is_half_sent_goes_on_after_a_handover(void **state)
 {
     (void)state;
-    static const char *const questions[] = {GET("/large"),
-                                            "GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"};
+    static const char *const questions[] = {GET("/large"), "GET /large HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n"};
     for (int closes = 0; closes < 2; closes++) {
         struct rig rig, next;
         const int little = 65536; /* and the rest waits in the server */

@@ -477,41 +477,6 @@ static void listening_addresses_are_strict(void **state)
 
 /* ---- J10 ---- */
 
-static void requests_of_foreign_pages_are_told_from_our_own(void **state)
-{
-    static const struct {
-        const char *fields;
-        int status;
-    } table[] = {
-        {"Host: localhost\r\n", 204},
-        {"Host: LocalHost:8080\r\n", 204},
-        {"Host: 127.0.0.1:8080\r\n", 204},
-        {"Host: [::1]:8080\r\n", 204},
-        {"Host: weir.example:1\r\n", 204},
-        {"Host: evil.example\r\n", 403},
-        {"Host: localhost.evil.example\r\n", 403},
-        {"Host: evil.example:80\r\nOrigin: http://evil.example:80\r\n", 403},
-        {"Host: localhost:80\r\nOrigin: http://localhost:80\r\n", 204},
-        {"Host: localhost\r\nOrigin: https://localhost\r\n", 204},
-        {"Host: localhost\r\nOrigin: http://localhost:81\r\n", 403},
-        {"Host: localhost\r\nOrigin: http://evil.example\r\n", 403},
-        {"Host: localhost\r\nOrigin: null\r\n", 403},
-        {"Host: localhost\r\nOrigin: \r\n", 403},
-        {"Host: localhost\r\nOrigin: http://localhost\r\nOrigin: http://evil.example\r\n", 403},
-    };
-    struct rig rig;
-    char text[512];
-    (void)state;
-    int fd = rig_open(&rig);
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        (void)snprintf(text, sizeof text, "POST /ours HTTP/1.1\r\n%s\r\n", table[i].fields);
-        say(fd, text);
-        if (status_of(hear(fd, 1)) != table[i].status)
-            fail_msg("row %zu", i);
-    }
-    rig_close(&rig, fd);
-}
-
 static void token_must_be_the_very_one(void **state)
 {
     static const struct {
@@ -551,5 +516,4 @@ WEIR_TESTS(test(smuggled_requests_are_refused_and_what_follows_is_never_read),
            test(socket_is_its_owners_alone_unless_told_otherwise),
            test(socket_left_behind_is_replaced_one_in_use_is_not_nor_a_file),
            test(strangers_at_the_socket_are_turned_away), test(socket_that_listens_already_is_taken_over),
-           test(listening_addresses_are_strict), test(requests_of_foreign_pages_are_told_from_our_own),
-           test(token_must_be_the_very_one))
+           test(listening_addresses_are_strict), test(token_must_be_the_very_one))

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define HOST "Host: localhost\r\n"
+#define JSON "Content-Type: application/json\r\n"
 #define GET(target) "GET " target " HTTP/1.1\r\n" HOST "\r\n"
 #define FOLDER "/tmp/weir-room-XXXXXX"
 
@@ -51,7 +52,7 @@ static void request_that_finds_no_memory_is_answered(void **state)
         {GET("/stream"), NULL}, /* an answer without an end: it is hung up */
         {GET("/late?x"), ""},
         {"GET /ok HT", ""},
-        {"POST /echo HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\nhalf", ""},
+        {"POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 9\r\n\r\nhalf", ""},
         {"", GET("/ok")}, /* the connection itself */
     };
     (void)state;
@@ -81,7 +82,8 @@ static void request_that_makes_room_is_told(void **state)
     enum {
         MOST = 4
     };
-    static const char *const begun[] = {"GET /ok HT", "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\nhalf"};
+    static const char *const begun[] = {"GET /ok HT",
+                                        "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 9\r\n\r\nhalf"};
     (void)state;
     for (size_t i = 0; i < sizeof begun / sizeof begun[0]; i++) {
         struct rig rig;
@@ -126,7 +128,7 @@ static void connection_for_which_there_is_no_room_is_told(void **state)
 /* ---- M8: what one listener uses up, others keep ---- */
 
 #define HALF_BYTES 20000
-#define STALLED "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 100000\r\n\r\n"
+#define STALLED "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 100000\r\n\r\n"
 
 static char half[HALF_BYTES];
 
@@ -140,7 +142,7 @@ static void stall(int fd)
 /* In two parts, so that it takes memory; the last byte is sent by finish. */
 static void begin_honest(int fd)
 {
-    say(fd, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 20001\r\n\r\n");
+    say(fd, "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 20001\r\n\r\n");
     say_bytes(fd, half, sizeof half);
 }
 

@@ -122,6 +122,18 @@ def callers_cannot_say_for_the_proxy_what_they_ask():  # J1
             assert len(behind.log()) == 2, kind.name
 
 
+def callers_of_proxies_may_be_pages_of_other_origins():  # M9
+    page = {'Origin': 'http://evil.example', 'Sec_Fetch_Site': 'cross-site', 'Sec_Fetch_Mode': 'no-cors',
+            'Content_Type': 'text/plain', 'Referer': 'http://evil.example/'}
+    rules = (RULES % '9/d').replace('[unix]', '[unix, 127.0.0.0/8]')
+    for kind in FRONTS:
+        for over_tcp in (False, True):
+            with service() as behind, Daemon(rules) as daemon, kind(daemon, behind, over_tcp=over_tcp) as front:
+                for method in ('GET', 'POST'):
+                    assert _ask(front, method=method, X_Test='k', **page)[0] == 200, (kind.name, over_tcp, method)
+                assert 'refused' not in daemon.lines(), daemon.lines()
+
+
 def heads_that_are_too_large_for_weir_are_no_way_around_it():  # J9, J15
     for kind in FRONTS:
         with service() as behind, Daemon(RULES % '1/d') as daemon, kind(daemon, behind, is_open=True) as front:

@@ -23,14 +23,15 @@ struct wr_crawl_listen {
 static bool answer(void *context, struct wr_http_exchange *exchange)
 {
     struct wr_crawl_listen *listen = context;
-    return wr_numbers_answer(listen->watch, listen->names, exchange);
+    return wr_numbers_answer(listen->watch, exchange);
 }
 
 static int open_stand(struct wr_crawl_listen *listen)
 {
     const struct wr_panel_stand_options options = {
         .address = listen->address,
-        .panel = {.source = wr_panel_crawl_source(listen->shown), .token = listen->token, .names = listen->names},
+        .names = listen->names,
+        .panel = {.source = wr_panel_crawl_source(listen->shown), .token = listen->token},
         .answer = answer,
         .context = listen,
     };

@@ -22,12 +22,12 @@ static void answer_health(struct wr_crawl_watch *watch, struct wr_http_exchange 
                   wr_span_of("Content-Type: application/json\r\nCache-Control: no-store\r\n"), wr_buf_from(&body, 0));
 }
 
-bool wr_numbers_answer(struct wr_crawl_watch *watch, const char *const *names, struct wr_http_exchange *exchange)
+bool wr_numbers_answer(struct wr_crawl_watch *watch, struct wr_http_exchange *exchange)
 {
     bool is_metrics = wr_span_is(exchange->path, "/metrics");
     if (!is_metrics && !wr_span_is(exchange->path, "/healthz"))
         return false;
-    if (!wr_metrics_may_read(exchange, names))
+    if (!wr_metrics_may_read(exchange))
         return true;
     if (is_metrics)
         wr_metrics_reply(exchange, wr_crawl_watch_text(watch));

@@ -6,7 +6,7 @@
 #include "shell/engine/metrics.h"
 #include "shell/http/http.h"
 
-/* False: the path is neither, and nothing is answered. On the watch's thread. `names` as for wr_http_is_ours. */
-bool wr_numbers_answer(struct wr_crawl_watch *watch, const char *const *names, struct wr_http_exchange *exchange);
+/* False: the path is neither, and nothing is answered. On the watch's thread. */
+bool wr_numbers_answer(struct wr_crawl_watch *watch, struct wr_http_exchange *exchange);
 
 #endif

@@ -130,7 +130,7 @@ static const struct wr_option options[] = {
     {"listen", WR_STRING(crawl_settings, listen), .value = "ADDR",
      .help = "be watched there while it runs: a dashboard, /metrics and /healthz: 127.0.0.1:8080, unix:FILE"},
     {"listen-name", WR_LIST(crawl_settings, listen_names), .value = "NAME",
-     .help = "by which it may be called, besides its address and localhost (repeatable)"},
+     .help = "Answer to this Host, besides addresses and localhost (repeatable)"},
     {"listen-hosts", WR_COUNT(crawl_settings, listen_hosts), .value = "N", .min = 0, .max = WR_WATCH_HOSTS_MAX,
      .help = "so many hosts have metrics of their own, and the rest are \"other\""},
     {"token-file", WR_STRING(crawl_settings, token_file), .value = "FILE",

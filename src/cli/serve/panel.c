@@ -27,8 +27,8 @@ int wr_serve_panel_open(struct wr_serve *serve, const struct wr_serve_panel_opti
     struct wr_serve_panel *panel = calloc(1, sizeof *panel);
     if (panel == NULL)
         return WEIR_E_NOMEM;
-    struct wr_panel_stand_options stand = {.address = options->address,
-                                           .panel = {.token = options->token, .names = options->names}};
+    struct wr_panel_stand_options stand = {
+        .address = options->address, .names = options->names, .panel = {.token = options->token}};
     int error = wr_panel_rules_new(&(struct wr_panel_rules_options){wr_serve_book(serve), options->file, reload, serve},
                                    &panel->rules);
     if (error == 0) {

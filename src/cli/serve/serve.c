@@ -62,7 +62,7 @@ static const struct wr_option options[] = {
     {"token-file", WR_STRING(struct settings, token_file), .value = "FILE",
      .help = "the token that admin calls and the dashboard's controls need; is made if it is not there"},
     {"listen-name", WR_LIST(struct settings, listen_names), .value = "NAME",
-     .help = "by which it may be called, besides its address and localhost (repeatable)"},
+     .help = "Answer to this Host, besides addresses and localhost (repeatable)"},
     {"state", WR_STRING(struct settings, state), .value = "FILE", .check = wr_check_file,
      .help = "keep who is limited over restarts"},
     {"save-every", WR_DURATION(struct settings, save_every), .value = "D", .min = SECOND, .max = DAY,
@@ -225,7 +225,7 @@ static bool make_options(const struct settings *settings, struct daemon *daemon)
     serve->http.idle_ns = settings->idle_timeout;
     serve->http.send_ns = settings->send_timeout;
     memcpy(daemon->names, settings->listen_names.items, settings->listen_names.count * sizeof daemon->names[0]);
-    serve->names = daemon->names;
+    serve->http.names = daemon->names;
     return make_panel_options(settings, daemon);
 }
 
@@ -308,7 +308,7 @@ static void say_ready(struct wr_serve *serve)
 static void open_panel(struct wr_serve *serve, const struct daemon *daemon, struct wr_serve_panel **ret_panel)
 {
     const struct wr_serve_options *told = &daemon->options;
-    const struct wr_serve_panel_options how = {daemon->dashboard, told->config, told->token, told->names};
+    const struct wr_serve_panel_options how = {daemon->dashboard, told->config, told->token, told->http.names};
     int error = wr_serve_panel_open(serve, &how, ret_panel);
     for (int i = 0; i < PANEL_TRIES && error == WEIR_E_SYSTEM && wr_serve_has_taken(serve); i++) {
         (void)usleep(PANEL_PAUSE_US);

@@ -207,6 +207,7 @@ void wr_http_stats(const struct wr_http *server, struct wr_http_stats *ret_stats
         sum.accepted += counts->accepted;
         sum.requests += counts->requests;
         sum.refused += counts->refused;
+        sum.foreign += counts->foreign;
         sum.late += counts->late;
         sum.turned += counts->turned;
         sum.connections += counts->connections;

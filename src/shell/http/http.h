@@ -107,10 +107,10 @@ void wr_http_stream_end(struct wr_http_exchange *exchange);
 
 /* ---- who may ------------------------------------------------------------------------------------------- */
 
-/* Whether a browser that shows a page of somebody else's can not have sent this: the Host is an address, "localhost" or
- * one of `names` (NULL-terminated; NULL: none; each without port), so that no name of a stranger's that points here is
- * taken for ours, and an Origin, if there is one, is this very Host. Peers of a Unix socket may write any Host. */
-bool wr_http_is_ours(const struct wr_http_exchange *exchange, const char *const *names);
+/* What a page of another origin can make a browser send is refused before `answer`, on every path: a Host that is no
+ * address, not "localhost" and none of options.names; an Origin that is not this Host; a Sec-Fetch-Site of another
+ * site, but for links to "/" (403); a body that is not application/json (415). Peers of a Unix socket may write any
+ * Host. */
 
 /* Whether it has "Authorization: Bearer TOKEN", compared in constant time. False if `token` is NULL or empty. */
 bool wr_http_has_token(const struct wr_http_exchange *exchange, const char *token);
@@ -136,6 +136,13 @@ struct wr_http_options {
     const struct wr_http_listen *listens; /* 1 … WR_HTTP_LISTENS_MAX */
     size_t listen_count;
     void (*answer)(void *context, struct wr_http_exchange *exchange);
+    const char *const *names; /* Hosts that are ours besides addresses and localhost, each without port; ends with NULL;
+                               * NULL: none */
+    /* Whether the exchange is a proxy's question about another request, whose Origin, Sec-Fetch-Site and body it has
+     * passed on. Asked only of what would be refused for these. NULL: there are none. */
+    bool (*speaks)(void *context, const struct wr_http_exchange *exchange);
+    /* Something was refused as foreign; `why` has no text of a stranger's. May be NULL. */
+    void (*foreign)(void *context, const struct wr_http_exchange *exchange, const char *why);
     /* Every tick_ns in each loop's thread, for what happens now and then; NULL: never. */
     void (*tick)(void *context, struct wr_http_loop *loop);
     /* The time of wr_http_alarm has come; NULL: there is no alarm. */
@@ -229,6 +236,7 @@ int wr_http_listener(const struct wr_http *server, size_t index);
 struct wr_http_stats {
     uint64_t accepted, requests;
     uint64_t refused;     /* requests that were not well-formed, or too large */
+    uint64_t foreign;     /* requests that were refused as those of other pages */
     uint64_t late;        /* connections that were closed because a head, a body or a reader took too long */
     uint64_t turned;      /* connections that were closed for want of room, or because of who was there */
     uint64_t answered[6]; /* by hundreds of the status; [0]: streams begun */

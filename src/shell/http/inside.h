@@ -4,7 +4,7 @@
  *     http.c     options, beginning, end, figures      listen.c   sockets that listen, and who may connect
  *     loop.c     a thread: connections come, ticks     conn.c     a connection: what it waits for, and its end
  *     read.c     bytes in: requests out of them        send.c     bytes out
- *     reply.c    answers and streams                   ours.c     whether a request is the user's own
+ *     reply.c    answers and streams                   ours.c     whether another page may have sent it
  *     handover.c what another process goes on with
  *
  * A connection waits for one thing at a time, and stands in its gate's list of those who wait for the same, oldest
@@ -121,7 +121,7 @@ enum wr_http_phase {
 };
 
 struct wr_http_counts {
-    atomic_uint_fast64_t accepted, requests, refused, late, turned, connections, streams;
+    atomic_uint_fast64_t accepted, requests, refused, foreign, late, turned, connections, streams;
     atomic_uint_fast64_t answered[6];
     atomic_int_fast64_t lag_ns;
 };
@@ -270,6 +270,11 @@ static inline bool wr_http_sends(const struct wr_http_conn *conn)
 {
     return conn->out_at < conn->out_bytes;
 }
+
+/* ---- ours.c ---- */
+
+/* Refuses what a page of another origin may have sent. False: it did not. */
+bool wr_http_refuse_foreign(struct wr_http_exchange *exchange);
 
 /* ---- reply.c ---- */
 

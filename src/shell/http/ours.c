@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* ours.c - whether a request is the user's own, and not one that somebody else's page made a browser send.
+/* ours.c - refuses what a page of another origin can make a browser send.
  *
- * A page can have a name of its own point at 127.0.0.1 (DNS rebinding); what the browser then sends has that name as
- * its Host. It can also have the browser post here; what is sent then has the page's Origin.
+ * Such a page cannot read our answers, but it can use up limits. What gives it away:
+ *     Host             a name of the page's that was made to point here (DNS rebinding)
+ *     Origin           the page's, with every POST and whatever a script may want to read
+ *     Sec-Fetch-Site   what the browser says of itself, at addresses of the loopback also of an image or a frame
+ *     Content-Type     a page can post text, forms and bodies without a type without asking; JSON it cannot
+ * At other addresses than the loopback browsers send no Sec-Fetch-Site over plain HTTP: there a GET for an image looks
+ * like anybody's.
+ *
+ * A proxy that asks about a request passes on that request's fields, and they are not its own.
  */
 #include "shell/http/inside.h"
 
@@ -41,16 +48,104 @@ static bool is_origin_of(struct wr_span origin, struct wr_span host)
     return false;
 }
 
-bool wr_http_is_ours(const struct wr_http_exchange *exchange, const char *const *names)
+static bool has_foreign_origin(const struct wr_http_exchange *exchange)
 {
     struct wr_span origin;
     uint32_t cursor = 0;
-    bool is_unix = wr_span_is(exchange->peer, "unix:");
-    if (!is_unix && !is_host_ours(exchange->host, names))
-        return false;
     while (wr_request_find(exchange->request, "origin", &cursor, &origin))
         if (!is_origin_of(origin, exchange->host))
-            return false;
+            return true;
+    return false;
+}
+
+static bool has(const struct wr_http_exchange *exchange, const char *name, const char *wanted)
+{
+    struct wr_span value;
+    uint32_t cursor = 0;
+    return wr_request_find(exchange->request, name, &cursor, &value) && wr_span_is(value, wanted);
+}
+
+/* Somebody follows a link of another page to our first page. It changes nothing, and cannot be shown in a frame. */
+static bool is_link(const struct wr_http_exchange *exchange)
+{
+    return exchange->method == WR_METHOD_GET && wr_span_is(exchange->path, "/") &&
+           has(exchange, "sec-fetch-mode", "navigate") && has(exchange, "sec-fetch-dest", "document");
+}
+
+static bool has_foreign_site(const struct wr_http_exchange *exchange)
+{
+    struct wr_span site;
+    uint32_t cursor = 0;
+    while (wr_request_find(exchange->request, "sec-fetch-site", &cursor, &site))
+        if (!wr_span_is(site, "same-origin") && !wr_span_is(site, "none"))
+            return !is_link(exchange);
+    return false;
+}
+
+/* "application/json", perhaps with parameters */
+static bool is_json(struct wr_span type)
+{
+    static const char json[] = "application/json";
+    size_t bytes = sizeof json - 1;
+    return type.bytes >= bytes && wr_ascii_same(type.data, json, bytes) &&
+           (type.bytes == bytes || type.data[bytes] == ';' || type.data[bytes] == ' ' || type.data[bytes] == '\t');
+}
+
+static bool has_other_body(const struct wr_http_exchange *exchange)
+{
+    struct wr_span type;
+    uint32_t cursor = 0, count = 0;
+    if (exchange->body.bytes == 0)
+        return false;
+    for (; wr_request_find(exchange->request, "content-type", &cursor, &type); count++)
+        if (!is_json(type))
+            return true;
+    return count == 0;
+}
+
+/* Peers of a Unix socket are no browsers, and a browser always names a Host. */
+static bool has_foreign_host(const struct wr_http_exchange *exchange, const char *const *names)
+{
+    return exchange->host.bytes > 0 && !wr_span_is(exchange->peer, "unix:") && !is_host_ours(exchange->host, names);
+}
+
+/* What a proxy may have passed on. */
+static const char *wrong_fields(const struct wr_http_exchange *exchange, int *ret_status)
+{
+    *ret_status = 403;
+    if (has_foreign_origin(exchange))
+        return "the Origin is that of another page, which may not ask; leave it out, or ask from our own page";
+    if (has_foreign_site(exchange))
+        return "Sec-Fetch-Site says that another page asks, which may not; ask from our own page";
+    *ret_status = 415;
+    if (has_other_body(exchange))
+        return "the body must be JSON; send it with Content-Type: application/json";
+    return NULL;
+}
+
+static const char *wrong(const struct wr_http_exchange *exchange, const struct wr_http_options *options,
+                         int *ret_status)
+{
+    *ret_status = 403;
+    if (has_foreign_host(exchange, options->names))
+        return "this Host is not ours; use an address or localhost, or give the name with --listen-name";
+    const char *why = wrong_fields(exchange, ret_status);
+    bool is_asked_for = why != NULL && options->speaks != NULL && options->speaks(options->context, exchange);
+    return is_asked_for ? NULL : why;
+}
+
+bool wr_http_refuse_foreign(struct wr_http_exchange *exchange)
+{
+    struct wr_http_loop *loop = exchange->loop;
+    const struct wr_http_options *options = &loop->server->options;
+    int status;
+    const char *why = wrong(exchange, options, &status);
+    if (why == NULL)
+        return false;
+    wr_http_count(&loop->counts.foreign);
+    if (options->foreign != NULL)
+        options->foreign(options->context, exchange, why);
+    wr_http_refuse(exchange, status, why);
     return true;
 }
 

@@ -174,7 +174,8 @@ static void ask(struct wr_http_conn *conn, struct wr_http_reading *reading, cons
     conn->has_exchange = conn->is_renewed = true;
     conn->is_fresh = false;
     wr_http_count(&loop->counts.requests);
-    loop->server->options.answer(loop->server->options.context, &conn->exchange);
+    if (!wr_http_refuse_foreign(&conn->exchange))
+        loop->server->options.answer(loop->server->options.context, &conn->exchange);
 }
 
 /* ---- all that is there ---- */

@@ -30,16 +30,12 @@ int wr_metrics_page_new(const struct wr_metrics_page_options *options, struct wr
     return 0;
 }
 
-bool wr_metrics_may_read(struct wr_http_exchange *exchange, const char *const *names)
+bool wr_metrics_may_read(struct wr_http_exchange *exchange)
 {
-    bool is_ours = wr_http_is_ours(exchange, names);
-    bool is_read = exchange->method == WR_METHOD_GET || exchange->method == WR_METHOD_HEAD;
-    if (!is_ours)
-        wr_http_refuse(exchange, 403,
-                       "it is not known by this name; use an address, localhost, or a name that it was given");
-    else if (!is_read)
-        wr_http_reply(exchange, 405, wr_span_of("Allow: GET, HEAD\r\n"), WR_HTTP_NOTHING);
-    return is_ours && is_read;
+    if (exchange->method == WR_METHOD_GET || exchange->method == WR_METHOD_HEAD)
+        return true;
+    wr_http_reply(exchange, 405, wr_span_of("Allow: GET, HEAD\r\n"), WR_HTTP_NOTHING);
+    return false;
 }
 
 void wr_metrics_reply(struct wr_http_exchange *exchange, struct wr_span text)
@@ -67,7 +63,7 @@ static void refresh(struct wr_metrics_page *page)
 
 void wr_metrics_page_answer(struct wr_metrics_page *page, struct wr_http_exchange *exchange)
 {
-    if (!wr_metrics_may_read(exchange, page->options.names))
+    if (!wr_metrics_may_read(exchange))
         return;
     (void)pthread_mutex_lock(&page->lock);
     refresh(page);

@@ -14,20 +14,19 @@ struct wr_metrics_page;
 struct wr_metrics_page_options {
     void (*write)(void *context, struct wr_metrics *metrics); /* all families; one thread at a time */
     void *context;
-    const char *const *names; /* as for wr_http_is_ours; must stay */
 };
 
 /* WEIR_E_NOMEM. */
 int wr_metrics_page_new(const struct wr_metrics_page_options *options, struct wr_metrics_page **ret_page);
 
-/* Answers, whatever is asked: refuses what is not GET or HEAD, and who calls us by a name that is not ours. */
+/* Answers, whatever is asked: refuses what is not GET or HEAD. */
 void wr_metrics_page_answer(struct wr_metrics_page *page, struct wr_http_exchange *exchange);
 
 /* NULL is fine. */
 void wr_metrics_page_free(struct wr_metrics_page *page);
 
-/* Whether it may be answered; else it is refused. */
-bool wr_metrics_may_read(struct wr_http_exchange *exchange, const char *const *names);
+/* Whether it is GET or HEAD; else it is refused. */
+bool wr_metrics_may_read(struct wr_http_exchange *exchange);
 /* 200 with the text; 503 if there is none. */
 void wr_metrics_reply(struct wr_http_exchange *exchange, struct wr_span text);
 

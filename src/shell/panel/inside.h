@@ -34,7 +34,6 @@ struct wr_panel {
     const struct wr_panel_source *source;
     const weir_clock *clock;
     const weir_allocator *allocator;
-    const char *const *names;
     char token[WR_PANEL_TOKEN_MAX + 1];
     char run[WR_PANEL_RUN_BYTES + 1];
     struct wr_history history;

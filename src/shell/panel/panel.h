@@ -10,8 +10,8 @@
  * GET /panel/stream, server-sent events; POST /panel/command, what somebody wants done; POST /panel/token, whether a
  * token is right. docs/internals/panel.md has them.
  *
- * Who may: the Host must be ours and the Origin the same (wr_http_is_ours): a name of a stranger's that points here
- * gets nothing. Whoever is on this machine may look without a token; all others, and all commands, need it.
+ * Who may: the server has refused other people's pages and names (shell/http). Whoever is on this machine may look
+ * without a token; all others, and all commands, need it.
  *
  * Bounded: WR_PANEL_STREAMS viewers, WR_PANEL_KEPT samples. A view that many look at is asked for once, and the source
  * is given at most a part of the time (WR_PANEL_PAUSE).
@@ -49,9 +49,8 @@ struct wr_panel_source {
 struct wr_panel_options {
     const struct wr_panel_source *source; /* outlives the panel */
     const char *token;                    /* is copied; NULL or empty: no commands, and nobody from outside */
-    const char *const *names;        /* by which it may be called, besides addresses and "localhost"; may be NULL */
-    const weir_clock *clock;         /* default: the monotonic one */
-    const weir_allocator *allocator; /* default: the system's */
+    const weir_clock *clock;              /* default: the monotonic one */
+    const weir_allocator *allocator;      /* default: the system's */
 };
 
 struct wr_panel;

@@ -39,6 +39,7 @@ static int open_server(struct wr_panel_stand *stand)
     wr_http_options_init(&options);
     options.listens = &stand->place;
     options.listen_count = 1;
+    options.names = stand->options.names;
     options.connections_max = CONNECTIONS_MAX;
     options.answer = answer;
     options.tick = tick;

@@ -11,7 +11,8 @@
 struct wr_panel_stand;
 
 struct wr_panel_stand_options {
-    const char *address; /* stays good, and so does the panel's source */
+    const char *address;      /* stays good, and so does the panel's source */
+    const char *const *names; /* as wr_http_options.names; may be NULL */
     struct wr_panel_options panel;
     /* What is asked first: true if it has answered. May be NULL. */
     bool (*answer)(void *context, struct wr_http_exchange *exchange);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* admin.c - calls that change things: with a token, and not from somebody else's page. */
+/* admin.c - calls that change things: with a token. */
 #include "shell/loop/away.h"
 #include "shell/serve/inside.h"
 
@@ -9,8 +9,6 @@ static bool may(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
     const struct wr_serve_options *options = &desk->serve->options;
     if (options->token == NULL)
         wr_http_refuse(exchange, 403, "admin calls are off; start weir serve with --token-file");
-    else if (!wr_http_is_ours(exchange, options->names))
-        wr_http_refuse(exchange, 403, "the Host or the Origin is not one of ours; see --listen-name");
     else if (!wr_http_has_token(exchange, options->token))
         wr_http_reply(exchange, 401, wr_span_of("WWW-Authenticate: Bearer\r\n"), WR_HTTP_NOTHING);
     else

@@ -50,7 +50,6 @@ static void write_all(void *context, struct wr_metrics *metrics)
 
 int wr_serve_metrics_open(struct wr_serve *serve)
 {
-    const struct wr_metrics_page_options options = {
-        .write = write_all, .context = serve, .names = serve->options.names};
+    const struct wr_metrics_page_options options = {.write = write_all, .context = serve};
     return wr_metrics_page_new(&options, &serve->metrics);
 }

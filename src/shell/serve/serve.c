@@ -84,6 +84,30 @@ static void answer(void *context, struct wr_http_exchange *exchange)
         wr_http_refuse(exchange, 404, "there is nothing here");
 }
 
+/* Pages cannot send these fields unless they are ours. */
+static bool speaks(void *context, const struct wr_http_exchange *exchange)
+{
+    static const char *const fields[] = {"x-original-uri", "x-forwarded-uri"};
+    struct wr_serve *serve = context;
+    struct wr_span value;
+    uint32_t cursor = 0;
+    if (!wr_span_is(exchange->path, "/check") || !wr_rulebook_trusts(serve->book, exchange->peer))
+        return false;
+    bool has_first = wr_request_find(exchange->request, fields[0], &cursor, &value);
+    cursor = 0;
+    return has_first || wr_request_find(exchange->request, fields[1], &cursor, &value);
+}
+
+/* Once: it may be a proxy that calls us by a name of its own, and whoever set it up should know. */
+static void note_foreign(void *context, const struct wr_http_exchange *exchange, const char *why)
+{
+    struct wr_serve *serve = context;
+    struct wr_serve_desk *desk = wr_serve_desk_of(serve, exchange);
+    if (!desk->has_told_foreign)
+        wr_serve_tell(serve, "refused a request as another page's:", why);
+    desk->has_told_foreign = true;
+}
+
 static void alarm_rings(void *context, struct wr_http_loop *loop)
 {
     struct wr_serve *serve = context;
@@ -261,6 +285,8 @@ static int open_http(struct wr_serve *serve, char *ret_why, size_t why_bytes)
 {
     struct wr_http_options http = serve->options.http;
     http.answer = answer;
+    http.speaks = speaks;
+    http.foreign = note_foreign;
     http.alarm = alarm_rings;
     http.context = serve;
     return say_why(wr_http_new(&http, &serve->http), ret_why, why_bytes);

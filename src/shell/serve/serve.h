@@ -34,11 +34,10 @@ struct wr_serve;
 
 struct wr_serve_options {
     const char *config;            /* the file with `rules` and `admission` */
-    struct wr_http_options http;   /* without answer, tick and context */
+    struct wr_http_options http;   /* without answer, speaks, foreign, alarm and context */
     int denied_status;             /* of /check: 403 as nginx wants it (default), or 429; ?deny=429 says so for one */
     unsigned fields;               /* weir_field: what answers of /check tell; default RETRY_AFTER and RATELIMIT */
     const char *token;             /* for admin calls; NULL: there are none */
-    const char *const *names;      /* Hosts of admin calls besides addresses and localhost; ends with NULL; or NULL */
     const char *state;             /* a file for what must outlive us; NULL: none */
     int64_t save_ns;               /* how often it is written; default 30 s */
     const char *handover;          /* a socket at which all is handed over to the next daemon; NULL: none */
