@@ -98,6 +98,73 @@ static void learn_quickly(struct rig *rig)
     pace->breaker = false;
 }
 
+/* ---- what is logged ---- */
+
+/* Three times that it is too much. */
+static struct origin_reply answer_three_429(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    if (strcmp(request->path, "/") == 0 && rig_asked_before(rig, request) < 3)
+        return (struct origin_reply){.status = 429};
+    return rig_tree(rig, request, 12, NULL);
+}
+
+struct logged {
+    int requests, waits, changes;
+    json_int_t longest_ms; /* of the delays */
+};
+
+static void read_log(const char *path, const char *host, struct logged *ret_logged)
+{
+    char line[2048];
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    *ret_logged = (struct logged){.requests = 0};
+    while (fgets(line, sizeof line, file) != NULL) {
+        json_error_t error;
+        json_t *entry = json_loads(line, 0, &error);
+        assert_non_null(entry);
+        assert_string_equal(json_string_value(json_object_get(entry, "host")), host);
+        bool is_change = strcmp(json_string_value(json_object_get(entry, "kind")), "pace") == 0;
+        json_int_t delay_ms = json_integer_value(json_object_get(entry, "delay_ms"));
+        const char *reason = json_string_value(json_object_get(entry, "waited_for"));
+        json_int_t waited_ms = json_integer_value(json_object_get(entry, "waited_ms"));
+        ret_logged->changes += is_change;
+        ret_logged->longest_ms = delay_ms > ret_logged->longest_ms ? delay_ms : ret_logged->longest_ms;
+        ret_logged->requests += !is_change;
+        ret_logged->waits += !is_change && waited_ms > 0 && strcmp(reason, "pace") == 0;
+        assert_true(is_change || (waited_ms > 0) == (strcmp(reason, "none") != 0));
+        json_decref(entry);
+    }
+    (void)fclose(file);
+}
+
+/* S1-15: each wait with its length and its host. S2-23: each change of a learned delay with host, delay and failures.
+ */
+static void waits_and_changes_of_a_delay_are_logged(void **state)
+{
+    struct rig rig;
+    struct logged logged;
+    char path[RIG_PATH + 16];
+    (void)state;
+    rig_set_up(&rig, answer_three_429);
+    learn_quickly(&rig);
+    (void)snprintf(path, sizeof path, "%s/log", rig.folder);
+    rig.options.log_path = path;
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_finish(&rig);
+    const char *host = rig_url(&rig, 1, "") + strlen("http://");
+    read_log(path, host, &logged);
+    print_message("%d requests, %d waited for the pace, %d changes of it, to %lld ms\n", logged.requests, logged.waits,
+                  logged.changes, (long long)logged.longest_ms);
+    assert_int_equal(logged.requests, origin_requests(rig.origin));
+    assert_true(logged.waits > 0);
+    assert_true(logged.changes >= 4); /* three times up, and down again */
+    assert_int_equal(logged.longest_ms, 20 + 3 * 60);
+    rig_tear_down(&rig);
+}
+
 static void take_memory(void *context, const struct wr_store_row *row)
 {
     *(weir_pace_memory *)context = row->host.memory;
@@ -339,7 +406,7 @@ static void single_503_puts_its_page_off_for_seconds_at_most(void **state)
     }
 }
 
-ENGINE_TESTS(test(pace_settles_below_a_limit_that_nobody_told), test(delay_rises_with_429_and_falls_again),
-             test(host_that_refused_has_fewer_requests_at_once), test(delay_that_was_learned_is_remembered),
-             test(retry_after_holds_all_of_its_host_and_no_other), test(one_bad_host_slows_no_other),
-             test(single_503_puts_its_page_off_for_seconds_at_most))
+ENGINE_TESTS(test(waits_and_changes_of_a_delay_are_logged), test(pace_settles_below_a_limit_that_nobody_told),
+             test(delay_rises_with_429_and_falls_again), test(host_that_refused_has_fewer_requests_at_once),
+             test(delay_that_was_learned_is_remembered), test(retry_after_holds_all_of_its_host_and_no_other),
+             test(one_bad_host_slows_no_other), test(single_503_puts_its_page_off_for_seconds_at_most))

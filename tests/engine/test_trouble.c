@@ -110,6 +110,54 @@ static struct origin_reply answer_endless(void *context, const struct origin_req
     return rig_html(kept);
 }
 
+/* ---- a log that nobody reads ---- */
+
+static void note_dropped(void *context, const char *line)
+{
+    struct rig *rig = context;
+    int dropped = 0;
+    if (sscanf(line, "%d lines of the log were dropped", &dropped) == 1)
+        *(int *)rig->site = dropped;
+}
+
+static int lines_in(int fd)
+{
+    static char bytes[65536];
+    int lines = 0;
+    for (ssize_t got; (got = read(fd, bytes, sizeof bytes)) > 0;)
+        for (ssize_t i = 0; i < got; i++)
+            lines += bytes[i] == '\n';
+    return lines;
+}
+
+/* T16, I6: a line for each request is in the pipe, or among those that are said to be dropped. */
+static void lines_of_a_log_that_nobody_reads_are_counted_and_the_count_is_told(void **state)
+{
+    struct rig rig;
+    char path[RIG_PATH + 16];
+    int dropped = 0;
+    (void)state;
+    rig_set_up(&rig, answer_tree);
+    rig.site = &dropped;
+    (void)snprintf(path, sizeof path, "%s/log", rig.folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(reader >= 0 && fcntl(reader, F_SETPIPE_SZ, 4096) >= 0);
+    rig.options.log_path = path;
+    rig.options.warn = note_dropped;
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_finish(&rig);
+    int written = lines_in(reader);
+    print_message("%d lines written, %d dropped\n", written, dropped);
+    assert_true(dropped > 0 && written > 0);
+    assert_int_equal(written + dropped, origin_requests(rig.origin));
+    (void)close(reader);
+    rig_tear_down(&rig);
+}
+
+/* ---- an output that nobody reads ---- */
+
 struct reader {
     int fd;
     pthread_t thread;
@@ -330,4 +378,5 @@ static void server_that_was_away_is_asked_again(void **state)
 
 ENGINE_TESTS(test(full_disk_under_the_output_pauses_the_crawl), test(time_limit_ends_a_crawl_whose_disk_is_full),
              test(crawl_whose_end_finds_a_full_disk_ends_and_can_go_on), test(output_that_nobody_reads_holds_the_crawl),
+             test(lines_of_a_log_that_nobody_reads_are_counted_and_the_count_is_told),
              test(few_descriptors_make_it_slower_and_no_more), test(server_that_was_away_is_asked_again))

@@ -70,6 +70,24 @@ static void an_answer_that_drips_is_left_and_others_go_on(void **state)
     rig_tear_down(&rig);
 }
 
+/* T18, A2: how much came before a window of time says nothing of that window. */
+static void answer_that_drips_after_a_fast_start_is_left(void **state)
+{
+    static const struct hostile_step steps[] = {READ, SAY("HTTP/1.1 200 OK\r\n\r\n"),
+                                                REPEAT("0123456789abcdef", 16384, 0),
+                                                REPEAT("x", HOSTILE_FOREVER, 20 * MS), END};
+    struct wr_net_options options = rig_options();
+    struct rig rig;
+    struct got got;
+
+    (void)state;
+    options.total_ns = 10 * WEIR_SECOND;
+    rig_set_up(&rig, options);
+    (void)rig_get_steps(&rig, steps, &got);
+    assert_int_equal(got.result.end, WR_NET_TOO_SLOW);
+    rig_tear_down(&rig);
+}
+
 static void an_answer_that_is_quick_but_endless_is_left(void **state)
 {
     static const struct hostile_step steps[] = {
@@ -181,5 +199,6 @@ static void a_name_that_nobody_answers_ends_with_connecting(void **state)
 }
 
 WEIR_TESTS(test(a_server_that_accepts_and_stays_silent_is_left), test(an_answer_that_drips_is_left_and_others_go_on),
-           test(an_answer_that_is_quick_but_endless_is_left), test(a_connection_that_is_refused_or_swallowed_ends),
-           test(a_dead_address_does_not_keep_us_from_the_next), test(a_name_that_nobody_answers_ends_with_connecting))
+           test(answer_that_drips_after_a_fast_start_is_left), test(an_answer_that_is_quick_but_endless_is_left),
+           test(a_connection_that_is_refused_or_swallowed_ends), test(a_dead_address_does_not_keep_us_from_the_next),
+           test(a_name_that_nobody_answers_ends_with_connecting))

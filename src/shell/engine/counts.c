@@ -15,6 +15,20 @@ const struct wr_buckets wr_lag_buckets = {12,
                                            2500 * WEIR_MICROSECOND, 5 * WEIR_MILLISECOND, 10 * WEIR_MILLISECOND,
                                            25 * WEIR_MILLISECOND, 100 * WEIR_MILLISECOND, WEIR_SECOND}};
 
+void wr_counts_take(struct wr_crawl_counts *counts, const struct wr_plan_stats *plan, const struct wr_net_stats *net)
+{
+    atomic_store(&counts->rejected, plan->rejected);
+    atomic_store(&counts->retries, plan->retries);
+    atomic_store(&counts->overrides, plan->overrides);
+    atomic_store(&counts->cancellations, plan->hopeless);
+    atomic_store(&counts->hasty, plan->hasty);
+    atomic_store(&counts->lowered, plan->lowered);
+    atomic_store(&counts->known, plan->known);
+    atomic_store(&counts->hosts, plan->hosts);
+    atomic_store(&counts->memory_bytes, plan->memory_bytes + plan->rules_bytes);
+    atomic_store(&counts->connections, net->connections);
+}
+
 void wr_counts_start(struct wr_crawl_counts *counts, const struct wr_plan_waited *waited)
 {
     uint64_t held_ms = 0;

@@ -6,6 +6,7 @@
 #include "base/histogram.h"
 #include "shell/engine/engine.h"
 #include "shell/engine/line.h"
+#include "shell/net/net.h"
 
 #define WR_VERDICTS_COUNT (WR_VERDICT_ABSENT + 1)
 #define WR_BREAKERS_COUNT (WEIR_BREAKER_HALF_OPEN + 1)
@@ -16,7 +17,7 @@ struct wr_crawl_counts {
     _Atomic uint64_t pages, fetched, unchanged, failed, denied, redirects, requests, bytes, accepted;
     _Atomic uint64_t beyond, deeper, unread;
     _Atomic uint64_t blocked;
-    _Atomic uint64_t robots, rejected, retries, overrides, in_flight, hosts, connections, memory_bytes;
+    _Atomic uint64_t robots, rejected, retries, overrides, cancellations, in_flight, hosts, connections, memory_bytes;
     _Atomic uint64_t hasty, lowered, known;       /* as in struct wr_plan_stats */
     _Atomic uint64_t throttled;                   /* starts that their host's bounds held */
     _Atomic uint64_t heard;                       /* times that a server named a wait */
@@ -37,5 +38,8 @@ static inline void wr_count_add(_Atomic uint64_t *count, uint64_t more)
 
 /* A start, and what it had waited for. */
 void wr_counts_start(struct wr_crawl_counts *counts, const struct wr_plan_waited *waited);
+
+/* What the loop's plan and its net have counted so far. */
+void wr_counts_take(struct wr_crawl_counts *counts, const struct wr_plan_stats *plan, const struct wr_net_stats *net);
 
 #endif

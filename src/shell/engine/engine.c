@@ -490,6 +490,17 @@ static void note_unsettled(struct wr_engine *engine)
     wr_text_set(engine->why, sizeof engine->why, "the store has no room for how the job ended");
 }
 
+static void warn_of_dropped(struct wr_engine *engine, uint64_t lines)
+{
+    char count[24];
+    struct wr_buf buf;
+    if (lines == 0)
+        return;
+    wr_buf_init_fixed(&buf, count, sizeof count);
+    wr_buf_append_u64(&buf, lines);
+    wr_engine_warn(engine, count, " lines of the log were dropped: it could not be written fast enough");
+}
+
 void wr_engine_finish(struct wr_engine *engine, struct wr_engine_result *ret_result)
 {
     join_loops(engine);
@@ -503,10 +514,8 @@ void wr_engine_finish(struct wr_engine *engine, struct wr_engine_result *ret_res
     wr_store_free(engine->store); /* stores all that was posted, or says that it could not */
     note_unsettled(engine);
     engine->store = NULL;
-    uint64_t dropped = wr_log_close(engine->log);
+    warn_of_dropped(engine, wr_log_close(engine->log));
     engine->log = NULL;
-    if (dropped > 0)
-        wr_engine_warn(engine, "lines of the log were dropped: it could not be written fast enough", "");
     ret_result->end = engine->end;
     ret_result->job = engine->job;
     memcpy(ret_result->failed_url, engine->failed_url, sizeof engine->failed_url);

@@ -96,7 +96,7 @@ struct wr_engine_options {
     const char *body_folder; /* where bodies are saved; NULL: nowhere. There must be lines, or an archive */
     uint64_t kept_max;       /* bytes of a body that are kept; 256 MiB */
     size_t pieces_max;       /* bytes of records and bodies that wait to be written; 128 MiB */
-    const char *log_path;    /* a line for each request as it is sent; NULL: none */
+    const char *log_path;    /* a line for each request as it is sent, and each change of a pace; NULL: none */
     uint32_t loops;          /* one for each processor, at most 64 */
     uint32_t concurrency;    /* requests in flight in all; 256 */
     weir_pace_options pace;  /* of every host; have been checked */

@@ -59,9 +59,12 @@ void wr_event_news(void *context, const struct wr_plan_host *host, uint32_t news
     struct wr_plan_look look;
     struct wr_span key = wr_plan_host_key(host);
     struct wr_engine_event event = {.status = status};
-    if ((news & ~(uint32_t)WR_NEWS_DELAY) == 0)
+    bool is_logged = (news & WR_NEWS_DELAY) != 0 && loop->engine->log != NULL;
+    if ((news & ~(uint32_t)WR_NEWS_DELAY) == 0 && !is_logged)
         return;
     wr_plan_look(loop->plan, host, (uint32_t)loop->engine->job, now, &look);
+    if (is_logged)
+        wr_log_pace(loop->engine->log, key, &look.report.now, now);
     event.breaker = look.report.now.breaker;
     if ((news & WR_NEWS_BREAKER) != 0)
         WR_COUNT_UP(loop, breakers[event.breaker]);

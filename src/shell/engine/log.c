@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* log.c - a line for each request as it is sent. If nobody takes them they are dropped and counted, never waited for.
- */
+/* log.c - a line for each request as it is sent, and for each change of a host's pace. Lines that are not taken are
+ * dropped and counted, never waited for. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -74,20 +74,24 @@ void wr_log_flush(struct wr_log *log)
     (void)pthread_mutex_unlock(&log->lock);
 }
 
-void wr_log_sent(struct wr_log *log, const struct wr_flight *flight, int64_t now)
+/* The lock is held until the line is ended. */
+static size_t begin_line(struct wr_log *log, const char *stamp, int64_t now, struct wr_span host, const char *kind)
 {
-    static const char *const kinds[] = {
-        [WR_PLAN_START] = "page", [WR_PLAN_ROBOTS] = "robots", [WR_PLAN_ERRAND] = "robots"};
     (void)pthread_mutex_lock(&log->lock);
     size_t before = log->lines.length;
-    wr_buf_append_string(&log->lines, "{\"sent_ns\":");
+    wr_buf_append_string(&log->lines, "{\"");
+    wr_buf_append_string(&log->lines, stamp);
+    wr_buf_append_string(&log->lines, "\":");
     wr_buf_append_u64(&log->lines, (uint64_t)now);
     wr_buf_append_string(&log->lines, ",\"host\":");
-    wr_append_json_string(&log->lines, wr_plan_host_key(flight->action.host));
+    wr_append_json_string(&log->lines, host);
     wr_buf_append_string(&log->lines, ",\"kind\":\"");
-    wr_buf_append_string(&log->lines, kinds[flight->action.kind]);
-    wr_buf_append_string(&log->lines, "\",\"url\":");
-    wr_append_json_string(&log->lines, wr_span_of(flight->url.text));
+    wr_buf_append_string(&log->lines, kind);
+    return before;
+}
+
+static void end_line(struct wr_log *log, size_t before)
+{
     wr_buf_append_string(&log->lines, "}\n");
     if (log->lines.error != 0) {
         log->lines.error = 0;
@@ -97,6 +101,42 @@ void wr_log_sent(struct wr_log *log, const struct wr_flight *flight, int64_t now
     if (log->lines.length >= WRITE_AT)
         write_out(log);
     (void)pthread_mutex_unlock(&log->lock);
+}
+
+/* For how long it was held in all, and what held it longest. */
+static void append_wait(struct wr_buf *buf, const struct wr_plan_waited *waited)
+{
+    uint64_t sum = 0;
+    weir_reason longest = WEIR_REASON_NONE;
+    for (int reason = WEIR_REASON_NONE + 1; reason < WR_PLAN_REASONS; reason++) {
+        sum += waited->ms[reason];
+        longest = waited->ms[reason] > waited->ms[longest] ? (weir_reason)reason : longest;
+    }
+    wr_buf_append_string(buf, "\",\"waited_ms\":");
+    wr_buf_append_u64(buf, sum);
+    wr_buf_append_string(buf, ",\"waited_for\":\"");
+    wr_buf_append_string(buf, weir_reason_name(longest));
+    wr_buf_append_string(buf, "\",\"url\":");
+}
+
+void wr_log_sent(struct wr_log *log, const struct wr_flight *flight, int64_t now)
+{
+    static const char *const kinds[] = {
+        [WR_PLAN_START] = "page", [WR_PLAN_ROBOTS] = "robots", [WR_PLAN_ERRAND] = "robots"};
+    size_t before = begin_line(log, "sent_ns", now, wr_plan_host_key(flight->action.host), kinds[flight->action.kind]);
+    append_wait(&log->lines, &flight->action.waited);
+    wr_append_json_string(&log->lines, wr_span_of(flight->url.text));
+    end_line(log, before);
+}
+
+void wr_log_pace(struct wr_log *log, struct wr_span host, const weir_pace_entry *entry, int64_t now)
+{
+    size_t before = begin_line(log, "changed_ns", now, host, "pace");
+    wr_buf_append_string(&log->lines, "\",\"delay_ms\":");
+    wr_buf_append_u64(&log->lines, (uint64_t)(entry->delay_ns / WEIR_MILLISECOND));
+    wr_buf_append_string(&log->lines, ",\"failures\":");
+    wr_buf_append_u64(&log->lines, entry->consecutive_failures);
+    end_line(log, before);
 }
 
 uint64_t wr_log_close(struct wr_log *log)

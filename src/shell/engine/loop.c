@@ -175,18 +175,9 @@ static void publish(struct wr_crawl_loop *loop)
 {
     struct wr_plan_stats plan;
     struct wr_net_stats net;
-    struct wr_crawl_counts *counts = &loop->counts;
     wr_plan_stats_get(loop->plan, &plan);
     wr_net_stats(loop->net, &net);
-    atomic_store(&counts->rejected, plan.rejected);
-    atomic_store(&counts->retries, plan.retries);
-    atomic_store(&counts->overrides, plan.overrides);
-    atomic_store(&counts->hasty, plan.hasty);
-    atomic_store(&counts->lowered, plan.lowered);
-    atomic_store(&counts->known, plan.known);
-    atomic_store(&counts->hosts, plan.hosts);
-    atomic_store(&counts->memory_bytes, plan.memory_bytes + plan.rules_bytes);
-    atomic_store(&counts->connections, net.connections);
+    wr_counts_take(&loop->counts, &plan, &net);
 }
 
 static void on_tick(uv_timer_t *timer)

@@ -547,6 +547,8 @@ void wr_cap_fetched(struct wr_crawl_loop *loop, uint64_t bytes);
 
 int wr_log_open(const char *path, const weir_allocator *allocator, struct wr_log **ret_log);
 void wr_log_sent(struct wr_log *log, const struct wr_flight *flight, int64_t now);
+/* The pace of a host has changed. */
+void wr_log_pace(struct wr_log *log, struct wr_span host, const weir_pace_entry *entry, int64_t now);
 /* Writes what can be written now. */
 void wr_log_flush(struct wr_log *log);
 /* Returns how many lines were dropped. */

@@ -7,6 +7,7 @@
 #define MAX_HOSTS 1000000
 #define HOSTS_PER_SHARD \
     4096 /* few, large shards: a gate is ten times a limiter, and a shard has room for 16 at least */
+#define FEWEST_SHARDS 16
 #define TTL_NS (2 * WEIR_MINUTE)
 #define THROTTLED_OVER_NS (10 * WEIR_MILLISECOND)
 
@@ -83,8 +84,10 @@ static weir_table_options table_options(const weir_pacer_options *options)
     weir_table_options_init(&table);
     table.max_keys = options->max_hosts != 0 ? options->max_hosts : MAX_HOSTS;
     table.shards = options->shards;
-    if (table.shards == 0 && table.max_keys >= (size_t)16 * HOSTS_PER_SHARD)
+    if (table.shards == 0 && table.max_keys >= HOSTS_PER_SHARD) {
         table.shards = table.max_keys / HOSTS_PER_SHARD;
+        table.shards = table.shards > FEWEST_SHARDS ? table.shards : FEWEST_SHARDS;
+    }
     table.ttl_ns = options->ttl_ns != 0 ? options->ttl_ns : TTL_NS;
     table.sweep_every_ns = options->sweep_every_ns != 0 ? options->sweep_every_ns : (table.ttl_ns + 1) / 2;
     if (table.sweep_every_ns < 0)

@@ -261,6 +261,7 @@ static int64_t retry_ns(struct wr_store *store, int error, int64_t now)
         return store->options.retry_ns;
     int64_t ns = AWAY_FIRST_NS << store->tries;
     store->tries += ns < AWAY_LONGEST_NS;
+    ns = ns < AWAY_LONGEST_NS ? ns : AWAY_LONGEST_NS;
     uint64_t chance = ((uint64_t)now * 0x9e3779b97f4a7c15u) >> 32;
     return ns / 2 + (int64_t)(chance % (uint64_t)(ns / 2));
 }

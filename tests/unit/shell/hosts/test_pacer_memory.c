@@ -3,6 +3,7 @@
 #include "rig.h"
 
 #include "lib/alloc.h"
+#include "shell/hosts/hosts.h"
 
 /* ---- forgetting ---- */
 
@@ -69,6 +70,8 @@ static void thread_of_the_pacer_sweeps_now_and_then(void **state)
     pacing_init(&pacing, WEIR_PROFILE_STRICT);
     pacing.options.sweep_every_ns = 0;
     pacing_start(&pacing);
+    assert_int_equal(pacing.pacer->table->sweep_every_ns,
+                     WEIR_MINUTE); /* half of the two after which it is forgotten */
     fetch(&pacing, "h", 200);
     for (int i = 0; i < 3; i++) {
         test_await_waiters(pacing.clock, 1);
@@ -79,6 +82,25 @@ static void thread_of_the_pacer_sweeps_now_and_then(void **state)
     weir_pacer_close(pacing.pacer);
     assert_int_equal(weir_clock_fake_waiters(pacing.clock), 0);
     pacing_tear_down(&pacing);
+}
+
+/* S0-9, S0-68: 16, and one for each 4096 hosts where those are more; fewer where a shard would have room for few. */
+static void shards_are_16_and_one_for_each_4096_hosts_where_those_are_more(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t max_hosts, shards;
+    } rows[] = {{100, 1}, {1000, 16}, {10000, 16}, {65535, 16}, {131072, 32}, {0, 256}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct pacing pacing;
+        weir_table_stats stats;
+        pacing_init(&pacing, WEIR_PROFILE_STRICT);
+        pacing.options.max_hosts = rows[i].max_hosts;
+        pacing_start(&pacing);
+        assert_int_equal(weir_table_stats_get(pacing.pacer->table, &stats), 0);
+        assert_int_equal(stats.shards, rows[i].shards);
+        pacing_tear_down(&pacing);
+    }
 }
 
 /* S0-71: full, with hosts that constrain nothing any more. */
@@ -409,7 +431,8 @@ static void hosts_by_the_million_stay_within_a_stated_size(void **state)
     pacing_tear_down(&pacing);
 }
 
-WEIR_TESTS(test(hosts_unused_for_the_ttl_are_forgotten_and_recent_ones_kept),
+WEIR_TESTS(test(shards_are_16_and_one_for_each_4096_hosts_where_those_are_more),
+           test(hosts_unused_for_the_ttl_are_forgotten_and_recent_ones_kept),
            test(sweep_spares_what_still_forbids_something), test(thread_of_the_pacer_sweeps_now_and_then),
            test(new_host_takes_the_place_of_one_that_is_idle),
            test(full_pacer_refuses_newcomers_and_serves_those_it_knows),

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* test_windows.c - times that answers name: whose they are, and when they are stored. T13, T14, V2, E7, F2. */
+#include "engine/rig.h"
+#include "shell/engine/state.h"
+
+#include <string.h>
+
+/* ---- in which order the plan is told, the host noted, and the page posted ---- */
+
+#define WINDOWS (WR_NEWS_RETRY_AFTER | WR_NEWS_BREAKER)
+
+struct wr_fate __real_wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
+                                   int64_t now);
+int __real_wr_store_note_host(struct wr_store *store, const struct wr_store_host *host);
+int __real_wr_store_post(struct wr_store *store, const struct wr_store_change *changes, size_t count,
+                         wr_store_done *done, void *context);
+struct wr_fate __wrap_wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
+                                   int64_t now);
+int __wrap_wr_store_note_host(struct wr_store *store, const struct wr_store_host *host);
+int __wrap_wr_store_post(struct wr_store *store, const struct wr_store_change *changes, size_t count,
+                         wr_store_done *done, void *context);
+
+/* Of this loop's thread: the window that its last answer began is not noted yet. */
+static _Thread_local uint32_t unnoted;
+static atomic_int windows[WINDOWS + 1], late_windows;
+
+struct wr_fate __wrap_wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
+                                   int64_t now)
+{
+    struct wr_fate fate = __real_wr_plan_told(plan, number, outcome, bytes, now);
+    unnoted = fate.news & WINDOWS;
+    if (unnoted != 0)
+        atomic_fetch_add(&windows[unnoted], 1);
+    return fate;
+}
+
+int __wrap_wr_store_note_host(struct wr_store *store, const struct wr_store_host *host)
+{
+    unnoted = 0;
+    return __real_wr_store_note_host(store, host);
+}
+
+int __wrap_wr_store_post(struct wr_store *store, const struct wr_store_change *changes, size_t count,
+                         wr_store_done *done, void *context)
+{
+    atomic_fetch_add(&late_windows, unnoted != 0);
+    return __real_wr_store_post(store, changes, count, done, context);
+}
+
+/* The first hosts name a time, the others do not work. */
+static struct origin_reply answer_windows(void *context, const struct origin_request *request)
+{
+    (void)context;
+    if (rig_is_robots(request))
+        return (struct origin_reply){.status = 404};
+    if (rig_host(request) <= 20)
+        return (struct origin_reply){.status = 429, .fields = "Retry-After: 1000\r\n"};
+    return (struct origin_reply){.status = 500};
+}
+
+/* T14: or a crash in between would forget the window, and not the attempt. The head tells it, too; but the end may make
+ * it longer, by the jitter, and only the end opens a breaker. */
+static void window_that_the_end_of_an_answer_begins_is_noted_before_the_page_is_posted(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_windows);
+    rig.options.loops = 2;
+    rig.options.max_defer_ns = 100 * MS;
+    rig.options.failure_threshold = UINT32_MAX;
+    rig.options.pace.breaker = true;
+    rig.options.pace.consecutive_failures = 2;
+    rig.options.pace.open_ns = WEIR_HOUR;
+    rig_start(&rig);
+    for (int host = 1; host <= 25; host++)
+        rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
+    rig_finish(&rig);
+    print_message("%d waits that grew, %d breakers\n", atomic_load(&windows[WR_NEWS_RETRY_AFTER]),
+                  atomic_load(&windows[WR_NEWS_BREAKER]));
+    assert_true(atomic_load(&windows[WR_NEWS_RETRY_AFTER]) > 0);
+    assert_true(atomic_load(&windows[WR_NEWS_BREAKER]) > 0);
+    assert_int_equal(atomic_load(&late_windows), 0);
+    rig_tear_down(&rig);
+}
+
+/* ---- a proxy's times ---- */
+
+/* The server is a proxy: at first it cannot reach the host. */
+static struct origin_reply answer_as_proxy(void *context, const struct origin_request *request)
+{
+    struct rig *rig = context;
+    const int *status = rig->site;
+    if (strstr(request->path, "/robots.txt") != NULL)
+        return (struct origin_reply){.status = 404};
+    if (rig_asked_before(rig, request) == 0)
+        return (struct origin_reply){.status = *status, .fields = "Retry-After: 1000\r\n"};
+    return rig_html("well");
+}
+
+/* T13, E7: it says how long itself will not do, and the host is asked as it would be without that. */
+static void time_that_a_proxy_names_holds_no_host(void **state)
+{
+    static int statuses[] = {502, 504};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct rig rig;
+        char proxy[64];
+        rig_set_up(&rig, answer_as_proxy);
+        rig.site = &statuses[i];
+        (void)snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", rig.port);
+        rig.options.proxy = proxy;
+        rig.options.max_defer_ns = 100 * MS; /* what is held fails soon */
+        rig_start(&rig);
+        rig_seed(&rig, "http://127.0.0.1:9/");
+        rig_finish(&rig);
+        assert_string_equal(rig_word(&rig, "http://127.0.0.1:9/", "verdict"), "fetched");
+        assert_int_equal(rig_number(&rig, "http://127.0.0.1:9/", "attempts"), 2);
+        rig_tear_down(&rig);
+    }
+}
+
+ENGINE_TESTS(test(window_that_the_end_of_an_answer_begins_is_noted_before_the_page_is_posted),
+             test(time_that_a_proxy_names_holds_no_host))

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* test_counts.c - what a loop counts reaches whoever reads the counts. T15, S1-29, S2-24. */
+#include "lib/test.h"
+
+#include "shell/engine/counts.h"
+#include "shell/net/net.h"
+
+/* T15: of each number, and none in the place of another. */
+static void what_the_plan_has_counted_reaches_the_counts(void **state)
+{
+    static struct wr_crawl_counts counts;
+    struct wr_plan_stats plan = {.rejected = 1,
+                                 .retries = 2,
+                                 .overrides = 3,
+                                 .hasty = 4,
+                                 .lowered = 5,
+                                 .known = 6,
+                                 .hosts = 7,
+                                 .hopeless = 8,
+                                 .memory_bytes = 1000,
+                                 .rules_bytes = 100};
+    struct wr_net_stats net = {.connections = 9};
+    (void)state;
+    wr_counts_take(&counts, &plan, &net);
+    assert_int_equal(counts.rejected, 1);
+    assert_int_equal(counts.retries, 2);
+    assert_int_equal(counts.overrides, 3);
+    assert_int_equal(counts.hasty, 4);
+    assert_int_equal(counts.lowered, 5);
+    assert_int_equal(counts.known, 6);
+    assert_int_equal(counts.hosts, 7);
+    assert_int_equal(counts.cancellations, 8);
+    assert_int_equal(counts.connections, 9);
+    assert_int_equal(counts.memory_bytes, 1100);
+}
+
+WEIR_TESTS(test(what_the_plan_has_counted_reaches_the_counts))
