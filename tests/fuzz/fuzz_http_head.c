@@ -42,7 +42,7 @@ static void check_fields(const struct wr_head *head)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static const weir_allocator allocator = {take, give, NULL};
-    static const struct wr_head_limits limits = {.bytes_max = 4096, .interims_max = 3, .codings_max = 2};
+    static const struct wr_head_limits limits = {.bytes_max = 4096, .interims_max = 3};
     struct wr_span rest = {(const char *)data, bytes};
     enum wr_head_fault fault = WR_HEAD_OK;
     struct wr_head head;

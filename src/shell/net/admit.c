@@ -12,8 +12,7 @@
 
 #include <stdatomic.h>
 
-#define EACH_BYTES ((size_t)192 << 10)  /* a connection with TLS: some 110 KB were seen */
-#define WINDOW_BYTES ((size_t)32 << 20) /* what a decoder may take at once */
+#define EACH_BYTES ((size_t)192 << 10) /* a connection with TLS: some 110 KB were seen */
 
 static atomic_uint under_way, young; /* young: without a byte of the answer */
 
@@ -57,9 +56,4 @@ void wr_admit_over(struct wr_transfer *transfer)
 bool wr_admit_was_denied(const struct wr_transfer *transfer)
 {
     return wr_reserve_failures() != transfer->failures;
-}
-
-bool wr_admit_lacks_window(void)
-{
-    return wr_memory_left() < WINDOW_BYTES;
 }

@@ -74,7 +74,14 @@ static size_t on_header(char *data, size_t each, size_t count, void *context)
 
 static size_t on_data(char *data, size_t each, size_t count, void *context)
 {
-    return wr_tell_data(context, data, each * count) ? each * count : 0;
+    struct wr_transfer *transfer = context;
+
+    if (wr_body_is_full(transfer)) {
+        transfer->net->paused += !transfer->body.is_paused;
+        transfer->body.is_paused = true;
+        return CURL_WRITEFUNC_PAUSE;
+    }
+    return wr_body_take(transfer, (struct wr_span){data, each * count}) ? each * count : 0;
 }
 
 /* ---- options that are the same for all ----------------------------------------------------------------- */
@@ -143,7 +150,9 @@ static int set_all(struct wr_transfer *transfer)
         curl_easy_setopt(easy, CURLOPT_CAINFO, options->ca_file);
     if (options->agent != NULL)
         curl_easy_setopt(easy, CURLOPT_USERAGENT, options->agent);
-    return curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "") == CURLE_OK ? 0 : WEIR_E_NOMEM; /* all it knows */
+    /* It would take off codings within codings, all of a piece at once. Of Transfer-Encoding it knows gzip, too,
+     * without being asked: the head refuses that. */
+    return curl_easy_setopt(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L) == CURLE_OK ? 0 : WEIR_E_NOMEM;
 }
 
 int wr_easy_new(struct wr_transfer *transfer)
@@ -199,10 +208,21 @@ static int add_validator(struct wr_transfer *transfer, const char *name, struct 
     return wr_net_may_echo(value) ? add_field(transfer, wr_span_of(name), value) : 0;
 }
 
+static bool has_field(const struct wr_net_request *request, const char *name)
+{
+    for (size_t i = 0; i < request->field_count; i++)
+        if (wr_field_is(request->fields[i].name, name))
+            return true;
+    return false;
+}
+
 static int set_fields(struct wr_transfer *transfer, const struct wr_net_request *request)
 {
-    int error = add_validator(transfer, "If-None-Match", request->etag);
+    int error =
+        has_field(request, "Accept-Encoding") ? 0 : append(&transfer->fields, "Accept-Encoding: " WR_NET_CODINGS);
 
+    if (error == 0)
+        error = add_validator(transfer, "If-None-Match", request->etag);
     if (error == 0)
         error = add_validator(transfer, "If-Modified-Since", request->last_modified);
     if (error == 0 && request->body.bytes > 0)
@@ -269,6 +289,55 @@ int wr_easy_set(struct wr_transfer *transfer, const struct wr_net_request *reque
     }
     transfer->said[0] = '\0';
     return error;
+}
+
+void wr_easy_done(struct wr_transfer *transfer, CURLcode code)
+{
+    wr_easy_forget(transfer);
+    transfer->body.is_all_here = true;
+    transfer->body.code = code;
+    if (transfer->has_end || !wr_body_waits(transfer))
+        wr_easy_unpacked(transfer);
+}
+
+static void count_unpaused(struct wr_net *net)
+{
+    if (--net->paused == 0)
+        wr_socket_look_again(net);
+}
+
+void wr_easy_unpause(struct wr_transfer *transfer)
+{
+    if (transfer->body.is_paused)
+        count_unpaused(transfer->net);
+    transfer->body.is_paused = false;
+}
+
+/* libcurl hands on at once what it has kept, and may be paused again by that. */
+static void go_on(struct wr_transfer *transfer)
+{
+    struct wr_net *net = transfer->net;
+
+    if (!transfer->body.is_paused)
+        return;
+    transfer->body.is_paused = false;
+    net->in_curl = true;
+    (void)curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
+    net->in_curl = false;
+    count_unpaused(net); /* now it is known which sockets are wanted */
+}
+
+void wr_easy_unpacked(struct wr_transfer *transfer)
+{
+    struct wr_body *body = &transfer->body;
+
+    if (!transfer->has_end && !body->is_all_here) {
+        go_on(transfer);
+        return;
+    }
+    if (!transfer->has_end)
+        wr_result_from_curl(transfer, body->code);
+    wr_transfer_end(transfer);
 }
 
 /* Taking a handle out that has had a connection makes libcurl 7 walk over all of them, lest one of its is left

@@ -85,6 +85,14 @@ void wr_lean_leave(struct wr_transfer *transfer)
 
 static void read_answer(struct wr_conn *conn);
 
+static void watch(struct wr_conn *conn)
+{
+    const struct wr_lean_part *lean = &conn->transfer->lean;
+    bool is_unsent = lean->written < lean->request.length && !lean->is_given_up;
+
+    wr_conn_watch(conn, (wr_body_waits(conn->transfer) ? 0 : UV_READABLE) | (is_unsent ? UV_WRITABLE : 0));
+}
+
 /* What is left of the request. If the connection is dead, reading tells. */
 static void write_rest(struct wr_conn *conn)
 {
@@ -99,10 +107,13 @@ static void write_rest(struct wr_conn *conn)
         wr_tell_written(conn->transfer);
     if (sent > 0)
         lean->written += (size_t)sent;
-    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+    bool is_dead = sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR;
+    if (is_dead && wr_body_waits(conn->transfer)) /* it is read later */
+        lean->is_last = lean->is_given_up = true;
+    if (is_dead && !wr_body_waits(conn->transfer))
         read_answer(conn);
     else
-        wr_conn_watch(conn, lean->written < lean->request.length ? UV_READABLE | UV_WRITABLE : UV_READABLE);
+        watch(conn);
 }
 
 /* The connection is this transfer's, and connected. */
@@ -112,9 +123,9 @@ static void send_request(struct wr_transfer *transfer, struct wr_conn *conn)
 
     lean->conn = conn;
     lean->written = 0;
-    lean->is_busy = true;
+    transfer->is_busy = true;
     bool may_go = wr_tell_send(transfer, &conn->address, conn->port);
-    lean->is_busy = false;
+    transfer->is_busy = false;
     if (may_go) {
         transfer->result.is_reused = conn->is_used;
         write_rest(conn);
@@ -316,13 +327,25 @@ static void read_answer(struct wr_conn *conn)
     struct wr_transfer *transfer = conn->transfer;
     int failure = 0;
 
-    transfer->lean.is_busy = true;
+    transfer->is_busy = true;
     enum wr_read read = wr_lean_read(conn, &failure);
-    transfer->lean.is_busy = false;
+    transfer->is_busy = false;
     if (read == WR_READ_BROKE)
         on_broken(transfer, failure);
     else if (read == WR_READ_ENDED)
         on_ended(transfer, conn);
+    else if (read == WR_READ_WAITS)
+        watch(conn);
+}
+
+void wr_lean_unpacked(struct wr_transfer *transfer)
+{
+    struct wr_conn *conn = transfer->lean.conn;
+
+    if (transfer->has_end || transfer->lean.frame == WR_FRAME_WHOLE)
+        on_ended(transfer, conn);
+    else
+        watch(conn);
 }
 
 void wr_lean_on_poll(uv_poll_t *poll, int status, int events)

@@ -7,7 +7,7 @@
  *
  *     lean.c         a transfer's way: queue, connection, sending, sending anew, the end
  *     conn.c         connections: opened, idle, closed        lean_request.c   the bytes that are sent
- *     lean_answer.c  what comes: lines, body, is it whole     decode.c         gzip, deflate, br, zstd
+ *     lean_answer.c  what comes: lines, body, is it whole
  *
  *     wr_lean_start ──▶ queue ──(the loop has polled)──▶ idle connection, or a new one ──▶ before_send ──▶ send
  *                         ▲                                                                               │
@@ -28,8 +28,6 @@
 
 #define WR_LEAN_READ_BYTES ((size_t)64 << 10)
 #define WR_LEAN_KEY_MAX (WR_NAME_MAX + 2) /* host, and port in two bytes */
-
-struct wr_decoder;
 
 struct wr_conn {
     struct wr_poll poll;
@@ -63,11 +61,11 @@ enum wr_frame {
 struct wr_lean_part {
     struct wr_transfer *next, *prev; /* in the queue */
     bool is_queued;
-    bool is_busy;  /* inside calls of the owner */
-    bool is_fresh; /* takes no used connection: one had died */
-    bool is_head;  /* HEAD: the answer has no body */
-    bool is_last;  /* closes the connection */
-    bool is_kept;  /* the server will keep the connection */
+    bool is_fresh;    /* takes no used connection: one had died */
+    bool is_head;     /* HEAD: the answer has no body */
+    bool is_last;     /* closes the connection */
+    bool is_kept;     /* the server will keep the connection */
+    bool is_given_up; /* what is left of the request: the server takes no more */
     uint8_t version;
     uint8_t tried; /* of the addresses */
     struct wr_answer addresses;
@@ -84,8 +82,6 @@ struct wr_lean_part {
     struct wr_buf line; /* the beginning of one that has not come in full */
     uint64_t left;      /* WR_FRAME_LENGTH: of the body */
     uint64_t received;  /* bytes of all kinds */
-    uint64_t wire;      /* of the body */
-    struct wr_decoder *decoder;
 };
 
 /* A net's. */
@@ -164,34 +160,19 @@ void wr_conn_watch(struct wr_conn *conn, int events);
 
 void wr_lean_on_poll(uv_poll_t *poll, int status, int events);
 
+/* All that came is decoded. */
+void wr_lean_unpacked(struct wr_transfer *transfer);
+
 /* ---- lean_answer.c ---- */
 
 enum wr_read {
     WR_READ_ON,    /* the answer goes on */
     WR_READ_ENDED, /* the transfer has an end, or the answer is whole */
+    WR_READ_WAITS, /* for what came to be decoded, whole or not */
     WR_READ_BROKE, /* the connection has ended before */
 };
 
 /* Reads what has come. */
 enum wr_read wr_lean_read(struct wr_conn *conn, int *ret_errno);
-
-/* ---- decode.c ---- */
-
-/* Given what was decoded; false: no more is wanted. */
-typedef bool wr_decoded(void *context, const char *data, size_t bytes);
-
-enum wr_decode {
-    WR_DECODE_OK,
-    WR_DECODE_STOPPED, /* by wr_decoded */
-    WR_DECODE_BAD,
-    WR_DECODE_UNKNOWN, /* a coding that nobody knows here */
-    WR_DECODE_MEMORY,
-};
-
-/* For the head's Content-Encoding. */
-enum wr_decode wr_decoder_new(const weir_allocator *allocator, const struct wr_head *head,
-                              struct wr_decoder **ret_decoder);
-enum wr_decode wr_decoder_feed(struct wr_decoder *decoder, struct wr_span data, wr_decoded *decoded, void *context);
-void wr_decoder_free(const weir_allocator *allocator, struct wr_decoder *decoder); /* NULL is fine */
 
 #endif

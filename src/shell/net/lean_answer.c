@@ -132,52 +132,6 @@ static void take_line(struct wr_transfer *transfer, struct wr_span *rest)
 
 /* ---- the body ------------------------------------------------------------------------------------------ */
 
-static bool on_decoded(void *context, const char *data, size_t bytes)
-{
-    return wr_tell_data(context, data, bytes);
-}
-
-static void note_decoded(struct wr_transfer *transfer, enum wr_decode decode)
-{
-    if (decode == WR_DECODE_BAD)
-        wr_transfer_set_end(transfer, WR_NET_CODING, NULL);
-    else if (decode == WR_DECODE_UNKNOWN)
-        wr_transfer_set_end(transfer, WR_NET_CODING, "a Content-Encoding that nobody asked for");
-    else if (decode == WR_DECODE_MEMORY)
-        wr_transfer_set_end(transfer, WR_NET_SCARCE, NULL);
-}
-
-/* A stream may take bytes for ever and give none: what comes in has an end, too. */
-static bool is_endless(const struct wr_transfer *transfer)
-{
-    return transfer->lean.wire > transfer->body_max + transfer->body_max / 64 + 1024;
-}
-
-static void decode(struct wr_transfer *transfer, struct wr_span piece)
-{
-    struct wr_lean_part *lean = &transfer->lean;
-    enum wr_decode result = WR_DECODE_OK;
-
-    if (lean->decoder == NULL)
-        result = wr_decoder_new(transfer->net->allocator, &transfer->head, &lean->decoder);
-    if (result == WR_DECODE_OK)
-        result = wr_decoder_feed(lean->decoder, piece, on_decoded, transfer);
-    note_decoded(transfer, result);
-    if (!transfer->has_end && is_endless(transfer)) {
-        transfer->result.is_truncated = true;
-        wr_transfer_set_end(transfer, WR_NET_DONE, NULL);
-    }
-}
-
-static void take_piece(struct wr_transfer *transfer, struct wr_span piece)
-{
-    transfer->lean.wire += piece.bytes;
-    if (transfer->head.codings > 0)
-        decode(transfer, piece);
-    else
-        (void)wr_tell_data(transfer, piece.data, piece.bytes);
-}
-
 static void take_counted(struct wr_transfer *transfer, struct wr_span *rest)
 {
     struct wr_lean_part *lean = &transfer->lean;
@@ -188,7 +142,7 @@ static void take_counted(struct wr_transfer *transfer, struct wr_span *rest)
     lean->left -= bytes;
     if (lean->left == 0)
         lean->frame = WR_FRAME_WHOLE;
-    take_piece(transfer, piece);
+    (void)wr_body_take(transfer, piece);
 }
 
 static void take_chunk(struct wr_transfer *transfer, struct wr_span *rest)
@@ -198,7 +152,7 @@ static void take_chunk(struct wr_transfer *transfer, struct wr_span *rest)
 
     switch (wr_chunks_next(&lean->chunks, rest, &piece)) {
     case WR_CHUNKS_BODY:
-        take_piece(transfer, piece);
+        (void)wr_body_take(transfer, piece);
         break;
     case WR_CHUNKS_LAST:
         lean->frame = WR_FRAME_TRAILER;
@@ -230,7 +184,7 @@ static void take(struct wr_transfer *transfer, struct wr_span *rest)
             take_chunk(transfer, rest);
             break;
         case WR_FRAME_CLOSE:
-            take_piece(transfer, *rest);
+            (void)wr_body_take(transfer, *rest);
             rest->bytes = 0;
             break;
         case WR_FRAME_WHOLE:
@@ -269,6 +223,8 @@ enum wr_read wr_lean_read(struct wr_conn *conn, int *ret_errno)
             wr_transfer_set_end(transfer, WR_NET_CANCELLED, NULL);
         if (rest.bytes > 0) /* more than was asked for: what follows would be taken for the next answer */
             lean->is_kept = false;
+        if (!transfer->has_end && wr_body_waits(transfer))
+            return WR_READ_WAITS;
         if (transfer->has_end || lean->frame == WR_FRAME_WHOLE)
             return WR_READ_ENDED;
     }

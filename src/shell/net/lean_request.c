@@ -44,7 +44,7 @@ void wr_net_append_head(struct wr_buf *buf, const struct wr_net *net, const stru
     wr_buf_append_string(buf, "\r\n");
     add_ours(buf, request, "User-Agent", net->options.agent);
     add_ours(buf, request, "Accept", "*/*");
-    add_ours(buf, request, "Accept-Encoding", "deflate, gzip, br, zstd");
+    add_ours(buf, request, "Accept-Encoding", WR_NET_CODINGS);
     add_validator(buf, "If-None-Match", request->etag);
     add_validator(buf, "If-Modified-Since", request->last_modified);
     for (size_t i = 0; !is_bare && i < request->field_count; i++)
@@ -72,11 +72,11 @@ int wr_lean_set(struct wr_transfer *transfer, const struct wr_net_request *reque
         wr_buf_init(&lean->line, transfer->net->allocator, transfer->net->options.head_max);
     lean->is_head = request->method != NULL && strcmp(request->method, "HEAD") == 0;
     lean->is_last = request->is_last;
-    lean->is_fresh = lean->is_kept = false;
+    lean->is_fresh = lean->is_kept = lean->is_given_up = false;
     lean->version = 0;
     lean->frame = WR_FRAME_HEAD;
     lean->race_at = 0;
-    lean->received = lean->wire = 0;
+    lean->received = 0;
     set_key(transfer);
     wr_net_append_head(&lean->request, transfer->net, request, false);
     return lean->request.error != 0 ? WEIR_E_NOMEM : 0;
@@ -94,8 +94,6 @@ void wr_lean_clear(struct wr_transfer *transfer)
 {
     empty(&transfer->lean.request);
     empty(&transfer->lean.line);
-    wr_decoder_free(transfer->net->allocator, transfer->lean.decoder);
-    transfer->lean.decoder = NULL;
 }
 
 void wr_lean_free(struct wr_transfer *transfer)

@@ -107,9 +107,7 @@ void wr_net_settle(struct wr_net *net)
     while ((message = curl_multi_info_read(net->multi, &left)) != NULL) {
         struct wr_transfer *transfer = NULL;
         (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
-        wr_result_from_curl(transfer, message->data.result);
-        wr_easy_forget(transfer);
-        wr_transfer_end(transfer);
+        wr_easy_done(transfer, message->data.result);
     }
     wr_net_finish(net);
 }
@@ -157,6 +155,8 @@ static void close_handles(struct wr_net *net)
     uv_close((uv_handle_t *)&net->polled, on_closed);
     uv_close((uv_handle_t *)&net->lean.no_wait, on_closed);
     uv_close((uv_handle_t *)&net->lean.polled, on_closed);
+    uv_close((uv_handle_t *)&net->unpacking.turn, on_closed);
+    uv_close((uv_handle_t *)&net->unpacking.no_wait, on_closed);
     uv_close((uv_handle_t *)&net->wake, on_closed);
     wr_round_close(&net->round, on_closed, net);
 }
@@ -334,10 +334,12 @@ static int make_handles(struct wr_net *net)
     (void)uv_check_init(loop, &net->polled);
     (void)uv_idle_init(loop, &net->lean.no_wait);
     (void)uv_check_init(loop, &net->lean.polled);
-    uv_handle_t *const handles[] = {(uv_handle_t *)&net->wake,       (uv_handle_t *)&net->curl_timer,
-                                    (uv_handle_t *)&net->due_timer,  (uv_handle_t *)&net->no_wait,
-                                    (uv_handle_t *)&net->polled,     (uv_handle_t *)&net->lean.no_wait,
-                                    (uv_handle_t *)&net->lean.polled};
+    (void)uv_prepare_init(loop, &net->unpacking.turn);
+    (void)uv_idle_init(loop, &net->unpacking.no_wait);
+    uv_handle_t *const handles[] = {
+        (uv_handle_t *)&net->wake,        (uv_handle_t *)&net->curl_timer,     (uv_handle_t *)&net->due_timer,
+        (uv_handle_t *)&net->no_wait,     (uv_handle_t *)&net->polled,         (uv_handle_t *)&net->lean.no_wait,
+        (uv_handle_t *)&net->lean.polled, (uv_handle_t *)&net->unpacking.turn, (uv_handle_t *)&net->unpacking.no_wait};
     for (size_t i = 0; i < sizeof handles / sizeof handles[0]; i++) {
         handles[i]->data = net;
         uv_unref(handles[i]); /* the loop runs for as long as there are transfers */

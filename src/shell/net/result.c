@@ -161,8 +161,6 @@ void wr_result_from_curl(struct wr_transfer *transfer, CURLcode code)
                                                   : curl_easy_strerror(code));
     if (code == CURLE_SSL_CONNECT_ERROR) /* a handshake that broke, not a certificate that is wrong */
         transfer->result.retry = WR_NET_LATER;
-    if (end == WR_NET_CODING && wr_admit_lacks_window())
-        transfer->result.retry = WR_NET_LATER;
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------------- */
@@ -213,7 +211,7 @@ void wr_result_fill(struct wr_transfer *transfer)
 
     result->head_bytes = transfer->head.bytes;
     if (transfer->is_lean) {
-        result->wire_bytes = transfer->lean.wire;
+        result->wire_bytes = transfer->body.wire;
         result->version = transfer->lean.version;
     } else {
         fill_from_curl(transfer);

@@ -229,6 +229,24 @@ static void end_idle(struct wr_socket *ended)
     (void)shutdown(ended->fd, SHUT_RDWR);
 }
 
+/* Bytes, an end or an error. */
+static bool has_come(const struct wr_socket *idle)
+{
+    char byte;
+
+    return recv(idle->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+/* What came may have been put off, and libcurl may have read it since. libcurl does not want a socket that a paused
+ * transfer uses either, and does not tell which that is: what came on it must stay there. */
+static void on_idle_ready(struct wr_socket *ready)
+{
+    if (ready->net->paused > 0)
+        watch(ready, 0);
+    else if (has_come(ready))
+        end_idle(ready);
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct wr_socket *ready = poll->data;
@@ -236,7 +254,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     if (status < 0) /* libuv has stopped it */
         ready->events = 0;
     if (!ready->is_wanted) {
-        end_idle(ready);
+        on_idle_ready(ready);
         return;
     }
     /* After an error libcurl looks by itself (0): told of one, it would give up where it else sends anew. */
@@ -256,6 +274,15 @@ static void set_idle(struct wr_socket *watched)
     uv_unref((uv_handle_t *)&watched->poll.uv);
     if (watched->events != UV_READABLE) /* writable it is always */
         watch(watched, UV_READABLE);
+}
+
+void wr_socket_look_again(struct wr_net *net)
+{
+    for (size_t fd = 0; fd < net->sockets_room; fd++) {
+        struct wr_socket *watched = net->sockets[fd];
+        if (watched != NULL && !watched->is_wanted && watched->events == 0)
+            watch(watched, UV_READABLE);
+    }
 }
 
 /* NULL: there is no memory; the transfer will end with its time. */

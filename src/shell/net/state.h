@@ -5,6 +5,7 @@
  *     transfer.c  a transfer's life                  easy.c     its handle of libcurl: options and callbacks
  *     deadline.c  when it has lasted too long        result.c   how it ended, in our words
  *     proxy.c     the proxy's URL                    tell.c     what its owner is asked and told
+ *     unpack.c    bodies, some of them in each turn  decode.h   their coding
  *     tls.c       servers that never stop talking    lean.h     the way without libcurl, and its files
  *     admit.c     whether libcurl has the memory
  *
@@ -15,14 +16,15 @@
 #define WR_SHELL_NET_STATE_H
 
 #include "base/heap.h"
+#include "shell/net/decode.h"
 #include "shell/net/lean.h"
 #include "shell/net/net.h"
 
 #include <curl/curl.h>
 #include <pthread.h>
 
-#define WR_NET_INTERIMS_MAX 16 /* answers 1xx; servers send one or two */
-#define WR_NET_CODINGS_MAX 3   /* layers of Content-Encoding; servers send one */
+#define WR_NET_INTERIMS_MAX 16                   /* answers 1xx; servers send one or two */
+#define WR_NET_CODINGS "deflate, gzip, br, zstd" /* for Accept-Encoding; decode.c knows them */
 #define WR_PIN_MAX (WR_NAME_MAX + sizeof ":65535" + (size_t)WR_ANSWER_MAX * 48) /* "host:port:address,…" */
 
 enum wr_stage {
@@ -33,6 +35,26 @@ enum wr_stage {
     WR_STAGE_LEAN,      /* goes the lean way */
     WR_STAGE_ENDED,     /* on_done is due */
     WR_STAGE_LEAVING,   /* all is said; an answer for it is still in the queue of calls */
+};
+
+/* A transfer's body, as it comes. */
+struct wr_body {
+    struct wr_transfer *next, *prev; /* of those that wait for a turn */
+    bool is_waiting;
+    bool is_paused;   /* libcurl reads no more of it */
+    bool is_all_here; /* libcurl is done with it; `code` says how */
+    CURLcode code;
+    struct wr_decoder *decoder; /* NULL: nothing was decoded yet */
+    struct wr_buf waiting;      /* what came and is not decoded yet, */
+    size_t waiting_at;          /* from here on */
+    uint64_t wire;              /* bytes, as they came */
+};
+
+/* A net's transfers of which something waits to be decoded. */
+struct wr_unpacking {
+    struct wr_transfer *first, *last;
+    uv_prepare_t turn; /* while anything waits */
+    uv_idle_t no_wait;
 };
 
 struct wr_transfer {
@@ -68,6 +90,7 @@ struct wr_transfer {
     char host[WR_NAME_MAX + 1]; /* without brackets */
 
     struct wr_lean_part lean;
+    struct wr_body body;
 
     struct wr_socket *connecting; /* few: libcurl tries an address of each family at once */
 
@@ -75,6 +98,7 @@ struct wr_transfer {
     struct wr_head head;
     bool is_head_told;
     bool is_cancelled;
+    bool is_busy;               /* inside calls of the owner, and not libcurl's */
     enum wr_guard_class judged; /* the last address that was refused */
     int socket_errno;           /* why there was no socket */
     struct wr_heap_item due;
@@ -136,6 +160,8 @@ struct wr_net {
     uint64_t opened, started;
 
     struct wr_lean lean;
+    struct wr_unpacking unpacking;
+    uint32_t paused; /* transfers of libcurl's: too much waits to be decoded */
 
     struct wr_transfer *pool, *under_way, *ended;
     uint32_t made, transfers; /* in all, and not in the pool */
@@ -189,6 +215,9 @@ int wr_socket_renumber(struct wr_net *net, int fd);
  * we heard of it, another thread might have a descriptor of that number. */
 void wr_socket_leave(struct wr_transfer *transfer);
 
+/* No transfer is paused any more: idle sockets are watched again. */
+void wr_socket_look_again(struct wr_net *net);
+
 /* The class of an address that is blocked, or WR_GUARD_PUBLIC. */
 enum wr_guard_class wr_net_judge(const struct wr_net *net, const struct wr_address *address);
 
@@ -218,6 +247,24 @@ void wr_tell_first_byte(struct wr_transfer *transfer);
 bool wr_tell_line(struct wr_transfer *transfer, struct wr_span line);
 bool wr_tell_data(struct wr_transfer *transfer, const char *data, size_t bytes);
 
+/* ---- unpack.c ---- */
+
+void wr_body_init(struct wr_transfer *transfer);
+
+/* The next bytes of the body. False: the transfer has an end. */
+bool wr_body_take(struct wr_transfer *transfer, struct wr_span piece);
+
+/* Some of what came waits to be decoded: the transfer does not end. */
+bool wr_body_waits(const struct wr_transfer *transfer);
+
+/* So much waits that no more should be read. */
+bool wr_body_is_full(const struct wr_transfer *transfer);
+
+/* The transfer ends. */
+void wr_body_leave(struct wr_transfer *transfer);
+
+void wr_body_clear(struct wr_transfer *transfer);
+
 /* ---- easy.c ---- */
 
 /* A handle with the options that are the same for all. WEIR_E_NOMEM. */
@@ -232,6 +279,15 @@ int wr_easy_pin(struct wr_transfer *transfer, const struct wr_answer *answer);
 
 /* Forgets which connection it had, once libcurl has said that it is done. */
 void wr_easy_forget(struct wr_transfer *transfer);
+
+/* libcurl is done with it. */
+void wr_easy_done(struct wr_transfer *transfer, CURLcode code);
+
+/* All that came is decoded. */
+void wr_easy_unpacked(struct wr_transfer *transfer);
+
+/* It ends: it is paused no longer. */
+void wr_easy_unpause(struct wr_transfer *transfer);
 
 /* Forgets the request. */
 void wr_easy_clear(struct wr_transfer *transfer);
@@ -252,9 +308,6 @@ void wr_admit_over(struct wr_transfer *transfer);
 
 /* Whether libcurl was denied memory since the transfer began. */
 bool wr_admit_was_denied(const struct wr_transfer *transfer);
-
-/* Whether a decoder may have got none, which asks nobody. */
-bool wr_admit_lacks_window(void);
 
 /* ---- deadline.c ---- */
 

@@ -36,7 +36,9 @@ void wr_transfer_end(struct wr_transfer *transfer)
     if (transfer->stage == WR_STAGE_RESOLVING)
         wr_resolver_withdraw(net->options.resolver, &transfer->query);
     wr_result_fill(transfer);
+    wr_body_leave(transfer);
     if (transfer->stage == WR_STAGE_CURL) {
+        wr_easy_unpause(transfer);
         wr_socket_leave(transfer);
         (void)curl_multi_remove_handle(net->multi, transfer->easy);
     }
@@ -70,6 +72,7 @@ static void clear(struct wr_transfer *transfer)
         wr_lean_clear(transfer);
     else
         wr_easy_clear(transfer);
+    wr_body_clear(transfer);
     wr_head_clear(&transfer->head);
 }
 
@@ -88,6 +91,7 @@ void wr_transfer_free(struct wr_transfer *transfer)
 
     wr_easy_free(transfer);
     wr_lean_free(transfer);
+    wr_body_clear(transfer);
     wr_head_release(&transfer->head);
     wr_give(allocator, transfer, sizeof *transfer, _Alignof(struct wr_transfer));
 }
@@ -97,7 +101,7 @@ void wr_net_cancel(struct wr_transfer *transfer)
     if (transfer->stage == WR_STAGE_ENDED)
         return;
     transfer->is_cancelled = true;
-    if (!transfer->net->in_curl && !transfer->lean.is_busy) {
+    if (!transfer->net->in_curl && !transfer->is_busy) {
         wr_transfer_set_end(transfer, WR_NET_CANCELLED, NULL);
         wr_transfer_end(transfer);
     } else {
@@ -280,8 +284,7 @@ static int check(const struct wr_net_request *request)
 
 static int make(struct wr_net *net, struct wr_transfer **ret_transfer)
 {
-    const struct wr_head_limits limits = {
-        .bytes_max = net->options.head_max, .interims_max = WR_NET_INTERIMS_MAX, .codings_max = WR_NET_CODINGS_MAX};
+    const struct wr_head_limits limits = {.bytes_max = net->options.head_max, .interims_max = WR_NET_INTERIMS_MAX};
 
     if (net->made == net->options.transfers_max)
         return WEIR_E_FULL;
@@ -292,6 +295,7 @@ static int make(struct wr_net *net, struct wr_transfer **ret_transfer)
     transfer->query.on_answer = on_answer;
     transfer->answered.run = on_answered;
     wr_head_init(&transfer->head, net->allocator, &limits);
+    wr_body_init(transfer);
     net->made++;
     transfer->next = net->pool;
     net->pool = transfer;

@@ -119,13 +119,16 @@ static enum wr_head_fault take_transfer(struct wr_head *head, struct wr_span val
     return head->length >= 0 ? WR_HEAD_BOTH : WR_HEAD_OK;
 }
 
+bool wr_head_is_coding(struct wr_span element)
+{
+    return element.bytes > 0 && !wr_field_is(element, "identity");
+}
+
 static enum wr_head_fault take_codings(struct wr_head *head, struct wr_span value)
 {
     for (bool more = true; more;) {
         size_t comma = wr_span_find(value, ',');
-        struct wr_span coding = wr_span_trim((struct wr_span){value.data, comma});
-        if (coding.bytes > 0 && !wr_field_is(coding, "identity") && ++head->codings > head->limits.codings_max)
-            return WR_HEAD_CODINGS;
+        head->codings += wr_head_is_coding(wr_span_trim((struct wr_span){value.data, comma}));
         more = comma < value.bytes;
         value = wr_span_after(value, comma + more);
     }

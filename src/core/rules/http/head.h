@@ -11,7 +11,7 @@
  * field that decides the framing must be written in the one way that all read alike: not folded, no blank before its
  * colon. Others may be odd (C9): folded lines are joined by a blank (RFC 9112 5.2), what has a colon and yet is no
  * field is left out; what has none, or a NUL, is no head (as libcurl has it, which refuses those before). And all is
- * bounded: bytes, interim answers, layers of coding.
+ * bounded: bytes and interim answers. Content codings are counted; who decodes the body refuses more than one.
  */
 #ifndef WR_CORE_RULES_HTTP_HEAD_H
 #define WR_CORE_RULES_HTTP_HEAD_H
@@ -29,7 +29,6 @@
     X(WR_HEAD_LENGTHS, "two Content-Lengths that differ")                                 \
     X(WR_HEAD_BOTH, "both Content-Length and Transfer-Encoding")                          \
     X(WR_HEAD_TRANSFER, "a Transfer-Encoding other than chunked")                         \
-    X(WR_HEAD_CODINGS, "too many layers of Content-Encoding")                             \
     X(WR_HEAD_FIELD, "a malformed Content-Length, Transfer-Encoding or Content-Encoding") \
     X(WR_HEAD_NO_FIELD, "a line that is no field")                                        \
     X(WR_HEAD_TRAILER, "after the last chunk something that is no field")                 \
@@ -46,7 +45,6 @@ const char *wr_head_fault_text(enum wr_head_fault fault);
 struct wr_head_limits {
     uint32_t bytes_max;    /* of all heads and the trailer together, at most 2^30 */
     uint32_t interims_max; /* answers 1xx before the final one */
-    uint32_t codings_max;  /* layers of Content-Encoding */
 };
 
 struct wr_head {
@@ -54,7 +52,7 @@ struct wr_head {
     struct wr_buf text; /* fields of the last head: name '\n' value '\n' */
     uint32_t bytes;     /* of lines so far */
     uint32_t interims;
-    uint32_t codings;
+    uint32_t codings;     /* in Content-Encoding, of the last head */
     int64_t length;       /* Content-Length; -1: none */
     int status;           /* of the last head; 0 before the first */
     uint8_t place;        /* enum place, in head.c */
@@ -68,6 +66,9 @@ void wr_head_init(struct wr_head *ret_head, const weir_allocator *allocator, con
 
 /* The next line, with its CR and LF. After a fault give no more. */
 enum wr_head_fault wr_head_line(struct wr_head *head, struct wr_span line);
+
+/* Whether an element of Content-Encoding is a coding; "identity" is none (RFC 9110 12.5.3). */
+bool wr_head_is_coding(struct wr_span element);
 
 /* Whether the next line is a status line. */
 bool wr_head_wants_status(const struct wr_head *head);

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* unpack.c - bodies as they come, to their owners: at once if they are not coded, else decoded a little in each turn of
+ * the loop.
+ *
+ *     lean_answer.c, easy.c ──▶ wr_body_take ──▶ decoder ──▶ wr_tell_data
+ *                                    │              ▲
+ *                                    └──▶ waiting ──┘  in the next turns, when this one has no more time
+ *
+ * What has come is decoded for AT_ONCE_NS, and for STEPS_MAX steps whatever the clock says. The rest waits, and its
+ * connection is not read meanwhile: by libcurl when FULL_BYTES wait. Transfers that wait share WR_SHARE_NS of each
+ * turn, in their order.
+ */
+#include "shell/net/state.h"
+
+#include "shell/loop/away.h"
+
+#define AT_ONCE_NS (200 * WEIR_MICROSECOND) /* a usual page takes 100 us to 500 us */
+#define STEPS_MAX 256
+#define FULL_BYTES ((size_t)512 << 10) /* libcurl reads up to 1.6 MB in one call if it may */
+#define WAITING_MAX (2 * FULL_BYTES)
+
+/* ---- the queue ----------------------------------------------------------------------------------------- */
+
+static void enqueue(struct wr_transfer *transfer)
+{
+    struct wr_unpacking *unpacking = &transfer->net->unpacking;
+    struct wr_body *body = &transfer->body;
+
+    body->next = NULL;
+    body->prev = unpacking->last;
+    *(unpacking->last != NULL ? &unpacking->last->body.next : &unpacking->first) = transfer;
+    unpacking->last = transfer;
+    body->is_waiting = true;
+}
+
+static void dequeue(struct wr_transfer *transfer)
+{
+    struct wr_unpacking *unpacking = &transfer->net->unpacking;
+    struct wr_body *body = &transfer->body;
+
+    if (!body->is_waiting)
+        return;
+    *(body->prev != NULL ? &body->prev->body.next : &unpacking->first) = body->next;
+    *(body->next != NULL ? &body->next->body.prev : &unpacking->last) = body->prev;
+    body->is_waiting = false;
+}
+
+bool wr_body_waits(const struct wr_transfer *transfer)
+{
+    return transfer->body.is_waiting;
+}
+
+bool wr_body_is_full(const struct wr_transfer *transfer)
+{
+    return transfer->body.waiting.length >= FULL_BYTES;
+}
+
+void wr_body_leave(struct wr_transfer *transfer)
+{
+    dequeue(transfer);
+}
+
+/* ---- decoding ------------------------------------------------------------------------------------------ */
+
+static void note_fault(struct wr_transfer *transfer, enum wr_decode fault)
+{
+    static const char *const words[] = {
+        [WR_DECODE_OK] = NULL,
+        [WR_DECODE_BAD] = NULL,
+        [WR_DECODE_UNKNOWN] = "a Content-Encoding that nobody asked for",
+        [WR_DECODE_NESTED] = "more than one Content-Encoding",
+        [WR_DECODE_BARREN] = "most of its bytes decode to nothing",
+        [WR_DECODE_MEMORY] = NULL,
+    };
+
+    wr_transfer_set_end(transfer, fault == WR_DECODE_MEMORY ? WR_NET_SCARCE : WR_NET_CODING, words[fault]);
+}
+
+static void hand_on(struct wr_transfer *transfer)
+{
+    struct wr_span made = wr_decoder_take(transfer->body.decoder);
+
+    if (made.bytes > 0)
+        (void)wr_tell_data(transfer, made.data, made.bytes);
+}
+
+/* Decodes what there is time for of `in`. At least one step. */
+static void decode(struct wr_transfer *transfer, struct wr_span *in, const struct wr_share *share)
+{
+    struct wr_decoder *decoder = transfer->body.decoder;
+    enum wr_decode result = WR_DECODE_OK;
+    int steps = 0;
+
+    do {
+        result = wr_decoder_step(decoder, in);
+        if (wr_decoder_is_full(decoder))
+            hand_on(transfer);
+    } while (result == WR_DECODE_OK && !transfer->has_end && wr_decoder_wants(decoder, *in) && ++steps < STEPS_MAX &&
+             wr_share_lasts(share));
+    if (!transfer->has_end)
+        hand_on(transfer);
+    if (result != WR_DECODE_OK)
+        note_fault(transfer, result);
+}
+
+/* ---- turns --------------------------------------------------------------------------------------------- */
+
+static void on_idle(uv_idle_t *no_wait)
+{
+    (void)no_wait;
+}
+
+void wr_body_init(struct wr_transfer *transfer)
+{
+    transfer->body.waiting_at = 0;
+    wr_buf_init(&transfer->body.waiting, transfer->net->allocator, WAITING_MAX);
+}
+
+/* Nothing waits any more: the connection is read again, or the transfer ends. */
+static void end_wait(struct wr_transfer *transfer)
+{
+    struct wr_body *body = &transfer->body;
+
+    wr_buf_release(&body->waiting);
+    wr_body_init(transfer);
+    if (transfer->is_lean)
+        wr_lean_unpacked(transfer);
+    else
+        wr_easy_unpacked(transfer);
+}
+
+static void go_on(struct wr_transfer *transfer, const struct wr_share *share)
+{
+    struct wr_body *body = &transfer->body;
+    struct wr_span rest = wr_buf_from(&body->waiting, body->waiting_at);
+
+    dequeue(transfer);
+    transfer->is_busy = true;
+    decode(transfer, &rest, share);
+    transfer->is_busy = false;
+    if (transfer->is_cancelled)
+        wr_transfer_set_end(transfer, WR_NET_CANCELLED, NULL);
+    body->waiting_at = body->waiting.length - rest.bytes;
+    if (!transfer->has_end && wr_decoder_wants(body->decoder, rest))
+        enqueue(transfer);
+    else
+        end_wait(transfer);
+}
+
+/* Before the loop polls: a new turn. */
+static void on_turn(uv_prepare_t *turn)
+{
+    struct wr_net *net = turn->data;
+    struct wr_unpacking *unpacking = &net->unpacking;
+    struct wr_share share = wr_share_begin(WR_SHARE_NS);
+    bool was_in = net->in_settle;
+
+    WR_DOING("bodies that wait");
+    net->in_settle = true;
+    while (unpacking->first != NULL && wr_share_lasts(&share))
+        go_on(unpacking->first, &share);
+    net->in_settle = was_in;
+    if (unpacking->first == NULL) {
+        (void)uv_idle_stop(&unpacking->no_wait);
+        (void)uv_prepare_stop(&unpacking->turn);
+    }
+    wr_net_finish(net);
+}
+
+/* What does not fit into this turn is kept for the next. */
+static void wait(struct wr_transfer *transfer, struct wr_span rest)
+{
+    struct wr_unpacking *unpacking = &transfer->net->unpacking;
+    struct wr_buf *waiting = &transfer->body.waiting;
+
+    wr_buf_append_span(waiting, rest);
+    if (waiting->error != 0) {
+        wr_transfer_set_end(transfer, waiting->error == WEIR_E_NOMEM ? WR_NET_SCARCE : WR_NET_CODING,
+                            "it comes faster than it can be decoded");
+        return;
+    }
+    if (transfer->body.is_waiting)
+        return;
+    enqueue(transfer);
+    (void)uv_prepare_start(&unpacking->turn, on_turn);
+    (void)uv_idle_start(&unpacking->no_wait, on_idle);
+}
+
+/* ---- what comes ---------------------------------------------------------------------------------------- */
+
+static bool has_decoder(struct wr_transfer *transfer)
+{
+    struct wr_body *body = &transfer->body;
+
+    if (body->decoder != NULL)
+        return true;
+    enum wr_decode result = wr_decoder_new(transfer->net->allocator, &transfer->head, &body->decoder);
+    if (result != WR_DECODE_OK)
+        note_fault(transfer, result);
+    return result == WR_DECODE_OK;
+}
+
+bool wr_body_take(struct wr_transfer *transfer, struct wr_span piece)
+{
+    struct wr_body *body = &transfer->body;
+
+    body->wire += piece.bytes;
+    if (transfer->head.codings == 0)
+        return wr_tell_data(transfer, piece.data, piece.bytes);
+    if (!has_decoder(transfer))
+        return false;
+    struct wr_share share = wr_share_begin(AT_ONCE_NS);
+    if (!body->is_waiting)
+        decode(transfer, &piece, &share);
+    if (!transfer->has_end && wr_decoder_wants(body->decoder, piece))
+        wait(transfer, piece);
+    return !transfer->has_end;
+}
+
+void wr_body_clear(struct wr_transfer *transfer)
+{
+    struct wr_body *body = &transfer->body;
+
+    wr_decoder_free(transfer->net->allocator, body->decoder);
+    wr_buf_release(&body->waiting);
+    *body = (struct wr_body){.wire = 0};
+    wr_body_init(transfer);
+}

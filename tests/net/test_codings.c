@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: MIT */
+/* test_codings.c - content codings within each other, that give nothing, or that are slow to take off (A5, A6, M11):
+ * over plain HTTP and over TLS, without libcurl and by it. */
+#include "net/rig.h"
+
+#include "lib/hostile_tls.h"
+
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define OK "HTTP/1.1 200 OK\r\n"
+#define HELLO OK "Content-Length: 5\r\n\r\nhello"
+#define GZIP_HELLO \
+    "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00\x00\x00" /* 25 */
+#define GZIP_BEGIN "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"
+
+static char authority[] = "/tmp/weir-authority-XXXXXX";
+
+static void remove_authority(void)
+{
+    (void)unlink(authority);
+}
+
+/* Time-outs that no busy machine reaches: none is what is tested here. */
+static struct wr_net_options calm(void)
+{
+    struct wr_net_options options = rig_options();
+
+    if (strstr(authority, "XXXXXX") != NULL) {
+        int fd = mkstemp(authority);
+        assert_true(fd >= 0);
+        (void)close(fd);
+        (void)atexit(remove_authority);
+        hostile_tls_write_authority(authority);
+    }
+    options.ca_file = authority;
+    options.connect_ns = options.first_byte_ns = options.speed_ns = 20 * WEIR_SECOND;
+    options.total_ns = 60 * WEIR_SECOND;
+    options.speed_min = 1;
+    return options;
+}
+
+/* ---- a net, and a server with TLS or without ---------------------------------------------------------------- */
+
+struct place {
+    struct rig rig;
+    struct hostile_tls tls;
+    bool is_tls;
+};
+
+static void place_set_up(struct place *place, struct wr_net_options options, bool is_tls)
+{
+    rig_set_up(&place->rig, options);
+    place->rig.names[0] = (struct rig_name){"localhost", {"127.0.0.1"}};
+    place->is_tls = is_tls;
+    hostile_tls_init(&place->tls, HOSTILE_GOOD, NULL, false);
+}
+
+static void place_tear_down(struct place *place)
+{
+    rig_tear_down(&place->rig);
+    hostile_tls_release(&place->tls);
+}
+
+static int place_listen(struct place *place, const struct hostile_step *steps)
+{
+    return hostile_listen(place->rig.server,
+                          &(struct hostile_case){.steps = {steps}, .tls = place->is_tls ? &place->tls : NULL});
+}
+
+static const char *place_url(const struct place *place, int port)
+{
+    return rig_url_of(place->is_tls ? "https" : "http", "localhost", port, "/");
+}
+
+/* The steps may go when it returns. */
+static void place_get(struct place *place, const struct hostile_step *steps, struct got *ret_got)
+{
+    int port = place_listen(place, steps);
+
+    rig_get(&place->rig, place_url(place, port), ret_got);
+    hostile_await_ended(place->rig.server, port, 1);
+}
+
+/* ---- more than one ------------------------------------------------------------------------------------------ */
+
+static void assert_refused(const struct got *got, const char *words, const char *name)
+{
+    if (got->result.end != WR_NET_CODING || strstr(got->words, words) == NULL)
+        fail_msg("%s: %s", name, got->words);
+    assert_int_equal(got->result.retry, WR_NET_NEVER);
+    assert_int_equal(got->result.blame, WR_NET_HOST);
+    assert_int_equal(got->body_bytes, 0);
+    assert_int_equal(got->result.status, 200); /* what its head says is known */
+    assert_int_equal(got->heads, 1);
+}
+
+static void two_codings(bool is_tls)
+{
+    static const char *const nested[] = {
+        "Content-Encoding: gzip, br\r\n",
+        "Content-Encoding: gzip,gzip\r\n",
+        "Content-Encoding: zstd\r\nContent-Encoding: br\r\n",
+        "content-encoding: x-gzip\r\nX: y\r\nCONTENT-ENCODING: deflate\r\n",
+        "Content-Encoding: identity, gzip, identity, , br\r\n",
+        "Content-Encoding: unheard-of, gzip\r\n",
+        "Content-Encoding: br, br, br, br, br, br, br, br, br, br, br, br\r\n",
+    };
+    struct place place;
+    struct got got;
+    char head[512];
+
+    place_set_up(&place, calm(), is_tls);
+    for (size_t i = 0; i < sizeof nested / sizeof nested[0]; i++) {
+        snprintf(head, sizeof head, OK "%sContent-Length: 25\r\n\r\n", nested[i]);
+        const struct hostile_step steps[] = {READ, {.what = HOSTILE_SEND, .text = head}, SAY(GZIP_HELLO), HOLD, END};
+        place_get(&place, steps, &got);
+        assert_refused(&got, "more than one Content-Encoding", nested[i]);
+    }
+    place_tear_down(&place);
+}
+
+/* A6: a few bytes become gigabytes between two codings, and servers use one. */
+static void a_body_with_more_than_one_coding_is_refused(void **state)
+{
+    (void)state;
+    two_codings(false);
+    two_codings(true);
+}
+
+/* What is no coding does not count; nor do two where there is no body. */
+static void one_coding_among_none_is_decoded(void **state)
+{
+    static const char *const heads[] = {
+        "Content-Encoding: identity, gzip\r\n",
+        "Content-Encoding: identity\r\nContent-Encoding: gzip, identity\r\nContent-Encoding:\r\n",
+        "Content-Encoding: , ,gzip\r\n",
+    };
+    static const struct hostile_step none[] = {
+        READ, SAY("HTTP/1.1 304 Not Modified\r\nContent-Encoding: gzip, br\r\n\r\n"), END};
+    struct place place;
+    struct got got;
+    char head[512];
+
+    (void)state;
+    for (int is_tls = 0; is_tls < 2; is_tls++) {
+        place_set_up(&place, calm(), is_tls);
+        for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+            snprintf(head, sizeof head, OK "%sContent-Length: 25\r\n\r\n", heads[i]);
+            const struct hostile_step steps[] = {READ, {.what = HOSTILE_SEND, .text = head}, SAY(GZIP_HELLO), END};
+            place_get(&place, steps, &got);
+            if (got.result.end != WR_NET_DONE)
+                fail_msg("%s: %s", heads[i], got.words);
+            assert_string_equal(got.body, "hello");
+        }
+        place_get(&place, none, &got);
+        assert_int_equal(got.result.end, WR_NET_DONE);
+        place_tear_down(&place);
+    }
+}
+
+/* ---- codings that give nothing ------------------------------------------------------------------------------ */
+
+/* A beginning, and a piece that is sent for ever. */
+struct barren {
+    const char *name, *coding;
+    const char *begin;
+    size_t begin_bytes;
+    const char *piece;
+    size_t piece_bytes;
+};
+
+#define BARREN(name, coding, begin, piece)                               \
+    {                                                                    \
+        name, coding, begin, sizeof(begin) - 1, piece, sizeof(piece) - 1 \
+    }
+
+/* RFC 1951, 1952, 7932, 8878. */
+static const struct barren barrens[] = {
+    BARREN("a name without end", "gzip", "\x1f\x8b\x08\x08\0\0\0\0\0\x03", "aaaaaaaa"),
+    BARREN("a comment without end", "gzip", "\x1f\x8b\x08\x10\0\0\0\0\0\x03", "aaaaaaaa"),
+    BARREN("empty stored blocks", "gzip", GZIP_BEGIN, "\x00\x00\x00\xff\xff"),
+    BARREN("empty stored blocks", "deflate", "\x78\x9c", "\x00\x00\x00\xff\xff"),
+    BARREN("empty fixed blocks", "gzip", GZIP_BEGIN, "\x02\x08\x20\x80\x00"),
+    BARREN("members after the first", "gzip", GZIP_HELLO, "\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0"),
+    BARREN("skippable frames", "zstd", "", "\x50\x2a\x4d\x18\x00\x00\x00\x00"),
+    BARREN("a skippable frame of 4 GB", "zstd", "\x50\x2a\x4d\x18\xff\xff\xff\xff", "aaaaaaaa"),
+    BARREN("empty frames", "zstd", "", "\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00"),
+    BARREN("empty frames with a window of 8 MB", "zstd", "", "\x28\xb5\x2f\xfd\x00\x68\x01\x00\x00"),
+    BARREN("empty blocks", "zstd", "\x28\xb5\x2f\xfd\x00\x38", "\x00\x00\x00"),
+    BARREN("empty metadata", "br", "\x0c", "\x06"), /* window of 16 bits, then meta-blocks of 6 bits, aligned */
+};
+
+static void never_ends(struct place *place, const struct barren *barren)
+{
+    static char many[8192];
+    size_t bytes = sizeof many / barren->piece_bytes * barren->piece_bytes;
+    struct got got;
+    char head[128];
+
+    for (size_t i = 0; i < bytes; i++)
+        many[i] = barren->piece[i % barren->piece_bytes];
+    snprintf(head, sizeof head, OK "Content-Encoding: %s\r\n\r\n", barren->coding);
+    struct hostile_step steps[] = {READ,
+                                   {.what = HOSTILE_SEND, .text = head},
+                                   {.what = HOSTILE_SEND, .text = barren->begin, .bytes = barren->begin_bytes},
+                                   {.what = HOSTILE_SEND, .text = many, .bytes = bytes, .times = HOSTILE_FOREVER},
+                                   END};
+    if (barren->begin_bytes == 0) /* 0 would be up to the '\0' */
+        steps[2] = steps[3];
+    place_get(place, steps, &got);
+    if (got.result.end != WR_NET_CODING || strstr(got.words, "decode to nothing") == NULL)
+        fail_msg("%s: %s: %s", barren->coding, barren->name, got.words);
+    assert_true(got.body_bytes <= 5);
+    assert_true(got.result.wire_bytes < 4 << 20);
+}
+
+/* A3, A5, M11: what comes in has a bound, too, by what goes out. */
+static void a_coding_that_gives_nothing_is_refused(void **state)
+{
+    struct wr_net_options options = calm();
+    struct place place;
+
+    (void)state;
+    options.body_max = 1 << 30;
+    for (int is_tls = 0; is_tls < 2; is_tls++) {
+        place_set_up(&place, options, is_tls);
+        for (size_t i = 0; i < sizeof barrens / sizeof barrens[0]; i++)
+            never_ends(&place, &barrens[i]);
+        place_tear_down(&place);
+    }
+}
+
+/* ---- windows ------------------------------------------------------------------------------------------------ */
+
+/* T19: a decoder takes as much memory as its window. RFC 9659: 8 MB at most. */
+static void a_window_of_zstd_has_at_most_8_mb(void **state)
+{
+    static const struct {
+        struct hostile_step say;
+        bool is_taken;
+    } rows[] = {
+        {SAY(OK "Content-Encoding: zstd\r\nContent-Length: 14\r\n\r\n\x28\xb5\x2f\xfd\x00\x68\x29\x00\x00hello"), true},
+        {SAY(OK "Content-Encoding: zstd\r\nContent-Length: 14\r\n\r\n\x28\xb5\x2f\xfd\x00\x69\x29\x00\x00hello"),
+         false},
+        {SAY(OK "Content-Encoding: zstd\r\nContent-Length: 14\r\n\r\n\x28\xb5\x2f\xfd\x00\x70\x29\x00\x00hello"),
+         false},
+        {SAY(OK "Content-Encoding: zstd\r\nContent-Length: 14\r\n\r\n\x28\xb5\x2f\xfd\x00\xa8\x29\x00\x00hello"),
+         false},
+        /* in a single segment, whose window is its size: 16 MB and a byte */
+        {SAY(OK
+             "Content-Encoding: zstd\r\nContent-Length: 14\r\n\r\n\x28\xb5\x2f\xfd\xa0\x01\x00\x00\x01\x28\x00\x00he"),
+         false},
+    };
+    struct place place;
+    struct got got;
+
+    (void)state;
+    place_set_up(&place, calm(), false);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct hostile_step steps[] = {READ, rows[i].say, END};
+        place_get(&place, steps, &got);
+        if ((got.result.end == WR_NET_DONE) != rows[i].is_taken)
+            fail_msg("row %zu: %s", i, got.words);
+        assert_string_equal(got.body, rows[i].is_taken ? "hello" : "");
+    }
+    place_tear_down(&place);
+}
+
+/* Windows of more than 16 MB are an extension of brotli's that no browser knows. */
+static void a_window_of_brotli_has_at_most_16_mb(void **state)
+{
+    static const struct hostile_step large[] = {
+        READ, SAY(OK "Content-Encoding: br\r\nContent-Length: 4\r\n\r\n\x11\x1e\x03\x00"), END};
+    struct place place;
+    struct got got;
+
+    (void)state;
+    place_set_up(&place, calm(), false);
+    place_get(&place, large, &got);
+    assert_int_equal(got.result.end, WR_NET_CODING);
+    place_tear_down(&place);
+}
+
+/* ---- codings that are slow to take off ---------------------------------------------------------------------- */
+
+#define SLOW_BYTES ((size_t)220 << 10)
+#define CALL_MAX_NS (50 * MS * SLOW) /* an honest turn of this loop takes some 2 ms */
+
+/* Bits as brotli wants them: from the lowest on. */
+struct bits {
+    unsigned char bytes[SLOW_BYTES + 4096];
+    size_t count;
+};
+
+static void add_bits(struct bits *bits, unsigned value, int count)
+{
+    for (int i = 0; i < count; i++, bits->count++)
+        bits->bytes[bits->count / 8] |= (unsigned char)((value >> i & 1) << bits->count % 8);
+}
+
+/* A prefix code of one symbol: it takes no bits where it is used (RFC 7932 3.4). */
+static void add_code(struct bits *bits, unsigned symbol, int symbol_bits)
+{
+    add_bits(bits, 1, 2);
+    add_bits(bits, 0, 2);
+    add_bits(bits, symbol, symbol_bits);
+}
+
+/* A meta-block of one byte, whose map of 256 * 64 contexts is four bytes long, and has to be turned over (7.3). */
+static void add_slow_block(struct bits *bits)
+{
+    add_bits(bits, 0, 1 + 2 + 16 + 1); /* not the last, one byte, compressed */
+    add_bits(bits, 1 | 7 << 1, 4);     /* types of literals: 129 … */
+    add_bits(bits, 127, 7);            /* … + 127 */
+    add_code(bits, 0, 9);
+    add_code(bits, 0, 5);
+    add_bits(bits, 0, 2 + 1 + 1 + 2 + 4); /* its count; one type of each other kind; no postfix */
+    for (int i = 0; i < 256; i++)
+        add_bits(bits, 0, 2); /* the type's mode */
+    add_bits(bits, 1 | 1 << 1, 4);
+    add_bits(bits, 1, 1); /* four trees of literals */
+    add_bits(bits, 0, 1);
+    add_code(bits, 3, 2);
+    add_bits(bits, 1, 1); /* move to front */
+    add_bits(bits, 0, 1);
+    for (int i = 0; i < 4; i++)
+        add_code(bits, 'x', 8);
+    add_code(bits, 8, 10); /* one literal, two copied, of which the end of the block comes first */
+    add_code(bits, 0, 6);
+}
+
+static const struct bits *slow_brotli(void)
+{
+    static struct bits bits;
+
+    if (bits.count == 0)
+        add_bits(&bits, 0, 1); /* a window of 16 bits */
+    while (bits.count / 8 < SLOW_BYTES)
+        add_slow_block(&bits);
+    return &bits;
+}
+
+static int64_t thread_cpu(void)
+{
+    struct timespec now;
+
+    assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), 0);
+    return now.tv_sec * WEIR_SECOND + now.tv_nsec;
+}
+
+/* How long the loop works between two looks at its timers, by the time that its thread had a processor. */
+struct watch {
+    uv_prepare_t prepare;
+    int64_t at, most;
+};
+
+static void on_look(uv_prepare_t *prepare)
+{
+    struct watch *watch = prepare->data;
+    int64_t now = thread_cpu();
+
+    if (watch->at != 0 && now - watch->at > watch->most)
+        watch->most = now - watch->at;
+    watch->at = now;
+}
+
+static void watch_begin(struct watch *watch, uv_loop_t *loop)
+{
+    *watch = (struct watch){.at = 0};
+    (void)uv_prepare_init(loop, &watch->prepare);
+    watch->prepare.data = watch;
+    (void)uv_prepare_start(&watch->prepare, on_look);
+    uv_unref((uv_handle_t *)&watch->prepare);
+}
+
+static void slow_beside_hello(bool is_tls)
+{
+    static const struct hostile_step hello[] = {READ, SAY(HELLO), AGAIN, END};
+    const struct bits *bits = slow_brotli();
+    struct watch watch;
+    struct place place;
+    struct got slow, other;
+    char head[128], other_url[512];
+
+    snprintf(head, sizeof head, OK "Content-Encoding: br\r\nContent-Length: %zu\r\n\r\n", SLOW_BYTES);
+    const struct hostile_step steps[] = {READ,
+                                         {.what = HOSTILE_SEND, .text = head},
+                                         {.what = HOSTILE_SEND, .text = (const char *)bits->bytes, .bytes = SLOW_BYTES},
+                                         HOLD,
+                                         END};
+    place_set_up(&place, calm(), is_tls);
+    watch_begin(&watch, &place.rig.loop);
+    memset(&slow, 0, sizeof slow);
+    memset(&other, 0, sizeof other);
+    snprintf(other_url, sizeof other_url, "%s", place_url(&place, place_listen(&place, hello)));
+    slow.then = &other;
+    slow.then_url = other_url;
+    rig_start(&place.rig, place_url(&place, place_listen(&place, steps)), &slow);
+    rig_run(&place.rig);
+    if (slow.result.end != WR_NET_DONE || slow.body_bytes < 1000)
+        fail_msg("%s: %zu bytes", slow.words, slow.body_bytes);
+    assert_string_equal(other.body, "hello");
+    if (other.result.done_at >= slow.result.done_at)
+        fail_msg("the other came after it");
+    if (watch.most > CALL_MAX_NS)
+        fail_msg("the loop was away for %d ms", (int)(watch.most / MS));
+    uv_close((uv_handle_t *)&watch.prepare, NULL);
+    place_tear_down(&place);
+}
+
+/* M11: brotli's maps cost 2 µs for a byte that comes. Other hosts go on meanwhile. */
+static void a_body_that_is_slow_to_decode_leaves_the_loop_to_others(void **state)
+{
+    (void)state;
+    slow_beside_hello(false);
+    slow_beside_hello(true);
+}
+
+/* ---- bodies that wait --------------------------------------------------------------------------------------- */
+
+#define LARGE_BYTES ((size_t)6 << 20)
+#define LARGES 8
+
+static unsigned char byte_at(size_t i)
+{
+    return (unsigned char)(i * i >> 9 ^ i % 251);
+}
+
+static size_t pack(unsigned char *ret_packed, size_t room)
+{
+    static unsigned char plain[LARGE_BYTES];
+    z_stream stream = {.next_in = plain, .avail_in = sizeof plain, .next_out = ret_packed, .avail_out = (unsigned)room};
+
+    for (size_t i = 0; i < sizeof plain; i++)
+        plain[i] = byte_at(i);
+    assert_int_equal(deflateInit2(&stream, 1, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    stream.next_in = plain;
+    stream.avail_in = sizeof plain;
+    assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    (void)deflateEnd(&stream);
+    return room - stream.avail_out;
+}
+
+static void larges(bool is_tls)
+{
+    static unsigned char packed[2 * LARGE_BYTES];
+    static struct got got[LARGES];
+    struct wr_net_options options = calm();
+    size_t bytes = pack(packed, sizeof packed);
+    struct place place;
+    char head[128];
+
+    snprintf(head, sizeof head, OK "Content-Encoding: gzip\r\nContent-Length: %zu\r\n\r\n", bytes);
+    const struct hostile_step steps[] = {READ,
+                                         {.what = HOSTILE_SEND, .text = head},
+                                         {.what = HOSTILE_SEND, .text = (const char *)packed, .bytes = bytes},
+                                         AGAIN,
+                                         END};
+    options.body_max = 2 * LARGE_BYTES;
+    place_set_up(&place, options, is_tls);
+    int port = place_listen(&place, steps);
+    for (int round = 0; round < 2; round++) {
+        memset(got, 0, sizeof got);
+        for (int i = 0; i < LARGES; i++)
+            rig_start(&place.rig, place_url(&place, port), &got[i]);
+        rig_run(&place.rig);
+        for (int i = 0; i < LARGES; i++) {
+            if (got[i].result.end != WR_NET_DONE || got[i].body_bytes != LARGE_BYTES)
+                fail_msg("%d: %s: %zu bytes", i, got[i].words, got[i].body_bytes);
+            assert_int_equal(got[i].result.wire_bytes, bytes);
+            for (size_t at = 0; at < GOT_BODY_MAX; at++)
+                if ((unsigned char)got[i].body[at] != byte_at(at))
+                    fail_msg("%d: another byte at %zu", i, at);
+            assert_true(got[i].result.is_reused || round == 0);
+        }
+    }
+    place_tear_down(&place);
+}
+
+/* More than any turn of the loop has time for: nothing is lost, and the connections are used again. */
+static void bodies_that_take_many_turns_are_whole(void **state)
+{
+    (void)state;
+    larges(false);
+    larges(true);
+}
+
+/* A5, K3: what waits may be cut, cancelled, refused, overdue, or closed with the net. */
+static void a_body_that_waits_can_be_ended(void **state)
+{
+    const struct bits *bits = slow_brotli();
+    struct place place;
+    struct got got;
+    char head[128];
+
+    (void)state;
+    snprintf(head, sizeof head, OK "Content-Encoding: br\r\nContent-Length: %zu\r\n\r\n", SLOW_BYTES);
+    const struct hostile_step steps[] = {READ,
+                                         {.what = HOSTILE_SEND, .text = head},
+                                         {.what = HOSTILE_SEND, .text = (const char *)bits->bytes, .bytes = SLOW_BYTES},
+                                         HOLD,
+                                         END};
+    for (int i = 0; i < 10; i++) {
+        struct wr_net_options options = calm();
+        options.total_ns = i % 5 == 3 ? 100 * MS : options.total_ns;
+        options.body_max = i % 5 == 0 ? 1000 : options.body_max;
+        place_set_up(&place, options, i >= 5);
+        int port = place_listen(&place, steps);
+        memset(&got, 0, sizeof got);
+        got.cancels_in_body = i % 5 == 1;
+        got.stop_after = i % 5 == 2 ? 500 : 0;
+        rig_start(&place.rig, place_url(&place, port), &got);
+        while (i % 5 == 4 && got.bodies == 0)
+            (void)uv_run(&place.rig.loop, UV_RUN_ONCE);
+        if (i % 5 != 4) {
+            static const enum wr_net_end ends[] = {WR_NET_DONE, WR_NET_CANCELLED, WR_NET_DONE, WR_NET_TOTAL_TIMEOUT};
+            rig_run(&place.rig);
+            if (got.result.end != ends[i % 5])
+                fail_msg("%d: %s", i, got.words);
+            assert_true(got.body_bytes <= 1000 || i % 5 == 3);
+        }
+        place_tear_down(&place);
+        assert_true(got.is_done);
+    }
+}
+
+WEIR_TESTS(test(a_body_with_more_than_one_coding_is_refused), test(one_coding_among_none_is_decoded),
+           test(a_coding_that_gives_nothing_is_refused), test(a_window_of_zstd_has_at_most_8_mb),
+           test(a_window_of_brotli_has_at_most_16_mb), test(a_body_that_is_slow_to_decode_leaves_the_loop_to_others),
+           test(bodies_that_take_many_turns_are_whole), test(a_body_that_waits_can_be_ended))
