@@ -33,7 +33,7 @@ for (const file of files) {
     const [head, body] = split(block);
     const payload = record.warcHeader('WARC-Payload-Digest');
     console.log(JSON.stringify({
-      file, offset: parser.offset, version: record.warcHeaders.statusline, fields,
+      file, version: record.warcHeaders.statusline, fields,
       head: head.toString('latin1'), body: body.toString('latin1'),
       length_ok: block.length === record.warcContentLength,
       block_ok: sha1(block) === record.warcHeader('WARC-Block-Digest'),

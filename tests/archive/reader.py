@@ -1,52 +1,100 @@
 # SPDX-License-Identifier: MIT
-"""Somebody else's reader of WARC files: npm's warcio, of the version in package-lock.json."""
+"""Two readers of WARC files: a small one of our own, and somebody else's, npm's warcio of the version in package-lock.json.
+
+Every archive is read by ours. Where warcio is, or can be fetched, it reads each one, too, and must find the same.
+"""
+import base64
+import fcntl
 import glob
+import hashlib
 import json
 import os
 import shutil
 import subprocess
-import sys
+import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SKIP = 77
 
 
-def install(build):
-    """The folder that warcio is in: made once for each build. Without node, or without a network to get it from, the
-    tests are skipped."""
-    folder = os.path.join(build, 'tests', 'archive', 'reader')
-    lock = os.path.join(HERE, 'package-lock.json')
+def _is_installed(folder, wanted):
     mark = os.path.join(folder, 'installed')
-    with open(lock, encoding='utf-8') as file:
-        wanted = file.read()
-    if os.path.exists(mark):
-        with open(mark, encoding='utf-8') as file:
-            if file.read() == wanted:
-                return folder
-    if shutil.which('node') is None or shutil.which('npm') is None:
-        print('skipped: there is no node or no npm; tools/setup installs them')
-        sys.exit(SKIP)
-    os.makedirs(folder, exist_ok=True)
+    if not os.path.exists(mark):
+        return False
+    with open(mark, encoding='utf-8') as file:
+        return file.read() == wanted
+
+
+def _install(folder, wanted):
     for name in ('package.json', 'package-lock.json'):
         shutil.copy(os.path.join(HERE, name), folder)
     run = subprocess.run(['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund'], cwd=folder, capture_output=True,
                          text=True, timeout=300)
     if run.returncode != 0:
-        print('skipped: npm could not install warcio:', run.stderr)
-        sys.exit(SKIP)
-    with open(mark, 'w', encoding='utf-8') as file:
+        return f'npm could not install warcio: {run.stderr}'
+    with open(os.path.join(folder, 'installed'), 'w', encoding='utf-8') as file:
         file.write(wanted)
-    return folder
+    return None
 
 
-def read(folder, prefix):
-    """All records of the archive, in the order of its files; each was found valid."""
-    files = sorted(glob.glob(f'{glob.escape(prefix)}-*.warc.gz'))
-    assert files, prefix
+def install(build):
+    """(the folder that warcio is in, None), made once for each build; or (None, why there is none)."""
+    folder = os.path.join(build, 'tests', 'archive', 'reader')
+    with open(os.path.join(HERE, 'package-lock.json'), encoding='utf-8') as file:
+        wanted = file.read()
+    if shutil.which('node') is None or shutil.which('npm') is None:
+        return None, 'there is no node or no npm; tools/setup installs them'
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, 'lock'), 'w', encoding='ascii') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other tests may want it at the same time
+        why = None if _is_installed(folder, wanted) else _install(folder, wanted)
+    return (folder, None) if why is None else (None, why)
+
+
+def _sha1(data):
+    return 'sha1:' + base64.b32encode(hashlib.sha1(data).digest()).decode('ascii')
+
+
+def _record(file, text):
+    """One member of the file, which is one record and nothing more."""
+    head, _, rest = text.partition(b'\r\n\r\n')
+    version, *lines = head.decode('utf-8').split('\r\n')
+    fields = dict(line.split(': ', 1) for line in lines)
+    assert len(fields) == len(lines), lines
+    length = int(fields['Content-Length'])
+    block = rest[:length]
+    first, end, body = block.partition(b'\r\n\r\n')
+    return {'file': file, 'version': version, 'fields': fields, 'head': (first + end).decode('latin1'),
+            'body': body.decode('latin1'), 'length_ok': len(block) == length and rest[length:] == b'\r\n\r\n',
+            'block_ok': _sha1(block) == fields['WARC-Block-Digest'],
+            'payload_ok': fields['WARC-Type'] != 'response' or _sha1(body) == fields['WARC-Payload-Digest']}
+
+
+def read_file(file):
+    """Its records, by our reader."""
+    with open(file, 'rb') as opened:
+        rest = opened.read()
+    while rest:
+        member = zlib.decompressobj(wbits=31)
+        text = member.decompress(rest)
+        assert member.eof, f'{file} ends within a record'
+        rest = member.unused_data
+        yield _record(file, text)
+
+
+def read_by_warcio(folder, files):
     run = subprocess.run(['node', os.path.join(HERE, 'read.mjs'), folder, *files], capture_output=True, text=True,
                          timeout=120)
     assert run.returncode == 0 and run.stderr == '', run.stderr
-    records = [json.loads(line) for line in run.stdout.split('\n') if line]
+    return [json.loads(line) for line in run.stdout.split('\n') if line]
+
+
+def read(folder, prefix):
+    """All records of the archive, in the order of its files; each was found valid. `folder`: warcio's, or None."""
+    files = sorted(glob.glob(f'{glob.escape(prefix)}-*.warc.gz'))
+    assert files, prefix
+    records = [record for file in files for record in read_file(file)]
+    if folder is not None:
+        assert records == read_by_warcio(folder, files)
     for record in records:
         check(record)
     for file in files:  # none is empty, and each says whose it is

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl --warc and --save-bodies, read by somebody else's reader. Arguments: the program, the build folder."""
+"""weir crawl --warc and --save-bodies. Archives are read by a reader of our own, and by somebody else's where that can be had
+(reader.py). Arguments: the program, the build folder."""
 import contextlib
 import gzip
 import hashlib
@@ -362,5 +363,6 @@ def _bytes(path):
 if __name__ == '__main__':
     _reader = None
     if sys.argv[1:] != ['--list']:
-        _reader = reader.install(sys.argv.pop())
+        _reader, _why = reader.install(sys.argv.pop())
+        print('read by our reader alone:' if _why else 'read by our reader and by warcio', _why or '')
     cases.main()
