@@ -52,7 +52,7 @@ static void bind_value(sqlite3_stmt *row, int at, struct wr_span *input)
         (void)sqlite3_bind_double(row, at, fraction);
         return;
     case 4: /* longer than anything may be */
-        (void)sqlite3_bind_zeroblob(row, at, (int)(WR_STORE_ROBOTS_MAX + bytes));
+        (void)sqlite3_bind_zeroblob(row, at, (int)(WR_STORE_REPORT_MAX + bytes));
         return;
     case 5:
         (void)sqlite3_bind_blob(row, at, bytes > 0 ? value.data : "", (int)bytes, SQLITE_TRANSIENT);

@@ -134,7 +134,7 @@ static void the_log_grows_while_the_file_cannot(void **state)
     int64_t job = begin(&rig);
     atomic_store(&shim.only_main, true);
     atomic_store(&shim.is_full, true);
-    for (int i = 0; i < 24; i++) {
+    for (int i = 0; i < 192; i++) {
         snprintf(url, sizeof url, "https://h%d/robots.txt", i);
         rig_post(&rig,
                  (struct wr_store_change){.kind = WR_STORE_ROBOTS,
@@ -239,7 +239,7 @@ static void the_log_stays_small(void **state)
     set_up(&rig);
     (void)begin(&rig);
     snprintf(wal, sizeof wal, "%s-wal", rig.path);
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 480; i++) {
         text[0] = (char)i;
         rig_post(&rig, (struct wr_store_change){
                            .kind = WR_STORE_ROBOTS,

@@ -285,6 +285,106 @@ static void robots_texts_survive_a_restart_with_their_validators(void **state)
     }
 }
 
+#define BOUND ((size_t)1 << 20)
+#define TEXT_BYTES ((size_t)64 << 10)
+#define TEXTS 100 /* of which a sixth may stay */
+
+static struct wr_span robots_url(int number)
+{
+    static char url[64];
+    (void)snprintf(url, sizeof url, "https://h%d/robots.txt", number);
+    return wr_span_of(url);
+}
+
+static void take_bytes(void *context, const struct wr_store_row *row)
+{
+    *(long *)context = (long)row->robots.text.bytes;
+}
+
+/* Of the text that is kept; -1: there is none. */
+static long kept_bytes(struct rig *rig, struct wr_span url)
+{
+    long bytes = -1;
+    struct wr_store_query query = {.what = WR_STORE_ONE_ROBOTS, .key = url, .row = take_bytes, .context = &bytes};
+    assert_int_equal(wr_store_read(rig->store, &query), 0);
+    return bytes;
+}
+
+/* How many of them are kept, and which is the oldest. */
+static int kept_robots(struct rig *rig, int *ret_oldest)
+{
+    int kept = 0;
+    *ret_oldest = TEXTS;
+    for (int i = TEXTS - 1; i >= 0; i--) {
+        long bytes = kept_bytes(rig, robots_url(i));
+        assert_true(bytes == -1 || bytes == (long)TEXT_BYTES);
+        *ret_oldest = bytes > 0 ? i : *ret_oldest;
+        kept += bytes > 0;
+    }
+    return kept;
+}
+
+static void post_robots(struct rig *rig, int number, enum wr_store_robots_kind kind, int64_t wall_at)
+{
+    static char text[TEXT_BYTES];
+    bool has_text = kind == WR_STORE_ROBOTS_TEXT;
+    struct wr_store_change change =
+        robots_change(kind, (struct wr_span){has_text ? text : NULL, has_text ? sizeof text : 0}, wall_at);
+    change.robots.url = robots_url(number);
+    rig_post(rig, change);
+}
+
+/* M13: what strangers say takes so much room and no more, and the newest of it stays. */
+static void texts_of_robots_are_bounded_in_all_and_the_oldest_go_first(void **state)
+{
+    (void)state;
+    EACH_BACKEND(rig)
+    {
+        int oldest, kept, most = (int)(BOUND / TEXT_BYTES);
+        rig->options.robots_bytes = BOUND;
+        rig_open(rig);
+        post_robots(rig, TEXTS, WR_STORE_ROBOTS_NONE, WEIR_SECOND); /* that there is none costs nothing */
+        for (int i = 0; i < TEXTS; i++) {
+            post_robots(rig, i, WR_STORE_ROBOTS_TEXT, (i + 2) * WEIR_SECOND);
+            if (i % 10 == 9) {
+                kept = kept_robots(rig, &oldest);
+                assert_true(kept <= most && oldest + kept == i + 1);
+                assert_true(kept > most / 2 || kept == i + 1);
+            }
+        }
+        rig_reopen(rig);
+        kept = kept_robots(rig, &oldest);
+        post_robots(rig, oldest, WR_STORE_ROBOTS_SAME, (TEXTS + 2) * WEIR_SECOND); /* from now on it is the newest */
+        for (int i = 0; i < most; i++) /* nor does it matter that the process is another */
+            post_robots(rig, i, WR_STORE_ROBOTS_TEXT, (TEXTS + 3 + i) * WEIR_SECOND);
+        assert_true(kept_robots(rig, &oldest) <= most);
+        assert_int_equal(kept_bytes(rig, robots_url(TEXTS)), 0);
+        assert_int_equal(kept_bytes(rig, robots_url(TEXTS - 1)), -1);
+        rig_check(rig);
+    }
+}
+
+/* Else the old rules would be obeyed after a restart. */
+static void a_robots_txt_that_is_too_long_to_be_kept_leaves_none_behind(void **state)
+{
+    (void)state;
+    static char text[WR_STORE_ROBOTS_MAX + 1];
+    struct wr_span url = wr_span_of("https://h/robots.txt"), none = {NULL, 0};
+    EACH_BACKEND(rig)
+    {
+        struct wr_store_change change = robots_change(WR_STORE_ROBOTS_TEXT, (struct wr_span){text, sizeof text}, 1);
+        rig_open(rig);
+        assert_int_equal(rig_post_later(rig, change), WEIR_E_INVAL);
+        change.robots.text.bytes = WR_STORE_ROBOTS_MAX;
+        rig_post(rig, change);
+        assert_int_equal(kept_bytes(rig, url), WR_STORE_ROBOTS_MAX);
+        rig_post(rig, robots_change(WR_STORE_ROBOTS_GONE, none, 2 * WEIR_SECOND));
+        assert_int_equal(kept_bytes(rig, url), -1);
+        rig_post(rig, robots_change(WR_STORE_ROBOTS_SAME, none, 3 * WEIR_SECOND));
+        assert_int_equal(kept_bytes(rig, url), -1);
+    }
+}
+
 static void outputs_are_kept_by_job_and_path(void **state)
 {
     (void)state;
@@ -314,4 +414,6 @@ WEIR_TESTS(test(block_of_a_host_is_kept_with_it), test(hosts_that_let_a_job_in_a
            test(hosts_with_work_are_listed_in_pieces_with_what_is_known),
            test(a_learned_delay_has_aged_when_it_is_used_again),
            test(a_window_that_a_server_named_holds_after_a_restart),
-           test(robots_texts_survive_a_restart_with_their_validators), test(outputs_are_kept_by_job_and_path))
+           test(robots_texts_survive_a_restart_with_their_validators),
+           test(texts_of_robots_are_bounded_in_all_and_the_oldest_go_first),
+           test(a_robots_txt_that_is_too_long_to_be_kept_leaves_none_behind), test(outputs_are_kept_by_job_and_path))

@@ -227,7 +227,9 @@ static void store_copy(struct wr_engine *engine, const struct wr_plan_host *host
                                      .kind = copy == WR_COPY_CONFIRM ? WR_STORE_ROBOTS_SAME : WR_STORE_ROBOTS_NONE,
                                      .max_age_ns = event->max_age_ns,
                                      .fetched_wall_at = weir_wall_now()};
-    if (copy == WR_COPY_READ) {
+    if (copy == WR_COPY_READ && read.text.bytes > WR_STORE_ROBOTS_MAX) {
+        robots.kind = WR_STORE_ROBOTS_GONE;
+    } else if (copy == WR_COPY_READ) {
         robots.kind = WR_STORE_ROBOTS_TEXT;
         robots.text = read.text;
         robots.etag = read.etag;
@@ -408,7 +410,7 @@ static void go_on(struct wr_crawl_loop *loop, struct wr_plan_host *host, bool is
     errand->asker = loop;
     errand->host = host;
     errand->is_https = is_https;
-    wr_buf_init(&errand->body, loop->engine->allocator, WR_STORE_ROBOTS_MAX);
+    wr_buf_init(&errand->body, loop->engine->allocator, WR_ROBOTS_MAX + 1);
     memcpy(errand->url, came->to.text, came->to.bytes);
     wr_buf_init_fixed(&key, errand->key, sizeof errand->key);
     wr_url_append_key(&key, &came->to);

@@ -12,10 +12,18 @@
 #define WR_BACKEND_WHY_BYTES 160
 #define WR_BACKEND_MANY 128 /* reads at once */
 
+/* The oldest texts of robots.txt, but for as many bytes as the parameter says. Those without a text cost nothing. */
+#define WR_BACKEND_OLD_ROBOTS(parameter)                                                       \
+    "text_bytes > 0 AND fetched_at_ms <= (SELECT max(fetched_at_ms) FROM"                      \
+    " (SELECT fetched_at_ms, sum(text_bytes) OVER (ORDER BY fetched_at_ms DESC) AS bytes FROM" \
+    "  robots WHERE text_bytes > 0) AS r WHERE bytes > " parameter ")"
+#define WR_BACKEND_ROBOTS_BYTES "SELECT CAST(coalesce(sum(text_bytes), 0) AS bigint) FROM robots WHERE text_bytes > 0"
+
 struct wr_backend {
     const struct wr_backend_kind *kind;
     struct wr_hash_key hash_key;
     uint64_t ignored, damaged, round_trips; /* so far, as in wr_store_stats */
+    int64_t robots_room;                    /* bytes of robots.txt that fit before they have to be added up again */
     const char *place;                      /* as it is named in messages: without a password */
     char why[WR_BACKEND_WHY_BYTES];
 };
@@ -51,6 +59,12 @@ struct wr_backend_kind {
 static inline int64_t wr_backend_ms(int64_t ns)
 {
     return ns <= 0 ? 0 : ns / WEIR_MILLISECOND + (ns % WEIR_MILLISECOND > 0);
+}
+
+/* How many bytes are kept of all when there are too many: fewer than may be, or they would be added up each time. */
+static inline int64_t wr_backend_robots_kept(size_t robots_bytes)
+{
+    return (int64_t)(robots_bytes - robots_bytes / 16);
 }
 
 extern const struct wr_backend_kind wr_backend_sqlite;

@@ -76,7 +76,7 @@ static int check_robots(const struct wr_store_robots *robots)
 {
     if (!is_text(robots->url, 1, WR_URL_MAX))
         return wr_invalid("a robots.txt's url must be clean text of 1 to WR_URL_MAX bytes");
-    if (robots->kind > WR_STORE_ROBOTS_SAME)
+    if (robots->kind > WR_STORE_ROBOTS_GONE)
         return wr_invalid("a robots.txt's kind must be one of enum wr_store_robots_kind");
     if (robots->text.bytes > WR_STORE_ROBOTS_MAX)
         return wr_invalid("a robots.txt must have at most WR_STORE_ROBOTS_MAX bytes");

@@ -38,6 +38,7 @@ static void fill_in(const struct wr_store_options *options, struct wr_store_opti
     DEFAULT(batch_changes, BATCH_CHANGES);
     DEFAULT(queue_changes, QUEUE_CHANGES);
     DEFAULT(queue_bytes, QUEUE_BYTES);
+    DEFAULT(robots_bytes, WR_STORE_ROBOTS_BYTES);
     DEFAULT(hosts_ns, HOSTS_NS);
     DEFAULT(retry_ns, RETRY_NS);
     DEFAULT(lease_ns, LEASE_NS);

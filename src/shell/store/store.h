@@ -34,7 +34,8 @@
  * with no lock held; they must be brief and must not wait for the store. What they are given is valid during the call.
  *
  * Bounded: queue_changes and queue_bytes of posts and notes, WR_STORE_READS_MAX reads, and the backend's cache (SQLite:
- * 8 MB).
+ * 8 MB). On the disk each text has its own bound, and those of robots.txt, which cost their hosts nothing, have one in
+ * all. What has none is what was asked for: tasks and their hosts.
  */
 #ifndef WR_SHELL_STORE_STORE_H
 #define WR_SHELL_STORE_STORE_H
@@ -56,7 +57,8 @@
 #define WR_STORE_LINE_MAX ((size_t)1 << 18)       /* of a line of output */
 #define WR_STORE_PATH_MAX 4095                    /* of an output file's */
 #define WR_STORE_SETTINGS_MAX ((size_t)1 << 20)   /* of a job's */
-#define WR_STORE_ROBOTS_MAX (WR_ROBOTS_MAX + 1)   /* of a robots.txt: one more, so that a cut line is noticed */
+#define WR_STORE_ROBOTS_MAX ((size_t)128 << 10)   /* of a robots.txt. A longer one is fetched again when it is needed */
+#define WR_STORE_ROBOTS_BYTES ((size_t)256 << 20) /* of all of them: the usual robots_bytes */
 #define WR_STORE_REPORT_MAX ((size_t)4 << 20)     /* of a run's */
 #define WR_STORE_REPORTS_KEPT 16                  /* of each job: the newest */
 #define WR_STORE_RETRY_MAX_NS ((int64_t)WEIR_DAY) /* a task is never put off for longer, whatever the clock says */
@@ -224,13 +226,15 @@ struct wr_store_setting {
 enum wr_store_robots_kind {
     WR_STORE_ROBOTS_TEXT, /* the rules are in `text` */
     WR_STORE_ROBOTS_NONE, /* there is no robots.txt */
-    WR_STORE_ROBOTS_SAME, /* as stored, and confirmed now; only to be posted. Nothing stored: nothing happens */
+    /* These two are only posted. */
+    WR_STORE_ROBOTS_SAME, /* as stored, and confirmed now. Nothing stored: nothing happens */
+    WR_STORE_ROBOTS_GONE, /* there is one that is too long to be stored: what was stored is removed */
 };
 
 struct wr_store_robots {
     struct wr_span url; /* of the robots.txt: the key */
     enum wr_store_robots_kind kind;
-    struct wr_span text;           /* as it came, any bytes */
+    struct wr_span text;           /* as it came, any bytes: at most WR_STORE_ROBOTS_MAX */
     struct wr_span etag, modified; /* empty: none */
     int64_t max_age_ns;            /* negative: not said */
     int64_t fetched_wall_at;
@@ -357,6 +361,7 @@ struct wr_store_options {
     uint32_t batch_changes; /* from so many on it does not; 8192 */
     uint32_t queue_changes; /* WEIR_E_FULL beyond; 16384 */
     size_t queue_bytes;     /* the same; 32 MiB */
+    size_t robots_bytes;    /* of texts of robots.txt in all; beyond it the oldest are removed; WR_STORE_ROBOTS_BYTES */
     int64_t hosts_ns;       /* a host's memory is written at most so often; 1 s */
     int64_t retry_ns;       /* how soon a paused store tries again; 1 s */
     int64_t lease_ns;       /* a host is this process's for so long, unless that is renewed; 30 s */

@@ -331,13 +331,11 @@ static int put_robots(struct gathering *all, const struct wr_store_robots *robot
                         "UPDATE robots SET max_age_ms = $1, fetched_at_ms = $2 WHERE md5(url) = md5($3) AND url = $3"
                         " AND fetched_at_ms <= $2",
                         "NNT", numbers, texts, (struct wr_pg_sent){0});
-    return send_one(all,
-                    "INSERT INTO robots AS r (max_age_ms, fetched_at_ms, kind, url, text, etag, modified)"
-                    " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (md5(url)) DO UPDATE SET"
-                    " (max_age_ms, fetched_at_ms, kind, url, text, etag, modified) = (excluded.max_age_ms,"
-                    " excluded.fetched_at_ms, excluded.kind, excluded.url, excluded.text, excluded.etag,"
-                    " excluded.modified) WHERE r.fetched_at_ms <= excluded.fetched_at_ms", /* nothing older */
-                    "NNNTBBB", numbers, texts, (struct wr_pg_sent){0});
+    if (robots->kind == WR_STORE_ROBOTS_GONE)
+        return send_one(all, "DELETE FROM robots WHERE md5(url) = md5($2) AND url = $2 AND fetched_at_ms <= $1", "NT",
+                        numbers + 1, texts, (struct wr_pg_sent){0});
+    all->pg->backend.robots_room -= (int64_t)robots->text.bytes; /* also if it is undone: then there is more */
+    return send_one(all, new_robots, "NNNTBBB", numbers, texts, (struct wr_pg_sent){0});
 }
 
 static int put_block(struct gathering *all, const struct wr_store_block *block)

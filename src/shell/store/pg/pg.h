@@ -15,7 +15,7 @@
 
 #include <libpq-fe.h>
 
-#define WR_PG_VERSION 3 /* of the tables */
+#define WR_PG_VERSION 4 /* of the tables */
 #define WR_PG_SILENCE_NS (10 * WEIR_SECOND)
 #define WR_PG_LONGEST_NS (60 * WEIR_SECOND)
 #define WR_PG_PLACE_BYTES 256
@@ -78,6 +78,7 @@ struct wr_pg {
     int64_t skew_ms;             /* the database's wall time less ours, in whole seconds */
     int64_t wall_base_ms;        /* our wall time less that of the monotonic clock, when they were compared */
     const char *url;             /* the store's */
+    size_t robots_bytes;         /* the same */
     PGconn *conn;                /* NULL: there is none */
     unsigned turns;              /* connections that failed or were lost */
     int64_t node;                /* this process, among those that use the database */

@@ -113,6 +113,11 @@ static const char *const steps[WR_PG_VERSION] = {
     /* 2 to 3. An expression, so that no planner reads all hosts by their key instead. */
     ("CREATE INDEX hosts_free ON hosts ((id + 0)) WHERE lease_owner = 0 AND rest_until = '-infinity';"
      "CREATE INDEX hosts_ready ON hosts (rest_until) WHERE lease_owner = 0 AND rest_until > '-infinity';"),
+    /* 3 to 4. Texts of robots.txt are bounded in all. */
+    ("ALTER TABLE robots ADD text_bytes bigint NOT NULL DEFAULT 0;"
+     "DELETE FROM robots WHERE octet_length(text) > 131072;" /* WR_STORE_ROBOTS_MAX */
+     "UPDATE robots SET text_bytes = octet_length(text);"
+     "CREATE INDEX robots_kept ON robots (fetched_at_ms, text_bytes) WHERE text_bytes > 0;"),
 };
 
 /* ---- looking ------------------------------------------------------------------------------------------- */
@@ -180,7 +185,7 @@ static int migrate(struct wr_pg *pg, bool may_create)
     for (; error == 0 && version < WR_PG_VERSION; version++)
         error = wr_pg_run(pg, version < 0 ? "" : steps[version]);
     if (error == 0 && is_old)
-        error = wr_pg_run(pg, "UPDATE weir SET version = 3"); /* WR_PG_VERSION */
+        error = wr_pg_run(pg, "UPDATE weir SET version = 4"); /* WR_PG_VERSION */
     if (error == 0 && is_there == 0)
         error = put_secret(pg);
     return error;
@@ -335,6 +340,8 @@ int wr_pg_open(const struct wr_store_options *options, struct wr_backend **ret_b
     pg->wall = options->wall;
     pg->url = options->path;
     pg->lease_ns = options->lease_ns;
+    pg->robots_bytes = options->robots_bytes;
+    pg->backend.robots_room = -1; /* nobody knows how many there are */
     wr_pg_name(pg->url, pg->place, sizeof pg->place);
     name_self(pg);
     pg->backend.place = pg->place;

@@ -131,4 +131,12 @@ static const char known_hosts[] =
     " excluded.rate, excluded.cap, excluded.traits, excluded.block_ms, excluded.breaker_open)"
     " WHERE excluded.lease_token = 0 OR h.lease_token = excluded.lease_token";
 
+/* One that is older than what is there changes nothing. */
+static const char new_robots[] =
+    "INSERT INTO robots AS r (max_age_ms, fetched_at_ms, kind, url, text, etag, modified, text_bytes)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, octet_length($5)) ON CONFLICT (md5(url)) DO UPDATE SET"
+    " (max_age_ms, fetched_at_ms, kind, url, text, etag, modified, text_bytes) = (excluded.max_age_ms,"
+    " excluded.fetched_at_ms, excluded.kind, excluded.url, excluded.text, excluded.etag, excluded.modified,"
+    " excluded.text_bytes) WHERE r.fetched_at_ms <= excluded.fetched_at_ms";
+
 #endif

@@ -238,8 +238,49 @@ void wr_pg_undo(struct wr_backend *backend)
     pg->is_open = false;
 }
 
+static int read_robots_bytes(struct wr_pg *pg, int64_t *ret_bytes)
+{
+    PGresult *result = NULL;
+    int error = wr_pg_ask(pg, WR_BACKEND_ROBOTS_BYTES, NULL, &result);
+
+    *ret_bytes = error == 0 && PQntuples(result) == 1 ? wr_pg_whole(result, 0, 0) : 0;
+    PQclear(result);
+    return error;
+}
+
+/* A row that another process is writing is left to it. */
+static int trim_robots(struct wr_pg *pg)
+{
+    struct wr_pg_params params;
+    PGresult *result = NULL;
+
+    wr_pg_params_init(&params, pg->allocator, "N");
+    wr_pg_put_whole(&params, 0, wr_backend_robots_kept(pg->robots_bytes));
+    int error = wr_pg_ask(pg,
+                          "DELETE FROM robots WHERE ctid IN (SELECT ctid FROM robots WHERE " WR_BACKEND_OLD_ROBOTS(
+                              "$1") " FOR UPDATE SKIP LOCKED)",
+                          &params, &result);
+    PQclear(result);
+    wr_pg_params_release(&params);
+    return error;
+}
+
+/* Texts of robots.txt beyond those that may be: this process's own, as soon as there may be too many, and what others
+ * have put in meanwhile with them. Whatever fails is tried again after the next transaction. */
 int wr_pg_settle(struct wr_backend *backend)
 {
-    (void)backend;
+    struct wr_pg *pg = wr_pg_of(backend);
+    int64_t bytes, most = (int64_t)pg->robots_bytes;
+
+    if (backend->robots_room >= 0 || pg->conn == NULL)
+        return 0;
+    int error = read_robots_bytes(pg, &bytes);
+    if (error == 0 && bytes > most)
+        error = trim_robots(pg);
+    if (error == 0 && bytes > most)
+        error = read_robots_bytes(pg, &bytes);
+    int64_t room = most - bytes;
+    if (error == 0) /* others put in some, too: each looks after a sixteenth of all */
+        backend->robots_room = room < most / 16 ? room : most / 16;
     return 0;
 }

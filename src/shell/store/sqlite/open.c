@@ -251,6 +251,8 @@ static int open_file(const struct wr_store_options *options, struct wr_sqlite **
         return WEIR_E_NOMEM;
     sqlite->backend.kind = &wr_backend_sqlite;
     sqlite->allocator = options->allocator;
+    sqlite->robots_bytes = options->robots_bytes;
+    sqlite->backend.robots_room = -1; /* nobody knows how many there are */
     sqlite->path = sqlite->backend.place = options->path;
     error = take(sqlite, options);
     if (error == 0)

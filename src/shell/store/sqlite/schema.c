@@ -90,6 +90,11 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
     "ALTER TABLE tasks ADD COLUMN changes INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE tasks ADD COLUMN since_ms INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE tasks ADD COLUMN visited_at_ms INTEGER NOT NULL DEFAULT 0;",
+    /* 5 to 6: texts of robots.txt are bounded in all */
+    "ALTER TABLE robots ADD COLUMN text_bytes INTEGER NOT NULL DEFAULT 0;"
+    "DELETE FROM robots WHERE length(text) > 131072;" /* WR_STORE_ROBOTS_MAX */
+    "UPDATE robots SET text_bytes = length(text);"
+    "CREATE INDEX robots_kept ON robots (fetched_at_ms, text_bytes) WHERE text_bytes > 0;",
 };
 
 #define FOUR(row) row ", " row ", " row ", " row
@@ -151,9 +156,13 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_STATUS] = "UPDATE jobs SET status = ?2, why = ?3, updated_at_ms = ?4 WHERE id = ?1",
     [WR_SQL_OUTPUT] = "INSERT INTO outputs (job, path, bytes) VALUES (?1, ?2, ?3)"
                       " ON CONFLICT (job, path) DO UPDATE SET bytes = excluded.bytes",
-    [WR_SQL_ROBOTS] = "INSERT OR REPLACE INTO robots (url, kind, text, etag, modified, max_age_ms, fetched_at_ms)"
-                      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    [WR_SQL_ROBOTS] =
+        "INSERT OR REPLACE INTO robots (url, kind, text, etag, modified, max_age_ms, fetched_at_ms, text_bytes)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, length(?3))",
     [WR_SQL_ROBOTS_SAME] = "UPDATE robots SET max_age_ms = ?2, fetched_at_ms = ?3 WHERE url = ?1",
+    [WR_SQL_ROBOTS_GONE] = "DELETE FROM robots WHERE url = ?1",
+    [WR_SQL_ROBOTS_BYTES] = WR_BACKEND_ROBOTS_BYTES,
+    [WR_SQL_ROBOTS_TRIM] = "DELETE FROM robots WHERE " WR_BACKEND_OLD_ROBOTS("?1"),
     [WR_SQL_HOST] = "INSERT INTO hosts (host, adaptive_delay_seconds, adaptive_delay_floor_seconds, " WR_MEMORY_COLUMNS
                     ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT (host) DO UPDATE SET"
                     " adaptive_delay_seconds = ?2, adaptive_delay_floor_seconds = ?3, adaptive_delay_ms = ?4,"

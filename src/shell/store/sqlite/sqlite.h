@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #define WR_SQLITE_APPLICATION 0x77656972 /* "weir" */
-#define WR_SQLITE_VERSION 5              /* of the tables, in user_version */
+#define WR_SQLITE_VERSION 6              /* of the tables, in user_version */
 
 /* ---- statements ---- */
 
@@ -39,6 +39,9 @@ enum wr_statement {
     WR_SQL_OUTPUT,
     WR_SQL_ROBOTS,
     WR_SQL_ROBOTS_SAME,
+    WR_SQL_ROBOTS_GONE,
+    WR_SQL_ROBOTS_BYTES,
+    WR_SQL_ROBOTS_TRIM,
     WR_SQL_HOST,
     WR_SQL_BLOCK,
     WR_SQL_HOST_SETTING,
@@ -113,6 +116,7 @@ struct wr_sqlite {
     sqlite3_stmt *statements[WR_SQL_COUNT];
     const weir_allocator *allocator;
     const char *path; /* the store's */
+    size_t robots_bytes;
     int64_t wall_ms;  /* of this transaction */
     uint64_t ignored; /* by this transaction */
     struct wr_tally tallies[WR_TALLIES];

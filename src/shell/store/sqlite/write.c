@@ -182,6 +182,10 @@ static int put_robots(struct wr_sqlite *sqlite, const struct wr_store_robots *ro
         wr_bind_numbers(statement_of(sqlite, WR_SQL_ROBOTS_SAME), 2, times, 2);
         return wr_sqlite_write(sqlite, WR_SQL_ROBOTS_SAME);
     }
+    if (robots->kind == WR_STORE_ROBOTS_GONE) {
+        wr_bind_text(statement_of(sqlite, WR_SQL_ROBOTS_GONE), 1, robots->url);
+        return wr_sqlite_write(sqlite, WR_SQL_ROBOTS_GONE);
+    }
     sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_ROBOTS);
     wr_bind_text(statement, 1, robots->url);
     (void)sqlite3_bind_int(statement, 2, (int)robots->kind);
@@ -189,7 +193,38 @@ static int put_robots(struct wr_sqlite *sqlite, const struct wr_store_robots *ro
     bind_bytes(statement, 4, robots->etag);
     bind_bytes(statement, 5, robots->modified);
     wr_bind_numbers(statement, 6, times, 2);
+    sqlite->backend.robots_room -=
+        (int64_t)robots->text.bytes; /* also if it is undone, or replaces one: then there is more */
     return wr_sqlite_write(sqlite, WR_SQL_ROBOTS);
+}
+
+static int read_robots_bytes(struct wr_sqlite *sqlite, int64_t *ret_bytes)
+{
+    sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_ROBOTS_BYTES);
+    int code = sqlite3_step(statement);
+
+    *ret_bytes = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    (void)sqlite3_reset(statement);
+    return wr_sqlite_error(sqlite, code);
+}
+
+/* Before the commit: there are never more. */
+static int trim_robots(struct wr_sqlite *sqlite)
+{
+    int64_t bytes = 0, most = (int64_t)sqlite->robots_bytes, kept = wr_backend_robots_kept(sqlite->robots_bytes);
+
+    if (sqlite->backend.robots_room >= 0)
+        return 0;
+    int error = read_robots_bytes(sqlite, &bytes);
+    if (error == 0 && bytes > most) {
+        (void)sqlite3_bind_int64(statement_of(sqlite, WR_SQL_ROBOTS_TRIM), 1, kept);
+        error = wr_sqlite_write(sqlite, WR_SQL_ROBOTS_TRIM);
+        if (error == 0)
+            error = read_robots_bytes(sqlite, &bytes);
+    }
+    if (error == 0)
+        sqlite->backend.robots_room = most - bytes;
+    return error;
 }
 
 /* ---- outputs -------------------------------------------------------------------------------------------- */
@@ -317,6 +352,8 @@ int wr_sqlite_balance(struct wr_sqlite *sqlite)
 {
     int error = wr_sqlite_host_settle(sqlite);
 
+    if (error == 0)
+        error = trim_robots(sqlite);
     if (error == 0)
         error = write_outputs(sqlite);
     return error != 0 ? error : put_tallies(sqlite);
