@@ -370,7 +370,8 @@ struct wr_life_action wr_plan_robots_came(struct wr_plan *plan, struct wr_plan_h
     uint8_t bit = (uint8_t)(1U << is_https);
     said.unit = wr_rng_unit(&plan->rng);
     if (rules != NULL && !wr_rules_fit(plan, host, is_https, rules, now))
-        said.kind = WR_LIFE_FAILED;
+        said =
+            (struct wr_life_event){.kind = WR_LIFE_FAILED, .lacks_room = true, .retry_after_ns = -1, .unit = said.unit};
     struct wr_life_action action = wr_lifecycle_step(&host->robots[is_https], &plan->options.robots, &said, now);
     host->claims -= (host->away & bit) != 0;
     host->away &= (uint8_t)~bit;

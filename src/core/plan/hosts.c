@@ -95,14 +95,29 @@ static size_t rules_bytes(const struct wr_robots *rules)
     return rules != NULL ? wr_robots_facts(rules)->block_bytes : 0;
 }
 
-void wr_host_set_rules(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, struct wr_robots *rules,
-                       int64_t now)
+static size_t rules_bytes_of(const struct wr_plan_host *host)
 {
-    int64_t longest_ns = 0;
+    return rules_bytes(host->rules[0]) + rules_bytes(host->rules[1]);
+}
+
+/* Without telling the gate. */
+static void put_rules(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, struct wr_robots *rules)
+{
     plan->rules_bytes += rules_bytes(rules);
     plan->rules_bytes -= rules_bytes(host->rules[is_https]);
     wr_robots_free(host->rules[is_https]);
     host->rules[is_https] = rules;
+    wr_heap_remove(&plan->largest, &host->large);
+    size_t bytes = rules_bytes_of(host);
+    if (bytes > WR_RULES_SMALL) /* without memory for it, it is not among those that may be dropped */
+        (void)wr_heap_push(&plan->largest, -(int64_t)bytes, &host->large);
+}
+
+void wr_host_set_rules(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, struct wr_robots *rules,
+                       int64_t now)
+{
+    int64_t longest_ns = 0;
+    put_rules(plan, host, is_https, rules);
     for (int i = 0; i < WR_ORIGINS; i++) {
         int64_t ns = host->rules[i] != NULL ? wr_robots_interval_ns(host->rules[i]) : 0;
         longest_ns = ns > longest_ns ? ns : longest_ns;
@@ -143,10 +158,8 @@ static void give(struct wr_plan *plan, struct wr_plan_host *host)
     wr_list_take(&host->expires);
     wr_list_take(&host->unsaved);
     wr_list_take(&host->recalls);
-    for (int i = 0; i < WR_ORIGINS; i++) {
-        plan->rules_bytes -= rules_bytes(host->rules[i]);
-        wr_robots_free(host->rules[i]);
-    }
+    for (int i = 0; i < WR_ORIGINS; i++)
+        put_rules(plan, host, i == 1, NULL);
     plan->stats.lowered -= host->steps > 0;
     (void)wr_host_set_pace(plan, host, 0);
     plan->host_bytes_sum -= host->bytes;
@@ -195,12 +208,42 @@ static bool evict(struct wr_plan *plan, int64_t now)
     return false;
 }
 
+/* Its robots.txt has to be fetched again before its next page. Its Crawl-delay holds until then, and so does a time
+ * that its server named. */
+static void drop_rules(struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
+{
+    static const struct wr_life_event dropped = {.kind = WR_LIFE_DROPPED};
+    for (int i = 0; i < WR_ORIGINS; i++) {
+        wr_lifecycle_step(&host->robots[i], &plan->options.robots, &dropped, now);
+        put_rules(plan, host, i == 1, NULL);
+    }
+    plan->stats.dropped++;
+    wr_host_settle(plan, host, now);
+}
+
+/* Who has more than this one would have makes room for it: a stranger's large files cost his own hosts. And as that one
+ * is smaller, they never drop each other's in turn. */
+static bool shed(struct wr_plan *plan, const struct wr_plan_host *host, size_t bytes, int64_t now)
+{
+    int64_t key;
+    struct wr_heap_item *item = wr_heap_peek(&plan->largest, &key);
+    bool may_drop = plan->options.robots.on_error != WR_ON_ERROR_ALLOW; /* there what is known binds, or nothing does */
+    if (!may_drop || item == NULL || -key <= (int64_t)bytes)
+        return false;
+    struct wr_plan_host *other = WR_LINKED(item, struct wr_plan_host, large);
+    if (other == host)
+        return false;
+    drop_rules(plan, other, now);
+    return true;
+}
+
 bool wr_rules_fit(struct wr_plan *plan, const struct wr_plan_host *host, bool is_https, const struct wr_robots *rules,
                   int64_t now)
 {
     size_t more = rules_bytes(rules), less = rules_bytes(host->rules[is_https]);
+    size_t bytes = rules_bytes_of(host) - less + more;
     while (plan->rules_bytes - less + more > plan->options.rules_bytes)
-        if (!evict(plan, now))
+        if (!evict(plan, now) && !shed(plan, host, bytes, now))
             return false;
     return true;
 }

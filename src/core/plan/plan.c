@@ -98,6 +98,7 @@ int wr_plan_new(const struct wr_plan_options *given, struct wr_plan **ret_plan)
     wr_rng_init(&plan->rng, options.seed);
     wr_map_init(&plan->hosts, options.allocator, options.hash_key, options.max_hosts);
     wr_heap_init(&plan->timed, options.allocator, options.max_hosts);
+    wr_heap_init(&plan->largest, options.allocator, options.max_hosts);
     wr_map_init(&plan->groups, options.allocator, options.hash_key, options.max_hosts);
     wr_heap_init(&plan->groups_timed, options.allocator, options.max_hosts);
     plan->pool.allocator = plan->known.allocator = plan->variants.allocator = options.allocator;
@@ -118,6 +119,7 @@ void wr_plan_free(struct wr_plan *plan)
     wr_hosts_free(plan);
     wr_groups_free(plan);
     wr_heap_release(&plan->timed);
+    wr_heap_release(&plan->largest);
     wr_pool_release(&plan->pool);
     wr_known_release(&plan->known);
     wr_variants_release(&plan->variants);
@@ -136,7 +138,7 @@ void wr_plan_stats_get(const struct wr_plan *plan, struct wr_plan_stats *ret_sta
     ret_stats->known_bytes = wr_known_bytes(&plan->known);
     ret_stats->memory_bytes = sizeof *plan + plan->options.max_jobs * sizeof *plan->jobs + wr_map_bytes(&plan->hosts) +
                               wr_map_bytes(&plan->groups) +
-                              (plan->timed.room + plan->groups_timed.room) * 3 * sizeof(int64_t) +
+                              (plan->timed.room + plan->largest.room + plan->groups_timed.room) * 3 * sizeof(int64_t) +
                               wr_pool_bytes(&plan->pool) + ret_stats->known_bytes +
                               WR_VARIANT_SLOTS * sizeof(uint64_t) + plan->host_bytes_sum;
 }
@@ -192,7 +194,8 @@ bool wr_plan_ok(const struct wr_plan *plan)
         if (!wr_group_ok(plan, slot->value))
             return false;
     uint64_t others = plan->in_flight - count.in_flight; /* robots.txt and errands */
-    return wr_heap_ok(&plan->timed) && wr_heap_ok(&plan->groups_timed) && count.in_flight <= plan->in_flight &&
-           plan->in_flight <= plan->options.max_in_flight && count.tasks + others == plan->pool.used &&
-           plan->hosts.count <= plan->options.max_hosts && plan->rules_bytes <= plan->options.rules_bytes;
+    return wr_heap_ok(&plan->timed) && wr_heap_ok(&plan->largest) && wr_heap_ok(&plan->groups_timed) &&
+           count.in_flight <= plan->in_flight && plan->in_flight <= plan->options.max_in_flight &&
+           count.tasks + others == plan->pool.used && plan->hosts.count <= plan->options.max_hosts &&
+           plan->rules_bytes <= plan->options.rules_bytes;
 }

@@ -80,7 +80,8 @@ struct wr_plan_options {
     uint32_t max_hosts;     /* in memory; 100 000 */
     uint32_t max_tasks;     /* in all windows; 262 144 */
     size_t text_bytes;      /* of their paths and queries; 32 MiB */
-    size_t rules_bytes;     /* of compiled robots.txt; 64 MiB. Where there is no room, a host waits for some */
+    size_t rules_bytes;     /* of compiled robots.txt; 64 MiB. Where there is no room the host that has most of it, if
+                               that is more than is wanted, has to ask for its robots.txt again; else a host waits */
     size_t known_max;       /* fingerprints in memory; 16 Mi, 128 MiB */
     uint32_t window;        /* tasks of a lane in memory; 64, at most 4096 */
     uint32_t max_loads;     /* asked for and not answered yet: others are started meanwhile; 1024 */
@@ -491,6 +492,7 @@ struct wr_plan_stats {
     uint64_t hopeless;                /* times that WR_NEWS_HOPELESS was told */
     size_t lowered;                   /* hosts at which jobs may have fewer in flight than elsewhere (S2-17) */
     uint64_t overrides;               /* times that this was changed */
+    uint64_t dropped;                 /* rules of robots.txt, for want of room */
     size_t memory_bytes, known_bytes; /* all but rules; of it the set of fingerprints */
     size_t rules_bytes;
 };

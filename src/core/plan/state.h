@@ -30,6 +30,7 @@
 #define WR_DRAW_CHUNK_BYTES ((uint64_t)16 << 20)
 #define WR_EVICT_LOOKS 8 /* idle hosts that are looked at to find one that may go */
 #define WR_HOSTS_CHUNK 256
+#define WR_RULES_SMALL 4096 /* bytes: such rules are never dropped */
 
 struct wr_lane {
     struct wr_list_link ready;  /* in its job's list */
@@ -74,6 +75,7 @@ struct wr_figures {
 
 struct wr_plan_host {
     struct wr_heap_item timer;   /* first */
+    struct wr_heap_item large;   /* in `largest` */
     struct wr_list_link place;   /* in `urgent`, `idle`, or its group's line */
     struct wr_list_link expires; /* in `expiring` */
     struct wr_list_link unsaved;
@@ -155,6 +157,7 @@ struct wr_plan {
     struct wr_rng rng;
     struct wr_map hosts;
     struct wr_heap timed;
+    struct wr_heap largest; /* hosts by the bytes of their rules, the most first; small ones are in none */
     struct wr_map groups;
     struct wr_heap groups_timed;
     struct wr_list idle_groups;
@@ -206,7 +209,8 @@ void wr_host_set_rules(struct wr_plan *plan, struct wr_plan_host *host, bool is_
                        int64_t now);
 /* Somebody sets its interval; 0: nobody. WEIR_E_NOMEM: it is as it was. */
 int wr_host_set_pace(struct wr_plan *plan, struct wr_plan_host *host, int64_t interval_ns);
-/* Whether there is room for them, if need be by forgetting hosts that are idle. */
+/* Whether there is room for them, if need be by forgetting hosts that are idle, or else the rules of the host that has
+ * the most, if it has more than this one would have. */
 bool wr_rules_fit(struct wr_plan *plan, const struct wr_plan_host *host, bool is_https, const struct wr_robots *rules,
                   int64_t now);
 

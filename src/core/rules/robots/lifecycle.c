@@ -147,7 +147,7 @@ static void fail(struct wr_lifecycle *life, const struct wr_life_options *option
     named_ns = named_ns < WR_ROBOTS_RETRY_AFTER_MAX_NS ? named_ns : WR_ROBOTS_RETRY_AFTER_MAX_NS;
     life->named_time = named_ns > 0;
     life->retry_at = now + (named_ns > wait_ns ? named_ns : wait_ns);
-    life->told_to_wait = answered && event->status == 429;
+    life->told_to_wait = (answered && event->status == 429) || (!answered && event->lacks_room);
 }
 
 static struct wr_life_action end(struct wr_lifecycle *life, const struct wr_life_options *options,
@@ -192,6 +192,15 @@ static void load(struct wr_lifecycle *life, const struct wr_life_options *option
     renew(life, options, event->max_age_ns);
 }
 
+/* A 304 that is on its way says nothing any more, and failures so far decide nothing. */
+static void drop(struct wr_lifecycle *life)
+{
+    if (!life->has_rules)
+        return;
+    life->has_copy = life->has_rules = life->has_validators = life->conditional = false;
+    life->told_to_wait = life->failures > 0;
+}
+
 struct wr_life_action wr_lifecycle_step(struct wr_lifecycle *life, const struct wr_life_options *options,
                                         const struct wr_life_event *event, int64_t now)
 {
@@ -213,6 +222,9 @@ struct wr_life_action wr_lifecycle_step(struct wr_lifecycle *life, const struct 
     case WR_LIFE_LOADED:
         if (!life->fetching && !life->has_copy && life->failures == 0)
             load(life, options, event, now);
+        break;
+    case WR_LIFE_DROPPED:
+        drop(life);
         break;
     }
     return action_of(life, options, told, now);

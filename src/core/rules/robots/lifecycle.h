@@ -80,6 +80,7 @@ enum wr_life_event_kind {
     WR_LIFE_ANSWERED, /* with `status` */
     WR_LIFE_FAILED,   /* no answer came, or it could not be read */
     WR_LIFE_LOADED,   /* from a store; forgotten if something is known or under way */
+    WR_LIFE_DROPPED,  /* the rules of the copy, for want of room: as if it had never come, but for what failed */
 };
 
 struct wr_life_event {
@@ -88,6 +89,7 @@ struct wr_life_event {
     bool leads;             /* ANSWERED: its Location is a URL that can be fetched */
     bool has_validators;    /* ANSWERED, LOADED: ETag or Last-Modified */
     bool has_rules;         /* LOADED: else it was known that there are none */
+    bool lacks_room;        /* FAILED: for want of room of ours. Pages wait, in every mode */
     int64_t max_age_ns;     /* ANSWERED, LOADED: Cache-Control; negative: not said */
     int64_t retry_after_ns; /* ANSWERED: negative: not said */
     int64_t age_ns;         /* LOADED; negative: stored in the future, so it may be of any age */

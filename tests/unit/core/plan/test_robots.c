@@ -398,8 +398,119 @@ static void rules_have_so_much_room_and_hosts_wait_for_some(void **state)
     rig_release(&rig);
 }
 
+/* The text of a robots.txt whose rules take some bytes; each denies /secret. */
+static const char *text_of(size_t bytes, const char *more)
+{
+    static char text[80000];
+    (void)snprintf(text, sizeof text, "User-agent: *\nDisallow: /secret\n%s", more);
+    for (int i = 0; strlen(text) < bytes; i++)
+        snprintf(text + strlen(text), 100, "Disallow: /x/%d/long/enough/to/take/some/room\n", i);
+    return text;
+}
+
+/* One page of a host whose robots.txt, asked for until its rules are there, is this. Returns when it was started. */
+static int64_t fetch_one(struct rig *rig, const char *host, const char *text, int *ret_robots)
+{
+    for (;;) {
+        struct wr_plan_action action = rig_wait(rig, rig->now + M);
+        assert_true(action.kind == WR_PLAN_ROBOTS || action.kind == WR_PLAN_START);
+        assert_non_null(strstr(action.url.data, host));
+        *ret_robots += action.kind == WR_PLAN_ROBOTS;
+        if (action.kind == WR_PLAN_START) {
+            int64_t started_at = rig->now;
+            rig_fetch(rig, &action, 200);
+            return started_at;
+        }
+        rig_robots(rig, &action, 200, text);
+    }
+}
+
+/* M13, V3: a stranger's large files cost the hosts that have them, and not those that have small ones. What was dropped
+ * is asked for again before the next page; its Crawl-delay, and a time that the server named, hold meanwhile. */
+static void the_host_with_most_rules_makes_room_for_others_and_asks_again(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    struct wr_plan_stats stats;
+    int large = 0, small = 0;
+    rig_init(&rig);
+    rig.options.ignores_robots = false;
+    rig.options.rules_bytes = 100000;
+    rig_begin_job(&rig);
+    rig_offer_many(&rig, 1, "large.example", 3);
+    rig_offer(&rig, 1, "http://large.example/secret");
+    int64_t last_at = fetch_one(&rig, "large.example", text_of(30000, "Crawl-delay: 7\n"), &large);
+    assert_int_equal(large, 1);
+    const struct wr_plan_host *host = wr_plan_host_find(rig.plan, wr_span_of("large.example"));
+    assert_non_null(wr_plan_host_rules(host, false));
+    for (int i = 0; i < 8; i++) { /* others, which are smaller, until there is no room */
+        char name[32], url[64];
+        (void)snprintf(name, sizeof name, "small%d.example", i);
+        (void)snprintf(url, sizeof url, "http://%s/", name);
+        rig_offer(&rig, 1, url);
+        struct wr_plan_action action = rig_next(&rig);
+        assert_kind(action, WR_PLAN_ROBOTS);
+        assert_non_null(strstr(action.url.data, name));
+        rig_robots(&rig, &action, 200, text_of(6000, ""));
+        wr_plan_stats_get(rig.plan, &stats);
+        assert_true(stats.rules_bytes <= 100000);
+        assert_non_null(wr_plan_host_rules(wr_plan_host_find(rig.plan, wr_span_of(name)), false));
+    }
+    assert_int_equal(stats.dropped, 1);
+    assert_null(wr_plan_host_rules(host, false));
+    for (int i = 0; i < 8; i++) /* before the large one may be asked again */
+        (void)fetch_one(&rig, "small", text_of(6000, ""), &small);
+    assert_int_equal(small, 0);
+    assert_true(rig.now < last_at + 7 * S);
+    struct wr_plan_action action = rig_wait(&rig, rig.now + M); /* there is room: the others are done */
+    assert_kind(action, WR_PLAN_ROBOTS);
+    assert_false(action.is_conditional); /* nothing is there that a 304 could confirm */
+    assert_true(rig.now >= last_at + 7 * S);
+    rig_robots(&rig, &action, 200, text_of(30000, "Crawl-delay: 7\n"));
+    for (int i = 0; i < 2; i++)
+        (void)fetch_one(&rig, "large.example", NULL, &large);
+    action = rig_wait(&rig, rig.now + M);
+    assert_kind(action, WR_PLAN_END);
+    assert_true(action.is_denied);
+    assert_int_equal(large, 1);
+    rig_release(&rig);
+}
+
+/* Of two that are as large neither is dropped for the other, or they would ask in turns for ever. */
+static void hosts_with_as_many_rules_do_not_drive_each_other_out(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    struct wr_plan_stats stats;
+    int robots = 0;
+    rig_init(&rig);
+    rig.options.ignores_robots = false;
+    rig.options.rules_bytes = 100000;
+    rig_begin_job(&rig);
+    rig_offer_many(&rig, 1, "a.example", 2);
+    (void)fetch_one(&rig, "a.example", text_of(40000, ""), &robots);
+    rig_offer_many(&rig, 1, "b.example", 2);
+    for (int pages = 1; pages < 4;) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + 10 * M);
+        if (action.kind == WR_PLAN_ROBOTS) {
+            rig_robots(&rig, &action, 200, text_of(40000, ""));
+            robots++;
+        } else {
+            assert_kind(action, WR_PLAN_START);
+            rig_fetch(&rig, &action, 200);
+            pages++;
+        }
+    }
+    wr_plan_stats_get(rig.plan, &stats);
+    assert_int_equal(stats.dropped, 0);
+    assert_true(robots >= 3 && robots <= 6);
+    rig_release(&rig);
+}
+
 WEIR_TESTS(test(page_that_robots_txt_denies_leaves_its_part_of_the_page_budget_to_another),
            test(hop_of_robots_txt_that_was_not_sent_is_asked_for_again),
+           test(the_host_with_most_rules_makes_room_for_others_and_asks_again),
+           test(hosts_with_as_many_rules_do_not_drive_each_other_out),
            test(rules_have_so_much_room_and_hosts_wait_for_some),
            test(robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay),
            test(crawl_delay_is_multiplied_where_somebody_says_so),
