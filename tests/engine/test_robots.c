@@ -2,6 +2,7 @@
 /* test_robots.c - robots.txt of many hosts: obeyed, waited for, and followed where it leads. */
 #include "engine/rig.h"
 
+#include "lib/hostile.h"
 #include "shell/clock/clock.h"
 
 /* ---- each host has its own ---- */
@@ -32,6 +33,62 @@ static void what_a_host_denies_is_never_fetched_there(void **state)
     assert_string_equal(rig_word(&rig, rig_url(&rig, 3, "/1"), "verdict"), "fetched");
     assert_int_equal(rig.line_count, 5 + 5 + 7);
     assert_int_equal(rig_asked(&rig, -1, "/robots.txt"), 3);
+    rig_tear_down(&rig);
+}
+
+/* ---- long ones ---- */
+
+#define LONG_HOSTS 90 /* more than have room together */
+
+static struct origin_reply answer_shortly(void *context, const struct origin_request *request)
+{
+    if (rig_is_robots(request))
+        return (struct origin_reply){.body = "User-agent: *\nDisallow: /2\n"};
+    return rig_tree(context, request, 7, NULL);
+}
+
+/* Until it holds still. */
+static void await_held(struct rig *rig, size_t least)
+{
+    struct wr_engine_stats stats = {.robots_bytes = 0};
+    for (int64_t until = monotonic() + 60 * WEIR_SECOND; stats.robots_bytes < least; sleep_ns(5 * MS)) {
+        wr_engine_stats_get(rig->engine, &stats);
+        assert_true(stats.robots_bytes <= (size_t)64 << 20);
+        if (monotonic() > until)
+            fail_msg("only %zu bytes are held", stats.robots_bytes);
+    }
+}
+
+/* M13: what comes of them in memory is bounded in all, and takes nothing from those that are short. */
+static void long_robots_txts_that_come_at_once_are_bounded_and_hold_up_no_others(void **state)
+{
+    static char half[900000];
+    static const struct hostile_step steps[] = {READ,
+                                                SAY("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"),
+                                                {.what = HOSTILE_SEND, .text = half, .bytes = sizeof half},
+                                                HOLD,
+                                                END};
+    struct rig rig;
+    struct wr_engine_stats stats;
+    (void)state;
+    memset(half, '#', sizeof half);
+    struct hostile *server = hostile_new();
+    int port = hostile_listen(server, &(struct hostile_case){.steps = {steps}, .address = "0.0.0.0"});
+    rig_set_up(&rig, answer_shortly);
+    rig_start(&rig);
+    for (int host = 10; host < 10 + LONG_HOSTS; host++)
+        rig_seed(&rig, "http://127.0.0.%d:%d/", host, port);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_seeded(&rig);
+    rig_await_requests(&rig, 1 + 4); /* what is not denied, of a tree of seven */
+    await_held(&rig, (size_t)56 << 20);
+    wr_engine_stop(rig.engine);
+    rig_finish(&rig);
+    hostile_free(server);
+    assert_int_equal(rig_asked(&rig, 1, "/2"), 0);
+    assert_int_equal(rig.result.stats.failed, 0);
+    stats = rig.result.stats;
+    assert_int_equal(stats.robots_bytes, 0); /* all of it is free again */
     rig_tear_down(&rig);
 }
 
@@ -178,6 +235,7 @@ static void robots_txt_at_another_host_keeps_that_hosts_interval(void **state)
     rig_tear_down(&rig);
 }
 
-ENGINE_TESTS(test(what_a_host_denies_is_never_fetched_there), test(without_robots_txt_no_page_is_fetched),
+ENGINE_TESTS(test(long_robots_txts_that_come_at_once_are_bounded_and_hold_up_no_others),
+             test(what_a_host_denies_is_never_fetched_there), test(without_robots_txt_no_page_is_fetched),
              test(robots_txt_that_begins_to_deny_is_obeyed), test(robots_txt_is_followed_within_its_host_and_to_others),
              test(robots_txt_at_another_host_keeps_that_hosts_interval))

@@ -240,7 +240,52 @@ static void links_to_many_fresh_hosts_wait_in_the_store(void **state)
     crawl_portal(2);
 }
 
-ENGINE_TESTS(test(redirects_that_lead_in_circles_end), test(redirects_one_after_the_other_are_bounded),
+/* ---- long URLs ---- */
+
+#define LONG_URL 3500
+#define HUBS 4
+#define LONG_PAGES 200 /* of each; all together are more than are read from the store at once */
+
+static struct origin_reply answer_with_long_ones(void *context, const struct origin_request *request)
+{
+    static char tail[LONG_URL];
+    char *links = NULL;
+    size_t bytes;
+    int hub = -1;
+    bool is_hub = sscanf(request->path, "/hub%d", &hub) == 1;
+    if (!is_hub && strcmp(request->path, "/") != 0)
+        return (struct origin_reply){.status = rig_is_robots(request) ? 404 : 200};
+    memset(tail, 'x', sizeof tail - 1);
+    FILE *stream = open_memstream(&links, &bytes);
+    for (int i = 0; i < (is_hub ? LONG_PAGES : HUBS); i++)
+        if (is_hub)
+            (void)fprintf(stream, "<a href=/%d-%d%s>", hub, i, tail);
+        else
+            (void)fprintf(stream, "<a href=/hub%d>", i);
+    (void)fclose(stream);
+    const char *kept = rig_text(context, "%s", links);
+    free(links);
+    return rig_html(kept);
+}
+
+/* M13: they come in pieces, and each of them comes. */
+static void pages_with_long_urls_are_all_fetched_once(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_with_long_ones);
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    assert_int_equal(rig.line_count, HUBS * LONG_PAGES + HUBS + 1);
+    assert_int_equal(origin_requests(rig.origin), HUBS * LONG_PAGES + HUBS + 2);
+    rig_check_store(&rig);
+    rig_tear_down(&rig);
+}
+
+ENGINE_TESTS(test(pages_with_long_urls_are_all_fetched_once), test(redirects_that_lead_in_circles_end),
+             test(redirects_one_after_the_other_are_bounded),
              test(redirect_to_another_host_passes_its_robots_txt_and_its_gate), test(page_that_breaks_off_is_no_page),
              test(huge_page_is_cut), test(calendar_without_end_ends_and_starves_nobody),
              test(links_to_many_fresh_hosts_wait_in_the_store))

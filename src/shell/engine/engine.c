@@ -19,7 +19,9 @@
 #define MAX_HOSTS 100000
 #define LEASE_NS (30 * WEIR_SECOND)
 #define WINDOW 1024
-#define OTHER_DESCRIPTORS 64 /* the store's, the loops', and whoever else's */
+#define RULES_BYTES ((size_t)128 << 20)    /* compiled robots.txt of all hosts, in all loops */
+#define RULES_BYTES_MIN ((size_t)16 << 20) /* of one loop: the largest fits */
+#define OTHER_DESCRIPTORS 64               /* the store's, the loops', and whoever else's */
 #define CONNECTIONS_MAX 8192 /* idle ones included: a cache that is full costs libcurl a search for each */
 
 /* ---- the store's calls ---- */
@@ -230,6 +232,12 @@ static struct wr_span domain_of(void *context, struct wr_span key)
     return domain.data != key.data || domain.bytes != key.bytes ? domain : (struct wr_span){NULL, 0};
 }
 
+static size_t rules_share(const struct wr_engine *engine)
+{
+    size_t share = RULES_BYTES / engine->loop_count;
+    return share > RULES_BYTES_MIN ? share : RULES_BYTES_MIN;
+}
+
 static int make_plan(struct wr_crawl_loop *loop)
 {
     const struct wr_engine *engine = loop->engine;
@@ -251,6 +259,7 @@ static int make_plan(struct wr_crawl_loop *loop)
                                          .leases = engine->is_shared,
                                          .delay_factor = options->delay_factor,
                                          .max_hosts = options->max_hosts / engine->loop_count + 1,
+                                         .rules_bytes = rules_share(engine),
                                          .window = WINDOW,
                                          .max_loads = WR_LOADS_MAX,
                                          .max_in_flight =

@@ -22,6 +22,10 @@
  *
  * Back-pressure: where the store takes no more, pages that ended wait, and nothing new is started.
  *
+ * Bounded, beside what plan.h, net.h and store.h say: what is known of robots.txt has 128 MiB in all (16 MiB a loop, if
+ * that is more); one that is coming has 64 KiB, and all of them 64 MiB beyond that: one for which there is no more is
+ * asked for again.
+ *
  * What a crash leaves: every URL that was accepted has ended and has its line in the output, or is queued. On resume
  * the output is cut back to what was committed.
  */
@@ -194,6 +198,7 @@ struct wr_engine_stats {
     uint64_t hosts; /* in memory */
     uint64_t connections;
     size_t memory_bytes; /* of the plans */
+    size_t robots_bytes; /* of robots.txt that are coming, beyond the first 64 KiB of each; at most 64 MiB */
     int64_t elapsed_ns;
     bool is_shared; /* other processes may crawl the same job */
     bool has_none;  /* they have all its hosts */

@@ -91,6 +91,9 @@ void wr_flight_give_back(struct wr_flight *flight)
     struct wr_engine *engine = loop->engine;
     empty(&flight->head_text);
     empty(&flight->body);
+    wr_robots_let_go(engine, flight->held_bytes);
+    flight->held_bytes = 0;
+    flight->lacks_room = false;
     empty(&flight->line);
     wr_buf_clear(&flight->first);
     wr_buf_clear(&flight->words);
@@ -314,11 +317,10 @@ static bool on_body(void *context, const char *data, size_t bytes)
         wr_wall_body(flight, data, bytes);
     if (!flight->wants_body)
         return flight->keep.is_on || flight->body_bytes <= SKIPPED_MAX;
-    if (flight->has_page)
-        wr_page_feed(&flight->page, data, bytes);
-    else
-        wr_buf_append(&flight->body, data, bytes);
-    return flight->body.error == 0 && wr_listing_feed(flight, data, bytes);
+    if (!flight->has_page)
+        return wr_robots_body(flight, data, bytes);
+    wr_page_feed(&flight->page, data, bytes);
+    return wr_listing_feed(flight, data, bytes);
 }
 
 /* ---- the end ---- */
@@ -338,7 +340,8 @@ static void count_as_attempt(struct wr_flight *flight)
 static bool is_given_back(const struct wr_flight *flight)
 {
     enum wr_net_end end = flight->result.end;
-    return end == WR_NET_CANCELLED || end == WR_NET_REFUSED || end == WR_NET_SCARCE || flight->keep.trouble != 0;
+    return end == WR_NET_CANCELLED || end == WR_NET_REFUSED || end == WR_NET_SCARCE || flight->keep.trouble != 0 ||
+           flight->lacks_room;
 }
 
 /* There is no memory, or no descriptor: who asks again at once spins. */

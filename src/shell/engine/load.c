@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "shell/loop/away.h"
 
-#define TEXT_MAX ((size_t)256 << 20)
+#define TEXT_MAX ((size_t)256 << 20) /* of a list of hosts, which may be all */
+#define TASKS_TEXT \
+    ((size_t)1 << 20) /* of one host's tasks: a thousand URLs of usual length, a hundred of the longest */
 
 /* What counts of a task that was read: there may be thousands of them. Its texts are in the load's. */
 struct row {
@@ -41,6 +43,7 @@ struct load {
     struct wr_buf stranded; /* an array of struct row: tasks of hosts that cannot be read */
     size_t count;           /* of rows */
     uint64_t accepted;
+    bool is_cut; /* there are more, which come another time */
     bool has_host;
     int64_t blocked_until_wall_at;
     enum wr_firewall blocked_by;
@@ -143,6 +146,9 @@ static void keep_task(struct load *load, struct wr_buf *rows, const struct wr_st
 static void on_task(void *context, const struct wr_store_row *read)
 {
     struct load *load = context;
+    load->is_cut |= load->text.length >= TASKS_TEXT;
+    if (load->is_cut)
+        return;
     keep_task(load, &load->rows, &read->task);
     load->count++;
 }
@@ -341,7 +347,7 @@ static void read_load(struct wr_crawl_loop *loop, struct wr_letter *letter)
         error = give_row(loop, load, &row);
     }
     if (action->count > 0) {
-        bool is_end = error == 0 && load->count < action->count;
+        bool is_end = error == 0 && !load->is_cut && load->count < action->count;
         uint32_t accepted = load->accepted < UINT32_MAX ? (uint32_t)load->accepted : UINT32_MAX;
         wr_plan_loaded(loop->plan, action->host, action->job, is_end, accepted, wr_crawl_loop_now(loop));
     }

@@ -15,16 +15,20 @@ struct entry {
 };
 
 #define ENTRIES_MAX ((size_t)1 << 24)
+#define USUAL_BYTES 512               /* of a URL: whoever has longer ones takes nothing from others */
+#define LONG_BYTES ((size_t)16 << 20) /* of all that are longer, of a loop; beyond it a line has no referrer */
 
 void wr_referrers_init(struct wr_crawl_loop *loop)
 {
     wr_map_init(&loop->referrers, loop->engine->allocator, &loop->engine->hash_key, ENTRIES_MAX);
 }
 
-static void let_go(const struct wr_crawl_loop *loop, struct wr_referrer *referrer)
+static void let_go(struct wr_crawl_loop *loop, struct wr_referrer *referrer)
 {
-    if (--referrer->users == 0)
-        wr_give(loop->engine->allocator, referrer, sizeof *referrer + referrer->bytes, _Alignof(struct wr_referrer));
+    if (--referrer->users > 0)
+        return;
+    loop->referrer_bytes -= referrer->bytes > USUAL_BYTES ? referrer->bytes : 0;
+    wr_give(loop->engine->allocator, referrer, sizeof *referrer + referrer->bytes, _Alignof(struct wr_referrer));
 }
 
 /* The last one, or a new one. */
@@ -35,10 +39,14 @@ static struct wr_referrer *hold(struct wr_crawl_loop *loop, struct wr_span url)
         last->users++;
         return last;
     }
+    bool is_long = url.bytes > USUAL_BYTES;
+    if (is_long && loop->referrer_bytes + url.bytes > LONG_BYTES)
+        return NULL;
     struct wr_referrer *referrer =
         wr_take(loop->engine->allocator, sizeof *referrer + url.bytes, _Alignof(struct wr_referrer));
     if (referrer == NULL)
         return NULL;
+    loop->referrer_bytes += is_long ? url.bytes : 0;
     referrer->users = 2; /* whoever asks, and last_referrer */
     referrer->bytes = url.bytes;
     memcpy(referrer->url, url.data, url.bytes);
@@ -54,7 +62,7 @@ static void free_entry(struct wr_crawl_loop *loop, struct entry *entry)
     wr_give(loop->engine->allocator, entry, sizeof *entry, _Alignof(struct entry));
 }
 
-/* Without memory a line has no referrer. */
+/* Without memory, or room for long ones, a line has no referrer. */
 void wr_referrer_put(struct wr_crawl_loop *loop, uint64_t fingerprint, struct wr_span url)
 {
     void *old = NULL;

@@ -46,6 +46,7 @@ void wr_engine_stats_get(struct wr_engine *engine, struct wr_engine_stats *ret_s
         .hosts = SUM(hosts),
         .connections = SUM(connections),
         .memory_bytes = (size_t)SUM(memory_bytes),
+        .robots_bytes = atomic_load(&engine->robots_held),
         .elapsed_ns = weir_clock_now(engine->clock) - engine->began_at,
         .is_shared = engine->is_shared,
         .is_seeding = !atomic_load(&engine->is_seeded),

@@ -156,6 +156,42 @@ void wr_robots_begin(struct wr_flight *flight)
     wr_flight_send(flight, (struct wr_span){NULL, 0}, (struct wr_span){NULL, 0});
 }
 
+/* ---- its body ---- */
+
+#define FREE_BYTES ((size_t)64 << 10) /* that each may have in memory while it comes */
+#define HELD_MAX ((size_t)64 << 20)   /* that all together may have beyond that */
+
+void wr_robots_let_go(struct wr_engine *engine, size_t held_bytes)
+{
+    if (held_bytes > 0)
+        (void)atomic_fetch_sub(&engine->robots_held, held_bytes);
+}
+
+static bool hold(struct wr_flight *flight, size_t bytes)
+{
+    struct wr_engine *engine = flight->loop->engine;
+    if (atomic_fetch_add(&engine->robots_held, bytes) + bytes > HELD_MAX) {
+        (void)atomic_fetch_sub(&engine->robots_held, bytes);
+        return false;
+    }
+    flight->held_bytes += bytes;
+    return true;
+}
+
+/* As much as the buffer takes when it has grown for that. */
+bool wr_robots_body(struct wr_flight *flight, const char *data, size_t bytes)
+{
+    size_t wanted = 2 * (flight->body.length + bytes), had = flight->held_bytes + 2 * FREE_BYTES;
+    wanted = wanted < WR_ROBOTS_MAX + 2 ? wanted : WR_ROBOTS_MAX + 2;
+    if (wanted > had && !hold(flight, wanted - had)) {
+        flight->lacks_room = true;
+        wr_engine_warn_seldom(flight->loop->engine, "slower for the moment: ", "many hosts have a long robots.txt");
+        return false;
+    }
+    wr_buf_append(&flight->body, data, bytes);
+    return flight->body.error == 0;
+}
+
 /* ---- what came ---- */
 
 /* An answer, wherever it came from; its texts are the flight's, or the errand's. */
@@ -183,7 +219,8 @@ static void read_rules(const struct wr_engine *engine, struct wr_span body, stru
     const struct wr_robots_options options = {.agent = wr_span_of(engine->agent),
                                               .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
     if (wr_robots_parse(body, &options, engine->allocator, &came->rules) != 0)
-        came->event.kind = WR_LIFE_FAILED;
+        came->event =
+            (struct wr_life_event){.kind = WR_LIFE_FAILED, .lacks_room = true, .retry_after_ns = -1, .max_age_ns = -1};
 }
 
 static void read_answer(const struct wr_flight *flight, const struct wr_plan_host *host, struct came *came)
@@ -254,6 +291,7 @@ struct wr_errand {
     int64_t patient_until; /* not placed by then, it has failed */
     struct came came;
     struct wr_buf body;
+    size_t held_bytes; /* by it */
     size_t key_bytes;
     char key[WEIR_PACE_KEY_MAX + 1]; /* of the host that it leads to */
     char url[WR_URL_ROOM];
@@ -264,6 +302,7 @@ static void free_errand(struct wr_letter *letter)
     struct wr_errand *errand = (struct wr_errand *)(void *)letter;
     wr_robots_free(errand->came.rules);
     wr_buf_release(&errand->body);
+    wr_robots_let_go(errand->asker->engine, errand->held_bytes);
     wr_give(errand->asker->engine->allocator, errand, sizeof *errand, _Alignof(struct wr_errand));
 }
 
@@ -427,6 +466,15 @@ static weir_outcome end_try(struct wr_flight *flight, int64_t now)
     return wr_flight_outcome(flight, wr_flight_is_answered(flight) ? flight->result.status : 0, now);
 }
 
+static void hand_over(struct wr_flight *flight, struct wr_errand *errand)
+{
+    struct wr_buf empty = errand->body;
+    errand->body = flight->body;
+    flight->body = empty;
+    errand->held_bytes = flight->held_bytes;
+    flight->held_bytes = 0;
+}
+
 void wr_errand_came(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
@@ -435,7 +483,7 @@ void wr_errand_came(struct wr_flight *flight)
     weir_outcome outcome = end_try(flight, now);
     read_answer(flight, flight->action.host, &errand->came);
     if (errand->came.rules != NULL)
-        wr_buf_append_span(&errand->body, wr_buf_from(&flight->body, 0));
+        hand_over(flight, errand);
     uint32_t news =
         wr_plan_errand_told(loop->plan, flight->action.task, wr_flight_is_hosts(flight) ? &outcome : NULL, now);
     if ((news & WR_NEWS_RETRY_AFTER) != 0)

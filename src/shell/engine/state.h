@@ -163,7 +163,9 @@ struct wr_flight {
     bool ends_when_read; /* it has come, and the end waits for that */
     bool is_enough;      /* no more of it is wanted */
     bool leads_too_deep; /* it lists sitemaps that are left out for that */
-    struct wr_buf body;  /* of a robots.txt */
+    struct wr_buf body;  /* of a robots.txt; of what all have together it holds: */
+    size_t held_bytes;
+    bool lacks_room; /* there was no more */
     /* Its end. */
     struct wr_net_result result;
     struct wr_buf words, final_url;
@@ -246,6 +248,10 @@ void wr_wall_words(struct wr_flight *flight, enum wr_firewall by, bool was_sent)
 /* Of a host's robots.txt: by it the store knows the copy. */
 #define WR_ROBOTS_URL_ROOM (WEIR_PACE_KEY_MAX + sizeof "https:///robots.txt")
 struct wr_span wr_robots_url(const struct wr_plan_host *host, bool is_https, char memory[WR_ROBOTS_URL_ROOM]);
+/* A piece of its body. False: there is no room, and the flight is to be given back. */
+bool wr_robots_body(struct wr_flight *flight, const char *data, size_t bytes);
+/* What it holds is free again. */
+void wr_robots_let_go(struct wr_engine *engine, size_t held_bytes);
 /* A ROBOTS: finds its URL and validators, and sends. */
 void wr_robots_begin(struct wr_flight *flight);
 void wr_robots_came(struct wr_flight *flight);
@@ -339,6 +345,7 @@ struct wr_crawl_loop {
     struct wr_map referrers;
     struct wr_map earlier; /* see earlier.c */
     struct wr_referrer *last_referrer;
+    size_t referrer_bytes; /* of the long ones */
     struct wr_hop *hops;
     struct wr_list errands;          /* for other loops, not answered yet */
     struct wr_store_change *changes; /* scratch */
@@ -448,6 +455,7 @@ struct wr_engine {
     _Atomic int64_t scarce_since; /* 0: it is not */
     _Atomic int64_t pending;      /* letters, and loads */
     _Atomic int64_t posts;        /* that the store has not confirmed */
+    _Atomic size_t robots_held;   /* bytes of robots.txt that are being read, beyond the first of each */
     _Atomic int64_t seeding;      /* letters with seeds that are not stored yet */
     _Atomic int phase;
     _Atomic uint64_t blocked_hosts;
