@@ -85,6 +85,30 @@ def crawl_whose_database_hangs_does_not_wait_out_its_drain():
     _end_without_database('silent', 1, 28)  # its drain alone would be 30 s
 
 
+def _end_by_time(name, break_road):
+    """What a crawl says whose time is over when its database has gone; nobody tells it to end."""
+    web, seeds = star(100)
+    with Road(postgres().socket) as road, _crawl(name, seeds, '--max-time', '4s') as crawl:
+        process = crawl.start(url=postgres().url_by(name, road, more='&connect_timeout=1'))
+        wait_for(lambda: len(web.seen) > 3, 'some pages')
+        break_road(road)
+        process.wait(PATIENCE_S)  # and the road is as bad as it was
+        assert process.returncode == 3, (process.returncode, crawl.errors())
+        assert 'the time limit was reached (--max-time)' in crawl.errors()[0], crawl.errors()
+        status = postgres().ask('SELECT status FROM jobs', name)
+        assert status == [['running']], status  # others may go on with it
+
+
+def time_limit_ends_a_crawl_whose_database_hangs():
+    _end_by_time('timed', Road.cut)
+
+
+def time_limit_ends_a_crawl_whose_database_is_gone():
+    def end(road):
+        road.lead_to('/nowhere')  # all connections are reset, and none is made any more
+    _end_by_time('gone', end)
+
+
 def machine_that_slept_starts_nothing_until_its_database_has_answered():
     web, seeds = star(24)
     alone = crawl_alone(weir(), web, seeds)
