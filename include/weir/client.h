@@ -67,7 +67,8 @@ typedef struct weir_client_options {
     int64_t total_timeout_ns;      /* of one request on the wire; default 2 min */
     int64_t deadline_ns;           /* of all: waiting, hops and retries; default 10 min; WEIR_FOREVER: none */
     int64_t max_defer_ns; /* so long a host may hold what is next in line by Retry-After, an open breaker, or unknown
-                             robots.txt, counted from its last start; default 30 min */
+                             robots.txt, counted from its last start; default 30 min. A try that would come later
+                             than that is not waited for: the answer that there is counts */
     uint64_t min_bytes_per_s;  /* over 30 s; default 64 */
     uint64_t max_header_bytes; /* default 256 KiB, which is also the most */
     uint64_t max_body_bytes;   /* after decompression; default 16 MiB, at most 2^40 */

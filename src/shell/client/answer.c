@@ -73,6 +73,8 @@ static bool tries_again(struct weir_fetch *fetch, const struct wr_ended *ended)
     enum wr_status_class class = class_of(fetch, ended);
     weir_reason gate_reason = WEIR_REASON_RETRY;
     int64_t wait_ns = class == WR_STATUS_DONE || class == WR_STATUS_PERMANENT ? 0 : gate_wait(fetch, &gate_reason);
+    if (wr_is_deferral(gate_reason) && wait_ns > client->options.max_defer_ns)
+        return false; /* as if it were after the deadline: nobody waits for that */
     struct wr_next_attempt next = wr_attempts_after(&fetch->attempts, &fetch->retry, class, wait_ns,
                                                     wr_client_now(client), wr_rng_unit(&client->rng));
     if (next.what != WR_NEXT_QUEUE)

@@ -180,6 +180,8 @@ void wr_lane_drop(struct weir_fetch *fetch);
 
 /* Asks for its first one, and starts it if it may. There must be a slot. */
 void wr_lane_step(struct wr_lane *lane);
+/* What a host may do for max_defer_ns at most, before what is next in line fails. Its pace is not among them. */
+bool wr_is_deferral(weir_reason reason);
 
 /* The lane whose pages wait for this robots.txt, or NULL. */
 struct wr_lane *wr_lane_of_pages(const struct weir_fetch *robots);

@@ -166,8 +166,7 @@ void wr_lane_ring(struct wr_due *due)
 
 /* ---- asking ---- */
 
-/* What a host may do for max_defer_ns at most, before what is next in line fails. Its pace is not among them. */
-static bool is_deferral(weir_reason reason)
+bool wr_is_deferral(weir_reason reason)
 {
     return reason == WEIR_REASON_RETRY_AFTER || reason == WEIR_REASON_RATE_LIMIT_RESET ||
            reason == WEIR_REASON_BREAKER || reason == WEIR_REASON_ROBOTS ||
@@ -187,7 +186,7 @@ static void hold(struct wr_lane *lane, const weir_decision *decision)
     weir_client *client = lane->client;
     int64_t now = wr_client_now(client);
     int64_t until = decision->wait_ns >= WEIR_DURATION_MAX ? WEIR_FOREVER : now + decision->wait_ns;
-    int64_t give_up_at = is_deferral(decision->reason) ? lane->since + client->options.max_defer_ns : WEIR_FOREVER;
+    int64_t give_up_at = wr_is_deferral(decision->reason) ? lane->since + client->options.max_defer_ns : WEIR_FOREVER;
     if (decision->reason != lane->held_by && lane->held_at >= lane->first->joined_at) { /* it waits for something new */
         wr_fetch_waited(lane->first, lane->held_by);
         lane->first->joined_at = now;
