@@ -392,7 +392,32 @@ static void few_descriptors_make_it_slower_and_fail_nothing(void **state)
     origin_free(origin);
 }
 
-WEIR_TESTS(test(what_a_proxy_says_of_waiting_does_not_bind_the_host), test(a_proxy_that_wants_a_password_is_asked_once),
+static struct origin_reply turn_away_third(void *context, const struct origin_request *request)
+{
+    bool is_third = request->number == 2;
+    return (struct origin_reply){.status = is_third ? 429 : 200, .fields = is_third ? context : NULL};
+}
+
+/* M14: when the host names a time beyond max_defer_ns. The server is asked three times, so nobody has waited for it. */
+static void retry_that_a_host_defers_for_too_long_is_not_waited_for(void **state)
+{
+    struct rig rig;
+    struct origin *origin = origin_new(turn_away_third, (void *)"Retry-After: 100\r\n", NULL);
+    (void)state;
+    rig_init(&rig);
+    rig.options.max_defer_ns = 300 * MS;
+    rig.options.deadline_ns = WEIR_FOREVER;
+    rig_start(&rig);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 429); /* the answer that there is */
+    assert_int_equal(origin_requests(origin), 3);
+    rig_tear_down(&rig);
+    origin_free(origin);
+}
+
+WEIR_TESTS(test(retry_that_a_host_defers_for_too_long_is_not_waited_for),
+           test(what_a_proxy_says_of_waiting_does_not_bind_the_host), test(a_proxy_that_wants_a_password_is_asked_once),
            test(a_get_whose_answer_breaks_is_tried_again), test(a_part_of_a_body_is_never_taken_for_all_of_it),
            test(a_post_that_got_out_is_not_sent_twice), test(a_body_that_was_handed_on_is_not_begun_anew),
            test(a_body_whose_status_is_not_wanted_is_not_handed_on),

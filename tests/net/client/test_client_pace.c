@@ -490,25 +490,6 @@ static void what_a_host_defers_for_too_long_fails(void **state)
     check_deferral("RateLimit-Limit: 3\r\nRateLimit-Remaining: 0\r\nRateLimit-Reset: 100\r\n");
 }
 
-/* M14: nor is the next try of one that was turned away waited for, when the host names a time beyond that. The server
- * is asked three times, so nobody has waited for it. */
-static void retry_that_a_host_defers_for_too_long_is_not_waited_for(void **state)
-{
-    struct rig rig;
-    struct origin *origin = origin_new(turn_away_once, "Retry-After: 100\r\n", NULL);
-    (void)state;
-    rig_init(&rig);
-    rig.options.max_defer_ns = 300 * MS;
-    rig.options.deadline_ns = WEIR_FOREVER;
-    rig_start(&rig);
-    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
-    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
-    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 429); /* the answer that there is */
-    assert_int_equal(origin_requests(origin), 3);
-    rig_tear_down(&rig);
-    origin_free(origin);
-}
-
 /* ---- S0-92: a scripted server, the rate, and the breaker ---- */
 
 /* 200, slow 200, 429, then 200s; from /fail on 500s until told otherwise. */
@@ -610,11 +591,10 @@ WEIR_TESTS(test(starts_at_a_host_keep_their_interval), test(slow_answers_do_not_
            test(in_flight_at_a_host_stays_below_its_cap), test(clients_that_share_a_pacer_space_their_starts_together),
            test(hosts_that_count_by_one_key_are_paced_as_one), test(every_redirect_hop_passes_the_gate),
            test(every_retry_passes_the_gate), test(connections_that_die_do_not_double_a_start),
-           test(retry_that_a_host_defers_for_too_long_is_not_waited_for), test(nothing_is_sent_while_retry_after_holds),
-           test(nothing_is_sent_until_a_used_up_quota_is_reset), test(a_quota_in_a_good_answer_binds_too),
-           test(the_gate_is_told_the_real_status), test(attempts_end_where_the_budget_does),
-           test(statuses_can_be_classed_anew), test(what_is_not_idempotent_is_sent_once),
-           test(waiting_for_the_pace_costs_no_attempt), test(a_retry_that_comes_too_late_is_not_waited_for),
-           test(a_host_that_waits_holds_no_slot), test(what_a_host_defers_for_too_long_fails),
-           test(a_scripted_server_shapes_the_rate_and_opens_the_breaker),
+           test(nothing_is_sent_while_retry_after_holds), test(nothing_is_sent_until_a_used_up_quota_is_reset),
+           test(a_quota_in_a_good_answer_binds_too), test(the_gate_is_told_the_real_status),
+           test(attempts_end_where_the_budget_does), test(statuses_can_be_classed_anew),
+           test(what_is_not_idempotent_is_sent_once), test(waiting_for_the_pace_costs_no_attempt),
+           test(a_retry_that_comes_too_late_is_not_waited_for), test(a_host_that_waits_holds_no_slot),
+           test(what_a_host_defers_for_too_long_fails), test(a_scripted_server_shapes_the_rate_and_opens_the_breaker),
            test(an_open_breaker_fails_at_once_if_asked_to), test(an_open_breaker_holds_for_no_longer_than_allowed))

@@ -466,47 +466,6 @@ static struct wr_ruling rule(const struct world *world, const struct wr_robots *
     return wr_lifecycle_rule(&action, robots, wr_span_of(target), T0 + at);
 }
 
-/* M13, V3: rules that were dropped for want of room open nothing, in no mode; nor does a 304 that was on its way, nor
- * want of room for those that come. A time that the server named is kept. */
-static void rules_that_were_dropped_open_nothing_until_they_come_again(void **state)
-{
-    static const enum wr_on_error modes[] = {WR_ON_ERROR_RFC9309, WR_ON_ERROR_ALLOW, WR_ON_ERROR_DENY};
-    const struct wr_life_event wanted = {.kind = WR_LIFE_WANTED}, started = {.kind = WR_LIFE_STARTED},
-                               dropped = {.kind = WR_LIFE_DROPPED};
-    (void)state;
-    for (size_t i = 0; i < COUNT(modes); i++)
-        for (int was_failing = 0; was_failing < 2; was_failing++) {
-            struct wr_lifecycle life = {.fetching = false};
-            struct wr_life_options given = {.on_error = modes[i]}, options;
-            struct wr_life_event event = {.kind = WR_LIFE_ANSWERED,
-                                          .status = 200,
-                                          .has_validators = true,
-                                          .max_age_ns = UNSAID,
-                                          .retry_after_ns = UNSAID};
-            int64_t now = T0;
-            assert_int_equal(wr_life_options_check(&given, &options), 0);
-            (void)wr_lifecycle_step(&life, &options, &started, now);
-            assert_int_equal(wr_lifecycle_step(&life, &options, &event, now).holds, WR_HOLDS_RULES);
-            now += 23 * H;
-            assert_int_equal(wr_lifecycle_step(&life, &options, &wanted, now).fetch, WR_FETCH_CONDITIONAL);
-            (void)wr_lifecycle_step(&life, &options, &started, now);
-            event.status = was_failing ? 503 : 304;
-            event.retry_after_ns = was_failing ? 2 * H : UNSAID;
-            if (was_failing)
-                assert_int_equal(wr_lifecycle_step(&life, &options, &event, now).holds, WR_HOLDS_RULES);
-            assert_int_equal(wr_lifecycle_step(&life, &options, &dropped, now).holds, WR_HOLDS_WAIT);
-            assert_int_equal(wr_lifecycle_forgettable(&life, now), false);
-            if (!was_failing)
-                assert_int_equal(wr_lifecycle_step(&life, &options, &event, now).copy, WR_COPY_KEEP);
-            now += was_failing ? 2 * H : H;
-            assert_int_equal(wr_lifecycle_step(&life, &options, &wanted, now).fetch, WR_FETCH_PLAIN);
-            (void)wr_lifecycle_step(&life, &options, &started, now);
-            event = (struct wr_life_event){.kind = WR_LIFE_FAILED, .lacks_room = true, .retry_after_ns = UNSAID};
-            assert_int_equal(wr_lifecycle_step(&life, &options, &event, now).holds, WR_HOLDS_WAIT);
-            assert_true(wr_lifecycle_ok(&life, &options));
-        }
-}
-
 static void assert_ruling(struct wr_ruling ruling, weir_verdict verdict, int64_t wait_ns, uint32_t line)
 {
     assert_int_equal(ruling.decision.verdict, verdict);
@@ -590,8 +549,7 @@ static void options_out_of_bounds_are_refused_with_the_reason(void **state)
     assert_int_equal(checked.retry.max_ns, D);
 }
 
-WEIR_TESTS(test(rules_that_were_dropped_open_nothing_until_they_come_again),
-           test(page_waits_until_robots_is_known_and_it_is_asked_for_once),
+WEIR_TESTS(test(page_waits_until_robots_is_known_and_it_is_asked_for_once),
            test(copy_is_refreshed_while_it_serves_and_not_used_for_more_than_a_day),
            test(max_age_moves_the_refresh_within_bounds), test(rules_without_validators_are_asked_for_without_them),
            test(host_whose_robots_cannot_be_fetched_is_parked_and_asked_again),

@@ -10,6 +10,8 @@
 #define H WEIR_HOUR
 #define D WEIR_DAY
 #define COUNT(rows) (sizeof rows / sizeof rows[0])
+#define T0 (100 * D)
+#define UNSAID INT64_C(-1)
 
 /* What an onlooker knows who sees only the events and the actions. */
 struct onlooker {
@@ -117,4 +119,46 @@ static void random_events_never_open_what_is_unknown_nor_fetch_twice_or_at_once_
     }
 }
 
-WEIR_TESTS(test(random_events_never_open_what_is_unknown_nor_fetch_twice_or_at_once_again))
+/* M13, V3: rules that were dropped for want of room open nothing, in no mode; nor does a 304 that was on its way, nor
+ * want of room for those that come. A time that the server named is kept. */
+static void rules_that_were_dropped_open_nothing_until_they_come_again(void **state)
+{
+    static const enum wr_on_error modes[] = {WR_ON_ERROR_RFC9309, WR_ON_ERROR_ALLOW, WR_ON_ERROR_DENY};
+    const struct wr_life_event wanted = {.kind = WR_LIFE_WANTED}, started = {.kind = WR_LIFE_STARTED},
+                               dropped = {.kind = WR_LIFE_DROPPED};
+    (void)state;
+    for (size_t i = 0; i < COUNT(modes); i++)
+        for (int was_failing = 0; was_failing < 2; was_failing++) {
+            struct wr_lifecycle life = {.fetching = false};
+            struct wr_life_options given = {.on_error = modes[i]}, options;
+            struct wr_life_event event = {.kind = WR_LIFE_ANSWERED,
+                                          .status = 200,
+                                          .has_validators = true,
+                                          .max_age_ns = UNSAID,
+                                          .retry_after_ns = UNSAID};
+            int64_t now = T0;
+            assert_int_equal(wr_life_options_check(&given, &options), 0);
+            (void)wr_lifecycle_step(&life, &options, &started, now);
+            assert_int_equal(wr_lifecycle_step(&life, &options, &event, now).holds, WR_HOLDS_RULES);
+            now += 23 * H;
+            assert_int_equal(wr_lifecycle_step(&life, &options, &wanted, now).fetch, WR_FETCH_CONDITIONAL);
+            (void)wr_lifecycle_step(&life, &options, &started, now);
+            event.status = was_failing ? 503 : 304;
+            event.retry_after_ns = was_failing ? 2 * H : UNSAID;
+            if (was_failing)
+                assert_int_equal(wr_lifecycle_step(&life, &options, &event, now).holds, WR_HOLDS_RULES);
+            assert_int_equal(wr_lifecycle_step(&life, &options, &dropped, now).holds, WR_HOLDS_WAIT);
+            assert_int_equal(wr_lifecycle_forgettable(&life, now), false);
+            if (!was_failing)
+                assert_int_equal(wr_lifecycle_step(&life, &options, &event, now).copy, WR_COPY_KEEP);
+            now += was_failing ? 2 * H : H;
+            assert_int_equal(wr_lifecycle_step(&life, &options, &wanted, now).fetch, WR_FETCH_PLAIN);
+            (void)wr_lifecycle_step(&life, &options, &started, now);
+            event = (struct wr_life_event){.kind = WR_LIFE_FAILED, .lacks_room = true, .retry_after_ns = UNSAID};
+            assert_int_equal(wr_lifecycle_step(&life, &options, &event, now).holds, WR_HOLDS_WAIT);
+            assert_true(wr_lifecycle_ok(&life, &options));
+        }
+}
+
+WEIR_TESTS(test(rules_that_were_dropped_open_nothing_until_they_come_again),
+           test(random_events_never_open_what_is_unknown_nor_fetch_twice_or_at_once_again))
