@@ -9,6 +9,7 @@
 -- The argument is where weir listens: an address and a port, or unix@/run/weir/weir.sock. Afterwards
 --     txn.weir_status         200: may go; 403, 429, 400, 503: may not, and why; 0: weir did not answer (in time)
 --     txn.weir_retry_after, txn.weir_ratelimit, txn.weir_policy         fields for the client, where there are some
+--     txn.weir_why            with 400: what is wrong with the request
 
 local TIMEOUT_MS = 500 -- of one try; HAProxy's client makes four, so that a client waits 2 s at most
 local TRIES_MAX = 5
@@ -39,11 +40,13 @@ local function question(txn)
     if count > FIELDS_MAX then
         return nil
     end
-    local host = txn.sf:req_hdr("host")
+    local host = txn.sf:req_fhdr("host")
     headers["host"] = { "localhost" } -- by which weir may be called
     headers["x-original-method"] = { txn.sf:method() }
-    headers["x-original-uri"] = { txn.sf:pathq() }
-    headers["x-original-host"] = { host }
+    headers["x-original-uri"] = { txn.sf:url() } -- as it came: of "http://host?x" the path alone would be nothing
+    if host ~= nil then -- else it is in the URL, or weir refuses the request
+        headers["x-original-host"] = { host }
+    end
     headers["x-forwarded-for"] = { txn.sf:src() }
     return headers
 end
@@ -72,6 +75,7 @@ core.register_action("weir", { "http-req" }, function(txn, address)
     local headers = question(txn)
     if headers == nil then
         txn:set_var("txn.weir_status", 400)
+        txn:set_var("txn.weir_why", "too many fields")
         return
     end
     local start = core.now().sec
@@ -89,6 +93,7 @@ core.register_action("weir", { "http-req" }, function(txn, address)
         return
     end
     txn:set_var("txn.weir_status", answer.status == 204 and 200 or answer.status)
+    keep(txn, "txn.weir_why", answer.headers["x-weir-why"])
     keep(txn, "txn.weir_retry_after", answer.headers["retry-after"])
     keep(txn, "txn.weir_ratelimit", answer.headers["ratelimit"])
     keep(txn, "txn.weir_policy", answer.headers["ratelimit-policy"])

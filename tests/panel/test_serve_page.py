@@ -38,7 +38,7 @@ def _tried(daemon, path, key, times=1):
     """How often each status was the answer."""
     counts, connection = {}, daemon.tcp()
     for _ in range(times):
-        fields = {'X-Original-URI': path, 'X-Original-Method': 'GET', 'X-Key': key}
+        fields = {'X-Original-URI': path, 'X-Original-Method': 'GET', 'X-Original-Host': 'a.example', 'X-Key': key}
         status = daemon.ask('GET', '/check', fields=fields, connection=connection)[0]
         counts[status] = counts.get(status, 0) + 1
     connection.close()

@@ -22,6 +22,13 @@ TOKEN = 'a-token-that-nobody-guesses'
 JSON = {'Content-Type': 'application/json'}
 
 
+def said(fields):
+    """What a proxy must say of a request and `fields` do not."""
+    names = {name.lower() for name in fields}
+    return {f'X-Original-{what}': value for what, value in (('Method', 'GET'), ('URI', '/'), ('Host', 'a.example'))
+            if not names & {f'x-original-{what}'.lower(), f'x-forwarded-{what}'.lower()}}
+
+
 class Unix(http.client.HTTPConnection):
     """HTTP over a socket of the file system."""
 
@@ -118,7 +125,9 @@ class Daemon:
         return peer
 
     def ask(self, method, path, body=None, fields=None, connection=None):
-        """(status, fields in small letters, body)"""
+        """(status, fields in small letters, body). Without fields /check is asked as a proxy does."""
+        if fields is None and path.startswith('/check'):
+            fields = said({})
         at = connection or self.tcp()
         at.request(method, path, body, fields or {})
         answer = at.getresponse()
@@ -129,7 +138,8 @@ class Daemon:
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}, text
 
     def check(self, path='/check', **fields):
-        return self.ask('GET', path, fields={name.replace('_', '-'): value for name, value in fields.items()})
+        fields = {name.replace('_', '-'): value for name, value in fields.items()}
+        return self.ask('GET', path, fields={**said(fields), **fields})
 
     def call(self, verb, question, connection=None):
         """What the API says: (status, object)"""

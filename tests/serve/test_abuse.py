@@ -80,8 +80,8 @@ def restart_that_fails_leaves_the_sockets_of_the_old_one():
         assert run.returncode == 1 and 'cannot listen' in run.stderr, run
         assert daemon.ask('GET', '/check', connection=daemon.unix())[0] == 204
         assert daemon.check()[0] == 204
-        kept[0].sendall(b'GET /check HTTP/1.1\r\nHost: localhost\r\n\r\n')
-        assert kept[0].recv(1000).startswith(b'HTTP/1.1 204')
+        kept[0].sendall(b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+        assert kept[0].recv(1000).startswith(b'HTTP/1.1 200')
 
 
 if __name__ == '__main__':

@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'cli')]
 
 import cases  # noqa: E402
-from daemon import JSON, RULES, TOKEN, Daemon  # noqa: E402
+from daemon import JSON, RULES, TOKEN, Daemon, said  # noqa: E402
 from program import weir  # noqa: E402
 
 QUEUE = '''
@@ -87,7 +87,8 @@ admission:
         with Daemon(rules % '127.0.0.0/8') as daemon:
             assert [daemon.check(**fields)[0] for _ in range(2)] == [204, 403], fields
             for name in fields:
-                assert daemon.check(**{**fields, name: '/other'})[0] == 204, name
+                other = {'Method': 'PUT', 'Host': 'other.example'}.get(name.split('_')[2], '/other')
+                assert daemon.check(**{**fields, name: other})[0] == 204, name
     with Daemon(rules % '10.0.0.0/8') as daemon:
         assert [daemon.check(**nginx)[0] for _ in range(3)] == 3 * [204]
         daemon.wait_for('ignored')
@@ -110,6 +111,68 @@ def what_a_proxy_and_a_caller_both_say_is_malformed():  # J1
                 peer.close()
         assert 'weir_serve_requests_total{verdict="malformed"} 12' in daemon.ask('GET', '/metrics')[2]
         assert [daemon.check(X_Original_URI='/login')[0] for _ in range(2)] == [204, 403]
+
+
+def proxy_that_does_not_say_what_is_asked_is_refused_and_told_of():  # J1, M6
+    rules = 'rules:\n  - {name: login, match: {path: /login}, key: global, limit: 9/h}\nadmission: {trusted: [%s]}\n'
+    whole = {'X-Original-Method': 'GET', 'X-Original-URI': '/login', 'X-Original-Host': 'a.example'}
+    others = {'X-Forwarded-Method': 'GET', 'X-Forwarded-Uri': '/', 'X-Forwarded-Host': 'b.example'}
+
+    def asked(daemon, fields):
+        lines = ''.join(f'{name}: {value}\r\n' for name, value in fields.items())
+        with daemon.raw() as peer:
+            peer.sendall(f'GET /check HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{lines}\r\n'.encode())
+            return b''.join(iter(lambda: peer.recv(4096), b'')).decode()
+    with Daemon(rules % '127.0.0.0/8') as daemon:
+        for name in whole:  # one that is not there, be it that the proxy forgot it
+            answer = asked(daemon, {other: value for other, value in whole.items() if other != name})
+            assert ' 403 ' in answer and 'X-Weir-Status: 400' in answer and 'X-Weir-Why: a field that is needed' in answer, answer
+        assert daemon.lines().count('is refused') == 1 and 'X-Original-Method or X-Forwarded-Method' in daemon.lines()
+        for name in others:  # one that the caller adds in its other name
+            answer = asked(daemon, {**whole, name: others[name]})
+            assert ' 403 ' in answer and 'X-Weir-Why: a field is there twice' in answer, answer
+        assert daemon.lines().count('is refused') == 1
+        assert ' 204 ' in asked(daemon, whole) and ' 204 ' in asked(daemon, others)
+        both = {'X-Original-Method': 'GET', 'X-Original-URI': 'http://a.example/login'}  # the target has the host
+        assert ' 204 ' in asked(daemon, both) and ' 204 ' in asked(daemon, {**both, 'X-Original-Host': 'A.example:80'})
+        assert 'weir_serve_requests_total{verdict="malformed"} 6' in daemon.ask('GET', '/metrics')[2]
+    with Daemon(rules % '10.0.0.0/8') as daemon:  # what a stranger says is not even looked at
+        assert ' 204 ' in asked(daemon, {}) and ' 204 ' in asked(daemon, {**whole, **others})
+        assert 'login' not in asked(daemon, whole)
+
+
+def no_spelling_of_a_request_escapes_its_rule():  # M1 - M5
+    rules = '''
+rules:
+  - {name: login, match: {method: POST, path: /login, host: "*.example.org"}, key: global, limit: 1/h}
+  - {name: item, match: {path: "/api/items/*"}, key: "token:authorization", limit: 1/h, deny_keys: ["Bearer stolen"]}
+admission: {trusted: [127.0.0.0/8]}
+'''
+    login = {'X_Original_Method': 'POST', 'X_Original_URI': '/login', 'X_Original_Host': 'a.example.org'}
+    changes = [('X_Original_Method', ('post', 'POSt')),
+               ('X_Original_URI', ('/Login', '/login/', '/login;x', '/login%2F', '/login?x',
+                                   'http://a.example.org/login', 'HTTP://A.example.org:80/login')),
+               ('X_Original_Host', ('A.EXAMPLE.org', 'a.example.org.', 'a.example.org:', 'a.example.org:8443')),
+               ('X_Original_URI', ('/%6cogin', '/./login', '/a/../login', '/login%00', '/x\\login', '/x%5clogin', '/%c0%aflogin',
+                                   '//login', '//x/login', '/%2Flogin', '*', 'login', 'a.example.org:80', 'http://b.example.org/login', 'http://u@a.example.org/login')),
+               ('X_Original_Host', ('a.example.org:x', 'a.example.org:0x50', 'a.example.org:80:80', 'a.example.org:-1',
+                                    'a.example.org:80,', 'a.example.org:99999', 'a.example.org..', 'u@a.example.org', ''))]
+    with Daemon(rules) as daemon:
+        assert daemon.check('/check?deny=429', **login)[0] == 204
+        for n, (name, values) in enumerate(changes):
+            for value in values:
+                status, fields, _ = daemon.check('/check?deny=429', **{**login, name: value})
+                assert (status, 'x-weir-why' in fields) == ((429, False) if n < 3 else (400, True)), (name, value, status)
+        item = {'X_Original_URI': '/api/items/1', 'X_Forwarded_For': '192.0.2.1'}
+        for scheme in ('Bearer ', 'bearer ', 'BEARER  ', 'Bearer\t', 'Token '):
+            assert daemon.check('/check?deny=429', **item, Authorization=f'{scheme}stolen')[0] == 403, scheme
+        assert [daemon.check('/check?deny=429', **item, Authorization=f'{scheme}mine')[0]
+                for scheme in ('Bearer ', 'bearer ', 'BEARER  ', 'Bearer\t')] == [204, 429, 429, 429]
+        for value in ('Bearer stolen x', 'Bearer "stolen"', 'Bearer stolen,', 'Basic QR=='):
+            assert daemon.check('/check?deny=429', **item, Authorization=value)[0] == 400, value
+        status, told = daemon.call('try', {'method': 'post', 'target': '/a/../login', 'host': 'a.example.org'})
+        assert (status, told) == (200, {'allowed': False, 'cause': 'malformed', 'status': 400,
+                                        'why': 'the path has a part "." or ".."'})
 
 
 def forged_addresses_are_not_believed():  # J1
@@ -337,8 +400,9 @@ def whoever_asks_by_hand_or_by_its_name_is_answered():  # M9
         def curl(*words):
             run = subprocess.run(['curl', '-s', '-w', '\n%{http_code}', *words], capture_output=True, text=True, timeout=60, check=True)
             return run.stdout.rsplit('\n', 1)
-        assert curl(f'{url}/check')[1] == '204'
-        assert curl('--unix-socket', daemon.path, 'http://whatever/check')[1] == '204'
+        request = [word for name, value in said({}).items() for word in ('-H', f'{name}: {value}')]
+        assert curl(f'{url}/check', *request)[1] == '204'
+        assert curl('--unix-socket', daemon.path, 'http://whatever/check', *request)[1] == '204'
         assert curl('--json', question, f'{url}/v1/try')[1] == '200'
         assert curl('--resolve', f'weir:{daemon.port}:127.0.0.1', f'http://weir:{daemon.port}/metrics')[1] == '200'
         text, status = curl('-d', question, f'{url}/v1/try')
@@ -593,7 +657,7 @@ class _Crowd:
         connection = self.daemon.unix() if number % 2 else self.daemon.tcp()
         try:
             while not self.ends:
-                fields = {'X-Forwarded-For': '192.0.2.1'}
+                fields = {**said({}), 'X-Forwarded-For': '192.0.2.1'}
                 self.statuses.append(self.daemon.ask('GET', '/check', fields=fields, connection=connection)[0])
             connection.close()
         except Exception as error:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* path.c - the target of a request, and the paths that services take it for.
  *
- * What is refused, no browser sends, and curl only when it is made to: both resolve "." and "..", turn '\' into '/',
- * drop the fragment, and leave letters and digits as they are. What honest clients do send is read in each way that
- * a service may read it; docs/internals/rulebook.md tells which services those are.
+ * What is refused, no browser sends: they resolve "." and "..", turn '\' into '/', drop the fragment, escape what is
+ * not ASCII, and leave letters and digits as they are. What honest clients do send is read in each way that a service
+ * may read it; docs/internals/rulebook.md tells which services those are.
  */
 #include "core/admit/path.h"
 
@@ -12,34 +12,34 @@
 /* ---- bytes --------------------------------------------------------------------------------------------- */
 
 enum kind {
-    CODED, /* is written as %XX */
+    BAD,   /* stands in no URL: control characters, blanks, '\\', '#', and what is not ASCII */
     PLAIN, /* stands in a path as it is (pchar, RFC 3986 3.3) */
     CAPITAL,
+    CODED, /* is written as %XX; browsers send '|', '[' and ']' as they are, curl the others, too */
     SLASH,
     PARAM,  /* ';' */
     ESCAPE, /* '%' */
     QUERY,  /* '?' */
-    BAD,    /* control characters, '\' and '#' */
 };
 
-#define C CODED
+#define B BAD
 #define P PLAIN
 #define L CAPITAL
-#define B BAD
+#define C CODED
 static const uint8_t kinds[256] = {
     B, B, B, B, B, B,      B, B, B, B, B, B,     B, B, B, B,     /* control characters */
     B, B, B, B, B, B,      B, B, B, B, B, B,     B, B, B, B,     /* */
-    C, P, C, B, P, ESCAPE, P, P, P, P, P, P,     P, P, P, SLASH, /*  !"#$%&'()*+,-./ */
+    B, P, C, B, P, ESCAPE, P, P, P, P, P, P,     P, P, P, SLASH, /*  !"#$%&'()*+,-./ */
     P, P, P, P, P, P,      P, P, P, P, P, PARAM, C, P, C, QUERY, /* 0123456789:;<=>? */
     P, L, L, L, L, L,      L, L, L, L, L, L,     L, L, L, L,     /* @ABCDEFGHIJKLMNO */
     L, L, L, L, L, L,      L, L, L, L, L, C,     B, C, C, P,     /* PQRSTUVWXYZ[\]^_ */
     C, P, P, P, P, P,      P, P, P, P, P, P,     P, P, P, P,     /* `abcdefghijklmno */
-    P, P, P, P, P, P,      P, P, P, P, P, C,     C, C, P, B,     /* pqrstuvwxyz{|}~ and DEL; all above is coded */
+    P, P, P, P, P, P,      P, P, P, P, P, C,     C, C, P, B,     /* pqrstuvwxyz{|}~ and DEL */
 };
-#undef C
+#undef B
 #undef P
 #undef L
-#undef B
+#undef C
 
 static enum kind kind_of(char c)
 {
@@ -91,7 +91,8 @@ static weir_fault read_part(struct reading *reading)
     return WEIR_FAULT_NONE;
 }
 
-/* Whether this byte of UTF-8 begins what has a shorter form, which some readers take for that (RFC 3629 3). */
+/* Whether this byte of UTF-8 begins what has a shorter form, which some readers take for that (RFC 3629 3). What is not
+ * ASCII must be escaped. */
 static bool is_overlong(int byte, struct wr_span rest)
 {
     int second = byte >= 0xc0 ? next_byte(rest) : -1;
@@ -127,16 +128,11 @@ static weir_fault read_escape(struct reading *reading)
     reading->is_written = false; /* its digits may be small letters */
     if (wr_ascii_is_alnum((char)byte) || byte == '.' || byte == '-' || byte == '_')
         return WEIR_FAULT_ESCAPE;
-    switch (kind_of((char)byte)) {
-    case PLAIN:
-    case SLASH:
-    case PARAM:
-        return byte == '~' ? WEIR_FAULT_NONE : read_delimiter(reading, byte); /* old encoders escape '~' */
-    case BAD:
-        return byte == '#' ? WEIR_FAULT_NONE : WEIR_FAULT_BYTES; /* "%23" is a byte as any other */
-    default:
-        return is_overlong(byte, reading->rest) ? WEIR_FAULT_BYTES : WEIR_FAULT_NONE;
-    }
+    if (byte < 0x20 || byte == 0x7f || byte == '\\' || is_overlong(byte, reading->rest))
+        return WEIR_FAULT_BYTES;
+    enum kind kind = kind_of((char)byte);
+    bool is_loose = (kind == PLAIN && byte != '~') || kind == SLASH || kind == PARAM; /* old encoders escape '~' */
+    return is_loose ? read_delimiter(reading, byte) : WEIR_FAULT_NONE;
 }
 
 static weir_fault read_byte(struct reading *reading)
@@ -157,10 +153,8 @@ static weir_fault read_byte(struct reading *reading)
         return reading->has_escaped_param ? WEIR_FAULT_ESCAPE : WEIR_FAULT_NONE;
     case BAD:
         return WEIR_FAULT_BYTES;
-    case CODED:
-        reading->is_written = false;
-        return is_overlong((unsigned char)c, reading->rest) ? WEIR_FAULT_BYTES : WEIR_FAULT_NONE;
     default:
+        reading->is_written = false;
         return WEIR_FAULT_NONE;
     }
 }
@@ -226,13 +220,14 @@ weir_fault wr_target_read(struct wr_span target, struct wr_target *ret_target)
         return WEIR_FAULT_TARGET;
     if (target.bytes == 0 || target.data[0] == '?')
         target = wr_span_of("/");
+    int second = next_byte(wr_span_after(target, 1));
+    if (second == '/' || second == ';')
+        return WEIR_FAULT_TARGET;
     struct reading reading = {.rest = target, .is_written = true};
     weir_fault fault = read_path(&reading);
     if (fault != WEIR_FAULT_NONE)
         return fault;
     struct wr_span path = {target.data, target.bytes - reading.rest.bytes};
-    if (path.bytes > 1 && path.data[1] == '/')
-        reading.varies |= WR_LOOSE_ORIGIN;
     *ret_target = (struct wr_target){
         .authority = authority,
         .path = path,
@@ -243,16 +238,6 @@ weir_fault wr_target_read(struct wr_span target, struct wr_target *ret_target)
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
-
-/* Without "//host" at the front, if that is there. */
-static struct wr_span without_origin(struct wr_span path)
-{
-    if (path.bytes < 2 || path.data[1] != '/')
-        return path;
-    while (path.bytes > 0 && path.data[0] == '/')
-        path = wr_span_after(path, 1);
-    return wr_span_after(path, wr_span_find(path, '/'));
-}
 
 /* Takes one byte, perhaps escaped, off the front of what is not empty. */
 static char take_byte(struct wr_span *path, bool *ret_is_escaped)
@@ -298,11 +283,9 @@ static void append_byte(struct wr_buf *buf, char byte, bool stays_escaped, unsig
 
 weir_fault wr_path_append(struct wr_buf *buf, const struct wr_target *target, unsigned loose)
 {
-    struct wr_span rest = (loose & WR_LOOSE_ORIGIN) != 0 ? without_origin(target->path) : target->path;
+    struct wr_span rest = target->path;
     size_t start = buf->length;
 
-    if (rest.bytes == 0)
-        wr_buf_append_char(buf, '/');
     while (rest.bytes > 0 && buf->error == 0) {
         bool is_escaped;
         char byte = take_byte(&rest, &is_escaped);
@@ -326,5 +309,5 @@ weir_fault wr_route_append(struct wr_buf *buf, struct wr_span target, unsigned e
     if (target.data == NULL)
         return WEIR_FAULT_MISSING;
     weir_fault fault = wr_target_read(target, &read);
-    return fault == WEIR_FAULT_NONE ? wr_path_append(buf, &read, WR_LOOSE_ALL & ~WR_LOOSE_ORIGIN & ~exact) : fault;
+    return fault == WEIR_FAULT_NONE ? wr_path_append(buf, &read, WR_LOOSE_ALL & ~exact) : fault;
 }

@@ -20,8 +20,7 @@ enum {
     WR_LOOSE_SLASHES = WEIR_EXACT_SLASHES, /* "/login/" and "//login" are "/login" */
     WR_LOOSE_PARAMS = WEIR_EXACT_PARAMS,   /* "/login;a=1" is "/login" */
     WR_LOOSE_ESCAPES = 8,                  /* "/a%2Fb" is "/a/b" and "/%40me" is "/@me" */
-    WR_LOOSE_ORIGIN = 16,                  /* "//host/login" is "/login", as in a reference (RFC 3986 4.2) */
-    WR_LOOSE_ALL = 31,
+    WR_LOOSE_ALL = 15,
 };
 
 struct wr_target {
@@ -31,18 +30,20 @@ struct wr_target {
     bool is_written;          /* byte for byte as wr_path_append writes it with the empty set */
 };
 
-/* Keeps the target's text. An empty target, and one that begins with '?', is "/". WEIR_FAULT_NONE, _TARGET (neither a
- * path nor an http URL), _DOTS (a part "." or ".."), _ESCAPE (a '%' that begins no escape, or an escape of a letter,
- * digit, '.', '-' or '_', or among parameters one of '/' or ';'), _BYTES (control characters, backslashes, '#',
- * over-long UTF-8, also if escaped). */
+/* Keeps the target's text. An empty target, and one that begins with '?', is "/". WEIR_FAULT_NONE; _TARGET: neither a
+ * path nor an http URL, or a path that begins with an empty part ("//host/login" is "/login" to who reads it as RFC
+ * 3986 4.2 does); _DOTS: a part "." or ".."; _ESCAPE: a '%' that begins no escape, or an escape of a letter, digit,
+ * '.',
+ * '-' or '_', or among parameters one of '/' or ';'; _BYTES: bytes that stand in no URL, control characters and
+ * backslashes even if they are escaped, over-long UTF-8. */
 weir_fault wr_target_read(struct wr_span target, struct wr_target *ret_target);
 
 /* Writes the path as a service takes it that reads it in this way: each byte in one spelling. WEIR_FAULT_NONE, _LONG.
  */
 weir_fault wr_path_append(struct wr_buf *buf, const struct wr_target *target, unsigned loose);
 
-/* Writes the key of a route: the path in its loosest reading, so that spellings of one path are one key. Only
- * "//host/login" and "/login" are two; who has both readings (match.h) has both keys. `exact`: WR_LOOSE_… that are to
+/* Writes the key of a route: the path in its loosest reading, so that all spellings and all readings of one path are
+ * one key. `exact`: WR_LOOSE_… that are to
  * make a difference. WEIR_FAULT_NONE, _LONG, _MISSING (a NULL target), or what wr_target_read says. */
 weir_fault wr_route_append(struct wr_buf *buf, struct wr_span target, unsigned exact);
 

@@ -94,24 +94,22 @@ static int check_rules(const weir_rule *rules, size_t count)
 
 /* ---- what rules look at -------------------------------------------------------------------------------- */
 
-static bool has_part(const weir_key *key, weir_key_kind kind)
+static bool has_custom(const weir_key *key)
 {
     for (size_t i = 0; key->kind == WEIR_KEY_COMPOSITE && i < key->parts_count; i++) {
-        if (key->parts[i]->kind == kind)
+        if (key->parts[i]->kind == WEIR_KEY_CUSTOM)
             return true;
     }
-    return key->kind == kind;
+    return key->kind == WEIR_KEY_CUSTOM;
 }
 
 static void count_rule(weir_counter *counter, struct wr_counted_rule *counted, const weir_rule *rule)
 {
-    bool is_custom = rule->key != NULL && has_part(rule->key, WEIR_KEY_CUSTOM);
-
     counted->rule = *rule;
     counted->repository = *rule->repository;
-    counted->is_by_path = is_custom || (rule->key != NULL && has_part(rule->key, WEIR_KEY_ROUTE));
-    counted->has_eyes = is_custom || rule->applies != NULL || rule->plan_of != NULL;
-    counter->reads = counter->reads || counted->is_by_path || counted->has_eyes;
+    counted->has_custom_key = rule->key != NULL && has_custom(rule->key);
+    counted->has_eyes = counted->has_custom_key || rule->applies != NULL || rule->plan_of != NULL;
+    counter->reads = counter->reads || counted->has_eyes;
 }
 
 /* ---- new and free -------------------------------------------------------------------------------------- */

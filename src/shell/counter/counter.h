@@ -16,8 +16,8 @@
 struct wr_counted_rule {
     _Alignas(WR_CACHE_LINE) weir_rule rule;
     weir_repository repository;
-    bool is_by_path; /* its key may differ from one reading of a path to the next */
-    bool has_eyes;   /* its functions look at the request */
+    bool has_custom_key; /* it may differ from one reading of a path to the next */
+    bool has_eyes;       /* its functions look at the request */
     _Alignas(WR_CACHE_LINE) _Atomic uint64_t tallies[WR_OUTCOMES];
 };
 

@@ -206,11 +206,11 @@ void wr_counter_finish(weir_counter *counter, const weir_request *request, weir_
     }
 }
 
-/* Whether an earlier reading had the same rule, and with it the same key. */
+/* Whether an earlier reading had the same rule, and with it the same key: of a route all readings have one. */
 static bool is_asked(const weir_counter *counter, const weir_admission *admission, uint32_t rule)
 {
     for (uint32_t i = 0; i < admission->count; i++) {
-        if (admission->rulings[i].rule == rule && !counter->rules[rule].is_by_path)
+        if (admission->rulings[i].rule == rule && !counter->rules[rule].has_custom_key)
             return true;
     }
     return false;

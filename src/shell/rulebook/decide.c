@@ -252,6 +252,12 @@ static bool decide(struct wr_rulebook *book, const weir_request *request, bool c
     return true;
 }
 
+void wr_rulebook_refuse(struct wr_rulebook *book, weir_fault fault, struct wr_verdict *ret_verdict)
+{
+    wr_verdict_start(ret_verdict);
+    (void)end_at_once(book, ret_verdict, WR_CAUSE_MALFORMED, fault);
+}
+
 void wr_rulebook_try(struct wr_rulebook *book, const weir_request *request, struct wr_verdict *ret_verdict)
 {
     (void)decide(book, request, false, false, 0, ret_verdict);

@@ -158,7 +158,6 @@ static int read_part(struct wr_edition *edition, const struct wr_book_rule *writ
         return WEIR_E_INVAL;
     fill_key(edition, source, header, key);
     edition->wanted |= source == WR_KEY_FROM_HOST ? WR_ASKED_HOST : 0;
-    edition->wanted |= source == WR_KEY_FROM_ROUTE ? WR_ASKED_PATH : 0;
     if (source != WR_KEY_FROM_IP && source != WR_KEY_FROM_HEADER && source != WR_KEY_FROM_TOKEN)
         key->fallback = source == WR_KEY_FROM_GLOBAL ? NULL : "unknown";
     if (written->missing == WR_MISSING_REFUSE)

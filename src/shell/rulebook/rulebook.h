@@ -99,6 +99,9 @@ struct wr_verdict {
     weir_admission admission; /* the rulings, for weir_fields_format and for quotas; count 0 if no rule was asked */
 };
 
+/* The verdict on a request that is not known well enough to be asked about: MALFORMED. */
+void wr_rulebook_refuse(struct wr_rulebook *book, weir_fault fault, struct wr_verdict *ret_verdict);
+
 /* Never blocks, never fails: what goes wrong inside is in the verdict, as on_error says. If a rule that granted has a
  * limit on requests in flight, verdict.hold must be ended (or ends with its lease). request->cost, where it is not 0,
  * is what each rule charges in place of its own. */

@@ -33,6 +33,8 @@ void wr_append_verdict(struct wr_buf *buf, const struct wr_verdict *verdict)
         wr_append_json_text(buf, ",\"rule\":", wr_span_of(verdict->rule));
     if (!verdict->allowed)
         wr_append_json_count(buf, ",\"status\":", (uint64_t)verdict->status);
+    if (verdict->fault != WEIR_FAULT_NONE)
+        wr_append_json_text(buf, ",\"why\":", wr_span_of(weir_fault_text(verdict->fault)));
     if (!verdict->allowed && verdict->retry_after_ns > 0 && verdict->retry_after_ns != WEIR_UNTIL_RELEASE)
         append_ms(buf, ",\"retry_after_ms\":", verdict->retry_after_ns);
     if (ruling != NULL && ruling->quota.limit > 0)

@@ -2,17 +2,26 @@
 /* check.c - GET /check: may the request go that a proxy asks about?
  *
  * The proxy tells the original request's method, target and host in fields of its own, which are believed of trusted
- * peers only; whoever else asks is judged by what it sent itself. nginx's auth_request takes 2xx, 401 and 403 for
- * answers and all else for failures, so that a refusal is 403 unless the proxy says otherwise (?deny=429);
- * X-Weir-Status is the status that fits, for the proxy to give to its client.
+ * peers only; any other peer is judged by what it sent itself. A trusted proxy that does not tell all three of them,
+ * each once, is misconfigured, and all its requests are refused: what it left out callers could write. nginx's
+ * auth_request takes 2xx, 401 and 403 for answers and all else for failures, so that a refusal is 403 unless the proxy
+ * says otherwise (?deny=429); X-Weir-Status is the status that fits, for the proxy to give to its client.
  */
 #include "shell/loop/away.h"
 #include "shell/serve/inside.h"
 
-/* nginx's custom names first, then those that Caddy and Traefik send. */
-static const char *const method_fields[] = {"x-original-method", "x-forwarded-method"};
-static const char *const target_fields[] = {"x-original-uri", "x-forwarded-uri"};
-static const char *const host_fields[] = {"x-original-host", "x-forwarded-host"};
+/* What a proxy says of a request: in nginx's custom fields, or in those that Caddy and Traefik send. */
+struct said_field {
+    const char *names[2];
+    const char *shown;
+};
+
+static const struct said_field method_field = {{"x-original-method", "x-forwarded-method"},
+                                               "X-Original-Method or X-Forwarded-Method"};
+static const struct said_field target_field = {{"x-original-uri", "x-forwarded-uri"},
+                                               "X-Original-URI or X-Forwarded-Uri"};
+static const struct said_field host_field = {{"x-original-host", "x-forwarded-host"},
+                                             "X-Original-Host or X-Forwarded-Host"};
 
 const char *wr_serve_header(void *context, const char *name, size_t index, size_t *ret_bytes)
 {
@@ -27,23 +36,29 @@ const char *wr_serve_header(void *context, const char *name, size_t index, size_
     return value.data;
 }
 
-/* The first of the two names that is there; *ret_value stays if none is. False: it is there twice, and one of them is
- * the caller's own. */
-static bool find_one(const struct wr_request *request, const char *const names[2], struct wr_span *ret_value)
+/* The value of the one field that has either name. WEIR_FAULT_NONE, _MISSING, _REPEATED: there are two, and one of them
+ * is the caller's own. */
+static weir_fault find_one(const struct wr_request *request, const struct said_field *field, struct wr_span *ret_value)
 {
+    weir_fault fault = WEIR_FAULT_MISSING;
+    *ret_value = (struct wr_span){NULL, 0};
     for (int i = 0; i < 2; i++) {
-        struct wr_span second;
+        struct wr_span value;
         uint32_t cursor = 0;
-        if (wr_request_find(request, names[i], &cursor, ret_value))
-            return !wr_request_find(request, names[i], &cursor, &second);
+        while (wr_request_find(request, field->names[i], &cursor, &value)) {
+            if (fault == WEIR_FAULT_NONE)
+                return WEIR_FAULT_REPEATED;
+            *ret_value = value;
+            fault = WEIR_FAULT_NONE;
+        }
     }
-    return true;
+    return fault;
 }
 
 static void note_untrusted(struct wr_serve_desk *desk, const struct wr_http_exchange *exchange)
 {
-    struct wr_span value = {NULL, 0};
-    if (desk->has_told || (find_one(exchange->request, target_fields, &value) && value.data == NULL))
+    struct wr_span value;
+    if (desk->has_told || find_one(exchange->request, &target_field, &value) == WEIR_FAULT_MISSING)
         return;
     desk->has_told = true;
     wr_serve_tell(desk->serve,
@@ -52,23 +67,55 @@ static void note_untrusted(struct wr_serve_desk *desk, const struct wr_http_exch
                   exchange->peer.data);
 }
 
-static void make_request(struct wr_serve_desk *desk, const struct wr_http_exchange *exchange, weir_request *ret_request)
+/* As find_one, of a trusted proxy: the first time that it is wrong it is told. */
+static weir_fault find_said(struct wr_serve_desk *desk, const struct wr_request *request,
+                            const struct said_field *field, struct wr_span *ret_value)
+{
+    weir_fault fault = find_one(request, field, ret_value);
+    if (fault == WEIR_FAULT_NONE || desk->has_told_unsaid)
+        return fault;
+    desk->has_told_unsaid = true;
+    wr_serve_tell(
+        desk->serve,
+        fault == WEIR_FAULT_MISSING
+            ? "a request of a trusted proxy is refused: it must say by one field what is asked for, and none is"
+            : "a request of a trusted proxy is refused: it must say by one field what is asked for, and two are",
+        field->shown);
+    return fault;
+}
+
+/* Reads what a trusted proxy says. A target that is a URL has the host in it. */
+static weir_fault read_said(struct wr_serve_desk *desk, const struct wr_request *request, weir_request *said)
+{
+    struct wr_span method, target, host = {NULL, 0}, none;
+    weir_fault fault = find_said(desk, request, &method_field, &method);
+    if (fault == WEIR_FAULT_NONE)
+        fault = find_said(desk, request, &target_field, &target);
+    if (fault != WEIR_FAULT_NONE)
+        return fault;
+    bool is_url = target.bytes > 0 && target.data[0] != '/' && target.data[0] != '?';
+    if (!is_url || find_one(request, &host_field, &none) != WEIR_FAULT_MISSING)
+        fault = find_said(desk, request, &host_field, &host);
+    said->method = method.data;
+    said->method_bytes = method.bytes;
+    said->target = target.data;
+    said->target_bytes = target.bytes;
+    said->host = host.data;
+    said->host_bytes = host.bytes;
+    return fault;
+}
+
+static weir_fault make_request(struct wr_serve_desk *desk, const struct wr_http_exchange *exchange,
+                               weir_request *ret_request)
 {
     const struct wr_request *request = exchange->request;
-    struct wr_span method = wr_span_of(wr_request_method_name(exchange->method));
-    struct wr_span target = wr_request_target(request), host = exchange->host;
-    bool is_sound = true;
-    if (wr_rulebook_trusts(desk->serve->book, exchange->peer))
-        is_sound = find_one(request, method_fields, &method) && find_one(request, target_fields, &target) &&
-                   find_one(request, host_fields, &host);
-    else
-        note_untrusted(desk, exchange);
+    struct wr_span method = wr_span_of(wr_request_method_name(exchange->method)), target = wr_request_target(request);
     *ret_request = (weir_request){
-        .size = is_sound ? sizeof *ret_request : 0, /* one that is not filled is malformed */
+        .size = sizeof *ret_request,
         .method = method.data,
         .method_bytes = method.bytes,
-        .host = host.data,
-        .host_bytes = host.bytes,
+        .host = exchange->host.data,
+        .host_bytes = exchange->host.bytes,
         .target = target.data,
         .target_bytes = target.bytes,
         .peer = exchange->peer.data,
@@ -76,6 +123,10 @@ static void make_request(struct wr_serve_desk *desk, const struct wr_http_exchan
         .header = wr_serve_header,
         .header_context = (void *)(uintptr_t)request,
     };
+    if (wr_rulebook_trusts(desk->serve->book, exchange->peer))
+        return read_said(desk, request, ret_request);
+    note_untrusted(desk, exchange);
+    return WEIR_FAULT_NONE;
 }
 
 static int denied_status(const struct wr_serve_desk *desk, const struct wr_http_exchange *exchange)
@@ -108,11 +159,16 @@ static void append_fields(const struct wr_serve_desk *desk, struct wr_buf *buf)
         append_field(buf, "X-Weir-Hold: ", verdict->hold);
     if (!verdict->allowed)
         append_field(buf, "X-Weir-Status: ", (uint64_t)verdict->status);
+    if (verdict->fault != WEIR_FAULT_NONE) {
+        wr_buf_append_string(buf, "X-Weir-Why: ");
+        wr_buf_append_string(buf, weir_fault_text(verdict->fault));
+        wr_buf_append_string(buf, "\r\n");
+    }
 }
 
 static void reply_check(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, void *baggage)
 {
-    char memory[WEIR_FIELDS_BYTES_MAX + 128];
+    char memory[WEIR_FIELDS_BYTES_MAX + 256];
     struct wr_buf buf;
     (void)baggage;
     wr_buf_init_fixed(&buf, memory, sizeof memory);
@@ -128,7 +184,12 @@ static void reply_check(struct wr_serve_desk *desk, struct wr_http_exchange *exc
 static void check(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
     weir_request request;
-    make_request(desk, exchange, &request);
+    weir_fault fault = make_request(desk, exchange, &request);
+    if (fault != WEIR_FAULT_NONE) {
+        wr_rulebook_refuse(desk->serve->book, fault, &desk->verdict);
+        reply_check(desk, exchange, NULL);
+        return;
+    }
     const struct wr_turn_wish wish = {.request = &request};
     const struct wr_serve_order order = {.wish = &wish, .reply = reply_check};
     if (wr_rulebook_try_now(desk->serve->book, &request, &desk->verdict) ||

@@ -22,6 +22,7 @@ struct wr_serve_desk {
     struct wr_heap waiters;         /* by when they are to be polled */
     bool has_told;                  /* that what a proxy says is ignored */
     bool has_told_foreign;          /* that a request was refused as another page's */
+    bool has_told_unsaid;           /* that a trusted one does not say it, or twice */
     int64_t asked_at;               /* when the request that is being answered was read */
     bool is_answered_later;         /* ... which will not be now */
     atomic_int_fast64_t longest_ns; /* from the one to the other */

@@ -136,7 +136,7 @@ static void a_path_too_long_to_rewrite_is_malformed(void **state)
     weir_request request;
     weir_request_init(&request, "GET", target, NULL);
     assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH, 0, &asked), WEIR_FAULT_NONE); /* is compared where it is */
-    target[5] = ' ';
+    target[5] = '|';
     assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH, 0, &asked), WEIR_FAULT_LONG);
     target[5] = 'A';
     assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH, 0, &asked), WEIR_FAULT_LONG);

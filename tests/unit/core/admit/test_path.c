@@ -32,14 +32,15 @@ static void all_spellings_of_a_path_are_one_route(void **state)
         {"/login?", "/login"},
         {"/Login", "/login"},
         {"/LOGIN/", "/login"},
-        {"//login", "/login"},
         {"/login//", "/login"},
         {"/login;a=1", "/login"},
         {"/login;", "/login"},
-        {"/;x/login", "/login"},
         {"/login%3Ba", "/login"},
+        {"/a//login", "/a/login"},
+        {"/a/;x/login", "/a/login"},
         {"%2Flogin", NULL},
-        {"/%2Flogin", "/login"},
+        {"//login", NULL},
+        {"/%2Flogin", NULL},
         {"/login%2f", "/login"},
         {"http://example.org/login", "/login"},
         {"HTTPS://user@example.org:8443/login?x=http://y/z", "/login"},
@@ -47,19 +48,14 @@ static void all_spellings_of_a_path_are_one_route(void **state)
         {"", "/"},
         {"?q", "/"},
         {"?/login", "/"},
-        {"//", "/"},
-        {"/;a", "/"},
         {"http://example.org", "/"},
         {"http://example.org?q", "/"},
-        {"http://example.org//", "/"},
         {"/...", "/..."},
         {"/a/..b", "/a/..b"},
         {"/.well-known/x", "/.well-known/x"},
         {"/users/@me:x,2!", "/users/@me:x,2!"},
         {"/users/%40me", "/users/@me"},
-        {"/caf\xc3\xa9", "/caf%C3%A9"},
         {"/caf%c3%a9", "/caf%C3%A9"},
-        {"/a b", "/a%20b"},
         {"/a%20b", "/a%20b"},
         {"/~me", "/~me"},
         {"/%7eme", "/~me"},
@@ -85,9 +81,9 @@ static void what_services_tell_apart_is_told_apart(void **state)
         const char *target, *expected;
     } cases[] = {
         {WEIR_EXACT_CASE, "/Login/;A", "/Login"},
-        {WEIR_EXACT_SLASHES, "//Login/;A", "//login/"},
-        {WEIR_EXACT_PARAMS, "//Login/;A", "/login/;a"},
-        {WEIR_EXACT_ALL, "//Login/;A", "//Login/;A"},
+        {WEIR_EXACT_SLASHES, "/x//Login/;A", "/x//login/"},
+        {WEIR_EXACT_PARAMS, "/x//Login/;A", "/x/login/;a"},
+        {WEIR_EXACT_ALL, "/x//Login/;A", "/x//Login/;A"},
         {WEIR_EXACT_ALL, "/a%2Fb", "/a/b"}, /* services that decode are not asked for */
     };
 
@@ -124,6 +120,13 @@ static void what_is_no_path_has_no_route(void **state)
         {" /login", WEIR_FAULT_TARGET},
         {"\\login", WEIR_FAULT_TARGET},
         {"://x/login", WEIR_FAULT_TARGET},
+        {"//", WEIR_FAULT_TARGET},
+        {"//x/login", WEIR_FAULT_TARGET},
+        {"///x/login", WEIR_FAULT_TARGET},
+        {"/%2fx/login", WEIR_FAULT_TARGET},
+        {"/;/x/login", WEIR_FAULT_TARGET},
+        {"/%3B/x", WEIR_FAULT_TARGET},
+        {"http://h//x", WEIR_FAULT_TARGET},
         {"http:/login", WEIR_FAULT_TARGET},
         {"http:///login", WEIR_FAULT_TARGET},
         {"http://", WEIR_FAULT_TARGET},
@@ -173,11 +176,13 @@ static void what_services_disagree_about_and_no_client_needs_is_refused(void **s
         {"/login\t", WEIR_FAULT_BYTES},
         {"/%7F", WEIR_FAULT_BYTES},
         {"/a\x7f", WEIR_FAULT_BYTES},
+        {"/login\xa0", WEIR_FAULT_BYTES},
+        {"/caf\xc3\xa9", WEIR_FAULT_BYTES},
+        {"/a b", WEIR_FAULT_BYTES},
         {"/..%c0%af", WEIR_FAULT_BYTES},
         {"/%C0%AE%C0%AE/login", WEIR_FAULT_BYTES},
         {"/%e0%80%af", WEIR_FAULT_BYTES},
         {"/%F0%80%80%AF", WEIR_FAULT_BYTES},
-        {"/\xc1\x9c", WEIR_FAULT_BYTES},
         {"/\xc0%af", WEIR_FAULT_BYTES},
         {"/%fc", WEIR_FAULT_NONE}, /* Latin-1 of old clients */
         {"/%C0x", WEIR_FAULT_NONE},
@@ -200,7 +205,7 @@ static void a_route_fits_up_to_the_last_byte(void **state)
     target[WEIR_KEY_MAX] = 'a';
     target[WEIR_KEY_MAX + 1] = '\0';
     assert_int_equal(route(target), WEIR_FAULT_LONG);
-    target[WEIR_KEY_MAX - 1] = ' '; /* three bytes when written */
+    target[WEIR_KEY_MAX - 1] = '|'; /* three bytes when written */
     target[WEIR_KEY_MAX] = '\0';
     assert_int_equal(route(target), WEIR_FAULT_LONG);
 }
@@ -208,15 +213,15 @@ static void a_route_fits_up_to_the_last_byte(void **state)
 /* What goes in a second time comes out as it was: there is only one spelling. */
 static void a_route_is_its_own_route(void **state)
 {
-    static const char alphabet[] = "/.;%2F3BaAx\xff? ";
+    static const char alphabet[] = "/.;%2F3BaAx|? ";
     struct wr_rng rng;
 
     (void)state;
     wr_rng_init(&rng, weir_test_seed());
     for (int round = 0; round < 100000; round++) {
-        char target[32] = "/", once[sizeof buffer];
-        size_t bytes = 1 + (size_t)wr_rng_below(&rng, 30);
-        for (size_t i = 1; i < bytes; i++)
+        char target[32] = "/x", once[sizeof buffer];
+        size_t bytes = 2 + (size_t)wr_rng_below(&rng, 29);
+        for (size_t i = 2; i < bytes; i++)
             target[i] = alphabet[wr_rng_below(&rng, sizeof alphabet - 1)];
         if (route(target) != WEIR_FAULT_NONE)
             continue;
@@ -235,7 +240,7 @@ static void a_route_is_its_own_route(void **state)
 static const char *readings_of(const char *target, unsigned exact)
 {
     static struct wr_asked asked;
-    static char memory[4096];
+    static char memory[16 * (WR_READ_MAX / 16 + 8)];
     struct wr_buf all;
     weir_request request;
 
@@ -269,11 +274,8 @@ static void a_path_is_read_in_each_way_that_a_service_may_read_it(void **state)
         {"/a%2fb", "/a%2Fb /a/b"},
         {"/%40me", "/%40me /@me"},
         {"/a%3Bb", "/a%3Bb /a%3Bb /a;b /a"},
-        {"//x/login", "//x/login /x/login /login /login"},
-        {"///x", "///x /x / /"},
         {"/a%2F/b", "/a%2F/b /a%2F/b /a//b /a/b"},
         {"/a/;x", "/a/;x /a/;x /a/ /a"},
-        {"http://h//x/y", "//x/y /x/y /y /y"},
     };
 
     (void)state;
@@ -290,12 +292,12 @@ static void a_path_with_many_readings_must_be_short(void **state)
 
     (void)state;
     memset(target, 'a', sizeof target - 1);
-    memcpy(target, "//A;b/%40", 9);
+    memcpy(target, "/A;b//%40", 9);
     assert_string_equal(readings_of(target, 0), "too_long");
-    target[WR_READ_MAX / 32] = '\0';
+    target[WR_READ_MAX / 16] = '\0';
     assert_string_not_equal(readings_of(target, 0), "too_long");
-    target[WR_READ_MAX / 32] = 'a';
-    target[WR_READ_MAX / 32 + 1] = '\0';
+    target[WR_READ_MAX / 16] = 'a';
+    target[WR_READ_MAX / 16 + 1] = '\0';
     assert_string_equal(readings_of(target, 0), "too_long");
 }
 
