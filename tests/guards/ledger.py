@@ -4,7 +4,8 @@
 
 Each requirement has one row, `| S3-8 | a few words | test_name, other_test |` or `| … | not yet |`, and each test that is
 named is in the list of a test program that Meson runs. Tests that are no program of tests (guards, examples) are
-named as Meson names them.
+named as Meson names them. A number in the words is in the name of one of the tests, or in its text, with what that uses
+of its file: a row promises no other number than its test knows. tools/tally sees to it that none of them was skipped.
 """
 import json
 import os
@@ -12,6 +13,7 @@ import re
 import subprocess
 
 import guard
+from numbers_of import Tests
 
 LEDGERS = {
     'docs/requirements.md': {'S0-': 108, 'S1-': 32, 'S2-': 32, 'S3-': 47, 'S4-': 19, 'R': 30, 'U': 16, 'N1-': 7},
@@ -39,7 +41,7 @@ def known_tests(build):
     return set().union(*(names_of(test) for test in tests))
 
 
-def check(root, path, series, known):
+def check(root, path, series, known, tests_of):
     wanted = [f'{letter}{number}' for letter, last in series.items() for number in range(1, last + 1)]
     seen = set()
     for number, line in enumerate(guard.read(root, path).split('\n'), 1):
@@ -57,9 +59,12 @@ def check(root, path, series, known):
         seen.add(name)
         if not words:
             yield f'{path}:{number}: {name} without words'
-        for test in [] if tests == NOT_YET else tests.split(','):
-            if test.strip() not in known:
-                yield f'{path}:{number}: {name} names the test "{test.strip()}", which no test program has'
+        tests = [] if tests == NOT_YET else [test.strip() for test in tests.split(',')]
+        for test in tests:
+            if test not in known:
+                yield f'{path}:{number}: {name} names the test "{test}", which no test program has'
+        for figure in tests_of.unknown_numbers(words, tests):
+            yield f'{path}:{number}: {name} says {figure}, which none of its tests does'
     for name in wanted:
         if name not in seen:
             yield f'{path}: {name} has no row'
@@ -67,13 +72,32 @@ def check(root, path, series, known):
 
 def findings(root, build):
     known = known_tests(build)
+    tests_of = Tests(root)
     for path, series in LEDGERS.items():
-        yield from check(root, path, series, known)
+        yield from check(root, path, series, known, tests_of)
+
+
+C = """#define LIMIT 12
+static int twice(int n)
+{
+    return 34 * n;
+}
+
+static void seen(void **state)
+{
+    assert_int_equal(twice(LIMIT), 5600); /* 99 */
+}
+
+static void another(void **state)
+{
+    assert_int_equal(7, 7);
+}
+"""
 
 
 def tree(**changes):
     """A sound pair of ledgers with some rows changed, and one test program, `seen`."""
-    files = {'meson-info/intro-tests.json': json.dumps([{'name': 'seen', 'cmd': ['/bin/true']}])}
+    files = {'meson-info/intro-tests.json': json.dumps([{'name': 'seen', 'cmd': ['/bin/true']}]), 'tests/test_seen.c': C}
     for path, series in LEDGERS.items():
         rows = {f'{letter}{n}': f'| {letter}{n} | words | not yet |' for letter, last in series.items()
                 for n in range(1, last + 1)}
@@ -90,8 +114,12 @@ BAD = {
     'an empty test': tree(V8='| V8 | words | |'),
     'a row without words': tree(V8='| V8 | | seen |'),
     'a broken row': tree(V8='| V8 | words'),
+    'a number that its test has not': tree(V8='| V8 | every 13 s | seen |'),
+    'a number of another test': tree(V8='| V8 | every 7 s | seen |'),
+    'a number of a comment': tree(V8='| V8 | every 99 s | seen |'),
+    'a number in letters': tree(V8='| V8 | every five minutes | seen |'),
 }
-GOOD = tree(V8='| V8 | words | seen |')
+GOOD = tree(V8='| V8 | every 12 s 34 of 5 600, by RFC 9309 and S0-17, one of them a 5xx | seen |')
 
 if __name__ == '__main__':
     guard.main(findings, BAD, GOOD)

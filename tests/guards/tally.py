@@ -10,6 +10,9 @@ import tempfile
 import guard
 
 OK = '[ RUN      ] {0}\n[       OK ] {0}\n'
+SKIPPED = '[ RUN      ] {0}\n[  SKIPPED ] {0}\n'
+NAMED = 'gates_keep_the_laws_whatever_happens'  # by V1
+GUARD = 'clang_tidy_has_no_complaint'           # by L3
 FAILED = '[ RUN      ] {0}\n[  FAILED  ] {0}\n'
 
 
@@ -37,6 +40,10 @@ CASES = {
         [('a', 1, [log('p', 'FAIL', OK.format('x'), 'WARNING: ThreadSanitizer: data race')])],
         '1 passed, 1 failed', 1),
     'a skipped test is neither': ([('a', 0, [log('g', 'SKIP'), log('h', 'OK')])], '1 passed, 0 failed', 0),
+    'a test that a row names must not be skipped': (
+        [('test', 0, [log('p', 'OK', OK.format('x') + SKIPPED.format(NAMED)), log('h', 'OK')])], '2 passed, 1 failed', 1),
+    'nor all of a program': ([('test', 0, [log(GUARD, 'SKIP'), log('h', 'OK')])], '1 passed, 1 failed', 1),
+    'but by a sanitizer': ([('asan', 0, [log('p', 'OK', OK.format('x') + SKIPPED.format(NAMED))])], '1 passed, 0 failed', 0),
     'a build that broke before its tests has failed': ([('a', 2, [])], '0 passed, 1 failed', 1),
     'a build that ran nothing has failed': ([('a', 0, [])], '0 passed, 1 failed', 1),
 }

@@ -417,7 +417,7 @@ static void hosts_by_the_million_stay_within_a_stated_size(void **state)
     for (size_t i = 0; i < hosts; i++) {
         (void)snprintf(key, sizeof key, "host%07zu.example.org", i);
         fetch(&pacing, key, 200);
-        if (i == 9999)
+        if (i + 1 == 10000)
             assert_true(pacer_stats(&pacing).memory_bytes < 10 * 1000 * 1000);
     }
     weir_pacer_stats stats = pacer_stats(&pacing);
