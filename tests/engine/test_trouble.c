@@ -271,6 +271,28 @@ static void time_limit_ends_a_crawl_whose_disk_is_full(void **state)
     rig_tear_down(&rig);
 }
 
+/* M14: nobody could stop it before its threads run. */
+static void crawl_that_finds_a_full_disk_at_its_start_says_so(void **state)
+{
+    struct rig rig;
+    const struct wr_engine_place place = {.state_path = rig.state, .may_create = true};
+    (void)state;
+    rig_set_up(&rig, answer_tree);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(wr_engine_open(&place, &rig.engine), 0);
+    limit_files(1);
+    assert_int_equal(wr_engine_start(rig.engine, &rig.options), WEIR_E_FULL);
+    assert_non_null(strstr(weir_error_detail(), "full; free some room"));
+    wr_engine_free(rig.engine);
+    rig.engine = NULL;
+    limit_files(RLIM_INFINITY);
+    rig_start(&rig);
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
+    rig_finish(&rig);
+    assert_int_equal(rig.result.end, WR_END_COMPLETED);
+    rig_tear_down(&rig);
+}
+
 /* The last word of a crawl, too: when there is no room for it the job is as it was, and ends when it goes on. */
 static void crawl_whose_end_finds_a_full_disk_ends_and_can_go_on(void **state)
 {
@@ -377,6 +399,7 @@ static void server_that_was_away_is_asked_again(void **state)
 }
 
 ENGINE_TESTS(test(full_disk_under_the_output_pauses_the_crawl), test(time_limit_ends_a_crawl_whose_disk_is_full),
+             test(crawl_that_finds_a_full_disk_at_its_start_says_so),
              test(crawl_whose_end_finds_a_full_disk_ends_and_can_go_on), test(output_that_nobody_reads_holds_the_crawl),
              test(lines_of_a_log_that_nobody_reads_are_counted_and_the_count_is_told),
              test(few_descriptors_make_it_slower_and_no_more), test(server_that_was_away_is_asked_again))
