@@ -402,8 +402,9 @@ static void tables_of_an_earlier_version_are_brought_up_to_date(void **state)
     (void)state;
     static const char *const earlier[] = {
         "DROP INDEX hosts_free, hosts_ready; ALTER TABLE hosts DROP wanted_by, DROP wanted_until, DROP rest_until,"
-        " DROP held_since; UPDATE weir SET version = 1",
-        "DROP INDEX hosts_free, hosts_ready; UPDATE weir SET version = 2",
+        " DROP held_since; ALTER TABLE robots DROP text_bytes; UPDATE weir SET version = 1",
+        "DROP INDEX hosts_free, hosts_ready; ALTER TABLE robots DROP text_bytes; UPDATE weir SET version = 2",
+        "ALTER TABLE robots DROP text_bytes; UPDATE weir SET version = 3",
     };
     struct rig rig;
     size_t count;
@@ -419,8 +420,9 @@ static void tables_of_an_earlier_version_are_brought_up_to_date(void **state)
         rig_open(&rig);
         free(rig_read(&rig, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job}, &count));
         assert_int_equal(count, 1);
-        postgres_run(rig.schema, "DO $$ BEGIN ASSERT (SELECT version = 3 FROM weir) AND"
-                                 " to_regclass('hosts_free') IS NOT NULL AND to_regclass('hosts_ready') IS NOT NULL;"
+        postgres_run(rig.schema, "DO $$ BEGIN ASSERT (SELECT version = 4 FROM weir) AND"
+                                 " to_regclass('hosts_free') IS NOT NULL AND to_regclass('hosts_ready') IS NOT NULL AND"
+                                 " to_regclass('robots_kept') IS NOT NULL;"
                                  " END $$");
         rig_close(&rig);
     }

@@ -17,8 +17,7 @@ static const char *const checks[] = {
     "SELECT 'task ' || id || ': it has no such job' FROM tasks WHERE job NOT IN (SELECT id FROM jobs)",
     "SELECT 'task ' || id || ': it ended without a verdict' FROM tasks WHERE state != 0 AND verdict = ''",
     "SELECT 'task ' || id || ': it has no such state' FROM tasks WHERE state NOT IN (0, 1, 2)",
-    "SELECT 'robots.txt ' || url || ': its length is not that of its text' FROM robots WHERE text_bytes != "
-    "length(text)",
+    "SELECT 'robots.txt ' || url || ': text_bytes is not its length' FROM robots WHERE text_bytes != length(text)",
 };
 
 static int run_check(struct wr_sqlite *sqlite, const char *sql, const struct wr_store_query *query, size_t *count)
