@@ -59,7 +59,7 @@ const attacks = [
     post("/v1/batch", "[" + question + "]"), post("/v1/reserve", '{"target": "/"}'), post("/v1/acquire", '{"target": "/"}'),
     post("/v1/try", new URLSearchParams({a: 1})), post("/v1/admin/reload", ""),
     fetch(target + "/v1/try", {method: "POST", body: question, headers: {"Content-Type": "application/json"}}),
-    fetch(target + "/check", {headers: {"X-Original-URI": "/", "X-Original-Host": "a"}}),
+    fetch(target + "/check", {headers: {"X-Original-Method": "GET", "X-Original-URI": "/", "X-Original-Host": "a"}}),
     element("img", {src: target + "/check?img"}), element("script", {src: target + "/check?script"}),
     element("iframe", {src: target + "/check?iframe"}), element("link", {rel: "stylesheet", href: target + "/check?style"}),
     element("link", {rel: "preload", as: "image", href: target + "/check?preload"}),
@@ -72,7 +72,7 @@ Promise.allSettled(attacks).then(all => { window.done = all.length })
 REBOUND = '''
 const json = {"Content-Type": "application/json"}
 const attacks = [
-    fetch("/check"), fetch("/check", {headers: {"X-Original-URI": "/", "X-Original-Host": "a", "X-Forwarded-For": "192.0.2.1"}}),
+    fetch("/check"), fetch("/check", {headers: {"X-Original-Method": "GET", "X-Original-URI": "/", "X-Original-Host": "a", "X-Forwarded-For": "192.0.2.1"}}),
     fetch("/v1/try", {method: "POST", body: '{"rule": "all", "key": "victim"}', headers: json}),
     fetch("/v1/reserve", {method: "POST", body: '{"target": "/"}', headers: json}),
     fetch("/metrics"), fetch("/healthz"), fetch("/panel/stream?view=rules"),

@@ -225,12 +225,19 @@ admission:
 '''
 
 
+def _await_one_waiting(daemon):
+    end = time.monotonic() + 60
+    while 'weir_serve_waiting_acquires 1' not in daemon.ask('GET', '/metrics')[2]:
+        assert time.monotonic() < end, 'the request that should wait does not'
+        time.sleep(0.05)
+
+
 def _waits_for_the_store(daemon):
     """A caller whose question is under way for a minute."""
     peer = daemon.unix()
-    peer.request('GET', '/check', headers={'X-Original-URI': '/shared', 'X-Original-Host': 'a', 'X-Test': 'first'})
-    while 'weir_serve_waiting_acquires 1' not in daemon.ask('GET', '/metrics')[2]:
-        time.sleep(0.05)
+    peer.request('GET', '/check', headers={'X-Original-Method': 'GET', 'X-Original-URI': '/shared', 'X-Original-Host': 'a',
+                                           'X-Test': 'first'})
+    _await_one_waiting(daemon)
     return peer
 
 
@@ -240,8 +247,7 @@ def _waits_for_its_turn(daemon):
     question = '{"target": "/x", "headers": {"x-test": "k"}}'
     assert daemon.call('acquire', question, peer)[0] == 200
     peer.request('POST', '/v1/acquire', question, {'Content-Type': 'application/json'})
-    while 'weir_serve_waiting_acquires 1' not in daemon.ask('GET', '/metrics')[2]:
-        time.sleep(0.05)
+    _await_one_waiting(daemon)
     return peer
 
 
