@@ -15,7 +15,8 @@
 #   make coverage   which lines the tests reach
 #   make bench      the hot paths on this machine; make bench-peers adds others' libraries; make bench-fetch what HTTP
 #                   costs behind a gate, make bench-crawl what a page costs beside other crawlers, make bench-polite
-#                   whether thousands of hosts are each asked on time, make bench-resume how soon a large crawl goes on,
+#                   whether thousands of hosts are each asked on time, make bench-attacks what closed
+#                   attacks get, make bench-resume how soon a large crawl goes on,
 #                   make bench-serve what it costs to ask weir serve, beside nginx and Redis, make bench-share what
 #                   it costs to share a limit through Redis, make bench-share-outage what callers notice when
 #                   Redis is killed, make bench-share-fetch what it costs to share a host's pace,
@@ -119,6 +120,9 @@ bench-peers: all
 bench-fetch: all
 	@ninja -C $(B) bench-fetch
 
+bench-attacks: all
+	@ninja -C $(B) bench-attacks
+
 bench-crawl: all
 	@tools/setup bench
 	@ninja -C $(B) bench-crawl
@@ -192,4 +196,4 @@ install: all
 clean:
 	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-fuzz $(B)-coverage
 
-.PHONY: all setup demo crawl test sanitized asan tsan fuzz store-long crawl-long soak cluster-long coverage bench bench-peers bench-fetch bench-crawl bench-polite bench-resume bench-serve bench-share bench-share-outage bench-share-fetch bench-cluster plots format install clean
+.PHONY: all setup demo crawl test sanitized asan tsan fuzz store-long crawl-long soak cluster-long coverage bench bench-peers bench-fetch bench-attacks bench-crawl bench-polite bench-resume bench-serve bench-share bench-share-outage bench-share-fetch bench-cluster plots format install clean
