@@ -15,6 +15,7 @@ struct pacing {
     weir_pacer *pacer;
     weir_pace_options pace;
     weir_pacer_options options;
+    int started; /* fetchers */
     atomic_int finished;
 };
 
@@ -176,18 +177,26 @@ static inline void *fetcher_run(void *context)
 
 static inline void fetcher_start(struct fetcher *fetcher)
 {
+    fetcher->pacing->started++;
     assert_int_equal(pthread_create(&fetcher->thread, NULL, fetcher_run, fetcher), 0);
 }
 
-/* Starts one, and returns once it waits. */
+static inline bool all_wait(struct pacing *pacing)
+{
+    int unfinished = pacing->started - atomic_load(&pacing->finished);
+    return weir_clock_fake_waiters(pacing->clock) == unfinished;
+}
+
+/* Starts one, and returns once all that were started wait or have finished. Others may have been woken just now, and
+ * are not counted by the clock until they wait again: a count from before this one started would not do. */
 static inline void fetcher_wait(struct fetcher *fetcher, struct pacing *pacing, const char *key, uint32_t flags,
                                 int64_t timeout_ns, weir_cancel *cancel)
 {
-    int before = weir_clock_fake_waiters(pacing->clock);
     *fetcher =
         (struct fetcher){.pacing = pacing, .key = key, .flags = flags, .timeout_ns = timeout_ns, .cancel = cancel};
     fetcher_start(fetcher);
-    test_await_waiters(pacing->clock, before + 1);
+    for (int64_t until = patience_ends_at(); !all_wait(pacing);)
+        keep_waiting(until);
 }
 
 static inline int fetcher_join(struct fetcher *fetcher)
