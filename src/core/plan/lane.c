@@ -76,6 +76,21 @@ static void count_loaded(struct wr_plan *plan, struct wr_lane *lane, uint64_t fi
     wr_known_add(&plan->known, job->options.id, fingerprint);
 }
 
+/* Leaves room for one robots.txt: tasks that wait for it would never end without. */
+static int take_row(struct wr_pool *pool, struct wr_span text, uint32_t *ret_number)
+{
+    uint32_t number;
+    int error = wr_pool_take(pool, text, &number);
+    if (error != 0)
+        return error;
+    error = wr_pool_reserve(pool, 1);
+    if (error != 0)
+        wr_pool_give(pool, number);
+    else
+        *ret_number = number;
+    return error;
+}
+
 int wr_plan_load(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id, const struct wr_plan_row *row,
                  int64_t now)
 {
@@ -91,9 +106,10 @@ int wr_plan_load(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id, c
         wr_job_task_ended(job, 1);
         return 0;
     }
-    int error = wr_pool_take(&plan->pool, wr_url_target(row->url), &number);
+    int error = take_row(&plan->pool, wr_url_target(row->url), &number);
     if (error != 0) {
-        plan->starved = plan->pool.used > 0;
+        assert(plan->pool.used > 0); /* an empty pool has room (take_parts), so a task will end */
+        plan->starved = true;
         return error;
     }
     struct wr_task *task = wr_task_at(&plan->pool, number);

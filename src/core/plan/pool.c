@@ -149,6 +149,8 @@ int wr_pool_reserve(struct wr_pool *pool, uint32_t count)
     int error = 0;
     while (error == 0 && pool->task_blocks * (size_t)WR_POOL_BLOCK < (size_t)pool->used + count)
         error = more_tasks(pool);
+    while (error == 0 && pool->cell_blocks * (size_t)WR_POOL_BLOCK < (size_t)pool->used_cells + count)
+        error = more_cells(pool);
     return error;
 }
 

@@ -82,7 +82,8 @@ static inline struct wr_task *wr_task_at(const struct wr_pool *pool, uint32_t nu
 int wr_pool_take(struct wr_pool *pool, struct wr_span text, uint32_t *ret_number);
 void wr_pool_give(struct wr_pool *pool, uint32_t number);
 
-/* Whether so many robots.txt, which have no text, can be had without taking memory. */
+/* Takes the memory for `count` more tasks whose text fits into one cell, as that of a robots.txt does: the next `count`
+ * such calls of wr_pool_take cannot fail. WEIR_E_FULL, WEIR_E_NOMEM. */
 int wr_pool_reserve(struct wr_pool *pool, uint32_t count);
 
 /* Copies the text of a task; `memory` has room for its text_bytes. */

@@ -86,7 +86,8 @@ void rig_offer_many(struct rig *rig, uint32_t job, const char *host, int count)
     }
 }
 
-static bool give_row(struct rig *rig, const struct wr_plan_action *action, size_t i)
+/* Whether the row was one of those that were asked for; -1: the plan has no room for it. */
+static int give_row(struct rig *rig, const struct wr_plan_action *action, size_t i)
 {
     char memory[WR_URL_ROOM], key[WEIR_PACE_KEY_MAX + 1];
     struct wr_url url;
@@ -94,23 +95,25 @@ static bool give_row(struct rig *rig, const struct wr_plan_action *action, size_
     struct row *row = &rig->rows[i];
     struct wr_span host = wr_plan_host_key(action->host);
     if (row->job != action->job || row->ended)
-        return false;
+        return 0;
     parse(row->url, memory, &url);
     wr_buf_init_fixed(&buf, key, sizeof key);
     wr_url_append_key(&buf, &url);
     if (buf.length != host.bytes || memcmp(key, host.data, host.bytes) != 0)
-        return false;
+        return 0;
     struct wr_plan_row given = {.fingerprint = row->fingerprint, .position = {(int64_t)i + 1, 0}, .url = &url};
     row->ended = row->is_lost;
     if (row->is_lost)
         given.url = NULL;
-    assert_int_equal(wr_plan_load(rig->plan, action->host, action->job, &given, rig->now), 0);
-    return true;
+    int error = wr_plan_load(rig->plan, action->host, action->job, &given, rig->now);
+    assert_true(error == 0 || (error == WEIR_E_NOMEM && rig->allocator.fail_for_ever));
+    return error == 0 ? 1 : -1;
 }
 
 void rig_answer_load(struct rig *rig, const struct wr_plan_action *action)
 {
     uint64_t given = 0;
+    int taken = 0;
     if (action->wants_memory) {
         struct wr_plan_memory memory = {
             .pace = rig->memory, .blocked_ns = rig->blocked_ns, .blocked_by = rig->blocked_by};
@@ -120,15 +123,18 @@ void rig_answer_load(struct rig *rig, const struct wr_plan_action *action)
     }
     if (action->count == 0)
         return;
-    for (size_t i = (size_t)action->after.id; i < rig->count && given < action->count; i++)
-        given += give_row(rig, action, i);
-    wr_plan_loaded(rig->plan, action->host, action->job, given < action->count, 0, rig->now);
+    for (size_t i = (size_t)action->after.id; i < rig->count && given < action->count && taken >= 0; i++) {
+        taken = give_row(rig, action, i);
+        given += taken > 0;
+    }
+    wr_plan_loaded(rig->plan, action->host, action->job, taken >= 0 && given < action->count, 0, rig->now);
 }
 
 struct wr_plan_action rig_next(struct rig *rig)
 {
     struct wr_plan_action action;
-    for (;;) {
+    for (size_t loads = 0;; loads++) {
+        assert_true(loads <= 2 * ROWS); /* else it asks for ever */
         wr_plan_next(rig->plan, rig->now, &action);
         assert_true(wr_plan_ok(rig->plan));
         if (action.kind != WR_PLAN_LOAD || rig->store_is_slow)

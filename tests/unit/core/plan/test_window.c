@@ -303,6 +303,40 @@ static void the_steady_path_takes_no_memory(void **state)
     rig_release(&rig);
 }
 
+/* L2: hosts are known, and from here on there is no memory. Each host waits for its robots.txt, and windows take all
+ * the room there is but what one robots.txt needs. */
+static void plan_that_gets_no_more_memory_fetches_all_that_is_queued(void **state)
+{
+    (void)state;
+    enum {
+        HOSTS = 2500
+    };
+    static struct rig rig;
+    char url[64];
+    int fetched = 0;
+    rig_init(&rig);
+    rig.options.ignores_robots = false;
+    rig_begin_job(&rig);
+    for (int i = 0; i < HOSTS; i++) {
+        snprintf(url, sizeof url, "http://h%d.example/", i);
+        assert_offer(rig_offer(&rig, 1, url), WR_OFFER_NEW);
+    }
+    rig.allocator.fail_for_ever = true;
+    rig.allocator.fail_at = 1;
+    while (fetched < HOSTS) {
+        struct wr_plan_action action = rig_wait(&rig, rig.now + 2 * S);
+        if (action.kind == WR_PLAN_ROBOTS) {
+            rig_robots(&rig, &action, 404, NULL);
+            continue;
+        }
+        assert_kind(action, WR_PLAN_START);
+        rig_fetch(&rig, &action, 200);
+        fetched++;
+    }
+    assert_kind(rig_wait(&rig, rig.now + S), WR_PLAN_DRAINED);
+    rig_release(&rig);
+}
+
 /* L1: each call either works or leaves things as they were. */
 static void memory_that_fails_is_an_error_and_nothing_leaks(void **state)
 {
@@ -335,4 +369,5 @@ WEIR_TESTS(test(one_host_is_asked_in_order_and_at_its_interval_from_the_last_sen
            test(only_one_load_is_under_way_and_what_comes_meanwhile_is_loaded_too),
            test(a_stored_window_is_honoured_after_a_restart), test(more_than_all_may_have_in_flight_never_starts),
            test(many_hosts_share_the_tasks_that_there_is_room_for), test(the_steady_path_takes_no_memory),
+           test(plan_that_gets_no_more_memory_fetches_all_that_is_queued),
            test(memory_that_fails_is_an_error_and_nothing_leaks))
