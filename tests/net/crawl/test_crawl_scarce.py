@@ -4,6 +4,7 @@
 import contextlib
 import os
 import sqlite3
+import subprocess
 
 from site_rig import PAGES, Folder, Tls, all_of, cases, page, site
 from program import least_memory, limit_memory  # by site_rig's path
@@ -11,6 +12,7 @@ from program import least_memory, limit_memory  # by site_rig's path
 HOSTS = 4
 ENOUGH_MB = 72
 LARGE = 100_000  # bytes of a page: more than is packed on the loop that fetches
+STILL_S = 60  # without a new line it has stopped: weir ends a crawl after 30 s in which it got nothing for want of memory
 MORE_MB = [2, 5, 7, 9, 11, 14, 20, 28, 40, ENOUGH_MB]  # than it takes to be loaded
 
 
@@ -25,9 +27,27 @@ def _has_job(path):
         return 'jobs' in tables and store.execute('SELECT count(*) FROM jobs').fetchone()[0] > 0
 
 
+def _count_lines(folder):
+    return folder.read('crawl.jsonl').count('\n') if os.path.exists(folder.path('crawl.jsonl')) else 0
+
+
+def _end_of(process, folder):
+    """The finished run: it may take long, but not STILL_S without a new line of output."""
+    count = 0
+    while True:
+        try:
+            out, errors = process.communicate(timeout=STILL_S)
+            return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
+        except subprocess.TimeoutExpired:
+            before, count = count, _count_lines(folder)
+            if count == before:
+                process.kill()
+                raise
+
+
 def _crawl(folder, megabytes, has_enough, words):
     """Under the limit, and then on without it."""
-    run = folder.crawl(*words, preexec_fn=limit_memory(megabytes), timeout=120)
+    run = _end_of(folder.begin(*words, preexec_fn=limit_memory(megabytes)), folder)
     assert run.returncode in (0, 1, 3), (megabytes, run)
     assert run.returncode == 0 or run.stderr.strip() != '', (megabytes, run)
     assert run.returncode == 0 or not has_enough, (megabytes, run)
