@@ -49,7 +49,7 @@ void wr_away_leave(struct wr_away_part *part);
 #define WR_DOING_JOIN(a, b) a##b
 #define WR_DOING_PART(line) WR_DOING_JOIN(wr_away_part_, line)
 #define WR_DOING(name) \
-    __attribute__((cleanup(wr_away_leave))) struct wr_away_part WR_DOING_PART(__LINE__) = wr_away_enter(name)
+    __attribute__((cleanup(wr_away_leave), unused)) struct wr_away_part WR_DOING_PART(__LINE__) = wr_away_enter(name)
 
 #else
 
