@@ -150,7 +150,8 @@ static enum wr_head_fault take_framing(struct wr_head *head, struct wr_span line
     head->last_is_framing = take != NULL;
     if (take == NULL)
         return WR_HEAD_OK;
-    if (!is_sound || name.data != line.data || line.data[name.bytes] != ':')
+    bool has_second_cr = line.data[line.bytes - 1] == '\r'; /* the first was part of the line's end */
+    if (!is_sound || has_second_cr || name.data != line.data || line.data[name.bytes] != ':')
         return WR_HEAD_FIELD;
     return take(head, value);
 }

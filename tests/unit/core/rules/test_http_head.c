@@ -111,6 +111,8 @@ static void fields_that_frame_the_body_have_one_spelling(void **state)
         {OK "Content-Length : 5\r\n", WR_HEAD_FIELD},
         {OK "Transfer-Encoding\t: chunked\r\n", WR_HEAD_FIELD},
         {OK "Content-Length: 5\r6\r\n", WR_HEAD_FIELD},
+        {OK "Content-Length: 5\r\r\n", WR_HEAD_FIELD},
+        {OK "Content-Encoding: br\r\r\n", WR_HEAD_FIELD},
         {OK "Content-Length: 5\r\n 6\r\n", WR_HEAD_FIELD},
         {OK "Transfer-Encoding:chunked\r\n\t,x\r\n", WR_HEAD_FIELD},
         {OK "Content-Encoding: gzip\r\n ,gzip\r\n", WR_HEAD_FIELD},
