@@ -252,6 +252,10 @@ static void a_window_of_zstd_has_at_most_8_mb(void **state)
         {SAY(OK
              "Content-Encoding: zstd\r\nContent-Length: 14\r\n\r\n\x28\xb5\x2f\xfd\xa0\x01\x00\x00\x01\x28\x00\x00he"),
          false},
+        /* of 128 MB, in a frame of zstd 0.7 */
+        {SAY(OK "Content-Encoding: zstd\r\nContent-Length: "
+                "17\r\n\r\n\x27\xb5\x2f\xfd\x00\x88\x40\x00\x05hello\xc0\x00\x00"),
+         false},
     };
     struct place place;
     struct got got;

@@ -25,6 +25,7 @@ struct wr_decoder {
     struct wr_decoder_work work;
     bool is_begun;      /* `is` holds something */
     bool is_ended;      /* the stream is */
+    bool in_frame;      /* of zstd */
     bool may_have_more; /* it has made as much as there was room for */
     size_t made;        /* of `out` */
     char out[WR_DECODE_OUT];
@@ -104,6 +105,13 @@ static enum wr_decode decode_brotli(struct wr_decoder *decoder, struct wr_span *
     return is_for_want_of_memory(decoder) ? WR_DECODE_MEMORY : WR_DECODE_BAD;
 }
 
+/* Whether a frame that begins with this byte is one of RFC 8878. The library may also decode frames of zstd before 1.0,
+ * and then allocates a window of up to 128 MB for them. Their magic numbers differ in the first byte only. */
+static bool is_frame(char first)
+{
+    return first == 0x28 || (first & 0xf0) == 0x50;
+}
+
 static enum wr_decode decode_zstd(struct wr_decoder *decoder, struct wr_span *in, struct wr_span *room)
 {
     ZSTD_inBuffer from = {in->data, in->bytes, 0};
@@ -116,7 +124,10 @@ static enum wr_decode decode_zstd(struct wr_decoder *decoder, struct wr_span *in
     if (!decoder->is_begun)
         (void)ZSTD_DCtx_setParameter(decoder->is.zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG);
     decoder->is_begun = true;
+    if (!decoder->in_frame && from.size > 0 && !is_frame(in->data[0]))
+        return WR_DECODE_BAD;
     size_t code = ZSTD_decompressStream(decoder->is.zstd, &to, &from);
+    decoder->in_frame = code != 0 && (decoder->in_frame || from.pos > 0);
     *in = wr_span_after(*in, from.pos);
     *room = wr_span_after(*room, to.pos);
     if (!ZSTD_isError(code))
