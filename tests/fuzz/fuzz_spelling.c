@@ -13,7 +13,7 @@
 #include "fuzz/fuzz.h"
 
 #define TEXT_MAX 3000
-#define READINGS_MAX 16
+#define READINGS_MAX 64
 
 struct text {
     char bytes[3 * TEXT_MAX + 64];
@@ -76,10 +76,24 @@ static bool same_route(struct wr_span a, struct wr_span b)
            strcmp(first, second) == 0;
 }
 
-/* A reading is a path, and reading it again as it is written leaves it as it is. */
+/* As it is written the path is read to itself; or it is too long then; or it is what no client sends: "/a%3Bb%2Fc" is
+ * "/a;b%2Fc" to a service that does not decode slashes. */
+static bool is_stable(struct wr_span path, unsigned loose)
+{
+    static struct wr_asked again;
+    weir_fault fault = read_target(path, &again);
+
+    if (fault == WEIR_FAULT_LONG)
+        return true;
+    if (fault != WEIR_FAULT_NONE)
+        return fault == WEIR_FAULT_ESCAPE && (loose & (WR_LOOSE_ESCAPES | WR_LOOSE_PARTS)) == WR_LOOSE_ESCAPES;
+    return same(path, path_of(&again)) && again.loose == 0;
+}
+
+/* Each reading is a path. */
 static void check_readings(struct wr_span target)
 {
-    static struct wr_asked asked, again;
+    static struct wr_asked asked;
     size_t readings = 0;
 
     if (read_target(target, &asked) != WEIR_FAULT_NONE)
@@ -88,7 +102,7 @@ static void check_readings(struct wr_span target)
         struct wr_span path = path_of(&asked);
         fuzz_check(++readings <= READINGS_MAX && path.bytes > 0 && path.data[0] == '/');
         fuzz_check(memchr(path.data, '?', path.bytes) == NULL && memchr(path.data, '\0', path.bytes) == NULL);
-        fuzz_check(read_target(path, &again) == WEIR_FAULT_NONE && same(path, path_of(&again)));
+        fuzz_check(is_stable(path, asked.loose));
         fuzz_check(same_route(target, path));
         if ((asked.loose & WR_LOOSE_SLASHES) != 0)
             fuzz_check(memmem(path.data, path.bytes, "//", 2) == NULL);

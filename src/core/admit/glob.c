@@ -188,9 +188,20 @@ static bool glob(struct wr_span wanted, char stop, struct wr_span text, unsigned
 /* A '/' at the end of a pattern makes no difference where it makes none at the end of a path. */
 static struct wr_span without_slash(struct wr_span wanted, unsigned loose)
 {
-    bool is_cut = (loose & WR_LOOSE_SLASHES) != 0 && wanted.bytes > 1 && wanted.data[wanted.bytes - 1] == '/';
+    bool is_cut = (loose & WR_LOOSE_END) != 0 && wanted.bytes > 1 && wanted.data[wanted.bytes - 1] == '/';
 
     return (struct wr_span){wanted.data, wanted.bytes - is_cut};
+}
+
+unsigned wr_glob_varies(const struct wr_glob *pattern)
+{
+    struct wr_span text = pattern->text;
+    bool has_slash = pattern->kind != WR_GLOB_BELOW && without_slash(text, WR_LOOSE_END).bytes < text.bytes;
+    unsigned varies = has_slash ? WR_LOOSE_END : 0;
+
+    for (size_t i = 0; i < text.bytes; i++)
+        varies |= wr_ascii_lower(text.data[i]) != text.data[i] ? WR_LOOSE_CASE : 0;
+    return varies;
 }
 
 bool wr_glob_fits(const struct wr_glob *pattern, struct wr_span text, unsigned loose)

@@ -33,7 +33,11 @@ int wr_glob_parse_path(const char *path, struct wr_glob *ret_pattern);
 int wr_glob_parse_host(const char *host, struct wr_glob *ret_pattern);
 int wr_glob_parse_value(const char *value, struct wr_glob *ret_pattern);
 
-/* `loose`: how the text was read (path.h). With WR_LOOSE_CASE case makes no difference; with WR_LOOSE_SLASHES a '/' at
+/* The WR_LOOSE_… that change which paths the pattern fits: it has capitals, or a '/' at its end. A request for "/login"
+ * must then be read in these ways as well, or it would escape a rule for "/Login". */
+unsigned wr_glob_varies(const struct wr_glob *pattern);
+
+/* `loose`: how the text was read (path.h). With WR_LOOSE_CASE case makes no difference; with WR_LOOSE_END a '/' at
  * the end of a pattern for paths makes none. */
 bool wr_glob_fits(const struct wr_glob *pattern, struct wr_span text, unsigned loose);
 

@@ -41,7 +41,8 @@ static weir_fault read_path(struct wr_asked *asked, unsigned wanted, unsigned ex
 
     if (fault != WEIR_FAULT_NONE)
         return fault;
-    asked->varies = (wanted & WR_ASKED_PATH) != 0 ? asked->target.varies & ~exact : 0;
+    if ((wanted & WR_ASKED_PATH) != 0)
+        asked->varies = (asked->target.varies | wanted >> 8) & wr_loose_without(exact);
     return is_affordable(asked) ? write_path(asked) : WEIR_FAULT_LONG;
 }
 

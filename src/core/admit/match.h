@@ -24,6 +24,7 @@
 #define WR_ASKED_PATH 1
 #define WR_ASKED_HOST 2
 #define WR_ASKED_METHOD 4
+#define WR_ASKED_LOOSE(loose) ((unsigned)(loose) << 8) /* wr_glob_varies of all patterns */
 #define WR_PATH_MAX 8191  /* bytes of a path that must be rewritten; longer ones are malformed */
 #define WR_READ_MAX 65536 /* bytes of all readings of a path: what a caller can cost us */
 
@@ -40,8 +41,8 @@ struct wr_asked {
 
 /* The reading as it is written. What is not known stays so (a NULL target or host): no pattern fits it. A target that
  * is a URL names the host, and another Host beside it is a fault (RFC 9112 3.2.2: some services believe one, some the
- * other). `exact`: WR_LOOSE_… that services are known not to be. Keeps the request's texts. WEIR_FAULT_NONE, or what
- * wr_target_read and, if it is wanted, wr_host_append say. */
+ * other). `exact`: WEIR_EXACT_…, what services are known to tell apart. Keeps the request's texts. WEIR_FAULT_NONE, or
+ * what wr_target_read and, if it is wanted, wr_host_append say. */
 weir_fault wr_asked_read(const weir_request *request, unsigned wanted, unsigned exact, struct wr_asked *ret_asked);
 
 /* The next reading; false: that was the last, and the first is back. */

@@ -86,7 +86,9 @@ static weir_fault read_part(struct reading *reading)
     bool ends = byte < 0 || byte == '/' || byte == ';';
     if (ends && dots > 0)
         return WEIR_FAULT_DOTS;
-    if (ends)
+    if (ends && byte != '/') /* what follows parameters is not known yet */
+        reading->varies |= WR_LOOSE_END;
+    if (ends && byte >= 0)
         reading->varies |= WR_LOOSE_SLASHES;
     return WEIR_FAULT_NONE;
 }
@@ -106,7 +108,7 @@ static bool is_overlong(int byte, struct wr_span rest)
  * where among both kinds of ';' depends on that as well. */
 static weir_fault read_delimiter(struct reading *reading, int byte)
 {
-    reading->varies |= WR_LOOSE_ESCAPES;
+    reading->varies |= byte == '/' ? WR_LOOSE_PARTS : WR_LOOSE_ESCAPES;
     if (byte == ';') {
         reading->has_escaped_param = true;
         reading->varies |= WR_LOOSE_PARAMS;
@@ -289,7 +291,7 @@ weir_fault wr_path_append(struct wr_buf *buf, const struct wr_target *target, un
     while (rest.bytes > 0 && buf->error == 0) {
         bool is_escaped;
         char byte = take_byte(&rest, &is_escaped);
-        bool stays_escaped = is_escaped && (loose & WR_LOOSE_ESCAPES) == 0;
+        bool stays_escaped = is_escaped && (loose & (byte == '/' ? WR_LOOSE_PARTS : WR_LOOSE_ESCAPES)) == 0;
         if (byte == '/' && !stays_escaped)
             append_slash(buf, start, loose);
         else if (byte == ';' && !stays_escaped && (loose & WR_LOOSE_PARAMS) != 0)
@@ -297,7 +299,7 @@ weir_fault wr_path_append(struct wr_buf *buf, const struct wr_target *target, un
         else
             append_byte(buf, byte, stays_escaped, loose);
     }
-    if ((loose & WR_LOOSE_SLASHES) != 0 && buf->length > start + 1 && buf->bytes[buf->length - 1] == '/')
+    if ((loose & WR_LOOSE_END) != 0 && buf->length > start + 1 && buf->bytes[buf->length - 1] == '/')
         wr_buf_cut(buf, buf->length - 1);
     return buf->error != 0 ? WEIR_FAULT_LONG : WEIR_FAULT_NONE;
 }
@@ -309,5 +311,5 @@ weir_fault wr_route_append(struct wr_buf *buf, struct wr_span target, unsigned e
     if (target.data == NULL)
         return WEIR_FAULT_MISSING;
     weir_fault fault = wr_target_read(target, &read);
-    return fault == WEIR_FAULT_NONE ? wr_path_append(buf, &read, WR_LOOSE_ALL & ~exact) : fault;
+    return fault == WEIR_FAULT_NONE ? wr_path_append(buf, &read, wr_loose_without(exact)) : fault;
 }

@@ -17,11 +17,19 @@
 
 enum {
     WR_LOOSE_CASE = WEIR_EXACT_CASE,       /* "/Login" is "/login" */
-    WR_LOOSE_SLASHES = WEIR_EXACT_SLASHES, /* "/login/" and "//login" are "/login" */
+    WR_LOOSE_SLASHES = WEIR_EXACT_SLASHES, /* "/a//login" is "/a/login" */
     WR_LOOSE_PARAMS = WEIR_EXACT_PARAMS,   /* "/login;a=1" is "/login" */
-    WR_LOOSE_ESCAPES = 8,                  /* "/a%2Fb" is "/a/b" and "/%40me" is "/@me" */
-    WR_LOOSE_ALL = 15,
+    WR_LOOSE_ESCAPES = 8,                  /* "/%40me" is "/@me" */
+    WR_LOOSE_PARTS = 16,                   /* "/a%2Fb" is "/a/b": ASP.NET decodes all escapes but this one */
+    WR_LOOSE_END = 32,                     /* "/login/" is "/login": nginx merges slashes but keeps the last one */
+    WR_LOOSE_ALL = 63,
 };
+
+/* The WR_LOOSE_… that remain possible when services tell apart `exact`, a set of WEIR_EXACT_…. */
+static inline unsigned wr_loose_without(unsigned exact)
+{
+    return WR_LOOSE_ALL & ~exact & ~((exact & WEIR_EXACT_SLASHES) != 0 ? (unsigned)WR_LOOSE_END : 0U);
+}
 
 struct wr_target {
     struct wr_span authority; /* of "http://authority/path"; no data: there is none */
@@ -43,8 +51,8 @@ weir_fault wr_target_read(struct wr_span target, struct wr_target *ret_target);
 weir_fault wr_path_append(struct wr_buf *buf, const struct wr_target *target, unsigned loose);
 
 /* Writes the key of a route: the path in its loosest reading, so that all spellings and all readings of one path are
- * one key. `exact`: WR_LOOSE_… that are to
- * make a difference. WEIR_FAULT_NONE, _LONG, _MISSING (a NULL target), or what wr_target_read says. */
+ * one key. `exact`: WEIR_EXACT_…, what is to make a difference. WEIR_FAULT_NONE, _LONG, _MISSING (a NULL target), or
+ * what wr_target_read says. */
 weir_fault wr_route_append(struct wr_buf *buf, struct wr_span target, unsigned exact);
 
 #endif

@@ -93,8 +93,10 @@ static int read_match(struct wr_edition *edition, struct wr_edition_rule *rule)
 
     for (uint32_t i = 0; i < written->method_count; i++)
         rule->methods[i] = wr_span_of(written->methods[i]);
-    for (uint32_t i = 0; i < written->path_count && error == 0; i++)
+    for (uint32_t i = 0; i < written->path_count && error == 0; i++) {
         error = wr_glob_parse_path(written->paths[i], &rule->paths[i]);
+        edition->wanted |= error == 0 ? WR_ASKED_LOOSE(wr_glob_varies(&rule->paths[i])) : 0;
+    }
     for (uint32_t i = 0; i < written->host_count && error == 0; i++)
         error = wr_glob_parse_host(written->hosts[i], &rule->hosts[i]);
     if (error == 0)

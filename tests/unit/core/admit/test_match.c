@@ -111,18 +111,44 @@ static void patterns_follow_the_reading(void **state)
         {"/API/**", "/api", WR_LOOSE_CASE, true},
         {"**.CSS", "/a.css", WR_LOOSE_CASE, true},
         {"/login/", "/login", 0, false},
-        {"/login/", "/login", WR_LOOSE_SLASHES, true},
-        {"/users/*/", "/users/7", WR_LOOSE_SLASHES, true},
-        {"**/feed/", "/x/feed", WR_LOOSE_SLASHES, true},
-        {"/api/**", "/api", WR_LOOSE_SLASHES, true},
-        {"/", "/", WR_LOOSE_SLASHES, true},
-        {"**/", "/a", WR_LOOSE_SLASHES, false},
+        {"/login/", "/login", WR_LOOSE_END, true},
+        {"/login/", "/login", WR_LOOSE_SLASHES, false},
+        {"/users/*/", "/users/7", WR_LOOSE_END, true},
+        {"**/feed/", "/x/feed", WR_LOOSE_END, true},
+        {"/api/**", "/api", WR_LOOSE_END, true},
+        {"/", "/", WR_LOOSE_END, true},
+        {"**/", "/a", WR_LOOSE_END, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct wr_glob pattern;
         assert_int_equal(wr_glob_parse_path(rows[i].pattern, &pattern), 0);
         if (wr_glob_fits(&pattern, wr_span_of(rows[i].path), rows[i].loose) != rows[i].fits)
             fail_msg("%s on %s should %sfit", rows[i].pattern, rows[i].path, rows[i].fits ? "" : "not ");
+    }
+}
+
+static void a_pattern_tells_which_readings_differ_for_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern;
+        unsigned varies;
+    } rows[] = {
+        {"/login", 0},
+        {"/api/**", 0},
+        {"/", 0},
+        {"**/", 0},
+        {"/Login", WR_LOOSE_CASE},
+        {"/api/*/", WR_LOOSE_END},
+        {"**/feed/", WR_LOOSE_END},
+        {"/API/**", WR_LOOSE_CASE},
+        {"/Login/", WR_LOOSE_CASE | WR_LOOSE_END},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct wr_glob pattern;
+        assert_int_equal(wr_glob_parse_path(rows[i].pattern, &pattern), 0);
+        if (wr_glob_varies(&pattern) != rows[i].varies)
+            fail_msg("%s: %u", rows[i].pattern, wr_glob_varies(&pattern));
     }
 }
 
@@ -194,5 +220,6 @@ static void every_list_must_have_one_that_fits_and_all_headers_must(void **state
 
 WEIR_TESTS(test(paths_fit_exactly_below_a_prefix_or_by_stars), test(stars_in_hosts_and_values_stand_for_anything),
            test(patterns_that_no_path_could_fit_are_refused), test(a_star_costs_no_more_than_the_lengths_multiplied),
-           test(patterns_follow_the_reading), test(a_path_too_long_to_rewrite_is_malformed),
-           test(a_host_that_is_too_long_is_malformed), test(every_list_must_have_one_that_fits_and_all_headers_must))
+           test(patterns_follow_the_reading), test(a_pattern_tells_which_readings_differ_for_it),
+           test(a_path_too_long_to_rewrite_is_malformed), test(a_host_that_is_too_long_is_malformed),
+           test(every_list_must_have_one_that_fits_and_all_headers_must))

@@ -271,11 +271,13 @@ static void a_path_is_read_in_each_way_that_a_service_may_read_it(void **state)
         {"/login;x", "/login;x /login"},
         {"/Login/", "/Login/ /login/ /Login /login"},
         {"/a//b", "/a//b /a/b"},
+        {"/a//b/", "/a//b/ /a/b/ /a//b /a/b"},                 /* nginx merges slashes, and minds the last one */
+        {"/a%2Fb%40c", "/a%2Fb%40c /a%2Fb@c /a/b%40c /a/b@c"}, /* ASP.NET decodes all but %2F */
         {"/a%2fb", "/a%2Fb /a/b"},
         {"/%40me", "/%40me /@me"},
         {"/a%3Bb", "/a%3Bb /a%3Bb /a;b /a"},
         {"/a%2F/b", "/a%2F/b /a%2F/b /a//b /a/b"},
-        {"/a/;x", "/a/;x /a/;x /a/ /a"},
+        {"/a/;x", "/a/;x /a/;x /a/ /a/ /a/;x /a/;x /a /a"},
     };
 
     (void)state;
@@ -283,6 +285,7 @@ static void a_path_is_read_in_each_way_that_a_service_may_read_it(void **state)
         assert_string_equal(readings_of(rows[i].target, 0), rows[i].readings);
     assert_string_equal(readings_of("/Login/", WEIR_EXACT_CASE), "/Login/ /Login");
     assert_string_equal(readings_of("/Login/;x", WEIR_EXACT_ALL), "/Login/;x");
+    assert_string_equal(readings_of("/a//Login/", WEIR_EXACT_SLASHES), "/a//Login/ /a//login/");
 }
 
 /* However odd a path is, its readings are no more bytes than a bound. */

@@ -131,6 +131,31 @@ static void no_spelling_of_a_path_escapes_its_rule(void **state)
     rig_close(&rig);
 }
 
+/* Nor is there a path that a service takes for the rule's own, and the rule does not. */
+static void no_path_escapes_a_rule_with_capitals_or_a_slash_at_the_end(void **state)
+{
+    (void)state;
+    static const char *const limited[] = {"/api/login",   "/API/Login",    "/api/login/", "/API/Login;a=1",
+                                          "/api//login/", "/api%2Flogin/", "/Api/LOGIN?x"};
+    struct rig rig;
+    rig_open(&rig, "rules:\n"
+                   "  - {name: login, match: {path: /API/Login/}, key: global, limit: 1/h}\n"
+                   "  - {name: files, match: {path: /a/files/*}, key: global, limit: 1/h}\n");
+    struct call call = {.method = "GET", .target = "/API/Login/"};
+    assert_true(rig_try(&rig, &call));
+    for (size_t i = 0; i < sizeof limited / sizeof limited[0]; i++) {
+        call.target = limited[i];
+        if (rig_try(&rig, &call))
+            fail_msg("%s", limited[i]);
+        assert_string_equal(rig.verdict.rule, "login");
+    }
+    call.target = "/a/files/"; /* a star may be nothing, */
+    assert_true(rig_try(&rig, &call));
+    call.target = "/a//files/"; /* and nginx takes this for it */
+    assert_false(rig_try(&rig, &call));
+    rig_close(&rig);
+}
+
 static void no_spelling_of_a_method_or_host_escapes_its_rule(void **state)
 {
     (void)state;
@@ -507,7 +532,9 @@ static void listed_networks_are_let_in_or_kept_out_before_any_rule(void **state)
 WEIR_TESTS(test(forged_forwarding_headers_are_ignored_unless_the_peer_is_trusted),
            test(an_ipv6_network_and_both_spellings_of_ipv4_are_one_caller),
            test(a_key_that_cannot_be_used_is_refused_or_shared_as_the_rule_says),
-           test(no_spelling_of_a_path_escapes_its_rule), test(no_spelling_of_a_method_or_host_escapes_its_rule),
+           test(no_spelling_of_a_path_escapes_its_rule),
+           test(no_path_escapes_a_rule_with_capitals_or_a_slash_at_the_end),
+           test(no_spelling_of_a_method_or_host_escapes_its_rule),
            test(no_target_and_no_port_makes_keys_or_gets_around_the_rule_for_all),
            test(a_request_is_let_in_as_all_that_services_take_it_for_or_not_at_all),
            test(readings_of_one_rule_are_charged_once), test(all_spellings_of_a_token_are_one_caller),
