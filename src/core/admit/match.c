@@ -49,12 +49,13 @@ static weir_fault read_path(struct wr_asked *asked, unsigned wanted, unsigned ex
 static weir_fault append_host(struct wr_buf *host, struct wr_span text, char *memory, size_t memory_bytes)
 {
     wr_buf_init_fixed(host, memory, memory_bytes);
-    return wr_host_append(host, wr_span_trim(text));
+    return wr_host_append(host, text);
 }
 
 static weir_fault read_host(struct wr_asked *asked)
 {
-    struct wr_span given = {asked->request.host, asked->request.host_bytes}, authority = asked->target.authority;
+    struct wr_span given = wr_span_trim((struct wr_span){asked->request.host, asked->request.host_bytes});
+    struct wr_span authority = asked->target.authority;
     char memory[WR_HOST_MAX + 1];
     struct wr_buf host, other;
     weir_fault fault = append_host(&host, authority.data != NULL ? authority : given, asked->host, sizeof asked->host);

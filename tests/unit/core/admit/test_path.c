@@ -434,6 +434,8 @@ static void a_target_that_is_a_url_names_the_host(void **state)
     assert_string_equal(host_of("http://example.org/", ""), "bad_host");
     assert_string_equal(host_of("/", ""), "bad_host");
     assert_string_equal(host_of("/", " "), "bad_host");
+    assert_string_equal(host_of("/", " example.org\t"), "example.org");
+    assert_string_equal(host_of("http:// example.org/", "example.org"), "bad_host");
 }
 
 /* ---- credentials --------------------------------------------------------------------------------------- */
