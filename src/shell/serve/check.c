@@ -9,56 +9,11 @@
  */
 #include "shell/loop/away.h"
 #include "shell/serve/inside.h"
-
-/* What a proxy says of a request: in nginx's custom fields, or in those that Caddy and Traefik send. */
-struct said_field {
-    const char *names[2];
-    const char *shown;
-};
-
-static const struct said_field method_field = {{"x-original-method", "x-forwarded-method"},
-                                               "X-Original-Method or X-Forwarded-Method"};
-static const struct said_field target_field = {{"x-original-uri", "x-forwarded-uri"},
-                                               "X-Original-URI or X-Forwarded-Uri"};
-static const struct said_field host_field = {{"x-original-host", "x-forwarded-host"},
-                                             "X-Original-Host or X-Forwarded-Host"};
-
-const char *wr_serve_header(void *context, const char *name, size_t index, size_t *ret_bytes)
-{
-    const struct wr_request *request = context;
-    struct wr_span value;
-    uint32_t cursor = 0;
-    do {
-        if (!wr_request_find(request, name, &cursor, &value))
-            return NULL;
-    } while (index-- > 0);
-    *ret_bytes = value.bytes;
-    return value.data;
-}
-
-/* The value of the one field that has either name. WEIR_FAULT_NONE, _MISSING, _REPEATED: there are two, and one of them
- * is the caller's own. */
-static weir_fault find_one(const struct wr_request *request, const struct said_field *field, struct wr_span *ret_value)
-{
-    weir_fault fault = WEIR_FAULT_MISSING;
-    *ret_value = (struct wr_span){NULL, 0};
-    for (int i = 0; i < 2; i++) {
-        struct wr_span value;
-        uint32_t cursor = 0;
-        while (wr_request_find(request, field->names[i], &cursor, &value)) {
-            if (fault == WEIR_FAULT_NONE)
-                return WEIR_FAULT_REPEATED;
-            *ret_value = value;
-            fault = WEIR_FAULT_NONE;
-        }
-    }
-    return fault;
-}
+#include "shell/serve/said.h"
 
 static void note_untrusted(struct wr_serve_desk *desk, const struct wr_http_exchange *exchange)
 {
-    struct wr_span value;
-    if (desk->has_told || find_one(exchange->request, &target_field, &value) == WEIR_FAULT_MISSING)
+    if (desk->has_told || !wr_said_is_there(exchange->request))
         return;
     desk->has_told = true;
     wr_serve_tell(desk->serve,
@@ -67,11 +22,11 @@ static void note_untrusted(struct wr_serve_desk *desk, const struct wr_http_exch
                   exchange->peer.data);
 }
 
-/* As find_one, of a trusted proxy: the first time that it is wrong it is told. */
-static weir_fault find_said(struct wr_serve_desk *desk, const struct wr_request *request,
-                            const struct said_field *field, struct wr_span *ret_value)
+/* Reads what a trusted proxy says; the first time that it is wrong it is told. */
+static weir_fault read_said(struct wr_serve_desk *desk, const struct wr_request *request, weir_request *said)
 {
-    weir_fault fault = find_one(request, field, ret_value);
+    const char *field = NULL;
+    weir_fault fault = wr_said_read(request, said, &field);
     if (fault == WEIR_FAULT_NONE || desk->has_told_unsaid)
         return fault;
     desk->has_told_unsaid = true;
@@ -80,28 +35,7 @@ static weir_fault find_said(struct wr_serve_desk *desk, const struct wr_request 
         fault == WEIR_FAULT_MISSING
             ? "a request of a trusted proxy is refused: it must say by one field what is asked for, and none is"
             : "a request of a trusted proxy is refused: it must say by one field what is asked for, and two are",
-        field->shown);
-    return fault;
-}
-
-/* Reads what a trusted proxy says. A target that is a URL has the host in it. */
-static weir_fault read_said(struct wr_serve_desk *desk, const struct wr_request *request, weir_request *said)
-{
-    struct wr_span method, target, host = {NULL, 0}, none;
-    weir_fault fault = find_said(desk, request, &method_field, &method);
-    if (fault == WEIR_FAULT_NONE)
-        fault = find_said(desk, request, &target_field, &target);
-    if (fault != WEIR_FAULT_NONE)
-        return fault;
-    bool is_url = target.bytes > 0 && target.data[0] != '/' && target.data[0] != '?';
-    if (!is_url || find_one(request, &host_field, &none) != WEIR_FAULT_MISSING)
-        fault = find_said(desk, request, &host_field, &host);
-    said->method = method.data;
-    said->method_bytes = method.bytes;
-    said->target = target.data;
-    said->target_bytes = target.bytes;
-    said->host = host.data;
-    said->host_bytes = host.bytes;
+        field);
     return fault;
 }
 
@@ -120,7 +54,7 @@ static weir_fault make_request(struct wr_serve_desk *desk, const struct wr_http_
         .target_bytes = target.bytes,
         .peer = exchange->peer.data,
         .peer_bytes = exchange->peer.bytes,
-        .header = wr_serve_header,
+        .header = wr_said_header,
         .header_context = (void *)(uintptr_t)request,
     };
     if (wr_rulebook_trusts(desk->serve->book, exchange->peer))

@@ -85,9 +85,6 @@ void wr_serve_health(struct wr_serve_desk *desk, struct wr_http_exchange *exchan
 /* Makes serve->metrics. WEIR_E_NOMEM. */
 int wr_serve_metrics_open(struct wr_serve *serve);
 
-/* A request's value of a field, for the rulebook. */
-const char *wr_serve_header(void *context, const char *name, size_t index, size_t *ret_bytes);
-
 /* An object. */
 void wr_append_verdict(struct wr_buf *buf, const struct wr_verdict *verdict);
 
