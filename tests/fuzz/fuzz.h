@@ -9,15 +9,18 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* libFuzzer's name for it. `data` is not terminated, and is an empty block where `bytes` is 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/* An assert that no build leaves out. */
-#define fuzz_check(promise)   \
-    do {                      \
-        if (!(promise))       \
-            __builtin_trap(); \
+/* An assert that no build leaves out, and that says which promise it was. */
+#define fuzz_check(promise)                                                       \
+    do {                                                                          \
+        if (!(promise)) {                                                         \
+            fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #promise); \
+            __builtin_trap();                                                     \
+        }                                                                         \
     } while (0)
 
 #endif
