@@ -12,7 +12,7 @@
 #   make crawl-long a crawl survives 300 kills instead of 26; 100 hosts at a second each, Crawl-delay 5
 #   make cluster-long four processes share a crawl of 200 hosts for seven minutes, while they are killed, stopped and started
 #   make soak       crawls with faults for SOAK_SECONDS (86400): does anything grow?
-#   make coverage   which lines the tests reach
+#   make coverage   which lines the tests reach; make fuzz-coverage which ones the corpora of the fuzz targets
 #   make bench      the hot paths on this machine; make bench-peers adds others' libraries; make bench-fetch what HTTP
 #                   costs behind a gate, make bench-crawl what a page costs beside other crawlers, make bench-polite
 #                   whether thousands of hosts are each asked on time, make bench-attacks what closed
@@ -85,6 +85,12 @@ tsan:
 fuzz:
 	@CC=clang $(MAKE) all B=$(B)-fuzz FLAGS="$(FLAGS) -Dfuzz=true -Db_sanitize=address,undefined"
 	@tests/fuzz/run $(B)-fuzz $(FUZZ_SECONDS) $(FUZZ)
+
+# CORPORA is a folder with one for each target, as a long run leaves it: make fuzz-coverage CORPORA=/tmp/corpora
+fuzz-coverage:
+	@tools/setup coverage
+	@$(MAKE) all B=$(B)-fuzz-coverage FLAGS="$(FLAGS) -Db_coverage=true"
+	@tests/fuzz/cover $(B)-fuzz-coverage $(CORPORA)
 
 sim-long: all
 	@WEIR_TEST_LAW_SEEDS=$${WEIR_TEST_LAW_SEEDS:-20000} $(B)/tests/sim/test_sim_laws
@@ -194,6 +200,6 @@ install: all
 	@meson install -C $(B)
 
 clean:
-	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-fuzz $(B)-coverage
+	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-fuzz $(B)-fuzz-coverage $(B)-coverage
 
-.PHONY: all setup demo crawl test sanitized asan tsan fuzz store-long crawl-long soak cluster-long coverage bench bench-peers bench-fetch bench-attacks bench-crawl bench-polite bench-resume bench-serve bench-share bench-share-outage bench-share-fetch bench-cluster plots format install clean
+.PHONY: all setup demo crawl test sanitized asan tsan fuzz fuzz-coverage store-long crawl-long soak cluster-long coverage bench bench-peers bench-fetch bench-attacks bench-crawl bench-polite bench-resume bench-serve bench-share bench-share-outage bench-share-fetch bench-cluster plots format install clean
