@@ -10,6 +10,7 @@
 #include <weir/time.h>
 
 #define QUOTED_BYTES 48 /* of foreign text, escapes included: leaves room for what is wrong and what is right */
+#define NAME_BYTES 40   /* of what stands for a name */
 #define FIRST_ROOM 64   /* most texts fit; then doubling */
 
 void wr_buf_init(struct wr_buf *ret_buf, const weir_allocator *allocator, size_t max)
@@ -157,6 +158,24 @@ void wr_buf_append_quoted(struct wr_buf *buf, struct wr_span span)
         append_foreign(buf, (unsigned char)span.data[i]);
     }
     wr_buf_append_char(buf, '"');
+}
+
+size_t wr_name_bytes(struct wr_span span)
+{
+    size_t bytes = 0, max = span.bytes < NAME_BYTES ? span.bytes : NAME_BYTES;
+
+    while (bytes < max && (wr_ascii_is_alnum(span.data[bytes]) || span.data[bytes] == '-' || span.data[bytes] == '_'))
+        bytes++;
+    return bytes;
+}
+
+void wr_buf_append_name(struct wr_buf *buf, struct wr_span span)
+{
+    size_t bytes = wr_name_bytes(span);
+
+    wr_buf_append_char(buf, '"');
+    wr_buf_append(buf, span.data, bytes);
+    wr_buf_append_string(buf, bytes < span.bytes ? "...\"" : "\"");
 }
 
 int wr_buf_take_string(struct wr_buf *buf, char **ret_string, size_t *ret_bytes)

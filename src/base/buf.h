@@ -76,6 +76,13 @@ void wr_buf_append_escaped(struct wr_buf *buf, struct wr_span span, char special
  * forge a line of a log. */
 void wr_buf_append_quoted(struct wr_buf *buf, struct wr_span span);
 
+/* With how many bytes of a name it begins: letters, digits, '-' and '_', and at most 40. Nothing else may be shown of
+ * what stands where a name belongs: in "secret:hunter2" somebody forgot a blank, and what follows is a secret. */
+size_t wr_name_bytes(struct wr_span span);
+
+/* These, between quotes, and "..." if more follows. */
+void wr_buf_append_name(struct wr_buf *buf, struct wr_span span);
+
 static inline void wr_buf_append_char(struct wr_buf *buf, char c)
 {
     if (buf->error != 0 || buf->length + 1 >= buf->room) {

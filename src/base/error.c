@@ -8,7 +8,9 @@
 
 #define DETAIL_BYTES 200
 
-static _Thread_local const char *detail = "no error";
+static const char none[] = "no error";
+static _Thread_local const char *detail = none;
+static _Thread_local const char *plain = none; /* the end of it, behind all that it quotes */
 static _Thread_local char formatted[DETAIL_BYTES];
 
 const char *weir_error_text(int code)
@@ -51,9 +53,21 @@ const char *wr_error_words(int code)
     return code == WEIR_E_NOMEM || detail == NULL || detail[0] == '\0' ? weir_error_text(code) : detail;
 }
 
+const char *wr_error_plain(void)
+{
+    return plain;
+}
+
 void wr_error_note(const char *why)
 {
-    detail = why;
+    detail = plain = why;
+}
+
+/* Of `formatted` all that is behind its first `quoting` bytes quotes nothing. */
+static void note_formatted(const struct wr_buf *buf, size_t quoting)
+{
+    detail = formatted;
+    plain = formatted + (quoting < buf->length ? quoting : buf->length);
 }
 
 static void note(const char *what, struct wr_span text, const char *between, const char *why)
@@ -65,8 +79,9 @@ static void note(const char *what, struct wr_span text, const char *between, con
     wr_buf_append_char(&buf, ' ');
     wr_buf_append_quoted(&buf, text);
     wr_buf_append_string(&buf, between);
+    size_t quoting = buf.length;
     wr_buf_append_string(&buf, why);
-    wr_error_note(formatted);
+    note_formatted(&buf, quoting);
 }
 
 void wr_error_note_text(const char *what, const char *text, size_t text_bytes, const char *why)
@@ -87,9 +102,11 @@ int wr_invalid_in(const char *where)
     wr_buf_init_fixed(&buf, text, sizeof text);
     wr_buf_append_string(&buf, where);
     wr_buf_append_string(&buf, ": ");
+    size_t quoting = buf.length + (size_t)(plain - detail);
     wr_buf_append_string(&buf, detail);
     memcpy(formatted, text, buf.length + 1); /* the detail may have stood there */
-    return wr_invalid(formatted);
+    note_formatted(&buf, quoting);
+    return WEIR_E_INVAL;
 }
 
 int wr_invalid_text(const char *what, const char *text, size_t text_bytes, const char *wrong, size_t at,
@@ -102,6 +119,7 @@ int wr_invalid_text(const char *what, const char *text, size_t text_bytes, const
     wr_buf_append_char(&buf, ' ');
     wr_buf_append_quoted(&buf, (struct wr_span){text, text == NULL ? 0 : text_bytes});
     wr_buf_append_string(&buf, ": ");
+    size_t quoting = buf.length;
     wr_buf_append_string(&buf, wrong);
     if (at != WR_NOWHERE) {
         wr_buf_append_string(&buf, " at character ");
@@ -109,5 +127,6 @@ int wr_invalid_text(const char *what, const char *text, size_t text_bytes, const
     }
     wr_buf_append_string(&buf, "; ");
     wr_buf_append_string(&buf, right);
-    return wr_invalid(formatted);
+    note_formatted(&buf, quoting);
+    return WEIR_E_INVAL;
 }

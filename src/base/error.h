@@ -48,6 +48,10 @@ void wr_error_note_cause(const char *what, const char *text, const char *cause);
 /* Puts `where` and a colon before the detail, and returns WEIR_E_INVAL: for one that knows what was parsed. */
 int wr_invalid_in(const char *where);
 
+/* The detail without the text that it quotes, for a text that may be a secret: "unknown unit at character 2; use ns".
+ */
+const char *wr_error_plain(void);
+
 /* For text that does not parse. Formats
  *     duration "5 parsecs": unknown unit at character 2; use ns, us, ms, s, m, h or d
  * from `what`, the text, `wrong`, the byte offset `at` (from 0, or WR_NOWHERE) and `right`. Quotes only the first bytes

@@ -175,7 +175,7 @@ def file_that_is_wrong_anywhere_is_refused_by_every_command():
     with _File('warm: {paes: 1}\n') as path, tempfile.TemporaryDirectory() as folder:
         for command in SENDERS:
             run = weir(command, '--config', path, 'http://127.0.0.1:1/', cwd=folder)
-            assert run.returncode == 2 and f'weir {command}: {path}:1:8: unknown key "paes"' in run.stderr, run
+            assert run.returncode == 2 and f'weir {command}: {path}:1:8: unknown key in warm' in run.stderr, run
         assert os.listdir(folder) == []
 
 

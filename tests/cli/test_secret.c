@@ -4,7 +4,7 @@
 #include "lib/test.h"
 
 /* V10. */
-static void passwords_of_urls_are_hidden_from_who_lists_processes(void **state)
+static void secrets_of_words_are_hidden_from_who_lists_processes(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -16,6 +16,10 @@ static void passwords_of_urls_are_hidden_from_who_lists_processes(void **state)
         {"https://example.org:80/a", "https://example.org:80/a"},
         {"https://example.org/a:b", "https://example.org/a:b"},
         {"me:s3cret@host", "me:s3cret@host"},
+        {"https://s3cret@host/a", "https://xxxxxx@host/a"},
+        {"https://host/@a", "https://host/@a"},
+        {"--header=Cookie: s3cret", "--header=xxxxxxxxxxxxxx"},
+        {"--headers=s3cret", "--headers=s3cret"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -29,4 +33,17 @@ static void passwords_of_urls_are_hidden_from_who_lists_processes(void **state)
     }
 }
 
-WEIR_TESTS(test(passwords_of_urls_are_hidden_from_who_lists_processes))
+static void field_behind_its_option_is_hidden_too(void **state)
+{
+    (void)state;
+    char option[] = "--header", field[] = "X: http://s3cret", url[] = "http://host/", *words[] = {option, field, url};
+    wr_secrets_hide(3, words);
+    assert_string_equal(option, "--header");
+    assert_string_equal(field, "xxxxxxxxxxxxxxxx");
+    assert_string_equal(url, "http://host/");
+    assert_string_equal(words[1], "X: http://s3cret");
+    free(words[1]);
+    free(words[2]);
+}
+
+WEIR_TESTS(test(secrets_of_words_are_hidden_from_who_lists_processes), test(field_behind_its_option_is_hidden_too))

@@ -321,7 +321,7 @@ def bad_file_is_refused_with_line_and_column():
 
 def file_that_is_meant_to_hurt_is_refused_at_once():
     bomb = 'a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n'
-    for text, why in ((bomb, ':1:1: unknown key "a"'), ('name: &n x\norigin: *n\n', ':1:7: an anchor (&)'),
+    for text, why in ((bomb, ':1:1: unknown key in'), ('name: &n x\norigin: *n\n', ':1:7: an anchor (&)'),
                       ('!!python/object:os.system x\n', ':1:1: a tag (!)'), ('<<: {}\n' + SCENARIO, ':1:1: unknown key'),
                       ('name: ' + '[' * 100000, ':1:7: name is a list'), ('origin: ' + '{a: ' * 50000, ':1:10: unknown key'),
                       (SCENARIO + 'duration: 30s\n', ':6:1: duration stands here for the second time'),
@@ -366,7 +366,7 @@ def number_that_is_of_another_kind_of_limiter_is_refused():
 def one_bad_file_of_a_folder_is_named():
     def look(folder):
         return refusal('simulate', '--pacer', 'fixed', folder)
-    assert '/b.yaml:1:1: unknown key "no"' in _with({'a.yaml': SCENARIO, 'b.yaml': 'no: 1\n'}, look)
+    assert '/b.yaml:1:1: unknown key in' in _with({'a.yaml': SCENARIO, 'b.yaml': 'no: 1\n'}, look)
     assert 'no scenarios there' in _with({'a.txt': ''}, look)
 
 

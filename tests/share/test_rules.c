@@ -52,6 +52,9 @@ static void refusals_of_addresses_say_what_is_right_and_no_password(void **state
         {"redis://:s3cret%@a", "user or password is not well-formed"},
         {"mysql://:s3cret@a", "neither Redis or Valkey nor a socket"},
         {":s3cret@a", "neither Redis or Valkey nor a socket"},
+        {"s3cret", "neither Redis or Valkey nor a socket"},
+        {"redis:s3cret", "neither Redis or Valkey nor a socket"},
+        {"unix:s3cret", "the path must begin with /"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct wr_store_address address;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* assign.c - values of options: from text into their fields, whoever says them. */
 #include <string.h>
-#include <weir/error.h>
 
+#include "base/error.h"
 #include "base/parse.h"
 #include "cli/kit/options.h"
 #include "cli/kit/options_text.h"
@@ -24,18 +24,19 @@ static bool refuse_value(const struct wr_option *option, const char *text, struc
 {
     char wanted[256];
     wr_option_wanted(option, wanted, sizeof wanted);
-    wr_buf_append_string(why, " cannot be ");
-    wr_buf_append_quoted(why, wr_span_of(text));
+    wr_buf_append_string(why, option->is_secret ? " is invalid" : " cannot be ");
+    if (!option->is_secret)
+        wr_buf_append_quoted(why, wr_span_of(text));
     wr_buf_append_string(why, ": it must be ");
     wr_buf_append_string(why, wanted);
     return false;
 }
 
 /* What the parser said: it knows where the mistake is. */
-static bool refuse_detail(struct wr_buf *why)
+static bool refuse_detail(const struct wr_option *option, struct wr_buf *why)
 {
     wr_buf_append_string(why, ": ");
-    wr_buf_append_string(why, weir_error_detail());
+    wr_buf_append_string(why, option->is_secret ? wr_error_plain() : weir_error_detail());
     return false;
 }
 
@@ -60,14 +61,14 @@ static bool store_choice(const struct wr_option *option, const char *text, int *
 
 static bool store_count(const struct wr_option *option, const char *text, uint64_t *ret_count, struct wr_buf *why)
 {
-    return wr_parse_u64(text, strlen(text), option->min, option->max, ret_count) == 0 || refuse_detail(why);
+    return wr_parse_u64(text, strlen(text), option->min, option->max, ret_count) == 0 || refuse_detail(option, why);
 }
 
 static bool store_size(const struct wr_option *option, const char *text, uint64_t *ret_bytes, struct wr_buf *why)
 {
     uint64_t bytes = 0;
     if (wr_parse_bytes(text, strlen(text), &bytes) < 0)
-        return refuse_detail(why);
+        return refuse_detail(option, why);
     if (bytes < option->min || bytes > option->max)
         return refuse_value(option, text, why);
     *ret_bytes = bytes;
@@ -78,7 +79,7 @@ static bool store_duration(const struct wr_option *option, const char *text, int
 {
     int64_t duration = 0;
     if (wr_parse_duration(text, strlen(text), &duration) < 0)
-        return refuse_detail(why);
+        return refuse_detail(option, why);
     if ((uint64_t)duration < option->min || (uint64_t)duration > option->max)
         return refuse_value(option, text, why);
     *ret_duration = duration;
@@ -88,7 +89,7 @@ static bool store_duration(const struct wr_option *option, const char *text, int
 static bool store_string(const struct wr_option *option, const char *text, const char **ret_text, struct wr_buf *why)
 {
     if (option->check != NULL && option->check(text) != 0)
-        return refuse_detail(why);
+        return refuse_detail(option, why);
     *ret_text = text;
     return true;
 }

@@ -3,8 +3,10 @@
 #include "cli/kit/command.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/nearest.h"
 #include "cli/kit/complete.h"
 #include "cli/kit/output.h"
@@ -54,14 +56,21 @@ static int refuse_command(const struct wr_commands *commands, const char *name)
 
 static int refuse_option(const struct wr_commands *commands, const char *name)
 {
-    struct wr_nearest nearest = {.word = name + strspn(name, "-")};
+    char word[64];
+    size_t dashes = strspn(name, "-"), bytes = wr_name_bytes(wr_span_of(name + dashes));
+    if (dashes == 1 && bytes > 1)
+        bytes = 1; /* as in -Hvalue */
+    snprintf(word, sizeof word, "%.*s", (int)bytes, name + dashes);
+    struct wr_nearest nearest = {.word = word};
     wr_nearest_offer(&nearest, "help");
     if (commands->version != NULL)
         wr_nearest_offer(&nearest, "version");
+    const char *before = dashes < 2 ? "-" : "--", *after = name[dashes + bytes] != '\0' ? "..." : "";
     if (nearest.best != NULL)
-        wr_complain("unknown option %s; did you mean --%s?", name, nearest.best);
+        wr_complain("unknown option %s%s%s; did you mean --%s?", before, word, after, nearest.best);
     else
-        wr_complain("unknown option %s; a command comes first, \"%s --help\" lists them", name, commands->who);
+        wr_complain("unknown option %s%s%s; a command comes first, \"%s --help\" lists them", before, word, after,
+                    commands->who);
     return WR_EXIT_USAGE;
 }
 

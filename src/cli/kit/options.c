@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/nearest.h"
 #include "cli/kit/complete.h"
 #include "cli/kit/options_text.h"
@@ -32,15 +33,18 @@ const struct wr_option *wr_option_find(const struct wr_usage *usage, const char 
 static bool complain_unknown(const struct wr_usage *usage, const char *name, size_t length)
 {
     char word[64];
-    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), name);
+    size_t shown = wr_name_bytes((struct wr_span){name, length});
+    bool is_cut = shown < length;
+    snprintf(word, sizeof word, "%.*s", (int)shown, name);
     struct wr_nearest nearest = {.word = word};
     wr_nearest_offer(&nearest, "help");
     for (size_t i = 0; i < usage->count; i++)
         wr_nearest_offer(&nearest, usage->options[i].name);
     if (nearest.best != NULL)
-        wr_complain("unknown option --%s; did you mean --%s?", word, nearest.best);
+        wr_complain("unknown option --%s%s; did you mean --%s?", word, is_cut ? "..." : "", nearest.best);
     else
-        wr_complain("unknown option --%s; \"%s --help\" lists those there are", word, usage->who);
+        wr_complain("unknown option --%s%s; \"%s --help\" lists those there are", word, is_cut ? "..." : "",
+                    usage->who);
     return false;
 }
 
@@ -82,8 +86,8 @@ static bool read_word(struct reader *reader)
         return true;
     }
     if (word[1] != '-') {
-        wr_complain("unknown option %s; options begin with two dashes, \"%s --help\" lists them", word,
-                    reader->usage->who);
+        wr_complain("unknown option -%c%s; options begin with two dashes, \"%s --help\" lists them",
+                    wr_ascii_is_alnum(word[1]) ? word[1] : '?', word[2] != '\0' ? "..." : "", reader->usage->who);
         return false;
     }
     if (word[2] == '\0') {

@@ -39,10 +39,34 @@ void wr_complain_as(const char *who)
     complainer = who;
 }
 
+/* What our own words say of a URL. */
+static bool is_example(const char *user, size_t bytes)
+{
+    static const char *const examples[] = {"USER@", "USER:PASSWORD@"};
+    for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++)
+        if (strlen(examples[i]) == bytes && memcmp(examples[i], user, bytes) == 0)
+            return true;
+    return false;
+}
+
+/* No complaint shows the user or the password of a URL, whoever wrote it: this is behind all that hide them already. */
+static void hide_users(char *line)
+{
+    for (char *next = strstr(line, "://"); next != NULL; next = strstr(next, "://")) {
+        next += strlen("://");
+        size_t bytes = strcspn(next, "/\\?# \"'");
+        while (bytes > 0 && next[bytes - 1] != '@')
+            bytes--;
+        if (!is_example(next, bytes))
+            memmove(next, next + bytes, strlen(next + bytes) + 1);
+    }
+}
+
 __attribute__((format(printf, 1, 0))) static void complain(const char *format, va_list args)
 {
     char line[1024];
     vsnprintf(line, sizeof line, format, args);
+    hide_users(line);
     for (char *c = line; *c != '\0'; c++)
         if (iscntrl((unsigned char)*c))
             *c = '?';

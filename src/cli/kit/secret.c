@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* secret.c - passwords on the command line. */
+/* secret.c - passwords and header fields on the command line. */
 #include "cli/kit/secret.h"
 
 #include <stdlib.h>
@@ -11,10 +11,13 @@ static void blot(char *from, const char *to)
         *from++ = 'x';
 }
 
-/* Between the first ':' behind "://" and the last '@' before any query; libpq wants an '@' in it escaped, people do not
- * know. */
+/* The user, if that is all there is before the host: it may be a token. Else what is between the first ':' behind
+ * "://" and the last '@' before any query; libpq wants an '@' in it escaped, people do not know. */
 static void blot_user(char *authority)
 {
+    char *end = authority + strcspn(authority, ":@/?#");
+    if (*end == '@')
+        blot(authority, end);
     char *colon = strpbrk(authority, ":?"), *at = NULL;
     for (char *next = colon; next != NULL && *colon == ':' && (next = strchr(next, '@')) != NULL; next++)
         if (at == NULL || memchr(at, '?', (size_t)(next - at)) == NULL)
@@ -32,15 +35,29 @@ static void blot_query(char *url)
     }
 }
 
+/* The field of --header, in this word or behind the one before; NULL: the word is none. */
+static char *find_field(char *word, const char *before)
+{
+    static const char option[] = "--header=";
+    if (strncmp(word, option, sizeof option - 1) == 0)
+        return word + sizeof option - 1;
+    return before != NULL && strcmp(before, "--header") == 0 ? word : NULL;
+}
+
 void wr_secrets_hide(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++) {
         char *word = argv[i], *authority = strstr(word, "://");
-        char *copy = authority != NULL ? strdup(word) : NULL;
+        char *field = find_field(word, i > 0 ? argv[i - 1] : NULL);
+        char *copy = authority != NULL || field != NULL ? strdup(word) : NULL;
         if (copy == NULL)
             continue;
-        blot_user(authority + 3);
-        blot_query(authority);
+        if (field != NULL) {
+            blot(field, field + strlen(field));
+        } else {
+            blot_user(authority + 3);
+            blot_query(authority);
+        }
         argv[i] = copy;
     }
 }

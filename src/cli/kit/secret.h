@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* secret.h - passwords on the command line. */
+/* secret.h - passwords and header fields on the command line. */
 #ifndef WR_CLI_KIT_SECRET_H
 #define WR_CLI_KIT_SECRET_H
 
-/* Whoever lists the processes sees x for every character of a password in a URL; `argv` goes on with what it was. */
+/* Whoever lists the processes sees x for every character of a password in a URL, of a user without one, and of what is
+ * given to --header; `argv` goes on with what it was. */
 void wr_secrets_hide(int argc, char **argv);
 
 #endif

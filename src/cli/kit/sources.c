@@ -86,8 +86,7 @@ static bool find_key(struct load *load, struct wr_span name)
     return load->option != NULL && is_setting(load->option);
 }
 
-/* " in crawl; did you mean ..." */
-static void append_nearest(struct wr_buf *why, const struct load *load, const char *word)
+static struct wr_nearest find_nearest(const struct load *load, const char *word)
 {
     struct wr_nearest nearest = {.word = word};
     for (size_t i = 0; load->section != NULL && i < load->section->count; i++)
@@ -95,6 +94,12 @@ static void append_nearest(struct wr_buf *why, const struct load *load, const ch
             wr_nearest_offer(&nearest, load->section->options[i].name);
     for (size_t i = 0; load->section == NULL && wr_pace_name(i) != NULL; i++)
         wr_nearest_offer(&nearest, wr_pace_name(i));
+    return nearest;
+}
+
+/* "; did you mean ...?" */
+static void append_nearest(struct wr_buf *why, struct wr_nearest nearest)
+{
     wr_buf_append_string(why, nearest.best != NULL ? "; did you mean " : "; \"man weir.yaml\" lists those there are");
     if (nearest.best == NULL)
         return;
@@ -124,22 +129,29 @@ static void begin_section(struct load *load, const struct wr_config_field *field
     memset(load->seen, 0, sizeof load->seen);
 }
 
+/* A key that is no misspelt name is not shown: it may be a secret that stands in a wrong line or behind no blank. */
+static int refuse_key(const struct load *load, const char *section, struct wr_span key, struct wr_buf *why)
+{
+    char word[NAME_MAX_BYTES] = "";
+    memcpy(word, key.data, wr_name_bytes(key));
+    struct wr_nearest nearest = find_nearest(load, word);
+    wr_buf_append_string(why, "unknown key ");
+    if (nearest.best != NULL)
+        wr_buf_append_name(why, key);
+    wr_buf_append_string(why, nearest.best != NULL ? " in " : "in ");
+    wr_buf_append_string(why, section);
+    append_nearest(why, nearest);
+    return WEIR_E_INVAL;
+}
+
 static int take_key(void *settings, const struct wr_config_field *field, const struct wr_config_word *key,
                     struct wr_buf *why)
 {
     struct load *load = settings;
-    char word[NAME_MAX_BYTES] = "";
     if (load->field != field)
         begin_section(load, field);
-    if (!find_key(load, key->text)) {
-        memcpy(word, key->text.data, key->text.bytes < sizeof word ? key->text.bytes : sizeof word - 1);
-        wr_buf_append_string(why, "unknown key ");
-        wr_buf_append_quoted(why, key->text);
-        wr_buf_append_string(why, " in ");
-        wr_buf_append_string(why, field->name);
-        append_nearest(why, load, word);
-        return WEIR_E_INVAL;
-    }
+    if (!find_key(load, key->text))
+        return refuse_key(load, field->name, key->text, why);
     bool *seen = &load->seen[load->section == NULL ? load->pace : (size_t)(load->option - load->section->options)];
     if (*seen) {
         wr_buf_append_string(why, name_of(load));
@@ -284,7 +296,7 @@ static bool take_variable(struct load *load, const char *variable, size_t at)
         return true;
     if (!is_known) {
         wr_buf_append_string(&why, " is unknown");
-        append_nearest(&why, load, word);
+        append_nearest(&why, find_nearest(load, word));
     }
     wr_complain("the environment's %.*s%s", (int)bytes, variable, memory);
     return false;

@@ -89,6 +89,7 @@ struct wr_config_field {
     size_t count_offset;                   /* list */
     const struct wr_config_taker *taker;   /* pairs */
     int (*check)(const char *text); /* text: WEIR_E_INVAL with what is wrong in weir_error_detail(3); may be NULL */
+    bool is_secret;                 /* text: it is in no complaint, whatever is wrong with it */
     bool required;
     const char *instead_of; /* another field, which may not be there, and must if this one is not; may be NULL */
     const char *what;       /* it means, in a few words; may be NULL */

@@ -6,7 +6,7 @@
 #include <yaml.h>
 
 #include "base/alloc.h"
-#include "base/nearest.h"
+#include "base/error.h"
 #include "shell/config/config.h"
 #include "shell/config/value.h"
 
@@ -108,14 +108,19 @@ static struct wr_span value_of(const yaml_event_t *event)
     return (struct wr_span){(const char *)event->data.scalar.value, event->data.scalar.length};
 }
 
-static int refuse_value(struct reader *reader, const struct wr_config_field *field)
+static struct wr_buf *complain_of(struct reader *reader, const struct wr_config_field *field)
 {
     struct wr_buf *why = complain(reader);
     wr_buf_append_string(why, field->name != NULL ? field->name : "an item");
+    return why;
+}
+
+static int refuse_value(struct reader *reader, const struct wr_config_field *field)
+{
+    struct wr_buf *why = complain_of(reader, field);
     switch (reader->event.type) {
     case YAML_SCALAR_EVENT:
-        wr_buf_append_string(why, " is ");
-        wr_buf_append_quoted(why, value_of(&reader->event));
+        wr_config_append_scalar(why, field, value_of(&reader->event));
         break;
     case YAML_MAPPING_START_EVENT:
         wr_buf_append_string(why, " is a mapping");
@@ -131,28 +136,7 @@ static int refuse_value(struct reader *reader, const struct wr_config_field *fie
 
 static int refuse_key(struct reader *reader, const struct wr_config_schema *schema)
 {
-    struct wr_span key = value_of(&reader->event);
-    char word[64] = "";
-    memcpy(word, key.data, key.bytes < sizeof word ? key.bytes : sizeof word - 1);
-    struct wr_nearest nearest = {.word = word};
-    for (size_t i = 0; i < schema->count; i++)
-        wr_nearest_offer(&nearest, schema->fields[i].name);
-
-    struct wr_buf *why = complain(reader);
-    wr_buf_append_string(why, "unknown key ");
-    wr_buf_append_quoted(why, key);
-    wr_buf_append_string(why, " in ");
-    wr_buf_append_string(why, schema->name);
-    wr_buf_append_string(why, nearest.best != NULL ? "; did you mean \"" : "; there are ");
-    if (nearest.best != NULL) {
-        wr_buf_append_string(why, nearest.best);
-        wr_buf_append_string(why, "\"?");
-        return WEIR_E_INVAL;
-    }
-    for (size_t i = 0; i < schema->count; i++) {
-        wr_buf_append_string(why, i > 0 ? ", " : "");
-        wr_buf_append_string(why, schema->fields[i].name);
-    }
+    wr_config_append_unknown(complain(reader), schema, value_of(&reader->event));
     return WEIR_E_INVAL;
 }
 
@@ -249,7 +233,12 @@ static int store(struct reader *reader, const struct wr_config_field *field, cha
         return refuse_value(reader, called);
     if (field->check == NULL || field->check(base + field->offset) == 0)
         return 0;
-    return refuse(reader, weir_error_detail());
+    if (!wr_config_is_secret(called))
+        return refuse(reader, weir_error_detail());
+    struct wr_buf *why = complain_of(reader, called);
+    wr_buf_append_string(why, ": ");
+    wr_buf_append_string(why, wr_error_plain());
+    return WEIR_E_INVAL;
 }
 
 /* A single value where a list is wanted: the list of it. */

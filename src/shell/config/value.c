@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/parse.h"
 
 static bool is(struct wr_span text, const char *word)
@@ -198,6 +199,30 @@ static void append_kind(struct wr_buf *buf, const struct wr_config_field *field)
     }
 }
 
+bool wr_config_is_secret(const struct wr_config_field *field)
+{
+    return field->is_secret || (field->kind == WR_CONFIG_IS_LIST && field->item->is_secret);
+}
+
+/* A text that stands where lines of "key: value" belong may be one of those lines, whose blank somebody forgot. */
+static bool is_of_lines(const struct wr_config_field *field)
+{
+    enum wr_config_kind kind = field->kind == WR_CONFIG_IS_LIST ? field->item->kind : field->kind;
+    return kind == WR_CONFIG_IS_MAPPING || kind == WR_CONFIG_IS_PAIRS;
+}
+
+void wr_config_append_scalar(struct wr_buf *buf, const struct wr_config_field *field, struct wr_span text)
+{
+    if (is_of_lines(field)) {
+        wr_buf_append_string(buf, text.bytes == 0 ? " is empty" : " is a text");
+    } else if (wr_config_is_secret(field)) {
+        wr_buf_append_string(buf, " is invalid");
+    } else {
+        wr_buf_append_string(buf, " is ");
+        wr_buf_append_quoted(buf, text);
+    }
+}
+
 void wr_config_append_wanted(struct wr_buf *buf, const struct wr_config_field *field)
 {
     append_kind(buf, field);
@@ -206,4 +231,28 @@ void wr_config_append_wanted(struct wr_buf *buf, const struct wr_config_field *f
     wr_buf_append_string(buf, " (");
     wr_buf_append_string(buf, field->what);
     wr_buf_append_string(buf, ")");
+}
+
+/* A key that is no misspelt name is not shown: it may be a secret that stands in a wrong line or behind no blank. */
+void wr_config_append_unknown(struct wr_buf *buf, const struct wr_config_schema *schema, struct wr_span key)
+{
+    char word[64] = "";
+    memcpy(word, key.data, wr_name_bytes(key));
+    struct wr_nearest nearest = {.word = word};
+    for (size_t i = 0; i < schema->count; i++)
+        wr_nearest_offer(&nearest, schema->fields[i].name);
+    wr_buf_append_string(buf, "unknown key ");
+    if (nearest.best != NULL) {
+        wr_buf_append_name(buf, key);
+        wr_buf_append_char(buf, ' ');
+    }
+    wr_buf_append_string(buf, "in ");
+    wr_buf_append_string(buf, schema->name);
+    wr_buf_append_string(buf, nearest.best != NULL ? "; did you mean \"" : "; there are ");
+    if (nearest.best == NULL) {
+        append_names(buf, schema);
+        return;
+    }
+    wr_buf_append_string(buf, nearest.best);
+    wr_buf_append_string(buf, "\"?");
 }

@@ -206,11 +206,6 @@ static int read_limits(const wr_book_word *texts, uint32_t count, uint32_t cost,
     return weir_stack_init(ret_stack, limits, count);
 }
 
-static int refuse_word(const char *word, const char *wrong, const char *right)
-{
-    return wr_invalid_text("key", word, strlen(word), wrong, WR_NOWHERE, right);
-}
-
 /* An address, as the network of it that is one caller. */
 static int keep_address(const weir_key *key, const char *word, struct wr_buf *buf)
 {
@@ -221,8 +216,7 @@ static int keep_address(const weir_key *key, const char *word, struct wr_buf *bu
         return WEIR_E_INVAL;
     memcpy(address.bytes, network.address, sizeof address.bytes);
     if (network.prefix < (wr_address_is_v4(&address) ? 96 + key->v4_prefix : key->v6_prefix))
-        return refuse_word(word, "more than one caller",
-                           "write an address; networks belong into allow or deny of admission");
+        return wr_invalid("more than one caller; write an address; networks belong into allow or deny of admission");
     wr_network_append(buf, &address, key->v4_prefix, key->v6_prefix);
     return 0;
 }
@@ -258,7 +252,7 @@ static int keep_text(const weir_key *key, const char *word, struct wr_buf *buf)
         wr_method_append(buf, text);
     else
         wr_buf_append_span(buf, text);
-    return fault == WEIR_FAULT_NONE ? 0 : refuse_word(word, weir_fault_text(fault), "write it as requests have it");
+    return fault == WEIR_FAULT_NONE ? 0 : wr_invalid(weir_fault_text(fault));
 }
 
 static int keep_simple(const weir_key *key, const char *word, struct wr_buf *buf)
@@ -294,8 +288,8 @@ static int keep_parts(const weir_key *key, const char *word, struct wr_buf *buf)
         struct wr_buf one;
         take_part(&rest, key->separator, part);
         if (part[0] == '\0' || (i + 1 == key->parts_count && *rest != '\0'))
-            return refuse_word(word, "not as many parts as the key has",
-                               "write them with ':' between, and a ':' in a part as \"\\:\"");
+            return wr_invalid("not as many parts as the key has; write them with ':' between, and a ':' in a part as "
+                              "\"\\:\"");
         wr_buf_init_fixed(&one, kept, sizeof kept);
         if (keep_simple(key->parts[i], part, &one) < 0)
             return WEIR_E_INVAL;
@@ -316,18 +310,53 @@ static int keep_word(const weir_key *key, wr_book_word word)
     wr_buf_init_fixed(&buf, kept, sizeof kept);
     int error = key->kind == WEIR_KEY_COMPOSITE ? keep_parts(key, word, &buf) : keep_simple(key, word, &buf);
     if (error == 0 && buf.error != 0)
-        error = refuse_word(word, "too long once it is read", "write a shorter one");
+        error = wr_invalid("too long once it is read; write a shorter one");
     if (error == 0)
         memcpy(word, kept, sizeof kept);
     return error;
 }
 
-static int add_words(struct wr_edition_rule *rule, wr_book_word *keys, uint32_t count, uint32_t plan)
+/* A listed key, by its place: it may be a token. The detail says what is wrong with it. */
+static int refuse_listed(const char *list, uint32_t index)
+{
+    char where[64];
+    struct wr_buf buf;
+
+    wr_buf_init_fixed(&buf, where, sizeof where);
+    wr_buf_append_string(&buf, "item ");
+    wr_buf_append_u64(&buf, (uint64_t)index + 1);
+    wr_buf_append_string(&buf, " of ");
+    wr_buf_append_string(&buf, list);
+    wr_error_note(wr_error_plain());
+    return wr_invalid_in(where);
+}
+
+static int refuse_twice(const struct wr_book_rule *written, const char *word)
+{
+    static const char why[] = "it is in two lists, or twice in one; leave it in one";
+
+    wr_error_note(why);
+    for (uint32_t i = 0; i < written->allow_count; i++)
+        if (written->allow_keys[i] == word)
+            return refuse_listed("allow_keys", i);
+    for (uint32_t i = 0; i < written->deny_count; i++)
+        if (written->deny_keys[i] == word)
+            return refuse_listed("deny_keys", i);
+    for (uint32_t i = 0; i < written->plan_count; i++)
+        for (uint32_t j = 0; j < written->plans[i].key_count; j++)
+            if (written->plans[i].keys[j] == word)
+                return refuse_listed("a plan's keys", j);
+    return WEIR_E_INVAL;
+}
+
+static int add_words(struct wr_edition_rule *rule, const char *list, wr_book_word *keys, uint32_t count, uint32_t plan)
 {
     int error = 0;
 
     for (uint32_t i = 0; i < count && error == 0; i++) {
         error = keep_word(&rule->key, keys[i]);
+        if (error == WEIR_E_INVAL)
+            return refuse_listed(list, i);
         rule->words[rule->word_count++] = (struct wr_word){wr_span_of(keys[i]), plan};
     }
     return error;
@@ -350,22 +379,19 @@ static int read_lists(struct wr_book_rule *written, struct wr_edition_rule *rule
     int error = check_plan_names(written);
 
     if (error == 0)
-        error = add_words(rule, written->allow_keys, written->allow_count, WR_PLAN_ALLOW);
+        error = add_words(rule, "allow_keys", written->allow_keys, written->allow_count, WR_PLAN_ALLOW);
     if (error == 0)
-        error = add_words(rule, written->deny_keys, written->deny_count, WR_PLAN_DENY);
+        error = add_words(rule, "deny_keys", written->deny_keys, written->deny_count, WR_PLAN_DENY);
     for (uint32_t i = 0; i < written->plan_count && error == 0; i++) {
         const struct wr_book_plan *plan = &written->plans[i];
         error = read_limits(plan->limits, plan->limit_count, written->cost, &rule->stacks[1 + i]);
         if (error == 0)
-            error = add_words(rule, written->plans[i].keys, plan->key_count, WR_PLAN_FIRST + i);
+            error = add_words(rule, "a plan's keys", written->plans[i].keys, plan->key_count, WR_PLAN_FIRST + i);
     }
     if (error < 0)
         return error;
     const struct wr_word *twice = wr_words_sort(rule->words, rule->word_count);
-    if (twice != NULL)
-        return wr_invalid_text("key", twice->text.data, twice->text.bytes, "it is in two lists, or twice in one",
-                               WR_NOWHERE, "leave it in one");
-    return 0;
+    return twice != NULL ? refuse_twice(written, twice->text.data) : 0;
 }
 
 int wr_read_rule(struct wr_edition *edition, struct wr_book_rule *written, struct wr_edition_rule *rule)

@@ -78,7 +78,9 @@ static int check_trusted(const char *text)
     {                                                                          \
         .kind = WR_CONFIG_IS_TEXT, .bytes = sizeof(type), .check = (its_check) \
     }
-static const struct wr_config_field word_item = TEXT_ITEM(wr_book_word, NULL);
+/* Of a rule whose key is token:NAME they are the tokens of its callers. */
+static const struct wr_config_field listed_item = {
+    .kind = WR_CONFIG_IS_TEXT, .bytes = sizeof(wr_book_word), .is_secret = true};
 static const struct wr_config_field limit_item = TEXT_ITEM(wr_book_word, check_limit);
 static const struct wr_config_field key_item = TEXT_ITEM(wr_book_word, check_key);
 static const struct wr_config_field method_item = TEXT_ITEM(wr_book_word, check_method);
@@ -92,7 +94,7 @@ static const struct wr_config_field trusted_item = TEXT_ITEM(wr_book_word, check
 static const struct wr_config_field header_fields[] = {
     {"name", WR_CONFIG_TEXT(struct wr_book_header, name), .required = true, .check = check_header,
      .what = "of a header, in lower case"},
-    {"value", WR_CONFIG_TEXT(struct wr_book_header, value), .check = check_value,
+    {"value", WR_CONFIG_TEXT(struct wr_book_header, value), .check = check_value, .is_secret = true,
      .what = "what it must be; * stands for anything"},
 };
 static const struct wr_config_schema header_schema = {
@@ -118,7 +120,7 @@ static const struct wr_config_field plan_fields[] = {
     {"name", WR_CONFIG_TEXT(struct wr_book_plan, name), .required = true, .what = "what plan_header says"},
     {"limit", WR_CONFIG_LIST(struct wr_book_plan, limits, limit_count, &limit_item), .required = true,
      .what = "in place of the rule's"},
-    {"keys", WR_CONFIG_LIST(struct wr_book_plan, keys, key_count, &word_item), .what = "that are on this plan"},
+    {"keys", WR_CONFIG_LIST(struct wr_book_plan, keys, key_count, &listed_item), .what = "that are on this plan"},
 };
 static const struct wr_config_schema plan_schema = {
     .name = "a plan", .bytes = sizeof(struct wr_book_plan), .fields = plan_fields, .count = COUNT(plan_fields)};
@@ -139,7 +141,7 @@ static const struct wr_config_schema share_schema = {
     .name = "share", .bytes = sizeof(struct wr_book_share), .fields = share_fields, .count = COUNT(share_fields)};
 
 static const struct wr_config_field store_fields[] = {
-    {"url", WR_CONFIG_TEXT(struct wr_book_store, url), .required = true,
+    {"url", WR_CONFIG_TEXT(struct wr_book_store, url), .required = true, .is_secret = true,
      .what = "as redis://USER:PASSWORD@HOST:6379 or unix:/run/redis.sock"},
     {"nodes", WR_CONFIG_COUNT(struct wr_book_store, nodes), .min = 1, .max = 10000, .required = true,
      .what = "how many processes share"},
@@ -175,9 +177,9 @@ static const struct wr_config_field rule_fields[] = {
     {"plan_header", WR_CONFIG_TEXT(struct wr_book_rule, plan_header), .check = check_header,
      .what = "the header that names the plan"},
     {"plans", WR_CONFIG_LIST(struct wr_book_rule, plans, plan_count, &plan_item), .what = "other limits for some"},
-    {"allow_keys", WR_CONFIG_LIST(struct wr_book_rule, allow_keys, allow_count, &word_item),
+    {"allow_keys", WR_CONFIG_LIST(struct wr_book_rule, allow_keys, allow_count, &listed_item),
      .what = "keys without limit"},
-    {"deny_keys", WR_CONFIG_LIST(struct wr_book_rule, deny_keys, deny_count, &word_item), .what = "keys to refuse"},
+    {"deny_keys", WR_CONFIG_LIST(struct wr_book_rule, deny_keys, deny_count, &listed_item), .what = "keys to refuse"},
     {"shadow", WR_CONFIG_BOOL(struct wr_book_rule, shadow), .what = "count, but refuse nobody"},
     {"share", WR_CONFIG_MAPPING(struct wr_book_rule, share, &share_schema),
      .what = "with other processes, through admission's store"},
@@ -252,7 +254,7 @@ static const struct wr_config_field admission_fields[] = {
      .what = "networks without limit"},
     {"deny", WR_CONFIG_LIST(struct wr_rulebook_settings, deny, deny_count, &network_item),
      .what = "networks to refuse"},
-    {"secret", WR_CONFIG_TEXT(struct wr_rulebook_settings, secret),
+    {"secret", WR_CONFIG_TEXT(struct wr_rulebook_settings, secret), .is_secret = true,
      .what = "for the digests of token: keys, which last over a restart only with it"},
     {"max_keys", WR_CONFIG_COUNT(struct wr_rulebook_settings, max_keys), .min = 1, .max = WEIR_KEYS_MAX,
      .what = "to be remembered by each rule and plan"},

@@ -3,7 +3,6 @@
 #include "shell/share/address.h"
 
 #include "base/ascii.h"
-#include "base/buf.h"
 #include "base/error.h"
 #include "base/parse.h"
 
@@ -11,20 +10,8 @@
 
 #define PORT_DEFAULT 6379
 
-/* Of what may have a password in it only the scheme is shown. */
-static int refuse(const char *url, const char *wrong)
-{
-    char memory[64];
-    struct wr_buf shown;
-    const char *behind = strstr(url, "://");
-
-    wr_buf_init_fixed(&shown, memory, sizeof memory);
-    if (behind != NULL)
-        wr_buf_append(&shown, url, (size_t)(behind + 3 - url));
-    wr_buf_append_string(&shown, behind != NULL || strchr(url, '@') != NULL ? "..." : url);
-    return wr_invalid_text("store", memory, strlen(memory), wrong, WR_NOWHERE,
-                           "use redis://USER:PASSWORD@HOST:PORT or unix:/PATH");
-}
+/* Nothing of it is shown: it may be a password, whatever it should have been. */
+#define REFUSE(wrong) wr_invalid("the URL of the store: " wrong "; use redis://USER:PASSWORD@HOST:PORT or unix:/PATH")
 
 /* Copies with %XX decoded; false if it does not fit or is not well-formed. */
 static bool copy(const char *text, size_t bytes, char *ret_text, size_t room)
@@ -87,25 +74,25 @@ int wr_store_address_parse(const char *url, struct wr_store_address *ret_address
     if (strncmp(url, unix_socket, sizeof unix_socket - 1) == 0) {
         const char *path = url + sizeof unix_socket - 1;
         if (path[0] != '/' || strlen(path) >= sizeof address.path)
-            return refuse(url, "the path must begin with / and have at most 107 bytes");
+            return REFUSE("the path must begin with / and have at most 107 bytes");
         memcpy(address.path, path, strlen(path) + 1);
         *ret_address = address;
         return 0;
     }
     if (strncmp(url, "rediss://", 9) == 0)
-        return refuse(url, "TLS is not spoken; put a tunnel in between, as stunnel");
+        return REFUSE("TLS is not spoken; put a tunnel in between, as stunnel");
     if (strncmp(url, redis, sizeof redis - 1) != 0)
-        return refuse(url, "this is neither Redis or Valkey nor a socket");
+        return REFUSE("this is neither Redis or Valkey nor a socket");
     const char *text = url + sizeof redis - 1, *end = text + strlen(text), *at = strrchr(text, '@');
     if (at != NULL && !parse_user(text, (size_t)(at - text), &address))
-        return refuse(url, "user or password is not well-formed; write % and @ in them as %25 and %40");
+        return REFUSE("user or password is not well-formed; write % and @ in them as %25 and %40");
     text = at != NULL ? at + 1 : text;
     if (end > text && end[-1] == '/')
         end--;
     if (memchr(text, '/', (size_t)(end - text)) != NULL)
-        return refuse(url, "a database cannot be chosen, for keys have a prefix; leave out what follows the port");
+        return REFUSE("a database cannot be chosen, for keys have a prefix; leave out what follows the port");
     if (!parse_host(text, (size_t)(end - text), &address))
-        return refuse(url, "host or port is not well-formed");
+        return REFUSE("host or port is not well-formed");
     *ret_address = address;
     return 0;
 }

@@ -257,10 +257,34 @@ static void room_that_was_reserved_is_filled_without_moving(void **state)
     assert_int_equal(test.live_bytes, 0);
 }
 
+/* M10. */
+static void of_a_name_only_what_a_name_may_have_is_shown(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"max-pages", "\"max-pages\""},
+        {"secret:hunter2", "\"secret...\""},
+        {"", "\"\""},
+        {"header Cookie", "\"header...\""},
+        {":hunter2", "\"...\""},
+        {"a_\x1b[0m", "\"a_...\""},
+    };
+    char memory[64], name[64];
+    struct wr_buf buf;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        wr_buf_init_fixed(&buf, memory, sizeof memory);
+        wr_buf_append_name(&buf, wr_span_of(cases[i][0]));
+        assert_string_equal(memory, cases[i][1]);
+    }
+    memset(name, 'a', sizeof name);
+    assert_int_equal(wr_name_bytes((struct wr_span){name, 40}), 40);
+    assert_int_equal(wr_name_bytes((struct wr_span){name, 41}), 40);
+}
+
 WEIR_TESTS(test(room_that_was_reserved_is_filled_without_moving), test(numbers_and_escapes_are_written),
            test(decimal_numbers_are_written_as_people_write_them), test(what_was_appended_can_be_taken_back),
            test(an_empty_growing_buffer_can_be_cleared), test(pieces_become_one_string),
            test(empty_buffer_takes_no_memory_until_its_string_is_wanted),
            test(buffer_grows_to_its_maximum_and_no_further), test(first_error_sticks_and_nothing_follows_it),
            test(fixed_buffer_cuts_and_stays_terminated), test(every_failing_allocation_is_told_at_the_end),
-           test(string_that_cannot_be_taken_can_be_taken_later))
+           test(string_that_cannot_be_taken_can_be_taken_later), test(of_a_name_only_what_a_name_may_have_is_shown))

@@ -116,7 +116,7 @@ static void what_a_taker_refuses_is_told_with_its_place(void **state)
         {"one: {a: [{b: c}]}\n", "x:1:11: an item that is no plain value; write \"- value\""},
         {"one: {[a]: b}\n", "x:1:7: a key that is no word; write lines of \"key: value\""},
         {"one: {{a: b}: c}\n", "x:1:7: a key that is no word; write lines of \"key: value\""},
-        {"one: 5\n", "x:1:6: one is \"5\"; it must be lines of \"key: value\", indented"},
+        {"one: 5\n", "x:1:6: one is a text; it must be lines of \"key: value\", indented"},
         {"one: [a]\n", "x:1:6: one is a list; it must be lines of \"key: value\", indented"},
         {"one: {}\none: {}\n", "x:2:1: one stands here for the second time; leave one of them out"},
         {"one: {a: &b c}\n", "x:1:10: an anchor (&); write the value out where it belongs"},

@@ -109,7 +109,7 @@ static const struct {
     {"rules:\n  - {name: a, limit: 1/s, cost: 0}\n", "weir.yaml:2:33: cost is \"0\""},
     {"rules:\n  - {name: a, limit: 1/s, cost_header: x-c}\n", "weir.yaml:2:5: cost_header and cost_max belong"},
     {"rules:\n  - {name: a, limit: 1/s, allow_keys: [x], deny_keys: [x], key: 'header:x-a'}\n",
-     "a: key \"x\": it is in two lists"},
+     "a: item 1 of deny_keys: it is in two lists"},
     {"admission: {deny: [300.1.1.1]}\nrules:\n  - {name: a, limit: 1/s}\n", "weir.yaml:1:20: network \"300.1.1.1\""},
     {"admission: {match: some}\nrules:\n  - {name: a, limit: 1/s}\n", "weir.yaml:1:20: match is \"some\""},
     {"rules:\n\t- {}\n", "weir.yaml:2:1: a tab; write blanks"},
@@ -127,10 +127,10 @@ static const struct {
     {"rules:\n  - {name: a, limit: 1/s, plan_header: X-Plan, plans: [{name: p, limit: 2/s}]}\n",
      "weir.yaml:2:40: header \"X-Plan\": not a name in lower case"},
     {"rules:\n  - {name: a, limit: 1/s, plans: [{name: p, limit: 2/s}]}\n", "weir.yaml:2:5: a plan that nobody is on"},
-    {"rules:\n  - {name: a, limit: 1/s, deny_keys: [10.0.0.0/8]}\n", "a: key \"10.0.0.0/8\": more than one caller"},
-    {"rules:\n  - {name: a, limit: 1/s, deny_keys: [mallory]}\n", "a: network \"mallory\": not an IP address"},
+    {"rules:\n  - {name: a, limit: 1/s, deny_keys: [10.0.0.0/8]}\n", "a: item 1 of deny_keys: more than one caller"},
+    {"rules:\n  - {name: a, limit: 1/s, deny_keys: [mallory]}\n", "a: item 1 of deny_keys: not an IP address"},
     {"rules:\n  - {name: a, limit: 1/s, allow_keys: ['2001:db8::1'], deny_keys: ['2001:db8::2']}\n",
-     "a: key \"2001:db8::/64\": it is in two lists"},
+     "a: item 1 of deny_keys: it is in two lists"},
 };
 
 static void a_bad_file_leaves_the_old_rules_in_force(void **state)
