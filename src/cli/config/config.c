@@ -100,6 +100,8 @@ static void add_rule(struct wr_rulebook_settings *book)
     *rule = (struct wr_book_rule){.name = "any", .limits = {"1/s"}, .limit_count = 1, .cost = 1};
 }
 
+static const char store_elsewhere[] = "unix:/"; /* weir serve --store-file */
+
 /* The rules of the daemon; all else is checked elsewhere. */
 static int read_rules(const char *path, struct wr_rulebook_settings *book, char *ret_why, size_t why_bytes)
 {
@@ -117,6 +119,8 @@ static int read_rules(const char *path, struct wr_rulebook_settings *book, char 
         return error;
     if (book->rule_count == 0)
         add_rule(book);
+    if (book->store.nodes > 0 && book->store.url[0] == '\0')
+        memcpy(book->store.url, store_elsewhere, sizeof store_elsewhere);
     char why[WR_CONFIG_WHY_BYTES] = "";
     struct wr_buf buf;
     error = wr_rulebook_check(book, why, sizeof why);

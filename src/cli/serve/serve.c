@@ -41,7 +41,7 @@ struct settings {
     struct wr_option_list listens, listen_names;
     const char *socket_mode, *socket_group;
     int denied_status, fields;
-    const char *token_file, *state, *handover, *dashboard;
+    const char *token_file, *secret_file, *store_file, *state, *handover, *dashboard;
     int64_t save_every, head_timeout, body_timeout, idle_timeout, send_timeout, acquire_timeout, grace;
     uint64_t loops, connections, waiting;
 };
@@ -61,6 +61,10 @@ static const struct wr_option options[] = {
      .help = "show the rules and who asks there, for browsers: 127.0.0.1:8481"},
     {"token-file", WR_STRING(struct settings, token_file), .value = "FILE",
      .help = "the token that admin calls and the dashboard's controls need; is made if it is not there"},
+    {"secret-file", WR_STRING(struct settings, secret_file), .value = "FILE",
+     .help = "Read admission's secret from FILE; make it if there is none"},
+    {"store-file", WR_STRING(struct settings, store_file), .value = "FILE",
+     .help = "Read the URL of admission's store from FILE"},
     {"listen-name", WR_LIST(struct settings, listen_names), .value = "NAME",
      .help = "Answer to this Host, besides addresses and localhost (repeatable)"},
     {"state", WR_STRING(struct settings, state), .value = "FILE", .check = wr_check_file,
@@ -106,7 +110,7 @@ const struct wr_usage wr_serve_usage = {
 struct daemon {
     struct wr_http_listen listens[WR_HTTP_LISTENS_MAX];
     const char *names[WR_OPTION_LIST_MAX + 1];
-    char token[WR_PANEL_TOKEN_ROOM];
+    char token[WR_PANEL_TOKEN_ROOM], secret[WR_PANEL_TOKEN_ROOM], store[WR_PANEL_TOKEN_ROOM];
     struct wr_serve_options options;
     const char *dashboard;
 };
@@ -189,6 +193,29 @@ static void end(void *context)
     (void)kill(getpid(), SIGTERM);
 }
 
+/* Secrets that have files of their own. */
+static bool read_secrets(const struct settings *settings, struct daemon *daemon)
+{
+    int error = 0;
+    const char *option = "--token-file";
+    if (settings->token_file != NULL)
+        error = wr_panel_token_read(settings->token_file, daemon->token);
+    if (error == 0 && settings->secret_file != NULL) {
+        option = "--secret-file";
+        error = wr_panel_token_read(settings->secret_file, daemon->secret);
+    }
+    if (error == 0 && settings->store_file != NULL) {
+        option = "--store-file";
+        error = wr_panel_secret_read(settings->store_file, 1, daemon->store);
+    }
+    if (error != 0)
+        wr_complain("%s: %s", option, wr_error_words(error));
+    daemon->options.token = settings->token_file != NULL ? daemon->token : NULL;
+    daemon->options.secret = settings->secret_file != NULL ? daemon->secret : NULL;
+    daemon->options.store = settings->store_file != NULL ? daemon->store : NULL;
+    return error == 0;
+}
+
 static bool make_panel_options(const struct settings *settings, struct daemon *daemon)
 {
     daemon->dashboard = settings->dashboard;
@@ -196,13 +223,7 @@ static bool make_panel_options(const struct settings *settings, struct daemon *d
         wr_complain("--dashboard: %s", weir_error_detail());
         return false;
     }
-    if (settings->token_file == NULL)
-        return true;
-    int error = wr_panel_token_read(settings->token_file, daemon->token);
-    if (error != 0)
-        wr_complain("--token-file: %s", wr_error_words(error));
-    daemon->options.token = daemon->token;
-    return error == 0;
+    return read_secrets(settings, daemon);
 }
 
 static bool make_options(const struct settings *settings, struct daemon *daemon)

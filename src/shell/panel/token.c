@@ -49,36 +49,49 @@ static int make(const char *path, char ret_token[WR_PANEL_TOKEN_ROOM])
 }
 
 /* What is read of the file, up to the end of its line. */
-static int check(const char *text, size_t bytes, char ret_token[WR_PANEL_TOKEN_ROOM])
+static int check(const char *text, size_t bytes, size_t min, char ret_secret[WR_PANEL_TOKEN_ROOM])
 {
     struct wr_span line = {text, bytes};
     line.bytes = wr_span_find(line, '\n');
-    if (line.bytes < WR_PANEL_TOKEN_MIN || line.bytes > WR_PANEL_TOKEN_MAX)
-        return wr_invalid("a token file holds one line of 16 to 255 characters");
+    if (line.bytes < min || line.bytes > WR_PANEL_TOKEN_MAX)
+        return wr_invalid(min == WR_PANEL_TOKEN_MIN ? "the file must hold one line of 16 to 255 characters"
+                                                    : "the file must hold one line of 1 to 255 characters");
     for (size_t i = 0; i < line.bytes; i++)
         if (line.data[i] <= ' ' || line.data[i] > '~')
-            return wr_invalid("a token is made of visible ASCII characters");
-    memcpy(ret_token, line.data, line.bytes);
-    ret_token[line.bytes] = '\0';
+            return wr_invalid("the line must have visible ASCII characters only");
+    memcpy(ret_secret, line.data, line.bytes);
+    ret_secret[line.bytes] = '\0';
     return 0;
 }
 
-int wr_panel_token_read(const char *path, char ret_token[WR_PANEL_TOKEN_ROOM])
+/* systemd gives a service its credentials by an ACL: files of root's, where the ACL's mask shows as the group's bits.
+ */
+static bool others_may_read(const struct stat *status)
+{
+    bool is_root = status->st_uid == 0 && status->st_gid == 0;
+    return (status->st_mode & (S_IRWXO | (is_root ? S_IWGRP : S_IRWXG))) != 0;
+}
+
+int wr_panel_secret_read(const char *path, size_t min, char ret_secret[WR_PANEL_TOKEN_ROOM])
 {
     char text[WR_PANEL_TOKEN_ROOM];
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 && errno == ENOENT)
-        return make(path, ret_token);
     ssize_t got = fd >= 0 && fstat(fd, &status) == 0 ? read(fd, text, sizeof text) : -1;
     int failure = errno;
     if (fd >= 0)
         (void)close(fd);
     if (got < 0) {
         wr_error_note_cause("cannot read", path, strerror(failure));
-        return WEIR_E_SYSTEM;
+        return failure == ENOENT ? WEIR_E_ABSENT : WEIR_E_SYSTEM;
     }
-    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        return wr_invalid("the token file can be read by others; chmod 600 makes it private");
-    return check(text, (size_t)got, ret_token);
+    if (others_may_read(&status))
+        return wr_invalid("the file can be read by others; chmod 600 makes it private");
+    return check(text, (size_t)got, min, ret_secret);
+}
+
+int wr_panel_token_read(const char *path, char ret_token[WR_PANEL_TOKEN_ROOM])
+{
+    int error = wr_panel_secret_read(path, WR_PANEL_TOKEN_MIN, ret_token);
+    return error == WEIR_E_ABSENT ? make(path, ret_token) : error;
 }

@@ -141,8 +141,8 @@ static const struct wr_config_schema share_schema = {
     .name = "share", .bytes = sizeof(struct wr_book_share), .fields = share_fields, .count = COUNT(share_fields)};
 
 static const struct wr_config_field store_fields[] = {
-    {"url", WR_CONFIG_TEXT(struct wr_book_store, url), .required = true, .is_secret = true,
-     .what = "as redis://USER:PASSWORD@HOST:6379 or unix:/run/redis.sock"},
+    {"url", WR_CONFIG_TEXT(struct wr_book_store, url), .is_secret = true,
+     .what = "as redis://USER:PASSWORD@HOST:6379 or unix:/run/redis.sock; or weir serve --store-file"},
     {"nodes", WR_CONFIG_COUNT(struct wr_book_store, nodes), .min = 1, .max = 10000, .required = true,
      .what = "how many processes share"},
     {"timeout", WR_CONFIG_DURATION(struct wr_book_store, timeout_ns), .min = WEIR_MILLISECOND, .max = WEIR_MINUTE,

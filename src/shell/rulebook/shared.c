@@ -39,7 +39,9 @@ int wr_book_join(struct wr_rulebook *book, const struct wr_rulebook_settings *se
     if (!needs_store(settings))
         return 0;
     if (store->url[0] == '\0')
-        return wr_invalid("a rule is shared, but there is no store; write its url and nodes to admission: store:");
+        return wr_invalid(
+            "a rule is shared, but there is no store; write its url and nodes to admission: store:, or the "
+            "nodes there and the URL to --store-file");
     int error = wr_store_address_parse(store->url, &address);
     if (error < 0)
         return error;

@@ -2,6 +2,8 @@
 /* read.c - the rules out of weir.yaml. */
 #include "shell/serve/inside.h"
 
+#include <sys/stat.h>
+
 /* Sections that other commands read. */
 static const struct wr_config_field fields[] = {
     {"rules", WR_CONFIG_LIST(struct wr_rulebook_settings, rules, rule_count, &wr_rulebook_rule), .required = true,
@@ -19,10 +21,58 @@ static const struct wr_config_schema schema = {.name = "the file",
                                                .fields = fields,
                                                .count = sizeof fields / sizeof fields[0]};
 
+/* `text`, which was read from a file of its own, as the value of a setting. NULL, or what is wrong. */
+static const char *put(const char *text, char *setting, size_t room, const char *is_there, const char *is_long)
+{
+    if (text == NULL)
+        return NULL;
+    if (setting[0] != '\0')
+        return is_there;
+    if (strlen(text) >= room)
+        return is_long;
+    memcpy(setting, text, strlen(text) + 1);
+    return NULL;
+}
+
+static const char *put_secrets(const struct wr_serve *serve, struct wr_rulebook_settings *settings)
+{
+    const char *why = put(serve->options.secret, settings->secret, sizeof settings->secret,
+                          "admission: secret stands here, and --secret-file is given, too; leave one of them out",
+                          "the line of --secret-file is too long; admission's secret has at most 127 characters");
+    if (why != NULL || settings->store.nodes == 0)
+        return why;
+    return put(serve->options.store, settings->store.url, sizeof settings->store.url,
+               "store: url stands here, and --store-file is given, too; leave one of them out",
+               "the line of --store-file is too long; a URL has at most 255 characters");
+}
+
+/* Before secrets of other files are put in. */
+static void warn_of_readers(struct wr_serve *serve)
+{
+    const struct wr_rulebook_settings *settings = serve->settings;
+    bool has_secret = settings->secret[0] != '\0' || strchr(settings->store.url, '@') != NULL;
+    struct stat status;
+    if (has_secret && stat(serve->options.config, &status) == 0 && (status.st_mode & S_IROTH) != 0)
+        wr_serve_tell(
+            serve, "every user can read the secrets of this file; chmod 640 it, or use --secret-file and --store-file:",
+            serve->options.config);
+}
+
 int wr_serve_read(struct wr_serve *serve, char *ret_why, size_t why_bytes)
 {
     wr_rulebook_settings_init(serve->settings);
-    return wr_config_read(&schema, serve->options.config, serve->allocator, serve->settings, ret_why, why_bytes);
+    int error = wr_config_read(&schema, serve->options.config, serve->allocator, serve->settings, ret_why, why_bytes);
+    if (error != 0)
+        return error;
+    warn_of_readers(serve);
+    const char *why = put_secrets(serve, serve->settings);
+    struct wr_buf buf;
+    if (why == NULL)
+        return 0;
+    wr_buf_init_fixed(&buf, ret_why, why_bytes);
+    wr_buf_append_string(&buf, why);
+    wr_serve_why_in(serve, ret_why, why_bytes);
+    return WEIR_E_INVAL;
 }
 
 void wr_serve_why_in(const struct wr_serve *serve, char *why, size_t why_bytes)

@@ -38,6 +38,8 @@ struct wr_serve_options {
     int denied_status;             /* of /check: 403 as nginx wants it (default), or 429; ?deny=429 says so for one */
     unsigned fields;               /* weir_field: what answers of /check tell; default RETRY_AFTER and RATELIMIT */
     const char *token;             /* for admin calls; NULL: there are none */
+    const char *secret;            /* that of admission; NULL: what its file says */
+    const char *store;             /* the URL of admission's store; NULL: what its file says */
     const char *state;             /* a file for what must outlive us; NULL: none */
     int64_t save_ns;               /* how often it is written; default 30 s */
     const char *handover;          /* a socket at which all is handed over to the next daemon; NULL: none */

@@ -251,8 +251,37 @@ static void token_file_that_others_can_read_or_that_holds_none_is_refused(void *
     assert_int_equal(chmod(path, 0400), 0);
     assert_int_equal(wr_panel_token_read(path, token), 0);
     assert_string_equal(token, "0123456789abcdef");
+    assert_int_equal(wr_panel_secret_read(path, 1, token), 0);
+    write_file(path, "s\n", 0600);
+    assert_int_equal(wr_panel_secret_read(path, 1, token), 0);
+    assert_string_equal(token, "s");
     assert_int_equal(unlink(path), 0);
+    assert_int_equal(wr_panel_secret_read(path, 1, token), WEIR_E_ABSENT);
     assert_int_equal(wr_panel_token_read("/nowhere/token", token), WEIR_E_SYSTEM);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* What systemd makes for LoadCredential= has mode 0440 where file systems have ACLs: the group is root's. */
+static void secret_of_root_may_be_readable_by_roots_group_only(void **state)
+{
+    char folder[] = "/tmp/weir-token-XXXXXX", path[64], token[WR_PANEL_TOKEN_ROOM];
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/token", folder);
+    write_file(path, "0123456789abcdef\n", 0440);
+    assert_int_equal(chown(path, 0, 0), 0);
+    assert_int_equal(wr_panel_token_read(path, token), 0);
+    static const mode_t modes[] = {0444, 0460, 0404, 0442};
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        assert_int_equal(chmod(path, modes[i]), 0);
+        assert_int_equal(wr_panel_token_read(path, token), WEIR_E_INVAL);
+    }
+    assert_int_equal(chmod(path, 0440), 0);
+    assert_int_equal(chown(path, 0, 1), 0);
+    assert_int_equal(wr_panel_token_read(path, token), WEIR_E_INVAL);
+    assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0);
 }
 
@@ -419,7 +448,7 @@ WEIR_TESTS(test(query_is_decoded_into_its_parts), test(query_without_anything_is
            test(sample_that_is_too_long_is_not_kept), test(trail_has_one_mark_in_five_seconds),
            test(trails_are_bounded_and_the_oldest_makes_room), test(token_file_is_made_private_and_read_again),
            test(token_file_that_others_can_read_or_that_holds_none_is_refused),
-           test(token_that_could_be_guessed_is_refused),
+           test(secret_of_root_may_be_readable_by_roots_group_only), test(token_that_could_be_guessed_is_refused),
            cmocka_unit_test_setup_teardown(rules_are_shown_with_what_they_decided_and_who_asks_most, open_rules,
                                            close_rules),
            cmocka_unit_test_setup_teardown(key_is_reset_and_rules_are_reloaded_by_command, open_rules, close_rules))
