@@ -54,27 +54,18 @@ const char *wr_seed_parse(struct wr_span text, bool allows_private, char *memory
     return NULL;
 }
 
-/* What is shown of it. */
-static const char *shown(struct wr_span text, char *memory, size_t room)
-{
-    size_t bytes = text.bytes < room - 1 ? text.bytes : room - 1;
-    memcpy(memory, text.data, bytes);
-    memory[bytes] = '\0';
-    wr_url_hide_user(memory);
-    return memory;
-}
-
 /* ---- before it begins ---- */
 
 static bool check_given(const struct wr_seeds *seeds)
 {
-    char memory[WR_URL_ROOM], text[SHOWN_MAX];
+    char memory[WR_URL_ROOM], shown[SHOWN_MAX];
     struct wr_url url;
     for (size_t i = 0; i < seeds->given_count; i++) {
         struct wr_span seed = wr_span_of(seeds->given[i]);
         const char *why = wr_seed_parse(seed, seeds->allows_private, memory, &url);
         if (why != NULL) {
-            wr_complain("\"%s\" is no URL to begin with: %s", shown(seed, text, sizeof text), why);
+            wr_url_show_bad(seed, shown, sizeof shown);
+            wr_complain("\"%s\" is no URL to begin with: %s", shown, why);
             return false;
         }
     }
@@ -83,11 +74,12 @@ static bool check_given(const struct wr_seeds *seeds)
 
 static void refuse_line(struct wr_seeds *seeds, struct wr_span text, const char *why)
 {
-    char memory[SHOWN_MAX];
+    char shown[SHOWN_MAX];
     seeds->refused++;
+    wr_url_show_bad(text, shown, sizeof shown);
     if (seeds->refused <= REFUSALS_TOLD)
         wr_screen_say(seeds->screen, "%s, line %" PRIu64 ": \"%s\" is left out: %s", seeds->list.name, seeds->list.line,
-                      shown(text, memory, sizeof memory), why);
+                      shown, why);
     if (seeds->refused == REFUSALS_TOLD)
         wr_screen_say(seeds->screen, "%s: further lines that are no URL are only counted", seeds->list.name);
 }

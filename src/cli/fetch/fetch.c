@@ -215,6 +215,16 @@ static void await_room(struct job *job)
         (void)wr_report_await_fewer(&job->report, job->settings->concurrency, is_interrupted);
 }
 
+static void refuse(struct job *job, const char *url, uint64_t line, int error)
+{
+    char *shown = malloc(strlen(url) + sizeof "...");
+    if (shown != NULL)
+        wr_url_show_bad(wr_span_of(url), shown, strlen(url) + sizeof "...");
+    wr_report_refused(&job->report, shown != NULL ? shown : "", line,
+                      error == WEIR_E_INVAL ? weir_error_detail() : weir_error_text(error));
+    free(shown);
+}
+
 /* `line`: of the list, 0 if it is from the command line. False if there is no going on. */
 static bool ask(struct job *job, const char *url, size_t url_bytes, uint64_t line)
 {
@@ -239,9 +249,7 @@ static bool ask(struct job *job, const char *url, size_t url_bytes, uint64_t lin
         error = weir_client_fetch(job->client, asked->url, &how, on_fetched, asked, NULL);
     if (error == 0)
         return true;
-    wr_url_hide_user(asked->url);
-    wr_report_refused(&job->report, asked->url, line,
-                      error == WEIR_E_INVAL ? weir_error_detail() : weir_error_text(error));
+    refuse(job, asked->url, line, error);
     free(asked);
     return error == WEIR_E_INVAL;
 }

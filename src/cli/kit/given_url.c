@@ -25,9 +25,7 @@ bool wr_given_url(const char *what, const char *input, const struct wr_url *base
 
     if (fault == WR_URL_OK)
         return true;
-    wr_buf_init_fixed(&buf, memory, WR_URL_ROOM); /* complaints end in logs: without the password */
-    wr_buf_append_string(&buf, input);
-    wr_url_hide_user(memory);
+    wr_url_show_bad(wr_span_of(input), memory, WR_URL_ROOM); /* complaints end in logs: without the password */
     wr_buf_init_fixed(&buf, text, sizeof text);
     wr_buf_append_quoted(&buf, wr_span_of(memory));
     wr_complain("%s%s: %s", what, text, wr_url_fault_text(fault));

@@ -12,6 +12,7 @@
 #include "cli/kit/output.h"
 #include "cli/kit/show.h"
 #include "cli/kit/sources.h"
+#include "core/rules/url/url.h"
 
 /* What is still to be read, and where the next operand goes. */
 struct reader {
@@ -97,14 +98,25 @@ static bool read_word(struct reader *reader)
     return read_option(reader, word + 2);
 }
 
+static void complain_unexpected(const struct wr_usage *usage, const char *operand)
+{
+    char shown[512];
+    if (strchr(operand, '@') != NULL || strstr(operand, "://") != NULL)
+        wr_url_show_bad(wr_span_of(operand), shown, sizeof shown);
+    else
+        snprintf(shown, sizeof shown, "%s", operand);
+    if (usage->operands == NULL)
+        wr_complain("unexpected \"%s\"; this command takes only options", shown);
+    else
+        wr_complain("unexpected \"%s\"; expected %s", shown, usage->operands);
+}
+
 static bool operands_ok(const struct reader *reader)
 {
     const struct wr_usage *usage = reader->usage;
     size_t count = (size_t)reader->operands;
-    if (count > usage->operands_max && usage->operands == NULL)
-        wr_complain("unexpected \"%s\"; this command takes only options", reader->argv[0]);
-    else if (count > usage->operands_max)
-        wr_complain("unexpected \"%s\"; expected %s", reader->argv[usage->operands_max], usage->operands);
+    if (count > usage->operands_max)
+        complain_unexpected(usage, reader->argv[usage->operands_max]);
     else if (count < usage->operands_min)
         wr_complain("expected %s; \"%s --help\" explains", usage->operands, usage->who);
     else

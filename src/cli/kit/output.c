@@ -13,6 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/rules/url/url.h"
+
+#define LINE_BYTES 1024
+#define CUT_BYTES 256 /* a URL as long at the end of a line may have been cut before its '@' */
+
 static const char *complainer = "weir";
 static int lost_errno; /* of the first write that failed; stdio only remembers that one did */
 
@@ -40,33 +45,41 @@ void wr_complain_as(const char *who)
 }
 
 /* What our own words say of a URL. */
-static bool is_example(const char *user, size_t bytes)
+static bool is_example(const char *authority)
 {
-    static const char *const examples[] = {"USER@", "USER:PASSWORD@"};
-    for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++)
-        if (strlen(examples[i]) == bytes && memcmp(examples[i], user, bytes) == 0)
-            return true;
-    return false;
+    return strncmp(authority, "USER@", strlen("USER@")) == 0 ||
+           strncmp(authority, "USER:PASSWORD@", strlen("USER:PASSWORD@")) == 0;
 }
 
 /* No complaint shows the user or the password of a URL, whoever wrote it: this is behind all that hide them already. */
-static void hide_users(char *line)
+static void hide_users(const char *line, char *ret_shown, size_t room)
 {
-    for (char *next = strstr(line, "://"); next != NULL; next = strstr(next, "://")) {
-        next += strlen("://");
-        size_t bytes = strcspn(next, "/\\?# \"'");
-        while (bytes > 0 && next[bytes - 1] != '@')
-            bytes--;
-        if (!is_example(next, bytes))
-            memmove(next, next + bytes, strlen(next + bytes) + 1);
+    struct wr_buf shown;
+    wr_buf_init_fixed(&shown, ret_shown, room);
+    for (const char *next = strstr(line, "://"); next != NULL; next = strstr(line, "://")) {
+        char url[LINE_BYTES];
+        const char *authority = next + strlen("://");
+        size_t bytes = strcspn(authority, " \"'");
+        wr_buf_append(&shown, line, (size_t)(authority - line));
+        bool has_at = memchr(authority, '@', bytes) != NULL;
+        if (!has_at && authority[bytes] == '\0' && bytes >= CUT_BYTES) {
+            wr_buf_append_string(&shown, "...");
+        } else if (!has_at || is_example(authority)) {
+            wr_buf_append(&shown, authority, bytes);
+        } else {
+            wr_url_show_bad((struct wr_span){next + 1, bytes + 2}, url, sizeof url);
+            wr_buf_append_string(&shown, url + strspn(url, "/"));
+        }
+        line = authority + bytes;
     }
+    wr_buf_append_string(&shown, line);
 }
 
 __attribute__((format(printf, 1, 0))) static void complain(const char *format, va_list args)
 {
-    char line[1024];
-    vsnprintf(line, sizeof line, format, args);
-    hide_users(line);
+    char whole[LINE_BYTES], line[LINE_BYTES];
+    vsnprintf(whole, sizeof whole, format, args);
+    hide_users(whole, line, sizeof line);
     for (char *c = line; *c != '\0'; c++)
         if (iscntrl((unsigned char)*c))
             *c = '?';

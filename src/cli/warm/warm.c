@@ -76,8 +76,7 @@ static bool add_given(struct job *job, const char *text, bool is_sitemap)
     const char *why = parse(job, wr_span_of(text), memory, &url);
     if (why != NULL) {
         char hidden[WR_URL_ROOM];
-        snprintf(hidden, sizeof hidden, "%s", text);
-        wr_url_hide_user(hidden);
+        wr_url_show_bad(wr_span_of(text), hidden, sizeof hidden);
         wr_buf_init_fixed(&buf, shown, sizeof shown);
         wr_buf_append_quoted(&buf, wr_span_of(hidden));
         wr_complain("%s cannot be warmed: %s", shown, why);

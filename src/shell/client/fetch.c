@@ -155,10 +155,7 @@ static int make_of(weir_client *client, struct wr_url *url, char *url_memory, co
 static int refuse_url(const char *url, enum wr_url_fault fault)
 {
     char shown[SHOWN_MAX + 1];
-    size_t bytes = strnlen(url, SHOWN_MAX);
-    memcpy(shown, url, bytes);
-    shown[bytes] = '\0';
-    wr_url_hide_user(shown);
+    wr_url_show_bad(wr_span_of(url), shown, sizeof shown);
     (void)wr_invalid_text("url", shown, strlen(shown), wr_url_fault_text(fault), WR_NOWHERE,
                           "it must be an http or https URL");
     return WEIR_E_INVAL;

@@ -86,21 +86,59 @@ static bool is_nothing(char c)
 }
 
 /* Where the authority begins, if there is one: behind "https:", slashes of either kind, or both. */
-static size_t authority_at(const char *text)
+static size_t authority_at(struct wr_span text)
 {
     size_t at = 0;
-    while (wr_ascii_is_alnum(text[at]) || is_nothing(text[at]))
+    while (at < text.bytes && (wr_ascii_is_alnum(text.data[at]) || is_nothing(text.data[at])))
         at++;
-    at = text[at] == ':' ? at + 1 : 0;
-    while (text[at] == '/' || text[at] == '\\' || is_nothing(text[at]))
+    at = at < text.bytes && text.data[at] == ':' ? at + 1 : 0;
+    while (at < text.bytes && (text.data[at] == '/' || text.data[at] == '\\' || is_nothing(text.data[at])))
         at++;
     return at;
 }
 
 void wr_url_hide_user(char *text)
 {
-    size_t at = authority_at(text), bytes = strcspn(text + at, "/\\?#"), end = bytes;
+    size_t at = authority_at(wr_span_of(text)), bytes = strcspn(text + at, "/\\?#"), end = bytes;
     while (end > 0 && text[at + end - 1] != '@')
         end--;
     memmove(text + at, text + at + end, strlen(text + at + end) + 1);
+}
+
+/* Where a port that is no number begins, or where the text ends. */
+static size_t bad_port_at(struct wr_span text, size_t host_at)
+{
+    size_t at = host_at;
+    while (at < text.bytes && strchr(":/\\?#[", text.data[at]) == NULL)
+        at++;
+    if (at == text.bytes || text.data[at] != ':')
+        return text.bytes;
+    size_t end = at + 1;
+    while (end < text.bytes && wr_ascii_is_digit(text.data[end]))
+        end++;
+    return end == text.bytes || strchr("/\\?#", text.data[end]) != NULL ? text.bytes : at + 1;
+}
+
+/* Where the authority ends. */
+static size_t authority_end(struct wr_span text, size_t at)
+{
+    while (at < text.bytes && strchr("/\\?#", text.data[at]) == NULL)
+        at++;
+    return at;
+}
+
+void wr_url_show_bad(struct wr_span text, char *ret_shown, size_t room)
+{
+    struct wr_buf buf;
+    size_t at = authority_at(text), host_at = text.bytes;
+    while (host_at > at && text.data[host_at - 1] != '@')
+        host_at--;
+    size_t authority = authority_end(text, at);
+    if (bad_port_at(text, at) == text.bytes && memchr(text.data + at, '@', authority - at) == NULL)
+        host_at = at; /* an '@' of the path */
+    size_t end = bad_port_at(text, host_at);
+    wr_buf_init_fixed(&buf, ret_shown, room);
+    wr_buf_append(&buf, text.data, at);
+    wr_buf_append(&buf, text.data + host_at, end - host_at);
+    wr_buf_append_string(&buf, end < text.bytes ? "..." : "");
 }

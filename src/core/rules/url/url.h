@@ -112,6 +112,11 @@ static inline bool wr_url_has_userinfo(const struct wr_url *url)
 /* Takes user name and password out of a terminated text that is a URL, or was meant to be one: for what is shown. */
 void wr_url_hide_user(char *text);
 
+/* What may be shown of a text that was meant to be a URL, terminated and cut to the room. Of one with a user, or with a
+ * port that is no number, nothing up to its last '@': people do not escape what is in a password. Without any '@' such
+ * a port may be a password, too. */
+void wr_url_show_bad(struct wr_span text, char *ret_shown, size_t room);
+
 /* The politeness key (S0-7, R12): the host without the dot at its end, and the port if it is not the scheme's.
  * "http://Example.ORG.:80/a" is "example.org", as with weir_host_key; but that one drops 80 and 443 because it is told
  * no scheme, and here the port 443 under http stays, for it is another server than the one at port 80. */

@@ -259,7 +259,38 @@ static void a_shown_url_has_neither_user_nor_password(void **state)
     }
 }
 
-WEIR_TESTS(test(a_shown_url_has_neither_user_nor_password), test(politeness_key_is_the_host_and_an_unusual_port),
+/* V10. */
+static void a_shown_text_that_is_no_url_has_neither_user_nor_password(void **state)
+{
+    static const char *const cases[][2] = {
+        {"http://user:secret@[/a", "http://[/a"},
+        {"https://user:sec/ret@example.org/a", "https://example.org/a"},
+        {"https://user:s?c#r@t@example.org/a", "https://example.org/a"},
+        {"https://user:secret", "https://user:..."},
+        {"https://user:secret%40example.org/a", "https://user:..."},
+        {"//user:secret@x:y", "//x:..."},
+        {"user:secret@x", "user:x"},
+        {"https://exa mple.org/@name", "https://exa mple.org/@name"},
+        {"https://exa mple.org:80/@name", "https://exa mple.org:80/@name"},
+        {"https://[::1/@name", "https://[::1/@name"},
+        {"https://user@", "https://"},
+        {"https://", "https://"},
+        {"", ""},
+    };
+    char shown[100], whole[300], small[20];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        wr_url_show_bad(wr_span_of(cases[i][0]), shown, sizeof shown);
+        assert_string_equal(shown, cases[i][1]);
+    }
+    /* It is cut after the user is gone, not before. */
+    (void)snprintf(whole, sizeof whole, "https://user:%0200d@example.org/", 7);
+    wr_url_show_bad(wr_span_of(whole), small, sizeof small);
+    assert_string_equal(small, "https://example.org");
+}
+
+WEIR_TESTS(test(a_shown_text_that_is_no_url_has_neither_user_nor_password),
+           test(a_shown_url_has_neither_user_nor_password), test(politeness_key_is_the_host_and_an_unusual_port),
            test(politeness_key_is_that_of_the_host_where_both_know_the_port),
            test(robots_are_asked_for_by_scheme_host_and_port), test(spellings_of_one_page_have_one_canonical_form),
            test(parts_of_a_url_can_be_had), test(urls_longer_than_the_maximum_are_refused),
