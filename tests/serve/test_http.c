@@ -156,6 +156,37 @@ static void ten_thousand_pipelined_requests_are_answered_in_order(void **state)
     rig_close(&rig, fd);
 }
 
+/* Each answer takes half of a round. */
+static void answer_slowly(void *context, struct wr_http_exchange *exchange)
+{
+    int64_t until = weir_clock_now(weir_clock_monotonic()) + WEIR_MILLISECOND;
+    (void)context;
+    while (weir_clock_now(weir_clock_monotonic()) < until)
+        continue;
+    wr_http_reply(exchange, 204, WR_HTTP_NOTHING, WR_HTTP_NOTHING);
+}
+
+/* Their client sends nothing more, which would wake the loop: it waits for all of its answers. */
+static void pipelined_requests_are_answered_however_many_rounds_they_take(void **state)
+{
+    enum {
+        COUNT = 40
+    };
+    struct rig rig;
+    (void)state;
+    rig_init(&rig);
+    rig.options.answer = answer_slowly;
+    rig_start(&rig);
+    int fd = dial(&rig);
+    char text[COUNT * 64] = "";
+    for (int i = 0; i < COUNT; i++)
+        (void)strcat(text, "GET /ok HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    say(fd, text);
+    const char *answers = hear(fd, COUNT);
+    assert_int_equal(count_of(answers, "HTTP/1.1 204 "), COUNT);
+    rig_close(&rig, fd);
+}
+
 /* J6: whoever does not read is not read from either. */
 static void client_that_never_reads_is_kept_waiting_and_then_cut_off(void **state)
 {
@@ -531,6 +562,7 @@ WEIR_TESTS(test(connection_is_kept_for_the_next_request), test(connection_ends_w
            test(answers_without_body_have_none), test(request_may_come_byte_by_byte),
            test(chunks_in_one_piece_are_put_together), test(client_that_asks_first_is_told_to_go_on),
            test(ten_thousand_pipelined_requests_are_answered_in_order),
+           test(pipelined_requests_are_answered_however_many_rounds_they_take),
            test(client_that_never_reads_is_kept_waiting_and_then_cut_off), test(large_answers_go_out_as_they_are_read),
            test(answer_may_come_later_and_those_behind_it_wait), test(client_that_goes_before_its_answer_is_told_of),
            test(server_that_ends_tells_of_all_that_is_unanswered), test(server_that_stops_answers_what_it_has),

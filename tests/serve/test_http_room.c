@@ -221,7 +221,47 @@ static void request_that_stalls_longest_gives_its_memory_to_a_newer_one(void **s
     rig_close(&rig, mine);
 }
 
+/* M8: nor do those that do not read their answers. Over a Unix socket, which takes about 200 KB of the 4 MB by itself.
+ */
+static void answer_that_is_not_read_gives_its_memory_to_a_newer_request(void **state)
+{
+    enum {
+        FIT = 2,
+        KEPT = 4 << 20 /* of each answer */
+    };
+    char folder[] = FOLDER, path[128], address[160];
+    struct rig rig;
+    int fds[FIT];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/s", folder);
+    (void)snprintf(address, sizeof address, "unix:%s", path);
+    rig_init(&rig);
+    rig.listens[0].address = address;
+    rig.options.buffered_max = FIT * KEPT + (16 << 10); /* a request of 20 000 bytes does not fit besides */
+    rig_start(&rig);
+    for (int i = 0; i < FIT; i++) {
+        fds[i] = dial_unix(path);
+        say(fds[i], GET("/large"));
+        wait_for_bytes(&rig, ((uint64_t)i + 1) * KEPT);
+        (void)usleep(3000); /* the order is by milliseconds */
+    }
+    int mine = dial_unix(path);
+    memset(half, 'h', sizeof half);
+    begin_honest(mine);
+    for (int i = 0; i < 20000 && rig_stats(&rig).turned == 0; i++)
+        (void)usleep(1000);
+    assert_int_equal(rig_stats(&rig).turned, 1);
+    say(mine, "!");
+    assert_int_equal(status_of(hear(mine, 1)), 200);
+    assert_true(strlen(hear_end(fds[0])) < KEPT);
+    (void)close(fds[1]);
+    rig_close(&rig, mine);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 WEIR_TESTS(test(request_that_finds_no_memory_is_answered), test(request_that_makes_room_is_told),
            test(connection_for_which_there_is_no_room_is_told),
            test(stalled_bodies_at_one_listener_leave_the_other_its_memory),
-           test(request_that_stalls_longest_gives_its_memory_to_a_newer_one))
+           test(request_that_stalls_longest_gives_its_memory_to_a_newer_one),
+           test(answer_that_is_not_read_gives_its_memory_to_a_newer_request))

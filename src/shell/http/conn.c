@@ -88,12 +88,19 @@ static void choose(struct wr_http_conn *conn)
     }
 }
 
-/* With requests that are in the inbox: now, or in the next round, as if they had come in then. */
+/* Whether requests in the inbox can be looked at: no earlier one waits for its answer. */
+static bool is_ready(const struct wr_http_conn *conn)
+{
+    return conn->is_behind && !conn->is_broken && !conn->has_exchange && !conn->closes && !wr_http_sends(conn);
+}
+
+/* With requests that are in the inbox: now, and those that there is no time for in the next round, as if they had come
+ * in then. */
 static void go_on(struct wr_http_conn *conn)
 {
     if (wr_share_lasts(&wr_http_conn_loop(conn)->round.share))
         wr_http_read_on(conn);
-    else
+    if (is_ready(conn))
         wr_poll_put_off(&conn->poll, UV_READABLE);
 }
 
@@ -103,7 +110,7 @@ void wr_http_conn_settle(struct wr_http_conn *conn)
         return;
     if (!conn->is_broken && conn->is_held && !conn->has_exchange)
         wr_http_read_past(conn);
-    if (!conn->is_broken && conn->is_behind && !conn->has_exchange && !conn->closes && !wr_http_sends(conn))
+    if (is_ready(conn))
         go_on(conn);
     conn->is_held = conn->has_exchange;
     if (conn->is_broken)
@@ -246,20 +253,32 @@ bool wr_http_gate_make_room(struct wr_http_gate *gate)
     return false;
 }
 
+/* The oldest that waits so; NULL: there is none. A stream has a bound of its own, and its writer may be looking at it.
+ */
+static struct wr_http_conn *oldest_of(const struct wr_http_gate *gate, enum wr_http_wait wait,
+                                      const struct wr_http_conn *besides)
+{
+    for (struct wr_list_link *link = gate->waits[wait].first; link != NULL; link = link->next) {
+        struct wr_http_conn *conn = WR_LINKED(link, struct wr_http_conn, link);
+        if (conn != besides && !conn->is_stream)
+            return conn;
+    }
+    return NULL;
+}
+
 bool wr_http_gate_make_space(struct wr_http_gate *gate, const struct wr_http_conn *conn)
 {
-    static const enum wr_http_wait first[] = {WR_WAIT_BODY, WR_WAIT_HEAD};
-    for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
-        struct wr_list_link *link = gate->waits[first[i]].first;
-        if (link == &conn->link)
-            link = link->next;
-        if (link == NULL)
-            continue;
-        struct wr_http_conn *oldest = WR_LINKED(link, struct wr_http_conn, link);
-        wr_http_count(&gate->loop->counts.turned);
-        wr_http_conn_refuse(oldest, 503, WR_HTTP_NO_BUFFER);
-        wr_http_conn_settle(oldest);
-        return true;
+    static const enum wr_http_wait waits[] = {WR_WAIT_BODY, WR_WAIT_HEAD, WR_WAIT_SEND};
+    struct wr_http_conn *oldest = NULL;
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+        struct wr_http_conn *next = oldest_of(gate, waits[i], conn);
+        if (next != NULL && (oldest == NULL || next->since < oldest->since))
+            oldest = next;
     }
-    return false;
+    if (oldest == NULL)
+        return false;
+    wr_http_count(&gate->loop->counts.turned);
+    wr_http_conn_refuse(oldest, 503, WR_HTTP_NO_BUFFER);
+    wr_http_conn_settle(oldest);
+    return true;
 }

@@ -28,7 +28,7 @@
  * A stream (server-sent events): wr_http_stream_begin instead of reply, then write; `gone` tells when it is over.
  *
  * Bounded: connections of each listener (the one that has been idle longest makes room), bytes of a request, of the
- * unfinished requests and unread answers of each listener (the request that has been unfinished longest makes room),
+ * unfinished requests and unread answers of each listener (the one that has waited longest makes room),
  * time for a head, for a body, between requests, for an answer to be taken. docs/internals/serve.md has the numbers.
  *
  * A request that has begun to come is answered, whatever happens: 408 if it is late, 503 if there is no room or memory

@@ -236,7 +236,8 @@ void wr_http_conn_later(struct wr_http_conn *conn);
 void wr_http_conn_settle(struct wr_http_conn *conn);
 /* The oldest that does nothing makes room. False: there is none. */
 bool wr_http_gate_make_room(struct wr_http_gate *gate);
-/* The oldest request that is not whole gives its buffer back, unless it is `conn`'s. False: there is none. */
+/* Of the requests that are not whole and the answers that are not taken, the oldest gives its buffer back, unless it is
+ * `conn`'s. False: there is none. */
 bool wr_http_gate_make_space(struct wr_http_gate *gate, const struct wr_http_conn *conn);
 
 /* ---- read.c ---- */
