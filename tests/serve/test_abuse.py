@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'cli')]
 
 import cases  # noqa: E402
-from daemon import TOKEN, Daemon  # noqa: E402
+from daemon import JSON, TOKEN, Daemon  # noqa: E402
 from program import weir  # noqa: E402
 
 
@@ -59,6 +59,51 @@ def log_that_nobody_reads_holds_up_neither_decisions_nor_the_end():  # I6
         daemon.process.send_signal(signal.SIGTERM)
         assert daemon.process.wait(timeout=60) == 0
         os.close(taken)
+
+
+# ---- what one listener uses up, others keep ----
+
+SHARES = '''
+rules:
+  - {name: dear, match: {path: /dear}, key: global, limit: 1/h}
+  - {name: plain, match: {path: /plain}, key: global, limit: 100/s}
+  - {name: flight, key: ip, limit: concurrent=4}
+admission:
+  trusted: [unix]
+  holds: 8
+'''
+
+
+def _acquire(connection):
+    connection.request('POST', '/v1/acquire', '{"target": "/dear"}', JSON)
+    return connection
+
+
+def acquires_that_wait_at_one_listener_leave_the_other_its_room():  # M8
+    with Daemon(SHARES, ['--waiting', '8']) as daemon:
+        assert daemon.call('try', '{"target": "/dear"}')[0] == 200
+        waiting = [_acquire(daemon.tcp()) for _ in range(4)]
+        _wait_until(lambda: 'weir_serve_waiting_acquires 4' in daemon.ask('GET', '/metrics')[2])
+        assert daemon.call('acquire', '{"target": "/dear"}')[0] == 503
+        own = _acquire(daemon.unix())
+        _wait_until(lambda: 'weir_serve_waiting_acquires 5' in daemon.ask('GET', '/metrics')[2])
+        for peer in (*waiting, own):
+            peer.close()
+        _wait_until(lambda: 'weir_serve_waiting_acquires 0' in daemon.ask('GET', '/metrics')[2])
+        again = _acquire(daemon.tcp())
+        _wait_until(lambda: 'weir_serve_waiting_acquires 1' in daemon.ask('GET', '/metrics')[2])
+        again.close()
+
+
+def reservations_at_one_listener_leave_the_other_its_permits_in_flight():  # M8
+    plain = '{"target": "/plain", "lease_ms": 86400000}'
+    with Daemon(SHARES) as daemon:
+        held = [daemon.call('reserve', plain)[1]['hold'] for _ in range(4)]
+        assert daemon.call('reserve', plain)[1]['cause'] == 'full'
+        for _ in range(4):
+            assert daemon.ask('GET', '/check', connection=daemon.unix())[0] == 204
+        assert daemon.call('cancel', {'hold': held[0]})[0] == 200
+        assert daemon.call('reserve', plain)[1]['allowed']
 
 
 # ---- restarts that fail ----

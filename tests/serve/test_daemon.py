@@ -333,7 +333,7 @@ def _wait_for_waiting(daemon, count):
 
 
 def waiters_have_a_limit():
-    with Daemon(QUEUE % '1/h', ['--waiting', '2']) as daemon:
+    with Daemon(QUEUE % '1/h', ['--waiting', '4']) as daemon:  # half of them at each address
         assert daemon.call('try', _user('u'))[1]['allowed']
         waiters = []
         for n in range(2):

@@ -64,13 +64,13 @@ static int start(struct wr_rulebook *book)
     return book->agency != NULL ? wr_agency_start(book->agency) : 0;
 }
 
-static int fill(struct wr_rulebook *book, const struct wr_rulebook_settings *settings)
+static int fill(struct wr_rulebook *book, const struct wr_rulebook_settings *settings, uint32_t origins)
 {
     struct wr_edition *edition;
     int error = choose_secret(book, settings);
 
     if (error == 0)
-        error = wr_holds_init(&book->holds, settings->holds_max, book->allocator);
+        error = wr_holds_init(&book->holds, settings->holds_max, origins, book->allocator);
     if (error == 0)
         error = wr_edition_new(book, settings, NULL, &edition);
     if (error == 0)
@@ -91,7 +91,7 @@ static int make(const struct wr_rulebook_settings *settings, const struct wr_rul
     book->wall_now = options != NULL && options->wall_now != NULL ? options->wall_now : weir_wall_now;
     (void)pthread_mutex_init(&book->changing, NULL); /* plain ones, which never fail here */
     (void)pthread_mutex_init(&book->saving, NULL);
-    int error = fill(book, settings);
+    int error = fill(book, settings, options != NULL ? options->origins : 1);
     if (error == 0 && starts)
         error = start(book);
     if (error < 0) {

@@ -101,11 +101,15 @@ struct wr_edition {
 
 struct wr_hold;
 
+#define WR_ORIGINS_MAX 16
+#define WR_ORIGIN_NONE UINT32_MAX /* of a hold that another daemon has made */
+
 /* Reservations and permits in flight. */
 struct wr_holds {
     pthread_mutex_t lock;
     struct wr_hold **slots; /* `max`; NULL: free */
     uint32_t max, count, hand;
+    uint32_t origins, counts[WR_ORIGINS_MAX]; /* of each origin, which has an equal part */
     struct wr_rng rng;
     _Atomic uint64_t expired;
 };
@@ -212,7 +216,7 @@ bool wr_verdict_at_once(struct wr_rulebook *book, const struct wr_edition *editi
 
 /* ---- holds (hold.c) ---- */
 
-int wr_holds_init(struct wr_holds *ret_holds, uint32_t max, const weir_allocator *allocator);
+int wr_holds_init(struct wr_holds *ret_holds, uint32_t max, uint32_t origins, const weir_allocator *allocator);
 void wr_holds_release(struct wr_rulebook *book);
 
 /* Makes a hold of what an allowed verdict has taken, and sets verdict->hold. If that fails the permits are given back

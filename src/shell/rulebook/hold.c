@@ -21,7 +21,7 @@ struct wr_hold {
     int64_t ends_at;
     struct wr_edition *edition;
     size_t bytes; /* of this block */
-    uint32_t count;
+    uint32_t origin, count;
     weir_ruling rulings[]; /* and behind them their keys, one after the other */
 };
 
@@ -69,7 +69,7 @@ static void free_hold(const weir_allocator *allocator, struct wr_hold *hold)
 
 /* ---- slots --------------------------------------------------------------------------------------------- */
 
-int wr_holds_init(struct wr_holds *ret_holds, uint32_t max, const weir_allocator *allocator)
+int wr_holds_init(struct wr_holds *ret_holds, uint32_t max, uint32_t origins, const weir_allocator *allocator)
 {
     uint64_t seed;
     int error = wr_random(&seed, sizeof seed);
@@ -87,6 +87,7 @@ int wr_holds_init(struct wr_holds *ret_holds, uint32_t max, const weir_allocator
     }
     ret_holds->slots = slots;
     ret_holds->max = max;
+    ret_holds->origins = origins > 0 && origins <= WR_ORIGINS_MAX ? origins : 1;
     wr_rng_init(&ret_holds->rng, seed);
     return 0;
 }
@@ -105,17 +106,25 @@ void wr_holds_release(struct wr_rulebook *book)
     (void)pthread_mutex_destroy(&holds->lock);
 }
 
+/* Of what one origin may hold others keep the rest, however long it holds it. */
+static bool has_room_for(const struct wr_holds *holds, uint32_t origin)
+{
+    uint32_t part = holds->max / holds->origins;
+    return holds->count < holds->max && holds->counts[origin] < (part > 0 ? part : 1);
+}
+
 /* Puts a hold into a free slot, if there is one. */
 static bool place(struct wr_holds *holds, struct wr_hold *hold)
 {
     (void)pthread_mutex_lock(&holds->lock);
-    bool has_room = holds->count < holds->max;
+    bool has_room = has_room_for(holds, hold->origin);
     if (has_room) {
         while (holds->slots[holds->hand] != NULL)
             holds->hand = holds->hand + 1 == holds->max ? 0 : holds->hand + 1;
         uint64_t chance = wr_rng_next(&holds->rng) >> 32 | 1; /* never 0: that is no hold */
         hold->number = chance << SLOT_BITS | holds->hand;
         holds->slots[holds->hand] = hold;
+        holds->counts[hold->origin]++;
         holds->count++;
     }
     (void)pthread_mutex_unlock(&holds->lock);
@@ -148,6 +157,8 @@ static struct wr_hold *pick(struct wr_holds *holds, uint64_t number)
         hold = holds->slots[slot];
         holds->slots[slot] = NULL;
         holds->count--;
+        if (hold->origin != WR_ORIGIN_NONE)
+            holds->counts[hold->origin]--;
     }
     (void)pthread_mutex_unlock(&holds->lock);
     return hold;
@@ -179,6 +190,7 @@ void wr_hold_add(struct wr_rulebook *book, struct wr_edition *edition, int64_t l
         lease_ns = edition->lease_ns;
     hold->ends_at = wr_clock_now(book->clock) + lease_ns;
     hold->edition = edition;
+    hold->origin = verdict->origin < book->holds.origins ? verdict->origin : 0;
     wr_edition_hold(edition);
     if (place(&book->holds, hold)) {
         verdict->hold = hold->number;
@@ -350,6 +362,7 @@ bool wr_hold_put(struct wr_rulebook *book, struct wr_edition *edition, uint64_t 
     hold->number = number;
     hold->ends_at = wr_clock_now(book->clock) + lease_ns;
     hold->edition = edition;
+    hold->origin = WR_ORIGIN_NONE;
     wr_edition_hold(edition);
     if (place_again(&book->holds, hold))
         return true;

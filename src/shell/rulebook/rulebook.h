@@ -43,6 +43,7 @@ struct wr_rulebook_options {
     const weir_clock *clock;         /* default: weir_clock_fast() */
     const weir_allocator *allocator; /* default: the system's */
     int64_t (*wall_now)(void);       /* the time of day, for save and load; default: weir_wall_now */
+    uint32_t origins; /* places that requests come from, each with an equal part of the holds; default 1 */
 };
 
 /* `options` may be NULL. WEIR_E_INVAL, WEIR_E_NOMEM, WEIR_E_SYSTEM; `ret_why` (WR_CONFIG_WHY_BYTES) says what is wrong
@@ -88,6 +89,7 @@ const char *wr_cause_name(enum wr_cause cause);
 
 /* Large for the sake of its keys: pass it by pointer. Everything in it stays good as long as the book. */
 struct wr_verdict {
+    uint32_t origin; /* to be set before: which of options.origins asks */
     bool allowed;
     enum wr_cause cause;
     bool shadowed;            /* a rule in shadow would have refused it */

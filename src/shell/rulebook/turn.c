@@ -298,6 +298,7 @@ bool wr_turn_poll(struct wr_turn *turn, struct wr_verdict *ret_verdict, int64_t 
         if (!step(turn, ret_wait_ns))
             return false;
     }
+    turn->verdict.origin = ret_verdict->origin;
     if (!turn->over)
         finish(turn, 0);
     *ret_verdict = turn->verdict;

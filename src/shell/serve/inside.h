@@ -55,6 +55,7 @@ struct wr_serve {
     pthread_cond_t wakes;
     bool has_keeper, is_ending;
     atomic_uint waiting;
+    atomic_uint waiting_at[WR_HTTP_LISTENS_MAX]; /* of them, by where they came in */
     atomic_uint_fast64_t saves, saves_failed, lost;
     atomic_bool is_save_bad, is_reload_bad, is_store_bad;
     atomic_int failing; /* enum wr_serve_health, by what the rulebook said lately */

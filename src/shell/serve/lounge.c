@@ -16,6 +16,7 @@ struct waiter {
     struct wr_serve_desk *desk;
     struct wr_http_exchange *exchange; /* NULL: over, and freed when its note has run */
     struct wr_http_loop *loop;
+    uint32_t listener;
     struct wr_turn *turn;
     struct wr_serve_order order; /* without the wish */
     int64_t asked_at;            /* when it was read; 0: it waits because it wants to */
@@ -30,6 +31,7 @@ static void leave(struct waiter *waiter)
     waiter->exchange = NULL;
     wr_heap_remove(&waiter->desk->waiters, &waiter->item);
     (void)atomic_fetch_sub(&serve->waiting, 1);
+    (void)atomic_fetch_sub(&serve->waiting_at[waiter->listener], 1);
     if (!atomic_load(&waiter->is_posted))
         wr_give(serve->allocator, waiter, sizeof *waiter, _Alignof(struct waiter));
 }
@@ -58,6 +60,7 @@ static void poll(struct waiter *waiter)
     struct wr_http_exchange *exchange = waiter->exchange;
     int64_t wait_ns = 0;
     wr_heap_remove(&desk->waiters, &waiter->item);
+    desk->verdict.origin = exchange->listener;
     if (wr_turn_poll(waiter->turn, &desk->verdict, &wait_ns)) {
         struct wr_serve_order order = waiter->order;
         int64_t asked_at = waiter->asked_at;
@@ -110,10 +113,17 @@ void wr_serve_lounge_look(struct wr_serve_desk *desk, struct wr_http_loop *loop)
     set_alarm(desk, loop); /* it rings at once for those that are left */
 }
 
+/* Each listener has an equal part of those who may wait, and one at least. */
+static bool has_room(struct wr_serve *serve, uint32_t listener)
+{
+    uint32_t most = serve->options.waiting_max, part = most / (uint32_t)serve->options.http.listen_count;
+    return atomic_load(&serve->waiting) < most && atomic_load(&serve->waiting_at[listener]) < (part > 0 ? part : 1);
+}
+
 static struct waiter *waiter_new(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
     struct wr_serve *serve = desk->serve;
-    if (atomic_load(&serve->waiting) >= serve->options.waiting_max)
+    if (!has_room(serve, exchange->listener))
         return NULL;
     struct waiter *waiter = wr_take(serve->allocator, sizeof *waiter, _Alignof(struct waiter));
     if (waiter == NULL || wr_heap_reserve(&desk->waiters, atomic_load(&serve->waiting) + 1) != 0) {
@@ -123,6 +133,7 @@ static struct waiter *waiter_new(struct wr_serve_desk *desk, struct wr_http_exch
     waiter->desk = desk;
     waiter->exchange = exchange;
     waiter->loop = exchange->loop;
+    waiter->listener = exchange->listener;
     waiter->note.run = on_note;
     return waiter;
 }
@@ -136,6 +147,7 @@ static struct waiter *come_in(struct wr_serve_desk *desk, struct wr_http_exchang
         return NULL;
     }
     (void)atomic_fetch_add(&desk->serve->waiting, 1);
+    (void)atomic_fetch_add(&desk->serve->waiting_at[waiter->listener], 1);
     waiter->order.reply = reply;
     exchange->context = waiter;
     exchange->gone = on_gone;

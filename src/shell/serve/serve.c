@@ -61,6 +61,7 @@ static bool decide(struct wr_serve_desk *desk, struct wr_http_exchange *exchange
     int64_t asked_at = weir_clock_now(weir_clock_fast());
     desk->asked_at = asked_at;
     desk->is_answered_later = false;
+    desk->verdict.origin = exchange->listener;
     if (wr_span_is(exchange->path, "/check"))
         wr_serve_check(desk, exchange);
     else if (!begins(exchange->path, "/v1/") || !wr_serve_api(desk, exchange))
@@ -264,7 +265,8 @@ static int make_desks(struct wr_serve *serve)
 
 static int open_book(struct wr_serve *serve, char *ret_why, size_t why_bytes)
 {
-    const struct wr_rulebook_options options = {.allocator = serve->allocator};
+    const struct wr_rulebook_options options = {.allocator = serve->allocator,
+                                                .origins = (uint32_t)serve->options.http.listen_count};
     int error = wr_serve_read(serve, ret_why, why_bytes);
     if (error == 0 && (error = wr_rulebook_new(serve->settings, &options, &serve->book, ret_why, why_bytes)) != 0)
         wr_serve_why_in(serve, ret_why, why_bytes);

@@ -44,7 +44,7 @@ struct wr_serve_options {
     int64_t save_ns;               /* how often it is written; default 30 s */
     const char *handover;          /* a socket at which all is handed over to the next daemon; NULL: none */
     void (*handed)(void *context); /* that has happened: stop */
-    uint32_t waiting_max;          /* acquires that wait at a time; default 10000 */
+    uint32_t waiting_max;          /* acquires that wait at a time, an equal part for each listener; default 10000 */
     int64_t timeout_max_ns;        /* of an acquire; default 1 min */
     /* What happened, in one line; from any thread, and those that decide must not wait here. False: it is lost. May be
      * NULL. */
