@@ -4,7 +4,9 @@
 import collections
 import http.client
 import os
+import resource
 import signal
+import socket
 import sys
 import time
 
@@ -280,6 +282,31 @@ def proxies_that_open_to_silence_do_not_open_to_weirs_own_503():  # M7
 
 def _answer(status, fields='', body=''):
     return f'HTTP/1.1 {status}\r\n{fields}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}'.encode()
+
+
+def _spend_descriptors(front):
+    taken = {int(name) for name in os.listdir(f'/proc/{front.process.pid}/fd')}
+    least = next(number for number in range(4096) if number not in taken)
+    resource.prlimit(front.process.pid, resource.RLIMIT_NOFILE, (least, least))
+
+
+def proxy_without_descriptors_does_not_take_that_for_silence():  # M7
+    """nginx, which then says 500 to itself. The other request waits for weir, which is silent in earnest."""
+    with service() as behind, Daemon(RULES % '1/d') as daemon, NginxFront(daemon, behind, is_open=True) as front:
+        peers = [socket.create_connection(('127.0.0.1', front.port), timeout=30) for _ in range(2)]
+        for n, peer in enumerate(peers):  # one after the other: one connection to weir is kept, and one to the service
+            peer.sendall(b'GET /x HTTP/1.1\r\nHost: a\r\nX-Test: %d\r\n\r\n' % n)
+            assert peer.recv(4096)[9:12] == b'200'
+        daemon.process.send_signal(signal.SIGSTOP)
+        while _state(daemon) != 'T':
+            time.sleep(0.01)
+        _spend_descriptors(front)
+        for n, peer in enumerate(peers):
+            peer.sendall(b'GET /x HTTP/1.1\r\nHost: a\r\nX-Test: %d\r\n\r\n' % n)
+        statuses = sorted(peer.recv(4096)[9:12] for peer in peers)
+        for peer in peers:
+            peer.close()
+        assert statuses == [b'200', b'503'], statuses
 
 
 def whatever_does_not_come_from_weir_is_silence():  # M7
