@@ -174,6 +174,45 @@ class Imposter:
                     pass  # it has hung up
 
 
+class Switcher:
+    """A service that agrees to any Upgrade (101). `seen` are the heads that came."""
+
+    def __init__(self):
+        self.listener = socket.socket()
+        self.listener.bind(('127.0.0.1', 0))
+        self.listener.listen(64)
+        self.port, self.seen = self.listener.getsockname()[1], []
+
+    def __enter__(self):
+        self.thread = threading.Thread(target=self._serve)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
+        self.listener.close()
+
+    def _serve(self):
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            with peer:
+                peer.settimeout(30)
+                heard = b''
+                while b'\r\n\r\n' not in heard and (more := peer.recv(65536)):
+                    heard += more
+                self.seen.append(heard)
+                fields = dict(line.lower().split(b': ', 1) for line in heard.split(b'\r\n')[1:] if b': ' in line)
+                if wanted := fields.get(b'upgrade'):
+                    peer.sendall(b'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ' + wanted + b'\r\n'
+                                 b'Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n')
+                elif heard:
+                    peer.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n')
+
+
 class Activated(Daemon):
     """weir serve with a socket that outlives it, as systemd keeps one, and a state file."""
 

@@ -15,7 +15,7 @@ sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'share
 
 import cases  # noqa: E402
 from daemon import Daemon  # noqa: E402
-from proxies import FRONTS, Activated, HaproxyFront, Imposter, NginxFront, Wrk, service  # noqa: E402
+from proxies import FRONTS, Activated, HaproxyFront, Imposter, NginxFront, Switcher, Wrk, service  # noqa: E402
 from store import Redis  # noqa: E402
 
 RULES = '''
@@ -134,6 +134,21 @@ def callers_of_proxies_may_be_pages_of_other_origins():  # M9
                 for method in ('GET', 'POST'):
                     assert _ask(front, method=method, X_Test='k', **page)[0] == 200, (kind.name, over_tcp, method)
                 assert 'refused' not in daemon.lines(), daemon.lines()
+
+
+def upgrade_to_another_http_is_no_way_around_weir():  # J7
+    """After it all requests would go through one that was let in. A WebSocket goes through."""
+    other = ('h2c', 'H2C', 'HTTP/2.0', 'TLS/1.0', 'websocket, h2c', 'h2c, websocket')
+    fields = {'Connection': 'Upgrade, HTTP2-Settings', 'HTTP2_Settings': 'AAMAAABkAAQAAP__', 'Sec_WebSocket_Version': '13',
+              'Sec_WebSocket_Key': 'dGhlIHNhbXBsZSBub25jZQ=='}
+    for kind in FRONTS:
+        with Switcher() as behind, Daemon(RULES % '99/d') as daemon, kind(daemon, behind) as front:
+            for wanted in other:
+                assert _ask(front, X_Test='k', Upgrade=wanted, **fields)[0] in (200, 400), (kind.name, wanted)
+            for text in behind.seen:
+                assert b'\nupgrade:' not in text.lower(), (kind.name, text)
+            status = _ask(front, X_Test='k', Upgrade='websocket', **fields)[0]
+            assert status == (200 if kind.name == 'nginx' else 101), (kind.name, status)  # nginx keeps them off the service
 
 
 def heads_that_are_too_large_for_weir_are_no_way_around_it():  # J9, J15
