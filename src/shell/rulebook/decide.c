@@ -179,25 +179,52 @@ static bool end_at_once(struct wr_rulebook *book, struct wr_verdict *verdict, en
     return true;
 }
 
-bool wr_verdict_at_once(struct wr_rulebook *book, const struct wr_edition *edition, const weir_request *request,
-                        struct wr_asked *ret_asked, struct wr_verdict *ret_verdict)
+/* Whether a field that a rule looks at stands on more lines than are looked at: what fits might be on a later one. */
+static bool has_too_many_lines(const struct wr_edition *edition, const weir_request *request)
+{
+    size_t bytes;
+
+    for (size_t i = 0; request->header != NULL && i < edition->count; i++) {
+        const struct wr_match *match = &edition->rules[i].match;
+        for (uint32_t j = 0; j < match->header_count; j++)
+            if (request->header(request->header_context, match->headers[j].name, WEIR_HEADER_LINES_MAX, &bytes) != NULL)
+                return true;
+    }
+    return false;
+}
+
+/* By the caller's address alone. Where a list might hold it, one that cannot be read is refused. */
+static bool end_by_address(struct wr_rulebook *book, const struct wr_edition *edition, const weir_request *request,
+                           struct wr_verdict *ret_verdict)
 {
     struct wr_address address;
 
+    if (edition->deny_count + edition->allow_count == 0)
+        return false;
+    weir_fault fault = wr_request_client(request, &edition->client, &address);
+    if (fault == WEIR_FAULT_MISSING)
+        return false;
+    if (fault != WEIR_FAULT_NONE)
+        return end_at_once(book, ret_verdict, WR_CAUSE_MALFORMED, fault);
+    if (wr_ranges_hold(edition->deny, edition->deny_count, &address))
+        return end_at_once(book, ret_verdict, WR_CAUSE_DENY_LIST, WEIR_FAULT_NONE);
+    if (wr_ranges_hold(edition->allow, edition->allow_count, &address))
+        return end_at_once(book, ret_verdict, WR_CAUSE_ALLOW_LIST, WEIR_FAULT_NONE);
+    return false;
+}
+
+bool wr_verdict_at_once(struct wr_rulebook *book, const struct wr_edition *edition, const weir_request *request,
+                        struct wr_asked *ret_asked, struct wr_verdict *ret_verdict)
+{
     wr_verdict_start(ret_verdict);
     if (wr_request_check(request) < 0)
         return end_at_once(book, ret_verdict, WR_CAUSE_MALFORMED, WEIR_FAULT_BYTES);
     weir_fault fault = wr_asked_read(request, edition->wanted, edition->exact, ret_asked);
     if (fault != WEIR_FAULT_NONE)
         return end_at_once(book, ret_verdict, WR_CAUSE_MALFORMED, fault);
-    if (edition->deny_count + edition->allow_count == 0 ||
-        wr_request_client(request, &edition->client, &address) != WEIR_FAULT_NONE)
-        return false;
-    if (wr_ranges_hold(edition->deny, edition->deny_count, &address))
-        return end_at_once(book, ret_verdict, WR_CAUSE_DENY_LIST, WEIR_FAULT_NONE);
-    if (wr_ranges_hold(edition->allow, edition->allow_count, &address))
-        return end_at_once(book, ret_verdict, WR_CAUSE_ALLOW_LIST, WEIR_FAULT_NONE);
-    return false;
+    if (has_too_many_lines(edition, request))
+        return end_at_once(book, ret_verdict, WR_CAUSE_MALFORMED, WEIR_FAULT_REPEATED);
+    return end_by_address(book, edition, request, ret_verdict);
 }
 
 /* ---- deciding ------------------------------------------------------------------------------------------ */

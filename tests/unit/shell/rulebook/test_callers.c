@@ -529,7 +529,43 @@ static void listed_networks_are_let_in_or_kept_out_before_any_rule(void **state)
     rig_close(&rig);
 }
 
-WEIR_TESTS(test(forged_forwarding_headers_are_ignored_unless_the_peer_is_trusted),
+/* A field on more lines than are looked at: 64, and then the one that counts. */
+struct crowd {
+    const char *name, *filler, *last;
+};
+
+static const char *crowd_header(void *context, const char *name, size_t index, size_t *ret_bytes)
+{
+    const struct crowd *crowd = context;
+    if (strcmp(name, crowd->name) != 0 || index > WEIR_HEADER_LINES_MAX)
+        return NULL;
+    const char *value = index < WEIR_HEADER_LINES_MAX ? crowd->filler : crowd->last;
+    *ret_bytes = strlen(value);
+    return value;
+}
+
+static void what_stands_on_too_many_lines_escapes_neither_rules_nor_lists(void **state)
+{
+    static const struct crowd crowds[] = {{"user-agent", "x", "bot"}, {"x-forwarded-for", "192.0.2.1", "203.0.113.9"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof crowds / sizeof crowds[0]; i++) {
+        struct rig rig;
+        rig_open(&rig, "admission: {trusted: [unix], deny: [203.0.113.0/24]}\n"
+                       "rules:\n"
+                       "  - {name: bots, match: {header: [{name: user-agent, value: '*bot*'}]}, limit: 1/h}\n");
+        weir_request request;
+        weir_request_init(&request, "GET", "/", "unix:");
+        request.header = crowd_header;
+        request.header_context = (void *)(uintptr_t)&crowds[i];
+        wr_rulebook_try(rig.book, &request, &rig.verdict);
+        assert_int_equal(rig.verdict.status, 400);
+        assert_int_equal(rig.verdict.fault, WEIR_FAULT_REPEATED);
+        rig_close(&rig);
+    }
+}
+
+WEIR_TESTS(test(what_stands_on_too_many_lines_escapes_neither_rules_nor_lists),
+           test(forged_forwarding_headers_are_ignored_unless_the_peer_is_trusted),
            test(an_ipv6_network_and_both_spellings_of_ipv4_are_one_caller),
            test(a_key_that_cannot_be_used_is_refused_or_shared_as_the_rule_says),
            test(no_spelling_of_a_path_escapes_its_rule),
