@@ -225,6 +225,7 @@ static void answers_that_are_none_are_missed(void **state)
         {"-TRYAGAIN Multiple keys request during rehashing of slot\r\n", "TRYAGAIN", false},
         {"-MASTERDOWN Link with MASTER is down\r\n", "MASTERDOWN", false},
         {"-NOSCRIPT No matching script\r\n", "NOSCRIPT", false}, /* though it was just sent */
+        {"-ERR \x1b[2J\xe2\x80\xae of right to left\r\n", "ERR ?[2J??? of right to left", false},
         {"*9\r\n:1\r\n:0\r\n", "no answer in time", false},
         {"*9\r\n:1\r\n", "", true},
         {"HTTP/1.1 400 Bad Request\r\n\r\n", "", false},

@@ -10,6 +10,7 @@
 #include "shell/share/inside.h"
 
 #include "base/alloc.h"
+#include "base/ascii.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "shell/clock/clock.h"
@@ -47,7 +48,7 @@ static bool is_connected(const struct wr_wire *wire)
     return wire->redis != NULL && (wire->redis->c.flags & REDIS_CONNECTED) != 0;
 }
 
-/* Where, and what. */
+/* Where, and what: the words of a stranger as printable ASCII. */
 static void note_why(struct wr_wire *wire, const char *why)
 {
     struct wr_buf buf;
@@ -58,7 +59,8 @@ static void note_why(struct wr_wire *wire, const char *why)
         wr_buf_append_u64(&buf, (uint64_t)wire->port);
     }
     wr_buf_append_string(&buf, ": ");
-    wr_buf_append_string(&buf, why);
+    for (const char *c = why; *c != '\0'; c++)
+        wr_buf_append_char(&buf, wr_ascii_is_printable(*c) ? *c : '?');
     if (strstr(why, "NOAUTH") != NULL || strstr(why, "WRONGPASS") != NULL || strstr(why, "unauthenticated") != NULL)
         wr_buf_append_string(&buf, " - give the right password in the URL: redis://USER:PASSWORD@HOST:PORT");
 }
