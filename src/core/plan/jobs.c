@@ -135,7 +135,7 @@ int64_t wr_jobs_deadline(const struct wr_plan *plan, int64_t now)
         const struct wr_job *job = &plan->jobs[i];
         if (job->options.id == 0 || job->ended)
             continue;
-        if (job->options.deadline_at != 0 && job->options.deadline_at < at)
+        if (!job->timed_out && job->options.deadline_at != 0 && job->options.deadline_at < at)
             at = job->options.deadline_at;
         if (job->dormant && !job->listing && job->hosts_at > now && job->hosts_at < at)
             at = job->hosts_at;

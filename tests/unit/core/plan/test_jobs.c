@@ -214,6 +214,29 @@ static void a_job_ends_at_its_deadline_once(void **state)
     rig_release(&rig);
 }
 
+/* M14, E4: it is over, but not ended while the caller finishes what is in flight. A time that has passed would make the
+ * caller ask again and again. */
+static void plan_of_a_job_that_is_over_names_no_time_that_has_passed(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .deadline_at = rig.now + 500 * MS}), 0);
+    rig_offer_many(&rig, 1, "a.example", 10);
+    struct wr_plan_action page = rig_wait(&rig, rig.now + S);
+    assert_kind(page, WR_PLAN_START);
+    assert_kind(rig_wait(&rig, rig.now + S), WR_PLAN_OVER);
+    assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_JOB_LIMIT), 0);
+    struct wr_plan_action action = rig_next(&rig);
+    assert_kind(action, WR_PLAN_IDLE);
+    assert_true(action.at > rig.now);
+    rig_fetch(&rig, &page, 200);
+    assert_int_equal(wr_plan_job_end(rig.plan, 1), 0);
+    assert_kind(rig_wait(&rig, rig.now), WR_PLAN_DRAINED);
+    rig_release(&rig);
+}
+
 static void bytes_are_drawn_from_the_ledger_and_end_the_job(void **state)
 {
     (void)state;
@@ -320,6 +343,6 @@ WEIR_TESTS(test(page_that_backs_off_keeps_its_attempts_while_its_job_is_paused),
            test(what_a_limit_of_the_job_leaves_is_held_by_that_limit), test(a_paused_job_lets_go_of_its_windows),
            test(a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all),
            test(concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_recovers),
-           test(a_job_ends_at_its_deadline_once), test(bytes_are_drawn_from_the_ledger_and_end_the_job),
-           test(a_resumed_job_loads_what_the_store_has), test(what_was_put_aside_is_read_again_from_the_front),
-           test(what_was_learned_is_told_once_for_each_change))
+           test(a_job_ends_at_its_deadline_once), test(plan_of_a_job_that_is_over_names_no_time_that_has_passed),
+           test(bytes_are_drawn_from_the_ledger_and_end_the_job), test(a_resumed_job_loads_what_the_store_has),
+           test(what_was_put_aside_is_read_again_from_the_front), test(what_was_learned_is_told_once_for_each_change))
