@@ -2,6 +2,10 @@
 /* test_proxy.c - by way of a proxy, which may fail by itself (E7, V10). */
 #include "net/rig.h"
 
+#define TEXT_64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define TEXT_256 TEXT_64 TEXT_64 TEXT_64 TEXT_64
+#define TEXT_1024 TEXT_256 TEXT_256 TEXT_256 TEXT_256
+
 static const struct hostile_step hello[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), AGAIN, END};
 
 /* A net behind a proxy on `port`. */
@@ -85,6 +89,33 @@ static void a_proxy_that_fails_is_blamed_itself(void **state)
     }
 }
 
+/* E7, A3: libcurl would read it for as long as it comes, and no other host had its turn. */
+static void a_proxy_whose_refusal_has_no_end_does_not_hold_the_loop(void **state)
+{
+    static const struct hostile_step counted[] = {
+        READ, SAY("HTTP/1.1 407 Who?\r\nContent-Length: 1000000000000\r\n\r\n"), REPEAT(TEXT_1024, 1 << 20, 0), END};
+    static const struct hostile_step chunks[] = {READ, SAY("HTTP/1.1 407 Who?\r\nTransfer-Encoding: chunked\r\n\r\n"),
+                                                 REPEAT("400\r\n" TEXT_1024 "\r\n", 1 << 20, 0), END};
+    static const struct hostile_step *const steps[] = {counted, chunks};
+    struct rig rig;
+    struct got got;
+    char proxy[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        rig_set_up(&rig, rig_options());
+        int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {steps[i]}});
+        snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", port);
+        struct wr_net *usual = behind(&rig, proxy, true);
+        rig_get(&rig, "https://site.example/", &got);
+        print_message("%s\n", got.words);
+        assert_int_equal(got.result.end, WR_NET_PROXY);
+        assert_int_equal(got.result.blame, WR_NET_PROXY_HOST);
+        assert_non_null(strstr(got.words, "never stops talking"));
+        ended(&rig, usual);
+    }
+}
+
 /* E7: nobody goes around it. */
 static void without_its_proxy_nothing_is_sent(void **state)
 {
@@ -156,5 +187,5 @@ static void proxies_that_make_no_sense_are_refused(void **state)
 }
 
 WEIR_TESTS(test(the_proxy_is_asked_by_its_name_and_with_its_password), test(a_proxy_that_fails_is_blamed_itself),
-           test(without_its_proxy_nothing_is_sent), test(behind_a_proxy_the_target_is_judged_before),
-           test(proxies_that_make_no_sense_are_refused))
+           test(a_proxy_whose_refusal_has_no_end_does_not_hold_the_loop), test(without_its_proxy_nothing_is_sent),
+           test(behind_a_proxy_the_target_is_judged_before), test(proxies_that_make_no_sense_are_refused))

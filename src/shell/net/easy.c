@@ -6,6 +6,7 @@
 #include "core/rules/http/field.h"
 
 #define CONNECT_MS_MAX ((int64_t)86400 * 1000)
+#define LOOKS_MAX 16384 /* bytes of a proxy's answer to CONNECT at once: some 10 ms */
 
 /* ---- callbacks ----------------------------------------------------------------------------------------- */
 
@@ -84,6 +85,22 @@ static size_t on_data(char *data, size_t each, size_t count, void *context)
     return wr_body_take(transfer, (struct wr_span){data, each * count}) ? each * count : 0;
 }
 
+/* The body of a proxy's answer to CONNECT is read byte by byte until nothing more has come, and of each byte we are
+ * told here. Everything else calls this a few times in one call into libcurl. Not 0 ends the transfer. */
+static int on_progress(void *context, curl_off_t wanted, curl_off_t got, curl_off_t to_send, curl_off_t sent)
+{
+    struct wr_transfer *transfer = context;
+    struct wr_net *net = transfer->net;
+
+    (void)wanted, (void)got, (void)to_send, (void)sent;
+    net->looks = net->looked_at == transfer ? net->looks + 1 : 0;
+    net->looked_at = transfer;
+    if (net->looks < LOOKS_MAX)
+        return 0;
+    wr_transfer_set_end(transfer, net->proxy.is_set ? WR_NET_PROXY : WR_NET_PROTOCOL, "it never stops talking");
+    return 1;
+}
+
 /* ---- options that are the same for all ----------------------------------------------------------------- */
 
 static void set_limits(CURL *easy, const struct wr_net_options *options)
@@ -128,6 +145,9 @@ static void set_callbacks(struct wr_transfer *transfer)
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
 }
 
 /* libcurl checks its arguments, which are ours, and copies strings: the last one tells whether it had the memory. */

@@ -197,7 +197,8 @@ static void act(struct wr_net *net, curl_socket_t fd, int events)
     int running;
 
     net->in_curl = true;
-    net->records = 0;
+    net->records = net->looks = 0;
+    net->looked_at = NULL;
     {
         WR_DOING("libcurl");
         (void)curl_multi_socket_action(net->multi, fd, events, &running);

@@ -148,6 +148,8 @@ struct wr_net {
     bool in_curl;
     uint32_t records; /* of TLS, that came in one call into libcurl */
     int64_t talks_since;
+    const struct wr_transfer *looked_at; /* whose progress libcurl told last in one call into it */
+    uint32_t looks;                      /* how often in a row */
     bool speaks_http2;
     bool in_settle;
     bool has_cancelled; /* a transfer that could not be ended when it was cancelled */
