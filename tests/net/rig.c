@@ -129,6 +129,8 @@ static bool on_body(void *context, const char *data, size_t bytes)
     memcpy(got->body + (GOT_BODY_MAX - kept), data, bytes < kept ? bytes : kept);
     got->body_bytes += bytes;
     got->bodies++;
+    if (got->holds)
+        wr_net_hold(got->transfer);
     if (got->cancels_in_body)
         wr_net_cancel(got->transfer);
     return got->stop_after == 0 || got->body_bytes < got->stop_after;

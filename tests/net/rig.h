@@ -45,6 +45,7 @@ struct got {
     bool wants_no_body;
     size_t stop_after; /* on_body says no after so many bytes; 0: never */
     bool cancels_in_body;
+    bool holds; /* the body, at each call of on_body */
     int bodies; /* calls of on_body */
     size_t body_bytes;
     char body[GOT_BODY_MAX + 1]; /* the first of it */

@@ -7,6 +7,7 @@
  * is read again, and what is known counts once.
  *
  * A few KB may hold megabytes of entries, so what comes is put aside, and some of it is read in each turn of the loop.
+ * Not much is put aside: hundreds of servers may send as much as they can.
  */
 #include "core/plan/look.h"
 #include "core/rules/robots/robots.h"
@@ -17,6 +18,7 @@
 
 #define BATCH 1000
 #define AT_ONCE ((size_t)64 << 10) /* bytes of text that are read in a turn of the loop: others are waiting */
+#define UNREAD_MAX AT_ONCE         /* bytes that are put aside; then the server waits */
 #define PAGE_DEPTH 1               /* of what a sitemap lists, as if the seed linked to it */
 #define DAY_NS (36 * WEIR_HOUR)    /* until it has ended everywhere on earth, from its beginning at Greenwich */
 #define DEPTH_MAX (1 + 3)          /* of a sitemap: indexes in indexes make it deeper */
@@ -198,8 +200,10 @@ bool wr_listing_feed(struct wr_flight *flight, const char *data, size_t bytes)
         wr_job_over(loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
         return false;
     }
+    if (flight->unread.length - flight->read_bytes >= UNREAD_MAX)
+        wr_net_hold(flight->transfer);
     wr_list_push(&loop->reading, &flight->reading);
-    (void)uv_idle_start(&loop->reads, wr_listing_turn);
+    wr_listings_again(loop);
     return true;
 }
 
@@ -229,11 +233,18 @@ static void stop_reading(struct wr_flight *flight)
         wr_flight_give_back(flight);
 }
 
-void wr_listing_turn(uv_idle_t *idle)
+/* What is listed waits in memory for a store that has no room. */
+static bool may_read(const struct wr_crawl_loop *loop)
+{
+    bool stops = atomic_load(&loop->engine->phase) >= WR_PHASE_STOPS;
+    return loop->reading.first != NULL && (!loop->is_stalled || stops);
+}
+
+static void read_in_turn(uv_idle_t *idle)
 {
     WR_DOING("a sitemap");
     struct wr_crawl_loop *loop = idle->data;
-    if (loop->reading.first == NULL) {
+    if (!may_read(loop)) {
         (void)uv_idle_stop(idle);
         return;
     }
@@ -248,7 +259,15 @@ void wr_listing_turn(uv_idle_t *idle)
         wr_list_push(&loop->reading, &flight->reading); /* after the others */
     else if (flight->ends_when_read)
         wr_answer_end(flight);
+    else if (flight->transfer != NULL)
+        wr_net_go_on(flight->transfer);
     wr_crawl_loop_due(loop);
+}
+
+void wr_listings_again(struct wr_crawl_loop *loop)
+{
+    if (may_read(loop))
+        (void)uv_idle_start(&loop->reads, read_in_turn);
 }
 
 void wr_listing_end(struct wr_flight *flight)

@@ -234,6 +234,7 @@ static void on_prepare(uv_prepare_t *prepare)
     obey(loop, phase);
     if (!loop->is_stalled || atomic_exchange(&loop->has_room, false))
         wr_posts_again(loop);
+    wr_listings_again(loop);
     if (atomic_exchange(&loop->lists_again, false))
         wr_hosts_again(loop);
     if (atomic_load(&loop->engine->relisting) == 0)

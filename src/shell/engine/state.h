@@ -288,8 +288,8 @@ bool wr_listing_may_be(const struct wr_flight *flight, const struct wr_url *url)
 /* While it comes; nothing if it is none. False: no more is wanted. */
 void wr_listing_begin(struct wr_flight *flight);
 bool wr_listing_feed(struct wr_flight *flight, const char *data, size_t bytes);
-/* One turn of the loop: reads a piece. */
-void wr_listing_turn(uv_idle_t *idle);
+/* Reads a piece in each turn of the loop, unless the store has no room; ask again when it may have. */
+void wr_listings_again(struct wr_crawl_loop *loop);
 /* It has come. True: wr_answer_end is called when it has been read. */
 bool wr_listing_waits(struct wr_flight *flight);
 /* It has ended: offers the rest. */

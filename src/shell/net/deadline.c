@@ -9,6 +9,8 @@
 #include "shell/clock/clock.h"
 #include "shell/loop/away.h"
 
+#define HELD_LOOK_NS WEIR_SECOND /* until one that its owner holds is looked at again */
+
 static uint64_t wire_bytes(struct wr_transfer *transfer)
 {
     curl_off_t body = 0;
@@ -39,7 +41,7 @@ static int64_t step_due_at(const struct wr_transfer *transfer, enum wr_net_end *
 
 static int64_t due_at(const struct wr_transfer *transfer, enum wr_net_end *ret_end)
 {
-    int64_t total = transfer->result.asked_at + transfer->net->options.total_ns;
+    int64_t total = transfer->result.asked_at + transfer->net->options.total_ns + transfer->body.held_ns;
     int64_t step = step_due_at(transfer, ret_end);
 
     if (step <= total)
@@ -118,12 +120,13 @@ static void look(struct wr_transfer *transfer, int64_t now)
         wr_lean_race(transfer);
     if (transfer->stage == WR_STAGE_ENDED)
         return;
-    if (at <= now && !(end == WR_NET_TOO_SLOW && is_fast_enough(transfer, now))) {
+    bool is_held = transfer->body.is_held;
+    if (at <= now && !is_held && !(end == WR_NET_TOO_SLOW && is_fast_enough(transfer, now))) {
         wr_transfer_set_end(transfer, end, NULL);
         wr_transfer_end(transfer);
         return;
     }
-    transfer->due_at = look_at(transfer);
+    transfer->due_at = is_held ? now + HELD_LOOK_NS : look_at(transfer);
     (void)wr_heap_push(&transfer->net->dues, transfer->due_at, &transfer->due);
 }
 

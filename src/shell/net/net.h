@@ -198,6 +198,12 @@ void wr_net_append_head(struct wr_buf *buf, const struct wr_net *net, const stru
  * late. before_send is called in here. What libcurl has is left to it. Not from on_head and on_body. */
 void wr_net_flush(struct wr_net *net);
 
+/* From on_body, for who cannot take so much so fast: what is left of the body waits at the server, and the time does
+ * not count as the server's, until wr_net_go_on is called: not from a call of the net's. Some may be given all the
+ * same, that had been read. */
+void wr_net_hold(struct wr_transfer *transfer);
+void wr_net_go_on(struct wr_transfer *transfer);
+
 /* From here on nothing but on_done is called, from the loop and not from here. */
 void wr_net_cancel(struct wr_transfer *transfer);
 

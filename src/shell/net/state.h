@@ -41,6 +41,7 @@ enum wr_stage {
 struct wr_body {
     struct wr_transfer *next, *prev; /* of those that wait for a turn */
     bool is_waiting;
+    bool is_held;     /* by its owner, since held_at; before for held_ns in all */
     bool is_paused;   /* libcurl reads no more of it */
     bool is_all_here; /* libcurl is done with it; `code` says how */
     CURLcode code;
@@ -48,6 +49,7 @@ struct wr_body {
     struct wr_buf waiting;      /* what came and is not decoded yet, */
     size_t waiting_at;          /* from here on */
     uint64_t wire;              /* bytes, as they came */
+    int64_t held_at, held_ns;
 };
 
 /* A net's transfers of which something waits to be decoded. */
@@ -256,7 +258,7 @@ void wr_body_init(struct wr_transfer *transfer);
 /* The next bytes of the body. False: the transfer has an end. */
 bool wr_body_take(struct wr_transfer *transfer, struct wr_span piece);
 
-/* Some of what came waits to be decoded: the transfer does not end. */
+/* Some of what came waits to be decoded, or its owner wants no more for now: the transfer does not end. */
 bool wr_body_waits(const struct wr_transfer *transfer);
 
 /* So much waits that no more should be read. */

@@ -8,10 +8,11 @@
  *
  * What has come is decoded for AT_ONCE_NS, and for STEPS_MAX steps whatever the clock says. The rest waits, and its
  * connection is not read meanwhile: by libcurl when FULL_BYTES wait. Transfers that wait share WR_SHARE_NS of each
- * turn, in their order.
+ * turn, in their order. Of a body that its owner holds nothing is decoded and no more is read.
  */
 #include "shell/net/state.h"
 
+#include "shell/clock/clock.h"
 #include "shell/loop/away.h"
 
 #define AT_ONCE_NS (200 * WEIR_MICROSECOND) /* a usual page takes 100 us to 500 us */
@@ -47,12 +48,12 @@ static void dequeue(struct wr_transfer *transfer)
 
 bool wr_body_waits(const struct wr_transfer *transfer)
 {
-    return transfer->body.is_waiting;
+    return transfer->body.is_waiting || transfer->body.is_held;
 }
 
 bool wr_body_is_full(const struct wr_transfer *transfer)
 {
-    return transfer->body.waiting.length >= FULL_BYTES;
+    return transfer->body.is_held || transfer->body.waiting.length >= FULL_BYTES;
 }
 
 void wr_body_leave(struct wr_transfer *transfer)
@@ -95,8 +96,8 @@ static void decode(struct wr_transfer *transfer, struct wr_span *in, const struc
         result = wr_decoder_step(decoder, in);
         if (wr_decoder_is_full(decoder))
             hand_on(transfer);
-    } while (result == WR_DECODE_OK && !transfer->has_end && wr_decoder_wants(decoder, *in) && ++steps < STEPS_MAX &&
-             wr_share_lasts(share));
+    } while (result == WR_DECODE_OK && !transfer->has_end && !transfer->body.is_held &&
+             wr_decoder_wants(decoder, *in) && ++steps < STEPS_MAX && wr_share_lasts(share));
     if (!transfer->has_end)
         hand_on(transfer);
     if (result != WR_DECODE_OK)
@@ -129,6 +130,29 @@ static void end_wait(struct wr_transfer *transfer)
         wr_easy_unpacked(transfer);
 }
 
+static void on_turn(uv_prepare_t *turn);
+
+static void begin_wait(struct wr_transfer *transfer)
+{
+    struct wr_unpacking *unpacking = &transfer->net->unpacking;
+
+    enqueue(transfer);
+    (void)uv_prepare_start(&unpacking->turn, on_turn);
+    (void)uv_idle_start(&unpacking->no_wait, on_idle);
+}
+
+/* With what is left of it, if anything is. */
+static void go_on_later(struct wr_transfer *transfer)
+{
+    struct wr_body *body = &transfer->body;
+    struct wr_span rest = wr_buf_from(&body->waiting, body->waiting_at);
+
+    if (!transfer->has_end && body->decoder != NULL && wr_decoder_wants(body->decoder, rest))
+        begin_wait(transfer);
+    else
+        end_wait(transfer);
+}
+
 static void go_on(struct wr_transfer *transfer, const struct wr_share *share)
 {
     struct wr_body *body = &transfer->body;
@@ -141,10 +165,8 @@ static void go_on(struct wr_transfer *transfer, const struct wr_share *share)
     if (transfer->is_cancelled)
         wr_transfer_set_end(transfer, WR_NET_CANCELLED, NULL);
     body->waiting_at = body->waiting.length - rest.bytes;
-    if (!transfer->has_end && wr_decoder_wants(body->decoder, rest))
-        enqueue(transfer);
-    else
-        end_wait(transfer);
+    if (transfer->has_end || !body->is_held)
+        go_on_later(transfer);
 }
 
 /* Before the loop polls: a new turn. */
@@ -170,7 +192,6 @@ static void on_turn(uv_prepare_t *turn)
 /* What does not fit into this turn is kept for the next. */
 static void wait(struct wr_transfer *transfer, struct wr_span rest)
 {
-    struct wr_unpacking *unpacking = &transfer->net->unpacking;
     struct wr_buf *waiting = &transfer->body.waiting;
 
     wr_buf_append_span(waiting, rest);
@@ -179,11 +200,8 @@ static void wait(struct wr_transfer *transfer, struct wr_span rest)
                             "it comes faster than it can be decoded");
         return;
     }
-    if (transfer->body.is_waiting)
-        return;
-    enqueue(transfer);
-    (void)uv_prepare_start(&unpacking->turn, on_turn);
-    (void)uv_idle_start(&unpacking->no_wait, on_idle);
+    if (!wr_body_waits(transfer))
+        begin_wait(transfer);
 }
 
 /* ---- what comes ---------------------------------------------------------------------------------------- */
@@ -210,11 +228,40 @@ bool wr_body_take(struct wr_transfer *transfer, struct wr_span piece)
     if (!has_decoder(transfer))
         return false;
     struct wr_share share = wr_share_begin(AT_ONCE_NS);
-    if (!body->is_waiting)
+    if (!wr_body_waits(transfer))
         decode(transfer, &piece, &share);
     if (!transfer->has_end && wr_decoder_wants(body->decoder, piece))
         wait(transfer, piece);
     return !transfer->has_end;
+}
+
+/* ---- the owner's wish ---------------------------------------------------------------------------------- */
+
+void wr_net_hold(struct wr_transfer *transfer)
+{
+    if (!transfer->body.is_held)
+        transfer->body.held_at = wr_clock_now(transfer->net->clock);
+    transfer->body.is_held = true;
+}
+
+void wr_net_go_on(struct wr_transfer *transfer)
+{
+    struct wr_net *net = transfer->net;
+    bool was_in = net->in_settle;
+
+    if (!transfer->body.is_held)
+        return;
+    int64_t held_ns = wr_clock_now(net->clock) - transfer->body.held_at;
+    transfer->body.held_ns += held_ns;
+    transfer->speed_at += held_ns;
+    transfer->body.is_held = false;
+    if (transfer->stage == WR_STAGE_ENDED)
+        return;
+    net->in_settle = true;
+    go_on_later(transfer);
+    net->in_settle = was_in;
+    if (!was_in)
+        wr_net_finish(net);
 }
 
 void wr_body_clear(struct wr_transfer *transfer)
