@@ -162,8 +162,7 @@ class Cell:
     def refused_by(self):
         if 'ratelimit-policy' in self.answer.fields:
             return 'service'
-        words = (b'The request does not say who asks.', b'Bad request.\n', b'Forbidden.', b'Too many requests.',
-                 b'Try again later.')
+        words = (b'Bad request: ', b'Forbidden.', b'Too many requests.', b'Try again later.')
         return 'weir' if 'x-weir' in self.answer.fields or self.answer.body.startswith(words) else 'proxy'
 
     def line(self):

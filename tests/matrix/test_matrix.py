@@ -85,6 +85,14 @@ def each_service_takes_plain_requests_for_what_they_are():  # else the rest show
     assert plain and not wrong, '\n'.join(wrong)
 
 
+def what_a_service_takes_a_request_for_is_what_was_judged():
+    _none_escapes(_cells('first', 'all'))
+
+
+def what_is_denied_is_denied_in_every_spelling():
+    _none_escapes(_cells('deny'))
+
+
 def each_request_reaches_a_service_once_or_not_at_all():  # J4
     for name in services.SERVICES:
         counts = sorted(cell.took['count'] for cell in _cells() if cell.took and cell.service == name and 'count' in cell.took)

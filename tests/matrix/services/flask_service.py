@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A service in Flask (Werkzeug), served by waitress. Argument: a port of loopback."""
+import re
 import sys
 
 import waitress
@@ -18,8 +19,13 @@ def _credential():
     return 'bearer:' + words[1] if len(words) == 2 and words[0].lower() == 'bearer' else None
 
 
+def _host():
+    """As most read it: up to the ':', or to the ']' of an IPv6 address."""
+    return re.match(r'\[[^]]*\]|[^:]*', request.host).group()
+
+
 def _answer(route):
-    line = took(route=route, method=request.method, host=request.host.split(':')[0], path=request.path,
+    line = took(route=route, method=request.method, host=_host(), path=request.path,
                 credential=_credential(), key=request.headers.get('X-Api-Key'),
                 ip=request.headers.get('X-Forwarded-For', '').split(',')[0].strip())
     return Response(line, headers={'X-Took': line})

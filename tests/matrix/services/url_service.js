@@ -30,7 +30,7 @@ listen((request, response) => {
     }
     took(response, {
         route: route(request.method, url.pathname), method: request.method,
-        host: url.origin === BASE ? (request.headers.host || '').split(':')[0] : url.hostname, path: url.pathname,
+        host: url.origin === BASE ? /^(\[[^\]]*\]|[^:]*)/.exec(request.headers.host || '')[0] : url.hostname, path: url.pathname,
         credential: credential(request.headers.authorization), key: request.headers['x-api-key'],
         ip: (request.headers['x-forwarded-for'] || '').split(',')[0].trim(),
     });
