@@ -6,6 +6,7 @@ words, names no rule that had not been charged for the spelled request. All rule
 caller's address, host or token), so that what is left of a limit tells whether this very request was charged.
 """
 import base64
+import collections
 import concurrent.futures
 import contextlib
 import itertools
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'serve')]
 
+import http2  # noqa: E402
 import services  # noqa: E402
 import spellings  # noqa: E402
 from daemon import Daemon  # noqa: E402
@@ -107,11 +109,14 @@ def _read_answer(file):
     return Answer(status, fields, b'' if 'x-took' in fields or status == 204 else _read_body(file, fields))
 
 
-def _send(port, address, request):
-    with socket.create_connection(('127.0.0.1', port), timeout=120, source_address=(address, 0)) as peer:
+def _send(port, caller, row):
+    with socket.create_connection(('127.0.0.1', port), timeout=120, source_address=(caller.address, 0)) as peer:
         try:
-            peer.sendall(request)
+            peer.sendall(row.request(caller))
             with peer.makefile('rb') as file:
+                if row.is_http2:
+                    status, body = http2.read_answer(file)
+                    return Answer(status, body=body)
                 return _read_answer(file)
         except ConnectionError:
             return Answer()
@@ -232,7 +237,7 @@ def _denied(row, caller):
 
 
 class Matrix:
-    """with Matrix() as matrix: matrix.run(rows)"""
+    """with Matrix() as matrix: matrix.run(rows); then matrix.strays()"""
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
@@ -242,6 +247,7 @@ class Matrix:
             self.fronts = {(proxy, book): stack.enter_context(FRONTS[proxy](daemon, self.services))
                            for proxy, (book, daemon) in itertools.product(FRONTS, self.daemons.items())}
             self.numbers = itertools.count()
+            self.sent = []  # service and address of each cell
             self.stack = stack.pop_all()
         return self
 
@@ -250,8 +256,9 @@ class Matrix:
 
     def _cell(self, row, proxy, service, book, caller):
         cell = Cell(row, proxy, service, book, caller)
+        self.sent.append((service, caller.address))
         try:
-            cell.answer = _send(self.fronts[proxy, book].ports[service], caller.address, row.request(caller))
+            cell.answer = _send(self.fronts[proxy, book].port_of(service, row.is_http2), caller, row)
         except TimeoutError as error:
             raise AssertionError(f'{row.name}: {proxy} -> {service} ({book}): no answer') from error
         cell.took = cell.answer.took()
@@ -280,3 +287,13 @@ class Matrix:
         """[Cell]"""
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             return list(itertools.chain(*pool.map(self._row, itertools.product(rows, FRONTS, BOOKS))))
+
+    def strays(self):
+        """[line]: requests that a service took of a caller who had not sent as many. Those that no proxy made have none."""
+        found, sent = [], collections.Counter(self.sent)
+        for name, service in self.services.items():
+            taken = collections.Counter(took['ip'] for took in service.taken())
+            assert taken, f'{name} has told of no request'
+            found += [f'{name} took {count} requests of {address}, who sent {sent[name, address]}'
+                      for address, count in taken.items() if count > sent[name, address]]
+        return found

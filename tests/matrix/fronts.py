@@ -12,12 +12,17 @@ from proxies import CONTRIB, SERVICE, SOCKET, contrib  # noqa: E402
 
 
 class _Sites:
-    """What the fronts below have in common: ports[name] leads to services[name]."""
+    """What the fronts below have in common: ports[name] leads to services[name], and so does http2_ports[name], where
+    no TLS tells who speaks HTTP/2."""
 
     def __init__(self, daemon, services):
         super().__init__(daemon, next(iter(services.values())))
         self.daemon, self.services = daemon, services
         self.ports = dict(zip(services, [self.port] + [free_port() for _ in services][1:]))
+        self.http2_ports = {name: free_port() for name in services}
+
+    def port_of(self, service, is_http2):
+        return (self.http2_ports if is_http2 else self.ports)[service]
 
     def texts(self, file, changes):
         """The file for each service. `changes(name, port)`: what else is to be put in."""
@@ -29,7 +34,7 @@ class _Sites:
 class Nginx(_Sites, proxies.NginxFront):
     def words(self):
         texts = self.texts('nginx/weir.conf', lambda name, port: {
-            'listen 80;': f'listen 127.0.0.1:{port};',
+            'listen 80;': f'listen 127.0.0.1:{port}; listen 127.0.0.1:{self.http2_ports[name]} http2;',
             'upstream weir {': f'upstream weir_{name} {{', 'http://weir/': f'http://weir_{name}/',
             'upstream service {': f'upstream service_{name} {{', 'http://service;': f'http://service_{name};'})
         return self.words_for('\n'.join(texts))
@@ -39,7 +44,8 @@ class Haproxy(_Sites, proxies.HaproxyFront):
     def words(self):
         head, sites = '', []
         for text in self.texts('haproxy/haproxy.cfg', lambda name, port: {
-                '/etc/haproxy/weir.lua': os.path.join(CONTRIB, 'haproxy', 'weir.lua'), 'bind :80': f'bind 127.0.0.1:{port}',
+                '/etc/haproxy/weir.lua': os.path.join(CONTRIB, 'haproxy', 'weir.lua'),
+                'bind :80': f'bind 127.0.0.1:{port}\n    bind 127.0.0.1:{self.http2_ports[name]} proto h2',
                 'frontend www\n': f'frontend www_{name}\n', 'backend service\n': f'backend service_{name}\n'}):
             head, _, site = text.partition('\nfrontend ')
             sites.append(site)
@@ -48,8 +54,9 @@ class Haproxy(_Sites, proxies.HaproxyFront):
 
 class Caddy(_Sites, proxies.CaddyFront):
     def words(self):
-        return self.words_for('\n'.join(self.texts('caddy/Caddyfile', lambda _, port: {
-            ':80 {': f'http://:{port} {{\n\tbind 127.0.0.1'})))
+        self.options = '\n'.join(f'servers 127.0.0.1:{port} {{\n\tprotocols h1 h2c\n}}' for port in self.http2_ports.values())
+        return self.words_for('\n'.join(self.texts('caddy/Caddyfile', lambda name, port: {
+            ':80 {': f'http://:{port}, http://:{self.http2_ports[name]} {{\n\tbind 127.0.0.1'})))
 
 
 FRONTS = {'nginx': Nginx, 'haproxy': Haproxy, 'caddy': Caddy}

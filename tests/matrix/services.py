@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Services that say how they took a request: one process each, on a port of loopback."""
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -62,6 +63,10 @@ class Service:
                     return
             assert self.process.poll() is None and time.monotonic() < end, f'{self.name}: {self.lines()}'
             time.sleep(0.02)
+
+    def taken(self):
+        """[dict]: what the service has told of each request that it took."""
+        return [json.loads(line) for line in self.lines().split('\n') if line.startswith('{"route"')]
 
     def lines(self):
         with open(f'{self.folder}/log', encoding='utf-8', errors='replace') as file:

@@ -5,6 +5,8 @@ import os
 import re
 from dataclasses import dataclass
 
+import http2
+
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'spellings.txt')
 OF = ('login', 'item', 'admin', 'static', 'home', 'none')  # the routes of each service
 
@@ -23,7 +25,7 @@ class Caller:
 
     def texts(self):
         basic = base64.b64encode(f'{self.token}:p'.encode()).decode()  # of 8 bytes: ends with "="
-        return {'host': self.host, 'HOST': self.host.upper(), 'token': self.token, 'basic': basic}
+        return {'host': self.host, 'HOST': self.host.upper(), 'token': self.token, 'basic': basic, 'long': 4000 * 'a'}
 
 
 def _bytes(text):
@@ -40,16 +42,36 @@ class Spelling:
     of: str
     text: str
 
+    @property
+    def is_http2(self):
+        return self.text.split(r' \n ')[0].endswith(' HTTP/2')
+
     def request(self, caller):
         """The bytes."""
         text = re.sub(r'\{(\w+)\}', lambda match: caller.texts()[match.group(1)], self.text)
         head, _, body = text.partition(r' \n \n ')
         line, *fields = head.split(r' \n ')
-        if '-Host' in fields:
-            fields.remove('-Host')
-        elif not any(field.lower().startswith('host') for field in fields):
-            fields.insert(0, f'Host: {caller.host}')
+        if self.is_http2:
+            return http2.request(_http2_fields(line, fields, caller), _bytes(body))
+        _add_unless_named(fields, 'Host: ' + caller.host)
         return b''.join(_bytes(part) + b'\r\n' for part in (line, *fields, '')) + _bytes(body)
+
+
+def _add_unless_named(fields, field):
+    """In front, unless a field begins with its name, or "-Name" leaves it out."""
+    name = field[:field.index(':', 1)]
+    if '-' + name in fields:
+        fields.remove('-' + name)
+    elif not any(other.lower().startswith(name.lower()) for other in fields):
+        fields.insert(0, field)
+
+
+def _http2_fields(line, fields, caller):
+    """[(name, value)]; "METHOD PATH" of the line are fields, too."""
+    method, _, path = line[:-len(' HTTP/2')].partition(' ')
+    for field in (':authority: ' + caller.host, ':path: ' + path, ':scheme: http', ':method: ' + method):
+        _add_unless_named(fields, field)
+    return [tuple(map(_bytes, field.split(': ', 1))) for field in fields]
 
 
 def read(path=PATH):

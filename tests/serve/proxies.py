@@ -120,6 +120,7 @@ class HaproxyFront(Front):
 
 class CaddyFront(Front):
     name, before = 'caddy', 'unix/'
+    options = ''  # more of those that hold for all sites
 
     def words(self):
         self.changes[':80 {'] = f'http://:{self.port} {{\n\tbind 127.0.0.1'
@@ -127,7 +128,7 @@ class CaddyFront(Front):
 
     def words_for(self, text):
         return [shutil.which('caddy') or '/usr/bin/caddy', 'run', '--adapter', 'caddyfile', '--config',
-                self.write('Caddyfile', '{\n\tadmin off\n}\n' + text)]
+                self.write('Caddyfile', f'{{\n\tadmin off\n{self.options}\n}}\n' + text)]
 
 
 FRONTS = (NginxFront, HaproxyFront, CaddyFront)
