@@ -96,7 +96,7 @@ typedef enum weir_key_kind {
     WEIR_KEY_IP,        /* the caller's address or network: "203.0.113.7", "2001:db8:1:2::/64" */
     WEIR_KEY_USER,      /* a header's value; set by a proxy of yours, or callers choose who they are. Of Authorization
                            and Proxy-Authorization the token, without its scheme */
-    WEIR_KEY_ROUTE,     /* the path, without query and fragment */
+    WEIR_KEY_ROUTE,     /* the path, without its query */
     WEIR_KEY_CUSTOM,    /* what your function says */
     WEIR_KEY_COMPOSITE, /* several of these together */
 } weir_key_kind;
@@ -139,11 +139,11 @@ WEIR_API const char *weir_fault_name(weir_fault fault);
 /* What is wrong, in one line without a full stop. */
 WEIR_API const char *weir_fault_text(weir_fault fault);
 
-/* What your services tell apart in a path. By default nothing of it: all spellings of a path are one route, and a
+/* What your services tell apart in a path. By default none of these: all spellings of a path are one route, and a
  * counter reads a path in each way that a service may read it. */
 typedef enum weir_exact {
     WEIR_EXACT_CASE = 1,    /* "/Login" and "/login" */
-    WEIR_EXACT_SLASHES = 2, /* "/login/", "//login" and "/login" */
+    WEIR_EXACT_SLASHES = 2, /* "/a/b/", "/a//b" and "/a/b" */
     WEIR_EXACT_PARAMS = 4,  /* "/login;a=1" and "/login" */
 } weir_exact;
 

@@ -87,15 +87,15 @@ def each_service_takes_plain_requests_for_what_they_are():  # else the rest show
     assert plain and not wrong, '\n'.join(wrong)
 
 
-def what_a_service_takes_a_request_for_is_what_was_judged():
+def what_a_service_takes_a_request_for_is_what_was_judged():  # M1 - M3, M5, M6
     _none_escapes(_cells('first', 'all'))
 
 
-def what_is_denied_is_denied_in_every_spelling():
+def what_is_denied_is_denied_in_every_spelling():  # M4
     _none_escapes(_cells('deny'))
 
 
-def each_request_reaches_a_service_once_or_not_at_all():  # J4
+def each_request_reaches_a_service_once_or_not_at_all():  # J7
     _cells()
     assert not _strays, '\n'.join(_strays)
 

@@ -3,7 +3,7 @@
  *
  * What is refused, no browser sends: they resolve "." and "..", turn '\' into '/', drop the fragment, escape what is
  * not ASCII, and leave letters and digits as they are. What honest clients do send is read in each way that a service
- * may read it; docs/internals/rulebook.md tells which services those are.
+ * may read it; docs/guide/behind-a-proxy.md tells which services those are.
  */
 #include "core/admit/path.h"
 

@@ -39,11 +39,10 @@ struct wr_target {
 };
 
 /* Keeps the target's text. An empty target, and one that begins with '?', is "/". WEIR_FAULT_NONE; _TARGET: neither a
- * path nor an http URL, or a path that begins with an empty part ("//host/login" is "/login" to who reads it as RFC
- * 3986 4.2 does); _DOTS: a part "." or ".."; _ESCAPE: a '%' that begins no escape, or an escape of a letter, digit,
- * '.',
- * '-' or '_', or among parameters one of '/' or ';'; _BYTES: bytes that stand in no URL, control characters and
- * backslashes even if they are escaped, over-long UTF-8. */
+ * path nor an http URL, or a path that begins with an empty part (RFC 3986 4.2 reads "//host/login" as "/login");
+ * _DOTS: a part "." or ".."; _ESCAPE: a '%' that begins no escape, or an escape of a letter, digit, '.', '-' or '_',
+ * or among parameters one of '/' or ';'; _BYTES: bytes that stand in no URL, control characters and backslashes even
+ * if they are escaped, over-long UTF-8. */
 weir_fault wr_target_read(struct wr_span target, struct wr_target *ret_target);
 
 /* Writes the path as a service takes it that reads it in this way: each byte in one spelling. WEIR_FAULT_NONE, _LONG.

@@ -228,7 +228,7 @@ static const struct wr_config_field path_fields[] = {
     {"case", WR_CONFIG_CHOICE(struct wr_book_paths, letters), .choices = eithers,
      .what = "exact: no service takes /Login for /login"},
     {"slash", WR_CONFIG_CHOICE(struct wr_book_paths, slashes), .choices = eithers,
-     .what = "exact: no service takes /login/ or //login for /login"},
+     .what = "exact: no service takes /a/b/ or /a//b for /a/b"},
     {"params", WR_CONFIG_CHOICE(struct wr_book_paths, params), .choices = params,
      .what = "keep: no service takes /login;a=1 for /login"},
 };
