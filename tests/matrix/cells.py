@@ -42,6 +42,7 @@ admission: {match: first, trusted: [unix]}
 '''
 ALL = ROUTES + '''
   - {name: any, match: {path: "/**"}, key: ip, limit: 100/d burst=1000}
+  - {name: verb, key: [ip, method], limit: 100/d burst=1000}
   - {name: token, match: {header: [{name: authorization}]}, key: "token:authorization", limit: 100/d burst=1000, missing: refuse}
   - {name: key, match: {header: [{name: x-api-key}]}, key: "token:x-api-key", limit: 100/d burst=1000, missing: refuse}
 admission: {match: all, trusted: [unix]}

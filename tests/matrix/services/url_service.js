@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A service on Node's own server that reads requests by `new URL`. Argument: a port of loopback.
+// A service on Node's own server that reads requests by `new URL(target, 'http://' + Host)`. Argument: a port of loopback.
 'use strict';
 const { listen, took } = require('./took.js');
 
-const BASE = 'http://base.invalid';
+const NO_HOST = 'base.invalid';
 
 // As most tutorials read it: the second word, whatever the first is.
 function credential(field) {
@@ -23,14 +23,14 @@ function route(method, path) {
 listen((request, response) => {
     let url;
     try {
-        url = new URL(request.url, BASE);
+        url = new URL(request.url, 'http://' + (request.headers.host || NO_HOST));
     } catch {
         response.writeHead(400).end();
         return;
     }
     took(response, {
         route: route(request.method, url.pathname), method: request.method,
-        host: url.origin === BASE ? /^(\[[^\]]*\]|[^:]*)/.exec(request.headers.host || '')[0] : url.hostname, path: url.pathname,
+        host: url.hostname === NO_HOST ? null : url.hostname, path: url.pathname,
         credential: credential(request.headers.authorization), key: request.headers['x-api-key'],
         ip: (request.headers['x-forwarded-for'] || '').split(',')[0].trim(),
     });
