@@ -87,7 +87,7 @@ def each_service_takes_plain_requests_for_what_they_are():  # else the rest show
     assert plain and not wrong, '\n'.join(wrong)
 
 
-def what_a_service_takes_a_request_for_is_what_was_judged():  # M1 - M3, M5, M6
+def what_a_service_takes_a_request_for_is_what_was_judged():  # M1 - M3, M5
     _none_escapes(_cells('first', 'all'))
 
 
