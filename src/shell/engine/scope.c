@@ -82,7 +82,7 @@ static int add_pattern(struct wr_scope *scope, struct patterns *patterns, const 
     struct wr_pattern *pattern = wr_take(scope->allocator, sizeof *pattern, _Alignof(struct wr_pattern));
     if (pattern == NULL)
         return WEIR_E_NOMEM;
-    int error = wr_pattern_init(pattern, text);
+    int error = wr_pattern_init(pattern, text, scope->allocator);
     if (error == 0)
         patterns->list[patterns->count++] = pattern;
     else

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* regex.c - regular expressions: the tree becomes nodes, and these are simulated.
+ *
+ * The simulation is Thompson's: it goes through a text once, with the list of all nodes that the text so far leads to.
+ */
+#include "shell/engine/regex.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/ascii.h"
+#include "base/error.h"
+#include "shell/engine/regex_tree.h"
+
+/* What follows a node is `next`; a split is followed by `other`, too. */
+struct node {
+    uint8_t kind;
+    uint8_t byte;
+    uint16_t set;
+    uint16_t next, other;
+};
+
+struct wr_regex {
+    const weir_allocator *allocator;
+    size_t bytes;              /* of this block */
+    struct wr_regex_set first; /* bytes that what is found may begin with */
+    bool may_be_anywhere;      /* also where no byte of these is */
+    uint16_t node_count;
+    const struct node *nodes;
+    struct wr_regex_set sets[]; /* and then the nodes */
+};
+
+/* ---- tree to nodes ------------------------------------------------------------------------------------- */
+
+struct writer {
+    const struct wr_regex_part *parts;
+    struct node nodes[WR_REGEX_NODES_MAX];
+    uint16_t count;
+    bool is_full;
+};
+
+static uint16_t add_node(struct writer *writer, struct node node)
+{
+    if (writer->count == WR_REGEX_NODES_MAX) {
+        writer->is_full = true;
+        return 0;
+    }
+    node.next = (uint16_t)(writer->count + 1);
+    writer->nodes[writer->count] = node;
+    return writer->count++;
+}
+
+static uint16_t add_split(struct writer *writer, uint16_t other)
+{
+    return add_node(writer, (struct node){.kind = WR_REGEX_SPLIT, .other = other});
+}
+
+static void write_part(struct writer *writer, uint16_t at);
+
+static void write_either(struct writer *writer, const struct wr_regex_part *part)
+{
+    uint16_t split = add_split(writer, 0);
+    write_part(writer, part->left);
+    uint16_t jump = add_split(writer, 0);
+    writer->nodes[split].other = writer->count;
+    write_part(writer, part->right);
+    writer->nodes[jump].next = writer->nodes[jump].other = writer->count;
+}
+
+/* "x*" */
+static void write_loop(struct writer *writer, uint16_t what)
+{
+    uint16_t split = add_split(writer, 0);
+    write_part(writer, what);
+    uint16_t jump = add_split(writer, split);
+    writer->nodes[jump].next = split;
+    writer->nodes[split].other = writer->count;
+}
+
+/* "x{0,MOST}": each may be the end. What writes nothing need not be written again. */
+static void write_optional(struct writer *writer, uint16_t what, uint16_t most)
+{
+    uint16_t begin = writer->count, last = begin;
+    for (uint16_t i = 0; i < most && !writer->is_full; i++) {
+        uint16_t split = add_split(writer, last);
+        write_part(writer, what);
+        last = split;
+        if (writer->count == split + 1)
+            break;
+    }
+    for (bool is_first = most == 0 || writer->is_full;
+         !is_first;) { /* each knows the one before it, and the first itself */
+        uint16_t before = writer->nodes[last].other;
+        writer->nodes[last].other = writer->count;
+        is_first = last == begin;
+        last = before;
+    }
+}
+
+static void write_repeat(struct writer *writer, const struct wr_regex_part *part)
+{
+    uint16_t last = writer->count;
+    for (uint16_t i = 0; i < part->least && !writer->is_full; i++) {
+        last = writer->count;
+        write_part(writer, part->left);
+        if (writer->count == last)
+            return;
+    }
+    if (part->most != WR_REGEX_NO_END)
+        write_optional(writer, part->left, (uint16_t)(part->most - part->least));
+    else if (part->least > 0)
+        (void)add_split(writer, last);
+    else
+        write_loop(writer, part->left);
+}
+
+static void write_part(struct writer *writer, uint16_t at)
+{
+    const struct wr_regex_part *part = &writer->parts[at];
+    if (writer->is_full)
+        return;
+    switch ((enum wr_regex_kind)part->kind) {
+    case WR_REGEX_EMPTY:
+        return;
+    case WR_REGEX_JOIN:
+        write_part(writer, part->left);
+        write_part(writer, part->right);
+        return;
+    case WR_REGEX_EITHER:
+        write_either(writer, part);
+        return;
+    case WR_REGEX_REPEAT:
+        write_repeat(writer, part);
+        return;
+    default:
+        (void)add_node(writer, (struct node){.kind = part->kind, .byte = part->byte, .set = part->set});
+    }
+}
+
+/* ---- simulation ---------------------------------------------------------------------------------------- */
+
+/* Nodes that the text so far leads to: those that take a byte. */
+struct list {
+    uint16_t count;
+    uint16_t nodes[WR_REGEX_NODES_MAX];
+};
+
+struct run {
+    const struct wr_regex *regex;
+    struct wr_span text;
+    size_t seen[WR_REGEX_NODES_MAX]; /* the place, from 1, at which each was added last */
+};
+
+static bool is_word(struct wr_span text, size_t at)
+{
+    return at < text.bytes && (wr_ascii_is_alnum(text.data[at]) || text.data[at] == '_');
+}
+
+/* Whether a node that takes no byte lets through at this place. */
+static bool is_place(const struct run *run, enum wr_regex_kind kind, size_t at)
+{
+    bool before = at > 0 && is_word(run->text, at - 1), after = is_word(run->text, at);
+    switch (kind) {
+    case WR_REGEX_BEGIN:
+        return at == 0;
+    case WR_REGEX_END:
+        return at == run->text.bytes;
+    case WR_REGEX_WORD_EDGE:
+        return before != after;
+    case WR_REGEX_NO_WORD_EDGE:
+        return before == after;
+    case WR_REGEX_WORD_BEGIN:
+        return !before && after;
+    case WR_REGEX_WORD_END:
+        return before && !after;
+    default:
+        return true;
+    }
+}
+
+/* Adds the node, or what it leads to at this place. True: that is a match. */
+static bool add(struct run *run, struct list *list, uint16_t node, size_t at)
+{
+    uint16_t waiting[WR_REGEX_NODES_MAX + 1], count = 0;
+    waiting[count++] = node;
+    while (count > 0) {
+        const struct node *next = &run->regex->nodes[waiting[--count]];
+        size_t index = (size_t)(next - run->regex->nodes);
+        if (run->seen[index] == at + 1)
+            continue;
+        run->seen[index] = at + 1;
+        if (next->kind == WR_REGEX_MATCH)
+            return true;
+        if (next->kind == WR_REGEX_BYTE || next->kind == WR_REGEX_SET) {
+            list->nodes[list->count++] = (uint16_t)index;
+            continue;
+        }
+        if (next->kind == WR_REGEX_SPLIT)
+            waiting[count++] = next->other;
+        if (is_place(run, (enum wr_regex_kind)next->kind, at))
+            waiting[count++] = next->next;
+    }
+    return false;
+}
+
+static bool takes(const struct wr_regex *regex, const struct node *node, char byte)
+{
+    return node->kind == WR_REGEX_BYTE ? node->byte == (unsigned char)byte
+                                       : wr_regex_set_has(&regex->sets[node->set], (unsigned char)byte);
+}
+
+bool wr_regex_fits(const struct wr_regex *regex, struct wr_span text)
+{
+    struct run run;
+    struct list lists[2], *now = &lists[0], *next = &lists[1];
+
+    run.regex = regex;
+    run.text = text;
+    memset(run.seen, 0, regex->node_count * sizeof run.seen[0]);
+    now->count = 0;
+    for (size_t at = 0; at <= text.bytes; at++) {
+        bool may_begin = regex->may_be_anywhere ||
+                         (at < text.bytes && wr_regex_set_has(&regex->first, (unsigned char)text.data[at]));
+        if (may_begin && add(&run, now, 0, at))
+            return true;
+        next->count = 0;
+        for (uint16_t i = 0; at < text.bytes && i < now->count; i++) {
+            const struct node *node = &regex->nodes[now->nodes[i]];
+            if (takes(regex, node, text.data[at]) && add(&run, next, node->next, at + 1))
+                return true;
+        }
+        struct list *swap = now;
+        now = next;
+        next = swap;
+    }
+    return false;
+}
+
+/* ---- beginning and end --------------------------------------------------------------------------------- */
+
+/* What may be the first byte: as if each place were everywhere. */
+static void find_first(struct wr_regex *regex)
+{
+    bool seen[WR_REGEX_NODES_MAX] = {false};
+    uint16_t waiting[WR_REGEX_NODES_MAX + 1], count = 0;
+    waiting[count++] = 0;
+    while (count > 0) {
+        uint16_t index = waiting[--count];
+        const struct node *node = &regex->nodes[index];
+        if (seen[index])
+            continue;
+        seen[index] = true;
+        if (node->kind == WR_REGEX_BYTE)
+            wr_regex_set_add(&regex->first, node->byte);
+        for (size_t i = 0; node->kind == WR_REGEX_SET && i < 4; i++)
+            regex->first.bits[i] |= regex->sets[node->set].bits[i];
+        regex->may_be_anywhere |= node->kind == WR_REGEX_MATCH;
+        if (node->kind == WR_REGEX_SPLIT)
+            waiting[count++] = node->other;
+        if (node->kind >= WR_REGEX_BEGIN && node->kind != WR_REGEX_MATCH)
+            waiting[count++] = node->next;
+    }
+}
+
+static int make(const struct wr_regex_tree *tree, const struct writer *writer, const weir_allocator *allocator,
+                struct wr_regex **ret_regex)
+{
+    size_t sets_bytes = tree->set_count * sizeof tree->sets[0], nodes_bytes = writer->count * sizeof writer->nodes[0];
+    size_t bytes = sizeof(struct wr_regex) + sets_bytes + nodes_bytes;
+    struct wr_regex *regex = wr_take(allocator, bytes, _Alignof(struct wr_regex));
+
+    if (regex == NULL)
+        return WEIR_E_NOMEM;
+    struct node *nodes = (struct node *)(void *)((char *)regex->sets + sets_bytes);
+    memcpy(regex->sets, tree->sets, sets_bytes);
+    memcpy(nodes, writer->nodes, nodes_bytes);
+    regex->allocator = allocator;
+    regex->bytes = bytes;
+    regex->node_count = writer->count;
+    regex->nodes = nodes;
+    find_first(regex);
+    *ret_regex = regex;
+    return 0;
+}
+
+int wr_regex_new(const char *text, const weir_allocator *allocator, struct wr_regex **ret_regex)
+{
+    struct wr_regex_tree tree;
+    struct writer writer = {.parts = tree.parts};
+    int error = wr_regex_read(text, &tree);
+
+    if (error != 0)
+        return error;
+    write_part(&writer, tree.root);
+    (void)add_node(&writer, (struct node){.kind = WR_REGEX_MATCH});
+    if (writer.is_full)
+        return wr_invalid_text("pattern", text, strlen(text), "repeats too much", WR_NOWHERE,
+                               "with the counts in {} written out it may have 2000 characters");
+    return make(&tree, &writer, allocator, ret_regex);
+}
+
+void wr_regex_free(struct wr_regex *regex)
+{
+    if (regex != NULL)
+        wr_give(regex->allocator, regex, regex->bytes, _Alignof(struct wr_regex));
+}
