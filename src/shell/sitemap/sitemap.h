@@ -33,6 +33,7 @@
 #define WR_SITEMAP_ENTRIES_MAX UINT64_C(500000) /* ten times what sitemaps.org allows */
 #define WR_SITEMAP_DEPTH_MAX 100                /* elements in elements; a sitemap has 4, pages inside a feed more */
 #define WR_SITEMAP_TAG_MAX 32768                /* bytes of a tag or comment */
+#define WR_SITEMAP_ATTRIBUTES_MAX 128           /* of a tag; and namespaces that are open */
 #define WR_SITEMAP_NO_DATE INT64_MIN
 
 struct wr_sitemap_entry {
@@ -59,6 +60,7 @@ struct wr_sitemap_options {
     X(WR_SITEMAP_FULL, "it has too many entries; the rest was not read")  \
     X(WR_SITEMAP_DEEP, "its elements are nested too deep")                \
     X(WR_SITEMAP_TAG, "a tag or comment in it is too long")               \
+    X(WR_SITEMAP_CROWDED, "it has too many attributes or namespaces")     \
     X(WR_SITEMAP_DOCTYPE, "it has a document type, which no sitemap has") \
     X(WR_SITEMAP_BROKEN, "it breaks off, or what follows cannot be read") \
     X(WR_SITEMAP_NONE, "it is no sitemap, no feed and no list of URLs")   \

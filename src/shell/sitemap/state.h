@@ -54,8 +54,9 @@ struct wr_sitemap {
     const struct wr_sitemap_kind *kind; /* NULL: before the root element */
     const xmlChar *space;               /* the root's namespace; NULL: none */
     unsigned depth;
-    bool is_entry; /* within one */
-    bool is_bad;   /* which is broken */
+    uint16_t spaces[WR_SITEMAP_DEPTH_MAX + 1]; /* namespaces that are open, of each depth; the first is 0 */
+    bool is_entry;                             /* within one */
+    bool is_bad;                               /* which is broken */
     enum wr_sitemap_field field;
     /* The entry, or the line. */
     struct wr_sitemap_text url, date;

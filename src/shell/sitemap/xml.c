@@ -103,15 +103,28 @@ static void open_field(struct wr_sitemap *sitemap, const xmlChar *name, int coun
         sitemap->field = WR_FIELD_DATE;
 }
 
+/* libxml2 compares each attribute of a tag with all others, and looks for an element's namespace among all that are
+ * open: few bytes would be much work. The first tag with too many is read, for it is shorter than WR_SITEMAP_TAG_MAX.
+ */
+static bool is_crowded(struct wr_sitemap *sitemap, int spaces, int attributes)
+{
+    unsigned open = sitemap->spaces[sitemap->depth - 1] + (unsigned)spaces;
+
+    sitemap->spaces[sitemap->depth] = (uint16_t)open;
+    return open > WR_SITEMAP_ATTRIBUTES_MAX || attributes > WR_SITEMAP_ATTRIBUTES_MAX;
+}
+
 static void on_start(void *context, const xmlChar *name, const xmlChar *prefix, const xmlChar *space, int space_count,
                      const xmlChar **spaces, int count, int default_count, const xmlChar **attributes)
 {
     struct wr_sitemap *sitemap = context;
-    (void)prefix, (void)space_count, (void)spaces, (void)default_count;
+    (void)prefix, (void)spaces, (void)default_count;
     if (sitemap->field == WR_FIELD_URL) /* no URL has elements in it */
         sitemap->is_bad = true;
     if (++sitemap->depth > WR_SITEMAP_DEPTH_MAX) {
         stop(sitemap, WR_SITEMAP_DEEP);
+    } else if (is_crowded(sitemap, space_count, count)) {
+        stop(sitemap, WR_SITEMAP_CROWDED);
     } else if (sitemap->depth == 1) {
         open_root(sitemap, name, space);
     } else if (!is_ours(sitemap, space)) {
@@ -211,7 +224,7 @@ static void parse_piece(struct wr_sitemap *sitemap, struct wr_span piece)
     }
     if (parser->instate == XML_PARSER_EOF) /* the root has ended, or it gave up */
         wr_sitemap_stop(sitemap, sitemap->depth == 0 ? WR_SITEMAP_WHOLE : WR_SITEMAP_BROKEN);
-    else if (pending(parser) > WR_SITEMAP_TAG_MAX) /* attributes are compared each with each: a tag has to be short */
+    else if (pending(parser) > WR_SITEMAP_TAG_MAX)
         stop(sitemap, WR_SITEMAP_TAG);
 }
 
