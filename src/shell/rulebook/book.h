@@ -104,11 +104,17 @@ struct wr_hold;
 #define WR_ORIGINS_MAX 16
 #define WR_ORIGIN_NONE UINT32_MAX /* of a hold that another daemon has made */
 
+/* Those that are free are linked in a ring, so that finding one takes no search however few are left. */
+struct wr_hold_slot {
+    struct wr_hold *hold; /* NULL: free */
+    uint32_t next, before;
+};
+
 /* Reservations and permits in flight. */
 struct wr_holds {
     pthread_mutex_t lock;
-    struct wr_hold **slots; /* `max`; NULL: free */
-    uint32_t max, count, hand;
+    struct wr_hold_slot *slots; /* `max`, and one in which the ring begins */
+    uint32_t max, count;
     uint32_t origins, counts[WR_ORIGINS_MAX]; /* of each origin, which has an equal part */
     struct wr_rng rng;
     _Atomic uint64_t expired;

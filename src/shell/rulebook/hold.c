@@ -69,6 +69,27 @@ static void free_hold(const weir_allocator *allocator, struct wr_hold *hold)
 
 /* ---- slots --------------------------------------------------------------------------------------------- */
 
+/* Puts a slot at the end of the ring of free ones. */
+static void set_free(struct wr_holds *holds, uint32_t slot)
+{
+    struct wr_hold_slot *slots = holds->slots, *begin = &slots[holds->max];
+
+    slots[slot] = (struct wr_hold_slot){.hold = NULL, .next = holds->max, .before = begin->before};
+    slots[begin->before].next = slot;
+    begin->before = slot;
+}
+
+/* Fills a slot that is free. */
+static void fill(struct wr_holds *holds, uint32_t slot, struct wr_hold *hold)
+{
+    struct wr_hold_slot *slots = holds->slots;
+
+    slots[slots[slot].before].next = slots[slot].next;
+    slots[slots[slot].next].before = slots[slot].before;
+    slots[slot].hold = hold;
+    holds->count++;
+}
+
 int wr_holds_init(struct wr_holds *ret_holds, uint32_t max, uint32_t origins, const weir_allocator *allocator)
 {
     uint64_t seed;
@@ -78,16 +99,19 @@ int wr_holds_init(struct wr_holds *ret_holds, uint32_t max, uint32_t origins, co
         return error;
     if (max == 0 || max > 1u << SLOT_BITS)
         return wr_invalid("holds is out of range; it must be 1 ... 2097152");
-    struct wr_hold **slots = wr_take_array(allocator, max, sizeof(struct wr_hold *), _Alignof(struct wr_hold *));
+    struct wr_hold_slot *slots = wr_take_array(allocator, max + 1, sizeof *slots, _Alignof(struct wr_hold_slot));
     if (slots == NULL)
         return WEIR_E_NOMEM;
     if (pthread_mutex_init(&ret_holds->lock, NULL) != 0) {
-        wr_give(allocator, slots, max * sizeof(struct wr_hold *), _Alignof(struct wr_hold *));
+        wr_give(allocator, slots, (max + 1) * sizeof *slots, _Alignof(struct wr_hold_slot));
         return WEIR_E_SYSTEM;
     }
     ret_holds->slots = slots;
     ret_holds->max = max;
     ret_holds->origins = origins > 0 && origins <= WR_ORIGINS_MAX ? origins : 1;
+    slots[max].next = slots[max].before = max;
+    for (uint32_t i = 0; i < max; i++)
+        set_free(ret_holds, i);
     wr_rng_init(&ret_holds->rng, seed);
     return 0;
 }
@@ -99,10 +123,10 @@ void wr_holds_release(struct wr_rulebook *book)
     if (holds->slots == NULL)
         return;
     for (uint32_t i = 0; i < holds->max; i++) {
-        if (holds->slots[i] != NULL)
-            free_hold(book->allocator, holds->slots[i]);
+        if (holds->slots[i].hold != NULL)
+            free_hold(book->allocator, holds->slots[i].hold);
     }
-    wr_give(book->allocator, holds->slots, holds->max * sizeof(struct wr_hold *), _Alignof(struct wr_hold *));
+    wr_give(book->allocator, holds->slots, (holds->max + 1) * sizeof *holds->slots, _Alignof(struct wr_hold_slot));
     (void)pthread_mutex_destroy(&holds->lock);
 }
 
@@ -113,19 +137,17 @@ static bool has_room_for(const struct wr_holds *holds, uint32_t origin)
     return holds->count < holds->max && holds->counts[origin] < (part > 0 ? part : 1);
 }
 
-/* Puts a hold into a free slot, if there is one. */
+/* Puts a hold into the slot that has been free longest, if there is one. */
 static bool place(struct wr_holds *holds, struct wr_hold *hold)
 {
     (void)pthread_mutex_lock(&holds->lock);
+    uint32_t slot = holds->slots[holds->max].next;
     bool has_room = has_room_for(holds, hold->origin);
     if (has_room) {
-        while (holds->slots[holds->hand] != NULL)
-            holds->hand = holds->hand + 1 == holds->max ? 0 : holds->hand + 1;
         uint64_t chance = wr_rng_next(&holds->rng) >> 32 | 1; /* never 0: that is no hold */
-        hold->number = chance << SLOT_BITS | holds->hand;
-        holds->slots[holds->hand] = hold;
+        hold->number = chance << SLOT_BITS | slot;
+        fill(holds, slot, hold);
         holds->counts[hold->origin]++;
-        holds->count++;
     }
     (void)pthread_mutex_unlock(&holds->lock);
     return has_room;
@@ -134,14 +156,12 @@ static bool place(struct wr_holds *holds, struct wr_hold *hold)
 /* Puts a hold that has a number already into its slot, if that is free. */
 static bool place_again(struct wr_holds *holds, struct wr_hold *hold)
 {
-    uint64_t slot = hold->number & ((1u << SLOT_BITS) - 1);
+    uint32_t slot = (uint32_t)(hold->number & ((1u << SLOT_BITS) - 1));
 
     (void)pthread_mutex_lock(&holds->lock);
-    bool has_room = slot < holds->max && holds->slots[slot] == NULL;
-    if (has_room) {
-        holds->slots[slot] = hold;
-        holds->count++;
-    }
+    bool has_room = slot < holds->max && holds->slots[slot].hold == NULL;
+    if (has_room)
+        fill(holds, slot, hold);
     (void)pthread_mutex_unlock(&holds->lock);
     return has_room;
 }
@@ -149,13 +169,13 @@ static bool place_again(struct wr_holds *holds, struct wr_hold *hold)
 /* Takes a hold out of its slot, whosoever it is; NULL if it is not there. */
 static struct wr_hold *pick(struct wr_holds *holds, uint64_t number)
 {
-    uint64_t slot = number & ((1u << SLOT_BITS) - 1);
+    uint32_t slot = (uint32_t)(number & ((1u << SLOT_BITS) - 1));
     struct wr_hold *hold = NULL;
 
     (void)pthread_mutex_lock(&holds->lock);
-    if (slot < holds->max && holds->slots[slot] != NULL && holds->slots[slot]->number == number) {
-        hold = holds->slots[slot];
-        holds->slots[slot] = NULL;
+    if (slot < holds->max && holds->slots[slot].hold != NULL && holds->slots[slot].hold->number == number) {
+        hold = holds->slots[slot].hold;
+        set_free(holds, slot);
         holds->count--;
         if (hold->origin != WR_ORIGIN_NONE)
             holds->counts[hold->origin]--;
@@ -271,8 +291,9 @@ static uint64_t next_over(struct wr_holds *holds, uint32_t *at, uint32_t end, in
 
     (void)pthread_mutex_lock(&holds->lock);
     for (; *at < end && number == 0; ++*at) {
-        if (holds->slots[*at] != NULL && holds->slots[*at]->ends_at <= now)
-            number = holds->slots[*at]->number;
+        const struct wr_hold *hold = holds->slots[*at].hold;
+        if (hold != NULL && hold->ends_at <= now)
+            number = hold->number;
     }
     (void)pthread_mutex_unlock(&holds->lock);
     return number;
@@ -346,8 +367,8 @@ bool wr_hold_append(struct wr_rulebook *book, const struct wr_edition *edition, 
     struct wr_holds *holds = &book->holds;
 
     (void)pthread_mutex_lock(&holds->lock);
-    if (slot < holds->max && holds->slots[slot] != NULL)
-        append_hold(buf, edition, holds->slots[slot], now);
+    if (slot < holds->max && holds->slots[slot].hold != NULL)
+        append_hold(buf, edition, holds->slots[slot].hold, now);
     (void)pthread_mutex_unlock(&holds->lock);
     return slot < holds->max;
 }
