@@ -5,6 +5,9 @@
 
 #include "lib/alloc.h"
 
+#include <linux/sockios.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define HOST "Host: localhost\r\n"
@@ -260,8 +263,58 @@ static void answer_that_is_not_read_gives_its_memory_to_a_newer_request(void **s
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* ---- M12: bytes are not moved again and again ---- */
+
+static atomic_size_t moved; /* by memmove: the linker wraps it */
+
+void *__real_memmove(void *to, const void *from, size_t bytes);
+void *__wrap_memmove(void *to, const void *from, size_t bytes);
+
+void *__wrap_memmove(void *to, const void *from, size_t bytes)
+{
+    (void)atomic_fetch_add(&moved, bytes);
+    return __real_memmove(to, from, bytes);
+}
+
+/* One byte, and until the server has read it: a Unix socket tells what it has not. */
+static void say_slowly(int fd, const char *text, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        int unread = 1;
+        say_bytes(fd, text + i, 1);
+        while (unread > 0) {
+            (void)sched_yield();
+            assert_int_equal(ioctl(fd, SIOCOUTQ, &unread), 0);
+        }
+    }
+}
+
+static void request_that_comes_byte_by_byte_is_not_moved_with_each_byte(void **state)
+{
+    static const char head[] = "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 4000\r\n\r\n";
+    char folder[] = FOLDER, path[128], address[160], body[4000];
+    struct rig rig;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/socket", folder);
+    (void)snprintf(address, sizeof address, "unix:%s", path);
+    memset(body, 'x', sizeof body);
+    rig_init(&rig);
+    rig.listens[0].address = address;
+    rig_start(&rig);
+    int fd = dial_unix(path);
+    atomic_store(&moved, 0);
+    say_slowly(fd, head, sizeof head - 1);
+    say_slowly(fd, body, sizeof body);
+    assert_int_equal(status_of(hear(fd, 1)), 200);
+    assert_true(atomic_load(&moved) < 8 * (sizeof head + sizeof body));
+    rig_close(&rig, fd);
+    (void)rmdir(folder);
+}
+
 WEIR_TESTS(test(request_that_finds_no_memory_is_answered), test(request_that_makes_room_is_told),
            test(connection_for_which_there_is_no_room_is_told),
            test(stalled_bodies_at_one_listener_leave_the_other_its_memory),
            test(request_that_stalls_longest_gives_its_memory_to_a_newer_one),
-           test(answer_that_is_not_read_gives_its_memory_to_a_newer_request))
+           test(answer_that_is_not_read_gives_its_memory_to_a_newer_request),
+           test(request_that_comes_byte_by_byte_is_not_moved_with_each_byte))

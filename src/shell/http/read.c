@@ -199,7 +199,8 @@ static bool goes_on(const struct wr_http_conn *conn)
 static void keep(struct wr_http_conn *conn, struct wr_http_reading *reading, char *text, size_t bytes)
 {
     if (conn->inbox != NULL) {
-        memmove(conn->inbox->text, text, bytes);
+        if (text != conn->inbox->text) /* or each byte of a slow request would move all before it */
+            memmove(conn->inbox->text, text, bytes);
         conn->inbox->bytes = bytes;
         return;
     }
