@@ -209,11 +209,13 @@ static void report(struct wr_page *page, const struct wr_base *base, size_t mask
     const struct wr_page_options *options = &page->options;
     struct batch batch;
     struct head head;
+    size_t resolved = 0;
 
     batch.count = batch.used = 0;
-    for (size_t at = 0, next; at < page->text.length; at = next) {
+    for (size_t at = 0, next; at < page->text.length && resolved < WR_PAGE_RESOLVED_MAX; at = next) {
         struct wr_span text = link_at(page, at, &head, &next);
         struct wr_url *url = &batch.urls[batch.count];
+        resolved += base->url.bytes + text.bytes;
         if (head.kind == WR_LINK_BASE || (options->kinds >> head.kind & 1) == 0 ||
             wr_base_resolve(base, text, batch.text + batch.used, url) != WR_URL_OK)
             continue;

@@ -13,8 +13,9 @@
  * holds for those before it as well, and a page may say nofollow anywhere. Then each is resolved, made canonical (no
  * fragment: U16) and given its fingerprint; the first of equal ones is reported.
  *
- * Bounded: max_links links, and WR_PAGE_TEXT_MAX bytes of them; the page goes on without those beyond. The buffers are
- * used again and again; what a huge page has taken is given back after it.
+ * Bounded: max_links links, WR_PAGE_TEXT_MAX bytes of them, and WR_PAGE_RESOLVED_MAX bytes of links and of the base
+ * that each of them is resolved against, which may be long; the page goes on without those beyond. The buffers are used
+ * again and again; what a huge page has taken is given back after it.
  */
 #ifndef WR_CORE_RULES_PAGE_PAGE_H
 #define WR_CORE_RULES_PAGE_PAGE_H
@@ -24,8 +25,9 @@
 #include "core/rules/page/digest.h"
 #include "core/rules/url/url.h"
 
-#define WR_PAGE_LINKS_MAX 10000            /* the usual max_links */
-#define WR_PAGE_TEXT_MAX ((size_t)1 << 20) /* bytes of links */
+#define WR_PAGE_LINKS_MAX 10000                 /* the usual max_links */
+#define WR_PAGE_TEXT_MAX ((size_t)1 << 20)      /* bytes of links */
+#define WR_PAGE_RESOLVED_MAX ((size_t)16 << 20) /* bytes of links, and for each of them of the base */
 
 /* A link with this fingerprint will be reported soon: a chance to have the memory fetched that it will be looked up in.
  * With the context of wr_page_end. */
