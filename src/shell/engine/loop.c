@@ -275,6 +275,7 @@ int wr_crawl_loop_open(struct wr_crawl_loop *loop, struct wr_engine *engine, uin
     loop->timer_at = loop->next_at = WEIR_FOREVER;
     loop->asleep_ns = wr_clock_asleep();
     wr_referrers_init(loop);
+    wr_hops_init(loop);
     wr_earlier_init(loop);
     loop->elsewhere = wr_take_array(engine->allocator, WR_ELSEWHERE, sizeof *loop->elsewhere, _Alignof(uint64_t));
     (void)pthread_mutex_init(&loop->mail_lock, NULL);

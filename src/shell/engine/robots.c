@@ -12,59 +12,70 @@
 #include "shell/net/idna.h"
 
 #define NETWORK_NS (10 * WEIR_SECOND) /* somebody has answered so lately: the network is there */
+#define HOPS_MAX ((size_t)1 << 24)    /* two for each host that there can be */
 #define WANTS_MAX 32                  /* hosts that are asked for at a time */
 
 /* ---- hops within a host ---- */
 
-struct wr_hop {
-    struct wr_hop *next;
-    const struct wr_plan_host *host;
-    bool is_https;
+struct hop_key {
+    uintptr_t host; /* the plan's */
+    uintptr_t is_https;
+};
+
+struct hop {
+    struct hop_key key;
     size_t bytes; /* of this block */
     char url[];
 };
 
-static void put_hop(struct wr_crawl_loop *loop, const struct wr_plan_host *host, bool is_https, struct wr_span url)
+static struct hop_key hop_key(const struct wr_plan_host *host, bool is_https)
 {
-    size_t bytes = sizeof(struct wr_hop) + url.bytes + 1;
-    struct wr_hop *hop = wr_take(loop->engine->allocator, bytes, _Alignof(struct wr_hop));
-    if (hop == NULL)
-        return; /* then the robots.txt itself is fetched again */
-    hop->next = loop->hops;
-    hop->host = host;
-    hop->is_https = is_https;
-    hop->bytes = bytes;
-    memcpy(hop->url, url.data, url.bytes);
-    loop->hops = hop;
+    return (struct hop_key){(uintptr_t)host, is_https};
 }
 
-static void free_hop(struct wr_crawl_loop *loop, struct wr_hop *hop)
+void wr_hops_init(struct wr_crawl_loop *loop)
 {
-    wr_give(loop->engine->allocator, hop, hop->bytes, _Alignof(struct wr_hop));
+    wr_map_init(&loop->hops, loop->engine->allocator, &loop->engine->hash_key, HOPS_MAX);
+}
+
+static void free_hop(struct wr_crawl_loop *loop, struct hop *hop)
+{
+    if (hop != NULL)
+        wr_give(loop->engine->allocator, hop, hop->bytes, _Alignof(struct hop));
+}
+
+static void put_hop(struct wr_crawl_loop *loop, const struct wr_plan_host *host, bool is_https, struct wr_span url)
+{
+    size_t bytes = sizeof(struct hop) + url.bytes + 1;
+    void *old = NULL;
+    struct hop *hop = wr_take(loop->engine->allocator, bytes, _Alignof(struct hop));
+    if (hop == NULL)
+        return; /* then the robots.txt itself is fetched again */
+    hop->key = hop_key(host, is_https);
+    hop->bytes = bytes;
+    memcpy(hop->url, url.data, url.bytes);
+    if (wr_map_put(&loop->hops, &hop->key, sizeof hop->key, hop, &old) != 0)
+        old = hop;
+    free_hop(loop, old);
 }
 
 /* Gives the flight the URL that it was led to. */
 static void take_hop(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
-    for (struct wr_hop **place = &loop->hops; *place != NULL; place = &(*place)->next) {
-        struct wr_hop *hop = *place;
-        if (hop->host != flight->action.host || hop->is_https != flight->action.is_https)
-            continue;
-        *place = hop->next;
+    struct hop_key key = hop_key(flight->action.host, flight->action.is_https);
+    struct hop *hop = wr_map_remove(&loop->hops, &key, sizeof key);
+    if (hop != NULL)
         (void)wr_flight_set_url(flight, wr_span_of(hop->url));
-        free_hop(loop, hop);
-        return;
-    }
+    free_hop(loop, hop);
 }
 
 void wr_hops_free(struct wr_crawl_loop *loop)
 {
-    while (loop->hops != NULL) {
-        struct wr_hop *hop = loop->hops;
-        loop->hops = hop->next;
-        free_hop(loop, hop);
-    }
+    const struct wr_map_slot *slot;
+    for (size_t cursor = 0; (slot = wr_map_next(&loop->hops, &cursor)) != NULL;)
+        free_hop(loop, slot->value);
+    wr_map_release(&loop->hops);
 }
 
 void wr_robots_returned(struct wr_flight *flight)

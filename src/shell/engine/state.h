@@ -258,6 +258,7 @@ void wr_robots_came(struct wr_flight *flight);
 /* It was not sent. */
 void wr_robots_returned(struct wr_flight *flight);
 void wr_errand_came(struct wr_flight *flight);
+void wr_hops_init(struct wr_crawl_loop *loop);
 void wr_hops_free(struct wr_crawl_loop *loop);
 void wr_errands_tick(struct wr_crawl_loop *loop); /* asks again for their hosts, and gives up late ones */
 void wr_errands_place(struct wr_crawl_loop *loop, struct wr_span key);
@@ -345,8 +346,8 @@ struct wr_crawl_loop {
     struct wr_map referrers;
     struct wr_map earlier; /* see earlier.c */
     struct wr_referrer *last_referrer;
-    size_t referrer_bytes; /* of the long ones */
-    struct wr_hop *hops;
+    size_t referrer_bytes;           /* of the long ones */
+    struct wr_map hops;              /* of robots.txt, by host and scheme */
     struct wr_list errands;          /* for other loops, not answered yet */
     struct wr_store_change *changes; /* scratch */
     size_t changes_room;
