@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* test_parts.c - maps, heaps and holds cost the same with few and with many in them, however they come and go (M12). */
+#include "steps.h"
+
+#include "base/heap.h"
+#include "base/map.h"
+#include "base/rng.h"
+#include "unit/shell/rulebook/rig.h"
+
+/* The most that one of `count` calls takes. */
+static uint64_t most_of(uint64_t before, uint64_t most)
+{
+    uint64_t steps = steps_now() - before;
+    return steps > most ? steps : most;
+}
+
+/* ---- maps ---- */
+
+struct name {
+    char text[24];
+    size_t bytes;
+};
+
+/* Names come and go while there are `count`; returns the steps of each. */
+static uint64_t churn_map(size_t count)
+{
+    static const char secret[WR_HASH_SECRET_BYTES] = "any bytes do";
+    struct name *names = calloc(count, sizeof *names);
+    struct wr_hash_key key;
+    struct wr_map map;
+    wr_hash_key_init(&key, secret);
+    wr_map_init(&map, weir_allocator_system(), &key, count);
+    uint64_t before = steps_now();
+    for (size_t i = 0; i < 4 * count; i++) {
+        struct name *name = &names[i % count];
+        if (i >= count)
+            assert_ptr_equal(wr_map_remove(&map, name->text, name->bytes), name);
+        name->bytes = (size_t)snprintf(name->text, sizeof name->text, "a%zu.example", i);
+        assert_int_equal(wr_map_put(&map, name->text, name->bytes, name, NULL), 0);
+        assert_ptr_equal(wr_map_get(&map, name->text, name->bytes), name);
+    }
+    uint64_t each = (steps_now() - before) / (4 * count);
+    wr_map_release(&map);
+    free(names);
+    return each;
+}
+
+static void names_that_come_and_go_cost_a_map_no_more_the_more_there_are(void **state)
+{
+    (void)state;
+    uint64_t few = churn_map(1000), many = churn_map(64000);
+    if (getenv("WEIR_TEST_STEPS") != NULL)
+        print_message("map: %llu steps each of 1000, %llu of 64000\n", (unsigned long long)few,
+                      (unsigned long long)many);
+    assert_true(many < 2 * few);
+}
+
+/* ---- heaps ---- */
+
+/* Times come and go from all places: the most that one change takes. */
+static uint64_t churn_heap(size_t count, int order)
+{
+    struct wr_heap_item *items = calloc(count, sizeof *items);
+    struct wr_heap heap;
+    struct wr_rng rng;
+    uint64_t most = 0;
+    wr_rng_init(&rng, 1);
+    wr_heap_init(&heap, weir_allocator_system(), count);
+    assert_int_equal(wr_heap_reserve(&heap, count), 0);
+    for (size_t i = 0; i < 4 * count; i++) {
+        struct wr_heap_item *item = &items[order < 0   ? count - 1 - i % count
+                                           : order > 0 ? i % count
+                                                       : wr_rng_below(&rng, count)];
+        int64_t key = order != 0 ? (int64_t)i * order : (int64_t)wr_rng_below(&rng, 1000);
+        uint64_t before = steps_now();
+        wr_heap_remove(&heap, item);
+        assert_int_equal(wr_heap_push(&heap, key, item), 0);
+        most = most_of(before, most);
+    }
+    wr_heap_release(&heap);
+    free(items);
+    return most;
+}
+
+/* Of 64 times as many, three levels more. */
+static void times_that_come_and_go_cost_a_heap_its_levels(void **state)
+{
+    (void)state;
+    for (int order = -1; order <= 1; order++) {
+        uint64_t few = churn_heap(1000, order), many = churn_heap(64000, order);
+        if (getenv("WEIR_TEST_STEPS") != NULL)
+            print_message("heap: %llu steps of 1000, %llu of 64000\n", (unsigned long long)few,
+                          (unsigned long long)many);
+        assert_true(many < 3 * few);
+    }
+}
+
+/* ---- holds ---- */
+
+/* All places are taken, and whoever lets go of one takes it again: the most that this takes. */
+static uint64_t churn_holds(size_t count)
+{
+    static const struct call somebody = {.peer = "203.0.113.7"};
+    uint64_t *holds = calloc(count, sizeof *holds), most = 0;
+    struct call_list list;
+    struct rig rig;
+    char yaml[128];
+    snprintf(yaml, sizeof yaml, "rules:\n  - {name: a, limit: 1000000000/s}\nadmission: {holds: %zu}\n", count);
+    rig_open(&rig, yaml);
+    weir_request request = request_of(&somebody, &list);
+    for (size_t i = 0; i < 2 * count; i++) {
+        size_t place = i < count ? i : 2 * count - 1 - i; /* the last first, so that a search would go all around */
+        uint64_t before = steps_now();
+        if (i >= count)
+            assert_int_equal(wr_rulebook_cancel(rig.book, holds[place]), 0);
+        wr_rulebook_reserve(rig.book, &request, 0, &rig.verdict);
+        most = most_of(before, most);
+        holds[place] = rig.verdict.hold;
+        assert_int_not_equal(holds[place], 0);
+    }
+    rig_close(&rig);
+    free(holds);
+    return most;
+}
+
+static void reservations_cost_no_more_when_nearly_all_are_taken(void **state)
+{
+    (void)state;
+    uint64_t few = churn_holds(500), many = churn_holds(32000);
+    if (getenv("WEIR_TEST_STEPS") != NULL)
+        print_message("holds: %llu steps of 500, %llu of 32000\n", (unsigned long long)few, (unsigned long long)many);
+    assert_true(many < 2 * few);
+}
+
+WEIR_TESTS(test(names_that_come_and_go_cost_a_map_no_more_the_more_there_are),
+           test(times_that_come_and_go_cost_a_heap_its_levels),
+           test(reservations_cost_no_more_when_nearly_all_are_taken))
