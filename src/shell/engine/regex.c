@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* regex.c - regular expressions: the tree becomes nodes, and these are simulated.
+/* regex.c - regular expressions: their nodes are simulated.
  *
  * The simulation is Thompson's: it goes through a text once, with the list of all nodes that the text so far leads to.
  */
@@ -10,15 +10,7 @@
 #include "base/alloc.h"
 #include "base/ascii.h"
 #include "base/error.h"
-#include "shell/engine/regex_tree.h"
-
-/* What follows a node is `next`; a split is followed by `other`, too. */
-struct node {
-    uint8_t kind;
-    uint8_t byte;
-    uint16_t set;
-    uint16_t next, other;
-};
+#include "shell/engine/regex_program.h"
 
 struct wr_regex {
     const weir_allocator *allocator;
@@ -26,116 +18,9 @@ struct wr_regex {
     struct wr_regex_set first; /* bytes that what is found may begin with */
     bool may_be_anywhere;      /* also where no byte of these is */
     uint16_t node_count;
-    const struct node *nodes;
+    const struct wr_regex_node *nodes;
     struct wr_regex_set sets[]; /* and then the nodes */
 };
-
-/* ---- tree to nodes ------------------------------------------------------------------------------------- */
-
-struct writer {
-    const struct wr_regex_part *parts;
-    struct node nodes[WR_REGEX_NODES_MAX];
-    uint16_t count;
-    bool is_full;
-};
-
-static uint16_t add_node(struct writer *writer, struct node node)
-{
-    if (writer->count == WR_REGEX_NODES_MAX) {
-        writer->is_full = true;
-        return 0;
-    }
-    node.next = (uint16_t)(writer->count + 1);
-    writer->nodes[writer->count] = node;
-    return writer->count++;
-}
-
-static uint16_t add_split(struct writer *writer, uint16_t other)
-{
-    return add_node(writer, (struct node){.kind = WR_REGEX_SPLIT, .other = other});
-}
-
-static void write_part(struct writer *writer, uint16_t at);
-
-static void write_either(struct writer *writer, const struct wr_regex_part *part)
-{
-    uint16_t split = add_split(writer, 0);
-    write_part(writer, part->left);
-    uint16_t jump = add_split(writer, 0);
-    writer->nodes[split].other = writer->count;
-    write_part(writer, part->right);
-    writer->nodes[jump].next = writer->nodes[jump].other = writer->count;
-}
-
-/* "x*" */
-static void write_loop(struct writer *writer, uint16_t what)
-{
-    uint16_t split = add_split(writer, 0);
-    write_part(writer, what);
-    uint16_t jump = add_split(writer, split);
-    writer->nodes[jump].next = split;
-    writer->nodes[split].other = writer->count;
-}
-
-/* "x{0,MOST}": each may be the end. What writes nothing need not be written again. */
-static void write_optional(struct writer *writer, uint16_t what, uint16_t most)
-{
-    uint16_t begin = writer->count, last = begin;
-    for (uint16_t i = 0; i < most && !writer->is_full; i++) {
-        uint16_t split = add_split(writer, last);
-        write_part(writer, what);
-        last = split;
-        if (writer->count == split + 1)
-            break;
-    }
-    for (bool is_first = most == 0 || writer->is_full;
-         !is_first;) { /* each knows the one before it, and the first itself */
-        uint16_t before = writer->nodes[last].other;
-        writer->nodes[last].other = writer->count;
-        is_first = last == begin;
-        last = before;
-    }
-}
-
-static void write_repeat(struct writer *writer, const struct wr_regex_part *part)
-{
-    uint16_t last = writer->count;
-    for (uint16_t i = 0; i < part->least && !writer->is_full; i++) {
-        last = writer->count;
-        write_part(writer, part->left);
-        if (writer->count == last)
-            return;
-    }
-    if (part->most != WR_REGEX_NO_END)
-        write_optional(writer, part->left, (uint16_t)(part->most - part->least));
-    else if (part->least > 0)
-        (void)add_split(writer, last);
-    else
-        write_loop(writer, part->left);
-}
-
-static void write_part(struct writer *writer, uint16_t at)
-{
-    const struct wr_regex_part *part = &writer->parts[at];
-    if (writer->is_full)
-        return;
-    switch ((enum wr_regex_kind)part->kind) {
-    case WR_REGEX_EMPTY:
-        return;
-    case WR_REGEX_JOIN:
-        write_part(writer, part->left);
-        write_part(writer, part->right);
-        return;
-    case WR_REGEX_EITHER:
-        write_either(writer, part);
-        return;
-    case WR_REGEX_REPEAT:
-        write_repeat(writer, part);
-        return;
-    default:
-        (void)add_node(writer, (struct node){.kind = part->kind, .byte = part->byte, .set = part->set});
-    }
-}
 
 /* ---- simulation ---------------------------------------------------------------------------------------- */
 
@@ -184,7 +69,7 @@ static bool add(struct run *run, struct list *list, uint16_t node, size_t at)
     uint16_t waiting[WR_REGEX_NODES_MAX + 1], count = 0;
     waiting[count++] = node;
     while (count > 0) {
-        const struct node *next = &run->regex->nodes[waiting[--count]];
+        const struct wr_regex_node *next = &run->regex->nodes[waiting[--count]];
         size_t index = (size_t)(next - run->regex->nodes);
         if (run->seen[index] == at + 1)
             continue;
@@ -196,14 +81,14 @@ static bool add(struct run *run, struct list *list, uint16_t node, size_t at)
             continue;
         }
         if (next->kind == WR_REGEX_SPLIT)
-            waiting[count++] = next->other;
+            waiting[count++] = (uint16_t)((int)index + next->other);
         if (is_place(run, (enum wr_regex_kind)next->kind, at))
-            waiting[count++] = next->next;
+            waiting[count++] = (uint16_t)((int)index + next->next);
     }
     return false;
 }
 
-static bool takes(const struct wr_regex *regex, const struct node *node, char byte)
+static bool takes(const struct wr_regex *regex, const struct wr_regex_node *node, char byte)
 {
     return node->kind == WR_REGEX_BYTE ? node->byte == (unsigned char)byte
                                        : wr_regex_set_has(&regex->sets[node->set], (unsigned char)byte);
@@ -225,8 +110,8 @@ bool wr_regex_fits(const struct wr_regex *regex, struct wr_span text)
             return true;
         next->count = 0;
         for (uint16_t i = 0; at < text.bytes && i < now->count; i++) {
-            const struct node *node = &regex->nodes[now->nodes[i]];
-            if (takes(regex, node, text.data[at]) && add(&run, next, node->next, at + 1))
+            const struct wr_regex_node *node = &regex->nodes[now->nodes[i]];
+            if (takes(regex, node, text.data[at]) && add(&run, next, (uint16_t)(now->nodes[i] + 1), at + 1))
                 return true;
         }
         struct list *swap = now;
@@ -246,7 +131,7 @@ static void find_first(struct wr_regex *regex)
     waiting[count++] = 0;
     while (count > 0) {
         uint16_t index = waiting[--count];
-        const struct node *node = &regex->nodes[index];
+        const struct wr_regex_node *node = &regex->nodes[index];
         if (seen[index])
             continue;
         seen[index] = true;
@@ -256,27 +141,27 @@ static void find_first(struct wr_regex *regex)
             regex->first.bits[i] |= regex->sets[node->set].bits[i];
         regex->may_be_anywhere |= node->kind == WR_REGEX_MATCH;
         if (node->kind == WR_REGEX_SPLIT)
-            waiting[count++] = node->other;
+            waiting[count++] = (uint16_t)(index + node->other);
         if (node->kind >= WR_REGEX_BEGIN && node->kind != WR_REGEX_MATCH)
-            waiting[count++] = node->next;
+            waiting[count++] = (uint16_t)(index + node->next);
     }
 }
 
-static int make(const struct wr_regex_tree *tree, const struct writer *writer, const weir_allocator *allocator,
-                struct wr_regex **ret_regex)
+static int make(const struct wr_regex_program *program, const weir_allocator *allocator, struct wr_regex **ret_regex)
 {
-    size_t sets_bytes = tree->set_count * sizeof tree->sets[0], nodes_bytes = writer->count * sizeof writer->nodes[0];
+    size_t sets_bytes = program->set_count * sizeof program->sets[0],
+           nodes_bytes = program->node_count * sizeof program->nodes[0];
     size_t bytes = sizeof(struct wr_regex) + sets_bytes + nodes_bytes;
     struct wr_regex *regex = wr_take(allocator, bytes, _Alignof(struct wr_regex));
 
     if (regex == NULL)
         return WEIR_E_NOMEM;
-    struct node *nodes = (struct node *)(void *)((char *)regex->sets + sets_bytes);
-    memcpy(regex->sets, tree->sets, sets_bytes);
-    memcpy(nodes, writer->nodes, nodes_bytes);
+    struct wr_regex_node *nodes = (struct wr_regex_node *)(void *)((char *)regex->sets + sets_bytes);
+    memcpy(regex->sets, program->sets, sets_bytes);
+    memcpy(nodes, program->nodes, nodes_bytes);
     regex->allocator = allocator;
     regex->bytes = bytes;
-    regex->node_count = writer->count;
+    regex->node_count = (uint16_t)program->node_count;
     regex->nodes = nodes;
     find_first(regex);
     *ret_regex = regex;
@@ -285,18 +170,9 @@ static int make(const struct wr_regex_tree *tree, const struct writer *writer, c
 
 int wr_regex_new(const char *text, const weir_allocator *allocator, struct wr_regex **ret_regex)
 {
-    struct wr_regex_tree tree;
-    struct writer writer = {.parts = tree.parts};
-    int error = wr_regex_read(text, &tree);
-
-    if (error != 0)
-        return error;
-    write_part(&writer, tree.root);
-    (void)add_node(&writer, (struct node){.kind = WR_REGEX_MATCH});
-    if (writer.is_full)
-        return wr_invalid_text("pattern", text, strlen(text), "repeats too much", WR_NOWHERE,
-                               "with the counts in {} written out it may have 2000 characters");
-    return make(&tree, &writer, allocator, ret_regex);
+    struct wr_regex_program program;
+    int error = wr_regex_read(text, &program);
+    return error != 0 ? error : make(&program, allocator, ret_regex);
 }
 
 void wr_regex_free(struct wr_regex *regex)

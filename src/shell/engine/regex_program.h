@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* regex_program.h - what a regular expression becomes. Only regex*.c see it.
+ *
+ * A node takes a byte, or is a place, or leads to two others. Nodes know where they lead as a distance, so that the
+ * nodes of a part of an expression can be moved and copied as they are. A part ends where the next one begins.
+ */
+#ifndef WR_SHELL_ENGINE_REGEX_PROGRAM_H
+#define WR_SHELL_ENGINE_REGEX_PROGRAM_H
+
+#include "shell/engine/regex.h"
+
+#include <stdint.h>
+
+#define WR_REGEX_SETS_MAX (WR_REGEX_MAX / 2 + 1) /* "." and "\\w" are sets */
+
+struct wr_regex_set {
+    uint64_t bits[4];
+};
+
+static inline void wr_regex_set_add(struct wr_regex_set *set, unsigned char byte)
+{
+    set->bits[byte / 64] |= UINT64_C(1) << byte % 64;
+}
+
+static inline bool wr_regex_set_has(const struct wr_regex_set *set, unsigned char byte)
+{
+    return (set->bits[byte / 64] >> byte % 64 & 1) != 0;
+}
+
+enum wr_regex_kind {
+    WR_REGEX_BYTE,
+    WR_REGEX_SET,
+    WR_REGEX_BEGIN, /* from here to WORD_END: places, which take no byte */
+    WR_REGEX_END,
+    WR_REGEX_WORD_EDGE,
+    WR_REGEX_NO_WORD_EDGE,
+    WR_REGEX_WORD_BEGIN,
+    WR_REGEX_WORD_END,
+    WR_REGEX_SPLIT,
+    WR_REGEX_MATCH,
+};
+
+struct wr_regex_node {
+    uint8_t kind;
+    uint8_t byte;
+    uint16_t set;
+    int16_t next, other; /* the second of a split */
+};
+
+struct wr_regex_program {
+    struct wr_regex_node nodes[WR_REGEX_NODES_MAX];
+    struct wr_regex_set sets[WR_REGEX_SETS_MAX];
+    size_t node_count, set_count;
+};
+
+/* WEIR_E_INVAL. */
+int wr_regex_read(const char *text, struct wr_regex_program *ret_program);
+
+#endif

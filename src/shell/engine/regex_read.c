@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT */
+/* regex_read.c - from the text of a regular expression to nodes, in one go and without recursion. */
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "base/ascii.h"
+#include "base/error.h"
+#include "shell/engine/regex_program.h"
+
+#define NO_END UINT16_MAX /* of a count */
+
+/* A group that is open, or the whole: "a|b|c" */
+struct group {
+    uint16_t begin;  /* its first node */
+    uint16_t branch; /* that of what stands behind the last '|' */
+    bool has_branches;
+};
+
+struct repeat {
+    uint16_t least, most;
+};
+
+struct parser {
+    const char *at;
+    const char *wrong, *right; /* NULL: nothing is */
+    struct wr_regex_program *program;
+    struct group groups[WR_REGEX_MAX + 1];
+    size_t depth;
+    uint16_t last; /* the first node of what could be repeated */
+    bool has_last, last_is_place;
+};
+
+/* In the C locale, which is the program's. */
+static const struct class
+{
+    const char *name;
+    int (*has)(int c);
+} classes[] = {
+    {"alnum", isalnum}, {"alpha", isalpha}, {"blank", isblank}, {"cntrl", iscntrl},
+    {"digit", isdigit}, {"graph", isgraph}, {"lower", islower}, {"print", isprint},
+    {"punct", ispunct}, {"space", isspace}, {"upper", isupper}, {"xdigit", isxdigit},
+};
+
+static int is_word(int c)
+{
+    return isalnum(c) || c == '_';
+}
+
+static void set_add_class(struct wr_regex_set *set, int (*has)(int c))
+{
+    for (int byte = 0; byte < 128; byte++)
+        if (has(byte))
+            wr_regex_set_add(set, (unsigned char)byte);
+}
+
+static void set_invert(struct wr_regex_set *set)
+{
+    for (size_t i = 0; i < 4; i++)
+        set->bits[i] = ~set->bits[i];
+}
+
+/* ---- nodes --------------------------------------------------------------------------------------------- */
+
+static void fail(struct parser *parser, const char *wrong, const char *right)
+{
+    if (parser->wrong == NULL) {
+        parser->wrong = wrong;
+        parser->right = right;
+    }
+    parser->at += strlen(parser->at); /* nothing more is read */
+}
+
+/* False: there is no room for so many more, and for the last one. */
+static bool has_room(struct parser *parser, size_t more)
+{
+    if (parser->program->node_count + more < WR_REGEX_NODES_MAX)
+        return true;
+    fail(parser, "repeats too much", "with the counts in {} written out it may have 2000 characters");
+    return false;
+}
+
+static void add_node(struct parser *parser, struct wr_regex_node node)
+{
+    struct wr_regex_program *program = parser->program;
+    if (!has_room(parser, 1))
+        return;
+    node.next = 1;
+    parser->last = (uint16_t)program->node_count;
+    parser->has_last = true;
+    parser->last_is_place = node.kind >= WR_REGEX_BEGIN;
+    program->nodes[program->node_count++] = node;
+}
+
+static void add_set(struct parser *parser, const struct wr_regex_set *set)
+{
+    struct wr_regex_program *program = parser->program;
+    size_t i = 0;
+    while (i < program->set_count && memcmp(&program->sets[i], set, sizeof *set) != 0)
+        i++;
+    assert(i < WR_REGEX_SETS_MAX);
+    program->sets[i] = *set;
+    program->set_count += i == program->set_count;
+    add_node(parser, (struct wr_regex_node){.kind = WR_REGEX_SET, .set = (uint16_t)i});
+}
+
+static struct wr_regex_node split(size_t next, size_t other)
+{
+    return (struct wr_regex_node){.kind = WR_REGEX_SPLIT, .next = (int16_t)next, .other = (int16_t)other};
+}
+
+static struct wr_regex_node jump_back(size_t by)
+{
+    return (struct wr_regex_node){.kind = WR_REGEX_SPLIT, .next = (int16_t)-by, .other = (int16_t)-by};
+}
+
+/* The branches so far, from group->begin to group->branch, and the one from there to the end become one:
+ *     split to both | the first | jump to the end | the second */
+static void join_branches(struct parser *parser, const struct group *group)
+{
+    struct wr_regex_program *program = parser->program;
+    size_t first = group->branch - group->begin, second = program->node_count - group->branch;
+    struct wr_regex_node *at = &program->nodes[group->begin];
+    if (!group->has_branches || !has_room(parser, 2))
+        return;
+    memmove(at + first + 2, at + first, second * sizeof *at);
+    memmove(at + 1, at, first * sizeof *at);
+    at[0] = split(1, first + 2);
+    at[first + 1] = split(second + 1, second + 1);
+    program->node_count += 2;
+}
+
+/* "x*": split | x | jump back */
+static void write_loop(struct wr_regex_program *program, size_t begin, size_t count)
+{
+    struct wr_regex_node *at = &program->nodes[begin];
+    memmove(at + 1, at, count * sizeof *at);
+    at[0] = split(1, count + 2);
+    at[count + 1] = jump_back(count + 1);
+    program->node_count += 2;
+}
+
+/* What is last as often as it must be, and as it may be. */
+static void write_repeat(struct parser *parser, const struct repeat *repeat)
+{
+    struct wr_regex_program *program = parser->program;
+    struct wr_regex_node *nodes = program->nodes;
+    size_t begin = parser->last, count = program->node_count - begin, at = begin;
+    size_t optional = repeat->most == NO_END ? 0 : (size_t)repeat->most - repeat->least;
+    struct wr_regex_node part[WR_REGEX_NODES_MAX];
+    if (count == 0 || !has_room(parser, repeat->least * count + optional * (count + 1) + 2))
+        return;
+    if (repeat->most == NO_END && repeat->least == 0) {
+        write_loop(program, begin, count);
+        return;
+    }
+    memcpy(part, nodes + begin, count * sizeof *part);
+    for (uint16_t i = 0; i < repeat->least; i++, at += count)
+        memcpy(nodes + at, part, count * sizeof *part);
+    if (repeat->most == NO_END) {
+        nodes[at++] = (struct wr_regex_node){.kind = WR_REGEX_SPLIT, .next = 1, .other = (int16_t)-count};
+    }
+    for (size_t i = optional; i > 0; i--, at += count + 1) {
+        nodes[at] = split(1, i * (count + 1));
+        memcpy(nodes + at + 1, part, count * sizeof *part);
+    }
+    program->node_count = at;
+}
+
+/* ---- sets ---------------------------------------------------------------------------------------------- */
+
+/* "[:alpha:]" behind its first '['. */
+static void read_class(struct parser *parser, struct wr_regex_set *set)
+{
+    const char *name = parser->at + 1, *end = strstr(name, ":]");
+
+    for (size_t i = 0; end != NULL && i < sizeof classes / sizeof classes[0]; i++)
+        if (strlen(classes[i].name) == (size_t)(end - name) &&
+            memcmp(classes[i].name, name, (size_t)(end - name)) == 0) {
+            set_add_class(set, classes[i].has);
+            parser->at = end + 2;
+            return;
+        }
+    fail(parser, "has a class that is not known", "there are [:alnum:], [:alpha:], [:digit:], [:punct:] and so on");
+}
+
+/* One byte, or a range of them. */
+static void read_range(struct parser *parser, struct wr_regex_set *set)
+{
+    unsigned char first = (unsigned char)*parser->at++, last = first;
+
+    if (parser->at[0] == '-' && parser->at[1] != ']' && parser->at[1] != '\0') {
+        last = (unsigned char)parser->at[1];
+        parser->at += 2;
+    }
+    if (last < first || (last == '[' && strchr(".=:", *parser->at) != NULL)) {
+        fail(parser, "has a range that is none", "write it from the smaller to the larger, as in [0-9]");
+        return;
+    }
+    for (unsigned byte = first; byte <= last; byte++)
+        wr_regex_set_add(set, (unsigned char)byte);
+}
+
+/* Behind the '['. */
+static void read_bracket(struct parser *parser)
+{
+    struct wr_regex_set set = {{0}};
+    bool is_inverted = *parser->at == '^';
+
+    parser->at += is_inverted;
+    for (bool is_first = true; *parser->at != '\0' && (is_first || *parser->at != ']'); is_first = false) {
+        char second = parser->at[1];
+        if (*parser->at != '[' || (second != ':' && second != '.' && second != '=')) {
+            read_range(parser, &set);
+            continue;
+        }
+        parser->at++;
+        if (second != ':')
+            fail(parser, "has [. .] or [= =]", "write the characters themselves");
+        else
+            read_class(parser, &set);
+    }
+    if (*parser->at == '\0') {
+        fail(parser, "has a [ without its ]", "write \\[ for one that is itself");
+        return;
+    }
+    parser->at++;
+    if (is_inverted)
+        set_invert(&set);
+    add_set(parser, &set);
+}
+
+static void add_class(struct parser *parser, int (*has)(int c), bool is_inverted)
+{
+    struct wr_regex_set set = {{0}};
+    set_add_class(&set, has);
+    if (is_inverted)
+        set_invert(&set);
+    add_set(parser, &set);
+}
+
+/* ---- text ---------------------------------------------------------------------------------------------- */
+
+static enum wr_regex_kind place_of(char letter)
+{
+    switch (letter) {
+    case 'b':
+        return WR_REGEX_WORD_EDGE;
+    case 'B':
+        return WR_REGEX_NO_WORD_EDGE;
+    case '<':
+        return WR_REGEX_WORD_BEGIN;
+    case '>':
+        return WR_REGEX_WORD_END;
+    default:
+        return WR_REGEX_BYTE;
+    }
+}
+
+/* Behind the '\'. */
+static void read_escape(struct parser *parser)
+{
+    char c = *parser->at;
+    enum wr_regex_kind kind = place_of(c);
+    if (c == '\0') {
+        fail(parser, "ends with a \\", "write \\\\ for one that is itself");
+        return;
+    }
+    parser->at++;
+    if (c == 'w' || c == 'W')
+        add_class(parser, is_word, c == 'W');
+    else if (c == 's' || c == 'S')
+        add_class(parser, isspace, c == 'S');
+    else if (wr_ascii_is_digit(c))
+        fail(parser, "refers back", "\\1 and the like are not known; write out what is repeated");
+    else if (kind == WR_REGEX_BYTE && wr_ascii_is_alpha(c))
+        fail(parser, "has an escape that is not known", "for \\d write [0-9]; letters need no \\");
+    else
+        add_node(parser, (struct wr_regex_node){.kind = (uint8_t)kind, .byte = (uint8_t)c});
+}
+
+/* False: there is no number. */
+static bool read_count(struct parser *parser, uint16_t *ret_count)
+{
+    unsigned count = 0;
+
+    if (!wr_ascii_is_digit(*parser->at))
+        return false;
+    for (; wr_ascii_is_digit(*parser->at); parser->at++)
+        count = count > WR_REGEX_COUNT_MAX ? count : count * 10 + (unsigned)(*parser->at - '0');
+    *ret_count = (uint16_t)count;
+    if (count > WR_REGEX_COUNT_MAX)
+        fail(parser, "repeats too much", "a count in {} is at most 1000");
+    return true;
+}
+
+/* "{3}", "{3,}", "{,5}", "{3,5}" behind the '{'. */
+static void read_counts(struct parser *parser, struct repeat *repeat)
+{
+    bool has_least = read_count(parser, &repeat->least);
+
+    repeat->most = repeat->least;
+    if (*parser->at == ',') {
+        parser->at++;
+        repeat->most = NO_END;
+        has_least |= read_count(parser, &repeat->most);
+    }
+    if (*parser->at != '}' || !has_least || repeat->most < repeat->least)
+        fail(parser, "has a { that counts nothing", "write it as {3}, {3,} or {3,5}, and \\{ for one that is itself");
+    else
+        parser->at++;
+}
+
+/* Behind one of "*+?{". */
+static void read_repeat(struct parser *parser, char c)
+{
+    struct repeat repeat = {c == '+', c == '?' ? 1 : NO_END};
+    if (!parser->has_last)
+        fail(parser, "repeats nothing", "write \\*, \\+, \\? or \\{ for one that is itself");
+    else if (parser->last_is_place)
+        fail(parser, "repeats a place", "^, $ and \\b stand where they are, once");
+    else if (c == '{')
+        read_counts(parser, &repeat);
+    if (parser->wrong == NULL)
+        write_repeat(parser, &repeat);
+}
+
+static void open_group(struct parser *parser)
+{
+    uint16_t begin = (uint16_t)parser->program->node_count;
+    parser->groups[parser->depth++] = (struct group){begin, begin, false};
+    parser->has_last = false;
+}
+
+static void begin_branch(struct parser *parser)
+{
+    struct group *group = &parser->groups[parser->depth - 1];
+    join_branches(parser, group);
+    group->branch = (uint16_t)parser->program->node_count;
+    group->has_branches = true;
+    parser->has_last = false;
+}
+
+/* What was in it can be repeated. */
+static void close_group(struct parser *parser)
+{
+    const struct group *group = &parser->groups[parser->depth - 1];
+    if (parser->depth == 1) {
+        fail(parser, "has a ) without its (", "write \\) for one that is itself");
+        return;
+    }
+    join_branches(parser, group);
+    parser->last = group->begin;
+    parser->has_last = true;
+    parser->last_is_place = false;
+    parser->depth--;
+}
+
+static void read_next(struct parser *parser)
+{
+    static const struct wr_regex_set any = {{~UINT64_C(0), ~UINT64_C(0), ~UINT64_C(0), ~UINT64_C(0)}};
+    char c = *parser->at++;
+    switch (c) {
+    case '(':
+        open_group(parser);
+        break;
+    case '|':
+        begin_branch(parser);
+        break;
+    case ')':
+        close_group(parser);
+        break;
+    case '*':
+    case '+':
+    case '?':
+    case '{':
+        read_repeat(parser, c);
+        break;
+    case '[':
+        read_bracket(parser);
+        break;
+    case '\\':
+        read_escape(parser);
+        break;
+    case '.':
+        add_set(parser, &any);
+        break;
+    case '^':
+        add_node(parser, (struct wr_regex_node){.kind = WR_REGEX_BEGIN});
+        break;
+    case '$':
+        add_node(parser, (struct wr_regex_node){.kind = WR_REGEX_END});
+        break;
+    default:
+        add_node(parser, (struct wr_regex_node){.kind = WR_REGEX_BYTE, .byte = (uint8_t)c});
+        break;
+    }
+}
+
+static void read_all(struct parser *parser)
+{
+    open_group(parser);
+    while (*parser->at != '\0')
+        read_next(parser);
+    if (parser->depth > 1)
+        fail(parser, "has a ( without its )", "write \\( for one that is itself");
+    join_branches(parser, &parser->groups[0]);
+}
+
+int wr_regex_read(const char *text, struct wr_regex_program *ret_program)
+{
+    struct parser parser = {.at = text, .program = ret_program};
+    size_t bytes = strlen(text);
+    ret_program->node_count = ret_program->set_count = 0;
+    if (bytes > WR_REGEX_MAX)
+        fail(&parser, "too long", "a regular expression has at most 255 bytes");
+    else if (bytes == 0)
+        fail(&parser, "nothing after \"re:\"", "a regular expression follows it");
+    else
+        read_all(&parser);
+    if (parser.wrong != NULL)
+        return wr_invalid_text("pattern", text, bytes, parser.wrong, WR_NOWHERE, parser.right);
+    ret_program->nodes[ret_program->node_count++] = (struct wr_regex_node){.kind = WR_REGEX_MATCH};
+    return 0;
+}
