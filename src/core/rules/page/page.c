@@ -10,6 +10,7 @@
 #define NOWHERE SIZE_MAX
 #define KEPT_TEXT ((size_t)64 * 1024) /* bytes of links that are not given back after a page */
 #define AHEAD 16                      /* links that are known before the first of them is reported */
+#define AT_ONCE 64                    /* links that are looked at in one call: to make one canonical may take 10 us */
 #define KEPT_SEEN ((size_t)4096)      /* slots; 32 KiB */
 
 /* Whether to search it for links. */
@@ -86,6 +87,7 @@ void wr_page_begin(struct wr_page *page, const struct wr_page_options *options)
     page->look = (uint8_t)look_at_type(type.type);
     wr_buf_clear(&page->text);
     page->kept = 0;
+    page->told_at = page->resolved = 0;
     page->base_at = NOWHERE;
     struct wr_links_options scan = {
         .kinds = page->options.kinds | 1u << WR_LINK_BASE | 1u << WR_LINK_CANONICAL,
@@ -157,7 +159,7 @@ static void forget_links(struct wr_page *page)
 }
 
 /* Slots for twice as many as were kept. */
-static int make_seen(struct wr_page *page, size_t *ret_mask)
+static int make_seen(struct wr_page *page)
 {
     size_t room = 64;
 
@@ -171,13 +173,14 @@ static int make_seen(struct wr_page *page, size_t *ret_mask)
         page->seen_room = room;
     }
     memset(page->seen, 0, room * sizeof *page->seen);
-    *ret_mask = room - 1;
+    page->seen_mask = room - 1;
     return 0;
 }
 
 /* Whether it is new to this page; then it is noted. */
-static bool note(struct wr_page *page, size_t mask, uint64_t fingerprint)
+static bool note(struct wr_page *page, uint64_t fingerprint)
 {
+    size_t mask = page->seen_mask;
     uint64_t value = fingerprint == 0 ? 1 : fingerprint;
     size_t at = (size_t)value & mask;
 
@@ -204,23 +207,22 @@ static void tell_batch(struct wr_page *page, struct batch *batch, wr_page_found 
     batch->count = batch->used = 0;
 }
 
-static void report(struct wr_page *page, const struct wr_base *base, size_t mask, wr_page_found *found, void *context)
+static void report(struct wr_page *page, const struct wr_base *base, wr_page_found *found, void *context)
 {
     const struct wr_page_options *options = &page->options;
     struct batch batch;
     struct head head;
-    size_t resolved = 0;
 
     batch.count = batch.used = 0;
-    for (size_t at = 0, next; at < page->text.length && resolved < WR_PAGE_RESOLVED_MAX; at = next) {
-        struct wr_span text = link_at(page, at, &head, &next);
+    for (int i = 0; i < AT_ONCE && page->told_at < page->text.length && page->resolved < WR_PAGE_RESOLVED_MAX; i++) {
+        struct wr_span text = link_at(page, page->told_at, &head, &page->told_at);
         struct wr_url *url = &batch.urls[batch.count];
-        resolved += base->url.bytes + text.bytes;
+        page->resolved += base->url.bytes + text.bytes;
         if (head.kind == WR_LINK_BASE || (options->kinds >> head.kind & 1) == 0 ||
             wr_base_resolve(base, text, batch.text + batch.used, url) != WR_URL_OK)
             continue;
         uint64_t fingerprint = wr_hash(options->key, url->text, url->bytes);
-        if (!note(page, mask, fingerprint))
+        if (!note(page, fingerprint))
             continue;
         if (options->soon != NULL)
             options->soon(context, fingerprint);
@@ -230,23 +232,39 @@ static void report(struct wr_page *page, const struct wr_base *base, size_t mask
             tell_batch(page, &batch, found, context);
     }
     tell_batch(page, &batch, found, context);
+    if (page->resolved >= WR_PAGE_RESOLVED_MAX)
+        page->told_at = page->text.length;
 }
 
-static int tell_links(struct wr_page *page, wr_page_found *found, void *context)
+bool wr_page_tell(struct wr_page *page, wr_page_found *found, void *context)
 {
     char memory[WR_URL_ROOM];
     struct wr_base base;
-    size_t mask;
-    bool follows = page->options.follows_nofollow || (page->facts.wishes & WR_ROBOTS_NOFOLLOW) == 0;
 
-    if (page->text.error != 0)
-        return WEIR_E_NOMEM; /* what is there may be half a link */
-    struct wr_url url = base_of(page, memory);
-    wr_base_init(&base, &url, page->options.idna);
-    int error = follows && page->kept > 0 ? make_seen(page, &mask) : 0;
-    if (error == 0 && follows && page->kept > 0)
-        report(page, &base, mask, found, context);
+    if (page->told_at < page->text.length) {
+        struct wr_url url = base_of(page, memory);
+        wr_base_init(&base, &url, page->options.idna);
+        report(page, &base, found, context);
+    }
+    if (page->told_at < page->text.length)
+        return true;
     forget_links(page);
+    page->told_at = 0;
+    if (page->seen_room > KEPT_SEEN)
+        give_seen(page);
+    return false;
+}
+
+/* 0, or WEIR_E_NOMEM: then there are none to tell. */
+static int ready_links(struct wr_page *page)
+{
+    bool follows = page->options.follows_nofollow || (page->facts.wishes & WR_ROBOTS_NOFOLLOW) == 0;
+    int error = page->text.error != 0 ? WEIR_E_NOMEM : 0; /* what is there may be half a link */
+
+    if (error == 0 && follows && page->kept > 0)
+        error = make_seen(page);
+    if (error != 0 || !follows)
+        forget_links(page);
     return error;
 }
 
@@ -267,18 +285,24 @@ static void tell_digest(struct wr_page *page)
     page->facts.digest = wr_buf_from(&buf, 0);
 }
 
-int wr_page_end(struct wr_page *page, wr_page_found *found, void *context)
+int wr_page_close(struct wr_page *page)
 {
-    int error = 0;
-
     tell_digest(page);
     page->facts.is_html = page->look == LOOK_YES;
-    if (page->facts.is_html) {
-        page->facts.wishes |= page->links.wishes;
-        page->facts.title = wr_links_title(&page->links, page->title);
-        error = tell_links(page, found, context);
+    if (!page->facts.is_html) {
+        forget_links(page);
+        return 0;
     }
-    if (page->seen_room > KEPT_SEEN)
-        give_seen(page);
+    page->facts.wishes |= page->links.wishes;
+    page->facts.title = wr_links_title(&page->links, page->title);
+    return ready_links(page);
+}
+
+int wr_page_end(struct wr_page *page, wr_page_found *found, void *context)
+{
+    int error = wr_page_close(page);
+
+    while (wr_page_tell(page, found, context))
+        continue;
     return error;
 }

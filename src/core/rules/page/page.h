@@ -5,7 +5,9 @@
  *     wr_page_init(&page, allocator);             once; then for one page after the other
  *         wr_page_begin(&page, &options);
  *         wr_page_feed(&page, bytes, count);      as often as bytes arrive
- *         error = wr_page_end(&page, found, context);
+ *         error = wr_page_end(&page, found, context);   or, where all of them at once take too long:
+ *         error = wr_page_close(&page);
+ *         while (wr_page_tell(&page, found, context)) …
  *     wr_page_release(&page);
  *
  * Only HTML is searched for links (text/html, application/xhtml+xml, and what has no content type but looks like it);
@@ -80,6 +82,9 @@ struct wr_page {
     size_t base_at;     /* where it is in the text; SIZE_MAX: there is none */
     uint64_t *seen;     /* fingerprints, open-addressed; 0: free */
     size_t seen_room;   /* slots */
+    size_t seen_mask;   /* of those that this page uses */
+    size_t told_at;     /* the next link to report, in the text */
+    size_t resolved;    /* bytes that links were resolved to, see WR_PAGE_RESOLVED_MAX */
     char digest[WR_DIGEST_TEXT_MAX];
     char title[WR_LINKS_TITLE_MAX];
     struct wr_links links;
@@ -94,5 +99,9 @@ void wr_page_feed(struct wr_page *page, const char *bytes, size_t count);
 /* Reports the links in the order in which they stand in the page, and fills page->facts. WEIR_E_NOMEM: links were lost;
  * the facts are right but for them. */
 int wr_page_end(struct wr_page *page, wr_page_found *found, void *context);
+
+/* The same in parts: first the facts, then some links with each call. False: that were all. */
+int wr_page_close(struct wr_page *page);
+bool wr_page_tell(struct wr_page *page, wr_page_found *found, void *context);
 
 #endif
