@@ -32,12 +32,14 @@ static bool inflate_piece(struct wr_sitemap *sitemap)
     return error == Z_OK && (stream->avail_in > 0 || stream->avail_out == 0);
 }
 
-void wr_sitemap_inflate(struct wr_sitemap *sitemap, struct wr_span data)
+/* When all of the input is read, what zlib still holds of it is at most some KB. */
+size_t wr_sitemap_inflate(struct wr_sitemap *sitemap, struct wr_span data, uint64_t until)
 {
     z_stream *stream = &sitemap->stream;
     bool has_more = true;
     stream->next_in = (Bytef *)(uintptr_t)data.data; /* which zlib does not write to */
     stream->avail_in = (uInt)data.bytes;
-    while (has_more && sitemap->end == WR_SITEMAP_GOES_ON)
+    while (has_more && sitemap->end == WR_SITEMAP_GOES_ON && (stream->avail_in == 0 || sitemap->facts.bytes < until))
         has_more = (sitemap->is_member || begin_member(sitemap)) && inflate_piece(sitemap);
+    return stream->avail_in;
 }

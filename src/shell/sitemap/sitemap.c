@@ -8,7 +8,6 @@
 #include "shell/sitemap/state.h"
 
 #define INPUT_MAX ((size_t)1 << 30) /* at a time: zlib and libxml2 count in 32 bits */
-#define PACKED_PIECE ((size_t)64)   /* gzipped bytes become at most 1032 times as many (zlib's technical details) */
 
 const char *wr_sitemap_end_text(enum wr_sitemap_end end)
 {
@@ -149,12 +148,13 @@ void wr_sitemap_plain(struct wr_sitemap *sitemap, struct wr_span data)
         wr_sitemap_stop(sitemap, WR_SITEMAP_LARGE);
 }
 
-static void read_bytes(struct wr_sitemap *sitemap, struct wr_span data)
+/* If it is gzipped, until there were so many bytes of text in all. Returns how many were not read. */
+static size_t read_bytes(struct wr_sitemap *sitemap, struct wr_span data, uint64_t until)
 {
     if (sitemap->is_gzip)
-        wr_sitemap_inflate(sitemap, data);
-    else
-        wr_sitemap_plain(sitemap, data);
+        return wr_sitemap_inflate(sitemap, data, until);
+    wr_sitemap_plain(sitemap, data);
+    return 0;
 }
 
 /* The first two bytes tell whether it is gzipped. */
@@ -172,7 +172,7 @@ static bool read_lead(struct wr_sitemap *sitemap, struct wr_span *data, bool is_
     struct wr_span lead = {(const char *)sitemap->lead, sitemap->lead_bytes};
     sitemap->is_gzip = lead.bytes == room && sitemap->lead[0] == 0x1f && sitemap->lead[1] == 0x8b;
     sitemap->lead_bytes = room;
-    read_bytes(sitemap, lead);
+    (void)read_bytes(sitemap, lead, UINT64_MAX);
     return true;
 }
 
@@ -187,7 +187,7 @@ bool wr_sitemap_push(struct wr_sitemap *sitemap, const char *data, size_t bytes)
     while (wr_sitemap_goes_on(sitemap) && rest.bytes > 0 && read_lead(sitemap, &rest, false)) {
         struct wr_span piece = {rest.data, rest.bytes < INPUT_MAX ? rest.bytes : INPUT_MAX};
         rest = wr_span_after(rest, piece.bytes);
-        read_bytes(sitemap, piece);
+        (void)read_bytes(sitemap, piece, UINT64_MAX);
     }
     return wr_sitemap_goes_on(sitemap);
 }
@@ -198,10 +198,8 @@ size_t wr_sitemap_push_some(struct wr_sitemap *sitemap, const char *data, size_t
     uint64_t until = sitemap->facts.bytes + plain_max;
     while (wr_sitemap_goes_on(sitemap) && rest.bytes > 0 && sitemap->facts.bytes < until &&
            read_lead(sitemap, &rest, false)) {
-        size_t most = sitemap->is_gzip ? PACKED_PIECE : WR_SITEMAP_PIECE;
-        struct wr_span piece = {rest.data, rest.bytes < most ? rest.bytes : most};
-        rest = wr_span_after(rest, piece.bytes);
-        read_bytes(sitemap, piece);
+        struct wr_span piece = {rest.data, rest.bytes < WR_SITEMAP_PIECE ? rest.bytes : WR_SITEMAP_PIECE};
+        rest = wr_span_after(rest, piece.bytes - read_bytes(sitemap, piece, until));
     }
     return bytes - rest.bytes;
 }

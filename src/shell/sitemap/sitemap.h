@@ -84,7 +84,7 @@ bool wr_sitemap_push(struct wr_sitemap *sitemap, const char *data, size_t bytes)
 
 /* The same for who has little time: stops when it has read `plain_max` bytes of text or somewhat more, however little
  * of the data they are when it is gzipped. Returns how much of it was read; less than all also if no more is wanted. */
-#define WR_SITEMAP_MORE_MAX ((size_t)66 << 10) /* than plain_max is not read */
+#define WR_SITEMAP_MORE_MAX ((size_t)24 << 10) /* than plain_max is not read: three pieces */
 size_t wr_sitemap_push_some(struct wr_sitemap *sitemap, const char *data, size_t bytes, size_t plain_max);
 
 /* Whether more is wanted. */

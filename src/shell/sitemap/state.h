@@ -79,7 +79,8 @@ void wr_sitemap_tell(struct wr_sitemap *sitemap, bool is_index);
 void wr_sitemap_plain(struct wr_sitemap *sitemap, struct wr_span data);
 
 /* inflate.c */
-void wr_sitemap_inflate(struct wr_sitemap *sitemap, struct wr_span data);
+/* Until there were so many bytes of text in all. Returns how many of the data were not read then. */
+size_t wr_sitemap_inflate(struct wr_sitemap *sitemap, struct wr_span data, uint64_t until);
 
 /* xml.c */
 void wr_sitemap_xml(struct wr_sitemap *sitemap, struct wr_span data, bool is_last);
