@@ -3,6 +3,7 @@
 #include "shell/net/state.h"
 
 #include "core/rules/http/field.h"
+#include "shell/loop/round.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -208,7 +209,10 @@ enum wr_read wr_lean_read(struct wr_conn *conn, int *ret_errno)
     struct wr_lean_part *lean = &transfer->lean;
     ssize_t bytes = (ssize_t)WR_LEAN_READ_BYTES;
 
-    for (int reads = 0; reads < READS_MAX && bytes == (ssize_t)WR_LEAN_READ_BYTES; reads++) {
+    struct wr_share share = wr_share_begin(WR_SHARE_NS);
+
+    for (int reads = 0;
+         reads < READS_MAX && bytes == (ssize_t)WR_LEAN_READ_BYTES && (reads == 0 || wr_share_lasts(&share)); reads++) {
         bytes = recv(conn->fd, transfer->net->lean.bytes, WR_LEAN_READ_BYTES, MSG_DONTWAIT);
         if (bytes < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
             return WR_READ_ON;
