@@ -350,6 +350,7 @@ static void *run_thread(void *context)
     uv_sem_post(&starting->done);
     wr_away_begin("the loop of a client");
     (void)uv_run(&client->loop, UV_RUN_DEFAULT);
+    wr_away_end();
     return NULL;
 }
 

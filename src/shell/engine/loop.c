@@ -322,6 +322,7 @@ static void *run(void *context)
     wr_away_begin("the loop of a crawl");
     if (error == 0)
         (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
+    wr_away_end();
     wr_engine_loop_ended(loop->engine);
     return NULL;
 }

@@ -465,6 +465,7 @@ static void *run(void *context)
     wr_away_begin("the loop of a server");
     wr_http_loop_settle(loop); /* those that were adopted */
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
+    wr_away_end();
     (void)sem_post(&loop->server->ended);
     return NULL;
 }

@@ -258,6 +258,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         on_idle_ready(ready);
         return;
     }
+    if (ready->is_tls && !ready->net->has_trust)
+        wr_away_excuse(WR_AWAY_TRUSTS);
     /* After an error libcurl looks by itself (0): told of one, it would give up where it else sends anew. */
     int what = (events & UV_READABLE ? CURL_CSELECT_IN : 0) | (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0);
     act(ready->net, ready->fd, status < 0 ? 0 : what);

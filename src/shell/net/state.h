@@ -153,6 +153,7 @@ struct wr_net {
     const struct wr_transfer *looked_at; /* whose progress libcurl told last in one call into it */
     uint32_t looks;                      /* how often in a row */
     bool speaks_http2;
+    bool has_trust; /* an https server has answered: libcurl has read the certificates that it trusts */
     bool in_settle;
     bool has_cancelled; /* a transfer that could not be ended when it was cancelled */
     bool is_short;      /* of memory: connections are not kept */

@@ -85,6 +85,7 @@ bool wr_tell_line(struct wr_transfer *transfer, struct wr_span line)
 {
     WR_DOING("a head");
     wr_tell_first_byte(transfer);
+    transfer->net->has_trust |= transfer->is_https;
     if (transfer->calls.on_line != NULL && !transfer->is_cancelled && !wr_head_is_whole(&transfer->head))
         transfer->calls.on_line(transfer->context, line);
     enum wr_head_fault fault = wr_head_line(&transfer->head, line);
