@@ -3,6 +3,7 @@
 #include "core/rules/url/redirect.h"
 #include "shell/engine/state.h"
 #include "shell/loop/away.h"
+#include "shell/loop/round.h"
 #include "shell/net/idna.h"
 
 #define SEED_HOPS 5 /* so many redirects of a seed are taken for what its user meant; then the scope decides */
@@ -69,22 +70,37 @@ static void follow(struct wr_flight *flight, const struct wr_url *to)
 static void follow_link(void *context, const struct wr_page_link *link)
 {
     struct wr_flight *flight = context;
-    const struct wr_found found = {.fingerprint = link->fingerprint, .depth = flight->action.depth + 1};
+    const struct wr_found found = {
+        .fingerprint = link->fingerprint, .parent = flight->action.fingerprint, .depth = flight->action.depth + 1};
     (void)wr_founds_offer(flight->loop, &flight->founds, link->url, &found);
 }
 
 /* Sitemaps first: one that the page links to is known as what it is. */
 static void end_page(struct wr_flight *flight)
 {
-    WR_DOING("links");
+    WR_DOING("the facts of a page");
     wr_listing_offer(flight);
     if (!flight->has_page)
         return;
-    if (wr_page_end(&flight->page, follow_link, flight) != 0)
+    flight->has_links = true;
+    if (wr_page_close(&flight->page) != 0)
         wr_job_over(flight->loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
     if ((flight->result.is_truncated && !flight->is_enough) || flight->keep.is_cut)
         flight->verdict = WR_VERDICT_TOO_LARGE;
     wr_listing_end(flight);
+}
+
+/* A page may have so many that to make them canonical takes 100 ms. Those that were told must be posted before the plan
+ * goes on. False: there are more. */
+static bool tell_links(struct wr_flight *flight)
+{
+    WR_DOING("links");
+    struct wr_share share = wr_share_begin(WR_SHARE_NS);
+    while (flight->has_links && wr_share_lasts(&share))
+        flight->has_links = wr_page_tell(&flight->page, follow_link, flight);
+    if (flight->has_links && flight->founds.count > 0)
+        wr_flight_carry(flight->loop, &flight->founds, false);
+    return !flight->has_links;
 }
 
 /* ---- verdicts ---- */
@@ -264,7 +280,15 @@ void wr_answer_end(struct wr_flight *flight)
         flight->verdict = flight->result.end == WR_NET_BLOCKED ? WR_VERDICT_BLOCKED : WR_VERDICT_FAILED;
     }
     wr_job_told(loop, wr_ledger_end_of(&flight->fate, flight->result.status));
-    finish(flight);
+    wr_answer_go_on(flight);
+}
+
+void wr_answer_go_on(struct wr_flight *flight)
+{
+    if (tell_links(flight))
+        finish(flight);
+    else
+        wr_listing_wait(flight);
 }
 
 /* Its host could not even be asked for its robots.txt: for now, or (the tag says why) for good. */

@@ -439,9 +439,9 @@ static void reset(struct wr_flight *flight, const struct wr_plan_action *action)
 {
     flight->action = *action;
     flight->transfer = NULL;
-    flight->was_sent = flight->is_landed = flight->wants_body = flight->has_page = flight->is_again =
-        flight->has_seeds = flight->is_conditional = flight->is_sitemap = flight->is_enough = flight->leads_too_deep =
-            flight->ends_when_read = false;
+    flight->was_sent = flight->is_landed = flight->wants_body = flight->has_page = flight->has_links =
+        flight->is_again = flight->has_seeds = flight->is_conditional = flight->is_sitemap = flight->is_enough =
+            flight->leads_too_deep = flight->ends_when_read = false;
     flight->body_bytes = 0;
     flight->lease = action->host != NULL ? wr_plan_host_token(action->host) : 0;
     flight->wishes = 0;

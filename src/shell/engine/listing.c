@@ -13,15 +13,15 @@
 #include "core/rules/robots/robots.h"
 #include "shell/engine/state.h"
 #include "shell/loop/away.h"
+#include "shell/loop/round.h"
 #include "shell/net/idna.h"
 #include "shell/sitemap/sitemap.h"
 
 #define BATCH 1000
-#define AT_ONCE ((size_t)64 << 10) /* bytes of text that are read in a turn of the loop: others are waiting */
-#define UNREAD_MAX AT_ONCE         /* bytes that are put aside; then the server waits */
-#define PAGE_DEPTH 1               /* of what a sitemap lists, as if the seed linked to it */
-#define DAY_NS (36 * WEIR_HOUR)    /* until it has ended everywhere on earth, from its beginning at Greenwich */
-#define DEPTH_MAX (1 + 3)          /* of a sitemap: indexes in indexes make it deeper */
+#define UNREAD_MAX ((size_t)64 << 10) /* bytes that are put aside; then the server waits */
+#define PAGE_DEPTH 1                  /* of what a sitemap lists, as if the seed linked to it */
+#define DAY_NS (36 * WEIR_HOUR)       /* until it has ended everywhere on earth, from its beginning at Greenwich */
+#define DEPTH_MAX (1 + 3)             /* of a sitemap: indexes in indexes make it deeper */
 
 /* ---- which there are ---- */
 
@@ -190,6 +190,13 @@ void wr_listing_begin(struct wr_flight *flight)
         wr_job_over(flight->loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
 }
 
+/* It goes on in the next turns of the loop. */
+static void go_on_later(struct wr_flight *flight)
+{
+    wr_list_push(&flight->loop->reading, &flight->reading);
+    wr_listings_again(flight->loop);
+}
+
 bool wr_listing_feed(struct wr_flight *flight, const char *data, size_t bytes)
 {
     struct wr_crawl_loop *loop = flight->loop;
@@ -202,16 +209,24 @@ bool wr_listing_feed(struct wr_flight *flight, const char *data, size_t bytes)
     }
     if (flight->unread.length - flight->read_bytes >= UNREAD_MAX)
         wr_net_hold(flight->transfer);
-    wr_list_push(&loop->reading, &flight->reading);
-    wr_listings_again(loop);
+    go_on_later(flight);
     return true;
 }
 
+static bool has_unread(const struct wr_flight *flight)
+{
+    return flight->sitemap != NULL && flight->unread.length > 0;
+}
+
+/* At least one step, and what there is time for. */
 static void read_some(struct wr_flight *flight)
 {
-    struct wr_span rest = wr_buf_from(&flight->unread, flight->read_bytes);
-    flight->read_bytes += wr_sitemap_push_some(flight->sitemap, rest.data, rest.bytes, AT_ONCE);
-    flight->is_enough = !wr_sitemap_goes_on(flight->sitemap);
+    struct wr_share share = wr_share_begin(WR_SHARE_NS);
+    do {
+        struct wr_span rest = wr_buf_from(&flight->unread, flight->read_bytes);
+        flight->read_bytes += wr_sitemap_push_some(flight->sitemap, rest.data, rest.bytes, 1);
+        flight->is_enough = !wr_sitemap_goes_on(flight->sitemap);
+    } while (!flight->is_enough && flight->read_bytes < flight->unread.length && wr_share_lasts(&share));
     if (flight->is_enough || flight->read_bytes == flight->unread.length) {
         wr_buf_clear(&flight->unread);
         flight->read_bytes = 0;
@@ -240,9 +255,30 @@ static bool may_read(const struct wr_crawl_loop *loop)
     return loop->reading.first != NULL && (!loop->is_stalled || stops);
 }
 
-static void read_in_turn(uv_idle_t *idle)
+/* What it lists; or, when that is over, the links that were not told. */
+static void go_on(struct wr_flight *flight)
 {
     WR_DOING("a sitemap");
+    if (has_unread(flight))
+        read_some(flight);
+    if (has_unread(flight))
+        go_on_later(flight); /* after the others */
+    else if (flight->has_links)
+        wr_answer_go_on(flight);
+    else if (flight->ends_when_read)
+        wr_answer_end(flight);
+    else if (flight->transfer != NULL)
+        wr_net_go_on(flight->transfer);
+}
+
+void wr_listing_wait(struct wr_flight *flight)
+{
+    flight->ends_when_read = true;
+    go_on_later(flight);
+}
+
+static void read_in_turn(uv_idle_t *idle)
+{
     struct wr_crawl_loop *loop = idle->data;
     if (!may_read(loop)) {
         (void)uv_idle_stop(idle);
@@ -254,13 +290,7 @@ static void read_in_turn(uv_idle_t *idle)
         stop_reading(flight);
         return;
     }
-    read_some(flight);
-    if (flight->unread.length > 0)
-        wr_list_push(&loop->reading, &flight->reading); /* after the others */
-    else if (flight->ends_when_read)
-        wr_answer_end(flight);
-    else if (flight->transfer != NULL)
-        wr_net_go_on(flight->transfer);
+    go_on(flight);
     wr_crawl_loop_due(loop);
 }
 

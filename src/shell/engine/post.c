@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "shell/loop/away.h"
+#include "shell/loop/round.h"
 
 /* URLs for another loop, once the store has said which of them are new. */
 struct wr_news {
@@ -409,8 +410,9 @@ void wr_post_flight(struct wr_flight *flight)
 
 static void try_again(struct wr_crawl_loop *loop, bool waits)
 {
+    struct wr_share share = wr_share_begin(WR_SHARE_NS);
     struct wr_list_link *link = loop->lists[WR_FLIGHT_POSTS].first;
-    while (link != NULL && !loop->is_stalled) {
+    while (link != NULL && !loop->is_stalled && wr_share_lasts(&share)) {
         struct wr_flight *flight = WR_LINKED(link, struct wr_flight, link);
         link = link->next;
         if (flight->keep.waits && waits)
@@ -426,4 +428,9 @@ void wr_posts_again(struct wr_crawl_loop *loop)
     loop->is_stalled = false;
     try_again(loop, false);
     try_again(loop, true);
+    if (loop->lists[WR_FLIGHT_POSTS].first == NULL || loop->is_stalled)
+        return;
+    loop->is_stalled = true; /* there was no time for all: in the next turn, before the plan goes on */
+    atomic_store(&loop->has_room, true);
+    wr_crawl_loop_wake(loop);
 }

@@ -155,12 +155,13 @@ struct wr_flight {
     struct wr_page page;
     struct wr_digest *digest;   /* NULL: none is wanted */
     bool has_page;              /* the page was begun */
+    bool has_links;             /* it has ended, and not all of its links were told */
     struct wr_sitemap *sitemap; /* being read; NULL: it is none */
     struct wr_founds listed;    /* in it, and not offered yet */
     struct wr_buf unread;       /* of it; there while the sitemap is */
     size_t read_bytes;          /* of those */
     struct wr_list_link reading;
-    bool ends_when_read; /* it has come, and the end waits for that */
+    bool ends_when_read; /* it has come, and the end waits for that, or for links to be told */
     bool is_enough;      /* no more of it is wanted */
     bool leads_too_deep; /* it lists sitemaps that are left out for that */
     struct wr_buf body;  /* of a robots.txt; of what all have together it holds: */
@@ -216,6 +217,8 @@ bool wr_flight_is_hosts(const struct wr_flight *flight);
 void wr_answer_came(struct wr_flight *flight);
 /* What is to be kept of it is. */
 void wr_answer_end(struct wr_flight *flight);
+/* Tells more of its links, and ends it if that were all. */
+void wr_answer_go_on(struct wr_flight *flight);
 /* A task that ends unsent. */
 void wr_answer_end_unsent(struct wr_crawl_loop *loop, const struct wr_plan_action *action);
 /* The same for one that the store has lost something of; `why` says what. */
@@ -293,6 +296,8 @@ bool wr_listing_feed(struct wr_flight *flight, const char *data, size_t bytes);
 void wr_listings_again(struct wr_crawl_loop *loop);
 /* It has come. True: wr_answer_end is called when it has been read. */
 bool wr_listing_waits(struct wr_flight *flight);
+/* The flight has links that were not told: wr_answer_go_on is called in a later turn of the loop. */
+void wr_listing_wait(struct wr_flight *flight);
 /* It has ended: offers the rest. */
 void wr_listing_end(struct wr_flight *flight);
 void wr_listing_drop(struct wr_flight *flight);
