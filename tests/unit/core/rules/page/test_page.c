@@ -367,6 +367,30 @@ static void many_links_are_told_once_each(void **state)
     assert_true(memory.live_bytes <= 128 << 10);
 }
 
+/* M12, N1-2: each call does little; together they tell what one call does. */
+static void links_that_are_told_in_parts_are_all_told_and_few_at_a_time(void **state)
+{
+    static char text[60000];
+    struct wr_page_options options = {.url = &here, .key = &key, .content_type = wr_span_of("text/html")};
+    uint32_t before = 0, calls = 0;
+
+    (void)state;
+    size_t bytes = make_many(text, sizeof text, 1000);
+    told.used = 0;
+    wr_page_begin(&page, &options);
+    wr_page_feed(&page, text, bytes);
+    assert_int_equal(wr_page_close(&page), 0);
+    assert_int_equal(page.facts.links, 2000);
+    for (bool has_more = true; has_more; calls++) {
+        has_more = wr_page_tell(&page, tell, &told);
+        assert_true(page.facts.reported - before <= 64);
+        before = page.facts.reported;
+    }
+    assert_int_equal(before, 1000);
+    assert_int_equal(calls, (2000 + 63) / 64);
+    assert_false(wr_page_tell(&page, tell, &told));
+}
+
 static void pages_that_follow_take_no_more_memory(void **state)
 {
     static char text[20000];
@@ -408,16 +432,15 @@ static void without_memory_it_says_so_and_the_next_page_is_read(void **state)
 
 #define page_test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
-WEIR_TESTS(page_test(each_link_is_told_once_canonical_and_in_order),
-           page_test(links_to_other_schemes_and_to_no_url_are_dropped), page_test(user_and_password_are_told_nobody),
-           page_test(a_base_holds_for_links_before_it_too), page_test(only_the_kinds_asked_for_are_told),
-           page_test(a_refresh_to_another_url_is_a_link_like_others),
-           page_test(links_that_differ_in_the_fragment_are_one), page_test(nofollow_is_heeded_wherever_it_is_said),
-           page_test(wishes_of_the_page_and_of_the_fields_are_told_together),
-           page_test(only_html_is_searched_for_links),
-           page_test(without_a_content_type_the_first_bytes_tell_in_any_pieces),
-           page_test(the_charset_of_the_field_counts), page_test(every_body_has_a_digest), page_test(title_is_told),
-           page_test(links_beyond_the_most_are_left_out),
-           page_test(a_page_of_huge_links_is_bounded_and_its_memory_given_back),
-           page_test(many_links_are_told_once_each), page_test(pages_that_follow_take_no_more_memory),
-           page_test(without_memory_it_says_so_and_the_next_page_is_read))
+WEIR_TESTS(
+    page_test(each_link_is_told_once_canonical_and_in_order),
+    page_test(links_to_other_schemes_and_to_no_url_are_dropped), page_test(user_and_password_are_told_nobody),
+    page_test(a_base_holds_for_links_before_it_too), page_test(only_the_kinds_asked_for_are_told),
+    page_test(a_refresh_to_another_url_is_a_link_like_others), page_test(links_that_differ_in_the_fragment_are_one),
+    page_test(nofollow_is_heeded_wherever_it_is_said),
+    page_test(wishes_of_the_page_and_of_the_fields_are_told_together), page_test(only_html_is_searched_for_links),
+    page_test(without_a_content_type_the_first_bytes_tell_in_any_pieces), page_test(the_charset_of_the_field_counts),
+    page_test(every_body_has_a_digest), page_test(title_is_told), page_test(links_beyond_the_most_are_left_out),
+    page_test(a_page_of_huge_links_is_bounded_and_its_memory_given_back), page_test(many_links_are_told_once_each),
+    page_test(links_that_are_told_in_parts_are_all_told_and_few_at_a_time),
+    page_test(pages_that_follow_take_no_more_memory), page_test(without_memory_it_says_so_and_the_next_page_is_read))
