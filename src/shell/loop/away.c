@@ -29,6 +29,10 @@ typedef int wr_away_is_there; /* a file of C is not empty */
 #define TICK_NS WEIR_MILLISECOND         /* the kernel's own tick is longer, as a rule */
 #define STALLS 2                         /* of the machine in one turn, which end nothing */
 
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid /* which glibc does not name */
+#endif
+
 struct part {
     const char *name;
     int64_t ns;
@@ -81,7 +85,7 @@ static bool begin_ticks(void)
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
     const struct itimerspec often = {{.tv_nsec = TICK_NS}, {.tv_nsec = TICK_NS}};
     sigset_t ticks;
-    event._sigev_un._tid = gettid();
+    event.sigev_notify_thread_id = gettid();
     (void)sigemptyset(&ticks);
     (void)sigaddset(&ticks, SIGPROF);
     if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &mine.timer) != 0)
