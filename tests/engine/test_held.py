@@ -51,6 +51,14 @@ PAGES = {
     'tags that are packed': lambda: _packed(b'<a' * (15 * MB)),
     'members that hold nothing': lambda: _answer(gzip.compress(b'') * 10**5, fields=b'Content-Encoding: gzip\r\n'),
 }
+CROWD = 32  # hosts that all answer at the same time
+
+
+def _crowd(hosts):
+    page = _chunked(b'1\r\nx\r\n' * 10**5 + b'0\r\n\r\n')
+    return [hosts.add({'/': lambda: page}) for _ in range(CROWD)]
+
+
 # What a robots.txt may be.
 RULES = {
     'groups': lambda: _answer(_each(b'User-agent: b%d\nDisallow: /\n', 40000), b'text/plain'),
@@ -127,7 +135,7 @@ def _crawl(words, seeds):
 def pages_of_hostile_hosts_hold_no_loop_of_a_crawl_up():  # M12, N1-2
     with Hosts() as hosts:
         seeds = {hosts.add({'/': make}): name for name, make in PAGES.items()}
-        lines = _crawl(('--loops', '1'), seeds)
+        lines = _crawl(('--loops', '1'), [*seeds, *_crowd(hosts)])
         for url, name in seeds.items():
             assert url in lines, name
 
@@ -155,7 +163,8 @@ def sitemaps_of_hostile_hosts_hold_no_loop_of_a_crawl_up():  # M12, N1-2
 def pages_of_hostile_hosts_hold_no_loop_of_a_client_up():  # M12, N1-2
     with Hosts() as hosts:
         urls = [hosts.add({'/': make}) for make in PAGES.values()]
-        run = weir('fetch', '--quiet', '--allow-private', '--pace', 'unlimited', '--attempts', '1', *urls, timeout=150)
+        run = weir('fetch', '--quiet', '--allow-private', '--pace', 'unlimited', '--attempts', '1', *urls, *_crowd(hosts),
+                   timeout=150)
         assert run.returncode in (0, 1), (run.returncode, run.stderr)
 
 
