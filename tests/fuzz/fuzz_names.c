@@ -180,12 +180,11 @@ static void check_method(const char *text)
 /* Of the field without blanks around it. False: it finds none. */
 static bool take_second_word(const char *value, char *ret_token)
 {
-    char text[TEXT_MAX + 1], *rest = NULL;
+    const char *first = value + strspn(value, " \t"), *end = first + strcspn(first, " \t");
+    const char *second = end + strspn(end, " \t"), *word = *second != '\0' ? second : first;
 
-    snprintf(text, sizeof text, "%s", value);
-    char *first = strtok_r(text, " \t", &rest), *second = strtok_r(NULL, " \t", &rest);
-    snprintf(ret_token, TEXT_MAX + 1, "%s", second != NULL ? second : first != NULL ? first : "");
-    return first != NULL;
+    snprintf(ret_token, TEXT_MAX + 1, "%.*s", (int)strcspn(word, " \t"), word);
+    return *first != '\0';
 }
 
 static bool take_last_word(const char *value, char *ret_token)

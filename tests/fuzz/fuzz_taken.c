@@ -12,6 +12,7 @@
 #include "fuzz/fuzz.h"
 
 #define TARGET_MAX 300
+#define PATTERN_ROOM (3 * TARGET_MAX + 8)
 #define PATTERNS_MAX 4
 #define MODEL_MAX 80 /* bytes of a path that a model compares: it tries each star at each place */
 #define STARS_MAX 4
@@ -134,7 +135,8 @@ static void write_taken(const struct path *path, bool folds, char *ret_text)
     for (size_t i = 0; i < path->count; i++) {
         unsigned byte = path->units[i] & 255;
         bool is_escaped = (path->units[i] > 255 && byte != '~') || !is_plain(byte);
-        at += is_escaped ? sprintf(at, "%%%02X", byte) : sprintf(at, "%c", folds ? tolower((int)byte) : (int)byte);
+        at += is_escaped ? snprintf(at, 4, "%%%02X", byte)
+                         : snprintf(at, 2, "%c", folds ? tolower((int)byte) : (int)byte);
     }
 }
 
@@ -280,19 +282,19 @@ static void make_pattern(const char *taken, unsigned how, char *ret_pattern)
     size_t bytes = strlen(taken), at = bytes > 0 ? (how >> 2) % bytes : 0;
     const char *slash = strchr(taken + at, '/'), *end = strchr(taken + at + (bytes > 0), '/');
 
-    strcpy(ret_pattern, taken);
+    snprintf(ret_pattern, PATTERN_ROOM, "%s", taken);
     if ((how & 3) == 1 && slash != NULL)
-        strcpy(ret_pattern + (slash - taken) + 1, "**");
+        snprintf(ret_pattern, PATTERN_ROOM, "%.*s**", (int)(slash - taken) + 1, taken);
     if ((how & 3) == 2 && bytes > 0)
-        sprintf(ret_pattern, "%.*s*%s", (int)at + 1, taken, end != NULL ? end : "");
+        snprintf(ret_pattern, PATTERN_ROOM, "%.*s*%s", (int)at + 1, taken, end != NULL ? end : "");
     if ((how & 3) == 3)
-        sprintf(ret_pattern, "**%s", taken + at);
+        snprintf(ret_pattern, PATTERN_ROOM, "**%s", taken + at);
 }
 
 static void check_service(const struct service *service, const weir_request *request, unsigned exact, unsigned how,
                           const struct judged *given)
 {
-    static char taken[3 * TARGET_MAX + 2], pattern[3 * TARGET_MAX + 8];
+    static char taken[3 * TARGET_MAX + 2], pattern[PATTERN_ROOM];
     struct judged judged = *given;
     bool is_fitting[PATTERNS_MAX + 1];
 
