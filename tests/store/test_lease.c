@@ -6,6 +6,9 @@
 #include "store/postgres.h"
 #include "store/rig.h"
 
+#include <libpq-fe.h>
+#include <sys/socket.h>
+
 #define HOSTS 40
 
 /* ---- every backend ------------------------------------------------------------------------------------- */
@@ -155,6 +158,84 @@ static void an_end_that_comes_after_the_lease_was_lost_is_refused(void **state)
     assert_false(is_refused[1]);
     assert_int_equal(rig_look_job(&pair.first, pair.job).done, 1); /* counted by the other */
     assert_int_equal(rig_look_job(&pair.first, pair.job).failed, 0);
+    rig_check(&pair.first);
+    free(old);
+    free(new);
+    rig_pair_tear_down(&pair);
+}
+
+/* ---- a commit whose answer is lost ---- */
+
+/* 1: the next COMMIT is not answered. 2: it was sent. 3: the connection shall break. */
+static atomic_int loses;
+static _Atomic(PGconn *) losing;
+
+int __real_PQsendQueryParams(PGconn *conn, const char *sql, int count, const Oid *types, const char *const *values,
+                             const int *lengths, const int *formats, int format);
+int __wrap_PQsendQueryParams(PGconn *conn, const char *sql, int count, const Oid *types, const char *const *values,
+                             const int *lengths, const int *formats, int format);
+int __real_PQconsumeInput(PGconn *conn);
+int __wrap_PQconsumeInput(PGconn *conn);
+
+int __wrap_PQsendQueryParams(PGconn *conn, const char *sql, int count, const Oid *types, const char *const *values,
+                             const int *lengths, const int *formats, int format)
+{
+    if (strcmp(sql, "COMMIT") == 0 && atomic_load(&loses) == 1) {
+        atomic_store(&losing, conn);
+        atomic_store(&loses, 2);
+    }
+    return __real_PQsendQueryParams(conn, sql, count, types, values, lengths, formats, format);
+}
+
+int __wrap_PQconsumeInput(PGconn *conn)
+{
+    if (conn == atomic_load(&losing)) {
+        test_await_number(&loses, 3);
+        atomic_store(&losing, NULL);
+        (void)shutdown(PQsocket(conn), SHUT_RDWR);
+        return 0;
+    }
+    return __real_PQconsumeInput(conn);
+}
+
+static void note_stored(void *context, int error, const char *why)
+{
+    (void)why;
+    atomic_store((atomic_int *)context, error == 0 ? 1 : -1);
+}
+
+/* G7: the commit was carried out, and the host is another's before that is known. Nobody fetches the page again, so its
+ * line must stay. */
+static void an_end_whose_commit_was_not_answered_is_not_refused(void **state)
+{
+    (void)state;
+    struct rig_pair pair;
+    atomic_int stored = 0;
+    size_t count;
+    bool is_refused = false;
+
+    if (!rig_pair_set_up(&pair, 1))
+        skip();
+    struct rig_row *old = claim(&pair.first, pair.job, 0, &count);
+    assert_int_equal(count, 1);
+    struct wr_store_change changes[] = {
+        rig_ended(&pair.first, pair.job, "https://h00/", false, "fetched"),
+        {.kind = WR_STORE_OUTPUT, .output = {.job = pair.job, .path = wr_span_of("/out"), .bytes = 100}}};
+    changes[0].ended.lease = old[0].row.host.lease;
+    changes[0].ended.ret_is_refused = &is_refused;
+    atomic_store(&loses, 1);
+    assert_int_equal(wr_store_post(pair.first.store, changes, 2, note_stored, &stored), 0);
+    test_await_number(&loses, 2);
+    postgres_await(pair.first.schema, "SELECT FROM tasks WHERE state != 0");
+    run_out(&pair.first);
+    rig_post(&pair.second, rig_found(&pair.second, pair.job, "h00", "https://h00/more", NULL));
+    struct rig_row *new = claim(&pair.second, pair.job, 0, &count);
+    assert_int_equal(count, 1);
+    assert_true(new[0].row.host.lease > old[0].row.host.lease);
+    atomic_store(&loses, 3);
+    test_await_number(&stored, 1);
+    assert_false(is_refused);
+    assert_int_equal(rig_look_job(&pair.second, pair.job).done, 1);
     rig_check(&pair.first);
     free(old);
     free(new);
@@ -481,6 +562,7 @@ static void an_output_is_that_of_one_machine(void **state)
 WEIR_TESTS(test(a_claimed_host_comes_with_what_is_known_of_it),
            test(hosts_claimed_at_once_by_several_have_one_owner_each),
            test(an_end_that_comes_after_the_lease_was_lost_is_refused),
+           test(an_end_whose_commit_was_not_answered_is_not_refused),
            test(a_token_that_a_fail_over_gives_out_again_is_not_the_same),
            test(a_beat_renews_what_is_held_and_tells_what_is_lost),
            test(a_lease_ends_for_its_owner_before_it_ends_for_others),

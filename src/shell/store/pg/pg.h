@@ -86,8 +86,10 @@ struct wr_pg {
     int64_t lease_ns;
     int64_t walk_job, walked_to; /* claims of this job go on after this host: claim.h */
     bool is_conflict;
-    bool is_doubtful; /* nobody knows whether the last commit was carried out */
-    bool is_open;     /* there is a transaction on the server */
+    bool is_doubtful;      /* nobody knows whether the last commit was carried out */
+    size_t doubtful_items; /* of that one */
+    bool was_carried_out;  /* it was, as it turned out: all of this transaction is there */
+    bool is_open;          /* there is a transaction on the server */
 
     /* The transaction. */
     int64_t wall_ms;
