@@ -21,6 +21,7 @@
 #                   it costs to share a limit through Redis, make bench-share-outage what callers notice when
 #                   Redis is killed, make bench-share-fetch what it costs to share a host's pace,
 #                   make bench-cluster to share a crawl on PostgreSQL
+#   make elsewhere  the demo and every suite on another machine than this: MACHINE=trixie is Debian 13 in a chroot (as root)
 #   make plots      the pictures of docs/guide
 #   make format     lay out the code
 #   make install    PREFIX=/usr/local DESTDIR=
@@ -33,6 +34,7 @@ FLAGS =
 PREFIX = /usr/local
 SUITES = --suite unit --suite sim --suite net --suite engine --suite store --suite serve --suite share --suite fuzz
 FUZZ_SECONDS = 60
+MACHINE = trixie
 SOAK_SECONDS = 86400
 # So many for each processor: they mostly wait (tests/meson.build says in which order).
 AT_ONCE = 6
@@ -108,6 +110,9 @@ cluster-long: all
 
 soak: all
 	@tests/soak/run $(B)/weir $(B)/demo/demo_web $(SOAK_SECONDS)
+
+elsewhere:
+	@tools/elsewhere $(MACHINE)
 
 # Atomic counters: without them, threads leave branches that were taken a negative number of times.
 coverage:
@@ -202,4 +207,4 @@ install: all
 clean:
 	@rm -rf $(B) $(B)-asan $(B)-tsan $(B)-fuzz $(B)-fuzz-coverage $(B)-coverage
 
-.PHONY: all setup demo crawl test sanitized asan tsan fuzz fuzz-coverage store-long crawl-long soak cluster-long coverage bench bench-peers bench-fetch bench-attacks bench-crawl bench-polite bench-resume bench-serve bench-share bench-share-outage bench-share-fetch bench-cluster plots format install clean
+.PHONY: all setup demo crawl test sanitized asan tsan fuzz fuzz-coverage store-long crawl-long soak cluster-long coverage bench bench-peers bench-fetch bench-attacks bench-crawl bench-polite bench-resume bench-serve bench-share bench-share-outage bench-share-fetch bench-cluster plots format install clean elsewhere
