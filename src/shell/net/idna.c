@@ -24,6 +24,23 @@ static int append_lower(struct wr_buf *buf, struct wr_span domain)
     return 0;
 }
 
+/* The capital sharp s (U+1E9E) is the small one (U+00DF), says the URL standard; old versions of libidn2 make it "ss",
+ * which is another name. The text becomes shorter, so this happens in place. */
+static void lower_sharp_s(uint8_t *text)
+{
+    uint8_t *end = text;
+
+    for (; *text != '\0'; text++) {
+        if (text[0] == 0xe1 && text[1] == 0xba && text[2] == 0x9e) {
+            *end++ = 0xc3;
+            *end++ = 0x9f;
+            text += 2;
+        } else
+            *end++ = *text;
+    }
+    *end = '\0';
+}
+
 static int to_ascii(void *context, struct wr_span domain, struct wr_buf *buf)
 {
     uint8_t terminated[DOMAIN_MAX + 1];
@@ -34,6 +51,7 @@ static int to_ascii(void *context, struct wr_span domain, struct wr_buf *buf)
         return WEIR_E_INVAL;
     memcpy(terminated, domain.data, domain.bytes);
     terminated[domain.bytes] = '\0';
+    lower_sharp_s(terminated);
     int result = idn2_lookup_u8(terminated, &ascii, IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL);
     if (result == IDN2_DISALLOWED && is_ascii(domain)) /* an A-label of a symbol: sound, and registered by many */
         return append_lower(buf, domain);
