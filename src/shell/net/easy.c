@@ -171,7 +171,7 @@ static int set_all(struct wr_transfer *transfer)
     if (options->agent != NULL)
         curl_easy_setopt(easy, CURLOPT_USERAGENT, options->agent);
     /* It would take off codings within codings, all of a piece at once. Of Transfer-Encoding it knows gzip, too,
-     * without being asked: the head refuses that. */
+     * without being asked: the head refuses that, or libcurl itself since 8.14. */
     return curl_easy_setopt(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L) == CURLE_OK ? 0 : WEIR_E_NOMEM;
 }
 

@@ -124,8 +124,8 @@ static enum wr_net_end end_of(const struct wr_transfer *transfer, CURLcode code)
         return WR_NET_TLS;
     case CURLE_OUT_OF_MEMORY: /* also a line of a head that is longer than libcurl's 100 KB */
         return transfer->result.sends > 0 && !transfer->is_head_told ? WR_NET_PROTOCOL : WR_NET_SCARCE;
-    case CURLE_BAD_CONTENT_ENCODING:
-        return WR_NET_CODING;
+    case CURLE_BAD_CONTENT_ENCODING: /* of a Transfer-Encoding since 8.14: of Content-Encoding libcurl takes off none */
+        return WR_NET_PROTOCOL;
     case CURLE_RECV_ERROR:
         return receive_end(transfer);
     case CURLE_SEND_ERROR:
