@@ -31,6 +31,7 @@ struct answer {
     size_t bytes;
     const char *method;
     bool is_closed;
+    bool may_libcurl_reuse; /* 8.14 finds no "close" behind another word, and keeps the connection */
 };
 
 #define ANSWER(literal) .text = (literal), .bytes = sizeof(literal) - 1
@@ -45,7 +46,7 @@ static const struct answer answers[] = {
     {ANSWER(HELLO)},
     {ANSWER(OK "Content-Length: 0\r\n\r\n")},
     {ANSWER(OK "Connection: close\r\nContent-Length: 5\r\n\r\nhello")},
-    {ANSWER(OK "Connection: x, Close\r\nContent-Length: 5\r\n\r\nhello")},
+    {ANSWER(OK "Connection: x, Close\r\nContent-Length: 5\r\n\r\nhello"), .may_libcurl_reuse = true},
     {ANSWER(OK "Connection: keep-alive\r\nContent-Length: 5\r\n\r\nhello")},
     {ANSWER("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello")},
     {ANSWER("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 5\r\n\r\nhello")},
@@ -141,8 +142,9 @@ static void assert_both_ways(size_t i, size_t piece)
 
     get_twice(&answers[i], false, piece, &lean);
     get_twice(&answers[i], true, piece, &curl);
-    if (!is_same(&lean.first, &curl.first) || !is_same(&lean.second, &curl.second) ||
-        lean.connections != curl.connections)
+    bool is_reused = answers[i].may_libcurl_reuse && lean.connections == 2 && curl.connections == 1;
+    if (!is_same(&lean.first, &curl.first) ||
+        (!is_reused && (!is_same(&lean.second, &curl.second) || lean.connections != curl.connections)))
         fail_msg("answer %zu by %zu: \"%.40s…\": %s, \"%s\", version %d, wire %d, %d sends, %d connections; by libcurl "
                  "%s, \"%s\", version %d, wire %d, %d sends, %d connections",
                  i, piece, answers[i].text, lean.first.words, lean.first.body, lean.first.result.version,
