@@ -57,7 +57,7 @@ static const struct passwd *other_user(void)
     return user != NULL ? user : getpwnam("nobody");
 }
 
-static pid_t start(const char *const *words)
+static pid_t start(const char **words)
 {
     char program[PATH_BYTES + 32];
     const struct passwd *user = other_user();
@@ -78,6 +78,7 @@ static pid_t start(const char *const *words)
     (void)chdir("/");
     snprintf(program, sizeof program, "%s%s%s", words[0][0] == '/' ? "" : here.programs, words[0][0] == '/' ? "" : "/",
              words[0]);
+    words[0] = program; /* by which initdb finds postgres, beside itself */
     execv(program, (char *const *)(uintptr_t)words);
     _exit(127);
 }
@@ -133,15 +134,14 @@ bool postgres_start(void)
     if (user != NULL)
         assert_int_equal(chown(here.folder, user->pw_uid, user->pw_gid), 0);
     snprintf(data, sizeof data, "%s/data", here.folder);
-    pid_t initdb = start((const char *const[]){"initdb", "-D", data, "-U", "weir", "-A", "trust", "-E", "UTF8", "-N",
-                                               "--no-locale", "--no-instructions", NULL});
+    pid_t initdb = start((const char *[]){"initdb", "-D", data, "-U", "weir", "-A", "trust", "-E", "UTF8", "-N",
+                                          "--no-locale", "--no-instructions", NULL});
     assert_int_equal(waitpid(initdb, &status, 0), initdb);
     assert_int_equal(status, 0);
     here.owner = getpid();
-    here.server =
-        start((const char *const[]){"postgres", "-D", data, "-k", here.folder, "-c", "listen_addresses=", "-c",
-                                    "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=30", "-c",
-                                    "autovacuum=off", "-c", "deadlock_timeout=100ms", NULL});
+    here.server = start((const char *[]){"postgres", "-D", data, "-k", here.folder, "-c", "listen_addresses=", "-c",
+                                         "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=30", "-c",
+                                         "autovacuum=off", "-c", "deadlock_timeout=100ms", NULL});
     (void)atexit(stop);
     snprintf(url, sizeof url, "postgres:///postgres?host=%s&user=weir", here.folder);
     await(url, here.server);
@@ -168,7 +168,7 @@ bool postgres_bounce(char *ret_url, size_t url_bytes)
             here.folder, here.folder);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(chmod(config, 0644), 0);
-    here.bouncer = start((const char *const[]){program, "-q", config, NULL});
+    here.bouncer = start((const char *[]){program, "-q", config, NULL});
     await(ret_url, here.bouncer);
     return true;
 }
