@@ -239,36 +239,46 @@ static bool export_page(struct wr_answerer *source, const struct settings *setti
     return has_more;
 }
 
-static FILE *open_export(const char *path)
+static int export_all(struct wr_answerer *source, const struct settings *settings, FILE *out)
 {
-    FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "wxe");
-    if (out == NULL)
-        wr_complain("--out: cannot make %s: %s%s", path, strerror(errno),
+    json_int_t after = 0;
+    int status;
+
+    while (export_page(source, settings, &after, out, &status))
+        continue;
+    return status;
+}
+
+static int export_to_file(struct wr_answerer *source, const struct settings *settings)
+{
+    FILE *out = fopen(settings->out, "wxe");
+    if (out == NULL) {
+        wr_complain("--out: cannot make %s: %s%s", settings->out, strerror(errno),
                     errno == EEXIST ? "; name another, or remove it" : "");
-    return out;
+        return WR_EXIT_FAILED;
+    }
+    int status = export_all(source, settings, out);
+    if (fclose(out) != 0 && status == WR_EXIT_OK) {
+        wr_complain("--out: cannot write %s: %s", settings->out, strerror(errno));
+        status = WR_EXIT_FAILED;
+    }
+    return status;
 }
 
 static int run_export(int argc, char **argv)
 {
     struct settings settings = defaults;
     struct wr_answerer source;
-    json_int_t after = 0;
     int status;
     if (!wr_options_parse(&export_usage, &argc, argv, &settings, &status))
         return status;
     if (!job_of(argv[0], &settings.job))
         return WR_EXIT_USAGE;
     status = wr_source_open(&source, settings.source.state);
-    FILE *out = status == WR_EXIT_OK ? open_export(settings.out) : NULL;
-    if (status == WR_EXIT_OK && out == NULL)
-        status = WR_EXIT_FAILED;
-    while (out != NULL && export_page(&source, &settings, &after, out, &status))
-        continue;
+    if (status == WR_EXIT_OK)
+        status = strcmp(settings.out, "-") == 0 ? export_all(&source, &settings, stdout)
+                                                : export_to_file(&source, &settings);
     wr_source_close(&source);
-    if (out != NULL && out != stdout && fclose(out) != 0 && status == WR_EXIT_OK) {
-        wr_complain("--out: cannot write %s: %s", settings.out, strerror(errno));
-        status = WR_EXIT_FAILED;
-    }
     return status;
 }
 

@@ -26,11 +26,10 @@ bool wr_watch_close(const char *path, FILE *file)
     if (file == NULL)
         return true;
     bool lost = ferror(file) != 0;
-    errno = 0;
-    if (fclose(file) == 0 && !lost)
-        return true;
-    wr_complain("cannot write %s: %s", path, errno != 0 ? strerror(errno) : "write failed");
-    return false;
+    bool closed = fclose(file) == 0;
+    if (!closed || lost)
+        wr_complain("cannot write %s: %s", path, closed ? "write failed" : strerror(errno));
+    return closed && !lost;
 }
 
 static int watch(const struct wr_matrix *matrix, const struct wr_scenario *scenario, FILE *trace, FILE *plot)

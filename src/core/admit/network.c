@@ -14,10 +14,9 @@ bool wr_network_holds(const weir_network *network, const struct wr_address *addr
 static void mask(struct wr_address *address, unsigned prefix)
 {
     for (unsigned i = 0; i < sizeof address->bytes; i++) {
-        if (8 * i >= prefix)
-            address->bytes[i] = 0;
-        else if (8 * i + 8 > prefix)
-            address->bytes[i] &= (uint8_t)(0xff00 >> (prefix - 8 * i));
+        unsigned kept = prefix > 8 * i ? prefix - 8 * i : 0;
+        if (kept < 8)
+            address->bytes[i] &= (uint8_t)(0xff00 >> kept);
     }
 }
 
