@@ -731,6 +731,23 @@ def one_that_is_told_to_end_does_not_wait_for_the_next():
         stranger.close()
 
 
+def handover_goes_on_when_a_call_was_interrupted():  # as by a stop, after which the kernel starts no call again that has a limit
+    with Daemon(words=HANDOVER) as daemon:
+        stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        stranger.settimeout(60)
+        stranger.connect(f'{daemon.folder}/handover')
+        while stranger.recv(1000)[:1] != b'R':
+            pass
+        for _ in range(10):  # at the first of them it may not have come to the call yet
+            daemon.process.send_signal(signal.SIGSTOP)
+            os.waitpid(daemon.process.pid, os.WUNTRACED)
+            daemon.process.send_signal(signal.SIGCONT)
+            os.waitpid(daemon.process.pid, os.WCONTINUED)
+        stranger.send(b'P')
+        assert stranger.recv(1000) == b'S'
+        stranger.close()
+
+
 def want_of_a_descriptor_puts_a_handover_off():  # E5
     with Daemon(words=HANDOVER) as daemon:
         limits = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)

@@ -48,7 +48,11 @@ static bool send_message(int to, struct iovec *parts, size_t count, int fd)
         head->cmsg_len = CMSG_LEN(sizeof fd);
         memcpy(CMSG_DATA(head), &fd, sizeof fd);
     }
-    return sendmsg(to, &message, MSG_NOSIGNAL) >= 0;
+    ssize_t sent;
+    do
+        sent = sendmsg(to, &message, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    return sent >= 0;
 }
 
 static bool send_text(int to, const char *letter, const char *text, int fd)
@@ -57,6 +61,8 @@ static bool send_text(int to, const char *letter, const char *text, int fd)
     return send_message(to, parts, 2, fd);
 }
 
+/* With a time limit on the socket the kernel starts no call again, and the loops' io_uring interrupts without a signal.
+ */
 static bool receive(int from, struct message *ret_message)
 {
     union {
@@ -66,7 +72,10 @@ static bool receive(int from, struct message *ret_message)
     struct iovec part = {ret_message->data, sizeof ret_message->data - 1};
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
-    ssize_t bytes = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
+    ssize_t bytes;
+    do
+        bytes = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
+    while (bytes < 0 && errno == EINTR);
     ret_message->fd = -1;
     for (struct cmsghdr *head = bytes > 0 ? CMSG_FIRSTHDR(&message) : NULL; head != NULL;
          head = CMSG_NXTHDR(&message, head))
