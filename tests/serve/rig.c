@@ -157,6 +157,8 @@ struct wr_http_stats rig_stats(const struct rig *rig)
 
 /* ---- clients ---- */
 
+/* With time limits of its own a call that is interrupted is not started again: Linux does so without a signal, too, to
+ * clean up after the io_uring of a libuv loop that has ended (libuv 1.45 and later). */
 static int ready(int fd)
 {
     struct timeval limit = {.tv_sec = 20};
@@ -206,6 +208,8 @@ void say_bytes(int fd, const void *bytes, size_t count)
     const char *from = bytes;
     while (count > 0) {
         ssize_t sent = send(fd, from, count, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
         if (sent <= 0)
             return; /* whoever refuses may hang up */
         from += sent;
@@ -216,6 +220,15 @@ void say_bytes(int fd, const void *bytes, size_t count)
 void say(int fd, const char *text)
 {
     say_bytes(fd, text, strlen(text));
+}
+
+ssize_t hear_some(int fd, void *to, size_t room)
+{
+    ssize_t got;
+    do
+        got = recv(fd, to, room, 0);
+    while (got < 0 && errno == EINTR);
+    return got;
 }
 
 static char heard[HEAR_MAX + 1];
@@ -243,7 +256,7 @@ static const char *hear_until(int fd, int count, bool *ret_ended)
     size_t bytes = 0;
     *ret_ended = false;
     while (bytes < HEAR_MAX && (count < 0 || !has_answers(heard, bytes, count))) {
-        ssize_t got = recv(fd, heard + bytes, HEAR_MAX - bytes, 0);
+        ssize_t got = hear_some(fd, heard + bytes, HEAR_MAX - bytes);
         *ret_ended = got <= 0 && !(got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
         if (got <= 0)
             break;

@@ -52,6 +52,7 @@ int rig_open(struct rig *rig);
 void rig_close(struct rig *rig, int fd);
 void say(int fd, const char *text);
 void say_bytes(int fd, const void *bytes, size_t count);
+ssize_t hear_some(int fd, void *to, size_t room); /* recv(), however often it is interrupted */
 /* Reads until `count` answers are whole (by their Content-Length), or the end. The text is good until the next call. */
 const char *hear(int fd, int count);
 /* Until the other side closes; fails if it does not within 20 s. */
