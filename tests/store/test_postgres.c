@@ -401,8 +401,8 @@ static void tables_of_an_earlier_version_are_brought_up_to_date(void **state)
 {
     (void)state;
     static const char *const earlier[] = {
-        "DROP INDEX hosts_free, hosts_ready; ALTER TABLE hosts DROP wanted_by, DROP wanted_until, DROP rest_until,"
-        " DROP held_since; ALTER TABLE robots DROP text_bytes; UPDATE weir SET version = 1",
+        ("DROP INDEX hosts_free, hosts_ready; ALTER TABLE hosts DROP wanted_by, DROP wanted_until, DROP rest_until,"
+         " DROP held_since; ALTER TABLE robots DROP text_bytes; UPDATE weir SET version = 1"),
         "DROP INDEX hosts_free, hosts_ready; ALTER TABLE robots DROP text_bytes; UPDATE weir SET version = 2",
         "ALTER TABLE robots DROP text_bytes; UPDATE weir SET version = 3",
     };

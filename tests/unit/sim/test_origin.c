@@ -63,6 +63,7 @@ static void measure(const struct wr_scenario *scenario, double *ret_mean, double
     enum {
         MANY = 200000
     };
+    const double many = MANY;
     struct wr_site site;
     struct wr_reply reply;
     double sum = 0, squares = 0;
@@ -73,8 +74,8 @@ static void measure(const struct wr_scenario *scenario, double *ret_mean, double
         sum += ms, squares += ms * ms;
     }
     wr_site_release(&site);
-    *ret_mean = sum / MANY;
-    *ret_deviation = sqrt(squares / MANY - *ret_mean * *ret_mean);
+    *ret_mean = sum / many;
+    *ret_deviation = sqrt(squares / many - *ret_mean * *ret_mean);
 }
 
 static void assert_near(double is, double should, double share)

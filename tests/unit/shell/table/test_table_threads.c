@@ -81,9 +81,9 @@ static void eight_threads_on_one_key_get_what_the_limit_allows(void **state)
     int64_t began = weir_clock_now(weir_clock_monotonic());
     assert_int_equal(weir_table_try(load.table, key, strlen(key), BURST, &decision), 0); /* a full one would overflow */
     load_table(&load, 300 * WEIR_MILLISECOND);
-    double admitted = BURST + (double)(atomic_load(&load.admitted) + drain(load.table, key));
+    double admitted = (double)(BURST + atomic_load(&load.admitted) + drain(load.table, key));
     int64_t asked_ns = weir_clock_now(weir_clock_monotonic()) - began;
-    double allowed = BURST + PER_SECOND * (double)asked_ns / 1e9;
+    double allowed = (double)BURST + (double)PER_SECOND * (double)asked_ns / 1e9;
     assert_true(admitted <= allowed + 2); /* the fast clock's 50 us are one permit */
     assert_true(admitted >= 0.99 * allowed);
     weir_table_free(load.table);
