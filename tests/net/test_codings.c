@@ -477,9 +477,10 @@ static void larges(bool is_tls)
             for (size_t at = 0; at < GOT_BODY_MAX; at++)
                 if ((unsigned char)got[i].body[at] != byte_at(at))
                     fail_msg("%d: another byte at %zu", i, at);
-            assert_true(got[i].result.is_reused || round == 0);
         }
     }
+    /* Not eight in the first round: the last may find one that is free again. */
+    assert_in_range(hostile_connections(place.rig.server, port), 1, LARGES);
     place_tear_down(&place);
 }
 
