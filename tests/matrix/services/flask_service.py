@@ -67,4 +67,6 @@ def _none(_):
 
 
 if __name__ == '__main__':
-    waitress.serve(app, host='127.0.0.1', port=int(sys.argv[1]), threads=8, channel_timeout=600, _quiet=True)
+    # X-Forwarded-For is the front's, whom waitress 3 would not believe without being told.
+    waitress.serve(app, host='127.0.0.1', port=int(sys.argv[1]), threads=8, channel_timeout=600,
+                   clear_untrusted_proxy_headers=False, _quiet=True)
