@@ -151,7 +151,10 @@ int wr_desk_place_connect(const char *state_path, int *ret_fd)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) != 0)
         return fail(fd, folder, state_path);
-    int failed = connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ? errno : 0;
+    int failed;
+    do /* with a time limit the kernel does not start it again by itself */
+        failed = connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ? errno : 0;
+    while (failed == EINTR);
     if (folder >= 0)
         (void)close(folder);
     if (failed == 0 && wr_desk_peer_is_ours(fd)) {
