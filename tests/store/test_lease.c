@@ -210,7 +210,7 @@ static void an_end_whose_commit_was_not_answered_is_not_refused(void **state)
 {
     (void)state;
     struct rig_pair pair;
-    atomic_int stored = 0;
+    atomic_int stored = 0, also = 0;
     size_t count;
     bool is_refused = false;
 
@@ -228,12 +228,15 @@ static void an_end_whose_commit_was_not_answered_is_not_refused(void **state)
     test_await_number(&loses, 2);
     postgres_await(pair.first.schema, "SELECT FROM tasks WHERE state != 0");
     run_out(&pair.first);
+    const struct wr_store_change later = rig_found(&pair.first, pair.job, "h00", "https://h00/later", NULL);
+    assert_int_equal(wr_store_post(pair.first.store, &later, 1, note_stored, &also), 0); /* is done with it */
     rig_post(&pair.second, rig_found(&pair.second, pair.job, "h00", "https://h00/more", NULL));
     struct rig_row *new = claim(&pair.second, pair.job, 0, &count);
     assert_int_equal(count, 1);
     assert_true(new[0].row.host.lease > old[0].row.host.lease);
     atomic_store(&loses, 3);
     test_await_number(&stored, 1);
+    test_await_number(&also, 1);
     assert_false(is_refused);
     assert_int_equal(rig_look_job(&pair.second, pair.job).done, 1);
     rig_check(&pair.first);

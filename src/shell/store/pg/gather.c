@@ -438,7 +438,7 @@ static int send_outputs(struct gathering *all)
     return error;
 }
 
-static bool is_same_output(const struct wr_store_output *one, const struct wr_store_output *other)
+bool wr_pg_is_same_output(const struct wr_store_output *one, const struct wr_store_output *other)
 {
     return one->job == other->job && one->path.bytes == other->path.bytes &&
            memcmp(one->path.data, other->path.data, one->path.bytes) == 0;
@@ -448,7 +448,7 @@ static bool is_same_output(const struct wr_store_output *one, const struct wr_st
 static int put_output(struct gathering *all, const struct wr_store_output *output)
 {
     for (size_t i = 0; i < all->output_count; i++) {
-        if (is_same_output(all->outputs[i], output)) {
+        if (wr_pg_is_same_output(all->outputs[i], output)) {
             all->outputs[i] = output;
             return 0;
         }
@@ -562,8 +562,11 @@ static int gather(struct gathering *all)
 
     if (error == 0)
         error = lock_jobs(all);
-    for (size_t i = 0; i < pg->item_count && error == 0; i++)
+    for (size_t i = 0; i < pg->item_count && error == 0; i++) {
         error = pg->items[i].change != NULL ? put(all, pg->items[i].change) : put_job(all, i);
+        if (i < pg->settled_items)
+            pg->settled_ends = pg->ended_count;
+    }
     if (error == 0)
         error = end_stretch(all);
     return error != 0 ? error : send_outputs(all);

@@ -86,10 +86,8 @@ struct wr_pg {
     int64_t lease_ns;
     int64_t walk_job, walked_to; /* claims of this job go on after this host: claim.h */
     bool is_conflict;
-    bool is_doubtful;      /* nobody knows whether the last commit was carried out */
-    size_t doubtful_items; /* of that one */
-    bool was_carried_out;  /* it was, as it turned out: all of this transaction is there */
-    bool is_open;          /* there is a transaction on the server */
+    bool is_doubtful; /* nobody knows whether the last commit was carried out */
+    bool is_open;     /* there is a transaction on the server */
 
     /* The transaction. */
     int64_t wall_ms;
@@ -103,6 +101,7 @@ struct wr_pg {
     size_t found_count, found_room;
     const struct wr_store_ended **ended;
     size_t ended_count, ended_room;
+    size_t settled_items, settled_ends; /* the first so many were carried out by a commit that was not answered */
     char place[WR_PG_PLACE_BYTES];
 };
 
@@ -164,6 +163,7 @@ int wr_pg_settle(struct wr_backend *backend);
 /* ---- gather.c: the transaction as statements, into the pipeline ---- */
 
 int wr_pg_gather(struct wr_pg *pg);
+bool wr_pg_is_same_output(const struct wr_store_output *one, const struct wr_store_output *other);
 
 /* ---- read.c ---- */
 

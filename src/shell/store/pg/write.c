@@ -60,7 +60,7 @@ int wr_pg_begin(struct wr_backend *backend, int64_t wall_now)
     if (pg->nonce == 0 && wr_random(&pg->nonce, sizeof pg->nonce) != 0)
         return lack_memory(pg);
     pg->item_count = 0;
-    pg->was_carried_out = false;
+    pg->settled_items = 0;
     int error = wr_pg_connect(pg); /* now: it may be away */
     pg->wall_ms = wr_backend_ms(wall_now) + pg->skew_ms;
     return error;
@@ -118,15 +118,16 @@ static void take_found(struct wr_pg *pg, const struct wr_pg_sent *sent, const PG
 static void take_ended(struct wr_pg *pg, const struct wr_pg_sent *sent, const PGresult *result)
 {
     const struct wr_store_ended **ended = pg->ended + sent->first;
+    int64_t settled = (int64_t)pg->settled_ends - (int64_t)sent->first;
 
     for (size_t i = 0; i < sent->count; i++)
-        if (ended[i]->ret_is_refused != NULL)
+        if ((int64_t)i >= settled && ended[i]->ret_is_refused != NULL)
             *ended[i]->ret_is_refused = false;
     for (int row = 0; row < PQntuples(result); row++) {
         int64_t at = wr_pg_whole(result, row, 0) - 1;
         if (at < 0)
             pg->ignored += sent->count - (uint64_t)wr_pg_whole(result, row, 1);
-        else if (at < (int64_t)sent->count && ended[at]->ret_is_refused != NULL)
+        else if (at >= settled && at < (int64_t)sent->count && ended[at]->ret_is_refused != NULL)
             *ended[at]->ret_is_refused = ended[at]->lease != 0 || !pg->is_doubtful;
     }
 }
@@ -152,7 +153,7 @@ static void take(void *context, size_t number, PGresult **taken)
 static int send_all(struct wr_pg *pg)
 {
     pg->ignored = 0;
-    pg->sent_count = pg->found_count = pg->ended_count = 0;
+    pg->sent_count = pg->found_count = pg->ended_count = pg->settled_ends = 0;
     int error = wr_pg_gather(pg);
     if (error == 0)
         return wr_pg_exchange(pg, take, pg);
@@ -160,36 +161,49 @@ static int send_all(struct wr_pg *pg)
     return error;
 }
 
-static const struct wr_store_output *last_output(const struct wr_pg *pg)
+static const struct wr_store_output *output_of(const struct wr_pg_item *item)
 {
-    for (size_t i = pg->item_count; i-- > 0;)
-        if (pg->items[i].change != NULL && pg->items[i].change->kind == WR_STORE_OUTPUT)
-            return &pg->items[i].change->output;
-    return NULL;
+    bool is_output = item->change != NULL && item->change->kind == WR_STORE_OUTPUT;
+    return is_output ? &item->change->output : NULL;
 }
 
-/* An output grows with each transaction that names it, so its length tells whether this one was carried out when its
- * commit was not answered. To do it again would take ends whose lease is another's by now for refused, and blank their
- * lines. All answers came before that commit, and stand. */
+/* How many of the first items are in the database if it has an output with so many bytes. */
+static size_t settled_by(const struct wr_pg *pg, const struct wr_store_output *output, uint64_t bytes)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < pg->item_count; i++) {
+        const struct wr_store_output *other = output_of(&pg->items[i]);
+        if (other != NULL && other->bytes <= bytes && wr_pg_is_same_output(other, output))
+            count = i + 1;
+    }
+    return count;
+}
+
+/* After a commit that was not answered: an output grows with each transaction that names it, so its length tells what
+ * was carried out. That is done again like the rest, but its ends are not refused, though their lease may be another's
+ * by now: what was said of them before that commit stands. The row is locked to wait for a commit that is still under
+ * way; the first commit of an output has no row to lock. */
 static int find_out(struct wr_pg *pg)
 {
-    const struct wr_store_output *output = last_output(pg);
+    const struct wr_store_output *output = NULL;
     struct wr_pg_params params;
     PGresult *result = NULL;
 
-    pg->was_carried_out = false;
-    if (output == NULL || pg->item_count != pg->doubtful_items)
+    for (size_t i = 0; i < pg->item_count && output == NULL; i++)
+        output = output_of(&pg->items[i]);
+    if (output == NULL)
         return 0;
-    wr_pg_params_init(&params, pg->allocator, "NNTT");
+    wr_pg_params_init(&params, pg->allocator, "NTT");
     wr_pg_put_whole(&params, 0, output->job);
-    wr_pg_put_whole(&params, 1, (int64_t)output->bytes);
-    wr_pg_put_bytes(&params, 2, output->path);
-    wr_pg_put_bytes(&params, 3, wr_span_of(pg->name));
+    wr_pg_put_bytes(&params, 1, output->path);
+    wr_pg_put_bytes(&params, 2, wr_span_of(pg->name));
     int error = wr_pg_ask(pg,
-                          "SELECT FROM outputs WHERE job = $1 AND bytes = $2 AND md5(path) = md5($3)"
-                          " AND machine = split_part($4, '/', 1)",
+                          "SELECT bytes FROM outputs WHERE job = $1 AND md5(path) = md5($2)"
+                          " AND machine = split_part($3, '/', 1) FOR UPDATE",
                           &params, &result);
-    pg->was_carried_out = error == 0 && PQntuples(result) == 1;
+    if (error == 0 && PQntuples(result) == 1)
+        pg->settled_items = settled_by(pg, output, (uint64_t)wr_pg_whole(result, 0, 0));
     PQclear(result);
     wr_pg_params_release(&params);
     return error;
@@ -206,7 +220,7 @@ int wr_pg_flush(struct wr_backend *backend)
         error = wr_pg_connect(pg);
         if (error == 0 && pg->is_doubtful)
             error = find_out(pg);
-        if (error == 0 && !pg->was_carried_out) {
+        if (error == 0) {
             pg->is_open = true;
             error = send_all(pg);
         }
@@ -238,10 +252,7 @@ static int commit(struct wr_pg *pg)
     int error = wr_pg_send(pg, "COMMIT", NULL);
     if (error == 0)
         error = wr_pg_exchange(pg, take_end, &is_committed);
-    if (error != 0 && pg->conn == NULL) { /* until one is known to be done */
-        pg->is_doubtful = true;
-        pg->doubtful_items = pg->item_count;
-    }
+    pg->is_doubtful = pg->is_doubtful || (error != 0 && pg->conn == NULL); /* until one is known to be done */
     if (error != 0)
         return error;
     pg->is_open = false;
@@ -254,7 +265,7 @@ static int commit(struct wr_pg *pg)
 int wr_pg_commit(struct wr_backend *backend)
 {
     struct wr_pg *pg = wr_pg_of(backend);
-    int error = pg->item_count > 0 && !pg->was_carried_out ? commit(pg) : 0;
+    int error = pg->item_count > 0 ? commit(pg) : 0;
 
     if (error != 0)
         return error;
