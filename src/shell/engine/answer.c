@@ -271,6 +271,10 @@ void wr_answer_came(struct wr_flight *flight)
 void wr_answer_end(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
+    if (flight->is_left) {
+        wr_flight_give_back(flight);
+        return;
+    }
     if (wr_listing_waits(flight))
         return;
     if (wr_flight_is_answered(flight)) {
@@ -285,10 +289,13 @@ void wr_answer_end(struct wr_flight *flight)
 
 void wr_answer_go_on(struct wr_flight *flight)
 {
-    if (tell_links(flight))
+    if (tell_links(flight)) {
         finish(flight);
-    else
-        wr_listing_wait(flight);
+        return;
+    }
+    flight->loop->telling += !flight->is_telling;
+    flight->is_telling = true;
+    wr_listing_wait(flight);
 }
 
 /* Its host could not even be asked for its robots.txt: for now, or (the tag says why) for good. */

@@ -108,6 +108,8 @@ void wr_flight_give_back(struct wr_flight *flight)
     flight->is_owed = false;
     if (flight->has_seeds)
         (void)atomic_fetch_sub(&engine->seeding, 1);
+    loop->telling -= flight->is_telling;
+    flight->is_telling = false;
     wr_flight_move(flight, WR_FLIGHT_SPARE);
     wr_flights_done(engine);
 }
@@ -441,7 +443,7 @@ static void reset(struct wr_flight *flight, const struct wr_plan_action *action)
     flight->transfer = NULL;
     flight->was_sent = flight->is_landed = flight->wants_body = flight->has_page = flight->has_links =
         flight->is_again = flight->has_seeds = flight->is_conditional = flight->is_sitemap = flight->is_enough =
-            flight->leads_too_deep = flight->ends_when_read = false;
+            flight->leads_too_deep = flight->ends_when_read = flight->is_left = false;
     flight->body_bytes = 0;
     flight->lease = action->host != NULL ? wr_plan_host_token(action->host) : 0;
     flight->wishes = 0;

@@ -244,15 +244,21 @@ static void stop_reading(struct wr_flight *flight)
 {
     bool has_ended = flight->ends_when_read;
     wr_listing_drop(flight);
+    flight->is_left = true;
     if (has_ended)
         wr_flight_give_back(flight);
 }
 
-/* What is listed waits in memory for a store that has no room. */
-static bool may_read(const struct wr_crawl_loop *loop)
+/* What is listed waits in memory while the store has no room; but pieces of an archive may be what others wait for. */
+static struct wr_flight *next_to_read(const struct wr_crawl_loop *loop)
 {
-    bool stops = atomic_load(&loop->engine->phase) >= WR_PHASE_STOPS;
-    return loop->reading.first != NULL && (!loop->is_stalled || stops);
+    bool reads_all = !loop->is_stalled || atomic_load(&loop->engine->phase) >= WR_PHASE_STOPS;
+    for (struct wr_list_link *link = loop->reading.first; link != NULL; link = link->next) {
+        struct wr_flight *flight = WR_LINKED(link, struct wr_flight, reading);
+        if (reads_all || flight->keep.pieces != NULL)
+            return flight;
+    }
+    return NULL;
 }
 
 /* What it lists; or, when that is over, the links that were not told. */
@@ -280,23 +286,23 @@ void wr_listing_wait(struct wr_flight *flight)
 static void read_in_turn(uv_idle_t *idle)
 {
     struct wr_crawl_loop *loop = idle->data;
-    if (!may_read(loop)) {
+    struct wr_share share = wr_share_begin(WR_SHARE_NS);
+    struct wr_flight *flight;
+    while ((flight = next_to_read(loop)) != NULL && wr_share_lasts(&share)) {
+        wr_list_take(&flight->reading);
+        if (atomic_load(&loop->engine->phase) >= WR_PHASE_STOPS)
+            stop_reading(flight);
+        else
+            go_on(flight);
+    }
+    if (flight == NULL)
         (void)uv_idle_stop(idle);
-        return;
-    }
-    struct wr_flight *flight = WR_LINKED(loop->reading.first, struct wr_flight, reading);
-    wr_list_take(&flight->reading);
-    if (atomic_load(&loop->engine->phase) >= WR_PHASE_STOPS) {
-        stop_reading(flight);
-        return;
-    }
-    go_on(flight);
     wr_crawl_loop_due(loop);
 }
 
 void wr_listings_again(struct wr_crawl_loop *loop)
 {
-    if (may_read(loop))
+    if (next_to_read(loop) != NULL)
         (void)uv_idle_start(&loop->reads, read_in_turn);
 }
 

@@ -22,6 +22,7 @@
 #define PLAN_NS WEIR_MILLISECOND        /* for the plan before each wait; then the network has its turn */
 #define DUE_NS (200 * WEIR_MICROSECOND) /* and between two events */
 #define TICK_MS 500
+#define TELLING_MAX 64 /* pages with more links than could be told at once; then no more are fetched */
 
 /* ---- the timer ---- */
 
@@ -104,7 +105,7 @@ static int64_t ask_plan(struct wr_crawl_loop *loop, int64_t share_ns)
     struct wr_plan_action action;
     int64_t now = wr_crawl_loop_now(loop);
     do {
-        if (loop->is_stalled || loop->loads >= 2 * WR_LOADS_MAX) /* whoever makes room wakes us */
+        if (loop->is_stalled || loop->loads >= 2 * WR_LOADS_MAX || loop->telling >= TELLING_MAX) /* room wakes us */
             return loop->is_paused && wr_plan_stir(loop->plan, now) ? now : WEIR_FOREVER;
         wr_plan_next(loop->plan, wr_crawl_loop_now(loop), &action);
         if (action.kind == WR_PLAN_IDLE)

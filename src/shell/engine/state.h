@@ -156,12 +156,14 @@ struct wr_flight {
     struct wr_digest *digest;   /* NULL: none is wanted */
     bool has_page;              /* the page was begun */
     bool has_links;             /* it has ended, and not all of its links were told */
+    bool is_telling;            /* it waits for that, or has; counted in loop->telling */
     struct wr_sitemap *sitemap; /* being read; NULL: it is none */
     struct wr_founds listed;    /* in it, and not offered yet */
     struct wr_buf unread;       /* of it; there while the sitemap is */
     size_t read_bytes;          /* of those */
     struct wr_list_link reading;
     bool ends_when_read; /* it has come, and the end waits for that, or for links to be told */
+    bool is_left;        /* the crawl stopped before it was read: it stays queued in the store */
     bool is_enough;      /* no more of it is wanted */
     bool leads_too_deep; /* it lists sitemaps that are left out for that */
     struct wr_buf body;  /* of a robots.txt; of what all have together it holds: */
@@ -333,6 +335,7 @@ struct wr_crawl_loop {
     uv_async_t async;
     uv_idle_t reads; /* sitemaps, while there are some to read: */
     struct wr_list reading;
+    uint32_t telling; /* flights whose page has more links than could be told at once */
     int timer_fd;
     int64_t timer_at; /* WEIR_FOREVER: it sleeps */
     int64_t next_at;  /* when the plan is to be asked again */

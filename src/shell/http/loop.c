@@ -233,7 +233,7 @@ static bool last_look(struct wr_http_gate *gate, enum wr_http_wait wait, const s
         if (!wr_http_read(conn))
             conn->is_broken = true;
         wr_http_conn_settle(conn);
-        if (next != NULL && !wr_list_holds(next)) /* it had to make space for this one, and is closed */
+        if (next != NULL && next->list != &gate->waits[wait]) /* it made space for this one, and is being closed */
             next = gate->waits[wait].first;
     }
     return true;
