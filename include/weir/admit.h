@@ -113,18 +113,18 @@ typedef enum weir_hops {
 } weir_hops;
 
 /* Why a request has no usable key or cost, or cannot be read: a short name, and a line that says what is wrong. */
-#define WEIR_FAULTS(X)                                                                                        \
-    X(WEIR_FAULT_NONE, "none", "nothing is wrong")                                                            \
-    X(WEIR_FAULT_MISSING, "missing", "a field that is needed is not there, or empty")                         \
-    X(WEIR_FAULT_LONG, "too_long", "the key, path or host is too long")                                       \
-    X(WEIR_FAULT_BYTES, "bad_bytes", "control characters, backslashes, '#', or bytes that must be escaped")   \
-    X(WEIR_FAULT_REPEATED, "repeated", "a field is there twice, or a list in too many lines")                 \
-    X(WEIR_FAULT_ADDRESS, "no_address", "the caller's address is none")                                       \
-    X(WEIR_FAULT_COST, "bad_cost", "the cost is not a number from 1 to cost_max")                             \
-    X(WEIR_FAULT_TARGET, "bad_target", "the target is neither a path nor an http URL, or begins with \"//\"") \
-    X(WEIR_FAULT_DOTS, "dot_parts", "the path has a part \".\" or \"..\"")                                    \
-    X(WEIR_FAULT_ESCAPE, "bad_escape", "a '%' in the path begins no escape, or one of what needs none")       \
-    X(WEIR_FAULT_HOST, "bad_host", "the Host is no name of a host, or another than that of the target")       \
+#define WEIR_FAULTS(X)                                                                                          \
+    X(WEIR_FAULT_NONE, "none", "nothing is wrong")                                                              \
+    X(WEIR_FAULT_MISSING, "missing", "a required field is missing or empty")                                    \
+    X(WEIR_FAULT_LONG, "too_long", "the key, path or host is too long")                                         \
+    X(WEIR_FAULT_BYTES, "bad_bytes", "it has a control character, backslash, '#' or byte that must be escaped") \
+    X(WEIR_FAULT_REPEATED, "repeated", "a field is repeated, or a list has too many lines")                     \
+    X(WEIR_FAULT_ADDRESS, "no_address", "the caller's address is invalid")                                      \
+    X(WEIR_FAULT_COST, "bad_cost", "the cost is not a number from 1 to cost_max")                               \
+    X(WEIR_FAULT_TARGET, "bad_target", "the target is neither a path nor an http URL, or begins with \"//\"")   \
+    X(WEIR_FAULT_DOTS, "dot_parts", "the path has a part \".\" or \"..\"")                                      \
+    X(WEIR_FAULT_ESCAPE, "bad_escape", "the path has an invalid escape, or one that services read differently") \
+    X(WEIR_FAULT_HOST, "bad_host", "the Host is not a host name, or differs from that of the target")           \
     X(WEIR_FAULT_CREDENTIALS, "bad_credentials", "Authorization is not a scheme and one token")
 
 typedef enum weir_fault {

@@ -41,7 +41,7 @@ def unknown_flags_and_values_are_answered_with_what_would_be_right():
     assert '--global-rate' in _mistake('--global-rate', 'slow', 'a.example')
     assert _mistake('--max-rate', 'slow', 'a.example').startswith('weir crawl: --max-rate: number "slow": ')
     assert 'a URL or a mail address' in _mistake('--contact', 'me', 'a.example')
-    assert 'refers back' in _mistake('--exclude', 're:(a)\\1', 'a.example')
+    assert 'has a back-reference' in _mistake('--exclude', 're:(a)\\1', 'a.example')
     assert '--include' in _mistake('--include', '', 'a.example')
     assert 'longer than' in _mistake('--user-agent', 'x' * 2000, 'a.example')
     for address in ('nowhere', 'a.example:80', '127.0.0.1:99999', '[::1', 'unix:', 'unix:/' + 'x' * 200):
@@ -79,7 +79,7 @@ def state_that_is_a_url_is_a_known_database_or_refused_without_its_password():
 
 
 def seed_that_is_no_url_is_refused_before_anything_begins():
-    assert '"ftp://x/" is no URL to begin with: its scheme' in _mistake('a.example', 'ftp://x/')
+    assert '"ftp://x/" is not a valid seed URL: its scheme' in _mistake('a.example', 'ftp://x/')
     line = _mistake('https://user:s3cret@a.example/')
     assert 's3cret' not in line and '--header' in line, line
     assert '--allow-private allows that' in _mistake('http://localhost:8080/')

@@ -142,8 +142,8 @@ def secret_that_is_given_twice_or_is_too_long_is_refused_without_it():  # M10
             return run.stderr
 
         both = 'rules: [{name: r, limit: 1/s}]\nadmission: {secret: hunter2, store: {nodes: 2, url: "redis://:hunter2@127.0.0.1:1"}}\n'
-        assert 'admission: secret stands here' in refused(both, SECRET, '--secret-file', 'FILE')
-        assert 'store: url stands here' in refused(both, 'redis://:hunter2@127.0.0.1', '--store-file', 'FILE')
+        assert 'admission: secret is set here' in refused(both, SECRET, '--secret-file', 'FILE')
+        assert 'store: url is set here' in refused(both, 'redis://:hunter2@127.0.0.1', '--store-file', 'FILE')
         assert 'at most 127 characters' in refused(RULES % 5, 'hunter2' * 30, '--secret-file', 'FILE')
         assert '16 to 255' in refused(RULES % 5, 'hunter2', '--secret-file', 'FILE')
         assert 'visible ASCII' in refused(RULES % 5, 'hunter2 ' * 9, '--secret-file', 'FILE')

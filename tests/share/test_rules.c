@@ -46,14 +46,14 @@ static void refusals_of_addresses_say_what_is_right_and_no_password(void **state
     static const struct {
         const char *url, *words;
     } bad[] = {
-        {"rediss://:s3cret@a", "TLS is not spoken"},
+        {"rediss://:s3cret@a", "TLS is not supported"},
         {"redis://:s3cret@a/7", "a database cannot be chosen"},
         {"redis://:s3cret@a:x", "host or port is not well-formed"},
         {"redis://:s3cret%@a", "user or password is not well-formed"},
-        {"mysql://:s3cret@a", "neither Redis or Valkey nor a socket"},
-        {":s3cret@a", "neither Redis or Valkey nor a socket"},
-        {"s3cret", "neither Redis or Valkey nor a socket"},
-        {"redis:s3cret", "neither Redis or Valkey nor a socket"},
+        {"mysql://:s3cret@a", "neither redis nor unix"},
+        {":s3cret@a", "neither redis nor unix"},
+        {"s3cret", "neither redis nor unix"},
+        {"redis:s3cret", "neither redis nor unix"},
         {"unix:s3cret", "the path must begin with /"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

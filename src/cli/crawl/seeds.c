@@ -65,7 +65,7 @@ static bool check_given(const struct wr_seeds *seeds)
         const char *why = wr_seed_parse(seed, seeds->allows_private, memory, &url);
         if (why != NULL) {
             wr_url_show_bad(seed, shown, sizeof shown);
-            wr_complain("\"%s\" is no URL to begin with: %s", shown, why);
+            wr_complain("\"%s\" is not a valid seed URL: %s", shown, why);
             return false;
         }
     }

@@ -80,9 +80,9 @@ int wr_glob_parse_path(const char *path, struct wr_glob *ret_pattern)
     if (text.bytes == 0 || (text.data[0] != '/' && !ends_free))
         return refuse("path", text, "it does not begin with '/'", "write it as /login, /api/** or **.css");
     if (!is_written_right(text))
-        return refuse("path", text, "no path looks like this once it is read",
-                      "leave out query and fragment, \".\", \"..\", \"//\" and \"\\\", and write %XX in capitals and "
-                      "only for %2F and what no path has as it is");
+        return refuse("path", text, "no request path can match it",
+                      "leave out query, fragment, \".\", \"..\", \"//\" and \"\\\"; write %XX in capitals, and "
+                      "only for %2F and characters that a path must escape");
     if (has_two(text, '*'))
         return parse_stars(text, ret_pattern);
     *ret_pattern = (struct wr_glob){has_wildcard(text) ? WR_GLOB_STARS : WR_GLOB_EXACT, '/', text};
@@ -106,7 +106,7 @@ int wr_glob_parse_host(const char *host, struct wr_glob *ret_pattern)
 
     if (wr_host_without_port(text).bytes < text.bytes || (text.bytes > 0 && text.data[text.bytes - 1] == '.') ||
         (text.bytes > 0 && text.data[0] == '[' && !has_wildcard(text) && !is_v6_right(text)))
-        return refuse("host", text, "no host looks like this once it is read",
+        return refuse("host", text, "no request host can match it",
                       "leave out the port and a dot at the end, and write IPv6 as [::1]");
     for (size_t i = 0; i < text.bytes; i++) {
         char c = text.data[i];

@@ -45,7 +45,7 @@ static int check_simple(const weir_key *key)
     if (key->kind == WEIR_KEY_CUSTOM && key->custom == NULL)
         return wr_invalid("a custom key without a function; set custom");
     if ((key->exact & ~(unsigned)WEIR_EXACT_ALL) != 0)
-        return wr_invalid("exact has bits that are none; use WEIR_EXACT_ALL or some of it");
+        return wr_invalid("exact has unknown bits; use bits of WEIR_EXACT_ALL");
     int error = check_fallback(key);
     if (error == 0 && key->kind == WEIR_KEY_IP)
         error = check_ip(key);

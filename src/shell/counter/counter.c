@@ -138,7 +138,7 @@ int weir_counter_new(const weir_rule *rules, size_t count, const weir_counter_op
     if (options != NULL && options->size != sizeof *options)
         return wr_invalid("the options are not filled by weir_counter_options_init; fill them first");
     if (options != NULL && (options->exact & ~(unsigned)WEIR_EXACT_ALL) != 0)
-        return wr_invalid("exact has bits that are none; use WEIR_EXACT_ALL or some of it");
+        return wr_invalid("exact has unknown bits; use bits of WEIR_EXACT_ALL");
     weir_counter_options_init(&chosen);
     if (options != NULL)
         chosen = *options;

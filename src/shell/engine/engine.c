@@ -496,7 +496,7 @@ static void note_unsettled(struct wr_engine *engine)
     if (atomic_load(&engine->settling) == WR_SETTLED || engine->end == WR_END_BUDGET)
         return;
     engine->end = WR_END_BROKEN;
-    wr_text_set(engine->why, sizeof engine->why, "the store has no room for how the job ended");
+    wr_text_set(engine->why, sizeof engine->why, "the store has no room to record how the job ended");
 }
 
 static void warn_of_dropped(struct wr_engine *engine, uint64_t lines)

@@ -56,7 +56,7 @@ static void write_counters(struct wr_metrics *metrics, const struct wr_engine *e
          AT(heard)},
         {"weir_crawl_concurrency_overrides_total", "Times that a host's concurrency was lowered or restored.",
          AT(overrides)},
-        {"weir_crawl_cancellations_total", "Times that answers 429 in a row at a long delay ended the crawl.",
+        {"weir_crawl_cancellations_total", "Times that consecutive 429 responses at a long delay ended the crawl.",
          AT(cancellations)},
         {"weir_crawl_hasty_starts_total", "Requests sent sooner than their host's limit allows: must stay 0.",
          AT(hasty)},

@@ -76,7 +76,8 @@ static bool has_room(struct parser *parser, size_t more)
 {
     if (parser->program->node_count + more < WR_REGEX_NODES_MAX)
         return true;
-    fail(parser, "repeats too much", "with the counts in {} written out it may have 2000 characters");
+    fail(parser, "repeats too much",
+         "use smaller counts in {}: written out, an expression has at most 2000 characters");
     return false;
 }
 
@@ -181,7 +182,8 @@ static void read_class(struct parser *parser, struct wr_regex_set *set)
             parser->at = end + 2;
             return;
         }
-    fail(parser, "has a class that is not known", "there are [:alnum:], [:alpha:], [:digit:], [:punct:] and so on");
+    fail(parser, "has a class that does not exist",
+         "use [:alnum:], [:alpha:], [:digit:], [:punct:] or another POSIX class");
 }
 
 /* One byte, or a range of them. */
@@ -194,7 +196,7 @@ static void read_range(struct parser *parser, struct wr_regex_set *set)
         parser->at += 2;
     }
     if (last < first || (last == '[' && strchr(".=:", *parser->at) != NULL)) {
-        fail(parser, "has a range that is none", "write it from the smaller to the larger, as in [0-9]");
+        fail(parser, "has a range that is invalid", "write the smaller character first, as in [0-9]");
         return;
     }
     for (unsigned byte = first; byte <= last; byte++)
@@ -221,7 +223,7 @@ static void read_bracket(struct parser *parser)
             read_class(parser, &set);
     }
     if (*parser->at == '\0') {
-        fail(parser, "has a [ without its ]", "write \\[ for one that is itself");
+        fail(parser, "has a [ without its ]", "write \\[ for a literal [");
         return;
     }
     parser->at++;
@@ -263,7 +265,7 @@ static void read_escape(struct parser *parser)
     char c = *parser->at;
     enum wr_regex_kind kind = place_of(c);
     if (c == '\0') {
-        fail(parser, "ends with a \\", "write \\\\ for one that is itself");
+        fail(parser, "ends with a \\", "write \\\\ for a literal \\");
         return;
     }
     parser->at++;
@@ -272,9 +274,9 @@ static void read_escape(struct parser *parser)
     else if (c == 's' || c == 'S')
         add_class(parser, isspace, c == 'S');
     else if (wr_ascii_is_digit(c))
-        fail(parser, "refers back", "\\1 and the like are not known; write out what is repeated");
+        fail(parser, "has a back-reference", "\\1 to \\9 are not supported; write the repeated part out");
     else if (kind == WR_REGEX_BYTE && wr_ascii_is_alpha(c))
-        fail(parser, "has an escape that is not known", "for \\d write [0-9]; letters need no \\");
+        fail(parser, "has an unknown escape", "for \\d write [0-9]; letters need no \\");
     else
         add_node(parser, (struct wr_regex_node){.kind = (uint8_t)kind, .byte = (uint8_t)c});
 }
@@ -306,7 +308,7 @@ static void read_counts(struct parser *parser, struct repeat *repeat)
         has_least |= read_count(parser, &repeat->most);
     }
     if (*parser->at != '}' || !has_least || repeat->most < repeat->least)
-        fail(parser, "has a { that counts nothing", "write it as {3}, {3,} or {3,5}, and \\{ for one that is itself");
+        fail(parser, "has an invalid count", "write {3}, {3,} or {3,5}, or \\{ for a literal {");
     else
         parser->at++;
 }
@@ -316,9 +318,9 @@ static void read_repeat(struct parser *parser, char c)
 {
     struct repeat repeat = {c == '+', c == '?' ? 1 : NO_END};
     if (!parser->has_last)
-        fail(parser, "repeats nothing", "write \\*, \\+, \\? or \\{ for one that is itself");
+        fail(parser, "repeats nothing", "write \\*, \\+, \\? or \\{ for a literal character");
     else if (parser->last_is_place)
-        fail(parser, "repeats a place", "^, $ and \\b stand where they are, once");
+        fail(parser, "repeats an anchor", "write ^, $ and \\b without *, +, ? or {}");
     else if (c == '{')
         read_counts(parser, &repeat);
     if (parser->wrong == NULL)
@@ -346,7 +348,7 @@ static void close_group(struct parser *parser)
 {
     const struct group *group = &parser->groups[parser->depth - 1];
     if (parser->depth == 1) {
-        fail(parser, "has a ) without its (", "write \\) for one that is itself");
+        fail(parser, "has a ) without its (", "write \\) for a literal )");
         return;
     }
     join_branches(parser, group);
@@ -403,7 +405,7 @@ static void read_all(struct parser *parser)
     while (*parser->at != '\0')
         read_next(parser);
     if (parser->depth > 1)
-        fail(parser, "has a ( without its )", "write \\( for one that is itself");
+        fail(parser, "has a ( without its )", "write \\( for a literal (");
     join_branches(parser, &parser->groups[0]);
 }
 
@@ -415,7 +417,7 @@ int wr_regex_read(const char *text, struct wr_regex_program *ret_program)
     if (bytes > WR_REGEX_MAX)
         fail(&parser, "too long", "a regular expression has at most 255 bytes");
     else if (bytes == 0)
-        fail(&parser, "nothing after \"re:\"", "a regular expression follows it");
+        fail(&parser, "nothing after \"re:\"", "write a regular expression after it");
     else
         read_all(&parser);
     if (parser.wrong != NULL)

@@ -38,8 +38,8 @@
 #define WR_HTTP_LAST_BYTES 1024            /* of an answer that needs no memory */
 #define WR_HTTP_LINGER_MAX 256             /* connections of a gate */
 #define WR_HTTP_NO_MEMORY "out of memory"
-#define WR_HTTP_NO_ROOM "too many connections here; come again later"
-#define WR_HTTP_NO_BUFFER "too many unfinished requests here; come again later"
+#define WR_HTTP_NO_ROOM "too many connections; retry later"
+#define WR_HTTP_NO_BUFFER "too many unfinished requests; retry later"
 
 /* ---- requests that are being read ---- */
 

@@ -119,7 +119,7 @@ static bool close_late(struct wr_http_gate *gate, enum wr_http_wait wait, int64_
             wr_http_conn_close(conn);
             continue;
         }
-        wr_http_conn_refuse(conn, 408, "the request took too long to come");
+        wr_http_conn_refuse(conn, 408, "the request did not arrive in time");
         wr_http_conn_settle(conn);
     }
     return true;
@@ -293,7 +293,7 @@ static void cut_each(struct wr_list *list, bool is_left)
     while (list->first != NULL) {
         struct wr_http_conn *conn = WR_LINKED(list->first, struct wr_http_conn, link);
         if (!is_left && (conn->has_exchange || conn->inbox != NULL))
-            wr_http_conn_refuse(conn, 503, "the server ends; come again");
+            wr_http_conn_refuse(conn, 503, "the server is stopping; retry later");
         wr_http_conn_close(conn);
     }
 }

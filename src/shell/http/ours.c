@@ -114,9 +114,9 @@ static const char *wrong_fields(const struct wr_http_exchange *exchange, int *re
 {
     *ret_status = 403;
     if (has_foreign_origin(exchange))
-        return "the Origin is that of another page, which may not ask; leave it out, or ask from our own page";
+        return "the Origin names another site; omit it, or send the request from this server's own page";
     if (has_foreign_site(exchange))
-        return "Sec-Fetch-Site says that another page asks, which may not; ask from our own page";
+        return "Sec-Fetch-Site names another site; send the request from this server's own page";
     *ret_status = 415;
     if (has_other_body(exchange))
         return "the body must be JSON; send it with Content-Type: application/json";
@@ -128,7 +128,7 @@ static const char *wrong(const struct wr_http_exchange *exchange, const struct w
 {
     *ret_status = 403;
     if (has_foreign_host(exchange, options->names))
-        return "this Host is not ours; use an address or localhost, or give the name with --listen-name";
+        return "this Host is not accepted; use an address or localhost, or add the name with --listen-name";
     const char *why = wrong_fields(exchange, ret_status);
     bool is_asked_for = why != NULL && options->speaks != NULL && options->speaks(options->context, exchange);
     return is_asked_for ? NULL : why;

@@ -234,8 +234,8 @@ void wr_metrics_http(struct wr_metrics *metrics, const struct wr_http *server)
     wr_metrics_counter(metrics, "weir_http_requests_total", "Requests that were read whole.", stats.requests);
     wr_metrics_counter(metrics, "weir_http_refused_total", "Requests that were not well-formed, or too large.",
                        stats.refused);
-    wr_metrics_counter(metrics, "weir_http_foreign_total", "Requests that were refused as those of other pages.",
-                       stats.foreign);
+    wr_metrics_counter(metrics, "weir_http_foreign_total",
+                       "Requests that were refused because a page of another site may have sent them.", stats.foreign);
     wr_metrics_counter(metrics, "weir_http_late_total",
                        "Connections that were closed because a head, a body or a reader took too long.", stats.late);
     wr_metrics_counter(metrics, "weir_http_turned_away_total",

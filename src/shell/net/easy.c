@@ -97,7 +97,7 @@ static int on_progress(void *context, curl_off_t wanted, curl_off_t got, curl_of
     net->looked_at = transfer;
     if (net->looks < LOOKS_MAX)
         return 0;
-    wr_transfer_set_end(transfer, net->proxy.is_set ? WR_NET_PROXY : WR_NET_PROTOCOL, "it never stops talking");
+    wr_transfer_set_end(transfer, net->proxy.is_set ? WR_NET_PROXY : WR_NET_PROTOCOL, "it sends without end");
     return 1;
 }
 

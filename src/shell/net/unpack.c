@@ -68,7 +68,7 @@ static void note_fault(struct wr_transfer *transfer, enum wr_decode fault)
     static const char *const words[] = {
         [WR_DECODE_OK] = NULL,
         [WR_DECODE_BAD] = NULL,
-        [WR_DECODE_UNKNOWN] = "a Content-Encoding that nobody asked for",
+        [WR_DECODE_UNKNOWN] = "a Content-Encoding that was not requested",
         [WR_DECODE_NESTED] = "more than one Content-Encoding",
         [WR_DECODE_BARREN] = "most of its bytes decode to nothing",
         [WR_DECODE_MEMORY] = NULL,
@@ -197,7 +197,7 @@ static void wait(struct wr_transfer *transfer, struct wr_span rest)
     wr_buf_append_span(waiting, rest);
     if (waiting->error != 0) {
         wr_transfer_set_end(transfer, waiting->error == WEIR_E_NOMEM ? WR_NET_SCARCE : WR_NET_CODING,
-                            "it comes faster than it can be decoded");
+                            "the body arrives faster than it can be decoded");
         return;
     }
     if (!wr_body_waits(transfer))

@@ -98,7 +98,7 @@ bool wr_panel_admit(struct wr_panel *panel, struct wr_http_exchange *exchange, b
     *ret_trusted = wr_http_has_token(exchange, panel->token);
     if (*ret_trusted || is_near(exchange->peer))
         return true;
-    refuse(exchange, 401, "from outside this machine the token is needed");
+    refuse(exchange, 401, "requests from other machines need the token");
     return false;
 }
 

@@ -216,7 +216,7 @@ static int keep_address(const weir_key *key, const char *word, struct wr_buf *bu
         return WEIR_E_INVAL;
     memcpy(address.bytes, network.address, sizeof address.bytes);
     if (network.prefix < (wr_address_is_v4(&address) ? 96 + key->v4_prefix : key->v6_prefix))
-        return wr_invalid("more than one caller; write an address; networks belong into allow or deny of admission");
+        return wr_invalid("more than one caller; write one address; list networks in admission: allow or deny");
     wr_network_append(buf, &address, key->v4_prefix, key->v6_prefix);
     return 0;
 }
@@ -230,8 +230,8 @@ static int keep_header(const weir_key *key, const char *word, struct wr_buf *buf
         return 0;
     }
     if (wr_credentials_are_in(key->header) && wr_credentials_read(value, &value) != WEIR_FAULT_NONE)
-        return wr_invalid("a listed token is no credentials: write a scheme and one word, as Bearer TOKEN, or its "
-                          "digest as it is shown");
+        return wr_invalid("a listed token is invalid; write a scheme and one word, such as Bearer TOKEN, or the "
+                          "digest that weir shows");
     if (key->secret != NULL)
         wr_digest_append(buf, key->secret, value);
     else
@@ -288,8 +288,9 @@ static int keep_parts(const weir_key *key, const char *word, struct wr_buf *buf)
         struct wr_buf one;
         take_part(&rest, key->separator, part);
         if (part[0] == '\0' || (i + 1 == key->parts_count && *rest != '\0'))
-            return wr_invalid("not as many parts as the key has; write them with ':' between, and a ':' in a part as "
-                              "\"\\:\"");
+            return wr_invalid(
+                "wrong number of parts for this key; separate parts with ':', and write a ':' in a part as "
+                "\"\\:\"");
         wr_buf_init_fixed(&one, kept, sizeof kept);
         if (keep_simple(key->parts[i], part, &one) < 0)
             return WEIR_E_INVAL;
@@ -310,7 +311,7 @@ static int keep_word(const weir_key *key, wr_book_word word)
     wr_buf_init_fixed(&buf, kept, sizeof kept);
     int error = key->kind == WEIR_KEY_COMPOSITE ? keep_parts(key, word, &buf) : keep_simple(key, word, &buf);
     if (error == 0 && buf.error != 0)
-        error = wr_invalid("too long once it is read; write a shorter one");
+        error = wr_invalid("too long after normalisation; write a shorter key");
     if (error == 0)
         memcpy(word, kept, sizeof kept);
     return error;
@@ -333,7 +334,7 @@ static int refuse_listed(const char *list, uint32_t index)
 
 static int refuse_twice(const struct wr_book_rule *written, const char *word)
 {
-    static const char why[] = "it is in two lists, or twice in one; leave it in one";
+    static const char why[] = "it is listed twice; leave it in one list";
 
     wr_error_note(why);
     for (uint32_t i = 0; i < written->allow_count; i++)

@@ -120,7 +120,7 @@ static const struct wr_config_field plan_fields[] = {
     {"name", WR_CONFIG_TEXT(struct wr_book_plan, name), .required = true, .what = "what plan_header says"},
     {"limit", WR_CONFIG_LIST(struct wr_book_plan, limits, limit_count, &limit_item), .required = true,
      .what = "in place of the rule's"},
-    {"keys", WR_CONFIG_LIST(struct wr_book_plan, keys, key_count, &listed_item), .what = "that are on this plan"},
+    {"keys", WR_CONFIG_LIST(struct wr_book_plan, keys, key_count, &listed_item), .what = "keys on this plan"},
 };
 static const struct wr_config_schema plan_schema = {
     .name = "a plan", .bytes = sizeof(struct wr_book_plan), .fields = plan_fields, .count = COUNT(plan_fields)};
@@ -226,11 +226,11 @@ static const char *const params[] = {"ignore", "keep", NULL};
 
 static const struct wr_config_field path_fields[] = {
     {"case", WR_CONFIG_CHOICE(struct wr_book_paths, letters), .choices = eithers,
-     .what = "exact: no service takes /Login for /login"},
+     .what = "exact: no service treats /Login as /login"},
     {"slash", WR_CONFIG_CHOICE(struct wr_book_paths, slashes), .choices = eithers,
-     .what = "exact: no service takes /a/b/ or /a//b for /a/b"},
+     .what = "exact: no service treats /a/b/ or /a//b as /a/b"},
     {"params", WR_CONFIG_CHOICE(struct wr_book_paths, params), .choices = params,
-     .what = "keep: no service takes /login;a=1 for /login"},
+     .what = "keep: no service treats /login;a=1 as /login"},
 };
 static const struct wr_config_schema path_schema = {
     .name = "path_match", .bytes = sizeof(struct wr_book_paths), .fields = path_fields, .count = COUNT(path_fields)};
@@ -239,7 +239,7 @@ static const struct wr_config_field admission_fields[] = {
     {"match", WR_CONFIG_CHOICE(struct wr_rulebook_settings, matching), .choices = matchings,
      .what = "the first rule that fits decides, or all that fit"},
     {"path_match", WR_CONFIG_MAPPING(struct wr_rulebook_settings, paths, &path_schema),
-     .what = "what your services tell apart in a path; left out, a request is judged by each reading"},
+     .what = "which paths your services treat as different; default: judge each reading"},
     {"on_error", WR_CONFIG_CHOICE(struct wr_rulebook_settings, on_error), .choices = on_errors,
      .what = "if a rule cannot decide: refuse, or let the request in"},
     {"trusted", WR_CONFIG_LIST(struct wr_rulebook_settings, trusted, trusted_count, &trusted_item),

@@ -40,8 +40,8 @@ int wr_book_join(struct wr_rulebook *book, const struct wr_rulebook_settings *se
         return 0;
     if (store->url[0] == '\0')
         return wr_invalid(
-            "a rule is shared, but there is no store; write its url and nodes to admission: store:, or the "
-            "nodes there and the URL to --store-file");
+            "a rule has share:, but there is no store; set url and nodes in admission: store:, or set nodes there "
+            "and give the URL by --store-file");
     int error = wr_store_address_parse(store->url, &address);
     if (error < 0)
         return error;

@@ -33,8 +33,8 @@ static weir_fault read_said(struct wr_serve_desk *desk, const struct wr_request 
     wr_serve_tell(
         desk->serve,
         fault == WEIR_FAULT_MISSING
-            ? "a request of a trusted proxy is refused: it must say by one field what is asked for, and none is"
-            : "a request of a trusted proxy is refused: it must say by one field what is asked for, and two are",
+            ? "refused a request from a trusted proxy, which must send exactly one of these fields and sent none:"
+            : "refused a request from a trusted proxy, which must send exactly one of these fields and sent two:",
         field);
     return fault;
 }

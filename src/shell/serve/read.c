@@ -37,13 +37,13 @@ static const char *put(const char *text, char *setting, size_t room, const char 
 static const char *put_secrets(const struct wr_serve *serve, struct wr_rulebook_settings *settings)
 {
     const char *why = put(serve->options.secret, settings->secret, sizeof settings->secret,
-                          "admission: secret stands here, and --secret-file is given, too; leave one of them out",
-                          "the line of --secret-file is too long; admission's secret has at most 127 characters");
+                          "admission: secret is set here and by --secret-file; remove one of them",
+                          "the line in the file of --secret-file is too long; write at most 127 characters");
     if (why != NULL || settings->store.nodes == 0)
         return why;
     return put(serve->options.store, settings->store.url, sizeof settings->store.url,
-               "store: url stands here, and --store-file is given, too; leave one of them out",
-               "the line of --store-file is too long; a URL has at most 255 characters");
+               "store: url is set here and by --store-file; remove one of them",
+               "the line in the file of --store-file is too long; write at most 255 characters");
 }
 
 /* Before secrets of other files are put in. */

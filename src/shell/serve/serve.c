@@ -105,7 +105,7 @@ static void note_foreign(void *context, const struct wr_http_exchange *exchange,
     struct wr_serve *serve = context;
     struct wr_serve_desk *desk = wr_serve_desk_of(serve, exchange);
     if (!desk->has_told_foreign)
-        wr_serve_tell(serve, "refused a request as another page's:", why);
+        wr_serve_tell(serve, "refused a request that a page of another site may have sent:", why);
     desk->has_told_foreign = true;
 }
 

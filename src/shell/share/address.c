@@ -80,9 +80,9 @@ int wr_store_address_parse(const char *url, struct wr_store_address *ret_address
         return 0;
     }
     if (strncmp(url, "rediss://", 9) == 0)
-        return REFUSE("TLS is not spoken; put a tunnel in between, as stunnel");
+        return REFUSE("TLS is not supported; use a tunnel such as stunnel");
     if (strncmp(url, redis, sizeof redis - 1) != 0)
-        return REFUSE("this is neither Redis or Valkey nor a socket");
+        return REFUSE("the scheme is neither redis nor unix");
     const char *text = url + sizeof redis - 1, *end = text + strlen(text), *at = strrchr(text, '@');
     if (at != NULL && !parse_user(text, (size_t)(at - text), &address))
         return REFUSE("user or password is not well-formed; write % and @ in them as %25 and %40");
@@ -90,7 +90,7 @@ int wr_store_address_parse(const char *url, struct wr_store_address *ret_address
     if (end > text && end[-1] == '/')
         end--;
     if (memchr(text, '/', (size_t)(end - text)) != NULL)
-        return REFUSE("a database cannot be chosen, for keys have a prefix; leave out what follows the port");
+        return REFUSE("a database cannot be chosen; leave out what follows the port");
     if (!parse_host(text, (size_t)(end - text), &address))
         return REFUSE("host or port is not well-formed");
     *ret_address = address;

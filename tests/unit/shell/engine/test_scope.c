@@ -253,7 +253,7 @@ static void patterns_that_could_be_slow_or_make_no_sense_are_refused(void **stat
         {"example.org/*", "fits no URL"},
         {"HTTP://a/*", "fits no URL"},
         {"re:", "nothing after"},
-        {"re:(a)\\1", "refers back"},
+        {"re:(a)\\1", "has a back-reference"},
         {"re:a{1001}", "repeats too much"},
         {"re:((a{20}){20}){20}", "repeats too much"},
         {"re:a{99999999999999999999}", "repeats too much"},

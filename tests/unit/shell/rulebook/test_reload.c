@@ -109,7 +109,7 @@ static const struct {
     {"rules:\n  - {name: a, limit: 1/s, cost: 0}\n", "weir.yaml:2:33: cost is \"0\""},
     {"rules:\n  - {name: a, limit: 1/s, cost_header: x-c}\n", "weir.yaml:2:5: cost_header and cost_max belong"},
     {"rules:\n  - {name: a, limit: 1/s, allow_keys: [x], deny_keys: [x], key: 'header:x-a'}\n",
-     "a: item 1 of deny_keys: it is in two lists"},
+     "a: item 1 of deny_keys: it is listed twice"},
     {"admission: {deny: [300.1.1.1]}\nrules:\n  - {name: a, limit: 1/s}\n", "weir.yaml:1:20: network \"300.1.1.1\""},
     {"admission: {match: some}\nrules:\n  - {name: a, limit: 1/s}\n", "weir.yaml:1:20: match is \"some\""},
     {"rules:\n\t- {}\n", "weir.yaml:2:1: a tab; write blanks"},
@@ -118,9 +118,9 @@ static const struct {
     /* what would never fit, or never grant */
     {"rules:\n  - {name: a, limit: 1/s, match: {method: get}}\n", "weir.yaml:2:43: method \"get\": not in capitals"},
     {"rules:\n  - {name: a, limit: 1/s, match: {host: 'example.org:80'}}\n",
-     "weir.yaml:2:41: host \"example.org:80\": no host"},
+     "weir.yaml:2:41: host \"example.org:80\": no request host"},
     {"rules:\n  - {name: a, limit: 1/s, match: {host: example.org.}}\n",
-     "weir.yaml:2:41: host \"example.org.\": no host"},
+     "weir.yaml:2:41: host \"example.org.\": no request host"},
     {"rules:\n  - {name: a, limit: 3/s, cost: 4}\n", "a: limit \"3/s\": a request costs more than it ever grants"},
     {"rules:\n  - {name: a, limit: 9/s, cost: 4, plans: [{name: p, limit: 3/s, keys: [1.1.1.1]}]}\n",
      "a: limit \"3/s\": a request costs more"},
@@ -130,7 +130,7 @@ static const struct {
     {"rules:\n  - {name: a, limit: 1/s, deny_keys: [10.0.0.0/8]}\n", "a: item 1 of deny_keys: more than one caller"},
     {"rules:\n  - {name: a, limit: 1/s, deny_keys: [mallory]}\n", "a: item 1 of deny_keys: not an IP address"},
     {"rules:\n  - {name: a, limit: 1/s, allow_keys: ['2001:db8::1'], deny_keys: ['2001:db8::2']}\n",
-     "a: item 1 of deny_keys: it is in two lists"},
+     "a: item 1 of deny_keys: it is listed twice"},
 };
 
 static void a_bad_file_leaves_the_old_rules_in_force(void **state)
