@@ -41,10 +41,10 @@ local function question(txn)
         return nil
     end
     local host = txn.sf:req_fhdr("host")
-    headers["host"] = { "localhost" } -- by which weir may be called
+    headers["host"] = { "localhost" } -- weir accepts this Host
     headers["x-original-method"] = { txn.sf:method() }
-    headers["x-original-uri"] = { txn.sf:url() } -- as it came: of "http://host?x" the path alone would be nothing
-    if host ~= nil then -- else it is in the URL, or weir refuses the request
+    headers["x-original-uri"] = { txn.sf:url() } -- as it came: the path of "http://host?x" is empty
+    if host ~= nil then -- without it, the host is in the URL, or weir refuses the request
         headers["x-original-host"] = { host }
     end
     headers["x-forwarded-for"] = { txn.sf:src() }
@@ -57,7 +57,7 @@ local function keep(txn, variable, values)
     end
 end
 
--- Every answer of weir's has the field X-Weir. HAProxy's client says 5xx itself when it gets no answer.
+-- Every answer of weir has the field X-Weir. HAProxy's client makes its own 5xx when it gets no answer.
 local function is_silence(answer)
     return answer == nil or answer.headers == nil or answer.headers["x-weir"] == nil
 end
