@@ -453,8 +453,7 @@ static int put_output(struct gathering *all, const struct wr_store_output *outpu
             return 0;
         }
     }
-    bool is_full = all->output_count == sizeof all->outputs / sizeof all->outputs[0];
-    int error = is_full ? send_outputs(all) : 0;
+    int error = all->output_count == sizeof all->outputs / sizeof all->outputs[0] ? send_outputs(all) : 0;
     all->outputs[all->output_count++] = output;
     return error;
 }
