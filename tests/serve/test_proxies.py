@@ -68,7 +68,8 @@ def limits_behind_proxies_hold_exactly_under_load():
         with service() as behind, Daemon(RULES % f'{LIMIT}/d') as daemon, kind(daemon, behind) as front:
             result = _use_up(front)
             assert _let_in(behind) == EXACTLY, (kind.name, _let_in(behind), result)
-            assert result['allowed'] == KEYS * LIMIT and result['limited'] > 0, (kind.name, result)
+            # answers that are under way when wrk ends are not counted by it
+            assert 0 < result['allowed'] <= KEYS * LIMIT and result['limited'] > 0, (kind.name, result)
             assert result['other'] == result['bare'] == result['broken'] == 0, (kind.name, result)
 
 
