@@ -10,7 +10,7 @@
 #include <weir/time.h>
 
 #define QUOTED_BYTES 48 /* of foreign text, escapes included: leaves room for what is wrong and what is right */
-#define NAME_BYTES 40   /* of what stands for a name */
+#define NAME_BYTES 40   /* the longest name that is shown */
 #define FIRST_ROOM 64   /* most texts fit; then doubling */
 
 void wr_buf_init(struct wr_buf *ret_buf, const weir_allocator *allocator, size_t max)

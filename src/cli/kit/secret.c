@@ -35,7 +35,7 @@ static void blot_query(char *url)
     }
 }
 
-/* The field of --header, in this word or behind the one before; NULL: the word is none. */
+/* The value of --header: in this word, or this word if the one before is the flag. NULL if it is neither. */
 static char *find_field(char *word, const char *before)
 {
     static const char option[] = "--header=";

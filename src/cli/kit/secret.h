@@ -3,8 +3,8 @@
 #ifndef WR_CLI_KIT_SECRET_H
 #define WR_CLI_KIT_SECRET_H
 
-/* Whoever lists the processes sees x for every character of a password in a URL, of a user without one, and of what is
- * given to --header; `argv` goes on with what it was. */
+/* A list of the processes (ps) shows x for every character of a password in a URL, of a user without one, and of what
+ * is given to --header; `argv` goes on with what it was. */
 void wr_secrets_hide(int argc, char **argv);
 
 #endif

@@ -90,8 +90,8 @@ static void end_page(struct wr_flight *flight)
     wr_listing_end(flight);
 }
 
-/* A page may have so many that to make them canonical takes 100 ms. Those that were told must be posted before the plan
- * goes on. False: there are more. */
+/* Resolving the 10 000 links of one page may take 100 ms, so it is done in parts. Links that were told must be posted
+ * before the plan goes on. False: there are more. */
 static bool tell_links(struct wr_flight *flight)
 {
     WR_DOING("links");

@@ -19,9 +19,9 @@
 
 #define BATCH 1000
 #define UNREAD_MAX ((size_t)64 << 10) /* bytes that are put aside; then the server waits */
-#define PAGE_DEPTH 1                  /* of what a sitemap lists, as if the seed linked to it */
+#define PAGE_DEPTH 1                  /* a listed page counts as linked from the seed */
 #define DAY_NS (36 * WEIR_HOUR)       /* until it has ended everywhere on earth, from its beginning at Greenwich */
-#define DEPTH_MAX (1 + 3)             /* of a sitemap: indexes in indexes make it deeper */
+#define DEPTH_MAX (1 + 3)             /* a sitemap, and three levels of indexes above it */
 
 /* ---- which there are ---- */
 

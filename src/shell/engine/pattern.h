@@ -16,7 +16,7 @@
 #define WR_PATTERN_MAX 1023 /* bytes of a glob or a text */
 
 struct wr_pattern {
-    struct wr_regex *regex; /* NULL: it is none */
+    struct wr_regex *regex; /* NULL: the pattern is a glob */
     bool is_text;
     char glob[WR_PATTERN_MAX + 1]; /* or the text */
 };

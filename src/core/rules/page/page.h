@@ -82,7 +82,7 @@ struct wr_page {
     size_t base_at;     /* where it is in the text; SIZE_MAX: there is none */
     uint64_t *seen;     /* fingerprints, open-addressed; 0: free */
     size_t seen_room;   /* slots */
-    size_t seen_mask;   /* of those that this page uses */
+    size_t seen_mask;   /* this page uses slots 0 ... seen_mask */
     size_t told_at;     /* the next link to report, in the text */
     size_t resolved;    /* bytes that links were resolved to, see WR_PAGE_RESOLVED_MAX */
     char digest[WR_DIGEST_TEXT_MAX];
